@@ -1,0 +1,1 @@
+//! Shared parts of the integration tests: booting QEMU and reading its serial line.

@@ -1,0 +1,3 @@
+//! Build, boot, test and measure Alea.
+
+fn main() {}
