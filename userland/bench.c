@@ -1,0 +1,631 @@
+/*
+ * bench: one static program that measures the same work on Alea and on Linux.
+ *
+ * Prints, for every repetition of every benchmark,
+ *     bench NAME ITERATIONS TOTAL_NS ok       (or `FAIL reason` in place of `ok`)
+ * then `bench-skip NAME reason` for what this kernel lacks, and at the end `bench-end`.
+ * It says `ok` only if every iteration did the work: every child's exit status and every output
+ * is compared, so that a failed exec can never be timed as a fast one.
+ *
+ * usage: bench [--filter GLOB[,GLOB...]] [--quick] [--reps N] [--list]
+ * --quick does a tenth of the work, once.
+ */
+#define _GNU_SOURCE
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LINES 200
+#define LINES_FILE "/tmp/alea-bench-lines"
+
+static char lines[LINES * 32];	/* what LINES_FILE holds */
+static char grep_want[4096];	/* what `grep 7 LINES_FILE` prints */
+static char sed_want[LINES * 32]; /* what `sed s/line/row/ LINES_FILE` prints */
+static char *const environment[] = { "PATH=/bin:/sbin:/usr/bin:/usr/sbin", NULL };
+
+/* ---- helpers ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Reaps `pid` and says whether it exited with exactly `code`. */
+static int exited_with(pid_t pid, int code)
+{
+	int status;
+	pid_t got;
+	do
+		got = waitpid(pid, &status, 0);
+	while (got < 0 && errno == EINTR);
+	return got == pid && WIFEXITED(status) && WEXITSTATUS(status) == code;
+}
+
+/* Runs `sh -c script` with its output in a pipe; says whether it exited 0 and printed `want`. */
+static int shell_prints(const char *script, const char *want)
+{
+	static char got[sizeof lines + 1];
+	char *const argv[] = { "sh", "-c", (char *)script, NULL };
+	int fds[2];
+	size_t have = 0;
+	if (pipe(fds) != 0)
+		return 0;
+	pid_t pid = fork();
+	if (pid == 0) {
+		dup2(fds[1], 1);
+		close(fds[0]);
+		close(fds[1]);
+		execve("/bin/sh", argv, environment);
+		_exit(127);
+	}
+	close(fds[1]);
+	for (;;) {
+		ssize_t n = read(fds[0], got + have, sizeof got - 1 - have);
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+	}
+	close(fds[0]);
+	got[have] = 0;
+	return pid > 0 && exited_with(pid, 0) && strcmp(got, want) == 0;
+}
+
+/* Two draws of at least eight bytes never agree, and neither is all zero. */
+static int looks_drawn(const unsigned char *a, const unsigned char *b, size_t n)
+{
+	static const unsigned char zero[8];
+	return memcmp(a, b, n) != 0 && memcmp(a, zero, 8) != 0 && memcmp(b, zero, 8) != 0;
+}
+
+/* ---- benchmarks: each does `n` iterations and returns how many checks failed ---- */
+
+static long run_getpid(long n)
+{
+	long bad = 0, self = getpid();
+	for (long i = 0; i < n; i++)
+		bad += syscall(SYS_getpid) != self;
+	return bad;
+}
+
+static unsigned char draw[65536], last_draw[65536];
+
+static long getrandom_loop(long n, size_t len)
+{
+	long bad = 0;
+	memcpy(last_draw, draw, len);
+	for (long i = 0; i < n; i++)
+		bad += syscall(SYS_getrandom, draw, len, 0) != (long)len;
+	return bad + !looks_drawn(draw, last_draw, len);
+}
+
+static long prime_draws(void)
+{
+	memset(draw, 0, sizeof draw);
+	return syscall(SYS_getrandom, draw, 256, 0) != 256;
+}
+
+static long run_getrandom_16(long n) { return getrandom_loop(n, 16); }
+static long run_getrandom_256(long n) { return getrandom_loop(n, 256); }
+static long run_getrandom_64k(long n) { return getrandom_loop(n, 65536); }
+
+static int urandom_fd = -1;
+
+static long open_urandom(void)
+{
+	urandom_fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+	return prime_draws() + (urandom_fd < 0);
+}
+
+static long close_urandom(void) { return close(urandom_fd) != 0; }
+
+static long run_read_urandom(long n)
+{
+	long bad = 0;
+	memcpy(last_draw, draw, 16);
+	for (long i = 0; i < n; i++)
+		bad += read(urandom_fd, draw, 16) != 16;
+	return bad + !looks_drawn(draw, last_draw, 16);
+}
+
+static long run_fopen_urandom(long n)
+{
+	long bad = 0;
+	memcpy(last_draw, draw, 16);
+	for (long i = 0; i < n; i++) {
+		FILE *f = fopen("/dev/urandom", "rb");
+		if (!f) {
+			bad++;
+			continue;
+		}
+		bad += fread(draw, 1, 16, f) != 16;
+		bad += fclose(f) != 0;
+	}
+	return bad + !looks_drawn(draw, last_draw, 16);
+}
+
+static int pipe_a[2], pipe_b[2];
+static pid_t partner;
+
+static long open_pipe(void) { return pipe2(pipe_a, O_CLOEXEC) != 0; }
+static long close_pipe(void) { return close(pipe_a[0]) + close(pipe_a[1]) != 0; }
+
+static long run_pipe_1(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		char out = (char)i, in = 0;
+		bad += write(pipe_a[1], &out, 1) != 1;
+		bad += read(pipe_a[0], &in, 1) != 1 || in != out;
+	}
+	return bad;
+}
+
+static long start_echo(void)
+{
+	if (pipe2(pipe_a, O_CLOEXEC) != 0 || pipe2(pipe_b, O_CLOEXEC) != 0)
+		return 1;
+	partner = fork();
+	if (partner == 0) {
+		char c;
+		close(pipe_a[1]);
+		close(pipe_b[0]);
+		while (read(pipe_a[0], &c, 1) == 1)
+			if (write(pipe_b[1], &c, 1) != 1)
+				_exit(1);
+		_exit(11);
+	}
+	close(pipe_a[0]);
+	close(pipe_b[1]);
+	return partner < 0;
+}
+
+static long stop_echo(void)
+{
+	close(pipe_a[1]);
+	close(pipe_b[0]);
+	return !exited_with(partner, 11);
+}
+
+static long run_pingpong(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		char out = (char)i, in = 0;
+		bad += write(pipe_a[1], &out, 1) != 1;
+		bad += read(pipe_b[0], &in, 1) != 1 || in != out;
+	}
+	return bad;
+}
+
+static long run_mmap_touch(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		char *p = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED) {
+			bad++;
+			continue;
+		}
+		for (int page = 0; page < 64; page++)
+			((volatile char *)p)[page * 4096] += 1;
+		bad += p[0] != 1 || p[63 * 4096] != 1;
+		bad += munmap(p, 64 * 4096) != 0;
+	}
+	return bad;
+}
+
+static long run_open_close(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		int fd = open(LINES_FILE, O_RDONLY);
+		bad += fd < 0 || close(fd) != 0;
+	}
+	return bad;
+}
+
+static long run_stat(long n)
+{
+	long bad = 0;
+	struct stat st;
+	off_t size = (off_t)strlen(lines);
+	for (long i = 0; i < n; i++) {
+		st.st_size = -1;
+		bad += stat(LINES_FILE, &st) != 0 || st.st_size != size;
+	}
+	return bad;
+}
+
+static long run_fork_exit(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		pid_t pid = fork();
+		if (pid == 0)
+			_exit(7);
+		bad += pid < 0 || !exited_with(pid, 7);
+	}
+	return bad;
+}
+
+static char *const true_argv[] = { "true", NULL };
+
+static long run_exec_true(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			execve("/bin/true", true_argv, environment);
+			_exit(127);
+		}
+		bad += pid < 0 || !exited_with(pid, 0);
+	}
+	return bad;
+}
+
+static long run_spawn_true(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		pid_t pid;
+		if (posix_spawn(&pid, "/bin/true", NULL, NULL, true_argv, environment) != 0)
+			bad++;
+		else
+			bad += !exited_with(pid, 0);
+	}
+	return bad;
+}
+
+static long run_shell_noop(long n)
+{
+	static char *const argv[] = { "sh", "-c", ":", NULL };
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		pid_t pid = fork();
+		if (pid == 0) {
+			execve("/bin/sh", argv, environment);
+			_exit(127);
+		}
+		bad += pid < 0 || !exited_with(pid, 0);
+	}
+	return bad;
+}
+
+static long run_pipe_grep(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++)
+		bad += !shell_prints("grep 7 " LINES_FILE, grep_want);
+	return bad;
+}
+
+static long run_sed_pipeline(long n)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++)
+		bad += !shell_prints("cat " LINES_FILE " | sed s/line/row/", sed_want);
+	return bad;
+}
+
+static volatile sig_atomic_t delivered;
+
+static void on_signal(int sig) { delivered++; }
+
+static long catch_signal(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	return sigaction(SIGUSR1, &sa, NULL) != 0;
+}
+
+static long uncatch_signal(void) { return signal(SIGUSR1, SIG_DFL) == SIG_ERR; }
+
+static long run_signal(long n)
+{
+	long bad = 0, before = delivered, pid = getpid();
+	for (long i = 0; i < n; i++)
+		bad += syscall(SYS_kill, pid, SIGUSR1) != 0;
+	return bad + labs(delivered - before - n);
+}
+
+/* Two threads on one CPU hand a word to and fro: two context switches an iteration. */
+static int turn;
+static pthread_t other_thread;
+
+static void hand_over(int to)
+{
+	__atomic_store_n(&turn, to, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) == to)
+		syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, to, NULL, NULL, 0);
+}
+
+static void *other_side(void *arg)
+{
+	while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) == 0)
+		syscall(SYS_futex, &turn, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	while (__atomic_load_n(&turn, __ATOMIC_SEQ_CST) == 1)
+		hand_over(0);
+	return NULL;
+}
+
+static cpu_set_t all_cpus;
+
+static long start_thread(void)
+{
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	sched_getaffinity(0, sizeof all_cpus, &all_cpus);
+	sched_setaffinity(0, sizeof one, &one);
+	turn = 0;
+	return pthread_create(&other_thread, NULL, other_side, NULL) != 0;
+}
+
+static long stop_thread(void)
+{
+	__atomic_store_n(&turn, 2, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	long bad = pthread_join(other_thread, NULL) != 0;
+	sched_setaffinity(0, sizeof all_cpus, &all_cpus);
+	return bad;
+}
+
+static long run_ctx_switch(long n)
+{
+	for (long i = 0; i < n; i++)
+		hand_over(1);
+	return turn != 0;
+}
+
+/* ---- the vDSO's getrandom ---- */
+
+struct vgetrandom_params {
+	uint32_t size, prot, flags, reserved[13];
+};
+typedef ssize_t vgetrandom_fn(void *buf, size_t len, unsigned flags, void *state, size_t size);
+
+static vgetrandom_fn *vgetrandom;
+static struct vgetrandom_params vparams;
+static void *vstate;
+
+static size_t symbol_count(const uint32_t *hash, const uint32_t *gnu_hash)
+{
+	if (hash)
+		return hash[1];
+	if (!gnu_hash)
+		return 0;
+	uint32_t buckets = gnu_hash[0], first = gnu_hash[1], last = 0;
+	const uint32_t *bucket = gnu_hash + 4 + gnu_hash[2] * 2;
+	const uint32_t *chain = bucket + buckets;
+	for (uint32_t i = 0; i < buckets; i++)
+		if (bucket[i] > last)
+			last = bucket[i];
+	if (last < first)
+		return 0;
+	while (!(chain[last - first] & 1))
+		last++;
+	return last + 1;
+}
+
+static void *vdso_symbol(const char *name)
+{
+	uintptr_t base = getauxval(AT_SYSINFO_EHDR);
+	if (!base)
+		return NULL;
+	const Elf64_Ehdr *eh = (void *)base;
+	const Elf64_Phdr *ph = (void *)(base + eh->e_phoff);
+	const Elf64_Dyn *dyn = NULL;
+	uintptr_t bias = 0;
+	int have_bias = 0;
+	for (int i = 0; i < eh->e_phnum; i++) {
+		if (ph[i].p_type == PT_LOAD && !have_bias) {
+			bias = base + ph[i].p_offset - ph[i].p_vaddr;
+			have_bias = 1;
+		} else if (ph[i].p_type == PT_DYNAMIC) {
+			dyn = (void *)(base + ph[i].p_offset);
+		}
+	}
+	const Elf64_Sym *sym = NULL;
+	const char *str = NULL;
+	const uint32_t *hash = NULL, *gnu_hash = NULL;
+	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
+		void *at = (void *)(bias + dyn->d_un.d_ptr);
+		if (dyn->d_tag == DT_SYMTAB)
+			sym = at;
+		else if (dyn->d_tag == DT_STRTAB)
+			str = at;
+		else if (dyn->d_tag == DT_HASH)
+			hash = at;
+		else if (dyn->d_tag == DT_GNU_HASH)
+			gnu_hash = at;
+	}
+	if (!sym || !str)
+		return NULL;
+	size_t count = symbol_count(hash, gnu_hash);
+	for (size_t i = 0; i < count; i++)
+		if (sym[i].st_shndx != SHN_UNDEF && strcmp(str + sym[i].st_name, name) == 0)
+			return (void *)(bias + sym[i].st_value);
+	return NULL;
+}
+
+static const char *need_vgetrandom(void)
+{
+	if (!getauxval(AT_SYSINFO_EHDR))
+		return "no vDSO";
+	vgetrandom = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
+	return vgetrandom ? NULL : "the vDSO has no __vdso_getrandom";
+}
+
+static long map_vstate(void)
+{
+	memset(&vparams, 0, sizeof vparams);
+	if (vgetrandom(NULL, 0, 0, &vparams, ~(size_t)0) != 0 || vparams.size == 0)
+		return 1;
+	vstate = mmap(NULL, 4096, (int)vparams.prot, (int)vparams.flags, -1, 0);
+	return prime_draws() + (vstate == MAP_FAILED);
+}
+
+static long unmap_vstate(void) { return munmap(vstate, 4096) != 0; }
+
+static long run_vdso_getrandom(long n)
+{
+	long bad = 0;
+	memcpy(last_draw, draw, 16);
+	for (long i = 0; i < n; i++)
+		bad += vgetrandom(draw, 16, 0, vstate, vparams.size) != 16;
+	return bad + !looks_drawn(draw, last_draw, 16);
+}
+
+/* ---- the table ---- */
+
+struct benchmark {
+	const char *name;
+	long iterations;
+	long (*run)(long n);
+	long (*before)(void);		/* once a repetition, not timed */
+	long (*after)(void);
+	const char *(*missing)(void);	/* NULL, or why this kernel cannot run it */
+};
+
+static const struct benchmark benchmarks[] = {
+	{ "getpid", 200000, run_getpid, NULL, NULL, NULL },
+	{ "getrandom_16", 100000, run_getrandom_16, prime_draws, NULL, NULL },
+	{ "getrandom_256", 30000, run_getrandom_256, prime_draws, NULL, NULL },
+	{ "getrandom_64k", 300, run_getrandom_64k, prime_draws, NULL, NULL },
+	{ "vdso_getrandom_16", 200000, run_vdso_getrandom, map_vstate, unmap_vstate, need_vgetrandom },
+	{ "read_urandom_16", 100000, run_read_urandom, open_urandom, close_urandom, NULL },
+	{ "fopen_urandom_16", 3000, run_fopen_urandom, prime_draws, NULL, NULL },
+	{ "pipe_1", 50000, run_pipe_1, open_pipe, close_pipe, NULL },
+	{ "pipe_pingpong", 5000, run_pingpong, start_echo, stop_echo, NULL },
+	{ "ctx_switch", 5000, run_ctx_switch, start_thread, stop_thread, NULL },
+	{ "signal_delivery", 20000, run_signal, catch_signal, uncatch_signal, NULL },
+	{ "mmap_touch_64", 400, run_mmap_touch, NULL, NULL, NULL },
+	{ "open_close", 20000, run_open_close, NULL, NULL, NULL },
+	{ "stat", 30000, run_stat, NULL, NULL, NULL },
+	{ "fork_exit", 400, run_fork_exit, NULL, NULL, NULL },
+	{ "exec_true", 150, run_exec_true, NULL, NULL, NULL },
+	{ "spawn_true", 150, run_spawn_true, NULL, NULL, NULL },
+	{ "shell_noop", 120, run_shell_noop, NULL, NULL, NULL },
+	{ "pipe_grep", 80, run_pipe_grep, NULL, NULL, NULL },
+	{ "sed_pipeline", 60, run_sed_pipeline, NULL, NULL, NULL },
+};
+
+#define COUNT (sizeof benchmarks / sizeof benchmarks[0])
+
+/* One repetition. The warm-up brings files, page tables and caches to the state of a busy system. */
+static void repeat(const struct benchmark *b, long n)
+{
+	long bad = b->before ? b->before() : 0;
+	if (bad) {
+		printf("bench %s 0 0 FAIL set-up\n", b->name);
+		return;
+	}
+	bad += b->run(n / 10 ? n / 10 : 1);
+	uint64_t start = now_ns();
+	bad += b->run(n);
+	uint64_t total = now_ns() - start;
+	if (b->after)
+		bad += b->after();
+	char verdict[40] = "ok";
+	if (bad)
+		snprintf(verdict, sizeof verdict, "FAIL %ld checks", bad);
+	printf("bench %s %ld %llu %s\n", b->name, n, (unsigned long long)total, verdict);
+}
+
+static int selected(const char *name, const char *filter)
+{
+	if (!filter || !*filter)
+		return 1;
+	while (*filter) {
+		size_t len = strcspn(filter, ",");
+		char glob[64] = { 0 };
+		memcpy(glob, filter, len < sizeof glob ? len : sizeof glob - 1);
+		if (fnmatch(glob, name, 0) == 0)
+			return 1;
+		filter += len + (filter[len] == ',');
+	}
+	return 0;
+}
+
+static int make_files(void)
+{
+	char *all = lines, *grep = grep_want, *sed = sed_want;
+	for (int i = 0; i < LINES; i++) {
+		char number[16];
+		snprintf(number, sizeof number, "%03d", i);
+		all += sprintf(all, "line %s of the input\n", number);
+		sed += sprintf(sed, "row %s of the input\n", number);
+		if (strchr(number, '7'))
+			grep += sprintf(grep, "line %s of the input\n", number);
+	}
+	mkdir("/tmp", 01777);
+	int fd = open(LINES_FILE, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+	ssize_t len = (ssize_t)strlen(lines);
+	if (fd < 0 || write(fd, lines, (size_t)len) != len || close(fd) != 0) {
+		perror("bench: " LINES_FILE);
+		return 0;
+	}
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	const char *filter = NULL;
+	long divide = 1, reps = 3;
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--filter") == 0 && i + 1 < argc) {
+			filter = argv[++i];
+		} else if (strcmp(argv[i], "--reps") == 0 && i + 1 < argc) {
+			reps = atol(argv[++i]);
+		} else if (strcmp(argv[i], "--quick") == 0) {
+			divide = 10;
+			reps = 1;
+		} else if (strcmp(argv[i], "--list") == 0) {
+			for (size_t b = 0; b < COUNT; b++)
+				puts(benchmarks[b].name);
+			return 0;
+		} else {
+			fprintf(stderr, "usage: bench [--filter GLOB[,GLOB...]] [--quick] [--reps N] [--list]\n");
+			return 2;
+		}
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);	/* nothing buffered that a fork could print twice */
+	if (!make_files())
+		return 1;
+	for (size_t i = 0; i < COUNT; i++) {
+		const struct benchmark *b = &benchmarks[i];
+		const char *why;
+		if (!selected(b->name, filter))
+			continue;
+		if (b->missing && (why = b->missing()) != NULL) {
+			printf("bench-skip %s %s\n", b->name, why);
+			continue;
+		}
+		for (long r = 0; r < reps; r++)
+			repeat(b, b->iterations / divide > 0 ? b->iterations / divide : 1);
+	}
+	unlink(LINES_FILE);
+	puts("bench-end");
+	return 0;
+}
