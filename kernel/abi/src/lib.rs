@@ -1,0 +1,10 @@
+//! Linux's x86_64 user-space ABI as checked Rust types.
+//!
+//! Numbers and layouts only: nothing here knows the kernel. Structures that cross the user boundary are
+//! `#[repr(C)]` and derive zerocopy's traits, so that user copies need no `unsafe`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+pub mod errno;
+
+pub use errno::{Errno, Result};

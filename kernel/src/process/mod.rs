@@ -1,0 +1,1 @@
+//! Tasks, scheduling, signals, exec.

@@ -1,0 +1,95 @@
+//! The one ordered list of spinlock levels.
+//!
+//! A thread that holds a lock may only take locks further down this list (a greater rank). Levels with
+//! `irq` disable interrupts while held and may be taken in interrupt handlers; they rank after all
+//! others, so that an interrupt can never find its own lock held below it. Debug builds check both.
+
+/// What a lock's type says about it.
+pub trait Level {
+    /// Position in the order; locks are taken in ascending rank.
+    const RANK: u8;
+    /// Name for the lock-order panic and docs/locking.md.
+    const NAME: &'static str;
+    /// Whether holding the lock disables interrupts.
+    const IRQ_OFF: bool;
+    /// Whether a second lock of the same level may be taken inside (the holder argues the order).
+    const NESTS: bool = false;
+}
+
+macro_rules! levels {
+    ($( $(#[$doc:meta])* $name:ident $(: $flag:ident $(+ $flag2:ident)?)?;)*) => {
+        #[derive(Clone, Copy)]
+        #[repr(u8)]
+        enum Order { $($name,)* }
+        $(
+            $(#[$doc])*
+            pub enum $name {}
+            impl Level for $name {
+                const RANK: u8 = Order::$name as u8;
+                const NAME: &'static str = stringify!($name);
+                const IRQ_OFF: bool = levels!(@irq $($flag $($flag2)?)?);
+                const NESTS: bool = levels!(@nests $($flag $($flag2)?)?);
+            }
+        )*
+        /// Name of a rank, for messages.
+        pub fn name(rank: u8) -> &'static str {
+            [$(stringify!($name)),*].get(rank as usize).copied().unwrap_or("?")
+        }
+    };
+    (@irq) => { false };
+    (@irq irq $($rest:ident)?) => { true };
+    (@irq nests $($rest:ident)?) => { false };
+    (@nests) => { false };
+    (@nests irq) => { false };
+    (@nests irq nests) => { true };
+    (@nests nests) => { true };
+}
+
+levels! {
+    /// The table of processes, groups and sessions.
+    PidTable;
+    /// A process's tree links: parent, children, threads.
+    ProcessTree: nests;
+    /// Small per-process tables: rlimits, itimers, names.
+    ProcessState: nests;
+    /// The mount tree.
+    MountTable;
+    /// Directory entries: names and children.
+    Dentry: nests;
+    /// An inode's attributes and directory contents.
+    Inode: nests;
+    /// A table of open files.
+    FdTable: nests;
+    /// File locks.
+    FileLocks;
+    /// Pipes, sockets, eventfds: the small state of a stream.
+    Stream: nests;
+    /// A page cache's tree.
+    PageCache;
+    /// Other leaf state that never meets an interrupt.
+    Leaf;
+    /// Futex hash buckets (two may be held, in address order).
+    Futex: irq + nests;
+    /// A terminal's state: fed by the UART's interrupt.
+    Tty: irq + nests;
+    /// Signal state of a task or process.
+    Signal: irq + nests;
+    /// Timer queues.
+    Timer: irq;
+    /// Epoll's ready list.
+    EpollReady: irq + nests;
+    /// Waiters of a wait queue; waking one epoll wakes another inside.
+    WaitQueue: irq + nests;
+    /// Run queues, in CPU order.
+    RunQueue: irq + nests;
+    /// Entropy pool and base key.
+    Random: irq;
+    /// Slab and large allocations.
+    Heap: irq;
+    /// The frame allocator.
+    Frames: irq;
+    /// Kernel log and console output.
+    Log: irq;
+    /// The UART's transmit side.
+    Uart: irq;
+}

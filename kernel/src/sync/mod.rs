@@ -1,0 +1,16 @@
+//! Locks, wait queues and once-cells.
+//!
+//! The kernel is not preempted while it runs, so a [`SpinLock`] needs no preemption count; what a lock
+//! disables is in its level type ([`level`]), and debug builds check that locks are taken in rank order.
+//! [`Mutex`] and [`WaitQueue`] sleep through a slot that the process floor fills at boot.
+
+pub mod level;
+mod mutex;
+mod spin;
+pub mod wait;
+
+pub use ::spin::Once;
+pub use level::Level;
+pub use mutex::{Mutex, MutexGuard};
+pub use spin::{SpinGuard, SpinLock};
+pub use wait::{Interrupted, WaitError, WaitQueue, Wake};

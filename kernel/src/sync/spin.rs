@@ -1,0 +1,192 @@
+//! [`SpinLock`]: mutual exclusion that never sleeps.
+//!
+//! Owns nothing but the protected value. Must never be held across a user copy, an allocation that may
+//! sleep, or a block: debug builds panic in the scheduler when a rank is still held.
+
+use super::level::Level;
+use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, Ordering};
+use x86_64::instructions::interrupts;
+
+/// A spinning lock whose level type says its rank and whether it disables interrupts.
+pub struct SpinLock<T: ?Sized, L: Level> {
+    locked: AtomicBool,
+    level: PhantomData<fn() -> L>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands out one reference at a time, so sharing it needs no more than `T: Send`.
+unsafe impl<T: ?Sized + Send, L: Level> Sync for SpinLock<T, L> {}
+// SAFETY: moving the lock moves the value.
+unsafe impl<T: ?Sized + Send, L: Level> Send for SpinLock<T, L> {}
+
+impl<T, L: Level> SpinLock<T, L> {
+    /// An unlocked lock around `value`.
+    pub const fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), level: PhantomData, value: UnsafeCell::new(value) }
+    }
+
+    /// The value, when nobody can hold the lock any more.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized, L: Level> SpinLock<T, L> {
+    /// Takes the lock, spinning while another CPU holds it.
+    #[inline]
+    pub fn lock(&self) -> SpinGuard<'_, T, L> {
+        let irqs_were_on = irq_save::<L>();
+        order::acquire::<L>();
+        // Acquire: pairs with the Release in `SpinGuard::drop`.
+        while self
+            .locked
+            .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            // Relaxed: only a hint when to try again.
+            while self.locked.load(Ordering::Relaxed) {
+                core::hint::spin_loop();
+            }
+        }
+        SpinGuard { lock: self, irqs_were_on }
+    }
+
+    /// Takes the lock if it is free at once.
+    pub fn try_lock(&self) -> Option<SpinGuard<'_, T, L>> {
+        let irqs_were_on = irq_save::<L>();
+        // Acquire: pairs with the Release in `SpinGuard::drop`.
+        if self.locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            order::acquire_unordered::<L>();
+            return Some(SpinGuard { lock: self, irqs_were_on });
+        }
+        irq_restore::<L>(irqs_were_on);
+        None
+    }
+
+    /// The value through an exclusive reference, without locking.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+}
+
+impl<T: Default, L: Level> Default for SpinLock<T, L> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+/// Access to a locked value; dropping it unlocks.
+pub struct SpinGuard<'a, T: ?Sized, L: Level> {
+    lock: &'a SpinLock<T, L>,
+    irqs_were_on: bool,
+}
+
+impl<T: ?Sized, L: Level> Deref for SpinGuard<'_, T, L> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        // SAFETY: the guard exists only while this CPU holds the lock.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized, L: Level> DerefMut for SpinGuard<'_, T, L> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and the guard is borrowed exclusively.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T: ?Sized, L: Level> Drop for SpinGuard<'_, T, L> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `lock` and `try_lock`.
+        self.lock.locked.store(false, Ordering::Release);
+        order::release::<L>();
+        irq_restore::<L>(self.irqs_were_on);
+    }
+}
+
+#[inline]
+fn irq_save<L: Level>() -> bool {
+    if !L::IRQ_OFF {
+        return false;
+    }
+    let on = interrupts::are_enabled();
+    interrupts::disable();
+    on
+}
+
+#[inline]
+fn irq_restore<L: Level>(were_on: bool) {
+    if L::IRQ_OFF && were_on {
+        interrupts::enable();
+    }
+}
+
+/// The debug check of lock order: a mask of held ranks per CPU.
+pub(super) mod order {
+    #[cfg(debug_assertions)]
+    mod check {
+        use super::super::Level;
+        use crate::sync::level;
+        use core::sync::atomic::{AtomicU64, Ordering};
+
+        /// Held ranks of each CPU, and how many locks of nesting ranks; Relaxed throughout, because only the
+        /// CPU itself touches its entry.
+        static HELD: [[AtomicU64; 64]; MAX_CPUS] =
+            [const { [const { AtomicU64::new(0) }; 64] }; MAX_CPUS];
+        const MAX_CPUS: usize = 64;
+
+        fn counts() -> &'static [AtomicU64; 64] {
+            &HELD[crate::arch::percpu::cpu_id() % MAX_CPUS]
+        }
+
+        pub fn acquire<L: Level>() {
+            let from = if L::NESTS { L::RANK + 1 } else { L::RANK } as usize;
+            if let Some(held) = (from..64).find(|&r| counts()[r].load(Ordering::Relaxed) != 0) {
+                panic!("lock order: {} taken while {} is held", L::NAME, level::name(held as u8));
+            }
+            acquire_unordered::<L>();
+        }
+
+        pub fn acquire_unordered<L: Level>() {
+            counts()[L::RANK as usize].fetch_add(1, Ordering::Relaxed);
+        }
+
+        pub fn release<L: Level>() {
+            counts()[L::RANK as usize].fetch_sub(1, Ordering::Relaxed);
+        }
+
+        pub fn assert_none_held() {
+            if let Some(held) = (0..64).find(|&r| counts()[r].load(Ordering::Relaxed) != 0) {
+                panic!("blocking while the spinlock {} is held", level::name(held as u8));
+            }
+        }
+    }
+
+    #[cfg(not(debug_assertions))]
+    mod check {
+        use super::super::Level;
+        #[inline(always)]
+        pub fn acquire<L: Level>() {}
+        #[inline(always)]
+        pub fn acquire_unordered<L: Level>() {}
+        #[inline(always)]
+        pub fn release<L: Level>() {}
+        #[inline(always)]
+        pub fn assert_none_held() {}
+    }
+
+    pub use check::*;
+}
+
+/// Panics in debug builds if this CPU holds any spinlock: called where the kernel is about to block.
+#[inline]
+pub fn assert_may_block() {
+    order::assert_none_held();
+}

@@ -1,0 +1,1 @@
+//! The system-call table and its handlers.

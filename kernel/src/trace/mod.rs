@@ -1,0 +1,1 @@
+//! Exec phases and counters.
