@@ -1,3 +1,56 @@
-//! The entropy core of the Alea kernel.
+//! The entropy core of the Alea kernel: generators, pool, credit, health tests and user rules.
+//!
+//! Everything a kernel's random subsystem has to *decide* is here, and nothing it has to *touch*:
+//! no statics, no clock, no instructions, no `unsafe`. Sources, storage and time come in through
+//! traits and arguments, so the same code runs in a kernel, on a host under `cargo test`, under
+//! Miri and under loom.
+//!
+//! | module | what it decides |
+//! |---|---|
+//! | [`splitmix64`] | the lock-free generator of the first moments of boot; never for secrets |
+//! | [`hardware`] | when a word from RDRAND or RDSEED may be believed |
+//! | [`health`] | SP 800-90B repetition and proportion tests, and a lag test |
+//! | [`credit`] | how much entropy is accounted for: the states Empty, Early, Ready |
+//! | [`jitter`] | entropy from the cycle counter, for machines that have nothing else |
+//! | [`request`] | flags, lengths, waiting, interruption and ioctls of Linux's interfaces |
+//!
+//! # Example: seed once, then draw from any number of CPUs
+//!
+//! ```
+//! use alea_random::hardware::{self, HardwareRng};
+//! use alea_random::splitmix64::AtomicSplitMix64;
+//!
+//! struct Rdrand(u64); // a kernel executes the instruction here
+//! impl HardwareRng for Rdrand {
+//!     fn next_u64(&mut self) -> Option<u64> {
+//!         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+//!         Some(self.0)
+//!     }
+//! }
+//!
+//! static EARLY: AtomicSplitMix64 = AtomicSplitMix64::unseeded();
+//!
+//! let mut rdrand = Rdrand(1);
+//! hardware::self_test(&mut rdrand)?;
+//! let generator = EARLY.seed(hardware::draw(&mut rdrand)?).expect("nobody seeded it before");
+//! let mut bytes = [0; 16];
+//! generator.fill(&mut bytes);
+//! assert!(EARLY.seed(7).is_err(), "a second seed would repeat the stream");
+//! # Ok::<(), hardware::HardwareFault>(())
+//! ```
+//!
+//! # Locks
+//!
+//! The crate holds none. What is shared is atomic and says which ordering pairs with which.
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod credit;
+pub mod hardware;
+pub mod health;
+pub mod jitter;
+pub mod request;
+pub mod splitmix64;
+
+mod sync;

@@ -1,0 +1,147 @@
+//! Continuous health tests on a noise source (NIST SP 800-90B, section 4.4).
+//!
+//! Owns three tests over a stream of samples and their cutoffs. They look for a source that has
+//! *failed*; they do not measure entropy and they never repair it. Lock rules: none, every source
+//! has its own tester.
+//!
+//! - **Repetition count** (RCT, 4.4.1): the same sample many times in a row. Cutoff
+//!   `1 + ceil(30 / H)`.
+//! - **Adaptive proportion** (APT, 4.4.2): the first sample of a window of 512 turns up too often in
+//!   it. Cutoff: the smallest `c` with `P(Binomial(512, 2^-H) >= c) <= 2^-30`.
+//! - **Lag**: a sample equals the one 1 to 8 before it too often in such a window, which finds
+//!   short cycles that the other two let pass (A B A B has a proportion of one half). A source with
+//!   min-entropy `H` per sample matches any prediction with probability at most `2^-H`, so the APT
+//!   cutoff holds here as well.
+//!
+//! `H` is the claimed min-entropy per sample. **False alarms**: for a source that delivers exactly
+//! `H`, each sample fails RCT, and each window fails APT or one of the eight lags, with probability
+//! at most 2^-30; a window fails at all with at most 10 * 2^-30 + 512 * 2^-30, less than 2^-20. A
+//! source better than the claim fails far less often. `tests/health.rs` recomputes the cutoffs.
+
+use core::fmt;
+
+/// Samples in a window of the proportion and lag tests (SP 800-90B, for non-binary sources).
+pub const WINDOW: u32 = 512;
+
+/// Samples that must pass before anything of a source is used (SP 800-90B, 4.3).
+pub const STARTUP: u32 = 1024;
+
+/// The longest cycle the lag test looks for.
+pub const LAGS: usize = 8;
+
+/// Where the tests draw the line, for one claim of min-entropy per sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cutoffs {
+    /// So many equal samples in a row are a failure.
+    pub repetition: u32,
+    /// So many matches in a window are a failure.
+    pub proportion: u32,
+}
+
+impl Cutoffs {
+    /// For a claim of one eighth of a bit per sample.
+    pub const EIGHTH_BIT: Self = Self { repetition: 241, proportion: 502 };
+    /// For a claim of half a bit per sample.
+    pub const HALF_BIT: Self = Self { repetition: 61, proportion: 422 };
+    /// For a claim of one bit per sample.
+    pub const ONE_BIT: Self = Self { repetition: 31, proportion: 325 };
+    /// For a claim of eight bits per sample.
+    pub const EIGHT_BITS: Self = Self { repetition: 5, proportion: 16 };
+}
+
+/// Which test a source failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HealthFault {
+    /// Too many equal samples in a row.
+    Repetition,
+    /// One sample too often in a window.
+    Proportion,
+    /// A short cycle.
+    Lag,
+}
+
+impl fmt::Display for HealthFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Repetition => "the source repeats one sample (repetition count test)",
+            Self::Proportion => "the source favours one sample (adaptive proportion test)",
+            Self::Lag => "the source runs in a short cycle (lag test)",
+        })
+    }
+}
+
+impl core::error::Error for HealthFault {}
+
+/// The tests' memory of one source.
+///
+/// ```
+/// use alea_random::health::{Cutoffs, HealthFault, HealthTests};
+/// let mut tests = HealthTests::new(Cutoffs::ONE_BIT);
+/// let verdict = (0..100).try_for_each(|_| tests.observe(42));
+/// assert_eq!(verdict, Err(HealthFault::Repetition), "a stuck source");
+/// ```
+#[derive(Clone, Debug)]
+pub struct HealthTests {
+    cutoffs: Cutoffs,
+    run: u32,
+    in_window: u32,
+    window_first: u64,
+    window_matches: u32,
+    history: [u64; LAGS],
+    lag_matches: [u32; LAGS],
+    observed: u32,
+}
+
+impl HealthTests {
+    /// A tester that has seen nothing.
+    pub const fn new(cutoffs: Cutoffs) -> Self {
+        Self {
+            cutoffs,
+            run: 0,
+            in_window: 0,
+            window_first: 0,
+            window_matches: 0,
+            history: [0; LAGS],
+            lag_matches: [0; LAGS],
+            observed: 0,
+        }
+    }
+
+    /// Takes one sample into account. After a failure the source must not be used; the caller may
+    /// start over with a new tester.
+    pub fn observe(&mut self, sample: u64) -> Result<(), HealthFault> {
+        let first_ever = self.observed == 0;
+        self.observed = self.observed.saturating_add(1);
+
+        self.run = if !first_ever && sample == self.history[0] { self.run + 1 } else { 1 };
+        if self.run >= self.cutoffs.repetition {
+            return Err(HealthFault::Repetition);
+        }
+
+        if self.in_window == 0 {
+            self.window_first = sample;
+            self.window_matches = 0;
+            self.lag_matches = [0; LAGS];
+        }
+        self.window_matches += u32::from(sample == self.window_first);
+        for (matches, earlier) in self.lag_matches.iter_mut().zip(self.history) {
+            *matches += u32::from(sample == earlier);
+        }
+        self.in_window = (self.in_window + 1) % WINDOW;
+        self.history.rotate_right(1);
+        self.history[0] = sample;
+
+        if self.window_matches >= self.cutoffs.proportion {
+            Err(HealthFault::Proportion)
+        } else if self.lag_matches.iter().any(|&m| m >= self.cutoffs.proportion) {
+            Err(HealthFault::Lag)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether the start-up tests are over: nothing before may be credited.
+    pub const fn started(&self) -> bool {
+        self.observed >= STARTUP
+    }
+}

@@ -1,0 +1,171 @@
+//! Entropy from the time that the same small work takes, for machines that have nothing else.
+//!
+//! Owns the sampling loop, its health tests and its credit. It reads time only through
+//! [`CycleCounter`] and hands every raw sample to its caller, who hashes them: samples are never
+//! output. Lock rules: none; a [`Jitter`] has one owner.
+//!
+//! **Trust.** Execution time varies with caches, refills, interrupts, frequency and, in a virtual
+//! machine, with everything the host does. How much of that an attacker cannot know is not
+//! provable, so the claim is small: the tests assume [`Cutoffs::EIGHTH_BIT`] per sample and the
+//! credit is a quarter of that again, [`SAMPLES_PER_BIT`] samples for one bit.
+//!
+//! **Cost.** 256 bits take 1,024 start-up samples and 8,192 credited ones, about a microsecond each
+//! under emulation and less on hardware.
+//!
+//! **Failure.** A counter that stands still, counts evenly or runs in a short cycle is found by the
+//! derivatives, or by [`HealthTests`], and leads to an error: no credit is ever given for it. Where
+//! guest time is a function of executed instructions (QEMU's `-icount`) that is the right answer.
+//!
+//! Literature: S. Müller, *CPU time jitter based non-physical true random number generator*;
+//! NIST SP 800-90B, section 4.
+
+use core::{fmt, hint};
+
+use crate::credit::EntropyBits;
+use crate::health::{Cutoffs, HealthFault, HealthTests};
+use crate::splitmix64;
+
+/// How many unsuspicious samples are worth one bit.
+pub const SAMPLES_PER_BIT: u32 = 32;
+
+/// A source is given up when it has delivered this many samples for each one that is needed.
+pub const PATIENCE: u32 = 8;
+
+/// A counter of fine-grained time, such as the TSC.
+pub trait CycleCounter {
+    /// The counter's value now.
+    fn now(&mut self) -> u64;
+}
+
+/// Why the counter is no source of entropy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JitterFault {
+    /// A health test failed.
+    Health(HealthFault),
+    /// Too few samples varied.
+    TooRegular,
+}
+
+impl fmt::Display for JitterFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Health(fault) => fault.fmt(f),
+            Self::TooRegular => f.write_str("the cycle counter advances too regularly"),
+        }
+    }
+}
+
+impl core::error::Error for JitterFault {}
+
+/// What a collection amounted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JitterReport {
+    /// Samples handed to the caller.
+    pub samples: u32,
+    /// Those among them that were too regular to count.
+    pub regular: u32,
+    /// What the caller may credit once all samples are hashed.
+    pub credit: EntropyBits,
+}
+
+/// The collector: the last times seen and the health tests over them.
+#[derive(Clone, Debug)]
+pub struct Jitter {
+    tests: HealthTests,
+    work: [u8; 256],
+    last_time: u64,
+    last_delta: u64,
+    last_change: u64,
+}
+
+impl Jitter {
+    /// A collector that has seen nothing.
+    pub fn new(counter: &mut impl CycleCounter) -> Self {
+        Self {
+            tests: HealthTests::new(Cutoffs::EIGHTH_BIT),
+            work: [0; 256],
+            last_time: counter.now(),
+            last_delta: 0,
+            last_change: 0,
+        }
+    }
+
+    /// Does a little work and hands the time it took to `absorb`.
+    ///
+    /// Returns whether the sample counts: the start-up tests are over, and the time, its change
+    /// and the change of that are all different from zero.
+    pub fn sample(
+        &mut self,
+        counter: &mut impl CycleCounter,
+        absorb: &mut impl FnMut(u64),
+    ) -> Result<bool, HealthFault> {
+        self.disturb();
+        let time = counter.now();
+        let delta = time.wrapping_sub(self.last_time);
+        let change = delta.wrapping_sub(self.last_delta);
+        let varies = delta != 0 && change != 0 && change != self.last_change;
+        (self.last_time, self.last_delta, self.last_change) = (time, delta, change);
+        absorb(delta);
+        self.tests.observe(delta)?;
+        Ok(varies && self.tests.started())
+    }
+
+    /// Samples until `wanted` may be credited.
+    ///
+    /// ```
+    /// use alea_random::{credit::EntropyBits, jitter::{CycleCounter, Jitter, JitterFault}};
+    ///
+    /// struct Even(u64); // a counter that betrays nothing
+    /// impl CycleCounter for Even {
+    ///     fn now(&mut self) -> u64 { self.0 += 40; self.0 }
+    /// }
+    ///
+    /// let mut counter = Even(0);
+    /// let result = Jitter::new(&mut counter).collect(&mut counter, EntropyBits::READY, |_| ());
+    /// assert!(matches!(result, Err(JitterFault::Health(_))));
+    /// ```
+    pub fn collect(
+        &mut self,
+        counter: &mut impl CycleCounter,
+        wanted: EntropyBits,
+        mut absorb: impl FnMut(u64),
+    ) -> Result<JitterReport, JitterFault> {
+        let needed = wanted.0.saturating_mul(SAMPLES_PER_BIT);
+        let limit = needed.saturating_mul(PATIENCE).saturating_add(crate::health::STARTUP);
+        let (mut samples, mut counted) = (0u32, 0u32);
+        while counted < needed {
+            if samples == limit {
+                return Err(JitterFault::TooRegular);
+            }
+            samples += 1;
+            if self.sample(counter, &mut absorb).map_err(JitterFault::Health)? {
+                counted += 1;
+            }
+        }
+        Ok(JitterReport { samples, regular: samples - counted, credit: wanted })
+    }
+
+    /// Work whose length and memory accesses depend on what was measured before.
+    fn disturb(&mut self) {
+        let rounds = 8 + (self.last_delta & 7);
+        let mut at = self.last_time as u8;
+        for _ in 0..rounds {
+            let cell = &mut self.work[usize::from(at)];
+            *cell = cell.wrapping_add(at | 1);
+            at = at.wrapping_mul(5).wrapping_add(*cell);
+        }
+        hint::black_box(&mut self.work);
+    }
+}
+
+/// One 64-bit word from jitter, to seed a [`splitmix64`] generator where there is no RDRAND.
+///
+/// The samples are folded by a bijective mixer, not by a hash: good for a generator that is not
+/// for secrets, and for nothing else.
+pub fn seed_word(counter: &mut impl CycleCounter) -> Result<u64, JitterFault> {
+    let mut word = 0;
+    Jitter::new(counter).collect(counter, EntropyBits(u64::BITS), |sample| {
+        word = splitmix64::step(word ^ sample).1;
+    })?;
+    Ok(word)
+}

@@ -1,0 +1,79 @@
+//! Acceptance rules for hardware generators: each test plays a part that shipped broken.
+
+use alea_random::hardware::{HardwareFault, HardwareRng, TRIES, draw, gather, self_test};
+use alea_random::splitmix64::SplitMix64;
+
+/// Plays back answers for ever, and counts how often it was asked.
+struct Replay<F> {
+    answer: F,
+    asked: u32,
+}
+
+impl<F: FnMut(u32) -> Option<u64>> Replay<F> {
+    fn new(answer: F) -> Self {
+        Self { answer, asked: 0 }
+    }
+}
+
+impl<F: FnMut(u32) -> Option<u64>> HardwareRng for Replay<F> {
+    fn next_u64(&mut self) -> Option<u64> {
+        self.asked += 1;
+        (self.answer)(self.asked - 1)
+    }
+}
+
+#[test]
+fn a_good_source_is_asked_once() {
+    let mut good = SplitMix64::new(1);
+    let mut rng = Replay::new(|_| Some(good.next_u64()));
+    assert!(draw(&mut rng).is_ok());
+    assert_eq!(rng.asked, 1);
+    assert_eq!(self_test(&mut rng), Ok(()));
+}
+
+#[test]
+fn a_dead_source_is_asked_ten_times() {
+    let mut rng = Replay::new(|_| None);
+    assert_eq!(draw(&mut rng), Err(HardwareFault::NoData));
+    assert_eq!(rng.asked, TRIES);
+}
+
+#[test]
+fn zeros_and_ones_are_no_answer() {
+    for word in [0, u64::MAX] {
+        let mut rng = Replay::new(|_| Some(word));
+        assert_eq!(draw(&mut rng), Err(HardwareFault::Implausible));
+        assert_eq!(rng.asked, TRIES);
+        assert_eq!(self_test(&mut rng), Err(HardwareFault::Implausible));
+    }
+}
+
+#[test]
+fn the_tenth_try_may_succeed_and_the_eleventh_never_happens() {
+    let mut rng = Replay::new(|n| if n == 9 { Some(77) } else { [None, Some(0)][n as usize % 2] });
+    assert_eq!(draw(&mut rng), Ok(77));
+    let mut rng = Replay::new(|n| (n == 10).then_some(77));
+    assert_eq!(draw(&mut rng), Err(HardwareFault::NoData));
+}
+
+#[test]
+fn a_constant_and_every_short_cycle_are_stuck() {
+    for period in 1..=6u64 {
+        let mut rng = Replay::new(|n| Some(1000 + u64::from(n) % period));
+        assert_eq!(self_test(&mut rng), Err(HardwareFault::Stuck), "period {period}");
+    }
+}
+
+#[test]
+fn one_coincidence_is_forgiven() {
+    let mut rng = Replay::new(|n| Some(if n == 7 { 100 } else { 100 + u64::from(n) }));
+    assert_eq!(self_test(&mut rng), Ok(()));
+}
+
+#[test]
+fn gathering_reports_what_really_came() {
+    let mut rng = Replay::new(|n| (n < 3).then_some(u64::from(n) + 1));
+    let mut words = [0; 8];
+    assert_eq!(gather(&mut rng, &mut words), 3);
+    assert_eq!(words, [1, 2, 3, 0, 0, 0, 0, 0]);
+}

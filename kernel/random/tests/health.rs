@@ -1,0 +1,111 @@
+//! Health tests: the cutoffs recomputed, and sources that must pass or fail.
+
+use alea_random::health::{Cutoffs, HealthFault, HealthTests, STARTUP, WINDOW};
+use alea_random::splitmix64::SplitMix64;
+
+/// The false-alarm probability per sample or window that the cutoffs are made for.
+const ALPHA: f64 = 1.0 / (1u64 << 30) as f64;
+
+/// `P(Binomial(WINDOW, p) >= cutoff)`, summed from the small end.
+fn tail(p: f64, cutoff: u32) -> f64 {
+    let n = f64::from(WINDOW);
+    let mut log_choose = vec![0.0f64];
+    for k in 0..WINDOW {
+        let last = log_choose[k as usize];
+        log_choose.push(last + ((n - f64::from(k)) / (f64::from(k) + 1.0)).ln());
+    }
+    (cutoff..=WINDOW)
+        .rev()
+        .map(|k| {
+            let k_f = f64::from(k);
+            (log_choose[k as usize] + k_f * p.ln() + (n - k_f) * (1.0 - p).ln()).exp()
+        })
+        .sum()
+}
+
+#[test]
+fn cutoffs_are_those_of_the_standard() {
+    for (h, cutoffs) in [
+        (0.125, Cutoffs::EIGHTH_BIT),
+        (0.5, Cutoffs::HALF_BIT),
+        (1.0, Cutoffs::ONE_BIT),
+        (8.0, Cutoffs::EIGHT_BITS),
+    ] {
+        assert_eq!(cutoffs.repetition, 1 + (30.0f64 / h).ceil() as u32, "RCT for {h} bits");
+        let p = 2.0f64.powf(-h);
+        assert!(tail(p, cutoffs.proportion) <= ALPHA, "APT for {h} bits is too strict");
+        assert!(tail(p, cutoffs.proportion - 1) > ALPHA, "APT for {h} bits is too lax");
+    }
+}
+
+/// The first failure within `samples`, and after how many.
+fn verdict(
+    cutoffs: Cutoffs,
+    samples: u32,
+    mut source: impl FnMut(u32) -> u64,
+) -> Option<(HealthFault, u32)> {
+    let mut tests = HealthTests::new(cutoffs);
+    (0..samples).find_map(|n| tests.observe(source(n)).err().map(|fault| (fault, n + 1)))
+}
+
+#[test]
+fn a_stuck_source_fails_at_the_cutoff() {
+    for cutoffs in [Cutoffs::EIGHTH_BIT, Cutoffs::HALF_BIT, Cutoffs::ONE_BIT] {
+        let expected = Some((HealthFault::Repetition, cutoffs.repetition));
+        assert_eq!(verdict(cutoffs, 10_000, |_| 0), expected);
+        assert_eq!(verdict(cutoffs, 10_000, |_| u64::MAX), expected);
+    }
+}
+
+#[test]
+fn a_biased_source_fails() {
+    // 99.5 % the same sample: 0.007 bits, far below the claim of an eighth.
+    let mut random = SplitMix64::new(1);
+    let biased = |_| u64::from(random.next_u64() % 1000 >= 995);
+    assert!(verdict(Cutoffs::EIGHTH_BIT, 20 * WINDOW, biased).is_some());
+    // 90 %: 0.15 bits, enough for a claim of an eighth, not for one of half a bit.
+    for (cutoffs, fails) in [(Cutoffs::EIGHTH_BIT, false), (Cutoffs::HALF_BIT, true)] {
+        let mut random = SplitMix64::new(2);
+        let biased = |_| u64::from(random.next_u64() % 10 == 9);
+        assert_eq!(verdict(cutoffs, 20 * WINDOW, biased).is_some(), fails, "{cutoffs:?}");
+    }
+}
+
+#[test]
+fn short_cycles_fail_the_lag_test() {
+    for period in 2..=8 {
+        let cutoffs = Cutoffs::EIGHTH_BIT;
+        let (fault, after) = verdict(cutoffs, 2 * WINDOW, |n| u64::from(n % period)).unwrap();
+        assert_eq!(fault, HealthFault::Lag, "period {period}");
+        assert!(after <= WINDOW);
+    }
+}
+
+#[test]
+fn good_sources_pass() {
+    let samples = if cfg!(miri) { 2_000 } else { 2_000_000 };
+    let mut random = SplitMix64::new(3);
+    assert_eq!(verdict(Cutoffs::EIGHT_BITS, samples, |_| random.next_u64() & 0xffff), None);
+    let mut random = SplitMix64::new(4);
+    assert_eq!(verdict(Cutoffs::ONE_BIT, samples, |_| random.next_u64() & 3), None);
+}
+
+#[test]
+fn a_failure_late_in_life_is_found() {
+    let mut random = SplitMix64::new(5);
+    let dies = |n| if n < 100_000 { random.next_u64() } else { 7 };
+    let (fault, after) = verdict(Cutoffs::EIGHTH_BIT, 200_000, dies).unwrap();
+    assert_eq!(fault, HealthFault::Repetition);
+    assert_eq!(after, 100_000 + Cutoffs::EIGHTH_BIT.repetition);
+}
+
+#[test]
+fn nothing_counts_during_start_up() {
+    let mut tests = HealthTests::new(Cutoffs::EIGHTH_BIT);
+    let mut random = SplitMix64::new(6);
+    for n in 0..STARTUP {
+        assert!(!tests.started(), "after {n}");
+        tests.observe(random.next_u64()).unwrap();
+    }
+    assert!(tests.started());
+}

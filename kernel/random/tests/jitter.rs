@@ -1,0 +1,80 @@
+//! The jitter collector, fed with counters that vary and counters that only seem to.
+
+use alea_random::credit::EntropyBits;
+use alea_random::health::STARTUP;
+use alea_random::jitter::{CycleCounter, Jitter, JitterFault, SAMPLES_PER_BIT, seed_word};
+use alea_random::splitmix64::SplitMix64;
+
+/// A counter that advances by what a function says.
+struct Counter<F> {
+    time: u64,
+    reads: u64,
+    advance: F,
+}
+
+impl<F: FnMut(u64) -> u64> Counter<F> {
+    fn new(advance: F) -> Self {
+        Self { time: 0, reads: 0, advance }
+    }
+}
+
+impl<F: FnMut(u64) -> u64> CycleCounter for Counter<F> {
+    fn now(&mut self) -> u64 {
+        self.reads += 1;
+        self.time = self.time.wrapping_add((self.advance)(self.reads));
+        self.time
+    }
+}
+
+fn noisy(seed: u64) -> Counter<impl FnMut(u64) -> u64> {
+    let mut noise = SplitMix64::new(seed);
+    Counter::new(move |_| 50 + noise.next_u64() % 16)
+}
+
+#[test]
+fn a_noisy_counter_is_credited_after_start_up() {
+    let mut counter = noisy(1);
+    let mut absorbed = 0;
+    let wanted = EntropyBits(16);
+    let report =
+        Jitter::new(&mut counter).collect(&mut counter, wanted, |_| absorbed += 1).unwrap();
+    assert_eq!(report.credit, wanted);
+    assert_eq!(report.samples, absorbed, "every sample is handed over, counted or not");
+    assert_eq!(report.samples - report.regular, 16 * SAMPLES_PER_BIT);
+    assert!(report.regular >= STARTUP - 1);
+}
+
+#[test]
+fn counters_without_jitter_are_refused() {
+    let refused = |advance: fn(u64) -> u64| {
+        let mut counter = Counter::new(advance);
+        Jitter::new(&mut counter).collect(&mut counter, EntropyBits::READY, |_| ()).unwrap_err()
+    };
+    assert!(matches!(refused(|_| 0), JitterFault::Health(_)), "stands still");
+    assert!(matches!(refused(|_| 26), JitterFault::Health(_)), "even");
+    assert!(matches!(refused(|n| n % 2), JitterFault::Health(_)), "alternates");
+    assert!(matches!(refused(|n| 40 + n % 7), JitterFault::Health(_)), "cycles");
+    assert_eq!(refused(|n| n), JitterFault::TooRegular, "accelerates evenly");
+    assert!(matches!(refused(|n| u64::from(n % 300 == 0)), JitterFault::Health(_)), "coarse");
+}
+
+#[test]
+fn seeds_from_different_noise_differ() {
+    let seed = |noise| seed_word(&mut noisy(noise)).unwrap();
+    assert_ne!(seed(1), seed(2));
+    assert!(seed_word(&mut Counter::new(|_| 0)).is_err());
+}
+
+#[test]
+#[cfg(not(miri))]
+fn this_machine_has_jitter() {
+    struct Host(std::time::Instant);
+    impl CycleCounter for Host {
+        fn now(&mut self) -> u64 {
+            self.0.elapsed().as_nanos() as u64
+        }
+    }
+    let mut host = Host(std::time::Instant::now());
+    let report = Jitter::new(&mut host).collect(&mut host, EntropyBits::READY, |_| ());
+    assert_eq!(report.map(|r| r.credit), Ok(EntropyBits::READY));
+}
