@@ -1,0 +1,44 @@
+//! Where everything lies in the 48-bit address space.
+//!
+//! Constants and conversions only. The direct map covers all RAM at [`DIRECT_MAP_BASE`]; kernel stacks
+//! lie in the vmalloc area with an unmapped guard page under each; the kernel image is in the top 2 GiB.
+
+use x86_64::{PhysAddr, VirtAddr};
+
+/// Bytes in a page.
+pub const PAGE_SIZE: usize = 4096;
+/// log2 of [`PAGE_SIZE`].
+pub const PAGE_SHIFT: u32 = 12;
+/// First address that user space may not map (the last canonical page stays free, as on Linux).
+pub const USER_END: u64 = 0x7fff_ffff_f000;
+/// Lowest address that user space may map without being privileged.
+pub const MMAP_MIN: u64 = 0x1_0000;
+/// Start of the map of all physical memory.
+pub const DIRECT_MAP_BASE: u64 = 0xffff_8880_0000_0000;
+/// Start of the area for kernel stacks and other mapped kernel objects.
+pub const VMALLOC_BASE: u64 = 0xffff_c900_0000_0000;
+/// Start of the kernel image.
+pub const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
+
+/// The kernel's address for a byte of physical memory.
+#[inline]
+pub fn phys_to_virt(phys: PhysAddr) -> VirtAddr {
+    // A physical address has at most 52 bits, so the sum stays inside the canonical upper half for every
+    // address the direct map can hold.
+    VirtAddr::new_truncate(DIRECT_MAP_BASE.wrapping_add(phys.as_u64()))
+}
+
+/// `addr` rounded down to a page boundary.
+#[inline]
+pub const fn page_down(addr: u64) -> u64 {
+    addr & !(PAGE_SIZE as u64 - 1)
+}
+
+/// `addr` rounded up to a page boundary; `None` when that does not fit.
+#[inline]
+pub const fn page_up(addr: u64) -> Option<u64> {
+    match addr.checked_add(PAGE_SIZE as u64 - 1) {
+        Some(sum) => Some(page_down(sum)),
+        None => None,
+    }
+}

@@ -1,0 +1,173 @@
+//! The plain types of the address-space interface.
+
+use crate::mm::MapSource;
+use alloc::string::String;
+use alloc::sync::Arc;
+use bitflags::bitflags;
+use core::ops::Range;
+use x86_64::VirtAddr;
+
+bitflags! {
+    /// What a mapping allows. Equal to Linux's PROT_* bits.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Prot: u32 {
+        const READ = 1;
+        const WRITE = 2;
+        const EXEC = 4;
+    }
+}
+
+bitflags! {
+    /// Properties of a mapping, beyond protection.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct VmFlags: u32 {
+        const READ = 1 << 0;
+        const WRITE = 1 << 1;
+        const EXEC = 1 << 2;
+        const SHARED = 1 << 3;
+        /// mprotect may add the right.
+        const MAY_READ = 1 << 4;
+        const MAY_WRITE = 1 << 5;
+        const MAY_EXEC = 1 << 6;
+        const GROWSDOWN = 1 << 7;
+        const LOCKED = 1 << 8;
+        const NORESERVE = 1 << 9;
+        /// Not copied by fork.
+        const DONTFORK = 1 << 10;
+        /// Empty in the child after fork.
+        const WIPEONFORK = 1 << 11;
+        const DONTDUMP = 1 << 12;
+        /// Contents may vanish under memory pressure; fork wipes it.
+        const DROPPABLE = 1 << 13;
+        /// The heap, as /proc/PID/maps names it.
+        const HEAP = 1 << 14;
+        /// The initial stack, as /proc/PID/maps names it.
+        const STACK = 1 << 15;
+        /// Some page of a private file mapping was written: fork must look at its page tables.
+        const HAS_ANON = 1 << 16;
+        /// Kernel-made (vDSO): cannot be changed in part, named by its source.
+        const SPECIAL = 1 << 17;
+    }
+}
+
+/// How binding the requested address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapFixed {
+    /// A hint.
+    No,
+    /// Exactly there; what was there is unmapped.
+    Replace,
+    /// Exactly there, or `EEXIST`.
+    NoReplace,
+}
+
+/// What stands behind a mapping.
+#[derive(Clone)]
+pub enum Backing {
+    /// Zero-filled memory.
+    Anon,
+    /// Pages of `source` from byte `offset` (page-aligned).
+    File { source: Arc<dyn MapSource>, offset: u64 },
+}
+
+/// One call of `AddressSpace::map`.
+pub struct MapRequest {
+    /// Wanted address; a hint unless `fixed` says otherwise.
+    pub addr: Option<VirtAddr>,
+    pub fixed: MapFixed,
+    /// Bytes; rounded up to pages.
+    pub len: u64,
+    pub prot: Prot,
+    /// MAP_SHARED.
+    pub shared: bool,
+    pub backing: Backing,
+    /// GROWSDOWN, NORESERVE, LOCKED, DROPPABLE, DONTFORK ...; protection and MAY_* bits are derived.
+    pub flags: VmFlags,
+    /// MAP_POPULATE: fault all pages in before returning.
+    pub populate: bool,
+}
+
+/// What an access wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultAccess {
+    Read,
+    Write,
+    Exec,
+}
+
+/// Why a fault could not be mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing is mapped there: SIGSEGV, SEGV_MAPERR.
+    SegvMap,
+    /// The mapping does not allow it: SIGSEGV, SEGV_ACCERR.
+    SegvAcc,
+    /// Beyond the end of the file: SIGBUS, BUS_ADRERR.
+    Bus,
+    /// No memory is left.
+    Oom,
+}
+
+/// madvise's advice that does something here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// NORMAL, RANDOM, SEQUENTIAL, HUGEPAGE, NOHUGEPAGE, MERGEABLE, COLD, ...: checked, then nothing to do.
+    Nothing,
+    WillNeed,
+    DontNeed,
+    Free,
+    Remove,
+    DontFork,
+    DoFork,
+    WipeOnFork,
+    KeepOnFork,
+    DontDump,
+    DoDump,
+    PopulateRead,
+    PopulateWrite,
+}
+
+/// One line of /proc/PID/maps.
+pub struct VmaInfo {
+    pub range: Range<u64>,
+    pub flags: VmFlags,
+    /// Byte offset in the source.
+    pub offset: u64,
+    /// (device, inode) of the source.
+    pub dev_ino: (u64, u64),
+    /// Path, `[heap]`, `[stack]`, `[vdso]` or empty.
+    pub name: String,
+    /// Resident pages: (borrowed from a file, private).
+    pub resident: (u64, u64),
+}
+
+/// Memory use of an address space, in pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VmUsage {
+    pub size: u64,
+    pub peak: u64,
+    pub rss_anon: u64,
+    pub rss_file: u64,
+    pub rss_shmem: u64,
+    pub rss_peak: u64,
+    pub data: u64,
+    pub stack: u64,
+    pub text: u64,
+    pub locked: u64,
+    pub page_tables: u64,
+}
+
+/// Resource limits that mappings obey, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct MmLimits {
+    pub address_space: u64,
+    pub data: u64,
+    pub stack: u64,
+    pub memlock: u64,
+}
+
+impl Default for MmLimits {
+    fn default() -> Self {
+        Self { address_space: u64::MAX, data: u64::MAX, stack: 8 << 20, memlock: 8 << 20 }
+    }
+}
