@@ -1,3 +1,39 @@
-//! Build, boot, test and measure Alea.
+//! `cargo xtask`: the command line. Parses it and calls the one module that does the work.
+#![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use xtask::{boot, build, setup};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Build, boot, test and measure Alea", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install what is missing: Rust's bare-metal target, QEMU, a C compiler, BusyBox, Linux
+    Setup(setup::Setup),
+    /// Build the kernel and the initramfs into target/alea/
+    Build(build::Build),
+    /// Boot any kernel and initramfs, on any CPU model and number of CPUs
+    Boot(boot::Boot),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Setup(c) => c.run(),
+        Command::Build(c) => c.run(),
+        Command::Boot(c) => c.run(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

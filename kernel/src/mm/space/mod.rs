@@ -60,7 +60,14 @@ impl AddressSpace {
     }
 
     /// mremap, with Linux's MREMAP_* flags.
-    pub fn remap(&self, _old: u64, _old_len: u64, _new_len: u64, _flags: u32, _new: u64) -> Result<u64> {
+    pub fn remap(
+        &self,
+        _old: u64,
+        _old_len: u64,
+        _new_len: u64,
+        _flags: u32,
+        _new: u64,
+    ) -> Result<u64> {
         todo!()
     }
 

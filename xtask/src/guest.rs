@@ -1,0 +1,396 @@
+//! A running virtual machine: its serial line, and how it ended.
+//!
+//! A [`Guest`] owns its QEMU process and kills it when dropped. Two threads per guest copy QEMU's
+//! standard output and error into buffers; `state` is their only shared data, one short lock.
+
+use std::io::{Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::process;
+use crate::qemu::{Machine, PANIC_STATUS};
+
+/// The first words of a panic, on Linux as on Alea.
+pub const PANIC: &str = "Kernel panic - not syncing";
+
+/// How long a kernel that has printed [`PANIC`] may take to finish its report.
+const PANIC_GRACE: Duration = Duration::from_secs(3);
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From QEMU's start.
+    pub total: Option<Duration>,
+    /// Without any output.
+    pub idle: Option<Duration>,
+}
+
+impl Limits {
+    pub const NONE: Self = Self { total: None, idle: None };
+
+    pub fn total(limit: Duration) -> Self {
+        Self { total: Some(limit), idle: None }
+    }
+
+    pub fn idle(limit: Duration) -> Self {
+        Self { total: None, idle: Some(limit) }
+    }
+}
+
+/// Why a guest no longer runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// QEMU's exit status: 0 after a power-off.
+    Exited(i32),
+    /// The kernel panicked; it may also have said so by the debug-exit port.
+    Panicked,
+    /// A limit passed, and QEMU was killed.
+    TimedOut,
+    /// A signal killed QEMU.
+    Signalled(i32),
+}
+
+/// What is left of a guest.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub end: End,
+    /// All that came from the serial line.
+    pub output: String,
+    /// What QEMU itself complained of.
+    pub stderr: String,
+    pub elapsed: Duration,
+}
+
+impl Outcome {
+    /// An error that carries the last output, unless the guest powered itself off.
+    pub fn powered_off(self) -> Result<Self> {
+        match self.end {
+            End::Exited(0) => Ok(self),
+            _ => bail!("{}", self.describe()),
+        }
+    }
+
+    /// The end in words, with the last lines of output.
+    pub fn describe(&self) -> String {
+        let how = match self.end {
+            End::Exited(0) => "the guest powered off".into(),
+            End::Exited(status) => format!("QEMU exited with status {status}"),
+            End::Panicked => "the kernel panicked".into(),
+            End::TimedOut => "the guest hung and was stopped".into(),
+            End::Signalled(signal) => format!("signal {signal} killed QEMU"),
+        };
+        let stderr = self.stderr.trim();
+        let stderr = if stderr.is_empty() { String::new() } else { format!("\nQEMU: {stderr}") };
+        format!("{how} after {:.1?}{stderr}\nlast output:\n{}", self.elapsed, tail(&self.output))
+    }
+}
+
+/// A running virtual machine.
+pub struct Guest {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    shared: Arc<Shared>,
+    readers: Vec<JoinHandle<()>>,
+    started: Instant,
+    /// Where the next `wait_for` begins to look.
+    seen: usize,
+    /// How much was searched for a panic, and when one was found.
+    scanned: usize,
+    panicked: Option<Instant>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    output: Vec<u8>,
+    /// Length of the output after each piece that arrived, and when it did.
+    arrivals: Vec<(usize, Instant)>,
+    stderr: Vec<u8>,
+    closed: bool,
+}
+
+impl Shared {
+    /// A reader that panicked has left whole data behind: appending is all that they do.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Guest {
+    /// Starts `machine`.
+    pub fn start(machine: &Machine) -> Result<Self> {
+        Self::spawn(machine.command(), None)
+    }
+
+    /// Starts `machine` and copies the serial line to `echo` as it comes.
+    pub fn start_echoing(machine: &Machine, echo: impl Write + Send + 'static) -> Result<Self> {
+        Self::spawn(machine.command(), Some(Box::new(echo)))
+    }
+
+    fn spawn(mut qemu: Command, echo: Option<Box<dyn Write + Send>>) -> Result<Self> {
+        let started = Instant::now();
+        let mut child = qemu
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start `{}`", process::show(&qemu)))?;
+        let shared = Arc::new(Shared::default());
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().context("QEMU has no standard output")?;
+        let stderr = child.stderr.take().context("QEMU has no standard error")?;
+        let readers = vec![read_serial(stdout, shared.clone(), echo), read_stderr(stderr, &shared)];
+        Ok(Self { child, stdin, shared, readers, started, seen: 0, scanned: 0, panicked: None })
+    }
+
+    /// When QEMU was started.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// A handle to type on, for a thread of its own. `send` no longer works after this.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.stdin.take()
+    }
+
+    /// Types `bytes` on the guest's serial line.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> Result<()> {
+        let stdin = self.stdin.as_mut().context("the serial line is not open for typing")?;
+        stdin.write_all(bytes.as_ref())?;
+        stdin.flush().context("the guest is gone")
+    }
+
+    /// All output so far.
+    pub fn output(&self) -> String {
+        text(&self.shared.lock().output)
+    }
+
+    /// Waits until `needle` is printed after what earlier waits have found, and returns when
+    /// (counted from QEMU's start) it arrived. A panic, an exit or a passed limit is an error.
+    pub fn wait_for(&mut self, needle: &str, limit: Duration) -> Result<Duration> {
+        let deadline = Instant::now() + limit;
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(at) = find(&state.output[self.seen..], needle.as_bytes()) {
+                let end = self.seen + at + needle.len();
+                self.seen = end;
+                let arrival = state.arrivals.iter().find(|(length, _)| *length >= end);
+                let arrival = arrival.map_or_else(Instant::now, |(_, when)| *when);
+                return Ok(arrival.duration_since(self.started));
+            }
+            let trouble = if find(&state.output, PANIC.as_bytes()).is_some() && needle != PANIC {
+                Some("the kernel panicked")
+            } else if state.closed {
+                Some("QEMU ended")
+            } else if Instant::now() >= deadline {
+                Some("nothing came in time")
+            } else {
+                None
+            };
+            if let Some(trouble) = trouble {
+                let output = text(&state.output);
+                let stderr = text(&state.stderr);
+                bail!("waiting for {needle:?}: {trouble}\n{stderr}last output:\n{}", tail(&output));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let waited = self.shared.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits for QEMU's end; stops it when a limit passes or the kernel has panicked.
+    pub fn finish(mut self, limits: Limits) -> Result<Outcome> {
+        loop {
+            if let Some(end) = self.poll_end(limits, Duration::from_secs(3600))? {
+                return self.finish_with(end);
+            }
+        }
+    }
+
+    /// What is left of a guest whose end [`Self::poll_end`] has told.
+    pub fn finish_with(mut self, end: End) -> Result<Outcome> {
+        for reader in self.readers.drain(..) {
+            // Its only job was to fill the buffers, and they are read below.
+            let _ = reader.join();
+        }
+        let elapsed = self.started.elapsed();
+        let state = self.shared.lock();
+        let (output, stderr) = (text(&state.output), text(&state.stderr));
+        drop(state);
+        Ok(Outcome { end, output, stderr, elapsed })
+    }
+
+    /// Kills QEMU and returns what there was.
+    pub fn stop(mut self) -> Result<Outcome> {
+        self.child.kill().context("cannot stop QEMU")?;
+        self.finish(Limits::NONE)
+    }
+
+    /// Waits at most `patience` for QEMU's end; nothing means that it still runs.
+    pub fn poll_end(&mut self, limits: Limits, patience: Duration) -> Result<Option<End>> {
+        let patience = Instant::now() + patience;
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        while !state.closed {
+            self.look_for_panic(&state.output);
+            let now = Instant::now();
+            let last = state.arrivals.last().map_or(self.started, |(_, when)| *when);
+            let deadline = [
+                limits.total.map(|limit| self.started + limit),
+                limits.idle.map(|limit| last + limit),
+                self.panicked.map(|when| when + PANIC_GRACE),
+            ];
+            let deadline = deadline.into_iter().flatten().min();
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                drop(state);
+                self.child.kill().context("cannot stop QEMU")?;
+                self.child.wait()?;
+                let panicked = self.panicked.is_some();
+                return Ok(Some(if panicked { End::Panicked } else { End::TimedOut }));
+            }
+            if now >= patience {
+                return Ok(None);
+            }
+            let wake = deadline.unwrap_or(patience).min(patience);
+            let waited = shared.changed.wait_timeout(state, wake - now);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.look_for_panic(&state.output);
+        drop(state);
+        let status = self.child.wait().context("cannot wait for QEMU")?;
+        Ok(Some(match (status.code(), status.signal()) {
+            (Some(PANIC_STATUS), _) => End::Panicked,
+            (Some(_), _) if self.panicked.is_some() => End::Panicked,
+            (Some(code), _) => End::Exited(code),
+            (None, signal) => End::Signalled(signal.unwrap_or(0)),
+        }))
+    }
+
+    fn look_for_panic(&mut self, output: &[u8]) {
+        if self.panicked.is_none() {
+            // Step back by a needle's length: it may have come in two pieces.
+            let from = self.scanned.saturating_sub(PANIC.len());
+            if find(&output[from..], PANIC.as_bytes()).is_some() {
+                self.panicked = Some(Instant::now());
+            }
+            self.scanned = output.len();
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // Both fail only when QEMU has already ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_serial(
+    mut from: impl Read + Send + 'static,
+    shared: Arc<Shared>,
+    mut echo: Option<Box<dyn Write + Send>>,
+) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(n @ 1..) = from.read(&mut buffer) {
+            if let Some(echo) = &mut echo {
+                // A closed standard output must not stop the guest from being watched.
+                let _ = echo.write_all(&buffer[..n]).and_then(|()| echo.flush());
+            }
+            let mut state = shared.lock();
+            state.output.extend_from_slice(&buffer[..n]);
+            let length = state.output.len();
+            state.arrivals.push((length, Instant::now()));
+            shared.changed.notify_all();
+        }
+        shared.lock().closed = true;
+        shared.changed.notify_all();
+    })
+}
+
+fn read_stderr(mut from: impl Read + Send + 'static, shared: &Arc<Shared>) -> JoinHandle<()> {
+    let shared = shared.clone();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        while let Ok(n @ 1..) = from.read(&mut buffer) {
+            shared.lock().stderr.extend_from_slice(&buffer[..n]);
+        }
+    })
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}
+
+/// Serial output as text, with the terminal's line ends made plain.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).replace("\r\n", "\n")
+}
+
+/// The last lines of `output`, enough to see what went wrong.
+fn tail(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn shell(script: &str) -> Guest {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Guest::spawn(command, None).unwrap()
+    }
+
+    #[test]
+    fn output_is_found_in_order_and_the_status_kept() {
+        let mut guest = shell("echo one; read line; echo got $line; exit 7");
+        guest.wait_for("one", 5 * SECOND).unwrap();
+        guest.send("two\n").unwrap();
+        guest.wait_for("got two", 5 * SECOND).unwrap();
+        let outcome = guest.finish(Limits::total(5 * SECOND)).unwrap();
+        assert_eq!(outcome.end, End::Exited(7));
+        assert_eq!(outcome.output, "one\ngot two\n");
+        assert!(outcome.powered_off().unwrap_err().to_string().contains("status 7"));
+    }
+
+    #[test]
+    fn a_silent_guest_is_stopped() {
+        let outcome = shell("echo x; exec sleep 60").finish(Limits::idle(SECOND / 5)).unwrap();
+        assert_eq!(outcome.end, End::TimedOut);
+        assert_eq!(outcome.output, "x\n");
+    }
+
+    #[test]
+    fn a_panic_is_seen_by_its_text_and_by_its_status() {
+        let text = shell("echo 'Kernel panic - not syncing: x'; exit 0");
+        assert_eq!(text.finish(Limits::total(5 * SECOND)).unwrap().end, End::Panicked);
+        let status = shell("exit 33");
+        assert_eq!(status.finish(Limits::total(5 * SECOND)).unwrap().end, End::Panicked);
+        let mut waiting = shell("echo 'Kernel panic - not syncing: no init'; exec sleep 60");
+        let error = waiting.wait_for("login", 5 * SECOND).unwrap_err().to_string();
+        assert!(error.contains("panicked") && error.contains("no init"), "{error}");
+    }
+
+    #[test]
+    fn waiting_ends_with_the_guest_and_with_time() {
+        let error = shell("echo bye").wait_for("hello", 5 * SECOND).unwrap_err().to_string();
+        assert!(error.contains("QEMU ended") && error.contains("bye"), "{error}");
+        let error = shell("exec sleep 60").wait_for("hello", SECOND / 5).unwrap_err();
+        assert!(error.to_string().contains("in time"));
+    }
+}

@@ -1,0 +1,20 @@
+//! Build, boot, test and measure Alea: one module per command, and the shared parts under them.
+//!
+//! `tests/` uses this library too, for [`qemu`], [`guest`] and [`cpio`]. Nothing here may write
+//! outside `target/`, except the packages that `setup` installs through apt.
+#![forbid(unsafe_code)]
+
+pub mod accel;
+pub mod apt;
+pub mod boot;
+pub mod build;
+pub mod cpio;
+pub mod guest;
+pub mod initramfs;
+pub mod linux;
+pub mod paths;
+pub mod process;
+pub mod qemu;
+pub mod setup;
+pub mod symbolize;
+pub mod term;

@@ -1,0 +1,101 @@
+//! Running other programs: a spinner while they work, their last words when they fail.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::term;
+
+/// Lines of a failed program's output that are worth showing.
+const TAIL: usize = 30;
+
+/// Runs `command` behind a spinner that says `what`; shows its output only if it fails.
+pub fn run(what: &str, command: &mut Command) -> Result<()> {
+    let spinner = term::spinner(what);
+    let result = output(command);
+    spinner.finish_and_clear();
+    result.map(drop)
+}
+
+/// Runs `command` and returns its standard output; an exit status other than 0 is an error.
+pub fn output(command: &mut Command) -> Result<String> {
+    let shown = show(command);
+    let out = command
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start `{}`", command.get_program().display()))?;
+    let stdout = String::from_utf8_lossy(&out.stdout).into_owned();
+    if out.status.success() {
+        return Ok(stdout);
+    }
+    let stderr = String::from_utf8_lossy(&out.stderr);
+    let lines: Vec<&str> = stdout.lines().chain(stderr.lines()).collect();
+    let tail = lines[lines.len().saturating_sub(TAIL)..].join("\n");
+    bail!("`{shown}` failed ({}):\n{tail}", out.status)
+}
+
+/// Runs `command` with the terminal as its own; an exit status other than 0 is an error.
+pub fn passthrough(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{}`", command.get_program().display()))?;
+    if !status.success() {
+        bail!("`{}` failed ({status})", show(command));
+    }
+    Ok(())
+}
+
+/// The first file called `name` in `$PATH`.
+pub fn which(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// The command as a person would type it.
+pub fn show(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(quote).collect::<Vec<_>>().join(" ")
+}
+
+/// The cargo that runs this program, so that `cargo +nightly xtask` stays on nightly.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(crate::paths::root());
+    cargo
+}
+
+fn quote(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_shown_as_a_shell_reads_them() {
+        let mut command = Command::new("qemu");
+        command.args(["-append", "console=ttyS0 quiet", "it's", ""]);
+        assert_eq!(show(&command), r"qemu -append 'console=ttyS0 quiet' 'it'\''s' ''");
+    }
+
+    #[test]
+    fn a_failure_carries_the_output() {
+        let error = output(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]));
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("out") && text.contains("err") && text.contains('3'), "{text}");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = output(&mut Command::new("/nonexistent/program")).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/program"));
+    }
+}
