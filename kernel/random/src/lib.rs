@@ -12,6 +12,10 @@
 //! | [`health`] | SP 800-90B repetition and proportion tests, and a lag test |
 //! | [`credit`] | how much entropy is accounted for: the states Empty, Early, Ready |
 //! | [`jitter`] | entropy from the cycle counter, for machines that have nothing else |
+//! | [`pool`] | the BLAKE2s hash that all sources are mixed into, and the keys it yields |
+//! | [`crng`] | ChaCha20 with fast key erasure: base key, per-CPU keys, generations, batches |
+//! | [`block`] | keys and keystream blocks; where a kernel plugs in its vector code |
+//! | [`reseed`] | when the generator gets a new key |
 //! | [`request`] | flags, lengths, waiting, interruption and ioctls of Linux's interfaces |
 //!
 //! # Example: seed once, then draw from any number of CPUs
@@ -46,11 +50,15 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod block;
 pub mod credit;
+pub mod crng;
 pub mod hardware;
 pub mod health;
 pub mod jitter;
+pub mod pool;
 pub mod request;
+pub mod reseed;
 pub mod splitmix64;
 
 mod sync;

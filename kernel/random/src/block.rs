@@ -1,0 +1,121 @@
+//! ChaCha20 keys and keystream blocks: the seam between the generator and the vector unit.
+//!
+//! Owns [`Key`], the trait [`BlockGenerator`] and its portable implementation. It must never keep a
+//! key or a block after a call, on the stack neither. Lock rules: none.
+//!
+//! A kernel that is built for a soft-float target cannot let the compiler emit vector code, so the
+//! fast implementations are its own assembly behind [`BlockGenerator`]; [`Portable`] is always
+//! there, and is what they are checked against.
+
+use core::fmt;
+
+use chacha20::cipher::array::Array;
+use chacha20::cipher::{KeyIvInit, StreamCipherCore};
+use chacha20::variants::Ietf;
+use chacha20::{ChaChaCore, R20};
+use zeroize::{Zeroize, ZeroizeOnDrop, zeroize_stack};
+
+/// Bytes of a ChaCha20 block.
+pub const BLOCK_LEN: usize = 64;
+
+/// Bytes of a ChaCha20 key.
+pub const KEY_LEN: usize = 32;
+
+/// Blocks that the batch is refilled with at once, and the group in which a [`BlockGenerator`] may
+/// shuffle words: eight blocks fill a 256-bit register per state word.
+pub const GROUP_BLOCKS: usize = 8;
+
+/// One block of keystream.
+pub type Block = [u8; BLOCK_LEN];
+
+/// A ChaCha20 key, wiped when it is dropped and never shown.
+#[repr(C, align(16))]
+pub struct Key([u8; KEY_LEN]);
+
+impl Key {
+    /// A key made of `bytes`; the caller wipes its own copy.
+    pub const fn new(bytes: [u8; KEY_LEN]) -> Self {
+        Self(bytes)
+    }
+
+    /// The place of a key that does not exist yet. Nothing may be generated from it.
+    pub(crate) const fn vacant() -> Self {
+        Self([0; KEY_LEN])
+    }
+
+    /// The key's bytes, for a [`BlockGenerator`].
+    pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
+        &self.0
+    }
+
+    pub(crate) const fn as_mut_bytes(&mut self) -> &mut [u8; KEY_LEN] {
+        &mut self.0
+    }
+
+    /// Takes the key out of the first bytes of `block`, which are wiped: the step that makes what
+    /// was generated before unrecoverable.
+    pub(crate) fn take_from(&mut self, block: &mut Block) {
+        if let Some(first) = block.first_chunk_mut::<KEY_LEN>() {
+            self.0.copy_from_slice(first);
+            first.zeroize();
+        }
+    }
+}
+
+impl Drop for Key {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl ZeroizeOnDrop for Key {}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// Makes ChaCha20 keystream (RFC 8439, 32-bit counter, nonce zero).
+///
+/// # Contract
+///
+/// `fill(key, counter, out)` overwrites `out` with the blocks `counter .. counter + out.len()`.
+/// Within each whole group of [`GROUP_BLOCKS`] blocks, counted from the start of `out`, the 32-bit
+/// words may be in any fixed order: a permutation of keystream is keystream, and a vector unit need
+/// not transpose what nobody needs in order. Nothing but `out` may depend on the key afterwards:
+/// registers and stack are wiped. The counter never wraps: callers stay below 2^32 blocks.
+///
+/// An implementation that uses registers of user space brackets its use itself.
+pub trait BlockGenerator {
+    /// Overwrites `out` with keystream.
+    fn fill(&self, key: &Key, counter: u32, out: &mut [Block]);
+}
+
+impl<B: BlockGenerator + ?Sized> BlockGenerator for &B {
+    fn fill(&self, key: &Key, counter: u32, out: &mut [Block]) {
+        (**self).fill(key, counter, out);
+    }
+}
+
+/// The `chacha20` crate: in integer registers on bare metal, in order everywhere.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Portable;
+
+/// More stack than the crate's rounds use; the compiler spills words of the state there.
+const SCRUB: usize = 512;
+
+impl BlockGenerator for Portable {
+    fn fill(&self, key: &Key, counter: u32, out: &mut [Block]) {
+        keystream(key, counter, out);
+        zeroize_stack::<SCRUB>();
+    }
+}
+
+/// Not inlined, so that its frame lies where [`zeroize_stack`] wipes.
+#[inline(never)]
+fn keystream(key: &Key, counter: u32, out: &mut [Block]) {
+    let mut core = ChaChaCore::<R20, Ietf>::new(key.as_bytes().into(), &Array::default());
+    core.set_block_pos(counter);
+    core.write_keystream_blocks(Array::cast_slice_from_core_mut(out));
+}

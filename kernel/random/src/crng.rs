@@ -1,0 +1,388 @@
+//! The cryptographic generator: ChaCha20 with fast key erasure, one key per CPU.
+//!
+//! Owns the base key, the generation number, the per-CPU keys with their batches, and the stream of
+//! one long request. It must never let a key outlive its use or a byte be handed out twice, and
+//! never generates before it is seeded. Time, sources and credit are not its business.
+//!
+//! # How it works
+//!
+//! A reseed stores a new base key and publishes a new generation. A CPU whose own generation
+//! differs takes a key from the base (which replaces the base key, too) and drops its batch. Its
+//! draws then need nothing that is shared but one load of the generation:
+//!
+//! ```text
+//! reseed --> base key --+--> CPU key --> group of 8 blocks: [ next CPU key | batch of 480 bytes ]
+//!            generation +--> CPU key ...                                      | small draws, wiped
+//!                                                                             | as they leave
+//!                                                      one-time key of a long request <-+
+//! ```
+//!
+//! **Fast key erasure** (D. J. Bernstein, 2017): the first 32 bytes of every group become the next
+//! key before any other byte leaves. Whoever reads all memory afterwards finds no way back.
+//!
+//! # Lock rules
+//!
+//! The base lies behind the kernel's own lock ([`Exclusive`]), held for one ChaCha20 block and only
+//! by a reseed, by a CPU's first draw after one, and by draws before the first. A [`CpuCrng`] is
+//! reached by its CPU only, never from an interrupt handler and with preemption excluded. No user
+//! memory is touched in here.
+
+use core::fmt;
+
+use zeroize::Zeroize;
+
+use crate::block::{BLOCK_LEN, Block, BlockGenerator, GROUP_BLOCKS, KEY_LEN, Key};
+use crate::sync::{AtomicU64, Ordering};
+
+/// The longest draw that is served from the batch; longer requests take a [`Stream`].
+pub const BATCH_DRAW_MAX: usize = 256;
+
+/// A [`Stream`] replaces its key after this many bytes.
+pub const STREAM_REKEY: usize = 32 * 1024;
+
+const GROUP_LEN: usize = GROUP_BLOCKS * BLOCK_LEN;
+const WORD: usize = 8;
+const STREAM_REKEY_BLOCKS: u32 = (STREAM_REKEY / BLOCK_LEN) as u32;
+
+/// A lock around a value, lent by the kernel that uses this crate.
+pub trait Exclusive<T> {
+    /// Runs `f` while nobody else can reach the value.
+    fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R;
+}
+
+/// There is no key yet: the pool has not been credited enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotSeeded;
+
+impl fmt::Display for NotSeeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the generator is not seeded yet")
+    }
+}
+
+impl core::error::Error for NotSeeded {}
+
+/// Which reseed a key stems from. [`Generation::NONE`] until the first; never goes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generation(u64);
+
+impl Generation {
+    /// Before the first reseed. User space sees it as "do not use the vDSO".
+    pub const NONE: Self = Self(0);
+    /// What a CPU holds that has no key: equal to no published generation.
+    const VACANT: Self = Self(u64::MAX);
+
+    /// The number, as user space sees it.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// The next one; the two special values are skipped.
+    const fn next(self) -> Self {
+        match self.0.wrapping_add(1) {
+            0 | u64::MAX => Self(1),
+            number => Self(number),
+        }
+    }
+}
+
+/// What the kernel's lock protects.
+pub struct Base {
+    key: Key,
+    generation: Generation,
+}
+
+impl Base {
+    /// No key yet.
+    pub const fn vacant() -> Self {
+        Self { key: Key::vacant(), generation: Generation::NONE }
+    }
+
+    /// Generates `out` (at most 32 bytes) from the base key, which erases itself.
+    fn expand(&mut self, blocks: &impl BlockGenerator, out: &mut Key) {
+        let mut group = [[0; BLOCK_LEN]];
+        blocks.fill(&self.key, 0, &mut group);
+        let [block] = &mut group;
+        self.key.take_from(block);
+        block.rotate_left(KEY_LEN);
+        out.take_from(block);
+    }
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Base").field("generation", &self.generation).finish_non_exhaustive()
+    }
+}
+
+/// The part of the generator that all CPUs share.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use alea_random::block::{Key, Portable};
+/// use alea_random::crng::{Base, CpuCrng, Crng, Exclusive};
+///
+/// struct Lock(Mutex<Base>);
+/// impl Exclusive<Base> for Lock {
+///     fn with<R>(&self, f: impl FnOnce(&mut Base) -> R) -> R { f(&mut self.0.lock().unwrap()) }
+/// }
+///
+/// let crng = Crng::new(Lock(Mutex::new(Base::vacant())));
+/// let mut cpu = CpuCrng::vacant();
+/// let mut bytes = [0; 16];
+/// assert!(crng.draw(&mut cpu, &Portable, &mut bytes).is_err(), "not seeded");
+/// crng.reseed(Key::new([7; 32])); // from the pool, in a kernel
+/// crng.draw(&mut cpu, &Portable, &mut bytes)?;
+/// # Ok::<(), alea_random::crng::NotSeeded>(())
+/// ```
+pub struct Crng<L> {
+    generation: AtomicU64,
+    base: L,
+}
+
+impl<L: Exclusive<Base>> Crng<L> {
+    /// A generator without a key, around a vacant [`Base`].
+    #[cfg(not(loom))]
+    pub const fn new(base: L) -> Self {
+        Self { generation: AtomicU64::new(Generation::NONE.0), base }
+    }
+
+    /// A generator without a key (loom's atomics cannot be made in a constant).
+    #[cfg(loom)]
+    pub fn new(base: L) -> Self {
+        Self { generation: AtomicU64::new(Generation::NONE.0), base }
+    }
+
+    /// The generation that draws are served from now.
+    pub fn generation(&self) -> Generation {
+        // Acquire: pairs with the Release in `reseed`, for those who show the number to user space.
+        Generation(self.generation.load(Ordering::Acquire))
+    }
+
+    /// Replaces the base key by `seed`, which makes every CPU take a new key at its next draw.
+    pub fn reseed(&self, seed: Key) -> Generation {
+        self.base.with(|base| {
+            base.key = seed;
+            base.generation = base.generation.next();
+            // Release: pairs with the Acquire in `generation`. Inside the lock, so that numbers are
+            // published in order.
+            self.generation.store(base.generation.0, Ordering::Release);
+            base.generation
+        })
+    }
+
+    /// Fills `out` (any length, but meant for up to [`BATCH_DRAW_MAX`] bytes) from this CPU's batch.
+    ///
+    /// The bytes are gone from the batch when this returns.
+    #[inline]
+    pub fn draw(
+        &self,
+        cpu: &mut CpuCrng,
+        blocks: &impl BlockGenerator,
+        out: &mut [u8],
+    ) -> Result<(), NotSeeded> {
+        self.refresh(cpu, blocks)?;
+        cpu.take(blocks, out);
+        Ok(())
+    }
+
+    /// The stream of one long request, under a key of its own.
+    pub fn stream(
+        &self,
+        cpu: &mut CpuCrng,
+        blocks: &impl BlockGenerator,
+    ) -> Result<Stream, NotSeeded> {
+        self.refresh(cpu, blocks)?;
+        let mut stream = Stream { key: Key::vacant(), next_block: 0, generation: cpu.generation };
+        cpu.take(blocks, stream.key.as_mut_bytes());
+        Ok(stream)
+    }
+
+    /// Overwrites `out` with the stream's next bytes; a reseed since the last piece re-keys it.
+    pub fn stream_piece(
+        &self,
+        stream: &mut Stream,
+        cpu: &mut CpuCrng,
+        blocks: &impl BlockGenerator,
+        out: &mut [Block],
+    ) -> Result<(), NotSeeded> {
+        if stream.generation.0 != self.current() {
+            *stream = self.stream(cpu, blocks)?;
+        }
+        stream.fill(blocks, out);
+        Ok(())
+    }
+
+    /// Makes `cpu` hold a key of the current generation.
+    #[inline]
+    fn refresh(&self, cpu: &mut CpuCrng, blocks: &impl BlockGenerator) -> Result<(), NotSeeded> {
+        if cpu.generation.0 == self.current() {
+            return Ok(());
+        }
+        self.rekey(cpu, blocks)
+    }
+
+    #[cold]
+    fn rekey(&self, cpu: &mut CpuCrng, blocks: &impl BlockGenerator) -> Result<(), NotSeeded> {
+        cpu.drop_batch();
+        self.base.with(|base| {
+            if base.generation == Generation::NONE {
+                return Err(NotSeeded);
+            }
+            base.expand(blocks, &mut cpu.key);
+            cpu.generation = base.generation;
+            Ok(())
+        })
+    }
+
+    fn current(&self) -> u64 {
+        // Relaxed: the keys themselves are only reached under the base lock. A CPU that reads the
+        // old number draws as if it had drawn before the reseed; who waited for the reseed to
+        // return reads the new one, by coherence.
+        self.generation.load(Ordering::Relaxed)
+    }
+}
+
+/// Fills `out` from `seed` alone, before there is a generation.
+///
+/// Only for requests that accept predictable bytes (`GRND_INSECURE`, an early read of urandom) and
+/// for the kernel's own early needs. The caller extracts a new `seed` from the pool for each.
+pub fn fill_unseeded(seed: Key, blocks: &impl BlockGenerator, out: &mut [Block]) {
+    Stream { key: seed, next_block: 0, generation: Generation::NONE }.fill(blocks, out);
+}
+
+impl<L> fmt::Debug for Crng<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Relaxed: for show.
+        let generation = self.generation.load(Ordering::Relaxed);
+        f.debug_struct("Crng").field("generation", &generation).finish_non_exhaustive()
+    }
+}
+
+/// One CPU's key and batch. Only that CPU may reach it.
+#[repr(C, align(64))]
+pub struct CpuCrng {
+    /// The batch; what was handed out is zero. Its first 32 bytes became the key.
+    group: [Block; GROUP_BLOCKS],
+    key: Key,
+    generation: Generation,
+    /// Where the unused bytes begin, a multiple of [`WORD`].
+    used: usize,
+    refills: u64,
+}
+
+impl CpuCrng {
+    /// A CPU that has no key yet, or must forget the one it has (it went offline).
+    pub const fn vacant() -> Self {
+        Self {
+            group: [[0; BLOCK_LEN]; GROUP_BLOCKS],
+            key: Key::vacant(),
+            generation: Generation::VACANT,
+            used: GROUP_LEN,
+            refills: 0,
+        }
+    }
+
+    /// How often the batch was refilled: for statistics.
+    pub const fn refills(&self) -> u64 {
+        self.refills
+    }
+
+    /// Moves bytes from the batch to `out`, refilling it as often as needed. Whole words leave the
+    /// batch; the rest of the last one is wiped unused.
+    #[inline]
+    fn take(&mut self, blocks: &impl BlockGenerator, out: &mut [u8]) {
+        let (mut words, rest) = out.as_chunks_mut::<WORD>();
+        while !words.is_empty() {
+            let ready = self.ready(blocks);
+            let count = ready.len().min(words.len());
+            let (now, later) = words.split_at_mut(count);
+            for (to, from) in now.iter_mut().zip(ready) {
+                *to = *from;
+                *from = [0; WORD];
+            }
+            self.used += count * WORD;
+            words = later;
+        }
+        if !rest.is_empty() {
+            if let Some(from) = self.ready(blocks).first_mut() {
+                rest.iter_mut().zip(*from).for_each(|(to, byte)| *to = byte);
+                *from = [0; WORD];
+            }
+            self.used += WORD;
+        }
+    }
+
+    /// The unused words of the batch; at least one.
+    #[inline]
+    fn ready(&mut self, blocks: &impl BlockGenerator) -> &mut [[u8; WORD]] {
+        if self.used >= GROUP_LEN {
+            self.refill(blocks);
+        }
+        self.group.as_flattened_mut().as_chunks_mut::<WORD>().0.split_at_mut(self.used / WORD).1
+    }
+
+    #[cold]
+    fn refill(&mut self, blocks: &impl BlockGenerator) {
+        blocks.fill(&self.key, 0, &mut self.group);
+        let [first, ..] = &mut self.group;
+        self.key.take_from(first);
+        self.used = KEY_LEN;
+        self.refills = self.refills.wrapping_add(1);
+    }
+
+    fn drop_batch(&mut self) {
+        self.group.zeroize();
+        self.used = GROUP_LEN;
+        self.generation = Generation::VACANT;
+    }
+}
+
+impl Drop for CpuCrng {
+    fn drop(&mut self) {
+        self.drop_batch();
+    }
+}
+
+impl fmt::Debug for CpuCrng {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CpuCrng").field("generation", &self.generation).finish_non_exhaustive()
+    }
+}
+
+/// The keystream of one long request; wiped when dropped.
+///
+/// Needs no CPU state between pieces, so the request may be preempted and may fault while it is
+/// copied out. Its key replaces itself every [`STREAM_REKEY`] bytes, so that even within one huge
+/// request most of what was handed out cannot be recovered.
+#[derive(Debug)]
+pub struct Stream {
+    key: Key,
+    next_block: u32,
+    generation: Generation,
+}
+
+impl Stream {
+    fn fill(&mut self, blocks: &impl BlockGenerator, out: &mut [Block]) {
+        for piece in out.chunks_mut(STREAM_REKEY_BLOCKS as usize) {
+            let count = piece.len() as u32;
+            if self.next_block + count > STREAM_REKEY_BLOCKS {
+                self.rekey(blocks);
+            }
+            blocks.fill(&self.key, self.next_block, piece);
+            self.next_block += count;
+        }
+    }
+
+    fn rekey(&mut self, blocks: &impl BlockGenerator) {
+        let mut last = [[0; BLOCK_LEN]];
+        blocks.fill(&self.key, self.next_block, &mut last);
+        let [block] = &mut last;
+        self.key.take_from(block);
+        block.zeroize();
+        self.next_block = 0;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,110 @@
+//! The entropy pool: a running BLAKE2s hash that everything is mixed into.
+//!
+//! Owns the hash state and the extraction of keys. Mixing never credits: see [`crate::credit`]. The
+//! pool must never reveal its state: what is extracted is a keyed hash of it, and the state is
+//! replaced in the same step. Lock rules: none here; the kernel keeps the pool behind a lock that
+//! interrupt handlers do not take.
+//!
+//! Extraction, with `pool` the running hash and `fresh` words of the hardware generator if there
+//! are any:
+//!
+//! ```text
+//! secret = finish(pool)
+//! pool   = BLAKE2s keyed by BLAKE2s(key = secret, fresh || 0)   -- no way back to `secret`
+//! key    =                  BLAKE2s(key = secret, fresh || 1)
+//! ```
+
+use core::fmt;
+
+use blake2::Blake2sMac256;
+use blake2::digest::{FixedOutput, KeyInit, Update};
+use zeroize::{Zeroize, zeroize_stack};
+
+use crate::block::{KEY_LEN, Key};
+
+/// Words of the hardware generator that go into an extraction: 256 bits.
+pub const FRESH_WORDS: usize = 4;
+
+/// More stack than BLAKE2s uses; its buffers are on it.
+const SCRUB: usize = 1024;
+
+/// The running hash of everything mixed in.
+pub struct Pool {
+    /// `None` until something is mixed in, so that a pool can be made in a constant.
+    hash: Option<Blake2sMac256>,
+    mixed: u64,
+}
+
+impl Pool {
+    /// A pool that nothing was mixed into.
+    pub const fn new() -> Self {
+        Self { hash: None, mixed: 0 }
+    }
+
+    /// Mixes `bytes` in. Can only ever add to what an attacker has to know.
+    pub fn mix(&mut self, bytes: &[u8]) {
+        self.hash().update(bytes);
+        self.mixed = self.mixed.saturating_add(bytes.len() as u64);
+        zeroize_stack::<SCRUB>();
+    }
+
+    /// How many bytes were mixed in: for statistics.
+    pub const fn mixed(&self) -> u64 {
+        self.mixed
+    }
+
+    /// A key that depends on everything mixed in so far; the pool moves on.
+    pub fn extract(&mut self, fresh: &[u64; FRESH_WORDS]) -> Key {
+        let key = self.extract_inner(fresh);
+        zeroize_stack::<SCRUB>();
+        key
+    }
+
+    #[inline(never)]
+    fn extract_inner(&mut self, fresh: &[u64; FRESH_WORDS]) -> Key {
+        self.hash();
+        let mut secret = self.hash.take().map_or([0; KEY_LEN], finish);
+        let mut next = expand(&secret, fresh, 0);
+        self.hash = Some(keyed(&next));
+        let mut out = expand(&secret, fresh, 1);
+        let key = Key::new(out);
+        secret.zeroize();
+        next.zeroize();
+        out.zeroize();
+        key
+    }
+
+    fn hash(&mut self) -> &mut Blake2sMac256 {
+        self.hash.get_or_insert_with(|| keyed(&[0; KEY_LEN]))
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("mixed", &self.mixed).finish_non_exhaustive()
+    }
+}
+
+fn keyed(key: &[u8; KEY_LEN]) -> Blake2sMac256 {
+    Blake2sMac256::new(key.into())
+}
+
+fn finish(hash: Blake2sMac256) -> [u8; KEY_LEN] {
+    hash.finalize_fixed().into()
+}
+
+/// `BLAKE2s(key = secret, fresh || counter)`.
+fn expand(secret: &[u8; KEY_LEN], fresh: &[u64; FRESH_WORDS], counter: u64) -> [u8; KEY_LEN] {
+    let mut hash = keyed(secret);
+    for word in fresh {
+        hash.update(&word.to_le_bytes());
+    }
+    hash.update(&counter.to_le_bytes());
+    finish(hash)
+}
