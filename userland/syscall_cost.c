@@ -2,7 +2,7 @@
  * syscall_cost: what one trip into the kernel costs, and what batching saves.
  *
  * The first part times calls that do almost nothing, past the C library (which would answer some of
- * them itself). The second moves the same 64 KiB through a pipe-sized sink in pieces, by write(2) and
+ * them itself). The second moves the same 64 KiB to /dev/null in pieces, by write(2) and
  * by writev(2): the price of a call is fixed, so fewer calls of more bytes each are cheaper.
  *
  * usage: syscall_cost [CALLS]
