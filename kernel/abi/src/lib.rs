@@ -6,5 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod errno;
+pub mod fs;
 
 pub use errno::{Errno, Result};
