@@ -7,5 +7,7 @@
 
 pub mod errno;
 pub mod fs;
+pub mod signal;
+pub mod time;
 
 pub use errno::{Errno, Result};
