@@ -1,0 +1,44 @@
+/*
+ * getrandom(2) and signals: a long request that a signal interrupts returns what it has, a multiple of
+ * 4096 bytes and never EINTR after the first byte; a request of at most 4096 bytes is never cut short.
+ */
+#include "check.h"
+#include <sys/time.h>
+
+static volatile int ticks;
+
+static void on_alarm(int sig) { ticks++; }
+
+int main(void)
+{
+	struct sigaction sa = { .sa_handler = on_alarm };
+	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { 0 };
+	size_t len = 64 << 20;
+	char *big = (char *)MUST(mmap(NULL, len, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &every, NULL);
+	int cut = 0, odd = 0, errors = 0;
+	for (int i = 0; i < 5; i++) {
+		long n = syscall(SYS_getrandom, big, len, 0);
+		cut += n > 0 && n < (long)len;
+		odd += n > 0 && n % 4096 != 0;
+		errors += n <= 0;
+	}
+	IS(cut == 5);
+	IS(odd == 0);
+	IS(errors == 0);
+	int whole = 0;
+	ticks = 0;
+	struct timespec from;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	long calls = 0;
+	while (elapsed_ms(&from) < 200) {
+		whole += syscall(SYS_getrandom, big, 4096, 0) == 4096;
+		calls++;
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	IS(whole == calls);
+	IS(ticks > 10);
+	return 0;
+}

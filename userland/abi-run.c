@@ -1,0 +1,171 @@
+/*
+ * abi-run: runs the ABI programs of /usr/lib/alea/abi one after the other, on Alea and on Linux.
+ *
+ * For each: a line `=== NAME`, the program's own output, and a line `--- exit N`, `--- signal N` or
+ * `--- timeout`; at the end `abi-end COUNT`. Each runs in a session of its own with an empty standard
+ * input, and whatever it leaves behind is killed before the next.
+ *
+ * usage: abi-run [GLOB...]      or as init: rdinit=/usr/lib/alea/abi-run alea.abi=GLOB,GLOB
+ * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DIR_ABI "/usr/lib/alea/abi"
+#define SECONDS 30
+#define MOST 64
+
+static int chosen(const char *name, char **globs, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (fnmatch(globs[i], name, 0) == 0)
+			return 1;
+	return count == 0;
+}
+
+static int no_dots(const struct dirent *d) { return d->d_name[0] != '.'; }
+
+static void start(const char *name)
+{
+	char path[512];
+	setsid();
+	int fd = open("/dev/null", O_RDONLY);
+	dup2(fd, 0);
+	if (fd > 2)
+		close(fd);
+	snprintf(path, sizeof path, DIR_ABI "/%s", name);
+	char *const argv[] = { (char *)name, NULL };
+	char *const envp[] = { "PATH=/bin:/sbin:/usr/bin:/usr/sbin", NULL };
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(path, argv, envp);
+	printf("abi-run: %s: %s\n", path, strerror(errno));
+	fflush(stdout);
+	_exit(127);
+}
+
+/* Kills and reaps what a program has left: as init everything, otherwise its session's group. */
+static void sweep(pid_t pid)
+{
+	if (getpid() == 1) {
+		kill(-1, SIGKILL);
+		while (waitpid(-1, NULL, 0) > 0)
+			;
+	} else {
+		kill(-pid, SIGKILL);
+	}
+}
+
+static void run(const char *name)
+{
+	struct timespec tick = { 0, 20000000 };
+	int status = 0, left = SECONDS * 50;
+	printf("=== %s\n", name);
+	fflush(stdout);
+	pid_t pid = fork();
+	if (pid < 0) {
+		printf("abi-run: fork: %s\n", strerror(errno));
+		return;
+	}
+	if (pid == 0)
+		start(name);
+	/* SIGCHLD is blocked: the wait below ends at once when the child does */
+	sigset_t chld;
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	pid_t got;
+	while ((got = waitpid(pid, &status, WNOHANG)) == 0 && left > 0)
+		if (sigtimedwait(&chld, NULL, &tick) < 0)
+			left--;
+	if (got == 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		printf("--- timeout\n");
+	} else if (WIFEXITED(status)) {
+		printf("--- exit %d\n", WEXITSTATUS(status));
+	} else {
+		printf("--- signal %d\n", WTERMSIG(status));
+	}
+	fflush(stdout);
+	sweep(pid);
+}
+
+static void mount_one(const char *type, const char *where, const char *options)
+{
+	mkdir(where, 0755);
+	if (mount(type, where, type, 0, options) != 0 && errno != EBUSY)
+		printf("abi-run: mount %s: %s\n", where, strerror(errno));
+}
+
+/* Makes the system what the programs expect, and turns alea.abi= into globs. */
+static int set_up(char **globs)
+{
+	static char cmdline[4096];
+	int count = 0;
+	mount_one("proc", "/proc", NULL);
+	if (access("/dev/urandom", F_OK) != 0)
+		mount_one("devtmpfs", "/dev", NULL);
+	mount_one("devpts", "/dev/pts", "mode=620,ptmxmode=666");
+	mount_one("tmpfs", "/tmp", "mode=1777");
+	int fd = open("/proc/cmdline", O_RDONLY);
+	if (fd < 0 || read(fd, cmdline, sizeof cmdline - 1) < 0)
+		return 0;
+	close(fd);
+	for (char *word = strtok(cmdline, " \n"); word; word = strtok(NULL, " \n")) {
+		if (strncmp(word, "alea.abi=", 9) != 0)
+			continue;
+		for (char *glob = word + 9; glob && *glob && count < MOST;) {
+			globs[count++] = glob;
+			glob = strchr(glob, ',');
+			if (glob)
+				*glob++ = 0;
+		}
+	}
+	return count;
+}
+
+int main(int argc, char **argv)
+{
+	char *mine[MOST], **globs = argv + 1;
+	int count = argc - 1, ran = 0, init = getpid() == 1;
+	struct dirent **list;
+	sigset_t chld;
+	if (init) {
+		globs = mine;
+		count = set_up(mine);
+	}
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+	int n = scandir(DIR_ABI, &list, no_dots, alphasort);
+	for (int i = 0; i < n; i++) {
+		if (chosen(list[i]->d_name, globs, count)) {
+			run(list[i]->d_name);
+			ran++;
+		}
+	}
+	printf("abi-end %d\n", ran);
+	fflush(stdout);
+	if (init) {
+		sync();
+		reboot(RB_POWER_OFF);
+		perror("abi-run: power off");
+		for (;;)
+			pause();
+	}
+	return ran == 0;
+}
