@@ -8,9 +8,12 @@
 extern crate alloc;
 
 mod arch; // [1] x86_64: boot entries, traps, switch, paging, APIC, TSC
+mod cmdline; // the kernel command line
 mod drivers; // [5] uart, tty, virtio, rtc, pci
 mod fs; // [5] mounts, tmpfs, initramfs, devfs, procfs, pipes, sockets
+mod klog; // log macros, console, ring buffer
 mod mm; // [3] address spaces, page cache, heap, faults, user copy
+mod panic; // the end
 mod process; // [6] tasks, scheduler, signals, exec, exit and wait, futex
 mod random; // [4] the live entropy service
 mod sync; // [2] locks, wait queues
@@ -18,7 +21,20 @@ mod syscall; // [7] the system-call table and its handlers
 mod time; // [3] clocksource, timers
 mod trace; // [2] exec phases, counters
 
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
+use arch::boot::BootInfo;
+
+/// The boot order. Called once, on the boot CPU's stack, with the kernel's own page tables and
+/// interrupts off.
+pub fn kernel_main(info: BootInfo) -> ! {
+    klog::init(); // the log's macros work from here on
+    cmdline::init(info.cmdline);
+    klog::configure(); // quiet, loglevel=
+    panic::set_timeout(cmdline::number("panic").unwrap_or(0));
+    log::info!("Alea {} ({}): {}", env!("CARGO_PKG_VERSION"), info.protocol, info.cmdline);
+    arch::boot::log_memory_map(&info);
+    arch::acpi::init(info.rsdp); // power-off, interrupt routing, timers
+    if let Some(kind) = cmdline::value("alea.crash") {
+        arch::crash::commit(kind);
+    }
+    arch::power::power_off()
 }

@@ -5,7 +5,6 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -13,20 +12,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use tempfile::TempDir;
-
-use crate::monitor::{CpuTrace, Monitor};
+use crate::process;
 use crate::qemu::{Machine, PANIC_STATUS};
-use crate::{process, symbolize};
 
 /// The first words of a panic, on Linux as on Alea.
 pub const PANIC: &str = "Kernel panic - not syncing";
 
 /// How long a kernel that has printed [`PANIC`] may take to finish its report.
 const PANIC_GRACE: Duration = Duration::from_secs(3);
-
-/// The monitor's socket in the guest's temporary folder.
-const MONITOR: &str = "monitor";
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +64,6 @@ pub struct Outcome {
     /// What QEMU itself complained of.
     pub stderr: String,
     pub elapsed: Duration,
-    /// Where the CPUs were when a limit passed.
-    pub traces: Vec<CpuTrace>,
 }
 
 impl Outcome {
@@ -82,16 +73,6 @@ impl Outcome {
             End::Exited(0) => Ok(self),
             _ => bail!("{}", self.describe()),
         }
-    }
-
-    /// Where each CPU hung, symbolised from `kernel`; empty unless a limit passed.
-    pub fn stuck_at(&self, kernel: &Path) -> String {
-        let one = |trace: &CpuTrace| {
-            let lines = symbolize::lines(kernel, &trace.addresses)
-                .unwrap_or_else(|error| format!("  {:#x?} ({error:#})\n", trace.addresses));
-            format!("CPU {} was at:\n{lines}", trace.cpu)
-        };
-        self.traces.iter().map(one).collect()
     }
 
     /// The end in words, with the last lines of output.
@@ -121,9 +102,6 @@ pub struct Guest {
     /// How much was searched for a panic, and when one was found.
     scanned: usize,
     panicked: Option<Instant>,
-    /// The folder of the monitor's socket, and the number of CPUs to ask about there.
-    monitor: Option<(TempDir, u32)>,
-    traces: Vec<CpuTrace>,
 }
 
 #[derive(Default)]
@@ -151,23 +129,12 @@ impl Shared {
 impl Guest {
     /// Starts `machine`.
     pub fn start(machine: &Machine) -> Result<Self> {
-        Self::spawn_monitored(machine, None)
+        Self::spawn(machine.command(), None)
     }
 
     /// Starts `machine` and copies the serial line to `echo` as it comes.
     pub fn start_echoing(machine: &Machine, echo: impl Write + Send + 'static) -> Result<Self> {
-        Self::spawn_monitored(machine, Some(Box::new(echo)))
-    }
-
-    fn spawn_monitored(machine: &Machine, echo: Option<Box<dyn Write + Send>>) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix("alea-").tempdir()?;
-        let mut qemu = machine.command();
-        let socket = folder.path().join(MONITOR);
-        let chardev = format!("socket,id=monitor,server=on,wait=off,path={}", socket.display());
-        qemu.args(["-chardev", &chardev, "-mon", "chardev=monitor,mode=control"]);
-        let mut guest = Self::spawn(qemu, echo)?;
-        guest.monitor = Some((folder, machine.smp));
-        Ok(guest)
+        Self::spawn(machine.command(), Some(Box::new(echo)))
     }
 
     fn spawn(mut qemu: Command, echo: Option<Box<dyn Write + Send>>) -> Result<Self> {
@@ -183,18 +150,7 @@ impl Guest {
         let stdout = child.stdout.take().context("QEMU has no standard output")?;
         let stderr = child.stderr.take().context("QEMU has no standard error")?;
         let readers = vec![read_serial(stdout, shared.clone(), echo), read_stderr(stderr, &shared)];
-        Ok(Self {
-            child,
-            stdin,
-            shared,
-            readers,
-            started,
-            seen: 0,
-            scanned: 0,
-            panicked: None,
-            monitor: None,
-            traces: Vec::new(),
-        })
+        Ok(Self { child, stdin, shared, readers, started, seen: 0, scanned: 0, panicked: None })
     }
 
     /// When QEMU was started.
@@ -271,8 +227,7 @@ impl Guest {
         let state = self.shared.lock();
         let (output, stderr) = (text(&state.output), text(&state.stderr));
         drop(state);
-        let traces = std::mem::take(&mut self.traces);
-        Ok(Outcome { end, output, stderr, elapsed, traces })
+        Ok(Outcome { end, output, stderr, elapsed })
     }
 
     /// Kills QEMU and returns what there was.
@@ -298,9 +253,6 @@ impl Guest {
             let deadline = deadline.into_iter().flatten().min();
             if deadline.is_some_and(|deadline| now >= deadline) {
                 drop(state);
-                if self.panicked.is_none() {
-                    self.traces = self.ask_monitor().unwrap_or_default();
-                }
                 self.child.kill().context("cannot stop QEMU")?;
                 self.child.wait()?;
                 let panicked = self.panicked.is_some();
@@ -322,11 +274,6 @@ impl Guest {
             (Some(code), _) => End::Exited(code),
             (None, signal) => End::Signalled(signal.unwrap_or(0)),
         }))
-    }
-
-    fn ask_monitor(&self) -> Option<Vec<CpuTrace>> {
-        let (folder, cpus) = self.monitor.as_ref()?;
-        Monitor::connect(&folder.path().join(MONITOR)).ok()?.backtraces(*cpus).ok()
     }
 
     fn look_for_panic(&mut self, output: &[u8]) {

@@ -6,8 +6,5 @@
 #![forbid(unsafe_code)]
 
 pub mod errno;
-pub mod fs;
-pub mod signal;
-pub mod time;
 
 pub use errno::{Errno, Result};

@@ -1,9 +1,10 @@
-//! Everything that knows x86_64.
+//! The machine: everything that names x86_64 lives below this folder.
+//!
+//! Owns boot entries, traps, the context switch, raw user access, interrupt controllers, counters
+//! and power. It must never call a higher floor directly: upper floors register hooks
+//! (`trap::TrapHooks`, `irq::register`). No locks except those each file names.
 
-/// Per-CPU data.
-pub mod percpu {
-    /// Number of the running CPU, counted from 0.
-    pub fn cpu_id() -> usize {
-        0
-    }
-}
+#[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
+mod machine;
+
+pub use machine::*;

@@ -1,0 +1,102 @@
+//! The Limine entry: BIOS and UEFI machines booted from the ISO.
+//!
+//! Owns the requests in `.limine_requests` and their translation to `BootInfo`.
+
+use limine::BaseRevision;
+use limine::memory_map::EntryType;
+use limine::request::{
+    ExecutableAddressRequest, ExecutableCmdlineRequest, HhdmRequest, MemoryMapRequest,
+    ModuleRequest, RsdpRequest, StackSizeRequest,
+};
+use x86_64::PhysAddr;
+
+use super::{BootInfo, Handover, MemoryKind, MemoryMap, MemoryRegion, tables};
+use crate::arch::tsc;
+
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static BASE_REVISION: BaseRevision = BaseRevision::with_revision(3);
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static MEMORY_MAP: MemoryMapRequest = MemoryMapRequest::new();
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static HHDM: HhdmRequest = HhdmRequest::new();
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static ADDRESS: ExecutableAddressRequest = ExecutableAddressRequest::new();
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static CMDLINE: ExecutableCmdlineRequest = ExecutableCmdlineRequest::new();
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static MODULES: ModuleRequest = ModuleRequest::new();
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static RSDP: RsdpRequest = RsdpRequest::new();
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static STACK: StackSizeRequest = StackSizeRequest::new().with_size(64 * 1024);
+
+/// Limine jumps here in long mode, on its own stack and page tables.
+#[unsafe(no_mangle)]
+extern "C" fn limine_entry() -> ! {
+    let entry_tsc = tsc::read();
+    super::early_init();
+    assert!(BASE_REVISION.is_supported(), "this Limine does not support base revision 3");
+    let Some(hhdm) = HHDM.get_response() else { panic!("Limine gave no direct map") };
+    let Some(address) = ADDRESS.get_response() else { panic!("Limine gave no load address") };
+    let phys_offset = hhdm.offset();
+    let cmdline = CMDLINE
+        .get_response()
+        .map_or("", |response| super::keep_cmdline(response.cmdline().to_bytes().iter().copied()));
+    let initramfs = MODULES.get_response().and_then(|response| {
+        let file = response.modules().first()?;
+        let start = (file.addr() as u64).checked_sub(phys_offset)?;
+        (file.size() > 0).then_some((PhysAddr::new_truncate(start), file.size()))
+    });
+    super::enter_kernel(Handover {
+        info: BootInfo {
+            memory_map: memory_map(),
+            cmdline,
+            initramfs,
+            // Base revision 3 gives a physical address.
+            rsdp: RSDP.get_response().map(|response| {
+                PhysAddr::new_truncate(response.address() as u64 & ((1 << 52) - 1))
+            }),
+            seed: None,
+            protocol: "Limine",
+            entry_tsc,
+        },
+        phys_offset,
+        kernel_phys: address.physical_base() + (tables::image_start() - address.virtual_base()),
+    })
+}
+
+fn memory_map() -> MemoryMap {
+    let mut map = MemoryMap::new();
+    let Some(response) = MEMORY_MAP.get_response() else { panic!("Limine gave no memory map") };
+    for entry in response.entries() {
+        let kind = match entry.entry_type {
+            // Limine's own leftovers are free once our tables and stack are in use; all that is
+            // kept of them was copied. Kernel and modules are carved out again by `tables`.
+            EntryType::BOOTLOADER_RECLAIMABLE | EntryType::EXECUTABLE_AND_MODULES => {
+                MemoryKind::Loader
+            }
+            EntryType::USABLE => MemoryKind::Usable,
+            EntryType::ACPI_RECLAIMABLE => MemoryKind::AcpiReclaimable,
+            EntryType::ACPI_NVS => MemoryKind::AcpiNvs,
+            EntryType::BAD_MEMORY => MemoryKind::Bad,
+            _ => MemoryKind::Reserved,
+        };
+        let start = PhysAddr::new_truncate(entry.base);
+        // Neighbours of one kind are joined: Limine's map is long.
+        match map.last_mut() {
+            Some(last) if last.kind == kind && last.end() == entry.base => last.len += entry.length,
+            _ => {
+                let _ = map.try_push(MemoryRegion { start, len: entry.length, kind });
+            }
+        }
+    }
+    map
+}

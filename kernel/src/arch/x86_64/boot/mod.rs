@@ -1,0 +1,162 @@
+//! From the boot protocols to `kernel_main`.
+//!
+//! Owns the one `BootInfo` type that the rest of the kernel sees; nothing above this folder knows
+//! by which protocol it was started. Runs once, on the boot CPU, with interrupts off.
+
+mod limine;
+mod pvh;
+mod smap;
+pub mod tables;
+
+use arrayvec::ArrayVec;
+use x86_64::PhysAddr;
+
+use super::{console, cpu, extable, fpu, gdt, idt, page, percpu, syscall};
+
+/// The most entries a memory map can have.
+pub const MAX_REGIONS: usize = 160;
+/// The longest command line that is kept.
+pub const MAX_CMDLINE: usize = 4096;
+
+/// What a stretch of physical memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Free for the frame allocator.
+    Usable,
+    /// The boot loader's own; `tables::build` turns it into `Usable` once it is out of use.
+    Loader,
+    Reserved,
+    AcpiReclaimable,
+    AcpiNvs,
+    Bad,
+    /// The kernel's image.
+    Kernel,
+    /// The initramfs, usable once unpacked.
+    Initramfs,
+    /// Page tables made at boot, in use for ever.
+    PageTables,
+}
+
+/// One stretch of physical memory.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryRegion {
+    pub start: PhysAddr,
+    pub len: u64,
+    pub kind: MemoryKind,
+}
+
+impl MemoryRegion {
+    /// The first address behind the region.
+    pub fn end(&self) -> u64 {
+        self.start.as_u64() + self.len
+    }
+}
+
+/// The memory map: sorted, without overlaps, page-aligned where usable.
+pub type MemoryMap = ArrayVec<MemoryRegion, MAX_REGIONS>;
+
+/// Everything that the boot loader told the kernel.
+pub struct BootInfo {
+    pub memory_map: MemoryMap,
+    /// The command line, in kernel memory.
+    pub cmdline: &'static str,
+    /// Where the initramfs lies and how long it is.
+    pub initramfs: Option<(PhysAddr, u64)>,
+    /// The ACPI root pointer, when the loader handed it over.
+    pub rsdp: Option<PhysAddr>,
+    /// A seed from the loader, wiped where it came from.
+    pub seed: Option<[u8; 32]>,
+    /// The boot protocol, for the log.
+    pub protocol: &'static str,
+    /// The time-stamp counter at the first instruction.
+    pub entry_tsc: u64,
+}
+
+/// What an entry found out, before the kernel's own page tables exist.
+struct Handover {
+    info: BootInfo,
+    /// Physical address `p` is readable and writable at `p + phys_offset` (for all usable memory).
+    phys_offset: u64,
+    /// Where the first byte of the kernel's image lies.
+    kernel_phys: u64,
+}
+
+struct Cmdline(core::cell::UnsafeCell<[u8; MAX_CMDLINE]>);
+// SAFETY: written once by `keep_cmdline`, before anything reads it.
+unsafe impl Sync for Cmdline {}
+static CMDLINE: Cmdline = Cmdline(core::cell::UnsafeCell::new([0; MAX_CMDLINE]));
+
+/// Copies the command line into kernel memory; bytes that are not ASCII become `?`.
+fn keep_cmdline(bytes: impl Iterator<Item = u8>) -> &'static str {
+    // SAFETY: called once, by the one entry that ran.
+    let buffer: &'static mut [u8; MAX_CMDLINE] = unsafe { &mut *CMDLINE.0.get() };
+    let mut len = 0;
+    for (slot, byte) in buffer.iter_mut().zip(bytes) {
+        *slot = if byte.is_ascii() { byte } else { b'?' };
+        len += 1;
+    }
+    core::str::from_utf8(&buffer[..len]).unwrap_or("").trim()
+}
+
+/// The first thing each entry does: GS, early console, CPU features, traps.
+fn early_init() {
+    percpu::init_boot_cpu();
+    console::init();
+    cpu::init();
+    smap::patch();
+    gdt::init(gdt::BOOT_IST.each_ref().map(gdt::GuardedStack::top));
+    idt::init();
+    syscall::init();
+    extable::check();
+}
+
+struct Kept(core::cell::UnsafeCell<Option<BootInfo>>);
+// SAFETY: written once and taken once, by the boot CPU.
+unsafe impl Sync for Kept {}
+static KEPT: Kept = Kept(core::cell::UnsafeCell::new(None));
+
+/// Builds and activates the kernel's page tables, then goes on in `kernel_main` on the guarded
+/// boot stack.
+fn enter_kernel(mut handover: Handover) -> ! {
+    // SAFETY: the handover describes the machine as the loader left it.
+    let root = unsafe { tables::build(&mut handover) };
+    fpu::init();
+    // SAFETY: the tables map the image, both stacks and the direct map; `KEPT` is ours alone.
+    unsafe {
+        *KEPT.0.get() = Some(handover.info);
+        page::write_cr3(root, 0, false);
+        core::arch::asm!(
+            "mov rsp, {stack}",
+            "xor ebp, ebp",
+            "push rbp",
+            "push rbp",
+            "call {next}",
+            "ud2",
+            stack = in(reg) gdt::BOOT_STACK.top(),
+            next = sym on_boot_stack,
+            options(noreturn),
+        );
+    }
+}
+
+extern "C" fn on_boot_stack() -> ! {
+    page::flush_tlb_all();
+    page::enable_pcid();
+    // SAFETY: `enter_kernel` stored it.
+    let info = unsafe { (*KEPT.0.get()).take() };
+    // SAFETY: no task runs yet; the boot stack stays this CPU's for traps from user mode that
+    // happen before the first task exists (none).
+    unsafe { percpu::set_kernel_stack(gdt::BOOT_STACK.top()) };
+    match info {
+        Some(info) => crate::kernel_main(info),
+        None => panic!("no boot information"),
+    }
+}
+
+/// Prints the memory map as the log's first lines.
+pub fn log_memory_map(info: &BootInfo) {
+    for region in &info.memory_map {
+        let (start, end) = (region.start.as_u64(), region.end() - 1);
+        log::info!("memory [{start:#013x}-{end:#013x}] {:?}", region.kind);
+    }
+}

@@ -1,0 +1,45 @@
+//! Early output: a polled 16550 on COM1, usable from the first line of Rust and in a panic.
+//!
+//! Owns the port until the tty driver takes it over (then only panics write here). No lock: `klog`
+//! and the panic path serialise.
+
+use super::port::{inb, outb};
+
+const COM1: u16 = 0x3f8;
+
+/// 115200 baud, 8N1, FIFOs on, interrupts off.
+pub(super) fn init() {
+    for (register, value) in [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 3), (2, 7), (4, 0xb)] {
+        outb(COM1 + register, value);
+    }
+}
+
+/// Writes bytes, with a carriage return before each newline.
+pub fn write(bytes: &[u8]) {
+    for &byte in bytes {
+        if byte == b'\n' {
+            put(b'\r');
+        }
+        put(byte);
+    }
+}
+
+fn put(byte: u8) {
+    // An absent port reads as ones and counts as ready; a stuck one is given up on.
+    for _ in 0..100_000 {
+        if inb(COM1 + 5) & 0x20 != 0 {
+            break;
+        }
+    }
+    outb(COM1, byte);
+}
+
+/// Formats straight to the port, for panics.
+pub struct EarlyWriter;
+
+impl core::fmt::Write for EarlyWriter {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        write(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! Deliberate faults, chosen by `alea.crash=` on the command line, so that tests can see the panic
+//! path work: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`.
+
+use core::arch::asm;
+
+/// Commits the named fault; returns when the name is unknown.
+pub fn commit(kind: &str) {
+    // SAFETY: none of it is sound; the user asked for a broken kernel.
+    unsafe {
+        match kind {
+            "panic" => panic!("alea.crash=panic"),
+            "ud2" => asm!("ud2"),
+            "null" => core::ptr::null_mut::<u64>().write_volatile(1),
+            "write-text" => (commit as *mut u8).write_volatile(0xc3),
+            "stack" => overflow_stack(0),
+            "nx" => {
+                let code = [0xc3u8; 16];
+                let code: extern "C" fn() = core::mem::transmute(code.as_ptr());
+                code();
+            }
+            _ => log::warn!("alea.crash={kind}: no such fault"),
+        }
+    }
+}
+
+#[allow(unconditional_recursion, reason = "that is the fault")]
+#[inline(never)]
+fn overflow_stack(depth: u64) {
+    let mut page = [depth; 128];
+    core::hint::black_box(&mut page);
+    overflow_stack(depth.wrapping_add(page[0]));
+    core::hint::black_box(&mut page);
+}

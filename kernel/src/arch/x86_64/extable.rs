@@ -1,0 +1,65 @@
+//! The exception table: instructions that may fault on user memory, and where each goes then.
+//!
+//! Owns the lookup. The entries are made by `usercopy` in address order, which `check` verifies at
+//! boot so that the lookup may bisect. Uses neither GS nor locks: it runs in any trap.
+
+use super::trap::TrapFrame;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Entry {
+    fault: u64,
+    fixup: u64,
+}
+
+unsafe extern "C" {
+    static __ex_table_start: Entry;
+    static __ex_table_end: Entry;
+    static alea_user_iretq: u8;
+    static alea_bad_iretq: u8;
+    static alea_probe_load: u8;
+}
+
+fn table() -> &'static [Entry] {
+    // SAFETY: the linker script puts both symbols around an array of `Entry` in read-only data.
+    unsafe {
+        let start = &raw const __ex_table_start;
+        let len = (&raw const __ex_table_end as usize - start as usize) / size_of::<Entry>();
+        core::slice::from_raw_parts(start, len)
+    }
+}
+
+fn lookup(rip: u64) -> Option<u64> {
+    if rip == &raw const alea_user_iretq as u64 {
+        return Some(&raw const alea_bad_iretq as u64);
+    }
+    let table = table();
+    let index = table.binary_search_by_key(&rip, |entry| entry.fault).ok()?;
+    Some(table[index].fixup)
+}
+
+/// True when a fault at this instruction can be resolved by `fixup`.
+pub fn covers(rip: u64) -> bool {
+    lookup(rip).is_some()
+}
+
+/// True for the one instruction that may fault on any address.
+pub(super) fn is_probe(rip: u64) -> bool {
+    rip == &raw const alea_probe_load as u64
+}
+
+/// Makes the frame resume at the fixup of its instruction; false when there is none.
+pub fn fixup(frame: &mut TrapFrame) -> bool {
+    match lookup(frame.rip) {
+        Some(fixup) => {
+            frame.rip = fixup;
+            true
+        }
+        None => false,
+    }
+}
+
+/// Panics when the table is not in address order, which only a build error can cause.
+pub(super) fn check() {
+    assert!(table().is_sorted_by_key(|entry| entry.fault), "the exception table is not sorted");
+}

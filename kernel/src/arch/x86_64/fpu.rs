@@ -1,0 +1,322 @@
+//! The floating-point and vector state of tasks.
+//!
+//! Owns the choice of instructions and layout (XSAVE's standard format with x87, SSE, AVX and
+//! AVX-512; FXSAVE without XSAVE) and the per-CPU note of whose state the registers hold. The kernel
+//! itself uses no such registers outside a `KernelFpu` bracket. All functions that move registers
+//! run with interrupts off or in code that no interrupt handler shares (handlers never use them).
+
+use core::arch::asm;
+use core::cell::{Cell, UnsafeCell};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::{cpu, percpu};
+
+/// Room for all states that are switched on: x87, SSE, AVX, AVX-512.
+const AREA_SIZE: usize = 2688;
+/// x87, SSE, AVX, opmask, ZMM_Hi256, Hi16_ZMM.
+const WANTED: u64 = 0b1110_0111;
+const FX_SIZE: usize = 512;
+const HEADER_END: usize = 576;
+
+const MAGIC1: u32 = 0x4650_5853;
+const MAGIC2: u32 = 0x4650_5845;
+/// Where the software bytes of a signal frame lie within the FXSAVE image.
+const SW_BYTES: usize = 464;
+
+/// The mask in XCR0; zero without XSAVE. Written once by `init`.
+static XCR0: AtomicU64 = AtomicU64::new(0);
+/// The bytes of an area in use. Written once by `init`.
+static SIZE: AtomicU32 = AtomicU32::new(FX_SIZE as u32);
+/// The MXCSR bits that exist. Written once by `init`.
+static MXCSR_MASK: AtomicU32 = AtomicU32::new(0xffbf);
+
+/// No CPU holds the state.
+const NO_CPU: u32 = u32::MAX;
+
+/// The saved state of one task. At most one CPU's registers hold a newer copy.
+#[repr(C, align(64))]
+pub struct FpuState {
+    area: UnsafeCell<[u8; AREA_SIZE]>,
+    /// The CPU that loaded the state last.
+    cpu: Cell<u32>,
+}
+
+// SAFETY: the state belongs to one task; it is touched by the CPU that runs the task or, while the
+// task does not run, by whoever holds the task (fork, signal delivery), never by both.
+unsafe impl Send for FpuState {}
+// SAFETY: as above.
+unsafe impl Sync for FpuState {}
+
+/// A signal frame's image that no program of Linux could have been given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadImage;
+
+crate::per_cpu! {
+    /// Whose state the registers of this CPU hold.
+    static OWNER: Cell<*const FpuState> = Cell::new(core::ptr::null());
+}
+
+impl FpuState {
+    /// The state that a new program starts with.
+    pub const fn new() -> Self {
+        let mut area = [0; AREA_SIZE];
+        // FCW 0x37f, MXCSR 0x1f80.
+        area[0] = 0x7f;
+        area[1] = 0x03;
+        area[24] = 0x80;
+        area[25] = 0x1f;
+        Self { area: UnsafeCell::new(area), cpu: Cell::new(NO_CPU) }
+    }
+
+    fn is_live(&self) -> bool {
+        core::ptr::eq(OWNER.get(), self) && self.cpu.get() == percpu::cpu_id() as u32
+    }
+
+    /// Makes the saved copy as new as the registers. The task runs on this CPU or nowhere.
+    pub fn sync(&self) {
+        if self.is_live() {
+            // SAFETY: the registers hold this state and the area is ours.
+            unsafe { save(self.area.get().cast(), true) };
+        }
+    }
+
+    /// Loads the registers unless they hold this state already.
+    pub fn load(&self) {
+        if !self.is_live() {
+            // SAFETY: the area holds a valid image: it was saved, copied or checked.
+            unsafe { restore(self.area.get().cast()) };
+            OWNER.set(self);
+            self.cpu.set(percpu::cpu_id() as u32);
+        }
+    }
+
+    /// The registers no longer count: the saved copy was changed, or the task is gone.
+    pub fn discard_live(&self) {
+        if self.is_live() {
+            OWNER.set(core::ptr::null());
+        }
+        self.cpu.set(NO_CPU);
+    }
+
+    /// Becomes the state of a new program (exec).
+    pub fn reset(&self) {
+        self.discard_live();
+        // SAFETY: the task's own area; `new` is a valid image.
+        unsafe {
+            let area = self.area.get().cast::<u8>();
+            area.write_bytes(0, size());
+            area.cast::<u16>().write(0x37f);
+            area.add(24).cast::<u32>().write(0x1f80);
+        }
+    }
+
+    /// Becomes a copy of `from`, which belongs to the running task (fork).
+    pub fn copy_from(&self, from: &Self) {
+        self.discard_live();
+        // SAFETY: both areas are whole; ours belongs to a task that does not run yet. XSAVE into a
+        // foreign area must not use the modified optimisation.
+        unsafe {
+            if from.is_live() {
+                save(self.area.get().cast(), false);
+            } else {
+                let (src, dst) = (from.area.get().cast::<u8>(), self.area.get().cast::<u8>());
+                core::ptr::copy_nonoverlapping(src, dst, size());
+            }
+        }
+    }
+
+    /// Writes the image of a signal frame, as Linux lays it out, into `out`, which has
+    /// `signal_size()` bytes. The task is the running one.
+    pub fn write_signal_image(&self, out: &mut [u8]) {
+        self.sync();
+        let size = size();
+        // SAFETY: the first `size` bytes of the area are initialised and nobody writes them now.
+        let area = unsafe { core::slice::from_raw_parts(self.area.get().cast::<u8>(), size) };
+        out[..size].copy_from_slice(area);
+        let mask = xcr0();
+        if mask != 0 {
+            out[SW_BYTES..SW_BYTES + 48].fill(0);
+            let total = (size + 4) as u32;
+            out[SW_BYTES..SW_BYTES + 4].copy_from_slice(&MAGIC1.to_le_bytes());
+            out[SW_BYTES + 4..SW_BYTES + 8].copy_from_slice(&total.to_le_bytes());
+            out[SW_BYTES + 8..SW_BYTES + 16].copy_from_slice(&mask.to_le_bytes());
+            out[SW_BYTES + 16..SW_BYTES + 20].copy_from_slice(&(size as u32).to_le_bytes());
+            out[size..size + 4].copy_from_slice(&MAGIC2.to_le_bytes());
+        }
+    }
+
+    /// Takes the state from a signal frame's image. `image` is as long as the frame claims, at
+    /// least 512 bytes; without the XSAVE marks only x87 and SSE are taken.
+    pub fn read_signal_image(&self, image: &[u8]) -> Result<(), BadImage> {
+        let word = |at: usize| -> Option<u32> {
+            Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?))
+        };
+        if image.len() < FX_SIZE || word(24).is_none_or(|mxcsr| mxcsr & !mxcsr_mask() != 0) {
+            return Err(BadImage);
+        }
+        let size = size();
+        let extended = xcr0() != 0
+            && word(SW_BYTES) == Some(MAGIC1)
+            && word(SW_BYTES + 16) == Some(size as u32)
+            && word(size) == Some(MAGIC2);
+        let mut features = 0b11;
+        if extended {
+            let header = &image[FX_SIZE..HEADER_END];
+            if header[8..].iter().any(|&byte| byte != 0) {
+                return Err(BadImage);
+            }
+            features = header.iter().take(8).rev().fold(0, |bits, &b| bits << 8 | u64::from(b));
+            features &= xcr0();
+        }
+        self.discard_live();
+        let len = if extended { size } else { FX_SIZE };
+        // SAFETY: the task's own area, which is not live any more.
+        unsafe {
+            let area = self.area.get().cast::<u8>();
+            core::ptr::copy_nonoverlapping(image.as_ptr(), area, len);
+            if xcr0() != 0 {
+                if !extended {
+                    area.add(FX_SIZE).write_bytes(0, size - FX_SIZE);
+                }
+                area.add(FX_SIZE).cast::<u64>().write(features);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Default for FpuState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for FpuState {
+    fn drop(&mut self) {
+        self.discard_live();
+    }
+}
+
+/// Switches the registers from one task to the next; `None` is a kernel thread, which leaves them
+/// alone, or a task that will never run again. Called by the scheduler with interrupts off, before
+/// `switch`.
+#[inline]
+pub fn switch(from: Option<&FpuState>, to: Option<&FpuState>) {
+    if let Some(from) = from {
+        from.sync();
+    }
+    if let Some(to) = to {
+        to.load();
+    }
+}
+
+/// The bytes that a signal frame's image takes.
+pub fn signal_size() -> usize {
+    if xcr0() != 0 { size() + 4 } else { FX_SIZE }
+}
+
+/// The most that `signal_size` can be.
+pub const MAX_SIGNAL_SIZE: usize = AREA_SIZE + 4;
+
+/// A bracket in which the kernel may use vector registers. It must not block inside.
+pub struct KernelFpu(());
+
+impl KernelFpu {
+    /// Saves what the registers hold; the owner reloads them before it returns to user mode.
+    pub fn begin() -> Self {
+        let owner = OWNER.get();
+        if !owner.is_null() {
+            // SAFETY: a state is removed from `OWNER` before it is dropped.
+            unsafe { (*owner).sync() };
+            OWNER.set(core::ptr::null());
+        }
+        Self(())
+    }
+}
+
+/// Switches the extended states on and learns their sizes.
+pub(super) fn init() {
+    if cpu::features().xsave {
+        let [low, _, _, high] = cpu::cpuid(0xd, 0);
+        let mut mask = (u64::from(high) << 32 | u64::from(low)) & WANTED;
+        if mask & 0b1110_0000 != 0b1110_0000 {
+            mask &= 0b111;
+        }
+        // SAFETY: OSXSAVE is set in CR4 and the CPU announces every bit of the mask.
+        unsafe {
+            asm!("xsetbv", in("ecx") 0, in("eax") mask as u32, in("edx") (mask >> 32) as u32,
+                options(nostack, preserves_flags));
+        }
+        let [_, size, _, _] = cpu::cpuid(0xd, 0);
+        assert!(size as usize <= AREA_SIZE, "the XSAVE area needs {size} bytes");
+        // Relaxed: written once, before any task exists.
+        XCR0.store(mask, Ordering::Relaxed);
+        SIZE.store(size, Ordering::Relaxed);
+    }
+    let mut probe = FxImage([0; FX_SIZE]);
+    // SAFETY: FXSAVE exists on every x86_64 CPU and the image is aligned to 16 bytes.
+    unsafe { asm!("fninit", "fxsave64 [{}]", in(reg) &raw mut probe, options(nostack)) };
+    let mask = u32::from_le_bytes([probe.0[28], probe.0[29], probe.0[30], probe.0[31]]);
+    if mask != 0 {
+        // Relaxed: as above.
+        MXCSR_MASK.store(mask, Ordering::Relaxed);
+    }
+}
+
+#[repr(C, align(64))]
+struct FxImage([u8; FX_SIZE]);
+
+/// The mask of extended states, as XGETBV reports it; zero without XSAVE.
+#[inline]
+pub fn xcr0() -> u64 {
+    // Relaxed: written once at boot.
+    XCR0.load(Ordering::Relaxed)
+}
+
+#[inline]
+fn size() -> usize {
+    // Relaxed: written once at boot.
+    SIZE.load(Ordering::Relaxed) as usize
+}
+
+fn mxcsr_mask() -> u32 {
+    // Relaxed: written once at boot.
+    MXCSR_MASK.load(Ordering::Relaxed)
+}
+
+/// # Safety
+/// `area` is a whole, 64-byte aligned area; with `own`, the registers were last loaded from it or
+/// the area's contents do not matter to the optimisation (see the header).
+#[inline]
+unsafe fn save(area: *mut u8, own: bool) {
+    let mask = xcr0();
+    let (low, high) = (mask as u32, (mask >> 32) as u32);
+    // SAFETY: the caller vouches for the area; the instructions are chosen by CPUID.
+    unsafe {
+        if mask == 0 {
+            asm!("fxsave64 [{}]", in(reg) area, options(nostack, preserves_flags));
+        } else if own && cpu::features().xsaveopt {
+            asm!("xsaveopt64 [{}]", in(reg) area, in("eax") low, in("edx") high,
+                options(nostack, preserves_flags));
+        } else {
+            asm!("xsave64 [{}]", in(reg) area, in("eax") low, in("edx") high,
+                options(nostack, preserves_flags));
+        }
+    }
+}
+
+/// # Safety
+/// `area` holds a valid image.
+#[inline]
+unsafe fn restore(area: *const u8) {
+    let mask = xcr0();
+    // SAFETY: the caller vouches for the area.
+    unsafe {
+        if mask == 0 {
+            asm!("fxrstor64 [{}]", in(reg) area, options(nostack, preserves_flags, readonly));
+        } else {
+            asm!("xrstor64 [{}]", in(reg) area, in("eax") mask as u32,
+                in("edx") (mask >> 32) as u32, options(nostack, preserves_flags, readonly));
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! Traps: the register frame, the hooks of the upper floors, and what becomes of each vector.
+//!
+//! Owns `TrapFrame` (Linux's pt_regs order) and the hook table, filled once at boot by `register`.
+//! Called with interrupts off by the entry assembly; user-mode exceptions and page faults turn them
+//! on again before they call a hook. Must never allocate and takes no lock.
+
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use bitflags::bitflags;
+
+use super::{cpu, extable, gdt, percpu};
+
+/// All registers of the interrupted or calling code, at the top of its kernel stack.
+///
+/// `orig_rax` is the system call number inside a system call and -1 in every other trap. Setting it
+/// to -1 (`mark_changed`) makes the return from a system call restore every register, including
+/// rcx, r11 and the callee-saved ones, by IRET.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TrapFrame {
+    pub r15: u64,
+    pub r14: u64,
+    pub r13: u64,
+    pub r12: u64,
+    pub rbp: u64,
+    pub rbx: u64,
+    pub r11: u64,
+    pub r10: u64,
+    pub r9: u64,
+    pub r8: u64,
+    pub rax: u64,
+    pub rcx: u64,
+    pub rdx: u64,
+    pub rsi: u64,
+    pub rdi: u64,
+    pub orig_rax: u64,
+    pub rip: u64,
+    pub cs: u64,
+    pub rflags: u64,
+    pub rsp: u64,
+    pub ss: u64,
+}
+
+/// Offsets for the assembly.
+pub(super) mod frame_offset {
+    use super::{TrapFrame, offset_of};
+    pub const CS: usize = offset_of!(TrapFrame, cs);
+    pub const ORIG_RAX: usize = offset_of!(TrapFrame, orig_rax);
+    pub const SIZE: usize = size_of::<TrapFrame>();
+}
+
+/// RFLAGS bits that user code may change through sigreturn (Linux's FIX_EFLAGS).
+pub const USER_FLAGS: u64 = 0x0005_0dd5;
+/// Interrupt flag, always on in user mode.
+pub const FLAG_IF: u64 = 1 << 9;
+/// Single-step flag.
+pub const FLAG_TF: u64 = 1 << 8;
+
+impl TrapFrame {
+    /// A fresh user-mode frame: all registers zero, interrupts on.
+    pub fn new_user(ip: u64, sp: u64) -> Self {
+        Self {
+            orig_rax: u64::MAX,
+            rip: ip,
+            cs: u64::from(gdt::USER_CODE),
+            rflags: FLAG_IF | 2,
+            rsp: sp,
+            ss: u64::from(gdt::USER_DATA),
+            ..Self::default()
+        }
+    }
+
+    /// True when the trap came from user mode.
+    #[inline]
+    pub fn user_mode(&self) -> bool {
+        self.cs & 3 != 0
+    }
+
+    /// True inside a system call whose result has not been replaced by another context.
+    #[inline]
+    pub fn in_syscall(&self) -> bool {
+        self.orig_rax as i64 >= 0
+    }
+
+    /// The system call number.
+    #[inline]
+    pub fn syscall_number(&self) -> u64 {
+        self.orig_rax
+    }
+
+    /// The six system call arguments.
+    #[inline]
+    pub fn syscall_args(&self) -> [u64; 6] {
+        [self.rdi, self.rsi, self.rdx, self.r10, self.r8, self.r9]
+    }
+
+    /// The value that the system call returns.
+    #[inline]
+    pub fn set_return(&mut self, value: i64) {
+        self.rax = value as u64;
+    }
+
+    /// The value that the system call is about to return.
+    #[inline]
+    pub fn return_value(&self) -> i64 {
+        self.rax as i64
+    }
+
+    /// Makes the return restore the whole frame, exactly as written. Must be called by anything
+    /// that replaces registers other than rax inside a system call (exec, sigreturn, ptrace).
+    #[inline]
+    pub fn mark_changed(&mut self) {
+        self.orig_rax = u64::MAX;
+    }
+
+    /// Forces the segment and flag invariants of a user frame whose registers came from user
+    /// memory (sigreturn, ptrace): user selectors, interrupts on, no privileged flag.
+    pub fn sanitize_user(&mut self) {
+        self.cs = u64::from(gdt::USER_CODE);
+        self.ss = u64::from(gdt::USER_DATA);
+        self.rflags = self.rflags & USER_FLAGS | FLAG_IF | 2;
+        self.mark_changed();
+    }
+}
+
+bitflags! {
+    /// The error code of a page fault.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PageFaultCode: u32 {
+        const PRESENT = 1 << 0;
+        const WRITE = 1 << 1;
+        const USER = 1 << 2;
+        const RESERVED = 1 << 3;
+        const FETCH = 1 << 4;
+        const PROTECTION_KEY = 1 << 5;
+        const SHADOW_STACK = 1 << 6;
+    }
+}
+
+/// What the upper floors do with traps. Registered once, before the first user program.
+pub struct TrapHooks {
+    /// A system call; interrupts are on.
+    pub syscall: extern "C" fn(&mut TrapFrame),
+    /// A fault in user mode, or a kernel fault on a user address at an instruction that has an
+    /// exception-table entry. The hook calls `extable::fixup` for the latter when it cannot resolve
+    /// the fault. Interrupts are on when the interrupted code had them on.
+    pub page_fault: fn(&mut TrapFrame, addr: u64, code: PageFaultCode),
+    /// Any other exception in user mode; interrupts are on.
+    pub user_exception: fn(&mut TrapFrame, vector: u8, error: u64),
+    /// The work flags are nonzero on the way to user mode; interrupts are on. Called until they
+    /// are zero.
+    pub exit_to_user: fn(&mut TrapFrame),
+    /// The local APIC timer fired; interrupts are off.
+    pub timer: fn(),
+}
+
+extern "C" fn no_syscall(frame: &mut TrapFrame) {
+    frame.set_return(-38); // ENOSYS
+}
+
+fn no_page_fault(frame: &mut TrapFrame, addr: u64, code: PageFaultCode) {
+    if frame.user_mode() || !extable::fixup(frame) {
+        fatal(frame, Vector::PAGE_FAULT, u64::from(code.bits()), Some(addr));
+    }
+}
+
+fn no_user_exception(frame: &mut TrapFrame, vector: u8, error: u64) {
+    fatal(frame, vector, error, None);
+}
+
+static NO_HOOKS: TrapHooks = TrapHooks {
+    syscall: no_syscall,
+    page_fault: no_page_fault,
+    user_exception: no_user_exception,
+    exit_to_user: |_| (),
+    timer: || (),
+};
+
+static HOOKS: AtomicPtr<TrapHooks> = AtomicPtr::new((&raw const NO_HOOKS).cast_mut());
+
+/// Registers the hooks of the upper floors.
+pub fn register(hooks: &'static TrapHooks) {
+    super::syscall::set_handler(hooks.syscall);
+    // Release: pairs with the Acquire in `hooks`.
+    HOOKS.store((&raw const *hooks).cast_mut(), Ordering::Release);
+}
+
+fn hooks() -> &'static TrapHooks {
+    // Acquire: pairs with the Release in `register`.
+    // SAFETY: only `&'static TrapHooks` are ever stored.
+    unsafe { &*HOOKS.load(Ordering::Acquire) }
+}
+
+pub(super) fn timer_hook() {
+    (hooks().timer)();
+}
+
+/// The vectors that are named in code.
+pub struct Vector;
+
+impl Vector {
+    pub const DIVIDE: u8 = 0;
+    pub const DEBUG: u8 = 1;
+    pub const NMI: u8 = 2;
+    pub const BREAKPOINT: u8 = 3;
+    pub const OVERFLOW: u8 = 4;
+    pub const BOUND: u8 = 5;
+    pub const INVALID_OPCODE: u8 = 6;
+    pub const NO_DEVICE: u8 = 7;
+    pub const DOUBLE_FAULT: u8 = 8;
+    pub const INVALID_TSS: u8 = 10;
+    pub const SEGMENT: u8 = 11;
+    pub const STACK: u8 = 12;
+    pub const PROTECTION: u8 = 13;
+    pub const PAGE_FAULT: u8 = 14;
+    pub const X87: u8 = 16;
+    pub const ALIGNMENT: u8 = 17;
+    pub const MACHINE_CHECK: u8 = 18;
+    pub const SIMD: u8 = 19;
+}
+
+/// What the manuals call each exception.
+pub fn vector_name(vector: u8) -> &'static str {
+    match vector {
+        0 => "divide error",
+        1 => "debug",
+        2 => "NMI",
+        3 => "int3",
+        4 => "overflow",
+        5 => "bounds",
+        6 => "invalid opcode",
+        7 => "device not available",
+        8 => "double fault",
+        10 => "invalid TSS",
+        11 => "segment not present",
+        12 => "stack segment",
+        13 => "general protection fault",
+        14 => "page fault",
+        16 => "x87 FPU error",
+        17 => "alignment check",
+        18 => "machine check",
+        19 => "SIMD floating-point error",
+        20 => "virtualization exception",
+        21 => "control protection",
+        _ => "unexpected trap",
+    }
+}
+
+/// Every vector but the paranoid ones arrives here, interrupts off, GS the kernel's.
+pub(super) extern "C" fn trap_entry(frame: &mut TrapFrame, vector: u64, error: u64) {
+    match vector as u8 {
+        Vector::PAGE_FAULT => page_fault(frame, error),
+        vector @ 0..32 => exception(frame, vector, error),
+        vector => super::irq::dispatch(vector),
+    }
+}
+
+fn page_fault(frame: &mut TrapFrame, error: u64) {
+    let addr: u64;
+    // SAFETY: reads the faulting address before anything can fault again.
+    unsafe {
+        core::arch::asm!("mov {}, cr2", out(reg) addr, options(nomem, nostack, preserves_flags))
+    };
+    let code = PageFaultCode::from_bits_retain(error as u32);
+    if extable::is_probe(frame.rip) {
+        extable::fixup(frame);
+        return;
+    }
+    if !frame.user_mode() && !kernel_fault_is_user_access(frame, addr, code) {
+        fatal(frame, Vector::PAGE_FAULT, error, Some(addr));
+    }
+    if code.contains(PageFaultCode::RESERVED) {
+        fatal(frame, Vector::PAGE_FAULT, error, Some(addr));
+    }
+    if frame.rflags & FLAG_IF != 0 {
+        cpu::irq_enable();
+    }
+    (hooks().page_fault)(frame, addr, code);
+}
+
+/// True when a kernel-mode fault may be a legitimate user access: a data access to the lower half
+/// by an instruction that has an exception-table entry.
+fn kernel_fault_is_user_access(frame: &TrapFrame, addr: u64, code: PageFaultCode) -> bool {
+    addr < 1 << 47 && !code.contains(PageFaultCode::FETCH) && extable::covers(frame.rip)
+}
+
+fn exception(frame: &mut TrapFrame, vector: u8, error: u64) {
+    if frame.user_mode() {
+        cpu::irq_enable();
+        (hooks().user_exception)(frame, vector, error);
+    } else if vector == Vector::BREAKPOINT {
+        log::warn!("breakpoint at {:#x}", frame.rip);
+    } else if !extable::fixup(frame) {
+        fatal(frame, vector, error, None);
+    }
+}
+
+/// #DB, NMI, #DF and #MC on their own stacks; interrupts off, the block found without GS.
+pub(super) extern "C" fn paranoid_entry(frame: &mut TrapFrame, vector: u64, error: u64) {
+    match vector as u8 {
+        Vector::NMI => nmi(frame),
+        Vector::DEBUG => log::warn!("debug trap in kernel mode at {:#x}", frame.rip),
+        vector => fatal(frame, vector, error, None),
+    }
+}
+
+fn nmi(_frame: &mut TrapFrame) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    // Relaxed: a counter nobody orders by. Nothing else may happen here: an NMI interrupts
+    // anything, including the holder of the log's lock.
+    COUNT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// On the way to user mode with work pending. Called and returns with interrupts off.
+pub(super) extern "C" fn exit_work(frame: &mut TrapFrame) {
+    // Relaxed: the flags are only ever set for this task by this CPU or before an interrupt that
+    // this CPU takes after the `cli`; the loop re-reads them with interrupts off.
+    while percpu::work().load(Ordering::Relaxed) != 0 {
+        cpu::irq_enable();
+        (hooks().exit_to_user)(frame);
+        cpu::irq_disable();
+    }
+}
+
+/// Ends the kernel: a trap that nothing can resolve.
+pub fn fatal(frame: &TrapFrame, vector: u8, error: u64, addr: Option<u64>) -> ! {
+    cpu::irq_disable();
+    crate::panic::trap(frame, vector, error, addr)
+}

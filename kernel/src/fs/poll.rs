@@ -1,3 +1,0 @@
-//! What a file reports to poll, select and epoll.
-
-pub use abi::fs::PollEvents;

@@ -1,0 +1,126 @@
+//! The end of the kernel: panics and traps that nothing can resolve.
+//!
+//! Owns the `panic=` setting and the panic text, which goes straight to the serial port. Takes no
+//! lock, allocates nothing, and survives a second panic inside itself.
+#![forbid(unsafe_code)]
+
+use core::fmt::{self, Write};
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+
+use crate::arch::console::EarlyWriter;
+use crate::arch::trap::TrapFrame;
+use crate::arch::{backtrace, cpu, percpu, power, trap};
+use crate::time;
+
+/// Seconds until reboot: 0 never, negative at once.
+static TIMEOUT: AtomicI64 = AtomicI64::new(0);
+static DEPTH: AtomicU32 = AtomicU32::new(0);
+/// Says which task runs; the process floor fills it in.
+static DESCRIBE: crate::sync::Once<fn(&mut dyn Write) -> fmt::Result> = crate::sync::Once::new();
+
+/// Sets what `panic=` said.
+pub fn set_timeout(seconds: i64) {
+    // Relaxed: a plain setting.
+    TIMEOUT.store(seconds, Ordering::Relaxed);
+}
+
+/// Registers what names the running task in a panic. It must not lock or allocate.
+pub fn set_describe(describe: fn(&mut dyn Write) -> fmt::Result) {
+    DESCRIBE.call_once(|| describe);
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo) -> ! {
+    cpu::irq_disable();
+    let rbp = backtrace::frame_pointer();
+    match info.location() {
+        Some(at) => {
+            die(format_args!("{} ({}:{})", info.message(), at.file(), at.line()), None, rbp)
+        }
+        None => die(format_args!("{}", info.message()), None, rbp),
+    }
+}
+
+/// A trap in kernel mode that nothing resolved.
+pub fn trap(frame: &TrapFrame, vector: u8, error: u64, addr: Option<u64>) -> ! {
+    let name = trap::vector_name(vector);
+    let mode = if frame.user_mode() { "user" } else { "kernel" };
+    let rip = frame.rip;
+    match addr {
+        Some(addr) if (addr as usize) < 4096 && !frame.user_mode() => die(
+            format_args!("null pointer access at {addr:#x} by {rip:#x} (error {error:#x})"),
+            Some(frame),
+            frame.rbp,
+        ),
+        Some(addr) => die(
+            format_args!("{name} in {mode} mode at {addr:#x} by {rip:#x} (error {error:#x})"),
+            Some(frame),
+            frame.rbp,
+        ),
+        None => die(
+            format_args!("{name} in {mode} mode at {rip:#x} (error {error:#x})"),
+            Some(frame),
+            frame.rbp,
+        ),
+    }
+}
+
+fn die(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> ! {
+    cpu::irq_disable();
+    // Relaxed: one CPU panics; a second one on another CPU only adds its text.
+    match DEPTH.fetch_add(1, Ordering::Relaxed) {
+        0 => {
+            let _ = report(message, frame, rbp);
+        }
+        1 => {
+            let _ = writeln!(EarlyWriter, "\nKernel panic inside a panic: {message}");
+        }
+        _ => {}
+    }
+    power::debug_exit(0x10);
+    // Relaxed: a plain setting.
+    let timeout = TIMEOUT.load(Ordering::Relaxed);
+    if timeout != 0 {
+        time::busy_wait_seconds(timeout.max(0).unsigned_abs());
+        power::reboot();
+    }
+    cpu::halt_forever()
+}
+
+fn report(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> fmt::Result {
+    let mut out = EarlyWriter;
+    writeln!(out, "\nKernel panic - not syncing: {message}")?;
+    write!(out, "CPU: {} Task: ", percpu::cpu_id())?;
+    match DESCRIBE.get() {
+        Some(describe) if !percpu::current().is_null() => describe(&mut out)?,
+        _ => out.write_str("none")?,
+    }
+    writeln!(out, " Stack: {:#x}", percpu::kernel_stack_top())?;
+    if let Some(frame) = frame {
+        registers(&mut out, frame)?;
+    }
+    writeln!(out, "Call trace:")?;
+    if let Some(frame) = frame.filter(|frame| !frame.user_mode()) {
+        writeln!(out, " [<{:016x}>]", frame.rip)?;
+    }
+    let mut result = Ok(());
+    backtrace::walk(rbp, |address| {
+        result = result.and_then(|()| writeln!(out, " [<{address:016x}>]"));
+    });
+    result?;
+    writeln!(out, "---[ end Kernel panic - not syncing: {message} ]---")
+}
+
+fn registers(out: &mut EarlyWriter, frame: &TrapFrame) -> fmt::Result {
+    let f = frame;
+    writeln!(out, "RIP: {:04x}:{:016x} EFLAGS: {:08x}", f.cs, f.rip, f.rflags)?;
+    writeln!(out, "RSP: {:04x}:{:016x} ORIG_RAX: {:016x}", f.ss, f.rsp, f.orig_rax)?;
+    writeln!(out, "RAX: {:016x} RBX: {:016x} RCX: {:016x}", f.rax, f.rbx, f.rcx)?;
+    writeln!(out, "RDX: {:016x} RSI: {:016x} RDI: {:016x}", f.rdx, f.rsi, f.rdi)?;
+    writeln!(out, "RBP: {:016x} R08: {:016x} R09: {:016x}", f.rbp, f.r8, f.r9)?;
+    writeln!(out, "R10: {:016x} R11: {:016x} R12: {:016x}", f.r10, f.r11, f.r12)?;
+    writeln!(out, "R13: {:016x} R14: {:016x} R15: {:016x}", f.r13, f.r14, f.r15)?;
+    let [cr0, cr2, cr3, cr4] = cpu::control_registers();
+    writeln!(out, "CR0: {cr0:016x} CR2: {cr2:016x} CR3: {cr3:016x} CR4: {cr4:016x}")
+}
