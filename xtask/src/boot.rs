@@ -132,6 +132,7 @@ pub fn exit_code(outcome: &Outcome, kernel: &Path) -> ExitCode {
         End::Exited(status) => ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)),
         End::Panicked => ExitCode::from(33),
         End::TimedOut => {
+            eprint!("\n{}", outcome.stuck_at(kernel));
             eprintln!("error: the guest was stopped after {:.0?}", outcome.elapsed);
             ExitCode::from(124)
         }

@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -12,14 +13,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use tempfile::TempDir;
+
+use crate::monitor::{CpuTrace, Monitor};
 use crate::qemu::{Machine, PANIC_STATUS};
+use crate::{process, symbolize};
 
 /// The first words of a panic, on Linux as on Alea.
 pub const PANIC: &str = "Kernel panic - not syncing";
 
 /// How long a kernel that has printed [`PANIC`] may take to finish its report.
 const PANIC_GRACE: Duration = Duration::from_secs(3);
+
+/// The monitor's socket in the guest's temporary folder.
+const MONITOR: &str = "monitor";
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +71,8 @@ pub struct Outcome {
     /// What QEMU itself complained of.
     pub stderr: String,
     pub elapsed: Duration,
+    /// Where the CPUs were when a limit passed.
+    pub traces: Vec<CpuTrace>,
 }
 
 impl Outcome {
@@ -73,6 +82,16 @@ impl Outcome {
             End::Exited(0) => Ok(self),
             _ => bail!("{}", self.describe()),
         }
+    }
+
+    /// Where each CPU hung, symbolised from `kernel`; empty unless a limit passed.
+    pub fn stuck_at(&self, kernel: &Path) -> String {
+        let one = |trace: &CpuTrace| {
+            let lines = symbolize::lines(kernel, &trace.addresses)
+                .unwrap_or_else(|error| format!("  {:#x?} ({error:#})\n", trace.addresses));
+            format!("CPU {} was at:\n{lines}", trace.cpu)
+        };
+        self.traces.iter().map(one).collect()
     }
 
     /// The end in words, with the last lines of output.
@@ -102,6 +121,9 @@ pub struct Guest {
     /// How much was searched for a panic, and when one was found.
     scanned: usize,
     panicked: Option<Instant>,
+    /// The folder of the monitor's socket, and the number of CPUs to ask about there.
+    monitor: Option<(TempDir, u32)>,
+    traces: Vec<CpuTrace>,
 }
 
 #[derive(Default)]
@@ -129,12 +151,23 @@ impl Shared {
 impl Guest {
     /// Starts `machine`.
     pub fn start(machine: &Machine) -> Result<Self> {
-        Self::spawn(machine.command(), None)
+        Self::spawn_monitored(machine, None)
     }
 
     /// Starts `machine` and copies the serial line to `echo` as it comes.
     pub fn start_echoing(machine: &Machine, echo: impl Write + Send + 'static) -> Result<Self> {
-        Self::spawn(machine.command(), Some(Box::new(echo)))
+        Self::spawn_monitored(machine, Some(Box::new(echo)))
+    }
+
+    fn spawn_monitored(machine: &Machine, echo: Option<Box<dyn Write + Send>>) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix("alea-").tempdir()?;
+        let mut qemu = machine.command();
+        let socket = folder.path().join(MONITOR);
+        let chardev = format!("socket,id=monitor,server=on,wait=off,path={}", socket.display());
+        qemu.args(["-chardev", &chardev, "-mon", "chardev=monitor,mode=control"]);
+        let mut guest = Self::spawn(qemu, echo)?;
+        guest.monitor = Some((folder, machine.smp));
+        Ok(guest)
     }
 
     fn spawn(mut qemu: Command, echo: Option<Box<dyn Write + Send>>) -> Result<Self> {
@@ -150,7 +183,18 @@ impl Guest {
         let stdout = child.stdout.take().context("QEMU has no standard output")?;
         let stderr = child.stderr.take().context("QEMU has no standard error")?;
         let readers = vec![read_serial(stdout, shared.clone(), echo), read_stderr(stderr, &shared)];
-        Ok(Self { child, stdin, shared, readers, started, seen: 0, scanned: 0, panicked: None })
+        Ok(Self {
+            child,
+            stdin,
+            shared,
+            readers,
+            started,
+            seen: 0,
+            scanned: 0,
+            panicked: None,
+            monitor: None,
+            traces: Vec::new(),
+        })
     }
 
     /// When QEMU was started.
@@ -227,7 +271,8 @@ impl Guest {
         let state = self.shared.lock();
         let (output, stderr) = (text(&state.output), text(&state.stderr));
         drop(state);
-        Ok(Outcome { end, output, stderr, elapsed })
+        let traces = std::mem::take(&mut self.traces);
+        Ok(Outcome { end, output, stderr, elapsed, traces })
     }
 
     /// Kills QEMU and returns what there was.
@@ -253,6 +298,9 @@ impl Guest {
             let deadline = deadline.into_iter().flatten().min();
             if deadline.is_some_and(|deadline| now >= deadline) {
                 drop(state);
+                if self.panicked.is_none() {
+                    self.traces = self.ask_monitor().unwrap_or_default();
+                }
                 self.child.kill().context("cannot stop QEMU")?;
                 self.child.wait()?;
                 let panicked = self.panicked.is_some();
@@ -274,6 +322,11 @@ impl Guest {
             (Some(code), _) => End::Exited(code),
             (None, signal) => End::Signalled(signal.unwrap_or(0)),
         }))
+    }
+
+    fn ask_monitor(&self) -> Option<Vec<CpuTrace>> {
+        let (folder, cpus) = self.monitor.as_ref()?;
+        Monitor::connect(&folder.path().join(MONITOR)).ok()?.backtraces(*cpus).ok()
     }
 
     fn look_for_panic(&mut self, output: &[u8]) {

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{boot, build, setup};
+use xtask::{boot, build, ci, run, setup, test, tidy};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Build, boot, test and measure Alea", version)]
@@ -19,15 +19,27 @@ enum Command {
     Setup(setup::Setup),
     /// Build the kernel and the initramfs into target/alea/
     Build(build::Build),
+    /// Boot Alea to a shell; with no terminal, play a demonstration and power off
+    Run(run::Run),
     /// Boot any kernel and initramfs, on any CPU model and number of CPUs
     Boot(boot::Boot),
+    /// Run the host tests and the tests that boot QEMU
+    Test(test::Test),
+    /// Check the house rules
+    Tidy(tidy::Tidy),
+    /// Run all checks: format, clippy, tidy, test
+    Ci(ci::Ci),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Setup(c) => c.run(),
         Command::Build(c) => c.run(),
+        Command::Run(c) => c.run(),
         Command::Boot(c) => c.run(),
+        Command::Test(c) => c.run(),
+        Command::Tidy(c) => c.run(),
+        Command::Ci(c) => c.run(),
     };
     match result {
         Ok(code) => code,

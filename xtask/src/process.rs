@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use crate::term;
 
 /// Lines of a failed program's output that are worth showing.
-const TAIL: usize = 30;
+const TAIL: usize = 60;
 
 /// Runs `command` behind a spinner that says `what`; shows its output only if it fails.
 pub fn run(what: &str, command: &mut Command) -> Result<()> {

@@ -13,7 +13,7 @@ pub fn panic_report(kernel: &Path, output: &str) -> Option<String> {
     let mut report = text.trim_end().to_owned();
     if !addresses.is_empty() {
         report.push_str("\n\nThe call trace, symbolised:\n");
-        match symbolize(kernel, &addresses) {
+        match lines(kernel, &addresses) {
             Ok(lines) => report.push_str(&lines),
             Err(error) => report.push_str(&format!("  (cannot be: {error:#})\n")),
         }
@@ -42,7 +42,8 @@ fn trace(text: &str) -> Vec<u64> {
     text.lines().filter_map(address).collect()
 }
 
-fn symbolize(kernel: &Path, addresses: &[u64]) -> Result<String> {
+/// One line for each address and function inlined there.
+pub fn lines(kernel: &Path, addresses: &[u64]) -> Result<String> {
     let fail = |error: Box<dyn std::error::Error>| anyhow!("{}: {error}", kernel.display());
     let loader = addr2line::Loader::new(kernel).map_err(fail)?;
     let mut report = String::new();
@@ -116,6 +117,6 @@ mod tests {
         let own = std::env::current_exe().unwrap();
         // The test binary is position independent, so its addresses mean nothing to the file:
         // only that looking one up neither fails nor panics is shown here.
-        symbolize(&own, &[address]).unwrap();
+        lines(&own, &[address]).unwrap();
     }
 }

@@ -6,5 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod errno;
+pub mod fs;
+pub mod misc;
+pub mod signal;
+pub mod time;
 
 pub use errno::{Errno, Result};

@@ -1,1 +1,40 @@
-//! The system-call table and its handlers.
+//! System calls: one table, and handlers by subsystem.
+//!
+//! [`table`] is the only list of calls; dispatch, names for traces and docs/abi.md all come from it. A
+//! handler never sees a negative errno: it returns `Result<_, Errno>`, and the edge is here.
+
+#![deny(unsafe_code)]
+
+mod args;
+mod table;
+
+pub use table::{NAMES, name};
+
+use crate::arch::trap::TrapFrame;
+use abi::Errno;
+
+/// How much of Linux's call stands.
+#[derive(Clone, Copy, Debug)]
+pub enum Status {
+    /// Everything that Linux does and programs use.
+    Full,
+    /// The text says what is missing.
+    Partial(&'static str),
+}
+
+/// Runs the call in `frame` and leaves its result in `rax`. Reached from the entry code with interrupts on.
+pub extern "C" fn dispatch(frame: &mut TrapFrame) {
+    let number = frame.orig_rax;
+    // The table is dense; what is not in it is `no_such_call`. A number is an unsigned 64-bit value
+    // here, though Linux looks at the low 32 bits only.
+    let handler = match table::HANDLERS.get(number as u32 as usize) {
+        Some(handler) => *handler,
+        None => no_such_call,
+    };
+    frame.rax = handler(frame) as u64;
+}
+
+/// Unknown calls fail and are counted, so that a missing call can be seen in /proc/alea/syscalls.
+fn no_such_call(_: &mut TrapFrame) -> i64 {
+    Errno::ENOSYS.to_return()
+}

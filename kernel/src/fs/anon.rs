@@ -1,0 +1,114 @@
+//! Files without a place in the tree: pipes, sockets, epoll, eventfd and their like.
+//!
+//! They sit on kernel-internal mounts that nobody can reach by path; /proc/pid/fd shows their names
+//! (`pipe:[12]`, `anon_inode:[eventfd]`).
+#![forbid(unsafe_code)]
+
+use super::dentry::Dentry;
+use super::filesystem::{FileSystem, Super, anonymous_dev};
+use super::inode::{Inode, InodeAttr, Owner};
+use super::mount::{Mount, MountFlags};
+use super::path::Path;
+use super::types::{DevId, Timestamp};
+use crate::sync::Once;
+use abi::Result;
+use abi::fs::Statfs;
+use alloc::format;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Which of the kernel's internal file systems a nameless file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnonFs {
+    /// Pipes; named by inode number.
+    Pipe,
+    /// Sockets; named by inode number.
+    Socket,
+    /// Everything else; named by what it is.
+    Anon,
+}
+
+struct Kind {
+    name: &'static str,
+    magic: i64,
+    mount: Once<Arc<Mount>>,
+}
+
+static KINDS: [Kind; 3] = [
+    Kind { name: "pipefs", magic: 0x5049_5045, mount: Once::new() },
+    Kind { name: "sockfs", magic: 0x534f_434b, mount: Once::new() },
+    Kind { name: "anon_inodefs", magic: 0x0904_1934, mount: Once::new() },
+];
+
+/// Relaxed: only uniqueness matters.
+static NEXT_INO: AtomicU64 = AtomicU64::new(1024);
+
+/// An inode that is nothing but its attributes.
+struct AnonInode {
+    attr: InodeAttr,
+}
+
+impl Inode for AnonInode {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl FileSystem for Kind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn statfs(&self) -> Statfs {
+        Statfs { kind: self.magic, bsize: 4096, frsize: 4096, namelen: 255, ..Statfs::default() }
+    }
+}
+
+struct KindRef(&'static Kind);
+
+impl FileSystem for KindRef {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn statfs(&self) -> Statfs {
+        self.0.statfs()
+    }
+}
+
+fn mount_of(fs: AnonFs) -> Result<&'static Arc<Mount>> {
+    let kind = &KINDS[fs as usize];
+    if let Some(mount) = kind.mount.get() {
+        return Ok(mount);
+    }
+    let dev = anonymous_dev()?;
+    let attr = InodeAttr::new(
+        dev,
+        1,
+        abi::fs::S_IFDIR,
+        Owner::default(),
+        DevId::NONE,
+        Timestamp::default(),
+    );
+    let root = Dentry::new_root(Arc::new(AnonInode { attr }), b"/");
+    let sb = Super::new(Arc::new(KindRef(kind)), root.clone(), dev, true);
+    Ok(kind.mount.call_once(|| Mount::new(sb, root, kind.name.as_bytes(), MountFlags::empty())))
+}
+
+/// A place for a new nameless file. `mode` is what `fstat` shows (a pipe: `S_IFIFO | 0o600`); `label` names
+/// an [`AnonFs::Anon`] file, like `[eventfd]`.
+pub fn new_path(fs: AnonFs, mode: u32, label: &str, owner: Owner) -> Result<Path> {
+    let mount = mount_of(fs)?;
+    let ino = NEXT_INO.fetch_add(1, Ordering::Relaxed);
+    let dev = mount.super_block().dev();
+    let attr = InodeAttr::new(dev, ino, mode, owner, DevId::NONE, Timestamp::now());
+    let name = match fs {
+        AnonFs::Pipe => format!("pipe:[{ino}]"),
+        AnonFs::Socket => format!("socket:[{ino}]"),
+        AnonFs::Anon => format!("anon_inode:{label}"),
+    };
+    let dentry = Dentry::new_root(Arc::new(AnonInode { attr }), name.as_bytes());
+    Ok(Path { mount: mount.clone(), dentry })
+}

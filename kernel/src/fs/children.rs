@@ -1,0 +1,179 @@
+//! [`Children`]: the table of a directory: by name in constant time, by cursor in order.
+//!
+//! Slots are kept in the order of their cursors, which only grow, so a cursor stays good whatever is added
+//! or removed. Small directories are searched in place; larger ones have a hash index over the slots.
+//! Guarded by the dentry's lock.
+#![forbid(unsafe_code)]
+
+use super::dentry::Dentry;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use hashbrown::HashTable;
+
+/// Directories up to this many slots have no index.
+const SMALL: usize = 12;
+/// Cursors 0 and 1 are `.` and `..`.
+const FIRST_CURSOR: u64 = 2;
+
+/// The hash of a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct NameHash(u32);
+
+impl NameHash {
+    /// Hashes eight bytes at a time.
+    #[inline]
+    pub fn of(name: &[u8]) -> Self {
+        const K: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut h = (name.len() as u64).wrapping_mul(K);
+        let mut words = name.chunks_exact(8);
+        for word in &mut words {
+            // `chunks_exact(8)` gives eight bytes.
+            let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
+            h = (h.rotate_left(23) ^ word).wrapping_mul(K);
+        }
+        let tail = words.remainder().iter().fold(0u64, |acc, &b| (acc << 8) | u64::from(b));
+        h = (h.rotate_left(23) ^ tail).wrapping_mul(K);
+        Self((h >> 32) as u32 ^ h as u32)
+    }
+
+    /// Spread over 64 bits, as the index wants it.
+    const fn wide(self) -> u64 {
+        (self.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+struct Slot {
+    cursor: u64,
+    hash: NameHash,
+    child: Option<Arc<Dentry>>,
+}
+
+/// The names of one directory.
+pub struct Children {
+    slots: Vec<Slot>,
+    index: HashTable<u32>,
+    live: usize,
+    next_cursor: u64,
+}
+
+impl Children {
+    /// An empty table; allocates nothing.
+    pub const fn new() -> Self {
+        Self { slots: Vec::new(), index: HashTable::new(), live: 0, next_cursor: FIRST_CURSOR }
+    }
+
+    /// Whether no name is in it.
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// The child of that hash for which `is_it` holds.
+    #[inline]
+    pub fn find(
+        &self,
+        _name: &[u8],
+        hash: NameHash,
+        mut is_it: impl FnMut(&Arc<Dentry>) -> bool,
+    ) -> Option<&Arc<Dentry>> {
+        if self.slots.len() <= SMALL {
+            let of_hash = self.slots.iter().filter(|slot| slot.hash == hash);
+            return of_hash.filter_map(|slot| slot.child.as_ref()).find(|child| is_it(child));
+        }
+        let at = self.index.find(hash.wide(), |&at| {
+            let slot = &self.slots[at as usize];
+            slot.hash == hash && slot.child.as_ref().is_some_and(&mut is_it)
+        })?;
+        self.slots[*at as usize].child.as_ref()
+    }
+
+    /// Makes room for one more.
+    pub fn reserve(&mut self) -> Result<()> {
+        if self.slots.len() > 2 * SMALL && self.live < self.slots.len() / 2 {
+            self.compact();
+        }
+        if self.slots.len() >= u32::MAX as usize - 1 {
+            return Err(Errno::ENOSPC);
+        }
+        self.slots.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        if self.slots.len() >= SMALL {
+            let more = self.slots.len() + 1 - self.index.len();
+            let slots = &self.slots;
+            let hasher = |&at: &u32| slots[at as usize].hash.wide();
+            self.index.try_reserve(more, hasher).map_err(|_| Errno::ENOMEM)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a name that is not there; returns its cursor.
+    pub fn insert(&mut self, hash: NameHash, child: Arc<Dentry>) -> Result<u64> {
+        self.reserve()?;
+        let cursor = self.next_cursor;
+        self.next_cursor += 1;
+        self.slots.push(Slot { cursor, hash, child: Some(child) });
+        self.live += 1;
+        if self.slots.len() == SMALL + 1 {
+            self.rebuild_index();
+        } else if self.slots.len() > SMALL {
+            self.index_last(hash);
+        }
+        Ok(cursor)
+    }
+
+    /// Removes the child at `cursor`.
+    pub fn remove(&mut self, hash: NameHash, cursor: u64) -> Option<Arc<Dentry>> {
+        let at = self.slots.binary_search_by_key(&cursor, |slot| slot.cursor).ok()?;
+        let child = self.slots[at].child.take()?;
+        self.live -= 1;
+        if self.slots.len() > SMALL {
+            if let Ok(entry) = self.index.find_entry(hash.wide(), |&i| i as usize == at) {
+                entry.remove();
+            }
+        }
+        if self.live == 0 {
+            self.slots = Vec::new();
+            self.index = HashTable::new();
+        } else if self.slots.len() <= SMALL {
+            self.slots.remove(at);
+        }
+        Some(child)
+    }
+
+    /// The children with cursors of at least `from`, in order.
+    pub fn from(&self, from: u64) -> impl Iterator<Item = (u64, &Arc<Dentry>)> {
+        let start = self.slots.partition_point(|slot| slot.cursor < from);
+        self.slots[start..].iter().filter_map(|slot| Some((slot.cursor, slot.child.as_ref()?)))
+    }
+
+    /// All children, leaving nothing.
+    pub fn into_dentries(self) -> impl Iterator<Item = Arc<Dentry>> {
+        self.slots.into_iter().filter_map(|slot| slot.child)
+    }
+
+    /// Drops the empty slots; order and cursors stay.
+    fn compact(&mut self) {
+        self.slots.retain(|slot| slot.child.is_some());
+        self.index.clear();
+        if self.slots.len() > SMALL {
+            self.rebuild_index();
+        }
+    }
+
+    /// Needs no new memory: `reserve` made room, or there were more slots before.
+    fn rebuild_index(&mut self) {
+        self.index.clear();
+        for (at, slot) in self.slots.iter().enumerate() {
+            if slot.child.is_some() {
+                let slots = &self.slots;
+                self.index
+                    .insert_unique(slot.hash.wide(), at as u32, |&i| slots[i as usize].hash.wide());
+            }
+        }
+    }
+
+    fn index_last(&mut self, hash: NameHash) {
+        let slots = &self.slots;
+        let at = slots.len() - 1;
+        self.index.insert_unique(hash.wide(), at as u32, |&i| slots[i as usize].hash.wide());
+    }
+}

@@ -1,0 +1,242 @@
+//! [`Dentry`]: a name in the tree. In the file systems of this kernel (tmpfs, devtmpfs, the fixed part of
+//! proc and sysfs) the dentries *are* the directories: a name exists while its parent's table holds it.
+//! Dynamic directories (/proc/PID) make dentries for their names on demand, which live as long as they
+//! are used.
+//!
+//! Rules: who adds, removes or moves names holds the directory's `change` mutex (two: parents first, then by
+//! address) and takes the table's spinlock for the moment of the change; readers take only the spinlock.
+//! A dentry's own link lock may be taken inside its parent's table lock, never the other way.
+#![forbid(unsafe_code)]
+
+use super::children::{Children, NameHash};
+use super::inode::Inode;
+use super::types::FileType;
+use crate::sync::{Mutex, MutexGuard, SpinLock, level};
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering};
+use smallvec::SmallVec;
+
+/// The bytes of one path component.
+pub type Name = SmallVec<[u8; 24]>;
+
+/// A name, what it names, and for a directory the names below.
+pub struct Dentry {
+    inode: Arc<dyn Inode>,
+    kind: FileType,
+    /// Number of mounts on top. Relaxed: a walk that misses a mount being made came before it.
+    mounts: AtomicU32,
+    link: SpinLock<Link, level::Dentry>,
+    dir: Option<Box<Directory>>,
+}
+
+struct Link {
+    parent: Option<Arc<Dentry>>,
+    name: Name,
+    /// The cursor in the parent's table; 0 if the table does not hold it.
+    cursor: u64,
+    unlinked: bool,
+}
+
+struct Directory {
+    change: Mutex<()>,
+    children: SpinLock<Children, level::Dentry>,
+    dynamic: bool,
+}
+
+impl Dentry {
+    /// A dentry with no place in any table: the root of a file system, or a nameless file.
+    pub fn new_root(inode: Arc<dyn Inode>, name: &[u8]) -> Arc<Self> {
+        Self::build(inode, None, name)
+    }
+
+    /// A dentry below `parent` that its table does not (yet) hold.
+    pub fn new_below(parent: &Arc<Dentry>, name: &[u8], inode: Arc<dyn Inode>) -> Arc<Self> {
+        Self::build(inode, Some(parent.clone()), name)
+    }
+
+    /// A dentry for a file that never had a name in its directory (`O_TMPFILE`, memfd).
+    pub fn new_unlinked(
+        parent: Option<Arc<Dentry>>,
+        name: &[u8],
+        inode: Arc<dyn Inode>,
+    ) -> Arc<Self> {
+        let dentry = Self::build(inode, parent, name);
+        dentry.link.lock().unlinked = true;
+        dentry
+    }
+
+    fn build(inode: Arc<dyn Inode>, parent: Option<Arc<Dentry>>, name: &[u8]) -> Arc<Self> {
+        let kind = inode.attr().kind();
+        let dir = (kind == FileType::Dir).then(|| {
+            Box::new(Directory {
+                change: Mutex::new(()),
+                children: SpinLock::new(Children::new()),
+                dynamic: inode.is_dynamic(),
+            })
+        });
+        let link = Link { parent, name: Name::from_slice(name), cursor: 0, unlinked: false };
+        Arc::new(Self { inode, kind, mounts: AtomicU32::new(0), link: SpinLock::new(link), dir })
+    }
+
+    /// What the name stands for.
+    #[inline]
+    pub fn inode(&self) -> &Arc<dyn Inode> {
+        &self.inode
+    }
+    /// Its type.
+    #[inline]
+    pub fn kind(&self) -> FileType {
+        self.kind
+    }
+    /// Whether it is a directory.
+    #[inline]
+    pub fn is_dir(&self) -> bool {
+        self.dir.is_some()
+    }
+    /// Whether something is mounted on it, in any mount.
+    #[inline]
+    pub fn is_mountpoint(&self) -> bool {
+        self.mounts.load(Ordering::Relaxed) != 0
+    }
+    /// Counts a mount on top (`by` 1) or its end (-1); the mount tree's lock orders the callers.
+    pub(super) fn add_mounts(&self, by: i32) {
+        let now = self.mounts.load(Ordering::Relaxed).saturating_add_signed(by);
+        self.mounts.store(now, Ordering::Relaxed);
+    }
+    /// The directory above; `None` at a root.
+    pub fn parent(&self) -> Option<Arc<Dentry>> {
+        self.link.lock().parent.clone()
+    }
+    /// The directory above and the name there.
+    pub fn parent_and_name(&self) -> (Option<Arc<Dentry>>, Name) {
+        let link = self.link.lock();
+        (link.parent.clone(), link.name.clone())
+    }
+    /// Whether the name is gone while the object lives on.
+    pub fn is_unlinked(&self) -> bool {
+        self.link.lock().unlinked
+    }
+    /// Whether this is `other` or lies above it.
+    pub fn is_above(self: &Arc<Self>, other: &Arc<Dentry>) -> bool {
+        let mut at = other.clone();
+        loop {
+            if Arc::ptr_eq(self, &at) {
+                return true;
+            }
+            match at.parent() {
+                Some(parent) => at = parent,
+                None => return false,
+            }
+        }
+    }
+
+    /// Finds a name in the table, or asks a dynamic directory for it.
+    #[inline]
+    pub fn lookup(self: &Arc<Self>, name: &[u8]) -> Result<Arc<Dentry>> {
+        let dir = self.dir.as_deref().ok_or(Errno::ENOTDIR)?;
+        let found = {
+            let children = dir.children.lock();
+            children
+                .find(name, NameHash::of(name), |child| *child.link.lock().name == *name)
+                .cloned()
+        };
+        match found {
+            Some(child) => Ok(child),
+            None if dir.dynamic => Ok(Self::new_below(self, name, self.inode.lookup(name)?)),
+            None => Err(Errno::ENOENT),
+        }
+    }
+
+    /// Holds off other changes to this directory.
+    pub fn lock_changes(&self) -> Result<MutexGuard<'_, ()>> {
+        Ok(self.dir.as_deref().ok_or(Errno::ENOTDIR)?.change.lock())
+    }
+
+    /// Enters a dentry made with [`new_below`](Self::new_below) this directory; the caller holds its
+    /// `change` mutex and has checked that the name is free.
+    pub fn insert(&self, child: &Arc<Dentry>) -> Result<()> {
+        let dir = self.dir.as_deref().ok_or(Errno::ENOTDIR)?;
+        let hash = NameHash::of(&child.link.lock().name);
+        let mut children = dir.children.lock();
+        let cursor = children.insert(hash, child.clone())?;
+        child.link.lock().cursor = cursor;
+        Ok(())
+    }
+
+    /// Makes sure that the next [`insert`](Self::insert) cannot fail.
+    pub fn reserve(&self) -> Result<()> {
+        self.dir.as_deref().ok_or(Errno::ENOTDIR)?.children.lock().reserve()
+    }
+
+    /// Takes `child` out of this directory's table and marks it unlinked.
+    pub fn remove(&self, child: &Arc<Dentry>) {
+        let removed = self.detach(child);
+        child.link.lock().unlinked = true;
+        drop(removed);
+    }
+
+    fn detach(&self, child: &Arc<Dentry>) -> Option<Arc<Dentry>> {
+        let dir = self.dir.as_deref()?;
+        let (hash, cursor) = {
+            let link = child.link.lock();
+            (NameHash::of(&link.name), link.cursor)
+        };
+        dir.children.lock().remove(hash, cursor)
+    }
+
+    /// Moves `child` from this directory's table to `new_dir`'s as `name`; what had that name must be
+    /// gone. Both `change` mutexes are held, and [`reserve`](Self::reserve) succeeded on `new_dir`.
+    pub fn relocate(&self, child: &Arc<Dentry>, new_dir: &Arc<Dentry>, name: &[u8]) -> Result<()> {
+        let held = self.detach(child);
+        let old_parent = {
+            let mut link = child.link.lock();
+            link.name = Name::from_slice(name);
+            link.parent.replace(new_dir.clone())
+        };
+        let result = new_dir.insert(child);
+        drop((held, old_parent));
+        result
+    }
+
+    /// Whether the table is empty.
+    pub fn has_children(&self) -> bool {
+        self.dir.as_deref().is_some_and(|dir| !dir.children.lock().is_empty())
+    }
+
+    /// Copies up to `max` children with cursors of at least `from` into `out`, in order, with their names.
+    pub fn children_from(&self, from: u64, out: &mut SmallVec<[(u64, Arc<Dentry>); 32]>) {
+        if let Some(dir) = self.dir.as_deref() {
+            let children = dir.children.lock();
+            out.extend(children.from(from).take(32).map(|(c, d)| (c, d.clone())));
+        }
+    }
+
+    /// Calls `visit` with the dentry's name.
+    pub fn with_name<R>(&self, visit: impl FnOnce(&[u8]) -> R) -> R {
+        visit(&self.link.lock().name)
+    }
+
+    /// Empties every table below, so that nothing keeps anything alive: the end of a file system.
+    pub fn tear_down(self: &Arc<Self>) {
+        let mut pending = alloc::vec![self.clone()];
+        while let Some(at) = pending.pop() {
+            if let Some(dir) = at.dir.as_deref() {
+                let taken = core::mem::replace(&mut *dir.children.lock(), Children::new());
+                pending.extend(taken.into_dentries().filter(|d| d.is_dir()));
+            }
+        }
+    }
+}
+
+impl Drop for Dentry {
+    /// Lets go of the chain of parents one by one: a deep tree that was unlinked below a working
+    /// directory must not recurse on the kernel stack.
+    fn drop(&mut self) {
+        let mut parent = self.link.get_mut().parent.take();
+        while let Some(dentry) = parent {
+            parent = Arc::into_inner(dentry).and_then(|mut d| d.link.get_mut().parent.take());
+        }
+    }
+}

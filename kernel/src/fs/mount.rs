@@ -1,0 +1,165 @@
+//! [`Mount`]: a file system instance attached to the tree, and the one mount tree of the machine.
+//!
+//! Lock level: `MountTable` for the tree (who is mounted where), taken only to cross a mount point and to
+//! change the tree. A mount's place is read without it, under the mount's own leaf lock.
+#![forbid(unsafe_code)]
+
+use super::dentry::Dentry;
+use super::filesystem::Super;
+use super::path::Path;
+use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bitflags::bitflags;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+bitflags! {
+    /// Per-mount flags, with the values of `MS_*`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub struct MountFlags: u32 {
+        const RDONLY = 1;
+        const NOSUID = 2;
+        const NODEV = 4;
+        const NOEXEC = 8;
+        const NOSYMFOLLOW = 256;
+        const NOATIME = 1024;
+        const NODIRATIME = 2048;
+        const RELATIME = 1 << 21;
+    }
+}
+
+/// One attachment of a file system (or of a part of it).
+pub struct Mount {
+    id: u32,
+    super_block: Arc<Super>,
+    root: Arc<Dentry>,
+    source: Vec<u8>,
+    /// Relaxed: a call that misses a remount came before it.
+    flags: AtomicU32,
+    /// Where it is attached; `None` for the root mount, after umount, and for the kernel's own mounts.
+    place: SpinLock<Option<Path>, level::Leaf>,
+}
+
+static NEXT_ID: AtomicU32 = AtomicU32::new(1);
+
+impl Mount {
+    /// A mount that is not attached anywhere.
+    pub fn new(sb: Arc<Super>, root: Arc<Dentry>, source: &[u8], flags: MountFlags) -> Arc<Self> {
+        Arc::new(Self {
+            // Relaxed: only uniqueness matters.
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            super_block: sb,
+            root,
+            source: source.to_vec(),
+            flags: AtomicU32::new(flags.bits()),
+            place: SpinLock::new(None),
+        })
+    }
+
+    /// Its number in /proc/self/mountinfo.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+    /// The instance it shows.
+    pub fn super_block(&self) -> &Arc<Super> {
+        &self.super_block
+    }
+    /// The topmost dentry that it shows.
+    #[inline]
+    pub fn root(&self) -> &Arc<Dentry> {
+        &self.root
+    }
+    /// The first column of /proc/mounts.
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+    /// The flags.
+    #[inline]
+    pub fn flags(&self) -> MountFlags {
+        MountFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
+    }
+    /// Replaces the flags (remount).
+    pub fn set_flags(&self, flags: MountFlags) {
+        self.flags.store(flags.bits(), Ordering::Relaxed);
+    }
+    /// Where it is attached.
+    pub fn place(&self) -> Option<Path> {
+        self.place.lock().clone()
+    }
+    /// EROFS if nothing may be changed through it.
+    #[inline]
+    pub fn check_writable(&self) -> Result<()> {
+        if self.flags().contains(MountFlags::RDONLY) || self.super_block.read_only() {
+            return Err(Errno::EROFS);
+        }
+        Ok(())
+    }
+}
+
+/// Who is mounted where.
+struct Tree {
+    /// By parent mount and dentry.
+    by_point: BTreeMap<(u32, usize), Arc<Mount>>,
+    /// All attached mounts, oldest first; the root mount leads.
+    all: Vec<Arc<Mount>>,
+}
+
+static TREE: SpinLock<Tree, level::MountTable> =
+    SpinLock::new(Tree { by_point: BTreeMap::new(), all: Vec::new() });
+
+fn key(at: &Path) -> (u32, usize) {
+    (at.mount.id, Arc::as_ptr(&at.dentry) as usize)
+}
+
+/// Goes down into whatever is mounted on `at`, to the topmost.
+#[inline]
+pub fn descend(at: &mut Path) {
+    while at.dentry.is_mountpoint() {
+        let Some(mount) = TREE.lock().by_point.get(&key(at)).cloned() else { return };
+        *at = Path::root_of(mount);
+    }
+}
+
+/// What is mounted exactly on `at`.
+pub fn mounted_on(at: &Path) -> Option<Arc<Mount>> {
+    TREE.lock().by_point.get(&key(at)).cloned()
+}
+
+/// Makes `mount` the root of the tree.
+pub fn attach_root(mount: Arc<Mount>) {
+    TREE.lock().all.insert(0, mount);
+}
+
+/// Attaches `mount` (fresh or just detached) on `at`.
+pub fn attach(mount: Arc<Mount>, at: Path) -> Result<()> {
+    let mut tree = TREE.lock();
+    tree.all.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+    at.dentry.add_mounts(1);
+    tree.by_point.insert(key(&at), mount.clone());
+    let old = mount.place.lock().replace(at);
+    tree.all.push(mount);
+    drop(tree);
+    drop(old);
+    Ok(())
+}
+
+/// Takes `mount` off its place; whatever is mounted below it stays attached to it.
+pub fn detach(mount: &Arc<Mount>) -> Option<Path> {
+    let mut tree = TREE.lock();
+    tree.all.retain(|m| !Arc::ptr_eq(m, mount));
+    let place = mount.place.lock().take();
+    let removed = place.as_ref().and_then(|place| {
+        place.dentry.add_mounts(-1);
+        tree.by_point.remove(&key(place))
+    });
+    drop(tree);
+    drop(removed);
+    place
+}
+
+/// All attached mounts, oldest first.
+pub fn all() -> Vec<Arc<Mount>> {
+    TREE.lock().all.clone()
+}

@@ -1,0 +1,81 @@
+//! The slot through which the process floor shows its processes in /proc.
+#![forbid(unsafe_code)]
+
+use crate::fs::{FdTable, FsContext, Owner, Path};
+use crate::sync::Once;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// What one entry of a process directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PidEntry {
+    /// A file whose text [`ProcessTable::read`] makes.
+    File,
+    /// A link to the executable.
+    Exe,
+}
+
+/// One file that the process floor provides in each /proc/PID (and /proc/PID/task/TID).
+#[derive(Clone, Copy, Debug)]
+pub struct PidFile {
+    pub name: &'static str,
+    /// Permission bits.
+    pub mode: u32,
+    /// In /proc/PID/task/TID too.
+    pub per_task: bool,
+    /// Only for who may ptrace the process (environ, mem, maps...): checked at open by `may_access`.
+    pub guarded: bool,
+}
+
+/// Processes as procfs sees them. `tid` names a task; a process is named by its leader's.
+pub trait ProcessTable: Send + Sync {
+    /// Process and task of the caller.
+    fn current(&self) -> Option<(u32, u32)>;
+    /// The smallest process id that is at least `from`.
+    fn next_pid(&self, from: u32) -> Option<u32>;
+    /// The process that `tid` belongs to, if it lives (or is a zombie).
+    fn process_of(&self, tid: u32) -> Option<u32>;
+    /// The smallest task id of process `pid` that is at least `from`.
+    fn next_task(&self, pid: u32, from: u32) -> Option<u32>;
+    /// Who owns the directory (root for a process that is not dumpable).
+    fn owner(&self, tid: u32) -> Owner;
+    /// Whether the caller may look into the task, as ptrace's read access check says.
+    fn may_access(&self, tid: u32) -> bool;
+    /// Its descriptors; `None` for a zombie or a kernel thread.
+    fn files(&self, tid: u32) -> Option<Arc<FdTable>>;
+    /// Its root and working directory.
+    fn fs_context(&self, tid: u32) -> Option<Arc<FsContext>>;
+    /// Its executable.
+    fn exe(&self, tid: u32) -> Option<Path>;
+    /// The files in a process directory.
+    fn pid_files(&self) -> &'static [PidFile];
+    /// The text of one; `in_task` below /proc/PID/task/TID.
+    fn read(&self, tid: u32, in_task: bool, name: &str) -> Result<Vec<u8>>;
+    /// Takes a write to one.
+    fn write(&self, _tid: u32, _name: &str, _data: &[u8]) -> Result<usize> {
+        Err(Errno::EINVAL)
+    }
+    /// Reads bytes at an offset, for the files that are no text (mem); `None` for all others.
+    fn read_at(
+        &self,
+        _tid: u32,
+        _name: &str,
+        _dst: &mut crate::mm::iov::Sink<'_>,
+        _pos: u64,
+    ) -> Option<Result<usize>> {
+        None
+    }
+}
+
+static PROCESSES: Once<&'static dyn ProcessTable> = Once::new();
+
+/// Fills the slot; called once at boot.
+pub fn register_process_table(table: &'static dyn ProcessTable) {
+    PROCESSES.call_once(|| table);
+}
+
+/// The slot's content; ESRCH before it is filled.
+pub(super) fn processes() -> Result<&'static dyn ProcessTable> {
+    PROCESSES.get().copied().ok_or(Errno::ESRCH)
+}

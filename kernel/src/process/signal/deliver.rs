@@ -1,0 +1,178 @@
+//! Delivery: what a task does about its signals on the way to user mode.
+//!
+//! Runs in the task itself with interrupts on and no lock held; may sleep, and may not return (death).
+
+use super::{frame, stop};
+use crate::arch::trap::TrapFrame;
+use crate::process::{self, Task, exit, work};
+use abi::Errno;
+use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal};
+
+/// Instruction length of `syscall` and `int 0x80`.
+const SYSCALL_LEN: u64 = 2;
+const NR_RESTART_SYSCALL: u64 = 219;
+
+/// Handles every deliverable signal of the running task, then restarts or ends an interrupted call.
+/// Called with interrupts on while [`work::SIGNAL`] is set.
+pub fn exit_to_user(frame: &mut TrapFrame) {
+    let task = process::current();
+    task.clear_work(work::SIGNAL);
+    loop {
+        if killed(task) {
+            exit::do_group_exit(exit::Status::signalled(Signal::SIGKILL));
+        }
+        stop::park_if_stopped(task);
+        if killed(task) {
+            continue;
+        }
+        let Some((signal, info)) = dequeue(task, SigSet::ALL.minus(task.signals.blocked())) else {
+            break;
+        };
+        let action = take_action(task, signal);
+        match action.handler {
+            SIG_IGN => {}
+            SIG_DFL => default_action(task, signal),
+            _ => {
+                settle_call(frame, Some(&action));
+                let saved = task.signals.take_saved_mask();
+                let mask = saved.unwrap_or(task.signals.blocked());
+                block_during_handler(task, signal, &action);
+                if frame::push(task, frame, signal, &info, &action, mask).is_err() {
+                    // No room for the frame: Linux forces SIGSEGV, fatally if SIGSEGV itself failed.
+                    force_sigsegv(task, signal);
+                }
+            }
+        }
+    }
+    settle_call(frame, None);
+    if let Some(mask) = task.signals.take_saved_mask() {
+        task.signals.set_blocked(mask);
+        recheck(task);
+    }
+}
+
+/// Whether a signal waits that the running task has not blocked: interruptible sleeps end.
+pub fn pending(task: &Task) -> bool {
+    task.has_work(work::SIGNAL) && {
+        let open = SigSet::ALL.minus(task.signals.blocked());
+        let process = task.process();
+        open.intersects(task.signals.pending())
+            || open.intersects(process.signals.pending())
+            || process.signals.job().stopped.is_some()
+    }
+}
+
+/// Sets the work flag again if something is deliverable under the present mask.
+pub(super) fn recheck(task: &Task) {
+    let open = SigSet::ALL.minus(task.signals.blocked());
+    if open.intersects(task.signals.pending())
+        || open.intersects(task.process().signals.pending())
+    {
+        task.set_work(work::SIGNAL);
+    }
+}
+
+/// Whether the thread has been told to die.
+pub fn killed(task: &Task) -> bool {
+    task.signals.pending().contains(Signal::SIGKILL)
+        || task.process().signals.pending().contains(Signal::SIGKILL)
+}
+
+/// Takes the most urgent signal out of `wanted`: the thread's own first, then the process's.
+pub(super) fn dequeue(task: &Task, wanted: SigSet) -> Option<(Signal, SigInfo)> {
+    let own = task.signals.pending.lock().take(wanted);
+    own.or_else(|| task.process().signals.pending.lock().take(wanted))
+}
+
+/// Raises a signal for what the running instruction did; it cannot be ignored or blocked away.
+pub fn force_fault(signal: Signal, code: i32, addr: u64) {
+    force(process::current(), signal, SigInfo::fault(signal, code, addr));
+}
+
+fn force(task: &Task, signal: Signal, info: SigInfo) {
+    let actions = task.process().signals.actions();
+    let blocked = task.signals.blocked();
+    if blocked.contains(signal) || actions.get(signal).handler == SIG_IGN {
+        actions.set(signal, SigAction::default());
+        let mut open = blocked;
+        open.remove(signal);
+        task.signals.set_blocked(open);
+    }
+    task.signals.pending.lock().push(signal, info);
+    task.set_work(work::SIGNAL);
+}
+
+fn force_sigsegv(task: &Task, failed: Signal) {
+    if failed == Signal::SIGSEGV {
+        task.process().signals.actions().set(Signal::SIGSEGV, SigAction::default());
+    }
+    let info = SigInfo::new(Signal::SIGSEGV, abi::signal::code::SI_KERNEL);
+    force(task, Signal::SIGSEGV, info);
+}
+
+/// The action, reset to default if it was for one signal only.
+fn take_action(task: &Task, signal: Signal) -> SigAction {
+    let actions = task.process().signals.actions();
+    let action = actions.get(signal);
+    if action.known_flags().contains(SaFlags::RESETHAND) && action.handler > SIG_IGN {
+        actions.set(signal, SigAction { handler: SIG_DFL, ..action });
+    }
+    action
+}
+
+fn block_during_handler(task: &Task, signal: Signal, action: &SigAction) {
+    let mut mask = task.signals.blocked().union(action.mask);
+    if !action.known_flags().contains(SaFlags::NODEFER) {
+        mask.insert(signal);
+    }
+    task.signals.set_blocked(mask);
+}
+
+fn default_action(task: &Task, signal: Signal) {
+    let process = task.process();
+    if process.is_init() && signal != Signal::SIGKILL && !SigSet::SYNCHRONOUS.contains(signal) {
+        return;
+    }
+    match signal.default_action() {
+        DefaultAction::Ignore | DefaultAction::Continue => {}
+        DefaultAction::Stop => {
+            // A terminal's stop signal has no effect where nobody could continue the process.
+            if signal == Signal::SIGSTOP || !process.is_orphaned_group() {
+                stop::begin(task, signal);
+            }
+        }
+        // No core file is ever written: RLIMIT_CORE is 0 unless raised, and the status never claims one.
+        DefaultAction::Terminate | DefaultAction::CoreDump => {
+            exit::do_group_exit(exit::Status::signalled(signal))
+        }
+    }
+}
+
+/// Turns a restart code in `rax` into `EINTR` or a second run of the call. `action` is that of the
+/// handler about to run, if one is.
+fn settle_call(frame: &mut TrapFrame, action: Option<&SigAction>) {
+    if !frame.in_syscall() {
+        return;
+    }
+    let Some(errno) = Errno::from_return(frame.return_value()) else { return };
+    let restart = match (errno, action) {
+        (Errno::ERESTARTNOINTR, _) => true,
+        (Errno::ERESTARTSYS, Some(action)) => action.known_flags().contains(SaFlags::RESTART),
+        (Errno::ERESTARTSYS | Errno::ERESTARTNOHAND, None) => true,
+        (Errno::ERESTARTNOHAND | Errno::ERESTART_RESTARTBLOCK, Some(_)) => false,
+        (Errno::ERESTART_RESTARTBLOCK, None) => {
+            frame.rax = NR_RESTART_SYSCALL;
+            frame.rip = frame.rip.wrapping_sub(SYSCALL_LEN);
+            frame.mark_changed();
+            return;
+        }
+        _ => return,
+    };
+    if restart {
+        frame.rax = frame.orig_rax;
+        frame.rip = frame.rip.wrapping_sub(SYSCALL_LEN);
+    } else {
+        frame.set_return(Errno::EINTR.to_return());
+    }
+    frame.mark_changed();
+}

@@ -1,0 +1,184 @@
+//! The signal frame: what a handler finds on its stack, and the way back.
+//!
+//! Layout as Linux's `struct rt_sigframe`: red zone, extended state aligned to 64, frame so that `rsp` is
+//! 8 below a multiple of 16, as after a call. Everything read back is the program's own and is
+//! sanitised: user selectors, no privileged flag, a valid extended state.
+
+use super::{deliver, set_altstack};
+use crate::arch::fpu;
+use crate::arch::trap::TrapFrame;
+use crate::mm::user::{self, UserPtr};
+use crate::process::{self, Task};
+use abi::signal::{
+    RtSigFrame, SaFlags, SigAction, SigContext, SigInfo, SigSet, Signal, UC_FP_XSTATE,
+    UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS, UContext,
+};
+use abi::{Errno, Result};
+
+/// What a function may use below its stack pointer (x86_64 psABI).
+const RED_ZONE: u64 = 128;
+const FPU_ALIGN: u64 = 64;
+/// The legacy FXSAVE image: the least that a frame's state may be.
+const FXSAVE_LEN: usize = 512;
+
+/// Makes `frame` enter the handler, with the interrupted context on the user stack.
+///
+/// # Errors
+/// `EFAULT` if the stack cannot take it.
+pub fn push(
+    task: &Task,
+    frame: &mut TrapFrame,
+    signal: Signal,
+    info: &SigInfo,
+    action: &SigAction,
+    mask: SigSet,
+) -> Result<()> {
+    let flags = action.known_flags();
+    if !flags.contains(SaFlags::RESTORER) {
+        // x86_64 has no other way back: Linux refuses too.
+        return Err(Errno::EFAULT);
+    }
+    let altstack = task.signals.altstack(frame.rsp);
+    let mut sp = frame.rsp.wrapping_sub(RED_ZONE);
+    if flags.contains(SaFlags::ONSTACK)
+        && let Some(top) = task.signals.enter_altstack(frame.rsp)
+    {
+        sp = top;
+    }
+    let fpstate = push_fpu(task, sp)?;
+    let at = (fpstate.wrapping_sub(size_of::<RtSigFrame>() as u64) & !15).wrapping_sub(8);
+    let image = RtSigFrame {
+        pretcode: action.restorer,
+        uc: UContext {
+            flags: UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
+            link: 0,
+            stack: altstack,
+            mcontext: context_of(frame, fpstate, mask, info, signal),
+            sigmask: mask,
+        },
+        info: *info,
+    };
+    UserPtr::<RtSigFrame>::new(at).write(&image)?;
+    let uc = at + core::mem::offset_of!(RtSigFrame, uc) as u64;
+    let siginfo = at + core::mem::offset_of!(RtSigFrame, info) as u64;
+    frame.rdi = signal.number() as u64;
+    frame.rsi = siginfo;
+    frame.rdx = uc;
+    frame.rax = 0;
+    frame.rsp = at;
+    frame.rip = action.handler;
+    // Direction and trace flags are clear in a handler.
+    frame.rflags &= !(1 << 10 | 1 << 8 | 1 << 16);
+    frame.sanitize_user();
+    Ok(())
+}
+
+/// Writes the extended state below `sp`; returns its address.
+fn push_fpu(task: &Task, sp: u64) -> Result<u64> {
+    let mut image = [0; fpu::MAX_SIGNAL_SIZE];
+    let len = fpu::signal_size();
+    let image = &mut image[..len];
+    task.fpu().write_signal_image(image);
+    let at = sp.wrapping_sub(len as u64) & !(FPU_ALIGN - 1);
+    user::write_bytes(at, image)?;
+    Ok(at)
+}
+
+fn context_of(
+    frame: &TrapFrame,
+    fpstate: u64,
+    mask: SigSet,
+    info: &SigInfo,
+    signal: Signal,
+) -> SigContext {
+    let is_fault = SigSet::SYNCHRONOUS.contains(signal) && info.code > 0;
+    let trap = if is_fault { process::current().last_trap() } else { Default::default() };
+    SigContext {
+        r8: frame.r8,
+        r9: frame.r9,
+        r10: frame.r10,
+        r11: frame.r11,
+        r12: frame.r12,
+        r13: frame.r13,
+        r14: frame.r14,
+        r15: frame.r15,
+        rdi: frame.rdi,
+        rsi: frame.rsi,
+        rbp: frame.rbp,
+        rbx: frame.rbx,
+        rdx: frame.rdx,
+        rax: frame.rax,
+        rcx: frame.rcx,
+        rsp: frame.rsp,
+        rip: frame.rip,
+        eflags: frame.rflags,
+        cs: frame.cs as u16,
+        gs: 0,
+        fs: 0,
+        ss: frame.ss as u16,
+        err: trap.error,
+        trapno: trap.vector,
+        oldmask: mask.0,
+        cr2: trap.address,
+        fpstate,
+        reserved: [0; 8],
+    }
+}
+
+/// `rt_sigreturn`: takes the context back from the frame that `rsp` is just above. Returns what goes to
+/// `rax`; a bad frame raises SIGSEGV, as nothing better can be returned to.
+pub fn sigreturn(frame: &mut TrapFrame) -> i64 {
+    let task = process::current();
+    match restore(task, frame) {
+        Ok(()) => frame.return_value(),
+        Err(_) => {
+            deliver::force_fault(Signal::SIGSEGV, abi::signal::code::SI_KERNEL, 0);
+            0
+        }
+    }
+}
+
+fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
+    // The handler's `ret` has taken `pretcode` off the stack.
+    let at = frame.rsp.wrapping_sub(8);
+    let uc = UserPtr::<UContext>::new(at + core::mem::offset_of!(RtSigFrame, uc) as u64).read()?;
+    restore_fpu(task, uc.mcontext.fpstate)?;
+    let c = &uc.mcontext;
+    frame.r8 = c.r8;
+    frame.r9 = c.r9;
+    frame.r10 = c.r10;
+    frame.r11 = c.r11;
+    frame.r12 = c.r12;
+    frame.r13 = c.r13;
+    frame.r14 = c.r14;
+    frame.r15 = c.r15;
+    frame.rdi = c.rdi;
+    frame.rsi = c.rsi;
+    frame.rbp = c.rbp;
+    frame.rbx = c.rbx;
+    frame.rdx = c.rdx;
+    frame.rax = c.rax;
+    frame.rcx = c.rcx;
+    frame.rsp = c.rsp;
+    frame.rip = c.rip;
+    frame.rflags = c.eflags;
+    frame.sanitize_user();
+    super::set_blocked(task, uc.sigmask);
+    set_altstack(&task.signals, uc.stack);
+    Ok(())
+}
+
+/// The state at `addr`, or that of a new program if there is none.
+fn restore_fpu(task: &Task, addr: u64) -> Result<()> {
+    if addr == 0 {
+        task.fpu().reset();
+        return Ok(());
+    }
+    let mut image = [0; fpu::MAX_SIGNAL_SIZE];
+    let wanted = fpu::signal_size();
+    let got = user::read_partial(addr, &mut image[..wanted]);
+    if got < FXSAVE_LEN {
+        return Err(Errno::EFAULT);
+    }
+    task.fpu().read_signal_image(&image[..got]).map_err(|_| Errno::EFAULT)
+}

@@ -1,0 +1,72 @@
+//! Pending signals of one task, or of a whole process.
+//!
+//! A standard signal is pending once at most; real-time signals queue in order. Lives under a
+//! [`level::Signal`](crate::sync::level::Signal) lock of its owner; never allocates for a standard
+//! signal that is sent first.
+
+use abi::signal::{SigInfo, SigSet, Signal};
+use alloc::collections::VecDeque;
+
+/// Signals that have been sent and not yet taken.
+pub struct PendingQueue {
+    set: SigSet,
+    infos: VecDeque<SigInfo>,
+}
+
+/// What became of a signal put into a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pushed {
+    Queued,
+    /// A standard signal that was pending already: merged with the first.
+    Merged,
+}
+
+impl PendingQueue {
+    pub const fn new() -> Self {
+        Self { set: SigSet::EMPTY, infos: VecDeque::new() }
+    }
+
+    /// The signals that are pending, blocked or not.
+    pub fn set(&self) -> SigSet {
+        self.set
+    }
+
+    /// Number of queued infos, which RLIMIT_SIGPENDING bounds.
+    pub fn len(&self) -> usize {
+        self.infos.len()
+    }
+
+    /// Adds a signal.
+    pub fn push(&mut self, signal: Signal, info: SigInfo) -> Pushed {
+        if self.set.contains(signal) && !signal.is_realtime() {
+            return Pushed::Merged;
+        }
+        self.set.insert(signal);
+        self.infos.push_back(info);
+        Pushed::Queued
+    }
+
+    /// Takes the most urgent signal out of `wanted`.
+    pub fn take(&mut self, wanted: SigSet) -> Option<(Signal, SigInfo)> {
+        let signal = SigSet(self.set.0 & wanted.0).first()?;
+        let number = signal.number();
+        let mut info = None;
+        if let Some(at) = self.infos.iter().position(|i| i.signo == number) {
+            info = self.infos.remove(at);
+        }
+        if !self.infos.iter().any(|i| i.signo == number) {
+            self.set.remove(signal);
+        }
+        Some((signal, info.unwrap_or(SigInfo::sent_by(signal, 0, 0, 0))))
+    }
+
+    /// Forgets every pending signal of `set`.
+    pub fn discard(&mut self, set: SigSet) {
+        if !self.set.intersects(set) {
+            return;
+        }
+        self.set = self.set.minus(set);
+        let left = self.set;
+        self.infos.retain(|i| Signal::new(i.signo).is_some_and(|s| left.contains(s)));
+    }
+}

@@ -1,0 +1,186 @@
+//! Sending: who gets a signal, and the flag and wake-up that make it act.
+//!
+//! Works in any context. Never looks at user memory, never sleeps.
+
+use super::queue::Pushed;
+use crate::process::{Process, Task, work};
+use abi::signal::{SaFlags, SigInfo, SigSet, Signal, code};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+/// Where a signal is queued.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// The one thread.
+    Thread,
+    /// Any thread of the process.
+    Process,
+}
+
+/// Sends a signal to a process: any of its threads may take it.
+///
+/// # Errors
+/// `EAGAIN` when a real-time signal exceeds the receiver's RLIMIT_SIGPENDING.
+pub fn send_to_process(process: &Arc<Process>, signal: Signal, info: SigInfo) -> Result<()> {
+    let Some(thread) = process.any_thread() else { return Ok(()) };
+    send(process, &thread, Target::Process, signal, info)
+}
+
+/// Sends a signal to one thread.
+///
+/// # Errors
+/// As [`send_to_process`].
+pub fn send_to_task(task: &Arc<Task>, signal: Signal, info: SigInfo) -> Result<()> {
+    send(task.process(), task, Target::Thread, signal, info)
+}
+
+/// Sends a signal to every process of a group; true if there was one.
+pub fn send_to_group(pgid: i32, signal: Signal, info: SigInfo) -> bool {
+    let mut found = false;
+    crate::process::for_each_in_group(pgid, &mut |process| {
+        found = true;
+        // A full queue of one member must not keep the signal from the others.
+        if let Err(Errno::EAGAIN) = send_to_process(process, signal, info) {}
+    });
+    found
+}
+
+/// Whether the process still takes signals (kill with signal 0).
+pub fn signal_exists(process: &Process) -> bool {
+    !process.is_reaped()
+}
+
+fn send(
+    process: &Arc<Process>,
+    thread: &Arc<Task>,
+    target: Target,
+    signal: Signal,
+    info: SigInfo,
+) -> Result<()> {
+    if process.is_exiting() && signal != Signal::SIGKILL {
+        return Ok(());
+    }
+    prepare(process, signal);
+    if is_dropped(process, thread, target, signal, &info) {
+        return Ok(());
+    }
+    let queue = match target {
+        Target::Thread => &thread.signals.pending,
+        Target::Process => &process.signals.pending,
+    };
+    let mut pending = queue.lock();
+    if signal.is_realtime()
+        && info.code < 0
+        && pending.len() as u64 >= process.limits().signals_pending()
+    {
+        return Err(Errno::EAGAIN);
+    }
+    let pushed = pending.push(signal, info);
+    drop(pending);
+    if pushed == Pushed::Queued {
+        act(process, thread, target, signal);
+    }
+    process.signals.arrived.wake_all();
+    Ok(())
+}
+
+/// A stop signal and SIGCONT cancel each other; SIGCONT resumes even if it is blocked or ignored.
+fn prepare(process: &Arc<Process>, signal: Signal) {
+    if signal == Signal::SIGCONT {
+        discard(process, SigSet::STOPS);
+        super::stop::resume(process);
+    } else if SigSet::STOPS.contains(signal) {
+        discard(process, SigSet::of(&[Signal::SIGCONT]));
+    }
+}
+
+fn discard(process: &Process, set: SigSet) {
+    process.signals.pending.lock().discard(set);
+    process.for_each_thread(&mut |thread| thread.signals.pending.lock().discard(set));
+}
+
+/// Whether sending has no effect: ignored and not blocked, or init without a handler.
+fn is_dropped(
+    process: &Process,
+    thread: &Task,
+    target: Target,
+    signal: Signal,
+    info: &SigInfo,
+) -> bool {
+    let actions = process.signals.actions();
+    if process.is_init() && info.code != code::SI_KERNEL {
+        let (ignored, caught) = actions.sets();
+        return !caught.contains(signal) || ignored.contains(signal);
+    }
+    let blocked = match target {
+        Target::Thread => thread.signals.blocked().contains(signal),
+        Target::Process => {
+            process.any_thread().is_some_and(|t| t.signals.blocked().contains(signal))
+        }
+    };
+    !blocked && actions.ignores(signal)
+}
+
+/// Flags and wakes a thread that will take the signal.
+fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signal) {
+    if signal == Signal::SIGKILL {
+        terminate_threads(process, None);
+        return;
+    }
+    let wants = |t: &Task| !t.signals.blocked().contains(signal) && !t.is_exiting();
+    if target == Target::Thread {
+        if wants(thread) {
+            wake(thread);
+        }
+        return;
+    }
+    let mut chosen = None;
+    process.for_each_thread(&mut |t| {
+        if chosen.is_none() && wants(t) {
+            chosen = Some(t.clone());
+        }
+    });
+    if let Some(chosen) = chosen {
+        wake(&chosen);
+    }
+}
+
+fn wake(thread: &Arc<Task>) {
+    thread.set_work(work::SIGNAL);
+    thread.wake_interruptible();
+}
+
+/// Makes every thread but `except` die as soon as it can: SIGKILL, exit_group, exec.
+pub fn terminate_threads(process: &Arc<Process>, except: Option<&Task>) {
+    process.for_each_thread(&mut |thread| {
+        if except.is_some_and(|e| core::ptr::eq(e, Arc::as_ptr(thread))) {
+            return;
+        }
+        let info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
+        thread.signals.pending.lock().push(Signal::SIGKILL, info);
+        thread.set_work(work::SIGNAL);
+        thread.wake_killable();
+    });
+    process.signals.continued.wake_all();
+}
+
+/// Tells the parent that the process exited, stopped or went on: SIGCHLD as the parent's action asks
+/// for it, and a wake-up for `wait`.
+///
+/// Returns whether the parent wants its children reaped without `wait` (SIGCHLD ignored or
+/// SA_NOCLDWAIT); only meaningful for an exit.
+pub fn notify_parent(parent: &Arc<Process>, info: SigInfo) -> bool {
+    let action = parent.signals.actions().get(Signal::SIGCHLD);
+    let flags = action.known_flags();
+    let is_exit = matches!(info.code, code::CLD_EXITED | code::CLD_KILLED | code::CLD_DUMPED);
+    let ignored = action.handler == abi::signal::SIG_IGN;
+    let quiet = !is_exit && flags.contains(SaFlags::NOCLDSTOP);
+    if !ignored && !quiet {
+        // SIGCHLD is no real-time signal: it cannot exceed a limit.
+        if let Err(error) = send_to_process(parent, Signal::SIGCHLD, info) {
+            unreachable!("SIGCHLD refused: {error}");
+        }
+    }
+    parent.children_changed.wake_all();
+    is_exit && (ignored || flags.contains(SaFlags::NOCLDWAIT))
+}

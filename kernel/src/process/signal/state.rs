@@ -1,0 +1,219 @@
+//! Signal state of tasks and processes.
+//!
+//! A task owns its blocked mask, its alternate stack and its restart block: nobody else writes them.
+//! Pending queues are written by senders on any CPU, in interrupt handlers too, under their
+//! [`level::Signal`] locks; the process's queue is taken before a thread's.
+
+use super::actions::SignalActions;
+use super::queue::PendingQueue;
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::Result;
+use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigSet, SigStack, Signal};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// How an interrupted call goes on when `restart_syscall` is called.
+pub type Restart = Box<dyn FnOnce() -> Result<i64> + Send>;
+
+/// Signal state of one thread.
+pub struct TaskSignals {
+    /// Written by the thread itself; senders read it to choose a thread to wake.
+    blocked: AtomicU64,
+    /// The mask to restore after `sigsuspend`, `ppoll` and their like; only the thread uses it.
+    saved: SpinLock<Option<SigSet>, level::Leaf>,
+    pub(super) pending: SpinLock<PendingQueue, level::Signal>,
+    altstack: SpinLock<SigStack, level::Leaf>,
+    restart: SpinLock<Option<Restart>, level::Leaf>,
+}
+
+impl TaskSignals {
+    /// State of a new thread with the given mask.
+    pub fn new(blocked: SigSet) -> Self {
+        Self {
+            blocked: AtomicU64::new(blocked.0),
+            saved: SpinLock::new(None),
+            pending: SpinLock::new(PendingQueue::new()),
+            altstack: SpinLock::new(NO_STACK),
+            restart: SpinLock::new(None),
+        }
+    }
+
+    /// State of a child: the mask is inherited; the alternate stack too, unless the memory is shared.
+    pub fn fork(&self, shares_memory: bool) -> Self {
+        let child = Self::new(self.blocked());
+        if !shares_memory {
+            *child.altstack.lock() = *self.altstack.lock();
+        }
+        child
+    }
+
+    /// The blocked mask. Relaxed: the thread reads its own writes; a sender's stale view only picks
+    /// another thread, and every change of the mask looks at the pending signals afterwards.
+    pub fn blocked(&self) -> SigSet {
+        SigSet(self.blocked.load(Ordering::Relaxed))
+    }
+
+    /// Replaces the mask; `SIGKILL` and `SIGSTOP` cannot be in it. The caller is the thread itself and
+    /// looks at the pending signals afterwards.
+    pub(super) fn set_blocked(&self, set: SigSet) -> SigSet {
+        // Relaxed: see `blocked`.
+        SigSet(self.blocked.swap(set.minus(SigSet::UNBLOCKABLE).0, Ordering::Relaxed))
+    }
+
+    /// Remembers the mask that goes back after the next handler, or at the end of the call.
+    pub(super) fn save_mask(&self, mask: SigSet) {
+        *self.saved.lock() = Some(mask);
+    }
+
+    /// Takes the remembered mask.
+    pub(super) fn take_saved_mask(&self) -> Option<SigSet> {
+        self.saved.lock().take()
+    }
+
+    /// Signals pending for this thread alone.
+    pub fn pending(&self) -> SigSet {
+        self.pending.lock().set()
+    }
+
+    /// The alternate stack as `sigaltstack` shows it, seen from stack pointer `sp`.
+    pub fn altstack(&self, sp: u64) -> SigStack {
+        let mut stack = *self.altstack.lock();
+        if stack.size == 0 {
+            stack.flags = SS_DISABLE;
+        } else if on_stack(&stack, sp) {
+            stack.flags |= SS_ONSTACK;
+        }
+        stack
+    }
+
+    /// Whether the thread runs on its alternate stack.
+    pub fn on_altstack(&self, sp: u64) -> bool {
+        on_stack(&self.altstack.lock(), sp)
+    }
+
+    /// Replaces the alternate stack, unchecked.
+    pub(super) fn set_altstack(&self, stack: SigStack) {
+        *self.altstack.lock() = stack;
+    }
+
+    /// Where a handler that asked for the alternate stack starts, if there is one to switch to; disarms a
+    /// stack that was set with `SS_AUTODISARM`.
+    pub(super) fn enter_altstack(&self, sp: u64) -> Option<u64> {
+        let mut stack = self.altstack.lock();
+        if stack.size == 0 || on_stack(&stack, sp) {
+            return None;
+        }
+        let top = stack.sp.wrapping_add(stack.size);
+        if stack.flags & SS_AUTODISARM != 0 {
+            *stack = NO_STACK;
+        }
+        Some(top)
+    }
+
+    /// Says how the interrupted call goes on; the caller returns `ERESTART_RESTARTBLOCK`.
+    pub fn set_restart(&self, restart: Restart) {
+        let old = self.restart.lock().replace(restart);
+        drop(old);
+    }
+
+    /// Takes the continuation of an interrupted call.
+    pub fn take_restart(&self) -> Option<Restart> {
+        self.restart.lock().take()
+    }
+
+    /// exec: no alternate stack, no call to go on with.
+    pub(super) fn reset_for_exec(&self) {
+        *self.altstack.lock() = NO_STACK;
+        drop(self.take_restart());
+    }
+}
+
+const NO_STACK: SigStack = SigStack { sp: 0, flags: SS_DISABLE, pad: 0, size: 0 };
+
+/// With `SS_AUTODISARM` the thread never counts as being on the stack.
+fn on_stack(stack: &SigStack, sp: u64) -> bool {
+    stack.flags & SS_AUTODISARM == 0 && sp > stack.sp && sp.wrapping_sub(stack.sp) <= stack.size
+}
+
+/// Job-control state of a process, and what its parent has not yet been told of it.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct JobState {
+    /// The signal that stopped the process; `None` while it runs.
+    pub stopped: Option<Signal>,
+    /// `wait` with WUNTRACED has not reported the stop.
+    pub stop_unreported: bool,
+    /// `wait` with WCONTINUED has not reported the continuation.
+    pub continue_unreported: bool,
+    /// Threads that have still to park before the parent is told.
+    pub(super) still_running: usize,
+}
+
+/// Signal state of a whole process.
+pub struct ProcessSignals {
+    pub(super) pending: SpinLock<PendingQueue, level::Signal>,
+    /// Shared by CLONE_SIGHAND; replaced by exec when it is.
+    actions: SpinLock<Arc<SignalActions>, level::Signal>,
+    pub(super) job: SpinLock<JobState, level::Signal>,
+    /// Threads parked by a stop.
+    pub(super) continued: WaitQueue,
+    /// Woken when a signal arrives: signalfd and sigtimedwait.
+    pub arrived: WaitQueue,
+}
+
+impl ProcessSignals {
+    /// State of a process with the given actions.
+    pub fn new(actions: Arc<SignalActions>) -> Self {
+        Self {
+            pending: SpinLock::new(PendingQueue::new()),
+            actions: SpinLock::new(actions),
+            job: SpinLock::new(JobState::default()),
+            continued: WaitQueue::new(),
+            arrived: WaitQueue::new(),
+        }
+    }
+
+    /// The action table.
+    pub fn actions(&self) -> Arc<SignalActions> {
+        self.actions.lock().clone()
+    }
+
+    /// exec: handlers go back to default, in a table that is the process's own.
+    pub(super) fn reset_actions(&self) {
+        let mut actions = self.actions.lock();
+        let mut old = None;
+        if Arc::get_mut(&mut actions).is_none() {
+            let own = Arc::new(actions.fork());
+            old = Some(core::mem::replace(&mut *actions, own));
+        }
+        actions.reset_for_exec();
+        drop(actions);
+        drop(old);
+    }
+
+    /// Signals pending for the process as a whole.
+    pub fn pending(&self) -> SigSet {
+        self.pending.lock().set()
+    }
+
+    /// Job-control state now.
+    pub fn job(&self) -> JobState {
+        *self.job.lock()
+    }
+
+    /// The signal of a stop that `wait` has not reported; marks it reported if `consume`.
+    pub fn take_stop_report(&self, consume: bool) -> Option<Signal> {
+        let mut job = self.job.lock();
+        let signal = job.stopped.filter(|_| job.stop_unreported)?;
+        job.stop_unreported = !consume;
+        Some(signal)
+    }
+
+    /// Whether a continuation has not been reported; marks it reported if `consume`.
+    pub fn take_continue_report(&self, consume: bool) -> bool {
+        let mut job = self.job.lock();
+        let fresh = job.continue_unreported;
+        job.continue_unreported = fresh && !consume;
+        fresh
+    }
+}

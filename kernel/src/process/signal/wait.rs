@@ -1,0 +1,39 @@
+//! Taking signals without a handler: sigtimedwait and signalfd.
+
+use super::deliver;
+use crate::process::{self, Task};
+use crate::sync::wait::{Deadline, WaitError};
+use abi::signal::{SigInfo, SigSet};
+use abi::{Errno, Result};
+
+/// Takes a pending signal of `set` from the running task, or none.
+pub fn try_take(task: &Task, set: SigSet) -> Option<SigInfo> {
+    deliver::dequeue(task, set.minus(SigSet::UNBLOCKABLE)).map(|(_, info)| info)
+}
+
+/// Waits until a signal of `set` is pending and takes it.
+///
+/// # Errors
+/// `EAGAIN` when the deadline passes, `EINTR` when another signal is to be delivered.
+pub fn take(set: SigSet, deadline: Option<Deadline>) -> Result<SigInfo> {
+    let task = process::current();
+    let set = set.minus(SigSet::UNBLOCKABLE);
+    if let Some(info) = try_take(task, set) {
+        return Ok(info);
+    }
+    // While waiting, the signals waited for count as not blocked, so that senders choose this thread.
+    let old = task.signals.set_blocked(task.signals.blocked().minus(set));
+    let arrived = &task.process().signals.arrived;
+    let outcome = arrived.wait_deadline(deadline, || try_take(task, set));
+    task.signals.set_blocked(old);
+    let late = || try_take(task, set);
+    let result = match outcome {
+        Ok(info) => Ok(info),
+        Err(error) => late().ok_or(match error {
+            WaitError::TimedOut => Errno::EAGAIN,
+            WaitError::Interrupted => Errno::EINTR,
+        }),
+    };
+    deliver::recheck(task);
+    result
+}

@@ -1,0 +1,129 @@
+//! The machine as a whole: uname, sysinfo, host name, kernel log, reboot.
+
+use crate::arch::power;
+use crate::fs::cred::Capability;
+use crate::mm::user::{self, UserPtr};
+use crate::sync::{SpinLock, level};
+use crate::{log, mm, process, time};
+use abi::misc::{NewUtsname, Sysinfo};
+use abi::{Errno, Result};
+use arrayvec::ArrayVec;
+
+/// Longest host or domain name.
+const NAME_MAX: usize = 64;
+
+/// The names that `sethostname` and `setdomainname` change.
+static NODE: SpinLock<Names, level::Leaf> = SpinLock::new(Names {
+    host: ArrayVec::new_const(),
+    domain: ArrayVec::new_const(),
+});
+
+struct Names {
+    host: ArrayVec<u8, NAME_MAX>,
+    domain: ArrayVec<u8, NAME_MAX>,
+}
+
+const UNSET: &[u8] = b"(none)";
+
+fn shown(name: &[u8]) -> &[u8] {
+    if name.is_empty() { UNSET } else { name }
+}
+
+/// The host name, for /proc/sys/kernel/hostname.
+pub fn hostname() -> ArrayVec<u8, NAME_MAX> {
+    shown(&NODE.lock().host).iter().copied().collect()
+}
+
+/// The NIS domain name, for /proc/sys/kernel/domainname.
+pub fn domainname() -> ArrayVec<u8, NAME_MAX> {
+    shown(&NODE.lock().domain).iter().copied().collect()
+}
+
+pub fn uname(buf: UserPtr<NewUtsname>) -> Result<()> {
+    let mut out = NewUtsname::default();
+    out.set_sysname(b"Linux");
+    out.set_nodename(&hostname());
+    out.set_release(crate::version::RELEASE.as_bytes());
+    out.set_version(crate::version::VERSION.as_bytes());
+    out.set_machine(b"x86_64");
+    out.set_domainname(&domainname());
+    buf.write(&out)
+}
+
+fn read_name(name: u64, len: i32) -> Result<ArrayVec<u8, NAME_MAX>> {
+    if !process::current().cred().capable(Capability::SYS_ADMIN) {
+        return Err(Errno::EPERM);
+    }
+    let len = usize::try_from(len).map_err(|_| Errno::EINVAL)?;
+    if len > NAME_MAX {
+        return Err(Errno::EINVAL);
+    }
+    let mut bytes = [0; NAME_MAX];
+    user::read_bytes(name, &mut bytes[..len])?;
+    Ok(bytes[..len].iter().copied().collect())
+}
+
+pub fn sethostname(name: u64, len: i32) -> Result<()> {
+    let name = read_name(name, len)?;
+    NODE.lock().host = name;
+    Ok(())
+}
+
+pub fn setdomainname(name: u64, len: i32) -> Result<()> {
+    let name = read_name(name, len)?;
+    NODE.lock().domain = name;
+    Ok(())
+}
+
+pub fn sysinfo(buf: UserPtr<Sysinfo>) -> Result<()> {
+    let memory = mm::frames::stats();
+    let page = mm::PAGE_SIZE as u64;
+    buf.write(&Sysinfo {
+        uptime: (time::now() / abi::time::NSEC_PER_SEC) as i64,
+        loads: process::load_average().map(|load| load << 5),
+        totalram: memory.total as u64 * page,
+        freeram: memory.free as u64 * page,
+        sharedram: 0,
+        bufferram: 0,
+        procs: u16::try_from(process::count()).unwrap_or(u16::MAX),
+        mem_unit: 1,
+        ..Sysinfo::default()
+    })
+}
+
+const LINUX_REBOOT_MAGIC1: u32 = 0xfee1_dead;
+const LINUX_REBOOT_MAGIC2: [u32; 4] = [672_274_793, 85_072_278, 369_367_448, 537_993_216];
+const CMD_CAD_OFF: u32 = 0;
+const CMD_RESTART: u32 = 0x0123_4567;
+const CMD_CAD_ON: u32 = 0x89ab_cdef;
+const CMD_POWER_OFF: u32 = 0x4321_fedc;
+const CMD_HALT: u32 = 0xcdef_0123;
+
+pub fn reboot(magic1: u32, magic2: u32, command: u32) -> Result<()> {
+    if !process::current().cred().capable(Capability::SYS_BOOT) {
+        return Err(Errno::EPERM);
+    }
+    if magic1 != LINUX_REBOOT_MAGIC1 || !LINUX_REBOOT_MAGIC2.contains(&magic2) {
+        return Err(Errno::EINVAL);
+    }
+    match command {
+        // The console has no Ctrl-Alt-Del.
+        CMD_CAD_OFF | CMD_CAD_ON => Ok(()),
+        CMD_RESTART => {
+            log::info!("reboot: Restarting system");
+            crate::drivers::drain_console();
+            power::reboot()
+        }
+        CMD_POWER_OFF => {
+            log::info!("reboot: Power down");
+            crate::drivers::drain_console();
+            power::power_off()
+        }
+        CMD_HALT => {
+            log::info!("reboot: System halted");
+            crate::drivers::drain_console();
+            power::halt()
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}

@@ -1,0 +1,195 @@
+//! Clocks, sleeping, interval timers and POSIX timers.
+
+use crate::fs::cred::Capability;
+use crate::mm::user::UserPtr;
+use crate::process;
+use crate::process::itimer::{self, ItimerKind};
+use crate::sync::WaitQueue;
+use crate::sync::wait::{Deadline, WaitError};
+use crate::time::{self, ClockId};
+use abi::time::{Itimerval, Timespec, Timeval, USER_HZ};
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+
+/// `TIMER_ABSTIME`.
+const ABSTIME: i32 = 1;
+
+/// A clock that exists, from its number; per-process CPU clocks of others included.
+fn clock(id: i32) -> Result<ClockId> {
+    ClockId::from_raw(id).ok_or(Errno::EINVAL)
+}
+
+/// A relative time limit as a deadline on the monotonic clock; NULL is none.
+pub fn read_timeout(timeout: UserPtr<Timespec>) -> Result<Option<Deadline>> {
+    let Some(timeout) = timeout.non_null() else { return Ok(None) };
+    let nanos = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
+    Ok(Some(time::now().saturating_add(nanos)))
+}
+
+/// An absolute time limit on `clock` as a deadline on the monotonic clock; NULL is none.
+pub fn read_deadline(timeout: UserPtr<Timespec>, clock: ClockId) -> Result<Option<Deadline>> {
+    let Some(timeout) = timeout.non_null() else { return Ok(None) };
+    let at = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
+    Ok(Some(monotonic_deadline(clock, at)))
+}
+
+fn monotonic_deadline(clock: ClockId, at: u64) -> Deadline {
+    let left = at.saturating_sub(read_clock(clock));
+    time::now().saturating_add(left)
+}
+
+fn read_clock(clock: ClockId) -> u64 {
+    match clock {
+        ClockId::ProcessCputime => process::current().process().cpu_time_nanos(),
+        ClockId::ThreadCputime => process::current().cpu_time_nanos(),
+        _ => time::clock_now(clock),
+    }
+}
+
+pub fn clock_gettime(id: i32, out: UserPtr<Timespec>) -> Result<()> {
+    out.write(&Timespec::from_nanos(read_clock(clock(id)?)))
+}
+
+pub fn clock_getres(id: i32, out: UserPtr<Timespec>) -> Result<()> {
+    let resolution = time::resolution(clock(id)?);
+    match out.non_null() {
+        Some(out) => out.write(&Timespec::from_nanos(resolution)),
+        None => Ok(()),
+    }
+}
+
+pub fn clock_settime(id: i32, new: UserPtr<Timespec>) -> Result<()> {
+    let clock = clock(id)?;
+    if clock != ClockId::Realtime {
+        return Err(Errno::EINVAL);
+    }
+    let nanos = new.read()?.to_nanos().ok_or(Errno::EINVAL)?;
+    set_realtime(nanos)
+}
+
+fn set_realtime(nanos: u64) -> Result<()> {
+    if !process::current().cred().capable(Capability::SYS_TIME) {
+        return Err(Errno::EPERM);
+    }
+    time::set_realtime(nanos);
+    Ok(())
+}
+
+/// `struct timezone` is two ints: minutes west of Greenwich and the kind of daylight saving.
+pub fn gettimeofday(out: UserPtr<Timeval>, zone: UserPtr<[i32; 2]>) -> Result<()> {
+    if let Some(out) = out.non_null() {
+        out.write(&Timeval::from_nanos(time::clock_now(ClockId::Realtime)))?;
+    }
+    match zone.non_null() {
+        Some(zone) => zone.write(&[0, 0]),
+        None => Ok(()),
+    }
+}
+
+pub fn settimeofday(new: UserPtr<Timeval>, _zone: UserPtr<[i32; 2]>) -> Result<()> {
+    match new.non_null() {
+        Some(new) => set_realtime(new.read()?.to_nanos().ok_or(Errno::EINVAL)?),
+        None => Ok(()),
+    }
+}
+
+pub fn time(out: UserPtr<i64>) -> Result<i64> {
+    let seconds = Timespec::from_nanos(time::clock_now(ClockId::Realtime)).sec;
+    if let Some(out) = out.non_null() {
+        out.write(&seconds)?;
+    }
+    Ok(seconds)
+}
+
+/// `struct tms`: user and system time of the process and of its reaped children, in USER_HZ ticks.
+pub fn times(out: UserPtr<[i64; 4]>) -> Result<i64> {
+    if let Some(out) = out.non_null() {
+        let process = process::current().process();
+        let (user, system) = process.cpu_times_ticks();
+        let (child_user, child_system) = process.children_times_ticks();
+        out.write(&[user, system, child_user, child_system])?;
+    }
+    Ok((time::now() / (abi::time::NSEC_PER_SEC / USER_HZ)) as i64)
+}
+
+pub fn nanosleep(request: UserPtr<Timespec>, left: UserPtr<Timespec>) -> Result<i64> {
+    let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;
+    sleep_until(time::now().saturating_add(nanos), Some(left))
+}
+
+pub fn clock_nanosleep(
+    id: i32,
+    flags: i32,
+    request: UserPtr<Timespec>,
+    left: UserPtr<Timespec>,
+) -> Result<i64> {
+    let clock = clock(id)?;
+    if clock == ClockId::ThreadCputime {
+        return Err(Errno::EINVAL);
+    }
+    if clock == ClockId::ProcessCputime {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;
+    if flags & ABSTIME != 0 {
+        return sleep_until(monotonic_deadline(clock, nanos), None);
+    }
+    sleep_until(time::now().saturating_add(nanos), Some(left))
+}
+
+/// Sleeps until the deadline. Interrupted, a relative sleep (`left` given) reports what is left and goes
+/// on to the same deadline; an absolute one is simply called again.
+fn sleep_until(deadline: Deadline, left: Option<UserPtr<Timespec>>) -> Result<i64> {
+    let nobody_wakes = WaitQueue::new();
+    match nobody_wakes.wait_deadline(Some(deadline), || None::<()>) {
+        Ok(()) | Err(WaitError::TimedOut) => Ok(0),
+        Err(WaitError::Interrupted) => {
+            let Some(left) = left else { return Err(Errno::ERESTARTNOHAND) };
+            if let Some(out) = left.non_null() {
+                out.write(&Timespec::from_nanos(deadline.saturating_sub(time::now())))?;
+            }
+            let again = Box::new(move || sleep_until(deadline, Some(left)));
+            process::current().signals.set_restart(again);
+            Err(Errno::ERESTART_RESTARTBLOCK)
+        }
+    }
+}
+
+pub fn getitimer(which: i32, out: UserPtr<Itimerval>) -> Result<()> {
+    let kind = ItimerKind::from_raw(which).ok_or(Errno::EINVAL)?;
+    let (value, interval) = itimer::get(process::current().process(), kind);
+    write_itimer(out, value, interval)
+}
+
+pub fn setitimer(which: i32, new: UserPtr<Itimerval>, old: UserPtr<Itimerval>) -> Result<()> {
+    let kind = ItimerKind::from_raw(which).ok_or(Errno::EINVAL)?;
+    let new = match new.non_null() {
+        Some(new) => new.read()?,
+        None => Itimerval::default(),
+    };
+    let value = new.value.to_nanos().ok_or(Errno::EINVAL)?;
+    let interval = new.interval.to_nanos().ok_or(Errno::EINVAL)?;
+    let (value, interval) = itimer::set(process::current().process(), kind, value, interval);
+    match old.non_null() {
+        Some(old) => write_itimer(old, value, interval),
+        None => Ok(()),
+    }
+}
+
+fn write_itimer(out: UserPtr<Itimerval>, value: u64, interval: u64) -> Result<()> {
+    out.write(&Itimerval {
+        interval: Timeval::from_nanos(interval),
+        value: Timeval::from_nanos(value),
+    })
+}
+
+/// Seconds that the old alarm had left, rounded to the nearest and at least 1 if it was armed.
+pub fn alarm(seconds: u32) -> u32 {
+    let nanos = u64::from(seconds).saturating_mul(abi::time::NSEC_PER_SEC);
+    let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0);
+    let rounded = (left + abi::time::NSEC_PER_SEC / 2) / abi::time::NSEC_PER_SEC;
+    match left {
+        0 => 0,
+        _ => u32::try_from(rounded.max(1)).unwrap_or(u32::MAX),
+    }
+}

@@ -1,0 +1,60 @@
+//! `cargo xtask ci`: the checks that every change has to pass; `.ci/run` runs exactly this.
+
+use std::process::{Command, ExitCode};
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::setup::{self, Need, TARGET};
+use crate::test::{Tally, Test};
+use crate::{process, tidy};
+
+/// Checks formatting, clippy (host and kernel), tidiness, and runs all tests.
+#[derive(Args)]
+pub struct Ci {}
+
+impl Ci {
+    pub fn run(self) -> Result<ExitCode> {
+        let mut tally = Tally::default();
+        let mut needs = setup::DEFAULT.to_vec();
+        needs.extend([Need::Rustfmt, Need::Clippy]);
+        gate(&mut tally, "set-up", || setup::ensure(&needs));
+        gate(&mut tally, "format", || cargo(&["fmt", "--all", "--check"]));
+        gate(&mut tally, "clippy, host", || clippy(&["--all-targets"]));
+        gate(&mut tally, "clippy, kernel", || {
+            clippy(&["--package", "alea-kernel", "--target", TARGET])
+        });
+        gate(&mut tally, "tidy", || tidy::check(crate::paths::root()));
+        match Test::default().tally() {
+            Ok(tests) => {
+                tally.passed += tests.passed;
+                tally.failed += tests.failed;
+            }
+            Err(error) => gate(&mut tally, "tests", || Err(error)),
+        }
+        Ok(tally.conclude())
+    }
+}
+
+/// Runs one check, says how it went, and goes on either way.
+fn gate(tally: &mut Tally, name: &str, check: impl FnOnce() -> Result<()>) {
+    let result = check();
+    tally.count(result.is_ok());
+    match result {
+        Ok(()) => println!("ok      {name}"),
+        Err(error) => println!("FAILED  {name}\n{error:#}\n"),
+    }
+}
+
+fn clippy(args: &[&str]) -> Result<()> {
+    let mut words = vec!["clippy", "--quiet"];
+    words.extend(args);
+    words.extend(["--", "-D", "warnings"]);
+    cargo(&words)
+}
+
+fn cargo(args: &[&str]) -> Result<()> {
+    let mut command: Command = process::cargo();
+    command.args(args);
+    process::run(&process::show(&command), &mut command)
+}

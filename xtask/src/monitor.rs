@@ -1,0 +1,132 @@
+//! QEMU's machine monitor (QMP): where a guest that hangs is hanging.
+//!
+//! Kernel frames are walked by their frame pointers, so it works only for kernels built with them,
+//! as Alea is. Everything is read through the monitor; the guest notices nothing.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+/// More frames than any sound kernel stack has.
+const DEEPEST: usize = 48;
+
+/// The start of the kernel's half of the address space.
+const KERNEL_HALF: u64 = 0xffff_8000_0000_0000;
+
+/// A connection to a running QEMU.
+pub struct Monitor {
+    stream: BufReader<UnixStream>,
+}
+
+/// Where one CPU is: the innermost address first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuTrace {
+    pub cpu: u32,
+    pub addresses: Vec<u64>,
+}
+
+impl Monitor {
+    /// Connects to the socket that QEMU listens on.
+    pub fn connect(socket: &Path) -> Result<Self> {
+        let stream = UnixStream::connect(socket).context("cannot reach QEMU's monitor")?;
+        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        let mut monitor = Self { stream: BufReader::new(stream) };
+        monitor.receive()?;
+        monitor.execute("qmp_capabilities", json!({}))?;
+        Ok(monitor)
+    }
+
+    /// Stops all CPUs and walks their stacks.
+    pub fn backtraces(&mut self, cpus: u32) -> Result<Vec<CpuTrace>> {
+        self.execute("stop", json!({}))?;
+        (0..cpus).map(|cpu| self.backtrace(cpu)).collect()
+    }
+
+    fn backtrace(&mut self, cpu: u32) -> Result<CpuTrace> {
+        let registers = self.human(cpu, "info registers")?;
+        let rip = register(&registers, "RIP").context("QEMU shows no RIP")?;
+        let mut frame = register(&registers, "RBP").context("QEMU shows no RBP")?;
+        let mut addresses = vec![rip];
+        while rip >= KERNEL_HALF && frame >= KERNEL_HALF && addresses.len() < DEEPEST {
+            let words = self.human(cpu, &format!("x/2gx {frame:#x}"))?;
+            let Some((next, back)) = two_words(&words) else { break };
+            if back < KERNEL_HALF {
+                break;
+            }
+            addresses.push(back);
+            // Stacks grow down, so callers' frames lie above: anything else is no frame.
+            if next <= frame {
+                break;
+            }
+            frame = next;
+        }
+        Ok(CpuTrace { cpu, addresses })
+    }
+
+    fn human(&mut self, cpu: u32, line: &str) -> Result<String> {
+        let arguments = json!({ "command-line": line, "cpu-index": cpu });
+        let answer = self.execute("human-monitor-command", arguments)?;
+        Ok(answer.as_str().unwrap_or_default().to_owned())
+    }
+
+    fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
+        let request = json!({ "execute": command, "arguments": arguments });
+        writeln!(self.stream.get_mut(), "{request}")?;
+        loop {
+            let mut answer = self.receive()?;
+            if let Some(error) = answer.get("error") {
+                bail!("QEMU's monitor: {error}");
+            }
+            // Events may come between a request and its answer.
+            if let Some(value) = answer.get_mut("return") {
+                return Ok(value.take());
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line).context("QEMU's monitor is silent")? == 0 {
+            bail!("QEMU's monitor is closed");
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+/// The value of `name=` in the output of `info registers`.
+fn register(text: &str, name: &str) -> Option<u64> {
+    let rest = text.split(&format!("{name}=")).nth(1)?;
+    u64::from_str_radix(rest.split_whitespace().next()?, 16).ok()
+}
+
+/// The two words of `ffffffff80001000: 0x0000000000000001 0x0000000000000002`.
+fn two_words(text: &str) -> Option<(u64, u64)> {
+    let words = text.split_once(": ")?.1;
+    let mut words = words.split_whitespace().map(|word| {
+        let digits = word.strip_prefix("0x")?;
+        u64::from_str_radix(digits, 16).ok()
+    });
+    Some((words.next()??, words.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_and_memory_are_read() {
+        let text = "CPU#0\nRAX=0000000000000000 RBX=0000000000000001\n\
+            RSI=00 RDI=00 RBP=ffffc90000003fa0 RSP=ffffc90000003f80\n\
+            RIP=ffffffff80212345 RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1\n";
+        assert_eq!(register(text, "RIP"), Some(0xffff_ffff_8021_2345));
+        assert_eq!(register(text, "RBP"), Some(0xffff_c900_0000_3fa0));
+        assert_eq!(register(text, "XMM"), None);
+        let words = "ffffc90000003fa0: 0xffffc90000003fc0 0xffffffff80200001\r\n";
+        assert_eq!(two_words(words), Some((0xffff_c900_0000_3fc0, 0xffff_ffff_8020_0001)));
+        assert_eq!(two_words("Cannot access memory\n"), None);
+    }
+}
