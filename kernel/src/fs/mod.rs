@@ -19,6 +19,7 @@ pub mod filesystem;
 pub mod inode;
 pub mod mount;
 pub mod path;
+pub mod pipe;
 pub mod poll;
 pub mod procfs;
 pub mod types;

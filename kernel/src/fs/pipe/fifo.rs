@@ -1,0 +1,93 @@
+//! Fifos: pipes that are found by name, with the rules of who waits for whom at open.
+//!
+//! The pipe is kept in the inode's slot while anybody has the fifo open (or is opening it) and goes, bytes
+//! and all, with the last one. The slot's spinlock makes finding the pipe and counting a new end one step.
+
+use super::{Pipe, PipeEnd};
+use crate::fs::file::FileOps;
+use crate::fs::inode::Inode;
+use crate::sync::WaitQueue;
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Opens a fifo: finds or makes its pipe and waits for the other end as the flags ask.
+pub fn open_fifo(inode: &Arc<dyn Inode>, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+    let (reads, writes) = (flags.readable(), flags.writable());
+    if !reads && !writes {
+        return Err(Errno::EINVAL);
+    }
+    let mut end = join(inode, reads, writes)?;
+    let pipe = end.pipe.clone();
+    let nonblock = flags.contains(OpenFlags::NONBLOCK);
+    if writes && !reads && nonblock && !pipe.has_readers() {
+        return Err(Errno::ENXIO);
+    }
+    let readers_seen = pipe.reader_opens.load(Ordering::Relaxed);
+    let writers_seen = pipe.writer_opens.load(Ordering::Relaxed);
+    if reads {
+        pipe.reader_opens.fetch_add(1, Ordering::Relaxed);
+        pipe.for_writers.wake_all();
+    }
+    if writes {
+        pipe.writer_opens.fetch_add(1, Ordering::Relaxed);
+        pipe.for_readers.wake_all();
+    }
+    match (reads, writes) {
+        (true, false) if !pipe.has_writers() && nonblock => {
+            end.no_writer_since = Some(writers_seen);
+        }
+        (true, false) if !pipe.has_writers() => {
+            wait_for_other(&pipe.for_readers, &pipe.writer_opens, writers_seen)?;
+        }
+        (false, true) if !pipe.has_readers() => {
+            wait_for_other(&pipe.for_writers, &pipe.reader_opens, readers_seen)?;
+        }
+        _ => {}
+    }
+    Ok(Arc::new(end))
+}
+
+/// Waits until somebody has opened the other end, even if they closed it again.
+fn wait_for_other(queue: &WaitQueue, opens: &AtomicU32, seen: u32) -> Result<()> {
+    Ok(queue.wait_interruptible(|| (opens.load(Ordering::Relaxed) != seen).then_some(()))?)
+}
+
+/// A counted end of the fifo's pipe.
+fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool) -> Result<PipeEnd> {
+    let slot = inode.special().ok_or(Errno::ENXIO)?;
+    let mut fresh = None;
+    loop {
+        let mut kept = slot.lock();
+        if kept.is_none() {
+            *kept = match fresh.take() {
+                Some(pipe) => Some(pipe as Arc<_>),
+                None => {
+                    drop(kept);
+                    fresh = Some(Pipe::new()?);
+                    continue;
+                }
+            };
+        }
+        let pipe = kept.as_ref().and_then(|any| any.clone().downcast::<Pipe>().ok());
+        let pipe = pipe.ok_or(Errno::ENXIO)?;
+        let mut end = PipeEnd::new(pipe, reads, writes);
+        end.fifo = Some(inode.clone());
+        return Ok(end);
+    }
+}
+
+/// An end went away: forgets the pipe if it was the last.
+pub(super) fn forget_unused(inode: &Arc<dyn Inode>, pipe: &Arc<Pipe>) {
+    let Some(slot) = inode.special() else { return };
+    let mut kept = slot.lock();
+    if pipe.has_readers() || pipe.has_writers() {
+        return;
+    }
+    let is_ours =
+        kept.as_ref().is_some_and(|any| core::ptr::addr_eq(Arc::as_ptr(any), Arc::as_ptr(pipe)));
+    let gone = if is_ours { kept.take() } else { None };
+    drop(kept);
+    drop(gone);
+}

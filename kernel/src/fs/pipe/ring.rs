@@ -1,0 +1,212 @@
+//! The pages of a pipe: a ring of buffers, each a part of one page.
+//!
+//! Owns the bytes between the two ends. Knows nothing of waiting; the pipe's mutex guards it. A write
+//! of up to a page takes at most one slot, which is what makes it atomic.
+
+use crate::mm::Frame;
+use crate::mm::iov::{Sink, Source};
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// Bytes in a page, and the length up to which a write is atomic.
+pub const PAGE: usize = 4096;
+
+/// A run of bytes in one page.
+struct Buffer {
+    frame: Frame,
+    start: usize,
+    len: usize,
+    /// A read takes at most this buffer and drops what it has no room for (`O_DIRECT`).
+    packet: bool,
+    /// Later writes may add bytes behind these: nobody else counts on the rest of the page.
+    open: bool,
+}
+
+/// The ring.
+pub struct Ring {
+    slots: Box<[Option<Buffer>]>,
+    /// The oldest buffer's slot.
+    tail: usize,
+    used: usize,
+    /// An empty page kept for the next write.
+    spare: Option<Frame>,
+}
+
+fn empty_slots(count: usize) -> Result<Box<[Option<Buffer>]>> {
+    let mut slots = Vec::new();
+    slots.try_reserve_exact(count).map_err(|_| Errno::ENOMEM)?;
+    slots.resize_with(count, || None);
+    Ok(slots.into_boxed_slice())
+}
+
+impl Ring {
+    /// An empty ring; `slots` is a power of two.
+    pub fn new(slots: usize) -> Result<Self> {
+        debug_assert!(slots.is_power_of_two());
+        Ok(Self { slots: empty_slots(slots)?, tail: 0, used: 0, spare: None })
+    }
+
+    /// Slots in use.
+    #[inline]
+    pub fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Slots in all.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// No slot is free.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.used == self.slots.len()
+    }
+
+    /// Bytes in all buffers.
+    pub fn bytes(&self) -> usize {
+        self.slots.iter().flatten().map(|buffer| buffer.len).sum()
+    }
+
+    #[inline]
+    fn slot(&self, nth: usize) -> usize {
+        self.tail.wrapping_add(nth) & (self.slots.len() - 1)
+    }
+
+    /// Moves bytes to `dst` until it is full or a packet ended. EFAULT only if nothing was moved.
+    pub fn read(&mut self, dst: &mut Sink<'_>) -> Result<usize> {
+        let mut done = 0;
+        while dst.remaining() > 0 && self.used > 0 {
+            let Some(buffer) = self.slots[self.tail].as_mut() else { break };
+            let wanted = buffer.len.min(dst.remaining());
+            let put = match dst.put_frame(&buffer.frame, buffer.start, wanted) {
+                Ok(put) => put,
+                Err(error) => return if done > 0 { Ok(done) } else { Err(error) },
+            };
+            done += put;
+            buffer.start += put;
+            buffer.len -= put;
+            let packet = buffer.packet;
+            if put < wanted {
+                break;
+            }
+            if buffer.len == 0 || packet {
+                self.drop_oldest();
+            }
+            if packet {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Moves bytes from `src` until it is empty or the ring is full; what it takes shows in
+    /// `src.done()`. True if the source is used up.
+    pub fn write(&mut self, src: &mut Source<'_>, packets: bool) -> Result<bool> {
+        if !packets && !self.extend_newest(src)? {
+            return Ok(true);
+        }
+        while src.remaining() > 0 {
+            if self.is_full() {
+                return Ok(false);
+            }
+            let frame = match self.spare.take() {
+                Some(frame) => frame,
+                None => Frame::alloc()?,
+            };
+            let wanted = src.remaining().min(PAGE);
+            match src.take_into_frame(&frame, 0, wanted) {
+                Ok(len) if len > 0 => {
+                    self.push(Buffer { frame, start: 0, len, packet: packets, open: !packets });
+                    if len < wanted {
+                        return Ok(true); // a fault: the caller reports the partial count
+                    }
+                }
+                other => {
+                    self.spare = Some(frame);
+                    return other.map(|_| true);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Puts the odd bytes of a write behind the newest buffer if they fit there. False: there is
+    /// nothing left to write, or the source faulted after some bytes.
+    fn extend_newest(&mut self, src: &mut Source<'_>) -> Result<bool> {
+        let odd = match src.remaining() % PAGE {
+            0 => return Ok(true),
+            odd => odd,
+        };
+        if self.used == 0 {
+            return Ok(true);
+        }
+        let newest = self.slot(self.used - 1);
+        let Some(buffer) = self.slots[newest].as_mut() else { return Ok(true) };
+        let end = buffer.start + buffer.len;
+        if !buffer.open || end + odd > PAGE {
+            return Ok(true);
+        }
+        let taken = src.take_into_frame(&buffer.frame, end, odd)?;
+        buffer.len += taken;
+        Ok(taken == odd && src.remaining() > 0)
+    }
+
+    fn push(&mut self, buffer: Buffer) {
+        let at = self.slot(self.used);
+        self.slots[at] = Some(buffer);
+        self.used += 1;
+    }
+
+    #[inline]
+    fn drop_oldest(&mut self) {
+        let tail = self.tail;
+        if let Some(buffer) = self.slots[tail].take()
+            && self.spare.is_none()
+            && buffer.frame.refcount() == 1
+        {
+            self.spare = Some(buffer.frame);
+        }
+        self.tail = self.slot(1);
+        self.used -= 1;
+    }
+
+    /// Changes the number of slots; EBUSY if they would not hold what is there.
+    pub fn resize(&mut self, slots: usize) -> Result<()> {
+        if slots < self.used {
+            return Err(Errno::EBUSY);
+        }
+        let mut fresh = empty_slots(slots)?;
+        for nth in 0..self.used {
+            let from = self.slot(nth);
+            fresh[nth] = self.slots[from].take();
+        }
+        self.slots = fresh;
+        self.tail = 0;
+        Ok(())
+    }
+
+    /// Repeats up to `len` bytes of `from`, beginning with its buffer number `skip`, without taking
+    /// them there: the pages are shared. Gives the bytes added.
+    pub fn tee(&mut self, from: &Ring, len: usize) -> usize {
+        let mut done = 0;
+        for nth in 0..from.used {
+            if done == len || self.is_full() {
+                break;
+            }
+            let Some(buffer) = from.slots[from.slot(nth)].as_ref() else { break };
+            let part = buffer.len.min(len - done);
+            self.push(Buffer {
+                frame: buffer.frame.clone(),
+                start: buffer.start,
+                len: part,
+                packet: buffer.packet,
+                open: false,
+            });
+            done += part;
+        }
+        done
+    }
+}
