@@ -32,7 +32,11 @@ pub fn kernel_main(info: BootInfo) -> ! {
     panic::set_timeout(cmdline::number("panic").unwrap_or(0));
     log::info!("Alea {} ({}): {}", env!("CARGO_PKG_VERSION"), info.protocol, info.cmdline);
     arch::boot::log_memory_map(&info);
+    mm::init(&info); // frames and the heap: allocation works from here on
     arch::acpi::init(info.rsdp); // power-off, interrupt routing, timers
+    if cmdline::flag("alea.selftest") {
+        mm::selftest::run();
+    }
     if let Some(kind) = cmdline::value("alea.crash") {
         arch::crash::commit(kind);
     }

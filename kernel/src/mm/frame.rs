@@ -1,68 +1,127 @@
 //! [`Frame`]: a counted reference to one 4 KiB page of physical memory.
+//!
+//! Invariant: a `Frame` holds one of the references that the frame's metadata counts, so the frame is not
+//! freed while it lives. The contents are plain bytes that user space may be changing at the same time;
+//! they are only ever copied, never borrowed.
 
-use abi::Result;
+use super::frames::{self, For, Pfn};
+use super::layout::PAGE_SIZE;
+use abi::{Errno, Result};
+use alea_frames::Owner;
+use core::ops::Range;
 use x86_64::PhysAddr;
 
 /// A counted reference to one page frame; cloning adds a reference, dropping the last one frees it.
 pub struct Frame {
-    phys: PhysAddr,
+    pfn: Pfn,
 }
 
 impl Frame {
     /// A frame with undefined contents; `ENOMEM` while only the kernel's reserve is left.
     pub fn alloc() -> Result<Self> {
-        todo!()
+        frames::alloc(Owner::Anon, For::User).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
     }
 
     /// A frame of zeros; `ENOMEM` while only the kernel's reserve is left.
     pub fn alloc_zeroed() -> Result<Self> {
-        todo!()
+        frames::alloc_zeroed(Owner::Anon, For::User).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
+    }
+
+    /// A frame of zeros for the kernel's own use, from the reserve if need be.
+    pub fn alloc_kernel() -> Result<Self> {
+        frames::alloc_zeroed(Owner::Kernel, For::Kernel).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
+    }
+
+    /// Takes over a reference that the caller has.
+    pub(super) fn from_raw(pfn: Pfn) -> Self {
+        Self { pfn }
+    }
+
+    /// Gives the reference to the caller.
+    pub(super) fn into_raw(self) -> Pfn {
+        let pfn = self.pfn;
+        core::mem::forget(self);
+        pfn
+    }
+
+    pub(super) fn pfn(&self) -> Pfn {
+        self.pfn
     }
 
     /// Its physical address.
     pub fn phys(&self) -> PhysAddr {
-        self.phys
+        PhysAddr::new_truncate(self.pfn.phys())
     }
 
     /// How many references exist.
     pub fn refcount(&self) -> u32 {
-        todo!()
+        self.pfn.meta().refs()
     }
 
     /// Copies bytes out from offset `off`; panics unless the range lies within the page.
-    pub fn read(&self, _off: usize, _dst: &mut [u8]) {
-        todo!()
+    pub fn read(&self, off: usize, dst: &mut [u8]) {
+        let range = page_range(off, dst.len());
+        // SAFETY: the range lies in this frame, which the direct map covers and our reference keeps; `dst` is
+        // kernel memory and cannot be part of a frame that is reached through a `Frame`.
+        unsafe { core::ptr::copy_nonoverlapping(self.pfn.ptr().add(range.start), dst.as_mut_ptr(), dst.len()) }
     }
 
     /// Copies bytes in at offset `off`; panics unless the range lies within the page.
-    pub fn write(&self, _off: usize, _src: &[u8]) {
-        todo!()
+    pub fn write(&self, off: usize, src: &[u8]) {
+        let range = page_range(off, src.len());
+        // SAFETY: as in `read`, the other way.
+        unsafe { core::ptr::copy_nonoverlapping(src.as_ptr(), self.pfn.ptr().add(range.start), src.len()) }
     }
 
-    /// Zeros `len` bytes from `off`.
-    pub fn zero(&self, _off: usize, _len: usize) {
-        todo!()
+    /// Zeros `len` bytes from `off`; panics unless the range lies within the page.
+    pub fn zero(&self, off: usize, len: usize) {
+        let range = page_range(off, len);
+        // SAFETY: the range lies in this frame, which the direct map covers and our reference keeps.
+        unsafe { core::ptr::write_bytes(self.pfn.ptr().add(range.start), 0, len) }
     }
 
     /// Zeros the whole page.
     pub fn fill_zero(&self) {
-        todo!()
+        self.pfn.clear();
     }
 
     /// Overwrites the whole page with the contents of another.
-    pub fn copy_from(&self, _other: &Frame) {
-        todo!()
+    pub fn copy_from(&self, other: &Frame) {
+        if self.pfn != other.pfn {
+            self.pfn.copy_from(other.pfn);
+        }
+    }
+
+    /// Overwrites `dst_off..` with `len` bytes of another page; panics unless both ranges lie within a page.
+    pub fn copy_part(&self, dst_off: usize, other: &Frame, src_off: usize, len: usize) {
+        let (dst, src) = (page_range(dst_off, len), page_range(src_off, len));
+        // SAFETY: both ranges lie in frames that our references keep; `copy` allows them to be the same.
+        unsafe { core::ptr::copy(other.pfn.ptr().add(src.start), self.pfn.ptr().add(dst.start), len) }
+    }
+
+    /// The first byte at `off`, for the user-copy code.
+    pub(super) fn ptr_at(&self, off: usize) -> *mut u8 {
+        self.pfn.ptr().wrapping_add(off)
     }
 }
 
+/// Checks that `off..off + len` lies within a page.
+pub(super) fn page_range(off: usize, len: usize) -> Range<usize> {
+    assert!(off <= PAGE_SIZE && len <= PAGE_SIZE - off, "access beyond the end of a frame");
+    off..off + len
+}
+
 impl Clone for Frame {
+    #[inline]
     fn clone(&self) -> Self {
-        todo!()
+        self.pfn.meta().get();
+        Self { pfn: self.pfn }
     }
 }
 
 impl Drop for Frame {
+    #[inline]
     fn drop(&mut self) {
-        todo!()
+        frames::put(self.pfn);
     }
 }

@@ -11,9 +11,12 @@ pub mod space;
 pub mod user;
 
 mod frame;
+mod heap;
 mod page_cache;
+pub mod selftest;
 mod source;
 mod stack;
+mod vmalloc;
 
 pub use frame::Frame;
 pub use iov::{Sink, Source};
@@ -22,29 +25,33 @@ pub use source::MapSource;
 pub use space::AddressSpace;
 pub use stack::{KERNEL_STACK_SIZE, KernelStack};
 
+use crate::arch::boot::BootInfo;
+
+/// Takes over all usable memory: frames, then the heap. Called once, on the boot CPU, before anything
+/// allocates.
+pub fn init(info: &BootInfo) {
+    vmalloc::init();
+    frames::init(info);
+    heap::init_cpu();
+    stack::init_cpu();
+    let stats = frames::stats();
+    log::info!("memory: {} MiB, {} KiB of it in use", stats.total >> 8, (stats.total - stats.free) << 2);
+}
+
+/// Readies this CPU's caches: called once on each further CPU, before it allocates.
+pub fn init_cpu() {
+    frames::init_cpu();
+    heap::init_cpu();
+    stack::init_cpu();
+}
+
 /// Whether memory is so short that calls that create long-lived kernel objects should give `ENOMEM`.
 pub fn kernel_memory_low() -> bool {
-    false
+    frames::is_low()
 }
 
 /// Zeroes one free frame ahead of its use, if the pool of zeroed frames is not full: an idle CPU calls it,
 /// with interrupts on, until it returns `false`.
 pub fn zero_one_frame_when_idle() -> bool {
-    false
+    frames::zero_one()
 }
-
-use core::alloc::{GlobalAlloc, Layout};
-
-/// Placeholder until the heap stands: every allocation fails.
-struct NoHeap;
-
-// SAFETY: returning null is always allowed, and nothing is ever handed out to be freed.
-unsafe impl GlobalAlloc for NoHeap {
-    unsafe fn alloc(&self, _: Layout) -> *mut u8 {
-        core::ptr::null_mut()
-    }
-    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
-}
-
-#[global_allocator]
-static HEAP: NoHeap = NoHeap;

@@ -1,24 +1,136 @@
-//! Kernel stacks: 16 KiB each, with an unmapped guard page below, cached.
+//! Kernel stacks: 16 KiB each, with an unmapped guard below, cached.
+//!
+//! Each stack has a slot of 32 KiB in the vmalloc area, of which the upper half is mapped: running off the
+//! lower end faults. A slot keeps its frames when its stack is dropped and waits, first in a cache per
+//! CPU, then in a shared list, for the next task. Lock: `Leaf` for the shared list.
 
-use abi::Result;
+use super::frames::{self, For};
+use super::layout::{PAGE_SIZE, VMALLOC_BASE};
+use super::vmalloc;
+use crate::arch::cpu::without_interrupts;
+use crate::per_cpu;
+use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
+use alea_frames::Owner;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
 use x86_64::VirtAddr;
 
 /// Usable bytes of a kernel stack.
 pub const KERNEL_STACK_SIZE: usize = 16 * 1024;
+const SLOT: u64 = 2 * KERNEL_STACK_SIZE as u64;
+
+/// Most stacks that there can be.
+const MAX_STACKS: u64 = 1 << 20;
+/// Most stacks that wait on one CPU.
+const PER_CPU: usize = 8;
 
 /// One kernel stack; dropping it gives it back to the cache.
 pub struct KernelStack {
-    top: VirtAddr,
+    top: u64,
+}
+
+per_cpu! {
+    static WAITING: Cell<List> = Cell::new(List::EMPTY);
+}
+
+/// Unused stacks that no CPU keeps.
+static SHARED: SpinLock<List, level::Leaf> = SpinLock::new(List::EMPTY);
+/// How many slots were ever used. Relaxed: only hands out distinct numbers.
+static SLOTS: AtomicU64 = AtomicU64::new(0);
+
+/// Unused stacks, linked through their topmost words.
+#[derive(Clone, Copy)]
+struct List {
+    top: u64,
+    len: usize,
+}
+
+impl List {
+    const EMPTY: Self = Self { top: 0, len: 0 };
+
+    fn pop(&mut self) -> Option<u64> {
+        self.len = self.len.checked_sub(1)?;
+        let top = self.top;
+        // SAFETY: a listed stack is mapped, belongs to the list alone, and its topmost word is the link that
+        // `push` stored.
+        self.top = unsafe { link(top).read() };
+        Some(top)
+    }
+
+    fn push(&mut self, top: u64) {
+        // SAFETY: the stack is mapped and unused: its `KernelStack` is being dropped.
+        unsafe { link(top).write(self.top) };
+        self.top = top;
+        self.len += 1;
+    }
+}
+
+fn link(top: u64) -> *mut u64 {
+    (top - 8) as *mut u64
 }
 
 impl KernelStack {
     /// A stack with undefined contents.
     pub fn alloc() -> Result<Self> {
-        todo!()
+        let cached = without_interrupts(|| {
+            let mut list = WAITING.get();
+            let top = list.pop();
+            WAITING.set(list);
+            top
+        });
+        if let Some(top) = cached {
+            return Ok(Self { top });
+        }
+        let shared = SHARED.lock().pop();
+        match shared {
+            Some(top) => Ok(Self { top }),
+            None => Self::new_slot(),
+        }
     }
 
-    /// The address just above its last byte, 16-byte aligned.
+    /// The address just above its last byte, page-aligned.
     pub fn top(&self) -> VirtAddr {
-        self.top
+        VirtAddr::new_truncate(self.top)
     }
+
+    #[cold]
+    fn new_slot() -> Result<Self> {
+        if super::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
+        let slot = SLOTS.fetch_add(1, Ordering::Relaxed);
+        if slot >= MAX_STACKS {
+            return Err(Errno::ENOMEM);
+        }
+        let top = VMALLOC_BASE + (slot + 1) * SLOT;
+        for page in 1..=(KERNEL_STACK_SIZE / PAGE_SIZE) as u64 {
+            // A slot that could not be filled is not used again: its few pages stay mapped.
+            let frame = frames::alloc(Owner::KernelStack, For::Kernel).ok_or(Errno::ENOMEM)?;
+            vmalloc::map(top - page * PAGE_SIZE as u64, frame)?;
+        }
+        Ok(Self { top })
+    }
+}
+
+impl Drop for KernelStack {
+    fn drop(&mut self) {
+        let kept = without_interrupts(|| {
+            let mut list = WAITING.get();
+            let keep = list.len < PER_CPU;
+            if keep {
+                list.push(self.top);
+                WAITING.set(list);
+            }
+            keep
+        });
+        if !kept {
+            SHARED.lock().push(self.top);
+        }
+    }
+}
+
+/// Empties this CPU's cache of what a copied section left in it: once on each CPU, at its start.
+pub(super) fn init_cpu() {
+    WAITING.set(List::EMPTY);
 }

@@ -1,0 +1,232 @@
+//! The frames that each CPU keeps at hand, and its counts by owner.
+//!
+//! A cache is touched only by its own CPU, through [`with`]. An interrupt handler that arrives inside such
+//! a use finds the cache busy and does without it, so no interrupt needs to be disabled.
+
+use super::{For, Pfn};
+use crate::arch::percpu::{self, MAX_CPUS};
+use crate::per_cpu;
+use alea_frames::Owner;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence};
+
+/// Hot frames per CPU, and how many move to or from the buddy at a time.
+const HOT: usize = 128;
+const BATCH: usize = 48;
+/// Zeroed frames per CPU.
+const ZEROED: usize = 256;
+/// Empty page tables per CPU.
+const TABLES: usize = 64;
+
+/// A stack of frame numbers.
+struct Stack<const N: usize> {
+    len: usize,
+    frames: [u32; N],
+}
+
+impl<const N: usize> Stack<N> {
+    const fn new() -> Self {
+        Self { len: 0, frames: [0; N] }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Pfn> {
+        let len = self.len.checked_sub(1)?;
+        let frame = *self.frames.get(len)?;
+        self.len = len;
+        Some(Pfn(frame))
+    }
+
+    #[inline]
+    fn push(&mut self, frame: Pfn) -> bool {
+        match self.frames.get_mut(self.len) {
+            Some(slot) => {
+                *slot = frame.0;
+                self.len += 1;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// One CPU's frames and counts.
+pub(super) struct Cache {
+    hot: Stack<HOT>,
+    zeroed: Stack<ZEROED>,
+    tables: Stack<TABLES>,
+    counts: [u64; Owner::COUNT],
+}
+
+impl Cache {
+    const fn new() -> Self {
+        Self {
+            hot: Stack::new(),
+            zeroed: Stack::new(),
+            tables: Stack::new(),
+            counts: [0; Owner::COUNT],
+        }
+    }
+
+    #[inline]
+    pub fn count(&mut self, owner: Owner, frames: i64) {
+        // Wrapping: only the sum over all CPUs is a true count.
+        self.counts[owner as usize] = self.counts[owner as usize].wrapping_add_signed(frames);
+    }
+
+    /// A frame with undefined contents.
+    #[inline]
+    pub fn pop(&mut self, owner: Owner, whom: For) -> Option<Pfn> {
+        let frame = match self.hot.pop() {
+            Some(frame) => frame,
+            None => self.pop_slow(whom)?,
+        };
+        self.count(owner, 1);
+        Some(frame)
+    }
+
+    #[cold]
+    fn pop_slow(&mut self, whom: For) -> Option<Pfn> {
+        self.hot.len = super::refill(&mut self.hot.frames[..BATCH], whom);
+        self.hot.pop().or_else(|| self.zeroed.pop()).or_else(|| self.tables.pop())
+    }
+
+    #[inline]
+    pub fn pop_zeroed(&mut self, owner: Owner) -> Option<Pfn> {
+        let frame = self.zeroed.pop()?;
+        self.count(owner, 1);
+        Some(frame)
+    }
+
+    #[inline]
+    pub fn pop_table(&mut self) -> Option<Pfn> {
+        let frame = self.tables.pop()?;
+        self.count(Owner::PageTable, 1);
+        Some(frame)
+    }
+
+    /// Takes in a freed frame.
+    #[inline]
+    pub fn push(&mut self, frame: Pfn, owner: Owner) {
+        self.count(owner, -1);
+        if !self.hot.push(frame) {
+            self.push_slow(frame);
+        }
+    }
+
+    #[cold]
+    fn push_slow(&mut self, frame: Pfn) {
+        // The oldest go: what was freed last is most likely still in the CPU's caches.
+        super::give_back(&self.hot.frames[..BATCH]);
+        self.hot.frames.copy_within(BATCH.., 0);
+        self.hot.len = HOT - BATCH;
+        self.hot.push(frame);
+    }
+
+    #[inline]
+    pub fn push_table(&mut self, table: Pfn) -> bool {
+        let kept = self.tables.push(table);
+        if kept {
+            self.count(Owner::PageTable, -1);
+        }
+        kept
+    }
+
+    /// A free frame for the caller to zero, unless enough are zeroed.
+    pub fn take_to_zero(&mut self) -> Option<Pfn> {
+        if self.zeroed.len == ZEROED {
+            return None;
+        }
+        let mut one = [0];
+        (super::refill(&mut one, For::User) == 1).then_some(Pfn(one[0]))
+    }
+
+    pub fn push_zeroed(&mut self, frame: Pfn) -> bool {
+        self.zeroed.push(frame)
+    }
+
+    fn drain(&mut self) {
+        super::give_back(&self.hot.frames[..self.hot.len]);
+        super::give_back(&self.zeroed.frames[..self.zeroed.len]);
+        super::give_back(&self.tables.frames[..self.tables.len]);
+        (self.hot.len, self.zeroed.len, self.tables.len) = (0, 0, 0);
+    }
+}
+
+/// A cache and the mark that it is in use.
+struct Slot {
+    busy: AtomicBool,
+    cache: UnsafeCell<Cache>,
+}
+
+per_cpu! {
+    static SLOT: Slot = Slot { busy: AtomicBool::new(false), cache: UnsafeCell::new(Cache::new()) };
+}
+
+/// Where each CPU's slot is, for the statistics.
+static SLOTS: [AtomicPtr<Slot>; MAX_CPUS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CPUS];
+
+/// Runs `f` on this CPU's cache; `None` when this code interrupted another use of it.
+#[inline]
+pub(super) fn with<R>(f: impl FnOnce(&mut Cache) -> R) -> Option<R> {
+    let slot = SLOT.as_ptr();
+    // SAFETY: the slot of this CPU lives for ever; task code is not preempted and does not block in `f`, so
+    // the pointer stays this CPU's own.
+    let slot = unsafe { &*slot };
+    // Relaxed with compiler fences: the mark is read and written by one CPU only, in program order; it
+    // orders this code against interrupt handlers on the same CPU.
+    if slot.busy.load(Ordering::Relaxed) {
+        return None;
+    }
+    slot.busy.store(true, Ordering::Relaxed);
+    compiler_fence(Ordering::Acquire);
+    // SAFETY: `busy` was clear, and only this CPU uses the slot: nobody else has a reference to the cache
+    // until it is cleared again. `f` must not call `with` again: it would find the slot busy.
+    let result = f(unsafe { &mut *slot.cache.get() });
+    compiler_fence(Ordering::Release);
+    slot.busy.store(false, Ordering::Relaxed);
+    Some(result)
+}
+
+/// Readies this CPU's cache: once on each CPU, before it allocates.
+pub fn init_cpu() {
+    let slot = SLOT.as_ptr().cast_mut();
+    // SAFETY: the CPU has just started and has not used its slot; what the linked image or a copy of
+    // another CPU's section left there is overwritten.
+    unsafe { slot.write(Slot { busy: AtomicBool::new(false), cache: UnsafeCell::new(Cache::new()) }) };
+    // Release: pairs with the Acquire in `for_each`.
+    SLOTS[percpu::cpu_id()].store(slot, Ordering::Release);
+}
+
+/// Gives everything that this CPU keeps back to the buddy.
+pub(super) fn drain() {
+    with(Cache::drain);
+}
+
+/// A look at one CPU's numbers, which may be changing.
+pub(super) struct Glimpse(*const Cache);
+
+impl Glimpse {
+    pub fn counts(&self) -> [u64; Owner::COUNT] {
+        // SAFETY: the slot lives for ever; a volatile read of each number: another CPU may be writing it,
+        // and an aligned word is read whole.
+        core::array::from_fn(|i| unsafe { (&raw const (*self.0).counts[i]).read_volatile() })
+    }
+
+    pub fn zeroed(&self) -> u64 {
+        // SAFETY: as in `counts`.
+        unsafe { (&raw const (*self.0).zeroed.len).read_volatile() as u64 }
+    }
+}
+
+/// Looks at every CPU's numbers.
+pub(super) fn for_each(mut look: impl FnMut(Glimpse)) {
+    for slot in &SLOTS {
+        // Acquire: pairs with the Release in `init_cpu`.
+        let slot = slot.load(Ordering::Acquire);
+        if !slot.is_null() {
+            // SAFETY: registered slots live for ever; only the address of the cache is taken.
+            look(Glimpse(unsafe { UnsafeCell::raw_get(&raw const (*slot).cache) }));
+        }
+    }
+}
