@@ -6,20 +6,25 @@
 
 pub mod accel;
 pub mod apt;
+pub mod bench;
 pub mod boot;
 pub mod build;
 pub mod ci;
 pub mod cpio;
+pub mod figures;
 pub mod guest;
+pub mod image;
 pub mod initramfs;
 pub mod linux;
 pub mod monitor;
 pub mod paths;
 pub mod process;
+pub mod profile;
 pub mod qemu;
 pub mod run;
 pub mod setup;
 pub mod symbolize;
+pub mod table;
 pub mod term;
 pub mod test;
 pub mod tidy;

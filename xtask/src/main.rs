@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{boot, build, ci, run, setup, test, tidy};
+use xtask::{bench, boot, build, ci, image, profile, run, setup, test, tidy};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Build, boot, test and measure Alea", version)]
@@ -25,6 +25,12 @@ enum Command {
     Boot(boot::Boot),
     /// Run the host tests and the tests that boot QEMU
     Test(test::Test),
+    /// Compare Alea with Linux: the same programs, the same QEMU, boots interleaved
+    Bench(bench::Bench),
+    /// Show where the time of an exec goes
+    Profile(profile::Profile),
+    /// Make a bootable ISO with Limine
+    Image(image::Image),
     /// Check the house rules
     Tidy(tidy::Tidy),
     /// Run all checks: format, clippy, tidy, test
@@ -38,6 +44,9 @@ fn main() -> ExitCode {
         Command::Run(c) => c.run(),
         Command::Boot(c) => c.run(),
         Command::Test(c) => c.run(),
+        Command::Bench(c) => c.run(),
+        Command::Profile(c) => c.run(),
+        Command::Image(c) => c.run(),
         Command::Tidy(c) => c.run(),
         Command::Ci(c) => c.run(),
     };

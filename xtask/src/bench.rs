@@ -1,0 +1,379 @@
+//! `cargo xtask bench`: the same guest program on Linux and on Alea, boots interleaved.
+//!
+//! Both kernels get the same initramfs, QEMU, CPU model and memory. Nothing is measured by this
+//! program but the time from QEMU's start to the first user instruction.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use indicatif::ProgressBar;
+use serde_json::{Value, json};
+
+use crate::figures::{Figures, Samples};
+use crate::guest::{End, Guest, Limits};
+use crate::qemu::{self, Accel, Machine, MachineArgs};
+use crate::setup::{self, Need};
+use crate::table::{self, Table};
+use crate::{build, paths, process, symbolize, term};
+
+/// The first line of the guest's init.
+const MARKER: &str = "alea: first user instruction";
+
+/// Measurements that are not the guest's own.
+const BOOT: &str = "boot_to_user";
+const MEMORY: &str = "memory_at_shell";
+
+/// Boots Linux and Alea in turn, runs the same benchmarks on both, and compares.
+#[derive(Args)]
+pub struct Bench {
+    /// Boots of each kernel
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Only the benchmarks that match, such as `exec_*` or `getpid,pipe_*`
+    #[arg(long, value_name = "GLOBS")]
+    filter: Option<String>,
+    /// A tenth of the work, once: for a first look
+    #[arg(long)]
+    quick: bool,
+    /// Boot only one of the two
+    #[arg(long, value_name = "KERNEL")]
+    only: Option<Kernel>,
+    /// The Linux to compare with; default: Debian's, from target/alea/linux/vmlinuz
+    #[arg(long, value_name = "PATH")]
+    linux: Option<PathBuf>,
+    /// Print JSON instead of the table (target/alea/bench.json is written either way)
+    #[arg(long)]
+    json: bool,
+    /// The silence after which a guest is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    hang_after: u64,
+    #[command(flatten)]
+    machine: MachineArgs,
+}
+
+/// One of the two that are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Kernel {
+    Linux,
+    Alea,
+}
+
+impl Kernel {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "Linux",
+            Self::Alea => "Alea",
+        }
+    }
+}
+
+/// What is measured of both; `[Linux, Alea]`.
+type Both = [Figures; 2];
+
+impl Bench {
+    pub fn run(self) -> Result<ExitCode> {
+        let mut needs = vec![Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox];
+        if self.linux.is_none() && self.only != Some(Kernel::Alea) {
+            needs.push(Need::Linux);
+        }
+        setup::ensure(&needs)?;
+        if self.only == Some(Kernel::Linux) {
+            build::initramfs()?;
+        } else {
+            build::build(build::Options::default())?;
+        }
+        let machine = self.machine.machine()?;
+        let both = self.measure(&machine)?;
+        let report = self.report(&both, machine.accel)?;
+        let file = paths::alea().join("bench.json");
+        fs::write(&file, serde_json::to_string_pretty(&report)? + "\n")?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        } else {
+            print!("{}", self.table(&both).render());
+            println!("{}", self.caption());
+            eprintln!("all samples are in {}", paths::shown(&file));
+        }
+        let mut sound = true;
+        for (kernel, figures) in [Kernel::Linux, Kernel::Alea].into_iter().zip(&both) {
+            for skipped in &figures.skipped {
+                eprintln!("note: {} skipped {skipped}", kernel.name());
+            }
+            for failure in &figures.failures {
+                eprintln!("FAILED on {}: {failure}", kernel.name());
+                sound = false;
+            }
+        }
+        if !sound {
+            bail!("figures of a run in which something failed are worth nothing");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn kernels(&self) -> Vec<Kernel> {
+        match self.only {
+            Some(kernel) => vec![kernel],
+            None => vec![Kernel::Linux, Kernel::Alea],
+        }
+    }
+
+    fn linux(&self) -> PathBuf {
+        self.linux.clone().unwrap_or_else(paths::vmlinuz)
+    }
+
+    /// All boots, A B A B, behind one bar.
+    fn measure(&self, machine: &Machine) -> Result<Both> {
+        let kernels = self.kernels();
+        let bar = term::bar(u64::from(self.runs) * kernels.len() as u64, "");
+        let mut both = Both::default();
+        for run in 1..=self.runs {
+            for kernel in &kernels {
+                let title = format!("{}, run {run} of {}", kernel.name(), self.runs);
+                if bar.is_hidden() {
+                    eprintln!("{title} ...");
+                }
+                let machine = self.boots(machine, *kernel);
+                self.boot_once(*kernel, &machine, &mut both[*kernel as usize], &bar, title)?;
+                bar.inc(1);
+            }
+        }
+        bar.finish_and_clear();
+        Ok(both)
+    }
+
+    /// `machine` with `kernel` and the benchmark's command line.
+    fn boots(&self, machine: &Machine, kernel: Kernel) -> Machine {
+        let image = match kernel {
+            Kernel::Linux => self.linux(),
+            Kernel::Alea => paths::kernel(),
+        };
+        let mut line = String::from("console=ttyS0 quiet rdinit=/usr/lib/alea/bench-init");
+        if let Some(filter) = &self.filter {
+            line.push_str(&format!(" alea.bench={filter}"));
+        }
+        if self.quick {
+            line.push_str(" alea.bench_quick");
+        }
+        machine.clone().direct(image, Some(paths::initramfs()), &line)
+    }
+
+    fn boot_once(
+        &self,
+        kernel: Kernel,
+        machine: &Machine,
+        figures: &mut Figures,
+        bar: &ProgressBar,
+        title: String,
+    ) -> Result<()> {
+        bar.set_message(title.clone());
+        let watcher = Watcher { bar: bar.clone(), title, line: Vec::new() };
+        let mut guest = Guest::start_echoing(machine, watcher)?;
+        let patience = Duration::from_secs(self.hang_after);
+        let booted = guest.wait_for(MARKER, patience);
+        let outcome = guest.finish(Limits::idle(patience))?;
+        if outcome.end != End::Exited(0) {
+            let image = machine.kernel().unwrap_or(Path::new(""));
+            let report = symbolize::panic_report(image, &outcome.output);
+            let report = report.unwrap_or_else(|| outcome.stuck_at(image));
+            bail!("{} broke off: {}\n{report}", kernel.name(), outcome.describe());
+        }
+        figures.read(&outcome.output);
+        // Host time says nothing about a guest whose clock counts instructions.
+        if !self.machine.icount {
+            figures.add(BOOT, booted?.as_secs_f64() * 1e9);
+        }
+        let memory = std::mem::take(&mut figures.memory);
+        for (total, available) in memory {
+            figures.add(MEMORY, total - available);
+        }
+        Ok(())
+    }
+
+    fn format(&self, name: &str, value: Option<f64>) -> String {
+        match value {
+            None => "-".into(),
+            Some(value) if name == MEMORY => format!("{:.1} MiB", value / 1024.0),
+            Some(value) if self.machine.icount => table::count(value),
+            Some(value) => table::time(value),
+        }
+    }
+
+    fn table(&self, both: &Both) -> Table {
+        let mut table = Table::new(&[
+            if self.machine.icount { "instructions" } else { "time" },
+            "Linux",
+            "min",
+            "max",
+            "Alea",
+            "min",
+            "max",
+            "Alea/Linux",
+        ]);
+        for (name, [linux, alea]) in rows(both) {
+            let mut cells = vec![name.clone()];
+            for samples in [&linux, &alea] {
+                for value in [samples.median(), samples.min(), samples.max()] {
+                    cells.push(self.format(&name, value));
+                }
+            }
+            cells.push(ratio(&linux, &alea).map_or("-".into(), |ratio| format!("{ratio:.3}")));
+            table.row(cells);
+        }
+        table
+    }
+
+    fn caption(&self) -> String {
+        format!(
+            "medians over {} boot(s) of each; {} CPU(s), -cpu {}, {}{}",
+            self.runs,
+            self.machine.smp,
+            self.machine.cpu,
+            self.machine.memory,
+            if self.machine.icount { ", -icount shift=0" } else { "" }
+        )
+    }
+
+    fn report(&self, both: &Both, accel: Accel) -> Result<Value> {
+        let results: Vec<Value> = rows(both)
+            .into_iter()
+            .map(|(name, [linux, alea])| {
+                let unit = match name.as_str() {
+                    MEMORY => "KiB",
+                    _ if self.machine.icount => "instructions",
+                    _ => "ns",
+                };
+                json!({
+                    "name": name, "unit": unit, "ratio": ratio(&linux, &alea),
+                    "linux": summary(&linux), "alea": summary(&alea),
+                })
+            })
+            .collect();
+        let linux = (self.only != Some(Kernel::Alea)).then(|| linux_version(&self.linux()));
+        Ok(json!({
+            "date": process::output(Command::new("date").args(["-u", "+%FT%TZ"]))?.trim(),
+            "host": { "cpu": host_cpu(), "cpus": std::thread::available_parallelism()?.get() },
+            "qemu": qemu::version()?.to_string(),
+            "machine": {
+                "smp": self.machine.smp, "memory": self.machine.memory, "cpu": self.machine.cpu,
+                "accel": accel, "icount": self.machine.icount,
+            },
+            "linux": linux.transpose()?,
+            "runs": self.runs,
+            "results": results,
+            "failures": { "linux": both[0].failures, "alea": both[1].failures },
+            "skipped": { "linux": both[0].skipped, "alea": both[1].skipped },
+        }))
+    }
+}
+
+/// Shows in the bar which benchmark the guest has just finished.
+struct Watcher {
+    bar: ProgressBar,
+    title: String,
+    line: Vec<u8>,
+}
+
+impl Write for Watcher {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        for &byte in bytes {
+            if byte != b'\n' {
+                self.line.push(byte);
+                continue;
+            }
+            let line = String::from_utf8_lossy(&self.line).into_owned();
+            self.line.clear();
+            if let Some(name) = line.strip_prefix("bench ").and_then(|rest| rest.split(' ').next())
+            {
+                self.bar.set_message(format!("{}: {name}", self.title));
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Every measurement of either kernel, in the guest's order.
+fn rows(both: &Both) -> Vec<(String, [Samples; 2])> {
+    let mut names: Vec<&String> = Vec::new();
+    for name in both.iter().flat_map(|figures| &figures.order) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let samples =
+        |figures: &Figures, name: &String| figures.samples.get(name).cloned().unwrap_or_default();
+    names
+        .into_iter()
+        .map(|name| (name.clone(), [samples(&both[0], name), samples(&both[1], name)]))
+        .collect()
+}
+
+fn ratio(linux: &Samples, alea: &Samples) -> Option<f64> {
+    Some(alea.median()? / linux.median()?)
+}
+
+fn summary(samples: &Samples) -> Value {
+    if samples.is_empty() {
+        return Value::Null;
+    }
+    json!({
+        "median": samples.median(), "min": samples.min(), "max": samples.max(), "samples": samples,
+    })
+}
+
+fn host_cpu() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    line.map_or_else(|| "unknown".into(), |(_, model)| model.to_owned())
+}
+
+/// The version text in a bzImage: its offset, less 512, stands at 0x20e.
+fn linux_version(image: &Path) -> Result<String> {
+    let bytes = fs::read(image).with_context(|| image.display().to_string())?;
+    let version = || {
+        let field = bytes.get(0x20e..0x210)?;
+        let at = usize::from(u16::from_le_bytes(field.try_into().ok()?)) + 0x200;
+        let text = bytes.get(at..)?.split(|byte| *byte == 0).next()?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    };
+    Ok(version().unwrap_or_else(|| "unknown".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_hold_what_either_kernel_measured() {
+        let mut both = Both::default();
+        both[0].add("getpid", 100.0);
+        both[0].add("only_linux", 1.0);
+        both[1].add("getpid", 25.0);
+        both[1].add("only_alea", 1.0);
+        let rows = rows(&both);
+        let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["getpid", "only_linux", "only_alea"]);
+        assert_eq!(ratio(&rows[0].1[0], &rows[0].1[1]), Some(0.25));
+        assert_eq!(ratio(&rows[1].1[0], &rows[1].1[1]), None);
+    }
+
+    #[test]
+    fn the_version_of_a_bzimage_is_read() {
+        let mut image = vec![0; 0x400];
+        image[0x20e..0x210].copy_from_slice(&0x100u16.to_le_bytes());
+        image[0x300..0x30d].copy_from_slice(b"6.12.95 (x@y)");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &image).unwrap();
+        assert_eq!(linux_version(file.path()).unwrap(), "6.12.95 (x@y)");
+        fs::write(file.path(), b"short").unwrap();
+        assert_eq!(linux_version(file.path()).unwrap(), "unknown");
+    }
+}
