@@ -1,8 +1,8 @@
 //! The kernel log: `log`'s macros in, console and ring buffer out.
 //!
 //! Owns the ring that /dev/kmsg and syslog(2) read, and the console level. May be called in any
-//! context but an NMI; the one lock is the lowest of all (it disables interrupts and nothing is taken
-//! inside it), a `try_lock` in a panic. Never allocates.
+//! context but an NMI; the one lock (level Log) disables interrupts and nothing is taken inside it.
+//! Never allocates. Panics do not come this way.
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};
@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
 use crate::arch::{console, cpu};
+use crate::sync::{SpinLock, level};
 use crate::time;
 
 /// Bytes of text and headers that the ring keeps.
@@ -47,7 +48,7 @@ struct Ring {
     next_sequence: u64,
 }
 
-static RING: spin::Mutex<Ring> = spin::Mutex::new(Ring {
+static RING: SpinLock<Ring, level::Log> = SpinLock::new(Ring {
     bytes: [0; RING_SIZE],
     head: 0,
     tail: 0,
@@ -160,7 +161,7 @@ impl Log for Logger {
 }
 
 fn with_ring<R>(f: impl FnOnce(&mut Ring) -> R) -> R {
-    cpu::without_interrupts(|| f(&mut RING.lock()))
+    f(&mut RING.lock())
 }
 
 impl Ring {

@@ -34,6 +34,8 @@ pub fn kernel_main(info: BootInfo) -> ! {
     arch::boot::log_memory_map(&info);
     mm::init(&info); // frames and the heap: allocation works from here on
     arch::acpi::init(info.rsdp); // power-off, interrupt routing, timers
+    arch::irq::init(); // local APIC, I/O APICs; interrupts stay off
+    time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
     if cmdline::flag("alea.selftest") {
         mm::selftest::run();
     }

@@ -1,10 +1,29 @@
 //! Clocks and timers.
+//!
+//! Owns the scale of the TSC (`clock`), the offset of the wall clock, and one timer queue per CPU
+//! (`timer`). Reading a clock takes no lock and one multiplication. The CPU is tickless: its timer is
+//! armed for the nearest timer or the end of the running task's slice, and for nothing else.
 #![forbid(unsafe_code)]
 
-/// Nanoseconds since boot, zero before the clock is calibrated.
-pub fn since_boot_ns() -> u64 {
-    0
+mod clock;
+mod nanos;
+mod timer;
+
+pub use clock::{
+    ClockId, busy_wait_seconds, clock_now, realtime, resolution, set_realtime, since_boot_ns,
+    tsc_hz, tsc_scale,
+};
+pub use nanos::Nanos;
+pub use timer::{TimerId, TimerTarget, arm, cancel, next_deadline, set_slice_end};
+
+/// Nanoseconds since boot as a `Nanos`.
+#[inline]
+pub fn monotonic() -> Nanos {
+    Nanos(since_boot_ns())
 }
 
-/// Spins, for a panic's delay before a reboot.
-pub fn busy_wait_seconds(_seconds: u64) {}
+/// Starts the clocks and the timer interrupt; the interrupt controllers are ready, interrupts off.
+pub fn init(entry_tsc: u64) {
+    clock::init(entry_tsc);
+    timer::init();
+}

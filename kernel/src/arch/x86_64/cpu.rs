@@ -89,6 +89,12 @@ pub fn cpuid(leaf: u32, sub_leaf: u32) -> [u32; 4] {
     [result.eax, result.ebx, result.ecx, result.edx]
 }
 
+/// True under KVM.
+pub fn on_kvm() -> bool {
+    // "KVMKVMKVM" in ebx, ecx, edx.
+    features().hypervisor && cpuid(0x4000_0000, 0)[1..] == [0x4b4d_564b, 0x564b_4d56, 0x0000_004d]
+}
+
 /// Detects the features and switches on what they allow. Called once, first of all.
 pub(super) fn init() {
     let bit = |word: u32, bit: u32| word >> bit & 1 != 0;

@@ -1,6 +1,146 @@
 //! Interrupt vectors and who handles them.
+//!
+//! Owns the vector numbers, the handlers of device lines and the counts. Handlers run with
+//! interrupts off on whatever kernel stack was in use; they must be short, never block and never
+//! touch user memory. Registering takes no lock that a handler could want.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::{acpi, apic, ioapic, percpu, tsc};
+use crate::sync::Once;
+
+/// Device line `n` arrives at this vector plus `n`.
+pub const FIRST_LINE_VECTOR: u8 = 0x30;
+/// The number of device lines.
+pub const LINES: usize = 64;
+pub const TIMER_VECTOR: u8 = 0xec;
+/// Interrupts between CPUs.
+pub const RESCHEDULE_VECTOR: u8 = 0xfb;
+pub const CALL_VECTOR: u8 = 0xfc;
+pub const APIC_ERROR_VECTOR: u8 = 0xfe;
+pub const SPURIOUS_VECTOR: u8 = 0xff;
+
+const SHARERS: usize = 4;
+
+static HANDLERS: [[Once<fn()>; SHARERS]; LINES] =
+    [const { [const { Once::new() }; SHARERS] }; LINES];
+static TIMER: Once<fn()> = Once::new();
+static RESCHEDULE: Once<fn()> = Once::new();
+static CALL: Once<fn()> = Once::new();
+static OBSERVER: Once<fn(vector: u8, tsc: u64)> = Once::new();
+
+crate::per_cpu! {
+    /// Interrupts taken by this CPU, by vector.
+    static COUNTS: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
+}
+
+/// The line has no free handler slot, or no interrupt controller has the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSuchLine;
+
+/// Prepares the controllers of the boot CPU; interrupts may be switched on afterwards.
+pub fn init() {
+    apic::init();
+    ioapic::init();
+    let apics = acpi::get().map_or(0, |acpi| acpi.local_apics.len());
+    log::info!(
+        "local APIC {} ({}), {apics} CPUs listed",
+        apic::id(),
+        if apic::is_x2apic() { "x2APIC" } else { "xAPIC" },
+    );
+}
+
+/// Adds a handler to a device line (an ISA number, or a global number from 16 on) and unmasks it.
+/// Lines of PCI devices may have several handlers.
+pub fn register(line: u32, handler: fn()) -> Result<(), NoSuchLine> {
+    let slots = HANDLERS.get(line as usize).ok_or(NoSuchLine)?;
+    let mut taken = false;
+    for slot in slots {
+        slot.call_once(|| {
+            taken = true;
+            handler
+        });
+        if taken {
+            break;
+        }
+    }
+    if taken && ioapic::enable(line, FIRST_LINE_VECTOR + line as u8) {
+        Ok(())
+    } else {
+        Err(NoSuchLine)
+    }
+}
+
+/// Sets what the local timer's interrupt runs (the time floor).
+pub fn set_timer(handler: fn()) {
+    TIMER.call_once(|| handler);
+}
+
+/// Sets what the reschedule interrupt runs (the scheduler).
+pub fn set_reschedule(handler: fn()) {
+    RESCHEDULE.call_once(|| handler);
+}
+
+/// Sets what the call interrupt runs (TLB shootdown).
+pub fn set_call(handler: fn()) {
+    CALL.call_once(|| handler);
+}
+
+/// Sets what sees the vector and the time of every interrupt (the entropy pool).
+pub fn set_observer(observer: fn(vector: u8, tsc: u64)) {
+    OBSERVER.call_once(|| observer);
+}
+
+/// How often this CPU took an interrupt of a vector.
+pub fn count(vector: u8) -> u32 {
+    // Relaxed: a statistic.
+    COUNTS.with(|counts| counts[usize::from(vector)].load(Ordering::Relaxed))
+}
+
+/// How many interrupts this CPU took in all.
+pub fn total() -> u64 {
+    // Relaxed: a statistic.
+    COUNTS.with(|counts| counts.iter().map(|n| u64::from(n.load(Ordering::Relaxed))).sum())
+}
 
 /// An interrupt arrived; interrupts are off.
 pub(super) fn dispatch(vector: u8) {
-    log::warn!("unexpected interrupt vector {vector:#x}");
+    percpu::irq_enter();
+    // Relaxed: only this CPU writes its counts, and not from within another interrupt.
+    COUNTS.with(|counts| {
+        let count = &counts[usize::from(vector)];
+        count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    });
+    match vector {
+        TIMER_VECTOR => {
+            apic::eoi();
+            run(&TIMER);
+        }
+        RESCHEDULE_VECTOR => {
+            apic::eoi();
+            run(&RESCHEDULE);
+        }
+        CALL_VECTOR => {
+            apic::eoi();
+            run(&CALL);
+        }
+        // Spurious ones want no end-of-interrupt.
+        SPURIOUS_VECTOR | 0x20..FIRST_LINE_VECTOR => {}
+        APIC_ERROR_VECTOR => apic::eoi(),
+        _ => {
+            let line = usize::from(vector.wrapping_sub(FIRST_LINE_VECTOR));
+            HANDLERS.get(line).into_iter().flatten().for_each(run);
+            apic::eoi();
+        }
+    }
+    if let Some(observer) = OBSERVER.get() {
+        observer(vector, tsc::read());
+    }
+    percpu::irq_exit();
+}
+
+fn run(slot: &Once<fn()>) {
+    if let Some(handler) = slot.get() {
+        handler();
+    }
 }

@@ -18,8 +18,10 @@ macro_rules! smap_site_macro {
 use smap_site_macro;
 
 pub mod acpi;
+pub mod apic;
 pub mod backtrace;
 pub mod boot;
+pub mod calibrate;
 pub mod console;
 pub mod cpu;
 pub mod crash;
@@ -27,6 +29,7 @@ pub mod extable;
 pub mod fpu;
 pub mod gdt;
 pub mod idt;
+mod ioapic;
 pub mod irq;
 pub mod kmap;
 pub mod msr;
@@ -34,6 +37,7 @@ pub mod page;
 pub mod percpu;
 pub mod port;
 pub mod power;
+pub mod rtc;
 pub mod switch;
 pub mod syscall;
 pub mod trap;

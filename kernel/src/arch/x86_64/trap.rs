@@ -151,7 +151,7 @@ pub struct TrapHooks {
     /// The work flags are nonzero on the way to user mode; interrupts are on. Called until they
     /// are zero.
     pub exit_to_user: fn(&mut TrapFrame),
-    /// The local APIC timer fired; interrupts are off.
+    /// The slice set by `time::set_slice_end` is over; interrupts are off.
     pub timer: fn(),
 }
 
@@ -192,7 +192,8 @@ fn hooks() -> &'static TrapHooks {
     unsafe { &*HOOKS.load(Ordering::Acquire) }
 }
 
-pub(super) fn timer_hook() {
+/// Runs the `timer` hook: the running task's slice is over.
+pub fn timer_hook() {
     (hooks().timer)();
 }
 

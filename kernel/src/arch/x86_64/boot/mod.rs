@@ -8,6 +8,8 @@ mod pvh;
 mod smap;
 pub mod tables;
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use arrayvec::ArrayVec;
 use x86_64::PhysAddr;
 
@@ -115,9 +117,19 @@ struct Kept(core::cell::UnsafeCell<Option<BootInfo>>);
 unsafe impl Sync for Kept {}
 static KEPT: Kept = Kept(core::cell::UnsafeCell::new(None));
 
+static KERNEL_PHYS: AtomicU64 = AtomicU64::new(0);
+
+/// The physical address of the image's first byte.
+pub fn kernel_phys() -> u64 {
+    // Relaxed: written once, before the kernel proper runs.
+    KERNEL_PHYS.load(Ordering::Relaxed)
+}
+
 /// Builds and activates the kernel's page tables, then goes on in `kernel_main` on the guarded
 /// boot stack.
 fn enter_kernel(mut handover: Handover) -> ! {
+    // Relaxed: see `kernel_phys`.
+    KERNEL_PHYS.store(handover.kernel_phys, Ordering::Relaxed);
     // SAFETY: the handover describes the machine as the loader left it.
     let root = unsafe { tables::build(&mut handover) };
     fpu::init();
@@ -157,6 +169,6 @@ extern "C" fn on_boot_stack() -> ! {
 pub fn log_memory_map(info: &BootInfo) {
     for region in &info.memory_map {
         let (start, end) = (region.start.as_u64(), region.end() - 1);
-        log::info!("memory [{start:#013x}-{end:#013x}] {:?}", region.kind);
+        log::debug!("memory [{start:#013x}-{end:#013x}] {:?}", region.kind);
     }
 }

@@ -1,0 +1,249 @@
+//! How fast the TSC and the local APIC timer run.
+//!
+//! Owns nothing: `run` is called once by the time floor, with interrupts off, and takes a few
+//! milliseconds at most. What the CPU or the hypervisor states is believed; otherwise the TSC is measured
+//! against the best reference that exists.
+
+use super::boot::tables::image_start;
+use super::kmap::{self, Cache};
+use super::port::{inb, inl, outb};
+use super::{acpi, apic, cpu, msr, tsc};
+
+/// The result.
+#[derive(Clone, Copy, Debug)]
+pub struct Calibration {
+    pub tsc_hz: u64,
+    /// Where the frequency comes from, for the log.
+    pub source: &'static str,
+}
+
+/// How long a measurement takes.
+const WINDOW_NS: u64 = 2_000_000;
+
+/// Learns both frequencies and sets up the APIC timer's ratio.
+pub fn run() -> Calibration {
+    let stated = stated();
+    if stated.is_none() || apic::timer_needs_ratio() {
+        let window = if stated.is_some() { WINDOW_NS / 2 } else { WINDOW_NS };
+        apic::start_countdown();
+        let (start, end, nanos, source) = measure(window, stated);
+        let ticks = u64::from(apic::end_countdown());
+        let elapsed = end.wrapping_sub(start).max(1);
+        if apic::timer_needs_ratio() {
+            apic::set_timer_ratio((ticks << 32) / elapsed);
+        }
+        if stated.is_none() {
+            let hz = (u128::from(elapsed) * 1_000_000_000 / u128::from(nanos.max(1))) as u64;
+            return Calibration { tsc_hz: hz.max(1_000_000), source };
+        }
+    }
+    // `stated` is something here.
+    stated.unwrap_or(Calibration { tsc_hz: 1_000_000_000, source: "nothing" })
+}
+
+/// A frequency that needs no measurement.
+fn stated() -> Option<Calibration> {
+    let [denominator, numerator, crystal, _] = cpu::cpuid(0x15, 0);
+    if denominator != 0 && numerator != 0 && crystal != 0 {
+        let tsc_hz = u64::from(crystal) * u64::from(numerator) / u64::from(denominator);
+        return Some(Calibration { tsc_hz, source: "CPUID 15h" });
+    }
+    if !cpu::features().hypervisor {
+        return None;
+    }
+    let highest = cpu::cpuid(0x4000_0000, 0)[0];
+    if (0x4000_0010..0x4000_1000).contains(&highest) {
+        let khz = cpu::cpuid(0x4000_0010, 0)[0];
+        if khz > 100_000 {
+            return Some(Calibration { tsc_hz: u64::from(khz) * 1000, source: "hypervisor leaf" });
+        }
+    }
+    kvm_clock().map(|tsc_hz| Calibration { tsc_hz, source: "KVM clock" })
+}
+
+/// KVM's per-CPU time record.
+#[repr(C, align(64))]
+struct KvmTime {
+    version: u32,
+    pad: u32,
+    tsc_timestamp: u64,
+    system_time: u64,
+    multiplier: u32,
+    shift: i8,
+    flags: u8,
+    pad2: [u8; 2],
+}
+
+struct KvmCell(core::cell::UnsafeCell<KvmTime>);
+// SAFETY: written by the hypervisor and read once, by the boot CPU.
+unsafe impl Sync for KvmCell {}
+static KVM_TIME: KvmCell = KvmCell(core::cell::UnsafeCell::new(KvmTime {
+    version: 0,
+    pad: 0,
+    tsc_timestamp: 0,
+    system_time: 0,
+    multiplier: 0,
+    shift: 0,
+    flags: 0,
+    pad2: [0; 2],
+}));
+
+fn kvm_clock() -> Option<u64> {
+    const MSR: u32 = 0x4b56_4d01;
+    if !cpu::on_kvm() || cpu::cpuid(0x4000_0001, 0)[0] & 1 << 3 == 0 {
+        return None;
+    }
+    let virt = KVM_TIME.0.get() as u64;
+    let phys = virt - image_start() + super::boot::kernel_phys();
+    // SAFETY: KVM announces the MSR; the record is a static that nothing else uses, its page is
+    // part of the image; the clock is switched off again before anyone could miss it.
+    let (multiplier, shift) = unsafe {
+        msr::write(MSR, phys | 1);
+        let record = KVM_TIME.0.get();
+        let found = (
+            (&raw const (*record).multiplier).read_volatile(),
+            (&raw const (*record).shift).read_volatile(),
+        );
+        msr::write(MSR, 0);
+        found
+    };
+    if multiplier == 0 {
+        return None;
+    }
+    // nanoseconds = (tsc << shift) * multiplier / 2^32
+    let hz = (1_000_000_000u128 << 32) / u128::from(multiplier);
+    let hz = if shift >= 0 { hz >> shift } else { hz << -shift };
+    u64::try_from(hz).ok()
+}
+
+/// A counter to measure against.
+#[derive(Clone, Copy)]
+enum Reference {
+    Hpet {
+        registers: u64,
+        femtoseconds: u64,
+        mask: u64,
+    },
+    PmTimer {
+        port: u16,
+        mask: u64,
+    },
+    Pit,
+    /// The TSC itself, when its frequency is known and only the APIC timer is wanted.
+    Tsc {
+        hz: u64,
+    },
+}
+
+impl Reference {
+    fn read(self) -> u64 {
+        match self {
+            // SAFETY: the registers were mapped by `hpet`.
+            Self::Hpet { registers, .. } => unsafe {
+                ((registers + 0xf0) as *const u64).read_volatile()
+            },
+            Self::PmTimer { port, .. } => u64::from(inl(port)),
+            Self::Pit => {
+                outb(0x43, 0x80); // latch counter 2
+                let low = inb(0x42);
+                let high = inb(0x42);
+                // It counts down.
+                u64::from(0xffff - u16::from_le_bytes([low, high]))
+            }
+            Self::Tsc { .. } => tsc::read(),
+        }
+    }
+
+    fn mask(self) -> u64 {
+        match self {
+            Self::Hpet { mask, .. } | Self::PmTimer { mask, .. } => mask,
+            Self::Pit => 0xffff,
+            Self::Tsc { .. } => u64::MAX,
+        }
+    }
+
+    fn nanos(self, ticks: u64) -> u64 {
+        let ticks = u128::from(ticks);
+        let nanos = match self {
+            Self::Hpet { femtoseconds, .. } => ticks * u128::from(femtoseconds) / 1_000_000,
+            Self::PmTimer { .. } => ticks * 1_000_000_000 / 3_579_545,
+            Self::Pit => ticks * 1_000_000_000 / 1_193_182,
+            Self::Tsc { hz } => ticks * 1_000_000_000 / u128::from(hz),
+        };
+        nanos as u64
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hpet { .. } => "HPET",
+            Self::PmTimer { .. } => "ACPI PM timer",
+            Self::Pit => "PIT",
+            Self::Tsc { .. } => "TSC",
+        }
+    }
+}
+
+fn reference(stated: Option<Calibration>) -> Reference {
+    if let Some(Calibration { tsc_hz: hz, .. }) = stated {
+        return Reference::Tsc { hz };
+    }
+    if let Some(hpet) = hpet() {
+        return hpet;
+    }
+    if let Some((port, wide)) = acpi::get().and_then(|acpi| acpi.pm_timer) {
+        return Reference::PmTimer { port, mask: if wide { 0xffff_ffff } else { 0xff_ffff } };
+    }
+    // Counter 2, gate on, speaker off, counting down from 65536.
+    outb(0x61, inb(0x61) & !2 | 1);
+    outb(0x43, 0xb4);
+    outb(0x42, 0xff);
+    outb(0x42, 0xff);
+    Reference::Pit
+}
+
+fn hpet() -> Option<Reference> {
+    let registers = kmap::map(acpi::get()?.hpet?, 4096, Cache::Uncached)?;
+    // SAFETY: the registers were just mapped; enabling the main counter affects nobody else.
+    unsafe {
+        let capabilities = (registers as *const u64).read_volatile();
+        let femtoseconds = capabilities >> 32;
+        if !(100_000..=100_000_000).contains(&femtoseconds) {
+            return None;
+        }
+        let config = (registers + 0x10) as *mut u64;
+        config.write_volatile(config.read_volatile() | 1);
+        let mask = if capabilities & 1 << 13 != 0 { u64::MAX } else { 0xffff_ffff };
+        Some(Reference::Hpet { registers, femtoseconds, mask })
+    }
+}
+
+/// TSC at start and end, the nanoseconds between by the reference, and the reference's name.
+fn measure(window: u64, stated: Option<Calibration>) -> (u64, u64, u64, &'static str) {
+    let reference = reference(stated);
+    let (start, from) = sample(reference);
+    loop {
+        let passed = reference.read().wrapping_sub(from) & reference.mask();
+        if reference.nanos(passed) >= window {
+            break;
+        }
+        cpu::relax();
+    }
+    let (end, to) = sample(reference);
+    let nanos = reference.nanos(to.wrapping_sub(from) & reference.mask());
+    (start, end, nanos, reference.name())
+}
+
+/// The tightest of some pairs of readings: the TSC in the middle of the reference's read.
+fn sample(reference: Reference) -> (u64, u64) {
+    let mut best = (u64::MAX, 0, 0);
+    for _ in 0..8 {
+        let before = tsc::read_ordered();
+        let value = reference.read();
+        let after = tsc::read_ordered();
+        let width = after.wrapping_sub(before);
+        if width < best.0 {
+            best = (width, before + width / 2, value);
+        }
+    }
+    (best.1, best.2)
+}
