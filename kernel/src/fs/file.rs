@@ -16,6 +16,7 @@ use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -138,6 +139,12 @@ pub struct SignalOwner {
     pub signal: i32,
 }
 
+/// Told when the last reference to a file it watches goes away (epoll).
+pub trait FileWatcher: Send + Sync {
+    /// The file is about to be released; its queues still exist.
+    fn file_closed(&self, f: &OpenFile);
+}
+
 /// One open file description.
 pub struct OpenFile {
     ops: Arc<dyn FileOps>,
@@ -149,6 +156,7 @@ pub struct OpenFile {
     owner: SpinLock<Option<Box<SignalOwner>>, level::Leaf>,
     /// Whether this file counts as a writer of its inode.
     counts_as_writer: bool,
+    watchers: SpinLock<Vec<Arc<dyn FileWatcher>>, level::Leaf>,
 }
 
 impl OpenFile {
@@ -187,6 +195,7 @@ impl OpenFile {
             cred,
             owner: SpinLock::new(None),
             counts_as_writer,
+            watchers: SpinLock::new(Vec::new()),
         }
     }
 
@@ -318,6 +327,23 @@ impl OpenFile {
         Ok(*pos)
     }
 
+    /// Adds one that is told when the file is closed for good.
+    pub fn watch(&self, watcher: Arc<dyn FileWatcher>) -> Result<()> {
+        let mut watchers = self.watchers.lock();
+        watchers.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        watchers.push(watcher);
+        Ok(())
+    }
+
+    /// Removes a watcher.
+    pub fn unwatch(&self, watcher: &Arc<dyn FileWatcher>) {
+        let mut watchers = self.watchers.lock();
+        let at = watchers.iter().position(|w| Arc::ptr_eq(w, watcher));
+        let removed = at.map(|at| watchers.swap_remove(at));
+        drop(watchers);
+        drop(removed);
+    }
+
     /// What is ready; visits the queues that may change it.
     pub fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         self.ops.poll(self, visit)
@@ -326,6 +352,9 @@ impl OpenFile {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        for watcher in core::mem::take(self.watchers.get_mut()) {
+            watcher.file_closed(self);
+        }
         self.ops.release(self);
         if let Some(usage) = self.inode().usage() {
             usage.release_file(self);

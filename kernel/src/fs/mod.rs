@@ -13,6 +13,8 @@ pub mod context;
 pub mod cred;
 pub mod dentry;
 pub mod devfs;
+pub mod epoll;
+pub mod eventfd;
 pub mod fdtable;
 pub mod file;
 pub mod filesystem;

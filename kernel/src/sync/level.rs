@@ -76,10 +76,10 @@ levels! {
     Signal: irq + nests;
     /// Timer queues.
     Timer: irq;
-    /// Epoll's ready list.
-    EpollReady: irq + nests;
     /// Waiters of a wait queue; waking one epoll wakes another inside.
     WaitQueue: irq + nests;
+    /// Epoll's ready list; nothing is woken while it is held.
+    EpollReady: irq;
     /// Run queues, in CPU order.
     RunQueue: irq + nests;
     /// Entropy pool and base key.

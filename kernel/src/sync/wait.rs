@@ -68,6 +68,12 @@ fn scheduler() -> &'static dyn Scheduler {
     *SCHEDULER.get().expect("a thread waits before the scheduler runs")
 }
 
+/// The running task as something to add to several queues at once (poll); it then waits in a queue of its
+/// own and is woken through any of them.
+pub fn current_waker() -> Arc<dyn Wake> {
+    scheduler().current_waker()
+}
+
 struct Entry {
     waker: Arc<dyn Wake>,
     /// At most one exclusive waiter is woken by `wake_one`.

@@ -1,0 +1,142 @@
+//! eventfd: a counter that can be waited for.
+//!
+//! Owns the counter. Lock level: `Stream`, never held over a user copy.
+#![forbid(unsafe_code)]
+
+use super::anon::{AnonFs, new_path};
+use super::file::{FileOps, OpenFile};
+use super::inode::Owner;
+use super::{Cred, PollEvents};
+use crate::mm::iov::{Sink, Source};
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+
+/// The counter never holds more than this; `u64::MAX` means an overflow that user space cannot cause.
+const MAX: u64 = u64::MAX - 1;
+
+/// The open file.
+pub struct EventFd {
+    count: SpinLock<u64, level::Stream>,
+    /// A read takes one, not all.
+    semaphore: bool,
+    for_readers: WaitQueue,
+    for_writers: WaitQueue,
+}
+
+impl EventFd {
+    fn take(&self) -> Option<u64> {
+        let mut count = self.count.lock();
+        let taken = match (*count, self.semaphore) {
+            (0, _) => return None,
+            (_, true) => 1,
+            (all, false) => all,
+        };
+        *count -= taken;
+        Some(taken)
+    }
+
+    fn add(&self, by: u64) -> Option<()> {
+        let mut count = self.count.lock();
+        *count = count.checked_add(by).filter(|&sum| sum <= MAX)?;
+        Some(())
+    }
+}
+
+impl FileOps for EventFd {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        if dst.remaining() < 8 {
+            return Err(Errno::EINVAL);
+        }
+        let taken = match self.take() {
+            Some(taken) => taken,
+            None if f.nonblock() => return Err(Errno::EAGAIN),
+            None => self.for_readers.wait_interruptible(|| self.take())?,
+        };
+        self.for_writers.wake_events(PollEvents::WRITABLE.bits());
+        match dst.put(&taken.to_ne_bytes())? {
+            8 => Ok(8),
+            _ => Err(Errno::EFAULT),
+        }
+    }
+
+    fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
+        if src.remaining() < 8 {
+            return Err(Errno::EINVAL);
+        }
+        let mut bytes = [0; 8];
+        if src.take(&mut bytes)? != 8 {
+            return Err(Errno::EFAULT);
+        }
+        let by = u64::from_ne_bytes(bytes);
+        if by > MAX {
+            return Err(Errno::EINVAL);
+        }
+        match self.add(by) {
+            Some(()) => {}
+            None if f.nonblock() => return Err(Errno::EAGAIN),
+            None => self.for_writers.wait_interruptible(|| self.add(by))?,
+        }
+        self.for_readers.wake_events(PollEvents::READABLE.bits());
+        Ok(8)
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        visit(&self.for_readers);
+        visit(&self.for_writers);
+        let count = *self.count.lock();
+        let mut ready = PollEvents::empty();
+        if count > 0 {
+            ready |= PollEvents::IN;
+        }
+        if count < MAX {
+            ready |= PollEvents::OUT;
+        }
+        ready
+    }
+
+    fn fdinfo(&self, _f: &OpenFile) -> String {
+        let count = *self.count.lock();
+        format!("eventfd-count: {count:16x}\n")
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A new eventfd.
+pub fn new(initial: u32, semaphore: bool, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    let ops = Arc::new(EventFd {
+        count: SpinLock::new(u64::from(initial)),
+        semaphore,
+        for_readers: WaitQueue::new(),
+        for_writers: WaitQueue::new(),
+    });
+    anonymous(ops, "[eventfd]", OpenFlags::RDWR, nonblock, cred)
+}
+
+/// An open file without a place in the tree, as eventfd, timerfd and epoll make them.
+pub fn anonymous(
+    ops: Arc<dyn FileOps>,
+    label: &str,
+    access: OpenFlags,
+    nonblock: bool,
+    cred: &Arc<Cred>,
+) -> Result<OpenFile> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let path = new_path(AnonFs::Anon, 0o600, label, Owner::default())?;
+    let mut flags = access;
+    flags.set(OpenFlags::NONBLOCK, nonblock);
+    Ok(OpenFile::new(ops, path, flags, cred.clone()))
+}
