@@ -29,7 +29,9 @@ impl Frame {
 
     /// A frame of zeros for the kernel's own use, from the reserve if need be.
     pub fn alloc_kernel() -> Result<Self> {
-        frames::alloc_zeroed(Owner::Kernel, For::Kernel).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
+        frames::alloc_zeroed(Owner::Kernel, For::Kernel)
+            .map(|pfn| Self { pfn })
+            .ok_or(Errno::ENOMEM)
     }
 
     /// Takes over a reference that the caller has.
@@ -63,14 +65,22 @@ impl Frame {
         let range = page_range(off, dst.len());
         // SAFETY: the range lies in this frame, which the direct map covers and our reference keeps; `dst` is
         // kernel memory and cannot be part of a frame that is reached through a `Frame`.
-        unsafe { core::ptr::copy_nonoverlapping(self.pfn.ptr().add(range.start), dst.as_mut_ptr(), dst.len()) }
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                self.pfn.ptr().add(range.start),
+                dst.as_mut_ptr(),
+                dst.len(),
+            )
+        }
     }
 
     /// Copies bytes in at offset `off`; panics unless the range lies within the page.
     pub fn write(&self, off: usize, src: &[u8]) {
         let range = page_range(off, src.len());
         // SAFETY: as in `read`, the other way.
-        unsafe { core::ptr::copy_nonoverlapping(src.as_ptr(), self.pfn.ptr().add(range.start), src.len()) }
+        unsafe {
+            core::ptr::copy_nonoverlapping(src.as_ptr(), self.pfn.ptr().add(range.start), src.len())
+        }
     }
 
     /// Zeros `len` bytes from `off`; panics unless the range lies within the page.
@@ -96,7 +106,9 @@ impl Frame {
     pub fn copy_part(&self, dst_off: usize, other: &Frame, src_off: usize, len: usize) {
         let (dst, src) = (page_range(dst_off, len), page_range(src_off, len));
         // SAFETY: both ranges lie in frames that our references keep; `copy` allows them to be the same.
-        unsafe { core::ptr::copy(other.pfn.ptr().add(src.start), self.pfn.ptr().add(dst.start), len) }
+        unsafe {
+            core::ptr::copy(other.pfn.ptr().add(src.start), self.pfn.ptr().add(dst.start), len)
+        }
     }
 
     /// The first byte at `off`, for the user-copy code.

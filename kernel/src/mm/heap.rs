@@ -65,7 +65,10 @@ unsafe impl GlobalAlloc for Heap {
 
 fn pages(layout: Layout) -> usize {
     // An alignment above a page is met by a block of at least that size.
-    layout.size().max(if layout.align() > PAGE_SIZE { layout.align() } else { 1 }).div_ceil(PAGE_SIZE)
+    layout
+        .size()
+        .max(if layout.align() > PAGE_SIZE { layout.align() } else { 1 })
+        .div_ceil(PAGE_SIZE)
 }
 
 #[cold]

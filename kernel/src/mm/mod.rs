@@ -35,7 +35,11 @@ pub fn init(info: &BootInfo) {
     heap::init_cpu();
     stack::init_cpu();
     let stats = frames::stats();
-    log::info!("memory: {} MiB, {} KiB of it in use", stats.total >> 8, (stats.total - stats.free) << 2);
+    log::info!(
+        "memory: {} MiB, {} KiB of it in use",
+        stats.total >> 8,
+        (stats.total - stats.free) << 2
+    );
 }
 
 /// Readies this CPU's caches: called once on each further CPU, before it allocates.

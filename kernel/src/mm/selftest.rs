@@ -31,7 +31,8 @@ fn leak_checked(name: &str, test: fn()) {
     let before = frames::stats();
     test();
     let after = frames::stats();
-    let uses = |s: frames::FrameStats| (s.anon, s.page_cache, s.page_tables, s.kernel_stacks, s.kernel);
+    let uses =
+        |s: frames::FrameStats| (s.anon, s.page_cache, s.page_tables, s.kernel_stacks, s.kernel);
     assert_eq!(uses(before), uses(after), "{name}: frames leaked");
     // One slab of a class may stay behind.
     assert!(after.slab <= before.slab + 2, "{name}: the heap grew by {}", after.slab - before.slab);

@@ -1,10 +1,9 @@
 //! `futex(2)` and robust lists.
 
-use super::time;
+use super::time::{self, Clock};
 use crate::mm::user::{self, UserPtr};
 use crate::process;
 use crate::process::futex::{self, BITSET_MATCH_ANY};
-use crate::time::ClockId;
 use abi::time::Timespec;
 use abi::{Errno, Result};
 
@@ -37,7 +36,7 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
             let deadline = if command == FUTEX_WAIT {
                 time::read_timeout(timeout)?
             } else {
-                let clock = if realtime { ClockId::Realtime } else { ClockId::Monotonic };
+                let clock = if realtime { Clock::REALTIME } else { Clock::MONOTONIC };
                 time::read_deadline(timeout, clock)?
             };
             match futex::wait(space, addr, shared, val, bitset, deadline) {

@@ -6,7 +6,7 @@ use crate::process;
 use crate::process::itimer::{self, ItimerKind};
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
-use crate::time::{self, ClockId};
+use crate::time::{self, ClockId, Nanos};
 use abi::time::{Itimerval, Timespec, Timeval, USER_HZ};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
@@ -14,44 +14,69 @@ use alloc::boxed::Box;
 /// `TIMER_ABSTIME`.
 const ABSTIME: i32 = 1;
 
-/// A clock that exists, from its number; per-process CPU clocks of others included.
-fn clock(id: i32) -> Result<ClockId> {
-    ClockId::from_raw(id).ok_or(Errno::EINVAL)
+/// A clock as programs name it: one of the machine's, or the CPU time of the caller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    Machine(ClockId),
+    ProcessCpu,
+    ThreadCpu,
+}
+
+impl Clock {
+    pub const REALTIME: Self = Self::Machine(ClockId::Realtime);
+    pub const MONOTONIC: Self = Self::Machine(ClockId::Monotonic);
+
+    /// From its number in Linux's ABI.
+    pub fn from_raw(id: i32) -> Result<Self> {
+        match id {
+            2 => Ok(Self::ProcessCpu),
+            3 => Ok(Self::ThreadCpu),
+            _ => ClockId::from_abi(id).map(Self::Machine).ok_or(Errno::EINVAL),
+        }
+    }
+
+    /// Nanoseconds on this clock.
+    pub fn now(self) -> u64 {
+        let task = process::current();
+        match self {
+            Self::Machine(clock) => time::clock_now(clock).0,
+            Self::ProcessCpu => {
+                let (user, system) = task.process().cpu_times_nanos();
+                user + system
+            }
+            Self::ThreadCpu => task.cpu_time_nanos(),
+        }
+    }
 }
 
 /// A relative time limit as a deadline on the monotonic clock; NULL is none.
 pub fn read_timeout(timeout: UserPtr<Timespec>) -> Result<Option<Deadline>> {
     let Some(timeout) = timeout.non_null() else { return Ok(None) };
     let nanos = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
-    Ok(Some(time::now().saturating_add(nanos)))
+    Ok(Some(time::monotonic().0.saturating_add(nanos)))
 }
 
 /// An absolute time limit on `clock` as a deadline on the monotonic clock; NULL is none.
-pub fn read_deadline(timeout: UserPtr<Timespec>, clock: ClockId) -> Result<Option<Deadline>> {
+pub fn read_deadline(timeout: UserPtr<Timespec>, clock: Clock) -> Result<Option<Deadline>> {
     let Some(timeout) = timeout.non_null() else { return Ok(None) };
     let at = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
     Ok(Some(monotonic_deadline(clock, at)))
 }
 
-fn monotonic_deadline(clock: ClockId, at: u64) -> Deadline {
-    let left = at.saturating_sub(read_clock(clock));
-    time::now().saturating_add(left)
-}
-
-fn read_clock(clock: ClockId) -> u64 {
-    match clock {
-        ClockId::ProcessCputime => process::current().process().cpu_time_nanos(),
-        ClockId::ThreadCputime => process::current().cpu_time_nanos(),
-        _ => time::clock_now(clock),
-    }
+fn monotonic_deadline(clock: Clock, at: u64) -> Deadline {
+    let left = at.saturating_sub(clock.now());
+    time::monotonic().0.saturating_add(left)
 }
 
 pub fn clock_gettime(id: i32, out: UserPtr<Timespec>) -> Result<()> {
-    out.write(&Timespec::from_nanos(read_clock(clock(id)?)))
+    out.write(&Timespec::from_nanos(Clock::from_raw(id)?.now()))
 }
 
 pub fn clock_getres(id: i32, out: UserPtr<Timespec>) -> Result<()> {
-    let resolution = time::resolution(clock(id)?);
+    let resolution = match Clock::from_raw(id)? {
+        Clock::Machine(clock) => time::resolution(clock).0,
+        Clock::ProcessCpu | Clock::ThreadCpu => 1,
+    };
     match out.non_null() {
         Some(out) => out.write(&Timespec::from_nanos(resolution)),
         None => Ok(()),
@@ -59,8 +84,7 @@ pub fn clock_getres(id: i32, out: UserPtr<Timespec>) -> Result<()> {
 }
 
 pub fn clock_settime(id: i32, new: UserPtr<Timespec>) -> Result<()> {
-    let clock = clock(id)?;
-    if clock != ClockId::Realtime {
+    if Clock::from_raw(id)? != Clock::REALTIME {
         return Err(Errno::EINVAL);
     }
     let nanos = new.read()?.to_nanos().ok_or(Errno::EINVAL)?;
@@ -71,14 +95,14 @@ fn set_realtime(nanos: u64) -> Result<()> {
     if !process::current().cred().capable(Capability::SYS_TIME) {
         return Err(Errno::EPERM);
     }
-    time::set_realtime(nanos);
+    time::set_realtime(Nanos(nanos));
     Ok(())
 }
 
 /// `struct timezone` is two ints: minutes west of Greenwich and the kind of daylight saving.
 pub fn gettimeofday(out: UserPtr<Timeval>, zone: UserPtr<[i32; 2]>) -> Result<()> {
     if let Some(out) = out.non_null() {
-        out.write(&Timeval::from_nanos(time::clock_now(ClockId::Realtime)))?;
+        out.write(&Timeval::from_nanos(Clock::REALTIME.now()))?;
     }
     match zone.non_null() {
         Some(zone) => zone.write(&[0, 0]),
@@ -94,7 +118,7 @@ pub fn settimeofday(new: UserPtr<Timeval>, _zone: UserPtr<[i32; 2]>) -> Result<(
 }
 
 pub fn time(out: UserPtr<i64>) -> Result<i64> {
-    let seconds = Timespec::from_nanos(time::clock_now(ClockId::Realtime)).sec;
+    let seconds = Timespec::from_nanos(Clock::REALTIME.now()).sec;
     if let Some(out) = out.non_null() {
         out.write(&seconds)?;
     }
@@ -109,12 +133,12 @@ pub fn times(out: UserPtr<[i64; 4]>) -> Result<i64> {
         let (child_user, child_system) = process.children_times_ticks();
         out.write(&[user, system, child_user, child_system])?;
     }
-    Ok((time::now() / (abi::time::NSEC_PER_SEC / USER_HZ)) as i64)
+    Ok((time::monotonic().0 / (abi::time::NSEC_PER_SEC / USER_HZ)) as i64)
 }
 
 pub fn nanosleep(request: UserPtr<Timespec>, left: UserPtr<Timespec>) -> Result<i64> {
     let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;
-    sleep_until(time::now().saturating_add(nanos), Some(left))
+    sleep_until(time::monotonic().0.saturating_add(nanos), Some(left))
 }
 
 pub fn clock_nanosleep(
@@ -123,18 +147,18 @@ pub fn clock_nanosleep(
     request: UserPtr<Timespec>,
     left: UserPtr<Timespec>,
 ) -> Result<i64> {
-    let clock = clock(id)?;
-    if clock == ClockId::ThreadCputime {
-        return Err(Errno::EINVAL);
-    }
-    if clock == ClockId::ProcessCputime {
-        return Err(Errno::EOPNOTSUPP);
+    let clock = Clock::from_raw(id)?;
+    match clock {
+        Clock::ThreadCpu => return Err(Errno::EINVAL),
+        // Sleeping until other threads have used CPU time is not there.
+        Clock::ProcessCpu => return Err(Errno::EOPNOTSUPP),
+        Clock::Machine(_) => {}
     }
     let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;
     if flags & ABSTIME != 0 {
         return sleep_until(monotonic_deadline(clock, nanos), None);
     }
-    sleep_until(time::now().saturating_add(nanos), Some(left))
+    sleep_until(time::monotonic().0.saturating_add(nanos), Some(left))
 }
 
 /// Sleeps until the deadline. Interrupted, a relative sleep (`left` given) reports what is left and goes
@@ -146,7 +170,7 @@ fn sleep_until(deadline: Deadline, left: Option<UserPtr<Timespec>>) -> Result<i6
         Err(WaitError::Interrupted) => {
             let Some(left) = left else { return Err(Errno::ERESTARTNOHAND) };
             if let Some(out) = left.non_null() {
-                out.write(&Timespec::from_nanos(deadline.saturating_sub(time::now())))?;
+                out.write(&Timespec::from_nanos(deadline.saturating_sub(time::monotonic().0)))?;
             }
             let again = Box::new(move || sleep_until(deadline, Some(left)));
             process::current().signals.set_restart(again);
@@ -169,7 +193,7 @@ pub fn setitimer(which: i32, new: UserPtr<Itimerval>, old: UserPtr<Itimerval>) -
     };
     let value = new.value.to_nanos().ok_or(Errno::EINVAL)?;
     let interval = new.interval.to_nanos().ok_or(Errno::EINVAL)?;
-    let (value, interval) = itimer::set(process::current().process(), kind, value, interval);
+    let (value, interval) = itimer::set(process::current().process(), kind, value, interval)?;
     match old.non_null() {
         Some(old) => write_itimer(old, value, interval),
         None => Ok(()),
@@ -184,12 +208,12 @@ fn write_itimer(out: UserPtr<Itimerval>, value: u64, interval: u64) -> Result<()
 }
 
 /// Seconds that the old alarm had left, rounded to the nearest and at least 1 if it was armed.
-pub fn alarm(seconds: u32) -> u32 {
+pub fn alarm(seconds: u32) -> Result<u32> {
     let nanos = u64::from(seconds).saturating_mul(abi::time::NSEC_PER_SEC);
-    let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0);
+    let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0)?;
     let rounded = (left + abi::time::NSEC_PER_SEC / 2) / abi::time::NSEC_PER_SEC;
-    match left {
+    Ok(match left {
         0 => 0,
         _ => u32::try_from(rounded.max(1)).unwrap_or(u32::MAX),
-    }
+    })
 }

@@ -23,10 +23,9 @@ pub(in crate::mm) fn init(info: &BootInfo) {
         .max()
         .unwrap_or(0) as usize;
     let bytes = (frames * size_of::<FrameMeta>()).next_multiple_of(PAGE_SIZE) as u64;
-    let home = info
-        .memory_map
-        .iter()
-        .find(|region| region.kind == MemoryKind::Usable && page_bounds(region).1 >= page_bounds(region).0 + bytes);
+    let home = info.memory_map.iter().find(|region| {
+        region.kind == MemoryKind::Usable && page_bounds(region).1 >= page_bounds(region).0 + bytes
+    });
     let Some(home) = home else { panic!("no memory for the metadata of {frames} frames") };
     let start = page_bounds(home).0;
     let array = DIRECT_MAP_BASE.wrapping_add(start) as *mut FrameMeta;

@@ -164,7 +164,8 @@ per_cpu! {
 }
 
 /// Where each CPU's slot is, for the statistics.
-static SLOTS: [AtomicPtr<Slot>; MAX_CPUS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CPUS];
+static SLOTS: [AtomicPtr<Slot>; MAX_CPUS] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CPUS];
 
 /// Runs `f` on this CPU's cache; `None` when this code interrupted another use of it.
 #[inline]
@@ -193,7 +194,9 @@ pub fn init_cpu() {
     let slot = SLOT.as_ptr().cast_mut();
     // SAFETY: the CPU has just started and has not used its slot; what the linked image or a copy of
     // another CPU's section left there is overwritten.
-    unsafe { slot.write(Slot { busy: AtomicBool::new(false), cache: UnsafeCell::new(Cache::new()) }) };
+    unsafe {
+        slot.write(Slot { busy: AtomicBool::new(false), cache: UnsafeCell::new(Cache::new()) })
+    };
     // Release: pairs with the Acquire in `for_each`.
     SLOTS[percpu::cpu_id()].store(slot, Ordering::Release);
 }

@@ -61,7 +61,10 @@ pub fn give(class: Class, objects: &[*mut u8]) {
     for &object in objects {
         let slab = Slab(Pfn::of_phys((object as u64).wrapping_sub(DIRECT_MAP_BASE)));
         debug_assert!(slab.0.meta().owner() == Owner::Slab);
-        debug_assert!(slab.0.meta().tag() == class.index() as u16, "object freed with the wrong size");
+        debug_assert!(
+            slab.0.meta().tag() == class.index() as u16,
+            "object freed with the wrong size"
+        );
         if slab.free() == 0 {
             partial.push(slab);
         }

@@ -6,6 +6,7 @@
 
 use super::actions::SignalActions;
 use super::queue::PendingQueue;
+use crate::process::itimer::Itimers;
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::Result;
 use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigSet, SigStack, Signal};
@@ -157,6 +158,8 @@ pub struct ProcessSignals {
     pub(super) job: SpinLock<JobState, level::Signal>,
     /// Threads parked by a stop.
     pub(super) continued: WaitQueue,
+    /// setitimer and alarm.
+    pub itimers: Itimers,
     /// Woken when a signal arrives: signalfd and sigtimedwait.
     pub arrived: WaitQueue,
 }
@@ -169,6 +172,7 @@ impl ProcessSignals {
             actions: SpinLock::new(actions),
             job: SpinLock::new(JobState::default()),
             continued: WaitQueue::new(),
+            itimers: Itimers::new(),
             arrived: WaitQueue::new(),
         }
     }
