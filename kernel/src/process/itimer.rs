@@ -7,7 +7,6 @@ use super::{Process, signal};
 use crate::sync::{SpinLock, level};
 use crate::time::{self, Nanos, TimerId, TimerTarget};
 use abi::signal::{SigInfo, Signal, code};
-use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
 
 /// How often armed CPU-time timers are looked at.
@@ -109,15 +108,12 @@ fn left(slot: &Slot, now: u64) -> u64 {
 
 /// Arms the timer to expire after `value` nanoseconds and every `interval` then, or disarms it if
 /// `value` is 0. Returns what [`get`] would have.
-///
-/// # Errors
-/// `ENOMEM` if no kernel timer can be had.
 pub fn set(
     process: &Arc<Process>,
     kind: ItimerKind,
     value: u64,
     interval: u64,
-) -> Result<(u64, u64)> {
+) -> (u64, u64) {
     let now = kind.now(process);
     let mut slots = process.signals.itimers.slots.lock();
     let slot = &mut slots[kind as usize];
@@ -129,10 +125,10 @@ pub fn set(
     if value != 0 {
         let at = now.saturating_add(value);
         let target = Arc::new(Expiry { process: Arc::downgrade(process), kind });
-        let timer = time::arm(kind.next_look(at), target)?;
+        let timer = time::arm(kind.next_look(at), target);
         *slot = Slot { at, interval, timer: Some(timer) };
     }
-    Ok(old)
+    old
 }
 
 struct Expiry {
@@ -174,14 +170,7 @@ impl Expiry {
         slot.timer = None;
         if slot.at != 0 {
             let target = Arc::new(Self { process: self.process.clone(), kind: self.kind });
-            match time::arm(self.kind.next_look(slot.at), target) {
-                Ok(timer) => slot.timer = Some(timer),
-                Err(Errno::ENOMEM) => {
-                    log::error!("interval timer of process {} lost: no memory", process.pid());
-                    *slot = Slot::default();
-                }
-                Err(error) => unreachable!("arming a timer: {error}"),
-            }
+            slot.timer = Some(time::arm(self.kind.next_look(slot.at), target));
         }
         expired
     }

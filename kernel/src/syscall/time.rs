@@ -193,7 +193,7 @@ pub fn setitimer(which: i32, new: UserPtr<Itimerval>, old: UserPtr<Itimerval>) -
     };
     let value = new.value.to_nanos().ok_or(Errno::EINVAL)?;
     let interval = new.interval.to_nanos().ok_or(Errno::EINVAL)?;
-    let (value, interval) = itimer::set(process::current().process(), kind, value, interval)?;
+    let (value, interval) = itimer::set(process::current().process(), kind, value, interval);
     match old.non_null() {
         Some(old) => write_itimer(old, value, interval),
         None => Ok(()),
@@ -208,12 +208,12 @@ fn write_itimer(out: UserPtr<Itimerval>, value: u64, interval: u64) -> Result<()
 }
 
 /// Seconds that the old alarm had left, rounded to the nearest and at least 1 if it was armed.
-pub fn alarm(seconds: u32) -> Result<u32> {
+pub fn alarm(seconds: u32) -> u32 {
     let nanos = u64::from(seconds).saturating_mul(abi::time::NSEC_PER_SEC);
-    let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0)?;
+    let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0);
     let rounded = (left + abi::time::NSEC_PER_SEC / 2) / abi::time::NSEC_PER_SEC;
-    Ok(match left {
+    match left {
         0 => 0,
         _ => u32::try_from(rounded.max(1)).unwrap_or(u32::MAX),
-    })
+    }
 }
