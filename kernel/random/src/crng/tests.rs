@@ -38,7 +38,9 @@ fn contains(hay: &[u8], needle: &[u8]) -> bool {
 fn handed_out_bytes_and_used_keys_are_gone() {
     let crng = seeded();
     let mut cpu = CpuCrng::vacant();
-    for len in [1, 7, 8, 16, 33, 64, 256, 480, 1000] {
+    let lens: &[usize] =
+        if cfg!(miri) { &[7, 16, 480] } else { &[1, 7, 8, 16, 33, 64, 256, 480, 1000] };
+    for &len in lens {
         let base_key = crng.base.with(|base| *base.key.as_bytes());
         let cpu_key = *cpu.key.as_bytes();
         let generation = cpu.generation;
@@ -67,7 +69,9 @@ fn the_past_cannot_be_computed_from_the_present() {
     let mut out = [0; 480];
     crng.draw(&mut cpu, &Portable, &mut out).unwrap();
     let memory = memory(&crng, &cpu);
-    for at in (0..memory.len() - 31).step_by(8) {
+    // Fewer under Miri, which takes a minute for all of them.
+    let step = if cfg!(miri) { 128 } else { 8 };
+    for at in (0..memory.len() - 31).step_by(step) {
         let candidate = Key::new(memory[at..at + 32].try_into().unwrap());
         let mut stream = [[0; BLOCK_LEN]; GROUP_BLOCKS];
         Portable.fill(&candidate, 0, &mut stream);
