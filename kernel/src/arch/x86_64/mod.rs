@@ -23,6 +23,7 @@ pub mod backtrace;
 pub mod boot;
 pub mod calibrate;
 pub mod console;
+pub mod chacha20;
 pub mod cpu;
 pub mod crash;
 pub mod extable;

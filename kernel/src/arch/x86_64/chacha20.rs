@@ -1,0 +1,79 @@
+//! ChaCha20 keystream in vector registers.
+//!
+//! Owns the choice between the routines of chacha20.s by what the CPU has and the kernel switched
+//! on. The routines save and restore every vector register they use, so they need no `KernelFpu`
+//! bracket and leave the running task's state where it is; they must not be called from interrupt
+//! handlers. No locks.
+
+use core::arch::global_asm;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::{cpu, fpu};
+
+global_asm!(include_str!("chacha20.s"));
+
+unsafe extern "sysv64" {
+    fn alea_chacha20_sse2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
+    fn alea_chacha20_avx2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
+    fn alea_chacha20_avx512_machine(key: *const u8, counter: u32, out: *mut u8, groups: usize);
+}
+
+/// Bytes of a group: eight blocks, whose 32-bit words come out interleaved.
+pub const GROUP: usize = 512;
+
+/// Which routine this machine runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Routine {
+    /// Four blocks at once; every x86_64 CPU has it.
+    Sse2,
+    /// Eight blocks at once.
+    Avx2,
+    /// Eight blocks at once, where the task's registers are 512 bits wide.
+    Avx512Machine,
+}
+
+/// A [`Routine`]; SSE2 until `init`.
+static ROUTINE: AtomicU8 = AtomicU8::new(Routine::Sse2 as u8);
+
+/// Chooses the routine. After the vector state is switched on.
+pub fn init() {
+    const AVX: u64 = 0b110;
+    const AVX512: u64 = 0b1110_0000;
+    let avx2 = cpu::cpuid(7, 0)[1] >> 5 & 1 != 0;
+    let routine = match fpu::xcr0() {
+        state if !avx2 || state & AVX != AVX => Routine::Sse2,
+        state if state & AVX512 != 0 => Routine::Avx512Machine,
+        _ => Routine::Avx2,
+    };
+    // Relaxed: before the first use by another CPU, and any value is correct on its own.
+    ROUTINE.store(routine as u8, Ordering::Relaxed);
+}
+
+/// The routine in use.
+pub fn routine() -> Routine {
+    // Relaxed: as in `init`.
+    match ROUTINE.load(Ordering::Relaxed) {
+        r if r == Routine::Avx2 as u8 => Routine::Avx2,
+        r if r == Routine::Avx512Machine as u8 => Routine::Avx512Machine,
+        _ => Routine::Sse2,
+    }
+}
+
+/// Overwrites `out` with the keystream of `key` from block `counter` on, nonce zero.
+#[inline]
+pub fn keystream(key: &[u8; 32], counter: u32, out: &mut [[u8; GROUP]]) {
+    if out.is_empty() {
+        return;
+    }
+    let (key, groups, out) = (key.as_ptr(), out.len(), out.as_mut_ptr().cast::<u8>());
+    // SAFETY: key and out are whole for the lengths the routine is told; `init` checked that the CPU
+    // has the instructions; the routine restores the registers it uses.
+    unsafe {
+        match routine() {
+            Routine::Sse2 => alea_chacha20_sse2(key, counter, out, groups),
+            Routine::Avx2 => alea_chacha20_avx2(key, counter, out, groups),
+            Routine::Avx512Machine => alea_chacha20_avx512_machine(key, counter, out, groups),
+        }
+    }
+}
