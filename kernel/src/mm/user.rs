@@ -4,9 +4,14 @@
 //! range once and copies through `arch::usercopy`, whose faults come back as `EFAULT` or a partial count.
 //! No spinlock and no address-space lock may be held across any of these calls: they may fault and sleep.
 
-use abi::Result;
+use super::layout::USER_END;
+use crate::arch::usercopy as raw;
+use crate::per_cpu;
+use abi::{Errno, Result};
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A user address that is said to point to a `T`.
@@ -57,15 +62,39 @@ impl<T> UserPtr<T> {
 
 impl<T: FromBytes> UserPtr<T> {
     /// Reads the value; `EFAULT`.
+    #[inline]
     pub fn read(self) -> Result<T> {
-        todo!()
+        check(self.addr, size_of::<T>())?;
+        let mut value = MaybeUninit::<T>::uninit();
+        let to = value.as_mut_ptr();
+        // SAFETY: `to` has room for a `T`; the range was checked; a one-word read writes exactly its bytes.
+        let done = unsafe {
+            match size_of::<T>() {
+                4 => raw::get_u32(self.addr).map(|word| to.cast::<u32>().write_unaligned(word)).is_some(),
+                8 => raw::get_u64(self.addr).map(|word| to.cast::<u64>().write_unaligned(word)).is_some(),
+                len => raw::copy_from_user(to.cast(), self.addr, len) == 0,
+            }
+        };
+        // SAFETY: all bytes were written, and any bytes are a `T` by its `FromBytes`.
+        if done { Ok(unsafe { value.assume_init() }) } else { Err(Errno::EFAULT) }
     }
 }
 
 impl<T: IntoBytes + Immutable> UserPtr<T> {
     /// Writes the value; `EFAULT`.
-    pub fn write(self, _value: &T) -> Result<()> {
-        todo!()
+    #[inline]
+    pub fn write(self, value: &T) -> Result<()> {
+        check(self.addr, size_of::<T>())?;
+        let from = core::ptr::from_ref(value);
+        // SAFETY: `from` is valid for a `T`, which has no padding by its `IntoBytes`; the range was checked.
+        let done = unsafe {
+            match size_of::<T>() {
+                4 => raw::put_u32(self.addr, from.cast::<u32>().read_unaligned()),
+                8 => raw::put_u64(self.addr, from.cast::<u64>().read_unaligned()),
+                len => raw::copy_to_user(self.addr, from.cast(), len) == 0,
+            }
+        };
+        if done { Ok(()) } else { Err(Errno::EFAULT) }
     }
 }
 
@@ -85,55 +114,189 @@ impl UserSlice {
     }
 }
 
+/// Whether `addr..addr + len` lies in user space.
+#[inline]
+pub fn in_range(addr: u64, len: usize) -> bool {
+    len as u64 <= USER_END && addr <= USER_END - len as u64
+}
+
+#[inline]
+fn check(addr: u64, len: usize) -> Result<()> {
+    if in_range(addr, len) { Ok(()) } else { Err(Errno::EFAULT) }
+}
+
+/// How much of `addr..addr + len` lies in user space, from its start.
+#[inline]
+fn within(addr: u64, len: usize) -> usize {
+    len.min(usize::try_from(USER_END.saturating_sub(addr)).unwrap_or(0))
+}
+
+#[inline]
+fn all(done: usize, len: usize) -> Result<()> {
+    if done == len { Ok(()) } else { Err(Errno::EFAULT) }
+}
+
 /// Fills `dst` from user space; `EFAULT` if not all of it could be read.
-pub fn read_bytes(_addr: u64, _dst: &mut [u8]) -> Result<()> {
-    todo!()
+#[inline]
+pub fn read_bytes(addr: u64, dst: &mut [u8]) -> Result<()> {
+    check(addr, dst.len())?;
+    all(read_partial(addr, dst), dst.len())
 }
 
 /// Copies `src` to user space; `EFAULT` if not all of it could be written.
-pub fn write_bytes(_addr: u64, _src: &[u8]) -> Result<()> {
-    todo!()
+#[inline]
+pub fn write_bytes(addr: u64, src: &[u8]) -> Result<()> {
+    check(addr, src.len())?;
+    all(write_partial(addr, src), src.len())
 }
 
 /// Reads as far as possible; the number of bytes done.
-pub fn read_partial(_addr: u64, _dst: &mut [u8]) -> usize {
-    todo!()
+#[inline]
+pub fn read_partial(addr: u64, dst: &mut [u8]) -> usize {
+    // SAFETY: `dst` is kernel memory of that length.
+    unsafe { copy_in(dst.as_mut_ptr(), addr, dst.len()) }
 }
 
 /// Writes as far as possible; the number of bytes done.
-pub fn write_partial(_addr: u64, _src: &[u8]) -> usize {
-    todo!()
+#[inline]
+pub fn write_partial(addr: u64, src: &[u8]) -> usize {
+    // SAFETY: `src` is kernel memory of that length.
+    unsafe { copy_out(addr, src.as_ptr(), src.len()) }
+}
+
+/// Zeros as far as possible; the number of bytes done.
+pub fn zero_partial(addr: u64, len: usize) -> usize {
+    let len = within(addr, len);
+    // SAFETY: the range lies in user space.
+    len - unsafe { raw::clear_user(addr, len) }
 }
 
 /// Zeros user memory; `EFAULT` if not all of it could be written.
-pub fn zero(_addr: u64, _len: usize) -> Result<()> {
-    todo!()
+pub fn zero(addr: u64, len: usize) -> Result<()> {
+    check(addr, len)?;
+    all(zero_partial(addr, len), len)
+}
+
+/// Copies from user space to kernel memory as far as possible: the bytes done.
+///
+/// # Safety
+/// `dst` is valid for writes of `len` bytes.
+#[inline]
+pub(super) unsafe fn copy_in(dst: *mut u8, addr: u64, len: usize) -> usize {
+    let len = within(addr, len);
+    // SAFETY: the caller vouches for `dst`; the range lies in user space.
+    len - unsafe { raw::copy_from_user(dst, addr, len) }
+}
+
+/// Copies from kernel memory to user space as far as possible: the bytes done.
+///
+/// # Safety
+/// `src` is valid for reads of `len` bytes.
+#[inline]
+pub(super) unsafe fn copy_out(addr: u64, src: *const u8, len: usize) -> usize {
+    let len = within(addr, len);
+    // SAFETY: the caller vouches for `src`; the range lies in user space.
+    len - unsafe { raw::copy_to_user(addr, src, len) }
 }
 
 /// Reads a NUL-terminated string into `dst` and gives its length without the NUL; `Ok(None)` when `dst`
 /// is full before a NUL was seen; `EFAULT`.
-pub fn read_cstr_into(_addr: u64, _dst: &mut [u8]) -> Result<Option<usize>> {
-    todo!()
+pub fn read_cstr_into(addr: u64, dst: &mut [u8]) -> Result<Option<usize>> {
+    let room = within(addr, dst.len());
+    // SAFETY: `dst` has `room` bytes and the range lies in user space.
+    let len = unsafe { raw::strncpy_from_user(dst.as_mut_ptr(), addr, room) }.ok_or(Errno::EFAULT)?;
+    if len < room {
+        return Ok(Some(len));
+    }
+    // Cut short by the end of user space rather than by `dst`: the next byte cannot be read.
+    if room < dst.len() { Err(Errno::EFAULT) } else { Ok(None) }
 }
 
 /// Reads a NUL-terminated string of fewer than `max` bytes; `ENAMETOOLONG` if it has no NUL by then;
 /// `EFAULT`, `ENOMEM`.
-pub fn read_cstr(_addr: u64, _max: usize) -> Result<Vec<u8>> {
-    todo!()
+pub fn read_cstr(addr: u64, max: usize) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut chunk = 128usize;
+    loop {
+        let have = text.len();
+        let room = chunk.min(max.saturating_sub(have));
+        if room == 0 {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        text.try_reserve_exact(room).map_err(|_| Errno::ENOMEM)?;
+        text.resize(have + room, 0);
+        match read_cstr_into(addr.saturating_add(have as u64), &mut text[have..])? {
+            Some(len) => {
+                text.truncate(have + len);
+                return Ok(text);
+            }
+            None => chunk = chunk.saturating_mul(4),
+        }
+    }
 }
 
-/// Atomically loads a futex word; `EFAULT`. The address is aligned (the caller checked).
-pub fn load_u32(_addr: u64) -> Result<u32> {
-    todo!()
+/// The length of a NUL-terminated string of fewer than `max` bytes; `Ok(None)` if it is longer; `EFAULT`.
+pub fn cstr_len(addr: u64, max: usize) -> Result<Option<usize>> {
+    let room = within(addr, max);
+    // SAFETY: the range lies in user space.
+    let len = unsafe { raw::strnlen_user(addr, room) }.ok_or(Errno::EFAULT)?;
+    match len {
+        len if len < room => Ok(Some(len)),
+        _ if room < max => Err(Errno::EFAULT),
+        _ => Ok(None),
+    }
 }
 
-/// Compares and swaps a futex word; the value found; `EFAULT`. The address is aligned.
-pub fn cmpxchg_u32(_addr: u64, _expected: u32, _new: u32) -> Result<u32> {
-    todo!()
+/// Reads a word that need not be aligned; `EFAULT`.
+pub fn read_u32(addr: u64) -> Result<u32> {
+    UserPtr::<u32>::new(addr).read()
+}
+
+fn futex_word(addr: u64) -> Result<()> {
+    if addr % 4 != 0 { Err(Errno::EINVAL) } else { check(addr, 4) }
+}
+
+/// Atomically loads a futex word; `EFAULT`, `EINVAL` if it is not aligned.
+pub fn load_u32(addr: u64) -> Result<u32> {
+    futex_word(addr)?;
+    // SAFETY: an aligned word in user space.
+    unsafe { raw::atomic_load_u32(addr) }.ok_or(Errno::EFAULT)
+}
+
+/// Compares and swaps a futex word: the value found; `EFAULT`, `EINVAL` if it is not aligned.
+pub fn cmpxchg_u32(addr: u64, expected: u32, new: u32) -> Result<u32> {
+    futex_word(addr)?;
+    // SAFETY: an aligned word in user space.
+    unsafe { raw::atomic_cmpxchg_u32(addr, expected, new) }.ok_or(Errno::EFAULT)
+}
+
+per_cpu! {
+    static NO_FAULTS: Cell<bool> = Cell::new(false);
+}
+
+/// Whether this CPU is inside a user access that must not sleep: the page-fault handler then leaves the
+/// address space alone and lets the access fail.
+#[inline]
+pub fn faults_disabled() -> bool {
+    NO_FAULTS.get()
+}
+
+/// Runs user accesses that give `EFAULT` instead of mending a page fault: may hold spinlocks.
+fn without_faults<R>(access: impl FnOnce() -> R) -> R {
+    let was = NO_FAULTS.get();
+    NO_FAULTS.set(true);
+    let result = access();
+    NO_FAULTS.set(was);
+    result
 }
 
 /// As [`load_u32`], but gives `EFAULT` instead of sleeping in a page fault: may be called with a
 /// spinlock held.
-pub fn load_u32_atomic(_addr: u64) -> Result<u32> {
-    todo!()
+pub fn load_u32_atomic(addr: u64) -> Result<u32> {
+    without_faults(|| load_u32(addr))
+}
+
+/// As [`cmpxchg_u32`], but gives `EFAULT` instead of sleeping in a page fault.
+pub fn cmpxchg_u32_atomic(addr: u64, expected: u32, new: u32) -> Result<u32> {
+    without_faults(|| cmpxchg_u32(addr, expected, new))
 }

@@ -137,6 +137,12 @@ impl AddressSpace {
         todo!()
     }
 
+    /// What a shared futex at `addr` is known by: a number for the shared object that is mapped there and the
+    /// offset in it; `None` for private memory.
+    pub fn shared_object_at(&self, _addr: u64) -> Option<(u64, u64)> {
+        todo!()
+    }
+
     /// Visits the mappings in order.
     pub fn maps(&self, _visit: &mut dyn FnMut(&VmaInfo)) {
         todo!()
@@ -146,4 +152,9 @@ impl AddressSpace {
     pub fn usage(&self) -> VmUsage {
         todo!()
     }
+}
+
+/// Takes pages of `cache` out of every address space that maps them.
+pub(super) fn unmap_everywhere(_cache: &super::PageCache, _indices: Range<u64>, _copies: bool) {
+    todo!()
 }
