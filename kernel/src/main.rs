@@ -37,6 +37,8 @@ pub fn kernel_main(info: BootInfo) -> ! {
     arch::irq::init(); // local APIC, I/O APICs; interrupts stay off
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
     if cmdline::flag("alea.selftest") {
+        arch::selftest::run();
+        time::selftest();
         mm::selftest::run();
     }
     if let Some(kind) = cmdline::value("alea.crash") {

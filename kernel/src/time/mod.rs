@@ -7,6 +7,7 @@
 
 mod clock;
 mod nanos;
+mod selftest;
 mod timer;
 
 pub use clock::{
@@ -14,6 +15,7 @@ pub use clock::{
     tsc_hz, tsc_scale,
 };
 pub use nanos::Nanos;
+pub use selftest::run as selftest;
 pub use timer::{TimerId, TimerTarget, arm, cancel, next_deadline, set_slice_end};
 
 /// Nanoseconds since boot as a `Nanos`.

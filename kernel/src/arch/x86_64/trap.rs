@@ -179,11 +179,12 @@ static NO_HOOKS: TrapHooks = TrapHooks {
 
 static HOOKS: AtomicPtr<TrapHooks> = AtomicPtr::new((&raw const NO_HOOKS).cast_mut());
 
-/// Registers the hooks of the upper floors.
-pub fn register(hooks: &'static TrapHooks) {
+/// Registers the hooks of the upper floors; returns those that were registered before.
+pub fn register(hooks: &'static TrapHooks) -> &'static TrapHooks {
     super::syscall::set_handler(hooks.syscall);
-    // Release: pairs with the Acquire in `hooks`.
-    HOOKS.store((&raw const *hooks).cast_mut(), Ordering::Release);
+    // AcqRel: pairs with itself and with the Acquire in `hooks`.
+    // SAFETY: only `&'static TrapHooks` are ever stored.
+    unsafe { &*HOOKS.swap((&raw const *hooks).cast_mut(), Ordering::AcqRel) }
 }
 
 fn hooks() -> &'static TrapHooks {

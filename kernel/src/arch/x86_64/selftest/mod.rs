@@ -1,0 +1,270 @@
+//! Tests of this floor, run at boot when the command line has `alea.selftest`.
+//!
+//! A hand-made address space, one user program in assembly and hooks of its own: system calls by
+//! SYSRET and by IRET, work on the way out, user faults of every kind, a context switch, the FPU
+//! and the user-copy primitives with faults in the middle. Runs before the upper floors register
+//! their hooks, with interrupts off outside the user program. A failed check panics.
+
+mod user;
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use super::page::{PTE_ADDRESS, PteFlags};
+use super::switch::{self, Context};
+use super::trap::{PageFaultCode, TrapFrame, TrapHooks};
+use super::{boot, cpu, extable, fpu, page, percpu, trap, usercopy};
+use user::{CODE, STACK, UNMAPPED};
+
+#[repr(C, align(4096))]
+struct Page(UnsafeCell<[u64; 512]>);
+// SAFETY: used by these tests alone, on the boot CPU.
+unsafe impl Sync for Page {}
+
+impl Page {
+    const fn new() -> Self {
+        Self(UnsafeCell::new([0; 512]))
+    }
+
+    fn phys(&self) -> u64 {
+        self.0.get() as u64 - boot::tables::image_start() + boot::kernel_phys()
+    }
+
+    fn set(&self, index: usize, entry: u64) {
+        // SAFETY: see the impl of `Sync`.
+        unsafe { (*self.0.get())[index] = entry };
+    }
+}
+
+static ROOT: Page = Page::new();
+static TABLES: [Page; 3] = [const { Page::new() }; 3];
+static CODE_PAGE: Page = Page::new();
+static STACK_PAGE: Page = Page::new();
+
+/// A kernel stack for the user program's task.
+#[repr(C, align(4096))]
+struct Stack(UnsafeCell<[u8; 16384]>);
+// SAFETY: used by these tests alone.
+unsafe impl Sync for Stack {}
+static KERNEL_STACK: Stack = Stack(UnsafeCell::new([0; 16384]));
+
+struct Contexts {
+    main: UnsafeCell<Context>,
+    user: UnsafeCell<Context>,
+}
+// SAFETY: used by these tests alone, on one CPU.
+unsafe impl Sync for Contexts {}
+static CONTEXTS: Contexts =
+    Contexts { main: UnsafeCell::new(Context::empty()), user: UnsafeCell::new(Context::empty()) };
+
+static WORK: AtomicU32 = AtomicU32::new(0);
+static FIRST_CALLS: AtomicU32 = AtomicU32::new(0);
+static WORK_CALLS: AtomicU32 = AtomicU32::new(0);
+/// The last exception: vector, or 0x100 + the page fault's code.
+static LAST_TRAP: AtomicU64 = AtomicU64::new(0);
+static RESULT: AtomicU64 = AtomicU64::new(u64::MAX);
+
+static HOOKS: TrapHooks =
+    TrapHooks { syscall, page_fault, user_exception, exit_to_user, timer: || () };
+
+/// Runs every test.
+pub fn run() {
+    let old = trap::register(&HOOKS);
+    let kernel_root = page::read_cr3();
+    build_space(kernel_root.as_u64());
+    // SAFETY: the new root has the kernel's upper half and is static.
+    unsafe { page::write_cr3(x86_64::PhysAddr::new(ROOT.phys()), 0, false) };
+    copies();
+    strings_and_words();
+    user_program();
+    fpu_images();
+    // SAFETY: as it was before.
+    unsafe { page::write_cr3(kernel_root, 0, false) };
+    trap::register(old);
+    log::info!("arch: self tests passed");
+}
+
+fn build_space(kernel_root: u64) {
+    // SAFETY: the active root is mapped in the direct map.
+    let kernel = unsafe { &*((kernel_root + boot::tables::DIRECT_MAP_BASE) as *const [u64; 512]) };
+    for index in 256..512 {
+        ROOT.set(index, kernel[index]);
+    }
+    let all = (PteFlags::PRESENT | PteFlags::WRITABLE | PteFlags::USER).bits();
+    ROOT.set(0, TABLES[0].phys() | all);
+    TABLES[0].set(0, TABLES[1].phys() | all);
+    TABLES[1].set(CODE as usize >> 21, TABLES[2].phys() | all);
+    let index = |addr: u64| (addr >> 12 & 511) as usize;
+    TABLES[2].set(index(CODE), CODE_PAGE.phys() | (PteFlags::PRESENT | PteFlags::USER).bits());
+    TABLES[2].set(index(STACK), STACK_PAGE.phys() & PTE_ADDRESS | all | page::nx().bits());
+    let code = user::code();
+    assert!(code.len() <= 4096);
+    // SAFETY: the page is ours and the program fits.
+    unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), CODE_PAGE.0.get().cast(), code.len()) };
+}
+
+/// Block copies against a page that ends in nothing.
+fn copies() {
+    let mut bytes = [0u8; 512];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = index as u8;
+    }
+    for len in 0..bytes.len() {
+        for room in [0, 1, 3, 7, 8, 9, 63, 64, 65, 100, 512] {
+            let start = UNMAPPED - room;
+            let fits = len.min(room as usize);
+            let mut back = [0u8; 512];
+            // SAFETY: the ranges are user addresses; faults end in the table.
+            let (to, from, cleared) = unsafe {
+                let to = usercopy::copy_to_user(start, bytes.as_ptr(), len);
+                let from = usercopy::copy_from_user(back.as_mut_ptr(), start, len);
+                (to, from, usercopy::clear_user(start, len))
+            };
+            assert!(len - to == fits, "copy_to_user: {len} bytes, room for {room}, left {to}");
+            assert!(len - from == fits, "copy_from_user: {len} bytes of {room}, left {from}");
+            assert!(len - cleared == fits, "clear_user: {len} bytes of {room}, left {cleared}");
+            assert!(back[..fits] == bytes[..fits], "copied bytes differ");
+        }
+    }
+}
+
+fn strings_and_words() {
+    let text = b"a string of some length\0tail";
+    let mut back = [0u8; 64];
+    // SAFETY: as in `copies`.
+    unsafe {
+        for cut in [0u64, 1, 8, 16] {
+            let start = UNMAPPED - 24 - cut;
+            usercopy::copy_to_user(start, text.as_ptr(), 24);
+            assert!(usercopy::strncpy_from_user(back.as_mut_ptr(), start, 64) == Some(23));
+            assert!(back[..23] == text[..23]);
+            assert!(usercopy::strnlen_user(start, 64) == Some(23));
+            assert!(usercopy::strnlen_user(start, 5) == Some(5));
+        }
+        usercopy::put_u8(UNMAPPED - 1, b'x');
+        assert!(usercopy::strnlen_user(UNMAPPED - 1, 64).is_none());
+        assert!(usercopy::strncpy_from_user(back.as_mut_ptr(), UNMAPPED - 1, 1) == Some(1));
+        let word = UNMAPPED - 8;
+        assert!(usercopy::put_u64(word, 0x1122_3344_5566_7788));
+        assert!(usercopy::get_u32(word) == Some(0x5566_7788));
+        assert!(usercopy::get_u16(word + 6) == Some(0x1122));
+        assert!(usercopy::get_u64(word + 1).is_none() && !usercopy::put_u32(UNMAPPED, 1));
+        assert!(usercopy::atomic_cmpxchg_u32(word, 0x5566_7788, 5) == Some(0x5566_7788));
+        assert!(usercopy::atomic_cmpxchg_u32(word, 0, 6) == Some(5));
+        assert!(usercopy::atomic_add_u32(word, 2) == Some(5));
+        assert!(usercopy::atomic_xchg_u32(word, 9) == Some(7));
+        assert!(usercopy::atomic_load_u32(word) == Some(9));
+        assert!(usercopy::atomic_add_u32(UNMAPPED, 1).is_none());
+        assert!(usercopy::probe_kernel(0xffff_ffff_f000_0000).is_none());
+    }
+}
+
+extern "C" fn first_half(arg: usize) {
+    // Relaxed: one CPU.
+    FIRST_CALLS.store(arg as u32, Relaxed);
+}
+
+fn user_program() {
+    let top = KERNEL_STACK.0.get() as u64 + 16384;
+    let mut frame = TrapFrame::new_user(CODE, STACK + 4096);
+    frame.rdi = UNMAPPED;
+    let old_top = percpu::kernel_stack_top();
+    // SAFETY: stack, frame and work flags are static; interrupts are off; the program's end
+    // switches back to `main`.
+    unsafe {
+        let (context, _) = switch::prepare_user_stack(top, &frame, first_half, 7);
+        *CONTEXTS.user.get() = context;
+        percpu::set_current(core::ptr::null(), &raw const WORK, top);
+        switch::switch(CONTEXTS.main.get(), CONTEXTS.user.get());
+        percpu::set_kernel_stack(old_top);
+    }
+    // Relaxed: one CPU.
+    let result = RESULT.load(Relaxed);
+    assert!(result == 0, "the user program failed at step {result}");
+    assert!(FIRST_CALLS.load(Relaxed) == 7);
+    assert!(WORK_CALLS.load(Relaxed) == 2, "work ran {} times", WORK_CALLS.load(Relaxed));
+}
+
+extern "C" fn syscall(frame: &mut TrapFrame) {
+    assert!(cpu::interrupts_enabled());
+    let [a, b, c, d, e, f] = frame.syscall_args();
+    match frame.syscall_number() {
+        1 => frame.set_return((a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f) as i64),
+        2 => {
+            // Replaces everything, as sigreturn does.
+            frame.rbx = 0x77;
+            frame.rcx = 0x88;
+            frame.r11 = 0x99;
+            frame.mark_changed();
+        }
+        // Relaxed: one CPU.
+        3 => WORK.store(1, Relaxed),
+        // Relaxed: one CPU.
+        4 => frame.set_return(LAST_TRAP.swap(0, Relaxed) as i64),
+        5 => {
+            frame.r15 = frame.rip;
+            frame.rip = 0x8000_0000_0000_0000;
+            frame.mark_changed();
+        }
+        _ => {
+            // Relaxed: one CPU.
+            RESULT.store(a, Relaxed);
+            cpu::irq_disable();
+            // SAFETY: `main` waits in `user_program`; this stack is never resumed.
+            unsafe { switch::switch(CONTEXTS.user.get(), CONTEXTS.main.get()) };
+        }
+    }
+}
+
+fn page_fault(frame: &mut TrapFrame, addr: u64, code: PageFaultCode) {
+    if !frame.user_mode() {
+        assert!(extable::fixup(frame), "kernel fault at {addr:#x}");
+        return;
+    }
+    assert!(cpu::interrupts_enabled());
+    // Relaxed: one CPU.
+    LAST_TRAP.store(0x100 + u64::from(code.bits()), Relaxed);
+    frame.rip = frame.r15;
+}
+
+fn user_exception(frame: &mut TrapFrame, vector: u8, _error: u64) {
+    assert!(frame.user_mode() && cpu::interrupts_enabled());
+    // Relaxed: one CPU.
+    LAST_TRAP.store(u64::from(vector), Relaxed);
+    frame.rflags &= !trap::FLAG_TF;
+    frame.rip = frame.r15;
+}
+
+fn exit_to_user(_frame: &mut TrapFrame) {
+    assert!(cpu::interrupts_enabled());
+    // Relaxed: one CPU. The first call leaves work behind.
+    if WORK_CALLS.fetch_add(1, Relaxed) == 1 {
+        WORK.store(0, Relaxed);
+    }
+}
+
+/// Signal images: what is written can be read back, what is wrong is refused.
+fn fpu_images() {
+    let (a, b) = (fpu::FpuState::new(), fpu::FpuState::new());
+    let mut image = [0u8; fpu::MAX_SIGNAL_SIZE];
+    let size = fpu::signal_size();
+    a.load();
+    b.copy_from(&a);
+    a.write_signal_image(&mut image[..size]);
+    image[160] = 0x5a; // the first byte of xmm0
+    if fpu::xcr0() != 0 {
+        image[512] |= 2;
+    }
+    assert!(b.read_signal_image(&image[..size]) == Ok(()));
+    fpu::switch(Some(&a), Some(&b));
+    let xmm0: u64;
+    // SAFETY: stores a register.
+    unsafe {
+        let mut word = 0u64;
+        core::arch::asm!("movq [{}], xmm0", in(reg) &raw mut word, options(nostack));
+        xmm0 = word;
+    }
+    assert!(xmm0 == 0x5a, "xmm0 is {xmm0:#x}");
+    image[27] = 0xff; // reserved bits of MXCSR
+    assert!(b.read_signal_image(&image[..size]).is_err());
+}

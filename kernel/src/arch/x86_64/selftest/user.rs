@@ -1,0 +1,183 @@
+//! The self test's user program. It ends with system call 100 and the number of the step that
+//! failed, or zero.
+
+use core::arch::global_asm;
+
+/// Where the program runs; all lie in one 2 MiB block.
+pub const CODE: u64 = 0x40_0000;
+pub const STACK: u64 = 0x50_0000;
+pub const UNMAPPED: u64 = STACK + 0x1000;
+
+unsafe extern "C" {
+    static alea_selftest_user: u8;
+    static alea_selftest_user_end: u8;
+}
+
+/// The program's bytes, position-independent.
+pub fn code() -> &'static [u8] {
+    let start = &raw const alea_selftest_user;
+    let len = &raw const alea_selftest_user_end as usize - start as usize;
+    // SAFETY: both symbols are defined below, around read-only data.
+    unsafe { core::slice::from_raw_parts(start, len) }
+}
+
+global_asm!(
+    ".section .rodata.selftest, \"a\"",
+    ".macro TRAPS step, expected",
+    // After a trap the hook resumes at r15; system call 4 tells which trap it was.
+    "mov eax, 4",
+    "syscall",
+    "mov edi, \\step",
+    "cmp rax, \\expected",
+    "jne 99f",
+    ".endm",
+    ".global alea_selftest_user",
+    "alea_selftest_user:",
+    "mov r14, rdi",
+    // 1: arguments, result, and every register but rax, rcx, r11 kept.
+    "mov edi, 1",
+    "mov esi, 2",
+    "mov edx, 3",
+    "mov r10d, 4",
+    "mov r8d, 5",
+    "mov r9d, 6",
+    "mov ebx, 0x11",
+    "mov ebp, 0x12",
+    "mov r12d, 0x13",
+    "mov r13d, 0x14",
+    "mov r15d, 0x16",
+    "mov eax, 1",
+    "syscall",
+    "sub eax, 91",
+    "add rax, rdi",
+    "add rax, rsi",
+    "add rax, rdx",
+    "add rax, r10",
+    "add rax, r8",
+    "add rax, r9",
+    "add rax, rbx",
+    "add rax, rbp",
+    "add rax, r12",
+    "add rax, r13",
+    "add rax, r15",
+    "mov edi, 1",
+    "cmp rax, 21 + 0x60",
+    "jne 99f",
+    // 2: a changed frame comes back whole.
+    "mov eax, 2",
+    "syscall",
+    "add rbx, rcx",
+    "add rbx, r11",
+    "mov edi, 2",
+    "cmp rbx, 0x77 + 0x88 + 0x99",
+    "jne 99f",
+    // 3: work on the way out.
+    "mov eax, 3",
+    "syscall",
+    // 4: page faults: read of nothing, write to code, execution of the stack.
+    "lea r15, [rip + 2f]",
+    "mov rax, [r14]",
+    "2:",
+    "TRAPS 4, 0x104",
+    "lea r15, [rip + 2f]",
+    "mov byte ptr [rip + alea_selftest_user], 0",
+    "2:",
+    "TRAPS 5, 0x107",
+    "lea r15, [rip + 2f]",
+    "jmp rsp",
+    "2:",
+    "mov eax, 4",
+    "syscall",
+    "cmp rax, 0x104",
+    "mov edi, 6",
+    "jb 99f",
+    // Kernel addresses.
+    "lea r15, [rip + 2f]",
+    "mov rax, 0xffffffff80200000",
+    "mov rax, [rax]",
+    "2:",
+    "TRAPS 7, 0x105",
+    // Exceptions: #DE, #UD, #BP, #GP by hlt, cli, a bad address, in, int; #DB by int1 and by TF.
+    "lea r15, [rip + 2f]",
+    "xor edx, edx",
+    "xor ecx, ecx",
+    "div ecx",
+    "2:",
+    "TRAPS 8, 0",
+    "lea r15, [rip + 2f]",
+    "ud2",
+    "2:",
+    "TRAPS 9, 6",
+    "lea r15, [rip + 2f]",
+    "int3",
+    "2:",
+    "TRAPS 10, 3",
+    "lea r15, [rip + 2f]",
+    "hlt",
+    "2:",
+    "TRAPS 11, 13",
+    "lea r15, [rip + 2f]",
+    "cli",
+    "2:",
+    "TRAPS 12, 13",
+    "lea r15, [rip + 2f]",
+    "mov rax, 0x8000000000000000",
+    "mov rax, [rax]",
+    "2:",
+    "TRAPS 13, 13",
+    "lea r15, [rip + 2f]",
+    "in al, 0x64",
+    "2:",
+    "TRAPS 14, 13",
+    "lea r15, [rip + 2f]",
+    "int 0x20",
+    "2:",
+    "TRAPS 15, 13",
+    "lea r15, [rip + 2f]",
+    ".byte 0xf1",
+    "2:",
+    "TRAPS 16, 1",
+    "lea r15, [rip + 2f]",
+    "pushfq",
+    "or dword ptr [rsp], 0x100",
+    "popfq",
+    "nop",
+    "nop",
+    "nop",
+    "2:",
+    "TRAPS 17, 1",
+    // The kernel returns to a non-canonical address: the fault is ours.
+    "mov eax, 5",
+    "syscall",
+    "TRAPS 18, 13",
+    // A jump to one.
+    "lea r15, [rip + 2f]",
+    "mov rax, 0x8000000000000000",
+    "jmp rax",
+    "2:",
+    "TRAPS 19, 13",
+    // DF and AC must not reach the kernel.
+    "pushfq",
+    "or dword ptr [rsp], 0x40400",
+    "popfq",
+    "mov eax, 4",
+    "syscall",
+    "pushfq",
+    "pop rax",
+    "cld",
+    "and eax, 0x40400",
+    "mov edi, 20",
+    "cmp eax, 0x40400",
+    "jne 99f",
+    "pushfq",
+    "and dword ptr [rsp], 0xfffbffff",
+    "popfq",
+    "xor edi, edi",
+    "99:",
+    "mov eax, 100",
+    "syscall",
+    "ud2",
+    ".global alea_selftest_user_end",
+    "alea_selftest_user_end:",
+    ".purgem TRAPS",
+);
