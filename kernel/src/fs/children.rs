@@ -72,7 +72,6 @@ impl Children {
     #[inline]
     pub fn find(
         &self,
-        _name: &[u8],
         hash: NameHash,
         mut is_it: impl FnMut(&Arc<Dentry>) -> bool,
     ) -> Option<&Arc<Dentry>> {
@@ -137,6 +136,15 @@ impl Children {
             self.slots.remove(at);
         }
         Some(child)
+    }
+
+    /// Puts `child` in the slot at `cursor`, whose name it has now.
+    pub fn replace(&mut self, cursor: u64, child: Arc<Dentry>) {
+        if let Ok(at) = self.slots.binary_search_by_key(&cursor, |slot| slot.cursor) {
+            let old = self.slots[at].child.replace(child);
+            // The caller holds a reference of its own: this is never the last.
+            drop(old);
+        }
     }
 
     /// The children with cursors of at least `from`, in order.

@@ -39,6 +39,10 @@ struct Link {
     unlinked: bool,
 }
 
+impl Link {
+    const EMPTY: Self = Self { parent: None, name: Name::new_const(), cursor: 0, unlinked: false };
+}
+
 struct Directory {
     change: Mutex<()>,
     children: SpinLock<Children, level::Dentry>,
@@ -135,12 +139,13 @@ impl Dentry {
     /// Finds a name in the table, or asks a dynamic directory for it.
     #[inline]
     pub fn lookup(self: &Arc<Self>, name: &[u8]) -> Result<Arc<Dentry>> {
-        let dir = self.dir.as_deref().ok_or(Errno::ENOTDIR)?;
+        let dir = self.directory()?;
+        if name.len() > abi::fs::NAME_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
         let found = {
             let children = dir.children.lock();
-            children
-                .find(name, NameHash::of(name), |child| *child.link.lock().name == *name)
-                .cloned()
+            children.find(NameHash::of(name), |child| *child.link.lock().name == *name).cloned()
         };
         match found {
             Some(child) => Ok(child),
@@ -151,13 +156,13 @@ impl Dentry {
 
     /// Holds off other changes to this directory.
     pub fn lock_changes(&self) -> Result<MutexGuard<'_, ()>> {
-        Ok(self.dir.as_deref().ok_or(Errno::ENOTDIR)?.change.lock())
+        Ok(self.directory()?.change.lock())
     }
 
     /// Enters a dentry made with [`new_below`](Self::new_below) this directory; the caller holds its
     /// `change` mutex and has checked that the name is free.
     pub fn insert(&self, child: &Arc<Dentry>) -> Result<()> {
-        let dir = self.dir.as_deref().ok_or(Errno::ENOTDIR)?;
+        let dir = self.directory()?;
         let hash = NameHash::of(&child.link.lock().name);
         let mut children = dir.children.lock();
         let cursor = children.insert(hash, child.clone())?;
@@ -167,37 +172,70 @@ impl Dentry {
 
     /// Makes sure that the next [`insert`](Self::insert) cannot fail.
     pub fn reserve(&self) -> Result<()> {
-        self.dir.as_deref().ok_or(Errno::ENOTDIR)?.children.lock().reserve()
+        self.directory()?.children.lock().reserve()
     }
 
     /// Takes `child` out of this directory's table and marks it unlinked.
     pub fn remove(&self, child: &Arc<Dentry>) {
-        let removed = self.detach(child);
+        let (hash, cursor) = child.slot();
+        let removed = self.dir.as_deref().and_then(|dir| dir.children.lock().remove(hash, cursor));
         child.link.lock().unlinked = true;
         drop(removed);
     }
 
-    fn detach(&self, child: &Arc<Dentry>) -> Option<Arc<Dentry>> {
-        let dir = self.dir.as_deref()?;
-        let (hash, cursor) = {
-            let link = child.link.lock();
-            (NameHash::of(&link.name), link.cursor)
-        };
-        dir.children.lock().remove(hash, cursor)
-    }
-
-    /// Moves `child` from this directory's table to `new_dir`'s as `name`; what had that name must be
-    /// gone. Both `change` mutexes are held, and [`reserve`](Self::reserve) succeeded on `new_dir`.
-    pub fn relocate(&self, child: &Arc<Dentry>, new_dir: &Arc<Dentry>, name: &[u8]) -> Result<()> {
-        let held = self.detach(child);
+    /// Moves `child` from this directory's table to `new_dir`'s as `name`, in the place of `replaced`, which
+    /// is unlinked. Both `change` mutexes are held, and [`reserve`](Self::reserve) succeeded on `new_dir`.
+    /// There is no moment at which `name` does not exist, if it existed before.
+    pub fn relocate(
+        &self,
+        child: &Arc<Dentry>,
+        new_dir: &Arc<Dentry>,
+        name: &[u8],
+        replaced: Option<&Arc<Dentry>>,
+    ) -> Result<()> {
+        let (old_hash, old_cursor) = child.slot();
         let old_parent = {
+            let mut children = new_dir.directory()?.children.lock();
+            let cursor = match replaced {
+                Some(replaced) => {
+                    let (_, cursor) = replaced.slot();
+                    replaced.link.lock().unlinked = true;
+                    children.replace(cursor, child.clone());
+                    cursor
+                }
+                None => children.insert(NameHash::of(name), child.clone())?,
+            };
             let mut link = child.link.lock();
             link.name = Name::from_slice(name);
+            link.cursor = cursor;
             link.parent.replace(new_dir.clone())
         };
-        let result = new_dir.insert(child);
+        let held = self.directory()?.children.lock().remove(old_hash, old_cursor);
         drop((held, old_parent));
-        result
+        Ok(())
+    }
+
+    /// Swaps `a`, an entry of this directory, with `b`, one of `b_dir`. Both `change` mutexes are held.
+    pub fn exchange(&self, a: &Arc<Dentry>, b_dir: &Arc<Dentry>, b: &Arc<Dentry>) {
+        let (Some(a_dir), Some(b_dir)) = (self.dir.as_deref(), b_dir.dir.as_deref()) else {
+            return;
+        };
+        a_dir.children.lock().replace(a.slot().1, b.clone());
+        b_dir.children.lock().replace(b.slot().1, a.clone());
+        // One after the other: two link locks are never held at once. Renames are ordered by the mutexes.
+        let mut link = core::mem::replace(&mut *a.link.lock(), Link::EMPTY);
+        core::mem::swap(&mut link, &mut b.link.lock());
+        *a.link.lock() = link;
+    }
+
+    /// Hash and cursor of the slot that holds this dentry.
+    fn slot(&self) -> (NameHash, u64) {
+        let link = self.link.lock();
+        (NameHash::of(&link.name), link.cursor)
+    }
+
+    fn directory(&self) -> Result<&Directory> {
+        self.dir.as_deref().ok_or(Errno::ENOTDIR)
     }
 
     /// Whether the table is empty.

@@ -1,15 +1,24 @@
 //! Device nodes: which driver stands behind a device number, and the devtmpfs that shows them in /dev.
 //!
-//! Lock level: `Leaf` for the registry.
+//! devtmpfs is one tmpfs instance for the whole machine; every registered device gets its node there at
+//! once. Lock level: `Leaf` for the registry.
 #![forbid(unsafe_code)]
 
+mod mem;
+
+use super::cred::Cred;
+use super::dentry::Dentry;
 use super::file::FileOps;
-use super::types::DevId;
-use crate::sync::{SpinLock, level};
-use abi::fs::OpenFlags;
+use super::filesystem::Super;
+use super::inode::Owner;
+use super::tmpfs::{Options, Tmpfs};
+use super::types::{DevId, FileType};
+use crate::sync::{Once, SpinLock, level};
+use abi::fs::{OpenFlags, S_IFCHR, S_IFDIR};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// A character device driver.
 pub trait CharDriver: Send + Sync {
@@ -19,25 +28,74 @@ pub trait CharDriver: Send + Sync {
 
 struct Entry {
     driver: Arc<dyn CharDriver>,
-    /// For /proc/devices.
+    /// Path below /dev.
     name: &'static str,
 }
 
 static CHARS: SpinLock<BTreeMap<DevId, Entry>, level::Leaf> = SpinLock::new(BTreeMap::new());
+static DEVTMPFS: Once<Arc<Super>> = Once::new();
 
 /// Registers the driver of one device; `name` is its path below /dev, `mode` the node's permissions.
 pub fn register_char(
     major: u32,
     minor: u32,
     name: &'static str,
-    _mode: u32,
+    mode: u32,
     driver: Arc<dyn CharDriver>,
 ) {
-    CHARS.lock().insert(DevId::new(major, minor), Entry { driver, name });
+    let dev = DevId::new(major, minor);
+    CHARS.lock().insert(dev, Entry { driver, name });
+    // Without memory for a node at boot there is no boot; mknod still reaches the driver.
+    let _ = add_node(name, S_IFCHR | (mode & 0o777), dev);
 }
 
 /// Opens the device that a node names: ENXIO without a driver.
 pub fn open_char(dev: DevId, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
     let driver = CHARS.lock().get(&dev).map(|entry| entry.driver.clone()).ok_or(Errno::ENXIO)?;
     driver.open(dev.minor(), flags)
+}
+
+/// Every registered device, for /proc/devices.
+pub fn char_devices() -> Vec<(DevId, &'static str)> {
+    CHARS.lock().iter().map(|(dev, entry)| (*dev, entry.name)).collect()
+}
+
+/// The instance.
+pub fn super_block() -> Result<Arc<Super>> {
+    if let Some(sb) = DEVTMPFS.get() {
+        return Ok(sb.clone());
+    }
+    let options = Options { mode: Some(0o755), ..Options::default() };
+    let sb = Tmpfs::new_super("devtmpfs", &options, true)?;
+    Ok(DEVTMPFS.call_once(|| sb).clone())
+}
+
+/// Registers null, zero and full.
+pub fn init() {
+    mem::register();
+}
+
+fn add_node(path: &str, mode: u32, dev: DevId) -> Result<()> {
+    let sb = super_block()?;
+    let mut dir = sb.root().clone();
+    let mut rest = path;
+    while let Some((name, tail)) = rest.split_once('/') {
+        dir = match dir.lookup(name.as_bytes()) {
+            Ok(child) => child,
+            Err(_) => add_entry(&dir, name.as_bytes(), S_IFDIR | 0o755, DevId::NONE)?,
+        };
+        rest = tail;
+    }
+    match dir.lookup(rest.as_bytes()) {
+        Ok(_) => Ok(()),
+        Err(_) => add_entry(&dir, rest.as_bytes(), mode, dev).map(drop),
+    }
+}
+
+fn add_entry(dir: &Arc<Dentry>, name: &[u8], mode: u32, dev: DevId) -> Result<Arc<Dentry>> {
+    let _changes = dir.lock_changes()?;
+    let inode = dir.inode().create(name, mode, dev, Owner::default())?;
+    let child = Dentry::new_below(dir, name, inode);
+    dir.insert(&child)?;
+    Ok(child)
 }

@@ -9,12 +9,13 @@ use super::cred::Cred;
 use super::inode::Inode;
 use super::path::Path;
 use super::types::FileType;
-use crate::mm::MapSource;
 use crate::mm::iov::{Sink, Source};
+use crate::mm::{MapSource, PageCache};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -55,7 +56,7 @@ pub trait FileOps: Send + Sync {
         Err(Errno::ENOTTY)
     }
     /// What to map.
-    fn mmap(&self, _f: &OpenFile) -> Result<MapTarget> {
+    fn mmap(&self, _f: &Arc<OpenFile>) -> Result<MapTarget> {
         Err(Errno::ENODEV)
     }
     /// Makes contents durable.
@@ -77,8 +78,8 @@ pub trait FileOps: Send + Sync {
     /// Called once, when the last descriptor, mapping and call has let go.
     fn release(&self, _f: &OpenFile) {}
     /// What `/proc/pid/fdinfo` adds after the common lines.
-    fn fdinfo(&self, _f: &OpenFile) -> alloc::string::String {
-        alloc::string::String::new()
+    fn fdinfo(&self, _f: &OpenFile) -> String {
+        String::new()
     }
     /// For downcasts (pipe, tty, epoll, ...).
     fn as_any(&self) -> &dyn Any;
@@ -361,6 +362,69 @@ impl Drop for OpenFile {
             if self.counts_as_writer {
                 usage.put_writer();
             }
+        }
+    }
+}
+
+/// An open file behind a mapping: keeps the file open.
+pub struct FileMapping {
+    file: Arc<OpenFile>,
+    cache: Arc<PageCache>,
+}
+
+impl FileMapping {
+    /// The page cache of `file`; ENODEV if it has none.
+    pub fn target(file: &Arc<OpenFile>) -> Result<MapTarget> {
+        let cache = file.inode().page_cache().ok_or(Errno::ENODEV)?.clone();
+        Ok(MapTarget::File(Arc::new(Self { file: file.clone(), cache })))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<OpenFile> {
+        &self.file
+    }
+}
+
+impl MapSource for FileMapping {
+    fn cache(&self) -> &Arc<PageCache> {
+        &self.cache
+    }
+    fn name(&self) -> String {
+        // A path that cannot be rendered for want of memory is shown as nothing.
+        let path = super::mount::root().and_then(|root| self.file.path().to_absolute(&root).ok());
+        String::from_utf8_lossy(&path.unwrap_or_default()).into_owned()
+    }
+    fn dev_ino(&self) -> (u64, u64) {
+        let attr = self.file.inode().attr();
+        (attr.dev().0, attr.ino())
+    }
+    fn writable(&self) -> bool {
+        self.file.writable()
+    }
+}
+
+/// While it lives, its file is being executed: opening it for writing is ETXTBSY.
+pub struct DenyWrite(Arc<OpenFile>);
+
+impl DenyWrite {
+    /// ETXTBSY while somebody has the file open for writing.
+    pub fn new(file: Arc<OpenFile>) -> Result<Self> {
+        if let Some(usage) = file.inode().usage() {
+            usage.deny_write()?;
+        }
+        Ok(Self(file))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<OpenFile> {
+        &self.0
+    }
+}
+
+impl Drop for DenyWrite {
+    fn drop(&mut self) {
+        if let Some(usage) = self.0.inode().usage() {
+            usage.allow_write();
         }
     }
 }

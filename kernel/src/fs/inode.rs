@@ -201,8 +201,8 @@ pub trait Inode: Send + Sync {
     ) -> Result<Arc<dyn Inode>> {
         Err(Errno::EPERM)
     }
-    /// Makes a regular file without a name.
-    fn create_tmpfile(&self, _mode: u32, _owner: Owner) -> Result<Arc<dyn Inode>> {
+    /// Makes a regular file without a name, which may be given one later if it is `linkable`.
+    fn create_tmpfile(&self, _mode: u32, _owner: Owner, _linkable: bool) -> Result<Arc<dyn Inode>> {
         Err(Errno::EOPNOTSUPP)
     }
     /// Makes a symbolic link.

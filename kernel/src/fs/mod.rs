@@ -8,33 +8,55 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod anon;
+mod atime;
 mod children;
 pub mod context;
 pub mod cred;
 pub mod dentry;
 pub mod devfs;
+pub mod directory;
 pub mod epoll;
 pub mod eventfd;
 pub mod fdtable;
 pub mod file;
 pub mod filesystem;
+pub mod initramfs;
 pub mod inode;
 pub mod mount;
+pub mod namei;
+pub mod ops;
 pub mod path;
 pub mod pipe;
 pub mod poll;
 pub mod procfs;
+pub mod tmpfs;
 pub mod types;
 pub mod usage;
 
+pub use atime::{touch_atime, touch_file};
 pub use context::FsContext;
 pub use cred::{CapSet, Capability, Cred};
 pub use dentry::Dentry;
 pub use fdtable::{Fd, FdTable};
-pub use file::{FileOps, MapTarget, OpenFile, Whence};
+pub use file::{DenyWrite, FileMapping, FileOps, MapTarget, OpenFile, Whence};
 pub use filesystem::{FileSystem, Super};
 pub use inode::{Inode, InodeAttr, Owner, SpecialSlot};
 pub use mount::{Mount, MountFlags};
 pub use path::Path;
 pub use poll::PollEvents;
 pub use types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
+
+
+
+/// Mounts the root file system and unpacks `initramfs` into it. An error is for the boot log: what was
+/// unpacked before it stays, as on Linux.
+pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
+    devfs::init();
+    let failed = |errno| initramfs::Error::File(errno, b"/".to_vec());
+    let options = tmpfs::Options::default();
+    let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;
+    let root = sb.root().clone();
+    let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME);
+    mount::attach_root(mount.clone());
+    initramfs::unpack(initramfs, &Path::root_of(mount))
+}

@@ -163,3 +163,11 @@ pub fn detach(mount: &Arc<Mount>) -> Option<Path> {
 pub fn all() -> Vec<Arc<Mount>> {
     TREE.lock().all.clone()
 }
+
+/// The root of the whole tree; `None` before the initramfs is there.
+pub fn root() -> Option<Path> {
+    let mount = TREE.lock().all.first().cloned()?;
+    let mut root = Path::root_of(mount);
+    descend(&mut root);
+    Some(root)
+}

@@ -88,7 +88,9 @@ impl Timestamp {
     /// The wall clock.
     #[inline]
     pub fn now() -> Self {
-        Self::default()
+        let now = crate::time::realtime();
+        // 64 bits of nanoseconds: the seconds fit, and the rest is below a second.
+        Self { secs: now.secs() as i64, nanos: now.subsec() as u32 }
     }
 }
 

@@ -1,0 +1,62 @@
+//! /dev/null, /dev/zero and /dev/full.
+#![forbid(unsafe_code)]
+
+use super::{CharDriver, register_char};
+use crate::fs::file::{FileOps, MapTarget, OpenFile, Whence};
+use crate::mm::iov::{Sink, Source};
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::any::Any;
+
+const MAJOR: u32 = 1;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Zero,
+    Full,
+}
+
+struct Mem(Kind);
+
+/// Opening allocates nothing: every open shares the device.
+struct Driver(Arc<Mem>);
+
+impl CharDriver for Driver {
+    fn open(&self, _: u32, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        Ok(self.0.clone())
+    }
+}
+
+impl FileOps for Mem {
+    fn read(&self, _: &OpenFile, dst: &mut Sink<'_>, _: &mut u64) -> Result<usize> {
+        match self.0 {
+            Kind::Null => Ok(0),
+            Kind::Zero | Kind::Full => dst.put_zeros(dst.remaining()),
+        }
+    }
+    fn write(&self, _: &OpenFile, src: &mut Source<'_>, _: &mut u64) -> Result<usize> {
+        match self.0 {
+            Kind::Null | Kind::Zero => Ok(src.remaining()),
+            Kind::Full => Err(Errno::ENOSPC),
+        }
+    }
+    fn lseek(&self, _: &OpenFile, _: u64, _: i64, _: Whence) -> Result<u64> {
+        Ok(0)
+    }
+    fn mmap(&self, _: &Arc<OpenFile>) -> Result<MapTarget> {
+        if self.0 == Kind::Zero { Ok(MapTarget::Zero) } else { Err(Errno::ENODEV) }
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+pub(super) fn register() {
+    for (minor, name, kind) in
+        [(3, "null", Kind::Null), (5, "zero", Kind::Zero), (7, "full", Kind::Full)]
+    {
+        register_char(MAJOR, minor, name, 0o666, Arc::new(Driver(Arc::new(Mem(kind)))));
+    }
+}

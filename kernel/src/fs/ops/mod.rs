@@ -1,0 +1,15 @@
+//! Changes to the tree and to attributes, with Linux's checks in Linux's order.
+//!
+//! Every change of names holds the `change` mutexes of the directories concerned; which ones and in which
+//! order is said in `dentry`.
+#![forbid(unsafe_code)]
+
+mod attr;
+mod create;
+mod remove;
+mod rename;
+
+pub use attr::{Change, chmod, chown, set_times, truncate, truncate_opened};
+pub use create::{create_locked, link, mkdir, mknod, symlink};
+pub use remove::{rmdir, unlink};
+pub use rename::{RenameFlags, rename};

@@ -1,0 +1,445 @@
+//! The inodes of tmpfs.
+//!
+//! A regular file's `writing` mutex orders writes and changes of size; reads take nothing but the page
+//! cache's own lock.
+#![forbid(unsafe_code)]
+
+use super::Tmpfs;
+use crate::fs::cred::Capability;
+use crate::fs::file::{FileMapping, FileOps, MapTarget, OpenFile, Whence};
+use crate::fs::inode::{Inode, InodeAttr, Owner, Rename, SpecialSlot};
+use crate::fs::types::{DevId, FileType, Metadata, SetAttr, Timestamp};
+use crate::fs::usage::Usage;
+use crate::mm::iov::{Sink, Source};
+use crate::mm::{PageCache, PageQuota};
+use crate::sync::{Mutex, SpinLock};
+use abi::fs::{OpenFlags, S_IFLNK, S_IFREG, S_ISGID, S_ISUID};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use bitflags::bitflags;
+use core::any::Any;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// What a directory's length grows by with each entry, as in Linux.
+const ENTRY_SIZE: u64 = 20;
+/// Symbolic links from this length on are charged a page, as in Linux.
+const LONG_LINK: usize = 128;
+const MAX_SIZE: u64 = i64::MAX as u64;
+
+bitflags! {
+    /// `F_SEAL_*` of memfds.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Seals: u32 {
+        const SEAL = 1;
+        const SHRINK = 2;
+        const GROW = 4;
+        const WRITE = 8;
+        const FUTURE_WRITE = 16;
+        const EXEC = 32;
+    }
+}
+
+/// One file, directory, link or node.
+pub struct TmpfsInode {
+    attr: InodeAttr,
+    fs: Arc<Tmpfs>,
+    body: Body,
+}
+
+enum Body {
+    Regular(Regular),
+    /// The length: Relaxed, for show.
+    Dir(AtomicU64),
+    Symlink(Arc<[u8]>),
+    Special(SpecialSlot),
+}
+
+struct Regular {
+    cache: Arc<PageCache>,
+    writing: Mutex<()>,
+    usage: Usage,
+    /// Relaxed: set under `writing`, and each check is one load.
+    seals: AtomicU32,
+    /// Whether a file without names may be given one (`O_TMPFILE` without `O_EXCL`).
+    linkable: AtomicBool,
+}
+
+impl TmpfsInode {
+    /// A new object of `mode`'s type.
+    pub fn new(fs: &Arc<Tmpfs>, mode: u32, rdev: DevId, owner: Owner) -> Result<Arc<Self>> {
+        if crate::mm::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
+        let body = match FileType::from_mode(mode).ok_or(Errno::EINVAL)? {
+            FileType::Regular => {
+                let quota: Arc<dyn PageQuota> = fs.clone();
+                Body::Regular(Regular {
+                    cache: Arc::new(PageCache::with_quota(quota)),
+                    writing: Mutex::new(()),
+                    usage: Usage::default(),
+                    seals: AtomicU32::new(Seals::SEAL.bits()),
+                    linkable: AtomicBool::new(false),
+                })
+            }
+            FileType::Dir => Body::Dir(AtomicU64::new(2 * ENTRY_SIZE)),
+            FileType::Symlink | FileType::Anon => return Err(Errno::EINVAL),
+            _ => Body::Special(SpinLock::new(None)),
+        };
+        Self::with_body(fs, mode, rdev, owner, body)
+    }
+
+    fn with_body(
+        fs: &Arc<Tmpfs>,
+        mode: u32,
+        rdev: DevId,
+        owner: Owner,
+        body: Body,
+    ) -> Result<Arc<Self>> {
+        fs.charge_inode()?;
+        let attr = InodeAttr::new(fs.dev, fs.next_ino(), mode, owner, rdev, Timestamp::now());
+        Ok(Arc::new(Self { attr, fs: fs.clone(), body }))
+    }
+
+    /// The seals of a memfd; EINVAL for other objects.
+    pub fn seals(&self) -> Result<Seals> {
+        Ok(Seals::from_bits_retain(self.regular()?.seals.load(Ordering::Relaxed)))
+    }
+
+    /// Adds seals: EPERM once sealed against it.
+    pub fn add_seals(&self, more: Seals) -> Result<()> {
+        let file = self.regular()?;
+        let _writing = file.writing.lock();
+        let seals = self.seals()?;
+        if seals.contains(Seals::SEAL) {
+            return Err(Errno::EPERM);
+        }
+        file.seals.store(seals.union(more).bits(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn regular(&self) -> Result<&Regular> {
+        match &self.body {
+            Body::Regular(file) => Ok(file),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    /// An entry came (1) or went (-1); `links` likewise for subdirectories' `..`.
+    fn entries_changed(&self, by: i64, links: i32, now: Timestamp) {
+        if let Body::Dir(size) = &self.body {
+            // Relaxed: the directory's mutex orders the writers.
+            let new = size.load(Ordering::Relaxed).saturating_add_signed(by * ENTRY_SIZE as i64);
+            size.store(new, Ordering::Relaxed);
+        }
+        self.attr.add_nlink(links);
+        self.attr.update_times(|times| {
+            times.mtime = now;
+            times.ctime = now;
+        });
+    }
+
+    fn resize(&self, file: &Regular, size: u64) -> Result<()> {
+        if size > MAX_SIZE {
+            return Err(Errno::EFBIG);
+        }
+        let _writing = file.writing.lock();
+        let seals = self.seals()?;
+        let old = file.cache.size();
+        if (size < old && seals.contains(Seals::SHRINK))
+            || (size > old && seals.contains(Seals::GROW))
+        {
+            return Err(Errno::EPERM);
+        }
+        if size < old { file.cache.truncate(size) } else { Ok(file.cache.set_size(size)) }
+    }
+
+    /// A write by somebody without CAP_FSETID takes the set-id bits away.
+    fn drop_set_id(&self, f: &OpenFile) {
+        let mode = self.attr.mode();
+        let gone = (mode & S_ISUID) | if mode & 0o010 != 0 { mode & S_ISGID } else { 0 };
+        if gone != 0 && !f.cred().capable(Capability::Fsetid) {
+            let now = Timestamp::now();
+            self.attr.apply(&SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() });
+        }
+    }
+}
+
+impl Drop for TmpfsInode {
+    fn drop(&mut self) {
+        if let Body::Symlink(target) = &self.body {
+            if target.len() >= LONG_LINK {
+                self.fs.uncharge(1);
+            }
+        }
+        self.fs.uncharge_inode();
+    }
+}
+
+impl Inode for TmpfsInode {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+
+    fn meta(&self) -> Metadata {
+        let mut meta = self.attr.metadata();
+        match &self.body {
+            Body::Regular(file) => {
+                meta.size = file.cache.size();
+                meta.blocks = file.cache.resident() * 8;
+            }
+            Body::Dir(size) => meta.size = size.load(Ordering::Relaxed),
+            Body::Symlink(target) => {
+                meta.size = target.len() as u64;
+                meta.blocks = if target.len() >= LONG_LINK { 8 } else { 0 };
+            }
+            Body::Special(_) => {}
+        }
+        meta
+    }
+
+    fn size(&self) -> u64 {
+        match &self.body {
+            Body::Regular(file) => file.cache.size(),
+            _ => 0,
+        }
+    }
+
+    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+        if let Some(size) = change.size {
+            self.resize(self.regular()?, size)?;
+        }
+        self.attr.apply(change);
+        Ok(())
+    }
+
+    fn create(&self, _: &[u8], mode: u32, rdev: DevId, owner: Owner) -> Result<Arc<dyn Inode>> {
+        let inode = Self::new(&self.fs, mode, rdev, owner)?;
+        let is_dir = matches!(inode.body, Body::Dir(_));
+        self.entries_changed(1, i32::from(is_dir), inode.attr.times().btime);
+        Ok(inode)
+    }
+
+    fn create_tmpfile(&self, mode: u32, owner: Owner, linkable: bool) -> Result<Arc<dyn Inode>> {
+        let inode = Self::new(&self.fs, mode, DevId::NONE, owner)?;
+        inode.attr.set_nlink(0);
+        inode.regular()?.linkable.store(linkable, Ordering::Relaxed);
+        Ok(inode)
+    }
+
+    fn symlink(&self, _: &[u8], target: &[u8], owner: Owner) -> Result<Arc<dyn Inode>> {
+        if target.len() >= LONG_LINK {
+            self.fs.charge(1)?;
+        }
+        let body = Body::Symlink(Arc::from(target));
+        let inode = Self::with_body(&self.fs, S_IFLNK | 0o777, DevId::NONE, owner, body);
+        if inode.is_err() && target.len() >= LONG_LINK {
+            self.fs.uncharge(1);
+        }
+        let inode = inode?;
+        self.entries_changed(1, 0, inode.attr.times().btime);
+        Ok(inode)
+    }
+
+    fn link(&self, _: &[u8], target: &Arc<dyn Inode>) -> Result<()> {
+        let attr = target.attr();
+        if attr.nlink() == 0 {
+            let target = target.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
+            let linkable = target.regular().is_ok_and(|file| file.linkable.load(Ordering::Relaxed));
+            if !linkable {
+                return Err(Errno::ENOENT);
+            }
+        }
+        let now = Timestamp::now();
+        attr.add_nlink(1);
+        attr.update_times(|times| times.ctime = now);
+        self.entries_changed(1, 0, now);
+        Ok(())
+    }
+
+    fn unlink(&self, _: &[u8], target: &Arc<dyn Inode>) -> Result<()> {
+        let now = Timestamp::now();
+        self.entries_changed(-1, 0, now);
+        target.attr().add_nlink(-1);
+        target.attr().update_times(|times| times.ctime = now);
+        Ok(())
+    }
+
+    fn rmdir(&self, _: &[u8], target: &Arc<dyn Inode>) -> Result<()> {
+        let now = Timestamp::now();
+        self.entries_changed(-1, -1, now);
+        target.attr().set_nlink(0);
+        target.attr().update_times(|times| times.ctime = now);
+        Ok(())
+    }
+
+    fn rename(&self, how: &Rename<'_>) -> Result<()> {
+        let new_dir = how.new_dir.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
+        let now = Timestamp::now();
+        let dir_links = |inode: &Arc<dyn Inode>| i32::from(inode.attr().kind() == FileType::Dir);
+        let moved = dir_links(how.moved);
+        how.moved.attr().update_times(|times| times.ctime = now);
+        match how.replaced {
+            Some(other) if how.exchange => {
+                let others = dir_links(other);
+                other.attr().update_times(|times| times.ctime = now);
+                self.entries_changed(0, others - moved, now);
+                new_dir.entries_changed(0, moved - others, now);
+            }
+            Some(gone) => {
+                let lost = dir_links(gone);
+                gone.attr().add_nlink(if lost != 0 { -2 } else { -1 });
+                gone.attr().update_times(|times| times.ctime = now);
+                self.entries_changed(-1, -moved, now);
+                new_dir.entries_changed(0, moved - lost, now);
+            }
+            None => {
+                self.entries_changed(-1, -moved, now);
+                new_dir.entries_changed(1, moved, now);
+            }
+        }
+        Ok(())
+    }
+
+    fn readlink(&self) -> Result<Arc<[u8]>> {
+        match &self.body {
+            Body::Symlink(target) => Ok(target.clone()),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        match self.body {
+            Body::Regular(_) => Ok(self),
+            _ => Err(Errno::ENXIO),
+        }
+    }
+
+    fn page_cache(&self) -> Option<&Arc<PageCache>> {
+        self.regular().ok().map(|file| &file.cache)
+    }
+
+    fn special(&self) -> Option<&SpecialSlot> {
+        match &self.body {
+            Body::Special(slot) => Some(slot),
+            _ => None,
+        }
+    }
+
+    fn usage(&self) -> Option<&Usage> {
+        self.regular().ok().map(|file| &file.usage)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl FileOps for TmpfsInode {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, pos: &mut u64) -> Result<usize> {
+        let file = self.regular()?;
+        let done = file.cache.read(*pos, dst)?;
+        *pos = pos.saturating_add(done as u64);
+        crate::fs::touch_file(f);
+        Ok(done)
+    }
+
+    fn write(&self, f: &OpenFile, src: &mut Source<'_>, pos: &mut u64) -> Result<usize> {
+        let file = self.regular()?;
+        let wanted = src.remaining();
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let _writing = file.writing.lock();
+        let old_size = file.cache.size();
+        let at = if f.flags().contains(OpenFlags::APPEND) { old_size } else { *pos };
+        let end = at.checked_add(wanted as u64).filter(|&end| end <= MAX_SIZE);
+        let end = end.ok_or(Errno::EFBIG)?;
+        let seals = self.seals()?;
+        if seals.intersects(Seals::WRITE | Seals::FUTURE_WRITE)
+            || (end > old_size && seals.contains(Seals::GROW))
+        {
+            return Err(Errno::EPERM);
+        }
+        self.drop_set_id(f);
+        let done = file.cache.write(at, src)?;
+        *pos = at + done as u64;
+        let now = Timestamp::now();
+        self.attr.update_times(|times| {
+            times.mtime = now;
+            times.ctime = now;
+        });
+        Ok(done)
+    }
+
+    fn lseek(&self, _: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
+        let cache = &self.regular()?.cache;
+        let size = cache.size();
+        match whence {
+            Whence::Data | Whence::Hole => {
+                let at = u64::try_from(offset).ok().filter(|&at| at < size).ok_or(Errno::ENXIO)?;
+                if whence == Whence::Hole {
+                    return Ok(cache.next_hole(at));
+                }
+                cache.next_data(at).filter(|&data| data < size).ok_or(Errno::ENXIO)
+            }
+            _ => whence.resolve(pos, size, offset),
+        }
+    }
+
+    fn mmap(&self, f: &Arc<OpenFile>) -> Result<MapTarget> {
+        FileMapping::target(f)
+    }
+
+    fn fsync(&self, _: &OpenFile, _: bool) -> Result<()> {
+        Ok(())
+    }
+
+    fn fallocate(&self, _: &OpenFile, mode: u32, offset: u64, len: u64) -> Result<()> {
+        const KEEP_SIZE: u32 = 1;
+        const PUNCH_HOLE: u32 = 2;
+        let file = self.regular()?;
+        if mode & !(KEEP_SIZE | PUNCH_HOLE) != 0 {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let end = offset.checked_add(len).filter(|&end| end <= MAX_SIZE).ok_or(Errno::EFBIG)?;
+        let _writing = file.writing.lock();
+        let seals = self.seals()?;
+        if mode & PUNCH_HOLE != 0 {
+            if seals.intersects(Seals::WRITE | Seals::FUTURE_WRITE) {
+                return Err(Errno::EPERM);
+            }
+            file.cache.punch(offset..end)?;
+        } else {
+            let grows = mode & KEEP_SIZE == 0 && end > file.cache.size();
+            if grows && seals.contains(Seals::GROW) {
+                return Err(Errno::EPERM);
+            }
+            for index in offset / 4096..end.div_ceil(4096) {
+                file.cache.get_or_alloc(index)?;
+            }
+            if grows {
+                file.cache.set_size(end);
+            }
+        }
+        let now = Timestamp::now();
+        self.attr.update_times(|times| {
+            times.mtime = now;
+            times.ctime = now;
+        });
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A file that is in no directory, for `memfd_create`; sealable if asked for.
+pub fn memfd(fs: &Arc<Tmpfs>, owner: Owner, sealable: bool) -> Result<Arc<TmpfsInode>> {
+    let inode = TmpfsInode::new(fs, S_IFREG | 0o777, DevId::NONE, owner)?;
+    inode.attr.set_nlink(0);
+    if sealable {
+        inode.regular()?.seals.store(0, Ordering::Relaxed);
+    }
+    Ok(inode)
+}

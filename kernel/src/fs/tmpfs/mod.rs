@@ -1,0 +1,175 @@
+//! tmpfs: files whose pages live in the page cache and nowhere else. Also the root file system, devtmpfs
+//! and memfd.
+//!
+//! Directories have no contents of their own: the dentries are the directory. An instance counts pages and
+//! inodes against its limits; both counters are atomics, there is no lock.
+#![forbid(unsafe_code)]
+
+mod inode;
+mod options;
+
+pub use inode::{Seals, TmpfsInode, memfd};
+pub use options::Options;
+
+use super::dentry::Dentry;
+use super::filesystem::{FileSystem, Super, anonymous_dev};
+use super::inode::Owner;
+use super::types::DevId;
+use crate::mm::PageQuota;
+use abi::fs::{S_IFDIR, Statfs};
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+const MAGIC: i64 = 0x0102_1994;
+const PAGE: u64 = 4096;
+
+/// One instance.
+pub struct Tmpfs {
+    name: &'static str,
+    dev: DevId,
+    // Relaxed throughout: counters and limits protect nothing but themselves.
+    next_ino: AtomicU64,
+    pages: AtomicU64,
+    max_pages: AtomicU64,
+    inodes: AtomicU64,
+    max_inodes: AtomicU64,
+    /// Whether the limits were given by the mount's options, and are shown.
+    shown: [AtomicU64; 2],
+    root_mode: u32,
+    root_owner: Owner,
+}
+
+impl Tmpfs {
+    /// A new instance with an empty root directory.
+    pub fn new_super(name: &'static str, options: &Options, for_ever: bool) -> Result<Arc<Super>> {
+        let dev = anonymous_dev()?;
+        let half = default_pages();
+        let fs = Arc::new(Self {
+            name,
+            dev,
+            next_ino: AtomicU64::new(1),
+            pages: AtomicU64::new(0),
+            max_pages: AtomicU64::new(options.pages.unwrap_or(half)),
+            inodes: AtomicU64::new(0),
+            max_inodes: AtomicU64::new(options.inodes.unwrap_or(half)),
+            shown: [
+                AtomicU64::new(u64::from(options.pages.is_some())),
+                AtomicU64::new(u64::from(options.inodes.is_some())),
+            ],
+            root_mode: options.mode.unwrap_or(0o1777),
+            root_owner: Owner { uid: options.uid.unwrap_or(0), gid: options.gid.unwrap_or(0) },
+        });
+        let root = TmpfsInode::new(&fs, S_IFDIR | fs.root_mode, DevId::NONE, fs.root_owner)?;
+        let root = Dentry::new_root(root, b"/");
+        Ok(Super::new(fs, root, dev, for_ever))
+    }
+
+    fn next_ino(&self) -> u64 {
+        self.next_ino.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn charge_inode(&self) -> Result<()> {
+        let max = self.max_inodes.load(Ordering::Relaxed);
+        take(&self.inodes, 1, max)
+    }
+
+    fn uncharge_inode(&self) {
+        self.inodes.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Half of RAM, in pages: the limit of a tmpfs that is given none.
+fn default_pages() -> u64 {
+    crate::mm::frames::stats().total as u64 / 2
+}
+
+/// Adds `by` to a counter unless that exceeds `max` (0: no limit).
+fn take(counter: &AtomicU64, by: u64, max: u64) -> Result<()> {
+    counter
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| {
+            now.checked_add(by).filter(|&new| max == 0 || new <= max)
+        })
+        .map(drop)
+        .map_err(|_| Errno::ENOSPC)
+}
+
+impl PageQuota for Tmpfs {
+    fn charge(&self, pages: u64) -> Result<()> {
+        take(&self.pages, pages, self.max_pages.load(Ordering::Relaxed))
+    }
+    fn uncharge(&self, pages: u64) {
+        self.pages.fetch_sub(pages, Ordering::Relaxed);
+    }
+}
+
+impl FileSystem for Tmpfs {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn statfs(&self) -> Statfs {
+        let max = self.max_pages.load(Ordering::Relaxed);
+        let files = self.max_inodes.load(Ordering::Relaxed);
+        let free = max.saturating_sub(self.pages.load(Ordering::Relaxed));
+        let dev = self.dev.0;
+        Statfs {
+            kind: MAGIC,
+            bsize: PAGE as i64,
+            blocks: max,
+            bfree: free,
+            bavail: free,
+            files,
+            ffree: files.saturating_sub(self.inodes.load(Ordering::Relaxed)),
+            fsid: [dev as i32, (dev >> 32) as i32],
+            namelen: 255,
+            frsize: PAGE as i64,
+            ..Statfs::default()
+        }
+    }
+
+    fn options(&self) -> String {
+        use core::fmt::Write;
+        let mut text = String::new();
+        let shown = |at: usize| self.shown[at].load(Ordering::Relaxed) != 0;
+        let pages = self.max_pages.load(Ordering::Relaxed);
+        let inodes = self.max_inodes.load(Ordering::Relaxed);
+        // Writing to a string cannot fail.
+        if shown(0) {
+            let _ = write!(text, ",size={}k", pages.saturating_mul(PAGE / 1024));
+        }
+        if shown(1) {
+            let _ = write!(text, ",nr_inodes={inodes}");
+        }
+        if self.root_mode != 0o1777 {
+            let _ = write!(text, ",mode={:03o}", self.root_mode);
+        }
+        if self.root_owner.uid != 0 {
+            let _ = write!(text, ",uid={}", self.root_owner.uid);
+        }
+        if self.root_owner.gid != 0 {
+            let _ = write!(text, ",gid={}", self.root_owner.gid);
+        }
+        text
+    }
+
+    fn remount(&self, options: &[u8]) -> Result<()> {
+        let options = Options::parse(options)?;
+        if let Some(pages) = options.pages {
+            if pages != 0 && pages < self.pages.load(Ordering::Relaxed) {
+                return Err(Errno::EINVAL);
+            }
+            self.max_pages.store(pages, Ordering::Relaxed);
+            self.shown[0].store(1, Ordering::Relaxed);
+        }
+        if let Some(inodes) = options.inodes {
+            if inodes != 0 && inodes < self.inodes.load(Ordering::Relaxed) {
+                return Err(Errno::EINVAL);
+            }
+            self.max_inodes.store(inodes, Ordering::Relaxed);
+            self.shown[1].store(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! Mount options of tmpfs: `size=`, `nr_blocks=`, `nr_inodes=`, `mode=`, `uid=`, `gid=`.
+#![forbid(unsafe_code)]
+
+use super::{PAGE, default_pages};
+use abi::{Errno, Result};
+
+/// What was asked for; `None` where nothing was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// 0: without limit.
+    pub pages: Option<u64>,
+    /// 0: without limit.
+    pub inodes: Option<u64>,
+    pub mode: Option<u32>,
+    pub uid: Option<u32>,
+    pub gid: Option<u32>,
+}
+
+impl Options {
+    /// Parses a comma-separated list; EINVAL for what tmpfs does not know.
+    pub fn parse(text: &[u8]) -> Result<Self> {
+        let mut options = Self::default();
+        for option in text.split(|&b| b == b',').filter(|o| !o.is_empty()) {
+            let text = core::str::from_utf8(option).map_err(|_| Errno::EINVAL)?;
+            let (key, value) = text.split_once('=').unwrap_or((text, ""));
+            options.set(key, value)?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        match key {
+            "size" => self.pages = Some(size(value)?),
+            "nr_blocks" => self.pages = Some(suffixed(value)?),
+            "nr_inodes" => self.inodes = Some(suffixed(value)?),
+            "mode" => {
+                let mode = u32::from_str_radix(value, 8).map_err(|_| Errno::EINVAL)?;
+                self.mode = Some(mode & 0o7777);
+            }
+            "uid" => self.uid = Some(value.parse().map_err(|_| Errno::EINVAL)?),
+            "gid" => self.gid = Some(value.parse().map_err(|_| Errno::EINVAL)?),
+            "huge" | "mpol" | "inode64" | "inode32" | "noswap" => {}
+            _ => return Err(Errno::EINVAL),
+        }
+        Ok(())
+    }
+}
+
+/// Bytes (or a percentage of RAM), rounded up to pages.
+fn size(value: &str) -> Result<u64> {
+    if let Some(percent) = value.strip_suffix('%') {
+        let percent: u64 = percent.parse().map_err(|_| Errno::EINVAL)?;
+        let pages = default_pages().saturating_mul(2);
+        return Ok(pages.saturating_mul(percent) / 100);
+    }
+    Ok(suffixed(value)?.div_ceil(PAGE))
+}
+
+/// A number with Linux's `k`, `m`, `g`, `t` suffixes.
+fn suffixed(value: &str) -> Result<u64> {
+    let (digits, shift) = match value.as_bytes().last() {
+        Some(b'k' | b'K') => (&value[..value.len() - 1], 10),
+        Some(b'm' | b'M') => (&value[..value.len() - 1], 20),
+        Some(b'g' | b'G') => (&value[..value.len() - 1], 30),
+        Some(b't' | b'T') => (&value[..value.len() - 1], 40),
+        _ => (value, 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| Errno::EINVAL)?;
+    number.checked_mul(1 << shift).ok_or(Errno::EINVAL)
+}
