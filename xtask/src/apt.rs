@@ -90,12 +90,7 @@ impl Apt {
         }
         command.arg(noninteractive).args(&words);
         if !is_root() && !has_sudo() {
-            let mut typed = Command::new("sudo");
-            typed.args(&words);
-            bail!(
-                "packages are missing; type this line, then try again:\n{}",
-                process::show(&typed)
-            );
+            bail!("{}", what_to_type(&words));
         }
         process::run(&format!("installing {}", packages.join(", ")), &mut command)
     }
@@ -133,6 +128,18 @@ fn is_root() -> bool {
 fn has_sudo() -> bool {
     process::which("sudo").is_some()
         && process::output(Command::new("sudo").args(["-n", "true"])).is_ok()
+}
+
+/// For a user who may not install packages: the line that does it.
+fn what_to_type(words: &[OsString]) -> String {
+    let (who, program) = match process::which("sudo") {
+        Some(_) => ("type this line", Some("sudo")),
+        None => ("have this line typed as root", None),
+    };
+    let mut words = program.map(OsString::from).into_iter().chain(words.iter().cloned());
+    let mut typed = Command::new(words.next().unwrap_or_default());
+    typed.args(words);
+    format!("packages are missing; {who}, then try again:\n{}", process::show(&typed))
 }
 
 /// The distribution this machine runs.

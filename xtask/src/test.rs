@@ -4,12 +4,12 @@
 //! artefacts first and adds up their results afterwards.
 
 use std::io::{BufRead, BufReader};
-use std::process::{ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::{build, process, setup};
+use crate::{build, paths, process, setup};
 
 /// Runs the host tests and the tests that boot QEMU.
 #[derive(Args, Default)]
@@ -40,6 +40,28 @@ impl Tally {
         if self.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
+    /// Runs a `cargo test`, shows its output and counts its results.
+    fn run(&mut self, cargo: &mut Command) -> Result<()> {
+        let mut child = cargo
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start cargo")?;
+        let output = child.stdout.take().context("cargo has no standard output")?;
+        let failed_before = self.failed;
+        for line in BufReader::new(output).split(b'\n') {
+            let line = String::from_utf8_lossy(&line?).into_owned();
+            println!("{line}");
+            self.add_line(&line);
+        }
+        let status = child.wait()?;
+        if !status.success() && self.failed == failed_before {
+            eprintln!("error: `{}` failed ({status}) before all tests ran", process::show(cargo));
+            self.failed += 1;
+        }
+        Ok(())
+    }
+
     fn add_line(&mut self, line: &str) {
         let Some(result) = line.trim_start().strip_prefix("test result: ") else { return };
         let number = |word: &str| {
@@ -61,26 +83,27 @@ impl Test {
         setup::ensure(&setup::DEFAULT)?;
         build::build(self.build)?;
         let mut tally = Tally::default();
-        let mut cargo = process::cargo();
-        cargo.args(["test", "--no-fail-fast"]).args(&self.args);
-        let mut child = cargo
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start cargo")?;
-        let output = child.stdout.take().context("cargo has no standard output")?;
-        for line in BufReader::new(output).split(b'\n') {
-            let line = String::from_utf8_lossy(&line?).into_owned();
-            println!("{line}");
-            tally.add_line(&line);
-        }
-        let status = child.wait()?;
-        if !status.success() && tally.failed == 0 {
-            eprintln!("error: `{}` failed ({status}) before all tests ran", process::show(&cargo));
-            tally.failed = 1;
+        tally.run(process::cargo().args(["test", "--no-fail-fast"]).args(&self.args))?;
+        if self.args.is_empty() {
+            for package in MODELLED {
+                tally.run(&mut models(package))?;
+            }
         }
         Ok(tally)
     }
+}
+
+/// The crates whose `tests/loom.rs` explores every interleaving of a lock-free protocol.
+const MODELLED: [&str; 1] = ["alea-random"];
+
+/// The loom models of `package`, built apart: `--cfg loom` changes every crate.
+fn models(package: &str) -> Command {
+    let mut cargo = process::cargo();
+    cargo
+        .args(["test", "--release", "--no-fail-fast", "--package", package, "--test", "loom"])
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", paths::root().join("target/loom"));
+    cargo
 }
 
 #[cfg(test)]
