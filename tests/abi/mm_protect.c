@@ -56,9 +56,10 @@ static void protections(void)
 		p[16] = (char)0xc3;	/* ret */
 		SAY("-- %s", all[i].name);
 		T(mprotect(p, PAGE, all[i].prot));
-		if (all[i].prot != PROT_EXEC)	/* Linux makes it unreadable only with protection keys */
+		if (all[i].prot != PROT_EXEC) {	/* where Linux uses protection keys, if there are any */
 			FAULT(p, READ(p + 3));
-		FAULT(p, WRITE(p + 4095));
+			FAULT(p, WRITE(p + 4095));
+		}
 		FAULT(p, CALL(p + 16));
 		munmap(p, PAGE);
 	}
