@@ -6,55 +6,56 @@
 
 use alloc::sync::Arc;
 
-/// Linux's capabilities, by number.
+/// One of Linux's capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Capability {
-    Chown = 0,
-    DacOverride = 1,
-    DacReadSearch = 2,
-    Fowner = 3,
-    Fsetid = 4,
-    Kill = 5,
-    Setgid = 6,
-    Setuid = 7,
-    Setpcap = 8,
-    LinuxImmutable = 9,
-    NetBindService = 10,
-    NetBroadcast = 11,
-    NetAdmin = 12,
-    NetRaw = 13,
-    IpcLock = 14,
-    IpcOwner = 15,
-    SysModule = 16,
-    SysRawio = 17,
-    SysChroot = 18,
-    SysPtrace = 19,
-    SysPacct = 20,
-    SysAdmin = 21,
-    SysBoot = 22,
-    SysNice = 23,
-    SysResource = 24,
-    SysTime = 25,
-    SysTtyConfig = 26,
-    Mknod = 27,
-    Lease = 28,
-    AuditWrite = 29,
-    AuditControl = 30,
-    Setfcap = 31,
-    MacOverride = 32,
-    MacAdmin = 33,
-    Syslog = 34,
-    WakeAlarm = 35,
-    BlockSuspend = 36,
-    AuditRead = 37,
-    Perfmon = 38,
-    Bpf = 39,
-    CheckpointRestore = 40,
+pub struct Capability(u8);
+
+impl Capability {
+    pub const CHOWN: Self = Self(0);
+    pub const DAC_OVERRIDE: Self = Self(1);
+    pub const DAC_READ_SEARCH: Self = Self(2);
+    pub const FOWNER: Self = Self(3);
+    pub const FSETID: Self = Self(4);
+    pub const KILL: Self = Self(5);
+    pub const SETGID: Self = Self(6);
+    pub const SETUID: Self = Self(7);
+    pub const SETPCAP: Self = Self(8);
+    pub const LINUX_IMMUTABLE: Self = Self(9);
+    pub const NET_BIND_SERVICE: Self = Self(10);
+    pub const NET_BROADCAST: Self = Self(11);
+    pub const NET_ADMIN: Self = Self(12);
+    pub const NET_RAW: Self = Self(13);
+    pub const IPC_LOCK: Self = Self(14);
+    pub const IPC_OWNER: Self = Self(15);
+    pub const SYS_MODULE: Self = Self(16);
+    pub const SYS_RAWIO: Self = Self(17);
+    pub const SYS_CHROOT: Self = Self(18);
+    pub const SYS_PTRACE: Self = Self(19);
+    pub const SYS_PACCT: Self = Self(20);
+    pub const SYS_ADMIN: Self = Self(21);
+    pub const SYS_BOOT: Self = Self(22);
+    pub const SYS_NICE: Self = Self(23);
+    pub const SYS_RESOURCE: Self = Self(24);
+    pub const SYS_TIME: Self = Self(25);
+    pub const SYS_TTY_CONFIG: Self = Self(26);
+    pub const MKNOD: Self = Self(27);
+    pub const LEASE: Self = Self(28);
+    pub const AUDIT_WRITE: Self = Self(29);
+    pub const AUDIT_CONTROL: Self = Self(30);
+    pub const SETFCAP: Self = Self(31);
+    pub const MAC_OVERRIDE: Self = Self(32);
+    pub const MAC_ADMIN: Self = Self(33);
+    pub const SYSLOG: Self = Self(34);
+    pub const WAKE_ALARM: Self = Self(35);
+    pub const BLOCK_SUSPEND: Self = Self(36);
+    pub const AUDIT_READ: Self = Self(37);
+    pub const PERFMON: Self = Self(38);
+    pub const BPF: Self = Self(39);
+    pub const CHECKPOINT_RESTORE: Self = Self(40);
 }
 
 /// Highest capability number.
-pub const LAST_CAP: u8 = Capability::CheckpointRestore as u8;
+pub const LAST_CAP: u8 = Capability::CHECKPOINT_RESTORE.0;
 
 /// A set of capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -67,14 +68,14 @@ impl CapSet {
     pub const FULL: Self = Self((1 << (LAST_CAP + 1)) - 1);
     /// Those that the file-system uid carries.
     const FS: Self = Self(
-        1 << Capability::Chown as u8
-            | 1 << Capability::DacOverride as u8
-            | 1 << Capability::DacReadSearch as u8
-            | 1 << Capability::Fowner as u8
-            | 1 << Capability::Fsetid as u8
-            | 1 << Capability::LinuxImmutable as u8
-            | 1 << Capability::Mknod as u8
-            | 1 << Capability::MacOverride as u8,
+        1 << Capability::CHOWN.0
+            | 1 << Capability::DAC_OVERRIDE.0
+            | 1 << Capability::DAC_READ_SEARCH.0
+            | 1 << Capability::FOWNER.0
+            | 1 << Capability::FSETID.0
+            | 1 << Capability::LINUX_IMMUTABLE.0
+            | 1 << Capability::MKNOD.0
+            | 1 << Capability::MAC_OVERRIDE.0,
     );
 
     /// From the bits of a user structure; unknown bits are dropped, as Linux does.
@@ -87,7 +88,7 @@ impl CapSet {
     }
     /// Whether `cap` is in the set.
     pub const fn has(self, cap: Capability) -> bool {
-        self.0 & (1 << cap as u8) != 0
+        self.0 & (1 << cap.0) != 0
     }
     /// Whether all of `other` is in the set.
     pub const fn contains(self, other: Self) -> bool {

@@ -41,8 +41,8 @@ pub fn check_mode(attr: &InodeAttr, cred: &Cred, want: u32) -> Result<()> {
 
 #[cold]
 fn overrides(mode: u32, cred: &Cred, want: u32) -> bool {
-    let reads_all = cred.capable(Capability::DacReadSearch);
-    let does_all = cred.capable(Capability::DacOverride);
+    let reads_all = cred.capable(Capability::DAC_READ_SEARCH);
+    let does_all = cred.capable(Capability::DAC_OVERRIDE);
     if mode & S_IFMT == S_IFDIR {
         return does_all || (reads_all && want & WRITE == 0);
     }
@@ -62,7 +62,7 @@ pub fn check_read_only(path: &crate::fs::Path, want: u32) -> Result<()> {
 
 /// Whether `cred` owns the object or may act as if.
 pub fn owns(attr: &InodeAttr, cred: &Cred) -> bool {
-    cred.fsuid == attr.uid() || cred.capable(Capability::Fowner)
+    cred.fsuid == attr.uid() || cred.capable(Capability::FOWNER)
 }
 
 /// EACCES or EPERM unless `victim` may be taken out of `dir`.
@@ -73,7 +73,7 @@ pub fn check_delete(dir: &dyn Inode, victim: &dyn Inode, cred: &Cred) -> Result<
     if sticky
         && cred.fsuid != victim.attr().uid()
         && cred.fsuid != attr.uid()
-        && !cred.capable(Capability::Fowner)
+        && !cred.capable(Capability::FOWNER)
     {
         return Err(Errno::EPERM);
     }
@@ -91,7 +91,7 @@ pub fn new_owner(dir: &dyn Inode, cred: &Cred, mode: u32) -> (crate::fs::Owner, 
             mode |= S_ISGID;
         } else if mode & (S_ISGID | 0o010) == S_ISGID | 0o010
             && !cred.in_group(owner.gid)
-            && !cred.capable(Capability::Fsetid)
+            && !cred.capable(Capability::FSETID)
         {
             mode &= !S_ISGID;
         }

@@ -32,7 +32,7 @@ pub fn chmod(path: &Path, mode: u32, cred: &Cred) -> Result<()> {
         return Err(Errno::EPERM);
     }
     let mut mode = mode & 0o7777;
-    if !cred.in_group(attr.gid()) && !cred.capable(Capability::Fsetid) {
+    if !cred.in_group(attr.gid()) && !cred.capable(Capability::FSETID) {
         mode &= !S_ISGID;
     }
     path.inode().set_attr(&SetAttr {
@@ -47,7 +47,7 @@ pub fn chown(path: &Path, uid: Option<u32>, gid: Option<u32>, cred: &Cred) -> Re
     path.mount.check_writable()?;
     let attr = path.inode().attr();
     let owner = cred.fsuid == attr.uid();
-    let may = cred.capable(Capability::Chown);
+    let may = cred.capable(Capability::CHOWN);
     if uid.is_some_and(|uid| !(may || (owner && uid == attr.uid()))) {
         return Err(Errno::EPERM);
     }
@@ -65,7 +65,7 @@ fn without_set_id(attr: &InodeAttr, cred: &Cred) -> Option<u32> {
     let mut gone = mode & S_ISUID;
     if mode & S_ISGID != 0 {
         let executable = mode & 0o010 != 0;
-        let foreign = !cred.in_group(attr.gid()) && !cred.capable(Capability::Fsetid);
+        let foreign = !cred.in_group(attr.gid()) && !cred.capable(Capability::FSETID);
         if executable || foreign {
             gone |= S_ISGID;
         }
@@ -116,7 +116,7 @@ pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
     }
     let now = Timestamp::now();
     let mode = cred
-        .filter(|cred| !cred.capable(Capability::Fsetid))
+        .filter(|cred| !cred.capable(Capability::FSETID))
         .and_then(|cred| without_set_id(path.inode().attr(), cred));
     let change = SetAttr { size: Some(len), mtime: Some(now), mode, now, ..SetAttr::default() };
     let result = path.inode().set_attr(&change);

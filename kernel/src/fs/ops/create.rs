@@ -25,7 +25,7 @@ pub fn mknod(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], mode: u32, rdev: DevId) -
         let mode = (mode & S_IFMT) | (mode & 0o7777 & !ctx.fs.umask());
         check_create(dir, ctx.cred)?;
         let whiteout = kind == FileType::Char && rdev == DevId::NONE;
-        if kind.is_device() && !whiteout && !ctx.cred.capable(Capability::Mknod) {
+        if kind.is_device() && !whiteout && !ctx.cred.capable(Capability::MKNOD) {
             return Err(Errno::EPERM);
         }
         create_locked(dir, name, mode, rdev, ctx.cred).map(drop)

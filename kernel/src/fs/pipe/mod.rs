@@ -190,7 +190,7 @@ impl Pipe {
         let slots = (bytes as usize).div_ceil(PAGE).max(1).next_power_of_two();
         let mut ring = self.ring.lock();
         let grows = slots > ring.capacity();
-        if grows && slots * PAGE > MAX_SIZE && !cred.capable(Capability::SysResource) {
+        if grows && slots * PAGE > MAX_SIZE && !cred.capable(Capability::SYS_RESOURCE) {
             return Err(Errno::EPERM);
         }
         ring.resize(slots)?;

@@ -157,7 +157,7 @@ impl TmpfsInode {
     fn drop_set_id(&self, f: &OpenFile) {
         let mode = self.attr.mode();
         let gone = (mode & S_ISUID) | if mode & 0o010 != 0 { mode & S_ISGID } else { 0 };
-        if gone != 0 && !f.cred().capable(Capability::Fsetid) {
+        if gone != 0 && !f.cred().capable(Capability::FSETID) {
             let now = Timestamp::now();
             self.attr.apply(&SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() });
         }
