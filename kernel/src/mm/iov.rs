@@ -30,7 +30,10 @@ impl User<'_> {
             Self::Many(slices, used) => loop {
                 let first = slices.first()?;
                 if *used < first.len {
-                    return Some((first.addr.wrapping_add(*used as u64), want.min(first.len - *used)));
+                    return Some((
+                        first.addr.wrapping_add(*used as u64),
+                        want.min(first.len - *used),
+                    ));
                 }
                 *slices = &slices[1..];
                 *used = 0;

@@ -19,8 +19,8 @@ mod stack;
 mod vmalloc;
 
 pub use frame::Frame;
-pub use layout::{PAGE_SIZE, phys_to_virt};
 pub use iov::{Sink, Source};
+pub use layout::{PAGE_SIZE, phys_to_virt};
 pub use page_cache::{PageCache, PageQuota};
 pub use source::MapSource;
 pub use space::AddressSpace;

@@ -70,8 +70,12 @@ impl<T: FromBytes> UserPtr<T> {
         // SAFETY: `to` has room for a `T`; the range was checked; a one-word read writes exactly its bytes.
         let done = unsafe {
             match size_of::<T>() {
-                4 => raw::get_u32(self.addr).map(|word| to.cast::<u32>().write_unaligned(word)).is_some(),
-                8 => raw::get_u64(self.addr).map(|word| to.cast::<u64>().write_unaligned(word)).is_some(),
+                4 => raw::get_u32(self.addr)
+                    .map(|word| to.cast::<u32>().write_unaligned(word))
+                    .is_some(),
+                8 => raw::get_u64(self.addr)
+                    .map(|word| to.cast::<u64>().write_unaligned(word))
+                    .is_some(),
                 len => raw::copy_from_user(to.cast(), self.addr, len) == 0,
             }
         };
@@ -204,7 +208,8 @@ pub(super) unsafe fn copy_out(addr: u64, src: *const u8, len: usize) -> usize {
 pub fn read_cstr_into(addr: u64, dst: &mut [u8]) -> Result<Option<usize>> {
     let room = within(addr, dst.len());
     // SAFETY: `dst` has `room` bytes and the range lies in user space.
-    let len = unsafe { raw::strncpy_from_user(dst.as_mut_ptr(), addr, room) }.ok_or(Errno::EFAULT)?;
+    let len =
+        unsafe { raw::strncpy_from_user(dst.as_mut_ptr(), addr, room) }.ok_or(Errno::EFAULT)?;
     if len < room {
         return Ok(Some(len));
     }

@@ -67,7 +67,13 @@ impl PageCache {
         Ok(done)
     }
 
-    fn write_page(&self, index: u64, within: usize, len: usize, src: &mut Source<'_>) -> Result<usize> {
+    fn write_page(
+        &self,
+        index: u64,
+        within: usize,
+        len: usize,
+        src: &mut Source<'_>,
+    ) -> Result<usize> {
         if let Some(frame) = self.get(index) {
             return src.take_into_frame(&frame, within, len);
         }

@@ -114,7 +114,8 @@ impl Tree {
             }
             // Chunks at the ends may stay in part.
             for number in [first_number, last_number] {
-                let (low, high) = (number * CHUNK, number.saturating_mul(CHUNK).saturating_add(CHUNK));
+                let (low, high) =
+                    (number * CHUNK, number.saturating_mul(CHUNK).saturating_add(CHUNK));
                 if number > 0
                     && (low < indices.start || high > indices.end)
                     && let Some(mut chunk) = tail.remove(&number)

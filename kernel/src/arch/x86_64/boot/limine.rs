@@ -5,17 +5,26 @@
 use limine::BaseRevision;
 use limine::memory_map::EntryType;
 use limine::request::{
-    ExecutableAddressRequest, ExecutableCmdlineRequest, HhdmRequest, MemoryMapRequest,
-    ModuleRequest, RsdpRequest, StackSizeRequest,
+    ExecutableAddressRequest, ExecutableFileRequest, HhdmRequest, MemoryMapRequest, ModuleRequest,
+    RequestsEndMarker, RequestsStartMarker, RsdpRequest, StackSizeRequest,
 };
 use x86_64::PhysAddr;
 
 use super::{BootInfo, Handover, MemoryKind, MemoryMap, MemoryRegion, tables};
 use crate::arch::tsc;
 
+/// The newest base revision that Limine 8.2 knows, the oldest version that is supported.
+const BASE: u64 = 2;
+
+#[used]
+#[unsafe(link_section = ".limine_requests.start")]
+static START: RequestsStartMarker = RequestsStartMarker::new();
+#[used]
+#[unsafe(link_section = ".limine_requests.end")]
+static END: RequestsEndMarker = RequestsEndMarker::new();
 #[used]
 #[unsafe(link_section = ".limine_requests")]
-static BASE_REVISION: BaseRevision = BaseRevision::with_revision(3);
+static BASE_REVISION: BaseRevision = BaseRevision::with_revision(BASE);
 #[used]
 #[unsafe(link_section = ".limine_requests")]
 static MEMORY_MAP: MemoryMapRequest = MemoryMapRequest::new();
@@ -27,7 +36,7 @@ static HHDM: HhdmRequest = HhdmRequest::new();
 static ADDRESS: ExecutableAddressRequest = ExecutableAddressRequest::new();
 #[used]
 #[unsafe(link_section = ".limine_requests")]
-static CMDLINE: ExecutableCmdlineRequest = ExecutableCmdlineRequest::new();
+static FILE: ExecutableFileRequest = ExecutableFileRequest::new();
 #[used]
 #[unsafe(link_section = ".limine_requests")]
 static MODULES: ModuleRequest = ModuleRequest::new();
@@ -43,13 +52,13 @@ static STACK: StackSizeRequest = StackSizeRequest::new().with_size(64 * 1024);
 extern "C" fn limine_entry() -> ! {
     let entry_tsc = tsc::read();
     super::early_init();
-    assert!(BASE_REVISION.is_supported(), "this Limine does not support base revision 3");
+    assert!(BASE_REVISION.is_supported(), "this Limine does not support base revision {BASE}");
     let Some(hhdm) = HHDM.get_response() else { panic!("Limine gave no direct map") };
     let Some(address) = ADDRESS.get_response() else { panic!("Limine gave no load address") };
     let phys_offset = hhdm.offset();
-    let cmdline = CMDLINE
-        .get_response()
-        .map_or("", |response| super::keep_cmdline(response.cmdline().to_bytes().iter().copied()));
+    let cmdline = FILE.get_response().map_or("", |response| {
+        super::keep_cmdline(response.file().string().to_bytes().iter().copied())
+    });
     let initramfs = MODULES.get_response().and_then(|response| {
         let file = response.modules().first()?;
         let start = (file.addr() as u64).checked_sub(phys_offset)?;
@@ -60,9 +69,10 @@ extern "C" fn limine_entry() -> ! {
             memory_map: memory_map(),
             cmdline,
             initramfs,
-            // Base revision 3 gives a physical address.
+            // Virtual in this base revision, physical in later ones.
             rsdp: RSDP.get_response().map(|response| {
-                PhysAddr::new_truncate(response.address() as u64 & ((1 << 52) - 1))
+                let address = response.address() as u64;
+                PhysAddr::new_truncate(address.checked_sub(phys_offset).unwrap_or(address))
             }),
             seed: None,
             protocol: "Limine",

@@ -136,15 +136,17 @@ fn enter_kernel(mut handover: Handover) -> ! {
     // SAFETY: the tables map the image, both stacks and the direct map; `KEPT` is ours alone.
     unsafe {
         *KEPT.0.get() = Some(handover.info);
-        page::write_cr3(root, 0, false);
         core::arch::asm!(
+            // Limine's stack is not mapped in the new tables.
             "mov rsp, {stack}",
+            "mov cr3, {root}",
             "xor ebp, ebp",
             "push rbp",
             "push rbp",
             "call {next}",
             "ud2",
             stack = in(reg) gdt::BOOT_STACK.top(),
+            root = in(reg) root.as_u64(),
             next = sym on_boot_stack,
             options(noreturn),
         );
