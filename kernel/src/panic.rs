@@ -47,7 +47,13 @@ pub fn trap(frame: &TrapFrame, vector: u8, error: u64, addr: Option<u64>) -> ! {
     let name = trap::vector_name(vector);
     let mode = if frame.user_mode() { "user" } else { "kernel" };
     let rip = frame.rip;
+    let is_overflow = trap::is_stack_overflow(frame, vector);
     match addr {
+        None if is_overflow => die(
+            format_args!("kernel stack overflow at {rip:#x} (stack pointer {:#x})", frame.rsp),
+            Some(frame),
+            frame.rbp,
+        ),
         Some(addr) if (addr as usize) < 4096 && !frame.user_mode() => die(
             format_args!("null pointer access at {addr:#x} by {rip:#x} (error {error:#x})"),
             Some(frame),

@@ -46,8 +46,6 @@ pub use path::Path;
 pub use poll::PollEvents;
 pub use types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 
-
-
 /// Mounts the root file system and unpacks `initramfs` into it. An error is for the boot log: what was
 /// unpacked before it stays, as on Linux.
 pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {

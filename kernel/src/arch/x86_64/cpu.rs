@@ -137,7 +137,8 @@ pub(super) fn enable(found: &Features) {
     const MP: u64 = 1 << 1;
     const NE: u64 = 1 << 5;
     const EM_TS: u64 = 1 << 2 | 1 << 3;
-    let mut cr4: u64 = 1 << 5 | 1 << 7 | 1 << 9 | 1 << 10; // PAE, PGE, OSFXSR, OSXMMEXCPT
+    // PAE, MCE (every x86_64 CPU has it), PGE, OSFXSR, OSXMMEXCPT
+    let mut cr4: u64 = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 9 | 1 << 10;
     for (have, at) in [
         (found.umip, 11),
         (found.fsgsbase, 16),

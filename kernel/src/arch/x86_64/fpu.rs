@@ -5,8 +5,10 @@
 //! itself uses no such registers outside a `KernelFpu` bracket. All functions that move registers
 //! run with interrupts off or in code that no interrupt handler shares (handlers never use them).
 
+use core::alloc::Layout;
 use core::arch::asm;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{cpu, percpu};
@@ -34,9 +36,10 @@ static MXCSR_MASK: AtomicU32 = AtomicU32::new(0xffbf);
 const NO_CPU: u32 = u32::MAX;
 
 /// The saved state of one task. At most one CPU's registers hold a newer copy.
-#[repr(C, align(64))]
+///
+/// The area is as large as this CPU's states need, so that fork copies no more than that.
 pub struct FpuState {
-    area: UnsafeCell<[u8; AREA_SIZE]>,
+    area: NonNull<u8>,
     /// The CPU that loaded the state last.
     cpu: Cell<u32>,
 }
@@ -53,30 +56,48 @@ pub struct BadImage;
 
 crate::per_cpu! {
     /// Whose state the registers of this CPU hold.
-    static OWNER: Cell<*const FpuState> = Cell::new(core::ptr::null());
+    static OWNER: Cell<*mut u8> = Cell::new(core::ptr::null_mut());
 }
 
 impl FpuState {
-    /// The state that a new program starts with.
-    pub const fn new() -> Self {
-        let mut area = [0; AREA_SIZE];
-        // FCW 0x37f, MXCSR 0x1f80.
-        area[0] = 0x7f;
-        area[1] = 0x03;
-        area[24] = 0x80;
-        area[25] = 0x1f;
-        Self { area: UnsafeCell::new(area), cpu: Cell::new(NO_CPU) }
+    /// The state that a new program starts with; nothing when memory is out.
+    pub fn try_new() -> Option<Self> {
+        let state = Self::try_uninit()?;
+        state.clear();
+        Some(state)
+    }
+
+    /// A copy of the running task's state, for its child; nothing when memory is out.
+    pub fn try_copy(from: &Self) -> Option<Self> {
+        let state = Self::try_uninit()?;
+        state.copy_from(from);
+        Some(state)
+    }
+
+    /// A state whose header is valid and whose registers are undefined.
+    fn try_uninit() -> Option<Self> {
+        // SAFETY: the layout is not empty; XSAVE leaves the reserved bytes of its header and the
+        // software bytes alone, so they are zeroed here.
+        let area = unsafe {
+            let area = NonNull::new(alloc::alloc::alloc(layout()))?;
+            area.add(FX_SIZE - 96).write_bytes(0, 96);
+            if xcr0() != 0 {
+                area.add(FX_SIZE).write_bytes(0, HEADER_END - FX_SIZE);
+            }
+            area
+        };
+        Some(Self { area, cpu: Cell::new(NO_CPU) })
     }
 
     fn is_live(&self) -> bool {
-        core::ptr::eq(OWNER.get(), self) && self.cpu.get() == percpu::cpu_id() as u32
+        OWNER.get() == self.area.as_ptr() && self.cpu.get() == percpu::cpu_id() as u32
     }
 
     /// Makes the saved copy as new as the registers. The task runs on this CPU or nowhere.
     pub fn sync(&self) {
         if self.is_live() {
             // SAFETY: the registers hold this state and the area is ours.
-            unsafe { save(self.area.get().cast(), true) };
+            unsafe { save(self.area.as_ptr(), true) };
         }
     }
 
@@ -84,8 +105,8 @@ impl FpuState {
     pub fn load(&self) {
         if !self.is_live() {
             // SAFETY: the area holds a valid image: it was saved, copied or checked.
-            unsafe { restore(self.area.get().cast()) };
-            OWNER.set(self);
+            unsafe { restore(self.area.as_ptr()) };
+            OWNER.set(self.area.as_ptr());
             self.cpu.set(percpu::cpu_id() as u32);
         }
     }
@@ -93,17 +114,23 @@ impl FpuState {
     /// The registers no longer count: the saved copy was changed, or the task is gone.
     pub fn discard_live(&self) {
         if self.is_live() {
-            OWNER.set(core::ptr::null());
+            OWNER.set(core::ptr::null_mut());
         }
         self.cpu.set(NO_CPU);
     }
 
-    /// Becomes the state of a new program (exec).
+    /// Becomes the state of a new program (exec); the task is the running one.
     pub fn reset(&self) {
         self.discard_live();
-        // SAFETY: the task's own area; `new` is a valid image.
+        self.clear();
+        self.load();
+    }
+
+    fn clear(&self) {
+        // SAFETY: the task's own area, which is not live; the image is FCW 0x37f, MXCSR 0x1f80 and
+        // everything else in its initial state.
         unsafe {
-            let area = self.area.get().cast::<u8>();
+            let area = self.area.as_ptr();
             area.write_bytes(0, size());
             area.cast::<u16>().write(0x37f);
             area.add(24).cast::<u32>().write(0x1f80);
@@ -117,9 +144,9 @@ impl FpuState {
         // foreign area must not use the modified optimisation.
         unsafe {
             if from.is_live() {
-                save(self.area.get().cast(), false);
+                save(self.area.as_ptr(), false);
             } else {
-                let (src, dst) = (from.area.get().cast::<u8>(), self.area.get().cast::<u8>());
+                let (src, dst) = (from.area.as_ptr(), self.area.as_ptr());
                 core::ptr::copy_nonoverlapping(src, dst, size());
             }
         }
@@ -131,7 +158,7 @@ impl FpuState {
         self.sync();
         let size = size();
         // SAFETY: the first `size` bytes of the area are initialised and nobody writes them now.
-        let area = unsafe { core::slice::from_raw_parts(self.area.get().cast::<u8>(), size) };
+        let area = unsafe { core::slice::from_raw_parts(self.area.as_ptr(), size) };
         out[..size].copy_from_slice(area);
         let mask = xcr0();
         if mask != 0 {
@@ -145,7 +172,7 @@ impl FpuState {
         }
     }
 
-    /// Takes the state from a signal frame's image. `image` is as long as the frame claims, at
+    /// Takes the state of the running task from a signal frame's image. `image` is as long as the frame claims, at
     /// least 512 bytes; without the XSAVE marks only x87 and SSE are taken.
     pub fn read_signal_image(&self, image: &[u8]) -> Result<(), BadImage> {
         let word = |at: usize| -> Option<u32> {
@@ -172,7 +199,7 @@ impl FpuState {
         let len = if extended { size } else { FX_SIZE };
         // SAFETY: the task's own area, which is not live any more.
         unsafe {
-            let area = self.area.get().cast::<u8>();
+            let area = self.area.as_ptr();
             core::ptr::copy_nonoverlapping(image.as_ptr(), area, len);
             if xcr0() != 0 {
                 if !extended {
@@ -181,20 +208,22 @@ impl FpuState {
                 area.add(FX_SIZE).cast::<u64>().write(features);
             }
         }
+        self.load();
         Ok(())
-    }
-}
-
-impl Default for FpuState {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
 impl Drop for FpuState {
     fn drop(&mut self) {
         self.discard_live();
+        // SAFETY: allocated in `try_uninit` with the same layout.
+        unsafe { alloc::alloc::dealloc(self.area.as_ptr(), layout()) };
     }
+}
+
+fn layout() -> Layout {
+    // SAFETY: 64 is a power of two and the size is far below the limit.
+    unsafe { Layout::from_size_align_unchecked(size(), 64) }
 }
 
 /// Switches the registers from one task to the next; `None` is a kernel thread, which leaves them
@@ -218,19 +247,30 @@ pub fn signal_size() -> usize {
 /// The most that `signal_size` can be.
 pub const MAX_SIGNAL_SIZE: usize = AREA_SIZE + 4;
 
-/// A bracket in which the kernel may use vector registers. It must not block inside.
-pub struct KernelFpu(());
+/// A bracket in which the kernel may use vector registers: it saves them and puts them back. The
+/// holder must not block, and interrupt handlers must not open one.
+pub struct KernelFpu {
+    owner: *mut u8,
+}
 
 impl KernelFpu {
-    /// Saves what the registers hold; the owner reloads them before it returns to user mode.
+    /// Saves what the registers hold.
     pub fn begin() -> Self {
         let owner = OWNER.get();
         if !owner.is_null() {
-            // SAFETY: a state is removed from `OWNER` before it is dropped.
-            unsafe { (*owner).sync() };
-            OWNER.set(core::ptr::null());
+            // SAFETY: an area is removed from `OWNER` before it is freed.
+            unsafe { save(owner, true) };
         }
-        Self(())
+        Self { owner }
+    }
+}
+
+impl Drop for KernelFpu {
+    fn drop(&mut self) {
+        if !self.owner.is_null() {
+            // SAFETY: saved by `begin`; the task that holds the bracket did not block since.
+            unsafe { restore(self.owner) };
+        }
     }
 }
 

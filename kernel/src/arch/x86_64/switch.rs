@@ -150,6 +150,36 @@ unsafe extern "C" fn start_user() {
     naked_asm!("mov rdi, r13", "call r12", "add rsp, 24", "jmp alea_fork_return")
 }
 
+/// The FS base and the user's GS base of a task (thread-local storage).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bases {
+    pub fs: u64,
+    pub gs: u64,
+}
+
+impl Bases {
+    /// Brings the record of the running task up to date: with FSGSBASE user code changes the
+    /// registers without asking. Called before the task is switched away from, and by fork.
+    #[inline]
+    pub fn save(&mut self) {
+        if cpu::features().fsgsbase {
+            self.fs = fs_base();
+            self.gs = user_gs_base();
+        }
+    }
+
+    /// Loads the bases of the next task; `loaded` are those that the CPU holds.
+    #[inline]
+    pub fn load(&self, loaded: &Self) {
+        if self.fs != loaded.fs {
+            set_fs_base(self.fs);
+        }
+        if self.gs != loaded.gs {
+            set_user_gs_base(self.gs);
+        }
+    }
+}
+
 /// Sets the FS base of the running task.
 #[inline]
 pub fn set_fs_base(base: u64) {
@@ -183,15 +213,32 @@ pub fn fs_base() -> u64 {
 /// Sets the user GS base of the running task (inactive while in the kernel).
 #[inline]
 pub fn set_user_gs_base(base: u64) {
-    // SAFETY: the inactive base is the user's.
-    unsafe { msr::write(msr::KERNEL_GS_BASE, canonical_user(base)) };
+    let base = canonical_user(base);
+    if cpu::features().fsgsbase {
+        // SAFETY: the user's base is active for just one instruction; interrupts are off, and an NMI
+        // trusts no GS.
+        cpu::without_interrupts(|| unsafe {
+            asm!("swapgs", "wrgsbase {}", "swapgs", in(reg) base, options(nostack, preserves_flags));
+        });
+    } else {
+        // SAFETY: the inactive base is the user's.
+        unsafe { msr::write(msr::KERNEL_GS_BASE, base) };
+    }
 }
 
 /// The user GS base of the running task. With FSGSBASE the user may have changed it.
 #[inline]
 pub fn user_gs_base() -> u64 {
-    // SAFETY: reading has no effect.
-    unsafe { msr::read(msr::KERNEL_GS_BASE) }
+    if !cpu::features().fsgsbase {
+        // SAFETY: reading has no effect.
+        return unsafe { msr::read(msr::KERNEL_GS_BASE) };
+    }
+    // SAFETY: as in `set_user_gs_base`.
+    cpu::without_interrupts(|| unsafe {
+        let base: u64;
+        asm!("swapgs", "rdgsbase {}", "swapgs", out(reg) base, options(nostack, preserves_flags));
+        base
+    })
 }
 
 fn canonical_user(base: u64) -> u64 {

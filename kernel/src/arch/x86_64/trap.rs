@@ -325,6 +325,13 @@ pub(super) extern "C" fn exit_work(frame: &mut TrapFrame) {
     }
 }
 
+/// True for the double fault that a push into a guard page becomes: the fault address is near the
+/// stack pointer.
+pub fn is_stack_overflow(frame: &TrapFrame, vector: u8) -> bool {
+    let [_, cr2, ..] = cpu::control_registers();
+    vector == Vector::DOUBLE_FAULT && !frame.user_mode() && cr2.abs_diff(frame.rsp) < 4096
+}
+
 /// Ends the kernel: a trap that nothing can resolve.
 pub fn fatal(frame: &TrapFrame, vector: u8, error: u64, addr: Option<u64>) -> ! {
     cpu::irq_disable();

@@ -245,7 +245,10 @@ fn exit_to_user(_frame: &mut TrapFrame) {
 
 /// Signal images: what is written can be read back, what is wrong is refused.
 fn fpu_images() {
-    let (a, b) = (fpu::FpuState::new(), fpu::FpuState::new());
+    let (Some(a), Some(b)) = (fpu::FpuState::try_new(), fpu::FpuState::try_new()) else {
+        panic!("no memory for two FPU states")
+    };
+    assert!(fpu::FpuState::try_copy(&a).is_some());
     let mut image = [0u8; fpu::MAX_SIGNAL_SIZE];
     let size = fpu::signal_size();
     a.load();
@@ -256,6 +259,7 @@ fn fpu_images() {
         image[512] |= 2;
     }
     assert!(b.read_signal_image(&image[..size]) == Ok(()));
+    fpu::switch(Some(&b), Some(&a));
     fpu::switch(Some(&a), Some(&b));
     let xmm0: u64;
     // SAFETY: stores a register.
