@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{paths, process};
+use crate::{abi, paths, process};
 
 /// Lines that a source file may have.
 const LONGEST: usize = 600;
@@ -47,6 +47,9 @@ pub fn check(root: &Path) -> Result<()> {
             let bytes = fs::read(&path).with_context(|| name.to_owned())?;
             rules.check_file(name, &bytes, &mut faults);
         }
+    }
+    if let Err(error) = abi::check(root) {
+        faults.push(format!("{error:#}"));
     }
     if faults.is_empty() {
         return Ok(());
