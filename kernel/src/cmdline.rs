@@ -42,6 +42,15 @@ pub fn number(name: &str) -> Option<i64> {
     }
 }
 
+/// A switch: `name=1|y|yes|on|true` or `name=0|n|no|off|false`; nothing for any other value.
+pub fn switch(name: &str) -> Option<bool> {
+    match value(name)? {
+        "1" | "y" | "Y" | "yes" | "on" | "true" => Some(true),
+        "0" | "n" | "N" | "no" | "off" | "false" => Some(false),
+        _ => None,
+    }
+}
+
 /// The words up to `--`, which separates init's arguments.
 pub fn words() -> impl Iterator<Item = &'static str> {
     Words(text()).take_while(|word| *word != "--")

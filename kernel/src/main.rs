@@ -25,7 +25,7 @@ use arch::boot::BootInfo;
 
 /// The boot order. Called once, on the boot CPU's stack, with the kernel's own page tables and
 /// interrupts off.
-pub fn kernel_main(info: BootInfo) -> ! {
+pub fn kernel_main(mut info: BootInfo) -> ! {
     klog::init(); // the log's macros work from here on
     cmdline::init(info.cmdline);
     klog::configure(); // quiet, loglevel=
@@ -36,10 +36,12 @@ pub fn kernel_main(info: BootInfo) -> ! {
     arch::acpi::init(info.rsdp); // power-off, interrupt routing, timers
     arch::irq::init(); // local APIC, I/O APICs; interrupts stay off
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
+    random::init(&mut info); // sources, pool, generator: secrets can be drawn from here on
     if cmdline::flag("alea.selftest") {
         arch::selftest::run();
         time::selftest();
         mm::selftest::run();
+        random::selftest::run();
     }
     if let Some(kind) = cmdline::value("alea.crash") {
         arch::crash::commit(kind);

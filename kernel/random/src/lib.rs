@@ -12,6 +12,7 @@
 //! | [`health`] | SP 800-90B repetition and proportion tests, and a lag test |
 //! | [`credit`] | how much entropy is accounted for: the states Empty, Early, Ready |
 //! | [`jitter`] | entropy from the cycle counter, for machines that have nothing else |
+//! | [`fast_pool`] | interrupt times, stirred together in a few instructions |
 //! | [`pool`] | the BLAKE2s hash that all sources are mixed into, and the keys it yields |
 //! | [`crng`] | ChaCha20 with fast key erasure: base key, per-CPU keys, generations, batches |
 //! | [`block`] | keys and keystream blocks; where a kernel plugs in its vector code |
@@ -53,6 +54,7 @@
 pub mod block;
 pub mod credit;
 pub mod crng;
+pub mod fast_pool;
 pub mod hardware;
 pub mod health;
 pub mod jitter;

@@ -1,1 +1,3 @@
 //! Devices.
+
+pub mod random;

@@ -1,1 +1,105 @@
-//! The live entropy service.
+//! The live entropy service: everything that has to be touched so that `alea-random` can decide.
+//!
+//! Owns the pool, the credit, the generator and its per-CPU state, the sources and the rules by which
+//! user space is served. All randomness of the kernel comes from here. It must never hand out bytes as
+//! random that are not, except where Linux's interface says so (`GRND_INSECURE`, an early read of
+//! urandom, the kernel's own needs before it is ready: logged).
+//!
+//! ```text
+//! sources/* --mix--> pool --extract--> CRNG base key --> per-CPU key --> batch --> draws
+//!          --credit--> state (Empty, Early, Ready)                       stream --> long requests
+//! ```
+//!
+//! Locks: the pool and the base key, each a spinlock of level `Random` with interrupts off for about a
+//! microsecond, never both. A draw takes neither, unless a reseed came between. User memory is only
+//! touched with nothing held.
+#![deny(unsafe_code)]
+
+mod caller;
+mod crng;
+mod generator;
+mod pool;
+mod schedule;
+pub mod selftest;
+mod sources;
+mod stats;
+mod user;
+
+pub use caller::{Caller, register_caller};
+pub use generator::Kind;
+pub use pool::{credited, state};
+use stats::Interface;
+pub use stats::report;
+pub use user::{device_ioctl, device_poll, device_read, device_write, getrandom};
+
+use crate::arch::boot::BootInfo;
+use core::sync::atomic::{AtomicBool, Ordering};
+use zerocopy::IntoBytes;
+use zeroize::Zeroize;
+
+/// Starts the service. On every machine that has a source it is ready when this returns. After the
+/// clock, before anything that wants an address or a key.
+pub fn init(info: &mut BootInfo) {
+    crate::arch::chacha20::init();
+    sources::collect_at_boot(info);
+    generator::select();
+    schedule::start();
+    log::info!(
+        "random: {}, {} credited, generator {} ({:?})",
+        match state() {
+            alea_random::credit::State::Ready => "ready",
+            _ => "NOT ready",
+        },
+        pool::credited(),
+        generator::kind().name(),
+        crate::arch::chacha20::routine(),
+    );
+}
+
+/// Fills `out` with bytes that nobody else knows: AT_RANDOM, keys, canaries. Never fails; before the
+/// service is ready it uses all there is and says so once.
+pub fn fill_secret(out: &mut [u8]) {
+    stats::count(Interface::Kernel, out.len());
+    if generator::fill(out).is_err() {
+        warn_unseeded("the kernel");
+        pool::fill_unseeded(out);
+    }
+}
+
+/// A secret number.
+pub fn secret_u64() -> u64 {
+    let mut word = 0u64;
+    fill_secret(word.as_mut_bytes());
+    word
+}
+
+/// A number for address-space layout.
+pub fn aslr_u64() -> u64 {
+    secret_u64()
+}
+
+/// A random UUID, version 4, as text.
+pub fn uuid() -> [u8; 36] {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut bytes = [0u8; 16];
+    fill_secret(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let mut text = [b'-'; 36];
+    let places = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    for (at, nibble) in places.zip(nibbles) {
+        text[at] = HEX[usize::from(nibble)];
+    }
+    bytes.zeroize();
+    text
+}
+
+/// Says once that somebody was served before the service was ready.
+fn warn_unseeded(who: &str) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    // Relaxed: at worst the warning comes twice.
+    if !SAID.swap(true, Ordering::Relaxed) {
+        log::warn!("random: {who} is served before the generator is ready");
+    }
+}

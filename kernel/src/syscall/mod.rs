@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod args;
+mod random;
 mod table;
 
 pub use table::{NAMES, name};

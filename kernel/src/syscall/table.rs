@@ -37,4 +37,6 @@ pub fn name(number: u64) -> Option<&'static str> {
     NAMES.iter().find(|(n, ..)| u64::from(*n) == number).map(|(_, name, _)| *name)
 }
 
-syscalls! {}
+syscalls! {
+    318 getrandom => super::random::getrandom, Full;
+}

@@ -9,7 +9,7 @@
 //! any time: what they share with task code is either `Sync` (atomics) or used with interrupts off.
 
 use core::arch::asm;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::{Cell, RefCell, UnsafeCell};
 use core::mem::offset_of;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -208,8 +208,9 @@ pub(super) fn init_boot_cpu() {
 #[repr(transparent)]
 pub struct PerCpu<T: 'static>(UnsafeCell<T>);
 
-// SAFETY: `with` hands out shared references only when `T: Sync`; `with_irq_off` and the `Cell`
-// accessors touch this CPU's copy alone, with interrupts off or in single volatile accesses.
+// SAFETY: `with` hands out shared references only when `T: Sync`; `with_irq_off`, `with_mut` and the
+// `Cell` accessors touch this CPU's copy alone, with interrupts off, outside of interrupts, or in
+// single volatile accesses.
 unsafe impl<T> Sync for PerCpu<T> {}
 
 impl<T: 'static> PerCpu<T> {
@@ -247,6 +248,22 @@ impl<T: 'static> PerCpu<T> {
             // SAFETY: only this CPU sees the copy and no interrupt handler can run inside `f`.
             f(unsafe { &*self.as_ptr() })
         })
+    }
+}
+
+impl<T: 'static> PerCpu<RefCell<T>> {
+    /// Runs `f` with this CPU's copy to itself, interrupts as they are: for data that interrupt
+    /// handlers never use. Nothing from within a handler or from within another `f`. `f` must not
+    /// block.
+    #[inline]
+    pub fn with_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if in_interrupt() {
+            return None;
+        }
+        // SAFETY: only this CPU sees the copy, and of its code only what is not a handler: that is
+        // one task at a time, which is not preempted. The `RefCell` stops it from nesting.
+        let cell = unsafe { &*self.as_ptr() };
+        Some(f(&mut *cell.try_borrow_mut().ok()?))
     }
 }
 

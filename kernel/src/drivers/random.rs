@@ -1,0 +1,133 @@
+//! /dev/random, /dev/urandom and the files about them in /proc.
+//!
+//! Owns the device numbers and file names. What the files do is the service's (`crate::random`); here it
+//! only gets the shape of an open file. No locks.
+#![forbid(unsafe_code)]
+
+use crate::fs::devfs::{self, CharDriver};
+use crate::fs::file::{FileOps, OpenFile, Whence};
+use crate::fs::procfs::{self, ProcFile};
+use crate::mm::{Sink, Source};
+use crate::random;
+use crate::sync::{Once, WaitQueue};
+use abi::fs::{OpenFlags, PollEvents};
+use abi::{Errno, Result};
+use alea_random::request::Device;
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+
+/// Major number of the memory devices.
+const MAJOR: u32 = 1;
+
+/// Registers the devices and files. After devtmpfs and procfs exist.
+pub fn init() -> Result<()> {
+    for (device, name) in [(Device::Random, "random"), (Device::Urandom, "urandom")] {
+        let file = RandomFile(device);
+        devfs::register_char(MAJOR, device.minor(), name, 0o666, Arc::new(Driver(Arc::new(file))));
+    }
+    for (name, mode, file) in [
+        ("boot_id", 0o444, SysFile::BootId),
+        ("uuid", 0o444, SysFile::Uuid),
+        ("entropy_avail", 0o444, SysFile::EntropyAvail),
+        ("poolsize", 0o444, SysFile::Constant(256)),
+        ("urandom_min_reseed_secs", 0o644, SysFile::Ignored(60)),
+        ("write_wakeup_threshold", 0o644, SysFile::Ignored(256)),
+    ] {
+        procfs::register_file(&format!("sys/kernel/random/{name}"), mode, Arc::new(file))?;
+    }
+    procfs::register_file("alea/random", 0o444, Arc::new(Report))
+}
+
+struct Driver(Arc<RandomFile>);
+
+impl CharDriver for Driver {
+    fn open(&self, _minor: u32, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        Ok(self.0.clone())
+    }
+}
+
+/// An open random device; has no state of its own.
+struct RandomFile(Device);
+
+impl FileOps for RandomFile {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        random::device_read(self.0, dst, f.nonblock())
+    }
+
+    fn write(&self, _f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
+        random::device_write(src)
+    }
+
+    /// Any seek leads to 0, as Linux's `noop_llseek`.
+    fn lseek(&self, _f: &OpenFile, _pos: u64, _offset: i64, _whence: Whence) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        random::device_poll(self.0, visit)
+    }
+
+    fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+        random::device_ioctl(cmd, arg)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A file of /proc/sys/kernel/random.
+enum SysFile {
+    BootId,
+    Uuid,
+    EntropyAvail,
+    Constant(u32),
+    /// Accepts writes and ignores them, as Linux does since the pool no longer drains.
+    Ignored(u32),
+}
+
+impl ProcFile for SysFile {
+    fn read(&self) -> Result<Vec<u8>> {
+        /// Made at the first read, the same until the next boot.
+        static BOOT_ID: Once<[u8; 36]> = Once::new();
+        let text = match self {
+            Self::BootId => return line(BOOT_ID.call_once(random::uuid)),
+            Self::Uuid => return line(&random::uuid()),
+            Self::EntropyAvail => format!("{}\n", random::credited().0),
+            Self::Constant(number) | Self::Ignored(number) => format!("{number}\n"),
+        };
+        Ok(text.into_bytes())
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        match self {
+            Self::Ignored(_) => {
+                let number = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?.trim();
+                if !number.is_empty() {
+                    number.parse::<i32>().map_err(|_| Errno::EINVAL)?;
+                }
+                Ok(data.len())
+            }
+            _ => Err(Errno::EPERM),
+        }
+    }
+}
+
+fn line(text: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    out.try_reserve_exact(text.len() + 1).map_err(|_| Errno::ENOMEM)?;
+    out.extend_from_slice(text);
+    out.push(b'\n');
+    Ok(out)
+}
+
+/// /proc/alea/random.
+struct Report;
+
+impl ProcFile for Report {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(random::report().into_bytes())
+    }
+}

@@ -1,0 +1,77 @@
+//! The live CRNG: the base key behind its lock, one key and batch per CPU, the vector unit plugged in.
+//!
+//! Owns those three. Lock: `Random`, for the base key. The per-CPU state is never touched by interrupt
+//! handlers; one that draws takes a key of its own from the base.
+
+use crate::arch::chacha20;
+use crate::per_cpu;
+use crate::sync::{SpinLock, level};
+use alea_random::block::{Block, BlockGenerator, Key, Portable};
+use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, Generation, NotSeeded, Stream};
+use core::cell::RefCell;
+
+struct BaseLock(SpinLock<Base, level::Random>);
+
+impl Exclusive<Base> for BaseLock {
+    fn with<R>(&self, f: impl FnOnce(&mut Base) -> R) -> R {
+        f(&mut self.0.lock())
+    }
+}
+
+static CRNG: Crng<BaseLock> = Crng::new(BaseLock(SpinLock::new(Base::vacant())));
+
+per_cpu! {
+    static CPU: RefCell<CpuCrng> = RefCell::new(CpuCrng::vacant());
+}
+
+/// Whole groups in vector registers, the rest in integer registers.
+struct Vector;
+
+impl BlockGenerator for Vector {
+    fn fill(&self, key: &Key, counter: u32, out: &mut [Block]) {
+        let (groups, _) = out.as_flattened_mut().as_chunks_mut::<{ chacha20::GROUP }>();
+        let done = groups.len() * chacha20::GROUP / size_of::<Block>();
+        chacha20::keystream(key.as_bytes(), counter, groups);
+        let (_, rest) = out.split_at_mut(done);
+        if !rest.is_empty() {
+            Portable.fill(key, counter + done as u32, rest);
+        }
+    }
+}
+
+/// Fills `out` from this CPU's batch.
+#[inline]
+pub fn draw(out: &mut [u8]) -> Result<(), NotSeeded> {
+    CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)).unwrap_or_else(|| draw_apart(out))
+}
+
+/// In an interrupt handler: a key of its own, and no vector registers.
+#[cold]
+fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
+    CRNG.draw(&mut CpuCrng::vacant(), &Portable, out)
+}
+
+/// The stream of one long request.
+pub fn stream() -> Result<Stream, NotSeeded> {
+    CPU.with_mut(|cpu| CRNG.stream(cpu, &Vector)).unwrap_or(Err(NotSeeded))
+}
+
+/// The next bytes of a stream.
+pub fn stream_piece(stream: &mut Stream, out: &mut [Block]) -> Result<(), NotSeeded> {
+    CPU.with_mut(|cpu| CRNG.stream_piece(stream, cpu, &Vector, out)).unwrap_or(Err(NotSeeded))
+}
+
+/// Puts a new base key in place.
+pub fn reseed(key: Key) -> Generation {
+    CRNG.reseed(key)
+}
+
+/// The generation that draws are served from.
+pub fn generation() -> Generation {
+    CRNG.generation()
+}
+
+/// How often this CPU's batch was refilled.
+pub fn refills() -> u64 {
+    CPU.with_mut(|cpu| cpu.refills()).unwrap_or(0)
+}

@@ -1,0 +1,149 @@
+//! Which generator serves: the seam that `random.generator=` switches.
+//!
+//! Owns the choice, made once at boot, and the two weak generators that exist to be compared with. Only
+//! ChaCha20 keeps secrets; the others log a warning and are never the default. No locks.
+
+use super::{crng, sources};
+use crate::arch::cpu;
+use crate::cmdline;
+use alea_random::block::Block;
+use alea_random::crng::{NotSeeded, Stream};
+use alea_random::hardware::{self, HardwareRng};
+use alea_random::splitmix64::AtomicSplitMix64;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// A generator that can serve user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// ChaCha20 with fast key erasure.
+    ChaCha20,
+    /// SplitMix64: eight bytes of output tell all others.
+    SplitMix64,
+    /// RDRAND for every word: nothing but the CPU's maker vouches for it, and slow on many machines.
+    Rdrand,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::ChaCha20, Self::SplitMix64, Self::Rdrand];
+
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ChaCha20 => "chacha20",
+            Self::SplitMix64 => "splitmix64",
+            Self::Rdrand => "rdrand",
+        }
+    }
+}
+
+static KIND: AtomicU8 = AtomicU8::new(Kind::ChaCha20 as u8);
+
+/// Seeded once at boot; for what is no secret, and for `random.generator=splitmix64`.
+static SPLITMIX64: AtomicSplitMix64 = AtomicSplitMix64::unseeded();
+
+/// The generator in use.
+#[inline]
+pub fn kind() -> Kind {
+    // Relaxed: set once, before the first draw.
+    match KIND.load(Ordering::Relaxed) {
+        k if k == Kind::SplitMix64 as u8 => Kind::SplitMix64,
+        k if k == Kind::Rdrand as u8 => Kind::Rdrand,
+        _ => Kind::ChaCha20,
+    }
+}
+
+/// Seeds SplitMix64 from one word of the hardware generator, or from jitter.
+pub fn seed_splitmix64() {
+    let seed = match sources::hardware_word() {
+        Some(word) => Ok(word),
+        None => {
+            log::info!("random: no RDRAND, SplitMix64 is seeded from the jitter of the TSC");
+            alea_random::jitter::seed_word(&mut sources::Tsc)
+        }
+    };
+    match seed {
+        Ok(word) => {
+            if let Err(already) = SPLITMIX64.seed(word) {
+                log::warn!("random: {already}");
+            }
+        }
+        Err(fault) => log::warn!("random: SplitMix64 stays unseeded: {fault}"),
+    }
+}
+
+/// Obeys `random.generator=`.
+pub fn select() {
+    seed_splitmix64();
+    let Some(wanted) = cmdline::value("random.generator") else { return };
+    let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == wanted) else {
+        log::warn!("random: unknown generator {wanted:?}, using chacha20");
+        return;
+    };
+    if kind == Kind::Rdrand && sources::hardware_word().is_none() {
+        log::warn!("random: this CPU has no usable RDRAND, using chacha20");
+        return;
+    }
+    if kind != Kind::ChaCha20 {
+        log::warn!("random: generator {wanted} is for comparison only: it keeps no secrets");
+    }
+    // Relaxed: before the first draw.
+    KIND.store(kind as u8, Ordering::Relaxed);
+}
+
+/// Fills `out` from the selected generator. Meant for up to 256 bytes.
+#[inline]
+pub fn fill(out: &mut [u8]) -> Result<(), NotSeeded> {
+    match kind() {
+        Kind::ChaCha20 => crng::draw(out),
+        Kind::SplitMix64 => SPLITMIX64.get().map(|seeded| seeded.fill(out)).ok_or(NotSeeded),
+        Kind::Rdrand => fill_rdrand(out),
+    }
+}
+
+/// A long request.
+pub enum Bulk {
+    /// A keystream of its own.
+    ChaCha20(Stream),
+    /// Draw by draw.
+    Weak,
+}
+
+impl Bulk {
+    /// Starts one.
+    pub fn start() -> Result<Self, NotSeeded> {
+        match kind() {
+            Kind::ChaCha20 => crng::stream().map(Self::ChaCha20),
+            Kind::SplitMix64 | Kind::Rdrand => Ok(Self::Weak),
+        }
+    }
+
+    /// The next bytes.
+    pub fn fill(&mut self, out: &mut [Block]) -> Result<(), NotSeeded> {
+        match self {
+            Self::ChaCha20(stream) => crng::stream_piece(stream, out),
+            Self::Weak => fill(out.as_flattened_mut()),
+        }
+    }
+}
+
+struct Rdrand;
+
+impl HardwareRng for Rdrand {
+    fn next_u64(&mut self) -> Option<u64> {
+        cpu::rdrand64()
+    }
+}
+
+/// Word by word from the instruction; ChaCha20 takes over where it fails.
+fn fill_rdrand(out: &mut [u8]) -> Result<(), NotSeeded> {
+    for piece in out.chunks_mut(8) {
+        match hardware::draw(&mut Rdrand) {
+            Ok(word) => {
+                piece.iter_mut().zip(word.to_le_bytes()).for_each(|(to, byte)| *to = byte);
+            }
+            Err(_) => crng::draw(piece)?,
+        }
+    }
+    Ok(())
+}

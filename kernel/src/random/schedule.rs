@@ -1,0 +1,40 @@
+//! Reseeds by the clock: often after boot, every minute later.
+//!
+//! Owns the one timer of this floor. Runs in the timer's interrupt: a reseed takes a few microseconds.
+
+use super::pool;
+use crate::sync::Once;
+use crate::time::{self, Nanos, TimerTarget};
+use alea_random::credit::State;
+use alea_random::reseed::{Cause, interval};
+use alloc::sync::Arc;
+use core::time::Duration;
+
+struct Reseed;
+
+impl TimerTarget for Reseed {
+    fn expired(&self, _: Nanos) {
+        pool::reseed(Cause::Schedule);
+        arm();
+    }
+}
+
+static TARGET: Once<Arc<Reseed>> = Once::new();
+
+/// From here on timers can be armed.
+pub fn start() {
+    TARGET.call_once(|| Arc::new(Reseed));
+    arm();
+}
+
+/// Arms the next reseed, once the service is ready and timers work.
+pub fn arm() {
+    let Some(target) = TARGET.get() else { return };
+    if pool::state() != State::Ready {
+        return;
+    }
+    let now = time::monotonic();
+    let wait = interval(Duration::from_nanos(now.as_u64()));
+    let wait = Nanos(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
+    time::arm(now + wait, target.clone());
+}

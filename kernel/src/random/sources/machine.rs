@@ -1,0 +1,38 @@
+//! What tells this machine and this moment from others: wall clock, counters, memory, command line.
+//!
+//! **Trust**: none; all of it may be known to an attacker. **Credit**: none. It makes machines with the
+//! same poor sources start differently. **Cost**: some 50 bytes to hash.
+
+use super::super::{pool, stats};
+use crate::arch::boot::BootInfo;
+use crate::arch::{cpu, tsc};
+use crate::time;
+
+pub fn collect(info: &BootInfo) {
+    let words =
+        [time::realtime().as_u64(), tsc::read(), info.entry_tsc, time::tsc_hz(), stack_address()];
+    for word in words {
+        mix(&word.to_le_bytes());
+    }
+    for leaf in [0, 1, 7] {
+        for register in cpu::cpuid(leaf, 0) {
+            mix(&register.to_le_bytes());
+        }
+    }
+    for region in &info.memory_map {
+        mix(&region.start.as_u64().to_le_bytes());
+        mix(&region.len.to_le_bytes());
+    }
+    mix(info.cmdline.as_bytes());
+}
+
+fn mix(bytes: &[u8]) {
+    stats::mixed(stats::Source::Machine, bytes.len());
+    pool::mix(bytes);
+}
+
+/// Where this runs: differs where the kernel's place does.
+fn stack_address() -> u64 {
+    let here = 0u8;
+    core::ptr::from_ref(&here).addr() as u64
+}

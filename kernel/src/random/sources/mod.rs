@@ -1,0 +1,24 @@
+//! The sources of entropy, one file each, with their trust, cost and credit.
+//!
+//! Owns the order in which they are asked at boot. Everything is hashed into one pool; no source is
+//! trusted alone, and what is credited is only what the source's file argues for. No locks.
+
+mod boot_seed;
+mod hardware;
+mod interrupt;
+mod jitter;
+mod machine;
+
+pub use hardware::{fresh_words, hardware_word};
+pub use jitter::Tsc;
+
+use crate::arch::boot::BootInfo;
+
+/// Asks every source that exists at boot. Jitter comes last, and goes on until the service is ready.
+pub fn collect_at_boot(info: &mut BootInfo) {
+    machine::collect(info);
+    boot_seed::collect(info);
+    hardware::collect();
+    jitter::collect();
+    interrupt::start();
+}

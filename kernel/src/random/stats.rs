@@ -1,0 +1,172 @@
+//! What the service counts, and its text in /proc/alea/random.
+//!
+//! Owns the counters. Draws are counted per CPU in plain cells, so that counting costs two instructions
+//! and no atomic; the rest is rare. Never counts anything that tells about the bytes themselves.
+
+use super::{crng, generator, pool};
+use crate::per_cpu;
+use alea_random::credit::EntropyBits;
+use alea_random::reseed::Cause;
+use alloc::string::String;
+use core::cell::Cell;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Who drew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Interface {
+    Getrandom,
+    Random,
+    Urandom,
+    Kernel,
+}
+
+impl Interface {
+    const ALL: [Self; 4] = [Self::Getrandom, Self::Random, Self::Urandom, Self::Kernel];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Getrandom => "getrandom",
+            Self::Random => "random",
+            Self::Urandom => "urandom",
+            Self::Kernel => "kernel",
+        }
+    }
+}
+
+/// Where entropy comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Source {
+    Machine,
+    BootSeed,
+    Rdseed,
+    Rdrand,
+    Jitter,
+    Interrupt,
+    User,
+}
+
+impl Source {
+    const ALL: [Self; 7] = [
+        Self::Machine,
+        Self::BootSeed,
+        Self::Rdseed,
+        Self::Rdrand,
+        Self::Jitter,
+        Self::Interrupt,
+        Self::User,
+    ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::BootSeed => "boot_seed",
+            Self::Rdseed => "rdseed",
+            Self::Rdrand => "rdrand",
+            Self::Jitter => "jitter",
+            Self::Interrupt => "interrupt",
+            Self::User => "user",
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Draws {
+    count: u64,
+    bytes: u64,
+}
+
+/// Mixed bytes, credited bits, failed tests. Relaxed throughout: counters that nothing depends on.
+struct SourceCounts {
+    bytes: AtomicU64,
+    bits: AtomicU64,
+    failures: AtomicU64,
+}
+
+static SOURCES: [SourceCounts; Source::ALL.len()] = [const {
+    SourceCounts { bytes: AtomicU64::new(0), bits: AtomicU64::new(0), failures: AtomicU64::new(0) }
+}; Source::ALL.len()];
+
+static RESEEDS: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
+
+/// Draws, one array per interface so that a count is one read and one write.
+macro_rules! draws {
+    ($($name:ident),*) => { per_cpu! { $(
+        static $name: Cell<Draws> = Cell::new(Draws { count: 0, bytes: 0 });
+    )* } };
+}
+draws!(GETRANDOM, RANDOM, URANDOM, KERNEL);
+
+fn draws(by: Interface) -> &'static crate::arch::percpu::PerCpu<Cell<Draws>> {
+    match by {
+        Interface::Getrandom => &GETRANDOM,
+        Interface::Random => &RANDOM,
+        Interface::Urandom => &URANDOM,
+        Interface::Kernel => &KERNEL,
+    }
+}
+
+/// Counts a draw of `bytes`.
+#[inline]
+pub fn count(by: Interface, bytes: usize) {
+    let cell = draws(by);
+    let Draws { count, bytes: sum } = cell.get();
+    cell.set(Draws { count: count.wrapping_add(1), bytes: sum.wrapping_add(bytes as u64) });
+}
+
+/// Counts bytes mixed in.
+pub fn mixed(from: Source, bytes: usize) {
+    SOURCES[from as usize].bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+}
+
+/// Counts bits credited.
+pub fn credited(from: Source, bits: EntropyBits) {
+    SOURCES[from as usize].bits.fetch_add(u64::from(bits.0), Ordering::Relaxed);
+}
+
+/// Counts a failed health test.
+pub fn failed(from: Source) {
+    SOURCES[from as usize].failures.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts a reseed.
+pub fn reseeded(cause: Cause) {
+    RESEEDS[cause as usize].fetch_add(1, Ordering::Relaxed);
+}
+
+/// The text of /proc/alea/random. Draws and batch refills are those of the CPU that reads.
+pub fn report() -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _infallible = write(&mut text);
+    text
+}
+
+fn write(to: &mut String) -> core::fmt::Result {
+    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    writeln!(to, "state {:?}", pool::state())?;
+    writeln!(to, "credited_bits {}", pool::credited().0)?;
+    writeln!(to, "generator {}", generator::kind().name())?;
+    writeln!(to, "vector {:?}", crate::arch::chacha20::routine())?;
+    writeln!(to, "generation {}", crng::generation().get())?;
+    writeln!(to, "pool_bytes {}", pool::mixed())?;
+    writeln!(to, "batch_refills {}", crng::refills())?;
+    writeln!(to, "\nsource mixed_bytes credited_bits health_failures")?;
+    for source in Source::ALL {
+        let counts = &SOURCES[source as usize];
+        let (bytes, bits) = (load(&counts.bytes), load(&counts.bits));
+        writeln!(to, "{} {bytes} {bits} {}", source.name(), load(&counts.failures))?;
+    }
+    writeln!(to, "\nreseed count")?;
+    for cause in Cause::ALL {
+        writeln!(to, "{cause} {}", load(&RESEEDS[cause as usize]))?;
+    }
+    writeln!(to, "\ninterface draws bytes")?;
+    for interface in Interface::ALL {
+        let Draws { count, bytes } = draws(interface).get();
+        writeln!(to, "{} {count} {bytes}", interface.name())?;
+    }
+    Ok(())
+}

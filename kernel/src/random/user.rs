@@ -1,0 +1,219 @@
+//! How user space is served: getrandom(2) and the two devices, rule by rule as Linux.
+//!
+//! Owns the loops between the generator and user memory. Every byte passes through a buffer on the stack
+//! that is wiped before the call ends, and the key that made it is gone before user memory is touched.
+//! No locks are held while user memory is touched.
+
+use super::stats::{self, Interface};
+use super::{caller, generator, pool};
+use crate::mm::user::{UserPtr, in_range};
+use crate::mm::{Sink, Source};
+use crate::sync::WaitQueue;
+use abi::fs::PollEvents;
+use abi::{Errno, Result};
+use alea_random::credit::State;
+use alea_random::request::{
+    Admission, Device, GetrandomFlags, Ioctl, PIECE, Refusal, clamp_len, getrandom_admission, serve,
+};
+use alea_random::reseed::Cause;
+use zerocopy::IntoBytes;
+use zeroize::Zeroize;
+
+/// Up to here a request is one draw from the batch.
+const SMALL: usize = alea_random::crng::BATCH_DRAW_MAX;
+/// Up to here its buffer is tiny.
+const TINY: usize = 32;
+
+/// getrandom(2).
+#[inline]
+pub fn getrandom(addr: u64, len: usize, flags: u64) -> Result<usize> {
+    let flags = GetrandomFlags::decode(flags).map_err(errno)?;
+    let seeded = admit(|| getrandom_admission(pool::state(), flags))?;
+    let len = clamp_len(len);
+    if !in_range(addr, len) {
+        return Err(Errno::EFAULT);
+    }
+    transfer(&mut Sink::user(addr, len), seeded, Interface::Getrandom)
+}
+
+/// Reads from a device; `nonblock` is `O_NONBLOCK` or `RWF_NOWAIT`.
+pub fn device_read(device: Device, dst: &mut Sink<'_>, nonblock: bool) -> Result<usize> {
+    let seeded = admit(|| device.read_admission(pool::state(), nonblock))?;
+    let (name, interface) = match device {
+        Device::Random => ("random", Interface::Random),
+        Device::Urandom => ("urandom", Interface::Urandom),
+    };
+    if !seeded {
+        log::warn!("random: uninitialized {name} read ({} bytes read)", dst.remaining());
+    }
+    transfer(dst, seeded, interface)
+}
+
+/// Writes to either device: mixes, credits nothing.
+pub fn device_write(src: &mut Source<'_>) -> Result<usize> {
+    let mut buffer = [0u8; 256];
+    let want = src.remaining();
+    while src.done() < want {
+        let moved = match src.take(&mut buffer) {
+            Ok(0) => break,
+            Ok(moved) => moved,
+            Err(_) if src.done() > 0 => break,
+            Err(errno) => return Err(errno),
+        };
+        pool::mix_user(&buffer[..moved]);
+        if moved < buffer.len() && src.done() < want {
+            break;
+        }
+        if src.done().is_multiple_of(PIECE) && src.remaining() > 0 && caller::pause() {
+            break;
+        }
+    }
+    buffer.zeroize();
+    Ok(src.done())
+}
+
+/// What poll(2) reports; `visit` gets the queue that may change it.
+pub fn device_poll(device: Device, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+    if device == Device::Random {
+        visit(pool::ready_queue());
+    }
+    let ready = device.poll(pool::state());
+    let mut events = PollEvents::empty();
+    events.set(PollEvents::READABLE, ready.readable);
+    events.set(PollEvents::WRITABLE, ready.writable);
+    events
+}
+
+/// The RND* ioctls of both devices.
+pub fn device_ioctl(command: u32, arg: u64) -> Result<i64> {
+    match Ioctl::decode(command, caller::is_admin()).map_err(errno)? {
+        Ioctl::GetEntropyCount => {
+            UserPtr::<i32>::new(arg).write(&(pool::credited().0 as i32))?;
+        }
+        Ioctl::AddToEntropyCount => {
+            let count = UserPtr::<i32>::new(arg).read()?;
+            pool::credit_user(Ioctl::credit(count).map_err(errno)?);
+        }
+        Ioctl::AddEntropy => add_entropy(arg)?,
+        Ioctl::ClearPool => {}
+        Ioctl::Reseed => {
+            Ioctl::reseed_admission(pool::state()).map_err(errno)?;
+            pool::reseed(Cause::Request);
+        }
+    }
+    Ok(0)
+}
+
+/// `struct rand_pool_info`: a credit, a size and that many bytes, which all have to be there.
+fn add_entropy(arg: u64) -> Result<()> {
+    let [count, size] = UserPtr::<[i32; 2]>::new(arg).read()?;
+    let bits = Ioctl::credit(count).map_err(errno)?;
+    let len = usize::try_from(size).map_err(|_| Errno::EFAULT)?;
+    let data = arg.checked_add(8).ok_or(Errno::EFAULT)?;
+    if !in_range(data, len) {
+        return Err(Errno::EFAULT);
+    }
+    if device_write(&mut Source::user(data, len))? < len {
+        return Err(Errno::EFAULT);
+    }
+    pool::credit_user(bits);
+    Ok(())
+}
+
+/// Asks until the request may go ahead, waiting where that is the answer; whether it is seeded.
+#[inline]
+fn admit(mut ask: impl FnMut() -> Result<Admission, Refusal>) -> Result<bool> {
+    match ask().map_err(errno)? {
+        Admission::Serve => Ok(true),
+        Admission::ServeUnseeded => Ok(false),
+        Admission::Wait => {
+            let ready = || (pool::state() == State::Ready).then_some(());
+            pool::ready_queue().wait_interruptible(ready)?;
+            Ok(true)
+        }
+    }
+}
+
+/// Moves as many random bytes as `dst` takes.
+#[inline]
+fn transfer(dst: &mut Sink<'_>, seeded: bool, interface: Interface) -> Result<usize> {
+    let want = dst.remaining();
+    stats::count(interface, want);
+    match want {
+        0 => Ok(0),
+        _ if !seeded => transfer_unseeded(dst),
+        1..=TINY => transfer_small::<{ TINY / 8 }>(dst),
+        ..=SMALL => transfer_small::<{ SMALL / 8 }>(dst),
+        _ => transfer_bulk(dst),
+    }
+}
+
+#[inline]
+fn transfer_small<const WORDS: usize>(dst: &mut Sink<'_>) -> Result<usize> {
+    let mut words = [0u64; WORDS];
+    let bytes = &mut words.as_mut_bytes()[..dst.remaining()];
+    let result = match generator::fill(bytes) {
+        Ok(()) => dst.put(bytes),
+        Err(_) => Err(Errno::EAGAIN),
+    };
+    words.zeroize();
+    result
+}
+
+#[cold]
+fn transfer_bulk(dst: &mut Sink<'_>) -> Result<usize> {
+    let mut bulk = generator::Bulk::start().map_err(|_| Errno::EAGAIN)?;
+    let mut words = [0u64; PIECE / 8];
+    let result = serve(
+        dst.remaining(),
+        |_, piece| {
+            // Whole groups, so that all of it is made in vector registers.
+            let made = piece.next_multiple_of(512).min(PIECE);
+            let bytes = &mut words.as_mut_bytes()[..made];
+            let (blocks, _) = bytes.as_chunks_mut::<64>();
+            match bulk.fill(blocks) {
+                Ok(()) => dst.put(&words.as_bytes()[..piece]).unwrap_or(0),
+                Err(_) => 0,
+            }
+        },
+        caller::pause,
+    );
+    words.zeroize();
+    result.map_err(errno)
+}
+
+/// For requests that accept predictable bytes, before the service is ready.
+#[cold]
+fn transfer_unseeded(dst: &mut Sink<'_>) -> Result<usize> {
+    let mut buffer = [0u8; 256];
+    let result = serve(
+        dst.remaining(),
+        |_, piece| {
+            let mut done = 0;
+            while done < piece {
+                let part = &mut buffer[..(piece - done).min(256)];
+                pool::fill_unseeded(part);
+                let moved = dst.put(part).unwrap_or(0);
+                done += moved;
+                if moved < part.len() {
+                    break;
+                }
+            }
+            done
+        },
+        caller::pause,
+    );
+    buffer.zeroize();
+    result.map_err(errno)
+}
+
+/// The one place where a refusal becomes an errno.
+fn errno(refusal: Refusal) -> Errno {
+    match refusal {
+        Refusal::InvalidArgument => Errno::EINVAL,
+        Refusal::WouldBlock => Errno::EAGAIN,
+        Refusal::Fault => Errno::EFAULT,
+        Refusal::NotPermitted => Errno::EPERM,
+        Refusal::NoData => Errno::ENODATA,
+    }
+}
