@@ -4,7 +4,6 @@
 //! outside `target/`, except the packages that `setup` installs through apt.
 #![forbid(unsafe_code)]
 
-pub mod abi;
 pub mod accel;
 pub mod apt;
 pub mod bench;
@@ -25,6 +24,7 @@ pub mod qemu;
 pub mod run;
 pub mod setup;
 pub mod symbolize;
+pub mod syscalls;
 pub mod table;
 pub mod term;
 pub mod test;

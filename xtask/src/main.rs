@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{abi, bench, boot, build, ci, image, profile, run, setup, test, tidy};
+use xtask::{bench, boot, build, ci, image, profile, run, setup, syscalls, test, tidy};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Build, boot, test and measure Alea", version)]
@@ -32,7 +32,7 @@ enum Command {
     /// Make a bootable ISO with Limine
     Image(image::Image),
     /// Write docs/abi.md from the system-call table
-    Abi(abi::Abi),
+    Syscalls(syscalls::Syscalls),
     /// Check the house rules
     Tidy(tidy::Tidy),
     /// Run all checks: format, clippy, tidy, test
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
         Command::Image(c) => c.run(),
-        Command::Abi(c) => c.run(),
+        Command::Syscalls(c) => c.run(),
         Command::Tidy(c) => c.run(),
         Command::Ci(c) => c.run(),
     };

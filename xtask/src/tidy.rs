@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::{abi, paths, process};
+use crate::{paths, process, syscalls};
 
 /// Lines that a source file may have.
 const LONGEST: usize = 600;
@@ -48,7 +48,7 @@ pub fn check(root: &Path) -> Result<()> {
             rules.check_file(name, &bytes, &mut faults);
         }
     }
-    if let Err(error) = abi::check(root) {
+    if let Err(error) = syscalls::check(root) {
         faults.push(format!("{error:#}"));
     }
     if faults.is_empty() {

@@ -1,6 +1,6 @@
 //! The system-call table: number, name, handler, status.
 //!
-//! A row is `NUMBER NAME => HANDLER, STATUS;`. `cargo xtask abi` writes docs/abi.md from this file, and tidy
+//! A row is `NUMBER NAME => HANDLER, STATUS;`. `cargo xtask syscalls` writes docs/abi.md from this file, and tidy
 //! checks that it is up to date. A call that is not here returns `ENOSYS`.
 
 use super::Status::{self, Full, Partial};

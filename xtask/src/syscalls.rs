@@ -1,4 +1,4 @@
-//! `cargo xtask abi`: writes `docs/abi.md` from the kernel's system-call table.
+//! `cargo xtask syscalls`: writes `docs/abi.md` from the kernel's system-call table.
 //!
 //! The table is read as text, row by row: `NUMBER NAME => HANDLER, STATUS;`. It stays the only list
 //! that is kept by hand; `tidy` fails when the page does not follow it.
@@ -17,9 +17,9 @@ const PAGE: &str = "docs/abi.md";
 
 /// Writes docs/abi.md from the system-call table.
 #[derive(Args)]
-pub struct Abi {}
+pub struct Syscalls {}
 
-impl Abi {
+impl Syscalls {
     pub fn run(self) -> Result<ExitCode> {
         let page = page(&rows(paths::root())?);
         let file = paths::source(PAGE);
@@ -29,12 +29,12 @@ impl Abi {
     }
 }
 
-/// Fails if the page is not what [`Abi`] would write. A table without rows needs no page yet.
+/// Fails if the page is not what [`Syscalls`] would write. A table without rows needs no page yet.
 pub fn check(root: &Path) -> Result<()> {
     let rows = rows(root)?;
     let written = fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     if !rows.is_empty() && written != page(&rows) {
-        bail!("{PAGE} does not follow {TABLE}: run `cargo xtask abi`");
+        bail!("{PAGE} does not follow {TABLE}: run `cargo xtask syscalls`");
     }
     Ok(())
 }
@@ -116,7 +116,7 @@ fn page(rows: &[Row]) -> String {
     let full = rows.iter().filter(|row| row.missing.is_none()).count();
     let mut page = format!(
         "# System calls\n\n\
-         Written by `cargo xtask abi` from `{TABLE}`; not to be edited.\n\n\
+         Written by `cargo xtask syscalls` from `{TABLE}`; not to be edited.\n\n\
          {} calls: {full} as on Linux 6.12, {} with something missing. Every other number returns\n\
          `ENOSYS` and is counted.\n\n\
          | number | call | missing |\n|--:|---|---|\n",
