@@ -67,6 +67,12 @@ impl FpuState {
         Some(state)
     }
 
+    /// As `try_new`, for tasks that the kernel cannot do without: panics when memory is out.
+    pub fn new() -> Self {
+        let Some(state) = Self::try_new() else { panic!("no memory for an FPU state") };
+        state
+    }
+
     /// A copy of the running task's state, for its child; nothing when memory is out.
     pub fn try_copy(from: &Self) -> Option<Self> {
         let state = Self::try_uninit()?;
@@ -149,6 +155,32 @@ impl FpuState {
                 let (src, dst) = (from.area.as_ptr(), self.area.as_ptr());
                 core::ptr::copy_nonoverlapping(src, dst, size());
             }
+        }
+    }
+
+    /// The `si_code` (FPE_*) of a floating-point exception of the running task: vector 16 reads the
+    /// x87 status, vector 19 MXCSR.
+    pub fn exception_code(&self, vector: u8) -> i32 {
+        self.sync();
+        // SAFETY: the task's own area; the words lie in the FXSAVE image.
+        let raised = unsafe {
+            let area = self.area.as_ptr();
+            if vector == 16 {
+                let control = area.cast::<u16>().read();
+                let status = area.add(2).cast::<u16>().read();
+                u32::from(status & !control)
+            } else {
+                let mxcsr = area.add(24).cast::<u32>().read();
+                mxcsr & !(mxcsr >> 7)
+            }
+        };
+        match raised & 0x3f {
+            raised if raised & 0x01 != 0 => 7, // FPE_FLTINV
+            raised if raised & 0x04 != 0 => 3, // FPE_FLTDIV
+            raised if raised & 0x08 != 0 => 4, // FPE_FLTOVF
+            raised if raised & 0x12 != 0 => 5, // FPE_FLTUND
+            raised if raised & 0x20 != 0 => 6, // FPE_FLTRES
+            _ => 0,
         }
     }
 

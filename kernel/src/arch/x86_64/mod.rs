@@ -29,6 +29,7 @@ pub mod crash;
 pub mod extable;
 pub mod fpu;
 pub mod gdt;
+pub mod identity;
 pub mod idt;
 mod ioapic;
 pub mod irq;
