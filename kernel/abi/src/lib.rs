@@ -10,5 +10,6 @@ pub mod fs;
 pub mod misc;
 pub mod signal;
 pub mod time;
+pub mod tty;
 
 pub use errno::{Errno, Result};

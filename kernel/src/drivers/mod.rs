@@ -1,3 +1,5 @@
 //! Devices.
 
 pub mod random;
+pub mod tty;
+pub mod uart;

@@ -49,9 +49,19 @@ pub fn register_char(
     let _ = add_node(name, S_IFCHR | (mode & 0o777), dev);
 }
 
+/// Drivers of whole majors, whose nodes are elsewhere (devpts).
+static MAJORS: SpinLock<BTreeMap<u32, Arc<dyn CharDriver>>, level::Leaf> =
+    SpinLock::new(BTreeMap::new());
+
+/// Registers the driver of all devices of a major that have none of their own; makes no nodes.
+pub fn register_major(major: u32, driver: Arc<dyn CharDriver>) {
+    MAJORS.lock().insert(major, driver);
+}
+
 /// Opens the device that a node names: ENXIO without a driver.
 pub fn open_char(dev: DevId, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
-    let driver = CHARS.lock().get(&dev).map(|entry| entry.driver.clone()).ok_or(Errno::ENXIO)?;
+    let own = CHARS.lock().get(&dev).map(|entry| entry.driver.clone());
+    let driver = own.or_else(|| MAJORS.lock().get(&dev.major()).cloned()).ok_or(Errno::ENXIO)?;
     driver.open(dev.minor(), flags)
 }
 

@@ -68,10 +68,10 @@ levels! {
     PageCache;
     /// Other leaf state that never meets an interrupt.
     Leaf;
+    /// A terminal's state: only threads touch it, the UART's interrupt feeds one of them.
+    Tty;
     /// Futex hash buckets (two may be held, in address order).
     Futex: irq + nests;
-    /// A terminal's state: fed by the UART's interrupt.
-    Tty: irq + nests;
     /// Signal state of a task or process.
     Signal: irq + nests;
     /// Timer queues.

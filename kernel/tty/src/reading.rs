@@ -79,9 +79,10 @@ impl LineDiscipline {
         count
     }
 
-    /// Moves input into `out`, at most to the end of one line.
-    pub fn take(&mut self, out: &mut [u8]) -> Taken {
-        if self.is_canonical() { self.take_line(out) } else { self.take_raw(out) }
+    /// Moves input into `out`, at most to the end of one line. `last` says that the reader has no
+    /// room beyond `out`.
+    pub fn take(&mut self, out: &mut [u8], last: bool) -> Taken {
+        if self.is_canonical() { self.take_line(out, last) } else { self.take_raw(out) }
     }
 
     fn take_raw(&mut self, out: &mut [u8]) -> Taken {
@@ -96,12 +97,14 @@ impl LineDiscipline {
         Taken { bytes: n, line: false }
     }
 
-    fn take_line(&mut self, out: &mut [u8]) -> Taken {
+    fn take_line(&mut self, out: &mut [u8], last: bool) -> Taken {
         let limit = out.len().min(self.input.canon_len());
         let Some(end) = self.input.find_mark(limit) else {
             self.copy_out(&mut out[..limit]);
-            self.skip_end_of_file();
-            return Taken { bytes: limit, line: true };
+            if last {
+                self.skip_end_of_file();
+            }
+            return Taken { bytes: limit, line: false };
         };
         let mark = self.input.tail.wrapping_add(end as u32);
         let is_eof = self.input.get(mark) == DISABLED;

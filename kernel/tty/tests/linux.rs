@@ -193,7 +193,7 @@ fn compare_read(pty: &Pty, model: &mut LineDiscipline, size: usize) -> Result<()
     let theirs = try_read(&pty.slave, size);
     let ours = model.has_input().then(|| {
         let mut out = vec![0; size];
-        let taken = model.take(&mut out);
+        let taken = model.take(&mut out, true);
         out.truncate(taken.bytes);
         out
     });
@@ -305,7 +305,7 @@ fn long_lines_overflow_like_linux() {
     model.receive(b"\n", &mut screen);
     pty.settle(&t);
     let mut ours = vec![0; 8192];
-    let n = model.take(&mut ours).bytes;
+    let n = model.take(&mut ours, true).bytes;
     ours.truncate(n);
     assert_eq!(try_read(&pty.slave, 8192).unwrap(), ours);
 }

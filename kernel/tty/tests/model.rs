@@ -12,7 +12,7 @@ fn terminal() -> (LineDiscipline, Screen) {
 
 fn read(tty: &mut LineDiscipline) -> Vec<u8> {
     let mut out = [0; 64];
-    let taken = tty.take(&mut out);
+    let taken = tty.take(&mut out, true);
     out[..taken.bytes].to_vec()
 }
 
@@ -43,7 +43,7 @@ fn end_of_file_ends_a_read_once() {
     tty.receive(b"ab\x04", &mut screen);
     assert_eq!(tty.input_count(), 2);
     let mut two = [0; 2];
-    assert_eq!(tty.take(&mut two).bytes, 2);
+    assert_eq!(tty.take(&mut two, true).bytes, 2);
     assert!(!tty.has_input());
     tty.receive(b"\x04", &mut screen);
     assert!(tty.has_input());

@@ -1,0 +1,137 @@
+//! The terminals in /dev: console, tty, ttyS0, ptmx and pts/N; and the thread that feeds the serial one.
+//!
+//! Owns the serial terminal. What the port receives is processed by a kernel thread, not by the interrupt:
+//! signals take locks that an interrupt must not.
+
+use super::file::TtyFile;
+use super::{Tty, devpts, job, pty};
+use crate::drivers::uart::{self, Received};
+use crate::fs::devfs::{CharDriver, register_char, register_major};
+use crate::fs::{DevId, FileOps};
+use crate::sync::Once;
+use crate::time;
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alea_tty::LineStatus;
+use alea_tty::termios::{Termios, cflag};
+use alloc::sync::Arc;
+
+pub(super) const SERIAL_MAJOR: u32 = 4;
+const SERIAL_MINOR: u32 = 64;
+/// How often the port is asked when it has no interrupt.
+const POLL_INTERVAL: u64 = 10_000_000;
+
+static SERIAL: Once<Arc<Tty>> = Once::new();
+
+struct Console;
+struct Serial;
+struct Current;
+struct Multiplexer;
+struct Slaves;
+
+fn serial() -> Result<Arc<Tty>> {
+    SERIAL.get().cloned().ok_or(Errno::ENXIO)
+}
+
+impl CharDriver for Console {
+    fn open(&self, _minor: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        Ok(TtyFile::open(serial()?, flags, true)?)
+    }
+}
+
+impl CharDriver for Serial {
+    fn open(&self, _minor: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        Ok(TtyFile::open(serial()?, flags, false)?)
+    }
+}
+
+impl CharDriver for Current {
+    fn open(&self, _minor: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        let tty = job::control().and_then(|control| control.terminal()).ok_or(Errno::ENXIO)?;
+        Ok(TtyFile::open(tty, flags | OpenFlags::NOCTTY, false)?)
+    }
+}
+
+impl CharDriver for Multiplexer {
+    fn open(&self, _minor: u32, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        pty::open_master()
+    }
+}
+
+impl CharDriver for Slaves {
+    fn open(&self, minor: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        let tty = devpts::find(minor).ok_or(Errno::EIO)?;
+        Ok(TtyFile::open(tty, flags, false)?)
+    }
+}
+
+/// Makes the terminals; the port's driver is running. Afterwards boot starts a thread with [`run_input`].
+pub fn init() -> Result<()> {
+    let mut termios = Termios::STANDARD;
+    termios.cflag = cflag::B115200 | cflag::CS8 | cflag::CREAD | cflag::HUPCL | cflag::CLOCAL;
+    (termios.ispeed, termios.ospeed) = (115_200, 115_200);
+    let tty = Tty::new(DevId::new(SERIAL_MAJOR, SERIAL_MINOR), termios, None)?;
+    SERIAL.call_once(|| tty);
+    register_char(SERIAL_MAJOR, SERIAL_MINOR, "ttyS0", 0o660, Arc::new(Serial));
+    register_char(5, 0, "tty", 0o666, Arc::new(Current));
+    register_char(5, 1, "console", 0o600, Arc::new(Console));
+    register_char(5, 2, "ptmx", 0o666, Arc::new(Multiplexer));
+    register_major(pty::PTS_MAJOR, Arc::new(Slaves));
+    Ok(())
+}
+
+/// The thread that processes what the serial port receives; never returns.
+pub fn run_input() -> ! {
+    let Some(tty) = SERIAL.get() else {
+        unreachable!("the terminals are made before their thread")
+    };
+    loop {
+        wait_for_bytes();
+        let mut batch = [Received::default(); 64];
+        let n = uart::take(&mut batch);
+        feed(tty, &batch[..n]);
+    }
+}
+
+fn wait_for_bytes() {
+    if uart::has_interrupt() {
+        uart::FOR_INPUT.wait(|| uart::has_input().then_some(()));
+        return;
+    }
+    while !uart::has_input() {
+        uart::poll();
+        let again = time::since_boot_ns().saturating_add(POLL_INTERVAL);
+        // Time-outs are the point; a kernel thread has no signals.
+        let _ = uart::FOR_INPUT.wait_deadline(Some(again), || uart::has_input().then_some(()));
+    }
+}
+
+/// Gives a batch to the discipline, waiting for readers when it is full.
+fn feed(tty: &Tty, batch: &[Received]) {
+    let mut rest = batch;
+    while let Some(first) = rest.first() {
+        let mut bytes = [0; 64];
+        let ordinary = rest.iter().take_while(|r| r.error.is_none()).count().min(bytes.len());
+        for (slot, received) in bytes.iter_mut().zip(rest) {
+            *slot = received.byte;
+        }
+        let taken = match first.error {
+            None => tty.receive(&bytes[..ordinary]),
+            Some(error) => {
+                let status = match error {
+                    uart::LineError::Break => LineStatus::Break,
+                    uart::LineError::Parity => LineStatus::Parity,
+                    uart::LineError::Frame => LineStatus::Frame,
+                };
+                let byte = first.byte;
+                tty.with(|discipline, screen| {
+                    usize::from(discipline.receive_flagged(byte, status, screen))
+                })
+            }
+        };
+        rest = &rest[taken..];
+        if taken == 0 {
+            tty.for_typing.wait(|| tty.wants_input().then_some(()));
+        }
+    }
+}

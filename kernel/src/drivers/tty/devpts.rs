@@ -1,0 +1,197 @@
+//! devpts: the file system that shows the terminal sides of pseudo-terminals as /dev/pts/N.
+//!
+//! Owns the table of pseudo-terminals; there is one for the whole machine. A name appears when its master is
+//! opened and goes when it is closed. Lock level: `Leaf`, for the table.
+
+use super::pty::PTS_MAJOR;
+use super::{Tty, job};
+use crate::fs::dentry::Dentry;
+use crate::fs::filesystem::anonymous_dev;
+use crate::fs::inode::DYNAMIC_CURSOR;
+use crate::fs::{
+    DevId, DirEntry, FileSystem, FileType, Inode, InodeAttr, Mount, MountFlags, Owner, Path, Super,
+    Timestamp,
+};
+use crate::sync::{Once, SpinLock, level};
+use abi::fs::{S_IFCHR, S_IFDIR, Statfs};
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+
+const MAGIC: i64 = 0x1cd1;
+/// As many pseudo-terminals as Linux allows by default.
+const MAX: u32 = 4096;
+const ROOT_INO: u64 = 1;
+const PTMX_INO: u64 = 2;
+const FIRST_INO: u64 = 3;
+
+type Table = BTreeMap<u32, (Arc<Tty>, Arc<PtsInode>)>;
+static TABLE: SpinLock<Table, level::Leaf> = SpinLock::new(BTreeMap::new());
+static INSTANCE: Once<Arc<Super>> = Once::new();
+static INTERNAL_MOUNT: Once<Arc<Mount>> = Once::new();
+
+/// The device node of one pseudo-terminal.
+pub struct PtsInode {
+    attr: InodeAttr,
+    index: u32,
+}
+
+impl PtsInode {
+    /// The N of /dev/pts/N.
+    pub(super) fn index(&self) -> u32 {
+        self.index
+    }
+}
+
+impl Inode for PtsInode {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The directory.
+struct Root {
+    attr: InodeAttr,
+    ptmx: Arc<PtsInode>,
+}
+
+impl Inode for Root {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+
+    fn is_dynamic(&self) -> bool {
+        true
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<Arc<dyn Inode>> {
+        if name == b"ptmx" {
+            return Ok(self.ptmx.clone());
+        }
+        let index = parse(name).ok_or(Errno::ENOENT)?;
+        let table = TABLE.lock();
+        let (_, inode) = table.get(&index).ok_or(Errno::ENOENT)?;
+        Ok(inode.clone())
+    }
+
+    fn readdir(&self, pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+        let kind = FileType::Char;
+        let at = pos.saturating_sub(DYNAMIC_CURSOR);
+        if at == 0 {
+            let next = DYNAMIC_CURSOR + 1;
+            if !emit(DirEntry { name: b"ptmx", ino: PTMX_INO, kind, next }) {
+                return Ok(());
+            }
+        }
+        let mut from = u32::try_from(at.max(1) - 1).unwrap_or(u32::MAX);
+        loop {
+            let found = TABLE.lock().range(from..).next().map(|(&index, _)| index);
+            let Some(index) = found else { return Ok(()) };
+            let name = format!("{index}");
+            let ino = FIRST_INO + u64::from(index);
+            let next = DYNAMIC_CURSOR + u64::from(index) + 2;
+            if !emit(DirEntry { name: name.as_bytes(), ino, kind, next }) {
+                return Ok(());
+            }
+            from = index + 1;
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A number as devpts writes it: no sign, no leading zero.
+fn parse(name: &[u8]) -> Option<u32> {
+    let text = core::str::from_utf8(name).ok()?;
+    let canonical = text == "0" || !text.starts_with('0');
+    let digits = text.bytes().all(|b| b.is_ascii_digit());
+    if canonical && digits { text.parse().ok() } else { None }
+}
+
+struct DevPts;
+
+impl FileSystem for DevPts {
+    fn name(&self) -> &'static str {
+        "devpts"
+    }
+    fn statfs(&self) -> Statfs {
+        Statfs { kind: MAGIC, bsize: 4096, frsize: 4096, namelen: 255, ..Statfs::default() }
+    }
+    fn options(&self) -> String {
+        String::from(",mode=600,ptmxmode=000")
+    }
+}
+
+fn node(dev: DevId, ino: u64, mode: u32, owner: Owner, rdev: DevId) -> InodeAttr {
+    InodeAttr::new(dev, ino, mode, owner, rdev, Timestamp::now())
+}
+
+/// The file system, for mounting: every mount shows the same terminals.
+pub fn new_super() -> Result<Arc<Super>> {
+    if let Some(instance) = INSTANCE.get() {
+        return Ok(instance.clone());
+    }
+    let dev = anonymous_dev()?;
+    let nobody = Owner::default();
+    let ptmx = Arc::new(PtsInode {
+        attr: node(dev, PTMX_INO, S_IFCHR, nobody, DevId::new(5, 2)),
+        index: u32::MAX,
+    });
+    let attr = node(dev, ROOT_INO, S_IFDIR | 0o755, nobody, DevId::NONE);
+    let root = Dentry::new_root(Arc::new(Root { attr, ptmx }), b"/");
+    Ok(INSTANCE.call_once(|| Super::new(Arc::new(DevPts), root, dev, true)).clone())
+}
+
+/// Makes a pseudo-terminal with the lowest free number.
+pub(super) fn create(make: impl Fn(u32) -> Result<Arc<Tty>>) -> Result<(Arc<Tty>, Arc<PtsInode>)> {
+    let dev = new_super()?.dev();
+    let owner = job::owner_of_caller();
+    loop {
+        let index = lowest_free().ok_or(Errno::ENOSPC)?;
+        let tty = make(index)?;
+        let rdev = DevId::new(PTS_MAJOR, index);
+        let attr = node(dev, FIRST_INO + u64::from(index), S_IFCHR | 0o600, owner, rdev);
+        let inode = Arc::new(PtsInode { attr, index });
+        if let Entry::Vacant(place) = TABLE.lock().entry(index) {
+            place.insert((tty.clone(), inode.clone()));
+            return Ok((tty, inode));
+        }
+    }
+}
+
+fn lowest_free() -> Option<u32> {
+    let table = TABLE.lock();
+    (0..MAX)
+        .zip(table.keys().map(Some).chain(core::iter::repeat(None)))
+        .find_map(|(index, used)| (used != Some(&index)).then_some(index))
+}
+
+/// The terminal with this number.
+pub(super) fn find(index: u32) -> Option<Arc<Tty>> {
+    TABLE.lock().get(&index).map(|(tty, _)| tty.clone())
+}
+
+/// The master was closed.
+pub(super) fn remove(index: u32) {
+    let gone = TABLE.lock().remove(&index);
+    drop(gone);
+}
+
+/// A place for an open file on the terminal side, for TIOCGPTPEER.
+pub(super) fn path_of(inode: &Arc<PtsInode>) -> Result<Path> {
+    let sb = new_super()?;
+    let root = sb.root().clone();
+    let mount =
+        INTERNAL_MOUNT.call_once(|| Mount::new(sb, root, b"devpts", MountFlags::empty())).clone();
+    let name = format!("/dev/pts/{}", inode.index());
+    Ok(Path { mount, dentry: Dentry::new_root(inode.clone(), name.as_bytes()) })
+}

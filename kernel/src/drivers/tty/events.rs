@@ -1,0 +1,101 @@
+//! What processing input or output brings about, collected under the terminal's lock and done after it.
+
+use super::pty::PtyState;
+use super::{Tty, job};
+use crate::drivers::uart;
+use crate::fs::PollEvents;
+use abi::signal::Signal;
+use alea_tty::{Host, TtySignal};
+use smallvec::SmallVec;
+
+/// Things to do once the lock is released.
+#[derive(Default)]
+pub(super) struct Events {
+    pub signals: SmallVec<[Signal; 4]>,
+    /// A reader of the terminal would find something.
+    pub readable: bool,
+    /// Bytes wait to be sent: at the port, or for the master.
+    pub output: bool,
+}
+
+/// The device under the discipline: the serial port, or the master's side of a pseudo-terminal.
+pub(super) struct Screen<'a> {
+    pty: Option<&'a mut PtyState>,
+    events: &'a mut Events,
+}
+
+impl<'a> Screen<'a> {
+    pub fn new(pty: Option<&'a mut PtyState>, events: &'a mut Events) -> Self {
+        Self { pty, events }
+    }
+
+    pub fn pty(&mut self) -> Option<&mut PtyState> {
+        self.pty.as_deref_mut()
+    }
+}
+
+impl Host for Screen<'_> {
+    fn room(&mut self) -> usize {
+        match &self.pty {
+            Some(pty) => pty.room_for_output(),
+            None => uart::room(),
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.events.output = true;
+        match &mut self.pty {
+            Some(pty) => pty.put_output(bytes),
+            None => {
+                uart::queue(bytes);
+            }
+        }
+    }
+
+    fn raise(&mut self, signal: TtySignal) {
+        self.events.signals.push(match signal {
+            TtySignal::Interrupt => Signal::SIGINT,
+            TtySignal::Quit => Signal::SIGQUIT,
+            TtySignal::Suspend => Signal::SIGTSTP,
+        });
+    }
+
+    fn discard_output(&mut self) {
+        match &mut self.pty {
+            Some(pty) => pty.note_flush(),
+            None => uart::discard_output(),
+        }
+        self.events.output = true;
+    }
+
+    fn flow_changed(&mut self, stopped: bool) {
+        match &mut self.pty {
+            Some(pty) => pty.set_stopped(stopped),
+            None => uart::set_stopped(stopped),
+        }
+        self.events.output = true;
+    }
+}
+
+impl Tty {
+    /// Sends, wakes and signals.
+    pub(super) fn act(&self, events: Events, group: i32) {
+        if events.output {
+            if self.is_pty() {
+                self.for_output.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
+            } else {
+                uart::send();
+            }
+        }
+        if events.readable {
+            self.for_input.wake_events(PollEvents::READABLE.bits());
+        }
+        if group != 0
+            && let Some(control) = job::control()
+        {
+            for signal in events.signals {
+                control.signal_group(group, signal);
+            }
+        }
+    }
+}

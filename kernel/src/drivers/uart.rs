@@ -1,0 +1,391 @@
+//! The serial port COM1: a 16550 with its FIFO, driven by interrupts both ways.
+//!
+//! Owns the port's registers and two rings. Sending: bytes go to the ring, and from there to the FIFO, a
+//! whole FIFO at a time as often as the port takes it; what it does not take goes out by interrupt.
+//! Receiving: the interrupt only moves bytes to a ring and wakes the terminal's thread. Without an interrupt
+//! line that thread polls. Lock level: `Uart`, the last of all; nothing is woken while it is held.
+#![forbid(unsafe_code)]
+
+use crate::arch::irq;
+use crate::arch::port::{inb, outb};
+use crate::sync::{SpinLock, WaitQueue, level};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+const BASE: u16 = 0x3f8;
+const LINE: u32 = 4;
+
+/// Receive buffer and transmit holding register.
+const DATA: u16 = BASE;
+const INTERRUPT_ENABLE: u16 = BASE + 1;
+const INTERRUPT_ID: u16 = BASE + 2;
+const FIFO_CONTROL: u16 = BASE + 2;
+const LINE_CONTROL: u16 = BASE + 3;
+const LINE_STATUS: u16 = BASE + 5;
+const MODEM_STATUS: u16 = BASE + 6;
+const SCRATCH: u16 = BASE + 7;
+
+const ENABLE_RECEIVE: u8 = 1;
+const ENABLE_TRANSMIT: u8 = 2;
+const CONTROL_BREAK: u8 = 0x40;
+const STATUS_DATA: u8 = 1;
+const STATUS_ERRORS: u8 = 0x1e;
+const STATUS_BREAK: u8 = 0x10;
+const STATUS_FRAME: u8 = 0x08;
+const STATUS_PARITY: u8 = 0x04;
+const STATUS_ROOM: u8 = 0x20;
+const STATUS_IDLE: u8 = 0x40;
+/// FIFO on, both sides cleared, interrupt at eight bytes received (or when the line pauses).
+const FIFO_ON: u8 = 0x87;
+
+const FIFO_SIZE: usize = 16;
+const TX_SIZE: usize = 4096;
+const RX_SIZE: usize = 2048;
+/// How many bytes go to the port in one stretch with interrupts off.
+const BURST: usize = 128;
+/// Writers are woken when at most this many bytes wait.
+const WAKE_BELOW: usize = 256;
+/// How often a full port is asked before it is taken for dead.
+const PATIENCE: u32 = 1_000_000;
+
+/// A byte received, and how the line was.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Received {
+    pub byte: u8,
+    pub error: Option<LineError>,
+}
+
+/// What was wrong with a received byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineError {
+    Break,
+    Parity,
+    Frame,
+}
+
+/// A ring of `N` entries, `N` a power of two.
+struct Ring<T, const N: usize> {
+    entries: [T; N],
+    head: usize,
+    tail: usize,
+}
+
+impl<T: Copy, const N: usize> Ring<T, N> {
+    const fn new(fill: T) -> Self {
+        Self { entries: [fill; N], head: 0, tail: 0 }
+    }
+
+    fn len(&self) -> usize {
+        self.head.wrapping_sub(self.tail)
+    }
+
+    fn push(&mut self, entry: T) -> bool {
+        if self.len() == N {
+            return false;
+        }
+        self.entries[self.head & (N - 1)] = entry;
+        self.head = self.head.wrapping_add(1);
+        true
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        if self.len() == 0 {
+            return None;
+        }
+        let entry = self.entries[self.tail & (N - 1)];
+        self.tail = self.tail.wrapping_add(1);
+        Some(entry)
+    }
+
+    fn clear(&mut self) {
+        self.tail = self.head;
+    }
+}
+
+/// Who left the cursor in the middle of a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineOwner {
+    Nobody,
+    Terminal,
+    Log,
+}
+
+struct Port {
+    tx: Ring<u8, TX_SIZE>,
+    rx: Ring<Received, RX_SIZE>,
+    /// What the interrupt enable register holds.
+    enabled: u8,
+    /// The receive ring is full: receive interrupts are off until it has room.
+    throttled: bool,
+    /// Flow control: nothing of the ring goes out.
+    stopped: bool,
+    line: LineOwner,
+}
+
+static PORT: SpinLock<Port, level::Uart> = SpinLock::new(Port {
+    tx: Ring::new(0),
+    rx: Ring::new(Received { byte: 0, error: None }),
+    enabled: 0,
+    throttled: false,
+    stopped: false,
+    line: LineOwner::Nobody,
+});
+
+/// Woken when bytes were received.
+pub static FOR_INPUT: WaitQueue = WaitQueue::new();
+/// Woken when the transmit ring has room again.
+pub static FOR_ROOM: WaitQueue = WaitQueue::new();
+
+/// Set once by `init`. Relaxed: nothing else depends on them.
+static HAS_INTERRUPT: AtomicBool = AtomicBool::new(false);
+static PRESENT: AtomicBool = AtomicBool::new(false);
+
+/// Takes the port over from the boot console; the interrupt controllers are ready.
+pub fn init() {
+    let before = inb(SCRATCH);
+    outb(SCRATCH, 0x5a);
+    let answers = inb(SCRATCH) == 0x5a;
+    outb(SCRATCH, before);
+    if !answers {
+        log::warn!("no serial port at {BASE:#x}");
+        return;
+    }
+    PRESENT.store(true, Ordering::Relaxed);
+    outb(FIFO_CONTROL, FIFO_ON);
+    let mut port = PORT.lock();
+    port.enable(ENABLE_RECEIVE);
+    drop(port);
+    match irq::register(LINE, interrupt) {
+        Ok(()) => HAS_INTERRUPT.store(true, Ordering::Relaxed),
+        Err(_) => log::warn!("ttyS0: no interrupt line {LINE}: polling"),
+    }
+}
+
+/// Whether received bytes announce themselves; if not, call [`poll`] now and then.
+pub fn has_interrupt() -> bool {
+    HAS_INTERRUPT.load(Ordering::Relaxed)
+}
+
+impl Port {
+    fn enable(&mut self, bits: u8) {
+        if self.enabled != bits {
+            self.enabled = bits;
+            outb(INTERRUPT_ENABLE, bits);
+        }
+    }
+
+    /// Sends up to a burst; true if there is more and the port would take it.
+    fn send(&mut self) -> bool {
+        let mut sent = 0;
+        while !self.stopped && self.tx.len() > 0 && sent < BURST {
+            if inb(LINE_STATUS) & STATUS_ROOM == 0 {
+                self.enable(self.enabled | ENABLE_TRANSMIT);
+                return false;
+            }
+            for _ in 0..FIFO_SIZE {
+                let Some(byte) = self.tx.pop() else { break };
+                outb(DATA, byte);
+                sent += 1;
+            }
+        }
+        let more = !self.stopped && self.tx.len() > 0;
+        if !more {
+            self.enable(self.enabled & !ENABLE_TRANSMIT);
+        }
+        more
+    }
+
+    fn receive(&mut self) -> bool {
+        let mut any = false;
+        // Bounded: a port that is not there reads as ones.
+        for _ in 0..RX_SIZE {
+            if self.rx.len() == RX_SIZE {
+                self.throttled = true;
+                self.enable(self.enabled & !ENABLE_RECEIVE);
+                break;
+            }
+            let status = inb(LINE_STATUS);
+            if status & STATUS_DATA == 0 {
+                break;
+            }
+            let byte = inb(DATA);
+            let error = match status & STATUS_ERRORS {
+                bits if bits & STATUS_BREAK != 0 => Some(LineError::Break),
+                bits if bits & STATUS_PARITY != 0 => Some(LineError::Parity),
+                bits if bits & STATUS_FRAME != 0 => Some(LineError::Frame),
+                _ => None,
+            };
+            any |= self.rx.push(Received { byte, error });
+        }
+        any
+    }
+
+    /// Sends everything by polling, however long the port takes.
+    fn send_all(&mut self) {
+        while self.tx.len() > 0 {
+            if !wait_for(STATUS_ROOM) {
+                self.tx.clear();
+                return;
+            }
+            for _ in 0..FIFO_SIZE {
+                let Some(byte) = self.tx.pop() else { break };
+                outb(DATA, byte);
+            }
+        }
+    }
+
+    /// Queues a byte of the kernel log, making room by polling if need be.
+    fn push_log(&mut self, byte: u8) {
+        if !self.tx.push(byte) {
+            self.send_all();
+            self.tx.push(byte);
+        }
+    }
+}
+
+fn wait_for(bits: u8) -> bool {
+    (0..PATIENCE).any(|_| inb(LINE_STATUS) & bits != 0)
+}
+
+fn interrupt() {
+    poll();
+}
+
+/// Looks after the port: moves received bytes to the ring and the next ones to the FIFO.
+pub fn poll() {
+    let mut received = false;
+    let mut port = PORT.lock();
+    // A few rounds: a cause that arises meanwhile would keep the line up, and an edge would be lost.
+    for _ in 0..16 {
+        received |= port.receive();
+        port.send();
+        let cause = inb(INTERRUPT_ID);
+        if cause & 1 != 0 {
+            break;
+        }
+        if cause & 0xe == 0 {
+            inb(MODEM_STATUS);
+        }
+    }
+    let room = port.tx.len() <= WAKE_BELOW;
+    drop(port);
+    if received {
+        FOR_INPUT.wake_all();
+    }
+    if room {
+        FOR_ROOM.wake_events((abi::fs::PollEvents::WRITABLE).bits());
+    }
+}
+
+/// Takes received bytes, at most as many as fit: how many.
+pub fn take(out: &mut [Received]) -> usize {
+    let mut port = PORT.lock();
+    let mut n = 0;
+    for slot in out {
+        let Some(received) = port.rx.pop() else { break };
+        *slot = received;
+        n += 1;
+    }
+    if port.throttled && port.rx.len() <= RX_SIZE / 2 {
+        port.throttled = false;
+        let enabled = port.enabled | ENABLE_RECEIVE;
+        port.enable(enabled);
+    }
+    n
+}
+
+/// Whether received bytes wait.
+pub fn has_input() -> bool {
+    PORT.lock().rx.len() > 0
+}
+
+/// Throws away what was received and not taken.
+pub fn flush_input() {
+    PORT.lock().rx.clear();
+}
+
+/// How many bytes [`queue`] takes now.
+pub fn room() -> usize {
+    let port = PORT.lock();
+    TX_SIZE - port.tx.len()
+}
+
+/// Queues a terminal's output, without sending it: [`send`] does. Gives how many bytes were taken.
+pub fn queue(bytes: &[u8]) -> usize {
+    let mut port = PORT.lock();
+    let taken = bytes.iter().take_while(|&&byte| port.tx.push(byte)).count();
+    if let Some(&last) = bytes[..taken].last() {
+        port.line = if last == b'\n' { LineOwner::Nobody } else { LineOwner::Terminal };
+    }
+    taken
+}
+
+/// Sends queued output as long as the port takes it; the rest goes by interrupt.
+pub fn send() {
+    if !PRESENT.load(Ordering::Relaxed) {
+        PORT.lock().tx.clear();
+        return;
+    }
+    while PORT.lock().send() {}
+}
+
+/// Bytes queued and not sent.
+pub fn queued() -> usize {
+    PORT.lock().tx.len()
+}
+
+/// Throws away queued output.
+pub fn discard_output() {
+    PORT.lock().tx.clear();
+}
+
+/// Stops or starts sending (flow control).
+pub fn set_stopped(stopped: bool) {
+    PORT.lock().stopped = stopped;
+}
+
+/// Holds the line in the break condition, or lets it go.
+pub fn set_break(on: bool) {
+    let _port = PORT.lock();
+    let control = inb(LINE_CONTROL) & !CONTROL_BREAK;
+    outb(LINE_CONTROL, if on { control | CONTROL_BREAK } else { control });
+}
+
+/// Whether everything queued has left the port, its FIFO included.
+pub fn is_idle() -> bool {
+    let idle = PORT.lock().tx.len() == 0;
+    idle && (!PRESENT.load(Ordering::Relaxed) || inb(LINE_STATUS) & STATUS_IDLE != 0)
+}
+
+/// Writes a piece of the kernel log: at once, by polling, on a line of its own. The log's lock orders the
+/// pieces of a line.
+pub fn write_log(text: &[u8]) {
+    if !PRESENT.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut port = PORT.lock();
+    if port.line == LineOwner::Terminal {
+        port.push_log(b'\r');
+        port.push_log(b'\n');
+    }
+    for &byte in text {
+        if byte == b'\n' {
+            port.push_log(b'\r');
+        }
+        port.push_log(byte);
+    }
+    if let Some(&last) = text.last() {
+        port.line = if last == b'\n' { LineOwner::Nobody } else { LineOwner::Log };
+    }
+    port.send_all();
+}
+
+/// Waits, by polling, until all output has left the port: before power-off and reboot.
+pub fn drain() {
+    if !PRESENT.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut port = PORT.lock();
+    port.send_all();
+    // A port that never becomes idle must not keep the machine on.
+    let _ = wait_for(STATUS_IDLE);
+}
