@@ -6,7 +6,8 @@
  * input, and whatever it leaves behind is killed before the next.
  *
  * usage: abi-run [GLOB...]      or as init: rdinit=/usr/lib/alea/abi-run alea.abi=GLOB,GLOB
- * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end.
+ * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end. alea.abi_after=NAME
+ * leaves out all programs up to NAME: how the host goes on after one that took the kernel down.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -112,12 +113,12 @@ static void mount_one(const char *type, const char *where, const char *options)
 }
 
 /* Makes the system what the programs expect, and turns alea.abi= into globs. */
-static int set_up(char **globs)
+static int set_up(char **globs, const char **after)
 {
 	static char cmdline[4096];
 	int count = 0;
 	mount_one("proc", "/proc", NULL);
-	if (access("/dev/urandom", F_OK) != 0)
+	if (access("/dev/urandom", F_OK) != 0 || access("/dev/ptmx", F_OK) != 0)
 		mount_one("devtmpfs", "/dev", NULL);
 	mount_one("devpts", "/dev/pts", "mode=620,ptmxmode=666");
 	mount_one("tmpfs", "/tmp", "mode=1777");
@@ -126,6 +127,8 @@ static int set_up(char **globs)
 		return 0;
 	close(fd);
 	for (char *word = strtok(cmdline, " \n"); word; word = strtok(NULL, " \n")) {
+		if (strncmp(word, "alea.abi_after=", 15) == 0)
+			*after = word + 15;
 		if (strncmp(word, "alea.abi=", 9) != 0)
 			continue;
 		for (char *glob = word + 9; glob && *glob && count < MOST;) {
@@ -141,20 +144,22 @@ static int set_up(char **globs)
 int main(int argc, char **argv)
 {
 	char *mine[MOST], **globs = argv + 1;
+	const char *after = "";
 	int count = argc - 1, ran = 0, init = getpid() == 1;
 	struct dirent **list;
 	sigset_t chld;
 	if (init) {
 		globs = mine;
-		count = set_up(mine);
+		count = set_up(mine, &after);
 	}
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &chld, NULL);
 	int n = scandir(DIR_ABI, &list, no_dots, alphasort);
 	for (int i = 0; i < n; i++) {
-		if (chosen(list[i]->d_name, globs, count)) {
-			run(list[i]->d_name);
+		const char *name = list[i]->d_name;
+		if (strcmp(name, after) > 0 && chosen(name, globs, count)) {
+			run(name);
 			ran++;
 		}
 	}

@@ -4,6 +4,7 @@
 //! outside `target/`, except the packages that `setup` installs through apt.
 #![forbid(unsafe_code)]
 
+pub mod abi;
 pub mod accel;
 pub mod apt;
 pub mod bench;

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{bench, boot, build, ci, image, profile, run, setup, syscalls, test, tidy};
+use xtask::{abi, bench, boot, build, ci, image, profile, run, setup, syscalls, test, tidy};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Build, boot, test and measure Alea", version)]
@@ -25,6 +25,8 @@ enum Command {
     Boot(boot::Boot),
     /// Run the host tests and the tests that boot QEMU
     Test(test::Test),
+    /// Run the ABI programs of tests/abi, and compare with what Linux printed
+    Abi(abi::Abi),
     /// Compare Alea with Linux: the same programs, the same QEMU, boots interleaved
     Bench(bench::Bench),
     /// Show where the time of an exec goes
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Run(c) => c.run(),
         Command::Boot(c) => c.run(),
         Command::Test(c) => c.run(),
+        Command::Abi(c) => c.run(),
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
         Command::Image(c) => c.run(),
