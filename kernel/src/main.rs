@@ -32,10 +32,10 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     panic::set_timeout(cmdline::number("panic").unwrap_or(0));
     log::info!("Alea {} ({}): {}", env!("CARGO_PKG_VERSION"), info.protocol, info.cmdline);
     arch::boot::log_memory_map(&info);
-    mm::init(&info); // frames and the heap: allocation works from here on
     arch::acpi::init(info.rsdp); // power-off, interrupt routing, timers
     arch::irq::init(); // local APIC, I/O APICs; interrupts stay off
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
+    mm::init(&info); // frames and the heap: allocation works from here on
     random::init(&mut info); // sources, pool, generator: secrets can be drawn from here on
     if cmdline::flag("alea.selftest") {
         arch::selftest::run();

@@ -12,7 +12,7 @@ use core::arch::asm;
 use core::cell::{Cell, RefCell, UnsafeCell};
 use core::mem::offset_of;
 use core::ptr;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use x86_64::structures::tss::TaskStateSegment;
 
@@ -58,6 +58,9 @@ const _: () = assert!(KERNEL_STACK % 8 == 0, "RSP0 must be naturally aligned");
 static NO_WORK: AtomicU32 = AtomicU32::new(0);
 /// Set for each CPU that runs; only ever grows.
 static ONLINE: AtomicU32 = AtomicU32::new(0);
+
+/// How far each CPU's section lies from the linked one.
+static OFFSETS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
 #[unsafe(link_section = ".percpu.head")]
 static BLOCK: CpuBlock = CpuBlock {
@@ -239,6 +242,21 @@ impl<T: 'static> PerCpu<T> {
     {
         // SAFETY: the copy is static and `T: Sync` allows interrupt handlers to share it.
         f(unsafe { &*self.as_ptr() })
+    }
+
+    /// The copy of another CPU, or of this one; nothing for a CPU that does not run.
+    pub fn of(&'static self, cpu: usize) -> Option<&'static T>
+    where
+        T: Sync,
+    {
+        if cpu >= cpus_online() {
+            return None;
+        }
+        // Relaxed: written before the CPU was counted as online.
+        let offset = OFFSETS[cpu].load(Ordering::Relaxed);
+        let copy = self.0.get().cast_const().wrapping_byte_add(offset as usize);
+        // SAFETY: the CPU's section lies at this distance and is never freed.
+        Some(unsafe { &*copy })
     }
 
     /// Runs `f` on this CPU's copy with interrupts off: for data that is not `Sync`.
