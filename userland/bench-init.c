@@ -4,7 +4,10 @@
  * Its first act is to write `alea: first user instruction` to the console, which ends the host's
  * measurement of the boot. Then it mounts proc, reports the memory in use with one shell resident
  * (`meminfo TOTAL_KIB AVAILABLE_KIB`), runs `bench` with what the kernel command line names, and
- * powers off. Knobs: alea.bench=GLOB,GLOB  alea.bench_reps=N  alea.bench_quick
+ * powers off. Knobs: alea.bench=GLOB,GLOB  alea.bench_reps=N  alea.bench_quick  alea.settle=SECONDS
+ *
+ * A kernel is given `alea.settle` seconds to end its start: Linux goes on with work of its own, and
+ * before it has refined the TSC's frequency its clock may run at half speed under -icount.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -106,6 +109,8 @@ static void bench_arguments(char *cmdline, char **argv)
 		} else if (strncmp(word, "alea.bench_reps=", 16) == 0) {
 			argv[n++] = "--reps";
 			argv[n++] = word + 16;
+		} else if (strncmp(word, "alea.settle=", 12) == 0) {
+			sleep((unsigned int)strtoul(word + 12, NULL, 10));
 		} else if (strcmp(word, "alea.bench_quick") == 0) {
 			argv[n++] = "--quick";
 		}
@@ -127,9 +132,9 @@ int main(void)
 	mkdir("/proc", 0555);
 	if (mount("proc", "/proc", "proc", 0, NULL) != 0 && errno != EBUSY)
 		perror("bench-init: mount /proc");
-	report_memory();
 	slurp("/proc/cmdline", cmdline, sizeof cmdline);
 	bench_arguments(cmdline, argv);
+	report_memory();
 	pid_t pid = fork();
 	if (pid == 0) {
 		execve(BENCH, argv, environment);

@@ -24,6 +24,9 @@ use crate::{build, paths, process, symbolize, term};
 /// The first line of the guest's init.
 const MARKER: &str = "alea: first user instruction";
 
+/// Seconds that a kernel gets to end its start before anything is measured.
+const SETTLE: u32 = 3;
+
 /// Measurements that are not the guest's own.
 const BOOT: &str = "boot_to_user";
 const MEMORY: &str = "memory_at_shell";
@@ -55,6 +58,22 @@ pub struct Bench {
     #[command(flatten)]
     machine: MachineArgs,
 }
+
+/// The design's goals for Alea's share of Linux's time, and of its instructions.
+const GOALS: [(&str, f64, Option<f64>); 12] = [
+    ("getpid", 0.5, Some(0.3)),
+    ("getrandom_16", 0.4, Some(0.3)),
+    ("getrandom_64k", 0.25, Some(0.3)),
+    ("vdso_getrandom_16", 0.8, Some(0.8)),
+    ("read_urandom_16", 0.5, Some(0.4)),
+    ("fopen_urandom_16", 0.15, Some(0.15)),
+    ("fork_exit", 0.15, Some(0.10)),
+    ("exec_true", 0.15, Some(0.10)),
+    ("shell_noop", 0.20, Some(0.15)),
+    ("pipe_grep", 0.25, Some(0.20)),
+    ("sed_pipeline", 0.25, Some(0.20)),
+    (BOOT, 0.15, None),
+];
 
 /// One of the two that are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -152,7 +171,8 @@ impl Bench {
             Kernel::Linux => self.linux(),
             Kernel::Alea => paths::kernel(),
         };
-        let mut line = String::from("console=ttyS0 quiet rdinit=/usr/lib/alea/bench-init");
+        let mut line =
+            format!("console=ttyS0 quiet rdinit=/usr/lib/alea/bench-init alea.settle={SETTLE}");
         if let Some(filter) = &self.filter {
             line.push_str(&format!(" alea.bench={filter}"));
         }
@@ -203,6 +223,12 @@ impl Bench {
         }
     }
 
+    /// The ratio that the design asks for.
+    fn goal(&self, name: &str) -> Option<f64> {
+        let (_, wall, instructions) = GOALS.iter().find(|(goal, ..)| *goal == name)?;
+        if self.machine.icount { *instructions } else { Some(*wall) }
+    }
+
     fn table(&self, both: &Both) -> Table {
         let mut table = Table::new(&[
             if self.machine.icount { "instructions" } else { "time" },
@@ -213,6 +239,7 @@ impl Bench {
             "min",
             "max",
             "Alea/Linux",
+            "goal",
         ]);
         for (name, [linux, alea]) in rows(both) {
             let mut cells = vec![name.clone()];
@@ -222,6 +249,7 @@ impl Bench {
                 }
             }
             cells.push(ratio(&linux, &alea).map_or("-".into(), |ratio| format!("{ratio:.3}")));
+            cells.push(self.goal(&name).map_or(String::new(), |goal| format!("{goal:.2}")));
             table.row(cells);
         }
         table
@@ -249,6 +277,7 @@ impl Bench {
                 };
                 json!({
                     "name": name, "unit": unit, "ratio": ratio(&linux, &alea),
+                    "goal": self.goal(&name),
                     "linux": summary(&linux), "alea": summary(&alea),
                 })
             })
