@@ -203,6 +203,30 @@ pub(super) fn free_table(table: Pfn) {
     }
 }
 
+/// A top-level table whose user half is empty and whose kernel half is the kernel's.
+pub(super) fn alloc_root() -> Option<Pfn> {
+    if let Some(Some(root)) = cpu_cache::with(|cache| cache.pop_root()) {
+        root.meta().set_owner(Owner::PageTable);
+        root.meta().set_word(0);
+        return Some(root);
+    }
+    let root = alloc_table()?;
+    let half = PAGE_SIZE / 2;
+    let kernel = super::vmalloc::kernel_root();
+    // SAFETY: both are tables in the direct map; the new one is ours, and the kernel's upper half never
+    // changes after boot.
+    unsafe { core::ptr::copy_nonoverlapping(kernel.ptr().add(half), root.ptr().add(half), half) };
+    Some(root)
+}
+
+/// Gives back a top-level table whose user half has been cleared.
+pub(super) fn free_root(root: Pfn) {
+    root.meta().change_owner(Owner::None);
+    if cpu_cache::with(|cache| cache.push_root(root)) != Some(true) {
+        free_as(root, Owner::PageTable);
+    }
+}
+
 #[cfg(debug_assertions)]
 fn assert_zero(table: Pfn) {
     // SAFETY: a frame in the direct map that the caller owns.
@@ -269,6 +293,12 @@ pub(super) fn free_block_part(first: Pfn, frames: u32, owner: Owner) {
 /// Frames in the buddy: what is free without counting caches.
 pub(super) fn uncached_free() -> u64 {
     BUDDY.lock().free_frames()
+}
+
+/// All frames that the allocator was given.
+pub(super) fn total() -> u64 {
+    // Relaxed: a statistic.
+    TOTAL.load(Ordering::Relaxed)
 }
 
 /// Whether the free frames are down to what only the kernel may take.

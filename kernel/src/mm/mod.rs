@@ -17,6 +17,7 @@ pub mod selftest;
 mod source;
 mod stack;
 mod vmalloc;
+mod zero;
 
 pub use frame::Frame;
 pub use iov::{Sink, Source};
@@ -35,6 +36,7 @@ pub fn init(info: &BootInfo) {
     frames::init(info);
     heap::init_cpu();
     stack::init_cpu();
+    zero::init();
     let stats = frames::stats();
     log::info!(
         "memory: {} MiB, {} KiB of it in use",

@@ -3,6 +3,8 @@
 //! They use the allocators as everyone does, check what they must promise, and compare the frame counts
 //! before and after. A failed check panics; debug builds check the allocators' own invariants besides.
 
+mod spaces;
+
 use super::frames::{self, For};
 use super::{Frame, KernelStack};
 use alea_frames::Owner;
@@ -22,6 +24,12 @@ const TESTS: &[(&str, fn())] = &[
     ("heap objects do not overlap", heap_objects),
     ("big heap objects", heap_big),
     ("kernel stacks", kernel_stacks),
+    ("map and unmap", spaces::map_and_unmap),
+    ("anonymous memory", spaces::anonymous),
+    ("fork copies", spaces::fork_copies),
+    ("file mappings", spaces::file_mappings),
+    ("sparse files", spaces::sparse_files),
+    ("stack and heap", spaces::stack_and_heap),
 ];
 
 /// Runs a test twice, for caches to fill, then once more and compares the frames in use.

@@ -17,6 +17,8 @@ const BATCH: usize = 48;
 const ZEROED: usize = 256;
 /// Empty page tables per CPU.
 const TABLES: usize = 64;
+/// Top-level tables with the kernel's half filled in, per CPU.
+const ROOTS: usize = 8;
 
 /// A stack of frame numbers.
 struct Stack<const N: usize> {
@@ -55,6 +57,7 @@ pub(super) struct Cache {
     hot: Stack<HOT>,
     zeroed: Stack<ZEROED>,
     tables: Stack<TABLES>,
+    roots: Stack<ROOTS>,
     counts: [u64; Owner::COUNT],
 }
 
@@ -64,6 +67,7 @@ impl Cache {
             hot: Stack::new(),
             zeroed: Stack::new(),
             tables: Stack::new(),
+            roots: Stack::new(),
             counts: [0; Owner::COUNT],
         }
     }
@@ -132,6 +136,20 @@ impl Cache {
         kept
     }
 
+    pub fn pop_root(&mut self) -> Option<Pfn> {
+        let frame = self.roots.pop()?;
+        self.count(Owner::PageTable, 1);
+        Some(frame)
+    }
+
+    pub fn push_root(&mut self, root: Pfn) -> bool {
+        let kept = self.roots.push(root);
+        if kept {
+            self.count(Owner::PageTable, -1);
+        }
+        kept
+    }
+
     /// A free frame for the caller to zero, unless enough are zeroed.
     pub fn take_to_zero(&mut self) -> Option<Pfn> {
         if self.zeroed.len == ZEROED {
@@ -149,7 +167,8 @@ impl Cache {
         super::give_back(&self.hot.frames[..self.hot.len]);
         super::give_back(&self.zeroed.frames[..self.zeroed.len]);
         super::give_back(&self.tables.frames[..self.tables.len]);
-        (self.hot.len, self.zeroed.len, self.tables.len) = (0, 0, 0);
+        super::give_back(&self.roots.frames[..self.roots.len]);
+        (self.hot.len, self.zeroed.len, self.tables.len, self.roots.len) = (0, 0, 0, 0);
     }
 }
 

@@ -1,160 +1,239 @@
 //! [`AddressSpace`]: a process's mappings and page tables.
+//!
+//! Owns the list of mappings, the page tables and the counts that go with them, all under one sleeping lock.
+//! Nothing here touches user memory through user addresses: the lock may never be held across a user
+//! access, whose fault would take it again. Lock order: a file's locks, then a space (two only in fork,
+//! where the child's is known to nobody), then a page cache.
 
+mod advise;
+mod brk;
+mod choose;
+mod direct;
+mod fault;
+mod fork;
+mod hot;
+mod info;
+mod map;
+mod protect;
+mod registry;
+mod remap;
 mod request;
+mod table;
+mod tlb;
+mod unmap;
+mod vma;
 
+pub use direct::PageState;
 pub use request::*;
+pub use tlb::{RemoteFlush, register_remote};
 
-use super::Frame;
-use abi::Result;
+pub(super) use unmap::unmap_everywhere;
+
+use super::frames;
+use super::vmalloc::kernel_root;
+use crate::arch::page;
+use crate::arch::percpu::cpu_id;
+use crate::per_cpu;
+use crate::sync::Mutex;
+use abi::{Errno, Result};
+use alea_ranges::RangeMap;
 use alloc::sync::Arc;
-use core::ops::Range;
-use x86_64::VirtAddr;
+use core::cell::Cell;
+use hot::HotPages;
+use table::{DIRTY, OWNED, PageTable, WRITABLE, frame_of};
+use tlb::CpuMask;
+use vma::Vma;
+use x86_64::PhysAddr;
 
 /// A process's mappings and page tables.
-pub struct AddressSpace {}
+pub struct AddressSpace {
+    /// Names it in the registry; ascending in order of creation.
+    id: u64,
+    root: PhysAddr,
+    cpus: CpuMask,
+    /// Pages that were copied soon after forks of this program.
+    hot: Arc<HotPages>,
+    inner: Mutex<Inner>,
+}
+
+/// What the lock guards.
+struct Inner {
+    vmas: RangeMap<Vma>,
+    table: PageTable,
+    counts: Counts,
+    layout: Layout,
+    limits: MmLimits,
+    /// mlockall(MCL_FUTURE): new mappings are locked.
+    lock_future: bool,
+}
+
+/// Pages by kind.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    size: u64,
+    peak: u64,
+    rss_anon: u64,
+    rss_file: u64,
+    rss_shmem: u64,
+    rss_peak: u64,
+    data: u64,
+    stack: u64,
+    text: u64,
+    locked: u64,
+}
+
+/// Addresses that exec draws.
+#[derive(Clone, Copy, Default)]
+struct Layout {
+    mmap_base: u64,
+    brk_start: u64,
+    brk: u64,
+    /// An address in the initial stack.
+    stack: u64,
+}
+
+per_cpu! {
+    /// The space that this CPU has loaded; null for the kernel's own tables.
+    static LOADED: Cell<*const AddressSpace> = Cell::new(core::ptr::null());
+}
 
 impl AddressSpace {
     /// An empty space.
     pub fn new() -> Result<Arc<Self>> {
-        todo!()
+        Self::with(RangeMap::new(), Layout::default(), MmLimits::default(), Arc::new(HotPages::new()))
     }
 
-    /// A copy-on-write copy.
-    pub fn fork(&self) -> Result<Arc<Self>> {
-        todo!()
+    fn with(
+        vmas: RangeMap<Vma>,
+        layout: Layout,
+        limits: MmLimits,
+        hot: Arc<HotPages>,
+    ) -> Result<Arc<Self>> {
+        if super::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
+        let table = PageTable::new()?;
+        let root = PhysAddr::new_truncate(table.root().phys());
+        let (counts, lock_future) = (Counts::default(), false);
+        let inner = Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future });
+        let space =
+            Arc::new(Self { id: registry::next_id(), root, cpus: CpuMask::new(), hot, inner });
+        registry::add(&space)?;
+        Ok(space)
     }
 
-    /// Loads it on this CPU. Cheap when it is loaded already.
+    /// Loads it on this CPU. Cheap when it is loaded already. The caller keeps it alive while a task with it
+    /// runs; when the last reference goes while it is still loaded, the kernel's own tables take its place.
+    #[inline]
     pub fn activate(&self) {
-        todo!()
+        let this = core::ptr::from_ref(self);
+        let old = LOADED.get();
+        if old != this {
+            self.load(old);
+        }
+    }
+
+    fn load(&self, old: *const Self) {
+        let cpu = cpu_id();
+        self.cpus.add(cpu);
+        // SAFETY: the root maps the kernel like every other; `Drop` unloads it before the table is freed.
+        unsafe { page::write_cr3(self.root, 0, false) };
+        LOADED.set(self);
+        // SAFETY: a space that is dropped while loaded here sets `LOADED` to null first (`unload`), so `old` is
+        // null or alive.
+        if let Some(old) = unsafe { old.as_ref() } {
+            old.cpus.remove(cpu);
+        }
+    }
+
+    /// Makes this CPU use the kernel's own tables, if it has a space loaded: for CPUs that go idle for long
+    /// and for the flush that a dying space asks of other CPUs.
+    pub fn unload() {
+        let old = LOADED.get();
+        // SAFETY: as in `load`.
+        if let Some(old) = unsafe { old.as_ref() } {
+            LOADED.set(core::ptr::null());
+            // SAFETY: the kernel's own tables map the kernel and are never freed.
+            unsafe { page::write_cr3(PhysAddr::new_truncate(kernel_root().phys()), 0, false) };
+            old.cpus.remove(cpu_id());
+        }
     }
 
     /// Sets where `mmap` searches from (downwards); exec draws it.
-    pub fn set_mmap_base(&self, _base: u64) {
-        todo!()
+    pub fn set_mmap_base(&self, base: u64) {
+        self.inner.lock().layout.mmap_base = base;
     }
 
     /// Sets the resource limits that mappings obey.
-    pub fn set_limits(&self, _limits: MmLimits) {
-        todo!()
+    pub fn set_limits(&self, limits: MmLimits) {
+        self.inner.lock().limits = limits;
     }
 
     /// The resource limits that mappings obey.
     pub fn limits(&self) -> MmLimits {
-        todo!()
-    }
-
-    /// mmap: the address chosen.
-    pub fn map(&self, _request: MapRequest) -> Result<VirtAddr> {
-        todo!()
-    }
-
-    /// munmap.
-    pub fn unmap(&self, _addr: u64, _len: u64) -> Result<()> {
-        todo!()
-    }
-
-    /// mprotect.
-    pub fn protect(&self, _addr: u64, _len: u64, _prot: Prot) -> Result<()> {
-        todo!()
-    }
-
-    /// mremap, with Linux's MREMAP_* flags.
-    pub fn remap(
-        &self,
-        _old: u64,
-        _old_len: u64,
-        _new_len: u64,
-        _flags: u32,
-        _new: u64,
-    ) -> Result<u64> {
-        todo!()
-    }
-
-    /// madvise.
-    pub fn advise(&self, _addr: u64, _len: u64, _advice: Advice) -> Result<()> {
-        todo!()
-    }
-
-    /// msync: nothing is ever dirty against a device; checks only.
-    pub fn msync(&self, _addr: u64, _len: u64) -> Result<()> {
-        todo!()
-    }
-
-    /// mlock (`lock`) and munlock; `on_fault` leaves populating to faults.
-    pub fn mlock(&self, _addr: u64, _len: u64, _lock: bool, _on_fault: bool) -> Result<()> {
-        todo!()
-    }
-
-    /// mincore: calls `emit` with one byte per page.
-    pub fn mincore(&self, _addr: u64, _len: u64, _emit: &mut dyn FnMut(u8)) -> Result<()> {
-        todo!()
-    }
-
-    /// Sets where the heap starts; exec draws it.
-    pub fn set_brk(&self, _start: u64) {
-        todo!()
-    }
-
-    /// brk: the break after the call, unchanged if it could not be moved.
-    pub fn brk(&self, _new: u64) -> u64 {
-        todo!()
-    }
-
-    /// Maps the initial stack below `top`, `size` bytes now, growing down to the stack limit.
-    pub fn map_stack(&self, _top: u64, _size: u64, _exec: bool) -> Result<()> {
-        todo!()
-    }
-
-    /// Mends a page fault.
-    pub fn fault(&self, _addr: u64, _access: FaultAccess) -> Result<(), Fault> {
-        todo!()
-    }
-
-    /// Maps pages ahead: for `write`, private copies (or zero pages) are made at once; otherwise pages of
-    /// files that are in their cache are mapped read-only. Pages that are mapped already stay.
-    pub fn prefault(&self, _range: Range<u64>, _write: bool) -> Result<()> {
-        todo!()
-    }
-
-    /// Puts `frame` at `addr` of a private mapping where nothing is mapped yet (exec's stack and data).
-    pub fn install(&self, _addr: u64, _frame: Frame) -> Result<()> {
-        todo!()
-    }
-
-    /// Writes into a space that need not be active, protection ignored; `EFAULT` where nothing is mapped.
-    pub fn write_bytes(&self, _addr: u64, _src: &[u8]) -> Result<()> {
-        todo!()
-    }
-
-    /// Reads from a space that need not be active; the count before the first hole.
-    pub fn read_bytes(&self, _addr: u64, _dst: &mut [u8]) -> usize {
-        todo!()
-    }
-
-    /// Zeros memory of a space that need not be active.
-    pub fn zero(&self, _addr: u64, _len: u64) -> Result<()> {
-        todo!()
-    }
-
-    /// What a shared futex at `addr` is known by: a number for the shared object that is mapped there and the
-    /// offset in it; `None` for private memory.
-    pub fn shared_object_at(&self, _addr: u64) -> Option<(u64, u64)> {
-        todo!()
-    }
-
-    /// Visits the mappings in order.
-    pub fn maps(&self, _visit: &mut dyn FnMut(&VmaInfo)) {
-        todo!()
-    }
-
-    /// Memory use.
-    pub fn usage(&self) -> VmUsage {
-        todo!()
+        self.inner.lock().limits
     }
 }
 
-/// Takes pages of `cache` out of every address space that maps them.
-pub(super) fn unmap_everywhere(_cache: &super::PageCache, _indices: Range<u64>, _copies: bool) {
-    todo!()
+impl Drop for AddressSpace {
+    fn drop(&mut self) {
+        registry::remove(self.id);
+        if LOADED.get() == core::ptr::from_ref(self) {
+            Self::unload();
+        }
+        while self.cpus.get() != 0 {
+            // Lazily loaded elsewhere: the remote flush makes those CPUs unload it.
+            self.cpus.flush(None);
+            core::hint::spin_loop();
+        }
+        let hot = &*self.hot;
+        self.inner.get_mut().table.tear_down(&mut |addr, entry| {
+            if entry & OWNED != 0 {
+                frames::put(frame_of(entry));
+                if entry & (WRITABLE | DIRTY) == WRITABLE {
+                    // Copied ahead at fork, but never written.
+                    hot.forget(addr);
+                }
+            }
+        });
+    }
+}
+
+impl Inner {
+    /// Counts a mapping in (`sign` 1) or out (-1).
+    fn account(&mut self, flags: VmFlags, pages: u64, sign: i64) {
+        let delta = sign.wrapping_mul(pages as i64);
+        let add = |count: &mut u64| *count = count.wrapping_add_signed(delta);
+        let counts = &mut self.counts;
+        add(&mut counts.size);
+        if flags.contains(VmFlags::GROWSDOWN) {
+            add(&mut counts.stack);
+        } else if flags.is_private_writable() {
+            add(&mut counts.data);
+        } else if flags.contains(VmFlags::EXEC) {
+            add(&mut counts.text);
+        }
+        if flags.contains(VmFlags::LOCKED) {
+            add(&mut counts.locked);
+        }
+        counts.peak = counts.peak.max(counts.size);
+    }
+
+    /// Counts a resident page of a mapping in or out.
+    #[inline]
+    fn count_rss(&mut self, flags: VmFlags, owned: bool, delta: i64) {
+        let counts = &mut self.counts;
+        let count = if owned {
+            &mut counts.rss_anon
+        } else if flags.contains(VmFlags::SHMEM) {
+            &mut counts.rss_shmem
+        } else {
+            &mut counts.rss_file
+        };
+        *count = count.wrapping_add_signed(delta);
+        if delta > 0 {
+            let rss = counts.rss_anon + counts.rss_file + counts.rss_shmem;
+            counts.rss_peak = counts.rss_peak.max(rss);
+        }
+    }
 }

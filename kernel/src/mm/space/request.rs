@@ -39,14 +39,27 @@ bitflags! {
         const DONTDUMP = 1 << 12;
         /// Contents may vanish under memory pressure; fork wipes it.
         const DROPPABLE = 1 << 13;
-        /// The heap, as /proc/PID/maps names it.
-        const HEAP = 1 << 14;
-        /// The initial stack, as /proc/PID/maps names it.
-        const STACK = 1 << 15;
-        /// Some page of a private file mapping was written: fork must look at its page tables.
-        const HAS_ANON = 1 << 16;
-        /// Kernel-made (vDSO): cannot be changed in part, named by its source.
-        const SPECIAL = 1 << 17;
+        /// Pages of a shared memory object rather than of a file.
+        const SHMEM = 1 << 14;
+        /// A page was written privately: what a merge may ignore.
+        const HAS_ANON = 1 << 15;
+    }
+}
+
+impl VmFlags {
+    /// The three rights.
+    pub const ACCESS: Self = Self::READ.union(Self::WRITE).union(Self::EXEC);
+    /// What mprotect may grant in an ordinary mapping.
+    pub const MAY_ALL: Self = Self::MAY_READ.union(Self::MAY_WRITE).union(Self::MAY_EXEC);
+
+    /// The rights that `prot` asks for.
+    pub const fn from_prot(prot: Prot) -> Self {
+        Self::from_bits_truncate(prot.bits()).intersection(Self::ACCESS)
+    }
+
+    /// Private and writable: what counts as data.
+    pub const fn is_private_writable(self) -> bool {
+        self.contains(Self::WRITE) && !self.contains(Self::SHARED)
     }
 }
 

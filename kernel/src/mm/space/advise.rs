@@ -1,0 +1,255 @@
+//! madvise, mlock, msync, mincore.
+
+use super::table::PRESENT;
+use super::tlb::Gather;
+use super::unmap::page_range;
+use super::{Advice, AddressSpace, Fault, FaultAccess, Inner, VmFlags, Vma};
+use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE};
+use crate::mm::page_cache::Lookup;
+use abi::{Errno, Result};
+use alea_ranges::Pos;
+use alloc::sync::Arc;
+
+/// A file range that madvise takes out of the file.
+type Punch = (Arc<super::vma::MappedFile>, core::ops::Range<u64>);
+
+impl AddressSpace {
+    /// madvise. Holes give `ENOMEM` after the rest was done, as on Linux.
+    pub fn advise(&self, addr: u64, len: u64, advice: Advice) -> Result<()> {
+        let range = page_range(addr, len).ok_or(Errno::EINVAL)?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let mut at = range.start;
+        let mut hole = false;
+        while at < range.end {
+            // The lock is taken anew for each mapping: what Remove does takes it again inside.
+            let mut inner = self.inner.lock();
+            let Some(pos) = inner.vmas.at_or_after(at) else {
+                hole = true;
+                break;
+            };
+            let Some(vma) = inner.vmas.get(pos) else { break };
+            if vma.start >= range.end {
+                hole = true;
+                break;
+            }
+            hole |= vma.start > at;
+            let (start, end) = (vma.start.max(at), vma.end.min(range.end));
+            at = end;
+            if let Some((file, bytes)) = inner.advise(self, pos, start, end, advice)? {
+                drop(inner);
+                file.cache.punch(bytes)?;
+            }
+        }
+        if hole { Err(Errno::ENOMEM) } else { Ok(()) }
+    }
+
+    /// msync: nothing is ever dirty against a device; only checks. `ENOMEM` for a hole, `EBUSY` when
+    /// `invalidate` meets a locked mapping.
+    pub fn msync(&self, addr: u64, len: u64, invalidate: bool) -> Result<()> {
+        let range = page_range(addr, len).ok_or(Errno::ENOMEM)?;
+        let inner = self.inner.lock();
+        inner.for_each_part(range.start, range.end, |vma, _, _| {
+            if invalidate && vma.flags.contains(VmFlags::LOCKED) { Err(Errno::EBUSY) } else { Ok(()) }
+        })
+    }
+
+    /// mlock (`lock`) and munlock; `on_fault` leaves populating to faults, `limit` is RLIMIT_MEMLOCK or more.
+    pub fn mlock(&self, addr: u64, len: u64, lock: bool, on_fault: bool, limit: u64) -> Result<()> {
+        let start = crate::mm::layout::page_down(addr);
+        let len = len.checked_add(addr - start).ok_or(Errno::EINVAL)?;
+        let range = page_range(start, len).ok_or(Errno::EINVAL)?;
+        let mut inner = self.inner.lock();
+        if lock {
+            let more = (range.end - range.start) >> PAGE_SHIFT;
+            if inner.counts.locked.saturating_add(more) > limit >> PAGE_SHIFT {
+                return Err(Errno::ENOMEM);
+            }
+        }
+        let result = inner.set_locked(range.start, range.end, lock);
+        inner.merge(range.start, range.end);
+        result?;
+        if lock && !on_fault { inner.populate(self, range.start, range.end) } else { Ok(()) }
+    }
+
+    /// mlockall: `current` locks what is mapped, `future` what will be. munlockall: neither.
+    pub fn mlock_all(&self, current: bool, future: bool, on_fault: bool, limit: u64) -> Result<()> {
+        let mut inner = self.inner.lock();
+        if current && inner.counts.size > limit >> PAGE_SHIFT {
+            return Err(Errno::ENOMEM);
+        }
+        inner.lock_future = future;
+        let mut next = inner.vmas.first();
+        while let Some((pos, vma)) = next.and_then(|pos| Some((pos, inner.vmas.get(pos)?))) {
+            let (start, end, mut flags) = (vma.start, vma.end, vma.flags);
+            if current || !future {
+                flags.set(VmFlags::LOCKED, current);
+                inner.set_flags(pos, flags);
+            }
+            if current && !on_fault {
+                // As on Linux, what cannot be populated is left to faults.
+                let _ = inner.populate(self, start, end);
+            }
+            next = inner.vmas.at_or_after(end);
+        }
+        Ok(())
+    }
+
+    /// mincore: calls `emit` with one byte per page; `ENOMEM` for a hole.
+    pub fn mincore(&self, addr: u64, len: u64, emit: &mut dyn FnMut(u8)) -> Result<()> {
+        let range = page_range(addr, len).ok_or(Errno::ENOMEM)?;
+        let inner = self.inner.lock();
+        inner.for_each_part(range.start, range.end, |vma, start, end| {
+            for addr in (start..end).step_by(PAGE_SIZE) {
+                let mapped = inner.table.get(addr) & PRESENT != 0;
+                let cached = || {
+                    let file = vma.file.as_ref()?;
+                    matches!(file.cache.lookup(vma.index_of(addr)), Lookup::Page(_)).then_some(())
+                };
+                emit(u8::from(mapped || cached().is_some()));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Inner {
+    /// Visits the mappings in `start..end` with the part of each; `ENOMEM` at the first hole.
+    fn for_each_part(
+        &self,
+        start: u64,
+        end: u64,
+        mut visit: impl FnMut(&Vma, u64, u64) -> Result<()>,
+    ) -> Result<()> {
+        let mut at = start;
+        while at < end {
+            let vma = self.vmas.find(at).and_then(|pos| self.vmas.get(pos)).ok_or(Errno::ENOMEM)?;
+            let upto = vma.end.min(end);
+            visit(vma, at, upto)?;
+            at = upto;
+        }
+        Ok(())
+    }
+
+    /// Does what is advised to `start..end` of the mapping at `pos`.
+    fn advise(
+        &mut self,
+        space: &AddressSpace,
+        pos: Pos,
+        start: u64,
+        end: u64,
+        advice: Advice,
+    ) -> Result<Option<Punch>> {
+        let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
+        let locked = vma.flags.contains(VmFlags::LOCKED);
+        let droppable = vma.flags.contains(VmFlags::DROPPABLE);
+        let (set, clear) = match advice {
+            Advice::Nothing | Advice::WillNeed => return Ok(None),
+            Advice::DontNeed | Advice::Free => {
+                if (advice == Advice::DontNeed && locked)
+                    || (advice == Advice::Free && !vma.is_private_anon())
+                {
+                    return Err(Errno::EINVAL);
+                }
+                let vma = vma.duplicate();
+                let mut gather = Gather::new(&space.cpus);
+                self.zap(&mut gather, &vma, start, end, true);
+                return Ok(None);
+            }
+            Advice::Remove => {
+                let Some(file) = vma.file.clone().filter(|_| !locked) else {
+                    return Err(Errno::EINVAL);
+                };
+                if !vma.flags.contains(VmFlags::SHARED.union(VmFlags::WRITE)) {
+                    return Err(Errno::EACCES);
+                }
+                return Ok(Some((file, vma.offset_of(start)..vma.offset_of(end))));
+            }
+            Advice::PopulateRead | Advice::PopulateWrite => {
+                let access = match advice {
+                    Advice::PopulateWrite => FaultAccess::Write,
+                    _ => FaultAccess::Read,
+                };
+                self.touch(space, start, end, access).map_err(|fault| match fault {
+                    Fault::SegvMap | Fault::Oom => Errno::ENOMEM,
+                    Fault::SegvAcc => Errno::EINVAL,
+                    Fault::Bus => Errno::EFAULT,
+                })?;
+                return Ok(None);
+            }
+            Advice::DontFork => (VmFlags::DONTFORK, VmFlags::empty()),
+            Advice::DoFork => (VmFlags::empty(), VmFlags::DONTFORK),
+            Advice::WipeOnFork if vma.is_private_anon() => (VmFlags::WIPEONFORK, VmFlags::empty()),
+            Advice::WipeOnFork => return Err(Errno::EINVAL),
+            Advice::KeepOnFork if droppable => return Err(Errno::EINVAL),
+            Advice::KeepOnFork => (VmFlags::empty(), VmFlags::WIPEONFORK),
+            Advice::DontDump => (VmFlags::DONTDUMP, VmFlags::empty()),
+            Advice::DoDump => (VmFlags::empty(), VmFlags::DONTDUMP),
+        };
+        let flags = (vma.flags | set).difference(clear);
+        if flags != vma.flags {
+            self.split_at(start)?;
+            self.split_at(end)?;
+            let pos = self.vmas.find(start).ok_or(Errno::ENOMEM)?;
+            self.set_flags(pos, flags);
+            self.merge(start, end);
+        }
+        Ok(None)
+    }
+
+    fn set_locked(&mut self, start: u64, end: u64, lock: bool) -> Result<()> {
+        let mut at = start;
+        while at < end {
+            let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
+            let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
+            let (upto, mut flags) = (vma.end.min(end), vma.flags);
+            flags.set(VmFlags::LOCKED, lock);
+            if flags != vma.flags {
+                self.split_at(at)?;
+                self.split_at(upto)?;
+                let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
+                self.set_flags(pos, flags);
+            }
+            at = upto;
+        }
+        Ok(())
+    }
+
+    /// Faults all pages of `start..end` in, for writing where a write would make a private copy. `ENOMEM` for a
+    /// hole or a page that cannot be had.
+    pub(super) fn populate(&mut self, space: &AddressSpace, start: u64, end: u64) -> Result<()> {
+        let mut at = start;
+        while at < end {
+            let vma = self.vmas.find(at).and_then(|pos| self.vmas.get(pos)).ok_or(Errno::ENOMEM)?;
+            let upto = vma.end.min(end);
+            let access = if vma.flags.is_private_writable() {
+                FaultAccess::Write
+            } else if vma.flags.intersects(VmFlags::READ.union(VmFlags::WRITE)) {
+                FaultAccess::Read
+            } else if vma.is_accessible() {
+                FaultAccess::Exec
+            } else {
+                return Err(Errno::ENOMEM);
+            };
+            self.touch(space, at, upto, access).map_err(|_| Errno::ENOMEM)?;
+            at = upto;
+        }
+        Ok(())
+    }
+
+    /// Does to `start..end` what accesses of a program would.
+    fn touch(
+        &mut self,
+        space: &AddressSpace,
+        start: u64,
+        end: u64,
+        access: FaultAccess,
+    ) -> Result<(), Fault> {
+        for addr in (start..end).step_by(PAGE_SIZE) {
+            let pos = self.vmas.find(addr).ok_or(Fault::SegvMap)?;
+            self.resolve(space, pos, addr, access, false)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! brk.
+
+use super::{AddressSpace, Backing, Inner, MapFixed, MapRequest, Prot, VmFlags};
+use crate::mm::layout::{PAGE_SIZE, USER_END, page_up};
+use x86_64::VirtAddr;
+
+impl AddressSpace {
+    /// Sets where the heap starts; exec draws it.
+    pub fn set_brk(&self, start: u64) {
+        let mut inner = self.inner.lock();
+        (inner.layout.brk_start, inner.layout.brk) = (start, start);
+    }
+
+    /// brk: the break after the call, unchanged if it could not be moved.
+    pub fn brk(&self, new: u64) -> u64 {
+        let mut inner = self.inner.lock();
+        if new >= inner.layout.brk_start && new <= USER_END && inner.move_brk(self, new).is_some() {
+            inner.layout.brk = new;
+        }
+        inner.layout.brk
+    }
+}
+
+impl Inner {
+    fn move_brk(&mut self, space: &AddressSpace, new: u64) -> Option<()> {
+        if new - self.layout.brk_start > self.limits.data {
+            return None;
+        }
+        let (old_end, new_end) = (page_up(self.layout.brk)?, page_up(new)?);
+        if new_end < old_end {
+            return self.unmap_range(space, new_end, old_end).ok();
+        }
+        let grows = new_end - old_end;
+        if grows == 0 {
+            return Some(());
+        }
+        // One page of distance to what lies above, so that the heap cannot run into it unnoticed.
+        if !self.vmas.is_free(old_end, new_end) || !self.fits(old_end, grows + PAGE_SIZE as u64) {
+            return None;
+        }
+        let (addr, len) = self
+            .map(space, MapRequest {
+                addr: Some(VirtAddr::new_truncate(old_end)),
+                fixed: MapFixed::NoReplace,
+                len: grows,
+                prot: Prot::READ | Prot::WRITE,
+                shared: false,
+                backing: Backing::Anon,
+                flags: VmFlags::empty(),
+                populate: false,
+            })
+            .ok()?;
+        if self.lock_future {
+            // What cannot be populated is left to faults.
+            let _ = self.populate(space, addr, addr + len);
+        }
+        Some(())
+    }
+}

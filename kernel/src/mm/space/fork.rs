@@ -1,0 +1,131 @@
+//! fork: a copy-on-write copy.
+//!
+//! Copies the list of mappings and those page-table entries that are set. Private pages become read-only in
+//! both spaces and get a second reference; borrowed ones are copied as they are. Pages that this program is
+//! known to write soon after a fork are copied at once instead ([`HotPages`](super::hot::HotPages)). What a
+//! big file mapping has borrowed is left out: the child finds it again through fault-around.
+
+use super::table::{OWNED, PRESENT, WRITABLE, frame_of, index_at};
+use super::tlb::Gather;
+use super::vma::Vma;
+use super::{AddressSpace, Inner, VmFlags};
+use crate::mm::frames::{self, For};
+use abi::{Errno, Result};
+use alea_frames::Owner;
+use alea_ranges::RangeMap;
+use alloc::sync::Arc;
+
+/// Mappings with more pages than this are not copied unless they have private pages.
+const REFAULT_PAGES: u64 = 1024;
+
+impl AddressSpace {
+    /// A copy-on-write copy; `ENOMEM`.
+    pub fn fork(&self) -> Result<Arc<Self>> {
+        let mut inner = self.inner.lock();
+        let vmas = inner.vmas.try_clone_with(inherited).map_err(|_| Errno::ENOMEM)?;
+        let child = Self::with(vmas, inner.layout, inner.limits, self.hot.clone())?;
+        {
+            // Known to nobody but the registry, whose walk only waits for it: no order is needed here.
+            let mut copy = child.inner.lock();
+            copy.recount();
+            self.copy_hot(&inner, &mut copy)?;
+            self.copy_entries(&mut inner, &mut copy)?;
+        }
+        Ok(child)
+    }
+
+    /// Copies the pages that are likely written soon.
+    fn copy_hot(&self, parent: &Inner, child: &mut Inner) -> Result<()> {
+        for addr in self.hot.iter() {
+            let Some(vma) = child.vmas.find(addr).and_then(|pos| child.vmas.get(pos)) else { continue };
+            let entry = parent.table.get(addr);
+            let wanted = OWNED | WRITABLE | PRESENT;
+            if entry & wanted != wanted || !is_copied(vma) {
+                continue;
+            }
+            let flags = vma.entry_flags() | OWNED | WRITABLE;
+            let leaf = child.table.leaf_or_alloc(addr)?;
+            let new = frames::alloc(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
+            new.copy_from(frame_of(entry));
+            leaf.set(index_at(addr, 0), new.phys() | flags);
+            child.count_rss(VmFlags::empty(), true, 1);
+        }
+        Ok(())
+    }
+
+    fn copy_entries(&self, parent: &mut Inner, child: &mut Inner) -> Result<()> {
+        let Inner { vmas, table, .. } = child;
+        let mut gather = Gather::new(&self.cpus);
+        let (mut anon, mut file, mut shmem) = (0, 0, 0);
+        for vma in vmas.iter().filter(|vma| is_copied(vma)) {
+            let mut at = vma.start;
+            while let Some(part) = parent.table.next_leaf(at, vma.end) {
+                at = part.addr_of(part.range.end);
+                if part.table.is_empty(part.range.clone()) {
+                    continue;
+                }
+                let to = table.leaf_or_alloc(part.addr)?;
+                let mut borrowed = 0;
+                part.table.for_each(part.range.clone(), |index, entry| {
+                    // What `copy_hot` has put there stays.
+                    if to.get(index) != 0 {
+                        return;
+                    }
+                    let mut entry = entry;
+                    if entry & OWNED == 0 {
+                        borrowed += 1;
+                    } else {
+                        frame_of(entry).meta().get();
+                        anon += 1;
+                        if entry & WRITABLE != 0 {
+                            entry &= !WRITABLE;
+                            part.table.replace(index, entry);
+                            gather.changed(part.addr_of(index), entry);
+                        }
+                    }
+                    to.set(index, entry);
+                });
+                if vma.file.is_some() {
+                    let count = if vma.flags.contains(VmFlags::SHMEM) { &mut shmem } else { &mut file };
+                    *count += borrowed;
+                }
+            }
+        }
+        child.counts.rss_anon += anon;
+        child.counts.rss_file += file;
+        child.counts.rss_shmem += shmem;
+        let counts = &mut child.counts;
+        counts.rss_peak = counts.rss_anon + counts.rss_file + counts.rss_shmem;
+        Ok(())
+    }
+}
+
+/// The child's copy of a mapping.
+fn inherited(vma: &Vma) -> Option<Vma> {
+    if vma.flags.contains(VmFlags::DONTFORK) {
+        return None;
+    }
+    let mut copy = vma.duplicate();
+    copy.flags.remove(VmFlags::LOCKED);
+    Some(copy)
+}
+
+/// Whether the child gets the page-table entries of its mapping `vma`.
+fn is_copied(vma: &Vma) -> bool {
+    let wiped = VmFlags::WIPEONFORK.union(VmFlags::DROPPABLE);
+    !vma.flags.intersects(wiped)
+        && (vma.file.is_none()
+            || vma.flags.contains(VmFlags::HAS_ANON)
+            || vma.pages() <= REFAULT_PAGES)
+}
+
+impl Inner {
+    /// Counts the mappings of a fresh copy.
+    fn recount(&mut self) {
+        let vmas = core::mem::replace(&mut self.vmas, RangeMap::new());
+        for vma in vmas.iter() {
+            self.account(vma.flags, vma.pages(), 1);
+        }
+        self.vmas = vmas;
+    }
+}

@@ -1,0 +1,85 @@
+//! What /proc shows of a space.
+
+use super::table::OWNED;
+use super::{AddressSpace, Inner, Vma, VmUsage, VmaInfo};
+use crate::mm::layout::USER_END;
+use alloc::string::String;
+use alloc::sync::Arc;
+
+impl AddressSpace {
+    /// What a shared futex at `addr` is known by: a number for the shared object that is mapped there and the
+    /// offset in it; `None` for private memory.
+    pub fn shared_object_at(&self, addr: u64) -> Option<(u64, u64)> {
+        let inner = self.inner.lock();
+        let vma = inner.vmas.get(inner.vmas.find(addr)?)?;
+        let file = vma.file.as_ref().filter(|_| !vma.is_private())?;
+        Some((Arc::as_ptr(&file.cache) as u64, vma.offset_of(addr)))
+    }
+
+    /// Visits the mappings in order. The space stays locked meanwhile: `visit` must not touch user memory.
+    pub fn maps(&self, visit: &mut dyn FnMut(&VmaInfo)) {
+        let inner = self.inner.lock();
+        for vma in inner.vmas.iter() {
+            visit(&inner.info(vma));
+        }
+    }
+
+    /// Memory use.
+    pub fn usage(&self) -> VmUsage {
+        let inner = self.inner.lock();
+        let counts = &inner.counts;
+        VmUsage {
+            size: counts.size,
+            peak: counts.peak,
+            rss_anon: counts.rss_anon,
+            rss_file: counts.rss_file,
+            rss_shmem: counts.rss_shmem,
+            rss_peak: counts.rss_peak,
+            data: counts.data,
+            stack: counts.stack,
+            text: counts.text,
+            locked: counts.locked,
+            page_tables: inner.table.tables + 1,
+        }
+    }
+
+    /// The address space's end of the heap, its start, and an address in the initial stack.
+    pub fn heap_and_stack(&self) -> (u64, u64, u64) {
+        let layout = self.inner.lock().layout;
+        (layout.brk_start, layout.brk, layout.stack)
+    }
+}
+
+impl Inner {
+    fn info(&self, vma: &Vma) -> VmaInfo {
+        let (mut borrowed, mut private) = (0, 0);
+        self.table.for_each(vma.start, vma.end.min(USER_END), |_, _, _, entry| {
+            if entry & OWNED != 0 {
+                private += 1;
+            } else if vma.file.is_some() {
+                borrowed += 1;
+            }
+        });
+        VmaInfo {
+            range: vma.start..vma.end,
+            flags: vma.flags,
+            offset: if vma.file.is_some() { vma.offset } else { 0 },
+            dev_ino: vma.file.as_ref().map_or((0, 0), |file| file.source.dev_ino()),
+            name: self.name_of(vma),
+            resident: (borrowed, private),
+        }
+    }
+
+    fn name_of(&self, vma: &Vma) -> String {
+        let layout = &self.layout;
+        if let Some(file) = &vma.file {
+            file.source.name()
+        } else if vma.start < layout.brk && vma.end > layout.brk_start {
+            String::from("[heap]")
+        } else if vma.start <= layout.stack && layout.stack < vma.end {
+            String::from("[stack]")
+        } else {
+            String::new()
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Keeping TLBs true: which CPUs have a space loaded, and what is flushed where.
+//!
+//! Invariant: a frame or table that a page-table entry pointed to is given back only after every CPU that
+//! may have the entry in its TLB has flushed it. [`Gather`] collects what is taken out of page tables, then
+//! flushes, then frees.
+
+use super::table::{ACCESSED, OWNED, frame_of};
+use crate::arch::page;
+use crate::arch::percpu::cpu_id;
+use crate::mm::frames::{self, Pfn};
+use crate::sync::Once;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Flushes the TLBs of other CPUs: a mask of CPUs, and the addresses, or all of the space if `None`.
+pub type RemoteFlush = fn(cpus: u64, pages: Option<&[u64]>);
+
+static REMOTE: Once<RemoteFlush> = Once::new();
+
+/// Sets how other CPUs are made to flush: called when further CPUs are started.
+pub fn register_remote(flush: RemoteFlush) {
+    REMOTE.call_once(|| flush);
+}
+
+/// The CPUs that have a space loaded.
+#[derive(Default)]
+pub(super) struct CpuMask(AtomicU64);
+
+impl CpuMask {
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    pub fn add(&self, cpu: usize) {
+        // AcqRel: pairs with the load in `flush`: a CPU that adds itself later than a page-table change loads
+        // CR3 after it and sees the change.
+        self.0.fetch_or(1 << cpu, Ordering::AcqRel);
+    }
+
+    pub fn remove(&self, cpu: usize) {
+        self.0.fetch_and(!(1 << cpu), Ordering::AcqRel);
+    }
+
+    pub fn get(&self) -> u64 {
+        // Acquire: pairs with `add`.
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Flushes `pages`, or everything, wherever the space is loaded.
+    pub fn flush(&self, pages: Option<&[u64]>) {
+        let cpus = self.get();
+        let here = 1 << cpu_id();
+        if cpus & here != 0 {
+            match pages {
+                Some(pages) => pages.iter().for_each(|&addr| page::invlpg(addr)),
+                None => page::flush_tlb(),
+            }
+        }
+        if cpus & !here != 0
+            && let Some(remote) = REMOTE.get()
+        {
+            remote(cpus & !here, pages);
+        }
+    }
+}
+
+/// Most pages that are flushed one by one.
+const SINGLE: usize = 32;
+/// Most frames that wait for a flush.
+const WAITING: usize = 64;
+
+/// What was taken out of page tables and waits for the flush.
+pub(super) struct Gather<'a> {
+    cpus: &'a CpuMask,
+    pages: [u64; SINGLE],
+    /// May exceed [`SINGLE`]: then everything is flushed.
+    page_count: usize,
+    frames: [u32; WAITING],
+    frame_count: usize,
+    tables: [u32; WAITING],
+    table_count: usize,
+}
+
+impl<'a> Gather<'a> {
+    pub fn new(cpus: &'a CpuMask) -> Self {
+        Self {
+            cpus,
+            pages: [0; SINGLE],
+            page_count: 0,
+            frames: [0; WAITING],
+            frame_count: 0,
+            tables: [0; WAITING],
+            table_count: 0,
+        }
+    }
+
+    /// Notes that `entry`, which mapped `addr`, was changed. A CPU keeps no entry that it never used, which
+    /// the accessed bit shows.
+    #[inline]
+    pub fn changed(&mut self, addr: u64, entry: u64) {
+        if entry & ACCESSED != 0 {
+            if let Some(slot) = self.pages.get_mut(self.page_count) {
+                *slot = addr;
+            }
+            self.page_count += 1;
+        }
+    }
+
+    /// Notes that `entry`, which mapped `addr`, was taken out; its reference goes with the flush.
+    #[inline]
+    pub fn removed(&mut self, addr: u64, entry: u64) {
+        self.changed(addr, entry);
+        if entry & OWNED != 0 {
+            if self.frame_count == WAITING {
+                self.flush();
+            }
+            self.frames[self.frame_count] = frame_of(entry).0;
+            self.frame_count += 1;
+        }
+    }
+
+    /// Notes that a table was taken out.
+    pub fn table(&mut self, table: Pfn) {
+        if self.table_count == WAITING {
+            self.flush();
+        }
+        self.tables[self.table_count] = table.0;
+        self.table_count += 1;
+    }
+
+    /// Flushes and frees all that was noted.
+    pub fn flush(&mut self) {
+        if self.table_count > 0 || self.page_count > SINGLE {
+            self.cpus.flush(None);
+        } else if self.page_count > 0 {
+            self.cpus.flush(Some(&self.pages[..self.page_count]));
+        }
+        for &frame in &self.frames[..self.frame_count] {
+            frames::put(Pfn(frame));
+        }
+        for &table in &self.tables[..self.table_count] {
+            frames::free_table(Pfn(table));
+        }
+        (self.page_count, self.frame_count, self.table_count) = (0, 0, 0);
+    }
+}
+
+impl Drop for Gather<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.flush();
+    }
+}

@@ -1,0 +1,160 @@
+//! munmap, and taking pages out of mappings.
+
+use super::table::{OWNED, frame_of};
+use super::tlb::Gather;
+use super::vma::Vma;
+use super::{AddressSpace, Inner, VmFlags, registry};
+use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, USER_END, page_up};
+use crate::mm::page_cache::PageCache;
+use crate::mm::zero;
+use abi::{Errno, Result};
+use core::ops::Range;
+
+/// Most mappings in a space, as on Linux.
+pub(super) const MAX_MAPPINGS: usize = 65530;
+
+impl AddressSpace {
+    /// munmap.
+    pub fn unmap(&self, addr: u64, len: u64) -> Result<()> {
+        let range = page_range(addr, len).ok_or(Errno::EINVAL)?;
+        if range.is_empty() {
+            return Err(Errno::EINVAL);
+        }
+        self.inner.lock().unmap_range(self, range.start, range.end)
+    }
+}
+
+/// The pages of `addr..addr + len`; `None` unless `addr` is aligned and all of it is user space.
+pub(super) fn page_range(addr: u64, len: u64) -> Option<Range<u64>> {
+    let end = addr.checked_add(page_up(len)?)?;
+    (addr.is_multiple_of(PAGE_SIZE as u64) && end <= USER_END).then_some(addr..end)
+}
+
+impl Inner {
+    /// Takes all mappings out of `start..end`.
+    pub(super) fn unmap_range(&mut self, space: &AddressSpace, start: u64, end: u64) -> Result<()> {
+        if self.vmas.is_free(start, end) {
+            return Ok(());
+        }
+        self.split_at(start)?;
+        self.split_at(end)?;
+        let mut gather = Gather::new(&space.cpus);
+        while let Some(pos) = self.vmas.at_or_after(start) {
+            if self.vmas.get(pos).is_none_or(|vma| vma.start >= end) {
+                break;
+            }
+            let Some(vma) = self.vmas.remove(pos) else { break };
+            self.account(vma.flags, vma.pages(), -1);
+            self.zap(&mut gather, &vma, vma.start, vma.end, true);
+        }
+        self.free_tables(&mut gather, start, end);
+        Ok(())
+    }
+
+    /// Gives back page tables of `start..end`, which was unmapped, that map nothing else.
+    pub(super) fn free_tables(&mut self, gather: &mut Gather<'_>, start: u64, end: u64) {
+        let floor = self.vmas.before(start).and_then(|pos| self.vmas.get(pos)).map_or(0, |v| v.end);
+        let ceiling = self.vmas.at_or_after(end).and_then(|pos| self.vmas.get(pos));
+        let ceiling = ceiling.map_or(1 << 47, |vma| vma.start);
+        self.table.free_tables(start, end, floor..ceiling, &mut |table| gather.table(table));
+    }
+
+    /// Clears the page-table entries of `start..end`, part of `vma`; private copies only if `copies`.
+    pub(super) fn zap(
+        &mut self,
+        gather: &mut Gather<'_>,
+        vma: &Vma,
+        start: u64,
+        end: u64,
+        copies: bool,
+    ) {
+        let (mut owned, mut borrowed) = (0, 0);
+        self.table.for_each(start, end, |leaf, index, addr, entry| {
+            if entry & OWNED != 0 {
+                if !copies {
+                    return;
+                }
+                owned += 1;
+            } else if frame_of(entry) != zero::frame() {
+                borrowed += 1;
+            }
+            leaf.replace(index, 0);
+            gather.removed(addr, entry);
+        });
+        self.count_rss(vma.flags, true, -owned);
+        self.count_rss(vma.flags, false, -borrowed);
+    }
+
+    /// Makes `addr` a boundary between mappings, if it lies inside one.
+    pub(super) fn split_at(&mut self, addr: u64) -> Result<()> {
+        let Some(pos) = self.vmas.find(addr) else { return Ok(()) };
+        if self.vmas.get(pos).is_none_or(|vma| vma.start == addr) {
+            return Ok(());
+        }
+        if self.vmas.len() >= MAX_MAPPINGS {
+            return Err(Errno::ENOMEM);
+        }
+        let mut upper = None;
+        self.vmas.update(pos, |vma| upper = Some(vma.split_off(addr)));
+        let Some(upper) = upper else { return Ok(()) };
+        match self.vmas.insert(upper) {
+            Ok(_) => Ok(()),
+            Err((_, upper)) => {
+                self.vmas.update(pos, |vma| vma.end = upper.end);
+                Err(Errno::ENOMEM)
+            }
+        }
+    }
+
+    /// Joins mappings that continue each other, from the one before `start` to the one after `end`.
+    pub(super) fn merge(&mut self, start: u64, end: u64) {
+        let mut pos = match self.vmas.before(start).or_else(|| self.vmas.first()) {
+            Some(pos) => pos,
+            None => return,
+        };
+        while let Some(next) = self.vmas.next(pos) {
+            let (Some(a), Some(b)) = (self.vmas.get(pos), self.vmas.get(next)) else { return };
+            if a.start > end {
+                return;
+            }
+            if !a.continues_into(b) {
+                pos = next;
+                continue;
+            }
+            if let Some(b) = self.vmas.remove(next) {
+                let Some(same) = self.vmas.find(b.start - 1) else { return };
+                self.vmas.update(same, |vma| {
+                    vma.end = b.end;
+                    vma.flags |= b.flags & VmFlags::HAS_ANON;
+                });
+                pos = same;
+            }
+        }
+    }
+}
+
+/// Takes pages of `cache` out of every address space that maps them; private copies too, if `copies`.
+pub(in crate::mm) fn unmap_everywhere(cache: &PageCache, indices: Range<u64>, copies: bool) {
+    registry::for_each(|space| {
+        let mut inner = space.inner.lock();
+        let mut gather = Gather::new(&space.cpus);
+        let mut next = inner.vmas.first();
+        while let Some(pos) = next {
+            next = inner.vmas.next(pos);
+            let Some(vma) = inner.vmas.get(pos) else { break };
+            let Some(file) = &vma.file else { continue };
+            if !core::ptr::eq(&*file.cache, cache) {
+                continue;
+            }
+            let first = vma.index_of(vma.start);
+            let low = indices.start.max(first);
+            let high = indices.end.min(first + vma.pages());
+            if low < high {
+                let at = |index: u64| vma.start + ((index - first) << PAGE_SHIFT);
+                let (start, end) = (at(low), at(high));
+                let vma = vma.duplicate();
+                inner.zap(&mut gather, &vma, start, end, copies);
+            }
+        }
+    });
+}
