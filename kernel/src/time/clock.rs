@@ -60,7 +60,7 @@ fn scale(tsc: u64) -> u64 {
     // Relaxed: all written once, before interrupts and other CPUs. A TSC slightly behind the base
     // (another CPU's) must not wrap.
     let ticks = tsc.saturating_sub(BASE.load(Ordering::Relaxed));
-    (u128::from(ticks) * u128::from(MULTIPLIER.load(Ordering::Relaxed)) >> SHIFT) as u64
+    ((u128::from(ticks) * u128::from(MULTIPLIER.load(Ordering::Relaxed))) >> SHIFT) as u64
 }
 
 /// The TSC value at a point of time; far ones saturate.

@@ -150,7 +150,7 @@ pub fn timer_arm(deadline: u64) {
         return;
     }
     let ahead = deadline.saturating_sub(tsc::read());
-    let ticks = u128::from(ahead) * u128::from(RATIO.load(Ordering::Relaxed)) >> 32;
+    let ticks = (u128::from(ahead) * u128::from(RATIO.load(Ordering::Relaxed))) >> 32;
     let count = u32::try_from(ticks).unwrap_or(u32::MAX).max(1);
     write(INITIAL_COUNT, count);
 }

@@ -15,6 +15,7 @@ pub const USER_CODE_32: u16 = 0x23;
 pub const USER_DATA: u16 = 0x2b;
 pub const USER_CODE: u16 = 0x33;
 const TSS: u16 = 0x40;
+const TABLE_LIMIT: u16 = 10 * 8 - 1;
 
 /// Interrupt stack table slots (1 to 7 in a gate; index + 1).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -105,7 +106,7 @@ pub(super) fn init(ist_tops: [u64; IST_STACKS]) {
         let [low, high] = tss_descriptor(tss as u64);
         (*table)[usize::from(TSS) / 8] = low;
         (*table)[usize::from(TSS) / 8 + 1] = high;
-        load(table as u64, (size_of::<Table>() - 1) as u16);
+        load(table as u64, TABLE_LIMIT);
     }
 }
 
@@ -119,10 +120,8 @@ fn tss_descriptor(base: u64) -> [u64; 2] {
 /// # Safety
 /// `base` is this CPU's filled-in table, with the selectors of this file.
 unsafe fn load(base: u64, limit: u16) {
-    let pointer = x86_64::structures::DescriptorTablePointer {
-        limit: limit & 0xffff,
-        base: x86_64::VirtAddr::new(base),
-    };
+    let pointer =
+        x86_64::structures::DescriptorTablePointer { limit, base: x86_64::VirtAddr::new(base) };
     // SAFETY: the descriptors are flat; reloading FS and GS with null leaves GS base to be restored
     // from the block, which is done right here before anything uses it.
     unsafe {

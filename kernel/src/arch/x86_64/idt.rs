@@ -25,7 +25,9 @@ unsafe extern "C" {
 
 /// Fills in the table and loads it.
 pub(super) fn init() {
-    for vector in 0..256 {
+    // SAFETY: the assembly below defines 256 entries.
+    let stubs: &[u64; 256] = unsafe { &alea_vector_stubs };
+    for (vector, handler) in stubs.iter().enumerate() {
         let ist = match vector {
             1 => Ist::Debug,
             2 => Ist::Nmi,
@@ -35,9 +37,8 @@ pub(super) fn init() {
         };
         // int3 and into may be used from user mode, as on Linux.
         let level: u64 = if vector == 3 || vector == 4 { 3 } else { 0 };
-        // SAFETY: the stub table has 256 entries; the IDT is not loaded yet.
+        // SAFETY: the IDT is not loaded yet.
         unsafe {
-            let handler = alea_vector_stubs[vector];
             let low = handler & 0xffff
                 | u64::from(KERNEL_CODE) << 16
                 | (ist as u64) << 32

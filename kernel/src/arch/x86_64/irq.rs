@@ -22,12 +22,15 @@ pub const SPURIOUS_VECTOR: u8 = 0xff;
 
 const SHARERS: usize = 4;
 
-static HANDLERS: [[Once<fn()>; SHARERS]; LINES] =
-    [const { [const { Once::new() }; SHARERS] }; LINES];
-static TIMER: Once<fn()> = Once::new();
-static RESCHEDULE: Once<fn()> = Once::new();
-static CALL: Once<fn()> = Once::new();
-static OBSERVER: Once<fn(vector: u8, tsc: u64)> = Once::new();
+type Slot = Once<fn()>;
+/// Sees every interrupt: its vector and its time.
+pub type Observer = fn(vector: u8, tsc: u64);
+
+static HANDLERS: [[Slot; SHARERS]; LINES] = [const { [const { Once::new() }; SHARERS] }; LINES];
+static TIMER: Slot = Once::new();
+static RESCHEDULE: Slot = Once::new();
+static CALL: Slot = Once::new();
+static OBSERVER: Once<Observer> = Once::new();
 
 crate::per_cpu! {
     /// Interrupts taken by this CPU, by vector.
@@ -87,7 +90,7 @@ pub fn set_call(handler: fn()) {
 }
 
 /// Sets what sees the vector and the time of every interrupt (the entropy pool).
-pub fn set_observer(observer: fn(vector: u8, tsc: u64)) {
+pub fn set_observer(observer: Observer) {
     OBSERVER.call_once(|| observer);
 }
 
@@ -139,7 +142,7 @@ pub(super) fn dispatch(vector: u8) {
     percpu::irq_exit();
 }
 
-fn run(slot: &Once<fn()>) {
+fn run(slot: &Slot) {
     if let Some(handler) = slot.get() {
         handler();
     }

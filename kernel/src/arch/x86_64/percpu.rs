@@ -53,7 +53,7 @@ pub const IRQ_DEPTH: usize = offset_of!(CpuBlock, irq_depth);
 /// RSP0 of the TSS doubles as the stack that SYSCALL switches to.
 pub const KERNEL_STACK: usize = offset_of!(CpuBlock, tss) + 4;
 
-const _: () = assert!(KERNEL_STACK % 8 == 0, "RSP0 must be naturally aligned");
+const _: () = assert!(KERNEL_STACK.is_multiple_of(8), "RSP0 must be naturally aligned");
 
 static NO_WORK: AtomicU32 = AtomicU32::new(0);
 /// Set for each CPU that runs; only ever grows.

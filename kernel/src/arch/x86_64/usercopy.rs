@@ -106,7 +106,7 @@ accessors! {
 
 /// Reads a word of kernel memory that may not be mapped, for backtraces.
 pub fn probe_kernel(addr: u64) -> Option<u64> {
-    if addr < 1 << 63 || addr % 8 != 0 {
+    if addr < 1 << 63 || !addr.is_multiple_of(8) {
         return None;
     }
     // SAFETY: a fault ends in the exception table (`trap::page_fault` knows this instruction);

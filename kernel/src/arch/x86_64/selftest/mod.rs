@@ -87,8 +87,8 @@ pub fn run() {
 fn build_space(kernel_root: u64) {
     // SAFETY: the active root is mapped in the direct map.
     let kernel = unsafe { &*((kernel_root + boot::tables::DIRECT_MAP_BASE) as *const [u64; 512]) };
-    for index in 256..512 {
-        ROOT.set(index, kernel[index]);
+    for (index, entry) in kernel.iter().enumerate().skip(256) {
+        ROOT.set(index, *entry);
     }
     let all = (PteFlags::PRESENT | PteFlags::WRITABLE | PteFlags::USER).bits();
     ROOT.set(0, TABLES[0].phys() | all);
