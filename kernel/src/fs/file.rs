@@ -140,6 +140,13 @@ pub struct SignalOwner {
     pub signal: i32,
 }
 
+impl SignalOwner {
+    /// `F_OWNER_PID`.
+    pub const PROCESS: i32 = 1;
+    /// `F_OWNER_PGRP`.
+    pub const GROUP: i32 = 2;
+}
+
 /// Told when the last reference to a file it watches goes away (epoll).
 pub trait FileWatcher: Send + Sync {
     /// The file is about to be released; its queues still exist.

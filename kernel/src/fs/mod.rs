@@ -22,6 +22,7 @@ pub mod file;
 pub mod filesystem;
 pub mod initramfs;
 pub mod inode;
+pub mod locks;
 pub mod mount;
 pub mod namei;
 pub mod ops;
@@ -29,6 +30,7 @@ pub mod path;
 pub mod pipe;
 pub mod poll;
 pub mod procfs;
+pub mod registry;
 pub mod tmpfs;
 pub mod types;
 pub mod usage;
@@ -50,6 +52,7 @@ pub use types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 /// unpacked before it stays, as on Linux.
 pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     devfs::init();
+    register_file_systems();
     let failed = |errno| initramfs::Error::File(errno, b"/".to_vec());
     let options = tmpfs::Options::default();
     let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;
@@ -57,4 +60,16 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME);
     mount::attach_root(mount.clone());
     initramfs::unpack(initramfs, &Path::root_of(mount))
+}
+
+fn register_file_systems() {
+    registry::register("tmpfs", |options| {
+        tmpfs::Tmpfs::new_super("tmpfs", &tmpfs::Options::parse(options)?, false)
+    });
+    registry::register("ramfs", |options| {
+        let parsed = tmpfs::Options::parse(options)?;
+        let unlimited = tmpfs::Options { pages: Some(0), inodes: Some(0), ..parsed };
+        tmpfs::Tmpfs::new_super("ramfs", &unlimited, false)
+    });
+    registry::register("devtmpfs", |_| devfs::super_block());
 }

@@ -13,7 +13,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bitflags::bitflags;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 bitflags! {
     /// Per-mount flags, with the values of `MS_*`.
@@ -40,6 +40,8 @@ pub struct Mount {
     flags: AtomicU32,
     /// Where it is attached; `None` for the root mount, after umount, and for the kernel's own mounts.
     place: SpinLock<Option<Path>, level::Leaf>,
+    /// `MNT_EXPIRE` asked for it once. Relaxed: a flag of its own.
+    expired: AtomicBool,
 }
 
 static NEXT_ID: AtomicU32 = AtomicU32::new(1);
@@ -55,6 +57,7 @@ impl Mount {
             source: source.to_vec(),
             flags: AtomicU32::new(flags.bits()),
             place: SpinLock::new(None),
+            expired: AtomicBool::new(false),
         })
     }
 
@@ -87,6 +90,10 @@ impl Mount {
     /// Where it is attached.
     pub fn place(&self) -> Option<Path> {
         self.place.lock().clone()
+    }
+    /// Marks it as unused for `MNT_EXPIRE`; whether it was marked before.
+    pub fn mark_expired(&self) -> bool {
+        self.expired.swap(true, Ordering::Relaxed)
     }
     /// EROFS if nothing may be changed through it.
     #[inline]

@@ -34,21 +34,18 @@ impl Path {
         Arc::ptr_eq(&self.dentry, &other.dentry) && Arc::ptr_eq(&self.mount, &other.mount)
     }
 
-    /// The path from `root`, as `getcwd` and /proc show it. A place that was unlinked ends in
-    /// ` (deleted)`, one outside `root` starts with `(unreachable)`, and one that has no place in the tree
-    /// at all (a pipe) is its own name.
+    /// The path from `root`, as /proc shows it. A place that was unlinked ends in ` (deleted)`, and one that
+    /// has no place in the tree at all (a pipe) is its own name.
     pub fn to_absolute(&self, root: &Path) -> Result<Vec<u8>> {
         let mut rendered = self.render(root)?;
-        if !rendered.reached && !rendered.nameless {
-            rendered.text.splice(0..0, *b"(unreachable)");
-        }
         if self.dentry.is_unlinked() && !rendered.nameless {
             rendered.text.extend_from_slice(b" (deleted)");
         }
         Ok(rendered.text)
     }
 
-    /// The path from `root` for `getcwd`: ENOENT once unlinked.
+    /// The path from `root` for `getcwd`: ENOENT once unlinked, with `(unreachable)` in front if it does not
+    /// lie below `root`.
     pub fn to_cwd(&self, root: &Path) -> Result<Vec<u8>> {
         if self.dentry.is_unlinked() {
             return Err(Errno::ENOENT);

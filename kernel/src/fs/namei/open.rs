@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::{Last, LookupCtx, LookupFlags, Walker, perm};
-use crate::fs::cred::Capability;
+use crate::fs::cred::Cred;
 use crate::fs::dentry::Dentry;
 use crate::fs::fdtable::Fd;
 use crate::fs::file::{FileOps, OpenFile};
@@ -196,7 +196,7 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     drop(changes);
     let place = Path { mount: dir.mount.clone(), dentry: child };
     // A new file may be opened whatever its mode says, and has nothing to truncate.
-    open_checked(ctx, place, how.flags.difference(OpenFlags::TRUNC)).map(Found::New)
+    open_place(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
 }
 
 /// Opens what is there: permissions first, then truncation.
@@ -207,7 +207,7 @@ fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<
         place.mount.check_writable()?;
     }
     check_open(ctx, &place, how)?;
-    let file = open_checked(ctx, place, how.flags)?;
+    let file = open_place(place, how.flags, ctx.cred)?;
     if truncates {
         let now = Timestamp::now();
         let change = SetAttr { size: Some(0), mtime: Some(now), now, ..SetAttr::default() };
@@ -242,7 +242,7 @@ fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
 }
 
 /// Makes the open file; permissions have been checked.
-pub fn open_checked(ctx: &LookupCtx<'_>, place: Path, flags: OpenFlags) -> Result<Arc<OpenFile>> {
+pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
     let inode = place.inode();
     let ops: Arc<dyn FileOps> = match place.dentry.kind() {
         FileType::Regular | FileType::Anon => inode.clone().open(flags)?,
@@ -255,13 +255,13 @@ pub fn open_checked(ctx: &LookupCtx<'_>, place: Path, flags: OpenFlags) -> Resul
     if flags.writable() && place.dentry.kind() == FileType::Regular {
         if let Some(usage) = place.inode().usage() {
             usage.get_writer()?;
-            let file = OpenFile::new_writer(ops, place, flags, ctx.cred.clone());
+            let file = OpenFile::new_writer(ops, place, flags, cred.clone());
             file.path().mount.check_writable()?;
             return Ok(Arc::new(file));
         }
         place.mount.check_writable()?;
     }
-    Ok(Arc::new(OpenFile::new(ops, place, flags, ctx.cred.clone())))
+    Ok(Arc::new(OpenFile::new(ops, place, flags, cred.clone())))
 }
 
 fn open_path(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
@@ -278,7 +278,8 @@ fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Resu
     let inode = dir.inode().create_tmpfile(mode, owner, linkable)?;
     let name = alloc::format!("#{}", inode.attr().ino());
     let dentry = Dentry::new_unlinked(Some(dir.dentry), name.as_bytes(), inode);
-    open_checked(ctx, Path { mount: dir.mount, dentry }, how.flags.difference(OpenFlags::TMPFILE))
+    let place = Path { mount: dir.mount, dentry };
+    open_place(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
 }
 
 /// Opens a file to execute it. Hold a [`DenyWrite`](crate::fs::DenyWrite) while it runs.
@@ -297,5 +298,5 @@ pub fn open_exec(
         return Err(Errno::EACCES);
     }
     check_open(ctx, &place, &how)?;
-    open_checked(ctx, place, how.flags)
+    open_place(place, how.flags, ctx.cred)
 }

@@ -6,10 +6,12 @@
 
 mod attr;
 mod create;
+mod mounting;
 mod remove;
 mod rename;
 
 pub use attr::{Change, chmod, chown, set_times, truncate, truncate_opened};
 pub use create::{create_locked, link, mkdir, mknod, symlink};
+pub use mounting::{Unmount, bind, move_mount, new_mount, remount, remount_flags, unmount};
 pub use remove::{rmdir, unlink};
 pub use rename::{RenameFlags, rename};

@@ -434,12 +434,21 @@ impl FileOps for TmpfsInode {
     }
 }
 
-/// A file that is in no directory, for `memfd_create`; sealable if asked for.
-pub fn memfd(fs: &Arc<Tmpfs>, owner: Owner, sealable: bool) -> Result<Arc<TmpfsInode>> {
-    let inode = TmpfsInode::new(fs, S_IFREG | 0o777, DevId::NONE, owner)?;
+/// A file that is in no directory, for `memfd_create`. `no_exec` takes its execute bits away for good.
+pub(super) fn memfd(
+    fs: &Arc<Tmpfs>,
+    owner: Owner,
+    sealable: bool,
+    no_exec: bool,
+) -> Result<Arc<TmpfsInode>> {
+    let mode = if no_exec { 0o666 } else { 0o777 };
+    let inode = TmpfsInode::new(fs, S_IFREG | mode, DevId::NONE, owner)?;
     inode.attr.set_nlink(0);
-    if sealable {
-        inode.regular()?.seals.store(0, Ordering::Relaxed);
-    }
+    let seals = match (sealable, no_exec) {
+        (_, true) => Seals::EXEC,
+        (true, false) => Seals::empty(),
+        (false, false) => Seals::SEAL,
+    };
+    inode.regular()?.seals.store(seals.bits(), Ordering::Relaxed);
     Ok(inode)
 }

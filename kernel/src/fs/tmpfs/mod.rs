@@ -8,14 +8,18 @@
 mod inode;
 mod options;
 
-pub use inode::{Seals, TmpfsInode, memfd};
+pub use inode::{Seals, TmpfsInode};
 pub use options::Options;
 
+use super::cred::Cred;
 use super::dentry::Dentry;
 use super::filesystem::{FileSystem, Super, anonymous_dev};
 use super::inode::Owner;
+use super::mount::{Mount, MountFlags};
+use super::path::Path;
 use super::types::DevId;
 use crate::mm::PageQuota;
+use crate::sync::Once;
 use abi::fs::{S_IFDIR, Statfs};
 use abi::{Errno, Result};
 use alloc::string::String;
@@ -44,6 +48,14 @@ pub struct Tmpfs {
 impl Tmpfs {
     /// A new instance with an empty root directory.
     pub fn new_super(name: &'static str, options: &Options, for_ever: bool) -> Result<Arc<Super>> {
+        Self::build(name, options, for_ever).map(|(sb, _)| sb)
+    }
+
+    fn build(
+        name: &'static str,
+        options: &Options,
+        for_ever: bool,
+    ) -> Result<(Arc<Super>, Arc<Self>)> {
         let dev = anonymous_dev()?;
         let half = default_pages();
         let fs = Arc::new(Self {
@@ -63,7 +75,7 @@ impl Tmpfs {
         });
         let root = TmpfsInode::new(&fs, S_IFDIR | fs.root_mode, DevId::NONE, fs.root_owner)?;
         let root = Dentry::new_root(root, b"/");
-        Ok(Super::new(fs, root, dev, for_ever))
+        Ok((Super::new(fs.clone(), root, dev, for_ever), fs))
     }
 
     fn next_ino(&self) -> u64 {
@@ -78,6 +90,27 @@ impl Tmpfs {
     fn uncharge_inode(&self) {
         self.inodes.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The instance for memory that has no name: memfds, shared anonymous memory.
+static SHM: Once<(Arc<Mount>, Arc<Tmpfs>)> = Once::new();
+
+/// The place of a new memfd, whose name in /proc is `label`.
+pub fn new_memfd(label: &[u8], cred: &Cred, sealable: bool, no_exec: bool) -> Result<Path> {
+    let (mount, fs) = match SHM.get() {
+        Some(shm) => shm,
+        None => {
+            // Without a limit of its own: it is charged like anonymous memory.
+            let options = Options { pages: Some(0), inodes: Some(0), ..Options::default() };
+            let (sb, fs) = Tmpfs::build("tmpfs", &options, true)?;
+            let root = sb.root().clone();
+            SHM.call_once(|| (Mount::new(sb, root, b"tmpfs", MountFlags::NOATIME), fs))
+        }
+    };
+    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
+    let inode = inode::memfd(fs, owner, sealable, no_exec)?;
+    let dentry = Dentry::new_unlinked(Some(mount.root().clone()), label, inode);
+    Ok(Path { mount: mount.clone(), dentry })
 }
 
 /// Half of RAM, in pages: the limit of a tmpfs that is given none.

@@ -1,0 +1,275 @@
+//! File locks: POSIX record locks, open-file-description locks and `flock`.
+//!
+//! They exist only for files that were ever locked. Lock level: `FileLocks`; waiting happens on the inode's
+//! queue, outside it.
+#![forbid(unsafe_code)]
+
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// Shared or exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    Read,
+    Write,
+}
+
+/// A lock on a range of bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordLock {
+    pub kind: LockKind,
+    pub range: Range<u64>,
+    /// The descriptor table (POSIX) or open file (OFD) that holds it.
+    pub owner: usize,
+    /// Whom `F_GETLK` names; -1 for OFD locks.
+    pub pid: i32,
+}
+
+/// The end of a lock that reaches to the end of the file, wherever that is.
+const FOREVER: u64 = 1 << 63;
+
+/// The bytes that `struct flock`'s start and length mean.
+pub fn range(start: i64, len: i64) -> Result<Range<u64>> {
+    let from = u64::try_from(start).map_err(|_| Errno::EINVAL)?;
+    match len {
+        0 => Ok(from..FOREVER),
+        1.. => {
+            let end = start.checked_add(len - 1).ok_or(Errno::EOVERFLOW)?;
+            Ok(from..end.unsigned_abs() + 1)
+        }
+        _ => {
+            let begin = start.checked_add(len).and_then(|b| u64::try_from(b).ok());
+            Ok(begin.ok_or(Errno::EINVAL)?..from)
+        }
+    }
+}
+
+/// The locks of one file.
+#[derive(Default)]
+pub struct FileLocks {
+    table: SpinLock<Table, level::FileLocks>,
+    changed: WaitQueue,
+}
+
+#[derive(Default)]
+struct Table {
+    records: Vec<RecordLock>,
+    /// Open file and kind.
+    flocks: Vec<(usize, LockKind)>,
+}
+
+/// Who waits for a lock of whom: to see a deadlock before it happens.
+static WAITING: SpinLock<Vec<(usize, usize)>, level::Leaf> = SpinLock::new(Vec::new());
+
+fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+impl RecordLock {
+    fn conflicts(&self, other: &Self) -> bool {
+        let exclusive = self.kind == LockKind::Write || other.kind == LockKind::Write;
+        self.owner != other.owner && exclusive && overlap(&self.range, &other.range)
+    }
+}
+
+impl Table {
+    /// Takes `range` out of what `owner` holds, splitting locks where needed.
+    fn clear(&mut self, owner: usize, range: &Range<u64>) -> Result<()> {
+        self.records.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        let mut at = 0;
+        while at < self.records.len() {
+            let held = &mut self.records[at];
+            if held.owner != owner || !overlap(&held.range, range) {
+                at += 1;
+                continue;
+            }
+            let (before, after) = (held.range.start..range.start, range.end..held.range.end);
+            match (before.start < before.end, after.start < after.end) {
+                (true, true) => {
+                    let mut tail = held.clone();
+                    tail.range = after;
+                    held.range = before;
+                    // One lock can be split in two, and only one contains the range: room was made.
+                    self.records.push(tail);
+                    return Ok(());
+                }
+                (true, false) => held.range = before,
+                (false, true) => held.range = after,
+                (false, false) => {
+                    self.records.swap_remove(at);
+                    continue;
+                }
+            }
+            at += 1;
+        }
+        Ok(())
+    }
+
+    /// Enters `lock`, joining it with neighbours of its owner and kind.
+    fn set(&mut self, lock: &RecordLock) -> Result<()> {
+        self.records.try_reserve(2).map_err(|_| Errno::ENOMEM)?;
+        self.clear(lock.owner, &lock.range)?;
+        let mut lock = lock.clone();
+        self.records.retain(|held| {
+            let touches = held.owner == lock.owner
+                && held.kind == lock.kind
+                && (held.range.end == lock.range.start || held.range.start == lock.range.end);
+            if touches {
+                lock.range.start = lock.range.start.min(held.range.start);
+                lock.range.end = lock.range.end.max(held.range.end);
+            }
+            !touches
+        });
+        self.records.push(lock);
+        Ok(())
+    }
+}
+
+impl FileLocks {
+    /// The lock that stands in the way of `wanted`.
+    pub fn conflict(&self, wanted: &RecordLock) -> Option<RecordLock> {
+        self.table.lock().records.iter().find(|held| held.conflicts(wanted)).cloned()
+    }
+
+    /// Takes a record lock: EAGAIN, or with `waits` sleeps until it is free (EDEADLK if that is never).
+    pub fn lock(&self, lock: &RecordLock, waits: bool) -> Result<()> {
+        match self.try_lock(lock)? {
+            None => Ok(()),
+            Some(_) if !waits => Err(Errno::EAGAIN),
+            Some(holder) => {
+                let waiting = Waiting::new(lock.owner, holder, lock.pid == -1)?;
+                self.changed.wait_interruptible(|| match self.try_lock(lock) {
+                    Ok(None) => Some(Ok(())),
+                    Ok(Some(holder)) => waiting.now_for(holder).err().map(Err),
+                    Err(errno) => Some(Err(errno)),
+                })?
+            }
+        }
+    }
+
+    /// Takes the lock, or says who holds one in its way.
+    fn try_lock(&self, lock: &RecordLock) -> Result<Option<usize>> {
+        let mut table = self.table.lock();
+        if let Some(held) = table.records.iter().find(|held| held.conflicts(lock)) {
+            return Ok(Some(held.owner));
+        }
+        table.set(lock)?;
+        drop(table);
+        // A write lock may have become a read lock.
+        self.changed.wake_all();
+        Ok(None)
+    }
+
+    /// Releases the owner's locks on the range.
+    pub fn unlock(&self, lock: &RecordLock) -> Result<()> {
+        self.table.lock().clear(lock.owner, &lock.range)?;
+        self.changed.wake_all();
+        Ok(())
+    }
+
+    /// `flock`: EWOULDBLOCK, or with `waits` sleeps until it is free.
+    pub fn flock(&self, owner: usize, kind: LockKind, waits: bool) -> Result<()> {
+        if self.table.lock().flocks.contains(&(owner, kind)) {
+            return Ok(());
+        }
+        // As in Linux, a change of kind gives the old lock up first.
+        self.unflock(owner);
+        match self.try_flock(owner, kind) {
+            Some(result) => result,
+            None if !waits => Err(Errno::EAGAIN),
+            None => self.changed.wait_interruptible(|| self.try_flock(owner, kind))?,
+        }
+    }
+
+    fn try_flock(&self, owner: usize, kind: LockKind) -> Option<Result<()>> {
+        let mut table = self.table.lock();
+        let free = |held: &(usize, LockKind)| {
+            held.0 == owner || (kind == LockKind::Read && held.1 == LockKind::Read)
+        };
+        if !table.flocks.iter().all(free) {
+            return None;
+        }
+        if table.flocks.try_reserve(1).is_err() {
+            return Some(Err(Errno::ENOLCK));
+        }
+        table.flocks.push((owner, kind));
+        Some(Ok(()))
+    }
+
+    /// Releases the `flock` of an open file.
+    pub fn unflock(&self, owner: usize) {
+        self.table.lock().flocks.retain(|held| held.0 != owner);
+        self.changed.wake_all();
+    }
+
+    /// Releases everything that `owner` holds.
+    pub fn release(&self, owner: usize) {
+        let mut table = self.table.lock();
+        let before = table.records.len() + table.flocks.len();
+        table.records.retain(|held| held.owner != owner);
+        table.flocks.retain(|held| held.0 != owner);
+        let released = table.records.len() + table.flocks.len() != before;
+        drop(table);
+        if released {
+            self.changed.wake_all();
+        }
+    }
+}
+
+/// An entry of [`WAITING`] for as long as it lives.
+struct Waiting {
+    owner: usize,
+    counted: bool,
+}
+
+impl Waiting {
+    /// EDEADLK if `holder` waits, at whatever remove, for `owner`. OFD locks are not checked, as in Linux.
+    fn new(owner: usize, holder: usize, ofd: bool) -> Result<Self> {
+        if ofd {
+            return Ok(Self { owner, counted: false });
+        }
+        let mut all = WAITING.lock();
+        Self::check(&all, owner, holder)?;
+        all.try_reserve(1).map_err(|_| Errno::ENOLCK)?;
+        all.push((owner, holder));
+        Ok(Self { owner, counted: true })
+    }
+
+    fn check(all: &[(usize, usize)], owner: usize, holder: usize) -> Result<()> {
+        let mut at = holder;
+        for _ in 0..all.len() {
+            match all.iter().find(|(waiter, _)| *waiter == at) {
+                Some(&(_, next)) if next == owner => return Err(Errno::EDEADLK),
+                Some(&(_, next)) => at = next,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// The wait goes on, for another holder.
+    fn now_for(&self, holder: usize) -> Result<()> {
+        if !self.counted {
+            return Ok(());
+        }
+        let mut all = WAITING.lock();
+        Self::check(&all, self.owner, holder)?;
+        if let Some(entry) = all.iter_mut().find(|(waiter, _)| *waiter == self.owner) {
+            entry.1 = holder;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.counted {
+            let mut all = WAITING.lock();
+            if let Some(at) = all.iter().position(|(waiter, _)| *waiter == self.owner) {
+                all.swap_remove(at);
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Which file systems can be mounted.
+//!
+//! Lock level: `Leaf`.
+#![forbid(unsafe_code)]
+
+use super::filesystem::Super;
+use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Makes (or finds) an instance from `mount`'s options.
+pub type Mounter = fn(options: &[u8]) -> Result<Arc<Super>>;
+
+static KINDS: SpinLock<Vec<(&'static str, Mounter)>, level::Leaf> = SpinLock::new(Vec::new());
+
+/// Makes `name` mountable.
+pub fn register(name: &'static str, mounter: Mounter) {
+    KINDS.lock().push((name, mounter));
+}
+
+/// An instance of the file system `name`; ENODEV if it is unknown.
+pub fn instance(name: &[u8], options: &[u8]) -> Result<Arc<Super>> {
+    let mounter = {
+        let kinds = KINDS.lock();
+        kinds.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, mounter)| *mounter)
+    };
+    mounter.ok_or(Errno::ENODEV)?(options)
+}
+
+/// Every name, for /proc/filesystems.
+pub fn names() -> Vec<&'static str> {
+    KINDS.lock().iter().map(|(name, _)| *name).collect()
+}

@@ -1,0 +1,57 @@
+//! What file-system handlers need of the calling task: its descriptors, directories, identity and limits,
+//! and path names from its memory.
+
+use crate::fs::namei::LookupCtx;
+use crate::fs::{Fd, FdTable, OpenFile};
+use crate::mm::user;
+use crate::process;
+use abi::fs::PATH_MAX;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+/// Runs `act` with the caller's root, directories and identity.
+#[inline]
+pub fn with_ctx<R>(act: impl FnOnce(&LookupCtx<'_>) -> R) -> R {
+    let task = process::current();
+    let (fs, files, cred) = (task.fs(), task.files(), task.cred());
+    act(&LookupCtx { fs: &fs, files: &files, cred: &cred })
+}
+
+/// The open file behind `fd`: EBADF also for `O_PATH`.
+#[inline]
+pub fn file(fd: i32) -> Result<Arc<OpenFile>> {
+    process::current().files().get(Fd(fd))
+}
+
+/// The open file behind `fd`, `O_PATH` included.
+#[inline]
+pub fn file_any(fd: i32) -> Result<Arc<OpenFile>> {
+    process::current().files().get_any(Fd(fd))
+}
+
+/// Runs `act` with the caller's descriptors.
+#[inline]
+pub fn with_files<R>(act: impl FnOnce(&FdTable) -> R) -> R {
+    act(&process::current().files())
+}
+
+/// One more than the highest descriptor the caller may have.
+#[inline]
+pub fn fd_limit() -> usize {
+    process::current().process().nofile_limit()
+}
+
+/// Runs `act` with the path at user address `addr`. Short paths, nearly all, need no allocation.
+#[inline]
+pub fn with_path<R>(addr: u64, act: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+    let mut short = [0u8; 128];
+    match user::read_cstr_into(addr, &mut short)? {
+        Some(len) => act(&short[..len]),
+        None => act(&user::read_cstr(addr, PATH_MAX)?),
+    }
+}
+
+/// Checks a length or offset that must not be negative.
+pub fn not_negative(value: i64) -> Result<u64> {
+    u64::try_from(value).map_err(|_| Errno::EINVAL)
+}

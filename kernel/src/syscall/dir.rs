@@ -1,0 +1,230 @@
+//! Calls about names and directories: `getdents`, `mkdir`, `unlink`, `rename`, `link`, `chdir`, `getcwd`.
+
+use super::caller::{file, file_any, with_ctx, with_path};
+use crate::fs::cred::Capability;
+use crate::fs::namei::{self, LookupFlags, perm};
+use crate::fs::ops::{self, RenameFlags};
+use crate::fs::{DevId, DirEntry, Fd, FileType, Path, directory};
+use crate::mm::user;
+use crate::process;
+use abi::fs::{AT_FDCWD, AtFlags, PATH_MAX};
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+
+/// Most that one `getdents` call gives, whatever room the caller has.
+const DENTS_LIMIT: usize = 32 * 1024;
+
+pub fn getdents64(fd: i32, buf: u64, count: u32) -> Result<usize> {
+    list(fd, buf, count as usize, |entry, out, room| {
+        // ino, next, length, type, name, NUL; then padding to eight bytes.
+        let len = (19 + entry.name.len() + 1).next_multiple_of(8);
+        if len > room {
+            return false;
+        }
+        let start = out.len();
+        out.extend_from_slice(&entry.ino.to_le_bytes());
+        out.extend_from_slice(&entry.next.to_le_bytes());
+        // At most 19 + 255 + 1 + 7.
+        out.extend_from_slice(&(len as u16).to_le_bytes());
+        out.push(entry.kind.dirent_type());
+        out.extend_from_slice(entry.name);
+        out.resize(start + len, 0);
+        true
+    })
+}
+
+pub fn getdents(fd: i32, buf: u64, count: u32) -> Result<usize> {
+    list(fd, buf, count as usize, |entry, out, room| {
+        // ino, next, length, name, NUL, padding; the type is the last byte.
+        let len = (18 + entry.name.len() + 2).next_multiple_of(8);
+        if len > room {
+            return false;
+        }
+        let start = out.len();
+        out.extend_from_slice(&entry.ino.to_le_bytes());
+        out.extend_from_slice(&entry.next.to_le_bytes());
+        // As above.
+        out.extend_from_slice(&(len as u16).to_le_bytes());
+        out.extend_from_slice(entry.name);
+        out.resize(start + len - 1, 0);
+        out.push(entry.kind.dirent_type());
+        true
+    })
+}
+
+/// Collects entries in kernel memory, copies them out at once, then moves the position.
+fn list(
+    fd: i32,
+    buf: u64,
+    count: usize,
+    pack: impl Fn(&DirEntry<'_>, &mut Vec<u8>, usize) -> bool,
+) -> Result<usize> {
+    let file = file(fd)?;
+    if file.kind() != FileType::Dir {
+        return Err(Errno::ENOTDIR);
+    }
+    let room = count.min(DENTS_LIMIT);
+    let mut out = Vec::new();
+    out.try_reserve_exact(room).map_err(|_| Errno::ENOMEM)?;
+    let mut pos = file.pos().lock();
+    let mut full = false;
+    let next = directory::iterate(&file, *pos, &mut |entry| {
+        let left = room - out.len();
+        full = !pack(&entry, &mut out, left);
+        !full
+    })?;
+    if full && out.is_empty() {
+        return Err(Errno::EINVAL);
+    }
+    user::write_bytes(buf, &out)?;
+    *pos = next;
+    Ok(out.len())
+}
+
+pub fn mkdir(path: u64, mode: u32) -> Result<()> {
+    mkdirat(AT_FDCWD, path, mode)
+}
+
+pub fn mkdirat(at: i32, path: u64, mode: u32) -> Result<()> {
+    with_path(path, |path| with_ctx(|ctx| ops::mkdir(ctx, Fd(at), path, mode)))
+}
+
+pub fn mknod(path: u64, mode: u32, dev: u64) -> Result<()> {
+    mknodat(AT_FDCWD, path, mode, dev)
+}
+
+pub fn mknodat(at: i32, path: u64, mode: u32, dev: u64) -> Result<()> {
+    // The call takes 32 bits of device number, and some device node kinds none.
+    let dev = DevId(dev & u64::from(u32::MAX));
+    let kind = FileType::from_mode(mode & abi::fs::S_IFMT);
+    let dev = if kind.is_some_and(FileType::is_device) { dev } else { DevId::NONE };
+    with_path(path, |path| with_ctx(|ctx| ops::mknod(ctx, Fd(at), path, mode & 0xffff, dev)))
+}
+
+pub fn rmdir(path: u64) -> Result<()> {
+    unlinkat(AT_FDCWD, path, AtFlags::REMOVEDIR.bits())
+}
+
+pub fn unlink(path: u64) -> Result<()> {
+    unlinkat(AT_FDCWD, path, 0)
+}
+
+pub fn unlinkat(at: i32, path: u64, flags: u32) -> Result<()> {
+    if flags & !AtFlags::REMOVEDIR.bits() != 0 {
+        return Err(Errno::EINVAL);
+    }
+    with_path(path, |path| {
+        with_ctx(|ctx| {
+            if flags == 0 { ops::unlink(ctx, Fd(at), path) } else { ops::rmdir(ctx, Fd(at), path) }
+        })
+    })
+}
+
+pub fn symlink(target: u64, path: u64) -> Result<()> {
+    symlinkat(target, AT_FDCWD, path)
+}
+
+pub fn symlinkat(target: u64, at: i32, path: u64) -> Result<()> {
+    with_path(target, |target| {
+        with_path(path, |path| with_ctx(|ctx| ops::symlink(ctx, target, Fd(at), path)))
+    })
+}
+
+pub fn link(old: u64, new: u64) -> Result<()> {
+    linkat(AT_FDCWD, old, AT_FDCWD, new, 0)
+}
+
+pub fn linkat(old_at: i32, old: u64, new_at: i32, new: u64, flags: u32) -> Result<()> {
+    let allowed = AtFlags::SYMLINK_FOLLOW | AtFlags::EMPTY_PATH;
+    let flags = AtFlags::from_bits(flags).filter(|flags| allowed.contains(*flags));
+    let flags = flags.ok_or(Errno::EINVAL)?;
+    let mut lookup = LookupFlags::empty();
+    lookup.set(LookupFlags::FOLLOW, flags.contains(AtFlags::SYMLINK_FOLLOW));
+    lookup.set(LookupFlags::EMPTY, flags.contains(AtFlags::EMPTY_PATH));
+    with_path(old, |old| {
+        with_ctx(|ctx| {
+            let by_fd = old.is_empty() && flags.contains(AtFlags::EMPTY_PATH);
+            if by_fd && !ctx.cred.capable(Capability::DAC_READ_SEARCH) {
+                return Err(Errno::ENOENT);
+            }
+            let old = namei::lookup(ctx, Fd(old_at), old, lookup)?;
+            with_path(new, |new| ops::link(ctx, &old, Fd(new_at), new))
+        })
+    })
+}
+
+pub fn rename(old: u64, new: u64) -> Result<()> {
+    renameat2(AT_FDCWD, old, AT_FDCWD, new, 0)
+}
+
+pub fn renameat(old_at: i32, old: u64, new_at: i32, new: u64) -> Result<()> {
+    renameat2(old_at, old, new_at, new, 0)
+}
+
+pub fn renameat2(old_at: i32, old: u64, new_at: i32, new: u64, flags: u32) -> Result<()> {
+    let flags = RenameFlags::from_bits(flags).ok_or(Errno::EINVAL)?;
+    with_path(old, |old| {
+        with_path(new, |new| {
+            with_ctx(|ctx| ops::rename(ctx, (Fd(old_at), old), (Fd(new_at), new), flags))
+        })
+    })
+}
+
+/// A directory that the caller may enter.
+fn directory_at(path: u64) -> Result<Path> {
+    with_path(path, |path| {
+        with_ctx(|ctx| {
+            let flags = LookupFlags::FOLLOW | LookupFlags::DIRECTORY;
+            let place = namei::lookup(ctx, Fd(AT_FDCWD), path, flags)?;
+            perm::check(&**place.inode(), ctx.cred, perm::EXEC)?;
+            Ok(place)
+        })
+    })
+}
+
+pub fn chdir(path: u64) -> Result<()> {
+    let place = directory_at(path)?;
+    process::current().fs().set_cwd(place);
+    Ok(())
+}
+
+pub fn fchdir(fd: i32) -> Result<()> {
+    let file = file_any(fd)?;
+    if file.kind() != FileType::Dir {
+        return Err(Errno::ENOTDIR);
+    }
+    perm::check(&**file.inode(), &process::current().cred(), perm::EXEC)?;
+    process::current().fs().set_cwd(file.path().clone());
+    Ok(())
+}
+
+pub fn chroot(path: u64) -> Result<()> {
+    let place = directory_at(path)?;
+    if !process::current().cred().capable(Capability::SYS_CHROOT) {
+        return Err(Errno::EPERM);
+    }
+    process::current().fs().set_root(place);
+    Ok(())
+}
+
+pub fn getcwd(buf: u64, size: usize) -> Result<usize> {
+    let (root, cwd) = {
+        let task = process::current();
+        let fs = task.fs();
+        (fs.root(), fs.cwd())
+    };
+    let mut text = cwd.to_cwd(&root)?;
+    text.push(0);
+    if text.len() > PATH_MAX {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    if text.len() > size {
+        return Err(Errno::ERANGE);
+    }
+    user::write_bytes(buf, &text)?;
+    Ok(text.len())
+}
+
+pub fn umask(mask: u32) -> u32 {
+    process::current().fs().set_umask(mask)
+}
