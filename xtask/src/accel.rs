@@ -87,7 +87,7 @@ fn run_tiny(cpu: &str) -> Result<(End, Duration, String)> {
 
 /// A multiboot kernel that counts to ten million, leaves the virtual CPU a thousand times through
 /// an I/O port, and then exits QEMU with the panic status.
-fn tiny_guest() -> Vec<u8> {
+pub fn tiny_guest() -> Vec<u8> {
     const LOAD: u32 = 0x10_0000;
     const MAGIC: u32 = 0x1bad_b002;
     const HAS_ADDRESSES: u32 = 1 << 16;

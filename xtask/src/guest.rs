@@ -299,7 +299,14 @@ impl Guest {
             if deadline.is_some_and(|deadline| now >= deadline) {
                 drop(state);
                 if self.panicked.is_none() {
-                    self.traces = self.ask_monitor().unwrap_or_default();
+                    match self.ask_monitor() {
+                        Ok(traces) => self.traces = traces,
+                        // Worth a line beside what QEMU says, and no reason to give up.
+                        Err(error) => {
+                            let line = format!("no backtrace: {error:#}\n");
+                            shared.lock().stderr.extend_from_slice(line.as_bytes());
+                        }
+                    }
                 }
                 self.child.kill().context("cannot stop QEMU")?;
                 self.child.wait()?;
@@ -324,9 +331,9 @@ impl Guest {
         }))
     }
 
-    fn ask_monitor(&self) -> Option<Vec<CpuTrace>> {
-        let (folder, cpus) = self.monitor.as_ref()?;
-        Monitor::connect(&folder.path().join(MONITOR)).ok()?.backtraces(*cpus).ok()
+    fn ask_monitor(&self) -> Result<Vec<CpuTrace>> {
+        let Some((folder, cpus)) = &self.monitor else { return Ok(Vec::new()) };
+        Monitor::connect(&folder.path().join(MONITOR))?.backtraces(*cpus)
     }
 
     fn look_for_panic(&mut self, output: &[u8]) {

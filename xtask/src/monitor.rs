@@ -48,8 +48,12 @@ impl Monitor {
 
     fn backtrace(&mut self, cpu: u32) -> Result<CpuTrace> {
         let registers = self.human(cpu, "info registers")?;
-        let rip = register(&registers, "RIP").context("QEMU shows no RIP")?;
-        let mut frame = register(&registers, "RBP").context("QEMU shows no RBP")?;
+        // A CPU outside long mode has only the lower half of each register.
+        let either = |long: &str, short: &str| {
+            register(&registers, long).or_else(|| register(&registers, short))
+        };
+        let rip = either("RIP", "EIP").context("QEMU shows no instruction pointer")?;
+        let mut frame = either("RBP", "EBP").context("QEMU shows no frame pointer")?;
         let mut addresses = vec![rip];
         while rip >= KERNEL_HALF && frame >= KERNEL_HALF && addresses.len() < DEEPEST {
             let words = self.human(cpu, &format!("x/2gx {frame:#x}"))?;
