@@ -37,6 +37,10 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
     mm::init(&info); // frames and the heap: allocation works from here on
     random::init(&mut info); // sources, pool, generator: secrets can be drawn from here on
+    drivers::uart::init(); // the serial port by interrupts
+    klog::set_console(drivers::uart::write_log);
+    drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
+    fs::pipe::init(); // fifos
     if cmdline::flag("alea.selftest") {
         arch::selftest::run();
         time::selftest();
@@ -46,5 +50,6 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     if let Some(kind) = cmdline::value("alea.crash") {
         arch::crash::commit(kind);
     }
+    drivers::uart::drain();
     arch::power::power_off()
 }

@@ -155,7 +155,10 @@ pub fn init() {
     port.enable(ENABLE_RECEIVE);
     drop(port);
     match irq::register(LINE, interrupt) {
-        Ok(()) => HAS_INTERRUPT.store(true, Ordering::Relaxed),
+        Ok(()) => {
+            HAS_INTERRUPT.store(true, Ordering::Relaxed);
+            log::info!("ttyS0 at {BASE:#x}, interrupt line {LINE}");
+        }
         Err(_) => log::warn!("ttyS0: no interrupt line {LINE}: polling"),
     }
 }

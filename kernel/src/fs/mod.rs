@@ -32,6 +32,7 @@ pub mod poll;
 pub mod procfs;
 pub mod registry;
 pub mod tmpfs;
+pub mod timerfd;
 pub mod types;
 pub mod usage;
 

@@ -22,7 +22,7 @@ pub enum Patience {
     Forever,
 }
 
-/// One file to look at, and what for. ERR, HUP and NVAL are always reported.
+/// One file to look at, and what for.
 pub struct Watched {
     /// `None`: nothing to look at (a negative or closed descriptor).
     pub file: Option<Arc<OpenFile>>,
@@ -70,11 +70,10 @@ pub fn wait(
 
 /// Looks at every entry once; must not block, because it also runs between two halves of going to sleep.
 fn look(entries: &mut [Watched]) -> usize {
-    let always = PollEvents::ERR | PollEvents::HUP | PollEvents::NVAL;
     let mut ready = 0;
     for entry in entries {
         if let Some(file) = &entry.file {
-            entry.found = file.poll(&mut |_| {}) & (entry.wanted | always);
+            entry.found = file.poll(&mut |_| {}) & entry.wanted;
         }
         ready += usize::from(!entry.found.is_empty());
     }

@@ -74,6 +74,8 @@ levels! {
     Futex: irq + nests;
     /// Signal state of a task or process.
     Signal: irq + nests;
+    /// A timerfd's settings.
+    TimerFile: irq;
     /// Timer queues.
     Timer: irq;
     /// Waiters of a wait queue; waking one epoll wakes another inside.

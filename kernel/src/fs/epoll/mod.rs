@@ -71,9 +71,14 @@ pub fn new(cred: &Arc<Cred>) -> Result<OpenFile> {
     anonymous(ops, "[eventpoll]", OpenFlags::RDWR, false, cred)
 }
 
-/// Whether a file of this kind can be watched at all.
-fn can_be_watched(file: &OpenFile) -> bool {
-    !matches!(file.kind(), FileType::Regular | FileType::Dir | FileType::Symlink | FileType::Block)
+/// Whether a file of this kind can be watched at all: EPERM.
+pub fn check_target(file: &OpenFile) -> Result<()> {
+    match file.kind() {
+        FileType::Regular | FileType::Dir | FileType::Symlink | FileType::Block => {
+            Err(Errno::EPERM)
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Epoll {
@@ -85,9 +90,6 @@ impl Epoll {
         file: &Arc<OpenFile>,
         event: Event,
     ) -> Result<()> {
-        if !can_be_watched(file) {
-            return Err(Errno::EPERM);
-        }
         let target = file.downcast::<Epoll>();
         if target.is_some_and(|target| core::ptr::eq(target, self)) {
             return Err(Errno::EINVAL);

@@ -327,6 +327,21 @@ fn end_of(file: &OpenFile) -> Result<&PipeEnd> {
     file.downcast().ok_or(Errno::EBADF)
 }
 
+/// Whether the file is an end of a pipe.
+pub fn is_pipe(file: &OpenFile) -> bool {
+    file.downcast::<PipeEnd>().is_some()
+}
+
+/// Reads a pipe with a say of its own on blocking.
+pub fn read_with(file: &OpenFile, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
+    end_of(file)?.pipe.read(nonblock, dst)
+}
+
+/// Writes a pipe with a say of its own on blocking.
+pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Result<usize> {
+    end_of(file)?.pipe.write(nonblock, false, src)
+}
+
 /// `F_GETPIPE_SZ`; EBADF if the file is no pipe.
 pub fn size(file: &OpenFile) -> Result<usize> {
     Ok(end_of(file)?.pipe.size())

@@ -1,0 +1,195 @@
+//! timerfd: a timer whose expiries are read as numbers.
+//!
+//! Owns the timer's settings and what has expired. A periodic timer is not armed again before its expiry is
+//! read or asked for, so that a short period costs nothing while nobody looks. Lock level: `TimerFile`; the
+//! timer's interrupt takes it.
+#![forbid(unsafe_code)]
+
+use super::eventfd::anonymous;
+use super::file::{FileOps, OpenFile};
+use super::{Cred, PollEvents};
+use crate::mm::iov::Sink;
+use crate::sync::{SpinLock, WaitQueue, level};
+use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::sync::{Arc, Weak};
+use core::any::Any;
+
+/// When a timer fires next, and how often after that; zero is never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Setting {
+    /// Nanoseconds from now (or on the timer's clock, where that is asked for).
+    pub value: u64,
+    pub interval: u64,
+}
+
+/// The open file.
+pub struct TimerFd {
+    me: Weak<TimerFd>,
+    clock: ClockId,
+    state: SpinLock<State, level::TimerFile>,
+    for_readers: WaitQueue,
+}
+
+#[derive(Default)]
+struct State {
+    armed: Option<TimerId>,
+    /// When it expires (or expired) on the monotonic clock; 0 is disarmed.
+    next: u64,
+    interval: u64,
+    /// It expired and was not armed again since.
+    expired: bool,
+    /// Expiries that were not read.
+    count: u64,
+}
+
+impl State {
+    /// Counts the periods that went by since the expiry; true if the timer has to be armed again.
+    fn catch_up(&mut self, now: u64) -> bool {
+        if !self.expired || self.interval == 0 {
+            return false;
+        }
+        self.expired = false;
+        let missed = now.saturating_sub(self.next) / self.interval;
+        self.count = self.count.saturating_add(missed);
+        let passed = missed.saturating_add(1).saturating_mul(self.interval);
+        self.next = self.next.saturating_add(passed);
+        true
+    }
+
+    fn setting(&self, now: u64) -> Setting {
+        // An armed timer never shows zero: that would mean disarmed.
+        let value = match self.next {
+            0 => 0,
+            _ if self.expired => 0,
+            next => next.saturating_sub(now).max(1),
+        };
+        Setting { value, interval: self.interval }
+    }
+}
+
+impl TimerTarget for TimerFd {
+    fn expired(&self, _now: Nanos) {
+        let mut state = self.state.lock();
+        state.armed = None;
+        if state.next == 0 || state.next > time::since_boot_ns() {
+            return; // set anew meanwhile
+        }
+        state.expired = true;
+        state.count = state.count.saturating_add(1);
+        drop(state);
+        self.for_readers.wake_events(PollEvents::IN.bits());
+    }
+}
+
+impl TimerFd {
+    /// `timerfd_settime`; gives the old setting.
+    pub fn set(&self, new: Setting, absolute: bool) -> Setting {
+        let now = time::since_boot_ns();
+        let next = match (new.value, absolute) {
+            (0, _) => 0,
+            (value, false) => now.saturating_add(value),
+            (at, true) => {
+                let left = at.saturating_sub(time::clock_now(self.clock).0);
+                now.saturating_add(left).max(1)
+            }
+        };
+        let mut state = self.state.lock();
+        state.catch_up(now);
+        let old = state.setting(now);
+        let armed = state.armed.take();
+        *state = State { next, interval: new.interval, ..State::default() };
+        drop(state);
+        if let Some(armed) = armed {
+            time::cancel(armed);
+        }
+        if next != 0 {
+            self.arm(next);
+        }
+        old
+    }
+
+    /// `timerfd_gettime`.
+    pub fn get(&self) -> Setting {
+        let now = time::since_boot_ns();
+        let mut state = self.state.lock();
+        let next = state.catch_up(now).then_some(state.next);
+        let setting = state.setting(now);
+        drop(state);
+        if let Some(next) = next {
+            self.arm(next);
+        }
+        setting
+    }
+
+    fn arm(&self, next: u64) {
+        let Some(me) = self.me.upgrade() else { return }; // the file is being released
+        let id = time::arm(Nanos(next), me);
+        self.state.lock().armed = Some(id);
+    }
+
+    /// Takes the expiries, if there are any.
+    fn take(&self) -> Option<u64> {
+        let mut state = self.state.lock();
+        if state.count == 0 {
+            return None;
+        }
+        let next = state.catch_up(time::since_boot_ns()).then_some(state.next);
+        let count = core::mem::take(&mut state.count);
+        drop(state);
+        if let Some(next) = next {
+            self.arm(next);
+        }
+        Some(count)
+    }
+}
+
+impl FileOps for TimerFd {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        if dst.remaining() < 8 {
+            return Err(Errno::EINVAL);
+        }
+        let count = match self.take() {
+            Some(count) => count,
+            None if f.nonblock() => return Err(Errno::EAGAIN),
+            None => self.for_readers.wait_interruptible(|| self.take())?,
+        };
+        match dst.put(&count.to_ne_bytes())? {
+            8 => Ok(8),
+            _ => Err(Errno::EFAULT),
+        }
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        visit(&self.for_readers);
+        if self.state.lock().count > 0 { PollEvents::IN } else { PollEvents::empty() }
+    }
+
+    fn release(&self, _f: &OpenFile) {
+        // The queue of timers holds a reference: without this the timer would outlive its file.
+        let armed = self.state.lock().armed.take();
+        if let Some(armed) = armed {
+            time::cancel(armed);
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A new timer on a clock, disarmed.
+pub fn new(clock: ClockId, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    let ops = Arc::new_cyclic(|me| TimerFd {
+        me: me.clone(),
+        clock,
+        state: SpinLock::new(State::default()),
+        for_readers: WaitQueue::new(),
+    });
+    anonymous(ops, "[timerfd]", OpenFlags::RDWR, nonblock, cred)
+}

@@ -1,0 +1,158 @@
+//! Pipes, eventfd and timerfd: making them.
+
+use super::caller::{fd_limit, file, with_files};
+use crate::fs::timerfd::{Setting, TimerFd};
+use crate::fs::{Capability, Fd, OpenFile, eventfd as events, pipe as pipes, timerfd};
+use crate::mm::iov::{Sink, Source, import_iovec};
+use crate::mm::user::UserPtr;
+use crate::process;
+use crate::time::ClockId;
+use abi::fs::OpenFlags;
+use abi::time::{Itimerspec, Timespec};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+const CLOEXEC: u32 = OpenFlags::CLOEXEC.bits();
+const NONBLOCK: u32 = OpenFlags::NONBLOCK.bits();
+
+/// Gives `file` the lowest free descriptor.
+pub fn install(file: OpenFile, cloexec: bool) -> Result<Fd> {
+    let file = Arc::new(file);
+    with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit()))
+}
+
+pub fn pipe(fds: UserPtr<[i32; 2]>) -> Result<()> {
+    pipe2(fds, 0)
+}
+
+pub fn pipe2(fds: UserPtr<[i32; 2]>, flags: u32) -> Result<()> {
+    /// `O_NOTIFICATION_PIPE`: Linux without watch queues says this too.
+    const NOTIFICATION: u32 = OpenFlags::EXCL.bits();
+    if flags & !(CLOEXEC | NONBLOCK | OpenFlags::DIRECT.bits() | NOTIFICATION) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if flags & NOTIFICATION != 0 {
+        return Err(Errno::ENOPKG);
+    }
+    let cred = process::current().cred_arc();
+    let flags = OpenFlags::from_bits_retain(flags);
+    let (reader, writer) = pipes::new_pair(flags, &cred)?;
+    install_pair(reader, writer, flags.contains(OpenFlags::CLOEXEC), fds)
+}
+
+/// Gives two files descriptors and tells the caller their numbers; all or nothing.
+pub fn install_pair(
+    first: OpenFile,
+    second: OpenFile,
+    cloexec: bool,
+    fds: UserPtr<[i32; 2]>,
+) -> Result<()> {
+    let first = install(first, cloexec)?;
+    let second = install(second, cloexec);
+    let written = second.and_then(|second| fds.write(&[first.0, second.0]));
+    if written.is_err() {
+        with_files(|files| {
+            // The errors of the call itself count, not those of taking it back.
+            let _ = files.close(first);
+            if let Ok(second) = second {
+                let _ = files.close(second);
+            }
+        });
+    }
+    written
+}
+
+pub fn eventfd(initial: u32) -> Result<i32> {
+    eventfd2(initial, 0)
+}
+
+pub fn eventfd2(initial: u32, flags: u32) -> Result<i32> {
+    const SEMAPHORE: u32 = 1;
+    if flags & !(SEMAPHORE | CLOEXEC | NONBLOCK) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let cred = process::current().cred_arc();
+    let file = events::new(initial, flags & SEMAPHORE != 0, flags & NONBLOCK != 0, &cred)?;
+    Ok(install(file, flags & CLOEXEC != 0)?.0)
+}
+
+pub fn timerfd_create(clock: i32, flags: u32) -> Result<i32> {
+    const ALARMS: [i32; 2] = [8, 9];
+    if flags & !(CLOEXEC | NONBLOCK) != 0 || ![0, 1, 7, 8, 9].contains(&clock) {
+        return Err(Errno::EINVAL);
+    }
+    let cred = process::current().cred_arc();
+    if ALARMS.contains(&clock) && !cred.capable(Capability::WakeAlarm) {
+        return Err(Errno::EPERM);
+    }
+    let clock = ClockId::from_abi(clock).ok_or(Errno::EINVAL)?;
+    let file = timerfd::new(clock, flags & NONBLOCK != 0, &cred)?;
+    Ok(install(file, flags & CLOEXEC != 0)?.0)
+}
+
+pub fn timerfd_settime(
+    fd: i32,
+    flags: u32,
+    new: UserPtr<Itimerspec>,
+    old: UserPtr<Itimerspec>,
+) -> Result<()> {
+    const ABSTIME: u32 = 1;
+    const CANCEL_ON_SET: u32 = 2;
+    let new = new.read()?;
+    if flags & !(ABSTIME | CANCEL_ON_SET) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let setting = Setting {
+        value: new.value.to_nanos().ok_or(Errno::EINVAL)?,
+        interval: new.interval.to_nanos().ok_or(Errno::EINVAL)?,
+    };
+    let file = file(fd)?;
+    let timer = file.downcast::<TimerFd>().ok_or(Errno::EINVAL)?;
+    let before = timer.set(setting, flags & ABSTIME != 0);
+    match old.non_null() {
+        Some(old) => old.write(&to_user(before)),
+        None => Ok(()),
+    }
+}
+
+pub fn timerfd_gettime(fd: i32, out: UserPtr<Itimerspec>) -> Result<()> {
+    let file = file(fd)?;
+    let timer = file.downcast::<TimerFd>().ok_or(Errno::EINVAL)?;
+    out.write(&to_user(timer.get()))
+}
+
+fn to_user(setting: Setting) -> Itimerspec {
+    Itimerspec {
+        interval: Timespec::from_nanos(setting.interval),
+        value: Timespec::from_nanos(setting.value),
+    }
+}
+
+const SPLICE_NONBLOCK: u32 = 2;
+const SPLICE_FLAGS: u32 = 15;
+
+pub fn tee(from: i32, to: i32, len: usize, flags: u32) -> Result<usize> {
+    if flags & !SPLICE_FLAGS != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let (from, to) = (file(from)?, file(to)?);
+    pipes::tee(&from, &to, len, flags & SPLICE_NONBLOCK != 0)
+}
+
+/// The pages are copied, not taken: what a program may rely on is the same.
+pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
+    if flags & !SPLICE_FLAGS != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let file = file(fd)?;
+    if !pipes::is_pipe(&file) {
+        return Err(Errno::EBADF);
+    }
+    let slices = import_iovec(iov, count)?;
+    let nonblock = flags & SPLICE_NONBLOCK != 0 || file.nonblock();
+    if file.writable() {
+        pipes::write_with(&file, nonblock, &mut Source::iovec(&slices))
+    } else {
+        pipes::read_with(&file, nonblock, &mut Sink::iovec(&slices))
+    }
+}
