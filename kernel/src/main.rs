@@ -41,14 +41,19 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     klog::set_console(drivers::uart::write_log);
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
     fs::pipe::init(); // fifos
-    if cmdline::flag("alea.selftest") {
+    let only = cmdline::value("alea.selftest") == Some("only");
+    if only || cmdline::flag("alea.selftest") {
         arch::selftest::run();
         time::selftest();
         mm::selftest::run();
         random::selftest::run();
+        log::info!("selftest: all passed");
     }
     if let Some(kind) = cmdline::value("alea.crash") {
         arch::crash::commit(kind);
+    }
+    if only {
+        arch::power::power_off();
     }
     drivers::uart::drain();
     arch::power::power_off()

@@ -31,8 +31,8 @@ pub mod pipe;
 pub mod poll;
 pub mod procfs;
 pub mod registry;
-pub mod tmpfs;
 pub mod timerfd;
+pub mod tmpfs;
 pub mod types;
 pub mod usage;
 

@@ -16,21 +16,28 @@ pub(super) fn init() {
 
 /// Writes bytes, with a carriage return before each newline.
 pub fn write(bytes: &[u8]) {
+    let mut room = 0;
     for &byte in bytes {
         if byte == b'\n' {
-            put(b'\r');
+            put(b'\r', &mut room);
         }
-        put(byte);
+        put(byte, &mut room);
     }
 }
 
-fn put(byte: u8) {
-    // An absent port reads as ones and counts as ready; a stuck one is given up on.
-    for _ in 0..100_000 {
-        if inb(COM1 + 5) & 0x20 != 0 {
-            break;
+/// Sends a byte. `room` is what the FIFO takes without being asked: all of it once it is empty.
+fn put(byte: u8, room: &mut u32) {
+    const FIFO: u32 = 16;
+    if *room == 0 {
+        // An absent port reads as ones and counts as ready; a stuck one is given up on.
+        for _ in 0..100_000 {
+            if inb(COM1 + 5) & 0x20 != 0 {
+                break;
+            }
         }
+        *room = FIFO;
     }
+    *room -= 1;
     outb(COM1, byte);
 }
 

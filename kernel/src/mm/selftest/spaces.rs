@@ -1,7 +1,8 @@
 //! Self tests of address spaces and page caches.
 
 use crate::mm::space::{
-    Advice, AddressSpace, Backing, Fault, FaultAccess, MapFixed, MapRequest, MmLimits, Prot, VmFlags,
+    AddressSpace, Advice, Backing, Fault, FaultAccess, MapFixed, MapRequest, MmLimits, Prot,
+    VmFlags,
 };
 use crate::mm::{Frame, MapSource, PageCache, Sink, Source};
 use abi::Errno;
@@ -176,7 +177,10 @@ pub fn file_mappings() {
     file.0.truncate(PAGE + 10).expect("truncate");
     for s in [&s, &child] {
         assert_eq!(s.fault(BASE + 2 * PAGE, FaultAccess::Read), Err(Fault::Bus));
-        assert_eq!((byte(s, BASE), byte(s, BASE + PAGE + 9), byte(s, BASE + PAGE + 10)), (99, 2, 0));
+        assert_eq!(
+            (byte(s, BASE), byte(s, BASE + PAGE + 9), byte(s, BASE + PAGE + 10)),
+            (99, 2, 0)
+        );
     }
     assert_eq!(file.0.resident(), 2);
     file.0.punch(0..PAGE).expect("punch");

@@ -3,7 +3,7 @@
 use super::table::PRESENT;
 use super::tlb::Gather;
 use super::unmap::page_range;
-use super::{Advice, AddressSpace, Fault, FaultAccess, Inner, VmFlags, Vma};
+use super::{AddressSpace, Advice, Fault, FaultAccess, Inner, VmFlags, Vma};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE};
 use crate::mm::page_cache::Lookup;
 use abi::{Errno, Result};
@@ -51,7 +51,11 @@ impl AddressSpace {
         let range = page_range(addr, len).ok_or(Errno::ENOMEM)?;
         let inner = self.inner.lock();
         inner.for_each_part(range.start, range.end, |vma, _, _| {
-            if invalidate && vma.flags.contains(VmFlags::LOCKED) { Err(Errno::EBUSY) } else { Ok(()) }
+            if invalidate && vma.flags.contains(VmFlags::LOCKED) {
+                Err(Errno::EBUSY)
+            } else {
+                Ok(())
+            }
         })
     }
 

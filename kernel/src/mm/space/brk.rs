@@ -39,16 +39,19 @@ impl Inner {
             return None;
         }
         let (addr, len) = self
-            .map(space, MapRequest {
-                addr: Some(VirtAddr::new_truncate(old_end)),
-                fixed: MapFixed::NoReplace,
-                len: grows,
-                prot: Prot::READ | Prot::WRITE,
-                shared: false,
-                backing: Backing::Anon,
-                flags: VmFlags::empty(),
-                populate: false,
-            })
+            .map(
+                space,
+                MapRequest {
+                    addr: Some(VirtAddr::new_truncate(old_end)),
+                    fixed: MapFixed::NoReplace,
+                    len: grows,
+                    prot: Prot::READ | Prot::WRITE,
+                    shared: false,
+                    backing: Backing::Anon,
+                    flags: VmFlags::empty(),
+                    populate: false,
+                },
+            )
             .ok()?;
         if self.lock_future {
             // What cannot be populated is left to faults.

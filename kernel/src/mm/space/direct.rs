@@ -121,11 +121,14 @@ impl AddressSpace {
         let inner = self.inner.lock();
         let end = range.end.min(crate::mm::layout::USER_END);
         inner.table.for_each(page_down(range.start), page_down(end), |_, _, addr, entry| {
-            visit(addr, PageState {
-                accessed: entry & ACCESSED != 0,
-                private: entry & OWNED != 0,
-                dirty: entry & DIRTY != 0,
-            });
+            visit(
+                addr,
+                PageState {
+                    accessed: entry & ACCESSED != 0,
+                    private: entry & OWNED != 0,
+                    dirty: entry & DIRTY != 0,
+                },
+            );
         });
     }
 
@@ -144,10 +147,11 @@ impl AddressSpace {
             let off = (at - page) as usize;
             let count = (PAGE_SIZE - off).min((end - at) as usize);
             let pos = inner.find_or_grow(at).map_err(|_| Errno::EFAULT)?;
-            let frame = inner.resolve(self, pos, page, access, true).map_err(|fault| match fault {
-                Fault::Oom => Errno::ENOMEM,
-                _ => Errno::EFAULT,
-            })?;
+            let frame =
+                inner.resolve(self, pos, page, access, true).map_err(|fault| match fault {
+                    Fault::Oom => Errno::ENOMEM,
+                    _ => Errno::EFAULT,
+                })?;
             visit(frame, off, count);
             at += count as u64;
         }

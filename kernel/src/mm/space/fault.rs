@@ -1,6 +1,8 @@
 //! Page faults: demand paging, copy-on-write, stack growth.
 
-use super::table::{ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, frame_of, index_at};
+use super::table::{
+    ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, frame_of, index_at,
+};
 use super::tlb::Gather;
 use super::vma::{STACK_GUARD, Vma};
 use super::{AddressSpace, Fault, FaultAccess, Inner, VmFlags};

@@ -37,7 +37,9 @@ impl AddressSpace {
     /// Copies the pages that are likely written soon.
     fn copy_hot(&self, parent: &Inner, child: &mut Inner) -> Result<()> {
         for addr in self.hot.iter() {
-            let Some(vma) = child.vmas.find(addr).and_then(|pos| child.vmas.get(pos)) else { continue };
+            let Some(vma) = child.vmas.find(addr).and_then(|pos| child.vmas.get(pos)) else {
+                continue;
+            };
             let entry = parent.table.get(addr);
             let wanted = OWNED | WRITABLE | PRESENT;
             if entry & wanted != wanted || !is_copied(vma) {
@@ -86,7 +88,8 @@ impl AddressSpace {
                     to.set(index, entry);
                 });
                 if vma.file.is_some() {
-                    let count = if vma.flags.contains(VmFlags::SHMEM) { &mut shmem } else { &mut file };
+                    let count =
+                        if vma.flags.contains(VmFlags::SHMEM) { &mut shmem } else { &mut file };
                     *count += borrowed;
                 }
             }

@@ -1,7 +1,7 @@
 //! What /proc shows of a space.
 
 use super::table::OWNED;
-use super::{AddressSpace, Inner, Vma, VmUsage, VmaInfo};
+use super::{AddressSpace, Inner, VmUsage, Vma, VmaInfo};
 use crate::mm::layout::USER_END;
 use alloc::string::String;
 use alloc::sync::Arc;

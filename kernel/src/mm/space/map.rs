@@ -31,16 +31,19 @@ impl AddressSpace {
         let mut prot = Prot::READ | Prot::WRITE;
         prot.set(Prot::EXEC, exec);
         let mut inner = self.inner.lock();
-        inner.map(self, MapRequest {
-            addr: Some(VirtAddr::new_truncate(start)),
-            fixed: MapFixed::NoReplace,
-            len: size,
-            prot,
-            shared: false,
-            backing: Backing::Anon,
-            flags: VmFlags::GROWSDOWN,
-            populate: false,
-        })?;
+        inner.map(
+            self,
+            MapRequest {
+                addr: Some(VirtAddr::new_truncate(start)),
+                fixed: MapFixed::NoReplace,
+                len: size,
+                prot,
+                shared: false,
+                backing: Backing::Anon,
+                flags: VmFlags::GROWSDOWN,
+                populate: false,
+            },
+        )?;
         inner.layout.stack = page_down(top) - 1;
         Ok(())
     }
@@ -154,7 +157,8 @@ impl Inner {
     /// Pages of mappings in `start..end`.
     fn mapped_pages(&self, start: u64, end: u64) -> u64 {
         let (mut pages, mut next) = (0, self.vmas.at_or_after(start));
-        while let Some(vma) = next.and_then(|pos| self.vmas.get(pos)).filter(|vma| vma.start < end) {
+        while let Some(vma) = next.and_then(|pos| self.vmas.get(pos)).filter(|vma| vma.start < end)
+        {
             pages += (vma.end.min(end) - vma.start.max(start)) >> PAGE_SHIFT;
             next = next.and_then(|pos| self.vmas.next(pos));
         }

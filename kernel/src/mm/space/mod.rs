@@ -100,7 +100,12 @@ per_cpu! {
 impl AddressSpace {
     /// An empty space.
     pub fn new() -> Result<Arc<Self>> {
-        Self::with(RangeMap::new(), Layout::default(), MmLimits::default(), Arc::new(HotPages::new()))
+        Self::with(
+            RangeMap::new(),
+            Layout::default(),
+            MmLimits::default(),
+            Arc::new(HotPages::new()),
+        )
     }
 
     fn with(

@@ -216,7 +216,13 @@ impl PageTable {
 
     /// Takes out the tables that map nothing but parts of `floor..ceiling`, all of whose entries within
     /// `start..end` were cleared; gives each to `free`.
-    pub fn free_tables(&mut self, start: u64, end: u64, free_range: Range<u64>, free: &mut dyn FnMut(Pfn)) {
+    pub fn free_tables(
+        &mut self,
+        start: u64,
+        end: u64,
+        free_range: Range<u64>,
+        free: &mut dyn FnMut(Pfn),
+    ) {
         let mut freed = 0;
         free_below(self.root, LEVELS - 1, start, end, &free_range, &mut |table| {
             freed += 1;
@@ -276,7 +282,14 @@ fn free_below(
         if entry != 0 {
             let below = Table(frame_of(entry));
             if level > 1 {
-                free_below(below, level - 1, start.max(base), end.min(base + span), free_range, free);
+                free_below(
+                    below,
+                    level - 1,
+                    start.max(base),
+                    end.min(base + span),
+                    free_range,
+                    free,
+                );
             }
             if free_range.start <= base && base + span <= free_range.end {
                 table.replace(index, 0);
