@@ -19,6 +19,7 @@ const AREA_SIZE: usize = 2688;
 const WANTED: u64 = 0b1110_0111;
 const FX_SIZE: usize = 512;
 const HEADER_END: usize = 576;
+const AVX_END: usize = 832;
 
 const MAGIC1: u32 = 0x4650_5853;
 const MAGIC2: u32 = 0x4650_5845;
@@ -89,6 +90,11 @@ impl FpuState {
             area.add(FX_SIZE - 96).write_bytes(0, 96);
             if xcr0() != 0 {
                 area.add(FX_SIZE).write_bytes(0, HEADER_END - FX_SIZE);
+                // The states behind AVX have gaps before them, which XSAVE leaves alone and a
+                // signal frame would show.
+                if size() > AVX_END {
+                    area.add(AVX_END).write_bytes(0, size() - AVX_END);
+                }
             }
             area
         };

@@ -10,7 +10,7 @@ use super::percpu::{self, CpuBlock};
 
 pub const KERNEL_CODE: u16 = 0x10;
 pub const KERNEL_DATA: u16 = 0x18;
-/// SYSRET takes user SS from this + 8 and user CS from this + 16.
+/// SYSRET takes user SS from this + 8 and user CS from this + 16. Its own descriptor is empty.
 pub const USER_CODE_32: u16 = 0x23;
 pub const USER_DATA: u16 = 0x2b;
 pub const USER_CODE: u16 = 0x33;
@@ -77,7 +77,9 @@ crate::per_cpu! {
         0,
         0x00af_9b00_0000_ffff, // kernel code
         0x00cf_9300_0000_ffff, // kernel data
-        0x00cf_fb00_0000_ffff, // user code, 32 bit (never entered)
+        // No 32-bit user code: a program could jump to it, and SYSCALL from there enters the kernel
+        // elsewhere. SYSRET to 64 bits loads no descriptor.
+        0,
         0x00cf_f300_0000_ffff, // user data
         0x00af_fb00_0000_ffff, // user code
         0,

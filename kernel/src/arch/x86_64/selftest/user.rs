@@ -156,6 +156,15 @@ global_asm!(
     "jmp rax",
     "2:",
     "TRAPS 19, 13",
+    // There is no 32-bit code segment.
+    "lea r15, [rip + 2f]",
+    "push 0x23",
+    "lea rax, [rip + 2f]",
+    "push rax",
+    "retfq",
+    "2:",
+    "TRAPS 21, 13",
+    "mov rsp, {stack_top}",
     // DF and AC must not reach the kernel.
     "pushfq",
     "or dword ptr [rsp], 0x40400",
@@ -180,4 +189,5 @@ global_asm!(
     ".global alea_selftest_user_end",
     "alea_selftest_user_end:",
     ".purgem TRAPS",
+    stack_top = const STACK + 4096,
 );
