@@ -42,7 +42,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
     fs::pipe::init(); // fifos
     let only = cmdline::value("alea.selftest") == Some("only");
-    if only || cmdline::flag("alea.selftest") {
+    if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
         arch::selftest::run();
         time::selftest();
         mm::selftest::run();

@@ -3,6 +3,7 @@
 //! They use the allocators as everyone does, check what they must promise, and compare the frame counts
 //! before and after. A failed check panics; debug builds check the allocators' own invariants besides.
 
+mod figures;
 mod spaces;
 
 use super::frames::{self, For};
@@ -17,6 +18,9 @@ pub fn run() {
         leak_checked(name, *test);
     }
     log::info!("mm: {} self tests passed", TESTS.len());
+    if crate::cmdline::value("alea.selftest") == Some("figures") {
+        figures::run();
+    }
 }
 
 const TESTS: &[(&str, fn())] = &[

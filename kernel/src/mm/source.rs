@@ -17,6 +17,10 @@ pub trait MapSource: Send + Sync {
     fn dev_ino(&self) -> (u64, u64);
     /// Whether it was opened for writing: a shared mapping may become writable only then.
     fn writable(&self) -> bool;
+    /// Whether mprotect may make a mapping of it executable (not on a noexec mount).
+    fn executable(&self) -> bool {
+        true
+    }
     /// Whether the mapping is one of memory rather than of a file: what usage counts as shmem.
     fn is_shmem(&self) -> bool {
         false

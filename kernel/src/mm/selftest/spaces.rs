@@ -16,7 +16,7 @@ const PAGE: u64 = 4096;
 const BASE: u64 = 0x10_0000_0000;
 
 /// A file for mappings.
-struct File(Arc<PageCache>);
+pub(super) struct File(pub Arc<PageCache>);
 
 impl MapSource for File {
     fn cache(&self) -> &Arc<PageCache> {
@@ -33,7 +33,7 @@ impl MapSource for File {
     }
 }
 
-fn file(text: &[u8]) -> Arc<File> {
+pub(super) fn file(text: &[u8]) -> Arc<File> {
     let cache = Arc::new(PageCache::new());
     assert_eq!(cache.write(0, &mut Source::kernel(text)), Ok(text.len()));
     Arc::new(File(cache))
@@ -52,7 +52,7 @@ fn anon(addr: u64, pages: u64, prot: Prot) -> MapRequest {
     }
 }
 
-fn of_file(file: &Arc<File>, addr: u64, pages: u64, prot: Prot, shared: bool) -> MapRequest {
+pub(super) fn of_file(file: &Arc<File>, addr: u64, pages: u64, prot: Prot, shared: bool) -> MapRequest {
     let source = file.clone() as Arc<dyn MapSource>;
     MapRequest { backing: Backing::File { source, offset: 0 }, shared, ..anon(addr, pages, prot) }
 }
@@ -236,4 +236,28 @@ pub fn stack_and_heap() {
     let mut names = Vec::new();
     s.maps(&mut |info| names.push(info.name.clone()));
     assert_eq!(names, ["[heap]", "", "[stack]"]);
+}
+
+/// A space like that of a small static program that has run for a moment.
+pub(super) fn shaped(file: &Arc<File>) -> Arc<AddressSpace> {
+    let s = space();
+    let (text, data, top) = (0x40_0000, 0x5d_b000, 0x7fff_0000_0000);
+    s.map(of_file(file, text, 1, Prot::READ, false)).expect("map");
+    s.map(of_file(file, text + PAGE, 388, Prot::READ | Prot::EXEC, false)).expect("map");
+    s.map(of_file(file, text + 389 * PAGE, 86, Prot::READ, false)).expect("map");
+    s.map(of_file(file, data, 9, RW, false)).expect("map");
+    s.map(anon(data + 9 * PAGE, 8, RW)).expect("map");
+    s.map_stack(top, 33 * PAGE, false).expect("stack");
+    s.set_brk(data + 0x100_0000);
+    s.brk(data + 0x100_0000 + 33 * PAGE);
+    for page in [1u64, 40, 80, 120, 160, 200, 240, 300, 330, 400, 440] {
+        let _ = s.fault(text + page * PAGE, FaultAccess::Read);
+    }
+    for page in 0..8 {
+        let _ = s.fault(data + page * PAGE, FaultAccess::Write);
+    }
+    for addr in [data + 10 * PAGE, data + 0x100_0000, top - 64, top - PAGE - 64] {
+        let _ = s.fault(addr, FaultAccess::Write);
+    }
+    s
 }

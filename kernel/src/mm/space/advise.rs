@@ -150,7 +150,7 @@ impl Inner {
         let droppable = vma.flags.contains(VmFlags::DROPPABLE);
         let (set, clear) = match advice {
             Advice::Nothing | Advice::WillNeed => return Ok(None),
-            Advice::DontNeed | Advice::Free => {
+            Advice::DontNeed | Advice::DontNeedLocked | Advice::Free => {
                 if (advice == Advice::DontNeed && locked)
                     || (advice == Advice::Free && !vma.is_private_anon())
                 {

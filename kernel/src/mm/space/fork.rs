@@ -14,6 +14,7 @@ use abi::{Errno, Result};
 use alea_frames::Owner;
 use alea_ranges::RangeMap;
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
 
 /// Mappings with more pages than this are not copied unless they have private pages.
 const REFAULT_PAGES: u64 = 1024;
@@ -24,6 +25,8 @@ impl AddressSpace {
         let mut inner = self.inner.lock();
         let vmas = inner.vmas.try_clone_with(inherited).map_err(|_| Errno::ENOMEM)?;
         let child = Self::with(vmas, inner.layout, inner.limits, self.hot.clone())?;
+        // Relaxed: the child does not run yet.
+        child.membarrier.store(self.membarrier.load(Ordering::Relaxed), Ordering::Relaxed);
         {
             // Known to nobody but the registry, whose walk only waits for it: no order is needed here.
             let mut copy = child.inner.lock();

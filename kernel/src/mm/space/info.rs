@@ -1,7 +1,7 @@
 //! What /proc shows of a space.
 
 use super::table::OWNED;
-use super::{AddressSpace, Inner, VmUsage, Vma, VmaInfo};
+use super::{AddressSpace, Inner, VmFlags, VmUsage, Vma, VmaInfo};
 use crate::mm::layout::USER_END;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -43,7 +43,14 @@ impl AddressSpace {
         }
     }
 
-    /// The address space's end of the heap, its start, and an address in the initial stack.
+    /// Where the mapping that grows down and holds `addr` starts (PROT_GROWSDOWN).
+    pub fn growing_start(&self, addr: u64) -> Option<u64> {
+        let inner = self.inner.lock();
+        let vma = inner.vmas.get(inner.vmas.at_or_after(addr)?)?;
+        vma.flags.contains(VmFlags::GROWSDOWN).then_some(vma.start.min(addr))
+    }
+
+    /// Start and end of the heap, and an address in the initial stack.
     pub fn heap_and_stack(&self) -> (u64, u64, u64) {
         let layout = self.inner.lock().layout;
         (layout.brk_start, layout.brk, layout.stack)

@@ -99,6 +99,9 @@ impl Inner {
                     }
                     flags.remove(VmFlags::MAY_WRITE);
                 }
+                if !source.executable() {
+                    flags.remove(VmFlags::MAY_EXEC);
+                }
                 flags.set(VmFlags::SHMEM, source.is_shmem());
             }
             Backing::Anon => flags.set(VmFlags::SHMEM, request.shared),
@@ -141,11 +144,6 @@ impl Inner {
         let is_data = flags.is_private_writable() && !flags.contains(VmFlags::GROWSDOWN);
         if is_data && self.counts.data.saturating_add(pages) > self.limits.data >> PAGE_SHIFT {
             return Err(Errno::ENOMEM);
-        }
-        if flags.contains(VmFlags::LOCKED)
-            && self.counts.locked.saturating_add(pages) > self.limits.memlock >> PAGE_SHIFT
-        {
-            return Err(Errno::EAGAIN);
         }
         // What can obviously never be backed is refused, as Linux does by default.
         if is_data && !flags.contains(VmFlags::NORESERVE) && pages > frames::total() {

@@ -6,6 +6,7 @@
 //! where the child's is known to nobody), then a page cache.
 
 mod advise;
+mod barrier;
 mod brk;
 mod choose;
 mod direct;
@@ -23,6 +24,7 @@ mod tlb;
 mod unmap;
 mod vma;
 
+pub use barrier::{Membarrier, barrier_everywhere};
 pub use direct::PageState;
 pub use request::*;
 pub use tlb::{RemoteFlush, register_remote};
@@ -39,6 +41,7 @@ use abi::{Errno, Result};
 use alea_ranges::RangeMap;
 use alloc::sync::Arc;
 use core::cell::Cell;
+use core::sync::atomic::AtomicU32;
 use hot::HotPages;
 use table::{DIRTY, OWNED, PageTable, WRITABLE, frame_of};
 use tlb::CpuMask;
@@ -53,6 +56,8 @@ pub struct AddressSpace {
     cpus: CpuMask,
     /// Pages that were copied soon after forks of this program.
     hot: Arc<HotPages>,
+    /// What membarrier was registered for.
+    membarrier: AtomicU32,
     inner: Mutex<Inner>,
 }
 
@@ -121,8 +126,14 @@ impl AddressSpace {
         let root = PhysAddr::new_truncate(table.root().phys());
         let (counts, lock_future) = (Counts::default(), false);
         let inner = Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future });
-        let space =
-            Arc::new(Self { id: registry::next_id(), root, cpus: CpuMask::new(), hot, inner });
+        let space = Arc::new(Self {
+            id: registry::next_id(),
+            root,
+            cpus: CpuMask::new(),
+            hot,
+            membarrier: AtomicU32::new(0),
+            inner,
+        });
         registry::add(&space)?;
         Ok(space)
     }

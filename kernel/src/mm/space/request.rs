@@ -128,6 +128,8 @@ pub enum Advice {
     Nothing,
     WillNeed,
     DontNeed,
+    /// As DontNeed, for locked mappings too.
+    DontNeedLocked,
     Free,
     Remove,
     DontFork,

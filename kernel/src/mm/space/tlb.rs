@@ -6,7 +6,7 @@
 
 use super::table::{ACCESSED, OWNED, frame_of};
 use crate::arch::page;
-use crate::arch::percpu::cpu_id;
+use crate::arch::percpu::{cpu_id, cpus_online};
 use crate::mm::frames::{self, Pfn};
 use crate::sync::Once;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -60,6 +60,19 @@ impl CpuMask {
         {
             remote(cpus & !here, pages);
         }
+    }
+}
+
+/// A memory barrier on `cpus` (those that run).
+pub(super) fn barrier(cpus: u64) {
+    let online = 1u64.checked_shl(cpus_online() as u32).map_or(u64::MAX, |bit| bit - 1);
+    let others = cpus & online & !(1 << cpu_id());
+    // SeqCst: the barrier of this CPU; the others' come with the interrupt.
+    core::sync::atomic::fence(Ordering::SeqCst);
+    if others != 0
+        && let Some(remote) = REMOTE.get()
+    {
+        remote(others, Some(&[]));
     }
 }
 

@@ -1,0 +1,299 @@
+//! Memory mappings: mmap and its relatives, brk, madvise, mlock, membarrier.
+
+use crate::fs::cred::Capability;
+use crate::fs::{Fd, MapTarget, MountFlags, OpenFile};
+use crate::mm::layout::{MMAP_MIN, PAGE_SIZE, page_up};
+use crate::mm::space::{Advice, Backing, MapFixed, MapRequest, Membarrier, Prot, VmFlags};
+use crate::mm::{self, user};
+use crate::process;
+use crate::process::limits::Resource;
+use abi::mman::{madv, map, mcl, membarrier as mb, ms, prot as p};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use x86_64::VirtAddr;
+
+pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> Result<u64> {
+    if offset % PAGE_SIZE as u64 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let file = if flags & map::ANONYMOUS == 0 {
+        Some(process::current().files().get(fd)?)
+    } else {
+        None
+    };
+    if len == 0 || (flags & map::HUGETLB != 0 && file.is_some()) {
+        return Err(Errno::EINVAL);
+    }
+    let len = page_up(len).ok_or(Errno::ENOMEM)?;
+    if flags & map::HUGETLB != 0 {
+        // No huge pages are set aside.
+        return Err(Errno::ENOMEM);
+    }
+    let mut request = placement(addr, len, prot, flags)?;
+    request.shared = match (flags & map::TYPE, &file) {
+        (map::SHARED, _) => true,
+        (map::SHARED_VALIDATE, Some(_)) => {
+            if flags & !map::LEGACY != 0 {
+                return Err(Errno::EOPNOTSUPP);
+            }
+            true
+        }
+        (map::PRIVATE, _) => false,
+        (map::DROPPABLE, None) => {
+            if request.flags.intersects(VmFlags::LOCKED | VmFlags::GROWSDOWN) {
+                return Err(Errno::EINVAL);
+            }
+            request.flags |= VmFlags::DROPPABLE
+                | VmFlags::NORESERVE
+                | VmFlags::WIPEONFORK
+                | VmFlags::DONTDUMP;
+            false
+        }
+        _ => return Err(Errno::EINVAL),
+    };
+    check_locked(&request)?;
+    if let Some(file) = file {
+        request.backing = backing(&file, &request, offset)?;
+    } else if request.shared && request.flags.contains(VmFlags::GROWSDOWN) {
+        return Err(Errno::EINVAL);
+    }
+    Ok(process::current().mm().map(request)?.as_u64())
+}
+
+/// The request as far as the flags alone tell.
+fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
+    let fixed = if flags & map::FIXED_NOREPLACE != 0 {
+        MapFixed::NoReplace
+    } else if flags & map::FIXED != 0 {
+        MapFixed::Replace
+    } else {
+        MapFixed::No
+    };
+    let may_map_low = || process::current().cred().capable(Capability::SysRawio);
+    if fixed != MapFixed::No && addr < MMAP_MIN && !may_map_low() {
+        return Err(Errno::EPERM);
+    }
+    let wanted = [
+        (map::GROWSDOWN, VmFlags::GROWSDOWN),
+        (map::LOCKED, VmFlags::LOCKED),
+        (map::NORESERVE, VmFlags::NORESERVE),
+    ];
+    let vm_flags = wanted.iter().filter(|(bit, _)| flags & bit != 0).map(|&(_, flag)| flag);
+    // An address that is not canonical cannot be had: as a hint it counts for nothing.
+    let addr = match VirtAddr::try_new(addr) {
+        Ok(addr) => Some(addr),
+        Err(_) if fixed == MapFixed::No => None,
+        Err(_) => return Err(Errno::ENOMEM),
+    };
+    Ok(MapRequest {
+        addr,
+        fixed,
+        len,
+        prot: Prot::from_bits_truncate(prot),
+        shared: false,
+        backing: Backing::Anon,
+        flags: vm_flags.collect(),
+        populate: flags & map::POPULATE != 0 && flags & map::NONBLOCK == 0,
+    })
+}
+
+fn backing(file: &Arc<OpenFile>, request: &MapRequest, offset: u64) -> Result<Backing> {
+    if !file.readable() || (request.shared && request.prot.contains(Prot::WRITE) && !file.writable())
+    {
+        return Err(Errno::EACCES);
+    }
+    if request.prot.contains(Prot::EXEC) && file.path().mount.flags().contains(MountFlags::NOEXEC) {
+        return Err(Errno::EPERM);
+    }
+    let target = file.ops().mmap(file)?;
+    if request.flags.contains(VmFlags::GROWSDOWN) {
+        return Err(Errno::EINVAL);
+    }
+    Ok(match target {
+        MapTarget::File(source) => Backing::File { source, offset },
+        MapTarget::Zero => Backing::Anon,
+    })
+}
+
+/// How much the running process may lock.
+fn lock_limit() -> u64 {
+    let task = process::current();
+    if task.cred().capable(Capability::IpcLock) {
+        return u64::MAX;
+    }
+    task.process().limits().soft(Resource::MemLock)
+}
+
+fn check_locked(request: &MapRequest) -> Result<()> {
+    if !request.flags.contains(VmFlags::LOCKED) {
+        return Ok(());
+    }
+    let limit = lock_limit();
+    let locked = process::current().mm().usage().locked.saturating_mul(PAGE_SIZE as u64);
+    match limit {
+        0 => Err(Errno::EPERM),
+        limit if locked.saturating_add(request.len) > limit => Err(Errno::EAGAIN),
+        _ => Ok(()),
+    }
+}
+
+pub fn munmap(addr: u64, len: u64) -> Result<()> {
+    process::current().mm().unmap(addr, len)
+}
+
+pub fn mprotect(addr: u64, len: u64, prot: u32) -> Result<()> {
+    let grows = prot & (p::GROWSDOWN | p::GROWSUP);
+    if grows == p::GROWSDOWN | p::GROWSUP || addr % PAGE_SIZE as u64 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if len == 0 {
+        return Ok(());
+    }
+    let end = page_up(len).and_then(|len| addr.checked_add(len)).ok_or(Errno::ENOMEM)?;
+    if prot & !(p::ACCESS | p::SEM | p::GROWSDOWN | p::GROWSUP) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mm = process::current().mm();
+    let start = match grows {
+        0 => addr,
+        p::GROWSDOWN => mm.growing_start(addr).ok_or(Errno::EINVAL)?,
+        // Nothing grows upwards.
+        _ => return Err(Errno::EINVAL),
+    };
+    mm.protect(start, end - start, Prot::from_bits_truncate(prot))
+}
+
+pub fn brk(new: u64) -> u64 {
+    process::current().mm().brk(new)
+}
+
+pub fn mremap(old: u64, old_len: u64, new_len: u64, flags: u64, new: u64) -> Result<u64> {
+    let flags = u32::try_from(flags).map_err(|_| Errno::EINVAL)?;
+    process::current().mm().remap(old, old_len, new_len, flags, new)
+}
+
+pub fn msync(addr: u64, len: u64, flags: u32) -> Result<()> {
+    if flags & !(ms::ASYNC | ms::INVALIDATE | ms::SYNC) != 0
+        || addr % PAGE_SIZE as u64 != 0
+        || flags & (ms::ASYNC | ms::SYNC) == ms::ASYNC | ms::SYNC
+    {
+        return Err(Errno::EINVAL);
+    }
+    process::current().mm().msync(addr, len, flags & ms::INVALIDATE != 0)
+}
+
+pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
+    if addr % PAGE_SIZE as u64 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let len = page_up(len).filter(|&len| user::in_range(addr, len as usize)).ok_or(Errno::ENOMEM)?;
+    let pages = (len / PAGE_SIZE as u64) as usize;
+    if !user::in_range(vec, pages) {
+        return Err(Errno::EFAULT);
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(pages.min(PAGE_SIZE)).map_err(|_| Errno::ENOMEM)?;
+    let mut done = 0;
+    while done < pages {
+        let now = (pages - done).min(PAGE_SIZE);
+        let at = addr + (done * PAGE_SIZE) as u64;
+        bytes.clear();
+        let emit = &mut |byte| bytes.push(byte);
+        process::current().mm().mincore(at, (now * PAGE_SIZE) as u64, emit)?;
+        user::write_bytes(vec + done as u64, &bytes)?;
+        done += now;
+    }
+    Ok(())
+}
+
+pub fn madvise(addr: u64, len: u64, advice: i32) -> Result<()> {
+    let advice = match advice {
+        madv::NORMAL | madv::RANDOM | madv::SEQUENTIAL | madv::HUGEPAGE | madv::NOHUGEPAGE => {
+            Advice::Nothing
+        }
+        // There is nowhere to page out to.
+        madv::COLD | madv::PAGEOUT => Advice::Nothing,
+        madv::WILLNEED => Advice::WillNeed,
+        madv::DONTNEED => Advice::DontNeed,
+        madv::DONTNEED_LOCKED => Advice::DontNeedLocked,
+        madv::FREE => Advice::Free,
+        madv::REMOVE => Advice::Remove,
+        madv::DONTFORK => Advice::DontFork,
+        madv::DOFORK => Advice::DoFork,
+        madv::WIPEONFORK => Advice::WipeOnFork,
+        madv::KEEPONFORK => Advice::KeepOnFork,
+        madv::DONTDUMP => Advice::DontDump,
+        madv::DODUMP => Advice::DoDump,
+        madv::POPULATE_READ => Advice::PopulateRead,
+        madv::POPULATE_WRITE => Advice::PopulateWrite,
+        _ => return Err(Errno::EINVAL),
+    };
+    process::current().mm().advise(addr, len, advice)
+}
+
+pub fn mlock(addr: u64, len: u64) -> Result<()> {
+    lock(addr, len, false)
+}
+
+pub fn mlock2(addr: u64, len: u64, flags: u32) -> Result<()> {
+    if flags & !mcl::MLOCK_ONFAULT != 0 {
+        return Err(Errno::EINVAL);
+    }
+    lock(addr, len, flags != 0)
+}
+
+fn lock(addr: u64, len: u64, on_fault: bool) -> Result<()> {
+    match lock_limit() {
+        0 => Err(Errno::EPERM),
+        limit => process::current().mm().mlock(addr, len, true, on_fault, limit),
+    }
+}
+
+pub fn munlock(addr: u64, len: u64) -> Result<()> {
+    process::current().mm().mlock(addr, len, false, true, u64::MAX)
+}
+
+pub fn mlockall(flags: u32) -> Result<()> {
+    if flags == 0 || flags == mcl::ONFAULT || flags & !(mcl::CURRENT | mcl::FUTURE | mcl::ONFAULT) != 0
+    {
+        return Err(Errno::EINVAL);
+    }
+    let limit = lock_limit();
+    if limit == 0 {
+        return Err(Errno::EPERM);
+    }
+    let has = |flag| flags & flag != 0;
+    let mm = process::current().mm();
+    mm.mlock_all(has(mcl::CURRENT), has(mcl::FUTURE), has(mcl::ONFAULT), limit)
+}
+
+pub fn munlockall() -> Result<()> {
+    process::current().mm().mlock_all(false, false, true, u64::MAX)
+}
+
+pub fn membarrier(command: i32, flags: u32, _cpu: i32) -> Result<i32> {
+    if flags != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mm = process::current().mm();
+    match command {
+        mb::QUERY => {
+            return Ok(mb::GLOBAL
+                | mb::GLOBAL_EXPEDITED
+                | mb::REGISTER_GLOBAL_EXPEDITED
+                | mb::PRIVATE_EXPEDITED
+                | mb::REGISTER_PRIVATE_EXPEDITED
+                | mb::PRIVATE_EXPEDITED_SYNC_CORE
+                | mb::REGISTER_PRIVATE_EXPEDITED_SYNC_CORE);
+        }
+        mb::GLOBAL | mb::GLOBAL_EXPEDITED => mm::space::barrier_everywhere(),
+        mb::REGISTER_GLOBAL_EXPEDITED => {}
+        mb::REGISTER_PRIVATE_EXPEDITED => mm.register_membarrier(Membarrier::EXPEDITED),
+        mb::REGISTER_PRIVATE_EXPEDITED_SYNC_CORE => mm.register_membarrier(Membarrier::SYNC_CORE),
+        mb::PRIVATE_EXPEDITED => mm.membarrier(Membarrier::EXPEDITED)?,
+        mb::PRIVATE_EXPEDITED_SYNC_CORE => mm.membarrier(Membarrier::SYNC_CORE)?,
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(0)
+}
