@@ -12,6 +12,7 @@ pub mod user;
 
 mod frame;
 mod heap;
+mod page_buf;
 mod page_cache;
 pub mod selftest;
 mod source;
@@ -22,6 +23,7 @@ mod zero;
 pub use frame::Frame;
 pub use iov::{Sink, Source};
 pub use layout::{PAGE_SIZE, phys_to_virt};
+pub use page_buf::PageBuf;
 pub use page_cache::{PageCache, PageQuota};
 pub use source::MapSource;
 pub use space::AddressSpace;

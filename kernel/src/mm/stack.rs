@@ -134,3 +134,11 @@ impl Drop for KernelStack {
 pub(super) fn init_cpu() {
     WAITING.set(List::EMPTY);
 }
+
+// SAFETY: the stack is `KERNEL_STACK_SIZE` mapped bytes below `top`, owned by this value alone until it is
+// dropped, and stays where it is when the value moves.
+unsafe impl crate::arch::task::Stack for KernelStack {
+    fn top(&self) -> u64 {
+        KernelStack::top(self).as_u64()
+    }
+}

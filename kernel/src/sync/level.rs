@@ -46,12 +46,6 @@ macro_rules! levels {
 }
 
 levels! {
-    /// The table of processes, groups and sessions.
-    PidTable;
-    /// A process's tree links: parent, children, threads.
-    ProcessTree: nests;
-    /// Small per-process tables: rlimits, itimers, names.
-    ProcessState: nests;
     /// The mount tree.
     MountTable;
     /// Directory entries: names and children.
@@ -72,6 +66,14 @@ levels! {
     Tty;
     /// Futex hash buckets (two may be held, in address order).
     Futex: irq + nests;
+    /// The table of processes, groups and sessions: signals are sent from interrupts too.
+    PidTable: irq;
+    /// A process's tree links: parent, children, threads; members of a group.
+    ProcessTree: irq + nests;
+    /// Small per-process tables: rlimits, names.
+    ProcessState: irq + nests;
+    /// A process's interval timers: armed and fired under it.
+    Itimer: irq;
     /// Signal state of a task or process.
     Signal: irq + nests;
     /// A timerfd's settings.

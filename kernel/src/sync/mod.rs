@@ -6,11 +6,13 @@
 
 pub mod level;
 mod mutex;
+mod owner;
 mod spin;
 pub mod wait;
 
 pub use ::spin::Once;
 pub use level::Level;
 pub use mutex::{Mutex, MutexGuard};
+pub use owner::{ArcSlot, MAX_OWNER_SIZE, OwnerCell, OwnerRef};
 pub use spin::{SpinGuard, SpinLock};
 pub use wait::{Interrupted, WaitError, WaitQueue, Wake};

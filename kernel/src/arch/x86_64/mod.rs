@@ -43,6 +43,7 @@ pub mod rtc;
 pub mod selftest;
 pub mod switch;
 pub mod syscall;
+pub mod task;
 pub mod trap;
 pub mod tsc;
 pub mod usercopy;
