@@ -1,1 +1,54 @@
-//! Tasks, scheduling, signals, exec.
+//! Tasks and processes: scheduling, signals, exec, exit and wait, futexes.
+//!
+//! A [`Task`] is a thread; a [`Process`] is what its threads share. `sched` runs tasks, `clone` makes them,
+//! `exit` and `wait` end them, `exec` gives them a program, `table` finds them by number. Nothing here touches
+//! hardware or raw memory: `arch::task` and `mm` do. Lock order: see `sync::level` (PidTable, ProcessTree,
+//! ProcessState, Signal, ..., WaitQueue, RunQueue); tree locks are taken from parent to child.
+#![deny(unsafe_code)]
+
+pub mod clone;
+pub mod exec;
+pub mod exit;
+pub mod fault;
+pub mod futex;
+mod group;
+mod init;
+pub mod itimer;
+pub mod kthread;
+pub mod limits;
+pub mod oom;
+mod process;
+mod procfs;
+pub mod sched;
+pub mod signal;
+mod table;
+mod task;
+pub mod times;
+pub mod wait;
+pub mod work;
+
+pub use fault::LastTrap;
+pub use group::{Group, Session};
+pub use init::{exit_to_user, init, run_idle, start_init};
+pub use kthread::spawn_kernel_thread;
+pub use process::{Process, Program};
+pub use sched::{cond_resched, load_average, schedule, schedule_timeout, yield_now};
+pub use table::{count, for_each_in_group, for_each_process, lookup, lookup_task};
+pub use task::Task;
+
+crate::running_tasks! {
+    /// The tasks that run on the CPUs.
+    static TASKS: Task
+}
+
+/// The running task: good for as long as it runs, never to be given to another thread.
+#[inline]
+pub fn current() -> &'static Task {
+    TASKS.current()
+}
+
+/// A counted reference to the running task.
+#[inline]
+pub fn current_arc() -> alloc::sync::Arc<Task> {
+    TASKS.current_arc()
+}

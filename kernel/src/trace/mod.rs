@@ -1,1 +1,4 @@
-//! Exec phases and counters.
+//! Measurements that every floor may take: exec phases and counters.
+#![deny(unsafe_code)]
+
+pub mod exec_phases;

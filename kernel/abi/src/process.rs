@@ -1,0 +1,55 @@
+//! Structures of process calls: `struct rusage`, `struct clone_args`.
+
+use crate::time::Timeval;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// `struct rusage`; times, peak resident KiB, faults and switches are filled, the rest is zero as on Linux.
+#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Rusage {
+    pub utime: Timeval,
+    pub stime: Timeval,
+    /// Peak resident set in KiB.
+    pub maxrss: i64,
+    pub ixrss: i64,
+    pub idrss: i64,
+    pub isrss: i64,
+    pub minflt: i64,
+    pub majflt: i64,
+    pub nswap: i64,
+    pub inblock: i64,
+    pub oublock: i64,
+    pub msgsnd: i64,
+    pub msgrcv: i64,
+    pub nsignals: i64,
+    pub nvcsw: i64,
+    pub nivcsw: i64,
+}
+
+/// `struct clone_args` in its longest version.
+#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct CloneArgsRaw {
+    pub flags: u64,
+    pub pidfd: u64,
+    pub child_tid: u64,
+    pub parent_tid: u64,
+    pub exit_signal: u64,
+    pub stack: u64,
+    pub stack_size: u64,
+    pub tls: u64,
+    pub set_tid: u64,
+    pub set_tid_size: u64,
+    pub cgroup: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_are_linuxs() {
+        assert_eq!(size_of::<Rusage>(), 144);
+        assert_eq!(size_of::<CloneArgsRaw>(), 88);
+    }
+}

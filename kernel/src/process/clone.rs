@@ -1,0 +1,343 @@
+//! fork, vfork, clone, clone3: new tasks.
+//!
+//! Everything that can fail is done before the child is linked anywhere; linking and starting cannot fail.
+
+use super::process::Parts as ProcessParts;
+use super::sched::{self, Entity};
+use super::signal::{self, ProcessSignals, SignalActions};
+use super::task::Parts as TaskParts;
+use super::{Process, TASKS, Task, table};
+use crate::arch::fpu::FpuState;
+use crate::arch::task::Machine;
+use crate::arch::trap::TrapFrame;
+use crate::arch::{cpu, percpu, switch};
+use crate::fs::{FdTable, FsContext};
+use crate::mm::layout::USER_END;
+use crate::mm::user::UserPtr;
+use crate::mm::{self, AddressSpace, KernelStack};
+use crate::trace::exec_phases::{Phase, PhaseTimer};
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use bitflags::bitflags;
+use core::sync::atomic::Ordering;
+
+bitflags! {
+    /// Linux's CLONE_* flags.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct CloneFlags: u64 {
+        const VM = 0x100;
+        const FS = 0x200;
+        const FILES = 0x400;
+        const SIGHAND = 0x800;
+        const PIDFD = 0x1000;
+        const PTRACE = 0x2000;
+        const VFORK = 0x4000;
+        const PARENT = 0x8000;
+        const THREAD = 0x1_0000;
+        const NEWNS = 0x2_0000;
+        const SYSVSEM = 0x4_0000;
+        const SETTLS = 0x8_0000;
+        const PARENT_SETTID = 0x10_0000;
+        const CHILD_CLEARTID = 0x20_0000;
+        const DETACHED = 0x40_0000;
+        const UNTRACED = 0x80_0000;
+        const CHILD_SETTID = 0x100_0000;
+        const NEWCGROUP = 0x200_0000;
+        const NEWUTS = 0x400_0000;
+        const NEWIPC = 0x800_0000;
+        const NEWUSER = 0x1000_0000;
+        const NEWPID = 0x2000_0000;
+        const NEWNET = 0x4000_0000;
+        const IO = 0x8000_0000;
+        const CLEAR_SIGHAND = 0x1_0000_0000;
+        const INTO_CGROUP = 0x2_0000_0000;
+        const NEWTIME = 0x80;
+    }
+}
+
+impl CloneFlags {
+    /// Namespaces that this kernel does not have.
+    const NAMESPACES: Self = Self::NEWNS
+        .union(Self::NEWCGROUP)
+        .union(Self::NEWUTS)
+        .union(Self::NEWIPC)
+        .union(Self::NEWUSER)
+        .union(Self::NEWPID)
+        .union(Self::NEWNET)
+        .union(Self::NEWTIME);
+}
+
+/// What a clone call asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct CloneArgs {
+    pub flags: CloneFlags,
+    /// Sent to the parent when the child ends; 0 for none.
+    pub exit_signal: i32,
+    /// The child's stack pointer; 0 for the parent's.
+    pub stack: u64,
+    pub tls: u64,
+    pub parent_tid: u64,
+    pub child_tid: u64,
+    pub pidfd: u64,
+}
+
+impl CloneArgs {
+    /// What fork asks for.
+    pub const FORK: Self = Self {
+        flags: CloneFlags::empty(),
+        exit_signal: 17,
+        stack: 0,
+        tls: 0,
+        parent_tid: 0,
+        child_tid: 0,
+        pidfd: 0,
+    };
+
+    /// The combinations that Linux refuses.
+    fn check(&self, process: &Process) -> Result<()> {
+        let has = |flags| self.flags.contains(flags);
+        let wrong = (has(CloneFlags::THREAD) && !has(CloneFlags::SIGHAND))
+            || (has(CloneFlags::SIGHAND) && !has(CloneFlags::VM))
+            || (has(CloneFlags::PARENT) && process.is_init())
+            || (has(CloneFlags::CLEAR_SIGHAND) && has(CloneFlags::SIGHAND))
+            || (has(CloneFlags::PIDFD) && has(CloneFlags::DETACHED))
+            || self.flags.intersects(CloneFlags::NAMESPACES)
+            || has(CloneFlags::PIDFD)
+            || has(CloneFlags::INTO_CGROUP);
+        if wrong {
+            return Err(Errno::EINVAL);
+        }
+        if has(CloneFlags::SETTLS) && self.tls >= USER_END {
+            return Err(Errno::EPERM);
+        }
+        Ok(())
+    }
+}
+
+/// What a child has of its parent's, shared or copied.
+struct Inherited {
+    mm: Arc<AddressSpace>,
+    files: Arc<FdTable>,
+    fs: Arc<FsContext>,
+}
+
+/// Makes a child of the running task, whose user registers are `frame`: its number.
+///
+/// # Errors
+/// `EINVAL` for an impossible set of flags, `EAGAIN` when there are too many tasks, `ENOMEM`.
+pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
+    let timer = PhaseTimer::start();
+    let parent = super::current();
+    args.check(parent.process())?;
+    if mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    if signal::pending(parent) {
+        return Err(Errno::ERESTARTNOINTR);
+    }
+    check_process_limit(parent)?;
+    sched::reserve(table::count().saturating_add(2))?;
+    let inherited = inherit(parent, args.flags)?;
+    let machine = machine_of_child(parent, frame, args)?;
+    let tid = table::allocate()?;
+    let child = build(parent, args, inherited, machine, tid);
+    if args.flags.contains(CloneFlags::PARENT_SETTID) {
+        // Linux ignores a bad address here too.
+        let _written = UserPtr::<i32>::new(args.parent_tid).write(&tid);
+    }
+    let vfork = args.flags.contains(CloneFlags::VFORK);
+    if vfork {
+        // Relaxed: the child does not run yet.
+        child.vfork.waiting.store(true, Ordering::Relaxed);
+    }
+    if let Err(error) = link(parent, &child, args.flags) {
+        table::give_back(tid);
+        return Err(error);
+    }
+    if vfork {
+        sched::start(child.clone());
+        timer.finish(Phase::Fork);
+        wait_for_vfork(&child);
+    } else {
+        sched::start(child);
+        timer.finish(Phase::Fork);
+    }
+    Ok(tid)
+}
+
+/// RLIMIT_NPROC, which root and the capable are free of.
+fn check_process_limit(parent: &Task) -> Result<()> {
+    use crate::fs::Capability;
+    let cred = parent.cred();
+    if cred.uid == 0
+        || cred.capable(Capability::SYS_ADMIN)
+        || cred.capable(Capability::SYS_RESOURCE)
+    {
+        return Ok(());
+    }
+    let limit = parent.process().limits().soft(super::limits::Resource::Processes);
+    let mut owned = 0u64;
+    table::for_each_process(&mut |process| {
+        if process.uid() == cred.uid {
+            owned = owned.saturating_add(process.thread_count() as u64);
+        }
+    });
+    if owned >= limit { Err(Errno::EAGAIN) } else { Ok(()) }
+}
+
+fn inherit(parent: &Task, flags: CloneFlags) -> Result<Inherited> {
+    let mm = if flags.contains(CloneFlags::VM) {
+        parent.mm_arc().ok_or(Errno::EINVAL)?
+    } else {
+        parent.mm().fork()?
+    };
+    let files = if flags.contains(CloneFlags::FILES) {
+        parent.files().clone()
+    } else {
+        Arc::new(parent.files().fork()?)
+    };
+    let fs = if flags.contains(CloneFlags::FS) {
+        parent.fs().clone()
+    } else {
+        Arc::new(parent.fs().fork())
+    };
+    Ok(Inherited { mm, files, fs })
+}
+
+fn machine_of_child(
+    parent: &Task,
+    frame: &TrapFrame,
+    args: &CloneArgs,
+) -> Result<Machine<KernelStack>> {
+    let stack = KernelStack::alloc()?;
+    let fpu = Box::new(FpuState::new());
+    fpu.copy_from(parent.fpu());
+    let mut registers = *frame;
+    registers.set_return(0);
+    if args.stack != 0 {
+        registers.rsp = args.stack;
+    }
+    let fs_base =
+        if args.flags.contains(CloneFlags::SETTLS) { args.tls } else { switch::fs_base() };
+    let child_tid = if args.flags.contains(CloneFlags::CHILD_SETTID) { args.child_tid } else { 0 };
+    let bases = (fs_base, switch::user_gs_base());
+    Ok(Machine::user(stack, fpu, &registers, bases, first_steps, child_tid as usize))
+}
+
+/// The first code of a new task: interrupts are off.
+extern "C" fn first_steps(child_tid: usize) {
+    TASKS.finish_switch();
+    cpu::irq_enable();
+    if child_tid != 0 {
+        // Linux ignores a bad address here too.
+        let tid = super::current().tid();
+        let _written = UserPtr::<i32>::new(child_tid as u64).write(&tid);
+    }
+}
+
+fn build(
+    parent: &Task,
+    args: &CloneArgs,
+    inherited: Inherited,
+    machine: Machine<KernelStack>,
+    tid: i32,
+) -> Arc<Task> {
+    let is_thread = args.flags.contains(CloneFlags::THREAD);
+    let process = if is_thread {
+        parent.process().clone()
+    } else {
+        Arc::new(child_process(parent, args, tid))
+    };
+    let shares_memory =
+        args.flags.contains(CloneFlags::VM) && !args.flags.contains(CloneFlags::VFORK);
+    let parts = TaskParts {
+        tid,
+        process,
+        machine,
+        sched: parent.sched.fork(percpu::cpu_id()),
+        signals: parent.signals.fork(shares_memory),
+        mm: Some(inherited.mm),
+        files: Some(inherited.files),
+        fs: Some(inherited.fs),
+        cred: parent.cred().clone(),
+        comm: parent.comm(),
+    };
+    let task = Task::new(parts, Some(parent));
+    if args.flags.contains(CloneFlags::CHILD_CLEARTID) {
+        task.set_clear_child_tid(args.child_tid);
+    }
+    Arc::new(task)
+}
+
+fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Process {
+    let process = parent.process();
+    let shared = process.signals.actions();
+    let actions = if args.flags.contains(CloneFlags::SIGHAND) {
+        shared
+    } else if args.flags.contains(CloneFlags::CLEAR_SIGHAND) {
+        let own = Arc::new(shared.fork());
+        own.reset_for_exec();
+        own
+    } else {
+        Arc::new(SignalActions::fork(&shared))
+    };
+    let (real_parent, exit_signal) = if args.flags.contains(CloneFlags::PARENT) {
+        // A sibling: it ends as its maker would. Relaxed: set at creation.
+        (process.parent(), process.exit_signal.load(Ordering::Relaxed))
+    } else {
+        (Some(process.clone()), args.exit_signal)
+    };
+    let child = Process::new(ProcessParts {
+        pid,
+        parent: real_parent,
+        group: process.group(),
+        limits: process.limits(),
+        program: process.program(),
+        signals: ProcessSignals::new(actions),
+        exit_signal,
+    });
+    child.inherit_settings(process);
+    child
+}
+
+/// Makes the child visible: to its process, its parent, its group and by its number.
+fn link(parent: &Task, child: &Arc<Task>, flags: CloneFlags) -> Result<()> {
+    let process = child.process();
+    if flags.contains(CloneFlags::THREAD) {
+        let mut tree = process.tree().lock();
+        if process.is_closing() {
+            return Err(Errno::ERESTARTNOINTR);
+        }
+        tree.threads.push(child.clone());
+        process.add_live_thread();
+        drop(tree);
+        table::insert(child);
+        return Ok(());
+    }
+    process.tree().lock().threads.push(child.clone());
+    process.group().add(process);
+    table::insert(child);
+    let real_parent = if flags.contains(CloneFlags::PARENT) {
+        process.parent()
+    } else {
+        Some(parent.process().clone())
+    };
+    if let Some(real_parent) = real_parent {
+        real_parent.tree().lock().children.push(process.clone());
+    }
+    Ok(())
+}
+
+/// Sleeps until the child no longer uses our memory: it called exec or ended.
+fn wait_for_vfork(child: &Arc<Task>) {
+    // Acquire: pairs with the AcqRel in `exit::complete_vfork`.
+    let done = || (!child.vfork.waiting.load(Ordering::Acquire)).then_some(());
+    // Only death ends the wait early; then nobody will look at the result.
+    let _killed = sched::killable_wait(&child.vfork.queue, done);
+}
+
+/// The signal that a raw clone's low byte names; Linux takes any number.
+pub fn exit_signal_of(flags: u64) -> i32 {
+    (flags & 0xff) as i32
+}

@@ -1,0 +1,115 @@
+//! The point of no return and what follows: the new program takes the old one's place.
+
+use super::super::{Task, exit, signal};
+use super::args::ArgArea;
+use super::cred;
+use super::image::Image;
+use super::layout::Layout;
+use super::program::Program;
+use super::stack;
+use crate::arch::switch;
+use crate::arch::trap::TrapFrame;
+use crate::fs::FdTable;
+use crate::mm::{AddressSpace, PAGE_SIZE};
+use crate::trace::exec_phases::{ExecTimer, Phase};
+use abi::Result;
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+/// Pages below the strings that every program touches at once.
+const STACK_AHEAD: u64 = 1;
+
+/// Builds the new program and enters it. An error means that the process cannot go on.
+pub(super) fn commit(
+    frame: &mut TrapFrame,
+    task: &Task,
+    image: Image,
+    mut area: ArgArea,
+    name: &[u8],
+    timer: &mut ExecTimer,
+) -> Result<()> {
+    let mm = AddressSpace::new()?;
+    let layout = Layout::draw(task);
+    mm.set_limits(task.process().limits().for_mappings());
+    mm.set_mmap_base(layout.mmap_base);
+    timer.lap(Phase::AddressSpace);
+    let placed = image.map(&mm, &layout)?;
+    mm.set_brk(placed.brk_start);
+    timer.lap(Phase::ElfLoad);
+    let file = image.executable().clone();
+    let (new_cred, secure) = cred::new_cred(task, file.file());
+    if let Some(new_cred) = new_cred {
+        task.set_cred(new_cred);
+    }
+    let top = layout.stack_top;
+    let laid = stack::lay_out(&mut area, top, &placed, &task.cred(), secure, None)?;
+    timer.lap(Phase::Random);
+    map_stack(&mm, top, area, image.exec_stack())?;
+    timer.lap(Phase::Stack);
+    let program = Program {
+        file,
+        bounds: placed.bounds,
+        brk_start: placed.brk_start,
+        stack_start: laid.sp,
+        args: laid.args,
+        env: laid.env,
+        auxv: laid.auxv,
+    };
+    let old = replace_memory(task, mm);
+    timer.lap(Phase::Switch);
+    drop(old);
+    timer.lap(Phase::AddressSpace);
+    forget_old_program(task, program, name, secure)?;
+    enter(frame, task, placed.entry, laid.sp);
+    timer.lap(Phase::CloseCloexecCmdline);
+    Ok(())
+}
+
+/// Puts the finished pages where the stack pointer will look for them.
+fn map_stack(mm: &AddressSpace, top: u64, area: ArgArea, exec: bool) -> Result<()> {
+    let len = (area.page_count() * PAGE_SIZE) as u64;
+    mm.map_stack(top, len + (STACK_AHEAD + 32) * PAGE_SIZE as u64, exec)?;
+    let base = top - len;
+    for (at, page) in area.into_pages().into_iter().enumerate() {
+        mm.install(base + (at * PAGE_SIZE) as u64, page.into_frame())?;
+    }
+    mm.prefault(base - STACK_AHEAD * PAGE_SIZE as u64..base, true)
+}
+
+/// Switches to the new space and lets a waiting vfork parent go on; the old one comes back.
+fn replace_memory(task: &Task, mm: Arc<AddressSpace>) -> Option<Arc<AddressSpace>> {
+    exit::leave_user_memory(task);
+    mm.activate();
+    task.mm_cell().replace(Some(mm))
+}
+
+/// Everything that belonged to the old program.
+fn forget_old_program(task: &Task, program: Program, name: &[u8], secure: bool) -> Result<()> {
+    let process = task.process();
+    let file_name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
+    task.set_comm(file_name);
+    process.set_program(Some(Arc::new(program)));
+    // Relaxed: settings; nobody orders anything by them.
+    process.dumpable.store(u32::from(!secure), Ordering::Relaxed);
+    process.has_execed.store(true, Ordering::Relaxed);
+    process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
+    if secure {
+        task.settings.parent_death_signal.store(0, Ordering::Relaxed);
+    }
+    signal::reset_for_exec(task);
+    let shared = Arc::strong_count(&*task.files()) > 1;
+    if shared {
+        let own: Arc<FdTable> = Arc::new(task.files().fork()?);
+        drop(task.set_files(Some(own)));
+    }
+    task.files().close_on_exec();
+    Ok(())
+}
+
+/// The registers of a new program.
+fn enter(frame: &mut TrapFrame, task: &Task, entry: u64, sp: u64) {
+    task.fpu().reset();
+    switch::set_fs_base(0);
+    switch::set_user_gs_base(0);
+    *frame = TrapFrame::new_user(entry, sp);
+}

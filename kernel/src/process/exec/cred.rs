@@ -1,0 +1,65 @@
+//! What exec does to credentials: set-uid bits and capabilities.
+
+use super::super::Task;
+use crate::fs::cred::securebits;
+use crate::fs::{CapSet, Cred, MountFlags, OpenFile};
+use abi::fs::{S_ISGID, S_ISUID};
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+/// The new identity, if it differs from the old one, and whether the program must distrust its
+/// environment (AT_SECURE).
+pub(super) fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool) {
+    let old = task.cred();
+    let meta = file.inode().attr();
+    let mode = meta.mode();
+    // Relaxed: the thread's own setting.
+    let may_gain = !task.settings.no_new_privs.load(Ordering::Relaxed)
+        && !file.path().mount.flags().contains(MountFlags::NOSUID);
+    let mut euid = old.euid;
+    let mut egid = old.egid;
+    if may_gain && mode & S_ISUID != 0 {
+        euid = meta.uid();
+    }
+    if may_gain && mode & (S_ISGID | 0o010) == S_ISGID | 0o010 {
+        egid = meta.gid();
+    }
+    if is_unchanged(&old, euid, egid) {
+        return (None, false);
+    }
+    let mut new = Cred::clone(&old);
+    (new.euid, new.suid, new.fsuid) = (euid, euid, euid);
+    (new.egid, new.sgid, new.fsgid) = (egid, egid, egid);
+    let changed_id = euid != old.uid || egid != old.gid;
+    set_capabilities(&old, &mut new, changed_id);
+    new.securebits &= !securebits::KEEP_CAPS;
+    let gained = new.uid != 0 && !new.ambient.contains(new.effective);
+    (Some(Arc::new(new)), changed_id || gained)
+}
+
+/// The usual case costs a few comparisons: root stays root, or an ordinary user without capabilities stays.
+fn is_unchanged(old: &Cred, euid: u32, egid: u32) -> bool {
+    let same_ids = [old.uid, old.euid, old.suid, old.fsuid].iter().all(|&id| id == euid)
+        && [old.gid, old.egid, old.sgid, old.fsgid].iter().all(|&id| id == egid);
+    let caps = if euid == 0 { old.bounding } else { CapSet::EMPTY };
+    same_ids
+        && old.securebits == 0
+        && old.ambient == CapSet::EMPTY
+        && (euid == 0 || old.inheritable == CapSet::EMPTY)
+        && old.permitted == caps.or(if euid == 0 { old.inheritable } else { caps })
+        && old.effective == old.permitted
+}
+
+fn set_capabilities(old: &Cred, new: &mut Cred, changed_id: bool) {
+    if changed_id {
+        new.ambient = CapSet::EMPTY;
+    }
+    let rooted = new.securebits & securebits::NOROOT == 0;
+    if rooted && (new.uid == 0 || new.euid == 0) {
+        new.permitted = old.bounding.or(old.inheritable);
+        new.effective = if new.euid == 0 { new.permitted } else { new.ambient };
+    } else {
+        new.permitted = new.ambient;
+        new.effective = new.ambient;
+    }
+}

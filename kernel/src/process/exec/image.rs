@@ -1,0 +1,226 @@
+//! Executable files: their plans, and mapping them.
+
+use super::super::Task;
+use super::layout::Layout;
+use crate::fs::namei::LookupFlags;
+use crate::fs::{DenyWrite, Fd, MapTarget, OpenFile};
+use crate::mm::layout::USER_END;
+use crate::mm::space::{Backing, MapFixed, MapRequest, Prot, VmFlags};
+use crate::mm::{AddressSpace, MapSource, Sink};
+use abi::{Errno, Result};
+use alea_elf::{Error, HEADER_LEN, Header, Kind, Plan, Segment};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use x86_64::VirtAddr;
+
+/// Enough of a file for the header and the program headers of every ordinary executable.
+const USUAL_START: usize = 1024;
+
+/// A program and, if it names one, its interpreter.
+pub(super) struct Image {
+    file: Arc<DenyWrite>,
+    /// `Err` if it cannot be mapped, which shows only after the point of no return.
+    plan: Result<Plan, Error>,
+    source: Arc<dyn MapSource>,
+    interpreter: Option<Interpreter>,
+}
+
+struct Interpreter {
+    /// Keeps writers away until it is mapped.
+    _file: Arc<DenyWrite>,
+    plan: Result<Plan, Error>,
+    source: Arc<dyn MapSource>,
+}
+
+/// Where an image came to lie.
+pub(super) struct Placed {
+    /// First user instruction.
+    pub(super) entry: u64,
+    /// AT_ENTRY, AT_PHDR, AT_PHNUM, AT_BASE.
+    pub(super) program_entry: u64,
+    pub(super) phdrs: u64,
+    pub(super) phdr_count: u16,
+    pub(super) base: u64,
+    /// Start and end of code and data.
+    pub(super) bounds: [u64; 4],
+    pub(super) brk_start: u64,
+}
+
+impl Image {
+    /// Reads what the file says; `ENOEXEC`, `ELIBBAD`, and the errors of opening the interpreter.
+    pub(super) fn open(task: &Task, file: Arc<DenyWrite>) -> Result<Self> {
+        let plan = match read_plan(file.file())? {
+            Err(Error::NotExecutable) => return Err(Errno::ENOEXEC),
+            plan => plan,
+        };
+        let interp = plan.as_ref().ok().and_then(|plan| plan.interp);
+        let interpreter = match interp {
+            Some(place) => Some(open_interpreter(task, file.file(), place)?),
+            None => None,
+        };
+        let source = source_of(file.file())?;
+        Ok(Self { file, plan, source, interpreter })
+    }
+
+    /// The program's file.
+    pub(super) fn executable(&self) -> &Arc<DenyWrite> {
+        &self.file
+    }
+
+    /// Whether the stack must be executable.
+    pub(super) fn exec_stack(&self) -> bool {
+        self.plan.as_ref().is_ok_and(|plan| plan.exec_stack)
+    }
+
+    /// Maps everything into an empty space.
+    pub(super) fn map(&self, mm: &AddressSpace, layout: &Layout) -> Result<Placed> {
+        let plan = self.plan.as_ref().map_err(|_| Errno::EINVAL)?;
+        let bias = match (plan.kind, &self.interpreter) {
+            (Kind::Fixed, _) => 0,
+            (Kind::Anywhere, Some(_)) => layout.program_base(plan.align).wrapping_sub(plan.start()),
+            (Kind::Anywhere, None) => below(layout.mmap_base, plan)?,
+        };
+        map_plan(mm, plan, bias, &self.source)?;
+        let program_entry = plan.entry.wrapping_add(bias);
+        let (entry, base) = match &self.interpreter {
+            None => (program_entry, 0),
+            Some(interpreter) => {
+                let plan = interpreter.plan.as_ref().map_err(|_| Errno::EINVAL)?;
+                let bias = match plan.kind {
+                    Kind::Fixed => 0,
+                    Kind::Anywhere => below(layout.mmap_base, plan)?,
+                };
+                map_plan(mm, plan, bias, &interpreter.source)?;
+                (plan.entry.wrapping_add(bias), bias.wrapping_add(plan.start()))
+            }
+        };
+        if entry >= USER_END {
+            return Err(Errno::EINVAL);
+        }
+        let free_standing = plan.kind == Kind::Anywhere && self.interpreter.is_none();
+        let end = plan.break_start().wrapping_add(bias);
+        Ok(Placed {
+            entry,
+            program_entry,
+            phdrs: if plan.phdrs == 0 { 0 } else { plan.phdrs.wrapping_add(bias) },
+            phdr_count: plan.phdr_count,
+            base,
+            bounds: plan.bounds().map(|addr| addr.wrapping_add(bias)),
+            // A program among the mappings gets its heap where other programs lie.
+            brk_start: layout.brk_start(if free_standing { layout.program_base(1) } else { end }),
+        })
+    }
+}
+
+/// The bias that puts an image just below `top`.
+fn below(top: u64, plan: &Plan) -> Result<u64> {
+    let start = top.checked_sub(plan.extent()).ok_or(Errno::ENOMEM)?;
+    let start = start & !(plan.align - 1);
+    Ok(start.wrapping_sub(plan.start()))
+}
+
+/// Parses a file; the outer error is one of reading it.
+fn read_plan(file: &OpenFile) -> Result<Result<Plan, Error>> {
+    let mut start = [0; USUAL_START];
+    let len = file.read_at(&mut Sink::kernel(&mut start), 0)?;
+    let header = match Header::parse(&start[..len.min(HEADER_LEN)]) {
+        Ok(header) => header,
+        Err(error) => return Ok(Err(error)),
+    };
+    let at = usize::try_from(header.phdrs_offset).ok();
+    let inside = at.and_then(|at| start[..len].get(at..at.checked_add(header.phdrs_len())?));
+    if let Some(phdrs) = inside {
+        return Ok(Plan::new(&header, phdrs, USER_END));
+    }
+    let mut phdrs = Vec::new();
+    phdrs.try_reserve_exact(header.phdrs_len()).map_err(|_| Errno::ENOMEM)?;
+    phdrs.resize(header.phdrs_len(), 0);
+    let got = match i64::try_from(header.phdrs_offset) {
+        Ok(_) => file.read_at(&mut Sink::kernel(&mut phdrs), header.phdrs_offset)?,
+        Err(_) => 0,
+    };
+    Ok(if got < phdrs.len() {
+        Err(Error::NotExecutable)
+    } else {
+        Plan::new(&header, &phdrs, USER_END)
+    })
+}
+
+fn open_interpreter(
+    task: &Task,
+    file: &OpenFile,
+    (offset, len): (u64, u64),
+) -> Result<Interpreter> {
+    let mut path = Vec::new();
+    path.try_reserve_exact(len as usize).map_err(|_| Errno::ENOMEM)?;
+    path.resize(len as usize, 0);
+    if file.read_at(&mut Sink::kernel(&mut path), offset)? < path.len() {
+        return Err(Errno::EIO);
+    }
+    if path.pop() != Some(0) {
+        return Err(Errno::ENOEXEC);
+    }
+    // What lies behind an earlier NUL is not part of the name.
+    path.truncate(path.iter().position(|&b| b == 0).unwrap_or(path.len()));
+    let file = super::open(task, Fd(abi::fs::AT_FDCWD), &path, LookupFlags::FOLLOW)?;
+    let plan = match read_plan(file.file())? {
+        Err(Error::NotExecutable) => return Err(Errno::ELIBBAD),
+        plan => plan,
+    };
+    let source = source_of(file.file())?;
+    Ok(Interpreter { _file: file, plan, source })
+}
+
+fn source_of(file: &Arc<OpenFile>) -> Result<Arc<dyn MapSource>> {
+    match file.ops().mmap(file)? {
+        MapTarget::File(source) => Ok(source),
+        _ => Err(Errno::ENOEXEC),
+    }
+}
+
+fn map_plan(mm: &AddressSpace, plan: &Plan, bias: u64, source: &Arc<dyn MapSource>) -> Result<()> {
+    for segment in &plan.loads {
+        map_segment(mm, segment, bias, source)?;
+    }
+    Ok(())
+}
+
+fn map_segment(
+    mm: &AddressSpace,
+    segment: &Segment,
+    bias: u64,
+    source: &Arc<dyn MapSource>,
+) -> Result<()> {
+    let mut prot = Prot::empty();
+    prot.set(Prot::READ, segment.flags.read());
+    prot.set(Prot::WRITE, segment.flags.write());
+    prot.set(Prot::EXEC, segment.flags.exec());
+    let map = |start: u64, end: u64, backing: Backing| -> Result<()> {
+        if end <= start {
+            return Ok(());
+        }
+        let at = start.wrapping_add(bias);
+        if at >= USER_END || end - start > USER_END - at {
+            return Err(Errno::ENOMEM);
+        }
+        let request = MapRequest {
+            addr: Some(VirtAddr::new_truncate(at)),
+            fixed: MapFixed::Replace,
+            len: end - start,
+            prot,
+            shared: false,
+            backing,
+            flags: VmFlags::empty(),
+            populate: false,
+        };
+        mm.map(request).map(drop)
+    };
+    let file = Backing::File { source: source.clone(), offset: segment.file_start() };
+    map(segment.start(), segment.file_end(), file)?;
+    map(segment.file_end(), segment.end(), Backing::Anon)?;
+    let (tail, len) = segment.tail();
+    if len != 0 && segment.flags.write() {
+        mm.zero(tail.wrapping_add(bias), len)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! Where things lie in a new address space, randomised as on Linux.
+
+use super::super::Task;
+use super::super::limits::Resource;
+use crate::mm::layout::USER_END;
+use crate::random;
+use core::sync::atomic::Ordering;
+
+const PAGE: u64 = 4096;
+/// Where position-independent programs start, before randomisation.
+const PROGRAM_BASE: u64 = USER_END / 3 * 2 & !(PAGE - 1);
+/// ADDR_NO_RANDOMIZE of `personality`.
+pub(in crate::process) const NO_RANDOMIZE: u32 = 0x0040_0000;
+/// Random bits, as on Linux: pages of mappings and programs, pages of the stack, bytes of the heap.
+const MMAP_BITS: u32 = 28;
+const STACK_BITS: u32 = 22;
+const BRK_RANGE: u64 = 0x200_0000;
+/// The gap that mappings leave to the stack, at least and at most.
+const MIN_GAP: u64 = 128 << 20;
+const MAX_GAP: u64 = USER_END / 6 * 5;
+
+/// The addresses drawn for one program.
+pub(super) struct Layout {
+    pub(super) stack_top: u64,
+    pub(super) mmap_base: u64,
+    program: u64,
+    brk: u64,
+}
+
+impl Layout {
+    /// Draws a layout.
+    pub(super) fn draw(task: &Task) -> Self {
+        // Relaxed: the thread's own setting.
+        let fixed = task.settings.personality.load(Ordering::Relaxed) & NO_RANDOMIZE != 0;
+        let draw = || if fixed { 0 } else { random::aslr_u64() };
+        let pages = |bits: u32| (draw() & ((1 << bits) - 1)) * PAGE;
+        let stack_limit = task.process().limits().soft(Resource::Stack);
+        let stack_room = (1u64 << STACK_BITS) * PAGE;
+        let gap = stack_limit.saturating_add(stack_room).clamp(MIN_GAP + stack_room, MAX_GAP);
+        Self {
+            stack_top: USER_END - pages(STACK_BITS),
+            mmap_base: (USER_END - gap - pages(MMAP_BITS)) & !(PAGE - 1),
+            program: pages(MMAP_BITS),
+            brk: draw(),
+        }
+    }
+
+    /// Where a position-independent program starts.
+    pub(super) fn program_base(&self, align: u64) -> u64 {
+        (PROGRAM_BASE + self.program) & !(align.max(PAGE) - 1)
+    }
+
+    /// Where the heap of a program that ends at `end` starts.
+    pub(super) fn brk_start(&self, end: u64) -> u64 {
+        let start = end.saturating_add(PAGE - 1) & !(PAGE - 1);
+        start.saturating_add(self.brk % BRK_RANGE & !(PAGE - 1))
+    }
+}

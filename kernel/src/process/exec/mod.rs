@@ -1,0 +1,142 @@
+//! `execve`: a new program for a process.
+//!
+//! Everything that may fail is done first, beside the old program: the file, its plan, the arguments. Then
+//! the other threads go (the point of no return: an error after it kills the process, as on Linux), the new
+//! address space is built through the direct map without a single fault, and the old one goes last.
+//! `image` maps, `args` gathers strings, `stack` lays out what the program finds, `script` follows `#!`.
+
+mod args;
+mod commit;
+mod cred;
+mod image;
+mod layout;
+mod program;
+mod script;
+mod stack;
+mod threads;
+
+pub use args::{Strings, UserStrings};
+pub use program::Program;
+
+use super::{Task, signal};
+use crate::arch::trap::TrapFrame;
+use crate::fs::namei::open::open_exec;
+use crate::fs::namei::{LookupCtx, LookupFlags};
+use crate::fs::{DenyWrite, Fd, FdTable};
+use crate::trace::exec_phases::{ExecTimer, Phase};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use args::ArgArea;
+use image::Image;
+
+/// How many `#!` interpreters may call each other.
+const MAX_SCRIPTS: usize = 5;
+
+/// What to execute and with what.
+pub struct ExecRequest<'a> {
+    /// Where a relative path starts.
+    pub at: Fd,
+    pub path: &'a [u8],
+    pub lookup: LookupFlags,
+    pub argv: &'a dyn Strings,
+    pub envp: &'a dyn Strings,
+}
+
+/// Replaces the program of the running task. On success `frame` enters the new one.
+///
+/// # Errors
+/// All of Linux's; the old program goes on unchanged.
+pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
+    let mut timer = ExecTimer::start();
+    let task = super::current();
+    let file = open(task, request.at, request.path, request.lookup)?;
+    let shown = shown_name(request);
+    let mut area = ArgArea::new(task, request.argv, request.envp, &shown)?;
+    timer.lap(Phase::Stack);
+    let (file, script) = follow_scripts(task, request, file, &shown)?;
+    area.fill(request.argv, request.envp, script.as_ref(), &shown)?;
+    timer.lap(Phase::Stack);
+    let image = Image::open(task, file)?;
+    timer.lap(Phase::ElfLoad);
+    threads::become_only(task)?;
+    let executable = image.executable().clone();
+    match commit::commit(frame, task, image, area, &shown, &mut timer) {
+        Ok(()) => {
+            drop(executable);
+            timer.lap(Phase::Other);
+            timer.commit();
+            Ok(())
+        }
+        Err(_) => {
+            // The old program cannot go on: its threads and maybe its memory are gone.
+            drop((executable, timer, shown));
+            let segv = abi::signal::Signal::SIGSEGV;
+            super::exit::do_group_exit(super::exit::Status::signalled(segv))
+        }
+    }
+}
+
+/// Opens an executable and keeps writers away.
+fn open(task: &Task, at: Fd, path: &[u8], lookup: LookupFlags) -> Result<Arc<DenyWrite>> {
+    let (fs, files, cred) = (task.fs(), task.files(), task.cred());
+    let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };
+    let file = open_exec(&ctx, at, path, lookup)?;
+    Ok(Arc::new(DenyWrite::new(file)?))
+}
+
+/// The path that AT_EXECFN, `comm` and scripts are told: that of `execveat` names the descriptor.
+fn shown_name(request: &ExecRequest<'_>) -> Vec<u8> {
+    if request.at.0 == abi::fs::AT_FDCWD || request.path.first() == Some(&b'/') {
+        return request.path.to_vec();
+    }
+    let mut name = alloc::format!("/dev/fd/{}", request.at.0).into_bytes();
+    if !request.path.is_empty() {
+        name.push(b'/');
+        name.extend_from_slice(request.path);
+    }
+    name
+}
+
+/// Follows `#!` lines to a file that is none; the arguments that they put before the caller's.
+fn follow_scripts(
+    task: &Task,
+    request: &ExecRequest<'_>,
+    mut file: Arc<DenyWrite>,
+    shown: &[u8],
+) -> Result<(Arc<DenyWrite>, Option<Vec<Vec<u8>>>)> {
+    let mut prefix: Option<Vec<Vec<u8>>> = None;
+    let mut name = shown.to_vec();
+    for depth in 0.. {
+        let start = script::first_bytes(file.file())?;
+        let Some(line) = script::parse(&start)? else { break };
+        if depth >= MAX_SCRIPTS {
+            return Err(Errno::ELOOP);
+        }
+        if depth == 0 && request.at.0 != abi::fs::AT_FDCWD && closes_on_exec(&task.files(), request)
+        {
+            // The interpreter could not open the script again.
+            return Err(Errno::ENOENT);
+        }
+        let mut args = Vec::new();
+        args.push(line.interpreter.to_vec());
+        args.extend(line.argument.map(<[u8]>::to_vec));
+        args.push(core::mem::replace(&mut name, line.interpreter.to_vec()));
+        if let Some(outer) = prefix.take() {
+            // The outer line's first word was our own name, which we replaced by path.
+            args.extend(outer.into_iter().skip(1));
+        }
+        prefix = Some(args);
+        file = open(task, Fd(abi::fs::AT_FDCWD), line.interpreter, LookupFlags::FOLLOW)?;
+    }
+    Ok((file, prefix))
+}
+
+fn closes_on_exec(files: &FdTable, request: &ExecRequest<'_>) -> bool {
+    request.path.first() != Some(&b'/') && files.cloexec(request.at).unwrap_or(false)
+}
+
+/// Whether a fatal signal waits: long loops over user memory give up.
+fn killed() -> bool {
+    signal::killed(super::current())
+}

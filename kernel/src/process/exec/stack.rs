@@ -1,0 +1,148 @@
+//! What a new program finds on its stack: counts, pointers, the auxiliary vector.
+
+use super::args::ArgArea;
+use super::image::Placed;
+use crate::arch::{cpu, fpu};
+use crate::fs::Cred;
+use crate::mm::PAGE_SIZE;
+use crate::random;
+use crate::sync::Once;
+use abi::Result;
+
+/// Entries of the auxiliary vector, the last one included.
+pub(super) const AUX_ENTRIES: usize = 22;
+/// Words that the block may need for alignment.
+const PLATFORM: &[u8] = b"x86_64\0";
+
+mod at {
+    pub(super) const NULL: u64 = 0;
+    pub(super) const PHDR: u64 = 3;
+    pub(super) const PHENT: u64 = 4;
+    pub(super) const PHNUM: u64 = 5;
+    pub(super) const PAGESZ: u64 = 6;
+    pub(super) const BASE: u64 = 7;
+    pub(super) const FLAGS: u64 = 8;
+    pub(super) const ENTRY: u64 = 9;
+    pub(super) const UID: u64 = 11;
+    pub(super) const EUID: u64 = 12;
+    pub(super) const GID: u64 = 13;
+    pub(super) const EGID: u64 = 14;
+    pub(super) const PLATFORM: u64 = 15;
+    pub(super) const HWCAP: u64 = 16;
+    pub(super) const CLKTCK: u64 = 17;
+    pub(super) const SECURE: u64 = 23;
+    pub(super) const RANDOM: u64 = 25;
+    pub(super) const HWCAP2: u64 = 26;
+    pub(super) const EXECFN: u64 = 31;
+    pub(super) const SYSINFO_EHDR: u64 = 33;
+    pub(super) const MINSIGSTKSZ: u64 = 51;
+}
+
+/// The auxiliary vector.
+pub(super) type Auxv = [[u64; 2]; AUX_ENTRIES];
+
+/// Where the parts of the stack came to lie.
+pub(super) struct Laid {
+    pub(super) sp: u64,
+    /// Start and end of the argument strings and of the environment strings.
+    pub(super) args: (u64, u64),
+    pub(super) env: (u64, u64),
+    pub(super) auxv: Auxv,
+}
+
+/// Bytes of the block for so many strings: a multiple of 16, so that the stack pointer is aligned when the
+/// block starts on a page.
+pub(super) const fn block_len(argc: usize, envc: usize) -> usize {
+    let words = 1 + argc + 1 + envc + 1 + 2 * AUX_ENTRIES;
+    words.div_ceil(2) * 16
+}
+
+/// What this CPU can do, as AT_HWCAP and AT_HWCAP2 show it; asked once.
+fn hwcap() -> (u64, u64) {
+    static CAPS: Once<(u64, u64)> = Once::new();
+    *CAPS.call_once(|| {
+        let [.., edx] = cpu::cpuid(1, 0);
+        // HWCAP2 bit 1: FSGSBASE may be used.
+        (u64::from(edx), u64::from(cpu::features().fsgsbase) << 1)
+    })
+}
+
+/// Fills in the block; the pages will end at `top`.
+pub(super) fn lay_out(
+    area: &mut ArgArea,
+    top: u64,
+    placed: &Placed,
+    cred: &Cred,
+    secure: bool,
+    vdso: Option<u64>,
+) -> Result<Laid> {
+    let [args, env, name] = area.starts;
+    let strings_end = area.len();
+    let platform = area.push(PLATFORM)?;
+    let mut secret = [0; 16];
+    random::fill_secret(&mut secret);
+    let random = area.push(&secret)?;
+    let base = top - (area.page_count() * PAGE_SIZE) as u64;
+    let addr = |at: usize| base + at as u64;
+    let (hwcap, hwcap2) = hwcap();
+    let mut auxv: Auxv = [[at::NULL, 0]; AUX_ENTRIES];
+    let entries = [
+        [at::SYSINFO_EHDR, vdso.unwrap_or(0)],
+        [at::MINSIGSTKSZ, min_signal_stack()],
+        [at::HWCAP, hwcap],
+        [at::PAGESZ, PAGE_SIZE as u64],
+        [at::CLKTCK, 100],
+        [at::PHDR, placed.phdrs],
+        [at::PHENT, alea_elf::PHDR_LEN as u64],
+        [at::PHNUM, placed.phdr_count.into()],
+        [at::BASE, placed.base],
+        [at::FLAGS, 0],
+        [at::ENTRY, placed.program_entry],
+        [at::UID, cred.uid.into()],
+        [at::EUID, cred.euid.into()],
+        [at::GID, cred.gid.into()],
+        [at::EGID, cred.egid.into()],
+        [at::SECURE, secure.into()],
+        [at::RANDOM, addr(random)],
+        [at::HWCAP2, hwcap2],
+        [at::EXECFN, addr(name)],
+        [at::PLATFORM, addr(platform)],
+    ];
+    // Without a vDSO its entry is left out.
+    let skip = usize::from(vdso.is_none());
+    for (to, from) in auxv.iter_mut().zip(entries.into_iter().skip(skip)) {
+        *to = from;
+    }
+    put_block(area, base, &auxv);
+    debug_assert!(strings_end >= name);
+    Ok(Laid { sp: base, args: (addr(args), addr(env)), env: (addr(env), addr(name)), auxv })
+}
+
+fn put_block(area: &mut ArgArea, base: u64, auxv: &Auxv) {
+    let (argc, envc) = (area.argc, area.envc);
+    let mut word = 0;
+    let mut put = |area: &mut ArgArea, value: u64| {
+        area.put_word(word, value);
+        word += 8;
+    };
+    put(area, argc as u64);
+    for (count, start) in [(argc, area.starts[0]), (envc, area.starts[1])] {
+        let mut at = start;
+        for _ in 0..count {
+            put(area, base + at as u64);
+            at = area.string_end(at);
+        }
+        put(area, 0);
+    }
+    for entry in auxv {
+        put(area, entry[0]);
+        put(area, entry[1]);
+    }
+}
+
+/// The least stack that a signal frame fits on.
+fn min_signal_stack() -> u64 {
+    /// The frame without the extended state, its red zone and alignment.
+    const FRAME: u64 = 440 + 128 + 64 + 16;
+    fpu::signal_size() as u64 + FRAME
+}

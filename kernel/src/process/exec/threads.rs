@@ -1,0 +1,27 @@
+//! Before a new program, the thread that calls exec becomes the only one, and the leader.
+
+use super::super::{Task, current_arc, exit, sched, signal, table};
+use abi::{Errno, Result};
+
+/// Ends all other threads of the process and takes the leader's number.
+///
+/// # Errors
+/// `EAGAIN` if another thread is at it, `EINTR` if the process was killed meanwhile (nobody will see it).
+pub(super) fn become_only(task: &Task) -> Result<()> {
+    let process = task.process();
+    if process.thread_count() > 1 {
+        if !process.begin_exec(task.tid()) {
+            return Err(Errno::EAGAIN);
+        }
+        signal::terminate_threads(process, Some(task));
+        let alone = || (process.thread_count() == 1).then_some(());
+        let waited = sched::killable_wait(&process.threads_changed, alone);
+        process.end_exec();
+        waited.ok_or(Errno::EINTR)?;
+    }
+    if !task.is_leader() {
+        table::take_over(&current_arc(), process.pid());
+    }
+    exit::complete_threads(process, task);
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! The end of threads and processes.
+//!
+//! A thread gives up its memory, files and directories first, with no lock held; the last one of a process
+//! gives the children away, becomes the zombie that `wait` finds, and tells the parent. The task itself is
+//! freed by whoever runs after it.
+
+use super::signal;
+use super::{Process, Task, futex, group, sched, table};
+use crate::mm::user;
+use crate::trace::exec_phases::{Phase, PhaseTimer};
+use abi::signal::{SigInfo, Signal, code};
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+/// What `wait` reports of a process that ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status(u16);
+
+impl Status {
+    /// Ended by `exit`.
+    pub const fn exited(code: i32) -> Self {
+        Self((code as u16 & 0xff) << 8)
+    }
+
+    /// Ended by a signal.
+    pub fn signalled(signal: Signal) -> Self {
+        Self(signal.number() as u16 & 0x7f)
+    }
+
+    pub(super) const fn from_raw(raw: u16) -> Self {
+        Self(raw)
+    }
+
+    /// As `wait4` stores it.
+    pub const fn raw(self) -> u16 {
+        self.0
+    }
+
+    /// Code and status of the siginfo that `waitid` and SIGCHLD carry.
+    pub fn to_child_info(self) -> (i32, i32) {
+        match self.0 & 0x7f {
+            0 => (code::CLD_EXITED, i32::from(self.0 >> 8)),
+            signal if self.0 & 0x80 != 0 => (code::CLD_DUMPED, i32::from(signal)),
+            signal => (code::CLD_KILLED, i32::from(signal)),
+        }
+    }
+}
+
+/// Ends all threads of the running process; the first to call decides the status.
+pub fn do_group_exit(status: Status) -> ! {
+    let task = super::current();
+    let process = task.process();
+    if process.is_execing_elsewhere(task) {
+        // Another thread became the only one: this one goes, the process stays.
+        do_exit(status);
+    }
+    if process.begin_exit(status) && process.thread_count() > 1 {
+        signal::terminate_threads(process, Some(task));
+    }
+    do_exit(process.exit_status());
+}
+
+/// Ends the running thread, and the process if it is the last one.
+pub fn do_exit(status: Status) -> ! {
+    let timer = PhaseTimer::start();
+    let task = super::current();
+    let process = task.process();
+    if process.is_init() && process.thread_count() == 1 {
+        let status = if process.is_exiting() { process.exit_status() } else { status };
+        panic!("Attempted to kill init! exitcode=0x{:08x}", status.raw());
+    }
+    task.set_exiting();
+    release_memory(task);
+    let files = task.set_files(None);
+    drop(files);
+    drop(task.set_fs(None));
+    if task.is_leader() {
+        process.note_leader_status(status);
+    }
+    if process.drop_live_thread() {
+        end_process(process, status);
+    } else {
+        end_thread(task, process);
+    }
+    timer.finish(Phase::Exit);
+    sched::die()
+}
+
+/// What must be told through user memory is told, then the memory goes.
+pub(super) fn release_memory(task: &Task) {
+    leave_user_memory(task);
+    let mm = task.mm_cell().replace(None);
+    drop(mm);
+}
+
+/// Robust futexes, clear_child_tid and a waiting vfork parent: for exit and exec.
+pub(super) fn leave_user_memory(task: &Task) {
+    if task.is_kernel_thread() {
+        return;
+    }
+    if task.robust_list() != 0 {
+        futex::exit_robust_list(&task.mm(), task.robust_list(), task.tid());
+        task.set_robust_list(0);
+    }
+    let tid_address = task.clear_child_tid();
+    if tid_address != 0 {
+        task.set_clear_child_tid(0);
+        // Nobody else can look at memory that has no other user.
+        let shared =
+            task.mm_cell().read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1));
+        if shared && user::write_bytes(tid_address, &[0; 4]).is_ok() {
+            // A bad address has no waiters.
+            let _woken = futex::wake(&task.mm(), tid_address, true, 1, futex::BITSET_MATCH_ANY);
+            let _woken = futex::wake(&task.mm(), tid_address, false, 1, futex::BITSET_MATCH_ANY);
+        }
+    }
+    complete_vfork(task);
+}
+
+/// The child of a vfork no longer uses its parent's memory.
+pub(super) fn complete_vfork(task: &Task) {
+    // AcqRel: pairs with the Acquire of the waiting parent.
+    if task.vfork.waiting.swap(false, Ordering::AcqRel) {
+        task.vfork.queue.wake_all();
+    }
+}
+
+/// A thread that is not the last one leaves its process.
+fn end_thread(task: &Task, process: &Arc<Process>) {
+    let usage = task.times.usage(task);
+    process.spent.lock().threads.add(&usage);
+    let gone = {
+        let mut tree = process.tree().lock();
+        let at = tree.threads.iter().position(|t| core::ptr::eq(&**t, task));
+        at.map(|at| tree.threads.remove(at))
+    };
+    drop(gone);
+    table::remove_task(task.tid());
+    process.threads_changed.wake_all();
+}
+
+/// The last thread ends its process.
+fn end_process(process: &Arc<Process>, status: Status) {
+    process.begin_exit(process.leader_status().unwrap_or(status));
+    process.set_program(None);
+    give_children_away(process);
+    leave_session(process);
+    let group = process.group();
+    let parent = process.parent();
+    hang_up_if_orphaned(&group, Some(process), parent.as_deref());
+    process.set_zombie();
+    if notify(process) {
+        reap_unwanted(parent.as_ref(), process);
+    }
+}
+
+/// A zombie whose parent does not wait for its children goes at once.
+fn reap_unwanted(parent: Option<&Arc<Process>>, process: &Arc<Process>) {
+    match parent {
+        Some(parent) => {
+            if super::wait::claim(parent, process) {
+                super::wait::release(process);
+            }
+            // A `wait` that finds no child left ends with ECHILD.
+            parent.children_changed.wake_all();
+        }
+        None if process.claim_reap() => super::wait::release(process),
+        None => {}
+    }
+}
+
+/// Tells the parent; true if it does not want to wait for its children.
+fn notify(process: &Arc<Process>) -> bool {
+    let Some(parent) = process.parent() else { return true };
+    let info = exit_info(process);
+    // Relaxed: set at creation, or by exec before any child could see it.
+    match process.exit_signal.load(Ordering::Relaxed) {
+        number if number == Signal::SIGCHLD.number() => signal::notify_parent(&parent, info),
+        number => {
+            if let Some(signal) = Signal::new(number) {
+                let info = SigInfo { signo: number, ..info };
+                // A full queue of a real-time signal loses it, as on Linux.
+                let _sent = signal::send_to_process(&parent, signal, info);
+            }
+            parent.children_changed.wake_all();
+            false
+        }
+    }
+}
+
+/// The siginfo of SIGCHLD for a process that ended.
+fn exit_info(process: &Process) -> SigInfo {
+    let (code, status) = process.exit_status().to_child_info();
+    let (utime, stime) = process.cpu_times_ticks();
+    SigInfo::child(code, process.pid(), process.uid(), status, utime, stime)
+}
+
+/// Who inherits the children of `process`: its nearest ancestor that asked to, or init.
+fn heir(process: &Arc<Process>) -> Option<Arc<Process>> {
+    let mut at = process.parent();
+    while let Some(ancestor) = at {
+        // Relaxed: a setting; a race with prctl has no wrong outcome.
+        if ancestor.is_init()
+            || (ancestor.child_subreaper.load(Ordering::Relaxed) && !ancestor.is_exiting())
+        {
+            return Some(ancestor);
+        }
+        at = ancestor.parent();
+    }
+    table::lookup(1)
+}
+
+fn give_children_away(process: &Arc<Process>) {
+    let children = core::mem::take(&mut process.tree().lock().children);
+    if children.is_empty() {
+        return;
+    }
+    let Some(heir) = heir(process) else { return };
+    for child in &children {
+        // Into the heir's list first: a child that ends now tells the old parent or finds the heir ready.
+        heir.tree().lock().children.push(child.clone());
+        let old = child.tree().lock().parent.replace(heir.clone());
+        drop(old);
+        // Linux resets it, so that a new parent is always told.
+        child.exit_signal.store(Signal::SIGCHLD.number(), Ordering::Relaxed);
+        parent_died(child);
+        hang_up_if_orphaned(&child.group(), None, Some(process));
+        if child.is_zombie() && notify(child) {
+            reap_unwanted(Some(&heir), child);
+        }
+    }
+    heir.children_changed.wake_all();
+}
+
+/// PR_SET_PDEATHSIG.
+fn parent_died(child: &Arc<Process>) {
+    let mut wanted = None;
+    child.for_each_thread(&mut |thread| {
+        // Relaxed: the thread's own setting.
+        wanted =
+            Signal::new(thread.settings.parent_death_signal.load(Ordering::Relaxed)).or(wanted);
+    });
+    if let Some(signal) = wanted {
+        let info = SigInfo::new(signal, code::SI_KERNEL);
+        // As in `notify`.
+        let _sent = signal::send_to_process(child, signal, info);
+    }
+}
+
+/// A group that becomes orphaned with a stopped member is hung up and continued. `exiting` counts as gone;
+/// nothing happens unless `parent` stands in another group of the same session.
+fn hang_up_if_orphaned(
+    group: &Arc<super::Group>,
+    exiting: Option<&Process>,
+    parent: Option<&Process>,
+) {
+    let Some(parent) = parent else { return };
+    let other = parent.group();
+    let kept_it = other.pgid() != group.pgid() && Arc::ptr_eq(other.session(), group.session());
+    if !kept_it || !group.has_stopped_member() || !group.is_orphaned(exiting) {
+        return;
+    }
+    for signal in [Signal::SIGHUP, Signal::SIGCONT] {
+        signal::send_to_group(group.pgid(), signal, SigInfo::new(signal, code::SI_KERNEL));
+    }
+}
+
+/// A session leader takes its terminal with it.
+fn leave_session(process: &Arc<Process>) {
+    let session = process.session();
+    if session.sid() == process.pid() {
+        group::lose_terminal(&session);
+    }
+}
+
+/// exec: threads that have ended but are still listed go; the caller is the only one left.
+pub(super) fn complete_threads(process: &Process, task: &Task) {
+    let gone: alloc::vec::Vec<Arc<Task>> = {
+        let mut tree = process.tree().lock();
+        tree.threads.extract_if(.., |thread| !core::ptr::eq(&**thread, task)).collect()
+    };
+    drop(gone);
+}

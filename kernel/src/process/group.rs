@@ -1,0 +1,135 @@
+//! Process groups and sessions.
+//!
+//! A group lives while a process is in it, a session while a group is in it. Members are under the group's
+//! `ProcessTree` lock; a process's own group under its `ProcessState` lock.
+
+use super::Process;
+use crate::sync::{SpinLock, level};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::any::Any;
+
+/// A session: groups that share a controlling terminal.
+pub struct Session {
+    sid: i32,
+    terminal: SpinLock<Option<Arc<dyn Any + Send + Sync>>, level::ProcessState>,
+}
+
+impl Session {
+    pub(super) fn new(sid: i32) -> Arc<Self> {
+        Arc::new(Self { sid, terminal: SpinLock::new(None) })
+    }
+
+    /// Its number: that of the process that made it.
+    pub fn sid(&self) -> i32 {
+        self.sid
+    }
+
+    /// The controlling terminal.
+    pub fn terminal(&self) -> Option<Arc<dyn Any + Send + Sync>> {
+        self.terminal.lock().clone()
+    }
+
+    /// Sets or gives up the controlling terminal; the old one comes back.
+    pub fn set_terminal(
+        &self,
+        terminal: Option<Arc<dyn Any + Send + Sync>>,
+    ) -> Option<Arc<dyn Any + Send + Sync>> {
+        core::mem::replace(&mut self.terminal.lock(), terminal)
+    }
+}
+
+impl PartialEq for Session {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self, other)
+    }
+}
+
+/// A process group.
+pub struct Group {
+    pgid: i32,
+    session: Arc<Session>,
+    members: SpinLock<Vec<Weak<Process>>, level::ProcessTree>,
+}
+
+impl Group {
+    pub(super) fn new(pgid: i32, session: Arc<Session>) -> Arc<Self> {
+        Arc::new(Self { pgid, session, members: SpinLock::new(Vec::new()) })
+    }
+
+    /// Its number: that of the process that made it.
+    pub fn pgid(&self) -> i32 {
+        self.pgid
+    }
+
+    /// The session it is in, for good.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    pub(super) fn add(&self, process: &Arc<Process>) {
+        self.members.lock().push(Arc::downgrade(process));
+    }
+
+    /// Takes a member out; true if it was the last.
+    pub(super) fn remove(&self, process: &Process) -> bool {
+        let mut members = self.members.lock();
+        let at = members.iter().position(|m| core::ptr::eq(m.as_ptr(), process));
+        let removed = at.map(|at| members.swap_remove(at));
+        let last = members.is_empty();
+        drop(members);
+        drop(removed);
+        last
+    }
+
+    /// The members now.
+    pub fn members(&self) -> Vec<Arc<Process>> {
+        self.members.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Whether no member has a parent in another group of the session that could continue it. `except`
+    /// counts as gone.
+    pub fn is_orphaned(&self, except: Option<&Process>) -> bool {
+        !self.members().iter().any(|member| {
+            if except.is_some_and(|e| core::ptr::eq(e, Arc::as_ptr(member))) || member.is_exiting()
+            {
+                return false;
+            }
+            let Some(parent) = member.parent() else { return false };
+            if except.is_some_and(|e| core::ptr::eq(e, Arc::as_ptr(&parent))) || parent.is_init() {
+                return false;
+            }
+            let group = parent.group();
+            group.pgid != self.pgid && Arc::ptr_eq(&group.session, &self.session)
+        })
+    }
+
+    /// Whether a member is stopped.
+    pub(super) fn has_stopped_member(&self) -> bool {
+        self.members().iter().any(|member| member.signals.job().stopped.is_some())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        super::table::number_left(self.pgid);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        super::table::number_left(self.sid);
+    }
+}
+
+/// The session's leader ends: the terminal is free, and its foreground group is hung up.
+pub(super) fn lose_terminal(session: &Session) {
+    drop(session.set_terminal(None));
+}
+
+/// Moves `process` into `group`; its old group goes if it was the last member.
+pub(super) fn join(process: &Arc<Process>, group: &Arc<Group>) {
+    group.add(process);
+    let old = process.swap_group(group.clone());
+    old.remove(process);
+}

@@ -1,0 +1,190 @@
+//! The first tasks: each CPU's idle task, and process 1.
+
+use super::exec::{self, ExecRequest};
+use super::limits::Limits;
+use super::process::Parts as ProcessParts;
+use super::sched::{self, Entity, Sleeper};
+use super::signal::{self, ProcessSignals, SignalActions, TaskSignals};
+use super::task::{Parts as TaskParts, comm_of};
+use super::{Group, Process, Session, TASKS, Task, kthread, procfs, table, work};
+use crate::arch::fpu::FpuState;
+use crate::arch::task::Machine;
+use crate::arch::trap::TrapFrame;
+use crate::arch::{cpu, percpu};
+use crate::cmdline;
+use crate::fs::namei::open::{OpenHow, open};
+use crate::fs::namei::{LookupCtx, LookupFlags};
+use crate::fs::{Cred, Fd, FdTable, FsContext};
+use crate::mm::KernelStack;
+use crate::mm::frames;
+use crate::sync::{Once, wait};
+use abi::fs::{AT_FDCWD, OpenFlags};
+use abi::signal::{SigSet, Signal};
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Makes the boot code the idle task of its CPU and lets threads sleep. Once, before any other task.
+pub fn init() {
+    static SLEEPER: Sleeper = Sleeper;
+    let idle = kthread::build("swapper/0", 0, Machine::running());
+    idle.sched.set_boot_running();
+    TASKS.adopt(idle.clone());
+    sched::set_idle(percpu::cpu_id(), idle);
+    wait::register_scheduler(&SLEEPER);
+    procfs::register();
+}
+
+/// The boot code's last step: from here on it only runs when nothing else does.
+pub fn run_idle() -> ! {
+    cpu::irq_enable();
+    sched::schedule();
+    sched::run_idle()
+}
+
+/// Work on the way to user mode; called with interrupts on until no flag is set.
+pub fn exit_to_user(frame: &mut TrapFrame) {
+    let task = super::current();
+    if task.has_work(work::RESCHED) {
+        sched::schedule();
+    }
+    if task.has_work(work::SLICE) {
+        task.clear_work(work::SLICE);
+        sched::begin_slice();
+    }
+    if task.has_work(work::SIGNAL) {
+        signal::exit_to_user(frame);
+    }
+}
+
+/// The limits of the first process, shared by kernel threads: as many tasks as an eighth of memory holds
+/// stacks for.
+pub(super) fn initial_limits() -> Arc<Limits> {
+    static LIMITS: Once<Arc<Limits>> = Once::new();
+    let make = || {
+        let threads = (frames::stats().total / 32).clamp(64, table::PID_MAX as u64);
+        Arc::new(Limits::initial(threads / 2))
+    };
+    LIMITS.call_once(make).clone()
+}
+
+/// Makes process 1, which executes init. The file system stands.
+pub fn start_init() {
+    match build_init() {
+        Ok(task) => sched::start(task),
+        Err(error) => panic!("process 1 cannot be made: {error}"),
+    }
+}
+
+fn build_init() -> Result<Arc<Task>> {
+    sched::reserve(64)?;
+    let root = crate::fs::mount::root().ok_or(Errno::ENOENT)?;
+    let pid = table::allocate()?;
+    let session = Session::new(0);
+    let group = Group::new(0, session);
+    let process = Arc::new(Process::new(ProcessParts {
+        pid,
+        parent: None,
+        group: group.clone(),
+        limits: initial_limits(),
+        program: None,
+        signals: ProcessSignals::new(Arc::new(SignalActions::new())),
+        exit_signal: Signal::SIGCHLD.number(),
+    }));
+    let fpu = Box::new(FpuState::new());
+    let machine = Machine::kernel(KernelStack::alloc()?, Some(fpu), first_program, 0);
+    let task = Arc::new(Task::new(
+        TaskParts {
+            tid: pid,
+            process: process.clone(),
+            machine,
+            sched: Entity::new(percpu::cpu_id()),
+            signals: TaskSignals::new(SigSet::EMPTY),
+            mm: None,
+            files: Some(Arc::new(FdTable::new())),
+            fs: Some(Arc::new(FsContext::new(root))),
+            cred: Arc::new(Cred::root()),
+            comm: comm_of(b"swapper/0"),
+        },
+        None,
+    ));
+    process.tree().lock().threads.push(task.clone());
+    group.add(&process);
+    table::insert(&task);
+    Ok(task)
+}
+
+extern "C" fn first_program(_: usize) -> ! {
+    TASKS.finish_switch();
+    cpu::irq_enable();
+    let task = super::current();
+    open_console(task);
+    let frame = find_init();
+    TASKS.enter_user(&frame)
+}
+
+/// Descriptors 0, 1 and 2.
+fn open_console(task: &Task) {
+    let opened = || -> Result<()> {
+        let (fs, files, cred) = (task.fs(), task.files(), task.cred());
+        let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };
+        let how = OpenHow::classic(OpenFlags::RDWR.bits(), 0)?;
+        let file = open(&ctx, Fd(AT_FDCWD), b"/dev/console", &how)?;
+        for _ in 0..3 {
+            files.alloc_lowest(0, file.clone(), false, 3)?;
+        }
+        Ok(())
+    };
+    if let Err(error) = opened() {
+        log::warn!("Warning: unable to open an initial console: {error}");
+    }
+}
+
+/// Executes the first init that works, in Linux's order.
+fn find_init() -> TrapFrame {
+    let first = cmdline::value("rdinit").unwrap_or("/init");
+    match try_init(first) {
+        Ok(frame) => return frame,
+        Err(error) if cmdline::value("rdinit").is_some() => {
+            log::warn!("Failed to execute {first} (error {})", -error.number());
+        }
+        Err(Errno::ENOENT) => {}
+        Err(error) => log::warn!("Failed to execute {first} (error {})", -error.number()),
+    }
+    if let Some(path) = cmdline::value("init") {
+        match try_init(path) {
+            Ok(frame) => return frame,
+            Err(error) => panic!("Requested init {path} failed (error {}).", -error.number()),
+        }
+    }
+    for path in ["/sbin/init", "/etc/init", "/bin/init", "/bin/sh"] {
+        match try_init(path) {
+            Ok(frame) => return frame,
+            Err(Errno::ENOENT) => {}
+            Err(error) => log::warn!(
+                "Starting init: {path} exists but couldn't execute it (error {})",
+                -error.number()
+            ),
+        }
+    }
+    panic!("No working init found. Try passing init= option to kernel.")
+}
+
+fn try_init(path: &'static str) -> Result<TrapFrame> {
+    let mut frame = TrapFrame::new_user(0, 0);
+    let mut argv: Vec<&[u8]> = Vec::new();
+    argv.push(path.as_bytes());
+    argv.extend(cmdline::init_arguments().map(str::as_bytes));
+    let envp: [&[u8]; 2] = [b"HOME=/", b"TERM=linux"];
+    let request = ExecRequest {
+        at: Fd(AT_FDCWD),
+        path: path.as_bytes(),
+        lookup: LookupFlags::FOLLOW,
+        argv: &argv.as_slice(),
+        envp: &envp.as_slice(),
+    };
+    exec::execve(&mut frame, &request)?;
+    log::info!("Run {path} as init process");
+    Ok(frame)
+}

@@ -1,0 +1,77 @@
+//! Kernel threads: tasks without user memory.
+
+use super::process::Parts as ProcessParts;
+use super::sched::{self, Entity};
+use super::signal::{ProcessSignals, SignalActions, TaskSignals};
+use super::task::{Parts as TaskParts, comm_of};
+use super::{Group, Process, Session, TASKS, Task, exit, init, table};
+use crate::arch::task::Machine;
+use crate::arch::{cpu, percpu};
+use crate::fs::Cred;
+use crate::mm::KernelStack;
+use crate::sync::{SpinLock, level};
+use abi::Result;
+use abi::signal::SigSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Bodies of threads that have not started: the number passed to the first code is the task's own.
+static BODIES: SpinLock<Vec<(i32, fn())>, level::Leaf> = SpinLock::new(Vec::new());
+
+/// Starts a thread that runs `body` in the kernel and ends when it returns.
+pub fn spawn_kernel_thread(name: &str, body: fn()) -> Result<Arc<Task>> {
+    sched::reserve(table::count().saturating_add(2))?;
+    let stack = KernelStack::alloc()?;
+    let tid = table::allocate()?;
+    BODIES.lock().push((tid, body));
+    let machine = Machine::kernel(stack, None, begin, tid as usize);
+    let task = build(name, tid, machine);
+    task.process().tree().lock().threads.push(task.clone());
+    table::insert(&task);
+    sched::start(task.clone());
+    Ok(task)
+}
+
+extern "C" fn begin(tid: usize) -> ! {
+    TASKS.finish_switch();
+    cpu::irq_enable();
+    let body = {
+        let mut bodies = BODIES.lock();
+        let at = bodies.iter().position(|(t, _)| *t as usize == tid);
+        at.map(|at| bodies.swap_remove(at).1)
+    };
+    if let Some(body) = body {
+        body();
+    }
+    exit::do_exit(exit::Status::exited(0))
+}
+
+/// A task that is a process of its own, with no parent, files or memory.
+pub(super) fn build(name: &str, tid: i32, machine: Machine<KernelStack>) -> Arc<Task> {
+    let session = Session::new(0);
+    let process = Arc::new(Process::new(ProcessParts {
+        pid: tid,
+        parent: None,
+        group: Group::new(0, session),
+        limits: init::initial_limits(),
+        program: None,
+        signals: ProcessSignals::new(Arc::new(SignalActions::new())),
+        exit_signal: 0,
+    }));
+    Arc::new(Task::new(
+        TaskParts {
+            tid,
+            process,
+            machine,
+            sched: Entity::new(percpu::cpu_id()),
+            // Nothing that users send reaches a kernel thread.
+            signals: TaskSignals::new(SigSet::ALL),
+            mm: None,
+            files: None,
+            fs: None,
+            cred: Arc::new(Cred::root()),
+            comm: comm_of(name.as_bytes()),
+        },
+        None,
+    ))
+}

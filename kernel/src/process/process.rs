@@ -1,0 +1,381 @@
+//! [`Process`]: what the threads of a program share, and its place in the tree.
+//!
+//! Parent, children and threads are under the `tree` lock (`ProcessTree`, parent before child). A child
+//! holds its parent and a parent its children: the circle ends when the parent exits and gives its children
+//! away, or reaps them. Group, limits and program are small tables under `ProcessState`.
+
+use super::exit::Status;
+use super::limits::{Limits, Resource};
+use super::signal::ProcessSignals;
+use super::times::{Spent, Usage};
+use super::{Group, Session, Task};
+use crate::fs::{Cred, Path};
+use crate::mm::AddressSpace;
+use crate::sync::{SpinLock, WaitQueue, level};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+
+pub use super::exec::Program;
+
+const EXITING: u32 = 1 << 16;
+const ZOMBIE: u32 = 1 << 17;
+const REAPED: u32 = 1 << 18;
+/// A thread is making itself the only one, for exec.
+const EXECING: u32 = 1 << 19;
+/// `leader_status` is set.
+const HAS_STATUS: u32 = 1 << 16;
+const STATUS: u32 = 0xffff;
+
+/// What the threads of a program share.
+pub struct Process {
+    pid: i32,
+    tree: SpinLock<Tree, level::ProcessTree>,
+    group: SpinLock<Arc<Group>, level::ProcessState>,
+    limits: SpinLock<Arc<Limits>, level::ProcessState>,
+    /// The soft limit of descriptors, which every `open` asks for. Relaxed: one number.
+    nofile: AtomicU32,
+    program: SpinLock<Option<Arc<Program>>, level::ProcessState>,
+    /// Exit status and the flags above.
+    exit: AtomicU32,
+    /// What the leader passed to exit, with `HAS_STATUS`.
+    leader_status: AtomicU32,
+    /// The thread number that makes itself the only one.
+    exec_tid: AtomicI32,
+    live_threads: AtomicU32,
+    pub signals: ProcessSignals,
+    /// Woken when a child exits, stops or goes on.
+    pub children_changed: WaitQueue,
+    /// Woken when a thread ends: for exec, which waits for its siblings.
+    pub(super) threads_changed: WaitQueue,
+    /// What threads that are gone and children that were waited for have used.
+    pub(super) spent: SpinLock<Spent, level::ProcessState>,
+    pub(super) oom_score_adj: AtomicI32,
+    /// PR_SET_DUMPABLE. Relaxed here and below: single settings.
+    pub(super) dumpable: AtomicU32,
+    pub(super) child_subreaper: AtomicBool,
+    pub(super) has_execed: AtomicBool,
+    pub(super) start_time_ns: u64,
+    pub(super) exit_signal: AtomicI32,
+}
+
+#[derive(Default)]
+pub(super) struct Tree {
+    pub(super) parent: Option<Arc<Process>>,
+    pub(super) children: Vec<Arc<Process>>,
+    pub(super) threads: Vec<Arc<Task>>,
+}
+
+/// What a new process is made of.
+pub(super) struct Parts {
+    pub(super) pid: i32,
+    pub(super) parent: Option<Arc<Process>>,
+    pub(super) group: Arc<Group>,
+    pub(super) limits: Arc<Limits>,
+    pub(super) program: Option<Arc<Program>>,
+    pub(super) signals: ProcessSignals,
+    pub(super) exit_signal: i32,
+}
+
+impl Process {
+    pub(super) fn new(parts: Parts) -> Self {
+        let nofile = parts.limits.soft(Resource::NoFile);
+        Self {
+            pid: parts.pid,
+            tree: SpinLock::new(Tree { parent: parts.parent, ..Tree::default() }),
+            group: SpinLock::new(parts.group),
+            nofile: AtomicU32::new(u32::try_from(nofile).unwrap_or(u32::MAX)),
+            limits: SpinLock::new(parts.limits),
+            program: SpinLock::new(parts.program),
+            exit: AtomicU32::new(0),
+            leader_status: AtomicU32::new(0),
+            exec_tid: AtomicI32::new(0),
+            live_threads: AtomicU32::new(1),
+            signals: parts.signals,
+            children_changed: WaitQueue::new(),
+            threads_changed: WaitQueue::new(),
+            spent: SpinLock::new(Spent::default()),
+            oom_score_adj: AtomicI32::new(0),
+            dumpable: AtomicU32::new(1),
+            child_subreaper: AtomicBool::new(false),
+            has_execed: AtomicBool::new(false),
+            start_time_ns: crate::time::since_boot_ns(),
+            exit_signal: AtomicI32::new(parts.exit_signal),
+        }
+    }
+
+    /// What a child takes over beside its parts.
+    pub(super) fn inherit_settings(&self, parent: &Self) {
+        // Relaxed: settings of two processes that no other thread changes now.
+        let order = Ordering::Relaxed;
+        self.dumpable.store(parent.dumpable.load(order), order);
+        self.oom_score_adj.store(parent.oom_score_adj.load(order), order);
+    }
+
+    /// Its number.
+    #[inline]
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Whether it is the first process.
+    #[inline]
+    pub fn is_init(&self) -> bool {
+        self.pid == 1
+    }
+
+    pub(super) fn tree(&self) -> &SpinLock<Tree, level::ProcessTree> {
+        &self.tree
+    }
+
+    /// Its parent; `None` for the first process and kernel threads.
+    pub fn parent(&self) -> Option<Arc<Process>> {
+        self.tree.lock().parent.clone()
+    }
+
+    /// Its parent's number, 0 for none.
+    pub fn ppid(&self) -> i32 {
+        self.tree.lock().parent.as_ref().map_or(0, |p| p.pid)
+    }
+
+    /// Its group.
+    pub fn group(&self) -> Arc<Group> {
+        self.group.lock().clone()
+    }
+
+    pub(super) fn swap_group(&self, group: Arc<Group>) -> Arc<Group> {
+        core::mem::replace(&mut self.group.lock(), group)
+    }
+
+    /// The number of its group.
+    pub fn pgid(&self) -> i32 {
+        self.group.lock().pgid()
+    }
+
+    /// Its session.
+    pub fn session(&self) -> Arc<Session> {
+        self.group.lock().session().clone()
+    }
+
+    /// Whether nobody in its session could continue its group.
+    pub fn is_orphaned_group(&self) -> bool {
+        self.group().is_orphaned(None)
+    }
+
+    /// Its resource limits.
+    pub fn limits(&self) -> Arc<Limits> {
+        self.limits.lock().clone()
+    }
+
+    /// Replaces the limits.
+    pub(super) fn set_limits(&self, limits: Arc<Limits>) {
+        let nofile = u32::try_from(limits.soft(Resource::NoFile)).unwrap_or(u32::MAX);
+        // Relaxed: see the field.
+        self.nofile.store(nofile, Ordering::Relaxed);
+        let old = core::mem::replace(&mut *self.limits.lock(), limits);
+        drop(old);
+    }
+
+    /// The soft limit of open descriptors.
+    #[inline]
+    pub fn nofile_limit(&self) -> usize {
+        // Relaxed: see the field.
+        self.nofile.load(Ordering::Relaxed) as usize
+    }
+
+    /// The program it runs; `None` for kernel threads.
+    pub fn program(&self) -> Option<Arc<Program>> {
+        self.program.lock().clone()
+    }
+
+    pub(super) fn set_program(&self, program: Option<Arc<Program>>) {
+        let old = core::mem::replace(&mut *self.program.lock(), program);
+        drop(old);
+    }
+
+    /// Where its executable lies.
+    pub fn exe(&self) -> Option<Path> {
+        self.program().map(|p| p.exe().clone())
+    }
+
+    /// Visits its threads, under the tree lock: the visitor must not take it.
+    pub fn for_each_thread(&self, visit: &mut dyn FnMut(&Arc<Task>)) {
+        for thread in &self.tree.lock().threads {
+            visit(thread);
+        }
+    }
+
+    /// The leader, or the thread that stands for it.
+    pub fn any_thread(&self) -> Option<Arc<Task>> {
+        self.tree.lock().threads.first().cloned()
+    }
+
+    /// How many threads have not ended.
+    pub fn thread_count(&self) -> usize {
+        // Relaxed: a number to show; who must be exact holds the tree lock.
+        self.live_threads.load(Ordering::Relaxed) as usize
+    }
+
+    pub(super) fn add_live_thread(&self) {
+        // Relaxed: see `thread_count`; the thread is published by the tree lock.
+        self.live_threads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a thread out; true for the last.
+    pub(super) fn drop_live_thread(&self) -> bool {
+        // AcqRel: pairs with itself, so that the last thread sees what the others did before.
+        self.live_threads.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Credentials of its leader.
+    pub fn cred(&self) -> Arc<Cred> {
+        let leader = self.any_thread();
+        leader.map_or_else(|| Arc::new(Cred::root()), |leader| leader.cred_arc())
+    }
+
+    /// The real user.
+    pub fn uid(&self) -> u32 {
+        self.any_thread().map_or(0, |leader| leader.cred_arc().uid)
+    }
+
+    /// Begins the end of all threads; the first call decides the status. True if it was this one.
+    pub(super) fn begin_exit(&self, status: Status) -> bool {
+        let new = EXITING | u32::from(status.raw());
+        // AcqRel: pairs with the Acquire in `exit_flags`.
+        let order = Ordering::AcqRel;
+        self.exit
+            .fetch_update(order, Ordering::Acquire, |old| (old & EXITING == 0).then_some(new))
+            .is_ok()
+    }
+
+    /// The leader ends; its status counts if no other thread decides for all.
+    pub(super) fn note_leader_status(&self, status: Status) {
+        // Relaxed: read by the last thread, which `drop_live_thread` orders after this.
+        self.leader_status.store(HAS_STATUS | u32::from(status.raw()), Ordering::Relaxed);
+    }
+
+    /// What the leader passed to exit, if it did.
+    pub(super) fn leader_status(&self) -> Option<Status> {
+        // Relaxed: see `note_leader_status`.
+        let raw = self.leader_status.load(Ordering::Relaxed);
+        (raw & HAS_STATUS != 0).then(|| Status::from_raw((raw & STATUS) as u16))
+    }
+
+    /// Begins exec by thread `tid`; false if another thread is at it or the process ends.
+    pub(super) fn begin_exec(&self, tid: i32) -> bool {
+        // AcqRel: as in `begin_exit`.
+        let order = Ordering::AcqRel;
+        let free = |old: u32| (old & (EXITING | EXECING) == 0).then_some(old | EXECING);
+        let begun = self.exit.fetch_update(order, Ordering::Acquire, free).is_ok();
+        if begun {
+            // Relaxed: only compared with a thread's own number, while the flag is set.
+            self.exec_tid.store(tid, Ordering::Relaxed);
+        }
+        begun
+    }
+
+    /// The exec has its process for itself, or gave up.
+    pub(super) fn end_exec(&self) {
+        // Release: as in `set_zombie`.
+        self.exit.fetch_and(!EXECING, Ordering::Release);
+    }
+
+    /// Whether a thread other than `task` makes itself the only one.
+    pub(super) fn is_execing_elsewhere(&self, task: &Task) -> bool {
+        // Relaxed: see `begin_exec`.
+        self.exit_flags() & EXECING != 0 && self.exec_tid.load(Ordering::Relaxed) != task.tid()
+    }
+
+    /// Whether no new thread may join.
+    pub(super) fn is_closing(&self) -> bool {
+        self.exit_flags() & (EXITING | EXECING) != 0
+    }
+
+    /// The last thread is gone.
+    pub(super) fn set_zombie(&self) {
+        // Release: pairs with the Acquire in `exit_flags`: the status is complete.
+        self.exit.fetch_or(ZOMBIE, Ordering::Release);
+    }
+
+    /// Claims a zombie for reaping; true for one caller only.
+    pub(super) fn claim_reap(&self) -> bool {
+        // AcqRel: as in `begin_exit`.
+        self.exit.fetch_or(REAPED, Ordering::AcqRel) & REAPED == 0
+    }
+
+    fn exit_flags(&self) -> u32 {
+        // Acquire: pairs with the writers above.
+        self.exit.load(Ordering::Acquire)
+    }
+
+    /// Whether all its threads have been told to end.
+    pub fn is_exiting(&self) -> bool {
+        self.exit_flags() & EXITING != 0
+    }
+
+    /// Whether all its threads have ended.
+    pub fn is_zombie(&self) -> bool {
+        self.exit_flags() & ZOMBIE != 0
+    }
+
+    /// Whether its parent has taken its status.
+    pub fn is_reaped(&self) -> bool {
+        self.exit_flags() & REAPED != 0
+    }
+
+    /// The status it ends with, once that is decided.
+    pub fn exit_status(&self) -> Status {
+        Status::from_raw((self.exit_flags() & STATUS) as u16)
+    }
+
+    /// User and system time in clock ticks (1/100 s), for SIGCHLD.
+    pub fn cpu_times_ticks(&self) -> (i64, i64) {
+        let usage = self.usage();
+        ((usage.utime_ns / 10_000_000) as i64, (usage.stime_ns / 10_000_000) as i64)
+    }
+
+    /// User and system time in nanoseconds.
+    pub fn cpu_times_nanos(&self) -> (u64, u64) {
+        let usage = self.usage();
+        (usage.utime_ns, usage.stime_ns)
+    }
+
+    /// The name of its leader.
+    pub fn name(&self) -> String {
+        let comm = self.any_thread().map(|leader| leader.comm()).unwrap_or_default();
+        let len = comm.iter().position(|&b| b == 0).unwrap_or(comm.len());
+        String::from_utf8_lossy(&comm[..len]).into_owned()
+    }
+
+    /// Its address space, while one of its threads has it.
+    pub fn mm(&self) -> Option<Arc<AddressSpace>> {
+        let tree = self.tree.lock();
+        tree.threads.iter().find_map(|thread| thread.mm_arc())
+    }
+
+    /// Pages of its memory that are resident.
+    pub fn resident_pages(&self) -> u64 {
+        self.mm().map_or(0, |mm| {
+            let usage = mm.usage();
+            usage.rss_anon.saturating_add(usage.rss_file).saturating_add(usage.rss_shmem)
+        })
+    }
+
+    /// Whether it ends and has not given its memory back yet.
+    pub fn is_exiting_with_memory(&self) -> bool {
+        self.is_exiting() && self.mm().is_some()
+    }
+
+    /// What all its threads have used, those that are gone included.
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.spent.lock().threads;
+        self.for_each_thread(&mut |thread| usage.add(&thread.times.usage(thread)));
+        usage
+    }
+
+    /// What its children that were waited for have used.
+    pub fn children_usage(&self) -> Usage {
+        self.spent.lock().children
+    }
+}

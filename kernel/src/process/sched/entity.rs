@@ -1,0 +1,228 @@
+//! [`Entity`]: what the scheduler keeps in each task.
+//!
+//! `state` is set to a sleeping value by the task itself and back to running under the run queue lock of
+//! its CPU; `vruntime` and `cpu` change under that lock.
+
+use super::super::Task;
+use crate::arch::percpu::MAX_CPUS;
+use crate::sync::ArcSlot;
+use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// Whether a task runs or why it does not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// Running, or waiting for a CPU.
+    Runnable = 0,
+    /// Asleep until woken or signalled.
+    Interruptible = 1,
+    /// Asleep until woken.
+    Uninterruptible = 2,
+    /// Asleep until woken or killed.
+    Killable = 3,
+    /// Ended: never runs again.
+    Dead = 4,
+}
+
+impl State {
+    fn from_raw(raw: u8) -> Self {
+        match raw {
+            0 => Self::Runnable,
+            1 => Self::Interruptible,
+            2 => Self::Uninterruptible,
+            3 => Self::Killable,
+            _ => Self::Dead,
+        }
+    }
+}
+
+/// Linux's scheduling policies.
+pub mod policy {
+    pub const NORMAL: u32 = 0;
+    pub const FIFO: u32 = 1;
+    pub const RR: u32 = 2;
+    pub const BATCH: u32 = 3;
+    pub const IDLE: u32 = 5;
+    pub const DEADLINE: u32 = 6;
+}
+
+/// A task's policy and priority, set as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    pub policy: u32,
+    /// 1..=99 for FIFO and RR, else 0.
+    pub priority: u32,
+    /// New threads and children go back to NORMAL.
+    pub reset_on_fork: bool,
+}
+
+/// The scheduler's part of a task.
+pub struct Entity {
+    state: AtomicU8,
+    on_cpu: AtomicU8,
+    pub(super) cpu: AtomicU32,
+    pub(super) vruntime: AtomicU64,
+    /// The task's own reference while it sleeps: whoever wakes it takes it to the run queue.
+    pub(super) parked: ArcSlot<Task>,
+    nice: AtomicI32,
+    policy: AtomicU32,
+    priority: AtomicU32,
+    reset_on_fork: AtomicU8,
+    affinity: AtomicU64,
+}
+
+// Everything below is Relaxed unless said otherwise: single numbers, or values ordered by the run queue
+// lock.
+impl Entity {
+    /// A runnable entity with the default policy.
+    pub fn new(cpu: usize) -> Self {
+        Self {
+            state: AtomicU8::new(State::Runnable as u8),
+            on_cpu: AtomicU8::new(0),
+            cpu: AtomicU32::new(cpu as u32),
+            vruntime: AtomicU64::new(0),
+            parked: ArcSlot::new(),
+            nice: AtomicI32::new(0),
+            policy: AtomicU32::new(policy::NORMAL),
+            priority: AtomicU32::new(0),
+            reset_on_fork: AtomicU8::new(0),
+            affinity: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// The entity of a child.
+    pub fn fork(&self, cpu: usize) -> Self {
+        let child = Self::new(cpu);
+        let order = Ordering::Relaxed;
+        child.vruntime.store(self.vruntime.load(order), order);
+        child.affinity.store(self.affinity.load(order), order);
+        let own = self.policy();
+        if own.reset_on_fork {
+            child.nice.store(self.nice().max(0), order);
+        } else {
+            child.nice.store(self.nice(), order);
+            child.set_policy(own);
+        }
+        child
+    }
+
+    /// Whether it runs, or why not.
+    #[inline]
+    pub fn state(&self) -> State {
+        // SeqCst, with `set_state`: the mark that a task sleeps and the condition that it sleeps on are
+        // written and read in opposite order by sleeper and waker.
+        State::from_raw(self.state.load(Ordering::SeqCst))
+    }
+
+    #[inline]
+    pub(super) fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::SeqCst);
+    }
+
+    /// Whether it runs on a CPU now.
+    pub fn is_running(&self) -> bool {
+        self.on_cpu.load(Ordering::Relaxed) != 0
+    }
+
+    /// The boot code runs before it is a task.
+    pub(in crate::process) fn set_boot_running(&self) {
+        self.set_running(true);
+    }
+
+    #[inline]
+    pub(super) fn set_running(&self, running: bool) {
+        self.on_cpu.store(u8::from(running), Ordering::Relaxed);
+    }
+
+    /// The CPU it runs on, or ran on last.
+    pub fn cpu(&self) -> usize {
+        self.cpu.load(Ordering::Relaxed) as usize
+    }
+
+    /// -20..=19.
+    pub fn nice(&self) -> i32 {
+        self.nice.load(Ordering::Relaxed)
+    }
+
+    /// Sets the nice value; takes effect as the task runs on.
+    pub fn set_nice(&self, nice: i32) {
+        self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
+    }
+
+    /// Policy and priority.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            policy: self.policy.load(Ordering::Relaxed),
+            priority: self.priority.load(Ordering::Relaxed),
+            reset_on_fork: self.reset_on_fork.load(Ordering::Relaxed) != 0,
+        }
+    }
+
+    /// Sets policy and priority; takes effect when the task is queued next.
+    pub fn set_policy(&self, new: Policy) {
+        self.policy.store(new.policy, Ordering::Relaxed);
+        self.priority.store(new.priority, Ordering::Relaxed);
+        self.reset_on_fork.store(u8::from(new.reset_on_fork), Ordering::Relaxed);
+    }
+
+    /// The CPUs it may run on, one bit each.
+    pub fn affinity(&self) -> u64 {
+        self.affinity.load(Ordering::Relaxed)
+    }
+
+    /// Sets the CPUs it may run on.
+    pub fn set_affinity(&self, mask: u64) {
+        const { assert!(MAX_CPUS <= 64) };
+        self.affinity.store(mask, Ordering::Relaxed);
+    }
+
+    /// Real-time tasks run before all others, the greater priority first.
+    #[inline]
+    pub(super) fn rank(&self) -> u32 {
+        match self.policy.load(Ordering::Relaxed) {
+            policy::FIFO | policy::RR => 99 - self.priority.load(Ordering::Relaxed).min(99),
+            _ => NORMAL_RANK,
+        }
+    }
+
+    /// FIFO tasks run until they sleep.
+    pub(super) fn has_slice(&self) -> bool {
+        self.policy.load(Ordering::Relaxed) != policy::FIFO
+    }
+
+    /// Nanoseconds of weighted time for `ran` nanoseconds of the clock.
+    #[inline]
+    pub(super) fn weighted(&self, ran: u64) -> u64 {
+        if self.policy.load(Ordering::Relaxed) == policy::IDLE {
+            return ran.saturating_mul(INVERSE_OF_IDLE);
+        }
+        match self.nice() {
+            0 => ran,
+            nice => {
+                let inverse = INVERSE_WEIGHT[(nice + 20).clamp(0, 39) as usize];
+                (u128::from(ran) * u128::from(inverse) >> 16) as u64
+            }
+        }
+    }
+}
+
+/// The rank of tasks that are not real-time.
+pub(super) const NORMAL_RANK: u32 = 100;
+/// Linux gives SCHED_IDLE a weight of 3 beside 1024.
+const INVERSE_OF_IDLE: u64 = 341;
+
+/// 65536 * 1.25^nice: each step of nice is worth a quarter of the CPU time beside an equal competitor.
+const INVERSE_WEIGHT: [u64; 40] = {
+    let mut table = [0; 40];
+    let mut nice = 0;
+    let mut up = 65536u64 << 20;
+    let mut down = 65536u64 << 20;
+    while nice < 20 {
+        table[20 + nice] = up >> 20;
+        up = up / 4 * 5;
+        down = down / 5 * 4;
+        table[19 - nice] = down >> 20;
+        nice += 1;
+    }
+    table
+};

@@ -1,0 +1,66 @@
+//! Sleeping: what the process floor provides to `sync::wait`.
+
+use super::super::{TASKS, signal, work};
+use super::{State, schedule};
+use crate::sync::wait::{Deadline, Scheduler};
+use crate::sync::{WaitQueue, Wake};
+use crate::time::{self, Nanos};
+use alloc::sync::Arc;
+
+/// The slot's content.
+pub struct Sleeper;
+
+impl Scheduler for Sleeper {
+    fn current_waker(&self) -> Arc<dyn Wake> {
+        TASKS.current_arc()
+    }
+
+    fn prepare_to_sleep(&self, interruptible: bool) {
+        let state = if interruptible { State::Interruptible } else { State::Uninterruptible };
+        TASKS.current().sched.set_state(state);
+    }
+
+    fn cancel_sleep(&self) {
+        TASKS.current().sched.set_state(State::Runnable);
+    }
+
+    fn sleep(&self, deadline: Option<Deadline>) {
+        match deadline {
+            None => schedule(),
+            Some(deadline) => {
+                let timer = time::arm(Nanos(deadline), TASKS.current_arc());
+                schedule();
+                time::cancel(timer);
+            }
+        }
+    }
+
+    fn signal_pending(&self) -> bool {
+        let task = TASKS.current();
+        task.has_work(work::SIGNAL) && signal::pending(task)
+    }
+
+    fn now(&self) -> Deadline {
+        time::since_boot_ns()
+    }
+}
+
+/// Waits until `cond` gives a value; only a fatal signal ends the wait without one.
+pub fn killable_wait<R>(queue: &WaitQueue, mut cond: impl FnMut() -> Option<R>) -> Option<R> {
+    let task = TASKS.current();
+    let waker: Arc<dyn Wake> = TASKS.current_arc();
+    queue.add(waker.clone(), false);
+    let result = loop {
+        task.sched.set_state(State::Killable);
+        if let Some(value) = cond() {
+            break Some(value);
+        }
+        if signal::killed(task) {
+            break None;
+        }
+        schedule();
+    };
+    task.sched.set_state(State::Runnable);
+    queue.remove(&waker);
+    result
+}

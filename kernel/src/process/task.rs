@@ -1,0 +1,336 @@
+//! [`Task`]: one thread.
+//!
+//! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], and atomics
+//! that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
+
+use super::sched::Entity;
+use super::signal::TaskSignals;
+use super::times::Times;
+use super::{LastTrap, Process, TASKS};
+use crate::arch::fpu::FpuState;
+use crate::arch::task::{Machine, Running};
+use crate::fs::{Cred, FdTable, FsContext};
+use crate::mm::{AddressSpace, KernelStack};
+use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+/// Bytes of a thread's name, the final NUL included.
+pub const COMM_LEN: usize = 16;
+
+/// One thread.
+pub struct Task {
+    tid: AtomicI32,
+    process: Arc<Process>,
+    machine: Machine<KernelStack>,
+    pub sched: Entity,
+    pub signals: TaskSignals,
+    mm: OwnerCell<Option<Arc<AddressSpace>>>,
+    files: OwnerCell<Option<Arc<FdTable>>>,
+    fs: OwnerCell<Option<Arc<FsContext>>>,
+    cred: OwnerCell<Arc<Cred>>,
+    comm: SpinLock<[u8; COMM_LEN], level::Leaf>,
+    pub times: Times,
+    exiting: AtomicBool,
+    /// User address that is cleared and woken when the thread ends; 0 for none.
+    clear_child_tid: AtomicU64,
+    robust_list: AtomicU64,
+    rseq: AtomicU64,
+    trap: [AtomicU64; 3],
+    /// prctl's per-thread settings.
+    pub settings: Settings,
+    /// Set and woken when the child of a vfork no longer uses its parent's memory.
+    pub(super) vfork: Vfork,
+}
+
+/// The hand-over of a vfork.
+pub(super) struct Vfork {
+    pub(super) waiting: AtomicBool,
+    pub(super) queue: WaitQueue,
+}
+
+/// prctl's per-thread settings. Relaxed everywhere: the thread itself writes and reads them.
+#[derive(Default)]
+pub struct Settings {
+    pub no_new_privs: AtomicBool,
+    pub parent_death_signal: AtomicI32,
+    pub timer_slack: AtomicU64,
+    pub personality: AtomicU32,
+    pub tsc_mode: AtomicU32,
+}
+
+impl Settings {
+    fn fork(&self) -> Self {
+        // Relaxed: see the type.
+        let order = Ordering::Relaxed;
+        Self {
+            no_new_privs: AtomicBool::new(self.no_new_privs.load(order)),
+            parent_death_signal: AtomicI32::new(0),
+            timer_slack: AtomicU64::new(self.timer_slack.load(order)),
+            personality: AtomicU32::new(self.personality.load(order)),
+            tsc_mode: AtomicU32::new(self.tsc_mode.load(order)),
+        }
+    }
+}
+
+/// What a new task is made of.
+pub(super) struct Parts {
+    pub(super) tid: i32,
+    pub(super) process: Arc<Process>,
+    pub(super) machine: Machine<KernelStack>,
+    pub(super) sched: Entity,
+    pub(super) signals: TaskSignals,
+    pub(super) mm: Option<Arc<AddressSpace>>,
+    pub(super) files: Option<Arc<FdTable>>,
+    pub(super) fs: Option<Arc<FsContext>>,
+    pub(super) cred: Arc<Cred>,
+    pub(super) comm: [u8; COMM_LEN],
+}
+
+impl Task {
+    pub(super) fn new(parts: Parts, parent: Option<&Task>) -> Self {
+        Self {
+            tid: AtomicI32::new(parts.tid),
+            process: parts.process,
+            machine: parts.machine,
+            sched: parts.sched,
+            signals: parts.signals,
+            mm: OwnerCell::new(parts.mm),
+            files: OwnerCell::new(parts.files),
+            fs: OwnerCell::new(parts.fs),
+            cred: OwnerCell::new(parts.cred),
+            comm: SpinLock::new(parts.comm),
+            times: Times::new(),
+            exiting: AtomicBool::new(false),
+            clear_child_tid: AtomicU64::new(0),
+            robust_list: AtomicU64::new(0),
+            rseq: AtomicU64::new(0),
+            trap: [const { AtomicU64::new(0) }; 3],
+            settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
+            vfork: Vfork { waiting: AtomicBool::new(false), queue: WaitQueue::new() },
+        }
+    }
+
+    /// Its number. Relaxed: it changes only when exec gives a thread its leader's.
+    #[inline]
+    pub fn tid(&self) -> i32 {
+        self.tid.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_tid(&self, tid: i32) {
+        // Relaxed: see `tid`.
+        self.tid.store(tid, Ordering::Relaxed);
+    }
+
+    /// The process it belongs to.
+    #[inline]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Whether it is the process's first thread, whose number is the process's.
+    pub fn is_leader(&self) -> bool {
+        self.tid() == self.process.pid()
+    }
+
+    /// Whether it never runs user code.
+    pub fn is_kernel_thread(&self) -> bool {
+        self.machine.fpu().is_none()
+    }
+
+    /// The address space of the running user task.
+    #[inline]
+    pub fn mm(&self) -> OwnerRef<'_, AddressSpace> {
+        OwnerRef::map(self.mm.borrow(), |mm| match mm {
+            Some(mm) => &**mm,
+            None => panic!("a task without user memory asks for it"),
+        })
+    }
+
+    /// A counted reference to the address space of any task; `None` for kernel threads and zombies.
+    pub fn mm_arc(&self) -> Option<Arc<AddressSpace>> {
+        self.mm.read(Clone::clone)
+    }
+
+    pub(super) fn mm_cell(&self) -> &OwnerCell<Option<Arc<AddressSpace>>> {
+        &self.mm
+    }
+
+    /// The descriptors of the running user task.
+    #[inline]
+    pub fn files(&self) -> OwnerRef<'_, Arc<FdTable>> {
+        OwnerRef::map(self.files.borrow(), |files| match files {
+            Some(files) => files,
+            None => panic!("a task without descriptors asks for them"),
+        })
+    }
+
+    /// A counted reference to the descriptors of any task; `None` for kernel threads and zombies.
+    pub fn files_arc(&self) -> Option<Arc<FdTable>> {
+        self.files.read(Clone::clone)
+    }
+
+    /// Replaces the descriptors of the running task (unshare, exec, exit).
+    pub fn set_files(&self, files: Option<Arc<FdTable>>) -> Option<Arc<FdTable>> {
+        self.files.replace(files)
+    }
+
+    /// Root and working directory of the running user task.
+    #[inline]
+    pub fn fs(&self) -> OwnerRef<'_, Arc<FsContext>> {
+        OwnerRef::map(self.fs.borrow(), |fs| match fs {
+            Some(fs) => fs,
+            None => panic!("a task without directories asks for them"),
+        })
+    }
+
+    /// A counted reference to root and working directory of any task; `None` for zombies.
+    pub fn fs_arc(&self) -> Option<Arc<FsContext>> {
+        self.fs.read(Clone::clone)
+    }
+
+    /// Replaces root and working directory of the running task (unshare, exit).
+    pub fn set_fs(&self, fs: Option<Arc<FsContext>>) -> Option<Arc<FsContext>> {
+        self.fs.replace(fs)
+    }
+
+    /// Credentials of the running task.
+    #[inline]
+    pub fn cred(&self) -> OwnerRef<'_, Arc<Cred>> {
+        self.cred.borrow()
+    }
+
+    /// A counted reference to the credentials of any task.
+    pub fn cred_arc(&self) -> Arc<Cred> {
+        self.cred.read(Clone::clone)
+    }
+
+    /// Changes the identity of the running task.
+    pub fn set_cred(&self, cred: Arc<Cred>) {
+        drop(self.cred.replace(cred));
+    }
+
+    /// The thread's name, NUL-padded.
+    pub fn comm(&self) -> [u8; COMM_LEN] {
+        *self.comm.lock()
+    }
+
+    /// Sets the name; cut at 15 bytes.
+    pub fn set_comm(&self, name: &[u8]) {
+        *self.comm.lock() = comm_of(name);
+    }
+
+    /// The vector state of a user task.
+    #[inline]
+    pub fn fpu(&self) -> &FpuState {
+        match self.machine.fpu() {
+            Some(fpu) => fpu,
+            None => panic!("a kernel thread has no vector state"),
+        }
+    }
+
+    /// Sets work flags.
+    #[inline]
+    pub fn set_work(&self, flags: u32) {
+        // Release: pairs with the Acquire in `has_work`, so that what the flag announces is seen.
+        self.machine.work().fetch_or(flags, Ordering::Release);
+    }
+
+    /// Clears work flags; the task itself does it, before it looks at what they announce.
+    #[inline]
+    pub fn clear_work(&self, flags: u32) {
+        // AcqRel: pairs with the Release in `set_work`.
+        self.machine.work().fetch_and(!flags, Ordering::AcqRel);
+    }
+
+    /// Whether any of the flags is set.
+    #[inline]
+    pub fn has_work(&self, flags: u32) -> bool {
+        // Acquire: pairs with the Release in `set_work`.
+        self.machine.work().load(Ordering::Acquire) & flags != 0
+    }
+
+    /// Whether the thread has begun to exit: it takes no more signals.
+    pub fn is_exiting(&self) -> bool {
+        // Relaxed: a hint for senders; the thread itself decides.
+        self.exiting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_exiting(&self) {
+        // Relaxed: see `is_exiting`.
+        self.exiting.store(true, Ordering::Relaxed);
+    }
+
+    /// The user address of set_tid_address. Relaxed here and below: the thread's own words.
+    pub fn clear_child_tid(&self) -> u64 {
+        self.clear_child_tid.load(Ordering::Relaxed)
+    }
+
+    pub fn set_clear_child_tid(&self, addr: u64) {
+        self.clear_child_tid.store(addr, Ordering::Relaxed);
+    }
+
+    /// The head of the robust futex list.
+    pub fn robust_list(&self) -> u64 {
+        self.robust_list.load(Ordering::Relaxed)
+    }
+
+    pub fn set_robust_list(&self, head: u64) {
+        self.robust_list.store(head, Ordering::Relaxed);
+    }
+
+    /// What the last exception in user mode was.
+    pub fn last_trap(&self) -> LastTrap {
+        let [vector, error, address] = &self.trap;
+        LastTrap {
+            vector: vector.load(Ordering::Relaxed),
+            error: error.load(Ordering::Relaxed),
+            address: address.load(Ordering::Relaxed),
+        }
+    }
+
+    pub fn set_last_trap(&self, info: LastTrap) {
+        for (to, from) in self.trap.iter().zip([info.vector, info.error, info.address]) {
+            to.store(from, Ordering::Relaxed);
+        }
+    }
+
+    /// Its user program counter and stack pointer, when it is in the kernel.
+    pub fn user_pc_sp(&self) -> (u64, u64) {
+        self.machine.user_pc_sp()
+    }
+
+    /// Whether it is the running task.
+    #[inline]
+    pub fn is_current(&self) -> bool {
+        core::ptr::eq(self, TASKS.current())
+    }
+}
+
+impl Running for Task {
+    type Stack = KernelStack;
+    #[inline]
+    fn machine(&self) -> &Machine<KernelStack> {
+        &self.machine
+    }
+}
+
+/// A name cut and padded to the size of a thread's.
+pub(super) fn comm_of(name: &[u8]) -> [u8; COMM_LEN] {
+    let mut comm = [0; COMM_LEN];
+    let len = name.iter().take(COMM_LEN - 1).take_while(|&&b| b != 0).count();
+    comm[..len].copy_from_slice(&name[..len]);
+    comm
+}
+
+impl Task {
+    /// Loads the task's address space on this CPU; a kernel thread keeps what is there.
+    #[inline]
+    pub(super) fn activate_mm(&self) {
+        self.mm.read(|mm| {
+            if let Some(mm) = mm {
+                mm.activate();
+            }
+        });
+    }
+}

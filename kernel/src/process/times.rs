@@ -1,0 +1,137 @@
+//! What tasks use: CPU time, faults, context switches.
+//!
+//! CPU time is exact: the clock is read at every switch. The share spent in the kernel is what the calls
+//! that may be long ([`Times::in_kernel`]) measured. All counters are written by the task itself (or the
+//! CPU that switches it) and read by anyone: Relaxed, as each is a number of its own.
+
+use super::{Process, Task};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters of one thread.
+#[derive(Default)]
+pub struct Times {
+    /// CPU time up to `since`.
+    ran_ns: AtomicU64,
+    /// When the thread was switched to; 0 while it does not run.
+    since_ns: AtomicU64,
+    system_ns: AtomicU64,
+    minor_faults: AtomicU64,
+    major_faults: AtomicU64,
+    voluntary: AtomicU64,
+    involuntary: AtomicU64,
+    start_ns: AtomicU64,
+}
+
+/// A sum of counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    pub utime_ns: u64,
+    pub stime_ns: u64,
+    pub max_rss_pages: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub voluntary: u64,
+    pub involuntary: u64,
+}
+
+impl Usage {
+    /// Adds another sum; the resident peak is the greater one.
+    pub fn add(&mut self, other: &Self) {
+        self.utime_ns = self.utime_ns.saturating_add(other.utime_ns);
+        self.stime_ns = self.stime_ns.saturating_add(other.stime_ns);
+        self.max_rss_pages = self.max_rss_pages.max(other.max_rss_pages);
+        self.minor_faults = self.minor_faults.saturating_add(other.minor_faults);
+        self.major_faults = self.major_faults.saturating_add(other.major_faults);
+        self.voluntary = self.voluntary.saturating_add(other.voluntary);
+        self.involuntary = self.involuntary.saturating_add(other.involuntary);
+    }
+}
+
+/// What is gone: ended threads of a process, and children that were waited for.
+#[derive(Default)]
+pub(super) struct Spent {
+    pub(super) threads: Usage,
+    pub(super) children: Usage,
+}
+
+impl Times {
+    /// All zero, started now.
+    pub fn new() -> Self {
+        Self { start_ns: AtomicU64::new(crate::time::since_boot_ns()), ..Self::default() }
+    }
+
+    /// When the thread was made.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns.load(Ordering::Relaxed)
+    }
+
+    /// The task begins to run.
+    #[inline]
+    pub(super) fn resume(&self, now: u64) {
+        self.since_ns.store(now, Ordering::Relaxed);
+    }
+
+    /// The task stops running (or is looked at while it runs): what it ran since.
+    #[inline]
+    pub(super) fn pause(&self, now: u64) -> u64 {
+        let ran = now.saturating_sub(self.since_ns.load(Ordering::Relaxed));
+        self.since_ns.store(now, Ordering::Relaxed);
+        add(&self.ran_ns, ran);
+        ran
+    }
+
+    /// A context switch that the task asked for, or not.
+    #[inline]
+    pub(super) fn count_switch(&self, voluntary: bool) {
+        add(if voluntary { &self.voluntary } else { &self.involuntary }, 1);
+    }
+
+    /// A page fault that needed no device.
+    #[inline]
+    pub fn count_fault(&self) {
+        add(&self.minor_faults, 1);
+    }
+
+    /// Time known to have been spent in the kernel.
+    #[inline]
+    pub fn in_kernel(&self, ns: u64) {
+        add(&self.system_ns, ns);
+    }
+
+    /// CPU time so far, of the thread whose counters these are.
+    pub fn cpu_ns(&self, task: &Task) -> u64 {
+        let ran = self.ran_ns.load(Ordering::Relaxed);
+        if !task.sched.is_running() {
+            return ran;
+        }
+        let since = self.since_ns.load(Ordering::Relaxed);
+        ran.saturating_add(crate::time::since_boot_ns().saturating_sub(since))
+    }
+
+    /// All counters.
+    pub fn usage(&self, task: &Task) -> Usage {
+        let total = self.cpu_ns(task);
+        let stime_ns = self.system_ns.load(Ordering::Relaxed).min(total);
+        Usage {
+            utime_ns: total.saturating_sub(stime_ns),
+            stime_ns,
+            max_rss_pages: 0,
+            minor_faults: self.minor_faults.load(Ordering::Relaxed),
+            major_faults: self.major_faults.load(Ordering::Relaxed),
+            voluntary: self.voluntary.load(Ordering::Relaxed),
+            involuntary: self.involuntary.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// One writer at a time, so no atomic addition is needed.
+#[inline]
+fn add(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
+
+/// CPU time of a whole process, for its clock.
+pub fn process_cpu_ns(process: &Process) -> u64 {
+    let usage = process.usage();
+    usage.utime_ns.saturating_add(usage.stime_ns)
+}

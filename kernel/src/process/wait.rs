@@ -1,0 +1,180 @@
+//! `wait4` and `waitid`: what became of the children.
+//!
+//! The parent's tree lock is held for one pass over the children; a zombie is claimed by one waiter, taken
+//! out of every list, and its usage is added to the parent's.
+
+use super::times::Usage;
+use super::{Process, table};
+use crate::trace::exec_phases::{Phase, PhaseTimer};
+use abi::signal::{Signal, code};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+/// Which children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Any,
+    Pid(i32),
+    Group(i32),
+}
+
+/// What to wait for, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    pub exited: bool,
+    pub stopped: bool,
+    pub continued: bool,
+    pub no_hang: bool,
+    /// Leave the child to be waited for again.
+    pub no_wait: bool,
+    /// Children of any kind.
+    pub all: bool,
+    /// Only children that do not send SIGCHLD.
+    pub clones: bool,
+}
+
+/// What became of a child.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    pub pid: i32,
+    pub uid: u32,
+    /// As `wait4` stores it.
+    pub status: i32,
+    /// CLD_* and the matching si_status.
+    pub code: i32,
+    pub info_status: i32,
+    pub usage: Usage,
+}
+
+/// Waits for a child; `None` if `no_hang` and nothing is there.
+///
+/// # Errors
+/// `ECHILD` if there is no such child, `ERESTARTSYS` on a signal.
+pub fn wait(which: Which, options: &Options) -> Result<Option<Report>> {
+    let process = super::current().process();
+    let mut look = || match look(process, which, options) {
+        Ok(None) if options.no_hang => Some(Ok(None)),
+        Ok(None) => None,
+        found => Some(found),
+    };
+    if let Some(found) = look() {
+        return found;
+    }
+    process.children_changed.wait_interruptible(look)?
+}
+
+enum Found {
+    Zombie(Arc<Process>),
+    Other(Report),
+}
+
+/// One pass over the children.
+fn look(process: &Arc<Process>, which: Which, options: &Options) -> Result<Option<Report>> {
+    let timer = PhaseTimer::start();
+    let mut any = false;
+    let mut found = None;
+    {
+        let mut tree = process.tree().lock();
+        let mut at = 0;
+        while at < tree.children.len() && found.is_none() {
+            let child = &tree.children[at];
+            if matches(child, which, options) {
+                any = true;
+                found = state(child, options);
+                if let Some(Found::Zombie(_)) = found
+                    && !options.no_wait
+                {
+                    tree.children.swap_remove(at);
+                }
+            }
+            at += 1;
+        }
+    }
+    match found {
+        None if any => Ok(None),
+        None => Err(Errno::ECHILD),
+        Some(Found::Other(report)) => Ok(Some(report)),
+        Some(Found::Zombie(child)) => {
+            let report = exit_report(&child);
+            if !options.no_wait {
+                let mut spent = process.spent.lock();
+                spent.children.add(&report.usage);
+                spent.children.add(&child.children_usage());
+                drop(spent);
+                release(&child);
+            }
+            drop(child);
+            timer.finish(Phase::Wait);
+            Ok(Some(report))
+        }
+    }
+}
+
+fn matches(child: &Process, which: Which, options: &Options) -> bool {
+    let chosen = match which {
+        Which::Any => true,
+        Which::Pid(pid) => child.pid() == pid,
+        Which::Group(pgid) => child.pgid() == pgid,
+    };
+    // Relaxed: set at creation.
+    let is_clone = child.exit_signal.load(Ordering::Relaxed) != Signal::SIGCHLD.number();
+    chosen && (options.all || is_clone == options.clones)
+}
+
+fn state(child: &Arc<Process>, options: &Options) -> Option<Found> {
+    if child.is_zombie() {
+        let taken = options.exited && (options.no_wait || child.claim_reap());
+        return taken.then(|| Found::Zombie(child.clone()));
+    }
+    let consume = !options.no_wait;
+    if options.stopped
+        && let Some(signal) = child.signals.take_stop_report(consume)
+    {
+        let status = signal.number() << 8 | 0x7f;
+        return Some(Found::Other(report(child, status, code::CLD_STOPPED, signal.number())));
+    }
+    if options.continued && child.signals.take_continue_report(consume) {
+        let signal = Signal::SIGCONT.number();
+        return Some(Found::Other(report(child, 0xffff, code::CLD_CONTINUED, signal)));
+    }
+    None
+}
+
+fn report(child: &Process, status: i32, code: i32, info_status: i32) -> Report {
+    Report { pid: child.pid(), uid: child.uid(), status, code, info_status, usage: child.usage() }
+}
+
+fn exit_report(child: &Process) -> Report {
+    let status = child.exit_status();
+    let (code, info_status) = status.to_child_info();
+    report(child, i32::from(status.raw()), code, info_status)
+}
+
+/// Takes a zombie that nobody will wait for out of its parent's list; true if it may be released.
+pub(super) fn claim(parent: &Process, child: &Arc<Process>) -> bool {
+    if !child.claim_reap() {
+        return false;
+    }
+    let mut tree = parent.tree().lock();
+    if let Some(at) = tree.children.iter().position(|c| Arc::ptr_eq(c, child)) {
+        let gone = tree.children.swap_remove(at);
+        drop(tree);
+        drop(gone);
+    }
+    true
+}
+
+/// The end of a zombie that was claimed: its numbers, its group and its last thread go.
+pub(super) fn release(process: &Arc<Process>) {
+    let (threads, parent) = {
+        let mut tree = process.tree().lock();
+        (core::mem::take(&mut tree.threads), tree.parent.take())
+    };
+    process.group().remove(process);
+    for thread in &threads {
+        table::remove_task(thread.tid());
+    }
+    table::remove_process(process.pid());
+    drop((threads, parent));
+}

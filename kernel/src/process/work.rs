@@ -1,0 +1,8 @@
+//! Work flags: why a task may not return to user mode directly.
+
+/// Something is pending for `signal::exit_to_user`.
+pub const SIGNAL: u32 = 1 << 0;
+/// Another task should run.
+pub const RESCHED: u32 = 1 << 1;
+/// Somebody began to wait for the CPU: the slice timer must be armed.
+pub const SLICE: u32 = 1 << 2;

@@ -1,0 +1,247 @@
+//! How long each phase of `execve` takes, and fork, exit and wait beside them.
+//!
+//! Owns one accumulator per phase and CPU: count, sum, extremes and a histogram with four steps per power of
+//! two. Only the running CPU's task code writes to its accumulators and it is not preempted, so no lock and
+//! no atomic addition is needed; a reader may see a sample half entered, which a statistic bears. Times
+//! are TSC ticks until they are shown. Must never be used in interrupt handlers.
+
+use crate::arch::{percpu, tsc};
+use crate::per_cpu;
+use alloc::string::String;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Phase {
+    CloseCloexecCmdline,
+    AddressSpace,
+    ElfLoad,
+    Random,
+    Prefault,
+    Stack,
+    Switch,
+    Other,
+    Fork,
+    Exit,
+    Wait,
+}
+
+const PHASES: usize = 11;
+/// Those before this are parts of an exec.
+const EXEC_PHASES: usize = Phase::Fork as usize;
+const NAMES: [&str; PHASES] = [
+    "close_cloexec_cmdline",
+    "address_space",
+    "elf_load",
+    "random",
+    "prefault",
+    "stack",
+    "switch",
+    "other",
+    "fork",
+    "exit",
+    "wait",
+];
+/// Four steps in each of 40 powers of two.
+const BUCKETS: usize = 160;
+
+struct Accumulator {
+    count: AtomicU64,
+    sum: AtomicU64,
+    min: AtomicU64,
+    max: AtomicU64,
+    histogram: [AtomicU64; BUCKETS],
+}
+
+// All accesses are Relaxed: one writer, and readers that take what they see.
+impl Accumulator {
+    const fn new() -> Self {
+        Self {
+            count: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+            min: AtomicU64::new(u64::MAX),
+            max: AtomicU64::new(0),
+            histogram: [const { AtomicU64::new(0) }; BUCKETS],
+        }
+    }
+
+    #[inline]
+    fn enter(&self, ticks: u64) {
+        add(&self.count, 1);
+        add(&self.sum, ticks);
+        if ticks < self.min.load(Ordering::Relaxed) {
+            self.min.store(ticks, Ordering::Relaxed);
+        }
+        if ticks > self.max.load(Ordering::Relaxed) {
+            self.max.store(ticks, Ordering::Relaxed);
+        }
+        add(&self.histogram[bucket(ticks)], 1);
+    }
+
+    fn reset(&self) {
+        self.count.store(0, Ordering::Relaxed);
+        self.sum.store(0, Ordering::Relaxed);
+        self.min.store(u64::MAX, Ordering::Relaxed);
+        self.max.store(0, Ordering::Relaxed);
+        for step in &self.histogram {
+            step.store(0, Ordering::Relaxed);
+        }
+    }
+}
+
+#[inline]
+fn add(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
+
+/// The step that `ticks` falls into: its power of two and the two bits below the highest.
+#[inline]
+fn bucket(ticks: u64) -> usize {
+    let ticks = ticks | 4;
+    let power = 63 - ticks.leading_zeros() as usize;
+    let step = (ticks >> (power - 2) & 3) as usize;
+    ((power - 2) * 4 + step).min(BUCKETS - 1)
+}
+
+/// The greatest value that falls into a step.
+fn bucket_end(bucket: usize) -> u64 {
+    let (power, step) = (bucket / 4 + 2, bucket as u64 % 4);
+    (1 << power) + ((step + 1) << (power - 2)) - 1
+}
+
+per_cpu! {
+    static ACCUMULATORS: [Accumulator; PHASES] = [const { Accumulator::new() }; PHASES];
+}
+
+/// Measures the phases of one exec; nothing counts until [`commit`](Self::commit).
+pub struct ExecTimer {
+    last: u64,
+    spent: [u64; EXEC_PHASES],
+}
+
+impl ExecTimer {
+    /// Starts the first phase.
+    #[inline]
+    pub fn start() -> Self {
+        Self { last: tsc::read(), spent: [0; EXEC_PHASES] }
+    }
+
+    /// What has run since the last call (or the start) was `phase`.
+    #[inline]
+    pub fn lap(&mut self, phase: Phase) {
+        let now = tsc::read();
+        if let Some(spent) = self.spent.get_mut(phase as usize) {
+            *spent = spent.wrapping_add(now.wrapping_sub(self.last));
+        }
+        self.last = now;
+    }
+
+    /// The exec succeeded: its phases count.
+    pub fn commit(self) {
+        ACCUMULATORS.with(|all| {
+            for (accumulator, ticks) in all.iter().zip(self.spent) {
+                accumulator.enter(ticks);
+            }
+        });
+    }
+}
+
+/// Measures one of fork, exit and wait.
+pub struct PhaseTimer(u64);
+
+impl PhaseTimer {
+    #[inline]
+    pub fn start() -> Self {
+        Self(tsc::read())
+    }
+
+    /// It took this long.
+    #[inline]
+    pub fn finish(self, phase: Phase) {
+        let ticks = tsc::read().wrapping_sub(self.0);
+        ACCUMULATORS.with(|all| all[phase as usize].enter(ticks));
+    }
+}
+
+#[derive(Clone)]
+struct Sum {
+    count: u64,
+    sum: u64,
+    min: u64,
+    max: u64,
+    histogram: [u64; BUCKETS],
+}
+
+fn collect(phase: usize) -> Sum {
+    let mut total = Sum { count: 0, sum: 0, min: u64::MAX, max: 0, histogram: [0; BUCKETS] };
+    for cpu in 0..percpu::cpus_online() {
+        let Some(one) = ACCUMULATORS.of(cpu).map(|all| &all[phase]) else { continue };
+        total.count += one.count.load(Ordering::Relaxed);
+        total.sum = total.sum.wrapping_add(one.sum.load(Ordering::Relaxed));
+        total.min = total.min.min(one.min.load(Ordering::Relaxed));
+        total.max = total.max.max(one.max.load(Ordering::Relaxed));
+        for (to, from) in total.histogram.iter_mut().zip(&one.histogram) {
+            *to += from.load(Ordering::Relaxed);
+        }
+    }
+    total
+}
+
+impl Sum {
+    fn p99(&self) -> u64 {
+        let mut left = self.count - self.count / 100;
+        for (at, count) in self.histogram.iter().enumerate() {
+            if *count >= left {
+                return bucket_end(at).clamp(self.min, self.max);
+            }
+            left -= count;
+        }
+        self.max
+    }
+}
+
+/// The table of /proc/alea/exec_phases; `to_ns` is the clock's scale. Shares are of a whole exec.
+pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
+    let sums: [Sum; PHASES] = core::array::from_fn(collect);
+    let whole: u64 = sums[..EXEC_PHASES].iter().map(|s| s.sum).sum();
+    let execs = sums[Phase::Other as usize].count;
+    let mut text = String::from("phase count avg_ns min_ns max_ns p99_ns share_percent\n");
+    for (name, sum) in NAMES.iter().zip(&sums) {
+        let (avg, min, p99) = match sum.count {
+            0 => (0, 0, 0),
+            count => (sum.sum / count, sum.min, sum.p99()),
+        };
+        // In hundredths of a percent of the execs' time; of one exec's for what lies beside it.
+        let share = (u128::from(sum.sum) * 10_000).checked_div(u128::from(whole)).unwrap_or(0);
+        let share = if *name == "fork" || *name == "exit" || *name == "wait" {
+            let per_exec = u128::from(whole).checked_div(u128::from(execs)).unwrap_or(0);
+            (u128::from(avg) * 10_000).checked_div(per_exec).unwrap_or(0)
+        } else {
+            share
+        };
+        // Writing to a String cannot fail.
+        let _ok = writeln!(
+            text,
+            "{name} {} {} {} {} {} {}.{:02}",
+            sum.count,
+            to_ns(avg),
+            to_ns(min),
+            to_ns(sum.max),
+            to_ns(p99),
+            share / 100,
+            share % 100
+        );
+    }
+    text
+}
+
+/// Forgets everything.
+pub fn reset() {
+    for cpu in 0..percpu::cpus_online() {
+        if let Some(all) = ACCUMULATORS.of(cpu) {
+            all.iter().for_each(Accumulator::reset);
+        }
+    }
+}
