@@ -178,7 +178,8 @@ fn notify(process: &Arc<Process>) -> bool {
         number if number == Signal::SIGCHLD.number() => signal::notify_parent(&parent, info),
         number => {
             if let Some(signal) = Signal::new(number) {
-                let info = SigInfo { signo: number, ..info };
+                let mut info = info;
+                info.signo = number;
                 // A full queue of a real-time signal loses it, as on Linux.
                 let _sent = signal::send_to_process(&parent, signal, info);
             }
