@@ -6,6 +6,9 @@ use alea_random::splitmix64::SplitMix64;
 /// The false-alarm probability per sample or window that the cutoffs are made for.
 const ALPHA: f64 = 1.0 / (1u64 << 30) as f64;
 
+/// Long enough for every test to speak.
+const SPAN: u32 = if cfg!(miri) { 2 } else { 20 } * WINDOW;
+
 /// `P(Binomial(WINDOW, p) >= cutoff)`, summed from the small end.
 fn tail(p: f64, cutoff: u32) -> f64 {
     let n = f64::from(WINDOW);
@@ -62,12 +65,12 @@ fn a_biased_source_fails() {
     // 99.5 % the same sample: 0.007 bits, far below the claim of an eighth.
     let mut random = SplitMix64::new(1);
     let biased = |_| u64::from(random.next_u64() % 1000 >= 995);
-    assert!(verdict(Cutoffs::EIGHTH_BIT, 20 * WINDOW, biased).is_some());
+    assert!(verdict(Cutoffs::EIGHTH_BIT, SPAN, biased).is_some());
     // 90 %: 0.15 bits, enough for a claim of an eighth, not for one of half a bit.
     for (cutoffs, fails) in [(Cutoffs::EIGHTH_BIT, false), (Cutoffs::HALF_BIT, true)] {
         let mut random = SplitMix64::new(2);
         let biased = |_| u64::from(random.next_u64() % 10 == 9);
-        assert_eq!(verdict(cutoffs, 20 * WINDOW, biased).is_some(), fails, "{cutoffs:?}");
+        assert_eq!(verdict(cutoffs, SPAN, biased).is_some(), fails, "{cutoffs:?}");
     }
 }
 
@@ -83,7 +86,7 @@ fn short_cycles_fail_the_lag_test() {
 
 #[test]
 fn good_sources_pass() {
-    let samples = if cfg!(miri) { 2_000 } else { 2_000_000 };
+    let samples = if cfg!(miri) { 600 } else { 2_000_000 };
     let mut random = SplitMix64::new(3);
     assert_eq!(verdict(Cutoffs::EIGHT_BITS, samples, |_| random.next_u64() & 0xffff), None);
     let mut random = SplitMix64::new(4);
@@ -93,10 +96,11 @@ fn good_sources_pass() {
 #[test]
 fn a_failure_late_in_life_is_found() {
     let mut random = SplitMix64::new(5);
-    let dies = |n| if n < 100_000 { random.next_u64() } else { 7 };
-    let (fault, after) = verdict(Cutoffs::EIGHTH_BIT, 200_000, dies).unwrap();
+    let life = if cfg!(miri) { 1_000 } else { 100_000 };
+    let dies = |n| if n < life { random.next_u64() } else { 7 };
+    let (fault, after) = verdict(Cutoffs::EIGHTH_BIT, 2 * life, dies).unwrap();
     assert_eq!(fault, HealthFault::Repetition);
-    assert_eq!(after, 100_000 + Cutoffs::EIGHTH_BIT.repetition);
+    assert_eq!(after, life + Cutoffs::EIGHTH_BIT.repetition);
 }
 
 #[test]

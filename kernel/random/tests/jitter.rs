@@ -48,7 +48,7 @@ fn a_noisy_counter_is_credited_after_start_up() {
 fn counters_without_jitter_are_refused() {
     let refused = |advance: fn(u64) -> u64| {
         let mut counter = Counter::new(advance);
-        Jitter::new(&mut counter).collect(&mut counter, EntropyBits::READY, |_| ()).unwrap_err()
+        Jitter::new(&mut counter).collect(&mut counter, EntropyBits(8), |_| ()).unwrap_err()
     };
     assert!(matches!(refused(|_| 0), JitterFault::Health(_)), "stands still");
     assert!(matches!(refused(|_| 26), JitterFault::Health(_)), "even");

@@ -124,6 +124,8 @@ fn credit_goes_forward_and_saturates() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
     #[test]
     fn a_request_moves_a_prefix_in_order(
         len in 0usize..40_000,

@@ -90,6 +90,8 @@ fn debug_output_hides_the_state() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
     /// The known failure of kernels that serve secrets from it: one output, all the others.
     #[test]
     fn eight_bytes_reveal_the_past_and_the_future(state: u64) {
