@@ -132,43 +132,13 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Positions count from the first byte that ever came, whether it is still kept or not.
 #[derive(Default)]
 struct State {
-    /// The newest output: of a guest that talks without end the oldest is forgotten.
     output: Vec<u8>,
-    forgotten: usize,
-    /// Where each piece that arrived ends, and when it did.
+    /// Length of the output after each piece that arrived, and when it did.
     arrivals: Vec<(usize, Instant)>,
     stderr: Vec<u8>,
     closed: bool,
-}
-
-/// Output that is kept at most; half of it goes when it is full.
-const KEPT: usize = 64 << 20;
-
-impl State {
-    fn append(&mut self, bytes: &[u8]) {
-        if self.output.len() + bytes.len() > KEPT {
-            self.output.drain(..KEPT / 2);
-            self.forgotten += KEPT / 2;
-            let forgotten = self.forgotten;
-            self.arrivals.retain(|(end, _)| *end > forgotten);
-        }
-        self.output.extend_from_slice(bytes);
-        self.arrivals.push((self.end(), Instant::now()));
-    }
-
-    fn end(&self) -> usize {
-        self.forgotten + self.output.len()
-    }
-
-    /// Where `needle` begins at or after `position`.
-    fn find(&self, needle: &str, position: usize) -> Option<usize> {
-        let from = position.saturating_sub(self.forgotten).min(self.output.len());
-        let found = find(&self.output[from..], needle.as_bytes())?;
-        Some(self.forgotten + from + found)
-    }
 }
 
 impl Shared {
@@ -255,14 +225,14 @@ impl Guest {
         let deadline = Instant::now() + limit;
         let mut state = self.shared.lock();
         loop {
-            if let Some(at) = state.find(needle, self.seen) {
-                let end = at + needle.len();
+            if let Some(at) = find(&state.output[self.seen..], needle.as_bytes()) {
+                let end = self.seen + at + needle.len();
                 self.seen = end;
-                let arrival = state.arrivals.iter().find(|(arrived, _)| *arrived >= end);
+                let arrival = state.arrivals.iter().find(|(length, _)| *length >= end);
                 let arrival = arrival.map_or_else(Instant::now, |(_, when)| *when);
                 return Ok(arrival.duration_since(self.started));
             }
-            let trouble = if state.find(PANIC, 0).is_some() && needle != PANIC {
+            let trouble = if find(&state.output, PANIC.as_bytes()).is_some() && needle != PANIC {
                 Some("the kernel panicked")
             } else if state.closed {
                 Some("QEMU ended")
@@ -317,7 +287,7 @@ impl Guest {
         let shared = self.shared.clone();
         let mut state = shared.lock();
         while !state.closed {
-            self.look_for_panic(&state);
+            self.look_for_panic(&state.output);
             let now = Instant::now();
             let last = state.arrivals.last().map_or(self.started, |(_, when)| *when);
             let deadline = [
@@ -350,7 +320,7 @@ impl Guest {
             let waited = shared.changed.wait_timeout(state, wake - now);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        self.look_for_panic(&state);
+        self.look_for_panic(&state.output);
         drop(state);
         let status = self.child.wait().context("cannot wait for QEMU")?;
         Ok(Some(match (status.code(), status.signal()) {
@@ -366,14 +336,14 @@ impl Guest {
         Monitor::connect(&folder.path().join(MONITOR))?.backtraces(*cpus)
     }
 
-    fn look_for_panic(&mut self, state: &State) {
+    fn look_for_panic(&mut self, output: &[u8]) {
         if self.panicked.is_none() {
             // Step back by a needle's length: it may have come in two pieces.
             let from = self.scanned.saturating_sub(PANIC.len());
-            if state.find(PANIC, from).is_some() {
+            if find(&output[from..], PANIC.as_bytes()).is_some() {
                 self.panicked = Some(Instant::now());
             }
-            self.scanned = state.end();
+            self.scanned = output.len();
         }
     }
 }
@@ -399,7 +369,9 @@ fn read_serial(
                 let _ = echo.write_all(&buffer[..n]).and_then(|()| echo.flush());
             }
             let mut state = shared.lock();
-            state.append(&buffer[..n]);
+            state.output.extend_from_slice(&buffer[..n]);
+            let length = state.output.len();
+            state.arrivals.push((length, Instant::now()));
             shared.changed.notify_all();
         }
         shared.lock().closed = true;
@@ -472,20 +444,6 @@ mod tests {
         let mut waiting = shell("echo 'Kernel panic - not syncing: no init'; exec sleep 60");
         let error = waiting.wait_for("login", 5 * SECOND).unwrap_err().to_string();
         assert!(error.contains("panicked") && error.contains("no init"), "{error}");
-    }
-
-    #[test]
-    fn a_guest_that_talks_without_end_is_forgotten_in_part() {
-        let mut state = State::default();
-        let chunk = vec![b'x'; KEPT / 4];
-        for _ in 0..6 {
-            state.append(&chunk);
-        }
-        state.append(b"needle");
-        assert!(state.output.len() <= KEPT);
-        assert_eq!(state.find("needle", 0), Some(KEPT / 4 * 6));
-        assert_eq!(state.find("needle", KEPT / 4 * 6 + 1), None);
-        assert_eq!(state.arrivals.last().map(|(end, _)| *end), Some(KEPT / 4 * 6 + 6));
     }
 
     #[test]

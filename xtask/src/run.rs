@@ -18,9 +18,6 @@ use crate::{build, paths, symbolize, term};
 /// What the guest's script prints last, if everything worked.
 const COMPLETE: &str = "demonstration: complete";
 
-/// A guest that is never silent and never done hangs too.
-const LONGEST: Duration = Duration::from_secs(900);
-
 /// Boots Alea to a BusyBox shell; with no terminal, plays a short demonstration and powers off.
 #[derive(Args)]
 pub struct Run {
@@ -68,8 +65,7 @@ impl Run {
     }
 
     fn demonstrate(self, machine: Machine) -> Result<ExitCode> {
-        let idle = Duration::from_secs(self.hang_after);
-        let limits = Limits { total: Some(LONGEST), idle: Some(idle) };
+        let limits = Limits::idle(Duration::from_secs(self.hang_after));
         let machine = self.boots(machine, "console=ttyS0 rdinit=/usr/lib/alea/demo");
         let outcome = Guest::start_echoing(&machine, std::io::stdout())?.finish(limits)?;
         Ok(verdict(&outcome))

@@ -154,6 +154,12 @@ impl Dentry {
         }
     }
 
+    /// Finds a name in the table only.
+    pub fn lookup_fixed(&self, name: &[u8]) -> Option<Arc<Dentry>> {
+        let children = self.dir.as_deref()?.children.lock();
+        children.find(NameHash::of(name), |child| *child.link.lock().name == *name).cloned()
+    }
+
     /// Holds off other changes to this directory.
     pub fn lock_changes(&self) -> Result<MutexGuard<'_, ()>> {
         Ok(self.directory()?.change.lock())

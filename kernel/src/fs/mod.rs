@@ -31,6 +31,7 @@ pub mod pipe;
 pub mod poll;
 pub mod procfs;
 pub mod registry;
+pub mod sysfs;
 pub mod timerfd;
 pub mod tmpfs;
 pub mod types;
@@ -52,9 +53,10 @@ pub use types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 /// Mounts the root file system and unpacks `initramfs` into it. An error is for the boot log: what was
 /// unpacked before it stays, as on Linux.
 pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
+    let failed = |errno| initramfs::Error::File(errno, b"/".to_vec());
     devfs::init();
     register_file_systems();
-    let failed = |errno| initramfs::Error::File(errno, b"/".to_vec());
+    procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
     let options = tmpfs::Options::default();
     let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;
     let root = sb.root().clone();

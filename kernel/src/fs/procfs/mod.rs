@@ -1,18 +1,27 @@
 //! procfs: the generic machinery, and the files that are about no process.
 //!
-//! Fixed files are registered by path, at boot or later. Process directories are dynamic: what is in them
-//! comes through [`ProcessTable`], which the process floor fills.
+//! Fixed files are registered by path, at boot or later, and live in the dentry tree like any others.
+//! Process directories are dynamic: what is in them comes through [`ProcessTable`], which the process floor
+//! fills. Texts are made when a reader starts at the beginning and kept for the open file, so that a file
+//! read in pieces is of one moment.
 #![forbid(unsafe_code)]
 
+pub(in crate::fs) mod fixed;
+mod fs_files;
+mod mounts;
+mod node;
+mod pid;
 mod process;
+mod system;
+mod text;
 
-pub use process::{PidEntry, PidFile, ProcessTable, register_process_table};
+pub use fixed::{add_directory, register_file, super_block};
+pub use process::{CpuTotals, PidFile, ProcessTable, Totals, mounts_text, register_process_table};
 
 use abi::{Errno, Result};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A fixed file of /proc.
+/// A fixed file of /proc (or /sys).
 pub trait ProcFile: Send + Sync {
     /// The whole text; asked for again whenever a reader starts from the beginning.
     fn read(&self) -> Result<Vec<u8>>;
@@ -22,7 +31,13 @@ pub trait ProcFile: Send + Sync {
     }
 }
 
-/// Adds a file below /proc; `path` like `sys/kernel/hostname`, directories are made as needed.
-pub fn register_file(_path: &str, _mode: u32, _file: Arc<dyn ProcFile>) -> Result<()> {
+/// Registers proc and its own files.
+pub fn init() -> Result<()> {
+    super::registry::register("proc", |_| super_block());
+    system::register()?;
+    fs_files::register()?;
+    for directory in ["sys/fs", "sys/net", "sys/dev", "fs", "bus", "driver", "irq", "tty/driver"] {
+        add_directory(directory)?;
+    }
     Ok(())
 }

@@ -7,15 +7,6 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// What one entry of a process directory is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PidEntry {
-    /// A file whose text [`ProcessTable::read`] makes.
-    File,
-    /// A link to the executable.
-    Exe,
-}
-
 /// One file that the process floor provides in each /proc/PID (and /proc/PID/task/TID).
 #[derive(Clone, Copy, Debug)]
 pub struct PidFile {
@@ -26,6 +17,35 @@ pub struct PidFile {
     pub per_task: bool,
     /// Only for who may ptrace the process (environ, mem, maps...): checked at open by `may_access`.
     pub guarded: bool,
+}
+
+/// Where one CPU's time went, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuTotals {
+    pub user: u64,
+    pub nice: u64,
+    pub system: u64,
+    pub idle: u64,
+    pub irq: u64,
+}
+
+/// Figures for /proc/stat and /proc/loadavg.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// One per CPU.
+    pub cpus: Vec<CpuTotals>,
+    /// Averages over 1, 5 and 15 minutes, in hundredths.
+    pub load: [u64; 3],
+    /// Tasks that run or could.
+    pub running: u32,
+    /// All tasks.
+    pub tasks: u32,
+    /// Tasks that wait uninterruptibly.
+    pub blocked: u32,
+    pub last_pid: u32,
+    pub switches: u64,
+    /// Tasks made since boot.
+    pub forks: u64,
 }
 
 /// Processes as procfs sees them. `tid` names a task; a process is named by its leader's.
@@ -52,6 +72,10 @@ pub trait ProcessTable: Send + Sync {
     fn pid_files(&self) -> &'static [PidFile];
     /// The text of one; `in_task` below /proc/PID/task/TID.
     fn read(&self, tid: u32, in_task: bool, name: &str) -> Result<Vec<u8>>;
+    /// Figures about all of them.
+    fn totals(&self) -> Totals {
+        Totals::default()
+    }
     /// Takes a write to one.
     fn write(&self, _tid: u32, _name: &str, _data: &[u8]) -> Result<usize> {
         Err(Errno::EINVAL)
@@ -73,6 +97,11 @@ static PROCESSES: Once<&'static dyn ProcessTable> = Once::new();
 /// Fills the slot; called once at boot.
 pub fn register_process_table(table: &'static dyn ProcessTable) {
     PROCESSES.call_once(|| table);
+}
+
+/// Text of the mount table that `root` sees: for /etc/mtab's successors in other directories.
+pub fn mounts_text(root: &Path) -> Result<Vec<u8>> {
+    super::mounts::table(root, super::pid::MountText::Mounts)
 }
 
 /// The slot's content; ESRCH before it is filled.

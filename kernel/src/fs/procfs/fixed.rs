@@ -1,0 +1,186 @@
+//! The fixed part of the tree: directories and files that are registered by path. sysfs is made of the same.
+#![forbid(unsafe_code)]
+
+use super::ProcFile;
+use super::node::Node;
+use super::text::{TextOps, TextSource};
+use crate::fs::dentry::Dentry;
+use crate::fs::file::FileOps;
+use crate::fs::filesystem::{FileSystem, Super, anonymous_dev};
+use crate::fs::inode::{Inode, InodeAttr, Owner};
+use crate::fs::types::{DevId, Metadata, SetAttr, Timestamp};
+use crate::sync::Once;
+use abi::fs::{OpenFlags, S_IFDIR, S_IFLNK, S_IFREG, Statfs};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+const PROC_MAGIC: i64 = 0x9fa0;
+
+static PROC: Once<Arc<Super>> = Once::new();
+
+/// Linux numbers its registered entries from here. Relaxed: only uniqueness matters.
+static NEXT_INO: AtomicU64 = AtomicU64::new(0xf000_0000);
+
+pub(in crate::fs) fn next_ino() -> u64 {
+    NEXT_INO.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A file system whose tree the kernel itself makes.
+pub(in crate::fs) struct KernelFs {
+    pub name: &'static str,
+    pub magic: i64,
+}
+
+impl FileSystem for KernelFs {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn statfs(&self) -> Statfs {
+        Statfs { kind: self.magic, bsize: 4096, frsize: 4096, namelen: 255, ..Statfs::default() }
+    }
+}
+
+/// The one instance of proc.
+pub fn super_block() -> Result<Arc<Super>> {
+    if let Some(sb) = PROC.get() {
+        return Ok(sb.clone());
+    }
+    let dev = anonymous_dev()?;
+    let root = Dentry::new_root(Arc::new(Node::root(dev)), b"/");
+    let sb = Super::new(Arc::new(KernelFs { name: "proc", magic: PROC_MAGIC }), root, dev, true);
+    Ok(PROC.call_once(|| sb).clone())
+}
+
+/// Adds a file below /proc; `path` like `sys/kernel/hostname`, directories are made as needed.
+pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<()> {
+    add_file(&super_block()?, path, mode, file)
+}
+
+/// Adds an empty directory below /proc, if it is not there.
+pub fn add_directory(path: &str) -> Result<()> {
+    directory(&super_block()?, path).map(drop)
+}
+
+/// Adds a file to a kernel tree; what had the name before goes.
+pub(in crate::fs) fn add_file(
+    sb: &Arc<Super>,
+    path: &str,
+    mode: u32,
+    file: Arc<dyn ProcFile>,
+) -> Result<()> {
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let dir = directory(sb, dir)?;
+    let inode = FixedInode::new(sb.dev(), S_IFREG | mode, Body::File(file));
+    enter(&dir, name, inode)
+}
+
+/// Adds a symbolic link to a kernel tree.
+pub(in crate::fs) fn add_link(sb: &Arc<Super>, path: &str, target: &str) -> Result<()> {
+    let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let dir = directory(sb, dir)?;
+    let target = Arc::from(target.as_bytes());
+    enter(&dir, name, FixedInode::new(sb.dev(), S_IFLNK | 0o777, Body::Link(target)))
+}
+
+/// The directory at `path`, made with those above it if it is not there.
+pub(in crate::fs) fn directory(sb: &Arc<Super>, path: &str) -> Result<Arc<Dentry>> {
+    let mut at = sb.root().clone();
+    for name in path.split('/').filter(|name| !name.is_empty()) {
+        at = match find(&at, name) {
+            Some(child) => child,
+            None => {
+                let inode = FixedInode::new(sb.dev(), S_IFDIR | 0o555, Body::Dir);
+                enter(&at, name, inode)?;
+                at.inode().attr().add_nlink(1);
+                find(&at, name).ok_or(Errno::ENOENT)?
+            }
+        };
+    }
+    Ok(at)
+}
+
+/// A registered entry; never one of a dynamic directory's own.
+fn find(dir: &Arc<Dentry>, name: &str) -> Option<Arc<Dentry>> {
+    dir.lookup_fixed(name.as_bytes())
+}
+
+fn enter(dir: &Arc<Dentry>, name: &str, inode: Arc<FixedInode>) -> Result<()> {
+    let _changes = dir.lock_changes()?;
+    if let Some(old) = find(dir, name) {
+        dir.remove(&old);
+    }
+    dir.insert(&Dentry::new_below(dir, name.as_bytes(), inode))
+}
+
+enum Body {
+    Dir,
+    File(Arc<dyn ProcFile>),
+    Link(Arc<[u8]>),
+}
+
+/// A registered file, directory or link.
+struct FixedInode {
+    attr: InodeAttr,
+    body: Body,
+}
+
+impl FixedInode {
+    fn new(dev: DevId, mode: u32, body: Body) -> Arc<Self> {
+        let owner = Owner::default();
+        let attr = InodeAttr::new(dev, next_ino(), mode, owner, DevId::NONE, Timestamp::now());
+        Arc::new(Self { attr, body })
+    }
+}
+
+impl Inode for FixedInode {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+    fn meta(&self) -> Metadata {
+        let mut meta = self.attr.metadata();
+        if let Body::Link(target) = &self.body {
+            meta.size = target.len() as u64;
+        }
+        meta.blksize = 1024;
+        meta
+    }
+    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+        // `O_TRUNC` of a file that has no length of its own changes nothing.
+        let change = SetAttr { size: None, ..*change };
+        self.attr.apply(&change);
+        Ok(())
+    }
+    fn readlink(&self) -> Result<Arc<[u8]>> {
+        match &self.body {
+            Body::Link(target) => Ok(target.clone()),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+    fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        match &self.body {
+            Body::File(_) => Ok(TextOps::new(self)),
+            _ => Err(Errno::ENXIO),
+        }
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl TextSource for FixedInode {
+    fn text(&self) -> Result<Vec<u8>> {
+        match &self.body {
+            Body::File(file) => file.read(),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+    fn take(&self, data: &[u8]) -> Result<usize> {
+        match &self.body {
+            Body::File(file) => file.write(data),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}

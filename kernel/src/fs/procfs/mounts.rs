@@ -1,0 +1,121 @@
+//! /proc/PID/{mounts,mountinfo,mountstats}.
+#![forbid(unsafe_code)]
+
+use super::pid::MountText;
+use crate::fs::mount::{self, Mount, MountFlags};
+use crate::fs::path::Path;
+use abi::Result;
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// The table of all mounts that can be reached from `root`.
+pub(super) fn table(root: &Path, form: MountText) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    for mount in mount::all() {
+        let here = Path::root_of(mount.clone());
+        if !here.is_below(root) {
+            continue;
+        }
+        let point = escape(&here.to_absolute(root)?);
+        line(&mut out, &mount, &point, form)?;
+    }
+    Ok(out)
+}
+
+fn line(out: &mut Vec<u8>, mount: &Arc<Mount>, point: &[u8], form: MountText) -> Result<()> {
+    let sb = mount.super_block();
+    let name = sb.fs().name();
+    let source = escape(if mount.source().is_empty() { b"none" } else { mount.source() });
+    let read_only = |ro| if ro { "ro" } else { "rw" };
+    let own = sb.fs().options();
+    match form {
+        MountText::Mounts => {
+            let ro = sb.read_only() || mount.flags().contains(MountFlags::RDONLY);
+            out.extend_from_slice(&source);
+            out.push(b' ');
+            out.extend_from_slice(point);
+            let options = options(mount.flags());
+            out.extend_from_slice(
+                format!(" {name} {}{options}{own} 0 0\n", read_only(ro)).as_bytes(),
+            );
+        }
+        MountText::MountInfo => {
+            let place = mount.place();
+            let parent = place.as_ref().map_or(1, |place| place.mount.id());
+            let dev = sb.dev();
+            let top = Path { mount: mount.clone(), dentry: sb.root().clone() };
+            let shown = Path { mount: mount.clone(), dentry: mount.root().clone() };
+            let within = within_super(&top, &shown)?;
+            let head = format!("{} {parent} {}:{} ", mount.id(), dev.major(), dev.minor());
+            out.extend_from_slice(head.as_bytes());
+            out.extend_from_slice(&escape(&within));
+            out.push(b' ');
+            out.extend_from_slice(point);
+            let ro = read_only(mount.flags().contains(MountFlags::RDONLY));
+            let options = options(mount.flags());
+            out.extend_from_slice(format!(" {ro}{options} - {name} ").as_bytes());
+            out.extend_from_slice(&source);
+            out.extend_from_slice(format!(" {}{own}\n", read_only(sb.read_only())).as_bytes());
+        }
+        MountText::MountStats => {
+            out.extend_from_slice(b"device ");
+            out.extend_from_slice(&source);
+            out.extend_from_slice(b" mounted on ");
+            out.extend_from_slice(point);
+            out.extend_from_slice(format!(" with fstype {name}\n").as_bytes());
+        }
+    }
+    Ok(())
+}
+
+/// The path of a mount's root within its file system.
+fn within_super(top: &Path, shown: &Path) -> Result<Vec<u8>> {
+    let mut names: Vec<Vec<u8>> = Vec::new();
+    let mut at = shown.dentry.clone();
+    while !Arc::ptr_eq(&at, &top.dentry) {
+        let (parent, name) = at.parent_and_name();
+        names.push(name.to_vec());
+        match parent {
+            Some(parent) => at = parent,
+            None => break,
+        }
+    }
+    let mut out = Vec::new();
+    for name in names.iter().rev() {
+        out.push(b'/');
+        out.extend_from_slice(name);
+    }
+    if out.is_empty() {
+        out.push(b'/');
+    }
+    Ok(out)
+}
+
+/// The per-mount options, each with a leading comma.
+fn options(flags: MountFlags) -> String {
+    let shown = [
+        (MountFlags::NOSUID, ",nosuid"),
+        (MountFlags::NODEV, ",nodev"),
+        (MountFlags::NOEXEC, ",noexec"),
+        (MountFlags::NOATIME, ",noatime"),
+        (MountFlags::NODIRATIME, ",nodiratime"),
+        (MountFlags::RELATIME, ",relatime"),
+        (MountFlags::NOSYMFOLLOW, ",nosymfollow"),
+    ];
+    shown.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, text)| *text).collect()
+}
+
+/// Spaces, tabs, newlines and backslashes as octal, so that a line can be split at its spaces.
+fn escape(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for &byte in text {
+        if matches!(byte, b' ' | b'\t' | b'\n' | b'\\' | b'#') {
+            out.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+        } else {
+            out.push(byte);
+        }
+    }
+    out
+}

@@ -1,0 +1,359 @@
+//! The dynamic inodes: /proc itself and everything below a process directory.
+//!
+//! A node is made for each walk that comes through it and holds only numbers: the process may be gone by the
+//! time it is used, and then says ESRCH or ENOENT as Linux does.
+#![forbid(unsafe_code)]
+
+use super::pid::{self, Entry, Link};
+use super::process::{PidFile, processes};
+use super::text::{TextOps, TextSource};
+use crate::fs::file::FileOps;
+use crate::fs::inode::{DYNAMIC_CURSOR, Inode, InodeAttr, Owner};
+use crate::fs::path::Path;
+use crate::fs::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Timestamp};
+use crate::fs::{Cred, Fd};
+use crate::mm::iov::Sink;
+use abi::fs::{OpenFlags, S_IFDIR, S_IFLNK, S_IFREG};
+use abi::{Errno, Result};
+use alloc::format;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+
+/// What a node stands for. `tid` is the number in the path.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Root,
+    SelfLink,
+    ThreadSelfLink,
+    Process(Task),
+    Tasks(Task),
+    Fds(Task),
+    FdInfos(Task),
+    Link(Task, Link),
+    FdInfo(Task, Fd),
+    File(Task, &'static PidFile),
+    Mounts(Task, pid::MountText),
+}
+
+/// A task as the path names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    pub tid: u32,
+    /// Below /proc/PID/task.
+    pub in_task: bool,
+}
+
+/// One dynamic inode.
+pub(super) struct Node {
+    attr: InodeAttr,
+    kind: Kind,
+}
+
+/// Linux's inode number of /proc.
+const ROOT_INO: u64 = 1;
+
+impl Node {
+    /// /proc itself.
+    pub fn root(dev: DevId) -> Self {
+        let owner = Owner::default();
+        let mode = S_IFDIR | 0o555;
+        let attr = InodeAttr::new(dev, ROOT_INO, mode, owner, DevId::NONE, Timestamp::now());
+        Self { attr, kind: Kind::Root }
+    }
+
+    fn new(&self, kind: Kind, mode: u32, ino: u64) -> Result<Arc<dyn Inode>> {
+        let owner = match kind {
+            Kind::SelfLink | Kind::ThreadSelfLink | Kind::Root => Owner::default(),
+            Kind::Process(t)
+            | Kind::Tasks(t)
+            | Kind::Fds(t)
+            | Kind::FdInfos(t)
+            | Kind::Link(t, _)
+            | Kind::FdInfo(t, _)
+            | Kind::File(t, _)
+            | Kind::Mounts(t, _) => processes()?.owner(t.tid),
+        };
+        let attr = InodeAttr::new(self.attr.dev(), ino, mode, owner, DevId::NONE, Timestamp::now());
+        Ok(Arc::new(Self { attr, kind }))
+    }
+
+    fn process(&self, task: Task) -> Result<Arc<dyn Inode>> {
+        let node = self.new(Kind::Process(task), S_IFDIR | 0o555, ino_of(task, 0))?;
+        node.attr().set_nlink(if task.in_task { 7 } else { 9 });
+        Ok(node)
+    }
+
+    fn lookup_root(&self, name: &[u8]) -> Result<Arc<dyn Inode>> {
+        match name {
+            b"self" => return self.new(Kind::SelfLink, S_IFLNK | 0o777, ROOT_INO + 1),
+            b"thread-self" => return self.new(Kind::ThreadSelfLink, S_IFLNK | 0o777, ROOT_INO + 2),
+            _ => {}
+        }
+        let tid = number(name).ok_or(Errno::ENOENT)?;
+        processes().ok().and_then(|p| p.process_of(tid)).ok_or(Errno::ENOENT)?;
+        self.process(Task { tid, in_task: false })
+    }
+
+    fn lookup_task(&self, of: Task, name: &[u8]) -> Result<Arc<dyn Inode>> {
+        let tid = number(name).ok_or(Errno::ENOENT)?;
+        let processes = processes()?;
+        let mine = processes.process_of(of.tid).ok_or(Errno::ENOENT)?;
+        if processes.process_of(tid) != Some(mine) {
+            return Err(Errno::ENOENT);
+        }
+        self.process(Task { tid, in_task: true })
+    }
+
+    fn lookup_entry(&self, task: Task, name: &[u8]) -> Result<Arc<dyn Inode>> {
+        processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
+        let (index, entry) = pid::find(task, name).ok_or(Errno::ENOENT)?;
+        let (kind, mode) = match entry {
+            Entry::Tasks => (Kind::Tasks(task), S_IFDIR | 0o555),
+            Entry::Fds => (Kind::Fds(task), S_IFDIR | 0o500),
+            Entry::FdInfos => (Kind::FdInfos(task), S_IFDIR | 0o555),
+            Entry::Link(link) => (Kind::Link(task, link), S_IFLNK | 0o777),
+            Entry::Mounts(text) => (Kind::Mounts(task, text), S_IFREG | text.mode()),
+            Entry::File(file) => (Kind::File(task, file), S_IFREG | file.mode),
+        };
+        self.new(kind, mode, ino_of(task, index))
+    }
+
+    fn lookup_fd(&self, task: Task, name: &[u8], info: bool) -> Result<Arc<dyn Inode>> {
+        let number = number(name).ok_or(Errno::ENOENT)?;
+        let fd = Fd(i32::try_from(number).map_err(|_| Errno::ENOENT)?);
+        let files = processes()?.files(task.tid).ok_or(Errno::ENOENT)?;
+        let file = files.get_any(fd).map_err(|_| Errno::ENOENT)?;
+        let ino = ino_of(task, 0x100 + u64::from(number));
+        if info {
+            return self.new(Kind::FdInfo(task, fd), S_IFREG | 0o444, ino);
+        }
+        let mut mode = S_IFLNK;
+        if file.flags().readable() {
+            mode |= 0o500;
+        }
+        if file.flags().writable() {
+            mode |= 0o300;
+        }
+        self.new(Kind::Link(task, Link::Fd(fd)), mode, ino)
+    }
+}
+
+/// Inode numbers of process entries: unique as long as the process lives.
+fn ino_of(task: Task, index: u64) -> u64 {
+    let place = u64::from(task.in_task);
+    (u64::from(task.tid) << 24) | (place << 23) | (index & 0x7f_ffff) | 1 << 55
+}
+
+/// A decimal number as procfs writes it: no sign, no leading zero.
+fn number(name: &[u8]) -> Option<u32> {
+    let leading_zero = name.len() > 1 && name[0] == b'0';
+    if leading_zero || !name.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    core::str::from_utf8(name).ok()?.parse().ok()
+}
+
+impl Inode for Node {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+
+    fn meta(&self) -> Metadata {
+        let mut meta = self.attr.metadata();
+        meta.blksize = 1024;
+        match self.kind {
+            // What Linux shows for every fd link.
+            Kind::Link(_, Link::Fd(_)) => meta.size = 64,
+            Kind::Root => {
+                let mut pid = 0;
+                while let Some(next) = processes().ok().and_then(|p| p.next_pid(pid)) {
+                    meta.nlink = meta.nlink.saturating_add(1);
+                    pid = next.saturating_add(1);
+                }
+            }
+            _ => {}
+        }
+        meta
+    }
+
+    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+        if change.mode.is_some() || change.uid.is_some() || change.gid.is_some() {
+            return Err(Errno::EPERM);
+        }
+        Ok(())
+    }
+
+    fn is_dynamic(&self) -> bool {
+        true
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<Arc<dyn Inode>> {
+        match self.kind {
+            Kind::Root => self.lookup_root(name),
+            Kind::Process(task) => self.lookup_entry(task, name),
+            Kind::Tasks(task) => self.lookup_task(task, name),
+            Kind::Fds(task) => self.lookup_fd(task, name, false),
+            Kind::FdInfos(task) => self.lookup_fd(task, name, true),
+            _ => Err(Errno::ENOENT),
+        }
+    }
+
+    fn readdir(&self, pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+        let from = pos.saturating_sub(DYNAMIC_CURSOR);
+        match self.kind {
+            Kind::Root => read_root(from, emit),
+            Kind::Process(task) => pid::read_entries(task, from, ino_of, emit),
+            Kind::Tasks(task) => read_tasks(task, from, emit),
+            Kind::Fds(task) => read_fds(task, from, FileType::Symlink, emit),
+            Kind::FdInfos(task) => read_fds(task, from, FileType::Regular, emit),
+            _ => Err(Errno::ENOTDIR),
+        }
+    }
+
+    fn readlink(&self) -> Result<Arc<[u8]>> {
+        let text = match self.kind {
+            Kind::SelfLink => {
+                let (pid, _) = processes()?.current().ok_or(Errno::ENOENT)?;
+                format!("{pid}").into_bytes()
+            }
+            Kind::ThreadSelfLink => {
+                let (pid, tid) = processes()?.current().ok_or(Errno::ENOENT)?;
+                format!("{pid}/task/{tid}").into_bytes()
+            }
+            Kind::Link(task, link) => pid::link_text(task, link)?,
+            _ => return Err(Errno::EINVAL),
+        };
+        Ok(Arc::from(text))
+    }
+
+    fn follow(&self) -> Option<Result<Path>> {
+        match self.kind {
+            Kind::Link(task, link) => Some(pid::link_target(task, link)),
+            _ => None,
+        }
+    }
+
+    fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        match self.kind {
+            Kind::File(task, file) => {
+                if file.guarded && !processes()?.may_access(task.tid) {
+                    return Err(Errno::EACCES);
+                }
+                Ok(TextOps::new(self))
+            }
+            Kind::FdInfo(..) | Kind::Mounts(..) => Ok(TextOps::new(self)),
+            _ => Err(Errno::ENXIO),
+        }
+    }
+
+    fn permission(&self, _: &Cred, _: u32) -> Result<()> {
+        match self.kind {
+            Kind::FdInfos(task) if !processes()?.may_access(task.tid) => Err(Errno::EACCES),
+            _ => Ok(()),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl TextSource for Node {
+    fn text(&self) -> Result<Vec<u8>> {
+        match self.kind {
+            Kind::File(task, file) => {
+                let processes = processes()?;
+                processes.process_of(task.tid).ok_or(Errno::ESRCH)?;
+                processes.read(task.tid, task.in_task, file.name)
+            }
+            Kind::FdInfo(task, fd) => pid::fdinfo(task, fd),
+            Kind::Mounts(task, text) => pid::mounts(task, text),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn take(&self, data: &[u8]) -> Result<usize> {
+        match self.kind {
+            Kind::File(task, file) => processes()?.write(task.tid, file.name, data),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn read_at(&self, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
+        match self.kind {
+            Kind::File(task, file) => processes().ok()?.read_at(task.tid, file.name, dst, pos),
+            _ => None,
+        }
+    }
+}
+
+/// Links first, then processes: the cursor of a process is its number, moved behind the links.
+fn read_root(mut from: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+    const LINKS: [&[u8]; 2] = [b"self", b"thread-self"];
+    while let Some(name) = usize::try_from(from).ok().and_then(|at| LINKS.get(at)) {
+        let ino = ROOT_INO + 1 + from;
+        from += 1;
+        let next = DYNAMIC_CURSOR + from;
+        if !emit(DirEntry { name, ino, kind: FileType::Symlink, next }) {
+            return Ok(());
+        }
+    }
+    let Ok(processes) = processes() else { return Ok(()) };
+    let mut pid = u32::try_from(from - LINKS.len() as u64).unwrap_or(u32::MAX);
+    while let Some(found) = processes.next_pid(pid) {
+        pid = found.saturating_add(1);
+        let ino = ino_of(Task { tid: found, in_task: false }, 0);
+        if !emit_number(found, ino, FileType::Dir, u64::from(pid) + LINKS.len() as u64, emit) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn read_tasks(task: Task, from: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+    let processes = processes()?;
+    let pid = processes.process_of(task.tid).ok_or(Errno::ENOENT)?;
+    let mut at = u32::try_from(from).unwrap_or(u32::MAX);
+    while let Some(tid) = processes.next_task(pid, at) {
+        at = tid.saturating_add(1);
+        let ino = ino_of(Task { tid, in_task: true }, 0);
+        if !emit_number(tid, ino, FileType::Dir, u64::from(at), emit) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn read_fds(
+    task: Task,
+    from: u64,
+    kind: FileType,
+    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
+) -> Result<()> {
+    let Some(files) = processes()?.files(task.tid) else { return Ok(()) };
+    let mut at = usize::try_from(from).unwrap_or(usize::MAX);
+    while let Some((fd, file)) = files.next_open(at) {
+        drop(file);
+        // Descriptors in a table are not negative.
+        let number = fd.0.unsigned_abs();
+        at = number as usize + 1;
+        let ino = ino_of(task, 0x100 + u64::from(number));
+        if !emit_number(number, ino, kind, at as u64, emit) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Emits an entry whose name is a number; `cursor` is that of the next one.
+fn emit_number(
+    number: u32,
+    ino: u64,
+    kind: FileType,
+    cursor: u64,
+    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
+) -> bool {
+    let name = format!("{number}");
+    emit(DirEntry { name: name.as_bytes(), ino, kind, next: DYNAMIC_CURSOR + cursor })
+}

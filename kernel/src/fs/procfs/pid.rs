@@ -1,0 +1,155 @@
+//! What is in a process directory besides the files of the process floor: links, descriptors, mounts.
+#![forbid(unsafe_code)]
+
+use super::mounts;
+use super::node::Task;
+use super::process::{PidFile, processes};
+use crate::fs::inode::DYNAMIC_CURSOR;
+use crate::fs::path::Path;
+use crate::fs::types::{DirEntry, FileType};
+use crate::fs::{Fd, mount};
+use abi::{Errno, Result};
+use alloc::format;
+use alloc::vec::Vec;
+
+/// A magic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Link {
+    Exe,
+    Cwd,
+    Root,
+    Fd(Fd),
+}
+
+/// The forms of the mount table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MountText {
+    Mounts,
+    MountInfo,
+    MountStats,
+}
+
+impl MountText {
+    pub fn mode(self) -> u32 {
+        if self == Self::MountStats { 0o400 } else { 0o444 }
+    }
+}
+
+/// An entry of a process directory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry {
+    Tasks,
+    Fds,
+    FdInfos,
+    Link(Link),
+    Mounts(MountText),
+    File(&'static PidFile),
+}
+
+impl Entry {
+    fn kind(self) -> FileType {
+        match self {
+            Self::Tasks | Self::Fds | Self::FdInfos => FileType::Dir,
+            Self::Link(_) => FileType::Symlink,
+            Self::Mounts(_) | Self::File(_) => FileType::Regular,
+        }
+    }
+}
+
+const OWN: [(&str, Entry); 9] = [
+    ("task", Entry::Tasks),
+    ("fd", Entry::Fds),
+    ("fdinfo", Entry::FdInfos),
+    ("cwd", Entry::Link(Link::Cwd)),
+    ("root", Entry::Link(Link::Root)),
+    ("exe", Entry::Link(Link::Exe)),
+    ("mounts", Entry::Mounts(MountText::Mounts)),
+    ("mountinfo", Entry::Mounts(MountText::MountInfo)),
+    ("mountstats", Entry::Mounts(MountText::MountStats)),
+];
+
+/// Everything in the directory, with its index.
+fn entries(task: Task) -> impl Iterator<Item = (u64, &'static str, Entry)> {
+    let files = processes().map_or(&[][..], |p| p.pid_files());
+    let others = files
+        .iter()
+        .filter(move |file| file.per_task || !task.in_task)
+        .map(|file| (file.name, Entry::File(file)));
+    let own = OWN.into_iter().filter(move |(name, _)| !(task.in_task && *name == "task"));
+    own.chain(others).zip(1u64..).map(|((name, entry), index)| (index, name, entry))
+}
+
+pub(super) fn find(task: Task, name: &[u8]) -> Option<(u64, Entry)> {
+    entries(task)
+        .find(|(_, known, _)| known.as_bytes() == name)
+        .map(|(index, _, entry)| (index, entry))
+}
+
+pub(super) fn read_entries(
+    task: Task,
+    from: u64,
+    ino_of: fn(Task, u64) -> u64,
+    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
+) -> Result<()> {
+    processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
+    for (index, name, entry) in entries(task).filter(|(index, ..)| *index > from) {
+        let next = DYNAMIC_CURSOR + index;
+        let ino = ino_of(task, index);
+        if !emit(DirEntry { name: name.as_bytes(), ino, kind: entry.kind(), next }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Where a magic link leads; EACCES for who may not look into the process.
+pub(super) fn link_target(task: Task, link: Link) -> Result<Path> {
+    let processes = processes()?;
+    if !processes.may_access(task.tid) {
+        return Err(Errno::EACCES);
+    }
+    match link {
+        Link::Exe => processes.exe(task.tid).ok_or(Errno::ENOENT),
+        Link::Cwd => processes.fs_context(task.tid).map(|fs| fs.cwd()).ok_or(Errno::ENOENT),
+        Link::Root => processes.fs_context(task.tid).map(|fs| fs.root()).ok_or(Errno::ENOENT),
+        Link::Fd(fd) => {
+            let files = processes.files(task.tid).ok_or(Errno::ENOENT)?;
+            let file = files.get_any(fd).map_err(|_| Errno::ENOENT)?;
+            Ok(file.path().clone())
+        }
+    }
+}
+
+/// What `readlink` says of a magic link: the path as the caller's root shows it.
+pub(super) fn link_text(task: Task, link: Link) -> Result<Vec<u8>> {
+    link_target(task, link)?.to_absolute(&callers_root()?)
+}
+
+fn callers_root() -> Result<Path> {
+    let processes = processes()?;
+    let fs = processes.current().and_then(|(_, tid)| processes.fs_context(tid));
+    fs.map(|fs| fs.root()).or_else(mount::root).ok_or(Errno::ENOENT)
+}
+
+/// /proc/PID/fdinfo/N.
+pub(super) fn fdinfo(task: Task, fd: Fd) -> Result<Vec<u8>> {
+    let files = processes()?.files(task.tid).ok_or(Errno::ESRCH)?;
+    let file = files.get_any(fd).map_err(|_| Errno::ENOENT)?;
+    let mut flags = file.flags().bits();
+    if files.cloexec(fd).unwrap_or(false) {
+        flags |= abi::fs::OpenFlags::CLOEXEC.bits();
+    }
+    // A position that is locked is moving: any value is right.
+    let pos = file.pos().try_lock().map_or(0, |pos| *pos);
+    let mount = file.path().mount.id();
+    let ino = file.inode().attr().ino();
+    let more = file.ops().fdinfo(&file);
+    let text = format!("pos:\t{pos}\nflags:\t0{flags:o}\nmnt_id:\t{mount}\nino:\t{ino}\n{more}");
+    Ok(text.into_bytes())
+}
+
+/// The mount table as the process sees it.
+pub(super) fn mounts(task: Task, form: MountText) -> Result<Vec<u8>> {
+    let fs = processes()?.fs_context(task.tid).ok_or(Errno::EINVAL)?;
+    mounts::table(&fs.root(), form)
+}

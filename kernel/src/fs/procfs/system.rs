@@ -1,0 +1,270 @@
+//! /proc's files about the machine: memory, CPUs, time, load.
+#![forbid(unsafe_code)]
+
+use super::process::{CpuTotals, Totals, processes};
+use super::{ProcFile, register_file};
+use crate::arch::{identity, irq, percpu};
+use crate::{cmdline, klog, mm, time};
+use abi::time::USER_HZ;
+use abi::{Errno, Result};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+/// A file whose text a function makes.
+pub(super) struct Text(pub fn() -> Result<String>);
+
+impl ProcFile for Text {
+    fn read(&self) -> Result<Vec<u8>> {
+        (self.0)().map(String::into_bytes)
+    }
+}
+
+/// A file whose text never changes.
+pub(super) struct Fixed(pub &'static str);
+
+impl ProcFile for Fixed {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(self.0.as_bytes().to_vec())
+    }
+}
+
+pub(super) fn register() -> Result<()> {
+    let texts: [(&str, fn() -> Result<String>); 9] = [
+        ("meminfo", meminfo),
+        ("cpuinfo", cpuinfo),
+        ("uptime", uptime),
+        ("loadavg", loadavg),
+        ("stat", stat),
+        ("vmstat", vmstat),
+        ("cmdline", || Ok(format!("{}\n", cmdline::text()))),
+        ("interrupts", interrupts),
+        ("sys/kernel/ngroups_max", || Ok(String::from("65536\n"))),
+    ];
+    for (path, text) in texts {
+        register_file(path, 0o444, Arc::new(Text(text)))?;
+    }
+    register_file("sys/kernel/printk", 0o644, Arc::new(Printk))?;
+    register_file(
+        "swaps",
+        0o444,
+        Arc::new(Fixed("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")),
+    )?;
+    for (path, text) in CONSTANTS {
+        register_file(path, 0o444, Arc::new(Fixed(text)))?;
+    }
+    Ok(())
+}
+
+/// Settings that are what they are here.
+const CONSTANTS: [(&str, &str); 30] = [
+    ("sys/kernel/ostype", "Linux\n"),
+    ("sys/kernel/pid_max", "32768\n"),
+    ("sys/kernel/cap_last_cap", "40\n"),
+    ("sys/kernel/overflowuid", "65534\n"),
+    ("sys/kernel/overflowgid", "65534\n"),
+    ("sys/kernel/randomize_va_space", "2\n"),
+    ("sys/kernel/core_pattern", "core\n"),
+    ("sys/kernel/core_uses_pid", "0\n"),
+    ("sys/kernel/tainted", "0\n"),
+    ("sys/kernel/dmesg_restrict", "0\n"),
+    ("sys/kernel/kptr_restrict", "2\n"),
+    ("sys/kernel/modules_disabled", "1\n"),
+    ("sys/kernel/sysrq", "0\n"),
+    ("sys/vm/overcommit_memory", "0\n"),
+    ("sys/vm/overcommit_ratio", "50\n"),
+    ("sys/vm/swappiness", "60\n"),
+    ("sys/vm/max_map_count", "65530\n"),
+    ("sys/vm/mmap_min_addr", "65536\n"),
+    ("sys/vm/dirty_ratio", "20\n"),
+    ("sys/vm/dirty_background_ratio", "10\n"),
+    ("sys/vm/vfs_cache_pressure", "100\n"),
+    ("sys/fs/nr_open", "1048576\n"),
+    ("sys/fs/pipe-max-size", "1048576\n"),
+    ("sys/fs/protected_hardlinks", "0\n"),
+    ("sys/fs/protected_symlinks", "0\n"),
+    ("sys/fs/protected_fifos", "0\n"),
+    ("sys/fs/protected_regular", "0\n"),
+    ("sys/fs/suid_dumpable", "0\n"),
+    ("sys/fs/overflowuid", "65534\n"),
+    ("sys/fs/overflowgid", "65534\n"),
+];
+
+struct Printk;
+
+impl ProcFile for Printk {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(format!("{}\t4\t1\t7\n", klog::console_level()).into_bytes())
+    }
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
+        let level = text.split_ascii_whitespace().next().and_then(|word| word.parse().ok());
+        klog::set_console_level(level.ok_or(Errno::EINVAL)?);
+        Ok(data.len())
+    }
+}
+
+/// Writing to a string cannot fail.
+macro_rules! put {
+    ($out:expr, $($arg:tt)*) => { { let _ = writeln!($out, $($arg)*); } };
+}
+
+fn meminfo() -> Result<String> {
+    const KIB_PER_PAGE: u64 = 4;
+    let stats = mm::frames::stats();
+    let cached = stats.page_cache * KIB_PER_PAGE;
+    let anon = stats.anon * KIB_PER_PAGE;
+    let total = stats.total * KIB_PER_PAGE;
+    let free = stats.free * KIB_PER_PAGE;
+    let mut out = String::new();
+    let mut line = |name: &str, kib: u64| put!(out, "{:<16}{kib:8} kB", format!("{name}:"));
+    line("MemTotal", total);
+    line("MemFree", free);
+    // The page cache is the only copy of its files: none of it can be given up.
+    line("MemAvailable", free);
+    line("Buffers", 0);
+    line("Cached", cached);
+    line("SwapCached", 0);
+    line("Active", anon + cached);
+    line("Inactive", 0);
+    line("Active(anon)", anon + cached);
+    line("Inactive(anon)", 0);
+    line("Active(file)", 0);
+    line("Inactive(file)", 0);
+    line("Unevictable", 0);
+    line("Mlocked", 0);
+    line("SwapTotal", 0);
+    line("SwapFree", 0);
+    line("Dirty", 0);
+    line("Writeback", 0);
+    line("AnonPages", anon);
+    line("Mapped", 0);
+    line("Shmem", cached);
+    line("KReclaimable", 0);
+    line("Slab", stats.slab * KIB_PER_PAGE);
+    line("SReclaimable", 0);
+    line("SUnreclaim", stats.slab * KIB_PER_PAGE);
+    line("KernelStack", stats.kernel_stacks * KIB_PER_PAGE);
+    line("PageTables", stats.page_tables * KIB_PER_PAGE);
+    line("SecPageTables", 0);
+    line("NFS_Unstable", 0);
+    line("Bounce", 0);
+    line("WritebackTmp", 0);
+    line("CommitLimit", total / 2);
+    line("Committed_AS", anon + cached);
+    line("VmallocTotal", 34_359_738_367);
+    line("VmallocUsed", 0);
+    line("VmallocChunk", 0);
+    line("Percpu", 0);
+    line("AnonHugePages", 0);
+    line("ShmemHugePages", 0);
+    line("ShmemPmdMapped", 0);
+    line("FileHugePages", 0);
+    line("FilePmdMapped", 0);
+    for name in ["Total", "Free", "Rsvd", "Surp"] {
+        put!(out, "{:<17}{:7}", format!("HugePages_{name}:"), 0);
+    }
+    let mut line = |name: &str, kib: u64| put!(out, "{:<16}{kib:8} kB", format!("{name}:"));
+    line("Hugepagesize", 2048);
+    line("Hugetlb", 0);
+    Ok(out)
+}
+
+fn cpuinfo() -> Result<String> {
+    let mut out = String::new();
+    for cpu in 0..percpu::cpus_online() {
+        identity::write_cpuinfo(&mut out, cpu, time::tsc_hz() / 1000).map_err(|_| Errno::ENOMEM)?;
+    }
+    Ok(out)
+}
+
+fn totals() -> Totals {
+    let mut totals = processes().map(|p| p.totals()).unwrap_or_default();
+    totals.cpus.resize(percpu::cpus_online(), CpuTotals::default());
+    totals
+}
+
+fn uptime() -> Result<String> {
+    let hundredths = |nanos: u64| (nanos / 1_000_000_000, nanos / 10_000_000 % 100);
+    let (secs, part) = hundredths(time::since_boot_ns());
+    let idle = totals().cpus.iter().fold(0u64, |sum, cpu| sum.saturating_add(cpu.idle));
+    let (idle_secs, idle_part) = hundredths(idle);
+    Ok(format!("{secs}.{part:02} {idle_secs}.{idle_part:02}\n"))
+}
+
+fn loadavg() -> Result<String> {
+    let totals = totals();
+    let [a, b, c] = totals.load.map(|load| format!("{}.{:02}", load / 100, load % 100));
+    Ok(format!("{a} {b} {c} {}/{} {}\n", totals.running, totals.tasks, totals.last_pid))
+}
+
+fn stat() -> Result<String> {
+    const TICK: u64 = 1_000_000_000 / USER_HZ;
+    let totals = totals();
+    let mut out = String::new();
+    let mut sum = CpuTotals::default();
+    for cpu in &totals.cpus {
+        sum.user = sum.user.saturating_add(cpu.user);
+        sum.nice = sum.nice.saturating_add(cpu.nice);
+        sum.system = sum.system.saturating_add(cpu.system);
+        sum.idle = sum.idle.saturating_add(cpu.idle);
+        sum.irq = sum.irq.saturating_add(cpu.irq);
+    }
+    let mut line = |name: &str, cpu: &CpuTotals| {
+        let CpuTotals { user, nice, system, idle, irq } = cpu;
+        let [user, nice, system, idle, irq] = [user, nice, system, idle, irq].map(|ns| ns / TICK);
+        put!(out, "{name} {user} {nice} {system} {idle} 0 {irq} 0 0 0 0");
+    };
+    line("cpu ", &sum);
+    for (number, cpu) in totals.cpus.iter().enumerate() {
+        line(&format!("cpu{number}"), cpu);
+    }
+    put!(out, "intr {}", irq::total());
+    put!(out, "ctxt {}", totals.switches);
+    let boot = time::realtime().secs().saturating_sub(time::monotonic().secs());
+    put!(out, "btime {boot}");
+    put!(out, "processes {}", totals.forks);
+    put!(out, "procs_running {}", totals.running);
+    put!(out, "procs_blocked {}", totals.blocked);
+    put!(out, "softirq 0 0 0 0 0 0 0 0 0 0 0");
+    Ok(out)
+}
+
+fn vmstat() -> Result<String> {
+    let stats = mm::frames::stats();
+    let mut out = String::new();
+    for (name, value) in [
+        ("nr_free_pages", stats.free),
+        ("nr_active_anon", stats.anon + stats.page_cache),
+        ("nr_anon_pages", stats.anon),
+        ("nr_file_pages", stats.page_cache),
+        ("nr_shmem", stats.page_cache),
+        ("nr_slab_unreclaimable", stats.slab),
+        ("nr_page_table_pages", stats.page_tables),
+        ("nr_kernel_stack", stats.kernel_stacks * 4),
+        ("pgpgin", 0),
+        ("pgpgout", 0),
+        ("pswpin", 0),
+        ("pswpout", 0),
+    ] {
+        put!(out, "{name} {value}");
+    }
+    Ok(out)
+}
+
+fn interrupts() -> Result<String> {
+    let mut out = String::from("    ");
+    for cpu in 0..percpu::cpus_online() {
+        let _ = write!(out, "       CPU{cpu}");
+    }
+    out.push('\n');
+    for vector in 32..=255u8 {
+        let count = irq::count(vector);
+        if count != 0 {
+            put!(out, "{vector:3}: {count:10}   vector {vector:#x}");
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,79 @@
+//! Open files whose contents are a text made on demand.
+#![forbid(unsafe_code)]
+
+use crate::fs::file::{FileOps, OpenFile, Whence};
+use crate::mm::iov::{Sink, Source};
+use crate::sync::Mutex;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+
+/// Largest single write that reaches a file.
+const WRITE_LIMIT: usize = 64 * 1024;
+
+/// Where a text comes from.
+pub trait TextSource: Send + Sync {
+    /// Makes it.
+    fn text(&self) -> Result<Vec<u8>>;
+    /// Takes a write.
+    fn take(&self, data: &[u8]) -> Result<usize>;
+    /// Reads in place of a text (a process's memory).
+    fn read_at(&self, _dst: &mut Sink<'_>, _pos: u64) -> Option<Result<usize>> {
+        None
+    }
+}
+
+/// An open text.
+pub struct TextOps {
+    source: Arc<dyn TextSource>,
+    /// Made by the first read, and again by each read from the start.
+    text: Mutex<Option<Vec<u8>>>,
+}
+
+impl TextOps {
+    /// Nothing is made yet.
+    pub fn new(source: Arc<dyn TextSource>) -> Arc<Self> {
+        Arc::new(Self { source, text: Mutex::new(None) })
+    }
+}
+
+impl FileOps for TextOps {
+    fn read(&self, _: &OpenFile, dst: &mut Sink<'_>, pos: &mut u64) -> Result<usize> {
+        if let Some(result) = self.source.read_at(dst, *pos) {
+            let done = result?;
+            *pos = pos.saturating_add(done as u64);
+            return Ok(done);
+        }
+        let mut text = self.text.lock();
+        if *pos == 0 || text.is_none() {
+            *text = Some(self.source.text()?);
+        }
+        let rest = usize::try_from(*pos).ok().and_then(|pos| text.as_deref()?.get(pos..));
+        let done = dst.put(rest.unwrap_or_default())?;
+        *pos = pos.saturating_add(done as u64);
+        Ok(done)
+    }
+
+    fn write(&self, _: &OpenFile, src: &mut Source<'_>, pos: &mut u64) -> Result<usize> {
+        let len = src.remaining().min(WRITE_LIMIT);
+        let mut data = Vec::new();
+        data.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+        data.resize(len, 0);
+        let got = src.take(&mut data)?;
+        let done = self.source.take(&data[..got])?;
+        *pos = pos.saturating_add(done as u64);
+        Ok(done)
+    }
+
+    fn lseek(&self, _: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
+        match whence {
+            Whence::Set | Whence::Cur => whence.resolve(pos, 0, offset),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
