@@ -140,6 +140,27 @@ fn all(done: usize, len: usize) -> Result<()> {
     if done == len { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
+/// Reads a structure that grows with versions: `size` bytes, the rest of a shorter one zeros.
+///
+/// # Errors
+/// `E2BIG` if bytes that a longer one has beyond a `T` are not zeros, `EFAULT`.
+pub fn read_extensible<T: FromBytes + IntoBytes>(addr: u64, size: usize) -> Result<T> {
+    let mut value = T::new_zeroed();
+    let known = size.min(size_of::<T>());
+    read_bytes(addr, &mut value.as_mut_bytes()[..known])?;
+    let mut at = known;
+    while at < size {
+        let mut rest = [0; 64];
+        let rest = &mut rest[..(size - at).min(64)];
+        read_bytes(addr.wrapping_add(at as u64), rest)?;
+        if rest.iter().any(|&byte| byte != 0) {
+            return Err(Errno::E2BIG);
+        }
+        at += rest.len();
+    }
+    Ok(value)
+}
+
 /// Fills `dst` from user space; `EFAULT` if not all of it could be read.
 #[inline]
 pub fn read_bytes(addr: u64, dst: &mut [u8]) -> Result<()> {

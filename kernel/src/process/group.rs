@@ -3,11 +3,13 @@
 //! A group lives while a process is in it, a session while a group is in it. Members are under the group's
 //! `ProcessTree` lock; a process's own group under its `ProcessState` lock.
 
-use super::Process;
+use super::{Process, table};
 use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
+use core::sync::atomic::Ordering;
 
 /// A session: groups that share a controlling terminal.
 pub struct Session {
@@ -132,4 +134,60 @@ pub(super) fn join(process: &Arc<Process>, group: &Arc<Group>) {
     group.add(process);
     let old = process.swap_group(group.clone());
     old.remove(process);
+}
+
+/// setpgid: moves `target`, which is `caller` or a child of it, into group `pgid` (0: its own).
+///
+/// # Errors
+/// `ESRCH` for a stranger, `EACCES` for a child that has called exec, `EPERM` for session leaders and for
+/// groups of other sessions.
+pub fn set_group(caller: &Arc<Process>, target: &Arc<Process>, pgid: i32) -> Result<()> {
+    let session = caller.session();
+    if !Arc::ptr_eq(caller, target) {
+        if !target.parent().is_some_and(|parent| Arc::ptr_eq(&parent, caller)) {
+            return Err(Errno::ESRCH);
+        }
+        if !Arc::ptr_eq(&target.session(), &session) {
+            return Err(Errno::EPERM);
+        }
+        // Relaxed: a race with the child's exec has two right outcomes.
+        if target.has_execed.load(Ordering::Relaxed) {
+            return Err(Errno::EACCES);
+        }
+    }
+    if target.session().sid() == target.pid() {
+        return Err(Errno::EPERM);
+    }
+    let pgid = if pgid == 0 { target.pid() } else { pgid };
+    if target.pgid() == pgid {
+        return Ok(());
+    }
+    let group = match table::lookup_group(pgid) {
+        Some(group) if Arc::ptr_eq(group.session(), &session) => group,
+        None if pgid == target.pid() => {
+            let group = Group::new(pgid, session);
+            table::insert_group(&group);
+            group
+        }
+        _ => return Err(Errno::EPERM),
+    };
+    join(target, &group);
+    Ok(())
+}
+
+/// setsid: a session and a group of the process's own.
+///
+/// # Errors
+/// `EPERM` if a group with its number exists.
+pub fn new_session(process: &Arc<Process>) -> Result<i32> {
+    let number = process.pid();
+    if table::lookup_group(number).is_some() {
+        return Err(Errno::EPERM);
+    }
+    let session = Session::new(number);
+    table::insert_session(&session);
+    let group = Group::new(number, session);
+    table::insert_group(&group);
+    join(process, &group);
+    Ok(number)
 }

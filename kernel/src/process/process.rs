@@ -53,8 +53,8 @@ pub struct Process {
     pub(super) spent: SpinLock<Spent, level::ProcessState>,
     pub(super) oom_score_adj: AtomicI32,
     /// PR_SET_DUMPABLE. Relaxed here and below: single settings.
-    pub(super) dumpable: AtomicU32,
-    pub(super) child_subreaper: AtomicBool,
+    pub dumpable: AtomicU32,
+    pub child_subreaper: AtomicBool,
     pub(super) has_execed: AtomicBool,
     pub(super) start_time_ns: u64,
     pub(super) exit_signal: AtomicI32,

@@ -29,6 +29,11 @@ const SLICE_NS: u64 = 4_000_000;
 /// How far behind the running task a woken one must be to interrupt it.
 const WAKEUP_LEAD_NS: u64 = 1_000_000;
 
+/// How long a task may run while others wait, in nanoseconds.
+pub fn slice_nanos(_task: &Task) -> u64 {
+    SLICE_NS
+}
+
 /// Lets another task run if one should.
 #[inline]
 pub fn cond_resched() {
