@@ -1,7 +1,7 @@
 //! Processes and threads: creation, ends, waiting, groups and sessions, limits, usage, prctl.
 
 use crate::arch::trap::TrapFrame;
-use crate::arch::{cpu, switch};
+use crate::arch::{percpu, switch};
 use crate::fs::cred::Capability;
 use crate::mm::layout::USER_END;
 use crate::mm::user::{self, UserPtr};
@@ -437,7 +437,7 @@ pub fn personality(new: u32) -> Result<i64> {
 
 pub fn getcpu(cpu_out: UserPtr<u32>, node_out: UserPtr<u32>) -> Result<()> {
     if let Some(out) = cpu_out.non_null() {
-        out.write(&(cpu::id() as u32))?;
+        out.write(&(percpu::cpu_id() as u32))?;
     }
     match node_out.non_null() {
         Some(out) => out.write(&0),
