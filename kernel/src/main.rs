@@ -41,6 +41,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     klog::set_console(drivers::uart::write_log);
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
     fs::pipe::init(); // fifos
+    drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
     let only = cmdline::value("alea.selftest") == Some("only");
     if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
         arch::selftest::run();

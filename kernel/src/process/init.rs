@@ -1,5 +1,6 @@
 //! The first tasks: each CPU's idle task, and process 1.
 
+use super::caller::RunningTask;
 use super::exec::{self, ExecRequest};
 use super::limits::Limits;
 use super::process::Parts as ProcessParts;
@@ -33,6 +34,7 @@ pub fn init() {
     TASKS.adopt(idle.clone());
     sched::set_idle(percpu::cpu_id(), idle);
     wait::register_scheduler(&SLEEPER);
+    crate::random::register_caller(&RunningTask);
     procfs::register();
 }
 

@@ -6,6 +6,7 @@
 //! ProcessState, Signal, ..., WaitQueue, RunQueue); tree locks are taken from parent to child.
 #![deny(unsafe_code)]
 
+mod caller;
 pub mod clone;
 pub mod exec;
 pub mod exit;
