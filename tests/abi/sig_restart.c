@@ -16,17 +16,17 @@ static void on_alarm(int s) { runs++; }
 static int fds[2], epfd, word;
 static pid_t kid;
 
-/* One SIGALRM in 30 ms; at 120 ms something makes the call end by itself. */
+/* One SIGALRM in 40 ms; at 500 ms something makes the call end by itself. */
 static void arm(int flags)
 {
 	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = flags };
 	sigaction(SIGALRM, &sa, NULL);
-	struct itimerval it = { { 0, 0 }, { 0, 30000 } };
+	struct itimerval it = { { 0, 0 }, { 0, 40000 } };
 	runs = 0;
 	fflush(stdout);
 	kid = (pid_t)MUST(fork());
 	if (kid == 0) {
-		sleep_ms(120);
+		sleep_ms(500);
 		write(fds[1], "x", 1);
 		_exit(5);
 	}
@@ -68,7 +68,7 @@ int main(void)
 	for (int i = 0; i < 2; i++) {
 		int flags = i ? SA_RESTART : 0, status;
 		struct pollfd p = { fds[0], POLLIN, 0 };
-		struct timespec ms90 = { 0, 90000000 }, left = { 9, 9 };
+		struct timespec ms400 = { 0, 400000000 }, left = { 9, 9 };
 		SAY("-- %s", i ? "SA_RESTART" : "no SA_RESTART");
 		TRY(read(fds[0], &c, 1));
 		TRY(waitpid(kid, &status, 0));
@@ -77,10 +77,10 @@ int main(void)
 		TRY(wait_by_select());
 		TRY(epoll_wait(epfd, &ev, 1, 1000));
 		TRY(pause());
-		TRY(nanosleep(&ms90, &left));
-		IS(left.tv_sec == 0 && left.tv_nsec > 0 && left.tv_nsec < 90000000);
-		TRY(-(long)(errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &ms90, NULL)));
-		TRY(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ms90, NULL, 0));
+		TRY(nanosleep(&ms400, &left));
+		IS(left.tv_sec == 0 && left.tv_nsec > 0 && left.tv_nsec < 400000000);
+		TRY(-(long)(errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &ms400, NULL)));
+		TRY(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ms400, NULL, 0));
 		TRY(sigsuspend(&(sigset_t){ 0 }));
 	}
 	/* a partial write is returned as such */

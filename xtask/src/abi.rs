@@ -232,6 +232,11 @@ impl Known {
         Ok(known)
     }
 
+    /// The programs that have known differences.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.programs.keys().map(String::as_str)
+    }
+
     /// The number of known differences; an error shows those that are not known, or no longer there.
     pub fn judge(&self, name: &str, got: &str, want: &str) -> std::result::Result<usize, String> {
         let list = self.programs.get(name).map_or(&[][..], Vec::as_slice);
