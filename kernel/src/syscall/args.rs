@@ -5,6 +5,8 @@
 //! Linux does. A handler whose first parameter is `&mut TrapFrame` also sees the caller's registers.
 
 use crate::arch::trap::TrapFrame;
+use crate::fs::Fd;
+use crate::mm::user::UserPtr;
 use abi::Errno;
 
 /// Decodes one register; never fails: a handler checks values, a type only their width.
@@ -26,6 +28,20 @@ macro_rules! from_arg {
 
 from_arg!(i32 as u32, u32 as u32, i64 as u64, u64 as u64, usize as u64, u16 as u16);
 
+impl<T> FromArg for UserPtr<T> {
+    #[inline(always)]
+    fn from_arg(raw: u64) -> Self {
+        Self::new(raw)
+    }
+}
+
+impl FromArg for Fd {
+    #[inline(always)]
+    fn from_arg(raw: u64) -> Self {
+        Self(i32::from_arg(raw))
+    }
+}
+
 /// Encodes a handler's result for `rax`.
 pub trait IntoReturn {
     fn into_return(self) -> i64;
@@ -43,6 +59,13 @@ macro_rules! into_return {
 }
 
 into_return!(i32, u32, i64, u64, usize);
+
+impl IntoReturn for Fd {
+    #[inline(always)]
+    fn into_return(self) -> i64 {
+        i64::from(self.0)
+    }
+}
 
 impl IntoReturn for () {
     #[inline(always)]

@@ -10,7 +10,7 @@ use crate::process;
 use crate::process::limits::Resource;
 use crate::process::signal;
 use abi::fs::{AT_FDCWD, OpenFlags};
-use abi::signal::{SigInfo, Signal};
+use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -140,7 +140,11 @@ fn limit_size(file: &OpenFile, pos: Option<u64>, count: usize) -> Result<usize> 
 fn too_big() -> Errno {
     let task = process::current_arc();
     // A signal that cannot be queued changes nothing about the error.
-    let _ = signal::send_to_task(&task, Signal::SIGXFSZ, SigInfo::kernel(Signal::SIGXFSZ));
+    let _ = signal::send_to_task(
+        &task,
+        Signal::SIGXFSZ,
+        SigInfo::new(Signal::SIGXFSZ, code::SI_KERNEL),
+    );
     Errno::EFBIG
 }
 

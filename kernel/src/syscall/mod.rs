@@ -6,6 +6,13 @@
 #![deny(unsafe_code)]
 
 mod args;
+mod caller;
+mod cred;
+mod dir;
+mod fd;
+mod file;
+mod mount;
+mod path;
 mod random;
 mod table;
 
