@@ -11,6 +11,7 @@ pub mod misc;
 pub mod mman;
 pub mod process;
 pub mod signal;
+pub mod socket;
 pub mod time;
 pub mod tty;
 

@@ -31,6 +31,7 @@ pub mod pipe;
 pub mod poll;
 pub mod procfs;
 pub mod registry;
+pub mod socket;
 pub mod sysfs;
 pub mod timerfd;
 pub mod tmpfs;

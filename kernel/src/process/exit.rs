@@ -268,6 +268,7 @@ fn hang_up_if_orphaned(
 
 /// A session leader takes its terminal with it.
 fn leave_session(process: &Arc<Process>) {
+    super::terminal::leader_exits(process);
     let session = process.session();
     if session.sid() == process.pid() {
         group::lose_terminal(&session);

@@ -36,6 +36,7 @@ pub fn init() {
     wait::register_scheduler(&SLEEPER);
     crate::random::register_caller(&RunningTask);
     procfs::register();
+    super::terminal::init();
 }
 
 /// The boot code's last step: from here on it only runs when nothing else does.

@@ -24,6 +24,7 @@ pub mod sched;
 pub mod signal;
 mod table;
 mod task;
+pub mod terminal;
 pub mod times;
 pub mod wait;
 pub mod work;
@@ -34,7 +35,9 @@ pub use init::{exit_to_user, init, run_idle, start_init};
 pub use kthread::spawn_kernel_thread;
 pub use process::{Process, Program};
 pub use sched::{cond_resched, load_average, schedule, schedule_timeout, yield_now};
-pub use table::{count, for_each_in_group, for_each_process, lookup, lookup_task};
+pub use table::{
+    count, for_each_in_group, for_each_process, lookup, lookup_group, lookup_task,
+};
 pub use task::{COMM_LEN, Task};
 
 crate::running_tasks! {

@@ -1,4 +1,4 @@
-//! Pipes, eventfd and timerfd: making them.
+//! Pipes, eventfd, timerfd and signalfd: making them.
 
 use super::caller::{fd_limit, file, with_files};
 use crate::fs::timerfd::{Setting, TimerFd};
@@ -6,8 +6,10 @@ use crate::fs::{Capability, Fd, OpenFile, eventfd as events, pipe as pipes, time
 use crate::mm::iov::{Sink, Source, import_iovec};
 use crate::mm::user::UserPtr;
 use crate::process;
+use crate::process::signal::fd::{self as signalfds, SignalFd};
 use crate::time::ClockId;
 use abi::fs::OpenFlags;
+use abi::signal::SigSet;
 use abi::time::{Itimerspec, Timespec};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -82,7 +84,7 @@ pub fn timerfd_create(clock: i32, flags: u32) -> Result<i32> {
         return Err(Errno::EINVAL);
     }
     let cred = process::current().cred_arc();
-    if ALARMS.contains(&clock) && !cred.capable(Capability::WakeAlarm) {
+    if ALARMS.contains(&clock) && !cred.capable(Capability::WAKE_ALARM) {
         return Err(Errno::EPERM);
     }
     let clock = ClockId::from_abi(clock).ok_or(Errno::EINVAL)?;
@@ -155,4 +157,23 @@ pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     } else {
         pipes::read_with(&file, nonblock, &mut Sink::iovec(&slices))
     }
+}
+
+pub fn signalfd(fd: i32, mask: UserPtr<SigSet>, size: usize) -> Result<i32> {
+    signalfd4(fd, mask, size, 0)
+}
+
+pub fn signalfd4(fd: i32, mask: UserPtr<SigSet>, size: usize, flags: u32) -> Result<i32> {
+    if flags & !(CLOEXEC | NONBLOCK) != 0 || size != size_of::<SigSet>() {
+        return Err(Errno::EINVAL);
+    }
+    let set = mask.read()?;
+    if fd != -1 {
+        let file = file(fd)?;
+        file.downcast::<SignalFd>().ok_or(Errno::EINVAL)?.change(set);
+        return Ok(fd);
+    }
+    let cred = process::current().cred_arc();
+    let file = signalfds::new(set, flags & NONBLOCK != 0, &cred)?;
+    Ok(install(file, flags & CLOEXEC != 0)?.0)
 }

@@ -77,11 +77,12 @@ pub fn init() -> Result<()> {
     register_char(5, 1, "console", 0o600, Arc::new(Console));
     register_char(5, 2, "ptmx", 0o666, Arc::new(Multiplexer));
     register_major(pty::PTS_MAJOR, Arc::new(Slaves));
+    crate::fs::registry::register("devpts", |_| devpts::new_super());
     Ok(())
 }
 
-/// The thread that processes what the serial port receives; never returns.
-pub fn run_input() -> ! {
+/// The body of the thread that processes what the serial port receives; never returns.
+pub fn run_input() {
     let Some(tty) = SERIAL.get() else {
         unreachable!("the terminals are made before their thread")
     };

@@ -8,6 +8,7 @@
 
 mod actions;
 mod deliver;
+pub mod fd;
 mod frame;
 mod queue;
 mod restart;

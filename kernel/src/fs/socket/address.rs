@@ -1,0 +1,105 @@
+//! AF_UNIX addresses: unnamed, a path, or a name in the abstract namespace.
+//!
+//! Owns the abstract namespace. Lock level: `Leaf`.
+
+use super::Socket;
+use crate::sync::{SpinLock, level};
+use abi::socket::{AF_UNIX, UNIX_PATH_MAX};
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Size of the family in front of the name.
+const FAMILY: usize = 2;
+/// `sizeof(struct sockaddr_un)`.
+pub const MAX_LEN: usize = FAMILY + UNIX_PATH_MAX;
+
+/// A name, as programs pass it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    Unnamed,
+    /// A path, without NUL.
+    Path(Arc<[u8]>),
+    /// The bytes after the leading NUL.
+    Abstract(Arc<[u8]>),
+}
+
+static NAMES: SpinLock<BTreeMap<Arc<[u8]>, Weak<Socket>>, level::Leaf> =
+    SpinLock::new(BTreeMap::new());
+/// Relaxed: where to look for a free name; taken names are skipped.
+static NEXT_AUTO: AtomicU32 = AtomicU32::new(0);
+
+impl Address {
+    /// From a `sockaddr`'s bytes.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let Some((family, name)) = bytes.split_first_chunk::<FAMILY>() else {
+            return Err(Errno::EINVAL);
+        };
+        if bytes.len() > MAX_LEN || u16::from_ne_bytes(*family) != AF_UNIX {
+            return Err(Errno::EINVAL);
+        }
+        Ok(match name {
+            [] => Self::Unnamed,
+            [0, rest @ ..] => Self::Abstract(rest.into()),
+            path => {
+                let end = path.iter().position(|&b| b == 0).unwrap_or(path.len());
+                Self::Path(path[..end].into())
+            }
+        })
+    }
+
+    /// As a `sockaddr`'s bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(MAX_LEN + 1);
+        out.extend_from_slice(&AF_UNIX.to_ne_bytes());
+        match self {
+            Self::Unnamed => {}
+            Self::Path(path) => {
+                out.extend_from_slice(path);
+                out.push(0);
+            }
+            Self::Abstract(name) => {
+                out.push(0);
+                out.extend_from_slice(name);
+            }
+        }
+        out
+    }
+}
+
+/// Gives an abstract name to a socket: EADDRINUSE if it is taken.
+pub fn claim(name: &Arc<[u8]>, socket: &Arc<Socket>) -> Result<()> {
+    let mut names = NAMES.lock();
+    if names.get(name).is_some_and(|owner| owner.strong_count() > 0) {
+        return Err(Errno::EADDRINUSE);
+    }
+    names.insert(name.clone(), Arc::downgrade(socket));
+    Ok(())
+}
+
+/// Gives a socket a free abstract name of five hexadecimal digits.
+pub fn claim_any(socket: &Arc<Socket>) -> Result<Address> {
+    for _ in 0..1 << 20 {
+        let number = NEXT_AUTO.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
+        let name: Arc<[u8]> = format!("{number:05x}").as_bytes().into();
+        if claim(&name, socket).is_ok() {
+            return Ok(Address::Abstract(name));
+        }
+    }
+    Err(Errno::ENOSPC)
+}
+
+/// The socket with an abstract name.
+pub fn find(name: &[u8]) -> Result<Arc<Socket>> {
+    let found = NAMES.lock().get(name).and_then(Weak::upgrade);
+    found.ok_or(Errno::ECONNREFUSED)
+}
+
+/// The socket with this name is closed.
+pub fn release(name: &[u8]) {
+    let gone = NAMES.lock().remove(name);
+    drop(gone);
+}

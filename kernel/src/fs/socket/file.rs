@@ -1,0 +1,117 @@
+//! A socket as an open file: read, write, poll, close.
+
+use super::queue::Ancillary;
+use super::{Kind, Outgoing, Role, Socket};
+use crate::fs::{FileOps, OpenFile, PollEvents};
+use crate::mm::iov::{Sink, Source};
+use crate::mm::user::UserPtr;
+use crate::sync::WaitQueue;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+
+const FIONREAD: u32 = 0x541b;
+const TIOCOUTQ: u32 = 0x5411;
+
+/// The open file.
+pub struct SocketFile(pub Arc<Socket>);
+
+impl FileOps for SocketFile {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        Ok(self.0.receive(dst, f.nonblock(), false, false)?.bytes)
+    }
+
+    fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
+        let cred = self.0.state.lock().cred;
+        let ancillary = Ancillary { files: Vec::new(), cred };
+        self.0.send(src, Outgoing { to: None, ancillary, nonblock: f.nonblock() })
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        self.0.poll(visit)
+    }
+
+    fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+        let count = match cmd {
+            FIONREAD => self.0.readable_bytes()?,
+            TIOCOUTQ => self.0.peer().map_or(0, |peer| peer.state.lock().queue.bytes()),
+            _ => return Err(Errno::ENOTTY),
+        };
+        UserPtr::<i32>::new(arg).write(&i32::try_from(count).unwrap_or(i32::MAX))?;
+        Ok(0)
+    }
+
+    fn release(&self, _f: &OpenFile) {
+        self.0.close();
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Socket {
+    /// A stream's bytes, or the size of the first message.
+    fn readable_bytes(&self) -> Result<usize> {
+        let state = self.state.lock();
+        match (&state.role, self.kind) {
+            (Role::Listener { .. }, _) => Err(Errno::EINVAL),
+            (_, Kind::Datagram) => Ok(state.queue.front().map_or(0, |m| m.bytes.len())),
+            _ => Ok(state.queue.bytes()),
+        }
+    }
+
+    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        visit(&self.for_reading);
+        // Room is the peer's to give. A poll begins and ends with the same peer unless it goes away, and
+        // then its queue goes with it; the socket's own queue hears of that.
+        visit(&self.for_room);
+        let peer = self.peer();
+        if let Some(peer) = &peer {
+            visit(&peer.for_room);
+        }
+        let mut ready = PollEvents::empty();
+        let state = self.state.lock();
+        if state.error.is_some() {
+            ready |= PollEvents::ERR;
+        }
+        if let Role::Listener { pending, .. } = &state.role {
+            if !pending.is_empty() {
+                ready |= PollEvents::READABLE;
+            }
+            return ready;
+        }
+        if !state.queue.is_empty() || state.read_shut {
+            ready |= PollEvents::READABLE;
+        }
+        if state.read_shut {
+            ready |= PollEvents::RDHUP;
+        }
+        let unconnected = self.kind.is_connected_kind() && matches!(state.role, Role::Single);
+        if unconnected || (state.read_shut && state.write_shut) {
+            ready |= PollEvents::HUP;
+        }
+        let datagram = self.kind == Kind::Datagram;
+        drop(state);
+        let room = match &peer {
+            Some(peer) => {
+                let state = peer.state.lock();
+                if datagram {
+                    state.queue.len() <= super::MAX_DATAGRAMS
+                } else {
+                    state.queue.bytes() * 4 <= state.buffer
+                }
+            }
+            None => true,
+        };
+        if room {
+            ready |= PollEvents::WRITABLE;
+        }
+        ready
+    }
+}

@@ -1,0 +1,186 @@
+//! AF_UNIX sockets: streams, datagrams and sequenced packets between processes of one machine.
+//!
+//! [`Socket`] is one end: its receive queue, its name, its peer. A sender puts messages into the receiver's
+//! queue, so each socket's lock guards only its own state. Lock level: `Stream`; two sockets are locked one
+//! after the other, never together. User memory is copied without any lock.
+#![forbid(unsafe_code)]
+
+pub mod address;
+mod connect;
+mod file;
+mod option;
+mod queue;
+mod transfer;
+
+pub use address::Address;
+pub use option::Timeouts;
+pub use queue::Ancillary;
+pub use transfer::{Incoming, Outgoing};
+
+use super::anon::{AnonFs, new_path};
+use super::inode::{Inode, Owner};
+use super::{Cred, OpenFile};
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::fs::{OpenFlags, S_IFSOCK};
+use abi::socket::Ucred;
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use queue::Queue;
+
+/// How bytes travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes in order, between two.
+    Stream,
+    /// Messages, from anybody.
+    Datagram,
+    /// Messages in order, between two.
+    SeqPacket,
+}
+
+impl Kind {
+    /// Whether it has to be connected to be used.
+    pub fn is_connected_kind(self) -> bool {
+        self != Self::Datagram
+    }
+
+    /// `SOCK_*`.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Stream => abi::socket::SOCK_STREAM,
+            Self::Datagram => abi::socket::SOCK_DGRAM,
+            Self::SeqPacket => abi::socket::SOCK_SEQPACKET,
+        }
+    }
+}
+
+/// As much as a receiver holds before its senders wait (Linux's default `wmem`).
+const DEFAULT_BUFFER: usize = 212_992;
+/// Datagrams a receiver holds (Linux's `net.unix.max_dgram_qlen`).
+const MAX_DATAGRAMS: usize = 10;
+
+/// One end.
+pub struct Socket {
+    kind: Kind,
+    me: Weak<Socket>,
+    state: SpinLock<State, level::Stream>,
+    /// Who waits for something to receive or to accept, or for a hang-up.
+    for_reading: WaitQueue,
+    /// Who waits for room in this socket's queue: its senders.
+    for_room: WaitQueue,
+}
+
+struct State {
+    name: Address,
+    role: Role,
+    queue: Queue,
+    /// Nothing more is received; nothing more is sent.
+    read_shut: bool,
+    write_shut: bool,
+    /// The peer is closed.
+    peer_gone: bool,
+    /// What SO_ERROR reports once.
+    error: Option<Errno>,
+    /// Who made the connection, or listens.
+    cred: Ucred,
+    peer_cred: Ucred,
+    buffer: usize,
+    pass_cred: bool,
+    timeouts: Timeouts,
+    /// Where a bound path keeps this socket.
+    bound: Option<Arc<dyn Inode>>,
+}
+
+enum Role {
+    Single,
+    Listener {
+        backlog: usize,
+        pending: VecDeque<Arc<Socket>>,
+    },
+    /// Weak: the peer lives as long as its own file.
+    Connected(Weak<Socket>),
+}
+
+impl Socket {
+    fn new(kind: Kind, cred: Ucred) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            kind,
+            me: me.clone(),
+            state: SpinLock::new(State {
+                name: Address::Unnamed,
+                role: Role::Single,
+                queue: Queue::default(),
+                read_shut: false,
+                write_shut: false,
+                peer_gone: false,
+                error: None,
+                cred,
+                peer_cred: Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX },
+                buffer: DEFAULT_BUFFER,
+                pass_cred: false,
+                timeouts: Timeouts::default(),
+                bound: None,
+            }),
+            for_reading: WaitQueue::new(),
+            for_room: WaitQueue::new(),
+        })
+    }
+
+    /// How it transfers.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its own name.
+    pub fn name(&self) -> Address {
+        self.state.lock().name.clone()
+    }
+
+    /// The peer, while it is there.
+    fn peer(&self) -> Option<Arc<Socket>> {
+        match &self.state.lock().role {
+            Role::Connected(peer) => peer.upgrade(),
+            _ => None,
+        }
+    }
+
+    /// The name of the peer: ENOTCONN without one.
+    pub fn peer_name(&self) -> Result<Address> {
+        Ok(self.peer().ok_or(Errno::ENOTCONN)?.name())
+    }
+
+    fn wake_everyone(&self) {
+        self.for_reading.wake_all();
+        self.for_room.wake_all();
+    }
+}
+
+/// An open file for a socket.
+pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
+    let path = new_path(AnonFs::Socket, S_IFSOCK | 0o777, "", owner)?;
+    let mut flags = OpenFlags::RDWR;
+    flags.set(OpenFlags::NONBLOCK, nonblock);
+    Ok(OpenFile::new(Arc::new(file::SocketFile(socket)), path, flags, cred.clone()))
+}
+
+/// A new socket on its own.
+pub fn create(kind: Kind, cred: Ucred) -> Arc<Socket> {
+    Socket::new(kind, cred)
+}
+
+/// Two new sockets, connected.
+pub fn pair(kind: Kind, cred: Ucred) -> (Arc<Socket>, Arc<Socket>) {
+    let (a, b) = (Socket::new(kind, cred), Socket::new(kind, cred));
+    connect::join(&a, &b);
+    (a, b)
+}
+
+/// The socket behind a file: ENOTSOCK.
+pub fn of_file(file: &OpenFile) -> Result<&Arc<Socket>> {
+    file.downcast::<file::SocketFile>().map(|file| &file.0).ok_or(Errno::ENOTSOCK)
+}

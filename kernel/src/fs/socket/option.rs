@@ -1,0 +1,78 @@
+//! Socket options and time limits.
+
+use super::{Role, Socket};
+use crate::sync::wait::Deadline;
+use crate::time;
+use abi::Errno;
+use abi::socket::Ucred;
+
+/// SO_RCVTIMEO and SO_SNDTIMEO in nanoseconds; 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    pub receive: u64,
+    pub send: u64,
+}
+
+/// Bounds of SO_SNDBUF and SO_RCVBUF, after Linux has doubled what the program asked for.
+const MIN_BUFFER: usize = 4608;
+const MAX_BUFFER: usize = 425_984;
+
+fn deadline(limit: u64) -> Option<Deadline> {
+    (limit != 0).then(|| time::since_boot_ns().saturating_add(limit))
+}
+
+impl Socket {
+    pub(super) fn receive_deadline(&self) -> Option<Deadline> {
+        deadline(self.state.lock().timeouts.receive)
+    }
+
+    pub(super) fn send_deadline(&self) -> Option<Deadline> {
+        deadline(self.state.lock().timeouts.send)
+    }
+
+    /// Time limits.
+    pub fn timeouts(&self) -> Timeouts {
+        self.state.lock().timeouts
+    }
+
+    /// Sets the time limits.
+    pub fn set_timeouts(&self, timeouts: Timeouts) {
+        self.state.lock().timeouts = timeouts;
+    }
+
+    /// SO_ERROR: reports an error once.
+    pub fn take_error(&self) -> Option<Errno> {
+        self.state.lock().error.take()
+    }
+
+    /// SO_PEERCRED.
+    pub fn peer_cred(&self) -> Ucred {
+        self.state.lock().peer_cred
+    }
+
+    /// SO_PASSCRED.
+    pub fn passes_cred(&self) -> bool {
+        self.state.lock().pass_cred
+    }
+
+    /// Sets SO_PASSCRED.
+    pub fn set_pass_cred(&self, on: bool) {
+        self.state.lock().pass_cred = on;
+    }
+
+    /// SO_SNDBUF and SO_RCVBUF: one number here, how much this socket's queue holds.
+    pub fn buffer(&self) -> usize {
+        self.state.lock().buffer
+    }
+
+    /// Sets it as Linux does: doubled, within bounds.
+    pub fn set_buffer(&self, asked: u32) {
+        let doubled = (asked as usize).saturating_mul(2);
+        self.state.lock().buffer = doubled.clamp(MIN_BUFFER, MAX_BUFFER);
+    }
+
+    /// SO_ACCEPTCONN.
+    pub fn accepts(&self) -> bool {
+        matches!(self.state.lock().role, Role::Listener { .. })
+    }
+}

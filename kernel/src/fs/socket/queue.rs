@@ -1,0 +1,87 @@
+//! What waits to be received: messages with their sender, descriptors and credentials.
+//!
+//! A plain queue; the socket's lock guards it. Taking never copies to user memory: it gives the bytes out.
+
+use super::address::Address;
+use crate::fs::OpenFile;
+use abi::socket::Ucred;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// What travels beside the bytes.
+#[derive(Clone, Default)]
+pub struct Ancillary {
+    pub files: Vec<Arc<OpenFile>>,
+    pub cred: Ucred,
+}
+
+/// One message; on a stream, one write.
+pub struct Message {
+    pub bytes: Vec<u8>,
+    /// How many of them a stream reader has taken.
+    pub taken: usize,
+    pub from: Option<Address>,
+    pub ancillary: Ancillary,
+}
+
+impl Message {
+    /// The bytes that are left.
+    pub fn rest(&self) -> &[u8] {
+        &self.bytes[self.taken..]
+    }
+}
+
+/// Messages in order.
+#[derive(Default)]
+pub struct Queue {
+    messages: VecDeque<Message>,
+    bytes: usize,
+}
+
+impl Queue {
+    /// Bytes in all messages.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Number of messages.
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    pub fn push(&mut self, message: Message) {
+        self.bytes += message.bytes.len();
+        self.messages.push_back(message);
+    }
+
+    pub fn front(&self) -> Option<&Message> {
+        self.messages.front()
+    }
+
+    pub fn nth(&self, n: usize) -> Option<&Message> {
+        self.messages.get(n)
+    }
+
+    pub fn pop(&mut self) -> Option<Message> {
+        let message = self.messages.pop_front()?;
+        self.bytes -= message.rest().len();
+        Some(message)
+    }
+
+    /// Puts a message back that was not used up.
+    pub fn put_back(&mut self, message: Message) {
+        self.bytes += message.rest().len();
+        self.messages.push_front(message);
+    }
+
+    /// Takes all messages out, to be dropped without the lock.
+    pub fn take_all(&mut self) -> VecDeque<Message> {
+        self.bytes = 0;
+        core::mem::take(&mut self.messages)
+    }
+}
