@@ -90,11 +90,8 @@ pub fn wait(
         return Err(Errno::EINVAL);
     }
     let key = Key::of(space, addr, shared)?;
-    let waiter = Arc::new(Waiter {
-        bitset,
-        woken: AtomicBool::new(false),
-        queue: WaitQueue::new(),
-    });
+    let waiter =
+        Arc::new(Waiter { bitset, woken: AtomicBool::new(false), queue: WaitQueue::new() });
     BUCKETS[key.bucket()].lock().push(Queued { key, waiter: waiter.clone() });
     let outcome = match user::read_u32(addr) {
         Ok(value) if value == expected => waiter

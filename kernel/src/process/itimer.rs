@@ -3,6 +3,7 @@
 //! The real-time timer is a kernel timer. The two that count CPU time are sampled every [`TICK`] while
 //! armed, as Linux's are by its tick. State is under [`level::Itimer`], which interrupt handlers take.
 
+use super::times::process_cpu_ns;
 use super::{Process, signal};
 use crate::sync::{SpinLock, level};
 use crate::time::{self, Nanos, TimerId, TimerTarget};
@@ -46,11 +47,8 @@ impl ItimerKind {
     fn now(self, process: &Process) -> u64 {
         match self {
             Self::Real => time::monotonic().0,
-            Self::Virtual => process.cpu_times_nanos().0,
-            Self::Prof => {
-                let (user, system) = process.cpu_times_nanos();
-                user + system
-            }
+            Self::Virtual => process.usage().utime_ns,
+            Self::Prof => process_cpu_ns(process),
         }
     }
 
@@ -108,12 +106,7 @@ fn left(slot: &Slot, now: u64) -> u64 {
 
 /// Arms the timer to expire after `value` nanoseconds and every `interval` then, or disarms it if
 /// `value` is 0. Returns what [`get`] would have.
-pub fn set(
-    process: &Arc<Process>,
-    kind: ItimerKind,
-    value: u64,
-    interval: u64,
-) -> (u64, u64) {
+pub fn set(process: &Arc<Process>, kind: ItimerKind, value: u64, interval: u64) -> (u64, u64) {
     let now = kind.now(process);
     let mut slots = process.signals.itimers.slots.lock();
     let slot = &mut slots[kind as usize];

@@ -331,8 +331,7 @@ impl Process {
 
     /// User and system time in clock ticks (1/100 s), for SIGCHLD.
     pub fn cpu_times_ticks(&self) -> (i64, i64) {
-        let usage = self.usage();
-        ((usage.utime_ns / 10_000_000) as i64, (usage.stime_ns / 10_000_000) as i64)
+        self.usage().ticks()
     }
 
     /// User and system time in nanoseconds.

@@ -35,6 +35,12 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// User and system time in clock ticks (1/100 s).
+    pub fn ticks(&self) -> (i64, i64) {
+        const TICK_NS: u64 = abi::time::NSEC_PER_SEC / abi::time::USER_HZ;
+        ((self.utime_ns / TICK_NS) as i64, (self.stime_ns / TICK_NS) as i64)
+    }
+
     /// Adds another sum; the resident peak is the greater one.
     pub fn add(&mut self, other: &Self) {
         self.utime_ns = self.utime_ns.saturating_add(other.utime_ns);

@@ -39,13 +39,8 @@ fn run(
     lookup: LookupFlags,
 ) -> Result<()> {
     with_path(path, |path| {
-        let request = ExecRequest {
-            at,
-            path,
-            lookup,
-            argv: &UserStrings(argv),
-            envp: &UserStrings(envp),
-        };
+        let request =
+            ExecRequest { at, path, lookup, argv: &UserStrings(argv), envp: &UserStrings(envp) };
         exec::execve(frame, &request)
     })
 }

@@ -25,7 +25,7 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
         return Err(Errno::ENOSYS);
     }
     let task = process::current();
-    let space = task.mm();
+    let space = &*task.mm();
     // Counts are signed in the ABI; a negative one wakes one, as Linux does.
     let count = |n: u32| usize::try_from(n as i32).unwrap_or(1);
     let done = |n: usize| Ok(n as i64);
@@ -81,7 +81,7 @@ fn restart_wait(
 ) -> Result<i64> {
     process::current().signals.set_restart(alloc::boxed::Box::new(move || {
         let task = process::current();
-        match futex::wait(task.mm(), addr, shared, val, bitset, deadline) {
+        match futex::wait(&task.mm(), addr, shared, val, bitset, deadline) {
             Err(Errno::ERESTARTSYS) => restart_wait(addr, shared, val, bitset, deadline),
             other => other.map(|()| 0),
         }

@@ -1,10 +1,11 @@
 //! The machine as a whole: uname, sysinfo, host name, kernel log, reboot.
 
-use crate::arch::power;
+use crate::arch::{cpu, power};
+use crate::drivers::uart;
 use crate::fs::cred::Capability;
 use crate::mm::user::{self, UserPtr};
 use crate::sync::{SpinLock, level};
-use crate::{log, mm, process, time};
+use crate::{mm, process, time};
 use abi::misc::{NewUtsname, Sysinfo};
 use abi::{Errno, Result};
 use arrayvec::ArrayVec;
@@ -13,10 +14,8 @@ use arrayvec::ArrayVec;
 const NAME_MAX: usize = 64;
 
 /// The names that `sethostname` and `setdomainname` change.
-static NODE: SpinLock<Names, level::Leaf> = SpinLock::new(Names {
-    host: ArrayVec::new_const(),
-    domain: ArrayVec::new_const(),
-});
+static NODE: SpinLock<Names, level::Leaf> =
+    SpinLock::new(Names { host: ArrayVec::new_const(), domain: ArrayVec::new_const() });
 
 struct Names {
     host: ArrayVec<u8, NAME_MAX>,
@@ -79,8 +78,8 @@ pub fn sysinfo(buf: UserPtr<Sysinfo>) -> Result<()> {
     let memory = mm::frames::stats();
     let page = mm::PAGE_SIZE as u64;
     buf.write(&Sysinfo {
-        uptime: (time::now() / abi::time::NSEC_PER_SEC) as i64,
-        loads: process::load_average().map(|load| load << 5),
+        uptime: (time::since_boot_ns() / abi::time::NSEC_PER_SEC) as i64,
+        loads: process::load_average(),
         totalram: memory.total as u64 * page,
         freeram: memory.free as u64 * page,
         sharedram: 0,
@@ -111,18 +110,18 @@ pub fn reboot(magic1: u32, magic2: u32, command: u32) -> Result<()> {
         CMD_CAD_OFF | CMD_CAD_ON => Ok(()),
         CMD_RESTART => {
             log::info!("reboot: Restarting system");
-            crate::drivers::drain_console();
+            uart::drain();
             power::reboot()
         }
         CMD_POWER_OFF => {
             log::info!("reboot: Power down");
-            crate::drivers::drain_console();
+            uart::drain();
             power::power_off()
         }
         CMD_HALT => {
             log::info!("reboot: System halted");
-            crate::drivers::drain_console();
-            power::halt()
+            uart::drain();
+            cpu::halt_forever()
         }
         _ => Err(Errno::EINVAL),
     }

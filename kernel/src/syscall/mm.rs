@@ -17,11 +17,8 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
     if offset % PAGE_SIZE as u64 != 0 {
         return Err(Errno::EINVAL);
     }
-    let file = if flags & map::ANONYMOUS == 0 {
-        Some(process::current().files().get(fd)?)
-    } else {
-        None
-    };
+    let file =
+        if flags & map::ANONYMOUS == 0 { Some(process::current().files().get(fd)?) } else { None };
     if len == 0 || (flags & map::HUGETLB != 0 && file.is_some()) {
         return Err(Errno::EINVAL);
     }
@@ -44,10 +41,8 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
             if request.flags.intersects(VmFlags::LOCKED | VmFlags::GROWSDOWN) {
                 return Err(Errno::EINVAL);
             }
-            request.flags |= VmFlags::DROPPABLE
-                | VmFlags::NORESERVE
-                | VmFlags::WIPEONFORK
-                | VmFlags::DONTDUMP;
+            request.flags |=
+                VmFlags::DROPPABLE | VmFlags::NORESERVE | VmFlags::WIPEONFORK | VmFlags::DONTDUMP;
             false
         }
         _ => return Err(Errno::EINVAL),
@@ -70,7 +65,7 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
     } else {
         MapFixed::No
     };
-    let may_map_low = || process::current().cred().capable(Capability::SysRawio);
+    let may_map_low = || process::current().cred().capable(Capability::SYS_RAWIO);
     if fixed != MapFixed::No && addr < MMAP_MIN && !may_map_low() {
         return Err(Errno::EPERM);
     }
@@ -99,7 +94,8 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
 }
 
 fn backing(file: &Arc<OpenFile>, request: &MapRequest, offset: u64) -> Result<Backing> {
-    if !file.readable() || (request.shared && request.prot.contains(Prot::WRITE) && !file.writable())
+    if !file.readable()
+        || (request.shared && request.prot.contains(Prot::WRITE) && !file.writable())
     {
         return Err(Errno::EACCES);
     }
@@ -119,7 +115,7 @@ fn backing(file: &Arc<OpenFile>, request: &MapRequest, offset: u64) -> Result<Ba
 /// How much the running process may lock.
 fn lock_limit() -> u64 {
     let task = process::current();
-    if task.cred().capable(Capability::IpcLock) {
+    if task.cred().capable(Capability::IPC_LOCK) {
         return u64::MAX;
     }
     task.process().limits().soft(Resource::MemLock)
@@ -187,7 +183,8 @@ pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
     if addr % PAGE_SIZE as u64 != 0 {
         return Err(Errno::EINVAL);
     }
-    let len = page_up(len).filter(|&len| user::in_range(addr, len as usize)).ok_or(Errno::ENOMEM)?;
+    let len =
+        page_up(len).filter(|&len| user::in_range(addr, len as usize)).ok_or(Errno::ENOMEM)?;
     let pages = (len / PAGE_SIZE as u64) as usize;
     if !user::in_range(vec, pages) {
         return Err(Errno::EFAULT);
@@ -255,7 +252,9 @@ pub fn munlock(addr: u64, len: u64) -> Result<()> {
 }
 
 pub fn mlockall(flags: u32) -> Result<()> {
-    if flags == 0 || flags == mcl::ONFAULT || flags & !(mcl::CURRENT | mcl::FUTURE | mcl::ONFAULT) != 0
+    if flags == 0
+        || flags == mcl::ONFAULT
+        || flags & !(mcl::CURRENT | mcl::FUTURE | mcl::ONFAULT) != 0
     {
         return Err(Errno::EINVAL);
     }

@@ -9,12 +9,23 @@ mod args;
 mod caller;
 mod cred;
 mod dir;
+mod epoll;
+mod exec;
 mod fd;
 mod file;
+mod futex;
+pub mod misc;
+mod mm;
 mod mount;
 mod path;
+mod pipe;
+mod poll;
+mod process;
 mod random;
+mod sched;
+mod signal;
 mod table;
+mod time;
 
 pub use table::{NAMES, name};
 

@@ -61,8 +61,7 @@ pub fn clone3(frame: &mut TrapFrame, args: u64, size: usize) -> Result<i32> {
     let raw: CloneArgsRaw = user::read_extensible(args, size)?;
     let flags = CloneFlags::from_bits(raw.flags).ok_or(Errno::EINVAL)?;
     let bad_signal = raw.exit_signal > 64
-        || (raw.exit_signal != 0
-            && flags.intersects(CloneFlags::THREAD | CloneFlags::PARENT));
+        || (raw.exit_signal != 0 && flags.intersects(CloneFlags::THREAD | CloneFlags::PARENT));
     let bad_stack = (raw.stack == 0) != (raw.stack_size == 0)
         || !user::in_range(raw.stack, raw.stack_size as usize);
     if bad_signal || bad_stack || raw.set_tid_size != 0 || raw.set_tid != 0 {
@@ -97,12 +96,7 @@ const WNOTHREAD: i32 = 0x2000_0000;
 const WALL: i32 = 0x4000_0000;
 const WCLONE: i32 = i32::MIN;
 
-pub fn wait4(
-    pid: i32,
-    status: UserPtr<i32>,
-    options: i32,
-    usage: UserPtr<Rusage>,
-) -> Result<i32> {
+pub fn wait4(pid: i32, status: UserPtr<i32>, options: i32, usage: UserPtr<Rusage>) -> Result<i32> {
     if options & !(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WCLONE | WALL) != 0 {
         return Err(Errno::EINVAL);
     }

@@ -6,8 +6,8 @@ use crate::mm::user::UserPtr;
 use crate::process::signal::{self, Target};
 use crate::process::{self, Process, Task};
 use abi::signal::{
-    MINSIGSTKSZ, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigInfo, SigSet, SigStack, Signal,
-    code,
+    MINSIGSTKSZ, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigInfo, SigSet, SigStack,
+    Signal, code,
 };
 use abi::time::Timespec;
 use abi::{Errno, Result};
@@ -216,11 +216,7 @@ pub fn kill(pid: i32, number: i32) -> Result<()> {
 type Visit<'a> = &'a mut dyn FnMut(&Arc<Process>);
 
 /// Sends to many: success if one got it, else the last error, else `ESRCH`.
-fn kill_each(
-    signal: Option<Signal>,
-    info: SigInfo,
-    each: &mut dyn FnMut(Visit<'_>),
-) -> Result<()> {
+fn kill_each(signal: Option<Signal>, info: SigInfo, each: &mut dyn FnMut(Visit<'_>)) -> Result<()> {
     let mut result = Err(Errno::ESRCH);
     each(&mut |target| {
         let sent = check_and_send(target, None, signal, info);
@@ -270,12 +266,7 @@ pub fn rt_sigqueueinfo(pid: i32, number: i32, info: UserPtr<SigInfo>) -> Result<
     check_and_send(&target, None, parse(number)?, info)
 }
 
-pub fn rt_tgsigqueueinfo(
-    tgid: i32,
-    tid: i32,
-    number: i32,
-    info: UserPtr<SigInfo>,
-) -> Result<()> {
+pub fn rt_tgsigqueueinfo(tgid: i32, tid: i32, number: i32, info: UserPtr<SigInfo>) -> Result<()> {
     if tgid <= 0 || tid <= 0 {
         return Err(Errno::EINVAL);
     }

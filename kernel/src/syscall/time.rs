@@ -4,6 +4,7 @@ use crate::fs::cred::Capability;
 use crate::mm::user::UserPtr;
 use crate::process;
 use crate::process::itimer::{self, ItimerKind};
+use crate::process::times::process_cpu_ns;
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::time::{self, ClockId, Nanos};
@@ -40,11 +41,8 @@ impl Clock {
         let task = process::current();
         match self {
             Self::Machine(clock) => time::clock_now(clock).0,
-            Self::ProcessCpu => {
-                let (user, system) = task.process().cpu_times_nanos();
-                user + system
-            }
-            Self::ThreadCpu => task.cpu_time_nanos(),
+            Self::ProcessCpu => process_cpu_ns(task.process()),
+            Self::ThreadCpu => task.times.cpu_ns(task),
         }
     }
 }
@@ -129,8 +127,8 @@ pub fn time(out: UserPtr<i64>) -> Result<i64> {
 pub fn times(out: UserPtr<[i64; 4]>) -> Result<i64> {
     if let Some(out) = out.non_null() {
         let process = process::current().process();
-        let (user, system) = process.cpu_times_ticks();
-        let (child_user, child_system) = process.children_times_ticks();
+        let (user, system) = process.usage().ticks();
+        let (child_user, child_system) = process.children_usage().ticks();
         out.write(&[user, system, child_user, child_system])?;
     }
     Ok((time::monotonic().0 / (abi::time::NSEC_PER_SEC / USER_HZ)) as i64)

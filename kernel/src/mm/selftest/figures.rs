@@ -32,7 +32,8 @@ pub fn run() {
         let _ = frames::alloc_table().map(frames::free_table);
     });
     figure("frames through the buddy, 200", || {
-        let held: Vec<_> = (0..200).filter_map(|_| frames::alloc(Owner::Kernel, For::Kernel)).collect();
+        let held: Vec<_> =
+            (0..200).filter_map(|_| frames::alloc(Owner::Kernel, For::Kernel)).collect();
         held.into_iter().for_each(frames::put);
     });
     figure("heap 64 bytes", || drop(core::hint::black_box(Box::new([0u64; 8]))));

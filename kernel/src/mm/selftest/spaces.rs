@@ -52,7 +52,13 @@ fn anon(addr: u64, pages: u64, prot: Prot) -> MapRequest {
     }
 }
 
-pub(super) fn of_file(file: &Arc<File>, addr: u64, pages: u64, prot: Prot, shared: bool) -> MapRequest {
+pub(super) fn of_file(
+    file: &Arc<File>,
+    addr: u64,
+    pages: u64,
+    prot: Prot,
+    shared: bool,
+) -> MapRequest {
     let source = file.clone() as Arc<dyn MapSource>;
     MapRequest { backing: Backing::File { source, offset: 0 }, shared, ..anon(addr, pages, prot) }
 }

@@ -65,8 +65,7 @@ pub fn pending(task: &Task) -> bool {
 /// Sets the work flag again if something is deliverable under the present mask.
 pub(super) fn recheck(task: &Task) {
     let open = SigSet::ALL.minus(task.signals.blocked());
-    if open.intersects(task.signals.pending())
-        || open.intersects(task.process().signals.pending())
+    if open.intersects(task.signals.pending()) || open.intersects(task.process().signals.pending())
     {
         task.set_work(work::SIGNAL);
     }

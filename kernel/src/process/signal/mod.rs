@@ -22,7 +22,8 @@ pub use deliver::{exit_to_user, force_fault, killed, pending};
 pub use frame::sigreturn;
 pub use restart::{sigsuspend, with_mask};
 pub use send::{
-    Target, notify_parent, send_to_group, send_to_process, send_to_task, signal_exists, terminate_threads,
+    Target, notify_parent, send_to_group, send_to_process, send_to_task, signal_exists,
+    terminate_threads,
 };
 pub use state::{JobState, ProcessSignals, Restart, TaskSignals};
 
@@ -51,10 +52,8 @@ pub fn set_blocked(task: &Task, set: SigSet) -> SigSet {
 pub fn set_action(task: &Task, signal: Signal, action: SigAction) -> SigAction {
     let process = task.process();
     let actions = process.signals.actions();
-    let old = actions.set(signal, SigAction {
-        mask: action.mask.minus(SigSet::UNBLOCKABLE),
-        ..action
-    });
+    let old =
+        actions.set(signal, SigAction { mask: action.mask.minus(SigSet::UNBLOCKABLE), ..action });
     if action.handler == SIG_IGN || actions.ignores(signal) {
         let set = SigSet::of(&[signal]);
         process.signals.pending.lock().discard(set);

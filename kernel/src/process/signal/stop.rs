@@ -64,14 +64,8 @@ pub fn resume(process: &Arc<Process>) {
 fn report(process: &Arc<Process>, code: i32, signal: Signal) {
     if let Some(parent) = process.parent() {
         let (utime, stime) = process.cpu_times_ticks();
-        let info = SigInfo::child(
-            code,
-            process.pid(),
-            process.uid(),
-            signal.number(),
-            utime,
-            stime,
-        );
+        let info =
+            SigInfo::child(code, process.pid(), process.uid(), signal.number(), utime, stime);
         notify_parent(&parent, info);
     }
 }
