@@ -17,6 +17,7 @@
 //! | [`crng`] | ChaCha20 with fast key erasure: base key, per-CPU keys, generations, batches |
 //! | [`block`] | keys and keystream blocks; where a kernel plugs in its vector code |
 //! | [`reseed`] | when the generator gets a new key |
+//! | [`vdso`] | getrandom in user space: layout, decisions, draw |
 //! | [`request`] | flags, lengths, waiting, interruption and ioctls of Linux's interfaces |
 //!
 //! # Example: seed once, then draw from any number of CPUs
@@ -62,5 +63,6 @@ pub mod pool;
 pub mod request;
 pub mod reseed;
 pub mod splitmix64;
+pub mod vdso;
 
 mod sync;
