@@ -64,15 +64,21 @@ impl Buddy {
         Some(head)
     }
 
-    /// Takes up to `out.len()` single frames: how many.
+    /// Takes up to `out.len()` single frames: how many. Small blocks go first, so that big ones last.
     pub fn alloc_singles(&mut self, meta: &[FrameMeta], out: &mut [u32]) -> usize {
-        for (done, slot) in out.iter_mut().enumerate() {
-            match self.alloc(meta, 0) {
-                Some(frame) => *slot = frame,
-                None => return done,
+        let mut done = 0;
+        while done < out.len() && self.nonempty != 0 {
+            let smallest = self.nonempty.trailing_zeros() as usize;
+            let fits = (out.len() - done).ilog2() as usize;
+            let order = smallest.min(fits);
+            let Some(first) = self.alloc(meta, order) else { break };
+            // The lowest frame is handed out last: it is on top when `out` is a stack.
+            for (slot, frame) in out[done..].iter_mut().zip((first..first + (1 << order)).rev()) {
+                *slot = frame;
             }
+            done += 1 << order;
         }
-        out.len()
+        done
     }
 
     /// Gives back a block of 2^`order` frames.

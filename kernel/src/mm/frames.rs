@@ -19,9 +19,10 @@ pub use cpu_cache::init_cpu;
 
 use super::layout::{DIRECT_MAP_BASE, PAGE_SHIFT, PAGE_SIZE};
 use crate::arch::page;
-use crate::sync::{SpinLock, level};
+use crate::sync::{SpinGuard, SpinLock, level};
 use alea_frames::{Buddy, FrameMeta, Owner};
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// The number of a page frame: its physical address divided by the page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +82,8 @@ static BUDDY: SpinLock<Buddy, level::Frames> = SpinLock::new(Buddy::new());
 static TOTAL: AtomicU64 = AtomicU64::new(0);
 /// Frames that only the kernel itself may take. Relaxed: set once at boot.
 static RESERVE: AtomicU64 = AtomicU64::new(0);
+/// Whether less than half of the reserve is left. Relaxed: kept up to date under the buddy's lock.
+static LOW: AtomicBool = AtomicBool::new(false);
 /// Counts of frames by owner that were changed while the CPU's cache was busy. Relaxed: statistics.
 static STRAY: [AtomicU64; Owner::COUNT] = [const { AtomicU64::new(0) }; Owner::COUNT];
 
@@ -92,6 +95,35 @@ fn metadata() -> &'static [FrameMeta] {
     // SAFETY: `boot::init` made an array of `len` entries at `start` that is never freed; the entries are
     // atomics, so shared references to them may coexist.
     unsafe { core::slice::from_raw_parts(start, len) }
+}
+
+/// The buddy, locked; unlocking brings [`LOW`] up to date.
+struct LockedBuddy(SpinGuard<'static, Buddy, level::Frames>);
+
+fn buddy() -> LockedBuddy {
+    LockedBuddy(BUDDY.lock())
+}
+
+impl Deref for LockedBuddy {
+    type Target = Buddy;
+    fn deref(&self) -> &Buddy {
+        &self.0
+    }
+}
+
+impl DerefMut for LockedBuddy {
+    fn deref_mut(&mut self) -> &mut Buddy {
+        &mut self.0
+    }
+}
+
+impl Drop for LockedBuddy {
+    fn drop(&mut self) {
+        let low = self.0.free_frames() < RESERVE.load(Ordering::Relaxed) / 2;
+        if low != LOW.load(Ordering::Relaxed) {
+            LOW.store(low, Ordering::Relaxed);
+        }
+    }
 }
 
 /// Frames by use, in pages.
@@ -188,6 +220,7 @@ pub(super) fn alloc_table() -> Option<Pfn> {
         _ => alloc_zeroed(Owner::PageTable, For::User)?,
     };
     frame.meta().set_word(0);
+    frame.meta().set_refs_raw(0);
     Some(frame)
 }
 
@@ -208,6 +241,7 @@ pub(super) fn alloc_root() -> Option<Pfn> {
     if let Some(Some(root)) = cpu_cache::with(|cache| cache.pop_root()) {
         root.meta().set_owner(Owner::PageTable);
         root.meta().set_word(0);
+        root.meta().set_refs_raw(0);
         return Some(root);
     }
     let root = alloc_table()?;
@@ -256,7 +290,7 @@ pub(super) fn free(frame: Pfn) {
 fn free_as(frame: Pfn, owner: Owner) {
     if cpu_cache::with(|cache| cache.push(frame, owner)).is_none() {
         count(owner, -1);
-        BUDDY.lock().free(metadata(), frame.0, 0);
+        buddy().free(metadata(), frame.0, 0);
     }
 }
 
@@ -272,10 +306,10 @@ pub(super) fn change_owner(frame: Pfn, owner: Owner) {
 
 /// A block of 2^`order` frames for the kernel, with undefined contents.
 pub(super) fn alloc_block(order: usize, owner: Owner) -> Option<Pfn> {
-    let taken = BUDDY.lock().alloc(metadata(), order);
+    let taken = buddy().alloc(metadata(), order);
     let taken = taken.or_else(|| {
         cpu_cache::drain();
-        BUDDY.lock().alloc(metadata(), order)
+        buddy().alloc(metadata(), order)
     });
     let frame = Pfn(taken?);
     frame.meta().set_owner(owner);
@@ -286,13 +320,8 @@ pub(super) fn alloc_block(order: usize, owner: Owner) -> Option<Pfn> {
 /// Gives back `frames` frames of a block from [`alloc_block`], from `first` on.
 pub(super) fn free_block_part(first: Pfn, frames: u32, owner: Owner) {
     first.meta().change_owner(Owner::None);
-    BUDDY.lock().free_run(metadata(), first.0, frames);
+    buddy().free_run(metadata(), first.0, frames);
     count(owner, -i64::from(frames));
-}
-
-/// Frames in the buddy: what is free without counting caches.
-pub(super) fn uncached_free() -> u64 {
-    BUDDY.lock().free_frames()
 }
 
 /// All frames that the allocator was given.
@@ -302,8 +331,10 @@ pub(super) fn total() -> u64 {
 }
 
 /// Whether the free frames are down to what only the kernel may take.
+#[inline]
 pub(super) fn is_low() -> bool {
-    uncached_free() < RESERVE.load(Ordering::Relaxed) / 2
+    // Relaxed: a threshold, no more precise than the moment.
+    LOW.load(Ordering::Relaxed)
 }
 
 /// Zeroes one free frame ahead of its use; `false` when the pool is full or memory short.
@@ -313,7 +344,7 @@ pub(super) fn zero_one() -> bool {
     match cpu_cache::with(|cache| cache.push_zeroed(frame)) {
         Some(true) => true,
         _ => {
-            BUDDY.lock().free(metadata(), frame.0, 0);
+            buddy().free(metadata(), frame.0, 0);
             false
         }
     }
@@ -321,7 +352,7 @@ pub(super) fn zero_one() -> bool {
 
 #[cold]
 fn alloc_slow(owner: Owner) -> Option<Pfn> {
-    let frame = BUDDY.lock().alloc(metadata(), 0)?;
+    let frame = buddy().alloc(metadata(), 0)?;
     count(owner, 1);
     Some(Pfn(frame))
 }
@@ -336,7 +367,7 @@ fn count(owner: Owner, frames: i64) {
 
 /// Takes frames from the buddy for a CPU's cache: how many. Users leave the reserve alone.
 fn refill(out: &mut [u32], whom: For) -> usize {
-    let mut buddy = BUDDY.lock();
+    let mut buddy = self::buddy();
     let reserve = match whom {
         For::User => RESERVE.load(Ordering::Relaxed),
         For::Kernel => 0,
@@ -348,5 +379,5 @@ fn refill(out: &mut [u32], whom: For) -> usize {
 
 /// Gives frames of a CPU's cache back to the buddy.
 fn give_back(frames: &[u32]) {
-    BUDDY.lock().free_singles(metadata(), frames);
+    buddy().free_singles(metadata(), frames);
 }

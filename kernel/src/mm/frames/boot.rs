@@ -2,7 +2,7 @@
 //!
 //! Runs once, on the boot CPU. The metadata array is carved from the first region that has room for it.
 
-use super::{BUDDY, META_LEN, META_START, RESERVE, TOTAL};
+use super::{META_LEN, META_START, RESERVE, TOTAL};
 use crate::arch::boot::{BootInfo, MemoryKind, MemoryRegion};
 use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT, PAGE_SIZE};
 use alea_frames::FrameMeta;
@@ -56,7 +56,7 @@ pub fn release(start: u64, len: u64) {
 fn add(low: u64, high: u64) {
     let (low, high) = ((low >> PAGE_SHIFT) as u32, (high >> PAGE_SHIFT) as u32);
     if high > low {
-        BUDDY.lock().add_range(super::metadata(), low, high);
+        super::buddy().add_range(super::metadata(), low, high);
         // Relaxed: a statistic.
         TOTAL.fetch_add(u64::from(high - low), Ordering::Relaxed);
     }

@@ -11,8 +11,8 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence};
 
 /// Hot frames per CPU, and how many move to or from the buddy at a time.
-const HOT: usize = 128;
-const BATCH: usize = 48;
+const HOT: usize = 256;
+const BATCH: usize = 96;
 /// Zeroed frames per CPU.
 const ZEROED: usize = 256;
 /// Empty page tables per CPU.

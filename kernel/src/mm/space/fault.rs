@@ -1,7 +1,7 @@
 //! Page faults: demand paging, copy-on-write, stack growth.
 
 use super::table::{
-    ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, frame_of, index_at,
+    ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, ZERO, frame_of, index_at,
 };
 use super::tlb::Gather;
 use super::vma::{STACK_GUARD, Vma};
@@ -149,7 +149,7 @@ impl Inner {
             if !allowed {
                 return Ok(zero::frame());
             }
-            leaf.set(index, zero::frame().phys() | flags);
+            leaf.set(index, zero::frame().phys() | flags | ZERO);
             return Ok(zero::frame());
         }
         let frame = match &vma.file {
@@ -201,20 +201,20 @@ impl Inner {
             leaf.replace(index, old.phys() | flags | OWNED);
             return Ok(old);
         }
-        let new = if old == zero::frame() {
+        let new = if entry & ZERO != 0 {
             frames::alloc_zeroed(Owner::Anon, For::User).ok_or(Fault::Oom)?
         } else {
             let new = frames::alloc(Owner::Anon, For::User).ok_or(Fault::Oom)?;
             new.copy_from(old);
             new
         };
-        leaf.replace(index, new.phys() | flags | OWNED);
+        leaf.set(index, new.phys() | flags | OWNED);
         if entry & OWNED != 0 {
             space.hot.remember(addr);
             gather.removed(addr, entry);
         } else {
             let flags = vma.flags;
-            if old != zero::frame() {
+            if entry & ZERO == 0 {
                 self.count_rss(flags, false, -1);
             }
             self.own(pos);
@@ -240,12 +240,7 @@ pub(super) fn map_cached(vma: &Vma, cache: &PageCache, leaf: Table, low: u64, hi
     let mut mapped = 0;
     cache.runs(first_index..first_index + count, |index, slots| {
         let base = first_slot + (index - first_index) as usize;
-        for (n, &frame) in slots.iter().enumerate() {
-            if frame != 0 && leaf.get(base + n) == 0 {
-                leaf.set(base + n, Pfn(frame).phys() | flags);
-                mapped += 1;
-            }
-        }
+        mapped += leaf.fill(base, slots, flags);
     });
     mapped
 }

@@ -70,26 +70,37 @@ impl AddressSpace {
                     continue;
                 }
                 let to = table.leaf_or_alloc(part.addr)?;
-                let mut borrowed = 0;
-                part.table.for_each(part.range.clone(), |index, entry| {
-                    // What `copy_hot` has put there stays.
-                    if to.get(index) != 0 {
+                let mut borrowed = 0u64;
+                part.table.for_each_group(part.range.clone(), |group| {
+                    if group.is_plain() {
+                        let entries = part.table.get_group(group.first);
+                        // Borrowed entries are all present.
+                        let present = entries.iter().map(|entry| entry & PRESENT);
+                        borrowed = borrowed.wrapping_add(present.fold(0, u64::wrapping_add));
+                        to.replace_group(group.first, &entries);
                         return;
                     }
-                    let mut entry = entry;
-                    if entry & OWNED == 0 {
-                        borrowed += 1;
-                    } else {
-                        frame_of(entry).meta().get();
-                        anon += 1;
-                        if entry & WRITABLE != 0 {
-                            entry &= !WRITABLE;
-                            part.table.replace(index, entry);
-                            gather.changed(part.addr_of(index), entry);
+                    for index in group.first..group.end {
+                        let mut entry = part.table.get(index);
+                        // What `copy_hot` has put there stays.
+                        if entry == 0 || to.get(index) != 0 {
+                            continue;
                         }
+                        if entry & OWNED == 0 {
+                            borrowed += 1;
+                        } else {
+                            frame_of(entry).meta().get();
+                            anon += 1;
+                            if entry & WRITABLE != 0 {
+                                entry &= !WRITABLE;
+                                part.table.replace(index, entry);
+                                gather.changed(part.addr_of(index), entry);
+                            }
+                        }
+                        to.replace(index, entry);
                     }
-                    to.set(index, entry);
                 });
+                to.inherit_masks(part.table, part.range.clone());
                 if vma.file.is_some() {
                     let count =
                         if vma.flags.contains(VmFlags::SHMEM) { &mut shmem } else { &mut file };

@@ -43,7 +43,7 @@ use alloc::sync::Arc;
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use hot::HotPages;
-use table::{DIRTY, OWNED, PageTable, WRITABLE, frame_of};
+use table::{DIRTY, PageTable, WRITABLE, frame_of};
 use tlb::CpuMask;
 use vma::Vma;
 use x86_64::PhysAddr;
@@ -204,12 +204,10 @@ impl Drop for AddressSpace {
         }
         let hot = &*self.hot;
         self.inner.get_mut().table.tear_down(&mut |addr, entry| {
-            if entry & OWNED != 0 {
-                frames::put(frame_of(entry));
-                if entry & (WRITABLE | DIRTY) == WRITABLE {
-                    // Copied ahead at fork, but never written.
-                    hot.forget(addr);
-                }
+            frames::put(frame_of(entry));
+            if entry & (WRITABLE | DIRTY) == WRITABLE {
+                // Copied ahead at fork, but never written.
+                hot.forget(addr);
             }
         });
     }

@@ -1,13 +1,12 @@
 //! mprotect.
 
-use super::table::{ACCESSED, DIRTY, OWNED, PRESENT, WRITABLE, frame_of};
+use super::table::{ACCESSED, DIRTY, OWNED, PRESENT, WRITABLE, ZERO, frame_of};
 use super::tlb::Gather;
 use super::unmap::page_range;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, Prot, VmFlags};
 use crate::mm::frames;
 use crate::mm::layout::PAGE_SHIFT;
-use crate::mm::zero;
 use abi::{Errno, Result};
 use alea_ranges::Pos;
 
@@ -92,17 +91,15 @@ impl Inner {
     fn change_entries(&mut self, gather: &mut Gather<'_>, pos: Pos) {
         let Some(vma) = self.vmas.get(pos) else { return };
         let (flags, writable) = (vma.flags, vma.flags.contains(VmFlags::WRITE));
-        let mut dropped = 0;
+        let mut dropped = 0i64;
         self.table.for_each(vma.start, vma.end, |leaf, index, addr, entry| {
-            let kept = entry & (ACCESSED | DIRTY | OWNED);
+            let kept = entry & (ACCESSED | DIRTY | OWNED | ZERO);
             let frame = frame_of(entry);
             let new = if entry & OWNED == 0 {
                 if !vma.is_accessible() {
-                    if frame != zero::frame() {
-                        dropped += 1;
-                    }
+                    dropped += i64::from(entry & ZERO == 0);
                     0
-                } else if frame == zero::frame() {
+                } else if entry & ZERO != 0 {
                     frame.phys() | vma.entry_flags() | kept
                 } else {
                     frame.phys() | vma.borrowed_flags() | kept

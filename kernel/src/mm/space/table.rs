@@ -3,6 +3,7 @@
 //! Invariants:
 //! - The word of a table's metadata has bit `g` set whenever one of the entries `8g..8g+8` is not zero: what
 //!   is done to all entries skips the others. Bits are cleared only with the whole table.
+//! - Bit `g` of its reference field, which tables do not need, is set whenever one of `16g..16g+16` is owned.
 //! - A leaf entry that is not zero points to a frame. With `OWNED` it holds one reference to the frame;
 //!   without, the frame is the page cache's (see there) or the shared zero page.
 //! - An entry with `OWNED` but without `PRESENT` is a page of a mapping that allows no access.
@@ -20,6 +21,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The entry holds a reference to its frame.
 pub(super) const OWNED: u64 = PteFlags::SOFT_0.bits();
+/// The entry maps the shared page of zeros.
+pub(super) const ZERO: u64 = PteFlags::SOFT_1.bits();
 pub(super) const PRESENT: u64 = PteFlags::PRESENT.bits();
 pub(super) const WRITABLE: u64 = PteFlags::WRITABLE.bits();
 pub(super) const ACCESSED: u64 = PteFlags::ACCESSED.bits();
@@ -42,64 +45,181 @@ pub(super) fn frame_of(entry: u64) -> Pfn {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Table(pub Pfn);
 
+/// Up to eight neighbouring entries of a table that may not all be zero.
+pub(super) struct Group {
+    pub first: usize,
+    pub end: usize,
+    /// Whether any of them may have `OWNED`.
+    pub owned: bool,
+}
+
+impl Group {
+    /// All eight, none of them owned: fit for the shortest way.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        !self.owned && self.end.wrapping_sub(self.first) == 8
+    }
+}
+
 impl Table {
-    #[inline]
-    fn entry(self, index: usize) -> &'static AtomicU64 {
-        debug_assert!(index < 512);
-        // SAFETY: a table is a frame in the direct map that stays one while its owner's lock is held; the
-        // index is masked to the table; CPUs read and write entries as atomic words.
-        unsafe { &*self.0.ptr().cast::<AtomicU64>().wrapping_add(index & 511) }
+    #[inline(always)]
+    fn entries(self) -> &'static [AtomicU64; 512] {
+        // SAFETY: a table is a frame in the direct map that stays one while its owner's lock is held; CPUs
+        // read and write entries as atomic words.
+        unsafe { &*self.0.ptr().cast::<[AtomicU64; 512]>() }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn entry(self, index: usize) -> &'static AtomicU64 {
+        debug_assert!(index < 512);
+        &self.entries()[index & 511]
+    }
+
+    #[inline(always)]
     pub fn get(self, index: usize) -> u64 {
         self.entry(index).load(Ordering::Relaxed)
     }
 
-    /// Stores an entry that may have been zero.
+    /// The entries of a whole group.
+    #[inline(always)]
+    pub fn get_group(self, first: usize) -> [u64; 8] {
+        let entries = &self.entries()[first & 504..][..8];
+        core::array::from_fn(|n| entries[n].load(Ordering::Relaxed))
+    }
+
+    /// Stores the entries of a whole group; none becomes owned, and the masks are the caller's business.
+    #[inline(always)]
+    pub fn replace_group(self, first: usize, new: &[u64; 8]) {
+        let entries = &self.entries()[first & 504..][..8];
+        for (entry, &new) in entries.iter().zip(new) {
+            entry.store(new, Ordering::Relaxed);
+        }
+    }
+
+    /// Stores an entry that may have been zero, or not owned.
     #[inline]
     pub fn set(self, index: usize, entry: u64) {
         let meta = self.0.meta();
         meta.set_word(meta.word() | 1 << (index / 8));
+        if entry & OWNED != 0 {
+            meta.set_refs_raw(meta.refs_raw() | 1 << (index / 16));
+        }
+        self.replace(index, entry);
+    }
+
+    /// Stores over an entry that is not zero without making it owned, or stores zero.
+    #[inline(always)]
+    pub fn replace(self, index: usize, entry: u64) {
         self.entry(index).store(entry, Ordering::Relaxed);
     }
 
-    /// Stores over an entry that is not zero, or stores zero.
+    /// Maps `frames` (0 for none) from entry `first` on, where nothing is mapped yet: how many were. They are
+    /// borrowed: `flags` has no `OWNED`.
     #[inline]
-    pub fn replace(self, index: usize, entry: u64) {
-        self.entry(index).store(entry, Ordering::Relaxed);
+    pub fn fill(self, first: usize, frames: &[u32], flags: u64) -> i64 {
+        debug_assert!(flags & OWNED == 0 && first + frames.len() <= 512);
+        if frames.is_empty() {
+            return 0;
+        }
+        let meta = self.0.meta();
+        let (groups, touched) = (meta.word(), group_mask(first, first.wrapping_add(frames.len())));
+        meta.set_word(groups | touched);
+        let Some(entries) = self.entries().get(first..first.wrapping_add(frames.len())) else {
+            return 0;
+        };
+        let mut filled = 0i64;
+        if groups & touched == 0 {
+            for (entry, &frame) in entries.iter().zip(frames) {
+                let new = if frame != 0 { Pfn(frame).phys() | flags } else { 0 };
+                filled = filled.wrapping_add(i64::from(frame != 0));
+                entry.store(new, Ordering::Relaxed);
+            }
+            return filled;
+        }
+        for (entry, &frame) in entries.iter().zip(frames) {
+            if frame != 0 && entry.load(Ordering::Relaxed) == 0 {
+                entry.store(Pfn(frame).phys() | flags, Ordering::Relaxed);
+                filled = filled.wrapping_add(1);
+            }
+        }
+        filled
+    }
+
+    /// Brings the masks up to date after entries of `range` were copied from `other` with `replace`.
+    #[inline]
+    pub fn inherit_masks(self, other: Table, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        let (meta, from) = (self.0.meta(), other.0.meta());
+        meta.set_word(meta.word() | from.word() & group_mask(range.start, range.end));
+        // A group may be said to own something though it does not: that costs a look at it.
+        meta.set_refs_raw(meta.refs_raw() | from.refs_raw());
     }
 
     /// Whether the entries of `range` are known to be zero.
     #[inline]
     pub fn is_empty(self, range: Range<usize>) -> bool {
-        range.is_empty() || self.0.meta().word() & group_mask(&range) == 0
+        range.is_empty() || self.0.meta().word() & group_mask(range.start, range.end) == 0
     }
 
-    /// Visits the entries of `range` that are not zero.
-    #[inline]
-    pub fn for_each(self, range: Range<usize>, mut visit: impl FnMut(usize, u64)) {
+    /// Visits the groups of `range` that may not be zero.
+    #[inline(always)]
+    pub fn for_each_group(self, range: Range<usize>, mut visit: impl FnMut(Group)) {
         if range.is_empty() {
             return;
         }
-        let mut groups = self.0.meta().word() & group_mask(&range);
+        let meta = self.0.meta();
+        let mut groups = meta.word() & group_mask(range.start, range.end);
+        let owned = meta.refs_raw();
         while groups != 0 {
-            let first = groups.trailing_zeros() as usize * 8;
-            groups &= groups - 1;
-            for index in first.max(range.start)..(first + 8).min(range.end) {
+            let group = groups.trailing_zeros();
+            groups &= groups.wrapping_sub(1);
+            let first = (group * 8) as usize;
+            visit(Group {
+                first: first.max(range.start),
+                end: first.wrapping_add(8).min(range.end),
+                owned: owned >> (group / 2) & 1 != 0,
+            });
+        }
+    }
+
+    /// Visits the entries of `range` that are not zero.
+    #[inline(always)]
+    pub fn for_each(self, range: Range<usize>, mut visit: impl FnMut(usize, u64)) {
+        self.for_each_group(range, |group| {
+            let mut index = group.first;
+            while index < group.end {
                 let entry = self.get(index);
                 if entry != 0 {
                     visit(index, entry);
                 }
+                index = index.wrapping_add(1);
             }
-        }
+        });
+    }
+
+    /// Clears everything, handing the entries that hold references to `owned`.
+    #[inline]
+    fn clear(self, mut owned: impl FnMut(usize, u64)) {
+        self.for_each_group(0..512, |group| {
+            if group.owned {
+                for (n, entry) in self.get_group(group.first).into_iter().enumerate() {
+                    if entry & OWNED != 0 {
+                        owned(group.first.wrapping_add(n), entry);
+                    }
+                }
+            }
+            self.replace_group(group.first, &[0; 8]);
+        });
     }
 }
 
-/// The groups of eight that a range of entries touches; the range is not empty.
-#[inline]
-fn group_mask(range: &Range<usize>) -> u64 {
-    (u64::MAX << (range.start / 8)) & (u64::MAX >> (63 - (range.end - 1) / 8))
+/// The groups of eight that the entries `start..end` touch; the range is not empty.
+#[inline(always)]
+fn group_mask(start: usize, end: usize) -> u64 {
+    let last = (end.wrapping_sub(1) / 8) as u32;
+    u64::MAX.wrapping_shl((start / 8) as u32) & u64::MAX.wrapping_shr(63u32.wrapping_sub(last))
 }
 
 /// Index into a table of `level` (0 is the leaf).
@@ -125,9 +245,10 @@ pub(super) struct LeafPart {
 
 impl LeafPart {
     /// The address that entry `index` maps.
-    #[inline]
+    #[inline(always)]
     pub fn addr_of(&self, index: usize) -> u64 {
-        self.addr + (index - self.range.start) as u64 * PAGE_SIZE as u64
+        let pages = index.wrapping_sub(self.range.start) as u64;
+        self.addr.wrapping_add(pages.wrapping_mul(PAGE_SIZE as u64))
     }
 }
 
@@ -231,10 +352,10 @@ impl PageTable {
         self.tables -= freed;
     }
 
-    /// Clears everything, handing each entry that was set to `entry(addr, entry)`, and gives all tables
-    /// back. For a space that no CPU has loaded.
-    pub fn tear_down(&mut self, entry: &mut impl FnMut(u64, u64)) {
-        clear_level(self.root, LEVELS - 1, 0, 0..USER_ROOT, entry);
+    /// Clears everything, handing each entry that holds a reference to `owned(addr, entry)`, and gives all
+    /// tables back. For a space that no CPU has loaded.
+    pub fn tear_down(&mut self, owned: &mut impl FnMut(u64, u64)) {
+        clear_level(self.root, LEVELS - 1, 0, 0..USER_ROOT, owned);
         self.root.0.meta().set_word(0);
         self.tables = 0;
         frames::free_root(self.root.0);
@@ -249,20 +370,15 @@ fn clear_level(
     visit: &mut impl FnMut(u64, u64),
 ) {
     table.for_each(range, |index, entry| {
-        let addr = base + ((index as u64) << (12 + 9 * level));
+        let addr = base.wrapping_add((index as u64) << (12 + 9 * level));
         table.replace(index, 0);
+        let below = Table(frame_of(entry));
         if level == 1 {
-            let leaf = Table(frame_of(entry));
-            leaf.for_each(0..512, |index, entry| {
-                leaf.replace(index, 0);
-                visit(addr + ((index as u64) << 12), entry);
-            });
-            frames::free_table(leaf.0);
+            below.clear(|index, entry| visit(addr.wrapping_add((index as u64) << 12), entry));
         } else {
-            let below = Table(frame_of(entry));
             clear_level(below, level - 1, addr, 0..512, visit);
-            frames::free_table(below.0);
         }
+        frames::free_table(below.0);
     });
 }
 

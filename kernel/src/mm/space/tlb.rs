@@ -9,6 +9,7 @@ use crate::arch::page;
 use crate::arch::percpu::{cpu_id, cpus_online};
 use crate::mm::frames::{self, Pfn};
 use crate::sync::Once;
+use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Flushes the TLBs of other CPUs: a mask of CPUs, and the addresses, or all of the space if `None`.
@@ -84,82 +85,73 @@ const WAITING: usize = 64;
 /// What was taken out of page tables and waits for the flush.
 pub(super) struct Gather<'a> {
     cpus: &'a CpuMask,
-    pages: [u64; SINGLE],
-    /// May exceed [`SINGLE`]: then everything is flushed.
-    page_count: usize,
-    frames: [u32; WAITING],
-    frame_count: usize,
-    tables: [u32; WAITING],
-    table_count: usize,
+    pages: ArrayVec<u64, SINGLE>,
+    /// More pages than fit: everything is flushed.
+    all: bool,
+    frames: ArrayVec<u32, WAITING>,
+    tables: ArrayVec<u32, WAITING>,
 }
 
 impl<'a> Gather<'a> {
+    #[inline]
     pub fn new(cpus: &'a CpuMask) -> Self {
-        Self {
-            cpus,
-            pages: [0; SINGLE],
-            page_count: 0,
-            frames: [0; WAITING],
-            frame_count: 0,
-            tables: [0; WAITING],
-            table_count: 0,
-        }
+        let (pages, frames, tables) = (ArrayVec::new(), ArrayVec::new(), ArrayVec::new());
+        Self { cpus, pages, all: false, frames, tables }
     }
 
     /// Notes that `entry`, which mapped `addr`, was changed. A CPU keeps no entry that it never used, which
     /// the accessed bit shows.
-    #[inline]
+    #[inline(always)]
     pub fn changed(&mut self, addr: u64, entry: u64) {
-        if entry & ACCESSED != 0 {
-            if let Some(slot) = self.pages.get_mut(self.page_count) {
-                *slot = addr;
-            }
-            self.page_count += 1;
+        if entry & ACCESSED != 0 && self.pages.try_push(addr).is_err() {
+            self.all = true;
         }
     }
 
-    /// Notes that `entry`, which mapped `addr`, was taken out; its reference goes with the flush.
+    /// Notes that `entry`, which mapped `addr` and holds a reference, was taken out; the reference goes with
+    /// the flush.
     #[inline]
     pub fn removed(&mut self, addr: u64, entry: u64) {
+        debug_assert!(entry & OWNED != 0);
         self.changed(addr, entry);
-        if entry & OWNED != 0 {
-            if self.frame_count == WAITING {
-                self.flush();
-            }
-            self.frames[self.frame_count] = frame_of(entry).0;
-            self.frame_count += 1;
+        if self.frames.is_full() {
+            self.flush();
         }
+        self.frames.push(frame_of(entry).0);
     }
 
     /// Notes that a table was taken out.
     pub fn table(&mut self, table: Pfn) {
-        if self.table_count == WAITING {
+        if self.tables.is_full() {
             self.flush();
         }
-        self.tables[self.table_count] = table.0;
-        self.table_count += 1;
+        self.tables.push(table.0);
     }
 
     /// Flushes and frees all that was noted.
     pub fn flush(&mut self) {
-        if self.table_count > 0 || self.page_count > SINGLE {
+        if self.all || !self.tables.is_empty() {
             self.cpus.flush(None);
-        } else if self.page_count > 0 {
-            self.cpus.flush(Some(&self.pages[..self.page_count]));
+        } else if !self.pages.is_empty() {
+            self.cpus.flush(Some(&self.pages));
         }
-        for &frame in &self.frames[..self.frame_count] {
+        for frame in self.frames.drain(..) {
             frames::put(Pfn(frame));
         }
-        for &table in &self.tables[..self.table_count] {
+        for table in self.tables.drain(..) {
             frames::free_table(Pfn(table));
         }
-        (self.page_count, self.frame_count, self.table_count) = (0, 0, 0);
+        self.pages.clear();
+        self.all = false;
     }
 }
 
 impl Drop for Gather<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.flush();
+        if self.all || !(self.pages.is_empty() && self.frames.is_empty() && self.tables.is_empty())
+        {
+            self.flush();
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! munmap, and taking pages out of mappings.
 
-use super::table::{OWNED, frame_of};
+use super::table::{ACCESSED, OWNED, PRESENT, ZERO};
 use super::tlb::Gather;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags, registry};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, USER_END, page_up};
 use crate::mm::page_cache::PageCache;
-use crate::mm::zero;
 use abi::{Errno, Result};
 use core::ops::Range;
 
@@ -68,19 +67,35 @@ impl Inner {
         end: u64,
         copies: bool,
     ) {
-        let (mut owned, mut borrowed) = (0, 0);
-        self.table.for_each(start, end, |leaf, index, addr, entry| {
-            if entry & OWNED != 0 {
-                if !copies {
-                    return;
+        let (mut owned, mut borrowed) = (0i64, 0i64);
+        let mut at = start;
+        while let Some(part) = self.table.next_leaf(at, end) {
+            at = part.addr_of(part.range.end);
+            part.table.for_each_group(part.range.clone(), |group| {
+                if group.is_plain() {
+                    let entries = part.table.get_group(group.first);
+                    if entries.iter().fold(0, |all, entry| all | entry) & (ACCESSED | ZERO) == 0 {
+                        // Never used, so in no TLB. Borrowed entries are all present.
+                        let present = entries.iter().map(|entry| (entry & PRESENT) as i64);
+                        borrowed = borrowed.wrapping_add(present.fold(0, i64::wrapping_add));
+                        part.table.replace_group(group.first, &[0; 8]);
+                        return;
+                    }
                 }
-                owned += 1;
-            } else if frame_of(entry) != zero::frame() {
-                borrowed += 1;
-            }
-            leaf.replace(index, 0);
-            gather.removed(addr, entry);
-        });
+                for index in group.first..group.end {
+                    let entry = part.table.get(index);
+                    if entry & OWNED != 0 && copies {
+                        owned = owned.wrapping_add(1);
+                        part.table.replace(index, 0);
+                        gather.removed(part.addr_of(index), entry);
+                    } else if entry != 0 && entry & OWNED == 0 {
+                        borrowed = borrowed.wrapping_add(i64::from(entry & ZERO == 0));
+                        part.table.replace(index, 0);
+                        gather.changed(part.addr_of(index), entry);
+                    }
+                }
+            });
+        }
         self.count_rss(vma.flags, true, -owned);
         self.count_rss(vma.flags, false, -borrowed);
     }
