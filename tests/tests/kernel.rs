@@ -1,0 +1,62 @@
+//! The kernel's own tests of its live parts, and its way of ending: every deliberate fault gives one
+//! panic line that names it, a call trace, and QEMU's panic status.
+
+use alea_tests::boot;
+use xtask::guest::{End, Outcome, PANIC};
+use xtask::paths;
+use xtask::qemu::Machine;
+
+/// The bare kernel: these tests need no initramfs.
+fn kernel(append: &str) -> Machine {
+    paths::require(&[paths::kernel()]).unwrap_or_else(|error| panic!("{error:#}"));
+    Machine::new(paths::kernel()).append(&format!("console=ttyS0 {append}"))
+}
+
+fn passes_selftests(machine: &Machine) {
+    let outcome = boot(machine).unwrap();
+    assert_eq!(outcome.end, End::Exited(0), "{}", outcome.describe());
+    assert!(outcome.output.contains("selftest: all passed"), "{}", outcome.describe());
+}
+
+fn crash(kind: &str) -> Outcome {
+    boot(&kernel(&format!("panic=-1 alea.crash={kind}")).cpu("max")).unwrap()
+}
+
+#[test]
+fn selftests_pass_on_max() {
+    passes_selftests(&kernel("alea.selftest=only").cpu("max"));
+}
+
+#[test]
+fn selftests_pass_on_qemu64() {
+    passes_selftests(&kernel("alea.selftest=only").cpu("qemu64"));
+}
+
+#[test]
+fn selftests_pass_without_smap_and_fast_strings() {
+    passes_selftests(&kernel("alea.selftest=only").cpu("max,smap=off,erms=off,fsrm=off,la57=off"));
+}
+
+#[test]
+fn selftests_pass_with_64_mib() {
+    passes_selftests(&kernel("alea.selftest=only").cpu("max").memory("64M"));
+}
+
+#[test]
+fn faults_of_the_kernel_are_named() {
+    for (kind, text) in [
+        ("panic", "alea.crash=panic"),
+        ("ud2", "invalid opcode in kernel mode"),
+        ("null", "null pointer access at 0x0"),
+        ("write-text", "page fault in kernel mode"),
+        ("nx", "page fault in kernel mode"),
+        ("stack", "kernel stack overflow"),
+    ] {
+        let outcome = crash(kind);
+        assert_eq!(outcome.end, End::Panicked, "{kind}: {}", outcome.describe());
+        let line = outcome.output.lines().find(|line| line.contains(PANIC)).unwrap_or_default();
+        assert!(line.contains(text), "{kind}: {line:?}\n{}", outcome.describe());
+        let trace = outcome.output.lines().filter(|line| line.starts_with(" [<ffffffff8")).count();
+        assert!(trace > 1, "{kind}: no call trace\n{}", outcome.describe());
+    }
+}
