@@ -41,7 +41,9 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     drivers::uart::init(); // the serial port by interrupts
     klog::set_console(drivers::uart::write_log);
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
+    process::init(); // this code becomes the idle task; threads may sleep from here on
     fs::pipe::init(); // fifos
+    unpack_initramfs(&mut info); // the root file system
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
     let only = cmdline::value("alea.selftest") == Some("only");
     if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
@@ -57,6 +59,16 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     if only {
         arch::power::power_off();
     }
-    drivers::uart::drain();
-    arch::power::power_off()
+    process::start_init(); // process 1
+    process::run_idle()
+}
+
+/// Makes the root file system and gives the memory of the archive back.
+fn unpack_initramfs(info: &mut BootInfo) {
+    let archive = mm::BootModule::take(info);
+    match fs::init(archive.as_ref().map_or(&[], mm::BootModule::bytes)) {
+        Ok(entries) => log::info!("initramfs: {entries} entries"),
+        // As on Linux, what was unpacked is used; without an init the panic names both.
+        Err(error) => log::error!("initramfs: unpacking failed: {error}"),
+    }
 }

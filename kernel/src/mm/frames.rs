@@ -14,7 +14,7 @@
 mod boot;
 mod cpu_cache;
 
-pub(super) use boot::init;
+pub(super) use boot::{init, release};
 pub use cpu_cache::init_cpu;
 
 use super::layout::{DIRECT_MAP_BASE, PAGE_SHIFT, PAGE_SIZE};

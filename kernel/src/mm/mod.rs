@@ -10,6 +10,7 @@ pub mod layout;
 pub mod space;
 pub mod user;
 
+mod boot_module;
 mod frame;
 mod heap;
 mod page_buf;
@@ -20,6 +21,7 @@ mod stack;
 mod vmalloc;
 mod zero;
 
+pub use boot_module::BootModule;
 pub use frame::Frame;
 pub use iov::{Sink, Source};
 pub use layout::{PAGE_SIZE, phys_to_virt};

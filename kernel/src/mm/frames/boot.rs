@@ -45,7 +45,7 @@ pub(in crate::mm) fn init(info: &BootInfo) {
 }
 
 /// Gives a range of memory that has come out of use (the unpacked initramfs) to the allocator.
-pub fn release(start: u64, len: u64) {
+pub(in crate::mm) fn release(start: u64, len: u64) {
     let low = start.next_multiple_of(PAGE_SIZE as u64);
     let high = start.saturating_add(len) & !(PAGE_SIZE as u64 - 1);
     if high > low && (high >> PAGE_SHIFT) as usize <= META_LEN.load(Ordering::Relaxed) {
