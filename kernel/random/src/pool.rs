@@ -25,8 +25,8 @@ use crate::block::{KEY_LEN, Key};
 /// Words of the hardware generator that go into an extraction: 256 bits.
 pub const FRESH_WORDS: usize = 4;
 
-/// More stack than BLAKE2s uses; its buffers are on it.
-const SCRUB: usize = 1024;
+/// More stack than extraction and BLAKE2s use: 1,400 bytes in an optimised build.
+const SCRUB: usize = 2048;
 
 /// The running hash of everything mixed in.
 pub struct Pool {

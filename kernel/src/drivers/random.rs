@@ -60,6 +60,10 @@ impl FileOps for RandomFile {
         random::device_write(src)
     }
 
+    fn uses_position(&self) -> bool {
+        false
+    }
+
     /// Any seek leads to 0, as Linux's `noop_llseek`.
     fn lseek(&self, _f: &OpenFile, _pos: u64, _offset: i64, _whence: Whence) -> Result<u64> {
         Ok(0)

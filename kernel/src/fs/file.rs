@@ -43,6 +43,11 @@ pub trait FileOps: Send + Sync {
     fn seekable(&self) -> bool {
         true
     }
+    /// Whether transfers depend on the position. Devices that ignore it, though they can be sought in,
+    /// say no: their readers then do not wait for each other.
+    fn uses_position(&self) -> bool {
+        self.seekable()
+    }
     /// The new position for `lseek`; called with the position locked.
     fn lseek(&self, f: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
         whence.resolve(pos, f.inode().size(), offset)
@@ -286,7 +291,7 @@ impl OpenFile {
         if !self.readable() {
             return Err(Errno::EBADF);
         }
-        if !self.ops.seekable() {
+        if !self.ops.uses_position() {
             return self.ops.read(self, dst, &mut 0);
         }
         self.ops.read(self, dst, &mut self.pos.lock())
@@ -297,7 +302,7 @@ impl OpenFile {
         if !self.writable() {
             return Err(Errno::EBADF);
         }
-        if !self.ops.seekable() {
+        if !self.ops.uses_position() {
             return self.ops.write(self, src, &mut 0);
         }
         self.ops.write(self, src, &mut self.pos.lock())

@@ -12,6 +12,10 @@ impl Caller for RunningTask {
         current().cred().capable(Capability::SYS_ADMIN)
     }
 
+    fn name(&self) -> [u8; 16] {
+        current().comm()
+    }
+
     fn pause(&self) -> bool {
         cond_resched();
         signal::pending(current())

@@ -9,6 +9,8 @@ use crate::sync::Once;
 pub trait Caller: Sync {
     /// Whether it holds `CAP_SYS_ADMIN`.
     fn is_admin(&self) -> bool;
+    /// Its name, as `ps` shows it, padded with zeros.
+    fn name(&self) -> [u8; 16];
     /// Gives other tasks a turn if one is due, then says whether a signal waits.
     fn pause(&self) -> bool;
 }
@@ -22,6 +24,10 @@ pub fn register_caller(caller: &'static dyn Caller) {
 
 pub(super) fn is_admin() -> bool {
     CALLER.get().is_some_and(|caller| caller.is_admin())
+}
+
+pub(super) fn name() -> [u8; 16] {
+    CALLER.get().map_or(*b"the kernel\0\0\0\0\0\0", |caller| caller.name())
 }
 
 pub(super) fn pause() -> bool {

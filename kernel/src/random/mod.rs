@@ -17,6 +17,7 @@
 
 mod caller;
 mod crng;
+mod early;
 mod generator;
 mod pool;
 mod schedule;

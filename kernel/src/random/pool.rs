@@ -3,7 +3,7 @@
 //! Owns the pool, the credit and the queue of those who wait. Mixing and crediting stay two calls. Lock:
 //! `Random`, for the pool; mixing from an interrupt handler only tries it.
 
-use super::{crng, schedule, sources, stats};
+use super::{crng, early, schedule, sources, stats};
 use crate::sync::{SpinLock, WaitQueue, level};
 use alea_random::block::Portable;
 use alea_random::credit::{Credit, EntropyBits, State, Transition};
@@ -32,6 +32,7 @@ pub fn credit(bits: EntropyBits) {
     if to == State::Ready {
         reseed(Cause::Ready);
         log::info!("random: crng init done");
+        early::report_missed();
         READY.wake_all();
         schedule::arm();
     }

@@ -5,7 +5,7 @@
 //! No locks are held while user memory is touched.
 
 use super::stats::{self, Interface};
-use super::{caller, generator, pool};
+use super::{caller, early, generator, pool};
 use crate::mm::user::{UserPtr, in_range};
 use crate::mm::{Sink, Source};
 use crate::sync::WaitQueue;
@@ -44,7 +44,7 @@ pub fn device_read(device: Device, dst: &mut Sink<'_>, nonblock: bool) -> Result
         Device::Urandom => ("urandom", Interface::Urandom),
     };
     if !seeded {
-        log::warn!("random: uninitialized {name} read ({} bytes read)", dst.remaining());
+        early::warn(name, dst.remaining());
     }
     transfer(dst, seeded, interface)
 }

@@ -8,6 +8,8 @@ use super::super::{pool, stats};
 use crate::arch::tsc;
 use alea_random::credit::{EntropyBits, State};
 use alea_random::jitter::{CycleCounter, Jitter};
+use zerocopy::IntoBytes;
+use zeroize::Zeroize;
 
 /// Samples mixed in on machines that are ready without them.
 const EXTRA: u32 = 64;
@@ -24,15 +26,20 @@ impl CycleCounter for Tsc {
 
 pub fn collect() {
     if pool::state() == State::Ready {
-        let mut jitter = Jitter::new(&mut Tsc);
+        let (mut jitter, mut buffer) = (Jitter::new(&mut Tsc), Buffer::new());
         for _ in 0..EXTRA {
             // A health test cannot fail within so few samples, and nothing is credited.
-            let _unhealthy = jitter.sample(&mut Tsc, &mut mix);
+            let _unhealthy = jitter.sample(&mut Tsc, &mut |sample| buffer.add(sample));
         }
         return;
     }
     for _ in 0..CHANCES {
-        match Jitter::new(&mut Tsc).collect(&mut Tsc, EntropyBits::READY, mix) {
+        let mut buffer = Buffer::new();
+        let collected = Jitter::new(&mut Tsc)
+            .collect(&mut Tsc, EntropyBits::READY, |sample| buffer.add(sample));
+        // Whatever came is mixed in before anything is credited.
+        drop(buffer);
+        match collected {
             Ok(report) => {
                 log::info!(
                     "random: {} samples of TSC jitter, {} of them too regular",
@@ -52,7 +59,36 @@ pub fn collect() {
     log::error!("random: no source of entropy; waiting for interrupts or for user space");
 }
 
-fn mix(sample: u64) {
-    stats::mixed(stats::Source::Jitter, size_of_val(&sample));
-    pool::mix(&sample.to_le_bytes());
+/// Samples on their way to the pool, some at a time because hashing has a cost per call.
+struct Buffer {
+    samples: [u64; 64],
+    len: usize,
+}
+
+impl Buffer {
+    const fn new() -> Self {
+        Self { samples: [0; 64], len: 0 }
+    }
+
+    fn add(&mut self, sample: u64) {
+        self.samples[self.len] = sample;
+        self.len += 1;
+        if self.len == self.samples.len() {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let bytes = self.samples[..self.len].as_bytes();
+        stats::mixed(stats::Source::Jitter, bytes.len());
+        pool::mix(bytes);
+        self.samples.zeroize();
+        self.len = 0;
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.flush();
+    }
 }
