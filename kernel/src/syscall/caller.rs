@@ -4,8 +4,9 @@
 use crate::fs::namei::LookupCtx;
 use crate::fs::{Fd, FdTable, OpenFile};
 use crate::mm::user;
-use crate::process;
+use crate::process::{self, signal};
 use abi::fs::PATH_MAX;
+use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 
@@ -49,6 +50,22 @@ pub fn with_path<R>(addr: u64, act: impl FnOnce(&[u8]) -> Result<R>) -> Result<R
         Some(len) => act(&short[..len]),
         None => act(&user::read_cstr(addr, PATH_MAX)?),
     }
+}
+
+/// Raises SIGPIPE if a write met a pipe or socket that nobody reads; the call fails with EPIPE as well.
+#[inline]
+pub fn or_sigpipe<R>(result: Result<R>) -> Result<R> {
+    if matches!(result, Err(Errno::EPIPE)) {
+        raise_sigpipe();
+    }
+    result
+}
+
+#[cold]
+fn raise_sigpipe() {
+    let info = SigInfo::new(Signal::SIGPIPE, code::SI_USER);
+    // SIGPIPE is no real-time signal: it cannot exceed a limit.
+    let _ = signal::send_to_task(&process::current_arc(), Signal::SIGPIPE, info);
 }
 
 /// Checks a length or offset that must not be negative.

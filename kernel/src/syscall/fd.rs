@@ -1,6 +1,8 @@
 //! Descriptors: `close`, `dup`, `fcntl`, `flock`, the generic part of `ioctl`, `memfd_create`.
 
 use super::caller::{fd_limit, file, file_any, with_files};
+use super::pipe::install;
+use crate::drivers::tty;
 use crate::fs::file::SignalOwner;
 use crate::fs::locks::{self, LockKind, RecordLock};
 use crate::fs::namei::open as opening;
@@ -9,6 +11,7 @@ use crate::fs::{Fd, FileType, OpenFile, pipe};
 use crate::mm::user::{self, UserPtr};
 use crate::process;
 use abi::fs::{Flock, OpenFlags};
+use abi::tty::TIOCGPTPEER;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -329,6 +332,13 @@ pub fn ioctl(fd: i32, command: u32, arg: u64) -> Result<i64> {
         FIOQSIZE if matches!(file.kind(), FileType::Regular | FileType::Dir) => {
             UserPtr::<u64>::new(arg).write(&file.inode().size())?;
             Ok(0)
+        }
+        TIOCGPTPEER => {
+            // The argument is the new file's flags: a file needs a descriptor, which drivers cannot give.
+            let flags = arg as u32;
+            let peer = tty::open_peer(&file, flags, &process::current().cred_arc())?;
+            let cloexec = flags & OpenFlags::CLOEXEC.bits() != 0;
+            Ok(i64::from(install(peer, cloexec)?.0))
         }
         _ => file.ops().ioctl(&file, command, arg),
     }

@@ -1,7 +1,7 @@
 //! Reading and writing: `read`, `write`, their vector and positioned forms, `lseek`, `sendfile` and its
 //! relatives, `truncate`, `fsync`.
 
-use super::caller::{file, not_negative, with_ctx, with_path};
+use super::caller::{file, not_negative, or_sigpipe, with_ctx, with_path};
 use crate::fs::namei::{self, LookupFlags};
 use crate::fs::{Fd, FileType, OpenFile, Whence, ops};
 use crate::mm::iov::{Sink, Source, import_iovec};
@@ -37,7 +37,7 @@ pub fn write(fd: i32, buf: u64, count: usize) -> Result<usize> {
     }
     check_count(count)?;
     let count = limit_size(&file, None, count)?;
-    file.write(&mut Source::user(buf, count))
+    or_sigpipe(file.write(&mut Source::user(buf, count)))
 }
 
 pub fn readv(fd: i32, iov: u64, count: usize) -> Result<usize> {
@@ -56,7 +56,7 @@ pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
     }
     let mut slices = import_iovec(iov, count)?;
     shorten(&file, None, &mut slices)?;
-    file.write(&mut Source::iovec(&slices))
+    or_sigpipe(file.write(&mut Source::iovec(&slices)))
 }
 
 pub fn pread64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
@@ -306,7 +306,7 @@ pub(super) fn transfer(
                 }
             }
             Err(_) if done != 0 => break,
-            Err(errno) => return Err(errno),
+            Err(errno) => return or_sigpipe(Err(errno)),
         }
     }
     Ok(done)

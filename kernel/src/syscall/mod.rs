@@ -14,6 +14,7 @@ mod exec;
 mod fd;
 mod file;
 mod futex;
+mod message;
 pub mod misc;
 mod mm;
 mod mount;
@@ -24,6 +25,7 @@ mod process;
 mod random;
 mod sched;
 mod signal;
+mod socket;
 mod table;
 mod time;
 

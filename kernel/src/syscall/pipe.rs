@@ -1,6 +1,6 @@
 //! Pipes, eventfd, timerfd and signalfd: making them.
 
-use super::caller::{fd_limit, file, with_files};
+use super::caller::{fd_limit, file, or_sigpipe, with_files};
 use crate::fs::timerfd::{Setting, TimerFd};
 use crate::fs::{Capability, Fd, OpenFile, eventfd as events, pipe as pipes, timerfd};
 use crate::mm::iov::{Sink, Source, import_iovec};
@@ -138,7 +138,7 @@ pub fn tee(from: i32, to: i32, len: usize, flags: u32) -> Result<usize> {
         return Err(Errno::EINVAL);
     }
     let (from, to) = (file(from)?, file(to)?);
-    pipes::tee(&from, &to, len, flags & SPLICE_NONBLOCK != 0)
+    or_sigpipe(pipes::tee(&from, &to, len, flags & SPLICE_NONBLOCK != 0))
 }
 
 /// The pages are copied, not taken: what a program may rely on is the same.
@@ -153,7 +153,7 @@ pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     let slices = import_iovec(iov, count)?;
     let nonblock = flags & SPLICE_NONBLOCK != 0 || file.nonblock();
     if file.writable() {
-        pipes::write_with(&file, nonblock, &mut Source::iovec(&slices))
+        or_sigpipe(pipes::write_with(&file, nonblock, &mut Source::iovec(&slices)))
     } else {
         pipes::read_with(&file, nonblock, &mut Sink::iovec(&slices))
     }

@@ -7,7 +7,7 @@ use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
     cred, dir, epoll, exec, fd, file, futex, misc, mm, mount, path, pipe, poll, process, random,
-    sched, signal, time,
+    sched, signal, socket, time,
 };
 use crate::arch::trap::TrapFrame;
 
@@ -80,6 +80,21 @@ syscalls! {
     38 setitimer => time::setitimer, Full;
     39 getpid => process::getpid, Full;
     40 sendfile => file::sendfile, Full;
+    41 socket => socket::socket, Partial("AF_UNIX only");
+    42 connect => socket::connect, Full;
+    43 accept => socket::accept, Full;
+    44 sendto => socket::sendto, Full;
+    45 recvfrom => socket::recvfrom, Full;
+    46 sendmsg => socket::sendmsg, Full;
+    47 recvmsg => socket::recvmsg, Full;
+    48 shutdown => socket::shutdown, Full;
+    49 bind => socket::bind, Full;
+    50 listen => socket::listen, Full;
+    51 getsockname => socket::getsockname, Full;
+    52 getpeername => socket::getpeername, Full;
+    53 socketpair => socket::socketpair, Full;
+    54 setsockopt => socket::setsockopt, Full;
+    55 getsockopt => socket::getsockopt, Full;
     56 clone => process::clone, Partial("no namespaces, no CLONE_PIDFD, no ptrace");
     57 fork => process::fork, Full;
     58 vfork => process::vfork, Full;
@@ -232,11 +247,14 @@ syscalls! {
     278 vmsplice => pipe::vmsplice, Full;
     280 utimensat => path::utimensat, Full;
     281 epoll_pwait => epoll::epoll_pwait, Full;
+    282 signalfd => pipe::signalfd, Full;
     283 timerfd_create => pipe::timerfd_create, Full;
     284 eventfd => pipe::eventfd, Full;
     285 fallocate => file::fallocate, Partial("allocate and punch holes, as Linux's tmpfs");
-    286 timerfd_settime => pipe::timerfd_settime, Full;
+    286 timerfd_settime => pipe::timerfd_settime, Partial("a change of the wall clock neither moves nor cancels a timer");
     287 timerfd_gettime => pipe::timerfd_gettime, Full;
+    288 accept4 => socket::accept4, Full;
+    289 signalfd4 => pipe::signalfd4, Full;
     290 eventfd2 => pipe::eventfd2, Full;
     291 epoll_create1 => epoll::epoll_create1, Full;
     292 dup3 => fd::dup3, Full;
@@ -244,8 +262,10 @@ syscalls! {
     295 preadv => file::preadv, Full;
     296 pwritev => file::pwritev, Full;
     297 rt_tgsigqueueinfo => signal::rt_tgsigqueueinfo, Full;
+    299 recvmmsg => socket::recvmmsg, Full;
     302 prlimit64 => process::prlimit64, Full;
     306 syncfs => file::syncfs, Full;
+    307 sendmmsg => socket::sendmmsg, Full;
     309 getcpu => process::getcpu, Full;
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
     318 getrandom => random::getrandom, Full;

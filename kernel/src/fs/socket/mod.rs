@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
-mod connect;
+pub mod connect;
 mod file;
 mod option;
 mod queue;

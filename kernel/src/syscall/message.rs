@@ -1,0 +1,220 @@
+//! Messages with names and control data: what send and recv have in common in all their forms.
+
+use super::caller::{fd_limit, file_any, or_sigpipe, with_files};
+use super::socket::{caller_cred, find, read_address};
+use crate::fs::socket::{Address, Ancillary, Kind, Outgoing, of_file};
+use crate::fs::{Capability, OpenFile};
+use crate::mm::iov::{Sink, Source};
+use crate::mm::user::{self, UserPtr, UserSlice};
+use crate::process;
+use abi::socket::{CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOL_SOCKET, Ucred};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+/// Size of a control header, and what the data behind it are aligned to.
+const HEADER: usize = size_of::<CmsgHdr>();
+const ALIGN: usize = 8;
+/// Most control data a sender may pass (`net.core.optmem_max`).
+const MAX_CONTROL: usize = 131_072;
+
+/// Where a destination's name is.
+#[derive(Clone, Copy)]
+pub struct Name {
+    pub addr: u64,
+    pub len: u32,
+}
+
+impl Name {
+    pub const NONE: Self = Self { addr: 0, len: 0 };
+}
+
+/// What was received, as the header reports it.
+pub struct Received {
+    pub bytes: usize,
+    pub from: Option<Address>,
+    pub flags: MsgFlags,
+    pub control_len: usize,
+}
+
+/// Sends `iov`; `control` is address and length of the control data. SIGPIPE goes with EPIPE unless the
+/// flags forbid it.
+pub fn send_message(
+    file: &OpenFile,
+    iov: &[UserSlice],
+    name: Name,
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<usize> {
+    let socket = of_file(file)?;
+    if flags.contains(MsgFlags::OOB) {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let to = match name {
+        Name { addr: 0, .. } => None,
+        Name { len: 0, .. } => None,
+        Name { addr, len } if socket.kind() == Kind::Datagram => {
+            Some(find(&Address::decode(&read_address(addr, len)?)?)?)
+        }
+        // A connected socket looks at no name, a stream only at whether there is one.
+        _ if socket.kind() == Kind::Stream => Some(socket.clone()),
+        _ => None,
+    };
+    let ancillary = read_control(control)?;
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let result = socket.send(&mut Source::iovec(iov), Outgoing { to, ancillary, nonblock });
+    if flags.contains(MsgFlags::NOSIGNAL) || socket.kind() == Kind::Datagram {
+        return result;
+    }
+    or_sigpipe(result)
+}
+
+fn read_control((addr, len): (u64, usize)) -> Result<Ancillary> {
+    let mut ancillary = Ancillary { cred: caller_cred(), ..Ancillary::default() };
+    if addr == 0 {
+        return Ok(ancillary);
+    }
+    if len > MAX_CONTROL {
+        return Err(Errno::ENOBUFS);
+    }
+    let mut at = 0;
+    while len - at >= HEADER {
+        let header = UserPtr::<CmsgHdr>::new(addr.wrapping_add(at as u64)).read()?;
+        let size = usize::try_from(header.len).map_err(|_| Errno::EINVAL)?;
+        if size < HEADER || size > len - at {
+            return Err(Errno::EINVAL);
+        }
+        let data = UserSlice::new(addr.wrapping_add((at + HEADER) as u64), size - HEADER);
+        if header.level == SOL_SOCKET {
+            match header.kind {
+                SCM_RIGHTS => read_rights(data, &mut ancillary)?,
+                SCM_CREDENTIALS => ancillary.cred = read_cred(data)?,
+                _ => return Err(Errno::EINVAL),
+            }
+        }
+        at = at.saturating_add(size.next_multiple_of(ALIGN)).min(len);
+    }
+    Ok(ancillary)
+}
+
+fn read_rights(data: UserSlice, ancillary: &mut Ancillary) -> Result<()> {
+    let count = data.len / 4;
+    if count + ancillary.files.len() > SCM_MAX_FD {
+        return Err(Errno::EINVAL);
+    }
+    let fds = UserPtr::<i32>::new(data.addr);
+    ancillary.files.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
+    for i in 0..count {
+        ancillary.files.push(file_any(fds.index(i as u64).read()?)?);
+    }
+    Ok(())
+}
+
+/// Credentials that the sender claims: its own, unless it may pose as others.
+fn read_cred(data: UserSlice) -> Result<Ucred> {
+    if data.len != size_of::<Ucred>() {
+        return Err(Errno::EINVAL);
+    }
+    let claimed = UserPtr::<Ucred>::new(data.addr).read()?;
+    let task = process::current();
+    let cred = task.cred();
+    let pid = claimed.pid == task.process().pid() || cred.capable(Capability::SYS_ADMIN);
+    let uid =
+        [cred.uid, cred.euid, cred.suid].contains(&claimed.uid) || cred.capable(Capability::SETUID);
+    let gid =
+        [cred.gid, cred.egid, cred.sgid].contains(&claimed.gid) || cred.capable(Capability::SETGID);
+    if pid && uid && gid { Ok(claimed) } else { Err(Errno::EPERM) }
+}
+
+/// Receives into `iov`; control data go to address and length `control`.
+pub fn receive_message(
+    file: &OpenFile,
+    iov: &[UserSlice],
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<Received> {
+    let socket = of_file(file)?;
+    if flags.contains(MsgFlags::OOB) {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let peek = flags.contains(MsgFlags::PEEK);
+    let wait_all = flags.contains(MsgFlags::WAITALL);
+    let got = socket.receive(&mut Sink::iovec(iov), nonblock, peek, wait_all)?;
+    let mut out =
+        Received { bytes: got.bytes, from: got.from, flags: MsgFlags::empty(), control_len: 0 };
+    if got.full > got.bytes {
+        out.flags |= MsgFlags::TRUNC;
+        if flags.contains(MsgFlags::TRUNC) {
+            out.bytes = got.full;
+        }
+    }
+    let mut writer = ControlWriter { addr: control.0, room: control.1, done: 0, cut: false };
+    if let Some(ancillary) = got.ancillary {
+        if socket.passes_cred() {
+            let cred = ancillary.cred;
+            let bytes =
+                [cred.pid.to_ne_bytes(), cred.uid.to_ne_bytes(), cred.gid.to_ne_bytes()].concat();
+            writer.put(SCM_CREDENTIALS, &bytes)?;
+        }
+        if !ancillary.files.is_empty() {
+            writer.put_files(&ancillary.files, flags.contains(MsgFlags::CMSG_CLOEXEC))?;
+        }
+    }
+    if writer.cut {
+        out.flags |= MsgFlags::CTRUNC;
+    }
+    out.flags |= flags & MsgFlags::CMSG_CLOEXEC;
+    out.control_len = writer.done;
+    Ok(out)
+}
+
+/// Writes control data to user memory, cutting what does not fit.
+struct ControlWriter {
+    addr: u64,
+    room: usize,
+    done: usize,
+    cut: bool,
+}
+
+impl ControlWriter {
+    fn left(&self) -> usize {
+        if self.addr == 0 { 0 } else { self.room.saturating_sub(self.done) }
+    }
+
+    fn put(&mut self, kind: i32, data: &[u8]) -> Result<()> {
+        let left = self.left();
+        if left < HEADER {
+            self.cut = true;
+            return Ok(());
+        }
+        let len = (HEADER + data.len()).min(left);
+        self.cut |= len < HEADER + data.len();
+        let at = self.addr.wrapping_add(self.done as u64);
+        UserPtr::new(at).write(&CmsgHdr { len: len as u64, level: SOL_SOCKET, kind })?;
+        user::write_bytes(at.wrapping_add(HEADER as u64), &data[..len - HEADER])?;
+        self.done += len.next_multiple_of(ALIGN).min(left);
+        Ok(())
+    }
+
+    /// Gives the receiver descriptors for as many files as its control buffer has room for.
+    fn put_files(&mut self, files: &[Arc<OpenFile>], cloexec: bool) -> Result<()> {
+        let fit = (self.left().saturating_sub(HEADER) / 4).min(files.len());
+        self.cut |= fit < files.len();
+        if fit == 0 {
+            return Ok(());
+        }
+        let mut numbers = alloc::vec::Vec::new();
+        for file in &files[..fit] {
+            let given =
+                with_files(|table| table.alloc_lowest(0, file.clone(), cloexec, fd_limit()));
+            match given {
+                Ok(fd) => numbers.extend_from_slice(&fd.0.to_ne_bytes()),
+                Err(_) => {
+                    self.cut = true;
+                    break;
+                }
+            }
+        }
+        if numbers.is_empty() { Ok(()) } else { self.put(SCM_RIGHTS, &numbers) }
+    }
+}
