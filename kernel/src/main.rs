@@ -60,6 +60,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
         arch::power::power_off();
     }
     process::start_init(); // process 1
+    process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::run_idle()
 }
 
