@@ -45,13 +45,7 @@ impl SignalActions {
     pub fn set(&self, signal: Signal, action: SigAction) -> SigAction {
         let mut fresh = None;
         let mut table = self.table.lock();
-        let slot = table.get_or_insert_with(|| {
-            Arc::new(Table {
-                actions: [SigAction::default(); 64],
-                ignored: SigSet::EMPTY,
-                caught: SigSet::EMPTY,
-            })
-        });
+        let slot = table.get_or_insert_with(Table::all_default);
         if Arc::get_mut(slot).is_none() {
             let copy = Arc::new(Table::clone(slot));
             fresh = Some(core::mem::replace(slot, copy));
@@ -90,17 +84,7 @@ impl SignalActions {
         let ignored = current.ignored;
         let old = table.take();
         if !ignored.is_empty() {
-            let mut fresh = Table {
-                actions: [SigAction::default(); 64],
-                ignored: SigSet::EMPTY,
-                caught: SigSet::EMPTY,
-            };
-            let mut left = ignored;
-            while let Some(signal) = left.first() {
-                left.remove(signal);
-                fresh.replace(signal, SigAction { handler: SIG_IGN, ..SigAction::default() });
-            }
-            *table = Some(Arc::new(fresh));
+            *table = Some(Table::ignoring(ignored));
         }
         drop(table);
         drop(old);
@@ -108,6 +92,28 @@ impl SignalActions {
 }
 
 impl Table {
+    // Not inlined: two kilobytes on the stack are better gone soon.
+    #[inline(never)]
+    fn all_default() -> Arc<Self> {
+        Arc::new(Self {
+            actions: [SigAction::default(); 64],
+            ignored: SigSet::EMPTY,
+            caught: SigSet::EMPTY,
+        })
+    }
+
+    fn ignoring(ignored: SigSet) -> Arc<Self> {
+        let mut table = Self::all_default();
+        if let Some(table) = Arc::get_mut(&mut table) {
+            let mut left = ignored;
+            while let Some(signal) = left.first() {
+                left.remove(signal);
+                table.replace(signal, SigAction { handler: SIG_IGN, ..SigAction::default() });
+            }
+        }
+        table
+    }
+
     fn replace(&mut self, signal: Signal, action: SigAction) -> SigAction {
         self.ignored.remove(signal);
         self.caught.remove(signal);
