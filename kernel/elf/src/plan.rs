@@ -11,7 +11,7 @@ use elf::parse::ParseAt;
 use elf::segment::ProgramHeader;
 
 /// Most loadable segments of a plan; toolchains make four to eight.
-pub const MAX_LOADS: usize = 32;
+pub const MAX_LOADS: usize = 16;
 /// Longest interpreter path, NUL included.
 const MAX_INTERP: u64 = 4096;
 

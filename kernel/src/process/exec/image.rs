@@ -20,7 +20,7 @@ const USUAL_START: usize = 1024;
 pub(super) struct Image {
     file: Arc<DenyWrite>,
     /// `Err` if it cannot be mapped, which shows only after the point of no return.
-    plan: Result<Plan, Error>,
+    plan: Result<Arc<Plan>, Error>,
     source: Arc<dyn MapSource>,
     interpreter: Option<Interpreter>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Image {
 struct Interpreter {
     /// Keeps writers away until it is mapped.
     _file: Arc<DenyWrite>,
-    plan: Result<Plan, Error>,
+    plan: Result<Arc<Plan>, Error>,
     source: Arc<dyn MapSource>,
 }
 
@@ -120,7 +120,8 @@ fn below(top: u64, plan: &Plan) -> Result<u64> {
 }
 
 /// Parses a file; the outer error is one of reading it.
-fn read_plan(file: &OpenFile) -> Result<Result<Plan, Error>> {
+#[inline(never)]
+fn read_plan(file: &OpenFile) -> Result<Result<Arc<Plan>, Error>> {
     let mut start = [0; USUAL_START];
     let len = file.read_at(&mut Sink::kernel(&mut start), 0)?;
     let header = match Header::parse(&start[..len.min(HEADER_LEN)]) {
@@ -130,7 +131,7 @@ fn read_plan(file: &OpenFile) -> Result<Result<Plan, Error>> {
     let at = usize::try_from(header.phdrs_offset).ok();
     let inside = at.and_then(|at| start[..len].get(at..at.checked_add(header.phdrs_len())?));
     if let Some(phdrs) = inside {
-        return Ok(Plan::new(&header, phdrs, USER_END));
+        return Ok(Plan::new(&header, phdrs, USER_END).map(Arc::new));
     }
     let mut phdrs = Vec::new();
     phdrs.try_reserve_exact(header.phdrs_len()).map_err(|_| Errno::ENOMEM)?;
@@ -139,11 +140,10 @@ fn read_plan(file: &OpenFile) -> Result<Result<Plan, Error>> {
         Ok(_) => file.read_at(&mut Sink::kernel(&mut phdrs), header.phdrs_offset)?,
         Err(_) => 0,
     };
-    Ok(if got < phdrs.len() {
-        Err(Error::NotExecutable)
-    } else {
-        Plan::new(&header, &phdrs, USER_END)
-    })
+    if got < phdrs.len() {
+        return Ok(Err(Error::NotExecutable));
+    }
+    Ok(Plan::new(&header, &phdrs, USER_END).map(Arc::new))
 }
 
 fn open_interpreter(
