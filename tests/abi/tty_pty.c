@@ -18,6 +18,9 @@ static void show(const char *what, int fd)
 		n = read(fd, buf, sizeof buf);
 	else
 		errno = EAGAIN;
+	/* what is written comes to the master in pieces, what is read by the slave in lines */
+	while (fd == m && n > 0 && poll(&p, 1, 60) == 1 && (p.revents & POLLIN))
+		n += read(fd, buf + n, sizeof buf - (size_t)n);
 	if (n < 0) {
 		SAY("%s: %s", what, err_name(errno));
 		return;
