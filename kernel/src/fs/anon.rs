@@ -6,11 +6,11 @@
 
 use super::dentry::Dentry;
 use super::filesystem::{FileSystem, Super, anonymous_dev};
-use super::inode::{Inode, InodeAttr, Owner};
+use super::inode::{Inode, InodeAttr, Owner, SpecialSlot};
 use super::mount::{Mount, MountFlags};
 use super::path::Path;
 use super::types::{DevId, Timestamp};
-use crate::sync::Once;
+use crate::sync::{Once, SpinLock};
 use abi::Result;
 use abi::fs::Statfs;
 use alloc::format;
@@ -47,11 +47,16 @@ static NEXT_INO: AtomicU64 = AtomicU64::new(1024);
 /// An inode that is nothing but its attributes.
 struct AnonInode {
     attr: InodeAttr,
+    /// Where a pipe is found again by who opens it through /proc/PID/fd.
+    special: SpecialSlot,
 }
 
 impl Inode for AnonInode {
     fn attr(&self) -> &InodeAttr {
         &self.attr
+    }
+    fn special(&self) -> Option<&SpecialSlot> {
+        Some(&self.special)
     }
     fn as_any(&self) -> &dyn Any {
         self
@@ -92,9 +97,14 @@ fn mount_of(fs: AnonFs) -> Result<&'static Arc<Mount>> {
         DevId::NONE,
         Timestamp::default(),
     );
-    let root = Dentry::new_root(Arc::new(AnonInode { attr }), b"/");
+    let root = Dentry::new_root(Arc::new(AnonInode { attr, special: SpinLock::new(None) }), b"/");
     let sb = Super::new(Arc::new(KindRef(kind)), root.clone(), dev, true);
     Ok(kind.mount.call_once(|| Mount::new(sb, root, kind.name.as_bytes(), MountFlags::empty())))
+}
+
+/// Whether the object has no place in the tree.
+pub fn is_anonymous(inode: &dyn Inode) -> bool {
+    inode.as_any().is::<AnonInode>()
 }
 
 /// A place for a new nameless file. `mode` is what `fstat` shows (a pipe: `S_IFIFO | 0o600`); `label` names
@@ -109,6 +119,9 @@ pub fn new_path(fs: AnonFs, mode: u32, label: &str, owner: Owner) -> Result<Path
         AnonFs::Socket => format!("socket:[{ino}]"),
         AnonFs::Anon => format!("anon_inode:{label}"),
     };
-    let dentry = Dentry::new_root(Arc::new(AnonInode { attr }), name.as_bytes());
+    let dentry = Dentry::new_root(
+        Arc::new(AnonInode { attr, special: SpinLock::new(None) }),
+        name.as_bytes(),
+    );
     Ok(Path { mount: mount.clone(), dentry })
 }

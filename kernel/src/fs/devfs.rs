@@ -4,6 +4,7 @@
 //! once. Lock level: `Leaf` for the registry.
 #![forbid(unsafe_code)]
 
+mod kmsg;
 mod mem;
 
 use super::cred::Cred;
@@ -80,9 +81,10 @@ pub fn super_block() -> Result<Arc<Super>> {
     Ok(DEVTMPFS.call_once(|| sb).clone())
 }
 
-/// Registers null, zero and full.
+/// Registers null, zero, full and kmsg.
 pub fn init() {
     mem::register();
+    kmsg::register();
 }
 
 fn add_node(path: &str, mode: u32, dev: DevId) -> Result<()> {

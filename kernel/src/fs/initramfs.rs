@@ -135,7 +135,12 @@ impl Unpacker {
     }
 
     fn archive<I: Input>(&mut self, archive: &mut Archive<I>) -> Result<(), Error> {
-        let mut name = Box::new([0u8; NAME_LIMIT]);
+        // By way of a vector: a boxed array would be made on the stack first.
+        let name = alloc::vec![0u8; NAME_LIMIT].into_boxed_slice();
+        let mut name: Box<[u8; NAME_LIMIT]> = match name.try_into() {
+            Ok(name) => name,
+            Err(_) => return Err(Error::File(Errno::ENOMEM, Vec::new())),
+        };
         while let Some((header, len)) = archive.next(&mut name)? {
             let name = &name[..len];
             self.entry(archive, &header, name)?;

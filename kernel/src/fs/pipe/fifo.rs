@@ -4,6 +4,7 @@
 //! and all, with the last one. The slot's spinlock makes finding the pipe and counting a new end one step.
 
 use super::{Pipe, PipeEnd};
+use crate::fs::anon::is_anonymous;
 use crate::fs::file::FileOps;
 use crate::fs::inode::Inode;
 use crate::sync::WaitQueue;
@@ -21,7 +22,7 @@ pub fn open_fifo(inode: &Arc<dyn Inode>, flags: OpenFlags) -> Result<Arc<dyn Fil
     let mut end = join(inode, reads, writes)?;
     let pipe = end.pipe.clone();
     let nonblock = flags.contains(OpenFlags::NONBLOCK);
-    if writes && !reads && nonblock && !pipe.has_readers() {
+    if writes && !reads && nonblock && !pipe.has_readers() && !is_anonymous(&**inode) {
         return Err(Errno::ENXIO);
     }
     let readers_seen = pipe.reader_opens.load(Ordering::Relaxed);
@@ -33,6 +34,10 @@ pub fn open_fifo(inode: &Arc<dyn Inode>, flags: OpenFlags) -> Result<Arc<dyn Fil
     if writes {
         pipe.writer_opens.fetch_add(1, Ordering::Relaxed);
         pipe.for_readers.wake_all();
+    }
+    if is_anonymous(&**inode) {
+        // A pipe opened through /proc/PID/fd waits for nobody.
+        return Ok(Arc::new(end));
     }
     match (reads, writes) {
         (true, false) if !pipe.has_writers() && nonblock => {

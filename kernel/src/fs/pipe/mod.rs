@@ -312,6 +312,10 @@ pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFil
     let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
     let path = new_path(AnonFs::Pipe, abi::fs::S_IFIFO | 0o600, "", owner)?;
     let pipe = Pipe::new()?;
+    if let Some(slot) = path.inode().special() {
+        // For who opens it again through /proc/PID/fd.
+        *slot.lock() = Some(pipe.clone());
+    }
     let reader = Arc::new(PipeEnd::new(pipe.clone(), true, false));
     let writer = Arc::new(PipeEnd::new(pipe, false, true));
     let read_flags = flags.intersection(OpenFlags::NONBLOCK);

@@ -1,0 +1,148 @@
+//! /dev/kmsg: the kernel's log, one record for each read; a write adds a line.
+//!
+//! Each open file has a place of its own in the log. Readers wait on one queue, which the log wakes.
+#![forbid(unsafe_code)]
+
+use super::{CharDriver, register_char};
+use crate::fs::file::{FileOps, OpenFile, Whence};
+use crate::fs::poll::PollEvents;
+use crate::klog;
+use crate::mm::iov::{Sink, Source};
+use crate::sync::WaitQueue;
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Longest line that a write may add, as in Linux.
+const LINE_LIMIT: usize = 992;
+
+static READERS: WaitQueue = WaitQueue::new();
+
+struct Driver;
+
+struct Kmsg {
+    /// The record to read next. Relaxed: two readers of one description may see a record twice, as two
+    /// concurrent reads may in any order.
+    next: AtomicU64,
+}
+
+impl CharDriver for Driver {
+    fn open(&self, _: u32, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        Ok(Arc::new(Kmsg { next: AtomicU64::new(klog::sequences().0) }))
+    }
+}
+
+impl Kmsg {
+    fn place(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+
+    /// The next record, if there is one; EPIPE if it was overwritten before it was read.
+    fn take(&self) -> Option<Result<klog::Line>> {
+        let place = self.place();
+        let (oldest, end) = klog::sequences();
+        if place < oldest {
+            self.next.store(oldest, Ordering::Relaxed);
+            return Some(Err(Errno::EPIPE));
+        }
+        if place >= end {
+            return None;
+        }
+        klog::read(place).map(Ok)
+    }
+}
+
+impl FileOps for Kmsg {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _: &mut u64) -> Result<usize> {
+        let line = match self.take() {
+            Some(line) => line?,
+            None if f.nonblock() => return Err(Errno::EAGAIN),
+            None => READERS.wait_interruptible(|| self.take())??,
+        };
+        let head = format!("{},{},{},-;", line.level, line.sequence, line.time_ns / 1000);
+        let mut record = head.into_bytes();
+        record.try_reserve(line.text().len() + 1).map_err(|_| Errno::ENOMEM)?;
+        for &byte in line.text() {
+            // Unprintable bytes are escaped, so that a record is one line.
+            if (byte < b' ' && byte != b'\t') || byte >= 0x7f || byte == b'\\' {
+                record.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+            } else {
+                record.push(byte);
+            }
+        }
+        record.push(b'\n');
+        if dst.remaining() < record.len() {
+            return Err(Errno::EINVAL);
+        }
+        let done = dst.put(&record)?;
+        self.next.store(line.sequence + 1, Ordering::Relaxed);
+        Ok(done)
+    }
+
+    fn write(&self, _: &OpenFile, src: &mut Source<'_>, _: &mut u64) -> Result<usize> {
+        let len = src.remaining();
+        if len > LINE_LIMIT {
+            return Err(Errno::EINVAL);
+        }
+        let mut line = [0u8; LINE_LIMIT];
+        let got = src.take(&mut line[..len])?;
+        let (level, text) = split_level(&line[..got]);
+        klog::emit(level, format_args!("{}", String::from_utf8_lossy(text)));
+        Ok(got)
+    }
+
+    fn lseek(&self, _: &OpenFile, _: u64, offset: i64, whence: Whence) -> Result<u64> {
+        if offset != 0 {
+            return Err(Errno::ESPIPE);
+        }
+        let (oldest, end) = klog::sequences();
+        let place = match whence {
+            Whence::Set | Whence::Data => oldest,
+            Whence::End => end,
+            _ => return Err(Errno::EINVAL),
+        };
+        self.next.store(place, Ordering::Relaxed);
+        Ok(0)
+    }
+
+    fn poll(&self, _: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        visit(&READERS);
+        let (oldest, end) = klog::sequences();
+        let place = self.place();
+        if place < oldest {
+            PollEvents::READABLE | PollEvents::ERR | PollEvents::PRI
+        } else if place < end {
+            PollEvents::READABLE
+        } else {
+            PollEvents::empty()
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Splits a `<level>` prefix off; without one the level is 4 (warning), and user space's lines carry
+/// facility 1 (user).
+fn split_level(line: &[u8]) -> (u8, &[u8]) {
+    const DEFAULT: u8 = 4;
+    const FACILITY_USER: u8 = 1 << 3;
+    let prefixed = || {
+        let rest = line.strip_prefix(b"<")?;
+        let end = rest.iter().position(|&b| b == b'>')?;
+        let level: u8 = core::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
+        Some((level, &rest[end + 1..]))
+    };
+    let (level, text) = prefixed().unwrap_or((DEFAULT, line));
+    (if level < 8 { level | FACILITY_USER } else { level }, text)
+}
+
+pub(super) fn register() {
+    klog::set_notify(|| READERS.wake_all());
+    register_char(1, 11, "kmsg", 0o644, Arc::new(Driver));
+}
