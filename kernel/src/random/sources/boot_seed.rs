@@ -11,11 +11,18 @@ use alea_random::credit::EntropyBits;
 use zeroize::Zeroize;
 
 pub fn collect(info: &mut BootInfo) {
-    let Some(mut seed) = info.seed.take() else { return };
+    if let Some(mut seed) = info.seed.take() {
+        absorb(&mut seed);
+    }
+}
+
+/// Mixes in, credits and wipes a seed that came from whoever started this machine.
+pub(super) fn absorb(seed: &mut [u8]) {
     stats::mixed(stats::Source::BootSeed, seed.len());
-    pool::mix(&seed);
-    let bits = EntropyBits(seed.len() as u32 * u8::BITS);
+    pool::mix(seed);
     seed.zeroize();
+    let bytes = u32::try_from(seed.len()).unwrap_or(u32::MAX);
+    let bits = EntropyBits(bytes.saturating_mul(u8::BITS)).min(EntropyBits::READY);
     if cmdline::switch("random.trust_bootloader").unwrap_or(true) {
         stats::credited(stats::Source::BootSeed, bits);
         pool::credit(bits);

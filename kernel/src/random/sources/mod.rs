@@ -4,6 +4,7 @@
 //! trusted alone, and what is credited is only what the source's file argues for. No locks.
 
 mod boot_seed;
+mod fw_cfg;
 mod hardware;
 mod interrupt;
 mod jitter;
@@ -18,6 +19,7 @@ use crate::arch::boot::BootInfo;
 pub fn collect_at_boot(info: &mut BootInfo) {
     machine::collect(info);
     boot_seed::collect(info);
+    fw_cfg::collect();
     hardware::collect();
     jitter::collect();
     interrupt::start();
