@@ -23,6 +23,7 @@ mod trace;
 mod version; // what uname says // [2] exec phases, counters
 
 use arch::boot::BootInfo;
+use arch::trap::TrapHooks;
 
 /// The boot order. Called once, on the boot CPU's stack, with the kernel's own page tables and
 /// interrupts off.
@@ -59,6 +60,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     if only {
         arch::power::power_off();
     }
+    arch::trap::register(&HOOKS); // system calls, faults, preemption
     process::start_init(); // process 1
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::run_idle()
@@ -73,3 +75,12 @@ fn unpack_initramfs(info: &mut BootInfo) {
         Err(error) => log::error!("initramfs: unpacking failed: {error}"),
     }
 }
+
+/// What the upper floors do with traps.
+static HOOKS: TrapHooks = TrapHooks {
+    syscall: syscall::dispatch,
+    page_fault: process::fault::page_fault,
+    user_exception: process::fault::user_exception,
+    exit_to_user: process::exit_to_user,
+    timer: process::sched::slice_ended,
+};
