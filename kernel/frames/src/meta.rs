@@ -39,6 +39,7 @@ impl Owner {
     /// How many kinds there are.
     pub const COUNT: usize = 7;
 
+    #[inline]
     const fn from_tag(tag: u8) -> Self {
         match tag {
             1 => Self::Anon,
