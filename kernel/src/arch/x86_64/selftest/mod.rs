@@ -168,7 +168,7 @@ fn user_program() {
     let top = KERNEL_STACK.0.get() as u64 + 16384;
     let mut frame = TrapFrame::new_user(CODE, STACK + 4096);
     frame.rdi = UNMAPPED;
-    let old_top = percpu::kernel_stack_top();
+    let old = (percpu::current(), &raw const *percpu::work(), percpu::kernel_stack_top());
     // SAFETY: stack, frame and work flags are static; interrupts are off; the program's end
     // switches back to `main`.
     unsafe {
@@ -176,7 +176,7 @@ fn user_program() {
         *CONTEXTS.user.get() = context;
         percpu::set_current(core::ptr::null(), &raw const WORK, top);
         switch::switch(CONTEXTS.main.get(), CONTEXTS.user.get());
-        percpu::set_kernel_stack(old_top);
+        percpu::set_current(old.0, old.1, old.2);
     }
     // Relaxed: one CPU.
     let result = RESULT.load(Relaxed);
