@@ -7,6 +7,7 @@
 
 mod args;
 mod caller;
+mod counters;
 mod cred;
 mod dir;
 mod epoll;
@@ -45,17 +46,22 @@ pub enum Status {
 
 /// Runs the call in `frame` and leaves its result in `rax`. Reached from the entry code with interrupts on.
 pub extern "C" fn dispatch(frame: &mut TrapFrame) {
-    let number = frame.orig_rax;
-    // The table is dense; what is not in it is `no_such_call`. A number is an unsigned 64-bit value
-    // here, though Linux looks at the low 32 bits only.
-    let handler = match table::HANDLERS.get(number as u32 as usize) {
+    // Linux looks at the low 32 bits only. What is not in the table is `no_such_call`.
+    let number = frame.orig_rax as u32 as usize;
+    counters::count(number);
+    let handler = match table::HANDLERS.get(number) {
         Some(handler) => *handler,
         None => no_such_call,
     };
     frame.rax = handler(frame) as u64;
 }
 
-/// Unknown calls fail and are counted, so that a missing call can be seen in /proc/alea/syscalls.
+/// Adds the files of this floor to /proc.
+pub fn init() -> abi::Result<()> {
+    counters::register()
+}
+
+/// Unknown calls fail; /proc/alea/syscalls shows that they were made.
 fn no_such_call(_: &mut TrapFrame) -> i64 {
     Errno::ENOSYS.to_return()
 }

@@ -15,7 +15,7 @@ use crate::arch::trap::TrapFrame;
 pub type Entry = fn(&mut TrapFrame) -> i64;
 
 /// One more than the highest number in the table.
-const LEN: usize = 470;
+pub const LEN: usize = 470;
 
 macro_rules! syscalls {
     ($( $number:literal $name:ident => $handler:path, $status:expr; )*) => {

@@ -1,0 +1,55 @@
+//! How often each system call was made: /proc/alea/syscalls.
+//!
+//! Counted per CPU without locks or locked instructions: only the CPU itself adds to its counters, in task
+//! context, and no task is preempted inside the kernel.
+
+use super::table;
+use crate::arch::percpu::{self, MAX_CPUS};
+use crate::fs::procfs::{self, ProcFile};
+use abi::Result;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+crate::per_cpu! {
+    /// One counter per number; the last one is of all numbers beyond the table.
+    static COUNTS: [AtomicU64; table::LEN + 1] = [const { AtomicU64::new(0) }; table::LEN + 1];
+}
+
+/// Counts a call on this CPU.
+#[inline(always)]
+pub fn count(number: usize) {
+    COUNTS.with(|counts| {
+        let counter = &counts[number.min(table::LEN)];
+        // Relaxed, and no atomic addition: this CPU is the only writer.
+        counter.store(counter.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    });
+}
+
+/// Adds /proc/alea/syscalls.
+pub fn register() -> Result<()> {
+    procfs::register_file("alea/syscalls", 0o444, Arc::new(Report))
+}
+
+/// Lines of `number name count`, for calls that were made; a call that does not exist is named `-`.
+struct Report;
+
+impl ProcFile for Report {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut text = String::from("number name count\n");
+        for number in 0..=table::LEN {
+            let total = (0..MAX_CPUS.min(percpu::cpus_online()))
+                .filter_map(|cpu| COUNTS.of(cpu))
+                // Relaxed: a statistic of other CPUs.
+                .map(|counts| counts[number].load(Ordering::Relaxed))
+                .fold(0, u64::wrapping_add);
+            if total != 0 {
+                let name = table::name(number as u64).unwrap_or("-");
+                writeln!(text, "{number} {name} {total}").map_err(|_| abi::Errno::ENOMEM)?;
+            }
+        }
+        Ok(text.into_bytes())
+    }
+}
