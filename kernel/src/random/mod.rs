@@ -27,7 +27,6 @@ mod stats;
 mod user;
 
 pub use caller::{Caller, register_caller};
-pub use generator::Kind;
 pub use pool::{credited, state};
 use stats::Interface;
 pub use stats::report;

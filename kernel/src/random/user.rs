@@ -23,6 +23,7 @@ use zeroize::Zeroize;
 const SMALL: usize = alea_random::crng::BATCH_DRAW_MAX;
 /// Up to here its buffer is tiny.
 const TINY: usize = 32;
+const FIRST_SMALL: usize = TINY + 1;
 
 /// getrandom(2).
 #[inline]
@@ -143,7 +144,7 @@ fn transfer(dst: &mut Sink<'_>, seeded: bool, interface: Interface) -> Result<us
         0 => Ok(0),
         _ if !seeded => transfer_unseeded(dst),
         1..=TINY => transfer_small::<{ TINY / 8 }>(dst),
-        ..=SMALL => transfer_small::<{ SMALL / 8 }>(dst),
+        FIRST_SMALL..=SMALL => transfer_small::<{ SMALL / 8 }>(dst),
         _ => transfer_bulk(dst),
     }
 }
