@@ -3,11 +3,14 @@
 use crate::arch::{cpu, power};
 use crate::drivers::uart;
 use crate::fs::cred::Capability;
+use crate::fs::procfs::{self, ProcFile};
 use crate::mm::user::{self, UserPtr};
 use crate::sync::{SpinLock, level};
 use crate::{mm, process, time};
 use abi::misc::{NewUtsname, Sysinfo};
 use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use arrayvec::ArrayVec;
 
 /// Longest host or domain name.
@@ -36,6 +39,33 @@ pub fn hostname() -> ArrayVec<u8, NAME_MAX> {
 /// The NIS domain name, for /proc/sys/kernel/domainname.
 pub fn domainname() -> ArrayVec<u8, NAME_MAX> {
     shown(&NODE.lock().domain).iter().copied().collect()
+}
+
+/// One of the two names, as a file.
+struct NameFile {
+    shown: fn() -> ArrayVec<u8, NAME_MAX>,
+    set: fn(ArrayVec<u8, NAME_MAX>),
+}
+
+impl ProcFile for NameFile {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut text = (self.shown)().to_vec();
+        text.push(b'\n');
+        Ok(text)
+    }
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        let line = data.split(|&b| b == b'\n' || b == 0).next().unwrap_or_default();
+        (self.set)(line.iter().copied().take(NAME_MAX).collect());
+        Ok(data.len())
+    }
+}
+
+/// Registers sys/kernel/{hostname,domainname} in /proc; once, at boot.
+pub fn register_files() -> Result<()> {
+    let host = NameFile { shown: hostname, set: |name| NODE.lock().host = name };
+    let domain = NameFile { shown: domainname, set: |name| NODE.lock().domain = name };
+    procfs::register_file("sys/kernel/hostname", 0o644, Arc::new(host))?;
+    procfs::register_file("sys/kernel/domainname", 0o644, Arc::new(domain))
 }
 
 pub fn uname(buf: UserPtr<NewUtsname>) -> Result<()> {

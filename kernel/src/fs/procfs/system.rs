@@ -4,6 +4,7 @@
 use super::process::{CpuTotals, Totals, processes};
 use super::{ProcFile, register_file};
 use crate::arch::{identity, irq, percpu};
+use crate::version::{RELEASE, VERSION};
 use crate::{cmdline, klog, mm, time};
 use abi::time::USER_HZ;
 use abi::{Errno, Result};
@@ -32,7 +33,7 @@ impl ProcFile for Fixed {
 }
 
 pub(super) fn register() -> Result<()> {
-    let texts: [(&str, fn() -> Result<String>); 9] = [
+    let texts: [(&str, fn() -> Result<String>); 12] = [
         ("meminfo", meminfo),
         ("cpuinfo", cpuinfo),
         ("uptime", uptime),
@@ -41,6 +42,9 @@ pub(super) fn register() -> Result<()> {
         ("vmstat", vmstat),
         ("cmdline", || Ok(format!("{}\n", cmdline::text()))),
         ("interrupts", interrupts),
+        ("version", || Ok(format!("Linux version {RELEASE} (alea@alea) (rustc) {VERSION}\n"))),
+        ("sys/kernel/osrelease", || Ok(format!("{RELEASE}\n"))),
+        ("sys/kernel/version", || Ok(format!("{VERSION}\n"))),
         ("sys/kernel/ngroups_max", || Ok(String::from("65536\n"))),
     ];
     for (path, text) in texts {
