@@ -45,6 +45,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     process::init(); // this code becomes the idle task; threads may sleep from here on
     fs::pipe::init(); // fifos
     unpack_initramfs(&mut info); // the root file system
+    syscall::misc::register_files().expect("no memory for the host name's files");
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
     let only = cmdline::value("alea.selftest") == Some("only");
     if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
