@@ -31,6 +31,7 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
     } else {
         FaultAccess::Read
     };
+    task.times.count_fault();
     let fault = match task.mm().fault(addr, access) {
         Ok(()) => return,
         Err(fault) => fault,

@@ -324,6 +324,12 @@ impl Process {
         self.exit_flags() & REAPED != 0
     }
 
+    /// The signal that tells the parent of its end.
+    pub fn exit_signal_number(&self) -> u64 {
+        // Relaxed: set at creation or by exec.
+        self.exit_signal.load(Ordering::Relaxed).max(0) as u64
+    }
+
     /// The status it ends with, once that is decided.
     pub fn exit_status(&self) -> Status {
         Status::from_raw((self.exit_flags() & STATUS) as u16)

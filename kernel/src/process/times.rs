@@ -102,6 +102,7 @@ impl Times {
     #[inline]
     pub fn in_kernel(&self, ns: u64) {
         add(&self.system_ns, ns);
+        SYSTEM.fetch_add(ns, Ordering::Relaxed);
     }
 
     /// CPU time so far, of the thread whose counters these are.
@@ -128,6 +129,14 @@ impl Times {
             involuntary: self.involuntary.load(Ordering::Relaxed),
         }
     }
+}
+
+/// Time in the kernel of all tasks since boot.
+static SYSTEM: AtomicU64 = AtomicU64::new(0);
+
+/// Time in the kernel of all tasks since boot.
+pub(super) fn system_total() -> u64 {
+    SYSTEM.load(Ordering::Relaxed)
 }
 
 /// One writer at a time, so no atomic addition is needed.

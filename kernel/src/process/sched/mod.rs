@@ -13,7 +13,7 @@ mod sleep;
 
 pub use entity::{Entity, Policy, State, policy};
 pub(super) use idle::run_idle;
-pub use load::load_average;
+pub use load::{load_average, runnable};
 pub(super) use queue::reserve;
 pub use sleep::{Sleeper, killable_wait};
 
@@ -22,7 +22,7 @@ use crate::arch::{cpu, percpu};
 use crate::sync::Wake;
 use crate::time::{self, Nanos, TimerTarget};
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a task runs while others wait.
 const SLICE_NS: u64 = 4_000_000;
@@ -113,6 +113,8 @@ fn switch_to_next() {
         return;
     }
     prev.times.count_switch(state != State::Runnable);
+    // Relaxed: a statistic.
+    SWITCHES.fetch_add(1, Ordering::Relaxed);
     prev.sched.set_running(false);
     next.sched.set_running(true);
     next.times.resume(now);
@@ -153,6 +155,26 @@ pub fn slice_ended() {
         super::current().set_work(work::RESCHED);
     }
 }
+
+/// How long a CPU has been idle since boot.
+pub fn idle_ns(cpu: usize) -> u64 {
+    let idle = queue::of_cpu(cpu).lock().idle.clone();
+    idle.map_or(0, |idle| idle.times.cpu_ns(&idle))
+}
+
+/// Context switches since boot.
+pub fn switches() -> u64 {
+    // Relaxed: a statistic.
+    SWITCHES.load(Ordering::Relaxed)
+}
+
+/// Time that ended threads and running ones spent in the kernel.
+pub fn system_ns() -> u64 {
+    super::times::system_total()
+}
+
+/// Context switches, for /proc/stat.
+static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
 /// Makes a new task runnable.
 pub(super) fn start(task: Arc<Task>) {

@@ -1,0 +1,169 @@
+//! The small files of a process directory.
+
+use super::super::limits::{self, Resource};
+use super::super::{Process, Task, current};
+use super::name;
+use crate::fs::Capability;
+use abi::{Errno, Result};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use core::sync::atomic::Ordering;
+
+/// Most bytes of arguments or environment that are shown.
+const MAX_STRINGS: u64 = 8 << 20;
+
+/// The text of one.
+pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
+    let process = task.process();
+    // Relaxed throughout: settings.
+    let order = Ordering::Relaxed;
+    Ok(match name_of_file {
+        "comm" => {
+            let mut text = name(task);
+            text.push(b'\n');
+            text
+        }
+        "cmdline" => strings(process, process.program().map_or((0, 0), |p| p.args))?,
+        "environ" => strings(process, process.program().map_or((0, 0), |p| p.env))?,
+        "auxv" => auxv(process),
+        "limits" => limits_text(process).into_bytes(),
+        "oom_score" => format!("{}\n", oom_score(process)).into_bytes(),
+        "oom_score_adj" => format!("{}\n", process.oom_score_adj.load(order)).into_bytes(),
+        "oom_adj" => format!("{}\n", oom_adj(process.oom_score_adj.load(order))).into_bytes(),
+        "personality" => format!("{:08x}\n", task.settings.personality.load(order)).into_bytes(),
+        "wchan" => Vec::from(*b"0"),
+        "stack" => Vec::new(),
+        "syscall" => syscall(task).into_bytes(),
+        "schedstat" => {
+            let usage = task.times.usage(task);
+            let switches = usage.voluntary.saturating_add(usage.involuntary);
+            format!("{} 0 {switches}\n", task.times.cpu_ns(task)).into_bytes()
+        }
+        "io" => Vec::from(
+            *b"rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\n\
+               cancelled_write_bytes: 0\n",
+        ),
+        "loginuid" | "sessionid" => format!("{}", u32::MAX).into_bytes(),
+        "cgroup" => Vec::from(*b"0::/\n"),
+        "timerslack_ns" => match task.settings.timer_slack.load(order) {
+            0 => Vec::from(*b"50000\n"),
+            slack => format!("{slack}\n").into_bytes(),
+        },
+        "coredump_filter" => Vec::from(*b"00000033\n"),
+        _ => return Err(Errno::EINVAL),
+    })
+}
+
+/// Takes a write to one.
+pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usize> {
+    match name_of_file {
+        "comm" => {
+            if !core::ptr::eq(&**task.process(), &**current().process()) {
+                return Err(Errno::EINVAL);
+            }
+            let line = data.split(|&b| b == b'\n').next().unwrap_or(&[]);
+            task.set_comm(line);
+        }
+        "oom_score_adj" => set_oom_score_adj(task.process(), number(data)?, -1000..=1000)?,
+        "oom_adj" => {
+            let adj = number(data)?;
+            if !(-17..=15).contains(&adj) {
+                return Err(Errno::EINVAL);
+            }
+            let score = if adj == 15 { 1000 } else { adj * 1000 / 17 };
+            set_oom_score_adj(task.process(), score, -1000..=1000)?;
+        }
+        "timerslack_ns" => {
+            let slack = u64::try_from(number(data)?).map_err(|_| Errno::EINVAL)?;
+            // Relaxed: a setting.
+            task.settings.timer_slack.store(slack, Ordering::Relaxed);
+        }
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(data.len())
+}
+
+fn number(data: &[u8]) -> Result<i64> {
+    let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
+    text.trim().parse().map_err(|_| Errno::EINVAL)
+}
+
+fn set_oom_score_adj(
+    process: &Process,
+    value: i64,
+    range: core::ops::RangeInclusive<i64>,
+) -> Result<()> {
+    if !range.contains(&value) {
+        return Err(Errno::EINVAL);
+    }
+    // Relaxed: a setting.
+    let old = i64::from(process.oom_score_adj.load(Ordering::Relaxed));
+    if value < old && !current().cred().capable(Capability::SYS_RESOURCE) {
+        return Err(Errno::EACCES);
+    }
+    process.oom_score_adj.store(value as i32, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The old scale of -17 to 15.
+fn oom_adj(score: i32) -> i32 {
+    if score == 1000 { 15 } else { score * 17 / 1000 }
+}
+
+/// A thousandth for each thousandth of memory, moved by the adjustment.
+fn oom_score(process: &Process) -> i64 {
+    let total = crate::mm::frames::stats().total.max(1);
+    let share = process.resident_pages().saturating_mul(1000) / total;
+    // Relaxed: a setting.
+    let adj = i64::from(process.oom_score_adj.load(Ordering::Relaxed));
+    let score = 1000i64.saturating_add(adj).saturating_add(share as i64);
+    (score * 2 / 3).max(0)
+}
+
+/// The bytes of the process's memory between two addresses.
+fn strings(process: &Process, (start, end): (u64, u64)) -> Result<Vec<u8>> {
+    let Some(mm) = process.mm() else { return Ok(Vec::new()) };
+    let len = end.saturating_sub(start).min(MAX_STRINGS) as usize;
+    let mut text = Vec::new();
+    text.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+    text.resize(len, 0);
+    let got = mm.read_bytes(start, &mut text);
+    text.truncate(got);
+    Ok(text)
+}
+
+fn auxv(process: &Process) -> Vec<u8> {
+    let Some(program) = process.program() else { return Vec::new() };
+    program.auxv().flatten().flat_map(u64::to_le_bytes).collect()
+}
+
+fn limits_text(process: &Process) -> String {
+    let show = |value: u64| match value {
+        limits::INFINITY => String::from("unlimited"),
+        value => format!("{value}"),
+    };
+    let limits = process.limits();
+    let (limit, soft, hard, units) = ("Limit", "Soft Limit", "Hard Limit", "Units");
+    let mut text = format!("{limit:<25} {soft:<20} {hard:<20} {units:<10}\n");
+    for which in Resource::all() {
+        let (name, unit) = which.describe();
+        let limit = limits.get(which);
+        let (soft, hard) = (show(limit.soft), show(limit.hard));
+        // Writing to a String cannot fail.
+        let _ok = match unit {
+            "" => writeln!(text, "{name:<25} {soft:<20} {hard:<20}"),
+            unit => writeln!(text, "{name:<25} {soft:<20} {hard:<20} {unit:<10}"),
+        };
+    }
+    text
+}
+
+fn syscall(task: &Task) -> String {
+    if task.sched.is_running() {
+        return String::from("running\n");
+    }
+    let (pc, sp) = task.user_pc_sp();
+    format!("-1 {sp:#x} {pc:#x}\n")
+}

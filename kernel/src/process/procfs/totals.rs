@@ -1,0 +1,37 @@
+//! Figures about all tasks, for /proc/stat and /proc/loadavg.
+
+use super::super::sched::{self, State};
+use super::super::{for_each_process, table};
+use crate::arch::percpu;
+use crate::fs::procfs::{CpuTotals, Totals};
+use crate::time;
+
+pub(super) fn totals() -> Totals {
+    let now = time::since_boot_ns();
+    let system = sched::system_ns();
+    let cpus = (0..percpu::cpus_online())
+        .map(|cpu| {
+            let idle = sched::idle_ns(cpu);
+            let busy = now.saturating_sub(idle);
+            let system = if cpu == 0 { system.min(busy) } else { 0 };
+            CpuTotals { user: busy - system, system, idle, ..CpuTotals::default() }
+        })
+        .collect();
+    let mut blocked = 0;
+    for_each_process(&mut |process| {
+        process.for_each_thread(&mut |thread| {
+            blocked += u32::from(thread.sched.state() == State::Uninterruptible);
+        });
+    });
+    let (forks, last_pid) = table::given();
+    Totals {
+        cpus,
+        load: sched::load_average().map(|load| load * 100 >> 11),
+        running: sched::runnable() as u32,
+        tasks: table::count() as u32,
+        blocked,
+        last_pid: last_pid.unsigned_abs(),
+        switches: sched::switches(),
+        forks,
+    }
+}
