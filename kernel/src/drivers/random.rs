@@ -12,6 +12,7 @@ use crate::random;
 use crate::sync::{Once, WaitQueue};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
+use alea_random::credit::State;
 use alea_random::request::Device;
 use alloc::format;
 use alloc::sync::Arc;
@@ -62,6 +63,10 @@ impl FileOps for RandomFile {
 
     fn uses_position(&self) -> bool {
         false
+    }
+
+    fn never_waits(&self) -> bool {
+        self.0 == Device::Urandom || random::state() == State::Ready
     }
 
     /// Any seek leads to 0, as Linux's `noop_llseek`.

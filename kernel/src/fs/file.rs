@@ -48,6 +48,10 @@ pub trait FileOps: Send + Sync {
     fn uses_position(&self) -> bool {
         self.seekable()
     }
+    /// Whether a transfer is sure not to wait, as `RWF_NOWAIT` demands; a file that cannot tell says no.
+    fn never_waits(&self) -> bool {
+        false
+    }
     /// The new position for `lseek`; called with the position locked.
     fn lseek(&self, f: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
         whence.resolve(pos, f.inode().size(), offset)

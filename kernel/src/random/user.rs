@@ -139,14 +139,15 @@ fn admit(mut ask: impl FnMut() -> Result<Admission, Refusal>) -> Result<bool> {
 #[inline]
 fn transfer(dst: &mut Sink<'_>, seeded: bool, interface: Interface) -> Result<usize> {
     let want = dst.remaining();
-    stats::count(interface, want);
-    match want {
+    let result = match want {
         0 => Ok(0),
         _ if !seeded => transfer_unseeded(dst),
         1..=TINY => transfer_small::<{ TINY / 8 }>(dst),
         FIRST_SMALL..=SMALL => transfer_small::<{ SMALL / 8 }>(dst),
         _ => transfer_bulk(dst),
-    }
+    };
+    stats::count(interface, dst.done());
+    result
 }
 
 #[inline]

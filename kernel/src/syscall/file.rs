@@ -92,18 +92,27 @@ pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
 /// `RWF_HIPRI`, `RWF_DSYNC`, `RWF_SYNC`: nothing to do for files in memory.
 const RWF_HARMLESS: u32 = 1 | 2 | 4;
 
-fn check_rwf(flags: u32) -> Result<()> {
-    if flags & !RWF_HARMLESS == 0 { Ok(()) } else { Err(Errno::EOPNOTSUPP) }
+/// Fail rather than wait; only for files that can tell.
+const RWF_NOWAIT: u32 = 8;
+
+fn check_rwf(fd: i32, flags: u32) -> Result<()> {
+    if flags & !(RWF_HARMLESS | RWF_NOWAIT) != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    if flags & RWF_NOWAIT != 0 && !file(fd)?.ops().never_waits() {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    Ok(())
 }
 
 /// The upper half of the position is in the fifth argument only on 32-bit machines.
 pub fn preadv2(fd: i32, iov: u64, count: usize, pos: i64, _: u64, flags: u32) -> Result<usize> {
-    check_rwf(flags)?;
+    check_rwf(fd, flags)?;
     if pos == -1 { readv(fd, iov, count) } else { preadv(fd, iov, count, pos) }
 }
 
 pub fn pwritev2(fd: i32, iov: u64, count: usize, pos: i64, _: u64, flags: u32) -> Result<usize> {
-    check_rwf(flags)?;
+    check_rwf(fd, flags)?;
     if pos == -1 { writev(fd, iov, count) } else { pwritev(fd, iov, count, pos) }
 }
 

@@ -274,8 +274,8 @@ syscalls! {
     324 membarrier => mm::membarrier, Full;
     325 mlock2 => mm::mlock2, Full;
     326 copy_file_range => file::copy_file_range, Full;
-    327 preadv2 => file::preadv2, Partial("no RWF_NOWAIT, no RWF_APPEND");
-    328 pwritev2 => file::pwritev2, Partial("no RWF_NOWAIT, no RWF_APPEND");
+    327 preadv2 => file::preadv2, Partial("RWF_NOWAIT for random devices only, no RWF_APPEND");
+    328 pwritev2 => file::pwritev2, Partial("RWF_NOWAIT for random devices only, no RWF_APPEND");
     332 statx => path::statx, Full;
     435 clone3 => process::clone3, Partial("no namespaces, no CLONE_PIDFD, no set_tid, no cgroup");
     436 close_range => fd::close_range, Full;

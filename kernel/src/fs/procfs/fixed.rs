@@ -4,6 +4,7 @@
 use super::ProcFile;
 use super::node::Node;
 use super::text::{TextOps, TextSource};
+use crate::fs::cred::Cred;
 use crate::fs::dentry::Dentry;
 use crate::fs::file::FileOps;
 use crate::fs::filesystem::{FileSystem, Super, anonymous_dev};
@@ -56,7 +57,8 @@ pub fn super_block() -> Result<Arc<Super>> {
 
 /// Adds a file below /proc; `path` like `sys/kernel/hostname`, directories are made as needed.
 pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<()> {
-    add_file(&super_block()?, path, mode, file)
+    let body = if path.starts_with("sys/") { Body::Sysctl(file) } else { Body::File(file) };
+    add_body(&super_block()?, path, mode, body)
 }
 
 /// Adds an empty directory below /proc, if it is not there.
@@ -71,10 +73,13 @@ pub(in crate::fs) fn add_file(
     mode: u32,
     file: Arc<dyn ProcFile>,
 ) -> Result<()> {
+    add_body(sb, path, mode, Body::File(file))
+}
+
+fn add_body(sb: &Arc<Super>, path: &str, mode: u32, body: Body) -> Result<()> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = directory(sb, dir)?;
-    let inode = FixedInode::new(sb.dev(), S_IFREG | mode, Body::File(file));
-    enter(&dir, name, inode)
+    enter(&dir, name, FixedInode::new(sb.dev(), S_IFREG | mode, body))
 }
 
 /// Adds a symbolic link to a kernel tree.
@@ -118,6 +123,8 @@ fn enter(dir: &Arc<Dentry>, name: &str, inode: Arc<FixedInode>) -> Result<()> {
 enum Body {
     Dir,
     File(Arc<dyn ProcFile>),
+    /// Below /proc/sys, where no capability overrides the mode.
+    Sysctl(Arc<dyn ProcFile>),
     Link(Arc<[u8]>),
 }
 
@@ -161,9 +168,21 @@ impl Inode for FixedInode {
     }
     fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
         match &self.body {
-            Body::File(_) => Ok(TextOps::new(self)),
+            Body::File(_) | Body::Sysctl(_) => Ok(TextOps::new(self)),
             _ => Err(Errno::ENXIO),
         }
+    }
+    fn permission(&self, cred: &Cred, want: u32) -> Result<()> {
+        let Body::Sysctl(_) = self.body else { return Ok(()) };
+        let mode = self.attr.mode();
+        let digit = if cred.euid == 0 {
+            mode >> 6
+        } else if cred.in_egroup(0) {
+            mode >> 3
+        } else {
+            mode
+        };
+        if digit & want == want { Ok(()) } else { Err(Errno::EACCES) }
     }
     fn as_any(&self) -> &dyn Any {
         self
@@ -173,13 +192,13 @@ impl Inode for FixedInode {
 impl TextSource for FixedInode {
     fn text(&self) -> Result<Vec<u8>> {
         match &self.body {
-            Body::File(file) => file.read(),
+            Body::File(file) | Body::Sysctl(file) => file.read(),
             _ => Err(Errno::EINVAL),
         }
     }
     fn take(&self, data: &[u8]) -> Result<usize> {
         match &self.body {
-            Body::File(file) => file.write(data),
+            Body::File(file) | Body::Sysctl(file) => file.write(data),
             _ => Err(Errno::EINVAL),
         }
     }
