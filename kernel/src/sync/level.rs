@@ -72,6 +72,8 @@ levels! {
     ProcessTree: irq + nests;
     /// Small per-process tables: rlimits, names.
     ProcessState: irq + nests;
+    /// A value that a task owns and others read.
+    Owned: irq;
     /// A process's interval timers: armed and fired under it.
     Itimer: irq;
     /// Signal state of a task or process.

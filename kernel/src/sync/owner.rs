@@ -20,7 +20,7 @@ pub struct OwnerCell<T> {
     value: UnsafeCell<T>,
     /// Live borrows of the owner; only the owner touches it.
     borrows: Cell<u32>,
-    lock: SpinLock<(), level::Leaf>,
+    lock: SpinLock<(), level::Owned>,
 }
 
 // SAFETY: `borrows` and lock-free reads belong to the owner alone (the rule of this file); everyone else

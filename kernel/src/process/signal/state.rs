@@ -44,7 +44,8 @@ impl TaskSignals {
     pub fn fork(&self, shares_memory: bool) -> Self {
         let child = Self::new(self.blocked());
         if !shares_memory {
-            *child.altstack.lock() = *self.altstack.lock();
+            let stack = *self.altstack.lock();
+            *child.altstack.lock() = stack;
         }
         child
     }
