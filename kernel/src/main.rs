@@ -80,7 +80,7 @@ fn unpack_initramfs(info: &mut BootInfo) {
 
 /// What the upper floors do with traps.
 static HOOKS: TrapHooks = TrapHooks {
-    syscall: syscall::dispatch,
+    syscalls: &syscall::HANDLERS,
     page_fault: process::fault::page_fault,
     user_exception: process::fault::user_exception,
     exit_to_user: process::exit_to_user,

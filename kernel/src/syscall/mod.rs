@@ -30,7 +30,7 @@ mod socket;
 mod table;
 mod time;
 
-pub use table::{NAMES, name};
+pub use table::{HANDLERS, NAMES, name};
 
 use crate::arch::trap::TrapFrame;
 use abi::Errno;
@@ -44,24 +44,14 @@ pub enum Status {
     Partial(&'static str),
 }
 
-/// Runs the call in `frame` and leaves its result in `rax`. Reached from the entry code with interrupts on.
-pub extern "C" fn dispatch(frame: &mut TrapFrame) {
-    // Linux looks at the low 32 bits only. What is not in the table is `no_such_call`.
-    let number = frame.orig_rax as u32 as usize;
-    counters::count(number);
-    let handler = match table::HANDLERS.get(number) {
-        Some(handler) => *handler,
-        None => no_such_call,
-    };
-    frame.rax = handler(frame) as u64;
-}
-
 /// Adds the files of this floor to /proc.
 pub fn init() -> abi::Result<()> {
     counters::register()
 }
 
 /// Unknown calls fail; /proc/alea/syscalls shows that they were made.
-fn no_such_call(_: &mut TrapFrame) -> i64 {
+extern "C" fn no_such_call(frame: &mut TrapFrame) -> i64 {
+    // Linux looks at the low 32 bits only.
+    counters::count((frame.orig_rax as u32 as usize).min(table::LEN));
     Errno::ENOSYS.to_return()
 }

@@ -201,10 +201,12 @@ pub fn getrusage(who: i32, out: UserPtr<Rusage>) -> Result<()> {
     out.write(&rusage(&usage))
 }
 
+#[inline]
 pub fn getpid() -> i32 {
     process::current().process().pid()
 }
 
+#[inline]
 pub fn gettid() -> i32 {
     process::current().tid()
 }

@@ -6,23 +6,27 @@
 use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
-    cred, dir, epoll, exec, fd, file, futex, misc, mm, mount, path, pipe, poll, process, random,
-    sched, signal, socket, time,
+    counters, cred, dir, epoll, exec, fd, file, futex, misc, mm, mount, path, pipe, poll, process,
+    random, sched, signal, socket, time,
 };
-use crate::arch::trap::TrapFrame;
+use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 
-/// Takes the registers, returns what goes to `rax`.
-pub type Entry = fn(&mut TrapFrame) -> i64;
-
-/// One more than the highest number in the table.
-pub const LEN: usize = 470;
+/// One more than the highest number that a call can have.
+pub const LEN: usize = SYSCALLS - 1;
 
 macro_rules! syscalls {
     ($( $number:literal $name:ident => $handler:path, $status:expr; )*) => {
-        /// Dispatch by number.
-        pub static HANDLERS: [Entry; LEN] = {
-            let mut table: [Entry; LEN] = [super::no_such_call; LEN];
-            $( table[$number] = |frame: &mut TrapFrame| call(&$handler, frame); )*
+        /// The calls by number, reached from the entry code with interrupts on.
+        pub static HANDLERS: SyscallTable = {
+            let mut table: SyscallTable = [super::no_such_call; SYSCALLS];
+            $( table[$number] = {
+                assert!($number < LEN, "the last entry answers for unknown calls");
+                extern "C" fn $name(frame: &mut TrapFrame) -> i64 {
+                    counters::count($number);
+                    call(&$handler, frame)
+                }
+                $name
+            }; )*
             table
         };
 

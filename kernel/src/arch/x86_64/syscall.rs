@@ -1,7 +1,7 @@
 //! SYSCALL entry and the ways into user mode.
 //!
 //! Owns the entry assembly and the MSRs behind it. The entry builds a full `TrapFrame` at the top of
-//! the task's kernel stack, calls the registered handler with interrupts on, and leaves by SYSRET
+//! the task's kernel stack, calls the table's entry with interrupts on, and leaves by SYSRET
 //! when nothing but rax was changed and no work is pending; by IRET otherwise.
 //!
 //! Why SYSRET is safe here: rcx and r11 come from the frame of a system call that nothing marked as
@@ -11,20 +11,20 @@
 use core::arch::{global_asm, naked_asm};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use super::trap::{TrapFrame, frame_offset as offset};
+use super::trap::{SYSCALLS, SyscallTable, TrapFrame, frame_offset as offset};
 use super::{gdt, msr, percpu};
 
-#[unsafe(no_mangle)]
-static ALEA_SYSCALL_HANDLER: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
+/// The table in use; null until `trap::register`, before the first user program.
+static TABLE: AtomicPtr<SyscallTable> = AtomicPtr::new(core::ptr::null_mut());
 
 unsafe extern "C" {
     fn alea_syscall_entry();
 }
 
-/// Sets the handler; called by `trap::register` before the first user program.
-pub(super) fn set_handler(handler: extern "C" fn(&mut TrapFrame)) {
+/// Sets the table; called by `trap::register` before the first user program.
+pub(super) fn set_table(table: &'static SyscallTable) {
     // Relaxed: no other CPU and no user program runs yet.
-    ALEA_SYSCALL_HANDLER.store(handler as *mut (), Ordering::Relaxed);
+    TABLE.store((&raw const *table).cast_mut(), Ordering::Relaxed);
 }
 
 /// Enables SYSCALL on the calling CPU.
@@ -97,7 +97,14 @@ global_asm!(
     "mov rdi, rsp",
     "sub rsp, 8",
     "sti",
-    "call qword ptr [rip + {handler}]",
+    // Linux, too, looks at the low half only. No branch: nothing to mispredict past the table.
+    "mov eax, eax",
+    "mov ecx, {last}",
+    "cmp eax, ecx",
+    "cmova eax, ecx",
+    "mov rcx, [rip + {table}]",
+    "call qword ptr [rcx + rax * 8]",
+    "mov [rsp + 8 + {rax}], rax",
     "cli",
     "mov rcx, gs:[{work}]",
     "cmp dword ptr [rcx], 0",
@@ -144,5 +151,7 @@ global_asm!(
     user_ss = const gdt::USER_DATA,
     user_cs = const gdt::USER_CODE,
     orig_rax = const offset::ORIG_RAX,
-    handler = sym ALEA_SYSCALL_HANDLER,
+    rax = const offset::RAX,
+    last = const SYSCALLS - 1,
+    table = sym TABLE,
 );

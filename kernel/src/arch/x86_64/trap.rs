@@ -45,6 +45,7 @@ pub struct TrapFrame {
 /// Offsets for the assembly.
 pub(super) mod frame_offset {
     use super::{TrapFrame, offset_of};
+    pub const RAX: usize = offset_of!(TrapFrame, rax);
     pub const CS: usize = offset_of!(TrapFrame, cs);
     pub const ORIG_RAX: usize = offset_of!(TrapFrame, orig_rax);
     pub const SIZE: usize = size_of::<TrapFrame>();
@@ -138,10 +139,20 @@ bitflags! {
     }
 }
 
+/// One system call.
+pub type SyscallEntry = extern "C" fn(&mut TrapFrame) -> i64;
+
+/// The length of the system-call table.
+pub const SYSCALLS: usize = 512;
+
+/// The system calls by number. The entry code takes the low 32 bits of rax and turns every number that
+/// is too great into the last one, so the last entry must be the answer to unknown calls.
+pub type SyscallTable = [SyscallEntry; SYSCALLS];
+
 /// What the upper floors do with traps. Registered once, before the first user program.
 pub struct TrapHooks {
-    /// A system call; interrupts are on.
-    pub syscall: extern "C" fn(&mut TrapFrame),
+    /// The system calls by number; interrupts are on. What an entry returns goes to rax.
+    pub syscalls: &'static SyscallTable,
     /// A fault in user mode, or a kernel fault on a user address at an instruction that has an
     /// exception-table entry. The hook calls `extable::fixup` for the latter when it cannot resolve
     /// the fault. Interrupts are on when the interrupted code had them on.
@@ -155,8 +166,8 @@ pub struct TrapHooks {
     pub timer: fn(),
 }
 
-extern "C" fn no_syscall(frame: &mut TrapFrame) {
-    frame.set_return(-38); // ENOSYS
+extern "C" fn no_syscall(_: &mut TrapFrame) -> i64 {
+    -38 // ENOSYS
 }
 
 fn no_page_fault(frame: &mut TrapFrame, addr: u64, code: PageFaultCode) {
@@ -170,7 +181,7 @@ fn no_user_exception(frame: &mut TrapFrame, vector: u8, error: u64) {
 }
 
 static NO_HOOKS: TrapHooks = TrapHooks {
-    syscall: no_syscall,
+    syscalls: &[no_syscall; SYSCALLS],
     page_fault: no_page_fault,
     user_exception: no_user_exception,
     exit_to_user: |_| (),
@@ -181,7 +192,7 @@ static HOOKS: AtomicPtr<TrapHooks> = AtomicPtr::new((&raw const NO_HOOKS).cast_m
 
 /// Registers the hooks of the upper floors; returns those that were registered before.
 pub fn register(hooks: &'static TrapHooks) -> &'static TrapHooks {
-    super::syscall::set_handler(hooks.syscall);
+    super::syscall::set_table(hooks.syscalls);
     // AcqRel: pairs with itself and with the Acquire in `hooks`.
     // SAFETY: only `&'static TrapHooks` are ever stored.
     unsafe { &*HOOKS.swap((&raw const *hooks).cast_mut(), Ordering::AcqRel) }

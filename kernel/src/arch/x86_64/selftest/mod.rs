@@ -64,8 +64,13 @@ static WORK_CALLS: AtomicU32 = AtomicU32::new(0);
 static LAST_TRAP: AtomicU64 = AtomicU64::new(0);
 static RESULT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-static HOOKS: TrapHooks =
-    TrapHooks { syscall, page_fault, user_exception, exit_to_user, timer: || () };
+static HOOKS: TrapHooks = TrapHooks {
+    syscalls: &[syscall; trap::SYSCALLS],
+    page_fault,
+    user_exception,
+    exit_to_user,
+    timer: || (),
+};
 
 /// Runs every test.
 pub fn run() {
@@ -185,11 +190,11 @@ fn user_program() {
     assert!(WORK_CALLS.load(Relaxed) == 2, "work ran {} times", WORK_CALLS.load(Relaxed));
 }
 
-extern "C" fn syscall(frame: &mut TrapFrame) {
+extern "C" fn syscall(frame: &mut TrapFrame) -> i64 {
     assert!(cpu::interrupts_enabled());
     let [a, b, c, d, e, f] = frame.syscall_args();
     match frame.syscall_number() {
-        1 => frame.set_return((a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f) as i64),
+        1 => return (a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f) as i64,
         2 => {
             // Replaces everything, as sigreturn does.
             frame.rbx = 0x77;
@@ -200,12 +205,14 @@ extern "C" fn syscall(frame: &mut TrapFrame) {
         // Relaxed: one CPU.
         3 => WORK.store(1, Relaxed),
         // Relaxed: one CPU.
-        4 => frame.set_return(LAST_TRAP.swap(0, Relaxed) as i64),
+        4 => return LAST_TRAP.swap(0, Relaxed) as i64,
         5 => {
             frame.r15 = frame.rip;
             frame.rip = 0x8000_0000_0000_0000;
             frame.mark_changed();
         }
+        // A number beyond the table.
+        0x1_0000_1000 => return 0x66,
         _ => {
             // Relaxed: one CPU.
             RESULT.store(a, Relaxed);
@@ -214,6 +221,7 @@ extern "C" fn syscall(frame: &mut TrapFrame) {
             unsafe { switch::switch(CONTEXTS.user.get(), CONTEXTS.main.get()) };
         }
     }
+    0
 }
 
 fn page_fault(frame: &mut TrapFrame, addr: u64, code: PageFaultCode) {

@@ -71,6 +71,12 @@ global_asm!(
     "mov edi, 2",
     "cmp rbx, 0x77 + 0x88 + 0x99",
     "jne 99f",
+    // 22: a number beyond the table, with a high half.
+    "mov rax, 0x100001000",
+    "syscall",
+    "mov edi, 22",
+    "cmp rax, 0x66",
+    "jne 99f",
     // 3: work on the way out.
     "mov eax, 3",
     "syscall",
