@@ -5,9 +5,11 @@
 
 use super::file::TtyFile;
 use super::{Tty, devpts, job, pty};
+use crate::cmdline;
 use crate::drivers::uart::{self, Received};
 use crate::fs::devfs::{CharDriver, register_char, register_major};
-use crate::fs::{DevId, FileOps};
+use crate::fs::procfs::{self, ProcFile};
+use crate::fs::{DevId, FileOps, registry, sysfs};
 use crate::sync::Once;
 use crate::time;
 use abi::fs::OpenFlags;
@@ -15,6 +17,7 @@ use abi::{Errno, Result};
 use alea_tty::LineStatus;
 use alea_tty::termios::{Termios, cflag};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 pub(super) const SERIAL_MAJOR: u32 = 4;
 const SERIAL_MINOR: u32 = 64;
@@ -22,6 +25,18 @@ const SERIAL_MINOR: u32 = 64;
 const POLL_INTERVAL: u64 = 10_000_000;
 
 static SERIAL: Once<Arc<Tty>> = Once::new();
+
+/// As Linux lists them: name, operations, flags (enabled, preferred, safe before panics), device.
+const CONSOLES: &str = "ttyS0                -W- (EC a)    4:64\n";
+
+/// A file of fixed text.
+struct Text(&'static str);
+
+impl ProcFile for Text {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(self.0.as_bytes().to_vec())
+    }
+}
 
 struct Console;
 struct Serial;
@@ -67,18 +82,33 @@ impl CharDriver for Slaves {
 
 /// Makes the terminals; the port's driver is running. Afterwards boot starts a thread with [`run_input`].
 pub fn init() -> Result<()> {
-    let mut termios = Termios::STANDARD;
-    termios.cflag = cflag::B115200 | cflag::CS8 | cflag::CREAD | cflag::HUPCL | cflag::CLOCAL;
-    (termios.ispeed, termios.ospeed) = (115_200, 115_200);
-    let tty = Tty::new(DevId::new(SERIAL_MAJOR, SERIAL_MINOR), termios, None)?;
+    let tty = Tty::new(DevId::new(SERIAL_MAJOR, SERIAL_MINOR), serial_settings(), None)?;
     SERIAL.call_once(|| tty);
     register_char(SERIAL_MAJOR, SERIAL_MINOR, "ttyS0", 0o660, Arc::new(Serial));
     register_char(5, 0, "tty", 0o666, Arc::new(Current));
     register_char(5, 1, "console", 0o600, Arc::new(Console));
     register_char(5, 2, "ptmx", 0o666, Arc::new(Multiplexer));
     register_major(pty::PTS_MAJOR, Arc::new(Slaves));
-    crate::fs::registry::register("devpts", |_| devpts::new_super());
+    registry::register("devpts", |_| devpts::new_super());
+    sysfs::register_file("class/tty/console/active", 0o444, Arc::new(Text("ttyS0\n")))?;
+    sysfs::register_file("class/tty/console/dev", 0o444, Arc::new(Text("5:1\n")))?;
+    sysfs::register_file("class/tty/ttyS0/dev", 0o444, Arc::new(Text("4:64\n")))?;
+    procfs::register_file("consoles", 0o444, Arc::new(Text(CONSOLES)))?;
     Ok(())
+}
+
+/// The port's settings at boot: the speed of `console=ttyS0,SPEED...`, else 9600.
+fn serial_settings() -> Termios {
+    let option = cmdline::value("console").and_then(|text| text.strip_prefix("ttyS0,"));
+    let digits = option
+        .map_or("", |text| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    let (code, speed) = match digits {
+        "115200" => (cflag::B115200, 115_200),
+        "38400" => (cflag::B38400, 38_400),
+        _ => (cflag::B9600, 9_600),
+    };
+    let cflag = code | cflag::CS8 | cflag::CREAD | cflag::HUPCL | cflag::CLOCAL;
+    Termios { cflag, ispeed: speed, ospeed: speed, ..Termios::STANDARD }
 }
 
 /// The body of the thread that processes what the serial port receives; never returns.

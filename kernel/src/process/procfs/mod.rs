@@ -161,13 +161,7 @@ impl ProcessTable for Processes {
         misc::write(&*task(tid)?, name, data)
     }
 
-    fn read_at(
-        &self,
-        tid: u32,
-        name: &str,
-        dst: &mut Sink<'_>,
-        pos: u64,
-    ) -> Option<Result<usize>> {
+    fn read_at(&self, tid: u32, name: &str, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
         (name == "mem").then(|| task(tid).and_then(|task| memory::read_mem(&task, dst, pos)))
     }
 }

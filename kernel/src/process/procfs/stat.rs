@@ -1,7 +1,7 @@
 //! /proc/PID/stat: 52 numbers on one line.
 
-use super::super::times::Usage;
 use super::super::limits::Resource;
+use super::super::times::Usage;
 use super::super::{Task, terminal};
 use super::{name, state};
 use abi::Result;

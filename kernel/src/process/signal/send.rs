@@ -107,18 +107,22 @@ fn is_dropped(
     signal: Signal,
     info: &SigInfo,
 ) -> bool {
-    let actions = process.signals.actions();
-    if process.is_init() && info.code != code::SI_KERNEL {
-        let (ignored, caught) = actions.sets();
-        return !caught.contains(signal) || ignored.contains(signal);
-    }
     let blocked = match target {
         Target::Thread => thread.signals.blocked().contains(signal),
         Target::Process => {
             process.any_thread().is_some_and(|t| t.signals.blocked().contains(signal))
         }
     };
-    !blocked && actions.ignores(signal)
+    if blocked {
+        // It may be waited for, or be caught by the time it is let through.
+        return false;
+    }
+    let actions = process.signals.actions();
+    if process.is_init() && !(signal == Signal::SIGKILL && info.code == code::SI_KERNEL) {
+        let (ignored, caught) = actions.sets();
+        return !caught.contains(signal) || ignored.contains(signal);
+    }
+    actions.ignores(signal)
 }
 
 /// Flags and wakes a thread that will take the signal.

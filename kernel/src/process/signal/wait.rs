@@ -21,8 +21,9 @@ pub fn take(set: SigSet, deadline: Option<Deadline>) -> Result<SigInfo> {
     if let Some(info) = try_take(task, set) {
         return Ok(info);
     }
-    // While waiting, the signals waited for count as not blocked, so that senders choose this thread.
-    let old = task.signals.set_blocked(task.signals.blocked().minus(set));
+    // While waiting, the signals waited for are blocked: a sender neither drops them as ignored nor has
+    // them delivered, and wakes all who wait here.
+    let old = task.signals.set_blocked(task.signals.blocked().union(set));
     let arrived = &task.process().signals.arrived;
     let outcome = arrived.wait_deadline(deadline, || try_take(task, set));
     task.signals.set_blocked(old);
