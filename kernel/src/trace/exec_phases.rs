@@ -165,7 +165,6 @@ impl PhaseTimer {
     }
 }
 
-#[derive(Clone)]
 struct Sum {
     count: u64,
     sum: u64,
@@ -174,6 +173,12 @@ struct Sum {
     histogram: [u64; BUCKETS],
 }
 
+fn total_ticks(phase: usize) -> u64 {
+    let all = (0..percpu::cpus_online()).filter_map(|cpu| ACCUMULATORS.of(cpu));
+    all.map(|all| all[phase].sum.load(Ordering::Relaxed)).fold(0, u64::wrapping_add)
+}
+
+#[inline(never)]
 fn collect(phase: usize) -> Sum {
     let mut total = Sum { count: 0, sum: 0, min: u64::MAX, max: 0, histogram: [0; BUCKETS] };
     for cpu in 0..percpu::cpus_online() {
@@ -204,11 +209,12 @@ impl Sum {
 
 /// The table of /proc/alea/exec_phases; `to_ns` is the clock's scale. Shares are of a whole exec.
 pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
-    let sums: [Sum; PHASES] = core::array::from_fn(collect);
-    let whole: u64 = sums[..EXEC_PHASES].iter().map(|s| s.sum).sum();
-    let execs = sums[Phase::Other as usize].count;
+    let whole = (0..EXEC_PHASES).map(total_ticks).fold(0, u64::wrapping_add);
+    let execs = collect(Phase::Other as usize).count;
     let mut text = String::from("phase count avg_ns min_ns max_ns p99_ns share_percent\n");
-    for (name, sum) in NAMES.iter().zip(&sums) {
+    for (phase, name) in NAMES.iter().enumerate() {
+        // One at a time: all the histograms together are larger than a kernel stack.
+        let sum = collect(phase);
         let (avg, min, p99) = match sum.count {
             0 => (0, 0, 0),
             count => (sum.sum / count, sum.min, sum.p99()),
