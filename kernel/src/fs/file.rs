@@ -134,8 +134,7 @@ impl Whence {
         let to = i64::try_from(base).ok().and_then(|b| b.checked_add(offset));
         match to {
             Some(to) if to >= 0 => Ok(to.unsigned_abs()),
-            Some(_) => Err(Errno::EINVAL),
-            None => Err(Errno::EOVERFLOW),
+            _ => Err(Errno::EINVAL),
         }
     }
 }
@@ -298,7 +297,9 @@ impl OpenFile {
         if !self.ops.uses_position() {
             return self.ops.read(self, dst, &mut 0);
         }
-        self.ops.read(self, dst, &mut self.pos.lock())
+        let mut pos = self.pos.lock();
+        check_end(*pos, dst.remaining())?;
+        self.ops.read(self, dst, &mut pos)
     }
 
     /// Writes at the file's position.
@@ -309,7 +310,9 @@ impl OpenFile {
         if !self.ops.uses_position() {
             return self.ops.write(self, src, &mut 0);
         }
-        self.ops.write(self, src, &mut self.pos.lock())
+        let mut pos = self.pos.lock();
+        check_end(*pos, src.remaining())?;
+        self.ops.write(self, src, &mut pos)
     }
 
     /// Reads at `pos`, leaving the file's position alone.
@@ -320,6 +323,7 @@ impl OpenFile {
         if !self.readable() {
             return Err(Errno::EBADF);
         }
+        check_end(pos, dst.remaining())?;
         self.ops.read(self, dst, &mut pos)
     }
 
@@ -331,6 +335,7 @@ impl OpenFile {
         if !self.writable() {
             return Err(Errno::EBADF);
         }
+        check_end(pos, src.remaining())?;
         self.ops.write(self, src, &mut pos)
     }
 
@@ -364,6 +369,15 @@ impl OpenFile {
     /// What is ready; visits the queues that may change it.
     pub fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         self.ops.poll(self, visit)
+    }
+}
+
+/// No transfer may reach beyond the largest position.
+#[inline]
+fn check_end(pos: u64, count: usize) -> Result<()> {
+    match pos.checked_add(count as u64) {
+        Some(end) if end <= i64::MAX as u64 => Ok(()),
+        _ => Err(Errno::EINVAL),
     }
 }
 

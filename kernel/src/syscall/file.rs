@@ -15,10 +15,10 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// A count that Linux would see as negative is refused before anything else.
+/// A buffer that does not lie in user space is refused before anything is moved, whatever its length.
 #[inline]
-fn check_count(count: usize) -> Result<()> {
-    if count > isize::MAX as usize { Err(Errno::EINVAL) } else { Ok(()) }
+fn check_buffer(buf: u64, count: usize) -> Result<()> {
+    if user::in_range(buf, count) { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
 pub fn read(fd: i32, buf: u64, count: usize) -> Result<usize> {
@@ -26,7 +26,7 @@ pub fn read(fd: i32, buf: u64, count: usize) -> Result<usize> {
     if !file.readable() {
         return Err(Errno::EBADF);
     }
-    check_count(count)?;
+    check_buffer(buf, count)?;
     file.read(&mut Sink::user(buf, count))
 }
 
@@ -35,7 +35,7 @@ pub fn write(fd: i32, buf: u64, count: usize) -> Result<usize> {
     if !file.writable() {
         return Err(Errno::EBADF);
     }
-    check_count(count)?;
+    check_buffer(buf, count)?;
     let count = limit_size(&file, None, count)?;
     or_sigpipe(file.write(&mut Source::user(buf, count)))
 }
@@ -62,14 +62,14 @@ pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
 pub fn pread64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
     let pos = not_negative(pos)?;
     let file = file(fd)?;
-    check_count(count)?;
+    check_buffer(buf, count)?;
     file.read_at(&mut Sink::user(buf, count), pos)
 }
 
 pub fn pwrite64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
     let pos = not_negative(pos)?;
     let file = file(fd)?;
-    check_count(count)?;
+    check_buffer(buf, count)?;
     let count = limit_size(&file, Some(pos), count)?;
     file.write_at(&mut Source::user(buf, count), pos)
 }

@@ -27,6 +27,7 @@ mod random;
 mod sched;
 mod signal;
 mod socket;
+mod splice;
 mod table;
 mod time;
 

@@ -7,7 +7,7 @@ use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
     counters, cred, dir, epoll, exec, fd, file, futex, misc, mm, mount, path, pipe, poll, process,
-    random, sched, signal, socket, time,
+    random, sched, signal, socket, splice, time,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 
@@ -246,6 +246,7 @@ syscalls! {
     271 ppoll => poll::ppoll, Full;
     273 set_robust_list => futex::set_robust_list, Full;
     274 get_robust_list => futex::get_robust_list, Full;
+    275 splice => splice::splice, Full;
     276 tee => pipe::tee, Full;
     277 sync_file_range => file::sync_file_range, Full;
     278 vmsplice => pipe::vmsplice, Full;

@@ -39,7 +39,7 @@ const RESOLVE_CACHED: u64 = 0x20;
 impl OpenHow {
     /// From `open`'s arguments: unknown flags and superfluous modes are ignored.
     pub fn classic(flags: u32, mode: u32) -> Result<Self> {
-        let mut flags = OpenFlags::from_bits_truncate(flags);
+        let mut flags = OpenFlags::from_bits_truncate(flags) | OpenFlags::LARGEFILE;
         if flags.contains(OpenFlags::PATH) {
             flags &=
                 OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW | OpenFlags::PATH | OpenFlags::CLOEXEC;
@@ -114,7 +114,6 @@ impl OpenHow {
         if !flags.contains(OpenFlags::NOFOLLOW) && !exclusive {
             lookup |= LookupFlags::FOLLOW;
         }
-        flags |= OpenFlags::LARGEFILE;
         Ok(Self { flags, mode, lookup, want })
     }
 
@@ -183,7 +182,7 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     let dir = walker.dir();
     match dir.dentry.lookup(walker.name()) {
         Ok(child) => return Ok(Found::Old(child)),
-        Err(Errno::ENOENT) => {}
+        Err(Errno::ENOENT) if !dir.inode().refuses_names() => {}
         Err(errno) => return Err(errno),
     }
     let changes = dir.dentry.lock_changes()?;

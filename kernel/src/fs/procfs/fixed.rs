@@ -160,6 +160,9 @@ impl Inode for FixedInode {
         self.attr.apply(&change);
         Ok(())
     }
+    fn refuses_names(&self) -> bool {
+        true
+    }
     fn readlink(&self) -> Result<Arc<[u8]>> {
         match &self.body {
             Body::Link(target) => Ok(target.clone()),

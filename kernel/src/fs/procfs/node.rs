@@ -188,6 +188,10 @@ impl Inode for Node {
         true
     }
 
+    fn refuses_names(&self) -> bool {
+        true
+    }
+
     fn lookup(&self, name: &[u8]) -> Result<Arc<dyn Inode>> {
         match self.kind {
             Kind::Root => self.lookup_root(name),
@@ -249,6 +253,9 @@ impl Inode for Node {
 
     fn permission(&self, _: &Cred, _: u32) -> Result<()> {
         match self.kind {
+            Kind::Process(task) => {
+                processes()?.process_of(task.tid).map(drop).ok_or(Errno::ESRCH)
+            }
             Kind::FdInfos(task) if !processes()?.may_access(task.tid) => Err(Errno::EACCES),
             _ => Ok(()),
         }
