@@ -78,6 +78,7 @@ pub fn do_exit(status: Status) -> ! {
         process.note_leader_status(status);
     }
     if process.drop_live_thread() {
+        process.signals.cancel_timers();
         end_process(process, status);
     } else {
         end_thread(task, process);

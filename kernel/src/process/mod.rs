@@ -18,6 +18,7 @@ pub mod itimer;
 pub mod kthread;
 pub mod limits;
 pub mod oom;
+pub mod posix_timer;
 mod process;
 mod procfs;
 pub mod sched;

@@ -4,13 +4,16 @@ use crate::fs::cred::Capability;
 use crate::mm::user::UserPtr;
 use crate::process;
 use crate::process::itimer::{self, ItimerKind};
+use crate::process::posix_timer::Notify;
 use crate::process::times::process_cpu_ns;
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::time::{self, ClockId, Nanos};
-use abi::time::{Itimerval, Timespec, Timeval, USER_HZ};
+use abi::signal::Signal;
+use abi::time::{Itimerspec, Itimerval, Timespec, Timeval, USER_HZ};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 /// `TIMER_ABSTIME`.
 const ABSTIME: i32 = 1;
@@ -175,6 +178,87 @@ fn sleep_until(deadline: Deadline, left: Option<UserPtr<Timespec>>) -> Result<i6
             Err(Errno::ERESTART_RESTARTBLOCK)
         }
     }
+}
+
+/// `struct sigevent`: value, signal, how to notify, thread.
+type SigEvent = (u64, i32, i32, i32);
+
+const SIGEV_SIGNAL: i32 = 0;
+const SIGEV_NONE: i32 = 1;
+const SIGEV_THREAD_ID: i32 = 4;
+
+/// The first 20 bytes of `struct sigevent`, which is 64 bytes long.
+fn read_sigevent(event: UserPtr<[i32; 5]>) -> Result<SigEvent> {
+    let [low, high, signal, notify, tid] = event.read()?;
+    Ok((low as u32 as u64 | (high as u32 as u64) << 32, signal, notify, tid))
+}
+
+pub fn timer_create(id: i32, event: UserPtr<[i32; 5]>, out: UserPtr<i32>) -> Result<()> {
+    let event = event.non_null().map(read_sigevent).transpose()?;
+    let Clock::Machine(clock) = Clock::from_raw(id)? else { return Err(Errno::EOPNOTSUPP) };
+    if matches!(clock, ClockId::MonotonicRaw | ClockId::RealtimeCoarse | ClockId::MonotonicCoarse) {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let process = process::current().process();
+    let (notify, value) = match event {
+        None => (Notify::Process(Signal::SIGALRM), None),
+        Some((value, _, SIGEV_NONE, _)) => (Notify::Nobody, Some(value)),
+        Some((value, signal, SIGEV_SIGNAL, _)) => {
+            (Notify::Process(Signal::new(signal).ok_or(Errno::EINVAL)?), Some(value))
+        }
+        Some((value, signal, SIGEV_THREAD_ID, tid)) => {
+            let thread = process::lookup_task(tid).ok_or(Errno::EINVAL)?;
+            if !Arc::ptr_eq(thread.process(), process) {
+                return Err(Errno::EINVAL);
+            }
+            let signal = Signal::new(signal).ok_or(Errno::EINVAL)?;
+            (Notify::Thread(signal, Arc::downgrade(&thread)), Some(value))
+        }
+        Some(_) => return Err(Errno::EINVAL),
+    };
+    let timers = &process.signals.posix_timers;
+    let id = timers.create(process, clock, notify, value)?;
+    out.write(&id).inspect_err(|_| {
+        // It was made just now: it can only be gone already if another thread guessed its id.
+        let _gone = timers.delete(id);
+    })
+}
+
+fn itimerspec((value, interval): (u64, u64)) -> Itimerspec {
+    Itimerspec { interval: Timespec::from_nanos(interval), value: Timespec::from_nanos(value) }
+}
+
+pub fn timer_settime(
+    id: i32,
+    flags: i32,
+    new: UserPtr<Itimerspec>,
+    old: UserPtr<Itimerspec>,
+) -> Result<()> {
+    if new.is_null() {
+        return Err(Errno::EINVAL);
+    }
+    let new = new.read()?;
+    let value = new.value.to_nanos().ok_or(Errno::EINVAL)?;
+    let interval = new.interval.to_nanos().ok_or(Errno::EINVAL)?;
+    let timer = process::current().process().signals.posix_timers.get(id)?;
+    let before = timer.set(flags & ABSTIME != 0, value, interval);
+    match old.non_null() {
+        Some(old) => old.write(&itimerspec(before)),
+        None => Ok(()),
+    }
+}
+
+pub fn timer_gettime(id: i32, out: UserPtr<Itimerspec>) -> Result<()> {
+    let timer = process::current().process().signals.posix_timers.get(id)?;
+    out.write(&itimerspec(timer.get()))
+}
+
+pub fn timer_getoverrun(id: i32) -> Result<i32> {
+    Ok(process::current().process().signals.posix_timers.get(id)?.overrun())
+}
+
+pub fn timer_delete(id: i32) -> Result<()> {
+    process::current().process().signals.posix_timers.delete(id)
 }
 
 pub fn getitimer(which: i32, out: UserPtr<Itimerval>) -> Result<()> {

@@ -4,9 +4,11 @@
 
 use super::{frame, stop};
 use crate::arch::trap::TrapFrame;
-use crate::process::{self, Task, exit, work};
+use crate::process::{self, Task, exit, posix_timer, work};
 use abi::Errno;
-use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal};
+use abi::signal::{
+    DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal, code,
+};
 
 /// Instruction length of `syscall` and `int 0x80`.
 const SYSCALL_LEN: u64 = 2;
@@ -80,7 +82,13 @@ pub fn killed(task: &Task) -> bool {
 /// Takes the most urgent signal out of `wanted`: the thread's own first, then the process's.
 pub(super) fn dequeue(task: &Task, wanted: SigSet) -> Option<(Signal, SigInfo)> {
     let own = task.signals.pending.lock().take(wanted);
-    own.or_else(|| task.process().signals.pending.lock().take(wanted))
+    let mut taken = own.or_else(|| task.process().signals.pending.lock().take(wanted));
+    if let Some((_, info)) = &mut taken
+        && info.code == code::SI_TIMER
+    {
+        posix_timer::delivered(task.process(), info);
+    }
+    taken
 }
 
 /// Raises a signal for what the running instruction did; it cannot be ignored or blocked away.

@@ -32,6 +32,7 @@ use abi::signal::{SIG_IGN, SigAction, SigSet, SigStack, Signal};
 
 /// exec: handlers go back to default, the alternate stack is forgotten; mask and pending signals stay.
 pub fn reset_for_exec(task: &Task) {
+    task.process().signals.posix_timers.delete_all();
     task.process().signals.reset_actions();
     task.signals.reset_for_exec();
 }

@@ -71,6 +71,7 @@ fn send(
     let mut pending = queue.lock();
     if signal.is_realtime()
         && info.code < 0
+        && info.code != code::SI_TIMER
         && pending.len() as u64 >= process.limits().signals_pending()
     {
         return Err(Errno::EAGAIN);

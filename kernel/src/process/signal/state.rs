@@ -7,6 +7,7 @@
 use super::actions::SignalActions;
 use super::queue::PendingQueue;
 use crate::process::itimer::Itimers;
+use crate::process::posix_timer::PosixTimers;
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::Result;
 use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigSet, SigStack, Signal};
@@ -161,6 +162,8 @@ pub struct ProcessSignals {
     pub(super) continued: WaitQueue,
     /// setitimer and alarm.
     pub itimers: Itimers,
+    /// timer_create and its kin.
+    pub posix_timers: PosixTimers,
     /// Woken when a signal arrives: signalfd and sigtimedwait.
     pub arrived: WaitQueue,
 }
@@ -174,8 +177,15 @@ impl ProcessSignals {
             job: SpinLock::new(JobState::default()),
             continued: WaitQueue::new(),
             itimers: Itimers::new(),
+            posix_timers: PosixTimers::new(),
             arrived: WaitQueue::new(),
         }
+    }
+
+    /// The process ends: no timer fires for it any more.
+    pub fn cancel_timers(&self) {
+        self.itimers.cancel_all();
+        self.posix_timers.delete_all();
     }
 
     /// The action table.

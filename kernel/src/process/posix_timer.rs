@@ -1,0 +1,235 @@
+//! POSIX timers (`timer_create` and its kin).
+//!
+//! A timer's signal is queued once; a periodic timer is armed again when that signal is taken, and what
+//! expired in between is its overrun, as on Linux. State is under [`level::Itimer`], which interrupt
+//! handlers take; it is released before a signal is sent.
+
+use super::{Process, Task, signal};
+use crate::sync::{SpinLock, level};
+use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
+use abi::signal::{SigInfo, Signal};
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+/// Whom an expiry is told.
+#[derive(Clone)]
+pub enum Notify {
+    Nobody,
+    Process(Signal),
+    Thread(Signal, Weak<Task>),
+}
+
+/// A timer as user space knows it.
+pub struct PosixTimer {
+    id: i32,
+    clock: ClockId,
+    notify: Notify,
+    /// `sigev_value`; `None` means the timer's id.
+    value: u64,
+    process: Weak<Process>,
+    state: SpinLock<State, level::Itimer>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    /// Next expiry on the monotonic clock; 0 while disarmed.
+    at: u64,
+    interval: u64,
+    /// The kernel timer, while one is armed.
+    armed: Option<TimerId>,
+    /// Counts settings, so that a signal of an older setting does not arm the timer again.
+    setting: u32,
+    /// What `timer_getoverrun` says.
+    overrun: i32,
+}
+
+/// The timers of a process, by id.
+pub struct PosixTimers {
+    table: SpinLock<BTreeMap<i32, Arc<PosixTimer>>, level::Leaf>,
+}
+
+impl PosixTimers {
+    /// No timers: a child inherits none.
+    pub const fn new() -> Self {
+        Self { table: SpinLock::new(BTreeMap::new()) }
+    }
+
+    /// The timer with this id.
+    pub fn get(&self, id: i32) -> Result<Arc<PosixTimer>> {
+        self.table.lock().get(&id).cloned().ok_or(Errno::EINVAL)
+    }
+
+    /// Makes a timer, disarmed, under the smallest free id. Without `value` its signals carry the id.
+    pub fn create(
+        &self,
+        process: &Arc<Process>,
+        clock: ClockId,
+        notify: Notify,
+        value: Option<u64>,
+    ) -> Result<i32> {
+        let mut table = self.table.lock();
+        if table.len() as u64 >= process.limits().signals_pending() {
+            return Err(Errno::EAGAIN);
+        }
+        let mut id = 0;
+        for &used in table.keys() {
+            if used != id {
+                break;
+            }
+            id += 1;
+        }
+        let timer = Arc::new(PosixTimer {
+            id,
+            clock,
+            notify,
+            value: value.unwrap_or(id as u64),
+            process: Arc::downgrade(process),
+            state: SpinLock::new(State::default()),
+        });
+        table.insert(id, timer);
+        Ok(id)
+    }
+
+    /// Removes a timer.
+    pub fn delete(&self, id: i32) -> Result<()> {
+        let timer = self.table.lock().remove(&id).ok_or(Errno::EINVAL)?;
+        timer.disarm();
+        Ok(())
+    }
+
+    /// Removes them all: exec and exit.
+    pub fn delete_all(&self) {
+        let timers: Vec<_> = core::mem::take(&mut *self.table.lock()).into_values().collect();
+        for timer in timers {
+            timer.disarm();
+        }
+    }
+}
+
+impl PosixTimer {
+    /// What is left until the next expiry (0 if disarmed) and the interval, in nanoseconds.
+    pub fn get(&self) -> (u64, u64) {
+        let state = self.state.lock();
+        (left(&state), state.interval)
+    }
+
+    /// Expirations beyond the one that was last delivered.
+    pub fn overrun(&self) -> i32 {
+        self.state.lock().overrun
+    }
+
+    /// Arms the timer, or disarms it if `value` is 0; `absolute` means a time on its clock. Returns what
+    /// [`get`](Self::get) would have.
+    pub fn set(self: &Arc<Self>, absolute: bool, value: u64, interval: u64) -> (u64, u64) {
+        let now = time::monotonic().0;
+        let mut state = self.state.lock();
+        let old = (left(&state), state.interval);
+        if let Some(armed) = state.armed.take() {
+            time::cancel(armed);
+        }
+        *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
+        if value != 0 {
+            let at = if absolute {
+                now.saturating_add(value.saturating_sub(time::clock_now(self.clock).0))
+            } else {
+                now.saturating_add(value)
+            };
+            state.at = at.max(1);
+            state.interval = interval;
+            state.armed = Some(time::arm(Nanos(state.at), self.clone()));
+        }
+        old
+    }
+
+    fn disarm(&self) {
+        let mut state = self.state.lock();
+        if let Some(armed) = state.armed.take() {
+            time::cancel(armed);
+        }
+        *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
+    }
+
+    /// Sends the signal; false if nobody will take it.
+    fn notify(&self, process: &Arc<Process>, setting: u32) -> bool {
+        let info = |signal| SigInfo::timer(signal, self.id, setting as i32, self.value);
+        let (signal, sent) = match &self.notify {
+            Notify::Nobody => return false,
+            Notify::Process(signal) => {
+                (*signal, signal::send_to_process(process, *signal, info(*signal)))
+            }
+            Notify::Thread(signal, thread) => match thread.upgrade() {
+                Some(thread) => (*signal, signal::send_to_task(&thread, *signal, info(*signal))),
+                None => return false,
+            },
+        };
+        sent.is_ok() && !process.signals.actions().ignores(signal)
+    }
+}
+
+impl TimerTarget for PosixTimer {
+    fn expired(&self, _now: Nanos) {
+        let Some(process) = self.process.upgrade() else { return };
+        let setting = {
+            let mut state = self.state.lock();
+            if state.at == 0 {
+                return;
+            }
+            state.armed = None;
+            if state.interval == 0 {
+                state.at = 0;
+            }
+            state.setting
+        };
+        if !self.notify(&process, setting)
+            && let Ok(timer) = process.signals.posix_timers.get(self.id)
+        {
+            // No signal will arm it again when it is taken.
+            timer.rearm(setting);
+        }
+    }
+}
+
+impl PosixTimer {
+    /// Arms a periodic timer for its first expiry in the future; returns how many are skipped.
+    fn rearm(self: &Arc<Self>, setting: u32) -> i32 {
+        let now = time::monotonic().0;
+        let mut state = self.state.lock();
+        if state.setting != setting || state.interval == 0 || state.at == 0 {
+            return 0;
+        }
+        let missed = now.saturating_sub(state.at) / state.interval;
+        let periods = missed.saturating_add(1).saturating_mul(state.interval);
+        state.at = state.at.saturating_add(periods);
+        state.overrun = i32::try_from(missed).unwrap_or(i32::MAX);
+        state.armed = Some(time::arm(Nanos(state.at), self.clone()));
+        state.overrun
+    }
+}
+
+fn left(state: &State) -> u64 {
+    if state.at == 0 {
+        return 0;
+    }
+    let now = time::monotonic().0;
+    if now < state.at {
+        return state.at - now;
+    }
+    // Expired, its signal not taken: the next expiry counts.
+    match state.interval {
+        0 => 1,
+        interval => interval - (now - state.at) % interval,
+    }
+}
+
+/// A timer's signal is taken: writes the overrun where user space looks for it, and arms the timer again.
+pub fn delivered(process: &Process, info: &mut SigInfo) {
+    let id = info.fields[0] as i32;
+    let setting = (info.fields[0] >> 32) as u32;
+    let overrun = match process.signals.posix_timers.get(id) {
+        Ok(timer) => timer.rearm(setting),
+        Err(_) => 0,
+    };
+    info.fields[0] = id as u32 as u64 | (overrun as u32 as u64) << 32;
+}
