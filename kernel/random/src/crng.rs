@@ -42,6 +42,7 @@ pub const STREAM_REKEY: usize = 32 * 1024;
 
 const GROUP_LEN: usize = GROUP_BLOCKS * BLOCK_LEN;
 const WORD: usize = 8;
+const GROUP_WORDS: usize = GROUP_LEN / WORD;
 const STREAM_REKEY_BLOCKS: u32 = (STREAM_REKEY / BLOCK_LEN) as u32;
 
 /// A lock around a value, lent by the kernel that uses this crate.
@@ -186,6 +187,19 @@ impl<L: Exclusive<Base>> Crng<L> {
         Ok(())
     }
 
+    /// As [`draw`](Self::draw), for a buffer of whole words: the shortest way.
+    #[inline]
+    pub fn draw_words(
+        &self,
+        cpu: &mut CpuCrng,
+        blocks: &impl BlockGenerator,
+        out: &mut [[u8; WORD]],
+    ) -> Result<(), NotSeeded> {
+        self.refresh(cpu, blocks)?;
+        cpu.take_words(blocks, out);
+        Ok(())
+    }
+
     /// The stream of one long request, under a key of its own.
     pub fn stream(
         &self,
@@ -259,6 +273,15 @@ impl<L> fmt::Debug for Crng<L> {
     }
 }
 
+/// Moves words of the batch out and wipes them there.
+#[inline]
+fn move_words(from: &mut [[u8; WORD]], to: &mut [[u8; WORD]]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+        *from = [0; WORD];
+    }
+}
+
 /// One CPU's key and batch. Only that CPU may reach it.
 #[repr(C, align(64))]
 pub struct CpuCrng {
@@ -266,7 +289,7 @@ pub struct CpuCrng {
     group: [Block; GROUP_BLOCKS],
     key: Key,
     generation: Generation,
-    /// Where the unused bytes begin, a multiple of [`WORD`].
+    /// Where the unused bytes begin, in words.
     used: usize,
     refills: u64,
 }
@@ -278,7 +301,7 @@ impl CpuCrng {
             group: [[0; BLOCK_LEN]; GROUP_BLOCKS],
             key: Key::vacant(),
             generation: Generation::VACANT,
-            used: GROUP_LEN,
+            used: GROUP_WORDS,
             refills: 0,
         }
     }
@@ -292,34 +315,43 @@ impl CpuCrng {
     /// batch; the rest of the last one is wiped unused.
     #[inline]
     fn take(&mut self, blocks: &impl BlockGenerator, out: &mut [u8]) {
-        let (mut words, rest) = out.as_chunks_mut::<WORD>();
-        while !words.is_empty() {
-            let ready = self.ready(blocks);
-            let count = ready.len().min(words.len());
-            let (now, later) = words.split_at_mut(count);
-            for (to, from) in now.iter_mut().zip(ready) {
-                *to = *from;
-                *from = [0; WORD];
-            }
-            self.used += count * WORD;
-            words = later;
-        }
+        let (words, rest) = out.as_chunks_mut::<WORD>();
+        self.take_words(blocks, words);
         if !rest.is_empty() {
-            if let Some(from) = self.ready(blocks).first_mut() {
-                rest.iter_mut().zip(*from).for_each(|(to, byte)| *to = byte);
-                *from = [0; WORD];
-            }
-            self.used += WORD;
+            let mut word = [[0; WORD]];
+            self.take_words(blocks, &mut word);
+            rest.iter_mut().zip(word.as_flattened()).for_each(|(to, byte)| *to = *byte);
+            word.as_flattened_mut().zeroize();
         }
     }
 
-    /// The unused words of the batch; at least one.
     #[inline]
-    fn ready(&mut self, blocks: &impl BlockGenerator) -> &mut [[u8; WORD]] {
-        if self.used >= GROUP_LEN {
-            self.refill(blocks);
+    fn take_words(&mut self, blocks: &impl BlockGenerator, out: &mut [[u8; WORD]]) {
+        let end = self.used.saturating_add(out.len());
+        let (batch, _) = self.group.as_flattened_mut().as_chunks_mut::<WORD>();
+        match batch.get_mut(self.used..end) {
+            Some(ready) => {
+                move_words(ready, out);
+                self.used = end;
+            }
+            None => self.take_over_refills(blocks, out),
         }
-        self.group.as_flattened_mut().as_chunks_mut::<WORD>().0.split_at_mut(self.used / WORD).1
+    }
+
+    #[cold]
+    fn take_over_refills(&mut self, blocks: &impl BlockGenerator, mut out: &mut [[u8; WORD]]) {
+        while !out.is_empty() {
+            if self.used >= GROUP_WORDS {
+                self.refill(blocks);
+            }
+            let (batch, _) = self.group.as_flattened_mut().as_chunks_mut::<WORD>();
+            let (_, ready) = batch.split_at_mut(self.used);
+            let count = ready.len().min(out.len());
+            let (now, later) = out.split_at_mut(count);
+            move_words(&mut ready[..count], now);
+            self.used += count;
+            out = later;
+        }
     }
 
     #[cold]
@@ -327,13 +359,13 @@ impl CpuCrng {
         blocks.fill(&self.key, 0, &mut self.group);
         let [first, ..] = &mut self.group;
         self.key.take_from(first);
-        self.used = KEY_LEN;
+        self.used = KEY_LEN / WORD;
         self.refills = self.refills.wrapping_add(1);
     }
 
     fn drop_batch(&mut self) {
         self.group.zeroize();
-        self.used = GROUP_LEN;
+        self.used = GROUP_WORDS;
         self.generation = Generation::VACANT;
     }
 }

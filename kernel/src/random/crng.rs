@@ -45,6 +45,15 @@ pub fn draw(out: &mut [u8]) -> Result<(), NotSeeded> {
     CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)).unwrap_or_else(|| draw_apart(out))
 }
 
+/// Fills whole words from this CPU's batch: the shortest way.
+#[inline]
+pub fn draw_words(out: &mut [[u8; 8]]) -> Result<(), NotSeeded> {
+    match CPU.with_mut(|cpu| CRNG.draw_words(cpu, &Vector, out)) {
+        Some(result) => result,
+        None => draw_apart(out.as_flattened_mut()),
+    }
+}
+
 /// In an interrupt handler: a key of its own, and no vector registers.
 #[cold]
 fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
