@@ -44,6 +44,7 @@ impl Key {
     }
 
     /// The key's bytes, for a [`BlockGenerator`].
+    #[inline]
     pub const fn as_bytes(&self) -> &[u8; KEY_LEN] {
         &self.0
     }

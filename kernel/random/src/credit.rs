@@ -20,6 +20,7 @@ impl EntropyBits {
 
     /// The sum, which never exceeds what can be told apart.
     #[must_use]
+    #[inline]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -44,6 +45,7 @@ pub enum State {
 
 impl State {
     /// The state that `bits` of credit amount to.
+    #[inline]
     pub const fn of(bits: EntropyBits) -> Self {
         if bits.0 >= EntropyBits::READY.0 {
             Self::Ready
@@ -98,12 +100,14 @@ impl Credit {
     }
 
     /// The bits credited so far: what `RNDGETENTCNT` and `entropy_avail` report.
+    #[inline]
     pub fn bits(&self) -> EntropyBits {
         // Relaxed: a count that is a moment old is as good as a fresh one.
         to_bits(self.bits.load(Ordering::Relaxed))
     }
 
     /// The state that the credit amounts to.
+    #[inline]
     pub fn state(&self) -> State {
         State::of(self.bits())
     }

@@ -74,6 +74,7 @@ impl Generation {
     const VACANT: Self = Self(u64::MAX);
 
     /// The number, as user space sees it.
+    #[inline]
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -155,6 +156,7 @@ impl<L: Exclusive<Base>> Crng<L> {
     }
 
     /// The generation that draws are served from now.
+    #[inline]
     pub fn generation(&self) -> Generation {
         // Acquire: pairs with the Release in `reseed`, for those who show the number to user space.
         Generation(self.generation.load(Ordering::Acquire))
@@ -198,6 +200,25 @@ impl<L: Exclusive<Base>> Crng<L> {
         self.refresh(cpu, blocks)?;
         cpu.take_words(blocks, out);
         Ok(())
+    }
+
+    /// A fixed number of words, by value: the compiler leaves no loop of it.
+    #[inline]
+    pub fn draw_array<const N: usize>(
+        &self,
+        cpu: &mut CpuCrng,
+        blocks: &impl BlockGenerator,
+    ) -> Result<[[u8; WORD]; N], NotSeeded> {
+        self.refresh(cpu, blocks)?;
+        let (batch, _) = cpu.group.as_flattened_mut().as_chunks_mut::<WORD>();
+        let ready = batch.get_mut(cpu.used..).and_then(|rest| rest.first_chunk_mut::<N>());
+        if let Some(ready) = ready {
+            cpu.used += N;
+            return Ok(core::mem::replace(ready, [[0; WORD]; N]));
+        }
+        let mut out = [[0; WORD]; N];
+        cpu.take_over_refills(blocks, &mut out);
+        Ok(out)
     }
 
     /// The stream of one long request, under a key of its own.

@@ -70,6 +70,7 @@ impl GetrandomFlags {
     /// assert_eq!(GetrandomFlags::decode(6), Err(Refusal::InvalidArgument), "RANDOM|INSECURE");
     /// assert_eq!(GetrandomFlags::decode(8), Err(Refusal::InvalidArgument));
     /// ```
+    #[inline]
     pub const fn decode(register: u64) -> Result<Self, Refusal> {
         let flags = register as u32;
         let known = Self::NONBLOCK | Self::RANDOM | Self::INSECURE;
@@ -93,6 +94,7 @@ pub enum Admission {
 }
 
 /// Whether getrandom(2) is served now. Asked before the length is looked at.
+#[inline]
 pub const fn getrandom_admission(
     state: State,
     flags: GetrandomFlags,
@@ -126,6 +128,7 @@ impl Device {
     /// Whether a read is served now; `nonblock` is `O_NONBLOCK` or `RWF_NOWAIT`.
     ///
     /// An unseeded read of urandom is served and deserves a warning in the log.
+    #[inline]
     pub const fn read_admission(self, state: State, nonblock: bool) -> Result<Admission, Refusal> {
         match (state, self, nonblock) {
             (State::Ready, _, _) => Ok(Admission::Serve),
@@ -156,11 +159,13 @@ pub struct Readiness {
 }
 
 /// The length that a request is cut to before the address range is checked.
+#[inline]
 pub const fn clamp_len(len: usize) -> usize {
     if len < MAX_LEN { len } else { MAX_LEN }
 }
 
 /// Whether a request that has moved `done` bytes and has `left` to go looks at signals now.
+#[inline]
 pub const fn may_interrupt(done: usize, left: usize) -> bool {
     done > 0 && left > 0 && done.is_multiple_of(PIECE)
 }
@@ -209,6 +214,7 @@ pub enum Ioctl {
 
 impl Ioctl {
     /// Decodes the command and checks the caller's right, in Linux's order: before any pointer.
+    #[inline]
     pub const fn decode(command: u32, admin: bool) -> Result<Self, Refusal> {
         let ioctl = match command {
             0x8004_5200 => return Ok(Self::GetEntropyCount),

@@ -29,12 +29,14 @@ const MULTIPLIER_2: u64 = 0x94d0_49bb_1331_11eb;
 /// let (_, second) = step(state);
 /// assert_eq!((first, second), (0xe220a8397b1dcdaf, 0x6e789e6aa1b965f4));
 /// ```
+#[inline]
 pub const fn step(state: u64) -> (u64, u64) {
     let next = state.wrapping_add(GAMMA);
     (next, mix(next))
 }
 
 /// The finaliser: a bijection on 64-bit words in which every input bit reaches every output bit.
+#[inline]
 pub const fn mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(MULTIPLIER_1);
     let z = (z ^ (z >> 27)).wrapping_mul(MULTIPLIER_2);
@@ -68,6 +70,7 @@ impl SplitMix64 {
     }
 
     /// The next eight bytes.
+    #[inline]
     pub const fn next_u64(&mut self) -> u64 {
         let (state, output) = step(self.state);
         self.state = state;
@@ -75,6 +78,7 @@ impl SplitMix64 {
     }
 
     /// Fills `out`; the words are little-endian, the last one cut short.
+    #[inline]
     pub fn fill(&mut self, out: &mut [u8]) {
         fill_words(out, || self.next_u64());
     }
@@ -123,6 +127,7 @@ impl AtomicSplitMix64 {
     }
 
     /// The right to draw, once the seed is in place.
+    #[inline]
     pub fn get(&self) -> Option<Seeded<'_>> {
         // Acquire: pairs with the Release in `seed`.
         (self.phase.load(Ordering::Acquire) == SEEDED).then_some(Seeded { state: &self.state })
@@ -157,6 +162,7 @@ pub struct Seeded<'a> {
 
 impl Seeded<'_> {
     /// The next eight bytes.
+    #[inline]
     pub fn next_u64(self) -> u64 {
         // Relaxed: the read-modify-write alone gives every caller a state of its own, and no other
         // memory depends on it.
@@ -164,6 +170,7 @@ impl Seeded<'_> {
     }
 
     /// Fills `out` with one atomic add per eight bytes; the last word is cut short.
+    #[inline]
     pub fn fill(self, out: &mut [u8]) {
         fill_words(out, || self.next_u64());
     }

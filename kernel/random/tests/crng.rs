@@ -68,6 +68,21 @@ fn draws_follow_the_model() {
 }
 
 #[test]
+fn words_and_arrays_are_the_same_bytes() {
+    let (bytes, words, arrays) = (seeded(9), seeded(9), seeded(9));
+    let mut cpus = [const { CpuCrng::vacant() }; 3];
+    for round in 0..40 {
+        let expected = draw(&bytes, &mut cpus[0], 7 * 8);
+        let mut buffer = [[0; 8]; 7];
+        words.draw_words(&mut cpus[1], &Portable, &mut buffer).unwrap();
+        assert_eq!(buffer.as_flattened(), expected, "round {round}");
+        let array = arrays.draw_array::<7>(&mut cpus[2], &Portable).unwrap();
+        assert_eq!(array.as_flattened(), expected, "round {round}");
+    }
+    assert!(unseeded().draw_array::<2>(&mut CpuCrng::vacant(), &Portable).is_err());
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "takes minutes, and runs no code that the other tests do not")]
 fn a_stream_follows_the_model() {
     let crng = seeded(3);

@@ -54,6 +54,16 @@ pub fn draw_words(out: &mut [[u8; 8]]) -> Result<(), NotSeeded> {
     }
 }
 
+/// Two words from this CPU's batch, by value.
+#[inline]
+pub fn draw_pair() -> Result<[u64; 2], NotSeeded> {
+    let pair = CPU.with_mut(|cpu| CRNG.draw_array(cpu, &Vector)).unwrap_or_else(|| {
+        let mut apart = [[0; 8]; 2];
+        draw_apart(apart.as_flattened_mut()).map(|()| apart)
+    })?;
+    Ok(pair.map(u64::from_le_bytes))
+}
+
 /// In an interrupt handler: a key of its own, and no vector registers.
 #[cold]
 fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {

@@ -22,6 +22,8 @@ use zeroize::Zeroize;
 
 /// Up to here getrandom(2) takes its shortest way.
 const SHORT: usize = 64;
+/// The length that most callers ask for: a UUID, a hash seed, half a key.
+const PAIR: usize = 16;
 /// Up to here a request is one draw from the batch.
 const SMALL: usize = alea_random::crng::BATCH_DRAW_MAX;
 /// Up to here its buffer is tiny.
@@ -38,12 +40,26 @@ pub fn getrandom(addr: u64, len: usize, flags: u64) -> Result<usize> {
         return Err(Errno::EFAULT);
     }
     if len <= SHORT && seeded && generator::kind() == Kind::ChaCha20 {
-        return getrandom_short(addr, len);
+        return if len == PAIR { getrandom_pair(addr) } else { getrandom_short(addr, len) };
     }
     transfer(&mut Sink::user(addr, len), seeded, Interface::Getrandom)
 }
 
-/// What most calls are: a few words, straight from the batch.
+/// What most calls ask for: 16 bytes, through registers.
+#[inline]
+fn getrandom_pair(addr: u64) -> Result<usize> {
+    let mut pair = crng::draw_pair().map_err(|_| Errno::EAGAIN)?;
+    let [first, second] = &pair;
+    let whole = UserPtr::new(addr).write(first).is_ok()
+        && UserPtr::new(addr.wrapping_add(8)).write(second).is_ok();
+    // Where not all of it could be written, the slow way tells how much.
+    let done = if whole { PAIR } else { write_partial(addr, pair.as_bytes()) };
+    pair.zeroize();
+    stats::count(Interface::Getrandom, done);
+    if done == 0 { Err(Errno::EFAULT) } else { Ok(done) }
+}
+
+/// A few words, straight from the batch.
 #[inline]
 fn getrandom_short(addr: u64, len: usize) -> Result<usize> {
     let mut words = [0u64; SHORT / 8];
