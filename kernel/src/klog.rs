@@ -15,7 +15,7 @@ use crate::sync::{SpinLock, level};
 use crate::time;
 
 /// Bytes of text and headers that the ring keeps.
-const RING_SIZE: usize = 128 * 1024;
+pub const RING_SIZE: usize = 128 * 1024;
 /// The longest line; more is cut.
 pub const MAX_LINE: usize = 480;
 const HEADER: usize = 20;

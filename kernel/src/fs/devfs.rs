@@ -7,6 +7,8 @@
 mod kmsg;
 mod mem;
 
+pub use kmsg::log_readers;
+
 use super::cred::Cred;
 use super::dentry::Dentry;
 use super::file::FileOps;

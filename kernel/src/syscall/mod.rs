@@ -15,6 +15,7 @@ mod exec;
 mod fd;
 mod file;
 mod futex;
+mod log;
 mod message;
 pub mod misc;
 mod mm;

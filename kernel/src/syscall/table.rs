@@ -6,7 +6,7 @@
 use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
-    counters, cred, dir, epoll, exec, fd, file, futex, misc, mm, mount, path, pipe, poll, process,
+    counters, cred, dir, epoll, exec, fd, file, futex, log, misc, mm, mount, path, pipe, poll, process,
     random, sched, signal, socket, splice, time,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
@@ -137,6 +137,7 @@ syscalls! {
     99 sysinfo => misc::sysinfo, Full;
     100 times => time::times, Full;
     102 getuid => cred::getuid, Full;
+    103 syslog => log::syslog, Full;
     104 getgid => cred::getgid, Full;
     105 setuid => cred::setuid, Full;
     106 setgid => cred::setgid, Full;

@@ -22,6 +22,11 @@ const LINE_LIMIT: usize = 992;
 
 static READERS: WaitQueue = WaitQueue::new();
 
+/// The queue that every new line wakes.
+pub fn log_readers() -> &'static WaitQueue {
+    &READERS
+}
+
 struct Driver;
 
 struct Kmsg {
