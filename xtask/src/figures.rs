@@ -83,7 +83,13 @@ impl Figures {
                     _ => self.failures.push(format!("cannot read {line:?}")),
                 }
             }
-            ["bench-skip", ..] => self.skipped.push(words[1..].join(" ")),
+            ["bench-skip", ..] => {
+                let skipped = words[1..].join(" ");
+                // Every boot skips the same ones.
+                if !self.skipped.contains(&skipped) {
+                    self.skipped.push(skipped);
+                }
+            }
             ["bench-end"] => self.complete = true,
             ["meminfo", total, available] => match (total.parse(), available.parse()) {
                 (Ok(total), Ok(available)) => self.memory.push((total, available)),
@@ -116,7 +122,7 @@ mod tests {
         figures.read(
             "alea: first user instruction\nmeminfo 476040 440440\nbench getpid 200 1000 ok\n\
              bench exec_true 15 3000 FAIL child 3 exited with 127\nbench-skip vdso no vDSO here\n\
-             bench getpid 100 700 ok\nbench-end\n",
+             bench-skip vdso no vDSO here\nbench getpid 100 700 ok\nbench-end\n",
         );
         assert_eq!(figures.order, ["getpid"]);
         assert_eq!(figures.samples["getpid"].median(), Some(6.0));
