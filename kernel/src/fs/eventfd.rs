@@ -89,6 +89,10 @@ impl FileOps for EventFd {
         false
     }
 
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         visit(&self.for_readers);
         visit(&self.for_writers);

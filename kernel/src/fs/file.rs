@@ -52,6 +52,10 @@ pub trait FileOps: Send + Sync {
     fn never_waits(&self) -> bool {
         false
     }
+    /// What `lseek` gives on a file without a position: an error, or as on some of Linux's always 0.
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Err(Errno::ESPIPE)
+    }
     /// The new position for `lseek`; called with the position locked.
     fn lseek(&self, f: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
         whence.resolve(pos, f.inode().size(), offset)
@@ -342,7 +346,7 @@ impl OpenFile {
     /// Moves the position.
     pub fn seek(&self, offset: i64, whence: Whence) -> Result<u64> {
         if !self.ops.seekable() {
-            return Err(Errno::ESPIPE);
+            return self.ops.lseek_nowhere();
         }
         let mut pos = self.pos.lock();
         *pos = self.ops.lseek(self, *pos, offset, whence)?;

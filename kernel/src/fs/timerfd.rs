@@ -165,6 +165,10 @@ impl FileOps for TimerFd {
         false
     }
 
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         visit(&self.for_readers);
         if self.state.lock().count > 0 { PollEvents::IN } else { PollEvents::empty() }

@@ -189,5 +189,7 @@ pub fn new_session(process: &Arc<Process>) -> Result<i32> {
     let group = Group::new(number, session);
     table::insert_group(&group);
     join(process, &group);
+    // Relaxed: a setting of the running process.
+    process.gave_up_terminal.store(false, Ordering::Relaxed);
     Ok(number)
 }

@@ -55,6 +55,8 @@ pub struct Process {
     /// PR_SET_DUMPABLE. Relaxed here and below: single settings.
     pub dumpable: AtomicU32,
     pub child_subreaper: AtomicBool,
+    /// TIOCNOTTY by one that leads no session: the session's terminal is not its own any more.
+    pub(super) gave_up_terminal: AtomicBool,
     pub(super) has_execed: AtomicBool,
     pub(super) start_time_ns: u64,
     pub(super) exit_signal: AtomicI32,
@@ -99,6 +101,7 @@ impl Process {
             oom_score_adj: AtomicI32::new(0),
             dumpable: AtomicU32::new(1),
             child_subreaper: AtomicBool::new(false),
+            gave_up_terminal: AtomicBool::new(false),
             has_execed: AtomicBool::new(false),
             start_time_ns: crate::time::since_boot_ns(),
             exit_signal: AtomicI32::new(parts.exit_signal),
@@ -111,6 +114,7 @@ impl Process {
         let order = Ordering::Relaxed;
         self.dumpable.store(parent.dumpable.load(order), order);
         self.oom_score_adj.store(parent.oom_score_adj.load(order), order);
+        self.gave_up_terminal.store(parent.gave_up_terminal.load(order), order);
     }
 
     /// Its number.

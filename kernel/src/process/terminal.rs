@@ -8,9 +8,9 @@ use super::{Process, current, for_each_process, lookup, lookup_group};
 use crate::drivers::tty::{self, Caller, JobControl, Tty};
 use crate::fs::{Capability, Owner};
 use abi::signal::{SIG_IGN, SigInfo, Signal, code};
-use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
+use core::sync::atomic::Ordering;
 
 struct Terminals;
 
@@ -19,8 +19,12 @@ pub fn init() {
     tty::register_job_control(&Terminals);
 }
 
-/// The controlling terminal of a process's session.
+/// The controlling terminal of a process: its session's, unless it gave that up for itself.
 pub fn terminal_of(process: &Process) -> Option<Arc<Tty>> {
+    // Relaxed: a setting that only the process itself changes.
+    if process.gave_up_terminal.load(Ordering::Relaxed) {
+        return None;
+    }
     process.session().terminal()?.downcast().ok()
 }
 
@@ -75,9 +79,9 @@ impl JobControl for Terminals {
         }
     }
 
-    fn detach_caller(&self) -> Result<()> {
-        // The terminal belongs to the session here; one member cannot give it up for itself.
-        Err(Errno::EPERM)
+    fn detach_caller(&self) {
+        // Relaxed: see `terminal_of`.
+        current().process().gave_up_terminal.store(true, Ordering::Relaxed);
     }
 
     fn session_of_group(&self, group: i32) -> Option<i32> {

@@ -9,8 +9,8 @@ use crate::fs::dentry::Dentry;
 use crate::fs::filesystem::anonymous_dev;
 use crate::fs::inode::DYNAMIC_CURSOR;
 use crate::fs::{
-    DevId, DirEntry, FileSystem, FileType, Inode, InodeAttr, Mount, MountFlags, Owner, Path, Super,
-    Timestamp,
+    DevId, DirEntry, FileSystem, FileType, Inode, InodeAttr, Mount, MountFlags, Owner, Path,
+    SetAttr, Super, Timestamp,
 };
 use crate::sync::{Once, SpinLock, level};
 use abi::fs::{S_IFCHR, S_IFDIR, Statfs};
@@ -127,7 +127,57 @@ impl FileSystem for DevPts {
         Statfs { kind: MAGIC, bsize: 4096, frsize: 4096, namelen: 255, ..Statfs::default() }
     }
     fn options(&self) -> String {
-        String::from(",mode=600,ptmxmode=000")
+        let options = *OPTIONS.lock();
+        let owner = [("uid", options.uid), ("gid", options.gid)];
+        let owner = owner.iter().filter_map(|(name, id)| id.map(|id| format!(",{name}={id}")));
+        let mut text: String = owner.collect();
+        text += &format!(",mode={:03o},ptmxmode={:03o}", options.mode, options.ptmx_mode);
+        text
+    }
+    fn remount(&self, options: &[u8]) -> Result<()> {
+        Options::apply(options)
+    }
+}
+
+/// Mount options: who owns new terminals and who may use them.
+#[derive(Clone, Copy)]
+struct Options {
+    uid: Option<u32>,
+    gid: Option<u32>,
+    mode: u32,
+    ptmx_mode: u32,
+}
+
+static OPTIONS: SpinLock<Options, level::Leaf> =
+    SpinLock::new(Options { uid: None, gid: None, mode: 0o600, ptmx_mode: 0 });
+
+impl Options {
+    /// Takes options over: EINVAL for one that devpts does not have.
+    fn apply(text: &[u8]) -> Result<()> {
+        let text = core::str::from_utf8(text).map_err(|_| Errno::EINVAL)?;
+        let mut new = *OPTIONS.lock();
+        for option in text.split(',').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let decimal = || value.parse().map_err(|_| Errno::EINVAL);
+            let octal = || u32::from_str_radix(value, 8).map_err(|_| Errno::EINVAL);
+            match name {
+                "uid" => new.uid = Some(decimal()?),
+                "gid" => new.gid = Some(decimal()?),
+                "mode" => new.mode = octal()? & 0o7777,
+                "ptmxmode" => new.ptmx_mode = octal()? & 0o7777,
+                "newinstance" | "max" => {} // the instance is shared, its size bounded by MAX
+                _ => return Err(Errno::EINVAL),
+            }
+        }
+        *OPTIONS.lock() = new;
+        let mode =
+            SetAttr { mode: Some(new.ptmx_mode), now: Timestamp::now(), ..SetAttr::default() };
+        if let Some(instance) = INSTANCE.get()
+            && let Ok(ptmx) = instance.root().inode().lookup(b"ptmx")
+        {
+            ptmx.set_attr(&mode)?;
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +186,13 @@ fn node(dev: DevId, ino: u64, mode: u32, owner: Owner, rdev: DevId) -> InodeAttr
 }
 
 /// The file system, for mounting: every mount shows the same terminals.
-pub fn new_super() -> Result<Arc<Super>> {
+pub fn mount(options: &[u8]) -> Result<Arc<Super>> {
+    let sb = new_super()?;
+    Options::apply(options)?;
+    Ok(sb)
+}
+
+fn new_super() -> Result<Arc<Super>> {
     if let Some(instance) = INSTANCE.get() {
         return Ok(instance.clone());
     }
@@ -154,12 +210,15 @@ pub fn new_super() -> Result<Arc<Super>> {
 /// Makes a pseudo-terminal with the lowest free number.
 pub(super) fn create(make: impl Fn(u32) -> Result<Arc<Tty>>) -> Result<(Arc<Tty>, Arc<PtsInode>)> {
     let dev = new_super()?.dev();
-    let owner = job::owner_of_caller();
+    let caller = job::owner_of_caller();
+    let options = *OPTIONS.lock();
+    let owner =
+        Owner { uid: options.uid.unwrap_or(caller.uid), gid: options.gid.unwrap_or(caller.gid) };
     loop {
         let index = lowest_free().ok_or(Errno::ENOSPC)?;
         let tty = make(index)?;
         let rdev = DevId::new(PTS_MAJOR, index);
-        let attr = node(dev, FIRST_INO + u64::from(index), S_IFCHR | 0o600, owner, rdev);
+        let attr = node(dev, FIRST_INO + u64::from(index), S_IFCHR | options.mode, owner, rdev);
         let inode = Arc::new(PtsInode { attr, index });
         if let Entry::Vacant(place) = TABLE.lock().entry(index) {
             place.insert((tty.clone(), inode.clone()));

@@ -1,10 +1,9 @@
 //! Hanging up: the terminal leaves its session, its open files go dead, its processes are told.
 
-use super::{Tty, job};
+use super::{Tty, job, pty};
 use crate::drivers::uart;
 use crate::fs::PollEvents;
 use abi::signal::Signal;
-use alea_tty::Termios;
 use alloc::sync::Arc;
 
 impl Tty {
@@ -19,7 +18,7 @@ impl Tty {
         state.discipline.flush_input();
         drop(state);
         if self.is_pty() {
-            self.with(|discipline, screen| discipline.set_termios(Termios::STANDARD, screen));
+            self.with(|discipline, screen| discipline.set_termios(pty::SETTINGS, screen));
         }
         if let Some(control) = job::control()
             && session != 0

@@ -187,7 +187,7 @@ fn give_up_terminal(tty: &Arc<Tty>) -> Result<i64> {
     if control.caller().is_session_leader {
         tty.leave_session(false);
     } else {
-        control.detach_caller()?;
+        control.detach_caller();
     }
     Ok(0)
 }

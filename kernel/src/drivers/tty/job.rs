@@ -31,7 +31,7 @@ pub trait JobControl: Sync {
     /// Makes `terminal` the controlling terminal of a session, or takes it away.
     fn set_terminal(&self, session: i32, terminal: Option<Arc<Tty>>);
     /// Gives up the terminal for the calling process alone (TIOCNOTTY by one that leads no session).
-    fn detach_caller(&self) -> Result<()>;
+    fn detach_caller(&self);
     /// The session of a process group; `None` if there is no such group.
     fn session_of_group(&self, group: i32) -> Option<i32>;
     /// Whether nobody is left who could continue the caller's group.

@@ -19,7 +19,6 @@ mod settings;
 mod write;
 
 pub use console::{init, run_input};
-pub use devpts::new_super as devpts_super;
 pub use hangup::session_leader_exits;
 pub use job::{Caller, JobControl, register as register_job_control};
 pub use pty::open_peer;

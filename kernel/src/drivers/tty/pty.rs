@@ -14,7 +14,7 @@ use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::tty as lx;
 use abi::{Errno, Result};
-use alea_tty::termios::{Termios, cc, iflag};
+use alea_tty::termios::{Termios, cc, cflag, iflag};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::any::Any;
@@ -23,6 +23,9 @@ pub(super) const PTS_MAJOR: u32 = 136;
 /// Bytes that wait for the master, and typed bytes that wait for the discipline.
 const QUEUE: usize = 8192;
 const CHUNK: usize = 256;
+/// What a new pseudo-terminal is set to, and one that was hung up.
+pub(super) const SETTINGS: Termios =
+    Termios { cflag: cflag::B38400 | cflag::CS8 | cflag::CREAD, ..Termios::STANDARD };
 
 /// What is between the two ends.
 pub(super) struct PtyState {
@@ -185,7 +188,7 @@ pub(super) fn open_master() -> Result<Arc<dyn FileOps>> {
         return Err(Errno::ENOMEM);
     }
     let (tty, inode) = devpts::create(|index| {
-        Tty::new(DevId::new(PTS_MAJOR, index), Termios::STANDARD, Some(PtyState::new()?))
+        Tty::new(DevId::new(PTS_MAJOR, index), SETTINGS, Some(PtyState::new()?))
     })?;
     Ok(Arc::new(Master { tty, inode }))
 }

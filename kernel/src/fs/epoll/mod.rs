@@ -278,6 +278,10 @@ impl FileOps for Epoll {
         false
     }
 
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     /// Readable when a watched file is ready. Takes no sleeping lock: it also runs while its caller is
     /// about to sleep.
     fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {

@@ -31,6 +31,9 @@ const DEFAULT_SLOTS: usize = 16;
 /// Largest size that F_SETPIPE_SZ gives without CAP_SYS_RESOURCE (`fs.pipe-max-size`).
 const MAX_SIZE: usize = 1 << 20;
 
+/// More slots than this Linux cannot allocate.
+const MAX_SLOTS: usize = 1 << 16;
+
 /// What the two ends share.
 pub struct Pipe {
     ring: Mutex<Ring>,
@@ -133,46 +136,43 @@ impl Pipe {
         if src.remaining() == 0 {
             return Ok(0);
         }
-        let before = src.done();
-        let count = |src: &Source<'_>, error: Errno| match src.done() - before {
-            0 => Err(error),
-            n => Ok(n),
-        };
+        let mut done = 0;
+        let count = |done: usize, error: Errno| if done > 0 { Ok(done) } else { Err(error) };
         let mut waited = false;
         loop {
-            match self.try_write(packets, src) {
+            match self.try_write(packets, src, &mut done) {
                 Ok(true) => {
                     if waited && self.has_room() {
                         // Only one writer was woken for the read: hand on the room that is left.
                         self.for_writers.wake_events(PollEvents::WRITABLE.bits());
                     }
-                    return Ok(src.done() - before);
+                    return Ok(done);
                 }
-                Ok(false) if nonblock => return count(src, Errno::EAGAIN),
+                Ok(false) if nonblock => return count(done, Errno::EAGAIN),
                 Ok(false) => {}
-                Err(error) => return count(src, error),
+                Err(error) => return count(done, error),
             }
             let room = self
                 .for_writers
                 .wait_exclusive(|| (self.has_room() || !self.has_readers()).then_some(()));
             if let Err(interrupted) = room {
-                return count(src, interrupted.into());
+                return count(done, interrupted.into());
             }
             waited = true;
         }
     }
 
-    /// Writes what fits; true if that was all.
-    fn try_write(&self, packets: bool, src: &mut Source<'_>) -> Result<bool> {
+    /// Writes what fits and adds to `done` how much; true if that was all.
+    fn try_write(&self, packets: bool, src: &mut Source<'_>, done: &mut usize) -> Result<bool> {
         let mut ring = self.ring.lock();
         if !self.has_readers() {
             return Err(Errno::EPIPE);
         }
-        let before = src.done();
-        let outcome = ring.write(src, packets);
+        let before = *done;
+        let outcome = ring.write(src, packets, done);
         self.used.store(ring.used() as u32, Ordering::Relaxed);
         drop(ring);
-        if src.done() != before {
+        if *done != before {
             self.for_readers.wake_events(PollEvents::READABLE.bits());
         }
         outcome
@@ -188,6 +188,9 @@ impl Pipe {
             return Err(Errno::EINVAL);
         }
         let slots = (bytes as usize).div_ceil(PAGE).max(1).next_power_of_two();
+        if slots > MAX_SLOTS {
+            return Err(Errno::ENOMEM);
+        }
         let mut ring = self.ring.lock();
         let grows = slots > ring.capacity();
         if grows && slots * PAGE > MAX_SIZE && !cred.capable(Capability::SYS_RESOURCE) {

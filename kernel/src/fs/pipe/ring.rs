@@ -75,23 +75,21 @@ impl Ring {
         self.tail.wrapping_add(nth) & (self.slots.len() - 1)
     }
 
-    /// Moves bytes to `dst` until it is full or a packet ended. EFAULT only if nothing was moved.
+    /// Moves bytes to `dst` until it is full or a packet ended. As on Linux a fault keeps the whole buffer
+    /// it happened in, even if some of it was copied; EFAULT only if nothing was moved before.
     pub fn read(&mut self, dst: &mut Sink<'_>) -> Result<usize> {
         let mut done = 0;
         while dst.remaining() > 0 && self.used > 0 {
             let Some(buffer) = self.slots[self.tail].as_mut() else { break };
             let wanted = buffer.len.min(dst.remaining());
-            let put = match dst.put_frame(&buffer.frame, buffer.start, wanted) {
-                Ok(put) => put,
-                Err(error) => return if done > 0 { Ok(done) } else { Err(error) },
-            };
-            done += put;
-            buffer.start += put;
-            buffer.len -= put;
-            let packet = buffer.packet;
-            if put < wanted {
-                break;
+            let put = dst.put_frame(&buffer.frame, buffer.start, wanted);
+            if put != Ok(wanted) {
+                return if done > 0 { Ok(done) } else { Err(put.err().unwrap_or(Errno::EFAULT)) };
             }
+            done += wanted;
+            buffer.start += wanted;
+            buffer.len -= wanted;
+            let packet = buffer.packet;
             if buffer.len == 0 || packet {
                 self.drop_oldest();
             }
@@ -102,11 +100,11 @@ impl Ring {
         Ok(done)
     }
 
-    /// Moves bytes from `src` until it is empty or the ring is full; what it takes shows in
-    /// `src.done()`. True if the source is used up.
-    pub fn write(&mut self, src: &mut Source<'_>, packets: bool) -> Result<bool> {
-        if !packets && !self.extend_newest(src)? {
-            return Ok(true);
+    /// Moves bytes from `src` until it is empty or the ring is full, and adds to `done` how many. True if
+    /// the source is used up. As on Linux a page that could not be filled because of a fault is dropped.
+    pub fn write(&mut self, src: &mut Source<'_>, packets: bool, done: &mut usize) -> Result<bool> {
+        if !packets {
+            self.extend_newest(src, done)?;
         }
         while src.remaining() > 0 {
             if self.is_full() {
@@ -117,41 +115,38 @@ impl Ring {
                 None => Frame::alloc()?,
             };
             let wanted = src.remaining().min(PAGE);
-            match src.take_into_frame(&frame, 0, wanted) {
-                Ok(len) if len > 0 => {
-                    self.push(Buffer { frame, start: 0, len, packet: packets, open: !packets });
-                    if len < wanted {
-                        return Ok(true); // a fault: the caller reports the partial count
-                    }
-                }
-                other => {
-                    self.spare = Some(frame);
-                    return other.map(|_| true);
-                }
+            let taken = src.take_into_frame(&frame, 0, wanted);
+            if taken != Ok(wanted) {
+                self.spare = Some(frame);
+                return Err(taken.err().unwrap_or(Errno::EFAULT));
             }
+            self.push(Buffer { frame, start: 0, len: wanted, packet: packets, open: !packets });
+            *done += wanted;
         }
         Ok(true)
     }
 
-    /// Puts the odd bytes of a write behind the newest buffer if they fit there. False: there is
-    /// nothing left to write, or the source faulted after some bytes.
-    fn extend_newest(&mut self, src: &mut Source<'_>) -> Result<bool> {
-        let odd = match src.remaining() % PAGE {
-            0 => return Ok(true),
-            odd => odd,
-        };
-        if self.used == 0 {
-            return Ok(true);
+    /// Puts the odd bytes of a write behind the newest buffer if they fit there.
+    fn extend_newest(&mut self, src: &mut Source<'_>, done: &mut usize) -> Result<()> {
+        let odd = src.remaining() % PAGE;
+        if odd == 0 || self.used == 0 {
+            return Ok(());
         }
         let newest = self.slot(self.used - 1);
-        let Some(buffer) = self.slots[newest].as_mut() else { return Ok(true) };
+        let Some(buffer) = self.slots[newest].as_mut() else { return Ok(()) };
         let end = buffer.start + buffer.len;
         if !buffer.open || end + odd > PAGE {
-            return Ok(true);
+            return Ok(());
         }
-        let taken = src.take_into_frame(&buffer.frame, end, odd)?;
-        buffer.len += taken;
-        Ok(taken == odd && src.remaining() > 0)
+        match src.take_into_frame(&buffer.frame, end, odd) {
+            Ok(taken) if taken == odd => {
+                buffer.len += odd;
+                *done += odd;
+                Ok(())
+            }
+            Ok(_) => Err(Errno::EFAULT),
+            Err(error) => Err(error),
+        }
     }
 
     fn push(&mut self, buffer: Buffer) {

@@ -93,6 +93,10 @@ impl FileOps for SignalFd {
         false
     }
 
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Ok(0)
+    }
+
     fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         let task = current();
         visit(&task.process().signals.arrived);
