@@ -11,15 +11,19 @@
 //!
 //! Lock: `PageCache` for tree and length; never held across a user copy.
 
+mod footprint;
 mod io;
 mod tree;
+
+pub(super) use footprint::{Footprint, ZeroPage};
 
 use super::frames::{self, For, Pfn};
 use super::layout::{PAGE_SHIFT, PAGE_SIZE};
 use super::{Frame, kernel_memory_low, space};
-use crate::sync::{SpinLock, level};
+use crate::sync::{Once, SpinLock, level};
 use abi::{Errno, Result};
 use alea_frames::Owner;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,6 +45,8 @@ pub struct PageCache {
     /// Whether any address space ever mapped it.
     mapped: AtomicBool,
     quota: Option<Arc<dyn PageQuota>>,
+    /// For programs: what executions touch.
+    footprint: Once<Option<Box<Footprint>>>,
 }
 
 /// What a mapping finds at an index.
@@ -59,6 +65,7 @@ impl PageCache {
             size: AtomicU64::new(0),
             mapped: AtomicBool::new(false),
             quota: None,
+            footprint: Once::new(),
         }
     }
 
@@ -171,6 +178,18 @@ impl PageCache {
         if !self.mapped.load(Ordering::Relaxed) {
             self.mapped.store(true, Ordering::SeqCst);
         }
+    }
+
+    /// What executions of it touch, if it is a program.
+    #[inline]
+    pub(super) fn footprint(&self) -> Option<&Footprint> {
+        self.footprint.get()?.as_deref()
+    }
+
+    /// The same, from now on recorded.
+    pub(super) fn make_footprint(&self) -> Option<&Footprint> {
+        let pages = self.size().div_ceil(PAGE_SIZE as u64);
+        self.footprint.call_once(|| Footprint::new(pages).map(Box::new)).as_deref()
     }
 
     /// Sets the length: zeroes the tail of the last page and drops what lies beyond, also from every

@@ -139,7 +139,14 @@ impl Inner {
                 return Ok(frame);
             }
             leaf.set(index, frame.phys() | flags);
-            let mapped = 1 + around(vma, &file.cache, leaf, addr);
+            let mapped = match file.cache.footprint() {
+                // What a program touches is learnt page by page, so that the next one has just that.
+                Some(footprint) if private => {
+                    footprint.touch(vma.index_of(addr));
+                    1
+                }
+                _ => 1 + around(vma, &file.cache, leaf, addr),
+            };
             let flags = vma.flags;
             self.count_rss(flags, false, mapped);
             return Ok(frame);
@@ -154,13 +161,23 @@ impl Inner {
         }
         let frame = match &vma.file {
             None => frames::alloc_zeroed(Owner::Anon, For::User).ok_or(Fault::Oom)?,
-            Some(file) => private_copy(&file.cache, vma.index_of(addr))?,
+            Some(file) => {
+                let index = vma.index_of(addr);
+                if let Some(footprint) = file.cache.footprint() {
+                    footprint.write(index, true);
+                }
+                private_copy(&file.cache, index)?
+            }
         };
+        let is_zero = vma.file.is_none();
         if vma.flags.contains(VmFlags::WRITE) {
             flags |= WRITABLE | DIRTY;
         }
         leaf.set(index, frame.phys() | flags | OWNED);
         self.own(pos);
+        if is_zero {
+            self.note_zero(addr);
+        }
         Ok(frame)
     }
 
@@ -215,7 +232,14 @@ impl Inner {
         } else {
             let flags = vma.flags;
             if entry & ZERO == 0 {
+                if let Some(file) = &vma.file
+                    && let Some(footprint) = file.cache.footprint()
+                {
+                    footprint.write(vma.index_of(addr), true);
+                }
                 self.count_rss(flags, false, -1);
+            } else {
+                self.note_zero(addr);
             }
             self.own(pos);
         }
@@ -246,7 +270,7 @@ pub(super) fn map_cached(vma: &Vma, cache: &PageCache, leaf: Table, low: u64, hi
 }
 
 /// A private copy of a file's page.
-fn private_copy(cache: &PageCache, index: u64) -> Result<Pfn, Fault> {
+pub(super) fn private_copy(cache: &PageCache, index: u64) -> Result<Pfn, Fault> {
     // Looked up and copied under this space's lock, which keeps the page alive: see `PageCache`.
     match cache.lookup(index) {
         Lookup::Beyond => Err(Fault::Bus),

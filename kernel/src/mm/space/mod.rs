@@ -14,6 +14,7 @@ mod fault;
 mod fork;
 mod hot;
 mod info;
+mod known;
 mod map;
 mod protect;
 mod registry;
@@ -43,7 +44,7 @@ use alloc::sync::Arc;
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use hot::HotPages;
-use table::{DIRTY, PageTable, WRITABLE, frame_of};
+use table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
 use tlb::CpuMask;
 use vma::Vma;
 use x86_64::PhysAddr;
@@ -95,6 +96,9 @@ struct Layout {
     brk: u64,
     /// An address in the initial stack.
     stack: u64,
+    /// Where the program's image lies; 0 before there is one.
+    image: u64,
+    image_end: u64,
 }
 
 per_cpu! {
@@ -203,11 +207,16 @@ impl Drop for AddressSpace {
             core::hint::spin_loop();
         }
         let hot = &*self.hot;
-        self.inner.get_mut().table.tear_down(&mut |addr, entry| {
+        let Inner { vmas, table, layout, .. } = self.inner.get_mut();
+        table.tear_down(&mut |addr, entry| {
             frames::put(frame_of(entry));
             if entry & (WRITABLE | DIRTY) == WRITABLE {
-                // Copied ahead at fork, but never written.
-                hot.forget(addr);
+                // Made ahead at exec or fork, but never written.
+                if entry & KNOWN != 0 {
+                    Inner::forget_known(vmas, layout, addr);
+                } else {
+                    hot.forget(addr);
+                }
             }
         });
     }

@@ -23,6 +23,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub(super) const OWNED: u64 = PteFlags::SOFT_0.bits();
 /// The entry maps the shared page of zeros.
 pub(super) const ZERO: u64 = PteFlags::SOFT_1.bits();
+/// The page was made ahead by exec because programs write it.
+pub(super) const KNOWN: u64 = PteFlags::SOFT_2.bits();
 pub(super) const PRESENT: u64 = PteFlags::PRESENT.bits();
 pub(super) const WRITABLE: u64 = PteFlags::WRITABLE.bits();
 pub(super) const ACCESSED: u64 = PteFlags::ACCESSED.bits();

@@ -182,7 +182,8 @@ fn map_plan(mm: &AddressSpace, plan: &Plan, bias: u64, source: &Arc<dyn MapSourc
     for segment in &plan.loads {
         map_segment(mm, segment, bias, source)?;
     }
-    Ok(())
+    let start = plan.start().wrapping_add(bias);
+    mm.map_known(start..start.saturating_add(plan.extent()))
 }
 
 fn map_segment(

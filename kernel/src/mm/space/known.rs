@@ -1,0 +1,175 @@
+//! Mapping ahead what a program is known to touch: see [`Footprint`].
+
+use super::fault::private_copy;
+use super::table::{KNOWN, LEAF_SPAN, OWNED, WRITABLE, index_at};
+use super::vma::Vma;
+use super::{AddressSpace, Inner, VmFlags};
+use crate::mm::frames::{self, For};
+use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, page_down};
+use crate::mm::page_cache::{Footprint, ZeroPage};
+use abi::Result;
+use alea_frames::Owner;
+use alea_ranges::Pos;
+use core::ops::Range;
+
+/// Heap pages that are remembered.
+const HEAP_PAGES: u64 = 64;
+
+impl AddressSpace {
+    /// Maps what earlier executions of the image just mapped at `range` touched of it. The first image of a
+    /// space is the program; its faults are recorded for the next time.
+    pub fn map_known(&self, range: Range<u64>) -> Result<()> {
+        let mut inner = self.inner.lock();
+        if inner.layout.image_end == 0 {
+            (inner.layout.image, inner.layout.image_end) = (page_down(range.start), range.end);
+        }
+        let mut next = inner.vmas.at_or_after(range.start);
+        let mut counted = false;
+        while let Some(pos) = next {
+            let Some(vma) = inner.vmas.get(pos).filter(|vma| vma.start < range.end) else { break };
+            next = inner.vmas.next(pos);
+            if let Some(file) = vma.file.as_ref().filter(|_| vma.is_private())
+                && let Some(footprint) = file.cache.make_footprint()
+            {
+                if !counted {
+                    footprint.count_use();
+                    counted = true;
+                }
+                inner.map_known_file(pos)?;
+            }
+        }
+        inner.map_known_zeros()
+    }
+}
+
+impl Inner {
+    /// Maps the known pages of the file mapping at `pos`.
+    pub(super) fn map_known_file(&mut self, pos: Pos) -> Result<()> {
+        let Self { vmas, table, .. } = self;
+        let Some(vma) = vmas.get(pos) else { return Ok(()) };
+        let Some(file) = &vma.file else { return Ok(()) };
+        let Some(footprint) = file.cache.footprint() else { return Ok(()) };
+        let first = vma.index_of(vma.start);
+        let pages = first..first + vma.pages();
+        let addr_of = |index: u64| vma.start + ((index - first) << PAGE_SHIFT);
+        let (mut owned, mut borrowed) = (0i64, 0i64);
+        let mut result = Ok(());
+        if vma.flags.contains(VmFlags::WRITE) {
+            footprint.written(pages.clone(), |run| {
+                for index in run {
+                    // Without memory or beyond the end the fault will tell.
+                    let addr = addr_of(index);
+                    let Ok(leaf) = table.leaf_or_alloc(addr) else { return };
+                    if leaf.get(index_at(addr, 0)) == 0
+                        && let Ok(frame) = private_copy(&file.cache, index)
+                    {
+                        let flags = vma.entry_flags() | OWNED | WRITABLE | KNOWN;
+                        leaf.set(index_at(addr, 0), frame.phys() | flags);
+                        owned += 1;
+                    }
+                }
+            });
+        }
+        footprint.touched(pages, |run| {
+            let (mut at, end) = (addr_of(run.start), addr_of(run.end));
+            while at < end {
+                let upto = ((at & !(LEAF_SPAN - 1)) + LEAF_SPAN).min(end);
+                match table.leaf_or_alloc(at) {
+                    Ok(leaf) => {
+                        borrowed += super::fault::map_cached(vma, &file.cache, leaf, at, upto);
+                    }
+                    Err(error) => result = Err(error),
+                }
+                at = upto;
+            }
+        });
+        let flags = vma.flags;
+        if owned > 0
+            && let Some(vma) = self.vmas.get_mut(pos)
+        {
+            vma.flags.insert(VmFlags::HAS_ANON);
+        }
+        self.count_rss(flags, true, owned);
+        self.count_rss(flags, false, borrowed);
+        result
+    }
+
+    /// Makes the known pages of zeros that lie in mappings already.
+    pub(super) fn map_known_zeros(&mut self) -> Result<()> {
+        let Some(footprint) = program_footprint(&self.vmas, self.layout.image) else { return Ok(()) };
+        let mut made = 0;
+        for zero in footprint.zeros() {
+            let addr = match zero {
+                ZeroPage::Image(page) => self.layout.image + (page << PAGE_SHIFT),
+                ZeroPage::Heap(page) => page_down(self.layout.brk_start) + (page << PAGE_SHIFT),
+            };
+            let vma = self.vmas.find(addr).and_then(|pos| self.vmas.get(pos));
+            let Some(vma) = vma.filter(|vma| vma.is_private_anon()) else { continue };
+            if !vma.flags.contains(VmFlags::WRITE) {
+                continue;
+            }
+            let leaf = self.table.leaf_or_alloc(addr)?;
+            let index = index_at(addr, 0);
+            if leaf.get(index) == 0
+                && let Some(frame) = frames::alloc_zeroed(Owner::Anon, For::User)
+            {
+                leaf.set(index, frame.phys() | vma.entry_flags() | OWNED | WRITABLE | KNOWN);
+                made += 1;
+            }
+        }
+        self.count_rss(VmFlags::empty(), true, made);
+        Ok(())
+    }
+
+    /// Remembers that the program wrote to a page of zeros at `addr`.
+    pub(super) fn note_zero(&self, addr: u64) {
+        if let Some(zero) = self.layout.zero_page(addr)
+            && let Some(footprint) = program_footprint(&self.vmas, self.layout.image)
+        {
+            footprint.zero(zero, true);
+        }
+    }
+
+    /// Forgets a page that was made ahead and never written.
+    pub(super) fn forget_known(vmas: &Vmas, layout: &super::Layout, addr: u64) {
+        let Some(vma) = vmas.find(addr).and_then(|pos| vmas.get(pos)) else { return };
+        match &vma.file {
+            Some(file) => {
+                if let Some(footprint) = file.cache.footprint() {
+                    footprint.write(vma.index_of(addr), false);
+                }
+            }
+            None => {
+                if let Some(zero) = layout.zero_page(addr)
+                    && let Some(footprint) = program_footprint(vmas, layout.image)
+                {
+                    footprint.zero(zero, false);
+                }
+            }
+        }
+    }
+}
+
+type Vmas = alea_ranges::RangeMap<Vma>;
+
+impl super::Layout {
+    /// Which page of zeros of the program `addr` is, if it is one that is remembered.
+    fn zero_page(&self, addr: u64) -> Option<ZeroPage> {
+        let heap = page_down(self.brk_start);
+        if addr >= self.image && addr < self.image_end {
+            Some(ZeroPage::Image((addr - self.image) >> PAGE_SHIFT))
+        } else if addr >= heap && addr < heap.saturating_add(HEAP_PAGES * PAGE_SIZE as u64) {
+            Some(ZeroPage::Heap((addr - heap) >> PAGE_SHIFT))
+        } else {
+            None
+        }
+    }
+}
+
+/// The record of the program whose image starts at `image`.
+fn program_footprint(vmas: &Vmas, image: u64) -> Option<&Footprint> {
+    if image == 0 {
+        return None;
+    }
+    vmas.get(vmas.find(image)?)?.file.as_ref()?.cache.footprint()
+}
