@@ -15,13 +15,15 @@ const RENEWAL: u32 = 128;
 /// Files with more pages are recorded up to here.
 const MAX_PAGES: u64 = 16 * 1024;
 /// Most pages of zeros that are remembered.
-const ZEROS: usize = 16;
+const ZEROS: usize = 24;
 
-/// Which page of zeros: in the program's image, or from the start of its heap.
+/// Which page of zeros: in the program's image, from the start of its heap, or below its arguments on the
+/// stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::mm) enum ZeroPage {
     Image(u64),
     Heap(u64),
+    Stack(u64),
 }
 
 impl ZeroPage {
@@ -29,6 +31,7 @@ impl ZeroPage {
         match self {
             Self::Image(page) => page << 2 | 1,
             Self::Heap(page) => page << 2 | 2,
+            Self::Stack(page) => page << 2 | 3,
         }
     }
 
@@ -36,6 +39,7 @@ impl ZeroPage {
         match key & 3 {
             1 => Some(Self::Image(key >> 2)),
             2 => Some(Self::Heap(key >> 2)),
+            3 => Some(Self::Stack(key >> 2)),
             _ => None,
         }
     }
@@ -66,6 +70,7 @@ impl Bits {
     }
 
     /// Visits the runs of set bits in `range`.
+    #[inline]
     fn runs(&self, range: Range<u64>, mut visit: impl FnMut(Range<u64>)) {
         let mut at = range.start;
         while at < range.end {
@@ -90,6 +95,8 @@ pub(in crate::mm) struct Footprint {
     touched: Bits,
     written: Bits,
     zeros: [AtomicU64; ZEROS],
+    /// Which of them makes room next.
+    victim: AtomicU32,
     uses: AtomicU32,
 }
 
@@ -101,6 +108,7 @@ impl Footprint {
             touched: Bits::new(pages)?,
             written: Bits::new(pages)?,
             zeros: [const { AtomicU64::new(0) }; ZEROS],
+            victim: AtomicU32::new(0),
             uses: AtomicU32::new(0),
         })
     }
@@ -132,16 +140,26 @@ impl Footprint {
         let find = |key| self.zeros.iter().find(|slot| slot.load(Ordering::Relaxed) == key);
         match (find(key), written) {
             (None, true) => {
-                if let Some(free) = find(0) {
-                    free.store(key, Ordering::Relaxed);
-                }
+                let victim = self.victim.load(Ordering::Relaxed);
+                self.victim.store(victim.wrapping_add(1), Ordering::Relaxed);
+                let slot = find(0).unwrap_or(&self.zeros[victim as usize % ZEROS]);
+                slot.store(key, Ordering::Relaxed);
             }
             (Some(slot), false) => slot.store(0, Ordering::Relaxed),
             _ => {}
         }
     }
 
+    /// Whether any page of `range` was touched.
+    pub fn any_touched(&self, range: Range<u64>) -> bool {
+        let words = self.touched.0.get((range.start / 64) as usize..);
+        let count = (range.end.div_ceil(64) - range.start / 64) as usize;
+        // At the ends neighbours may be taken for pages of the range: that costs a look.
+        words.is_some_and(|words| words.iter().take(count).any(|w| w.load(Ordering::Relaxed) != 0))
+    }
+
     /// Visits the runs of touched pages in `range`.
+    #[inline]
     pub fn touched(&self, range: Range<u64>, visit: impl FnMut(Range<u64>)) {
         self.touched.runs(range, visit);
     }

@@ -53,10 +53,8 @@ impl Inner {
                 },
             )
             .ok()?;
-        if old_end == page_up(self.layout.brk_start)? {
-            // What cannot be made ahead is made by faults.
-            let _ = self.map_known_zeros();
-        }
+        // What cannot be made ahead is made by faults.
+        let _ = self.map_known_heap();
         if self.lock_future {
             // What cannot be populated is left to faults.
             let _ = self.populate(space, addr, addr + len);

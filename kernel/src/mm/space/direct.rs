@@ -161,7 +161,7 @@ impl AddressSpace {
 
 impl Inner {
     /// Maps the cached pages of a part of one mapping.
-    fn map_ahead(&mut self, low: u64, high: u64) -> Result<()> {
+    pub(super) fn map_ahead(&mut self, low: u64, high: u64) -> Result<()> {
         let Some(pos) = self.vmas.find(low) else { return Ok(()) };
         let mut mapped = 0;
         let mut at = low;

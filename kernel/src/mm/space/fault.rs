@@ -93,7 +93,7 @@ impl Inner {
         let index = index_at(addr, 0);
         let entry = leaf.get(index);
         if entry == 0 {
-            return self.fill(pos, leaf, addr, write, allowed);
+            return self.fill(space, pos, leaf, addr, write, allowed);
         }
         if write && entry & (WRITABLE | PRESENT) != (WRITABLE | PRESENT) {
             return self.make_writable(space, pos, leaf, addr, entry);
@@ -111,6 +111,7 @@ impl Inner {
     /// Maps a page where nothing is mapped yet.
     fn fill(
         &mut self,
+        space: &AddressSpace,
         pos: Pos,
         leaf: Table,
         addr: u64,
@@ -143,6 +144,9 @@ impl Inner {
                 // What a program touches is learnt page by page, so that the next one has just that.
                 Some(footprint) if private => {
                     footprint.touch(vma.index_of(addr));
+                    if space.forked {
+                        space.hot.remember(addr);
+                    }
                     1
                 }
                 _ => 1 + around(vma, &file.cache, leaf, addr),

@@ -5,11 +5,12 @@
 //! known to write soon after a fork are copied at once instead ([`HotPages`](super::hot::HotPages)). What a
 //! big file mapping has borrowed is left out: the child finds it again through fault-around.
 
-use super::table::{OWNED, PRESENT, WRITABLE, frame_of, index_at};
+use super::table::{DIRTY, OWNED, PRESENT, WRITABLE, frame_of, index_at};
 use super::tlb::Gather;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags};
 use crate::mm::frames::{self, For};
+use crate::mm::layout::PAGE_SIZE;
 use abi::{Errno, Result};
 use alea_frames::Owner;
 use alea_ranges::RangeMap;
@@ -24,34 +25,47 @@ impl AddressSpace {
     pub fn fork(&self) -> Result<Arc<Self>> {
         let mut inner = self.inner.lock();
         let vmas = inner.vmas.try_clone_with(inherited).map_err(|_| Errno::ENOMEM)?;
-        let child = Self::with(vmas, inner.layout, inner.limits, self.hot.clone())?;
+        let child = Self::with(vmas, inner.layout, inner.limits, self.hot.clone(), true)?;
         // Relaxed: the child does not run yet.
         child.membarrier.store(self.membarrier.load(Ordering::Relaxed), Ordering::Relaxed);
         {
             // Known to nobody but the registry, whose walk only waits for it: no order is needed here.
             let mut copy = child.inner.lock();
             copy.recount();
-            self.copy_hot(&inner, &mut copy)?;
+            self.copy_hot(&mut inner, &mut copy)?;
             self.copy_entries(&mut inner, &mut copy)?;
         }
         Ok(child)
     }
 
-    /// Copies the pages that are likely written soon.
-    fn copy_hot(&self, parent: &Inner, child: &mut Inner) -> Result<()> {
+    /// Copies the pages that are likely written soon, and maps those of files that are likely read.
+    fn copy_hot(&self, parent: &mut Inner, child: &mut Inner) -> Result<()> {
         for addr in self.hot.iter() {
-            let Some(vma) = child.vmas.find(addr).and_then(|pos| child.vmas.get(pos)) else {
-                continue;
-            };
+            let Some(pos) = child.vmas.find(addr) else { continue };
+            let Some(vma) = child.vmas.get(pos).filter(|vma| is_copied(vma)) else { continue };
             let entry = parent.table.get(addr);
-            let wanted = OWNED | WRITABLE | PRESENT;
-            if entry & wanted != wanted || !is_copied(vma) {
+            if entry == 0 {
+                // The parent gets it, and from there this child and the next.
+                parent.map_ahead(addr, addr + PAGE_SIZE as u64)?;
+                self.hot.forget(addr);
                 continue;
+            }
+            let wanted = OWNED | PRESENT;
+            if entry & wanted != wanted || !vma.flags.contains(VmFlags::WRITE) {
+                continue;
+            }
+            let old = frame_of(entry);
+            if entry & WRITABLE == 0
+                && old.meta().refs() == 1
+                && let Some(leaf) = parent.table.leaf(addr)
+            {
+                // Nobody shares it any more, and it stays the parent's own.
+                leaf.replace(index_at(addr, 0), entry | WRITABLE | DIRTY);
             }
             let flags = vma.entry_flags() | OWNED | WRITABLE;
             let leaf = child.table.leaf_or_alloc(addr)?;
             let new = frames::alloc(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
-            new.copy_from(frame_of(entry));
+            new.copy_from(old);
             leaf.set(index_at(addr, 0), new.phys() | flags);
             child.count_rss(VmFlags::empty(), true, 1);
         }

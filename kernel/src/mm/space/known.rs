@@ -1,12 +1,12 @@
 //! Mapping ahead what a program is known to touch: see [`Footprint`].
 
 use super::fault::private_copy;
-use super::table::{KNOWN, LEAF_SPAN, OWNED, WRITABLE, index_at};
+use super::table::{KNOWN, LEAF_SPAN, OWNED, Table, WRITABLE, index_at};
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags};
 use crate::mm::frames::{self, For};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, page_down};
-use crate::mm::page_cache::{Footprint, ZeroPage};
+use crate::mm::page_cache::{Footprint, PageCache, ZeroPage};
 use abi::Result;
 use alea_frames::Owner;
 use alea_ranges::Pos;
@@ -14,6 +14,8 @@ use core::ops::Range;
 
 /// Heap pages that are remembered.
 const HEAP_PAGES: u64 = 64;
+/// Stack pages that are remembered.
+const STACK_PAGES: u64 = 32;
 
 impl AddressSpace {
     /// Maps what earlier executions of the image just mapped at `range` touched of it. The first image of a
@@ -38,7 +40,14 @@ impl AddressSpace {
                 inner.map_known_file(pos)?;
             }
         }
-        inner.map_known_zeros()
+        inner.map_known_zeros(|zero| matches!(zero, ZeroPage::Image(_)))
+    }
+
+    /// Makes the stack pages below `base` (the lowest page of the arguments) that earlier executions wrote.
+    pub fn map_known_stack(&self, base: u64) -> Result<()> {
+        let mut inner = self.inner.lock();
+        inner.layout.stack_base = page_down(base);
+        inner.map_known_zeros(|zero| matches!(zero, ZeroPage::Stack(_)))
     }
 }
 
@@ -70,19 +79,20 @@ impl Inner {
                 }
             });
         }
-        footprint.touched(pages, |run| {
-            let (mut at, end) = (addr_of(run.start), addr_of(run.end));
-            while at < end {
-                let upto = ((at & !(LEAF_SPAN - 1)) + LEAF_SPAN).min(end);
+        let mut at = vma.start;
+        while at < vma.end && result.is_ok() {
+            let upto = ((at & !(LEAF_SPAN - 1)) + LEAF_SPAN).min(vma.end);
+            let indices = vma.index_of(at)..vma.index_of(upto - 1) + 1;
+            if footprint.any_touched(indices.clone()) {
                 match table.leaf_or_alloc(at) {
                     Ok(leaf) => {
-                        borrowed += super::fault::map_cached(vma, &file.cache, leaf, at, upto);
+                        borrowed += map_touched(vma, &file.cache, footprint, leaf, at, indices)
                     }
                     Err(error) => result = Err(error),
                 }
-                at = upto;
             }
-        });
+            at = upto;
+        }
         let flags = vma.flags;
         if owned > 0
             && let Some(vma) = self.vmas.get_mut(pos)
@@ -94,14 +104,25 @@ impl Inner {
         result
     }
 
-    /// Makes the known pages of zeros that lie in mappings already.
-    pub(super) fn map_known_zeros(&mut self) -> Result<()> {
-        let Some(footprint) = program_footprint(&self.vmas, self.layout.image) else { return Ok(()) };
+    /// Makes the known pages of zeros of the program's heap, which has just grown.
+    pub(super) fn map_known_heap(&mut self) -> Result<()> {
+        self.map_known_zeros(|zero| matches!(zero, ZeroPage::Heap(_)))
+    }
+
+    /// Makes the known pages of zeros of one kind that lie in mappings already.
+    #[inline]
+    fn map_known_zeros(&mut self, kind: impl Fn(&ZeroPage) -> bool) -> Result<()> {
+        let Some(footprint) = program_footprint(&self.vmas, self.layout.image) else {
+            return Ok(());
+        };
         let mut made = 0;
-        for zero in footprint.zeros() {
+        for zero in footprint.zeros().filter(kind) {
             let addr = match zero {
                 ZeroPage::Image(page) => self.layout.image + (page << PAGE_SHIFT),
                 ZeroPage::Heap(page) => page_down(self.layout.brk_start) + (page << PAGE_SHIFT),
+                ZeroPage::Stack(page) => {
+                    self.layout.stack_base.saturating_sub((page + 1) << PAGE_SHIFT)
+                }
             };
             let vma = self.vmas.find(addr).and_then(|pos| self.vmas.get(pos));
             let Some(vma) = vma.filter(|vma| vma.is_private_anon()) else { continue };
@@ -150,6 +171,27 @@ impl Inner {
     }
 }
 
+/// Maps the touched pages of `indices`, of which the first belongs at `addr`, in one leaf table: how many.
+fn map_touched(
+    vma: &Vma,
+    cache: &PageCache,
+    footprint: &Footprint,
+    leaf: Table,
+    addr: u64,
+    indices: Range<u64>,
+) -> i64 {
+    let (flags, first) = (vma.borrowed_flags(), index_at(addr, 0));
+    let mut mapped = 0i64;
+    cache.runs(indices.clone(), |index, slots| {
+        footprint.touched(index..index + slots.len() as u64, |run| {
+            let slots = &slots[(run.start - index) as usize..(run.end - index) as usize];
+            let at = first + (run.start - indices.start) as usize;
+            mapped = mapped.wrapping_add(leaf.fill(at, slots, flags));
+        });
+    });
+    mapped
+}
+
 type Vmas = alea_ranges::RangeMap<Vma>;
 
 impl super::Layout {
@@ -160,6 +202,9 @@ impl super::Layout {
             Some(ZeroPage::Image((addr - self.image) >> PAGE_SHIFT))
         } else if addr >= heap && addr < heap.saturating_add(HEAP_PAGES * PAGE_SIZE as u64) {
             Some(ZeroPage::Heap((addr - heap) >> PAGE_SHIFT))
+        } else if addr < self.stack_base && self.stack_base - addr <= STACK_PAGES * PAGE_SIZE as u64
+        {
+            Some(ZeroPage::Stack((self.stack_base - addr - 1) >> PAGE_SHIFT))
         } else {
             None
         }

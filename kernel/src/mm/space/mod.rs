@@ -57,6 +57,8 @@ pub struct AddressSpace {
     cpus: CpuMask,
     /// Pages that were copied soon after forks of this program.
     hot: Arc<HotPages>,
+    /// Made by fork: what it touches is news for the next fork.
+    forked: bool,
     /// What membarrier was registered for.
     membarrier: AtomicU32,
     inner: Mutex<Inner>,
@@ -96,6 +98,8 @@ struct Layout {
     brk: u64,
     /// An address in the initial stack.
     stack: u64,
+    /// The lowest page of the program's arguments.
+    stack_base: u64,
     /// Where the program's image lies; 0 before there is one.
     image: u64,
     image_end: u64,
@@ -114,6 +118,7 @@ impl AddressSpace {
             Layout::default(),
             MmLimits::default(),
             Arc::new(HotPages::new()),
+            false,
         )
     }
 
@@ -122,6 +127,7 @@ impl AddressSpace {
         layout: Layout,
         limits: MmLimits,
         hot: Arc<HotPages>,
+        forked: bool,
     ) -> Result<Arc<Self>> {
         if super::kernel_memory_low() {
             return Err(Errno::ENOMEM);
@@ -135,6 +141,7 @@ impl AddressSpace {
             root,
             cpus: CpuMask::new(),
             hot,
+            forked,
             membarrier: AtomicU32::new(0),
             inner,
         });

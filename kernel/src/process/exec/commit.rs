@@ -16,9 +16,6 @@ use abi::Result;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
-/// Pages below the strings that every program touches at once.
-const STACK_AHEAD: u64 = 1;
-
 /// Builds the new program and enters it. An error means that the process cannot go on.
 pub(super) fn commit(
     frame: &mut TrapFrame,
@@ -68,12 +65,12 @@ pub(super) fn commit(
 /// Puts the finished pages where the stack pointer will look for them.
 fn map_stack(mm: &AddressSpace, top: u64, area: ArgArea, exec: bool) -> Result<()> {
     let len = (area.page_count() * PAGE_SIZE) as u64;
-    mm.map_stack(top, len + (STACK_AHEAD + 32) * PAGE_SIZE as u64, exec)?;
+    mm.map_stack(top, len + 33 * PAGE_SIZE as u64, exec)?;
     let base = top - len;
     for (at, page) in area.into_pages().into_iter().enumerate() {
         mm.install(base + (at * PAGE_SIZE) as u64, page.into_frame())?;
     }
-    mm.prefault(base - STACK_AHEAD * PAGE_SIZE as u64..base, true)
+    mm.map_known_stack(base)
 }
 
 /// Switches to the new space and lets a waiting vfork parent go on; the old one comes back.
