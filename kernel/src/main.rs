@@ -22,6 +22,8 @@ mod time; // [3] clocksource, timers
 mod trace;
 mod version; // what uname says // [2] exec phases, counters
 
+use alloc::format;
+use alloc::string::String;
 use arch::boot::BootInfo;
 use arch::trap::TrapHooks;
 
@@ -44,7 +46,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
     process::init(); // this code becomes the idle task; threads may sleep from here on
     fs::pipe::init(); // fifos
-    unpack_initramfs(&mut info); // the root file system
+    let unpacked = unpack_initramfs(&mut info); // the root file system
     syscall::misc::register_files().expect("no memory for the host name's files");
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
     let only = cmdline::value("alea.selftest") == Some("only");
@@ -64,19 +66,26 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     syscall::init().expect("no memory for the counters of calls"); // and their file in /proc
     arch::trap::register(&HOOKS); // system calls, faults, preemption
     process::exec::register_report().expect("no memory for the exec profile's file");
-    process::start_init(); // process 1
+    process::start_init(unpacked); // process 1
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::run_idle()
 }
 
-/// Makes the root file system and gives the memory of the archive back.
-fn unpack_initramfs(info: &mut BootInfo) {
+/// Makes the root file system and gives the memory of the archive back; says how it went.
+fn unpack_initramfs(info: &mut BootInfo) -> String {
     let archive = mm::BootModule::take(info);
-    match fs::init(archive.as_ref().map_or(&[], mm::BootModule::bytes)) {
-        Ok(entries) => log::info!("initramfs: {entries} entries"),
+    let result = match fs::init(archive.as_ref().map_or(&[], mm::BootModule::bytes)) {
+        Ok(0) => String::from("initramfs: there is none"),
+        Ok(entries) => format!("initramfs: {entries} entries"),
         // As on Linux, what was unpacked is used; without an init the panic names both.
-        Err(error) => log::error!("initramfs: unpacking failed: {error}"),
-    }
+        Err(error) => {
+            let text = format!("initramfs: unpacking failed: {error}");
+            log::error!("{text}");
+            return text;
+        }
+    };
+    log::info!("{result}");
+    result
 }
 
 /// What the upper floors do with traps.

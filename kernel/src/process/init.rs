@@ -23,6 +23,7 @@ use abi::fs::{AT_FDCWD, OpenFlags};
 use abi::signal::{SigSet, Signal};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -73,12 +74,16 @@ pub(super) fn initial_limits() -> Arc<Limits> {
 }
 
 /// Makes process 1, which executes init. The file system stands.
-pub fn start_init() {
+pub fn start_init(unpacked: String) {
+    UNPACKED.call_once(|| unpacked);
     match build_init() {
         Ok(task) => sched::start(task),
         Err(error) => panic!("process 1 cannot be made: {error}"),
     }
 }
+
+/// How unpacking the initramfs went, for the panic when nothing in it can be executed.
+static UNPACKED: Once<String> = Once::new();
 
 fn build_init() -> Result<Arc<Task>> {
     sched::reserve(64)?;
@@ -144,22 +149,19 @@ fn open_console(task: &Task) {
     }
 }
 
-/// Executes the first init that works, in Linux's order.
+/// Executes the first init that works, in Linux's order. One that was asked for by name must work:
+/// on Linux, too, nothing comes after it when there is no other root file system to mount.
 fn find_init() -> TrapFrame {
-    let first = cmdline::value("rdinit").unwrap_or("/init");
-    match try_init(first) {
+    if let Some(path) = cmdline::value("rdinit") {
+        return requested_init(path);
+    }
+    match try_init("/init") {
         Ok(frame) => return frame,
-        Err(error) if cmdline::value("rdinit").is_some() => {
-            log::warn!("Failed to execute {first} (error {})", -error.number());
-        }
         Err(Errno::ENOENT) => {}
-        Err(error) => log::warn!("Failed to execute {first} (error {})", -error.number()),
+        Err(error) => log::warn!("Failed to execute /init (error {})", -error.number()),
     }
     if let Some(path) = cmdline::value("init") {
-        match try_init(path) {
-            Ok(frame) => return frame,
-            Err(error) => panic!("Requested init {path} failed (error {}).", -error.number()),
-        }
+        return requested_init(path);
     }
     for path in ["/sbin/init", "/etc/init", "/bin/init", "/bin/sh"] {
         match try_init(path) {
@@ -171,7 +173,20 @@ fn find_init() -> TrapFrame {
             ),
         }
     }
-    panic!("No working init found. Try passing init= option to kernel.")
+    panic!("No working init found. Try passing init= option to kernel. {}", unpacked())
+}
+
+fn requested_init(path: &'static str) -> TrapFrame {
+    match try_init(path) {
+        Ok(frame) => frame,
+        Err(error) => {
+            panic!("Requested init {path} failed (error {}). {}", -error.number(), unpacked())
+        }
+    }
+}
+
+fn unpacked() -> &'static str {
+    UNPACKED.get().map_or("", String::as_str)
 }
 
 fn try_init(path: &'static str) -> Result<TrapFrame> {
