@@ -124,10 +124,10 @@ impl Children {
         let at = self.slots.binary_search_by_key(&cursor, |slot| slot.cursor).ok()?;
         let child = self.slots[at].child.take()?;
         self.live -= 1;
-        if self.slots.len() > SMALL {
-            if let Ok(entry) = self.index.find_entry(hash.wide(), |&i| i as usize == at) {
-                entry.remove();
-            }
+        if self.slots.len() > SMALL
+            && let Ok(entry) = self.index.find_entry(hash.wide(), |&i| i as usize == at)
+        {
+            entry.remove();
         }
         if self.live == 0 {
             self.slots = Vec::new();

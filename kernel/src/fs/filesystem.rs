@@ -105,9 +105,10 @@ pub fn anonymous_dev() -> Result<DevId> {
 
 fn release_anonymous_dev(dev: DevId) {
     let minor = dev.minor() as usize;
-    if dev.major() == 0 && minor != 0 {
-        if let Some(word) = ANON_DEVS.lock().get_mut(minor / 64) {
-            *word &= !(1 << (minor % 64));
-        }
+    if dev.major() == 0
+        && minor != 0
+        && let Some(word) = ANON_DEVS.lock().get_mut(minor / 64)
+    {
+        *word &= !(1 << (minor % 64));
     }
 }

@@ -38,7 +38,8 @@ struct CpuList;
 impl ProcFile for CpuList {
     fn read(&self) -> Result<Vec<u8>> {
         let last = percpu::cpus_online().saturating_sub(1);
-        let text = if last == 0 { format!("0\n") } else { format!("0-{last}\n") };
+        let text =
+            if last == 0 { alloc::string::String::from("0\n") } else { format!("0-{last}\n") };
         Ok(text.into_bytes())
     }
 }

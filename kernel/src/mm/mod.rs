@@ -24,12 +24,12 @@ mod zero;
 pub use boot_module::BootModule;
 pub use frame::Frame;
 pub use iov::{Sink, Source};
-pub use layout::{PAGE_SIZE, phys_to_virt};
+pub use layout::PAGE_SIZE;
 pub use page_buf::PageBuf;
 pub use page_cache::{PageCache, PageQuota};
 pub use source::MapSource;
 pub use space::AddressSpace;
-pub use stack::{KERNEL_STACK_SIZE, KernelStack};
+pub use stack::KernelStack;
 
 use crate::arch::boot::BootInfo;
 

@@ -279,7 +279,7 @@ pub fn read_u32(addr: u64) -> Result<u32> {
 }
 
 fn futex_word(addr: u64) -> Result<()> {
-    if addr % 4 != 0 { Err(Errno::EINVAL) } else { check(addr, 4) }
+    if !addr.is_multiple_of(4) { Err(Errno::EINVAL) } else { check(addr, 4) }
 }
 
 /// Atomically loads a futex word; `EFAULT`, `EINVAL` if it is not aligned.

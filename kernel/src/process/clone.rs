@@ -3,7 +3,7 @@
 //! Everything that can fail is done before the child is linked anywhere; linking and starting cannot fail.
 
 use super::process::Parts as ProcessParts;
-use super::sched::{self, Entity};
+use super::sched::{self};
 use super::signal::{self, ProcessSignals, SignalActions};
 use super::task::Parts as TaskParts;
 use super::{Process, TASKS, Task, table};

@@ -29,7 +29,7 @@ impl Key {
     /// # Errors
     /// `EINVAL` if misaligned, `EFAULT` if nothing is mapped there.
     pub fn of(space: &AddressSpace, addr: u64, shared: bool) -> Result<Self> {
-        if addr % 4 != 0 {
+        if !addr.is_multiple_of(4) {
             return Err(Errno::EINVAL);
         }
         if !user::in_range(addr, 4) {
@@ -267,7 +267,7 @@ pub fn exit_robust_list(space: &AddressSpace, head: u64, tid: i32) {
 }
 
 fn leave_lock(space: &AddressSpace, addr: u64, tid: i32) -> Result<()> {
-    if addr % 4 != 0 {
+    if !addr.is_multiple_of(4) {
         return Err(Errno::EINVAL);
     }
     loop {

@@ -34,8 +34,8 @@ pub use fault::LastTrap;
 pub use group::{Group, Session, new_session, set_group};
 pub use init::{exit_to_user, init, run_idle, start_init};
 pub use kthread::spawn_kernel_thread;
-pub use process::{Process, Program};
-pub use sched::{cond_resched, load_average, schedule, schedule_timeout, yield_now};
+pub use process::Process;
+pub use sched::{cond_resched, load_average, schedule_timeout};
 pub use table::{count, for_each_in_group, for_each_process, lookup, lookup_group, lookup_task};
 pub use task::{COMM_LEN, Task};
 

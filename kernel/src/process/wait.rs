@@ -53,7 +53,7 @@ pub struct Report {
 /// `ECHILD` if there is no such child, `ERESTARTSYS` on a signal.
 pub fn wait(which: Which, options: &Options) -> Result<Option<Report>> {
     let process = super::current().process();
-    let mut look = || match look(process, which, options) {
+    let look = || match look(process, which, options) {
         Ok(None) if options.no_hang => Some(Ok(None)),
         Ok(None) => None,
         found => Some(found),

@@ -4,8 +4,8 @@
 //! that is wiped before the call ends, and the key that made it is gone before user memory is touched.
 //! No locks are held while user memory is touched.
 
-use super::stats::{self, Interface};
 use super::generator::Kind;
+use super::stats::{self, Interface};
 use super::{caller, crng, early, generator, pool};
 use crate::mm::user::{UserPtr, in_range, write_partial};
 use crate::mm::{Sink, Source};

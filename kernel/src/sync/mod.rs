@@ -11,8 +11,7 @@ mod spin;
 pub mod wait;
 
 pub use ::spin::Once;
-pub use level::Level;
 pub use mutex::{Mutex, MutexGuard};
-pub use owner::{ArcSlot, MAX_OWNER_SIZE, OwnerCell, OwnerRef};
+pub use owner::{ArcSlot, OwnerCell, OwnerRef};
 pub use spin::{SpinGuard, SpinLock};
-pub use wait::{Interrupted, WaitError, WaitQueue, Wake};
+pub use wait::{Interrupted, WaitQueue, Wake};

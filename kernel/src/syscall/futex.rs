@@ -91,7 +91,7 @@ fn restart_wait(
 
 /// FUTEX_WAKE_OP's operation on the second word; whether its old value meets the comparison.
 fn operate(addr: u64, encoded: u32) -> Result<bool> {
-    if addr % 4 != 0 {
+    if !addr.is_multiple_of(4) {
         return Err(Errno::EINVAL);
     }
     let sign_extend = |field: u32| ((field << 20) as i32 >> 20) as u32;

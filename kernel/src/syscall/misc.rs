@@ -110,8 +110,8 @@ pub fn sysinfo(buf: UserPtr<Sysinfo>) -> Result<()> {
     buf.write(&Sysinfo {
         uptime: (time::since_boot_ns() / abi::time::NSEC_PER_SEC) as i64,
         loads: process::load_average(),
-        totalram: memory.total as u64 * page,
-        freeram: memory.free as u64 * page,
+        totalram: memory.total * page,
+        freeram: memory.free * page,
         sharedram: 0,
         bufferram: 0,
         procs: u16::try_from(process::count()).unwrap_or(u16::MAX),

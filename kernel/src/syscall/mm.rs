@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use x86_64::VirtAddr;
 
 pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> Result<u64> {
-    if offset % PAGE_SIZE as u64 != 0 {
+    if !offset.is_multiple_of(PAGE_SIZE as u64) {
         return Err(Errno::EINVAL);
     }
     let file =
@@ -140,7 +140,7 @@ pub fn munmap(addr: u64, len: u64) -> Result<()> {
 
 pub fn mprotect(addr: u64, len: u64, prot: u32) -> Result<()> {
     let grows = prot & (p::GROWSDOWN | p::GROWSUP);
-    if grows == p::GROWSDOWN | p::GROWSUP || addr % PAGE_SIZE as u64 != 0 {
+    if grows == p::GROWSDOWN | p::GROWSUP || !addr.is_multiple_of(PAGE_SIZE as u64) {
         return Err(Errno::EINVAL);
     }
     if len == 0 {
@@ -171,7 +171,7 @@ pub fn mremap(old: u64, old_len: u64, new_len: u64, flags: u64, new: u64) -> Res
 
 pub fn msync(addr: u64, len: u64, flags: u32) -> Result<()> {
     if flags & !(ms::ASYNC | ms::INVALIDATE | ms::SYNC) != 0
-        || addr % PAGE_SIZE as u64 != 0
+        || !addr.is_multiple_of(PAGE_SIZE as u64)
         || flags & (ms::ASYNC | ms::SYNC) == ms::ASYNC | ms::SYNC
     {
         return Err(Errno::EINVAL);
@@ -180,7 +180,7 @@ pub fn msync(addr: u64, len: u64, flags: u32) -> Result<()> {
 }
 
 pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
-    if addr % PAGE_SIZE as u64 != 0 {
+    if !addr.is_multiple_of(PAGE_SIZE as u64) {
         return Err(Errno::EINVAL);
     }
     let len =

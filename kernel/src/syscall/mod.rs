@@ -32,7 +32,7 @@ mod splice;
 mod table;
 mod time;
 
-pub use table::{HANDLERS, NAMES, name};
+pub use table::HANDLERS;
 
 use crate::arch::trap::TrapFrame;
 use abi::Errno;

@@ -133,7 +133,7 @@ pub fn sched_setaffinity(tid: i32, len: usize, mask: u64) -> Result<()> {
 
 /// Returns the bytes written, as Linux does; libc hides it.
 pub fn sched_getaffinity(tid: i32, len: usize, mask: u64) -> Result<usize> {
-    if len < 8 || len % 8 != 0 {
+    if len < 8 || !len.is_multiple_of(8) {
         return Err(Errno::EINVAL);
     }
     let allowed = task_or_self(tid)?.sched.affinity() & possible_cpus();

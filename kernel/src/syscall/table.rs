@@ -6,8 +6,8 @@
 use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
-    counters, cred, dir, epoll, exec, fd, file, futex, log, misc, mm, mount, path, pipe, poll, process,
-    random, sched, signal, socket, splice, time,
+    counters, cred, dir, epoll, exec, fd, file, futex, log, misc, mm, mount, path, pipe, poll,
+    process, random, sched, signal, socket, splice, time,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 

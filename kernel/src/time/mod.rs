@@ -12,11 +12,11 @@ mod timer;
 
 pub use clock::{
     ClockId, busy_wait_seconds, clock_now, realtime, resolution, set_realtime, since_boot_ns,
-    tsc_hz, tsc_scale,
+    tsc_hz,
 };
 pub use nanos::Nanos;
 pub use selftest::run as selftest;
-pub use timer::{TimerId, TimerTarget, arm, cancel, next_deadline, set_slice_end};
+pub use timer::{TimerId, TimerTarget, arm, cancel, set_slice_end};
 
 /// Nanoseconds since boot as a `Nanos`.
 #[inline]

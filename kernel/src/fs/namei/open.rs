@@ -224,10 +224,8 @@ fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
         FileType::Char | FileType::Block if place.mount.flags().contains(MountFlags::NODEV) => {
             return Err(Errno::EACCES);
         }
-        FileType::Regular => {
-            if executes && place.mount.flags().contains(MountFlags::NOEXEC) {
-                return Err(Errno::EACCES);
-            }
+        FileType::Regular if executes && place.mount.flags().contains(MountFlags::NOEXEC) => {
+            return Err(Errno::EACCES);
         }
         _ if executes => return Err(Errno::EACCES),
         _ => {}

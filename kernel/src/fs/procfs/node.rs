@@ -253,9 +253,7 @@ impl Inode for Node {
 
     fn permission(&self, _: &Cred, _: u32) -> Result<()> {
         match self.kind {
-            Kind::Process(task) => {
-                processes()?.process_of(task.tid).map(drop).ok_or(Errno::ESRCH)
-            }
+            Kind::Process(task) => processes()?.process_of(task.tid).map(drop).ok_or(Errno::ESRCH),
             Kind::FdInfos(task) if !processes()?.may_access(task.tid) => Err(Errno::EACCES),
             _ => Ok(()),
         }

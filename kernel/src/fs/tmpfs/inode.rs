@@ -150,7 +150,12 @@ impl TmpfsInode {
         {
             return Err(Errno::EPERM);
         }
-        if size < old { file.cache.truncate(size) } else { Ok(file.cache.set_size(size)) }
+        if size < old {
+            file.cache.truncate(size)
+        } else {
+            file.cache.set_size(size);
+            Ok(())
+        }
     }
 
     /// A write by somebody without CAP_FSETID takes the set-id bits away.
@@ -166,10 +171,10 @@ impl TmpfsInode {
 
 impl Drop for TmpfsInode {
     fn drop(&mut self) {
-        if let Body::Symlink(target) = &self.body {
-            if target.len() >= LONG_LINK {
-                self.fs.uncharge(1);
-            }
+        if let Body::Symlink(target) = &self.body
+            && target.len() >= LONG_LINK
+        {
+            self.fs.uncharge(1);
         }
         self.fs.uncharge_inode();
     }

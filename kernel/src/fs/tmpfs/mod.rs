@@ -115,7 +115,7 @@ pub fn new_memfd(label: &[u8], cred: &Cred, sealable: bool, no_exec: bool) -> Re
 
 /// Half of RAM, in pages: the limit of a tmpfs that is given none.
 fn default_pages() -> u64 {
-    crate::mm::frames::stats().total as u64 / 2
+    crate::mm::frames::stats().total / 2
 }
 
 /// Adds `by` to a counter unless that exceeds `max` (0: no limit).

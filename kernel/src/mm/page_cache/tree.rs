@@ -189,8 +189,7 @@ fn take_slots(chunk: &mut Vec<u32>, start: u64, end: u64) -> Vec<u32> {
     if start == 0 && end == chunk.len() {
         return core::mem::take(chunk);
     }
-    let mut taken = Vec::with_capacity(end);
-    taken.resize(end, 0);
+    let mut taken = alloc::vec![0; end];
     for slot in start..end {
         core::mem::swap(&mut taken[slot], &mut chunk[slot]);
     }

@@ -26,9 +26,7 @@ mod unmap;
 mod vma;
 
 pub use barrier::{Membarrier, barrier_everywhere};
-pub use direct::PageState;
 pub use request::*;
-pub use tlb::{RemoteFlush, register_remote};
 
 pub(super) use unmap::unmap_everywhere;
 

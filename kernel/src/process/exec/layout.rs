@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering;
 
 const PAGE: u64 = 4096;
 /// Where position-independent programs start, before randomisation.
-const PROGRAM_BASE: u64 = USER_END / 3 * 2 & !(PAGE - 1);
+const PROGRAM_BASE: u64 = (USER_END / 3 * 2) & !(PAGE - 1);
 /// ADDR_NO_RANDOMIZE of `personality`.
 pub(in crate::process) const NO_RANDOMIZE: u32 = 0x0040_0000;
 /// Random bits, as on Linux: pages of mappings and programs, pages of the stack, bytes of the heap.
@@ -53,6 +53,6 @@ impl Layout {
     /// Where the heap of a program that ends at `end` starts.
     pub(super) fn brk_start(&self, end: u64) -> u64 {
         let start = end.saturating_add(PAGE - 1) & !(PAGE - 1);
-        start.saturating_add(self.brk % BRK_RANGE & !(PAGE - 1))
+        start.saturating_add((self.brk % BRK_RANGE) & !(PAGE - 1))
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn totals() -> Totals {
     let (forks, last_pid) = table::given();
     Totals {
         cpus,
-        load: sched::load_average().map(|load| load * 100 >> 11),
+        load: sched::load_average().map(|load| (load * 100) >> 11),
         running: sched::runnable() as u32,
         tasks: table::count() as u32,
         blocked,

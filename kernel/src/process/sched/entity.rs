@@ -200,7 +200,7 @@ impl Entity {
             0 => ran,
             nice => {
                 let inverse = INVERSE_WEIGHT[(nice + 20).clamp(0, 39) as usize];
-                (u128::from(ran) * u128::from(inverse) >> 16) as u64
+                ((u128::from(ran) * u128::from(inverse)) >> 16) as u64
             }
         }
     }

@@ -22,10 +22,9 @@ pub use deliver::{exit_to_user, force_fault, killed, pending};
 pub use frame::sigreturn;
 pub use restart::{sigsuspend, with_mask};
 pub use send::{
-    Target, notify_parent, send_to_group, send_to_process, send_to_task, signal_exists,
-    terminate_threads,
+    Target, notify_parent, send_to_group, send_to_process, send_to_task, terminate_threads,
 };
-pub use state::{JobState, ProcessSignals, Restart, TaskSignals};
+pub use state::{ProcessSignals, TaskSignals};
 
 use super::Task;
 use abi::signal::{SIG_IGN, SigAction, SigSet, SigStack, Signal};
