@@ -17,7 +17,6 @@ use crate::mm::user::UserPtr;
 use crate::mm::{self, AddressSpace, KernelStack};
 use crate::trace::exec_phases::{Phase, PhaseTimer};
 use abi::{Errno, Result};
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use bitflags::bitflags;
 use core::sync::atomic::Ordering;
@@ -211,8 +210,7 @@ fn machine_of_child(
     args: &CloneArgs,
 ) -> Result<Machine<KernelStack>> {
     let stack = KernelStack::alloc()?;
-    let fpu = Box::new(FpuState::new());
-    fpu.copy_from(parent.fpu());
+    let fpu = FpuState::try_copy(parent.fpu()).ok_or(Errno::ENOMEM)?;
     let mut registers = *frame;
     registers.set_return(0);
     if args.stack != 0 {

@@ -22,7 +22,6 @@ use crate::sync::{Once, wait};
 use abi::fs::{AT_FDCWD, OpenFlags};
 use abi::signal::{SigSet, Signal};
 use abi::{Errno, Result};
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -38,6 +37,15 @@ pub fn init() {
     crate::random::register_caller(&RunningTask);
     procfs::register();
     super::terminal::init();
+    crate::panic::set_describe(describe);
+}
+
+/// The running task, for a panic.
+fn describe(out: &mut dyn core::fmt::Write) -> core::fmt::Result {
+    let task = super::current();
+    let comm = task.comm_now().unwrap_or_default();
+    let name = comm.split(|&byte| byte == 0).next().unwrap_or_default();
+    write!(out, "{} ({})", name.escape_ascii(), task.tid())
 }
 
 /// The boot code's last step: from here on it only runs when nothing else does.
@@ -100,7 +108,7 @@ fn build_init() -> Result<Arc<Task>> {
         signals: ProcessSignals::new(Arc::new(SignalActions::new())),
         exit_signal: Signal::SIGCHLD.number(),
     }));
-    let fpu = Box::new(FpuState::new());
+    let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
     let machine = Machine::kernel(KernelStack::alloc()?, Some(fpu), first_program, 0);
     let task = Arc::new(Task::new(
         TaskParts {

@@ -210,6 +210,11 @@ impl Task {
         drop(self.cred.replace(cred));
     }
 
+    /// The name, for a panic: nothing when it is being changed.
+    pub fn comm_now(&self) -> Option<[u8; COMM_LEN]> {
+        self.comm.try_lock().map(|comm| *comm)
+    }
+
     /// The thread's name, NUL-padded.
     pub fn comm(&self) -> [u8; COMM_LEN] {
         *self.comm.lock()

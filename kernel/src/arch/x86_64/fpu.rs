@@ -40,7 +40,8 @@ const NO_CPU: u32 = u32::MAX;
 ///
 /// The area is as large as this CPU's states need, so that fork copies no more than that.
 pub struct FpuState {
-    area: NonNull<u8>,
+    /// `size()` bytes, and four more for a signal frame's end mark.
+    area: Cell<NonNull<u8>>,
     /// The CPU that loaded the state last.
     cpu: Cell<u32>,
 }
@@ -84,7 +85,7 @@ impl FpuState {
     /// A state whose header is valid and whose registers are undefined.
     fn try_uninit() -> Option<Self> {
         // SAFETY: the layout is not empty; XSAVE leaves the reserved bytes of its header and the
-        // software bytes alone, so they are zeroed here.
+        // software bytes alone, so they are written here.
         let area = unsafe {
             let area = NonNull::new(alloc::alloc::alloc(layout()))?;
             area.add(FX_SIZE - 96).write_bytes(0, 96);
@@ -98,18 +99,42 @@ impl FpuState {
             }
             area
         };
-        Some(Self { area, cpu: Cell::new(NO_CPU) })
+        let state = Self { area: Cell::new(area), cpu: Cell::new(NO_CPU) };
+        state.mark();
+        Some(state)
+    }
+
+    fn area(&self) -> *mut u8 {
+        self.area.get().as_ptr()
+    }
+
+    /// Writes what makes the area the image of a signal frame, as Linux lays it out; the CPU leaves
+    /// these bytes alone.
+    fn mark(&self) {
+        let (mask, size) = (xcr0(), size());
+        if mask == 0 {
+            return;
+        }
+        // SAFETY: the area is ours; the software bytes are 48, aligned to 16.
+        unsafe {
+            let software = self.area().add(SW_BYTES).cast::<u32>();
+            software.write(MAGIC1);
+            software.add(1).write((size + 4) as u32);
+            software.add(2).cast::<u64>().write(mask);
+            software.add(4).write(size as u32);
+            self.area().add(size).cast::<u32>().write(MAGIC2);
+        }
     }
 
     fn is_live(&self) -> bool {
-        OWNER.get() == self.area.as_ptr() && self.cpu.get() == percpu::cpu_id() as u32
+        OWNER.get() == self.area() && self.cpu.get() == percpu::cpu_id() as u32
     }
 
     /// Makes the saved copy as new as the registers. The task runs on this CPU or nowhere.
     pub fn sync(&self) {
         if self.is_live() {
             // SAFETY: the registers hold this state and the area is ours.
-            unsafe { save(self.area.as_ptr(), true) };
+            unsafe { save(self.area(), true) };
         }
     }
 
@@ -117,8 +142,8 @@ impl FpuState {
     pub fn load(&self) {
         if !self.is_live() {
             // SAFETY: the area holds a valid image: it was saved, copied or checked.
-            unsafe { restore(self.area.as_ptr()) };
-            OWNER.set(self.area.as_ptr());
+            unsafe { restore(self.area()) };
+            OWNER.set(self.area());
             self.cpu.set(percpu::cpu_id() as u32);
         }
     }
@@ -142,11 +167,20 @@ impl FpuState {
         // SAFETY: the task's own area, which is not live; the image is FCW 0x37f, MXCSR 0x1f80 and
         // everything else in its initial state.
         unsafe {
-            let area = self.area.as_ptr();
+            let area = self.area();
             area.write_bytes(0, size());
             area.cast::<u16>().write(0x37f);
             area.add(24).cast::<u32>().write(0x1f80);
         }
+        self.mark();
+    }
+
+    /// The running task starts a signal handler: the registers take their initial state.
+    pub fn start_handler(&self) {
+        // SAFETY: the image is valid; the registers hold the task's newest state from here on.
+        unsafe { restore(INITIAL.0.as_ptr()) };
+        OWNER.set(self.area());
+        self.cpu.set(percpu::cpu_id() as u32);
     }
 
     /// Becomes a copy of `from`, which belongs to the running task (fork).
@@ -156,9 +190,9 @@ impl FpuState {
         // foreign area must not use the modified optimisation.
         unsafe {
             if from.is_live() {
-                save(self.area.as_ptr(), false);
+                save(self.area(), false);
             } else {
-                let (src, dst) = (from.area.as_ptr(), self.area.as_ptr());
+                let (src, dst) = (from.area(), self.area());
                 core::ptr::copy_nonoverlapping(src, dst, size());
             }
         }
@@ -170,7 +204,7 @@ impl FpuState {
         self.sync();
         // SAFETY: the task's own area; the words lie in the FXSAVE image.
         let raised = unsafe {
-            let area = self.area.as_ptr();
+            let area = self.area();
             if vector == 16 {
                 let control = area.cast::<u16>().read();
                 let status = area.add(2).cast::<u16>().read();
@@ -190,78 +224,89 @@ impl FpuState {
         }
     }
 
-    /// Writes the image of a signal frame, as Linux lays it out, into `out`, which has
-    /// `signal_size()` bytes. The task is the running one.
-    pub fn write_signal_image(&self, out: &mut [u8]) {
+    /// The image for a signal frame of the running task. Afterwards the task calls `start_handler`
+    /// or `load`: until then the registers do not count.
+    pub fn signal_image(&self) -> &[u8] {
         self.sync();
-        let size = size();
-        // SAFETY: the first `size` bytes of the area are initialised and nobody writes them now.
-        let area = unsafe { core::slice::from_raw_parts(self.area.as_ptr(), size) };
-        out[..size].copy_from_slice(area);
-        let mask = xcr0();
-        if mask != 0 {
-            out[SW_BYTES..SW_BYTES + 48].fill(0);
-            let total = (size + 4) as u32;
-            out[SW_BYTES..SW_BYTES + 4].copy_from_slice(&MAGIC1.to_le_bytes());
-            out[SW_BYTES + 4..SW_BYTES + 8].copy_from_slice(&total.to_le_bytes());
-            out[SW_BYTES + 8..SW_BYTES + 16].copy_from_slice(&mask.to_le_bytes());
-            out[SW_BYTES + 16..SW_BYTES + 20].copy_from_slice(&(size as u32).to_le_bytes());
-            out[size..size + 4].copy_from_slice(&MAGIC2.to_le_bytes());
-        }
+        self.discard_live();
+        // SAFETY: all bytes are initialised: by XSAVE, or by `try_uninit` where that leaves gaps;
+        // nothing writes them until the registers count again.
+        unsafe { core::slice::from_raw_parts(self.area(), signal_size()) }
     }
 
-    /// Takes the state of the running task from a signal frame's image. `image` is as long as the frame claims, at
-    /// least 512 bytes; without the XSAVE marks only x87 and SSE are taken.
-    pub fn read_signal_image(&self, image: &[u8]) -> Result<(), BadImage> {
-        let word = |at: usize| -> Option<u32> {
-            Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?))
+    /// Takes the running task's state from a signal frame. `fill` is given room for an image and says
+    /// how much of it there was (it may block); without the XSAVE marks only x87 and SSE are taken.
+    pub fn read_signal_image(&self, fill: impl FnOnce(&mut [u8]) -> usize) -> Result<(), BadImage> {
+        let new = Self::try_uninit().ok_or(BadImage)?;
+        // SAFETY: nobody else has the new area; a byte slice may hold anything that was written, and
+        // what `fill` leaves out is overwritten or ends in an error.
+        let image = unsafe {
+            new.area().write_bytes(0, FX_SIZE);
+            core::slice::from_raw_parts_mut(new.area(), signal_size())
         };
-        if image.len() < FX_SIZE || word(24).is_none_or(|mxcsr| mxcsr & !mxcsr_mask() != 0) {
-            return Err(BadImage);
-        }
-        let size = size();
-        let extended = xcr0() != 0
-            && word(SW_BYTES) == Some(MAGIC1)
-            && word(SW_BYTES + 16) == Some(size as u32)
-            && word(size) == Some(MAGIC2);
-        let mut features = 0b11;
-        if extended {
-            let header = &image[FX_SIZE..HEADER_END];
-            if header[8..].iter().any(|&byte| byte != 0) {
-                return Err(BadImage);
-            }
-            features = header.iter().take(8).rev().fold(0, |bits, &b| bits << 8 | u64::from(b));
-            features &= xcr0();
-        }
+        let got = fill(image);
+        new.check(got)?;
         self.discard_live();
-        let len = if extended { size } else { FX_SIZE };
-        // SAFETY: the task's own area, which is not live any more.
-        unsafe {
-            let area = self.area.as_ptr();
-            core::ptr::copy_nonoverlapping(image.as_ptr(), area, len);
-            if xcr0() != 0 {
-                if !extended {
-                    area.add(FX_SIZE).write_bytes(0, size - FX_SIZE);
-                }
-                area.add(FX_SIZE).cast::<u64>().write(features);
-            }
-        }
+        self.area.swap(&new.area);
         self.load();
         Ok(())
     }
+
+    /// Makes an area with `len` bytes from user space valid for XRSTOR, or refuses it.
+    fn check(&self, len: usize) -> Result<(), BadImage> {
+        let size = size();
+        // SAFETY: the area is ours alone, and all of it was written or is about to be.
+        let word = |at: usize| unsafe { self.area().add(at).cast::<u32>().read_unaligned() };
+        if len < FX_SIZE || word(24) & !mxcsr_mask() != 0 {
+            return Err(BadImage);
+        }
+        if xcr0() == 0 {
+            return Ok(());
+        }
+        let extended = len >= size + 4
+            && word(SW_BYTES) == MAGIC1
+            && word(SW_BYTES + 16) == size as u32
+            && word(size) == MAGIC2;
+        // SAFETY: as above; the header is 64 bytes at FX_SIZE.
+        unsafe {
+            let header = self.area().add(FX_SIZE).cast::<u64>();
+            if !extended {
+                self.area().add(FX_SIZE).write_bytes(0, size - FX_SIZE);
+                header.write(0b11);
+            } else if (1..8).any(|index| header.add(index).read() != 0) {
+                return Err(BadImage);
+            } else {
+                header.write(header.read() & xcr0());
+            }
+        }
+        self.mark();
+        Ok(())
+    }
 }
+
+/// The registers' initial state; XRSTOR reads no further than the header.
+#[repr(C, align(64))]
+struct Initial([u8; HEADER_END]);
+static INITIAL: Initial = {
+    let mut image = [0; HEADER_END];
+    image[0] = 0x7f;
+    image[1] = 0x03;
+    image[24] = 0x80;
+    image[25] = 0x1f;
+    Initial(image)
+};
 
 impl Drop for FpuState {
     fn drop(&mut self) {
         self.discard_live();
         // SAFETY: allocated in `try_uninit` with the same layout.
-        unsafe { alloc::alloc::dealloc(self.area.as_ptr(), layout()) };
+        unsafe { alloc::alloc::dealloc(self.area(), layout()) };
     }
 }
 
 fn layout() -> Layout {
     // SAFETY: 64 is a power of two and the size is far below the limit.
-    unsafe { Layout::from_size_align_unchecked(size(), 64) }
+    unsafe { Layout::from_size_align_unchecked(size() + 4, 64) }
 }
 
 /// Switches the registers from one task to the next; `None` is a kernel thread, which leaves them
@@ -281,9 +326,6 @@ pub fn switch(from: Option<&FpuState>, to: Option<&FpuState>) {
 pub fn signal_size() -> usize {
     if xcr0() != 0 { size() + 4 } else { FX_SIZE }
 }
-
-/// The most that `signal_size` can be.
-pub const MAX_SIGNAL_SIZE: usize = AREA_SIZE + 4;
 
 /// A bracket in which the kernel may use vector registers: it saves them and puts them back. The
 /// holder must not block, and interrupt handlers must not open one.

@@ -5,7 +5,6 @@
 //! The scheduler above decides who runs; what makes a switch safe is checked here: the next task is not
 //! on any CPU, and the previous one is kept until nothing runs on its stack any more.
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
@@ -33,7 +32,7 @@ pub struct Machine<S> {
     /// `None` for the code that booted a CPU: it keeps the stack it came with.
     stack: Option<S>,
     stack_top: u64,
-    fpu: Option<Box<FpuState>>,
+    fpu: Option<FpuState>,
     /// Valid while the task does not run.
     fs_base: Cell<u64>,
     gs_base: Cell<u64>,
@@ -58,7 +57,7 @@ impl<S: Stack> Machine<S> {
     /// [`Tasks::finish_switch`] first. With `fpu` it may become a user task.
     pub fn kernel(
         stack: S,
-        fpu: Option<Box<FpuState>>,
+        fpu: Option<FpuState>,
         entry: extern "C" fn(usize) -> !,
         arg: usize,
     ) -> Self {
@@ -72,7 +71,7 @@ impl<S: Stack> Machine<S> {
     /// [`Tasks::finish_switch`] first, and then enters user mode with `frame`.
     pub fn user(
         stack: S,
-        fpu: Box<FpuState>,
+        fpu: FpuState,
         frame: &TrapFrame,
         (fs_base, gs_base): (u64, u64),
         first: extern "C" fn(usize),
@@ -91,7 +90,7 @@ impl<S: Stack> Machine<S> {
         context: Context,
         stack: Option<S>,
         stack_top: u64,
-        fpu: Option<Box<FpuState>>,
+        fpu: Option<FpuState>,
         on_cpu: bool,
     ) -> Self {
         Self {
@@ -115,11 +114,11 @@ impl<S: Stack> Machine<S> {
     /// The vector state; `None` for a kernel thread.
     #[inline]
     pub fn fpu(&self) -> Option<&FpuState> {
-        self.fpu.as_deref()
+        self.fpu.as_ref()
     }
 
     /// The stack and the vector state's memory, to be used again.
-    pub fn into_parts(self) -> (Option<S>, Option<Box<FpuState>>) {
+    pub fn into_parts(self) -> (Option<S>, Option<FpuState>) {
         (self.stack, self.fpu)
     }
 
@@ -274,7 +273,7 @@ fn switch_user_state<S: Stack>(from: &Machine<S>, to: &Machine<S>) {
         from.fs_base.set(switch::fs_base());
         from.gs_base.set(switch::user_gs_base());
     }
-    fpu::switch(from.fpu.as_deref(), to.fpu.as_deref());
+    fpu::switch(from.fpu.as_ref(), to.fpu.as_ref());
     if to.fpu.is_some() {
         switch::set_fs_base(to.fs_base.get());
         if switch::user_gs_base() != to.gs_base.get() {

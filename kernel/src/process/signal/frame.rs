@@ -5,7 +5,6 @@
 //! sanitised: user selectors, no privileged flag, a valid extended state.
 
 use super::{deliver, set_altstack};
-use crate::arch::fpu;
 use crate::arch::trap::TrapFrame;
 use crate::mm::user::{self, UserPtr};
 use crate::process::{self, Task};
@@ -18,8 +17,6 @@ use abi::{Errno, Result};
 /// What a function may use below its stack pointer (x86_64 psABI).
 const RED_ZONE: u64 = 128;
 const FPU_ALIGN: u64 = 64;
-/// The legacy FXSAVE image: the least that a frame's state may be.
-const FXSAVE_LEN: usize = 512;
 
 /// Makes `frame` enter the handler, with the interrupted context on the user stack.
 ///
@@ -75,12 +72,11 @@ pub fn push(
 
 /// Writes the extended state below `sp`; returns its address.
 fn push_fpu(task: &Task, sp: u64) -> Result<u64> {
-    let mut image = [0; fpu::MAX_SIGNAL_SIZE];
-    let len = fpu::signal_size();
-    let image = &mut image[..len];
-    task.fpu().write_signal_image(image);
-    let at = sp.wrapping_sub(len as u64) & !(FPU_ALIGN - 1);
-    user::write_bytes(at, image)?;
+    let image = task.fpu().signal_image();
+    let at = sp.wrapping_sub(image.len() as u64) & !(FPU_ALIGN - 1);
+    let written = user::write_bytes(at, image);
+    task.fpu().start_handler();
+    written?;
     Ok(at)
 }
 
@@ -174,11 +170,5 @@ fn restore_fpu(task: &Task, addr: u64) -> Result<()> {
         task.fpu().reset();
         return Ok(());
     }
-    let mut image = [0; fpu::MAX_SIGNAL_SIZE];
-    let wanted = fpu::signal_size();
-    let got = user::read_partial(addr, &mut image[..wanted]);
-    if got < FXSAVE_LEN {
-        return Err(Errno::EFAULT);
-    }
-    task.fpu().read_signal_image(&image[..got]).map_err(|_| Errno::EFAULT)
+    task.fpu().read_signal_image(|image| user::read_partial(addr, image)).map_err(|_| Errno::EFAULT)
 }

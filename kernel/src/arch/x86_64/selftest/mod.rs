@@ -257,16 +257,19 @@ fn fpu_images() {
         panic!("no memory for two FPU states")
     };
     assert!(fpu::FpuState::try_copy(&a).is_some());
-    let mut image = [0u8; fpu::MAX_SIGNAL_SIZE];
-    let size = fpu::signal_size();
     a.load();
     b.copy_from(&a);
-    a.write_signal_image(&mut image[..size]);
-    image[160] = 0x5a; // the first byte of xmm0
-    if fpu::xcr0() != 0 {
-        image[512] |= 2;
-    }
-    assert!(b.read_signal_image(&image[..size]) == Ok(()));
+    let image = a.signal_image();
+    a.load();
+    let taken = b.read_signal_image(|room| {
+        room.copy_from_slice(image);
+        room[160] = 0x5a; // the first byte of xmm0
+        if fpu::xcr0() != 0 {
+            room[512] |= 2;
+        }
+        room.len()
+    });
+    assert!(taken == Ok(()));
     fpu::switch(Some(&b), Some(&a));
     fpu::switch(Some(&a), Some(&b));
     let xmm0: u64;
@@ -277,6 +280,10 @@ fn fpu_images() {
         xmm0 = word;
     }
     assert!(xmm0 == 0x5a, "xmm0 is {xmm0:#x}");
-    image[27] = 0xff; // reserved bits of MXCSR
-    assert!(b.read_signal_image(&image[..size]).is_err());
+    let refused = a.read_signal_image(|room| {
+        room.fill(0xff); // also the reserved bits of MXCSR
+        room.len()
+    });
+    assert!(refused.is_err() && a.read_signal_image(|_| 511).is_err());
+    assert!(a.read_signal_image(|_| 512) == Ok(()));
 }
