@@ -140,6 +140,8 @@ unsafe fn load(base: u64, limit: u16) {
             "mov fs, {zero:e}",
             "mov gs, {zero:e}",
             "mov ss, {data:e}",
+            // No local table: a selector that names one is a general protection fault.
+            "lldt {zero:x}",
             "ltr {tss:x}",
             pointer = in(reg) &raw const pointer,
             code = const KERNEL_CODE,
