@@ -57,7 +57,6 @@ impl Run {
             line.push_str(&format!(" alea.term={name}"));
         }
         let machine = self.boots(machine, &line);
-        eprintln!("note: `poweroff -f` in the guest or Ctrl-A x here ends it");
         match boot::watch(&machine, Limits::NONE)? {
             Watched::Left => Ok(ExitCode::SUCCESS),
             Watched::Ended(outcome) => Ok(boot::exit_code(&outcome, &paths::kernel())),
