@@ -227,6 +227,7 @@ fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
         FileType::Regular if executes && place.mount.flags().contains(MountFlags::NOEXEC) => {
             return Err(Errno::EACCES);
         }
+        FileType::Regular => {}
         _ if executes => return Err(Errno::EACCES),
         _ => {}
     }
