@@ -180,6 +180,12 @@ impl PageCache {
         }
     }
 
+    /// Whether some address space has a shared mapping of it that is or may become writable (F_SEAL_WRITE).
+    pub fn is_mapped_writable(&self) -> bool {
+        // Acquire by the locks of the spaces: see `note_mapped`.
+        self.mapped.load(Ordering::SeqCst) && space::is_mapped_writable(self)
+    }
+
     /// What executions of it touch, if it is a program.
     #[inline]
     pub(super) fn footprint(&self) -> Option<&Footprint> {

@@ -72,6 +72,7 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
     let wanted = [
         (map::GROWSDOWN, VmFlags::GROWSDOWN),
         (map::LOCKED, VmFlags::LOCKED),
+        (map::BIT32, VmFlags::LOW),
         (map::NORESERVE, VmFlags::NORESERVE),
     ];
     let vm_flags = wanted.iter().filter(|(bit, _)| flags & bit != 0).map(|&(_, flag)| flag);

@@ -113,6 +113,9 @@ impl TmpfsInode {
         if seals.contains(Seals::SEAL) {
             return Err(Errno::EPERM);
         }
+        if more.contains(Seals::WRITE) && file.cache.is_mapped_writable() {
+            return Err(Errno::EBUSY);
+        }
         file.seals.store(seals.union(more).bits(), Ordering::Relaxed);
         Ok(())
     }

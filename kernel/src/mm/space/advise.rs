@@ -188,6 +188,7 @@ impl Inner {
             Advice::WipeOnFork => return Err(Errno::EINVAL),
             Advice::KeepOnFork if droppable => return Err(Errno::EINVAL),
             Advice::KeepOnFork => (VmFlags::empty(), VmFlags::WIPEONFORK),
+            Advice::DoDump if droppable => return Err(Errno::EINVAL),
             Advice::DontDump => (VmFlags::DONTDUMP, VmFlags::empty()),
             Advice::DoDump => (VmFlags::empty(), VmFlags::DONTDUMP),
         };

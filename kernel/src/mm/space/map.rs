@@ -81,6 +81,7 @@ impl Inner {
     fn flags_of(&self, request: &MapRequest) -> Result<VmFlags> {
         let mut flags = request.flags | VmFlags::from_prot(request.prot) | VmFlags::MAY_ALL;
         flags.set(VmFlags::SHARED, request.shared);
+        flags.remove(VmFlags::LOW);
         if self.lock_future {
             flags.insert(VmFlags::LOCKED);
         }
@@ -112,7 +113,11 @@ impl Inner {
     fn place(&self, request: &MapRequest, len: u64) -> Result<u64> {
         let hint = request.addr.map(VirtAddr::as_u64);
         if request.fixed == MapFixed::No {
-            return self.choose(hint.filter(|&hint| hint != 0), len);
+            let hint = hint.filter(|&hint| hint != 0);
+            if request.flags.contains(VmFlags::LOW) {
+                return self.choose_low(hint, len);
+            }
+            return self.choose(hint, len);
         }
         let addr = hint.unwrap_or(0);
         if !addr.is_multiple_of(PAGE_SIZE as u64) {

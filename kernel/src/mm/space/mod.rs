@@ -28,7 +28,7 @@ mod vma;
 pub use barrier::{Membarrier, barrier_everywhere};
 pub use request::*;
 
-pub(super) use unmap::unmap_everywhere;
+pub(super) use unmap::{is_mapped_writable, unmap_everywhere};
 
 use super::frames;
 use super::vmalloc::kernel_root;

@@ -173,3 +173,17 @@ pub(in crate::mm) fn unmap_everywhere(cache: &PageCache, indices: Range<u64>, co
         }
     });
 }
+
+/// Whether any space has a shared mapping of `cache` that is or may become writable.
+pub(in crate::mm) fn is_mapped_writable(cache: &PageCache) -> bool {
+    let mut found = false;
+    let wanted = VmFlags::SHARED.union(VmFlags::MAY_WRITE);
+    registry::for_each(|space| {
+        found = found
+            || space.inner.lock().vmas.iter().any(|vma| {
+                vma.flags.contains(wanted)
+                    && vma.file.as_ref().is_some_and(|file| core::ptr::eq(&*file.cache, cache))
+            });
+    });
+    found
+}
