@@ -5,12 +5,13 @@
 
 mod memory;
 mod misc;
+mod phases;
 mod stat;
 mod status;
 mod totals;
 
 use super::{Process, Task, current, table};
-use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table};
+use crate::fs::procfs::{self as slots, PidFile, ProcessTable, Totals};
 use crate::fs::{Capability, FdTable, FsContext, Owner, Path};
 use crate::mm::Sink;
 use abi::{Errno, Result};
@@ -21,7 +22,9 @@ use core::sync::atomic::Ordering;
 /// Fills the slot.
 pub(super) fn register() {
     static PROCESSES: Processes = Processes;
-    register_process_table(&PROCESSES);
+    slots::register_process_table(&PROCESSES);
+    slots::register_file("alea/exec_phases", 0o644, Arc::new(phases::ExecPhases))
+        .expect("no memory for a file of /proc");
 }
 
 struct Processes;
@@ -144,7 +147,7 @@ impl ProcessTable for Processes {
         let task = task(tid)?;
         match name {
             "stat" => stat::text(&task, in_task),
-            "status" => status::text(&task),
+            "status" => status::text(&task, in_task),
             "statm" => Ok(memory::statm(&task)),
             "maps" => Ok(memory::maps(&task)),
             "smaps" => Ok(memory::smaps(&task)),
@@ -167,10 +170,12 @@ impl ProcessTable for Processes {
 }
 
 /// The letter and the word for what a task does.
-fn state(task: &Task) -> (char, &'static str) {
+fn state(task: &Task, in_task: bool) -> (char, &'static str) {
     use super::sched::State;
     let process = task.process();
-    if process.is_zombie() {
+    // A leader that left before its threads shows as a zombie, which cannot be waited for yet.
+    let left = !in_task && !task.is_leader() && process.leader_status().is_some();
+    if process.is_zombie() || left {
         return ('Z', "zombie");
     }
     if process.signals.job().stopped.is_some() {

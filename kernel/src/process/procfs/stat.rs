@@ -19,7 +19,7 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let id = if in_task { task.tid() } else { process.pid() };
     let mut text = format!("{id} (").into_bytes();
     text.extend_from_slice(&name(task));
-    text.extend_from_slice(format!(") {}", state(task).0).as_bytes());
+    text.extend_from_slice(format!(") {}", state(task, in_task).0).as_bytes());
     let mut put = |value: i128| text.extend_from_slice(format!(" {value}").as_bytes());
     for value in identity(task) {
         put(value.into());
@@ -119,7 +119,7 @@ fn signals_and_rest(task: &Task) -> [u64; 22] {
         task.signals.blocked().0 & 0x7fff_ffff,
         ignored.0 & 0x7fff_ffff,
         caught.0 & 0x7fff_ffff,
-        u64::from(!matches!(state(task).0, 'R' | 'Z')),
+        u64::from(!matches!(state(task, true).0, 'R' | 'Z')),
         0,
         0,
         exit_signal,

@@ -10,7 +10,7 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 /// The text.
-pub(super) fn text(task: &Task) -> Result<Vec<u8>> {
+pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let mut out = Vec::from(*b"Name:\t");
     for byte in name(task) {
         match byte {
@@ -21,7 +21,7 @@ pub(super) fn text(task: &Task) -> Result<Vec<u8>> {
     }
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ok = identity(task, &mut text);
+    let _ok = identity(task, in_task, &mut text);
     let _ok = memory(task, &mut text);
     let _ok = signals(task, &mut text);
     let _ok = rest(task, &mut text);
@@ -29,10 +29,10 @@ pub(super) fn text(task: &Task) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn identity(task: &Task, text: &mut String) -> core::fmt::Result {
+fn identity(task: &Task, in_task: bool, text: &mut String) -> core::fmt::Result {
     let process = task.process();
     let cred = task.cred_arc();
-    let (letter, word) = state(task);
+    let (letter, word) = state(task, in_task);
     let umask = task.fs_arc().map_or(0o022, |fs| fs.umask());
     writeln!(text, "\nUmask:\t{umask:04o}\nState:\t{letter} ({word})\nTgid:\t{}", process.pid())?;
     writeln!(text, "Ngid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0", task.tid(), process.ppid())?;
