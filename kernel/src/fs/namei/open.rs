@@ -218,17 +218,16 @@ fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<
 /// What may be opened how.
 fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
     let executes = how.want & perm::EXEC != 0;
-    match place.dentry.kind() {
+    let kind = place.dentry.kind();
+    let flags = place.mount.flags();
+    match kind {
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Dir if how.want & perm::WRITE != 0 => return Err(Errno::EISDIR),
-        FileType::Char | FileType::Block if place.mount.flags().contains(MountFlags::NODEV) => {
+        _ if kind.is_device() && flags.contains(MountFlags::NODEV) => return Err(Errno::EACCES),
+        // Only regular files are executed, and not where the mount forbids it.
+        _ if executes && (kind != FileType::Regular || flags.contains(MountFlags::NOEXEC)) => {
             return Err(Errno::EACCES);
         }
-        FileType::Regular if executes && place.mount.flags().contains(MountFlags::NOEXEC) => {
-            return Err(Errno::EACCES);
-        }
-        FileType::Regular => {}
-        _ if executes => return Err(Errno::EACCES),
         _ => {}
     }
     perm::check(&**place.inode(), ctx.cred, how.want)?;
