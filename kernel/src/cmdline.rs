@@ -23,11 +23,6 @@ pub fn value(name: &str) -> Option<&'static str> {
     words().filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last().map(unquote)
 }
 
-/// Every value of `name=value`, first to last (`console=` may be given several times).
-pub fn values(name: &'static str) -> impl Iterator<Item = &'static str> {
-    words().filter_map(move |word| word.strip_prefix(name)?.strip_prefix('=')).map(unquote)
-}
-
 /// True when the bare word `name` is there.
 pub fn flag(name: &str) -> bool {
     words().any(|word| word == name)

@@ -27,13 +27,6 @@ impl Frame {
         frames::alloc_zeroed(Owner::Anon, For::User).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
     }
 
-    /// A frame of zeros for the kernel's own use, from the reserve if need be.
-    pub fn alloc_kernel() -> Result<Self> {
-        frames::alloc_zeroed(Owner::Kernel, For::Kernel)
-            .map(|pfn| Self { pfn })
-            .ok_or(Errno::ENOMEM)
-    }
-
     /// Takes over a reference that the caller has.
     pub(super) fn from_raw(pfn: Pfn) -> Self {
         Self { pfn }
@@ -88,18 +81,6 @@ impl Frame {
         let range = page_range(off, len);
         // SAFETY: the range lies in this frame, which the direct map covers and our reference keeps.
         unsafe { core::ptr::write_bytes(self.pfn.ptr().add(range.start), 0, len) }
-    }
-
-    /// Zeros the whole page.
-    pub fn fill_zero(&self) {
-        self.pfn.clear();
-    }
-
-    /// Overwrites the whole page with the contents of another.
-    pub fn copy_from(&self, other: &Frame) {
-        if self.pfn != other.pfn {
-            self.pfn.copy_from(other.pfn);
-        }
     }
 
     /// Overwrites `dst_off..` with `len` bytes of another page; panics unless both ranges lie within a page.

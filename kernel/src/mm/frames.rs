@@ -133,8 +133,6 @@ pub struct FrameStats {
     pub total: u64,
     /// Frames in nobody's hands, per-CPU caches included.
     pub free: u64,
-    /// Free frames that are known to be zero.
-    pub zeroed: u64,
     /// User page tables.
     pub page_tables: u64,
     /// Pages of files and shared memory.
@@ -152,12 +150,10 @@ pub struct FrameStats {
 /// How the frames are used now.
 pub fn stats() -> FrameStats {
     let mut counts = STRAY.each_ref().map(|n| n.load(Ordering::Relaxed));
-    let mut zeroed = 0;
     cpu_cache::for_each(|cache| {
         for (sum, n) in counts.iter_mut().zip(cache.counts()) {
             *sum = sum.wrapping_add(n);
         }
-        zeroed += cache.zeroed();
     });
     let total = TOTAL.load(Ordering::Relaxed);
     let of = |owner: Owner| {
@@ -168,7 +164,6 @@ pub fn stats() -> FrameStats {
     FrameStats {
         total,
         free: total.saturating_sub(used),
-        zeroed,
         page_tables: of(Owner::PageTable),
         page_cache: of(Owner::PageCache),
         anon: of(Owner::Anon),

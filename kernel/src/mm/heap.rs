@@ -90,11 +90,6 @@ fn free_big(ptr: *mut u8, layout: Layout) {
     frames::free_block_part(first, pages(layout) as u32, Owner::Slab);
 }
 
-/// Gives objects that only magazines hold back to their slabs, and empty slabs to the frame allocator.
-pub(super) fn drain() {
-    magazine::drain();
-}
-
 /// Readies this CPU's magazines: once on each CPU, before it allocates.
 pub(super) fn init_cpu() {
     magazine::init_cpu();

@@ -121,11 +121,6 @@ impl<'a> Sink<'a> {
         self.done
     }
 
-    /// Lets at most `len` more bytes in.
-    pub fn limit(&mut self, len: usize) {
-        self.remaining = self.remaining.min(len);
-    }
-
     /// Puts as much of `src` as fits and can be written: the count. `EFAULT` only if this call moved nothing
     /// because of a fault.
     #[inline]
@@ -221,11 +216,6 @@ impl<'a> Source<'a> {
     #[inline]
     pub fn done(&self) -> usize {
         self.done
-    }
-
-    /// Lets at most `len` more bytes out.
-    pub fn limit(&mut self, len: usize) {
-        self.remaining = self.remaining.min(len);
     }
 
     /// Takes up to `dst.len()` bytes: the count, 0 at the end. `EFAULT` only if this call moved nothing

@@ -17,8 +17,6 @@ pub const MMAP_MIN: u64 = 0x1_0000;
 pub const DIRECT_MAP_BASE: u64 = 0xffff_8880_0000_0000;
 /// Start of the area for kernel stacks and other mapped kernel objects.
 pub const VMALLOC_BASE: u64 = 0xffff_c900_0000_0000;
-/// Start of the kernel image.
-pub const KERNEL_BASE: u64 = 0xffff_ffff_8000_0000;
 
 /// The kernel's address for a byte of physical memory.
 #[inline]

@@ -50,6 +50,7 @@ pub fn init(info: &BootInfo) {
 }
 
 /// Readies this CPU's caches: called once on each further CPU, before it allocates.
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn init_cpu() {
     frames::init_cpu();
     heap::init_cpu();

@@ -6,10 +6,8 @@
 
 use super::layout::USER_END;
 use crate::arch::usercopy as raw;
-use crate::per_cpu;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
-use core::cell::Cell;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -196,12 +194,6 @@ pub fn zero_partial(addr: u64, len: usize) -> usize {
     len - unsafe { raw::clear_user(addr, len) }
 }
 
-/// Zeros user memory; `EFAULT` if not all of it could be written.
-pub fn zero(addr: u64, len: usize) -> Result<()> {
-    check(addr, len)?;
-    all(zero_partial(addr, len), len)
-}
-
 /// Copies from user space to kernel memory as far as possible: the bytes done.
 ///
 /// # Safety
@@ -261,18 +253,6 @@ pub fn read_cstr(addr: u64, max: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// The length of a NUL-terminated string of fewer than `max` bytes; `Ok(None)` if it is longer; `EFAULT`.
-pub fn cstr_len(addr: u64, max: usize) -> Result<Option<usize>> {
-    let room = within(addr, max);
-    // SAFETY: the range lies in user space.
-    let len = unsafe { raw::strnlen_user(addr, room) }.ok_or(Errno::EFAULT)?;
-    match len {
-        len if len < room => Ok(Some(len)),
-        _ if room < max => Err(Errno::EFAULT),
-        _ => Ok(None),
-    }
-}
-
 /// Reads a word that need not be aligned; `EFAULT`.
 pub fn read_u32(addr: u64) -> Result<u32> {
     UserPtr::<u32>::new(addr).read()
@@ -294,35 +274,4 @@ pub fn cmpxchg_u32(addr: u64, expected: u32, new: u32) -> Result<u32> {
     futex_word(addr)?;
     // SAFETY: an aligned word in user space.
     unsafe { raw::atomic_cmpxchg_u32(addr, expected, new) }.ok_or(Errno::EFAULT)
-}
-
-per_cpu! {
-    static NO_FAULTS: Cell<bool> = Cell::new(false);
-}
-
-/// Whether this CPU is inside a user access that must not sleep: the page-fault handler then leaves the
-/// address space alone and lets the access fail.
-#[inline]
-pub fn faults_disabled() -> bool {
-    NO_FAULTS.get()
-}
-
-/// Runs user accesses that give `EFAULT` instead of mending a page fault: may hold spinlocks.
-fn without_faults<R>(access: impl FnOnce() -> R) -> R {
-    let was = NO_FAULTS.get();
-    NO_FAULTS.set(true);
-    let result = access();
-    NO_FAULTS.set(was);
-    result
-}
-
-/// As [`load_u32`], but gives `EFAULT` instead of sleeping in a page fault: may be called with a
-/// spinlock held.
-pub fn load_u32_atomic(addr: u64) -> Result<u32> {
-    without_faults(|| load_u32(addr))
-}
-
-/// As [`cmpxchg_u32`], but gives `EFAULT` instead of sleeping in a page fault.
-pub fn cmpxchg_u32_atomic(addr: u64, expected: u32, new: u32) -> Result<u32> {
-    without_faults(|| cmpxchg_u32(addr, expected, new))
 }

@@ -78,7 +78,6 @@ pub struct CloneArgs {
     pub tls: u64,
     pub parent_tid: u64,
     pub child_tid: u64,
-    pub pidfd: u64,
 }
 
 impl CloneArgs {
@@ -90,7 +89,6 @@ impl CloneArgs {
         tls: 0,
         parent_tid: 0,
         child_tid: 0,
-        pidfd: 0,
     };
 
     /// The combinations that Linux refuses.

@@ -149,7 +149,6 @@ impl Limits {
             address_space: self.soft(Resource::AddressSpace),
             data: self.soft(Resource::Data),
             stack: self.soft(Resource::Stack),
-            memlock: self.soft(Resource::MemLock),
         }
     }
 }

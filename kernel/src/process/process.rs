@@ -58,7 +58,6 @@ pub struct Process {
     /// TIOCNOTTY by one that leads no session: the session's terminal is not its own any more.
     pub(super) gave_up_terminal: AtomicBool,
     pub(super) has_execed: AtomicBool,
-    pub(super) start_time_ns: u64,
     pub(super) exit_signal: AtomicI32,
 }
 
@@ -103,7 +102,6 @@ impl Process {
             child_subreaper: AtomicBool::new(false),
             gave_up_terminal: AtomicBool::new(false),
             has_execed: AtomicBool::new(false),
-            start_time_ns: crate::time::since_boot_ns(),
             exit_signal: AtomicI32::new(parts.exit_signal),
         }
     }
@@ -323,11 +321,6 @@ impl Process {
         self.exit_flags() & ZOMBIE != 0
     }
 
-    /// Whether its parent has taken its status.
-    pub fn is_reaped(&self) -> bool {
-        self.exit_flags() & REAPED != 0
-    }
-
     /// The signal that tells the parent of its end.
     pub fn exit_signal_number(&self) -> u64 {
         // Relaxed: set at creation or by exec.
@@ -345,11 +338,6 @@ impl Process {
     }
 
     /// User and system time in nanoseconds.
-    pub fn cpu_times_nanos(&self) -> (u64, u64) {
-        let usage = self.usage();
-        (usage.utime_ns, usage.stime_ns)
-    }
-
     /// The name of its leader.
     pub fn name(&self) -> String {
         let comm = self.any_thread().map(|leader| leader.comm()).unwrap_or_default();

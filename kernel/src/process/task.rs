@@ -6,7 +6,7 @@
 use super::sched::Entity;
 use super::signal::TaskSignals;
 use super::times::Times;
-use super::{LastTrap, Process, TASKS};
+use super::{LastTrap, Process};
 use crate::arch::fpu::FpuState;
 use crate::arch::task::{Machine, Running};
 use crate::fs::{Cred, FdTable, FsContext};
@@ -35,7 +35,6 @@ pub struct Task {
     /// User address that is cleared and woken when the thread ends; 0 for none.
     clear_child_tid: AtomicU64,
     robust_list: AtomicU64,
-    rseq: AtomicU64,
     trap: [AtomicU64; 3],
     /// prctl's per-thread settings.
     pub settings: Settings,
@@ -104,7 +103,6 @@ impl Task {
             exiting: AtomicBool::new(false),
             clear_child_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
-            rseq: AtomicU64::new(0),
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
             vfork: Vfork { waiting: AtomicBool::new(false), queue: WaitQueue::new() },
@@ -303,12 +301,6 @@ impl Task {
     /// Its user program counter and stack pointer, when it is in the kernel.
     pub fn user_pc_sp(&self) -> (u64, u64) {
         self.machine.user_pc_sp()
-    }
-
-    /// Whether it is the running task.
-    #[inline]
-    pub fn is_current(&self) -> bool {
-        core::ptr::eq(self, TASKS.current())
     }
 }
 

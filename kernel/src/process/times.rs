@@ -98,13 +98,6 @@ impl Times {
         add(&self.minor_faults, 1);
     }
 
-    /// Time known to have been spent in the kernel.
-    #[inline]
-    pub fn in_kernel(&self, ns: u64) {
-        add(&self.system_ns, ns);
-        SYSTEM.fetch_add(ns, Ordering::Relaxed);
-    }
-
     /// CPU time so far, of the thread whose counters these are.
     pub fn cpu_ns(&self, task: &Task) -> u64 {
         let ran = self.ran_ns.load(Ordering::Relaxed);

@@ -34,11 +34,6 @@ impl<T> Mutex<T> {
             value: UnsafeCell::new(value),
         }
     }
-
-    /// The value, when nobody can hold the lock any more.
-    pub fn into_inner(self) -> T {
-        self.value.into_inner()
-    }
 }
 
 impl<T: ?Sized> Mutex<T> {

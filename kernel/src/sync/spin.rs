@@ -27,11 +27,6 @@ impl<T, L: Level> SpinLock<T, L> {
     pub const fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), level: PhantomData, value: UnsafeCell::new(value) }
     }
-
-    /// The value, when nobody can hold the lock any more.
-    pub fn into_inner(self) -> T {
-        self.value.into_inner()
-    }
 }
 
 impl<T: ?Sized, L: Level> SpinLock<T, L> {

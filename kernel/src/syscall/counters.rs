@@ -3,7 +3,7 @@
 //! Counted per CPU without locks or locked instructions: only the CPU itself adds to its counters, in task
 //! context, and no task is preempted inside the kernel.
 
-use super::table;
+use super::{Status, table};
 use crate::arch::percpu::{self, MAX_CPUS};
 use crate::fs::procfs::{self, ProcFile};
 use abi::Result;
@@ -33,12 +33,13 @@ pub fn register() -> Result<()> {
     procfs::register_file("alea/syscalls", 0o444, Arc::new(Report))
 }
 
-/// Lines of `number name count`, for calls that were made; a call that does not exist is named `-`.
+/// Lines of `number name count missing`, for calls that were made; a call that does not exist is named `-`, and
+/// the last column says what a partial one lacks.
 struct Report;
 
 impl ProcFile for Report {
     fn read(&self) -> Result<Vec<u8>> {
-        let mut text = String::from("number name count\n");
+        let mut text = String::from("number name count missing\n");
         for number in 0..=table::LEN {
             let total = (0..MAX_CPUS.min(percpu::cpus_online()))
                 .filter_map(|cpu| COUNTS.of(cpu))
@@ -46,8 +47,13 @@ impl ProcFile for Report {
                 .map(|counts| counts[number].load(Ordering::Relaxed))
                 .fold(0, u64::wrapping_add);
             if total != 0 {
-                let name = table::name(number as u64).unwrap_or("-");
-                writeln!(text, "{number} {name} {total}").map_err(|_| abi::Errno::ENOMEM)?;
+                let (name, missing) = match table::entry(number) {
+                    Some((name, Status::Full)) => (name, "-"),
+                    Some((name, Status::Partial(missing))) => (name, missing),
+                    None => ("-", "everything"),
+                };
+                writeln!(text, "{number} {name} {total} {missing}")
+                    .map_err(|_| abi::Errno::ENOMEM)?;
             }
         }
         Ok(text.into_bytes())

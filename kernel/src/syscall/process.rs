@@ -43,7 +43,6 @@ pub fn clone(
         tls,
         parent_tid,
         child_tid,
-        pidfd: parent_tid,
     };
     clone::clone(frame, &args)
 }
@@ -74,7 +73,6 @@ pub fn clone3(frame: &mut TrapFrame, args: u64, size: usize) -> Result<i32> {
         tls: raw.tls,
         parent_tid: raw.parent_tid,
         child_tid: raw.child_tid,
-        pidfd: raw.pidfd,
     };
     clone::clone(frame, &args)
 }
@@ -102,10 +100,10 @@ pub fn wait4(pid: i32, status: UserPtr<i32>, options: i32, usage: UserPtr<Rusage
     }
     let which = match pid {
         i32::MIN => return Err(Errno::ESRCH),
-        ..-1 => Which::Group(-pid),
         -1 => Which::Any,
         0 => Which::Group(process::current().process().pgid()),
-        _ => Which::Pid(pid),
+        1.. => Which::Pid(pid),
+        _ => Which::Group(-pid),
     };
     let options = wait_options(options | WEXITED);
     let Some(report) = wait::wait(which, &options)? else { return Ok(0) };

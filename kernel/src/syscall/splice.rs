@@ -41,7 +41,7 @@ pub fn splice(
     or_sigpipe(match (from_pipe, to_pipe) {
         (true, true) => step.between_pipes(),
         (true, false) => step.out_of_pipe(to_offset),
-        (false, true) => step.into_pipe(from_offset),
+        (false, true) => step.file_to_pipe(from_offset),
         (false, false) => Err(Errno::EINVAL),
     })
 }
@@ -96,7 +96,7 @@ impl Step<'_> {
         }
     }
 
-    fn into_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
+    fn file_to_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
         let given = offset.non_null().map(UserPtr::read).transpose()?;
         let seekable = self.input.ops().seekable();
         if given.is_some() && !seekable {

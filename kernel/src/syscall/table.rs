@@ -40,9 +40,9 @@ fn call<Args, H: Handler<Args>>(handler: &H, frame: &mut TrapFrame) -> i64 {
     handler.call(frame)
 }
 
-/// The name of a call, for traces and messages.
-pub fn name(number: u64) -> Option<&'static str> {
-    NAMES.iter().find(|(n, ..)| u64::from(*n) == number).map(|(_, name, _)| *name)
+/// The name of a call and how much of it stands.
+pub fn entry(number: usize) -> Option<(&'static str, Status)> {
+    NAMES.iter().find(|(n, ..)| usize::from(*n) == number).map(|(_, name, status)| (*name, *status))
 }
 
 syscalls! {

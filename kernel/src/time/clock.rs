@@ -111,12 +111,6 @@ pub fn tsc_hz() -> u64 {
     FREQUENCY.load(Ordering::Relaxed)
 }
 
-/// The scale of the monotonic clock, for the vDSO: base, multiplier and shift.
-pub fn tsc_scale() -> (u64, u64, u32) {
-    // Relaxed: written once.
-    (BASE.load(Ordering::Relaxed), MULTIPLIER.load(Ordering::Relaxed), SHIFT)
-}
-
 /// Calibrates the TSC and reads the wall clock.
 pub(super) fn init(entry_tsc: u64) {
     let found = calibrate::run();

@@ -7,13 +7,7 @@ use core::ops::{Add, Sub};
 pub struct Nanos(pub u64);
 
 impl Nanos {
-    pub const ZERO: Self = Self(0);
-    pub const MAX: Self = Self(u64::MAX);
     pub const PER_SECOND: u64 = 1_000_000_000;
-
-    pub const fn from_micros(micros: u64) -> Self {
-        Self(micros.saturating_mul(1_000))
-    }
 
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
@@ -21,13 +15,6 @@ impl Nanos {
 
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(Self::PER_SECOND))
-    }
-
-    /// Seconds and nanoseconds; nothing when `nanos` is not below a second or `secs` is negative.
-    pub fn from_timespec(secs: i64, nanos: i64) -> Option<Self> {
-        let secs = u64::try_from(secs).ok()?;
-        let nanos = u64::try_from(nanos).ok().filter(|&nanos| nanos < Self::PER_SECOND)?;
-        Some(Self(secs.saturating_mul(Self::PER_SECOND).saturating_add(nanos)))
     }
 
     /// Whole seconds.

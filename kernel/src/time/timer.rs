@@ -77,11 +77,6 @@ pub fn set_slice_end(end: Option<Nanos>) {
     }
 }
 
-/// When this CPU's next timer is due.
-pub fn next_deadline() -> Option<Nanos> {
-    QUEUES[cpu_id()].lock().nearest_timer()
-}
-
 /// Connects the interrupt.
 pub(super) fn init() {
     irq::set_timer(interrupt);

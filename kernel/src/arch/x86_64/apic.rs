@@ -155,34 +155,26 @@ pub fn timer_arm(deadline: u64) {
     write(INITIAL_COUNT, count);
 }
 
-/// Stops the timer.
-#[inline]
-pub fn timer_stop() {
-    // Relaxed: written once at boot.
-    if DEADLINE.load(Ordering::Relaxed) {
-        // SAFETY: as in `timer_arm`.
-        unsafe { msr::write(msr::TSC_DEADLINE, 0) };
-    } else {
-        write(INITIAL_COUNT, 0);
-    }
-}
-
 /// Sends an interrupt to the CPU with this APIC id.
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn send_ipi(apic_id: u32, vector: u8) {
     send(apic_id, u32::from(vector));
 }
 
 /// Sends an NMI to the CPU with this APIC id.
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn send_nmi(apic_id: u32) {
     send(apic_id, 4 << 8);
 }
 
 /// Sends INIT, the first step of starting a CPU.
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn send_init(apic_id: u32) {
     send(apic_id, 5 << 8 | 1 << 14);
 }
 
 /// Sends STARTUP: the CPU begins in real mode at `page * 4096`.
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn send_startup(apic_id: u32, page: u8) {
     send(apic_id, 6 << 8 | 1 << 14 | u32::from(page));
 }

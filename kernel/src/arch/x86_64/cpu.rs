@@ -18,19 +18,14 @@ pub struct Features {
     pub umip: bool,
     pub fsgsbase: bool,
     pub pcid: bool,
-    pub invpcid: bool,
     pub xsave: bool,
     pub xsaveopt: bool,
     pub rdrand: bool,
     pub rdseed: bool,
     pub erms: bool,
-    pub fsrm: bool,
     pub x2apic: bool,
     pub tsc_deadline: bool,
-    pub invariant_tsc: bool,
-    pub rdtscp: bool,
     pub hypervisor: bool,
-    pub mwait: bool,
 }
 
 struct FeatureCell(core::cell::UnsafeCell<Features>);
@@ -46,19 +41,14 @@ const NONE: Features = Features {
     umip: false,
     fsgsbase: false,
     pcid: false,
-    invpcid: false,
     xsave: false,
     xsaveopt: false,
     rdrand: false,
     rdseed: false,
     erms: false,
-    fsrm: false,
     x2apic: false,
     tsc_deadline: false,
-    invariant_tsc: false,
-    rdtscp: false,
     hypervisor: false,
-    mwait: false,
 };
 
 /// Read by the user-copy and page assembly: nonzero selects `rep movsb`.
@@ -99,7 +89,7 @@ pub fn on_kvm() -> bool {
 pub(super) fn init() {
     let bit = |word: u32, bit: u32| word >> bit & 1 != 0;
     let [_, _, leaf1c, _] = cpuid(1, 0);
-    let [_, leaf7b, leaf7c, leaf7d] = cpuid(7, 0);
+    let [_, leaf7b, leaf7c, _leaf7d] = cpuid(7, 0);
     let [_, _, _, ext_d] = cpuid(0x8000_0001, 0);
     let xsave = bit(leaf1c, 26);
     let found = Features {
@@ -110,19 +100,14 @@ pub(super) fn init() {
         umip: bit(leaf7c, 2),
         fsgsbase: bit(leaf7b, 0),
         pcid: bit(leaf1c, 17),
-        invpcid: bit(leaf7b, 10),
         xsave,
         xsaveopt: xsave && bit(cpuid(0xd, 1)[0], 0),
         rdrand: bit(leaf1c, 30),
         rdseed: bit(leaf7b, 18),
         erms: bit(leaf7b, 9),
-        fsrm: bit(leaf7d, 4),
         x2apic: bit(leaf1c, 21),
         tsc_deadline: bit(leaf1c, 24),
-        invariant_tsc: bit(cpuid(0x8000_0007, 0)[3], 8),
-        rdtscp: bit(ext_d, 27),
         hypervisor: bit(leaf1c, 31),
-        mwait: bit(leaf1c, 3),
     };
     // SAFETY: see `FeatureCell`; this is the one write.
     unsafe { *FEATURES.0.get() = found };
@@ -253,13 +238,6 @@ pub fn control_registers() -> [u64; 4] {
 #[inline]
 pub fn relax() {
     core::hint::spin_loop();
-}
-
-/// The `int3` instruction, for a debugger.
-#[inline]
-pub fn breakpoint() {
-    // SAFETY: the handler reports and returns.
-    unsafe { asm!("int3", options(nostack)) };
 }
 
 /// One try of RDRAND: the value, or nothing when the carry flag is clear.

@@ -327,33 +327,6 @@ pub fn signal_size() -> usize {
     if xcr0() != 0 { size() + 4 } else { FX_SIZE }
 }
 
-/// A bracket in which the kernel may use vector registers: it saves them and puts them back. The
-/// holder must not block, and interrupt handlers must not open one.
-pub struct KernelFpu {
-    owner: *mut u8,
-}
-
-impl KernelFpu {
-    /// Saves what the registers hold.
-    pub fn begin() -> Self {
-        let owner = OWNER.get();
-        if !owner.is_null() {
-            // SAFETY: an area is removed from `OWNER` before it is freed.
-            unsafe { save(owner, true) };
-        }
-        Self { owner }
-    }
-}
-
-impl Drop for KernelFpu {
-    fn drop(&mut self) {
-        if !self.owner.is_null() {
-            // SAFETY: saved by `begin`; the task that holds the bracket did not block since.
-            unsafe { restore(self.owner) };
-        }
-    }
-}
-
 /// Switches the extended states on and learns their sizes.
 pub(super) fn init() {
     if cpu::features().xsave {

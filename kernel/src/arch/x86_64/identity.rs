@@ -235,19 +235,6 @@ pub fn signature() -> (u32, u32, u32) {
     (family, model, eax & 15)
 }
 
-/// AT_HWCAP: CPUID leaf 1's edx.
-pub fn hwcap() -> u64 {
-    u64::from(cpuid(1, 0)[3])
-}
-
-/// AT_HWCAP2: bit 1 says that user code may use the FSGSBASE instructions.
-pub fn hwcap2() -> u64 {
-    u64::from(super::cpu::features().fsgsbase) << 1
-}
-
-/// AT_PLATFORM.
-pub const PLATFORM: &str = "x86_64";
-
 /// Writes the block of one CPU in /proc/cpuinfo. `khz` is the TSC's frequency.
 pub fn write_cpuinfo(out: &mut dyn Write, cpu: usize, khz: u64) -> fmt::Result {
     let (family, model, stepping) = signature();

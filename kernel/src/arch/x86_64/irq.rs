@@ -80,11 +80,13 @@ pub fn set_timer(handler: fn()) {
 }
 
 /// Sets what the reschedule interrupt runs (the scheduler).
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn set_reschedule(handler: fn()) {
     RESCHEDULE.call_once(|| handler);
 }
 
 /// Sets what the call interrupt runs (TLB shootdown).
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn set_call(handler: fn()) {
     CALL.call_once(|| handler);
 }

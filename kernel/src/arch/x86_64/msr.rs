@@ -3,14 +3,11 @@
 use core::arch::asm;
 
 pub const APIC_BASE: u32 = 0x1b;
-pub const MTRR_DEF_TYPE: u32 = 0x2ff;
-pub const PAT: u32 = 0x277;
 pub const TSC_DEADLINE: u32 = 0x6e0;
 pub const X2APIC_BASE: u32 = 0x800;
 pub const EFER: u32 = 0xc000_0080;
 pub const STAR: u32 = 0xc000_0081;
 pub const LSTAR: u32 = 0xc000_0082;
-pub const CSTAR: u32 = 0xc000_0083;
 pub const SFMASK: u32 = 0xc000_0084;
 pub const FS_BASE: u32 = 0xc000_0100;
 pub const GS_BASE: u32 = 0xc000_0101;

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use x86_64::structures::tss::TaskStateSegment;
 
-use super::{cpu, msr};
+use super::msr;
 
 /// The most CPUs a kernel image can drive.
 pub const MAX_CPUS: usize = 64;
@@ -257,15 +257,6 @@ impl<T: 'static> PerCpu<T> {
         let copy = self.0.get().cast_const().wrapping_byte_add(offset as usize);
         // SAFETY: the CPU's section lies at this distance and is never freed.
         Some(unsafe { &*copy })
-    }
-
-    /// Runs `f` on this CPU's copy with interrupts off: for data that is not `Sync`.
-    #[inline]
-    pub fn with_irq_off<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
-        cpu::without_interrupts(|| {
-            // SAFETY: only this CPU sees the copy and no interrupt handler can run inside `f`.
-            f(unsafe { &*self.as_ptr() })
-        })
     }
 }
 

@@ -8,7 +8,7 @@
 use core::arch::{asm, naked_asm};
 
 use super::trap::TrapFrame;
-use super::{cpu, msr, percpu};
+use super::{cpu, msr};
 
 /// A task that does not run: its kernel stack pointer.
 #[repr(C)]
@@ -21,20 +21,6 @@ impl Context {
     /// A context to be filled by the first switch away from it.
     pub const fn empty() -> Self {
         Self { rsp: 0 }
-    }
-
-    /// The saved stack pointer, for backtraces of tasks that do not run.
-    pub fn stack_pointer(&self) -> u64 {
-        self.rsp
-    }
-
-    /// The saved frame pointer of a task that does not run.
-    ///
-    /// # Safety
-    /// The task must not run and its stack must be mapped.
-    pub unsafe fn frame_pointer(&self) -> u64 {
-        // SAFETY: `switch` pushed rbp first, five words above the saved stack pointer.
-        unsafe { (self.rsp as *const u64).add(5).read() }
     }
 }
 
@@ -150,36 +136,6 @@ unsafe extern "C" fn start_user() {
     naked_asm!("mov rdi, r13", "call r12", "add rsp, 24", "jmp alea_fork_return")
 }
 
-/// The FS base and the user's GS base of a task (thread-local storage).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bases {
-    pub fs: u64,
-    pub gs: u64,
-}
-
-impl Bases {
-    /// Brings the record of the running task up to date: with FSGSBASE user code changes the
-    /// registers without asking. Called before the task is switched away from, and by fork.
-    #[inline]
-    pub fn save(&mut self) {
-        if cpu::features().fsgsbase {
-            self.fs = fs_base();
-            self.gs = user_gs_base();
-        }
-    }
-
-    /// Loads the bases of the next task; `loaded` are those that the CPU holds.
-    #[inline]
-    pub fn load(&self, loaded: &Self) {
-        if self.fs != loaded.fs {
-            set_fs_base(self.fs);
-        }
-        if self.gs != loaded.gs {
-            set_user_gs_base(self.gs);
-        }
-    }
-}
-
 /// Sets the FS base of the running task.
 #[inline]
 pub fn set_fs_base(base: u64) {
@@ -243,9 +199,4 @@ pub fn user_gs_base() -> u64 {
 
 fn canonical_user(base: u64) -> u64 {
     if base < 1 << 47 { base } else { 0 }
-}
-
-/// The running task's kernel stack top, where its user frame ends.
-pub fn current_user_frame() -> *mut TrapFrame {
-    user_frame(percpu::kernel_stack_top())
 }

@@ -213,24 +213,11 @@ pub fn timer_hook() {
 pub struct Vector;
 
 impl Vector {
-    pub const DIVIDE: u8 = 0;
     pub const DEBUG: u8 = 1;
     pub const NMI: u8 = 2;
     pub const BREAKPOINT: u8 = 3;
-    pub const OVERFLOW: u8 = 4;
-    pub const BOUND: u8 = 5;
-    pub const INVALID_OPCODE: u8 = 6;
-    pub const NO_DEVICE: u8 = 7;
     pub const DOUBLE_FAULT: u8 = 8;
-    pub const INVALID_TSS: u8 = 10;
-    pub const SEGMENT: u8 = 11;
-    pub const STACK: u8 = 12;
-    pub const PROTECTION: u8 = 13;
     pub const PAGE_FAULT: u8 = 14;
-    pub const X87: u8 = 16;
-    pub const ALIGNMENT: u8 = 17;
-    pub const MACHINE_CHECK: u8 = 18;
-    pub const SIMD: u8 = 19;
 }
 
 /// What the manuals call each exception.

@@ -82,7 +82,7 @@ pub fn parent<'a>(
     flags: LookupFlags,
 ) -> Result<(Walker<'a>, Last)> {
     let mut walker = Walker::new(ctx, at, path, flags)?;
-    let last = walker.to_last()?;
+    let last = walker.walk_to_last()?;
     Ok((walker, last))
 }
 
@@ -150,7 +150,7 @@ impl<'a> Walker<'a> {
     #[inline]
     pub fn finish(mut self) -> Result<Path> {
         loop {
-            match self.to_last()? {
+            match self.walk_to_last()? {
                 Last::Name => {
                     let child = self.cur.dentry.lookup(self.name())?;
                     if self.step_into(child)? {
@@ -170,7 +170,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks all components but the last.
-    pub fn to_last(&mut self) -> Result<Last> {
+    pub fn walk_to_last(&mut self) -> Result<Last> {
         loop {
             let Some(kind) = self.next_component() else {
                 if self.texts.len() > 1 {

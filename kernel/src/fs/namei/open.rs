@@ -142,7 +142,7 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
     }
     let mut walker = Walker::new(ctx, at, path, how.lookup)?;
     loop {
-        let place = match walker.to_last()? {
+        let place = match walker.walk_to_last()? {
             Last::Name => {
                 if walker.trailing_slash() {
                     return Err(Errno::EISDIR);

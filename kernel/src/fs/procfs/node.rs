@@ -62,7 +62,7 @@ impl Node {
         Self { attr, kind: Kind::Root }
     }
 
-    fn new(&self, kind: Kind, mode: u32, ino: u64) -> Result<Arc<dyn Inode>> {
+    fn child(&self, kind: Kind, mode: u32, ino: u64) -> Result<Arc<dyn Inode>> {
         let owner = match kind {
             Kind::SelfLink | Kind::ThreadSelfLink | Kind::Root => Owner::default(),
             Kind::Process(t)
@@ -79,15 +79,17 @@ impl Node {
     }
 
     fn process(&self, task: Task) -> Result<Arc<dyn Inode>> {
-        let node = self.new(Kind::Process(task), S_IFDIR | 0o555, ino_of(task, 0))?;
+        let node = self.child(Kind::Process(task), S_IFDIR | 0o555, ino_of(task, 0))?;
         node.attr().set_nlink(if task.in_task { 7 } else { 9 });
         Ok(node)
     }
 
     fn lookup_root(&self, name: &[u8]) -> Result<Arc<dyn Inode>> {
         match name {
-            b"self" => return self.new(Kind::SelfLink, S_IFLNK | 0o777, ROOT_INO + 1),
-            b"thread-self" => return self.new(Kind::ThreadSelfLink, S_IFLNK | 0o777, ROOT_INO + 2),
+            b"self" => return self.child(Kind::SelfLink, S_IFLNK | 0o777, ROOT_INO + 1),
+            b"thread-self" => {
+                return self.child(Kind::ThreadSelfLink, S_IFLNK | 0o777, ROOT_INO + 2);
+            }
             _ => {}
         }
         let tid = number(name).ok_or(Errno::ENOENT)?;
@@ -116,7 +118,7 @@ impl Node {
             Entry::Mounts(text) => (Kind::Mounts(task, text), S_IFREG | text.mode()),
             Entry::File(file) => (Kind::File(task, file), S_IFREG | file.mode),
         };
-        self.new(kind, mode, ino_of(task, index))
+        self.child(kind, mode, ino_of(task, index))
     }
 
     fn lookup_fd(&self, task: Task, name: &[u8], info: bool) -> Result<Arc<dyn Inode>> {
@@ -126,7 +128,7 @@ impl Node {
         let file = files.get_any(fd).map_err(|_| Errno::ENOENT)?;
         let ino = ino_of(task, 0x100 + u64::from(number));
         if info {
-            return self.new(Kind::FdInfo(task, fd), S_IFREG | 0o444, ino);
+            return self.child(Kind::FdInfo(task, fd), S_IFREG | 0o444, ino);
         }
         let mut mode = S_IFLNK;
         if file.flags().readable() {
@@ -135,7 +137,7 @@ impl Node {
         if file.flags().writable() {
             mode |= 0o300;
         }
-        self.new(Kind::Link(task, Link::Fd(fd)), mode, ino)
+        self.child(Kind::Link(task, Link::Fd(fd)), mode, ino)
     }
 }
 

@@ -234,11 +234,6 @@ impl Glimpse {
         // and an aligned word is read whole.
         core::array::from_fn(|i| unsafe { (&raw const (*self.0).counts[i]).read_volatile() })
     }
-
-    pub fn zeroed(&self) -> u64 {
-        // SAFETY: as in `counts`.
-        unsafe { (&raw const (*self.0).zeroed.len).read_volatile() as u64 }
-    }
 }
 
 /// Looks at every CPU's numbers.

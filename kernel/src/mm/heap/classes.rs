@@ -15,12 +15,6 @@ const MAX: usize = 2048;
 pub struct Class(u8);
 
 impl Class {
-    /// The class with that number.
-    pub const fn new(index: usize) -> Self {
-        assert!(index < SIZES.len());
-        Self(index as u8)
-    }
-
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize

@@ -93,16 +93,6 @@ fn alloc_slow(class: Class) -> *mut u8 {
     one[0]
 }
 
-/// Empties this CPU's magazines into the slabs.
-pub fn drain() {
-    for class in (0..SIZES.len()).map(Class::new) {
-        with(class, |magazine| {
-            slab::give(class, &magazine.objects[..magazine.len]);
-            magazine.len = 0;
-        });
-    }
-}
-
 /// Readies this CPU's magazines: once on each CPU, before it allocates.
 pub fn init_cpu() {
     // SAFETY: the CPU has just started and has not used its slot.

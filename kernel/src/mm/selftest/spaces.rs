@@ -86,11 +86,11 @@ pub fn map_and_unmap() {
     let s = space();
     s.map(anon(BASE, 4, RW)).expect("map");
     s.map(anon(BASE + 4 * PAGE, 4, RW)).expect("map");
-    assert_eq!(ranges(&s), [BASE..BASE + 8 * PAGE]);
+    assert_eq!(ranges(&s), alloc::vec![BASE..BASE + 8 * PAGE]);
     s.protect(BASE + PAGE, 2 * PAGE, Prot::READ).expect("protect");
     assert_eq!(ranges(&s).len(), 3);
     s.protect(BASE + PAGE, 2 * PAGE, RW).expect("protect");
-    assert_eq!(ranges(&s), [BASE..BASE + 8 * PAGE]);
+    assert_eq!(ranges(&s), alloc::vec![BASE..BASE + 8 * PAGE]);
     s.unmap(BASE + 2 * PAGE, PAGE).expect("unmap");
     assert_eq!(ranges(&s), [BASE..BASE + 2 * PAGE, BASE + 3 * PAGE..BASE + 8 * PAGE]);
     assert_eq!(s.protect(BASE, 8 * PAGE, Prot::READ), Err(Errno::ENOMEM));
@@ -230,7 +230,7 @@ pub fn stack_and_heap() {
     s.install(top - PAGE, Frame::alloc_zeroed().expect("memory")).expect("install");
     assert_eq!(s.fault(top - 60 * PAGE, FaultAccess::Write), Ok(()));
     assert_eq!(s.fault(top - 65 * PAGE, FaultAccess::Write), Err(Fault::SegvMap));
-    assert_eq!(ranges(&s), [top - 60 * PAGE..top]);
+    assert_eq!(ranges(&s), alloc::vec![top - 60 * PAGE..top]);
     s.set_brk(BASE);
     assert_eq!(s.brk(0), BASE);
     assert_eq!(s.brk(BASE + 5 * PAGE + 1), BASE + 5 * PAGE + 1);

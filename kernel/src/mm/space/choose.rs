@@ -37,7 +37,11 @@ impl Inner {
     /// A free place for MAP_32BIT: at `hint` if that is low and free, else in the second GiB, from its start.
     pub(super) fn choose_low(&self, hint: Option<u64>, len: u64) -> Result<u64> {
         match hint.map(page_down) {
-            Some(hint) if hint >= MMAP_MIN && len <= LOW.end - hint.min(LOW.end) && self.fits(hint, len) => {
+            Some(hint)
+                if hint >= MMAP_MIN
+                    && len <= LOW.end - hint.min(LOW.end)
+                    && self.fits(hint, len) =>
+            {
                 Ok(hint)
             }
             _ => self.vmas.lowest_gap(len, LOW.start, LOW.end).ok_or(Errno::ENOMEM),

@@ -12,17 +12,6 @@ use abi::{Errno, Result};
 use alea_frames::Owner;
 use core::ops::Range;
 
-/// One page's state, for a record of what a program touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageState {
-    /// The program used it (always true for pages that came by a fault).
-    pub accessed: bool,
-    /// It is the space's own: private memory that was written, or copied ahead.
-    pub private: bool,
-    /// It was written.
-    pub dirty: bool,
-}
-
 impl AddressSpace {
     /// Maps pages ahead: for `write`, private copies (or zero pages) are made at once; otherwise pages of
     /// files that are in their cache are mapped. Pages that are mapped already stay; holes are skipped.
@@ -114,22 +103,6 @@ impl AddressSpace {
             // SAFETY: as in `write_bytes`.
             unsafe { core::ptr::write_bytes(frame.ptr().add(off), 0, len) };
         })
-    }
-
-    /// Tells of each mapped page in `range` how it was used: its address and state.
-    pub fn survey(&self, range: Range<u64>, visit: &mut dyn FnMut(u64, PageState)) {
-        let inner = self.inner.lock();
-        let end = range.end.min(crate::mm::layout::USER_END);
-        inner.table.for_each(page_down(range.start), page_down(end), |_, _, addr, entry| {
-            visit(
-                addr,
-                PageState {
-                    accessed: entry & ACCESSED != 0,
-                    private: entry & OWNED != 0,
-                    dirty: entry & DIRTY != 0,
-                },
-            );
-        });
     }
 
     fn visit_pages(

@@ -49,12 +49,6 @@ impl AddressSpace {
         let vma = inner.vmas.get(inner.vmas.at_or_after(addr)?)?;
         vma.flags.contains(VmFlags::GROWSDOWN).then_some(vma.start.min(addr))
     }
-
-    /// Start and end of the heap, and an address in the initial stack.
-    pub fn heap_and_stack(&self) -> (u64, u64, u64) {
-        let layout = self.inner.lock().layout;
-        (layout.brk_start, layout.brk, layout.stack)
-    }
 }
 
 impl Inner {

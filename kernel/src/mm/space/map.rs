@@ -62,7 +62,7 @@ impl Inner {
         let (file, offset) = match request.backing {
             Backing::File { source, offset } => (Some(self.file_of(source, addr)), offset),
             Backing::Anon if request.shared => {
-                let source = SharedAnon::new(len);
+                let source = SharedAnon::source(len);
                 (Some(self.file_of(source, addr)), 0)
             }
             Backing::Anon => (None, 0),
@@ -204,7 +204,7 @@ struct SharedAnon {
 }
 
 impl SharedAnon {
-    fn new(len: u64) -> Arc<dyn MapSource> {
+    fn source(len: u64) -> Arc<dyn MapSource> {
         let cache = Arc::new(PageCache::new());
         cache.set_size(len);
         Arc::new(Self { cache })

@@ -193,11 +193,6 @@ impl AddressSpace {
     pub fn set_limits(&self, limits: MmLimits) {
         self.inner.lock().limits = limits;
     }
-
-    /// The resource limits that mappings obey.
-    pub fn limits(&self) -> MmLimits {
-        self.inner.lock().limits
-    }
 }
 
 impl Drop for AddressSpace {

@@ -180,11 +180,10 @@ pub struct MmLimits {
     pub address_space: u64,
     pub data: u64,
     pub stack: u64,
-    pub memlock: u64,
 }
 
 impl Default for MmLimits {
     fn default() -> Self {
-        Self { address_space: u64::MAX, data: u64::MAX, stack: 8 << 20, memlock: 8 << 20 }
+        Self { address_space: u64::MAX, data: u64::MAX, stack: 8 << 20 }
     }
 }

@@ -18,6 +18,7 @@ pub type RemoteFlush = fn(cpus: u64, pages: Option<&[u64]>);
 static REMOTE: Once<RemoteFlush> = Once::new();
 
 /// Sets how other CPUs are made to flush: called when further CPUs are started.
+#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn register_remote(flush: RemoteFlush) {
     REMOTE.call_once(|| flush);
 }

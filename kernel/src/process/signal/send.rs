@@ -45,11 +45,6 @@ pub fn send_to_group(pgid: i32, signal: Signal, info: SigInfo) -> bool {
     found
 }
 
-/// Whether the process still takes signals (kill with signal 0).
-pub fn signal_exists(process: &Process) -> bool {
-    !process.is_reaped()
-}
-
 fn send(
     process: &Arc<Process>,
     thread: &Arc<Task>,
