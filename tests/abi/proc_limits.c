@@ -57,6 +57,7 @@ int main(void)
 		OK(mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 	} END;
 	CHILD("cpu: soft limit") {
+		alarm(4);	/* in case there is no limit */
 		setrlimit(RLIMIT_CPU, RL(1, 10));
 		for (;;)
 			;

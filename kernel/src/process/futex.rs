@@ -43,7 +43,13 @@ impl Key {
         user::read_u32(addr)?;
         Ok(match space.shared_object_at(addr) {
             Some((object, offset)) => Self::Shared { object, offset },
-            None => private,
+            // A page that only this space has must be writable, and is another futex than the private
+            // one there: no address has the lowest bit set.
+            None => {
+                let value = user::read_u32(addr)?;
+                user::cmpxchg_u32(addr, value, value)?;
+                Self::Private { space: core::ptr::from_ref(space).addr(), addr: addr | 1 }
+            }
         })
     }
 

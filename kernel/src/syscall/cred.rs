@@ -27,7 +27,7 @@ pub fn getegid() -> u32 {
 }
 
 /// Gives the caller a changed identity.
-fn change(edit: impl FnOnce(&mut Cred, &Cred) -> Result<()>) -> Result<()> {
+pub(super) fn change(edit: impl FnOnce(&mut Cred, &Cred) -> Result<()>) -> Result<()> {
     let task = process::current();
     let old = task.cred_arc();
     let mut new = Cred::clone(&old);

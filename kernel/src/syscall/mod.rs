@@ -23,6 +23,7 @@ mod mount;
 mod path;
 mod pipe;
 mod poll;
+mod prctl_caps;
 mod process;
 mod random;
 mod sched;

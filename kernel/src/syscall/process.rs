@@ -151,7 +151,16 @@ pub fn waitid(
         (P_PGID, 1..) => Which::Group(id),
         _ => return Err(Errno::EINVAL),
     };
-    let report = wait::wait(which, &wait_options(options))?;
+    let report = match wait::wait(which, &wait_options(options)) {
+        Ok(report) => report,
+        Err(error) => {
+            // Linux clears the answer first, so a bad pointer counts for more than no children.
+            if let Some(info) = info.non_null() {
+                write_child_info(info, None)?;
+            }
+            return Err(error);
+        }
+    };
     if let (Some(usage), Some(report)) = (usage.non_null(), &report) {
         usage.write(&rusage(&report.usage))?;
     }
@@ -191,7 +200,11 @@ const RUSAGE_THREAD: i32 = 1;
 pub fn getrusage(who: i32, out: UserPtr<Rusage>) -> Result<()> {
     let task = process::current();
     let usage = match who {
-        RUSAGE_SELF => task.process().usage(),
+        RUSAGE_SELF => {
+            let mut usage = task.process().usage();
+            usage.max_rss_pages = usage.max_rss_pages.max(task.mm().usage().rss_peak);
+            usage
+        }
         RUSAGE_CHILDREN => task.process().children_usage(),
         RUSAGE_THREAD => task.times.usage(task),
         _ => return Err(Errno::EINVAL),
@@ -240,6 +253,7 @@ pub fn getsid(pid: i32) -> Result<i32> {
 }
 
 pub fn setpgid(pid: i32, pgid: i32) -> Result<()> {
+    let pgid = if pgid == 0 { pid } else { pgid };
     if pgid < 0 {
         return Err(Errno::EINVAL);
     }
@@ -324,11 +338,12 @@ const PR_SET_PDEATHSIG: i32 = 1;
 const PR_GET_PDEATHSIG: i32 = 2;
 const PR_GET_DUMPABLE: i32 = 3;
 const PR_SET_DUMPABLE: i32 = 4;
-const PR_GET_KEEPCAPS: i32 = 7;
 const PR_SET_NAME: i32 = 15;
 const PR_GET_NAME: i32 = 16;
 const PR_GET_SECCOMP: i32 = 21;
-const PR_CAPBSET_READ: i32 = 23;
+const PR_GET_TSC: i32 = 25;
+/// User mode may read the time-stamp counter; it always may.
+const PR_TSC_ENABLE: i32 = 1;
 const PR_SET_TIMERSLACK: i32 = 29;
 const PR_GET_TIMERSLACK: i32 = 30;
 const PR_SET_CHILD_SUBREAPER: i32 = 36;
@@ -366,7 +381,11 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
             process.dumpable.store(arg2 as u32, order);
             Ok(0)
         }
-        PR_GET_KEEPCAPS | PR_GET_SECCOMP => Ok(0),
+        PR_GET_SECCOMP => Ok(0),
+        PR_GET_TSC => {
+            UserPtr::new(arg2).write(&PR_TSC_ENABLE)?;
+            Ok(0)
+        }
         PR_SET_NAME => {
             let mut name = [0; process::COMM_LEN - 1];
             let len = user::read_cstr_into(arg2, &mut name)?.unwrap_or(name.len());
@@ -377,10 +396,6 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
             user::write_bytes(arg2, &task.comm())?;
             Ok(0)
         }
-        PR_CAPBSET_READ => match arg2 {
-            0..=40 => Ok(1),
-            _ => Err(Errno::EINVAL),
-        },
         PR_SET_TIMERSLACK => {
             let slack = if arg2 as i64 <= 0 { TIMER_SLACK } else { arg2 };
             settings.timer_slack.store(slack, order);
@@ -411,7 +426,7 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
             }
             Ok(i64::from(settings.no_new_privs.load(order)))
         }
-        _ => Err(Errno::EINVAL),
+        _ => super::prctl_caps::prctl(option, arg2, arg3, arg4, arg5),
     }
 }
 

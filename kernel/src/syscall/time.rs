@@ -153,6 +153,9 @@ pub fn clock_nanosleep(
         Clock::ThreadCpu => return Err(Errno::EINVAL),
         // Sleeping until other threads have used CPU time is not there.
         Clock::ProcessCpu => return Err(Errno::EOPNOTSUPP),
+        Clock::Machine(
+            ClockId::MonotonicRaw | ClockId::MonotonicCoarse | ClockId::RealtimeCoarse,
+        ) => return Err(Errno::EOPNOTSUPP),
         Clock::Machine(_) => {}
     }
     let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;

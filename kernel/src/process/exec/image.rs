@@ -164,7 +164,11 @@ fn open_interpreter(
     path.truncate(path.iter().position(|&b| b == 0).unwrap_or(path.len()));
     let file = super::open(task, Fd(abi::fs::AT_FDCWD), &path, LookupFlags::FOLLOW)?;
     let plan = match read_plan(file.file())? {
-        Err(Error::NotExecutable) => return Err(Errno::ELIBBAD),
+        Err(Error::NotExecutable) => {
+            let mut header = [0; HEADER_LEN];
+            let got = file.file().read_at(&mut Sink::kernel(&mut header), 0)?;
+            return Err(if got < HEADER_LEN { Errno::EIO } else { Errno::ELIBBAD });
+        }
         plan => plan,
     };
     let source = source_of(file.file())?;

@@ -25,7 +25,8 @@ pub(super) fn first_bytes(file: &OpenFile) -> Result<[u8; START_LEN]> {
 /// The interpreter line; `None` if the file is no script.
 ///
 /// # Errors
-/// `ENOEXEC` for a line without an interpreter, or one whose interpreter is cut off.
+/// `ENOEXEC` for a line without an interpreter, or one whose interpreter is cut off; `EACCES` when the file
+/// ends where it should stand.
 pub(super) fn parse(start: &[u8; START_LEN]) -> Result<Option<Line<'_>>> {
     let Some(rest) = start.strip_prefix(b"#!") else { return Ok(None) };
     // The last byte is not looked at.
@@ -51,7 +52,8 @@ pub(super) fn parse(start: &[u8; START_LEN]) -> Result<Option<Line<'_>>> {
     let line = &line[name..];
     let (interpreter, after) = line.split_at(line.iter().position(ends).unwrap_or(line.len()));
     if interpreter.is_empty() {
-        return Err(Errno::ENOEXEC);
+        // Linux takes the empty name for the working directory, which may not be executed.
+        return Err(Errno::EACCES);
     }
     let cut = after.iter().position(|&b| b == 0).unwrap_or(after.len());
     let after = &after[..cut];

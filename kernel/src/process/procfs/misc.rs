@@ -63,8 +63,8 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
             if !core::ptr::eq(&**task.process(), &**current().process()) {
                 return Err(Errno::EINVAL);
             }
-            let line = data.split(|&b| b == b'\n').next().unwrap_or(&[]);
-            task.set_comm(line);
+            // As on Linux, a newline is part of the name.
+            task.set_comm(data.split(|&b| b == 0).next().unwrap_or(&[]));
         }
         "oom_score_adj" => set_oom_score_adj(task.process(), number(data)?, -1000..=1000)?,
         "oom_adj" => {

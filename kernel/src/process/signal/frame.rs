@@ -139,6 +139,8 @@ fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
     let at = frame.rsp.wrapping_sub(8);
     let uc = UserPtr::<UContext>::new(at + core::mem::offset_of!(RtSigFrame, uc) as u64).read()?;
     restore_fpu(task, uc.mcontext.fpstate)?;
+    // One that is in use stays, even if the handler has put it there itself.
+    let restores_stack = !task.signals.on_altstack(frame.rsp);
     let c = &uc.mcontext;
     frame.r8 = c.r8;
     frame.r9 = c.r9;
@@ -160,7 +162,9 @@ fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
     frame.rflags = c.eflags;
     frame.sanitize_user();
     super::set_blocked(task, uc.sigmask);
-    set_altstack(&task.signals, uc.stack);
+    if restores_stack {
+        set_altstack(&task.signals, uc.stack);
+    }
     Ok(())
 }
 
