@@ -158,10 +158,20 @@ impl Footprint {
         words.is_some_and(|words| words.iter().take(count).any(|w| w.load(Ordering::Relaxed) != 0))
     }
 
-    /// Visits the runs of touched pages in `range`.
+    /// Visits the touched pages of `range` by words: the first index and which of the up to 64 from there.
     #[inline]
-    pub fn touched(&self, range: Range<u64>, visit: impl FnMut(Range<u64>)) {
-        self.touched.runs(range, visit);
+    pub fn touched(&self, range: Range<u64>, mut visit: impl FnMut(u64, u64)) {
+        let mut at = range.start;
+        while at < range.end {
+            let Some(word) = self.touched.0.get((at / 64) as usize) else { return };
+            let bits = word.load(Ordering::Relaxed) >> (at % 64);
+            let next = (at / 64 + 1) * 64;
+            if bits != 0 {
+                let beyond = next.saturating_sub(range.end).saturating_add(at % 64);
+                visit(at, bits & u64::MAX.wrapping_shr(beyond as u32));
+            }
+            at = next;
+        }
     }
 
     /// Visits the runs of written pages in `range`.

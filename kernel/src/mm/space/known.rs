@@ -183,10 +183,10 @@ fn map_touched(
     let (flags, first) = (vma.borrowed_flags(), index_at(addr, 0));
     let mut mapped = 0i64;
     cache.runs(indices.clone(), |index, slots| {
-        footprint.touched(index..index + slots.len() as u64, |run| {
-            let slots = &slots[(run.start - index) as usize..(run.end - index) as usize];
-            let at = first + (run.start - indices.start) as usize;
-            mapped = mapped.wrapping_add(leaf.fill(at, slots, flags));
+        footprint.touched(index..index + slots.len() as u64, |start, bits| {
+            let at = first + (start - indices.start) as usize;
+            let frames = &slots[(start - index) as usize..];
+            mapped = mapped.wrapping_add(leaf.fill_marked(at, frames, bits, flags));
         });
     });
     mapped

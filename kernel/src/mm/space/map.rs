@@ -184,16 +184,18 @@ impl Inner {
     pub(super) fn insert(&mut self, vma: Vma) -> Result<()> {
         let (flags, pages, start, end) = (vma.flags, vma.pages(), vma.start, vma.end);
         let below = self.vmas.before(start);
-        if let Some(pos) = below
-            && self.vmas.get(pos).is_some_and(|below| below.continues_into(&vma))
-        {
-            self.vmas.update(pos, |below| below.end = end);
-        } else {
-            self.vmas.insert(vma).map_err(|_| Errno::ENOMEM)?;
-        }
+        let pos = match below {
+            Some(pos) if self.vmas.get(pos).is_some_and(|below| below.continues_into(&vma)) => {
+                self.vmas.update(pos, |below| below.end = end);
+                pos
+            }
+            _ => self.vmas.insert(vma).map_err(|_| Errno::ENOMEM)?,
+        };
         self.account(flags, pages, 1);
-        // With what lies above.
-        self.merge(end, end);
+        let above = self.vmas.next(pos).and_then(|above| self.vmas.get(above));
+        if above.is_some_and(|above| above.start == end) {
+            self.merge(end, end);
+        }
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ use abi::{Errno, Result};
 use alea_ranges::RangeMap;
 use alloc::sync::Arc;
 use core::cell::Cell;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use hot::HotPages;
 use table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
 use tlb::CpuMask;
@@ -57,6 +57,8 @@ pub struct AddressSpace {
     hot: Arc<HotPages>,
     /// Made by fork: what it touches is news for the next fork.
     forked: bool,
+    /// Being dropped: a CPU that still has it loaded must unload it.
+    dying: AtomicBool,
     /// What membarrier was registered for.
     membarrier: AtomicU32,
     inner: Mutex<Inner>,
@@ -140,6 +142,7 @@ impl AddressSpace {
             cpus: CpuMask::new(),
             hot,
             forked,
+            dying: AtomicBool::new(false),
             membarrier: AtomicU32::new(0),
             inner,
         });
@@ -184,6 +187,19 @@ impl AddressSpace {
         }
     }
 
+    /// What another CPU's flush asks of this one (see [`register_remote`]): called by the interrupt handler.
+    pub fn flush_here(pages: Option<&[u64]>) {
+        // SAFETY: as in `load`.
+        let dying = unsafe { LOADED.get().as_ref() }
+            // Acquire: pairs with the Release in `Drop`.
+            .is_some_and(|space| space.dying.load(Ordering::Acquire));
+        match pages {
+            _ if dying => Self::unload(),
+            Some(pages) => pages.iter().for_each(|&addr| page::invlpg(addr)),
+            None => page::flush_tlb(),
+        }
+    }
+
     /// Sets where `mmap` searches from (downwards); exec draws it.
     pub fn set_mmap_base(&self, base: u64) {
         self.inner.lock().layout.mmap_base = base;
@@ -201,6 +217,8 @@ impl Drop for AddressSpace {
         if LOADED.get() == core::ptr::from_ref(self) {
             Self::unload();
         }
+        // Release: pairs with the Acquire in `flush_here`.
+        self.dying.store(true, Ordering::Release);
         while self.cpus.get() != 0 {
             // Lazily loaded elsewhere: the remote flush makes those CPUs unload it.
             self.cpus.flush(None);

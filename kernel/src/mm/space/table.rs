@@ -147,6 +147,28 @@ impl Table {
         filled
     }
 
+    /// As [`fill`](Self::fill), for those of `frames` whose bit is set in `bits`.
+    #[inline]
+    pub fn fill_marked(self, first: usize, frames: &[u32], bits: u64, flags: u64) -> i64 {
+        let entries = self.entries();
+        let meta = self.0.meta();
+        let (mut bits, mut groups, mut filled) = (bits, meta.word(), 0i64);
+        while bits != 0 {
+            let n = bits.trailing_zeros() as usize;
+            bits &= bits.wrapping_sub(1);
+            let Some(&frame) = frames.get(n) else { break };
+            let index = first.wrapping_add(n) & 511;
+            let entry = &entries[index];
+            if frame != 0 && entry.load(Ordering::Relaxed) == 0 {
+                groups |= 1 << (index / 8);
+                entry.store(Pfn(frame).phys() | flags, Ordering::Relaxed);
+                filled = filled.wrapping_add(1);
+            }
+        }
+        meta.set_word(groups);
+        filled
+    }
+
     /// Brings the masks up to date after entries of `range` were copied from `other` with `replace`.
     #[inline]
     pub fn inherit_masks(self, other: Table, range: Range<usize>) {
@@ -235,7 +257,12 @@ pub(super) struct PageTable {
     root: Table,
     /// Tables besides the root.
     pub tables: u64,
+    /// The leaf table that was looked up last, and which 2 MiB it maps.
+    last: (u64, Table),
 }
+
+/// No 2 MiB at all.
+const NO_LEAF: u64 = u64::MAX;
 
 /// A part of a leaf table: entries `range`, of which the first maps `addr`.
 #[derive(Clone)]
@@ -257,7 +284,8 @@ impl LeafPart {
 impl PageTable {
     /// Tables that map nothing but the kernel.
     pub fn new() -> Result<Self> {
-        Ok(Self { root: Table(frames::alloc_root().ok_or(Errno::ENOMEM)?), tables: 0 })
+        let root = Table(frames::alloc_root().ok_or(Errno::ENOMEM)?);
+        Ok(Self { root, tables: 0, last: (NO_LEAF, root) })
     }
 
     /// The root, for CR3.
@@ -282,6 +310,11 @@ impl PageTable {
     /// The leaf table that maps `addr`, made if need be.
     #[inline]
     pub fn leaf_or_alloc(&mut self, addr: u64) -> Result<Table> {
+        let (which, last) = self.last;
+        if which == addr / LEAF_SPAN { Ok(last) } else { self.walk_or_alloc(addr) }
+    }
+
+    fn walk_or_alloc(&mut self, addr: u64) -> Result<Table> {
         let mut table = self.root;
         for level in (1..LEVELS).rev() {
             let index = index_at(addr, level);
@@ -295,6 +328,7 @@ impl PageTable {
                 Table(new)
             };
         }
+        self.last = (addr / LEAF_SPAN, table);
         Ok(table)
     }
 
@@ -346,6 +380,7 @@ impl PageTable {
         free_range: Range<u64>,
         free: &mut dyn FnMut(Pfn),
     ) {
+        self.last = (NO_LEAF, self.root);
         let mut freed = 0;
         free_below(self.root, LEVELS - 1, start, end, &free_range, &mut |table| {
             freed += 1;
@@ -357,6 +392,7 @@ impl PageTable {
     /// Clears everything, handing each entry that holds a reference to `owned(addr, entry)`, and gives all
     /// tables back. For a space that no CPU has loaded.
     pub fn tear_down(&mut self, owned: &mut impl FnMut(u64, u64)) {
+        self.last = (NO_LEAF, self.root);
         clear_level(self.root, LEVELS - 1, 0, 0..USER_ROOT, owned);
         self.root.0.meta().set_word(0);
         self.tables = 0;

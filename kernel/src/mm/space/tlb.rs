@@ -12,7 +12,9 @@ use crate::sync::Once;
 use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Flushes the TLBs of other CPUs: a mask of CPUs, and the addresses, or all of the space if `None`.
+/// Flushes the TLBs of other CPUs: a mask of CPUs, and the addresses, or all of the space if `None`. Must have
+/// run [`AddressSpace::flush_here`](super::AddressSpace::flush_here) on each of them when it returns; may be
+/// called with interrupts on, and must answer such requests while it waits.
 pub type RemoteFlush = fn(cpus: u64, pages: Option<&[u64]>);
 
 static REMOTE: Once<RemoteFlush> = Once::new();
