@@ -1,0 +1,167 @@
+//! Randomness on the running machine: sources present and absent, and memory searched for secrets.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use alea_tests::{PATIENCE, alea, boot};
+use xtask::guest::Guest;
+
+/// What `userland/erasure.c` masks its secrets with.
+const MASK: u8 = 0xa5;
+const ERASURE: &str = "console=ttyS0 rdinit=/usr/lib/alea/erasure quiet";
+
+/// Boots to the end of the self tests and returns the log.
+fn log(cpu: &str, append: &str, args: &[&str]) -> String {
+    let machine = alea().cpu(cpu).append(&format!("console=ttyS0 alea.selftest=only {append}"));
+    let outcome = boot(&machine.args(args)).unwrap().powered_off().unwrap();
+    outcome.output
+}
+
+#[track_caller]
+fn says(log: &str, text: &str) {
+    assert!(log.contains(text), "{text:?} is not in the log:\n{log}");
+}
+
+#[test]
+fn ready_by_jitter_alone() {
+    let log = log("qemu64", "", &[]);
+    says(&log, "samples of TSC jitter");
+    says(&log, "SplitMix64 is seeded from the jitter of the TSC");
+    says(&log, "random: ready, 256 bits credited, generator chacha20 (Sse2)");
+}
+
+#[test]
+fn an_untrusted_cpu_is_mixed_in_but_not_credited() {
+    let log = log("max", "random.trust_cpu=off", &[]);
+    says(&log, "samples of TSC jitter");
+    says(&log, "random: ready");
+}
+
+#[test]
+fn a_seed_from_the_host_makes_the_service_ready() {
+    let seed = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(seed.path(), [0x42; 32]).unwrap();
+    let file = format!("name=opt/org.alea/seed,file={}", seed.path().display());
+    let log = log("qemu64", "", &["-fw_cfg", &file]);
+    assert!(!log.contains("samples of TSC jitter"), "{log}");
+    says(&log, "random: ready");
+    let log = self::log("qemu64", "random.trust_bootloader=off", &["-fw_cfg", &file]);
+    says(&log, "samples of TSC jitter");
+}
+
+#[test]
+fn weak_generators_warn_and_impossible_ones_are_refused() {
+    for name in ["splitmix64", "rdrand"] {
+        let log = log("max", &format!("random.generator={name}"), &[]);
+        says(&log, &format!("generator {name} is for comparison only"));
+        says(&log, &format!("random: ready, 256 bits credited, generator {name}"));
+    }
+    let log = log("qemu64", "random.generator=rdrand", &[]);
+    says(&log, "no usable RDRAND, using chacha20");
+    says(&self::log("max", "random.generator=xorshift", &[]), "unknown generator");
+}
+
+/// Whoever reads all memory after the secrets were drawn and wiped finds none of them: not in the
+/// batch, not on a kernel stack, not in a buffer.
+#[test]
+fn drawn_secrets_are_nowhere_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, dump) = (folder.path().join("monitor"), folder.path().join("memory"));
+    let monitor = format!("unix:{},server=on,wait=off", socket.display());
+    let machine = alea().memory("256").append(ERASURE).args(["-monitor", &monitor]);
+    let mut guest = Guest::start(&machine).unwrap();
+    guest.wait_for("erasure: waiting", PATIENCE).unwrap();
+    let secrets = secrets(&guest.output());
+    assert!(secrets.len() > 100, "{}", guest.output());
+    dump_memory(&socket, &dump, 256 << 20);
+    guest.stop().unwrap();
+
+    let memory = std::fs::read(&dump).unwrap();
+    let mut search = Search::new();
+    for (n, secret) in secrets.iter().enumerate() {
+        // Half a secret is enough, and so is the text of a masked one: the terminal still has some,
+        // which shows that the dump is really this machine's memory.
+        let text: String = secret[..4].iter().map(|byte| format!("{:02x}", byte ^ MASK)).collect();
+        search.add(text.as_bytes(), Found::Masked);
+        search.add(&secret[..8], Found::Secret(n));
+        search.add(&secret[8..], Found::Secret(n));
+    }
+    let found = search.run(&memory);
+    assert!(found.contains(&Found::Masked), "the dump is no memory of this machine");
+    let secrets: Vec<_> = found.iter().filter(|found| **found != Found::Masked).collect();
+    assert!(secrets.is_empty(), "still in memory: {secrets:?}");
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Found {
+    Masked,
+    Secret(usize),
+}
+
+/// A search for many eight-byte strings at once, fast even without optimisation.
+struct Search {
+    starts: Vec<bool>,
+    strings: HashMap<[u8; 8], Found>,
+}
+
+impl Search {
+    fn new() -> Self {
+        Self { starts: vec![false; 1 << 16], strings: HashMap::new() }
+    }
+
+    fn add(&mut self, string: &[u8], found: Found) {
+        let string: [u8; 8] = string.try_into().unwrap();
+        self.starts[usize::from(u16::from_le_bytes([string[0], string[1]]))] = true;
+        self.strings.insert(string, found);
+    }
+
+    fn run(&self, memory: &[u8]) -> HashSet<Found> {
+        let mut found = HashSet::new();
+        for at in (0..memory.len()).step_by(4096) {
+            let page = &memory[at..memory.len().min(at + 4096 + 7)];
+            if page.iter().all(|&byte| byte == 0) {
+                continue;
+            }
+            for window in page.windows(8) {
+                let start = u16::from_le_bytes([window[0], window[1]]);
+                if self.starts[usize::from(start)] {
+                    found.extend(self.strings.get(window));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The secrets that the guest showed, unmasked.
+fn secrets(output: &str) -> Vec<[u8; 16]> {
+    let hex = |text: &str, at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    output
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("secret "))
+        .filter_map(|text| {
+            let mut secret = [0; 16];
+            for (n, byte) in secret.iter_mut().enumerate() {
+                *byte = hex(text, 2 * n)? ^ MASK;
+            }
+            Some(secret)
+        })
+        .collect()
+}
+
+/// Stops the machine and has QEMU write its memory to a file.
+fn dump_memory(socket: &Path, dump: &Path, size: u64) {
+    let mut monitor = UnixStream::connect(socket).unwrap();
+    monitor.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let command = format!("stop\npmemsave 0 {size} \"{}\"\n", dump.display());
+    monitor.write_all(command.as_bytes()).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while std::fs::metadata(dump).map_or(0, |file| file.len()) < size {
+        assert!(Instant::now() < deadline, "QEMU does not write the dump");
+        // The monitor's echo has to be read, or it stops listening; a timeout is no error.
+        let _echo = monitor.read(&mut [0; 4096]);
+    }
+}
