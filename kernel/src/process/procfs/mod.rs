@@ -5,13 +5,12 @@
 
 mod memory;
 mod misc;
-mod phases;
 mod stat;
 mod status;
 mod totals;
 
 use super::{Process, Task, current, table};
-use crate::fs::procfs::{self as slots, PidFile, ProcessTable, Totals};
+use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table};
 use crate::fs::{Capability, FdTable, FsContext, Owner, Path};
 use crate::mm::Sink;
 use abi::{Errno, Result};
@@ -22,9 +21,7 @@ use core::sync::atomic::Ordering;
 /// Fills the slot.
 pub(super) fn register() {
     static PROCESSES: Processes = Processes;
-    slots::register_process_table(&PROCESSES);
-    slots::register_file("alea/exec_phases", 0o644, Arc::new(phases::ExecPhases))
-        .expect("no memory for a file of /proc");
+    register_process_table(&PROCESSES);
 }
 
 struct Processes;
