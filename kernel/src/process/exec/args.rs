@@ -89,6 +89,8 @@ pub(super) struct ArgArea {
     pub(super) envc: usize,
     /// Where each kind of string starts: arguments, environment, file name.
     pub(super) starts: [usize; 3],
+    /// Where the block's next pointer goes.
+    pointer: usize,
     caller_argc: usize,
     /// Bytes that strings may still take.
     left: usize,
@@ -117,6 +119,7 @@ impl ArgArea {
             argc,
             envc,
             starts: [0; 3],
+            pointer: 0,
             caller_argc: argc,
             left: limit - pointers,
         })
@@ -141,6 +144,7 @@ impl ArgArea {
             self.pages.push(PageBuf::alloc()?);
         }
         self.starts[0] = self.len;
+        self.pointer = stack::FIRST_POINTER;
         let mut writer = StringWriter { area: self };
         for word in script.into_iter().flatten() {
             writer.string(word)?;
@@ -152,11 +156,13 @@ impl ArgArea {
             argv.append(at, &mut writer)?;
         }
         writer.area.starts[1] = writer.area.len;
+        // A null pointer ends each list.
+        writer.area.pointer += 8;
         for at in 0..writer.area.envc {
             envp.append(at, &mut writer)?;
         }
         writer.area.starts[2] = writer.area.len;
-        writer.string(name)
+        writer.raw_string(name)
     }
 
     /// Appends bytes beside the strings.
@@ -194,22 +200,36 @@ impl ArgArea {
 
     /// Stores a word of the block.
     pub(super) fn put_word(&mut self, at: usize, word: u64) {
-        // The block is a multiple of 8 bytes long and starts on a page.
-        let (page, off) = (at / PAGE_SIZE, at % PAGE_SIZE);
-        self.pages[page][off..off + 8].copy_from_slice(&word.to_le_bytes());
+        self.put_bytes(at, &word.to_le_bytes());
     }
 
-    /// Just beyond the NUL of the string at `from`.
-    pub(super) fn string_end(&self, from: usize) -> usize {
-        let mut at = from;
-        loop {
+    /// Stores eight bytes of the block, at a multiple of eight.
+    pub(super) fn put_bytes(&mut self, at: usize, bytes: &[u8]) {
+        // The block starts on a page, so no word crosses into the next.
+        let (page, off) = (at / PAGE_SIZE, at % PAGE_SIZE);
+        self.pages[page][off..off + 8].copy_from_slice(bytes);
+    }
+
+    /// Adds `base` to the pointers from `at` on, which hold places in the area until it is known.
+    pub(super) fn move_pointers(&mut self, at: usize, count: usize, base: u64) {
+        let mut at = at;
+        let mut left = count;
+        while left > 0 {
             let (page, off) = (at / PAGE_SIZE, at % PAGE_SIZE);
-            let Some(page) = self.pages.get(page) else { return self.len };
-            match page[off..].iter().position(|&b| b == 0) {
-                Some(n) => return at + n + 1,
-                None => at += PAGE_SIZE - off,
+            let here = left.min((PAGE_SIZE - off) / 8);
+            let words = &mut self.pages[page][off..off + here * 8];
+            for word in words.as_chunks_mut::<8>().0 {
+                *word = u64::from_le_bytes(*word).wrapping_add(base).to_le_bytes();
             }
+            at += here * 8;
+            left -= here;
         }
+    }
+
+    /// The next string begins here: notes it in the block.
+    fn note_string(&mut self) {
+        self.put_word(self.pointer, self.len as u64);
+        self.pointer += 8;
     }
 
     /// The pages, lowest first.
@@ -231,6 +251,12 @@ impl StringWriter<'_> {
 
     /// A string of the kernel's, without its NUL.
     fn string(&mut self, text: &[u8]) -> Result<()> {
+        self.area.note_string();
+        self.raw_string(text)
+    }
+
+    /// The same, in no list.
+    fn raw_string(&mut self, text: &[u8]) -> Result<()> {
         self.charge(text.len() + 1)?;
         self.area.push(text)?;
         self.area.push(&[0])?;
@@ -239,6 +265,7 @@ impl StringWriter<'_> {
 
     /// A string in user memory.
     fn user_string(&mut self, addr: u64) -> Result<()> {
+        self.area.note_string();
         let mut done = 0usize;
         loop {
             let (page, off) = self.area.room()?;

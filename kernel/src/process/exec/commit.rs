@@ -33,13 +33,15 @@ pub(super) fn commit(
     let placed = image.map(&mm, &layout)?;
     mm.set_brk(placed.brk_start);
     timer.lap(Phase::ElfLoad);
+    placed.map_known(&mm)?;
+    timer.lap(Phase::Prefault);
     let file = image.executable().clone();
     let (new_cred, secure) = cred::new_cred(task, file.file());
     if let Some(new_cred) = new_cred {
         task.set_cred(new_cred);
     }
     let top = layout.stack_top;
-    let laid = stack::lay_out(&mut area, top, &placed, &task.cred(), secure, None)?;
+    let laid = stack::lay_out(&mut area, top, &placed, &task.cred(), secure, None);
     timer.lap(Phase::Random);
     map_stack(&mm, top, area, image.exec_stack())?;
     timer.lap(Phase::Stack);

@@ -11,6 +11,7 @@ use abi::{Errno, Result};
 use alea_elf::{Error, HEADER_LEN, Header, Kind, Plan, Segment};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 use x86_64::VirtAddr;
 
 /// Enough of a file for the header and the program headers of every ordinary executable.
@@ -44,6 +45,15 @@ pub(super) struct Placed {
     /// Start and end of code and data.
     pub(super) bounds: [u64; 4],
     pub(super) brk_start: u64,
+    /// Where the program and its interpreter lie.
+    spans: [Range<u64>; 2],
+}
+
+impl Placed {
+    /// Maps ahead what earlier runs of these files touched.
+    pub(super) fn map_known(&self, mm: &AddressSpace) -> Result<()> {
+        self.spans.iter().filter(|span| !span.is_empty()).try_for_each(|span| mm.map_known(span.clone()))
+    }
 }
 
 impl Image {
@@ -80,18 +90,18 @@ impl Image {
             (Kind::Anywhere, Some(_)) => layout.program_base(plan.align).wrapping_sub(plan.start()),
             (Kind::Anywhere, None) => below(layout.mmap_base, plan)?,
         };
-        map_plan(mm, plan, bias, &self.source)?;
+        let program = map_plan(mm, plan, bias, &self.source)?;
         let program_entry = plan.entry.wrapping_add(bias);
-        let (entry, base) = match &self.interpreter {
-            None => (program_entry, 0),
+        let (entry, base, interpreter) = match &self.interpreter {
+            None => (program_entry, 0, 0..0),
             Some(interpreter) => {
                 let plan = interpreter.plan.as_ref().map_err(|_| Errno::EINVAL)?;
                 let bias = match plan.kind {
                     Kind::Fixed => 0,
                     Kind::Anywhere => below(layout.mmap_base, plan)?,
                 };
-                map_plan(mm, plan, bias, &interpreter.source)?;
-                (plan.entry.wrapping_add(bias), bias.wrapping_add(plan.start()))
+                let span = map_plan(mm, plan, bias, &interpreter.source)?;
+                (plan.entry.wrapping_add(bias), bias.wrapping_add(plan.start()), span)
             }
         };
         if entry >= USER_END {
@@ -108,6 +118,7 @@ impl Image {
             bounds: plan.bounds().map(|addr| addr.wrapping_add(bias)),
             // A program among the mappings gets its heap where other programs lie.
             brk_start: layout.brk_start(if free_standing { layout.program_base(1) } else { end }),
+            spans: [program, interpreter],
         })
     }
 }
@@ -124,7 +135,10 @@ fn below(top: u64, plan: &Plan) -> Result<u64> {
 fn read_plan(file: &OpenFile) -> Result<Result<Arc<Plan>, Error>> {
     let mut start = [0; USUAL_START];
     let len = file.read_at(&mut Sink::kernel(&mut start), 0)?;
-    let header = match Header::parse(&start[..len.min(HEADER_LEN)]) {
+    if len < HEADER_LEN {
+        return Ok(Err(Error::NotExecutable));
+    }
+    let header = match Header::parse(&start[..HEADER_LEN]) {
         Ok(header) => header,
         Err(error) => return Ok(Err(error)),
     };
@@ -163,6 +177,9 @@ fn open_interpreter(
     // What lies behind an earlier NUL is not part of the name.
     path.truncate(path.iter().position(|&b| b == 0).unwrap_or(path.len()));
     let file = super::open(task, Fd(abi::fs::AT_FDCWD), &path, LookupFlags::FOLLOW)?;
+    if file.file().inode().size() < HEADER_LEN as u64 {
+        return Err(Errno::EIO);
+    }
     let plan = match read_plan(file.file())? {
         Err(Error::NotExecutable) => {
             let mut header = [0; HEADER_LEN];
@@ -182,12 +199,17 @@ fn source_of(file: &Arc<OpenFile>) -> Result<Arc<dyn MapSource>> {
     }
 }
 
-fn map_plan(mm: &AddressSpace, plan: &Plan, bias: u64, source: &Arc<dyn MapSource>) -> Result<()> {
+fn map_plan(
+    mm: &AddressSpace,
+    plan: &Plan,
+    bias: u64,
+    source: &Arc<dyn MapSource>,
+) -> Result<Range<u64>> {
     for segment in &plan.loads {
         map_segment(mm, segment, bias, source)?;
     }
     let start = plan.start().wrapping_add(bias);
-    mm.map_known(start..start.saturating_add(plan.extent()))
+    Ok(start..start.saturating_add(plan.extent()))
 }
 
 fn map_segment(

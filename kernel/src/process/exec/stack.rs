@@ -7,12 +7,14 @@ use crate::fs::Cred;
 use crate::mm::PAGE_SIZE;
 use crate::random;
 use crate::sync::Once;
-use abi::Result;
 
 /// Entries of the auxiliary vector, the last one included.
 pub(super) const AUX_ENTRIES: usize = 22;
-/// Words that the block may need for alignment.
-const PLATFORM: &[u8] = b"x86_64\0";
+/// Where the block's first string pointer is: behind the number of arguments.
+pub(super) const FIRST_POINTER: usize = 8;
+/// Random bytes and the platform's name lie between the pointers and the strings.
+const RANDOM_LEN: usize = 16;
+const PLATFORM: &[u8; 8] = b"x86_64\0\0";
 
 mod at {
     pub(super) const NULL: u64 = 0;
@@ -53,6 +55,11 @@ pub(super) struct Laid {
 /// Bytes of the block for so many strings: a multiple of 16, so that the stack pointer is aligned when the
 /// block starts on a page.
 pub(super) const fn block_len(argc: usize, envc: usize) -> usize {
+    extras_at(argc, envc) + RANDOM_LEN + 16
+}
+
+/// Where the random bytes lie; the platform's name follows.
+const fn extras_at(argc: usize, envc: usize) -> usize {
     let words = 1 + argc + 1 + envc + 1 + 2 * AUX_ENTRIES;
     words.div_ceil(2) * 16
 }
@@ -75,13 +82,16 @@ pub(super) fn lay_out(
     cred: &Cred,
     secure: bool,
     vdso: Option<u64>,
-) -> Result<Laid> {
+) -> Laid {
     let [args, env, name] = area.starts;
-    let strings_end = area.len();
-    let platform = area.push(PLATFORM)?;
-    let mut secret = [0; 16];
+    let random = extras_at(area.argc, area.envc);
+    let platform = random + RANDOM_LEN;
+    let mut secret = [0; RANDOM_LEN];
     random::fill_secret(&mut secret);
-    let random = area.push(&secret)?;
+    let (low, high) = secret.split_at(8);
+    for (at, word) in [(random, low), (random + 8, high), (platform, &PLATFORM[..])] {
+        area.put_bytes(at, word);
+    }
     let base = top - (area.page_count() * PAGE_SIZE) as u64;
     let addr = |at: usize| base + at as u64;
     let (hwcap, hwcap2) = hwcap();
@@ -114,29 +124,20 @@ pub(super) fn lay_out(
         *to = from;
     }
     put_block(area, base, &auxv);
-    debug_assert!(strings_end >= name);
-    Ok(Laid { sp: base, args: (addr(args), addr(env)), env: (addr(env), addr(name)), auxv })
+    Laid { sp: base, args: (addr(args), addr(env)), env: (addr(env), addr(name)), auxv }
 }
 
 fn put_block(area: &mut ArgArea, base: u64, auxv: &Auxv) {
     let (argc, envc) = (area.argc, area.envc);
-    let mut word = 0;
-    let mut put = |area: &mut ArgArea, value: u64| {
-        area.put_word(word, value);
-        word += 8;
-    };
-    put(area, argc as u64);
-    for (count, start) in [(argc, area.starts[0]), (envc, area.starts[1])] {
-        let mut at = start;
-        for _ in 0..count {
-            put(area, base + at as u64);
-            at = area.string_end(at);
-        }
-        put(area, 0);
-    }
+    area.put_word(0, argc as u64);
+    let env = FIRST_POINTER + (argc + 1) * 8;
+    area.move_pointers(FIRST_POINTER, argc, base);
+    area.move_pointers(env, envc, base);
+    let mut at = env + (envc + 1) * 8;
     for entry in auxv {
-        put(area, entry[0]);
-        put(area, entry[1]);
+        area.put_word(at, entry[0]);
+        area.put_word(at + 8, entry[1]);
+        at += 16;
     }
 }
 
