@@ -174,6 +174,19 @@ impl Inode for Node {
                     pid = next.saturating_add(1);
                 }
             }
+            // One link a thread beside the folder's own two: programs count threads that way.
+            Kind::Tasks(task) => {
+                let next_task = |from| {
+                    let processes = processes().ok()?;
+                    processes.next_task(processes.process_of(task.tid)?, from)
+                };
+                meta.nlink = 2;
+                let mut tid = 0;
+                while let Some(next) = next_task(tid) {
+                    meta.nlink = meta.nlink.saturating_add(1);
+                    tid = next.saturating_add(1);
+                }
+            }
             _ => {}
         }
         meta

@@ -63,12 +63,11 @@ fn send(
         Target::Thread => &thread.signals.pending,
         Target::Process => &process.signals.pending,
     };
+    let limited = signal.is_realtime() && info.code < 0 && info.code != code::SI_TIMER;
+    // Before the queue is locked: the limits rank above it.
+    let most = if limited { process.limits().signals_pending() } else { u64::MAX };
     let mut pending = queue.lock();
-    if signal.is_realtime()
-        && info.code < 0
-        && info.code != code::SI_TIMER
-        && pending.len() as u64 >= process.limits().signals_pending()
-    {
+    if pending.len() as u64 >= most {
         return Err(Errno::EAGAIN);
     }
     let pushed = pending.push(signal, info);
