@@ -65,7 +65,6 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     }
     syscall::init().expect("no memory for the counters of calls"); // and their file in /proc
     arch::trap::register(&HOOKS); // system calls, faults, preemption
-    process::exec::register_report().expect("no memory for the exec profile's file");
     process::start_init(unpacked); // process 1
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::run_idle()

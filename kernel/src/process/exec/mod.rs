@@ -11,14 +11,12 @@ mod cred;
 mod image;
 mod layout;
 mod program;
-mod report;
 mod script;
 mod stack;
 mod threads;
 
 pub use args::{Strings, UserStrings};
 pub use program::Program;
-pub use report::register as register_report;
 
 use super::{Task, signal};
 use crate::arch::trap::TrapFrame;
