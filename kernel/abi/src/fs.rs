@@ -43,11 +43,13 @@ impl OpenFlags {
     pub const SYNC: Self = Self::SYNC_BIT.union(Self::DSYNC);
 
     /// Access mode 0 or 2.
+    #[inline]
     pub const fn readable(self) -> bool {
         matches!(self.bits() & 3, 0 | 2)
     }
 
     /// Access mode 1 or 2.
+    #[inline]
     pub const fn writable(self) -> bool {
         matches!(self.bits() & 3, 1 | 2)
     }

@@ -143,6 +143,15 @@ impl<'a> Sink<'a> {
     unsafe fn put_raw(&mut self, src: *const u8, len: usize) -> Result<usize> {
         let want = len.min(self.remaining);
         let count = match &mut self.to {
+            To::User(User::One(addr)) => {
+                // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
+                let moved = unsafe { user::copy_out(*addr, src, want) };
+                *addr = addr.wrapping_add(moved as u64);
+                if moved == 0 && want != 0 {
+                    return Err(Errno::EFAULT);
+                }
+                moved
+            }
             // SAFETY: `done + len <= want`, so the piece lies in what the caller vouches for.
             To::User(user) => user.transfer(want, |addr, done, len| unsafe {
                 user::copy_out(addr, src.add(done), len)
@@ -240,6 +249,15 @@ impl<'a> Source<'a> {
     unsafe fn take_raw(&mut self, dst: *mut u8, len: usize) -> Result<usize> {
         let want = len.min(self.remaining);
         let count = match &mut self.from {
+            From::User(User::One(addr)) => {
+                // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
+                let moved = unsafe { user::copy_in(dst, *addr, want) };
+                *addr = addr.wrapping_add(moved as u64);
+                if moved == 0 && want != 0 {
+                    return Err(Errno::EFAULT);
+                }
+                moved
+            }
             // SAFETY: `done + len <= want`, so the piece lies in what the caller vouches for.
             From::User(user) => user.transfer(want, |addr, done, len| unsafe {
                 user::copy_in(dst.add(done), addr, len)

@@ -117,7 +117,7 @@ impl Pipe {
 
     fn try_read(&self, dst: &mut Sink<'_>) -> Result<Got> {
         let mut ring = self.ring.lock();
-        if ring.used() == 0 {
+        if ring.is_empty() {
             // Under the mutex: a writer that wrote and closed has left its bytes before this.
             return Ok(if self.has_writers() { Got::Empty } else { Got::EndOfFile });
         }
@@ -394,7 +394,7 @@ pub fn tee(from: &OpenFile, to: &OpenFile, len: usize, nonblock: bool) -> Result
 fn try_tee(source: &Arc<Pipe>, target: &Arc<Pipe>, len: usize) -> Result<Option<usize>> {
     // By address, so that two tees in opposite directions cannot wait for each other.
     let source_first = Arc::as_ptr(source) < Arc::as_ptr(target);
-    let (from, mut to);
+    let (mut from, mut to);
     if source_first {
         from = source.ring.lock();
         to = target.ring.lock();
@@ -405,10 +405,10 @@ fn try_tee(source: &Arc<Pipe>, target: &Arc<Pipe>, len: usize) -> Result<Option<
     if !target.has_readers() {
         return Err(Errno::EPIPE);
     }
-    if from.used() == 0 && !source.has_writers() {
+    if from.is_empty() && !source.has_writers() {
         return Ok(Some(0));
     }
-    let done = to.tee(&from, len);
+    let done = to.tee(&mut from, len);
     target.used.store(to.used() as u32, Ordering::Relaxed);
     drop((from, to));
     if done == 0 {

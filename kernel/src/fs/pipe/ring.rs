@@ -21,9 +21,12 @@ struct Buffer {
     packet: bool,
     /// Later writes may add bytes behind these: nobody else counts on the rest of the page.
     open: bool,
+    /// Another pipe shows a part of the same page: what is in it must stay.
+    shared: bool,
 }
 
-/// The ring.
+/// The ring. When the last byte is read its page stays in its slot, empty, for the next write: then, and
+/// only then, one slot in use holds no bytes.
 pub struct Ring {
     slots: Box<[Option<Buffer>]>,
     /// The oldest buffer's slot.
@@ -47,10 +50,20 @@ impl Ring {
         Ok(Self { slots: empty_slots(slots)?, tail: 0, used: 0, spare: None })
     }
 
-    /// Slots in use.
+    /// Slots that hold bytes.
     #[inline]
     pub fn used(&self) -> usize {
-        self.used
+        if self.is_empty() { 0 } else { self.used }
+    }
+
+    /// No bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        match self.used {
+            0 => true,
+            1 => self.slots[self.tail].as_ref().is_none_or(|buffer| buffer.len == 0),
+            _ => false,
+        }
     }
 
     /// Slots in all.
@@ -62,7 +75,7 @@ impl Ring {
     /// No slot is free.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.used == self.slots.len()
+        self.used == self.slots.len() && !self.is_empty()
     }
 
     /// Bytes in all buffers.
@@ -79,9 +92,11 @@ impl Ring {
     /// it happened in, even if some of it was copied; EFAULT only if nothing was moved before.
     pub fn read(&mut self, dst: &mut Sink<'_>) -> Result<usize> {
         let mut done = 0;
-        while dst.remaining() > 0 && self.used > 0 {
-            let Some(buffer) = self.slots[self.tail].as_mut() else { break };
+        while let Some(buffer) = self.slots[self.tail].as_mut() {
             let wanted = buffer.len.min(dst.remaining());
+            if wanted == 0 {
+                break;
+            }
             let put = dst.put_frame(&buffer.frame, buffer.start, wanted);
             if put != Ok(wanted) {
                 return if done > 0 { Ok(done) } else { Err(put.err().unwrap_or(Errno::EFAULT)) };
@@ -89,12 +104,17 @@ impl Ring {
             done += wanted;
             buffer.start += wanted;
             buffer.len -= wanted;
-            let packet = buffer.packet;
-            if buffer.len == 0 || packet {
+            if buffer.packet {
                 self.drop_oldest();
-            }
-            if packet {
                 break;
+            }
+            if buffer.len == 0 {
+                if self.used == 1 && !buffer.shared {
+                    buffer.start = 0;
+                    buffer.open = true;
+                    break;
+                }
+                self.drop_oldest();
             }
         }
         Ok(done)
@@ -105,6 +125,12 @@ impl Ring {
     pub fn write(&mut self, src: &mut Source<'_>, packets: bool, done: &mut usize) -> Result<bool> {
         if !packets {
             self.extend_newest(src, done)?;
+        }
+        if src.remaining() == 0 {
+            return Ok(true);
+        }
+        if self.used == 1 && self.is_empty() {
+            self.drop_oldest();
         }
         while src.remaining() > 0 {
             if self.is_full() {
@@ -120,13 +146,15 @@ impl Ring {
                 self.spare = Some(frame);
                 return Err(taken.err().unwrap_or(Errno::EFAULT));
             }
-            self.push(Buffer { frame, start: 0, len: wanted, packet: packets, open: !packets });
+            let (packet, open) = (packets, !packets);
+            self.push(Buffer { frame, start: 0, len: wanted, packet, open, shared: false });
             *done += wanted;
         }
         Ok(true)
     }
 
     /// Puts the odd bytes of a write behind the newest buffer if they fit there.
+    #[inline]
     fn extend_newest(&mut self, src: &mut Source<'_>, done: &mut usize) -> Result<()> {
         let odd = src.remaining() % PAGE;
         if odd == 0 || self.used == 0 {
@@ -155,7 +183,7 @@ impl Ring {
         self.used += 1;
     }
 
-    #[inline]
+    #[inline(never)]
     fn drop_oldest(&mut self) {
         let tail = self.tail;
         if let Some(buffer) = self.slots[tail].take()
@@ -183,22 +211,28 @@ impl Ring {
         Ok(())
     }
 
-    /// Repeats up to `len` bytes of `from`, beginning with its buffer number `skip`, without taking
-    /// them there: the pages are shared. Gives the bytes added.
-    pub fn tee(&mut self, from: &Ring, len: usize) -> usize {
+    /// Repeats up to `len` bytes of `from` without taking them there: the pages are shared. Gives the bytes
+    /// added.
+    pub fn tee(&mut self, from: &mut Ring, len: usize) -> usize {
         let mut done = 0;
+        if self.used == 1 && self.is_empty() {
+            self.drop_oldest();
+        }
         for nth in 0..from.used {
             if done == len || self.is_full() {
                 break;
             }
-            let Some(buffer) = from.slots[from.slot(nth)].as_ref() else { break };
+            let at = from.slot(nth);
+            let Some(buffer) = from.slots[at].as_mut().filter(|b| b.len > 0) else { break };
             let part = buffer.len.min(len - done);
+            buffer.shared = true;
             self.push(Buffer {
                 frame: buffer.frame.clone(),
                 start: buffer.start,
                 len: part,
                 packet: buffer.packet,
                 open: false,
+                shared: true,
             });
             done += part;
         }
