@@ -294,6 +294,7 @@ impl OpenFile {
     }
 
     /// Reads at the file's position.
+    #[inline(always)]
     pub fn read(&self, dst: &mut Sink<'_>) -> Result<usize> {
         if !self.readable() {
             return Err(Errno::EBADF);
@@ -307,6 +308,7 @@ impl OpenFile {
     }
 
     /// Writes at the file's position.
+    #[inline(always)]
     pub fn write(&self, src: &mut Source<'_>) -> Result<usize> {
         if !self.writable() {
             return Err(Errno::EBADF);

@@ -130,7 +130,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Puts `len` bytes of `frame` from offset `off`; panics unless they lie within the page.
-    #[inline]
+    #[inline(always)]
     pub fn put_frame(&mut self, frame: &Frame, off: usize, len: usize) -> Result<usize> {
         let range = page_range(off, len);
         // SAFETY: the range lies in the frame, which the reference keeps.
@@ -139,19 +139,29 @@ impl<'a> Sink<'a> {
 
     /// # Safety
     /// `src` is valid for reads of `len` bytes.
-    #[inline]
+    #[inline(always)]
     unsafe fn put_raw(&mut self, src: *const u8, len: usize) -> Result<usize> {
+        let To::User(User::One(addr)) = &mut self.to else {
+            // SAFETY: passed on.
+            return unsafe { self.put_raw_slowly(src, len) };
+        };
+        let want = len.min(self.remaining);
+        // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
+        let moved = unsafe { user::copy_out(*addr, src, want) };
+        *addr = addr.wrapping_add(moved as u64);
+        self.remaining -= moved;
+        self.done += moved;
+        if moved == 0 && want != 0 { Err(Errno::EFAULT) } else { Ok(moved) }
+    }
+
+    /// As [`put_raw`](Self::put_raw), for all kinds.
+    ///
+    /// # Safety
+    /// `src` is valid for reads of `len` bytes.
+    #[inline(never)]
+    unsafe fn put_raw_slowly(&mut self, src: *const u8, len: usize) -> Result<usize> {
         let want = len.min(self.remaining);
         let count = match &mut self.to {
-            To::User(User::One(addr)) => {
-                // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
-                let moved = unsafe { user::copy_out(*addr, src, want) };
-                *addr = addr.wrapping_add(moved as u64);
-                if moved == 0 && want != 0 {
-                    return Err(Errno::EFAULT);
-                }
-                moved
-            }
             // SAFETY: `done + len <= want`, so the piece lies in what the caller vouches for.
             To::User(user) => user.transfer(want, |addr, done, len| unsafe {
                 user::copy_out(addr, src.add(done), len)
@@ -236,7 +246,7 @@ impl<'a> Source<'a> {
     }
 
     /// Takes up to `len` bytes into `frame` at offset `off`; panics unless they lie within the page.
-    #[inline]
+    #[inline(always)]
     pub fn take_into_frame(&mut self, frame: &Frame, off: usize, len: usize) -> Result<usize> {
         let range = page_range(off, len);
         // SAFETY: the range lies in the frame, which the reference keeps.
@@ -245,19 +255,29 @@ impl<'a> Source<'a> {
 
     /// # Safety
     /// `dst` is valid for writes of `len` bytes.
-    #[inline]
+    #[inline(always)]
     unsafe fn take_raw(&mut self, dst: *mut u8, len: usize) -> Result<usize> {
+        let From::User(User::One(addr)) = &mut self.from else {
+            // SAFETY: passed on.
+            return unsafe { self.take_raw_slowly(dst, len) };
+        };
+        let want = len.min(self.remaining);
+        // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
+        let moved = unsafe { user::copy_in(dst, *addr, want) };
+        *addr = addr.wrapping_add(moved as u64);
+        self.remaining -= moved;
+        self.done += moved;
+        if moved == 0 && want != 0 { Err(Errno::EFAULT) } else { Ok(moved) }
+    }
+
+    /// As [`take_raw`](Self::take_raw), for all kinds.
+    ///
+    /// # Safety
+    /// `dst` is valid for writes of `len` bytes.
+    #[inline(never)]
+    unsafe fn take_raw_slowly(&mut self, dst: *mut u8, len: usize) -> Result<usize> {
         let want = len.min(self.remaining);
         let count = match &mut self.from {
-            From::User(User::One(addr)) => {
-                // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
-                let moved = unsafe { user::copy_in(dst, *addr, want) };
-                *addr = addr.wrapping_add(moved as u64);
-                if moved == 0 && want != 0 {
-                    return Err(Errno::EFAULT);
-                }
-                moved
-            }
             // SAFETY: `done + len <= want`, so the piece lies in what the caller vouches for.
             From::User(user) => user.transfer(want, |addr, done, len| unsafe {
                 user::copy_in(dst.add(done), addr, len)

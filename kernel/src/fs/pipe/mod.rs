@@ -91,10 +91,22 @@ impl Pipe {
         self.writers.load(Ordering::Relaxed) != 0
     }
 
+    #[inline(always)]
     fn read(&self, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
         if dst.remaining() == 0 {
             return Ok(0);
         }
+        if let Some(mut ring) = self.ring.try_lock()
+            && let Some(moved) = ring.read_simply(dst)
+        {
+            self.used.store(ring.used() as u32, Ordering::Relaxed);
+            return moved;
+        }
+        self.read_anyhow(nonblock, dst)
+    }
+
+    #[inline(never)]
+    fn read_anyhow(&self, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
         let mut waited = false;
         loop {
             match self.try_read(dst)? {
@@ -132,10 +144,26 @@ impl Pipe {
         moved.map(Got::Bytes)
     }
 
+    #[inline(always)]
     fn write(&self, nonblock: bool, packets: bool, src: &mut Source<'_>) -> Result<usize> {
         if src.remaining() == 0 {
             return Ok(0);
         }
+        if !packets
+            && let Some(mut ring) = self.ring.try_lock()
+            && self.has_readers()
+            && let Some(moved) = ring.write_simply(src)
+        {
+            self.used.store(1, Ordering::Relaxed);
+            drop(ring);
+            self.for_readers.wake_events(PollEvents::READABLE.bits());
+            return moved;
+        }
+        self.write_anyhow(nonblock, packets, src)
+    }
+
+    #[inline(never)]
+    fn write_anyhow(&self, nonblock: bool, packets: bool, src: &mut Source<'_>) -> Result<usize> {
         let mut done = 0;
         let count = |done: usize, error: Errno| if done > 0 { Ok(done) } else { Err(error) };
         let mut waited = false;

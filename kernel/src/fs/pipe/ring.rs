@@ -88,6 +88,47 @@ impl Ring {
         self.tail.wrapping_add(nth) & (self.slots.len() - 1)
     }
 
+    /// The usual small read: all that `dst` wants lies in the only buffer. `None` if it is not so simple.
+    #[inline(always)]
+    pub fn read_simply(&mut self, dst: &mut Sink<'_>) -> Option<Result<usize>> {
+        if self.used != 1 || self.slots.len() == 1 {
+            return None;
+        }
+        let buffer = self.slots.get_mut(self.tail)?.as_mut()?;
+        let wanted = dst.remaining();
+        if wanted > buffer.len || buffer.packet || buffer.shared {
+            return None;
+        }
+        if dst.put_frame(&buffer.frame, buffer.start, wanted) != Ok(wanted) {
+            return Some(Err(Errno::EFAULT));
+        }
+        // Cannot wrap: `wanted <= len`, and `start + len` lies in the page.
+        buffer.len = buffer.len.wrapping_sub(wanted);
+        buffer.start = if buffer.len == 0 { 0 } else { buffer.start.wrapping_add(wanted) };
+        buffer.open = true;
+        Some(Ok(wanted))
+    }
+
+    /// The usual small write: all of it fits behind the bytes of the only buffer. `None` if it is not so
+    /// simple.
+    #[inline(always)]
+    pub fn write_simply(&mut self, src: &mut Source<'_>) -> Option<Result<usize>> {
+        if self.used != 1 {
+            return None;
+        }
+        let buffer = self.slots.get_mut(self.tail)?.as_mut()?;
+        let wanted = src.remaining();
+        let end = buffer.start.wrapping_add(buffer.len);
+        if !buffer.open || wanted > PAGE.wrapping_sub(end) {
+            return None;
+        }
+        if src.take_into_frame(&buffer.frame, end, wanted) != Ok(wanted) {
+            return Some(Err(Errno::EFAULT));
+        }
+        buffer.len = buffer.len.wrapping_add(wanted);
+        Some(Ok(wanted))
+    }
+
     /// Moves bytes to `dst` until it is full or a packet ended. As on Linux a fault keeps the whole buffer
     /// it happened in, even if some of it was copied; EFAULT only if nothing was moved before.
     pub fn read(&mut self, dst: &mut Sink<'_>) -> Result<usize> {
@@ -126,9 +167,6 @@ impl Ring {
         if !packets {
             self.extend_newest(src, done)?;
         }
-        if src.remaining() == 0 {
-            return Ok(true);
-        }
         if self.used == 1 && self.is_empty() {
             self.drop_oldest();
         }
@@ -154,7 +192,7 @@ impl Ring {
     }
 
     /// Puts the odd bytes of a write behind the newest buffer if they fit there.
-    #[inline]
+    #[inline(always)]
     fn extend_newest(&mut self, src: &mut Source<'_>, done: &mut usize) -> Result<()> {
         let odd = src.remaining() % PAGE;
         if odd == 0 || self.used == 0 {
