@@ -52,7 +52,10 @@ pub(super) struct Placed {
 impl Placed {
     /// Maps ahead what earlier runs of these files touched.
     pub(super) fn map_known(&self, mm: &AddressSpace) -> Result<()> {
-        self.spans.iter().filter(|span| !span.is_empty()).try_for_each(|span| mm.map_known(span.clone()))
+        self.spans
+            .iter()
+            .filter(|span| !span.is_empty())
+            .try_for_each(|span| mm.map_known(span.clone()))
     }
 }
 
