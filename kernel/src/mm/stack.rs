@@ -18,6 +18,7 @@ use x86_64::VirtAddr;
 
 /// Usable bytes of a kernel stack.
 pub const KERNEL_STACK_SIZE: usize = 16 * 1024;
+const PAGES: usize = KERNEL_STACK_SIZE / PAGE_SIZE;
 const SLOT: u64 = 2 * KERNEL_STACK_SIZE as u64;
 
 /// Most stacks that there can be.
@@ -99,14 +100,22 @@ impl KernelStack {
         if super::kernel_memory_low() {
             return Err(Errno::ENOMEM);
         }
+        let mut pages = [None; PAGES];
+        for page in &mut pages {
+            *page = frames::alloc(Owner::KernelStack, For::Kernel);
+        }
+        if pages.contains(&None) {
+            pages.into_iter().flatten().for_each(frames::put);
+            return Err(Errno::ENOMEM);
+        }
         let slot = SLOTS.fetch_add(1, Ordering::Relaxed);
         if slot >= MAX_STACKS {
+            pages.into_iter().flatten().for_each(frames::put);
             return Err(Errno::ENOMEM);
         }
         let top = VMALLOC_BASE + (slot + 1) * SLOT;
-        for page in 1..=(KERNEL_STACK_SIZE / PAGE_SIZE) as u64 {
-            // A slot that could not be filled is not used again: its few pages stay mapped.
-            let frame = frames::alloc(Owner::KernelStack, For::Kernel).ok_or(Errno::ENOMEM)?;
+        for (page, frame) in (1..).zip(pages.into_iter().flatten()) {
+            // Without memory for a table the slot is not used again; what was mapped of it stays mapped.
             vmalloc::map(top - page * PAGE_SIZE as u64, frame)?;
         }
         Ok(Self { top })

@@ -3,9 +3,9 @@
 use super::unmap::MAX_MAPPINGS;
 use super::vma::{MappedFile, Vma};
 use super::{AddressSpace, Backing, Inner, MapFixed, MapRequest, Prot, VmFlags};
-use crate::mm::frames;
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, USER_END, page_down, page_up};
 use crate::mm::{MapSource, PageCache};
+use crate::mm::{frames, kernel_memory_low};
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -55,6 +55,9 @@ impl Inner {
         let len = page_up(request.len).ok_or(Errno::ENOMEM)?;
         if len == 0 {
             return Err(Errno::EINVAL);
+        }
+        if kernel_memory_low() {
+            return Err(Errno::ENOMEM);
         }
         let flags = self.flags_of(&request)?;
         let addr = self.place(&request, len)?;

@@ -188,6 +188,7 @@ impl AddressSpace {
     }
 
     /// What another CPU's flush asks of this one (see [`register_remote`]): called by the interrupt handler.
+    #[allow(dead_code, reason = "called by the interrupt that further CPUs will take")]
     pub fn flush_here(pages: Option<&[u64]>) {
         // SAFETY: as in `load`.
         let dying = unsafe { LOADED.get().as_ref() }
