@@ -67,6 +67,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     arch::trap::register(&HOOKS); // system calls, faults, preemption
     process::start_init(unpacked); // process 1
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
+    process::spawn_kernel_thread("timers", time::run_deferred).expect("no memory for a thread");
     process::run_idle()
 }
 

@@ -141,6 +141,10 @@ impl TimerTarget for Expiry {
             }
         }
     }
+
+    fn needs_thread(&self) -> bool {
+        true // signals take the locks of the process
+    }
 }
 
 impl Expiry {

@@ -189,6 +189,10 @@ impl TimerTarget for PosixTimer {
             timer.rearm(setting);
         }
     }
+
+    fn needs_thread(&self) -> bool {
+        true // signals take the locks of the process
+    }
 }
 
 impl PosixTimer {

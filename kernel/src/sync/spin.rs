@@ -142,6 +142,9 @@ pub(super) mod order {
         }
 
         pub fn acquire<L: Level>() {
+            if !L::IRQ_OFF && crate::arch::percpu::in_interrupt() {
+                panic!("lock order: {} taken in an interrupt, which may have met its holder", L::NAME);
+            }
             let from = if L::NESTS { L::RANK + 1 } else { L::RANK } as usize;
             if let Some(held) = (from..64).find(|&r| counts()[r].load(Ordering::Relaxed) != 0) {
                 panic!("lock order: {} taken while {} is held", L::NAME, level::name(held as u8));

@@ -16,7 +16,7 @@ pub use clock::{
 };
 pub use nanos::Nanos;
 pub use selftest::run as selftest;
-pub use timer::{TimerId, TimerTarget, arm, cancel, set_slice_end};
+pub use timer::{TimerId, TimerTarget, arm, cancel, run_deferred, set_slice_end};
 
 /// Nanoseconds since boot as a `Nanos`.
 #[inline]

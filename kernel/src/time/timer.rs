@@ -5,17 +5,23 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Nanos, clock, monotonic};
 use crate::arch::percpu::{MAX_CPUS, cpu_id};
 use crate::arch::{apic, irq, trap};
-use crate::sync::{SpinLock, level};
+use crate::sync::{SpinLock, WaitQueue, level};
 
 /// What a timer does. Called in interrupt context with interrupts off: short, and never blocking.
 pub trait TimerTarget: Send + Sync {
     /// The deadline has passed. The timer is gone; arm a new one to go on.
     fn expired(&self, now: Nanos);
+
+    /// True for a target that takes locks which interrupts must not: a thread calls it instead, soon.
+    fn needs_thread(&self) -> bool {
+        false
+    }
 }
 
 /// An armed timer, to be cancelled.
@@ -77,6 +83,23 @@ pub fn set_slice_end(end: Option<Nanos>) {
     }
 }
 
+/// Targets that have expired and wait for the thread.
+static DEFERRED: SpinLock<Vec<Arc<dyn TimerTarget>>, level::Timer> = SpinLock::new(Vec::new());
+static FOR_THREAD: WaitQueue = WaitQueue::new();
+
+/// The body of the thread that runs what needs one; boot starts it. It also drops the targets, which
+/// may be the last references to whole processes.
+pub fn run_deferred() {
+    loop {
+        let due = FOR_THREAD.wait(|| {
+            let mut waiting = DEFERRED.lock();
+            (!waiting.is_empty()).then(|| core::mem::take(&mut *waiting))
+        });
+        let now = monotonic();
+        due.iter().for_each(|target| target.expired(now));
+    }
+}
+
 /// Connects the interrupt.
 pub(super) fn init() {
     irq::set_timer(interrupt);
@@ -114,8 +137,13 @@ fn interrupt() {
         }
         let due = held.entries.pop_first();
         drop(held);
-        if let Some((_, target)) = due {
-            target.expired(now);
+        match due {
+            Some((_, target)) if target.needs_thread() => {
+                DEFERRED.lock().push(target);
+                FOR_THREAD.wake_all();
+            }
+            Some((_, target)) => target.expired(now),
+            None => {}
         }
     }
     let mut held = queue.lock();
