@@ -19,7 +19,6 @@ pub enum Phase {
     AddressSpace,
     ElfLoad,
     Random,
-    #[expect(dead_code, reason = "no page is mapped ahead yet")]
     Prefault,
     Stack,
     Switch,

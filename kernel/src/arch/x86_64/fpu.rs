@@ -69,12 +69,6 @@ impl FpuState {
         Some(state)
     }
 
-    /// As `try_new`, for tasks that the kernel cannot do without: panics when memory is out.
-    pub fn new() -> Self {
-        let Some(state) = Self::try_new() else { panic!("no memory for an FPU state") };
-        state
-    }
-
     /// A copy of the running task's state, for its child; nothing when memory is out.
     pub fn try_copy(from: &Self) -> Option<Self> {
         let state = Self::try_uninit()?;

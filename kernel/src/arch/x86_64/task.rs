@@ -117,11 +117,6 @@ impl<S: Stack> Machine<S> {
         self.fpu.as_ref()
     }
 
-    /// The stack and the vector state's memory, to be used again.
-    pub fn into_parts(self) -> (Option<S>, Option<FpuState>) {
-        (self.stack, self.fpu)
-    }
-
     /// Whether the task runs on some CPU or is just leaving one.
     pub fn is_on_cpu(&self) -> bool {
         // Acquire: pairs with the Release in `finish_switch`.

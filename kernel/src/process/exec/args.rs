@@ -188,11 +188,6 @@ impl ArgArea {
         Ok((&mut self.pages[page], off))
     }
 
-    /// Bytes written.
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     /// How many pages there are.
     pub(super) fn page_count(&self) -> usize {
         self.pages.len()
