@@ -5,12 +5,13 @@
 
 mod memory;
 mod misc;
+mod phases;
 mod stat;
 mod status;
 mod totals;
 
 use super::{Process, Task, current, table};
-use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table};
+use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_file, register_process_table};
 use crate::fs::{Capability, FdTable, FsContext, Owner, Path};
 use crate::mm::Sink;
 use abi::{Errno, Result};
@@ -22,6 +23,8 @@ use core::sync::atomic::Ordering;
 pub(super) fn register() {
     static PROCESSES: Processes = Processes;
     register_process_table(&PROCESSES);
+    register_file("alea/exec_phases", 0o644, Arc::new(phases::ExecPhases))
+        .expect("no memory for a file of /proc");
 }
 
 struct Processes;
