@@ -143,7 +143,10 @@ pub(super) mod order {
 
         pub fn acquire<L: Level>() {
             if !L::IRQ_OFF && crate::arch::percpu::in_interrupt() {
-                panic!("lock order: {} taken in an interrupt, which may have met its holder", L::NAME);
+                panic!(
+                    "lock order: {} taken in an interrupt, which may have met its holder",
+                    L::NAME
+                );
             }
             let from = if L::NESTS { L::RANK + 1 } else { L::RANK } as usize;
             if let Some(held) = (from..64).find(|&r| counts()[r].load(Ordering::Relaxed) != 0) {
