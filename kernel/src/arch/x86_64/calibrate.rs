@@ -22,23 +22,45 @@ const WINDOW_NS: u64 = 2_000_000;
 
 /// Learns both frequencies and sets up the APIC timer's ratio.
 pub fn run() -> Calibration {
-    let stated = stated();
-    if stated.is_none() || apic::timer_needs_ratio() {
-        let window = if stated.is_some() { WINDOW_NS / 2 } else { WINDOW_NS };
-        apic::start_countdown();
-        let (start, end, nanos, source) = measure(window, stated);
-        let ticks = u64::from(apic::end_countdown());
+    let found = stated().unwrap_or_else(|| {
+        let (start, end, nanos, source) = measure(WINDOW_NS);
         let elapsed = end.wrapping_sub(start).max(1);
-        if apic::timer_needs_ratio() {
-            apic::set_timer_ratio((ticks << 32) / elapsed);
+        let hz = (u128::from(elapsed) * 1_000_000_000 / u128::from(nanos.max(1))) as u64;
+        Calibration { tsc_hz: hz.max(1_000_000), source }
+    });
+    if apic::timer_needs_ratio() {
+        apic::set_timer_ratio(timer_ratio(found.tsc_hz));
+    }
+    found
+}
+
+/// APIC timer ticks in a TSC tick (32.32 fixed point). A virtual CPU may lose the processor between two
+/// reads: the TSC is read on both sides of each, and a round in which they lie too far apart is repeated.
+fn timer_ratio(tsc_hz: u64) -> u64 {
+    const ROUNDS: usize = 16;
+    let window = tsc_hz / 2000;
+    let mut best = (u64::MAX, 0);
+    for _ in 0..ROUNDS {
+        let before = tsc::read();
+        apic::start_countdown();
+        let started = tsc::read();
+        while tsc::read().wrapping_sub(started) < window {
+            core::hint::spin_loop();
         }
-        if stated.is_none() {
-            let hz = (u128::from(elapsed) * 1_000_000_000 / u128::from(nanos.max(1))) as u64;
-            return Calibration { tsc_hz: hz.max(1_000_000), source };
+        let ending = tsc::read();
+        let ticks = u64::from(apic::end_countdown());
+        let after = tsc::read();
+        let doubt = started.wrapping_sub(before) + after.wrapping_sub(ending);
+        // From the middle of one bracket to the middle of the other.
+        let elapsed = (ending.wrapping_sub(started) + doubt / 2).max(1);
+        if doubt < best.0 {
+            best = (doubt, (ticks << 32) / elapsed);
+        }
+        if doubt < elapsed / 64 {
+            break;
         }
     }
-    // `stated` is something here.
-    stated.unwrap_or(Calibration { tsc_hz: 1_000_000_000, source: "nothing" })
+    best.1
 }
 
 /// A frequency that needs no measurement.
@@ -119,20 +141,9 @@ fn kvm_clock() -> Option<u64> {
 /// A counter to measure against.
 #[derive(Clone, Copy)]
 enum Reference {
-    Hpet {
-        registers: u64,
-        femtoseconds: u64,
-        mask: u64,
-    },
-    PmTimer {
-        port: u16,
-        mask: u64,
-    },
+    Hpet { registers: u64, femtoseconds: u64, mask: u64 },
+    PmTimer { port: u16, mask: u64 },
     Pit,
-    /// The TSC itself, when its frequency is known and only the APIC timer is wanted.
-    Tsc {
-        hz: u64,
-    },
 }
 
 impl Reference {
@@ -150,7 +161,6 @@ impl Reference {
                 // It counts down.
                 u64::from(0xffff - u16::from_le_bytes([low, high]))
             }
-            Self::Tsc { .. } => tsc::read(),
         }
     }
 
@@ -158,7 +168,6 @@ impl Reference {
         match self {
             Self::Hpet { mask, .. } | Self::PmTimer { mask, .. } => mask,
             Self::Pit => 0xffff,
-            Self::Tsc { .. } => u64::MAX,
         }
     }
 
@@ -168,7 +177,6 @@ impl Reference {
             Self::Hpet { femtoseconds, .. } => ticks * u128::from(femtoseconds) / 1_000_000,
             Self::PmTimer { .. } => ticks * 1_000_000_000 / 3_579_545,
             Self::Pit => ticks * 1_000_000_000 / 1_193_182,
-            Self::Tsc { hz } => ticks * 1_000_000_000 / u128::from(hz),
         };
         nanos as u64
     }
@@ -178,15 +186,11 @@ impl Reference {
             Self::Hpet { .. } => "HPET",
             Self::PmTimer { .. } => "ACPI PM timer",
             Self::Pit => "PIT",
-            Self::Tsc { .. } => "TSC",
         }
     }
 }
 
-fn reference(stated: Option<Calibration>) -> Reference {
-    if let Some(Calibration { tsc_hz: hz, .. }) = stated {
-        return Reference::Tsc { hz };
-    }
+fn reference() -> Reference {
     if let Some(hpet) = hpet() {
         return hpet;
     }
@@ -218,8 +222,8 @@ fn hpet() -> Option<Reference> {
 }
 
 /// TSC at start and end, the nanoseconds between by the reference, and the reference's name.
-fn measure(window: u64, stated: Option<Calibration>) -> (u64, u64, u64, &'static str) {
-    let reference = reference(stated);
+fn measure(window: u64) -> (u64, u64, u64, &'static str) {
+    let reference = reference();
     let (start, from) = sample(reference);
     loop {
         let passed = reference.read().wrapping_sub(from) & reference.mask();
