@@ -72,8 +72,8 @@ fn segments_that_cannot_be_mapped() {
         [0x10, 0x40_0000, 0x500, 0x500],
         [0, LIMIT, 0x1000, 0x1000],
         [0, 0x40_0000, 0x1000, u64::MAX],
-        [0, u64::MAX & !0xfff, 0x1000, 0x1000],
-        [u64::MAX & !0xfff, 0x40_0000, 0x1000, 0x1000],
+        [0, !0xfff, 0x1000, 0x1000],
+        [!0xfff, 0x40_0000, 0x1000, 0x1000],
     ] {
         assert_eq!(plan(&[phdr(1, 5, wrong)]), Err(Error::BadLayout), "{wrong:x?}");
     }
