@@ -5,6 +5,7 @@
 //! others, so that an interrupt can never find its own lock held below it. Debug builds check both.
 
 /// What a lock's type says about it.
+#[cfg_attr(not(debug_assertions), expect(dead_code, reason = "only debug builds check the order"))]
 pub trait Level {
     /// Position in the order; locks are taken in ascending rank.
     const RANK: u8;
@@ -32,6 +33,7 @@ macro_rules! levels {
             }
         )*
         /// Name of a rank, for messages.
+        #[cfg_attr(not(debug_assertions), expect(dead_code, reason = "only debug builds check the order"))]
         pub fn name(rank: u8) -> &'static str {
             [$(stringify!($name)),*].get(rank as usize).copied().unwrap_or("?")
         }
