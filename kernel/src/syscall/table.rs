@@ -133,9 +133,9 @@ syscalls! {
     95 umask => dir::umask, Full;
     96 gettimeofday => time::gettimeofday, Full;
     97 getrlimit => process::getrlimit, Full;
-    98 getrusage => process::getrusage, Full;
+    98 getrusage => process::getrusage, Partial("system time is counted as user time; the peak of children stays 0");
     99 sysinfo => misc::sysinfo, Full;
-    100 times => time::times, Full;
+    100 times => time::times, Partial("system time is counted as user time");
     102 getuid => cred::getuid, Full;
     103 syslog => log::syslog, Full;
     104 getgid => cred::getgid, Full;
@@ -187,7 +187,7 @@ syscalls! {
     155 pivot_root => mount::pivot_root, Partial("EINVAL, as on Linux while the root is the initramfs");
     157 prctl => process::prctl, Partial("the options that programs use; others EINVAL");
     158 arch_prctl => process::arch_prctl, Full;
-    160 setrlimit => process::setrlimit, Full;
+    160 setrlimit => process::setrlimit, Partial("RLIMIT_CPU is kept and never enforced");
     161 chroot => dir::chroot, Full;
     162 sync => file::sync, Full;
     164 settimeofday => time::settimeofday, Full;
@@ -274,7 +274,7 @@ syscalls! {
     296 pwritev => file::pwritev, Full;
     297 rt_tgsigqueueinfo => signal::rt_tgsigqueueinfo, Full;
     299 recvmmsg => socket::recvmmsg, Full;
-    302 prlimit64 => process::prlimit64, Full;
+    302 prlimit64 => process::prlimit64, Partial("RLIMIT_CPU is kept and never enforced");
     306 syncfs => file::syncfs, Full;
     307 sendmmsg => socket::sendmmsg, Full;
     309 getcpu => process::getcpu, Full;

@@ -41,10 +41,6 @@ pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
             let switches = usage.voluntary.saturating_add(usage.involuntary);
             format!("{} 0 {switches}\n", task.times.cpu_ns(task)).into_bytes()
         }
-        "io" => Vec::from(
-            *b"rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: 0\nwrite_bytes: 0\n\
-               cancelled_write_bytes: 0\n",
-        ),
         "loginuid" | "sessionid" => format!("{}", u32::MAX).into_bytes(),
         "cgroup" => Vec::from(*b"0::/\n"),
         "timerslack_ns" => match task.settings.timer_slack.load(order) {

@@ -34,7 +34,7 @@ const fn file(name: &'static str, mode: u32, per_task: bool, guarded: bool) -> P
 }
 
 /// The files in a process directory, and who makes each.
-static FILES: [PidFile; 26] = [
+static FILES: [PidFile; 25] = [
     file("cmdline", 0o444, true, false),
     file("comm", 0o644, true, false),
     file("stat", 0o444, true, false),
@@ -55,7 +55,6 @@ static FILES: [PidFile; 26] = [
     file("syscall", 0o400, true, true),
     file("stack", 0o400, true, true),
     file("schedstat", 0o444, true, false),
-    file("io", 0o400, true, true),
     file("loginuid", 0o644, true, false),
     file("sessionid", 0o444, true, false),
     file("cgroup", 0o444, true, false),
