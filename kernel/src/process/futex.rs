@@ -223,10 +223,10 @@ fn leave(key: Key, waiter: &Arc<Waiter>) -> bool {
         let at = bucket.iter().position(|q| Arc::ptr_eq(&q.waiter, waiter));
         at.map(|at| bucket.remove(at)).is_some()
     };
-    // Acquire: pairs with the Release in `wake_waiters`.
     if remove(&BUCKETS[key.bucket()]) {
         return true;
     }
+    // Acquire: pairs with the Release in `wake_waiters`.
     if waiter.woken.load(Ordering::Acquire) {
         return false;
     }

@@ -3,7 +3,7 @@
 use super::time::read_timeout;
 use crate::arch::trap::TrapFrame;
 use crate::mm::user::UserPtr;
-use crate::process::signal::{self, Target};
+use crate::process::signal;
 use crate::process::{self, Process, Task};
 use abi::signal::{
     MINSIGSTKSZ, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigInfo, SigSet, SigStack,
@@ -282,5 +282,3 @@ pub fn restart_syscall() -> Result<i64> {
         None => Err(Errno::EINTR),
     }
 }
-
-const _: Target = Target::Thread;

@@ -21,9 +21,7 @@ pub use actions::SignalActions;
 pub use deliver::{exit_to_user, force_fault, killed, pending};
 pub use frame::sigreturn;
 pub use restart::{sigsuspend, with_mask};
-pub use send::{
-    Target, notify_parent, send_to_group, send_to_process, send_to_task, terminate_threads,
-};
+pub use send::{notify_parent, send_to_group, send_to_process, send_to_task, terminate_threads};
 pub use state::{ProcessSignals, TaskSignals};
 
 use super::Task;

@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 
 /// Where a signal is queued.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Target {
+enum Target {
     /// The one thread.
     Thread,
     /// Any thread of the process.
