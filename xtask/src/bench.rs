@@ -19,7 +19,7 @@ use crate::guest::{End, Guest, Limits};
 use crate::qemu::{self, Accel, Machine, MachineArgs};
 use crate::setup::{self, Need};
 use crate::table::{self, Table};
-use crate::{build, paths, process, symbolize, term};
+use crate::{baseline, build, paths, process, symbolize, term};
 
 /// The first line of the guest's init.
 const MARKER: &str = "alea: first user instruction";
@@ -55,6 +55,12 @@ pub struct Bench {
     /// The silence after which a guest is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     hang_after: u64,
+    /// Compare the instruction counts with tests/bench/baseline.json, as `cargo xtask ci` does
+    #[arg(long)]
+    check_baseline: bool,
+    /// Measure the instruction counts and write tests/bench/baseline.json
+    #[arg(long, conflicts_with = "check_baseline")]
+    write_baseline: bool,
     #[command(flatten)]
     machine: MachineArgs,
 }
@@ -92,15 +98,35 @@ impl Kernel {
 }
 
 /// What is measured of both; `[Linux, Alea]`.
-type Both = [Figures; 2];
+pub type Both = [Figures; 2];
 
 impl Bench {
+    /// Only the instruction counts of some benchmarks, on one kernel.
+    pub fn instructions_of(kernel: Kernel, names: &str, runs: u32, machine: &MachineArgs) -> Self {
+        Self {
+            runs,
+            filter: Some(names.to_owned()),
+            quick: false,
+            only: Some(kernel),
+            linux: None,
+            json: false,
+            hang_after: 120,
+            check_baseline: false,
+            write_baseline: false,
+            machine: machine.clone(),
+        }
+    }
+
     pub fn run(self) -> Result<ExitCode> {
         let mut needs = vec![Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox];
         if self.linux.is_none() && self.only != Some(Kernel::Alea) {
             needs.push(Need::Linux);
         }
         setup::ensure(&needs)?;
+        if self.check_baseline || self.write_baseline {
+            let act = if self.check_baseline { baseline::check } else { baseline::write };
+            return act().map(|()| ExitCode::SUCCESS);
+        }
         if self.only == Some(Kernel::Linux) {
             build::initramfs()?;
         } else {
@@ -146,7 +172,7 @@ impl Bench {
     }
 
     /// All boots, A B A B, behind one bar.
-    fn measure(&self, machine: &Machine) -> Result<Both> {
+    pub fn measure(&self, machine: &Machine) -> Result<Both> {
         let kernels = self.kernels();
         let bar = term::bar(u64::from(self.runs) * kernels.len() as u64, "");
         let mut both = Both::default();

@@ -7,9 +7,9 @@ use clap::Args;
 
 use crate::setup::{self, Need, TARGET};
 use crate::test::{Tally, Test};
-use crate::{process, tidy};
+use crate::{baseline, process, tidy};
 
-/// Checks formatting, clippy (host and kernel), tidiness, and runs all tests.
+/// Checks formatting, clippy (host and kernel), tidiness, all tests, and the instruction counts.
 #[derive(Args)]
 pub struct Ci {}
 
@@ -32,6 +32,7 @@ impl Ci {
             }
             Err(error) => gate(&mut tally, "tests", || Err(error)),
         }
+        gate(&mut tally, "instruction counts", baseline::check);
         Ok(tally.conclude())
     }
 }

@@ -7,6 +7,7 @@
 pub mod abi;
 pub mod accel;
 pub mod apt;
+pub mod baseline;
 pub mod bench;
 pub mod boot;
 pub mod build;

@@ -70,6 +70,16 @@ struct Figures {
 }
 
 impl Profile {
+    /// The default generator, counted in instructions.
+    pub fn instructions(machine: &MachineArgs) -> Self {
+        Self { generator: None, compare: None, json: false, machine: machine.clone() }
+    }
+
+    /// One boot's phases.
+    pub fn phases(&self, machine: &Machine) -> Result<Vec<Phase>> {
+        Ok(self.measure(machine, self.generator)?.phases)
+    }
+
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
         build::build(build::Options::default())?;
