@@ -28,6 +28,10 @@ const PANIC_GRACE: Duration = Duration::from_secs(3);
 /// The monitor's socket in the guest's temporary folder.
 const MONITOR: &str = "monitor";
 
+/// How long QEMU may take until its monitor listens, and how often to look.
+const MONITOR_PATIENCE: Duration = Duration::from_secs(30);
+const MONITOR_POLL: Duration = Duration::from_millis(20);
+
 /// How long to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -212,6 +216,20 @@ impl Guest {
         let stdin = self.stdin.as_mut().context("the serial line is not open for typing")?;
         stdin.write_all(bytes.as_ref())?;
         stdin.flush().context("the guest is gone")
+    }
+
+    /// QEMU's monitor, for one connection at a time.
+    pub fn monitor(&self) -> Result<Monitor> {
+        let (folder, _) = self.monitor.as_ref().context("this guest has no monitor")?;
+        let socket = folder.path().join(MONITOR);
+        let deadline = Instant::now() + MONITOR_PATIENCE;
+        loop {
+            match Monitor::connect(&socket) {
+                // QEMU has only just started.
+                Err(_) if Instant::now() < deadline => std::thread::sleep(MONITOR_POLL),
+                result => return result,
+            }
+        }
     }
 
     /// All output so far.

@@ -1,4 +1,4 @@
-//! QEMU's machine monitor (QMP): where a guest that hangs is hanging.
+//! QEMU's machine monitor (QMP): where a guest that hangs is hanging, and saving a machine to a file.
 //!
 //! Kernel frames are walked by their frame pointers, so it works only for kernels built with them,
 //! as Alea is. Everything is read through the monitor; the guest notices nothing.
@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -46,6 +46,39 @@ impl Monitor {
         (0..cpus).map(|cpu| self.backtrace(cpu)).collect()
     }
 
+    /// Stops the machine and writes all of its state to `file`, for `-incoming file:...`.
+    pub fn save(&mut self, file: &Path, limit: Duration) -> Result<()> {
+        let deadline = Instant::now() + limit;
+        self.execute("stop", json!({}))?;
+        self.execute("migrate", json!({ "uri": format!("file:{}", file.display()) }))?;
+        while Instant::now() < deadline {
+            let answer = self.execute("query-migrate", json!({}))?;
+            match answer.get("status").and_then(Value::as_str) {
+                Some("completed") => return Ok(()),
+                Some("failed" | "cancelled") => bail!("QEMU cannot save the machine: {answer}"),
+                _ => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+        bail!("QEMU does not finish saving the machine")
+    }
+
+    /// Waits until QEMU has restored a saved machine, which is stopped then.
+    pub fn restored(&mut self, limit: Duration) -> Result<()> {
+        let deadline = Instant::now() + limit;
+        while self.execute("query-status", json!({}))?["status"] == "inmigrate" {
+            if Instant::now() > deadline {
+                bail!("QEMU does not finish restoring the machine");
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Lets a stopped machine run.
+    pub fn resume(&mut self) -> Result<()> {
+        self.execute("cont", json!({})).map(drop)
+    }
+
     fn backtrace(&mut self, cpu: u32) -> Result<CpuTrace> {
         let registers = self.human(cpu, "info registers")?;
         // A CPU outside long mode has only the lower half of each register.
@@ -77,7 +110,8 @@ impl Monitor {
         Ok(answer.as_str().unwrap_or_default().to_owned())
     }
 
-    fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
+    /// Carries out a command of QEMU's machine protocol and returns its answer.
+    pub fn execute(&mut self, command: &str, arguments: Value) -> Result<Value> {
         let request = json!({ "execute": command, "arguments": arguments });
         writeln!(self.stream.get_mut(), "{request}")?;
         loop {

@@ -2,7 +2,11 @@
 //!
 //! Owns those three. Lock: `Random`, for the base key. The per-CPU state is never touched by interrupt
 //! handlers; one that draws takes a key of its own from the base.
+//!
+//! No bytes leave this file before the VM generation id was compared, after they were drawn: see
+//! [`vmgenid`].
 
+use super::sources::vmgenid;
 use crate::arch::chacha20;
 use crate::per_cpu;
 use crate::sync::{SpinLock, level};
@@ -42,32 +46,55 @@ impl BlockGenerator for Vector {
 /// Fills `out` from this CPU's batch.
 #[inline]
 pub fn draw(out: &mut [u8]) -> Result<(), NotSeeded> {
-    CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)).unwrap_or_else(|| draw_apart(out))
+    loop {
+        match CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)) {
+            Some(result) => result?,
+            None => return draw_apart(out),
+        }
+        if vmgenid::unchanged() {
+            return Ok(());
+        }
+    }
 }
 
 /// Fills whole words from this CPU's batch: the shortest way.
 #[inline]
 pub fn draw_words(out: &mut [[u8; 8]]) -> Result<(), NotSeeded> {
-    match CPU.with_mut(|cpu| CRNG.draw_words(cpu, &Vector, out)) {
-        Some(result) => result,
-        None => draw_apart(out.as_flattened_mut()),
+    loop {
+        match CPU.with_mut(|cpu| CRNG.draw_words(cpu, &Vector, out)) {
+            Some(result) => result?,
+            None => return draw_apart(out.as_flattened_mut()),
+        }
+        if vmgenid::unchanged() {
+            return Ok(());
+        }
     }
 }
 
 /// Two words from this CPU's batch, by value.
 #[inline]
 pub fn draw_pair() -> Result<[u64; 2], NotSeeded> {
-    let pair = CPU.with_mut(|cpu| CRNG.draw_array(cpu, &Vector)).unwrap_or_else(|| {
-        let mut apart = [[0; 8]; 2];
-        draw_apart(apart.as_flattened_mut()).map(|()| apart)
-    })?;
-    Ok(pair.map(u64::from_le_bytes))
+    loop {
+        let Some(pair) = CPU.with_mut(|cpu| CRNG.draw_array(cpu, &Vector)) else {
+            let mut apart = [[0; 8]; 2];
+            return draw_apart(apart.as_flattened_mut()).map(|()| apart.map(u64::from_le_bytes));
+        };
+        let pair = pair?;
+        if vmgenid::unchanged() {
+            return Ok(pair.map(u64::from_le_bytes));
+        }
+    }
 }
 
 /// In an interrupt handler: a key of its own, and no vector registers.
 #[cold]
 fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
-    CRNG.draw(&mut CpuCrng::vacant(), &Portable, out)
+    loop {
+        CRNG.draw(&mut CpuCrng::vacant(), &Portable, out)?;
+        if vmgenid::unchanged_base() {
+            return Ok(());
+        }
+    }
 }
 
 /// The stream of one long request.
@@ -77,7 +104,14 @@ pub fn stream() -> Result<Stream, NotSeeded> {
 
 /// The next bytes of a stream.
 pub fn stream_piece(stream: &mut Stream, out: &mut [Block]) -> Result<(), NotSeeded> {
-    CPU.with_mut(|cpu| CRNG.stream_piece(stream, cpu, &Vector, out)).unwrap_or(Err(NotSeeded))
+    loop {
+        CPU.with_mut(|cpu| CRNG.stream_piece(stream, cpu, &Vector, out))
+            .unwrap_or(Err(NotSeeded))?;
+        // After a change the stream takes a new key by itself: its generation is the old one.
+        if vmgenid::unchanged() {
+            return Ok(());
+        }
+    }
 }
 
 /// Puts a new base key in place.

@@ -62,8 +62,13 @@ pub fn reseed(cause: Cause) {
 pub fn fill_unseeded(out: &mut [u8]) {
     let mut blocks = [[0u8; 64]; 4];
     for piece in out.chunks_mut(blocks.as_flattened().len()) {
-        let seed = POOL.lock().extract(&sources::fresh_words());
-        expand(seed, &Portable, &mut blocks);
+        loop {
+            let seed = POOL.lock().extract(&sources::fresh_words());
+            expand(seed, &Portable, &mut blocks);
+            if sources::vmgenid::unchanged_base() {
+                break;
+            }
+        }
         piece.copy_from_slice(&blocks.as_flattened()[..piece.len()]);
     }
     blocks.zeroize();

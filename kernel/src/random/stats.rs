@@ -40,6 +40,7 @@ impl Interface {
 #[repr(usize)]
 pub enum Source {
     Machine,
+    VmId,
     BootSeed,
     Rdseed,
     Rdrand,
@@ -49,8 +50,9 @@ pub enum Source {
 }
 
 impl Source {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Machine,
+        Self::VmId,
         Self::BootSeed,
         Self::Rdseed,
         Self::Rdrand,
@@ -62,6 +64,7 @@ impl Source {
     const fn name(self) -> &'static str {
         match self {
             Self::Machine => "machine",
+            Self::VmId => "vm_id",
             Self::BootSeed => "boot_seed",
             Self::Rdseed => "rdseed",
             Self::Rdrand => "rdrand",

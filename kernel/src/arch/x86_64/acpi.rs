@@ -1,5 +1,5 @@
 //! A small, bounds-checked reader of the ACPI tables the kernel needs: FADT, MADT, HPET and the
-//! `\_S5` package of the DSDT.
+//! `\_S5` package of the DSDT; the tables with byte code are kept for those who look for a device.
 //!
 //! Owns the facts found, written once by `init`. Firmware data is never trusted: every length is
 //! checked and an odd table is as good as an absent one.
@@ -50,6 +50,8 @@ pub struct Acpi {
     pub io_apics: ArrayVec<IoApicEntry, 8>,
     pub overrides: ArrayVec<Override, 16>,
     pub local_apics: ArrayVec<u32, 64>,
+    /// The DSDT and the SSDTs, whole.
+    pub byte_code: ArrayVec<&'static [u8], 16>,
 }
 
 static ACPI: Once<Acpi> = Once::new();
@@ -131,6 +133,8 @@ impl Acpi {
             match &table[..4] {
                 b"FACP" => self.read_fadt(table),
                 b"APIC" => self.read_madt(table),
+                // A seventeenth would be ignored.
+                b"SSDT" => self.byte_code.try_push(table).ok(),
                 b"HPET" if table.get(40) == Some(&0) => {
                     self.hpet = u64_at(table, 44);
                     Some(())
@@ -152,7 +156,9 @@ impl Acpi {
         if timer != 0 && timer < 0x1_0000 && *fadt.get(91)? == 4 {
             self.pm_timer = Some((timer as u16, flags >> 8 & 1 != 0));
         }
-        self.s5 = table(dsdt).and_then(find_s5);
+        let dsdt = table(dsdt);
+        self.s5 = dsdt.and_then(find_s5);
+        self.byte_code.extend(dsdt.filter(|_| !self.byte_code.is_full()));
         // RESET_REG_SUP, and a register that is really there.
         if flags >> 10 & 1 != 0 {
             let (space, address) = (*fadt.get(116)?, u64_at(fadt, 120)?);

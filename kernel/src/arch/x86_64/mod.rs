@@ -47,3 +47,4 @@ pub mod task;
 pub mod trap;
 pub mod tsc;
 pub mod usercopy;
+pub mod vm_id;

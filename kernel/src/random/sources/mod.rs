@@ -9,6 +9,7 @@ mod hardware;
 mod interrupt;
 mod jitter;
 mod machine;
+pub mod vmgenid;
 
 pub use hardware::{fresh_words, hardware_word};
 pub use jitter::Tsc;
@@ -18,6 +19,7 @@ use crate::arch::boot::BootInfo;
 /// Asks every source that exists at boot. Jitter comes last, and goes on until the service is ready.
 pub fn collect_at_boot(info: &mut BootInfo) {
     machine::collect(info);
+    vmgenid::collect();
     boot_seed::collect(info);
     fw_cfg::collect();
     hardware::collect();
