@@ -26,7 +26,8 @@
 #include <unistd.h>
 
 #define DIR_ABI "/usr/lib/alea/abi"
-#define SECONDS 30
+/* far more than any program takes on a busy machine, less than the patience of the host */
+#define SECONDS 120
 #define MOST 64
 
 static int chosen(const char *name, char **globs, int count)

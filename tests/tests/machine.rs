@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use alea_tests::PATIENCE;
 use xtask::accel::tiny_guest;
 use xtask::guest::{End, Guest, Limits};
 use xtask::qemu::Machine;
 
-const LIMIT: Limits = Limits { total: Some(Duration::from_secs(60)), idle: None };
+const LIMIT: Limits = Limits { total: Some(PATIENCE), idle: None };
 
 /// A kernel image in a file of its own.
 fn image(bytes: &[u8]) -> tempfile::NamedTempFile {
@@ -25,12 +26,19 @@ fn the_tiny_guest_runs_to_its_end() {
 #[test]
 fn a_guest_that_hangs_is_found_where_it_hangs() {
     let mut bytes = tiny_guest();
-    // The first instruction becomes a jump to itself.
-    bytes[32..34].copy_from_slice(&[0xeb, 0xfe]);
+    #[rustfmt::skip]
+    let code = [
+        0x66, 0xba, 0xf8, 0x03, // mov dx, COM1
+        0xb0, b'h',             // mov al, 'h'
+        0xee,                   // out dx, al
+        0xeb, 0xfe,             // 1: jmp 1b
+    ];
+    bytes[32..32 + code.len()].copy_from_slice(&code);
     let image = image(&bytes);
-    let guest = Guest::start(&Machine::new(image.path())).unwrap();
-    let outcome = guest.finish(Limits::idle(Duration::from_secs(5))).unwrap();
+    let mut guest = Guest::start(&Machine::new(image.path())).unwrap();
+    guest.wait_for("h", PATIENCE).unwrap();
+    let outcome = guest.finish(Limits::idle(Duration::from_secs(1))).unwrap();
     assert_eq!(outcome.end, End::TimedOut);
     assert_eq!(outcome.traces.len(), 1, "one CPU was asked");
-    assert_eq!(outcome.traces[0].addresses, [0x10_0020], "it turned on the spot");
+    assert_eq!(outcome.traces[0].addresses, [0x10_0027], "it turned on the spot");
 }

@@ -22,7 +22,7 @@ use crate::setup::{self, Need};
 use crate::{build, paths, term};
 
 /// Longer than the guest's own limit for one program.
-const SILENCE: Duration = Duration::from_secs(60);
+const SILENCE: Duration = Duration::from_secs(240);
 
 /// Names on the kernel command line; a longer list is replaced by `*`.
 const LONGEST_LIST: usize = 1000;

@@ -22,8 +22,8 @@ use crate::{process, symbolize};
 /// The first words of a panic, on Linux as on Alea.
 pub const PANIC: &str = "Kernel panic - not syncing";
 
-/// How long a kernel that has printed [`PANIC`] may take to finish its report.
-const PANIC_GRACE: Duration = Duration::from_secs(3);
+/// How long a kernel that has printed [`PANIC`] may stay silent before its report counts as finished.
+const PANIC_GRACE: Duration = Duration::from_secs(10);
 
 /// The monitor's socket in the guest's temporary folder.
 const MONITOR: &str = "monitor";
@@ -150,6 +150,28 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Waits for a change; an error if none that matters can come any more.
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, State>,
+        deadline: Instant,
+        past_panics: bool,
+    ) -> Result<MutexGuard<'a, State>> {
+        let trouble = if !past_panics && find(&state.output, PANIC.as_bytes()).is_some() {
+            "the kernel panicked"
+        } else if state.closed {
+            "QEMU ended"
+        } else if Instant::now() >= deadline {
+            "nothing came in time"
+        } else {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let waited = self.changed.wait_timeout(state, left);
+            return Ok(waited.unwrap_or_else(PoisonError::into_inner).0);
+        };
+        let (output, stderr) = (text(&state.output), text(&state.stderr));
+        bail!("{trouble}\n{stderr}last output:\n{}", tail(&output))
+    }
 }
 
 impl Guest {
@@ -250,23 +272,23 @@ impl Guest {
                 let arrival = arrival.map_or_else(Instant::now, |(_, when)| *when);
                 return Ok(arrival.duration_since(self.started));
             }
-            let trouble = if find(&state.output, PANIC.as_bytes()).is_some() && needle != PANIC {
-                Some("the kernel panicked")
-            } else if state.closed {
-                Some("QEMU ended")
-            } else if Instant::now() >= deadline {
-                Some("nothing came in time")
-            } else {
-                None
-            };
-            if let Some(trouble) = trouble {
-                let output = text(&state.output);
-                let stderr = text(&state.stderr);
-                bail!("waiting for {needle:?}: {trouble}\n{stderr}last output:\n{}", tail(&output));
+            let waiting_for_panic = needle == PANIC;
+            state = self
+                .shared
+                .wait(state, deadline, waiting_for_panic)
+                .with_context(|| format!("waiting for {needle:?}"))?;
+        }
+    }
+
+    /// Waits until there is output beyond the first `seen` bytes, and returns it. A panic, an exit
+    /// or a passed `deadline` is an error.
+    pub fn more_output(&self, seen: usize, deadline: Instant) -> Result<Vec<u8>> {
+        let mut state = self.shared.lock();
+        loop {
+            match state.output.get(seen..) {
+                Some(new) if !new.is_empty() => return Ok(new.to_vec()),
+                _ => state = self.shared.wait(state, deadline, false)?,
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            let waited = self.shared.changed.wait_timeout(state, left);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -311,7 +333,7 @@ impl Guest {
             let deadline = [
                 limits.total.map(|limit| self.started + limit),
                 limits.idle.map(|limit| last + limit),
-                self.panicked.map(|when| when + PANIC_GRACE),
+                self.panicked.map(|when| when.max(last) + PANIC_GRACE),
             ];
             let deadline = deadline.into_iter().flatten().min();
             if deadline.is_some_and(|deadline| now >= deadline) {
@@ -428,6 +450,9 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
+    /// For what comes soon, on a machine that may be busy.
+    const LONG: Duration = Duration::from_secs(120);
+
     fn shell(script: &str) -> Guest {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -437,10 +462,10 @@ mod tests {
     #[test]
     fn output_is_found_in_order_and_the_status_kept() {
         let mut guest = shell("echo one; read line; echo got $line; exit 7");
-        guest.wait_for("one", 5 * SECOND).unwrap();
+        guest.wait_for("one", LONG).unwrap();
         guest.send("two\n").unwrap();
-        guest.wait_for("got two", 5 * SECOND).unwrap();
-        let outcome = guest.finish(Limits::total(5 * SECOND)).unwrap();
+        guest.wait_for("got two", LONG).unwrap();
+        let outcome = guest.finish(Limits::total(LONG)).unwrap();
         assert_eq!(outcome.end, End::Exited(7));
         assert_eq!(outcome.output, "one\ngot two\n");
         assert!(outcome.powered_off().unwrap_err().to_string().contains("status 7"));
@@ -448,7 +473,9 @@ mod tests {
 
     #[test]
     fn a_silent_guest_is_stopped() {
-        let outcome = shell("echo x; exec sleep 60").finish(Limits::idle(SECOND / 5)).unwrap();
+        let mut guest = shell("echo x; exec sleep 6000");
+        guest.wait_for("x\n", LONG).unwrap();
+        let outcome = guest.finish(Limits::idle(SECOND / 5)).unwrap();
         assert_eq!(outcome.end, End::TimedOut);
         assert_eq!(outcome.output, "x\n");
     }
@@ -456,19 +483,21 @@ mod tests {
     #[test]
     fn a_panic_is_seen_by_its_text_and_by_its_status() {
         let text = shell("echo 'Kernel panic - not syncing: x'; exit 0");
-        assert_eq!(text.finish(Limits::total(5 * SECOND)).unwrap().end, End::Panicked);
+        assert_eq!(text.finish(Limits::total(LONG)).unwrap().end, End::Panicked);
         let status = shell("exit 33");
-        assert_eq!(status.finish(Limits::total(5 * SECOND)).unwrap().end, End::Panicked);
-        let mut waiting = shell("echo 'Kernel panic - not syncing: no init'; exec sleep 60");
-        let error = waiting.wait_for("login", 5 * SECOND).unwrap_err().to_string();
+        assert_eq!(status.finish(Limits::total(LONG)).unwrap().end, End::Panicked);
+        let mut waiting = shell("echo 'Kernel panic - not syncing: no init'; exec sleep 6000");
+        let error = waiting.wait_for("login", LONG).unwrap_err();
+        let error = format!("{error:#}");
         assert!(error.contains("panicked") && error.contains("no init"), "{error}");
     }
 
     #[test]
     fn waiting_ends_with_the_guest_and_with_time() {
-        let error = shell("echo bye").wait_for("hello", 5 * SECOND).unwrap_err().to_string();
+        let error = shell("echo bye").wait_for("hello", LONG).unwrap_err();
+        let error = format!("{error:#}");
         assert!(error.contains("QEMU ended") && error.contains("bye"), "{error}");
-        let error = shell("exec sleep 60").wait_for("hello", SECOND / 5).unwrap_err();
-        assert!(error.to_string().contains("in time"));
+        let error = shell("exec sleep 6000").wait_for("hello", SECOND / 5).unwrap_err();
+        assert!(format!("{error:#}").contains("in time"));
     }
 }

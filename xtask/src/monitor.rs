@@ -33,7 +33,7 @@ impl Monitor {
     /// Connects to the socket that QEMU listens on.
     pub fn connect(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket).context("cannot reach QEMU's monitor")?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
         let mut monitor = Self { stream: BufReader::new(stream) };
         monitor.receive()?;
         monitor.execute("qmp_capabilities", json!({}))?;

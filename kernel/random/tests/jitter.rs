@@ -74,7 +74,9 @@ fn this_machine_has_jitter() {
             self.0.elapsed().as_nanos() as u64
         }
     }
+    // The health tests may refuse a sound source, and a busy host now and then is none: try again.
     let mut host = Host(std::time::Instant::now());
-    let report = Jitter::new(&mut host).collect(&mut host, EntropyBits::READY, |_| ());
-    assert_eq!(report.map(|r| r.credit), Ok(EntropyBits::READY));
+    let mut collect = || Jitter::new(&mut host).collect(&mut host, EntropyBits::READY, |_| ());
+    let ready = std::iter::repeat_with(&mut collect).take(20).find_map(Result::ok);
+    assert_eq!(ready.map(|report| report.credit), Some(EntropyBits::READY));
 }
