@@ -14,6 +14,7 @@
 #pragma GCC diagnostic ignored "-Wstringop-overread"
 #pragma GCC diagnostic ignored "-Warray-bounds"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -120,22 +121,61 @@ static UNUSED long elapsed_ms(const struct timespec *from)
 	return (to.tv_sec - from->tv_sec) * 1000 + (to.tv_nsec - from->tv_nsec) / 1000000;
 }
 
-/* Waits (at most two seconds) until the process is in one of the states of /proc/PID/stat. */
+/*
+ * A limit for waiting: nothing but a hang takes as long. No program may count on something being done
+ * after a while: the machine that runs this may stand still for a second between any two instructions.
+ */
+#define LONG_MS 60000
+
+/* The state letter in a stat file of /proc, or 0 if it is gone. */
+static UNUSED char state_in(const char *path)
+{
+	char text[512];
+	int fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return 0;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	char *paren = strrchr(text, ')');
+	return paren ? paren[2] : 0;
+}
+
+/* Waits until the process is in one of the states of /proc/PID/stat. */
 static UNUSED int wait_state(pid_t pid, const char *states)
 {
-	char path[64], text[512];
-	for (int i = 0; i < 400; i++) {
-		snprintf(path, sizeof path, "/proc/%d/stat", pid);
-		int fd = open(path, O_RDONLY);
-		if (fd < 0)
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	for (int i = 0; i < LONG_MS / 5; i++) {
+		char state = state_in(path);
+		if (state == 0)
 			return 0;
-		ssize_t n = read(fd, text, sizeof text - 1);
-		close(fd);
-		text[n > 0 ? n : 0] = 0;
-		char *paren = strrchr(text, ')');
-		if (paren && strchr(states, paren[2]))
+		if (strchr(states, state))
 			return 1;
 		sleep_ms(5);
+	}
+	return 0;
+}
+
+/* Waits until this process has `count` threads beside the caller, and all of them sleep. */
+static UNUSED int wait_threads(int count)
+{
+	for (int i = 0; i < LONG_MS; i++) {
+		int all = 0, asleep = 0;
+		DIR *dir = opendir("/proc/self/task");
+		for (struct dirent *d; dir && (d = readdir(dir));) {
+			char path[300];
+			if (d->d_name[0] == '.' || atoi(d->d_name) == (int)syscall(SYS_gettid))
+				continue;
+			snprintf(path, sizeof path, "/proc/self/task/%s/stat", d->d_name);
+			all++;
+			asleep += state_in(path) == 'S';
+		}
+		if (dir)
+			closedir(dir);
+		if (all == count && asleep == count)
+			return 1;
+		sleep_ms(1);
 	}
 	return 0;
 }

@@ -116,7 +116,7 @@ int main(void)
 		write(efd, &(uint64_t){ 1 }, 8);
 		_exit(0);
 	}
-	T(epoll_wait(ep, &ev, 1, 5000));
+	T(epoll_wait(ep, &ev, 1, LONG_MS));
 	reap(pid);
 	T(epoll_pwait(ep, &ev, 1, 0, NULL));
 	T(syscall(SYS_epoll_pwait2, ep, &ev, 1, &(struct timespec){ 0, 0 }, NULL, 8));

@@ -205,7 +205,7 @@ int main(void)
 	}
 	char exe[300] = "", link[64];
 	snprintf(link, sizeof link, "/proc/%d/exe", pid);
-	for (int i = 0; i < 400 && !strstr(exe, "busy"); i++, sleep_ms(5))
+	for (int i = 0; i < LONG_MS / 5 && !strstr(exe, "busy"); i++, sleep_ms(5))
 		readlink(link, exe, sizeof exe - 1);
 	T(open("busy", O_WRONLY));
 	T(open("busy", O_RDWR | O_TRUNC));

@@ -36,7 +36,7 @@ static void start(pthread_t *t, int n, void *(*f)(void *))
 		pthread_create(&t[i], NULL, f, NULL);
 	while (__atomic_load_n(&waiting, __ATOMIC_SEQ_CST) < n)
 		sleep_ms(1);
-	sleep_ms(100);
+	wait_threads(n);
 }
 
 static void join(pthread_t *t, int n)
@@ -112,7 +112,7 @@ int main(void)
 		_exit(futex(s, FUTEX_WAIT, 0, NULL, NULL, 0) == 0 ? 0 : 1);
 	wait_state(pid, "S");
 	int woken = 0;
-	for (int i = 0; i < 100 && !woken; i++, sleep_ms(5))
+	for (int i = 0; i < LONG_MS && !woken; i++, sleep_ms(1))
 		woken = (int)futex(s, FUTEX_WAKE, 1, NULL, NULL, 0);
 	SAY("woken %d", woken);
 	say_status("waiter in another process", reap(pid));

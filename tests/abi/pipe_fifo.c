@@ -3,6 +3,7 @@
  * once, end of file when the last writer leaves and data again when one comes back, poll's HUP.
  */
 #include "check.h"
+#include <sys/time.h>
 #include <poll.h>
 
 static short poll_once(int fd, short events)
@@ -78,7 +79,8 @@ int main(void)
 	pid = (pid_t)MUST(fork());
 	if (pid == 0) {
 		sigaction(SIGALRM, &sa, NULL);
-		alarm(1);
+		/* again and again: the first may come before the open */
+		setitimer(ITIMER_REAL, &(struct itimerval){ { 0, 100000 }, { 0, 100000 } }, NULL);
 		T(open("f", O_RDONLY));
 		_exit(0);
 	}

@@ -86,7 +86,7 @@ int main(void)
 		write(p[1], "w", 1);
 		_exit(0);
 	}
-	T(poll(many, 1, 5000));
+	T(poll(many, 1, LONG_MS));
 	SAY("%#x", many[0].revents);
 	reap(pid);
 	/* select */

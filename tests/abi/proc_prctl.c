@@ -52,21 +52,24 @@ int main(void)
 	T(prctl(PR_GET_CHILD_SUBREAPER, &v));
 	SAY("%d", v);
 	T(prctl(PR_SET_CHILD_SUBREAPER, 1));
-	int fds[2];
+	int fds[2], ready[2];
 	MUST(pipe(fds));
+	MUST(pipe(ready));
 	pid_t me = getpid();
 	CHILD("middle") {
 		if (fork() == 0) {
 			pid_t middle = getppid();
 			prctl(PR_SET_PDEATHSIG, SIGHUP);
 			signal(SIGHUP, on_hup);
+			write(ready[1], "r", 1);
 			while (getppid() == middle)
 				sleep_ms(1);
 			char seen[2] = { getppid() == me ? '1' : '0', (char)('0' + hups) };
 			write(fds[1], seen, 2);
 			_exit(0);
 		}
-		sleep_ms(50);
+		char c;
+		read(ready[0], &c, 1);
 	} END;
 	char seen[3] = { 0 };
 	read(fds[0], seen, 2);

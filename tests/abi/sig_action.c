@@ -104,8 +104,14 @@ int main(void)
 	reap(pid);
 	SAY("child: signo %d code %d status %d pid right %d", info.si_signo, info.si_code, info.si_status, info.si_pid == pid);
 	set(SIGALRM, keep, SA_SIGINFO, 0);
+	sigset_t alrm, none;
+	sigemptyset(&none);
+	sigemptyset(&alrm);
+	sigaddset(&alrm, SIGALRM);
+	sigprocmask(SIG_BLOCK, &alrm, NULL);
 	alarm(1);
-	pause();
+	sigsuspend(&none);
+	sigprocmask(SIG_UNBLOCK, &alrm, NULL);
 	SAY("alarm: code %d", info.si_code);
 
 	/* blocked: ordinary signals merge, real-time ones queue; the lowest number is delivered first */

@@ -9,28 +9,36 @@
 #include <sys/select.h>
 #include <sys/time.h>
 
-static volatile int runs;
+/* Shared with the child. */
+static volatile struct { int runs, word; } *shared;
+#define runs (shared->runs)
 
 static void on_alarm(int s) { runs++; }
 
-static int fds[2], epfd, word;
+static int fds[2], epfd;
 static pid_t kid;
 
-/* One SIGALRM in 40 ms; at 500 ms something makes the call end by itself. */
+/*
+ * A child sends one SIGALRM as soon as this process sleeps in its call. Once the handler has run and
+ * the process sleeps again, something makes the call end by itself.
+ */
 static void arm(int flags)
 {
 	struct sigaction sa = { .sa_handler = on_alarm, .sa_flags = flags };
 	sigaction(SIGALRM, &sa, NULL);
-	struct itimerval it = { { 0, 0 }, { 0, 40000 } };
 	runs = 0;
 	fflush(stdout);
 	kid = (pid_t)MUST(fork());
 	if (kid == 0) {
-		sleep_ms(500);
+		wait_state(getppid(), "S");
+		kill(getppid(), SIGALRM);
+		while (!runs)
+			sleep_ms(1);
+		wait_state(getppid(), "S");
 		write(fds[1], "x", 1);
+		syscall(SYS_futex, &shared->word, FUTEX_WAKE, 1, NULL, NULL, 0);
 		_exit(5);
 	}
-	setitimer(ITIMER_REAL, &it, NULL);
 }
 
 static void done(void)
@@ -63,24 +71,25 @@ int main(void)
 	char c;
 	struct epoll_event ev = { .events = EPOLLIN };
 	MUST(pipe(fds));
+	shared = (void *)MUST(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 	epfd = (int)MUST(epoll_create1(0));
 	MUST(epoll_ctl(epfd, EPOLL_CTL_ADD, fds[0], &ev));
 	for (int i = 0; i < 2; i++) {
 		int flags = i ? SA_RESTART : 0, status;
 		struct pollfd p = { fds[0], POLLIN, 0 };
-		struct timespec ms400 = { 0, 400000000 }, left = { 9, 9 };
+		struct timespec forever = { LONG_MS / 1000, 0 }, left = { 999, 9 };
 		SAY("-- %s", i ? "SA_RESTART" : "no SA_RESTART");
 		TRY(read(fds[0], &c, 1));
 		TRY(waitpid(kid, &status, 0));
-		TRY(poll(&p, 1, 1000));
+		TRY(poll(&p, 1, LONG_MS));
 		TRY(poll(&p, 1, -1));
 		TRY(wait_by_select());
-		TRY(epoll_wait(epfd, &ev, 1, 1000));
+		TRY(epoll_wait(epfd, &ev, 1, LONG_MS));
 		TRY(pause());
-		TRY(nanosleep(&ms400, &left));
-		IS(left.tv_sec == 0 && left.tv_nsec > 0 && left.tv_nsec < 400000000);
-		TRY(-(long)(errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &ms400, NULL)));
-		TRY(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &ms400, NULL, 0));
+		TRY(nanosleep(&forever, &left));
+		IS(left.tv_sec < LONG_MS / 1000);
+		TRY(-(long)(errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &forever, NULL)));
+		TRY(syscall(SYS_futex, &shared->word, FUTEX_WAIT, 0, &forever, NULL, 0));
 		TRY(sigsuspend(&(sigset_t){ 0 }));
 	}
 	/* a partial write is returned as such */

@@ -10,7 +10,8 @@ static int fds[2];
 
 static void *late(void *arg)
 {
-	sleep_ms(50);
+	char c;
+	read(fds[0], &c, 1);
 	SAY("the other thread goes on");
 	exit(7);
 }
@@ -113,7 +114,7 @@ int main(int argc, char **argv)
 	/* the last thread's status is that of the process: exit(3) of the main thread comes first */
 	CHILD("exit of the only threads") {
 		start(leaves);
-		sleep_ms(30);
+		wait_threads(0);
 		syscall(SYS_exit, 4);
 	} END;
 	/* a zombie leader with a living thread is not reaped */
@@ -125,6 +126,8 @@ int main(int argc, char **argv)
 	}
 	IS(wait_state(pid, "Z"));
 	T(waitpid(pid, NULL, WNOHANG));
+	fflush(stdout);
+	write(fds[1], "c", 1);
 	say_status("then", reap(pid));
 	/* robust mutexes, in this process and across processes */
 	pthread_mutexattr_t attr;

@@ -15,7 +15,7 @@ static void on_int(int x) { ints++; }
 
 static void wait_for(volatile int *what)
 {
-	for (int i = 0; i < 400 && !*what; i++)
+	for (int i = 0; i < LONG_MS / 5 && !*what; i++)
 		sleep_ms(5);
 }
 
@@ -140,14 +140,14 @@ static void leader(void)
 	signal(SIGINT, on_int);
 	pid_t back = job(waits), front = job(waits);
 	T(tcsetpgrp(s, front));
-	sleep_ms(20);
+	wait_state(front, "S");
 	write(m, "\003", 1);
 	say_status("^C", reap(front));
 	SAY("leader's ints %d", ints);
 	T(waitpid(back, &status, WNOHANG));
 	front = job(waits);
 	tcsetpgrp(s, front);
-	sleep_ms(20);
+	wait_state(front, "S");
 	write(m, "\032", 1);
 	stop_status("^Z", front);
 	tcsetpgrp(s, getpgrp());

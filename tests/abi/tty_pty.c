@@ -165,7 +165,7 @@ int main(void)
 
 	SAY("-- flush");
 	type("pending\n");
-	sleep_ms(20);
+	poll(&p, 1, LONG_MS);
 	T(tcflush(s, TCIFLUSH));
 	T(ioctl(s, FIONREAD, &n));
 	SAY("left %d", n);
