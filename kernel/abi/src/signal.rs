@@ -84,21 +84,25 @@ impl Signal {
     pub const MAX: u8 = 64;
 
     /// A signal from its number; `None` outside 1..=64.
+    #[inline]
     pub const fn new(number: i32) -> Option<Self> {
         if number >= 1 && number <= Self::MAX as i32 { Some(Self(number as u8)) } else { None }
     }
 
     /// The number, 1 to 64.
+    #[inline]
     pub const fn number(self) -> i32 {
         self.0 as i32
     }
 
     /// Index into a table of 64.
+    #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize - 1
     }
 
     /// Real-time signals queue; the others are pending once at most.
+    #[inline]
     pub const fn is_realtime(self) -> bool {
         self.0 >= Self::RT_MIN
     }
@@ -140,35 +144,43 @@ impl SigSet {
         Self(bits)
     }
 
+    #[inline]
     pub const fn contains(self, signal: Signal) -> bool {
         self.0 & (1 << signal.index()) != 0
     }
 
+    #[inline]
     pub fn insert(&mut self, signal: Signal) {
         self.0 |= 1 << signal.index();
     }
 
+    #[inline]
     pub fn remove(&mut self, signal: Signal) {
         self.0 &= !(1 << signal.index());
     }
 
+    #[inline]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
+    #[inline]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
+    #[inline]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
+    #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
     /// The signal to deliver first: synchronous ones, then the lowest number.
+    #[inline]
     pub fn first(self) -> Option<Signal> {
         let urgent = self.0 & Self::SYNCHRONOUS.0;
         let bits = if urgent != 0 { urgent } else { self.0 };
@@ -213,11 +225,13 @@ pub struct SigInfo {
 
 impl SigInfo {
     /// A signal without further data.
+    #[inline]
     pub const fn new(signal: Signal, code: i32) -> Self {
         Self { signo: signal.number(), errno: 0, code, pad: 0, fields: [0; 14] }
     }
 
     /// `kill(2)` and friends: sender's pid and uid.
+    #[inline]
     pub const fn sent_by(signal: Signal, code: i32, pid: i32, uid: u32) -> Self {
         let mut info = Self::new(signal, code);
         info.fields[0] = pid as u32 as u64 | (uid as u64) << 32;
@@ -232,6 +246,7 @@ impl SigInfo {
     }
 
     /// `SIGCHLD`: child, its uid, status, and times in clock ticks.
+    #[inline]
     pub const fn child(code: i32, pid: i32, uid: u32, status: i32, utime: i64, stime: i64) -> Self {
         let mut info = Self::sent_by(Signal::SIGCHLD, code, pid, uid);
         info.fields[1] = status as u32 as u64;

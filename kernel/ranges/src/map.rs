@@ -1,12 +1,16 @@
 //! [`RangeMap`]: lookup, insertion and removal.
 //!
 //! Invariants: no leaf is empty; the ranges are not empty, do not overlap and ascend within and across
-//! leaves; when there are several leaves, `Leaf::gap` is the largest space below any of its ranges.
+//! leaves; when there are several leaves, `Leaf::gap` is at least the largest space below any of its ranges,
+//! and `blocks` holds for every [`BLOCK`] leaves at least the largest of theirs. A change only ever raises
+//! these bounds, in O(1); a search that was misled by one makes it exact.
 
 use alloc::vec::Vec;
 
 /// Most ranges in a leaf.
 pub(crate) const LEAF: usize = 64;
+/// Leaves that share a bound.
+pub(crate) const BLOCK: usize = 8;
 
 /// An address range.
 pub trait Span {
@@ -31,6 +35,12 @@ pub struct Pos {
     index: u32,
 }
 
+impl Pos {
+    pub(crate) fn leaf(self) -> usize {
+        self.leaf as usize
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Leaf<S> {
     pub(crate) spans: Vec<S>,
@@ -41,6 +51,8 @@ pub(crate) struct Leaf<S> {
 #[derive(Debug)]
 pub struct RangeMap<S> {
     pub(crate) leaves: Vec<Leaf<S>>,
+    /// Empty while there is no more than one leaf.
+    pub(crate) blocks: Vec<u64>,
     len: usize,
 }
 
@@ -53,7 +65,7 @@ impl<S> Default for RangeMap<S> {
 impl<S> RangeMap<S> {
     /// An empty map.
     pub const fn new() -> Self {
-        Self { leaves: Vec::new(), len: 0 }
+        Self { leaves: Vec::new(), blocks: Vec::new(), len: 0 }
     }
 
     /// How many ranges there are.
@@ -117,11 +129,15 @@ impl<S> RangeMap<S> {
             spans.extend(leaf.spans.iter().filter_map(&mut copy));
             if !spans.is_empty() {
                 new.len += spans.len();
-                new.leaves.push(Leaf { spans, gap: 0 });
+                new.leaves.push(Leaf { spans, gap: leaf.gap });
             }
         }
-        for leaf in 0..new.leaves.len() {
-            new.update_gap(leaf);
+        if new.leaves.len() > 1 {
+            // What was left out may have been all that kept two spaces apart.
+            if new.len != self.len {
+                (0..new.leaves.len()).for_each(|leaf| new.measure(leaf));
+            }
+            new.update_blocks(0)?;
         }
         Ok(new)
     }
@@ -168,7 +184,8 @@ impl<S: Span> RangeMap<S> {
             self.leaves.get_mut(pos.leaf as usize).and_then(|l| l.spans.get_mut(pos.index as usize))
         {
             change(span);
-            self.touched(pos.leaf as usize);
+            self.widened(Some(pos));
+            self.widened(self.next(pos));
         }
     }
 
@@ -183,10 +200,10 @@ impl<S: Span> RangeMap<S> {
         debug_assert!(span.start() < span.end() && self.is_free(span.start(), span.end()));
         match self.make_room(span.start()) {
             Ok(pos) => {
-                let leaf = &mut self.leaves[pos.leaf as usize];
-                leaf.spans.insert(pos.index as usize, span);
+                self.leaves[pos.leaf as usize].spans.insert(pos.index as usize, span);
                 self.len += 1;
-                self.touched(pos.leaf as usize);
+                // The space below it may have been the next leaf's.
+                self.widened(Some(pos));
                 Ok(pos)
             }
             Err(error) => Err((error, span)),
@@ -203,11 +220,16 @@ impl<S: Span> RangeMap<S> {
         self.len -= 1;
         if leaf.spans.is_empty() {
             self.leaves.remove(pos.leaf as usize);
-            if (pos.leaf as usize) < self.leaves.len() {
-                self.update_gap(pos.leaf as usize);
-            }
+            self.shifted(pos.leaf as usize);
+            self.widened(Some(Pos { leaf: pos.leaf, index: 0 }));
         } else {
-            self.touched(pos.leaf as usize);
+            // The range that now stands at `pos`, or the first of the next leaf.
+            let after = if (pos.index as usize) < leaf.spans.len() {
+                pos
+            } else {
+                Pos { leaf: pos.leaf + 1, index: 0 }
+            };
+            self.widened(Some(after));
             self.join_with_next(pos.leaf as usize);
         }
         Some(span)
@@ -247,10 +269,12 @@ impl<S: Span> RangeMap<S> {
         let mut upper = Vec::new();
         upper.try_reserve_exact(LEAF).map_err(|_| OutOfMemory)?;
         self.leaves.try_reserve(1).map_err(|_| OutOfMemory)?;
+        self.blocks.try_reserve(self.leaves.len() / BLOCK + 1).map_err(|_| OutOfMemory)?;
         upper.extend(self.leaves[leaf].spans.drain(LEAF / 2..));
         self.leaves.insert(leaf + 1, Leaf { spans: upper, gap: 0 });
-        self.update_gap(leaf);
-        self.update_gap(leaf + 1);
+        self.measure(leaf);
+        self.measure(leaf + 1);
+        self.shifted(leaf);
         Ok(())
     }
 
@@ -263,23 +287,36 @@ impl<S: Span> RangeMap<S> {
             return;
         }
         a.spans.append(&mut b.spans);
+        a.gap = a.gap.max(b.gap);
         self.leaves.remove(leaf + 1);
-        self.touched(leaf);
+        self.shifted(leaf);
     }
 
-    /// Brings the gaps up to date after a change in `leaf`.
-    fn touched(&mut self, leaf: usize) {
-        if self.leaves.len() > 1 {
-            self.update_gap(leaf);
-            if leaf + 1 < self.leaves.len() {
-                self.update_gap(leaf + 1);
-            }
+    /// Raises the bounds over the space below the range at `pos`.
+    #[inline]
+    fn widened(&mut self, pos: Option<Pos>) {
+        if self.leaves.len() <= 1 {
+            return;
         }
+        let Some((pos, span)) = pos.and_then(|pos| Some((pos, self.get(pos)?))) else { return };
+        let below = self.prev(pos).and_then(|pos| self.get(pos)).map_or(0, S::end);
+        let gap = span.start().saturating_sub(span.guard()).saturating_sub(below);
+        let leaf = &mut self.leaves[pos.leaf as usize];
+        leaf.gap = leaf.gap.max(gap);
+        let block = &mut self.blocks[pos.leaf as usize / BLOCK];
+        *block = (*block).max(gap);
+    }
+
+    /// Leaves were inserted or removed from `leaf` on; there is room for the bounds.
+    fn shifted(&mut self, leaf: usize) {
+        let _room = self.update_blocks(leaf / BLOCK);
+        debug_assert!(_room.is_ok(), "split reserves, and all else has fewer leaves");
     }
 }
 
 impl<S> RangeMap<S> {
-    fn update_gap(&mut self, leaf: usize)
+    /// Makes the bound of one leaf exact.
+    pub(crate) fn measure(&mut self, leaf: usize)
     where
         S: Span,
     {
@@ -291,6 +328,21 @@ impl<S> RangeMap<S> {
             below = span.end();
         }
         self.leaves[leaf].gap = gap;
+    }
+
+    /// Takes the bounds of the blocks from `first` on from their leaves.
+    pub(crate) fn update_blocks(&mut self, first: usize) -> Result<(), OutOfMemory> {
+        if self.leaves.len() <= 1 {
+            self.blocks.clear();
+            return Ok(());
+        }
+        let first = first.min(self.blocks.len());
+        self.blocks.truncate(first);
+        let rest = &self.leaves[first * BLOCK..];
+        self.blocks.try_reserve(rest.len().div_ceil(BLOCK)).map_err(|_| OutOfMemory)?;
+        let bound = |block: &[Leaf<S>]| block.iter().map(|leaf| leaf.gap).fold(0, u64::max);
+        self.blocks.extend(rest.chunks(BLOCK).map(bound));
+        Ok(())
     }
 }
 

@@ -218,7 +218,7 @@ fn give_children_away(process: &Arc<Process>) {
         return;
     }
     let Some(heir) = heir(process) else { return };
-    for child in &children {
+    for child in children.iter() {
         // Into the heir's list first: a child that ends now tells the old parent or finds the heir ready.
         heir.tree().lock().children.push(child.clone());
         let old = child.tree().lock().parent.replace(heir.clone());

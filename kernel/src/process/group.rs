@@ -6,6 +6,7 @@
 use super::{Process, table};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
@@ -51,12 +52,13 @@ impl PartialEq for Session {
 pub struct Group {
     pgid: i32,
     session: Arc<Session>,
-    members: SpinLock<Vec<Weak<Process>>, level::ProcessTree>,
+    /// By number, so that one of many leaves quickly.
+    members: SpinLock<BTreeMap<i32, Weak<Process>>, level::ProcessTree>,
 }
 
 impl Group {
     pub(super) fn new(pgid: i32, session: Arc<Session>) -> Arc<Self> {
-        Arc::new(Self { pgid, session, members: SpinLock::new(Vec::new()) })
+        Arc::new(Self { pgid, session, members: SpinLock::new(BTreeMap::new()) })
     }
 
     /// Its number: that of the process that made it.
@@ -70,14 +72,14 @@ impl Group {
     }
 
     pub(super) fn add(&self, process: &Arc<Process>) {
-        self.members.lock().push(Arc::downgrade(process));
+        let old = self.members.lock().insert(process.pid(), Arc::downgrade(process));
+        debug_assert!(old.is_none(), "a process joins a group once");
     }
 
     /// Takes a member out; true if it was the last.
     pub(super) fn remove(&self, process: &Process) -> bool {
         let mut members = self.members.lock();
-        let at = members.iter().position(|m| core::ptr::eq(m.as_ptr(), process));
-        let removed = at.map(|at| members.swap_remove(at));
+        let removed = members.remove(&process.pid());
         let last = members.is_empty();
         drop(members);
         drop(removed);
@@ -86,7 +88,7 @@ impl Group {
 
     /// The members now.
     pub fn members(&self) -> Vec<Arc<Process>> {
-        self.members.lock().iter().filter_map(Weak::upgrade).collect()
+        self.members.lock().values().filter_map(Weak::upgrade).collect()
     }
 
     /// Whether no member has a parent in another group of the session that could continue it. `except`

@@ -15,7 +15,7 @@ use crate::sync::{SpinLock, WaitQueue, level};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 pub use super::exec::Program;
 
@@ -59,13 +59,52 @@ pub struct Process {
     pub(super) gave_up_terminal: AtomicBool,
     pub(super) has_execed: AtomicBool,
     pub(super) exit_signal: AtomicI32,
+    /// Its index among the parent's children. Relaxed: only used under the parent's `tree` lock.
+    place: AtomicUsize,
 }
 
 #[derive(Default)]
 pub(super) struct Tree {
     pub(super) parent: Option<Arc<Process>>,
-    pub(super) children: Vec<Arc<Process>>,
+    pub(super) children: Children,
     pub(super) threads: Vec<Arc<Task>>,
+}
+
+/// The children of a process, in no order. Each knows its index, so that one leaves in O(1).
+#[derive(Default)]
+pub(super) struct Children(Vec<Arc<Process>>);
+
+impl Children {
+    pub(super) fn push(&mut self, child: Arc<Process>) {
+        child.place.store(self.0.len(), Ordering::Relaxed);
+        self.0.push(child);
+    }
+
+    pub(super) fn iter(&self) -> core::slice::Iter<'_, Arc<Process>> {
+        self.0.iter()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn contains(&self, child: &Process) -> bool {
+        let at = child.place.load(Ordering::Relaxed);
+        self.0.get(at).is_some_and(|there| core::ptr::eq(&**there, child))
+    }
+
+    /// Takes a child out, if it is one.
+    pub(super) fn remove(&mut self, child: &Process) -> Option<Arc<Process>> {
+        if !self.contains(child) {
+            return None;
+        }
+        let at = child.place.load(Ordering::Relaxed);
+        let gone = self.0.swap_remove(at);
+        if let Some(moved) = self.0.get(at) {
+            moved.place.store(at, Ordering::Relaxed);
+        }
+        Some(gone)
+    }
 }
 
 /// What a new process is made of.
@@ -103,6 +142,7 @@ impl Process {
             gave_up_terminal: AtomicBool::new(false),
             has_execed: AtomicBool::new(false),
             exit_signal: AtomicI32::new(parts.exit_signal),
+            place: AtomicUsize::new(0),
         }
     }
 

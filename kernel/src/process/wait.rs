@@ -1,6 +1,6 @@
 //! `wait4` and `waitid`: what became of the children.
 //!
-//! The parent's tree lock is held for one pass over the children; a zombie is claimed by one waiter, taken
+//! The parent's tree lock is held for one look at the children; a zombie is claimed by one waiter, taken
 //! out of every list, and its usage is added to the parent's.
 
 use super::times::Usage;
@@ -69,28 +69,35 @@ enum Found {
     Other(Report),
 }
 
-/// One pass over the children.
+/// One look at the children: at the one that is named, or at all.
 fn look(process: &Arc<Process>, which: Which, options: &Options) -> Result<Option<Report>> {
     let timer = PhaseTimer::start();
+    let named = match which {
+        Which::Pid(pid) => Some(table::lookup(pid).ok_or(Errno::ECHILD)?),
+        Which::Any | Which::Group(_) => None,
+    };
     let mut any = false;
     let mut found = None;
-    {
+    let gone = {
         let mut tree = process.tree().lock();
-        let mut at = 0;
-        while at < tree.children.len() && found.is_none() {
-            let child = &tree.children[at];
+        let mut ask = |child: &Arc<Process>| {
             if matches(child, which, options) {
                 any = true;
                 found = state(child, options);
-                if let Some(Found::Zombie(_)) = found
-                    && !options.no_wait
-                {
-                    tree.children.swap_remove(at);
-                }
             }
-            at += 1;
+            found.is_some()
+        };
+        match &named {
+            Some(child) if tree.children.contains(child) => drop(ask(child)),
+            Some(_) => {}
+            None => drop(tree.children.iter().any(ask)),
         }
-    }
+        match &found {
+            Some(Found::Zombie(child)) if !options.no_wait => tree.children.remove(child),
+            _ => None,
+        }
+    };
+    drop(gone);
     match found {
         None if any => Ok(None),
         None => Err(Errno::ECHILD),
@@ -156,12 +163,8 @@ pub(super) fn claim(parent: &Process, child: &Arc<Process>) -> bool {
     if !child.claim_reap() {
         return false;
     }
-    let mut tree = parent.tree().lock();
-    if let Some(at) = tree.children.iter().position(|c| Arc::ptr_eq(c, child)) {
-        let gone = tree.children.swap_remove(at);
-        drop(tree);
-        drop(gone);
-    }
+    let gone = parent.tree().lock().children.remove(child);
+    drop(gone);
     true
 }
 

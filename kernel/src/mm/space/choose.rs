@@ -14,7 +14,7 @@ const LOW: core::ops::Range<u64> = 1 << 30..2 << 30;
 impl Inner {
     /// A free place for `len` bytes: at `hint` if it is free, else as high as possible below the mmap base,
     /// else anywhere.
-    pub(super) fn choose(&self, hint: Option<u64>, len: u64) -> Result<u64> {
+    pub(super) fn choose(&mut self, hint: Option<u64>, len: u64) -> Result<u64> {
         if len > USER_END {
             return Err(Errno::ENOMEM);
         }
@@ -35,7 +35,7 @@ impl Inner {
     }
 
     /// A free place for MAP_32BIT: at `hint` if that is low and free, else in the second GiB, from its start.
-    pub(super) fn choose_low(&self, hint: Option<u64>, len: u64) -> Result<u64> {
+    pub(super) fn choose_low(&mut self, hint: Option<u64>, len: u64) -> Result<u64> {
         match hint.map(page_down) {
             Some(hint)
                 if hint >= MMAP_MIN

@@ -113,7 +113,7 @@ impl Inner {
         Ok(flags)
     }
 
-    fn place(&self, request: &MapRequest, len: u64) -> Result<u64> {
+    fn place(&mut self, request: &MapRequest, len: u64) -> Result<u64> {
         let hint = request.addr.map(VirtAddr::as_u64);
         if request.fixed == MapFixed::No {
             let hint = hint.filter(|&hint| hint != 0);
