@@ -49,6 +49,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     let unpacked = unpack_initramfs(&mut info); // the root file system
     syscall::misc::register_files().expect("no memory for the host name's files");
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
+    drivers::vport::init(&info).expect("no memory for the channel to the host");
     let only = cmdline::value("alea.selftest") == Some("only");
     if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
         arch::selftest::run();

@@ -52,6 +52,46 @@ fn a_seed_from_the_host_makes_the_service_ready() {
     says(&log, "samples of TSC jitter");
 }
 
+/// Where a device of QEMU takes its bytes from.
+fn virtio_rng(file: &Path) -> [String; 4] {
+    let object = format!("rng-random,id=source,filename={}", file.display());
+    ["-object".into(), object, "-device".into(), "virtio-rng-pci,rng=source".into()]
+}
+
+#[test]
+fn virtio_rng_makes_the_service_ready() {
+    let log = log("qemu64", "", &["-device", "virtio-rng-pci"]);
+    says(&log, "virtio-rng delivers");
+    says(&log, "random: ready");
+    let log = self::log("qemu64", "alea.trust_virtio_rng=off", &["-device", "virtio-rng-pci"]);
+    assert!(!log.contains("virtio-rng delivers"), "{log}");
+    says(&log, "samples of TSC jitter");
+}
+
+#[test]
+fn a_virtio_rng_of_zeros_is_disabled() {
+    let args = virtio_rng(Path::new("/dev/zero"));
+    let log = log("qemu64", "", &args.each_ref().map(String::as_str));
+    says(&log, "virtio-rng is not reliable, disabled: the hardware generator delivers zeros");
+    says(&log, "samples of TSC jitter");
+    says(&log, "random: ready");
+}
+
+/// A device that never answers costs the boot a moment and nothing else.
+#[test]
+fn a_silent_virtio_rng_does_not_hold_up_the_boot() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Held open for both: QEMU reads nothing, and no end either.
+    let _held = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let args = virtio_rng(&pipe);
+    let log = log("qemu64", "", &args.each_ref().map(String::as_str));
+    assert!(!log.contains("virtio-rng"), "{log}");
+    says(&log, "samples of TSC jitter");
+    says(&log, "random: ready");
+}
+
 #[test]
 fn weak_generators_warn_and_impossible_ones_are_refused() {
     for name in ["splitmix64", "rdrand"] {

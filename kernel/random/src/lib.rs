@@ -55,6 +55,7 @@
 pub mod block;
 pub mod credit;
 pub mod crng;
+pub mod device;
 pub mod fast_pool;
 pub mod hardware;
 pub mod health;

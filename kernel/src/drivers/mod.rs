@@ -3,3 +3,4 @@
 pub mod random;
 pub mod tty;
 pub mod uart;
+pub mod vport;

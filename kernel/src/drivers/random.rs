@@ -38,6 +38,7 @@ pub fn init() -> Result<()> {
     ] {
         procfs::register_file(&format!("sys/kernel/random/{name}"), mode, Arc::new(file))?;
     }
+    procfs::register_file("alea/jitter_raw", 0o400, Arc::new(RawJitter))?;
     procfs::register_file("alea/random", 0o444, Arc::new(Report))
 }
 
@@ -130,6 +131,24 @@ fn line(text: &[u8]) -> Result<Vec<u8>> {
     out.extend_from_slice(text);
     out.push(b'\n');
     Ok(out)
+}
+
+/// /proc/alea/jitter_raw: a few thousand raw samples of jitter, one byte each, new ones at each opening.
+struct RawJitter;
+
+impl RawJitter {
+    /// As many as are made without holding up the other tasks for long.
+    const SAMPLES: usize = 16384;
+}
+
+impl ProcFile for RawJitter {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut samples = Vec::new();
+        samples.try_reserve_exact(Self::SAMPLES).map_err(|_| Errno::ENOMEM)?;
+        samples.resize(Self::SAMPLES, 0);
+        random::raw_samples(&mut samples);
+        Ok(samples)
+    }
 }
 
 /// /proc/alea/random.

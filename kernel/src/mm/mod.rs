@@ -9,6 +9,7 @@ pub mod iov;
 pub mod layout;
 pub mod space;
 pub mod user;
+pub mod virtio;
 
 mod boot_module;
 mod frame;

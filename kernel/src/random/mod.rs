@@ -28,6 +28,7 @@ mod user;
 
 pub use caller::{Caller, register_caller};
 pub use pool::{credited, state};
+pub use sources::raw_samples;
 use stats::Interface;
 pub use stats::report;
 pub use user::{device_ioctl, device_poll, device_read, device_write, getrandom};

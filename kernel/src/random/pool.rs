@@ -52,6 +52,7 @@ pub fn credit_user(bits: EntropyBits) {
 
 /// Gives the generator a new key.
 pub fn reseed(cause: Cause) {
+    sources::virtio_rng::look();
     let fresh = sources::fresh_words();
     let key = POOL.lock().extract(&fresh);
     crng::reseed(key);

@@ -44,18 +44,20 @@ pub enum Source {
     BootSeed,
     Rdseed,
     Rdrand,
+    VirtioRng,
     Jitter,
     Interrupt,
     User,
 }
 
 impl Source {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Machine,
         Self::VmId,
         Self::BootSeed,
         Self::Rdseed,
         Self::Rdrand,
+        Self::VirtioRng,
         Self::Jitter,
         Self::Interrupt,
         Self::User,
@@ -68,6 +70,7 @@ impl Source {
             Self::BootSeed => "boot_seed",
             Self::Rdseed => "rdseed",
             Self::Rdrand => "rdrand",
+            Self::VirtioRng => "virtio_rng",
             Self::Jitter => "jitter",
             Self::Interrupt => "interrupt",
             Self::User => "user",

@@ -36,6 +36,7 @@ pub mod irq;
 pub mod kmap;
 pub mod msr;
 pub mod page;
+pub mod pci;
 pub mod percpu;
 pub mod port;
 pub mod power;

@@ -59,6 +59,15 @@ pub fn collect() {
     log::error!("random: no source of entropy; waiting for interrupts or for user space");
 }
 
+/// Fresh raw samples, the low eight bits of each, for those who estimate their entropy. None of them goes
+/// into the pool, and what the health tests say of them does not matter here.
+pub fn raw_samples(out: &mut [u8]) {
+    let mut jitter = Jitter::new(&mut Tsc);
+    for byte in out {
+        let _judged_elsewhere = jitter.sample(&mut Tsc, &mut |sample| *byte = sample as u8);
+    }
+}
+
 /// Samples on their way to the pool, some at a time because hashing has a cost per call.
 struct Buffer {
     samples: [u64; 64],

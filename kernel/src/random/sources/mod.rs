@@ -9,10 +9,11 @@ mod hardware;
 mod interrupt;
 mod jitter;
 mod machine;
+pub mod virtio_rng;
 pub mod vmgenid;
 
 pub use hardware::{fresh_words, hardware_word};
-pub use jitter::Tsc;
+pub use jitter::{Tsc, raw_samples};
 
 use crate::arch::boot::BootInfo;
 
@@ -23,6 +24,7 @@ pub fn collect_at_boot(info: &mut BootInfo) {
     boot_seed::collect(info);
     fw_cfg::collect();
     hardware::collect();
+    virtio_rng::collect(info);
     jitter::collect();
     interrupt::start();
 }
