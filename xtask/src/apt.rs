@@ -38,25 +38,7 @@ impl Apt {
             );
         }
         let dir = paths::alea().join("apt");
-        for sub in ["lists/partial", "cache/archives/partial"] {
-            std::fs::create_dir_all(dir.join(sub))?;
-        }
-        let option = |key: &str, value: &dyn AsRef<Path>| {
-            let mut option = OsString::from(format!("{key}="));
-            option.push(value.as_ref());
-            [OsString::from("-o"), option]
-        };
-        let mut options: Vec<OsString> = Vec::new();
-        options.extend(option("Dir::State::lists", &dir.join("lists")));
-        options.extend(option("Dir::Cache", &dir.join("cache")));
-        // Cache files written as root could not be replaced by the user later.
-        options.extend(option("Dir::Cache::pkgcache", &""));
-        options.extend(option("Dir::Cache::srcpkgcache", &""));
-        options.extend(option("DPkg::Lock::Timeout", &"120"));
-        if is_root() {
-            // The unprivileged user `_apt` may not be able to reach this folder.
-            options.extend(option("APT::Sandbox::User", &"root"));
-        }
+        let mut options = private_folders(&dir)?;
         let release = Release::read()?;
         let mut target = None;
         if release.codename == NEEDS_BACKPORTS {
@@ -68,6 +50,32 @@ impl Apt {
         }
         let apt = Self { options, target };
         process::run("reading the package lists", apt.command("apt-get").arg("update"))?;
+        Ok(apt)
+    }
+
+    /// apt that knows Debian's `release` and nothing else, whatever this machine runs: to download
+    /// its packages, in source and binary form, and never to install one.
+    pub fn of_release(release: &str) -> Result<Self> {
+        if process::which("apt-get").is_none() {
+            bail!("there is no apt-get here, and Debian's packages come through it");
+        }
+        if !Path::new(KEYRING).exists() {
+            bail!("{KEYRING} is missing: install the package debian-archive-keyring");
+        }
+        let dir = paths::alea().join(format!("apt-{release}"));
+        let mut options = private_folders(&dir)?;
+        let sources = dir.join("sources.list");
+        std::fs::write(&sources, release_sources(&machine_sources(), release))?;
+        options.extend(option("Dir::Etc::sourcelist", &sources));
+        options.extend(option("Dir::Etc::sourceparts", &"-"));
+        let status = dir.join("status");
+        std::fs::write(&status, "")?;
+        options.extend(option("Dir::State::status", &status));
+        let apt = Self { options, target: None };
+        let mut update = apt.command("apt-get");
+        // Without this a mirror that does not answer is a warning, and the old lists are used.
+        update.args(["-o", "APT::Update::Error-Mode=any", "update"]);
+        process::run(&format!("reading the package lists of Debian {release}"), &mut update)?;
         Ok(apt)
     }
 
@@ -109,6 +117,17 @@ impl Apt {
         process::run(&format!("extracting {name}"), unpack.arg("-x").arg(deb.path()).arg(into))
     }
 
+    /// Downloads the source package `name` into the folder `into`, which must exist, and returns its
+    /// `.dsc`. apt compares every file with the checksum in the signed lists.
+    pub fn source(&self, name: &str, into: &Path) -> Result<PathBuf> {
+        let mut download = self.command("apt-get");
+        download.current_dir(into).args(["source", "--download-only", "-q", name]);
+        process::run(&format!("downloading the source of {name}"), &mut download)?;
+        let files = std::fs::read_dir(into)?.flatten().map(|entry| entry.path());
+        let mut dsc = files.filter(|file| file.extension().is_some_and(|e| e == "dsc"));
+        dsc.next().context("apt-get downloaded no .dsc")
+    }
+
     /// The control stanzas of all versions of `name`; empty when there is no such package.
     pub fn show(&self, name: &str) -> String {
         process::output(self.command("apt-cache").args(["show", name])).unwrap_or_default()
@@ -119,6 +138,31 @@ impl Apt {
         command.args(&self.options).env("LC_ALL", "C.UTF-8");
         command
     }
+}
+
+fn option(key: &str, value: &dyn AsRef<Path>) -> [OsString; 2] {
+    let mut option = OsString::from(format!("{key}="));
+    option.push(value.as_ref());
+    [OsString::from("-o"), option]
+}
+
+/// Makes apt's folders below `dir`, and the options that name them.
+fn private_folders(dir: &Path) -> Result<Vec<OsString>> {
+    for sub in ["lists/partial", "cache/archives/partial"] {
+        std::fs::create_dir_all(dir.join(sub))?;
+    }
+    let mut options: Vec<OsString> = Vec::new();
+    options.extend(option("Dir::State::lists", &dir.join("lists")));
+    options.extend(option("Dir::Cache", &dir.join("cache")));
+    // Cache files written as root could not be replaced by the user later.
+    options.extend(option("Dir::Cache::pkgcache", &""));
+    options.extend(option("Dir::Cache::srcpkgcache", &""));
+    options.extend(option("DPkg::Lock::Timeout", &"120"));
+    if is_root() {
+        // The unprivileged user `_apt` may not be able to reach this folder.
+        options.extend(option("APT::Sandbox::User", &"root"));
+    }
+    Ok(options)
 }
 
 fn is_root() -> bool {
@@ -224,6 +268,15 @@ fn private_sources(machine: &[Source], codename: &str) -> String {
     list.iter().map(Source::line).collect()
 }
 
+/// Binary and source packages of `release`, from the Debian mirror that this machine uses.
+fn release_sources(machine: &[Source], release: &str) -> String {
+    let is_debian = |uri: &str| uri.trim_end_matches('/').ends_with("/debian");
+    let mirror = machine.iter().map(|source| source.uri.as_str()).find(|uri| is_debian(uri));
+    let mirror = mirror.unwrap_or(DEFAULT_MIRROR);
+    let line = |kind| format!("{kind} [signed-by={KEYRING}] {mirror} {release} main\n");
+    line("deb") + &line("deb-src")
+}
+
 fn parse_one_line(text: &str) -> Vec<Source> {
     let parse = |line: &str| {
         let line = line.split('#').next()?.trim();
@@ -319,6 +372,16 @@ mod tests {
         let list = private_sources(&parse_one_line(other), "bookworm");
         assert!(!list.contains("other.example"), "no third party's source: {list}");
         assert!(list.contains("deb.debian.org/debian bookworm main"), "{list}");
+    }
+
+    #[test]
+    fn another_release_comes_from_the_machines_own_mirror() {
+        let list = release_sources(&parse_deb822(DEB822), "trixie");
+        let debian =
+            format!("deb [signed-by={KEYRING}] http://mirror.example/debian trixie main\n");
+        assert!(list.starts_with(&debian), "{list}");
+        assert!(list.contains("deb-src ") && list.lines().count() == 2, "{list}");
+        assert!(release_sources(&[], "trixie").contains(DEFAULT_MIRROR));
     }
 
     #[test]

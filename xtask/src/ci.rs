@@ -1,4 +1,6 @@
 //! `cargo xtask ci`: the checks that every change has to pass; `.ci/run` runs exactly this.
+//!
+//! Every check, every test and every test of BusyBox's own suite counts as one in the last line.
 
 use std::process::{Command, ExitCode};
 
@@ -7,9 +9,10 @@ use clap::Args;
 
 use crate::setup::{self, Need, TARGET};
 use crate::test::{Tally, Test};
-use crate::{baseline, process, tidy};
+use crate::{baseline, busybox, process, tidy};
 
-/// Checks formatting, clippy (host and kernel), tidiness, all tests, and the instruction counts.
+/// Checks formatting, clippy (host and kernel), tidiness, all tests, BusyBox's own too, and the
+/// instruction counts.
 #[derive(Args)]
 pub struct Ci {}
 
@@ -25,15 +28,22 @@ impl Ci {
             clippy(&["--package", "alea-kernel", "--target", TARGET])
         });
         gate(&mut tally, "tidy", || tidy::check(crate::paths::root()));
-        match Test::default().tally() {
-            Ok(tests) => {
-                tally.passed += tests.passed;
-                tally.failed += tests.failed;
-            }
-            Err(error) => gate(&mut tally, "tests", || Err(error)),
-        }
+        add(&mut tally, "tests", Test::default().tally());
+        println!("BusyBox's own tests on Alea, compared with tests/busybox:");
+        add(&mut tally, "BusyBox's own tests", busybox::check());
         gate(&mut tally, "instruction counts", baseline::check);
         Ok(tally.conclude())
+    }
+}
+
+/// Adds what tests gave; whatever kept them from running is one failure.
+fn add(tally: &mut Tally, name: &str, tests: Result<Tally>) {
+    match tests {
+        Ok(tests) => {
+            tally.passed += tests.passed;
+            tally.failed += tests.failed;
+        }
+        Err(error) => gate(tally, name, || Err(error)),
     }
 }
 

@@ -32,9 +32,8 @@ impl Tree {
         Self::default()
     }
 
-    /// What every initramfs of ours begins with: folders, device nodes, and BusyBox with a link
-    /// for each applet at the place upstream gives it.
-    pub fn with_busybox() -> Result<Self> {
+    /// The folders and device nodes that every initramfs of ours begins with.
+    pub fn skeleton() -> Self {
         let mut tree = Self::new();
         for dir in ["dev/pts", "dev/shm", "proc", "sys", "run", "root", "mnt", "usr/lib", "var/log"]
         {
@@ -42,12 +41,18 @@ impl Tree {
         }
         tree.dir("tmp", 0o1777);
         for (name, mode, device) in DEVICES {
-            tree.insert(&format!("dev/{name}"), Entry::CharDevice(mode, device));
+            tree.char_device(&format!("dev/{name}"), mode, device);
         }
         for (name, target) in [("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0")] {
             tree.symlink(&format!("dev/{name}"), target);
         }
         tree.symlink("dev/stdout", "/proc/self/fd/1").symlink("dev/stderr", "/proc/self/fd/2");
+        tree
+    }
+
+    /// The skeleton, and BusyBox with a link for each applet at the place upstream gives it.
+    pub fn with_busybox() -> Result<Self> {
+        let mut tree = Self::skeleton();
         tree.host_file("bin/busybox", 0o755, &paths::busybox())?;
         let applets = process::output(Command::new(paths::busybox()).arg("--list-full"))
             .context("the guest's BusyBox does not run here")?;
@@ -69,6 +74,11 @@ impl Tree {
         self.insert(path, Entry::Symlink(target.to_owned()))
     }
 
+    /// Adds a character device with its major and minor number.
+    pub fn char_device(&mut self, path: &str, mode: u32, device: (u32, u32)) -> &mut Self {
+        self.insert(path, Entry::CharDevice(mode, device))
+    }
+
     /// Adds a copy of a file of this machine.
     pub fn host_file(&mut self, path: &str, mode: u32, from: &Path) -> Result<&mut Self> {
         let data = fs::read(from).with_context(|| format!("cannot read {}", paths::shown(from)))?;
@@ -80,7 +90,8 @@ impl Tree {
         self.overlay_at(from, "")
     }
 
-    fn overlay_at(&mut self, from: &Path, prefix: &str) -> Result<&mut Self> {
+    /// The same at `prefix`, which is empty or ends in a slash.
+    pub fn overlay_at(&mut self, from: &Path, prefix: &str) -> Result<&mut Self> {
         let entries =
             fs::read_dir(from).with_context(|| format!("cannot read {}", paths::shown(from)))?;
         for entry in entries {

@@ -11,6 +11,7 @@ pub mod baseline;
 pub mod bench;
 pub mod boot;
 pub mod build;
+pub mod busybox;
 pub mod ci;
 pub mod cpio;
 pub mod figures;

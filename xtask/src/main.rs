@@ -4,7 +4,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{abi, bench, boot, build, ci, image, profile, run, setup, syscalls, test, tidy};
+use xtask::{
+    abi, bench, boot, build, busybox, ci, image, profile, run, setup, syscalls, test, tidy,
+};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Build, boot, test and measure Alea", version)]
@@ -27,6 +29,8 @@ enum Command {
     Test(test::Test),
     /// Run the ABI programs of tests/abi, and compare with what Linux printed
     Abi(abi::Abi),
+    /// Run BusyBox's own tests, and compare each result with Linux's
+    Busybox(busybox::Suite),
     /// Compare Alea with Linux: the same programs, the same QEMU, boots interleaved
     Bench(bench::Bench),
     /// Show where the time of an exec goes
@@ -37,7 +41,7 @@ enum Command {
     Syscalls(syscalls::Syscalls),
     /// Check the house rules
     Tidy(tidy::Tidy),
-    /// Run all checks: format, clippy, tidy, test
+    /// Run all checks: format, clippy, tidy, test, busybox
     Ci(ci::Ci),
 }
 
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         Command::Boot(c) => c.run(),
         Command::Test(c) => c.run(),
         Command::Abi(c) => c.run(),
+        Command::Busybox(c) => c.run(),
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
         Command::Image(c) => c.run(),

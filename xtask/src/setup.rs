@@ -67,6 +67,7 @@ pub enum Need {
     Linux,
     Xorriso,
     Ovmf,
+    DpkgSource,
 }
 
 /// What `run`, `test` and `bench` need.
@@ -89,6 +90,7 @@ impl Need {
             Self::Linux => "Linux to compare with",
             Self::Xorriso => "xorriso",
             Self::Ovmf => "UEFI firmware for QEMU",
+            Self::DpkgSource => "dpkg-source",
         }
     }
 
@@ -105,6 +107,7 @@ impl Need {
             Self::Busybox => file(paths::busybox()),
             Self::Linux => file(paths::vmlinuz()),
             Self::Xorriso => program("xorriso"),
+            Self::DpkgSource => program("dpkg-source"),
             Self::Ovmf => ovmf().is_none().then(|| "no OVMF.fd".to_owned()),
         }
     }
@@ -115,6 +118,7 @@ impl Need {
             Self::Qemu => &["qemu-system-x86"],
             Self::Compiler => &["gcc", "libc6-dev"],
             Self::Xorriso => &["xorriso"],
+            Self::DpkgSource => &["dpkg-dev"],
             Self::Ovmf => &["ovmf"],
             _ => &[],
         }
