@@ -154,11 +154,11 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
     }
     if vfork {
         sched::start(child.clone());
-        timer.finish(Phase::Fork);
+        timer.finish(Phase::Fork, parent.process().pid());
         wait_for_vfork(&child);
     } else {
         sched::start(child);
-        timer.finish(Phase::Fork);
+        timer.finish(Phase::Fork, parent.process().pid());
     }
     Ok(tid)
 }

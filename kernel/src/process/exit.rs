@@ -83,7 +83,7 @@ pub fn do_exit(status: Status) -> ! {
     } else {
         end_thread(task, process);
     }
-    timer.finish(Phase::Exit);
+    timer.finish(Phase::Exit, process.pid());
     sched::die()
 }
 

@@ -112,7 +112,7 @@ fn look(process: &Arc<Process>, which: Which, options: &Options) -> Result<Optio
                 release(&child);
             }
             drop(child);
-            timer.finish(Phase::Wait);
+            timer.finish(Phase::Wait, process.pid());
             Ok(Some(report))
         }
     }

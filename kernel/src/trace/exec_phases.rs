@@ -5,6 +5,7 @@
 //! no atomic addition is needed; a reader may see a sample half entered, which a statistic bears. Times
 //! are TSC ticks until they are shown. Must never be used in interrupt handlers.
 
+use super::timeline;
 use crate::arch::{percpu, tsc};
 use crate::per_cpu;
 use alloc::string::String;
@@ -115,26 +116,36 @@ per_cpu! {
     static ACCUMULATORS: [Accumulator; PHASES] = [const { Accumulator::new() }; PHASES];
 }
 
+impl Phase {
+    /// The name of the phase with this number.
+    pub(super) fn name(number: u8) -> Option<&'static str> {
+        NAMES.get(usize::from(number)).copied()
+    }
+}
+
 /// Measures the phases of one exec; nothing counts until [`commit`](Self::commit).
 pub struct ExecTimer {
+    pid: i32,
     last: u64,
     spent: [u64; EXEC_PHASES],
 }
 
 impl ExecTimer {
-    /// Starts the first phase.
+    /// Starts the first phase of process `pid`'s exec.
     #[inline]
-    pub fn start() -> Self {
-        Self { last: tsc::read(), spent: [0; EXEC_PHASES] }
+    pub fn start(pid: i32) -> Self {
+        Self { pid, last: tsc::read(), spent: [0; EXEC_PHASES] }
     }
 
     /// What has run since the last call (or the start) was `phase`.
     #[inline]
     pub fn lap(&mut self, phase: Phase) {
         let now = tsc::read();
+        let ticks = now.wrapping_sub(self.last);
         if let Some(spent) = self.spent.get_mut(phase as usize) {
-            *spent = spent.wrapping_add(now.wrapping_sub(self.last));
+            *spent = spent.wrapping_add(ticks);
         }
+        timeline::record(self.pid, phase, self.last, ticks);
         self.last = now;
     }
 
@@ -157,10 +168,11 @@ impl PhaseTimer {
         Self(tsc::read())
     }
 
-    /// It took this long.
+    /// It took this long; process `pid` did it.
     #[inline]
-    pub fn finish(self, phase: Phase) {
+    pub fn finish(self, phase: Phase, pid: i32) {
         let ticks = tsc::read().wrapping_sub(self.0);
+        timeline::record(pid, phase, self.0, ticks);
         ACCUMULATORS.with(|all| all[phase as usize].enter(ticks));
     }
 }
@@ -239,6 +251,20 @@ pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
             share / 100,
             share % 100
         );
+    }
+    text
+}
+
+/// The steps of every phase's histogram that are not empty, for /proc/alea/exec_histogram: how many took
+/// up to so long, and more than the step before.
+pub fn histogram(to_ns: impl Fn(u64) -> u64) -> String {
+    let mut text = String::from("phase upto_ns count\n");
+    for (phase, name) in NAMES.iter().enumerate() {
+        let sum = collect(phase);
+        for (at, count) in sum.histogram.iter().enumerate().filter(|(_, count)| **count > 0) {
+            // Writing to a String cannot fail.
+            let _ok = writeln!(text, "{name} {} {count}", to_ns(bucket_end(at)));
+        }
     }
     text
 }

@@ -1,4 +1,5 @@
-//! Measurements that every floor may take: exec phases and counters.
+//! Measurements that every floor may take: exec phases, and when they ran.
 #![deny(unsafe_code)]
 
 pub mod exec_phases;
+pub mod timeline;

@@ -5,6 +5,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::exits::{self, Exit};
 use super::kmap::{self, Cache};
 use super::{cpu, irq, msr, tsc};
 
@@ -48,6 +49,7 @@ fn read(register: u32) -> u32 {
 
 #[inline]
 fn write(register: u32, value: u32) {
+    exits::count(if register == INITIAL_COUNT { Exit::Timer } else { Exit::Apic });
     // Relaxed: written once by `init`.
     match MEMORY.load(Ordering::Relaxed) {
         // SAFETY: as in `read`; no value written by this file breaks memory safety.
@@ -145,6 +147,7 @@ pub(super) fn set_timer_ratio(ratio: u64) {
 pub fn timer_arm(deadline: u64) {
     // Relaxed: both written once at boot.
     if DEADLINE.load(Ordering::Relaxed) {
+        exits::count(Exit::Timer);
         // SAFETY: the MSR exists with this feature. Zero would disarm.
         unsafe { msr::write(msr::TSC_DEADLINE, deadline.max(1)) };
         return;

@@ -2,6 +2,7 @@
 //!
 //! Owns the feature record, filled once by `init` before any other CPU runs.
 
+use super::exits::{self, Exit};
 use core::arch::asm;
 use core::arch::x86_64::__cpuid_count;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -71,6 +72,7 @@ pub fn fast_strings() -> bool {
 
 /// One CPUID leaf: eax, ebx, ecx, edx. Leaves beyond the highest read as zeros.
 pub fn cpuid(leaf: u32, sub_leaf: u32) -> [u32; 4] {
+    exits::count(Exit::Cpuid);
     let base = leaf & 0xc000_0000;
     if base != 0x4000_0000 && leaf > __cpuid_count(base, 0).eax {
         return [0; 4];
@@ -210,6 +212,7 @@ pub fn without_interrupts<R>(f: impl FnOnce() -> R) -> R {
 /// Waits for an interrupt with interrupts on; returns with interrupts on.
 #[inline]
 pub fn wait_for_interrupt() {
+    exits::count(Exit::Halt);
     // SAFETY: `sti` takes effect after the next instruction, so no wake-up is lost in between.
     unsafe { asm!("sti", "hlt", options(nostack)) };
 }
@@ -246,6 +249,7 @@ pub fn rdrand64() -> Option<u64> {
     if !features().rdrand {
         return None;
     }
+    exits::count(Exit::Random);
     let (value, ok): (u64, u8);
     // SAFETY: CPUID announces the instruction.
     unsafe {
@@ -260,6 +264,7 @@ pub fn rdseed64() -> Option<u64> {
     if !features().rdseed {
         return None;
     }
+    exits::count(Exit::Random);
     let (value, ok): (u64, u8);
     // SAFETY: CPUID announces the instruction.
     unsafe {

@@ -1,10 +1,12 @@
 //! Port I/O, as safe functions for the drivers: a port access cannot break memory safety by itself
 //! on the machines Alea supports (no ISA DMA engine is ever programmed). Owns nothing.
 
+use super::exits::{self, Exit};
 use core::arch::asm;
 
 #[inline]
 pub fn inb(port: u16) -> u8 {
+    exits::count(Exit::Port);
     let value: u8;
     // SAFETY: see the file header.
     unsafe {
@@ -15,6 +17,7 @@ pub fn inb(port: u16) -> u8 {
 
 #[inline]
 pub fn outb(port: u16, value: u8) {
+    exits::count(Exit::Port);
     // SAFETY: see the file header.
     unsafe {
         asm!("out dx, al", in("dx") port, in("al") value, options(nomem, nostack, preserves_flags))
@@ -23,6 +26,7 @@ pub fn outb(port: u16, value: u8) {
 
 #[inline]
 pub fn inw(port: u16) -> u16 {
+    exits::count(Exit::Port);
     let value: u16;
     // SAFETY: see the file header.
     unsafe {
@@ -33,6 +37,7 @@ pub fn inw(port: u16) -> u16 {
 
 #[inline]
 pub fn outw(port: u16, value: u16) {
+    exits::count(Exit::Port);
     // SAFETY: see the file header.
     unsafe {
         asm!("out dx, ax", in("dx") port, in("ax") value, options(nomem, nostack, preserves_flags))
@@ -41,6 +46,7 @@ pub fn outw(port: u16, value: u16) {
 
 #[inline]
 pub fn inl(port: u16) -> u32 {
+    exits::count(Exit::Port);
     let value: u32;
     // SAFETY: see the file header.
     unsafe {
@@ -51,6 +57,7 @@ pub fn inl(port: u16) -> u32 {
 
 #[inline]
 pub fn outl(port: u16, value: u32) {
+    exits::count(Exit::Port);
     // SAFETY: see the file header.
     unsafe {
         asm!("out dx, eax", in("dx") port, in("eax") value, options(nomem, nostack, preserves_flags))

@@ -48,8 +48,8 @@ pub struct ExecRequest<'a> {
 /// # Errors
 /// All of Linux's; the old program goes on unchanged.
 pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
-    let mut timer = ExecTimer::start();
     let task = super::current();
+    let mut timer = ExecTimer::start(task.process().pid());
     let file = open(task, request.at, request.path, request.lookup)?;
     let shown = shown_name(request);
     let mut area = ArgArea::new(task, request.argv, request.envp, &shown)?;

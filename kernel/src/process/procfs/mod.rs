@@ -11,7 +11,7 @@ mod status;
 mod totals;
 
 use super::{Process, Task, current, table};
-use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_file, register_process_table};
+use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table};
 use crate::fs::{Capability, FdTable, FsContext, Owner, Path};
 use crate::mm::Sink;
 use abi::{Errno, Result};
@@ -23,8 +23,7 @@ use core::sync::atomic::Ordering;
 pub(super) fn register() {
     static PROCESSES: Processes = Processes;
     register_process_table(&PROCESSES);
-    register_file("alea/exec_phases", 0o644, Arc::new(phases::ExecPhases))
-        .expect("no memory for a file of /proc");
+    phases::register().expect("no memory for files of /proc");
 }
 
 struct Processes;

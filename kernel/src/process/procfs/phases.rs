@@ -1,17 +1,34 @@
-//! /proc/alea/exec_phases: the table of exec's phases; writing 0 forgets it.
+//! /proc/alea: `exec_phases`, the table of exec's phases (writing 0 forgets it); `exec_histogram`, their
+//! distributions; `exec_timeline`, when the last ones ran (writing 1 begins, 0 ends); `vm_exits`, what would
+//! leave a virtual machine.
 
-use crate::fs::procfs::ProcFile;
+use crate::arch::exits;
+use crate::fs::procfs::{ProcFile, register_file};
 use crate::time;
-use crate::trace::exec_phases;
+use crate::trace::{exec_phases, timeline};
 use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Write;
 
-pub(super) struct ExecPhases;
+pub(super) fn register() -> Result<()> {
+    register_file("alea/exec_phases", 0o644, Arc::new(ExecPhases))?;
+    register_file("alea/exec_histogram", 0o444, Arc::new(Histogram))?;
+    register_file("alea/exec_timeline", 0o644, Arc::new(Timeline))?;
+    register_file("alea/vm_exits", 0o444, Arc::new(VmExits))
+}
+
+/// Nanoseconds from TSC ticks.
+fn to_ns(ticks: u64) -> u64 {
+    let hz = u128::from(time::tsc_hz().max(1));
+    (u128::from(ticks) * 1_000_000_000 / hz) as u64
+}
+
+struct ExecPhases;
 
 impl ProcFile for ExecPhases {
     fn read(&self) -> Result<Vec<u8>> {
-        let hz = u128::from(time::tsc_hz().max(1));
-        let to_ns = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / hz) as u64;
         Ok(exec_phases::text(to_ns).into_bytes())
     }
 
@@ -21,5 +38,43 @@ impl ProcFile for ExecPhases {
         }
         exec_phases::reset();
         Ok(data.len())
+    }
+}
+
+struct Histogram;
+
+impl ProcFile for Histogram {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(exec_phases::histogram(to_ns).into_bytes())
+    }
+}
+
+struct Timeline;
+
+impl ProcFile for Timeline {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(timeline::text(to_ns).into_bytes())
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        match data.trim_ascii() {
+            b"0" => timeline::switch(false),
+            b"1" => timeline::switch(true),
+            _ => return Err(Errno::EINVAL),
+        }
+        Ok(data.len())
+    }
+}
+
+struct VmExits;
+
+impl ProcFile for VmExits {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut text = String::from("kind count\n");
+        for (name, count) in exits::counts() {
+            // Writing to a String cannot fail.
+            let _ok = writeln!(text, "{name} {count}");
+        }
+        Ok(text.into_bytes())
     }
 }
