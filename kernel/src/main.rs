@@ -41,6 +41,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
     mm::init(&info); // frames and the heap: allocation works from here on
     random::init(&mut info); // sources, pool, generator: secrets can be drawn from here on
+    show_to_programs(); // the vDSO
     drivers::uart::init(); // the serial port by interrupts
     klog::set_console(drivers::uart::write_log);
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
@@ -70,6 +71,16 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::spawn_kernel_thread("timers", time::run_deferred).expect("no memory for a thread");
     process::run_idle()
+}
+
+/// Makes the vDSO, unless `vdso=0`, and has the clocks and the generator keep its page of data up to date.
+fn show_to_programs() {
+    if cmdline::value("vdso") == Some("0") {
+        return;
+    }
+    let page = mm::space::vdso::init(arch::vm_id::place()).expect("no memory for the vDSO");
+    time::show_to_programs(&page.clock);
+    random::show_to_programs(&page.random);
 }
 
 /// Makes the root file system and gives the memory of the archive back; says how it went.

@@ -202,23 +202,17 @@ impl<L: Exclusive<Base>> Crng<L> {
         Ok(())
     }
 
-    /// A fixed number of words, by value: the compiler leaves no loop of it.
+    /// A fixed number of words, by value, if this CPU's batch has them ready and its key is current: for
+    /// the shortest way of all, beside [`draw`](Self::draw) for when it gives nothing.
     #[inline]
-    pub fn draw_array<const N: usize>(
-        &self,
-        cpu: &mut CpuCrng,
-        blocks: &impl BlockGenerator,
-    ) -> Result<[[u8; WORD]; N], NotSeeded> {
-        self.refresh(cpu, blocks)?;
-        let (batch, _) = cpu.group.as_flattened_mut().as_chunks_mut::<WORD>();
-        let ready = batch.get_mut(cpu.used..).and_then(|rest| rest.first_chunk_mut::<N>());
-        if let Some(ready) = ready {
-            cpu.used += N;
-            return Ok(core::mem::replace(ready, [[0; WORD]; N]));
+    pub fn ready<const N: usize>(&self, cpu: &mut CpuCrng) -> Option<[[u8; WORD]; N]> {
+        if cpu.generation.0 != self.current() {
+            return None;
         }
-        let mut out = [[0; WORD]; N];
-        cpu.take_over_refills(blocks, &mut out);
-        Ok(out)
+        let (batch, _) = cpu.group.as_flattened_mut().as_chunks_mut::<WORD>();
+        let ready = batch.get_mut(cpu.used..)?.first_chunk_mut::<N>()?;
+        cpu.used += N;
+        Some(core::mem::replace(ready, [[0; WORD]; N]))
     }
 
     /// The stream of one long request, under a key of its own.

@@ -93,6 +93,7 @@ impl<T: IntoBytes + Immutable> UserPtr<T> {
             match size_of::<T>() {
                 4 => raw::put_u32(self.addr, from.cast::<u32>().read_unaligned()),
                 8 => raw::put_u64(self.addr, from.cast::<u64>().read_unaligned()),
+                16 => raw::put_pair(self.addr, from.cast::<[u64; 2]>().read_unaligned()),
                 len => raw::copy_to_user(self.addr, from.cast(), len) == 0,
             }
         };

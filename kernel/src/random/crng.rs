@@ -6,6 +6,7 @@
 //! No bytes leave this file before the VM generation id was compared, after they were drawn: see
 //! [`vmgenid`].
 
+use super::shown;
 use super::sources::vmgenid;
 use crate::arch::chacha20;
 use crate::per_cpu;
@@ -71,19 +72,11 @@ pub fn draw_words(out: &mut [[u8; 8]]) -> Result<(), NotSeeded> {
     }
 }
 
-/// Two words from this CPU's batch, by value.
+/// Words from this CPU's batch, if it has them ready; [`draw_words`] otherwise. In task context.
 #[inline]
-pub fn draw_pair() -> Result<[u64; 2], NotSeeded> {
-    loop {
-        let Some(pair) = CPU.with_mut(|cpu| CRNG.draw_array(cpu, &Vector)) else {
-            let mut apart = [[0; 8]; 2];
-            return draw_apart(apart.as_flattened_mut()).map(|()| apart.map(u64::from_le_bytes));
-        };
-        let pair = pair?;
-        if vmgenid::unchanged() {
-            return Ok(pair.map(u64::from_le_bytes));
-        }
-    }
+pub fn ready<const N: usize>() -> Option<[u64; N]> {
+    let words = CPU.with_mut_in_task(|cpu| CRNG.ready(cpu))??;
+    vmgenid::unchanged().then(|| words.map(u64::from_le_bytes))
 }
 
 /// In an interrupt handler: a key of its own, and no vector registers.
@@ -114,9 +107,11 @@ pub fn stream_piece(stream: &mut Stream, out: &mut [Block]) -> Result<(), NotSee
     }
 }
 
-/// Puts a new base key in place.
+/// Puts a new base key in place; states in user space become old with it.
 pub fn reseed(key: Key) -> Generation {
-    CRNG.reseed(key)
+    let generation = CRNG.reseed(key);
+    shown::publish(generation);
+    generation
 }
 
 /// The generation that draws are served from.

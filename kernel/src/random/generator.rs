@@ -53,6 +53,13 @@ pub fn kind() -> Kind {
     }
 }
 
+/// Whether it is the default one.
+#[inline]
+pub fn is_chacha20() -> bool {
+    // Relaxed: as in `kind`.
+    KIND.load(Ordering::Relaxed) == Kind::ChaCha20 as u8
+}
+
 /// Seeds SplitMix64 from one word of the hardware generator, or from jitter.
 pub fn seed_splitmix64() {
     let seed = match sources::hardware_word() {

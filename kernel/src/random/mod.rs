@@ -22,12 +22,14 @@ mod generator;
 mod pool;
 mod schedule;
 pub mod selftest;
+mod shown;
 mod sources;
 mod stats;
 mod user;
 
 pub use caller::{Caller, register_caller};
 pub use pool::{credited, state};
+pub use shown::show_to_programs;
 pub use sources::raw_samples;
 use stats::Interface;
 pub use stats::report;
@@ -67,16 +69,17 @@ pub fn fill_secret(out: &mut [u8]) {
     }
 }
 
-/// A secret number.
-pub fn secret_u64() -> u64 {
-    let mut word = 0u64;
-    fill_secret(word.as_mut_bytes());
-    word
-}
-
-/// A number for address-space layout.
-pub fn aslr_u64() -> u64 {
-    secret_u64()
+/// Several secret numbers in one draw, in task context.
+pub fn secret_words<const N: usize>() -> [u64; N] {
+    if generator::is_chacha20()
+        && let Some(words) = crng::ready()
+    {
+        stats::count(Interface::Kernel, size_of_val(&words));
+        return words;
+    }
+    let mut words = [0u64; N];
+    fill_secret(words.as_mut_bytes());
+    words
 }
 
 /// A random UUID, version 4, as text.

@@ -8,7 +8,6 @@ use crate::per_cpu;
 use alea_random::credit::EntropyBits;
 use alea_random::reseed::Cause;
 use alloc::string::String;
-use core::cell::Cell;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -78,10 +77,10 @@ impl Source {
     }
 }
 
-#[derive(Clone, Copy)]
+/// Relaxed throughout, and no atomic additions: only its own CPU adds to them, in task context.
 struct Draws {
-    count: u64,
-    bytes: u64,
+    count: AtomicU64,
+    bytes: AtomicU64,
 }
 
 /// Mixed bytes, credited bits, failed tests. Relaxed throughout: counters that nothing depends on.
@@ -97,15 +96,15 @@ static SOURCES: [SourceCounts; Source::ALL.len()] = [const {
 
 static RESEEDS: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
 
-/// Draws, one array per interface so that a count is one read and one write.
+/// Draws, one static per interface, so that a count is one addition each.
 macro_rules! draws {
     ($($name:ident),*) => { per_cpu! { $(
-        static $name: Cell<Draws> = Cell::new(Draws { count: 0, bytes: 0 });
+        static $name: Draws = Draws { count: AtomicU64::new(0), bytes: AtomicU64::new(0) };
     )* } };
 }
 draws!(GETRANDOM, RANDOM, URANDOM, KERNEL);
 
-fn draws(by: Interface) -> &'static crate::arch::percpu::PerCpu<Cell<Draws>> {
+fn draws(by: Interface) -> &'static crate::arch::percpu::PerCpu<Draws> {
     match by {
         Interface::Getrandom => &GETRANDOM,
         Interface::Random => &RANDOM,
@@ -117,9 +116,13 @@ fn draws(by: Interface) -> &'static crate::arch::percpu::PerCpu<Cell<Draws>> {
 /// Counts a draw of `bytes`.
 #[inline]
 pub fn count(by: Interface, bytes: usize) {
-    let cell = draws(by);
-    let Draws { count, bytes: sum } = cell.get();
-    cell.set(Draws { count: count.wrapping_add(1), bytes: sum.wrapping_add(bytes as u64) });
+    draws(by).with(|Draws { count, bytes: sum }| {
+        let add = |to: &AtomicU64, more: u64| {
+            to.store(to.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        };
+        add(count, 1);
+        add(sum, bytes as u64);
+    });
 }
 
 /// Counts bytes mixed in.
@@ -171,7 +174,8 @@ fn write(to: &mut String) -> core::fmt::Result {
     }
     writeln!(to, "\ninterface draws bytes")?;
     for interface in Interface::ALL {
-        let Draws { count, bytes } = draws(interface).get();
+        let (count, bytes) =
+            draws(interface).with(|draws| (load(&draws.count), load(&draws.bytes)));
         writeln!(to, "{} {count} {bytes}", interface.name())?;
     }
     Ok(())

@@ -4,7 +4,6 @@
 //! that is wiped before the call ends, and the key that made it is gone before user memory is touched.
 //! No locks are held while user memory is touched.
 
-use super::generator::Kind;
 use super::stats::{self, Interface};
 use super::{caller, crng, early, generator, pool};
 use crate::mm::user::{UserPtr, in_range, write_partial};
@@ -33,30 +32,39 @@ const FIRST_SMALL: usize = TINY + 1;
 /// getrandom(2).
 #[inline]
 pub fn getrandom(addr: u64, len: usize, flags: u64) -> Result<usize> {
+    // One comparison for the usual request. Linux, too, looks at the low half of the flags only.
+    if (len ^ PAIR) as u64 | u64::from(flags as u32) == 0 {
+        return if getrandom_pair(addr) { Ok(PAIR) } else { getrandom_any(addr, PAIR, 0) };
+    }
+    getrandom_any(addr, len, flags)
+}
+
+/// What most calls ask for: 16 bytes, through registers. Nothing has happened if it cannot give them.
+#[inline]
+fn getrandom_pair(addr: u64) -> bool {
+    if !generator::is_chacha20() {
+        return false;
+    }
+    let Some(pair) = crng::ready::<2>() else { return false };
+    let whole = UserPtr::new(addr).write(&pair).is_ok();
+    if whole {
+        stats::count(Interface::Getrandom, PAIR);
+    }
+    whole
+}
+
+#[inline(never)]
+fn getrandom_any(addr: u64, len: usize, flags: u64) -> Result<usize> {
     let flags = GetrandomFlags::decode(flags).map_err(errno)?;
     let seeded = admit(|| getrandom_admission(pool::state(), flags))?;
     let len = clamp_len(len);
     if !in_range(addr, len) {
         return Err(Errno::EFAULT);
     }
-    if len <= SHORT && seeded && generator::kind() == Kind::ChaCha20 {
-        return if len == PAIR { getrandom_pair(addr) } else { getrandom_short(addr, len) };
+    if len <= SHORT && seeded && generator::is_chacha20() {
+        return getrandom_short(addr, len);
     }
     transfer(&mut Sink::user(addr, len), seeded, Interface::Getrandom)
-}
-
-/// What most calls ask for: 16 bytes, through registers.
-#[inline]
-fn getrandom_pair(addr: u64) -> Result<usize> {
-    let mut pair = crng::draw_pair().map_err(|_| Errno::EAGAIN)?;
-    let [first, second] = &pair;
-    let whole = UserPtr::new(addr).write(first).is_ok()
-        && UserPtr::new(addr.wrapping_add(8)).write(second).is_ok();
-    // Where not all of it could be written, the slow way tells how much.
-    let done = if whole { PAIR } else { write_partial(addr, pair.as_bytes()) };
-    pair.zeroize();
-    stats::count(Interface::Getrandom, done);
-    if done == 0 { Err(Errno::EFAULT) } else { Ok(done) }
 }
 
 /// A few words, straight from the batch.

@@ -7,14 +7,17 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::Nanos;
 use crate::arch::{calibrate, cpu, rtc, tsc};
+use crate::sync::Once;
+use alea_vdso::data::{Clock, SHIFT, Scale};
 
 /// nanoseconds = (tsc - `BASE`) * `MULTIPLIER` >> `SHIFT`.
-const SHIFT: u32 = 32;
 static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
 static BASE: AtomicU64 = AtomicU64::new(0);
 static FREQUENCY: AtomicU64 = AtomicU64::new(0);
 /// Wall clock minus monotonic clock.
 static WALL_OFFSET: AtomicU64 = AtomicU64::new(0);
+/// Where programs read the same.
+static SHOWN: Once<&'static Clock> = Once::new();
 
 /// The clocks of clock_gettime that are the same for every task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +98,23 @@ pub fn wall_offset() -> Nanos {
 pub fn set_realtime(now: Nanos) {
     // Relaxed: as in `wall_offset`.
     WALL_OFFSET.store(now.0.saturating_sub(since_boot_ns()), Ordering::Relaxed);
+    publish();
+}
+
+/// Keeps `clock` up to date from now on, for programs to read without a system call. Called once.
+pub fn show_to_programs(clock: &'static Clock) {
+    SHOWN.call_once(|| clock);
+    publish();
+}
+
+fn publish() {
+    let Some(shown) = SHOWN.get() else { return };
+    // Relaxed: written once; the offset as in `wall_offset`.
+    shown.publish(Some(Scale {
+        base: BASE.load(Ordering::Relaxed),
+        multiplier: MULTIPLIER.load(Ordering::Relaxed),
+        wall_offset: WALL_OFFSET.load(Ordering::Relaxed),
+    }));
 }
 
 /// What clock_getres says.

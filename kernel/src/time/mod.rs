@@ -11,8 +11,8 @@ mod selftest;
 mod timer;
 
 pub use clock::{
-    ClockId, busy_wait_seconds, clock_now, realtime, resolution, set_realtime, since_boot_ns,
-    tsc_hz,
+    ClockId, busy_wait_seconds, clock_now, realtime, resolution, set_realtime, show_to_programs,
+    since_boot_ns, tsc_hz,
 };
 pub use nanos::Nanos;
 pub use selftest::run as selftest;

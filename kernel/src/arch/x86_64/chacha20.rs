@@ -10,7 +10,8 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::{cpu, fpu};
 
-global_asm!(include_str!("chacha20.s"));
+// The loops are the vDSO's, too.
+global_asm!(include_str!("../../../vdso/src/keystream.s"), include_str!("chacha20.s"));
 
 unsafe extern "sysv64" {
     fn alea_chacha20_sse2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
@@ -58,6 +59,11 @@ pub fn routine() -> Routine {
         r if r == Routine::Avx512Machine as u8 => Routine::Avx512Machine,
         _ => Routine::Sse2,
     }
+}
+
+/// Whether 256-bit vectors may be used, in user mode too.
+pub fn is_wide() -> bool {
+    routine() != Routine::Sse2
 }
 
 /// Overwrites `out` with the keystream of `key` from block `counter` on, nonce zero.

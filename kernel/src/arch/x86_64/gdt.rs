@@ -15,7 +15,10 @@ pub const USER_CODE_32: u16 = 0x23;
 pub const USER_DATA: u16 = 0x2b;
 pub const USER_CODE: u16 = 0x33;
 const TSS: u16 = 0x40;
-const TABLE_LIMIT: u16 = 10 * 8 - 1;
+/// Programs read this segment's limit: the CPU's number (Linux's place for it).
+const CPU_NUMBER: u16 = 0x78;
+const ENTRIES: usize = 16;
+const TABLE_LIMIT: u16 = ENTRIES as u16 * 8 - 1;
 
 /// Interrupt stack table slots (1 to 7 in a gate; index + 1).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -67,7 +70,7 @@ pub static BOOT_IST: [GuardedStack<IST_STACK_SIZE>; IST_STACKS] =
     [const { GuardedStack::new() }; IST_STACKS];
 
 #[repr(C, align(64))]
-struct Table(UnsafeCell<[u64; 10]>);
+struct Table(UnsafeCell<[u64; ENTRIES]>);
 // SAFETY: one copy per CPU, written by that CPU before use.
 unsafe impl Sync for Table {}
 
@@ -85,6 +88,12 @@ crate::per_cpu! {
         0,
         0, // TSS, two words
         0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0, // the CPU's number
     ]));
 }
 
@@ -108,6 +117,7 @@ pub(super) fn init(ist_tops: [u64; IST_STACKS]) {
         let [low, high] = tss_descriptor(tss as u64);
         (*table)[usize::from(TSS) / 8] = low;
         (*table)[usize::from(TSS) / 8 + 1] = high;
+        (*table)[usize::from(CPU_NUMBER) / 8] = number_descriptor(percpu::cpu_id() as u64);
         load(table as u64, TABLE_LIMIT);
     }
 }
@@ -117,6 +127,11 @@ fn tss_descriptor(base: u64) -> [u64; 2] {
     let limit = 103;
     let low = limit | (base & 0xff_ffff) << 16 | 0x89 << 40 | (base >> 24 & 0xff) << 56;
     [low, base >> 32]
+}
+
+/// A data segment that user mode may name, in bytes: its limit is `number`, the node above it 0.
+fn number_descriptor(number: u64) -> u64 {
+    0x0040_f100_0000_0000 | number & 0xfff
 }
 
 /// # Safety

@@ -266,9 +266,13 @@ impl<T: 'static> PerCpu<RefCell<T>> {
     /// block.
     #[inline]
     pub fn with_mut<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        if in_interrupt() {
-            return None;
-        }
+        if in_interrupt() { None } else { self.with_mut_in_task(f) }
+    }
+
+    /// As [`with_mut`](Self::with_mut), for callers that cannot be interrupt handlers.
+    #[inline]
+    pub fn with_mut_in_task<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        debug_assert!(!in_interrupt());
         // SAFETY: only this CPU sees the copy, and of its code only what is not a handler: that is
         // one task at a time, which is not preempted. The `RefCell` stops it from nesting.
         let cell = unsafe { &*self.as_ptr() };

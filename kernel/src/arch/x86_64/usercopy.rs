@@ -32,6 +32,7 @@ unsafe extern "C" {
     fn alea_probe_8(addr: u64) -> Fetched;
     fn alea_put_user_4(addr: u64, value: u64) -> u64;
     fn alea_put_user_8(addr: u64, value: u64) -> u64;
+    fn alea_put_user_16(addr: u64, low: u64, high: u64) -> u64;
     fn alea_cmpxchg_user_4(addr: u64, old: u64, new: u64) -> Fetched;
     fn alea_xchg_user_4(addr: u64, new: u64) -> Fetched;
     fn alea_xadd_user_4(addr: u64, add: u64) -> Fetched;
@@ -96,6 +97,16 @@ macro_rules! accessors {
 accessors! {
     get_u32 put_u32 u32, alea_get_user_4 alea_put_user_4;
     get_u64 put_u64 u64, alea_get_user_8 alea_put_user_8;
+}
+
+/// Writes two user words; false on a fault, and then the first may be written.
+///
+/// # Safety
+/// `addr..addr + 16` is below the user limit.
+#[inline]
+pub unsafe fn put_pair(addr: u64, [low, high]: [u64; 2]) -> bool {
+    // SAFETY: passed on.
+    unsafe { alea_put_user_16(addr, low, high) == 0 }
 }
 
 /// Reads a word of kernel memory that may not be mapped, for backtraces.
@@ -348,6 +359,17 @@ global_asm!(
     "PUT_USER alea_put_user_2, mov [rdi], si",
     "PUT_USER alea_put_user_4, mov [rdi], esi",
     "PUT_USER alea_put_user_8, mov [rdi], rsi",
+    ".balign 16",
+    ".global alea_put_user_16",
+    "alea_put_user_16:",
+    "SMAP_SITE 1",
+    "MAY_FAULT alea_value_fault",
+    "mov [rdi], rsi",
+    "MAY_FAULT alea_value_fault",
+    "mov [rdi + 8], rdx",
+    "xor eax, eax",
+    "SMAP_SITE 0",
+    "ret",
     // --- atomics: rax = value found, rdx = fault ---
     ".balign 16",
     ".global alea_cmpxchg_user_4",

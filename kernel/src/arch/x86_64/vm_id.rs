@@ -45,7 +45,6 @@ fn find() -> Option<PhysAddr> {
 }
 
 /// Where the id lies, for those who show it to user space.
-#[expect(dead_code, reason = "for the vDSO, which compares it too")]
 pub fn place() -> Option<PhysAddr> {
     PHYS.get().copied()
 }

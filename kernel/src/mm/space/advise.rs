@@ -88,7 +88,7 @@ impl AddressSpace {
         while let Some((pos, vma)) = next.and_then(|pos| Some((pos, inner.vmas.get(pos)?))) {
             let (start, end, mut flags) = (vma.start, vma.end, vma.flags);
             if current || !future {
-                flags.set(VmFlags::LOCKED, current);
+                flags.set(VmFlags::LOCKED, current && vma.can_be_locked());
                 inner.set_flags(pos, flags);
             }
             if current && !on_fault {
@@ -151,7 +151,8 @@ impl Inner {
         let (set, clear) = match advice {
             Advice::Nothing | Advice::WillNeed => return Ok(None),
             Advice::DontNeed | Advice::DontNeedLocked | Advice::Free => {
-                if (advice == Advice::DontNeed && locked)
+                if (advice != Advice::Free && vma.is_kernel_data())
+                    || (advice == Advice::DontNeed && locked)
                     || (advice == Advice::Free && !vma.is_private_anon())
                 {
                     return Err(Errno::EINVAL);
@@ -209,7 +210,7 @@ impl Inner {
             let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
             let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
             let (upto, mut flags) = (vma.end.min(end), vma.flags);
-            flags.set(VmFlags::LOCKED, lock);
+            flags.set(VmFlags::LOCKED, lock && vma.can_be_locked());
             if flags != vma.flags {
                 self.split_at(at)?;
                 self.split_at(upto)?;

@@ -128,6 +128,9 @@ impl Inner {
         if let Some(file) = &vma.file
             && !(write && private)
         {
+            if vma.flags.contains(VmFlags::SPECIAL) {
+                return self.fill_special(pos, leaf, addr);
+            }
             let flags = vma.borrowed_flags() | ACCESSED;
             let frame = match file.cache.lookup_or_alloc(vma.index_of(addr)) {
                 Ok(Lookup::Page(frame)) => frame,

@@ -17,7 +17,7 @@ use alea_ranges::RangeMap;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
-/// Mappings with more pages than this are not copied unless they have private pages.
+/// Mappings of files with more pages than this are not copied unless they have private pages.
 const REFAULT_PAGES: u64 = 1024;
 
 impl AddressSpace {
@@ -144,10 +144,10 @@ fn inherited(vma: &Vma) -> Option<Vma> {
 /// Whether the child gets the page-table entries of its mapping `vma`.
 fn is_copied(vma: &Vma) -> bool {
     let wiped = VmFlags::WIPEONFORK.union(VmFlags::DROPPABLE);
+    // Few children ask for the time before they execute something else.
+    let often_unused = vma.flags.contains(VmFlags::SPECIAL) || vma.pages() > REFAULT_PAGES;
     !vma.flags.intersects(wiped)
-        && (vma.file.is_none()
-            || vma.flags.contains(VmFlags::HAS_ANON)
-            || vma.pages() <= REFAULT_PAGES)
+        && (vma.file.is_none() || vma.flags.contains(VmFlags::HAS_ANON) || !often_unused)
 }
 
 impl Inner {

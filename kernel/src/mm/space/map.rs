@@ -85,7 +85,7 @@ impl Inner {
         let mut flags = request.flags | VmFlags::from_prot(request.prot) | VmFlags::MAY_ALL;
         flags.set(VmFlags::SHARED, request.shared);
         flags.remove(VmFlags::LOW);
-        if self.lock_future {
+        if self.lock_future && !flags.contains(VmFlags::DROPPABLE) {
             flags.insert(VmFlags::LOCKED);
         }
         match &request.backing {

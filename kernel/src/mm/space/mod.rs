@@ -23,6 +23,7 @@ mod request;
 mod table;
 mod tlb;
 mod unmap;
+pub mod vdso;
 mod vma;
 
 pub use barrier::{Membarrier, barrier_everywhere};

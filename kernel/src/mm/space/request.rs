@@ -41,6 +41,8 @@ bitflags! {
         const DROPPABLE = 1 << 13;
         /// Pages of a shared memory object rather than of a file.
         const SHMEM = 1 << 14;
+        /// Of the vDSO: the same frames in every space.
+        const SPECIAL = 1 << 17;
         /// In a request only: MAP_32BIT, a place in the second GiB.
         const LOW = 1 << 16;
         /// A page was written privately: what a merge may ignore.

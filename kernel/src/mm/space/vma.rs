@@ -85,6 +85,16 @@ impl Vma {
         self.file.is_none() && self.is_private()
     }
 
+    /// Whether mlock does something to it: what may be dropped cannot be locked, but nobody is told.
+    pub fn can_be_locked(&self) -> bool {
+        !self.flags.intersects(VmFlags::DROPPABLE.union(VmFlags::SPECIAL))
+    }
+
+    /// The vDSO's pages of data.
+    pub fn is_kernel_data(&self) -> bool {
+        self.flags.contains(VmFlags::SPECIAL) && !self.flags.contains(VmFlags::MAY_EXEC)
+    }
+
     /// Whether any access is allowed.
     #[inline]
     pub fn is_accessible(&self) -> bool {

@@ -26,10 +26,11 @@ pub(super) fn commit(
     timer: &mut ExecTimer,
 ) -> Result<()> {
     let mm = AddressSpace::new()?;
-    let layout = Layout::draw(task);
     mm.set_limits(task.process().limits().for_mappings());
-    mm.set_mmap_base(layout.mmap_base);
     timer.lap(Phase::AddressSpace);
+    let layout = Layout::draw(task);
+    mm.set_mmap_base(layout.mmap_base);
+    timer.lap(Phase::Random);
     let placed = image.map(&mm, &layout)?;
     mm.set_brk(placed.brk_start);
     timer.lap(Phase::ElfLoad);
@@ -41,8 +42,10 @@ pub(super) fn commit(
         task.set_cred(new_cred);
     }
     let top = layout.stack_top;
-    let laid = stack::lay_out(&mut area, top, &placed, &task.cred(), secure, None);
-    timer.lap(Phase::Random);
+    let vdso = mm.map_vdso(top, layout.vdso)?;
+    let cred = task.cred();
+    let laid = stack::lay_out(&mut area, top, &placed, &cred, secure, vdso, layout.secret);
+    drop(cred);
     map_stack(&mm, top, area, image.exec_stack())?;
     timer.lap(Phase::Stack);
     let program = Program {

@@ -25,23 +25,30 @@ pub(super) struct Layout {
     pub(super) mmap_base: u64,
     program: u64,
     brk: u64,
+    /// Chooses the vDSO's place.
+    pub(super) vdso: u64,
+    /// What AT_RANDOM points to.
+    pub(super) secret: [u64; 2],
 }
 
 impl Layout {
-    /// Draws a layout.
+    /// Draws a layout, and what else an exec needs to draw.
     pub(super) fn draw(task: &Task) -> Self {
         // Relaxed: the thread's own setting.
         let fixed = task.settings.personality.load(Ordering::Relaxed) & NO_RANDOMIZE != 0;
-        let draw = || if fixed { 0 } else { random::aslr_u64() };
-        let pages = |bits: u32| (draw() & ((1 << bits) - 1)) * PAGE;
+        let [secret @ .., stack, mmap, program, brk, vdso] = random::secret_words::<7>();
+        let draw = |word: u64| if fixed { 0 } else { word };
+        let pages = |word: u64, bits: u32| (draw(word) & ((1 << bits) - 1)) * PAGE;
         let stack_limit = task.process().limits().soft(Resource::Stack);
         let stack_room = (1u64 << STACK_BITS) * PAGE;
         let gap = stack_limit.saturating_add(stack_room).clamp(MIN_GAP + stack_room, MAX_GAP);
         Self {
-            stack_top: USER_END - pages(STACK_BITS),
-            mmap_base: (USER_END - gap - pages(MMAP_BITS)) & !(PAGE - 1),
-            program: pages(MMAP_BITS),
-            brk: draw(),
+            stack_top: USER_END - pages(stack, STACK_BITS),
+            mmap_base: (USER_END - gap - pages(mmap, MMAP_BITS)) & !(PAGE - 1),
+            program: pages(program, MMAP_BITS),
+            brk: draw(brk),
+            vdso: draw(vdso),
+            secret,
         }
     }
 

@@ -5,7 +5,6 @@ use super::image::Placed;
 use crate::arch::{cpu, fpu};
 use crate::fs::Cred;
 use crate::mm::PAGE_SIZE;
-use crate::random;
 use crate::sync::Once;
 
 /// Entries of the auxiliary vector, the last one included.
@@ -14,7 +13,7 @@ pub(super) const AUX_ENTRIES: usize = 22;
 pub(super) const FIRST_POINTER: usize = 8;
 /// Random bytes and the platform's name lie between the pointers and the strings.
 const RANDOM_LEN: usize = 16;
-const PLATFORM: &[u8; 8] = b"x86_64\0\0";
+const PLATFORM: u64 = u64::from_le_bytes(*b"x86_64\0\0");
 
 mod at {
     pub(super) const NULL: u64 = 0;
@@ -82,15 +81,14 @@ pub(super) fn lay_out(
     cred: &Cred,
     secure: bool,
     vdso: Option<u64>,
+    secret: [u64; 2],
 ) -> Laid {
     let [args, env, name] = area.starts;
     let random = extras_at(area.argc, area.envc);
     let platform = random + RANDOM_LEN;
-    let mut secret = [0; RANDOM_LEN];
-    random::fill_secret(&mut secret);
-    let (low, high) = secret.split_at(8);
-    for (at, word) in [(random, low), (random + 8, high), (platform, &PLATFORM[..])] {
-        area.put_bytes(at, word);
+    let [low, high] = secret;
+    for (at, word) in [(random, low), (random + 8, high), (platform, PLATFORM)] {
+        area.put_word(at, word);
     }
     let base = top - (area.page_count() * PAGE_SIZE) as u64;
     let addr = |at: usize| base + at as u64;

@@ -13,7 +13,7 @@
 //! Interface: Microsoft, "Virtual Machine Generation ID"; QEMU `-device vmgenid`, Firecracker, Hyper-V.
 //! Lock: `Random`, for the id that was mixed in last; not held while the pool or the base key is.
 
-use super::super::{pool, stats};
+use super::super::{pool, shown, stats};
 use crate::arch::percpu;
 use crate::arch::vm_id::{self, VmId};
 use crate::per_cpu;
@@ -81,6 +81,7 @@ fn learn(id: VmId) {
     }
     // Only now: a CPU that comes here meanwhile reseeds again rather than draw from the old key.
     *KNOWN.lock() = id;
+    shown::publish_id(id);
     log::info!("random: this virtual machine was restored or cloned, the generator is reseeded");
 }
 

@@ -1,0 +1,41 @@
+//! What programs see of the generator: the generation that the states of the vDSO's getrandom must stem
+//! from, and the machine's generation id.
+//!
+//! Owns the reference to their page of data. Shows nothing while a weak generator is selected, so that
+//! every request goes to it. Nothing secret may be shown. No locks.
+
+use super::generator;
+use crate::arch::{chacha20, vm_id};
+use crate::sync::Once;
+use alea_random::crng::Generation;
+use alea_vdso::data::Random;
+
+static SHOWN: Once<&'static Random> = Once::new();
+
+/// Sets the page. After the generator was selected, before the first program.
+pub fn show_to_programs(random: &'static Random) {
+    if !generator::is_chacha20() {
+        return;
+    }
+    random.set_wide(chacha20::is_wide());
+    if let Some(place) = vm_id::place() {
+        random.set_id_place((place.as_u64() & 0xfff) as usize);
+        random.publish_id(vm_id::read().0);
+    }
+    SHOWN.call_once(|| random);
+    publish(super::crng::generation());
+}
+
+/// Makes states older than `generation` old.
+pub fn publish(generation: Generation) {
+    if let Some(shown) = SHOWN.get() {
+        shown.publish(generation.get());
+    }
+}
+
+/// After [`publish`] of a generation that knows `id`.
+pub fn publish_id(id: vm_id::VmId) {
+    if let Some(shown) = SHOWN.get() {
+        shown.publish_id(id.0);
+    }
+}
