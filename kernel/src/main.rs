@@ -13,6 +13,7 @@ mod drivers; // [5] uart, tty, virtio, rtc, pci
 mod fs; // [5] mounts, tmpfs, initramfs, devfs, procfs, pipes, sockets
 mod klog; // log macros, console, ring buffer
 mod mm; // [3] address spaces, page cache, heap, faults, user copy
+mod net; // [5] AF_INET, AF_INET6 and AF_NETLINK over a loopback
 mod panic; // the end
 mod process; // [6] tasks, scheduler, signals, exec, exit and wait, futex
 mod random; // [4] the live entropy service
@@ -51,6 +52,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     syscall::misc::register_files().expect("no memory for the host name's files");
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
     drivers::vport::init(&info).expect("no memory for the channel to the host");
+    net::init().expect("no memory for the files of networks"); // /proc/net
     let only = cmdline::value("alea.selftest") == Some("only");
     if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
         arch::selftest::run();

@@ -9,6 +9,7 @@ pub mod errno;
 pub mod fs;
 pub mod misc;
 pub mod mman;
+pub mod net;
 pub mod process;
 pub mod signal;
 pub mod socket;

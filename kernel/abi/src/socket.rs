@@ -59,6 +59,7 @@ bitflags! {
         const DONTWAIT = 0x40;
         const EOR = 0x80;
         const WAITALL = 0x100;
+        const ERRQUEUE = 0x2000;
         const NOSIGNAL = 0x4000;
         const MORE = 0x8000;
         const WAITFORONE = 0x1_0000;

@@ -62,6 +62,11 @@ pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<(
     fixed::add_file(&super_block()?, path, mode, file)
 }
 
+/// Adds a symbolic link, `path` below /sys.
+pub fn register_link(path: &str, target: &str) -> Result<()> {
+    fixed::add_link(&super_block()?, path, target)
+}
+
 /// Makes sysfs mountable and lays its directories.
 pub fn init() -> Result<()> {
     super::registry::register("sysfs", |_| super_block());

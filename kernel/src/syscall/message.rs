@@ -1,21 +1,27 @@
 //! Messages with names and control data: what send and recv have in common in all their forms.
 
 use super::caller::{fd_limit, file_any, or_sigpipe, with_files};
-use super::socket::{caller_cred, find, read_address};
-use crate::fs::socket::{Address, Ancillary, Kind, Outgoing, of_file};
+use super::socket::{Any, any, caller_cred, find, read_address};
+use crate::fs::socket::{Address, Ancillary, Kind, Outgoing, Socket};
 use crate::fs::{Capability, OpenFile};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::{self, UserPtr, UserSlice};
+use crate::net::{self, Control, NetSocket};
 use crate::process;
-use abi::socket::{CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOL_SOCKET, Ucred};
+use abi::socket::{
+    CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, Ucred,
+};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// Size of a control header, and what the data behind it are aligned to.
 const HEADER: usize = size_of::<CmsgHdr>();
 const ALIGN: usize = 8;
 /// Most control data a sender may pass (`net.core.optmem_max`).
 const MAX_CONTROL: usize = 131_072;
+/// No control message of a network is longer.
+const MAX_NET_CONTROL: usize = 64;
 
 /// Where a destination's name is.
 #[derive(Clone, Copy)]
@@ -31,7 +37,8 @@ impl Name {
 /// What was received, as the header reports it.
 pub struct Received {
     pub bytes: usize,
-    pub from: Option<Address>,
+    /// A `sockaddr`.
+    pub from: Option<Vec<u8>>,
     pub flags: MsgFlags,
     pub control_len: usize,
 }
@@ -45,7 +52,49 @@ pub fn send_message(
     control: (u64, usize),
     flags: MsgFlags,
 ) -> Result<usize> {
-    let socket = of_file(file)?;
+    match any(file)? {
+        Any::Unix(socket) => send_unix(file, socket, iov, name, control, flags),
+        Any::Net(socket) => send_net(file, &**socket, iov, name, control, flags),
+    }
+}
+
+fn send_net(
+    file: &OpenFile,
+    socket: &dyn NetSocket,
+    iov: &[UserSlice],
+    name: Name,
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<usize> {
+    let to = match name {
+        Name { addr: 0, .. } | Name { len: 0, .. } => None,
+        Name { addr, len } => Some(read_address(addr, len)?),
+    };
+    let mut controls = Vec::new();
+    read_controls(control, |level, kind, data| {
+        controls.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        let mut bytes = alloc::vec![0; data.len.min(MAX_NET_CONTROL)];
+        user::read_bytes(data.addr, &mut bytes)?;
+        controls.push(Control { level, kind, data: bytes });
+        Ok(())
+    })?;
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let how = net::Outgoing { to: to.as_deref(), control: &controls, flags, nonblock };
+    let result = socket.send(&mut Source::iovec(iov), &how);
+    if flags.contains(MsgFlags::NOSIGNAL) || socket.kind() != SOCK_STREAM {
+        return result;
+    }
+    or_sigpipe(result)
+}
+
+fn send_unix(
+    file: &OpenFile,
+    socket: &Arc<Socket>,
+    iov: &[UserSlice],
+    name: Name,
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<usize> {
     if flags.contains(MsgFlags::OOB) {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -68,10 +117,27 @@ pub fn send_message(
     or_sigpipe(result)
 }
 
-fn read_control((addr, len): (u64, usize)) -> Result<Ancillary> {
+fn read_control(control: (u64, usize)) -> Result<Ancillary> {
     let mut ancillary = Ancillary { cred: caller_cred(), ..Ancillary::default() };
+    read_controls(control, |level, kind, data| {
+        match (level, kind) {
+            (SOL_SOCKET, SCM_RIGHTS) => read_rights(data, &mut ancillary)?,
+            (SOL_SOCKET, SCM_CREDENTIALS) => ancillary.cred = read_cred(data)?,
+            (SOL_SOCKET, _) => return Err(Errno::EINVAL),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(ancillary)
+}
+
+/// Goes through the control messages: level, type, data.
+fn read_controls(
+    (addr, len): (u64, usize),
+    mut each: impl FnMut(i32, i32, UserSlice) -> Result<()>,
+) -> Result<()> {
     if addr == 0 {
-        return Ok(ancillary);
+        return Ok(());
     }
     if len > MAX_CONTROL {
         return Err(Errno::ENOBUFS);
@@ -84,16 +150,10 @@ fn read_control((addr, len): (u64, usize)) -> Result<Ancillary> {
             return Err(Errno::EINVAL);
         }
         let data = UserSlice::new(addr.wrapping_add((at + HEADER) as u64), size - HEADER);
-        if header.level == SOL_SOCKET {
-            match header.kind {
-                SCM_RIGHTS => read_rights(data, &mut ancillary)?,
-                SCM_CREDENTIALS => ancillary.cred = read_cred(data)?,
-                _ => return Err(Errno::EINVAL),
-            }
-        }
+        each(header.level, header.kind, data)?;
         at = at.saturating_add(size.next_multiple_of(ALIGN)).min(len);
     }
-    Ok(ancillary)
+    Ok(())
 }
 
 fn read_rights(data: UserSlice, ancillary: &mut Ancillary) -> Result<()> {
@@ -132,7 +192,47 @@ pub fn receive_message(
     control: (u64, usize),
     flags: MsgFlags,
 ) -> Result<Received> {
-    let socket = of_file(file)?;
+    match any(file)? {
+        Any::Unix(socket) => receive_unix(file, socket, iov, control, flags),
+        Any::Net(socket) => receive_net(file, &**socket, iov, control, flags),
+    }
+}
+
+fn receive_net(
+    file: &OpenFile,
+    socket: &dyn NetSocket,
+    iov: &[UserSlice],
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<Received> {
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let got = socket.receive(&mut Sink::iovec(iov), flags, nonblock)?;
+    let mut out = Received { bytes: got.bytes, from: got.from, flags: got.flags, control_len: 0 };
+    if got.full > got.bytes {
+        out.flags |= MsgFlags::TRUNC;
+        if flags.contains(MsgFlags::TRUNC) {
+            out.bytes = got.full;
+        }
+    }
+    let mut writer = ControlWriter { addr: control.0, room: control.1, done: 0, cut: false };
+    for control in &got.control {
+        writer.put_at(control.level, control.kind, &control.data)?;
+    }
+    if writer.cut {
+        out.flags |= MsgFlags::CTRUNC;
+    }
+    out.flags |= flags & MsgFlags::CMSG_CLOEXEC;
+    out.control_len = writer.done;
+    Ok(out)
+}
+
+fn receive_unix(
+    file: &OpenFile,
+    socket: &Arc<Socket>,
+    iov: &[UserSlice],
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<Received> {
     if flags.contains(MsgFlags::OOB) {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -140,8 +240,12 @@ pub fn receive_message(
     let peek = flags.contains(MsgFlags::PEEK);
     let wait_all = flags.contains(MsgFlags::WAITALL);
     let got = socket.receive(&mut Sink::iovec(iov), nonblock, peek, wait_all)?;
-    let mut out =
-        Received { bytes: got.bytes, from: got.from, flags: MsgFlags::empty(), control_len: 0 };
+    let mut out = Received {
+        bytes: got.bytes,
+        from: got.from.map(|from| from.encode()),
+        flags: MsgFlags::empty(),
+        control_len: 0,
+    };
     if got.full > got.bytes {
         out.flags |= MsgFlags::TRUNC;
         if flags.contains(MsgFlags::TRUNC) {
@@ -182,6 +286,10 @@ impl ControlWriter {
     }
 
     fn put(&mut self, kind: i32, data: &[u8]) -> Result<()> {
+        self.put_at(SOL_SOCKET, kind, data)
+    }
+
+    fn put_at(&mut self, level: i32, kind: i32, data: &[u8]) -> Result<()> {
         let left = self.left();
         if left < HEADER {
             self.cut = true;
@@ -190,7 +298,7 @@ impl ControlWriter {
         let len = (HEADER + data.len()).min(left);
         self.cut |= len < HEADER + data.len();
         let at = self.addr.wrapping_add(self.done as u64);
-        UserPtr::new(at).write(&CmsgHdr { len: len as u64, level: SOL_SOCKET, kind })?;
+        UserPtr::new(at).write(&CmsgHdr { len: len as u64, level, kind })?;
         user::write_bytes(at.wrapping_add(HEADER as u64), &data[..len - HEADER])?;
         self.done += len.next_multiple_of(ALIGN).min(left);
         Ok(())

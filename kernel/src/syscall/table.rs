@@ -7,7 +7,7 @@ use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
     counters, cred, dir, epoll, exec, fd, file, futex, log, misc, mm, mount, path, pipe, poll,
-    process, random, sched, signal, socket, splice, time,
+    process, random, sched, sendrecv, signal, socket, sockopt, splice, time,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 
@@ -84,21 +84,21 @@ syscalls! {
     38 setitimer => time::setitimer, Full;
     39 getpid => process::getpid, Full;
     40 sendfile => file::sendfile, Full;
-    41 socket => socket::socket, Partial("AF_UNIX only");
+    41 socket => socket::socket, Partial("AF_UNIX, AF_INET and AF_INET6 on a loopback, AF_NETLINK for routes; no raw sockets");
     42 connect => socket::connect, Full;
     43 accept => socket::accept, Full;
-    44 sendto => socket::sendto, Full;
-    45 recvfrom => socket::recvfrom, Full;
-    46 sendmsg => socket::sendmsg, Full;
-    47 recvmsg => socket::recvmsg, Full;
+    44 sendto => sendrecv::sendto, Full;
+    45 recvfrom => sendrecv::recvfrom, Full;
+    46 sendmsg => sendrecv::sendmsg, Full;
+    47 recvmsg => sendrecv::recvmsg, Full;
     48 shutdown => socket::shutdown, Full;
     49 bind => socket::bind, Full;
     50 listen => socket::listen, Full;
     51 getsockname => socket::getsockname, Full;
     52 getpeername => socket::getpeername, Full;
     53 socketpair => socket::socketpair, Full;
-    54 setsockopt => socket::setsockopt, Full;
-    55 getsockopt => socket::getsockopt, Full;
+    54 setsockopt => sockopt::setsockopt, Full;
+    55 getsockopt => sockopt::getsockopt, Full;
     56 clone => process::clone, Partial("no namespaces, no CLONE_PIDFD, no ptrace");
     57 fork => process::fork, Full;
     58 vfork => process::vfork, Full;
@@ -273,10 +273,10 @@ syscalls! {
     295 preadv => file::preadv, Full;
     296 pwritev => file::pwritev, Full;
     297 rt_tgsigqueueinfo => signal::rt_tgsigqueueinfo, Full;
-    299 recvmmsg => socket::recvmmsg, Full;
+    299 recvmmsg => sendrecv::recvmmsg, Full;
     302 prlimit64 => process::prlimit64, Partial("RLIMIT_CPU is kept and never enforced");
     306 syncfs => file::syncfs, Full;
-    307 sendmmsg => socket::sendmmsg, Full;
+    307 sendmmsg => sendrecv::sendmmsg, Full;
     309 getcpu => process::getcpu, Full;
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
     318 getrandom => random::getrandom, Full;

@@ -1,0 +1,174 @@
+//! Internet addresses: `sockaddr`s in and out, and which addresses this machine has.
+//!
+//! The only interface is the loopback: 127.0.0.0/8 and ::1 are its own, nothing else can be reached. An
+//! IPv4 address in a v6 socket's clothes (`::ffff:127.0.0.1`) is kept as the IPv4 address it is.
+
+use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6_MIN};
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// The index of the loopback interface.
+pub const LO: u32 = 1;
+/// Its greatest packet.
+pub const LO_MTU: usize = 65536;
+
+/// Which of the two families a socket was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    V4,
+    V6,
+}
+
+impl Family {
+    /// `AF_*`.
+    pub fn number(self) -> u16 {
+        match self {
+            Self::V4 => AF_INET,
+            Self::V6 => AF_INET6,
+        }
+    }
+
+    /// The address that means all.
+    pub fn any(self) -> IpAddr {
+        match self {
+            Self::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            Self::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        }
+    }
+
+    /// No address, no port.
+    pub fn nowhere(self) -> SocketAddr {
+        SocketAddr::new(self.any(), 0)
+    }
+}
+
+/// What an address is to this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Any,
+    Local,
+    Broadcast,
+    Multicast,
+    /// A neighbour's, on a link there is none of.
+    LinkLocal,
+    Foreign,
+}
+
+/// Classifies.
+pub fn class(addr: IpAddr) -> Class {
+    match addr {
+        IpAddr::V4(v4) if v4.is_unspecified() => Class::Any,
+        IpAddr::V4(v4) if v4 == Ipv4Addr::new(127, 255, 255, 255) => Class::Broadcast,
+        IpAddr::V4(v4) if v4.is_loopback() => Class::Local,
+        IpAddr::V4(v4) if v4.is_multicast() => Class::Multicast,
+        IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0 => Class::Broadcast,
+        IpAddr::V6(v6) if v6.is_unspecified() => Class::Any,
+        IpAddr::V6(v6) if v6.is_loopback() => Class::Local,
+        IpAddr::V6(v6) if v6.is_multicast() => Class::Multicast,
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => Class::LinkLocal,
+        _ => Class::Foreign,
+    }
+}
+
+/// A `sockaddr` of the internet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Name {
+    pub addr: SocketAddr,
+    /// It came as a v6 address, though it may be an IPv4 one inside.
+    pub family: Family,
+    pub scope: u32,
+}
+
+/// The family that a `sockaddr` says it is of: EINVAL if it is too short to say.
+pub fn family_of(bytes: &[u8]) -> Result<u16> {
+    let field = bytes.first_chunk::<2>().ok_or(Errno::EINVAL)?;
+    Ok(u16::from_ne_bytes(*field))
+}
+
+fn decode_v4(bytes: &[u8]) -> Result<Name> {
+    let Some(&[_, _, p0, p1, a, b, c, d]) = bytes.first_chunk::<8>() else {
+        return Err(Errno::EINVAL);
+    };
+    if bytes.len() < SOCKADDR_IN {
+        return Err(Errno::EINVAL);
+    }
+    let addr = SocketAddr::new(Ipv4Addr::new(a, b, c, d).into(), u16::from_be_bytes([p0, p1]));
+    Ok(Name { addr, family: Family::V4, scope: 0 })
+}
+
+fn decode_v6(bytes: &[u8]) -> Result<Name> {
+    let too_short = Errno::EINVAL;
+    if bytes.len() < SOCKADDR_IN6_MIN {
+        return Err(too_short);
+    }
+    let port = bytes[2..4].try_into().map_or(0, u16::from_be_bytes);
+    let octets: [u8; 16] = bytes[8..24].try_into().map_err(|_| too_short)?;
+    let scope = bytes.get(24..28).and_then(|s| s.try_into().ok()).map_or(0, u32::from_ne_bytes);
+    let v6 = Ipv6Addr::from(octets);
+    let ip = v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4);
+    Ok(Name { addr: SocketAddr::new(ip, port), family: Family::V6, scope })
+}
+
+impl Name {
+    /// Decodes for a socket of `family`; EAFNOSUPPORT for any other than that.
+    pub fn decode(family: Family, bytes: &[u8]) -> Result<Self> {
+        // The length is looked at before the family, as on Linux.
+        let name = match family {
+            Family::V4 => decode_v4(bytes),
+            Family::V6 => decode_v6(bytes),
+        }?;
+        if family_of(bytes)? != family.number() {
+            return Err(Errno::EAFNOSUPPORT);
+        }
+        Ok(name)
+    }
+
+    /// As [`decode`](Self::decode), where a v6 socket also takes plain IPv4 names.
+    pub fn decode_either(family: Family, bytes: &[u8]) -> Result<Self> {
+        match (family, family_of(bytes)?) {
+            (Family::V6, AF_INET) => decode_v4(bytes),
+            _ => Self::decode(family, bytes),
+        }
+    }
+}
+
+/// As a `sockaddr` of the family that the socket has.
+pub fn encode(family: Family, addr: SocketAddr) -> Vec<u8> {
+    let mut out = Vec::with_capacity(28);
+    out.extend_from_slice(&family.number().to_ne_bytes());
+    out.extend_from_slice(&addr.port().to_be_bytes());
+    match (family, addr.ip()) {
+        (Family::V4, IpAddr::V4(v4)) => {
+            out.extend_from_slice(&v4.octets());
+            out.extend_from_slice(&[0; 8]);
+        }
+        (Family::V4, IpAddr::V6(_)) => out.extend_from_slice(&[0; 12]),
+        (Family::V6, ip) => {
+            let v6 = match ip {
+                // No address is `::`, not `::ffff:0.0.0.0`, unless it was bound as that.
+                IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+                IpAddr::V6(v6) => v6,
+            };
+            out.extend_from_slice(&[0; 4]);
+            out.extend_from_slice(&v6.octets());
+            out.extend_from_slice(&[0; 4]);
+        }
+    }
+    out
+}
+
+/// Where a packet to `to` ends, and from which address it starts if the sender has none of its own:
+/// ENETUNREACH for all that is not this machine.
+pub fn route(to: IpAddr) -> Result<(IpAddr, IpAddr)> {
+    match (class(to), to) {
+        (Class::Local | Class::Broadcast, IpAddr::V4(v4)) if v4.octets()[0] == 127 => {
+            Ok((to, Ipv4Addr::LOCALHOST.into()))
+        }
+        (Class::Any, IpAddr::V4(_)) => Ok((Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into())),
+        (Class::Any | Class::Local, IpAddr::V6(_)) => {
+            Ok((Ipv6Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()))
+        }
+        _ => Err(Errno::ENETUNREACH),
+    }
+}

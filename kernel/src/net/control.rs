@@ -1,0 +1,154 @@
+//! Control data of AF_INET and AF_INET6: what a sender may ask for, what a receiver is told.
+
+use super::Control;
+use super::addr::LO;
+use super::option::{Options, more};
+use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
+use abi::socket::{SCM_CREDENTIALS, SCM_RIGHTS, SOL_SOCKET};
+use abi::time::{Timespec, Timeval};
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Checks a control message at `SOL_SOCKET`: descriptors and credentials are passed over in silence.
+pub fn check_socket_control(control: &Control) -> Result<()> {
+    match (control.kind, control.data.len()) {
+        (SCM_RIGHTS | SCM_CREDENTIALS, _) => Ok(()),
+        (more::MARK | more::TIMESTAMPING, 4) => Ok(()),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// What a datagram's sender asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    pub from: Option<IpAddr>,
+    pub hops: Option<u8>,
+    pub class: Option<u8>,
+}
+
+fn number(data: &[u8]) -> Result<i32> {
+    data.first_chunk::<4>()
+        .filter(|_| data.len() == 4)
+        .map(|bytes| i32::from_ne_bytes(*bytes))
+        .ok_or(Errno::EINVAL)
+}
+
+fn byte(data: &[u8], least: i32, or: i32) -> Result<Option<u8>> {
+    match number(data)? {
+        -1 if or == -1 => Ok(None),
+        n if n >= least => u8::try_from(n).map(Some).map_err(|_| Errno::EINVAL),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// An interface's number in a wish: none or the loopback's.
+fn check_interface(index: &[u8]) -> Result<()> {
+    match number(index)? {
+        0 => Ok(()),
+        n if n.cast_unsigned() == LO => Ok(()),
+        _ => Err(Errno::ENODEV),
+    }
+}
+
+/// Reads the control messages that go with a datagram to an IPv4 or IPv6 address.
+pub fn wishes(controls: &[Control], v6: bool) -> Result<Wishes> {
+    let mut wishes = Wishes::default();
+    for control in controls {
+        let data = control.data.as_slice();
+        match (control.level, control.kind) {
+            (SOL_SOCKET, _) => check_socket_control(control)?,
+            (IPPROTO_IP, kind) if !v6 => match kind {
+                ip::PKTINFO if data.len() == 12 => {
+                    check_interface(&data[..4])?;
+                    let from = Ipv4Addr::new(data[4], data[5], data[6], data[7]);
+                    wishes.from = (!from.is_unspecified()).then_some(from.into());
+                }
+                ip::TTL => wishes.hops = byte(data, 1, 0)?,
+                ip::TOS if data.len() == 1 => wishes.class = Some(data[0]),
+                ip::TOS => wishes.class = byte(data, 0, 0)?,
+                _ => return Err(Errno::EINVAL),
+            },
+            (IPPROTO_IPV6, kind) if v6 => match kind {
+                ipv6::PKTINFO if data.len() == 20 => {
+                    check_interface(&data[16..])?;
+                    let octets: [u8; 16] = data[..16].try_into().map_err(|_| Errno::EINVAL)?;
+                    let from = Ipv6Addr::from(octets);
+                    wishes.from = (!from.is_unspecified()).then_some(from.into());
+                }
+                ipv6::HOPLIMIT => wishes.hops = byte(data, 0, -1)?,
+                ipv6::TCLASS => wishes.class = byte(data, 0, -1)?,
+                _ => return Err(Errno::EINVAL),
+            },
+            _ => {}
+        }
+    }
+    Ok(wishes)
+}
+
+/// What a receiver may be told of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    pub to: IpAddr,
+    pub hops: u8,
+    pub class: u8,
+    /// When it came, on the wall clock.
+    pub time: u64,
+}
+
+/// The control messages that a receiver with these options gets.
+pub fn tell(options: &Options, told: &Told) -> Vec<Control> {
+    let mut out = Vec::new();
+    let mut put = |level, kind, data: Vec<u8>| out.push(Control { level, kind, data });
+    if options.is_on(SOL_SOCKET, more::TIMESTAMPNS) {
+        let time = Timespec::from_nanos(told.time);
+        let data = [time.sec.to_ne_bytes(), time.nsec.to_ne_bytes()].concat();
+        put(SOL_SOCKET, more::TIMESTAMPNS, data);
+    } else if options.is_on(SOL_SOCKET, more::TIMESTAMP) {
+        let time = Timeval::from_nanos(told.time);
+        put(
+            SOL_SOCKET,
+            more::TIMESTAMP,
+            [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].concat(),
+        );
+    }
+    let (hops, class) = (i32::from(told.hops), i32::from(told.class));
+    match told.to {
+        IpAddr::V4(to) => {
+            if options.is_on(IPPROTO_IP, ip::PKTINFO) {
+                put(IPPROTO_IP, ip::PKTINFO, pktinfo4(to));
+            }
+            if options.is_on(IPPROTO_IP, ip::RECVTTL) {
+                put(IPPROTO_IP, ip::TTL, hops.to_ne_bytes().to_vec());
+            }
+            if options.is_on(IPPROTO_IP, ip::RECVTOS) {
+                put(IPPROTO_IP, ip::TOS, alloc::vec![told.class]);
+            }
+            if options.is_on(IPPROTO_IPV6, ipv6::RECVPKTINFO) {
+                put(IPPROTO_IPV6, ipv6::PKTINFO, pktinfo6(to.to_ipv6_mapped()));
+            }
+        }
+        IpAddr::V6(to) => {
+            if options.is_on(IPPROTO_IPV6, ipv6::RECVPKTINFO) {
+                put(IPPROTO_IPV6, ipv6::PKTINFO, pktinfo6(to));
+            }
+            if options.is_on(IPPROTO_IPV6, ipv6::RECVHOPLIMIT) {
+                put(IPPROTO_IPV6, ipv6::HOPLIMIT, hops.to_ne_bytes().to_vec());
+            }
+            if options.is_on(IPPROTO_IPV6, ipv6::RECVTCLASS) {
+                put(IPPROTO_IPV6, ipv6::TCLASS, class.to_ne_bytes().to_vec());
+            }
+        }
+    }
+    out
+}
+
+fn pktinfo4(to: Ipv4Addr) -> Vec<u8> {
+    [LO.to_ne_bytes(), to.octets(), to.octets()].concat()
+}
+
+fn pktinfo6(to: Ipv6Addr) -> Vec<u8> {
+    let mut data = to.octets().to_vec();
+    data.extend_from_slice(&LO.to_ne_bytes());
+    data
+}

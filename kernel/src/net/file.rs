@@ -1,0 +1,69 @@
+//! A socket of a network as an open file.
+
+use super::{NetSocket, Outgoing, device};
+use crate::fs::{Capability, FileOps, OpenFile, PollEvents};
+use crate::mm::iov::{Sink, Source};
+use crate::mm::user::UserPtr;
+use crate::sync::WaitQueue;
+use abi::net::siocs;
+use abi::socket::MsgFlags;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::any::Any;
+
+const FIONREAD: u32 = 0x541b;
+const TIOCOUTQ: u32 = 0x5411;
+
+/// The open file.
+pub struct NetFile(Arc<dyn NetSocket>);
+
+impl NetFile {
+    pub fn new(socket: Arc<dyn NetSocket>) -> Self {
+        Self(socket)
+    }
+}
+
+/// The socket behind a file: ENOTSOCK.
+pub fn of_file(file: &OpenFile) -> Result<&Arc<dyn NetSocket>> {
+    file.downcast::<NetFile>().map(|file| &file.0).ok_or(Errno::ENOTSOCK)
+}
+
+impl FileOps for NetFile {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        Ok(self.0.receive(dst, MsgFlags::empty(), f.nonblock())?.bytes)
+    }
+
+    fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
+        let flags = MsgFlags::empty();
+        self.0.send(src, &Outgoing { to: None, control: &[], flags, nonblock: f.nonblock() })
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        self.0.poll(visit)
+    }
+
+    fn ioctl(&self, f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+        let count = match cmd {
+            FIONREAD => self.0.readable_bytes()?,
+            TIOCOUTQ => self.0.unsent_bytes()?,
+            siocs::FIRST..=siocs::LAST => {
+                return device::ioctl(cmd, arg, f.cred().capable(Capability::NET_ADMIN));
+            }
+            _ => return Err(Errno::ENOTTY),
+        };
+        UserPtr::<i32>::new(arg).write(&i32::try_from(count).unwrap_or(i32::MAX))?;
+        Ok(0)
+    }
+
+    fn release(&self, _f: &OpenFile) {
+        self.0.close();
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

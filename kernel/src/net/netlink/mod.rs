@@ -1,0 +1,341 @@
+//! AF_NETLINK, family NETLINK_ROUTE: how programs ask for interfaces, addresses and routes.
+//!
+//! A request is answered at once, into the socket's own queue. Lock level: `Stream` for the queue; the set of
+//! port numbers is a `Leaf`.
+
+mod route;
+
+use super::option::{bytes_of, number};
+use super::{Incoming, NetSocket, Options, Outgoing, Who, copy_in, deadline, waited};
+use crate::fs::PollEvents;
+use crate::mm::iov::{Sink, Source};
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
+use abi::socket::{MsgFlags, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET};
+use abi::{Errno, Result};
+use alloc::collections::{BTreeSet, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use zerocopy::{FromBytes, IntoBytes};
+
+const NETLINK_ROUTE: i32 = 0;
+const SOL_NETLINK: i32 = 270;
+const BUFFER: usize = 212_992;
+
+/// Flags and types of a message.
+const REQUEST: u16 = 1;
+const MULTI: u16 = 2;
+const ACK: u16 = 4;
+const DUMP: u16 = 0x300;
+const TYPE_ERROR: u16 = 2;
+const TYPE_DONE: u16 = 3;
+const FIRST_REQUEST: u16 = 16;
+/// Size of a message's header.
+const HEADER: usize = size_of::<NlMsgHdr>();
+
+/// Port numbers that are taken.
+static PORTS: SpinLock<BTreeSet<u32>, level::Leaf> = SpinLock::new(BTreeSet::new());
+
+/// One socket.
+pub struct Netlink {
+    kind: u32,
+    who: Who,
+    options: Options,
+    state: SpinLock<State, level::Stream>,
+    for_reading: WaitQueue,
+}
+
+struct State {
+    port: Option<u32>,
+    groups: u32,
+    peer: (u32, u32),
+    queue: VecDeque<Vec<u8>>,
+    held: usize,
+    error: Option<Errno>,
+}
+
+/// A new socket.
+pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> {
+    if kind != SOCK_RAW && kind != SOCK_DGRAM {
+        return Err(Errno::ESOCKTNOSUPPORT);
+    }
+    if protocol != NETLINK_ROUTE {
+        return Err(Errno::EPROTONOSUPPORT);
+    }
+    let state =
+        State { port: None, groups: 0, peer: (0, 0), queue: VecDeque::new(), held: 0, error: None };
+    Ok(Arc::new(Netlink {
+        kind,
+        who,
+        options: Options::new(BUFFER, BUFFER),
+        state: SpinLock::new(state),
+        for_reading: WaitQueue::new(),
+    }))
+}
+
+fn decode(name: &[u8]) -> Result<SockaddrNl> {
+    let (addr, _) = SockaddrNl::read_from_prefix(name).map_err(|_| Errno::EINVAL)?;
+    if addr.family == AF_NETLINK { Ok(addr) } else { Err(Errno::EINVAL) }
+}
+
+fn encode(pid: u32, groups: u32) -> Vec<u8> {
+    SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes().to_vec()
+}
+
+/// Adds a message to a buffer, padded.
+fn put_message(out: &mut Vec<u8>, header: NlMsgHdr, body: &[u8]) {
+    let len = (HEADER + body.len()) as u32;
+    out.extend_from_slice(NlMsgHdr { len, ..header }.as_bytes());
+    out.extend_from_slice(body);
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+impl Netlink {
+    /// Takes a port number: the one asked for, or for 0 the process's number if it is free.
+    fn claim(&self, asked: u32) -> Result<()> {
+        let mut state = self.state.lock();
+        if let Some(port) = state.port {
+            return if asked == 0 || asked == port { Ok(()) } else { Err(Errno::EINVAL) };
+        }
+        let mut ports = PORTS.lock();
+        let port = match asked {
+            0 => {
+                let own = self.who.pid.cast_unsigned();
+                let others = (0..=u32::MAX - 4096).rev().filter(|&port| port != 0);
+                let free = core::iter::once(own).chain(others).find(|port| !ports.contains(port));
+                free.ok_or(Errno::EADDRINUSE)?
+            }
+            asked if ports.contains(&asked) => return Err(Errno::EADDRINUSE),
+            asked => asked,
+        };
+        ports.insert(port);
+        state.port = Some(port);
+        Ok(())
+    }
+
+    /// Answers all requests in a message.
+    fn answer(&self, mut bytes: &[u8], port: u32) -> Result<()> {
+        while let Ok((header, _)) = NlMsgHdr::read_from_prefix(bytes) {
+            let len = header.len as usize;
+            if len < HEADER || len > bytes.len() {
+                return Ok(());
+            }
+            let body = &bytes[HEADER..len];
+            if header.flags & REQUEST != 0 && header.kind >= FIRST_REQUEST {
+                self.answer_one(&header, body, port)?;
+            } else if header.flags & ACK != 0 {
+                self.reply(error_message(&header, body, None, port))?;
+            }
+            bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn answer_one(&self, header: &NlMsgHdr, body: &[u8], port: u32) -> Result<()> {
+        let reply = NlMsgHdr { pid: port, seq: header.seq, ..NlMsgHdr::default() };
+        let dump = header.flags & DUMP == DUMP;
+        match route::answer(header.kind, dump, body, reply, self.who) {
+            Ok(mut messages) => {
+                if dump {
+                    let done = NlMsgHdr { kind: TYPE_DONE, flags: MULTI, ..reply };
+                    put_message(&mut messages, done, &0i32.to_ne_bytes());
+                }
+                if !messages.is_empty() {
+                    self.reply(messages)?;
+                }
+                if header.flags & ACK != 0 && !dump {
+                    self.reply(error_message(header, body, None, port))?;
+                }
+                Ok(())
+            }
+            Err(error) => self.reply(error_message(header, body, Some(error), port)),
+        }
+    }
+
+    fn reply(&self, message: Vec<u8>) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.held + message.len() > self.options.receive_buffer() {
+            state.error = Some(Errno::ENOBUFS);
+            return Ok(());
+        }
+        state.queue.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        state.held += message.len();
+        state.queue.push_back(message);
+        drop(state);
+        self.for_reading.wake_events(PollEvents::READABLE.bits());
+        Ok(())
+    }
+
+    fn next(&self, nonblock: bool) -> Result<Vec<u8>> {
+        let take = || {
+            let mut state = self.state.lock();
+            if let Some(error) = state.error.take() {
+                return Some(Err(error));
+            }
+            let message = state.queue.pop_front()?;
+            state.held -= message.len();
+            Some(Ok(message))
+        };
+        match take() {
+            Some(taken) => taken,
+            None if nonblock => Err(Errno::EAGAIN),
+            None => {
+                let until = deadline(self.options.timeouts().receive);
+                waited(self.for_reading.wait_deadline(until, take), until.is_some())?
+            }
+        }
+    }
+}
+
+/// What acknowledges a request, or says why it failed; the request goes back with an error.
+fn error_message(header: &NlMsgHdr, body: &[u8], error: Option<Errno>, port: u32) -> Vec<u8> {
+    let code = error.map_or(0, |error| -error.number());
+    let mut answer = code.to_ne_bytes().to_vec();
+    answer.extend_from_slice(header.as_bytes());
+    if error.is_some() {
+        answer.extend_from_slice(body);
+    }
+    let mut out = Vec::new();
+    let reply = NlMsgHdr { kind: TYPE_ERROR, pid: port, seq: header.seq, ..NlMsgHdr::default() };
+    put_message(&mut out, reply, &answer);
+    out
+}
+
+impl NetSocket for Netlink {
+    fn domain(&self) -> u16 {
+        AF_NETLINK
+    }
+    fn kind(&self) -> u32 {
+        self.kind
+    }
+    fn protocol(&self) -> i32 {
+        NETLINK_ROUTE
+    }
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn bind(&self, name: &[u8], _who: Who) -> Result<()> {
+        let addr = decode(name)?;
+        self.claim(addr.pid)?;
+        self.state.lock().groups = addr.groups;
+        Ok(())
+    }
+
+    fn connect(&self, name: &[u8], _nonblock: bool) -> Result<()> {
+        if super::addr::family_of(name)? == abi::socket::AF_UNSPEC {
+            self.state.lock().peer = (0, 0);
+            return Ok(());
+        }
+        let addr = decode(name)?;
+        if addr.pid != 0 {
+            return Err(if self.who.admin { Errno::ECONNREFUSED } else { Errno::EPERM });
+        }
+        self.claim(0)?;
+        self.state.lock().peer = (addr.pid, addr.groups);
+        Ok(())
+    }
+
+    fn shut_down(&self, _read: bool, _write: bool) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    fn name(&self) -> Vec<u8> {
+        let state = self.state.lock();
+        encode(state.port.unwrap_or(0), state.groups)
+    }
+
+    fn peer_name(&self) -> Result<Vec<u8>> {
+        let (pid, groups) = self.state.lock().peer;
+        Ok(encode(pid, groups))
+    }
+
+    fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        if how.flags.contains(MsgFlags::OOB) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let to = how.to.map_or(Ok(0), |name| decode(name).map(|addr| addr.pid))?;
+        if to != 0 {
+            // The only one to talk to is the kernel.
+            return Err(if self.who.admin { Errno::ECONNREFUSED } else { Errno::EPERM });
+        }
+        self.claim(0)?;
+        let len = src.remaining();
+        if len > self.options.send_buffer() - 32 {
+            return Err(Errno::EMSGSIZE);
+        }
+        let bytes = copy_in(src, len)?;
+        let port = self.state.lock().port.unwrap_or(0);
+        self.answer(&bytes, port)?;
+        Ok(len)
+    }
+
+    fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming> {
+        if flags.contains(MsgFlags::OOB) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let message = self.next(nonblock)?;
+        let full = message.len();
+        let wanted = full.min(dst.remaining());
+        let put = if wanted == 0 { Ok(0) } else { dst.put(&message[..wanted]) };
+        if flags.contains(MsgFlags::PEEK) {
+            let mut state = self.state.lock();
+            state.held += full;
+            state.queue.push_front(message);
+        }
+        let bytes = put?;
+        if bytes < wanted {
+            return Err(Errno::EFAULT);
+        }
+        Ok(Incoming { bytes, full, from: Some(encode(0, 0)), ..Incoming::default() })
+    }
+
+    fn take_error(&self) -> Option<Errno> {
+        self.state.lock().error.take()
+    }
+
+    fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.set_socket(option, value),
+            // Membership in groups that nothing is ever sent to; wishes for strictness and for detail.
+            (SOL_NETLINK, 1 | 2 | 3 | 5 | 10 | 11 | 12) => number(value).map(drop),
+            _ => Err(Errno::ENOPROTOOPT),
+        }
+    }
+
+    fn get_option(&self, level: i32, option: i32, _room: usize) -> Result<Vec<u8>> {
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.get_socket(option),
+            (SOL_NETLINK, 3 | 5 | 10 | 11 | 12) => Ok(bytes_of(0)),
+            _ => Err(Errno::ENOPROTOOPT),
+        }
+    }
+
+    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        visit(&self.for_reading);
+        let state = self.state.lock();
+        let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
+        if !state.queue.is_empty() {
+            ready |= PollEvents::READABLE;
+        }
+        if state.error.is_some() {
+            ready |= PollEvents::ERR;
+        }
+        ready
+    }
+
+    fn readable_bytes(&self) -> Result<usize> {
+        Err(Errno::ENOTTY)
+    }
+
+    fn close(&self) {
+        let mut state = self.state.lock();
+        let port = state.port.take();
+        let queue = core::mem::take(&mut state.queue);
+        drop(state);
+        if let Some(port) = port {
+            PORTS.lock().remove(&port);
+        }
+        drop(queue);
+    }
+}

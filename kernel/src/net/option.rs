@@ -1,0 +1,377 @@
+//! Socket options of AF_INET and AF_INET6: which there are, what they may be, what they are.
+//!
+//! Most settings steer what a loopback without packets has none of (windows, probes, types of service): they
+//! are checked, kept and told as Linux does. Those that every transfer looks at are atomics beside the list.
+//! Lock level: `Leaf`, never together with another of that level.
+
+use crate::fs::socket::Timeouts;
+use crate::sync::{SpinLock, level};
+use abi::net::{
+    IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ip, ipv6, tcp,
+};
+use abi::socket::{SOL_SOCKET, so};
+use abi::time::Timeval;
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use smallvec::SmallVec;
+
+/// Options at `SOL_SOCKET` beside those that AF_UNIX has.
+pub mod more {
+    pub const DEBUG: i32 = 1;
+    pub const DONTROUTE: i32 = 5;
+    pub const OOBINLINE: i32 = 10;
+    pub const NO_CHECK: i32 = 11;
+    pub const PRIORITY: i32 = 12;
+    pub const BSDCOMPAT: i32 = 14;
+    pub const BINDTODEVICE: i32 = 25;
+    pub const TIMESTAMP: i32 = 29;
+    pub const TIMESTAMPNS: i32 = 35;
+    pub const MARK: i32 = 36;
+    pub const TIMESTAMPING: i32 = 37;
+    pub const RXQ_OVFL: i32 = 40;
+    pub const BUSY_POLL: i32 = 46;
+    pub const INCOMING_CPU: i32 = 49;
+    pub const BINDTOIFINDEX: i32 = 62;
+    pub const TIMESTAMP_NEW: i32 = 63;
+    pub const TIMESTAMPNS_NEW: i32 = 64;
+    pub const RCVTIMEO_NEW: i32 = 66;
+    pub const SNDTIMEO_NEW: i32 = 67;
+}
+
+/// What a value may be.
+#[derive(Clone, Copy)]
+enum Rule {
+    /// Anything, kept as 0 or 1.
+    Flag,
+    /// EINVAL outside.
+    Range(i32, i32),
+    /// As `Range`; -1 stands for the default.
+    RangeOrDefault(i32, i32),
+    /// Any number.
+    Any,
+}
+
+struct Spec {
+    level: i32,
+    option: i32,
+    rule: Rule,
+    default: i32,
+}
+
+const fn spec(level: i32, option: i32, rule: Rule, default: i32) -> Spec {
+    Spec { level, option, rule, default }
+}
+
+const fn flag(level: i32, option: i32) -> Spec {
+    spec(level, option, Rule::Flag, 0)
+}
+
+const SPECS: &[Spec] = &[
+    flag(SOL_SOCKET, so::REUSEADDR),
+    flag(SOL_SOCKET, so::REUSEPORT),
+    flag(SOL_SOCKET, so::BROADCAST),
+    flag(SOL_SOCKET, so::KEEPALIVE),
+    flag(SOL_SOCKET, so::PASSCRED),
+    flag(SOL_SOCKET, more::DEBUG),
+    flag(SOL_SOCKET, more::DONTROUTE),
+    flag(SOL_SOCKET, more::OOBINLINE),
+    flag(SOL_SOCKET, more::NO_CHECK),
+    flag(SOL_SOCKET, more::TIMESTAMP),
+    flag(SOL_SOCKET, more::TIMESTAMPNS),
+    flag(SOL_SOCKET, more::TIMESTAMP_NEW),
+    flag(SOL_SOCKET, more::TIMESTAMPNS_NEW),
+    flag(SOL_SOCKET, more::RXQ_OVFL),
+    spec(SOL_SOCKET, more::PRIORITY, Rule::Any, 0),
+    spec(SOL_SOCKET, more::MARK, Rule::Any, 0),
+    spec(SOL_SOCKET, more::BUSY_POLL, Rule::Range(0, i32::MAX), 0),
+    spec(SOL_SOCKET, more::INCOMING_CPU, Rule::Any, 0),
+    spec(IPPROTO_IP, ip::TOS, Rule::Any, 0),
+    spec(IPPROTO_IP, ip::TTL, Rule::RangeOrDefault(1, 255), 64),
+    flag(IPPROTO_IP, ip::HDRINCL),
+    flag(IPPROTO_IP, ip::RECVOPTS),
+    flag(IPPROTO_IP, ip::RETOPTS),
+    flag(IPPROTO_IP, ip::PKTINFO),
+    spec(IPPROTO_IP, ip::MTU_DISCOVER, Rule::Range(0, 5), 1),
+    flag(IPPROTO_IP, ip::RECVERR),
+    flag(IPPROTO_IP, ip::RECVTTL),
+    flag(IPPROTO_IP, ip::RECVTOS),
+    flag(IPPROTO_IP, ip::FREEBIND),
+    flag(IPPROTO_IP, ip::TRANSPARENT),
+    flag(IPPROTO_IP, ip::RECVORIGDSTADDR),
+    spec(IPPROTO_IP, ip::MINTTL, Rule::Range(0, 255), 0),
+    flag(IPPROTO_IP, ip::BIND_ADDRESS_NO_PORT),
+    spec(IPPROTO_IP, ip::MULTICAST_TTL, Rule::RangeOrDefault(0, 255), 1),
+    spec(IPPROTO_IP, ip::MULTICAST_LOOP, Rule::Flag, 1),
+    spec(IPPROTO_IP, ip::MULTICAST_ALL, Rule::Range(0, 1), 1),
+    spec(IPPROTO_IPV6, ipv6::UNICAST_HOPS, Rule::RangeOrDefault(0, 255), 64),
+    spec(IPPROTO_IPV6, ipv6::MULTICAST_HOPS, Rule::RangeOrDefault(0, 255), 1),
+    spec(IPPROTO_IPV6, ipv6::MULTICAST_LOOP, Rule::Range(0, 1), 1),
+    spec(IPPROTO_IPV6, ipv6::MTU_DISCOVER, Rule::Range(0, 5), 1),
+    flag(IPPROTO_IPV6, ipv6::RECVERR),
+    flag(IPPROTO_IPV6, ipv6::V6ONLY),
+    flag(IPPROTO_IPV6, ipv6::RECVPKTINFO),
+    flag(IPPROTO_IPV6, ipv6::RECVHOPLIMIT),
+    flag(IPPROTO_IPV6, ipv6::RECVRTHDR),
+    flag(IPPROTO_IPV6, ipv6::RECVDSTOPTS),
+    flag(IPPROTO_IPV6, ipv6::RECVPATHMTU),
+    flag(IPPROTO_IPV6, ipv6::RECVTCLASS),
+    flag(IPPROTO_IPV6, ipv6::DONTFRAG),
+    spec(IPPROTO_IPV6, ipv6::TCLASS, Rule::RangeOrDefault(0, 255), 0),
+    flag(IPPROTO_TCP, tcp::NODELAY),
+    flag(IPPROTO_TCP, tcp::CORK),
+    spec(IPPROTO_TCP, tcp::MAXSEG, Rule::Range(88, 32767), 536),
+    spec(IPPROTO_TCP, tcp::KEEPIDLE, Rule::Range(1, 32767), 7200),
+    spec(IPPROTO_TCP, tcp::KEEPINTVL, Rule::Range(1, 32767), 75),
+    spec(IPPROTO_TCP, tcp::KEEPCNT, Rule::Range(1, 127), 9),
+    spec(IPPROTO_TCP, tcp::SYNCNT, Rule::Range(1, 127), 6),
+    spec(IPPROTO_TCP, tcp::LINGER2, Rule::Any, 60),
+    spec(IPPROTO_TCP, tcp::DEFER_ACCEPT, Rule::Any, 0),
+    spec(IPPROTO_TCP, tcp::WINDOW_CLAMP, Rule::Any, 0),
+    spec(IPPROTO_TCP, tcp::QUICKACK, Rule::Flag, 1),
+    spec(IPPROTO_TCP, tcp::USER_TIMEOUT, Rule::Range(0, i32::MAX), 0),
+    spec(IPPROTO_TCP, tcp::NOTSENT_LOWAT, Rule::Any, 0),
+    flag(IPPROTO_UDP, 1),
+    spec(IPPROTO_UDPLITE, 10, Rule::Range(0, 0xffff), 0),
+    spec(IPPROTO_UDPLITE, 11, Rule::Range(0, 0xffff), 0),
+];
+
+/// Time limits are rounded up to a tick, and told so.
+const TICK_NS: u64 = 4_000_000;
+/// Bounds of SO_SNDBUF and SO_RCVBUF, after Linux has doubled what the program asked for.
+const MIN_SEND: usize = 4608;
+const MIN_RECEIVE: usize = 2304;
+const MAX_BUFFER: usize = 425_984;
+
+/// The settings of one socket.
+pub struct Options {
+    /// Only what differs from the default: level, option, value.
+    list: SpinLock<SmallVec<[(i32, i32, i32); 4]>, level::Leaf>,
+    // Relaxed, all of them: a transfer may go by a setting that is being changed, or by the one before.
+    receive_limit: AtomicU64,
+    send_limit: AtomicU64,
+    receive_buffer: AtomicUsize,
+    send_buffer: AtomicUsize,
+    low_water: AtomicUsize,
+    /// The inode number of its file, for /proc.
+    inode: AtomicU64,
+    /// SO_LINGER: the top bit is "on", the rest the seconds.
+    linger: AtomicU64,
+}
+
+const LINGER_ON: u64 = 1 << 32;
+
+impl Options {
+    /// Nothing set; sizes of the buffers are the protocol's.
+    pub fn new(send_buffer: usize, receive_buffer: usize) -> Self {
+        Self {
+            list: SpinLock::new(SmallVec::new_const()),
+            receive_limit: AtomicU64::new(0),
+            send_limit: AtomicU64::new(0),
+            receive_buffer: AtomicUsize::new(receive_buffer),
+            send_buffer: AtomicUsize::new(send_buffer),
+            low_water: AtomicUsize::new(1),
+            inode: AtomicU64::new(0),
+            linger: AtomicU64::new(0),
+        }
+    }
+
+    /// What an accepted connection takes over from its listener.
+    pub fn inherit(&self) -> Self {
+        let new = Self::new(self.send_buffer(), self.receive_buffer());
+        new.set_timeouts(self.timeouts());
+        new.linger.store(self.linger.load(Ordering::Relaxed), Ordering::Relaxed);
+        new.low_water.store(self.low_water(), Ordering::Relaxed);
+        let list = self.list.lock().clone();
+        *new.list.lock() = list;
+        new
+    }
+
+    /// A setting's value.
+    pub fn value(&self, level: i32, option: i32) -> Option<i32> {
+        let spec = find(level, option)?;
+        let list = self.list.lock();
+        let set = list.iter().find(|(l, o, _)| (*l, *o) == (level, option));
+        Some(set.map_or(spec.default, |(_, _, value)| *value))
+    }
+
+    /// Whether a setting is on.
+    pub fn is_on(&self, level: i32, option: i32) -> bool {
+        self.value(level, option).is_some_and(|value| value != 0)
+    }
+
+    /// Keeps a value: EINVAL if it may not be, ENOPROTOOPT if there is no such option.
+    pub fn keep(&self, level: i32, option: i32, value: i32) -> Result<()> {
+        let spec = find(level, option).ok_or(Errno::ENOPROTOOPT)?;
+        let value = match spec.rule {
+            Rule::Flag => i32::from(value != 0),
+            Rule::RangeOrDefault(..) if value == -1 => spec.default,
+            Rule::Range(min, max) | Rule::RangeOrDefault(min, max)
+                if !(min..=max).contains(&value) =>
+            {
+                return Err(Errno::EINVAL);
+            }
+            _ => value,
+        };
+        let mut list = self.list.lock();
+        match list.iter_mut().find(|(l, o, _)| (*l, *o) == (level, option)) {
+            Some(entry) => entry.2 = value,
+            None => {
+                list.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+                list.push((level, option, value));
+            }
+        }
+        Ok(())
+    }
+
+    /// SO_RCVTIMEO and SO_SNDTIMEO.
+    pub fn timeouts(&self) -> Timeouts {
+        Timeouts {
+            receive: self.receive_limit.load(Ordering::Relaxed),
+            send: self.send_limit.load(Ordering::Relaxed),
+        }
+    }
+
+    pub fn set_timeouts(&self, to: Timeouts) {
+        self.receive_limit.store(to.receive, Ordering::Relaxed);
+        self.send_limit.store(to.send, Ordering::Relaxed);
+    }
+
+    /// SO_SNDBUF.
+    pub fn send_buffer(&self) -> usize {
+        self.send_buffer.load(Ordering::Relaxed)
+    }
+
+    /// The protocol has made it larger by itself.
+    pub fn grow_send_buffer(&self, to: usize) {
+        self.send_buffer.store(to, Ordering::Relaxed);
+    }
+
+    /// SO_RCVBUF.
+    pub fn receive_buffer(&self) -> usize {
+        self.receive_buffer.load(Ordering::Relaxed)
+    }
+
+    /// The inode number of the socket's file, once it has one.
+    pub fn inode(&self) -> u64 {
+        self.inode.load(Ordering::Relaxed)
+    }
+
+    /// The socket has got a file.
+    pub fn set_inode(&self, ino: u64) {
+        self.inode.store(ino, Ordering::Relaxed);
+    }
+
+    /// SO_RCVLOWAT.
+    pub fn low_water(&self) -> usize {
+        self.low_water.load(Ordering::Relaxed)
+    }
+
+    /// SO_LINGER with no time: close breaks the connection off.
+    pub fn breaks_off(&self) -> bool {
+        self.linger.load(Ordering::Relaxed) == LINGER_ON
+    }
+
+    /// `setsockopt` at `SOL_SOCKET`.
+    pub fn set_socket(&self, option: i32, value: &[u8]) -> Result<()> {
+        let number = number(value)?;
+        let doubled = |min: usize| {
+            let asked = usize::try_from(number).unwrap_or(usize::MAX);
+            asked.saturating_mul(2).clamp(min, MAX_BUFFER)
+        };
+        match option {
+            so::SNDBUF | so::SNDBUFFORCE => {
+                self.send_buffer.store(doubled(MIN_SEND), Ordering::Relaxed);
+            }
+            so::RCVBUF | so::RCVBUFFORCE => {
+                self.receive_buffer.store(doubled(MIN_RECEIVE), Ordering::Relaxed);
+            }
+            so::RCVLOWAT => {
+                let bytes = usize::try_from(number).unwrap_or(i32::MAX as usize).max(1);
+                self.low_water.store(bytes, Ordering::Relaxed);
+            }
+            so::RCVTIMEO | so::SNDTIMEO | more::RCVTIMEO_NEW | more::SNDTIMEO_NEW => {
+                let limit = decode_limit(value)?;
+                let slot = match option {
+                    so::RCVTIMEO | more::RCVTIMEO_NEW => &self.receive_limit,
+                    _ => &self.send_limit,
+                };
+                slot.store(limit, Ordering::Relaxed);
+            }
+            so::LINGER => {
+                let seconds = value.get(4..8).ok_or(Errno::EINVAL)?;
+                let seconds = seconds.try_into().map_or(0, u32::from_ne_bytes);
+                let linger = if number == 0 { 0 } else { LINGER_ON | u64::from(seconds) };
+                self.linger.store(linger, Ordering::Relaxed);
+            }
+            more::BSDCOMPAT => {}
+            more::BINDTOIFINDEX => {
+                return if (0..=1).contains(&number) { Ok(()) } else { Err(Errno::ENODEV) };
+            }
+            _ => self.keep(SOL_SOCKET, option, number)?,
+        }
+        Ok(())
+    }
+
+    /// `getsockopt` at `SOL_SOCKET`, what all sockets have in common.
+    pub fn get_socket(&self, option: i32) -> Result<Vec<u8>> {
+        let limit = |nanos: u64| {
+            let time = Timeval::from_nanos(nanos);
+            [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].concat()
+        };
+        let size = |bytes: usize| bytes_of(i32::try_from(bytes).unwrap_or(i32::MAX));
+        Ok(match option {
+            so::SNDBUF => size(self.send_buffer()),
+            so::RCVBUF => size(self.receive_buffer()),
+            so::RCVLOWAT => size(self.low_water()),
+            so::SNDLOWAT => size(1),
+            so::RCVTIMEO | more::RCVTIMEO_NEW => limit(self.timeouts().receive),
+            so::SNDTIMEO | more::SNDTIMEO_NEW => limit(self.timeouts().send),
+            so::LINGER => {
+                let linger = self.linger.load(Ordering::Relaxed);
+                let on = i32::from(linger & LINGER_ON != 0);
+                [on.to_ne_bytes(), (linger as u32).to_ne_bytes()].concat()
+            }
+            so::PEERCRED => [0i32.to_ne_bytes(), [0xff; 4], [0xff; 4]].concat(),
+            more::BSDCOMPAT => bytes_of(0),
+            more::BINDTODEVICE => Vec::new(),
+            more::BINDTOIFINDEX => bytes_of(0),
+            _ => bytes_of(self.value(SOL_SOCKET, option).ok_or(Errno::ENOPROTOOPT)?),
+        })
+    }
+}
+
+fn find(level: i32, option: i32) -> Option<&'static Spec> {
+    SPECS.iter().find(|spec| (spec.level, spec.option) == (level, option))
+}
+
+/// An `int`: EINVAL if there is less than one.
+pub fn number(value: &[u8]) -> Result<i32> {
+    value.first_chunk::<4>().map(|bytes| i32::from_ne_bytes(*bytes)).ok_or(Errno::EINVAL)
+}
+
+/// An `int`, or a single byte in its place, as the options of IP take it.
+pub fn number_or_byte(value: &[u8]) -> i32 {
+    number(value).unwrap_or_else(|_| value.first().map_or(0, |&byte| i32::from(byte)))
+}
+
+/// An `int`'s bytes.
+pub fn bytes_of(number: i32) -> Vec<u8> {
+    number.to_ne_bytes().to_vec()
+}
+
+/// A `struct timeval` as nanoseconds.
+fn decode_limit(value: &[u8]) -> Result<u64> {
+    let sec = value.first_chunk::<8>().ok_or(Errno::EINVAL)?;
+    let usec = value.get(8..16).and_then(|b| b.try_into().ok()).ok_or(Errno::EINVAL)?;
+    let time = Timeval { sec: i64::from_ne_bytes(*sec), usec: i64::from_ne_bytes(usec) };
+    if !(0..1_000_000).contains(&time.usec) {
+        return Err(Errno::EDOM);
+    }
+    // Linux takes a negative time for one that has passed, here the shortest there is.
+    if time.sec < 0 {
+        return Ok(1);
+    }
+    let nanos = time.to_nanos().ok_or(Errno::EDOM)?;
+    Ok(nanos.checked_next_multiple_of(TICK_NS).unwrap_or(nanos))
+}

@@ -1,0 +1,421 @@
+//! Who has which port: bindings, their conflicts, free ports, and the ports that wait after a connection.
+//!
+//! Owns the table of all bound sockets. A [`Port`] is a socket's hold on its entry; dropping it frees the port.
+//! Lock level: `Leaf`; the sockets that a look-up finds are used after the lock is gone.
+
+use super::addr::Family;
+use super::tcp::Tcp;
+use super::udp::Udp;
+use crate::sync::{SpinLock, level};
+use crate::{random, time};
+use abi::net::IPPROTO_TCP;
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Where ports for those who ask for any come from (`net.ipv4.ip_local_port_range`).
+pub const FIRST_FREE: u16 = 32768;
+pub const LAST_FREE: u16 = 60999;
+/// The first port that needs no capability.
+pub const FIRST_UNPRIVILEGED: u16 = 1024;
+/// How long a port stays taken after the end that closed first is gone.
+const TIME_WAIT_NS: u64 = 60_000_000_000;
+/// A new connection may take over such a port after this long, as on Linux for the loopback.
+const REUSE_AFTER_NS: u64 = 1_000_000_000;
+/// Ports that wait, at most; the oldest then goes early.
+const MAX_WAITING: usize = 4096;
+
+/// The addresses that a binding covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cover {
+    V4(Option<Ipv4Addr>),
+    V6(Option<Ipv6Addr>),
+    /// All of both families.
+    Both,
+}
+
+impl Cover {
+    /// What binding a socket of `family` to `addr` covers.
+    pub fn of(family: Family, addr: IpAddr, v6_only: bool) -> Self {
+        match addr {
+            IpAddr::V6(v6) if v6.is_unspecified() && family == Family::V6 && !v6_only => Self::Both,
+            IpAddr::V6(v6) => Self::V6((!v6.is_unspecified()).then_some(v6)),
+            IpAddr::V4(v4) => Self::V4((!v4.is_unspecified()).then_some(v4)),
+        }
+    }
+
+    /// How well it fits an address: not at all, as one of many, exactly.
+    fn fit(self, addr: IpAddr) -> Option<u8> {
+        match (self, addr) {
+            (Self::Both, _) => Some(0),
+            (Self::V4(None), IpAddr::V4(_)) | (Self::V6(None), IpAddr::V6(_)) => Some(1),
+            (Self::V4(Some(own)), IpAddr::V4(addr)) if own == addr => Some(2),
+            (Self::V6(Some(own)), IpAddr::V6(addr)) if own == addr => Some(2),
+            _ => None,
+        }
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        let any_or_same =
+            |a: Option<IpAddr>, b: Option<IpAddr>| a.is_none() || b.is_none() || a == b;
+        let v4 = |c| match c {
+            Self::V4(addr) => Some(addr.map(IpAddr::V4)),
+            Self::Both => Some(None),
+            Self::V6(_) => None,
+        };
+        let v6 = |c| match c {
+            Self::V6(addr) => Some(addr.map(IpAddr::V6)),
+            Self::Both => Some(None),
+            Self::V4(_) => None,
+        };
+        let both = |f: &dyn Fn(Self) -> Option<Option<IpAddr>>| match (f(self), f(other)) {
+            (Some(a), Some(b)) => any_or_same(a, b),
+            _ => false,
+        };
+        both(&v4) || both(&v6)
+    }
+}
+
+/// The socket that is bound.
+#[derive(Clone)]
+pub enum Holder {
+    Tcp(Weak<Tcp>),
+    Udp(Weak<Udp>),
+}
+
+/// How a socket wants to be bound.
+#[derive(Clone)]
+pub struct Claim {
+    pub protocol: i32,
+    pub family: Family,
+    pub cover: Cover,
+    pub reuse_addr: bool,
+    pub reuse_port: bool,
+    pub uid: u32,
+    pub holder: Holder,
+}
+
+struct Entry {
+    id: u64,
+    claim: Claim,
+    listening: bool,
+    /// The other end, of a connection.
+    peer: Option<SocketAddr>,
+    local: IpAddr,
+    /// The port was chosen for a connection: others may have it too, with other peers.
+    shared: bool,
+    /// When the entry goes by itself; it has no socket any more.
+    until: Option<u64>,
+}
+
+type Table = BTreeMap<(i32, u16), Vec<Entry>>;
+
+static TABLE: SpinLock<Table, level::Leaf> = SpinLock::new(BTreeMap::new());
+/// Relaxed: only uniqueness matters.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+/// About how many ports wait. Relaxed: only says when to count.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// A hold on a port.
+pub struct Port {
+    protocol: i32,
+    number: u16,
+    id: u64,
+}
+
+/// One line of /proc/net/tcp or udp.
+pub struct Seen {
+    pub local: SocketAddr,
+    pub peer: Option<SocketAddr>,
+    pub holder: Holder,
+    pub family: Family,
+    pub uid: u32,
+    /// Nanoseconds until a waiting port is free.
+    pub waits: Option<u64>,
+}
+
+fn conflicts(new: &Claim, old: &Entry) -> bool {
+    if !new.cover.overlaps(old.claim.cover) {
+        return false;
+    }
+    if new.reuse_addr && old.claim.reuse_addr && !old.listening {
+        return false;
+    }
+    let same_user = old.until.is_some() || new.uid == old.claim.uid;
+    !(new.reuse_port && old.claim.reuse_port && same_user)
+}
+
+/// Forgets waiting ports whose time is up.
+fn sweep(entries: &mut Vec<Entry>, now: u64) {
+    entries.retain(|entry| entry.until.is_none_or(|until| until > now));
+}
+
+fn insert(table: &mut Table, number: u16, entry: Entry) -> Result<Port> {
+    let port = Port { protocol: entry.claim.protocol, number, id: entry.id };
+    let entries = table.entry((port.protocol, number)).or_default();
+    entries.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+    entries.push(entry);
+    Ok(port)
+}
+
+fn entry_for(claim: &Claim, local: IpAddr, peer: Option<SocketAddr>) -> Entry {
+    Entry {
+        id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+        claim: claim.clone(),
+        listening: false,
+        peer,
+        local,
+        shared: peer.is_some(),
+        until: None,
+    }
+}
+
+/// Looks for a port, from a random one on, whose entries `free` finds fit.
+fn find_free(table: &mut Table, protocol: i32, free: impl Fn(&[Entry]) -> bool) -> Option<u16> {
+    let now = time::since_boot_ns();
+    let count = u64::from(LAST_FREE - FIRST_FREE) + 1;
+    let start = random::aslr_u64() % count;
+    (0..count).map(|i| FIRST_FREE + ((start + i) % count) as u16).find(|&number| {
+        match table.get_mut(&(protocol, number)) {
+            None => true,
+            Some(entries) => {
+                sweep(entries, now);
+                free(entries)
+            }
+        }
+    })
+}
+
+/// Binds to a port, or to any free one for 0: EADDRINUSE.
+pub fn claim(claim: &Claim, local: IpAddr, number: u16) -> Result<Port> {
+    let mut table = TABLE.lock();
+    let table = &mut *table;
+    let number = if number == 0 {
+        let alone =
+            |entries: &[Entry]| entries.iter().all(|e| !e.claim.cover.overlaps(claim.cover));
+        find_free(table, claim.protocol, alone).ok_or(Errno::EADDRINUSE)?
+    } else {
+        if let Some(entries) = table.get_mut(&(claim.protocol, number)) {
+            sweep(entries, time::since_boot_ns());
+            if entries.iter().any(|old| conflicts(claim, old)) {
+                return Err(Errno::EADDRINUSE);
+            }
+        }
+        number
+    };
+    insert(table, number, entry_for(claim, local, None))
+}
+
+/// Binds to any port for a connection to `peer`: one that nobody has, else one that only connections to
+/// other peers have. EADDRNOTAVAIL.
+pub fn claim_for(claim: &Claim, local: IpAddr, peer: SocketAddr) -> Result<Port> {
+    let now = time::since_boot_ns();
+    let mut table = TABLE.lock();
+    let table = &mut *table;
+    let number = find_free(table, claim.protocol, <[Entry]>::is_empty).or_else(|| {
+        find_free(table, claim.protocol, |entries| {
+            entries.iter().all(|e| match e.until {
+                Some(until) => until < now + TIME_WAIT_NS - REUSE_AFTER_NS,
+                None => e.shared && (e.peer != Some(peer) || e.local != local),
+            })
+        })
+    });
+    let number = number.ok_or(Errno::EADDRNOTAVAIL)?;
+    insert(table, number, entry_for(claim, local, Some(peer)))
+}
+
+/// The TCP socket that listens at `to`: an exact address before all addresses, one family before both. Of
+/// several that share the port any.
+pub fn listener(to: SocketAddr) -> Option<Arc<Tcp>> {
+    let mut best: Vec<Weak<Tcp>> = Vec::new();
+    let mut best_fit = 0;
+    for entry in TABLE.lock().get(&(IPPROTO_TCP, to.port())).into_iter().flatten() {
+        let Holder::Tcp(socket) = &entry.claim.holder else { continue };
+        let Some(fit) = entry.claim.cover.fit(to.ip()).filter(|_| entry.listening) else {
+            continue;
+        };
+        if fit > best_fit {
+            best.clear();
+        }
+        if fit >= best_fit {
+            best_fit = fit;
+            best.push(socket.clone());
+        }
+    }
+    let count = best.len();
+    let start = if count > 1 { random::aslr_u64() as usize % count } else { 0 };
+    (0..count).find_map(|i| best[(start + i) % count].upgrade())
+}
+
+/// The datagram socket that a message from `from` to `to` is for: one that is connected to the sender first.
+pub fn receiver(protocol: i32, to: SocketAddr, from: SocketAddr) -> Option<Arc<Udp>> {
+    let mut best: Vec<Weak<Udp>> = Vec::new();
+    let mut best_fit = 0;
+    for entry in TABLE.lock().get(&(protocol, to.port())).into_iter().flatten() {
+        let Holder::Udp(socket) = &entry.claim.holder else { continue };
+        let Some(fit) = entry.claim.cover.fit(to.ip()) else { continue };
+        let fit = match entry.peer {
+            None => fit,
+            Some(peer) if peer == from => fit + 4,
+            Some(_) => continue,
+        };
+        if fit > best_fit {
+            best.clear();
+        }
+        if fit >= best_fit {
+            best_fit = fit;
+            best.push(socket.clone());
+        }
+    }
+    let shared = best.len() > 1;
+    let flow = usize::from(from.port()) % best.len().max(1);
+    let chosen = if shared { best.get(flow) } else { best.first() };
+    chosen.and_then(Weak::upgrade)
+}
+
+/// All bound sockets of a protocol.
+pub fn all(protocol: i32) -> Vec<Seen> {
+    let now = time::since_boot_ns();
+    let mut seen = Vec::new();
+    let table = TABLE.lock();
+    for (&(_, number), entries) in table.range((protocol, 0)..=(protocol, u16::MAX)) {
+        for entry in entries.iter().filter(|e| e.until.is_none_or(|until| until > now)) {
+            seen.push(Seen {
+                local: SocketAddr::new(entry.local, number),
+                peer: entry.peer,
+                holder: entry.claim.holder.clone(),
+                family: entry.claim.family,
+                uid: entry.claim.uid,
+                waits: entry.until.map(|until| until - now),
+            });
+        }
+    }
+    seen
+}
+
+impl Port {
+    /// Its number.
+    pub fn number(&self) -> u16 {
+        self.number
+    }
+
+    fn change<R>(&self, act: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        let mut table = TABLE.lock();
+        let entries = table.get_mut(&(self.protocol, self.number))?;
+        entries.iter_mut().find(|entry| entry.id == self.id).map(act)
+    }
+
+    /// The socket begins to listen: EADDRINUSE if another does that the two cannot share.
+    pub fn listen(&self) -> Result<()> {
+        let mut table = TABLE.lock();
+        let Some(entries) = table.get_mut(&(self.protocol, self.number)) else {
+            return Err(Errno::EINVAL);
+        };
+        let own = entries.iter().find(|e| e.id == self.id).map(|e| e.claim.clone());
+        let own = own.ok_or(Errno::EINVAL)?;
+        if entries.iter().any(|e| e.id != self.id && conflicts(&own, e)) {
+            return Err(Errno::EADDRINUSE);
+        }
+        for entry in entries.iter_mut().filter(|e| e.id == self.id) {
+            entry.listening = true;
+        }
+        Ok(())
+    }
+
+    /// The socket does not listen any more.
+    pub fn stop_listening(&self) {
+        self.change(|entry| entry.listening = false);
+    }
+
+    /// The socket is connected, or not any more; its own address may have become one of several.
+    pub fn set_peer(&self, cover: Cover, local: IpAddr, peer: Option<SocketAddr>) {
+        self.change(|entry| {
+            entry.claim.cover = cover;
+            entry.local = local;
+            entry.peer = peer;
+        });
+    }
+
+    /// SO_REUSEADDR and SO_REUSEPORT were set after the binding.
+    pub fn set_reuse(&self, addr: bool, port: bool) {
+        self.change(|entry| {
+            entry.claim.reuse_addr = addr;
+            entry.claim.reuse_port = port;
+        });
+    }
+
+    /// A hold on the same port for a connection that a listener has made.
+    pub fn share(
+        &self,
+        holder: Holder,
+        cover: Cover,
+        local: IpAddr,
+        peer: SocketAddr,
+    ) -> Result<Port> {
+        let mut table = TABLE.lock();
+        let key = (self.protocol, self.number);
+        let own = table.get(&key).and_then(|entries| entries.iter().find(|e| e.id == self.id));
+        let mut claim = own.ok_or(Errno::EINVAL)?.claim.clone();
+        claim.holder = holder;
+        claim.cover = cover;
+        let mut entry = entry_for(&claim, local, Some(peer));
+        entry.shared = false;
+        insert(&mut table, self.number, entry)
+    }
+
+    /// The connection is over, but this end closed it first: the port stays taken for a minute.
+    pub fn wait_out(self) {
+        let until = time::since_boot_ns() + TIME_WAIT_NS;
+        let gone = self.change(|entry| {
+            entry.until = Some(until);
+            entry.listening = false;
+            let nobody = match entry.claim.holder {
+                Holder::Tcp(_) => Holder::Tcp(Weak::new()),
+                Holder::Udp(_) => Holder::Udp(Weak::new()),
+            };
+            core::mem::replace(&mut entry.claim.holder, nobody)
+        });
+        drop(gone);
+        core::mem::forget(self);
+        if WAITING.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
+            limit_waiting();
+        }
+    }
+}
+
+/// Forgets the ports that have waited long enough, and the older half if too many are left.
+fn limit_waiting() {
+    let now = time::since_boot_ns();
+    let mut table = TABLE.lock();
+    let mut horizon = now;
+    loop {
+        table.retain(|_, entries| {
+            sweep(entries, horizon);
+            !entries.is_empty()
+        });
+        let left: Vec<u64> = table.values().flatten().filter_map(|e| e.until).collect();
+        let earliest = left.iter().min().copied().unwrap_or(now);
+        if left.len() <= MAX_WAITING / 2 || horizon > now {
+            WAITING.store(left.len(), Ordering::Relaxed);
+            return;
+        }
+        horizon = earliest.midpoint(now + TIME_WAIT_NS);
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        let mut table = TABLE.lock();
+        let key = (self.protocol, self.number);
+        let Some(entries) = table.get_mut(&key) else { return };
+        let gone = entries.iter().position(|e| e.id == self.id).map(|at| entries.swap_remove(at));
+        if entries.is_empty() {
+            table.remove(&key);
+        }
+        drop(table);
+        drop(gone);
+    }
+}

@@ -1,0 +1,261 @@
+//! /proc/net, /proc/sys/net and /sys/class/net.
+
+use super::addr::{Family, LO_MTU};
+use super::ports::{self, FIRST_FREE, FIRST_UNPRIVILEGED, Holder, LAST_FREE, Seen};
+use super::{NetSocket, traffic};
+use crate::fs::procfs::{ProcFile, register_file};
+use crate::fs::sysfs;
+use abi::net::{IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, TcpState};
+use abi::time::USER_HZ;
+use abi::{Errno, Result};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use core::net::{IpAddr, SocketAddr};
+
+struct Text(fn() -> String);
+
+impl ProcFile for Text {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok((self.0)().into_bytes())
+    }
+}
+
+struct Fixed(&'static str);
+
+impl ProcFile for Fixed {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(self.0.as_bytes().to_vec())
+    }
+}
+
+/// The sockets of a protocol and family.
+struct Table(i32, Family);
+
+impl ProcFile for Table {
+    fn read(&self) -> Result<Vec<u8>> {
+        table(self.0, self.1).map(String::into_bytes)
+    }
+}
+
+const FIXED: &[(&str, &str)] = &[
+    (
+        "net/route",
+        "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\
+         \x20                                                      \n",
+    ),
+    ("net/if_inet6", "00000000000000000000000000000001 01 80 10 80       lo\n"),
+    (
+        "net/ipv6_route",
+        "00000000000000000000000000000001 80 00000000000000000000000000000000 00 \
+         00000000000000000000000000000000 00000100 00000001 00000000 00000001       lo\n\
+         00000000000000000000000000000001 80 00000000000000000000000000000000 00 \
+         00000000000000000000000000000000 00000000 00000002 00000000 80200001       lo\n",
+    ),
+    ("net/arp", "IP address       HW type     Flags       HW address            Mask     Device\n"),
+    (
+        "net/igmp",
+        "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n\
+         1\tlo        :     1      V3\n\t\t\t\t010000E0     1 0:00000000\t\t0\n",
+    ),
+    (
+        "net/igmp6",
+        "1    lo              ff020000000000000000000000000001     1 0000000C 0\n\
+         1    lo              ff010000000000000000000000000001     1 00000008 0\n",
+    ),
+    ("net/dev_mcast", ""),
+    ("net/packet", "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n"),
+    (
+        "net/raw",
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout \
+         inode ref pointer drops\n",
+    ),
+    ("sys/net/core/somaxconn", "4096\n"),
+    ("sys/net/core/rmem_default", "212992\n"),
+    ("sys/net/core/rmem_max", "212992\n"),
+    ("sys/net/core/wmem_default", "212992\n"),
+    ("sys/net/core/wmem_max", "212992\n"),
+    ("sys/net/core/optmem_max", "131072\n"),
+    ("sys/net/ipv4/ip_forward", "0\n"),
+    ("sys/net/ipv4/ip_default_ttl", "64\n"),
+    ("sys/net/ipv4/tcp_congestion_control", "cubic\n"),
+    ("sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
+    ("sys/net/ipv4/tcp_fin_timeout", "60\n"),
+    ("sys/net/ipv4/tcp_keepalive_time", "7200\n"),
+    ("sys/net/ipv4/tcp_keepalive_intvl", "75\n"),
+    ("sys/net/ipv4/tcp_keepalive_probes", "9\n"),
+    ("sys/net/ipv4/tcp_syn_retries", "6\n"),
+    ("sys/net/ipv4/ping_group_range", "1\t0\n"),
+    ("sys/net/ipv6/bindv6only", "0\n"),
+    ("sys/net/ipv6/conf/all/disable_ipv6", "0\n"),
+    ("sys/net/ipv6/conf/default/disable_ipv6", "0\n"),
+    ("sys/net/ipv6/conf/lo/disable_ipv6", "0\n"),
+    ("sys/net/unix/max_dgram_qlen", "10\n"),
+];
+
+const SYS: &[(&str, &str)] = &[
+    ("address", "00:00:00:00:00:00\n"),
+    ("addr_len", "6\n"),
+    ("broadcast", "00:00:00:00:00:00\n"),
+    ("carrier", "1\n"),
+    ("dormant", "0\n"),
+    ("flags", "0x9\n"),
+    ("ifindex", "1\n"),
+    ("iflink", "1\n"),
+    ("operstate", "unknown\n"),
+    ("tx_queue_len", "1000\n"),
+    ("type", "772\n"),
+];
+
+/// Puts everything in its place.
+pub fn register() -> Result<()> {
+    for (path, text) in FIXED {
+        register_file(path, 0o444, Arc::new(Fixed(text)))?;
+    }
+    let texts: [(&str, fn() -> String); 4] = [
+        ("net/dev", dev),
+        ("net/sockstat", sockstat),
+        ("sys/net/ipv4/ip_local_port_range", || format!("{FIRST_FREE}\t{LAST_FREE}\n")),
+        ("sys/net/ipv4/ip_unprivileged_port_start", || format!("{FIRST_UNPRIVILEGED}\n")),
+    ];
+    for (path, text) in texts {
+        register_file(path, 0o444, Arc::new(Text(text)))?;
+    }
+    for (name, protocol) in
+        [("tcp", IPPROTO_TCP), ("udp", IPPROTO_UDP), ("udplite", IPPROTO_UDPLITE)]
+    {
+        register_file(&format!("net/{name}"), 0o444, Arc::new(Table(protocol, Family::V4)))?;
+        register_file(&format!("net/{name}6"), 0o444, Arc::new(Table(protocol, Family::V6)))?;
+    }
+    for (name, text) in SYS {
+        let path = format!("devices/virtual/net/lo/{name}");
+        sysfs::register_file(&path, 0o444, Arc::new(Fixed(text)))?;
+    }
+    let mtu: fn() -> String = || format!("{LO_MTU}\n");
+    sysfs::register_file("devices/virtual/net/lo/mtu", 0o444, Arc::new(Text(mtu)))?;
+    sysfs::register_link("class/net/lo", "../../devices/virtual/net/lo")
+}
+
+fn dev() -> String {
+    let (bytes, packets) = traffic();
+    format!(
+        "Inter-|   Receive                                                |  Transmit\n face \
+         |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo \
+         colls carrier compressed\n    lo: {bytes:7} {packets:7}    0    0    0     0          0 \
+         \x20       0 {bytes:8} {packets:7}    0    0    0     0       0          0\n"
+    )
+}
+
+fn sockstat() -> String {
+    let tcp = ports::all(IPPROTO_TCP);
+    let waiting = tcp.iter().filter(|seen| seen.waits.is_some()).count();
+    let (tcp, udp) = (tcp.len() - waiting, ports::all(IPPROTO_UDP).len());
+    let lite = ports::all(IPPROTO_UDPLITE).len();
+    format!(
+        "sockets: used {}\nTCP: inuse {tcp} orphan 0 tw {waiting} alloc {tcp} mem 0\n\
+         UDP: inuse {udp} mem 0\nUDPLITE: inuse {lite}\nRAW: inuse 0\nFRAG: inuse 0 memory 0\n",
+        tcp + udp + lite
+    )
+}
+
+/// An address as hexadecimal words in the machine's order, and the port.
+fn endpoint(family: Family, addr: SocketAddr) -> String {
+    let octets: Vec<u8> = match (family, addr.ip()) {
+        (Family::V4, IpAddr::V4(v4)) => v4.octets().to_vec(),
+        (Family::V4, IpAddr::V6(_)) => alloc::vec![0; 4],
+        (Family::V6, IpAddr::V4(v4)) => v4.to_ipv6_mapped().octets().to_vec(),
+        (Family::V6, IpAddr::V6(v6)) => v6.octets().to_vec(),
+    };
+    let mut out = String::new();
+    for word in octets.chunks_exact(4) {
+        let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{word:08X}");
+    }
+    let _ = write!(out, ":{:04X}", addr.port());
+    out
+}
+
+fn table(protocol: i32, family: Family) -> Result<String> {
+    let tcp = protocol == IPPROTO_TCP;
+    let mut out = header(tcp, family);
+    let seen = ports::all(protocol);
+    for (number, seen) in seen.iter().filter(|seen| seen.family == family).enumerate() {
+        let line = if tcp { tcp_line(number, seen) } else { udp_line(number, seen) };
+        out.try_reserve(line.len() + 1).map_err(|_| Errno::ENOMEM)?;
+        let width = match (family, tcp) {
+            (Family::V4, true) => 149,
+            (Family::V4, false) => 127,
+            _ => 0,
+        };
+        let _ = writeln!(out, "{line:width$}");
+    }
+    Ok(out)
+}
+
+fn header(tcp: bool, family: Family) -> String {
+    match (tcp, family) {
+        (true, Family::V4) => format!(
+            "{:149}\n",
+            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
+        ),
+        (false, Family::V4) => format!(
+            "{:127}\n",
+            "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops"
+        ),
+        (true, Family::V6) => String::from(
+            "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n",
+        ),
+        (false, Family::V6) => String::from(
+            "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
+        ),
+    }
+}
+
+fn ends(seen: &Seen) -> (String, String) {
+    let nowhere = seen.family.nowhere();
+    (endpoint(seen.family, seen.local), endpoint(seen.family, seen.peer.unwrap_or(nowhere)))
+}
+
+fn tcp_line(number: usize, seen: &Seen) -> String {
+    let (local, peer) = ends(seen);
+    let socket = match &seen.holder {
+        Holder::Tcp(socket) => socket.upgrade(),
+        Holder::Udp(_) => None,
+    };
+    let (state, to_read, unsent) = match &socket {
+        Some(socket) => socket.summary(),
+        None => (TcpState::TimeWait, 0, 0),
+    };
+    let inode = socket.as_ref().map_or(0, |socket| socket.options().inode());
+    let left = seen.waits.unwrap_or(0) / (1_000_000_000 / USER_HZ);
+    let timer = if seen.waits.is_some() { 3 } else { 0 };
+    let state = state as u8;
+    let uid = seen.uid;
+    let start = format!(
+        "{number:4}: {local} {peer} {state:02X} {unsent:08X}:{to_read:08X} {timer:02X}:{left:08X} 00000000 {uid:5} {:8} {inode}",
+        0
+    );
+    match seen.waits {
+        Some(_) => format!("{start} 3 0000000000000000"),
+        None => format!("{start} 1 0000000000000000 100 0 0 10 0"),
+    }
+}
+
+fn udp_line(number: usize, seen: &Seen) -> String {
+    let (local, peer) = ends(seen);
+    let socket = match &seen.holder {
+        Holder::Udp(socket) => socket.upgrade(),
+        Holder::Tcp(_) => None,
+    };
+    let (connected, held) = socket.as_ref().map_or((false, 0), |socket| socket.summary());
+    let inode = socket.as_ref().map_or(0, |socket| socket.options().inode());
+    let state = if connected { TcpState::Established } else { TcpState::Close } as u8;
+    let uid = seen.uid;
+    format!(
+        "{number:5}: {local} {peer} {state:02X} 00000000:{held:08X} 00:00000000 00000000 {uid:5} {:8} {inode} 2 0000000000000000 0",
+        0
+    )
+}

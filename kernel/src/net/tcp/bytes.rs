@@ -1,0 +1,76 @@
+//! Bytes that wait to be read: the receive queue of a connection.
+//!
+//! A plain queue of pieces; the connection's lock guards it. Never copies to or from user memory.
+
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// Small pieces are put together up to this size.
+const JOIN: usize = 4096;
+
+/// Some bytes, of which a reader may have taken a few.
+pub struct Piece {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Piece {
+    /// What is left.
+    pub fn rest(&self) -> &[u8] {
+        self.bytes.get(self.taken..).unwrap_or_default()
+    }
+
+    /// The reader has taken some more.
+    pub fn take(&mut self, count: usize) {
+        self.taken = self.taken.saturating_add(count);
+    }
+}
+
+/// Bytes in order.
+#[derive(Default)]
+pub struct Bytes {
+    pieces: VecDeque<Piece>,
+    len: usize,
+}
+
+impl Bytes {
+    /// Number of bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Adds bytes at the end.
+    pub fn push(&mut self, bytes: Vec<u8>) -> Result<()> {
+        let count = bytes.len();
+        let joined = match self.pieces.back_mut() {
+            Some(last) if last.bytes.len() + count <= JOIN => {
+                last.bytes.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
+                last.bytes.extend_from_slice(&bytes);
+                true
+            }
+            _ => false,
+        };
+        if !joined {
+            self.pieces.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+            self.pieces.push_back(Piece { bytes, taken: 0 });
+        }
+        self.len += count;
+        Ok(())
+    }
+
+    /// Takes the first piece.
+    pub fn pop(&mut self) -> Option<Piece> {
+        let piece = self.pieces.pop_front()?;
+        self.len -= piece.rest().len();
+        Some(piece)
+    }
+
+    /// Puts back what is left of a piece.
+    pub fn put_back(&mut self, piece: Piece) {
+        if !piece.rest().is_empty() {
+            self.len += piece.rest().len();
+            self.pieces.push_front(piece);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The end of a connection: shutdown, close, and what the other end notices of them.
+
+use super::{Role, State, Tcp};
+use crate::net::ports::Port;
+use abi::net::TcpState;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+impl State {
+    /// The connection is over: gives up a port that was not asked for by number. To be dropped unlocked.
+    fn free_port(&mut self) -> Option<Port> {
+        if self.port_chosen && !self.orphan { None } else { self.port.take() }
+    }
+
+    /// The connection is broken off, or never came about.
+    fn break_off(&mut self, error: Option<Errno>) -> Option<Port> {
+        self.role = Role::Closed;
+        self.error = error;
+        self.read_shut = true;
+        self.write_shut = true;
+        self.free_port()
+    }
+}
+
+impl Tcp {
+    /// `shutdown`.
+    pub(super) fn shut(&self, read: bool, write: bool) -> Result<()> {
+        let mut state = self.state.lock();
+        match &state.role {
+            Role::Closed => {
+                state.read_shut |= read;
+                state.write_shut |= write;
+                drop(state);
+                self.wake_everyone();
+                return Err(Errno::ENOTCONN);
+            }
+            Role::Listener { .. } if !read => return Ok(()),
+            Role::Listener { .. } | Role::Connecting => {
+                drop(state);
+                self.disconnect();
+                return Ok(());
+            }
+            Role::Connected(_) if state.name() == TcpState::Close => return Err(Errno::ENOTCONN),
+            Role::Connected(_) => {}
+        }
+        state.read_shut |= read;
+        drop(state);
+        if write {
+            self.send_fin();
+        }
+        self.wake_everyone();
+        Ok(())
+    }
+
+    /// Sends no more: the peer reads an end of file.
+    fn send_fin(&self) {
+        let mut state = self.state.lock();
+        if state.write_shut {
+            return;
+        }
+        state.write_shut = true;
+        // Who closes second is done with the port.
+        let port = if state.fin { state.free_port() } else { None };
+        let peer = match &state.role {
+            Role::Connected(peer) => peer.upgrade(),
+            _ => None,
+        };
+        drop(state);
+        drop(port);
+        if let Some(peer) = peer {
+            peer.receive_fin();
+        }
+    }
+
+    fn receive_fin(&self) {
+        let mut state = self.state.lock();
+        state.fin = true;
+        // Who closed first keeps the port for a while.
+        let port = if state.write_shut { state.port.take() } else { None };
+        drop(state);
+        if let Some(port) = port {
+            port.wait_out();
+        }
+        self.wake_everyone();
+    }
+
+    /// What was sent met a closed socket, which answers with a reset.
+    pub(super) fn refused(&self) {
+        self.receive_reset();
+    }
+
+    /// The peer has broken the connection off.
+    fn receive_reset(&self) {
+        let mut state = self.state.lock();
+        if matches!(state.role, Role::Closed | Role::Listener { .. }) {
+            return;
+        }
+        let error = match state.name() {
+            TcpState::SynSent => Errno::ECONNREFUSED,
+            TcpState::CloseWait => Errno::EPIPE,
+            _ => Errno::ECONNRESET,
+        };
+        let over = state.name() == TcpState::Close;
+        let port = state.break_off((!over).then_some(error));
+        drop(state);
+        drop(port);
+        self.wake_everyone();
+    }
+
+    /// A connection that was asked for is refused.
+    pub(super) fn refuse(&self) {
+        self.receive_reset();
+    }
+
+    /// Back to a socket without peer: `connect` to AF_UNSPEC, or `shutdown` of one that listens.
+    pub(super) fn disconnect(&self) {
+        let mut state = self.state.lock();
+        let role = core::mem::replace(&mut state.role, Role::Closed);
+        let received = core::mem::take(&mut state.received);
+        let port = state.free_port();
+        if let Some(port) = &state.port {
+            port.stop_listening();
+        }
+        if !state.addr_chosen {
+            state.local = core::net::SocketAddr::new(self.family.any(), state.local.port());
+        }
+        // The port's number stays to be seen, as on Linux, even when the port is given up.
+        state.peer = None;
+        state.urgent = None;
+        state.error = match role {
+            Role::Connected(_) | Role::Connecting => Some(Errno::ECONNRESET),
+            _ => None,
+        };
+        state.connecting = false;
+        (state.read_shut, state.write_shut, state.fin) = (false, false, false);
+        drop(state);
+        drop((received, port));
+        self.abandon(role);
+        self.wake_everyone();
+    }
+
+    /// Tells those at the other end of what this socket was that it is not any more.
+    fn abandon(&self, role: Role) {
+        match role {
+            Role::Connected(peer) => {
+                if let Some(peer) = peer.upgrade() {
+                    peer.receive_reset();
+                }
+            }
+            Role::Listener { pending, waiting, .. } => {
+                for child in pending {
+                    child.never_accepted();
+                }
+                for asking in waiting {
+                    if let Some(asking) = asking.upgrade() {
+                        asking.refuse();
+                    }
+                }
+            }
+            Role::Closed | Role::Connecting => {}
+        }
+    }
+
+    /// A connection that the listener never accepted.
+    fn never_accepted(self: Arc<Self>) {
+        let mut state = self.state.lock();
+        state.orphan = true;
+        let role = core::mem::replace(&mut state.role, Role::Closed);
+        let port = state.port.take();
+        drop(state);
+        drop(port);
+        self.abandon(role);
+    }
+
+    /// The last file is gone.
+    pub(super) fn close_file(&self) {
+        let breaks_off = self.options.breaks_off();
+        let mut state = self.state.lock();
+        state.orphan = true;
+        let unread = core::mem::take(&mut state.received);
+        let open = matches!(state.role, Role::Connected(_));
+        if open && unread.len() == 0 && !breaks_off {
+            let waits = !state.fin;
+            drop(state);
+            self.send_fin();
+            let port = self.state.lock().port.take();
+            match port {
+                Some(port) if waits => port.wait_out(),
+                port => drop(port),
+            }
+            return;
+        }
+        let role = core::mem::replace(&mut state.role, Role::Closed);
+        let port = state.port.take();
+        drop(state);
+        drop((unread, port));
+        self.abandon(role);
+    }
+}

@@ -1,0 +1,300 @@
+//! Naming, connecting, listening, accepting.
+
+use super::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
+use crate::fs::PollEvents;
+use crate::net::addr::{Class, Family, Name, class, family_of, route};
+use crate::net::bind::check_bind;
+use crate::net::ports::{self, Claim, Cover, Holder};
+use crate::net::{Options, Who, deadline, waited};
+use crate::sync::wait::{Deadline, WaitError};
+use abi::net::{IPPROTO_IPV6, IPPROTO_TCP, ipv6};
+use abi::socket::{AF_UNSPEC, SOCK_STREAM, SOL_SOCKET, so};
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::net::{IpAddr, SocketAddr};
+
+/// The largest backlog (`net.core.somaxconn`).
+const MAX_BACKLOG: usize = 4096;
+
+/// What came of asking a listener.
+enum Asked {
+    Connected,
+    /// The backlog is full: the listener will call back.
+    Later,
+    Refused,
+}
+
+impl Tcp {
+    fn v6_only(&self) -> bool {
+        self.family == Family::V6 && self.options.is_on(IPPROTO_IPV6, ipv6::V6ONLY)
+    }
+
+    fn claim(&self, addr: IpAddr) -> Claim {
+        Claim {
+            protocol: IPPROTO_TCP,
+            family: self.family,
+            cover: Cover::of(self.family, addr, self.v6_only()),
+            reuse_addr: self.options.is_on(SOL_SOCKET, so::REUSEADDR),
+            reuse_port: self.options.is_on(SOL_SOCKET, so::REUSEPORT),
+            uid: self.uid,
+            holder: Holder::Tcp(self.me.clone()),
+        }
+    }
+
+    /// `bind`.
+    pub(super) fn bind_to(&self, name: &[u8], who: Who) -> Result<()> {
+        let addr = check_bind(self.family, SOCK_STREAM, name, &self.options, who)?;
+        {
+            let state = self.state.lock();
+            if state.port.is_some() || !matches!(state.role, Role::Closed) {
+                return Err(Errno::EINVAL);
+            }
+        }
+        let port = ports::claim(&self.claim(addr.ip()), addr.ip(), addr.port())?;
+        let mut state = self.state.lock();
+        if state.port.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        state.port_chosen = addr.port() != 0;
+        state.addr_chosen = !addr.ip().is_unspecified();
+        state.local = SocketAddr::new(addr.ip(), port.number());
+        state.port = Some(port);
+        Ok(())
+    }
+
+    /// `listen`.
+    pub(super) fn begin_listening(&self, backlog: i32) -> Result<()> {
+        let backlog = usize::try_from(backlog).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
+        let unbound = {
+            let state = self.state.lock();
+            match &state.role {
+                Role::Closed if !state.connecting => state.port.is_none(),
+                Role::Listener { .. } => false,
+                _ => return Err(Errno::EINVAL),
+            }
+        };
+        if unbound {
+            let port = ports::claim(&self.claim(self.family.any()), self.family.any(), 0)?;
+            let mut state = self.state.lock();
+            state.local.set_port(port.number());
+            state.port = Some(port);
+        }
+        let mut state = self.state.lock();
+        match &mut state.role {
+            Role::Listener { backlog: old, .. } => *old = backlog,
+            Role::Closed => {
+                state.port.as_ref().ok_or(Errno::EINVAL)?.listen()?;
+                state.role =
+                    Role::Listener { backlog, pending: VecDeque::new(), waiting: VecDeque::new() };
+            }
+            _ => return Err(Errno::EINVAL),
+        }
+        drop(state);
+        self.admit();
+        Ok(())
+    }
+
+    /// `accept`.
+    pub(super) fn accept_next(&self, nonblock: bool) -> Result<Arc<Tcp>> {
+        let take = || match &mut self.state.lock().role {
+            Role::Listener { pending, .. } => pending.pop_front().map(Ok),
+            _ => Some(Err(Errno::EINVAL)),
+        };
+        let accepted = match take() {
+            Some(accepted) => accepted?,
+            None if nonblock => return Err(Errno::EAGAIN),
+            None => {
+                let until = deadline(self.options.timeouts().receive);
+                let outcome = self.for_reading.wait_deadline(until, take);
+                waited(outcome, until.is_some())??
+            }
+        };
+        self.admit();
+        Ok(accepted)
+    }
+
+    /// Lets those in who found the backlog full.
+    fn admit(&self) {
+        let Some(me) = self.me.upgrade() else { return };
+        loop {
+            let asking = match &mut self.state.lock().role {
+                Role::Listener { pending, waiting, backlog } if pending.len() <= *backlog => {
+                    waiting.pop_front()
+                }
+                _ => None,
+            };
+            let Some(asking) = asking else { return };
+            let Some(asking) = asking.upgrade() else { continue };
+            match asking.ask(&me) {
+                Ok(Asked::Connected) => asking.wake_everyone(),
+                Ok(Asked::Later) => return,
+                Ok(Asked::Refused) | Err(_) => asking.refuse(),
+            }
+        }
+    }
+
+    /// `connect`.
+    pub(super) fn connect_to(&self, name: &[u8], nonblock: bool) -> Result<()> {
+        if family_of(name)? == AF_UNSPEC {
+            self.disconnect();
+            return Ok(());
+        }
+        let (connecting, fresh) = {
+            let state = self.state.lock();
+            (state.connecting, matches!(state.role, Role::Closed))
+        };
+        if !connecting {
+            if !fresh {
+                return Err(Errno::EISCONN);
+            }
+            self.start_connecting(name)?;
+            if nonblock {
+                return Err(Errno::EINPROGRESS);
+            }
+        } else if nonblock && matches!(self.state.lock().role, Role::Connecting) {
+            return Err(Errno::EALREADY);
+        }
+        let until = deadline(self.options.timeouts().send);
+        match self.wait_connected_until(until) {
+            Err(WaitError::TimedOut) => return Err(Errno::EINPROGRESS),
+            outcome => waited(outcome, until.is_some())?,
+        }
+        self.outcome()
+    }
+
+    /// Tells how a connection attempt that is over ended.
+    fn outcome(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        state.connecting = false;
+        if matches!(state.role, Role::Connected(_)) {
+            return Ok(());
+        }
+        let error = state.error.take().unwrap_or(Errno::ECONNABORTED);
+        drop(state);
+        self.disconnect();
+        Err(error)
+    }
+
+    fn wait_connected_until(&self, until: Option<Deadline>) -> Result<(), WaitError> {
+        self.for_writing.wait_deadline(until, || {
+            (!matches!(self.state.lock().role, Role::Connecting)).then_some(())
+        })
+    }
+
+    pub(super) fn wait_connected(&self, until: Option<Deadline>) -> Result<()> {
+        waited(self.wait_connected_until(until), until.is_some())
+    }
+
+    /// Where a connection to `name` goes.
+    fn destination(&self, name: &[u8]) -> Result<SocketAddr> {
+        let name = Name::decode(self.family, name)?;
+        match (class(name.addr.ip()), name.addr.ip()) {
+            (Class::LinkLocal, _) if name.scope == 0 => return Err(Errno::EINVAL),
+            (_, IpAddr::V4(_)) if self.v6_only() => return Err(Errno::ENETUNREACH),
+            (Class::Multicast | Class::Broadcast, _) => return Err(Errno::ENETUNREACH),
+            _ => {}
+        }
+        Ok(name.addr)
+    }
+
+    fn start_connecting(&self, name: &[u8]) -> Result<()> {
+        let asked = self.destination(name)?;
+        let (ip, source) = route(asked.ip())?;
+        let to = SocketAddr::new(ip, asked.port());
+        let chosen = {
+            let state = self.state.lock();
+            state.addr_chosen.then_some(state.local.ip())
+        };
+        let source = chosen.unwrap_or(source);
+        if source.is_ipv4() != to.is_ipv4() {
+            return Err(Errno::ENETUNREACH);
+        }
+        let mut claim = self.claim(source);
+        claim.cover = Cover::of(self.family, source, true);
+        let bound = self.state.lock().port.is_some();
+        let port = if bound { None } else { Some(ports::claim_for(&claim, source, to)?) };
+        let mut state = self.state.lock();
+        if !matches!(state.role, Role::Closed) {
+            return Err(Errno::EALREADY);
+        }
+        match (port, &state.port) {
+            (Some(port), None) => state.port = Some(port),
+            (_, Some(own)) => own.set_peer(claim.cover, source, Some(to)),
+            (None, None) => return Err(Errno::EADDRNOTAVAIL),
+        }
+        let number = state.port.as_ref().map_or(0, ports::Port::number);
+        state.local = SocketAddr::new(source, number);
+        state.peer = Some(to);
+        state.role = Role::Connecting;
+        state.connecting = true;
+        state.error = None;
+        (state.read_shut, state.write_shut, state.fin) = (false, false, false);
+        let own = state.local;
+        drop(state);
+        self.find_partner(to, own);
+        Ok(())
+    }
+
+    fn find_partner(&self, to: SocketAddr, own: SocketAddr) {
+        let asked = match ports::listener(to) {
+            Some(listener) => self.ask(&listener),
+            // Two that call each other at once connect; so does one that calls itself.
+            None if to == own => {
+                self.state.lock().role = Role::Connected(self.me.clone());
+                Ok(Asked::Connected)
+            }
+            None => Ok(Asked::Refused),
+        };
+        match asked {
+            Ok(Asked::Connected) => self.wake_everyone(),
+            Ok(Asked::Later) => {}
+            Ok(Asked::Refused) | Err(_) => self.refuse(),
+        }
+    }
+
+    /// Asks a listener for a connection.
+    fn ask(&self, listener: &Arc<Tcp>) -> Result<Asked> {
+        let child = Tcp::new(listener.family, listener.uid, listener.options.inherit());
+        grow(&child.options);
+        let mut listening = listener.state.lock();
+        let listening = &mut *listening;
+        let Role::Listener { backlog, pending, waiting } = &mut listening.role else {
+            return Ok(Asked::Refused);
+        };
+        if pending.len() > *backlog {
+            waiting.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+            waiting.push_back(self.me.clone());
+            return Ok(Asked::Later);
+        }
+        pending.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        let mut state = self.state.lock();
+        let (Role::Connecting, Some(to)) = (&state.role, state.peer) else {
+            return Ok(Asked::Refused);
+        };
+        let cover = Cover::of(listener.family, to.ip(), true);
+        let port = listening.port.as_ref().ok_or(Errno::ECONNREFUSED)?;
+        let port = port.share(Holder::Tcp(child.me.clone()), cover, to.ip(), state.local)?;
+        {
+            // Nobody else knows the child yet; this lock only satisfies its type.
+            let mut new = child.state.lock();
+            new.local = to;
+            new.peer = Some(state.local);
+            new.port = Some(port);
+            new.role = Role::Connected(self.me.clone());
+        }
+        state.role = Role::Connected(Arc::downgrade(&child));
+        grow(&self.options);
+        pending.push_back(child);
+        drop(state);
+        listener.for_reading.wake_events(PollEvents::READABLE.bits());
+        Ok(Asked::Connected)
+    }
+}
+
+/// The buffers of a connection grow unless somebody has set them.
+fn grow(options: &Options) {
+    if options.send_buffer() == SEND_BUFFER && options.receive_buffer() == RECEIVE_BUFFER {
+        options.grow_send_buffer(GROWN_SEND_BUFFER);
+    }
+}

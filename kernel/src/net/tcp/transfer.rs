@@ -1,0 +1,309 @@
+//! Sending and receiving on a TCP connection.
+//!
+//! A sender copies from user memory first and then puts the bytes into the peer's queue. A reader takes
+//! pieces out, copies them, and puts back what is left; the mutex `turn` keeps other readers away meanwhile,
+//! but never while it waits.
+
+use super::bytes::Piece;
+use super::{Role, Tcp};
+use crate::fs::PollEvents;
+use crate::mm::iov::{Sink, Source};
+use crate::net::control::check_socket_control;
+use crate::net::option::more;
+use crate::net::{Incoming, Outgoing, copy_in, deadline, waited};
+use crate::sync::wait::Deadline;
+use abi::net::TcpState;
+use abi::socket::{MsgFlags, SOL_SOCKET};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Most bytes that are copied at once.
+const CHUNK: usize = 64 * 1024;
+
+/// What of a grown send buffer counts: bytes sit in the kernel's own memory.
+const MOST_UNSENT: usize = 256 * 1024;
+
+/// Where bytes go.
+enum Target {
+    Peer(Arc<Tcp>),
+    /// The peer is closed and forgotten.
+    Gone,
+    /// There is no connection yet.
+    Later,
+}
+
+fn put_urgent(peer: &Tcp, byte: u8) {
+    let inline = peer.options.is_on(SOL_SOCKET, more::OOBINLINE);
+    let mut state = peer.state.lock();
+    if inline {
+        // Without memory for one byte it is lost, as on a bad line.
+        let _ = state.received.push(alloc::vec![byte]);
+    } else {
+        state.urgent = Some(byte);
+    }
+    drop(state);
+    peer.for_reading.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
+}
+
+impl Tcp {
+    /// Bytes that the peer's queue takes in all.
+    fn capacity(&self, peer: &Tcp) -> usize {
+        self.options.send_buffer().min(MOST_UNSENT) + peer.options.receive_buffer()
+    }
+
+    /// Room in the peer's queue, and all there can be.
+    fn room(&self) -> Option<(usize, usize)> {
+        let peer = self.connected_peer()?;
+        let capacity = self.capacity(&peer);
+        let held = peer.state.lock().received.len();
+        Some((capacity.saturating_sub(held), capacity))
+    }
+
+    /// Whether there is enough room for poll to say so; a socket without peer never waits for room.
+    pub(super) fn room_is_worth_it(&self) -> bool {
+        self.room().is_none_or(|(room, capacity)| room >= capacity / 3)
+    }
+
+    /// Where bytes go now, or why they cannot.
+    fn target(&self) -> Result<Target> {
+        let mut state = self.state.lock();
+        match &state.role {
+            Role::Connecting => Ok(Target::Later),
+            Role::Connected(peer) if !state.write_shut && state.error.is_none() => {
+                Ok(peer.upgrade().map_or(Target::Gone, Target::Peer))
+            }
+            _ => Err(state.error.take().unwrap_or(Errno::EPIPE)),
+        }
+    }
+
+    pub(super) fn send_bytes(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        for control in how.control.iter().filter(|control| control.level == SOL_SOCKET) {
+            check_socket_control(control)?;
+        }
+        let until = deadline(self.options.timeouts().send);
+        let mut done = 0;
+        loop {
+            match self.send_some(src, how, until) {
+                Ok(0) => return Ok(done),
+                Ok(sent) if src.remaining() == 0 => return Ok(done + sent),
+                Ok(sent) => done += sent,
+                Err(_) if done > 0 => return Ok(done),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends a piece; 0 when there is nothing left.
+    fn send_some(
+        &self,
+        src: &mut Source<'_>,
+        how: &Outgoing<'_>,
+        until: Option<Deadline>,
+    ) -> Result<usize> {
+        let (peer, room) = loop {
+            match self.target()? {
+                Target::Peer(peer) => match self.room() {
+                    Some((0, _)) if how.nonblock => {
+                        self.state.lock().no_space = true;
+                        return Err(Errno::EAGAIN);
+                    }
+                    Some((0, _)) => self.wait_for_room(until)?,
+                    Some((room, _)) => break (Some(peer), room),
+                    None => break (Some(peer), CHUNK),
+                },
+                Target::Gone => break (None, CHUNK),
+                Target::Later if how.nonblock => return Err(Errno::EAGAIN),
+                Target::Later => self.wait_connected(until)?,
+            }
+        };
+        if src.remaining() == 0 {
+            return Ok(0);
+        }
+        let mut bytes = copy_in(src, src.remaining().min(room).min(CHUNK))?;
+        let count = bytes.len();
+        let urgent = how.flags.contains(MsgFlags::OOB) && src.remaining() == 0;
+        let urgent = if urgent { bytes.pop() } else { None };
+        let arrived = match &peer {
+            Some(peer) => self.put(peer, bytes)?,
+            None => false,
+        };
+        match (arrived, peer, urgent) {
+            (false, ..) => self.refused(),
+            (true, Some(peer), Some(byte)) => put_urgent(&peer, byte),
+            _ => {}
+        }
+        Ok(count)
+    }
+
+    /// Puts bytes into the peer's queue, even a little more than its room, if another sender was faster. False
+    /// if the peer is closed: it would answer by breaking the connection off.
+    fn put(&self, peer: &Tcp, bytes: Vec<u8>) -> Result<bool> {
+        let mut state = peer.state.lock();
+        if state.orphan || !matches!(state.role, Role::Connected(_)) {
+            return Ok(false);
+        }
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        state.received.push(bytes)?;
+        let enough = state.received.len() >= peer.options.low_water();
+        drop(state);
+        if enough {
+            peer.for_reading.wake_events(PollEvents::READABLE.bits());
+        }
+        Ok(true)
+    }
+
+    fn wait_for_room(&self, until: Option<Deadline>) -> Result<()> {
+        let outcome = self.for_writing.wait_deadline(until, || {
+            let over = {
+                let mut state = self.state.lock();
+                state.no_space = true;
+                state.write_shut || state.error.is_some()
+            };
+            (over || self.room_is_worth_it()).then_some(())
+        });
+        waited(outcome, until.is_some())
+    }
+
+    pub(super) fn receive_bytes(
+        &self,
+        dst: &mut Sink<'_>,
+        flags: MsgFlags,
+        nonblock: bool,
+    ) -> Result<Incoming> {
+        if flags.contains(MsgFlags::OOB) {
+            return self.receive_urgent(dst, flags);
+        }
+        if matches!(self.state.lock().role, Role::Listener { .. }) {
+            return Err(Errno::ENOTCONN);
+        }
+        let room = dst.remaining();
+        let enough = match flags.contains(MsgFlags::WAITALL) {
+            true => room,
+            false => room.min(self.options.low_water()),
+        };
+        // Even who asks for nothing waits until there is something.
+        let enough = enough.max(1);
+        let until = deadline(self.options.timeouts().receive);
+        let mut got = Incoming::default();
+        loop {
+            let (bytes, fault) = self.take(dst, flags, room - got.bytes);
+            got.bytes += bytes;
+            if let (Err(error), 0) = (fault, got.bytes) {
+                return Err(error);
+            }
+            let idle = room == 0 && self.state.lock().received.len() > 0;
+            if got.bytes >= enough || fault.is_err() || idle {
+                break;
+            }
+            match self.nothing_more(got.bytes > 0) {
+                Ok(true) => break,
+                Ok(false) if nonblock && got.bytes > 0 => break,
+                Ok(false) if nonblock => return Err(Errno::EAGAIN),
+                Ok(false) => {}
+                Err(error) => return Err(error),
+            }
+            let peeked = if flags.contains(MsgFlags::PEEK) { got.bytes } else { 0 };
+            match self.wait_for_bytes(peeked, until) {
+                Err(_) if got.bytes > 0 => break,
+                outcome => outcome?,
+            }
+            if peeked > 0 {
+                break;
+            }
+        }
+        got.full = got.bytes;
+        Ok(got)
+    }
+
+    /// Takes what is there: the count, and whether user memory could be written.
+    fn take(&self, dst: &mut Sink<'_>, flags: MsgFlags, room: usize) -> (usize, Result<()>) {
+        let _turn = self.turn.lock();
+        let peek = flags.contains(MsgFlags::PEEK);
+        let discard = flags.contains(MsgFlags::TRUNC);
+        let mut kept: Vec<Piece> = Vec::new();
+        let mut done = 0;
+        let mut fault = Ok(());
+        while done < room {
+            let Some(mut piece) = self.state.lock().received.pop() else { break };
+            let wanted = piece.rest().len().min(room - done);
+            let put = match discard {
+                true => Ok(wanted),
+                false => dst.put(&piece.rest()[..wanted]),
+            };
+            done += *put.as_ref().unwrap_or(&0);
+            fault = put.and_then(|n| if n < wanted { Err(Errno::EFAULT) } else { Ok(()) });
+            if peek {
+                kept.push(piece);
+            } else {
+                let count = if fault.is_ok() { wanted } else { 0 };
+                piece.take(count);
+                self.state.lock().received.put_back(piece);
+            }
+            if fault.is_err() {
+                break;
+            }
+        }
+        for piece in kept.into_iter().rev() {
+            self.state.lock().received.put_back(piece);
+        }
+        if done > 0 && !peek {
+            self.tell_room();
+        }
+        (done, fault)
+    }
+
+    /// The peer may write again, if it found no room before.
+    fn tell_room(&self) {
+        let Some(peer) = self.connected_peer() else { return };
+        if !peer.state.lock().no_space || !peer.room_is_worth_it() {
+            return;
+        }
+        peer.state.lock().no_space = false;
+        peer.for_writing.wake_events(PollEvents::WRITABLE.bits());
+    }
+
+    /// Whether nothing more will come; errors are told only to who has got nothing.
+    fn nothing_more(&self, has_some: bool) -> Result<bool> {
+        let mut state = self.state.lock();
+        if state.received.len() > 0 {
+            return Ok(false);
+        }
+        if has_some {
+            return Ok(state.error.is_some() || state.no_more_input());
+        }
+        if let Some(error) = state.error.take() {
+            return Err(error);
+        }
+        if state.no_more_input() {
+            return Ok(true);
+        }
+        if state.name() == TcpState::Close { Err(Errno::ENOTCONN) } else { Ok(false) }
+    }
+
+    fn wait_for_bytes(&self, beyond: usize, until: Option<Deadline>) -> Result<()> {
+        let outcome = self.for_reading.wait_deadline(until, || {
+            let state = self.state.lock();
+            let over =
+                state.error.is_some() || state.no_more_input() || state.name() == TcpState::Close;
+            (over || state.received.len() > beyond).then_some(())
+        });
+        waited(outcome, until.is_some())
+    }
+
+    fn receive_urgent(&self, dst: &mut Sink<'_>, flags: MsgFlags) -> Result<Incoming> {
+        let mut state = self.state.lock();
+        if matches!(state.role, Role::Closed) {
+            return Err(Errno::ENOTCONN);
+        }
+        let byte = state.urgent.ok_or(Errno::EINVAL)?;
+        if !flags.contains(MsgFlags::PEEK) {
+            state.urgent = None;
+        }
+        drop(state);
+        let bytes = dst.put(&[byte])?;
+        Ok(Incoming { bytes, full: bytes, flags: MsgFlags::OOB, ..Incoming::default() })
+    }
+}
