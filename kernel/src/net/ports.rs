@@ -177,7 +177,8 @@ fn entry_for(claim: &Claim, local: IpAddr, peer: Option<SocketAddr>) -> Entry {
 fn find_free(table: &mut Table, protocol: i32, free: impl Fn(&[Entry]) -> bool) -> Option<u16> {
     let now = time::since_boot_ns();
     let count = u64::from(LAST_FREE - FIRST_FREE) + 1;
-    let start = random::aslr_u64() % count;
+    let [start]: [u64; 1] = random::secret_words();
+    let start = start % count;
     (0..count).map(|i| FIRST_FREE + ((start + i) % count) as u16).find(|&number| {
         match table.get_mut(&(protocol, number)) {
             None => true,
@@ -246,7 +247,8 @@ pub fn listener(to: SocketAddr) -> Option<Arc<Tcp>> {
         }
     }
     let count = best.len();
-    let start = if count > 1 { random::aslr_u64() as usize % count } else { 0 };
+    let [any]: [u64; 1] = if count > 1 { random::secret_words() } else { [0] };
+    let start = any as usize % count.max(1);
     (0..count).find_map(|i| best[(start + i) % count].upgrade())
 }
 
