@@ -94,17 +94,23 @@ static void tell_result(const char *kind, const char *name)
 	}
 }
 
-/* The lines of shell/ash_test/run-all: `ash-FOLDER/NAME: ok` or `fail`. */
-static int is_ash_result(char *line)
+/*
+ * The lines of shell/ash_test/run-all: `ash-FOLDER/NAME: ok` or `fail`. When a test is killed, what the
+ * shell says of it comes between the name's colon and the result.
+ */
+static int is_ash_result(const char *line)
 {
-	char *colon = strrchr(line, ':');
-	if (strncmp(line, "ash-", 4) != 0 || !colon || strchr(line, ' ') != colon + 1)
+	static char name[LINE];
+	const char *slash = strchr(line, '/'), *colon = slash ? strchr(slash, ':') : NULL;
+	if (strncmp(line, "ash-", 4) == 0 && colon && !memchr(line, ' ', colon - line)) {
+		snprintf(name, sizeof name, "%.*s", (int)(colon - line), line);
+		line = colon + 1;
+	}
+	int ok = strcmp(line, " ok") == 0;
+	if (!name[0] || (!ok && strcmp(line, " fail") != 0))
 		return 0;
-	int ok = strcmp(colon, ": ok") == 0;
-	if (!ok && strcmp(colon, ": fail") != 0)
-		return 0;
-	*colon = 0;
-	tell_result(ok ? "PASS" : "FAIL", line);
+	tell_result(ok ? "PASS" : "FAIL", name);
+	name[0] = 0;
 	return 1;
 }
 

@@ -104,9 +104,14 @@ impl Baseline {
         Self { entries: tests.iter().map(entry).collect() }
     }
 
-    /// The results of a new run of `form`; a light run keeps what is known of the slow tests.
-    pub fn refreshed(&self, form: Form, tests: &[Test]) -> Self {
+    /// The results of a new run of `form`. What chance decides stays as it was, and a light run keeps
+    /// what is known of the slow tests.
+    pub fn refreshed(&self, form: Form, tests: &[Test], known: &Known) -> Self {
         let mut new = Self::of(tests);
+        for entry in new.entries.iter_mut().filter(|entry| known.is_chance(&entry.name)) {
+            let before = self.entries.iter().find(|old| old.name == entry.name);
+            entry.kind = before.map_or(entry.kind, |old| old.kind);
+        }
         let slow = |entry: &&Entry| SLOW.contains(&entry.name.as_str());
         let old = self.entries.iter();
         if form == Form::Light {
@@ -164,10 +169,14 @@ pub struct Known {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KnownDifference {
-    release: String,
+    /// Nothing: all releases.
+    release: Option<String>,
     /// A test's name; in both suites names are unique enough.
     name: String,
     reason: String,
+    /// The result is a matter of chance, on Linux too: either is right.
+    #[serde(default)]
+    chance: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -190,7 +199,10 @@ impl Known {
         if let Some(one) = file.difference.iter().find(|one| one.reason.trim().is_empty()) {
             bail!("{:?} has no reason", one.name);
         }
-        let ours = file.difference.into_iter().filter(|one| one.release == release);
+        let ours = file
+            .difference
+            .into_iter()
+            .filter(|one| one.release.as_ref().is_none_or(|name| name == release));
         Ok(Self { entries: ours.collect() })
     }
 
@@ -200,11 +212,17 @@ impl Known {
         Some(&known.reason)
     }
 
+    /// Whether chance decides how a test ends.
+    pub fn is_chance(&self, name: &str) -> bool {
+        self.entries.iter().any(|known| known.chance && known.name == name)
+    }
+
     /// Known differences that were expected in a run against `baseline`, and did not show.
     pub fn gone(&self, baseline: &Baseline, differences: &[Difference]) -> Vec<String> {
         let differ: BTreeSet<&str> = differences.iter().map(|one| one.name.as_str()).collect();
         let ran = |name: &str| baseline.entries.iter().any(|entry| entry.name == name);
-        let names = self.entries.iter().map(|known| known.name.as_str());
+        let sure = self.entries.iter().filter(|known| !known.chance);
+        let names = sure.map(|known| known.name.as_str());
         names.filter(|name| ran(name) && !differ.contains(name)).map(str::to_owned).collect()
     }
 }
@@ -261,7 +279,7 @@ mod tests {
             (Kind::Pass, "busybox"),
         ]);
         assert_eq!(baseline.part(Form::Light, &[]).compare(&mut light).len(), 1);
-        let new = baseline.refreshed(Form::Light, &light);
+        let new = baseline.refreshed(Form::Light, &light, &Known::default());
         assert_eq!(new.text("how"), TEXT.replace("FAIL", "PASS"));
     }
 
@@ -302,6 +320,11 @@ mod tests {
         assert!(known.gone(&Baseline::default(), &[]).is_empty());
         assert!(Known::parse(text, "trixie").unwrap().reason("b").is_none());
         assert!(Known::parse(&text.replace("why", " "), "bookworm").is_err());
+        let chance = text.replace("release = \"bookworm\"", "chance = true");
+        let chance = Known::parse(&chance, "trixie").unwrap();
+        assert!(chance.reason("b").is_some() && chance.gone(&baseline, &[]).is_empty());
+        let passed = tests(&[(Kind::Pass, "b")]);
+        assert_eq!(baseline.refreshed(Form::Full, &passed, &chance).entries[0].kind, Kind::Fail);
         assert!(Known::parse("", "bookworm").unwrap().reason("b").is_none());
     }
 }

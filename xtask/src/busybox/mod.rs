@@ -243,7 +243,10 @@ fn refresh(plan: &Plan) -> Result<ExitCode> {
     let passes = &mut report.passes;
     let first: Vec<_> = passes[0].tests.iter().map(|t| (t.kind, t.name.clone())).collect();
     for pass in passes.iter().skip(1) {
-        let same = pass.tests.iter().map(|t| (t.kind, t.name.clone())).eq(first.iter().cloned());
+        let same = pass.tests.len() == first.len()
+            && pass.tests.iter().zip(&first).all(|(test, (kind, name))| {
+                test.name == *name && (test.kind == *kind || plan.known.is_chance(name))
+            });
         ensure!(same, "Linux's own results differ between passes: tests/busybox stays as it is");
     }
     let tests = &mut passes[0].tests;
@@ -257,7 +260,7 @@ fn refresh(plan: &Plan) -> Result<ExitCode> {
     let file = baseline::file(plan.release, plan.form);
     let package = std::fs::read_to_string(paths::alea().join("linux/package")).unwrap_or_default();
     let about = format!("busybox {} on {}", plan.version, package.trim());
-    let text = plan.stored.refreshed(plan.form, tests).text(&about);
+    let text = plan.stored.refreshed(plan.form, tests, &plan.known).text(&about);
     let old = std::fs::read_to_string(&file).unwrap_or_default();
     println!("{} {}", if old == text { "as before:" } else { "wrote" }, paths::shown(&file));
     std::fs::write(&file, text)?;

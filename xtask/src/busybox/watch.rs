@@ -74,7 +74,10 @@ impl Listener {
             self.done += 1;
             self.failed += usize::from(kind == Kind::Fail.word());
             self.show(kind, name);
-        } else if self.verbose || rest.starts_with("hung ") {
+        } else if let Some(hung) = rest.strip_prefix("hung ") {
+            let what = "no result for so many seconds, killed";
+            self.bar.suspend(|| println!("HUNG    {what}: {hung}"));
+        } else if self.verbose {
             self.bar.suspend(|| println!("{}", rest.strip_prefix("detail ").unwrap_or(rest)));
         }
     }
