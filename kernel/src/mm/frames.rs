@@ -18,7 +18,7 @@ pub(super) use boot::{init, release};
 pub use cpu_cache::init_cpu;
 
 use super::layout::{DIRECT_MAP_BASE, PAGE_SHIFT, PAGE_SIZE};
-use crate::arch::page;
+use crate::arch::{page, percpu};
 use crate::sync::{SpinGuard, SpinLock, level};
 use alea_frames::{Buddy, FrameMeta, Owner};
 use core::ops::{Deref, DerefMut};
@@ -122,6 +122,10 @@ impl Drop for LockedBuddy {
         let low = self.0.free_frames() < RESERVE.load(Ordering::Relaxed) / 2;
         if low != LOW.load(Ordering::Relaxed) {
             LOW.store(low, Ordering::Relaxed);
+        }
+        if self.0.free_frames() < RESERVE.load(Ordering::Relaxed) / 8 {
+            // Relaxed: the flag announces nothing but itself, to this CPU.
+            percpu::work().fetch_or(percpu::WORK_MEMORY, Ordering::Relaxed);
         }
     }
 }
@@ -299,8 +303,16 @@ pub(super) fn change_owner(frame: Pfn, owner: Owner) {
     }
 }
 
-/// A block of 2^`order` frames for the kernel, with undefined contents.
+/// The largest block that may come out of the last of the kernel's reserve.
+const SMALL_BLOCK: usize = 4;
+
+/// A block of 2^`order` frames for the kernel, with undefined contents. Large ones are asked for on behalf of users, by
+/// code that can go without: they leave half of the kernel's reserve alone.
 pub(super) fn alloc_block(order: usize, owner: Owner) -> Option<Pfn> {
+    let spared = if order <= SMALL_BLOCK { 0 } else { RESERVE.load(Ordering::Relaxed) / 2 };
+    if buddy().free_frames() < spared.saturating_add(1 << order) {
+        return None;
+    }
     let taken = buddy().alloc(metadata(), order);
     let taken = taken.or_else(|| {
         cpu_cache::drain();

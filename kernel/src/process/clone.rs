@@ -311,17 +311,21 @@ fn link(parent: &Task, child: &Arc<Task>, flags: CloneFlags) -> Result<()> {
         table::insert(child);
         return Ok(());
     }
-    process.tree().lock().threads.push(child.clone());
-    process.group().add(process);
-    table::insert(child);
     let real_parent = if flags.contains(CloneFlags::PARENT) {
         process.parent()
     } else {
         Some(parent.process().clone())
     };
-    if let Some(real_parent) = real_parent {
-        real_parent.tree().lock().children.push(process.clone());
+    process.tree().lock().threads.push(child.clone());
+    if let Some(real_parent) = real_parent
+        && !real_parent.tree().lock().children.push(process.clone())
+    {
+        // The child and its only thread hold each other.
+        process.tree().lock().threads.clear();
+        return Err(Errno::ENOMEM);
     }
+    process.group().add(process);
+    table::insert(child);
     Ok(())
 }
 

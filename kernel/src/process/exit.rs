@@ -190,6 +190,9 @@ fn notify(process: &Arc<Process>) -> bool {
     }
 }
 
+/// How long to wait for memory at a time, in nanoseconds.
+const MEMORY_WAIT: u64 = 20_000_000;
+
 /// The siginfo of SIGCHLD for a process that ended.
 fn exit_info(process: &Process) -> SigInfo {
     let (code, status) = process.exit_status().to_child_info();
@@ -220,7 +223,7 @@ fn give_children_away(process: &Arc<Process>) {
     let Some(heir) = heir(process) else { return };
     for child in children.iter() {
         // Into the heir's list first: a child that ends now tells the old parent or finds the heir ready.
-        heir.tree().lock().children.push(child.clone());
+        adopt(&heir, child);
         let old = child.tree().lock().parent.replace(heir.clone());
         drop(old);
         // Linux resets it, so that a new parent is always told.
@@ -232,6 +235,14 @@ fn give_children_away(process: &Arc<Process>) {
         }
     }
     heir.children_changed.wake_all();
+}
+
+/// Puts a child into its new parent's list. Somebody who exits cannot fail: it waits until others have given back
+/// memory.
+fn adopt(heir: &Process, child: &Arc<Process>) {
+    while !heir.tree().lock().children.push(child.clone()) {
+        super::schedule_timeout(MEMORY_WAIT);
+    }
 }
 
 /// PR_SET_PDEATHSIG.

@@ -61,6 +61,10 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     if task.has_work(work::RESCHED) {
         sched::schedule();
     }
+    if task.has_work(work::MEMORY) {
+        task.clear_work(work::MEMORY);
+        super::oom::relieve();
+    }
     if task.has_work(work::SLICE) {
         task.clear_work(work::SLICE);
         sched::begin_slice();

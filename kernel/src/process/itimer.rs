@@ -161,7 +161,10 @@ impl Expiry {
             slot.at = match slot.interval {
                 0 => 0,
                 // Missed periods are skipped, not made up for.
-                interval => slot.at + (now - slot.at) / interval * interval + interval,
+                interval => {
+                    let missed = (now - slot.at) / interval;
+                    slot.at.saturating_add(missed.saturating_add(1).saturating_mul(interval))
+                }
             };
         }
         slot.timer = None;

@@ -4,6 +4,7 @@ use super::{Process, current, for_each_process, schedule_timeout, signal};
 use crate::mm;
 use abi::signal::{SigInfo, Signal, code};
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 /// How long the killed process gets to free its memory before another is chosen, in nanoseconds.
 const GRACE: u64 = 20_000_000;
@@ -11,7 +12,38 @@ const GRACE: u64 = 20_000_000;
 /// Frees memory by killing the process with the largest resident set; returns when the caller may try
 /// again (or has been killed itself).
 pub fn out_of_memory() {
-    let dying = core::cell::Cell::new(false);
+    if !kill_largest() {
+        panic!("System is deadlocked on memory: no process to kill");
+    }
+    rest();
+}
+
+/// On the way to user mode, when a task has used some of the kernel's reserve and little is left: the kernel's small
+/// objects must not use up what it needs to stay alive.
+pub fn relieve() {
+    static SOMEBODY_LOOKS: AtomicBool = AtomicBool::new(false);
+    // Relaxed: who comes second only waits, and looks at nothing of the first's.
+    if !mm::kernel_memory_low() {
+        return;
+    }
+    if SOMEBODY_LOOKS.swap(true, Ordering::Relaxed) {
+        return rest();
+    }
+    kill_largest();
+    SOMEBODY_LOOKS.store(false, Ordering::Relaxed);
+    rest();
+}
+
+/// Gives the dying time to free their memory.
+fn rest() {
+    if !signal::killed(current()) {
+        schedule_timeout(GRACE);
+    }
+}
+
+/// False if there is nobody to kill.
+fn kill_largest() -> bool {
+    let (dying, told) = (core::cell::Cell::new(false), core::cell::Cell::new(false));
     let mut worst: Option<(u64, Arc<Process>)> = None;
     for_each_process(&mut |process| {
         if process.is_exiting() {
@@ -21,25 +53,27 @@ pub fn out_of_memory() {
         if process.is_init() {
             return;
         }
+        if process.signals.pending().contains(Signal::SIGKILL) {
+            // It may wait for what only another can give: the next one dies, if there is one.
+            told.set(true);
+            return;
+        }
         let pages = process.resident_pages();
         if worst.as_ref().is_none_or(|(most, _)| pages > *most) {
             worst = Some((pages, process.clone()));
         }
     });
-    if !dying.get() {
-        let Some((pages, victim)) = worst else {
-            panic!("System is deadlocked on memory: no process to kill");
-        };
-        let kib = pages * (mm::PAGE_SIZE as u64 / 1024);
-        let (pid, uid) = (victim.pid(), victim.uid());
-        let name = victim.name();
-        log::error!("Out of memory: Killed process {pid} ({name}) anon-rss:{kib}kB, UID:{uid}");
-        let info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
-        if let Err(error) = signal::send_to_process(&victim, Signal::SIGKILL, info) {
-            unreachable!("SIGKILL refused: {error}");
-        }
+    if dying.get() {
+        return true;
     }
-    if !signal::killed(current()) {
-        schedule_timeout(GRACE);
+    let Some((pages, victim)) = worst else { return told.get() };
+    let kib = pages * (mm::PAGE_SIZE as u64 / 1024);
+    let (pid, uid) = (victim.pid(), victim.uid());
+    let name = victim.name();
+    log::error!("Out of memory: Killed process {pid} ({name}) anon-rss:{kib}kB, UID:{uid}");
+    let info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
+    if let Err(error) = signal::send_to_process(&victim, Signal::SIGKILL, info) {
+        unreachable!("SIGKILL refused: {error}");
     }
+    true
 }

@@ -75,9 +75,15 @@ pub(super) struct Tree {
 pub(super) struct Children(Vec<Arc<Process>>);
 
 impl Children {
-    pub(super) fn push(&mut self, child: Arc<Process>) {
+    /// Adds a child; false when memory is out.
+    #[must_use]
+    pub(super) fn push(&mut self, child: Arc<Process>) -> bool {
+        if self.0.try_reserve(1).is_err() {
+            return false;
+        }
         child.place.store(self.0.len(), Ordering::Relaxed);
         self.0.push(child);
+        true
     }
 
     pub(super) fn iter(&self) -> core::slice::Iter<'_, Arc<Process>> {

@@ -4,5 +4,7 @@
 pub const SIGNAL: u32 = 1 << 0;
 /// Another task should run.
 pub const RESCHED: u32 = 1 << 1;
+/// The kernel's own reserve of memory is being used up: who makes it smaller frees memory first.
+pub const MEMORY: u32 = crate::arch::percpu::WORK_MEMORY;
 /// Somebody began to wait for the CPU: the slice timer must be armed.
 pub const SLICE: u32 = 1 << 2;

@@ -6,6 +6,7 @@ use crate::process;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 
 /// "Leave it as it is", and never a valid id.
 const KEEP: u32 = u32::MAX;
@@ -32,6 +33,12 @@ pub(super) fn change(edit: impl FnOnce(&mut Cred, &Cred) -> Result<()>) -> Resul
     let old = task.cred_arc();
     let mut new = Cred::clone(&old);
     edit(&mut new, &old)?;
+    let ids = |cred: &Cred| (cred.euid, cred.egid, cred.fsuid, cred.fsgid);
+    if ids(&new) != ids(&old) || !old.permitted.contains(new.permitted) {
+        // What it did as somebody else is not for its new user to read. Relaxed: settings.
+        task.process().dumpable.store(0, Ordering::Relaxed);
+        task.settings.parent_death_signal.store(0, Ordering::Relaxed);
+    }
     task.set_cred(Arc::new(new));
     Ok(())
 }

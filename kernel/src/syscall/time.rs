@@ -296,7 +296,7 @@ fn write_itimer(out: UserPtr<Itimerval>, value: u64, interval: u64) -> Result<()
 pub fn alarm(seconds: u32) -> u32 {
     let nanos = u64::from(seconds).saturating_mul(abi::time::NSEC_PER_SEC);
     let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0);
-    let rounded = (left + abi::time::NSEC_PER_SEC / 2) / abi::time::NSEC_PER_SEC;
+    let rounded = left.saturating_add(abi::time::NSEC_PER_SEC / 2) / abi::time::NSEC_PER_SEC;
     match left {
         0 => 0,
         _ => u32::try_from(rounded.max(1)).unwrap_or(u32::MAX),

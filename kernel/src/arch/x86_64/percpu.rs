@@ -134,6 +134,9 @@ pub unsafe fn set_kernel_stack(top: u64) {
     };
 }
 
+/// The work flag that the frame allocator raises for the running task: memory is nearly out.
+pub const WORK_MEMORY: u32 = 1 << 31;
+
 /// The running task's work flags.
 #[inline]
 pub fn work() -> &'static AtomicU32 {

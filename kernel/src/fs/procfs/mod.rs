@@ -17,6 +17,7 @@ mod text;
 
 pub use fixed::{add_directory, register_file, super_block};
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, mounts_text, register_process_table};
+pub use text::TextBuf;
 
 use abi::{Errno, Result};
 use alloc::vec::Vec;

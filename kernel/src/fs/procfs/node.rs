@@ -300,6 +300,15 @@ impl TextSource for Node {
         }
     }
 
+    fn allows(&self, cred: &Cred) -> bool {
+        match self.kind {
+            Kind::File(task, file) if file.guarded => {
+                processes().is_ok_and(|processes| processes.may_access_by(task.tid, cred))
+            }
+            _ => true,
+        }
+    }
+
     fn read_at(&self, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
         match self.kind {
             Kind::File(task, file) => processes().ok()?.read_at(task.tid, file.name, dst, pos),

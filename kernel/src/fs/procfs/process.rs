@@ -1,7 +1,7 @@
 //! The slot through which the process floor shows its processes in /proc.
 #![forbid(unsafe_code)]
 
-use crate::fs::{FdTable, FsContext, Owner, Path};
+use crate::fs::{Cred, FdTable, FsContext, Owner, Path};
 use crate::sync::Once;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -15,7 +15,8 @@ pub struct PidFile {
     pub mode: u32,
     /// In /proc/PID/task/TID too.
     pub per_task: bool,
-    /// Only for who may ptrace the process (environ, mem, maps...): checked at open by `may_access`.
+    /// Only for who may ptrace the process (environ, mem, maps...): checked by `may_access` at open, and at each
+    /// read, since the process may have become another program (or another user's) meanwhile.
     pub guarded: bool,
 }
 
@@ -62,6 +63,8 @@ pub trait ProcessTable: Send + Sync {
     fn owner(&self, tid: u32) -> Owner;
     /// Whether the caller may look into the task, as ptrace's read access check says.
     fn may_access(&self, tid: u32) -> bool;
+    /// The same for who opened a file with `cred`.
+    fn may_access_by(&self, tid: u32, cred: &Cred) -> bool;
     /// Its descriptors; `None` for a zombie or a kernel thread.
     fn files(&self, tid: u32) -> Option<Arc<FdTable>>;
     /// Its root and working directory.

@@ -1,6 +1,7 @@
 //! Open files whose contents are a text made on demand.
 #![forbid(unsafe_code)]
 
+use crate::fs::Cred;
 use crate::fs::file::{FileOps, OpenFile, Whence};
 use crate::mm::iov::{Sink, Source};
 use crate::sync::Mutex;
@@ -18,9 +19,43 @@ pub trait TextSource: Send + Sync {
     fn text(&self) -> Result<Vec<u8>>;
     /// Takes a write.
     fn take(&self, data: &[u8]) -> Result<usize>;
+    /// Whether who opened it with `cred` may read it now.
+    fn allows(&self, _cred: &Cred) -> bool {
+        true
+    }
     /// Reads in place of a text (a process's memory).
     fn read_at(&self, _dst: &mut Sink<'_>, _pos: u64) -> Option<Result<usize>> {
         None
+    }
+}
+
+/// A text whose length users choose (one line a mapping): out of memory is `ENOMEM`, never a panic.
+#[derive(Default)]
+pub struct TextBuf {
+    bytes: Vec<u8>,
+    failed: bool,
+}
+
+impl TextBuf {
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The whole text; `ENOMEM` if a part did not fit.
+    pub fn finish(self) -> Result<Vec<u8>> {
+        if self.failed { Err(Errno::ENOMEM) } else { Ok(self.bytes) }
+    }
+}
+
+impl core::fmt::Write for TextBuf {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        if self.failed || self.bytes.try_reserve(text.len()).is_err() {
+            self.failed = true;
+            return Err(core::fmt::Error);
+        }
+        self.bytes.extend_from_slice(text.as_bytes());
+        Ok(())
     }
 }
 
@@ -39,7 +74,10 @@ impl TextOps {
 }
 
 impl FileOps for TextOps {
-    fn read(&self, _: &OpenFile, dst: &mut Sink<'_>, pos: &mut u64) -> Result<usize> {
+    fn read(&self, file: &OpenFile, dst: &mut Sink<'_>, pos: &mut u64) -> Result<usize> {
+        if !self.source.allows(file.cred()) {
+            return Err(Errno::EACCES);
+        }
         if let Some(result) = self.source.read_at(dst, *pos) {
             let done = result?;
             *pos = pos.saturating_add(done as u64);

@@ -104,7 +104,7 @@ impl Socket {
                 if datagram {
                     state.queue.len() <= super::MAX_DATAGRAMS
                 } else {
-                    state.queue.bytes() * 4 <= state.buffer
+                    state.queue.charge().saturating_mul(4) <= state.buffer
                 }
             }
             None => true,

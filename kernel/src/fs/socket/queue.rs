@@ -5,6 +5,7 @@
 use super::address::Address;
 use crate::fs::OpenFile;
 use abi::socket::Ucred;
+use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -32,6 +33,9 @@ impl Message {
     }
 }
 
+/// What a message takes beside its bytes, as Linux counts it: empty ones must not be free.
+const OVERHEAD: usize = 640;
+
 /// Messages in order.
 #[derive(Default)]
 pub struct Queue {
@@ -43,6 +47,16 @@ impl Queue {
     /// Bytes in all messages.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Memory that the messages take.
+    pub fn charge(&self) -> usize {
+        self.bytes.saturating_add(self.messages.len().saturating_mul(OVERHEAD))
+    }
+
+    /// Makes room for one more; `ENOBUFS`.
+    pub fn reserve(&mut self) -> Result<()> {
+        self.messages.try_reserve(1).map_err(|_| Errno::ENOBUFS)
     }
 
     /// Number of messages.

@@ -159,10 +159,13 @@ impl Socket {
             }
             let full = match self.kind {
                 Kind::Datagram => state.queue.len() > MAX_DATAGRAMS,
-                _ => state.queue.bytes() >= state.buffer,
+                _ => state.queue.charge() >= state.buffer,
             };
             if full {
                 return None;
+            }
+            if let Err(error) = state.queue.reserve() {
+                return Some(Err(error));
             }
             if let Some(message) = message.take() {
                 state.queue.push(message);

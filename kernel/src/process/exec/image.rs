@@ -3,8 +3,8 @@
 use super::super::Task;
 use super::layout::Layout;
 use crate::fs::namei::LookupFlags;
-use crate::fs::{DenyWrite, Fd, MapTarget, OpenFile};
-use crate::mm::layout::USER_END;
+use crate::fs::{Capability, DenyWrite, Fd, MapTarget, OpenFile};
+use crate::mm::layout::{MMAP_MIN, USER_END};
 use crate::mm::space::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::{AddressSpace, MapSource, Sink};
 use abi::{Errno, Result};
@@ -232,6 +232,9 @@ fn map_segment(
         let at = start.wrapping_add(bias);
         if at >= USER_END || end - start > USER_END - at {
             return Err(Errno::ENOMEM);
+        }
+        if at < MMAP_MIN && !super::super::current().cred().capable(Capability::SYS_RAWIO) {
+            return Err(Errno::EPERM);
         }
         let request = MapRequest {
             addr: Some(VirtAddr::new_truncate(at)),

@@ -2,11 +2,11 @@
 
 use super::super::Task;
 use crate::fs::DevId;
+use crate::fs::procfs::TextBuf;
 use crate::mm::space::{VmFlags, VmaInfo};
 use crate::mm::{PAGE_SIZE, Sink};
 use abi::Result;
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
@@ -20,25 +20,25 @@ pub(super) fn statm(task: &Task) -> Vec<u8> {
 }
 
 /// One line a mapping.
-pub(super) fn maps(task: &Task) -> Vec<u8> {
-    let mut text = String::new();
+pub(super) fn maps(task: &Task) -> Result<Vec<u8>> {
+    let mut text = TextBuf::default();
     visit(task, &mut |vma| line(&mut text, vma));
-    text.into_bytes()
+    text.finish()
 }
 
 /// The lines of `maps`, each with its figures.
-pub(super) fn smaps(task: &Task) -> Vec<u8> {
-    let mut text = String::new();
+pub(super) fn smaps(task: &Task) -> Result<Vec<u8>> {
+    let mut text = TextBuf::default();
     visit(task, &mut |vma| {
         line(&mut text, vma);
         figures(&mut text, &Figures::of(vma), Some(vma.range.end - vma.range.start));
         flags(&mut text, vma.flags);
     });
-    text.into_bytes()
+    text.finish()
 }
 
 /// The figures of all mappings together.
-pub(super) fn smaps_rollup(task: &Task) -> Vec<u8> {
+pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
     let mut sum = Figures::default();
     let mut bounds: Option<(u64, u64)> = None;
     visit(task, &mut |vma| {
@@ -49,11 +49,13 @@ pub(super) fn smaps_rollup(task: &Task) -> Vec<u8> {
         let first = bounds.map_or(vma.range.start, |b| b.0);
         bounds = Some((first, vma.range.end));
     });
-    let Some((start, end)) = bounds else { return Vec::new() };
-    let mut text = format!("{start:08x}-{end:08x} ---p 00000000 00:00 0");
+    let Some((start, end)) = bounds else { return Ok(Vec::new()) };
+    let mut text = TextBuf::default();
+    // A text that cannot grow says so at its end.
+    let _ok = write!(text, "{start:08x}-{end:08x} ---p 00000000 00:00 0");
     pad_name(&mut text, 0, "[rollup]");
     figures(&mut text, &sum, None);
-    text.into_bytes()
+    text.finish()
 }
 
 /// Bytes of the process's memory at `pos`.
@@ -82,11 +84,11 @@ fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo)) {
     }
 }
 
-fn line(text: &mut String, vma: &VmaInfo) {
+fn line(text: &mut TextBuf, vma: &VmaInfo) {
     let has = |flag, letter| if vma.flags.contains(flag) { letter } else { '-' };
     let start = text.len();
     let device = DevId(vma.dev_ino.0);
-    // Writing to a String cannot fail.
+    // A text that cannot grow says so at its end.
     let _ok = write!(
         text,
         "{:08x}-{:08x} {}{}{}{} {:08x} {:02x}:{:02x} {}",
@@ -105,17 +107,13 @@ fn line(text: &mut String, vma: &VmaInfo) {
 }
 
 /// Names stand in a column of their own.
-fn pad_name(text: &mut String, start: usize, name: &str) {
+fn pad_name(text: &mut TextBuf, start: usize, name: &str) {
     const COLUMN: usize = 73;
-    text.push(' ');
-    if !name.is_empty() {
-        while text.len() < start + COLUMN {
-            text.push(' ');
-        }
-        // A newline in a name must not look like another line.
-        text.push_str(&name.replace('\n', "\\012"));
-    }
-    text.push('\n');
+    let pad = if name.is_empty() { 0 } else { (start + COLUMN).saturating_sub(text.len() + 1) };
+    // A newline in a name must not look like another line.
+    let name = name.replace('\n', "\\012");
+    // A text that cannot grow says so at its end.
+    let _ok = writeln!(text, " {:pad$}{name}", "");
 }
 
 /// Resident kilobytes of a mapping.
@@ -139,10 +137,10 @@ impl Figures {
     }
 }
 
-fn figures(text: &mut String, f: &Figures, size: Option<u64>) {
+fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) {
     let mut put = |name: &str, kib: u64| {
         let name = format!("{name}:");
-        // Writing to a String cannot fail.
+        // A text that cannot grow says so at its end.
         let _ok = writeln!(text, "{name:<16}{kib:8} kB");
     };
     if let Some(size) = size {
@@ -175,8 +173,9 @@ fn figures(text: &mut String, f: &Figures, size: Option<u64>) {
     put("Locked", f.locked);
 }
 
-fn flags(text: &mut String, flags: VmFlags) {
-    text.push_str("THPeligible:           0\nVmFlags:");
+fn flags(text: &mut TextBuf, flags: VmFlags) {
+    // A text that cannot grow says so at its end.
+    let _ok = text.write_str("THPeligible:           0\nVmFlags:");
     for (flag, name) in [
         (VmFlags::READ, "rd"),
         (VmFlags::WRITE, "wr"),
@@ -194,9 +193,8 @@ fn flags(text: &mut String, flags: VmFlags) {
         (VmFlags::DROPPABLE, "dp"),
     ] {
         if flags.contains(flag) {
-            text.push(' ');
-            text.push_str(name);
+            let _ok = write!(text, " {name}");
         }
     }
-    text.push_str(" \n");
+    let _ok = text.write_str(" \n");
 }

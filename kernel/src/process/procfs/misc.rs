@@ -72,6 +72,10 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
             set_oom_score_adj(task.process(), score, -1000..=1000)?;
         }
         "timerslack_ns" => {
+            let own = core::ptr::eq(&**task.process(), &**current().process());
+            if !own && !current().cred().capable(Capability::SYS_NICE) {
+                return Err(Errno::EPERM);
+            }
             let slack = u64::try_from(number(data)?).map_err(|_| Errno::EINVAL)?;
             // Relaxed: a setting.
             task.settings.timer_slack.store(slack, Ordering::Relaxed);

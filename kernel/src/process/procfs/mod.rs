@@ -12,7 +12,7 @@ mod totals;
 
 use super::{Process, Task, current, table};
 use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table};
-use crate::fs::{Capability, FdTable, FsContext, Owner, Path};
+use crate::fs::{Capability, Cred, FdTable, FsContext, Owner, Path};
 use crate::mm::Sink;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -112,17 +112,11 @@ impl ProcessTable for Processes {
 
     fn may_access(&self, tid: u32) -> bool {
         let Ok(target) = task(tid) else { return false };
-        let caller = current();
-        if Arc::ptr_eq(target.process(), caller.process()) {
-            return true;
-        }
-        let (own, other) = (caller.cred(), target.cred_arc());
-        let same_user = [other.uid, other.euid, other.suid].iter().all(|&id| id == own.fsuid);
-        let same_group = [other.gid, other.egid, other.sgid].iter().all(|&id| id == own.fsgid);
-        // Relaxed: a setting.
-        let dumpable = target.process().dumpable.load(Ordering::Relaxed) == 1;
-        (same_user && same_group && dumpable && own.permitted.contains(other.permitted))
-            || own.capable(Capability::SYS_PTRACE)
+        may_access(&target, &current().cred())
+    }
+
+    fn may_access_by(&self, tid: u32, cred: &Cred) -> bool {
+        task(tid).is_ok_and(|target| may_access(&target, cred))
     }
 
     fn files(&self, tid: u32) -> Option<Arc<FdTable>> {
@@ -147,9 +141,9 @@ impl ProcessTable for Processes {
             "stat" => stat::text(&task, in_task),
             "status" => status::text(&task, in_task),
             "statm" => Ok(memory::statm(&task)),
-            "maps" => Ok(memory::maps(&task)),
-            "smaps" => Ok(memory::smaps(&task)),
-            "smaps_rollup" => Ok(memory::smaps_rollup(&task)),
+            "maps" => memory::maps(&task),
+            "smaps" => memory::smaps(&task),
+            "smaps_rollup" => memory::smaps_rollup(&task),
             _ => misc::text(&task, name),
         }
     }
@@ -165,6 +159,20 @@ impl ProcessTable for Processes {
     fn read_at(&self, tid: u32, name: &str, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
         (name == "mem").then(|| task(tid).and_then(|task| memory::read_mem(&task, dst, pos)))
     }
+}
+
+/// Whether the running task, with the identity `own`, may look into another.
+fn may_access(target: &Task, own: &Cred) -> bool {
+    if Arc::ptr_eq(target.process(), current().process()) {
+        return true;
+    }
+    let other = target.cred_arc();
+    let same_user = [other.uid, other.euid, other.suid].iter().all(|&id| id == own.fsuid);
+    let same_group = [other.gid, other.egid, other.sgid].iter().all(|&id| id == own.fsgid);
+    // Relaxed: a setting.
+    let dumpable = target.process().dumpable.load(Ordering::Relaxed) == 1;
+    (same_user && same_group && dumpable && own.permitted.contains(other.permitted))
+        || own.capable(Capability::SYS_PTRACE)
 }
 
 /// The letter and the word for what a task does.

@@ -135,9 +135,10 @@ pub fn sigreturn(frame: &mut TrapFrame) -> i64 {
 }
 
 fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
-    // The handler's `ret` has taken `pretcode` off the stack.
+    // The handler's `ret` has taken `pretcode` off the stack. The stack pointer is the program's: any number.
+    const UC: u64 = core::mem::offset_of!(RtSigFrame, uc) as u64;
     let at = frame.rsp.wrapping_sub(8);
-    let uc = UserPtr::<UContext>::new(at + core::mem::offset_of!(RtSigFrame, uc) as u64).read()?;
+    let uc = UserPtr::<UContext>::new(at.wrapping_add(UC)).read()?;
     restore_fpu(task, uc.mcontext.fpstate)?;
     // One that is in use stays, even if the handler has put it there itself.
     let restores_stack = !task.signals.on_altstack(frame.rsp);

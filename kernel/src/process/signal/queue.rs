@@ -1,8 +1,8 @@
 //! Pending signals of one task, or of a whole process.
 //!
 //! A standard signal is pending once at most; real-time signals queue in order. Lives under a
-//! [`level::Signal`](crate::sync::level::Signal) lock of its owner; never allocates for a standard
-//! signal that is sent first.
+//! [`level::Signal`](crate::sync::level::Signal) lock of its owner. Memory that cannot be had costs a standard
+//! signal its details, as on Linux, and never the signal itself: killing must work when nothing else does.
 
 use abi::signal::{SigInfo, SigSet, Signal};
 use alloc::collections::VecDeque;
@@ -19,6 +19,8 @@ pub enum Pushed {
     Queued,
     /// A standard signal that was pending already: merged with the first.
     Merged,
+    /// A real-time signal that there was no memory for.
+    NoMemory,
 }
 
 impl PendingQueue {
@@ -41,8 +43,15 @@ impl PendingQueue {
         if self.set.contains(signal) && !signal.is_realtime() {
             return Pushed::Merged;
         }
+        // Nobody ever reads the details of a kill.
+        if signal != Signal::SIGKILL {
+            match self.infos.try_reserve(1) {
+                Ok(()) => self.infos.push_back(info),
+                Err(_) if signal.is_realtime() => return Pushed::NoMemory,
+                Err(_) => {}
+            }
+        }
         self.set.insert(signal);
-        self.infos.push_back(info);
         Pushed::Queued
     }
 

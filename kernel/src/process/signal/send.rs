@@ -20,7 +20,7 @@ enum Target {
 /// Sends a signal to a process: any of its threads may take it.
 ///
 /// # Errors
-/// `EAGAIN` when a real-time signal exceeds the receiver's RLIMIT_SIGPENDING.
+/// `EAGAIN` when a real-time signal exceeds the receiver's RLIMIT_SIGPENDING, or memory.
 pub fn send_to_process(process: &Arc<Process>, signal: Signal, info: SigInfo) -> Result<()> {
     let Some(thread) = process.any_thread() else { return Ok(()) };
     send(process, &thread, Target::Process, signal, info)
@@ -72,8 +72,10 @@ fn send(
     }
     let pushed = pending.push(signal, info);
     drop(pending);
-    if pushed == Pushed::Queued {
-        act(process, thread, target, signal);
+    match pushed {
+        Pushed::Queued => act(process, thread, target, signal),
+        Pushed::Merged => {}
+        Pushed::NoMemory => return Err(Errno::EAGAIN),
     }
     process.signals.arrived.wake_all();
     Ok(())
