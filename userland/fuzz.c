@@ -1,0 +1,217 @@
+/*
+ * fuzz: throws random and boundary-valued system calls, and sequences made to hurt, at the kernel.
+ *
+ * Runs as init (`rdinit=/usr/lib/alea/fuzz`), so that a child's kill(-1) cannot end it. A round is a few children in a
+ * jail of their own (a tmpfs with a few devices, /proc, /dev/pts), some root, some not; then everything is killed, unmounted and
+ * counted. All is drawn from the seed: the same seed and round throw the same calls (how they interleave is the kernel's affair).
+ *
+ * fuzz.seed=S fuzz.seconds=N fuzz.rounds=N fuzz.round=R (only this one) fuzz.kind=K (only this one) fuzz.say (tell each call),
+ * on the kernel command line. Prints `fuzz: round R KINDS` before each round, `fuzz: free KIB` after some, `fuzz: end` last.
+ */
+#include "fuzz_calls.h"
+#include "fuzz_files.h"
+#include "fuzz_tasks.h"
+
+/* A round may take this long before all is killed. */
+#define ROUND_MS 1500
+#define MAX_JOBS 8
+
+static const struct kind { const char *name; void (*run)(void); } KINDS[] = {
+	{ "calls", calls }, { "threads", threads }, { "mappings", mappings }, { "clones", clones }, { "signals", signals }, { "execs", execs },
+	{ "epolls", epolls }, { "sockets", sockets }, { "terminals", terminals }, { "trees", trees }, { "bombs", bombs }, { "calls", calls }, { "calls", calls },
+};
+
+/* ---- rounds ---- */
+
+static void copy_file(const char *from, const char *to, mode_t mode)
+{
+	static char block[65536];
+	int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT, mode);
+	ssize_t n;
+	while ((n = read(in, block, sizeof block)) > 0)
+		write(out, block, (size_t)n);
+	fchmod(out, mode);
+	close(in);
+	close(out);
+}
+
+static void jail(void)
+{
+	static const struct { const char *name; int major, minor; } devices[] = {
+		{ "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 }, { "urandom", 1, 9 }, { "kmsg", 1, 11 }, { "tty", 5, 0 }, { "ptmx", 5, 2 },
+	};
+	umask(0);
+	mount("jail", "/jail", "tmpfs", 0, "size=16m");
+	chdir("/jail");
+	mkdir("proc", 0755);
+	mkdir("dev", 0755);
+	mount("proc", "proc", "proc", 0, NULL);
+	for (unsigned i = 0; i < COUNT(devices); i++) {
+		char name[32];
+		snprintf(name, sizeof name, "dev/%s", devices[i].name);
+		mknod(name, S_IFCHR | (i == 5 ? 0600 : 0666), makedev((unsigned)devices[i].major, (unsigned)devices[i].minor));
+	}
+	mkdir("dev/pts", 0755);
+	mount("devpts", "dev/pts", "devpts", 0, NULL);
+	mkdir("d", 0777);
+	mkdir("d/e", 0777);
+	mkdir("m", 0777);
+	mkdir("sticky", 01777);
+	symlink("a", "link");
+	symlink("loop", "loop");
+	mkfifo("fifo", 0666);
+	int fd = open("exe", O_WRONLY | O_CREAT, 0755);
+	write(fd, TINY, sizeof TINY);
+	close(fd);
+	copy_file("exe", "setuid", 04755);
+}
+
+static void child(u64 seed, const struct kind *kind, int root)
+{
+	state = seed;
+	is_root = root;
+	chroot("/jail");
+	chdir("/");
+	if (!root) {
+		setgid(1000);
+		setuid(1000 + (uid_t)below(2));
+	}
+	int null = open("/dev/null", O_RDWR);
+	for (int i = 0; i < 3; i++)
+		dup2(null, i);
+	close(null);
+	setsid();
+	limits();
+	memory();
+	tick();
+	kind->run();
+	syscall(SYS_exit_group, 0);
+}
+
+/* Kills everything else and waits until it is gone. Init alone is left. */
+static void sweep(void)
+{
+	u64 start = now_ms();
+	for (;;) {
+		kill(-1, SIGKILL);
+		pid_t pid = waitpid(-1, NULL, WNOHANG);
+		if (pid < 0 && errno == ECHILD)
+			return;
+		if (pid == 0) {
+			usleep(500);
+			if (now_ms() - start > 60000) {
+				say("fuzz: FAILED: a process does not die\n");
+				reboot(RB_POWER_OFF);
+			}
+		}
+	}
+}
+
+static void unmount_all(void)
+{
+	chdir("/");
+	for (int i = 0; i < 3000 && umount2("/jail", MNT_DETACH) == 0; i++)
+		;
+}
+
+static long free_kib(void)
+{
+	struct sysinfo info;
+	sysinfo(&info);
+	return (long)((info.freeram + info.bufferram) * info.mem_unit / 1024);
+}
+
+static void run_round(u64 seed, u64 round, unsigned jobs, const char *only)
+{
+	pid_t pids[MAX_JOBS];
+	char line[200];
+	int at;
+	state = seed;
+	state = draw() + round;
+	state = draw();
+	at = snprintf(line, sizeof line, "fuzz: round %lu", round);
+	jail();
+	for (unsigned i = 0; i < jobs; i++) {
+		const struct kind *kind = &PICK(KINDS);
+		int root = one_in(3);
+		u64 own = draw();
+		for (unsigned k = 0; only && k < COUNT(KINDS); k++)
+			if (strcmp(KINDS[k].name, only) == 0)
+				kind = &KINDS[k];
+		at += snprintf(line + at, sizeof line - (size_t)at, " %s%s", kind->name, root ? "(root)" : "");
+		if (i + 1 == jobs)
+			say("%s\n", line);
+		/* all start together, when the line is out */
+		pids[i] = fork();
+		if (pids[i] == 0) {
+			usleep(2000);
+			child(own, kind, root);
+		}
+	}
+	u64 start = now_ms();
+	for (unsigned left = jobs; left > 0 && now_ms() - start < ROUND_MS;) {
+		pid_t pid = waitpid(-1, NULL, WNOHANG);
+		if (pid <= 0)
+			usleep(1000);
+		for (unsigned i = 0; i < jobs && pid > 0; i++)
+			left -= pids[i] == pid;
+	}
+	sweep();
+	unmount_all();
+}
+
+static char *option(const char *name)
+{
+	static char line[4096];
+	int fd = open("/proc/cmdline", O_RDONLY);
+	ssize_t n = read(fd, line, sizeof line - 1);
+	line[n > 0 ? n : 0] = 0;
+	close(fd);
+	for (char *word = strtok(line, " \n"); word; word = strtok(NULL, " \n"))
+		if (strncmp(word, name, strlen(name)) == 0)
+			return strdup(word + strlen(name));
+	return NULL;
+}
+
+static u64 number(const char *name, u64 otherwise)
+{
+	char *text = option(name);
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+int main(void)
+{
+	if (fcntl(2, F_GETFD) < 0) {
+		mkdir("/dev", 0755);
+		mount("dev", "/dev", "devtmpfs", 0, NULL);
+		for (int i = 0; i < 3; i++)
+			open("/dev/console", O_RDWR);
+	}
+	struct rlimit many = { 1024, 4096 };
+	setrlimit(RLIMIT_NOFILE, &many);
+	dup2(1, LOG_FD);
+	fcntl(LOG_FD, F_SETFD, FD_CLOEXEC);
+	mkdir("/proc", 0755);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mkdir("/jail", 0755);
+	u64 seed = number("fuzz.seed=", 1), seconds = number("fuzz.seconds=", 30), rounds = number("fuzz.rounds=", ~0UL), only = number("fuzz.round=", ~0UL);
+	unsigned jobs = (unsigned)number("fuzz.jobs=", 3);
+	verbose = (int)number("fuzz.say=", 0);
+	char *kind = option("fuzz.kind=");
+	say("fuzz: seed %lu\n", seed);
+	u64 start = now_ms(), first = only != ~0UL ? only : 0;
+	long before = 0;
+	for (u64 round = first; round - first < rounds && now_ms() - start < seconds * 1000; round++) {
+		run_round(seed, round, jobs < MAX_JOBS ? jobs : MAX_JOBS, kind);
+		if (round % 10 == 9) {
+			say("fuzz: free %ld\n", free_kib());
+			before = before ? before : free_kib();
+		}
+		if (only != ~0UL && rounds == ~0UL)
+			break;
+	}
+	say("fuzz: end, %ld KiB fewer free\n", before ? before - free_kib() : 0);
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}
