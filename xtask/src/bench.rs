@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 use crate::figures::{Figures, Samples};
 use crate::guest::{End, Guest, Limits};
 use crate::qemu::{self, Accel, Machine, MachineArgs};
+use crate::report::{self, BenchPart, Row, Spread};
 use crate::setup::{self, Need};
 use crate::table::{self, Table};
-use crate::{baseline, build, paths, process, symbolize, term};
+use crate::{baseline, build, growth, paths, process, symbolize, term};
 
 /// The first line of the guest's init.
 const MARKER: &str = "alea: first user instruction";
@@ -32,7 +33,7 @@ const BOOT: &str = "boot_to_user";
 const MEMORY: &str = "memory_at_shell";
 
 /// Boots Linux and Alea in turn, runs the same benchmarks on both, and compares.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Bench {
     /// Boots of each kernel
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
@@ -55,6 +56,9 @@ pub struct Bench {
     /// The silence after which a guest is given up
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     hang_after: u64,
+    /// Also count instructions and growth, and write target/alea/report/index.html
+    #[arg(long)]
+    report: bool,
     /// Compare the instruction counts with tests/bench/baseline.json, as `cargo xtask ci` does
     #[arg(long)]
     check_baseline: bool,
@@ -111,6 +115,7 @@ impl Bench {
             linux: None,
             json: false,
             hang_after: 120,
+            report: false,
             check_baseline: false,
             write_baseline: false,
             machine: machine.clone(),
@@ -157,7 +162,68 @@ impl Bench {
         if !sound {
             bail!("figures of a run in which something failed are worth nothing");
         }
+        if self.report {
+            self.write_report(&both, &report)?;
+        }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The page, with what it needs beyond this run.
+    fn write_report(&self, both: &Both, about: &Value) -> Result<()> {
+        let mut part = BenchPart { about: sentence(about), ..BenchPart::default() };
+        part.command = format!("cargo xtask bench --runs {} --report", self.runs);
+        let rows = self.report_rows(both);
+        if self.machine.icount {
+            part.instructions = rows;
+        } else {
+            part.wall = rows;
+            let counting = MachineArgs { icount: true, ..self.machine.clone() };
+            let counting = Self { runs: 1, machine: counting, ..self.clone() };
+            eprintln!("counting instructions");
+            let both = counting.measure(&counting.machine.machine()?)?;
+            part.instructions = counting.report_rows(&both);
+        }
+        let most = if self.quick { 100 } else { 10_000 };
+        let mut curves = [Vec::new(), Vec::new()];
+        for kernel in self.kernels() {
+            let spinner = term::spinner(&format!("growth curves of {}", kernel.name()));
+            let image = self.image(kernel);
+            curves[kernel as usize] = growth::measure(&image, &self.machine.cpu, most)?;
+            spinner.finish_and_clear();
+        }
+        part.growth = growth::join(&curves[0], &curves[1]);
+        println!("{}", paths::shown(&report::write_bench(&part)?));
+        Ok(())
+    }
+
+    fn report_rows(&self, both: &Both) -> Vec<Row> {
+        let spread = |samples: &Samples| {
+            let median = samples.median()?;
+            Some(Spread { median, samples: samples.values().to_vec() })
+        };
+        let row = |(name, [linux, alea]): (String, [Samples; 2])| Row {
+            unit: self.unit(&name).into(),
+            goal: self.goal(&name),
+            linux: spread(&linux),
+            alea: spread(&alea),
+            name,
+        };
+        rows(both).into_iter().map(row).collect()
+    }
+
+    fn unit(&self, name: &str) -> &'static str {
+        match name {
+            MEMORY => "KiB",
+            _ if self.machine.icount => "instructions",
+            _ => "ns",
+        }
+    }
+
+    fn image(&self, kernel: Kernel) -> PathBuf {
+        match kernel {
+            Kernel::Linux => self.linux(),
+            Kernel::Alea => paths::kernel(),
+        }
     }
 
     fn kernels(&self) -> Vec<Kernel> {
@@ -193,10 +259,7 @@ impl Bench {
 
     /// `machine` with `kernel` and the benchmark's command line.
     fn boots(&self, machine: &Machine, kernel: Kernel) -> Machine {
-        let image = match kernel {
-            Kernel::Linux => self.linux(),
-            Kernel::Alea => paths::kernel(),
-        };
+        let image = self.image(kernel);
         let mut line =
             format!("console=ttyS0 quiet rdinit=/usr/lib/alea/bench-init alea.settle={SETTLE}");
         if let Some(filter) = &self.filter {
@@ -296,11 +359,7 @@ impl Bench {
         let results: Vec<Value> = rows(both)
             .into_iter()
             .map(|(name, [linux, alea])| {
-                let unit = match name.as_str() {
-                    MEMORY => "KiB",
-                    _ if self.machine.icount => "instructions",
-                    _ => "ns",
-                };
+                let unit = self.unit(&name);
                 json!({
                     "name": name, "unit": unit, "ratio": ratio(&linux, &alea),
                     "goal": self.goal(&name),
@@ -382,6 +441,29 @@ fn summary(samples: &Samples) -> Value {
     json!({
         "median": samples.median(), "min": samples.min(), "max": samples.max(), "samples": samples,
     })
+}
+
+/// The circumstances of a report, for people.
+fn sentence(about: &Value) -> String {
+    let text = |pointer: &str| match about.pointer(pointer) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => "?".into(),
+    };
+    format!(
+        "{}: {} boots of each kernel, interleaved, on {} CPU(s) of {} with {} under QEMU {} ({}); host {} \
+         with {} CPUs; Linux {}.",
+        text("/date"),
+        text("/runs"),
+        text("/machine/smp"),
+        text("/machine/cpu"),
+        text("/machine/memory"),
+        text("/qemu"),
+        text("/machine/accel"),
+        text("/host/cpu"),
+        text("/host/cpus"),
+        text("/linux"),
+    )
 }
 
 fn host_cpu() -> String {

@@ -13,6 +13,11 @@ impl Samples {
         self.0.push(value);
     }
 
+    /// In the order in which they were measured.
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

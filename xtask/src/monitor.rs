@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const DEEPEST: usize = 48;
 
 /// The start of the kernel's half of the address space.
-const KERNEL_HALF: u64 = 0xffff_8000_0000_0000;
+pub const KERNEL_HALF: u64 = 0xffff_8000_0000_0000;
 
 /// A connection to a running QEMU.
 pub struct Monitor {
@@ -77,6 +77,14 @@ impl Monitor {
     /// Lets a stopped machine run.
     pub fn resume(&mut self) -> Result<()> {
         self.execute("cont", json!({})).map(drop)
+    }
+
+    /// Where one CPU is, innermost first; the guest goes on.
+    pub fn sample(&mut self, cpu: u32) -> Result<Vec<u64>> {
+        self.execute("stop", json!({}))?;
+        let trace = self.backtrace(cpu);
+        self.execute("cont", json!({}))?;
+        Ok(trace?.addresses)
     }
 
     fn backtrace(&mut self, cpu: u32) -> Result<CpuTrace> {

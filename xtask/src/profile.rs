@@ -10,8 +10,10 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use crate::bench::{Bench, Kernel};
 use crate::guest::{End, Guest, Limits};
 use crate::qemu::{Machine, MachineArgs};
+use crate::report::{self, Event, GeneratorPart, PhasePart, ProfilePart, samples};
 use crate::setup::{self, Need};
 use crate::table::{self, Table};
 use crate::{build, paths, symbolize, term};
@@ -28,6 +30,9 @@ pub struct Profile {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
+    /// Measure under every generator and beside Linux, sample stacks, write target/alea/report/index.html
+    #[arg(long)]
+    report: bool,
     #[command(flatten)]
     machine: MachineArgs,
 }
@@ -62,17 +67,27 @@ pub struct Phase {
     pub share_percent: f64,
 }
 
-/// One boot's table.
+/// One boot's table, and what else it printed.
 #[derive(Serialize)]
 struct Figures {
     generator: Option<&'static str>,
     phases: Vec<Phase>,
+    /// What leaves a virtual machine, in 500 execs.
+    vm_exits: Vec<(String, u64)>,
+    #[serde(skip)]
+    output: String,
 }
 
 impl Profile {
     /// The default generator, counted in instructions.
     pub fn instructions(machine: &MachineArgs) -> Self {
-        Self { generator: None, compare: None, json: false, machine: machine.clone() }
+        Self {
+            generator: None,
+            compare: None,
+            json: false,
+            report: false,
+            machine: machine.clone(),
+        }
     }
 
     /// One boot's phases.
@@ -84,6 +99,10 @@ impl Profile {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
         build::build(build::Options::default())?;
         let machine = self.machine.machine()?;
+        if self.report {
+            setup::ensure(&[Need::Linux])?;
+            return self.write_report(&machine).map(|()| ExitCode::SUCCESS);
+        }
         let mut all = vec![self.measure(&machine, self.generator)?];
         if self.compare.is_some() {
             all.push(self.measure(&machine, self.compare)?);
@@ -98,8 +117,56 @@ impl Profile {
                 figures.generator.unwrap_or("(default)")
             );
             println!("{}", self.table(&figures.phases).render());
+            println!("left the virtual machine: {}\n", exits_line(&figures.vm_exits));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The page: every generator, Linux's total, the timeline, and sampled stacks.
+    fn write_report(&self, machine: &Machine) -> Result<()> {
+        let mut part = ProfilePart {
+            about: format!(
+                "500 execs of /bin/true each, {} CPU(s) of {}, {}.",
+                self.machine.smp, self.machine.cpu, self.machine.memory
+            ),
+            command: "cargo xtask profile --report".into(),
+            ..ProfilePart::default()
+        };
+        for generator in [Generator::Chacha20, Generator::Splitmix64, Generator::Rdrand] {
+            let figures = self.measure(machine, Some(generator))?;
+            part.generators.push(generator_part(generator, &figures)?);
+            if generator == Generator::Chacha20 {
+                part.timeline = timeline(&figures.output);
+                part.vm_exits = figures.vm_exits;
+            }
+        }
+        part.linux_total = Some(self.linux_total(machine)?);
+        part.stacks = self.stacks(machine)?;
+        println!("{}", paths::shown(&report::write_profile(&part)?));
+        Ok(())
+    }
+
+    /// Nanoseconds that Linux takes for one fork, exec of /bin/true, exit and wait.
+    fn linux_total(&self, machine: &Machine) -> Result<f64> {
+        let bench = Bench::instructions_of(Kernel::Linux, "exec_true", 1, &self.machine);
+        let spinner = term::spinner("execs on Linux");
+        let both = bench.measure(machine)?;
+        spinner.finish_and_clear();
+        let samples = both[Kernel::Linux as usize].samples.get("exec_true");
+        samples.and_then(|samples| samples.median()).context("Linux measured nothing")
+    }
+
+    /// Folded kernel stacks of a guest that does nothing but fork, exec and exit.
+    fn stacks(&self, machine: &Machine) -> Result<Vec<String>> {
+        let line = "console=ttyS0 quiet rdinit=/usr/lib/alea/profile alea.profile_loop";
+        let machine = machine.clone().direct(paths::kernel(), Some(paths::initramfs()), line);
+        let spinner = term::spinner("sampling stacks");
+        let mut guest = Guest::start(&machine)?;
+        guest.wait_for("profile: looping", Duration::from_secs(120))?;
+        let samples = samples::take(&guest, SAMPLES)?;
+        drop(guest);
+        spinner.finish_and_clear();
+        samples::fold(&paths::kernel(), &samples)
     }
 
     fn measure(&self, machine: &Machine, generator: Option<Generator>) -> Result<Figures> {
@@ -119,7 +186,9 @@ impl Profile {
             bail!("{}\n{report}", outcome.describe());
         }
         let phases = parse(&outcome.output).with_context(|| outcome.describe())?;
-        Ok(Figures { generator: generator.map(Generator::name), phases })
+        let vm_exits = vm_exits(&outcome.output);
+        let generator = generator.map(Generator::name);
+        Ok(Figures { generator, phases, vm_exits, output: outcome.output })
     }
 
     fn table(&self, phases: &[Phase]) -> Table {
@@ -143,10 +212,79 @@ impl Profile {
     }
 }
 
+/// How often the kernel is asked where it is.
+const SAMPLES: usize = 400;
+
+/// The lines between the guest's mark `profile: NAME` and the next mark.
+fn between<'a>(output: &'a str, name: &str) -> Option<&'a str> {
+    let text = output.split(&format!("profile: {name}\n")).nth(1)?;
+    Some(text.split("profile: ").next().unwrap_or(text))
+}
+
+/// What happened between the guest's two readings of /proc/alea/vm_exits.
+fn vm_exits(output: &str) -> Vec<(String, u64)> {
+    let read = |name: &str| -> Vec<(String, u64)> {
+        let lines = between(output, name).unwrap_or("").lines();
+        let pair = |line: &str| {
+            let (kind, count) = line.split_once(' ')?;
+            Some((kind.to_owned(), count.trim().parse().ok()?))
+        };
+        lines.filter_map(pair).collect()
+    };
+    let (before, after) = (read("exits before"), read("exits after"));
+    let counts = before.into_iter().zip(after);
+    counts.map(|((kind, from), (_, to))| (kind, to.saturating_sub(from))).collect()
+}
+
+fn exits_line(exits: &[(String, u64)]) -> String {
+    let words: Vec<String> = exits.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    words.join(", ")
+}
+
+fn generator_part(generator: Generator, figures: &Figures) -> Result<GeneratorPart> {
+    let total = figures.output.split("500 execs of /bin/true: ").nth(1);
+    let total = total.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
+    let steps = |name: &str| -> Vec<(f64, f64)> {
+        let lines = between(&figures.output, "histogram").unwrap_or("").lines();
+        let step = |line: &str| {
+            let (phase, rest) = line.split_once(' ')?;
+            let (upto, count) = rest.split_once(' ')?;
+            (phase == name).then(|| Some((upto.parse().ok()?, count.trim().parse().ok()?)))?
+        };
+        lines.filter_map(step).collect()
+    };
+    let phase = |phase: &Phase| PhasePart {
+        steps: steps(&phase.name),
+        name: phase.name.clone(),
+        avg: phase.avg_ns,
+        p99: phase.p99_ns,
+    };
+    Ok(GeneratorPart {
+        name: generator.name().into(),
+        total: total.context("the guest did not say how long an exec took")? * 1000.0,
+        phases: figures.phases.iter().map(phase).collect(),
+    })
+}
+
+/// The lines of /proc/alea/exec_timeline.
+fn timeline(output: &str) -> Vec<Event> {
+    let event = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [cpu, pid, phase, start, duration] = words[..] else { return None };
+        Some(Event {
+            cpu: cpu.parse().ok()?,
+            pid: pid.parse().ok()?,
+            phase: phase.to_owned(),
+            start: start.parse().ok()?,
+            duration: duration.parse().ok()?,
+        })
+    };
+    between(output, "timeline").unwrap_or("").lines().filter_map(event).collect()
+}
+
 /// The table between the guest's two marks.
 fn parse(output: &str) -> Result<Vec<Phase>> {
-    let table = output.split("profile: begin\n").nth(1).context("the guest printed no table")?;
-    let table = table.split("profile: end").next().unwrap_or(table);
+    let table = between(output, "begin").context("the guest printed no table")?;
     let phases: Vec<Phase> = table.lines().filter_map(phase).collect();
     if phases.is_empty() {
         bail!("the guest's table is empty");
@@ -183,6 +321,15 @@ mod tests {
         assert_eq!(phases.len(), 2);
         assert_eq!(phases[0].name, "random");
         assert_eq!((phases[0].count, phases[1].share_percent), (500, 51.7));
+    }
+
+    #[test]
+    fn exits_are_what_came_between() {
+        let output = "profile: exits before\nkind count\nport 930\ntimer 6\nprofile: exits after\n\
+            kind count\nport 930\ntimer 17\nprofile: end\nprofile: timeline\n\
+            cpu pid phase start_ns duration_ns\n0 12 fork 100 50\nprofile: end\n";
+        assert_eq!(exits_line(&vm_exits(output)), "port 0, timer 11");
+        assert_eq!(timeline(output).len(), 1);
     }
 
     #[test]
