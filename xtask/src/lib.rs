@@ -25,6 +25,7 @@ pub mod paths;
 pub mod process;
 pub mod profile;
 pub mod qemu;
+pub mod random_stats;
 pub mod report;
 pub mod run;
 pub mod setup;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, bench, boot, build, busybox, ci, image, profile, run, setup, syscalls, test, tidy,
+    abi, bench, boot, build, busybox, ci, image, profile, random_stats, run, setup, syscalls, test,
+    tidy,
 };
 
 #[derive(Parser)]
@@ -35,6 +36,8 @@ enum Command {
     Bench(bench::Bench),
     /// Show where the time of an exec goes
     Profile(profile::Profile),
+    /// Put what user space reads, and the raw jitter, through statistical tests
+    RandomStats(random_stats::RandomStats),
     /// Make a bootable ISO with Limine
     Image(image::Image),
     /// Write docs/abi.md from the system-call table
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Busybox(c) => c.run(),
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
+        Command::RandomStats(c) => c.run(),
         Command::Image(c) => c.run(),
         Command::Syscalls(c) => c.run(),
         Command::Tidy(c) => c.run(),

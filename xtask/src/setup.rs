@@ -68,6 +68,10 @@ pub enum Need {
     Xorriso,
     Ovmf,
     DpkgSource,
+    Rngtest,
+    Ent,
+    Dieharder,
+    Estimators,
 }
 
 /// What `run`, `test` and `bench` need.
@@ -91,6 +95,10 @@ impl Need {
             Self::Xorriso => "xorriso",
             Self::Ovmf => "UEFI firmware for QEMU",
             Self::DpkgSource => "dpkg-source",
+            Self::Rngtest => "rngtest",
+            Self::Ent => "ent",
+            Self::Dieharder => "dieharder",
+            Self::Estimators => "what NIST's entropy estimators are built with",
         }
     }
 
@@ -109,6 +117,13 @@ impl Need {
             Self::Xorriso => program("xorriso"),
             Self::DpkgSource => program("dpkg-source"),
             Self::Ovmf => ovmf().is_none().then(|| "no OVMF.fd".to_owned()),
+            Self::Rngtest => program("rngtest"),
+            Self::Ent => program("ent"),
+            Self::Dieharder => program("dieharder"),
+            Self::Estimators => program("python3")
+                .or_else(|| program("g++"))
+                .or_else(|| library_missing("libdivsufsort.so"))
+                .or_else(|| library_missing("libbz2.so")),
         }
     }
 
@@ -120,6 +135,12 @@ impl Need {
             Self::Xorriso => &["xorriso"],
             Self::DpkgSource => &["dpkg-dev"],
             Self::Ovmf => &["ovmf"],
+            Self::Rngtest => &["rng-tools5"],
+            Self::Ent => &["ent"],
+            Self::Dieharder => &["dieharder"],
+            Self::Estimators => {
+                &["g++", "python3-venv", "python3-dev", "libdivsufsort-dev", "libbz2-dev"]
+            }
             _ => &[],
         }
     }
@@ -210,11 +231,16 @@ fn compiler_missing() -> Option<String> {
     if process::which("gcc").is_none() {
         return Some("no gcc".into());
     }
+    library_missing("libc.a").map(|_| "no static libc".into())
+}
+
+/// Why gcc does not find the library file `name`.
+fn library_missing(name: &str) -> Option<String> {
     // gcc answers with a path when it finds the file, and with the bare name when it does not.
-    let library = process::output(Command::new("gcc").arg("-print-file-name=libc.a"));
+    let library = process::output(Command::new("gcc").arg(format!("-print-file-name={name}")));
     match library {
         Ok(path) if Path::new(path.trim()).is_absolute() => None,
-        Ok(_) => Some("no static libc".into()),
+        Ok(_) => Some(format!("no {name}")),
         Err(error) => Some(format!("{error:#}")),
     }
 }
