@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use alea_tests::{PATIENCE, alea, boot};
-use xtask::guest::Guest;
+use xtask::guest::{Guest, Limits};
 
 /// What `userland/erasure.c` masks its secrets with.
 const MASK: u8 = 0xa5;
@@ -31,6 +31,30 @@ fn ready_by_jitter_alone() {
     says(&log, "samples of TSC jitter");
     says(&log, "SplitMix64 is seeded from the jitter of the TSC");
     says(&log, "random: ready, 256 bits credited, generator chacha20 (Sse2)");
+}
+
+/// Parts that shipped broken, in the CPU's place: each is found out, and the rest makes the service ready.
+#[test]
+fn a_broken_instruction_is_found_and_replaced() {
+    for (kind, fault) in [
+        ("zeros", "delivers zeros or all-ones"),
+        ("ones", "delivers zeros or all-ones"),
+        ("repeat", "repeats itself"),
+        ("silent", "delivers nothing"),
+    ] {
+        let log = log("max", &format!("alea.rdrand={kind} alea.rdseed={kind}"), &[]);
+        says(&log, &format!("RDRAND is not reliable, disabled: the hardware generator {fault}"));
+        // RDSEED may run dry without being broken.
+        assert_eq!(log.contains("RDSEED is not reliable"), kind != "silent", "{log}");
+        says(&log, "samples of TSC jitter");
+        says(&log, "random: ready, 256 bits credited");
+    }
+    // RDSEED alone fails: RDRAND goes on.
+    let log = log("max", "alea.rdseed=ones", &[]);
+    says(&log, "RDSEED is not reliable, disabled");
+    assert!(!log.contains("RDRAND is not reliable"), "{log}");
+    assert!(!log.contains("samples of TSC jitter"), "{log}");
+    says(&log, "random: ready, 256 bits credited");
 }
 
 #[test]
@@ -102,6 +126,67 @@ fn weak_generators_warn_and_impossible_ones_are_refused() {
     let log = log("qemu64", "random.generator=rdrand", &[]);
     says(&log, "no usable RDRAND, using chacha20");
     says(&self::log("max", "random.generator=xorshift", &[]), "unknown generator");
+}
+
+/// Without RDRAND and with a clock that counts instructions there is nothing to be had: everything waits,
+/// says so, or hands out what it may; then an administrator brings a seed.
+#[test]
+fn without_a_source_everything_waits_for_one() {
+    let machine = alea().cpu("qemu64").icount(true).memory("256");
+    let machine = machine.append("console=ttyS0 rdinit=/usr/lib/alea/nosource");
+    let log = boot(&machine).unwrap().powered_off().unwrap().output;
+    says(&log, "random: no source of entropy; waiting for interrupts or for user space");
+    says(&log, "random: NOT ready");
+    says(&log, "uninitialized urandom read (16 bytes read)");
+    says(&log, "nosource: done");
+    let facts: Vec<_> = log.lines().filter(|line| line.trim_end().ends_with(": yes")).collect();
+    let denied: Vec<_> = log.lines().filter(|line| line.trim_end().ends_with(": no")).collect();
+    assert!(denied.is_empty(), "{denied:#?}");
+    assert_eq!(facts.len(), 22, "{log}");
+}
+
+/// SplitMix64 is undone by any eight bytes of its output; the default generator is not.
+#[test]
+fn eight_bytes_do_not_give_the_next_eight() {
+    for (generator, broken) in [("splitmix64", true), ("chacha20", false)] {
+        let line = "console=ttyS0 quiet rdinit=/usr/lib/alea/clone random.generator=";
+        let machine = alea().memory("256").append(&format!("{line}{generator}"));
+        let mut guest = Guest::start(&machine).unwrap();
+        guest.wait_for("clone: waiting", PATIENCE).unwrap();
+        let words = words(&guest.output());
+        guest.stop().unwrap();
+        assert!(words.len() > 1000, "{generator} drew only {} words", words.len());
+        let told = words.windows(2).filter(|pair| predicts(pair[0], pair[1])).count();
+        if broken {
+            assert!(told > words.len() / 2, "the attack found {told} of {}", words.len());
+        } else {
+            assert_eq!(told, 0, "the next word is told by the one before");
+        }
+    }
+}
+
+fn predicts(word: u64, next: u64) -> bool {
+    use alea_random::splitmix64::{recover_state, step};
+    step(recover_state(word)).1 == next
+}
+
+/// What `userland/clone.c` drew from getrandom, as words.
+fn words(output: &str) -> Vec<u64> {
+    let draws = output.lines().filter_map(|line| line.trim().strip_prefix("draw getrandom "));
+    let word = |hex: &[u8]| {
+        let text = std::str::from_utf8(hex).ok()?;
+        u64::from_str_radix(text, 16).ok().map(u64::swap_bytes)
+    };
+    draws.flat_map(|hex| hex.as_bytes().chunks_exact(16).filter_map(word)).collect()
+}
+
+#[test]
+fn ten_million_draws_of_eight_threads_all_differ() {
+    let machine = alea().smp(4).append("console=ttyS0 quiet rdinit=/usr/lib/alea/duplicates");
+    // A long silence while it draws.
+    let outcome = Guest::start(&machine).unwrap().finish(Limits::total(30 * PATIENCE)).unwrap();
+    let log = outcome.powered_off().unwrap().output;
+    says(&log, "duplicates: 10000000 draws, 0 equal, 0 failed");
 }
 
 /// Whoever reads all memory after the secrets were drawn and wiped finds none of them: not in the

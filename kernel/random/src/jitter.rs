@@ -12,6 +12,10 @@
 //! **Cost.** 256 bits take 1,024 start-up samples and 8,192 credited ones, about a microsecond each
 //! under emulation and less on hardware.
 //!
+//! **What is measured** is always the same work: as many instructions, whatever was measured before. Work whose
+//! length depends on earlier samples would make even a perfect clock look random, and no health test
+//! could tell: a first version did, and credited 256 bits to a machine whose clock counts instructions.
+//!
 //! **Failure.** A counter that stands still, counts evenly or runs in a short cycle is found by the
 //! derivatives, or by [`HealthTests`], and leads to an error: no credit is ever given for it. Where
 //! guest time is a function of executed instructions (QEMU's `-icount`) that is the right answer.
@@ -27,6 +31,9 @@ use crate::splitmix64;
 
 /// How many unsuspicious samples are worth one bit.
 pub const SAMPLES_PER_BIT: u32 = 32;
+
+/// How long the measured work is: loads and stores that wait for each other.
+const ROUNDS: u32 = 16;
 
 /// A source is given up when it has delivered this many samples for each one that is needed.
 pub const PATIENCE: u32 = 8;
@@ -73,18 +80,22 @@ pub struct JitterReport {
 pub struct Jitter {
     tests: HealthTests,
     work: [u8; 256],
-    last_time: u64,
     last_delta: u64,
     last_change: u64,
 }
 
+impl Default for Jitter {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Jitter {
     /// A collector that has seen nothing.
-    pub fn new(counter: &mut impl CycleCounter) -> Self {
+    pub const fn new() -> Self {
         Self {
             tests: HealthTests::new(Cutoffs::EIGHTH_BIT),
             work: [0; 256],
-            last_time: counter.now(),
             last_delta: 0,
             last_change: 0,
         }
@@ -99,12 +110,12 @@ impl Jitter {
         counter: &mut impl CycleCounter,
         absorb: &mut impl FnMut(u64),
     ) -> Result<bool, HealthFault> {
-        self.disturb();
-        let time = counter.now();
-        let delta = time.wrapping_sub(self.last_time);
+        let start = counter.now();
+        self.do_work(start);
+        let delta = counter.now().wrapping_sub(start);
         let change = delta.wrapping_sub(self.last_delta);
         let varies = delta != 0 && change != 0 && change != self.last_change;
-        (self.last_time, self.last_delta, self.last_change) = (time, delta, change);
+        (self.last_delta, self.last_change) = (delta, change);
         absorb(delta);
         self.tests.observe(delta)?;
         Ok(varies && self.tests.started())
@@ -121,7 +132,7 @@ impl Jitter {
     /// }
     ///
     /// let mut counter = Even(0);
-    /// let result = Jitter::new(&mut counter).collect(&mut counter, EntropyBits::READY, |_| ());
+    /// let result = Jitter::new().collect(&mut counter, EntropyBits::READY, |_| ());
     /// assert!(matches!(result, Err(JitterFault::Health(_))));
     /// ```
     pub fn collect(
@@ -145,11 +156,11 @@ impl Jitter {
         Ok(JitterReport { samples, regular: samples - counted, credit: wanted })
     }
 
-    /// Work whose length and memory accesses depend on what was measured before.
-    fn disturb(&mut self) {
-        let rounds = 8 + (self.last_delta & 7);
-        let mut at = self.last_time as u8;
-        for _ in 0..rounds {
+    /// Always the same number of instructions; only the places in memory differ.
+    #[inline(never)]
+    fn do_work(&mut self, start: u64) {
+        let mut at = start as u8;
+        for _ in 0..ROUNDS {
             let cell = &mut self.work[usize::from(at)];
             *cell = cell.wrapping_add(at | 1);
             at = at.wrapping_mul(5).wrapping_add(*cell);
@@ -164,7 +175,7 @@ impl Jitter {
 /// for secrets, and for nothing else.
 pub fn seed_word(counter: &mut impl CycleCounter) -> Result<u64, JitterFault> {
     let mut word = 0;
-    Jitter::new(counter).collect(counter, EntropyBits(u64::BITS), |sample| {
+    Jitter::new().collect(counter, EntropyBits(u64::BITS), |sample| {
         word = splitmix64::step(word ^ sample).1;
     })?;
     Ok(word)

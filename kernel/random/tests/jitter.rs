@@ -36,8 +36,7 @@ fn a_noisy_counter_is_credited_after_start_up() {
     let mut counter = noisy(1);
     let mut absorbed = 0;
     let wanted = EntropyBits(16);
-    let report =
-        Jitter::new(&mut counter).collect(&mut counter, wanted, |_| absorbed += 1).unwrap();
+    let report = Jitter::new().collect(&mut counter, wanted, |_| absorbed += 1).unwrap();
     assert_eq!(report.credit, wanted);
     assert_eq!(report.samples, absorbed, "every sample is handed over, counted or not");
     assert_eq!(report.samples - report.regular, 16 * SAMPLES_PER_BIT);
@@ -48,7 +47,7 @@ fn a_noisy_counter_is_credited_after_start_up() {
 fn counters_without_jitter_are_refused() {
     let refused = |advance: fn(u64) -> u64| {
         let mut counter = Counter::new(advance);
-        Jitter::new(&mut counter).collect(&mut counter, EntropyBits(8), |_| ()).unwrap_err()
+        Jitter::new().collect(&mut counter, EntropyBits(8), |_| ()).unwrap_err()
     };
     assert!(matches!(refused(|_| 0), JitterFault::Health(_)), "stands still");
     assert!(matches!(refused(|_| 26), JitterFault::Health(_)), "even");
@@ -56,6 +55,19 @@ fn counters_without_jitter_are_refused() {
     assert!(matches!(refused(|n| 40 + n % 7), JitterFault::Health(_)), "cycles");
     assert_eq!(refused(|n| n), JitterFault::TooRegular, "accelerates evenly");
     assert!(matches!(refused(|n| u64::from(n % 300 == 0)), JitterFault::Health(_)), "coarse");
+}
+
+/// A clock that counts what is executed, as an emulator's does: each read comes as many instructions after
+/// the one before as the code in between has. The work that is measured must not depend on what was measured.
+#[test]
+fn a_clock_that_counts_the_work_gets_no_credit() {
+    // The second read of each pair ends the work, which is the same each time; what lies between the pairs
+    // may take any time.
+    let mut between = SplitMix64::new(3);
+    let mut counter =
+        Counter::new(move |n| if n % 2 == 0 { 177 } else { between.next_u64() % 5000 });
+    let result = Jitter::new().collect(&mut counter, EntropyBits(8), |_| ());
+    assert!(matches!(result, Err(JitterFault::Health(_))), "{result:?}");
 }
 
 #[test]
@@ -76,7 +88,7 @@ fn this_machine_has_jitter() {
     }
     // The health tests may refuse a sound source, and a busy host now and then is none: try again.
     let mut host = Host(std::time::Instant::now());
-    let mut collect = || Jitter::new(&mut host).collect(&mut host, EntropyBits::READY, |_| ());
+    let mut collect = || Jitter::new().collect(&mut host, EntropyBits::READY, |_| ());
     let ready = std::iter::repeat_with(&mut collect).take(20).find_map(Result::ok);
     assert_eq!(ready.map(|report| report.credit), Some(EntropyBits::READY));
 }

@@ -6,7 +6,9 @@
 //! 909 ns for RDSEED on one machine, up to 25 us in some virtual ones; hence never on the draw path.
 //!
 //! Only the 64-bit form of RDSEED is used (CVE-2025-62626). Each is tested with eight words at boot and
-//! at every reseed; one that fails once is not asked again.
+//! at every reseed; one that fails once is not asked again. `alea.rdrand=zeros|ones|repeat|silent` (and
+//! `alea.rdseed=`) puts a broken part in the place of the CPU's, so that what follows can be tested; there
+//! is no way to make one look better than it is.
 
 use super::super::{pool, stats};
 use crate::arch::{cpu, tsc};
@@ -22,8 +24,20 @@ use zeroize::Zeroize;
 /// Words taken from each at boot: 512 bits.
 const BOOT_WORDS: usize = 8;
 
+/// A part that shipped broken, played on request.
+#[derive(Clone, Copy)]
+enum Broken {
+    Zeros,
+    Ones,
+    Repeat,
+    Silent,
+}
+
 struct Instruction {
     name: &'static str,
+    /// The command-line parameter that breaks it.
+    knob: &'static str,
+    broken: Once<Option<Broken>>,
     source: stats::Source,
     run: fn() -> Option<u64>,
     works: AtomicBool,
@@ -32,12 +46,20 @@ struct Instruction {
 
 impl HardwareRng for &Instruction {
     fn next_u64(&mut self) -> Option<u64> {
-        (self.run)()
+        match self.broken.get().copied().flatten() {
+            None => (self.run)(),
+            Some(Broken::Zeros) => Some(0),
+            Some(Broken::Ones) => Some(u64::MAX),
+            Some(Broken::Repeat) => Some(0x0123_4567_89ab_cdef),
+            Some(Broken::Silent) => None,
+        }
     }
 }
 
 static RDSEED: Instruction = Instruction {
     name: "RDSEED",
+    knob: "alea.rdseed",
+    broken: Once::new(),
     source: stats::Source::Rdseed,
     run: cpu::rdseed64,
     works: AtomicBool::new(false),
@@ -46,6 +68,8 @@ static RDSEED: Instruction = Instruction {
 
 static RDRAND: Instruction = Instruction {
     name: "RDRAND",
+    knob: "alea.rdrand",
+    broken: Once::new(),
     source: stats::Source::Rdrand,
     run: cpu::rdrand64,
     works: AtomicBool::new(false),
@@ -65,10 +89,27 @@ impl Instruction {
             // Relaxed: `tested` orders the first value; later it only ever becomes false.
             self.works.store(there, Ordering::Relaxed);
             if there {
+                self.broken.call_once(|| self.ordered());
                 self.test();
             }
         });
         self.works.load(Ordering::Relaxed)
+    }
+
+    /// What the command line wants of it.
+    fn ordered(&self) -> Option<Broken> {
+        let broken = match cmdline::value(self.knob)? {
+            "zeros" => Broken::Zeros,
+            "ones" => Broken::Ones,
+            "repeat" => Broken::Repeat,
+            "silent" => Broken::Silent,
+            other => {
+                log::warn!("random: {}={other} is not known", self.knob);
+                return None;
+            }
+        };
+        log::warn!("random: {} is broken on request", self.name);
+        Some(broken)
     }
 
     fn test(&'static self) {

@@ -26,7 +26,7 @@ impl CycleCounter for Tsc {
 
 pub fn collect() {
     if pool::state() == State::Ready {
-        let (mut jitter, mut buffer) = (Jitter::new(&mut Tsc), Buffer::new());
+        let (mut jitter, mut buffer) = (Jitter::new(), Buffer::new());
         for _ in 0..EXTRA {
             // A health test cannot fail within so few samples, and nothing is credited.
             let _unhealthy = jitter.sample(&mut Tsc, &mut |sample| buffer.add(sample));
@@ -35,8 +35,8 @@ pub fn collect() {
     }
     for _ in 0..CHANCES {
         let mut buffer = Buffer::new();
-        let collected = Jitter::new(&mut Tsc)
-            .collect(&mut Tsc, EntropyBits::READY, |sample| buffer.add(sample));
+        let collected =
+            Jitter::new().collect(&mut Tsc, EntropyBits::READY, |sample| buffer.add(sample));
         // Whatever came is mixed in before anything is credited.
         drop(buffer);
         match collected {
@@ -62,7 +62,7 @@ pub fn collect() {
 /// Fresh raw samples, the low eight bits of each, for those who estimate their entropy. None of them goes
 /// into the pool, and what the health tests say of them does not matter here.
 pub fn raw_samples(out: &mut [u8]) {
-    let mut jitter = Jitter::new(&mut Tsc);
+    let mut jitter = Jitter::new();
     for byte in out {
         let _judged_elsewhere = jitter.sample(&mut Tsc, &mut |sample| *byte = sample as u8);
     }
