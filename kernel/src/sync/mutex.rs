@@ -71,7 +71,8 @@ impl<T: ?Sized> Mutex<T> {
     fn try_contended(&self) -> Option<MutexGuard<'_, T>> {
         // Acquire: pairs with the Release in `MutexGuard::drop`.
         let was = self.state.swap(CONTENDED, Ordering::Acquire);
-        (was == FREE).then_some(MutexGuard { mutex: self })
+        // A guard may exist only if the lock is ours: one that is dropped unlocks.
+        (was == FREE).then(|| MutexGuard { mutex: self })
     }
 }
 
