@@ -137,6 +137,7 @@ fn end_thread(task: &Task, process: &Arc<Process>) {
     };
     drop(gone);
     table::remove_task(task.tid());
+    process.has_left();
     process.threads_changed.wake_all();
 }
 
@@ -149,8 +150,11 @@ fn end_process(process: &Arc<Process>, status: Status) {
     let group = process.group();
     let parent = process.parent();
     hang_up_if_orphaned(&group, Some(process), parent.as_deref());
+    process.set_ending();
+    let unwanted = notify(process);
+    // Only now: who waits for a child must find its signal sent.
     process.set_zombie();
-    if notify(process) {
+    if unwanted {
         reap_unwanted(parent.as_ref(), process);
     }
 }
@@ -230,7 +234,7 @@ fn give_children_away(process: &Arc<Process>) {
         child.exit_signal.store(Signal::SIGCHLD.number(), Ordering::Relaxed);
         parent_died(child);
         hang_up_if_orphaned(&child.group(), None, Some(process));
-        if child.is_zombie() && notify(child) {
+        if child.is_zombie_by_now() && notify(child) {
             reap_unwanted(Some(&heir), child);
         }
     }

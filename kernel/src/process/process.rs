@@ -9,6 +9,7 @@ use super::limits::{Limits, Resource};
 use super::signal::ProcessSignals;
 use super::times::{Spent, Usage};
 use super::{Group, Session, Task};
+use crate::arch::cpu;
 use crate::fs::{Cred, Path};
 use crate::mm::AddressSpace;
 use crate::sync::{SpinLock, WaitQueue, level};
@@ -24,6 +25,8 @@ const ZOMBIE: u32 = 1 << 17;
 const REAPED: u32 = 1 << 18;
 /// A thread is making itself the only one, for exec.
 const EXECING: u32 = 1 << 19;
+/// The last thread tells the parent; `ZOMBIE` follows at once.
+const ENDING: u32 = 1 << 20;
 /// `leader_status` is set.
 const HAS_STATUS: u32 = 1 << 16;
 const STATUS: u32 = 0xffff;
@@ -44,6 +47,8 @@ pub struct Process {
     /// The thread number that makes itself the only one.
     exec_tid: AtomicI32,
     live_threads: AtomicU32,
+    /// Threads that were counted out, or are about to be, and are not out of the lists yet.
+    leaving_threads: AtomicU32,
     pub signals: ProcessSignals,
     /// Woken when a child exits, stops or goes on.
     pub children_changed: WaitQueue,
@@ -138,6 +143,7 @@ impl Process {
             leader_status: AtomicU32::new(0),
             exec_tid: AtomicI32::new(0),
             live_threads: AtomicU32::new(1),
+            leaving_threads: AtomicU32::new(0),
             signals: parts.signals,
             children_changed: WaitQueue::new(),
             threads_changed: WaitQueue::new(),
@@ -270,10 +276,37 @@ impl Process {
         self.live_threads.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a thread out; true for the last.
+    /// Counts a thread out; true for the last, which goes on when the others are out of all lists. Any other one
+    /// calls [`has_left`](Self::has_left) in the end, and must not block until then.
     pub(super) fn drop_live_thread(&self) -> bool {
+        // Relaxed: published by the next step.
+        self.leaving_threads.fetch_add(1, Ordering::Relaxed);
         // AcqRel: pairs with itself, so that the last thread sees what the others did before.
-        self.live_threads.fetch_sub(1, Ordering::AcqRel) == 1
+        let is_last = self.live_threads.fetch_sub(1, Ordering::AcqRel) == 1;
+        if is_last {
+            self.has_left();
+            while self.has_leaving_threads() {
+                cpu::relax();
+            }
+        }
+        is_last
+    }
+
+    /// The thread that was counted out is out of all lists.
+    pub(super) fn has_left(&self) {
+        // Release: pairs with the Acquire in `has_leaving_threads`.
+        self.leaving_threads.fetch_sub(1, Ordering::Release);
+    }
+
+    fn has_leaving_threads(&self) -> bool {
+        // Acquire: pairs with the Release in `has_left`.
+        self.leaving_threads.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the caller, one of its threads, is the only one, and all others are out of all lists.
+    pub(super) fn is_single_threaded(&self) -> bool {
+        // Acquire: pairs with the AcqRel in `drop_live_thread`: who was counted out is seen to be leaving.
+        self.live_threads.load(Ordering::Acquire) == 1 && !self.has_leaving_threads()
     }
 
     /// Credentials of its leader.
@@ -340,10 +373,30 @@ impl Process {
         self.exit_flags() & (EXITING | EXECING) != 0
     }
 
-    /// The last thread is gone.
+    /// The last thread is about to tell the parent.
+    pub(super) fn set_ending(&self) {
+        // AcqRel: pairs with the Acquire in `exit_flags`: the status is complete. The tree locks order this
+        // against a change of the parent.
+        self.exit.fetch_or(ENDING, Ordering::AcqRel);
+    }
+
+    /// The last thread is gone, and the parent was told. Nothing blocks between `set_ending` and this.
     pub(super) fn set_zombie(&self) {
-        // Release: pairs with the Acquire in `exit_flags`: the status is complete.
+        // Release: as in `set_ending`.
         self.exit.fetch_or(ZOMBIE, Ordering::Release);
+    }
+
+    /// Whether it is being told to the parent that it ended: it is a zombie within an instant.
+    pub(super) fn is_ending(&self) -> bool {
+        self.exit_flags() & (ENDING | ZOMBIE) == ENDING
+    }
+
+    /// Whether it is a zombie, waiting for the instant in which the parent is told. The caller holds no lock.
+    pub(super) fn is_zombie_by_now(&self) -> bool {
+        while self.is_ending() {
+            cpu::relax();
+        }
+        self.is_zombie()
     }
 
     /// Claims a zombie for reaping; true for one caller only.

@@ -78,11 +78,15 @@ fn look(process: &Arc<Process>, which: Which, options: &Options) -> Result<Optio
     };
     let mut any = false;
     let mut found = None;
+    let mut ending = None;
     let gone = {
         let mut tree = process.tree().lock();
         let mut ask = |child: &Arc<Process>| {
             if matches(child, which, options) {
                 any = true;
+                if child.is_ending() {
+                    ending = Some(child.clone());
+                }
                 found = state(child, options);
             }
             found.is_some()
@@ -98,6 +102,13 @@ fn look(process: &Arc<Process>, which: Which, options: &Options) -> Result<Optio
         }
     };
     drop(gone);
+    if found.is_none()
+        && let Some(child) = ending
+    {
+        // Its SIGCHLD may have arrived: a handler that waits must find it.
+        child.is_zombie_by_now();
+        return look(process, which, options);
+    }
     match found {
         None if any => Ok(None),
         None => Err(Errno::ECHILD),

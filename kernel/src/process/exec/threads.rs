@@ -9,12 +9,12 @@ use abi::{Errno, Result};
 /// `EAGAIN` if another thread is at it, `EINTR` if the process was killed meanwhile (nobody will see it).
 pub(super) fn become_only(task: &Task) -> Result<()> {
     let process = task.process();
-    if process.thread_count() > 1 {
+    if !process.is_single_threaded() {
         if !process.begin_exec(task.tid()) {
             return Err(Errno::EAGAIN);
         }
         signal::terminate_threads(process, Some(task));
-        let alone = || (process.thread_count() == 1).then_some(());
+        let alone = || process.is_single_threaded().then_some(());
         let waited = sched::killable_wait(&process.threads_changed, alone);
         process.end_exec();
         waited.ok_or(Errno::EINTR)?;
