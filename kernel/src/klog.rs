@@ -131,15 +131,14 @@ pub fn emit(level: u8, text: fmt::Arguments) {
 }
 
 fn print(now: u64, text: &[u8]) {
-    let mut line = LineBuffer { bytes: [0; MAX_LINE], len: 0 };
+    // In one piece, so that lines of several CPUs do not mix.
+    let mut line = LineBuffer { bytes: [0; MAX_LINE + 32], len: 0 };
     let (seconds, micros) = (now / 1_000_000_000, now / 1000 % 1_000_000);
     let _ = write!(line, "[{seconds:5}.{micros:06}] ");
+    line.push(text);
+    line.push(b"\n");
     let sink = CONSOLE.get().copied().unwrap_or(console::write);
-    cpu::without_interrupts(|| {
-        sink(&line.bytes[..line.len]);
-        sink(text);
-        sink(b"\n");
-    });
+    cpu::without_interrupts(|| sink(&line.bytes[..line.len]));
 }
 
 impl Log for Logger {
@@ -227,17 +226,23 @@ impl Ring {
     }
 }
 
-struct LineBuffer {
-    bytes: [u8; MAX_LINE],
+struct LineBuffer<const N: usize> {
+    bytes: [u8; N],
     len: usize,
 }
 
-impl Write for LineBuffer {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = MAX_LINE - self.len;
-        let take = text.len().min(room);
-        self.bytes[self.len..self.len + take].copy_from_slice(&text.as_bytes()[..take]);
+impl<const N: usize> LineBuffer<N> {
+    /// Adds what there is room for.
+    fn push(&mut self, text: &[u8]) {
+        let take = text.len().min(N - self.len);
+        self.bytes[self.len..self.len + take].copy_from_slice(&text[..take]);
         self.len += take;
+    }
+}
+
+impl<const N: usize> Write for LineBuffer<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
         Ok(())
     }
 }
