@@ -47,6 +47,7 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     klog::set_console(drivers::uart::write_log);
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
     process::init(); // this code becomes the idle task; threads may sleep from here on
+    process::start_cpus(info.startup); // the other CPUs, which idle from here on
     fs::pipe::init(); // fifos
     let unpacked = unpack_initramfs(&mut info); // the root file system
     syscall::misc::register_files().expect("no memory for the host name's files");
@@ -72,6 +73,10 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     process::start_init(unpacked); // process 1
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::spawn_kernel_thread("timers", time::run_deferred).expect("no memory for a thread");
+    if arch::percpu::cpus_online() > 1 {
+        let body = process::watchdog::run;
+        process::spawn_kernel_thread("watchdog", body).expect("no memory for a thread");
+    }
     process::run_idle()
 }
 

@@ -6,16 +6,18 @@
 
 use core::fmt::{self, Write};
 use core::panic::PanicInfo;
-use core::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI64, AtomicU32, AtomicUsize, Ordering};
 
 use crate::arch::console::EarlyWriter;
 use crate::arch::trap::TrapFrame;
-use crate::arch::{backtrace, cpu, percpu, power, trap};
+use crate::arch::{backtrace, cpu, percpu, power, stop, trap};
 use crate::time;
 
 /// Seconds until reboot: 0 never, negative at once.
 static TIMEOUT: AtomicI64 = AtomicI64::new(0);
 static DEPTH: AtomicU32 = AtomicU32::new(0);
+/// The CPU that ends the kernel.
+static ENDING_CPU: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// Says which task runs; the process floor fills it in.
 static DESCRIBE: crate::sync::Once<fn(&mut dyn Write) -> fmt::Result> = crate::sync::Once::new();
 
@@ -74,8 +76,14 @@ pub fn trap(frame: &TrapFrame, vector: u8, error: u64, addr: Option<u64>) -> ! {
 
 fn die(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> ! {
     cpu::irq_disable();
-    // Relaxed: one CPU panics; a second one on another CPU only adds its text.
-    match DEPTH.fetch_add(1, Ordering::Relaxed) {
+    // Relaxed: the exchange decides who ends the kernel; nothing else is ordered by it.
+    let order = Ordering::Relaxed;
+    let me = percpu::cpu_id();
+    if ENDING_CPU.compare_exchange(usize::MAX, me, order, order).is_err_and(|other| other != me) {
+        // Its report will show this stack.
+        cpu::halt_forever();
+    }
+    match DEPTH.fetch_add(1, order) {
         0 => {
             let _ = report(message, frame, rbp);
         }
@@ -115,7 +123,44 @@ fn report(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> fmt::
         result = result.and_then(|()| writeln!(out, " [<{address:016x}>]"));
     });
     result?;
+    if percpu::cpus_online() > 1 {
+        stop::stop_when_seen();
+        other_cpus(&mut out)?;
+    }
     writeln!(out, "---[ end Kernel panic - not syncing: {message} ]---")
+}
+
+/// Says in the log where every CPU is: one of them does not answer.
+pub fn log_all_cpus() {
+    struct ToLog;
+    impl Write for ToLog {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            text.lines().for_each(|line| log::warn!("{line}"));
+            Ok(())
+        }
+    }
+    let _ = other_cpus(&mut ToLog);
+}
+
+/// The stack of every CPU but this one.
+fn other_cpus(out: &mut dyn Write) -> fmt::Result {
+    for cpu in (0..percpu::cpus_online()).filter(|&cpu| cpu != percpu::cpu_id()) {
+        let Some(seen) = stop::look(cpu) else {
+            out.write_fmt(format_args!("CPU {cpu} does not answer an NMI\n"))?;
+            continue;
+        };
+        let mode = if seen.in_user { "user" } else { "kernel" };
+        out.write_fmt(format_args!("CPU {cpu} in {mode} mode at [<{:016x}>]\n", seen.rip))?;
+        if !seen.in_user {
+            let mut result = Ok(());
+            backtrace::walk(seen.rbp, |address| {
+                let line = format_args!(" [<{address:016x}>]\n");
+                result = result.and_then(|()| out.write_fmt(line));
+            });
+            result?;
+        }
+    }
+    Ok(())
 }
 
 fn registers(out: &mut EarlyWriter, frame: &TrapFrame) -> fmt::Result {

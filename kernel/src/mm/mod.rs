@@ -42,6 +42,7 @@ pub fn init(info: &BootInfo) {
     heap::init_cpu();
     stack::init_cpu();
     zero::init();
+    space::init();
     let stats = frames::stats();
     log::info!(
         "memory: {} MiB, {} KiB of it in use",
@@ -51,7 +52,6 @@ pub fn init(info: &BootInfo) {
 }
 
 /// Readies this CPU's caches: called once on each further CPU, before it allocates.
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn init_cpu() {
     frames::init_cpu();
     heap::init_cpu();

@@ -6,7 +6,7 @@ use super::process::Parts as ProcessParts;
 use super::sched::{self};
 use super::signal::{self, ProcessSignals, SignalActions};
 use super::task::Parts as TaskParts;
-use super::{Process, TASKS, Task, table};
+use super::{Process, Task, table};
 use crate::arch::fpu::FpuState;
 use crate::arch::task::Machine;
 use crate::arch::trap::TrapFrame;
@@ -153,11 +153,11 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
         return Err(error);
     }
     if vfork {
-        sched::start(child.clone());
+        sched::start(child.clone(), true);
         timer.finish(Phase::Fork, parent.process().pid());
         wait_for_vfork(&child);
     } else {
-        sched::start(child);
+        sched::start(child, false);
         timer.finish(Phase::Fork, parent.process().pid());
     }
     Ok(tid)
@@ -223,7 +223,7 @@ fn machine_of_child(
 
 /// The first code of a new task: interrupts are off.
 extern "C" fn first_steps(child_tid: usize) {
-    TASKS.finish_switch();
+    sched::finish_switch();
     cpu::irq_enable();
     if child_tid != 0 {
         // Linux ignores a bad address here too.

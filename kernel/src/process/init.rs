@@ -29,10 +29,13 @@ use alloc::vec::Vec;
 /// Makes the boot code the idle task of its CPU and lets threads sleep. Once, before any other task.
 pub fn init() {
     static SLEEPER: Sleeper = Sleeper;
-    let idle = kthread::build("swapper/0", 0, Machine::running());
+    let cpu = percpu::cpu_id();
+    let idle = kthread::build("swapper/0", 0, Machine::running(), Entity::new(cpu));
     idle.sched.set_boot_running();
     TASKS.adopt(idle.clone());
-    sched::set_idle(percpu::cpu_id(), idle);
+    if let Err(error) = sched::prepare_cpu(cpu, idle) {
+        panic!("no memory for the run queue: {error}");
+    }
     wait::register_scheduler(&SLEEPER);
     crate::random::register_caller(&RunningTask);
     procfs::register();
@@ -89,7 +92,7 @@ pub(super) fn initial_limits() -> Arc<Limits> {
 pub fn start_init(unpacked: String) {
     UNPACKED.call_once(|| unpacked);
     match build_init() {
-        Ok(task) => sched::start(task),
+        Ok(task) => sched::start(task, true),
         Err(error) => panic!("process 1 cannot be made: {error}"),
     }
 }
@@ -136,7 +139,7 @@ fn build_init() -> Result<Arc<Task>> {
 }
 
 extern "C" fn first_program(_: usize) -> ! {
-    TASKS.finish_switch();
+    sched::finish_switch();
     cpu::irq_enable();
     let task = super::current();
     open_console(task);

@@ -4,7 +4,7 @@ use super::process::Parts as ProcessParts;
 use super::sched::{self, Entity};
 use super::signal::{ProcessSignals, SignalActions, TaskSignals};
 use super::task::{Parts as TaskParts, comm_of};
-use super::{Group, Process, Session, TASKS, Task, exit, init, table};
+use super::{Group, Process, Session, Task, exit, init, table};
 use crate::arch::task::Machine;
 use crate::arch::{cpu, percpu};
 use crate::fs::Cred;
@@ -25,15 +25,15 @@ pub fn spawn_kernel_thread(name: &str, body: fn()) -> Result<Arc<Task>> {
     let tid = table::allocate()?;
     BODIES.lock().push((tid, body));
     let machine = Machine::kernel(stack, None, begin, tid as usize);
-    let task = build(name, tid, machine);
+    let task = build(name, tid, machine, Entity::new(percpu::cpu_id()));
     task.process().tree().lock().threads.push(task.clone());
     table::insert(&task);
-    sched::start(task.clone());
+    sched::start(task.clone(), false);
     Ok(task)
 }
 
 extern "C" fn begin(tid: usize) -> ! {
-    TASKS.finish_switch();
+    sched::finish_switch();
     cpu::irq_enable();
     let body = {
         let mut bodies = BODIES.lock();
@@ -47,7 +47,12 @@ extern "C" fn begin(tid: usize) -> ! {
 }
 
 /// A task that is a process of its own, with no parent, files or memory.
-pub(super) fn build(name: &str, tid: i32, machine: Machine<KernelStack>) -> Arc<Task> {
+pub(super) fn build(
+    name: &str,
+    tid: i32,
+    machine: Machine<KernelStack>,
+    sched: Entity,
+) -> Arc<Task> {
     let session = Session::new(0);
     let process = Arc::new(Process::new(ProcessParts {
         pid: tid,
@@ -63,7 +68,7 @@ pub(super) fn build(name: &str, tid: i32, machine: Machine<KernelStack>) -> Arc<
             tid,
             process,
             machine,
-            sched: Entity::new(percpu::cpu_id()),
+            sched,
             // Nothing that users send reaches a kernel thread.
             signals: TaskSignals::new(SigSet::ALL),
             mm: None,

@@ -8,6 +8,7 @@
 
 mod caller;
 pub mod clone;
+mod cpus;
 pub mod exec;
 pub mod exit;
 pub mod fault;
@@ -28,8 +29,10 @@ mod task;
 pub mod terminal;
 pub mod times;
 pub mod wait;
+pub mod watchdog;
 pub mod work;
 
+pub use cpus::start_cpus;
 pub use fault::LastTrap;
 pub use group::{Group, Session, new_session, set_group};
 pub use init::{exit_to_user, init, run_idle, start_init};

@@ -235,8 +235,10 @@ impl Task {
     /// Sets work flags.
     #[inline]
     pub fn set_work(&self, flags: u32) {
-        // Release: pairs with the Acquire in `has_work`, so that what the flag announces is seen.
-        self.machine.work().fetch_or(flags, Ordering::Release);
+        // SeqCst: pairs with the Acquire in `has_work`, so that what the flag announces is seen; and the sender
+        // of a signal sets the flag before it looks whether the task sleeps, which the task says before it
+        // looks at the flag.
+        self.machine.work().fetch_or(flags, Ordering::SeqCst);
     }
 
     /// Clears work flags; the task itself does it, before it looks at what they announce.
@@ -251,6 +253,12 @@ impl Task {
     pub fn has_work(&self, flags: u32) -> bool {
         // Acquire: pairs with the Release in `set_work`.
         self.machine.work().load(Ordering::Acquire) & flags != 0
+    }
+
+    /// Whether a CPU runs on its kernel stack, be it only to leave it.
+    #[inline]
+    pub(super) fn is_on_cpu(&self) -> bool {
+        self.machine.is_on_cpu()
     }
 
     /// Whether the thread has begun to exit: it takes no more signals.

@@ -13,5 +13,5 @@ pub mod wait;
 pub use ::spin::Once;
 pub use mutex::{Mutex, MutexGuard};
 pub use owner::{ArcSlot, OwnerCell, OwnerRef};
-pub use spin::{SpinGuard, SpinLock};
+pub use spin::{SpinGuard, SpinLock, assert_may_block};
 pub use wait::{Interrupted, WaitQueue, Wake};

@@ -110,10 +110,7 @@ pub fn sched_rr_get_interval(tid: i32, out: UserPtr<Timespec>) -> Result<()> {
 
 /// CPUs that exist, one bit each.
 fn possible_cpus() -> u64 {
-    match percpu::cpus_online() {
-        64.. => u64::MAX,
-        n => (1 << n) - 1,
-    }
+    percpu::online_mask()
 }
 
 pub fn sched_setaffinity(tid: i32, len: usize, mask: u64) -> Result<()> {
@@ -127,7 +124,7 @@ pub fn sched_setaffinity(tid: i32, len: usize, mask: u64) -> Result<()> {
         return Err(Errno::EINVAL);
     }
     target.sched.set_affinity(allowed);
-    sched::cond_resched();
+    sched::affinity_changed(&target);
     Ok(())
 }
 

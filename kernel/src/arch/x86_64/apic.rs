@@ -71,25 +71,26 @@ pub fn is_x2apic() -> bool {
     MEMORY.load(Ordering::Relaxed) == 0
 }
 
-/// Switches the calling CPU's APIC on, with its timer stopped.
+/// Chooses how the APICs are reached, and switches the boot CPU's on.
 pub(super) fn init() {
-    // SAFETY: every x86_64 CPU has the MSR; x2APIC is set only when CPUID announces it.
-    unsafe {
-        let base = msr::read(msr::APIC_BASE);
-        if wants_x2apic(base) {
-            msr::write(msr::APIC_BASE, base | ENABLE | X2);
-        } else {
-            msr::write(msr::APIC_BASE, base | ENABLE);
-            // Relaxed: as in `read`; other CPUs start later.
-            if MEMORY.load(Ordering::Relaxed) == 0 {
-                let phys = base & 0x000f_ffff_ffff_f000;
-                let Some(at) = kmap::map(phys, 4096, Cache::Uncached) else {
-                    panic!("no room to map the local APIC")
-                };
-                MEMORY.store(at, Ordering::Relaxed);
-            }
-        }
+    // SAFETY: every x86_64 CPU has the MSR.
+    let base = unsafe { msr::read(msr::APIC_BASE) };
+    if !wants_x2apic(base) {
+        let phys = base & 0x000f_ffff_ffff_f000;
+        let Some(at) = kmap::map(phys, 4096, Cache::Uncached) else {
+            panic!("no room to map the local APIC")
+        };
+        // Relaxed: as in `read`; other CPUs start later.
+        MEMORY.store(at, Ordering::Relaxed);
     }
+    init_cpu();
+}
+
+/// Switches the calling CPU's APIC on, with its timer stopped.
+pub(super) fn init_cpu() {
+    let mode = if is_x2apic() { ENABLE | X2 } else { ENABLE };
+    // SAFETY: every x86_64 CPU has the MSR; x2APIC is set only when CPUID announces it.
+    unsafe { msr::write(msr::APIC_BASE, msr::read(msr::APIC_BASE) | mode) };
     write(TASK_PRIORITY, 0);
     write(LVT_LINT0, MASKED);
     write(LVT_LINT1, 4 << 8); // NMI
@@ -159,26 +160,22 @@ pub fn timer_arm(deadline: u64) {
 }
 
 /// Sends an interrupt to the CPU with this APIC id.
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
-pub fn send_ipi(apic_id: u32, vector: u8) {
+pub(super) fn send_ipi(apic_id: u32, vector: u8) {
     send(apic_id, u32::from(vector));
 }
 
 /// Sends an NMI to the CPU with this APIC id.
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
-pub fn send_nmi(apic_id: u32) {
+pub(super) fn send_nmi(apic_id: u32) {
     send(apic_id, 4 << 8);
 }
 
 /// Sends INIT, the first step of starting a CPU.
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
-pub fn send_init(apic_id: u32) {
+pub(super) fn send_init(apic_id: u32) {
     send(apic_id, 5 << 8 | 1 << 14);
 }
 
 /// Sends STARTUP: the CPU begins in real mode at `page * 4096`.
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
-pub fn send_startup(apic_id: u32, page: u8) {
+pub(super) fn send_startup(apic_id: u32, page: u8) {
     send(apic_id, 6 << 8 | 1 << 14 | u32::from(page));
 }
 

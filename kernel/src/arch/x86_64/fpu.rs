@@ -329,15 +329,11 @@ pub(super) fn init() {
         if mask & 0b1110_0000 != 0b1110_0000 {
             mask &= 0b111;
         }
-        // SAFETY: OSXSAVE is set in CR4 and the CPU announces every bit of the mask.
-        unsafe {
-            asm!("xsetbv", in("ecx") 0, in("eax") mask as u32, in("edx") (mask >> 32) as u32,
-                options(nostack, preserves_flags));
-        }
-        let [_, size, _, _] = cpu::cpuid(0xd, 0);
-        assert!(size as usize <= AREA_SIZE, "the XSAVE area needs {size} bytes");
         // Relaxed: written once, before any task exists.
         XCR0.store(mask, Ordering::Relaxed);
+        init_cpu();
+        let [_, size, _, _] = cpu::cpuid(0xd, 0);
+        assert!(size as usize <= AREA_SIZE, "the XSAVE area needs {size} bytes");
         SIZE.store(size, Ordering::Relaxed);
     }
     let mut probe = FxImage([0; FX_SIZE]);
@@ -348,6 +344,20 @@ pub(super) fn init() {
         // Relaxed: as above.
         MXCSR_MASK.store(mask, Ordering::Relaxed);
     }
+}
+
+/// Switches the extended states that `init` chose on, on the calling CPU.
+pub(super) fn init_cpu() {
+    let mask = xcr0();
+    if mask != 0 {
+        // SAFETY: OSXSAVE is set in CR4 and the CPU announces every bit of the mask.
+        unsafe {
+            asm!("xsetbv", in("ecx") 0, in("eax") mask as u32, in("edx") (mask >> 32) as u32,
+                options(nostack, preserves_flags));
+        }
+    }
+    // SAFETY: no task's state is in the registers yet.
+    unsafe { asm!("fninit", options(nostack)) };
 }
 
 #[repr(C, align(64))]

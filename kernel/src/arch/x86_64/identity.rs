@@ -249,8 +249,8 @@ pub fn write_cpuinfo(out: &mut dyn Write, cpu: usize, khz: u64) -> fmt::Result {
     writeln!(out, "siblings\t: {}", super::percpu::cpus_online())?;
     writeln!(out, "core id\t\t: {cpu}")?;
     writeln!(out, "cpu cores\t: {}", super::percpu::cpus_online())?;
-    writeln!(out, "apicid\t\t: {cpu}")?;
-    writeln!(out, "initial apicid\t: {cpu}")?;
+    writeln!(out, "apicid\t\t: {}", super::smp::apic_id(cpu))?;
+    writeln!(out, "initial apicid\t: {}", super::smp::apic_id(cpu))?;
     writeln!(out, "fpu\t\t: yes")?;
     writeln!(out, "fpu_exception\t: yes")?;
     writeln!(out, "cpuid level\t: {}", cpuid(0, 0)[0])?;

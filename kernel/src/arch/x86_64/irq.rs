@@ -80,13 +80,11 @@ pub fn set_timer(handler: fn()) {
 }
 
 /// Sets what the reschedule interrupt runs (the scheduler).
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn set_reschedule(handler: fn()) {
     RESCHEDULE.call_once(|| handler);
 }
 
 /// Sets what the call interrupt runs (TLB shootdown).
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
 pub fn set_call(handler: fn()) {
     CALL.call_once(|| handler);
 }
@@ -96,16 +94,19 @@ pub fn set_observer(observer: Observer) {
     OBSERVER.call_once(|| observer);
 }
 
-/// How often this CPU took an interrupt of a vector.
-pub fn count(vector: u8) -> u32 {
+/// How often a CPU took an interrupt of a vector.
+pub fn count(cpu: usize, vector: u8) -> u32 {
     // Relaxed: a statistic.
-    COUNTS.with(|counts| counts[usize::from(vector)].load(Ordering::Relaxed))
+    COUNTS.of(cpu).map_or(0, |counts| counts[usize::from(vector)].load(Ordering::Relaxed))
 }
 
-/// How many interrupts this CPU took in all.
+/// How many interrupts all CPUs took.
 pub fn total() -> u64 {
-    // Relaxed: a statistic.
-    COUNTS.with(|counts| counts.iter().map(|n| u64::from(n.load(Ordering::Relaxed))).sum())
+    let of_cpu = |counts: &'static [AtomicU32; 256]| {
+        // Relaxed: a statistic.
+        counts.iter().map(|n| u64::from(n.load(Ordering::Relaxed))).sum::<u64>()
+    };
+    (0..percpu::cpus_online()).filter_map(|cpu| COUNTS.of(cpu)).map(of_cpu).sum()
 }
 
 /// An interrupt arrived; interrupts are off.

@@ -52,7 +52,7 @@ pub fn pcid_enabled() -> bool {
     PCID.load(Ordering::Relaxed)
 }
 
-/// Switches PCIDs on when the CPU has them; CR3 has PCID 0 at this point.
+/// Switches PCIDs on, on the calling CPU, when it has them; CR3 has PCID 0 at this point.
 pub(super) fn enable_pcid() {
     if cpu::features().pcid {
         // SAFETY: CPUID announces the bit and the low bits of CR3 are clear.

@@ -1,8 +1,9 @@
 //! Per-CPU data, reached through the GS base.
 //!
 //! Owns the fixed block that the entry assembly uses (`CpuBlock`) and the typed variables that
-//! upper floors declare with `per_cpu!`. All of it lies in the `.percpu` section: the linked copy
-//! serves the boot CPU, every other CPU gets a copy at a constant distance (`CpuBlock::offset`).
+//! upper floors declare with `per_cpu!`. All of it lies in the `.percpu` section, which is only a
+//! pattern: every CPU has a copy of it, at a distance of its own (`CpuBlock::offset`), that starts with
+//! the values the variables were declared with. The boot CPU's copy is part of the image.
 //!
 //! Rules: kernel code is not preempted, so a reference obtained here stays this CPU's own until
 //! the task blocks; it must never be kept across a point that may block. Interrupt handlers run at
@@ -56,10 +57,10 @@ pub const KERNEL_STACK: usize = offset_of!(CpuBlock, tss) + 4;
 const _: () = assert!(KERNEL_STACK.is_multiple_of(8), "RSP0 must be naturally aligned");
 
 static NO_WORK: AtomicU32 = AtomicU32::new(0);
-/// Set for each CPU that runs; only ever grows.
+/// How many CPUs run; only ever grows.
 static ONLINE: AtomicU32 = AtomicU32::new(0);
 
-/// How far each CPU's section lies from the linked one.
+/// How far each CPU's section lies from the pattern.
 static OFFSETS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
 #[unsafe(link_section = ".percpu.head")]
@@ -86,10 +87,23 @@ pub fn cpu_id() -> usize {
     id as usize
 }
 
-/// How many CPUs run.
+/// How many CPUs run: their numbers are the ones below.
+#[inline]
 pub fn cpus_online() -> usize {
-    // Relaxed: a plain count, nothing is published through it.
-    ONLINE.load(Ordering::Relaxed) as usize
+    // Acquire: pairs with the Release in `set_online`: the CPU's section is in place.
+    ONLINE.load(Ordering::Acquire) as usize
+}
+
+/// A bit for each CPU that runs.
+#[inline]
+pub fn online_mask() -> u64 {
+    u64::MAX >> (64 - cpus_online())
+}
+
+/// Counts `cpu`, the next one, as running.
+pub(super) fn set_online(cpu: usize) {
+    // Release: pairs with the Acquire in `cpus_online`.
+    ONLINE.store(cpu as u32 + 1, Ordering::Release);
 }
 
 /// The pointer stored by `set_current`; null before the first task runs.
@@ -198,16 +212,48 @@ impl CpuBlock {
     }
 }
 
+unsafe extern "C" {
+    static __percpu_start: u8;
+    static __percpu_end: u8;
+    static mut __percpu_boot: u8;
+}
+
+/// Bytes of one CPU's section.
+pub(super) fn section_size() -> usize {
+    (&raw const __percpu_end).addr() - (&raw const __percpu_start).addr()
+}
+
+/// Makes the section of CPU `cpu` at `place`, and gives its block, which lies at its start.
+///
+/// # Safety
+/// `place` is page-aligned memory of `section_size()` bytes that is mapped for ever and that nothing
+/// else uses; the CPU does not run yet.
+pub(super) unsafe fn lay_section(place: *mut u8, cpu: usize) -> *const CpuBlock {
+    let pattern = &raw const __percpu_start;
+    let offset = place.addr().wrapping_sub(pattern.addr()) as u64;
+    // Relaxed: published by `set_online`.
+    OFFSETS[cpu].store(offset, Ordering::Relaxed);
+    // SAFETY: the caller vouches for the place; the block is the first thing in the section.
+    unsafe {
+        core::ptr::copy_nonoverlapping(pattern, place, section_size());
+        let block = (&raw const BLOCK).wrapping_byte_add(offset as usize);
+        (*block).this.set(block);
+        (*block).offset.set(offset);
+        (*block).cpu.set(cpu as u32);
+        block
+    }
+}
+
 /// Points GS at the boot CPU's block. The first thing Rust does.
 pub(super) fn init_boot_cpu() {
-    BLOCK.this.set(&raw const BLOCK);
-    // SAFETY: the block is static; both GS bases are kernel values until the first user entry.
+    // SAFETY: the linker keeps room for the copy; it is static, and nothing has used it. Both GS bases
+    // are kernel values until the first user entry.
     unsafe {
-        msr::write(msr::GS_BASE, &raw const BLOCK as u64);
+        let block = lay_section(&raw mut __percpu_boot, 0);
+        msr::write(msr::GS_BASE, block as u64);
         msr::write(msr::KERNEL_GS_BASE, 0);
     }
-    // Relaxed: see `cpus_online`.
-    ONLINE.store(1, Ordering::Relaxed);
+    set_online(0);
 }
 
 /// One variable per CPU; declare it with [`per_cpu!`](crate::per_cpu).
@@ -255,7 +301,7 @@ impl<T: 'static> PerCpu<T> {
         if cpu >= cpus_online() {
             return None;
         }
-        // Relaxed: written before the CPU was counted as online.
+        // Relaxed: written before the CPU was counted as online, which `cpus_online` has seen.
         let offset = OFFSETS[cpu].load(Ordering::Relaxed);
         let copy = self.0.get().cast_const().wrapping_byte_add(offset as usize);
         // SAFETY: the CPU's section lies at this distance and is never freed.

@@ -53,6 +53,12 @@ impl<S: Stack> Machine<S> {
         Self::build(Context::empty(), None, percpu::kernel_stack_top(), None, true)
     }
 
+    /// The half of the code that is about to run on a new CPU, on this stack.
+    pub fn starting(stack: S) -> Self {
+        let top = stack.top();
+        Self::build(Context::empty(), Some(stack), top, None, true)
+    }
+
     /// A task that starts in `entry(arg)` in the kernel, interrupts off; `entry` calls
     /// [`Tasks::finish_switch`] first. With `fpu` it may become a user task.
     pub fn kernel(
@@ -198,14 +204,15 @@ impl<T: Running> Tasks<T> {
         }
     }
 
-    /// Switches to `next`; returns when the calling task is switched to again, interrupts still off. Its
-    /// address space is active already.
+    /// Switches to `next`; returns when the calling task is switched to again, interrupts still off, with the
+    /// task that was switched away from. The address space of `next` is active already.
     #[inline]
-    pub fn switch(&self, next: Arc<T>) {
+    #[must_use = "what was switched away from may have to go elsewhere"]
+    pub fn switch(&self, next: Arc<T>) -> Option<Arc<T>> {
         debug_assert!(!cpu::interrupts_enabled());
         let prev = self.current();
         if ptr::eq(prev, &*next) {
-            return;
+            return None;
         }
         let next = Arc::into_raw(next);
         // SAFETY: the reference just turned into a pointer keeps it; it becomes the CPU's own below.
@@ -224,21 +231,24 @@ impl<T: Running> Tasks<T> {
             percpu::set_current(next.cast(), &raw const to.work, to.stack_top);
             switch::switch(from.context.get(), to.context.get());
         }
-        self.finish_switch();
+        self.finish_switch()
     }
 
-    /// The second half of a switch, on the stack of the new task: lets go of the previous one.
+    /// The second half of a switch, on the stack of the new task: lets go of the previous one, which is
+    /// returned: nothing runs on its stack any more.
     #[inline]
-    pub fn finish_switch(&self) {
+    #[must_use = "see `switch`"]
+    pub fn finish_switch(&self) -> Option<Arc<T>> {
         let previous = PREVIOUS.get().cast::<T>();
         if previous.is_null() {
-            return;
+            return None;
         }
         PREVIOUS.set(ptr::null());
         // SAFETY: the reference that the CPU held while the task ran; nothing runs on its stack now.
         let previous = unsafe { Arc::from_raw(previous) };
         // Release: pairs with the Acquires in `switch` and `is_on_cpu`.
         previous.machine().on_cpu.store(false, Ordering::Release);
+        Some(previous)
     }
 
     /// Leaves the kernel part of the running task for good and enters user mode with `frame`.

@@ -5,7 +5,7 @@
 //! on again before they call a hook. Must never allocate and takes no lock.
 
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use bitflags::bitflags;
 
@@ -299,7 +299,7 @@ fn exception(frame: &mut TrapFrame, vector: u8, error: u64) {
 /// #DB, NMI, #DF and #MC on their own stacks; interrupts off, the block found without GS.
 pub(super) extern "C" fn paranoid_entry(frame: &mut TrapFrame, vector: u64, error: u64) {
     match vector as u8 {
-        Vector::NMI => nmi(frame),
+        Vector::NMI => super::stop::on_nmi(frame),
         // A single step that user code carried into the kernel (a blocked #DB after MOV SS): SYSCALL
         // and the gates have cleared TF, so there is no second one.
         Vector::DEBUG => frame.rflags &= !FLAG_TF,
@@ -307,17 +307,10 @@ pub(super) extern "C" fn paranoid_entry(frame: &mut TrapFrame, vector: u64, erro
     }
 }
 
-fn nmi(_frame: &mut TrapFrame) {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    // Relaxed: a counter nobody orders by. Nothing else may happen here: an NMI interrupts
-    // anything, including the holder of the log's lock.
-    COUNT.fetch_add(1, Ordering::Relaxed);
-}
-
 /// On the way to user mode with work pending. Called and returns with interrupts off.
 pub(super) extern "C" fn exit_work(frame: &mut TrapFrame) {
-    // Relaxed: the flags are only ever set for this task by this CPU or before an interrupt that
-    // this CPU takes after the `cli`; the loop re-reads them with interrupts off.
+    // Relaxed: a flag that is set meanwhile by this CPU is seen; one that another CPU sets is followed by
+    // an interrupt, which comes as soon as user mode is entered. Interrupts are off here.
     while percpu::work().load(Ordering::Relaxed) != 0 {
         cpu::irq_enable();
         (hooks().exit_to_user)(frame);

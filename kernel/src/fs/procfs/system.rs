@@ -265,9 +265,14 @@ fn interrupts() -> Result<String> {
     }
     out.push('\n');
     for vector in 32..=255u8 {
-        let count = irq::count(vector);
-        if count != 0 {
-            put!(out, "{vector:3}: {count:10}   vector {vector:#x}");
+        let counts: Vec<u32> =
+            (0..percpu::cpus_online()).map(|cpu| irq::count(cpu, vector)).collect();
+        if counts.iter().any(|&count| count != 0) {
+            let _ = write!(out, "{vector:3}:");
+            for count in counts {
+                let _ = write!(out, " {count:10}");
+            }
+            put!(out, "   vector {vector:#x}");
         }
     }
     Ok(out)

@@ -20,6 +20,7 @@ mod protect;
 mod registry;
 mod remap;
 mod request;
+mod shootdown;
 mod table;
 mod tlb;
 mod unmap;
@@ -29,10 +30,12 @@ mod vma;
 pub use barrier::{Membarrier, barrier_everywhere};
 pub use request::*;
 
+pub(super) use shootdown::init;
 pub(super) use unmap::{is_mapped_writable, unmap_everywhere};
 
 use super::frames;
 use super::vmalloc::kernel_root;
+use crate::arch::cpu::without_interrupts;
 use crate::arch::page;
 use crate::arch::percpu::cpu_id;
 use crate::per_cpu;
@@ -155,21 +158,20 @@ impl AddressSpace {
     /// runs; when the last reference goes while it is still loaded, the kernel's own tables take its place.
     #[inline]
     pub fn activate(&self) {
-        let this = core::ptr::from_ref(self);
-        let old = LOADED.get();
-        if old != this {
-            self.load(old);
+        if LOADED.get() != core::ptr::from_ref(self) {
+            // In one piece: the interrupt of another CPU's flush may unload what is loaded.
+            without_interrupts(|| self.load());
         }
     }
 
-    fn load(&self, old: *const Self) {
-        let cpu = cpu_id();
+    fn load(&self) {
+        let (cpu, old) = (cpu_id(), LOADED.get());
         self.cpus.add(cpu);
         // SAFETY: the root maps the kernel like every other; `Drop` unloads it before the table is freed.
         unsafe { page::write_cr3(self.root, 0, false) };
         LOADED.set(self);
         // SAFETY: a space that is dropped while loaded here sets `LOADED` to null first (`unload`), so `old` is
-        // null or alive.
+        // null or alive, until this CPU is out of its mask.
         if let Some(old) = unsafe { old.as_ref() } {
             old.cpus.remove(cpu);
         }
@@ -178,6 +180,10 @@ impl AddressSpace {
     /// Makes this CPU use the kernel's own tables, if it has a space loaded: for CPUs that go idle for long
     /// and for the flush that a dying space asks of other CPUs.
     pub fn unload() {
+        without_interrupts(Self::unload_now);
+    }
+
+    fn unload_now() {
         let old = LOADED.get();
         // SAFETY: as in `load`.
         if let Some(old) = unsafe { old.as_ref() } {
@@ -188,15 +194,14 @@ impl AddressSpace {
         }
     }
 
-    /// What another CPU's flush asks of this one (see [`register_remote`]): called by the interrupt handler.
-    #[allow(dead_code, reason = "called by the interrupt that further CPUs will take")]
-    pub fn flush_here(pages: Option<&[u64]>) {
+    /// What another CPU's flush asks of this one. Interrupts are off.
+    fn flush_here(pages: Option<&[u64]>) {
         // SAFETY: as in `load`.
         let dying = unsafe { LOADED.get().as_ref() }
             // Acquire: pairs with the Release in `Drop`.
             .is_some_and(|space| space.dying.load(Ordering::Acquire));
         match pages {
-            _ if dying => Self::unload(),
+            _ if dying => Self::unload_now(),
             Some(pages) => pages.iter().for_each(|&addr| page::invlpg(addr)),
             None => page::flush_tlb(),
         }

@@ -4,26 +4,13 @@
 //! may have the entry in its TLB has flushed it. [`Gather`] collects what is taken out of page tables, then
 //! flushes, then frees.
 
+use super::shootdown::flush_on;
 use super::table::{ACCESSED, OWNED, frame_of};
 use crate::arch::page;
-use crate::arch::percpu::{cpu_id, cpus_online};
+use crate::arch::percpu::{cpu_id, online_mask};
 use crate::mm::frames::{self, Pfn};
-use crate::sync::Once;
 use arrayvec::ArrayVec;
-use core::sync::atomic::{AtomicU64, Ordering};
-
-/// Flushes the TLBs of other CPUs: a mask of CPUs, and the addresses, or all of the space if `None`. Must have
-/// run [`AddressSpace::flush_here`](super::AddressSpace::flush_here) on each of them when it returns; may be
-/// called with interrupts on, and must answer such requests while it waits.
-pub type RemoteFlush = fn(cpus: u64, pages: Option<&[u64]>);
-
-static REMOTE: Once<RemoteFlush> = Once::new();
-
-/// Sets how other CPUs are made to flush: called when further CPUs are started.
-#[expect(dead_code, reason = "for the bring-up of further CPUs")]
-pub fn register_remote(flush: RemoteFlush) {
-    REMOTE.call_once(|| flush);
-}
+use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// The CPUs that have a space loaded.
 #[derive(Default)]
@@ -35,22 +22,25 @@ impl CpuMask {
     }
 
     pub fn add(&self, cpu: usize) {
-        // AcqRel: pairs with the load in `flush`: a CPU that adds itself later than a page-table change loads
-        // CR3 after it and sees the change.
-        self.0.fetch_or(1 << cpu, Ordering::AcqRel);
+        // SeqCst: pairs with the fence in `flush`. Either the flush sees this CPU, or this CPU, which walks the
+        // tables only after this, sees the change that the flush is for.
+        self.0.fetch_or(1 << cpu, Ordering::SeqCst);
     }
 
     pub fn remove(&self, cpu: usize) {
-        self.0.fetch_and(!(1 << cpu), Ordering::AcqRel);
+        // Release: pairs with the Acquire in `get`: the CPU has done with the space.
+        self.0.fetch_and(!(1 << cpu), Ordering::Release);
     }
 
     pub fn get(&self) -> u64 {
-        // Acquire: pairs with `add`.
+        // Acquire: pairs with `remove`.
         self.0.load(Ordering::Acquire)
     }
 
     /// Flushes `pages`, or everything, wherever the space is loaded.
     pub fn flush(&self, pages: Option<&[u64]>) {
+        // SeqCst: pairs with `add`.
+        fence(Ordering::SeqCst);
         let cpus = self.get();
         let here = 1 << cpu_id();
         if cpus & here != 0 {
@@ -59,29 +49,31 @@ impl CpuMask {
                 None => page::flush_tlb(),
             }
         }
-        if cpus & !here != 0
-            && let Some(remote) = REMOTE.get()
-        {
-            remote(cpus & !here, pages);
+        if cpus & !here != 0 {
+            flush_on(cpus & !here, pages);
         }
+    }
+
+    /// Whether another CPU may have entries of the space.
+    fn is_elsewhere(&self) -> bool {
+        // SeqCst: as in `flush`.
+        fence(Ordering::SeqCst);
+        self.get() & !(1 << cpu_id()) != 0
     }
 }
 
 /// A memory barrier on `cpus` (those that run).
 pub(super) fn barrier(cpus: u64) {
-    let online = 1u64.checked_shl(cpus_online() as u32).map_or(u64::MAX, |bit| bit - 1);
-    let others = cpus & online & !(1 << cpu_id());
+    let others = cpus & online_mask() & !(1 << cpu_id());
     // SeqCst: the barrier of this CPU; the others' come with the interrupt.
-    core::sync::atomic::fence(Ordering::SeqCst);
-    if others != 0
-        && let Some(remote) = REMOTE.get()
-    {
-        remote(others, Some(&[]));
+    fence(Ordering::SeqCst);
+    if others != 0 {
+        flush_on(others, Some(&[]));
     }
 }
 
 /// Most pages that are flushed one by one.
-const SINGLE: usize = 32;
+pub(super) const SINGLE: usize = 32;
 /// Most frames that wait for a flush.
 const WAITING: usize = 64;
 
@@ -91,6 +83,8 @@ pub(super) struct Gather<'a> {
     pages: ArrayVec<u64, SINGLE>,
     /// More pages than fit: everything is flushed.
     all: bool,
+    /// Some entries were seen unused, and not noted.
+    unused: bool,
     frames: ArrayVec<u32, WAITING>,
     tables: ArrayVec<u32, WAITING>,
 }
@@ -99,16 +93,25 @@ impl<'a> Gather<'a> {
     #[inline]
     pub fn new(cpus: &'a CpuMask) -> Self {
         let (pages, frames, tables) = (ArrayVec::new(), ArrayVec::new(), ArrayVec::new());
-        Self { cpus, pages, all: false, frames, tables }
+        Self { cpus, pages, all: false, unused: false, frames, tables }
     }
 
     /// Notes that `entry`, which mapped `addr`, was changed. A CPU keeps no entry that it never used, which
     /// the accessed bit shows.
     #[inline(always)]
     pub fn changed(&mut self, addr: u64, entry: u64) {
-        if entry & ACCESSED != 0 && self.pages.try_push(addr).is_err() {
+        if entry & ACCESSED == 0 {
+            self.unused = true;
+        } else if self.pages.try_push(addr).is_err() {
             self.all = true;
         }
+    }
+
+    /// Notes that entries were changed that had not been used. Another CPU may have come to use them between
+    /// the look and the change: then that is made up for at the end.
+    #[inline(always)]
+    pub fn changed_unused(&mut self) {
+        self.unused = true;
     }
 
     /// Notes that `entry`, which mapped `addr` and holds a reference, was taken out; the reference goes with
@@ -133,6 +136,9 @@ impl<'a> Gather<'a> {
 
     /// Flushes and frees all that was noted.
     pub fn flush(&mut self) {
+        if core::mem::take(&mut self.unused) && self.cpus.is_elsewhere() {
+            self.all = true;
+        }
         if self.all || !self.tables.is_empty() {
             self.cpus.flush(None);
         } else if !self.pages.is_empty() {
@@ -152,8 +158,8 @@ impl<'a> Gather<'a> {
 impl Drop for Gather<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.all || !(self.pages.is_empty() && self.frames.is_empty() && self.tables.is_empty())
-        {
+        let pending = !(self.pages.is_empty() && self.frames.is_empty() && self.tables.is_empty());
+        if self.all || self.unused || pending {
             self.flush();
         }
     }

@@ -75,7 +75,8 @@ impl Inner {
                 if group.is_plain() {
                     let entries = part.table.get_group(group.first);
                     if entries.iter().fold(0, |all, entry| all | entry) & (ACCESSED | ZERO) == 0 {
-                        // Never used, so in no TLB. Borrowed entries are all present.
+                        // Never used, so in no TLB of this CPU. Borrowed entries are all present.
+                        gather.changed_unused();
                         let present = entries.iter().map(|entry| (entry & PRESENT) as i64);
                         borrowed = borrowed.wrapping_add(present.fold(0, i64::wrapping_add));
                         part.table.replace_group(group.first, &[0; 8]);

@@ -1,7 +1,7 @@
 //! [`Entity`]: what the scheduler keeps in each task.
 //!
 //! `state` is set to a sleeping value by the task itself and back to running under the run queue lock of
-//! its CPU; `vruntime` and `cpu` change under that lock.
+//! its CPU; `vruntime` and `cpu` change under that lock (`cpu` under that of the CPU that it leaves).
 
 use super::super::Task;
 use crate::arch::percpu::MAX_CPUS;
@@ -60,7 +60,7 @@ pub struct Policy {
 pub struct Entity {
     state: AtomicU8,
     on_cpu: AtomicU8,
-    pub(super) cpu: AtomicU32,
+    cpu: AtomicU32,
     pub(super) vruntime: AtomicU64,
     /// The task's own reference while it sleeps: whoever wakes it takes it to the run queue.
     pub(super) parked: ArcSlot<Task>,
@@ -69,6 +69,9 @@ pub struct Entity {
     priority: AtomicU32,
     reset_on_fork: AtomicU8,
     affinity: AtomicU64,
+    /// Runnable and in no queue: whoever ends the switch away from it finds it a CPU. Only the CPU that
+    /// switches touches it.
+    homeless: AtomicU8,
 }
 
 // Everything below is Relaxed unless said otherwise: single numbers, or values ordered by the run queue
@@ -87,6 +90,7 @@ impl Entity {
             priority: AtomicU32::new(0),
             reset_on_fork: AtomicU8::new(0),
             affinity: AtomicU64::new(u64::MAX),
+            homeless: AtomicU8::new(0),
         }
     }
 
@@ -135,8 +139,14 @@ impl Entity {
     }
 
     /// The CPU it runs on, or ran on last.
+    #[inline]
     pub fn cpu(&self) -> usize {
         self.cpu.load(Ordering::Relaxed) as usize
+    }
+
+    /// Moves it to another CPU: under the queue lock of the one that it leaves.
+    pub(super) fn set_cpu(&self, cpu: usize) {
+        self.cpu.store(cpu as u32, Ordering::Relaxed);
     }
 
     /// -20..=19.
@@ -174,6 +184,21 @@ impl Entity {
     pub fn set_affinity(&self, mask: u64) {
         const { assert!(MAX_CPUS <= 64) };
         self.affinity.store(mask, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(super) fn set_homeless(&self) {
+        self.homeless.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether it must be found a CPU; it is asked once.
+    #[inline]
+    pub(super) fn take_homeless(&self) -> bool {
+        let homeless = self.homeless.load(Ordering::Relaxed) != 0;
+        if homeless {
+            self.homeless.store(0, Ordering::Relaxed);
+        }
+        homeless
     }
 
     /// Real-time tasks run before all others, the greater priority first.

@@ -1,17 +1,18 @@
-//! What a CPU does when nothing is runnable: zero free frames ahead, then halt.
+//! What a CPU does when nothing is runnable: zero free frames ahead, look for other CPUs' work, then halt.
 
 use super::super::work;
-use super::schedule;
-use crate::arch::cpu;
+use super::{place, schedule};
+use crate::arch::{cpu, percpu};
 use crate::mm;
 
 /// The body of an idle task; never returns.
 pub(in crate::process) fn run_idle() -> ! {
     let task = super::super::current();
+    let cpu = percpu::cpu_id();
     loop {
         while !task.has_work(work::RESCHED) && mm::zero_one_frame_when_idle() {}
         cpu::irq_disable();
-        if !task.has_work(work::RESCHED) {
+        if !task.has_work(work::RESCHED) && !place::steal(cpu) {
             // Interrupts come on with the halt, so a wake-up between check and halt is not lost.
             cpu::wait_for_interrupt();
         }

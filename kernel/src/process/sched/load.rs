@@ -25,9 +25,11 @@ static AVERAGES: SpinLock<Averages, level::Leaf> =
 
 /// How many tasks are runnable, the running ones included.
 pub fn runnable() -> u64 {
-    let waiting: usize =
-        (0..percpu::cpus_online()).map(|cpu| queue::of_cpu(cpu).lock().len()).sum();
-    waiting as u64 + percpu::cpus_online() as u64
+    let of_cpu = |cpu| {
+        let queue = queue::lock(cpu);
+        queue.len() as u64 + u64::from(!queue.running.is_idle)
+    };
+    (0..percpu::cpus_online()).map(of_cpu).sum()
 }
 
 /// The averages over 1, 5 and 15 minutes, with 11 bits after the point.

@@ -4,16 +4,20 @@
 //! is armed only while another task waits. A task's state changes under the run queue lock of its CPU;
 //! waking works in interrupt handlers. Kernel code is not preempted: a switch happens in [`schedule`] only,
 //! called by sleeping, by [`cond_resched`], and on the way to user mode when [`work::RESCHED`] is set.
+//! Which CPU a task runs on is decided in `place`.
 
 mod entity;
 mod idle;
 mod load;
+mod place;
 mod queue;
 mod sleep;
 
 pub use entity::{Entity, Policy, State, policy};
 pub(super) use idle::run_idle;
 pub use load::{load_average, runnable};
+pub use place::{ask_to_look, has_looked};
+pub(super) use place::{kick, start};
 pub(super) use queue::reserve;
 pub use sleep::{Sleeper, killable_wait};
 
@@ -23,6 +27,7 @@ use crate::sync::Wake;
 use crate::time::{self, Nanos, TimerTarget};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
+use queue::{Locked, Running};
 
 /// How long a task runs while others wait.
 const SLICE_NS: u64 = 4_000_000;
@@ -47,7 +52,7 @@ pub fn yield_now() {
     let irq = cpu::irq_save();
     let task = super::current();
     {
-        let queue = queue::of_cpu(percpu::cpu_id()).lock();
+        let queue = queue::lock(percpu::cpu_id());
         // Relaxed: under the queue's lock. As if it had run its slice.
         let own = task.sched.vruntime.load(Ordering::Relaxed);
         if queue.len() != 0 {
@@ -78,7 +83,7 @@ fn switch_to_next() {
     let prev = super::current();
     let now = time::since_boot_ns();
     let cpu = percpu::cpu_id();
-    let mut queue = queue::of_cpu(cpu).lock();
+    let mut queue = queue::lock(cpu);
     if prev.has_work(work::RESCHED) {
         prev.clear_work(work::RESCHED);
     }
@@ -90,24 +95,41 @@ fn switch_to_next() {
         Ordering::Relaxed,
     );
     let state = prev.sched.state();
-    let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, prev));
-    let next = match state {
-        State::Runnable if is_idle => queue.pop(),
-        State::Runnable if !queue.beats(prev, 0) => None,
+    let was_idle = queue.running.is_idle;
+    let goes_on = match state {
+        State::Runnable if was_idle => true,
+        State::Runnable if prev.sched.affinity() >> cpu & 1 == 0 => {
+            prev.sched.set_homeless();
+            false
+        }
+        State::Runnable if !queue.beats(&Running::new(prev, false), 0) => true,
         State::Runnable => {
             queue.push(TASKS.current_arc());
-            queue.pop()
+            false
         }
-        State::Dead => Some(next_or_idle(&mut queue)),
+        State::Dead => false,
         _ => {
             drop(prev.sched.parked.put(TASKS.current_arc()));
-            Some(next_or_idle(&mut queue))
+            false
         }
     };
+    let (mut queue, next) = match goes_on && !was_idle {
+        true => (queue, None),
+        false => pick(queue, cpu),
+    };
+    let next = match next {
+        None if !goes_on => Some(idle_of(&queue)),
+        next => next,
+    };
     let waiting = queue.len();
-    drop(queue);
+    let wanted = if waiting != 0 { queue.wanted_by_next() } else { 0 };
     let runs = next.as_deref().unwrap_or(prev);
+    let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, runs));
+    queue.running = Running::new(runs, is_idle);
+    drop(queue);
+    place::note_idle(cpu, was_idle, is_idle);
     arm_slice(runs, waiting, now);
+    place::offer(wanted);
     let Some(next) = next else { return };
     if core::ptr::eq(&*next, prev) {
         return;
@@ -119,14 +141,43 @@ fn switch_to_next() {
     next.sched.set_running(true);
     next.times.resume(now);
     next.activate_mm();
-    TASKS.switch(next);
+    after_switch(TASKS.switch(next));
 }
 
-fn next_or_idle(queue: &mut queue::RunQueue) -> Arc<Task> {
-    queue.pop().unwrap_or_else(|| match &queue.idle {
+/// Ends a switch on the stack of the new task: the one that was switched away from may go, or go elsewhere.
+/// The first thing that a new task does. Interrupts are off.
+#[inline]
+pub(super) fn after_switch(previous: Option<Arc<Task>>) {
+    if let Some(previous) = previous
+        && previous.sched.take_homeless()
+    {
+        place::rehome(previous);
+    }
+}
+
+/// The first code of a new task ends the switch to it.
+pub(super) fn finish_switch() {
+    after_switch(TASKS.finish_switch());
+}
+
+/// Takes the task that should run next on `cpu`. Those that may not run there (any more) are sent away.
+#[inline]
+fn pick(mut queue: Locked, cpu: usize) -> (Locked, Option<Arc<Task>>) {
+    loop {
+        match queue.pop() {
+            Some(next) if next.sched.affinity() >> cpu & 1 == 0 => {
+                queue = place::send_away(queue, cpu, next);
+            }
+            next => return (queue, next),
+        }
+    }
+}
+
+fn idle_of(queue: &Locked) -> Arc<Task> {
+    match &queue.idle {
         Some(idle) => idle.clone(),
         None => panic!("a CPU without an idle task has nothing to run"),
-    })
+    }
 }
 
 /// The slice timer runs only while it has somebody to run for.
@@ -139,14 +190,20 @@ fn arm_slice(task: &Task, waiting: usize, now: u64) {
 /// Begins the running task's slice, now that somebody waits.
 pub(super) fn begin_slice() {
     let irq = cpu::irq_save();
-    let waiting = queue::of_cpu(percpu::cpu_id()).lock().len();
+    let waiting = queue::lock(percpu::cpu_id()).len();
     arm_slice(super::current(), waiting, time::since_boot_ns());
     cpu::irq_restore(irq);
 }
 
-/// Becomes the CPU's idle task.
-pub(super) fn set_idle(cpu: usize, task: Arc<Task>) {
-    queue::of_cpu(cpu).lock().idle = Some(task);
+/// Gives a CPU its idle task, before it starts.
+pub(super) fn prepare_cpu(cpu: usize, idle: Arc<Task>) -> abi::Result<()> {
+    place::init();
+    queue::prepare(cpu, idle)
+}
+
+/// The idle task of a CPU.
+pub(super) fn idle_task(cpu: usize) -> Arc<Task> {
+    idle_of(&queue::lock(cpu))
 }
 
 /// The slice timer fired: interrupts are off.
@@ -158,7 +215,7 @@ pub fn slice_ended() {
 
 /// How long a CPU has been idle since boot.
 pub fn idle_ns(cpu: usize) -> u64 {
-    let idle = queue::of_cpu(cpu).lock().idle.clone();
+    let idle = queue::lock(cpu).idle.clone();
     idle.map_or(0, |idle| idle.times.cpu_ns(&idle))
 }
 
@@ -176,31 +233,10 @@ pub fn system_ns() -> u64 {
 /// Context switches, for /proc/stat.
 static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
-/// Makes a new task runnable.
-pub(super) fn start(task: Arc<Task>) {
-    let irq = cpu::irq_save();
-    let cpu = task.sched.cpu();
-    let mut queue = queue::of_cpu(cpu).lock();
-    queue.push_woken(task);
-    let first = queued(&queue, cpu, false);
-    drop(queue);
-    if first {
-        arm_slice(super::current(), 1, time::since_boot_ns());
-    }
-    cpu::irq_restore(irq);
-}
-
-/// Somebody was added to the queue of `cpu`: should its running task make way? True if its slice begins to
-/// count.
-fn queued(queue: &queue::RunQueue, cpu: usize, preempt: bool) -> bool {
-    debug_assert_eq!(cpu, percpu::cpu_id(), "other CPUs are woken by their bring-up's interrupt");
-    let running = super::current();
-    let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, running));
-    if is_idle || (preempt && queue.beats(running, WAKEUP_LEAD_NS)) {
-        running.set_work(work::RESCHED);
-        return false;
-    }
-    queue.len() == 1
+/// The CPUs that a task may run on have changed; the running task is on one of them on return.
+pub fn affinity_changed(task: &Task) {
+    place::affinity_changed(task);
+    cond_resched();
 }
 
 impl Task {
@@ -210,22 +246,15 @@ impl Task {
             return false;
         }
         let irq = cpu::irq_save();
-        let cpu = self.sched.cpu();
-        let mut queue = queue::of_cpu(cpu).lock();
+        let (cpu, queue) = queue::lock_of(self);
         let woken = matches(self.sched.state());
         if woken {
             self.sched.set_state(State::Runnable);
             // Without a parked reference the task has not left its CPU yet, and will not.
             if let Some(task) = self.sched.parked.take() {
-                queue.push_woken(task);
-                if queued(&queue, cpu, true) {
-                    // The slice timer cannot be armed from here, with the caller's queue locked: the
-                    // running task does it on its way out of the kernel.
-                    super::current().set_work(work::SLICE);
-                }
+                place::woken(task, cpu, queue);
             }
         }
-        drop(queue);
         cpu::irq_restore(irq);
         woken
     }

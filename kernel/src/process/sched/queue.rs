@@ -2,16 +2,17 @@
 //!
 //! A binary heap by real-time rank, then weighted run time, then arrival: O(log n) for everything. Its
 //! capacity is reserved when tasks are made, so that waking never allocates. Lock level `RunQueue`; held
-//! with interrupts off, never across a switch.
+//! with interrupts off, one at a time, never across a switch.
 
 use super::super::Task;
 use super::entity::NORMAL_RANK;
 use crate::arch::percpu::MAX_CPUS;
-use crate::sync::{SpinLock, level};
+use crate::sync::{SpinGuard, SpinLock, level};
 use abi::{Errno, Result};
 use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;
 use core::cmp::Ordering as Order;
+use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// How far behind the others a task that slept may start, in weighted nanoseconds.
@@ -25,6 +26,38 @@ pub(super) struct RunQueue {
     arrivals: u64,
     /// What runs when nothing else does.
     pub(super) idle: Option<Arc<Task>>,
+    /// What runs now.
+    pub(super) running: Running,
+}
+
+/// What other CPUs need to know of the running task.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    /// The address of the task, only to be compared.
+    id: usize,
+    rank: u32,
+    vruntime: u64,
+    has_slice: bool,
+    pub(super) is_idle: bool,
+}
+
+impl Running {
+    #[inline]
+    pub(super) fn new(task: &Task, is_idle: bool) -> Self {
+        let sched = &task.sched;
+        Self {
+            id: core::ptr::from_ref(task).addr(),
+            rank: sched.rank(),
+            // Relaxed: under the queue's lock.
+            vruntime: sched.vruntime.load(Ordering::Relaxed),
+            has_slice: sched.has_slice(),
+            is_idle,
+        }
+    }
+
+    pub(super) fn is(&self, task: &Task) -> bool {
+        self.id == core::ptr::from_ref(task).addr()
+    }
 }
 
 struct Waiting {
@@ -60,7 +93,8 @@ impl Ord for Waiting {
 
 impl RunQueue {
     const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), least: 0, arrivals: 0, idle: None }
+        let running = Running { id: 0, rank: 0, vruntime: 0, has_slice: true, is_idle: true };
+        Self { heap: BinaryHeap::new(), least: 0, arrivals: 0, idle: None, running }
     }
 
     /// How many tasks wait.
@@ -100,26 +134,130 @@ impl RunQueue {
     /// Whether a waiting task should run rather than `running`, which would go on otherwise. With `lead`,
     /// only if it is that far behind.
     #[inline]
-    pub(super) fn beats(&self, running: &Task, lead: u64) -> bool {
+    pub(super) fn beats(&self, running: &Running, lead: u64) -> bool {
         let Some(first) = self.heap.peek() else { return false };
-        let rank = running.sched.rank();
-        if first.rank != rank || rank != NORMAL_RANK {
-            return first.rank < rank
-                || (first.rank == rank && running.sched.has_slice() && lead == 0);
+        if first.rank != running.rank || running.rank != NORMAL_RANK {
+            return first.rank < running.rank
+                || (first.rank == running.rank && running.has_slice && lead == 0);
         }
-        // Relaxed: under the queue's lock.
-        let own = running.sched.vruntime.load(Ordering::Relaxed);
-        first.vruntime.saturating_add(lead) < own
+        first.vruntime.saturating_add(lead) < running.vruntime
+    }
+
+    /// How far the task's run time is ahead of this queue's least.
+    pub(super) fn lead_of(&self, task: &Task) -> u64 {
+        // Relaxed: the task is in the caller's hands.
+        task.sched.vruntime.load(Ordering::Relaxed).saturating_sub(self.least)
+    }
+
+    /// Gives a task from another queue the place here that it had there.
+    pub(super) fn adopt(&self, task: &Task, lead: u64) {
+        // Relaxed: as in `lead_of`.
+        task.sched.vruntime.store(self.least.saturating_add(lead), Ordering::Relaxed);
+    }
+
+    /// The CPUs that the task may use that would run next.
+    pub(super) fn wanted_by_next(&self) -> u64 {
+        self.heap.peek().map_or(0, |first| first.task.sched.affinity())
+    }
+
+    /// Takes a waiting task for another CPU: the next one that may run there and has left this CPU's stack.
+    pub(super) fn take_for(&mut self, cpu: usize) -> Taken {
+        let mut leaving = false;
+        let mut fits = |waiting: &Waiting| {
+            let allowed = waiting.task.sched.affinity() >> cpu & 1 != 0;
+            let still_here = allowed && waiting.task.is_on_cpu();
+            leaving |= still_here;
+            allowed && !still_here
+        };
+        if self.heap.peek().is_some_and(&mut fits) {
+            return self.pop().map_or(Taken::Nothing, Taken::Task);
+        }
+        let found = self.heap.iter().take(SEARCHED).position(&mut fits);
+        let Some(at) = found else {
+            return if leaving { Taken::Soon } else { Taken::Nothing };
+        };
+        // In the order of the heap's own vector, which keeps its room.
+        let mut all = core::mem::take(&mut self.heap).into_vec();
+        let task = all.swap_remove(at).task;
+        self.heap = BinaryHeap::from(all);
+        Taken::Task(task)
     }
 }
 
-static QUEUES: [SpinLock<RunQueue, level::RunQueue>; MAX_CPUS] =
-    [const { SpinLock::new(RunQueue::new()) }; MAX_CPUS];
+/// How many waiting tasks are looked at for one that another CPU may run.
+const SEARCHED: usize = 64;
 
-/// The queue of one CPU.
+/// What [`RunQueue::take_for`] found.
+pub(super) enum Taken {
+    Task(Arc<Task>),
+    /// One that is just being switched away from.
+    Soon,
+    Nothing,
+}
+
+/// A queue in a cache line of its own, with its length to be read without the lock.
+#[repr(align(64))]
+struct Slot {
+    queue: SpinLock<RunQueue, level::RunQueue>,
+    len: AtomicUsize,
+}
+
+static QUEUES: [Slot; MAX_CPUS] =
+    [const { Slot { queue: SpinLock::new(RunQueue::new()), len: AtomicUsize::new(0) } }; MAX_CPUS];
+
+/// A locked queue; unlocking brings its length up to date.
+pub(super) struct Locked {
+    guard: SpinGuard<'static, RunQueue, level::RunQueue>,
+    slot: &'static Slot,
+}
+
+impl Deref for Locked {
+    type Target = RunQueue;
+    #[inline]
+    fn deref(&self) -> &RunQueue {
+        &self.guard
+    }
+}
+
+impl DerefMut for Locked {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut RunQueue {
+        &mut self.guard
+    }
+}
+
+impl Drop for Locked {
+    #[inline]
+    fn drop(&mut self) {
+        // Relaxed: a hint, ordered by the fences in `place`.
+        self.slot.len.store(self.guard.heap.len(), Ordering::Relaxed);
+    }
+}
+
+/// Locks the queue of one CPU.
 #[inline]
-pub(super) fn of_cpu(cpu: usize) -> &'static SpinLock<RunQueue, level::RunQueue> {
-    &QUEUES[cpu]
+pub(super) fn lock(cpu: usize) -> Locked {
+    let slot = &QUEUES[cpu];
+    Locked { guard: slot.queue.lock(), slot }
+}
+
+/// Locks the queue of the CPU that the task belongs to: which, and the queue. It stays the task's while locked.
+#[inline]
+pub(super) fn lock_of(task: &Task) -> (usize, Locked) {
+    loop {
+        let cpu = task.sched.cpu();
+        let queue = lock(cpu);
+        if task.sched.cpu() == cpu {
+            return (cpu, queue);
+        }
+    }
+}
+
+/// How many tasks waited for a CPU a moment ago.
+#[inline]
+pub(super) fn len_of(cpu: usize) -> usize {
+    // Relaxed: see `Locked`.
+    QUEUES[cpu].len.load(Ordering::Relaxed)
 }
 
 /// Capacity of every queue of a running CPU.
@@ -132,12 +270,26 @@ pub(in crate::process) fn reserve(tasks: usize) -> Result<()> {
         return Ok(());
     }
     let wanted = tasks.next_power_of_two().max(64);
-    for queue in QUEUES.iter().take(crate::arch::percpu::cpus_online()) {
-        let mut queue = queue.lock();
-        let more = wanted.saturating_sub(queue.heap.len());
-        queue.heap.try_reserve(more).map_err(|_| Errno::ENOMEM)?;
+    for cpu in 0..crate::arch::percpu::cpus_online() {
+        reserve_on(cpu, wanted)?;
     }
     // Relaxed: see above.
     RESERVED.fetch_max(wanted, Ordering::Relaxed);
     Ok(())
+}
+
+/// Readies the queue of a CPU that is about to start.
+pub(super) fn prepare(cpu: usize, idle: Arc<Task>) -> Result<()> {
+    // Relaxed: nothing else runs yet.
+    reserve_on(cpu, RESERVED.load(Ordering::Relaxed).max(64))?;
+    let mut queue = lock(cpu);
+    queue.running = Running::new(&idle, true);
+    queue.idle = Some(idle);
+    Ok(())
+}
+
+fn reserve_on(cpu: usize, tasks: usize) -> Result<()> {
+    let mut queue = lock(cpu);
+    let more = tasks.saturating_sub(queue.heap.len());
+    queue.heap.try_reserve(more).map_err(|_| Errno::ENOMEM)
 }

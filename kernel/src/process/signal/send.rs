@@ -3,7 +3,7 @@
 //! Works in any context. Never looks at user memory, never sleeps.
 
 use super::queue::Pushed;
-use crate::process::{Process, Task, work};
+use crate::process::{Process, Task, sched, work};
 use abi::signal::{SaFlags, SigInfo, SigSet, Signal, code};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -146,9 +146,12 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
     }
 }
 
+/// Makes the thread look at its signals: it wakes up, or leaves user mode on its CPU for a moment.
 fn wake(thread: &Arc<Task>) {
     thread.set_work(work::SIGNAL);
-    thread.wake_interruptible();
+    if !thread.wake_interruptible() {
+        sched::kick(thread);
+    }
 }
 
 /// Makes every thread but `except` die as soon as it can: SIGKILL, exit_group, exec.
@@ -160,7 +163,9 @@ pub fn terminate_threads(process: &Arc<Process>, except: Option<&Task>) {
         let info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
         thread.signals.pending.lock().push(Signal::SIGKILL, info);
         thread.set_work(work::SIGNAL);
-        thread.wake_killable();
+        if !thread.wake_killable() {
+            sched::kick(thread);
+        }
     });
     process.signals.continued.wake_all();
 }

@@ -5,7 +5,7 @@
 
 use super::send::notify_parent;
 use super::state::JobState;
-use crate::process::{Process, Task, work};
+use crate::process::{Process, Task, sched, work};
 use abi::signal::{SigInfo, Signal, code};
 use alloc::sync::Arc;
 
@@ -26,7 +26,9 @@ pub fn begin(task: &Task, signal: Signal) {
     }
     process.for_each_thread(&mut |thread| {
         thread.set_work(work::SIGNAL);
-        thread.wake_interruptible();
+        if !thread.wake_interruptible() {
+            sched::kick(thread);
+        }
     });
 }
 

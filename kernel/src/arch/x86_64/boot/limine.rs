@@ -75,6 +75,7 @@ extern "C" fn limine_entry() -> ! {
                 PhysAddr::new_truncate(address.checked_sub(phys_offset).unwrap_or(address))
             }),
             seed: None,
+            startup: None,
             protocol: "Limine",
             entry_tsc,
         },

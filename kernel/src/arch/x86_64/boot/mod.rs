@@ -68,6 +68,8 @@ pub struct BootInfo {
     pub rsdp: Option<PhysAddr>,
     /// A seed from the loader, wiped where it came from.
     pub seed: Option<[u8; 32]>,
+    /// Some pages below 1 MiB, for the starting of other CPUs.
+    pub startup: Option<PhysAddr>,
     /// The boot protocol, for the log.
     pub protocol: &'static str,
     /// The time-stamp counter at the first instruction.

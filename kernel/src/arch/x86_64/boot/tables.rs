@@ -12,7 +12,7 @@ use x86_64::PhysAddr;
 
 use super::{Handover, MemoryKind, MemoryMap, MemoryRegion};
 use crate::arch::page::{LARGE_PAGE_SIZE, PAGE_SIZE, PTE_ADDRESS, PteFlags, nx};
-use crate::arch::{cpu, gdt, kmap};
+use crate::arch::{cpu, gdt, kmap, smp};
 
 pub const DIRECT_MAP_BASE: u64 = 0xffff_8880_0000_0000;
 /// Image addresses minus this are physical addresses under PVH.
@@ -60,6 +60,7 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     normalise(map);
     let image_len = &raw const __kernel_end as u64 - image_start();
     carve(map, handover.kernel_phys, image_len, MemoryKind::Kernel);
+    handover.info.startup = startup_pages(map);
     // The first page is never handed out: a zero physical address means "none" too often, and the
     // rest of the first MiB belongs to the firmware's habits and to the starting of other CPUs.
     carve(map, 0, 1 << 20, MemoryKind::Reserved);
@@ -88,6 +89,17 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     carve(map, pool, used, MemoryKind::PageTables);
     release_loader(map);
     PhysAddr::new_truncate(builder.root)
+}
+
+/// Usable pages below 1 MiB where other CPUs can start; not the lowest ones, where a BIOS has its data.
+fn startup_pages(map: &MemoryMap) -> Option<PhysAddr> {
+    const LOWEST: u64 = 0x8000;
+    const END: u64 = 0x9_0000;
+    map.iter().filter(|region| region.kind == MemoryKind::Usable).find_map(|region| {
+        let start = region.start.as_u64().max(LOWEST);
+        let end = start + smp::STARTUP_PAGES as u64 * PAGE;
+        (end <= region.end().min(END)).then_some(PhysAddr::new_truncate(start))
+    })
 }
 
 /// An upper bound of the table pages that `build` takes.

@@ -1,0 +1,336 @@
+//! On which CPU a task runs: placement of woken and new tasks, idle CPUs that take work, and the interrupt
+//! that tells another CPU to look.
+//!
+//! A woken task goes to the CPU where it last ran if that is idle, else to an idle one, else it waits where it
+//! was. A CPU that becomes idle looks through the other queues. Between the two no task is overlooked: a CPU
+//! marks itself idle before it looks for waiting tasks, a waiting task is queued before idle CPUs are looked
+//! for, and a full fence stands between the two steps on both sides.
+//!
+//! A task that another CPU may run is never on a CPU: while the switch away from it goes on, it stays with the
+//! CPU that switches. Owns the mask of idle CPUs and the requests to each CPU. Never holds two queues.
+
+use super::super::{Task, work};
+use super::queue::{self, Locked, Taken};
+use super::{WAKEUP_LEAD_NS, arm_slice};
+use crate::arch::percpu::{MAX_CPUS, cpu_id, cpus_online, online_mask};
+use crate::arch::{cpu, irq, smp};
+use crate::time;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// CPUs that run their idle task and were not given anything since they looked for work.
+static IDLE: AtomicU64 = AtomicU64::new(0);
+
+/// What each CPU was asked for and has not looked at: flags of `work`, or `LOOK`.
+static ASKED: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+
+/// Only to make the CPU pass by its running task's work flags.
+const LOOK: u32 = 1 << 31;
+
+/// Connects the interrupt.
+pub(super) fn init() {
+    irq::set_reschedule(asked);
+}
+
+/// The interrupt: does what was asked for.
+fn asked() {
+    // AcqRel: pairs with the one in `ask`.
+    let asked = ASKED[cpu_id()].swap(0, Ordering::AcqRel) & !LOOK;
+    if asked != 0 && super::TASKS.is_active() {
+        super::super::current().set_work(asked);
+    }
+}
+
+/// Sets work flags of whatever runs on `cpu`.
+fn ask(cpu: usize, flags: u32) {
+    if flags == 0 {
+        return;
+    }
+    if cpu == cpu_id() {
+        super::super::current().set_work(flags & !LOOK);
+    } else if ASKED[cpu].fetch_or(flags, Ordering::AcqRel) == 0 {
+        // AcqRel above: pairs with `asked`. What was not zero is an interrupt that is under way.
+        smp::send(cpu, irq::RESCHEDULE_VECTOR);
+    }
+}
+
+/// Somebody was added to the queue of a CPU: what its running task must be told. It makes way, or its slice
+/// begins to count.
+fn news(queue: &Locked, preempt: bool) -> u32 {
+    if queue.running.is_idle || (preempt && queue.beats(&queue.running, WAKEUP_LEAD_NS)) {
+        work::RESCHED
+    } else if queue.len() == 1 {
+        // The slice timer cannot be armed from here: the running task does it on its way out of the kernel.
+        work::SLICE
+    } else {
+        0
+    }
+}
+
+/// Queues a task that has just been woken; it belongs to `cpu`, whose queue is locked. Interrupts are off.
+#[inline]
+pub(super) fn woken(task: Arc<Task>, cpu: usize, mut queue: Locked) {
+    if cpus_online() > 1 {
+        let target = choose(&task, cpu);
+        if target != cpu {
+            return transfer(task, queue, target);
+        }
+    }
+    queue.push_woken(task);
+    let flags = news(&queue, true);
+    drop(queue);
+    ask(cpu, flags);
+}
+
+/// Moves a task, which nobody else has, from the CPU whose queue is locked to another one's.
+#[cold]
+fn transfer(task: Arc<Task>, from: Locked, target: usize) {
+    let lead = from.lead_of(&task);
+    task.sched.set_cpu(target);
+    drop(from);
+    enqueue(task, target, lead);
+}
+
+fn enqueue(task: Arc<Task>, target: usize, lead: u64) {
+    let mut queue = queue::lock(target);
+    queue.adopt(&task, lead);
+    queue.push_woken(task);
+    let flags = news(&queue, true);
+    drop(queue);
+    ask(target, flags);
+}
+
+/// Makes a new task runnable. One that its maker waits for stays here.
+pub(in crate::process) fn start(task: Arc<Task>, stays: bool) {
+    let irq = cpu::irq_save();
+    let here = cpu_id();
+    let mut queue = queue::lock(here);
+    if cpus_online() > 1 {
+        let target = if stays { fallback(&task, here) } else { choose_new(&task, here) };
+        if target != here {
+            transfer(task, queue, target);
+            cpu::irq_restore(irq);
+            return;
+        }
+    }
+    queue.push_woken(task);
+    let flags = news(&queue, false);
+    drop(queue);
+    if flags == work::SLICE {
+        arm_slice(super::super::current(), 1, time::since_boot_ns());
+    } else {
+        ask(here, flags);
+    }
+    cpu::irq_restore(irq);
+}
+
+/// The CPUs that a task may run on now.
+fn allowed(task: &Task) -> u64 {
+    let online = online_mask();
+    match task.sched.affinity() & online {
+        0 => online,
+        some => some,
+    }
+}
+
+/// A CPU for a woken task that belongs to `last`.
+fn choose(task: &Task, last: usize) -> usize {
+    // Nobody else may run it before the switch away from it is over.
+    if task.is_on_cpu() {
+        return last;
+    }
+    choose_new(task, last)
+}
+
+fn choose_new(task: &Task, last: usize) -> usize {
+    // Relaxed: a hint; `claim` decides.
+    let idle = IDLE.load(Ordering::Relaxed) & allowed(task);
+    if idle == 0 {
+        return fallback(task, last);
+    }
+    if idle >> last & 1 != 0 && claim(last) {
+        return last;
+    }
+    // The nearest above, then from the lowest on.
+    let above = idle & u64::MAX.wrapping_shl(last as u32);
+    for candidates in [above, idle] {
+        let mut left = candidates;
+        while left != 0 {
+            let cpu = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if claim(cpu) {
+                return cpu;
+            }
+        }
+    }
+    fallback(task, last)
+}
+
+/// Takes an idle CPU out of the mask; false if somebody was faster.
+fn claim(cpu: usize) -> bool {
+    let bit = 1 << cpu;
+    // AcqRel: one of several claimants wins; the fences order the rest.
+    IDLE.fetch_and(!bit, Ordering::AcqRel) & bit != 0
+}
+
+/// Where a task goes when no CPU is idle: where it was, or to the shortest queue that it may be in.
+fn fallback(task: &Task, last: usize) -> usize {
+    let allowed = allowed(task);
+    if allowed >> last & 1 != 0 {
+        return last;
+    }
+    (0..cpus_online())
+        .filter(|cpu| allowed >> cpu & 1 != 0)
+        .min_by_key(|&cpu| queue::len_of(cpu))
+        .unwrap_or(last)
+}
+
+/// Finds a CPU for a runnable task that may not run where it ran; it is on no CPU and in no queue.
+#[cold]
+pub(super) fn rehome(task: Arc<Task>) {
+    let (cpu, queue) = queue::lock_of(&task);
+    let target = choose_new(&task, cpu);
+    transfer(task, queue, target);
+}
+
+/// Finds a CPU for a task that was just taken out of the queue of `cpu`, where it may not run. The queue is
+/// unlocked for the while.
+#[cold]
+pub(super) fn send_away(queue: Locked, cpu: usize, task: Arc<Task>) -> Locked {
+    let target = choose_new(&task, cpu);
+    transfer(task, queue, target);
+    queue::lock(cpu)
+}
+
+/// Keeps the mask of idle CPUs. Interrupts are off.
+#[inline]
+pub(super) fn note_idle(cpu: usize, was_idle: bool, is_idle: bool) {
+    if was_idle == is_idle || cpus_online() == 1 {
+        return;
+    }
+    if is_idle {
+        // Relaxed: for wakers only; `steal` marks it again, with the fence, before it looks for work.
+        IDLE.fetch_or(1 << cpu, Ordering::Relaxed);
+    } else {
+        claim(cpu);
+    }
+}
+
+/// Tasks wait here while one of these CPUs may be idle: tells one.
+#[inline]
+pub(super) fn offer(wanted: u64) {
+    if wanted != 0 && cpus_online() > 1 {
+        offer_to_idle(wanted);
+    }
+}
+
+#[cold]
+fn offer_to_idle(wanted: u64) {
+    // SeqCst: pairs with the fence in `steal`: it sees the waiting task, or this sees it idle.
+    fence(Ordering::SeqCst);
+    // Relaxed: ordered by the fence.
+    let idle = IDLE.load(Ordering::Relaxed) & wanted & online_mask();
+    if idle != 0 {
+        let cpu = idle.trailing_zeros() as usize;
+        if claim(cpu) {
+            ask(cpu, work::RESCHED);
+        }
+    }
+}
+
+/// The idle CPU looks for a task that waits elsewhere: true if it has one now. Interrupts are off. If not, it is
+/// marked as idle.
+pub(super) fn steal(here: usize) -> bool {
+    let cpus = cpus_online();
+    if cpus == 1 {
+        return false;
+    }
+    // SeqCst: pairs with the fence in `offer_to_idle`.
+    IDLE.fetch_or(1 << here, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    loop {
+        let mut soon = false;
+        for step in 1..cpus {
+            let victim = (here + step) % cpus;
+            if queue::len_of(victim) == 0 {
+                continue;
+            }
+            match take_from(victim, here) {
+                (Taken::Task(task), lead) => {
+                    let mut queue = queue::lock(here);
+                    queue.adopt(&task, lead);
+                    queue.push(task);
+                    return true;
+                }
+                (Taken::Soon, _) => soon = true,
+                (Taken::Nothing, _) => {}
+            }
+        }
+        if !soon {
+            return false;
+        }
+        // It leaves its CPU's stack within a few instructions.
+        cpu::relax();
+    }
+}
+
+/// Takes a waiting task from another CPU, and how far its run time is ahead there.
+fn take_from(victim: usize, here: usize) -> (Taken, u64) {
+    let mut queue = queue::lock(victim);
+    if queue.running.is_idle && queue.len() == 1 {
+        // It was just woken there.
+        return (Taken::Nothing, 0);
+    }
+    let taken = queue.take_for(here);
+    let mut lead = 0;
+    if let Taken::Task(task) = &taken {
+        lead = queue.lead_of(task);
+        task.sched.set_cpu(here);
+    }
+    (taken, lead)
+}
+
+/// Makes a task that runs on another CPU pass by its work flags, which were set before.
+pub(in crate::process) fn kick(task: &Task) {
+    if cpus_online() == 1 {
+        return;
+    }
+    let irq = cpu::irq_save();
+    let (cpu, queue) = queue::lock_of(task);
+    // If it begins to run later, the lock lets its CPU see the flags.
+    let runs = queue.running.is(task);
+    drop(queue);
+    if runs && cpu != cpu_id() {
+        ask(cpu, LOOK);
+    }
+    cpu::irq_restore(irq);
+}
+
+/// The CPUs that a task may run on have changed: it leaves one where it may not be.
+pub(super) fn affinity_changed(task: &Task) {
+    let irq = cpu::irq_save();
+    let (cpu, queue) = queue::lock_of(task);
+    let leaves = queue.running.is(task) && task.sched.affinity() >> cpu & 1 == 0;
+    drop(queue);
+    // One that waits or sleeps is looked at when its turn comes.
+    if leaves {
+        ask(cpu, work::RESCHED);
+    }
+    cpu::irq_restore(irq);
+}
+
+/// Asks another CPU, unless it idles, to take an interrupt.
+pub fn ask_to_look(cpu: usize) -> bool {
+    // Relaxed: a hint.
+    let idle = IDLE.load(Ordering::Relaxed) >> cpu & 1 != 0;
+    if !idle {
+        ask(cpu, LOOK);
+    }
+    !idle
+}
+
+/// Whether it has.
+pub fn has_looked(cpu: usize) -> bool {
+    // Relaxed: a flag of its own.
+    ASKED[cpu].load(Ordering::Relaxed) & LOOK == 0
+}
