@@ -124,6 +124,7 @@ fn switch_to_next() {
     let waiting = queue.len();
     let wanted = if waiting != 0 { queue.wanted_by_next() } else { 0 };
     let runs = next.as_deref().unwrap_or(prev);
+    debug_assert_eq!(runs.sched.cpu(), cpu, "a task runs on a CPU that it does not belong to");
     let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, runs));
     queue.running = Running::new(runs, is_idle);
     drop(queue);

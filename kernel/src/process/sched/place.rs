@@ -104,6 +104,8 @@ fn enqueue(task: Arc<Task>, target: usize, lead: u64) {
 pub(in crate::process) fn start(task: Arc<Task>, stays: bool) {
     let irq = cpu::irq_save();
     let here = cpu_id();
+    // Its maker may have been moved since it was made.
+    task.sched.set_cpu(here);
     let mut queue = queue::lock(here);
     if cpus_online() > 1 {
         let target = if stays { fallback(&task, here) } else { choose_new(&task, here) };
