@@ -332,10 +332,9 @@ impl Task {
     /// Loads the task's address space on this CPU; a kernel thread keeps what is there.
     #[inline]
     pub(super) fn activate_mm(&self) {
-        self.mm.read(|mm| {
-            if let Some(mm) = mm {
-                mm.activate();
-            }
+        self.mm.read(|mm| match mm {
+            Some(mm) => mm.activate(),
+            None => AddressSpace::leave_lazily(),
         });
     }
 }

@@ -6,6 +6,7 @@ use super::table::{
 use super::tlb::Gather;
 use super::vma::{STACK_GUARD, Vma};
 use super::{AddressSpace, Fault, FaultAccess, Inner, VmFlags};
+use crate::arch::page;
 use crate::mm::frames::{self, For, Pfn};
 use crate::mm::layout::{MMAP_MIN, PAGE_SHIFT, PAGE_SIZE, USER_END, page_down};
 use crate::mm::page_cache::{Lookup, PageCache};
@@ -102,9 +103,7 @@ impl Inner {
             leaf.replace(index, entry | PRESENT);
         }
         // Another thread was faster, or the CPU remembered an older entry.
-        if space.cpus.get() != 0 {
-            crate::arch::page::invlpg(addr);
-        }
+        forget_here(space, addr);
         Ok(frame_of(entry))
     }
 
@@ -214,17 +213,21 @@ impl Inner {
         } else if !vma.is_accessible() {
             flags &= !PRESENT;
         }
-        let mut gather = Gather::new(&space.cpus);
-        gather.changed(addr, entry | ACCESSED);
+        // More is allowed than before, of the same page: another CPU that remembers less takes a fault, and
+        // finds out (see `resolve`).
         if !vma.is_private() {
             leaf.replace(index, old.phys() | flags);
+            forget_here(space, addr);
             return Ok(old);
         }
         // Nobody can take a reference to a frame that only this entry refers to, except through this space.
         if entry & OWNED != 0 && old.meta().refs() == 1 {
             leaf.replace(index, old.phys() | flags | OWNED);
+            forget_here(space, addr);
             return Ok(old);
         }
+        let mut gather = Gather::new(&space.cpus);
+        gather.changed(addr, entry | ACCESSED);
         let new = if entry & ZERO != 0 {
             frames::alloc_zeroed(Owner::Anon, For::User).ok_or(Fault::Oom)?
         } else {
@@ -251,6 +254,14 @@ impl Inner {
             self.own(pos);
         }
         Ok(new)
+    }
+}
+
+/// Makes this CPU look at the entry for `addr` anew.
+#[inline]
+fn forget_here(space: &AddressSpace, addr: u64) {
+    if space.cpus.get() != 0 {
+        page::invlpg(addr);
     }
 }
 

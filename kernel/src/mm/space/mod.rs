@@ -112,6 +112,8 @@ struct Layout {
 per_cpu! {
     /// The space that this CPU has loaded; null for the kernel's own tables.
     static LOADED: Cell<*const AddressSpace> = Cell::new(core::ptr::null());
+    /// No task of that space runs here: it stays loaded in case one of them comes back.
+    static LAZY: Cell<bool> = Cell::new(false);
 }
 
 impl AddressSpace {
@@ -158,6 +160,7 @@ impl AddressSpace {
     /// runs; when the last reference goes while it is still loaded, the kernel's own tables take its place.
     #[inline]
     pub fn activate(&self) {
+        LAZY.set(false);
         if LOADED.get() != core::ptr::from_ref(self) {
             // In one piece: the interrupt of another CPU's flush may unload what is loaded.
             without_interrupts(|| self.load());
@@ -175,6 +178,13 @@ impl AddressSpace {
         if let Some(old) = unsafe { old.as_ref() } {
             old.cpus.remove(cpu);
         }
+    }
+
+    /// A task without user memory begins to run on this CPU. What is loaded stays, until a flush of it is asked
+    /// for: then it goes, so that an idle CPU is interrupted once at most.
+    #[inline]
+    pub fn leave_lazily() {
+        LAZY.set(true);
     }
 
     /// Makes this CPU use the kernel's own tables, if it has a space loaded: for CPUs that go idle for long
@@ -201,7 +211,9 @@ impl AddressSpace {
             // Acquire: pairs with the Release in `Drop`.
             .is_some_and(|space| space.dying.load(Ordering::Acquire));
         match pages {
-            _ if dying => Self::unload_now(),
+            // An interrupt cannot come between a task's `activate` and its return to user mode and find this
+            // set: it is cleared first.
+            _ if dying || (LAZY.get() && !is_barrier(pages)) => Self::unload_now(),
             Some(pages) => pages.iter().for_each(|&addr| page::invlpg(addr)),
             None => page::flush_tlb(),
         }
@@ -216,6 +228,11 @@ impl AddressSpace {
     pub fn set_limits(&self, limits: MmLimits) {
         self.inner.lock().limits = limits;
     }
+}
+
+/// A request to flush no pages is a memory barrier.
+fn is_barrier(pages: Option<&[u64]>) -> bool {
+    pages.is_some_and(<[u64]>::is_empty)
 }
 
 impl Drop for AddressSpace {

@@ -25,7 +25,7 @@ static IDLE: AtomicU64 = AtomicU64::new(0);
 static ASKED: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// Only to make the CPU pass by its running task's work flags.
-const LOOK: u32 = 1 << 31;
+const LOOK: u32 = 1 << 30;
 
 /// Connects the interrupt.
 pub(super) fn init() {
