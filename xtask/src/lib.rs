@@ -29,6 +29,7 @@ pub mod random_stats;
 pub mod report;
 pub mod run;
 pub mod setup;
+pub mod soak;
 pub mod symbolize;
 pub mod syscalls;
 pub mod table;

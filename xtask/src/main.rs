@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, bench, boot, build, busybox, ci, image, profile, random_stats, run, setup, syscalls, test,
-    tidy,
+    abi, bench, boot, build, busybox, ci, image, profile, random_stats, run, setup, soak, syscalls,
+    test, tidy,
 };
 
 #[derive(Parser)]
@@ -38,6 +38,8 @@ enum Command {
     Profile(profile::Profile),
     /// Put what user space reads, and the raw jitter, through statistical tests
     RandomStats(random_stats::RandomStats),
+    /// Run everything at once, on several CPUs, for a while
+    Soak(soak::Soak),
     /// Make a bootable ISO with Limine
     Image(image::Image),
     /// Write docs/abi.md from the system-call table
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
         Command::RandomStats(c) => c.run(),
+        Command::Soak(c) => c.run(),
         Command::Image(c) => c.run(),
         Command::Syscalls(c) => c.run(),
         Command::Tidy(c) => c.run(),

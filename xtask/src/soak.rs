@@ -1,0 +1,56 @@
+//! `cargo xtask soak`: everything at once on several CPUs for a while.
+//!
+//! The work is `userland/soak.c`, which checks itself; this boots it and reads the summary.
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::guest::{End, Guest, Limits};
+use crate::qemu::{Machine, MachineArgs};
+use crate::setup::{self, Need};
+use crate::{build, paths, symbolize};
+
+/// The guest prints a sign of life every 30 seconds, and gives up a kind of work that hangs for 180.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// Runs forks, execs, threads, pipes, signals, mappings, sockets and draws together.
+#[derive(Args)]
+pub struct Soak {
+    /// How long
+    #[arg(long, value_name = "M", default_value_t = 1)]
+    minutes: u64,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    build: build::Options,
+}
+
+impl Soak {
+    pub fn run(self) -> Result<ExitCode> {
+        setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
+        build::build(self.build)?;
+        let machine = boots(self.machine.machine()?, Duration::from_secs(self.minutes * 60));
+        let outcome =
+            Guest::start_echoing(&machine, io::stdout())?.finish(Limits::idle(SILENCE))?;
+        if outcome.end != End::Exited(0) {
+            let kernel = paths::kernel();
+            let report = symbolize::panic_report(&kernel, &outcome.output);
+            bail!("{}\n{}", outcome.describe(), report.unwrap_or(outcome.stuck_at(&kernel)));
+        }
+        let good = outcome.output.lines().any(|line| line.trim_end() == "soak-end ok");
+        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// `machine` with the kernel and the work for so long.
+pub fn boots(machine: Machine, time: Duration) -> Machine {
+    let line = format!(
+        "console=ttyS0 quiet panic=-1 rdinit=/usr/lib/alea/soak alea.soak={}",
+        time.as_secs()
+    );
+    machine.direct(paths::kernel(), Some(paths::initramfs()), &line)
+}
