@@ -123,6 +123,65 @@ static void tiny_messages(int type, size_t len)
 	close(s[1]);
 }
 
+/* Sockets in sockets: a chain that must not be let go of by recursion, and circles that nobody can receive any more. */
+static void pass(int via, int fd)
+{
+	char byte = 1, control[CMSG_SPACE(sizeof fd)] = { 0 };
+	struct iovec v = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_LEN(sizeof fd) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof fd);
+	memcpy(CMSG_DATA(c), &fd, sizeof fd);
+	sendmsg(via, &m, MSG_DONTWAIT);
+}
+
+static void sockets_in_sockets(void)
+{
+	int s[2], last = -1;
+	for (int i = 0; i < 4000; i++) {
+		MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+		if (last >= 0) {
+			pass(s[0], last);
+			close(last);
+		}
+		close(s[0]);
+		last = s[1];
+	}
+	T(close(last));
+	for (int i = 0; i < 2000; i++) {
+		MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+		pass(s[0], s[1]);
+		pass(s[1], s[0]);
+		close(s[0]);
+		close(s[1]);
+	}
+	/* what can still be received is not taken for garbage */
+	int outer[2], inner[2], got = -1;
+	char text[4] = "";
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, outer));
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, inner));
+	MUST(write(inner[1], "abc", 3));
+	pass(inner[1], inner[0]);
+	pass(outer[0], inner[0]);
+	close(inner[0]);
+	for (int i = 0; i < 600; i++) {
+		MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+		pass(s[0], s[1]);
+		pass(s[1], s[0]);
+		close(s[0]);
+		close(s[1]);
+	}
+	char byte, control[CMSG_SPACE(sizeof got)];
+	struct iovec v = { &byte, 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	T(recvmsg(outer[1], &m, 0));
+	memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof got);
+	T(read(got, text, 3));
+	SAY("received: %s", text);
+}
+
 /* Who changes identity is not to be looked into until it says so. */
 static void dumpable(void)
 {
@@ -188,6 +247,7 @@ int main(int argc, char **argv)
 	opened_before_exec("mem", "SECRET=sesame", 0);
 	tiny_messages(SOCK_STREAM, 1);
 	tiny_messages(SOCK_SEQPACKET, 0);
+	sockets_in_sockets();
 	dumpable();
 	first_page();
 	return 0;

@@ -58,6 +58,8 @@ levels! {
     FdTable: nests;
     /// File locks.
     FileLocks;
+    /// Sockets on their way through sockets: held while the circles among them are looked for.
+    Passing;
     /// Pipes, sockets, eventfds: the small state of a stream.
     Stream: nests;
     /// A page cache's tree.

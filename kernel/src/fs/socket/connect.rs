@@ -1,6 +1,6 @@
 //! Naming, connecting, listening, accepting, shutting down, closing.
 
-use super::{Address, Kind, Role, Socket, address};
+use super::{Address, Kind, Role, Socket, address, garbage};
 use crate::fs::PollEvents;
 use crate::fs::inode::Inode;
 use abi::socket::Ucred;
@@ -251,12 +251,15 @@ impl Socket {
                 for never_accepted in pending {
                     never_accepted.state.lock().error = None;
                     never_accepted.close_unaccepted();
+                    let unread = never_accepted.state.lock().queue.take_all();
+                    garbage::bury(unread);
                 }
             }
             Role::Single => {}
         }
-        drop(unread);
         self.wake_everyone();
+        garbage::bury(unread);
+        garbage::closed();
     }
 
     /// Whether an abstract name in the namespace is this socket's (an accepted socket shows its listener's).

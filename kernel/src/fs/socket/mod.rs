@@ -8,6 +8,7 @@
 pub mod address;
 pub mod connect;
 mod file;
+mod garbage;
 mod option;
 mod queue;
 mod transfer;

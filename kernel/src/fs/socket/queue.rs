@@ -77,6 +77,10 @@ impl Queue {
         self.messages.front()
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter()
+    }
+
     pub fn nth(&self, n: usize) -> Option<&Message> {
         self.messages.get(n)
     }

@@ -5,7 +5,7 @@
 //! that, so that bytes keep their order.
 
 use super::queue::{Ancillary, Message};
-use super::{Address, Kind, MAX_DATAGRAMS, Role, Socket};
+use super::{Address, Kind, MAX_DATAGRAMS, Role, Socket, garbage};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
 use crate::sync::wait::{Deadline, WaitError};
@@ -62,6 +62,7 @@ impl Socket {
     /// Sends: on a stream as much as `src` has, else one message. The bytes sent.
     pub fn send(&self, src: &mut Source<'_>, how: Outgoing) -> Result<usize> {
         self.check_sending()?;
+        garbage::note(&how.ancillary.files)?;
         let target = match how.to {
             Some(to) if self.kind == Kind::Stream => {
                 drop(to);
@@ -306,11 +307,17 @@ impl Socket {
             }
             None
         };
-        match take() {
+        let taken = match take() {
             Some(taken) => taken,
             None if nonblock => Err(Errno::EAGAIN),
             None => waited(self.for_reading.wait_deadline(deadline, take))?,
+        };
+        if let Ok(Some(message)) = &taken
+            && !message.ancillary.files.is_empty()
+        {
+            garbage::settle();
         }
+        taken
     }
 }
 

@@ -1,0 +1,179 @@
+//! Descriptors on their way through sockets: those that nobody can ever receive, and their end.
+//!
+//! A socket may travel through itself, or two through each other; when their descriptors are closed, the queues keep them
+//! alive for ever. [`collect`] finds such circles: a passed socket is alive if something other than the queues of passed
+//! sockets refers to its file, or if it waits in the queue of one that is alive. Chains of sockets in sockets are let go of
+//! one by one ([`bury`]), not by recursion on the kernel stack.
+//!
+//! Lock: `Passing`, held over a whole search and taken before the state of sockets. Who has taken files out of a queue
+//! passes it ([`settle`]) before the references can go anywhere else, so that counts and queues agree during a search.
+
+use super::queue::Message;
+use super::{Role, Socket, of_file};
+use crate::fs::OpenFile;
+use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The sockets that were passed and may still be on their way.
+struct Passed {
+    files: Vec<Weak<OpenFile>>,
+    /// So many are looked through.
+    due: usize,
+}
+
+static PASSED: SpinLock<Passed, level::Passing> =
+    SpinLock::new(Passed { files: Vec::new(), due: FIRST_LOOK });
+/// Relaxed: hints for when to look, and a mark that one task looks or buries; all data is under locks.
+static ON_THEIR_WAY: AtomicUsize = AtomicUsize::new(0);
+static CLOSED: AtomicUsize = AtomicUsize::new(0);
+static COLLECTING: AtomicBool = AtomicBool::new(false);
+static BURYING: AtomicBool = AtomicBool::new(false);
+/// Queues to be let go of.
+static GRAVES: SpinLock<Vec<VecDeque<Message>>, level::Leaf> = SpinLock::new(Vec::new());
+
+const FIRST_LOOK: usize = 256;
+/// Sockets that are closed between two searches, at least.
+const CLOSES: usize = 64;
+
+/// Notes files that are about to be passed; `ENOMEM`.
+pub(super) fn note(files: &[Arc<OpenFile>]) -> Result<()> {
+    let mut full = false;
+    for file in files.iter().filter(|file| of_file(file).is_ok()) {
+        let mut passed = PASSED.lock();
+        passed.files.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        passed.files.push(Arc::downgrade(file));
+        ON_THEIR_WAY.store(passed.files.len(), Ordering::Relaxed);
+        full |= passed.files.len() > passed.due;
+    }
+    if full {
+        collect();
+    }
+    Ok(())
+}
+
+/// A socket was closed: looks for garbage now and then, while something is on its way.
+pub(super) fn closed() {
+    let passed = ON_THEIR_WAY.load(Ordering::Relaxed);
+    if passed != 0 && CLOSED.fetch_add(1, Ordering::Relaxed) >= CLOSES + passed / 2 {
+        CLOSED.store(0, Ordering::Relaxed);
+        collect();
+    }
+}
+
+/// Waits until no search is under way.
+pub(super) fn settle() {
+    drop(PASSED.lock());
+}
+
+/// Lets go of messages and the files in them.
+pub(super) fn bury(queue: VecDeque<Message>) {
+    if queue.iter().all(|message| message.ancillary.files.is_empty()) {
+        return;
+    }
+    settle();
+    let mut graves = GRAVES.lock();
+    if graves.try_reserve(1).is_err() {
+        drop(graves);
+        // Lost for good: better than a recursion that the stack has no room for.
+        core::mem::forget(queue);
+        return;
+    }
+    graves.push(queue);
+    drop(graves);
+    // What is closed in here comes back to `bury`, which then only adds to the list.
+    while !GRAVES.lock().is_empty() && !BURYING.swap(true, Ordering::Relaxed) {
+        loop {
+            let next = GRAVES.lock().pop();
+            let Some(next) = next else { break };
+            drop(next);
+        }
+        BURYING.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Empties the queues of passed sockets that nobody can reach.
+fn collect() {
+    if COLLECTING.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let garbage = find_garbage();
+    COLLECTING.store(false, Ordering::Relaxed);
+    garbage.into_iter().for_each(bury);
+}
+
+fn find_garbage() -> Vec<VecDeque<Message>> {
+    let mut passed = PASSED.lock();
+    let most = passed.files.len();
+    let (mut files, mut seen, mut open, mut garbage) =
+        (Vec::<Arc<OpenFile>>::new(), Vec::<usize>::new(), Vec::<usize>::new(), Vec::new());
+    // Before anything is referred to: under the lock no reference may be the last.
+    if files.try_reserve_exact(most).is_err()
+        || seen.try_reserve_exact(most).is_err()
+        || open.try_reserve_exact(most).is_err()
+        || garbage.try_reserve_exact(most).is_err()
+    {
+        return garbage;
+    }
+    files.extend(passed.files.iter().filter_map(Weak::upgrade));
+    files.sort_unstable_by_key(Arc::as_ptr);
+    files.dedup_by(|a, b| Arc::ptr_eq(a, b));
+    passed.files.clear();
+    passed.files.extend(files.iter().map(Arc::downgrade));
+    passed.due = files.len().saturating_mul(2).max(FIRST_LOOK);
+    ON_THEIR_WAY.store(files.len(), Ordering::Relaxed);
+    let index = |file: &Arc<OpenFile>| files.binary_search_by_key(&Arc::as_ptr(file), Arc::as_ptr);
+    seen.resize(files.len(), 0);
+    for file in &files {
+        each_inside(file, &mut |inner| {
+            if let Ok(at) = index(inner) {
+                seen[at] = seen[at].saturating_add(1);
+            }
+        });
+    }
+    // One reference is ours. From here on a `seen` of `ALIVE` says that somebody can reach it.
+    const ALIVE: usize = usize::MAX;
+    for (at, file) in files.iter().enumerate() {
+        if Arc::strong_count(file) > seen[at].saturating_add(1) {
+            seen[at] = ALIVE;
+            open.push(at);
+        }
+    }
+    while let Some(at) = open.pop() {
+        each_inside(&files[at], &mut |inner| {
+            if let Ok(at) = index(inner)
+                && seen[at] != ALIVE
+            {
+                seen[at] = ALIVE;
+                open.push(at);
+            }
+        });
+    }
+    for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
+        if let Ok(socket) = of_file(file) {
+            garbage.push(socket.state.lock().queue.take_all());
+        }
+    }
+    drop(passed);
+    garbage
+}
+
+/// Calls `visit` with every file in a socket's queue, and in those of connections that wait to be accepted.
+fn each_inside(file: &OpenFile, visit: &mut dyn FnMut(&Arc<OpenFile>)) {
+    let mut visit_queue = |socket: &Socket| {
+        let state = socket.state.lock();
+        state.queue.iter().flat_map(|message| &message.ancillary.files).for_each(&mut *visit);
+        let Role::Listener { pending, .. } = &state.role else { return };
+        for waiting in pending {
+            // The only place where two sockets are locked: the second is nobody's yet.
+            let state = waiting.state.lock();
+            state.queue.iter().flat_map(|message| &message.ancillary.files).for_each(&mut *visit);
+        }
+    };
+    if let Ok(socket) = of_file(file) {
+        visit_queue(socket);
+    }
+}
