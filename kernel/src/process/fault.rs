@@ -37,9 +37,12 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
         Err(fault) => fault,
     };
     if fault == Fault::Oom {
-        oom::out_of_memory();
-        // The access is tried again, unless it was this task that had to die.
-        if frame.user_mode() || !signal::killed(task) {
+        if frame.user_mode() || !task.process().is_exiting() {
+            oom::out_of_memory();
+        }
+        // The access is tried again, unless it was this task that had to die. Who exits does without: all others
+        // wait for what it will give back.
+        if frame.user_mode() || !(signal::killed(task) || task.process().is_exiting()) {
             return;
         }
     }
