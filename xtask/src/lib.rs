@@ -15,6 +15,7 @@ pub mod busybox;
 pub mod ci;
 pub mod cpio;
 pub mod figures;
+pub mod fuzz;
 pub mod growth;
 pub mod guest;
 pub mod image;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, bench, boot, build, busybox, ci, image, profile, random_stats, run, setup, soak, syscalls,
-    test, tidy,
+    abi, bench, boot, build, busybox, ci, fuzz, image, profile, random_stats, run, setup, soak,
+    syscalls, test, tidy,
 };
 
 #[derive(Parser)]
