@@ -158,6 +158,7 @@ fn private_folders(dir: &Path) -> Result<Vec<OsString>> {
     options.extend(option("Dir::Cache::pkgcache", &""));
     options.extend(option("Dir::Cache::srcpkgcache", &""));
     options.extend(option("DPkg::Lock::Timeout", &"120"));
+    options.extend(option("Acquire::Retries", &"3"));
     if is_root() {
         // The unprivileged user `_apt` may not be able to reach this folder.
         options.extend(option("APT::Sandbox::User", &"root"));
