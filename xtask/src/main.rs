@@ -40,6 +40,8 @@ enum Command {
     RandomStats(random_stats::RandomStats),
     /// Run everything at once, on several CPUs, for a while
     Soak(soak::Soak),
+    /// Throw random and hostile system calls at the kernel
+    Fuzz(fuzz::Fuzz),
     /// Make a bootable ISO with Limine
     Image(image::Image),
     /// Write docs/abi.md from the system-call table
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Profile(c) => c.run(),
         Command::RandomStats(c) => c.run(),
         Command::Soak(c) => c.run(),
+        Command::Fuzz(c) => c.run(),
         Command::Image(c) => c.run(),
         Command::Syscalls(c) => c.run(),
         Command::Tidy(c) => c.run(),
