@@ -112,8 +112,9 @@ impl Tree {
             if let Some(beyond) = last_number.checked_add(1) {
                 self.rest.append(&mut tail.split_off(&beyond));
             }
-            // Chunks at the ends may stay in part.
-            for number in [first_number, last_number] {
+            // Chunks at the ends may stay in part; both ends may lie in one.
+            let last = Some(last_number).filter(|&last| last != first_number);
+            for number in [Some(first_number), last].into_iter().flatten() {
                 let (low, high) =
                     (number * CHUNK, number.saturating_mul(CHUNK).saturating_add(CHUNK));
                 if number > 0
