@@ -36,9 +36,12 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
         Ok(()) => return,
         Err(fault) => fault,
     };
-    if fault == Fault::Oom {
+    if matches!(fault, Fault::Oom | Fault::OomDroppable) {
         if frame.user_mode() || !task.process().is_exiting() {
-            oom::out_of_memory();
+            match fault {
+                Fault::Oom => oom::out_of_memory(),
+                _ => oom::wait_for_memory(),
+            }
         }
         // The access is tried again, unless it was this task that had to die. Who exits does without: all others
         // wait for what it will give back.
@@ -61,7 +64,7 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
         Fault::SegvMap => signal::force_fault(Signal::SIGSEGV, code::SEGV_MAPERR, addr),
         Fault::SegvAcc => signal::force_fault(Signal::SIGSEGV, code::SEGV_ACCERR, addr),
         Fault::Bus => signal::force_fault(Signal::SIGBUS, code::BUS_ADRERR, addr),
-        Fault::Oom => unreachable!("handled above"),
+        Fault::Oom | Fault::OomDroppable => unreachable!("handled above"),
     }
 }
 

@@ -9,9 +9,20 @@ use core::sync::atomic::{AtomicBool, Ordering};
 /// How long the killed process gets to free its memory before another is chosen, in nanoseconds.
 const GRACE: u64 = 20_000_000;
 
-/// Frees memory by killing the process with the largest resident set; returns when the caller may try
-/// again (or has been killed itself).
+/// For a page that is not worth a process: drops others of its kind, else gives memory some time to become
+/// free. The caller may try again.
+pub fn wait_for_memory() {
+    if mm::space::drop_pages() == 0 {
+        rest();
+    }
+}
+
+/// Frees memory by dropping what may be dropped, else by killing the process with the largest resident set;
+/// returns when the caller may try again (or has been killed itself).
 pub fn out_of_memory() {
+    if mm::space::drop_pages() > 0 {
+        return;
+    }
     if !kill_largest() {
         panic!("System is deadlocked on memory: no process to kill");
     }
@@ -29,7 +40,9 @@ pub fn relieve() {
     if SOMEBODY_LOOKS.swap(true, Ordering::Relaxed) {
         return rest();
     }
-    kill_largest();
+    if mm::space::drop_pages() == 0 {
+        kill_largest();
+    }
     SOMEBODY_LOOKS.store(false, Ordering::Relaxed);
     rest();
 }

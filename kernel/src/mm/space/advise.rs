@@ -177,7 +177,7 @@ impl Inner {
                     _ => FaultAccess::Read,
                 };
                 self.touch(space, start, end, access).map_err(|fault| match fault {
-                    Fault::SegvMap | Fault::Oom => Errno::ENOMEM,
+                    Fault::SegvMap | Fault::Oom | Fault::OomDroppable => Errno::ENOMEM,
                     Fault::SegvAcc => Errno::EINVAL,
                     Fault::Bus => Errno::EFAULT,
                 })?;

@@ -30,7 +30,7 @@ impl AddressSpace {
                 for addr in (low..high).step_by(PAGE_SIZE) {
                     match inner.resolve(self, pos, addr, FaultAccess::Write, true) {
                         Ok(_) | Err(Fault::Bus | Fault::SegvAcc | Fault::SegvMap) => {}
-                        Err(Fault::Oom) => return Err(Errno::ENOMEM),
+                        Err(Fault::Oom | Fault::OomDroppable) => return Err(Errno::ENOMEM),
                     }
                 }
             } else {
@@ -122,7 +122,7 @@ impl AddressSpace {
             let pos = inner.find_or_grow(at).map_err(|_| Errno::EFAULT)?;
             let frame =
                 inner.resolve(self, pos, page, access, true).map_err(|fault| match fault {
-                    Fault::Oom => Errno::ENOMEM,
+                    Fault::Oom | Fault::OomDroppable => Errno::ENOMEM,
                     _ => Errno::EFAULT,
                 })?;
             visit(frame, off, count);

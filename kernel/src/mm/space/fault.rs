@@ -25,11 +25,20 @@ impl AddressSpace {
         }
         let mut inner = self.inner.lock();
         let pos = inner.find_or_grow(addr)?;
-        inner.resolve(self, pos, page_down(addr), access, false).map(drop)
+        match inner.resolve(self, pos, page_down(addr), access, false) {
+            Ok(_) => Ok(()),
+            Err(Fault::Oom) if inner.is_droppable(pos) => Err(Fault::OomDroppable),
+            Err(fault) => Err(fault),
+        }
     }
 }
 
 impl Inner {
+    #[cold]
+    fn is_droppable(&self, pos: Pos) -> bool {
+        self.vmas.get(pos).is_some_and(|vma| vma.flags.contains(VmFlags::DROPPABLE))
+    }
+
     /// The mapping that holds `addr`; a stack that can grow to it grows.
     pub(super) fn find_or_grow(&mut self, addr: u64) -> Result<Pos, Fault> {
         let pos = self.vmas.at_or_after(addr).ok_or(Fault::SegvMap)?;

@@ -1,5 +1,6 @@
 //! mmap.
 
+use super::droppable;
 use super::unmap::MAX_MAPPINGS;
 use super::vma::{MappedFile, Vma};
 use super::{AddressSpace, Backing, Inner, MapFixed, MapRequest, Prot, VmFlags};
@@ -85,7 +86,9 @@ impl Inner {
         let mut flags = request.flags | VmFlags::from_prot(request.prot) | VmFlags::MAY_ALL;
         flags.set(VmFlags::SHARED, request.shared);
         flags.remove(VmFlags::LOW);
-        if self.lock_future && !flags.contains(VmFlags::DROPPABLE) {
+        if flags.contains(VmFlags::DROPPABLE) {
+            droppable::note();
+        } else if self.lock_future {
             flags.insert(VmFlags::LOCKED);
         }
         match &request.backing {

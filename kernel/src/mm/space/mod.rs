@@ -10,6 +10,7 @@ mod barrier;
 mod brk;
 mod choose;
 mod direct;
+mod droppable;
 mod fault;
 mod fork;
 mod hot;
@@ -28,6 +29,7 @@ pub mod vdso;
 mod vma;
 
 pub use barrier::{Membarrier, barrier_everywhere};
+pub use droppable::drop_pages;
 pub use request::*;
 
 pub(super) use shootdown::init;

@@ -37,7 +37,7 @@ bitflags! {
         /// Empty in the child after fork.
         const WIPEONFORK = 1 << 11;
         const DONTDUMP = 1 << 12;
-        /// Contents may vanish under memory pressure; fork wipes it.
+        /// Contents vanish when memory runs out; fork wipes it.
         const DROPPABLE = 1 << 13;
         /// Pages of a shared memory object rather than of a file.
         const SHMEM = 1 << 14;
@@ -123,6 +123,8 @@ pub enum Fault {
     Bus,
     /// No memory is left.
     Oom,
+    /// No memory is left for a page that may be dropped at any time: nobody has to die for it.
+    OomDroppable,
 }
 
 /// madvise's advice that does something here.
