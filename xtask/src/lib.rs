@@ -37,3 +37,4 @@ pub mod table;
 pub mod term;
 pub mod test;
 pub mod tidy;
+pub mod vdso;

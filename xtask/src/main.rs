@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::{
     abi, bench, boot, build, busybox, ci, fuzz, image, profile, random_stats, run, setup, soak,
-    syscalls, test, tidy,
+    syscalls, test, tidy, vdso,
 };
 
 #[derive(Parser)]
@@ -32,6 +32,8 @@ enum Command {
     Abi(abi::Abi),
     /// Run BusyBox's own tests, and compare each result with Linux's
     Busybox(busybox::Suite),
+    /// Run Linux's self tests of the vDSO, and Go's of random numbers, on both kernels
+    Vdso(vdso::Vdso),
     /// Compare Alea with Linux: the same programs, the same QEMU, boots interleaved
     Bench(bench::Bench),
     /// Show where the time of an exec goes
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Test(c) => c.run(),
         Command::Abi(c) => c.run(),
         Command::Busybox(c) => c.run(),
+        Command::Vdso(c) => c.run(),
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
         Command::RandomStats(c) => c.run(),

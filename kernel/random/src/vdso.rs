@@ -224,26 +224,32 @@ impl State {
     }
 
     fn take(&mut self, blocks: &impl BlockGenerator, mut out: &mut [u8]) {
-        while !out.is_empty() {
+        loop {
             let used = self.used as usize;
-            if !(KEY_LEN..GROUP_LEN).contains(&used) {
-                self.refill(blocks);
-                continue;
-            }
-            let ready = self.group.as_flattened_mut().split_at_mut(used).1;
+            // Anything else is a state that was taken away in between, and has nothing ready.
+            let start = if (KEY_LEN..GROUP_LEN).contains(&used) { used } else { GROUP_LEN };
+            let ready = self.group.as_flattened_mut().split_at_mut(start).1;
             let count = ready.len().min(out.len());
             let (now, later) = out.split_at_mut(count);
             let (from, _) = ready.split_at_mut(count);
             now.copy_from_slice(from);
             from.fill(0);
-            self.used += count as u32;
-            out = later;
+            self.used = (start + count) as u32;
+            if later.is_empty() {
+                return;
+            }
+            // Whole groups go straight to the caller, then the key is replaced.
+            let (whole, rest) = later.split_at_mut(later.len() / GROUP_LEN * GROUP_LEN);
+            self.refill(blocks, whole);
+            out = rest;
         }
     }
 
-    fn refill(&mut self, blocks: &impl BlockGenerator) {
+    fn refill(&mut self, blocks: &impl BlockGenerator, before: &mut [u8]) {
         let mut key = Key::new(self.key);
-        blocks.fill(&key, 0, &mut self.group);
+        let (before, _) = before.as_chunks_mut::<BLOCK_LEN>();
+        blocks.fill(&key, 0, before);
+        blocks.fill(&key, before.len() as u32, &mut self.group);
         let [first, ..] = &mut self.group;
         key.take_from(first);
         self.key.copy_from_slice(key.as_bytes());

@@ -1,0 +1,113 @@
+//! The page of data and the clocks that are read from it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use alea_vdso::clock::{self, Timespec};
+use alea_vdso::data::{Data, SHIFT, Scale};
+
+const SECOND: u64 = 1_000_000_000;
+
+fn two_ghz(wall_offset: u64) -> Scale {
+    Scale { base: 1000, multiplier: (1 << SHIFT) / 2, wall_offset }
+}
+
+fn at(data: &Data, clock: i32, tsc: u64) -> Option<(i64, i64)> {
+    clock::now(data, clock, || tsc).map(|Timespec { seconds, nanos }| (seconds, nanos))
+}
+
+#[test]
+fn the_kernel_is_asked_without_a_usable_counter() {
+    let data = Data::default();
+    assert_eq!(at(&data, 1, 5000), None);
+    data.clock.publish(Some(two_ghz(0)));
+    assert_eq!(at(&data, 1, 5000), Some((0, 2000)));
+    data.clock.publish(None);
+    assert_eq!(at(&data, 1, 5000), None);
+}
+
+#[test]
+fn clocks_follow_the_scale() {
+    let data = Data::default();
+    data.clock.publish(Some(two_ghz(5 * SECOND + 7)));
+    let tsc = 1000 + 2 * (3 * SECOND + 42);
+    for clock in [1, 4, 6, 7] {
+        assert_eq!(at(&data, clock, tsc), Some((3, 42)), "clock {clock}");
+    }
+    for clock in [0, 5, 11] {
+        assert_eq!(at(&data, clock, tsc), Some((8, 49)), "clock {clock}");
+    }
+    for clock in [2, 3, 8, 9, 10, 12, 31, 32, 33, -1, -6, i32::MIN, i32::MAX] {
+        assert_eq!(at(&data, clock, tsc), None, "clock {clock}");
+        assert_eq!(clock::resolution(clock), None, "clock {clock}");
+    }
+    assert_eq!(at(&data, 1, 0), Some((0, 0)), "another CPU's counter may be behind");
+    assert_eq!(clock::resolution(1), Some(Timespec { seconds: 0, nanos: 1 }));
+    assert_eq!(clock::resolution(5), Some(Timespec { seconds: 0, nanos: 4_000_000 }));
+    let micros = clock::micros(Timespec { seconds: 1, nanos: 999_999_999 });
+    assert_eq!((micros.seconds, micros.micros), (1, 999_999));
+}
+
+/// Two writers and readers at once: whoever reads sees values that belong together.
+#[test]
+fn readers_never_see_half_a_change() {
+    let data = Data::default();
+    data.clock.publish(Some(two_ghz(0)));
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2u64)
+            .map(|writer| {
+                let clock = &data.clock;
+                scope.spawn(move || {
+                    for n in 0..20_000u64 {
+                        let n = n * 2 + writer;
+                        let scale = Scale { base: n, multiplier: n << SHIFT, wall_offset: n };
+                        clock.publish(Some(scale));
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let mut reads = 0u64;
+            while !done.load(Ordering::Relaxed) || reads < 1000 {
+                // One tick after the base, so that the clock shows the multiplier.
+                let (nanos, offset) = data.clock.read(|| u64::MAX).unwrap();
+                let ticks = u64::MAX - offset;
+                let expected = (u128::from(ticks) * (u128::from(offset) << SHIFT)) >> SHIFT;
+                assert!(offset == 0 || nanos == expected as u64, "{nanos:#x} {offset:#x}");
+                reads += 1;
+            }
+        });
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn generations_never_go_back() {
+    let data = Data::default();
+    assert_eq!(data.random.generation(), 0);
+    data.random.publish(6);
+    data.random.publish(5);
+    assert_eq!(data.random.generation(), 6);
+}
+
+#[test]
+fn the_image_is_small_and_has_linux_names() {
+    let image = alea_vdso::IMAGE;
+    assert!(image.len() > 4096 && image.len() <= 8192, "{} bytes: two pages", image.len());
+    assert!(image.starts_with(b"\x7fELF"));
+    for name in [
+        "linux-vdso.so.1",
+        "LINUX_2.6",
+        "__vdso_getrandom",
+        "__vdso_clock_gettime",
+        "__vdso_clock_getres",
+        "__vdso_gettimeofday",
+        "__vdso_time",
+        "__vdso_getcpu",
+    ] {
+        let found =
+            image.windows(name.len() + 1).any(|at| at.split_last() == Some((&0, name.as_bytes())));
+        assert!(found, "{name}");
+    }
+}
