@@ -11,6 +11,9 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+/// Slots of a table that has any.
+const FEWEST: usize = 16;
+
 /// A file descriptor number as user space passes it: any value, checked at use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fd(pub i32);
@@ -49,17 +52,19 @@ impl Slots {
         (word * 64).max(from)
     }
 
-    /// Grows the arrays to hold `at`.
+    /// Grows the arrays to hold `at`. Most tables hold a few descriptors, and every fork copies and frees
+    /// one: there are no more slots than that.
     fn grow(&mut self, at: usize) -> Result<()> {
         if at < self.files.len() {
             return Ok(());
         }
-        let words = (at / 64 + 1).next_power_of_two();
+        let slots = (at + 1).next_power_of_two().max(FEWEST);
+        let words = slots.div_ceil(64);
         let no_memory = |_| Errno::ENOMEM;
-        self.files.try_reserve_exact(words * 64 - self.files.len()).map_err(no_memory)?;
+        self.files.try_reserve_exact(slots - self.files.len()).map_err(no_memory)?;
         self.used.try_reserve_exact(words - self.used.len()).map_err(no_memory)?;
         self.cloexec.try_reserve_exact(words - self.cloexec.len()).map_err(no_memory)?;
-        self.files.resize_with(words * 64, || None);
+        self.files.resize_with(slots, || None);
         self.used.resize(words, 0);
         self.cloexec.resize(words, 0);
         Ok(())
@@ -103,12 +108,12 @@ impl FdTable {
     /// A copy with the same files, for fork.
     pub fn fork(&self) -> Result<Self> {
         let inner = self.inner.lock();
-        let last = inner.used.iter().rposition(|&word| word != 0).map_or(0, |word| word + 1);
         let mut slots = Slots::default();
-        if last != 0 {
-            slots.grow(last * 64 - 1)?;
+        let last = inner.used.iter().rposition(|&word| word != 0);
+        if let Some(word) = last {
+            slots.grow(word * 64 + inner.used[word].ilog2() as usize)?;
         }
-        for (word, &used) in inner.used.iter().enumerate().take(last) {
+        for (word, &used) in inner.used.iter().enumerate().take(slots.used.len()) {
             let mut bits = used;
             while bits != 0 {
                 let at = word * 64 + bits.trailing_zeros() as usize;

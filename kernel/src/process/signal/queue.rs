@@ -61,12 +61,13 @@ impl PendingQueue {
         let number = signal.number();
         let mut info = None;
         if let Some(at) = self.infos.iter().position(|i| i.signo == number) {
-            info = self.infos.remove(at);
+            // Nearly always the first.
+            info = if at == 0 { self.infos.pop_front() } else { self.infos.remove(at) };
         }
         if !self.infos.iter().any(|i| i.signo == number) {
             self.set.remove(signal);
         }
-        Some((signal, info.unwrap_or(SigInfo::sent_by(signal, 0, 0, 0))))
+        Some((signal, info.unwrap_or_else(|| SigInfo::sent_by(signal, 0, 0, 0))))
     }
 
     /// Forgets every pending signal of `set`.
