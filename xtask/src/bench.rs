@@ -135,7 +135,7 @@ impl Bench {
         if self.only == Some(Kernel::Linux) {
             build::initramfs()?;
         } else {
-            build::build(build::Options::default())?;
+            build::build(build::Options::SHIPPED)?;
         }
         let machine = self.machine.machine()?;
         let both = self.measure(&machine)?;

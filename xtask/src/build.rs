@@ -31,6 +31,14 @@ pub struct Options {
     /// Build a slower kernel that checks lock order and invariants
     #[arg(long)]
     pub debug_assertions: bool,
+    /// Build the kernel that is measured and shipped: faster, but slow to build
+    #[arg(long, conflicts_with = "debug_assertions")]
+    pub lto: bool,
+}
+
+impl Options {
+    /// The kernel that is measured and shipped.
+    pub const SHIPPED: Self = Self { debug_assertions: false, lto: true };
 }
 
 impl Build {
@@ -53,7 +61,11 @@ pub fn build(options: Options) -> Result<()> {
 
 /// The kernel alone.
 fn kernel(options: Options) -> Result<()> {
-    let profile = if options.debug_assertions { "kernel-debug" } else { "kernel" };
+    let profile = match options {
+        Options { debug_assertions: true, .. } => "kernel-debug",
+        Options { lto: true, .. } => "kernel-lto",
+        _ => "kernel",
+    };
     let mut cargo = process::cargo();
     cargo
         .args(["build", "--package", "alea-kernel", "--target", TARGET, "--profile", profile])

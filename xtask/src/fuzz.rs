@@ -49,7 +49,7 @@ pub struct Fuzz {
 impl Fuzz {
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
-        build::build(build::Options { debug_assertions: !self.plain })?;
+        build::build(build::Options { debug_assertions: !self.plain, lto: false })?;
         let seed = self.seed.unwrap_or_else(seed_of_now);
         let mut words = format!("fuzz.seed={seed} fuzz.seconds={:.0}", self.minutes * 60.0);
         if let Some(kind) = &self.kind {

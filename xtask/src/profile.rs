@@ -97,7 +97,7 @@ impl Profile {
 
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
-        build::build(build::Options::default())?;
+        build::build(build::Options::SHIPPED)?;
         let machine = self.machine.machine()?;
         if self.report {
             setup::ensure(&[Need::Linux])?;

@@ -4,6 +4,7 @@
 //! only, so it shows the guest's work under TCG as well as under KVM.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,10 +42,11 @@ pub fn fold(kernel: &Path, samples: &[Vec<u64>]) -> Result<Vec<String>> {
             }
             // A return address belongs to the call before it.
             let at = if depth == 0 { address } else { address - 1 };
-            if !names.contains_key(&at) {
-                names.insert(at, functions(&loader, at)?);
-            }
-            stack.extend(names[&at].iter().cloned());
+            let functions = match names.entry(at) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(functions(&loader, at)?),
+            };
+            stack.extend(functions.iter().cloned());
         }
         stack.reverse();
         *folded.entry(stack.join(";")).or_default() += 1;
