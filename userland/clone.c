@@ -3,14 +3,16 @@
  *
  * The host test saves the machine while this waits and restores it twice: the twins must have no byte
  * in common, from the first draw on. Each line is `draw NAME HEX`. Before waiting it draws as well, so
- * that the kernel has a batch of which a part is left.
+ * that the kernel and the vDSO's state have a batch of which a part is left.
  */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -27,16 +29,68 @@ static void show(const char *name, const unsigned char *at, long len)
 	printf("\n");
 }
 
-static void draw_all(void)
+typedef long vdso_getrandom(void *, size_t, unsigned, void *, size_t);
+struct params { uint32_t size, prot, flags, reserved[13]; };
+
+static void *find(const char *name)
 {
+	uintptr_t base = getauxval(AT_SYSINFO_EHDR), bias = base;
+	if (!base)
+		return NULL;
+	const Elf64_Ehdr *header = (void *)base;
+	const Elf64_Phdr *segment = (void *)(base + header->e_phoff);
+	const Elf64_Dyn *dynamic = NULL;
+	for (int i = 0; i < header->e_phnum; i++) {
+		if (segment[i].p_type == PT_LOAD)
+			bias = base + segment[i].p_offset - segment[i].p_vaddr;
+		else if (segment[i].p_type == PT_DYNAMIC)
+			dynamic = (void *)(base + segment[i].p_offset);
+	}
+	const Elf64_Sym *symbol = NULL;
+	const char *strings = NULL;
+	for (; dynamic && dynamic->d_tag; dynamic++) {
+		if (dynamic->d_tag == DT_SYMTAB)
+			symbol = (void *)(bias + dynamic->d_un.d_ptr);
+		if (dynamic->d_tag == DT_STRTAB)
+			strings = (void *)(bias + dynamic->d_un.d_ptr);
+	}
+	for (; symbol && strings && (const char *)symbol < strings; symbol++)
+		if (symbol->st_shndx && strcmp(strings + symbol->st_name, name) == 0)
+			return (void *)(bias + symbol->st_value);
+	return NULL;
+}
+
+static vdso_getrandom *vdso;
+static void *state;
+static struct params params;
+
+static void open_vdso(void)
+{
+	vdso = (vdso_getrandom *)find("__vdso_getrandom");
+	if (!vdso || vdso(NULL, 0, 0, &params, ~0UL) != 0)
+		return;
+	state = mmap(NULL, params.size, params.prot, params.flags, -1, 0);
+}
+
+static void draw_vdso(void)
+{
+	if (vdso && state != MAP_FAILED)
+		show("vdso", bytes, vdso(bytes, 16, 0, state, params.size));
+}
+
+static void draw_all(int vdso_first)
+{
+	if (vdso_first)
+		draw_vdso();
 	int random = open("/dev/random", O_RDONLY), urandom = open("/dev/urandom", O_RDONLY);
 	int uuid = open("/proc/sys/kernel/random/uuid", O_RDONLY);
-	/* The first is the first draw of all: nothing before it may have used up the batch. */
 	show("getrandom", bytes, syscall(SYS_getrandom, bytes, 16, 0));
 	show("getrandom", bytes, syscall(SYS_getrandom, bytes, 64, 0));
 	show("random", bytes, read(random, bytes, 32));
 	show("urandom", bytes, read(urandom, bytes, 100));
 	show("getrandom", bytes, syscall(SYS_getrandom, bytes, sizeof bytes, 0));
+	if (!vdso_first)
+		draw_vdso();
 	if (read(uuid, bytes, 36) == 36)
 		show("uuid", bytes, 36);
 	close(random);
@@ -54,13 +108,15 @@ int main(int argc, char **argv)
 	}
 	mount("proc", "/proc", "proc", 0, NULL);
 	setvbuf(stdout, NULL, _IOFBF, 65536);
+	open_vdso();
 	printf("clone: before\n");
-	draw_all();
+	draw_all(1);
 	printf("clone: waiting\n");
 	fflush(stdout);
 	if (read(0, &byte, 1) != 1)
 		return 1;
-	draw_all();
+	/* `v` or any other byte: which draw is the first of all, before anything could have noticed. */
+	draw_all(byte == 'v');
 	if (fork() == 0) {
 		execl(argv[0], argv[0], "auxv", NULL);
 		_exit(1);

@@ -12,6 +12,14 @@ use xtask::qemu::Machine;
 /// What one machine drew, in order: the interface's name and the bytes.
 type Draws = Vec<(String, Vec<u8>)>;
 
+/// Which draw is to be the first after the machine was restored.
+const SYSTEM_CALL: &str = "s";
+const VDSO: &str = "v";
+
+/// Every draw of the program, sorted.
+const ALL: [&str; 8] =
+    ["at_random", "getrandom", "getrandom", "getrandom", "random", "urandom", "uuid", "vdso"];
+
 fn machine(generation: Option<&str>) -> Machine {
     let machine = alea().memory("256").append("console=ttyS0 rdinit=/usr/lib/alea/clone quiet");
     match generation {
@@ -30,14 +38,14 @@ fn save(machine: &Machine, file: &Path) -> Draws {
     draws
 }
 
-/// Restores the saved machine and returns what it drew after that.
-fn restore(machine: Machine, file: &Path) -> Draws {
+/// Restores the saved machine and returns what it drew after that, the system call or the vDSO first.
+fn restore(machine: Machine, file: &Path, first: &str) -> Draws {
     let incoming = format!("file:{}", file.display());
     let mut guest = Guest::start(&machine.args(["-incoming", &incoming])).unwrap();
     let mut monitor = guest.monitor().unwrap();
     monitor.restored(PATIENCE).unwrap();
     // The byte is there before the machine runs, so that it draws at once.
-    guest.send("\n").unwrap();
+    guest.send(format!("{first}\n")).unwrap();
     monitor.resume().unwrap();
     guest.wait_for("clone: done", PATIENCE).unwrap();
     let draws = draws(&guest.output());
@@ -65,17 +73,19 @@ fn twins_with_different_ids_share_no_byte() {
     let file = folder.path().join("state");
     let before = save(&machine(Some("01234567-89ab-cdef-0123-456789abcdef")), &file);
     let ids = ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"];
-    let [first, second] = ids.map(|id| restore(machine(Some(id)), &file));
-    for (twin, id) in [(&first, ids[0]), (&second, ids[1])] {
-        let names: Vec<_> = twin.iter().map(|(name, _)| name.as_str()).collect();
-        let wanted =
-            ["getrandom", "getrandom", "random", "urandom", "getrandom", "uuid", "at_random"];
-        assert_eq!(names, wanted, "{id}");
-        assert!(windows(twin).is_disjoint(&windows(&before)), "{id} repeats what came before");
+    for order in [SYSTEM_CALL, VDSO] {
+        let [first, second] = ids.map(|id| restore(machine(Some(id)), &file, order));
+        for (twin, id) in [(&first, ids[0]), (&second, ids[1])] {
+            let mut names: Vec<_> = twin.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names[0], if order == VDSO { "vdso" } else { "getrandom" });
+            names.sort_unstable();
+            assert_eq!(names, ALL, "{id}");
+            assert!(windows(twin).is_disjoint(&windows(&before)), "{id} repeats what came before");
+        }
+        let (of_first, of_second) = (windows(&first), windows(&second));
+        let common = of_first.intersection(&of_second).count();
+        assert_eq!(common, 0, "the twins drew the same:\n{first:?}\n{second:?}");
     }
-    let (of_first, of_second) = (windows(&first), windows(&second));
-    let common = of_first.intersection(&of_second).count();
-    assert_eq!(common, 0, "the twins drew the same:\n{first:?}\n{second:?}");
 }
 
 /// Why the id is needed: without it, twins hand out the same bytes. (A reseed by the clock may come
@@ -85,10 +95,12 @@ fn twins_without_an_id_draw_the_same() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state");
     save(&machine(None), &file);
-    let twins = || [0, 1].map(|_| restore(machine(None), &file).swap_remove(0).1);
-    let equal = (0..5).any(|_| {
-        let [first, second] = twins();
-        first == second
-    });
-    assert!(equal, "the machine was not restored, or the test above shows nothing");
+    for order in [SYSTEM_CALL, VDSO] {
+        let equal = (0..5).any(|_| {
+            let [first, second] =
+                [0, 1].map(|_| restore(machine(None), &file, order).swap_remove(0));
+            first == second
+        });
+        assert!(equal, "the machine was not restored, or the test above shows nothing");
+    }
 }

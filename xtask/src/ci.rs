@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::setup::{self, Need, TARGET};
 use crate::test::{Tally, Test};
-use crate::{baseline, busybox, process, tidy};
+use crate::{baseline, busybox, miri, process, random_stats, tidy};
 
 /// Checks formatting, clippy (host and kernel), tidiness, all tests, BusyBox's own too, and the
 /// instruction counts.
@@ -32,6 +32,20 @@ impl Ci {
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");
         add(&mut tally, "BusyBox's own tests", busybox::check());
         gate(&mut tally, "instruction counts", baseline::check);
+        gate(&mut tally, "statistics of a sample of random bytes", || {
+            match random_stats::sample()? {
+                random_stats::Sample::Sound => {}
+                random_stats::Sample::Skipped(why) => println!("skipped (statistics): {why}"),
+            }
+            Ok(())
+        });
+        gate(&mut tally, "Miri", || {
+            match miri::check()? {
+                miri::Outcome::Passed => {}
+                miri::Outcome::Skipped(why) => println!("skipped (Miri): {why}"),
+            }
+            Ok(())
+        });
         Ok(tally.conclude())
     }
 }

@@ -21,6 +21,7 @@ pub mod guest;
 pub mod image;
 pub mod initramfs;
 pub mod linux;
+pub mod miri;
 pub mod monitor;
 pub mod paths;
 pub mod process;

@@ -29,6 +29,9 @@ per_cpu! {
     static CPU: RefCell<CpuCrng> = RefCell::new(CpuCrng::vacant());
 }
 
+/// Bytes that all CPUs share, and bytes for each CPU.
+pub const MEMORY: (usize, usize) = (size_of::<Crng<BaseLock>>(), size_of::<RefCell<CpuCrng>>());
+
 /// Whole groups in vector registers, the rest in integer registers.
 struct Vector;
 

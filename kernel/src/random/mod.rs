@@ -40,6 +40,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use zerocopy::IntoBytes;
 use zeroize::Zeroize;
 
+/// All that the service keeps: bytes that the CPUs share, and bytes for each CPU. Stacks and the vDSO's page
+/// of data, which has the clocks too, are not counted.
+const MEMORY: (usize, usize) = (
+    crng::MEMORY.0 + pool::MEMORY + stats::MEMORY.0 + sources::MEMORY.0,
+    crng::MEMORY.1 + stats::MEMORY.1 + sources::MEMORY.1,
+);
+const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service is to stay small");
+
 /// Starts the service. On every machine that has a source it is ready when this returns. After the
 /// clock, before anything that wants an address or a key.
 pub fn init(info: &mut BootInfo) {

@@ -16,6 +16,10 @@ static POOL: SpinLock<Pool, level::Random> = SpinLock::new(Pool::new());
 static CREDIT: Credit = Credit::none();
 static READY: WaitQueue = WaitQueue::new();
 
+/// Bytes that all CPUs share.
+pub const MEMORY: usize =
+    size_of::<SpinLock<Pool, level::Random>>() + size_of::<Credit>() + size_of::<WaitQueue>();
+
 /// Adds to what an attacker has to know; credits nothing.
 pub fn mix(bytes: &[u8]) {
     POOL.lock().mix(bytes);

@@ -113,6 +113,12 @@ fn draws(by: Interface) -> &'static crate::arch::percpu::PerCpu<Draws> {
     }
 }
 
+/// Bytes that all CPUs share, and bytes for each CPU.
+pub const MEMORY: (usize, usize) = (
+    size_of::<SourceCounts>() * Source::ALL.len() + size_of::<AtomicU64>() * Cause::ALL.len(),
+    size_of::<Draws>() * Interface::ALL.len(),
+);
+
 /// Counts a draw of `bytes`.
 #[inline]
 pub fn count(by: Interface, bytes: usize) {
@@ -162,6 +168,8 @@ fn write(to: &mut String) -> core::fmt::Result {
     writeln!(to, "generation {}", crng::generation().get())?;
     writeln!(to, "pool_bytes {}", pool::mixed())?;
     writeln!(to, "batch_refills {}", crng::refills())?;
+    let (shared, per_cpu) = super::MEMORY;
+    writeln!(to, "memory_bytes {shared} + {per_cpu} per CPU")?;
     writeln!(to, "\nsource mixed_bytes credited_bits health_failures")?;
     for source in Source::ALL {
         let counts = &SOURCES[source as usize];

@@ -20,6 +20,9 @@ per_cpu! {
     static DRAINED: Cell<u64> = Cell::new(0);
 }
 
+/// Bytes for each CPU.
+pub const MEMORY: usize = size_of::<Cell<FastPool>>() + size_of::<Cell<u64>>();
+
 pub fn start() {
     irq::set_observer(observe);
 }

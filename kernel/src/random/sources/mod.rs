@@ -17,6 +17,10 @@ pub use jitter::{Tsc, raw_samples};
 
 use crate::arch::boot::BootInfo;
 
+/// Bytes that all CPUs share, and bytes for each CPU.
+pub const MEMORY: (usize, usize) =
+    (virtio_rng::MEMORY + vmgenid::MEMORY.0, interrupt::MEMORY + vmgenid::MEMORY.1);
+
 /// Asks every source that exists at boot. Jitter comes last, and goes on until the service is ready.
 pub fn collect_at_boot(info: &mut BootInfo) {
     machine::collect(info);

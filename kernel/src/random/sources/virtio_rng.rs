@@ -13,6 +13,7 @@
 use super::super::{pool, stats};
 use crate::arch::boot::BootInfo;
 use crate::cmdline;
+use crate::mm::PAGE_SIZE;
 use crate::mm::virtio::{self, Channel, DeviceType, Progress};
 use crate::sync::{SpinLock, level};
 use crate::time;
@@ -26,6 +27,9 @@ use zeroize::Zeroize;
 const BOOT_WAIT: u64 = 10_000_000;
 /// The only queue of the device.
 const REQUESTS: u16 = 0;
+
+/// Bytes that all CPUs share: the device's state, and if there is one its two ring pages and its buffer.
+pub const MEMORY: usize = size_of::<SpinLock<Option<Channel>, level::Random>>() + 3 * PAGE_SIZE;
 
 static DEVICE: SpinLock<Option<Channel>, level::Random> = SpinLock::new(None);
 /// Whether it has been credited. Relaxed: changed under the lock only.

@@ -31,6 +31,10 @@ per_cpu! {
     static SEEN: Cell<VmId> = Cell::new(VmId([0; 2]));
 }
 
+/// Bytes that all CPUs share, and bytes for each CPU.
+pub const MEMORY: (usize, usize) =
+    (size_of::<SpinLock<VmId, level::Random>>(), size_of::<Cell<VmId>>());
+
 /// Looks for the device. The id of the start is mixed in like any other fact about the machine.
 pub fn collect() {
     if !vm_id::init() {

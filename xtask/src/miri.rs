@@ -1,0 +1,78 @@
+//! The entropy core under Miri, Rust's interpreter: undefined behaviour on every path that a test takes.
+//!
+//! Miri comes with nightly Rust only, which nobody needs for anything else here. Where it cannot be had the
+//! check says why and counts as neither passed nor failed: the same tests run natively in any case.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::{paths, process};
+
+/// The tests that end in reasonable time; the statistical ones would take hours.
+const TESTS: [&str; 5] = ["crng", "pool", "hardware", "device", "fast_pool"];
+
+/// Fewer cases of each property: Miri is a hundred times slower.
+const CASES: (&str, &str) = ("PROPTEST_CASES", "2");
+
+/// For a machine that is too slow for this, in seconds.
+const LIMIT: &str = "300";
+/// What timeout(1) answers then.
+const TIMED_OUT: i32 = 124;
+
+/// What came of it.
+pub enum Outcome {
+    Passed,
+    Skipped(String),
+}
+
+/// Runs the tests, after installing what is missing.
+pub fn check() -> Result<Outcome> {
+    if let Err(error) = provide() {
+        let why = format!("{error:#}");
+        return Ok(Outcome::Skipped(why.lines().next().unwrap_or_default().to_owned()));
+    }
+    let mut tests = nightly(&["miri", "test", "--package", "alea-random"]);
+    tests.args(TESTS.iter().flat_map(|test| ["--test", test]));
+    // proptest looks for a folder of failures.
+    tests.env("MIRIFLAGS", "-Zmiri-disable-isolation").env(CASES.0, CASES.1);
+    let out = tests.stdin(Stdio::null()).output().context("cannot start timeout")?;
+    if out.status.success() {
+        return Ok(Outcome::Passed);
+    }
+    if out.status.code() == Some(TIMED_OUT) {
+        return Ok(Outcome::Skipped(format!("not done within {LIMIT} seconds")));
+    }
+    let (output, errors) =
+        (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    bail!("{output}{errors}")
+}
+
+fn nightly(words: &[&str]) -> Command {
+    let mut command = Command::new("timeout");
+    command.args([LIMIT, "rustup", "run", "nightly", "cargo"]).args(words);
+    command.current_dir(paths::root());
+    command.env("CARGO_TARGET_DIR", paths::root().join("target/miri"));
+    // What the stable cargo that runs this has set for its children.
+    for name in ["CARGO", "RUSTC", "RUSTUP_TOOLCHAIN", "RUSTFLAGS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A nightly toolchain with Miri and its own build of the library.
+fn provide() -> Result<()> {
+    process::which("rustup").context("no rustup")?;
+    if process::output(&mut nightly(&["miri", "--version"])).is_err() {
+        let words = ["toolchain", "install", "nightly", "--profile", "minimal"];
+        let components = ["--component", "miri", "--component", "rust-src"];
+        let mut install = Command::new("timeout");
+        process::run(
+            "installing Miri",
+            install.args([LIMIT, "rustup"]).args(words).args(components),
+        )
+        .context("Miri cannot be installed")?;
+    }
+    let mut setup = nightly(&["miri", "setup"]);
+    process::run("building Miri's library", &mut setup).context("Miri cannot be set up")
+}
