@@ -63,6 +63,11 @@ impl Children {
         Self { slots: Vec::new(), index: HashTable::new(), live: 0, next_cursor: FIRST_CURSOR }
     }
 
+    /// The cursor that the next name gets: above all that are there.
+    pub fn end(&self) -> u64 {
+        self.next_cursor
+    }
+
     /// Whether no name is in it.
     pub fn is_empty(&self) -> bool {
         self.live == 0

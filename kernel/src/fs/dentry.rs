@@ -249,6 +249,11 @@ impl Dentry {
         self.dir.as_deref().is_some_and(|dir| !dir.children.lock().is_empty())
     }
 
+    /// A cursor above those of all children that are there now.
+    pub fn children_end(&self) -> u64 {
+        self.dir.as_deref().map_or(0, |dir| dir.children.lock().end())
+    }
+
     /// Copies up to `max` children with cursors of at least `from` into `out`, in order, with their names.
     pub fn children_from(&self, from: u64, out: &mut SmallVec<[(u64, Arc<Dentry>); 32]>) {
         if let Some(dir) = self.dir.as_deref() {

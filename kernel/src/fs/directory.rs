@@ -11,17 +11,24 @@ use crate::sync::Once;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
+use core::sync::atomic::{AtomicU64, Ordering};
 use smallvec::SmallVec;
 
-struct DirOps;
+/// An open directory.
+struct DirOps {
+    /// A listing ends at this cursor, the end of the directory when it began: names that come, or come
+    /// again by a rename, while somebody acts on each name that is listed, would make it endless.
+    /// Relaxed: written and read under the file's position lock.
+    end: AtomicU64,
+}
+
 struct PathOps;
 
-static DIR_OPS: Once<Arc<DirOps>> = Once::new();
 static PATH_OPS: Once<Arc<PathOps>> = Once::new();
 
-/// What every open directory does.
+/// What an open directory does.
 pub fn ops() -> Arc<dyn FileOps> {
-    DIR_OPS.call_once(|| Arc::new(DirOps)).clone()
+    Arc::new(DirOps { end: AtomicU64::new(u64::MAX) })
 }
 
 /// What every `O_PATH` file does: nothing.
@@ -70,6 +77,11 @@ pub fn iterate(
     if dir.is_unlinked() {
         return Err(Errno::ENOENT);
     }
+    let open = file.ops().as_any().downcast_ref::<DirOps>().ok_or(Errno::ENOTDIR)?;
+    if pos == 0 {
+        open.end.store(dir.children_end(), Ordering::Relaxed);
+    }
+    let end = open.end.load(Ordering::Relaxed);
     let mut at = pos;
     let mut emit = |entry: DirEntry<'_>| {
         let next = entry.next;
@@ -79,7 +91,9 @@ pub fn iterate(
         }
         taken
     };
-    if dots(dir, pos, &mut emit) && children(dir, pos.max(2), &mut emit) && dir.inode().is_dynamic()
+    if dots(dir, pos, &mut emit)
+        && children(dir, pos.max(2), end, &mut emit)
+        && dir.inode().is_dynamic()
     {
         dir.inode().readdir(pos.max(DYNAMIC_CURSOR), &mut emit)?;
     }
@@ -102,8 +116,13 @@ fn dots(dir: &Arc<Dentry>, pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool)
     pos > 1 || emit(entry(b"..", parent.as_ref().unwrap_or(dir), 2))
 }
 
-/// The entries that the table holds; false when `emit` had enough.
-fn children(dir: &Arc<Dentry>, mut pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> bool {
+/// The entries that the table holds, up to the cursor `end`; false when `emit` had enough.
+fn children(
+    dir: &Arc<Dentry>,
+    mut pos: u64,
+    end: u64,
+    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
+) -> bool {
     let mut batch = SmallVec::new();
     loop {
         batch.clear();
@@ -112,6 +131,9 @@ fn children(dir: &Arc<Dentry>, mut pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) 
             return true;
         }
         for (cursor, child) in &batch {
+            if *cursor >= end {
+                return true;
+            }
             pos = cursor + 1;
             let ino = child.inode().attr().ino();
             let kind = child.kind();

@@ -141,6 +141,13 @@ impl TmpfsInode {
         });
     }
 
+    /// One of `target`'s names goes: the last is charged with the inode itself.
+    fn uncharge_name(&self, target: &dyn Inode) {
+        if target.attr().nlink() > 1 {
+            self.fs.uncharge_inode();
+        }
+    }
+
     fn resize(&self, file: &Regular, size: u64) -> Result<()> {
         if size > MAX_SIZE {
             return Err(Errno::EFBIG);
@@ -256,6 +263,9 @@ impl Inode for TmpfsInode {
             if !linkable {
                 return Err(Errno::ENOENT);
             }
+        } else {
+            // As on Linux, each name after the first counts as an inode: it takes memory too.
+            self.fs.charge_inode()?;
         }
         let now = Timestamp::now();
         attr.add_nlink(1);
@@ -266,6 +276,7 @@ impl Inode for TmpfsInode {
 
     fn unlink(&self, _: &[u8], target: &Arc<dyn Inode>) -> Result<()> {
         let now = Timestamp::now();
+        self.uncharge_name(&**target);
         self.entries_changed(-1, 0, now);
         target.attr().add_nlink(-1);
         target.attr().update_times(|times| times.ctime = now);
@@ -295,6 +306,9 @@ impl Inode for TmpfsInode {
             }
             Some(gone) => {
                 let lost = dir_links(gone);
+                if lost == 0 {
+                    self.uncharge_name(&**gone);
+                }
                 gone.attr().add_nlink(if lost != 0 { -2 } else { -1 });
                 gone.attr().update_times(|times| times.ctime = now);
                 self.entries_changed(-1, -moved, now);
