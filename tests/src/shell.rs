@@ -3,7 +3,7 @@
 //! It owns the guest and the terminal. It must never wait for a while and hope: each step ends when
 //! the screen shows that it has, or fails after [`PATIENCE`] with a picture of the screen.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use xtask::guest::{End, Guest, Limits};
@@ -86,16 +86,32 @@ impl Shell {
     ) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while !condition(&self.terminal) {
-            let new = self.guest.more_output(self.shown, deadline).with_context(|| {
+            self.show(deadline).with_context(|| {
                 format!("waiting for: {what}; the screen:\n{}", self.terminal.picture())
             })?;
-            self.shown += new.len();
-            let answer = self.terminal.print(&new);
-            if !answer.is_empty() {
-                self.guest.send(answer)?;
+        }
+        Ok(())
+    }
+
+    /// Watches the screen for a while: only to find out what a program does, never to test it.
+    pub fn watch(&mut self, time: Duration) -> Result<()> {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            if let Err(error) = self.show(until)
+                && Instant::now() < until
+            {
+                return Err(error);
             }
         }
         Ok(())
+    }
+
+    /// Shows what the guest prints next, and answers its questions.
+    fn show(&mut self, deadline: Instant) -> Result<()> {
+        let new = self.guest.more_output(self.shown, deadline)?;
+        self.shown += new.len();
+        let answer = self.terminal.print(&new);
+        if answer.is_empty() { Ok(()) } else { self.guest.send(answer) }
     }
 
     /// Waits until the shell is ready for a line: the cursor is behind its prompt, and its editor
