@@ -5,6 +5,10 @@
 #include "check.h"
 #include <sys/resource.h>
 
+static volatile int xcpus;
+
+static void on_xcpu(int s) { xcpus++; }
+
 static void show(const char *name, int what)
 {
 	struct rlimit rl;
@@ -57,10 +61,40 @@ int main(void)
 		OK(mmap(NULL, 32 << 20, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 	} END;
 	CHILD("cpu: soft limit") {
-		alarm(4);	/* in case there is no limit */
+		alarm(60);	/* in case there is no limit */
 		setrlimit(RLIMIT_CPU, RL(1, 10));
 		for (;;)
 			;
+	} END;
+	CHILD("cpu: hard limit, inherited") {
+		T(setrlimit(RLIMIT_CPU, RL(1, 3)));
+		signal(SIGXCPU, on_xcpu);
+		CHILD("the child") {
+			alarm(60);
+			while (xcpus < 2)
+				;
+			getrlimit(RLIMIT_CPU, &old);
+			SAY("twice over the soft limit, which is %ld now", (long)old.rlim_cur);
+			fflush(stdout);
+			for (;;)
+				;
+		} END;
+		sleep_ms(100);
+		SAY("the parent, which slept, got %d", xcpus);
+	} END;
+	CHILD("cpu: a limit of none") {
+		alarm(60);
+		T(setrlimit(RLIMIT_CPU, RL(0, 10)));
+		for (;;)
+			;
+	} END;
+	CHILD("cpu: a limit that is taken back") {
+		T(setrlimit(RLIMIT_CPU, RL(1, RLIM_INFINITY)));
+		T(setrlimit(RLIMIT_CPU, RL(RLIM_INFINITY, RLIM_INFINITY)));
+		struct timespec from;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+		for (struct timespec now = from; now.tv_sec < from.tv_sec + 2;)
+			clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	} END;
 	CHILD("memlock") {
 		MUST(setrlimit(RLIMIT_MEMLOCK, RL(8192, 8192)));

@@ -2,6 +2,7 @@
 //!
 //! Everything that can fail is done before the child is linked anywhere; linking and starting cannot fail.
 
+use super::limits::{INFINITY, Resource};
 use super::process::Parts as ProcessParts;
 use super::sched::{self};
 use super::signal::{self, ProcessSignals, SignalActions};
@@ -173,7 +174,7 @@ fn check_process_limit(parent: &Task) -> Result<()> {
     {
         return Ok(());
     }
-    let limit = parent.process().limits().soft(super::limits::Resource::Processes);
+    let limit = parent.process().limits().soft(Resource::Processes);
     let mut owned = 0u64;
     table::for_each_process(&mut |process| {
         if process.uid() == cred.uid {
@@ -326,6 +327,9 @@ fn link(parent: &Task, child: &Arc<Task>, flags: CloneFlags) -> Result<()> {
     }
     process.group().add(process);
     table::insert(child);
+    if process.limits().soft(Resource::Cpu) != INFINITY {
+        super::cpu_limit::watch(process);
+    }
     Ok(())
 }
 

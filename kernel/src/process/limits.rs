@@ -138,6 +138,13 @@ impl Limits {
         self.table[which as usize].soft
     }
 
+    /// The same table but for one limit.
+    pub(super) fn with(&self, which: Resource, limit: Limit) -> Self {
+        let mut changed = self.clone();
+        changed.table[which as usize] = limit;
+        changed
+    }
+
     /// How many real-time signals may be queued.
     pub fn signals_pending(&self) -> u64 {
         self.soft(Resource::SignalsPending)
@@ -159,7 +166,7 @@ impl Limits {
 /// `EINVAL` if the soft limit exceeds the hard one, `EPERM` for what the caller may not raise.
 pub fn change(
     caller: &Task,
-    process: &Process,
+    process: &Arc<Process>,
     which: Resource,
     new: Option<Limit>,
 ) -> Result<Limit> {
@@ -175,10 +182,10 @@ pub fn change(
     if new.hard > old.hard && !caller.cred().capable(Capability::SYS_RESOURCE) {
         return Err(Errno::EPERM);
     }
-    let mut changed = Limits::clone(&limits);
-    changed.table[which as usize] = new;
-    let mappings = changed.for_mappings();
-    process.set_limits(Arc::new(changed));
+    let mappings = process.replace_limit(which, new).for_mappings();
+    if which == Resource::Cpu {
+        super::cpu_limit::watch(process);
+    }
     let mm = process.any_thread().and_then(|leader| leader.mm_arc());
     if let Some(mm) = mm {
         mm.set_limits(mappings);

@@ -8,6 +8,7 @@
 
 mod caller;
 pub mod clone;
+mod cpu_limit;
 mod cpus;
 pub mod exec;
 pub mod exit;

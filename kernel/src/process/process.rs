@@ -5,7 +5,7 @@
 //! away, or reaps them. Group, limits and program are small tables under `ProcessState`.
 
 use super::exit::Status;
-use super::limits::{Limits, Resource};
+use super::limits::{Limit, Limits, Resource};
 use super::signal::ProcessSignals;
 use super::times::{Spent, Usage};
 use super::{Group, Session, Task};
@@ -222,8 +222,15 @@ impl Process {
         self.limits.lock().clone()
     }
 
+    /// Replaces one limit; the new table.
+    pub(super) fn replace_limit(&self, which: Resource, limit: Limit) -> Arc<Limits> {
+        let limits = Arc::new(self.limits().with(which, limit));
+        self.set_limits(limits.clone());
+        limits
+    }
+
     /// Replaces the limits.
-    pub(super) fn set_limits(&self, limits: Arc<Limits>) {
+    fn set_limits(&self, limits: Arc<Limits>) {
         let nofile = u32::try_from(limits.soft(Resource::NoFile)).unwrap_or(u32::MAX);
         // Relaxed: see the field.
         self.nofile.store(nofile, Ordering::Relaxed);

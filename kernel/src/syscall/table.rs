@@ -187,7 +187,7 @@ syscalls! {
     155 pivot_root => mount::pivot_root, Partial("EINVAL, as on Linux while the root is the initramfs");
     157 prctl => process::prctl, Partial("the options that programs use; others EINVAL");
     158 arch_prctl => process::arch_prctl, Full;
-    160 setrlimit => process::setrlimit, Partial("RLIMIT_CPU is kept and never enforced");
+    160 setrlimit => process::setrlimit, Full;
     161 chroot => dir::chroot, Full;
     162 sync => file::sync, Full;
     164 settimeofday => time::settimeofday, Full;
@@ -274,7 +274,7 @@ syscalls! {
     296 pwritev => file::pwritev, Full;
     297 rt_tgsigqueueinfo => signal::rt_tgsigqueueinfo, Full;
     299 recvmmsg => sendrecv::recvmmsg, Full;
-    302 prlimit64 => process::prlimit64, Partial("RLIMIT_CPU is kept and never enforced");
+    302 prlimit64 => process::prlimit64, Full;
     306 syncfs => file::syncfs, Full;
     307 sendmmsg => sendrecv::sendmmsg, Full;
     309 getcpu => process::getcpu, Full;

@@ -6,6 +6,7 @@
 
 use super::actions::SignalActions;
 use super::queue::PendingQueue;
+use crate::process::cpu_limit::CpuLimit;
 use crate::process::itimer::Itimers;
 use crate::process::posix_timer::PosixTimers;
 use crate::sync::{SpinLock, WaitQueue, level};
@@ -164,6 +165,8 @@ pub struct ProcessSignals {
     pub itimers: Itimers,
     /// timer_create and its kin.
     pub posix_timers: PosixTimers,
+    /// RLIMIT_CPU.
+    pub cpu_limit: CpuLimit,
     /// Woken when a signal arrives: signalfd and sigtimedwait.
     pub arrived: WaitQueue,
 }
@@ -178,6 +181,7 @@ impl ProcessSignals {
             continued: WaitQueue::new(),
             itimers: Itimers::new(),
             posix_timers: PosixTimers::new(),
+            cpu_limit: CpuLimit::new(),
             arrived: WaitQueue::new(),
         }
     }
@@ -186,6 +190,7 @@ impl ProcessSignals {
     pub fn cancel_timers(&self) {
         self.itimers.cancel_all();
         self.posix_timers.delete_all();
+        self.cpu_limit.cancel();
     }
 
     /// The action table.
