@@ -8,7 +8,7 @@ use super::signal;
 use super::{Process, Task, futex, group, sched, table};
 use crate::mm::user;
 use crate::trace::exec_phases::{Phase, PhaseTimer};
-use abi::signal::{SigInfo, Signal, code};
+use abi::signal::{SigInfo, SigSet, Signal, code};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
@@ -70,6 +70,7 @@ pub fn do_exit(status: Status) -> ! {
         panic!("Attempted to kill init! exitcode=0x{:08x}", status.raw());
     }
     task.set_exiting();
+    signal::hand_on(task, SigSet::ALL);
     release_memory(task);
     let files = task.set_files(None);
     drop(files);
@@ -110,9 +111,8 @@ pub(super) fn leave_user_memory(task: &Task) {
         let shared =
             task.mm_cell().read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1));
         if shared && user::write_bytes(tid_address, &[0; 4]).is_ok() {
-            // A bad address has no waiters.
+            // As on Linux, those who wait for a private futex are not meant. A bad address has no waiters.
             let _woken = futex::wake(&task.mm(), tid_address, true, 1, futex::BITSET_MATCH_ANY);
-            let _woken = futex::wake(&task.mm(), tid_address, false, 1, futex::BITSET_MATCH_ANY);
         }
     }
     complete_vfork(task);

@@ -284,8 +284,8 @@ fn leave_lock(space: &AddressSpace, addr: u64, tid: i32) -> Result<()> {
         let new = old & FUTEX_WAITERS | FUTEX_OWNER_DIED;
         if user::cmpxchg_u32(addr, old, new)? == old {
             if old & FUTEX_WAITERS != 0 {
+                // As on Linux: robust locks wait for shared futexes, even within one process.
                 wake(space, addr, true, 1, BITSET_MATCH_ANY)?;
-                wake(space, addr, false, 1, BITSET_MATCH_ANY)?;
             }
             return Ok(());
         }

@@ -286,15 +286,22 @@ impl Process {
     /// Counts a thread out; true for the last, which goes on when the others are out of all lists. Any other one
     /// calls [`has_left`](Self::has_left) in the end, and must not block until then.
     pub(super) fn drop_live_thread(&self) -> bool {
-        // Relaxed: published by the next step.
-        self.leaving_threads.fetch_add(1, Ordering::Relaxed);
-        // AcqRel: pairs with itself, so that the last thread sees what the others did before.
-        let is_last = self.live_threads.fetch_sub(1, Ordering::AcqRel) == 1;
+        // Acquire: pairs with the AcqRel below.
+        let mut is_last = self.live_threads.load(Ordering::Acquire) == 1;
         if is_last {
-            self.has_left();
-            while self.has_leaving_threads() {
-                cpu::relax();
+            // Only a thread of the process could make another one. Relaxed: nobody else writes it now.
+            self.live_threads.store(0, Ordering::Relaxed);
+        } else {
+            // Relaxed: published by the next step.
+            self.leaving_threads.fetch_add(1, Ordering::Relaxed);
+            // AcqRel: pairs with itself, so that the last thread sees what the others did before.
+            is_last = self.live_threads.fetch_sub(1, Ordering::AcqRel) == 1;
+            if is_last {
+                self.has_left();
             }
+        }
+        while is_last && self.has_leaving_threads() {
+            cpu::relax();
         }
         is_last
     }

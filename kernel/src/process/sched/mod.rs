@@ -122,15 +122,18 @@ fn switch_to_next() {
         next => next,
     };
     let waiting = queue.len();
-    let wanted = if waiting != 0 { queue.wanted_by_next() } else { 0 };
+    let is_shared = percpu::cpus_online() > 1;
+    let wanted = if is_shared && waiting != 0 { queue.wanted_by_next() } else { 0 };
     let runs = next.as_deref().unwrap_or(prev);
     debug_assert_eq!(runs.sched.cpu(), cpu, "a task runs on a CPU that it does not belong to");
     let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, runs));
     queue.running = Running::new(runs, is_idle);
     drop(queue);
-    place::note_idle(cpu, was_idle, is_idle);
     arm_slice(runs, waiting, now);
-    place::offer(wanted);
+    if is_shared {
+        place::note_idle(cpu, was_idle, is_idle);
+        place::offer(wanted);
+    }
     let Some(next) = next else { return };
     if core::ptr::eq(&*next, prev) {
         return;

@@ -207,7 +207,7 @@ pub(super) fn send_away(queue: Locked, cpu: usize, task: Arc<Task>) -> Locked {
 /// Keeps the mask of idle CPUs. Interrupts are off.
 #[inline]
 pub(super) fn note_idle(cpu: usize, was_idle: bool, is_idle: bool) {
-    if was_idle == is_idle || cpus_online() == 1 {
+    if was_idle == is_idle {
         return;
     }
     if is_idle {
@@ -221,7 +221,7 @@ pub(super) fn note_idle(cpu: usize, was_idle: bool, is_idle: bool) {
 /// Tasks wait here while one of these CPUs may be idle: tells one.
 #[inline]
 pub(super) fn offer(wanted: u64) {
-    if wanted != 0 && cpus_online() > 1 {
+    if wanted != 0 {
         offer_to_idle(wanted);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Runs in the task itself with interrupts on and no lock held; may sleep, and may not return (death).
 
+use super::send::hand_on;
 use super::{frame, stop};
 use crate::arch::trap::TrapFrame;
 use crate::process::{self, Task, exit, posix_timer, work};
@@ -132,7 +133,8 @@ fn block_during_handler(task: &Task, signal: Signal, action: &SigAction) {
     if !action.known_flags().contains(SaFlags::NODEFER) {
         mask.insert(signal);
     }
-    task.signals.set_blocked(mask);
+    let old = task.signals.set_blocked(mask);
+    hand_on(task, mask.minus(old));
 }
 
 fn default_action(task: &Task, signal: Signal) {

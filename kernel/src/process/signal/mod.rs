@@ -21,7 +21,9 @@ pub use actions::SignalActions;
 pub use deliver::{exit_to_user, force_fault, killed, pending};
 pub use frame::sigreturn;
 pub use restart::{sigsuspend, with_mask};
-pub use send::{notify_parent, send_to_group, send_to_process, send_to_task, terminate_threads};
+pub use send::{
+    hand_on, notify_parent, send_to_group, send_to_process, send_to_task, terminate_threads,
+};
 pub use state::{ProcessSignals, TaskSignals};
 
 use super::Task;
@@ -42,6 +44,7 @@ pub fn set_altstack(signals: &TaskSignals, stack: SigStack) {
 /// Replaces the mask of the running task and looks at what it lets through.
 pub fn set_blocked(task: &Task, set: SigSet) -> SigSet {
     let old = task.signals.set_blocked(set);
+    send::hand_on(task, set.minus(old));
     deliver::recheck(task);
     old
 }

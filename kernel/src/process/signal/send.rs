@@ -154,6 +154,24 @@ fn wake(thread: &Arc<Task>) {
     }
 }
 
+/// The running thread takes the signals of `set` no more, because it blocks them or ends. One of them that was
+/// sent to the process may have been left to it: another thread is told.
+pub fn hand_on(task: &Task, set: SigSet) {
+    let process = task.process();
+    if process.thread_count() == 1 {
+        return;
+    }
+    let mut waiting = set.minus(set.minus(process.signals.pending()));
+    process.for_each_thread(&mut |thread| {
+        let takes = waiting.minus(thread.signals.blocked());
+        let is_other = !core::ptr::eq(task, Arc::as_ptr(thread)) && !thread.is_exiting();
+        if is_other && takes.intersects(waiting) {
+            wake(thread);
+            waiting = waiting.minus(takes);
+        }
+    });
+}
+
 /// Makes every thread but `except` die as soon as it can: SIGKILL, exit_group, exec.
 pub fn terminate_threads(process: &Arc<Process>, except: Option<&Task>) {
     process.for_each_thread(&mut |thread| {

@@ -26,7 +26,7 @@ pub fn take(set: SigSet, deadline: Option<Deadline>) -> Result<SigInfo> {
     let old = task.signals.set_blocked(task.signals.blocked().union(set));
     let arrived = &task.process().signals.arrived;
     let outcome = arrived.wait_deadline(deadline, || try_take(task, set));
-    task.signals.set_blocked(old);
+    super::set_blocked(task, old);
     let late = || try_take(task, set);
     let result = match outcome {
         Ok(info) => Ok(info),
