@@ -28,7 +28,7 @@
 #define DIR_ABI "/usr/lib/alea/abi"
 /* far more than any program takes on a busy machine, less than the patience of the host */
 #define SECONDS 120
-#define MOST 64
+#define MOST 512
 
 static int chosen(const char *name, char **globs, int count)
 {
