@@ -138,12 +138,16 @@ pub(super) fn join(process: &Arc<Process>, group: &Arc<Group>) {
     old.remove(process);
 }
 
+/// Held while a process changes its group: a shell and its new child often make the same group at once.
+static MOVING: SpinLock<(), level::Leaf> = SpinLock::new(());
+
 /// setpgid: moves `target`, which is `caller` or a child of it, into group `pgid` (0: its own).
 ///
 /// # Errors
 /// `ESRCH` for a stranger, `EACCES` for a child that has called exec, `EPERM` for session leaders and for
 /// groups of other sessions.
 pub fn set_group(caller: &Arc<Process>, target: &Arc<Process>, pgid: i32) -> Result<()> {
+    let _moving = MOVING.lock();
     let session = caller.session();
     if !Arc::ptr_eq(caller, target) {
         if !target.parent().is_some_and(|parent| Arc::ptr_eq(&parent, caller)) {
@@ -182,6 +186,7 @@ pub fn set_group(caller: &Arc<Process>, target: &Arc<Process>, pgid: i32) -> Res
 /// # Errors
 /// `EPERM` if a group with its number exists.
 pub fn new_session(process: &Arc<Process>) -> Result<i32> {
+    let _moving = MOVING.lock();
     let number = process.pid();
     if table::lookup_group(number).is_some() {
         return Err(Errno::EPERM);
