@@ -4,6 +4,7 @@
  * or tell anything.
  */
 #include "check.h"
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -182,6 +183,50 @@ static void sockets_in_sockets(void)
 	SAY("received: %s", text);
 }
 
+/* Where another user's program lies is not told. */
+static void hidden_addresses(void)
+{
+	pid_t parent = getpid();
+	CHILD("a look at root's") {
+		char path[64];
+		unsigned long field[52] = { 0 };
+		MUST(setgid(1000));
+		MUST(setuid(1000));
+		snprintf(path, sizeof path, "/proc/%d/stat", parent);
+		char *at = strrchr(read_file(path), ')');
+		int n = 2;
+		for (char *word = strtok(at ? at + 1 : NULL, " "); word && n < 52; word = strtok(NULL, " "))
+			field[n++] = strtoul(word, NULL, 10);
+		void *head = NULL;
+		size_t len = 0;
+		T(syscall(SYS_get_robust_list, parent, &head, &len));
+		SAY("code %lu to %lu, stack %lu, data %lu, heap %lu, arguments %lu", field[25], field[26], field[27], field[44], field[46], field[47]);
+	} END;
+}
+
+/* A set-user-id program gains nothing while somebody else could change its working directory. */
+static void shared_directories(void)
+{
+	CHILD("on its own") {
+		MUST(setgid(1000));
+		MUST(setuid(1000));
+		T(execl("./sleeper", "sleeper", "id", NULL));
+	} END;
+	CHILD("with a companion") {
+		MUST(setgid(1000));
+		MUST(setuid(1000));
+		pid_t own = getpid(), pid = (pid_t)MUST(syscall(SYS_clone, CLONE_FS | SIGCHLD, 0, 0, 0, 0));
+		if (pid == 0) {
+			/* until the other is gone */
+			MUST(prctl(PR_SET_PDEATHSIG, SIGKILL));
+			while (getppid() == own)
+				pause();
+			_exit(0);
+		}
+		T(execl("./sleeper", "sleeper", "id", NULL));
+	} END;
+}
+
 /* Who changes identity is not to be looked into until it says so. */
 static void dumpable(void)
 {
@@ -222,6 +267,10 @@ static void first_page(void)
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && strcmp(argv[1], "id") == 0) {
+		SAY("effective user %d, real user %d", geteuid(), getuid());
+		return 0;
+	}
 	if (argc > 1) {
 		/* the set-user-id program */
 		MUST(write(9, "r", 1));
@@ -248,6 +297,8 @@ int main(int argc, char **argv)
 	tiny_messages(SOCK_STREAM, 1);
 	tiny_messages(SOCK_SEQPACKET, 0);
 	sockets_in_sockets();
+	hidden_addresses();
+	shared_directories();
 	dumpable();
 	first_page();
 	return 0;

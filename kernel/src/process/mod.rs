@@ -39,6 +39,7 @@ pub use group::{Group, Session, new_session, set_group};
 pub use init::{exit_to_user, init, run_idle, start_init};
 pub use kthread::spawn_kernel_thread;
 pub use process::Process;
+pub use procfs::may_look_into;
 pub use sched::{cond_resched, load_average, schedule_timeout};
 pub use table::{count, for_each_in_group, for_each_process, lookup, lookup_group, lookup_task};
 pub use task::{COMM_LEN, Task};

@@ -187,6 +187,11 @@ impl Task {
         self.fs.read(Clone::clone)
     }
 
+    /// Whether it shares root and working directory with another task.
+    pub fn shares_fs_with(&self, other: &FsContext) -> bool {
+        self.fs.read(|fs| fs.as_ref().is_some_and(|fs| core::ptr::eq(&**fs, other)))
+    }
+
     /// Replaces root and working directory of the running task (unshare, exit).
     pub fn set_fs(&self, fs: Option<Arc<FsContext>>) -> Option<Arc<FsContext>> {
         self.fs.replace(fs)

@@ -141,6 +141,9 @@ pub fn get_robust_list(tid: i32, head: UserPtr<u64>, len: UserPtr<u64>) -> Resul
         0 => process::current_arc(),
         _ => process::lookup_task(tid).ok_or(Errno::ESRCH)?,
     };
+    if !process::may_look_into(&target) {
+        return Err(Errno::EPERM);
+    }
     len.write(&(futex::ROBUST_LIST_HEAD_LEN as u64))?;
     head.write(&target.robust_list())
 }

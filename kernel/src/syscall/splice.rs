@@ -68,7 +68,11 @@ impl Step<'_> {
         let mut taken = 0;
         while taken < moved {
             let mut sink = Sink::kernel(&mut buffer[..moved - taken]);
-            taken += pipe::read_with(self.input, true, &mut sink)?;
+            match pipe::read_with(self.input, true, &mut sink) {
+                // Another reader was faster: what it took is in both places, and there is no more.
+                Ok(0) | Err(_) => break,
+                Ok(more) => taken = taken.saturating_add(more),
+            }
         }
         Ok(moved)
     }

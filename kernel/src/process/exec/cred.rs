@@ -1,8 +1,8 @@
 //! What exec does to credentials: set-uid bits and capabilities.
 
-use super::super::Task;
+use super::super::{Task, for_each_process};
 use crate::fs::cred::securebits;
-use crate::fs::{CapSet, Cred, MountFlags, OpenFile};
+use crate::fs::{CapSet, Capability, Cred, MountFlags, OpenFile};
 use abi::fs::{S_ISGID, S_ISUID};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -24,6 +24,13 @@ pub(super) fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool
     if may_gain && mode & (S_ISGID | 0o010) == S_ISGID | 0o010 {
         egid = meta.gid();
     }
+    if (euid, egid) != (old.euid, old.egid)
+        && !old.capable(Capability::SETUID)
+        && shares_directories(task)
+    {
+        // Somebody else could move its working directory under it: as on Linux, it gains nothing.
+        (euid, egid) = (old.uid, old.gid);
+    }
     if is_unchanged(&old, euid, egid) {
         return (None, false);
     }
@@ -35,6 +42,19 @@ pub(super) fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool
     new.securebits &= !securebits::KEEP_CAPS;
     let gained = new.uid != 0 && !new.ambient.contains(new.effective);
     (Some(Arc::new(new)), changed_id || gained)
+}
+
+/// Whether a task of another process has the same working directory and root, by CLONE_FS. Its own process has no other
+/// task any more.
+fn shares_directories(task: &Task) -> bool {
+    let own = task.fs();
+    let mut shared = false;
+    for_each_process(&mut |process| {
+        if !core::ptr::eq(&**process, &**task.process()) {
+            process.for_each_thread(&mut |other| shared |= other.shares_fs_with(&own));
+        }
+    });
+    shared
 }
 
 /// The usual case costs a few comparisons: root stays root, or an ordinary user without capabilities stays.

@@ -111,8 +111,7 @@ impl ProcessTable for Processes {
     }
 
     fn may_access(&self, tid: u32) -> bool {
-        let Ok(target) = task(tid) else { return false };
-        may_access(&target, &current().cred())
+        task(tid).is_ok_and(|target| may_look_into(&target))
     }
 
     fn may_access_by(&self, tid: u32, cred: &Cred) -> bool {
@@ -159,6 +158,11 @@ impl ProcessTable for Processes {
     fn read_at(&self, tid: u32, name: &str, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
         (name == "mem").then(|| task(tid).and_then(|task| memory::read_mem(&task, dst, pos)))
     }
+}
+
+/// Whether the running task may look into another.
+pub fn may_look_into(target: &Task) -> bool {
+    may_access(target, &current().cred())
 }
 
 /// Whether the running task, with the identity `own`, may look into another.

@@ -31,10 +31,11 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
         put(value.into());
     }
     put((task.times.start_ns() / TICK_NS).into());
-    for value in memory(task) {
+    let open = super::may_look_into(task);
+    for value in memory(task, open) {
         put(value.into());
     }
-    for value in signals_and_rest(task) {
+    for value in signals_and_rest(task, open) {
         put(value.into());
     }
     text.push(b'\n');
@@ -88,12 +89,15 @@ fn priority(task: &Task) -> i64 {
     }
 }
 
-/// Sizes and addresses: vsize, rss, its limit, code, stack, and the user's registers (hidden, as on Linux).
-fn memory(task: &Task) -> [u64; 8] {
+/// Sizes and addresses: vsize, rss, its limit, code, stack, and the user's registers (hidden, as on Linux). Where things
+/// lie is told to who may look into the process (`open`).
+fn memory(task: &Task, open: bool) -> [u64; 8] {
     let process = task.process();
     let usage = process.mm().map(|mm| mm.usage()).unwrap_or_default();
-    let program = process.program();
-    let [start_code, end_code, ..] = program.as_ref().map_or([0; 4], |p| p.bounds);
+    let program = process.program().filter(|_| open);
+    // As on Linux, 1 where they are hidden.
+    let hidden = if open { 0 } else { 1 };
+    let [start_code, end_code, ..] = program.as_ref().map_or([hidden; 4], |p| p.bounds);
     [
         usage.size * 4096,
         usage.rss_anon + usage.rss_file + usage.rss_shmem,
@@ -106,10 +110,10 @@ fn memory(task: &Task) -> [u64; 8] {
     ]
 }
 
-fn signals_and_rest(task: &Task) -> [u64; 22] {
+fn signals_and_rest(task: &Task, open: bool) -> [u64; 22] {
     let process = task.process();
     let (ignored, caught) = process.signals.actions().sets();
-    let program = process.program();
+    let program = process.program().filter(|_| open);
     let [_, _, start_data, end_data] = program.as_ref().map_or([0; 4], |p| p.bounds);
     let (args, env) = program.as_ref().map_or(((0, 0), (0, 0)), |p| (p.args, p.env));
     let policy = task.sched.policy();
@@ -136,6 +140,6 @@ fn signals_and_rest(task: &Task) -> [u64; 22] {
         args.1,
         env.0,
         env.1,
-        process.exit_status().raw().into(),
+        if open { process.exit_status().raw().into() } else { 0 },
     ]
 }
