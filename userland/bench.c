@@ -497,6 +497,28 @@ static long run_vdso_getrandom(long n)
 	return bad + !looks_drawn(draw, last_draw, 16);
 }
 
+/* ---- the vDSO's clock ---- */
+
+typedef int clock_fn(clockid_t id, struct timespec *to);
+static clock_fn *vclock;
+
+static const char *need_vclock(void)
+{
+	vclock = (clock_fn *)vdso_symbol("__vdso_clock_gettime");
+	return vclock ? NULL : "the vDSO has no __vdso_clock_gettime";
+}
+
+static long run_vdso_clock(long n)
+{
+	long bad = 0;
+	struct timespec before, now;
+	if (vclock(CLOCK_MONOTONIC, &before) != 0)
+		return 1;
+	for (long i = 0; i < n; i++)
+		bad += vclock(CLOCK_MONOTONIC, &now) != 0;
+	return bad + (now.tv_sec < before.tv_sec || (now.tv_sec == before.tv_sec && now.tv_nsec <= before.tv_nsec));
+}
+
 /* ---- the table ---- */
 
 struct benchmark {
@@ -514,6 +536,7 @@ static const struct benchmark benchmarks[] = {
 	{ "getrandom_256", 30000, run_getrandom_256, prime_draws, NULL, NULL },
 	{ "getrandom_64k", 300, run_getrandom_64k, prime_draws, NULL, NULL },
 	{ "vdso_getrandom_16", 200000, run_vdso_getrandom, map_vstate, unmap_vstate, need_vgetrandom },
+	{ "vdso_clock_gettime", 200000, run_vdso_clock, NULL, NULL, need_vclock },
 	{ "read_urandom_16", 100000, run_read_urandom, open_urandom, close_urandom, NULL },
 	{ "fopen_urandom_16", 3000, run_fopen_urandom, prime_draws, NULL, NULL },
 	{ "pipe_1", 50000, run_pipe_1, open_pipe, close_pipe, NULL },

@@ -3,47 +3,13 @@
  * and flags refused as the system call refuses them. Prints one line and stops when there is no vDSO function.
  */
 #include "check.h"
-#include <elf.h>
-#include <sys/auxv.h>
-
-typedef long vfn(void *, size_t, unsigned, void *, size_t);
-struct params { uint32_t size, prot, flags, reserved[13]; };
-
-static void *find(const char *name)
-{
-	uintptr_t base = getauxval(AT_SYSINFO_EHDR);
-	if (!base)
-		return NULL;
-	const Elf64_Ehdr *eh = (void *)base;
-	const Elf64_Phdr *ph = (void *)(base + eh->e_phoff);
-	const Elf64_Dyn *dyn = NULL;
-	uintptr_t bias = base;
-	for (int i = 0; i < eh->e_phnum; i++) {
-		if (ph[i].p_type == PT_LOAD)
-			bias = base + ph[i].p_offset - ph[i].p_vaddr;
-		else if (ph[i].p_type == PT_DYNAMIC)
-			dyn = (void *)(base + ph[i].p_offset);
-	}
-	const Elf64_Sym *sym = NULL;
-	const char *str = NULL;
-	for (; dyn && dyn->d_tag; dyn++) {
-		if (dyn->d_tag == DT_SYMTAB)
-			sym = (void *)(bias + dyn->d_un.d_ptr);
-		if (dyn->d_tag == DT_STRTAB)
-			str = (void *)(bias + dyn->d_un.d_ptr);
-	}
-	/* the string table follows the symbols in every vDSO; stop there at the latest */
-	for (; sym && str && (const char *)sym < str; sym++)
-		if (sym->st_shndx && strcmp(str + sym->st_name, name) == 0)
-			return (void *)(bias + sym->st_value);
-	return NULL;
-}
+#include "vdso.h"
 
 static unsigned char a[4096], b[4096];
 
 int main(void)
 {
-	vfn *get = (vfn *)find("__vdso_getrandom");
+	vgetrandom_fn *get = (vgetrandom_fn *)find("__vdso_getrandom");
 	struct params p = { 0 };
 	SAY("present %d", get != NULL);
 	if (!get)

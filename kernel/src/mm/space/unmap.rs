@@ -104,8 +104,10 @@ impl Inner {
     /// Makes `addr` a boundary between mappings, if it lies inside one.
     pub(super) fn split_at(&mut self, addr: u64) -> Result<()> {
         let Some(pos) = self.vmas.find(addr) else { return Ok(()) };
-        if self.vmas.get(pos).is_none_or(|vma| vma.start == addr) {
-            return Ok(());
+        let Some(vma) = self.vmas.get(pos).filter(|vma| vma.start != addr) else { return Ok(()) };
+        if vma.flags.contains(VmFlags::SPECIAL) {
+            // As on Linux, the vDSO goes whole or not at all.
+            return Err(Errno::EINVAL);
         }
         if self.vmas.len() >= MAX_MAPPINGS {
             return Err(Errno::ENOMEM);
