@@ -71,8 +71,8 @@ fn boots_without_rdrand_and_says_so() {
 }
 
 #[test]
-fn boots_in_64_mib() {
-    says_hello(&machine(&hello_image(), "quiet").memory("64M"));
+fn boots_in_32_mib() {
+    says_hello(&machine(&hello_image(), "quiet").memory("32M"));
 }
 
 #[test]

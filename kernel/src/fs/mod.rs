@@ -58,7 +58,10 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     devfs::init();
     register_file_systems();
     procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
-    let options = tmpfs::Options::default();
+    // Half of all memory, as on Linux: what the archive takes now is free when it has been unpacked.
+    let half = (crate::mm::frames::stats().total + initramfs.len() as u64 / 4096) / 2;
+    let options =
+        tmpfs::Options { pages: Some(half), inodes: Some(half), ..tmpfs::Options::default() };
     let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;
     let root = sb.root().clone();
     let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME);
