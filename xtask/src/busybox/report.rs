@@ -31,6 +31,8 @@ pub struct Report {
     /// The stem of the files that are written.
     stem: String,
     facts: Value,
+    /// QEMU's CPU time for one pass, its share of the boot included.
+    pub cpu_seconds: f64,
     pub passes: Vec<Pass>,
     passes_wanted: usize,
     /// Of each pass.
@@ -49,6 +51,7 @@ impl Report {
     pub fn new(plan: &Plan, label: &str, kernel: &Path, run: Run, expected: &Baseline) -> Self {
         let cpus = plan.machine.smp;
         let form = plan.form.name();
+        let cpu_seconds = run.cpu.as_secs_f64() / plan.passes as f64;
         let mut report = Self {
             label: label.to_owned(),
             title: format!("busybox {} ({form}) on {label}, {cpus} CPU", plan.version),
@@ -56,8 +59,9 @@ impl Report {
             facts: json!({
                 "busybox": plan.version, "release": plan.release.name(), "form": form, "kernel": label,
                 "cpus": cpus, "memory": plan.machine.memory, "applets": plan.applets,
-                "seconds_with_boot": run.outcome.elapsed.as_secs_f64(),
+                "seconds_with_boot": run.outcome.elapsed.as_secs_f64(), "cpu_seconds": cpu_seconds,
             }),
+            cpu_seconds,
             passes: run.transcript.passes.clone(),
             passes_wanted: plan.passes,
             differences: Vec::new(),
@@ -159,6 +163,7 @@ impl Report {
             println!("PROBLEM {problem}");
         }
         let (right, wrong) = self.tally();
+        println!("  QEMU took {:.1} s of CPU time a pass", self.cpu_seconds);
         println!("  {right} results as on Linux, {wrong} wrong");
     }
 

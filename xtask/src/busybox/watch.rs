@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use super::Plan;
 use super::transcript::{Kind, Transcript};
 use crate::guest::{Guest, Limits, Outcome};
-use crate::term;
+use crate::{process, term};
 
 /// How much longer than one test's limit a guest may be silent: the runner's killing, widened step by
 /// step, comes before.
@@ -24,6 +24,8 @@ const STEP: usize = 100;
 pub struct Run {
     pub transcript: Transcript,
     pub outcome: Outcome,
+    /// CPU time of QEMU: unlike wall time it hardly depends on what else the machine does.
+    pub cpu: Duration,
 }
 
 impl Run {
@@ -39,12 +41,14 @@ impl Run {
             done: 0,
             failed: 0,
         };
+        let before = process::children_cpu();
         let guest = Guest::start_echoing(&plan.machine(kernel), listener)?;
         let idle = Duration::from_secs(plan.limit) + SILENCE;
         let outcome = guest.finish(Limits::idle(idle))?;
         bar.finish_and_clear();
         let transcript = lock(&shared).clone();
-        Ok(Self { transcript, outcome })
+        let cpu = process::children_cpu().saturating_sub(before);
+        Ok(Self { transcript, outcome, cpu })
     }
 }
 
