@@ -35,8 +35,8 @@
 
 #define PAGE 4096
 #define KINDS 14
-/* A kind that makes no progress for so long hangs. */
-#define PATIENCE 180
+/* A kind that makes no progress for so many seconds hangs. */
+#define PATIENCE 600
 
 struct progress {
 	_Atomic long rounds;
@@ -588,7 +588,8 @@ int main(void)
 	printf("soak-memory %ld %ld\n", before, after);
 	int warned = warnings();
 	printf("soak-warnings %d\n", warned);
-	bad |= warned != 0 || before - after > 2048;
+	/* The kernel's table of process numbers grows until each was given out once. */
+	bad |= warned != 0 || before - after > 8192;
 	printf("soak-end %s\n", bad ? "FAILED" : "ok");
 	fflush(stdout);
 	sync();

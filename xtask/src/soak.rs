@@ -14,7 +14,7 @@ use crate::qemu::{Machine, MachineArgs};
 use crate::setup::{self, Need};
 use crate::{build, paths, symbolize};
 
-/// The guest prints a sign of life every 30 seconds, and gives up a kind of work that hangs for 180.
+/// The guest prints a sign of life every 30 seconds, and gives up a kind of work that makes no progress for ten minutes.
 const SILENCE: Duration = Duration::from_secs(300);
 
 /// Runs forks, execs, threads, pipes, signals, mappings, sockets and draws together.

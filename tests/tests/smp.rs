@@ -1,0 +1,75 @@
+//! Several CPUs: they start, share the work, and stop together.
+//!
+//! What runs here is a sample, on as many CPUs as a small host has, since a CPU that waits for a core of the
+//! host keeps the others waiting. `cargo xtask abi --smp 4`, also with `--debug-assertions`, and
+//! `cargo xtask soak` are the long way.
+
+use std::time::Duration;
+
+use alea_tests::{PATIENCE, alea, boot};
+use xtask::abi::{self, Known};
+use xtask::guest::{End, Guest};
+use xtask::{paths, soak};
+
+/// Threads, wake-ups, shared memory and the ends of processes: where CPUs meet.
+const SAMPLE: [&str; 14] = [
+    "futex",
+    "mm_fork",
+    "mm_protect",
+    "pipe_basic",
+    "poll",
+    "proc_clone",
+    "proc_fork",
+    "sig_kill",
+    "sig_wait",
+    "stress_memory",
+    "stress_processes",
+    "thread_basic",
+    "thread_exit",
+    "thread_vectors",
+];
+
+#[test]
+fn abi_programs_print_the_same_on_two_cpus() {
+    let names: Vec<String> = SAMPLE.iter().map(ToString::to_string).collect();
+    let ran = abi::run_on(&alea().smp(2), &paths::kernel(), &names).unwrap();
+    let known = Known::load().unwrap();
+    let mut wrong = Vec::new();
+    for name in &names {
+        let got = ran.get(name).map_or("--- did not run\n", String::as_str);
+        if let Err(why) = known.judge(name, got, &abi::expected(name).unwrap()) {
+            wrong.push(format!("{name}:\n{why}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_short_soak_loses_nothing() {
+    let machine = soak::boots(alea().smp(2), Duration::from_secs(10));
+    let outcome = boot(&machine).unwrap();
+    let good = outcome.output.lines().any(|line| line.trim_end() == "soak-end ok");
+    assert!(good && outcome.end == End::Exited(0), "{}", outcome.describe());
+}
+
+#[test]
+fn all_numbers_of_cpus_start() {
+    for cpus in [3, 16] {
+        let machine = alea().smp(cpus).append("console=ttyS0");
+        let mut guest = Guest::start(&machine).unwrap();
+        guest.wait_for(&format!("{cpus} CPUs, started"), PATIENCE).unwrap();
+        guest.wait_for("Run /init", PATIENCE).unwrap();
+        guest.stop().unwrap();
+    }
+}
+
+#[test]
+fn a_panic_shows_what_every_cpu_does() {
+    let machine = alea().smp(3).append("console=ttyS0 alea.crash=panic panic=-1");
+    let outcome = boot(&machine).unwrap();
+    assert_eq!(outcome.end, End::Panicked, "{}", outcome.describe());
+    for cpu in [1, 2] {
+        let line = format!("CPU {cpu} in kernel mode at");
+        assert!(outcome.output.contains(&line), "no {line:?} in {}", outcome.describe());
+    }
+}
