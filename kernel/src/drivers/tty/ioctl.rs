@@ -55,12 +55,16 @@ pub(super) fn common(tty: &Arc<Tty>, cmd: u32, arg: u64) -> Result<i64> {
             Ok(0)
         }
         lx::TCFLSH => flush(tty, arg),
-        lx::TIOCGPGRP => write_number(arg, tty.state.lock().group),
+        lx::TIOCGPGRP => {
+            // Not in the argument: the lock would last until user memory is written.
+            let group = tty.state.lock().group;
+            write_number(arg, group)
+        }
         lx::TIOCSPGRP => set_foreground(tty, arg),
-        lx::TIOCGSID => match tty.state.lock().session {
-            0 => Err(Errno::ENOTTY),
-            session => write_number(arg, session),
-        },
+        lx::TIOCGSID => {
+            let session = tty.state.lock().session;
+            if session == 0 { Err(Errno::ENOTTY) } else { write_number(arg, session) }
+        }
         lx::TIOCOUTQ => write_number(arg, i32::try_from(tty.unsent()).unwrap_or(i32::MAX)),
         lx::TIOCGWINSZ => {
             let size = tty.state.lock().winsize;
@@ -72,7 +76,10 @@ pub(super) fn common(tty: &Arc<Tty>, cmd: u32, arg: u64) -> Result<i64> {
             tty.state.lock().exclusive = cmd == lx::TIOCEXCL;
             Ok(0)
         }
-        lx::TIOCGEXCL => write_number(arg, i32::from(tty.state.lock().exclusive)),
+        lx::TIOCGEXCL => {
+            let exclusive = tty.state.lock().exclusive;
+            write_number(arg, i32::from(exclusive))
+        }
         lx::TIOCGETD => write_number(arg, 0),
         lx::TIOCSETD => match UserPtr::<i32>::new(arg).read()? {
             0 => Ok(0), // N_TTY, the only discipline there is
