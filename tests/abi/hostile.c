@@ -5,6 +5,8 @@
  */
 #include "check.h"
 #include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -183,6 +185,36 @@ static void sockets_in_sockets(void)
 	SAY("received: %s", text);
 }
 
+/* A tower of epolls in which one event would travel along more ways than there are grains of sand. */
+static void epolls_in_epolls(void)
+{
+	int level[4][40], last = 0;
+	struct epoll_event event = { EPOLLIN, { 0 } };
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 40; j++)
+			level[i][j] = (int)MUST(epoll_create1(0));
+	int leaf = (int)MUST(eventfd(0, 0));
+	for (int j = 0; j < 40; j++)
+		MUST(epoll_ctl(level[0][j], EPOLL_CTL_ADD, leaf, &event));
+	for (int i = 1; i < 4; i++)
+		for (int j = 0; j < 40; j++)
+			for (int k = 0; k < 40; k++)
+				if (epoll_ctl(level[i][j], EPOLL_CTL_ADD, level[i - 1][k], &event) != 0)
+					last = errno;
+	SAY("refused in time: %s", err_name(last));
+	for (int i = 0; i < 4; i++)
+		for (int j = 0; j < 40; j++)
+			close(level[i][j]);
+	close(leaf);
+	int inner = (int)MUST(epoll_create1(0));
+	for (int i = 0; i < 3000; i++) {
+		int outer = (int)MUST(epoll_create1(0));
+		MUST(epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event));
+		close(outer);
+	}
+	close(inner);
+}
+
 /* Where another user's program lies is not told. */
 static void hidden_addresses(void)
 {
@@ -297,6 +329,7 @@ int main(int argc, char **argv)
 	tiny_messages(SOCK_STREAM, 1);
 	tiny_messages(SOCK_SEQPACKET, 0);
 	sockets_in_sockets();
+	epolls_in_epolls();
 	hidden_addresses();
 	shared_directories();
 	dumpable();

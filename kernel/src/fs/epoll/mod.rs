@@ -40,6 +40,8 @@ pub struct Event {
 
 /// How many epolls may stand on each other.
 const MAX_NESTING: usize = 5;
+/// Most ways from one watched file through epolls, of about Linux's order: each is a wake-up.
+const MAX_WAYS: usize = 500;
 
 /// Held while one epoll is put into another.
 static NESTING: Mutex<()> = Mutex::new(());
@@ -101,7 +103,14 @@ impl Epoll {
             (Change::Add, Some(target)) => {
                 let _nesting = NESTING.lock();
                 self.check_nesting(target)?;
+                {
+                    let mut watched_by = target.watched_by.lock();
+                    // Those that were closed leave here.
+                    watched_by.retain(|by| by.strong_count() > 0);
+                    watched_by.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+                }
                 self.add(fd, file, event)?;
+                // Room was made above, under the lock on nesting.
                 target.watched_by.lock().push(self.me.clone());
                 Ok(())
             }
@@ -225,15 +234,21 @@ impl Epoll {
         Ok(sent)
     }
 
-    /// ELOOP if `target` leads back here or the tower gets too high. The caller holds `NESTING`.
+    /// ELOOP if `target` leads back here or the tower gets too high, EINVAL if one event would be told along too many
+    /// ways. The caller holds `NESTING`.
     fn check_nesting(&self, target: &Epoll) -> Result<()> {
-        let below = target.depth_below(self, 0)?;
-        let above = self.depth_above(0)?;
-        if below + above + 2 > MAX_NESTING { Err(Errno::ELOOP) } else { Ok(()) }
+        let (mut ways_down, mut ways_up) = (1, 1);
+        let below = target.depth_below(self, 0, &mut ways_down)?;
+        let above = self.depth_above(0, &mut ways_up)?;
+        if below + above + 2 > MAX_NESTING {
+            return Err(Errno::ELOOP);
+        }
+        target.depth_above(0, &mut ways_up)?;
+        if ways_down * ways_up > MAX_WAYS { Err(Errno::EINVAL) } else { Ok(()) }
     }
 
     /// How many epolls are nested in this one at most.
-    fn depth_below(&self, looking_for: &Epoll, depth: usize) -> Result<usize> {
+    fn depth_below(&self, looking_for: &Epoll, depth: usize, ways: &mut usize) -> Result<usize> {
         if core::ptr::eq(self, looking_for) || depth > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
@@ -241,24 +256,32 @@ impl Epoll {
         let mut deepest = 0;
         for file in files {
             if let Some(inner) = file.downcast::<Epoll>() {
-                deepest = deepest.max(1 + inner.depth_below(looking_for, depth + 1)?);
+                count_way(ways)?;
+                deepest = deepest.max(1 + inner.depth_below(looking_for, depth + 1, ways)?);
             }
         }
         Ok(deepest)
     }
 
     /// In how many epolls this one is nested at most.
-    fn depth_above(&self, depth: usize) -> Result<usize> {
+    fn depth_above(&self, depth: usize, ways: &mut usize) -> Result<usize> {
         if depth > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
         let outer: Vec<_> = self.watched_by.lock().iter().filter_map(Weak::upgrade).collect();
         let mut highest = 0;
         for epoll in outer {
-            highest = highest.max(1 + epoll.depth_above(depth + 1)?);
+            count_way(ways)?;
+            highest = highest.max(1 + epoll.depth_above(depth + 1, ways)?);
         }
         Ok(highest)
     }
+}
+
+/// Counts one more way through the tower, which also bounds how long it is looked at.
+fn count_way(ways: &mut usize) -> Result<()> {
+    *ways += 1;
+    if *ways > MAX_WAYS { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
 fn check_exclusive(change: Change, events: u32, target_is_epoll: bool) -> Result<()> {
