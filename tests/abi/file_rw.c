@@ -188,9 +188,34 @@ static void copies(void)
 	T(sync_file_range(out, 0, 10, 0));
 }
 
+/* A file of several megabytes, a page of which is punched out, and then the end cut off. */
+static void large(void)
+{
+	int fd = (int)MUST(open("large", O_RDWR | O_CREAT, 0600));
+	static long page[512];
+	for (long i = 0; i < 1300; i++) {
+		page[0] = page[511] = i + 1;
+		MUST(pwrite(fd, page, sizeof page, i * 4096));
+	}
+	T(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 600 * 4096, 2 * 4096));
+	T(ftruncate(fd, 1200 * 4096));
+	T(ftruncate(fd, 1250 * 4096));
+	long holes = 0, wrong = 0;
+	for (long i = 0; i < 1250; i++) {
+		MUST(pread(fd, page, sizeof page, i * 4096));
+		if (page[0] == 0 && page[511] == 0)
+			holes++;
+		else if (page[0] != i + 1 || page[511] != i + 1)
+			wrong++;
+	}
+	SAY("%ld holes, %ld wrong", holes, wrong);
+	close(fd);
+}
+
 int main(void)
 {
 	scratch();
+	large();
 	positions();
 	sparse();
 	copies();
