@@ -72,6 +72,11 @@ const FIXED: &[(&str, &str)] = &[
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout \
          inode ref pointer drops\n",
     ),
+    (
+        "net/raw6",
+        "  sl  local_address                         remote_address                        st \
+         tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
+    ),
     ("sys/net/core/somaxconn", "4096\n"),
     ("sys/net/core/rmem_default", "212992\n"),
     ("sys/net/core/rmem_max", "212992\n"),
@@ -114,7 +119,8 @@ pub fn register() -> Result<()> {
     for (path, text) in FIXED {
         register_file(path, 0o444, Arc::new(Fixed(text)))?;
     }
-    let texts: [(&str, fn() -> String); 4] = [
+    let texts: [(&str, fn() -> String); 5] = [
+        ("net/unix", crate::fs::socket::table),
         ("net/dev", dev),
         ("net/sockstat", sockstat),
         ("sys/net/ipv4/ip_local_port_range", || format!("{FIRST_FREE}\t{LAST_FREE}\n")),

@@ -2,6 +2,7 @@
 
 use super::caller::{fd_limit, file_any, or_sigpipe, with_files};
 use super::socket::{Any, any, caller_cred, find, read_address};
+use crate::fs::socket::flight::{Flight, Sender};
 use crate::fs::socket::{Address, Ancillary, Kind, Outgoing, Socket};
 use crate::fs::{Capability, OpenFile};
 use crate::mm::iov::{Sink, Source};
@@ -118,7 +119,7 @@ fn send_unix(
 }
 
 fn read_control(control: (u64, usize)) -> Result<Ancillary> {
-    let mut ancillary = Ancillary { cred: caller_cred(), ..Ancillary::default() };
+    let mut ancillary = Ancillary::of(caller_cred());
     read_controls(control, |level, kind, data| {
         match (level, kind) {
             (SOL_SOCKET, SCM_RIGHTS) => read_rights(data, &mut ancillary)?,
@@ -128,6 +129,17 @@ fn read_control(control: (u64, usize)) -> Result<Ancillary> {
         }
         Ok(())
     })?;
+    if !ancillary.files.is_empty() {
+        let task = process::current();
+        let cred = task.cred();
+        let sender = Sender {
+            uid: cred.uid,
+            limit: fd_limit(),
+            privileged: cred.capable(Capability::SYS_RESOURCE)
+                || cred.capable(Capability::SYS_ADMIN),
+        };
+        ancillary.flight = Some(Flight::begin(ancillary.files.len(), sender)?);
+    }
     Ok(ancillary)
 }
 

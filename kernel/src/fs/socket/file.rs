@@ -8,7 +8,6 @@ use crate::mm::user::UserPtr;
 use crate::sync::WaitQueue;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::any::Any;
 
 const FIONREAD: u32 = 0x541b;
@@ -24,7 +23,7 @@ impl FileOps for SocketFile {
 
     fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
         let cred = self.0.state.lock().cred;
-        let ancillary = Ancillary { files: Vec::new(), cred };
+        let ancillary = Ancillary::of(cred);
         self.0.send(src, Outgoing { to: None, ancillary, nonblock: f.nonblock() })
     }
 

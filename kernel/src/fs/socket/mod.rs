@@ -8,14 +8,17 @@
 pub mod address;
 pub mod connect;
 mod file;
+pub mod flight;
 mod garbage;
 mod option;
 mod queue;
+mod registry;
 mod transfer;
 
 pub use address::Address;
 pub use option::Timeouts;
 pub use queue::Ancillary;
+pub use registry::table;
 pub use transfer::{Incoming, Outgoing};
 
 use super::anon::{AnonFs, new_path};
@@ -27,6 +30,7 @@ use abi::socket::Ucred;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicU64, Ordering};
 use queue::Queue;
 
 /// How bytes travel.
@@ -66,6 +70,8 @@ pub struct Socket {
     kind: Kind,
     me: Weak<Socket>,
     state: SpinLock<State, level::Stream>,
+    /// The inode number of its file, for /proc. Relaxed: set once, before anybody can look.
+    ino: AtomicU64,
     /// Who waits for something to receive or to accept, or for a hang-up.
     for_reading: WaitQueue,
     /// Who waits for room in this socket's queue: its senders.
@@ -105,9 +111,10 @@ enum Role {
 
 impl Socket {
     fn new(kind: Kind, cred: Ucred) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
+        let socket = Arc::new_cyclic(|me| Self {
             kind,
             me: me.clone(),
+            ino: AtomicU64::new(0),
             state: SpinLock::new(State {
                 name: Address::Unnamed,
                 role: Role::Single,
@@ -125,7 +132,14 @@ impl Socket {
             }),
             for_reading: WaitQueue::new(),
             for_room: WaitQueue::new(),
-        })
+        });
+        registry::add(&socket);
+        socket
+    }
+
+    /// The inode number of its file; 0 while it has none.
+    fn inode(&self) -> u64 {
+        self.ino.load(Ordering::Relaxed)
     }
 
     /// How it transfers.
@@ -157,6 +171,12 @@ impl Socket {
     }
 }
 
+impl Drop for Socket {
+    fn drop(&mut self) {
+        registry::remove(self);
+    }
+}
+
 /// An open file for a socket.
 pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
     if crate::mm::kernel_memory_low() {
@@ -164,6 +184,7 @@ pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<Ope
     }
     let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
     let path = new_path(AnonFs::Socket, S_IFSOCK | 0o777, "", owner)?;
+    socket.ino.store(path.dentry.inode().attr().ino(), Ordering::Relaxed);
     let mut flags = OpenFlags::RDWR;
     flags.set(OpenFlags::NONBLOCK, nonblock);
     Ok(OpenFile::new(Arc::new(file::SocketFile(socket)), path, flags, cred.clone()))

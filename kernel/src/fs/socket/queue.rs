@@ -3,6 +3,7 @@
 //! A plain queue; the socket's lock guards it. Taking never copies to user memory: it gives the bytes out.
 
 use super::address::Address;
+use super::flight::Flight;
 use crate::fs::OpenFile;
 use abi::socket::Ucred;
 use abi::{Errno, Result};
@@ -11,10 +12,26 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// What travels beside the bytes.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Ancillary {
     pub files: Vec<Arc<OpenFile>>,
     pub cred: Ucred,
+    /// Counts the files as in flight.
+    pub flight: Option<Flight>,
+}
+
+impl Ancillary {
+    /// Credentials alone.
+    pub fn of(cred: Ucred) -> Self {
+        Self { cred, ..Self::default() }
+    }
+}
+
+impl Clone for Ancillary {
+    /// What a look ahead takes away is not in flight.
+    fn clone(&self) -> Self {
+        Self { files: self.files.clone(), cred: self.cred, flight: None }
+    }
 }
 
 /// One message; on a stream, one write.

@@ -81,7 +81,7 @@ impl Socket {
         let mut done = 0;
         while src.remaining() > 0 {
             let cred = ancillary.as_ref().map(|a| a.cred).unwrap_or_default();
-            let beside = ancillary.take().unwrap_or(Ancillary { files: Vec::new(), cred });
+            let beside = ancillary.take().unwrap_or_else(|| Ancillary::of(cred));
             let len = src.remaining().min(STREAM_CHUNK);
             let sent = copy_in(src, len)
                 .and_then(|bytes| self.deliver(&target, bytes, beside, how.nonblock));
@@ -243,7 +243,7 @@ impl Socket {
         if n > 0 && first {
             let cred = message.ancillary.cred;
             let files = core::mem::take(&mut message.ancillary.files);
-            got.ancillary = Some(Ancillary { files, cred });
+            got.ancillary = Some(Ancillary { files, cred, flight: None });
         }
         if message.rest().is_empty() {
             self.for_room.wake_events(PollEvents::WRITABLE.bits());

@@ -160,7 +160,7 @@ impl Tcp {
         let unsent = self.unsent();
         let state = self.state.lock();
         match &state.role {
-            Role::Listener { pending, backlog, .. } => (state.name(), pending.len(), *backlog),
+            Role::Listener { pending, .. } => (state.name(), pending.len(), 0),
             _ => (state.name(), state.received.len(), unsent),
         }
     }

@@ -1,0 +1,53 @@
+//! How many descriptors each user has on their way through sockets.
+//!
+//! A user may have about as many of them as open files; [`Flight`] is the count's hold on one message. Lock
+//! level: `Leaf`.
+
+use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+
+/// Files in flight, by the user who sent them.
+static BY_USER: SpinLock<BTreeMap<u32, usize>, level::Leaf> = SpinLock::new(BTreeMap::new());
+
+/// Who sends files.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    pub uid: u32,
+    /// RLIMIT_NOFILE.
+    pub limit: usize,
+    /// CAP_SYS_RESOURCE or CAP_SYS_ADMIN: no limit.
+    pub privileged: bool,
+}
+
+/// Counts files as in flight as long as it lives.
+#[derive(Debug)]
+pub struct Flight {
+    uid: u32,
+    files: usize,
+}
+
+impl Flight {
+    /// So many files leave a sender: ETOOMANYREFS if it has too many under way already.
+    pub fn begin(files: usize, sender: Sender) -> Result<Self> {
+        let mut by_user = BY_USER.lock();
+        let held = by_user.entry(sender.uid).or_default();
+        if *held > sender.limit && !sender.privileged {
+            return Err(Errno::ETOOMANYREFS);
+        }
+        *held = held.saturating_add(files);
+        Ok(Self { uid: sender.uid, files })
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut by_user = BY_USER.lock();
+        if let Some(held) = by_user.get_mut(&self.uid) {
+            *held = held.saturating_sub(self.files);
+            if *held == 0 {
+                by_user.remove(&self.uid);
+            }
+        }
+    }
+}
