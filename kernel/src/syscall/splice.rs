@@ -88,16 +88,25 @@ impl Step<'_> {
         let at = at.map(not_negative).transpose()?;
         let mut buffer = self.buffer()?;
         let nonblock = self.nonblock || self.input.nonblock();
-        let got = pipe::read_with(self.input, nonblock, &mut Sink::kernel(&mut buffer))?;
+        let got = pipe::peek(self.input, nonblock, &mut buffer)?;
         let mut source = Source::kernel(&buffer[..got]);
-        match at {
-            None => self.output.write(&mut source),
-            Some(at) => {
-                let put = self.output.write_at(&mut source, at)?;
-                offset.write(&at.saturating_add(put as u64).cast_signed())?;
-                Ok(put)
+        let put = match at {
+            None => self.output.write(&mut source)?,
+            Some(at) => self.output.write_at(&mut source, at)?,
+        };
+        // Only what the other file took leaves the pipe.
+        let mut taken = 0;
+        while taken < put {
+            let mut sink = Sink::kernel(&mut buffer[..put - taken]);
+            match pipe::read_with(self.input, true, &mut sink) {
+                Ok(0) | Err(_) => break,
+                Ok(n) => taken += n,
             }
         }
+        if let Some(at) = at {
+            offset.write(&at.saturating_add(put as u64).cast_signed())?;
+        }
+        Ok(put)
     }
 
     fn file_to_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
@@ -110,7 +119,9 @@ impl Step<'_> {
         let mut buffer = self.buffer()?;
         let nonblock = self.nonblock || self.output.nonblock();
         if !seekable {
-            let got = self.input.read(&mut Sink::kernel(&mut buffer))?;
+            // Not more than the pipe takes: the file cannot have it back.
+            let room = pipe::wait_for_room(self.output, nonblock)?.min(buffer.len());
+            let got = self.input.read(&mut Sink::kernel(&mut buffer[..room]))?;
             let mut source = Source::kernel(&buffer[..got]);
             return pipe::write_with(self.output, nonblock, &mut source);
         }

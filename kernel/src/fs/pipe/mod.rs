@@ -377,6 +377,46 @@ pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Resu
     end_of(file)?.pipe.write(nonblock, false, src)
 }
 
+/// Copies what a read would give, and leaves it in the pipe.
+pub fn peek(file: &OpenFile, nonblock: bool, into: &mut [u8]) -> Result<usize> {
+    let pipe = &end_of(file)?.pipe;
+    if nonblock && !pipe.has_bytes() && pipe.has_writers() {
+        return Err(Errno::EAGAIN);
+    }
+    pipe.for_readers
+        .wait_interruptible(|| (pipe.has_bytes() || !pipe.has_writers()).then_some(()))?;
+    let mut ring = pipe.ring.lock();
+    let mut copy = Ring::new(ring.capacity())?;
+    copy.tee(&mut ring, into.len());
+    drop(ring);
+    let mut sink = Sink::kernel(into);
+    while !copy.is_empty() && sink.remaining() > 0 {
+        copy.read(&mut sink)?;
+    }
+    Ok(sink.done())
+}
+
+/// Waits until the pipe takes something: how much, at least. EPIPE if nobody reads it.
+pub fn wait_for_room(file: &OpenFile, nonblock: bool) -> Result<usize> {
+    let pipe = &end_of(file)?.pipe;
+    let room = || {
+        let ring = pipe.ring.lock();
+        (ring.capacity() - ring.used()) * PAGE
+    };
+    loop {
+        if !pipe.has_readers() {
+            return Err(Errno::EPIPE);
+        }
+        match room() {
+            0 if nonblock => return Err(Errno::EAGAIN),
+            0 => pipe
+                .for_writers
+                .wait_interruptible(|| (pipe.has_room() || !pipe.has_readers()).then_some(()))?,
+            room => return Ok(room),
+        }
+    }
+}
+
 /// `F_GETPIPE_SZ`; EBADF if the file is no pipe.
 pub fn size(file: &OpenFile) -> Result<usize> {
     Ok(end_of(file)?.pipe.size())
