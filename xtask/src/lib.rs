@@ -30,6 +30,7 @@ pub mod qemu;
 pub mod random_stats;
 pub mod report;
 pub mod run;
+pub mod runtimes;
 pub mod setup;
 pub mod soak;
 pub mod symbolize;

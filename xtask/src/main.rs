@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, bench, boot, build, busybox, ci, fuzz, image, profile, random_stats, run, setup, soak,
-    syscalls, test, tidy, vdso,
+    abi, bench, boot, build, busybox, ci, fuzz, image, profile, random_stats, run, runtimes, setup,
+    soak, syscalls, test, tidy, vdso,
 };
 
 #[derive(Parser)]
@@ -34,6 +34,8 @@ enum Command {
     Busybox(busybox::Suite),
     /// Run Linux's self tests of the vDSO, and Go's of random numbers, on both kernels
     Vdso(vdso::Vdso),
+    /// Run the own tests of Go and Python on Linux and on Alea, and compare them
+    Runtimes(runtimes::Runtimes),
     /// Compare Alea with Linux: the same programs, the same QEMU, boots interleaved
     Bench(bench::Bench),
     /// Show where the time of an exec goes
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Command::Abi(c) => c.run(),
         Command::Busybox(c) => c.run(),
         Command::Vdso(c) => c.run(),
+        Command::Runtimes(c) => c.run(),
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
         Command::RandomStats(c) => c.run(),

@@ -1,0 +1,209 @@
+//! `cargo xtask runtimes`: the own tests of Go's standard library and of Python, on Linux and on Alea.
+//!
+//! Each unit (a Go package, a Python module, a script) runs in a guest of each kernel from one initramfs, and
+//! the results are compared test for test. Differences that are known stand in `tests/runtimes/known.toml`
+//! with a reason; any other fails, and so does one that has gone away.
+
+mod go;
+mod python;
+mod verdicts;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::guest::{End, Guest, Limits};
+use crate::initramfs::Tree;
+use crate::qemu::{Machine, MachineArgs};
+use crate::setup::{self, Need};
+use crate::{build, paths};
+
+/// Longer than the guest's own limit for one unit.
+const SILENCE: Duration = Duration::from_secs(1600);
+
+/// Runs the own tests of Go and Python on Linux and Alea, and compares them.
+#[derive(Args)]
+pub struct Runtimes {
+    /// Units, like go:net or python:test_os, or `go`, `python`, `script` for all of a kind; default: all
+    units: Vec<String>,
+    /// Run on this kernel only, and print what every test gave: `alea` or `linux`
+    #[arg(long, value_name = "alea|linux")]
+    only: Option<String>,
+    /// Keep what the guests print in this folder
+    #[arg(long, value_name = "FOLDER")]
+    logs: Option<PathBuf>,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    build: build::Options,
+}
+
+/// Test name to verdict, by unit.
+type Results = BTreeMap<String, BTreeMap<String, String>>;
+
+impl Runtimes {
+    pub fn run(self) -> Result<ExitCode> {
+        setup::ensure(&setup::DEFAULT)?;
+        let units = self.chosen()?;
+        let machine = self.machine.machine()?.memory("2G");
+        let initrd = paths::alea().join("runtimes.cpio");
+        write_initramfs(&units, &initrd)?;
+        let kernels: Vec<(&str, PathBuf)> = match self.only.as_deref() {
+            None => vec![("linux", paths::vmlinuz()), ("alea", paths::kernel())],
+            Some("linux") => vec![("linux", paths::vmlinuz())],
+            Some("alea") => vec![("alea", paths::kernel())],
+            Some(other) => bail!("--only takes alea or linux, not {other}"),
+        };
+        let mut results = Vec::new();
+        for (name, kernel) in &kernels {
+            if *name == "linux" {
+                setup::ensure(&[Need::Linux])?;
+            } else {
+                build::build(self.build)?;
+            }
+            let output = run_units(&machine, kernel, &initrd, &units)?;
+            if let Some(folder) = &self.logs {
+                fs::create_dir_all(folder)?;
+                fs::write(folder.join(format!("{name}.txt")), &output)?;
+            }
+            results.push(verdicts::parse(&output));
+        }
+        Ok(match results.as_slice() {
+            [linux, alea] => compare(linux, alea, &known()?),
+            [alone] => list(alone),
+            _ => ExitCode::FAILURE,
+        })
+    }
+
+    fn chosen(&self) -> Result<Vec<String>> {
+        let all: Vec<String> = go::PACKAGES
+            .iter()
+            .map(|name| format!("go:{name}"))
+            .chain(python::MODULES.iter().map(|name| format!("python:{name}")))
+            .chain(python::SCRIPTS.iter().map(|name| format!("script:{name}")))
+            .collect();
+        for asked in &self.units {
+            if !all.iter().any(|unit| matches(unit, asked)) {
+                bail!("there is no unit {asked}; there are {}", all.join(" "));
+            }
+        }
+        let chosen = |unit: &String| {
+            self.units.is_empty() || self.units.iter().any(|asked| matches(unit, asked))
+        };
+        Ok(all.into_iter().filter(chosen).collect())
+    }
+}
+
+/// Whether a unit is the one asked for, or of the kind asked for.
+fn matches(unit: &str, asked: &str) -> bool {
+    unit == asked || unit.split(':').next() == Some(asked)
+}
+
+fn write_initramfs(units: &[String], file: &Path) -> Result<()> {
+    let mut tree = Tree::with_busybox()?;
+    tree.host_file("usr/lib/alea/runtimes", 0o755, &paths::source("tests/runtimes/run.sh"))?;
+    tree.file(
+        "etc/passwd",
+        0o644,
+        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n",
+    );
+    tree.file("etc/group", 0o644, "root:x:0:\nnogroup:x:65534:\n");
+    tree.file("etc/hosts", 0o644, "127.0.0.1 localhost guest\n::1 localhost ip6-localhost\n");
+    tree.file(
+        "etc/services",
+        0o644,
+        "echo 7/tcp\necho 7/udp\nssh 22/tcp\ntelnet 23/tcp\ndomain 53/udp\nhttp 80/tcp\n",
+    );
+    tree.file(
+        "etc/protocols",
+        0o644,
+        "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6-icmp 58 IPv6-ICMP\n",
+    );
+    tree.file("etc/nsswitch.conf", 0o644, "hosts: files\nservices: files\nprotocols: files\n");
+    if units.iter().any(|unit| unit.starts_with("go:")) {
+        go::add(&mut tree, units)?;
+    }
+    if units.iter().any(|unit| !unit.starts_with("go:")) {
+        python::add(&mut tree)?;
+    }
+    fs::write(file, tree.archive()).with_context(|| paths::shown(file))
+}
+
+/// Runs units on a kernel and gives all that the guest printed. A unit that takes the kernel down ends the
+/// run for itself only: the rest is run in a new guest.
+fn run_units(machine: &Machine, kernel: &Path, initrd: &Path, units: &[String]) -> Result<String> {
+    let mut all = String::new();
+    let mut left = units;
+    while !left.is_empty() {
+        let line = format!(
+            "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/usr/lib/alea/runtimes runtimes={}",
+            left.join(",")
+        );
+        let machine = machine.clone().direct(kernel, Some(initrd.to_owned()), &line);
+        let outcome = Guest::start(&machine)?.finish(Limits::idle(SILENCE))?;
+        all.push_str(&outcome.output);
+        let begun = outcome.output.lines().filter(|line| line.starts_with("=== unit ")).count();
+        if outcome.end == End::Exited(0) && outcome.output.contains("=== end") {
+            break;
+        }
+        if begun == 0 {
+            bail!("{}", outcome.describe());
+        }
+        all.push_str(&format!("\n--- exit the guest ended: {:?}\n", outcome.end));
+        left = &left[begun.min(left.len())..];
+    }
+    Ok(all)
+}
+
+/// Known differences: reason by test, by unit.
+fn known() -> Result<Results> {
+    let file = paths::source("tests/runtimes/known.toml");
+    let text = fs::read_to_string(&file).with_context(|| paths::shown(&file))?;
+    toml::from_str(&text).with_context(|| paths::shown(&file))
+}
+
+fn list(results: &Results) -> ExitCode {
+    for (unit, tests) in results {
+        for (test, verdict) in tests {
+            println!("{verdict:8} {unit} {test}");
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn compare(linux: &Results, alea: &Results, known: &Results) -> ExitCode {
+    let (mut same, mut excused, mut wrong) = (0, 0, 0);
+    let none = BTreeMap::new();
+    for (unit, want) in linux {
+        let got = alea.get(unit).unwrap_or(&none);
+        let reasons = known.get(unit).unwrap_or(&none);
+        let mut tests: Vec<&String> = want.keys().chain(got.keys()).collect();
+        tests.sort();
+        tests.dedup();
+        for test in tests {
+            let verdict = |of: &BTreeMap<String, String>| {
+                of.get(test).map_or("not run", String::as_str).to_owned()
+            };
+            let (want, got) = (verdict(want), verdict(got));
+            match (want == got, reasons.get(test)) {
+                (true, None) => same += 1,
+                (false, Some(_)) => excused += 1,
+                (true, Some(_)) => {
+                    wrong += 1;
+                    println!("FAILED  {unit} {test}: now as on Linux, take it out of known.toml");
+                }
+                (false, None) => {
+                    wrong += 1;
+                    println!("FAILED  {unit} {test}: linux {want}, alea {got}");
+                }
+            }
+        }
+    }
+    println!("{same} tests as on Linux, {excused} known differences, {wrong} others");
+    if wrong == 0 && same > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
