@@ -153,8 +153,16 @@ fn find_garbage() -> Vec<VecDeque<Message>> {
         });
     }
     for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
-        if let Ok(socket) = of_file(file) {
-            garbage.push(socket.state.lock().queue.take_all());
+        let Ok(socket) = of_file(file) else { continue };
+        let mut state = socket.state.lock();
+        garbage.push(state.queue.take_all());
+        let Role::Listener { pending, .. } = &state.role else { continue };
+        // What was sent over a connection that nobody has accepted goes with the listener; without memory
+        // for that, at the next search.
+        for waiting in pending {
+            if garbage.try_reserve(1).is_ok() {
+                garbage.push(waiting.state.lock().queue.take_all());
+            }
         }
     }
     drop(passed);
