@@ -12,7 +12,7 @@ use crate::arch::fpu::FpuState;
 use crate::arch::task::Machine;
 use crate::arch::trap::TrapFrame;
 use crate::arch::{cpu, percpu, switch};
-use crate::fs::{FdTable, FsContext};
+use crate::fs::{Fd, FdTable, FsContext};
 use crate::mm::layout::USER_END;
 use crate::mm::user::UserPtr;
 use crate::mm::{self, AddressSpace, KernelStack};
@@ -79,6 +79,8 @@ pub struct CloneArgs {
     pub tls: u64,
     pub parent_tid: u64,
     pub child_tid: u64,
+    /// Where CLONE_PIDFD puts its descriptor.
+    pub pidfd: u64,
 }
 
 impl CloneArgs {
@@ -90,6 +92,7 @@ impl CloneArgs {
         tls: 0,
         parent_tid: 0,
         child_tid: 0,
+        pidfd: 0,
     };
 
     /// The combinations that Linux refuses.
@@ -101,7 +104,9 @@ impl CloneArgs {
             || (has(CloneFlags::CLEAR_SIGHAND) && has(CloneFlags::SIGHAND))
             || (has(CloneFlags::PIDFD) && has(CloneFlags::DETACHED))
             || self.flags.intersects(CloneFlags::NAMESPACES)
-            || has(CloneFlags::PIDFD)
+            || (has(CloneFlags::PIDFD) && has(CloneFlags::THREAD))
+            || (has(CloneFlags::PIDFD | CloneFlags::PARENT_SETTID)
+                && self.pidfd == self.parent_tid)
             || has(CloneFlags::INTO_CGROUP);
         if wrong {
             return Err(Errno::EINVAL);
@@ -140,6 +145,13 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
     let machine = machine_of_child(parent, frame, args)?;
     let tid = table::allocate()?;
     let child = build(parent, args, inherited, machine, tid);
+    let pidfd = match give_pidfd(parent, args, child.process()) {
+        Ok(pidfd) => pidfd,
+        Err(error) => {
+            table::give_back(tid);
+            return Err(error);
+        }
+    };
     if args.flags.contains(CloneFlags::PARENT_SETTID) {
         // Linux ignores a bad address here too.
         let _written = UserPtr::<i32>::new(args.parent_tid).write(&tid);
@@ -150,6 +162,10 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
         child.vfork.waiting.store(true, Ordering::Relaxed);
     }
     if let Err(error) = link(parent, &child, args.flags) {
+        if let Some(fd) = pidfd {
+            // Nobody has heard of it yet but the parent's other threads, which may have closed it.
+            let _closed = parent.files().close(fd);
+        }
         table::give_back(tid);
         return Err(error);
     }
@@ -162,6 +178,22 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
         timer.finish(Phase::Fork, parent.process().pid());
     }
     Ok(tid)
+}
+
+/// CLONE_PIDFD: a descriptor for the child, told before it runs.
+fn give_pidfd(parent: &Task, args: &CloneArgs, child: &Arc<Process>) -> Result<Option<Fd>> {
+    if !args.flags.contains(CloneFlags::PIDFD) {
+        return Ok(None);
+    }
+    let file = Arc::new(super::pidfd::new(child, false, &parent.cred_arc())?);
+    let limit = parent.process().nofile_limit();
+    let fd = parent.files().alloc_lowest(0, file, true, limit)?;
+    if let Err(error) = UserPtr::<i32>::new(args.pidfd).write(&fd.0) {
+        // See `clone`: nobody else needs it.
+        let _closed = parent.files().close(fd);
+        return Err(error);
+    }
+    Ok(Some(fd))
 }
 
 /// RLIMIT_NPROC, which root and the capable are free of.

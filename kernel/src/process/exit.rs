@@ -154,6 +154,7 @@ fn end_process(process: &Arc<Process>, status: Status) {
     let unwanted = notify(process);
     // Only now: who waits for a child must find its signal sent.
     process.set_zombie();
+    process.ended.wake_all();
     if unwanted {
         reap_unwanted(parent.as_ref(), process);
     }

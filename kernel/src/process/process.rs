@@ -52,6 +52,8 @@ pub struct Process {
     pub signals: ProcessSignals,
     /// Woken when a child exits, stops or goes on.
     pub children_changed: WaitQueue,
+    /// Woken when the process has ended: for pidfds.
+    pub(super) ended: WaitQueue,
     /// Woken when a thread ends: for exec, which waits for its siblings.
     pub(super) threads_changed: WaitQueue,
     /// What threads that are gone and children that were waited for have used.
@@ -146,6 +148,7 @@ impl Process {
             leaving_threads: AtomicU32::new(0),
             signals: parts.signals,
             children_changed: WaitQueue::new(),
+            ended: WaitQueue::new(),
             threads_changed: WaitQueue::new(),
             spent: SpinLock::new(Spent::default()),
             oom_score_adj: AtomicI32::new(0),
@@ -417,6 +420,11 @@ impl Process {
     pub(super) fn claim_reap(&self) -> bool {
         // AcqRel: as in `begin_exit`.
         self.exit.fetch_or(REAPED, Ordering::AcqRel) & REAPED == 0
+    }
+
+    /// Whether its parent has taken notice of its end, and its number may be another's.
+    pub fn is_reaped(&self) -> bool {
+        self.exit_flags() & REAPED != 0
     }
 
     fn exit_flags(&self) -> u32 {

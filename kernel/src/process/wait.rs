@@ -12,11 +12,13 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 /// Which children.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum Which {
     Any,
     Pid(i32),
     Group(i32),
+    /// The one that a pidfd means.
+    Process(Arc<Process>),
 }
 
 /// What to wait for, and how.
@@ -53,7 +55,7 @@ pub struct Report {
 /// `ECHILD` if there is no such child, `ERESTARTSYS` on a signal.
 pub fn wait(which: Which, options: &Options) -> Result<Option<Report>> {
     let process = super::current().process();
-    let look = || match look(process, which, options) {
+    let look = || match look(process, &which, options) {
         Ok(None) if options.no_hang => Some(Ok(None)),
         Ok(None) => None,
         found => Some(found),
@@ -70,10 +72,11 @@ enum Found {
 }
 
 /// One look at the children: at the one that is named, or at all.
-fn look(process: &Arc<Process>, which: Which, options: &Options) -> Result<Option<Report>> {
+fn look(process: &Arc<Process>, which: &Which, options: &Options) -> Result<Option<Report>> {
     let timer = PhaseTimer::start();
     let named = match which {
-        Which::Pid(pid) => Some(table::lookup(pid).ok_or(Errno::ECHILD)?),
+        Which::Pid(pid) => Some(table::lookup(*pid).ok_or(Errno::ECHILD)?),
+        Which::Process(process) => Some(process.clone()),
         Which::Any | Which::Group(_) => None,
     };
     let mut any = false;
@@ -129,11 +132,12 @@ fn look(process: &Arc<Process>, which: Which, options: &Options) -> Result<Optio
     }
 }
 
-fn matches(child: &Process, which: Which, options: &Options) -> bool {
+fn matches(child: &Arc<Process>, which: &Which, options: &Options) -> bool {
     let chosen = match which {
         Which::Any => true,
-        Which::Pid(pid) => child.pid() == pid,
-        Which::Group(pgid) => child.pgid() == pgid,
+        Which::Pid(pid) => child.pid() == *pid,
+        Which::Group(pgid) => child.pgid() == *pgid,
+        Which::Process(process) => Arc::ptr_eq(child, process),
     };
     // Relaxed: set at creation.
     let is_clone = child.exit_signal.load(Ordering::Relaxed) != Signal::SIGCHLD.number();

@@ -21,6 +21,7 @@ pub mod misc;
 mod mm;
 mod mount;
 mod path;
+mod pidfd;
 mod pipe;
 mod poll;
 mod prctl_caps;

@@ -1,5 +1,6 @@
 //! Processes and threads: creation, ends, waiting, groups and sessions, limits, usage, prctl.
 
+use super::caller::file;
 use crate::arch::trap::TrapFrame;
 use crate::arch::{percpu, switch};
 use crate::fs::cred::Capability;
@@ -10,7 +11,7 @@ use crate::process::exit::{self, Status};
 use crate::process::limits::{self, Limit, Resource};
 use crate::process::times::Usage;
 use crate::process::wait::{self, Options, Report, Which};
-use crate::process::{self, Process, Task};
+use crate::process::{self, Process, Task, pidfd};
 use abi::process::{CloneArgsRaw, Rusage};
 use abi::signal::{SigInfo, Signal};
 use abi::time::Timeval;
@@ -43,6 +44,8 @@ pub fn clone(
         tls,
         parent_tid,
         child_tid,
+        // Where clone3 has a place of its own, clone has only this one.
+        pidfd: parent_tid,
     };
     clone::clone(frame, &args)
 }
@@ -73,6 +76,7 @@ pub fn clone3(frame: &mut TrapFrame, args: u64, size: usize) -> Result<i32> {
         tls: raw.tls,
         parent_tid: raw.parent_tid,
         child_tid: raw.child_tid,
+        pidfd: raw.pidfd,
     };
     clone::clone(frame, &args)
 }
@@ -132,6 +136,7 @@ fn wait_options(bits: i32) -> Options {
 const P_ALL: i32 = 0;
 const P_PID: i32 = 1;
 const P_PGID: i32 = 2;
+const P_PIDFD: i32 = 3;
 
 pub fn waitid(
     kind: i32,
@@ -144,14 +149,24 @@ pub fn waitid(
     if options & !known != 0 || options & (WEXITED | WUNTRACED | WCONTINUED) == 0 {
         return Err(Errno::EINVAL);
     }
+    let mut options = wait_options(options);
+    let mut nonblock = false;
     let which = match (kind, id) {
+        (P_PIDFD, 0..) => {
+            let file = file(id)?;
+            // EAGAIN instead of an answer that says nothing.
+            nonblock = file.nonblock() && !options.no_hang;
+            options.no_hang |= nonblock;
+            Which::Process(pidfd::process_of(&file)?)
+        }
         (P_ALL, _) => Which::Any,
         (P_PID, 1..) => Which::Pid(id),
         (P_PGID, 0) => Which::Group(process::current().process().pgid()),
         (P_PGID, 1..) => Which::Group(id),
         _ => return Err(Errno::EINVAL),
     };
-    let report = match wait::wait(which, &wait_options(options)) {
+    let report = match wait::wait(which, &options) {
+        Ok(None) if nonblock => return Err(Errno::EAGAIN),
         Ok(report) => report,
         Err(error) => {
             // Linux clears the answer first, so a bad pointer counts for more than no children.

@@ -154,7 +154,7 @@ fn may_send(target: &Process, signal: Option<Signal>) -> bool {
         || (signal == Some(Signal::SIGCONT) && sender.process().session() == target.session())
 }
 
-fn check_and_send(
+pub(super) fn check_and_send(
     target: &Arc<Process>,
     thread: Option<&Arc<Task>>,
     signal: Option<Signal>,
@@ -171,14 +171,14 @@ fn check_and_send(
 }
 
 /// Signal 0 only checks; others must exist.
-fn parse(number: i32) -> Result<Option<Signal>> {
+pub(super) fn parse(number: i32) -> Result<Option<Signal>> {
     match number {
         0 => Ok(None),
         _ => Signal::new(number).map(Some).ok_or(Errno::EINVAL),
     }
 }
 
-fn sent_here(number: i32, code: i32) -> SigInfo {
+pub(super) fn sent_here(number: i32, code: i32) -> SigInfo {
     let task = process::current();
     let mut info = SigInfo::sent_by(Signal::SIGHUP, code, task.process().pid(), task.cred().uid);
     info.signo = number;
@@ -206,11 +206,16 @@ pub fn kill(pid: i32, number: i32) -> Result<()> {
         }
         _ => {
             let group = if pid == 0 { process::current().process().pgid() } else { -pid };
-            kill_each(signal?, info, &mut |visit| {
-                process::for_each_in_group(group, &mut |target| visit(target));
-            })
+            kill_group(group, signal?, info)
         }
     }
+}
+
+/// Sends to every process of a group.
+pub(super) fn kill_group(group: i32, signal: Option<Signal>, info: SigInfo) -> Result<()> {
+    kill_each(signal, info, &mut |visit| {
+        process::for_each_in_group(group, &mut |target| visit(target));
+    })
 }
 
 type Visit<'a> = &'a mut dyn FnMut(&Arc<Process>);
@@ -250,7 +255,7 @@ fn send_to_thread(tgid: Option<i32>, tid: i32, number: i32, info: SigInfo) -> Re
 }
 
 /// What a program may claim about a signal that it queues: not that the kernel or `kill` sent it.
-fn read_queued(info: UserPtr<SigInfo>, number: i32, to_self: bool) -> Result<SigInfo> {
+pub(super) fn read_queued(info: UserPtr<SigInfo>, number: i32, to_self: bool) -> Result<SigInfo> {
     let mut info = info.read()?;
     if (info.code >= 0 || info.code == code::SI_TKILL) && !to_self {
         return Err(Errno::EPERM);

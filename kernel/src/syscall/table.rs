@@ -6,8 +6,8 @@
 use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
-    counters, cred, dir, epoll, exec, fd, file, futex, log, misc, mm, mount, path, pipe, poll,
-    process, random, sched, sendrecv, signal, socket, sockopt, splice, time,
+    counters, cred, dir, epoll, exec, fd, file, futex, log, misc, mm, mount, path, pidfd, pipe,
+    poll, process, random, sched, sendrecv, signal, socket, sockopt, splice, time,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 
@@ -99,7 +99,7 @@ syscalls! {
     53 socketpair => socket::socketpair, Full;
     54 setsockopt => sockopt::setsockopt, Full;
     55 getsockopt => sockopt::getsockopt, Full;
-    56 clone => process::clone, Partial("no namespaces, no CLONE_PIDFD, no ptrace");
+    56 clone => process::clone, Partial("no namespaces, no ptrace, no pidfds of threads");
     57 fork => process::fork, Full;
     58 vfork => process::vfork, Full;
     59 execve => exec::execve, Full;
@@ -234,7 +234,7 @@ syscalls! {
     233 epoll_ctl => epoll::epoll_ctl, Full;
     234 tgkill => signal::tgkill, Full;
     235 utimes => path::utimes, Full;
-    247 waitid => process::waitid, Partial("no P_PIDFD");
+    247 waitid => process::waitid, Full;
     257 openat => path::openat, Full;
     258 mkdirat => dir::mkdirat, Full;
     259 mknodat => dir::mknodat, Full;
@@ -288,9 +288,12 @@ syscalls! {
     327 preadv2 => file::preadv2, Partial("RWF_NOWAIT for random devices only, no RWF_APPEND");
     328 pwritev2 => file::pwritev2, Partial("RWF_NOWAIT for random devices only, no RWF_APPEND");
     332 statx => path::statx, Full;
-    435 clone3 => process::clone3, Partial("no namespaces, no CLONE_PIDFD, no set_tid, no cgroup");
+    424 pidfd_send_signal => pidfd::pidfd_send_signal, Partial("no directories of /proc in place of a pidfd");
+    434 pidfd_open => pidfd::pidfd_open, Partial("no PIDFD_THREAD");
+    435 clone3 => process::clone3, Partial("no namespaces, no pidfds of threads, no set_tid, no cgroup");
     436 close_range => fd::close_range, Full;
     437 openat2 => path::openat2, Full;
+    438 pidfd_getfd => pidfd::pidfd_getfd, Full;
     439 faccessat2 => path::faccessat2, Full;
     441 epoll_pwait2 => epoll::epoll_pwait2, Full;
     452 fchmodat2 => path::fchmodat2, Full;

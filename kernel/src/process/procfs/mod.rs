@@ -165,6 +165,13 @@ pub fn may_look_into(target: &Task) -> bool {
     may_access(target, &current().cred())
 }
 
+/// Whether the running task may look into another and take what it has, as a debugger may.
+pub fn may_attach(target: &Task) -> bool {
+    let own = current().cred_arc();
+    // By the real identity, not by that for files.
+    may_access(target, &Cred { fsuid: own.uid, fsgid: own.gid, ..Cred::clone(&own) })
+}
+
 /// Whether the running task, with the identity `own`, may look into another.
 fn may_access(target: &Task, own: &Cred) -> bool {
     if Arc::ptr_eq(target.process(), current().process()) {

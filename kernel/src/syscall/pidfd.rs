@@ -1,0 +1,77 @@
+//! Calls on pidfds: `pidfd_open`, `pidfd_send_signal`, `pidfd_getfd`.
+
+use super::caller::{file, with_files};
+use super::pipe::install;
+use super::signal::{check_and_send, parse, read_queued, sent_here};
+use crate::fs::Fd;
+use crate::mm::user::UserPtr;
+use crate::process::{self, pidfd};
+use abi::fs::OpenFlags;
+use abi::signal::{SigInfo, code};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+const NONBLOCK: u32 = OpenFlags::NONBLOCK.bits();
+
+pub fn pidfd_open(pid: i32, flags: u32) -> Result<i32> {
+    if flags & !NONBLOCK != 0 || pid <= 0 {
+        return Err(Errno::EINVAL);
+    }
+    let Some(target) = process::lookup(pid) else {
+        // A thread that leads no process can be seen, but not had.
+        let thread = process::lookup_task(pid);
+        return Err(if thread.is_some() { Errno::EINVAL } else { Errno::ESRCH });
+    };
+    let cred = process::current().cred_arc();
+    let file = pidfd::new(&target, flags & NONBLOCK != 0, &cred)?;
+    Ok(install(file, true)?.0)
+}
+
+pub fn pidfd_send_signal(fd: i32, number: i32, info: UserPtr<SigInfo>, flags: u32) -> Result<()> {
+    const THREAD: u32 = 1;
+    const THREAD_GROUP: u32 = 2;
+    const PROCESS_GROUP: u32 = 4;
+    if flags & !(THREAD | THREAD_GROUP | PROCESS_GROUP) != 0 || flags.count_ones() > 1 {
+        return Err(Errno::EINVAL);
+    }
+    let target = pidfd::process_of(&*file(fd)?)?;
+    let signal = parse(number)?;
+    let claimed = if flags == THREAD { code::SI_TKILL } else { code::SI_USER };
+    let info = match info.non_null() {
+        Some(info) => {
+            let to_self =
+                Arc::ptr_eq(&target, process::current().process()) && flags != PROCESS_GROUP;
+            if info.read()?.signo != number {
+                return Err(Errno::EINVAL);
+            }
+            read_queued(info, number, to_self)?
+        }
+        None => sent_here(number, claimed),
+    };
+    if target.is_reaped() {
+        return Err(Errno::ESRCH);
+    }
+    match flags {
+        THREAD => {
+            let leader = process::lookup_task(target.pid()).ok_or(Errno::ESRCH)?;
+            check_and_send(&target, Some(&leader), signal, info)
+        }
+        PROCESS_GROUP => super::signal::kill_group(target.pid(), signal, info),
+        _ => check_and_send(&target, None, signal, info),
+    }
+}
+
+pub fn pidfd_getfd(pidfd: i32, fd: i32, flags: u32) -> Result<i32> {
+    if flags != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let target = pidfd::process_of(&*file(pidfd)?)?;
+    let thread = target.any_thread().filter(|_| !target.is_zombie()).ok_or(Errno::ESRCH)?;
+    if !process::may_attach(&thread) {
+        return Err(Errno::EPERM);
+    }
+    let files = thread.files_arc().ok_or(Errno::ESRCH)?;
+    let theirs = files.get_any(Fd(fd))?;
+    let limit = process::current().process().nofile_limit();
+    Ok(with_files(|files| files.alloc_lowest(0, theirs, true, limit))?.0)
+}
