@@ -124,7 +124,7 @@ fn write_initramfs(units: &[String], file: &Path) -> Result<()> {
         0o644,
         "ip 0 IP\nicmp 1 ICMP\ntcp 6 TCP\nudp 17 UDP\nipv6-icmp 58 IPv6-ICMP\n",
     );
-    tree.file("etc/nsswitch.conf", 0o644, "hosts: files\nservices: files\nprotocols: files\n");
+    tree.file("etc/nsswitch.conf", 0o644, "hosts: files dns\nservices: files\nprotocols: files\n");
     if units.iter().any(|unit| unit.starts_with("go:")) {
         go::add(&mut tree, units)?;
     }
