@@ -11,7 +11,6 @@
  * --quick does a tenth of the work, once.
  */
 #define _GNU_SOURCE
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
@@ -31,6 +30,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "vdso.h"
 
 #define LINES 200
 #define LINES_FILE "/tmp/alea-bench-lines"
@@ -400,74 +401,9 @@ static long run_ctx_switch(long n)
 
 /* ---- the vDSO's getrandom ---- */
 
-struct vgetrandom_params {
-	uint32_t size, prot, flags, reserved[13];
-};
-typedef ssize_t vgetrandom_fn(void *buf, size_t len, unsigned flags, void *state, size_t size);
-
 static vgetrandom_fn *vgetrandom;
 static struct vgetrandom_params vparams;
 static void *vstate;
-
-static size_t symbol_count(const uint32_t *hash, const uint32_t *gnu_hash)
-{
-	if (hash)
-		return hash[1];
-	if (!gnu_hash)
-		return 0;
-	uint32_t buckets = gnu_hash[0], first = gnu_hash[1], last = 0;
-	const uint32_t *bucket = gnu_hash + 4 + gnu_hash[2] * 2;
-	const uint32_t *chain = bucket + buckets;
-	for (uint32_t i = 0; i < buckets; i++)
-		if (bucket[i] > last)
-			last = bucket[i];
-	if (last < first)
-		return 0;
-	while (!(chain[last - first] & 1))
-		last++;
-	return last + 1;
-}
-
-static void *vdso_symbol(const char *name)
-{
-	uintptr_t base = getauxval(AT_SYSINFO_EHDR);
-	if (!base)
-		return NULL;
-	const Elf64_Ehdr *eh = (void *)base;
-	const Elf64_Phdr *ph = (void *)(base + eh->e_phoff);
-	const Elf64_Dyn *dyn = NULL;
-	uintptr_t bias = 0;
-	int have_bias = 0;
-	for (int i = 0; i < eh->e_phnum; i++) {
-		if (ph[i].p_type == PT_LOAD && !have_bias) {
-			bias = base + ph[i].p_offset - ph[i].p_vaddr;
-			have_bias = 1;
-		} else if (ph[i].p_type == PT_DYNAMIC) {
-			dyn = (void *)(base + ph[i].p_offset);
-		}
-	}
-	const Elf64_Sym *sym = NULL;
-	const char *str = NULL;
-	const uint32_t *hash = NULL, *gnu_hash = NULL;
-	for (; dyn && dyn->d_tag != DT_NULL; dyn++) {
-		void *at = (void *)(bias + dyn->d_un.d_ptr);
-		if (dyn->d_tag == DT_SYMTAB)
-			sym = at;
-		else if (dyn->d_tag == DT_STRTAB)
-			str = at;
-		else if (dyn->d_tag == DT_HASH)
-			hash = at;
-		else if (dyn->d_tag == DT_GNU_HASH)
-			gnu_hash = at;
-	}
-	if (!sym || !str)
-		return NULL;
-	size_t count = symbol_count(hash, gnu_hash);
-	for (size_t i = 0; i < count; i++)
-		if (sym[i].st_shndx != SHN_UNDEF && strcmp(str + sym[i].st_name, name) == 0)
-			return (void *)(bias + sym[i].st_value);
-	return NULL;
-}
 
 static const char *need_vgetrandom(void)
 {

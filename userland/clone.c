@@ -6,7 +6,6 @@
  * that the kernel and the vDSO's state have a batch of which a part is left.
  */
 #define _GNU_SOURCE
-#include <elf.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "vdso.h"
+
 static unsigned char bytes[8192];
 
 static void show(const char *name, const unsigned char *at, long len)
@@ -29,44 +30,13 @@ static void show(const char *name, const unsigned char *at, long len)
 	printf("\n");
 }
 
-typedef long vdso_getrandom(void *, size_t, unsigned, void *, size_t);
-struct params { uint32_t size, prot, flags, reserved[13]; };
-
-static void *find(const char *name)
-{
-	uintptr_t base = getauxval(AT_SYSINFO_EHDR), bias = base;
-	if (!base)
-		return NULL;
-	const Elf64_Ehdr *header = (void *)base;
-	const Elf64_Phdr *segment = (void *)(base + header->e_phoff);
-	const Elf64_Dyn *dynamic = NULL;
-	for (int i = 0; i < header->e_phnum; i++) {
-		if (segment[i].p_type == PT_LOAD)
-			bias = base + segment[i].p_offset - segment[i].p_vaddr;
-		else if (segment[i].p_type == PT_DYNAMIC)
-			dynamic = (void *)(base + segment[i].p_offset);
-	}
-	const Elf64_Sym *symbol = NULL;
-	const char *strings = NULL;
-	for (; dynamic && dynamic->d_tag; dynamic++) {
-		if (dynamic->d_tag == DT_SYMTAB)
-			symbol = (void *)(bias + dynamic->d_un.d_ptr);
-		if (dynamic->d_tag == DT_STRTAB)
-			strings = (void *)(bias + dynamic->d_un.d_ptr);
-	}
-	for (; symbol && strings && (const char *)symbol < strings; symbol++)
-		if (symbol->st_shndx && strcmp(strings + symbol->st_name, name) == 0)
-			return (void *)(bias + symbol->st_value);
-	return NULL;
-}
-
-static vdso_getrandom *vdso;
+static vgetrandom_fn *vdso;
 static void *state;
-static struct params params;
+static struct vgetrandom_params params;
 
 static void open_vdso(void)
 {
-	vdso = (vdso_getrandom *)find("__vdso_getrandom");
+	vdso = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
 	if (!vdso || vdso(NULL, 0, 0, &params, ~0UL) != 0)
 		return;
 	state = mmap(NULL, params.size, params.prot, params.flags, -1, 0);

@@ -9,60 +9,29 @@
  * exist sends nothing. Mounts /proc and /dev itself and powers off: it is an init.
  */
 #define _GNU_SOURCE
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BUFFER (1 << 20)
+#include "vdso.h"
 
-typedef long vdso_getrandom(void *, size_t, unsigned, void *, size_t);
-struct params { uint32_t size, prot, flags, reserved[13]; };
+#define BUFFER (1 << 20)
 
 static unsigned char buffer[BUFFER];
 static const size_t lengths[] = { 16, 8, 1, 32, 64, 100, 256, 257, 1000, 4096, 5000, 65536, 3, 48, 200000 };
 
-static void *find(const char *name)
-{
-	uintptr_t base = getauxval(AT_SYSINFO_EHDR), bias = base;
-	if (!base)
-		return NULL;
-	const Elf64_Ehdr *header = (void *)base;
-	const Elf64_Phdr *segment = (void *)(base + header->e_phoff);
-	const Elf64_Dyn *dynamic = NULL;
-	for (int i = 0; i < header->e_phnum; i++) {
-		if (segment[i].p_type == PT_LOAD)
-			bias = base + segment[i].p_offset - segment[i].p_vaddr;
-		else if (segment[i].p_type == PT_DYNAMIC)
-			dynamic = (void *)(base + segment[i].p_offset);
-	}
-	const Elf64_Sym *symbol = NULL;
-	const char *strings = NULL;
-	for (; dynamic && dynamic->d_tag; dynamic++) {
-		if (dynamic->d_tag == DT_SYMTAB)
-			symbol = (void *)(bias + dynamic->d_un.d_ptr);
-		if (dynamic->d_tag == DT_STRTAB)
-			strings = (void *)(bias + dynamic->d_un.d_ptr);
-	}
-	for (; symbol && strings && (const char *)symbol < strings; symbol++)
-		if (symbol->st_shndx && strcmp(strings + symbol->st_name, name) == 0)
-			return (void *)(bias + symbol->st_value);
-	return NULL;
-}
-
 static int fd = -1;
-static vdso_getrandom *vdso;
+static vgetrandom_fn *vdso;
 static void *state;
-static struct params params;
+static struct vgetrandom_params params;
 
 static long by_syscall(void *to, size_t len)
 {
@@ -97,7 +66,7 @@ static draw *open_interface(const char *name)
 	if (strcmp(name, "jitter") == 0)
 		return by_jitter;
 	if (strcmp(name, "vdso") == 0) {
-		vdso = (vdso_getrandom *)find("__vdso_getrandom");
+		vdso = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
 		if (!vdso || vdso(NULL, 0, 0, &params, ~0UL) != 0)
 			return NULL;
 		state = mmap(NULL, params.size, params.prot, params.flags, -1, 0);

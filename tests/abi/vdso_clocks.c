@@ -82,15 +82,15 @@ static void mappings(void)
 int main(void)
 {
 	static const clockid_t ids[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11 };
-	now = (clock_fn *)find("__vdso_clock_gettime");
-	clock_fn *res = (clock_fn *)find("__vdso_clock_getres");
-	day_fn *day = (day_fn *)find("__vdso_gettimeofday");
-	time_fn *secs = (time_fn *)find("__vdso_time");
-	cpu_fn *cpu = (cpu_fn *)find("__vdso_getcpu");
+	now = (clock_fn *)vdso_symbol("__vdso_clock_gettime");
+	clock_fn *res = (clock_fn *)vdso_symbol("__vdso_clock_getres");
+	day_fn *day = (day_fn *)vdso_symbol("__vdso_gettimeofday");
+	time_fn *secs = (time_fn *)vdso_symbol("__vdso_time");
+	cpu_fn *cpu = (cpu_fn *)vdso_symbol("__vdso_getcpu");
 	SAY("found %d %d %d %d %d", now != NULL, res != NULL, day != NULL, secs != NULL, cpu != NULL);
-	SAY("short names %d %d %d %d %d %d", find("clock_gettime") == (void *)now, find("clock_getres") == (void *)res,
-	    find("gettimeofday") == (void *)day, find("time") == (void *)secs, find("getcpu") == (void *)cpu,
-	    find("getrandom") == find("__vdso_getrandom"));
+	SAY("short names %d %d %d %d %d %d", vdso_symbol("clock_gettime") == (void *)now, vdso_symbol("clock_getres") == (void *)res,
+	    vdso_symbol("gettimeofday") == (void *)day, vdso_symbol("time") == (void *)secs, vdso_symbol("getcpu") == (void *)cpu,
+	    vdso_symbol("getrandom") == vdso_symbol("__vdso_getrandom"));
 	struct timespec t, u;
 	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
 		SAY("clock %d in order %d", ids[i], in_order(ids[i]));

@@ -9,8 +9,8 @@ static unsigned char a[4096], b[4096];
 
 int main(void)
 {
-	vgetrandom_fn *get = (vgetrandom_fn *)find("__vdso_getrandom");
-	struct params p = { 0 };
+	vgetrandom_fn *get = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
+	struct vgetrandom_params p = { 0 };
 	SAY("present %d", get != NULL);
 	if (!get)
 		return 0;

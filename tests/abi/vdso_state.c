@@ -9,7 +9,7 @@
 #include <sys/time.h>
 
 static vgetrandom_fn *get;
-static struct params p;
+static struct vgetrandom_params p;
 
 static char *new_page(void)
 {
@@ -111,7 +111,7 @@ static int left_in(const char *state)
 
 int main(void)
 {
-	get = (vgetrandom_fn *)find("__vdso_getrandom");
+	get = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
 	if (!get || get(NULL, 0, 0, &p, ~0ul) != 0) {
 		SAY("no getrandom");
 		return 0;

@@ -112,13 +112,19 @@ pub fn initramfs() -> Result<()> {
     replace(&paths::tests_initramfs(), &tree.archive())
 }
 
+/// Folders with headers that guest programs share.
+const HEADERS: [&str; 2] = ["userland", "tests/abi"];
+
 /// Compiles every C file of `from` that is newer than its program in `into`.
 fn compile_all(from: &Path, into: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut sources = files_with_extension(from, "c")?;
     sources.sort();
     fs::create_dir_all(into)?;
-    let headers = files_with_extension(from, "h")?;
-    let newest_header = headers.iter().filter_map(|header| modified(header)).max();
+    let mut newest_header = None;
+    for folder in HEADERS {
+        let headers = files_with_extension(&paths::source(folder), "h")?;
+        newest_header = newest_header.max(headers.iter().filter_map(|h| modified(h)).max());
+    }
     let mut programs = Vec::new();
     let mut stale = Vec::new();
     for source in sources {
@@ -131,12 +137,12 @@ fn compile_all(from: &Path, into: &Path) -> Result<Vec<(String, PathBuf)>> {
         }
         programs.push((name.to_owned(), program));
     }
-    compile(&stale, from)?;
+    compile(&stale)?;
     Ok(programs)
 }
 
 /// Compiles in as many threads as there are CPUs, behind a bar.
-fn compile(stale: &[(PathBuf, PathBuf)], include: &Path) -> Result<()> {
+fn compile(stale: &[(PathBuf, PathBuf)]) -> Result<()> {
     if stale.is_empty() {
         return Ok(());
     }
@@ -146,7 +152,7 @@ fn compile(stale: &[(PathBuf, PathBuf)], include: &Path) -> Result<()> {
     let result = std::thread::scope(|scope| {
         let compile_share = |share: &'_ [(PathBuf, PathBuf)]| {
             share.iter().try_for_each(|(source, program)| {
-                let result = compile_one(source, program, include);
+                let result = compile_one(source, program);
                 bar.inc(1);
                 result
             })
@@ -159,11 +165,14 @@ fn compile(stale: &[(PathBuf, PathBuf)], include: &Path) -> Result<()> {
     result
 }
 
-fn compile_one(source: &Path, program: &Path, include: &Path) -> Result<()> {
+fn compile_one(source: &Path, program: &Path) -> Result<()> {
     let text = fs::read_to_string(source)?;
     let own = own_flags(&text);
     let mut gcc = Command::new("gcc");
-    gcc.args(CFLAGS).arg("-I").arg(include).arg("-o").arg(program).arg(source).args(&own);
+    for folder in HEADERS {
+        gcc.arg("-I").arg(paths::source(folder));
+    }
+    gcc.args(CFLAGS).arg("-o").arg(program).arg(source).args(&own);
     if !own.iter().any(|flag| flag.contains("static") || flag == "-dynamic") {
         gcc.arg("-static");
     }

@@ -1,16 +1,23 @@
 /*
  * vdso.h: finding the vDSO's functions by name, for the programs that call them.
  */
-#ifndef ALEA_ABI_VDSO_H
-#define ALEA_ABI_VDSO_H
+#ifndef ALEA_VDSO_H
+#define ALEA_VDSO_H
 
 #include <elf.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/auxv.h>
 
-typedef long vgetrandom_fn(void *, size_t, unsigned, void *, size_t);
-struct params { uint32_t size, prot, flags, reserved[13]; };
+/* __vdso_getrandom; asked with a length of ~0UL and no buffer it fills in the parameters of its states. */
+typedef long vgetrandom_fn(void *buffer, size_t len, unsigned flags, void *state, size_t size);
+struct vgetrandom_params {
+	uint32_t size, prot, flags, reserved[13];
+};
 
-static UNUSED void *find(const char *name)
+/* The address of a function of the vDSO; NULL without it. */
+static void *vdso_symbol(const char *name)
 {
 	uintptr_t base = getauxval(AT_SYSINFO_EHDR);
 	if (!base)
