@@ -7,6 +7,7 @@ use super::Frame;
 use super::frame::page_range;
 use super::user::{self, UserPtr, UserSlice};
 use abi::{Errno, Result};
+use alloc::vec::Vec;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// Most bytes that one call moves, as on Linux.
@@ -243,6 +244,21 @@ impl<'a> Source<'a> {
     pub fn take(&mut self, dst: &mut [u8]) -> Result<usize> {
         // SAFETY: `dst` is valid for its length.
         unsafe { self.take_raw(dst.as_mut_ptr(), dst.len()) }
+    }
+
+    /// Takes `len` bytes into memory of their own: `EFAULT` if not all can be read, `ENOMEM`.
+    pub fn take_vec(&mut self, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+        bytes.resize(len, 0);
+        let mut at = 0;
+        while at < len {
+            match self.take(&mut bytes[at..])? {
+                0 => return Err(Errno::EFAULT),
+                n => at += n,
+            }
+        }
+        Ok(bytes)
     }
 
     /// Takes up to `len` bytes into `frame` at offset `off`; panics unless they lie within the page.

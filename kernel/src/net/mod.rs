@@ -29,8 +29,6 @@ use crate::fs::inode::Owner;
 use crate::fs::{Cred, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::sync::WaitQueue;
-use crate::sync::wait::{Deadline, WaitError};
-use crate::time;
 use abi::fs::{OpenFlags, S_IFSOCK};
 use abi::net::{
     AF_INET, AF_INET6, AF_NETLINK, IPPROTO_IP, IPPROTO_MAX, IPPROTO_TCP, IPPROTO_UDP,
@@ -161,21 +159,6 @@ pub fn init() -> Result<()> {
     proc::register()
 }
 
-/// The end of a wait that starts now and may take `limit` nanoseconds; 0 is no limit.
-fn deadline(limit: u64) -> Option<Deadline> {
-    (limit != 0).then(|| time::since_boot_ns().saturating_add(limit))
-}
-
-/// How a wait with a time limit ended: EAGAIN when time ran out. With a limit a signal is EINTR, for the call
-/// could not be begun again with what is left of it.
-fn waited<R>(outcome: Result<R, WaitError>, limited: bool) -> Result<R> {
-    outcome.map_err(|error| match error {
-        WaitError::Interrupted if limited => Errno::EINTR,
-        WaitError::Interrupted => Errno::ERESTARTSYS,
-        WaitError::TimedOut => Errno::EAGAIN,
-    })
-}
-
 // Relaxed, both: statistics.
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static PACKETS: AtomicU64 = AtomicU64::new(0);
@@ -190,16 +173,7 @@ fn copy_in(src: &mut Source<'_>, len: usize) -> Result<Vec<u8>> {
     if crate::mm::kernel_memory_low() {
         return Err(Errno::ENOBUFS);
     }
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
-    bytes.resize(len, 0);
-    let mut at = 0;
-    while at < len {
-        match src.take(&mut bytes[at..])? {
-            0 => return Err(Errno::EFAULT),
-            n => at += n,
-        }
-    }
+    let bytes = src.take_vec(len)?;
     BYTES.fetch_add(len as u64, Ordering::Relaxed);
     PACKETS.fetch_add(1, Ordering::Relaxed);
     Ok(bytes)

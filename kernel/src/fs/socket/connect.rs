@@ -110,6 +110,7 @@ impl Socket {
             Role::Connected(_) => return Err(Errno::EISCONN),
             Role::Listener { .. } => return Err(Errno::EINVAL),
         }
+        let limit = self.send_limit();
         loop {
             if self.try_connect(target, cred)? {
                 target.for_reading.wake_events(PollEvents::READABLE.bits());
@@ -118,11 +119,8 @@ impl Socket {
             if nonblock {
                 return Err(Errno::EAGAIN);
             }
-            let deadline = self.send_deadline();
-            let waited = target
-                .for_room
-                .wait_deadline(deadline, || (!target.backlog_is_full()).then_some(()));
-            super::transfer::waited(waited)?;
+            let has_room = || (!target.backlog_is_full()).then_some(());
+            limit.wait(&target.for_room, has_room)?;
         }
     }
 
@@ -185,14 +183,7 @@ impl Socket {
             Role::Listener { pending, .. } => pending.pop_front().map(Ok),
             _ => Some(Err(Errno::EINVAL)),
         };
-        let accepted = match take() {
-            Some(accepted) => accepted?,
-            None if nonblock => return Err(Errno::EAGAIN),
-            None => {
-                let waited = self.for_reading.wait_deadline(self.receive_deadline(), take);
-                super::transfer::waited(waited)??
-            }
-        };
+        let accepted = self.receive_limit().take(&self.for_reading, nonblock, take)?;
         self.for_room.wake_all();
         Ok(accepted)
     }

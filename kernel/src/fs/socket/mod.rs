@@ -10,13 +10,14 @@ pub mod connect;
 mod file;
 pub mod flight;
 mod garbage;
+mod limit;
 mod option;
 mod queue;
 mod registry;
 mod transfer;
 
 pub use address::Address;
-pub use option::Timeouts;
+pub use limit::{TimeLimit, Timeouts};
 pub use queue::Ancillary;
 pub use registry::table;
 pub use transfer::{Incoming, Outgoing};

@@ -1,33 +1,20 @@
 //! Socket options and time limits.
 
-use super::{Role, Socket};
-use crate::sync::wait::Deadline;
-use crate::time;
+use super::{Role, Socket, TimeLimit, Timeouts};
 use abi::Errno;
 use abi::socket::Ucred;
-
-/// SO_RCVTIMEO and SO_SNDTIMEO in nanoseconds; 0 is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timeouts {
-    pub receive: u64,
-    pub send: u64,
-}
 
 /// Bounds of SO_SNDBUF and SO_RCVBUF, after Linux has doubled what the program asked for.
 const MIN_BUFFER: usize = 4608;
 const MAX_BUFFER: usize = 425_984;
 
-fn deadline(limit: u64) -> Option<Deadline> {
-    (limit != 0).then(|| time::since_boot_ns().saturating_add(limit))
-}
-
 impl Socket {
-    pub(super) fn receive_deadline(&self) -> Option<Deadline> {
-        deadline(self.state.lock().timeouts.receive)
+    pub(super) fn receive_limit(&self) -> TimeLimit {
+        self.timeouts().begin_receive()
     }
 
-    pub(super) fn send_deadline(&self) -> Option<Deadline> {
-        deadline(self.state.lock().timeouts.send)
+    pub(super) fn send_limit(&self) -> TimeLimit {
+        self.timeouts().begin_send()
     }
 
     /// Time limits.

@@ -5,10 +5,9 @@
 //! that, so that bytes keep their order.
 
 use super::queue::{Ancillary, Message};
-use super::{Address, Kind, MAX_DATAGRAMS, Role, Socket, garbage};
+use super::{Address, Kind, MAX_DATAGRAMS, Role, Socket, TimeLimit, garbage};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
-use crate::sync::wait::{Deadline, WaitError};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -36,28 +35,6 @@ pub struct Incoming {
     pub ancillary: Option<Ancillary>,
 }
 
-/// How a wait with a socket's time limit ended: EAGAIN when time ran out.
-pub(super) fn waited<R>(outcome: Result<R, WaitError>) -> Result<R> {
-    outcome.map_err(|error| match error {
-        WaitError::Interrupted => Errno::ERESTARTSYS,
-        WaitError::TimedOut => Errno::EAGAIN,
-    })
-}
-
-fn copy_in(src: &mut Source<'_>, len: usize) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
-    bytes.resize(len, 0);
-    let mut at = 0;
-    while at < len {
-        match src.take(&mut bytes[at..])? {
-            0 => return Err(Errno::EFAULT),
-            n => at += n,
-        }
-    }
-    Ok(bytes)
-}
-
 impl Socket {
     /// Sends: on a stream as much as `src` has, else one message. The bytes sent.
     pub fn send(&self, src: &mut Source<'_>, how: Outgoing) -> Result<usize> {
@@ -83,7 +60,8 @@ impl Socket {
             let cred = ancillary.as_ref().map(|a| a.cred).unwrap_or_default();
             let beside = ancillary.take().unwrap_or_else(|| Ancillary::of(cred));
             let len = src.remaining().min(STREAM_CHUNK);
-            let sent = copy_in(src, len)
+            let sent = src
+                .take_vec(len)
                 .and_then(|bytes| self.deliver(&target, bytes, beside, how.nonblock));
             match sent {
                 Ok(()) => done += len,
@@ -128,7 +106,7 @@ impl Socket {
         if len > self.buffer() {
             return Err(Errno::EMSGSIZE);
         }
-        let bytes = copy_in(src, len)?;
+        let bytes = src.take_vec(len)?;
         self.deliver(target, bytes, ancillary, nonblock)?;
         Ok(len)
     }
@@ -146,7 +124,7 @@ impl Socket {
             _ => None,
         };
         let mut message = Some(Message { bytes, taken: 0, from, ancillary });
-        let mut attempt = || {
+        let attempt = || {
             if self.state.lock().write_shut {
                 return Some(Err(Errno::EPIPE));
             }
@@ -173,12 +151,7 @@ impl Socket {
             }
             Some(Ok(()))
         };
-        let outcome = match attempt() {
-            Some(outcome) => outcome,
-            None if nonblock => return Err(Errno::EAGAIN),
-            None => waited(target.for_room.wait_deadline(self.send_deadline(), attempt))?,
-        };
-        outcome?;
+        self.send_limit().take(&target.for_room, nonblock, attempt)?;
         target.for_reading.wake_events(PollEvents::READABLE.bits());
         Ok(())
     }
@@ -191,19 +164,18 @@ impl Socket {
         peek: bool,
         wait_all: bool,
     ) -> Result<Incoming> {
-        let deadline = self.receive_deadline();
+        let limit = self.receive_limit();
         if self.kind != Kind::Stream {
-            return self.receive_message(dst, nonblock, peek, deadline);
+            return self.receive_message(dst, nonblock, peek, limit);
         }
         let mut got = Incoming::default();
         while dst.remaining() > 0 {
-            let message =
-                match self.next_message(nonblock || (got.bytes > 0 && !wait_all), deadline) {
-                    Ok(Some(message)) => message,
-                    Ok(None) => break,
-                    Err(_) if got.bytes > 0 => break,
-                    Err(error) => return Err(error),
-                };
+            let message = match self.next_message(nonblock || (got.bytes > 0 && !wait_all), limit) {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(_) if got.bytes > 0 => break,
+                Err(error) => return Err(error),
+            };
             // Descriptors belong to the bytes they came with: a read never runs past them.
             let has_files = !message.ancillary.files.is_empty();
             if got.bytes > 0 && (has_files || got.ancillary_differs(&message.ancillary)) {
@@ -262,9 +234,9 @@ impl Socket {
         dst: &mut Sink<'_>,
         nonblock: bool,
         peek: bool,
-        deadline: Option<Deadline>,
+        limit: TimeLimit,
     ) -> Result<Incoming> {
-        let Some(message) = self.next_message(nonblock, deadline)? else {
+        let Some(message) = self.next_message(nonblock, limit)? else {
             return Ok(Incoming::default());
         };
         let full = message.bytes.len();
@@ -287,7 +259,7 @@ impl Socket {
     }
 
     /// Takes the first message, waiting for one; `None` at the end of what there will ever be.
-    fn next_message(&self, nonblock: bool, deadline: Option<Deadline>) -> Result<Option<Message>> {
+    fn next_message(&self, nonblock: bool, limit: TimeLimit) -> Result<Option<Message>> {
         let take = || {
             let mut state = self.state.lock();
             if let Some(message) = state.queue.pop() {
@@ -307,11 +279,7 @@ impl Socket {
             }
             None
         };
-        let taken = match take() {
-            Some(taken) => taken,
-            None if nonblock => Err(Errno::EAGAIN),
-            None => waited(self.for_reading.wait_deadline(deadline, take))?,
-        };
+        let taken = limit.take(&self.for_reading, nonblock, take);
         if let Ok(Some(message)) = &taken
             && !message.ancillary.files.is_empty()
         {

@@ -6,7 +6,7 @@
 mod route;
 
 use super::option::{bytes_of, number};
-use super::{Incoming, NetSocket, Options, Outgoing, Who, copy_in, deadline, waited};
+use super::{Incoming, NetSocket, Options, Outgoing, Who, copy_in};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
 use crate::sync::{SpinLock, WaitQueue, level};
@@ -176,14 +176,7 @@ impl Netlink {
             state.held -= message.len();
             Some(Ok(message))
         };
-        match take() {
-            Some(taken) => taken,
-            None if nonblock => Err(Errno::EAGAIN),
-            None => {
-                let until = deadline(self.options.timeouts().receive);
-                waited(self.for_reading.wait_deadline(until, take), until.is_some())?
-            }
-        }
+        self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }
 }
 

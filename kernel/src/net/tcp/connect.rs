@@ -2,11 +2,11 @@
 
 use super::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
 use crate::fs::PollEvents;
+use crate::fs::socket::TimeLimit;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
 use crate::net::ports::{self, Claim, Cover, Holder};
-use crate::net::{Options, Who, deadline, waited};
-use crate::sync::wait::{Deadline, WaitError};
+use crate::net::{Options, Who};
 use abi::net::{IPPROTO_IPV6, IPPROTO_TCP, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM, SOL_SOCKET, so};
 use abi::{Errno, Result};
@@ -101,15 +101,8 @@ impl Tcp {
             Role::Listener { pending, .. } => pending.pop_front().map(Ok),
             _ => Some(Err(Errno::EINVAL)),
         };
-        let accepted = match take() {
-            Some(accepted) => accepted?,
-            None if nonblock => return Err(Errno::EAGAIN),
-            None => {
-                let until = deadline(self.options.timeouts().receive);
-                let outcome = self.for_reading.wait_deadline(until, take);
-                waited(outcome, until.is_some())??
-            }
-        };
+        let limit = self.options.timeouts().begin_receive();
+        let accepted = limit.take(&self.for_reading, nonblock, take)?;
         self.admit();
         Ok(accepted)
     }
@@ -155,10 +148,9 @@ impl Tcp {
         } else if nonblock && matches!(self.state.lock().role, Role::Connecting) {
             return Err(Errno::EALREADY);
         }
-        let until = deadline(self.options.timeouts().send);
-        match self.wait_connected_until(until) {
-            Err(WaitError::TimedOut) => return Err(Errno::EINPROGRESS),
-            outcome => waited(outcome, until.is_some())?,
+        match self.wait_connected(self.options.timeouts().begin_send()) {
+            Err(Errno::EAGAIN) => return Err(Errno::EINPROGRESS),
+            outcome => outcome?,
         }
         self.outcome()
     }
@@ -176,14 +168,10 @@ impl Tcp {
         Err(error)
     }
 
-    fn wait_connected_until(&self, until: Option<Deadline>) -> Result<(), WaitError> {
-        self.for_writing.wait_deadline(until, || {
+    pub(super) fn wait_connected(&self, limit: TimeLimit) -> Result<()> {
+        limit.wait(&self.for_writing, || {
             (!matches!(self.state.lock().role, Role::Connecting)).then_some(())
         })
-    }
-
-    pub(super) fn wait_connected(&self, until: Option<Deadline>) -> Result<()> {
-        waited(self.wait_connected_until(until), until.is_some())
     }
 
     /// Where a connection to `name` goes.

@@ -7,11 +7,11 @@
 use super::bytes::Piece;
 use super::{Role, Tcp};
 use crate::fs::PollEvents;
+use crate::fs::socket::TimeLimit;
 use crate::mm::iov::{Sink, Source};
 use crate::net::control::check_socket_control;
 use crate::net::option::more;
-use crate::net::{Incoming, Outgoing, copy_in, deadline, waited};
-use crate::sync::wait::Deadline;
+use crate::net::{Incoming, Outgoing, copy_in};
 use abi::net::TcpState;
 use abi::socket::{MsgFlags, SOL_SOCKET};
 use abi::{Errno, Result};
@@ -81,10 +81,10 @@ impl Tcp {
         for control in how.control.iter().filter(|control| control.level == SOL_SOCKET) {
             check_socket_control(control)?;
         }
-        let until = deadline(self.options.timeouts().send);
+        let limit = self.options.timeouts().begin_send();
         let mut done = 0;
         loop {
-            match self.send_some(src, how, until) {
+            match self.send_some(src, how, limit) {
                 Ok(0) => return Ok(done),
                 Ok(sent) if src.remaining() == 0 => return Ok(done + sent),
                 Ok(sent) => done += sent,
@@ -99,7 +99,7 @@ impl Tcp {
         &self,
         src: &mut Source<'_>,
         how: &Outgoing<'_>,
-        until: Option<Deadline>,
+        limit: TimeLimit,
     ) -> Result<usize> {
         let (peer, room) = loop {
             match self.target()? {
@@ -108,13 +108,13 @@ impl Tcp {
                         self.state.lock().no_space = true;
                         return Err(Errno::EAGAIN);
                     }
-                    Some((0, _)) => self.wait_for_room(until)?,
+                    Some((0, _)) => self.wait_for_room(limit)?,
                     Some((room, _)) => break (Some(peer), room),
                     None => break (Some(peer), CHUNK),
                 },
                 Target::Gone => break (None, CHUNK),
                 Target::Later if how.nonblock => return Err(Errno::EAGAIN),
-                Target::Later => self.wait_connected(until)?,
+                Target::Later => self.wait_connected(limit)?,
             }
         };
         if src.remaining() == 0 {
@@ -155,16 +155,15 @@ impl Tcp {
         Ok(true)
     }
 
-    fn wait_for_room(&self, until: Option<Deadline>) -> Result<()> {
-        let outcome = self.for_writing.wait_deadline(until, || {
+    fn wait_for_room(&self, limit: TimeLimit) -> Result<()> {
+        limit.wait(&self.for_writing, || {
             let over = {
                 let mut state = self.state.lock();
                 state.no_space = true;
                 state.write_shut || state.error.is_some()
             };
             (over || self.room_is_worth_it()).then_some(())
-        });
-        waited(outcome, until.is_some())
+        })
     }
 
     pub(super) fn receive_bytes(
@@ -186,7 +185,7 @@ impl Tcp {
         };
         // Even who asks for nothing waits until there is something.
         let enough = enough.max(1);
-        let until = deadline(self.options.timeouts().receive);
+        let limit = self.options.timeouts().begin_receive();
         let mut got = Incoming::default();
         loop {
             let (bytes, fault) = self.take(dst, flags, room - got.bytes);
@@ -206,7 +205,7 @@ impl Tcp {
                 Err(error) => return Err(error),
             }
             let peeked = if flags.contains(MsgFlags::PEEK) { got.bytes } else { 0 };
-            match self.wait_for_bytes(peeked, until) {
+            match self.wait_for_bytes(peeked, limit) {
                 Err(_) if got.bytes > 0 => break,
                 outcome => outcome?,
             }
@@ -283,14 +282,13 @@ impl Tcp {
         if state.name() == TcpState::Close { Err(Errno::ENOTCONN) } else { Ok(false) }
     }
 
-    fn wait_for_bytes(&self, beyond: usize, until: Option<Deadline>) -> Result<()> {
-        let outcome = self.for_reading.wait_deadline(until, || {
+    fn wait_for_bytes(&self, beyond: usize, limit: TimeLimit) -> Result<()> {
+        limit.wait(&self.for_reading, || {
             let state = self.state.lock();
             let over =
                 state.error.is_some() || state.no_more_input() || state.name() == TcpState::Close;
             (over || state.received.len() > beyond).then_some(())
-        });
-        waited(outcome, until.is_some())
+        })
     }
 
     fn receive_urgent(&self, dst: &mut Sink<'_>, flags: MsgFlags) -> Result<Incoming> {

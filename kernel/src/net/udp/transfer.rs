@@ -5,7 +5,7 @@ use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, family_of};
 use crate::net::control::{self, Told, Wishes};
-use crate::net::{Incoming, Outgoing, copy_in, deadline, ports, waited};
+use crate::net::{Incoming, Outgoing, copy_in, ports};
 use crate::time;
 use abi::net::{AF_INET, AF_INET6, IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
@@ -171,13 +171,6 @@ impl Udp {
             }
             (state.read_shut && !nonblock).then_some(Ok(None))
         };
-        match take() {
-            Some(taken) => taken,
-            None if nonblock => Err(Errno::EAGAIN),
-            None => {
-                let until = deadline(self.options.timeouts().receive);
-                waited(self.for_reading.wait_deadline(until, take), until.is_some())?
-            }
-        }
+        self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }
 }
