@@ -10,6 +10,7 @@
 
 use super::children::{Children, NameHash};
 use super::inode::Inode;
+use super::notify;
 use super::types::FileType;
 use crate::sync::{Mutex, MutexGuard, SpinLock, level};
 use abi::{Errno, Result};
@@ -283,6 +284,9 @@ impl Drop for Dentry {
     /// Lets go of the chain of parents one by one: a deep tree that was unlinked below a working
     /// directory must not recurse on the kernel stack.
     fn drop(&mut self) {
+        if self.link.get_mut().unlinked {
+            notify::name_dropped(&self.inode);
+        }
         let mut parent = self.link.get_mut().parent.take();
         while let Some(dentry) = parent {
             parent = Arc::into_inner(dentry).and_then(|mut d| d.link.get_mut().parent.take());

@@ -7,6 +7,7 @@
 
 use super::cred::Cred;
 use super::inode::Inode;
+use super::notify::{self, event};
 use super::path::Path;
 use super::types::FileType;
 use crate::mm::iov::{Sink, Source};
@@ -296,6 +297,11 @@ impl OpenFile {
     /// Reads at the file's position.
     #[inline(always)]
     pub fn read(&self, dst: &mut Sink<'_>) -> Result<usize> {
+        notify::transferred(self, self.read_untold(dst), event::ACCESS)
+    }
+
+    #[inline(always)]
+    fn read_untold(&self, dst: &mut Sink<'_>) -> Result<usize> {
         if !self.readable() {
             return Err(Errno::EBADF);
         }
@@ -310,6 +316,12 @@ impl OpenFile {
     /// Writes at the file's position.
     #[inline(always)]
     pub fn write(&self, src: &mut Source<'_>) -> Result<usize> {
+        notify::transferred(self, self.write_untold(src), event::MODIFY)
+    }
+
+    /// As [`write`](Self::write), but those who watch the file are told by the caller.
+    #[inline(always)]
+    pub fn write_untold(&self, src: &mut Source<'_>) -> Result<usize> {
         if !self.writable() {
             return Err(Errno::EBADF);
         }
@@ -322,7 +334,12 @@ impl OpenFile {
     }
 
     /// Reads at `pos`, leaving the file's position alone.
-    pub fn read_at(&self, dst: &mut Sink<'_>, mut pos: u64) -> Result<usize> {
+    pub fn read_at(&self, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
+        notify::transferred(self, self.read_at_untold(dst, pos), event::ACCESS)
+    }
+
+    /// As [`read_at`](Self::read_at), but those who watch the file are told by the caller.
+    pub fn read_at_untold(&self, dst: &mut Sink<'_>, mut pos: u64) -> Result<usize> {
         if !self.ops.seekable() {
             return Err(Errno::ESPIPE);
         }
@@ -334,7 +351,12 @@ impl OpenFile {
     }
 
     /// Writes at `pos`, leaving the file's position alone.
-    pub fn write_at(&self, src: &mut Source<'_>, mut pos: u64) -> Result<usize> {
+    pub fn write_at(&self, src: &mut Source<'_>, pos: u64) -> Result<usize> {
+        notify::transferred(self, self.write_at_untold(src, pos), event::MODIFY)
+    }
+
+    /// As [`write_at`](Self::write_at), but those who watch the file are told by the caller.
+    pub fn write_at_untold(&self, src: &mut Source<'_>, mut pos: u64) -> Result<usize> {
         if !self.ops.seekable() {
             return Err(Errno::ESPIPE);
         }
@@ -389,6 +411,7 @@ fn check_end(pos: u64, count: usize) -> Result<()> {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        notify::closed(self);
         for watcher in core::mem::take(self.watchers.get_mut()) {
             watcher.file_closed(self);
         }

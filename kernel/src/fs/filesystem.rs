@@ -76,6 +76,7 @@ impl Drop for Super {
     fn drop(&mut self) {
         if !self.lives_for_ever {
             self.root.tear_down();
+            super::notify::unmounted(self.dev);
             release_anonymous_dev(self.dev);
         }
     }

@@ -28,6 +28,8 @@ pub struct InodeAttr {
     gid: AtomicU32,
     nlink: AtomicU32,
     times: SpinLock<Times, level::Inode>,
+    /// What `notify` is to tell of this object; 0 if nobody watches it.
+    watched: AtomicU32,
 }
 
 impl InodeAttr {
@@ -44,6 +46,7 @@ impl InodeAttr {
             gid: AtomicU32::new(owner.gid),
             nlink: AtomicU32::new(links),
             times: SpinLock::new(times),
+            watched: AtomicU32::new(0),
         }
     }
 
@@ -89,6 +92,15 @@ impl InodeAttr {
     /// Adds `by` names (may be negative); the directory mutexes order the callers.
     pub fn add_nlink(&self, by: i32) {
         self.set_nlink(self.nlink().saturating_add_signed(by));
+    }
+    /// What somebody wants to be told of this object.
+    #[inline]
+    pub fn watched(&self) -> u32 {
+        self.watched.load(Ordering::Relaxed)
+    }
+    /// Sets that; `notify`'s table of marks is locked.
+    pub(super) fn set_watched(&self, mask: u32) {
+        self.watched.store(mask, Ordering::Relaxed);
     }
     /// The times.
     pub fn times(&self) -> Times {

@@ -3,7 +3,7 @@
 //! `inode`/`file` are the two traits that everything implements; `dentry`, `mount`, `path` are the tree;
 //! `namei` walks it; `fdtable` and `context` are what a process has of it. Owns no memory of its own: file
 //! contents live in `mm`'s page caches. Lock order: `MountTable`, `Dentry`, `Inode`, `FdTable`, `FileLocks`,
-//! `Leaf`; sleeping mutexes (directory changes, file positions, inode writes) come before all of them.
+//! `Marks`, `Leaf`; sleeping mutexes (directory changes, file positions, inode writes) come before all of them.
 
 #![allow(dead_code, unused_imports)]
 
@@ -25,6 +25,7 @@ pub mod inode;
 pub mod locks;
 pub mod mount;
 pub mod namei;
+pub mod notify;
 pub mod ops;
 pub mod path;
 pub mod pipe;
@@ -58,6 +59,7 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     devfs::init();
     register_file_systems();
     procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
+    notify::register().map_err(failed)?;
     // Half of all memory, as on Linux: what the archive takes now is free when it has been unpacked.
     let half = (crate::mm::frames::stats().total + initramfs.len() as u64 / 4096) / 2;
     let options =

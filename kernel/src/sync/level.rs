@@ -64,6 +64,8 @@ levels! {
     Stream: nests;
     /// A page cache's tree.
     PageCache;
+    /// Who watches which object (inotify); a watcher's own state is taken inside.
+    Marks;
     /// Other leaf state that never meets an interrupt.
     Leaf;
     /// A terminal's state: only threads touch it, the UART's interrupt feeds one of them.

@@ -4,7 +4,7 @@ use super::caller::{file, file_any, with_ctx, with_path};
 use crate::fs::cred::Capability;
 use crate::fs::namei::{self, LookupFlags, perm};
 use crate::fs::ops::{self, RenameFlags};
-use crate::fs::{DevId, DirEntry, Fd, FileType, Path, directory};
+use crate::fs::{DevId, DirEntry, Fd, FileType, Path, directory, notify};
 use crate::mm::user;
 use crate::process;
 use abi::fs::{AT_FDCWD, AtFlags, PATH_MAX};
@@ -73,6 +73,7 @@ fn list(
         full = !pack(&entry, &mut out, left);
         !full
     })?;
+    notify::file(&file, notify::event::ACCESS);
     if full && out.is_empty() {
         return Err(Errno::EINVAL);
     }

@@ -3,6 +3,7 @@
 
 use super::caller::{file, not_negative, or_sigpipe, with_ctx, with_path};
 use crate::fs::namei::{self, LookupFlags};
+use crate::fs::notify::{self, event};
 use crate::fs::{Fd, FileType, OpenFile, Whence, ops};
 use crate::mm::iov::{Sink, Source, import_iovec};
 use crate::mm::user::{self, UserPtr};
@@ -223,7 +224,9 @@ pub fn fallocate(fd: i32, mode: u32, offset: i64, len: i64) -> Result<()> {
     if mode & KEEP_SIZE == 0 && end > file.inode().size() {
         check_size_limit(end)?;
     }
-    file.ops().fallocate(&file, mode, offset, len)
+    file.ops().fallocate(&file, mode, offset, len)?;
+    notify::file(&file, event::MODIFY);
+    Ok(())
 }
 
 pub fn fadvise64(fd: i32, _offset: i64, len: i64, advice: u32) -> Result<()> {
@@ -291,18 +294,18 @@ pub(super) fn transfer(
     while done < count {
         let step = buffer.len().min(count - done);
         let moved = (|| {
-            let got = input.read_at(&mut Sink::kernel(&mut buffer[..step]), *from)?;
+            let got = input.read_at_untold(&mut Sink::kernel(&mut buffer[..step]), *from)?;
             if got == 0 {
                 return Ok(0);
             }
             let mut source = Source::kernel(&buffer[..got]);
             match to.as_deref_mut() {
                 Some(to) => {
-                    let put = output.write_at(&mut source, *to)?;
+                    let put = output.write_at_untold(&mut source, *to)?;
                     *to = to.saturating_add(put as u64);
                     Ok(put)
                 }
-                None => output.write(&mut source),
+                None => output.write_untold(&mut source),
             }
         })();
         match moved {
@@ -317,6 +320,10 @@ pub(super) fn transfer(
             Err(_) if done != 0 => break,
             Err(errno) => return or_sigpipe(Err(errno)),
         }
+    }
+    if done != 0 {
+        notify::file(input, event::ACCESS);
+        notify::file(output, event::MODIFY);
     }
     Ok(done)
 }

@@ -15,6 +15,7 @@ mod exec;
 mod fd;
 mod file;
 mod futex;
+mod inotify;
 mod log;
 mod message;
 pub mod misc;

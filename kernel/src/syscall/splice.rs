@@ -1,6 +1,7 @@
 //! `splice`: between a pipe and another file, by way of a kernel buffer.
 
 use super::caller::{file, not_negative, or_sigpipe};
+use crate::fs::notify::{self, event};
 use crate::fs::{OpenFile, pipe};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
@@ -38,12 +39,17 @@ pub fn splice(
     }
     let nonblock = flags & NONBLOCK != 0;
     let step = Step { input: &input, output: &output, len: len.min(STEP), nonblock };
-    or_sigpipe(match (from_pipe, to_pipe) {
+    let moved = or_sigpipe(match (from_pipe, to_pipe) {
         (true, true) => step.between_pipes(),
         (true, false) => step.out_of_pipe(to_offset),
         (false, true) => step.file_to_pipe(from_offset),
         (false, false) => Err(Errno::EINVAL),
-    })
+    })?;
+    if moved != 0 {
+        notify::file(&output, event::MODIFY);
+        notify::file(&input, event::ACCESS);
+    }
+    Ok(moved)
 }
 
 struct Step<'a> {
@@ -91,8 +97,8 @@ impl Step<'_> {
         let got = pipe::peek(self.input, nonblock, &mut buffer)?;
         let mut source = Source::kernel(&buffer[..got]);
         let put = match at {
-            None => self.output.write(&mut source)?,
-            Some(at) => self.output.write_at(&mut source, at)?,
+            None => self.output.write_untold(&mut source)?,
+            Some(at) => self.output.write_at_untold(&mut source, at)?,
         };
         // Only what the other file took leaves the pipe.
         let mut taken = 0;
@@ -128,7 +134,7 @@ impl Step<'_> {
         // Only what the pipe took counts as read.
         let mut own = self.input.pos().lock();
         let at = given.unwrap_or(*own);
-        let got = self.input.read_at(&mut Sink::kernel(&mut buffer), at)?;
+        let got = self.input.read_at_untold(&mut Sink::kernel(&mut buffer), at)?;
         let put = pipe::write_with(self.output, nonblock, &mut Source::kernel(&buffer[..got]))?;
         let end = at.saturating_add(put as u64);
         match given {

@@ -6,8 +6,8 @@
 use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
-    counters, cred, dir, epoll, exec, fd, file, futex, log, misc, mm, mount, path, pidfd, pipe,
-    poll, process, random, sched, sendrecv, signal, socket, sockopt, splice, time,
+    counters, cred, dir, epoll, exec, fd, file, futex, inotify, log, misc, mm, mount, path, pidfd,
+    pipe, poll, process, random, sched, sendrecv, signal, socket, sockopt, splice, time,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 
@@ -235,6 +235,9 @@ syscalls! {
     234 tgkill => signal::tgkill, Full;
     235 utimes => path::utimes, Full;
     247 waitid => process::waitid, Full;
+    253 inotify_init => inotify::inotify_init, Full;
+    254 inotify_add_watch => inotify::inotify_add_watch, Full;
+    255 inotify_rm_watch => inotify::inotify_rm_watch, Full;
     257 openat => path::openat, Full;
     258 mkdirat => dir::mkdirat, Full;
     259 mknodat => dir::mknodat, Full;
@@ -270,6 +273,7 @@ syscalls! {
     291 epoll_create1 => epoll::epoll_create1, Full;
     292 dup3 => fd::dup3, Full;
     293 pipe2 => pipe::pipe2, Full;
+    294 inotify_init1 => inotify::inotify_init1, Full;
     295 preadv => file::preadv, Full;
     296 pwritev => file::pwritev, Full;
     297 rt_tgsigqueueinfo => signal::rt_tgsigqueueinfo, Full;

@@ -10,7 +10,7 @@ use crate::fs::inode::{self, Inode};
 use crate::fs::mount::MountFlags;
 use crate::fs::path::Path;
 use crate::fs::types::{DevId, FileType, SetAttr, Timestamp};
-use crate::fs::{devfs, directory, ops};
+use crate::fs::{devfs, directory, notify, ops};
 use abi::fs::{OpenFlags, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -195,7 +195,7 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     drop(changes);
     let place = Path { mount: dir.mount.clone(), dentry: child };
     // A new file may be opened whatever its mode says, and has nothing to truncate.
-    open_place(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
+    open_told(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
 }
 
 /// Opens what is there: permissions first, then truncation.
@@ -206,7 +206,7 @@ fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<
         place.mount.check_writable()?;
     }
     check_open(ctx, &place, how)?;
-    let file = open_place(place, how.flags, ctx.cred)?;
+    let file = open_told(place, how.flags, ctx.cred)?;
     if truncates {
         let now = Timestamp::now();
         let change = SetAttr { size: Some(0), mtime: Some(now), now, ..SetAttr::default() };
@@ -238,6 +238,13 @@ fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
     Ok(())
 }
 
+/// As [`open_place`], and tells those who watch.
+fn open_told(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+    let file = open_place(place, flags, cred)?;
+    notify::file(&file, notify::event::OPEN);
+    Ok(file)
+}
+
 /// Makes the open file; permissions have been checked.
 pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
     let inode = place.inode();
@@ -251,10 +258,9 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
     };
     if flags.writable() && place.dentry.kind() == FileType::Regular {
         if let Some(usage) = place.inode().usage() {
+            place.mount.check_writable()?;
             usage.get_writer()?;
-            let file = OpenFile::new_writer(ops, place, flags, cred.clone());
-            file.path().mount.check_writable()?;
-            return Ok(Arc::new(file));
+            return Ok(Arc::new(OpenFile::new_writer(ops, place, flags, cred.clone())));
         }
         place.mount.check_writable()?;
     }
@@ -276,7 +282,7 @@ fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Resu
     let name = alloc::format!("#{}", inode.attr().ino());
     let dentry = Dentry::new_unlinked(Some(dir.dentry), name.as_bytes(), inode);
     let place = Path { mount: dir.mount, dentry };
-    open_place(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
+    open_told(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
 }
 
 /// Opens a file to execute it. Hold a [`DenyWrite`](crate::fs::DenyWrite) while it runs.
@@ -295,5 +301,7 @@ pub fn open_exec(
         return Err(Errno::EACCES);
     }
     check_open(ctx, &place, &how)?;
-    open_place(place, how.flags, ctx.cred)
+    let file = open_place(place, how.flags, ctx.cred)?;
+    notify::file(&file, notify::event::OPEN | notify::event::OPEN_EXEC);
+    Ok(file)
 }

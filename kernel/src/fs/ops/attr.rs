@@ -5,6 +5,7 @@ use crate::fs::cred::{Capability, Cred};
 use crate::fs::file::OpenFile;
 use crate::fs::inode::InodeAttr;
 use crate::fs::namei::perm;
+use crate::fs::notify;
 use crate::fs::path::Path;
 use crate::fs::types::{FileType, SetAttr, Timestamp};
 use abi::fs::{S_ISGID, S_ISUID};
@@ -21,6 +22,13 @@ pub enum Change {
     To(Timestamp),
 }
 
+/// Changes attributes and tells those who watch.
+fn change(path: &Path, new: &SetAttr) -> Result<()> {
+    path.inode().set_attr(new)?;
+    notify::attr_changed(&path.dentry, new);
+    Ok(())
+}
+
 /// `fchmodat`, when the name has been resolved.
 pub fn chmod(path: &Path, mode: u32, cred: &Cred) -> Result<()> {
     path.mount.check_writable()?;
@@ -35,11 +43,7 @@ pub fn chmod(path: &Path, mode: u32, cred: &Cred) -> Result<()> {
     if !cred.in_group(attr.gid()) && !cred.capable(Capability::FSETID) {
         mode &= !S_ISGID;
     }
-    path.inode().set_attr(&SetAttr {
-        mode: Some(mode),
-        now: Timestamp::now(),
-        ..SetAttr::default()
-    })
+    change(path, &SetAttr { mode: Some(mode), now: Timestamp::now(), ..SetAttr::default() })
 }
 
 /// `fchownat`, when the name has been resolved; `None` leaves an id alone.
@@ -56,7 +60,7 @@ pub fn chown(path: &Path, uid: Option<u32>, gid: Option<u32>, cred: &Cred) -> Re
         return Err(Errno::EPERM);
     }
     let mode = (path.dentry.kind() != FileType::Dir).then(|| without_set_id(attr, cred)).flatten();
-    path.inode().set_attr(&SetAttr { uid, gid, mode, now: Timestamp::now(), ..SetAttr::default() })
+    change(path, &SetAttr { uid, gid, mode, now: Timestamp::now(), ..SetAttr::default() })
 }
 
 /// The mode without the bits that a change of owner or contents takes away; `None` if it has none.
@@ -90,12 +94,7 @@ pub fn set_times(path: &Path, atime: Change, mtime: Change, cred: &Cred) -> Resu
         Change::Omit => None,
         Change::To(time) => Some(time),
     };
-    path.inode().set_attr(&SetAttr {
-        atime: at(atime),
-        mtime: at(mtime),
-        now,
-        ..SetAttr::default()
-    })
+    change(path, &SetAttr { atime: at(atime), mtime: at(mtime), now, ..SetAttr::default() })
 }
 
 /// `truncate`, when the name has been resolved; `ftruncate` needs no permission any more and passes
@@ -118,8 +117,8 @@ pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
     let mode = cred
         .filter(|cred| !cred.capable(Capability::FSETID))
         .and_then(|cred| without_set_id(path.inode().attr(), cred));
-    let change = SetAttr { size: Some(len), mtime: Some(now), mode, now, ..SetAttr::default() };
-    let result = path.inode().set_attr(&change);
+    let new = SetAttr { size: Some(len), mtime: Some(now), mode, now, ..SetAttr::default() };
+    let result = change(path, &new);
     if let (Some(_), Some(usage)) = (cred, usage) {
         usage.put_writer();
     }
@@ -127,11 +126,10 @@ pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
 }
 
 /// The truncation of `O_TRUNC`: as [`truncate`], with permissions checked by `open`.
-pub fn truncate_opened(file: &OpenFile, change: &SetAttr) -> Result<()> {
-    let inode = file.inode();
-    let Some(usage) = inode.usage() else { return inode.set_attr(change) };
+pub fn truncate_opened(file: &OpenFile, new: &SetAttr) -> Result<()> {
+    let Some(usage) = file.inode().usage() else { return change(file.path(), new) };
     usage.get_writer()?;
-    let result = inode.set_attr(change);
+    let result = change(file.path(), new);
     usage.put_writer();
     result
 }

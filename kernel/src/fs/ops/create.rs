@@ -6,6 +6,7 @@ use crate::fs::dentry::Dentry;
 use crate::fs::fdtable::Fd;
 use crate::fs::inode::Inode;
 use crate::fs::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
+use crate::fs::notify::{self, event};
 use crate::fs::path::Path;
 use crate::fs::types::{DevId, FileType};
 use abi::fs::{S_IFDIR, S_IFMT, S_IFREG, S_ISVTX};
@@ -50,7 +51,9 @@ pub fn symlink(ctx: &LookupCtx<'_>, target: &[u8], at: Fd, path: &[u8]) -> Resul
         let (owner, _) = perm::new_owner(&**dir.inode(), ctx.cred, 0);
         dir.dentry.reserve()?;
         let inode = dir.inode().symlink(name, target, owner)?;
-        dir.dentry.insert(&Dentry::new_below(&dir.dentry, name, inode))
+        dir.dentry.insert(&Dentry::new_below(&dir.dentry, name, inode))?;
+        notify::named(&dir.dentry, event::CREATE, name, false);
+        Ok(())
     })
 }
 
@@ -66,7 +69,9 @@ pub fn link(ctx: &LookupCtx<'_>, old: &Path, at: Fd, path: &[u8]) -> Result<()> 
         }
         dir.dentry.reserve()?;
         dir.inode().link(name, old.inode())?;
-        dir.dentry.insert(&Dentry::new_below(&dir.dentry, name, old.inode().clone()))
+        dir.dentry.insert(&Dentry::new_below(&dir.dentry, name, old.inode().clone()))?;
+        notify::linked(&dir.dentry, name, old.inode());
+        Ok(())
     })
 }
 
@@ -84,6 +89,7 @@ pub fn create_locked(
     let inode: Arc<dyn Inode> = dir.inode().create(name, mode, rdev, owner)?;
     let child = Dentry::new_below(&dir.dentry, name, inode);
     dir.dentry.insert(&child)?;
+    notify::named(&dir.dentry, event::CREATE, name, child.is_dir());
     Ok(child)
 }
 

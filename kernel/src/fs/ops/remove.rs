@@ -3,9 +3,9 @@
 
 use crate::fs::dentry::Dentry;
 use crate::fs::fdtable::Fd;
-use crate::fs::mount;
 use crate::fs::namei::{self, Last, LookupCtx, LookupFlags, perm};
 use crate::fs::path::Path;
+use crate::fs::{mount, notify};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 
@@ -30,6 +30,7 @@ pub fn unlink(ctx: &LookupCtx<'_>, at: Fd, path: &[u8]) -> Result<()> {
     dir.inode().unlink(walker.name(), victim.inode())?;
     dir.dentry.remove(&victim);
     drop(changes);
+    notify::removed(&dir.dentry, walker.name(), &victim);
     // The last reference may free many pages: only now, with nothing locked.
     drop(victim);
     Ok(())
@@ -54,12 +55,14 @@ pub fn rmdir(ctx: &LookupCtx<'_>, at: Fd, path: &[u8]) -> Result<()> {
     }
     check_no_mount(dir, &victim)?;
     // Held to the end, so that nothing is created in a directory that is going.
-    let _inside = victim.lock_changes()?;
+    let inside = victim.lock_changes()?;
     if victim.has_children() {
         return Err(Errno::ENOTEMPTY);
     }
     dir.inode().rmdir(walker.name(), victim.inode())?;
     dir.dentry.remove(&victim);
+    drop(inside);
+    notify::removed(&dir.dentry, walker.name(), &victim);
     Ok(())
 }
 

@@ -10,6 +10,7 @@ use crate::fs::dentry::Dentry;
 use crate::fs::fdtable::Fd;
 use crate::fs::inode::Rename;
 use crate::fs::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
+use crate::fs::notify;
 use crate::fs::path::Path;
 use crate::sync::{Mutex, MutexGuard};
 use abi::{Errno, Result};
@@ -105,10 +106,15 @@ fn rename_locked(
     match target {
         Some(target) if exchange => {
             old_dir.dentry.exchange(&moved, &new_dir.dentry, &target);
+            let (old, new) = ((&*old_dir.dentry, from.name()), (&*new_dir.dentry, to.name()));
+            notify::moved(old, new, moved.inode(), None);
+            notify::moved(new, old, target.inode(), None);
             Ok(None)
         }
         target => {
             old_dir.dentry.relocate(&moved, &new_dir.dentry, to.name(), target.as_ref())?;
+            let (old, new) = ((&*old_dir.dentry, from.name()), (&*new_dir.dentry, to.name()));
+            notify::moved(old, new, moved.inode(), target.as_ref().map(|t| t.inode()));
             Ok(target)
         }
     }

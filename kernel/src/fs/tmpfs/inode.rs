@@ -174,7 +174,9 @@ impl TmpfsInode {
         let gone = (mode & S_ISUID) | if mode & 0o010 != 0 { mode & S_ISGID } else { 0 };
         if gone != 0 && !f.cred().capable(Capability::FSETID) {
             let now = Timestamp::now();
-            self.attr.apply(&SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() });
+            let change = SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() };
+            self.attr.apply(&change);
+            crate::fs::notify::attr_changed(&f.path().dentry, &change);
         }
     }
 }

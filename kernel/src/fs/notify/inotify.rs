@@ -1,0 +1,279 @@
+//! inotify: an open file from which the events of its watches are read.
+//!
+//! Owns the queue of events and the watches by number. Lock level: `Leaf`, for both; nothing is woken and
+//! no user memory is touched while it is held.
+#![forbid(unsafe_code)]
+
+use super::marks::{self, EXCL_UNLINK, Mark, ONESHOT};
+use super::{Event, event, limits};
+use crate::fs::dentry::Name;
+use crate::fs::eventfd::anonymous;
+use crate::fs::file::{FileOps, OpenFile};
+use crate::fs::{Cred, Inode, PollEvents};
+use crate::mm::iov::Sink;
+use crate::mm::user::UserPtr;
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::any::Any;
+use smallvec::SmallVec;
+
+/// `struct inotify_event` without the name; names are padded to multiples of it.
+const HEADER: usize = 16;
+const MASK_CREATE: u32 = 1 << 28;
+const MASK_ADD: u32 = 1 << 29;
+const FIONREAD: u32 = 0x541b;
+
+/// The open file.
+pub struct Inotify {
+    me: Weak<Inotify>,
+    max_events: usize,
+    /// Whose limits it counts against.
+    uid: u32,
+    state: SpinLock<State, level::Leaf>,
+    readers: WaitQueue,
+}
+
+struct State {
+    queue: VecDeque<Queued>,
+    overflowed: bool,
+    watches: BTreeMap<i32, Arc<Mark>>,
+    next_wd: i32,
+}
+
+#[derive(PartialEq, Eq)]
+struct Queued {
+    wd: i32,
+    mask: u32,
+    cookie: u32,
+    name: Name,
+}
+
+impl Queued {
+    fn len(&self) -> usize {
+        HEADER + self.padded_name()
+    }
+
+    /// A name is followed by at least one zero.
+    fn padded_name(&self) -> usize {
+        if self.name.is_empty() { 0 } else { (self.name.len() + 1).next_multiple_of(HEADER) }
+    }
+
+    /// Whether a second such event tells nothing new.
+    fn repeats(&self, last: &Queued) -> bool {
+        last.mask & event::IGNORED == 0
+            && (last.wd, last.mask) == (self.wd, self.mask)
+            && last.name == self.name
+    }
+
+    fn bytes(&self) -> SmallVec<[u8; 64]> {
+        let mut out = SmallVec::new();
+        // At most 256 bytes of name.
+        let name_len = self.padded_name() as u32;
+        out.extend_from_slice(&self.wd.to_ne_bytes());
+        for word in [self.mask & event::SHOWN, self.cookie, name_len] {
+            out.extend_from_slice(&word.to_ne_bytes());
+        }
+        out.extend_from_slice(&self.name);
+        out.resize(self.len(), 0);
+        out
+    }
+}
+
+/// A new inotify; EMFILE if the user has too many.
+pub fn new(nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    limits::charge_instance(cred.euid)?;
+    let ops = Arc::new_cyclic(|me| Inotify {
+        me: me.clone(),
+        max_events: limits::max_queued_events(),
+        uid: cred.euid,
+        state: SpinLock::new(State {
+            queue: VecDeque::new(),
+            overflowed: false,
+            watches: BTreeMap::new(),
+            next_wd: 1,
+        }),
+        readers: WaitQueue::new(),
+    });
+    anonymous(ops, "inotify", OpenFlags::empty(), nonblock, cred)
+}
+
+impl Inotify {
+    /// `inotify_add_watch`, with a checked `request`.
+    pub fn watch(&self, inode: Arc<dyn Inode>, request: u32) -> Result<i32> {
+        let group = self.me.upgrade().ok_or(Errno::EBADF)?;
+        let mask = request & (event::ALL | EXCL_UNLINK | ONESHOT);
+        marks::add(&group, inode, mask, |old| match request {
+            _ if request & MASK_CREATE != 0 => Err(Errno::EEXIST),
+            _ if request & MASK_ADD != 0 => Ok(old | mask),
+            _ => Ok(mask),
+        })
+    }
+
+    /// `inotify_rm_watch`.
+    pub fn unwatch(&self, wd: i32) -> Result<()> {
+        let mark = self.state.lock().watches.get(&wd).cloned().ok_or(Errno::EINVAL)?;
+        if marks::remove(&mark) { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+
+    /// Counts one more watch: ENOSPC if the user has too many.
+    pub(super) fn charge_watch(&self) -> Result<()> {
+        limits::charge_watch(self.uid)
+    }
+
+    /// Enters a mark under the next free number; the table of marks is locked.
+    pub(super) fn add_watch(&self, make: impl FnOnce(i32) -> Arc<Mark>) -> Arc<Mark> {
+        let mut state = self.state.lock();
+        let mut wd = state.next_wd;
+        while state.watches.contains_key(&wd) {
+            wd = wd.checked_add(1).unwrap_or(1);
+        }
+        state.next_wd = wd.checked_add(1).unwrap_or(1);
+        let mark = make(wd);
+        state.watches.insert(wd, mark.clone());
+        mark
+    }
+
+    /// Takes a mark out, to be dropped when nothing is locked, and says so in the queue.
+    pub(super) fn drop_watch(&self, wd: i32, tell: bool) -> Option<Arc<Mark>> {
+        let mut state = self.state.lock();
+        let mark = state.watches.remove(&wd);
+        if tell {
+            self.enqueue(&mut state, wd, Event::plain(event::IGNORED));
+        }
+        drop(state);
+        limits::uncharge_watch(self.uid);
+        mark
+    }
+
+    /// An event of watch `wd`; none if the watch has ended.
+    pub(super) fn push(&self, wd: i32, happened: Event<'_>) {
+        let mut state = self.state.lock();
+        if !state.watches.contains_key(&wd) {
+            return;
+        }
+        self.enqueue(&mut state, wd, happened);
+        drop(state);
+        self.wake();
+    }
+
+    /// Wakes who waits for events.
+    pub(super) fn wake(&self) {
+        self.readers.wake_events(PollEvents::READABLE.bits());
+    }
+
+    fn enqueue(&self, state: &mut State, wd: i32, happened: Event<'_>) {
+        let mut mask = happened.mask;
+        if mask & (event::MOVE_SELF | event::DELETE_SELF) != 0 {
+            mask &= !event::ISDIR;
+        }
+        let name = Name::from_slice(happened.name.unwrap_or_default());
+        let queued = Queued { wd, mask, cookie: happened.cookie, name };
+        let full = state.queue.len() >= self.max_events || crate::mm::kernel_memory_low();
+        if full {
+            if !core::mem::replace(&mut state.overflowed, true) {
+                let name = Name::new();
+                state.queue.push_back(Queued { wd: -1, mask: event::Q_OVERFLOW, cookie: 0, name });
+            }
+        } else if !state.queue.back().is_some_and(|last| queued.repeats(last)) {
+            state.queue.push_back(queued);
+        }
+    }
+
+    /// Takes the first event, if it fits.
+    fn take(&self, room: usize) -> Result<Option<Queued>> {
+        let mut state = self.state.lock();
+        let Some(first) = state.queue.front() else { return Ok(None) };
+        if first.len() > room {
+            return Err(Errno::EINVAL);
+        }
+        if first.mask & event::Q_OVERFLOW != 0 {
+            state.overflowed = false;
+        }
+        Ok(state.queue.pop_front())
+    }
+}
+
+impl FileOps for Inotify {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        let mut done = 0;
+        loop {
+            let queued = match self.take(dst.remaining()) {
+                Ok(Some(queued)) => queued,
+                Ok(None) | Err(_) if done > 0 => return Ok(done),
+                Ok(None) if f.nonblock() => return Err(Errno::EAGAIN),
+                Ok(None) => {
+                    let some = || (!self.state.lock().queue.is_empty()).then_some(());
+                    self.readers.wait_interruptible(some)?;
+                    continue;
+                }
+                Err(errno) => return Err(errno),
+            };
+            let bytes = queued.bytes();
+            if dst.put(&bytes)? < bytes.len() {
+                return Err(Errno::EFAULT);
+            }
+            done += bytes.len();
+        }
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Ok(0)
+    }
+
+    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        visit(&self.readers);
+        let empty = self.state.lock().queue.is_empty();
+        if empty { PollEvents::empty() } else { PollEvents::READABLE }
+    }
+
+    fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+        if cmd != FIONREAD {
+            return Err(Errno::ENOTTY);
+        }
+        let len: usize = self.state.lock().queue.iter().map(Queued::len).sum();
+        UserPtr::<i32>::new(arg).write(&i32::try_from(len).unwrap_or(i32::MAX))?;
+        Ok(0)
+    }
+
+    fn release(&self, _f: &OpenFile) {
+        loop {
+            let first = self.state.lock().watches.first_key_value().map(|(_, mark)| mark.clone());
+            match first {
+                Some(mark) => marks::forget(&mark),
+                None => break,
+            }
+        }
+        limits::uncharge_instance(self.uid);
+    }
+
+    fn fdinfo(&self, _f: &OpenFile) -> String {
+        let watches: Vec<Arc<Mark>> = self.state.lock().watches.values().cloned().collect();
+        let mut out = String::new();
+        for mark in watches {
+            let attr = mark.inode.attr();
+            let (dev, wanted) = (attr.dev(), mark.mask() & event::ALL);
+            // As Linux packs a device number there.
+            let dev = dev.major() << 20 | dev.minor();
+            out.push_str(&format!(
+                "inotify wd:{:x} ino:{:x} sdev:{dev:x} mask:{wanted:x} ignored_mask:0 \n",
+                mark.wd,
+                attr.ino(),
+            ));
+        }
+        out
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,199 @@
+//! Who watches what: the marks, by object.
+//!
+//! Owns the table of all marks. Lock level: `Marks` for the table; inside it the watcher's own state
+//! (`Leaf`). An object's own word says what is wanted of it, so that an event nobody wants takes no lock.
+//! A mark keeps its object alive, and is dropped with no lock held.
+#![forbid(unsafe_code)]
+
+use super::inotify::Inotify;
+use super::{Event, event};
+use crate::fs::inode::Inode;
+use crate::fs::types::DevId;
+use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+use smallvec::SmallVec;
+
+/// `IN_EXCL_UNLINK`: nothing more of files whose name is gone.
+pub const EXCL_UNLINK: u32 = 1 << 26;
+/// `IN_ONESHOT`: one event only.
+pub const ONESHOT: u32 = 1 << 31;
+
+/// One watcher's interest in one object.
+pub struct Mark {
+    pub wd: i32,
+    pub inode: Arc<dyn Inode>,
+    pub group: Weak<Inotify>,
+    /// Events and flags. Relaxed: changed under the table's lock; an event that misses a change came
+    /// before it.
+    mask: AtomicU32,
+}
+
+impl Mark {
+    /// What is wanted, with the flags.
+    pub fn mask(&self) -> u32 {
+        self.mask.load(Ordering::Relaxed)
+    }
+}
+
+/// The marks of an object, and the object's address.
+type Table = BTreeMap<usize, Vec<Arc<Mark>>>;
+
+static TABLE: SpinLock<Table, level::Marks> = SpinLock::new(BTreeMap::new());
+
+/// Number of marks. Relaxed: an event that misses a new mark came before it.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Whether there is any.
+#[inline(always)]
+pub fn any() -> bool {
+    COUNT.load(Ordering::Relaxed) != 0
+}
+
+fn key(inode: &Arc<dyn Inode>) -> usize {
+    Arc::as_ptr(inode).cast::<()>().addr()
+}
+
+/// Brings the object's word up to date; the table is locked.
+fn refresh(inode: &dyn Inode, marks: &[Arc<Mark>]) {
+    let wanted = marks.iter().fold(0, |all, mark| all | mark.mask() | event::UNMOUNT);
+    inode.attr().set_watched(wanted);
+}
+
+/// Tells an event to all who want it of this object.
+pub fn tell(inode: &Arc<dyn Inode>, happened: Event<'_>) {
+    if inode.attr().watched() & happened.mask & (event::ALL | event::UNMOUNT) == 0 {
+        return;
+    }
+    let marks: SmallVec<[Arc<Mark>; 4]> = match TABLE.lock().get(&key(inode)) {
+        Some(marks) => marks.iter().cloned().collect(),
+        None => return,
+    };
+    for mark in &marks {
+        let wanted = mark.mask();
+        if wanted & happened.mask & event::ALL == 0
+            || (happened.unlinked && wanted & EXCL_UNLINK != 0)
+        {
+            continue;
+        }
+        if let Some(group) = mark.group.upgrade() {
+            group.push(mark.wd, happened);
+            if wanted & ONESHOT != 0 {
+                remove(mark);
+            }
+        }
+    }
+}
+
+/// Finds or makes `group`'s mark on `inode`: `change` says what to do with one that is there, from its mask
+/// to the new one. Returns the watch descriptor.
+pub fn add(
+    group: &Arc<Inotify>,
+    inode: Arc<dyn Inode>,
+    mask: u32,
+    change: impl FnOnce(u32) -> Result<u32>,
+) -> Result<i32> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let mut table = TABLE.lock();
+    let marks = table.entry(key(&inode)).or_default();
+    let own = marks.iter().find(|mark| core::ptr::eq(mark.group.as_ptr(), Arc::as_ptr(group)));
+    if let Some(own) = own {
+        let wd = own.wd;
+        own.mask.store(change(own.mask())?, Ordering::Relaxed);
+        refresh(&*inode, marks);
+        return Ok(wd);
+    }
+    if let Err(errno) = group.charge_watch() {
+        if marks.is_empty() {
+            table.remove(&key(&inode));
+        }
+        return Err(errno);
+    }
+    let made = group.add_watch(|wd| {
+        let group = Arc::downgrade(group);
+        Arc::new(Mark { wd, inode: inode.clone(), group, mask: AtomicU32::new(mask) })
+    });
+    let wd = made.wd;
+    marks.push(made);
+    refresh(&*inode, marks);
+    COUNT.fetch_add(1, Ordering::Relaxed);
+    Ok(wd)
+}
+
+/// Ends a mark and tells its watcher; false if it had ended already.
+pub fn remove(mark: &Arc<Mark>) -> bool {
+    detach(mark, true)
+}
+
+/// Ends a mark whose watcher is going.
+pub fn forget(mark: &Arc<Mark>) {
+    detach(mark, false);
+}
+
+fn detach(mark: &Arc<Mark>, tell: bool) -> bool {
+    let mut table = TABLE.lock();
+    let key = key(&mark.inode);
+    let Some(marks) = table.get_mut(&key) else { return false };
+    let Some(at) = marks.iter().position(|m| Arc::ptr_eq(m, mark)) else { return false };
+    let removed = marks.swap_remove(at);
+    refresh(&*mark.inode, marks);
+    if marks.is_empty() {
+        table.remove(&key);
+    }
+    COUNT.fetch_sub(1, Ordering::Relaxed);
+    let group = removed.group.upgrade();
+    let held = group.as_ref().map(|group| group.drop_watch(removed.wd, tell));
+    drop(table);
+    if tell && let Some(group) = &group {
+        group.wake();
+    }
+    drop((removed, held));
+    true
+}
+
+/// The object goes: a last event of this kind, and no mark any more.
+#[cold]
+pub fn end(inode: &Arc<dyn Inode>, mask: u32) {
+    let is_dir = if mask == event::UNMOUNT { super::is_dir(inode) } else { 0 };
+    tell_all(inode, mask | is_dir);
+    loop {
+        let first = TABLE.lock().get(&key(inode)).and_then(|marks| marks.first().cloned());
+        match first {
+            Some(mark) => remove(&mark),
+            None => return,
+        };
+    }
+}
+
+/// As [`tell`], for events that need not be asked for (`UNMOUNT`).
+fn tell_all(inode: &Arc<dyn Inode>, mask: u32) {
+    if mask & event::UNMOUNT == 0 {
+        tell(inode, Event::plain(mask));
+        return;
+    }
+    let marks = TABLE.lock().get(&key(inode)).cloned().unwrap_or_default();
+    for group in marks.iter().filter_map(|mark| Some((mark.wd, mark.group.upgrade()?))) {
+        group.1.push(group.0, Event::plain(mask));
+    }
+}
+
+/// All objects of a file system go, the newest first.
+#[cold]
+pub fn end_device(dev: DevId) {
+    let mut inodes: Vec<Arc<dyn Inode>> = TABLE
+        .lock()
+        .values()
+        .filter_map(|marks| marks.first())
+        .filter(|mark| mark.inode.attr().dev() == dev)
+        .map(|mark| mark.inode.clone())
+        .collect();
+    inodes.sort_by_key(|inode| core::cmp::Reverse(inode.attr().ino()));
+    for inode in &inodes {
+        end(inode, event::UNMOUNT);
+    }
+}
