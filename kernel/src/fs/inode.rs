@@ -13,6 +13,7 @@ use crate::sync::{SpinLock, level};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -160,6 +161,20 @@ pub struct Owner {
 /// Room for what lives as long as a fifo or a bound socket has users: the pipe, the socket.
 pub type SpecialSlot = SpinLock<Option<Arc<dyn Any + Send + Sync>>, level::Inode>;
 
+/// The value of an extended attribute.
+pub type XattrValue = Arc<Vec<u8>>;
+
+bitflags::bitflags! {
+    /// What `setxattr` demands of a name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct XattrFlags: u32 {
+        /// It is new.
+        const CREATE = 1;
+        /// It is there already.
+        const REPLACE = 2;
+    }
+}
+
 /// How to rename: what the source, the target and their directories are.
 pub struct Rename<'a> {
     pub old_name: &'a [u8],
@@ -276,6 +291,20 @@ pub trait Inode: Send + Sync {
     fn usage(&self) -> Option<&super::usage::Usage> {
         None
     }
+    /// The value of an extended attribute: ENODATA; EOPNOTSUPP where names of its kind are not kept.
+    fn xattr(&self, _name: &[u8]) -> Result<XattrValue> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// Gives an extended attribute a value.
+    fn set_xattr(&self, _name: &[u8], _value: Vec<u8>, _flags: XattrFlags) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// Takes an extended attribute away.
+    fn remove_xattr(&self, _name: &[u8]) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// Calls `each`, which must not block, with the names of all extended attributes.
+    fn xattr_names(&self, _each: &mut dyn FnMut(&[u8])) {}
     /// For downcasts.
     fn as_any(&self) -> &dyn Any;
 }

@@ -36,6 +36,7 @@ mod sockopt;
 mod splice;
 mod table;
 mod time;
+mod xattr;
 
 pub use table::HANDLERS;
 

@@ -1,4 +1,4 @@
-//! Calls that name one object: `open`, `stat`, `access`, `chmod`, `chown`, `utimensat`, `readlink`, xattrs.
+//! Calls that name one object: `open`, `stat`, `access`, `chmod`, `chown`, `utimensat`, `readlink`.
 
 use super::caller::{fd_limit, file, file_any, with_ctx, with_files, with_path};
 use crate::fs::cred::CapSet;
@@ -135,7 +135,7 @@ fn lookup_flags(flags: AtFlags) -> LookupFlags {
 }
 
 /// Resolves a path argument.
-fn find(at: i32, path: u64, lookup: LookupFlags) -> Result<Path> {
+pub(super) fn find(at: i32, path: u64, lookup: LookupFlags) -> Result<Path> {
     with_path(path, |path| with_ctx(|ctx| namei::lookup(ctx, Fd(at), path, lookup)))
 }
 
@@ -423,75 +423,4 @@ pub fn fstatfs(fd: i32, out: UserPtr<Statfs>) -> Result<()> {
     let file = file_any(fd)?;
     let mount = &file.path().mount;
     out.write(&to_statfs(mount.super_block(), mount.flags()))
-}
-
-/// No file system here keeps extended attributes: after the checks that come first, EOPNOTSUPP.
-fn no_xattr(place: Result<Path>, name: u64) -> Result<usize> {
-    const NAME_LIMIT: usize = 256;
-    let place = place?;
-    if name != 0 {
-        let name = user::read_cstr(name, NAME_LIMIT)
-            .map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::ERANGE } else { errno })?;
-        if name.is_empty() {
-            return Err(Errno::ERANGE);
-        }
-    }
-    drop(place);
-    Err(Errno::EOPNOTSUPP)
-}
-
-pub fn getxattr(path: u64, name: u64, _value: u64, _size: usize) -> Result<usize> {
-    no_xattr(find(AT_FDCWD, path, LookupFlags::FOLLOW), name)
-}
-
-pub fn lgetxattr(path: u64, name: u64, _value: u64, _size: usize) -> Result<usize> {
-    no_xattr(find(AT_FDCWD, path, LookupFlags::empty()), name)
-}
-
-pub fn fgetxattr(fd: i32, name: u64, _value: u64, _size: usize) -> Result<usize> {
-    no_xattr(file(fd).map(|file| file.path().clone()), name)
-}
-
-pub fn setxattr(path: u64, name: u64, _value: u64, _size: usize, flags: u32) -> Result<usize> {
-    check_set(flags)?;
-    no_xattr(find(AT_FDCWD, path, LookupFlags::FOLLOW), name)
-}
-
-pub fn lsetxattr(path: u64, name: u64, _value: u64, _size: usize, flags: u32) -> Result<usize> {
-    check_set(flags)?;
-    no_xattr(find(AT_FDCWD, path, LookupFlags::empty()), name)
-}
-
-pub fn fsetxattr(fd: i32, name: u64, _value: u64, _size: usize, flags: u32) -> Result<usize> {
-    check_set(flags)?;
-    no_xattr(file(fd).map(|file| file.path().clone()), name)
-}
-
-fn check_set(flags: u32) -> Result<()> {
-    if flags & !3 == 0 { Ok(()) } else { Err(Errno::EINVAL) }
-}
-
-pub fn removexattr(path: u64, name: u64) -> Result<usize> {
-    no_xattr(find(AT_FDCWD, path, LookupFlags::FOLLOW), name)
-}
-
-pub fn lremovexattr(path: u64, name: u64) -> Result<usize> {
-    no_xattr(find(AT_FDCWD, path, LookupFlags::empty()), name)
-}
-
-pub fn fremovexattr(fd: i32, name: u64) -> Result<usize> {
-    no_xattr(file(fd).map(|file| file.path().clone()), name)
-}
-
-/// A list of no names.
-pub fn listxattr(path: u64, _list: u64, _size: usize) -> Result<usize> {
-    find(AT_FDCWD, path, LookupFlags::FOLLOW).map(|_| 0)
-}
-
-pub fn llistxattr(path: u64, _list: u64, _size: usize) -> Result<usize> {
-    find(AT_FDCWD, path, LookupFlags::empty()).map(|_| 0)
-}
-
-pub fn flistxattr(fd: i32, _list: u64, _size: usize) -> Result<usize> {
-    file(fd).map(|_| 0)
 }

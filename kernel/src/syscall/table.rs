@@ -7,7 +7,7 @@ use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
     counters, cred, dir, epoll, exec, fd, file, futex, inotify, log, misc, mm, mount, path, pidfd,
-    pipe, poll, process, random, sched, sendrecv, signal, socket, sockopt, splice, time,
+    pipe, poll, process, random, sched, sendrecv, signal, socket, sockopt, splice, time, xattr,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 
@@ -198,18 +198,18 @@ syscalls! {
     171 setdomainname => misc::setdomainname, Full;
     186 gettid => process::gettid, Full;
     187 readahead => file::readahead, Full;
-    188 setxattr => path::setxattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    189 lsetxattr => path::lsetxattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    190 fsetxattr => path::fsetxattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    191 getxattr => path::getxattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    192 lgetxattr => path::lgetxattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    193 fgetxattr => path::fgetxattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    194 listxattr => path::listxattr, Full;
-    195 llistxattr => path::llistxattr, Full;
-    196 flistxattr => path::flistxattr, Full;
-    197 removexattr => path::removexattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    198 lremovexattr => path::lremovexattr, Partial("EOPNOTSUPP: no file system keeps attributes");
-    199 fremovexattr => path::fremovexattr, Partial("EOPNOTSUPP: no file system keeps attributes");
+    188 setxattr => xattr::setxattr, Partial("no access lists, no security.capability");
+    189 lsetxattr => xattr::lsetxattr, Partial("no access lists, no security.capability");
+    190 fsetxattr => xattr::fsetxattr, Partial("no access lists, no security.capability");
+    191 getxattr => xattr::getxattr, Partial("no access lists, no security.capability");
+    192 lgetxattr => xattr::lgetxattr, Partial("no access lists, no security.capability");
+    193 fgetxattr => xattr::fgetxattr, Partial("no access lists, no security.capability");
+    194 listxattr => xattr::listxattr, Full;
+    195 llistxattr => xattr::llistxattr, Full;
+    196 flistxattr => xattr::flistxattr, Full;
+    197 removexattr => xattr::removexattr, Partial("no access lists, no security.capability");
+    198 lremovexattr => xattr::lremovexattr, Partial("no access lists, no security.capability");
+    199 fremovexattr => xattr::fremovexattr, Partial("no access lists, no security.capability");
     200 tkill => signal::tkill, Full;
     201 time => time::time, Full;
     202 futex => futex::futex, Partial("no priority inheritance (FUTEX_LOCK_PI and its kin are ENOSYS)");

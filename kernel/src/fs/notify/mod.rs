@@ -112,6 +112,13 @@ pub fn attr_changed(dentry: &Arc<Dentry>, change: &SetAttr) {
     }
 }
 
+/// An extended attribute of the object behind a name changed.
+pub fn xattr_changed(dentry: &Arc<Dentry>) {
+    if active() {
+        on_dentry(dentry, Event::plain(event::ATTRIB));
+    }
+}
+
 #[cold]
 fn on_change(dentry: &Arc<Dentry>, change: &SetAttr) {
     let mut mask = 0;

@@ -9,9 +9,11 @@ mod create;
 mod mounting;
 mod remove;
 mod rename;
+mod xattr;
 
 pub use attr::{Change, chmod, chown, set_times, truncate, truncate_opened};
 pub use create::{create_locked, link, mkdir, mknod, symlink};
 pub use mounting::{Unmount, bind, move_mount, new_mount, remount, remount_flags, unmount};
 pub use remove::{rmdir, unlink};
 pub use rename::{RenameFlags, rename};
+pub use xattr::{get_xattr, list_xattr, remove_xattr, set_xattr};

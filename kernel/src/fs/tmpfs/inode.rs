@@ -5,9 +5,10 @@
 #![forbid(unsafe_code)]
 
 use super::Tmpfs;
+use super::xattr::Xattrs;
 use crate::fs::cred::Capability;
 use crate::fs::file::{FileMapping, FileOps, MapTarget, OpenFile, Whence};
-use crate::fs::inode::{Inode, InodeAttr, Owner, Rename, SpecialSlot};
+use crate::fs::inode::{Inode, InodeAttr, Owner, Rename, SpecialSlot, XattrFlags, XattrValue};
 use crate::fs::types::{DevId, FileType, Metadata, SetAttr, Timestamp};
 use crate::fs::usage::Usage;
 use crate::mm::iov::{Sink, Source};
@@ -16,6 +17,7 @@ use crate::sync::{Mutex, SpinLock};
 use abi::fs::{OpenFlags, S_IFLNK, S_IFREG, S_ISGID, S_ISUID};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use bitflags::bitflags;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -43,6 +45,7 @@ bitflags! {
 pub struct TmpfsInode {
     attr: InodeAttr,
     fs: Arc<Tmpfs>,
+    xattrs: Xattrs,
     body: Body,
 }
 
@@ -97,7 +100,7 @@ impl TmpfsInode {
     ) -> Result<Arc<Self>> {
         fs.charge_inode()?;
         let attr = InodeAttr::new(fs.dev, fs.next_ino(), mode, owner, rdev, Timestamp::now());
-        Ok(Arc::new(Self { attr, fs: fs.clone(), body }))
+        Ok(Arc::new(Self { attr, fs: fs.clone(), xattrs: Xattrs::default(), body }))
     }
 
     /// The seals of a memfd; EINVAL for other objects.
@@ -181,6 +184,16 @@ impl TmpfsInode {
     }
 }
 
+/// Whether attributes of this name are kept: EINVAL for a name space alone, EOPNOTSUPP.
+fn check_xattr(name: &[u8]) -> Result<()> {
+    let kept = [&b"user."[..], b"trusted.", b"security."];
+    match kept.iter().find_map(|space| name.strip_prefix(*space)) {
+        Some(b"") => Err(Errno::EINVAL),
+        Some(_) => Ok(()),
+        None => Err(Errno::EOPNOTSUPP),
+    }
+}
+
 impl Drop for TmpfsInode {
     fn drop(&mut self) {
         if let Body::Symlink(target) = &self.body
@@ -188,6 +201,7 @@ impl Drop for TmpfsInode {
         {
             self.fs.uncharge(1);
         }
+        self.xattrs.uncharge_all(&self.fs);
         self.fs.uncharge_inode();
     }
 }
@@ -351,6 +365,33 @@ impl Inode for TmpfsInode {
 
     fn usage(&self) -> Option<&Usage> {
         self.regular().ok().map(|file| &file.usage)
+    }
+
+    fn xattr(&self, name: &[u8]) -> Result<XattrValue> {
+        check_xattr(name)?;
+        self.xattrs.get(name)
+    }
+
+    fn set_xattr(&self, name: &[u8], value: Vec<u8>, flags: XattrFlags) -> Result<()> {
+        check_xattr(name)?;
+        if name == b"security.capability" {
+            // `execve` would have to obey it.
+            return Err(Errno::EOPNOTSUPP);
+        }
+        self.xattrs.set(&self.fs, name, value, flags)?;
+        self.attr.update_times(|times| times.ctime = Timestamp::now());
+        Ok(())
+    }
+
+    fn remove_xattr(&self, name: &[u8]) -> Result<()> {
+        check_xattr(name)?;
+        self.xattrs.remove(&self.fs, name)?;
+        self.attr.update_times(|times| times.ctime = Timestamp::now());
+        Ok(())
+    }
+
+    fn xattr_names(&self, each: &mut dyn FnMut(&[u8])) {
+        self.xattrs.names(each);
     }
 
     fn as_any(&self) -> &dyn Any {

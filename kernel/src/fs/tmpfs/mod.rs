@@ -7,6 +7,7 @@
 
 mod inode;
 mod options;
+mod xattr;
 
 pub use inode::{Seals, TmpfsInode};
 pub use options::Options;
@@ -28,6 +29,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 const MAGIC: i64 = 0x0102_1994;
 const PAGE: u64 = 4096;
+/// What an inode is charged, in bytes.
+const INODE_SPACE: u64 = 1024;
 
 /// One instance.
 pub struct Tmpfs {
@@ -37,7 +40,8 @@ pub struct Tmpfs {
     next_ino: AtomicU64,
     pages: AtomicU64,
     max_pages: AtomicU64,
-    inodes: AtomicU64,
+    /// What inodes and their extended attributes take, in bytes: Linux's measure.
+    inode_space: AtomicU64,
     max_inodes: AtomicU64,
     /// Whether the limits were given by the mount's options, and are shown.
     shown: [AtomicU64; 2],
@@ -64,7 +68,7 @@ impl Tmpfs {
             next_ino: AtomicU64::new(1),
             pages: AtomicU64::new(0),
             max_pages: AtomicU64::new(options.pages.unwrap_or(half)),
-            inodes: AtomicU64::new(0),
+            inode_space: AtomicU64::new(0),
             max_inodes: AtomicU64::new(options.inodes.unwrap_or(half)),
             shown: [
                 AtomicU64::new(u64::from(options.pages.is_some())),
@@ -83,12 +87,25 @@ impl Tmpfs {
     }
 
     fn charge_inode(&self) -> Result<()> {
-        let max = self.max_inodes.load(Ordering::Relaxed);
-        take(&self.inodes, 1, max)
+        self.charge_space(INODE_SPACE)
     }
 
     fn uncharge_inode(&self) {
-        self.inodes.fetch_sub(1, Ordering::Relaxed);
+        self.uncharge_space(INODE_SPACE);
+    }
+
+    fn charge_space(&self, bytes: u64) -> Result<()> {
+        let max = self.max_inodes.load(Ordering::Relaxed);
+        take(&self.inode_space, bytes, max.saturating_mul(INODE_SPACE))
+    }
+
+    fn uncharge_space(&self, bytes: u64) {
+        self.inode_space.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Inodes' worth of space that is taken.
+    fn inodes(&self) -> u64 {
+        self.inode_space.load(Ordering::Relaxed).div_ceil(INODE_SPACE)
     }
 }
 
@@ -154,7 +171,7 @@ impl FileSystem for Tmpfs {
             bfree: free,
             bavail: free,
             files,
-            ffree: files.saturating_sub(self.inodes.load(Ordering::Relaxed)),
+            ffree: files.saturating_sub(self.inodes()),
             fsid: [dev as i32, (dev >> 32) as i32],
             namelen: 255,
             frsize: PAGE as i64,
@@ -197,7 +214,7 @@ impl FileSystem for Tmpfs {
             self.shown[0].store(1, Ordering::Relaxed);
         }
         if let Some(inodes) = options.inodes {
-            if inodes != 0 && inodes < self.inodes.load(Ordering::Relaxed) {
+            if inodes != 0 && inodes < self.inodes() {
                 return Err(Errno::EINVAL);
             }
             self.max_inodes.store(inodes, Ordering::Relaxed);
