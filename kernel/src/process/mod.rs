@@ -8,6 +8,7 @@
 
 mod caller;
 pub mod clone;
+pub mod cpu_clock;
 mod cpu_limit;
 mod cpus;
 pub mod exec;

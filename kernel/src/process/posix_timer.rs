@@ -2,8 +2,9 @@
 //!
 //! A timer's signal is queued once; a periodic timer is armed again when that signal is taken, and what
 //! expired in between is its overrun, as on Linux. State is under [`level::Itimer`], which interrupt
-//! handlers take; it is released before a signal is sent.
+//! handlers take; it is released before a signal is sent, and clocks of CPU time are read before it is taken.
 
+use super::cpu_clock::CpuClock;
 use super::{Process, Task, signal};
 use crate::sync::{SpinLock, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
@@ -21,10 +22,45 @@ pub enum Notify {
     Thread(Signal, Weak<Task>),
 }
 
+/// What a timer counts.
+#[derive(Clone)]
+pub enum TimerClock {
+    Machine(ClockId),
+    Cpu(CpuClock),
+}
+
+impl TimerClock {
+    /// What [`State::at`] is compared with: none when the time can never come.
+    fn now(&self) -> Option<u64> {
+        match self {
+            Self::Machine(_) => Some(time::monotonic().0),
+            Self::Cpu(clock) => clock.now(),
+        }
+    }
+
+    /// Turns a time on this clock into one that [`now`](Self::now) can reach.
+    fn until(&self, at: u64, now: u64) -> u64 {
+        match self {
+            Self::Machine(clock) => {
+                now.saturating_add(at.saturating_sub(time::clock_now(*clock).0))
+            }
+            Self::Cpu(_) => at,
+        }
+    }
+
+    /// When, on the monotonic clock, to look whether it is `at`.
+    fn next_look(&self, at: u64, now: u64) -> Nanos {
+        match self {
+            Self::Machine(_) => Nanos(at),
+            Self::Cpu(clock) => clock.next_look(at.saturating_sub(now)),
+        }
+    }
+}
+
 /// A timer as user space knows it.
 pub struct PosixTimer {
     id: i32,
-    clock: ClockId,
+    clock: TimerClock,
     notify: Notify,
     /// `sigev_value`; `None` means the timer's id.
     value: u64,
@@ -34,7 +70,7 @@ pub struct PosixTimer {
 
 #[derive(Clone, Copy, Default)]
 struct State {
-    /// Next expiry on the monotonic clock; 0 while disarmed.
+    /// Next expiry, as the clock's `now` counts; 0 while disarmed.
     at: u64,
     interval: u64,
     /// The kernel timer, while one is armed.
@@ -65,7 +101,7 @@ impl PosixTimers {
     pub fn create(
         &self,
         process: &Arc<Process>,
-        clock: ClockId,
+        clock: TimerClock,
         notify: Notify,
         value: Option<u64>,
     ) -> Result<i32> {
@@ -111,8 +147,9 @@ impl PosixTimers {
 impl PosixTimer {
     /// What is left until the next expiry (0 if disarmed) and the interval, in nanoseconds.
     pub fn get(&self) -> (u64, u64) {
+        let now = self.clock.now();
         let state = self.state.lock();
-        (left(&state), state.interval)
+        (left(&state, now), state.interval)
     }
 
     /// Expirations beyond the one that was last delivered.
@@ -123,22 +160,22 @@ impl PosixTimer {
     /// Arms the timer, or disarms it if `value` is 0; `absolute` means a time on its clock. Returns what
     /// [`get`](Self::get) would have.
     pub fn set(self: &Arc<Self>, absolute: bool, value: u64, interval: u64) -> (u64, u64) {
-        let now = time::monotonic().0;
+        let clock_now = self.clock.now();
+        let now = clock_now.unwrap_or(0);
         let mut state = self.state.lock();
-        let old = (left(&state), state.interval);
+        let old = (left(&state, clock_now), state.interval);
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
         *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
         if value != 0 {
-            let at = if absolute {
-                now.saturating_add(value.saturating_sub(time::clock_now(self.clock).0))
-            } else {
-                now.saturating_add(value)
-            };
+            let at =
+                if absolute { self.clock.until(value, now) } else { now.saturating_add(value) };
             state.at = at.max(1);
             state.interval = interval;
-            state.armed = Some(time::arm(Nanos(state.at), self.clone()));
+            if clock_now.is_some() {
+                state.armed = Some(time::arm(self.clock.next_look(state.at, now), self.clone()));
+            }
         }
         old
     }
@@ -171,20 +208,23 @@ impl PosixTimer {
 impl TimerTarget for PosixTimer {
     fn expired(&self, _now: Nanos) {
         let Some(process) = self.process.upgrade() else { return };
+        let Ok(timer) = process.signals.posix_timers.get(self.id) else { return };
+        let now = self.clock.now();
         let setting = {
             let mut state = self.state.lock();
-            if state.at == 0 {
+            state.armed = None;
+            let Some(now) = now.filter(|_| state.at != 0) else { return };
+            if now < state.at {
+                // Set anew meanwhile, or less CPU time was used than could have been.
+                state.armed = Some(time::arm(self.clock.next_look(state.at, now), timer.clone()));
                 return;
             }
-            state.armed = None;
             if state.interval == 0 {
                 state.at = 0;
             }
             state.setting
         };
-        if !self.notify(&process, setting)
-            && let Ok(timer) = process.signals.posix_timers.get(self.id)
-        {
+        if !self.notify(&process, setting) {
             // No signal will arm it again when it is taken.
             timer.rearm(setting);
         }
@@ -198,7 +238,7 @@ impl TimerTarget for PosixTimer {
 impl PosixTimer {
     /// Arms a periodic timer for its first expiry in the future; returns how many are skipped.
     fn rearm(self: &Arc<Self>, setting: u32) -> i32 {
-        let now = time::monotonic().0;
+        let Some(now) = self.clock.now() else { return 0 };
         let mut state = self.state.lock();
         if state.setting != setting || state.interval == 0 || state.at == 0 {
             return 0;
@@ -207,16 +247,14 @@ impl PosixTimer {
         let periods = missed.saturating_add(1).saturating_mul(state.interval);
         state.at = state.at.saturating_add(periods);
         state.overrun = i32::try_from(missed).unwrap_or(i32::MAX);
-        state.armed = Some(time::arm(Nanos(state.at), self.clone()));
+        state.armed = Some(time::arm(self.clock.next_look(state.at, now), self.clone()));
         state.overrun
     }
 }
 
-fn left(state: &State) -> u64 {
-    if state.at == 0 {
-        return 0;
-    }
-    let now = time::monotonic().0;
+/// Nothing is left on a clock that has gone.
+fn left(state: &State, now: Option<u64>) -> u64 {
+    let Some(now) = now.filter(|_| state.at != 0) else { return 0 };
     if now < state.at {
         return state.at - now;
     }

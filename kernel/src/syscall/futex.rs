@@ -1,9 +1,10 @@
 //! `futex(2)` and robust lists.
 
-use super::time::{self, Clock};
+use super::time;
 use crate::mm::user::{self, UserPtr};
 use crate::process;
 use crate::process::futex::{self, BITSET_MATCH_ANY};
+use crate::time::ClockId;
 use abi::time::Timespec;
 use abi::{Errno, Result};
 
@@ -36,7 +37,7 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
             let deadline = if command == FUTEX_WAIT {
                 time::read_timeout(timeout)?
             } else {
-                let clock = if realtime { Clock::REALTIME } else { Clock::MONOTONIC };
+                let clock = if realtime { ClockId::Realtime } else { ClockId::Monotonic };
                 time::read_deadline(timeout, clock)?
             };
             match futex::wait(space, addr, shared, val, bitset, deadline) {

@@ -3,9 +3,9 @@
 use crate::fs::cred::Capability;
 use crate::mm::user::UserPtr;
 use crate::process;
+use crate::process::cpu_clock::CpuClock;
 use crate::process::itimer::{self, ItimerKind};
-use crate::process::posix_timer::Notify;
-use crate::process::times::process_cpu_ns;
+use crate::process::posix_timer::{Notify, TimerClock};
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::time::{self, ClockId, Nanos};
@@ -18,34 +18,51 @@ use alloc::sync::Arc;
 /// `TIMER_ABSTIME`.
 const ABSTIME: i32 = 1;
 
-/// A clock as programs name it: one of the machine's, or the CPU time of the caller.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// A clock as programs name it: one of the machine's, or somebody's CPU time.
 pub enum Clock {
     Machine(ClockId),
-    ProcessCpu,
-    ThreadCpu,
+    Cpu(CpuClock),
+    /// A device's, by its descriptor; there are no such devices.
+    Descriptor,
 }
 
-impl Clock {
-    pub const REALTIME: Self = Self::Machine(ClockId::Realtime);
-    pub const MONOTONIC: Self = Self::Machine(ClockId::Monotonic);
+/// CLOCK_PROCESS_CPUTIME_ID and CLOCK_THREAD_CPUTIME_ID.
+const PROCESS_CPU: i32 = 2;
+const THREAD_CPU: i32 = 3;
+/// The low bits of a clock that a descriptor stands for.
+const DESCRIPTOR_MASK: i32 = 7;
+const DESCRIPTOR: i32 = 3;
 
+impl Clock {
     /// From its number in Linux's ABI.
     pub fn from_raw(id: i32) -> Result<Self> {
         match id {
-            2 => Ok(Self::ProcessCpu),
-            3 => Ok(Self::ThreadCpu),
+            PROCESS_CPU => Ok(Self::Cpu(CpuClock::own_process())),
+            THREAD_CPU => Ok(Self::Cpu(CpuClock::own_thread())),
+            ..0 if id & DESCRIPTOR_MASK == DESCRIPTOR => Ok(Self::Descriptor),
+            ..0 => CpuClock::from_raw(id).map(Self::Cpu),
             _ => ClockId::from_abi(id).map(Self::Machine).ok_or(Errno::EINVAL),
         }
     }
 
-    /// Nanoseconds on this clock.
-    pub fn now(self) -> u64 {
-        let task = process::current();
+    /// Whether it can be waited for.
+    fn has_timers(&self) -> bool {
+        use ClockId::{MonotonicCoarse, MonotonicRaw, RealtimeCoarse};
         match self {
-            Self::Machine(clock) => time::clock_now(clock).0,
-            Self::ProcessCpu => process_cpu_ns(task.process()),
-            Self::ThreadCpu => task.times.cpu_ns(task),
+            Self::Machine(clock) => {
+                !matches!(clock, MonotonicRaw | MonotonicCoarse | RealtimeCoarse)
+            }
+            Self::Cpu(_) => true,
+            Self::Descriptor => false,
+        }
+    }
+
+    /// Nanoseconds on this clock.
+    fn now(&self) -> Result<u64> {
+        match self {
+            Self::Machine(clock) => Ok(time::clock_now(*clock).0),
+            Self::Cpu(clock) => clock.now().ok_or(Errno::EINVAL),
+            Self::Descriptor => Err(Errno::EINVAL),
         }
     }
 }
@@ -58,25 +75,26 @@ pub fn read_timeout(timeout: UserPtr<Timespec>) -> Result<Option<Deadline>> {
 }
 
 /// An absolute time limit on `clock` as a deadline on the monotonic clock; NULL is none.
-pub fn read_deadline(timeout: UserPtr<Timespec>, clock: Clock) -> Result<Option<Deadline>> {
+pub fn read_deadline(timeout: UserPtr<Timespec>, clock: ClockId) -> Result<Option<Deadline>> {
     let Some(timeout) = timeout.non_null() else { return Ok(None) };
     let at = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
     Ok(Some(monotonic_deadline(clock, at)))
 }
 
-fn monotonic_deadline(clock: Clock, at: u64) -> Deadline {
-    let left = at.saturating_sub(clock.now());
+fn monotonic_deadline(clock: ClockId, at: u64) -> Deadline {
+    let left = at.saturating_sub(time::clock_now(clock).0);
     time::monotonic().0.saturating_add(left)
 }
 
 pub fn clock_gettime(id: i32, out: UserPtr<Timespec>) -> Result<()> {
-    out.write(&Timespec::from_nanos(Clock::from_raw(id)?.now()))
+    out.write(&Timespec::from_nanos(Clock::from_raw(id)?.now()?))
 }
 
 pub fn clock_getres(id: i32, out: UserPtr<Timespec>) -> Result<()> {
     let resolution = match Clock::from_raw(id)? {
         Clock::Machine(clock) => time::resolution(clock).0,
-        Clock::ProcessCpu | Clock::ThreadCpu => 1,
+        Clock::Cpu(clock) => clock.resolution(),
+        Clock::Descriptor => return Err(Errno::EINVAL),
     };
     match out.non_null() {
         Some(out) => out.write(&Timespec::from_nanos(resolution)),
@@ -85,8 +103,10 @@ pub fn clock_getres(id: i32, out: UserPtr<Timespec>) -> Result<()> {
 }
 
 pub fn clock_settime(id: i32, new: UserPtr<Timespec>) -> Result<()> {
-    if Clock::from_raw(id)? != Clock::REALTIME {
-        return Err(Errno::EINVAL);
+    match Clock::from_raw(id)? {
+        Clock::Machine(ClockId::Realtime) => {}
+        Clock::Cpu(_) if id < 0 => return Err(Errno::EPERM),
+        _ => return Err(Errno::EINVAL),
     }
     let nanos = new.read()?.to_nanos().ok_or(Errno::EINVAL)?;
     set_realtime(nanos)
@@ -103,7 +123,7 @@ fn set_realtime(nanos: u64) -> Result<()> {
 /// `struct timezone` is two ints: minutes west of Greenwich and the kind of daylight saving.
 pub fn gettimeofday(out: UserPtr<Timeval>, zone: UserPtr<[i32; 2]>) -> Result<()> {
     if let Some(out) = out.non_null() {
-        out.write(&Timeval::from_nanos(Clock::REALTIME.now()))?;
+        out.write(&Timeval::from_nanos(time::realtime().0))?;
     }
     match zone.non_null() {
         Some(zone) => zone.write(&[0, 0]),
@@ -119,7 +139,7 @@ pub fn settimeofday(new: UserPtr<Timeval>, _zone: UserPtr<[i32; 2]>) -> Result<(
 }
 
 pub fn time(out: UserPtr<i64>) -> Result<i64> {
-    let seconds = Timespec::from_nanos(Clock::REALTIME.now()).sec;
+    let seconds = Timespec::from_nanos(time::realtime().0).sec;
     if let Some(out) = out.non_null() {
         out.write(&seconds)?;
     }
@@ -149,20 +169,24 @@ pub fn clock_nanosleep(
     left: UserPtr<Timespec>,
 ) -> Result<i64> {
     let clock = Clock::from_raw(id)?;
-    match clock {
-        Clock::ThreadCpu => return Err(Errno::EINVAL),
-        // Sleeping until other threads have used CPU time is not there.
-        Clock::ProcessCpu => return Err(Errno::EOPNOTSUPP),
-        Clock::Machine(
-            ClockId::MonotonicRaw | ClockId::MonotonicCoarse | ClockId::RealtimeCoarse,
-        ) => return Err(Errno::EOPNOTSUPP),
-        Clock::Machine(_) => {}
+    if !clock.has_timers() || id == THREAD_CPU {
+        return Err(Errno::EOPNOTSUPP);
     }
     let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;
-    if flags & ABSTIME != 0 {
-        return sleep_until(monotonic_deadline(clock, nanos), None);
+    let left = (flags & ABSTIME == 0).then_some(left);
+    match clock {
+        Clock::Machine(clock) if left.is_none() => {
+            sleep_until(monotonic_deadline(clock, nanos), None)
+        }
+        Clock::Machine(_) => sleep_until(time::monotonic().0.saturating_add(nanos), left),
+        // It would sleep for ever.
+        Clock::Cpu(clock) if clock.is_own_thread() => Err(Errno::EINVAL),
+        Clock::Cpu(clock) => {
+            let from = if left.is_some() { clock.now().ok_or(Errno::EINVAL)? } else { 0 };
+            wait_for_cpu(&clock, from.saturating_add(nanos), left)
+        }
+        Clock::Descriptor => Err(Errno::EOPNOTSUPP),
     }
-    sleep_until(time::monotonic().0.saturating_add(nanos), Some(left))
 }
 
 /// Sleeps until the deadline. Interrupted, a relative sleep (`left` given) reports what is left and goes
@@ -183,6 +207,30 @@ fn sleep_until(deadline: Deadline, left: Option<UserPtr<Timespec>>) -> Result<i6
     }
 }
 
+/// As [`sleep_until`], on a clock of CPU time; one that goes meanwhile ends the sleep with EINVAL.
+fn wait_for_cpu(clock: &CpuClock, at: u64, left: Option<UserPtr<Timespec>>) -> Result<i64> {
+    let nobody_wakes = WaitQueue::new();
+    loop {
+        let missing = at.saturating_sub(clock.now().ok_or(Errno::EINVAL)?);
+        if missing == 0 {
+            return Ok(0);
+        }
+        match nobody_wakes.wait_deadline(Some(clock.next_look(missing).0), || None::<()>) {
+            Ok(()) | Err(WaitError::TimedOut) => {}
+            Err(WaitError::Interrupted) => break,
+        }
+    }
+    let Some(left) = left else { return Err(Errno::ERESTARTNOHAND) };
+    if let Some(out) = left.non_null() {
+        let missing = at.saturating_sub(clock.now().ok_or(Errno::EINVAL)?);
+        out.write(&Timespec::from_nanos(missing))?;
+    }
+    let clock = clock.clone();
+    let again = Box::new(move || wait_for_cpu(&clock, at, Some(left)));
+    process::current().signals.set_restart(again);
+    Err(Errno::ERESTART_RESTARTBLOCK)
+}
+
 /// `struct sigevent`: value, signal, how to notify, thread.
 type SigEvent = (u64, i32, i32, i32);
 
@@ -198,10 +246,12 @@ fn read_sigevent(event: UserPtr<[i32; 5]>) -> Result<SigEvent> {
 
 pub fn timer_create(id: i32, event: UserPtr<[i32; 5]>, out: UserPtr<i32>) -> Result<()> {
     let event = event.non_null().map(read_sigevent).transpose()?;
-    let Clock::Machine(clock) = Clock::from_raw(id)? else { return Err(Errno::EOPNOTSUPP) };
-    if matches!(clock, ClockId::MonotonicRaw | ClockId::RealtimeCoarse | ClockId::MonotonicCoarse) {
-        return Err(Errno::EOPNOTSUPP);
-    }
+    let clock = match Clock::from_raw(id)? {
+        clock if !clock.has_timers() => return Err(Errno::EOPNOTSUPP),
+        Clock::Machine(clock) => TimerClock::Machine(clock),
+        Clock::Cpu(clock) => TimerClock::Cpu(clock),
+        Clock::Descriptor => return Err(Errno::EOPNOTSUPP),
+    };
     let process = process::current().process();
     let (notify, value) = match event {
         None => (Notify::Process(Signal::SIGALRM), None),
