@@ -1,7 +1,8 @@
 //! A running virtual machine: its serial line, and how it ended.
 //!
-//! A [`Guest`] owns its QEMU process and kills it when dropped. Two threads per guest copy QEMU's
-//! standard output and error into buffers; `state` is their only shared data, one short lock.
+//! A [`Guest`] owns its QEMU process and kills it when dropped. QEMU ends too with the thread that started
+//! it, and so with the whole program, by whatever signal: a guest must stay in its thread. Two more threads
+//! copy QEMU's standard output and error into buffers; `state` is their only shared data, one short lock.
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -191,7 +192,7 @@ impl Guest {
         let socket = folder.path().join(MONITOR);
         let chardev = format!("socket,id=monitor,server=on,wait=off,path={}", socket.display());
         qemu.args(["-chardev", &chardev, "-mon", "chardev=monitor,mode=control"]);
-        let mut guest = Self::spawn(qemu, echo)?;
+        let mut guest = Self::spawn(process::bound(qemu), echo)?;
         guest.monitor = Some((folder, machine.smp));
         Ok(guest)
     }

@@ -48,6 +48,17 @@ pub fn passthrough(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// `command`, to be killed when the thread that starts it ends, and so with this program, whatever ends that
+/// (util-linux's setpriv asks the kernel for it; where there is none, `command` as it is).
+pub fn bound(command: Command) -> Command {
+    if which("setpriv").is_none() {
+        return command;
+    }
+    let mut bound = Command::new("setpriv");
+    bound.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
+    bound
+}
+
 /// CPU time of all programs that were started from here and have ended, in steps of 10 ms.
 pub fn children_cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
@@ -87,7 +98,16 @@ fn quote(word: &OsStr) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        shell
+    }
 
     #[test]
     fn commands_are_shown_as_a_shell_reads_them() {
@@ -98,18 +118,32 @@ mod tests {
 
     #[test]
     fn a_failure_carries_the_output() {
-        let error = output(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]));
+        let error = output(&mut shell("echo out; echo err >&2; exit 3"));
         let text = error.unwrap_err().to_string();
         assert!(text.contains("out") && text.contains("err") && text.contains('3'), "{text}");
     }
 
     #[test]
+    fn a_bound_program_ends_with_the_thread_that_started_it() {
+        if which("setpriv").is_none() {
+            return;
+        }
+        let start = || {
+            // Its line comes from the program itself, which so has the kernel's promise already.
+            let mut command = bound(shell("echo started; exec sleep 6000"));
+            let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+            let mut line = [0; 8];
+            child.stdout.take().unwrap().read_exact(&mut line).unwrap();
+            child
+        };
+        let mut child = std::thread::spawn(start).join().unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
     fn cpu_time_of_children_is_counted() {
         let before = children_cpu();
-        output(
-            Command::new("sh").args(["-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"]),
-        )
-        .unwrap();
+        output(&mut shell("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")).unwrap();
         assert!(children_cpu() > before);
     }
 

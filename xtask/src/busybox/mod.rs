@@ -11,12 +11,12 @@ mod report;
 mod transcript;
 mod watch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
-use clap::Args;
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, value_parser};
 
 use crate::qemu::{Machine, MachineArgs};
 use crate::setup::{self, Need};
@@ -36,8 +36,8 @@ pub struct Suite {
     #[arg(long, value_name = "alea|linux|PATH", default_value = "alea")]
     kernel: String,
     /// Boot Linux and Alea in turn, N times each, and compare their wall times
-    #[arg(long, value_name = "N", conflicts_with = "kernel")]
-    versus: Option<usize>,
+    #[arg(long, value_name = "N", conflicts_with = "kernel", value_parser = value_parser!(u32).range(1..))]
+    versus: Option<u32>,
     /// The Debian release that the tests and the binary come from
     #[arg(long, value_name = "NAME", default_value = "bookworm")]
     release: Release,
@@ -51,10 +51,10 @@ pub struct Suite {
     #[arg(long, value_name = "NAME")]
     applet: Vec<String>,
     /// Run all of it so often in one boot
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    passes: usize,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = value_parser!(u32).range(1..))]
+    passes: u32,
     /// Kill a test that takes more seconds, and go on
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Print every test as it ends, with what it printed
     #[arg(long)]
@@ -100,8 +100,10 @@ impl Form {
 struct Plan {
     release: Release,
     form: Form,
+    /// Everything that `applets` may name.
+    testable: BTreeSet<String>,
     applets: Vec<String>,
-    passes: usize,
+    passes: u32,
     limit: u64,
     verbose: bool,
     /// Run the applets one by one, to learn whose tests are whose.
@@ -145,8 +147,13 @@ impl Suite {
             _ => Form::Light,
         };
         let mut plan = Plan::new(self.release, form, self.machine.machine()?)?;
+        let unknown = self.applet.iter().find(|name| !plan.testable.contains(*name));
+        if let Some(name) = unknown {
+            let all: Vec<&str> = plan.testable.iter().map(String::as_str).collect();
+            bail!("BusyBox has no tests of {name:?}; it has some of: {}", all.join(" "));
+        }
         plan.applets = self.applet.clone();
-        plan.passes = self.passes.max(1);
+        plan.passes = self.passes;
         plan.limit = self.limit.unwrap_or(form.limit());
         plan.verbose = self.verbose;
         Ok(plan)
@@ -171,6 +178,7 @@ impl Plan {
         Ok(Self {
             release,
             form,
+            testable: testable(&busybox, form)?,
             applets: Vec::new(),
             passes: 1,
             limit: form.limit(),
@@ -227,6 +235,23 @@ impl Plan {
     }
 }
 
+/// The applets that have tests, in a file or a folder of their own; of the shell's tests the folders.
+fn testable(busybox: &Busybox, form: Form) -> Result<BTreeSet<String>> {
+    let ash = form == Form::Ash;
+    let folder = busybox.source(if ash { "shell/ash_test" } else { "testsuite" });
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(&folder).with_context(|| paths::shown(&folder))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            names.insert(name);
+        } else if let Some(applet) = name.strip_suffix(".tests").filter(|_| !ash) {
+            names.insert(applet.to_owned());
+        }
+    }
+    Ok(names)
+}
+
 /// Runs on Linux and stores what it gives.
 fn refresh(plan: &Plan) -> Result<ExitCode> {
     setup::ensure(&[Need::Linux])?;
@@ -278,6 +303,7 @@ fn learn_applets(plan: &Plan, kernel: &Path, tests: &mut [Test]) -> Result<()> {
         each: true,
         passes: 1,
         applets: Vec::new(),
+        testable: BTreeSet::new(),
         stored: Baseline::default(),
         known: Known::default(),
         initrd: plan.initrd.clone(),
@@ -294,7 +320,7 @@ fn learn_applets(plan: &Plan, kernel: &Path, tests: &mut [Test]) -> Result<()> {
 }
 
 /// Linux and Alea in turn; their wall times side by side.
-fn versus(plan: &Plan, times: usize) -> Result<ExitCode> {
+fn versus(plan: &Plan, times: u32) -> Result<ExitCode> {
     setup::ensure(&[Need::Linux])?;
     let kernels = [("Linux", paths::vmlinuz()), ("Alea", paths::kernel())];
     let mut wall: BTreeMap<&str, Vec<f64>> = BTreeMap::new();

@@ -34,7 +34,7 @@ pub struct Report {
     /// QEMU's CPU time for one pass, its share of the boot included.
     pub cpu_seconds: f64,
     pub passes: Vec<Pass>,
-    passes_wanted: usize,
+    passes_wanted: u32,
     /// Of each pass.
     differences: Vec<Vec<Judged>>,
     /// Whatever else is wrong.
@@ -51,7 +51,7 @@ impl Report {
     pub fn new(plan: &Plan, label: &str, kernel: &Path, run: Run, expected: &Baseline) -> Self {
         let cpus = plan.machine.smp;
         let form = plan.form.name();
-        let cpu_seconds = run.cpu.as_secs_f64() / plan.passes as f64;
+        let cpu_seconds = run.cpu.as_secs_f64() / f64::from(plan.passes);
         let mut report = Self {
             label: label.to_owned(),
             title: format!("busybox {} ({form}) on {label}, {cpus} CPU", plan.version),
@@ -120,7 +120,7 @@ impl Report {
     /// True if all passes ran to their end.
     pub fn is_whole(&self) -> bool {
         let ended = self.passes.iter().filter(|pass| pass.end.is_some()).count();
-        ended == self.passes_wanted
+        ended == self.passes_wanted as usize
     }
 
     /// True if nothing differs and nothing else is wrong.

@@ -32,7 +32,7 @@ impl Run {
     /// Boots `kernel` and follows it to its end; `tests` are expected in each pass.
     pub fn of(plan: &Plan, kernel: &Path, tests: usize) -> Result<Self> {
         let shared = Arc::new(Mutex::new(Transcript::default()));
-        let bar = term::bar((tests * plan.passes) as u64, "booting");
+        let bar = term::bar(tests as u64 * u64::from(plan.passes), "booting");
         let listener = Listener {
             shared: shared.clone(),
             bar: bar.clone(),
