@@ -138,7 +138,7 @@ impl Plan {
     /// Bounds of code and data as /proc/PID/stat shows them: start and end of code, start and end of data.
     pub fn bounds(&self) -> [u64; 4] {
         let code = self.loads.iter().filter(|s| s.flags.exec());
-        let start_code = self.loads.iter().map(|s| s.vaddr).min().unwrap_or(0);
+        let start_code = code.clone().map(|s| s.vaddr).min().unwrap_or(0);
         let end_code = code.map(|s| s.vaddr + s.file_size).max().unwrap_or(0);
         let start_data = self.loads.iter().map(|s| s.vaddr).max().unwrap_or(0);
         let end_data = self.loads.iter().map(|s| s.vaddr + s.file_size).max().unwrap_or(0);

@@ -1,7 +1,7 @@
 //! Device nodes: which driver stands behind a device number, and the devtmpfs that shows them in /dev.
 //!
 //! devtmpfs is one tmpfs instance for the whole machine; every registered device gets its node there at
-//! once. Lock level: `Leaf` for the registry.
+//! once, and its folder in sysfs, from which mdev makes nodes. Lock level: `Leaf` for the registry.
 #![forbid(unsafe_code)]
 
 mod kmsg;
@@ -14,6 +14,7 @@ use super::dentry::Dentry;
 use super::file::FileOps;
 use super::filesystem::Super;
 use super::inode::Owner;
+use super::sysfs;
 use super::tmpfs::{Options, Tmpfs};
 use super::types::{DevId, FileType};
 use crate::sync::{Once, SpinLock, level};
@@ -50,6 +51,7 @@ pub fn register_char(
     CHARS.lock().insert(dev, Entry { driver, name });
     // Without memory for a node at boot there is no boot; mknod still reaches the driver.
     let _ = add_node(name, S_IFCHR | (mode & 0o777), dev);
+    let _ = sysfs::register_device(dev, name, mode);
 }
 
 /// Drivers of whole majors, whose nodes are elsewhere (devpts).
@@ -78,7 +80,9 @@ pub fn super_block() -> Result<Arc<Super>> {
     if let Some(sb) = DEVTMPFS.get() {
         return Ok(sb.clone());
     }
-    let options = Options { mode: Some(0o755), ..Options::default() };
+    // Half of all memory, as on Linux.
+    let half = Some(crate::mm::frames::stats().total / 2);
+    let options = Options { mode: Some(0o755), pages: half, inodes: half, ..Options::default() };
     let sb = Tmpfs::new_super("devtmpfs", &options, true)?;
     Ok(DEVTMPFS.call_once(|| sb).clone())
 }

@@ -11,6 +11,7 @@ use abi::fs::Statfs;
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
+use bitflags::bitflags;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// What one kind of file system does as a whole.
@@ -29,13 +30,31 @@ pub trait FileSystem: Send + Sync {
     }
 }
 
+bitflags! {
+    /// Flags of a whole instance, with the values of `MS_*`. All but the first are shown and change nothing:
+    /// what is in memory only is always in step.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct SuperFlags: u32 {
+        const RDONLY = 1;
+        const SYNCHRONOUS = 16;
+        const MANDLOCK = 64;
+        const DIRSYNC = 128;
+        const LAZYTIME = 1 << 25;
+    }
+}
+
+impl SuperFlags {
+    /// Those that a remount can change.
+    pub const OF_REMOUNT: Self = Self::all().difference(Self::DIRSYNC);
+}
+
 /// One instance.
 pub struct Super {
     fs: Arc<dyn FileSystem>,
     root: Arc<Dentry>,
     dev: DevId,
     /// Relaxed: a call that misses a remount came before it.
-    read_only: AtomicU32,
+    flags: AtomicU32,
     lives_for_ever: bool,
 }
 
@@ -47,7 +66,7 @@ impl Super {
         dev: DevId,
         lives_for_ever: bool,
     ) -> Arc<Self> {
-        Arc::new(Self { fs, root, dev, read_only: AtomicU32::new(0), lives_for_ever })
+        Arc::new(Self { fs, root, dev, flags: AtomicU32::new(0), lives_for_ever })
     }
 
     /// The file system.
@@ -64,11 +83,21 @@ impl Super {
     }
     /// Whether the whole instance is read-only.
     pub fn read_only(&self) -> bool {
-        self.read_only.load(Ordering::Relaxed) != 0
+        self.flags().contains(SuperFlags::RDONLY)
     }
-    /// Makes it read-only or writable.
-    pub fn set_read_only(&self, yes: bool) {
-        self.read_only.store(u32::from(yes), Ordering::Relaxed);
+    /// Its flags.
+    pub fn flags(&self) -> SuperFlags {
+        SuperFlags::from_bits_truncate(self.flags.load(Ordering::Relaxed))
+    }
+    /// Sets those of its flags that are in `which` to what they are in `flags`.
+    pub fn set_flags(&self, flags: SuperFlags, which: SuperFlags) {
+        let new = self.flags().difference(which) | (flags & which);
+        // Only the holder of the mount tree's lock changes them.
+        self.flags.store(new.bits(), Ordering::Relaxed);
+    }
+    /// Whether it is one of the kernel's own, the same wherever it is mounted.
+    pub fn lives_for_ever(&self) -> bool {
+        self.lives_for_ever
     }
 }
 

@@ -218,9 +218,9 @@ pub trait Inode: Send + Sync {
     fn lookup(&self, _name: &[u8]) -> Result<Arc<dyn Inode>> {
         Err(Errno::ENOENT)
     }
-    /// Whether a name that is not there cannot be made either, so that even to try is ENOENT (proc).
-    fn refuses_names(&self) -> bool {
-        false
+    /// Where users cannot make names: what an `open` that would create one gives, and what other calls do.
+    fn refuses_names(&self) -> Option<[Errno; 2]> {
+        None
     }
     /// Makes a new object (regular file, directory, node, fifo, socket) for `name`.
     fn create(

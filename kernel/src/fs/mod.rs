@@ -77,7 +77,8 @@ fn register_file_systems() {
     });
     registry::register("ramfs", |options| {
         let parsed = tmpfs::Options::parse(options)?;
-        let unlimited = tmpfs::Options { pages: Some(0), inodes: Some(0), ..parsed };
+        let mode = parsed.mode.or(Some(0o755));
+        let unlimited = tmpfs::Options { mode, pages: Some(0), inodes: Some(0), ..parsed };
         tmpfs::Tmpfs::new_super("ramfs", &unlimited, false)
     });
     registry::register("devtmpfs", |_| devfs::super_block());

@@ -11,6 +11,7 @@ use crate::sync::Once;
 use abi::Result;
 use abi::fs::S_IFDIR;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -38,8 +39,7 @@ struct CpuList;
 impl ProcFile for CpuList {
     fn read(&self) -> Result<Vec<u8>> {
         let last = percpu::cpus_online().saturating_sub(1);
-        let text =
-            if last == 0 { alloc::string::String::from("0\n") } else { format!("0-{last}\n") };
+        let text = if last == 0 { String::from("0\n") } else { format!("0-{last}\n") };
         Ok(text.into_bytes())
     }
 }
@@ -65,6 +65,45 @@ pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<(
 /// Adds a symbolic link, `path` below /sys.
 pub fn register_link(path: &str, target: &str) -> Result<()> {
     fixed::add_link(&super_block()?, path, target)
+}
+
+/// Shows a character device: its folder, and the links to that by class and by number.
+pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
+    let (major, minor) = (dev.major(), dev.minor());
+    let (class, parent) = match major {
+        1 => ("mem", "virtual"),
+        4 => ("tty", "platform/serial8250"),
+        5 => ("tty", "virtual"),
+        _ => ("misc", "virtual"),
+    };
+    let folder = format!("devices/{parent}/{class}/{name}");
+    // Linux tells a mode only where it is not what root alone may do.
+    let mode = match mode {
+        0o600 | 0o660 => String::new(),
+        mode => format!("DEVMODE=0{mode:03o}\n"),
+    };
+    let event = format!("MAJOR={major}\nMINOR={minor}\nDEVNAME={name}\n{mode}");
+    register_file(&format!("{folder}/dev"), 0o444, Constant::new(format!("{major}:{minor}\n")))?;
+    register_file(&format!("{folder}/uevent"), 0o444, Constant::new(event))?;
+    let up = "../".repeat(folder.split('/').count());
+    register_link(&format!("{folder}/subsystem"), &format!("{up}class/{class}"))?;
+    register_link(&format!("class/{class}/{name}"), &format!("../../{folder}"))?;
+    register_link(&format!("dev/char/{major}:{minor}"), &format!("../../{folder}"))
+}
+
+/// A file whose text never changes.
+struct Constant(Vec<u8>);
+
+impl Constant {
+    fn new(text: String) -> Arc<Self> {
+        Arc::new(Self(text.into_bytes()))
+    }
+}
+
+impl ProcFile for Constant {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(self.0.clone())
+    }
 }
 
 /// Makes sysfs mountable and lays its directories.

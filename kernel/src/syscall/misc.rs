@@ -12,6 +12,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
+use core::sync::atomic::Ordering;
 
 /// Longest host or domain name.
 const NAME_MAX: usize = 64;
@@ -68,13 +69,19 @@ pub fn register_files() -> Result<()> {
     procfs::register_file("sys/kernel/domainname", 0o644, Arc::new(domain))
 }
 
+/// The low byte of a personality is the system that the program is made for; this one is 32-bit Linux.
+const PER_MASK: u32 = 0xff;
+const PER_LINUX32: u32 = 8;
+
 pub fn uname(buf: UserPtr<NewUtsname>) -> Result<()> {
     let mut out = NewUtsname::default();
     out.set_sysname(b"Linux");
     out.set_nodename(&hostname());
     out.set_release(crate::version::RELEASE.as_bytes());
     out.set_version(crate::version::VERSION.as_bytes());
-    out.set_machine(b"x86_64");
+    // Relaxed: a setting of the running task.
+    let personality = process::current().settings.personality.load(Ordering::Relaxed);
+    out.set_machine(if personality & PER_MASK == PER_LINUX32 { b"i686" } else { b"x86_64" });
     out.set_domainname(&domainname());
     buf.write(&out)
 }

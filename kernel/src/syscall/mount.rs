@@ -2,6 +2,7 @@
 
 use super::caller::{with_ctx, with_path};
 use crate::fs::cred::Capability;
+use crate::fs::filesystem::SuperFlags;
 use crate::fs::namei::{self, LookupFlags};
 use crate::fs::ops::{self, Unmount};
 use crate::fs::{Fd, MountFlags, Path};
@@ -67,11 +68,13 @@ pub fn mount(source: u64, target: u64, kind: u64, flags: u64, data: u64) -> Resu
     let at = find(target)?;
     may_mount()?;
     let wanted = mount_flags(flags);
+    // Bits above 32 mean nothing here.
+    let of_instance = SuperFlags::from_bits_truncate(flags as u32);
     if flags & (MS_REMOUNT | MS_BIND) == MS_REMOUNT | MS_BIND {
         return ops::remount_flags(&at, wanted);
     }
     if flags & MS_REMOUNT != 0 {
-        return ops::remount(&at, &options, wanted);
+        return ops::remount(&at, &options, wanted, of_instance);
     }
     if flags & MS_BIND != 0 {
         if source_name.is_empty() {
@@ -97,7 +100,7 @@ pub fn mount(source: u64, target: u64, kind: u64, flags: u64, data: u64) -> Resu
         return Err(Errno::EINVAL);
     }
     let source_name = if source == 0 { b"none".to_vec() } else { source_name };
-    ops::new_mount(&at, &kind_name, &source_name, &options, wanted)
+    ops::new_mount(&at, &kind_name, &source_name, &options, wanted, of_instance)
 }
 
 /// There is one mount namespace and mounts do not propagate: private is what they all are.

@@ -90,9 +90,8 @@ pub fn init() -> Result<()> {
     register_char(5, 2, "ptmx", 0o666, Arc::new(Multiplexer));
     register_major(pty::PTS_MAJOR, Arc::new(Slaves));
     registry::register("devpts", devpts::mount);
-    sysfs::register_file("class/tty/console/active", 0o444, Arc::new(Text("ttyS0\n")))?;
-    sysfs::register_file("class/tty/console/dev", 0o444, Arc::new(Text("5:1\n")))?;
-    sysfs::register_file("class/tty/ttyS0/dev", 0o444, Arc::new(Text("4:64\n")))?;
+    let active = Arc::new(Text("ttyS0\n"));
+    sysfs::register_file("devices/virtual/tty/console/active", 0o444, active)?;
     procfs::register_file("consoles", 0o444, Arc::new(Text(CONSOLES)))?;
     Ok(())
 }

@@ -124,8 +124,10 @@ fn check_free(walker: &Walker<'_>, is_dir: bool) -> Result<()> {
     match walker.dir().dentry.lookup(checked_name(walker)?) {
         Ok(_) => Err(Errno::EEXIST),
         Err(Errno::ENOENT) if walker.trailing_slash() && !is_dir => Err(Errno::ENOENT),
-        Err(Errno::ENOENT) if walker.dir().inode().refuses_names() => Err(Errno::ENOENT),
-        Err(Errno::ENOENT) => Ok(()),
+        Err(Errno::ENOENT) => match walker.dir().inode().refuses_names() {
+            Some([_, errno]) => Err(errno),
+            None => Ok(()),
+        },
         Err(errno) => Err(errno),
     }
 }

@@ -1,6 +1,7 @@
 //! `mount` and `umount`: the changes to the mount tree, with Linux's checks.
 #![forbid(unsafe_code)]
 
+use crate::fs::filesystem::SuperFlags;
 use crate::fs::mount::{self, Mount, MountFlags};
 use crate::fs::path::Path;
 use crate::fs::registry;
@@ -23,10 +24,14 @@ pub fn new_mount(
     source: &[u8],
     options: &[u8],
     flags: MountFlags,
+    of_instance: SuperFlags,
 ) -> Result<()> {
     let sb = registry::instance(kind, options)?;
     let root = sb.root().clone();
     let _changes = changes();
+    if !sb.lives_for_ever() {
+        sb.set_flags(of_instance, SuperFlags::all());
+    }
     let again = Arc::ptr_eq(&at.dentry, at.mount.root())
         && Arc::ptr_eq(at.mount.root(), &root)
         && Arc::ptr_eq(at.mount.super_block(), &sb);
@@ -106,15 +111,20 @@ pub fn remount_flags(at: &Path, flags: MountFlags) -> Result<()> {
 }
 
 /// New options for the instance and new flags for the mount (`MS_REMOUNT`).
-pub fn remount(at: &Path, options: &[u8], flags: MountFlags) -> Result<()> {
+pub fn remount(
+    at: &Path,
+    options: &[u8],
+    flags: MountFlags,
+    of_instance: SuperFlags,
+) -> Result<()> {
     let _changes = changes();
     if !is_mount_root(at) {
         return Err(Errno::EINVAL);
     }
     let sb = at.mount.super_block();
     sb.fs().remount(options)?;
-    sb.set_read_only(flags.contains(MountFlags::RDONLY));
-    at.mount.set_flags(flags.difference(MountFlags::RDONLY));
+    sb.set_flags(of_instance, SuperFlags::OF_REMOUNT);
+    at.mount.set_flags(flags);
     Ok(())
 }
 
@@ -176,7 +186,7 @@ pub fn unmount(at: Path, how: Unmount, root: &Path) -> Result<()> {
     }
     if is_root && !how.lazy {
         // The root cannot go; as on Linux it becomes read-only.
-        at.mount.super_block().set_read_only(true);
+        at.mount.super_block().set_flags(SuperFlags::RDONLY, SuperFlags::RDONLY);
         return Ok(());
     }
     if at.mount.place().is_none() {

@@ -54,6 +54,9 @@ pub fn rmdir(ctx: &LookupCtx<'_>, at: Fd, path: &[u8]) -> Result<()> {
         return Err(Errno::ENOTDIR);
     }
     check_no_mount(dir, &victim)?;
+    if dir.inode().refuses_names().is_some() {
+        return Err(Errno::EPERM);
+    }
     // Held to the end, so that nothing is created in a directory that is going.
     let inside = victim.lock_changes()?;
     if victim.has_children() {

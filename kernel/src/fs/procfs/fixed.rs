@@ -66,20 +66,20 @@ pub fn add_directory(path: &str) -> Result<()> {
     directory(&super_block()?, path).map(drop)
 }
 
-/// Adds a file to a kernel tree; what had the name before goes.
+/// Adds a file to sysfs; what had the name before goes.
 pub(in crate::fs) fn add_file(
     sb: &Arc<Super>,
     path: &str,
     mode: u32,
     file: Arc<dyn ProcFile>,
 ) -> Result<()> {
-    add_body(sb, path, mode, Body::File(file))
+    add_body(sb, path, mode, Body::Attribute(file))
 }
 
 fn add_body(sb: &Arc<Super>, path: &str, mode: u32, body: Body) -> Result<()> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = directory(sb, dir)?;
-    enter(&dir, name, FixedInode::new(sb.dev(), S_IFREG | mode, body))
+    enter(&dir, name, FixedInode::new(sb, S_IFREG | mode, body))
 }
 
 /// Adds a symbolic link to a kernel tree.
@@ -87,7 +87,7 @@ pub(in crate::fs) fn add_link(sb: &Arc<Super>, path: &str, target: &str) -> Resu
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = directory(sb, dir)?;
     let target = Arc::from(target.as_bytes());
-    enter(&dir, name, FixedInode::new(sb.dev(), S_IFLNK | 0o777, Body::Link(target)))
+    enter(&dir, name, FixedInode::new(sb, S_IFLNK | 0o777, Body::Link(target)))
 }
 
 /// The directory at `path`, made with those above it if it is not there.
@@ -97,7 +97,8 @@ pub(in crate::fs) fn directory(sb: &Arc<Super>, path: &str) -> Result<Arc<Dentry
         at = match find(&at, name) {
             Some(child) => child,
             None => {
-                let inode = FixedInode::new(sb.dev(), S_IFDIR | 0o555, Body::Dir);
+                let mode = if sb.fs().name() == "sysfs" { 0o755 } else { 0o555 };
+                let inode = FixedInode::new(sb, S_IFDIR | mode, Body::Dir);
                 enter(&at, name, inode)?;
                 at.inode().attr().add_nlink(1);
                 find(&at, name).ok_or(Errno::ENOENT)?
@@ -123,6 +124,8 @@ fn enter(dir: &Arc<Dentry>, name: &str, inode: Arc<FixedInode>) -> Result<()> {
 enum Body {
     Dir,
     File(Arc<dyn ProcFile>),
+    /// In sysfs, where root too cannot open for writing what nobody may write.
+    Attribute(Arc<dyn ProcFile>),
     /// Below /proc/sys, where no capability overrides the mode.
     Sysctl(Arc<dyn ProcFile>),
     Link(Arc<[u8]>),
@@ -132,13 +135,14 @@ enum Body {
 struct FixedInode {
     attr: InodeAttr,
     body: Body,
+    in_sysfs: bool,
 }
 
 impl FixedInode {
-    fn new(dev: DevId, mode: u32, body: Body) -> Arc<Self> {
-        let owner = Owner::default();
+    fn new(sb: &Super, mode: u32, body: Body) -> Arc<Self> {
+        let (dev, owner) = (sb.dev(), Owner::default());
         let attr = InodeAttr::new(dev, next_ino(), mode, owner, DevId::NONE, Timestamp::now());
-        Arc::new(Self { attr, body })
+        Arc::new(Self { attr, body, in_sysfs: sb.fs().name() == "sysfs" })
     }
 }
 
@@ -151,7 +155,10 @@ impl Inode for FixedInode {
         if let Body::Link(target) = &self.body {
             meta.size = target.len() as u64;
         }
-        meta.blksize = 1024;
+        meta.blksize = if self.in_sysfs { 4096 } else { 1024 };
+        if let Body::Attribute(_) = self.body {
+            meta.size = 4096;
+        }
         meta
     }
     fn set_attr(&self, change: &SetAttr) -> Result<()> {
@@ -160,8 +167,9 @@ impl Inode for FixedInode {
         self.attr.apply(&change);
         Ok(())
     }
-    fn refuses_names(&self) -> bool {
-        true
+    fn refuses_names(&self) -> Option<[Errno; 2]> {
+        // In proc a name that is not there cannot even be asked for.
+        Some(if self.in_sysfs { [Errno::EACCES, Errno::EPERM] } else { [Errno::ENOENT; 2] })
     }
     fn readlink(&self) -> Result<Arc<[u8]>> {
         match &self.body {
@@ -169,9 +177,12 @@ impl Inode for FixedInode {
             _ => Err(Errno::EINVAL),
         }
     }
-    fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
+    fn open(self: Arc<Self>, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
         match &self.body {
-            Body::File(_) | Body::Sysctl(_) => Ok(TextOps::new(self)),
+            Body::Attribute(_) if flags.writable() && self.attr.mode() & 0o222 == 0 => {
+                Err(Errno::EACCES)
+            }
+            Body::File(_) | Body::Attribute(_) | Body::Sysctl(_) => Ok(TextOps::new(self)),
             _ => Err(Errno::ENXIO),
         }
     }
@@ -195,13 +206,13 @@ impl Inode for FixedInode {
 impl TextSource for FixedInode {
     fn text(&self) -> Result<Vec<u8>> {
         match &self.body {
-            Body::File(file) | Body::Sysctl(file) => file.read(),
+            Body::File(file) | Body::Attribute(file) | Body::Sysctl(file) => file.read(),
             _ => Err(Errno::EINVAL),
         }
     }
     fn take(&self, data: &[u8]) -> Result<usize> {
         match &self.body {
-            Body::File(file) | Body::Sysctl(file) => file.write(data),
+            Body::File(file) | Body::Attribute(file) | Body::Sysctl(file) => file.write(data),
             _ => Err(Errno::EINVAL),
         }
     }

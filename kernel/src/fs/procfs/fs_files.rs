@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 pub(super) fn register() -> Result<()> {
     register_file("filesystems", 0o444, Arc::new(Text(filesystems)))?;
     register_file("devices", 0o444, Arc::new(Text(devices)))?;
-    register_file("partitions", 0o444, Arc::new(Fixed("major minor  #blocks  name\n\n")))?;
+    register_file("partitions", 0o444, Arc::new(Fixed("")))?;
     register_file("diskstats", 0o444, Arc::new(Fixed("")))?;
     register_file("modules", 0o444, Arc::new(Fixed("")))?;
     super::fixed::add_link(&super::super_block()?, "mounts", "self/mounts")

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::pid::MountText;
+use crate::fs::filesystem::SuperFlags;
 use crate::fs::mount::{self, Mount, MountFlags};
 use crate::fs::path::Path;
 use abi::Result;
@@ -30,6 +31,7 @@ fn line(out: &mut Vec<u8>, mount: &Arc<Mount>, point: &[u8], form: MountText) ->
     let source = escape(if mount.source().is_empty() { b"none" } else { mount.source() });
     let read_only = |ro| if ro { "ro" } else { "rw" };
     let own = sb.fs().options();
+    let shared = super_options(sb.flags());
     match form {
         MountText::Mounts => {
             let ro = sb.read_only() || mount.flags().contains(MountFlags::RDONLY);
@@ -38,7 +40,7 @@ fn line(out: &mut Vec<u8>, mount: &Arc<Mount>, point: &[u8], form: MountText) ->
             out.extend_from_slice(point);
             let options = options(mount.flags());
             out.extend_from_slice(
-                format!(" {name} {}{options}{own} 0 0\n", read_only(ro)).as_bytes(),
+                format!(" {name} {}{shared}{options}{own} 0 0\n", read_only(ro)).as_bytes(),
             );
         }
         MountText::MountInfo => {
@@ -57,7 +59,9 @@ fn line(out: &mut Vec<u8>, mount: &Arc<Mount>, point: &[u8], form: MountText) ->
             let options = options(mount.flags());
             out.extend_from_slice(format!(" {ro}{options} - {name} ").as_bytes());
             out.extend_from_slice(&source);
-            out.extend_from_slice(format!(" {}{own}\n", read_only(sb.read_only())).as_bytes());
+            out.extend_from_slice(
+                format!(" {}{shared}{own}\n", read_only(sb.read_only())).as_bytes(),
+            );
         }
         MountText::MountStats => {
             out.extend_from_slice(b"device ");
@@ -91,6 +95,17 @@ fn within_super(top: &Path, shown: &Path) -> Result<Vec<u8>> {
         out.push(b'/');
     }
     Ok(out)
+}
+
+/// The options of the whole instance, each with a leading comma.
+fn super_options(flags: SuperFlags) -> String {
+    let shown = [
+        (SuperFlags::SYNCHRONOUS, ",sync"),
+        (SuperFlags::DIRSYNC, ",dirsync"),
+        (SuperFlags::MANDLOCK, ",mand"),
+        (SuperFlags::LAZYTIME, ",lazytime"),
+    ];
+    shown.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, text)| *text).collect()
 }
 
 /// The per-mount options, each with a leading comma.

@@ -203,8 +203,8 @@ impl Inode for Node {
         true
     }
 
-    fn refuses_names(&self) -> bool {
-        true
+    fn refuses_names(&self) -> Option<[Errno; 2]> {
+        Some([Errno::ENOENT; 2])
     }
 
     fn lookup(&self, name: &[u8]) -> Result<Arc<dyn Inode>> {

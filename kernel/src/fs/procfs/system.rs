@@ -259,21 +259,35 @@ fn vmstat() -> Result<String> {
 }
 
 fn interrupts() -> Result<String> {
-    let mut out = String::from("    ");
-    for cpu in 0..percpu::cpus_online() {
-        let _ = write!(out, "       CPU{cpu}");
+    let cpus = percpu::cpus_online();
+    let mut out = " ".repeat(11);
+    for cpu in 0..cpus {
+        let _ = write!(out, "CPU{cpu:<8}");
     }
     out.push('\n');
-    for vector in 32..=255u8 {
-        let counts: Vec<u32> =
-            (0..percpu::cpus_online()).map(|cpu| irq::count(cpu, vector)).collect();
+    let counts = |vector| -> Vec<u32> { (0..cpus).map(|cpu| irq::count(cpu, vector)).collect() };
+    let mut line = |name: &str, counts: Vec<u32>, what: &str| {
+        let _ = write!(out, "{name:>3}: ");
+        for count in counts {
+            let _ = write!(out, "{count:10} ");
+        }
+        put!(out, "{what}");
+    };
+    for number in 0..irq::LINES as u8 {
+        let counts = counts(irq::FIRST_LINE_VECTOR + number);
         if counts.iter().any(|&count| count != 0) {
-            let _ = write!(out, "{vector:3}:");
-            for count in counts {
-                let _ = write!(out, " {count:10}");
-            }
-            put!(out, "   vector {vector:#x}");
+            // The serial port is the only device of the ISA lines.
+            let device = if number == 4 { "ttyS0" } else { "device" };
+            let edge = if number < 16 { "edge" } else { "fasteoi" };
+            let what = format!("  IO-APIC {number:3}-{edge:<8}  {device}");
+            line(&format!("{number}"), counts, &what);
         }
     }
+    line("LOC", counts(irq::TIMER_VECTOR), "  Local timer interrupts");
+    line("SPU", counts(irq::SPURIOUS_VECTOR), "  Spurious interrupts");
+    line("RES", counts(irq::RESCHEDULE_VECTOR), "  Rescheduling interrupts");
+    line("CAL", counts(irq::CALL_VECTOR), "  Function call interrupts");
+    let errors: u64 = counts(irq::APIC_ERROR_VECTOR).iter().map(|&count| u64::from(count)).sum();
+    put!(out, "{:>3}: {errors:10}", "ERR");
     Ok(out)
 }

@@ -186,6 +186,12 @@ impl FileSystem for Tmpfs {
         let pages = self.max_pages.load(Ordering::Relaxed);
         let inodes = self.max_inodes.load(Ordering::Relaxed);
         // Writing to a string cannot fail.
+        if self.name == "ramfs" {
+            if self.root_mode != 0o755 {
+                let _ = write!(text, ",mode={:o}", self.root_mode);
+            }
+            return text;
+        }
         if shown(0) {
             let _ = write!(text, ",size={}k", pages.saturating_mul(PAGE / 1024));
         }
@@ -201,6 +207,7 @@ impl FileSystem for Tmpfs {
         if self.root_owner.gid != 0 {
             let _ = write!(text, ",gid={}", self.root_owner.gid);
         }
+        text.push_str(",inode64");
         text
     }
 

@@ -10,13 +10,19 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
+/// The pages of the program's own code; all other executable ones are of libraries.
+pub(super) fn code_pages(task: &Task) -> u64 {
+    let [start, end, ..] = task.process().program().map_or([0; 4], |program| program.bounds);
+    end.div_ceil(PAGE_SIZE as u64).saturating_sub(start / PAGE_SIZE as u64)
+}
+
 /// Size, resident, shared, text, 0, data, 0: in pages.
 pub(super) fn statm(task: &Task) -> Vec<u8> {
     let usage = task.process().mm().map(|mm| mm.usage()).unwrap_or_default();
     let shared = usage.rss_file + usage.rss_shmem;
     let rss = usage.rss_anon + shared;
     let data = usage.data + usage.stack;
-    format!("{} {rss} {shared} {} 0 {data} 0\n", usage.size, usage.text).into_bytes()
+    format!("{} {rss} {shared} {} 0 {data} 0\n", usage.size, code_pages(task)).into_bytes()
 }
 
 /// One line a mapping.

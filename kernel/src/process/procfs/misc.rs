@@ -153,7 +153,7 @@ fn limits_text(process: &Process) -> String {
         let (soft, hard) = (show(limit.soft), show(limit.hard));
         // Writing to a String cannot fail.
         let _ok = match unit {
-            "" => writeln!(text, "{name:<25} {soft:<20} {hard:<20}"),
+            "" => writeln!(text, "{name:<25} {soft:<20} {hard:<20} "),
             unit => writeln!(text, "{name:<25} {soft:<20} {hard:<20} {unit:<10}"),
         };
     }

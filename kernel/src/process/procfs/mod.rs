@@ -201,6 +201,7 @@ fn state(task: &Task, in_task: bool) -> (char, &'static str) {
     match task.sched.state() {
         State::Runnable => ('R', "running"),
         State::Interruptible => ('S', "sleeping"),
+        State::Uninterruptible if task.is_kernel_thread() => ('I', "idle"),
         State::Uninterruptible | State::Killable => ('D', "disk sleep"),
         State::Dead => ('X', "dead"),
     }

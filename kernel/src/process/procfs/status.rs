@@ -2,6 +2,7 @@
 
 use super::super::Task;
 use super::super::limits::Resource;
+use super::memory::code_pages;
 use super::{name, state};
 use abi::Result;
 use alloc::string::String;
@@ -40,11 +41,11 @@ fn identity(task: &Task, in_task: bool, text: &mut String) -> core::fmt::Result 
     writeln!(text, "Gid:\t{}\t{}\t{}\t{}", cred.gid, cred.egid, cred.sgid, cred.fsgid)?;
     let slots = task.files_arc().map_or(0, |files| files.capacity());
     write!(text, "FDSize:\t{slots}\nGroups:\t")?;
-    for group in cred.groups.iter() {
-        write!(text, "{group} ")?;
+    for (at, group) in cred.groups.iter().enumerate() {
+        write!(text, "{}{group}", if at == 0 { "" } else { " " })?;
     }
     let group = process.group();
-    writeln!(text, "\nNStgid:\t{}\nNSpid:\t{}", process.pid(), task.tid())?;
+    writeln!(text, " \nNStgid:\t{}\nNSpid:\t{}", process.pid(), task.tid())?;
     writeln!(text, "NSpgid:\t{}\nNSsid:\t{}", group.pgid(), group.session().sid())?;
     writeln!(text, "Kthread:\t{}", u8::from(task.is_kernel_thread()))
 }
@@ -65,8 +66,9 @@ fn memory(task: &Task, text: &mut String) -> core::fmt::Result {
     line("RssShmem", usage.rss_shmem)?;
     line("VmData", usage.data)?;
     line("VmStk", usage.stack)?;
-    line("VmExe", usage.text)?;
-    line("VmLib", 0)?;
+    let code = code_pages(task);
+    line("VmExe", code)?;
+    line("VmLib", usage.text.saturating_sub(code))?;
     line("VmPTE", usage.page_tables)?;
     line("VmSwap", 0)?;
     writeln!(text, "CoreDumping:\t0\nTHP_enabled:\t0\nuntag_mask:\t0xffffffffffffffff")

@@ -20,7 +20,9 @@ pub(super) fn totals() -> Totals {
     let mut blocked = 0;
     for_each_process(&mut |process| {
         process.for_each_thread(&mut |thread| {
-            blocked += u32::from(thread.sched.state() == State::Uninterruptible);
+            // Kernel threads wait for work so.
+            let waits = thread.sched.state() == State::Uninterruptible;
+            blocked += u32::from(waits && !thread.is_kernel_thread());
         });
     });
     let (forks, last_pid) = table::given();
