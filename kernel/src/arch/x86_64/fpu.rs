@@ -11,7 +11,7 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{cpu, percpu};
+use super::{cpu, percpu, usercopy};
 
 /// Room for all states that are switched on: x87, SSE, AVX, AVX-512.
 const AREA_SIZE: usize = 2688;
@@ -22,7 +22,7 @@ const HEADER_END: usize = 576;
 const AVX_END: usize = 832;
 
 const MAGIC1: u32 = 0x4650_5853;
-const MAGIC2: u32 = 0x4650_5845;
+pub(super) const MAGIC2: u32 = 0x4650_5845;
 /// Where the software bytes of a signal frame lie within the FXSAVE image.
 const SW_BYTES: usize = 464;
 
@@ -218,6 +218,43 @@ impl FpuState {
         }
     }
 
+    /// Writes the running task's state to a signal frame at `addr`, a multiple of 64, if the CPU can do so itself;
+    /// afterwards the task calls `start_handler`. `None` if it cannot, `Some(false)` on a fault.
+    pub fn save_to_user(&self, addr: u64) -> Option<bool> {
+        let (mask, size) = (xcr0(), size());
+        if mask == 0 || !addr.is_multiple_of(64) || !is_user(addr, size + 4) {
+            return None;
+        }
+        self.load();
+        let mark = (size as u64 + 4) << 32 | u64::from(MAGIC1);
+        // SAFETY: the registers hold this state, and hold it again whenever the task is interrupted or sleeps for a
+        // fault meanwhile; the mask is what is switched on; the range was checked.
+        Some(unsafe { usercopy::xsave(addr, mask, mark, size) })
+    }
+
+    /// Takes the running task's state from a signal frame at `addr` if the CPU can do so itself: whether it did. What
+    /// is not a whole valid image is left to [`read_signal_image`](Self::read_signal_image).
+    pub fn load_from_user(&self, addr: u64) -> bool {
+        let (mask, size) = (xcr0(), size());
+        if mask == 0 || !addr.is_multiple_of(64) || !is_user(addr, size + 4) {
+            return false;
+        }
+        let mark = (size as u64 + 4) << 32 | u64::from(MAGIC1);
+        // SAFETY: words within the range that was checked.
+        let marked = unsafe {
+            let word = |at: usize| usercopy::get_u64(addr + at as u64);
+            word(SW_BYTES) == Some(mark)
+                && word(SW_BYTES + 16).is_some_and(|found| found as u32 == size as u32)
+                && usercopy::get_u32(addr + size as u64) == Some(MAGIC2)
+        };
+        if !marked {
+            return false;
+        }
+        self.load();
+        // SAFETY: as in `save_to_user`; from here on they hold what the program gave, as if it had loaded them.
+        unsafe { usercopy::xrstor(addr, mask) }
+    }
+
     /// The image for a signal frame of the running task. Afterwards the task calls `start_handler`
     /// or `load`: until then the registers do not count.
     pub fn signal_image(&self) -> &[u8] {
@@ -276,6 +313,13 @@ impl FpuState {
         self.mark();
         Ok(())
     }
+}
+
+/// Whether `len` bytes at `addr` lie in user space.
+fn is_user(addr: u64, len: usize) -> bool {
+    /// User space ends a page below the canonical hole.
+    const END: u64 = (1 << 47) - 4096;
+    addr <= END - len as u64
 }
 
 /// The registers' initial state; XRSTOR reads no further than the header.

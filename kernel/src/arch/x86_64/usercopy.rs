@@ -38,6 +38,8 @@ unsafe extern "C" {
     fn alea_xadd_user_4(addr: u64, add: u64) -> Fetched;
     fn alea_strncpy_user(dst: *mut u8, src: *const u8, max: usize) -> Fetched;
     fn alea_strnlen_user(src: *const u8, max: usize) -> Fetched;
+    fn alea_xsave_user(area: u64, mask: u64, mark: u64, size: usize) -> u64;
+    fn alea_xrstor_user(area: u64, mask: u64) -> u64;
 }
 
 /// Copies from user memory; returns the bytes not copied.
@@ -107,6 +109,30 @@ accessors! {
 pub unsafe fn put_pair(addr: u64, [low, high]: [u64; 2]) -> bool {
     // SAFETY: passed on.
     unsafe { alea_put_user_16(addr, low, high) == 0 }
+}
+
+/// Saves the extended state in the standard format of XSAVE, with what marks it as a signal frame's: `mark` and
+/// `mask` at its software bytes, the second magic number behind `size` bytes. False on a fault.
+///
+/// # Safety
+/// The CPU has XSAVE with the states of `mask`; `area` is a multiple of 64, and `area..area + size + 4` is below
+/// the user limit.
+#[inline]
+pub unsafe fn xsave(area: u64, mask: u64, mark: u64, size: usize) -> bool {
+    // SAFETY: passed on.
+    unsafe { alea_xsave_user(area, mask, mark, size) == 0 }
+}
+
+/// Loads the extended state from user memory; false if it is not there or not valid, and then some of the
+/// registers may be loaded.
+///
+/// # Safety
+/// The CPU has XSAVE with the states of `mask`; the area is below the user limit; the registers hold the state of
+/// the running task, and change for it.
+#[inline]
+pub unsafe fn xrstor(area: u64, mask: u64) -> bool {
+    // SAFETY: passed on; the CPU checks the image itself.
+    unsafe { alea_xrstor_user(area, mask) == 0 }
 }
 
 /// Reads a word of kernel memory that may not be mapped, for backtraces.
@@ -406,6 +432,55 @@ global_asm!(
     "mov edx, eax",
     "SMAP_SITE 0",
     "ret",
+    // --- rax = alea_xsave_user(rdi area, rsi mask, rdx mark, rcx size) ---
+    ".macro PUT_FRAME store:vararg",
+    "MAY_FAULT alea_value_fault",
+    "\\store",
+    ".endm",
+    ".balign 16",
+    ".global alea_xsave_user",
+    "alea_xsave_user:",
+    "mov r8, rdx",
+    "xor eax, eax",
+    "SMAP_SITE 1",
+    // The CPU leaves all of the header alone but the bits of `mask` in its first word.
+    "PUT_FRAME mov [rdi + 512], rax",
+    "PUT_FRAME mov [rdi + 520], rax",
+    "PUT_FRAME mov [rdi + 528], rax",
+    "PUT_FRAME mov [rdi + 536], rax",
+    "PUT_FRAME mov [rdi + 544], rax",
+    "PUT_FRAME mov [rdi + 552], rax",
+    "PUT_FRAME mov [rdi + 560], rax",
+    "PUT_FRAME mov [rdi + 568], rax",
+    // And the software bytes.
+    "PUT_FRAME mov [rdi + 464], r8",
+    "PUT_FRAME mov [rdi + 472], rsi",
+    "PUT_FRAME mov [rdi + 480], rcx",
+    "PUT_FRAME mov [rdi + 488], rax",
+    "PUT_FRAME mov [rdi + 496], rax",
+    "PUT_FRAME mov [rdi + 504], rax",
+    "PUT_FRAME mov dword ptr [rdi + rcx], {magic2}",
+    "mov eax, esi",
+    "mov rdx, rsi",
+    "shr rdx, 32",
+    "PUT_FRAME xsave64 [rdi]",
+    "xor eax, eax",
+    "SMAP_SITE 0",
+    "ret",
+    // --- rax = alea_xrstor_user(rdi area, rsi mask) ---
+    ".balign 16",
+    ".global alea_xrstor_user",
+    "alea_xrstor_user:",
+    "mov eax, esi",
+    "mov rdx, rsi",
+    "shr rdx, 32",
+    "SMAP_SITE 1",
+    "MAY_FAULT alea_value_fault",
+    "xrstor64 [rdi]",
+    "xor eax, eax",
+    "SMAP_SITE 0",
+    "ret",
+    ".purgem PUT_FRAME",
     // --- strings: eight bytes at a time, bytes at the end or when a word faults ---
     ".macro FIND_ZERO",
     // In: rax the word, r9 0x0101.., r10 0x8080..; out: rdx nonzero at the zero bytes, flags set.
@@ -501,4 +576,5 @@ global_asm!(
     ".purgem GET_USER",
     ".purgem PUT_USER",
     ".purgem FIND_ZERO",
+    magic2 = const super::fpu::MAGIC2,
 );

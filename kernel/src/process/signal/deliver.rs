@@ -2,6 +2,7 @@
 //!
 //! Runs in the task itself with interrupts on and no lock held; may sleep, and may not return (death).
 
+use super::queue::Pending;
 use super::send::hand_on;
 use super::{frame, stop};
 use crate::arch::trap::TrapFrame;
@@ -20,13 +21,17 @@ const NR_RESTART_SYSCALL: u64 = 219;
 pub fn exit_to_user(frame: &mut TrapFrame) {
     let task = process::current();
     task.clear_work(work::SIGNAL);
+    // A stop that begins later sets the flag again.
+    let mut may_be_stopped = true;
     loop {
         if killed(task) {
             exit::do_group_exit(exit::Status::signalled(Signal::SIGKILL));
         }
-        stop::park_if_stopped(task);
-        if killed(task) {
-            continue;
+        if core::mem::take(&mut may_be_stopped) {
+            stop::park_if_stopped(task);
+            if killed(task) {
+                continue;
+            }
         }
         let Some((signal, info)) = dequeue(task, SigSet::ALL.minus(task.signals.blocked())) else {
             break;
@@ -34,7 +39,10 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
         let action = take_action(task, signal);
         match action.handler {
             SIG_IGN => {}
-            SIG_DFL => default_action(task, signal),
+            SIG_DFL => {
+                default_action(task, signal);
+                may_be_stopped = true;
+            }
             _ => {
                 settle_call(frame, Some(&action));
                 let saved = task.signals.take_saved_mask();
@@ -82,8 +90,12 @@ pub fn killed(task: &Task) -> bool {
 
 /// Takes the most urgent signal out of `wanted`: the thread's own first, then the process's.
 pub(super) fn dequeue(task: &Task, wanted: SigSet) -> Option<(Signal, SigInfo)> {
-    let own = task.signals.pending.lock().take(wanted);
-    let mut taken = own.or_else(|| task.process().signals.pending.lock().take(wanted));
+    let take = |pending: &Pending| {
+        let any = pending.set().intersects(wanted);
+        any.then(|| pending.lock().take(wanted)).flatten()
+    };
+    let own = take(&task.signals.pending);
+    let mut taken = own.or_else(|| take(&task.process().signals.pending));
     if let Some((_, info)) = &mut taken
         && info.code == code::SI_TIMER
     {
@@ -120,10 +132,10 @@ fn force_sigsegv(task: &Task, failed: Signal) {
 
 /// The action, reset to default if it was for one signal only.
 fn take_action(task: &Task, signal: Signal) -> SigAction {
-    let actions = task.process().signals.actions();
-    let action = actions.get(signal);
+    let signals = &task.process().signals;
+    let action = signals.action(signal);
     if action.known_flags().contains(SaFlags::RESETHAND) && action.handler > SIG_IGN {
-        actions.set(signal, SigAction { handler: SIG_DFL, ..action });
+        signals.actions().set(signal, SigAction { handler: SIG_DFL, ..action });
     }
     action
 }

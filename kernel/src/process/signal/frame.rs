@@ -4,7 +4,8 @@
 //! 8 below a multiple of 16, as after a call. Everything read back is the program's own and is
 //! sanitised: user selectors, no privileged flag, a valid extended state.
 
-use super::{deliver, set_altstack};
+use super::deliver;
+use crate::arch::fpu;
 use crate::arch::trap::TrapFrame;
 use crate::mm::user::{self, UserPtr};
 use crate::process::{self, Task};
@@ -72,9 +73,11 @@ pub fn push(
 
 /// Writes the extended state below `sp`; returns its address.
 fn push_fpu(task: &Task, sp: u64) -> Result<u64> {
-    let image = task.fpu().signal_image();
-    let at = sp.wrapping_sub(image.len() as u64) & !(FPU_ALIGN - 1);
-    let written = user::write_bytes(at, image);
+    let at = sp.wrapping_sub(fpu::signal_size() as u64) & !(FPU_ALIGN - 1);
+    let written = match task.fpu().save_to_user(at) {
+        Some(saved) => saved.then_some(()).ok_or(Errno::EFAULT),
+        None => user::write_bytes(at, task.fpu().signal_image()),
+    };
     task.fpu().start_handler();
     written?;
     Ok(at)
@@ -141,7 +144,7 @@ fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
     let uc = UserPtr::<UContext>::new(at.wrapping_add(UC)).read()?;
     restore_fpu(task, uc.mcontext.fpstate)?;
     // One that is in use stays, even if the handler has put it there itself.
-    let restores_stack = !task.signals.on_altstack(frame.rsp);
+    task.signals.restore_altstack(frame.rsp, uc.stack);
     let c = &uc.mcontext;
     frame.r8 = c.r8;
     frame.r9 = c.r9;
@@ -163,9 +166,6 @@ fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
     frame.rflags = c.eflags;
     frame.sanitize_user();
     super::set_blocked(task, uc.sigmask);
-    if restores_stack {
-        set_altstack(&task.signals, uc.stack);
-    }
     Ok(())
 }
 
@@ -173,6 +173,9 @@ fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
 fn restore_fpu(task: &Task, addr: u64) -> Result<()> {
     if addr == 0 {
         task.fpu().reset();
+        return Ok(());
+    }
+    if task.fpu().load_from_user(addr) {
         return Ok(());
     }
     task.fpu().read_signal_image(|image| user::read_partial(addr, image)).map_err(|_| Errno::EFAULT)

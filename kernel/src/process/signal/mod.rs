@@ -36,7 +36,7 @@ pub fn reset_for_exec(task: &Task) {
     task.signals.reset_for_exec();
 }
 
-/// Sets the alternate stack, unchecked: sigaltstack checks, sigreturn restores.
+/// Sets the alternate stack, unchecked: sigaltstack checks.
 pub fn set_altstack(signals: &TaskSignals, stack: SigStack) {
     signals.set_altstack(stack);
 }

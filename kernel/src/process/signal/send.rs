@@ -56,7 +56,7 @@ fn send(
         return Ok(());
     }
     prepare(process, signal);
-    if is_dropped(process, thread, target, signal, &info) {
+    if is_dropped(process, thread, signal, &info) {
         return Ok(());
     }
     let queue = match target {
@@ -96,21 +96,10 @@ fn discard(process: &Process, set: SigSet) {
     process.for_each_thread(&mut |thread| thread.signals.pending.lock().discard(set));
 }
 
-/// Whether sending has no effect: ignored and not blocked, or init without a handler.
-fn is_dropped(
-    process: &Process,
-    thread: &Task,
-    target: Target,
-    signal: Signal,
-    info: &SigInfo,
-) -> bool {
-    let blocked = match target {
-        Target::Thread => thread.signals.blocked().contains(signal),
-        Target::Process => {
-            process.any_thread().is_some_and(|t| t.signals.blocked().contains(signal))
-        }
-    };
-    if blocked {
+/// Whether sending has no effect: ignored and not blocked, or init without a handler. `thread` is the target, or
+/// the process's first.
+fn is_dropped(process: &Process, thread: &Task, signal: Signal, info: &SigInfo) -> bool {
+    if thread.signals.blocked().contains(signal) {
         // It may be waited for, or be caught by the time it is let through.
         return false;
     }

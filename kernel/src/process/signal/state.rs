@@ -5,16 +5,19 @@
 //! [`level::Signal`] locks; the process's queue is taken before a thread's.
 
 use super::actions::SignalActions;
-use super::queue::PendingQueue;
+use super::queue::Pending;
 use crate::process::cpu_limit::CpuLimit;
 use crate::process::itimer::Itimers;
 use crate::process::posix_timer::PosixTimers;
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::Result;
-use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigSet, SigStack, Signal};
+use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigSet, SigStack, Signal};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
+
+/// No mask to restore: no mask blocks SIGKILL.
+const NONE_SAVED: u64 = u64::MAX;
 
 /// How an interrupted call goes on when `restart_syscall` is called.
 pub type Restart = Box<dyn FnOnce() -> Result<i64> + Send>;
@@ -24,8 +27,8 @@ pub struct TaskSignals {
     /// Written by the thread itself; senders read it to choose a thread to wake.
     blocked: AtomicU64,
     /// The mask to restore after `sigsuspend`, `ppoll` and their like; only the thread uses it.
-    saved: SpinLock<Option<SigSet>, level::Leaf>,
-    pub(super) pending: SpinLock<PendingQueue, level::Signal>,
+    saved: AtomicU64,
+    pub(super) pending: Pending,
     altstack: SpinLock<SigStack, level::Leaf>,
     restart: SpinLock<Option<Restart>, level::Leaf>,
 }
@@ -35,8 +38,8 @@ impl TaskSignals {
     pub fn new(blocked: SigSet) -> Self {
         Self {
             blocked: AtomicU64::new(blocked.0),
-            saved: SpinLock::new(None),
-            pending: SpinLock::new(PendingQueue::new()),
+            saved: AtomicU64::new(NONE_SAVED),
+            pending: Pending::new(),
             altstack: SpinLock::new(NO_STACK),
             restart: SpinLock::new(None),
         }
@@ -52,32 +55,40 @@ impl TaskSignals {
         child
     }
 
-    /// The blocked mask. Relaxed: the thread reads its own writes; a sender's stale view only picks
-    /// another thread, and every change of the mask looks at the pending signals afterwards.
+    /// The blocked mask.
     pub fn blocked(&self) -> SigSet {
-        SigSet(self.blocked.load(Ordering::Relaxed))
+        // SeqCst: pairs with `set_blocked`, see `Pending::set`: a sender that has queued a signal sees the new mask, or
+        // the thread sees the signal afterwards.
+        SigSet(self.blocked.load(Ordering::SeqCst))
     }
 
     /// Replaces the mask; `SIGKILL` and `SIGSTOP` cannot be in it. The caller is the thread itself and
     /// looks at the pending signals afterwards.
     pub(super) fn set_blocked(&self, set: SigSet) -> SigSet {
-        // Relaxed: see `blocked`.
-        SigSet(self.blocked.swap(set.minus(SigSet::UNBLOCKABLE).0, Ordering::Relaxed))
+        // SeqCst: see `blocked`.
+        SigSet(self.blocked.swap(set.minus(SigSet::UNBLOCKABLE).0, Ordering::SeqCst))
     }
 
     /// Remembers the mask that goes back after the next handler, or at the end of the call.
     pub(super) fn save_mask(&self, mask: SigSet) {
-        *self.saved.lock() = Some(mask);
+        // Relaxed: the thread's own.
+        self.saved.store(mask.minus(SigSet::UNBLOCKABLE).0, Ordering::Relaxed);
     }
 
     /// Takes the remembered mask.
     pub(super) fn take_saved_mask(&self) -> Option<SigSet> {
-        self.saved.lock().take()
+        // Relaxed: the thread's own.
+        let mask = self.saved.load(Ordering::Relaxed);
+        if mask == NONE_SAVED {
+            return None;
+        }
+        self.saved.store(NONE_SAVED, Ordering::Relaxed);
+        Some(SigSet(mask))
     }
 
     /// Signals pending for this thread alone.
     pub fn pending(&self) -> SigSet {
-        self.pending.lock().set()
+        self.pending.set()
     }
 
     /// The alternate stack as `sigaltstack` shows it, seen from stack pointer `sp`.
@@ -94,6 +105,14 @@ impl TaskSignals {
     /// Whether the thread runs on its alternate stack.
     pub fn on_altstack(&self, sp: u64) -> bool {
         on_stack(&self.altstack.lock(), sp)
+    }
+
+    /// Replaces the alternate stack, unchecked, unless the thread runs on it.
+    pub(super) fn restore_altstack(&self, sp: u64, stack: SigStack) {
+        let mut current = self.altstack.lock();
+        if !on_stack(&current, sp) {
+            *current = stack;
+        }
     }
 
     /// Replaces the alternate stack, unchecked.
@@ -155,7 +174,7 @@ pub struct JobState {
 
 /// Signal state of a whole process.
 pub struct ProcessSignals {
-    pub(super) pending: SpinLock<PendingQueue, level::Signal>,
+    pub(super) pending: Pending,
     /// Shared by CLONE_SIGHAND; replaced by exec when it is.
     actions: SpinLock<Arc<SignalActions>, level::Signal>,
     pub(super) job: SpinLock<JobState, level::Signal>,
@@ -175,7 +194,7 @@ impl ProcessSignals {
     /// State of a process with the given actions.
     pub fn new(actions: Arc<SignalActions>) -> Self {
         Self {
-            pending: SpinLock::new(PendingQueue::new()),
+            pending: Pending::new(),
             actions: SpinLock::new(actions),
             job: SpinLock::new(JobState::default()),
             continued: WaitQueue::new(),
@@ -191,6 +210,11 @@ impl ProcessSignals {
         self.itimers.cancel_all();
         self.posix_timers.delete_all();
         self.cpu_limit.cancel();
+    }
+
+    /// The action of one signal.
+    pub fn action(&self, signal: Signal) -> SigAction {
+        self.actions.lock().get(signal)
     }
 
     /// The action table.
@@ -213,7 +237,7 @@ impl ProcessSignals {
 
     /// Signals pending for the process as a whole.
     pub fn pending(&self) -> SigSet {
-        self.pending.lock().set()
+        self.pending.set()
     }
 
     /// Job-control state now.
