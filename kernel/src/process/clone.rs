@@ -7,7 +7,7 @@ use super::process::Parts as ProcessParts;
 use super::sched::{self};
 use super::signal::{self, ProcessSignals, SignalActions};
 use super::task::Parts as TaskParts;
-use super::{Process, Task, table};
+use super::{Process, Task, table, users};
 use crate::arch::fpu::FpuState;
 use crate::arch::task::Machine;
 use crate::arch::trap::TrapFrame;
@@ -207,13 +207,7 @@ fn check_process_limit(parent: &Task) -> Result<()> {
         return Ok(());
     }
     let limit = parent.process().limits().soft(Resource::Processes);
-    let mut owned = 0u64;
-    table::for_each_process(&mut |process| {
-        if process.uid() == cred.uid {
-            owned = owned.saturating_add(process.thread_count() as u64);
-        }
-    });
-    if owned >= limit { Err(Errno::EAGAIN) } else { Ok(()) }
+    if users::has_as_many_as(limit, cred.uid) { Err(Errno::EAGAIN) } else { Ok(()) }
 }
 
 fn inherit(parent: &Task, flags: CloneFlags) -> Result<Inherited> {

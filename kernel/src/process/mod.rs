@@ -31,6 +31,7 @@ mod table;
 mod task;
 pub mod terminal;
 pub mod times;
+mod users;
 pub mod wait;
 pub mod watchdog;
 pub mod work;

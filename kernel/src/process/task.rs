@@ -6,7 +6,7 @@
 use super::sched::Entity;
 use super::signal::TaskSignals;
 use super::times::Times;
-use super::{LastTrap, Process};
+use super::{LastTrap, Process, users};
 use crate::arch::fpu::FpuState;
 use crate::arch::task::{Machine, Running};
 use crate::fs::{Cred, FdTable, FsContext};
@@ -88,6 +88,7 @@ pub(super) struct Parts {
 
 impl Task {
     pub(super) fn new(parts: Parts, parent: Option<&Task>) -> Self {
+        users::join(parts.cred.uid);
         Self {
             tid: AtomicI32::new(parts.tid),
             process: parts.process,
@@ -210,7 +211,12 @@ impl Task {
 
     /// Changes the identity of the running task.
     pub fn set_cred(&self, cred: Arc<Cred>) {
-        drop(self.cred.replace(cred));
+        let new = cred.uid;
+        let old = self.cred.replace(cred).uid;
+        if new != old {
+            users::join(new);
+            users::leave(old);
+        }
     }
 
     /// The name, for a panic: nothing when it is being changed.
@@ -341,5 +347,11 @@ impl Task {
             Some(mm) => mm.activate(),
             None => AddressSpace::leave_lazily(),
         });
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        users::leave(self.cred.read(|cred| cred.uid));
     }
 }
