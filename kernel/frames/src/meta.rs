@@ -7,11 +7,11 @@
 //! | free block head  | 0                        | FREE, order           | next and previous head        |
 //! | inside a block   | 0                        | anything without FREE | -                             |
 //! | page of data     | references               | owner                 | -                             |
-//! | page table       | 1                        | owner                 | which groups of 8 may be set  |
+//! | page table       | owner's own bits         | owner, sharers        | which groups of 8 may be set  |
 //! | slab             | free count and list head | owner, size class     | next and previous partial slab|
 //!
-//! All accesses are Relaxed except those of the reference count: the buddy's fields are guarded by its
-//! lock, a page table's by its address space's, a slab's by its class's.
+//! All accesses are Relaxed except those of the reference count and of a page table's sharers: the buddy's
+//! fields are guarded by its lock, a page table's by its address space's, a slab's by its class's.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -101,6 +101,38 @@ impl FrameMeta {
     #[inline]
     pub fn tag(&self) -> u16 {
         (self.info.load(Ordering::Relaxed) >> 8) as u16
+    }
+
+    /// How many address spaces have this page table, if it is shared: kept in the owner's 16 bits.
+    #[inline]
+    pub fn sharers(&self) -> u16 {
+        // Acquire: pairs with the Release in `drop_sharer`: the only one left sees what the others did.
+        (self.info.load(Ordering::Acquire) >> 8) as u16
+    }
+
+    /// A page table that was one space's own becomes shared by two.
+    #[inline]
+    pub fn begin_sharing(&self) {
+        // Relaxed: nobody else has it yet.
+        let owner = self.info.load(Ordering::Relaxed) & 0xff;
+        self.info.store(2 << 8 | owner, Ordering::Relaxed);
+    }
+
+    /// One sharer more; the caller is one, and has seen that the 16 bits have room.
+    #[inline]
+    pub fn add_sharer(&self) {
+        // Relaxed: as in `get`.
+        let was = self.info.fetch_add(1 << 8, Ordering::Relaxed);
+        debug_assert!(was >> 8 & 0xffff != 0, "a page table shared without begin_sharing");
+    }
+
+    /// One sharer less; `true` when it was the last, and the caller has the page table alone.
+    #[inline]
+    pub fn drop_sharer(&self) -> bool {
+        // AcqRel: Release pairs with the Acquire here and in `sharers` of whoever is left.
+        let was = self.info.fetch_sub(1 << 8, Ordering::AcqRel);
+        debug_assert!(was >> 8 & 0xffff != 0, "a page table has fewer sharers than none");
+        was >> 8 & 0xffff == 1
     }
 
     /// The number of references.

@@ -158,6 +158,7 @@ impl Inner {
                     return Err(Errno::EINVAL);
                 }
                 let vma = vma.duplicate();
+                self.own_edges(start, end, &space.cpus)?;
                 let mut gather = Gather::new(&space.cpus);
                 self.zap(&mut gather, &vma, start, end, true);
                 return Ok(None);

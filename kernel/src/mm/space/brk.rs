@@ -54,7 +54,7 @@ impl Inner {
             )
             .ok()?;
         // What cannot be made ahead is made by faults.
-        let _ = self.map_known_heap();
+        let _ = self.map_known_heap(&space.cpus);
         if self.lock_future {
             // What cannot be populated is left to faults.
             let _ = self.populate(space, addr, addr + len);

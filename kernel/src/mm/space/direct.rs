@@ -4,6 +4,7 @@
 
 use super::fault::map_cached;
 use super::table::{ACCESSED, DIRTY, LEAF_SPAN, OWNED, WRITABLE, index_at};
+use super::tlb::CpuMask;
 use super::{AddressSpace, Fault, FaultAccess, Inner, VmFlags};
 use crate::mm::Frame;
 use crate::mm::frames::{self, Pfn};
@@ -34,7 +35,7 @@ impl AddressSpace {
                     }
                 }
             } else {
-                inner.map_ahead(low, high)?;
+                inner.map_ahead(low, high, &self.cpus)?;
             }
         }
         Ok(())
@@ -55,7 +56,7 @@ impl AddressSpace {
         if vma.flags.contains(VmFlags::WRITE) {
             flags |= WRITABLE | DIRTY;
         }
-        let leaf = inner.table.leaf_or_alloc(addr)?;
+        let leaf = inner.table.leaf_or_alloc(addr, &self.cpus)?;
         let index = index_at(addr, 0);
         if leaf.get(index) != 0 {
             return Err(Errno::EEXIST);
@@ -134,7 +135,7 @@ impl AddressSpace {
 
 impl Inner {
     /// Maps the cached pages of a part of one mapping.
-    pub(super) fn map_ahead(&mut self, low: u64, high: u64) -> Result<()> {
+    pub(super) fn map_ahead(&mut self, low: u64, high: u64, cpus: &CpuMask) -> Result<()> {
         let Some(pos) = self.vmas.find(low) else { return Ok(()) };
         let mut mapped = 0;
         let mut at = low;
@@ -145,7 +146,7 @@ impl Inner {
             if !vma.is_accessible() {
                 return Ok(());
             }
-            let leaf = self.table.leaf_or_alloc(at)?;
+            let leaf = self.table.leaf_or_alloc(at, cpus)?;
             mapped += map_cached(vma, &file.cache, leaf, at, upto);
             at = upto;
         }

@@ -99,7 +99,7 @@ impl Inner {
         if !allowed && !(force && (!write || vma.is_private())) {
             return Err(Fault::SegvAcc);
         }
-        let leaf = self.table.leaf_or_alloc(addr).map_err(|_| Fault::Oom)?;
+        let leaf = self.table.leaf_or_alloc(addr, &space.cpus).map_err(|_| Fault::Oom)?;
         let index = index_at(addr, 0);
         let entry = leaf.get(index);
         if entry == 0 {

@@ -1,10 +1,12 @@
 //! fork: a copy-on-write copy.
 //!
 //! Copies the list of mappings and those page-table entries that are set. Private pages become read-only in
-//! both spaces and get a second reference; borrowed ones are copied as they are. Pages that this program is
+//! both spaces and get a second reference; borrowed ones are copied as they are. Page tables that are full of
+//! private pages are not copied but shared until one of the two writes there ([`share`](super::share)). Pages that this program is
 //! known to write soon after a fork are copied at once instead ([`HotPages`](super::hot::HotPages)). What a
 //! big file mapping has borrowed is left out: the child finds it again through fault-around.
 
+use super::share;
 use super::table::{DIRTY, OWNED, PRESENT, WRITABLE, frame_of, index_at};
 use super::tlb::Gather;
 use super::vma::Vma;
@@ -32,21 +34,44 @@ impl AddressSpace {
             // Known to nobody but the registry, whose walk only waits for it: no order is needed here.
             let mut copy = child.inner.lock();
             copy.recount();
+            self.share_tables(&mut inner, &mut copy)?;
             self.copy_hot(&mut inner, &mut copy)?;
             self.copy_entries(&mut inner, &mut copy)?;
         }
         Ok(child)
     }
 
+    /// Lets the child have the page tables that are full of private pages until one of the two writes there.
+    fn share_tables(&self, parent: &mut Inner, child: &mut Inner) -> Result<()> {
+        let Inner { vmas, table, counts, .. } = child;
+        let mut gather = Gather::new(&self.cpus);
+        let large = |vma: &&Vma| vma.is_private_anon() && vma.pages() >= share::MIN_PAGES;
+        for vma in vmas.iter().filter(large).filter(|vma| is_copied(vma)) {
+            let mut at = vma.start;
+            while let Some(part) = parent.table.next_leaf(at, vma.end) {
+                at = part.addr_of(part.range.end);
+                if part.is_worth_sharing() {
+                    gather.everything();
+                    counts.rss_anon += parent.table.share(table, &part)? as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Copies the pages that are likely written soon, and maps those of files that are likely read.
     fn copy_hot(&self, parent: &mut Inner, child: &mut Inner) -> Result<()> {
         for addr in self.hot.iter() {
+            if child.table.is_shared(addr) {
+                self.hot.forget(addr);
+                continue;
+            }
             let Some(pos) = child.vmas.find(addr) else { continue };
             let Some(vma) = child.vmas.get(pos).filter(|vma| is_copied(vma)) else { continue };
             let entry = parent.table.get(addr);
             if entry == 0 {
                 // The parent gets it, and from there this child and the next.
-                parent.map_ahead(addr, addr + PAGE_SIZE as u64)?;
+                parent.map_ahead(addr, addr + PAGE_SIZE as u64, &self.cpus)?;
                 self.hot.forget(addr);
                 continue;
             }
@@ -63,7 +88,7 @@ impl AddressSpace {
                 leaf.replace(index_at(addr, 0), entry | WRITABLE | DIRTY);
             }
             let flags = vma.entry_flags() | OWNED | WRITABLE;
-            let leaf = child.table.leaf_or_alloc(addr)?;
+            let leaf = child.table.leaf_or_alloc(addr, &self.cpus)?;
             let new = frames::alloc(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
             new.copy_from(old);
             leaf.set(index_at(addr, 0), new.phys() | flags);
@@ -78,12 +103,16 @@ impl AddressSpace {
         let (mut anon, mut file, mut shmem) = (0, 0, 0);
         for vma in vmas.iter().filter(|vma| is_copied(vma)) {
             let mut at = vma.start;
-            while let Some(part) = parent.table.next_leaf(at, vma.end) {
+            while let Some(mut part) = parent.table.next_leaf(at, vma.end) {
                 at = part.addr_of(part.range.end);
-                if part.table.is_empty(part.range.clone()) {
+                if part.table.is_empty(part.range.clone()) || table.is_shared(part.addr) {
                     continue;
                 }
-                let to = table.leaf_or_alloc(part.addr)?;
+                if part.shared {
+                    // Its entries are about to be changed.
+                    part.table = parent.table.leaf_or_alloc(part.addr, &self.cpus)?;
+                }
+                let to = table.leaf_or_alloc(part.addr, &self.cpus)?;
                 let mut borrowed = 0u64;
                 part.table.for_each_group(part.range.clone(), |group| {
                     if group.is_plain() {

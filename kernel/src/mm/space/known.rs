@@ -2,6 +2,7 @@
 
 use super::fault::private_copy;
 use super::table::{KNOWN, LEAF_SPAN, OWNED, Table, WRITABLE, index_at};
+use super::tlb::CpuMask;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags};
 use crate::mm::frames::{self, For};
@@ -37,23 +38,23 @@ impl AddressSpace {
                     footprint.count_use();
                     counted = true;
                 }
-                inner.map_known_file(pos)?;
+                inner.map_known_file(pos, &self.cpus)?;
             }
         }
-        inner.map_known_zeros(|zero| matches!(zero, ZeroPage::Image(_)))
+        inner.map_known_zeros(&self.cpus, |zero| matches!(zero, ZeroPage::Image(_)))
     }
 
     /// Makes the stack pages below `base` (the lowest page of the arguments) that earlier executions wrote.
     pub fn map_known_stack(&self, base: u64) -> Result<()> {
         let mut inner = self.inner.lock();
         inner.layout.stack_base = page_down(base);
-        inner.map_known_zeros(|zero| matches!(zero, ZeroPage::Stack(_)))
+        inner.map_known_zeros(&self.cpus, |zero| matches!(zero, ZeroPage::Stack(_)))
     }
 }
 
 impl Inner {
     /// Maps the known pages of the file mapping at `pos`.
-    pub(super) fn map_known_file(&mut self, pos: Pos) -> Result<()> {
+    pub(super) fn map_known_file(&mut self, pos: Pos, cpus: &CpuMask) -> Result<()> {
         let Self { vmas, table, .. } = self;
         let Some(vma) = vmas.get(pos) else { return Ok(()) };
         let Some(file) = &vma.file else { return Ok(()) };
@@ -68,7 +69,7 @@ impl Inner {
                 for index in run {
                     // Without memory or beyond the end the fault will tell.
                     let addr = addr_of(index);
-                    let Ok(leaf) = table.leaf_or_alloc(addr) else { return };
+                    let Ok(leaf) = table.leaf_or_alloc(addr, cpus) else { return };
                     if leaf.get(index_at(addr, 0)) == 0
                         && let Ok(frame) = private_copy(&file.cache, index)
                     {
@@ -84,7 +85,7 @@ impl Inner {
             let upto = ((at & !(LEAF_SPAN - 1)) + LEAF_SPAN).min(vma.end);
             let indices = vma.index_of(at)..vma.index_of(upto - 1) + 1;
             if footprint.any_touched(indices.clone()) {
-                match table.leaf_or_alloc(at) {
+                match table.leaf_or_alloc(at, cpus) {
                     Ok(leaf) => {
                         borrowed += map_touched(vma, &file.cache, footprint, leaf, at, indices)
                     }
@@ -105,13 +106,13 @@ impl Inner {
     }
 
     /// Makes the known pages of zeros of the program's heap, which has just grown.
-    pub(super) fn map_known_heap(&mut self) -> Result<()> {
-        self.map_known_zeros(|zero| matches!(zero, ZeroPage::Heap(_)))
+    pub(super) fn map_known_heap(&mut self, cpus: &CpuMask) -> Result<()> {
+        self.map_known_zeros(cpus, |zero| matches!(zero, ZeroPage::Heap(_)))
     }
 
     /// Makes the known pages of zeros of one kind that lie in mappings already.
     #[inline]
-    fn map_known_zeros(&mut self, kind: impl Fn(&ZeroPage) -> bool) -> Result<()> {
+    fn map_known_zeros(&mut self, cpus: &CpuMask, kind: impl Fn(&ZeroPage) -> bool) -> Result<()> {
         let Some(footprint) = program_footprint(&self.vmas, self.layout.image) else {
             return Ok(());
         };
@@ -129,7 +130,7 @@ impl Inner {
             if !vma.flags.contains(VmFlags::WRITE) {
                 continue;
             }
-            let leaf = self.table.leaf_or_alloc(addr)?;
+            let leaf = self.table.leaf_or_alloc(addr, cpus)?;
             let index = index_at(addr, 0);
             if leaf.get(index) == 0
                 && let Some(frame) = frames::alloc_zeroed(Owner::Anon, For::User)

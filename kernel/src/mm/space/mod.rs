@@ -21,6 +21,7 @@ mod protect;
 mod registry;
 mod remap;
 mod request;
+mod share;
 mod shootdown;
 mod table;
 mod tlb;
@@ -33,6 +34,7 @@ pub use droppable::drop_pages;
 pub use request::*;
 
 pub(super) use shootdown::init;
+pub(super) use tlb::{SINGLE as MAX_FLUSHED, flush_kernel};
 pub(super) use unmap::{is_mapped_writable, unmap_everywhere};
 
 use super::frames;
@@ -208,6 +210,12 @@ impl AddressSpace {
 
     /// What another CPU's flush asks of this one. Interrupts are off.
     fn flush_here(pages: Option<&[u64]>) {
+        if let Some(pages) =
+            pages.filter(|pages| pages.first().is_some_and(|&addr| addr >> 63 != 0))
+        {
+            // The kernel's own, which are in every space.
+            return pages.iter().for_each(|&addr| page::invlpg(addr));
+        }
         // SAFETY: as in `load`.
         let dying = unsafe { LOADED.get().as_ref() }
             // Acquire: pairs with the Release in `Drop`.

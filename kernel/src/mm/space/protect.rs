@@ -46,6 +46,7 @@ impl Inner {
                 self.check_protect(vma, at, upto, flags)?;
                 self.split_at(at)?;
                 self.split_at(upto)?;
+                self.table.own_range(at, upto, gather.cpus())?;
                 let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
                 self.set_flags(pos, flags);
                 self.change_entries(gather, pos);

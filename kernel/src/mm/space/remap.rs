@@ -157,6 +157,7 @@ impl Inner {
 
     /// Moves page-table entries from `from..from + len` to `to`.
     fn move_entries(&mut self, space: &AddressSpace, from: u64, to: u64, len: u64) -> Result<()> {
+        self.table.own_range(from, from + len, &space.cpus)?;
         let mut gather = Gather::new(&space.cpus);
         let mut at = from;
         while let Some(part) = self.table.next_leaf(at, from + len) {
@@ -166,7 +167,7 @@ impl Inner {
             part.table.for_each(part.range.clone(), |index, entry| {
                 let addr = part.addr_of(index);
                 let target = to + (addr - from);
-                match table.leaf_or_alloc(target) {
+                match table.leaf_or_alloc(target, &space.cpus) {
                     Ok(leaf) => {
                         leaf.set(index_at(target, 0), entry);
                         part.table.replace(index, 0);

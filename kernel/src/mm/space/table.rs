@@ -7,11 +7,14 @@
 //! - A leaf entry that is not zero points to a frame. With `OWNED` it holds one reference to the frame;
 //!   without, the frame is the page cache's (see there) or the shared zero page.
 //! - An entry with `OWNED` but without `PRESENT` is a page of a mapping that allows no access.
+//! - A leaf table whose entry one level up lacks `WRITABLE` is shared, or was until lately: nobody changes
+//!   anything in it but the accessed bits, and `WRITABLE` from set to clear (see `share`).
 //! - The kernel's half of the root never changes.
 //!
 //! The owner's lock guards everything; only the CPUs themselves write besides, and only the accessed and
 //! dirty bits, so plain loads and stores (Relaxed) are enough.
 
+use super::tlb::CpuMask;
 use crate::arch::page::{PTE_ADDRESS, PteFlags};
 use crate::mm::frames::{self, Pfn};
 use crate::mm::layout::PAGE_SIZE;
@@ -30,10 +33,10 @@ pub(super) const WRITABLE: u64 = PteFlags::WRITABLE.bits();
 pub(super) const ACCESSED: u64 = PteFlags::ACCESSED.bits();
 pub(super) const DIRTY: u64 = PteFlags::DIRTY.bits();
 
-const TABLE_FLAGS: u64 = PRESENT | WRITABLE | PteFlags::USER.bits();
+pub(super) const TABLE_FLAGS: u64 = PRESENT | WRITABLE | PteFlags::USER.bits();
 /// Bytes that a leaf table maps.
 pub(super) const LEAF_SPAN: u64 = 512 * PAGE_SIZE as u64;
-const LEVELS: u32 = 4;
+pub(super) const LEVELS: u32 = 4;
 /// Entries of the root that belong to user space.
 const USER_ROOT: usize = 256;
 
@@ -72,7 +75,7 @@ impl Table {
     }
 
     #[inline(always)]
-    fn entry(self, index: usize) -> &'static AtomicU64 {
+    pub(super) fn entry(self, index: usize) -> &'static AtomicU64 {
         debug_assert!(index < 512);
         &self.entries()[index & 511]
     }
@@ -225,7 +228,7 @@ impl Table {
 
     /// Clears everything, handing the entries that hold references to `owned`.
     #[inline]
-    fn clear(self, mut owned: impl FnMut(usize, u64)) {
+    pub(super) fn clear(self, mut owned: impl FnMut(usize, u64)) {
         self.for_each_group(0..512, |group| {
             if group.owned {
                 for (n, entry) in self.get_group(group.first).into_iter().enumerate() {
@@ -254,15 +257,17 @@ pub(super) fn index_at(addr: u64, level: u32) -> usize {
 
 /// A user address space's tables.
 pub(super) struct PageTable {
-    root: Table,
+    pub(super) root: Table,
     /// Tables besides the root.
     pub tables: u64,
-    /// The leaf table that was looked up last, and which 2 MiB it maps.
-    last: (u64, Table),
+    /// Leaf tables that are shared with other spaces, or were until lately.
+    pub shared: u32,
+    /// The leaf table that was looked up last, which is not shared, and which 2 MiB it maps.
+    pub(super) last: (u64, Table),
 }
 
 /// No 2 MiB at all.
-const NO_LEAF: u64 = u64::MAX;
+pub(super) const NO_LEAF: u64 = u64::MAX;
 
 /// A part of a leaf table: entries `range`, of which the first maps `addr`.
 #[derive(Clone)]
@@ -270,6 +275,8 @@ pub(super) struct LeafPart {
     pub table: Table,
     pub addr: u64,
     pub range: Range<usize>,
+    /// It may be looked at, but not changed.
+    pub shared: bool,
 }
 
 impl LeafPart {
@@ -285,7 +292,7 @@ impl PageTable {
     /// Tables that map nothing but the kernel.
     pub fn new() -> Result<Self> {
         let root = Table(frames::alloc_root().ok_or(Errno::ENOMEM)?);
-        Ok(Self { root, tables: 0, last: (NO_LEAF, root) })
+        Ok(Self { root, tables: 0, shared: 0, last: (NO_LEAF, root) })
     }
 
     /// The root, for CR3.
@@ -307,29 +314,39 @@ impl PageTable {
         Some(table)
     }
 
-    /// The leaf table that maps `addr`, made if need be.
+    /// The leaf table that maps `addr`, to be changed: made if need be, and the space's own. `cpus` have the space
+    /// loaded.
     #[inline]
-    pub fn leaf_or_alloc(&mut self, addr: u64) -> Result<Table> {
+    pub fn leaf_or_alloc(&mut self, addr: u64, cpus: &CpuMask) -> Result<Table> {
         let (which, last) = self.last;
-        if which == addr / LEAF_SPAN { Ok(last) } else { self.walk_or_alloc(addr) }
+        if which == addr / LEAF_SPAN { Ok(last) } else { self.walk_or_alloc(addr, cpus) }
     }
 
-    fn walk_or_alloc(&mut self, addr: u64) -> Result<Table> {
+    fn walk_or_alloc(&mut self, addr: u64, cpus: &CpuMask) -> Result<Table> {
         let mut table = self.root;
-        for level in (1..LEVELS).rev() {
-            let index = index_at(addr, level);
-            let entry = table.get(index);
-            table = if entry != 0 {
-                Table(frame_of(entry))
-            } else {
-                let new = frames::alloc_table().ok_or(Errno::ENOMEM)?;
-                self.tables += 1;
-                table.set(index, new.phys() | TABLE_FLAGS);
-                Table(new)
-            };
+        for level in (2..LEVELS).rev() {
+            table = self.below_or_alloc(table, index_at(addr, level))?;
         }
-        self.last = (addr / LEAF_SPAN, table);
-        Ok(table)
+        let index = index_at(addr, 1);
+        let leaf = match table.get(index) {
+            entry if entry != 0 && entry & WRITABLE == 0 => self.own(table, index, cpus)?,
+            _ => self.below_or_alloc(table, index)?,
+        };
+        self.last = (addr / LEAF_SPAN, leaf);
+        Ok(leaf)
+    }
+
+    /// The table that entry `index` of `table` points to, made if need be.
+    #[inline(always)]
+    pub(super) fn below_or_alloc(&mut self, table: Table, index: usize) -> Result<Table> {
+        let entry = table.get(index);
+        if entry != 0 {
+            return Ok(Table(frame_of(entry)));
+        }
+        let new = frames::alloc_table().ok_or(Errno::ENOMEM)?;
+        self.tables += 1;
+        table.set(index, new.phys() | TABLE_FLAGS);
+        Ok(Table(new))
     }
 
     /// The entry that maps `addr`; 0 if there is none.
@@ -341,9 +358,10 @@ impl PageTable {
     /// The next part of `addr..end` that has a leaf table.
     pub fn next_leaf(&self, mut addr: u64, end: u64) -> Option<LeafPart> {
         'from_root: while addr < end {
-            let mut table = self.root;
+            let (mut table, mut shared) = (self.root, false);
             for level in (1..LEVELS).rev() {
                 let entry = table.get(index_at(addr, level));
+                shared = entry & WRITABLE == 0;
                 if entry == 0 {
                     let span = 1u64 << (12 + 9 * level);
                     addr = (addr & !(span - 1)) + span;
@@ -354,7 +372,7 @@ impl PageTable {
             let leaf_end = ((addr & !(LEAF_SPAN - 1)) + LEAF_SPAN).min(end);
             let first = index_at(addr, 0);
             let count = ((leaf_end - addr) / PAGE_SIZE as u64) as usize;
-            return Some(LeafPart { table, addr, range: first..first + count });
+            return Some(LeafPart { table, addr, range: first..first + count, shared });
         }
         None
     }
@@ -395,7 +413,7 @@ impl PageTable {
         self.last = (NO_LEAF, self.root);
         clear_level(self.root, LEVELS - 1, 0, 0..USER_ROOT, owned);
         self.root.0.meta().set_word(0);
-        self.tables = 0;
+        (self.tables, self.shared) = (0, 0);
         frames::free_root(self.root.0);
     }
 }
@@ -411,6 +429,10 @@ fn clear_level(
         let addr = base.wrapping_add((index as u64) << (12 + 9 * level));
         table.replace(index, 0);
         let below = Table(frame_of(entry));
+        if entry & WRITABLE == 0 && !below.0.meta().drop_sharer() {
+            // Others have it still.
+            return;
+        }
         if level == 1 {
             below.clear(|index, entry| visit(addr.wrapping_add((index as u64) << 12), entry));
         } else {
@@ -446,6 +468,7 @@ fn free_below(
                 );
             }
             if free_range.start <= base && base + span <= free_range.end {
+                debug_assert!(entry & WRITABLE != 0, "a shared page table outlives its pages");
                 table.replace(index, 0);
                 free(below.0);
             }

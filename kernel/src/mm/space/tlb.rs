@@ -4,8 +4,9 @@
 //! may have the entry in its TLB has flushed it. [`Gather`] collects what is taken out of page tables, then
 //! flushes, then frees.
 
+use super::share;
 use super::shootdown::flush_on;
-use super::table::{ACCESSED, OWNED, frame_of};
+use super::table::{ACCESSED, OWNED, Table, frame_of};
 use crate::arch::page;
 use crate::arch::percpu::{cpu_id, online_mask};
 use crate::mm::frames::{self, Pfn};
@@ -72,10 +73,23 @@ pub(super) fn barrier(cpus: u64) {
     }
 }
 
+/// Makes every CPU forget pages of the kernel's own area, at most `SINGLE` of them. The caller holds no lock.
+pub(in crate::mm) fn flush_kernel(pages: &[u64]) {
+    // SeqCst: the change of the tables comes before.
+    fence(Ordering::SeqCst);
+    pages.iter().for_each(|&addr| page::invlpg(addr));
+    let others = online_mask() & !(1 << cpu_id());
+    if others != 0 && !pages.is_empty() {
+        flush_on(others, Some(pages));
+    }
+}
+
 /// Most pages that are flushed one by one.
-pub(super) const SINGLE: usize = 32;
+pub(in crate::mm) const SINGLE: usize = 32;
 /// Most frames that wait for a flush.
 const WAITING: usize = 64;
+/// Most shared tables that wait for a flush.
+const SHARED: usize = 8;
 
 /// What was taken out of page tables and waits for the flush.
 pub(super) struct Gather<'a> {
@@ -87,13 +101,25 @@ pub(super) struct Gather<'a> {
     unused: bool,
     frames: ArrayVec<u32, WAITING>,
     tables: ArrayVec<u32, WAITING>,
+    /// Tables of which this space gives up its share.
+    shared: ArrayVec<u32, SHARED>,
 }
 
 impl<'a> Gather<'a> {
     #[inline]
     pub fn new(cpus: &'a CpuMask) -> Self {
         let (pages, frames, tables) = (ArrayVec::new(), ArrayVec::new(), ArrayVec::new());
-        Self { cpus, pages, all: false, unused: false, frames, tables }
+        Self { cpus, pages, all: false, unused: false, frames, tables, shared: ArrayVec::new() }
+    }
+
+    /// The CPUs that are flushed.
+    pub fn cpus(&self) -> &'a CpuMask {
+        self.cpus
+    }
+
+    /// Notes that everything has to be looked at anew.
+    pub fn everything(&mut self) {
+        self.all = true;
     }
 
     /// Notes that `entry`, which mapped `addr`, was changed. A CPU keeps no entry that it never used, which
@@ -134,6 +160,15 @@ impl<'a> Gather<'a> {
         self.tables.push(table.0);
     }
 
+    /// Notes that a table that others have too was taken out.
+    pub fn shared_table(&mut self, table: Table) {
+        if self.shared.is_full() {
+            self.flush();
+        }
+        self.shared.push(table.0.0);
+        self.all = true;
+    }
+
     /// Flushes and frees all that was noted.
     pub fn flush(&mut self) {
         if core::mem::take(&mut self.unused) && self.cpus.is_elsewhere() {
@@ -149,6 +184,9 @@ impl<'a> Gather<'a> {
         }
         for table in self.tables.drain(..) {
             frames::free_table(Pfn(table));
+        }
+        for table in self.shared.drain(..) {
+            share::release(Table(Pfn(table)));
         }
         self.pages.clear();
         self.all = false;

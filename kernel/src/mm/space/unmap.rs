@@ -37,6 +37,7 @@ impl Inner {
         }
         self.split_at(start)?;
         self.split_at(end)?;
+        self.own_edges(start, end, &space.cpus)?;
         let mut gather = Gather::new(&space.cpus);
         while let Some(pos) = self.vmas.at_or_after(start) {
             if self.vmas.get(pos).is_none_or(|vma| vma.start >= end) {
@@ -71,6 +72,14 @@ impl Inner {
         let mut at = start;
         while let Some(part) = self.table.next_leaf(at, end) {
             at = part.addr_of(part.range.end);
+            if part.shared {
+                // Otherwise no page of this mapping is in it: see `own_edges`.
+                if let Some((table, pages)) = self.table.detach(&part) {
+                    owned = owned.wrapping_add(pages);
+                    gather.shared_table(table);
+                }
+                continue;
+            }
             part.table.for_each_group(part.range.clone(), |group| {
                 if group.is_plain() {
                     let entries = part.table.get_group(group.first);

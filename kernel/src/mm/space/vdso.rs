@@ -6,6 +6,7 @@
 //! by atomics only; user space can only read it. Lock: the space's own.
 
 use super::table::{LEAF_SPAN, Table, index_at};
+use super::tlb::CpuMask;
 use super::vma::{MappedFile, Vma};
 use super::{AddressSpace, Fault, Inner, VmFlags};
 use crate::mm::frames::Pfn;
@@ -84,9 +85,9 @@ impl AddressSpace {
         let start = inner.place_above(stack_top, len, draw)?;
         let image = start + data_len;
         let flags = VmFlags::READ | VmFlags::MAY_READ | VmFlags::DONTDUMP | VmFlags::SPECIAL;
-        inner.put_special(start, &vdso.data_frames, flags, &vdso.data)?;
+        inner.put_special(start, &vdso.data_frames, flags, &vdso.data, &self.cpus)?;
         let flags = VmFlags::READ | VmFlags::EXEC | VmFlags::MAY_ALL | VmFlags::SPECIAL;
-        inner.put_special(image, &vdso.image_frames, flags, &vdso.image)?;
+        inner.put_special(image, &vdso.image_frames, flags, &vdso.image, &self.cpus)?;
         Ok(Some(image))
     }
 }
@@ -137,6 +138,7 @@ impl Inner {
         frames: &[u32],
         flags: VmFlags,
         file: &Arc<MappedFile>,
+        cpus: &CpuMask,
     ) -> Result<()> {
         let end = start + frames.len() as u64 * PAGE;
         let vma = Vma { start, end, flags, offset: 0, file: Some(file.clone()) };
@@ -148,7 +150,7 @@ impl Inner {
         while !left.is_empty() {
             let index = index_at(at, 0);
             let (now, later) = left.split_at(left.len().min(512 - index));
-            mapped += self.table.leaf_or_alloc(at)?.fill(index, now, entry);
+            mapped += self.table.leaf_or_alloc(at, cpus)?.fill(index, now, entry);
             (at, left) = (at + now.len() as u64 * PAGE, later);
         }
         self.count_rss(flags, false, mapped);
