@@ -68,3 +68,8 @@ pub fn kernel_memory_low() -> bool {
 pub fn zero_one_frame_when_idle() -> bool {
     frames::zero_one()
 }
+
+/// Gives back memory that the kernel keeps ahead, if it is too much: as above.
+pub fn trim_when_idle() -> bool {
+    stack::trim()
+}

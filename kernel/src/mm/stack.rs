@@ -2,18 +2,22 @@
 //!
 //! Each stack has a slot of 32 KiB in the vmalloc area, of which the upper half is mapped: running off the
 //! lower end faults. A slot keeps its frames when its stack is dropped and waits, first in a cache per
-//! CPU, then in a shared list, for the next task. Lock: `Leaf` for the shared list.
+//! CPU, then in a shared list, for the next task. Idle CPUs give back the frames of what is too much for the shared
+//! list ([`trim`]); the number of such a slot waits in another list, linked through the page-table entries that
+//! have nothing to map. Lock: `Leaf` for the shared lists.
 
 use super::frames::{self, For};
 use super::layout::{PAGE_SIZE, VMALLOC_BASE};
+use super::space::{MAX_FLUSHED, flush_kernel};
 use super::vmalloc;
 use crate::arch::cpu::without_interrupts;
 use crate::per_cpu;
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alea_frames::Owner;
+use arrayvec::ArrayVec;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use x86_64::VirtAddr;
 
 /// Usable bytes of a kernel stack.
@@ -34,6 +38,17 @@ pub struct KernelStack {
 per_cpu! {
     static WAITING: Cell<List> = Cell::new(List::EMPTY);
 }
+
+/// Most unused stacks that no CPU keeps and that keep their frames, after a while.
+const KEPT: usize = 64;
+/// Stacks that are trimmed at once.
+const TRIMMED: usize = MAX_FLUSHED / PAGES;
+
+/// How many are in the shared list. Relaxed: written under its lock, read as a hint.
+static SHARED_LEN: AtomicUsize = AtomicUsize::new(0);
+/// The first slot without frames, counted from 1; 0 for none. The next one's number is the note where its
+/// topmost page was.
+static BARE: SpinLock<u32, level::Leaf> = SpinLock::new(0);
 
 /// Unused stacks that no CPU keeps.
 static SHARED: SpinLock<List, level::Leaf> = SpinLock::new(List::EMPTY);
@@ -83,7 +98,7 @@ impl KernelStack {
         if let Some(top) = cached {
             return Ok(Self { top });
         }
-        let shared = SHARED.lock().pop();
+        let shared = with_shared(List::pop);
         match shared {
             Some(top) => Ok(Self { top }),
             None => Self::new_slot(),
@@ -108,18 +123,73 @@ impl KernelStack {
             pages.into_iter().flatten().for_each(frames::put);
             return Err(Errno::ENOMEM);
         }
-        let slot = SLOTS.fetch_add(1, Ordering::Relaxed);
-        if slot >= MAX_STACKS {
+        let Some(top) = bare_slot().or_else(fresh_slot) else {
             pages.into_iter().flatten().for_each(frames::put);
             return Err(Errno::ENOMEM);
-        }
-        let top = VMALLOC_BASE + (slot + 1) * SLOT;
+        };
         for (page, frame) in (1..).zip(pages.into_iter().flatten()) {
             // Without memory for a table the slot is not used again; what was mapped of it stays mapped.
             vmalloc::map(top - page * PAGE_SIZE as u64, frame)?;
         }
         Ok(Self { top })
     }
+}
+
+fn with_shared<R>(act: impl FnOnce(&mut List) -> R) -> R {
+    let mut list = SHARED.lock();
+    let result = act(&mut list);
+    SHARED_LEN.store(list.len, Ordering::Relaxed);
+    result
+}
+
+/// The top of a slot that was never used.
+fn fresh_slot() -> Option<u64> {
+    let slot = SLOTS.fetch_add(1, Ordering::Relaxed);
+    (slot < MAX_STACKS).then(|| VMALLOC_BASE + (slot + 1) * SLOT)
+}
+
+/// The top of a slot whose frames were given back.
+fn bare_slot() -> Option<u64> {
+    let mut first = BARE.lock();
+    let number = u64::from(*first);
+    if number == 0 {
+        return None;
+    }
+    let top = VMALLOC_BASE + number * SLOT;
+    *first = vmalloc::note(top - PAGE_SIZE as u64);
+    Some(top)
+}
+
+/// Gives back frames of unused stacks if too many wait: whether there may be more. Called with interrupts on and no
+/// lock held.
+pub(super) fn trim() -> bool {
+    if SHARED_LEN.load(Ordering::Relaxed) <= KEPT {
+        return false;
+    }
+    let mut tops = ArrayVec::<u64, TRIMMED>::new();
+    with_shared(|list| {
+        while list.len > KEPT && !tops.is_full() {
+            tops.extend(list.pop());
+        }
+    });
+    let (mut addrs, mut pages) =
+        (ArrayVec::<u64, MAX_FLUSHED>::new(), ArrayVec::<_, MAX_FLUSHED>::new());
+    for &top in &tops {
+        for page in 1..=PAGES as u64 {
+            let addr = top - page * PAGE_SIZE as u64;
+            addrs.push(addr);
+            pages.extend(vmalloc::unmap(addr));
+        }
+    }
+    flush_kernel(&addrs);
+    pages.into_iter().for_each(frames::put);
+    for top in tops {
+        let mut first = BARE.lock();
+        let number = ((top - VMALLOC_BASE) / SLOT) as u32;
+        vmalloc::set_note(top - PAGE_SIZE as u64, *first);
+        *first = number;
+    }
+    true
 }
 
 impl Drop for KernelStack {
@@ -134,7 +204,7 @@ impl Drop for KernelStack {
             keep
         });
         if !kept {
-            SHARED.lock().push(self.top);
+            with_shared(|list| list.push(self.top));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a CPU does when nothing is runnable: zero free frames ahead, look for other CPUs' work, then halt.
+//! What a CPU does when nothing is runnable: zero free frames ahead, give back what is too much, look for other CPUs' work, then halt.
 
 use super::super::work;
 use super::{place, schedule};
@@ -11,6 +11,7 @@ pub(in crate::process) fn run_idle() -> ! {
     let cpu = percpu::cpu_id();
     loop {
         while !task.has_work(work::RESCHED) && mm::zero_one_frame_when_idle() {}
+        while !task.has_work(work::RESCHED) && mm::trim_when_idle() {}
         cpu::irq_disable();
         if !task.has_work(work::RESCHED) && !place::steal(cpu) {
             // Interrupts come on with the halt, so a wake-up between check and halt is not lost.
