@@ -151,27 +151,24 @@ fn end_process(process: &Arc<Process>, status: Status) {
     let parent = process.parent();
     hang_up_if_orphaned(&group, Some(process), parent.as_deref());
     process.set_ending();
-    let unwanted = notify(process);
+    // Claimed before anybody can see a zombie: `wait` must not find one that its caller does not want.
+    let unwanted = notify(process) && process.claim_reap();
     // Only now: who waits for a child must find its signal sent.
     process.set_zombie();
     process.ended.wake_all();
     if unwanted {
-        reap_unwanted(parent.as_ref(), process);
+        put_away(parent.as_deref(), process);
     }
 }
 
-/// A zombie whose parent does not wait for its children goes at once.
-fn reap_unwanted(parent: Option<&Arc<Process>>, process: &Arc<Process>) {
-    match parent {
-        Some(parent) => {
-            if super::wait::claim(parent, process) {
-                super::wait::release(process);
-            }
-            // A `wait` that finds no child left ends with ECHILD.
-            parent.children_changed.wake_all();
-        }
-        None if process.claim_reap() => super::wait::release(process),
-        None => {}
+/// A claimed zombie whose parent does not wait for its children goes at once.
+fn put_away(parent: Option<&Process>, process: &Arc<Process>) {
+    let gone = parent.and_then(|parent| parent.tree().lock().children.remove(process));
+    drop(gone);
+    super::wait::release(process);
+    if let Some(parent) = parent {
+        // A `wait` that finds no child left ends with ECHILD.
+        parent.children_changed.wake_all();
     }
 }
 
@@ -235,8 +232,12 @@ fn give_children_away(process: &Arc<Process>) {
         child.exit_signal.store(Signal::SIGCHLD.number(), Ordering::Relaxed);
         parent_died(child);
         hang_up_if_orphaned(&child.group(), None, Some(process));
-        if child.is_zombie_by_now() && notify(child) {
-            reap_unwanted(Some(&heir), child);
+        if child.is_zombie_by_now() && notify(child) && child.claim_reap() {
+            put_away(Some(&heir), child);
+        } else if child.is_reaped() {
+            // It put itself away just now, and looked for itself in the old parent's list.
+            let gone = heir.tree().lock().children.remove(child);
+            drop(gone);
         }
     }
     heir.children_changed.wake_all();

@@ -146,7 +146,8 @@ fn matches(child: &Arc<Process>, which: &Which, options: &Options) -> bool {
 
 fn state(child: &Arc<Process>, options: &Options) -> Option<Found> {
     if child.is_zombie() {
-        let taken = options.exited && (options.no_wait || child.claim_reap());
+        let is_free = || if options.no_wait { !child.is_reaped() } else { child.claim_reap() };
+        let taken = options.exited && is_free();
         return taken.then(|| Found::Zombie(child.clone()));
     }
     let consume = !options.no_wait;
@@ -171,16 +172,6 @@ fn exit_report(child: &Process) -> Report {
     let status = child.exit_status();
     let (code, info_status) = status.to_child_info();
     report(child, i32::from(status.raw()), code, info_status)
-}
-
-/// Takes a zombie that nobody will wait for out of its parent's list; true if it may be released.
-pub(super) fn claim(parent: &Process, child: &Arc<Process>) -> bool {
-    if !child.claim_reap() {
-        return false;
-    }
-    let gone = parent.tree().lock().children.remove(child);
-    drop(gone);
-    true
 }
 
 /// The end of a zombie that was claimed: its numbers, its group and its last thread go.
