@@ -205,6 +205,21 @@ impl ArgArea {
         self.pages[page][off..off + 8].copy_from_slice(bytes);
     }
 
+    /// Stores words of the block, from a multiple of eight on.
+    pub(super) fn put_words(&mut self, at: usize, words: &[u64]) {
+        let (mut at, mut left) = (at, words);
+        while !left.is_empty() {
+            let (page, off) = (at / PAGE_SIZE, at % PAGE_SIZE);
+            let (here, later) = left.split_at(left.len().min((PAGE_SIZE - off) / 8));
+            let places = &mut self.pages[page][off..off + here.len() * 8];
+            for (place, word) in places.as_chunks_mut::<8>().0.iter_mut().zip(here) {
+                *place = word.to_le_bytes();
+            }
+            at += here.len() * 8;
+            left = later;
+        }
+    }
+
     /// Adds `base` to the pointers from `at` on, which hold places in the area until it is known.
     pub(super) fn move_pointers(&mut self, at: usize, count: usize, base: u64) {
         let mut at = at;

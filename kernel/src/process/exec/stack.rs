@@ -131,12 +131,7 @@ fn put_block(area: &mut ArgArea, base: u64, auxv: &Auxv) {
     let env = FIRST_POINTER + (argc + 1) * 8;
     area.move_pointers(FIRST_POINTER, argc, base);
     area.move_pointers(env, envc, base);
-    let mut at = env + (envc + 1) * 8;
-    for entry in auxv {
-        area.put_word(at, entry[0]);
-        area.put_word(at + 8, entry[1]);
-        at += 16;
-    }
+    area.put_words(env + (envc + 1) * 8, auxv.as_flattened());
 }
 
 /// The least stack that a signal frame fits on.
