@@ -15,6 +15,7 @@ use crate::mm::{MapSource, PageCache};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
+use alea_elf::Plan;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -477,6 +478,18 @@ impl DenyWrite {
     /// The file.
     pub fn file(&self) -> &Arc<OpenFile> {
         &self.0
+    }
+
+    /// What an earlier execution learnt of the file, which nobody has written to since.
+    pub fn plan(&self) -> Option<Arc<Plan>> {
+        self.0.inode().usage()?.plan()
+    }
+
+    /// Remembers what was learnt of the file.
+    pub fn set_plan(&self, plan: &Arc<Plan>) {
+        if let Some(usage) = self.0.inode().usage() {
+            usage.set_plan(plan);
+        }
     }
 }
 

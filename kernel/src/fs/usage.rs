@@ -1,48 +1,67 @@
-//! [`Usage`]: who uses a regular file: writers against executors (ETXTBSY), and file locks.
+//! [`Usage`]: who uses a regular file: writers against executors (ETXTBSY), file locks, and what was learnt of
+//! it as an executable, which holds until somebody may write to it.
 #![forbid(unsafe_code)]
 
 use super::file::OpenFile;
 use super::locks::{FileLocks, LockKind, RecordLock};
-use crate::sync::Once;
+use crate::sync::{Once, SpinLock, level};
 use abi::{Errno, Result};
+use alea_elf::Plan;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicI32, Ordering};
 
 /// Counters and locks of one inode.
 pub struct Usage {
-    /// Open writers if positive, running executables if negative. Relaxed: the counter protects nothing
-    /// but itself.
+    /// Open writers if positive, running executables if negative.
     writers: AtomicI32,
+    /// The file's plan: put here by an executor, taken out by the next writer.
+    plan: SpinLock<Option<Arc<Plan>>, level::Leaf>,
     /// Made with the first lock.
     locks: Once<Box<FileLocks>>,
 }
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { writers: AtomicI32::new(0), locks: Once::new() }
+        Self { writers: AtomicI32::new(0), plan: SpinLock::new(None), locks: Once::new() }
     }
 }
 
 impl Usage {
     /// Counts a writer; ETXTBSY while the file is being executed.
     pub fn get_writer(&self) -> Result<()> {
+        // Acquire: pairs with the Release in `allow_write`: a plan that an executor left is seen.
         self.writers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |n| {
                 (n >= 0).then(|| n.saturating_add(1))
             })
-            .map(drop)
-            .map_err(|_| Errno::ETXTBSY)
+            .map_err(|_| Errno::ETXTBSY)?;
+        drop(self.plan.lock().take());
+        Ok(())
+    }
+
+    /// The plan that an executor left, if nobody could write to the file since. The caller is an executor.
+    pub fn plan(&self) -> Option<Arc<Plan>> {
+        self.plan.lock().clone()
+    }
+
+    /// Leaves the file's plan for the next executor. The caller is one, so nobody has the file open for writing.
+    pub fn set_plan(&self, plan: &Arc<Plan>) {
+        let old = self.plan.lock().replace(plan.clone());
+        drop(old);
     }
 
     /// A writer is gone.
     pub fn put_writer(&self) {
-        self.writers.fetch_sub(1, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `deny_write`.
+        self.writers.fetch_sub(1, Ordering::Release);
     }
 
     /// Counts an executor; ETXTBSY while the file is open for writing.
     pub fn deny_write(&self) -> Result<()> {
+        // Acquire: pairs with the Release in `put_writer`: no plan from before the last writer is found.
         self.writers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |n| {
                 (n <= 0).then(|| n.saturating_sub(1))
             })
             .map(drop)
@@ -51,7 +70,8 @@ impl Usage {
 
     /// An executor is gone.
     pub fn allow_write(&self) {
-        self.writers.fetch_add(1, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `get_writer`.
+        self.writers.fetch_add(1, Ordering::Release);
     }
 
     /// The lock that stands in the way of `wanted`.

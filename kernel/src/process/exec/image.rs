@@ -62,7 +62,7 @@ impl Placed {
 impl Image {
     /// Reads what the file says; `ENOEXEC`, `ELIBBAD`, and the errors of opening the interpreter.
     pub(super) fn open(task: &Task, file: Arc<DenyWrite>) -> Result<Self> {
-        let plan = match read_plan(file.file())? {
+        let plan = match plan_of(&file)? {
             Err(Error::NotExecutable) => return Err(Errno::ENOEXEC),
             plan => plan,
         };
@@ -133,6 +133,18 @@ fn below(top: u64, plan: &Plan) -> Result<u64> {
     Ok(start.wrapping_sub(plan.start()))
 }
 
+/// The file's plan, from its last execution if nobody has written to it since.
+fn plan_of(file: &DenyWrite) -> Result<Result<Arc<Plan>, Error>> {
+    if let Some(plan) = file.plan() {
+        return Ok(Ok(plan));
+    }
+    let plan = read_plan(file.file())?;
+    if let Ok(plan) = &plan {
+        file.set_plan(plan);
+    }
+    Ok(plan)
+}
+
 /// Parses a file; the outer error is one of reading it.
 #[inline(never)]
 fn read_plan(file: &OpenFile) -> Result<Result<Arc<Plan>, Error>> {
@@ -183,7 +195,7 @@ fn open_interpreter(
     if file.file().inode().size() < HEADER_LEN as u64 {
         return Err(Errno::EIO);
     }
-    let plan = match read_plan(file.file())? {
+    let plan = match plan_of(&file)? {
         Err(Error::NotExecutable) => {
             let mut header = [0; HEADER_LEN];
             let got = file.file().read_at(&mut Sink::kernel(&mut header), 0)?;

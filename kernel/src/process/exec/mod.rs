@@ -53,7 +53,6 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
     let file = open(task, request.at, request.path, request.lookup)?;
     let shown = shown_name(request);
     let mut area = ArgArea::new(task, request.argv, request.envp, &shown)?;
-    timer.lap(Phase::Stack);
     let (file, script) = follow_scripts(task, request, file, &shown)?;
     area.fill(request.argv, request.envp, script.as_ref(), &shown)?;
     timer.lap(Phase::Stack);
@@ -106,8 +105,13 @@ fn follow_scripts(
     shown: &[u8],
 ) -> Result<(Arc<DenyWrite>, Option<Vec<Vec<u8>>>)> {
     let mut prefix: Option<Vec<Vec<u8>>> = None;
-    let mut name = shown.to_vec();
+    // None for `shown`.
+    let mut name: Option<Vec<u8>> = None;
     for depth in 0.. {
+        if file.plan().is_some() {
+            // It was executed itself, and nobody has written to it since.
+            break;
+        }
         let start = script::first_bytes(file.file())?;
         let Some(line) = script::parse(&start)? else { break };
         if depth >= MAX_SCRIPTS {
@@ -121,7 +125,10 @@ fn follow_scripts(
         let mut args = Vec::new();
         args.push(line.interpreter.to_vec());
         args.extend(line.argument.map(<[u8]>::to_vec));
-        args.push(core::mem::replace(&mut name, line.interpreter.to_vec()));
+        args.push(
+            core::mem::replace(&mut name, Some(line.interpreter.to_vec()))
+                .unwrap_or_else(|| shown.to_vec()),
+        );
         if let Some(outer) = prefix.take() {
             // The outer line's first word was our own name, which we replaced by path.
             args.extend(outer.into_iter().skip(1));
