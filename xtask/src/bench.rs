@@ -50,6 +50,9 @@ pub struct Bench {
     /// The Linux to compare with; default: Debian's, from target/alea/linux/vmlinuz
     #[arg(long, value_name = "PATH")]
     linux: Option<PathBuf>,
+    /// More words for Linux's command line, such as `mitigations=off`
+    #[arg(long, value_name = "WORDS")]
+    linux_append: Option<String>,
     /// Print JSON instead of the table (target/alea/bench.json is written either way)
     #[arg(long)]
     json: bool,
@@ -114,6 +117,7 @@ impl Bench {
             quick: false,
             only: Some(kernel),
             linux: None,
+            linux_append: None,
             json: false,
             hang_after: 120,
             report: false,
@@ -172,7 +176,7 @@ impl Bench {
     /// The page, with what it needs beyond this run.
     fn write_report(&self, both: &Both, about: &Value) -> Result<()> {
         let mut part = BenchPart { about: sentence(about), ..BenchPart::default() };
-        part.command = format!("cargo xtask bench --runs {} --report", self.runs);
+        part.command = self.command();
         let rows = self.report_rows(both);
         if self.machine.icount {
             part.instructions = rows;
@@ -195,6 +199,21 @@ impl Bench {
         part.growth = growth::join(&curves[0], &curves[1]);
         println!("{}", paths::shown(&report::write_bench(&part)?));
         Ok(())
+    }
+
+    /// How to run this again.
+    fn command(&self) -> String {
+        let mut command = format!("cargo xtask bench --runs {}", self.runs);
+        if self.machine.smp != 1 {
+            command.push_str(&format!(" --smp {}", self.machine.smp));
+        }
+        if let Some(words) = &self.linux_append {
+            command.push_str(&format!(" --linux-append '{words}'"));
+        }
+        if let Some(globs) = &self.filter {
+            command.push_str(&format!(" --filter '{globs}'"));
+        }
+        command + " --report"
     }
 
     fn report_rows(&self, both: &Both) -> Vec<Row> {
@@ -268,6 +287,9 @@ impl Bench {
         }
         if self.quick {
             line.push_str(" alea.bench_quick");
+        }
+        if let (Kernel::Linux, Some(words)) = (kernel, &self.linux_append) {
+            line.push_str(&format!(" {words}"));
         }
         machine.clone().direct(image, Some(paths::initramfs()), &line)
     }
@@ -347,12 +369,15 @@ impl Bench {
 
     fn caption(&self) -> String {
         format!(
-            "medians over {} boot(s) of each; {} CPU(s), -cpu {}, {}{}",
+            "medians over {} boot(s) of each; {} CPU(s), -cpu {}, {}{}{}",
             self.runs,
             self.machine.smp,
             self.machine.cpu,
             self.machine.memory,
-            if self.machine.icount { ", -icount shift=0" } else { "" }
+            if self.machine.icount { ", -icount shift=0" } else { "" },
+            self.linux_append
+                .as_ref()
+                .map_or(String::new(), |words| format!(", Linux with {words}")),
         )
     }
 
@@ -378,6 +403,7 @@ impl Bench {
                 "accel": accel, "icount": self.machine.icount,
             },
             "linux": linux.transpose()?,
+            "linux_append": self.linux_append,
             "runs": self.runs,
             "results": results,
             "failures": { "linux": both[0].failures, "alea": both[1].failures },
@@ -453,7 +479,7 @@ fn sentence(about: &Value) -> String {
     };
     format!(
         "{}: {} boots of each kernel, interleaved, on {} CPU(s) of {} with {} under QEMU {} ({}); host {} \
-         with {} CPUs; Linux {}.",
+         with {} CPUs; Linux {}{}.",
         text("/date"),
         text("/runs"),
         text("/machine/smp"),
@@ -464,6 +490,7 @@ fn sentence(about: &Value) -> String {
         text("/host/cpu"),
         text("/host/cpus"),
         text("/linux"),
+        about["linux_append"].as_str().map_or(String::new(), |words| format!(" with {words}")),
     )
 }
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, bench, boot, build, busybox, ci, fuzz, image, profile, random_stats, run, runtimes, setup,
-    soak, syscalls, test, tidy, vdso,
+    abi, bench, boot, build, busybox, ci, fuzz, image, profile, random_stats, report, run,
+    runtimes, setup, soak, syscalls, test, tidy, vdso,
 };
 
 #[derive(Parser)]
@@ -40,6 +40,8 @@ enum Command {
     Bench(bench::Bench),
     /// Show where the time of an exec goes
     Profile(profile::Profile),
+    /// Write the report's page anew from what was measured, and check how it looks
+    Report(report::Report),
     /// Put what user space reads, and the raw jitter, through statistical tests
     RandomStats(random_stats::RandomStats),
     /// Run everything at once, on several CPUs, for a while
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::Runtimes(c) => c.run(),
         Command::Bench(c) => c.run(),
         Command::Profile(c) => c.run(),
+        Command::Report(c) => c.run(),
         Command::RandomStats(c) => c.run(),
         Command::Soak(c) => c.run(),
         Command::Fuzz(c) => c.run(),

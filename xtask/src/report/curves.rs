@@ -22,6 +22,7 @@ pub(super) fn curve(curve: &Curve) -> Result<String> {
         let font = ("sans-serif", 14).into_font().color(&INK);
         let mut chart = ChartBuilder::on(area)
             .margin(6)
+            .margin_top(14)
             .margin_right(18)
             .x_label_area_size(24)
             .y_label_area_size(48)

@@ -4,19 +4,22 @@
 //! all parts that are there. The page needs no network and no other file.
 
 mod chart;
+mod command;
 mod curves;
 mod files;
 mod page;
+mod picture;
 pub mod samples;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{paths, process};
+pub use command::Report;
+
+use crate::paths;
 
 /// One of the two kernels' samples of one benchmark.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
@@ -109,13 +112,17 @@ pub struct ProfilePart {
 /// Writes `part` and the page; returns the page's path.
 pub fn write_bench(part: &BenchPart) -> Result<PathBuf> {
     files::bench(&folder()?, part)?;
-    write_page(&folder()?)
+    let page = write_page(&folder()?)?;
+    photograph(&page);
+    Ok(page)
 }
 
 /// Writes `part` and the page; returns the page's path.
 pub fn write_profile(part: &ProfilePart) -> Result<PathBuf> {
     files::profile(&folder()?, part)?;
-    write_page(&folder()?)
+    let page = write_page(&folder()?)?;
+    photograph(&page);
+    Ok(page)
 }
 
 fn folder() -> Result<PathBuf> {
@@ -131,24 +138,17 @@ fn write_page(folder: &Path) -> Result<PathBuf> {
     let page = folder.join("index.html");
     let html = page::render(bench.as_ref(), profile.as_ref())?;
     fs::write(&page, html).with_context(|| page.display().to_string())?;
-    photograph(&page, folder);
     Ok(page)
 }
 
-/// Pictures of the page as a desktop and a phone show it, where Chromium is installed.
-fn photograph(page: &Path, folder: &Path) {
-    if process::which("chromium").is_none() {
+/// Pictures of the page, where Chromium is installed.
+fn photograph(page: &Path) {
+    if !picture::is_possible() {
         return;
     }
-    for (name, size) in [("desktop", "1280,4400"), ("phone", "390,7200")] {
-        let mut chromium = Command::new("chromium");
-        chromium
-            .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
-            .arg(format!("--window-size={size}"))
-            .arg(format!("--screenshot={}", folder.join(format!("{name}.png")).display()))
-            .arg(format!("file://{}", page.display()));
-        if let Err(error) = process::output(&mut chromium) {
-            eprintln!("note: no picture of the page: {error:#}");
-        }
+    let folder = page.parent().unwrap_or(Path::new("."));
+    let html = fs::read_to_string(page).context("the page");
+    if let Err(error) = html.and_then(|html| picture::take(&html, folder)) {
+        eprintln!("note: {error:#}");
     }
 }

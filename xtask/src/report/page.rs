@@ -271,7 +271,7 @@ fn flame_section(part: &ProfilePart) -> Result<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::{Curve, Event, GeneratorPart, PhasePart, Spread};
     use super::*;
 
@@ -279,7 +279,7 @@ mod tests {
         Some(Spread { median, samples: vec![median * 0.9, median, median * 1.2] })
     }
 
-    fn bench() -> BenchPart {
+    pub(in super::super) fn bench() -> BenchPart {
         let row = |name: &str, unit: &str| Row {
             name: name.into(),
             unit: unit.into(),
@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    fn profile() -> ProfilePart {
+    pub(in super::super) fn profile() -> ProfilePart {
         let phase = |name: &str| PhasePart {
             name: name.into(),
             avg: 2_000.0,
