@@ -4,6 +4,7 @@
 //! and no atomic; the rest is rare. Never counts anything that tells about the bytes themselves.
 
 use super::{crng, generator, pool};
+use crate::arch::percpu::{self, PerCpu};
 use crate::per_cpu;
 use alea_random::credit::EntropyBits;
 use alea_random::reseed::Cause;
@@ -38,7 +39,10 @@ impl Interface {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Source {
+    Clock,
     Machine,
+    Firmware,
+    Mac,
     VmId,
     BootSeed,
     Rdseed,
@@ -50,8 +54,11 @@ pub enum Source {
 }
 
 impl Source {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
+        Self::Clock,
         Self::Machine,
+        Self::Firmware,
+        Self::Mac,
         Self::VmId,
         Self::BootSeed,
         Self::Rdseed,
@@ -64,7 +71,10 @@ impl Source {
 
     const fn name(self) -> &'static str {
         match self {
+            Self::Clock => "clock",
             Self::Machine => "machine",
+            Self::Firmware => "firmware",
+            Self::Mac => "mac",
             Self::VmId => "vm_id",
             Self::BootSeed => "boot_seed",
             Self::Rdseed => "rdseed",
@@ -104,7 +114,12 @@ macro_rules! draws {
 }
 draws!(GETRANDOM, RANDOM, URANDOM, KERNEL);
 
-fn draws(by: Interface) -> &'static crate::arch::percpu::PerCpu<Draws> {
+per_cpu! {
+    /// Draws of getrandom(2) of 16 bytes that took the shortest way; not in `GETRANDOM`.
+    static PAIRS: AtomicU64 = AtomicU64::new(0);
+}
+
+fn draws(by: Interface) -> &'static PerCpu<Draws> {
     match by {
         Interface::Getrandom => &GETRANDOM,
         Interface::Random => &RANDOM,
@@ -116,7 +131,7 @@ fn draws(by: Interface) -> &'static crate::arch::percpu::PerCpu<Draws> {
 /// Bytes that all CPUs share, and bytes for each CPU.
 pub const MEMORY: (usize, usize) = (
     size_of::<SourceCounts>() * Source::ALL.len() + size_of::<AtomicU64>() * Cause::ALL.len(),
-    size_of::<Draws>() * Interface::ALL.len(),
+    size_of::<Draws>() * Interface::ALL.len() + size_of::<AtomicU64>(),
 );
 
 /// Counts a draw of `bytes`.
@@ -128,6 +143,15 @@ pub fn count(by: Interface, bytes: usize) {
         };
         add(count, 1);
         add(sum, bytes as u64);
+    });
+}
+
+/// Counts a draw of getrandom(2) of 16 bytes, in one instruction.
+#[inline]
+pub fn count_pair() {
+    // Relaxed: as all draws.
+    PAIRS.with(|pairs| {
+        pairs.store(pairs.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed)
     });
 }
 
@@ -151,7 +175,7 @@ pub fn reseeded(cause: Cause) {
     RESEEDS[cause as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-/// The text of /proc/alea/random. Draws and batch refills are those of the CPU that reads.
+/// The text of /proc/alea/random. Batch refills are those of the CPU that reads.
 pub fn report() -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
@@ -182,9 +206,26 @@ fn write(to: &mut String) -> core::fmt::Result {
     }
     writeln!(to, "\ninterface draws bytes")?;
     for interface in Interface::ALL {
-        let (count, bytes) =
-            draws(interface).with(|draws| (load(&draws.count), load(&draws.bytes)));
+        let (count, bytes) = drawn(interface);
         writeln!(to, "{} {count} {bytes}", interface.name())?;
     }
     Ok(())
+}
+
+/// Draws and bytes of all CPUs.
+fn drawn(by: Interface) -> (u64, u64) {
+    let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let (mut count, mut bytes) = (0u64, 0u64);
+    for cpu in 0..percpu::cpus_online() {
+        if let Some(of_cpu) = draws(by).of(cpu) {
+            count = count.wrapping_add(load(&of_cpu.count));
+            bytes = bytes.wrapping_add(load(&of_cpu.bytes));
+        }
+        if by == Interface::Getrandom {
+            let pairs = PAIRS.of(cpu).map_or(0, load);
+            count = count.wrapping_add(pairs);
+            bytes = bytes.wrapping_add(pairs.wrapping_mul(16));
+        }
+    }
+    (count, bytes)
 }

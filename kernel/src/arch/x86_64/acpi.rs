@@ -73,7 +73,7 @@ pub fn init(rsdp: Option<PhysAddr>) {
 }
 
 /// Physical memory as bytes; firmware tables do not change while the kernel runs.
-fn bytes(phys: u64, len: usize) -> Option<&'static [u8]> {
+pub(super) fn bytes(phys: u64, len: usize) -> Option<&'static [u8]> {
     if phys == 0 || phys.checked_add(len as u64)? > 1 << 46 {
         return None;
     }
@@ -95,7 +95,7 @@ fn u64_at(table: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(table.get(at..at + 8)?.try_into().ok()?))
 }
 
-fn checksum_ok(table: &[u8]) -> bool {
+pub(super) fn checksum_ok(table: &[u8]) -> bool {
     table.iter().fold(0u8, |sum, &byte| sum.wrapping_add(byte)) == 0
 }
 

@@ -1,7 +1,7 @@
 //! What virtio devices need of memory: pages to share with them, their registers mapped, their addresses.
 //!
-//! Owns the one implementation of `virtio-drivers`' memory interface, and the search for devices on the
-//! first PCI bus. Pages given to devices are never given back: a device may write to them for ever, so
+//! Owns the one implementation of `virtio-drivers`' memory interface, and the search for devices of
+//! one kind. Pages given to devices are never given back: a device may write to them for ever, so
 //! nobody else may have them.
 //!
 //! Trust: configuration space belongs to the machine (a hypervisor can stop or read it at any time anyway);
@@ -15,9 +15,9 @@ pub use virtio_drivers::transport::DeviceType;
 
 use super::frames::{self, Pfn};
 use super::layout::{DIRECT_MAP_BASE, PAGE_SIZE};
-use crate::arch::boot::{BootInfo, MemoryKind};
+use crate::arch::boot::BootInfo;
 use crate::arch::kmap::{self, Cache};
-use crate::arch::pci::ConfigPorts;
+use crate::arch::pci::{self, ConfigPorts};
 use alea_frames::Owner;
 use core::ptr::NonNull;
 use virtio_drivers::transport::pci::bus::{Command, DeviceFunction, PciRoot};
@@ -34,22 +34,9 @@ pub struct Device {
 
 /// The first device of that kind.
 pub fn find(kind: DeviceType, info: &BootInfo) -> Option<Device> {
-    let mut root = PciRoot::new(ConfigPorts);
-    let (place, _) =
-        root.enumerate_bus(0).find(|(_, device)| virtio_device_type(device) == Some(kind))?;
-    let bars = root.bars(place).ok()?;
-    let registers = bars.iter().flatten().filter_map(|bar| bar.memory_address_size());
-    for (start, len) in registers {
-        let end = start.checked_add(len)?;
-        if info.memory_map.iter().any(|region| {
-            region.kind != MemoryKind::Reserved
-                && region.start.as_u64() < end
-                && start < region.end()
-        }) {
-            log::error!("virtio: a device's registers lie in memory, it is not used");
-            return None;
-        }
-    }
+    let mut devices = pci::devices().iter();
+    let place = devices.find(|device| virtio_device_type(&device.info) == Some(kind))?.place;
+    pci::registers(place, info)?;
     Some(Device { place })
 }
 

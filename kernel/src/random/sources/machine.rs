@@ -1,19 +1,16 @@
-//! What tells this machine and this moment from others: wall clock, counters, memory, command line.
+//! What tells this machine from others: CPU, memory map, command line, where the kernel lies.
 //!
 //! **Trust**: none; all of it may be known to an attacker. **Credit**: none. It makes machines with the
-//! same poor sources start differently. **Cost**: some 50 bytes to hash.
+//! same poor sources start differently. **Cost**: some 100 bytes to hash, once.
+//!
+//! Linux mixes in its command line and its name in the same way (`random_init_early`).
 
 use super::super::{pool, stats};
 use crate::arch::boot::BootInfo;
-use crate::arch::{cpu, tsc};
-use crate::time;
+use crate::arch::cpu;
 
 pub fn collect(info: &BootInfo) {
-    let words =
-        [time::realtime().as_u64(), tsc::read(), info.entry_tsc, time::tsc_hz(), stack_address()];
-    for word in words {
-        mix(&word.to_le_bytes());
-    }
+    mix(&stack_address().to_le_bytes());
     for leaf in [0, 1, 7] {
         for register in cpu::cpuid(leaf, 0) {
             mix(&register.to_le_bytes());

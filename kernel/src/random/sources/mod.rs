@@ -4,10 +4,13 @@
 //! trusted alone, and what is credited is only what the source's file argues for. No locks.
 
 mod boot_seed;
+mod clock;
+mod firmware;
 mod fw_cfg;
 mod hardware;
 mod interrupt;
 mod jitter;
+mod mac;
 mod machine;
 pub mod virtio_rng;
 pub mod vmgenid;
@@ -23,7 +26,10 @@ pub const MEMORY: (usize, usize) =
 
 /// Asks every source that exists at boot. Jitter comes last, and goes on until the service is ready.
 pub fn collect_at_boot(info: &mut BootInfo) {
+    clock::collect(info);
     machine::collect(info);
+    firmware::collect();
+    mac::collect(info);
     vmgenid::collect();
     boot_seed::collect(info);
     fw_cfg::collect();
