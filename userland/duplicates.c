@@ -1,27 +1,26 @@
 /*
- * duplicates: eight threads draw ten million times between them; no two draws may be equal.
+ * duplicates: eight threads draw ten million times between them; no two draws may be equal. First by the system
+ * call, then once more by the vDSO, each thread from a state of its own.
  *
  * The first eight of each draw's bytes are kept in a table. Ten million perfect draws have two equal ones
- * with a probability of 3 in a million. Prints one line and powers off.
+ * with a probability of 3 in a million. Prints a line for each way and powers off.
  */
-#define _GNU_SOURCE
+#include "../tests/abi/check.h"
+#include "../tests/abi/vdso.h"
 #include <pthread.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/reboot.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define THREADS 8
 #define DRAWS 1250000
 #define SLOTS (1u << 24)
 
 static uint64_t drawn[THREADS][DRAWS];
+static uint64_t table[SLOTS];
 static long failures[THREADS];
+static vgetrandom_fn *get;
+static struct params params;
 
-static void *draw(void *arg)
+static void *by_syscall(void *arg)
 {
 	long me = (long)arg;
 	uint64_t pair[2];
@@ -32,14 +31,29 @@ static void *draw(void *arg)
 	return NULL;
 }
 
-int main(void)
+static void *by_vdso(void *arg)
+{
+	long me = (long)arg;
+	uint64_t pair[2];
+	void *state = mmap(NULL, params.size, (int)params.prot, (int)params.flags, -1, 0);
+	if (state == MAP_FAILED)
+		abort();
+	for (long i = 0; i < DRAWS; i++) {
+		failures[me] += get(pair, sizeof pair, 0, state, params.size) != sizeof pair;
+		drawn[me][i] = pair[0];
+	}
+	return NULL;
+}
+
+static void run(const char *way, void *draw(void *))
 {
 	pthread_t threads[THREADS];
-	uint64_t *table = mmap(NULL, SLOTS * sizeof *table, PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	long equal = 0, failed = 0;
+	memset(drawn, 0, sizeof drawn);
+	memset(table, 0, sizeof table);
+	memset(failures, 0, sizeof failures);
 	for (long i = 0; i < THREADS; i++)
-		if (table == MAP_FAILED || pthread_create(&threads[i], NULL, draw, (void *)i) != 0)
+		if (pthread_create(&threads[i], NULL, draw, (void *)i) != 0)
 			abort();
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
@@ -54,8 +68,16 @@ int main(void)
 			table[at] = word;
 		}
 	}
-	printf("duplicates: %d draws, %ld equal, %ld failed\n", THREADS * DRAWS, equal, failed);
+	printf("duplicates: %s: %d draws, %ld equal, %ld failed\n", way, THREADS * DRAWS, equal, failed);
 	fflush(stdout);
+}
+
+int main(void)
+{
+	run("getrandom", by_syscall);
+	get = (vgetrandom_fn *)find("__vdso_getrandom");
+	if (get && get(NULL, 0, 0, &params, ~0ul) == 0)
+		run("vdso", by_vdso);
 	reboot(RB_POWER_OFF);
 	return 1;
 }

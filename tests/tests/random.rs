@@ -1,13 +1,16 @@
-//! Randomness on the running machine: sources present and absent, and memory searched for secrets.
+//! Randomness on the running machine: sources present and absent, and memory searched for secrets and for
+//! the keys that made them.
 
+use std::arch::global_asm;
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use alea_tests::{PATIENCE, alea, boot};
+use alea_tests::{PATIENCE, Shell, alea, boot};
 use xtask::guest::{Guest, Limits};
+use xtask::paths;
 
 /// What `userland/erasure.c` masks its secrets with.
 const MASK: u8 = 0xa5;
@@ -74,6 +77,30 @@ fn a_seed_from_the_host_makes_the_service_ready() {
     says(&log, "random: ready");
     let log = self::log("qemu64", "random.trust_bootloader=off", &["-fw_cfg", &file]);
     says(&log, "samples of TSC jitter");
+}
+
+/// What tells one machine from another is mixed in and not credited: the firmware's description of it, the
+/// clock, and the addresses of network cards, one of them behind a bridge; and a source behind a bridge is found.
+#[test]
+fn the_machine_and_its_network_cards_are_mixed_in() {
+    let behind = "disable-legacy=on,bus=behind,addr=";
+    let cards = ["e1000".to_owned(), "rtl8139".to_owned(), format!("virtio-net-pci,{behind}3")];
+    let mut args = vec!["-device".to_owned(), "pci-bridge,id=behind,chassis_nr=1".to_owned()];
+    for device in cards.into_iter().chain([format!("virtio-rng-pci,{behind}4")]) {
+        args.extend(["-device".to_owned(), device]);
+    }
+    let mut shell = Shell::start(&alea().args(args)).unwrap();
+    let log = shell.run("cat /proc/alea/random").unwrap();
+    says(&log, "mac 18 0 0");
+    let mixed = |source: &str| {
+        let mut lines = log.lines().map(|line| line.trim().split(' ').collect::<Vec<_>>());
+        let line = lines.find(|words| words.first() == Some(&source) && words.len() == 4);
+        let words = line.unwrap_or_else(|| panic!("no {source} in {log}"));
+        [1, 2].map(|at| words[at].parse::<u64>().unwrap())
+    };
+    assert_eq!(mixed("clock")[1], 0);
+    assert!(mixed("firmware")[0] > 100 && mixed("firmware")[1] == 0, "{log}");
+    assert_eq!(mixed("virtio_rng")[1], 256, "{log}");
 }
 
 /// Where a device of QEMU takes its bytes from.
@@ -186,7 +213,8 @@ fn ten_million_draws_of_eight_threads_all_differ() {
     // A long silence while it draws.
     let outcome = Guest::start(&machine).unwrap().finish(Limits::total(30 * PATIENCE)).unwrap();
     let log = outcome.powered_off().unwrap().output;
-    says(&log, "duplicates: 10000000 draws, 0 equal, 0 failed");
+    says(&log, "duplicates: getrandom: 10000000 draws, 0 equal, 0 failed");
+    says(&log, "duplicates: vdso: 10000000 draws, 0 equal, 0 failed");
 }
 
 /// Whoever reads all memory after the secrets were drawn and wiped finds none of them: not in the
@@ -196,7 +224,9 @@ fn drawn_secrets_are_nowhere_in_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, dump) = (folder.path().join("monitor"), folder.path().join("memory"));
     let monitor = format!("unix:{},server=on,wait=off", socket.display());
-    let machine = alea().memory("256").append(ERASURE).args(["-monitor", &monitor]);
+    // The archive without the ABI programs: less memory to search.
+    let machine = alea().initrd(paths::initramfs()).memory("256").append(ERASURE);
+    let machine = machine.args(["-monitor", &monitor]);
     let mut guest = Guest::start(&machine).unwrap();
     guest.wait_for("erasure: waiting", PATIENCE).unwrap();
     let secrets = secrets(&guest.output());
@@ -216,8 +246,141 @@ fn drawn_secrets_are_nowhere_in_memory() {
     }
     let found = search.run(&memory);
     assert!(found.contains(&Found::Masked), "the dump is no memory of this machine");
-    let secrets: Vec<_> = found.iter().filter(|found| **found != Found::Masked).collect();
-    assert!(secrets.is_empty(), "still in memory: {secrets:?}");
+    let left: Vec<_> = found.iter().filter(|found| **found != Found::Masked).collect();
+    assert!(left.is_empty(), "still in memory: {left:?}");
+    let keys = Keys::of(&secrets);
+    let left = keys.search(&memory);
+    assert!(left.is_empty(), "keys that made secrets are still in memory, at {left:#x?}");
+    keys.would_find_one(&memory[1 << 20..2 << 20]);
+}
+
+global_asm!(
+    include_str!("../../kernel/vdso/src/keystream.s"),
+    include_str!("../../kernel/src/arch/x86_64/chacha20.s"),
+);
+
+unsafe extern "sysv64" {
+    fn alea_chacha20_sse2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
+}
+
+/// A search for ChaCha20 keys: any 32 bytes whose keystream has one of the secrets in it, as a key of a batch
+/// or of a request, or as a base key. The words are those of the guest's keystream, in rows of four blocks
+/// each where the guest's have eight; a half of a row is in both.
+struct Keys {
+    words: HashSet<u64>,
+    /// Which first two bytes any of the words has.
+    starts: Vec<bool>,
+}
+
+impl Keys {
+    fn of(secrets: &[[u8; 16]]) -> Self {
+        let halves = secrets.iter().flat_map(|secret| secret.as_chunks::<8>().0);
+        Self::of_words(halves.map(|half| u64::from_le_bytes(*half)).collect())
+    }
+
+    fn of_words(words: HashSet<u64>) -> Self {
+        let mut starts = vec![false; 1 << 16];
+        words.iter().for_each(|word| starts[usize::from(*word as u16)] = true);
+        Self { words, starts }
+    }
+
+    /// The first of the eight blocks that one key is used for at a time.
+    fn group(key: &[u8]) -> [u8; 512] {
+        let mut group = [0; 512];
+        assert_eq!(key.len(), 32);
+        // SAFETY: a whole key and a whole group; every x86_64 has SSE2.
+        unsafe { alea_chacha20_sse2(key.as_ptr(), 0, group.as_mut_ptr(), 1) };
+        group
+    }
+
+    /// Where the keys lie, at multiples of eight bytes, as all keys of the kernel and of the vDSO do.
+    fn search(&self, memory: &[u8]) -> Vec<usize> {
+        let mut found = Vec::new();
+        for (page, bytes) in memory.chunks(4096).enumerate() {
+            let (words, _) = bytes.as_chunks::<8>();
+            let mut run = 0;
+            for at in 0..words.len() {
+                run = if may_be_random(u64::from_le_bytes(words[at])) { run + 1 } else { 0 };
+                if run < 4 || !is_varied(&bytes[at * 8 - 24..at * 8 + 8]) {
+                    continue;
+                }
+                let key = &bytes[at * 8 - 24..at * 8 + 8];
+                if self.made_by(Self::group(key)) || self.made_by(Self::group(&below(key))) {
+                    found.push(page * 4096 + at * 8 - 24);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether this group, or one of the next that follow from it by key erasure, holds a secret.
+    fn made_by(&self, mut group: [u8; 512]) -> bool {
+        for _ in 0..CHAIN {
+            let (made, _) = group.as_chunks::<8>();
+            if made.iter().any(|word| self.has(word)) {
+                return true;
+            }
+            group = Self::group(&next_key(&group));
+        }
+        false
+    }
+
+    fn has(&self, word: &[u8; 8]) -> bool {
+        let start = usize::from(u16::from_le_bytes([word[0], word[1]]));
+        self.starts[start] && self.words.contains(&u64::from_le_bytes(*word))
+    }
+
+    /// Puts a key into some memory and expects that the search finds it, and only there.
+    fn would_find_one(mut self, memory: &[u8]) {
+        let mut memory = memory.to_vec();
+        let key: Vec<u8> = (0..32u8).map(|n| n.wrapping_mul(73) ^ 0x5c).collect();
+        memory[0x4568..0x4568 + 32].copy_from_slice(&key);
+        // Of its own group, of the next, and of the one that a CPU's key under it makes.
+        let (own, cpu) = (Self::group(&key), Self::group(&below(&key)));
+        for group in [own, Self::group(&next_key(&own)), cpu, Self::group(&next_key(&cpu))] {
+            let word = group[40..48].try_into().unwrap();
+            self = Self::of_words([u64::from_le_bytes(word)].into());
+            assert_eq!(self.search(&memory), [0x4568], "the search does not find what is there");
+        }
+    }
+}
+
+/// How many groups of a key's successors are looked at: a key that a reseed made serves many.
+const CHAIN: usize = 2;
+
+/// The key that replaces the one that made this group: its first 32 bytes, in the order of the guest's
+/// routine, whose rows have eight blocks where those here have four.
+fn next_key(group: &[u8; 512]) -> [u8; 32] {
+    let mut key = [0; 32];
+    key[..16].copy_from_slice(&group[..16]);
+    key[16..].copy_from_slice(&group[256..272]);
+    key
+}
+
+/// What a base key makes for a CPU: the second half of its first block, in order.
+fn below(base: &[u8]) -> [u8; 32] {
+    let group = Keys::group(base);
+    let mut key = [0; 32];
+    for (n, word) in key.chunks_mut(4).enumerate() {
+        word.copy_from_slice(&group[(8 + n) * 16..][..4]);
+    }
+    key
+}
+
+/// Whether eight bytes look like no address, small number or repetition. One perfectly random key in
+/// 8,000 has a word that does not pass.
+fn may_be_random(word: u64) -> bool {
+    let (top, ones) = (word >> 48, word.count_ones());
+    top != 0 && top != 0xffff && (12..=52).contains(&ones)
+}
+
+/// Whether 32 bytes differ as those of a key: at least 24 values, of 30 that are to be expected, and no text.
+fn is_varied(bytes: &[u8]) -> bool {
+    let mut seen = [0u64; 4];
+    for &byte in bytes {
+        seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+    seen.iter().map(|part| part.count_ones()).sum::<u32>() >= 24 && !bytes.is_ascii()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@
 use std::sync::Mutex;
 
 use alea_random::block::{BlockGenerator, Key, Portable};
-use alea_random::crng::{Base, CpuCrng, Crng, Exclusive};
+use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, Stream};
 use alea_random::pool::Pool;
 use alea_random::splitmix64::AtomicSplitMix64;
 use divan::counter::BytesCount;
@@ -26,7 +26,7 @@ impl Exclusive<Base> for Lock {
 
 fn seeded() -> Crng<Lock> {
     let crng = Crng::new(Lock(Mutex::new(Base::vacant())));
-    crng.reseed(Key::new([1; 32]));
+    crng.reseed(&mut Key::new([1; 32]));
     crng
 }
 
@@ -44,7 +44,8 @@ fn draw(bencher: Bencher, len: usize) {
 fn stream_4096(bencher: Bencher) {
     let crng = seeded();
     let mut cpu = CpuCrng::vacant();
-    let mut stream = crng.stream(&mut cpu, &Portable).unwrap();
+    let mut stream = Stream::vacant();
+    crng.start(&mut stream, &mut cpu, &Portable).unwrap();
     let mut out = [[0; 64]; 64];
     bencher
         .counter(BytesCount::new(4096usize))
@@ -73,16 +74,16 @@ fn rekey_after_reseed(bencher: Bencher) {
     let crng = seeded();
     let mut cpu = CpuCrng::vacant();
     bencher.bench_local(|| {
-        crng.reseed(Key::new([2; 32]));
+        crng.reseed(&mut Key::new([2; 32]));
         crng.draw(&mut cpu, &Portable, black_box(&mut [0; 8]))
     });
 }
 
 #[divan::bench]
 fn pool_mix_64_and_extract(bencher: Bencher) {
-    let mut pool = Pool::new();
+    let (mut pool, mut key) = (Pool::new(), Key::vacant());
     bencher.bench_local(|| {
         pool.mix(black_box(&[1; 64]));
-        pool.extract(black_box(&[1, 2, 3, 4]))
+        pool.extract(black_box(&[1, 2, 3, 4]), &mut key)
     });
 }

@@ -39,7 +39,10 @@ impl Key {
     }
 
     /// The place of a key that does not exist yet. Nothing may be generated from it.
-    pub(crate) const fn vacant() -> Self {
+    ///
+    /// A key is made where it is to stay: moving a value leaves its bytes behind in the old place, where no
+    /// `Drop` wipes them. So nothing in this crate hands over a key that exists.
+    pub const fn vacant() -> Self {
         Self([0; KEY_LEN])
     }
 
@@ -57,9 +60,14 @@ impl Key {
     /// was generated before unrecoverable.
     pub(crate) fn take_from(&mut self, block: &mut Block) {
         if let Some(first) = block.first_chunk_mut::<KEY_LEN>() {
-            self.0.copy_from_slice(first);
-            first.zeroize();
+            self.take(first);
         }
+    }
+
+    /// Takes the key out of `bytes`, which are wiped.
+    pub(crate) fn take(&mut self, bytes: &mut [u8; KEY_LEN]) {
+        self.0.copy_from_slice(bytes);
+        bytes.zeroize();
     }
 }
 

@@ -106,8 +106,9 @@ impl Base {
         blocks.fill(&self.key, 0, &mut group);
         let [block] = &mut group;
         self.key.take_from(block);
-        block.rotate_left(KEY_LEN);
-        out.take_from(block);
+        if let Some(second) = block.last_chunk_mut::<KEY_LEN>() {
+            out.take(second);
+        }
     }
 }
 
@@ -133,7 +134,7 @@ impl fmt::Debug for Base {
 /// let mut cpu = CpuCrng::vacant();
 /// let mut bytes = [0; 16];
 /// assert!(crng.draw(&mut cpu, &Portable, &mut bytes).is_err(), "not seeded");
-/// crng.reseed(Key::new([7; 32])); // from the pool, in a kernel
+/// crng.reseed(&mut Key::new([7; 32])); // from the pool, in a kernel
 /// crng.draw(&mut cpu, &Portable, &mut bytes)?;
 /// # Ok::<(), alea_random::crng::NotSeeded>(())
 /// ```
@@ -162,10 +163,10 @@ impl<L: Exclusive<Base>> Crng<L> {
         Generation(self.generation.load(Ordering::Acquire))
     }
 
-    /// Replaces the base key by `seed`, which makes every CPU take a new key at its next draw.
-    pub fn reseed(&self, seed: Key) -> Generation {
+    /// Replaces the base key by `seed`, which is wiped; every CPU takes a new key at its next draw.
+    pub fn reseed(&self, seed: &mut Key) -> Generation {
         self.base.with(|base| {
-            base.key = seed;
+            base.key.take(seed.as_mut_bytes());
             base.generation = base.generation.next();
             // Release: pairs with the Acquire in `generation`. Inside the lock, so that numbers are
             // published in order.
@@ -215,16 +216,18 @@ impl<L: Exclusive<Base>> Crng<L> {
         Some(core::mem::replace(ready, [[0; WORD]; N]))
     }
 
-    /// The stream of one long request, under a key of its own.
-    pub fn stream(
+    /// Makes `stream` the stream of one long request, under a key of its own.
+    pub fn start(
         &self,
+        stream: &mut Stream,
         cpu: &mut CpuCrng,
         blocks: &impl BlockGenerator,
-    ) -> Result<Stream, NotSeeded> {
+    ) -> Result<(), NotSeeded> {
         self.refresh(cpu, blocks)?;
-        let mut stream = Stream { key: Key::vacant(), next_block: 0, generation: cpu.generation };
         cpu.take(blocks, stream.key.as_mut_bytes());
-        Ok(stream)
+        stream.next_block = 0;
+        stream.generation = cpu.generation;
+        Ok(())
     }
 
     /// Overwrites `out` with the stream's next bytes; a reseed since the last piece re-keys it.
@@ -236,7 +239,7 @@ impl<L: Exclusive<Base>> Crng<L> {
         out: &mut [Block],
     ) -> Result<(), NotSeeded> {
         if stream.generation.0 != self.current() {
-            *stream = self.stream(cpu, blocks)?;
+            self.start(stream, cpu, blocks)?;
         }
         stream.fill(blocks, out);
         Ok(())
@@ -276,8 +279,8 @@ impl<L: Exclusive<Base>> Crng<L> {
 ///
 /// Only for requests that accept predictable bytes (`GRND_INSECURE`, an early read of urandom) and
 /// for the kernel's own early needs. The caller extracts a new `seed` from the pool for each.
-pub fn fill_unseeded(seed: Key, blocks: &impl BlockGenerator, out: &mut [Block]) {
-    Stream { key: seed, next_block: 0, generation: Generation::NONE }.fill(blocks, out);
+pub fn fill_unseeded(seed: &Key, blocks: &impl BlockGenerator, out: &mut [Block]) {
+    blocks.fill(seed, 0, out);
 }
 
 impl<L> fmt::Debug for Crng<L> {
@@ -410,6 +413,11 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The place of a stream, to be started there by [`Crng::start`].
+    pub const fn vacant() -> Self {
+        Self { key: Key::vacant(), next_block: 0, generation: Generation::VACANT }
+    }
+
     fn fill(&mut self, blocks: &impl BlockGenerator, out: &mut [Block]) {
         for piece in out.chunks_mut(STREAM_REKEY_BLOCKS as usize) {
             let count = piece.len() as u32;

@@ -53,25 +53,21 @@ impl Pool {
         self.mixed
     }
 
-    /// A key that depends on everything mixed in so far; the pool moves on.
-    pub fn extract(&mut self, fresh: &[u64; FRESH_WORDS]) -> Key {
-        let key = self.extract_inner(fresh);
+    /// Makes `key` one that depends on everything mixed in so far; the pool moves on.
+    pub fn extract(&mut self, fresh: &[u64; FRESH_WORDS], key: &mut Key) {
+        self.extract_inner(fresh, key);
         zeroize_stack::<SCRUB>();
-        key
     }
 
     #[inline(never)]
-    fn extract_inner(&mut self, fresh: &[u64; FRESH_WORDS]) -> Key {
+    fn extract_inner(&mut self, fresh: &[u64; FRESH_WORDS], key: &mut Key) {
         self.hash();
         let mut secret = self.hash.take().map_or([0; KEY_LEN], finish);
         let mut next = expand(&secret, fresh, 0);
         self.hash = Some(keyed(&next));
-        let mut out = expand(&secret, fresh, 1);
-        let key = Key::new(out);
+        key.take(&mut expand(&secret, fresh, 1));
         secret.zeroize();
         next.zeroize();
-        out.zeroize();
-        key
     }
 
     fn hash(&mut self) -> &mut Blake2sMac256 {

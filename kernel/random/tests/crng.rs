@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use alea_random::block::{Key, Portable};
-use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, Generation, NotSeeded};
+use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, Generation, NotSeeded, Stream};
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher};
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn unseeded() -> Crng<Lock> {
 
 fn seeded(byte: u8) -> Crng<Lock> {
     let crng = unseeded();
-    crng.reseed(Key::new([byte; 32]));
+    crng.reseed(&mut Key::new([byte; 32]));
     crng
 }
 
@@ -31,6 +31,12 @@ fn draw(crng: &Crng<Lock>, cpu: &mut CpuCrng, len: usize) -> Vec<u8> {
     let mut out = vec![0; len];
     crng.draw(cpu, &Portable, &mut out).unwrap();
     out
+}
+
+fn started(crng: &Crng<Lock>, cpu: &mut CpuCrng) -> Stream {
+    let mut stream = Stream::vacant();
+    crng.start(&mut stream, cpu, &Portable).unwrap();
+    stream
 }
 
 /// Fast key erasure, written down a second time on the crate's cipher: key in, key and bytes out.
@@ -47,7 +53,7 @@ fn nothing_is_generated_before_the_seed() {
     let mut cpu = CpuCrng::vacant();
     let mut out = [0x55; 16];
     assert_eq!(crng.draw(&mut cpu, &Portable, &mut out), Err(NotSeeded));
-    assert!(crng.stream(&mut cpu, &Portable).is_err());
+    assert!(crng.start(&mut Stream::vacant(), &mut cpu, &Portable).is_err());
     assert_eq!(out, [0x55; 16]);
     assert_eq!(crng.generation(), Generation::NONE);
 }
@@ -72,7 +78,8 @@ fn words_and_arrays_are_the_same_bytes() {
     let (bytes, words, arrays) = (seeded(9), seeded(9), seeded(9));
     let mut cpus = [const { CpuCrng::vacant() }; 3];
     let mut missed = 0;
-    for round in 0..40 {
+    // Miri interprets: fewer rounds, still several refills.
+    for round in 0..if cfg!(miri) { 18 } else { 40 } {
         let expected = draw(&bytes, &mut cpus[0], 7 * 8);
         let mut buffer = [[0; 8]; 7];
         words.draw_words(&mut cpus[1], &Portable, &mut buffer).unwrap();
@@ -86,7 +93,7 @@ fn words_and_arrays_are_the_same_bytes() {
             }
         }
     }
-    assert!((2..12).contains(&missed), "{missed} of 40 arrays were not ready");
+    assert!((2..12).contains(&missed), "{missed} arrays were not ready");
     assert!(unseeded().ready::<2>(&mut CpuCrng::vacant()).is_none());
 }
 
@@ -95,7 +102,7 @@ fn words_and_arrays_are_the_same_bytes() {
 fn a_stream_follows_the_model() {
     let crng = seeded(3);
     let mut cpu = CpuCrng::vacant();
-    let mut stream = crng.stream(&mut cpu, &Portable).unwrap();
+    let mut stream = started(&crng, &mut cpu);
     let mut base = [3; 32];
     let mut key: [u8; 32] = expand(&mut base, 32).try_into().unwrap();
     let stream_key: [u8; 32] = expand(&mut key, 32).try_into().unwrap();
@@ -135,10 +142,11 @@ fn no_two_cpus_streams_or_generations_share_a_word() {
     let crng = seeded(5);
     let mut seen = HashSet::new();
     let mut cpus = [const { CpuCrng::vacant() }; 4];
-    for round in 0..if cfg!(miri) { 2u8 } else { 6 } {
-        for cpu in &mut cpus {
+    let (rounds, used) = if cfg!(miri) { (2u8, 2) } else { (6, 4) };
+    for round in 0..rounds {
+        for cpu in &mut cpus[..used] {
             let mut bytes = draw(&crng, cpu, 600);
-            let mut stream = crng.stream(cpu, &Portable).unwrap();
+            let mut stream = started(&crng, cpu);
             let mut piece = [[0; 64]; 16];
             crng.stream_piece(&mut stream, cpu, &Portable, &mut piece).unwrap();
             bytes.extend(piece.as_flattened());
@@ -147,7 +155,7 @@ fn no_two_cpus_streams_or_generations_share_a_word() {
             }
         }
         if round % 2 == 1 {
-            crng.reseed(Key::new([100 + round; 32]));
+            crng.reseed(&mut Key::new([100 + round; 32]));
         }
     }
 }
@@ -157,9 +165,9 @@ fn a_reseed_cuts_off_who_knows_the_old_keys() {
     let (known, ours) = (seeded(6), seeded(6));
     let (mut attacker, mut cpu) = (CpuCrng::vacant(), CpuCrng::vacant());
     assert_eq!(draw(&known, &mut attacker, 16), draw(&ours, &mut cpu, 16), "full knowledge");
-    let mut stream = ours.stream(&mut cpu, &Portable).unwrap();
-    let mut known_stream = known.stream(&mut attacker, &Portable).unwrap();
-    ours.reseed(Key::new([0x77; 32]));
+    let mut stream = started(&ours, &mut cpu);
+    let mut known_stream = started(&known, &mut attacker);
+    ours.reseed(&mut Key::new([0x77; 32]));
     assert_ne!(draw(&known, &mut attacker, 16), draw(&ours, &mut cpu, 16));
     let (mut a, mut b) = ([[0; 64]], [[0; 64]]);
     known.stream_piece(&mut known_stream, &mut attacker, &Portable, &mut a).unwrap();
@@ -172,7 +180,7 @@ fn debug_output_shows_no_secret() {
     let crng = seeded(0xab);
     let mut cpu = CpuCrng::vacant();
     draw(&crng, &mut cpu, 16);
-    let stream = crng.stream(&mut cpu, &Portable).unwrap();
+    let stream = started(&crng, &mut cpu);
     let shown = format!("{crng:?} {cpu:?} {stream:?} {:?}", Key::new([0xab; 32]));
     assert!(!shown.contains("171") && !shown.contains("ab, "), "{shown}");
 }
@@ -182,7 +190,7 @@ proptest! {
 
     /// However a CPU's bytes are cut, whole words leave in order and none leaves twice.
     #[test]
-    fn cuts_lose_only_the_rest_of_a_word(lens in prop::collection::vec(0usize..300, 1..12)) {
+    fn cuts_lose_only_the_rest_of_a_word(lens in prop::collection::vec(0usize..300, 1..if cfg!(miri) { 4 } else { 12 })) {
         let crng = seeded(8);
         let mut cpu = CpuCrng::vacant();
         let total = lens.iter().map(|len| len.next_multiple_of(8)).sum();

@@ -113,7 +113,7 @@ fn exactly_one_caller_hears_of_a_transition() {
 fn cpus_and_a_reseed_never_share_a_word() {
     loom::model(|| {
         let crng = Arc::new(Crng::new(Lock(Mutex::new(Base::vacant()))));
-        crng.reseed(Key::new([1; 32]));
+        crng.reseed(&mut Key::new([1; 32]));
         let other = {
             let crng = crng.clone();
             thread::spawn(move || {
@@ -123,7 +123,7 @@ fn cpus_and_a_reseed_never_share_a_word() {
         };
         let reseeder = {
             let crng = crng.clone();
-            thread::spawn(move || crng.reseed(Key::new([2; 32])).get())
+            thread::spawn(move || crng.reseed(&mut Key::new([2; 32])).get())
         };
         let mut cpu = CpuCrng::vacant();
         let mut words = vec![draw(&crng, &mut cpu)];
@@ -134,7 +134,7 @@ fn cpus_and_a_reseed_never_share_a_word() {
         all_differ(&words);
 
         let old = Crng::new(Lock(Mutex::new(Base::vacant())));
-        old.reseed(Key::new([1; 32]));
+        old.reseed(&mut Key::new([1; 32]));
         let mut attackers = [CpuCrng::vacant(), CpuCrng::vacant()];
         let known: Vec<u64> =
             attackers.iter_mut().flat_map(|cpu| [draw(&old, cpu), draw(&old, cpu)]).collect();
@@ -148,7 +148,7 @@ fn a_draw_sees_no_key_or_a_whole_one() {
         let crng = Arc::new(Crng::new(Lock(Mutex::new(Base::vacant()))));
         let seeder = {
             let crng = crng.clone();
-            thread::spawn(move || crng.reseed(Key::new([3; 32])))
+            thread::spawn(move || crng.reseed(&mut Key::new([3; 32])))
         };
         let mut cpu = CpuCrng::vacant();
         let mut word = [0; 8];
@@ -158,7 +158,7 @@ fn a_draw_sees_no_key_or_a_whole_one() {
             crng.draw(&mut cpu, &Toy, &mut word).unwrap();
         }
         let same = Crng::new(Lock(Mutex::new(Base::vacant())));
-        same.reseed(Key::new([3; 32]));
+        same.reseed(&mut Key::new([3; 32]));
         assert_eq!(u64::from_le_bytes(word), draw(&same, &mut CpuCrng::vacant()));
     });
 }

@@ -75,11 +75,12 @@ pub fn draw_words(out: &mut [[u8; 8]]) -> Result<(), NotSeeded> {
     }
 }
 
-/// Words from this CPU's batch, if it has them ready; [`draw_words`] otherwise. In task context.
+/// Words from this CPU's batch, if it has them ready and the machine is the one that it was; [`draw_words`]
+/// otherwise. In task context.
 #[inline]
 pub fn ready<const N: usize>() -> Option<[u64; N]> {
     let words = CPU.with_mut_in_task(|cpu| CRNG.ready(cpu))??;
-    vmgenid::unchanged().then(|| words.map(u64::from_le_bytes))
+    vmgenid::is_known().then(|| words.map(u64::from_le_bytes))
 }
 
 /// In an interrupt handler: a key of its own, and no vector registers.
@@ -93,9 +94,9 @@ fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
     }
 }
 
-/// The stream of one long request.
-pub fn stream() -> Result<Stream, NotSeeded> {
-    CPU.with_mut(|cpu| CRNG.stream(cpu, &Vector)).unwrap_or(Err(NotSeeded))
+/// Starts the stream of one long request.
+pub fn start(stream: &mut Stream) -> Result<(), NotSeeded> {
+    CPU.with_mut(|cpu| CRNG.start(stream, cpu, &Vector)).unwrap_or(Err(NotSeeded))
 }
 
 /// The next bytes of a stream.
@@ -110,8 +111,8 @@ pub fn stream_piece(stream: &mut Stream, out: &mut [Block]) -> Result<(), NotSee
     }
 }
 
-/// Puts a new base key in place; states in user space become old with it.
-pub fn reseed(key: Key) -> Generation {
+/// Puts a new base key in place and wipes `key`; states in user space become old with it.
+pub fn reseed(key: &mut Key) -> Generation {
     let generation = CRNG.reseed(key);
     shown::publish(generation);
     generation

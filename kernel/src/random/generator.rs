@@ -117,11 +117,19 @@ pub enum Bulk {
 }
 
 impl Bulk {
-    /// Starts one.
-    pub fn start() -> Result<Self, NotSeeded> {
+    /// The place of one, for [`start`](Self::start): what has a key is not moved any more.
+    pub fn vacant() -> Self {
         match kind() {
-            Kind::ChaCha20 => crng::stream().map(Self::ChaCha20),
-            Kind::SplitMix64 | Kind::Rdrand => Ok(Self::Weak),
+            Kind::ChaCha20 => Self::ChaCha20(Stream::vacant()),
+            Kind::SplitMix64 | Kind::Rdrand => Self::Weak,
+        }
+    }
+
+    /// Starts it.
+    pub fn start(&mut self) -> Result<(), NotSeeded> {
+        match self {
+            Self::ChaCha20(stream) => crng::start(stream),
+            Self::Weak => Ok(()),
         }
     }
 

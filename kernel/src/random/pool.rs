@@ -5,7 +5,7 @@
 
 use super::{crng, early, schedule, sources, stats};
 use crate::sync::{SpinLock, WaitQueue, level};
-use alea_random::block::Portable;
+use alea_random::block::{Key, Portable};
 use alea_random::credit::{Credit, EntropyBits, State, Transition};
 use alea_random::crng::{Generation, fill_unseeded as expand};
 use alea_random::pool::Pool;
@@ -57,19 +57,25 @@ pub fn credit_user(bits: EntropyBits) {
 /// Gives the generator a new key.
 pub fn reseed(cause: Cause) {
     sources::virtio_rng::look();
-    let fresh = sources::fresh_words();
-    let key = POOL.lock().extract(&fresh);
-    crng::reseed(key);
+    let mut key = Key::vacant();
+    extract(&mut key);
+    crng::reseed(&mut key);
     stats::reseeded(cause);
+}
+
+fn extract(key: &mut Key) {
+    let mut fresh = sources::fresh_words();
+    POOL.lock().extract(&fresh, key);
+    fresh.zeroize();
 }
 
 /// Bytes from the pool as it is, before the generator has a key: one extraction for each piece.
 pub fn fill_unseeded(out: &mut [u8]) {
-    let mut blocks = [[0u8; 64]; 4];
+    let (mut blocks, mut seed) = ([[0u8; 64]; 4], Key::vacant());
     for piece in out.chunks_mut(blocks.as_flattened().len()) {
         loop {
-            let seed = POOL.lock().extract(&sources::fresh_words());
-            expand(seed, &Portable, &mut blocks);
+            extract(&mut seed);
+            expand(&seed, &Portable, &mut blocks);
             if sources::vmgenid::unchanged_base() {
                 break;
             }

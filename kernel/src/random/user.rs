@@ -29,32 +29,37 @@ const SMALL: usize = alea_random::crng::BATCH_DRAW_MAX;
 const TINY: usize = 32;
 const FIRST_SMALL: usize = TINY + 1;
 
-/// getrandom(2).
+/// getrandom(2): what the call returns, a count or a negative errno, in one register.
 #[inline]
-pub fn getrandom(addr: u64, len: usize, flags: u64) -> Result<usize> {
+pub fn getrandom(addr: u64, len: usize, flags: u64) -> i64 {
     // One comparison for the usual request. Linux, too, looks at the low half of the flags only.
-    if (len ^ PAIR) as u64 | u64::from(flags as u32) == 0 {
-        return if getrandom_pair(addr) { Ok(PAIR) } else { getrandom_any(addr, PAIR, 0) };
+    if (len ^ PAIR) as u64 | u64::from(flags as u32) != 0 {
+        return getrandom_any(addr, len, flags);
     }
-    getrandom_any(addr, len, flags)
+    if getrandom_pair(addr) { PAIR as i64 } else { getrandom_any(addr, PAIR, 0) }
 }
 
 /// What most calls ask for: 16 bytes, through registers. Nothing has happened if it cannot give them.
 #[inline]
 fn getrandom_pair(addr: u64) -> bool {
-    if !generator::is_chacha20() {
+    if !in_range(addr, PAIR) || !generator::is_chacha20() {
         return false;
     }
     let Some(pair) = crng::ready::<2>() else { return false };
     let whole = UserPtr::new(addr).write(&pair).is_ok();
     if whole {
-        stats::count(Interface::Getrandom, PAIR);
+        stats::count_pair();
     }
     whole
 }
 
 #[inline(never)]
-fn getrandom_any(addr: u64, len: usize, flags: u64) -> Result<usize> {
+fn getrandom_any(addr: u64, len: usize, flags: u64) -> i64 {
+    // A count is at most 0x7ffff000.
+    getrandom_rules(addr, len, flags).map_or_else(Errno::to_return, |count| count as i64)
+}
+
+fn getrandom_rules(addr: u64, len: usize, flags: u64) -> Result<usize> {
     let flags = GetrandomFlags::decode(flags).map_err(errno)?;
     let seeded = admit(|| getrandom_admission(pool::state(), flags))?;
     let len = clamp_len(len);
@@ -206,7 +211,8 @@ fn transfer_small<const WORDS: usize>(dst: &mut Sink<'_>) -> Result<usize> {
 
 #[cold]
 fn transfer_bulk(dst: &mut Sink<'_>) -> Result<usize> {
-    let mut bulk = generator::Bulk::start().map_err(|_| Errno::EAGAIN)?;
+    let mut bulk = generator::Bulk::vacant();
+    bulk.start().map_err(|_| Errno::EAGAIN)?;
     let mut words = [0u64; PIECE / 8];
     let result = serve(
         dst.remaining(),

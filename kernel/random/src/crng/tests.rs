@@ -18,7 +18,7 @@ impl Exclusive<Base> for Lock {
 
 fn seeded() -> Crng<Lock> {
     let crng = Crng::new(Lock(Mutex::new(Base::vacant())));
-    crng.reseed(Key::new([1; 32]));
+    crng.reseed(&mut Key::new([1; 32]));
     crng
 }
 
@@ -85,7 +85,7 @@ fn a_new_generation_drops_the_batch() {
     let mut cpu = CpuCrng::vacant();
     crng.draw(&mut cpu, &Portable, &mut [0; 16]).unwrap();
     let waiting = cpu.group.as_flattened()[48..64].to_vec();
-    crng.reseed(Key::new([2; 32]));
+    crng.reseed(&mut Key::new([2; 32]));
     let mut out = [0; 16];
     crng.draw(&mut cpu, &Portable, &mut out).unwrap();
     assert_ne!(waiting, out);
@@ -96,7 +96,8 @@ fn a_new_generation_drops_the_batch() {
 fn a_stream_replaces_its_key() {
     let crng = seeded();
     let mut cpu = CpuCrng::vacant();
-    let mut stream = crng.stream(&mut cpu, &Portable).unwrap();
+    let mut stream = Stream::vacant();
+    crng.start(&mut stream, &mut cpu, &Portable).unwrap();
     let first = *stream.key.as_bytes();
     let mut piece = std::vec![[0; BLOCK_LEN]; 4096 / BLOCK_LEN];
     for _ in 0..STREAM_REKEY / 4096 {

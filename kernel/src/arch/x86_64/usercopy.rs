@@ -7,7 +7,7 @@
 //! Block copies return the number of bytes NOT copied, exact to the byte: a fault in a wide access
 //! falls back to bytes from where it happened.
 
-use core::arch::global_asm;
+use core::arch::{asm, global_asm};
 
 /// A value read from user memory and whether the access faulted, in rax and rdx.
 #[repr(C)]
@@ -32,7 +32,7 @@ unsafe extern "C" {
     fn alea_probe_8(addr: u64) -> Fetched;
     fn alea_put_user_4(addr: u64, value: u64) -> u64;
     fn alea_put_user_8(addr: u64, value: u64) -> u64;
-    fn alea_put_user_16(addr: u64, low: u64, high: u64) -> u64;
+    fn alea_put_user_16();
     fn alea_cmpxchg_user_4(addr: u64, old: u64, new: u64) -> Fetched;
     fn alea_xchg_user_4(addr: u64, new: u64) -> Fetched;
     fn alea_xadd_user_4(addr: u64, add: u64) -> Fetched;
@@ -107,8 +107,20 @@ accessors! {
 /// `addr..addr + 16` is below the user limit.
 #[inline]
 pub unsafe fn put_pair(addr: u64, [low, high]: [u64; 2]) -> bool {
-    // SAFETY: passed on.
-    unsafe { alea_put_user_16(addr, low, high) == 0 }
+    let fault: u64;
+    // SAFETY: passed on. The routine changes rax, rdx and the flags only, which saves its caller, on the
+    // shortest system calls, the registers that a call in C would cost.
+    unsafe {
+        asm!(
+            "call {put}",
+            put = sym alea_put_user_16,
+            in("rdi") addr,
+            in("rsi") low,
+            inlateout("rdx") high => _,
+            lateout("rax") fault,
+        );
+    }
+    fault == 0
 }
 
 /// Saves the extended state in the standard format of XSAVE, with what marks it as a signal frame's: `mark` and
