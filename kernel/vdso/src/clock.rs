@@ -3,7 +3,7 @@
 //! Pure: the caller brings the page and the counter, and makes the system call for what is `None` here.
 //! No locks of its own.
 
-use crate::data::Data;
+use crate::data::{CLOCKS, Data};
 
 /// CLOCK_REALTIME.
 pub const REALTIME: i32 = 0;
@@ -35,24 +35,46 @@ pub struct Timeval {
     pub micros: i64,
 }
 
-/// The bit of a clock number; 0 for those that only the kernel knows.
+/// Which of the two clocks a clock number runs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Monotonic,
+    Wall,
+}
+
+/// `None` for the numbers that only the kernel knows.
+pub const fn kind(clock: usize) -> Option<Kind> {
+    if clock >= CLOCKS {
+        return None;
+    }
+    match 1u32 << clock {
+        bit if bit & MONOTONIC != 0 => Some(Kind::Monotonic),
+        bit if bit & WALL != 0 => Some(Kind::Wall),
+        _ => None,
+    }
+}
+
+/// A clock number as an index; those that are none lie beyond all clocks.
 #[inline(always)]
-const fn bit(clock: i32) -> u32 {
-    let known = if (clock as u32) < 32 { 1u32 << (clock as u32) } else { 0 };
-    known & (MONOTONIC | WALL)
+const fn index(clock: i32) -> usize {
+    clock as u32 as usize
+}
+
+/// clock_gettime, the short way: gives nothing where [`now`] has to be asked.
+#[inline(always)]
+pub fn try_now(data: &Data, clock: i32, tsc: impl Fn() -> u64) -> Option<Timespec> {
+    data.clock.try_read(index(clock), tsc).map(timespec)
 }
 
 /// clock_gettime.
 #[inline(always)]
 pub fn now(data: &Data, clock: i32, tsc: impl Fn() -> u64) -> Option<Timespec> {
-    let bit = bit(clock);
-    if bit == 0 {
-        return None;
-    }
-    let (monotonic, wall_offset) = data.clock.read(tsc)?;
-    let offset = if bit & WALL != 0 { wall_offset } else { 0 };
-    let nanos = monotonic.wrapping_add(offset);
-    Some(Timespec { seconds: (nanos / SECOND) as i64, nanos: (nanos % SECOND) as i64 })
+    data.clock.read(index(clock), tsc).map(timespec)
+}
+
+#[inline(always)]
+fn timespec(nanos: u64) -> Timespec {
+    Timespec { seconds: (nanos / SECOND) as i64, nanos: (nanos % SECOND) as i64 }
 }
 
 /// The form that gettimeofday tells.
@@ -64,9 +86,7 @@ pub fn micros(Timespec { seconds, nanos }: Timespec) -> Timeval {
 /// clock_getres.
 #[inline(always)]
 pub fn resolution(clock: i32) -> Option<Timespec> {
-    match bit(clock) {
-        0 => None,
-        bit if bit & COARSE != 0 => Some(Timespec { seconds: 0, nanos: COARSE_RESOLUTION }),
-        _ => Some(Timespec { seconds: 0, nanos: 1 }),
-    }
+    kind(index(clock))?;
+    let nanos = if COARSE >> clock & 1 != 0 { COARSE_RESOLUTION } else { 1 };
+    Some(Timespec { seconds: 0, nanos })
 }

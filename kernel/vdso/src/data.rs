@@ -6,6 +6,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
+use crate::clock::{self, Kind};
+
 /// The page.
 #[derive(Default)]
 #[repr(C, align(4096))]
@@ -29,30 +31,38 @@ pub struct Scale {
     pub wall_offset: u64,
 }
 
+/// Clock numbers of which the page may tell: 0 to 11.
+pub const CLOCKS: usize = 12;
+
 /// The clocks; all zeros until the first [`publish`](Self::publish), and then the image asks the kernel.
 #[derive(Default)]
 #[repr(C, align(64))]
 pub struct Clock {
     /// Odd while a writer is at work.
     sequence: AtomicU32,
-    /// Whether the TSC can be used.
-    usable: AtomicU32,
     base: AtomicU64,
     multiplier: AtomicU64,
-    wall_offset: AtomicU64,
+    /// By clock number: what to add to the monotonic clock, and one more; 0 if only the kernel knows.
+    offsets: [AtomicU64; CLOCKS],
 }
 
 impl Clock {
     /// Shows a new scale, or with `None` that the TSC is no clock here. Not from interrupt handlers.
     pub fn publish(&self, scale: Option<Scale>) {
         let sequence = self.lock();
-        // Relaxed: between `lock` and the Release below.
-        self.usable.store(u32::from(scale.is_some()), Ordering::Relaxed);
         let Scale { base, multiplier, wall_offset } = scale.unwrap_or_default();
+        // Relaxed: between `lock` and the Release below.
         self.base.store(base, Ordering::Relaxed);
         self.multiplier.store(multiplier, Ordering::Relaxed);
-        self.wall_offset.store(wall_offset, Ordering::Relaxed);
-        // Release: pairs with the first load in `read`.
+        for (clock, shown) in self.offsets.iter().enumerate() {
+            let offset = match clock::kind(clock) {
+                Some(Kind::Monotonic) if scale.is_some() => 1,
+                Some(Kind::Wall) if scale.is_some() => wall_offset.wrapping_add(1),
+                _ => 0,
+            };
+            shown.store(offset, Ordering::Relaxed);
+        }
+        // Release: pairs with the first load in `try_read`.
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
     }
 
@@ -69,7 +79,7 @@ impl Clock {
             );
             if locked.is_ok() {
                 // Release: a reader that sees one of the stores that follow sees the odd count, too; pairs
-                // with the fence in `read`.
+                // with the fence in `try_read`.
                 fence(Ordering::Release);
                 return even;
             }
@@ -77,32 +87,48 @@ impl Clock {
         }
     }
 
-    /// Nanoseconds on the monotonic clock, and what to add for the wall clock; `None` if only the kernel
-    /// knows. `tsc` reads the counter.
+    /// Nanoseconds on the clock of that number. `None` if a writer is just at work or the counter is behind
+    /// the base, which [`read`](Self::read) sorts out, or if only the kernel knows. `tsc` reads the counter.
     #[inline(always)]
-    pub fn read(&self, tsc: impl Fn() -> u64) -> Option<(u64, u64)> {
+    pub fn try_read(&self, clock: usize, tsc: impl Fn() -> u64) -> Option<u64> {
+        let offset = self.offsets.get(clock)?;
+        // Acquire: pairs with the Release in `publish`.
+        let sequence = self.sequence.load(Ordering::Acquire);
+        let base = self.base.load(Ordering::Relaxed);
+        let multiplier = self.multiplier.load(Ordering::Relaxed);
+        let offset = offset.load(Ordering::Relaxed);
+        let now = tsc();
+        // Acquire: pairs with the fence in `lock`.
+        fence(Ordering::Acquire);
+        if self.sequence.load(Ordering::Relaxed) != sequence || sequence & 1 != 0 || offset == 0 {
+            return None;
+        }
+        let ticks = now.checked_sub(base)?;
+        let nanos = (u128::from(ticks) * u128::from(multiplier)) >> SHIFT;
+        Some((nanos as u64).wrapping_add(offset).wrapping_sub(1))
+    }
+
+    /// As [`try_read`](Self::try_read), and waits for writers; `None` if only the kernel knows.
+    #[cold]
+    pub fn read(&self, clock: usize, tsc: impl Fn() -> u64) -> Option<u64> {
+        let shown = self.offsets.get(clock)?;
         loop {
             // Acquire: pairs with the Release in `publish`.
             let sequence = self.sequence.load(Ordering::Acquire);
-            let usable = self.usable.load(Ordering::Relaxed);
+            let offset = shown.load(Ordering::Relaxed);
+            // A counter slightly behind the base (another CPU's) must not wrap: it stands at the base.
             let base = self.base.load(Ordering::Relaxed);
-            let multiplier = self.multiplier.load(Ordering::Relaxed);
-            let wall_offset = self.wall_offset.load(Ordering::Relaxed);
-            let now = tsc();
+            let nanos = self.try_read(clock, || {
+                let now = tsc();
+                if now < base { base } else { now }
+            });
             // Acquire: pairs with the fence in `lock`.
             fence(Ordering::Acquire);
-            let same = self.sequence.load(Ordering::Relaxed) == sequence;
-            if !same || sequence & 1 != 0 {
-                core::hint::spin_loop();
-                continue;
+            let same = self.sequence.load(Ordering::Relaxed) == sequence && sequence & 1 == 0;
+            if nanos.is_some() || (same && offset == 0) {
+                return nanos;
             }
-            if usable == 0 {
-                return None;
-            }
-            // A TSC slightly behind the base (another CPU's) must not wrap.
-            let ticks = now.saturating_sub(base);
-            let nanos = (u128::from(ticks) * u128::from(multiplier)) >> SHIFT;
-            return Some((nanos as u64, wall_offset));
+            core::hint::spin_loop();
         }
     }
 }

@@ -38,12 +38,13 @@ fn data() -> &'static Data {
 /// The time-stamp counter, not before what stands before.
 #[inline(always)]
 fn tsc() -> u64 {
-    let (low, high): (u32, u32);
-    // SAFETY: reads a counter. Not `nomem`: loads must stay on their side of it.
+    let (low, high): (u64, u64);
+    // SAFETY: reads a counter; the upper halves of both registers become zero. Not `nomem`: loads must stay
+    // on their side of it.
     unsafe {
-        asm!("lfence", "rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags))
+        asm!("lfence", "rdtsc", out("rax") low, out("rdx") high, options(nostack, preserves_flags))
     };
-    u64::from(high) << 32 | u64::from(low)
+    high << 32 | low
 }
 
 /// # Safety
@@ -105,9 +106,28 @@ pub unsafe extern "sysv64" fn __vdso_getrandom(
 /// `to` can be written, or faults.
 #[unsafe(no_mangle)]
 pub unsafe extern "sysv64" fn __vdso_clock_gettime(id: i32, to: *mut Timespec) -> i32 {
-    match clock::now(data(), id, tsc) {
+    match clock::try_now(data(), id, tsc) {
         Some(now) => {
             // SAFETY: the caller's promise; programs may align it as they like.
+            unsafe { to.write_unaligned(now) };
+            0
+        }
+        // SAFETY: the caller's promise.
+        None => unsafe { clock_gettime_slowly(id, to) },
+    }
+}
+
+/// While the scale changes, and for the clocks that only the kernel knows. Apart, so that the usual way needs
+/// no registers that have to be saved.
+///
+/// # Safety
+/// `to` can be written, or faults.
+#[cold]
+#[inline(never)]
+unsafe fn clock_gettime_slowly(id: i32, to: *mut Timespec) -> i32 {
+    match clock::now(data(), id, tsc) {
+        Some(now) => {
+            // SAFETY: the caller's promise.
             unsafe { to.write_unaligned(now) };
             0
         }
