@@ -18,7 +18,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -50,6 +51,9 @@ pub struct RandomStats {
     /// Leave dieharder out: seconds instead of minutes
     #[arg(long)]
     quick: bool,
+    /// Start no further test of dieharder after so long, and say how many were run
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<u64>,
     /// Leave the estimators for raw jitter out (they need a compiler and PyPI)
     #[arg(long)]
     no_jitter: bool,
@@ -97,16 +101,22 @@ impl RandomStats {
         let machine = self.machine.machine()?;
         let interfaces = self.interfaces();
         let streams = draw(&machine, &folder, self.mib, &interfaces)?;
-        let mut verdicts = Vec::new();
-        for (interface, stream) in &streams.found {
-            let mut verdict = examine(interface, stream, self.quick)?;
+        let effort = match (self.quick, self.minutes) {
+            (true, _) => Effort::Quick,
+            (false, None) => Effort::Full,
+            (false, Some(minutes)) => {
+                Effort::Until(Instant::now() + Duration::from_secs(60 * minutes))
+            }
+        };
+        let mut verdicts = examine_all(&streams.found, effort)?;
+        for verdict in &mut verdicts {
+            let interface = &verdict.interface;
             if !verdict.faults.is_empty() {
                 println!("{interface}: {}; once more", verdict.faults.join("; "));
                 let again = draw(&machine, &folder, self.mib, &[interface.as_str()])?;
                 let (_, stream) = again.found.first().context("the interface is gone")?;
-                verdict = Verdict { second_try: true, ..examine(interface, stream, self.quick)? };
+                *verdict = Verdict { second_try: true, ..examine(interface, stream, effort)? };
             }
-            verdicts.push(verdict);
         }
         for (_, stream) in &streams.found {
             fs::remove_file(stream)?;
@@ -127,6 +137,16 @@ impl RandomStats {
         }
         self.interfaces.iter().map(String::as_str).collect()
     }
+}
+
+/// How much is tested.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Without dieharder.
+    Quick,
+    /// As many of dieharder's tests as begin before this moment, the quickest first.
+    Until(Instant),
+    Full,
 }
 
 /// What came of [`sample`].
@@ -155,7 +175,7 @@ pub fn sample() -> Result<Sample> {
         }
         failed = Vec::new();
         for (interface, stream) in &streams.found {
-            let verdict = examine(interface, stream, true)?;
+            let verdict = examine(interface, stream, Effort::Quick)?;
             if !verdict.faults.is_empty() {
                 faults.push(format!("{interface}: {}", verdict.faults.join("; ")));
                 failed.push(interface.clone());
@@ -225,16 +245,35 @@ fn sent(output: &str) -> Vec<(String, u64)> {
 }
 
 /// Runs the tests on one file.
-pub fn examine(interface: &str, stream: &Path, quick: bool) -> Result<Verdict> {
+pub fn examine(interface: &str, stream: &Path, effort: Effort) -> Result<Verdict> {
     let bytes = fs::metadata(stream)?.len();
     let rngtest = Rngtest::run(stream)?;
     let ent = Ent::run(stream)?;
-    let dieharder = if quick { Vec::new() } else { Dieharder::run_all(interface, stream)? };
+    let dieharder = match effort {
+        Effort::Quick => Vec::new(),
+        Effort::Until(end) => Dieharder::run_all(interface, stream, Some(end))?,
+        Effort::Full => Dieharder::run_all(interface, stream, None)?,
+    };
     let mut faults = rngtest.faults();
     faults.extend(ent.faults(bytes));
     faults.extend(dieharder.iter().filter_map(Dieharder::fault));
     let interface = interface.to_owned();
     Ok(Verdict { interface, bytes, rngtest, ent, dieharder, faults, second_try: false })
+}
+
+/// All of them at once: the tools use one CPU each.
+fn examine_all(streams: &[(String, PathBuf)], effort: Effort) -> Result<Vec<Verdict>> {
+    thread::scope(|scope| {
+        let start = |(interface, stream): &'_ (String, PathBuf)| {
+            let (interface, stream) = (interface.clone(), stream.clone());
+            scope.spawn(move || examine(&interface, &stream, effort))
+        };
+        let running: Vec<_> = streams.iter().map(start).collect();
+        let join = |examiner: thread::ScopedJoinHandle<'_, Result<Verdict>>| {
+            examiner.join().unwrap_or_else(|_| bail!("a test of this program itself went wrong"))
+        };
+        running.into_iter().map(join).collect()
+    })
 }
 
 impl Report {
@@ -267,7 +306,10 @@ impl Report {
                 format!("{:.6}", verdict.ent.entropy),
                 format!("{:.3}", verdict.ent.chi_square_p()),
                 format!("{:+.6}", verdict.ent.serial_correlation),
-                if count == 0 { "-".into() } else { format!("{count} tests") },
+                match Dieharder::tests_in(&verdict.dieharder) {
+                    0 => "-".into(),
+                    tests => format!("{tests} of {} tests, {count} values", Dieharder::TESTS),
+                },
                 weakest.map_or("-".into(), |p| format!("{p:.4}")),
                 match (verdict.faults.is_empty(), verdict.second_try) {
                     (true, false) => "passed".into(),

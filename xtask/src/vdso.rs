@@ -41,6 +41,9 @@ const GO_TESTS: [&str; 2] = ["crypto/rand", "crypto/internal/sysrand"];
 const LIMIT: u64 = 500;
 const SILENCE: Duration = Duration::from_secs(LIMIT + 100);
 
+/// What stands before a test's name in the output; none of the tests prints it.
+const MARK: &str = "=-=-= ";
+
 /// Lines that Alea does not print as Linux does, and why.
 const KNOWN: [(&str, &str); 1] =
     [("ok N getrandom timens: PASS", "Alea has no time namespaces and no ptrace")];
@@ -96,9 +99,9 @@ fn is_known(line: &String, want: &[String]) -> bool {
 
 /// What a test said of itself, without numbers and times; its exit status last.
 fn verdicts(output: &str, name: &str) -> Vec<String> {
-    let begin = format!("=== {name}\n");
+    let begin = format!("{MARK}{name}\n");
     let Some((_, rest)) = output.split_once(&begin) else { return Vec::new() };
-    let own = rest.split("=== ").next().unwrap_or_default();
+    let own = rest.split(MARK).next().unwrap_or_default();
     let told = ["ok ", "not ok ", "--- ", "PASS", "FAIL", "exit ", "[OK]", "[FAIL]", "panic"];
     let lines = own.lines().map(|line| line.trim_start().trim_end());
     lines.filter(|line| told.iter().any(|start| line.starts_with(start))).map(no_numbers).collect()
@@ -188,9 +191,9 @@ fn archive(tests: &[(String, PathBuf)]) -> Result<PathBuf> {
         tree.host_file(&target, 0o755, program)?;
         // A test that hangs is stopped, and so shows as failed.
         let run = format!("timeout {LIMIT} /{target} {flags} 2>&1");
-        init += &format!("echo '=== {name}'; {run}; echo \"exit $?\"\n");
+        init += &format!("echo '{MARK}{name}'; {run}; echo \"exit $?\"\n");
     }
-    init += "echo '=== end'\npoweroff -f\n";
+    init += &format!("echo '{MARK}end'\npoweroff -f\n");
     tree.file("init", 0o755, init);
     let file = paths::alea().join("vdso/tests.cpio");
     fs::write(&file, tree.archive())?;
@@ -202,7 +205,7 @@ fn run_on(machine: &Machine, kernel: &Path, initrd: &Path) -> Result<String> {
     let line = "console=ttyS0 quiet loglevel=1 panic=-1";
     let machine = machine.clone().direct(kernel, Some(initrd.to_owned()), line);
     let outcome = Guest::start(&machine)?.finish(Limits::idle(SILENCE))?;
-    if outcome.end != End::Exited(0) || !outcome.output.contains("=== end") {
+    if outcome.end != End::Exited(0) || !outcome.output.contains(&format!("{MARK}end")) {
         bail!("{}\n{}", outcome.describe(), outcome.stuck_at(kernel));
     }
     Ok(outcome.output.replace('\r', ""))
@@ -214,8 +217,9 @@ mod tests {
 
     #[test]
     fn verdicts_have_no_numbers() {
-        let output = "boot\n=== one\nTAP version 13\n1..2\nok 1 The time is 12.5\n# x\nexit 0\n\
-                      === two\n    --- PASS: TestRead (0.01s)\nPASS\nexit 1\n=== end\n";
+        let output = "boot\n=-=-= one\nTAP version 13\n1..2\nok 1 The time is 12.5\n# x\nexit 0\n\
+                      =-=-= two\n=== RUN   TestRead\n    --- PASS: TestRead (0.01s)\nPASS\nexit 1\n\
+                      =-=-= end\n";
         assert_eq!(verdicts(output, "one"), ["ok N The time is N.N", "exit 0"]);
         assert_eq!(verdicts(output, "two"), ["--- PASS: TestRead (N.Ns)", "PASS", "exit 1"]);
         assert!(verdicts(output, "three").is_empty());

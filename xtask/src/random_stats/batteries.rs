@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -142,52 +143,67 @@ pub struct Dieharder {
     pub test: String,
     pub ntuple: u32,
     pub p: f64,
+    /// Which of the tests gave it, in their order.
+    pub run: usize,
     /// How often the file was read from its start again: the test wants more than there is.
     pub rewinds: u64,
 }
 
-/// The tests that are run: number, and size of the tuples where there is a choice. Left out are those that
-/// dieharder itself calls suspect (5, 6, 7) or not to be used (14), and the ones that need gigabytes.
+/// The tests that are run: number, and size of the tuples where there is a choice; the quickest first. Left
+/// out are those that dieharder itself calls suspect (5, 6, 7) or not to be used (14), and the ones that need
+/// gigabytes.
 const DIEHARDER: [(u32, Option<u32>); 26] = [
     (0, None),
-    (1, None),
-    (2, None),
-    (3, None),
-    (4, None),
-    (8, None),
-    (9, None),
-    (10, None),
-    (11, None),
-    (12, None),
-    (13, None),
     (15, None),
-    (16, None),
     (100, None),
     (101, None),
-    (102, None),
+    (8, None),
+    (202, Some(3)),
+    (203, Some(0)),
+    (11, None),
+    (12, None),
+    (10, None),
+    (9, None),
+    (16, None),
+    (205, None),
     (200, Some(1)),
     (200, Some(2)),
-    (200, Some(4)),
-    (201, Some(2)),
-    (201, Some(4)),
-    (202, Some(3)),
     (202, Some(5)),
-    (203, Some(0)),
+    (1, None),
+    (3, None),
+    (201, Some(2)),
+    (2, None),
+    (200, Some(4)),
+    (4, None),
+    (13, None),
+    (102, None),
     (203, Some(3)),
-    (205, None),
+    (201, Some(4)),
 ];
 
 impl Dieharder {
-    pub fn run_all(interface: &str, stream: &Path) -> Result<Vec<Self>> {
+    /// How many tests there are.
+    pub const TESTS: usize = DIEHARDER.len();
+
+    /// Runs the tests, or as many of them as begin before `end`.
+    pub fn run_all(interface: &str, stream: &Path, end: Option<Instant>) -> Result<Vec<Self>> {
         let mut results = Vec::new();
         for (at, (test, ntuple)) in DIEHARDER.iter().enumerate() {
+            if end.is_some_and(|end| Instant::now() >= end) {
+                break;
+            }
             let spinner =
                 term::spinner(&format!("{interface}: dieharder {} of {}", at + 1, DIEHARDER.len()));
             let result = Self::run(stream, *test, *ntuple);
             spinner.finish_and_clear();
-            results.extend(result?);
+            results.extend(result?.into_iter().map(|result| Self { run: at, ..result }));
         }
         Ok(results)
+    }
+
+    /// How many tests gave these values; some give several.
+    pub fn tests_in(results: &[Self]) -> usize {
+        results.last().map_or(0, |last| last.run + 1)
     }
 
     fn run(stream: &Path, test: u32, ntuple: Option<u32>) -> Result<Vec<Self>> {
@@ -220,7 +236,7 @@ impl Dieharder {
             if let [test, ntuple, p, ..] = cells[..]
                 && let (Ok(ntuple), Ok(p)) = (ntuple.parse(), p.parse())
             {
-                results.push(Self { test: test.to_owned(), ntuple, p, rewinds: 0 });
+                results.push(Self { test: test.to_owned(), ntuple, p, run: 0, rewinds: 0 });
             }
         }
         results.iter_mut().for_each(|result| result.rewinds = rewinds);
