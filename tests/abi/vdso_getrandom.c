@@ -22,6 +22,9 @@ int main(void)
 		SAY("%zu bytes: %ld", n, get(a, n, 0, s, p.size));
 	SAY("flags 1: %ld, 4: %ld, 2: %ld, 8: %ld", get(a, 16, 1, s, p.size), get(a, 16, 4, s, p.size), get(a, 16, 2, s, p.size),
 	    get(a, 16, 8, s, p.size));
+	/* GRND_RANDOM | GRND_INSECURE, without and with GRND_NONBLOCK: the system call says EINVAL, Linux's vDSO does not */
+	SAY("flags 6: %ld", get(a, 16, 6, s, p.size));
+	SAY("flags 7: %ld", get(a, 16, 7, s, p.size));
 	SAY("wrong size: %ld", get(a, 16, 0, s, p.size + 1));
 	get(a, 4096, 0, s, p.size);
 	get(b, 4096, 0, s, p.size);
