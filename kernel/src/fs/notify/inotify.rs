@@ -175,8 +175,9 @@ impl Inotify {
         let name = Name::from_slice(happened.name.unwrap_or_default());
         let queued = Queued { wd, mask, cookie: happened.cookie, name };
         let full = state.queue.len() >= self.max_events || crate::mm::kernel_memory_low();
-        if full {
-            if !core::mem::replace(&mut state.overflowed, true) {
+        let room = state.queue.try_reserve(1).is_ok();
+        if full || !room {
+            if room && !core::mem::replace(&mut state.overflowed, true) {
                 let name = Name::new();
                 state.queue.push_back(Queued { wd: -1, mask: event::Q_OVERFLOW, cookie: 0, name });
             }

@@ -182,18 +182,26 @@ fn tell_all(inode: &Arc<dyn Inode>, mask: u32) {
     }
 }
 
-/// All objects of a file system go, the newest first.
+/// All objects of a file system go, the newest first as far as few are watched.
 #[cold]
 pub fn end_device(dev: DevId) {
-    let mut inodes: Vec<Arc<dyn Inode>> = TABLE
-        .lock()
-        .values()
-        .filter_map(|marks| marks.first())
-        .filter(|mark| mark.inode.attr().dev() == dev)
-        .map(|mark| mark.inode.clone())
-        .collect();
-    inodes.sort_by_key(|inode| core::cmp::Reverse(inode.attr().ino()));
-    for inode in &inodes {
-        end(inode, event::UNMOUNT);
+    /// More are not held at once: their number is the users' choice.
+    const BATCH: usize = 64;
+    loop {
+        let mut inodes: SmallVec<[Arc<dyn Inode>; BATCH]> = TABLE
+            .lock()
+            .values()
+            .filter_map(|marks| marks.first())
+            .filter(|mark| mark.inode.attr().dev() == dev)
+            .take(BATCH)
+            .map(|mark| mark.inode.clone())
+            .collect();
+        if inodes.is_empty() {
+            return;
+        }
+        inodes.sort_by_key(|inode| core::cmp::Reverse(inode.attr().ino()));
+        for inode in &inodes {
+            end(inode, event::UNMOUNT);
+        }
     }
 }
