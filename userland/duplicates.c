@@ -5,8 +5,8 @@
  * The first eight of each draw's bytes are kept in a table. Ten million perfect draws have two equal ones
  * with a probability of 3 in a million. Prints a line for each way and powers off.
  */
-#include "../tests/abi/check.h"
-#include "../tests/abi/vdso.h"
+#include "check.h"
+#include "vdso.h"
 #include <pthread.h>
 #include <sys/reboot.h>
 
@@ -18,7 +18,7 @@ static uint64_t drawn[THREADS][DRAWS];
 static uint64_t table[SLOTS];
 static long failures[THREADS];
 static vgetrandom_fn *get;
-static struct params params;
+static struct vgetrandom_params params;
 
 static void *by_syscall(void *arg)
 {
@@ -75,7 +75,7 @@ static void run(const char *way, void *draw(void *))
 int main(void)
 {
 	run("getrandom", by_syscall);
-	get = (vgetrandom_fn *)find("__vdso_getrandom");
+	get = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
 	if (get && get(NULL, 0, 0, &params, ~0ul) == 0)
 		run("vdso", by_vdso);
 	reboot(RB_POWER_OFF);

@@ -5,8 +5,8 @@
  * searches. Each line is `secret HEX`: the first and the last 16 bytes of a draw, every byte XOR 0xa5,
  * so that the terminal's own buffers hold no secret either.
  */
-#include "../tests/abi/check.h"
-#include "../tests/abi/vdso.h"
+#include "check.h"
+#include "vdso.h"
 
 #define MASK 0xa5
 #define SHOWN 16
@@ -37,8 +37,8 @@ int main(void)
 {
 	static const size_t sizes[] = { 16, 24, 32, 64, 100, 256, 257, 1000, 4096, 5000, 65536 };
 	int random = open("/dev/random", O_RDONLY), urandom = open("/dev/urandom", O_RDONLY);
-	vgetrandom_fn *get = (vgetrandom_fn *)find("__vdso_getrandom");
-	struct params params = { 0 };
+	vgetrandom_fn *get = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
+	struct vgetrandom_params params = { 0 };
 	if (!get || get(NULL, 0, 0, &params, ~0ul) != 0)
 		exit(1);
 	void *state = (void *)MUST(mmap(NULL, PAGE, (int)params.prot, (int)params.flags, -1, 0));

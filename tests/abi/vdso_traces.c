@@ -12,7 +12,7 @@
 enum { STACK = 64 << 10, MOST = 5000 };
 
 static vgetrandom_fn *get, *draw;
-static struct params p;
+static struct vgetrandom_params p;
 static char *state;
 static ucontext_t here, there;
 static long want, got;
@@ -110,7 +110,7 @@ static void draw_on(unsigned char *stack)
 
 int main(void)
 {
-	get = draw = (vgetrandom_fn *)find("__vdso_getrandom");
+	get = draw = (vgetrandom_fn *)vdso_symbol("__vdso_getrandom");
 	if (!get || get(NULL, 0, 0, &p, ~0ul) != 0 || p.size > PAGE) {
 		SAY("no getrandom");
 		return 0;
