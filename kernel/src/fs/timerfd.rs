@@ -72,10 +72,11 @@ impl State {
 impl TimerTarget for TimerFd {
     fn expired(&self, _now: Nanos) {
         let mut state = self.state.lock();
-        state.armed = None;
-        if state.next == 0 || state.next > time::since_boot_ns() {
-            return; // set anew meanwhile
+        // Set anew meanwhile: what is armed now is another timer.
+        if state.next == 0 || state.next > time::since_boot_ns() || state.expired {
+            return;
         }
+        state.armed = None;
         state.expired = true;
         state.count = state.count.saturating_add(1);
         drop(state);
@@ -125,8 +126,16 @@ impl TimerFd {
 
     fn arm(&self, next: u64) {
         let Some(me) = self.me.upgrade() else { return }; // the file is being released
-        let id = time::arm(Nanos(next), me);
-        self.state.lock().armed = Some(id);
+        let mut state = self.state.lock();
+        // Two threads that set it at once: the last one's timer is armed, and no other.
+        if state.next != next || state.expired {
+            return;
+        }
+        let old = state.armed.replace(time::arm(Nanos(next), me));
+        drop(state);
+        if let Some(old) = old {
+            time::cancel(old);
+        }
     }
 
     /// Takes the expiries, if there are any.

@@ -167,7 +167,10 @@ impl Expiry {
                 }
             };
         }
-        slot.timer = None;
+        // What is armed is another timer if this one was set anew meanwhile.
+        if let Some(other) = slot.timer.take() {
+            time::cancel(other);
+        }
         if slot.at != 0 {
             let target = Arc::new(Self { process: self.process.clone(), kind: self.kind });
             slot.timer = Some(time::arm(self.kind.next_look(slot.at), target));

@@ -212,7 +212,10 @@ impl TimerTarget for PosixTimer {
         let now = self.clock.now();
         let setting = {
             let mut state = self.state.lock();
-            state.armed = None;
+            // What is armed is another timer if this one was set anew meanwhile.
+            if let Some(armed) = state.armed.take() {
+                time::cancel(armed);
+            }
             let Some(now) = now.filter(|_| state.at != 0) else { return };
             if now < state.at {
                 // Set anew meanwhile, or less CPU time was used than could have been.

@@ -110,10 +110,12 @@ fn find_garbage() -> Vec<VecDeque<Message>> {
     let most = passed.files.len();
     let (mut files, mut seen, mut open, mut garbage) =
         (Vec::<Arc<OpenFile>>::new(), Vec::<usize>::new(), Vec::<usize>::new(), Vec::new());
+    let mut inside = Vec::<usize>::new();
     // Before anything is referred to: under the lock no reference may be the last.
     if files.try_reserve_exact(most).is_err()
         || seen.try_reserve_exact(most).is_err()
         || open.try_reserve_exact(most).is_err()
+        || inside.try_reserve_exact(most).is_err()
         || garbage.try_reserve_exact(most).is_err()
     {
         return garbage;
@@ -142,15 +144,37 @@ fn find_garbage() -> Vec<VecDeque<Message>> {
             open.push(at);
         }
     }
-    while let Some(at) = open.pop() {
-        each_inside(&files[at], &mut |inner| {
-            if let Ok(at) = index(inner)
-                && seen[at] != ALIVE
-            {
+    loop {
+        while let Some(at) = open.pop() {
+            each_inside(&files[at], &mut |inner| {
+                if let Ok(at) = index(inner)
+                    && seen[at] != ALIVE
+                {
+                    seen[at] = ALIVE;
+                    open.push(at);
+                }
+            });
+        }
+        // A file that was counted in the queue of a living socket may have been taken out since, by a receiver who now
+        // waits for this search. So garbage is only what garbage alone refers to.
+        inside.clear();
+        inside.resize(files.len(), 0);
+        for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
+            each_inside(file, &mut |inner| {
+                if let Ok(at) = index(inner) {
+                    inside[at] = inside[at].saturating_add(1);
+                }
+            });
+        }
+        for (at, file) in files.iter().enumerate() {
+            if seen[at] != ALIVE && Arc::strong_count(file) > inside[at].saturating_add(1) {
                 seen[at] = ALIVE;
                 open.push(at);
             }
-        });
+        }
+        if open.is_empty() {
+            break;
+        }
     }
     for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
         let Ok(socket) = of_file(file) else { continue };
