@@ -337,6 +337,16 @@ pub(super) fn total() -> u64 {
     TOTAL.load(Ordering::Relaxed)
 }
 
+/// Gives back the free frames that this CPU keeps, unless it was interrupted while it used them.
+pub(super) fn drain() {
+    cpu_cache::drain();
+}
+
+/// Frames that the buddy has.
+pub(super) fn shared() -> usize {
+    buddy().free_frames() as usize
+}
+
 /// Whether the free frames are down to what only the kernel may take.
 #[inline]
 pub(super) fn is_low() -> bool {

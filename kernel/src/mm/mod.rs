@@ -63,6 +63,13 @@ pub fn kernel_memory_low() -> bool {
     frames::is_low()
 }
 
+/// Memory has run out here: all CPUs give back the free frames that they keep. How many there were.
+pub fn gather_free_frames() -> usize {
+    let before = frames::shared();
+    space::drain_all_cpus();
+    frames::shared().saturating_sub(before)
+}
+
 /// Zeroes one free frame ahead of its use, if the pool of zeroed frames is not full: an idle CPU calls it,
 /// with interrupts on, until it returns `false`.
 pub fn zero_one_frame_when_idle() -> bool {

@@ -125,12 +125,15 @@ pub fn in_range(addr: u64, len: usize) -> bool {
 
 #[inline]
 fn check(addr: u64, len: usize) -> Result<()> {
+    // Every copy comes by here or by `within`: it may fault, and a fault may sleep.
+    crate::sync::assert_may_block();
     if in_range(addr, len) { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
 /// How much of `addr..addr + len` lies in user space, from its start.
 #[inline]
 fn within(addr: u64, len: usize) -> usize {
+    crate::sync::assert_may_block();
     len.min(usize::try_from(USER_END.saturating_sub(addr)).unwrap_or(0))
 }
 

@@ -9,6 +9,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 /// How long the killed process gets to free its memory before another is chosen, in nanoseconds.
 const GRACE: u64 = 20_000_000;
 
+/// As many free frames that other CPUs had kept let the caller try again before anybody is killed.
+const ENOUGH: usize = 64;
+
 /// For a page that is not worth a process: drops others of its kind, else gives memory some time to become
 /// free. The caller may try again.
 pub fn wait_for_memory() {
@@ -20,7 +23,7 @@ pub fn wait_for_memory() {
 /// Frees memory by dropping what may be dropped, else by killing the process with the largest resident set;
 /// returns when the caller may try again (or has been killed itself).
 pub fn out_of_memory() {
-    if mm::space::drop_pages() > 0 {
+    if mm::gather_free_frames() > ENOUGH || mm::space::drop_pages() > 0 {
         return;
     }
     if !kill_largest() {
@@ -40,7 +43,7 @@ pub fn relieve() {
     if SOMEBODY_LOOKS.swap(true, Ordering::Relaxed) {
         return rest();
     }
-    if mm::space::drop_pages() == 0 {
+    if mm::gather_free_frames() <= ENOUGH && mm::space::drop_pages() == 0 {
         kill_largest();
     }
     SOMEBODY_LOOKS.store(false, Ordering::Relaxed);

@@ -15,6 +15,8 @@ bitflags! {
     pub struct Membarrier: u32 {
         const EXPEDITED = 1;
         const SYNC_CORE = 2;
+        const RSEQ = 4;
+        const GLOBAL = 8;
     }
 }
 
@@ -23,6 +25,12 @@ impl AddressSpace {
     pub fn register_membarrier(&self, kind: Membarrier) {
         // Relaxed: read by threads that know of the registration by other means.
         self.membarrier.fetch_or(kind.bits(), Ordering::Relaxed);
+    }
+
+    /// What was registered.
+    pub fn membarrier_registrations(&self) -> Membarrier {
+        // Relaxed: as above.
+        Membarrier::from_bits_truncate(self.membarrier.load(Ordering::Relaxed))
     }
 
     /// A barrier on every CPU that runs a thread of this space; `EPERM` if it was not registered.

@@ -32,6 +32,7 @@ mod vma;
 pub use barrier::{Membarrier, barrier_everywhere};
 pub use droppable::drop_pages;
 pub use request::*;
+pub(super) use shootdown::drain_all as drain_all_cpus;
 
 pub(super) use shootdown::init;
 pub(super) use tlb::{SINGLE as MAX_FLUSHED, flush_kernel};

@@ -1,12 +1,13 @@
-//! Making other CPUs flush: an interrupt, and a wait until each has done it.
+//! Making other CPUs flush, or give back free frames: an interrupt, and a wait until each has done it.
 //!
 //! Owns one request for each CPU that asks, and for each CPU the mask of those that ask it. Whoever waits must
 //! hold no spinlock: a CPU that spins for that lock with interrupts off would never answer (debug builds
 //! check). Interrupts may be off for other reasons, since the waiting CPU answers requests itself.
 
+use super::super::frames;
 use super::AddressSpace;
 use super::tlb::SINGLE;
-use crate::arch::percpu::{MAX_CPUS, cpu_id};
+use crate::arch::percpu::{MAX_CPUS, cpu_id, online_mask};
 use crate::arch::{cpu, irq, smp, tsc};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -20,6 +21,8 @@ struct Request {
 }
 
 const ALL: u32 = u32::MAX;
+/// Not to flush, but to give back the free frames that the CPU keeps.
+const DRAIN: u32 = u32::MAX - 1;
 
 static REQUESTS: [Request; MAX_CPUS] = [const {
     Request {
@@ -40,13 +43,25 @@ pub(in crate::mm) fn init() {
 /// Runs [`AddressSpace::flush_here`] on each of `cpus`, which do not include this one; they have done it when this
 /// returns. At most `SINGLE` pages, or `None` for all of the space.
 pub(super) fn flush_on(cpus: u64, pages: Option<&[u64]>) {
+    ask(cpus, pages.map_or(ALL, |pages| pages.len().min(SINGLE) as u32), pages.unwrap_or_default());
+}
+
+/// Makes all CPUs give back the free frames that they keep.
+pub(in crate::mm) fn drain_all() {
+    cpu::without_interrupts(frames::drain);
+    let others = online_mask() & !(1 << cpu_id());
+    if others != 0 {
+        ask(others, DRAIN, &[]);
+    }
+}
+
+fn ask(cpus: u64, count: u32, pages: &[u64]) {
     crate::sync::assert_may_block();
     let here = cpu_id();
     let request = &REQUESTS[here];
     // Relaxed: published by the Release on the inboxes.
-    let count = pages.map_or(ALL, |pages| pages.len().min(SINGLE) as u32);
     request.count.store(count, Ordering::Relaxed);
-    for (slot, &page) in request.pages.iter().zip(pages.unwrap_or_default()) {
+    for (slot, &page) in request.pages.iter().zip(pages) {
         slot.store(page, Ordering::Relaxed);
     }
     request.waiting.store(cpus, Ordering::Relaxed);
@@ -91,6 +106,7 @@ fn answer() {
         // Relaxed: the sender's bit in the inbox published them.
         match request.count.load(Ordering::Relaxed) {
             ALL => AddressSpace::flush_here(None),
+            DRAIN => frames::drain(),
             count => {
                 let mut pages = [0; SINGLE];
                 let pages = &mut pages[..(count as usize).min(SINGLE)];
