@@ -114,4 +114,5 @@ static HOOKS: TrapHooks = TrapHooks {
     user_exception: process::fault::user_exception,
     exit_to_user: process::exit_to_user,
     timer: process::sched::slice_ended,
+    sample: process::sched::sampled,
 };

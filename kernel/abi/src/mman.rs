@@ -102,4 +102,9 @@ pub mod membarrier {
     pub const REGISTER_PRIVATE_EXPEDITED: i32 = 16;
     pub const PRIVATE_EXPEDITED_SYNC_CORE: i32 = 32;
     pub const REGISTER_PRIVATE_EXPEDITED_SYNC_CORE: i32 = 64;
+    pub const PRIVATE_EXPEDITED_RSEQ: i32 = 128;
+    pub const REGISTER_PRIVATE_EXPEDITED_RSEQ: i32 = 256;
+    pub const GET_REGISTRATIONS: i32 = 512;
+    /// Only the CPU that is named.
+    pub const FLAG_CPU: u32 = 1;
 }

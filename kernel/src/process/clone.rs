@@ -104,7 +104,6 @@ impl CloneArgs {
             || (has(CloneFlags::CLEAR_SIGHAND) && has(CloneFlags::SIGHAND))
             || (has(CloneFlags::PIDFD) && has(CloneFlags::DETACHED))
             || self.flags.intersects(CloneFlags::NAMESPACES)
-            || (has(CloneFlags::PIDFD) && has(CloneFlags::THREAD))
             || (has(CloneFlags::PIDFD | CloneFlags::PARENT_SETTID)
                 && self.pidfd == self.parent_tid)
             || has(CloneFlags::INTO_CGROUP);
@@ -145,7 +144,7 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
     let machine = machine_of_child(parent, frame, args)?;
     let tid = table::allocate()?;
     let child = build(parent, args, inherited, machine, tid);
-    let pidfd = match give_pidfd(parent, args, child.process()) {
+    let pidfd = match give_pidfd(parent, args, &child) {
         Ok(pidfd) => pidfd,
         Err(error) => {
             table::give_back(tid);
@@ -181,11 +180,16 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
 }
 
 /// CLONE_PIDFD: a descriptor for the child, told before it runs.
-fn give_pidfd(parent: &Task, args: &CloneArgs, child: &Arc<Process>) -> Result<Option<Fd>> {
+fn give_pidfd(parent: &Task, args: &CloneArgs, child: &Arc<Task>) -> Result<Option<Fd>> {
     if !args.flags.contains(CloneFlags::PIDFD) {
         return Ok(None);
     }
-    let file = Arc::new(super::pidfd::new(child, false, &parent.cred_arc())?);
+    let cred = parent.cred_arc();
+    let file = Arc::new(if args.flags.contains(CloneFlags::THREAD) {
+        super::pidfd::new_of_thread(child, false, &cred)?
+    } else {
+        super::pidfd::new(child.process(), false, &cred)?
+    });
     let limit = parent.process().nofile_limit();
     let fd = parent.files().alloc_lowest(0, file, true, limit)?;
     if let Err(error) = UserPtr::<i32>::new(args.pidfd).write(&fd.0) {
@@ -287,6 +291,9 @@ fn build(
         comm: parent.comm(),
     };
     let task = Task::new(parts, Some(parent));
+    if !args.flags.contains(CloneFlags::VM) {
+        task.rseq.inherit(&parent.rseq);
+    }
     if args.flags.contains(CloneFlags::CHILD_CLEARTID) {
         task.set_clear_child_tid(args.child_tid);
     }

@@ -100,10 +100,7 @@ pub(super) fn leave_user_memory(task: &Task) {
     if task.is_kernel_thread() {
         return;
     }
-    if task.robust_list() != 0 {
-        futex::exit_robust_list(&task.mm(), task.robust_list(), task.tid());
-        task.set_robust_list(0);
-    }
+    futex::leave_locks(task);
     let tid_address = task.clear_child_tid();
     if tid_address != 0 {
         task.set_clear_child_tid(0);

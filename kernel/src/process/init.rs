@@ -72,6 +72,9 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
         task.clear_work(work::SLICE);
         sched::begin_slice();
     }
+    if task.has_work(work::RSEQ) {
+        super::rseq::resume(task, frame);
+    }
     if task.has_work(work::SIGNAL) {
         signal::exit_to_user(frame);
     }

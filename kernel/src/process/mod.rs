@@ -25,6 +25,7 @@ pub mod pidfd;
 pub mod posix_timer;
 mod process;
 mod procfs;
+pub mod rseq;
 pub mod sched;
 pub mod signal;
 mod table;

@@ -1,9 +1,10 @@
-//! pidfds: descriptors that mean one process for ever, whatever becomes of its number.
+//! pidfds: descriptors that mean one process or thread for ever, whatever becomes of its number.
 //!
-//! A pidfd owns a reference to its process, never a number that could pass to another. It is readable once
-//! the process has ended. No locks of its own.
+//! A pidfd owns a reference to its process, never a number that could pass to another, and a weak one to its
+//! thread, so that the thread's stack goes with it. It is readable once what it means has ended. No
+//! locks of its own.
 
-use super::Process;
+use super::{Process, Task};
 use crate::fs::eventfd::anonymous;
 use crate::fs::{Cred, FileOps, OpenFile, PollEvents};
 use crate::sync::WaitQueue;
@@ -11,16 +12,39 @@ use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::any::Any;
 
 struct PidFd {
     process: Arc<Process>,
+    /// With `PIDFD_THREAD`.
+    thread: Option<Thread>,
+}
+
+struct Thread {
+    task: Weak<Task>,
+    tid: i32,
+}
+
+impl Thread {
+    /// The thread, while it has not ended.
+    fn running(&self, process: &Process) -> Option<Arc<Task>> {
+        let task = self.task.upgrade()?;
+        (!process.is_zombie() && process.has_thread(&task)).then_some(task)
+    }
 }
 
 impl FileOps for PidFd {
     fn poll(&self, _: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         visit(&self.process.ended);
+        // A leader has not ended, for whoever watches it, before the whole process has.
+        if let Some(thread) = self.thread.as_ref().filter(|t| t.tid != self.process.pid()) {
+            visit(&self.process.threads_changed);
+            return match thread.running(&self.process) {
+                Some(_) => PollEvents::empty(),
+                None => PollEvents::READABLE | PollEvents::HUP,
+            };
+        }
         if self.process.is_reaped() {
             PollEvents::READABLE | PollEvents::HUP
         } else if self.process.is_zombie() {
@@ -35,7 +59,13 @@ impl FileOps for PidFd {
     }
 
     fn fdinfo(&self, _: &OpenFile) -> String {
-        let pid = if self.process.is_reaped() { -1 } else { self.process.pid() };
+        let pid = match &self.thread {
+            Some(thread) if thread.tid != self.process.pid() => {
+                thread.running(&self.process).map_or(-1, |task| task.tid())
+            }
+            _ if self.process.is_reaped() => -1,
+            _ => self.process.pid(),
+        };
         format!("Pid:\t{pid}\nNSpid:\t{pid}\n")
     }
 
@@ -46,8 +76,38 @@ impl FileOps for PidFd {
 
 /// A new pidfd of `process`.
 pub fn new(process: &Arc<Process>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
-    let ops = Arc::new(PidFd { process: process.clone() });
+    let ops = Arc::new(PidFd { process: process.clone(), thread: None });
     anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock, cred)
+}
+
+/// A new pidfd of one thread.
+pub fn new_of_thread(task: &Arc<Task>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    let thread = Thread { task: Arc::downgrade(task), tid: task.tid() };
+    let ops = Arc::new(PidFd { process: task.process().clone(), thread: Some(thread) });
+    let file = anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock, cred)?;
+    // As Linux shows it: PIDFD_THREAD is O_EXCL.
+    file.set_flags(OpenFlags::EXCL, OpenFlags::EXCL);
+    Ok(file)
+}
+
+/// What a pidfd means.
+pub enum Target {
+    Process(Arc<Process>),
+    /// One thread of it; `None` once it has ended.
+    Thread(Arc<Process>, Option<Arc<Task>>),
+}
+
+/// What `file` means; `EBADF` if it is no pidfd.
+pub fn target_of(file: &OpenFile) -> Result<Target> {
+    let pidfd = file.ops().as_any().downcast_ref::<PidFd>().ok_or(Errno::EBADF)?;
+    let process = pidfd.process.clone();
+    Ok(match &pidfd.thread {
+        None => Target::Process(process),
+        Some(thread) => {
+            let task = thread.running(&process);
+            Target::Thread(process, task)
+        }
+    })
 }
 
 /// The process that `file` means.

@@ -275,6 +275,11 @@ impl Process {
         self.tree.lock().threads.first().cloned()
     }
 
+    /// Whether the thread is one of its own that has not ended.
+    pub fn has_thread(&self, task: &Task) -> bool {
+        self.tree.lock().threads.iter().any(|thread| core::ptr::eq(&**thread, task))
+    }
+
     /// How many threads have not ended.
     pub fn thread_count(&self) -> usize {
         // Relaxed: a number to show; who must be exact holds the tree lock.

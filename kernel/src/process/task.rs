@@ -3,6 +3,7 @@
 //! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], and atomics
 //! that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
 
+use super::rseq::Rseq;
 use super::sched::Entity;
 use super::signal::TaskSignals;
 use super::times::Times;
@@ -13,7 +14,7 @@ use crate::fs::{Cred, FdTable, FsContext};
 use crate::mm::{AddressSpace, KernelStack};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Bytes of a thread's name, the final NUL included.
 pub const COMM_LEN: usize = 16;
@@ -35,6 +36,9 @@ pub struct Task {
     /// User address that is cleared and woken when the thread ends; 0 for none.
     clear_child_tid: AtomicU64,
     robust_list: AtomicU64,
+    /// How far the thread is with leaving its locks; see `futex::pi`.
+    futex_state: AtomicU8,
+    pub rseq: Rseq,
     trap: [AtomicU64; 3],
     /// prctl's per-thread settings.
     pub settings: Settings,
@@ -104,6 +108,8 @@ impl Task {
             exiting: AtomicBool::new(false),
             clear_child_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
+            futex_state: AtomicU8::new(0),
+            rseq: Rseq::new(),
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
             vfork: Vfork { waiting: AtomicBool::new(false), queue: WaitQueue::new() },
@@ -301,6 +307,17 @@ impl Task {
         self.robust_list.store(head, Ordering::Relaxed);
     }
 
+    /// How far the thread is with leaving its locks.
+    pub fn futex_state(&self) -> u8 {
+        // SeqCst: pairs with the store in `set_futex_state`; see `futex::pi`.
+        self.futex_state.load(Ordering::SeqCst)
+    }
+
+    pub fn set_futex_state(&self, state: u8) {
+        // SeqCst: see `futex_state`.
+        self.futex_state.store(state, Ordering::SeqCst);
+    }
+
     /// What the last exception in user mode was.
     pub fn last_trap(&self) -> LastTrap {
         let [vector, error, address] = &self.trap;
@@ -315,6 +332,17 @@ impl Task {
         for (to, from) in self.trap.iter().zip([info.vector, info.error, info.address]) {
             to.store(from, Ordering::Relaxed);
         }
+    }
+
+    /// Whether it is in a system call, not in an interrupt or a fault of its program.
+    #[inline]
+    pub fn is_in_call(&self) -> bool {
+        self.machine.is_in_call()
+    }
+
+    /// The system call that it is in, with the arguments.
+    pub fn user_call(&self) -> Option<(u64, [u64; 6])> {
+        self.machine.user_call()
     }
 
     /// Its user program counter and stack pointer, when it is in the kernel.

@@ -1,8 +1,10 @@
 //! What tasks use: CPU time, faults, context switches.
 //!
-//! CPU time is exact: the clock is read at every switch. The share spent in the kernel is what the calls
-//! that may be long ([`Times::in_kernel`]) measured. All counters are written by the task itself (or the
-//! CPU that switches it) and read by anyone: Relaxed, as each is a number of its own.
+//! CPU time is exact: the clock is read at every switch. How it divides into user and system time is
+//! sampled: every [`SAMPLE_NS`](crate::time::SAMPLE_NS) the timer looks whether it interrupted the program or the
+//! kernel, and the total is divided in that proportion, as on Linux without exact accounting. All
+//! counters are written by the task itself (or the CPU that switches it) and read by anyone: Relaxed, as each is
+//! a number of its own.
 
 use super::{Process, Task};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +16,10 @@ pub struct Times {
     ran_ns: AtomicU64,
     /// When the thread was switched to; 0 while it does not run.
     since_ns: AtomicU64,
-    system_ns: AtomicU64,
+    /// How often the timer found it in user mode and in the kernel.
+    samples: [AtomicU64; 2],
+    /// User and system time as last shown: neither ever goes back.
+    shown: [AtomicU64; 2],
     minor_faults: AtomicU64,
     major_faults: AtomicU64,
     voluntary: AtomicU64,
@@ -108,12 +113,37 @@ impl Times {
         ran.saturating_add(crate::time::since_boot_ns().saturating_sub(since))
     }
 
+    /// The timer found the running task in user mode, or in the kernel.
+    pub(super) fn sample(&self, from_user: bool) {
+        add(&self.samples[usize::from(!from_user)], 1);
+        if !from_user {
+            // Relaxed: a statistic.
+            SYSTEM.fetch_add(crate::time::SAMPLE_NS, Ordering::Relaxed);
+        }
+    }
+
+    /// User and system time out of the total.
+    fn divide(&self, total: u64) -> [u64; 2] {
+        let [user, system] = [0, 1].map(|of: usize| self.samples[of].load(Ordering::Relaxed));
+        let [shown_user, shown_system] =
+            [0, 1].map(|of: usize| self.shown[of].load(Ordering::Relaxed));
+        let share = match user.saturating_add(system) {
+            0 => 0,
+            all => (u128::from(total) * u128::from(system) / u128::from(all)) as u64,
+        };
+        let system = share.max(shown_system).min(total);
+        let system = (total - system).max(shown_user).min(total).abs_diff(total);
+        let user = total - system;
+        self.shown[0].fetch_max(user, Ordering::Relaxed);
+        self.shown[1].fetch_max(system, Ordering::Relaxed);
+        [user, system]
+    }
+
     /// All counters.
     pub fn usage(&self, task: &Task) -> Usage {
-        let total = self.cpu_ns(task);
-        let stime_ns = self.system_ns.load(Ordering::Relaxed).min(total);
+        let [utime_ns, stime_ns] = self.divide(self.cpu_ns(task));
         Usage {
-            utime_ns: total.saturating_sub(stime_ns),
+            utime_ns,
             stime_ns,
             max_rss_pages: 0,
             minor_faults: self.minor_faults.load(Ordering::Relaxed),

@@ -8,3 +8,5 @@ pub const RESCHED: u32 = 1 << 1;
 pub const MEMORY: u32 = crate::arch::percpu::WORK_MEMORY;
 /// Somebody began to wait for the CPU: the slice timer must be armed.
 pub const SLICE: u32 = 1 << 2;
+/// The thread was switched away from, and has a restartable sequence to look at.
+pub const RSEQ: u32 = 1 << 3;

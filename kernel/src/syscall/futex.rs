@@ -3,7 +3,8 @@
 use super::time;
 use crate::mm::user::{self, UserPtr};
 use crate::process;
-use crate::process::futex::{self, BITSET_MATCH_ANY};
+use crate::process::futex::{self, BITSET_MATCH_ANY, pi};
+use crate::sync::wait::Deadline;
 use crate::time::ClockId;
 use abi::time::Timespec;
 use abi::{Errno, Result};
@@ -13,8 +14,14 @@ const FUTEX_WAKE: u32 = 1;
 const FUTEX_REQUEUE: u32 = 3;
 const FUTEX_CMP_REQUEUE: u32 = 4;
 const FUTEX_WAKE_OP: u32 = 5;
+const FUTEX_LOCK_PI: u32 = 6;
+const FUTEX_UNLOCK_PI: u32 = 7;
+const FUTEX_TRYLOCK_PI: u32 = 8;
 const FUTEX_WAIT_BITSET: u32 = 9;
 const FUTEX_WAKE_BITSET: u32 = 10;
+const FUTEX_WAIT_REQUEUE_PI: u32 = 11;
+const FUTEX_CMP_REQUEUE_PI: u32 = 12;
+const FUTEX_LOCK_PI2: u32 = 13;
 const FUTEX_PRIVATE_FLAG: u32 = 128;
 const FUTEX_CLOCK_REALTIME: u32 = 256;
 
@@ -22,7 +29,8 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
     let shared = op & FUTEX_PRIVATE_FLAG == 0;
     let realtime = op & FUTEX_CLOCK_REALTIME != 0;
     let command = op & !(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME);
-    if realtime && command != FUTEX_WAIT_BITSET && command != FUTEX_WAIT {
+    let clocked = [FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI2];
+    if realtime && !clocked.contains(&command) {
         return Err(Errno::ENOSYS);
     }
     let task = process::current();
@@ -33,12 +41,10 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
     match command {
         FUTEX_WAIT | FUTEX_WAIT_BITSET => {
             let bitset = if command == FUTEX_WAIT { BITSET_MATCH_ANY } else { val3 };
-            let timeout = UserPtr::<Timespec>::new(arg4);
             let deadline = if command == FUTEX_WAIT {
-                time::read_timeout(timeout)?
+                time::read_timeout(UserPtr::<Timespec>::new(arg4))?
             } else {
-                let clock = if realtime { ClockId::Realtime } else { ClockId::Monotonic };
-                time::read_deadline(timeout, clock)?
+                absolute(arg4, realtime)?
             };
             match futex::wait(space, addr, shared, val, bitset, deadline) {
                 Err(Errno::ERESTARTSYS) if deadline.is_some() => {
@@ -68,8 +74,32 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
             }
             done(woken)
         }
+        FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => {
+            let deadline = absolute(arg4, realtime || command == FUTEX_LOCK_PI)?;
+            pi::lock(space, addr, shared, deadline, true).map(|()| 0)
+        }
+        FUTEX_TRYLOCK_PI => pi::lock(space, addr, shared, None, false).map(|()| 0),
+        FUTEX_UNLOCK_PI => pi::unlock(space, addr, shared).map(|()| 0),
+        FUTEX_WAIT_REQUEUE_PI => {
+            let deadline = absolute(arg4, realtime)?;
+            let words = (addr, addr2);
+            pi::wait_requeue(space, words, shared, val, BITSET_MATCH_ANY, deadline).map(|()| 0)
+        }
+        FUTEX_CMP_REQUEUE_PI => {
+            let moves = arg4 as u32;
+            if val != 1 || (moves as i32) < 0 {
+                return Err(Errno::EINVAL);
+            }
+            done(pi::requeue(space, (addr, addr2), shared, count(moves), val3)?)
+        }
         _ => Err(Errno::ENOSYS),
     }
+}
+
+/// The deadline of a call that takes a point of one of the clocks.
+fn absolute(timeout: u64, realtime: bool) -> Result<Option<Deadline>> {
+    let clock = if realtime { ClockId::Realtime } else { ClockId::Monotonic };
+    time::read_deadline(UserPtr::<Timespec>::new(timeout), clock)
 }
 
 /// A wait with a time limit goes on with the same deadline, not with the limit afresh.

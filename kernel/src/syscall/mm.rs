@@ -272,8 +272,9 @@ pub fn munlockall() -> Result<()> {
     process::current().mm().mlock_all(false, false, true, u64::MAX)
 }
 
-pub fn membarrier(command: i32, flags: u32, _cpu: i32) -> Result<i32> {
-    if flags != 0 {
+pub fn membarrier(command: i32, flags: u32, cpu: i32) -> Result<i32> {
+    let of_cpu = command == mb::PRIVATE_EXPEDITED_RSEQ && flags == mb::FLAG_CPU;
+    if flags != 0 && !of_cpu {
         return Err(Errno::EINVAL);
     }
     let mm = process::current().mm();
@@ -285,15 +286,41 @@ pub fn membarrier(command: i32, flags: u32, _cpu: i32) -> Result<i32> {
                 | mb::PRIVATE_EXPEDITED
                 | mb::REGISTER_PRIVATE_EXPEDITED
                 | mb::PRIVATE_EXPEDITED_SYNC_CORE
-                | mb::REGISTER_PRIVATE_EXPEDITED_SYNC_CORE);
+                | mb::REGISTER_PRIVATE_EXPEDITED_SYNC_CORE
+                | mb::PRIVATE_EXPEDITED_RSEQ
+                | mb::REGISTER_PRIVATE_EXPEDITED_RSEQ
+                | mb::GET_REGISTRATIONS);
         }
         mb::GLOBAL | mb::GLOBAL_EXPEDITED => mm::space::barrier_everywhere(),
-        mb::REGISTER_GLOBAL_EXPEDITED => {}
+        mb::REGISTER_GLOBAL_EXPEDITED => mm.register_membarrier(Membarrier::GLOBAL),
         mb::REGISTER_PRIVATE_EXPEDITED => mm.register_membarrier(Membarrier::EXPEDITED),
         mb::REGISTER_PRIVATE_EXPEDITED_SYNC_CORE => mm.register_membarrier(Membarrier::SYNC_CORE),
+        mb::REGISTER_PRIVATE_EXPEDITED_RSEQ => mm.register_membarrier(Membarrier::RSEQ),
+        mb::GET_REGISTRATIONS => return Ok(registrations(mm.membarrier_registrations())),
         mb::PRIVATE_EXPEDITED => mm.membarrier(Membarrier::EXPEDITED)?,
         mb::PRIVATE_EXPEDITED_SYNC_CORE => mm.membarrier(Membarrier::SYNC_CORE)?,
+        mb::PRIVATE_EXPEDITED_RSEQ => {
+            if !mm.membarrier_registrations().contains(Membarrier::RSEQ) {
+                return Err(Errno::EPERM);
+            }
+            // A CPU that is not there runs nothing. All threads, where one CPU is meant, is more than is asked for.
+            if !of_cpu || cpu >= 0 {
+                process::rseq::abort_all(process::current().process());
+                mm.membarrier(Membarrier::RSEQ)?;
+            }
+        }
         _ => return Err(Errno::EINVAL),
     }
     Ok(0)
+}
+
+/// The registrations as the commands that made them.
+fn registrations(of: Membarrier) -> i32 {
+    let commands = [
+        (Membarrier::GLOBAL, mb::REGISTER_GLOBAL_EXPEDITED),
+        (Membarrier::EXPEDITED, mb::REGISTER_PRIVATE_EXPEDITED),
+        (Membarrier::SYNC_CORE, mb::REGISTER_PRIVATE_EXPEDITED_SYNC_CORE),
+        (Membarrier::RSEQ, mb::REGISTER_PRIVATE_EXPEDITED_RSEQ),
+    ];
+    commands.into_iter().filter(|(kind, _)| of.contains(*kind)).map(|(_, command)| command).sum()
 }

@@ -28,6 +28,7 @@ mod poll;
 mod prctl_caps;
 mod process;
 mod random;
+mod rseq;
 mod sched;
 mod sendrecv;
 mod signal;

@@ -7,7 +7,8 @@ use super::Status::{self, Full, Partial};
 use super::args::Handler;
 use super::{
     counters, cred, dir, epoll, exec, fd, file, futex, inotify, log, misc, mm, mount, path, pidfd,
-    pipe, poll, process, random, sched, sendrecv, signal, socket, sockopt, splice, time, xattr,
+    pipe, poll, process, random, rseq, sched, sendrecv, signal, socket, sockopt, splice, time,
+    xattr,
 };
 use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
 
@@ -99,7 +100,7 @@ syscalls! {
     53 socketpair => socket::socketpair, Full;
     54 setsockopt => sockopt::setsockopt, Full;
     55 getsockopt => sockopt::getsockopt, Full;
-    56 clone => process::clone, Partial("no namespaces, no ptrace, no pidfds of threads");
+    56 clone => process::clone, Partial("no namespaces, no ptrace");
     57 fork => process::fork, Full;
     58 vfork => process::vfork, Full;
     59 execve => exec::execve, Full;
@@ -133,9 +134,9 @@ syscalls! {
     95 umask => dir::umask, Full;
     96 gettimeofday => time::gettimeofday, Full;
     97 getrlimit => process::getrlimit, Full;
-    98 getrusage => process::getrusage, Partial("system time is counted as user time; the peak of children stays 0");
+    98 getrusage => process::getrusage, Partial("the peak of children stays 0");
     99 sysinfo => misc::sysinfo, Full;
-    100 times => time::times, Partial("system time is counted as user time");
+    100 times => time::times, Full;
     102 getuid => cred::getuid, Full;
     103 syslog => log::syslog, Full;
     104 getgid => cred::getgid, Full;
@@ -212,7 +213,7 @@ syscalls! {
     199 fremovexattr => xattr::fremovexattr, Partial("no access lists, no security.capability");
     200 tkill => signal::tkill, Full;
     201 time => time::time, Full;
-    202 futex => futex::futex, Partial("no priority inheritance (FUTEX_LOCK_PI and its kin are ENOSYS)");
+    202 futex => futex::futex, Full;
     203 sched_setaffinity => sched::sched_setaffinity, Full;
     204 sched_getaffinity => sched::sched_getaffinity, Full;
     213 epoll_create => epoll::epoll_create, Full;
@@ -292,9 +293,10 @@ syscalls! {
     327 preadv2 => file::preadv2, Partial("RWF_NOWAIT for random devices only, no RWF_APPEND");
     328 pwritev2 => file::pwritev2, Partial("RWF_NOWAIT for random devices only, no RWF_APPEND");
     332 statx => path::statx, Full;
+    334 rseq => rseq::rseq, Partial("mm_cid is the number of the CPU");
     424 pidfd_send_signal => pidfd::pidfd_send_signal, Partial("no directories of /proc in place of a pidfd");
-    434 pidfd_open => pidfd::pidfd_open, Partial("no PIDFD_THREAD");
-    435 clone3 => process::clone3, Partial("no namespaces, no pidfds of threads, no set_tid, no cgroup");
+    434 pidfd_open => pidfd::pidfd_open, Full;
+    435 clone3 => process::clone3, Partial("no namespaces, no set_tid, no cgroup");
     436 close_range => fd::close_range, Full;
     437 openat2 => path::openat2, Full;
     438 pidfd_getfd => pidfd::pidfd_getfd, Full;

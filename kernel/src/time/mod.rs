@@ -3,7 +3,7 @@
 //! Owns the scale of the TSC (`clock`), the offset of the wall clock, and one timer queue per CPU
 //! (`timer`). Reading a clock takes no lock and one multiplication. The CPU is tickless: its timer is
 //! armed for the nearest timer or the end of the running task's slice, and for nothing else.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod clock;
 mod nanos;
@@ -16,7 +16,9 @@ pub use clock::{
 };
 pub use nanos::Nanos;
 pub use selftest::run as selftest;
-pub use timer::{TimerId, TimerTarget, arm, cancel, run_deferred, set_slice_end};
+pub use timer::{
+    SAMPLE_NS, TimerId, TimerTarget, arm, cancel, run_deferred, set_slice_end, start_samples,
+};
 
 /// Nanoseconds since boot as a `Nanos`.
 #[inline]

@@ -6,7 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Nanos, clock, monotonic};
 use crate::arch::percpu::{MAX_CPUS, cpu_id};
@@ -39,8 +39,18 @@ struct Queue {
     next_sequence: u64,
     /// When the running task's slice ends, if anyone waits for its CPU.
     slice_end: Option<Nanos>,
+    /// When the running task is looked at next; `None` while the CPU idles.
+    sample: Option<Nanos>,
     /// What the hardware is armed for.
     armed: Option<Nanos>,
+}
+
+/// How often a running task is looked at, for its user and system time: Linux's usual tick.
+pub const SAMPLE_NS: u64 = 4_000_000;
+
+crate::per_cpu! {
+    /// Whether `Queue::sample` is set. Relaxed: this CPU's own.
+    static SAMPLING: AtomicBool = AtomicBool::new(false);
 }
 
 static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
@@ -48,6 +58,7 @@ static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
         entries: BTreeMap::new(),
         next_sequence: 0,
         slice_end: None,
+        sample: None,
         armed: None,
     })
 }; MAX_CPUS];
@@ -83,6 +94,22 @@ pub fn set_slice_end(end: Option<Nanos>) {
     }
 }
 
+/// A task begins to run after none did: from now on the running task is looked at every [`SAMPLE_NS`].
+/// Interrupts are off.
+#[inline]
+pub fn start_samples() {
+    if !SAMPLING.with(|sampling| sampling.swap(true, Ordering::Relaxed)) {
+        begin_samples();
+    }
+}
+
+#[cold]
+fn begin_samples() {
+    let mut queue = QUEUES[cpu_id()].lock();
+    queue.sample = Some(Nanos(monotonic().0.saturating_add(SAMPLE_NS)));
+    queue.program();
+}
+
 /// Targets that have expired and wait for the thread.
 static DEFERRED: SpinLock<Vec<Arc<dyn TimerTarget>>, level::Timer> = SpinLock::new(Vec::new());
 static FOR_THREAD: WaitQueue = WaitQueue::new();
@@ -113,11 +140,8 @@ impl Queue {
     /// Arms the hardware for the nearest deadline, unless it is armed for that or earlier.
     fn program(&mut self) {
         let timer = self.nearest_timer();
-        let nearest = match (timer, self.slice_end) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        let Some(nearest) = nearest else { return };
+        let all = [timer, self.slice_end, self.sample];
+        let Some(nearest) = all.into_iter().flatten().min() else { return };
         if self.armed.is_none_or(|armed| nearest < armed) {
             self.armed = Some(nearest);
             apic::timer_arm(clock::to_tsc(nearest));
@@ -125,7 +149,7 @@ impl Queue {
     }
 }
 
-fn interrupt() {
+fn interrupt(from_user: bool) {
     // Relaxed: a statistic.
     FIRED.fetch_add(1, Ordering::Relaxed);
     let queue = &QUEUES[cpu_id()];
@@ -148,6 +172,11 @@ fn interrupt() {
     }
     let mut held = queue.lock();
     held.armed = None;
+    if held.sample.is_some_and(|at| at <= now) {
+        let goes_on = trap::sample_hook(from_user);
+        held.sample = goes_on.then(|| Nanos(now.0.saturating_add(SAMPLE_NS)));
+        SAMPLING.with(|sampling| sampling.store(goes_on, Ordering::Relaxed));
+    }
     let slice_over = held.slice_end.is_some_and(|end| end <= now);
     if slice_over {
         held.slice_end = None;

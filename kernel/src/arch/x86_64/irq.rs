@@ -27,7 +27,7 @@ type Slot = Once<fn()>;
 pub type Observer = fn(vector: u8, tsc: u64);
 
 static HANDLERS: [[Slot; SHARERS]; LINES] = [const { [const { Once::new() }; SHARERS] }; LINES];
-static TIMER: Slot = Once::new();
+static TIMER: Once<fn(bool)> = Once::new();
 static RESCHEDULE: Slot = Once::new();
 static CALL: Slot = Once::new();
 static OBSERVER: Once<Observer> = Once::new();
@@ -74,8 +74,8 @@ pub fn register(line: u32, handler: fn()) -> Result<(), NoSuchLine> {
     }
 }
 
-/// Sets what the local timer's interrupt runs (the time floor).
-pub fn set_timer(handler: fn()) {
+/// Sets what the local timer's interrupt runs (the time floor); it is told whether it interrupted user mode.
+pub fn set_timer(handler: fn(bool)) {
     TIMER.call_once(|| handler);
 }
 
@@ -109,8 +109,8 @@ pub fn total() -> u64 {
     (0..percpu::cpus_online()).filter_map(|cpu| COUNTS.of(cpu)).map(of_cpu).sum()
 }
 
-/// An interrupt arrived; interrupts are off.
-pub(super) fn dispatch(vector: u8) {
+/// An interrupt arrived, in user mode or not; interrupts are off.
+pub(super) fn dispatch(vector: u8, from_user: bool) {
     percpu::irq_enter();
     // Relaxed: only this CPU writes its counts, and not from within another interrupt.
     COUNTS.with(|counts| {
@@ -120,7 +120,9 @@ pub(super) fn dispatch(vector: u8) {
     match vector {
         TIMER_VECTOR => {
             apic::eoi();
-            run(&TIMER);
+            if let Some(handler) = TIMER.get() {
+                handler(from_user);
+            }
         }
         RESCHEDULE_VECTOR => {
             apic::eoi();

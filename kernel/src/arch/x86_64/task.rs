@@ -129,6 +129,29 @@ impl<S: Stack> Machine<S> {
         self.on_cpu.load(Ordering::Acquire)
     }
 
+    /// Whether a user task is in a system call.
+    #[inline]
+    pub fn is_in_call(&self) -> bool {
+        if self.stack.is_none() || self.fpu.is_none() {
+            return false;
+        }
+        // SAFETY: as in `user_pc_sp`.
+        let number =
+            unsafe { (&raw const (*switch::user_frame(self.stack_top)).orig_rax).read_volatile() };
+        number.cast_signed() >= 0
+    }
+
+    /// The number and the arguments of the system call that a user task is in, if it is in one.
+    pub fn user_call(&self) -> Option<(u64, [u64; 6])> {
+        if self.stack.is_none() || self.fpu.is_none() {
+            return None;
+        }
+        // SAFETY: as in `user_pc_sp`.
+        let frame =
+            unsafe { switch::user_frame(self.stack_top).cast::<TrapFrame>().read_volatile() };
+        frame.in_syscall().then(|| (frame.syscall_number(), frame.syscall_args()))
+    }
+
     /// The user's program counter and stack pointer of a task that is in the kernel.
     pub fn user_pc_sp(&self) -> (u64, u64) {
         if self.stack.is_none() || self.fpu.is_none() {

@@ -164,6 +164,8 @@ pub struct TrapHooks {
     pub exit_to_user: fn(&mut TrapFrame),
     /// The slice set by `time::set_slice_end` is over; interrupts are off.
     pub timer: fn(),
+    /// A look at what runs: whether user mode was interrupted. Interrupts are off; whether to look again.
+    pub sample: fn(bool) -> bool,
 }
 
 extern "C" fn no_syscall(_: &mut TrapFrame) -> i64 {
@@ -186,6 +188,7 @@ static NO_HOOKS: TrapHooks = TrapHooks {
     user_exception: no_user_exception,
     exit_to_user: |_| (),
     timer: || (),
+    sample: |_| false,
 };
 
 static HOOKS: AtomicPtr<TrapHooks> = AtomicPtr::new((&raw const NO_HOOKS).cast_mut());
@@ -207,6 +210,11 @@ fn hooks() -> &'static TrapHooks {
 /// Runs the `timer` hook: the running task's slice is over.
 pub fn timer_hook() {
     (hooks().timer)();
+}
+
+/// Runs the `sample` hook.
+pub fn sample_hook(from_user: bool) -> bool {
+    (hooks().sample)(from_user)
 }
 
 /// The vectors that are named in code.
@@ -252,7 +260,7 @@ pub(super) extern "C" fn trap_entry(frame: &mut TrapFrame, vector: u64, error: u
     match vector as u8 {
         Vector::PAGE_FAULT => page_fault(frame, error),
         vector @ 0..32 => exception(frame, vector, error),
-        vector => super::irq::dispatch(vector),
+        vector => super::irq::dispatch(vector, frame.user_mode()),
     }
 }
 

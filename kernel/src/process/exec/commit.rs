@@ -81,6 +81,7 @@ fn map_stack(mm: &AddressSpace, top: u64, area: ArgArea, exec: bool) -> Result<(
 /// Switches to the new space and lets a waiting vfork parent go on; the old one comes back.
 fn replace_memory(task: &Task, mm: Arc<AddressSpace>) -> Option<Arc<AddressSpace>> {
     exit::leave_user_memory(task);
+    task.rseq.clear();
     mm.activate();
     task.mm_cell().replace(Some(mm))
 }

@@ -1,5 +1,6 @@
 //! What a new program finds on its stack: counts, pointers, the auxiliary vector.
 
+use super::super::rseq;
 use super::args::ArgArea;
 use super::image::Placed;
 use crate::arch::{cpu, fpu};
@@ -8,7 +9,7 @@ use crate::mm::PAGE_SIZE;
 use crate::sync::Once;
 
 /// Entries of the auxiliary vector, the last one included.
-pub(super) const AUX_ENTRIES: usize = 22;
+pub(super) const AUX_ENTRIES: usize = 24;
 /// Where the block's first string pointer is: behind the number of arguments.
 pub(super) const FIRST_POINTER: usize = 8;
 /// Random bytes and the platform's name lie between the pointers and the strings.
@@ -34,6 +35,8 @@ mod at {
     pub(super) const SECURE: u64 = 23;
     pub(super) const RANDOM: u64 = 25;
     pub(super) const HWCAP2: u64 = 26;
+    pub(super) const RSEQ_FEATURE_SIZE: u64 = 27;
+    pub(super) const RSEQ_ALIGN: u64 = 28;
     pub(super) const EXECFN: u64 = 31;
     pub(super) const SYSINFO_EHDR: u64 = 33;
     pub(super) const MINSIGSTKSZ: u64 = 51;
@@ -115,6 +118,8 @@ pub(super) fn lay_out(
         [at::HWCAP2, hwcap2],
         [at::EXECFN, addr(name)],
         [at::PLATFORM, addr(platform)],
+        [at::RSEQ_FEATURE_SIZE, rseq::FEATURE_SIZE as u64],
+        [at::RSEQ_ALIGN, rseq::ALIGN],
     ];
     // Without a vDSO its entry is left out.
     let skip = usize::from(vdso.is_none());

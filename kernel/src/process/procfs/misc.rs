@@ -165,5 +165,11 @@ fn syscall(task: &Task) -> String {
         return String::from("running\n");
     }
     let (pc, sp) = task.user_pc_sp();
-    format!("-1 {sp:#x} {pc:#x}\n")
+    match task.user_call() {
+        Some((number, args)) => {
+            let args: String = args.iter().map(|arg| format!(" {arg:#x}")).collect();
+            format!("{number}{args} {sp:#x} {pc:#x}\n")
+        }
+        None => format!("-1 {sp:#x} {pc:#x}\n"),
+    }
 }

@@ -68,6 +68,8 @@ pub struct Entity {
     policy: AtomicU32,
     priority: AtomicU32,
     reset_on_fork: AtomicU8,
+    /// The rank of the most urgent one that waits for a lock of this task; [`NOT_LENT`] if nobody does.
+    lent: AtomicU32,
     affinity: AtomicU64,
     /// Runnable and in no queue: whoever ends the switch away from it finds it a CPU. Only the CPU that
     /// switches touches it.
@@ -89,6 +91,7 @@ impl Entity {
             policy: AtomicU32::new(policy::NORMAL),
             priority: AtomicU32::new(0),
             reset_on_fork: AtomicU8::new(0),
+            lent: AtomicU32::new(NOT_LENT),
             affinity: AtomicU64::new(u64::MAX),
             homeless: AtomicU8::new(0),
         }
@@ -203,11 +206,19 @@ impl Entity {
 
     /// Real-time tasks run before all others, the greater priority first.
     #[inline]
-    pub(super) fn rank(&self) -> u32 {
-        match self.policy.load(Ordering::Relaxed) {
+    pub fn rank(&self) -> u32 {
+        let own = match self.policy.load(Ordering::Relaxed) {
             policy::FIFO | policy::RR => 99 - self.priority.load(Ordering::Relaxed).min(99),
             _ => NORMAL_RANK,
-        }
+        };
+        own.min(self.lent.load(Ordering::Relaxed))
+    }
+
+    /// Lends it a rank, or takes that back; true if its own rank is another one now.
+    pub(super) fn lend(&self, rank: Option<u32>) -> bool {
+        let before = self.rank();
+        self.lent.store(rank.unwrap_or(NOT_LENT), Ordering::Relaxed);
+        self.rank() != before
     }
 
     /// FIFO tasks run until they sleep.
@@ -233,6 +244,8 @@ impl Entity {
 
 /// The rank of tasks that are not real-time.
 pub(super) const NORMAL_RANK: u32 = 100;
+/// Nobody waits for a lock of the task.
+const NOT_LENT: u32 = u32::MAX;
 /// Linux gives SCHED_IDLE a weight of 3 beside 1024.
 const INVERSE_OF_IDLE: u64 = 341;
 

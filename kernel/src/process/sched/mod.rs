@@ -141,8 +141,13 @@ fn switch_to_next() {
     prev.times.count_switch(state != State::Runnable);
     // Relaxed: a statistic.
     SWITCHES.fetch_add(1, Ordering::Relaxed);
+    if was_idle {
+        time::start_samples();
+    }
+    prev.rseq.switched_out(prev);
     prev.sched.set_running(false);
     next.sched.set_running(true);
+    next.rseq.switched_in(&next, cpu);
     next.times.resume(now);
     next.activate_mm();
     after_switch(TASKS.switch(next));
@@ -236,6 +241,31 @@ pub fn system_ns() -> u64 {
 
 /// Context switches, for /proc/stat.
 static SWITCHES: AtomicU64 = AtomicU64::new(0);
+
+/// Lends a task the rank of one that waits for it, or takes it back; true if that changes its rank.
+pub(super) fn lend_rank(task: &Task, rank: Option<u32>) -> bool {
+    let changed = task.sched.lend(rank);
+    if changed {
+        place::rank_changed(task);
+    }
+    changed
+}
+
+/// The running task was looked at by the timer: in user mode, or in the kernel. Interrupts are off. Whether to
+/// look again.
+pub fn sampled(from_user: bool) -> bool {
+    if !TASKS.is_active() {
+        return false;
+    }
+    let task = super::current();
+    // The idle task's time is nobody's.
+    let counts = task.tid() != 0;
+    if counts {
+        task.times.sample(from_user);
+        place::balance();
+    }
+    counts
+}
 
 /// The CPUs that a task may run on have changed; the running task is on one of them on return.
 pub fn affinity_changed(task: &Task) {

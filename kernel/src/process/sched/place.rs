@@ -276,6 +276,45 @@ pub(super) fn steal(here: usize) -> bool {
     }
 }
 
+crate::per_cpu! {
+    /// Looks since this CPU last compared its queue with others. Relaxed: its own.
+    static LOOKS: AtomicU32 = AtomicU32::new(0);
+}
+
+/// How many looks of the timer apart.
+const BALANCE_EVERY: u32 = 8;
+
+/// A busy CPU takes a task from the longest queue, if that is longer than its own by two: by one, it would
+/// only be the other's turn. Called by the timer, interrupts off.
+#[inline]
+pub(super) fn balance() {
+    if cpus_online() == 1 {
+        return;
+    }
+    let looks = LOOKS.with(|looks| looks.fetch_add(1, Ordering::Relaxed));
+    if looks.is_multiple_of(BALANCE_EVERY) {
+        balance_with_longest();
+    }
+}
+
+#[cold]
+fn balance_with_longest() {
+    let here = cpu_id();
+    let others = (0..cpus_online()).filter(|&cpu| cpu != here);
+    let Some(longest) = others.max_by_key(|&cpu| queue::len_of(cpu)) else { return };
+    if queue::len_of(longest) < queue::len_of(here).saturating_add(2) {
+        return;
+    }
+    if let (Taken::Task(task), lead) = take_from(longest, here) {
+        let mut queue = queue::lock(here);
+        queue.adopt(&task, lead);
+        queue.push(task);
+        let flags = news(&queue, false);
+        drop(queue);
+        ask(here, flags);
+    }
+}
+
 /// Takes a waiting task from another CPU, and how far its run time is ahead there.
 fn take_from(victim: usize, here: usize) -> (Taken, u64) {
     let mut queue = queue::lock(victim);
@@ -316,6 +355,20 @@ pub(super) fn affinity_changed(task: &Task) {
     drop(queue);
     // One that waits or sleeps is looked at when its turn comes.
     if leaves {
+        ask(cpu, work::RESCHED);
+    }
+    cpu::irq_restore(irq);
+}
+
+/// A task's rank has changed: it may run sooner, or make way.
+#[cold]
+pub(super) fn rank_changed(task: &Task) {
+    let irq = cpu::irq_save();
+    let (cpu, mut queue) = queue::lock_of(task);
+    queue.place_again(task);
+    let preempts = queue.beats(&queue.running, WAKEUP_LEAD_NS);
+    drop(queue);
+    if preempts {
         ask(cpu, work::RESCHED);
     }
     cpu::irq_restore(irq);

@@ -122,6 +122,22 @@ impl RunQueue {
         self.heap.push(Waiting { rank, vruntime, arrival: self.arrivals, task });
     }
 
+    /// A task's rank has changed: it takes the place here that it has now. Whether it waits here.
+    pub(super) fn place_again(&mut self, task: &Task) -> bool {
+        let mut all = core::mem::take(&mut self.heap).into_vec();
+        let found = all.iter().position(|waiting| core::ptr::eq(&*waiting.task, task));
+        let moved = found.map(|at| all.swap_remove(at).task);
+        self.heap = BinaryHeap::from(all);
+        let waits = moved.is_some();
+        if let Some(task) = moved {
+            self.push(task);
+        }
+        if self.running.is(task) {
+            self.running.rank = task.sched.rank();
+        }
+        waits
+    }
+
     /// Takes the task that should run next.
     pub(super) fn pop(&mut self) -> Option<Arc<Task>> {
         let next = self.heap.pop()?;

@@ -45,6 +45,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
             }
             _ => {
                 settle_call(frame, Some(&action));
+                crate::process::rseq::before_handler(task, frame);
                 let saved = task.signals.take_saved_mask();
                 let mask = saved.unwrap_or(task.signals.blocked());
                 block_during_handler(task, signal, &action);

@@ -70,6 +70,7 @@ static HOOKS: TrapHooks = TrapHooks {
     user_exception,
     exit_to_user,
     timer: || (),
+    sample: |_| false,
 };
 
 /// Runs every test.

@@ -2,10 +2,17 @@
 //!
 //! Owns the hash table of waiters. A waiter enters its bucket before it reads the user word, and a waker
 //! changes the word before it looks into the bucket, so no bucket lock is ever held across a user
-//! access. Buckets rank at [`level::Futex`]; two are taken in index order when waiters move.
+//! access. Buckets rank at [`level::Futex`]; two are taken in index order when waiters move. `pi` has the
+//! futexes that lend priority, `robust` the lists of locks that a thread leaves behind.
+
+pub mod pi;
+mod robust;
+
+pub use robust::{ROBUST_LIST_HEAD_LEN, leave_locks};
 
 use crate::mm::AddressSpace;
 use crate::mm::user;
+use crate::process::Task;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::sync::{SpinGuard, SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
@@ -17,13 +24,16 @@ use core::sync::atomic::{AtomicBool, Ordering};
 pub const BITSET_MATCH_ANY: u32 = u32::MAX;
 
 /// What a futex is known by: its address in one address space, or its place in a shared object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Key {
     Private { space: usize, addr: u64 },
     Shared { object: u64, offset: u64 },
 }
 
 impl Key {
+    /// Before all others.
+    const LEAST: Self = Self::Private { space: 0, addr: 0 };
+
     /// The key of the word at `addr`.
     ///
     /// # Errors
@@ -65,13 +75,74 @@ impl Key {
 
 struct Waiter {
     bitset: u32,
+    /// Who waits, if it is for a lock that it will own.
+    task: Option<Arc<Task>>,
     /// Set once, under no lock, by whoever took the waiter out of its bucket.
     woken: AtomicBool,
+    /// It owns the lock of a thread that died, whose word it must write.
+    must_settle: AtomicBool,
     queue: WaitQueue,
+}
+
+impl Waiter {
+    const fn new(bitset: u32) -> Self {
+        let no = AtomicBool::new(false);
+        Self {
+            bitset,
+            task: None,
+            woken: AtomicBool::new(false),
+            must_settle: no,
+            queue: WaitQueue::new(),
+        }
+    }
+
+    fn of_task(task: Arc<Task>) -> Self {
+        Self { task: Some(task), ..Self::new(BITSET_MATCH_ANY) }
+    }
+
+    fn tid(&self) -> u32 {
+        self.task.as_ref().map_or(0, |task| task.tid() as u32)
+    }
+
+    fn is_woken(&self) -> bool {
+        // Acquire: pairs with the Release in `wake` and `grant`.
+        self.woken.load(Ordering::Acquire)
+    }
+
+    fn must_settle(&self) -> bool {
+        // Relaxed: written before `woken`.
+        self.must_settle.load(Ordering::Relaxed)
+    }
+
+    /// It owns the lock, as it will see when it is woken.
+    fn grant(&self, must_settle: bool) {
+        // Relaxed: ordered by `woken`.
+        self.must_settle.store(must_settle, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_woken`.
+        self.woken.store(true, Ordering::Release);
+    }
+
+    fn wake(&self) {
+        // Release: pairs with the Acquire in `is_woken`.
+        self.woken.store(true, Ordering::Release);
+        self.queue.wake_one();
+    }
+}
+
+/// What somebody waits for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// To be woken.
+    Plain,
+    /// To be moved to the queue of a lock that lends priority.
+    ForPi(Key),
+    /// For such a lock: `pi` has the queue itself.
+    Pi,
 }
 
 struct Queued {
     key: Key,
+    kind: Kind,
     waiter: Arc<Waiter>,
 }
 
@@ -96,18 +167,13 @@ pub fn wait(
         return Err(Errno::EINVAL);
     }
     let key = Key::of(space, addr, shared)?;
-    let waiter =
-        Arc::new(Waiter { bitset, woken: AtomicBool::new(false), queue: WaitQueue::new() });
-    BUCKETS[key.bucket()].lock().push(Queued { key, waiter: waiter.clone() });
+    let waiter = Arc::new(Waiter::new(bitset));
+    queue(key, &waiter, Kind::Plain);
     let outcome = match user::read_u32(addr) {
-        Ok(value) if value == expected => waiter
-            .queue
-            // Acquire: pairs with the Release in `wake_waiters`.
-            .wait_deadline(deadline, || waiter.woken.load(Ordering::Acquire).then_some(()))
-            .map_err(|e| match e {
-                WaitError::TimedOut => Errno::ETIMEDOUT,
-                WaitError::Interrupted => Errno::ERESTARTSYS,
-            }),
+        Ok(value) if value == expected => sleep(&waiter, deadline).map_err(|e| match e {
+            WaitError::TimedOut => Errno::ETIMEDOUT,
+            WaitError::Interrupted => Errno::ERESTARTSYS,
+        }),
         Ok(_) => Err(Errno::EAGAIN),
         Err(fault) => Err(fault),
     };
@@ -117,6 +183,14 @@ pub fn wait(
         Err(_) if !leave(key, &waiter) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+fn queue(key: Key, waiter: &Arc<Waiter>, kind: Kind) {
+    BUCKETS[key.bucket()].lock().push(Queued { key, kind, waiter: waiter.clone() });
+}
+
+fn sleep(waiter: &Waiter, deadline: Option<Deadline>) -> Result<(), WaitError> {
+    waiter.queue.wait_deadline(deadline, || waiter.is_woken().then_some(()))
 }
 
 /// Wakes up to `count` waiters whose bitset meets `bitset`; returns how many.
@@ -132,8 +206,9 @@ pub fn wake(
     }
     let key = Key::of(space, addr, shared)?;
     let mut taken = Vec::new();
-    take(&mut BUCKETS[key.bucket()].lock(), key, count, bitset, &mut taken);
-    Ok(wake_waiters(taken))
+    let result = take(&mut BUCKETS[key.bucket()].lock(), key, count, bitset, &mut taken);
+    let woken = wake_waiters(taken);
+    result.map(|()| woken)
 }
 
 /// Wakes up to `wake_count` waiters of one word and moves up to `move_count` others to a second one.
@@ -154,27 +229,51 @@ pub fn requeue(
         return Err(Errno::EAGAIN);
     }
     let mut taken = Vec::new();
-    let mut moved = 0;
     let (a, b) = (from_key.bucket(), to_key.bucket());
-    if a == b {
+    let moved = if a == b {
         let mut bucket = BUCKETS[a].lock();
-        take(&mut bucket, from_key, wake_count, BITSET_MATCH_ANY, &mut taken);
-        for queued in bucket.iter_mut().filter(|q| q.key == from_key).take(move_count) {
-            queued.key = to_key;
-            moved += 1;
-        }
+        take(&mut bucket, from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
+            .and_then(|()| move_within(&mut bucket, from_key, to_key, move_count))
     } else {
         let (mut source, mut target) = lock_two(a, b);
-        take(&mut source, from_key, wake_count, BITSET_MATCH_ANY, &mut taken);
-        while moved < move_count {
-            let Some(at) = source.iter().position(|q| q.key == from_key) else { break };
-            let mut queued = source.remove(at);
-            queued.key = to_key;
-            target.push(queued);
-            moved += 1;
+        take(&mut source, from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
+            .and_then(|()| move_between(&mut source, &mut target, from_key, to_key, move_count))
+    };
+    let woken = wake_waiters(taken);
+    moved.map(|moved| woken + moved)
+}
+
+fn move_within(bucket: &mut [Queued], from: Key, to: Key, count: usize) -> Result<usize> {
+    let mut moved = 0;
+    for queued in bucket.iter_mut().filter(|q| q.key == from).take(count) {
+        if queued.kind != Kind::Plain {
+            return Err(Errno::EINVAL);
         }
+        queued.key = to;
+        moved += 1;
     }
-    Ok(wake_waiters(taken) + moved)
+    Ok(moved)
+}
+
+fn move_between(
+    source: &mut Vec<Queued>,
+    target: &mut Vec<Queued>,
+    from: Key,
+    to: Key,
+    count: usize,
+) -> Result<usize> {
+    let mut moved = 0;
+    while moved < count {
+        let Some(at) = source.iter().position(|q| q.key == from) else { break };
+        if source[at].kind != Kind::Plain {
+            return Err(Errno::EINVAL);
+        }
+        let mut queued = source.remove(at);
+        queued.key = to;
+        target.push(queued);
+        moved += 1;
+    }
+    Ok(moved)
 }
 
 type BucketGuard = SpinGuard<'static, Vec<Queued>, level::Futex>;
@@ -190,29 +289,32 @@ fn lock_two(a: usize, b: usize) -> (BucketGuard, BucketGuard) {
     }
 }
 
+/// Takes waiters to be woken: `EINVAL` at one that waits for a lock that lends priority.
 fn take(
     bucket: &mut Vec<Queued>,
     key: Key,
     count: usize,
     bitset: u32,
     taken: &mut Vec<Arc<Waiter>>,
-) {
+) -> Result<()> {
     let mut at = 0;
     while taken.len() < count && at < bucket.len() {
-        if bucket[at].key == key && bucket[at].waiter.bitset & bitset != 0 {
-            taken.push(bucket.remove(at).waiter);
-        } else {
+        let queued = &bucket[at];
+        if queued.key != key {
             at += 1;
+        } else if queued.kind != Kind::Plain {
+            return Err(Errno::EINVAL);
+        } else if queued.waiter.bitset & bitset == 0 {
+            at += 1;
+        } else {
+            taken.push(bucket.remove(at).waiter);
         }
     }
+    Ok(())
 }
 
 fn wake_waiters(taken: Vec<Arc<Waiter>>) -> usize {
-    for waiter in &taken {
-        // Release: pairs with the Acquire in `wait`.
-        waiter.woken.store(true, Ordering::Release);
-        waiter.queue.wake_one();
-    }
+    taken.iter().for_each(|waiter| waiter.wake());
     taken.len()
 }
 
@@ -226,68 +328,12 @@ fn leave(key: Key, waiter: &Arc<Waiter>) -> bool {
     if remove(&BUCKETS[key.bucket()]) {
         return true;
     }
-    // Acquire: pairs with the Release in `wake_waiters`.
-    if waiter.woken.load(Ordering::Acquire) {
+    if waiter.is_woken() {
         return false;
     }
     BUCKETS.iter().any(remove)
 }
 
-/// Size of the user's `struct robust_list_head`.
-pub const ROBUST_LIST_HEAD_LEN: usize = 24;
-/// Linux's bound on a robust list, against cycles.
-const ROBUST_LIST_LIMIT: usize = 2048;
 const FUTEX_WAITERS: u32 = 0x8000_0000;
 const FUTEX_OWNER_DIED: u32 = 0x4000_0000;
 const FUTEX_TID_MASK: u32 = 0x3fff_ffff;
-
-/// A thread exits: marks the locks on its robust list as left by a dead owner and wakes a waiter of
-/// each. Ends quietly at the first bad pointer, as the list is the program's own.
-pub fn exit_robust_list(space: &AddressSpace, head: u64, tid: i32) {
-    let read = |addr: u64| {
-        let mut word = [0; 8];
-        user::read_bytes(addr, &mut word).ok().map(|()| u64::from_le_bytes(word))
-    };
-    let (Some(first), Some(offset), Some(pending)) =
-        (read(head), read(head.wrapping_add(8)), read(head.wrapping_add(16)))
-    else {
-        return;
-    };
-    let mut entry = first;
-    for _ in 0..ROBUST_LIST_LIMIT {
-        // Bit 0 marks a priority-inheriting lock.
-        let node = entry & !1;
-        if node == head {
-            break;
-        }
-        let Some(next) = read(node) else { return };
-        if node != pending & !1 && leave_lock(space, node.wrapping_add(offset), tid).is_err() {
-            return;
-        }
-        entry = next;
-    }
-    if pending & !1 != 0 {
-        // The lock that was being taken or released; a bad pointer ends it like the others.
-        if leave_lock(space, (pending & !1).wrapping_add(offset), tid).is_err() {}
-    }
-}
-
-fn leave_lock(space: &AddressSpace, addr: u64, tid: i32) -> Result<()> {
-    if !addr.is_multiple_of(4) {
-        return Err(Errno::EINVAL);
-    }
-    loop {
-        let old = user::load_u32(addr)?;
-        if old & FUTEX_TID_MASK != tid as u32 {
-            return Ok(());
-        }
-        let new = old & FUTEX_WAITERS | FUTEX_OWNER_DIED;
-        if user::cmpxchg_u32(addr, old, new)? == old {
-            if old & FUTEX_WAITERS != 0 {
-                // As on Linux: robust locks wait for shared futexes, even within one process.
-                wake(space, addr, true, 1, BITSET_MATCH_ANY)?;
-            }
-            return Ok(());
-        }
-    }
-}

@@ -1,0 +1,516 @@
+//! Futexes that lend priority: the word holds the owner's number, the kernel the queue of those who wait.
+//!
+//! Owns the queues, under one sleeping mutex that is held over the accesses to the words: it is taken
+//! only when a lock is contended, or when a thread that owns one ends. Each waiter also has an entry in the
+//! ordinary buckets, so that calls for ordinary futexes notice it. The most urgent waiter's rank is lent to
+//! the owner, and on along the chain of owners who wait themselves.
+
+use super::{BUCKETS, Key, Kind, Queued, Waiter, leave};
+use crate::mm::AddressSpace;
+use crate::mm::user;
+use crate::process::{self, Task, sched, table};
+use crate::sync::Mutex;
+use crate::sync::wait::{Deadline, WaitError};
+use abi::{Errno, Result};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+const WAITERS: u32 = super::FUTEX_WAITERS;
+const OWNER_DIED: u32 = super::FUTEX_OWNER_DIED;
+const TID_MASK: u32 = super::FUTEX_TID_MASK;
+
+/// Linux's bound on a chain of owners who wait for each other.
+const MAX_CHAIN: usize = 1024;
+
+/// What is known of a contended word.
+struct State {
+    owner: Arc<Task>,
+    /// The most urgent first, then by arrival; never empty.
+    waiters: Vec<(u32, Arc<Waiter>)>,
+    /// The new owner has not written its number to the word yet.
+    unsettled: bool,
+}
+
+/// All contended words, and who waits for or owns which; a task is known by its address.
+struct Table {
+    states: BTreeMap<Key, State>,
+    blocked: BTreeMap<usize, Key>,
+    owned: BTreeSet<(usize, Key)>,
+}
+
+static TABLE: Mutex<Table> =
+    Mutex::new(Table { states: BTreeMap::new(), blocked: BTreeMap::new(), owned: BTreeSet::new() });
+
+/// Number of contended words. SeqCst: an owner that ends says so, then looks here; a waiter is counted here,
+/// then looks whether the owner ends.
+static CONTENDED: AtomicUsize = AtomicUsize::new(0);
+
+/// How far a thread is with leaving its locks: `Task::futex_state`.
+pub const ALIVE: u8 = 0;
+pub const LEAVING: u8 = 1;
+pub const GONE: u8 = 2;
+
+fn id(task: &Task) -> usize {
+    core::ptr::from_ref(task).addr()
+}
+
+/// What one look at the word came to.
+enum Step {
+    Acquired,
+    Owned(Arc<Task>),
+    /// The word changed meanwhile.
+    Again,
+    /// The owner is ending: wait for that.
+    Ending(Arc<Task>),
+}
+
+/// `FUTEX_LOCK_PI` and, without waiting, `FUTEX_TRYLOCK_PI`.
+///
+/// # Errors
+/// Linux's: `EDEADLK`, `ESRCH`, `EPERM`, `EINVAL`, `EAGAIN`, `ETIMEDOUT`, `ERESTARTNOINTR`.
+pub fn lock(
+    space: &AddressSpace,
+    addr: u64,
+    shared: bool,
+    deadline: Option<Deadline>,
+    waits: bool,
+) -> Result<()> {
+    let key = key_of(space, addr, shared)?;
+    let task = process::current_arc();
+    let waiter = loop {
+        let mut table = TABLE.lock();
+        let owner = match table.step(key, addr, &task, false)? {
+            Step::Acquired => return Ok(()),
+            Step::Again => continue,
+            Step::Ending(owner) => {
+                drop(table);
+                wait_for_end(&owner)?;
+                continue;
+            }
+            Step::Owned(_) if !waits => return Err(Errno::EAGAIN),
+            Step::Owned(owner) => owner,
+        };
+        let waiter = Arc::new(Waiter::of_task(task.clone()));
+        table.enqueue(key, &owner, &waiter)?;
+        if owner.futex_state() != ALIVE {
+            // It may not have seen the new waiter.
+            let gone = table.withdraw(key, &waiter);
+            drop((table, gone));
+            wait_for_end(&owner)?;
+            continue;
+        }
+        break waiter;
+    };
+    let outcome = super::sleep(&waiter, deadline);
+    finish(key, addr, &waiter, outcome, Errno::ERESTARTNOINTR)
+}
+
+/// Checks the word and makes it writable: it is changed with the table locked.
+fn key_of(space: &AddressSpace, addr: u64, shared: bool) -> Result<Key> {
+    let key = Key::of(space, addr, shared)?;
+    let value = user::load_u32(addr)?;
+    user::cmpxchg_u32(addr, value, value)?;
+    Ok(key)
+}
+
+/// After the sleep of a waiter in the table: it owns the word, or leaves the queue.
+fn finish(
+    key: Key,
+    addr: u64,
+    waiter: &Arc<Waiter>,
+    outcome: Result<(), WaitError>,
+    interrupted: Errno,
+) -> Result<()> {
+    if outcome.is_ok() && !waiter.must_settle() {
+        return Ok(());
+    }
+    let mut table = TABLE.lock();
+    if waiter.is_woken() {
+        return if waiter.must_settle() { table.settle(key, addr) } else { Ok(()) };
+    }
+    let gone = table.withdraw(key, waiter);
+    drop((table, gone));
+    match outcome {
+        Err(WaitError::TimedOut) => Err(Errno::ETIMEDOUT),
+        _ => Err(interrupted),
+    }
+}
+
+/// `FUTEX_UNLOCK_PI`: the most urgent waiter becomes the owner.
+///
+/// # Errors
+/// `EPERM` if the caller is not the owner, `EINVAL` if word and queue do not fit together.
+pub fn unlock(space: &AddressSpace, addr: u64, shared: bool) -> Result<()> {
+    let task = process::current_arc();
+    let owns = |value: u32| value & TID_MASK == task.tid() as u32;
+    // As on Linux, a word that is not aligned is read all the same.
+    if !owns(user::read_u32(addr)?) {
+        return Err(Errno::EPERM);
+    }
+    let key = key_of(space, addr, shared)?;
+    loop {
+        let mut table = TABLE.lock();
+        let value = user::load_u32(addr)?;
+        if !owns(value) {
+            return Err(Errno::EPERM);
+        }
+        let new = match table.states.get(&key) {
+            Some(state) if !Arc::ptr_eq(&state.owner, &task) => return Err(Errno::EINVAL),
+            Some(state) => state.waiters.first().map_or(0, |(_, next)| WAITERS | next.tid()),
+            None if has_ordinary(key) => return Err(Errno::EINVAL),
+            None => 0,
+        };
+        if user::cmpxchg_u32(addr, value, new)? != value {
+            continue;
+        }
+        let next = table.hand_over(key, false);
+        drop(table);
+        if let Some(next) = next {
+            next.wake();
+        }
+        return Ok(());
+    }
+}
+
+/// `FUTEX_WAIT_REQUEUE_PI`: waits at `addr` to be moved to the queue of `target`, and to own that.
+///
+/// # Errors
+/// `EAGAIN` if the first word does not hold `expected`, and those of [`lock`].
+pub fn wait_requeue(
+    space: &AddressSpace,
+    (addr, target): (u64, u64),
+    shared: bool,
+    expected: u32,
+    bitset: u32,
+    deadline: Option<Deadline>,
+) -> Result<()> {
+    if addr == target || bitset == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let key = Key::of(space, addr, shared)?;
+    let target_key = Key::of(space, target, shared)?;
+    if key == target_key {
+        return Err(Errno::EINVAL);
+    }
+    let waiter = Arc::new(Waiter { bitset, ..Waiter::of_task(process::current_arc()) });
+    super::queue(key, &waiter, Kind::ForPi(target_key));
+    let looked = match user::read_u32(addr) {
+        Ok(value) if value == expected => Ok(()),
+        Ok(_) => Err(Errno::EAGAIN),
+        Err(fault) => Err(fault),
+    };
+    if let Err(error) = looked
+        && give_up(key, &waiter)
+    {
+        return Err(error);
+    }
+    let outcome = super::sleep(&waiter, deadline);
+    let error = match outcome {
+        Ok(()) => None,
+        Err(WaitError::TimedOut) => Some(Errno::ETIMEDOUT),
+        Err(WaitError::Interrupted) => Some(Errno::ERESTARTNOINTR),
+    };
+    if let Some(error) = error
+        && give_up(key, &waiter)
+    {
+        return Err(error);
+    }
+    // Once moved, the call cannot be made again: the first word will have changed.
+    finish(target_key, target, &waiter, outcome, Errno::EAGAIN)
+}
+
+/// Takes a waiter back out of where it waits to be moved; false if it has been moved, or owns the lock already.
+fn give_up(key: Key, waiter: &Arc<Waiter>) -> bool {
+    // With the table locked nobody moves it.
+    let table = TABLE.lock();
+    let moved = table.blocked.contains_key(&id(process::current()));
+    !moved && !waiter.is_woken() && leave(key, waiter)
+}
+
+/// `FUTEX_CMP_REQUEUE_PI`: the first waiter at `from` gets the lock `to` or queues for it, up to `count` others
+/// queue behind. Returns how many were moved or woken.
+///
+/// # Errors
+/// `EAGAIN` unless `from` holds `expected`; `EINVAL` for waiters of another kind or for another lock.
+pub fn requeue(
+    space: &AddressSpace,
+    (from, to): (u64, u64),
+    shared: bool,
+    count: usize,
+    expected: u32,
+) -> Result<usize> {
+    if from == to {
+        return Err(Errno::EINVAL);
+    }
+    let key = Key::of(space, from, shared)?;
+    let target = key_of(space, to, shared)?;
+    if key == target {
+        return Err(Errno::EINVAL);
+    }
+    loop {
+        let mut table = TABLE.lock();
+        if user::read_u32(from)? != expected {
+            return Err(Errno::EAGAIN);
+        }
+        let Some(first) = first_for(key, target)? else { return Ok(0) };
+        let Some(heir) = first.task.clone() else { return Err(Errno::EINVAL) };
+        match table.step(target, to, &heir, count != 0)? {
+            Step::Again => {}
+            Step::Ending(owner) => {
+                drop(table);
+                wait_for_end(&owner)?;
+            }
+            Step::Acquired => {
+                leave(key, &first);
+                first.grant(false);
+                let moved = table.move_waiters(key, target, &heir, count)?;
+                drop(table);
+                first.wake();
+                return Ok(moved + 1);
+            }
+            Step::Owned(owner) => {
+                return table.move_waiters(key, target, &owner, count.saturating_add(1));
+            }
+        }
+    }
+}
+
+/// The first waiter at `key`, which must wait to be moved to `target`.
+fn first_for(key: Key, target: Key) -> Result<Option<Arc<Waiter>>> {
+    let bucket = BUCKETS[key.bucket()].lock();
+    match bucket.iter().find(|queued| queued.key == key) {
+        None => Ok(None),
+        Some(Queued { kind: Kind::ForPi(wanted), waiter, .. }) if *wanted == target => {
+            Ok(Some(waiter.clone()))
+        }
+        Some(_) => Err(Errno::EINVAL),
+    }
+}
+
+/// Whether somebody waits at a word as if it were an ordinary futex.
+fn has_ordinary(key: Key) -> bool {
+    let bucket = BUCKETS[key.bucket()].lock();
+    bucket.iter().any(|queued| queued.key == key && !matches!(queued.kind, Kind::Pi))
+}
+
+/// Sleeps until a thread that is ending has given its locks back.
+fn wait_for_end(owner: &Task) -> Result<()> {
+    const STEP: u64 = 1_000_000;
+    while owner.futex_state() == LEAVING {
+        if process::signal::pending(process::current()) {
+            return Err(Errno::ERESTARTNOINTR);
+        }
+        process::schedule_timeout(STEP);
+    }
+    Ok(())
+}
+
+/// A thread ends or calls exec: what it owns goes to those who wait. `FUTEX_OWNER_DIED` tells them.
+pub fn give_up_locks(task: &Task) {
+    if CONTENDED.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    let mut table = TABLE.lock();
+    let mut woken = Vec::new();
+    let mine = id(task);
+    while let Some(&(_, key)) =
+        table.owned.range((mine, Key::LEAST)..).next().filter(|o| o.0 == mine)
+    {
+        table.owned.remove(&(mine, key));
+        woken.extend(table.hand_over(key, true));
+    }
+    drop(table);
+    woken.iter().for_each(|waiter| waiter.wake());
+}
+
+impl Table {
+    /// Tries to take the word for `task`, or finds out who has it and marks it as contended.
+    fn step(&mut self, key: Key, addr: u64, task: &Arc<Task>, mark: bool) -> Result<Step> {
+        let value = user::load_u32(addr)?;
+        let tid = task.tid() as u32;
+        let owner = value & TID_MASK;
+        if owner == tid {
+            return Err(Errno::EDEADLK);
+        }
+        if let Some(state) = self.states.get(&key) {
+            let fits = state.owner.tid() as u32 == owner
+                || state.unsettled
+                || (owner == 0 && value & OWNER_DIED != 0);
+            return if fits { Ok(Step::Owned(state.owner.clone())) } else { Err(Errno::EINVAL) };
+        }
+        if has_ordinary(key) {
+            return Err(Errno::EINVAL);
+        }
+        if owner == 0 {
+            let new = value & OWNER_DIED | tid | if mark { WAITERS } else { 0 };
+            let swapped = user::cmpxchg_u32(addr, value, new)? == value;
+            return Ok(if swapped { Step::Acquired } else { Step::Again });
+        }
+        if value & WAITERS == 0 && user::cmpxchg_u32(addr, value, value | WAITERS)? != value {
+            return Ok(Step::Again);
+        }
+        let owner = table::lookup_task(owner as i32).filter(|task| task.futex_state() != GONE);
+        match owner {
+            Some(owner) if owner.is_kernel_thread() => Err(Errno::EPERM),
+            Some(owner) if owner.futex_state() == LEAVING => Ok(Step::Ending(owner)),
+            Some(owner) => Ok(Step::Owned(owner)),
+            None if user::load_u32(addr)? != value | WAITERS => Ok(Step::Again),
+            None => Err(Errno::ESRCH),
+        }
+    }
+
+    /// Queues `waiter` for a word that `owner` has.
+    fn enqueue(&mut self, key: Key, owner: &Arc<Task>, waiter: &Arc<Waiter>) -> Result<()> {
+        let Some(task) = &waiter.task else { return Err(Errno::EINVAL) };
+        self.check_chain(owner, task)?;
+        let rank = task.sched.rank();
+        let state = self.states.entry(key).or_insert_with(|| {
+            CONTENDED.fetch_add(1, Ordering::SeqCst);
+            State { owner: owner.clone(), waiters: Vec::new(), unsettled: false }
+        });
+        insert_by_rank(&mut state.waiters, rank, waiter.clone());
+        self.owned.insert((id(owner), key));
+        self.blocked.insert(id(task), key);
+        super::queue(key, waiter, Kind::Pi);
+        self.lend(owner.clone());
+        Ok(())
+    }
+
+    /// `EDEADLK` if `owner` waits for `task`, by however many others.
+    fn check_chain(&self, owner: &Arc<Task>, task: &Arc<Task>) -> Result<()> {
+        let mut at = owner;
+        for _ in 0..MAX_CHAIN {
+            if Arc::ptr_eq(at, task) {
+                return Err(Errno::EDEADLK);
+            }
+            let next = self.blocked.get(&id(at)).and_then(|key| self.states.get(key));
+            let Some(next) = next else { return Ok(()) };
+            at = &next.owner;
+        }
+        Err(Errno::EDEADLK)
+    }
+
+    /// Takes a waiter out that gives up; what is returned is dropped with nothing locked.
+    fn withdraw(&mut self, key: Key, waiter: &Arc<Waiter>) -> Option<State> {
+        leave(key, waiter);
+        if let Some(task) = &waiter.task {
+            self.blocked.remove(&id(task));
+        }
+        let state = self.states.get_mut(&key)?;
+        state.waiters.retain(|(_, other)| !Arc::ptr_eq(other, waiter));
+        let owner = state.owner.clone();
+        let gone = if state.waiters.is_empty() { self.forget(key) } else { None };
+        self.lend(owner);
+        gone
+    }
+
+    /// Nobody waits for the word any more.
+    fn forget(&mut self, key: Key) -> Option<State> {
+        let state = self.states.remove(&key)?;
+        self.owned.remove(&(id(&state.owner), key));
+        CONTENDED.fetch_sub(1, Ordering::SeqCst);
+        Some(state)
+    }
+
+    /// Makes the first waiter the owner; it must be woken. With `died`, it writes the word itself.
+    fn hand_over(&mut self, key: Key, died: bool) -> Option<Arc<Waiter>> {
+        let state = self.states.get_mut(&key)?;
+        if state.waiters.is_empty() {
+            return None;
+        }
+        let (_, next) = state.waiters.remove(0);
+        let task = next.task.clone()?;
+        let old = core::mem::replace(&mut state.owner, task.clone());
+        state.unsettled = died;
+        leave(key, &next);
+        self.blocked.remove(&id(&task));
+        self.owned.remove(&(id(&old), key));
+        if state.waiters.is_empty() && !died {
+            self.states.remove(&key);
+            CONTENDED.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            self.owned.insert((id(&task), key));
+        }
+        next.grant(died);
+        self.lend(old);
+        self.lend(task);
+        Some(next)
+    }
+
+    /// The running task has got the word of an owner that died: writes its number there.
+    fn settle(&mut self, key: Key, addr: u64) -> Result<()> {
+        let tid = process::current().tid() as u32;
+        let mut old = user::load_u32(addr)?;
+        loop {
+            let seen = user::cmpxchg_u32(addr, old, tid | WAITERS | OWNER_DIED)?;
+            if seen == old {
+                break;
+            }
+            old = seen;
+        }
+        if let Some(state) = self.states.get_mut(&key)
+            && core::ptr::eq(&*state.owner, process::current())
+        {
+            state.unsettled = false;
+            if state.waiters.is_empty() {
+                self.forget(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves up to `count` waiters at `key` to the queue of `target`.
+    fn move_waiters(
+        &mut self,
+        key: Key,
+        target: Key,
+        owner: &Arc<Task>,
+        count: usize,
+    ) -> Result<usize> {
+        let mut moved = 0;
+        while moved < count {
+            let Some(waiter) = first_for(key, target)? else { break };
+            if !leave(key, &waiter) {
+                continue;
+            }
+            if let Err(error) = self.enqueue(target, owner, &waiter) {
+                super::queue(key, &waiter, Kind::ForPi(target));
+                return Err(error);
+            }
+            moved += 1;
+        }
+        Ok(moved)
+    }
+
+    /// Lends a task the rank of the most urgent one that waits for it, and so on along the chain.
+    fn lend(&mut self, mut task: Arc<Task>) {
+        for _ in 0..MAX_CHAIN {
+            let mine = id(&task);
+            let words = self.owned.range((mine, Key::LEAST)..).take_while(|owned| owned.0 == mine);
+            let ranks = words.filter_map(|(_, key)| self.states.get(key)?.waiters.first());
+            let lent = ranks.map(|(rank, _)| *rank).min();
+            if !sched::lend_rank(&task, lent) {
+                return;
+            }
+            // If it waits itself, its place in that queue is another one now.
+            let Some(state) = self.blocked.get(&mine).and_then(|key| self.states.get_mut(key))
+            else {
+                return;
+            };
+            let of_task = |(_, waiter): &(u32, Arc<Waiter>)| {
+                waiter.task.as_ref().is_some_and(|other| Arc::ptr_eq(other, &task))
+            };
+            let Some(at) = state.waiters.iter().position(of_task) else { return };
+            let (_, waiter) = state.waiters.remove(at);
+            insert_by_rank(&mut state.waiters, task.sched.rank(), waiter);
+            task = state.owner.clone();
+        }
+    }
+}
+
+fn insert_by_rank(waiters: &mut Vec<(u32, Arc<Waiter>)>, rank: u32, waiter: Arc<Waiter>) {
+    let at = waiters.partition_point(|(other, _)| *other <= rank);
+    waiters.insert(at, (rank, waiter));
+}
