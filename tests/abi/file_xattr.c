@@ -211,6 +211,7 @@ int main(void)
 {
 	struct stat before, after;
 	struct timespec past[2] = { { 1000, 0 }, { 1000, 0 } };
+	scratch();
 	MUST(close((int)MUST(open("f", O_CREAT | O_RDWR, 0644))));
 	MUST(utimensat(AT_FDCWD, "f", past, 0));
 	MUST(stat("f", &before));

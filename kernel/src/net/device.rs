@@ -11,6 +11,21 @@ const IFREQ: usize = 40;
 /// `ARPHRD_LOOPBACK`.
 const HARDWARE: u16 = 772;
 
+/// Handles a request on a socket of another family, which knows no addresses and routes.
+pub fn ioctl_elsewhere(cmd: u32, arg: u64, admin: bool) -> Result<i64> {
+    match cmd {
+        siocs::ADDRT
+        | siocs::DELRT
+        | siocs::GIFADDR
+        | siocs::SIFADDR
+        | siocs::GIFDSTADDR
+        | siocs::GIFBRDADDR
+        | siocs::GIFNETMASK
+        | siocs::SIFNETMASK => Err(Errno::ENOTTY),
+        _ => ioctl(cmd, arg, admin),
+    }
+}
+
 /// Handles a request; `admin` says that the caller may change interfaces.
 pub fn ioctl(cmd: u32, arg: u64, admin: bool) -> Result<i64> {
     match cmd {

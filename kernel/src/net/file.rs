@@ -5,7 +5,7 @@ use crate::fs::{Capability, FileOps, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
 use crate::sync::WaitQueue;
-use abi::net::siocs;
+use abi::net::{AF_INET, siocs};
 use abi::socket::MsgFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -51,7 +51,11 @@ impl FileOps for NetFile {
             FIONREAD => self.0.readable_bytes()?,
             TIOCOUTQ => self.0.unsent_bytes()?,
             siocs::FIRST..=siocs::LAST => {
-                return device::ioctl(cmd, arg, f.cred().capable(Capability::NET_ADMIN));
+                let admin = f.cred().capable(Capability::NET_ADMIN);
+                return match self.0.domain() {
+                    AF_INET => device::ioctl(cmd, arg, admin),
+                    _ => device::ioctl_elsewhere(cmd, arg, admin),
+                };
             }
             _ => return Err(Errno::ENOTTY),
         };

@@ -156,6 +156,7 @@ pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Res
 
 /// Puts the files of networks into /proc and /sys.
 pub fn init() -> Result<()> {
+    crate::fs::socket::answer_interfaces(device::ioctl_elsewhere);
     proc::register()
 }
 

@@ -13,7 +13,7 @@ use crate::fs::path::Path;
 use crate::fs::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Timestamp};
 use crate::fs::{Cred, Fd};
 use crate::mm::iov::Sink;
-use abi::fs::{OpenFlags, S_IFDIR, S_IFLNK, S_IFREG};
+use abi::fs::{OpenFlags, PATH_MAX, S_IFDIR, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
 use alloc::format;
 use alloc::sync::Arc;
@@ -240,7 +240,14 @@ impl Inode for Node {
                 let (pid, tid) = processes()?.current().ok_or(Errno::ENOENT)?;
                 format!("{pid}/task/{tid}").into_bytes()
             }
-            Kind::Link(task, link) => pid::link_text(task, link)?,
+            Kind::Link(task, link) => {
+                let text = pid::link_text(task, link)?;
+                // With its NUL.
+                if text.len() >= PATH_MAX {
+                    return Err(Errno::ENAMETOOLONG);
+                }
+                text
+            }
             _ => return Err(Errno::EINVAL),
         };
         Ok(Arc::from(text))

@@ -2,16 +2,27 @@
 
 use super::queue::Ancillary;
 use super::{Kind, Outgoing, Role, Socket};
-use crate::fs::{FileOps, OpenFile, PollEvents};
+use crate::fs::{Capability, FileOps, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
-use crate::sync::WaitQueue;
+use crate::sync::{Once, WaitQueue};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
 
 const FIONREAD: u32 = 0x541b;
 const TIOCOUTQ: u32 = 0x5411;
+
+/// A request about network interfaces, its argument, and whether the caller may change them.
+type AskInterfaces = fn(u32, u64, bool) -> Result<i64>;
+
+/// Linux answers such requests on sockets of every family, and `if_nametoindex` asks on one of this.
+static INTERFACES: Once<AskInterfaces> = Once::new();
+
+/// Sets what answers requests about network interfaces; once, at boot.
+pub fn answer_interfaces(answer: AskInterfaces) {
+    INTERFACES.call_once(|| answer);
+}
 
 /// The open file.
 pub struct SocketFile(pub Arc<Socket>);
@@ -35,11 +46,14 @@ impl FileOps for SocketFile {
         self.0.poll(visit)
     }
 
-    fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+    fn ioctl(&self, f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
         let count = match cmd {
             FIONREAD => self.0.readable_bytes()?,
             TIOCOUTQ => self.0.peer().map_or(0, |peer| peer.state.lock().queue.bytes()),
-            _ => return Err(Errno::ENOTTY),
+            _ => {
+                let ask = INTERFACES.get().ok_or(Errno::ENOTTY)?;
+                return ask(cmd, arg, f.cred().capable(Capability::NET_ADMIN));
+            }
         };
         UserPtr::<i32>::new(arg).write(&i32::try_from(count).unwrap_or(i32::MAX))?;
         Ok(0)

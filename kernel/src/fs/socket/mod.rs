@@ -17,6 +17,7 @@ mod registry;
 mod transfer;
 
 pub use address::Address;
+pub use file::answer_interfaces;
 pub use limit::{TimeLimit, Timeouts};
 pub use queue::Ancillary;
 pub use registry::table;
