@@ -34,6 +34,15 @@ impl AddressSpace {
 }
 
 impl Inner {
+    /// Remembers for the next fork of the program that a page of zeros was written soon after this one.
+    #[inline]
+    fn note_news(&mut self, space: &AddressSpace, addr: u64) {
+        if let Some(left) = self.news.checked_sub(1) {
+            self.news = left;
+            space.hot.remember(addr);
+        }
+    }
+
     #[cold]
     fn is_droppable(&self, pos: Pos) -> bool {
         self.vmas.get(pos).is_some_and(|vma| vma.flags.contains(VmFlags::DROPPABLE))
@@ -192,6 +201,7 @@ impl Inner {
         self.own(pos);
         if is_zero {
             self.note_zero(addr);
+            self.note_news(space, addr);
         }
         Ok(frame)
     }
@@ -259,6 +269,7 @@ impl Inner {
                 self.count_rss(flags, false, -1);
             } else {
                 self.note_zero(addr);
+                self.note_news(space, addr);
             }
             self.own(pos);
         }

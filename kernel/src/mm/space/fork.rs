@@ -69,6 +69,15 @@ impl AddressSpace {
             let Some(pos) = child.vmas.find(addr) else { continue };
             let Some(vma) = child.vmas.get(pos).filter(|vma| is_copied(vma)) else { continue };
             let entry = parent.table.get(addr);
+            if entry == 0 && vma.is_private_anon() && vma.flags.contains(VmFlags::WRITE) {
+                // The parent never touched it, but its children do.
+                let flags = vma.entry_flags() | OWNED | WRITABLE;
+                let leaf = child.table.leaf_or_alloc(addr, &self.cpus)?;
+                let new = frames::alloc_zeroed(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
+                leaf.set(index_at(addr, 0), new.phys() | flags);
+                child.count_rss(VmFlags::empty(), true, 1);
+                continue;
+            }
             if entry == 0 {
                 // The parent gets it, and from there this child and the next.
                 parent.map_ahead(addr, addr + PAGE_SIZE as u64, &self.cpus)?;

@@ -1,7 +1,8 @@
 //! [`HotPages`]: which pages of a program are written soon after it forks.
 //!
 //! A page that parent or child writes while they still share it is remembered; the next fork copies it at
-//! once, which saves both of them a fault. A copy that turns out not to be written is forgotten again. So is
+//! once, which saves both of them a fault. A page of zeros that a child was the first to write is remembered, too;
+//! the next child gets it at once. What turns out not to be written is forgotten again. So is
 //! a page of the program's file that a child was the first to touch; the next fork maps it in the parent. The
 //! record is shared by a family of forks and starts afresh with exec. Only a hint: wrong or torn entries cost
 //! time, never correctness, so all accesses are Relaxed.

@@ -82,7 +82,12 @@ struct Inner {
     limits: MmLimits,
     /// mlockall(MCL_FUTURE): new mappings are locked.
     lock_future: bool,
+    /// How many pages of zeros that are written count as written soon after the fork that made this space.
+    news: u32,
 }
+
+/// Pages of zeros that a child writes at first and that its siblings are likely to write, too.
+const NEWS: u32 = 8;
 
 /// Pages by kind.
 #[derive(Clone, Copy, Default)]
@@ -146,7 +151,8 @@ impl AddressSpace {
         let table = PageTable::new()?;
         let root = PhysAddr::new_truncate(table.root().phys());
         let (counts, lock_future) = (Counts::default(), false);
-        let inner = Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future });
+        let news = if forked { NEWS } else { 0 };
+        let inner = Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future, news });
         let space = Arc::new(Self {
             id: registry::next_id(),
             root,
