@@ -34,6 +34,43 @@ static long not_zero(long first, long end)
 	return n;
 }
 
+/* Children write to pages of zeros of which their parent has read the neighbours. */
+static char zeros[64][4096] __attribute__((aligned(65536)));
+
+static void zero_pages(void)
+{
+	volatile char *read = &zeros[0][0];
+	int seen = 0, failed = 0;
+	for (int i = 0; i < 64; i++)
+		if (i % 9)
+			seen += read[i * PAGE];
+	for (int k = 1; k <= 12; k++) {
+		pid_t pid = (pid_t)MUST(fork());
+		if (pid == 0) {
+			for (int i = 0; i < 64; i++)
+				seen += read[i * PAGE] + read[i * PAGE + 4095];
+			for (int i = 0; i < 64; i += 9)
+				memset(zeros[i], k + i, PAGE);
+			for (int i = 0; i < 64; i++)
+				seen += read[i * PAGE + 77] != (i % 9 ? 0 : k + i);
+			pid_t own = k % 4 ? 0 : fork();
+			if (k % 4 == 0 && own == 0) {
+				for (int i = 0; i < 64; i += 9)
+					seen += read[i * PAGE + 99] != k + i;
+				memset(zeros[9], 0, PAGE);
+				_exit(seen != 0);
+			}
+			_exit(seen != 0 || (own > 0 && reap(own) != 0) || zeros[9][5] != k + 9);
+		}
+		failed += reap(pid) != 0;
+	}
+	for (int i = 0; i < 64; i++)
+		for (int j = 0; j < PAGE; j++)
+			seen += read[i * PAGE + j];
+	IS(failed == 0);
+	IS(seen == 0);
+}
+
 static atomic_int stop;
 static volatile long written;
 
@@ -56,6 +93,8 @@ int main(void)
 	scratch();
 	p = pages(N);
 	fill(0, N, 1);
+	SAY("pages of zeros");
+	zero_pages();
 	SAY("children and grandchildren");
 	CHILD("child") {
 		IS(wrong(0, N, 1) == 0);

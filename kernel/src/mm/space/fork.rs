@@ -7,7 +7,7 @@
 //! big file mapping has borrowed is left out: the child finds it again through fault-around.
 
 use super::share;
-use super::table::{DIRTY, OWNED, PRESENT, WRITABLE, frame_of, index_at};
+use super::table::{DIRTY, OWNED, PRESENT, PageTable, WRITABLE, ZERO, frame_of, index_at};
 use super::tlb::Gather;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags};
@@ -109,12 +109,29 @@ impl AddressSpace {
     fn copy_entries(&self, parent: &mut Inner, child: &mut Inner) -> Result<()> {
         let Inner { vmas, table, .. } = child;
         let mut gather = Gather::new(&self.cpus);
-        let (mut anon, mut file, mut shmem) = (0, 0, 0);
+        let mut anon = 0;
+        // The child has the borrowed pages that the parent has, but for what is left out.
+        let (mut file, mut shmem) = (parent.counts.rss_file, parent.counts.rss_shmem);
+        let mut leave_out = |vma: &Vma, pages: u64| {
+            let count = if vma.flags.contains(VmFlags::SHMEM) { &mut shmem } else { &mut file };
+            *count = count.saturating_sub(pages);
+        };
+        for vma in parent.vmas.iter().filter(|vma| vma.file.is_some()) {
+            if vma.flags.contains(VmFlags::DONTFORK) || !is_copied(vma) {
+                leave_out(vma, borrowed(&parent.table, vma.start, vma.end));
+            }
+        }
         for vma in vmas.iter().filter(|vma| is_copied(vma)) {
             let mut at = vma.start;
             while let Some(mut part) = parent.table.next_leaf(at, vma.end) {
                 at = part.addr_of(part.range.end);
-                if part.table.is_empty(part.range.clone()) || table.is_shared(part.addr) {
+                if part.table.is_empty(part.range.clone()) {
+                    continue;
+                }
+                if table.is_shared(part.addr) {
+                    if vma.file.is_some() {
+                        leave_out(vma, borrowed(&parent.table, part.addr, at));
+                    }
                     continue;
                 }
                 if part.shared {
@@ -122,25 +139,18 @@ impl AddressSpace {
                     part.table = parent.table.leaf_or_alloc(part.addr, &self.cpus)?;
                 }
                 let to = table.leaf_or_alloc(part.addr, &self.cpus)?;
-                let mut borrowed = 0u64;
                 part.table.for_each_group(part.range.clone(), |group| {
-                    if group.is_plain() {
-                        let entries = part.table.get_group(group.first);
-                        // Borrowed entries are all present.
-                        let present = entries.iter().map(|entry| entry & PRESENT);
-                        borrowed = borrowed.wrapping_add(present.fold(0, u64::wrapping_add));
-                        to.replace_group(group.first, &entries);
+                    // What `copy_hot` has put there stays.
+                    if group.is_plain() && !to.may_own(group.first) {
+                        to.replace_group(group.first, &part.table.get_group(group.first));
                         return;
                     }
                     for index in group.first..group.end {
                         let mut entry = part.table.get(index);
-                        // What `copy_hot` has put there stays.
                         if entry == 0 || to.get(index) != 0 {
                             continue;
                         }
-                        if entry & OWNED == 0 {
-                            borrowed += 1;
-                        } else {
+                        if entry & OWNED != 0 {
                             frame_of(entry).meta().get();
                             anon += 1;
                             if entry & WRITABLE != 0 {
@@ -153,11 +163,6 @@ impl AddressSpace {
                     }
                 });
                 to.inherit_masks(part.table, part.range.clone());
-                if vma.file.is_some() {
-                    let count =
-                        if vma.flags.contains(VmFlags::SHMEM) { &mut shmem } else { &mut file };
-                    *count += borrowed;
-                }
             }
         }
         child.counts.rss_anon += anon;
@@ -167,6 +172,15 @@ impl AddressSpace {
         counts.rss_peak = counts.rss_anon + counts.rss_file + counts.rss_shmem;
         Ok(())
     }
+}
+
+/// How many pages of `start..end` are mapped and not the space's own.
+fn borrowed(table: &PageTable, start: u64, end: u64) -> u64 {
+    let mut pages = 0;
+    table.for_each(start, end, |_, _, _, entry| {
+        pages += u64::from(entry & (OWNED | ZERO) == 0);
+    });
+    pages
 }
 
 /// The child's copy of a mapping.

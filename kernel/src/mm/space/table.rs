@@ -184,6 +184,12 @@ impl Table {
         meta.set_refs_raw(meta.refs_raw() | from.refs_raw());
     }
 
+    /// Whether the group that starts at `first` may hold references.
+    #[inline(always)]
+    pub fn may_own(self, first: usize) -> bool {
+        self.0.meta().refs_raw() >> (first / 16) & 1 != 0
+    }
+
     /// Whether the entries of `range` are known to be zero.
     #[inline]
     pub fn is_empty(self, range: Range<usize>) -> bool {
