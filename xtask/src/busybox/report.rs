@@ -1,4 +1,4 @@
-//! What came of a run: as text, as JSON, and as JUnit XML under `target/alea/`.
+//! What came of a run: as text, as JSON, as JUnit XML and as it was printed, under `target/alea/`.
 //!
 //! Good is what Linux gives, its six failures included: only a difference fails, or a run that did not
 //! come to its end, or lost memory.
@@ -31,6 +31,8 @@ pub struct Report {
     /// The stem of the files that are written.
     stem: String,
     facts: Value,
+    /// All that came from the serial line.
+    output: String,
     /// QEMU's CPU time for one pass, its share of the boot included.
     pub cpu_seconds: f64,
     pub passes: Vec<Pass>,
@@ -61,6 +63,7 @@ impl Report {
                 "cpus": cpus, "memory": plan.machine.memory, "applets": plan.applets,
                 "seconds_with_boot": run.outcome.elapsed.as_secs_f64(), "cpu_seconds": cpu_seconds,
             }),
+            output: run.outcome.output.clone(),
             cpu_seconds,
             passes: run.transcript.passes.clone(),
             passes_wanted: plan.passes,
@@ -177,7 +180,7 @@ impl Report {
         }
     }
 
-    /// Writes `target/alea/STEM.json` and `STEM.xml`.
+    /// Writes `target/alea/STEM.json`, `STEM.xml` and `STEM.log`.
     pub fn write(&self) -> Result<()> {
         let kernel = self.label.to_lowercase();
         let file = |ending: &str| paths::alea().join(format!("{}-{kernel}.{ending}", self.stem));
@@ -185,7 +188,8 @@ impl Report {
         fs::write(file("json"), json)?;
         let xml = self.junit().to_string().context("cannot write JUnit XML")?;
         fs::write(file("xml"), xml)?;
-        println!("  {} and .xml", paths::shown(&file("json")));
+        fs::write(file("log"), &self.output)?;
+        println!("  {}, .xml and .log", paths::shown(&file("json")));
         Ok(())
     }
 
@@ -279,10 +283,11 @@ fn summary(pass: &Pass) -> String {
     );
     match pass.end {
         Some(end) => format!(
-            "{results} in {:.1} s; free memory {} KiB before, {} KiB after",
+            "{results} in {:.1} s; free memory {} KiB before, {} KiB after ({:+.2} %)",
             end.took.as_secs_f64(),
             pass.free_before_kib,
-            end.free_kib
+            end.free_kib,
+            (end.free_kib as f64 / pass.free_before_kib.max(1) as f64 - 1.0) * 100.0
         ),
         None => format!("{results}, then the guest ended"),
     }
