@@ -261,12 +261,17 @@ impl Axis {
 
     fn draw(&self, area: &Area<'_>, layout: &Layout, height: i32) -> Result<()> {
         let mut power = self.low;
+        // Where the last word ended: on a phone not every power of ten has room for its own.
+        let mut free = i32::MIN;
         while power <= self.high {
             let x = layout.x(self.share(10f64.powf(power)));
             area.draw(&PathElement::new(vec![(x, 0), (x, height - 22)], FAINT)).map_err(failed)?;
             let words = crate::table::time(10f64.powf(power)).replace(".00", "").replace(".0", "");
             let at = (x - 12).clamp(0, area.dim_in_pixel().0 as i32 - 44);
-            text(area, (at, height - 18), &words, INK)?;
+            if at >= free {
+                text(area, (at, height - 18), &words, INK)?;
+                free = at + 10 * words.len() as i32 + 8;
+            }
             power += 1.0;
         }
         Ok(())

@@ -174,9 +174,16 @@ fn profile_sections(part: &ProfilePart) -> Result<String> {
         let value = table::time(total);
         stacks.push(Stack { label: "Linux".into(), parts: vec![(LINUX, total)], value });
     }
-    let chart = both(|size| chart::stacks(size, "The phases of an exec", &stacks))?;
+    let own = both(|size| {
+        chart::stacks(size, "The phases of an exec", &stacks[..part.generators.len()])
+    })?;
+    let beside = match part.linux_total {
+        Some(_) => both(|size| chart::stacks(size, "Beside Linux, on one scale", &stacks))?,
+        None => String::new(),
+    };
+    let chart = own + "<p>The same beside Linux, on one scale:</p>\n" + &beside;
     let intro = "One fork, exec of <code>/bin/true</code>, exit and wait, under each generator of random \
-        bytes, beside the same on Linux. <code>rest</code> is the program itself and the system calls around.";
+        bytes, first on a scale of its own. <code>rest</code> is the program itself and the system calls around.";
     html.push_str(&section(
         "Where an exec goes",
         intro,
