@@ -83,9 +83,10 @@ pub fn ready<const N: usize>() -> Option<[u64; N]> {
     vmgenid::is_known().then(|| words.map(u64::from_le_bytes))
 }
 
-/// In an interrupt handler: a key of its own, and no vector registers.
+/// In an interrupt handler, and while a weak generator is selected: a key of its own, no batch and no vector
+/// registers.
 #[cold]
-fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
+pub fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
     loop {
         CRNG.draw(&mut CpuCrng::vacant(), &Portable, out)?;
         if vmgenid::unchanged_base() {

@@ -157,7 +157,8 @@ fn fill_rdrand(out: &mut [u8]) -> Result<(), NotSeeded> {
             Ok(word) => {
                 piece.iter_mut().zip(word.to_le_bytes()).for_each(|(to, byte)| *to = byte);
             }
-            Err(_) => crng::draw(piece)?,
+            // Not from a batch, which getrandom's shortest way would find.
+            Err(_) => crng::draw_apart(piece)?,
         }
     }
     Ok(())

@@ -39,10 +39,11 @@ pub fn getrandom(addr: u64, len: usize, flags: u64) -> i64 {
     if getrandom_pair(addr) { PAIR as i64 } else { getrandom_any(addr, PAIR, 0) }
 }
 
-/// What most calls ask for: 16 bytes, through registers. Nothing has happened if it cannot give them.
+/// What most calls ask for: 16 bytes, through registers. Nothing has happened if it cannot give them. Which
+/// generator is selected need not be asked: nothing fills a batch while a weak one is.
 #[inline]
 fn getrandom_pair(addr: u64) -> bool {
-    if !in_range(addr, PAIR) || !generator::is_chacha20() {
+    if !in_range(addr, PAIR) {
         return false;
     }
     let Some(pair) = crng::ready::<2>() else { return false };
