@@ -17,7 +17,8 @@ pub use clock::{
 pub use nanos::Nanos;
 pub use selftest::run as selftest;
 pub use timer::{
-    SAMPLE_NS, TimerId, TimerTarget, arm, cancel, run_deferred, set_slice_end, start_samples,
+    SAMPLE_NS, TimerId, TimerTarget, arm, cancel, cancel_and_wait, run_deferred, set_slice_end,
+    start_samples,
 };
 
 /// Nanoseconds since boot as a `Nanos`.

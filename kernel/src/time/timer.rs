@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Nanos, clock, monotonic};
 use crate::arch::percpu::{MAX_CPUS, cpu_id};
-use crate::arch::{apic, irq, trap};
+use crate::arch::{apic, cpu, irq, trap};
 use crate::sync::{SpinLock, WaitQueue, level};
 
 /// What a timer does. Called in interrupt context with interrupts off: short, and never blocking.
@@ -43,6 +43,8 @@ struct Queue {
     sample: Option<Nanos>,
     /// What the hardware is armed for.
     armed: Option<Nanos>,
+    /// The timer whose target is being called, and referred to, by the interrupt.
+    firing: Option<Key>,
 }
 
 /// How often a running task is looked at, for its user and system time: Linux's usual tick.
@@ -60,6 +62,7 @@ static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
         slice_end: None,
         sample: None,
         armed: None,
+        firing: None,
     })
 }; MAX_CPUS];
 
@@ -83,6 +86,17 @@ pub fn cancel(id: TimerId) -> bool {
     // The hardware is left as it is: an early interrupt is cheaper than reprogramming each time.
     let target = QUEUES[id.cpu as usize].lock().entries.remove(&id.key);
     target.is_some()
+}
+
+/// As [`cancel`], and waits until a target that is being called on another CPU has been let go of: for a target that
+/// must not end in an interrupt.
+pub fn cancel_and_wait(id: TimerId) {
+    if cancel(id) {
+        return;
+    }
+    while QUEUES[id.cpu as usize].lock().firing == Some(id.key) {
+        cpu::relax();
+    }
 }
 
 /// Sets when the running task must give way, or that it need not (nobody else waits).
@@ -156,10 +170,12 @@ fn interrupt(from_user: bool) {
     let now = monotonic();
     loop {
         let mut held = queue.lock();
+        held.firing = None;
         if held.nearest_timer().is_none_or(|deadline| deadline > now) {
             break;
         }
         let due = held.entries.pop_first();
+        held.firing = due.as_ref().map(|(key, _)| *key);
         drop(held);
         match due {
             Some((_, target)) if target.needs_thread() => {

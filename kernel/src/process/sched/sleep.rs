@@ -30,7 +30,8 @@ impl Scheduler for Sleeper {
             Some(deadline) => {
                 let timer = time::arm(Nanos(deadline), TASKS.current_arc());
                 schedule();
-                time::cancel(timer);
+                // The interrupt's reference to this task must not become the last one.
+                time::cancel_and_wait(timer);
             }
         }
     }
