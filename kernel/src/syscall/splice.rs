@@ -2,7 +2,7 @@
 
 use super::caller::{file, not_negative, or_sigpipe};
 use crate::fs::notify::{self, event};
-use crate::fs::{OpenFile, pipe};
+use crate::fs::{DevId, FileType, OpenFile, pipe};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
 use abi::fs::OpenFlags;
@@ -37,7 +37,9 @@ pub fn splice(
     if !input.readable() || !output.writable() {
         return Err(Errno::EBADF);
     }
-    let nonblock = flags & NONBLOCK != 0;
+    // A pipe that does not block makes the call not block.
+    let nonblock =
+        flags & NONBLOCK != 0 || (from_pipe && input.nonblock()) || (to_pipe && output.nonblock());
     let step = Step { input: &input, output: &output, len: len.min(STEP), nonblock };
     let moved = or_sigpipe(match (from_pipe, to_pipe) {
         (true, true) => step.between_pipes(),
@@ -50,6 +52,14 @@ pub fn splice(
         notify::file(&input, event::ACCESS);
     }
     Ok(moved)
+}
+
+/// Minor numbers of devices that know only the half of splice: `/dev/null` and `/dev/full`.
+const NULL: u32 = 3;
+const FULL: u32 = 7;
+
+fn is_memory_device(file: &OpenFile, minor: u32) -> bool {
+    file.kind() == FileType::Char && file.inode().attr().rdev() == DevId::new(1, minor)
 }
 
 struct Step<'a> {
@@ -69,17 +79,8 @@ impl Step<'_> {
 
     fn between_pipes(&self) -> Result<usize> {
         let moved = pipe::tee(self.input, self.output, self.len, self.nonblock)?;
-        // What was repeated is taken from the source, where it still is.
-        let mut buffer = self.buffer()?;
-        let mut taken = 0;
-        while taken < moved {
-            let mut sink = Sink::kernel(&mut buffer[..moved - taken]);
-            match pipe::read_with(self.input, true, &mut sink) {
-                // Another reader was faster: what it took is in both places, and there is no more.
-                Ok(0) | Err(_) => break,
-                Ok(more) => taken = taken.saturating_add(more),
-            }
-        }
+        // What was repeated is taken from the source, where it still is, unless another reader was faster.
+        pipe::discard(self.input, moved)?;
         Ok(moved)
     }
 
@@ -88,27 +89,19 @@ impl Step<'_> {
         if at.is_some() && !self.output.ops().seekable() {
             return Err(Errno::EINVAL);
         }
-        if self.output.flags().contains(OpenFlags::APPEND) {
+        if self.output.flags().contains(OpenFlags::APPEND) || is_memory_device(self.output, FULL) {
             return Err(Errno::EINVAL);
         }
         let at = at.map(not_negative).transpose()?;
         let mut buffer = self.buffer()?;
-        let nonblock = self.nonblock || self.input.nonblock();
-        let got = pipe::peek(self.input, nonblock, &mut buffer)?;
+        let got = pipe::peek(self.input, self.nonblock, &mut buffer)?;
         let mut source = Source::kernel(&buffer[..got]);
         let put = match at {
             None => self.output.write_untold(&mut source)?,
             Some(at) => self.output.write_at_untold(&mut source, at)?,
         };
         // Only what the other file took leaves the pipe.
-        let mut taken = 0;
-        while taken < put {
-            let mut sink = Sink::kernel(&mut buffer[..put - taken]);
-            match pipe::read_with(self.input, true, &mut sink) {
-                Ok(0) | Err(_) => break,
-                Ok(n) => taken += n,
-            }
-        }
+        pipe::discard(self.input, put)?;
         if let Some(at) = at {
             offset.write(&at.saturating_add(put as u64).cast_signed())?;
         }
@@ -116,6 +109,9 @@ impl Step<'_> {
     }
 
     fn file_to_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
+        if self.input.kind() == FileType::Dir || is_memory_device(self.input, NULL) {
+            return Err(Errno::EINVAL);
+        }
         let given = offset.non_null().map(UserPtr::read).transpose()?;
         let seekable = self.input.ops().seekable();
         if given.is_some() && !seekable {
@@ -123,19 +119,20 @@ impl Step<'_> {
         }
         let given = given.map(not_negative).transpose()?;
         let mut buffer = self.buffer()?;
-        let nonblock = self.nonblock || self.output.nonblock();
         if !seekable {
             // Not more than the pipe takes: the file cannot have it back.
-            let room = pipe::wait_for_room(self.output, nonblock)?.min(buffer.len());
+            let room = pipe::wait_for_room(self.output, self.nonblock)?.min(buffer.len());
             let got = self.input.read(&mut Sink::kernel(&mut buffer[..room]))?;
             let mut source = Source::kernel(&buffer[..got]);
-            return pipe::write_with(self.output, nonblock, &mut source);
+            // Should another writer have been faster, this waits: the bytes have nowhere to go back to.
+            return pipe::write_with(self.output, false, &mut source);
         }
         // Only what the pipe took counts as read.
         let mut own = self.input.pos().lock();
         let at = given.unwrap_or(*own);
         let got = self.input.read_at_untold(&mut Sink::kernel(&mut buffer), at)?;
-        let put = pipe::write_with(self.output, nonblock, &mut Source::kernel(&buffer[..got]))?;
+        let put =
+            pipe::write_with(self.output, self.nonblock, &mut Source::kernel(&buffer[..got]))?;
         let end = at.saturating_add(put as u64);
         match given {
             Some(_) => offset.write(&end.cast_signed())?,

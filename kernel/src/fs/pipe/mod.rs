@@ -372,6 +372,21 @@ pub fn read_with(file: &OpenFile, nonblock: bool, dst: &mut Sink<'_>) -> Result<
     end_of(file)?.pipe.read(nonblock, dst)
 }
 
+/// Drops the first `count` bytes of a pipe, as a reader would take them.
+pub fn discard(file: &OpenFile, count: usize) -> Result<()> {
+    let pipe = &end_of(file)?.pipe;
+    let mut ring = pipe.ring.lock();
+    let was_full = ring.is_full();
+    ring.discard(count);
+    let now_full = ring.is_full();
+    pipe.used.store(ring.used() as u32, Ordering::Relaxed);
+    drop(ring);
+    if was_full && !now_full {
+        pipe.for_writers.wake_events(PollEvents::WRITABLE.bits());
+    }
+    Ok(())
+}
+
 /// Writes a pipe with a say of its own on blocking.
 pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Result<usize> {
     end_of(file)?.pipe.write(nonblock, false, src)

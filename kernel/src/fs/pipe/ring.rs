@@ -161,6 +161,22 @@ impl Ring {
         Ok(done)
     }
 
+    /// Drops the first `count` bytes.
+    pub fn discard(&mut self, count: usize) {
+        let mut left = count;
+        while left > 0
+            && let Some(buffer) = self.slots[self.tail].as_mut().filter(|buffer| buffer.len > 0)
+        {
+            let part = buffer.len.min(left);
+            left -= part;
+            buffer.start += part;
+            buffer.len -= part;
+            if buffer.len == 0 {
+                self.drop_oldest();
+            }
+        }
+    }
+
     /// Moves bytes from `src` until it is empty or the ring is full, and adds to `done` how many. True if
     /// the source is used up. As on Linux a page that could not be filled because of a fault is dropped.
     pub fn write(&mut self, src: &mut Source<'_>, packets: bool, done: &mut usize) -> Result<bool> {
