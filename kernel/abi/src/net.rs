@@ -7,6 +7,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub const AF_INET: u16 = 2;
 pub const AF_INET6: u16 = 10;
 pub const AF_NETLINK: u16 = 16;
+pub const AF_PACKET: u16 = 17;
 
 pub const IPPROTO_IP: i32 = 0;
 pub const IPPROTO_ICMP: i32 = 1;
@@ -15,6 +16,9 @@ pub const IPPROTO_UDP: i32 = 17;
 pub const IPPROTO_IPV6: i32 = 41;
 pub const IPPROTO_ICMPV6: i32 = 58;
 pub const IPPROTO_UDPLITE: i32 = 136;
+pub const IPPROTO_RAW: i32 = 255;
+/// The level of options of IPv4 raw sockets.
+pub const SOL_RAW: i32 = 255;
 /// Protocols of AF_INET are numbers below this.
 pub const IPPROTO_MAX: i32 = 263;
 
@@ -117,6 +121,9 @@ pub mod iff {
 
 /// Requests of `ioctl` on any socket of the internet.
 pub mod siocs {
+    pub const ATMARK: u32 = 0x8905;
+    pub const GSTAMP: u32 = 0x8906;
+    pub const GSTAMPNS: u32 = 0x8907;
     pub const ADDRT: u32 = 0x890b;
     pub const DELRT: u32 = 0x890c;
     pub const GIFNAME: u32 = 0x8910;
@@ -130,11 +137,22 @@ pub mod siocs {
     pub const GIFNETMASK: u32 = 0x891b;
     pub const SIFNETMASK: u32 = 0x891c;
     pub const GIFMETRIC: u32 = 0x891d;
+    pub const GIFMEM: u32 = 0x891f;
     pub const GIFMTU: u32 = 0x8921;
+    pub const SIFMTU: u32 = 0x8922;
+    pub const GIFENCAP: u32 = 0x8925;
     pub const GIFHWADDR: u32 = 0x8927;
+    pub const GIFSLAVE: u32 = 0x8929;
     pub const GIFINDEX: u32 = 0x8933;
+    pub const GIFPFLAGS: u32 = 0x8935;
+    pub const GIFBR: u32 = 0x8940;
     pub const GIFTXQLEN: u32 = 0x8942;
+    pub const DARP: u32 = 0x8953;
+    pub const GARP: u32 = 0x8954;
+    pub const SARP: u32 = 0x8955;
     pub const GIFMAP: u32 = 0x8970;
+    /// What a driver makes of its own.
+    pub const PRIVATE: u32 = 0x89f0;
     /// Everything of the family.
     pub const FIRST: u32 = 0x8900;
     pub const LAST: u32 = 0x89ff;

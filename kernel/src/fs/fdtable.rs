@@ -146,6 +146,12 @@ impl FdTable {
         Ok(file)
     }
 
+    /// Whether a descriptor is free below `limit`: EMFILE.
+    pub fn check_room(&self, limit: usize) -> Result<()> {
+        let room = self.inner.lock().lowest_free(0) < limit;
+        if room { Ok(()) } else { Err(Errno::EMFILE) }
+    }
+
     /// Installs `file` at the lowest free descriptor of at least `from`; EMFILE at `limit`.
     pub fn alloc_lowest(
         &self,

@@ -3,7 +3,7 @@
 use super::Control;
 use super::addr::LO;
 use super::option::{Options, more};
-use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
+use abi::net::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, ip, ipv6};
 use abi::socket::{SCM_CREDENTIALS, SCM_RIGHTS, SOL_SOCKET};
 use abi::time::{Timespec, Timeval};
 use abi::{Errno, Result};
@@ -80,6 +80,7 @@ pub fn wishes(controls: &[Control], v6: bool) -> Result<Wishes> {
                 ipv6::TCLASS => wishes.class = byte(data, 0, -1)?,
                 _ => return Err(Errno::EINVAL),
             },
+            (IPPROTO_UDP, _) => return Err(Errno::EINVAL),
             _ => {}
         }
     }

@@ -11,29 +11,32 @@ const IFREQ: usize = 40;
 /// `ARPHRD_LOOPBACK`.
 const HARDWARE: u16 = 772;
 
-/// Handles a request on a socket of another family, which knows no addresses and routes.
-pub fn ioctl_elsewhere(cmd: u32, arg: u64, admin: bool) -> Result<i64> {
-    match cmd {
-        siocs::ADDRT
-        | siocs::DELRT
-        | siocs::GIFADDR
-        | siocs::SIFADDR
-        | siocs::GIFDSTADDR
-        | siocs::GIFBRDADDR
-        | siocs::GIFNETMASK
-        | siocs::SIFNETMASK => Err(Errno::ENOTTY),
-        _ => ioctl(cmd, arg, admin),
-    }
+/// `struct rtentry`.
+const RTENTRY: usize = 120;
+
+/// Requests of AF_INET alone: addresses, routes, neighbours.
+fn is_inet(cmd: u32) -> bool {
+    matches!(
+        cmd,
+        siocs::ADDRT | siocs::DELRT | siocs::GIFADDR..=siocs::SIFNETMASK | siocs::GIFPFLAGS | siocs::DARP..=siocs::SARP
+    )
 }
 
-/// Handles a request; `admin` says that the caller may change interfaces.
-pub fn ioctl(cmd: u32, arg: u64, admin: bool) -> Result<i64> {
+/// Handles a request on a socket of `domain` (none is AF_UNIX); `admin` says that the caller may change interfaces.
+pub fn ioctl(cmd: u32, arg: u64, admin: bool, domain: Option<u16>) -> Result<i64> {
+    if is_inet(cmd) && domain != Some(AF_INET) {
+        return Err(Errno::ENOTTY);
+    }
     match cmd {
         siocs::GIFCONF => return list(arg),
         siocs::ADDRT | siocs::DELRT => {
+            user::read_bytes(arg, &mut [0; RTENTRY])?;
             return Err(if admin { Errno::EOPNOTSUPP } else { Errno::EPERM });
         }
-        siocs::GIFNAME..=siocs::GIFMAP => {}
+        // There are no neighbours and no bridges.
+        siocs::DARP | siocs::SARP if !admin => return Err(Errno::EPERM),
+        siocs::GIFBR => return Err(Errno::ENOPKG),
+        siocs::GIFNAME..=siocs::GIFMAP | siocs::PRIVATE..=siocs::LAST => {}
         _ => return Err(Errno::ENOTTY),
     }
     let mut request = [0u8; IFREQ];
@@ -48,21 +51,38 @@ pub fn ioctl(cmd: u32, arg: u64, admin: bool) -> Result<i64> {
         user::write_bytes(arg, &request)?;
         return Ok(0);
     }
-    let end = request[..NAME].iter().position(|&b| b == 0).unwrap_or(NAME);
-    if &request[..end] != b"lo" {
+    if changes(cmd) && !admin {
+        return Err(Errno::EPERM);
+    }
+    if matches!(cmd, siocs::GIFMEM | siocs::GIFENCAP) {
+        return Err(Errno::ENOTTY);
+    }
+    let name = request[..NAME].split(|&byte| byte == 0).next().unwrap_or_default();
+    // A second name for the same interface, of which there may be some with addresses of their own.
+    let mut parts = name.splitn(2, |&byte| byte == b':');
+    if parts.next() != Some(b"lo") {
         return Err(Errno::ENODEV);
     }
-    let mut value = [0u8; IFREQ - NAME];
-    if matches!(cmd, siocs::SIFFLAGS | siocs::SIFADDR | siocs::SIFNETMASK) {
-        return set(cmd, &request[NAME..], admin).map(|()| 0);
+    if parts.next().is_some() && is_inet(cmd) {
+        return Err(Errno::EADDRNOTAVAIL);
     }
-    get(cmd, &mut value)?;
-    user::write_bytes(arg.wrapping_add(NAME as u64), &value)?;
+    let value = &mut request[NAME..];
+    if changes(cmd) {
+        return set(cmd, value).map(|()| 0);
+    }
+    get(cmd, value)?;
+    user::write_bytes(arg, &request)?;
     Ok(0)
+}
+
+/// Requests that change an interface.
+fn changes(cmd: u32) -> bool {
+    matches!(cmd, siocs::SIFFLAGS | siocs::SIFADDR | siocs::SIFNETMASK | siocs::SIFMTU)
 }
 
 /// A `sockaddr` of IPv4.
 fn put_address(value: &mut [u8], address: [u8; 4]) {
+    value[..16].fill(0);
     value[..2].copy_from_slice(&AF_INET.to_ne_bytes());
     value[4..8].copy_from_slice(&address);
 }
@@ -81,22 +101,24 @@ fn get(cmd: u32, value: &mut [u8]) -> Result<()> {
         siocs::GIFMTU => put(LO_MTU as u32),
         siocs::GIFINDEX => put(LO),
         siocs::GIFTXQLEN => put(1000),
-        siocs::GIFHWADDR => value[..2].copy_from_slice(&HARDWARE.to_ne_bytes()),
+        siocs::GIFHWADDR => {
+            value[..8].fill(0);
+            value[..2].copy_from_slice(&HARDWARE.to_ne_bytes());
+        }
         // No memory, no line, no channel.
-        siocs::GIFMAP => {}
+        siocs::GIFMAP => value.fill(0),
+        siocs::GIFSLAVE | siocs::GIFPFLAGS => return Err(Errno::EINVAL),
         _ => return Err(Errno::EOPNOTSUPP),
     }
     Ok(())
 }
 
 /// Only what is so already can be set.
-fn set(cmd: u32, value: &[u8], admin: bool) -> Result<()> {
-    if !admin {
-        return Err(Errno::EPERM);
-    }
+fn set(cmd: u32, value: &[u8]) -> Result<()> {
     let flags = u32::from(u16::from_ne_bytes([value[0], value[1]]));
     let fits = match cmd {
         siocs::SIFFLAGS => flags & iff::UP != 0,
+        siocs::SIFMTU => value[..4] == (LO_MTU as u32).to_ne_bytes(),
         siocs::SIFADDR => value[4..8] == [127, 0, 0, 1],
         _ => value[4..8] == [255, 0, 0, 0],
     };

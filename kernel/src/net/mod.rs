@@ -10,13 +10,14 @@
 pub mod addr;
 mod bind;
 mod control;
-mod device;
+pub mod device;
 mod file;
 mod netlink;
 pub mod option;
 mod options;
 mod ports;
 mod proc;
+mod raw;
 mod tcp;
 mod udp;
 
@@ -31,8 +32,8 @@ use crate::mm::iov::{Sink, Source};
 use crate::sync::WaitQueue;
 use abi::fs::{OpenFlags, S_IFSOCK};
 use abi::net::{
-    AF_INET, AF_INET6, AF_NETLINK, IPPROTO_IP, IPPROTO_MAX, IPPROTO_TCP, IPPROTO_UDP,
-    IPPROTO_UDPLITE,
+    AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP,
+    IPPROTO_MAX, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE,
 };
 use abi::socket::{MsgFlags, SOCK_DGRAM, SOCK_RAW, SOCK_STREAM};
 use abi::{Errno, Result};
@@ -49,6 +50,8 @@ pub struct Who {
     pub low_ports: bool,
     /// CAP_NET_ADMIN.
     pub admin: bool,
+    /// CAP_NET_RAW.
+    pub raw: bool,
 }
 
 /// One piece of control data.
@@ -117,6 +120,10 @@ pub trait NetSocket: Send + Sync {
     fn unsent_bytes(&self) -> Result<usize> {
         Ok(0)
     }
+    /// SIOCATMARK: whether the reader is where urgent data were sent.
+    fn at_mark(&self) -> Result<bool> {
+        Err(Errno::ENOTTY)
+    }
     /// The last file is gone.
     fn close(&self);
 }
@@ -127,6 +134,8 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
         Ok(AF_INET) => Family::V4,
         Ok(AF_INET6) => Family::V6,
         Ok(AF_NETLINK) => return netlink::create(kind, protocol, who),
+        // There are no packets to capture, but who may not is told so first.
+        Ok(AF_PACKET) if !who.raw => return Err(Errno::EPERM),
         _ => return Err(Errno::EAFNOSUPPORT),
     };
     if !(0..IPPROTO_MAX).contains(&protocol) {
@@ -136,7 +145,11 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
         (SOCK_STREAM, IPPROTO_IP | IPPROTO_TCP) => Ok(tcp::create(family, who)),
         (SOCK_DGRAM, IPPROTO_IP | IPPROTO_UDP) => Ok(udp::create(family, IPPROTO_UDP, who)),
         (SOCK_DGRAM, IPPROTO_UDPLITE) => Ok(udp::create(family, IPPROTO_UDPLITE, who)),
-        (SOCK_STREAM | SOCK_DGRAM | SOCK_RAW, _) => Err(Errno::EPROTONOSUPPORT),
+        (SOCK_RAW, _) => raw::create(family, protocol, who),
+        // No group may send echo requests without privilege (net.ipv4.ping_group_range).
+        (SOCK_DGRAM, IPPROTO_ICMP) if family == Family::V4 => Err(Errno::EACCES),
+        (SOCK_DGRAM, IPPROTO_ICMPV6) if family == Family::V6 => Err(Errno::EACCES),
+        (SOCK_STREAM | SOCK_DGRAM, _) => Err(Errno::EPROTONOSUPPORT),
         _ => Err(Errno::ESOCKTNOSUPPORT),
     }
 }
@@ -156,7 +169,6 @@ pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Res
 
 /// Puts the files of networks into /proc and /sys.
 pub fn init() -> Result<()> {
-    crate::fs::socket::answer_interfaces(device::ioctl_elsewhere);
     proc::register()
 }
 

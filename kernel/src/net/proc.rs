@@ -88,6 +88,8 @@ const FIXED: &[(&str, &str)] = &[
     ("sys/net/ipv4/tcp_congestion_control", "cubic\n"),
     ("sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
     ("sys/net/ipv4/tcp_fin_timeout", "60\n"),
+    ("sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+    ("sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304\n"),
     ("sys/net/ipv4/tcp_keepalive_time", "7200\n"),
     ("sys/net/ipv4/tcp_keepalive_intvl", "75\n"),
     ("sys/net/ipv4/tcp_keepalive_probes", "9\n"),

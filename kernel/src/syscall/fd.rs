@@ -7,10 +7,11 @@ use crate::fs::file::SignalOwner;
 use crate::fs::locks::{self, LockKind, RecordLock};
 use crate::fs::namei::open as opening;
 use crate::fs::tmpfs::{Seals, TmpfsInode};
-use crate::fs::{Fd, FileType, OpenFile, pipe};
+use crate::fs::{Capability, Fd, FileType, OpenFile, pipe};
 use crate::mm::user::{self, UserPtr};
-use crate::process;
+use crate::{net, process};
 use abi::fs::{Flock, OpenFlags};
+use abi::net::siocs;
 use abi::tty::TIOCGPTPEER;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -199,6 +200,14 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
             let group = id < 0;
             owner.id = id.checked_abs().ok_or(Errno::EINVAL)?;
             owner.kind = if group { SignalOwner::GROUP } else { SignalOwner::PROCESS };
+            let known = match (owner.id, group) {
+                (0, _) => true,
+                (id, true) => process::lookup_group(id).is_some(),
+                (id, false) => process::lookup(id).is_some(),
+            };
+            if !known {
+                return Err(Errno::ESRCH);
+            }
         }
     }
     file.set_signal_owner(owner)?;
@@ -315,6 +324,11 @@ const FIONCLEX: u32 = 0x5450;
 const FIOCLEX: u32 = 0x5451;
 const FIOASYNC: u32 = 0x5452;
 const FIOQSIZE: u32 = 0x5460;
+/// Who gets a socket's signals, by two names each.
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
+const FIOGETOWN: u32 = 0x8903;
+const SIOCGPGRP: u32 = 0x8904;
 
 pub fn ioctl(fd: i32, command: u32, arg: u64) -> Result<i64> {
     let file = file(fd)?;
@@ -344,6 +358,20 @@ pub fn ioctl(fd: i32, command: u32, arg: u64) -> Result<i64> {
             let peer = tty::open_peer(&file, flags, &process::current().cred_arc())?;
             let cloexec = flags & OpenFlags::CLOEXEC.bits() != 0;
             Ok(i64::from(install(peer, cloexec)?.0))
+        }
+        FIOSETOWN | SIOCSPGRP if file.kind() == FileType::Socket => {
+            let id = UserPtr::<i32>::new(arg).read()?;
+            owner(&file, cmd::SETOWN, id as u64)
+        }
+        FIOGETOWN | SIOCGPGRP if file.kind() == FileType::Socket => {
+            let id = owner(&file, cmd::GETOWN, 0)? as i32;
+            UserPtr::new(arg).write(&id)?;
+            Ok(0)
+        }
+        siocs::ADDRT..=siocs::LAST if file.kind() == FileType::Socket => {
+            let domain = net::of_file(&file).ok().map(|socket| socket.domain());
+            let admin = process::current().cred().capable(Capability::NET_ADMIN);
+            net::device::ioctl(command, arg, admin, domain)
         }
         _ => file.ops().ioctl(&file, command, arg),
     }

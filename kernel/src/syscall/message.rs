@@ -6,7 +6,7 @@ use crate::fs::socket::flight::{Flight, Sender};
 use crate::fs::socket::{Address, Ancillary, Kind, Outgoing, Socket};
 use crate::fs::{Capability, OpenFile};
 use crate::mm::iov::{Sink, Source};
-use crate::mm::user::{self, UserPtr, UserSlice};
+use crate::mm::user::{self, UserSlice};
 use crate::net::{self, Control, NetSocket};
 use crate::process;
 use abi::socket::{
@@ -15,6 +15,7 @@ use abi::socket::{
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// Size of a control header, and what the data behind it are aligned to.
 const HEADER: usize = size_of::<CmsgHdr>();
@@ -74,9 +75,8 @@ fn send_net(
     let mut controls = Vec::new();
     read_controls(control, |level, kind, data| {
         controls.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        let mut bytes = alloc::vec![0; data.len.min(MAX_NET_CONTROL)];
-        user::read_bytes(data.addr, &mut bytes)?;
-        controls.push(Control { level, kind, data: bytes });
+        let data = data[..data.len().min(MAX_NET_CONTROL)].to_vec();
+        controls.push(Control { level, kind, data });
         Ok(())
     })?;
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
@@ -106,8 +106,10 @@ fn send_unix(
             Some(find(&Address::decode(&read_address(addr, len)?)?)?)
         }
         // A connected socket looks at no name, a stream only at whether there is one.
-        _ if socket.kind() == Kind::Stream => Some(socket.clone()),
-        _ => None,
+        Name { addr, len } => {
+            read_address(addr, len)?;
+            (socket.kind() == Kind::Stream).then(|| socket.clone())
+        }
     };
     let ancillary = read_control(control)?;
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
@@ -146,47 +148,45 @@ fn read_control(control: (u64, usize)) -> Result<Ancillary> {
 /// Goes through the control messages: level, type, data.
 fn read_controls(
     (addr, len): (u64, usize),
-    mut each: impl FnMut(i32, i32, UserSlice) -> Result<()>,
+    mut each: impl FnMut(i32, i32, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    if addr == 0 {
+    if addr == 0 || len == 0 {
         return Ok(());
     }
     if len > MAX_CONTROL {
         return Err(Errno::ENOBUFS);
     }
-    let mut at = 0;
-    while len - at >= HEADER {
-        let header = UserPtr::<CmsgHdr>::new(addr.wrapping_add(at as u64)).read()?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| Errno::ENOBUFS)?;
+    bytes.resize(len, 0);
+    user::read_bytes(addr, &mut bytes)?;
+    let mut rest = bytes.as_slice();
+    while let Ok((header, _)) = CmsgHdr::read_from_prefix(rest) {
         let size = usize::try_from(header.len).map_err(|_| Errno::EINVAL)?;
-        if size < HEADER || size > len - at {
+        if size < HEADER || size > rest.len() {
             return Err(Errno::EINVAL);
         }
-        let data = UserSlice::new(addr.wrapping_add((at + HEADER) as u64), size - HEADER);
-        each(header.level, header.kind, data)?;
-        at = at.saturating_add(size.next_multiple_of(ALIGN)).min(len);
+        each(header.level, header.kind, &rest[HEADER..size])?;
+        rest = rest.get(size.next_multiple_of(ALIGN)..).unwrap_or_default();
     }
     Ok(())
 }
 
-fn read_rights(data: UserSlice, ancillary: &mut Ancillary) -> Result<()> {
-    let count = data.len / 4;
+fn read_rights(data: &[u8], ancillary: &mut Ancillary) -> Result<()> {
+    let count = data.len() / 4;
     if count + ancillary.files.len() > SCM_MAX_FD {
         return Err(Errno::EINVAL);
     }
-    let fds = UserPtr::<i32>::new(data.addr);
     ancillary.files.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
-    for i in 0..count {
-        ancillary.files.push(file_any(fds.index(i as u64).read()?)?);
+    for fd in data.as_chunks::<4>().0 {
+        ancillary.files.push(file_any(i32::from_ne_bytes(*fd))?);
     }
     Ok(())
 }
 
 /// Credentials that the sender claims: its own, unless it may pose as others.
-fn read_cred(data: UserSlice) -> Result<Ucred> {
-    if data.len != size_of::<Ucred>() {
-        return Err(Errno::EINVAL);
-    }
-    let claimed = UserPtr::<Ucred>::new(data.addr).read()?;
+fn read_cred(data: &[u8]) -> Result<Ucred> {
+    let claimed = Ucred::read_from_bytes(data).map_err(|_| Errno::EINVAL)?;
     let task = process::current();
     let cred = task.cred();
     let pid = claimed.pid == task.process().pid() || cred.capable(Capability::SYS_ADMIN);
@@ -194,7 +194,13 @@ fn read_cred(data: UserSlice) -> Result<Ucred> {
         [cred.uid, cred.euid, cred.suid].contains(&claimed.uid) || cred.capable(Capability::SETUID);
     let gid =
         [cred.gid, cred.egid, cred.sgid].contains(&claimed.gid) || cred.capable(Capability::SETGID);
-    if pid && uid && gid { Ok(claimed) } else { Err(Errno::EPERM) }
+    if !(pid && uid && gid) {
+        return Err(Errno::EPERM);
+    }
+    if process::lookup_task(claimed.pid).is_none() && process::lookup(claimed.pid).is_none() {
+        return Err(Errno::ESRCH);
+    }
+    Ok(claimed)
 }
 
 /// Receives into `iov`; control data go to address and length `control`.
@@ -254,7 +260,13 @@ fn receive_unix(
     let got = socket.receive(&mut Sink::iovec(iov), nonblock, peek, wait_all)?;
     let mut out = Received {
         bytes: got.bytes,
-        from: got.from.map(|from| from.encode()),
+        from: match got.from {
+            // Who has no name sends none, not even a family.
+            Some(Address::Unnamed) => None,
+            Some(from) => Some(from.encode()),
+            None if got.ancillary.is_some() => peer_name(socket),
+            None => None,
+        },
         flags: MsgFlags::empty(),
         control_len: 0,
     };
@@ -284,6 +296,14 @@ fn receive_unix(
     Ok(out)
 }
 
+/// The name of a connected socket's peer, if it has one.
+fn peer_name(socket: &Socket) -> Option<Vec<u8>> {
+    match socket.peer()?.name() {
+        Address::Unnamed => None,
+        name => Some(name.encode()),
+    }
+}
+
 /// Writes control data to user memory, cutting what does not fit.
 struct ControlWriter {
     addr: u64,
@@ -310,8 +330,14 @@ impl ControlWriter {
         let len = (HEADER + data.len()).min(left);
         self.cut |= len < HEADER + data.len();
         let at = self.addr.wrapping_add(self.done as u64);
-        UserPtr::new(at).write(&CmsgHdr { len: len as u64, level, kind })?;
-        user::write_bytes(at.wrapping_add(HEADER as u64), &data[..len - HEADER])?;
+        let mut message = Vec::new();
+        message.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+        message.extend_from_slice(CmsgHdr { len: len as u64, level, kind }.as_bytes());
+        message.extend_from_slice(&data[..len - HEADER]);
+        if user::write_bytes(at, &message).is_err() {
+            // As on Linux the bytes have been received all the same, and nobody hears of it.
+            return Ok(());
+        }
         self.done += len.next_multiple_of(ALIGN).min(left);
         Ok(())
     }
@@ -320,7 +346,10 @@ impl ControlWriter {
     fn put_files(&mut self, files: &[Arc<OpenFile>], cloexec: bool) -> Result<()> {
         let fit = (self.left().saturating_sub(HEADER) / 4).min(files.len());
         self.cut |= fit < files.len();
-        if fit == 0 {
+        // Nobody would know of descriptors whose numbers cannot be told.
+        let at = self.addr.wrapping_add((self.done + HEADER) as u64);
+        if fit == 0 || user::write_bytes(at, &[0; 4 * SCM_MAX_FD][..4 * fit]).is_err() {
+            self.cut = true;
             return Ok(());
         }
         let mut numbers = alloc::vec::Vec::new();

@@ -88,7 +88,9 @@ pub fn recvmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
 fn receive_header(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
     let mut header = msg.read()?;
     let iov = import(&header)?;
-    name_len(&header)?;
+    if header.name != 0 {
+        name_len(&header)?;
+    }
     let control = (header.control, header.controllen as usize);
     let got = receive_message(file, &iov, control, MsgFlags::from_bits_retain(flags))?;
     if header.name != 0 {

@@ -1,6 +1,6 @@
 //! Sockets: making, naming, connecting. AF_UNIX lives in `fs::socket`, networks in `net`.
 
-use super::caller::{file, with_ctx};
+use super::caller::{fd_limit, file, with_ctx, with_files};
 use super::pipe::{install, install_pair};
 use crate::fs::namei::{self, LookupFlags, perm};
 use crate::fs::socket::connect::at_inode;
@@ -48,6 +48,7 @@ fn who() -> Who {
         pid: task.process().pid(),
         low_ports: cred.capable(Capability::NET_BIND_SERVICE),
         admin: cred.capable(Capability::NET_ADMIN),
+        raw: cred.capable(Capability::NET_RAW),
     }
 }
 
@@ -190,6 +191,8 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
         return Err(Errno::EINVAL);
     }
     let listener = file(fd)?;
+    // Without a descriptor the connection must stay in the queue.
+    with_files(|files| files.check_room(fd_limit()))?;
     let cred = process::current().cred_arc();
     let nonblock = flags & OpenFlags::NONBLOCK.bits() != 0;
     let (file, peer) = match any(&listener)? {

@@ -49,8 +49,11 @@ fn set_unix(socket: &Arc<Socket>, level: i32, option: i32, value: u64, len: i32)
     };
     match option {
         so::PASSCRED => socket.set_pass_cred(number()? != 0),
-        so::SNDBUF | so::RCVBUF | so::SNDBUFFORCE | so::RCVBUFFORCE => {
+        so::SNDBUF | so::SNDBUFFORCE => {
             socket.set_buffer(u32::try_from(number()?).unwrap_or(u32::MAX));
+        }
+        so::RCVBUF | so::RCVBUFFORCE => {
+            socket.set_receive_buffer(u32::try_from(number()?).unwrap_or(u32::MAX));
         }
         so::RCVTIMEO | so::SNDTIMEO => {
             if len < size_of::<Timeval>() as i32 {
@@ -114,7 +117,8 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
         so::DOMAIN => number(i32::from(AF_UNIX)),
         so::PROTOCOL | so::REUSEADDR | so::BROADCAST | so::KEEPALIVE => number(0),
         so::ERROR => number(socket.take_error().map_or(0, |error| error.number())),
-        so::SNDBUF | so::RCVBUF => number(socket.buffer() as i32),
+        so::SNDBUF => number(socket.buffer() as i32),
+        so::RCVBUF => number(socket.receive_buffer() as i32),
         so::ACCEPTCONN => number(i32::from(socket.accepts())),
         so::PASSCRED => number(i32::from(socket.passes_cred())),
         so::RCVLOWAT | so::SNDLOWAT => number(1),

@@ -85,7 +85,7 @@ syscalls! {
     38 setitimer => time::setitimer, Full;
     39 getpid => process::getpid, Full;
     40 sendfile => file::sendfile, Full;
-    41 socket => socket::socket, Partial("AF_UNIX, AF_INET and AF_INET6 on a loopback, AF_NETLINK for routes; no raw sockets");
+    41 socket => socket::socket, Partial("AF_UNIX, AF_INET and AF_INET6 on a loopback, AF_NETLINK for routes; raw sockets see ICMP and each other; no packet sockets");
     42 connect => socket::connect, Full;
     43 accept => socket::accept, Full;
     44 sendto => sendrecv::sendto, Full;

@@ -2,27 +2,17 @@
 
 use super::queue::Ancillary;
 use super::{Kind, Outgoing, Role, Socket};
-use crate::fs::{Capability, FileOps, OpenFile, PollEvents};
+use crate::fs::{FileOps, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
-use crate::sync::{Once, WaitQueue};
+use crate::sync::WaitQueue;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
 
 const FIONREAD: u32 = 0x541b;
 const TIOCOUTQ: u32 = 0x5411;
-
-/// A request about network interfaces, its argument, and whether the caller may change them.
-type AskInterfaces = fn(u32, u64, bool) -> Result<i64>;
-
-/// Linux answers such requests on sockets of every family, and `if_nametoindex` asks on one of this.
-static INTERFACES: Once<AskInterfaces> = Once::new();
-
-/// Sets what answers requests about network interfaces; once, at boot.
-pub fn answer_interfaces(answer: AskInterfaces) {
-    INTERFACES.call_once(|| answer);
-}
+const SIOCATMARK: u32 = 0x8905;
 
 /// The open file.
 pub struct SocketFile(pub Arc<Socket>);
@@ -50,10 +40,9 @@ impl FileOps for SocketFile {
         let count = match cmd {
             FIONREAD => self.0.readable_bytes()?,
             TIOCOUTQ => self.0.peer().map_or(0, |peer| peer.state.lock().queue.bytes()),
-            _ => {
-                let ask = INTERFACES.get().ok_or(Errno::ENOTTY)?;
-                return ask(cmd, arg, f.cred().capable(Capability::NET_ADMIN));
-            }
+            // No byte of a stream is urgent here.
+            SIOCATMARK if self.0.kind() == Kind::Stream => 0,
+            _ => return Err(Errno::ENOTTY),
         };
         UserPtr::<i32>::new(arg).write(&i32::try_from(count).unwrap_or(i32::MAX))?;
         Ok(0)
@@ -110,14 +99,15 @@ impl Socket {
             ready |= PollEvents::HUP;
         }
         let datagram = self.kind == Kind::Datagram;
+        let buffer = state.buffer;
         drop(state);
         let room = match &peer {
             Some(peer) => {
                 let state = peer.state.lock();
-                if datagram {
+                if datagram && !state.is_peer(self) {
                     state.queue.len() <= super::MAX_DATAGRAMS
                 } else {
-                    state.queue.charge().saturating_mul(4) <= state.buffer
+                    state.queue.charge().saturating_mul(4) <= buffer
                 }
             }
             None => true,

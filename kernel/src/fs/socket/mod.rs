@@ -17,7 +17,6 @@ mod registry;
 mod transfer;
 
 pub use address::Address;
-pub use file::answer_interfaces;
 pub use limit::{TimeLimit, Timeouts};
 pub use queue::Ancillary;
 pub use registry::table;
@@ -95,10 +94,18 @@ struct State {
     cred: Ucred,
     peer_cred: Ucred,
     buffer: usize,
+    receive_buffer: usize,
     pass_cred: bool,
     timeouts: Timeouts,
     /// Where a bound path keeps this socket.
     bound: Option<Arc<dyn Inode>>,
+}
+
+impl State {
+    /// Whether `other` is the socket that this one is connected to.
+    fn is_peer(&self, other: &Socket) -> bool {
+        matches!(&self.role, Role::Connected(peer) if core::ptr::eq(peer.as_ptr(), other))
+    }
 }
 
 enum Role {
@@ -128,6 +135,7 @@ impl Socket {
                 cred,
                 peer_cred: Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX },
                 buffer: DEFAULT_BUFFER,
+                receive_buffer: DEFAULT_BUFFER,
                 pass_cred: false,
                 timeouts: Timeouts::default(),
                 bound: None,
@@ -155,7 +163,7 @@ impl Socket {
     }
 
     /// The peer, while it is there.
-    fn peer(&self) -> Option<Arc<Socket>> {
+    pub fn peer(&self) -> Option<Arc<Socket>> {
         match &self.state.lock().role {
             Role::Connected(peer) => peer.upgrade(),
             _ => None,

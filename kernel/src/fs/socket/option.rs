@@ -6,6 +6,7 @@ use abi::socket::Ucred;
 
 /// Bounds of SO_SNDBUF and SO_RCVBUF, after Linux has doubled what the program asked for.
 const MIN_BUFFER: usize = 4608;
+const MIN_RECEIVE_BUFFER: usize = 2304;
 const MAX_BUFFER: usize = 425_984;
 
 impl Socket {
@@ -47,7 +48,7 @@ impl Socket {
         self.state.lock().pass_cred = on;
     }
 
-    /// SO_SNDBUF and SO_RCVBUF: one number here, how much this socket's queue holds.
+    /// SO_SNDBUF: how much of what this socket sends may wait to be received.
     pub fn buffer(&self) -> usize {
         self.state.lock().buffer
     }
@@ -56,6 +57,17 @@ impl Socket {
     pub fn set_buffer(&self, asked: u32) {
         let doubled = (asked as usize).saturating_mul(2);
         self.state.lock().buffer = doubled.clamp(MIN_BUFFER, MAX_BUFFER);
+    }
+
+    /// SO_RCVBUF, which limits nothing: what is sent counts for its sender.
+    pub fn receive_buffer(&self) -> usize {
+        self.state.lock().receive_buffer
+    }
+
+    /// Sets it as Linux does: doubled, within bounds.
+    pub fn set_receive_buffer(&self, asked: u32) {
+        let doubled = (asked as usize).saturating_mul(2);
+        self.state.lock().receive_buffer = doubled.clamp(MIN_RECEIVE_BUFFER, MAX_BUFFER);
     }
 
     /// SO_ACCEPTCONN.

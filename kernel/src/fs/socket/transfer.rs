@@ -125,9 +125,13 @@ impl Socket {
         };
         let mut message = Some(Message { bytes, taken: 0, from, ancillary });
         let attempt = || {
-            if self.state.lock().write_shut {
-                return Some(Err(Errno::EPIPE));
-            }
+            let buffer = {
+                let own = self.state.lock();
+                if own.write_shut {
+                    return Some(Err(Errno::EPIPE));
+                }
+                own.buffer
+            };
             let mut state = target.state.lock();
             if state.read_shut {
                 // A closed datagram receiver refuses; one that only shut down breaks the pipe.
@@ -137,8 +141,9 @@ impl Socket {
                 }));
             }
             let full = match self.kind {
-                Kind::Datagram => state.queue.len() > MAX_DATAGRAMS,
-                _ => state.queue.charge() >= state.buffer,
+                // Two that are connected with each other are limited by their buffers alone.
+                Kind::Datagram if !state.is_peer(self) => state.queue.len() > MAX_DATAGRAMS,
+                _ => state.queue.charge() >= buffer,
             };
             if full {
                 return None;

@@ -19,6 +19,8 @@ use alloc::vec::Vec;
 use zerocopy::{FromBytes, IntoBytes};
 
 const NETLINK_ROUTE: i32 = 0;
+/// Announcements of devices, of which there are none here: nothing ever comes.
+const NETLINK_KOBJECT_UEVENT: i32 = 15;
 const SOL_NETLINK: i32 = 270;
 const BUFFER: usize = 212_992;
 
@@ -30,6 +32,21 @@ const DUMP: u16 = 0x300;
 const TYPE_ERROR: u16 = 2;
 const TYPE_DONE: u16 = 3;
 const FIRST_REQUEST: u16 = 16;
+/// The request is not repeated in its acknowledgement.
+const CAPPED: u16 = 0x100;
+/// The highest group of NETLINK_ROUTE.
+const LAST_GROUP: i32 = 36;
+
+/// Options at `SOL_NETLINK`.
+mod option {
+    pub const ADD_MEMBERSHIP: i32 = 1;
+    pub const DROP_MEMBERSHIP: i32 = 2;
+    pub const PKTINFO: i32 = 3;
+    pub const NO_ENOBUFS: i32 = 5;
+    pub const CAP_ACK: i32 = 10;
+    pub const EXT_ACK: i32 = 11;
+    pub const GET_STRICT_CHK: i32 = 12;
+}
 /// Size of a message's header.
 const HEADER: usize = size_of::<NlMsgHdr>();
 
@@ -39,6 +56,7 @@ static PORTS: SpinLock<BTreeSet<u32>, level::Leaf> = SpinLock::new(BTreeSet::new
 /// One socket.
 pub struct Netlink {
     kind: u32,
+    protocol: i32,
     who: Who,
     options: Options,
     state: SpinLock<State, level::Stream>,
@@ -47,7 +65,10 @@ pub struct Netlink {
 
 struct State {
     port: Option<u32>,
-    groups: u32,
+    /// One bit for each group, from the first on.
+    groups: u64,
+    /// One bit for each option that is on.
+    wishes: u32,
     peer: (u32, u32),
     queue: VecDeque<Vec<u8>>,
     held: usize,
@@ -59,13 +80,21 @@ pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> 
     if kind != SOCK_RAW && kind != SOCK_DGRAM {
         return Err(Errno::ESOCKTNOSUPPORT);
     }
-    if protocol != NETLINK_ROUTE {
+    if protocol != NETLINK_ROUTE && protocol != NETLINK_KOBJECT_UEVENT {
         return Err(Errno::EPROTONOSUPPORT);
     }
-    let state =
-        State { port: None, groups: 0, peer: (0, 0), queue: VecDeque::new(), held: 0, error: None };
+    let state = State {
+        port: None,
+        groups: 0,
+        wishes: 0,
+        peer: (0, 0),
+        queue: VecDeque::new(),
+        held: 0,
+        error: None,
+    };
     Ok(Arc::new(Netlink {
         kind,
+        protocol,
         who,
         options: Options::new(BUFFER, BUFFER),
         state: SpinLock::new(state),
@@ -91,11 +120,11 @@ fn put_message(out: &mut Vec<u8>, header: NlMsgHdr, body: &[u8]) {
 }
 
 impl Netlink {
-    /// Takes a port number: the one asked for, or for 0 the process's number if it is free.
+    /// Takes a port number if it has none: the one asked for, or for 0 the process's number if it is free.
     fn claim(&self, asked: u32) -> Result<()> {
         let mut state = self.state.lock();
-        if let Some(port) = state.port {
-            return if asked == 0 || asked == port { Ok(()) } else { Err(Errno::EINVAL) };
+        if state.port.is_some() {
+            return Ok(());
         }
         let mut ports = PORTS.lock();
         let port = match asked {
@@ -148,6 +177,9 @@ impl Netlink {
                 }
                 Ok(())
             }
+            Err(error) if self.state.lock().wishes & 1 << option::CAP_ACK != 0 => {
+                self.reply(error_message(header, &[], Some(error), port))
+            }
             Err(error) => self.reply(error_message(header, body, Some(error), port)),
         }
     }
@@ -187,11 +219,20 @@ fn error_message(header: &NlMsgHdr, body: &[u8], error: Option<Errno>, port: u32
     answer.extend_from_slice(header.as_bytes());
     if error.is_some() {
         answer.extend_from_slice(body);
+        answer.resize(answer.len().next_multiple_of(4), 0);
     }
     let mut out = Vec::new();
-    let reply = NlMsgHdr { kind: TYPE_ERROR, pid: port, seq: header.seq, ..NlMsgHdr::default() };
+    let flags = if error.is_none() { CAPPED } else { 0 };
+    let reply =
+        NlMsgHdr { kind: TYPE_ERROR, flags, pid: port, seq: header.seq, ..NlMsgHdr::default() };
     put_message(&mut out, reply, &answer);
     out
+}
+
+/// Options that are on or off.
+fn is_wish(option: i32) -> bool {
+    use option::{CAP_ACK, EXT_ACK, GET_STRICT_CHK, NO_ENOBUFS, PKTINFO};
+    [PKTINFO, NO_ENOBUFS, CAP_ACK, EXT_ACK, GET_STRICT_CHK].contains(&option)
 }
 
 impl NetSocket for Netlink {
@@ -202,7 +243,7 @@ impl NetSocket for Netlink {
         self.kind
     }
     fn protocol(&self) -> i32 {
-        NETLINK_ROUTE
+        self.protocol
     }
     fn options(&self) -> &Options {
         &self.options
@@ -210,8 +251,12 @@ impl NetSocket for Netlink {
 
     fn bind(&self, name: &[u8], _who: Who) -> Result<()> {
         let addr = decode(name)?;
+        if self.state.lock().port.is_some_and(|port| port != addr.pid) {
+            return Err(Errno::EINVAL);
+        }
         self.claim(addr.pid)?;
-        self.state.lock().groups = addr.groups;
+        let mut state = self.state.lock();
+        state.groups = state.groups & !u64::from(u32::MAX) | u64::from(addr.groups);
         Ok(())
     }
 
@@ -221,8 +266,8 @@ impl NetSocket for Netlink {
             return Ok(());
         }
         let addr = decode(name)?;
-        if addr.pid != 0 {
-            return Err(if self.who.admin { Errno::ECONNREFUSED } else { Errno::EPERM });
+        if addr.pid != 0 && !self.who.admin {
+            return Err(Errno::EPERM);
         }
         self.claim(0)?;
         self.state.lock().peer = (addr.pid, addr.groups);
@@ -235,7 +280,7 @@ impl NetSocket for Netlink {
 
     fn name(&self) -> Vec<u8> {
         let state = self.state.lock();
-        encode(state.port.unwrap_or(0), state.groups)
+        encode(state.port.unwrap_or(0), state.groups as u32)
     }
 
     fn peer_name(&self) -> Result<Vec<u8>> {
@@ -247,8 +292,14 @@ impl NetSocket for Netlink {
         if how.flags.contains(MsgFlags::OOB) {
             return Err(Errno::EOPNOTSUPP);
         }
-        let to = how.to.map_or(Ok(0), |name| decode(name).map(|addr| addr.pid))?;
-        if to != 0 {
+        if src.remaining() == 0 {
+            return Err(Errno::ENODATA);
+        }
+        let to = match how.to {
+            Some(name) => decode(name)?.pid,
+            None => self.state.lock().peer.0,
+        };
+        if to != 0 || self.protocol != NETLINK_ROUTE {
             // The only one to talk to is the kernel.
             return Err(if self.who.admin { Errno::ECONNREFUSED } else { Errno::EPERM });
         }
@@ -290,16 +341,35 @@ impl NetSocket for Netlink {
     fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
         match (level, option) {
             (SOL_SOCKET, _) => self.options.set_socket(option, value),
-            // Membership in groups that nothing is ever sent to; wishes for strictness and for detail.
-            (SOL_NETLINK, 1 | 2 | 3 | 5 | 10 | 11 | 12) => number(value).map(drop),
+            // Nothing is ever sent to a group, for nothing ever changes.
+            (SOL_NETLINK, option::ADD_MEMBERSHIP | option::DROP_MEMBERSHIP) => {
+                let group = number(value)?;
+                if !(1..=LAST_GROUP).contains(&group) {
+                    return Err(Errno::EINVAL);
+                }
+                let bit = 1 << (group - 1);
+                let groups = &mut self.state.lock().groups;
+                *groups =
+                    if option == option::ADD_MEMBERSHIP { *groups | bit } else { *groups & !bit };
+                Ok(())
+            }
+            (SOL_NETLINK, wish) if is_wish(wish) => {
+                let on = number(value)? != 0;
+                let wishes = &mut self.state.lock().wishes;
+                *wishes = if on { *wishes | 1 << wish } else { *wishes & !(1 << wish) };
+                Ok(())
+            }
             _ => Err(Errno::ENOPROTOOPT),
         }
     }
 
-    fn get_option(&self, level: i32, option: i32, _room: usize) -> Result<Vec<u8>> {
+    fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
         match (level, option) {
             (SOL_SOCKET, _) => self.options.get_socket(option),
-            (SOL_NETLINK, 3 | 5 | 10 | 11 | 12) => Ok(bytes_of(0)),
+            (SOL_NETLINK, wish) if is_wish(wish) => {
+                let on = self.state.lock().wishes & 1 << wish != 0;
+                if room < size_of::<i32>() { Err(Errno::EINVAL) } else { Ok(bytes_of(on.into())) }
+            }
             _ => Err(Errno::ENOPROTOOPT),
         }
     }
@@ -318,6 +388,9 @@ impl NetSocket for Netlink {
     }
 
     fn readable_bytes(&self) -> Result<usize> {
+        Err(Errno::ENOTTY)
+    }
+    fn unsent_bytes(&self) -> Result<usize> {
         Err(Errno::ENOTTY)
     }
 

@@ -7,6 +7,7 @@ use abi::{Errno, Result};
 use alloc::vec::Vec;
 
 const NEWLINK: u16 = 16;
+const DELLINK: u16 = 17;
 const GETLINK: u16 = 18;
 const SETLINK: u16 = 19;
 const NEWADDR: u16 = 20;
@@ -14,6 +15,9 @@ const GETADDR: u16 = 22;
 const NEWROUTE: u16 = 24;
 const GETROUTE: u16 = 26;
 const GETNEIGH: u16 = 30;
+
+/// Size of `struct ifinfomsg`.
+const IFINFO: usize = 16;
 
 const ARPHRD_LOOPBACK: u16 = 772;
 const LOCALHOST4: [u8; 4] = [127, 0, 0, 1];
@@ -25,7 +29,12 @@ pub fn answer(kind: u16, dump: bool, body: &[u8], reply: NlMsgHdr, who: Who) -> 
     let flags = if dump { MULTI } else { 0 };
     let mut out = Vec::new();
     let family = body.first().map_or(0, |&family| u16::from(family));
+    if body.is_empty() {
+        return Ok(out);
+    }
     match kind {
+        // Everything that would change something.
+        _ if kind & 3 != 2 && !who.admin => return Err(Errno::EPERM),
         GETLINK => {
             if !dump {
                 check_link(body)?;
@@ -34,10 +43,11 @@ pub fn answer(kind: u16, dump: bool, body: &[u8], reply: NlMsgHdr, who: Who) -> 
         }
         GETADDR if dump => {
             let header = NlMsgHdr { kind: NEWADDR, flags, ..reply };
-            if matches!(family, 0 | AF_INET) {
+            // A family that has no addresses is taken for all.
+            if family != AF_INET6 {
                 put_message(&mut out, header, &address(AF_INET, 8, &LOCALHOST4, Some(b"lo\0")));
             }
-            if matches!(family, 0 | AF_INET6) {
+            if family != AF_INET {
                 put_message(&mut out, header, &address(AF_INET6, 128, &LOCALHOST6, None));
             }
         }
@@ -48,9 +58,14 @@ pub fn answer(kind: u16, dump: bool, body: &[u8], reply: NlMsgHdr, who: Who) -> 
             }
         }
         GETNEIGH if dump => {}
-        NEWLINK | SETLINK if who.admin && keeps_up(body) => {}
-        // Everything that would change something.
-        _ if kind & 3 != 2 && !who.admin => return Err(Errno::EPERM),
+        NEWLINK | SETLINK if keeps_up(body) => {}
+        NEWLINK | SETLINK | DELLINK => {
+            return Err(match word(body, 4) {
+                Some(0 | LO) if body.len() >= IFINFO => Errno::EOPNOTSUPP,
+                Some(_) if body.len() >= IFINFO => Errno::ENODEV,
+                _ => Errno::EINVAL,
+            });
+        }
         _ => return Err(Errno::EOPNOTSUPP),
     }
     Ok(out)
@@ -71,7 +86,6 @@ fn keeps_up(body: &[u8]) -> bool {
 /// A request for one interface, by number or by name.
 fn check_link(body: &[u8]) -> Result<()> {
     const IFNAME: u16 = 3;
-    const IFINFO: usize = 16;
     match word(body, 4).ok_or(Errno::EINVAL)? {
         LO => return Ok(()),
         0 => {}
@@ -144,6 +158,8 @@ fn address(family: u16, prefix: u8, addr: &[u8], label: Option<&[u8]>) -> Vec<u8
     if let Some(label) = label {
         attribute(&mut out, 2, addr);
         attribute(&mut out, 3, label);
+    } else {
+        attribute(&mut out, 11, &[1]); // who has set it: the kernel, for the loopback
     }
     attribute(&mut out, 8, &u32::from(PERMANENT).to_ne_bytes());
     let times: Vec<u8> =

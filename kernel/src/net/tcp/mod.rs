@@ -246,6 +246,10 @@ impl NetSocket for Tcp {
     fn unsent_bytes(&self) -> Result<usize> {
         if self.accepts() { Err(Errno::EINVAL) } else { Ok(self.unsent()) }
     }
+    fn at_mark(&self) -> Result<bool> {
+        let state = self.state.lock();
+        Ok(state.urgent.is_some() && state.received.len() == 0)
+    }
     fn close(&self) {
         self.close_file();
     }

@@ -105,8 +105,11 @@ impl Tcp {
             match self.target()? {
                 Target::Peer(peer) => match self.room() {
                     Some((0, _)) if how.nonblock => {
+                        // The reader looks at this after it has made room, so one of the two sees the other.
                         self.state.lock().no_space = true;
-                        return Err(Errno::EAGAIN);
+                        if matches!(self.room(), Some((0, _))) {
+                            return Err(Errno::EAGAIN);
+                        }
                     }
                     Some((0, _)) => self.wait_for_room(limit)?,
                     Some((room, _)) => break (Some(peer), room),

@@ -1,0 +1,267 @@
+//! Raw sockets: whole messages of one protocol above IP, with the IP header where IPv4's readers want it.
+//!
+//! Owns the list of all raw sockets. A message goes straight into the queues of the sockets of its protocol; an echo
+//! request is also answered, as any host does. What TCP and UDP send is no packet here, so raw sockets do not see it
+//! (docs/decisions/0004). Lock levels: the list is a `Leaf`, a socket's state a `Stream`; never both, nor two sockets.
+
+mod packet;
+mod transfer;
+
+use super::addr::{Class, Family, Name, class, encode, family_of, route};
+use super::control::Told;
+use super::option::{bytes_of, number};
+use super::{Incoming, NetSocket, Options, Outgoing, Who, options};
+use crate::fs::PollEvents;
+use crate::mm::iov::{Sink, Source};
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_RAW, SOL_RAW, ip};
+use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_RAW, SOL_SOCKET, so};
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+/// Linux's default sizes of the buffers.
+const BUFFER: usize = 212_992;
+
+/// `ICMP_FILTER` and `ICMP6_FILTER`.
+const FILTER: i32 = 1;
+
+/// All raw sockets; those that are gone are swept when one is added.
+static ALL: SpinLock<Vec<Weak<Raw>>, level::Leaf> = SpinLock::new(Vec::new());
+
+/// One socket.
+pub struct Raw {
+    family: Family,
+    protocol: i32,
+    options: Options,
+    state: SpinLock<State, level::Stream>,
+    for_reading: WaitQueue,
+}
+
+struct State {
+    /// The address that it is bound to, or else all.
+    local: IpAddr,
+    peer: Option<SocketAddr>,
+    queue: VecDeque<Packet>,
+    /// What the queue costs.
+    held: usize,
+    /// One bit for each type of ICMP message that is not wanted.
+    filter: Vec<u8>,
+    /// The sender writes the IP header.
+    header_included: bool,
+    read_shut: bool,
+    write_shut: bool,
+    closed: bool,
+}
+
+/// What waits to be read.
+struct Packet {
+    bytes: Vec<u8>,
+    from: IpAddr,
+    told: Told,
+}
+
+/// A new socket: EPERM without CAP_NET_RAW.
+pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> {
+    if protocol == IPPROTO_IP {
+        return Err(Errno::EPROTONOSUPPORT);
+    }
+    if !who.raw {
+        return Err(Errno::EPERM);
+    }
+    let filter = if family == Family::V4 { 4 } else { 32 };
+    let socket = Arc::new(Raw {
+        family,
+        protocol,
+        options: Options::new(BUFFER, BUFFER),
+        state: SpinLock::new(State {
+            local: family.any(),
+            peer: None,
+            queue: VecDeque::new(),
+            held: 0,
+            filter: alloc::vec![0; filter],
+            header_included: protocol == IPPROTO_RAW && family == Family::V4,
+            read_shut: false,
+            write_shut: false,
+            closed: false,
+        }),
+        for_reading: WaitQueue::new(),
+    });
+    let mut all = ALL.lock();
+    all.retain(|socket| socket.strong_count() > 0);
+    all.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+    all.push(Arc::downgrade(&socket));
+    drop(all);
+    Ok(socket)
+}
+
+impl Raw {
+    /// Where a message to `name` goes, and the address it comes from.
+    fn destination(&self, name: Name) -> Result<(IpAddr, IpAddr)> {
+        let to = name.addr.ip();
+        if to.is_ipv4() != (self.family == Family::V4) {
+            return Err(Errno::ENETUNREACH);
+        }
+        if class(to) == Class::Broadcast && !self.options.is_on(SOL_SOCKET, so::BROADCAST) {
+            return Err(Errno::EACCES);
+        }
+        route(to)
+    }
+
+    fn is_filter(&self, level: i32, option: i32) -> bool {
+        let own = if self.family == Family::V4 { SOL_RAW } else { IPPROTO_ICMPV6 };
+        level == own && option == FILTER
+    }
+
+    fn has_filter(&self) -> bool {
+        matches!(
+            (self.family, self.protocol),
+            (Family::V4, IPPROTO_ICMP) | (Family::V6, IPPROTO_ICMPV6)
+        )
+    }
+}
+
+impl NetSocket for Raw {
+    fn domain(&self) -> u16 {
+        self.family.number()
+    }
+    fn kind(&self) -> u32 {
+        SOCK_RAW
+    }
+    fn protocol(&self) -> i32 {
+        self.protocol
+    }
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn bind(&self, name: &[u8], _who: Who) -> Result<()> {
+        let addr = Name::decode(self.family, name)?.addr.ip();
+        let fits = addr.is_ipv4() == (self.family == Family::V4);
+        if !fits || matches!(class(addr), Class::Foreign | Class::LinkLocal) {
+            return Err(Errno::EADDRNOTAVAIL);
+        }
+        self.state.lock().local = addr;
+        Ok(())
+    }
+
+    fn connect(&self, name: &[u8], _nonblock: bool) -> Result<()> {
+        if family_of(name)? == AF_UNSPEC {
+            let mut state = self.state.lock();
+            state.peer = None;
+            state.local = self.family.any();
+            return Ok(());
+        }
+        let name = Name::decode(self.family, name)?;
+        let (to, source) = self.destination(name)?;
+        let mut state = self.state.lock();
+        if state.local.is_unspecified() {
+            state.local = source;
+        }
+        state.peer = Some(SocketAddr::new(to, name.addr.port()));
+        Ok(())
+    }
+
+    fn shut_down(&self, read: bool, write: bool) -> Result<()> {
+        let mut state = self.state.lock();
+        state.read_shut |= read;
+        state.write_shut |= write;
+        let connected = state.peer.is_some();
+        drop(state);
+        self.for_reading.wake_all();
+        if connected { Ok(()) } else { Err(Errno::ENOTCONN) }
+    }
+
+    /// The protocol stands where others have their port.
+    fn name(&self) -> Vec<u8> {
+        let port = u16::try_from(self.protocol).unwrap_or(0);
+        encode(self.family, SocketAddr::new(self.state.lock().local, port))
+    }
+
+    fn peer_name(&self) -> Result<Vec<u8>> {
+        let peer = self.state.lock().peer;
+        Ok(encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?))
+    }
+
+    fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        self.send_message(src, how)
+    }
+
+    fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming> {
+        self.receive_message(dst, flags, nonblock)
+    }
+
+    fn take_error(&self) -> Option<Errno> {
+        None
+    }
+
+    fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
+        if self.is_filter(level, option) {
+            if !self.has_filter() {
+                return Err(Errno::EOPNOTSUPP);
+            }
+            let filter = &mut self.state.lock().filter;
+            let len = value.len().min(filter.len());
+            filter[..len].copy_from_slice(&value[..len]);
+            return Ok(());
+        }
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.set_socket(option, value),
+            (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
+                self.state.lock().header_included = number(value)? != 0;
+                Ok(())
+            }
+            _ => options::set_ip(&self.options, self.family, level, option, value, false),
+        }
+    }
+
+    fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
+        if self.is_filter(level, option) {
+            if !self.has_filter() {
+                return Err(Errno::EOPNOTSUPP);
+            }
+            return Ok(self.state.lock().filter.clone());
+        }
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.get_socket(option),
+            (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
+                Ok(bytes_of(self.state.lock().header_included.into()))
+            }
+            _ => {
+                let connected = self.state.lock().peer.is_some();
+                options::get_ip(&self.options, self.family, level, option, room, connected)
+            }
+        }
+    }
+
+    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+        visit(&self.for_reading);
+        let state = self.state.lock();
+        let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
+        if !state.queue.is_empty() {
+            ready |= PollEvents::READABLE;
+        }
+        if state.read_shut {
+            ready |= PollEvents::READABLE | PollEvents::RDHUP;
+        }
+        if state.read_shut && state.write_shut {
+            ready |= PollEvents::HUP;
+        }
+        ready
+    }
+
+    fn readable_bytes(&self) -> Result<usize> {
+        Ok(self.state.lock().queue.front().map_or(0, |packet| packet.bytes.len()))
+    }
+
+    fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.held = 0;
+        let queue = core::mem::take(&mut state.queue);
+        drop(state);
+        drop(queue);
+    }
+}

@@ -1,0 +1,203 @@
+//! Sending and receiving on raw sockets.
+
+use super::packet::{
+    HEADER, MAX, Message, complete, duplicate, echo, ends, seal_icmp6, with_header,
+};
+use super::{ALL, Packet, Raw};
+use crate::fs::PollEvents;
+use crate::mm::iov::{Sink, Source};
+use crate::net::addr::{Family, Name, encode, family_of};
+use crate::net::control::{self, Told};
+use crate::net::{Incoming, Outgoing, copy_in};
+use crate::time;
+use abi::net::{AF_INET, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
+use abi::socket::{AF_UNSPEC, MsgFlags};
+use abi::{Errno, Result};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use core::sync::atomic::{AtomicU16, Ordering};
+
+/// What a message costs its receiver beside its bytes.
+const OVERHEAD: usize = 768;
+/// The time to live of what this machine answers.
+const TTL: u8 = 64;
+
+/// Numbers of packets. Relaxed: any number does.
+static NEXT_NUMBER: AtomicU16 = AtomicU16::new(1);
+
+/// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
+fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
+    let now = time::realtime().0;
+    let sockets: Vec<Arc<Raw>> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    for socket in sockets.iter().filter(|socket| socket.wants(message)) {
+        let told = Told { to: message.to, hops, class, time: now };
+        // Without memory it is lost, as on a bad line.
+        let Ok(bytes) = duplicate(whole) else { return };
+        socket.enqueue(Packet { bytes, from: message.from, told });
+    }
+}
+
+/// Sends a message over the loopback, and answers it if it is an echo request.
+fn transmit(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
+    deliver(message, whole, hops, class);
+    let Some(answer) = echo(message) else { return };
+    let answer =
+        Message { protocol: message.protocol, from: message.to, to: message.from, body: &answer };
+    if let Ok(whole) = with_header(&answer, TTL, class) {
+        deliver(&answer, &whole, TTL, class);
+    }
+}
+
+impl Raw {
+    fn wants(&self, message: &Message<'_>) -> bool {
+        if self.protocol != message.protocol {
+            return false;
+        }
+        let state = self.state.lock();
+        let bound = state.local.is_unspecified() || state.local == message.to;
+        let from_peer = state.peer.is_none_or(|peer| peer.ip() == message.from);
+        let kind = message.body.first().copied().unwrap_or(0);
+        let bit =
+            state.filter.get(usize::from(kind / 8)).is_some_and(|b| b & (1 << (kind % 8)) != 0);
+        let one_family = message.to.is_ipv4() == (self.family == Family::V4);
+        one_family && bound && from_peer && !bit && !state.closed
+    }
+
+    fn enqueue(&self, packet: Packet) {
+        let cost = packet.bytes.len() + OVERHEAD;
+        let mut state = self.state.lock();
+        let full = state.held + cost > self.options.receive_buffer() + OVERHEAD;
+        if state.closed || full || state.queue.try_reserve(1).is_err() {
+            return;
+        }
+        state.held += cost;
+        state.queue.push_back(packet);
+        drop(state);
+        self.for_reading.wake_events(PollEvents::READABLE.bits());
+    }
+
+    /// The name that a message goes to: EDESTADDRREQ if neither the caller nor `connect` has said.
+    fn send_name(&self, to: Option<&[u8]>) -> Result<Name> {
+        let Some(bytes) = to else {
+            let addr = self.state.lock().peer.ok_or(Errno::EDESTADDRREQ)?;
+            return Ok(Name { addr, family: self.family, scope: 0 });
+        };
+        if self.family == Family::V4 && family_of(bytes)? == AF_UNSPEC {
+            let mut named = bytes.to_vec();
+            named[..2].copy_from_slice(&AF_INET.to_ne_bytes());
+            return Name::decode(Family::V4, &named);
+        }
+        Name::decode(self.family, bytes)
+    }
+
+    pub(super) fn send_message(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        let len = src.remaining();
+        if len > MAX {
+            return Err(Errno::EMSGSIZE);
+        }
+        if how.flags.contains(MsgFlags::OOB) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let name = self.send_name(how.to)?;
+        let v6 = self.family == Family::V6;
+        let wishes = control::wishes(how.control, v6)?;
+        let (to, source) = self.destination(name)?;
+        let (local, written) = {
+            let state = self.state.lock();
+            (state.local, state.header_included)
+        };
+        let own = if local.is_unspecified() { source } else { local };
+        let from = wishes.from.unwrap_or(own);
+        let (hops, class) = self.marks(v6);
+        let (hops, class) = (wishes.hops.unwrap_or(hops), wishes.class.unwrap_or(class));
+        if written {
+            return self.send_packet(src, len, from);
+        }
+        if self.protocol == IPPROTO_ICMP && !v6 && len < 2 {
+            // Linux looks at the type and the code, and they are not there.
+            return Err(Errno::EFAULT);
+        }
+        if !v6 && len > MAX - HEADER {
+            return Err(Errno::EMSGSIZE);
+        }
+        let mut body = copy_in(src, len)?;
+        if v6 && self.protocol == IPPROTO_ICMPV6 {
+            seal_icmp6(&mut body, from, to);
+        }
+        let message = Message { protocol: self.protocol, from, to, body: &body };
+        transmit(&message, &with_header(&message, hops, class)?, hops, class);
+        Ok(len)
+    }
+
+    /// Sends a packet whose header the program wrote.
+    fn send_packet(&self, src: &mut Source<'_>, len: usize, source: IpAddr) -> Result<usize> {
+        if len < HEADER {
+            return Err(Errno::EINVAL);
+        }
+        let mut packet = copy_in(src, len)?;
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed).max(1);
+        let header = complete(&mut packet, source, number)?;
+        let (from, to) = ends(&packet);
+        let body = packet.get(header..).unwrap_or_default();
+        let message = Message { protocol: i32::from(packet[9]), from, to, body };
+        transmit(&message, &packet, packet[8], packet[1]);
+        Ok(len)
+    }
+
+    /// Time to live and class of service.
+    fn marks(&self, v6: bool) -> (u8, u8) {
+        let of = |level, option| {
+            self.options.value(level, option).and_then(|v| u8::try_from(v).ok()).unwrap_or(0)
+        };
+        if v6 {
+            (of(IPPROTO_IPV6, ipv6::UNICAST_HOPS), of(IPPROTO_IPV6, ipv6::TCLASS))
+        } else {
+            (of(IPPROTO_IP, ip::TTL), of(IPPROTO_IP, ip::TOS))
+        }
+    }
+
+    pub(super) fn receive_message(
+        &self,
+        dst: &mut Sink<'_>,
+        flags: MsgFlags,
+        nonblock: bool,
+    ) -> Result<Incoming> {
+        if flags.contains(MsgFlags::OOB) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if flags.contains(MsgFlags::ERRQUEUE) {
+            return Err(Errno::EAGAIN);
+        }
+        let Some(packet) = self.next(nonblock)? else { return Ok(Incoming::default()) };
+        let full = packet.bytes.len();
+        let wanted = full.min(dst.remaining());
+        let put = if wanted == 0 { Ok(0) } else { dst.put(&packet.bytes[..wanted]) };
+        let mut got = Incoming {
+            full,
+            from: Some(encode(self.family, SocketAddr::new(packet.from, 0))),
+            control: control::tell(&self.options, &packet.told),
+            ..Incoming::default()
+        };
+        if flags.contains(MsgFlags::PEEK) {
+            let mut state = self.state.lock();
+            state.held += full + OVERHEAD;
+            state.queue.push_front(packet);
+        }
+        got.bytes = put?;
+        if got.bytes < wanted { Err(Errno::EFAULT) } else { Ok(got) }
+    }
+
+    /// Takes the first message, waiting for one; `None` when nothing more is to be received.
+    fn next(&self, nonblock: bool) -> Result<Option<Packet>> {
+        let take = || {
+            let mut state = self.state.lock();
+            if let Some(packet) = state.queue.pop_front() {
+                state.held = state.held.saturating_sub(packet.bytes.len() + OVERHEAD);
+                return Some(Ok(Some(packet)));
+            }
+            (state.read_shut && !nonblock).then_some(Ok(None))
+        };
+        self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
+    }
+}
