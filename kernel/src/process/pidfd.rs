@@ -6,7 +6,7 @@
 
 use super::{Process, Task};
 use crate::fs::eventfd::anonymous;
-use crate::fs::{Cred, FileOps, OpenFile, PollEvents};
+use crate::fs::{Cred, FileOps, OpenFile, PollEvents, procfs};
 use crate::sync::WaitQueue;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -95,6 +95,14 @@ pub enum Target {
     Process(Arc<Process>),
     /// One thread of it; `None` once it has ended.
     Thread(Arc<Process>, Option<Arc<Task>>),
+}
+
+/// Whom a signal through `file` is for: what a pidfd means, or the process of an open directory of /proc (`ESRCH` if it
+/// is gone).
+pub fn to_signal(file: &OpenFile) -> Result<Target> {
+    let Some(pid) = procfs::process_of(&**file.inode()) else { return target_of(file) };
+    let process = i32::try_from(pid).ok().and_then(super::lookup).ok_or(Errno::ESRCH)?;
+    Ok(Target::Process(process))
 }
 
 /// What `file` means; `EBADF` if it is no pidfd.

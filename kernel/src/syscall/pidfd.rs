@@ -45,7 +45,7 @@ pub fn pidfd_send_signal(fd: i32, number: i32, info: UserPtr<SigInfo>, flags: u3
     if flags & !(THREAD | THREAD_GROUP | PROCESS_GROUP) != 0 || flags.count_ones() > 1 {
         return Err(Errno::EINVAL);
     }
-    let (target, thread) = match pidfd::target_of(&*file(fd)?)? {
+    let (target, thread) = match pidfd::to_signal(&*file(fd)?)? {
         Target::Process(process) => (process, None),
         Target::Thread(process, thread) => (process, Some(thread)),
     };

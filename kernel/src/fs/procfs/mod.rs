@@ -16,6 +16,7 @@ mod system;
 mod text;
 
 pub use fixed::{add_directory, register_file, super_block};
+pub use node::process_of;
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, mounts_text, register_process_table};
 pub use text::TextBuf;
 

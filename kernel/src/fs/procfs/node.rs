@@ -286,6 +286,14 @@ impl Inode for Node {
     }
 }
 
+/// The process whose directory in /proc this is.
+pub fn process_of(inode: &dyn Inode) -> Option<u32> {
+    match inode.as_any().downcast_ref::<Node>()?.kind {
+        Kind::Process(task) if !task.in_task => Some(task.tid),
+        _ => None,
+    }
+}
+
 impl TextSource for Node {
     fn text(&self) -> Result<Vec<u8>> {
         match self.kind {

@@ -63,7 +63,7 @@ pub(super) fn register() -> Result<()> {
 }
 
 /// Settings that are what they are here.
-const CONSTANTS: [(&str, &str); 30] = [
+const CONSTANTS: [(&str, &str); 34] = [
     ("sys/kernel/ostype", "Linux\n"),
     ("sys/kernel/pid_max", "32768\n"),
     ("sys/kernel/cap_last_cap", "40\n"),
@@ -85,6 +85,10 @@ const CONSTANTS: [(&str, &str); 30] = [
     ("sys/vm/dirty_ratio", "20\n"),
     ("sys/vm/dirty_background_ratio", "10\n"),
     ("sys/vm/vfs_cache_pressure", "100\n"),
+    ("sys/vm/nr_hugepages", "0\n"),
+    ("sys/vm/legacy_va_layout", "0\n"),
+    ("sys/vm/memfd_noexec", "0\n"),
+    ("sys/fs/file-max", "9223372036854775807\n"),
     ("sys/fs/nr_open", "1048576\n"),
     ("sys/fs/pipe-max-size", "1048576\n"),
     ("sys/fs/protected_hardlinks", "0\n"),

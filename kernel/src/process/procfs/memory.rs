@@ -157,6 +157,11 @@ fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) {
     put("Rss", f.shared + f.private);
     put("Pss", f.shared + f.private);
     put("Pss_Dirty", f.private);
+    if size.is_none() {
+        put("Pss_Anon", f.private);
+        put("Pss_File", f.shared);
+        put("Pss_Shmem", 0);
+    }
     put("Shared_Clean", f.shared);
     put("Shared_Dirty", 0);
     put("Private_Clean", 0);

@@ -71,6 +71,7 @@ fn memory(task: &Task, text: &mut String) -> core::fmt::Result {
     line("VmLib", usage.text.saturating_sub(code))?;
     line("VmPTE", usage.page_tables)?;
     line("VmSwap", 0)?;
+    line("HugetlbPages", 0)?;
     writeln!(text, "CoreDumping:\t0\nTHP_enabled:\t0\nuntag_mask:\t0xffffffffffffffff")
 }
 
