@@ -13,6 +13,7 @@ mount -t tmpfs -o mode=1777 tmp /tmp
 ip link set lo up
 hostname guest
 list=$(sed 's/.*runtimes=\([^ ]*\).*/\1/' /proc/cmdline | tr , ' ')
+tests=$(cat /etc/runtimes 2>/dev/null)
 for unit in $list; do
 	name=${unit#*:}
 	echo "=== unit $unit"
@@ -20,11 +21,15 @@ for unit in $list; do
 	go:*)
 		cd "/go/src/$name" || exit
 		GOROOT=/go timeout -s KILL 1500 "/go/bin/$(echo "$name" | tr / _).test" -test.short -test.v \
-			-test.timeout 1400s </dev/null 2>&1
+			-test.timeout 1400s ${tests:+-test.run "$tests"} </dev/null 2>&1
 		;;
 	python:*)
 		cd /tmp || exit
-		timeout -s KILL 1500 python3 -m test -v "$name" </dev/null 2>&1
+		timeout -s KILL 1500 python3 -m test -v "$name" ${tests:+-m "$tests"} </dev/null 2>&1
+		;;
+	musl:* | rust:* | busybox:*)
+		cd /tmp || exit
+		timeout -s KILL 300 "/usr/lib/alea/programs/$unit" </dev/null 2>&1
 		;;
 	script:*)
 		cd /tmp || exit

@@ -5,17 +5,21 @@
 //! with a reason; any other fails, and so does one that has gone away.
 
 mod go;
+mod programs;
 mod python;
+mod report;
 mod verdicts;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use tempfile::NamedTempFile;
 
 use crate::guest::{End, Guest, Limits};
 use crate::initramfs::Tree;
@@ -34,14 +38,23 @@ pub struct Runtimes {
     /// Run on this kernel only, and print what every test gave: `alea` or `linux`
     #[arg(long, value_name = "alea|linux")]
     only: Option<String>,
-    /// Keep what the guests print in this folder
+    /// Only tests of these names: go's -test.run, python's -m
+    #[arg(long, value_name = "PATTERN")]
+    tests: Option<String>,
+    /// Keep what the guests print in this folder, as it comes
     #[arg(long, value_name = "FOLDER")]
     logs: Option<PathBuf>,
+    /// Do not boot Linux: take what it printed in an earlier run from this file of `--logs`
+    #[arg(long, value_name = "FILE", conflicts_with = "only")]
+    linux: Option<PathBuf>,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     build: build::Options,
 }
+
+/// Gives what a guest's serial line is copied to.
+type Log = Box<dyn FnMut() -> Result<Box<dyn Write + Send>>>;
 
 /// Test name to verdict, by unit.
 type Results = BTreeMap<String, BTreeMap<String, String>>;
@@ -51,33 +64,51 @@ impl Runtimes {
         setup::ensure(&setup::DEFAULT)?;
         let units = self.chosen()?;
         let machine = self.machine.machine()?.memory("2G");
-        let initrd = paths::alea().join("runtimes.cpio");
-        write_initramfs(&units, &initrd)?;
-        let kernels: Vec<(&str, PathBuf)> = match self.only.as_deref() {
-            None => vec![("linux", paths::vmlinuz()), ("alea", paths::kernel())],
-            Some("linux") => vec![("linux", paths::vmlinuz())],
-            Some("alea") => vec![("alea", paths::kernel())],
+        let archive = NamedTempFile::new_in(paths::alea())?;
+        write_initramfs(&units, self.tests.as_deref(), archive.path())?;
+        let initrd = archive.path();
+        let kernels: &[&str] = match self.only.as_deref() {
+            None => &["linux", "alea"],
+            Some("linux") => &["linux"],
+            Some("alea") => &["alea"],
             Some(other) => bail!("--only takes alea or linux, not {other}"),
         };
         let mut results = Vec::new();
-        for (name, kernel) in &kernels {
-            if *name == "linux" {
-                setup::ensure(&[Need::Linux])?;
-            } else {
-                build::build(self.build)?;
-            }
-            let output = run_units(&machine, kernel, &initrd, &units)?;
-            if let Some(folder) = &self.logs {
-                fs::create_dir_all(folder)?;
-                fs::write(folder.join(format!("{name}.txt")), &output)?;
-            }
-            results.push(verdicts::parse(&output));
+        for name in kernels {
+            let output = match (&self.linux, *name) {
+                (Some(file), "linux") => {
+                    fs::read_to_string(file).with_context(|| paths::shown(file))?
+                }
+                _ => run_units(&machine, self.kernel(name)?, initrd, &units, self.log(name)?)?,
+            };
+            let mut found = verdicts::parse(&output);
+            found.retain(|unit, _| units.contains(unit));
+            results.push(found);
         }
         Ok(match results.as_slice() {
-            [linux, alea] => compare(linux, alea, &known()?),
-            [alone] => list(alone),
+            [linux, alea] => report::compare(linux, alea, &known()?),
+            [alone] => report::list(alone),
             _ => ExitCode::FAILURE,
         })
+    }
+
+    fn kernel(&self, name: &str) -> Result<PathBuf> {
+        if name == "linux" {
+            setup::ensure(&[Need::Linux])?;
+            return Ok(paths::vmlinuz());
+        }
+        build::build(self.build)?;
+        Ok(paths::kernel())
+    }
+
+    /// Where the guest of a kernel prints to.
+    fn log(&self, name: &str) -> Result<Log> {
+        let Some(folder) = &self.logs else {
+            return Ok(Box::new(|| Ok(Box::new(std::io::sink()))));
+        };
+        fs::create_dir_all(folder)?;
+        let file = File::create(folder.join(format!("{name}.txt")))?;
+        Ok(Box::new(move || Ok(Box::new(file.try_clone()?))))
     }
 
     fn chosen(&self) -> Result<Vec<String>> {
@@ -85,6 +116,7 @@ impl Runtimes {
             .iter()
             .map(|name| format!("go:{name}"))
             .chain(python::MODULES.iter().map(|name| format!("python:{name}")))
+            .chain(programs::UNITS.iter().map(|(unit, _)| (*unit).to_owned()))
             .chain(python::SCRIPTS.iter().map(|name| format!("script:{name}")))
             .collect();
         for asked in &self.units {
@@ -104,9 +136,12 @@ fn matches(unit: &str, asked: &str) -> bool {
     unit == asked || unit.split(':').next() == Some(asked)
 }
 
-fn write_initramfs(units: &[String], file: &Path) -> Result<()> {
+fn write_initramfs(units: &[String], tests: Option<&str>, file: &Path) -> Result<()> {
     let mut tree = Tree::with_busybox()?;
     tree.host_file("usr/lib/alea/runtimes", 0o755, &paths::source("tests/runtimes/run.sh"))?;
+    if let Some(tests) = tests {
+        tree.file("etc/runtimes", 0o644, tests);
+    }
     tree.file(
         "etc/passwd",
         0o644,
@@ -128,7 +163,8 @@ fn write_initramfs(units: &[String], file: &Path) -> Result<()> {
     if units.iter().any(|unit| unit.starts_with("go:")) {
         go::add(&mut tree, units)?;
     }
-    if units.iter().any(|unit| !unit.starts_with("go:")) {
+    programs::add(&mut tree, units)?;
+    if units.iter().any(|unit| unit.starts_with("python:") || unit.starts_with("script:")) {
         python::add(&mut tree)?;
     }
     fs::write(file, tree.archive()).with_context(|| paths::shown(file))
@@ -136,7 +172,13 @@ fn write_initramfs(units: &[String], file: &Path) -> Result<()> {
 
 /// Runs units on a kernel and gives all that the guest printed. A unit that takes the kernel down ends the
 /// run for itself only: the rest is run in a new guest.
-fn run_units(machine: &Machine, kernel: &Path, initrd: &Path, units: &[String]) -> Result<String> {
+fn run_units(
+    machine: &Machine,
+    kernel: PathBuf,
+    initrd: &Path,
+    units: &[String],
+    mut log: Log,
+) -> Result<String> {
     let mut all = String::new();
     let mut left = units;
     while !left.is_empty() {
@@ -144,8 +186,8 @@ fn run_units(machine: &Machine, kernel: &Path, initrd: &Path, units: &[String]) 
             "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/usr/lib/alea/runtimes runtimes={}",
             left.join(",")
         );
-        let machine = machine.clone().direct(kernel, Some(initrd.to_owned()), &line);
-        let outcome = Guest::start(&machine)?.finish(Limits::idle(SILENCE))?;
+        let machine = machine.clone().direct(&kernel, Some(initrd.to_owned()), &line);
+        let outcome = Guest::start_echoing(&machine, log()?)?.finish(Limits::idle(SILENCE))?;
         all.push_str(&outcome.output);
         let begun = outcome.output.lines().filter(|line| line.starts_with("=== unit ")).count();
         if outcome.end == End::Exited(0) && outcome.output.contains("=== end") {
@@ -165,45 +207,4 @@ fn known() -> Result<Results> {
     let file = paths::source("tests/runtimes/known.toml");
     let text = fs::read_to_string(&file).with_context(|| paths::shown(&file))?;
     toml::from_str(&text).with_context(|| paths::shown(&file))
-}
-
-fn list(results: &Results) -> ExitCode {
-    for (unit, tests) in results {
-        for (test, verdict) in tests {
-            println!("{verdict:8} {unit} {test}");
-        }
-    }
-    ExitCode::SUCCESS
-}
-
-fn compare(linux: &Results, alea: &Results, known: &Results) -> ExitCode {
-    let (mut same, mut excused, mut wrong) = (0, 0, 0);
-    let none = BTreeMap::new();
-    for (unit, want) in linux {
-        let got = alea.get(unit).unwrap_or(&none);
-        let reasons = known.get(unit).unwrap_or(&none);
-        let mut tests: Vec<&String> = want.keys().chain(got.keys()).collect();
-        tests.sort();
-        tests.dedup();
-        for test in tests {
-            let verdict = |of: &BTreeMap<String, String>| {
-                of.get(test).map_or("not run", String::as_str).to_owned()
-            };
-            let (want, got) = (verdict(want), verdict(got));
-            match (want == got, reasons.get(test)) {
-                (true, None) => same += 1,
-                (false, Some(_)) => excused += 1,
-                (true, Some(_)) => {
-                    wrong += 1;
-                    println!("FAILED  {unit} {test}: now as on Linux, take it out of known.toml");
-                }
-                (false, None) => {
-                    wrong += 1;
-                    println!("FAILED  {unit} {test}: linux {want}, alea {got}");
-                }
-            }
-        }
-    }
-    println!("{same} tests as on Linux, {excused} known differences, {wrong} others");
-    if wrong == 0 && same > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
