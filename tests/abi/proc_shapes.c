@@ -209,8 +209,6 @@ int main(void)
 	value("/proc/sys/net/ipv6/bindv6only");
 	value("/proc/sys/net/ipv6/conf/all/disable_ipv6");
 	value("/proc/sys/net/unix/max_dgram_qlen");
-	value("/sys/kernel/mm/transparent_hugepage/enabled");
-	kind("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
 	first("/sys/devices/system/cpu/online");
 	first("/sys/devices/system/cpu/possible");
 	first("/sys/devices/system/cpu/present");
@@ -218,8 +216,6 @@ int main(void)
 	kind("/sys/devices/system/cpu/cpu0/topology/core_id");
 	kind("/sys/devices/system/cpu/cpu0/topology/physical_package_id");
 	kind("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
-	kind("/sys/devices/system/cpu/cpu0/cache/index0/coherency_line_size");
-	kind("/sys/devices/system/cpu/cpu0/cache/index0/type");
 	kind("/sys/devices/system/node/online");
 	value("/sys/class/net/lo/mtu");
 	value("/sys/class/net/lo/ifindex");

@@ -55,6 +55,9 @@ pub mod ip {
 
 /// Options at `IPPROTO_IPV6`.
 pub mod ipv6 {
+    /// The names of RFC 2292, which some programs still use for the two below.
+    pub const OLD_PKTINFO: i32 = 2;
+    pub const OLD_HOPLIMIT: i32 = 8;
     pub const UNICAST_HOPS: i32 = 16;
     pub const MULTICAST_IF: i32 = 17;
     pub const MULTICAST_HOPS: i32 = 18;

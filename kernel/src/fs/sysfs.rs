@@ -44,6 +44,15 @@ impl ProcFile for CpuList {
     }
 }
 
+/// What one text says.
+struct Text(String);
+
+impl ProcFile for Text {
+    fn read(&self) -> Result<Vec<u8>> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
 /// The one instance.
 pub fn super_block() -> Result<Arc<Super>> {
     if let Some(sb) = SYSFS.get() {
@@ -132,7 +141,23 @@ pub fn init() -> Result<()> {
         register_file(&format!("devices/system/cpu/{file}"), 0o444, Arc::new(CpuList))?;
     }
     for cpu in 0..percpu::cpus_online() {
-        fixed::directory(&sb, &format!("devices/system/cpu/cpu{cpu}/topology"))?;
+        // All are cores of one package, none has siblings in its core.
+        for (file, text) in [
+            ("core_id", format!("{cpu}\n")),
+            ("physical_package_id", String::from("0\n")),
+            ("thread_siblings_list", format!("{cpu}\n")),
+        ] {
+            let path = format!("devices/system/cpu/cpu{cpu}/topology/{file}");
+            register_file(&path, 0o444, Arc::new(Text(text)))?;
+        }
     }
+    // Go sizes its heap's pieces by what a huge page would be, whether there are any or not.
+    for (file, text) in [("enabled", "always madvise [never]\n"), ("hpage_pmd_size", "2097152\n")] {
+        let path = format!("kernel/mm/transparent_hugepage/{file}");
+        register_file(&path, 0o444, Arc::new(Text(String::from(text))))?;
+    }
+    let most = format!("{}\n", percpu::MAX_CPUS - 1);
+    register_file("devices/system/cpu/kernel_max", 0o444, Arc::new(Text(most)))?;
+    register_file("devices/system/node/online", 0o444, Arc::new(Text(String::from("0\n"))))?;
     Ok(())
 }

@@ -136,6 +136,12 @@ pub fn tell(options: &Options, told: &Told) -> Vec<Control> {
             if options.is_on(IPPROTO_IPV6, ipv6::RECVHOPLIMIT) {
                 put(IPPROTO_IPV6, ipv6::HOPLIMIT, hops.to_ne_bytes().to_vec());
             }
+            if options.is_on(IPPROTO_IPV6, ipv6::OLD_PKTINFO) {
+                put(IPPROTO_IPV6, ipv6::OLD_PKTINFO, pktinfo6(to));
+            }
+            if options.is_on(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT) {
+                put(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT, hops.to_ne_bytes().to_vec());
+            }
             if options.is_on(IPPROTO_IPV6, ipv6::RECVTCLASS) {
                 put(IPPROTO_IPV6, ipv6::TCLASS, class.to_ne_bytes().to_vec());
             }

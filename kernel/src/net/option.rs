@@ -112,6 +112,8 @@ const SPECS: &[Spec] = &[
     flag(IPPROTO_IPV6, ipv6::V6ONLY),
     flag(IPPROTO_IPV6, ipv6::RECVPKTINFO),
     flag(IPPROTO_IPV6, ipv6::RECVHOPLIMIT),
+    flag(IPPROTO_IPV6, ipv6::OLD_PKTINFO),
+    flag(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT),
     flag(IPPROTO_IPV6, ipv6::RECVRTHDR),
     flag(IPPROTO_IPV6, ipv6::RECVDSTOPTS),
     flag(IPPROTO_IPV6, ipv6::RECVPATHMTU),

@@ -348,6 +348,9 @@ pub fn sendfile(out_fd: i32, in_fd: i32, offset: UserPtr<i64>, count: usize) -> 
     if !input.ops().seekable() || !mappable || output.flags().contains(OpenFlags::APPEND) {
         return Err(Errno::EINVAL);
     }
+    if isize::try_from(count).is_err() {
+        return Err(Errno::EINVAL);
+    }
     let count = count.min(MAX_COUNT);
     match position {
         Some(position) => {

@@ -138,7 +138,8 @@ pub fn tee(from: i32, to: i32, len: usize, flags: u32) -> Result<usize> {
         return Err(Errno::EINVAL);
     }
     let (from, to) = (file(from)?, file(to)?);
-    or_sigpipe(pipes::tee(&from, &to, len, flags & SPLICE_NONBLOCK != 0))
+    let nonblock = flags & SPLICE_NONBLOCK != 0 || from.nonblock() || to.nonblock();
+    or_sigpipe(pipes::tee(&from, &to, len, nonblock))
 }
 
 /// The pages are copied, not taken: what a program may rely on is the same.

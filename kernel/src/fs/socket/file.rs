@@ -36,7 +36,7 @@ impl FileOps for SocketFile {
         self.0.poll(visit)
     }
 
-    fn ioctl(&self, f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+    fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
         let count = match cmd {
             FIONREAD => self.0.readable_bytes()?,
             TIOCOUTQ => self.0.peer().map_or(0, |peer| peer.state.lock().queue.bytes()),

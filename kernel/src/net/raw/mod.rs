@@ -27,6 +27,8 @@ const BUFFER: usize = 212_992;
 
 /// `ICMP_FILTER` and `ICMP6_FILTER`.
 const FILTER: i32 = 1;
+/// `IPV6_CHECKSUM`.
+const CHECKSUM: i32 = 7;
 
 /// All raw sockets; those that are gone are swept when one is added.
 static ALL: SpinLock<Vec<Weak<Raw>>, level::Leaf> = SpinLock::new(Vec::new());
@@ -209,6 +211,11 @@ impl NetSocket for Raw {
         }
         match (level, option) {
             (SOL_SOCKET, _) => self.options.set_socket(option, value),
+            // Where the checksum of an ICMPv6 message stands is known.
+            (SOL_RAW, CHECKSUM) if self.protocol == IPPROTO_ICMPV6 => match number(value)? {
+                2 => Ok(()),
+                _ => Err(Errno::EINVAL),
+            },
             (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
                 self.state.lock().header_included = number(value)? != 0;
                 Ok(())
