@@ -182,10 +182,11 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     let dir = walker.dir();
     match dir.dentry.lookup(walker.name()) {
         Ok(child) => return Ok(Found::Old(child)),
-        Err(Errno::ENOENT) => match dir.inode().refuses_names() {
-            Some([errno, _]) => return Err(errno),
-            None => {}
-        },
+        Err(Errno::ENOENT) => {
+            if let Some([errno, _]) = dir.inode().refuses_names() {
+                return Err(errno);
+            }
+        }
         Err(errno) => return Err(errno),
     }
     let changes = dir.dentry.lock_changes()?;

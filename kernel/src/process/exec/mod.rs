@@ -125,10 +125,7 @@ fn follow_scripts(
         let mut args = Vec::new();
         args.push(line.interpreter.to_vec());
         args.extend(line.argument.map(<[u8]>::to_vec));
-        args.push(
-            core::mem::replace(&mut name, Some(line.interpreter.to_vec()))
-                .unwrap_or_else(|| shown.to_vec()),
-        );
+        args.push(name.replace(line.interpreter.to_vec()).unwrap_or_else(|| shown.to_vec()));
         if let Some(outer) = prefix.take() {
             // The outer line's first word was our own name, which we replaced by path.
             args.extend(outer.into_iter().skip(1));
