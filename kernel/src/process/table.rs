@@ -1,8 +1,8 @@
 //! Numbers: of tasks, processes, groups and sessions, in one space as on Linux.
 //!
 //! A bitmap says which numbers are in use, a table of chunks who uses them: both lookups are O(1). A number
-//! is free again when no task, process, group or session has it. Level `PidTable`; nothing is dropped and
-//! no visitor is called under it.
+//! is free again when no task, process, group or session has it, and a chunk goes with its last number, except
+//! the one that new numbers come from. Level `PidTable`; nothing is dropped and no visitor is called under it.
 
 use super::{Group, Process, Session, Task};
 use crate::sync::{SpinLock, level};
@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 pub const PID_MAX: i32 = 32_768;
 /// After the first round, small numbers are left to daemons, as on Linux.
 const RESERVED: i32 = 300;
+/// Numbers of a chunk: those of one word of the bitmap.
 const CHUNK: usize = 64;
 
 #[derive(Default)]
@@ -92,10 +93,19 @@ impl Table {
         }
     }
 
-    fn free_if_unused(&mut self, number: i32) {
-        if self.entry(number).is_none_or(Entry::is_unused) {
-            self.set_used(number, false);
+    /// Frees a number that nobody has any more: a chunk to be dropped, if it was the last one there.
+    #[must_use]
+    fn free_if_unused(&mut self, number: i32) -> Option<Box<Chunk>> {
+        if !self.entry(number).is_none_or(Entry::is_unused) {
+            return None;
         }
+        self.set_used(number, false);
+        let chunk = number as usize / CHUNK;
+        if chunk == self.last as usize / CHUNK { None } else { self.take_if_empty(chunk) }
+    }
+
+    fn take_if_empty(&mut self, chunk: usize) -> Option<Box<Chunk>> {
+        if self.used[chunk] == 0 { self.chunks.get_mut(chunk)?.take() } else { None }
     }
 }
 
@@ -114,15 +124,19 @@ pub(super) fn allocate() -> Result<i32> {
     if table.chunks[chunk].is_none() {
         table.chunks[chunk] = Some(Box::new(core::array::from_fn(|_| Entry::default())));
     }
-    table.last = number;
+    let before = core::mem::replace(&mut table.last, number) as usize / CHUNK;
     table.given += 1;
     table.set_used(number, true);
+    let empty = if before == chunk { None } else { table.take_if_empty(before) };
+    drop(table);
+    drop(empty);
     Ok(number)
 }
 
 /// Gives back a number that nobody has used yet.
 pub(super) fn give_back(number: i32) {
-    TABLE.lock().free_if_unused(number);
+    let empty = TABLE.lock().free_if_unused(number);
+    drop(empty);
 }
 
 /// Enters a task under its number, and its process if it is the leader.
@@ -145,32 +159,32 @@ pub(super) fn remove_task(tid: i32) {
     if old.is_some() {
         table.tasks -= 1;
     }
-    table.free_if_unused(tid);
+    let empty = table.free_if_unused(tid);
     drop(table);
-    drop(old);
+    drop((old, empty));
 }
 
 /// exec by a thread that is not the leader: it takes the leader's number.
 pub(super) fn take_over(task: &Arc<Task>, pid: i32) {
     let mut table = TABLE.lock();
     let own = table.entry_mut(task.tid()).and_then(|entry| entry.task.take());
-    table.free_if_unused(task.tid());
+    let empty = table.free_if_unused(task.tid());
     let mut old = None;
     if let Some(entry) = table.entry_mut(pid) {
         old = entry.task.replace(task.clone());
     }
     task.set_tid(pid);
     drop(table);
-    drop((own, old));
+    drop((own, old, empty));
 }
 
 /// Takes a process out.
 pub(super) fn remove_process(pid: i32) {
     let mut table = TABLE.lock();
     let old = table.entry_mut(pid).and_then(|entry| entry.process.take());
-    table.free_if_unused(pid);
+    let empty = table.free_if_unused(pid);
     drop(table);
-    drop(old);
+    drop((old, empty));
 }
 
 /// Enters a group under its number.
@@ -192,7 +206,8 @@ pub(super) fn number_left(number: i32) {
     if number == 0 {
         return;
     }
-    TABLE.lock().free_if_unused(number);
+    let empty = TABLE.lock().free_if_unused(number);
+    drop(empty);
 }
 
 /// The process with this number, zombies included.
