@@ -424,14 +424,19 @@ static long map_vstate(void)
 
 static long unmap_vstate(void) { return munmap(vstate, 4096) != 0; }
 
-static long run_vdso_getrandom(long n)
+static long draw_from_vdso(long n, long len)
 {
 	long bad = 0;
-	memcpy(last_draw, draw, 16);
+	memcpy(last_draw, draw, (size_t)len);
 	for (long i = 0; i < n; i++)
-		bad += vgetrandom(draw, 16, 0, vstate, vparams.size) != 16;
-	return bad + !looks_drawn(draw, last_draw, 16);
+		bad += vgetrandom(draw, (size_t)len, 0, vstate, vparams.size) != len;
+	return bad + !looks_drawn(draw, last_draw, (size_t)len);
 }
+
+static long run_vdso_4(long n) { return draw_from_vdso(n, 4); }
+static long run_vdso_16(long n) { return draw_from_vdso(n, 16); }
+static long run_vdso_32(long n) { return draw_from_vdso(n, 32); }
+static long run_vdso_1024(long n) { return draw_from_vdso(n, 1024); }
 
 /* ---- the vDSO's clock ---- */
 
@@ -471,7 +476,10 @@ static const struct benchmark benchmarks[] = {
 	{ "getrandom_16", 100000, run_getrandom_16, prime_draws, NULL, NULL },
 	{ "getrandom_256", 30000, run_getrandom_256, prime_draws, NULL, NULL },
 	{ "getrandom_64k", 300, run_getrandom_64k, prime_draws, NULL, NULL },
-	{ "vdso_getrandom_16", 200000, run_vdso_getrandom, map_vstate, unmap_vstate, need_vgetrandom },
+	{ "vdso_getrandom_4", 200000, run_vdso_4, map_vstate, unmap_vstate, need_vgetrandom },
+	{ "vdso_getrandom_16", 200000, run_vdso_16, map_vstate, unmap_vstate, need_vgetrandom },
+	{ "vdso_getrandom_32", 200000, run_vdso_32, map_vstate, unmap_vstate, need_vgetrandom },
+	{ "vdso_getrandom_1024", 10000, run_vdso_1024, map_vstate, unmap_vstate, need_vgetrandom },
 	{ "vdso_clock_gettime", 200000, run_vdso_clock, NULL, NULL, need_vclock },
 	{ "read_urandom_16", 100000, run_read_urandom, open_urandom, close_urandom, NULL },
 	{ "fopen_urandom_16", 3000, run_fopen_urandom, prime_draws, NULL, NULL },
