@@ -21,11 +21,14 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 /// CPUs that run their idle task and were not given anything since they looked for work.
 static IDLE: AtomicU64 = AtomicU64::new(0);
 
-/// What each CPU was asked for and has not looked at: flags of `work`, or `LOOK`.
+/// What each CPU was asked for and has not looked at: flags of `work`, `LOOK` or `WATCH`.
 static ASKED: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// Only to make the CPU pass by its running task's work flags.
 const LOOK: u32 = 1 << 30;
+/// Only to see whether the CPU takes the interrupt. Nobody else asks for it, so that it is never found set because it
+/// was asked for just now.
+const WATCH: u32 = 1 << 29;
 
 /// Connects the interrupt.
 pub(super) fn init() {
@@ -35,7 +38,7 @@ pub(super) fn init() {
 /// The interrupt: does what was asked for.
 fn asked() {
     // AcqRel: pairs with the one in `ask`.
-    let asked = ASKED[cpu_id()].swap(0, Ordering::AcqRel) & !LOOK;
+    let asked = ASKED[cpu_id()].swap(0, Ordering::AcqRel) & !(LOOK | WATCH);
     if asked != 0 && super::TASKS.is_active() {
         super::super::current().set_work(asked);
     }
@@ -47,7 +50,7 @@ fn ask(cpu: usize, flags: u32) {
         return;
     }
     if cpu == cpu_id() {
-        super::super::current().set_work(flags & !LOOK);
+        super::super::current().set_work(flags & !(LOOK | WATCH));
     } else if ASKED[cpu].fetch_or(flags, Ordering::AcqRel) == 0 {
         // AcqRel above: pairs with `asked`. What was not zero is an interrupt that is under way.
         smp::send(cpu, irq::RESCHEDULE_VECTOR);
@@ -379,7 +382,7 @@ pub fn ask_to_look(cpu: usize) -> bool {
     // Relaxed: a hint.
     let idle = IDLE.load(Ordering::Relaxed) >> cpu & 1 != 0;
     if !idle {
-        ask(cpu, LOOK);
+        ask(cpu, WATCH);
     }
     !idle
 }
@@ -387,5 +390,5 @@ pub fn ask_to_look(cpu: usize) -> bool {
 /// Whether it has.
 pub fn has_looked(cpu: usize) -> bool {
     // Relaxed: a flag of its own.
-    ASKED[cpu].load(Ordering::Relaxed) & LOOK == 0
+    ASKED[cpu].load(Ordering::Relaxed) & WATCH == 0
 }
