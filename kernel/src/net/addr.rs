@@ -86,7 +86,8 @@ pub fn family_of(bytes: &[u8]) -> Result<u16> {
     Ok(u16::from_ne_bytes(*field))
 }
 
-fn decode_v4(bytes: &[u8]) -> Result<Name> {
+/// Decodes an IPv4 name, whatever family it says: AF_UNSPEC is taken for AF_INET when sending.
+pub fn decode_v4(bytes: &[u8]) -> Result<Name> {
     let Some(&[_, _, p0, p1, a, b, c, d]) = bytes.first_chunk::<8>() else {
         return Err(Errno::EINVAL);
     };

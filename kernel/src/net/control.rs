@@ -27,6 +27,21 @@ pub struct Wishes {
     pub class: Option<u8>,
 }
 
+impl Wishes {
+    /// Time to live and class of service: what is asked for, or else the socket's.
+    pub fn marks(&self, options: &Options, v6: bool) -> (u8, u8) {
+        let of = |level, option| {
+            options.value(level, option).and_then(|v| u8::try_from(v).ok()).unwrap_or(0)
+        };
+        let (hops, class) = if v6 {
+            (of(IPPROTO_IPV6, ipv6::UNICAST_HOPS), of(IPPROTO_IPV6, ipv6::TCLASS))
+        } else {
+            (of(IPPROTO_IP, ip::TTL), of(IPPROTO_IP, ip::TOS))
+        };
+        (self.hops.unwrap_or(hops), self.class.unwrap_or(class))
+    }
+}
+
 fn number(data: &[u8]) -> Result<i32> {
     data.first_chunk::<4>()
         .filter(|_| data.len() == 4)

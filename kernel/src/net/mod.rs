@@ -12,6 +12,7 @@ mod bind;
 mod control;
 pub mod device;
 mod file;
+mod inbox;
 mod netlink;
 pub mod option;
 mod options;

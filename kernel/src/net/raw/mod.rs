@@ -8,7 +8,7 @@ mod packet;
 mod transfer;
 
 use super::addr::{Class, Family, Name, class, encode, family_of, route};
-use super::control::Told;
+use super::inbox::Inbox;
 use super::option::{bytes_of, number};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, options};
 use crate::fs::PollEvents;
@@ -17,7 +17,6 @@ use crate::sync::{SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_RAW, SOL_RAW, ip};
 use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_RAW, SOL_SOCKET, so};
 use abi::{Errno, Result};
-use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -46,9 +45,7 @@ struct State {
     /// The address that it is bound to, or else all.
     local: IpAddr,
     peer: Option<SocketAddr>,
-    queue: VecDeque<Packet>,
-    /// What the queue costs.
-    held: usize,
+    inbox: Inbox,
     /// One bit for each type of ICMP message that is not wanted.
     filter: Vec<u8>,
     /// The sender writes the IP header.
@@ -56,13 +53,6 @@ struct State {
     read_shut: bool,
     write_shut: bool,
     closed: bool,
-}
-
-/// What waits to be read.
-struct Packet {
-    bytes: Vec<u8>,
-    from: IpAddr,
-    told: Told,
 }
 
 /// A new socket: EPERM without CAP_NET_RAW.
@@ -81,8 +71,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
         state: SpinLock::new(State {
             local: family.any(),
             peer: None,
-            queue: VecDeque::new(),
-            held: 0,
+            inbox: Inbox::default(),
             filter: alloc::vec![0; filter],
             header_included: protocol == IPPROTO_RAW && family == Family::V4,
             read_shut: false,
@@ -246,29 +235,18 @@ impl NetSocket for Raw {
     fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         visit(&self.for_reading);
         let state = self.state.lock();
-        let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
-        if !state.queue.is_empty() {
-            ready |= PollEvents::READABLE;
-        }
-        if state.read_shut {
-            ready |= PollEvents::READABLE | PollEvents::RDHUP;
-        }
-        if state.read_shut && state.write_shut {
-            ready |= PollEvents::HUP;
-        }
-        ready
+        state.inbox.readiness(state.read_shut, state.write_shut)
     }
 
     fn readable_bytes(&self) -> Result<usize> {
-        Ok(self.state.lock().queue.front().map_or(0, |packet| packet.bytes.len()))
+        Ok(self.state.lock().inbox.first_len())
     }
 
     fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        state.held = 0;
-        let queue = core::mem::take(&mut state.queue);
+        let inbox = core::mem::take(&mut state.inbox);
         drop(state);
-        drop(queue);
+        drop(inbox);
     }
 }

@@ -3,14 +3,15 @@
 use super::packet::{
     HEADER, MAX, Message, complete, duplicate, echo, ends, seal_icmp6, with_header,
 };
-use super::{ALL, Packet, Raw};
+use super::{ALL, Raw};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
-use crate::net::addr::{Family, Name, encode, family_of};
+use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, Told};
+use crate::net::inbox::Datagram;
 use crate::net::{Incoming, Outgoing, copy_in};
 use crate::time;
-use abi::net::{AF_INET, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
+use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
@@ -18,8 +19,6 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicU16, Ordering};
 
-/// What a message costs its receiver beside its bytes.
-const OVERHEAD: usize = 768;
 /// The time to live of what this machine answers.
 const TTL: u8 = 64;
 
@@ -34,7 +33,8 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
         let told = Told { to: message.to, hops, class, time: now };
         // Without memory it is lost, as on a bad line.
         let Ok(bytes) = duplicate(whole) else { return };
-        socket.enqueue(Packet { bytes, from: message.from, told });
+        let from = SocketAddr::new(message.from, 0);
+        socket.enqueue(Datagram { bytes, from, told });
     }
 }
 
@@ -64,15 +64,11 @@ impl Raw {
         one_family && bound && from_peer && !bit && !state.closed
     }
 
-    fn enqueue(&self, packet: Packet) {
-        let cost = packet.bytes.len() + OVERHEAD;
+    fn enqueue(&self, packet: Datagram) {
         let mut state = self.state.lock();
-        let full = state.held + cost > self.options.receive_buffer() + OVERHEAD;
-        if state.closed || full || state.queue.try_reserve(1).is_err() {
+        if state.closed || !state.inbox.push(packet, self.options.receive_buffer()) {
             return;
         }
-        state.held += cost;
-        state.queue.push_back(packet);
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
     }
@@ -84,9 +80,7 @@ impl Raw {
             return Ok(Name { addr, family: self.family, scope: 0 });
         };
         if self.family == Family::V4 && family_of(bytes)? == AF_UNSPEC {
-            let mut named = bytes.to_vec();
-            named[..2].copy_from_slice(&AF_INET.to_ne_bytes());
-            return Name::decode(Family::V4, &named);
+            return decode_v4(bytes);
         }
         Name::decode(self.family, bytes)
     }
@@ -109,8 +103,7 @@ impl Raw {
         };
         let own = if local.is_unspecified() { source } else { local };
         let from = wishes.from.unwrap_or(own);
-        let (hops, class) = self.marks(v6);
-        let (hops, class) = (wishes.hops.unwrap_or(hops), wishes.class.unwrap_or(class));
+        let (hops, class) = wishes.marks(&self.options, v6);
         if written {
             return self.send_packet(src, len, from);
         }
@@ -145,18 +138,6 @@ impl Raw {
         Ok(len)
     }
 
-    /// Time to live and class of service.
-    fn marks(&self, v6: bool) -> (u8, u8) {
-        let of = |level, option| {
-            self.options.value(level, option).and_then(|v| u8::try_from(v).ok()).unwrap_or(0)
-        };
-        if v6 {
-            (of(IPPROTO_IPV6, ipv6::UNICAST_HOPS), of(IPPROTO_IPV6, ipv6::TCLASS))
-        } else {
-            (of(IPPROTO_IP, ip::TTL), of(IPPROTO_IP, ip::TOS))
-        }
-    }
-
     pub(super) fn receive_message(
         &self,
         dst: &mut Sink<'_>,
@@ -170,30 +151,18 @@ impl Raw {
             return Err(Errno::EAGAIN);
         }
         let Some(packet) = self.next(nonblock)? else { return Ok(Incoming::default()) };
-        let full = packet.bytes.len();
-        let wanted = full.min(dst.remaining());
-        let put = if wanted == 0 { Ok(0) } else { dst.put(&packet.bytes[..wanted]) };
-        let mut got = Incoming {
-            full,
-            from: Some(encode(self.family, SocketAddr::new(packet.from, 0))),
-            control: control::tell(&self.options, &packet.told),
-            ..Incoming::default()
-        };
+        let got = packet.read(dst, self.family, &self.options);
         if flags.contains(MsgFlags::PEEK) {
-            let mut state = self.state.lock();
-            state.held += full + OVERHEAD;
-            state.queue.push_front(packet);
+            self.state.lock().inbox.put_back(packet);
         }
-        got.bytes = put?;
-        if got.bytes < wanted { Err(Errno::EFAULT) } else { Ok(got) }
+        got
     }
 
     /// Takes the first message, waiting for one; `None` when nothing more is to be received.
-    fn next(&self, nonblock: bool) -> Result<Option<Packet>> {
+    fn next(&self, nonblock: bool) -> Result<Option<Datagram>> {
         let take = || {
             let mut state = self.state.lock();
-            if let Some(packet) = state.queue.pop_front() {
-                state.held = state.held.saturating_sub(packet.bytes.len() + OVERHEAD);
+            if let Some(packet) = state.inbox.pop() {
                 return Some(Ok(Some(packet)));
             }
             (state.read_shut && !nonblock).then_some(Ok(None))

@@ -7,7 +7,7 @@ mod transfer;
 
 use super::addr::{Class, Family, Name, class, encode, family_of, route};
 use super::bind::check_bind;
-use super::control::Told;
+use super::inbox::Inbox;
 use super::option::{bytes_of, number};
 use super::ports::{self, Claim, Cover, Holder, Port};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, options};
@@ -17,7 +17,6 @@ use crate::sync::{SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_IPV6, IPPROTO_UDP, IPPROTO_UDPLITE, ipv6};
 use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_DGRAM, SOL_SOCKET, so};
 use abi::{Errno, Result};
-use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -43,18 +42,10 @@ struct State {
     /// Asked for by number; the address too: they survive a disconnect.
     port_chosen: bool,
     addr_chosen: bool,
-    queue: VecDeque<Datagram>,
-    /// What the queue costs.
-    held: usize,
+    inbox: Inbox,
     error: Option<Errno>,
     read_shut: bool,
     write_shut: bool,
-}
-
-struct Datagram {
-    bytes: Vec<u8>,
-    from: SocketAddr,
-    told: Told,
 }
 
 /// A new socket.
@@ -71,8 +62,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Arc<dyn NetSocket> {
             port: None,
             port_chosen: false,
             addr_chosen: false,
-            queue: VecDeque::new(),
-            held: 0,
+            inbox: Inbox::default(),
             error: None,
             read_shut: false,
             write_shut: false,
@@ -142,7 +132,7 @@ impl Udp {
     /// For /proc: whether connected, bytes to be read.
     pub fn summary(&self) -> (bool, usize) {
         let state = self.state.lock();
-        (state.peer.is_some(), state.held)
+        (state.peer.is_some(), state.inbox.held())
     }
 
     /// Where a datagram or a connection to `name` goes: the address, and from which it comes.
@@ -280,32 +270,22 @@ impl NetSocket for Udp {
     fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
         visit(&self.for_reading);
         let state = self.state.lock();
-        let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
+        let mut ready = state.inbox.readiness(state.read_shut, state.write_shut);
         if state.error.is_some() {
             ready |= PollEvents::ERR;
-        }
-        if !state.queue.is_empty() {
-            ready |= PollEvents::READABLE;
-        }
-        if state.read_shut {
-            ready |= PollEvents::READABLE | PollEvents::RDHUP;
-        }
-        if state.read_shut && state.write_shut {
-            ready |= PollEvents::HUP;
         }
         ready
     }
 
     fn readable_bytes(&self) -> Result<usize> {
-        Ok(self.state.lock().queue.front().map_or(0, |datagram| datagram.bytes.len()))
+        Ok(self.state.lock().inbox.first_len())
     }
 
     fn close(&self) {
         let mut state = self.state.lock();
         let port = state.port.take();
-        let queue = core::mem::take(&mut state.queue);
-        state.held = 0;
+        let inbox = core::mem::take(&mut state.inbox);
         drop(state);
-        drop((port, queue));
+        drop((port, inbox));
     }
 }

@@ -1,13 +1,14 @@
 //! Sending and receiving datagrams.
 
-use super::{Datagram, Udp};
+use super::Udp;
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
-use crate::net::addr::{Class, Family, Name, class, encode, family_of};
+use crate::net::addr::{Class, Family, Name, class, decode_v4, family_of};
 use crate::net::control::{self, Told, Wishes};
+use crate::net::inbox::Datagram;
 use crate::net::{Incoming, Outgoing, copy_in, ports};
 use crate::time;
-use abi::net::{AF_INET, AF_INET6, IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
+use abi::net::{AF_INET, AF_INET6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
 use core::net::{IpAddr, SocketAddr};
@@ -15,8 +16,6 @@ use core::net::{IpAddr, SocketAddr};
 /// The longest datagrams.
 const MAX_V4: usize = 65_507;
 const MAX_V6: usize = 65_527;
-/// What a datagram costs its receiver beside its bytes.
-const OVERHEAD: usize = 768;
 
 impl Udp {
     /// The name that a datagram goes to: EDESTADDRREQ if neither the caller nor `connect` has said.
@@ -27,11 +26,7 @@ impl Udp {
         let Some(bytes) = to else { return peer.ok_or(Errno::EDESTADDRREQ) };
         let name = match (self.family, family_of(bytes)?) {
             (Family::V6, AF_UNSPEC) => return peer.ok_or(Errno::EDESTADDRREQ),
-            (Family::V4, AF_UNSPEC) => {
-                let mut named = bytes.to_vec();
-                named[..2].copy_from_slice(&AF_INET.to_ne_bytes());
-                Name::decode(Family::V4, &named)?
-            }
+            (Family::V4, AF_UNSPEC) => decode_v4(bytes)?,
             (Family::V6, family) if family != AF_INET && family != AF_INET6 => {
                 return Err(Errno::EINVAL);
             }
@@ -67,7 +62,7 @@ impl Udp {
                 return Err(Errno::EPIPE);
             }
         }
-        let (hops, class) = self.marks(v6, &wishes);
+        let (hops, class) = wishes.marks(&self.options, v6);
         let told = Told { to: to.ip(), hops, class, time: time::realtime().0 };
         match ports::receiver(self.protocol, to, from) {
             Some(receiver) => receiver.enqueue(Datagram { bytes, from, told }),
@@ -89,19 +84,6 @@ impl Udp {
         Ok(SocketAddr::new(addr, state.local.port()))
     }
 
-    /// Time to live and class of service.
-    fn marks(&self, v6: bool, wishes: &Wishes) -> (u8, u8) {
-        let of = |level, option| {
-            self.options.value(level, option).and_then(|v| u8::try_from(v).ok()).unwrap_or(0)
-        };
-        let (hops, class) = if v6 {
-            (of(IPPROTO_IPV6, ipv6::UNICAST_HOPS), of(IPPROTO_IPV6, ipv6::TCLASS))
-        } else {
-            (of(IPPROTO_IP, ip::TTL), of(IPPROTO_IP, ip::TOS))
-        };
-        (wishes.hops.unwrap_or(hops), wishes.class.unwrap_or(class))
-    }
-
     /// Nobody has the port: a connected sender is told with its next call.
     fn unreachable(&self) {
         let mut state = self.state.lock();
@@ -115,16 +97,10 @@ impl Udp {
 
     /// Takes a datagram in; without room or memory it is lost.
     fn enqueue(&self, datagram: Datagram) {
-        let cost = datagram.bytes.len() + OVERHEAD;
         let mut state = self.state.lock();
-        if state.port.is_none() || state.held + cost > self.options.receive_buffer() + OVERHEAD {
+        if state.port.is_none() || !state.inbox.push(datagram, self.options.receive_buffer()) {
             return;
         }
-        if state.queue.try_reserve(1).is_err() {
-            return;
-        }
-        state.held += cost;
-        state.queue.push_back(datagram);
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
     }
@@ -138,24 +114,12 @@ impl Udp {
         if flags.contains(MsgFlags::ERRQUEUE) {
             return Err(Errno::EAGAIN);
         }
-        let peek = flags.contains(MsgFlags::PEEK);
         let Some(datagram) = self.next(nonblock)? else { return Ok(Incoming::default()) };
-        let full = datagram.bytes.len();
-        let wanted = full.min(dst.remaining());
-        let put = if wanted == 0 { Ok(0) } else { dst.put(&datagram.bytes[..wanted]) };
-        let mut got = Incoming {
-            full,
-            from: Some(encode(self.family, datagram.from)),
-            control: control::tell(&self.options, &datagram.told),
-            ..Incoming::default()
-        };
-        if peek {
-            let mut state = self.state.lock();
-            state.held += full + OVERHEAD;
-            state.queue.push_front(datagram);
+        let got = datagram.read(dst, self.family, &self.options);
+        if flags.contains(MsgFlags::PEEK) {
+            self.state.lock().inbox.put_back(datagram);
         }
-        got.bytes = put?;
-        if got.bytes < wanted { Err(Errno::EFAULT) } else { Ok(got) }
+        got
     }
 
     /// Takes the first datagram, waiting for one; `None` when nothing more is to be received.
@@ -165,8 +129,7 @@ impl Udp {
             if let Some(error) = state.error.take() {
                 return Some(Err(error));
             }
-            if let Some(datagram) = state.queue.pop_front() {
-                state.held = state.held.saturating_sub(datagram.bytes.len() + OVERHEAD);
+            if let Some(datagram) = state.inbox.pop() {
                 return Some(Ok(Some(datagram)));
             }
             (state.read_shut && !nonblock).then_some(Ok(None))

@@ -1,0 +1,104 @@
+//! [`Inbox`]: the datagrams that wait in a socket (UDP, raw), within its receive buffer.
+//!
+//! Owns the queue and what it costs; the socket's state lock guards it.
+
+use super::addr::{Family, encode};
+use super::control::{self, Told};
+use super::{Incoming, Options};
+use crate::fs::PollEvents;
+use crate::mm::iov::Sink;
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+/// What a datagram costs its receiver beside its bytes.
+const OVERHEAD: usize = 768;
+
+/// One message, and what its receiver may be told of it.
+pub struct Datagram {
+    pub bytes: Vec<u8>,
+    pub from: SocketAddr,
+    pub told: Told,
+}
+
+impl Datagram {
+    fn cost(&self) -> usize {
+        self.bytes.len() + OVERHEAD
+    }
+
+    /// Copies out as much as `dst` has room for; EFAULT.
+    pub fn read(&self, dst: &mut Sink<'_>, family: Family, options: &Options) -> Result<Incoming> {
+        let full = self.bytes.len();
+        let wanted = full.min(dst.remaining());
+        let bytes = if wanted == 0 { 0 } else { dst.put(&self.bytes[..wanted])? };
+        if bytes < wanted {
+            return Err(Errno::EFAULT);
+        }
+        Ok(Incoming {
+            bytes,
+            full,
+            from: Some(encode(family, self.from)),
+            control: control::tell(options, &self.told),
+            ..Incoming::default()
+        })
+    }
+}
+
+/// What was received and not read yet.
+#[derive(Default)]
+pub struct Inbox {
+    queue: VecDeque<Datagram>,
+    held: usize,
+}
+
+impl Inbox {
+    /// Takes a datagram in, if it fits into a buffer of that size: whether it did.
+    pub fn push(&mut self, datagram: Datagram, buffer: usize) -> bool {
+        let cost = datagram.cost();
+        if self.held + cost > buffer + OVERHEAD || self.queue.try_reserve(1).is_err() {
+            return false;
+        }
+        self.held += cost;
+        self.queue.push_back(datagram);
+        true
+    }
+
+    /// Takes the first out.
+    pub fn pop(&mut self) -> Option<Datagram> {
+        let datagram = self.queue.pop_front()?;
+        self.held = self.held.saturating_sub(datagram.cost());
+        Some(datagram)
+    }
+
+    /// Puts back what was only looked at.
+    pub fn put_back(&mut self, datagram: Datagram) {
+        self.held += datagram.cost();
+        self.queue.push_front(datagram);
+    }
+
+    /// What the queue costs.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Length of the first; 0 without any.
+    pub fn first_len(&self) -> usize {
+        self.queue.front().map_or(0, |datagram| datagram.bytes.len())
+    }
+
+    /// The poll events of a socket that has this inbox, but for errors.
+    pub fn readiness(&self, read_shut: bool, write_shut: bool) -> PollEvents {
+        let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
+        if !self.queue.is_empty() {
+            ready |= PollEvents::READABLE;
+        }
+        if read_shut {
+            ready |= PollEvents::READABLE | PollEvents::RDHUP;
+        }
+        if read_shut && write_shut {
+            ready |= PollEvents::HUP;
+        }
+        ready
+    }
+}
