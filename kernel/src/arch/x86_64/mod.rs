@@ -35,6 +35,7 @@ pub mod idt;
 mod ioapic;
 pub mod irq;
 pub mod kmap;
+mod mem;
 pub mod msr;
 pub mod nic;
 pub mod page;

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use super::page::{PTE_ADDRESS, PteFlags};
 use super::switch::{self, Context};
 use super::trap::{PageFaultCode, TrapFrame, TrapHooks};
-use super::{boot, cpu, extable, fpu, page, percpu, trap, usercopy};
+use super::{boot, cpu, extable, fpu, mem, page, percpu, trap, usercopy};
 use user::{CODE, STACK, UNMAPPED};
 
 #[repr(C, align(4096))]
@@ -80,6 +80,7 @@ pub fn run() {
     build_space(kernel_root.as_u64());
     // SAFETY: the new root has the kernel's upper half and is static.
     unsafe { page::write_cr3(x86_64::PhysAddr::new(ROOT.phys()), 0, false) };
+    mem::check();
     copies();
     strings_and_words();
     user_program();
