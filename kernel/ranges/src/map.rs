@@ -164,6 +164,12 @@ impl<S: Span> RangeMap<S> {
         (self.get(pos)?.start() <= addr).then_some(pos)
     }
 
+    /// The range that holds `addr`, itself.
+    #[inline]
+    pub fn at(&self, addr: u64) -> Option<&S> {
+        self.get(self.find(addr)?)
+    }
+
     /// The last range that starts before `addr`.
     pub fn before(&self, addr: u64) -> Option<Pos> {
         let leaf =

@@ -97,6 +97,8 @@ struct Counts {
     rss_anon: u64,
     rss_file: u64,
     rss_shmem: u64,
+    /// What of `rss_file` lies in the vDSO's mappings.
+    rss_special: u64,
     rss_peak: u64,
     data: u64,
     stack: u64,
@@ -310,6 +312,9 @@ impl Inner {
         } else if flags.contains(VmFlags::SHMEM) {
             &mut counts.rss_shmem
         } else {
+            if flags.contains(VmFlags::SPECIAL) {
+                counts.rss_special = counts.rss_special.wrapping_add_signed(delta);
+            }
             &mut counts.rss_file
         };
         *count = count.wrapping_add_signed(delta);

@@ -37,8 +37,6 @@ pub(super) const TABLE_FLAGS: u64 = PRESENT | WRITABLE | PteFlags::USER.bits();
 /// Bytes that a leaf table maps.
 pub(super) const LEAF_SPAN: u64 = 512 * PAGE_SIZE as u64;
 pub(super) const LEVELS: u32 = 4;
-/// Entries of the root that belong to user space.
-const USER_ROOT: usize = 256;
 
 /// The frame that an entry points to.
 #[inline]
@@ -63,6 +61,12 @@ impl Group {
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
         !self.owned && self.end.wrapping_sub(self.first) == 8
+    }
+
+    /// Whether it is marked in a mask of groups that may hold references.
+    #[inline(always)]
+    pub fn is_in(&self, owners: u32) -> bool {
+        owners >> ((self.first / 16) & 31) & 1 != 0
     }
 }
 
@@ -184,10 +188,28 @@ impl Table {
         meta.set_refs_raw(meta.refs_raw() | from.refs_raw());
     }
 
-    /// Whether the group that starts at `first` may hold references.
+    /// The mask of groups of 16 that may hold references.
     #[inline(always)]
-    pub fn may_own(self, first: usize) -> bool {
-        self.0.meta().refs_raw() >> (first / 16) & 1 != 0
+    pub fn owners(self) -> u32 {
+        self.0.meta().refs_raw()
+    }
+
+    /// Copies a whole group of entries that hold no references; the masks are the caller's business.
+    #[inline(always)]
+    pub fn copy_group(self, first: usize, other: Table) {
+        let (to, from) =
+            (&self.entries()[first & 504..][..8], &other.entries()[first & 504..][..8]);
+        for (to, from) in to.iter().zip(from) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// The entries of a group with their places.
+    #[inline(always)]
+    pub fn slots(self, group: &Group) -> impl Iterator<Item = (usize, &'static AtomicU64)> {
+        let first = group.first & 511;
+        let count = group.end.wrapping_sub(group.first).min(8);
+        (first..).zip(self.entries()[first..].iter().take(count))
     }
 
     /// Whether the entries of `range` are known to be zero.
@@ -233,18 +255,44 @@ impl Table {
     }
 
     /// Clears everything, handing the entries that hold references to `owned`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn clear(self, mut owned: impl FnMut(usize, u64)) {
-        self.for_each_group(0..512, |group| {
-            if group.owned {
-                for (n, entry) in self.get_group(group.first).into_iter().enumerate() {
+        let meta = self.0.meta();
+        let (mut groups, owners) = (meta.word(), meta.refs_raw());
+        while groups != 0 {
+            let group = groups.trailing_zeros();
+            groups &= groups.wrapping_sub(1);
+            let first = (group * 8) as usize;
+            let entries = &self.entries()[first & 504..][..8];
+            if owners >> (group / 2) & 1 != 0 {
+                for (n, entry) in entries.iter().enumerate() {
+                    let entry = entry.load(Ordering::Relaxed);
                     if entry & OWNED != 0 {
-                        owned(group.first.wrapping_add(n), entry);
+                        owned(first | n, entry);
                     }
                 }
             }
-            self.replace_group(group.first, &[0; 8]);
-        });
+            for entry in entries {
+                entry.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Takes out the entries of a table of tables, handing each to `below`.
+    #[inline(always)]
+    fn take_all(self, mut below: impl FnMut(usize, u64)) {
+        let mut groups = self.0.meta().word();
+        while groups != 0 {
+            let first = (groups.trailing_zeros() * 8) as usize;
+            groups &= groups.wrapping_sub(1);
+            for (n, slot) in self.entries()[first & 504..][..8].iter().enumerate() {
+                let entry = slot.load(Ordering::Relaxed);
+                if entry != 0 {
+                    slot.store(0, Ordering::Relaxed);
+                    below(first | n, entry);
+                }
+            }
+        }
     }
 }
 
@@ -417,35 +465,35 @@ impl PageTable {
     /// tables back. For a space that no CPU has loaded.
     pub fn tear_down(&mut self, owned: &mut impl FnMut(u64, u64)) {
         self.last = (NO_LEAF, self.root);
-        clear_level(self.root, LEVELS - 1, 0, 0..USER_ROOT, owned);
+        // The mask knows of entries for users only.
+        self.root.take_all(|top, entry| {
+            let upper = Table(frame_of(entry));
+            upper.take_all(|middle, entry| {
+                let directory = Table(frame_of(entry));
+                directory.take_all(|low, entry| {
+                    let base = (top << 39 | middle << 30 | low << 21) as u64;
+                    clear_leaf(entry, base, owned);
+                });
+                frames::free_table(directory.0);
+            });
+            frames::free_table(upper.0);
+        });
         self.root.0.meta().set_word(0);
         (self.tables, self.shared) = (0, 0);
         frames::free_root(self.root.0);
     }
 }
 
-fn clear_level(
-    table: Table,
-    level: u32,
-    base: u64,
-    range: Range<usize>,
-    visit: &mut impl FnMut(u64, u64),
-) {
-    table.for_each(range, |index, entry| {
-        let addr = base.wrapping_add((index as u64) << (12 + 9 * level));
-        table.replace(index, 0);
-        let below = Table(frame_of(entry));
-        if entry & WRITABLE == 0 && !below.0.meta().drop_sharer() {
-            // Others have it still.
-            return;
-        }
-        if level == 1 {
-            below.clear(|index, entry| visit(addr.wrapping_add((index as u64) << 12), entry));
-        } else {
-            clear_level(below, level - 1, addr, 0..512, visit);
-        }
-        frames::free_table(below.0);
-    });
+/// Gives up the leaf table that `entry` points to and which maps addresses from `base` on.
+#[inline]
+fn clear_leaf(entry: u64, base: u64, owned: &mut impl FnMut(u64, u64)) {
+    let leaf = Table(frame_of(entry));
+    if entry & WRITABLE == 0 && !leaf.0.meta().drop_sharer() {
+        // Others have it still.
+        return;
+    }
+    leaf.clear(|index, entry| owned(base | (index as u64) << 12, entry));
+    frames::free_table(leaf.0);
 }
 
 fn free_below(
