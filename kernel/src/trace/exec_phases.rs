@@ -1,7 +1,7 @@
 //! How long each phase of `execve` takes, and fork, exit and wait beside them.
 //!
-//! Owns one accumulator per phase and CPU: count, sum, extremes and a histogram with four steps per power of
-//! two. Only the running CPU's task code writes to its accumulators and it is not preempted, so no lock and
+//! Owns one accumulator per phase and CPU: sum, extremes and a histogram with four steps per power of two, which
+//! is the count, too. Only the running CPU's task code writes to its accumulators and it is not preempted, so no lock and
 //! no atomic addition is needed; a reader may see a sample half entered, which a statistic bears. Times
 //! are TSC ticks until they are shown. Must never be used in interrupt handlers.
 
@@ -49,7 +49,6 @@ const NAMES: [&str; PHASES] = [
 const BUCKETS: usize = 160;
 
 struct Accumulator {
-    count: AtomicU64,
     sum: AtomicU64,
     min: AtomicU64,
     max: AtomicU64,
@@ -60,7 +59,6 @@ struct Accumulator {
 impl Accumulator {
     const fn new() -> Self {
         Self {
-            count: AtomicU64::new(0),
             sum: AtomicU64::new(0),
             min: AtomicU64::new(u64::MAX),
             max: AtomicU64::new(0),
@@ -70,7 +68,6 @@ impl Accumulator {
 
     #[inline]
     fn enter(&self, ticks: u64) {
-        add(&self.count, 1);
         add(&self.sum, ticks);
         if ticks < self.min.load(Ordering::Relaxed) {
             self.min.store(ticks, Ordering::Relaxed);
@@ -82,7 +79,6 @@ impl Accumulator {
     }
 
     fn reset(&self) {
-        self.count.store(0, Ordering::Relaxed);
         self.sum.store(0, Ordering::Relaxed);
         self.min.store(u64::MAX, Ordering::Relaxed);
         self.max.store(0, Ordering::Relaxed);
@@ -101,9 +97,11 @@ fn add(counter: &AtomicU64, by: u64) {
 #[inline]
 fn bucket(ticks: u64) -> usize {
     let ticks = ticks | 4;
-    let power = 63 - ticks.leading_zeros() as usize;
-    let step = (ticks >> (power - 2) & 3) as usize;
-    ((power - 2) * 4 + step).min(BUCKETS - 1)
+    // At least 0, since bit 2 is set.
+    let above = ticks.ilog2().wrapping_sub(2);
+    let digits = (ticks >> (above & 63)) as usize;
+    // The highest of the three digits is set: it stands for 4.
+    (above as usize * 4).wrapping_add(digits).wrapping_sub(4).min(BUCKETS - 1)
 }
 
 /// The greatest value that falls into a step.
@@ -123,39 +121,84 @@ impl Phase {
     }
 }
 
-/// Measures the phases of one exec; nothing counts until [`commit`](Self::commit).
+/// The steps of an exec in the order in which they end; some belong to the same phase.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Step {
+    Arguments,
+    Executable,
+    NewSpace,
+    Layout,
+    Image,
+    Prefault,
+    Stack,
+    Switch,
+    OldSpace,
+    Close,
+    Rest,
+}
+
+const STEPS: usize = Step::Rest as usize + 1;
+const PHASE_OF: [Phase; STEPS] = [
+    Phase::Stack,
+    Phase::ElfLoad,
+    Phase::AddressSpace,
+    Phase::Random,
+    Phase::ElfLoad,
+    Phase::Prefault,
+    Phase::Stack,
+    Phase::Switch,
+    Phase::AddressSpace,
+    Phase::CloseCloexecCmdline,
+    Phase::Other,
+];
+
+/// Measures the steps of one exec; nothing counts until [`commit`](Self::commit).
 pub struct ExecTimer {
     pid: i32,
-    last: u64,
-    spent: [u64; EXEC_PHASES],
+    start: u64,
+    ends: [u64; STEPS],
 }
 
 impl ExecTimer {
-    /// Starts the first phase of process `pid`'s exec.
+    /// Starts the first step of process `pid`'s exec.
     #[inline]
     pub fn start(pid: i32) -> Self {
-        Self { pid, last: tsc::read(), spent: [0; EXEC_PHASES] }
+        Self { pid, start: tsc::read(), ends: [0; STEPS] }
     }
 
-    /// What has run since the last call (or the start) was `phase`.
-    #[inline]
-    pub fn lap(&mut self, phase: Phase) {
-        let now = tsc::read();
-        let ticks = now.wrapping_sub(self.last);
-        if let Some(spent) = self.spent.get_mut(phase as usize) {
-            *spent = spent.wrapping_add(ticks);
+    /// What has run since the end of the step before was `step`.
+    #[inline(always)]
+    pub fn end(&mut self, step: Step) {
+        self.ends[step as usize] = tsc::read();
+    }
+
+    /// The exec succeeded, all steps have ended: its phases count.
+    pub fn commit(&self) {
+        debug_assert!(!self.ends.contains(&0), "a step of exec was left out");
+        let (mut last, mut spent) = (self.start, [0u64; EXEC_PHASES]);
+        for (end, phase) in self.ends.iter().zip(PHASE_OF) {
+            let sum = &mut spent[phase as usize];
+            *sum = sum.wrapping_add(end.wrapping_sub(last));
+            last = *end;
         }
-        timeline::record(self.pid, phase, self.last, ticks);
-        self.last = now;
-    }
-
-    /// The exec succeeded: its phases count.
-    pub fn commit(self) {
         ACCUMULATORS.with(|all| {
-            for (accumulator, ticks) in all.iter().zip(self.spent) {
+            for (accumulator, ticks) in all.iter().zip(spent) {
                 accumulator.enter(ticks);
             }
         });
+        if timeline::is_on() {
+            self.show();
+        }
+    }
+
+    #[cold]
+    fn show(&self) {
+        let mut last = self.start;
+        for (end, phase) in self.ends.iter().zip(PHASE_OF) {
+            timeline::keep(self.pid, phase, last, end.wrapping_sub(last));
+            last = *end;
+        }
     }
 }
 
@@ -172,8 +215,10 @@ impl PhaseTimer {
     #[inline]
     pub fn finish(self, phase: Phase, pid: i32) {
         let ticks = tsc::read().wrapping_sub(self.0);
-        timeline::record(pid, phase, self.0, ticks);
         ACCUMULATORS.with(|all| all[phase as usize].enter(ticks));
+        if timeline::is_on() {
+            timeline::keep(pid, phase, self.0, ticks);
+        }
     }
 }
 
@@ -195,7 +240,6 @@ fn collect(phase: usize) -> Sum {
     let mut total = Sum { count: 0, sum: 0, min: u64::MAX, max: 0, histogram: [0; BUCKETS] };
     for cpu in 0..percpu::cpus_online() {
         let Some(one) = ACCUMULATORS.of(cpu).map(|all| &all[phase]) else { continue };
-        total.count += one.count.load(Ordering::Relaxed);
         total.sum = total.sum.wrapping_add(one.sum.load(Ordering::Relaxed));
         total.min = total.min.min(one.min.load(Ordering::Relaxed));
         total.max = total.max.max(one.max.load(Ordering::Relaxed));
@@ -203,6 +247,7 @@ fn collect(phase: usize) -> Sum {
             *to += from.load(Ordering::Relaxed);
         }
     }
+    total.count = total.histogram.iter().sum();
     total
 }
 

@@ -1,7 +1,7 @@
 //! When each phase of the last forks, execs, exits and waits ran, for a picture of them.
 //!
 //! Owns one ring of events per CPU, off until /proc/alea/exec_timeline is switched on: a phase then costs a
-//! few stores more. Only the running CPU's task code writes to its ring; a reader may see an entry half
+//! few stores more. Execs that failed leave nothing. Only the running CPU's task code writes to its ring; a reader may see an entry half
 //! replaced, which a picture bears. Must never be used in interrupt handlers.
 
 use super::exec_phases::Phase;
@@ -39,16 +39,15 @@ per_cpu! {
 /// Relaxed: events a moment around the change may be missing.
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// Process `pid` spent `ticks` from `start` on with `phase`.
+/// Whether events are kept.
 #[inline(always)]
-pub(super) fn record(pid: i32, phase: Phase, start: u64, ticks: u64) {
-    if ON.load(Ordering::Relaxed) {
-        keep(pid, phase, start, ticks);
-    }
+pub(super) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
 }
 
-#[inline(never)]
-fn keep(pid: i32, phase: Phase, start: u64, ticks: u64) {
+/// Process `pid` spent `ticks` from `start` on with `phase`.
+#[cold]
+pub(super) fn keep(pid: i32, phase: Phase, start: u64, ticks: u64) {
     RING.with(|ring| {
         let next = ring.next.load(Ordering::Relaxed);
         ring.next.store(next.wrapping_add(1), Ordering::Relaxed);
@@ -70,7 +69,8 @@ pub fn switch(on: bool) {
     }
 }
 
-/// The table of /proc/alea/exec_timeline, oldest first on each CPU; `to_ns` is the clock's scale.
+/// The table of /proc/alea/exec_timeline: on each CPU in the order in which they ended, an exec as one; `to_ns` is the
+/// clock's scale.
 pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
     let mut text = String::from("cpu pid phase start_ns duration_ns\n");
     for cpu in 0..percpu::cpus_online() {

@@ -11,7 +11,7 @@ use crate::arch::switch;
 use crate::arch::trap::TrapFrame;
 use crate::fs::FdTable;
 use crate::mm::{AddressSpace, PAGE_SIZE};
-use crate::trace::exec_phases::{ExecTimer, Phase};
+use crate::trace::exec_phases::{ExecTimer, Step};
 use abi::Result;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -27,15 +27,15 @@ pub(super) fn commit(
 ) -> Result<()> {
     let mm = AddressSpace::new()?;
     mm.set_limits(task.process().limits().for_mappings());
-    timer.lap(Phase::AddressSpace);
+    timer.end(Step::NewSpace);
     let layout = Layout::draw(task);
     mm.set_mmap_base(layout.mmap_base);
-    timer.lap(Phase::Random);
+    timer.end(Step::Layout);
     let placed = image.map(&mm, &layout)?;
     mm.set_brk(placed.brk_start);
-    timer.lap(Phase::ElfLoad);
+    timer.end(Step::Image);
     placed.map_known(&mm)?;
-    timer.lap(Phase::Prefault);
+    timer.end(Step::Prefault);
     let file = image.executable().clone();
     let (new_cred, secure) = cred::new_cred(task, file.file());
     if let Some(new_cred) = new_cred {
@@ -47,7 +47,7 @@ pub(super) fn commit(
     let laid = stack::lay_out(&mut area, top, &placed, &cred, secure, vdso, layout.secret);
     drop(cred);
     map_stack(&mm, top, area, image.exec_stack())?;
-    timer.lap(Phase::Stack);
+    timer.end(Step::Stack);
     let program = Program {
         file,
         bounds: placed.bounds,
@@ -58,12 +58,12 @@ pub(super) fn commit(
         auxv: laid.auxv,
     };
     let old = replace_memory(task, mm);
-    timer.lap(Phase::Switch);
+    timer.end(Step::Switch);
     drop(old);
-    timer.lap(Phase::AddressSpace);
+    timer.end(Step::OldSpace);
     forget_old_program(task, program, name, secure)?;
     enter(frame, task, placed.entry, laid.sp);
-    timer.lap(Phase::CloseCloexecCmdline);
+    timer.end(Step::Close);
     Ok(())
 }
 

@@ -23,7 +23,7 @@ use crate::arch::trap::TrapFrame;
 use crate::fs::namei::open::open_exec;
 use crate::fs::namei::{LookupCtx, LookupFlags};
 use crate::fs::{DenyWrite, Fd, FdTable};
-use crate::trace::exec_phases::{ExecTimer, Phase};
+use crate::trace::exec_phases::{ExecTimer, Step};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -55,15 +55,15 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
     let mut area = ArgArea::new(task, request.argv, request.envp, &shown)?;
     let (file, script) = follow_scripts(task, request, file, &shown)?;
     area.fill(request.argv, request.envp, script.as_ref(), &shown)?;
-    timer.lap(Phase::Stack);
+    timer.end(Step::Arguments);
     let image = Image::open(task, file)?;
-    timer.lap(Phase::ElfLoad);
+    timer.end(Step::Executable);
     threads::become_only(task)?;
     let executable = image.executable().clone();
     match commit::commit(frame, task, image, area, &shown, &mut timer) {
         Ok(()) => {
             drop(executable);
-            timer.lap(Phase::Other);
+            timer.end(Step::Rest);
             timer.commit();
             Ok(())
         }
