@@ -1,7 +1,7 @@
 //! The kernel's vector ChaCha20, assembled into a host program, against the portable generator.
 //!
-//! Also checks what the kernel relies on: the caller's registers survive whole, and the stack below
-//! keeps no secret.
+//! Also checks what the kernel relies on, after a fault on the place to write to as well: the caller's registers
+//! survive whole, and the stack below keeps no secret.
 #![cfg(target_arch = "x86_64")]
 
 use std::arch::global_asm;
@@ -13,12 +13,13 @@ global_asm!(
     include_str!("../../kernel/src/arch/x86_64/chacha20.s"),
 );
 
-type Routine = unsafe extern "sysv64" fn(*const u8, u32, *mut u8, usize);
+type Routine = unsafe extern "sysv64" fn(*const u8, u32, *mut u8, usize) -> u32;
 
 unsafe extern "sysv64" {
-    fn alea_chacha20_sse2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
-    fn alea_chacha20_avx2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
-    fn alea_chacha20_avx512_machine(key: *const u8, counter: u32, out: *mut u8, groups: usize);
+    fn alea_chacha20_sse2(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    fn alea_chacha20_avx2(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    fn alea_chacha20_avx512_machine(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    static alea_chacha20_ranges: [[i32; 2]; 3];
 }
 
 /// Name, routine and blocks per register; only what this host can run.
@@ -36,7 +37,8 @@ fn routines() -> Vec<(&'static str, Routine, usize)> {
 fn run(routine: Routine, key: &[u8; 32], counter: u32, groups: usize) -> Vec<u8> {
     let mut out = vec![0xaa; groups * 512 + 64];
     // SAFETY: key and out are whole; `routines` checked the instructions.
-    unsafe { routine(key.as_ptr(), counter, out.as_mut_ptr(), groups) };
+    let done = unsafe { routine(key.as_ptr(), counter, out.as_mut_ptr(), groups) };
+    assert_eq!(done, 1);
     assert!(out[groups * 512..].iter().all(|&byte| byte == 0xaa), "wrote too far");
     out.truncate(groups * 512);
     out
@@ -91,6 +93,7 @@ struct Call {
     stack_top: *mut u8,
     before: *const u8,
     after: *mut u8,
+    result: u64,
 }
 
 global_asm!(
@@ -113,6 +116,7 @@ global_asm!(
     "mov rdx, [rbx + 16]",
     "mov rcx, [rbx + 24]",
     "call r12",
+    "mov [rbx + 56], rax",
     "mov rax, [rbx + 48]",
     ".irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
     "\\move [rax + \\size * \\r], \\width\\r",
@@ -129,51 +133,124 @@ global_asm!(
 );
 
 unsafe extern "sysv64" {
-    fn alea_test_256(routine: Routine, call: *const Call);
-    fn alea_test_512(routine: Routine, call: *const Call);
+    fn alea_test_256(routine: Routine, call: *mut Call);
+    fn alea_test_512(routine: Routine, call: *mut Call);
+}
+
+const KEY_WORD: u32 = u32::from_le_bytes([7; 4]);
+
+/// Has `routine` make two groups at `out`, with values in all registers, which it must restore, on a stack of its own.
+/// What it returned, and the words that it left on the stack, without the key among them.
+///
+/// # Safety
+/// `out` has room for two groups, or a fault on it is taken to the end of the range.
+unsafe fn observe(name: &str, routine: Routine, out: *mut u8) -> (u64, Vec<u32>) {
+    // The SSE2 and AVX2 routines run where nothing wider is in use.
+    let wide = name == "avx512 machine";
+    let before: Vec<u8> = (0..1024u32).map(|n| n as u8 ^ (n >> 8) as u8 ^ 0x5a).collect();
+    let mut after = vec![0u8; 1024];
+    let mut stack = vec![0u128; 512];
+    let key = [7u8; 32];
+    let mut call = Call {
+        key: key.as_ptr(),
+        counter: 5,
+        out,
+        groups: 2,
+        stack_top: stack.as_mut_ptr_range().end.cast(),
+        before: before.as_ptr(),
+        after: after.as_mut_ptr(),
+        result: u64::MAX,
+    };
+    // SAFETY: all pointers are whole and the stack is aligned to 16 bytes; the instructions were
+    // checked.
+    unsafe {
+        if wide { alea_test_512(routine, &mut call) } else { alea_test_256(routine, &mut call) }
+    };
+    let len = if wide { 1024 } else { 512 };
+    assert!(before[..len] == after[..len], "{name} loses the caller's registers");
+    let cells = stack.iter().flat_map(|cell| cell.to_le_bytes()).collect::<Vec<u8>>();
+    let words = cells.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+    let left: Vec<u32> = words.collect();
+    assert!(left.iter().any(|&word| word != 0), "the routine did not run on this stack");
+    assert!(!left.contains(&KEY_WORD), "{name} leaves the key");
+    (call.result, left)
+}
+
+fn keeps_nothing_of(keystream: &[u8], left: &[u32], name: &str) {
+    for word in keystream.chunks_exact(4) {
+        let word = u32::from_le_bytes(word.try_into().unwrap());
+        let secrets = [word, word.wrapping_sub(KEY_WORD)];
+        assert!(!secrets.iter().any(|s| left.contains(s)), "{name} leaves keystream");
+    }
 }
 
 #[test]
 fn registers_survive_and_the_stack_keeps_no_secret() {
+    if !is_x86_feature_detected!("avx2") {
+        return;
+    }
     for (name, routine, lanes) in routines() {
-        // The SSE2 and AVX2 routines run where nothing wider is in use.
-        let wide = name == "avx512 machine";
-        if !is_x86_feature_detected!("avx2") {
-            return;
-        }
-        let before: Vec<u8> = (0..1024u32).map(|n| n as u8 ^ (n >> 8) as u8 ^ 0x5a).collect();
-        let mut after = vec![0u8; 1024];
-        let mut stack = vec![0u128; 512];
-        let (key, mut out) = ([7u8; 32], vec![0u8; 1024]);
-        let call = Call {
-            key: key.as_ptr(),
-            counter: 5,
-            out: out.as_mut_ptr(),
-            groups: 2,
-            stack_top: stack.as_mut_ptr_range().end.cast(),
-            before: before.as_ptr(),
-            after: after.as_mut_ptr(),
-        };
-        // SAFETY: all pointers are whole and the stack is aligned to 16 bytes; the instructions were
-        // checked.
-        unsafe { if wide { alea_test_512(routine, &call) } else { alea_test_256(routine, &call) } };
-        let len = if wide { 1024 } else { 512 };
-        assert!(before[..len] == after[..len], "{name} loses the caller's registers");
+        let mut out = vec![0u8; 1024];
+        // SAFETY: there is room for two groups.
+        let (result, left) = unsafe { observe(name, routine, out.as_mut_ptr()) };
+        assert_eq!(result, 1);
+        keeps_nothing_of(&in_order(&out, lanes), &left, name);
+    }
+}
 
-        let left: Vec<u32> = stack
-            .iter()
-            .flat_map(|cell| cell.to_le_bytes())
-            .collect::<Vec<u8>>()
-            .chunks_exact(4)
-            .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
-            .collect();
-        assert!(left.iter().any(|&word| word != 0), "the routine did not run on this stack");
-        let key_word = u32::from_le_bytes([7; 4]);
-        assert!(!left.contains(&key_word), "{name} leaves the key");
-        for word in in_order(&out, lanes).chunks_exact(4) {
-            let word = u32::from_le_bytes(word.try_into().unwrap());
-            let secrets = [word, word.wrapping_sub(key_word)];
-            assert!(!secrets.iter().any(|s| left.contains(s)), "{name} leaves keystream");
+/// As the kernel's page-fault handler: goes on at the end of the range; any other fault is fatal.
+extern "C" fn on_fault(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the signal frame is this handler's; chacha20.s makes three pairs.
+    unsafe {
+        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        let rip = &mut registers[libc::REG_RIP as usize];
+        let table = &raw const alea_chacha20_ranges;
+        let place = |distance| table as i64 + i64::from(distance);
+        let mut ranges = (*table).iter().map(|range| range.map(place));
+        match ranges.find(|[from, to]| (*from..*to).contains(rip)) {
+            Some([_, to]) => *rip = to,
+            None => libc::abort(),
         }
     }
+}
+
+#[test]
+fn so_it_is_after_a_fault() {
+    const PAGE: usize = 4096;
+    if !is_x86_feature_detected!("avx2") {
+        return;
+    }
+    let mut alternate = vec![0u8; 64 * 1024];
+    // SAFETY: the mapping is new; the handler runs on a stack that outlives it, since the frame of a signal has the
+    // registers in it, and only for this thread's faults.
+    let (pages, old) = unsafe {
+        let anywhere = std::ptr::null_mut();
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let writable = libc::PROT_READ | libc::PROT_WRITE;
+        let pages = libc::mmap(anywhere, 2 * PAGE, writable, flags, -1, 0).cast::<u8>();
+        assert_ne!(pages.cast(), libc::MAP_FAILED);
+        assert_eq!(libc::mprotect(pages.add(PAGE).cast(), PAGE, libc::PROT_READ), 0);
+        let stack = libc::stack_t {
+            ss_sp: alternate.as_mut_ptr().cast(),
+            ss_flags: 0,
+            ss_size: alternate.len(),
+        };
+        let mut old: libc::stack_t = std::mem::zeroed();
+        assert_eq!(libc::sigaltstack(&stack, &mut old), 0);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_fault as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        assert_eq!(libc::sigaction(libc::SIGSEGV, &action, anywhere.cast()), 0);
+        (pages, old)
+    };
+    for (name, routine, lanes) in routines() {
+        for room in [0, 1, 31, 64, 500, 512, 700, 1023] {
+            // SAFETY: a fault on the second page ends in `on_fault`.
+            let (result, left) = unsafe { observe(name, routine, pages.add(PAGE - room)) };
+            assert_eq!(result, 0, "{name}, {room} bytes");
+            keeps_nothing_of(&in_order(&run(routine, &[7; 32], 5, 2), lanes), &left, name);
+        }
+    }
+    // SAFETY: the thread's own stack for signals, as it was.
+    assert_eq!(unsafe { libc::sigaltstack(&old, std::ptr::null_mut()) }, 0);
 }

@@ -260,7 +260,7 @@ global_asm!(
 );
 
 unsafe extern "sysv64" {
-    fn alea_chacha20_sse2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
+    fn alea_chacha20_sse2(key: *const u8, counter: u32, out: *mut u8, groups: usize) -> u32;
 }
 
 /// A search for ChaCha20 keys: any 32 bytes whose keystream has one of the secrets in it, as a key of a batch

@@ -28,6 +28,7 @@
 //! memory is touched in here.
 
 use core::fmt;
+use core::ops::Range;
 
 use zeroize::Zeroize;
 
@@ -238,11 +239,29 @@ impl<L: Exclusive<Base>> Crng<L> {
         blocks: &impl BlockGenerator,
         out: &mut [Block],
     ) -> Result<(), NotSeeded> {
+        let count = out.len();
+        let fill = |key: &Key, counter, run| {
+            blocks.fill(key, counter, &mut out[run]);
+            true
+        };
+        self.stream_piece_by(stream, cpu, blocks, count, fill).map(drop)
+    }
+
+    /// As [`stream_piece`](Self::stream_piece), for a place that is no slice: `make(key, counter, run)` puts
+    /// the keystream of `run`, a range of the `count` blocks, where it belongs. When it returns false the rest is
+    /// not asked for; the blocks of a run that was begun are never made again.
+    pub fn stream_piece_by(
+        &self,
+        stream: &mut Stream,
+        cpu: &mut CpuCrng,
+        blocks: &impl BlockGenerator,
+        count: usize,
+        make: impl FnMut(&Key, u32, Range<usize>) -> bool,
+    ) -> Result<bool, NotSeeded> {
         if stream.generation.0 != self.current() {
             self.start(stream, cpu, blocks)?;
         }
-        stream.fill(blocks, out);
-        Ok(())
+        Ok(stream.runs(blocks, count, make))
     }
 
     /// Makes `cpu` hold a key of the current generation.
@@ -418,15 +437,27 @@ impl Stream {
         Self { key: Key::vacant(), next_block: 0, generation: Generation::VACANT }
     }
 
-    fn fill(&mut self, blocks: &impl BlockGenerator, out: &mut [Block]) {
-        for piece in out.chunks_mut(STREAM_REKEY_BLOCKS as usize) {
-            let count = piece.len() as u32;
-            if self.next_block + count > STREAM_REKEY_BLOCKS {
+    /// Has `count` blocks made, in runs of one key each.
+    fn runs(
+        &mut self,
+        blocks: &impl BlockGenerator,
+        count: usize,
+        mut make: impl FnMut(&Key, u32, Range<usize>) -> bool,
+    ) -> bool {
+        let mut start = 0;
+        while start < count {
+            let len = (count - start).min(STREAM_REKEY_BLOCKS as usize);
+            if self.next_block + len as u32 > STREAM_REKEY_BLOCKS {
                 self.rekey(blocks);
             }
-            blocks.fill(&self.key, self.next_block, piece);
-            self.next_block += count;
+            let counter = self.next_block;
+            self.next_block += len as u32;
+            if !make(&self.key, counter, start..start + len) {
+                return false;
+            }
+            start += len;
         }
+        true
     }
 
     fn rekey(&mut self, blocks: &impl BlockGenerator) {

@@ -130,6 +130,20 @@ impl<'a> Sink<'a> {
         unsafe { self.put_raw(src.as_ptr(), src.len()) }
     }
 
+    /// Has `make` write the next `len` bytes where they belong, given the address. False if there is no such run of user
+    /// memory, or when `make` says that not all of it was written: nothing is put then.
+    #[inline]
+    pub fn put_in_place(&mut self, len: usize, make: impl FnOnce(u64) -> bool) -> bool {
+        let To::User(User::One(addr)) = &mut self.to else { return false };
+        if len > self.remaining || !make(*addr) {
+            return false;
+        }
+        *addr = addr.wrapping_add(len as u64);
+        self.remaining -= len;
+        self.done += len;
+        true
+    }
+
     /// Puts `len` bytes of `frame` from offset `off`; panics unless they lie within the page.
     #[inline(always)]
     pub fn put_frame(&mut self, frame: &Frame, off: usize, len: usize) -> Result<usize> {

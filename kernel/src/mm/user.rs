@@ -5,6 +5,7 @@
 //! No spinlock and no address-space lock may be held across any of these calls: they may fault and sleep.
 
 use super::layout::USER_END;
+use crate::arch::chacha20;
 use crate::arch::usercopy as raw;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -140,6 +141,25 @@ fn within(addr: u64, len: usize) -> usize {
 #[inline]
 fn all(done: usize, len: usize) -> Result<()> {
     if done == len { Ok(()) } else { Err(Errno::EFAULT) }
+}
+
+/// Brings in what a write of `addr..addr + len` would fault on, by zeroing the first and the last byte: all of it, if
+/// that is at most a page. False if it cannot be written.
+#[inline]
+pub fn fault_in(addr: u64, len: usize) -> bool {
+    let Some(last) = len.checked_sub(1) else { return true };
+    // SAFETY: `within` limits the first, and both are asked for only if all of it lies in user space.
+    within(addr, len) == len
+        && unsafe { raw::clear_user(addr, 1) == 0 && raw::clear_user(addr + last as u64, 1) == 0 }
+}
+
+/// Makes `groups` groups of ChaCha20 keystream in place. False if the place is not in user space, or some of it is not
+/// there to be written: then any of it may be overwritten. Does not wait for pages, so locks may be held.
+#[inline]
+pub fn write_keystream(addr: u64, groups: usize, key: &[u8; 32], counter: u32) -> bool {
+    // SAFETY: the range is checked.
+    in_range(addr, groups.saturating_mul(chacha20::GROUP))
+        && unsafe { chacha20::keystream_to_user(key, counter, addr, groups) }
 }
 
 /// Reads a structure that grows with versions: `size` bytes, the rest of a shorter one zeros.

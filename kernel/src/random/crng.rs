@@ -3,17 +3,19 @@
 //! Owns those three. Lock: `Random`, for the base key. The per-CPU state is never touched by interrupt
 //! handlers; one that draws takes a key of its own from the base.
 //!
-//! No bytes leave this file before the VM generation id was compared, after they were drawn: see
+//! No call that draws returns before the VM generation id was compared, after the bytes were drawn: see
 //! [`vmgenid`].
 
 use super::shown;
 use super::sources::vmgenid;
 use crate::arch::chacha20;
+use crate::mm::user;
 use crate::per_cpu;
 use crate::sync::{SpinLock, level};
-use alea_random::block::{Block, BlockGenerator, Key, Portable};
+use alea_random::block::{BLOCK_LEN, Block, BlockGenerator, GROUP_BLOCKS, Key, Portable};
 use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, Generation, NotSeeded, Stream};
 use core::cell::RefCell;
+use core::ops::Range;
 
 struct BaseLock(SpinLock<Base, level::Random>);
 
@@ -108,6 +110,25 @@ pub fn stream_piece(stream: &mut Stream, out: &mut [Block]) -> Result<(), NotSee
         // After a change the stream takes a new key by itself: its generation is the old one.
         if vmgenid::unchanged() {
             return Ok(());
+        }
+    }
+}
+
+/// The next bytes of a stream, made in user memory: `groups` groups at `addr`, which must be in range. False if some of
+/// it is not there to be written; what was made for it is never made again.
+pub fn stream_to_user(stream: &mut Stream, addr: u64, groups: usize) -> Result<bool, NotSeeded> {
+    let count = groups * GROUP_BLOCKS;
+    let make = |key: &Key, counter, run: Range<usize>| {
+        let at = addr + (run.start * BLOCK_LEN) as u64;
+        user::write_keystream(at, run.len() / GROUP_BLOCKS, key.as_bytes(), counter)
+    };
+    loop {
+        let done = CPU
+            .with_mut(|cpu| CRNG.stream_piece_by(stream, cpu, &Vector, count, make))
+            .unwrap_or(Err(NotSeeded))?;
+        // Otherwise all of it is made anew before the call returns.
+        if vmgenid::unchanged() {
+            return Ok(done);
         }
     }
 }

@@ -140,6 +140,14 @@ impl Bulk {
             Self::Weak => fill(out.as_flattened_mut()),
         }
     }
+
+    /// The next bytes, made in user memory: whole groups at `addr`. False if that cannot be done.
+    pub fn fill_user(&mut self, addr: u64, groups: usize) -> Result<bool, NotSeeded> {
+        match self {
+            Self::ChaCha20(stream) => crng::stream_to_user(stream, addr, groups),
+            Self::Weak => Ok(false),
+        }
+    }
 }
 
 struct Rdrand;

@@ -4,6 +4,7 @@
 
 use super::{crng, generator};
 use crate::arch::{chacha20, tsc};
+use crate::mm::user;
 use alea_random::block::{BlockGenerator, Key, Portable};
 use alea_random::credit::State;
 
@@ -11,6 +12,7 @@ use alea_random::credit::State;
 pub fn run() {
     assert_eq!(super::state(), State::Ready, "the machine has no source of entropy");
     vector_equals_portable();
+    unmapped_place_is_refused();
     draws_differ();
     for len in [4, 16, 32, 64, 256] {
         let mut out = [0; 256];
@@ -34,6 +36,15 @@ fn vector_equals_portable() {
         let at = (block / lanes * 16 + index) * lanes + block % lanes;
         assert_eq!(vector.as_flattened()[at * 4..][..4], *word, "word {index} of block {block}");
     }
+}
+
+/// The keystream's way out of a fault: no user memory is mapped yet.
+fn unmapped_place_is_refused() {
+    for addr in [0, 0x1000, 0x7fff_ffff_e000] {
+        assert!(!user::write_keystream(addr, 2, &[0x42; 32], 0), "nothing is mapped at {addr:#x}");
+        assert!(!user::write_keystream(addr, usize::MAX, &[0x42; 32], 0), "out of range");
+    }
+    assert!(user::write_keystream(0x1000, 0, &[0x42; 32], 0), "nothing is written");
 }
 
 fn draws_differ() {

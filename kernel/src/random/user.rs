@@ -1,16 +1,17 @@
 //! How user space is served: getrandom(2) and the two devices, rule by rule as Linux.
 //!
-//! Owns the loops between the generator and user memory. Every byte passes through a buffer on the stack
-//! that is wiped before the call ends, and the key that made it is gone before user memory is touched.
-//! No locks are held while user memory is touched.
+//! Owns the loops between the generator and user memory. Short requests pass through registers or a buffer on the stack
+//! that is wiped before the call ends, and the key that made them is gone before user memory is touched. Long ones
+//! are made where they belong, under a key of their own. No locks are held while user memory is touched.
 
 use super::stats::{self, Interface};
 use super::{caller, crng, early, generator, pool};
-use crate::mm::user::{UserPtr, in_range, write_partial};
+use crate::mm::user::{UserPtr, fault_in, in_range, write_partial};
 use crate::mm::{Sink, Source};
 use crate::sync::WaitQueue;
 use abi::fs::PollEvents;
 use abi::{Errno, Result};
+use alea_random::block::{BLOCK_LEN, GROUP_BLOCKS};
 use alea_random::credit::State;
 use alea_random::request::{
     Admission, Device, GetrandomFlags, Ioctl, PIECE, Refusal, clamp_len, getrandom_admission, serve,
@@ -28,6 +29,8 @@ const SMALL: usize = alea_random::crng::BATCH_DRAW_MAX;
 /// Up to here its buffer is tiny.
 const TINY: usize = 32;
 const FIRST_SMALL: usize = TINY + 1;
+/// What the vector unit makes at once.
+const GROUP: usize = GROUP_BLOCKS * BLOCK_LEN;
 
 /// getrandom(2): what the call returns, a count or a negative errno, in one register.
 #[inline]
@@ -214,23 +217,40 @@ fn transfer_small<const WORDS: usize>(dst: &mut Sink<'_>) -> Result<usize> {
 fn transfer_bulk(dst: &mut Sink<'_>) -> Result<usize> {
     let mut bulk = generator::Bulk::vacant();
     bulk.start().map_err(|_| Errno::EAGAIN)?;
-    let mut words = [0u64; PIECE / 8];
-    let result = serve(
-        dst.remaining(),
-        |_, piece| {
-            // Whole groups, so that all of it is made in vector registers.
-            let made = piece.next_multiple_of(512).min(PIECE);
-            let bytes = &mut words.as_mut_bytes()[..made];
-            let (blocks, _) = bytes.as_chunks_mut::<64>();
-            match bulk.fill(blocks) {
-                Ok(()) => dst.put(&words.as_bytes()[..piece]).unwrap_or(0),
-                Err(_) => 0,
-            }
-        },
-        caller::pause,
-    );
-    words.zeroize();
-    result.map_err(errno)
+    let want = dst.remaining();
+    let transfer = |_, piece: usize| {
+        let groups = piece / GROUP;
+        let whole = groups * GROUP;
+        let made = dst.put_in_place(whole, |addr| {
+            fault_in(addr, whole) && bulk.fill_user(addr, groups) == Ok(true)
+        });
+        let done = if made { whole } else { 0 };
+        done + put_copied(&mut bulk, dst, piece - done)
+    };
+    serve(want, transfer, caller::pause).map_err(errno)
+}
+
+/// The next `len` bytes through a buffer: what is less than a group, several buffers, and what is not there to be
+/// written or went away. How many were put.
+fn put_copied(bulk: &mut generator::Bulk, dst: &mut Sink<'_>, len: usize) -> usize {
+    if len == 0 {
+        return 0;
+    }
+    let mut group = [[0; BLOCK_LEN]; GROUP_BLOCKS];
+    let mut done = 0;
+    while done < len {
+        let part = (len - done).min(GROUP);
+        let moved = match bulk.fill(&mut group) {
+            Ok(()) => dst.put(&group.as_flattened()[..part]).unwrap_or(0),
+            Err(_) => 0,
+        };
+        done += moved;
+        if moved < part {
+            break;
+        }
+    }
+    group.zeroize();
+    done
 }
 
 /// For requests that accept predictable bytes, before the service is ready.

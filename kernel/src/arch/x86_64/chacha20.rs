@@ -13,10 +13,18 @@ use super::{cpu, fpu};
 // The loops are the vDSO's, too.
 global_asm!(include_str!("../../../vdso/src/keystream.s"), include_str!("chacha20.s"));
 
+/// Key, counter, place and number of groups; 1, or 0 if the place could not be written, which is in user space.
+type Keystream = unsafe extern "sysv64" fn(*const u8, u32, *mut u8, usize) -> u32;
+
 unsafe extern "sysv64" {
-    fn alea_chacha20_sse2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
-    fn alea_chacha20_avx2(key: *const u8, counter: u32, out: *mut u8, groups: usize);
-    fn alea_chacha20_avx512_machine(key: *const u8, counter: u32, out: *mut u8, groups: usize);
+    fn alea_chacha20_sse2(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    fn alea_chacha20_avx2(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    fn alea_chacha20_avx512_machine(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    /// In `usercopy`: with user memory open.
+    fn alea_chacha20_user(_: *const u8, _: u32, _: *mut u8, _: usize, by: Keystream) -> u32;
+
+    /// Where each routine may fault: from, and to where it goes then; distances from here.
+    static alea_chacha20_ranges: [[i32; 2]; 3];
 }
 
 /// Bytes of a group: eight blocks, whose 32-bit words come out interleaved.
@@ -66,6 +74,16 @@ pub fn is_wide() -> bool {
     routine() != Routine::Sse2
 }
 
+impl Routine {
+    fn code(self) -> Keystream {
+        match self {
+            Self::Sse2 => alea_chacha20_sse2,
+            Self::Avx2 => alea_chacha20_avx2,
+            Self::Avx512Machine => alea_chacha20_avx512_machine,
+        }
+    }
+}
+
 /// Overwrites `out` with the keystream of `key` from block `counter` on, nonce zero.
 #[inline]
 pub fn keystream(key: &[u8; 32], counter: u32, out: &mut [[u8; GROUP]]) {
@@ -75,11 +93,30 @@ pub fn keystream(key: &[u8; 32], counter: u32, out: &mut [[u8; GROUP]]) {
     let (key, groups, out) = (key.as_ptr(), out.len(), out.as_mut_ptr().cast::<u8>());
     // SAFETY: key and out are whole for the lengths the routine is told; `init` checked that the CPU
     // has the instructions; the routine restores the registers it uses.
-    unsafe {
-        match routine() {
-            Routine::Sse2 => alea_chacha20_sse2(key, counter, out, groups),
-            Routine::Avx2 => alea_chacha20_avx2(key, counter, out, groups),
-            Routine::Avx512Machine => alea_chacha20_avx512_machine(key, counter, out, groups),
-        }
+    let done = unsafe { (routine().code())(key, counter, out, groups) };
+    debug_assert_eq!(done, 1, "kernel memory does not fault");
+}
+
+/// As [`keystream`], for `groups` groups of user memory at `addr`. False if some of it is not there to be written, and
+/// then any part of it may be overwritten: the routine does not wait for pages.
+///
+/// # Safety
+/// `addr..addr + groups * GROUP` is below the user limit.
+pub unsafe fn keystream_to_user(key: &[u8; 32], counter: u32, addr: u64, groups: usize) -> bool {
+    if groups == 0 {
+        return true;
     }
+    // SAFETY: as in `keystream`; a fault on `addr` ends in `leave`.
+    unsafe {
+        alea_chacha20_user(key.as_ptr(), counter, addr as *mut u8, groups, routine().code()) == 1
+    }
+}
+
+/// Where a routine goes on whose instruction at `rip` met a fault on user memory.
+pub(super) fn fixup(rip: u64) -> Option<u64> {
+    // SAFETY: chacha20.s makes one pair for each of three routines, in read-only data.
+    let ranges = unsafe { &alea_chacha20_ranges };
+    let place = |distance| (ranges.as_ptr() as u64).wrapping_add_signed(i64::from(distance));
+    let mut places = ranges.iter().map(|range| range.map(place));
+    places.find(|[from, to]| (*from..*to).contains(&rip)).map(|[_, to]| to)
 }

@@ -3,6 +3,10 @@
 #
 #   alea_chacha20_sse2, alea_chacha20_avx2, alea_chacha20_avx512_machine
 #       (rdi = key[32], esi = counter, rdx = out, rcx = number of groups, at least 1)
+#       returns eax = 1, or 0 if a place in user space cannot be written: how far it came is not told
+#
+# A fault between the labels _from and _to goes on at _to (`extable`); nothing is paged in, because the
+# registers belong to somebody who must not lose the CPU. r10 says whether the end was reached.
 #
 # The caller's vector registers are saved on the stack and restored, whole: no vector state is lost
 # and nothing secret stays behind. Legacy SSE instructions leave the upper halves alone; VEX ones
@@ -21,6 +25,19 @@
     .endr
 .endm
 
+# Records where a fault on user memory may happen, from here on, and where it goes.
+.macro ALEA_FAULT_RANGE name
+\name\()_from:
+    .pushsection .rodata.alea_chacha20_ranges, "a"
+    .long \name\()_from - alea_chacha20_ranges, \name\()_to - alea_chacha20_ranges
+    .popsection
+.endm
+
+.section .rodata.alea_chacha20_ranges, "a"
+.balign 4
+.globl alea_chacha20_ranges
+alea_chacha20_ranges:
+
 .section .text.alea_chacha20, "ax"
 
 .macro ALEA_CHACHA20_AVX2 name, move, width, size
@@ -34,12 +51,17 @@
     and rsp, -64
     mov r9, rsp
     ALEA_SAVE_AVX2 \move, \width, \size
+    xor r10d, r10d
+    ALEA_FAULT_RANGE \name
     ALEA_KEYSTREAM_AVX2
+    mov r10d, 1
+\name\()_to:
     # Words 8 and 11 of the last state, as they were before the key was added.
     vpxor ymm0, ymm0, ymm0
     vmovdqa ymmword ptr [rsp], ymm0
     vmovdqa ymmword ptr [rsp + 32], ymm0
     ALEA_RESTORE_AVX2 \move, \width, \size
+    mov eax, r10d
     leave
     ret
 .size \name, . - \name
@@ -60,13 +82,18 @@ alea_chacha20_sse2:
     .irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     movdqa xmmword ptr [rsp + 64 + 16 * \r], xmm\r
     .endr
+    xor r10d, r10d
+    ALEA_FAULT_RANGE alea_chacha20_sse2
     ALEA_KEYSTREAM_SSE2
+    mov r10d, 1
+alea_chacha20_sse2_to:
     pxor xmm0, xmm0
     movdqa xmmword ptr [rsp], xmm0
     movdqa xmmword ptr [rsp + 32], xmm0
     .irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     movdqa xmm\r, xmmword ptr [rsp + 64 + 16 * \r]
     .endr
+    mov eax, r10d
     leave
     ret
 .size alea_chacha20_sse2, . - alea_chacha20_sse2

@@ -3,6 +3,7 @@
 //! Owns the lookup. The entries are made by `usercopy` in address order, which `check` verifies at
 //! boot so that the lookup may bisect. Uses neither GS nor locks: it runs in any trap.
 
+use super::chacha20;
 use super::trap::TrapFrame;
 
 #[repr(C)]
@@ -43,9 +44,19 @@ pub fn covers(rip: u64) -> bool {
     lookup(rip).is_some()
 }
 
-/// True for the one instruction that may fault on any address.
-pub(super) fn is_probe(rip: u64) -> bool {
-    rip == &raw const alea_probe_load as u64
+/// Makes the frame resume behind an instruction whose faults nobody resolves; false when it is none of those. They are
+/// the probe, which may fault on any address, and the keystream's on user memory.
+pub(super) fn give_up(frame: &mut TrapFrame, addr: u64) -> bool {
+    if frame.rip == &raw const alea_probe_load as u64 {
+        return fixup(frame);
+    }
+    match chacha20::fixup(frame.rip) {
+        Some(end) if addr < 1 << 47 => {
+            frame.rip = end;
+            true
+        }
+        _ => false,
+    }
 }
 
 /// Makes the frame resume at the fixup of its instruction; false when there is none.

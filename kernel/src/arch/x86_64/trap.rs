@@ -271,8 +271,7 @@ fn page_fault(frame: &mut TrapFrame, error: u64) {
         core::arch::asm!("mov {}, cr2", out(reg) addr, options(nomem, nostack, preserves_flags))
     };
     let code = PageFaultCode::from_bits_retain(error as u32);
-    if extable::is_probe(frame.rip) {
-        extable::fixup(frame);
+    if !frame.user_mode() && extable::give_up(frame, addr) {
         return;
     }
     if !frame.user_mode() && !kernel_fault_is_user_access(frame, addr, code) {

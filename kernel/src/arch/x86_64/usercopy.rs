@@ -1,6 +1,7 @@
 //! The raw primitives that touch user memory, each with an exception-table entry.
 //!
-//! Owns every instruction of the kernel that may fault on a user address. Callers (only `mm::user`)
+//! Owns every instruction of the kernel that may fault on a user address, but for those of the keystream
+//! (`chacha20`), which nobody waits for. Callers (only `mm::user`)
 //! have checked that the range lies below `mm::layout::USER_END`; the primitives open the SMAP
 //! window around their accesses and nothing else. Interrupts may be on; no spinlock may be held.
 //!
@@ -583,6 +584,13 @@ global_asm!(
     "dec rcx",
     "jnz 4b",
     "jmp 5b",
+    // --- one of chacha20.s's routines, r8, on a place in user memory ---
+    ".global alea_chacha20_user",
+    "alea_chacha20_user:",
+    "SMAP_SITE 1",
+    "call r8",
+    "SMAP_SITE 0",
+    "ret",
     ".purgem SMAP_SITE",
     ".purgem MAY_FAULT",
     ".purgem GET_USER",
