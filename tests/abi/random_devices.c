@@ -17,6 +17,7 @@ static void node(const char *path)
 	MUST(stat(path, &st));
 	SAY("%s: %s mode %o device %u:%u", path, S_ISCHR(st.st_mode) ? "char" : "other",
 	    st.st_mode & 07777, major(st.st_rdev), minor(st.st_rdev));
+	SAY("reads of %ld bytes wanted", (long)st.st_blksize);
 }
 
 static void transfer(int fd)

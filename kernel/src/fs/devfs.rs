@@ -28,6 +28,12 @@ use alloc::vec::Vec;
 pub trait CharDriver: Send + Sync {
     /// Opens one of its devices.
     fn open(&self, minor: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>>;
+
+    /// The length of transfers that suits it best, in bytes: `st_blksize` of its nodes, and so how much stdio
+    /// asks for at once.
+    fn block_size(&self) -> u32 {
+        4096
+    }
 }
 
 struct Entry {
@@ -63,11 +69,19 @@ pub fn register_major(major: u32, driver: Arc<dyn CharDriver>) {
     MAJORS.lock().insert(major, driver);
 }
 
+fn driver(dev: DevId) -> Option<Arc<dyn CharDriver>> {
+    let own = CHARS.lock().get(&dev).map(|entry| entry.driver.clone());
+    own.or_else(|| MAJORS.lock().get(&dev.major()).cloned())
+}
+
 /// Opens the device that a node names: ENXIO without a driver.
 pub fn open_char(dev: DevId, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
-    let own = CHARS.lock().get(&dev).map(|entry| entry.driver.clone());
-    let driver = own.or_else(|| MAJORS.lock().get(&dev.major()).cloned()).ok_or(Errno::ENXIO)?;
-    driver.open(dev.minor(), flags)
+    driver(dev).ok_or(Errno::ENXIO)?.open(dev.minor(), flags)
+}
+
+/// `st_blksize` of the nodes of a device.
+pub fn block_size(dev: DevId) -> u32 {
+    driver(dev).map_or(4096, |driver| driver.block_size())
 }
 
 /// Every registered device, for /proc/devices.

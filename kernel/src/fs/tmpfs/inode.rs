@@ -7,6 +7,7 @@
 use super::Tmpfs;
 use super::xattr::Xattrs;
 use crate::fs::cred::Capability;
+use crate::fs::devfs;
 use crate::fs::file::{FileMapping, FileOps, MapTarget, OpenFile, Whence};
 use crate::fs::inode::{Inode, InodeAttr, Owner, Rename, SpecialSlot, XattrFlags, XattrValue};
 use crate::fs::types::{DevId, FileType, Metadata, SetAttr, Timestamp};
@@ -222,6 +223,9 @@ impl Inode for TmpfsInode {
             Body::Symlink(target) => {
                 meta.size = target.len() as u64;
                 meta.blocks = if target.len() >= LONG_LINK { 8 } else { 0 };
+            }
+            Body::Special(_) if self.attr.kind() == FileType::Char => {
+                meta.blksize = devfs::block_size(meta.rdev);
             }
             Body::Special(_) => {}
         }
