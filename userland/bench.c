@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -35,6 +38,9 @@
 
 #define LINES 200
 #define LINES_FILE "/tmp/alea-bench-lines"
+#define PAGES_FILE "/tmp/alea-bench-pages"
+#define NAMES 100
+#define NAMES_DIR "/tmp/alea-bench-names"
 
 static char lines[LINES * 32];	/* what LINES_FILE holds */
 static char grep_want[4096];	/* what `grep 7 LINES_FILE` prints */
@@ -232,6 +238,180 @@ static long run_mmap_touch(long n)
 		bad += p[0] != 1 || p[63 * 4096] != 1;
 		bad += munmap(p, 64 * 4096) != 0;
 	}
+	return bad;
+}
+
+/* A file of 64 pages, of which each tells its number. */
+static int pages_fd = -1;
+
+static long make_pages(void)
+{
+	char page[4096] = { 0 };
+	long bad = 0;
+	pages_fd = open(PAGES_FILE, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	for (int i = 0; i < 64; i++) {
+		page[0] = (char)(i + 1);
+		bad += write(pages_fd, page, sizeof page) != sizeof page;
+	}
+	return bad;
+}
+
+static long drop_pages(void) { return close(pages_fd) + unlink(PAGES_FILE) != 0; }
+
+static long map_pages(long n, int prot)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		char *p = mmap(NULL, 64 * 4096, prot, MAP_PRIVATE, pages_fd, 0);
+		if (p == MAP_FAILED) {
+			bad++;
+			continue;
+		}
+		for (int page = 0; page < 64; page++) {
+			volatile char *first = p + page * 4096;
+			bad += *first != page + 1;
+			if (prot & PROT_WRITE)
+				*first = 0;
+		}
+		bad += munmap(p, 64 * 4096) != 0;
+	}
+	return bad;
+}
+
+static long run_file_read(long n) { return map_pages(n, PROT_READ); }
+static long run_file_write(long n) { return map_pages(n, PROT_READ | PROT_WRITE); }
+
+static int names_fd = -1;
+
+static long make_names(void)
+{
+	char path[64];
+	long bad = mkdir(NAMES_DIR, 0755) != 0;
+	for (int i = 0; i < NAMES; i++) {
+		snprintf(path, sizeof path, NAMES_DIR "/name-%03d", i);
+		bad += close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) != 0;
+	}
+	names_fd = open(NAMES_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return bad + (names_fd < 0);
+}
+
+static long drop_names(void)
+{
+	char path[64];
+	long bad = close(names_fd) != 0;
+	for (int i = 0; i < NAMES; i++) {
+		snprintf(path, sizeof path, NAMES_DIR "/name-%03d", i);
+		bad += unlink(path) != 0;
+	}
+	return bad + (rmdir(NAMES_DIR) != 0);
+}
+
+/* Counts the entries of what getdents64 gave. */
+static long entries_in(const char *all, long len)
+{
+	long count = 0;
+	for (long at = 0; at < len; count++) {
+		unsigned short step;
+		memcpy(&step, all + at + 16, sizeof step);
+		at += step;
+	}
+	return count;
+}
+
+/* As readdir does: all entries, then once more to hear that there are no others. */
+static long run_getdents(long n)
+{
+	static char all[32768];
+	long bad = 0, len = 0;
+	for (long i = 0; i < n; i++) {
+		bad += lseek(names_fd, 0, SEEK_SET) != 0;
+		len = syscall(SYS_getdents64, names_fd, all, sizeof all);
+		bad += len <= 0 || syscall(SYS_getdents64, names_fd, all + len, sizeof all - (size_t)len) != 0;
+	}
+	return bad + (entries_in(all, len) != NAMES + 2);
+}
+
+/* Pipes with nothing to read, but for the one that is ready. */
+#define WATCHED 100
+static struct pollfd watched[WATCHED];
+static int watched_ends[WATCHED];
+static int watching = -1;
+
+static long open_watched(int ready)
+{
+	long bad = 0;
+	for (int i = 0; i < WATCHED; i++) {
+		int fds[2];
+		if (pipe2(fds, O_CLOEXEC) != 0)
+			return 1;
+		watched[i] = (struct pollfd){ .fd = fds[0], .events = POLLIN };
+		watched_ends[i] = fds[1];
+	}
+	bad += write(watched_ends[ready], "x", 1) != 1;
+	return bad;
+}
+
+static long open_ten(void) { return open_watched(9); }
+static long open_hundred(void) { return open_watched(WATCHED - 1); }
+
+static long close_watched(void)
+{
+	long bad = 0;
+	for (int i = 0; i < WATCHED; i++)
+		bad += close(watched[i].fd) + close(watched_ends[i]) != 0;
+	return bad;
+}
+
+static long poll_loop(long n, int count)
+{
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		watched[count - 1].revents = 0;
+		bad += poll(watched, (nfds_t)count, -1) != 1 || watched[count - 1].revents != POLLIN;
+	}
+	return bad;
+}
+
+static long run_poll_10(long n) { return poll_loop(n, 10); }
+static long run_poll_100(long n) { return poll_loop(n, WATCHED); }
+
+static long select_loop(long n, int count)
+{
+	long bad = 0;
+	int last = watched[count - 1].fd;
+	fd_set all;
+	FD_ZERO(&all);
+	for (int i = 0; i < count; i++)
+		FD_SET(watched[i].fd, &all);
+	for (long i = 0; i < n; i++) {
+		fd_set got = all;
+		bad += select(last + 1, &got, NULL, NULL, NULL) != 1 || !FD_ISSET(last, &got);
+	}
+	return bad;
+}
+
+static long run_select_10(long n) { return select_loop(n, 10); }
+static long run_select_100(long n) { return select_loop(n, WATCHED); }
+
+static long open_epoll(void)
+{
+	long bad = open_hundred();
+	watching = epoll_create1(EPOLL_CLOEXEC);
+	for (int i = 0; i < WATCHED; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
+		bad += epoll_ctl(watching, EPOLL_CTL_ADD, watched[i].fd, &event) != 0;
+	}
+	return bad;
+}
+
+static long close_epoll(void) { return close(watching) + close_watched() != 0; }
+
+static long run_epoll(long n)
+{
+	long bad = 0;
+	struct epoll_event events[8];
+	for (long i = 0; i < n; i++)
+		bad += epoll_wait(watching, events, 8, -1) != 1 || events[0].data.u32 != WATCHED - 1;
 	return bad;
 }
 
@@ -488,8 +668,16 @@ static const struct benchmark benchmarks[] = {
 	{ "ctx_switch", 5000, run_ctx_switch, start_thread, stop_thread, NULL },
 	{ "signal_delivery", 20000, run_signal, catch_signal, uncatch_signal, NULL },
 	{ "mmap_touch_64", 400, run_mmap_touch, NULL, NULL, NULL },
+	{ "mmap_file_read_64", 400, run_file_read, make_pages, drop_pages, NULL },
+	{ "mmap_file_write_64", 300, run_file_write, make_pages, drop_pages, NULL },
 	{ "open_close", 20000, run_open_close, NULL, NULL, NULL },
 	{ "stat", 30000, run_stat, NULL, NULL, NULL },
+	{ "getdents_100", 2000, run_getdents, make_names, drop_names, NULL },
+	{ "poll_10", 30000, run_poll_10, open_ten, close_watched, NULL },
+	{ "poll_100", 5000, run_poll_100, open_hundred, close_watched, NULL },
+	{ "select_10", 30000, run_select_10, open_ten, close_watched, NULL },
+	{ "select_100", 5000, run_select_100, open_hundred, close_watched, NULL },
+	{ "epoll_wait_1", 50000, run_epoll, open_epoll, close_epoll, NULL },
 	{ "fork_exit", 400, run_fork_exit, NULL, NULL, NULL },
 	{ "exec_true", 150, run_exec_true, NULL, NULL, NULL },
 	{ "spawn_true", 150, run_spawn_true, NULL, NULL, NULL },

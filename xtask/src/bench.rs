@@ -73,7 +73,7 @@ pub struct Bench {
 }
 
 /// The design's goals for Alea's share of Linux's time, and of its instructions.
-const GOALS: [(&str, f64, Option<f64>); 13] = [
+const GOALS: [(&str, f64, Option<f64>); 24] = [
     ("getpid", 0.5, Some(0.3)),
     ("getrandom_16", 0.4, Some(0.3)),
     ("getrandom_64k", 0.25, Some(0.3)),
@@ -81,6 +81,17 @@ const GOALS: [(&str, f64, Option<f64>); 13] = [
     ("vdso_clock_gettime", 0.8, Some(0.8)),
     ("read_urandom_16", 0.5, Some(0.4)),
     ("fopen_urandom_16", 0.15, Some(0.15)),
+    ("pipe_1", 0.5, Some(0.5)),
+    ("ctx_switch", 0.5, Some(0.5)),
+    ("signal_delivery", 0.5, Some(0.5)),
+    ("mmap_touch_64", 0.5, Some(0.5)),
+    ("open_close", 0.5, Some(0.5)),
+    ("stat", 0.5, Some(0.5)),
+    ("getdents_100", 0.5, Some(0.5)),
+    ("poll_10", 0.5, Some(0.5)),
+    ("poll_100", 0.5, Some(0.5)),
+    ("select_10", 0.5, Some(0.5)),
+    ("select_100", 0.5, Some(0.5)),
     ("fork_exit", 0.15, Some(0.10)),
     ("exec_true", 0.15, Some(0.10)),
     ("shell_noop", 0.20, Some(0.15)),
