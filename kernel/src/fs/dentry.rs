@@ -16,6 +16,7 @@ use crate::sync::{Mutex, MutexGuard, SpinLock, level};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU32, Ordering};
 use smallvec::SmallVec;
 
@@ -26,6 +27,8 @@ pub type Name = SmallVec<[u8; 24]>;
 pub struct Dentry {
     inode: Arc<dyn Inode>,
     kind: FileType,
+    /// The inode's number, for who lists the directory.
+    ino: u64,
     /// Number of mounts on top. Relaxed: a walk that misses a mount being made came before it.
     mounts: AtomicU32,
     link: SpinLock<Link, level::Dentry>,
@@ -73,7 +76,7 @@ impl Dentry {
     }
 
     fn build(inode: Arc<dyn Inode>, parent: Option<Arc<Dentry>>, name: &[u8]) -> Arc<Self> {
-        let kind = inode.attr().kind();
+        let (kind, ino) = (inode.attr().kind(), inode.attr().ino());
         let dir = (kind == FileType::Dir).then(|| {
             Box::new(Directory {
                 change: Mutex::new(()),
@@ -82,7 +85,14 @@ impl Dentry {
             })
         });
         let link = Link { parent, name: Name::from_slice(name), cursor: 0, unlinked: false };
-        Arc::new(Self { inode, kind, mounts: AtomicU32::new(0), link: SpinLock::new(link), dir })
+        Arc::new(Self {
+            inode,
+            kind,
+            ino,
+            mounts: AtomicU32::new(0),
+            link: SpinLock::new(link),
+            dir,
+        })
     }
 
     /// What the name stands for.
@@ -94,6 +104,11 @@ impl Dentry {
     #[inline]
     pub fn kind(&self) -> FileType {
         self.kind
+    }
+    /// The inode's number.
+    #[inline]
+    pub fn ino(&self) -> u64 {
+        self.ino
     }
     /// Whether it is a directory.
     #[inline]
@@ -255,17 +270,20 @@ impl Dentry {
         self.dir.as_deref().map_or(0, |dir| dir.children.lock().end())
     }
 
-    /// Copies up to `max` children with cursors of at least `from` into `out`, in order, with their names.
-    pub fn children_from(&self, from: u64, out: &mut SmallVec<[(u64, Arc<Dentry>); 32]>) {
-        if let Some(dir) = self.dir.as_deref() {
-            let children = dir.children.lock();
-            out.extend(children.from(from).take(32).map(|(c, d)| (c, d.clone())));
-        }
-    }
-
-    /// Calls `visit` with the dentry's name.
-    pub fn with_name<R>(&self, visit: impl FnOnce(&[u8]) -> R) -> R {
-        visit(&self.link.lock().name)
+    /// Calls `visit` with the children with cursors of at least `from`, in order, their cursors and names, until it
+    /// breaks: with what. This table is locked meanwhile.
+    #[inline]
+    pub fn visit_children<B>(
+        &self,
+        from: u64,
+        mut visit: impl FnMut(u64, &Dentry, &[u8]) -> ControlFlow<B>,
+    ) -> Option<B> {
+        let children = self.dir.as_deref()?.children.lock();
+        let outcome = children.from(from).try_for_each(|(cursor, child)| {
+            let link = child.link.lock();
+            visit(cursor, child, &link.name)
+        });
+        outcome.break_value()
     }
 
     /// Empties every table below, so that nothing keeps anything alive: the end of a file system.

@@ -11,8 +11,8 @@ use crate::sync::Once;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
+use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU64, Ordering};
-use smallvec::SmallVec;
 
 /// An open directory.
 struct DirOps {
@@ -64,12 +64,45 @@ impl FileOps for PathOps {
 }
 
 /// Emits the entries of an open directory from cursor `pos` on, until `emit` says false; returns the cursor
-/// to go on from. `emit` may run with a lock held: it must neither block nor touch user memory.
+/// to go on from. `emit` runs with spinlocks held: it must neither block nor touch user memory, nor take many entries.
+#[inline]
 pub fn iterate(
     file: &OpenFile,
     pos: u64,
-    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
+    mut emit: impl FnMut(DirEntry<'_>) -> bool,
 ) -> Result<u64> {
+    let (dir, end) = begin(file, pos)?;
+    let mut at = pos;
+    let mut emit = |entry: DirEntry<'_>| {
+        let next = entry.next;
+        let taken = emit(entry);
+        if taken {
+            at = next;
+        }
+        taken
+    };
+    let goes_on = dots(dir, pos, &mut emit)
+        && dir
+            .visit_children(pos.max(2), |cursor, child, name| {
+                // At the end of the table there may be entries that it does not hold.
+                if cursor >= end {
+                    return ControlFlow::Break(true);
+                }
+                let next = cursor.wrapping_add(1);
+                match emit(DirEntry { name, ino: child.ino(), kind: child.kind(), next }) {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(false),
+                }
+            })
+            .unwrap_or(true);
+    if goes_on && dir.inode().is_dynamic() {
+        dir.inode().readdir(pos.max(DYNAMIC_CURSOR), &mut emit)?;
+    }
+    Ok(at)
+}
+
+/// The directory, and the cursor at which its listing ends.
+fn begin(file: &OpenFile, pos: u64) -> Result<(&Arc<Dentry>, u64)> {
     let dir = &file.path().dentry;
     if !dir.is_dir() {
         return Err(Errno::ENOTDIR);
@@ -81,65 +114,16 @@ pub fn iterate(
     if pos == 0 {
         open.end.store(dir.children_end(), Ordering::Relaxed);
     }
-    let end = open.end.load(Ordering::Relaxed);
-    let mut at = pos;
-    let mut emit = |entry: DirEntry<'_>| {
-        let next = entry.next;
-        let taken = emit(entry);
-        if taken {
-            at = next;
-        }
-        taken
-    };
-    if dots(dir, pos, &mut emit)
-        && children(dir, pos.max(2), end, &mut emit)
-        && dir.inode().is_dynamic()
-    {
-        dir.inode().readdir(pos.max(DYNAMIC_CURSOR), &mut emit)?;
-    }
-    super::touch_file(file);
-    Ok(at)
+    Ok((dir, open.end.load(Ordering::Relaxed)))
 }
 
 /// `.` and `..`; false when `emit` had enough.
 fn dots(dir: &Arc<Dentry>, pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> bool {
-    let entry = |name, of: &Dentry, next| DirEntry {
-        name,
-        ino: of.inode().attr().ino(),
-        kind: FileType::Dir,
-        next,
-    };
+    let entry =
+        |name, of: &Dentry, next| DirEntry { name, ino: of.ino(), kind: FileType::Dir, next };
     if pos == 0 && !emit(entry(b".", dir, 1)) {
         return false;
     }
     let parent = dir.parent();
     pos > 1 || emit(entry(b"..", parent.as_ref().unwrap_or(dir), 2))
-}
-
-/// The entries that the table holds, up to the cursor `end`; false when `emit` had enough.
-fn children(
-    dir: &Arc<Dentry>,
-    mut pos: u64,
-    end: u64,
-    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
-) -> bool {
-    let mut batch = SmallVec::new();
-    loop {
-        batch.clear();
-        dir.children_from(pos, &mut batch);
-        if batch.is_empty() {
-            return true;
-        }
-        for (cursor, child) in &batch {
-            if *cursor >= end {
-                return true;
-            }
-            pos = cursor + 1;
-            let ino = child.inode().attr().ino();
-            let kind = child.kind();
-            if !child.with_name(|name| emit(DirEntry { name, ino, kind, next: pos })) {
-                return false;
-            }
-        }
-    }
 }

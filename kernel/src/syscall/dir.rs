@@ -4,82 +4,105 @@ use super::caller::{file, file_any, with_ctx, with_path};
 use crate::fs::cred::Capability;
 use crate::fs::namei::{self, LookupFlags, perm};
 use crate::fs::ops::{self, RenameFlags};
-use crate::fs::{DevId, DirEntry, Fd, FileType, Path, directory, notify};
+use crate::fs::{DevId, DirEntry, Fd, FileType, Path, directory, notify, touch_file};
 use crate::mm::user;
 use crate::process;
 use abi::fs::{AT_FDCWD, AtFlags, PATH_MAX};
 use abi::{Errno, Result};
-use alloc::vec::Vec;
 
 /// Most that one `getdents` call gives, whatever room the caller has.
 const DENTS_LIMIT: usize = 32 * 1024;
 
+/// Entries are collected in pieces of this many bytes: with any name, one fits.
+const PIECE: usize = 1024;
+
 pub fn getdents64(fd: i32, buf: u64, count: u32) -> Result<usize> {
-    list(fd, buf, count as usize, |entry, out, room| {
-        // ino, next, length, type, name, NUL; then padding to eight bytes.
-        let len = (19 + entry.name.len() + 1).next_multiple_of(8);
-        if len > room {
-            return false;
-        }
-        let start = out.len();
-        out.extend_from_slice(&entry.ino.to_le_bytes());
-        out.extend_from_slice(&entry.next.to_le_bytes());
-        // At most 19 + 255 + 1 + 7.
-        out.extend_from_slice(&(len as u16).to_le_bytes());
-        out.push(entry.kind.dirent_type());
-        out.extend_from_slice(entry.name);
-        out.resize(start + len, 0);
-        true
+    list(fd, buf, count as usize, |entry, out| {
+        // The type, the name, NUL.
+        let len = (18 + 1 + entry.name.len() + 1).next_multiple_of(8);
+        put(entry, out.get_mut(..len)?, u64::from(entry.kind.dirent_type()) << 16, 19);
+        Some(len)
     })
 }
 
 pub fn getdents(fd: i32, buf: u64, count: u32) -> Result<usize> {
-    list(fd, buf, count as usize, |entry, out, room| {
-        // ino, next, length, name, NUL, padding; the type is the last byte.
+    list(fd, buf, count as usize, |entry, out| {
+        // The name, NUL, and as the last byte the type.
         let len = (18 + entry.name.len() + 2).next_multiple_of(8);
-        if len > room {
-            return false;
-        }
-        let start = out.len();
-        out.extend_from_slice(&entry.ino.to_le_bytes());
-        out.extend_from_slice(&entry.next.to_le_bytes());
-        // As above.
-        out.extend_from_slice(&(len as u16).to_le_bytes());
-        out.extend_from_slice(entry.name);
-        out.resize(start + len - 1, 0);
-        out.push(entry.kind.dirent_type());
-        true
+        let out = out.get_mut(..len)?;
+        put(entry, out, 0, 18);
+        out[len - 1] = entry.kind.dirent_type();
+        Some(len)
     })
 }
 
-/// Collects entries in kernel memory, copies them out at once, then moves the position.
+/// Writes what both formats have in common: inode, next cursor, length, then the name at `name_at` and padding. `more`
+/// stands behind the length.
+#[inline]
+fn put(entry: &DirEntry<'_>, out: &mut [u8], more: u64, name_at: usize) {
+    // At most 19 + 255 + 1 + 7.
+    let len = out.len() as u64;
+    let (words, _) = out.as_chunks_mut::<8>();
+    if let [ino, next, third, ..] = words {
+        *ino = entry.ino.to_le_bytes();
+        *next = entry.next.to_le_bytes();
+        *third = (len | more).to_le_bytes();
+    }
+    // The padding; the name goes over some of it, and some of it is the third word.
+    if let [_, _, _, .., last] = words {
+        *last = [0; 8];
+    }
+    if let Some(place) = out.get_mut(name_at..name_at + entry.name.len()) {
+        place.copy_from_slice(entry.name);
+    }
+}
+
+/// Collects entries in kernel memory, copies them out, then moves the position; `pack` says how long an entry is, or
+/// that it does not fit.
 fn list(
     fd: i32,
     buf: u64,
     count: usize,
-    pack: impl Fn(&DirEntry<'_>, &mut Vec<u8>, usize) -> bool,
+    pack: impl Fn(&DirEntry<'_>, &mut [u8]) -> Option<usize>,
 ) -> Result<usize> {
     let file = file(fd)?;
     if file.kind() != FileType::Dir {
         return Err(Errno::ENOTDIR);
     }
-    let room = count.min(DENTS_LIMIT);
-    let mut out = Vec::new();
-    out.try_reserve_exact(room).map_err(|_| Errno::ENOMEM)?;
+    let count = count.min(DENTS_LIMIT);
+    let mut piece = [0; PIECE];
+    let mut done = 0;
     let mut pos = file.pos().lock();
-    let mut full = false;
-    let next = directory::iterate(&file, *pos, &mut |entry| {
-        let left = room - out.len();
-        full = !pack(&entry, &mut out, left);
-        !full
-    })?;
-    notify::file(&file, notify::event::ACCESS);
-    if full && out.is_empty() {
-        return Err(Errno::EINVAL);
+    loop {
+        let room = (count - done).min(PIECE);
+        let (mut used, mut full) = (0, false);
+        let next = directory::iterate(&file, *pos, |entry| {
+            let packed = pack(&entry, &mut piece[used..room]);
+            used += packed.unwrap_or(0);
+            full = packed.is_none();
+            !full
+        });
+        let copied = next.and_then(|next| {
+            if full && used == 0 && done == 0 {
+                return Err(Errno::EINVAL);
+            }
+            user::write_bytes(buf.wrapping_add(done as u64), &piece[..used])?;
+            Ok(next)
+        });
+        match copied {
+            Ok(next) => *pos = next,
+            // What was copied before counts.
+            Err(_) if done != 0 => break,
+            Err(error) => return Err(error),
+        }
+        done += used;
+        if !full || room < PIECE {
+            break;
+        }
     }
-    user::write_bytes(buf, &out)?;
-    *pos = next;
-    Ok(out.len())
+    touch_file(&file);
+    notify::file(&file, notify::event::ACCESS);
+    Ok(done)
 }
 
 pub fn mkdir(path: u64, mode: u32) -> Result<()> {
