@@ -23,6 +23,19 @@ pub struct FdTable {
     inner: SpinLock<Slots, level::FdTable>,
 }
 
+/// The files of a table that is locked meanwhile.
+#[derive(Clone, Copy)]
+pub struct OpenFiles<'a>(&'a [Option<Arc<OpenFile>>]);
+
+impl<'a> OpenFiles<'a> {
+    /// The file behind `fd` that can be read, written or controlled.
+    #[inline]
+    pub fn get(self, fd: Fd) -> Option<&'a Arc<OpenFile>> {
+        let file = self.0.get(usize::try_from(fd.0).ok()?)?.as_ref()?;
+        (!file.is_path()).then_some(file)
+    }
+}
+
 #[derive(Default)]
 struct Slots {
     files: Vec<Option<Arc<OpenFile>>>,
@@ -144,6 +157,12 @@ impl FdTable {
             return Err(Errno::EBADF);
         }
         Ok(file)
+    }
+
+    /// Looks at several descriptors under one lock: `act` must not block.
+    #[inline]
+    pub fn look<R>(&self, act: impl FnOnce(OpenFiles<'_>) -> R) -> R {
+        act(OpenFiles(&self.inner.lock().files))
     }
 
     /// Whether a descriptor is free below `limit`: EMFILE.

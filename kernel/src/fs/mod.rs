@@ -43,7 +43,7 @@ pub use atime::{touch_atime, touch_file};
 pub use context::FsContext;
 pub use cred::{CapSet, Capability, Cred};
 pub use dentry::Dentry;
-pub use fdtable::{Fd, FdTable};
+pub use fdtable::{Fd, FdTable, OpenFiles};
 pub use file::{DenyWrite, FileMapping, FileOps, MapTarget, OpenFile, Whence};
 pub use filesystem::{FileSystem, Super};
 pub use inode::{Inode, InodeAttr, Owner, SpecialSlot};

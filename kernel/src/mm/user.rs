@@ -69,6 +69,9 @@ impl<T: FromBytes> UserPtr<T> {
         // SAFETY: `to` has room for a `T`; the range was checked; a one-word read writes exactly its bytes.
         let done = unsafe {
             match size_of::<T>() {
+                2 => raw::get_u16(self.addr)
+                    .map(|word| to.cast::<u16>().write_unaligned(word))
+                    .is_some(),
                 4 => raw::get_u32(self.addr)
                     .map(|word| to.cast::<u32>().write_unaligned(word))
                     .is_some(),
@@ -92,6 +95,7 @@ impl<T: IntoBytes + Immutable> UserPtr<T> {
         // SAFETY: `from` is valid for a `T`, which has no padding by its `IntoBytes`; the range was checked.
         let done = unsafe {
             match size_of::<T>() {
+                2 => raw::put_u16(self.addr, from.cast::<u16>().read_unaligned()),
                 4 => raw::put_u32(self.addr, from.cast::<u32>().read_unaligned()),
                 8 => raw::put_u64(self.addr, from.cast::<u64>().read_unaligned()),
                 16 => raw::put_pair(self.addr, from.cast::<[u64; 2]>().read_unaligned()),

@@ -1,9 +1,10 @@
 //! poll and select: waiting for descriptors.
 
-use super::caller::{file_any, with_files};
+use super::caller::with_files;
 use super::time::read_timeout;
 use crate::fs::poll::{self, Patience, PollEvents, Watched};
-use crate::mm::user::UserPtr;
+use crate::fs::{Fd, OpenFiles};
+use crate::mm::user::{self, UserPtr};
 use crate::process::{self, signal};
 use crate::sync::wait::Deadline;
 use crate::time;
@@ -23,7 +24,10 @@ pub struct PollFd {
     revents: u16,
 }
 
-type Entries = SmallVec<[Watched; 8]>;
+type Entries = SmallVec<[Watched; 32]>;
+
+/// How many of poll's entries are read at once.
+const AT_ONCE: usize = 32;
 
 fn patience_of(deadline: Option<Deadline>) -> Patience {
     match deadline {
@@ -99,9 +103,12 @@ fn poll_once(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) -> 
     }
     let mut entries = Entries::new();
     entries.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
-    for i in 0..count {
-        let asked = fds.index(i as u64).read()?;
-        entries.push(watch(asked.fd, PollEvents::from_bits_truncate(u32::from(asked.events))));
+    let mut asked = [PollFd { fd: -1, events: 0, revents: 0 }; AT_ONCE];
+    while entries.len() < count {
+        let asked = &mut asked[..(count - entries.len()).min(AT_ONCE)];
+        let from = fds.index(entries.len() as u64).addr();
+        user::read_bytes(from, asked.as_mut_bytes())?;
+        watch(asked, &mut entries);
     }
     let ready = poll::wait(&mut entries, patience_of(deadline));
     let ready = ready.map_err(|_| Errno::ERESTARTNOHAND)?;
@@ -114,22 +121,26 @@ fn poll_once(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) -> 
     Ok(ready as i64)
 }
 
-fn watch(fd: i32, wanted: PollEvents) -> Watched {
+/// Adds entries to be looked at, for which there is room.
+fn watch(asked: &[PollFd], entries: &mut Entries) {
     let always = PollEvents::ERR | PollEvents::HUP;
-    let nothing = Watched { file: None, wanted, found: PollEvents::empty() };
-    if fd < 0 {
-        return nothing;
-    }
-    match file_any(fd) {
-        Ok(file) if !file.is_path() => {
-            Watched { file: Some(file), wanted: wanted | always, ..nothing }
+    let each = |files: OpenFiles<'_>| {
+        for asked in asked {
+            let wanted = PollEvents::from_bits_truncate(u32::from(asked.events)) | always;
+            let file = files.get(Fd(asked.fd)).cloned();
+            // A negative one is no descriptor, and wrong in no way.
+            let found = match file.is_none() && asked.fd >= 0 {
+                true => PollEvents::NVAL,
+                false => PollEvents::empty(),
+            };
+            entries.push(Watched { file, wanted, found });
         }
-        _ => Watched { found: PollEvents::NVAL, ..nothing },
-    }
+    };
+    with_files(|files| files.look(each));
 }
 
-/// One of select's three sets.
-type Bits = SmallVec<[u64; 16]>;
+/// Select's three sets, one after the other.
+type Bits = SmallVec<[u64; 48]>;
 
 /// What each set asks for.
 const SETS: [PollEvents; 3] = [
@@ -192,64 +203,86 @@ fn select_once(count: i32, sets: [UserPtr<u64>; 3], deadline: Option<Deadline>) 
     let count = usize::try_from(count).map_err(|_| Errno::EINVAL)?;
     let count = count.min(with_files(|files| files.capacity()));
     let words = count.div_ceil(64);
-    let mut asked = [Bits::new(), Bits::new(), Bits::new()];
-    for (bits, user) in asked.iter_mut().zip(sets) {
-        bits.try_reserve(words).map_err(|_| Errno::ENOMEM)?;
-        for i in 0..words {
-            bits.push(match user.non_null() {
-                Some(user) => user.index(i as u64).read()?,
-                None => 0,
-            });
+    let mut bits = Bits::new();
+    bits.try_reserve(3 * words).map_err(|_| Errno::ENOMEM)?;
+    bits.resize(3 * words, 0);
+    let (reads, rest) = bits.split_at_mut(words);
+    let (writes, exceptions) = rest.split_at_mut(words);
+    let mut bits = [reads, writes, exceptions];
+    for (bits, user) in bits.iter_mut().zip(sets) {
+        let Some(user) = user.non_null().filter(|_| words != 0) else { continue };
+        user::read_bytes(user.addr(), bits.as_mut_bytes())?;
+        // Whatever stands behind the last descriptor is not asked.
+        if !count.is_multiple_of(64) {
+            bits[words - 1] &= (1 << (count % 64)) - 1;
         }
     }
-    let (mut entries, numbers) = watch_sets(count, &asked)?;
+    let mut entries = Entries::new();
+    watch_sets([&*bits[0], &*bits[1], &*bits[2]], &mut entries)?;
     let ready = poll::wait(&mut entries, patience_of(deadline));
     ready.map_err(|_| Errno::ERESTARTNOHAND)?;
-    let mut total = 0;
-    for ((bits, user), events) in asked.iter().zip(sets).zip(SETS) {
-        let mut out = Bits::from_elem(0, words);
-        for (entry, &number) in entries.iter().zip(&numbers) {
-            let (word, bit) = (number / 64, 1u64 << (number % 64));
-            if bits[word] & bit != 0 && entry.found.intersects(events) {
-                out[word] |= bit;
-                total += 1;
-            }
-        }
-        if let Some(user) = user.non_null() {
-            for (i, word) in out.iter().enumerate() {
-                user.index(i as u64).write(word)?;
-            }
+    let total = keep_found(&mut bits, &entries);
+    for (bits, user) in bits.iter().zip(sets) {
+        if let Some(user) = user.non_null().filter(|_| words != 0) {
+            user::write_bytes(user.addr(), bits.as_bytes())?;
         }
     }
     Ok(total)
 }
 
-/// One entry for each descriptor that is in a set; EBADF if one of them is not open.
-fn watch_sets(count: usize, asked: &[Bits; 3]) -> Result<(Entries, SmallVec<[usize; 8]>)> {
-    let mut entries = Entries::new();
-    let mut numbers = SmallVec::new();
-    let words = asked.iter().map(|bits| bits.len()).max().unwrap_or(0);
-    for word in 0..words {
-        let mut any = asked[0][word] | asked[1][word] | asked[2][word];
-        while any != 0 {
-            let bit = any & any.wrapping_neg();
-            let number = word * 64 + any.trailing_zeros() as usize;
-            any &= any - 1;
-            if number >= count {
-                break;
+/// Adds one entry for each descriptor that is in a set; EBADF if one of them is not open.
+fn watch_sets([reads, writes, exceptions]: [&[u64]; 3], entries: &mut Entries) -> Result<()> {
+    let words = || reads.iter().zip(writes).zip(exceptions).map(|((r, w), e)| [*r, *w, *e]);
+    let members = words().map(|[r, w, e]| (r | w | e).count_ones() as usize).sum();
+    entries.try_reserve(members).map_err(|_| Errno::ENOMEM)?;
+    let each = |files: OpenFiles<'_>| {
+        for (word, sets) in words().enumerate() {
+            let mut left = sets[0] | sets[1] | sets[2];
+            while left != 0 {
+                let at = left.trailing_zeros();
+                left &= left - 1;
+                let mut wanted = PollEvents::empty();
+                for (set, events) in sets.iter().zip(SETS) {
+                    if set >> at & 1 != 0 {
+                        wanted |= events;
+                    }
+                }
+                let file = files.get(Fd((word * 64) as i32 + at as i32)).ok_or(Errno::EBADF)?;
+                let file = Some(file.clone());
+                entries.push(Watched { file, wanted, found: PollEvents::empty() });
             }
-            let mut wanted = PollEvents::empty();
-            for (bits, events) in asked.iter().zip(SETS) {
-                if bits[word] & bit != 0 {
-                    wanted |= events;
+        }
+        Ok(())
+    };
+    with_files(|files| files.look(each))
+}
+
+/// Leaves those in the sets of which something was found: how many they are.
+fn keep_found(sets: &mut [&mut [u64]; 3], entries: &[Watched]) -> i64 {
+    let [reads, writes, exceptions] = sets;
+    let mut entries = entries.iter();
+    let mut total = 0;
+    for ((read, write), exception) in reads.iter_mut().zip(&mut **writes).zip(&mut **exceptions) {
+        let mut left = *read | *write | *exception;
+        let mut out = [0; 3];
+        while left != 0
+            && let Some(entry) = entries.next()
+        {
+            let bit = left & left.wrapping_neg();
+            left ^= bit;
+            if entry.found.is_empty() {
+                continue;
+            }
+            for (out, events) in out.iter_mut().zip(SETS) {
+                if entry.found.intersects(events) {
+                    *out |= bit;
                 }
             }
-            let file = super::caller::file(number as i32)?;
-            entries.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-            numbers.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-            entries.push(Watched { file: Some(file), wanted, found: PollEvents::empty() });
-            numbers.push(number);
+        }
+        for (set, out) in [read, write, exception].into_iter().zip(out) {
+            *set &= out;
+            total += i64::from(set.count_ones());
         }
     }
-    Ok((entries, numbers))
+    total
 }

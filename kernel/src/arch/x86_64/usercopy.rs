@@ -28,9 +28,11 @@ impl Fetched {
 unsafe extern "C" {
     fn alea_copy_user(dst: *mut u8, src: *const u8, len: usize) -> usize;
     fn alea_clear_user(dst: *mut u8, len: usize) -> usize;
+    fn alea_get_user_2(addr: u64) -> Fetched;
     fn alea_get_user_4(addr: u64) -> Fetched;
     fn alea_get_user_8(addr: u64) -> Fetched;
     fn alea_probe_8(addr: u64) -> Fetched;
+    fn alea_put_user_2(addr: u64, value: u64) -> u64;
     fn alea_put_user_4(addr: u64, value: u64) -> u64;
     fn alea_put_user_8(addr: u64, value: u64) -> u64;
     fn alea_put_user_16();
@@ -98,6 +100,7 @@ macro_rules! accessors {
 }
 
 accessors! {
+    get_u16 put_u16 u16, alea_get_user_2 alea_put_user_2;
     get_u32 put_u32 u32, alea_get_user_4 alea_put_user_4;
     get_u64 put_u64 u64, alea_get_user_8 alea_put_user_8;
 }
