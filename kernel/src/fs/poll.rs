@@ -1,14 +1,13 @@
 //! Waiting for several files at once: what poll and select share.
 //!
-//! Owns nothing between calls. The waiting task is added to all queues of all files, waits in a queue of
-//! its own, and is taken out of all of them before this returns. The files stay referenced meanwhile.
+//! Owns nothing between calls. The waiting task is added to all queues of all files, and is taken out of all of them
+//! before this returns. The files stay referenced meanwhile.
 #![forbid(unsafe_code)]
 
 pub use abi::fs::PollEvents;
 
 use super::file::OpenFile;
-use crate::sync::WaitQueue;
-use crate::sync::wait::{Deadline, WaitError, current_waker};
+use crate::sync::wait::{Deadline, WaitError, current_waker, wait_alone};
 use alloc::sync::Arc;
 
 /// How long to wait.
@@ -50,7 +49,7 @@ pub fn wait(
             file.poll(&mut |queue| queue.add(waker.clone(), false));
         }
     }
-    let outcome = WaitQueue::new().wait_deadline(deadline, || match look(entries) {
+    let outcome = wait_alone(deadline, || match look(entries) {
         0 => None,
         ready => Some(ready),
     });

@@ -68,10 +68,42 @@ fn scheduler() -> &'static dyn Scheduler {
     *SCHEDULER.get().expect("a thread waits before the scheduler runs")
 }
 
-/// The running task as something to add to several queues at once (poll); it then waits in a queue of its
-/// own and is woken through any of them.
+/// The running task as something to add to several queues at once (poll); it then waits in none, with
+/// [`wait_alone`], and is woken through any of them.
 pub fn current_waker() -> Arc<dyn Wake> {
     scheduler().current_waker()
+}
+
+/// Waits until `cond` gives a value, a signal arrives, or the deadline passes, in no queue: who makes the condition
+/// true holds a [`current_waker`] of the task, and wakes that after a full fence.
+pub fn wait_alone<R>(
+    deadline: Option<Deadline>,
+    mut cond: impl FnMut() -> Option<R>,
+) -> Result<R, WaitError> {
+    if let Some(value) = cond() {
+        return Ok(value);
+    }
+    super::spin::assert_may_block();
+    let scheduler = scheduler();
+    loop {
+        scheduler.prepare_to_sleep(true);
+        // SeqCst: pairs with the waker's: it sees that the task sleeps, or the task sees the condition.
+        fence(Ordering::SeqCst);
+        let outcome = match cond() {
+            Some(value) => Ok(value),
+            None if scheduler.signal_pending() => Err(WaitError::Interrupted),
+            None if deadline.is_some_and(|d| scheduler.now() >= d) => Err(WaitError::TimedOut),
+            None => {
+                scheduler.sleep(deadline);
+                match cond() {
+                    Some(value) => return Ok(value),
+                    None => continue,
+                }
+            }
+        };
+        scheduler.cancel_sleep();
+        return outcome;
+    }
 }
 
 struct Entry {

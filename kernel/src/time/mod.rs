@@ -18,7 +18,7 @@ pub use nanos::Nanos;
 pub use selftest::run as selftest;
 pub use timer::{
     SAMPLE_NS, TimerId, TimerTarget, arm, cancel, cancel_and_wait, run_deferred, set_slice_end,
-    start_samples,
+    slice_runs, start_samples,
 };
 
 /// Nanoseconds since boot as a `Nanos`.

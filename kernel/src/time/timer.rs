@@ -99,14 +99,29 @@ pub fn cancel_and_wait(id: TimerId) {
     }
 }
 
-/// Sets when the running task must give way, or that it need not (nobody else waits).
-pub fn set_slice_end(end: Option<Nanos>) {
-    let mut queue = QUEUES[cpu_id()].lock();
-    queue.slice_end = end;
-    if end.is_some() {
+/// Sets when the running task must give way, for somebody waits.
+pub fn set_slice_end(end: Nanos) {
+    let cpu = cpu_id();
+    let mut queue = QUEUES[cpu].lock();
+    queue.slice_end = Some(end);
+    // Relaxed: see `slice_runs`.
+    SLICE_RUNS[cpu].store(true, Ordering::Relaxed);
+    if queue.armed.is_none_or(|armed| end < armed) {
         queue.program();
     }
 }
+
+/// Whether a slice is being timed on a CPU: at its end the CPU looks who waits. The end may be an earlier task's, and
+/// come too soon for the running one.
+#[inline]
+pub fn slice_runs(cpu: usize) -> bool {
+    // Relaxed: it becomes false before the CPU locks its run queue to look who waits, and the caller has queued
+    // somebody there under that lock before it asks.
+    SLICE_RUNS[cpu].load(Ordering::Relaxed)
+}
+
+/// Whether `Queue::slice_end` is set.
+static SLICE_RUNS: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
 
 /// A task begins to run after none did: from now on the running task is looked at every [`SAMPLE_NS`].
 /// Interrupts are off.
@@ -196,6 +211,8 @@ fn interrupt(from_user: bool) {
     let slice_over = held.slice_end.is_some_and(|end| end <= now);
     if slice_over {
         held.slice_end = None;
+        // Relaxed: see `slice_runs`.
+        SLICE_RUNS[cpu_id()].store(false, Ordering::Relaxed);
     }
     held.program();
     drop(held);

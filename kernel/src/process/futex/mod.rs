@@ -12,13 +12,14 @@ pub use robust::{ROBUST_LIST_HEAD_LEN, leave_locks};
 
 use crate::mm::AddressSpace;
 use crate::mm::user;
-use crate::process::Task;
-use crate::sync::wait::{Deadline, WaitError};
-use crate::sync::{SpinGuard, SpinLock, WaitQueue, level};
+use crate::process::{self, Task};
+use crate::sync::wait::{Deadline, WaitError, wait_alone};
+use crate::sync::{SpinGuard, SpinLock, level};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering, fence};
+use smallvec::SmallVec;
 
 /// Wakes every waiter whatever its bitset.
 pub const BITSET_MATCH_ANY: u32 = u32::MAX;
@@ -75,33 +76,22 @@ impl Key {
 
 struct Waiter {
     bitset: u32,
-    /// Who waits, if it is for a lock that it will own.
-    task: Option<Arc<Task>>,
+    /// Who waits.
+    task: Arc<Task>,
     /// Set once, under no lock, by whoever took the waiter out of its bucket.
     woken: AtomicBool,
     /// It owns the lock of a thread that died, whose word it must write.
     must_settle: AtomicBool,
-    queue: WaitQueue,
 }
 
 impl Waiter {
-    const fn new(bitset: u32) -> Self {
-        let no = AtomicBool::new(false);
-        Self {
-            bitset,
-            task: None,
-            woken: AtomicBool::new(false),
-            must_settle: no,
-            queue: WaitQueue::new(),
-        }
-    }
-
-    fn of_task(task: Arc<Task>) -> Self {
-        Self { task: Some(task), ..Self::new(BITSET_MATCH_ANY) }
+    fn new(task: Arc<Task>, bitset: u32) -> Self {
+        let no = || AtomicBool::new(false);
+        Self { bitset, task, woken: no(), must_settle: no() }
     }
 
     fn tid(&self) -> u32 {
-        self.task.as_ref().map_or(0, |task| task.tid() as u32)
+        self.task.tid() as u32
     }
 
     fn is_woken(&self) -> bool {
@@ -125,7 +115,9 @@ impl Waiter {
     fn wake(&self) {
         // Release: pairs with the Acquire in `is_woken`.
         self.woken.store(true, Ordering::Release);
-        self.queue.wake_one();
+        // SeqCst: pairs with the fence in `wait_alone`.
+        fence(Ordering::SeqCst);
+        self.task.wake_up();
     }
 }
 
@@ -167,7 +159,7 @@ pub fn wait(
         return Err(Errno::EINVAL);
     }
     let key = Key::of(space, addr, shared)?;
-    let waiter = Arc::new(Waiter::new(bitset));
+    let waiter = Arc::new(Waiter::new(process::current_arc(), bitset));
     queue(key, &waiter, Kind::Plain);
     let outcome = match user::read_u32(addr) {
         Ok(value) if value == expected => sleep(&waiter, deadline).map_err(|e| match e {
@@ -190,7 +182,7 @@ fn queue(key: Key, waiter: &Arc<Waiter>, kind: Kind) {
 }
 
 fn sleep(waiter: &Waiter, deadline: Option<Deadline>) -> Result<(), WaitError> {
-    waiter.queue.wait_deadline(deadline, || waiter.is_woken().then_some(()))
+    wait_alone(deadline, || waiter.is_woken().then_some(()))
 }
 
 /// Wakes up to `count` waiters whose bitset meets `bitset`; returns how many.
@@ -205,7 +197,7 @@ pub fn wake(
         return Err(Errno::EINVAL);
     }
     let key = Key::of(space, addr, shared)?;
-    let mut taken = Vec::new();
+    let mut taken = Taken::new();
     let result = take(&mut BUCKETS[key.bucket()].lock(), key, count, bitset, &mut taken);
     let woken = wake_waiters(taken);
     result.map(|()| woken)
@@ -228,7 +220,7 @@ pub fn requeue(
     {
         return Err(Errno::EAGAIN);
     }
-    let mut taken = Vec::new();
+    let mut taken = Taken::new();
     let (a, b) = (from_key.bucket(), to_key.bucket());
     let moved = if a == b {
         let mut bucket = BUCKETS[a].lock();
@@ -289,13 +281,16 @@ fn lock_two(a: usize, b: usize) -> (BucketGuard, BucketGuard) {
     }
 }
 
+/// Waiters to be woken: most calls wake one.
+type Taken = SmallVec<[Arc<Waiter>; 2]>;
+
 /// Takes waiters to be woken: `EINVAL` at one that waits for a lock that lends priority.
 fn take(
     bucket: &mut Vec<Queued>,
     key: Key,
     count: usize,
     bitset: u32,
-    taken: &mut Vec<Arc<Waiter>>,
+    taken: &mut Taken,
 ) -> Result<()> {
     let mut at = 0;
     while taken.len() < count && at < bucket.len() {
@@ -313,7 +308,7 @@ fn take(
     Ok(())
 }
 
-fn wake_waiters(taken: Vec<Arc<Waiter>>) -> usize {
+fn wake_waiters(taken: Taken) -> usize {
     taken.iter().for_each(|waiter| waiter.wake());
     taken.len()
 }

@@ -5,7 +5,7 @@
 //! ordinary buckets, so that calls for ordinary futexes notice it. The most urgent waiter's rank is lent to
 //! the owner, and on along the chain of owners who wait themselves.
 
-use super::{BUCKETS, Key, Kind, Queued, Waiter, leave};
+use super::{BITSET_MATCH_ANY, BUCKETS, Key, Kind, Queued, Waiter, leave};
 use crate::mm::AddressSpace;
 use crate::mm::user;
 use crate::process::{self, Task, sched, table};
@@ -92,7 +92,7 @@ pub fn lock(
             Step::Owned(_) if !waits => return Err(Errno::EAGAIN),
             Step::Owned(owner) => owner,
         };
-        let waiter = Arc::new(Waiter::of_task(task.clone()));
+        let waiter = Arc::new(Waiter::new(task.clone(), BITSET_MATCH_ANY));
         table.enqueue(key, &owner, &waiter)?;
         if owner.futex_state() != ALIVE {
             // It may not have seen the new waiter.
@@ -194,7 +194,7 @@ pub fn wait_requeue(
     if key == target_key {
         return Err(Errno::EINVAL);
     }
-    let waiter = Arc::new(Waiter { bitset, ..Waiter::of_task(process::current_arc()) });
+    let waiter = Arc::new(Waiter::new(process::current_arc(), bitset));
     super::queue(key, &waiter, Kind::ForPi(target_key));
     let looked = match user::read_u32(addr) {
         Ok(value) if value == expected => Ok(()),
@@ -255,7 +255,7 @@ pub fn requeue(
             return Err(Errno::EAGAIN);
         }
         let Some(first) = first_for(key, target)? else { return Ok(0) };
-        let Some(heir) = first.task.clone() else { return Err(Errno::EINVAL) };
+        let heir = first.task.clone();
         match table.step(target, to, &heir, count != 0)? {
             Step::Again => {}
             Step::Ending(owner) => {
@@ -363,7 +363,7 @@ impl Table {
 
     /// Queues `waiter` for a word that `owner` has.
     fn enqueue(&mut self, key: Key, owner: &Arc<Task>, waiter: &Arc<Waiter>) -> Result<()> {
-        let Some(task) = &waiter.task else { return Err(Errno::EINVAL) };
+        let task = &waiter.task;
         self.check_chain(owner, task)?;
         let rank = task.sched.rank();
         let state = self.states.entry(key).or_insert_with(|| {
@@ -395,9 +395,8 @@ impl Table {
     /// Takes a waiter out that gives up; what is returned is dropped with nothing locked.
     fn withdraw(&mut self, key: Key, waiter: &Arc<Waiter>) -> Option<State> {
         leave(key, waiter);
-        if let Some(task) = &waiter.task {
-            self.blocked.remove(&id(task));
-        }
+        let task = &waiter.task;
+        self.blocked.remove(&id(task));
         let state = self.states.get_mut(&key)?;
         state.waiters.retain(|(_, other)| !Arc::ptr_eq(other, waiter));
         let owner = state.owner.clone();
@@ -421,7 +420,7 @@ impl Table {
             return None;
         }
         let (_, next) = state.waiters.remove(0);
-        let task = next.task.clone()?;
+        let task = next.task.clone();
         let old = core::mem::replace(&mut state.owner, task.clone());
         state.unsettled = died;
         leave(key, &next);
@@ -499,9 +498,7 @@ impl Table {
             else {
                 return;
             };
-            let of_task = |(_, waiter): &(u32, Arc<Waiter>)| {
-                waiter.task.as_ref().is_some_and(|other| Arc::ptr_eq(other, &task))
-            };
+            let of_task = |(_, waiter): &(u32, Arc<Waiter>)| Arc::ptr_eq(&waiter.task, &task);
             let Some(at) = state.waiters.iter().position(of_task) else { return };
             let (_, waiter) = state.waiters.remove(at);
             insert_by_rank(&mut state.waiters, task.sched.rank(), waiter);

@@ -192,7 +192,7 @@ fn idle_of(queue: &Locked) -> Arc<Task> {
 /// The slice timer runs only while it has somebody to run for.
 fn arm_slice(task: &Task, waiting: usize, now: u64) {
     if waiting != 0 && task.sched.has_slice() {
-        time::set_slice_end(Some(Nanos(now.saturating_add(SLICE_NS))));
+        time::set_slice_end(Nanos(now.saturating_add(SLICE_NS)));
     }
 }
 

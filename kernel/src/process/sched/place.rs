@@ -59,10 +59,10 @@ fn ask(cpu: usize, flags: u32) {
 
 /// Somebody was added to the queue of a CPU: what its running task must be told. It makes way, or its slice
 /// begins to count.
-fn news(queue: &Locked, preempt: bool) -> u32 {
+fn news(queue: &Locked, cpu: usize, preempt: bool) -> u32 {
     if queue.running.is_idle || (preempt && queue.beats(&queue.running, WAKEUP_LEAD_NS)) {
         work::RESCHED
-    } else if queue.len() == 1 {
+    } else if queue.len() == 1 && !time::slice_runs(cpu) {
         // The slice timer cannot be armed from here: the running task does it on its way out of the kernel.
         work::SLICE
     } else {
@@ -80,7 +80,7 @@ pub(super) fn woken(task: Arc<Task>, cpu: usize, mut queue: Locked) {
         }
     }
     queue.push_woken(task);
-    let flags = news(&queue, true);
+    let flags = news(&queue, cpu, true);
     drop(queue);
     ask(cpu, flags);
 }
@@ -98,7 +98,7 @@ fn enqueue(task: Arc<Task>, target: usize, lead: u64) {
     let mut queue = queue::lock(target);
     queue.adopt(&task, lead);
     queue.push_woken(task);
-    let flags = news(&queue, true);
+    let flags = news(&queue, target, true);
     drop(queue);
     ask(target, flags);
 }
@@ -119,7 +119,7 @@ pub(in crate::process) fn start(task: Arc<Task>, stays: bool) {
         }
     }
     queue.push_woken(task);
-    let flags = news(&queue, false);
+    let flags = news(&queue, here, false);
     drop(queue);
     if flags == work::SLICE {
         arm_slice(super::super::current(), 1, time::since_boot_ns());
@@ -312,7 +312,7 @@ fn balance_with_longest() {
         let mut queue = queue::lock(here);
         queue.adopt(&task, lead);
         queue.push(task);
-        let flags = news(&queue, false);
+        let flags = news(&queue, here, false);
         drop(queue);
         ask(here, flags);
     }
