@@ -372,13 +372,11 @@ global_asm!(
     "SMAP_SITE 0",
     "ret",
     ".endm",
-    "GET_USER alea_get_user_1, movzx eax, byte ptr [rdi]",
     "GET_USER alea_get_user_2, movzx eax, word ptr [rdi]",
     "GET_USER alea_get_user_4, mov eax, [rdi]",
     "GET_USER alea_get_user_8, mov rax, [rdi]",
-    // Reads any address, a kernel one too; for backtraces.
     ".balign 16",
-    ".global alea_probe_8",
+    ".global alea_probe_8", // reads any address, a kernel one too; for backtraces
     "alea_probe_8:",
     "MAY_FAULT alea_value_fault",
     ".global alea_probe_load",
@@ -397,7 +395,6 @@ global_asm!(
     "SMAP_SITE 0",
     "ret",
     ".endm",
-    "PUT_USER alea_put_user_1, mov [rdi], sil",
     "PUT_USER alea_put_user_2, mov [rdi], si",
     "PUT_USER alea_put_user_4, mov [rdi], esi",
     "PUT_USER alea_put_user_8, mov [rdi], rsi",
