@@ -339,7 +339,9 @@ fn link(parent: &Task, child: &Arc<Task>, flags: CloneFlags) -> Result<()> {
         if process.is_closing() {
             return Err(Errno::ERESTARTNOINTR);
         }
-        tree.threads.push(child.clone());
+        if !tree.threads.push(child.clone()) {
+            return Err(Errno::ENOMEM);
+        }
         process.add_live_thread();
         drop(tree);
         table::insert(child);
@@ -350,12 +352,15 @@ fn link(parent: &Task, child: &Arc<Task>, flags: CloneFlags) -> Result<()> {
     } else {
         Some(parent.process().clone())
     };
-    process.tree().lock().threads.push(child.clone());
+    if !process.tree().lock().threads.push(child.clone()) {
+        return Err(Errno::ENOMEM);
+    }
     if let Some(real_parent) = real_parent
         && !real_parent.tree().lock().children.push(process.clone())
     {
         // The child and its only thread hold each other.
-        process.tree().lock().threads.clear();
+        let alone = process.tree().lock().threads.remove(child);
+        drop(alone);
         return Err(Errno::ENOMEM);
     }
     process.group().add(process);

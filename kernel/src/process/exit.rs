@@ -127,11 +127,7 @@ pub(super) fn complete_vfork(task: &Task) {
 fn end_thread(task: &Task, process: &Arc<Process>) {
     let usage = task.times.usage(task);
     process.spent.lock().threads.add(&usage);
-    let gone = {
-        let mut tree = process.tree().lock();
-        let at = tree.threads.iter().position(|t| core::ptr::eq(&**t, task));
-        at.map(|at| tree.threads.remove(at))
-    };
+    let gone = process.tree().lock().threads.remove(task);
     drop(gone);
     table::remove_task(task.tid());
     process.has_left();
@@ -292,9 +288,6 @@ fn leave_session(process: &Arc<Process>) {
 
 /// exec: threads that have ended but are still listed go; the caller is the only one left.
 pub(super) fn complete_threads(process: &Process, task: &Task) {
-    let gone: alloc::vec::Vec<Arc<Task>> = {
-        let mut tree = process.tree().lock();
-        tree.threads.extract_if(.., |thread| !core::ptr::eq(&**thread, task)).collect()
-    };
+    let gone = process.tree().lock().threads.keep_only(task);
     drop(gone);
 }

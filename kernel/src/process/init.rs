@@ -135,7 +135,9 @@ fn build_init() -> Result<Arc<Task>> {
         },
         None,
     ));
-    process.tree().lock().threads.push(task.clone());
+    if !process.tree().lock().threads.push(task.clone()) {
+        return Err(Errno::ENOMEM);
+    }
     group.add(&process);
     table::insert(&task);
     Ok(task)

@@ -10,8 +10,8 @@ use crate::arch::{cpu, percpu};
 use crate::fs::Cred;
 use crate::mm::KernelStack;
 use crate::sync::{SpinLock, level};
-use abi::Result;
 use abi::signal::SigSet;
+use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -23,10 +23,13 @@ pub fn spawn_kernel_thread(name: &str, body: fn()) -> Result<Arc<Task>> {
     sched::reserve(table::count().saturating_add(2))?;
     let stack = KernelStack::alloc()?;
     let tid = table::allocate()?;
-    BODIES.lock().push((tid, body));
     let machine = Machine::kernel(stack, None, begin, tid as usize);
     let task = build(name, tid, machine, Entity::new(percpu::cpu_id()));
-    task.process().tree().lock().threads.push(task.clone());
+    if !task.process().tree().lock().threads.push(task.clone()) {
+        table::give_back(tid);
+        return Err(Errno::ENOMEM);
+    }
+    BODIES.lock().push((tid, body));
     table::insert(&task);
     sched::start(task.clone(), false);
     Ok(task)

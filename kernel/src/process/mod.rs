@@ -20,6 +20,7 @@ mod init;
 pub mod itimer;
 pub mod kthread;
 pub mod limits;
+mod members;
 pub mod oom;
 pub mod pidfd;
 pub mod posix_timer;

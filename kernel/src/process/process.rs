@@ -6,6 +6,7 @@
 
 use super::exit::Status;
 use super::limits::{Limit, Limits, Resource};
+use super::members::{Member, Members};
 use super::signal::ProcessSignals;
 use super::times::{Spent, Usage};
 use super::{Group, Session, Task};
@@ -15,7 +16,6 @@ use crate::mm::AddressSpace;
 use crate::sync::{SpinLock, WaitQueue, level};
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 pub use super::exec::Program;
@@ -73,50 +73,13 @@ pub struct Process {
 #[derive(Default)]
 pub(super) struct Tree {
     pub(super) parent: Option<Arc<Process>>,
-    pub(super) children: Children,
-    pub(super) threads: Vec<Arc<Task>>,
+    pub(super) children: Members<Process>,
+    pub(super) threads: Members<Task>,
 }
 
-/// The children of a process, in no order. Each knows its index, so that one leaves in O(1).
-#[derive(Default)]
-pub(super) struct Children(Vec<Arc<Process>>);
-
-impl Children {
-    /// Adds a child; false when memory is out.
-    #[must_use]
-    pub(super) fn push(&mut self, child: Arc<Process>) -> bool {
-        if self.0.try_reserve(1).is_err() {
-            return false;
-        }
-        child.place.store(self.0.len(), Ordering::Relaxed);
-        self.0.push(child);
-        true
-    }
-
-    pub(super) fn iter(&self) -> core::slice::Iter<'_, Arc<Process>> {
-        self.0.iter()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(super) fn contains(&self, child: &Process) -> bool {
-        let at = child.place.load(Ordering::Relaxed);
-        self.0.get(at).is_some_and(|there| core::ptr::eq(&**there, child))
-    }
-
-    /// Takes a child out, if it is one.
-    pub(super) fn remove(&mut self, child: &Process) -> Option<Arc<Process>> {
-        if !self.contains(child) {
-            return None;
-        }
-        let at = child.place.load(Ordering::Relaxed);
-        let gone = self.0.swap_remove(at);
-        if let Some(moved) = self.0.get(at) {
-            moved.place.store(at, Ordering::Relaxed);
-        }
-        Some(gone)
+impl Member for Process {
+    fn place(&self) -> &AtomicUsize {
+        &self.place
     }
 }
 
@@ -265,9 +228,7 @@ impl Process {
 
     /// Visits its threads, under the tree lock: the visitor must not take it.
     pub fn for_each_thread(&self, visit: &mut dyn FnMut(&Arc<Task>)) {
-        for thread in &self.tree.lock().threads {
-            visit(thread);
-        }
+        self.tree.lock().threads.iter().for_each(visit);
     }
 
     /// The leader, or the thread that stands for it.
@@ -277,7 +238,7 @@ impl Process {
 
     /// Whether the thread is one of its own that has not ended.
     pub fn has_thread(&self, task: &Task) -> bool {
-        self.tree.lock().threads.iter().any(|thread| core::ptr::eq(&**thread, task))
+        self.tree.lock().threads.contains(task)
     }
 
     /// How many threads have not ended.

@@ -3,6 +3,7 @@
 //! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], and atomics
 //! that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
 
+use super::members::Member;
 use super::rseq::Rseq;
 use super::sched::Entity;
 use super::signal::TaskSignals;
@@ -14,7 +15,9 @@ use crate::fs::{Cred, FdTable, FsContext};
 use crate::mm::{AddressSpace, KernelStack};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
 /// Bytes of a thread's name, the final NUL included.
 pub const COMM_LEN: usize = 16;
@@ -23,6 +26,8 @@ pub const COMM_LEN: usize = 16;
 pub struct Task {
     tid: AtomicI32,
     process: Arc<Process>,
+    /// Its index among the threads of its process.
+    place: AtomicUsize,
     machine: Machine<KernelStack>,
     pub sched: Entity,
     pub signals: TaskSignals,
@@ -44,6 +49,12 @@ pub struct Task {
     pub settings: Settings,
     /// Set and woken when the child of a vfork no longer uses its parent's memory.
     pub(super) vfork: Vfork,
+}
+
+impl Member for Task {
+    fn place(&self) -> &AtomicUsize {
+        &self.place
+    }
 }
 
 /// The hand-over of a vfork.
@@ -96,6 +107,7 @@ impl Task {
         Self {
             tid: AtomicI32::new(parts.tid),
             process: parts.process,
+            place: AtomicUsize::new(0),
             machine: parts.machine,
             sched: parts.sched,
             signals: parts.signals,

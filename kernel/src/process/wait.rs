@@ -181,7 +181,7 @@ pub(super) fn release(process: &Arc<Process>) {
         (core::mem::take(&mut tree.threads), tree.parent.take())
     };
     process.group().remove(process);
-    for thread in &threads {
+    for thread in threads.iter() {
         table::remove_task(thread.tid());
     }
     table::remove_process(process.pid());

@@ -5,6 +5,7 @@
 //! access. Buckets rank at [`level::Futex`]; two are taken in index order when waiters move. `pi` has the
 //! futexes that lend priority, `robust` the lists of locks that a thread leaves behind.
 
+mod bucket;
 pub mod pi;
 mod robust;
 
@@ -17,9 +18,8 @@ use crate::sync::wait::{Deadline, WaitError, wait_alone};
 use crate::sync::{SpinGuard, SpinLock, level};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering, fence};
-use smallvec::SmallVec;
+use bucket::{Bucket, Taken};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// Wakes every waiter whatever its bitset.
 pub const BITSET_MATCH_ANY: u32 = u32::MAX;
@@ -82,16 +82,28 @@ struct Waiter {
     woken: AtomicBool,
     /// It owns the lock of a thread that died, whose word it must write.
     must_settle: AtomicBool,
+    /// Its number in its bucket.
+    place: AtomicU64,
 }
 
 impl Waiter {
     fn new(task: Arc<Task>, bitset: u32) -> Self {
         let no = || AtomicBool::new(false);
-        Self { bitset, task, woken: no(), must_settle: no() }
+        Self { bitset, task, woken: no(), must_settle: no(), place: AtomicU64::new(0) }
     }
 
     fn tid(&self) -> u32 {
         self.task.tid() as u32
+    }
+
+    fn place(&self) -> u64 {
+        // Relaxed: written under the lock of its bucket; any other value finds somebody else there, or nobody.
+        self.place.load(Ordering::Relaxed)
+    }
+
+    fn set_place(&self, place: u64) {
+        // Relaxed: see `place`.
+        self.place.store(place, Ordering::Relaxed);
     }
 
     fn is_woken(&self) -> bool {
@@ -132,16 +144,9 @@ enum Kind {
     Pi,
 }
 
-struct Queued {
-    key: Key,
-    kind: Kind,
-    waiter: Arc<Waiter>,
-}
-
 const BUCKET_BITS: u32 = 8;
-type Bucket = SpinLock<Vec<Queued>, level::Futex>;
-static BUCKETS: [Bucket; 1 << BUCKET_BITS] =
-    [const { SpinLock::new(Vec::new()) }; 1 << BUCKET_BITS];
+static BUCKETS: [SpinLock<Bucket, level::Futex>; 1 << BUCKET_BITS] =
+    [const { SpinLock::new(Bucket::new()) }; 1 << BUCKET_BITS];
 
 /// Sleeps while the word at `addr` holds `expected`.
 ///
@@ -178,7 +183,7 @@ pub fn wait(
 }
 
 fn queue(key: Key, waiter: &Arc<Waiter>, kind: Kind) {
-    BUCKETS[key.bucket()].lock().push(Queued { key, kind, waiter: waiter.clone() });
+    BUCKETS[key.bucket()].lock().push(key, kind, waiter.clone());
 }
 
 fn sleep(waiter: &Waiter, deadline: Option<Deadline>) -> Result<(), WaitError> {
@@ -198,7 +203,7 @@ pub fn wake(
     }
     let key = Key::of(space, addr, shared)?;
     let mut taken = Taken::new();
-    let result = take(&mut BUCKETS[key.bucket()].lock(), key, count, bitset, &mut taken);
+    let result = BUCKETS[key.bucket()].lock().take(key, count, bitset, &mut taken);
     let woken = wake_waiters(taken);
     result.map(|()| woken)
 }
@@ -224,51 +229,20 @@ pub fn requeue(
     let (a, b) = (from_key.bucket(), to_key.bucket());
     let moved = if a == b {
         let mut bucket = BUCKETS[a].lock();
-        take(&mut bucket, from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
-            .and_then(|()| move_within(&mut bucket, from_key, to_key, move_count))
+        bucket
+            .take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
+            .and_then(|()| bucket.move_within(from_key, to_key, move_count))
     } else {
         let (mut source, mut target) = lock_two(a, b);
-        take(&mut source, from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
-            .and_then(|()| move_between(&mut source, &mut target, from_key, to_key, move_count))
+        source
+            .take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
+            .and_then(|()| source.move_to(&mut target, (from_key, to_key), move_count))
     };
     let woken = wake_waiters(taken);
     moved.map(|moved| woken + moved)
 }
 
-fn move_within(bucket: &mut [Queued], from: Key, to: Key, count: usize) -> Result<usize> {
-    let mut moved = 0;
-    for queued in bucket.iter_mut().filter(|q| q.key == from).take(count) {
-        if queued.kind != Kind::Plain {
-            return Err(Errno::EINVAL);
-        }
-        queued.key = to;
-        moved += 1;
-    }
-    Ok(moved)
-}
-
-fn move_between(
-    source: &mut Vec<Queued>,
-    target: &mut Vec<Queued>,
-    from: Key,
-    to: Key,
-    count: usize,
-) -> Result<usize> {
-    let mut moved = 0;
-    while moved < count {
-        let Some(at) = source.iter().position(|q| q.key == from) else { break };
-        if source[at].kind != Kind::Plain {
-            return Err(Errno::EINVAL);
-        }
-        let mut queued = source.remove(at);
-        queued.key = to;
-        target.push(queued);
-        moved += 1;
-    }
-    Ok(moved)
-}
-
-type BucketGuard = SpinGuard<'static, Vec<Queued>, level::Futex>;
+type BucketGuard = SpinGuard<'static, Bucket, level::Futex>;
 
 /// Locks two different buckets, the lower index first.
 fn lock_two(a: usize, b: usize) -> (BucketGuard, BucketGuard) {
@@ -281,33 +255,6 @@ fn lock_two(a: usize, b: usize) -> (BucketGuard, BucketGuard) {
     }
 }
 
-/// Waiters to be woken: most calls wake one.
-type Taken = SmallVec<[Arc<Waiter>; 2]>;
-
-/// Takes waiters to be woken: `EINVAL` at one that waits for a lock that lends priority.
-fn take(
-    bucket: &mut Vec<Queued>,
-    key: Key,
-    count: usize,
-    bitset: u32,
-    taken: &mut Taken,
-) -> Result<()> {
-    let mut at = 0;
-    while taken.len() < count && at < bucket.len() {
-        let queued = &bucket[at];
-        if queued.key != key {
-            at += 1;
-        } else if queued.kind != Kind::Plain {
-            return Err(Errno::EINVAL);
-        } else if queued.waiter.bitset & bitset == 0 {
-            at += 1;
-        } else {
-            taken.push(bucket.remove(at).waiter);
-        }
-    }
-    Ok(())
-}
-
 fn wake_waiters(taken: Taken) -> usize {
     taken.iter().for_each(|waiter| waiter.wake());
     taken.len()
@@ -315,18 +262,13 @@ fn wake_waiters(taken: Taken) -> usize {
 
 /// Takes a waiter back out; false if it has been woken. It may have been moved to another bucket.
 fn leave(key: Key, waiter: &Arc<Waiter>) -> bool {
-    let remove = |bucket: &Bucket| {
-        let mut bucket = bucket.lock();
-        let at = bucket.iter().position(|q| Arc::ptr_eq(&q.waiter, waiter));
-        at.map(|at| bucket.remove(at)).is_some()
-    };
-    if remove(&BUCKETS[key.bucket()]) {
+    if BUCKETS[key.bucket()].lock().leave(waiter) {
         return true;
     }
     if waiter.is_woken() {
         return false;
     }
-    BUCKETS.iter().any(remove)
+    BUCKETS.iter().any(|bucket| bucket.lock().leave(waiter))
 }
 
 const FUTEX_WAITERS: u32 = 0x8000_0000;

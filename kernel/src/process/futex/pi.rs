@@ -5,7 +5,8 @@
 //! ordinary buckets, so that calls for ordinary futexes notice it. The most urgent waiter's rank is lent to
 //! the owner, and on along the chain of owners who wait themselves.
 
-use super::{BITSET_MATCH_ANY, BUCKETS, Key, Kind, Queued, Waiter, leave};
+use super::bucket::Queued;
+use super::{BITSET_MATCH_ANY, BUCKETS, Key, Kind, Waiter, leave};
 use crate::mm::AddressSpace;
 use crate::mm::user;
 use crate::process::{self, Task, sched, table};
@@ -280,7 +281,7 @@ pub fn requeue(
 /// The first waiter at `key`, which must wait to be moved to `target`.
 fn first_for(key: Key, target: Key) -> Result<Option<Arc<Waiter>>> {
     let bucket = BUCKETS[key.bucket()].lock();
-    match bucket.iter().find(|queued| queued.key == key) {
+    match bucket.of(key).next() {
         None => Ok(None),
         Some(Queued { kind: Kind::ForPi(wanted), waiter, .. }) if *wanted == target => {
             Ok(Some(waiter.clone()))
@@ -292,7 +293,7 @@ fn first_for(key: Key, target: Key) -> Result<Option<Arc<Waiter>>> {
 /// Whether somebody waits at a word as if it were an ordinary futex.
 fn has_ordinary(key: Key) -> bool {
     let bucket = BUCKETS[key.bucket()].lock();
-    bucket.iter().any(|queued| queued.key == key && !matches!(queued.kind, Kind::Pi))
+    bucket.of(key).any(|queued| !matches!(queued.kind, Kind::Pi))
 }
 
 /// Sleeps until a thread that is ending has given its locks back.

@@ -151,6 +151,9 @@ pub fn hand_on(task: &Task, set: SigSet) {
         return;
     }
     let mut waiting = set.minus(set.minus(process.signals.pending()));
+    if waiting == SigSet::EMPTY {
+        return;
+    }
     process.for_each_thread(&mut |thread| {
         let takes = waiting.minus(thread.signals.blocked());
         let is_other = !core::ptr::eq(task, Arc::as_ptr(thread)) && !thread.is_exiting();
