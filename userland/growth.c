@@ -5,13 +5,17 @@
  * Prints for every curve and size
  *     growth CURVE N NANOSECONDS     (of one operation)
  * then `growth-end`. A curve that this kernel refuses at some size says `growth-skip CURVE N errno`
- * and ends there. On a command line with `alea.growth=CURVE,CURVE` only those run, and with
- * `alea.growth_max=N` the sizes end there. As process 1 it powers off at the end.
+ * and ends there. The curves `cpus_*` (growth_cpus.h) have one size, the number of CPUs there are.
+ * On a command line with `alea.growth=GLOB,GLOB` only those run that match (without it, all but
+ * `cpus_*`), and with `alea.growth_max=N` the sizes end there. As process 1 it powers off at the end.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -238,49 +242,7 @@ static int one_ready(void)
 	       read(held[0], &one, 8) != 8;
 }
 
-/* ---- threads: each of N threads draws random bytes in turn ---- */
-
-static pthread_t threads[1000];
-static pthread_mutex_t start_line = PTHREAD_MUTEX_INITIALIZER;
-static long draws_each;
-static int draws_failed;
-
-static void *draw(void *unused)
-{
-	char bytes[16];
-	(void)unused;
-	pthread_mutex_lock(&start_line);
-	pthread_mutex_unlock(&start_line);
-	for (long i = 0; i < draws_each; i++)
-		if (syscall(SYS_getrandom, bytes, sizeof bytes, 0) != sizeof bytes)
-			__atomic_store_n(&draws_failed, 1, __ATOMIC_RELAXED);
-	return NULL;
-}
-
-static void curve_threads(long most)
-{
-	for (long n = 1; n <= most && n <= 1000; n *= 10) {
-		pthread_attr_t small;
-		pthread_attr_init(&small);
-		pthread_attr_setstacksize(&small, 65536);
-		pthread_mutex_lock(&start_line);
-		draws_each = 20000 / n;
-		for (long i = 0; i < n; i++)
-			if (pthread_create(&threads[i], &small, draw, NULL) != 0) {
-				printf("growth-skip threads %ld %d\n", n, errno);
-				_exit(1);
-			}
-		uint64_t from = now_ns();
-		pthread_mutex_unlock(&start_line);
-		for (long i = 0; i < n; i++)
-			pthread_join(threads[i], NULL);
-		uint64_t each = (now_ns() - from) / (uint64_t)(draws_each * n);
-		if (draws_failed)
-			printf("growth-skip threads %ld 0\n", n);
-		else
-			printf("growth threads %ld %llu\n", n, (unsigned long long)each);
-	}
-}
+#include "growth_cpus.h"
 
 /* ---- the table ---- */
 
@@ -300,8 +262,9 @@ static const struct curve {
 	{ "epoll", more_watched, one_ready, close_all, 400 },
 };
 
-static void curve(const struct curve *c, long most)
+static void curve(const void *which, long most)
 {
+	const struct curve *c = which;
 	for (long n = 1; n <= most; n *= 10) {
 		int error = c->more(n);
 		for (long i = 0; !error && i < c->times / 10; i++)
@@ -320,15 +283,46 @@ static void curve(const struct curve *c, long most)
 		c->end();
 }
 
-static const char *knob(const char *line, const char *name)
+/* ---- which curves run ---- */
+
+static char command_line[4096];
+
+static const char *knob(const char *name)
 {
-	const char *at = strstr(line, name);
+	const char *at = strstr(command_line, name);
 	return at ? at + strlen(name) : NULL;
+}
+
+static int is_wanted(const char *name)
+{
+	static char globs[256];
+	const char *given = knob("alea.growth=");
+	if (!given)
+		return strncmp(name, "cpus_", 5) != 0;
+	snprintf(globs, sizeof globs, "%.*s", (int)strcspn(given, " \n"), given);
+	for (char *rest = globs, *glob; (glob = strsep(&rest, ","));)
+		if (fnmatch(glob, name, 0) == 0)
+			return 1;
+	return 0;
+}
+
+/* Runs one curve in a process of its own: it leaves nothing behind. */
+static void apart(const char *name, void (*run)(const void *, long), const void *what, long most)
+{
+	int status;
+	if (!is_wanted(name))
+		return;
+	pid_t pid = fork();
+	if (pid == 0) {
+		run(what, most);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		printf("growth-skip %s 0 status\n", name);
 }
 
 int main(void)
 {
-	static char line[4096];
 	int alone = getpid() == 1;
 	long most = MOST;
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -337,33 +331,19 @@ int main(void)
 	if (alone)
 		mount("proc", "/proc", "proc", 0, NULL);
 	int fd = open("/proc/cmdline", O_RDONLY);
-	if (fd >= 0 && read(fd, line, sizeof line - 1) < 0)
+	if (fd >= 0 && read(fd, command_line, sizeof command_line - 1) < 0)
 		perror("growth: /proc/cmdline");
 	close(fd);
-	const char *only = knob(line, "alea.growth="), *limit = knob(line, "alea.growth_max=");
+	const char *limit = knob("alea.growth_max=");
 	if (limit)
 		most = strtol(limit, NULL, 10);
 	if (alone)
 		sleep(3);	/* the kernel may have work of its own to end */
-	for (size_t i = 0; i <= sizeof curves / sizeof curves[0]; i++) {
-		int last = i == sizeof curves / sizeof curves[0];
-		const char *name = last ? "threads" : curves[i].name;
-		const char *named = only ? strstr(only, name) : name;
-		if (!named || (only && memchr(only, ' ', (size_t)(named - only))))
-			continue;
-		/* Each curve in a process of its own: it leaves nothing behind. */
-		pid_t pid = fork();
-		if (pid == 0) {
-			if (last)
-				curve_threads(most);
-			else
-				curve(&curves[i], most);
-			_exit(0);
-		}
-		int status;
-		if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
-			printf("growth-skip %s 0 status\n", name);
-	}
+	for (size_t i = 0; i < sizeof curves / sizeof curves[0]; i++)
+		apart(curves[i].name, curve, &curves[i], most);
+	apart("threads", curve_threads, NULL, most);
+	for (size_t i = 0; i < sizeof cpu_curves / sizeof cpu_curves[0]; i++)
+		apart(cpu_curves[i].name, cpu_curve, &cpu_curves[i], most);
 	puts("growth-end");
 	if (alone) {
 		sync();

@@ -15,12 +15,13 @@ use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::figures::{Figures, Samples};
+use crate::growth::{self, Grown};
 use crate::guest::{End, Guest, Limits};
 use crate::qemu::{self, Accel, Machine, MachineArgs};
-use crate::report::{self, BenchPart, Row, Spread};
+use crate::report::{self, BenchPart, Curve, Row, Spread};
 use crate::setup::{self, Need};
 use crate::table::{self, Table};
-use crate::{baseline, build, growth, paths, process, symbolize, term};
+use crate::{baseline, build, paths, process, symbolize, term};
 
 /// The first line of the guest's init.
 const MARKER: &str = "alea: first user instruction";
@@ -199,17 +200,27 @@ impl Bench {
             let both = counting.measure(&counting.machine.machine()?)?;
             part.instructions = counting.report_rows(&both);
         }
-        let most = if self.quick { 100 } else { 10_000 };
-        let mut curves = [Vec::new(), Vec::new()];
-        for kernel in self.kernels() {
-            let spinner = term::spinner(&format!("growth curves of {}", kernel.name()));
-            let image = self.image(kernel);
-            curves[kernel as usize] = growth::measure(&image, &self.machine.cpu, most)?;
-            spinner.finish_and_clear();
-        }
-        part.growth = growth::join(&curves[0], &curves[1]);
+        part.growth = self.growth()?;
         println!("{}", paths::shown(&report::write_bench(&part)?));
         Ok(())
+    }
+
+    /// Cost against size and against CPUs.
+    fn growth(&self) -> Result<Vec<Curve>> {
+        let (most, cpus) =
+            if self.quick { (100, &growth::CPUS[..2]) } else { (10_000, &growth::CPUS[..]) };
+        let mut grown = [Grown::default(), Grown::default()];
+        for kernel in self.kernels() {
+            let (image, curves) = (self.image(kernel), &mut grown[kernel as usize]);
+            let spinner = term::spinner(&format!("growth curves of {}", kernel.name()));
+            curves.measure_sizes(&image, &self.machine.cpu, most)?;
+            for &cpus in cpus {
+                spinner.set_message(format!("growth curves of {}, {cpus} CPU(s)", kernel.name()));
+                curves.measure_cpus(&image, &self.machine.cpu, cpus)?;
+            }
+            spinner.finish_and_clear();
+        }
+        Ok(growth::join(&grown[0], &grown[1]))
     }
 
     /// How to run this again.

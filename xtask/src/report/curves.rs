@@ -1,13 +1,21 @@
-//! Cost against size, both kernels, on logarithmic axes.
+//! Cost against size or against CPUs, both kernels. Costs and sizes are on logarithmic axes, CPUs on a linear one.
 
 use anyhow::Result;
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::Curve;
 use super::chart::{ALEA, FAINT, INK, LINUX, Size, draw, failed};
 
+/// What a curve is drawn over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    Sizes,
+    Cpus,
+}
+
 /// One small plot.
-pub(super) fn curve(curve: &Curve) -> Result<String> {
+pub(super) fn curve(curve: &Curve, over: Over) -> Result<String> {
     let points = || curve.linux.iter().chain(&curve.alea).filter(|(n, y)| *n > 0.0 && *y > 0.0);
     let ends = |pick: fn(&(f64, f64)) -> f64| {
         let values: Vec<f64> = points().map(pick).collect();
@@ -17,16 +25,33 @@ pub(super) fn curve(curve: &Curve) -> Result<String> {
     let ((x0, x1), (y0, y1)) = (ends(|p| p.0), ends(|p| p.1));
     // Whole powers of ten, and at least one of them.
     let y0 = 10f64.powf(y0.log10().floor());
-    let y1 = 10f64.powf(y1.log10().ceil()).max(y0 * 10.0);
-    draw(Size::Narrow, 230, &format!("cost against size: {}", curve.name), |area| {
+    let y = y0..10f64.powf(y1.log10().ceil()).max(y0 * 10.0);
+    match over {
+        Over::Sizes => plot(curve, "N", 6, (x0..x1.max(x0 * 10.0)).log_scale(), y),
+        Over::Cpus => plot(curve, "CPUs", x1 as usize, 1.0..x1.max(2.0), y),
+    }
+}
+
+fn plot<X>(
+    curve: &Curve,
+    axis: &str,
+    labels: usize,
+    x: X,
+    y: std::ops::Range<f64>,
+) -> Result<String>
+where
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
+{
+    draw(Size::Narrow, 246, &format!("cost against {axis}: {}", curve.name), |area| {
         let font = ("sans-serif", 14).into_font().color(&INK);
         let mut chart = ChartBuilder::on(area)
             .margin(6)
             .margin_top(14)
             .margin_right(18)
-            .x_label_area_size(24)
+            .x_label_area_size(40)
             .y_label_area_size(48)
-            .build_cartesian_2d((x0..x1.max(x0 * 10.0)).log_scale(), (y0..y1).log_scale())
+            .build_cartesian_2d(x, y.log_scale())
             .map_err(failed)?;
         chart
             .configure_mesh()
@@ -36,7 +61,8 @@ pub(super) fn curve(curve: &Curve) -> Result<String> {
             .label_style(font)
             .x_label_formatter(&|n| short(*n))
             .y_label_formatter(&|cost| short(*cost))
-            .x_labels(6)
+            .x_desc(axis)
+            .x_labels(labels)
             .y_labels(6)
             .draw()
             .map_err(failed)?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{BenchPart, Event, ProfilePart, Row};
+use super::{BenchPart, Event, ProfilePart, Refusal, Row};
 
 pub(super) const BENCH: &str = "bench.json";
 pub(super) const PROFILE: &str = "profile.json";
@@ -55,6 +55,10 @@ fn growth_csv(part: &BenchPart) -> String {
             for (n, cost) in points {
                 text.push_str(&format!("{},{kernel},{n},{cost}\n", curve.name));
             }
+        }
+        // No figure: the kernel refused that size.
+        for Refusal { kernel, n, .. } in &curve.refused {
+            text.push_str(&format!("{},{kernel},{n},\n", curve.name));
         }
     }
     text

@@ -46,12 +46,25 @@ impl Row {
     }
 }
 
-/// What one more costs when there are `n` already: `(n, cost)`.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+/// What one more costs when there are `n` already, or on `n` CPUs: `(n, cost)`.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     pub name: String,
     pub linux: Vec<(f64, f64)>,
     pub alea: Vec<(f64, f64)>,
+    /// Where a kernel ended the curve.
+    #[serde(default)]
+    pub refused: Vec<Refusal>,
+}
+
+/// A size that a kernel refused.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// `linux` or `alea`.
+    pub kernel: String,
+    pub n: f64,
+    /// An errno, or what else happened.
+    pub why: String,
 }
 
 /// What `bench --report` measured.

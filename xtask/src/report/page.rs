@@ -4,8 +4,9 @@ use anyhow::{Context, Result};
 use inferno::flamegraph;
 
 use super::chart::{self, LINUX, PHASE_COLOURS, Size, Stack, escape};
-use super::{BenchPart, ProfilePart, Row, curves};
-use crate::table;
+use super::curves::{self, Over};
+use super::{BenchPart, Curve, ProfilePart, Refusal, Row};
+use crate::{growth, table};
 
 /// The page of the parts that were measured.
 pub(super) fn render(bench: Option<&BenchPart>, profile: Option<&ProfilePart>) -> Result<String> {
@@ -93,27 +94,87 @@ fn bench_sections(part: &BenchPart) -> Result<String> {
         html.push_str(&section("Distributions", intro, &(chart + &reproduce(&part.command))));
     }
     if !part.growth.is_empty() {
-        html.push_str(&growth_section(part)?);
+        html.push_str(&growth_sections(part)?);
     }
     Ok(html)
 }
 
-fn growth_section(part: &BenchPart) -> Result<String> {
+fn growth_sections(part: &BenchPart) -> Result<String> {
+    let (over_cpus, sizes): (Vec<&Curve>, Vec<&Curve>) =
+        part.growth.iter().partition(|curve| curve.name.starts_with(growth::OVER_CPUS));
+    let mut html = String::new();
+    if !sizes.is_empty() {
+        let intro = "What one operation costs when there are N of something already, in guest instructions. \
+            A flat line is work that does not grow; both axes are logarithmic, so a straight rise is growth with \
+            a power of N. <span class=\"key linux\"></span> Linux, <span class=\"key alea\"></span> Alea.";
+        let command = "cargo xtask boot --lto --icount --memory 2G --append 'console=ttyS0 quiet \
+            rdinit=/usr/lib/alea/growth'   # and again with --kernel linux";
+        let content = plots(&sizes, Over::Sizes)? + &growth_table(&sizes) + &reproduce(command);
+        html.push_str(&section("Growth with size", intro, &content));
+    }
+    if !over_cpus.is_empty() {
+        let intro = "What one operation costs on a machine of 1 to 8 CPUs: the instructions of all CPUs together, \
+            interrupts from one to another and waiting for locks included. QEMU runs the CPUs in turns and its \
+            clock counts what each of them executes; a halted CPU executes nothing, which the first curve shows. \
+            So contention appears as work, but a cache line that moves between two CPUs appears not at all, and \
+            the curves do not say how long an operation takes. \
+            <span class=\"key linux\"></span> Linux, <span class=\"key alea\"></span> Alea.";
+        let command = "cargo xtask boot --lto --icount --memory 2G --smp 8 --append 'console=ttyS0 quiet \
+            rdinit=/usr/lib/alea/growth alea.growth=cpus_*'   # with --smp 1, 2, 4, and with --kernel linux";
+        let content =
+            plots(&over_cpus, Over::Cpus)? + &growth_table(&over_cpus) + &reproduce(command);
+        html.push_str(&section("Growth with CPUs", intro, &content));
+    }
+    Ok(html)
+}
+
+fn plots(curves: &[&Curve], over: Over) -> Result<String> {
     let mut plots = String::from("<div class=\"plots\">\n");
-    for curve in &part.growth {
+    for curve in curves {
         let what = meaning(&curve.name);
         plots.push_str(&format!(
-            "<figure><figcaption><b>{}</b>: {what}</figcaption>{}</figure>\n",
+            "<figure><figcaption><b>{}</b>: {what}{}</figcaption>{}</figure>\n",
             escape(&curve.name),
-            curves::curve(curve)?
+            refusals(curve),
+            curves::curve(curve, over)?
         ));
     }
-    plots.push_str("</div>\n");
-    let intro = "Instructions of one operation against how many there are already, both axes logarithmic. \
-        <span class=\"key linux\"></span> Linux, <span class=\"key alea\"></span> Alea.";
-    let command = "cargo xtask boot --icount --memory 2G --append 'console=ttyS0 quiet \
-        rdinit=/usr/lib/alea/growth'   # and again with --kernel linux";
-    Ok(section("Growth", intro, &(plots + &reproduce(command))))
+    Ok(plots + "</div>\n")
+}
+
+/// Where a kernel ended a curve before its time, in words.
+fn refusals(curve: &Curve) -> String {
+    let say = |refusal: &Refusal| {
+        format!(
+            "; {} refused {} (error {})",
+            if refusal.kernel == "linux" { "Linux" } else { "Alea" },
+            table::count(refusal.n),
+            escape(&refusal.why)
+        )
+    };
+    curve.refused.iter().map(say).collect()
+}
+
+/// The figures behind the curves.
+fn growth_table(curves: &[&Curve]) -> String {
+    let points = || curves.iter().flat_map(|curve| curve.linux.iter().chain(&curve.alea));
+    let mut sizes: Vec<f64> = points().map(|(n, _)| *n).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.dedup();
+    let mut html = String::from(
+        "<details><summary>The figures</summary><div class=\"scroll\"><table>\n<tr><th>curve<th>kernel",
+    );
+    html.extend(sizes.iter().map(|n| format!("<th>{n}")));
+    for curve in curves {
+        for (kernel, points) in [("Linux", &curve.linux), ("Alea", &curve.alea)] {
+            html.push_str(&format!("\n<tr><td>{}<td>{kernel}", escape(&curve.name)));
+            for size in &sizes {
+                let cost = points.iter().find(|(n, _)| n == size).map(|(_, cost)| *cost);
+                html.push_str(&format!("<td>{}", cost.map_or("-".into(), table::count)));
+            }
+        }
+    }
+    html + "\n</table></div></details>\n"
 }
 
 /// What a curve of `userland/growth.c` measures.
@@ -126,8 +187,13 @@ fn meaning(curve: &str) -> &'static str {
         "fork_pages" => "fork, exit and wait with N written pages",
         "timers" => "arm and disarm a timer beside N armed ones",
         "epoll" => "one ready among N watched descriptors",
-        "threads" => "getrandom(16) by each of N threads",
-        "cpus" => "getrandom(16) on each of N CPUs at once",
+        "threads" => "getrandom(16) by N threads, each woken once for 100 draws",
+        "cpus_getpid" => "getpid on one CPU, the others idle",
+        "cpus_fork" => "fork, exit and wait",
+        "cpus_exec" => "fork, exec of true, exit and wait",
+        "cpus_mapping" => "a page mapped, read on every CPU, unmapped on all",
+        "cpus_getrandom" => "getrandom(16), a thread on every CPU drawing at once",
+        "cpus_pipe" => "a byte through a pipe to another process and back",
         _ => "",
     }
 }
@@ -279,7 +345,7 @@ fn flame_section(part: &ProfilePart) -> Result<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Curve, Event, GeneratorPart, PhasePart, Spread};
+    use super::super::{Event, GeneratorPart, PhasePart, Spread};
     use super::*;
 
     fn spread(median: f64) -> Option<Spread> {
@@ -299,11 +365,20 @@ pub(super) mod tests {
             command: "cargo xtask bench --runs 3 --report".into(),
             wall: vec![row("exec_true", "ns"), row("memory_at_shell", "KiB")],
             instructions: vec![row("exec_true", "instructions")],
-            growth: vec![Curve {
-                name: "processes".into(),
-                linux: vec![(1.0, 200_000.0), (10_000.0, 210_000.0)],
-                alea: vec![(1.0, 22_000.0), (10_000.0, 24_000.0)],
-            }],
+            growth: vec![
+                Curve {
+                    name: "processes".into(),
+                    linux: vec![(1.0, 200_000.0)],
+                    alea: vec![(1.0, 22_000.0), (10_000.0, 24_000.0)],
+                    refused: vec![Refusal { kernel: "linux".into(), n: 10.0, why: "11".into() }],
+                },
+                Curve {
+                    name: "cpus_fork".into(),
+                    linux: vec![(1.0, 200_000.0), (8.0, 220_000.0)],
+                    alea: vec![(1.0, 22_000.0), (8.0, 34_000.0)],
+                    refused: Vec::new(),
+                },
+            ],
         }
     }
 
@@ -349,7 +424,9 @@ pub(super) mod tests {
             "Time against Linux",
             "Instructions against Linux",
             "Distributions",
-            "Growth",
+            "Growth with size",
+            "Linux refused 10 (error 11)",
+            "Growth with CPUs",
             "Where an exec goes",
             "Flame graph",
             "cargo xtask profile --report",
