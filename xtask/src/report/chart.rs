@@ -119,9 +119,11 @@ pub(super) fn ratios(size: Size, title: &str, rows: &[&Row]) -> Result<String> {
             let y = layout.y(n);
             text(area, layout.label(n), &row.name, INK)?;
             fill(area, (layout.left, y), (layout.right, y + 14), FAINT)?;
-            fill(area, (layout.left, y), (layout.x(ratio), y + 14), ALEA)?;
+            let colour = if ratio > 1.0 { GOAL } else { ALEA };
+            fill(area, (layout.left, y), (layout.x(ratio), y + 14), colour)?;
             if let Some(goal) = row.goal {
-                line(area, (layout.x(goal), y - 2), (layout.x(goal), y + 16), GOAL)?;
+                let colour = if ratio > 1.0 { INK } else { GOAL };
+                line(area, (layout.x(goal), y - 2), (layout.x(goal), y + 16), colour)?;
             }
             text(area, (layout.right + 8, y + 1), &format!("{ratio:.3}"), INK)?;
         }

@@ -7,6 +7,7 @@ mod chart;
 mod command;
 mod curves;
 mod files;
+mod growth;
 mod page;
 mod picture;
 pub mod samples;

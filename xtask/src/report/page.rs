@@ -4,9 +4,15 @@ use anyhow::{Context, Result};
 use inferno::flamegraph;
 
 use super::chart::{self, LINUX, PHASE_COLOURS, Size, Stack, escape};
-use super::curves::{self, Over};
-use super::{BenchPart, Curve, ProfilePart, Refusal, Row};
-use crate::{growth, table};
+use super::{BenchPart, ProfilePart, Row, growth};
+use crate::table;
+
+/// What a reader must know first.
+const LEAD: &str = "<p>Alea is an x86_64 kernel that runs unmodified Linux programs. Here it is measured beside \
+    Debian's Linux: the same static binaries, the same initramfs, the same virtual machine. Everywhere \
+    <span class=\"key linux\"></span>\u{a0}is Linux and <span class=\"key alea\"></span>\u{a0}is Alea, and less is better. The data lie \
+    beside this page: <code>bench.json</code> and <code>profile.json</code>, the same as \
+    <code>bench.csv</code>, <code>growth.csv</code> and <code>phases.csv</code>.</p>\n";
 
 /// The page of the parts that were measured.
 pub(super) fn render(bench: Option<&BenchPart>, profile: Option<&ProfilePart>) -> Result<String> {
@@ -23,7 +29,7 @@ pub(super) fn render(bench: Option<&BenchPart>, profile: Option<&ProfilePart>) -
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>Alea, measured</title>\n\
-         <style>\n{}{}</style>\n</head>\n<body>\n<main>\n<h1>Alea, measured</h1>\n{body}</main>\n\
+         <style>\n{}{}</style>\n</head>\n<body>\n<main>\n<h1>Alea, measured</h1>\n{LEAD}{body}</main>\n\
          </body>\n</html>\n",
         include_str!("style.css"),
         phase_rules(),
@@ -46,13 +52,16 @@ fn missing(title: &str, command: &str) -> String {
     section(title, "", &format!("<p>Not measured yet.</p>{}", reproduce(command)))
 }
 
-fn section(title: &str, intro: &str, content: &str) -> String {
+pub(super) fn section(title: &str, intro: &str, content: &str) -> String {
     let intro = if intro.is_empty() { String::new() } else { format!("<p>{intro}</p>\n") };
     format!("<section>\n<h2>{title}</h2>\n{intro}{content}\n</section>\n")
 }
 
-fn reproduce(command: &str) -> String {
-    format!("<p class=\"how\">Measure it again: <code>{}</code></p>\n", escape(command))
+pub(super) fn reproduce(command: &str) -> String {
+    // Lines break between words only: a browser would break `--report` after its first hyphen.
+    let words: Vec<String> =
+        command.split_whitespace().map(|word| format!("<span>{}</span>", escape(word))).collect();
+    format!("<p class=\"how\">Measure it again: <code>{}</code></p>\n", words.join(" "))
 }
 
 /// A chart for a desktop and the same for a phone.
@@ -64,27 +73,38 @@ fn both(draw: impl Fn(Size) -> Result<String>) -> Result<String> {
     ))
 }
 
+const WALL: &str = "The host's other work shows in these figures. <code>memory_at_shell</code> is no time but the memory \
+    in use when the shell waits for its first command.";
+
+const COUNTED: &str = "They repeat within a hundredth on any host, however busy; but an instruction is not always the same \
+    time, so they stand beside the times and do not replace them.";
+
 fn bench_sections(part: &BenchPart) -> Result<String> {
     let mut html = format!("<p class=\"about\">{}</p>\n", escape(&part.about));
-    for (title, rows, command, unit) in [
-        ("Time against Linux", &part.wall, part.command.clone(), "wall time"),
+    for (title, rows, command, unit, about) in [
+        ("Time against Linux", &part.wall, part.command.clone(), "wall time", WALL),
         (
             "Instructions against Linux",
             &part.instructions,
-            format!("{} --icount", part.command.replace(" --report", "")),
+            part.command.replace(" --report", " --icount"),
             "guest instructions",
+            COUNTED,
         ),
     ] {
-        let compared: Vec<&Row> = rows.iter().filter(|row| row.ratio().is_some()).collect();
+        let rows: Vec<&Row> =
+            rows.iter().filter(|row| title.starts_with("Time") || row.unit != "KiB").collect();
+        let compared: Vec<&Row> =
+            rows.iter().copied().filter(|row| row.ratio().is_some()).collect();
         if compared.is_empty() {
             continue;
         }
         let intro = format!(
             "Alea's share of Linux's {unit} for the same program in the same virtual machine: the whole \
-             width is Linux. <span class=\"key goal\"></span> is the goal."
+             width is Linux, and a bar in <span class=\"key goal\"></span>\u{a0}red is one that takes longer. \
+             <span class=\"key mark\"></span> is the goal. {about}"
         );
         let chart = both(|size| chart::ratios(size, title, &compared))?;
-        html.push_str(&section(title, &intro, &(chart + &values(rows) + &reproduce(&command))));
+        html.push_str(&section(title, &intro, &(chart + &values(&rows) + &reproduce(&command))));
     }
     let timed: Vec<&Row> = part.wall.iter().filter(|row| row.unit == "ns").collect();
     if !timed.is_empty() {
@@ -94,112 +114,46 @@ fn bench_sections(part: &BenchPart) -> Result<String> {
         html.push_str(&section("Distributions", intro, &(chart + &reproduce(&part.command))));
     }
     if !part.growth.is_empty() {
-        html.push_str(&growth_sections(part)?);
+        html.push_str(&growth::sections(part)?);
     }
     Ok(html)
 }
 
-fn growth_sections(part: &BenchPart) -> Result<String> {
-    let (over_cpus, sizes): (Vec<&Curve>, Vec<&Curve>) =
-        part.growth.iter().partition(|curve| curve.name.starts_with(growth::OVER_CPUS));
-    let mut html = String::new();
-    if !sizes.is_empty() {
-        let intro = "What one operation costs when there are N of something already, in guest instructions. \
-            A flat line is work that does not grow; both axes are logarithmic, so a straight rise is growth with \
-            a power of N. <span class=\"key linux\"></span> Linux, <span class=\"key alea\"></span> Alea.";
-        let command = "cargo xtask boot --lto --icount --memory 2G --append 'console=ttyS0 quiet \
-            rdinit=/usr/lib/alea/growth'   # and again with --kernel linux";
-        let content = plots(&sizes, Over::Sizes)? + &growth_table(&sizes) + &reproduce(command);
-        html.push_str(&section("Growth with size", intro, &content));
-    }
-    if !over_cpus.is_empty() {
-        let intro = "What one operation costs on a machine of 1 to 8 CPUs: the instructions of all CPUs together, \
-            interrupts from one to another and waiting for locks included. QEMU runs the CPUs in turns and its \
-            clock counts what each of them executes; a halted CPU executes nothing, which the first curve shows. \
-            So contention appears as work, but a cache line that moves between two CPUs appears not at all, and \
-            the curves do not say how long an operation takes. \
-            <span class=\"key linux\"></span> Linux, <span class=\"key alea\"></span> Alea.";
-        let command = "cargo xtask boot --lto --icount --memory 2G --smp 8 --append 'console=ttyS0 quiet \
-            rdinit=/usr/lib/alea/growth alea.growth=cpus_*'   # with --smp 1, 2, 4, and with --kernel linux";
-        let content =
-            plots(&over_cpus, Over::Cpus)? + &growth_table(&over_cpus) + &reproduce(command);
-        html.push_str(&section("Growth with CPUs", intro, &content));
-    }
-    Ok(html)
-}
-
-fn plots(curves: &[&Curve], over: Over) -> Result<String> {
-    let mut plots = String::from("<div class=\"plots\">\n");
-    for curve in curves {
-        let what = meaning(&curve.name);
-        plots.push_str(&format!(
-            "<figure><figcaption><b>{}</b>: {what}{}</figcaption>{}</figure>\n",
-            escape(&curve.name),
-            refusals(curve),
-            curves::curve(curve, over)?
-        ));
-    }
-    Ok(plots + "</div>\n")
-}
-
-/// Where a kernel ended a curve before its time, in words.
-fn refusals(curve: &Curve) -> String {
-    let say = |refusal: &Refusal| {
-        format!(
-            "; {} refused {} (error {})",
-            if refusal.kernel == "linux" { "Linux" } else { "Alea" },
-            table::count(refusal.n),
-            escape(&refusal.why)
-        )
-    };
-    curve.refused.iter().map(say).collect()
-}
-
-/// The figures behind the curves.
-fn growth_table(curves: &[&Curve]) -> String {
-    let points = || curves.iter().flat_map(|curve| curve.linux.iter().chain(&curve.alea));
-    let mut sizes: Vec<f64> = points().map(|(n, _)| *n).collect();
-    sizes.sort_by(f64::total_cmp);
-    sizes.dedup();
-    let mut html = String::from(
-        "<details><summary>The figures</summary><div class=\"scroll\"><table>\n<tr><th>curve<th>kernel",
-    );
-    html.extend(sizes.iter().map(|n| format!("<th>{n}")));
-    for curve in curves {
-        for (kernel, points) in [("Linux", &curve.linux), ("Alea", &curve.alea)] {
-            html.push_str(&format!("\n<tr><td>{}<td>{kernel}", escape(&curve.name)));
-            for size in &sizes {
-                let cost = points.iter().find(|(n, _)| n == size).map(|(_, cost)| *cost);
-                html.push_str(&format!("<td>{}", cost.map_or("-".into(), table::count)));
-            }
-        }
-    }
-    html + "\n</table></div></details>\n"
-}
-
-/// What a curve of `userland/growth.c` measures.
-fn meaning(curve: &str) -> &'static str {
-    match curve {
-        "processes" => "fork, exit and wait beside N sleeping processes",
-        "open_files" => "open and close beside N open files",
-        "directory" => "create, stat and unlink in a directory of N",
-        "mappings" => "map, touch and unmap a page beside N mappings",
-        "fork_pages" => "fork, exit and wait with N written pages",
-        "timers" => "arm and disarm a timer beside N armed ones",
-        "epoll" => "one ready among N watched descriptors",
-        "threads" => "getrandom(16) by N threads, each woken once for 100 draws",
-        "cpus_getpid" => "getpid on one CPU, the others idle",
-        "cpus_fork" => "fork, exit and wait",
-        "cpus_exec" => "fork, exec of true, exit and wait",
-        "cpus_mapping" => "a page mapped, read on every CPU, unmapped on all",
-        "cpus_getrandom" => "getrandom(16), a thread on every CPU drawing at once",
-        "cpus_pipe" => "a byte through a pipe to another process and back",
+/// What a benchmark of `userland/bench.c` does.
+fn work(name: &str) -> &'static str {
+    match name {
+        "getpid" => "the least system call",
+        "getrandom_16" => "the system call, 16 bytes",
+        "getrandom_256" => "the system call, 256 bytes",
+        "getrandom_64k" => "the system call, 64 KiB",
+        "vdso_getrandom_4" => "4 bytes without a system call",
+        "vdso_getrandom_16" => "16 bytes without a system call",
+        "vdso_getrandom_32" => "32 bytes without a system call",
+        "vdso_getrandom_1024" => "1 KiB without a system call",
+        "vdso_clock_gettime" => "the time without a system call",
+        "read_urandom_16" => "16 bytes from the open /dev/urandom",
+        "fopen_urandom_16" => "fopen, fread of 16 bytes, fclose of /dev/urandom",
+        "pipe_1" => "a byte into a pipe and out of it",
+        "pipe_pingpong" => "a byte to another process and back",
+        "ctx_switch" => "to another thread and back",
+        "signal_delivery" => "a signal to oneself, its handler, the return",
+        "mmap_touch_64" => "64 pages mapped, written, unmapped",
+        "open_close" => "open and close of a file",
+        "stat" => "stat of a file",
+        "fork_exit" => "fork, exit, wait",
+        "exec_true" => "fork, exec of BusyBox's true, wait",
+        "spawn_true" => "posix_spawn of BusyBox's true, wait",
+        "shell_noop" => "sh -c :",
+        "pipe_grep" => "sh -c 'grep', 200 lines",
+        "sed_pipeline" => "sh -c 'cat | sed', 200 lines",
+        "boot_to_user" => "from QEMU's start to the first program's first instruction",
+        "memory_at_shell" => "memory in use at the first shell",
         _ => "",
     }
 }
 
 /// The figures behind a chart.
-fn values(rows: &[Row]) -> String {
+fn values(rows: &[&Row]) -> String {
     let show = |row: &Row, value: f64| match row.unit.as_str() {
         "ns" => table::time(value),
         "KiB" => format!("{:.1} MiB", value / 1024.0),
@@ -207,19 +161,20 @@ fn values(rows: &[Row]) -> String {
     };
     let mut html = String::from(
         "<details><summary>The figures</summary><div class=\"scroll\"><table>\n\
-         <tr><th>work<th>Linux<th>Alea<th>Alea / Linux<th>goal\n",
+         <tr><th>name<th>Linux<th>Alea<th>Alea / Linux<th>goal<th class=\"words\">one iteration is\n",
     );
     for row in rows {
         let cell = |spread: &Option<super::Spread>| {
             spread.as_ref().map_or("-".into(), |spread| show(row, spread.median))
         };
         html.push_str(&format!(
-            "<tr><td>{}<td>{}<td>{}<td>{}<td>{}\n",
+            "<tr><td>{}<td>{}<td>{}<td>{}<td>{}<td class=\"words\">{}\n",
             escape(&row.name),
             cell(&row.linux),
             cell(&row.alea),
             row.ratio().map_or("-".into(), |ratio| format!("{ratio:.3}")),
             row.goal.map_or(String::new(), |goal| format!("{goal:.2}")),
+            work(&row.name),
         ));
     }
     html + "</table></div></details>\n"
@@ -345,7 +300,7 @@ fn flame_section(part: &ProfilePart) -> Result<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Event, GeneratorPart, PhasePart, Spread};
+    use super::super::{Curve, Event, GeneratorPart, PhasePart, Refusal, Spread};
     use super::*;
 
     fn spread(median: f64) -> Option<Spread> {
@@ -410,6 +365,11 @@ pub(super) mod tests {
         }
     }
 
+    /// The page with whole commands.
+    fn text(page: &str) -> String {
+        page.replace("<span>", "").replace("</span>", "")
+    }
+
     #[test]
     fn the_page_stands_alone() {
         let page = render(Some(&bench()), Some(&profile())).unwrap();
@@ -432,7 +392,7 @@ pub(super) mod tests {
             "cargo xtask profile --report",
             "a &lt;fast&gt; machine",
         ] {
-            assert!(page.contains(wanted), "{wanted} is missing");
+            assert!(text(&page).contains(wanted), "{wanted} is missing");
         }
         assert_eq!(page.matches("<section>").count(), page.matches("</section>").count());
         assert_eq!(page.matches("<svg ").count(), page.matches("</svg>").count());
@@ -443,6 +403,6 @@ pub(super) mod tests {
     fn what_was_not_measured_says_how_to() {
         let page = render(None, None).unwrap();
         assert_eq!(page.matches("Not measured yet").count(), 2);
-        assert!(page.contains("cargo xtask bench --report"));
+        assert!(text(&page).contains("cargo xtask bench --report"));
     }
 }
