@@ -17,19 +17,21 @@ type Routine = unsafe extern "sysv64" fn(*const u8, u32, *mut u8, usize) -> u32;
 
 unsafe extern "sysv64" {
     fn alea_chacha20_sse2(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
-    fn alea_chacha20_avx2(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
-    fn alea_chacha20_avx512_machine(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
-    static alea_chacha20_ranges: [[i32; 2]; 3];
+    fn alea_chacha20_avx2_shift(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    fn alea_chacha20_avx2_shuffle(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    fn alea_chacha20_avx512(_: *const u8, _: u32, _: *mut u8, _: usize) -> u32;
+    static alea_chacha20_ranges: [[i32; 2]; 4];
 }
 
 /// Name, routine and blocks per register; only what this host can run.
 fn routines() -> Vec<(&'static str, Routine, usize)> {
     let mut all: Vec<(&str, Routine, usize)> = vec![("sse2", alea_chacha20_sse2, 4)];
     if is_x86_feature_detected!("avx2") {
-        all.push(("avx2", alea_chacha20_avx2, 8));
+        all.push(("avx2 shift", alea_chacha20_avx2_shift, 8));
+        all.push(("avx2 shuffle", alea_chacha20_avx2_shuffle, 8));
     }
-    if is_x86_feature_detected!("avx512f") {
-        all.push(("avx512 machine", alea_chacha20_avx512_machine, 8));
+    if is_x86_feature_detected!("avx512vl") {
+        all.push(("avx512", alea_chacha20_avx512, 8));
     }
     all
 }
@@ -146,7 +148,7 @@ const KEY_WORD: u32 = u32::from_le_bytes([7; 4]);
 /// `out` has room for two groups, or a fault on it is taken to the end of the range.
 unsafe fn observe(name: &str, routine: Routine, out: *mut u8) -> (u64, Vec<u32>) {
     // The SSE2 and AVX2 routines run where nothing wider is in use.
-    let wide = name == "avx512 machine";
+    let wide = name == "avx512";
     let before: Vec<u8> = (0..1024u32).map(|n| n as u8 ^ (n >> 8) as u8 ^ 0x5a).collect();
     let mut after = vec![0u8; 1024];
     let mut stack = vec![0u128; 512];
@@ -200,7 +202,7 @@ fn registers_survive_and_the_stack_keeps_no_secret() {
 
 /// As the kernel's page-fault handler: goes on at the end of the range; any other fault is fatal.
 extern "C" fn on_fault(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the signal frame is this handler's; chacha20.s makes three pairs.
+    // SAFETY: the signal frame is this handler's; chacha20.s makes four pairs.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let rip = &mut registers[libc::REG_RIP as usize];

@@ -34,7 +34,7 @@ global_asm!(
     ".balign 32",
     "alea_vdso_keystream_avx2:",
     ".cfi_startproc",
-    "ALEA_KEYSTREAM_AVX2",
+    "ALEA_KEYSTREAM_AVX2 ALEA_SHIFT_AVX2",
     // Wipes, and spares legacy SSE code the cost of dirty upper halves.
     "vzeroall",
     "ret",

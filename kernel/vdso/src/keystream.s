@@ -1,13 +1,14 @@
 # ChaCha20 keystream in vector registers (Intel syntax): the loops that the kernel and the vDSO share.
 #
-#   ALEA_KEYSTREAM_SSE2, ALEA_KEYSTREAM_AVX2
+#   ALEA_KEYSTREAM_SSE2, ALEA_KEYSTREAM_AVX2 rotate
 #       rdi = key[32], esi = counter, rdx = out, rcx = number of groups, at least 1,
 #       r9 = 64 bytes of scratch, aligned to 32, which may be the end of the last group
 #
 # Each group is eight blocks, counter .. counter + 7, nonce zero: 512 bytes at out. State word i of
 # eight (AVX2) or twice four (SSE2) blocks fills one register, and registers are stored as they are:
 # the words of a group come out interleaved, which for a random generator is as good as in order.
-# Rotations use shifts, not PSHUFB: emulators do the former in line.
+#
+# rotate names the macro that rotates a register's words, such as ALEA_SHIFT_AVX2.
 #
 # Changes rax, rcx, rdx, rsi, r8, flags, vector registers 0-15 and the scratch; the stack is not touched.
 # What is left in registers and scratch depends on the key: the macro's user wipes it.
@@ -22,25 +23,25 @@
 .Lalea_chacha20_constants:
     .long 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574
 
-.macro ALEA_ROTATE_AVX2 d, n
+.macro ALEA_SHIFT_AVX2 d, n
     vpslld ymm11, ymm\d, \n
     vpsrld ymm\d, ymm\d, 32 - \n
     vpor ymm\d, ymm\d, ymm11
 .endm
 
-.macro ALEA_QUARTER_AVX2 a, b, c, d
+.macro ALEA_QUARTER_AVX2 rotate, a, b, c, d
     vpaddd ymm\a, ymm\a, ymm\b
     vpxor ymm\d, ymm\d, ymm\a
-    ALEA_ROTATE_AVX2 \d, 16
+    \rotate \d, 16
     vpaddd ymm\c, ymm\c, ymm\d
     vpxor ymm\b, ymm\b, ymm\c
-    ALEA_ROTATE_AVX2 \b, 12
+    \rotate \b, 12
     vpaddd ymm\a, ymm\a, ymm\b
     vpxor ymm\d, ymm\d, ymm\a
-    ALEA_ROTATE_AVX2 \d, 8
+    \rotate \d, 8
     vpaddd ymm\c, ymm\c, ymm\d
     vpxor ymm\b, ymm\b, ymm\c
-    ALEA_ROTATE_AVX2 \b, 7
+    \rotate \b, 7
 .endm
 
 # out[i] = register + the word it started from, broadcast from memory.
@@ -50,7 +51,7 @@
     vmovdqu ymmword ptr [rdx + 32 * \i], ymm\reg
 .endm
 
-.macro ALEA_KEYSTREAM_AVX2
+.macro ALEA_KEYSTREAM_AVX2 rotate
     lea r8, [rip + .Lalea_chacha20_constants]
 2:
     vpbroadcastd ymm0, dword ptr [r8]
@@ -75,18 +76,18 @@
     mov eax, 10
     .balign 32
 3:
-    ALEA_QUARTER_AVX2 0, 4, 8, 12
-    ALEA_QUARTER_AVX2 1, 5, 9, 13
-    ALEA_QUARTER_AVX2 2, 6, 10, 14
+    ALEA_QUARTER_AVX2 \rotate, 0, 4, 8, 12
+    ALEA_QUARTER_AVX2 \rotate, 1, 5, 9, 13
+    ALEA_QUARTER_AVX2 \rotate, 2, 6, 10, 14
     vmovdqa ymmword ptr [r9], ymm8
     vmovdqa ymm8, ymmword ptr [r9 + 32]
-    ALEA_QUARTER_AVX2 3, 7, 8, 15
-    ALEA_QUARTER_AVX2 1, 6, 8, 12
+    ALEA_QUARTER_AVX2 \rotate, 3, 7, 8, 15
+    ALEA_QUARTER_AVX2 \rotate, 1, 6, 8, 12
     vmovdqa ymmword ptr [r9 + 32], ymm8
     vmovdqa ymm8, ymmword ptr [r9]
-    ALEA_QUARTER_AVX2 0, 5, 10, 15
-    ALEA_QUARTER_AVX2 2, 7, 8, 13
-    ALEA_QUARTER_AVX2 3, 4, 9, 14
+    ALEA_QUARTER_AVX2 \rotate, 0, 5, 10, 15
+    ALEA_QUARTER_AVX2 \rotate, 2, 7, 8, 13
+    ALEA_QUARTER_AVX2 \rotate, 3, 4, 9, 14
     dec eax
     jnz 3b
     ALEA_FINISH_AVX2 0, 0, [r8]

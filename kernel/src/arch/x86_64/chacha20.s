@@ -1,7 +1,7 @@
 # ChaCha20 keystream in vector registers, for the kernel (System V calling convention). The loops are
 # those of kernel/vdso/src/keystream.s, which stands before this file.
 #
-#   alea_chacha20_sse2, alea_chacha20_avx2, alea_chacha20_avx512_machine
+#   alea_chacha20_sse2, alea_chacha20_avx2_shift, alea_chacha20_avx2_shuffle, alea_chacha20_avx512
 #       (rdi = key[32], esi = counter, rdx = out, rcx = number of groups, at least 1)
 #       returns eax = 1, or 0 if a place in user space cannot be written: how far it came is not told
 #
@@ -10,8 +10,34 @@
 #
 # The caller's vector registers are saved on the stack and restored, whole: no vector state is lost
 # and nothing secret stays behind. Legacy SSE instructions leave the upper halves alone; VEX ones
-# clear everything above 256 bits, so on a machine whose AVX-512 state is switched on the last entry
-# point saves 512 bits.
+# clear everything above 256 bits, so the last, for a machine whose AVX-512 state is switched on, saves
+# 512 bits.
+
+.section .rodata.alea_chacha20, "a"
+.balign 32
+.Lalea_chacha20_by_16:
+    .rept 2
+    .byte 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13
+    .endr
+.Lalea_chacha20_by_8:
+    .rept 2
+    .byte 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14
+    .endr
+
+# A rotation by whole bytes is one VPSHUFB, or three shifts.
+.macro ALEA_SHUFFLE_AVX2 d, n
+    .if \n == 16
+    vpshufb ymm\d, ymm\d, ymmword ptr [rip + .Lalea_chacha20_by_16]
+    .elseif \n == 8
+    vpshufb ymm\d, ymm\d, ymmword ptr [rip + .Lalea_chacha20_by_8]
+    .else
+    ALEA_SHIFT_AVX2 \d, \n
+    .endif
+.endm
+
+.macro ALEA_ROTATE_AVX512 d, n
+    vprold ymm\d, ymm\d, \n
+.endm
 
 .macro ALEA_SAVE_AVX2 op, width, size
     .irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
@@ -40,7 +66,7 @@ alea_chacha20_ranges:
 
 .section .text.alea_chacha20, "ax"
 
-.macro ALEA_CHACHA20_AVX2 name, move, width, size
+.macro ALEA_CHACHA20_AVX2 name, rotate, move, width, size
 .globl \name
 .type \name, @function
 .balign 32
@@ -53,7 +79,7 @@ alea_chacha20_ranges:
     ALEA_SAVE_AVX2 \move, \width, \size
     xor r10d, r10d
     ALEA_FAULT_RANGE \name
-    ALEA_KEYSTREAM_AVX2
+    ALEA_KEYSTREAM_AVX2 \rotate
     mov r10d, 1
 \name\()_to:
     # Words 8 and 11 of the last state, as they were before the key was added.
@@ -67,8 +93,9 @@ alea_chacha20_ranges:
 .size \name, . - \name
 .endm
 
-ALEA_CHACHA20_AVX2 alea_chacha20_avx2, vmovdqu, ymm, 32
-ALEA_CHACHA20_AVX2 alea_chacha20_avx512_machine, vmovdqu64, zmm, 64
+ALEA_CHACHA20_AVX2 alea_chacha20_avx2_shift, ALEA_SHIFT_AVX2, vmovdqu, ymm, 32
+ALEA_CHACHA20_AVX2 alea_chacha20_avx2_shuffle, ALEA_SHUFFLE_AVX2, vmovdqu, ymm, 32
+ALEA_CHACHA20_AVX2 alea_chacha20_avx512, ALEA_ROTATE_AVX512, vmovdqu64, zmm, 64
 
 .globl alea_chacha20_sse2
 .type alea_chacha20_sse2, @function
