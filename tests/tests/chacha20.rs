@@ -200,6 +200,35 @@ fn registers_survive_and_the_stack_keeps_no_secret() {
     }
 }
 
+/// Which parts of the vector state differ from how they are at first, if the CPU can tell.
+fn in_use() -> Option<u32> {
+    const UPPER_HALVES: u32 = 1 << 2 | 1 << 6;
+    if !is_x86_feature_detected!("xsave") || std::arch::x86_64::__cpuid_count(0xd, 1).eax & 4 == 0 {
+        return None;
+    }
+    let used: u32;
+    // SAFETY: the CPU has XGETBV with this argument, which reads only.
+    unsafe {
+        std::arch::asm!("xgetbv", in("ecx") 1, out("eax") used, out("edx") _, options(nomem, nostack));
+    }
+    Some(used & UPPER_HALVES)
+}
+
+#[test]
+fn unused_upper_halves_stay_unused() {
+    for (name, routine, _) in routines() {
+        let (key, mut out) = ([7u8; 32], vec![0u8; 512]);
+        if is_x86_feature_detected!("avx") {
+            // SAFETY: nobody has values there across this instruction.
+            unsafe { std::arch::asm!("vzeroupper", out("xmm0") _, options(nomem, nostack)) };
+        }
+        // SAFETY: key and out are whole; `routines` checked the instructions.
+        unsafe { routine(key.as_ptr(), 0, out.as_mut_ptr(), 1) };
+        let used = in_use();
+        assert!(used.unwrap_or(0) == 0, "{name} marks {used:x?} as in use");
+    }
+}
+
 /// As the kernel's page-fault handler: goes on at the end of the range; any other fault is fatal.
 extern "C" fn on_fault(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the signal frame is this handler's; chacha20.s makes four pairs.
