@@ -3,7 +3,7 @@
 //! The kernel keeps the figures (`/proc/alea/exec_phases`); this boots it, has 500 execs done, and
 //! prints what it says.
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use crate::bench::{Bench, Kernel};
 use crate::guest::{End, Guest, Limits};
-use crate::qemu::{Machine, MachineArgs};
+use crate::qemu::{self, Accel, Machine, MachineArgs};
 use crate::report::{self, Event, GeneratorPart, PhasePart, ProfilePart, samples};
 use crate::setup::{self, Need};
 use crate::table::{self, Table};
-use crate::{build, paths, symbolize, term};
+use crate::{build, paths, process, symbolize, term};
 
 /// Boots Alea, warms its caches, and shows where 500 execs of /bin/true spend their time.
 #[derive(Args)]
@@ -126,8 +126,13 @@ impl Profile {
     fn write_report(&self, machine: &Machine) -> Result<()> {
         let mut part = ProfilePart {
             about: format!(
-                "500 execs of /bin/true each, {} CPU(s) of {}, {}.",
-                self.machine.smp, self.machine.cpu, self.machine.memory
+                "{}: 500 execs of /bin/true under each generator, {} CPU(s) of {}, {}, QEMU {} ({}).",
+                process::output(Command::new("date").args(["-u", "+%FT%TZ"]))?.trim(),
+                self.machine.smp,
+                self.machine.cpu,
+                self.machine.memory,
+                qemu::version()?,
+                if machine.accel == Accel::Kvm { "kvm" } else { "tcg" },
             ),
             command: "cargo xtask profile --report".into(),
             ..ProfilePart::default()

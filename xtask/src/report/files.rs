@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{BenchPart, Event, ProfilePart, Refusal, Row};
+use super::{BenchPart, Event, PhasePart, ProfilePart, Refusal, Row};
 
 pub(super) const BENCH: &str = "bench.json";
 pub(super) const PROFILE: &str = "profile.json";
@@ -30,6 +30,9 @@ pub(super) fn bench(folder: &Path, part: &BenchPart) -> Result<()> {
 pub(super) fn profile(folder: &Path, part: &ProfilePart) -> Result<()> {
     fs::write(folder.join(PROFILE), serde_json::to_string_pretty(part)? + "\n")?;
     fs::write(folder.join("phases.csv"), phases_csv(part))?;
+    fs::write(folder.join("exec.csv"), exec_csv(part))?;
+    fs::write(folder.join("timeline.csv"), timeline_csv(&part.timeline))?;
+    fs::write(folder.join("vm_exits.csv"), exits_csv(part))?;
     fs::write(folder.join("stacks.folded"), part.stacks.join("\n") + "\n")?;
     let trace = serde_json::to_string_pretty(&trace_events(&part.timeline))?;
     fs::write(folder.join("timeline.trace.json"), trace + "\n")?;
@@ -76,6 +79,38 @@ fn phases_csv(part: &ProfilePart) -> String {
     text
 }
 
+/// Averages; the phase `total` is the whole, the program's own included.
+fn exec_csv(part: &ProfilePart) -> String {
+    let mut text = String::from("kernel,generator,phase,average_ns,p99_ns\n");
+    for generator in &part.generators {
+        for phase in &generator.phases {
+            let PhasePart { name, avg, p99, .. } = phase;
+            text.push_str(&format!("alea,{},{name},{avg},{p99}\n", generator.name));
+        }
+        text.push_str(&format!("alea,{},total,{},\n", generator.name, generator.total));
+    }
+    if let Some(total) = part.linux_total {
+        text.push_str(&format!("linux,,total,{total},\n"));
+    }
+    text
+}
+
+fn timeline_csv(timeline: &[Event]) -> String {
+    let mut text = String::from("cpu,pid,phase,start_ns,duration_ns\n");
+    for Event { cpu, pid, phase, start, duration } in timeline {
+        text.push_str(&format!("{cpu},{pid},{phase},{start},{duration}\n"));
+    }
+    text
+}
+
+fn exits_csv(part: &ProfilePart) -> String {
+    let mut text = String::from("kind,in_500_execs\n");
+    for (kind, count) in &part.vm_exits {
+        text.push_str(&format!("{kind},{count}\n"));
+    }
+    text
+}
+
 /// The Trace Event format: complete events, times in microseconds.
 fn trace_events(timeline: &[Event]) -> Value {
     let events: Vec<Value> = timeline
@@ -93,7 +128,39 @@ fn trace_events(timeline: &[Event]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::page;
     use super::*;
+
+    /// Each figure of the JSON stands in a CSV file too.
+    #[test]
+    fn csv_holds_what_json_holds() {
+        let (bench, profile) = (page::tests::bench(), page::tests::profile());
+        let rows = rows_csv(&[&bench.wall, &bench.instructions]);
+        let samples = |row: &Row| {
+            [&row.linux, &row.alea]
+                .into_iter()
+                .flatten()
+                .map(|spread| spread.samples.len())
+                .sum::<usize>()
+        };
+        let expected: usize = bench.wall.iter().chain(&bench.instructions).map(samples).sum();
+        assert_eq!(rows.lines().count(), 1 + expected);
+        let growth = growth_csv(&bench);
+        assert!(growth.contains("processes,alea,10000,24000\n"), "{growth}");
+        assert!(growth.contains("processes,linux,10,\n"), "a refused size: {growth}");
+        assert_eq!(
+            exec_csv(&profile).lines().skip(1).collect::<Vec<_>>(),
+            [
+                "alea,chacha20,random,2000,9000",
+                "alea,chacha20,elf_load,2000,9000",
+                "alea,chacha20,total,9000,",
+                "linux,,total,90000,"
+            ]
+        );
+        assert_eq!(phases_csv(&profile).lines().count(), 1 + 2 * 3);
+        assert!(timeline_csv(&profile.timeline).ends_with("\n0,9,random,1,2\n"));
+        assert!(exits_csv(&profile).ends_with("\nport,0\n"));
+    }
 
     #[test]
     fn the_timeline_is_in_microseconds() {

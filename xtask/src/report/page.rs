@@ -1,7 +1,7 @@
 //! The page: sections around the charts, tables behind them, and how to measure each again.
 
 use anyhow::{Context, Result};
-use inferno::flamegraph;
+use inferno::flamegraph::{self, TextTruncateDirection};
 
 use super::chart::{self, LINUX, PHASE_COLOURS, Size, Stack, escape};
 use super::{BenchPart, ProfilePart, Row, growth};
@@ -10,9 +10,8 @@ use crate::table;
 /// What a reader must know first.
 const LEAD: &str = "<p>Alea is an x86_64 kernel that runs unmodified Linux programs. Here it is measured beside \
     Debian's Linux: the same static binaries, the same initramfs, the same virtual machine. Everywhere \
-    <span class=\"key linux\"></span>\u{a0}is Linux and <span class=\"key alea\"></span>\u{a0}is Alea, and less is better. The data lie \
-    beside this page: <code>bench.json</code> and <code>profile.json</code>, the same as \
-    <code>bench.csv</code>, <code>growth.csv</code> and <code>phases.csv</code>.</p>\n";
+    <span class=\"key linux\"></span>\u{a0}is Linux and <span class=\"key alea\"></span>\u{a0}is Alea, and less is better. The data \
+    lie beside this page as JSON (<code>bench.json</code>, <code>profile.json</code>) and as CSV.</p>\n";
 
 /// The page of the parts that were measured.
 pub(super) fn render(bench: Option<&BenchPart>, profile: Option<&ProfilePart>) -> Result<String> {
@@ -214,11 +213,12 @@ fn profile_sections(part: &ProfilePart) -> Result<String> {
         let chart =
             both(|size| chart::percentiles(size, "How long each phase took", &generator.phases))?;
         let intro = format!(
-            "The line is from the first to the 99th percentile, the bar the middle half, the mark the \
-             median; generator {}. Logarithmic.",
+            "The phases of Alea's exec, and fork, exit and wait. The line is from the first to the 99th \
+             percentile, the bar the middle half, the mark the median; generator {}; the axis is logarithmic.",
             escape(&generator.name)
         );
-        html.push_str(&section("How long each phase takes", &intro, &(chart + &phase_table(part))));
+        let content = chart + &phase_table(part) + &reproduce(&part.command);
+        html.push_str(&section("How long each phase takes", &intro, &content));
     }
     if !part.vm_exits.is_empty() {
         html.push_str(&exits_section(part));
@@ -226,9 +226,9 @@ fn profile_sections(part: &ProfilePart) -> Result<String> {
     if !part.stacks.is_empty() {
         html.push_str(&flame_section(part)?);
     }
-    let words = "<p><code>target/alea/report/timeline.trace.json</code> holds the last execs as a timeline: \
-        open it in Perfetto or chrome://tracing.</p>";
-    html.push_str(&section("Timeline", "", words));
+    let words = "<code>timeline.trace.json</code> beside this page holds the last execs, phase by phase, in the Trace \
+        Event format: open it in Perfetto (ui.perfetto.dev) or chrome://tracing.";
+    html.push_str(&section("Timeline", words, &reproduce(&part.command)));
     Ok(html)
 }
 
@@ -265,35 +265,58 @@ fn phase_table(part: &ProfilePart) -> String {
 }
 
 fn exits_section(part: &ProfilePart) -> String {
+    let what = |kind: &str| match kind {
+        "port" => "an access to an I/O port",
+        "timer" => "the timer was set: a time slice ended",
+        "apic" => "the end of an interrupt, or one to another CPU",
+        "cpuid" => "CPUID",
+        "random" => "RDRAND or RDSEED",
+        "halt" => "nothing was left to do",
+        _ => "",
+    };
     let rows: String = part
         .vm_exits
         .iter()
         .map(|(kind, count)| {
-            format!("<tr><td>{}<td>{count}<td>{:.3}\n", escape(kind), *count as f64 / 500.0)
+            let (kind, what) = (escape(kind), what(kind));
+            format!("<tr><td>{kind}<td>{count}<td class=\"words\">{what}\n")
         })
         .collect();
-    let intro = "What the kernel did in 500 execs that leaves a virtual machine. The timer and the end of \
-        its interrupt come with time, not with execs: one of each for a time slice that ended.";
+    let intro = "What Alea's kernel did in 500 execs that makes a hypervisor step in, which costs more than many \
+        system calls. The timer comes with time and not with execs: so often did a time slice end meanwhile.";
     let table = format!(
-        "<div class=\"scroll\"><table>\n<tr><th>kind<th>in 500 execs<th>per exec\n{rows}</table></div>"
+        "<div class=\"scroll\"><table>\n<tr><th>kind<th>in 500 execs<th class=\"words\">what\n\
+         {rows}</table></div>"
     );
-    section("Exits from the virtual machine", intro, &table)
+    section("Exits from the virtual machine", intro, &(table + &reproduce(&part.command)))
 }
+
+/// The flame graph's own colours are for a page of its own.
+const FLAME_STYLE: &str = "<style>:root{color-scheme:light dark}body{margin:0;overflow:hidden}\
+    svg{display:block;width:100%}#background stop{stop-color:#fff}\
+    @media(prefers-color-scheme:dark){#background stop{stop-color:#1f2226}\
+    #title,#details,#unzoom,#search,#matched{fill:#e8e6e1}}</style>";
 
 fn flame_section(part: &ProfilePart) -> Result<String> {
     let mut options = flamegraph::Options::default();
     options.title = "Kernel stacks during fork, exec and exit".into();
     options.count_name = "samples".into();
-    options.image_width = Some(1200);
+    // As wide as the page.
+    options.image_width = None;
+    options.text_truncate_direction = TextTruncateDirection::Right;
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut options, part.stacks.iter().map(String::as_str), &mut svg)
         .context("the flame graph")?;
     let svg = String::from_utf8(svg).context("the flame graph")?;
-    let intro = "Where the kernel was when it was looked at, widths by samples. Click a frame to widen it; \
-        on a phone, scroll sideways.";
+    let svg = &svg[svg.find("<svg").unwrap_or(0)..];
+    let height = svg.split("height=\"").nth(1).and_then(|rest| rest.split('"').next());
+    let height: u32 = height.and_then(|height| height.parse().ok()).context("the flame graph")?;
+    let intro = "Where Alea's kernel was when it was looked at: the width of a function is how often it was seen, \
+        and what it called stands above it. Click on one to widen it; on a phone, scroll sideways.";
     let frame = format!(
-        "<div class=\"scroll\"><iframe class=\"flame\" title=\"flame graph\" srcdoc=\"{}\"></iframe></div>",
-        escape(&svg[svg.find("<svg").unwrap_or(0)..])
+        "<div class=\"scroll\"><iframe class=\"flame\" style=\"height:{height}px\" title=\"flame graph\" \
+         srcdoc=\"{}\"></iframe></div>",
+        escape(&format!("{FLAME_STYLE}{svg}"))
     );
     Ok(section("Flame graph", intro, &(frame + &reproduce(&part.command))))
 }
