@@ -15,7 +15,7 @@ mod footprint;
 mod io;
 mod tree;
 
-pub(super) use footprint::{Footprint, ZeroPage};
+pub(super) use footprint::{Footprint, ProgramPage};
 
 use super::frames::{self, For, Pfn};
 use super::layout::{PAGE_SHIFT, PAGE_SIZE};

@@ -2,6 +2,8 @@
 //!
 //! A page of the file that a fault had to map is remembered, and whether it had to be copied to be written; so
 //! are the first pages of zeros that are written beside it. The next execution maps all of them in one step.
+//! Which pages are written soon after a fork is remembered, too: a shell forks a few times in its life, too few to
+//! learn it each time.
 //! So that old habits fade, the record starts afresh every [`RENEWAL`] executions, which costs one of them
 //! its faults. Only a hint: lost or stale bits cost time, never correctness, so all accesses are Relaxed.
 
@@ -16,30 +18,35 @@ const RENEWAL: u32 = 128;
 const MAX_PAGES: u64 = 16 * 1024;
 /// Most pages of zeros that are remembered.
 const ZEROS: usize = 24;
+/// Most pages written after a fork that are remembered.
+const FORKS: usize = 12;
 
-/// Which page of zeros: in the program's image, from the start of its heap, or below its arguments on the
-/// stack.
+/// A page of a program wherever its parts lie: in its image, from the start of its heap, below the lowest page of its
+/// arguments on the stack, or from there on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::mm) enum ZeroPage {
+pub(in crate::mm) enum ProgramPage {
     Image(u64),
     Heap(u64),
     Stack(u64),
+    Arguments(u64),
 }
 
-impl ZeroPage {
+impl ProgramPage {
     fn key(self) -> u64 {
         match self {
-            Self::Image(page) => page << 2 | 1,
-            Self::Heap(page) => page << 2 | 2,
-            Self::Stack(page) => page << 2 | 3,
+            Self::Image(page) => page << 3 | 1,
+            Self::Heap(page) => page << 3 | 2,
+            Self::Stack(page) => page << 3 | 3,
+            Self::Arguments(page) => page << 3 | 4,
         }
     }
 
     fn from_key(key: u64) -> Option<Self> {
-        match key & 3 {
-            1 => Some(Self::Image(key >> 2)),
-            2 => Some(Self::Heap(key >> 2)),
-            3 => Some(Self::Stack(key >> 2)),
+        match key & 7 {
+            1 => Some(Self::Image(key >> 3)),
+            2 => Some(Self::Heap(key >> 3)),
+            3 => Some(Self::Stack(key >> 3)),
+            4 => Some(Self::Arguments(key >> 3)),
             _ => None,
         }
     }
@@ -95,6 +102,7 @@ pub(in crate::mm) struct Footprint {
     touched: Bits,
     written: Bits,
     zeros: [AtomicU64; ZEROS],
+    forks: [AtomicU64; FORKS],
     /// Which of them makes room next.
     victim: AtomicU32,
     uses: AtomicU32,
@@ -108,6 +116,7 @@ impl Footprint {
             touched: Bits::new(pages)?,
             written: Bits::new(pages)?,
             zeros: [const { AtomicU64::new(0) }; ZEROS],
+            forks: [const { AtomicU64::new(0) }; FORKS],
             victim: AtomicU32::new(0),
             uses: AtomicU32::new(0),
         })
@@ -120,7 +129,7 @@ impl Footprint {
         if uses.is_multiple_of(RENEWAL) {
             self.touched.clear();
             self.written.clear();
-            self.zeros.iter().for_each(|zero| zero.store(0, Ordering::Relaxed));
+            self.zeros.iter().chain(&self.forks).for_each(|slot| slot.store(0, Ordering::Relaxed));
         }
     }
 
@@ -135,15 +144,24 @@ impl Footprint {
     }
 
     /// A page of zeros was made to be written, or (`false`) was made ahead in vain.
-    pub fn zero(&self, page: ZeroPage, written: bool) {
-        let key = page.key();
-        let find = |key| self.zeros.iter().find(|slot| slot.load(Ordering::Relaxed) == key);
+    pub fn zero(&self, page: ProgramPage, written: bool) {
+        self.note(&self.zeros, page.key(), written);
+    }
+
+    /// A page was written soon after a fork, or (`false`) was copied ahead in vain.
+    pub fn fork(&self, page: ProgramPage, written: bool) {
+        self.note(&self.forks, page.key(), written);
+    }
+
+    fn note(&self, slots: &[AtomicU64], key: u64, written: bool) {
+        let find = |key| slots.iter().find(|slot| slot.load(Ordering::Relaxed) == key);
         match (find(key), written) {
             (None, true) => {
                 let victim = self.victim.load(Ordering::Relaxed);
                 self.victim.store(victim.wrapping_add(1), Ordering::Relaxed);
-                let slot = find(0).unwrap_or(&self.zeros[victim as usize % ZEROS]);
-                slot.store(key, Ordering::Relaxed);
+                if let Some(slot) = find(0).or_else(|| slots.get(victim as usize % slots.len())) {
+                    slot.store(key, Ordering::Relaxed);
+                }
             }
             (Some(slot), false) => slot.store(0, Ordering::Relaxed),
             _ => {}
@@ -180,7 +198,16 @@ impl Footprint {
     }
 
     /// The pages of zeros.
-    pub fn zeros(&self) -> impl Iterator<Item = ZeroPage> {
-        self.zeros.iter().filter_map(|slot| ZeroPage::from_key(slot.load(Ordering::Relaxed)))
+    pub fn zeros(&self) -> impl Iterator<Item = ProgramPage> {
+        pages_in(&self.zeros)
     }
+
+    /// The pages that are written soon after a fork.
+    pub fn forks(&self) -> impl Iterator<Item = ProgramPage> {
+        pages_in(&self.forks)
+    }
+}
+
+fn pages_in(slots: &[AtomicU64]) -> impl Iterator<Item = ProgramPage> {
+    slots.iter().filter_map(|slot| ProgramPage::from_key(slot.load(Ordering::Relaxed)))
 }

@@ -39,7 +39,7 @@ impl Inner {
     fn note_news(&mut self, space: &AddressSpace, addr: u64) {
         if let Some(left) = self.news.checked_sub(1) {
             self.news = left;
-            space.hot.remember(addr);
+            self.note_hot(&space.hot, addr);
         }
     }
 
@@ -256,7 +256,7 @@ impl Inner {
         };
         leaf.set(index, new.phys() | flags | OWNED);
         if entry & OWNED != 0 {
-            space.hot.remember(addr);
+            self.note_hot(&space.hot, addr);
             gather.removed(addr, entry);
         } else {
             let flags = vma.flags;

@@ -30,6 +30,9 @@ impl AddressSpace {
     /// A copy-on-write copy; `ENOMEM`.
     pub fn fork(&self) -> Result<Arc<Self>> {
         let mut inner = self.inner.lock();
+        if self.hot.is_first() {
+            inner.recall_hot(&self.hot);
+        }
         let vmas = inner.vmas.try_clone_with(inherited).map_err(|_| Errno::ENOMEM)?;
         let child = Self::with(vmas, inner.layout, inner.limits, self.hot.clone(), true)?;
         // Relaxed: the child does not run yet.

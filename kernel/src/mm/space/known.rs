@@ -1,13 +1,14 @@
 //! Mapping ahead what a program is known to touch: see [`Footprint`].
 
 use super::fault::private_copy;
+use super::hot::HotPages;
 use super::table::{KNOWN, LEAF_SPAN, OWNED, Table, WRITABLE, index_at};
 use super::tlb::CpuMask;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags};
 use crate::mm::frames::{self, For};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, page_down};
-use crate::mm::page_cache::{Footprint, PageCache, ZeroPage};
+use crate::mm::page_cache::{Footprint, PageCache, ProgramPage};
 use abi::Result;
 use alea_frames::Owner;
 use alea_ranges::Pos;
@@ -41,14 +42,14 @@ impl AddressSpace {
                 inner.map_known_file(pos, &self.cpus)?;
             }
         }
-        inner.map_known_zeros(&self.cpus, |zero| matches!(zero, ZeroPage::Image(_)))
+        inner.map_known_zeros(&self.cpus, |zero| matches!(zero, ProgramPage::Image(_)))
     }
 
     /// Makes the stack pages below `base` (the lowest page of the arguments) that earlier executions wrote.
     pub fn map_known_stack(&self, base: u64) -> Result<()> {
         let mut inner = self.inner.lock();
         inner.layout.stack_base = page_down(base);
-        inner.map_known_zeros(&self.cpus, |zero| matches!(zero, ZeroPage::Stack(_)))
+        inner.map_known_zeros(&self.cpus, |zero| matches!(zero, ProgramPage::Stack(_)))
     }
 }
 
@@ -107,24 +108,22 @@ impl Inner {
 
     /// Makes the known pages of zeros of the program's heap, which has just grown.
     pub(super) fn map_known_heap(&mut self, cpus: &CpuMask) -> Result<()> {
-        self.map_known_zeros(cpus, |zero| matches!(zero, ZeroPage::Heap(_)))
+        self.map_known_zeros(cpus, |zero| matches!(zero, ProgramPage::Heap(_)))
     }
 
     /// Makes the known pages of zeros of one kind that lie in mappings already.
     #[inline]
-    fn map_known_zeros(&mut self, cpus: &CpuMask, kind: impl Fn(&ZeroPage) -> bool) -> Result<()> {
+    fn map_known_zeros(
+        &mut self,
+        cpus: &CpuMask,
+        kind: impl Fn(&ProgramPage) -> bool,
+    ) -> Result<()> {
         let Some(footprint) = program_footprint(&self.vmas, self.layout.image) else {
             return Ok(());
         };
         let mut made = 0;
         for zero in footprint.zeros().filter(kind) {
-            let addr = match zero {
-                ZeroPage::Image(page) => self.layout.image + (page << PAGE_SHIFT),
-                ZeroPage::Heap(page) => page_down(self.layout.brk_start) + (page << PAGE_SHIFT),
-                ZeroPage::Stack(page) => {
-                    self.layout.stack_base.saturating_sub((page + 1) << PAGE_SHIFT)
-                }
-            };
+            let addr = self.layout.addr_of(zero);
             let vma = self.vmas.find(addr).and_then(|pos| self.vmas.get(pos));
             let Some(vma) = vma.filter(|vma| vma.is_private_anon()) else { continue };
             if !vma.flags.contains(VmFlags::WRITE) {
@@ -149,6 +148,35 @@ impl Inner {
             && let Some(footprint) = program_footprint(&self.vmas, self.layout.image)
         {
             footprint.zero(zero, true);
+        }
+    }
+
+    /// Remembers for later forks of this program that a page was written soon after this one.
+    pub(super) fn note_hot(&self, hot: &HotPages, addr: u64) {
+        if hot.remember(addr)
+            && let Some(page) = self.layout.page_of(addr)
+            && let Some(footprint) = program_footprint(&self.vmas, self.layout.image)
+        {
+            footprint.fork(page, true);
+        }
+    }
+
+    /// Brings to mind what earlier runs of the program wrote after forks.
+    pub(super) fn recall_hot(&self, hot: &HotPages) {
+        if let Some(footprint) = program_footprint(&self.vmas, self.layout.image) {
+            for page in footprint.forks() {
+                hot.remember(self.layout.addr_of(page));
+            }
+        }
+    }
+
+    /// Forgets a page that was copied ahead by fork and never written.
+    pub(super) fn forget_hot(vmas: &Vmas, layout: &super::Layout, hot: &HotPages, addr: u64) {
+        hot.forget(addr);
+        if let Some(page) = layout.page_of(addr)
+            && let Some(footprint) = program_footprint(vmas, layout.image)
+        {
+            footprint.fork(page, false);
         }
     }
 
@@ -196,16 +224,34 @@ fn map_touched(
 type Vmas = alea_ranges::RangeMap<Vma>;
 
 impl super::Layout {
+    /// Where a page of the program lies in this run.
+    fn addr_of(&self, page: ProgramPage) -> u64 {
+        match page {
+            ProgramPage::Image(page) => self.image + (page << PAGE_SHIFT),
+            ProgramPage::Heap(page) => page_down(self.brk_start) + (page << PAGE_SHIFT),
+            ProgramPage::Stack(page) => self.stack_base.saturating_sub((page + 1) << PAGE_SHIFT),
+            ProgramPage::Arguments(page) => self.stack_base + (page << PAGE_SHIFT),
+        }
+    }
+
+    /// Which page of the program `addr` is, if it is one that is remembered.
+    fn page_of(&self, addr: u64) -> Option<ProgramPage> {
+        self.zero_page(addr).or_else(|| {
+            let above = addr.checked_sub(self.stack_base)? >> PAGE_SHIFT;
+            (above < STACK_PAGES).then_some(ProgramPage::Arguments(above))
+        })
+    }
+
     /// Which page of zeros of the program `addr` is, if it is one that is remembered.
-    fn zero_page(&self, addr: u64) -> Option<ZeroPage> {
+    fn zero_page(&self, addr: u64) -> Option<ProgramPage> {
         let heap = page_down(self.brk_start);
         if addr >= self.image && addr < self.image_end {
-            Some(ZeroPage::Image((addr - self.image) >> PAGE_SHIFT))
+            Some(ProgramPage::Image((addr - self.image) >> PAGE_SHIFT))
         } else if addr >= heap && addr < heap.saturating_add(HEAP_PAGES * PAGE_SIZE as u64) {
-            Some(ZeroPage::Heap((addr - heap) >> PAGE_SHIFT))
+            Some(ProgramPage::Heap((addr - heap) >> PAGE_SHIFT))
         } else if addr < self.stack_base && self.stack_base - addr <= STACK_PAGES * PAGE_SIZE as u64
         {
-            Some(ZeroPage::Stack((self.stack_base - addr - 1) >> PAGE_SHIFT))
+            Some(ProgramPage::Stack((self.stack_base - addr - 1) >> PAGE_SHIFT))
         } else {
             None
         }

@@ -276,7 +276,7 @@ impl Drop for AddressSpace {
                 if entry & KNOWN != 0 {
                     Inner::forget_known(vmas, layout, addr);
                 } else {
-                    hot.forget(addr);
+                    Inner::forget_hot(vmas, layout, hot, addr);
                 }
             }
         });

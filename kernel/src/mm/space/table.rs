@@ -155,11 +155,11 @@ impl Table {
     }
 
     /// As [`fill`](Self::fill), for those of `frames` whose bit is set in `bits`.
-    #[inline]
-    pub fn fill_marked(self, first: usize, frames: &[u32], bits: u64, flags: u64) -> i64 {
-        let entries = self.entries();
-        let meta = self.0.meta();
-        let (mut bits, mut groups, mut filled) = (bits, meta.word(), 0i64);
+    // Not inlined: its loop needs the registers.
+    #[inline(never)]
+    pub fn fill_marked(self, first: usize, frames: &[u32], mut bits: u64, flags: u64) -> i64 {
+        let (entries, meta) = (self.entries(), self.0.meta());
+        let (mut groups, mut filled) = (meta.word(), 0i64);
         while bits != 0 {
             let n = bits.trailing_zeros() as usize;
             bits &= bits.wrapping_sub(1);
