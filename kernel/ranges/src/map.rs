@@ -153,6 +153,10 @@ impl<S: Span> RangeMap<S> {
             self.leaves.partition_point(|leaf| leaf.spans.last().is_some_and(|s| s.end() <= addr))
         };
         let spans = &self.leaves.get(leaf)?.spans;
+        if spans.last().is_none_or(|last| last.end() <= addr) {
+            // Beyond all, where mappings of a new program are put one after the other.
+            return None;
+        }
         let index = spans.partition_point(|span| span.end() <= addr);
         (index < spans.len()).then_some(Pos { leaf: leaf as u32, index: index as u32 })
     }
@@ -172,6 +176,13 @@ impl<S: Span> RangeMap<S> {
 
     /// The last range that starts before `addr`.
     pub fn before(&self, addr: u64) -> Option<Pos> {
+        let spans = &self.leaves.last()?.spans;
+        if let Some(last) = spans.last()
+            && last.start() < addr
+        {
+            let (leaf, index) = (self.leaves.len() - 1, spans.len() - 1);
+            return Some(Pos { leaf: leaf as u32, index: index as u32 });
+        }
         let leaf =
             self.leaves.partition_point(|l| l.spans.first().is_some_and(|s| s.start() < addr));
         let leaf = leaf.checked_sub(1)?;
@@ -267,7 +278,12 @@ impl<S: Span> RangeMap<S> {
                 return Err(OutOfMemory);
             }
         }
-        let index = spans.partition_point(|span| span.start() < start);
+        let index = match spans.last() {
+            Some(last) if last.start() >= start => {
+                spans.partition_point(|span| span.start() < start)
+            }
+            _ => spans.len(),
+        };
         Ok(Pos { leaf: leaf as u32, index: index as u32 })
     }
 
