@@ -10,6 +10,7 @@ use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use smallvec::SmallVec;
 
 /// Slots of a table that has any.
 const FEWEST: usize = 16;
@@ -36,11 +37,14 @@ impl<'a> OpenFiles<'a> {
     }
 }
 
+/// A bitmap whose first 64 bits need no memory of their own.
+type Bits = SmallVec<[u64; 1]>;
+
 #[derive(Default)]
 struct Slots {
     files: Vec<Option<Arc<OpenFile>>>,
-    used: Vec<u64>,
-    cloexec: Vec<u64>,
+    used: Bits,
+    cloexec: Bits,
     /// No free descriptor lies below this word of `used`.
     first_free_word: usize,
 }
@@ -73,10 +77,12 @@ impl Slots {
         }
         let slots = (at + 1).next_power_of_two().max(FEWEST);
         let words = slots.div_ceil(64);
-        let no_memory = |_| Errno::ENOMEM;
-        self.files.try_reserve_exact(slots - self.files.len()).map_err(no_memory)?;
-        self.used.try_reserve_exact(words - self.used.len()).map_err(no_memory)?;
-        self.cloexec.try_reserve_exact(words - self.cloexec.len()).map_err(no_memory)?;
+        self.files.try_reserve_exact(slots - self.files.len()).map_err(|_| Errno::ENOMEM)?;
+        for bits in [&mut self.used, &mut self.cloexec] {
+            if words > 1 {
+                bits.try_reserve_exact(words - bits.len()).map_err(|_| Errno::ENOMEM)?;
+            }
+        }
         self.files.resize_with(slots, || None);
         self.used.resize(words, 0);
         self.cloexec.resize(words, 0);

@@ -18,6 +18,7 @@ use abi::{Errno, Result};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use arrayvec::ArrayVec;
 use core::any::Any;
 
 /// What a node stands for. `tid` is the number in the path.
@@ -149,11 +150,33 @@ fn ino_of(task: Task, index: u64) -> u64 {
 
 /// A decimal number as procfs writes it: no sign, no leading zero.
 fn number(name: &[u8]) -> Option<u32> {
-    let leading_zero = name.len() > 1 && name[0] == b'0';
-    if leading_zero || !name.iter().all(u8::is_ascii_digit) {
+    if name.is_empty() || (name.len() > 1 && name[0] == b'0') {
         return None;
     }
-    core::str::from_utf8(name).ok()?.parse().ok()
+    let mut number = 0u32;
+    for &byte in name {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number = number.checked_mul(10)?.checked_add(u32::from(digit))?;
+    }
+    Some(number)
+}
+
+/// The digits of a number: /proc/self is read by every program that asks where it lies.
+fn digits(mut number: u32) -> ArrayVec<u8, 10> {
+    let mut digits = ArrayVec::new();
+    loop {
+        // Ten are enough for any number.
+        digits.push(b'0' + (number % 10) as u8);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    digits.reverse();
+    digits
 }
 
 impl Inode for Node {
@@ -234,7 +257,7 @@ impl Inode for Node {
         let text = match self.kind {
             Kind::SelfLink => {
                 let (pid, _) = processes()?.current().ok_or(Errno::ENOENT)?;
-                format!("{pid}").into_bytes()
+                return Ok(Arc::from(digits(pid).as_slice()));
             }
             Kind::ThreadSelfLink => {
                 let (pid, tid) = processes()?.current().ok_or(Errno::ENOENT)?;
@@ -398,6 +421,6 @@ fn emit_number(
     cursor: u64,
     emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
 ) -> bool {
-    let name = format!("{number}");
-    emit(DirEntry { name: name.as_bytes(), ino, kind, next: DYNAMIC_CURSOR + cursor })
+    let name = digits(number);
+    emit(DirEntry { name: &name, ino, kind, next: DYNAMIC_CURSOR + cursor })
 }

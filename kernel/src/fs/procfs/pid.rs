@@ -56,7 +56,7 @@ impl Entry {
     }
 }
 
-const OWN: [(&str, Entry); 9] = [
+static OWN: [(&str, Entry); 9] = [
     ("task", Entry::Tasks),
     ("fd", Entry::Fds),
     ("fdinfo", Entry::FdInfos),
@@ -75,7 +75,8 @@ fn entries(task: Task) -> impl Iterator<Item = (u64, &'static str, Entry)> {
         .iter()
         .filter(move |file| file.per_task || !task.in_task)
         .map(|file| (file.name, Entry::File(file)));
-    let own = OWN.into_iter().filter(move |(name, _)| !(task.in_task && *name == "task"));
+    // Threads have no threads.
+    let own = OWN.iter().copied().filter(move |(name, _)| !(task.in_task && *name == "task"));
     own.chain(others).zip(1u64..).map(|((name, entry), index)| (index, name, entry))
 }
 
