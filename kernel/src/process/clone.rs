@@ -271,11 +271,8 @@ fn build(
     tid: i32,
 ) -> Arc<Task> {
     let is_thread = args.flags.contains(CloneFlags::THREAD);
-    let process = if is_thread {
-        parent.process().clone()
-    } else {
-        Arc::new(child_process(parent, args, tid))
-    };
+    let process =
+        if is_thread { parent.process().clone() } else { child_process(parent, args, tid) };
     let shares_memory =
         args.flags.contains(CloneFlags::VM) && !args.flags.contains(CloneFlags::VFORK);
     let parts = TaskParts {
@@ -290,17 +287,18 @@ fn build(
         cred: parent.cred().clone(),
         comm: parent.comm(),
     };
-    let task = Task::new(parts, Some(parent));
+    // At once where it stays: it is large, and each move copies it.
+    let task = Arc::new(Task::new(parts, Some(parent)));
     if !args.flags.contains(CloneFlags::VM) {
         task.rseq.inherit(&parent.rseq);
     }
     if args.flags.contains(CloneFlags::CHILD_CLEARTID) {
         task.set_clear_child_tid(args.child_tid);
     }
-    Arc::new(task)
+    task
 }
 
-fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Process {
+fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Arc<Process> {
     let process = parent.process();
     let shared = process.signals.actions();
     let actions = if args.flags.contains(CloneFlags::SIGHAND) {
@@ -318,7 +316,7 @@ fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Process {
     } else {
         (Some(process.clone()), args.exit_signal)
     };
-    let child = Process::new(ProcessParts {
+    let child = Arc::new(Process::new(ProcessParts {
         pid,
         parent: real_parent,
         group: process.group(),
@@ -326,7 +324,7 @@ fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Process {
         program: process.program(),
         signals: ProcessSignals::new(actions),
         exit_signal,
-    });
+    }));
     child.inherit_settings(process);
     child
 }

@@ -60,9 +60,6 @@ pub fn wait(which: Which, options: &Options) -> Result<Option<Report>> {
         Ok(None) => None,
         found => Some(found),
     };
-    if let Some(found) = look() {
-        return found;
-    }
     process.children_changed.wait_interruptible(look)?
 }
 
