@@ -45,13 +45,14 @@ const NAMES: [&str; PHASES] = [
     "exit",
     "wait",
 ];
-/// Four steps in each of 40 powers of two.
-const BUCKETS: usize = 160;
+/// Four steps in each power of two; the numbers below 4 and above 251 do not come up.
+const BUCKETS: usize = 256;
 
 struct Accumulator {
     sum: AtomicU64,
     min: AtomicU64,
-    max: AtomicU64,
+    /// The maximum less the minimum.
+    range: AtomicU64,
     histogram: [AtomicU64; BUCKETS],
 }
 
@@ -61,7 +62,7 @@ impl Accumulator {
         Self {
             sum: AtomicU64::new(0),
             min: AtomicU64::new(u64::MAX),
-            max: AtomicU64::new(0),
+            range: AtomicU64::new(0),
             histogram: [const { AtomicU64::new(0) }; BUCKETS],
         }
     }
@@ -69,19 +70,32 @@ impl Accumulator {
     #[inline]
     fn enter(&self, ticks: u64) {
         add(&self.sum, ticks);
-        if ticks < self.min.load(Ordering::Relaxed) {
-            self.min.store(ticks, Ordering::Relaxed);
-        }
-        if ticks > self.max.load(Ordering::Relaxed) {
-            self.max.store(ticks, Ordering::Relaxed);
+        // One comparison tells that it lies between the extremes.
+        let above = ticks.wrapping_sub(self.min.load(Ordering::Relaxed));
+        if above > self.range.load(Ordering::Relaxed) {
+            self.widen(ticks);
         }
         add(&self.histogram[bucket(ticks)], 1);
+    }
+
+    #[cold]
+    fn widen(&self, ticks: u64) {
+        let (min, max) = self.extremes();
+        let min = min.min(ticks);
+        self.min.store(min, Ordering::Relaxed);
+        self.range.store(max.max(ticks).wrapping_sub(min), Ordering::Relaxed);
+    }
+
+    /// The least and the greatest; the first is above the second when there are none.
+    fn extremes(&self) -> (u64, u64) {
+        let (min, range) = (self.min.load(Ordering::Relaxed), self.range.load(Ordering::Relaxed));
+        (min, if min == u64::MAX { 0 } else { min.wrapping_add(range) })
     }
 
     fn reset(&self) {
         self.sum.store(0, Ordering::Relaxed);
         self.min.store(u64::MAX, Ordering::Relaxed);
-        self.max.store(0, Ordering::Relaxed);
+        self.range.store(0, Ordering::Relaxed);
         for step in &self.histogram {
             step.store(0, Ordering::Relaxed);
         }
@@ -98,16 +112,16 @@ fn add(counter: &AtomicU64, by: u64) {
 fn bucket(ticks: u64) -> usize {
     let ticks = ticks | 4;
     // At least 0, since bit 2 is set.
-    let above = ticks.ilog2().wrapping_sub(2);
-    let digits = (ticks >> (above & 63)) as usize;
-    // The highest of the three digits is set: it stands for 4.
-    (above as usize * 4).wrapping_add(digits).wrapping_sub(4).min(BUCKETS - 1)
+    let below = (63 ^ u64::from(ticks.leading_zeros())).wrapping_sub(2);
+    // The highest three bits, which are 4 to 7.
+    let digits = ticks >> (below & 63);
+    usize::from(below.wrapping_mul(4).wrapping_add(digits) as u8)
 }
 
 /// The greatest value that falls into a step.
 fn bucket_end(bucket: usize) -> u64 {
-    let (power, step) = (bucket / 4 + 2, bucket as u64 % 4);
-    (1 << power) + ((step + 1) << (power - 2)) - 1
+    let (digits, below) = (4 + bucket as u64 % 4, (bucket as u32 / 4).saturating_sub(1));
+    (((u128::from(digits) + 1) << below) - 1) as u64
 }
 
 per_cpu! {
@@ -241,8 +255,9 @@ fn collect(phase: usize) -> Sum {
     for cpu in 0..percpu::cpus_online() {
         let Some(one) = ACCUMULATORS.of(cpu).map(|all| &all[phase]) else { continue };
         total.sum = total.sum.wrapping_add(one.sum.load(Ordering::Relaxed));
-        total.min = total.min.min(one.min.load(Ordering::Relaxed));
-        total.max = total.max.max(one.max.load(Ordering::Relaxed));
+        let (min, max) = one.extremes();
+        total.min = total.min.min(min);
+        total.max = total.max.max(max);
         for (to, from) in total.histogram.iter_mut().zip(&one.histogram) {
             *to += from.load(Ordering::Relaxed);
         }

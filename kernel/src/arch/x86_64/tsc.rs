@@ -5,12 +5,12 @@ use core::arch::asm;
 /// The counter, not ordered against other instructions.
 #[inline]
 pub fn read() -> u64 {
-    let (low, high): (u32, u32);
-    // SAFETY: reads a counter.
+    let (low, high): (u64, u64);
+    // SAFETY: reads a counter; the upper halves of both registers become zero.
     unsafe {
-        asm!("rdtsc", out("eax") low, out("edx") high, options(nomem, nostack, preserves_flags))
+        asm!("rdtsc", out("rax") low, out("rdx") high, options(nomem, nostack, preserves_flags))
     };
-    u64::from(high) << 32 | u64::from(low)
+    high << 32 | low
 }
 
 /// The counter, read after all earlier instructions have completed.
