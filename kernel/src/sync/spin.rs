@@ -160,6 +160,12 @@ pub(super) mod order {
         }
 
         pub fn release<L: Level>() {
+            if L::IRQ_OFF && x86_64::instructions::interrupts::are_enabled() {
+                panic!(
+                    "{} was held with interrupts on: a handler may wait for its own CPU",
+                    L::NAME
+                );
+            }
             counts()[L::RANK as usize].fetch_sub(1, Ordering::Relaxed);
         }
 

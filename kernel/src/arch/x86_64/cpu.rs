@@ -179,33 +179,15 @@ pub fn irq_enable() {
     unsafe { asm!("sti", options(nostack)) };
 }
 
-/// The interrupt state to go back to; see [`irq_save`].
-#[derive(Clone, Copy)]
-#[must_use]
-pub struct IrqState(bool);
-
-/// Switches interrupts off and says whether they were on.
-#[inline]
-pub fn irq_save() -> IrqState {
-    let on = interrupts_enabled();
-    irq_disable();
-    IrqState(on)
-}
-
-/// Restores what `irq_save` found.
-#[inline]
-pub fn irq_restore(state: IrqState) {
-    if state.0 {
-        irq_enable();
-    }
-}
-
-/// Runs `f` with interrupts off.
+/// Runs `f` with interrupts off; they are afterwards as they were. What `f` locks is unlocked before.
 #[inline]
 pub fn without_interrupts<R>(f: impl FnOnce() -> R) -> R {
-    let state = irq_save();
+    let on = interrupts_enabled();
+    irq_disable();
     let result = f();
-    irq_restore(state);
+    if on {
+        irq_enable();
+    }
     result
 }
 

@@ -11,6 +11,7 @@ mod robust;
 
 pub use robust::{ROBUST_LIST_HEAD_LEN, leave_locks};
 
+use crate::arch::cpu;
 use crate::mm::AddressSpace;
 use crate::mm::user;
 use crate::process::{self, Task};
@@ -227,17 +228,18 @@ pub fn requeue(
     }
     let mut taken = Taken::new();
     let (a, b) = (from_key.bucket(), to_key.bucket());
-    let moved = if a == b {
-        let mut bucket = BUCKETS[a].lock();
-        bucket
-            .take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
-            .and_then(|()| bucket.move_within(from_key, to_key, move_count))
-    } else {
-        let (mut source, mut target) = lock_two(a, b);
-        source
-            .take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)
-            .and_then(|()| source.move_to(&mut target, (from_key, to_key), move_count))
-    };
+    // Whichever of the two is locked first would bring interrupts back when it goes first.
+    let moved = cpu::without_interrupts(|| {
+        if a == b {
+            let mut bucket = BUCKETS[a].lock();
+            bucket.take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)?;
+            bucket.move_within(from_key, to_key, move_count)
+        } else {
+            let (mut source, mut target) = lock_two(a, b);
+            source.take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)?;
+            source.move_to(&mut target, (from_key, to_key), move_count)
+        }
+    });
     let woken = wake_waiters(taken);
     moved.map(|moved| woken + moved)
 }

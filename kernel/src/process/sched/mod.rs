@@ -49,9 +49,8 @@ pub fn cond_resched() {
 
 /// Lets all other runnable tasks of the same rank go first.
 pub fn yield_now() {
-    let irq = cpu::irq_save();
     let task = super::current();
-    {
+    cpu::without_interrupts(|| {
         let queue = queue::lock(percpu::cpu_id());
         // Relaxed: under the queue's lock. As if it had run its slice.
         let own = task.sched.vruntime.load(Ordering::Relaxed);
@@ -59,16 +58,13 @@ pub fn yield_now() {
             let later = own.saturating_add(SLICE_NS / 2);
             task.sched.vruntime.store(later, Ordering::Relaxed);
         }
-    }
-    cpu::irq_restore(irq);
+    });
     schedule();
 }
 
 /// Runs whoever should run now; returns when the calling task runs again.
 pub fn schedule() {
-    let irq = cpu::irq_save();
-    switch_to_next();
-    cpu::irq_restore(irq);
+    cpu::without_interrupts(switch_to_next);
 }
 
 /// Ends the running task: it never runs again.
@@ -198,10 +194,10 @@ fn arm_slice(task: &Task, waiting: usize, now: u64) {
 
 /// Begins the running task's slice, now that somebody waits.
 pub(super) fn begin_slice() {
-    let irq = cpu::irq_save();
-    let waiting = queue::lock(percpu::cpu_id()).len();
-    arm_slice(super::current(), waiting, time::since_boot_ns());
-    cpu::irq_restore(irq);
+    cpu::without_interrupts(|| {
+        let waiting = queue::lock(percpu::cpu_id()).len();
+        arm_slice(super::current(), waiting, time::since_boot_ns());
+    });
 }
 
 /// Gives a CPU its idle task, before it starts.
@@ -279,18 +275,18 @@ impl Task {
         if !matches(self.sched.state()) {
             return false;
         }
-        let irq = cpu::irq_save();
-        let (cpu, queue) = queue::lock_of(self);
-        let woken = matches(self.sched.state());
-        if woken {
-            self.sched.set_state(State::Runnable);
-            // Without a parked reference the task has not left its CPU yet, and will not.
-            if let Some(task) = self.sched.parked.take() {
-                place::woken(task, cpu, queue);
+        cpu::without_interrupts(|| {
+            let (cpu, queue) = queue::lock_of(self);
+            let woken = matches(self.sched.state());
+            if woken {
+                self.sched.set_state(State::Runnable);
+                // Without a parked reference the task has not left its CPU yet, and will not.
+                if let Some(task) = self.sched.parked.take() {
+                    place::woken(task, cpu, queue);
+                }
             }
-        }
-        cpu::irq_restore(irq);
-        woken
+            woken
+        })
     }
 
     /// Wakes it from any sleep.

@@ -105,7 +105,10 @@ fn enqueue(task: Arc<Task>, target: usize, lead: u64) {
 
 /// Makes a new task runnable. One that its maker waits for stays here.
 pub(in crate::process) fn start(task: Arc<Task>, stays: bool) {
-    let irq = cpu::irq_save();
+    cpu::without_interrupts(|| start_here(task, stays));
+}
+
+fn start_here(task: Arc<Task>, stays: bool) {
     let here = cpu_id();
     // Its maker may have been moved since it was made.
     task.sched.set_cpu(here);
@@ -113,9 +116,7 @@ pub(in crate::process) fn start(task: Arc<Task>, stays: bool) {
     if cpus_online() > 1 {
         let target = if stays { fallback(&task, here) } else { choose_new(&task, here) };
         if target != here {
-            transfer(task, queue, target);
-            cpu::irq_restore(irq);
-            return;
+            return transfer(task, queue, target);
         }
     }
     queue.push_woken(task);
@@ -126,7 +127,6 @@ pub(in crate::process) fn start(task: Arc<Task>, stays: bool) {
     } else {
         ask(here, flags);
     }
-    cpu::irq_restore(irq);
 }
 
 /// The CPUs that a task may run on now.
@@ -339,42 +339,42 @@ pub(in crate::process) fn kick(task: &Task) {
     if cpus_online() == 1 {
         return;
     }
-    let irq = cpu::irq_save();
-    let (cpu, queue) = queue::lock_of(task);
-    // If it begins to run later, the lock lets its CPU see the flags.
-    let runs = queue.running.is(task);
-    drop(queue);
-    if runs && cpu != cpu_id() {
-        ask(cpu, LOOK);
-    }
-    cpu::irq_restore(irq);
+    cpu::without_interrupts(|| {
+        let (cpu, queue) = queue::lock_of(task);
+        // If it begins to run later, the lock lets its CPU see the flags.
+        let runs = queue.running.is(task);
+        drop(queue);
+        if runs && cpu != cpu_id() {
+            ask(cpu, LOOK);
+        }
+    });
 }
 
 /// The CPUs that a task may run on have changed: it leaves one where it may not be.
 pub(super) fn affinity_changed(task: &Task) {
-    let irq = cpu::irq_save();
-    let (cpu, queue) = queue::lock_of(task);
-    let leaves = queue.running.is(task) && task.sched.affinity() >> cpu & 1 == 0;
-    drop(queue);
-    // One that waits or sleeps is looked at when its turn comes.
-    if leaves {
-        ask(cpu, work::RESCHED);
-    }
-    cpu::irq_restore(irq);
+    cpu::without_interrupts(|| {
+        let (cpu, queue) = queue::lock_of(task);
+        let leaves = queue.running.is(task) && task.sched.affinity() >> cpu & 1 == 0;
+        drop(queue);
+        // One that waits or sleeps is looked at when its turn comes.
+        if leaves {
+            ask(cpu, work::RESCHED);
+        }
+    });
 }
 
 /// A task's rank has changed: it may run sooner, or make way.
 #[cold]
 pub(super) fn rank_changed(task: &Task) {
-    let irq = cpu::irq_save();
-    let (cpu, mut queue) = queue::lock_of(task);
-    queue.place_again(task);
-    let preempts = queue.beats(&queue.running, WAKEUP_LEAD_NS);
-    drop(queue);
-    if preempts {
-        ask(cpu, work::RESCHED);
-    }
-    cpu::irq_restore(irq);
+    cpu::without_interrupts(|| {
+        let (cpu, mut queue) = queue::lock_of(task);
+        queue.place_again(task);
+        let preempts = queue.beats(&queue.running, WAKEUP_LEAD_NS);
+        drop(queue);
+        if preempts {
+            ask(cpu, work::RESCHED);
+        }
+    });
 }
 
 /// Asks another CPU, unless it idles, to take an interrupt.
