@@ -86,7 +86,7 @@ fn figures(curves: &[&Curve]) -> String {
 }
 
 /// What a curve of `userland/growth.c` measures.
-fn meaning(curve: &str) -> &'static str {
+pub(super) fn meaning(curve: &str) -> &'static str {
     match curve {
         "processes" => "fork, exit and wait beside N sleeping processes",
         "open_files" => "open and close beside N open files",

@@ -137,8 +137,16 @@ fn work(name: &str) -> &'static str {
         "ctx_switch" => "to another thread and back",
         "signal_delivery" => "a signal to oneself, its handler, the return",
         "mmap_touch_64" => "64 pages mapped, written, unmapped",
+        "mmap_file_read_64" => "64 pages of a file mapped, read, unmapped",
+        "mmap_file_write_64" => "64 pages of a file mapped privately, written, unmapped",
         "open_close" => "open and close of a file",
         "stat" => "stat of a file",
+        "getdents_100" => "all names of a directory of 100",
+        "poll_10" => "poll of 10 pipes, one ready",
+        "poll_100" => "poll of 100 pipes, one ready",
+        "select_10" => "select of 10 pipes, one ready",
+        "select_100" => "select of 100 pipes, one ready",
+        "epoll_wait_1" => "epoll_wait on 100 pipes, one ready",
         "fork_exit" => "fork, exit, wait",
         "exec_true" => "fork, exec of BusyBox's true, wait",
         "spawn_true" => "posix_spawn of BusyBox's true, wait",
@@ -420,6 +428,26 @@ pub(super) mod tests {
         assert_eq!(page.matches("<section>").count(), page.matches("</section>").count());
         assert_eq!(page.matches("<svg ").count(), page.matches("</svg>").count());
         assert!(page.matches("<svg ").count() >= 11, "two sizes of each chart");
+    }
+
+    #[test]
+    fn every_benchmark_and_curve_has_words() {
+        let names = |file: &str, digits: bool| -> Vec<String> {
+            let source = std::fs::read_to_string(crate::paths::source(file)).unwrap();
+            let table = source.lines().filter_map(|line| line.strip_prefix("\t{ \""));
+            let entries = table.filter_map(|line| line.split_once("\", "));
+            let named = |rest: &str| !digits || rest.starts_with(|c: char| c.is_ascii_digit());
+            entries.filter(|(_, rest)| named(rest)).map(|(name, _)| name.to_owned()).collect()
+        };
+        let benchmarks = names("userland/bench.c", true);
+        assert!(benchmarks.len() > 20);
+        assert!(benchmarks.iter().all(|name| !work(name).is_empty()), "{benchmarks:?}");
+        let curves = [names("userland/growth.c", false), names("userland/growth_cpus.h", false)];
+        assert!(curves.iter().all(|names| names.len() > 5));
+        assert!(
+            curves.iter().flatten().all(|name| !growth::meaning(name).is_empty()),
+            "{curves:?}"
+        );
     }
 
     #[test]
