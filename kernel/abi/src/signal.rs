@@ -309,6 +309,15 @@ impl SigAction {
     pub fn known_flags(&self) -> SaFlags {
         SaFlags::from_bits_truncate(self.flags)
     }
+
+    /// Whether `signal` has no effect with it.
+    pub fn ignores(&self, signal: Signal) -> bool {
+        match self.handler {
+            SIG_IGN => true,
+            SIG_DFL => signal.default_action() == DefaultAction::Ignore,
+            _ => false,
+        }
+    }
 }
 
 /// `stack_t`.

@@ -43,19 +43,19 @@ impl SignalActions {
 
     /// Replaces an action and returns the old one.
     pub fn set(&self, signal: Signal, action: SigAction) -> SigAction {
-        let mut fresh = None;
+        let mut shared = None;
         let mut table = self.table.lock();
         let slot = table.get_or_insert_with(Table::all_default);
-        if Arc::get_mut(slot).is_none() {
-            let copy = Arc::new(Table::clone(slot));
-            fresh = Some(core::mem::replace(slot, copy));
-        }
-        let Some(writable) = Arc::get_mut(slot) else {
-            unreachable!("the table was just copied under its lock")
+        let old = match Arc::get_mut(slot) {
+            Some(own) => own.replace(signal, action),
+            None => {
+                let (own, old) = slot.copy_with(signal, action);
+                shared = Some(core::mem::replace(slot, own));
+                old
+            }
         };
-        let old = writable.replace(signal, action);
         drop(table);
-        drop(fresh);
+        drop(shared);
         old
     }
 
@@ -100,6 +100,15 @@ impl Table {
             ignored: SigSet::EMPTY,
             caught: SigSet::EMPTY,
         })
+    }
+
+    /// A copy with another action, and the old one.
+    // Not inlined: as above.
+    #[inline(never)]
+    fn copy_with(&self, signal: Signal, action: SigAction) -> (Arc<Self>, SigAction) {
+        let mut copy = self.clone();
+        let old = copy.replace(signal, action);
+        (Arc::new(copy), old)
     }
 
     fn ignoring(ignored: SigSet) -> Arc<Self> {

@@ -27,7 +27,7 @@ pub use send::{
 pub use state::{ProcessSignals, TaskSignals};
 
 use super::Task;
-use abi::signal::{SIG_IGN, SigAction, SigSet, SigStack, Signal};
+use abi::signal::{SigAction, SigSet, SigStack, Signal};
 
 /// exec: handlers go back to default, the alternate stack is forgotten; mask and pending signals stay.
 pub fn reset_for_exec(task: &Task) {
@@ -55,7 +55,7 @@ pub fn set_action(task: &Task, signal: Signal, action: SigAction) -> SigAction {
     let actions = process.signals.actions();
     let old =
         actions.set(signal, SigAction { mask: action.mask.minus(SigSet::UNBLOCKABLE), ..action });
-    if action.handler == SIG_IGN || actions.ignores(signal) {
+    if action.ignores(signal) {
         let set = SigSet::of(&[signal]);
         process.signals.pending.lock().discard(set);
         process.for_each_thread(&mut |thread| thread.signals.pending.lock().discard(set));
