@@ -145,12 +145,15 @@ fn end_process(process: &Arc<Process>, status: Status) {
     hang_up_if_orphaned(&group, Some(process), parent.as_deref());
     process.set_ending();
     // Claimed before anybody can see a zombie: `wait` must not find one that its caller does not want.
-    let unwanted = notify(process) && process.claim_reap();
+    let unwanted = send_exit_signal(process) && process.claim_reap();
     // Only now: who waits for a child must find its signal sent.
     process.set_zombie();
     process.ended.wake_all();
+    // And only now, so that a parent on another CPU need not wait for the zombie.
     if unwanted {
         put_away(parent.as_deref(), process);
+    } else if let Some(parent) = process.parent() {
+        parent.children_changed.wake_all();
     }
 }
 
@@ -165,13 +168,14 @@ fn put_away(parent: Option<&Process>, process: &Arc<Process>) {
     }
 }
 
-/// Tells the parent; true if it does not want to wait for its children.
-fn notify(process: &Arc<Process>) -> bool {
+/// Sends the parent the signal that it asked for; true if it does not want to wait for its children. The caller wakes
+/// it if it waits.
+fn send_exit_signal(process: &Arc<Process>) -> bool {
     let Some(parent) = process.parent() else { return true };
     let info = exit_info(process);
     // Relaxed: set at creation, or by exec before any child could see it.
     match process.exit_signal.load(Ordering::Relaxed) {
-        number if number == Signal::SIGCHLD.number() => signal::notify_parent(&parent, info),
+        number if number == Signal::SIGCHLD.number() => signal::send_sigchld(&parent, info),
         number => {
             if let Some(signal) = Signal::new(number) {
                 let mut info = info;
@@ -179,7 +183,6 @@ fn notify(process: &Arc<Process>) -> bool {
                 // A full queue of a real-time signal loses it, as on Linux.
                 let _sent = signal::send_to_process(&parent, signal, info);
             }
-            parent.children_changed.wake_all();
             false
         }
     }
@@ -225,7 +228,7 @@ fn give_children_away(process: &Arc<Process>) {
         child.exit_signal.store(Signal::SIGCHLD.number(), Ordering::Relaxed);
         parent_died(child);
         hang_up_if_orphaned(&child.group(), None, Some(process));
-        if child.is_zombie_by_now() && notify(child) && child.claim_reap() {
+        if child.is_zombie_by_now() && send_exit_signal(child) && child.claim_reap() {
             put_away(Some(&heir), child);
         } else if child.is_reaped() {
             // It put itself away just now, and looked for itself in the old parent's list.

@@ -22,7 +22,7 @@ pub use deliver::{exit_to_user, force_fault, killed, pending};
 pub use frame::sigreturn;
 pub use restart::{sigsuspend, with_mask};
 pub use send::{
-    hand_on, notify_parent, send_to_group, send_to_process, send_to_task, terminate_threads,
+    hand_on, send_sigchld, send_to_group, send_to_process, send_to_task, terminate_threads,
 };
 pub use state::{ProcessSignals, TaskSignals};
 

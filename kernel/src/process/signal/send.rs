@@ -180,12 +180,15 @@ pub fn terminate_threads(process: &Arc<Process>, except: Option<&Task>) {
     process.signals.continued.wake_all();
 }
 
-/// Tells the parent that the process exited, stopped or went on: SIGCHLD as the parent's action asks
-/// for it, and a wake-up for `wait`.
-///
-/// Returns whether the parent wants its children reaped without `wait` (SIGCHLD ignored or
-/// SA_NOCLDWAIT); only meaningful for an exit.
-pub fn notify_parent(parent: &Arc<Process>, info: SigInfo) -> bool {
+/// Tells the parent that the process stopped or went on: SIGCHLD, and a wake-up for `wait`.
+pub fn notify_parent(parent: &Arc<Process>, info: SigInfo) {
+    send_sigchld(parent, info);
+    parent.children_changed.wake_all();
+}
+
+/// Sends SIGCHLD, as the parent's action asks for it. Returns whether the parent wants its children reaped without
+/// `wait` (SIGCHLD ignored or SA_NOCLDWAIT); only meaningful for an exit.
+pub fn send_sigchld(parent: &Arc<Process>, info: SigInfo) -> bool {
     let action = parent.signals.actions().get(Signal::SIGCHLD);
     let flags = action.known_flags();
     let is_exit = matches!(info.code, code::CLD_EXITED | code::CLD_KILLED | code::CLD_DUMPED);
@@ -197,6 +200,5 @@ pub fn notify_parent(parent: &Arc<Process>, info: SigInfo) -> bool {
             unreachable!("SIGCHLD refused: {error}");
         }
     }
-    parent.children_changed.wake_all();
     is_exit && (ignored || flags.contains(SaFlags::NOCLDWAIT))
 }
