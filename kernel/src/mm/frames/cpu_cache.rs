@@ -1,11 +1,13 @@
 //! The frames that each CPU keeps at hand, and its counts by owner.
 //!
 //! A cache is touched only by its own CPU, through [`with`]. An interrupt handler that arrives inside such
-//! a use finds the cache busy and does without it, so no interrupt needs to be disabled.
+//! a use finds the cache busy and does without it, so no interrupt needs to be disabled. Lock: `Frames`, for the
+//! [`DEPOT`] between the CPUs.
 
 use super::{For, Pfn};
 use crate::arch::percpu::{self, MAX_CPUS};
 use crate::per_cpu;
+use crate::sync::{SpinLock, level};
 use alea_frames::Owner;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence};
@@ -19,6 +21,15 @@ const ZEROED: usize = 256;
 const TABLES: usize = 64;
 /// Top-level tables with the kernel's half filled in, per CPU.
 const ROOTS: usize = 8;
+
+/// Empty tables on their way from the CPUs where processes end to those where they are made.
+struct Depot {
+    tables: Stack<{ 4 * TABLES }>,
+    roots: Stack<{ 4 * ROOTS }>,
+}
+
+static DEPOT: SpinLock<Depot, level::Frames> =
+    SpinLock::new(Depot { tables: Stack::new(), roots: Stack::new() });
 
 /// A stack of frame numbers.
 struct Stack<const N: usize> {
@@ -49,6 +60,24 @@ impl<const N: usize> Stack<N> {
             }
             None => false,
         }
+    }
+
+    /// Moves the half last pushed to `other`, as far as it fits there.
+    fn share<const M: usize>(&mut self, other: &mut Stack<M>) {
+        let count = (N / 2).min(self.len).min(M - other.len);
+        self.len -= count;
+        let moved = &self.frames[self.len..self.len + count];
+        other.frames[other.len..other.len + count].copy_from_slice(moved);
+        other.len += count;
+    }
+
+    /// As [`share`](Self::share), the other way round: as much as half of this one.
+    fn restock<const M: usize>(&mut self, other: &mut Stack<M>) {
+        let count = (N / 2).min(other.len).min(N - self.len);
+        other.len -= count;
+        let moved = &other.frames[other.len..other.len + count];
+        self.frames[self.len..self.len + count].copy_from_slice(moved);
+        self.len += count;
     }
 }
 
@@ -92,7 +121,7 @@ impl Cache {
     #[cold]
     fn pop_slow(&mut self, whom: For) -> Option<Pfn> {
         self.hot.len = super::refill(&mut self.hot.frames[..BATCH], whom);
-        self.hot.pop().or_else(|| self.zeroed.pop()).or_else(|| self.tables.pop())
+        self.hot.pop().or_else(|| self.zeroed.pop()).or_else(|| self.take_table())
     }
 
     #[inline]
@@ -104,9 +133,17 @@ impl Cache {
 
     #[inline]
     pub fn pop_table(&mut self) -> Option<Pfn> {
-        let frame = self.tables.pop()?;
+        let frame = self.take_table()?;
         self.count(Owner::PageTable, 1);
         Some(frame)
+    }
+
+    #[inline]
+    fn take_table(&mut self) -> Option<Pfn> {
+        if self.tables.len == 0 {
+            self.tables.restock(&mut DEPOT.lock().tables);
+        }
+        self.tables.pop()
     }
 
     /// Takes in a freed frame.
@@ -129,6 +166,9 @@ impl Cache {
 
     #[inline]
     pub fn push_table(&mut self, table: Pfn) -> bool {
+        if self.tables.len == TABLES {
+            self.tables.share(&mut DEPOT.lock().tables);
+        }
         let kept = self.tables.push(table);
         if kept {
             self.count(Owner::PageTable, -1);
@@ -137,12 +177,18 @@ impl Cache {
     }
 
     pub fn pop_root(&mut self) -> Option<Pfn> {
+        if self.roots.len == 0 {
+            self.roots.restock(&mut DEPOT.lock().roots);
+        }
         let frame = self.roots.pop()?;
         self.count(Owner::PageTable, 1);
         Some(frame)
     }
 
     pub fn push_root(&mut self, root: Pfn) -> bool {
+        if self.roots.len == ROOTS {
+            self.roots.share(&mut DEPOT.lock().roots);
+        }
         let kept = self.roots.push(root);
         if kept {
             self.count(Owner::PageTable, -1);
@@ -169,6 +215,18 @@ impl Cache {
         super::give_back(&self.tables.frames[..self.tables.len]);
         super::give_back(&self.roots.frames[..self.roots.len]);
         (self.hot.len, self.zeroed.len, self.tables.len, self.roots.len) = (0, 0, 0, 0);
+        loop {
+            let mut depot = DEPOT.lock();
+            self.tables.restock(&mut depot.tables);
+            self.roots.restock(&mut depot.roots);
+            drop(depot);
+            if self.tables.len + self.roots.len == 0 {
+                break;
+            }
+            super::give_back(&self.tables.frames[..self.tables.len]);
+            super::give_back(&self.roots.frames[..self.roots.len]);
+            (self.tables.len, self.roots.len) = (0, 0);
+        }
     }
 }
 
