@@ -149,7 +149,21 @@ impl PosixTimer {
     pub fn get(&self) -> (u64, u64) {
         let now = self.clock.now();
         let state = self.state.lock();
-        (left(&state, now), state.interval)
+        (self.left(&state, now), state.interval)
+    }
+
+    /// Nothing is left on a clock that has gone.
+    fn left(&self, state: &State, now: Option<u64>) -> u64 {
+        let Some(now) = now.filter(|_| state.at != 0) else { return 0 };
+        if now < state.at {
+            return state.at - now;
+        }
+        match state.interval {
+            // Expired, its signal not taken. One that sends none has just run out.
+            0 => u64::from(!matches!(self.notify, Notify::Nobody)),
+            // The next expiry counts.
+            interval => interval - (now - state.at) % interval,
+        }
     }
 
     /// Expirations beyond the one that was last delivered.
@@ -163,7 +177,7 @@ impl PosixTimer {
         let clock_now = self.clock.now();
         let now = clock_now.unwrap_or(0);
         let mut state = self.state.lock();
-        let old = (left(&state, clock_now), state.interval);
+        let old = (self.left(&state, clock_now), state.interval);
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
@@ -252,19 +266,6 @@ impl PosixTimer {
         state.overrun = i32::try_from(missed).unwrap_or(i32::MAX);
         state.armed = Some(time::arm(self.clock.next_look(state.at, now), self.clone()));
         state.overrun
-    }
-}
-
-/// Nothing is left on a clock that has gone.
-fn left(state: &State, now: Option<u64>) -> u64 {
-    let Some(now) = now.filter(|_| state.at != 0) else { return 0 };
-    if now < state.at {
-        return state.at - now;
-    }
-    // Expired, its signal not taken: the next expiry counts.
-    match state.interval {
-        0 => 1,
-        interval => interval - (now - state.at) % interval,
     }
 }
 
