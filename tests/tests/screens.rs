@@ -198,7 +198,10 @@ const EDITING: Chapter = Chapter {
         ("give up", "\x03"),
         ("a quotation", "echo 'one\n"),
         ("and its end", "two'\n"),
-        ("a loop", "for i in a b\ndo echo $i\ndone\n"),
+        // Line by line: what is typed between two lines is echoed by the terminal, not by the shell.
+        ("a loop", "for i in a b\n"),
+        ("its body", "do echo $i\n"),
+        ("its end", "done\n"),
         ("swap", "echo ab\x14\n"),
     ],
 };
