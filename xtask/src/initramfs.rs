@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use alea_cpio::Writer;
 use anyhow::{Context, Result};
 
-use crate::cpio::Cpio;
 use crate::{paths, process};
 
 /// A file tree in memory. Later entries replace earlier ones of the same name.
@@ -118,17 +118,17 @@ impl Tree {
 
     /// The tree as a newc archive.
     pub fn archive(&self) -> Vec<u8> {
-        let mut cpio = Cpio::new();
+        let mut archive = Writer::new();
         // Sorted by name, a folder comes before what is in it.
         for (path, entry) in &self.entries {
             match entry {
-                Entry::Dir(mode) => cpio.dir(path, *mode),
-                Entry::File(mode, data) => cpio.file(path, *mode, data),
-                Entry::Symlink(target) => cpio.symlink(path, target),
-                Entry::CharDevice(mode, device) => cpio.char_device(path, *mode, *device),
+                Entry::Dir(mode) => archive.dir(path, *mode),
+                Entry::File(mode, data) => archive.file(path, *mode, data),
+                Entry::Symlink(target) => archive.symlink(path, target),
+                Entry::CharDevice(mode, device) => archive.char_device(path, *mode, *device),
             };
         }
-        cpio.finish()
+        archive.finish()
     }
 
     fn insert(&mut self, path: &str, entry: Entry) -> &mut Self {

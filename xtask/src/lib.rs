@@ -1,6 +1,6 @@
 //! Build, boot, test and measure Alea: one module per command, and the shared parts under them.
 //!
-//! `tests/` uses this library too, for [`qemu`], [`guest`] and [`cpio`]. Nothing here may write
+//! `tests/` uses this library too, for [`qemu`], [`guest`] and [`initramfs`]. Nothing here may write
 //! outside `target/`, except the packages that `setup` installs through apt.
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,6 @@ pub mod boot;
 pub mod build;
 pub mod busybox;
 pub mod ci;
-pub mod cpio;
 pub mod figures;
 pub mod fuzz;
 pub mod growth;

@@ -3,6 +3,11 @@
 //! Same entries, same bytes: times are 0, owners are root, inode numbers count up in the order of
 //! the calls. Needs no root: device nodes are only numbers in the archive.
 
+use alloc::format;
+use alloc::vec::Vec;
+
+use crate::TRAILER;
+
 /// File type bits of a mode, as in `stat(2)`.
 const DIRECTORY: u32 = 0o040_000;
 const REGULAR: u32 = 0o100_000;
@@ -14,12 +19,12 @@ const BLOCK: usize = 512;
 
 /// An archive that is being written. Parents must be added before their children.
 #[derive(Default)]
-pub struct Cpio {
+pub struct Writer {
     bytes: Vec<u8>,
     inodes: u32,
 }
 
-impl Cpio {
+impl Writer {
     pub fn new() -> Self {
         Self::default()
     }
@@ -46,7 +51,7 @@ impl Cpio {
 
     /// Ends the archive and returns it.
     pub fn finish(mut self) -> Vec<u8> {
-        self.header("TRAILER!!!", 0, 0, 1, (0, 0), 0);
+        self.header(TRAILER, 0, 0, 1, (0, 0), 0);
         self.pad(BLOCK);
         self.bytes
     }
@@ -97,13 +102,15 @@ impl Cpio {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::String;
+
     use super::*;
 
     #[test]
     fn one_file_has_the_bytes_of_the_format() {
-        let mut cpio = Cpio::new();
-        cpio.file("a", 0o644, b"hello");
-        let bytes = cpio.finish();
+        let mut archive = Writer::new();
+        archive.file("a", 0o644, b"hello");
+        let bytes = archive.finish();
         let header = "07070100000001000081a400000000000000000000000100000000000000050000000000000000\
                       00000000000000000000000200000000";
         assert_eq!(&bytes[..110], header.as_bytes());
@@ -117,9 +124,9 @@ mod tests {
 
     #[test]
     fn devices_carry_their_numbers_and_links_their_targets() {
-        let mut cpio = Cpio::new();
-        cpio.dir("dev", 0o755).char_device("dev/null", 0o666, (1, 3)).symlink("sh", "busybox");
-        let text = String::from_utf8(cpio.finish()).unwrap();
+        let mut archive = Writer::new();
+        archive.dir("dev", 0o755).char_device("dev/null", 0o666, (1, 3)).symlink("sh", "busybox");
+        let text = String::from_utf8(archive.finish()).unwrap();
         assert!(text.contains("000021b6"), "mode of a character device, rw for all");
         assert!(
             text.contains("00000001000000030000000900000000dev/null"),
@@ -131,6 +138,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "relative")]
     fn absolute_paths_are_refused() {
-        Cpio::new().dir("/dev", 0o755);
+        Writer::new().dir("/dev", 0o755);
     }
 }

@@ -1,0 +1,62 @@
+//! The data file: what the rules allow and forbid, and what is excepted from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+/// The data file, which may name what it forbids.
+pub const FILE: &str = "xtask/tidy.toml";
+
+/// Keys of excused faults, by rule.
+pub type Exceptions = BTreeMap<String, BTreeSet<String>>;
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rules {
+    #[serde(default)]
+    pub forbid: Vec<String>,
+    #[serde(default)]
+    pub unsafe_below: Vec<String>,
+    #[serde(default)]
+    pub limits: Limits,
+    #[serde(default)]
+    pub except: Exceptions,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    pub file_lines: usize,
+    pub binary_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { file_lines: 500, binary_bytes: 4096 }
+    }
+}
+
+impl Rules {
+    pub fn load(root: &Path) -> Result<Self> {
+        Self::parse(&fs::read_to_string(root.join(FILE)).context(FILE)?)
+    }
+
+    pub fn parse(text: &str) -> Result<Self> {
+        toml::from_str(text).context(FILE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_cannot_be_read_are_an_error() {
+        assert!(Rules::parse("allow = [\"everything\"]\n").is_err());
+        assert!(Rules::parse("[limits]\nfile_words = 3\n").is_err());
+        assert!(Rules::parse("forbid = [\"LATER\"]\n").is_ok());
+    }
+}

@@ -1,0 +1,71 @@
+//! `cargo xtask tidy`: the house rules that neither rustfmt nor clippy knows, one file for each.
+//!
+//! Owns nothing: it reads the files that git knows, and the rules' data, `xtask/tidy.toml`. A rule reports faults to
+//! [`Faults`]; those that may be excepted carry a key, and a key listed under `[except]` is excused as long as the
+//! fault is there. A rule never changes a file, and never looks at one that git ignores. No locks.
+
+mod data;
+mod faults;
+mod opening;
+mod scan;
+mod shrink;
+mod text;
+mod tree;
+mod workspace;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::{paths, syscalls};
+use data::Rules;
+use faults::Faults;
+use tree::Tree;
+
+/// Checks the house rules of `xtask/tidy.toml`.
+#[derive(Args)]
+pub struct Tidy {
+    /// Print the exceptions that the tree needs as it is, in the form of the data file
+    #[arg(long)]
+    list: bool,
+}
+
+impl Tidy {
+    pub fn run(self) -> Result<ExitCode> {
+        let root = paths::root();
+        if self.list {
+            let rules = Rules::load(root)?;
+            print!("{}", look(&Tree::read(root)?, &rules).list());
+            return Ok(ExitCode::SUCCESS);
+        }
+        check(root)?;
+        println!("tidy: ok");
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Checks every file that git knows or would add; the error lists all that is wrong.
+pub fn check(root: &Path) -> Result<()> {
+    let rules = Rules::load(root)?;
+    let mut faults = look(&Tree::read(root)?, &rules);
+    if let Err(error) = syscalls::check(root) {
+        faults.add(format!("{error:#}"));
+    }
+    shrink::check(root, &rules, &mut faults);
+    let faults = faults.judge(&rules.except);
+    if faults.is_empty() {
+        return Ok(());
+    }
+    bail!("{} faults:\n{}", faults.len(), faults.join("\n"))
+}
+
+/// All rules that look at nothing but the tree.
+fn look(tree: &Tree, rules: &Rules) -> Faults {
+    let mut faults = Faults::default();
+    text::check(tree, rules, &mut faults);
+    opening::check(tree, rules, &mut faults);
+    workspace::check(tree, &mut faults);
+    faults
+}
