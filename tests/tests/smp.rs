@@ -12,7 +12,7 @@ use xtask::guest::{End, Guest};
 use xtask::{paths, soak};
 
 /// Threads, wake-ups, shared memory and the ends of processes: where CPUs meet.
-const SAMPLE: [&str; 14] = [
+const SAMPLE: [&str; 15] = [
     "futex",
     "mm_fork",
     "mm_protect",
@@ -20,6 +20,7 @@ const SAMPLE: [&str; 14] = [
     "poll",
     "proc_clone",
     "proc_fork",
+    "proc_orphans",
     "sig_kill",
     "sig_wait",
     "stress_memory",

@@ -2,6 +2,7 @@
 //!
 //! Everything that can fail is done before the child is linked anywhere; linking and starting cannot fail.
 
+use super::family::Descent;
 use super::limits::{INFINITY, Resource};
 use super::process::Parts as ProcessParts;
 use super::sched::{self};
@@ -160,7 +161,7 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
         // Relaxed: the child does not run yet.
         child.vfork.waiting.store(true, Ordering::Relaxed);
     }
-    if let Err(error) = link(parent, &child, args.flags) {
+    if let Err(error) = link(parent, &child, args) {
         if let Some(fd) = pidfd {
             // Nobody has heard of it yet but the parent's other threads, which may have closed it.
             let _closed = parent.files().close(fd);
@@ -310,29 +311,21 @@ fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Arc<Process> {
     } else {
         Arc::new(SignalActions::fork(&shared))
     };
-    let (real_parent, exit_signal) = if args.flags.contains(CloneFlags::PARENT) {
-        // A sibling: it ends as its maker would. Relaxed: set at creation.
-        (process.parent(), process.exit_signal.load(Ordering::Relaxed))
-    } else {
-        (Some(process.clone()), args.exit_signal)
-    };
     let child = Arc::new(Process::new(ProcessParts {
         pid,
-        parent: real_parent,
         group: process.group(),
         limits: process.limits(),
         program: process.program(),
         signals: ProcessSignals::new(actions),
-        exit_signal,
     }));
     child.inherit_settings(process);
     child
 }
 
 /// Makes the child visible: to its process, its parent, its group and by its number.
-fn link(parent: &Task, child: &Arc<Task>, flags: CloneFlags) -> Result<()> {
+fn link(parent: &Task, child: &Arc<Task>, args: &CloneArgs) -> Result<()> {
     let process = child.process();
-    if flags.contains(CloneFlags::THREAD) {
+    if args.flags.contains(CloneFlags::THREAD) {
         let mut tree = process.tree().lock();
         if process.is_closing() {
             return Err(Errno::ERESTARTNOINTR);
@@ -345,21 +338,21 @@ fn link(parent: &Task, child: &Arc<Task>, flags: CloneFlags) -> Result<()> {
         table::insert(child);
         return Ok(());
     }
-    let real_parent = if flags.contains(CloneFlags::PARENT) {
-        process.parent()
+    let maker = parent.process();
+    let descent = if args.flags.contains(CloneFlags::PARENT) {
+        // A sibling: it ends as its maker would.
+        maker.descent()
     } else {
-        Some(parent.process().clone())
+        Descent { parent: Some(maker.clone()), exit_signal: args.exit_signal }
     };
     if !process.tree().lock().threads.push(child.clone()) {
         return Err(Errno::ENOMEM);
     }
-    if let Some(real_parent) = real_parent
-        && !real_parent.tree().lock().children.push(process.clone())
-    {
+    if let Err(error) = maker.settle(process, descent) {
         // The child and its only thread hold each other.
         let alone = process.tree().lock().threads.remove(child);
         drop(alone);
-        return Err(Errno::ENOMEM);
+        return Err(error);
     }
     process.group().add(process);
     table::insert(child);

@@ -4,6 +4,7 @@
 //! gives the children away, becomes the zombie that `wait` finds, and tells the parent. The task itself is
 //! freed by whoever runs after it.
 
+use super::family::Descent;
 use super::signal;
 use super::{Process, Task, futex, group, sched, table};
 use crate::mm::user;
@@ -140,10 +141,10 @@ fn end_process(process: &Arc<Process>, status: Status) {
     process.set_program(None);
     give_children_away(process);
     leave_session(process);
-    let group = process.group();
-    let parent = process.parent();
-    hang_up_if_orphaned(&group, Some(process), parent.as_deref());
+    hang_up_if_orphaned(&process.group(), Some(process), process.parent().as_deref());
     process.set_ending();
+    // Only now: a parent that gave it away before is another by now, and one that does so after waits for the zombie.
+    let parent = process.parent();
     // Claimed before anybody can see a zombie: `wait` must not find one that its caller does not want.
     let unwanted = send_exit_signal(process) && process.claim_reap();
     // Only now: who waits for a child must find its signal sent.
@@ -152,15 +153,16 @@ fn end_process(process: &Arc<Process>, status: Status) {
     // And only now, so that a parent on another CPU need not wait for the zombie.
     if unwanted {
         put_away(parent.as_deref(), process);
-    } else if let Some(parent) = process.parent() {
+    } else if let Some(parent) = parent {
         parent.children_changed.wake_all();
     }
 }
 
 /// A claimed zombie whose parent does not wait for its children goes at once.
 fn put_away(parent: Option<&Process>, process: &Arc<Process>) {
-    let gone = parent.and_then(|parent| parent.tree().lock().children.remove(process));
-    drop(gone);
+    if let Some(parent) = parent {
+        parent.disown(process);
+    }
     super::wait::release(process);
     if let Some(parent) = parent {
         // A `wait` that finds no child left ends with ECHILD.
@@ -173,7 +175,7 @@ fn put_away(parent: Option<&Process>, process: &Arc<Process>) {
 fn send_exit_signal(process: &Arc<Process>) -> bool {
     let Some(parent) = process.parent() else { return true };
     let info = exit_info(process);
-    // Relaxed: set at creation, or by exec before any child could see it.
+    // Relaxed: changed with the parent, under its lock.
     match process.exit_signal.load(Ordering::Relaxed) {
         number if number == Signal::SIGCHLD.number() => signal::send_sigchld(&parent, info),
         number => {
@@ -198,51 +200,31 @@ fn exit_info(process: &Process) -> SigInfo {
     SigInfo::child(code, process.pid(), process.uid(), status, utime, stime)
 }
 
-/// Who inherits the children of `process`: its nearest ancestor that asked to, or init.
-fn heir(process: &Arc<Process>) -> Option<Arc<Process>> {
-    let mut at = process.parent();
-    while let Some(ancestor) = at {
-        // Relaxed: a setting; a race with prctl has no wrong outcome.
-        if ancestor.is_init()
-            || (ancestor.child_subreaper.load(Ordering::Relaxed) && !ancestor.is_exiting())
-        {
-            return Some(ancestor);
-        }
-        at = ancestor.parent();
-    }
-    table::lookup(1)
-}
-
 fn give_children_away(process: &Arc<Process>) {
-    let children = core::mem::take(&mut process.tree().lock().children);
-    if children.is_empty() {
-        return;
-    }
-    let Some(heir) = heir(process) else { return };
+    let children = process.give_children_up();
     for child in children.iter() {
-        // Into the heir's list first: a child that ends now tells the old parent or finds the heir ready.
-        adopt(&heir, child);
-        let old = child.tree().lock().parent.replace(heir.clone());
-        drop(old);
-        // Linux resets it, so that a new parent is always told.
-        child.exit_signal.store(Signal::SIGCHLD.number(), Ordering::Relaxed);
+        let heir = find_heir(process, child);
         parent_died(child);
         hang_up_if_orphaned(&child.group(), None, Some(process));
         if child.is_zombie_by_now() && send_exit_signal(child) && child.claim_reap() {
             put_away(Some(&heir), child);
         } else if child.is_reaped() {
             // It put itself away just now, and looked for itself in the old parent's list.
-            let gone = heir.tree().lock().children.remove(child);
-            drop(gone);
+            heir.disown(child);
         }
+        heir.children_changed.wake_all();
     }
-    heir.children_changed.wake_all();
 }
 
-/// Puts a child into its new parent's list. Somebody who exits cannot fail: it waits until others have given back
-/// memory.
-fn adopt(heir: &Process, child: &Arc<Process>) {
-    while !heir.tree().lock().children.push(child.clone()) {
+/// Gives a child to who inherits from `process`. Somebody who exits cannot fail: it waits until others have given
+/// back memory.
+fn find_heir(process: &Process, child: &Arc<Process>) -> Arc<Process> {
+    loop {
+        // As on Linux the exit signal is set back, so that a new parent is always told.
+        let unasked = Descent { parent: None, exit_signal: Signal::SIGCHLD.number() };
+        if let Ok(heir) = process.settle(child, unasked) {
+            return heir;
+        }
         super::schedule_timeout(MEMORY_WAIT);
     }
 }
@@ -257,7 +239,7 @@ fn parent_died(child: &Arc<Process>) {
     });
     if let Some(signal) = wanted {
         let info = SigInfo::new(signal, code::SI_KERNEL);
-        // As in `notify`.
+        // A full queue of a real-time signal loses it, as on Linux.
         let _sent = signal::send_to_process(child, signal, info);
     }
 }

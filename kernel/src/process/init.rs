@@ -20,7 +20,7 @@ use crate::mm::KernelStack;
 use crate::mm::frames;
 use crate::sync::{Once, wait};
 use abi::fs::{AT_FDCWD, OpenFlags};
-use abi::signal::{SigSet, Signal};
+use abi::signal::SigSet;
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -111,12 +111,10 @@ fn build_init() -> Result<Arc<Task>> {
     let group = Group::new(0, session);
     let process = Arc::new(Process::new(ProcessParts {
         pid,
-        parent: None,
         group: group.clone(),
         limits: initial_limits(),
         program: None,
         signals: ProcessSignals::new(Arc::new(SignalActions::new())),
-        exit_signal: Signal::SIGCHLD.number(),
     }));
     let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
     let machine = Machine::kernel(KernelStack::alloc()?, Some(fpu), first_program, 0);

@@ -59,12 +59,10 @@ pub(super) fn build(
     let session = Session::new(0);
     let process = Arc::new(Process::new(ProcessParts {
         pid: tid,
-        parent: None,
         group: Group::new(0, session),
         limits: init::initial_limits(),
         program: None,
         signals: ProcessSignals::new(Arc::new(SignalActions::new())),
-        exit_signal: 0,
     }));
     Arc::new(Task::new(
         TaskParts {

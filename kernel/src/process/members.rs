@@ -42,10 +42,6 @@ impl<T: Member> Members<T> {
         self.0.first()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(super) fn contains(&self, member: &T) -> bool {
         let at = member.place().load(Ordering::Relaxed);
         self.0.get(at).is_some_and(|there| core::ptr::eq(&**there, member))

@@ -13,6 +13,7 @@ mod cpu_limit;
 mod cpus;
 pub mod exec;
 pub mod exit;
+mod family;
 pub mod fault;
 pub mod futex;
 mod group;

@@ -1,12 +1,13 @@
 //! [`Process`]: what the threads of a program share, and its place in the tree.
 //!
-//! Parent, children and threads are under the `tree` lock (`ProcessTree`, parent before child). A child
+//! Parent, children and threads ([`Family`]) are under the `tree` lock (`ProcessTree`, parent before child). A child
 //! holds its parent and a parent its children: the circle ends when the parent exits and gives its children
 //! away, or reaps them. Group, limits and program are small tables under `ProcessState`.
 
 use super::exit::Status;
+use super::family::Family;
 use super::limits::{Limit, Limits, Resource};
-use super::members::{Member, Members};
+use super::members::Member;
 use super::signal::ProcessSignals;
 use super::times::{Spent, Usage};
 use super::{Group, Session, Task};
@@ -14,6 +15,7 @@ use crate::arch::cpu;
 use crate::fs::{Cred, Path};
 use crate::mm::AddressSpace;
 use crate::sync::{SpinLock, WaitQueue, level};
+use abi::signal::Signal;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
@@ -34,7 +36,7 @@ const STATUS: u32 = 0xffff;
 /// What the threads of a program share.
 pub struct Process {
     pid: i32,
-    tree: SpinLock<Tree, level::ProcessTree>,
+    tree: SpinLock<Family, level::ProcessTree>,
     group: SpinLock<Arc<Group>, level::ProcessState>,
     limits: SpinLock<Arc<Limits>, level::ProcessState>,
     /// The soft limit of descriptors, which every `open` asks for. Relaxed: one number.
@@ -65,16 +67,10 @@ pub struct Process {
     /// TIOCNOTTY by one that leads no session: the session's terminal is not its own any more.
     pub(super) gave_up_terminal: AtomicBool,
     pub(super) has_execed: AtomicBool,
+    /// Set with the parent, by [`take_in`](Self::take_in); by exec.
     pub(super) exit_signal: AtomicI32,
     /// Its index among the parent's children. Relaxed: only used under the parent's `tree` lock.
     place: AtomicUsize,
-}
-
-#[derive(Default)]
-pub(super) struct Tree {
-    pub(super) parent: Option<Arc<Process>>,
-    pub(super) children: Members<Process>,
-    pub(super) threads: Members<Task>,
 }
 
 impl Member for Process {
@@ -86,12 +82,10 @@ impl Member for Process {
 /// What a new process is made of.
 pub(super) struct Parts {
     pub(super) pid: i32,
-    pub(super) parent: Option<Arc<Process>>,
     pub(super) group: Arc<Group>,
     pub(super) limits: Arc<Limits>,
     pub(super) program: Option<Arc<Program>>,
     pub(super) signals: ProcessSignals,
-    pub(super) exit_signal: i32,
 }
 
 impl Process {
@@ -99,7 +93,7 @@ impl Process {
         let nofile = parts.limits.soft(Resource::NoFile);
         Self {
             pid: parts.pid,
-            tree: SpinLock::new(Tree { parent: parts.parent, ..Tree::default() }),
+            tree: SpinLock::new(Family::default()),
             group: SpinLock::new(parts.group),
             nofile: AtomicU32::new(u32::try_from(nofile).unwrap_or(u32::MAX)),
             limits: SpinLock::new(parts.limits),
@@ -119,7 +113,7 @@ impl Process {
             child_subreaper: AtomicBool::new(false),
             gave_up_terminal: AtomicBool::new(false),
             has_execed: AtomicBool::new(false),
-            exit_signal: AtomicI32::new(parts.exit_signal),
+            exit_signal: AtomicI32::new(Signal::SIGCHLD.number()),
             place: AtomicUsize::new(0),
         }
     }
@@ -145,7 +139,7 @@ impl Process {
         self.pid == 1
     }
 
-    pub(super) fn tree(&self) -> &SpinLock<Tree, level::ProcessTree> {
+    pub(super) fn tree(&self) -> &SpinLock<Family, level::ProcessTree> {
         &self.tree
     }
 
@@ -424,7 +418,6 @@ impl Process {
         self.usage().ticks()
     }
 
-    /// User and system time in nanoseconds.
     /// The name of its leader.
     pub fn name(&self) -> String {
         let comm = self.any_thread().map(|leader| leader.comm()).unwrap_or_default();

@@ -136,7 +136,7 @@ fn matches(child: &Arc<Process>, which: &Which, options: &Options) -> bool {
         Which::Group(pgid) => child.pgid() == *pgid,
         Which::Process(process) => Arc::ptr_eq(child, process),
     };
-    // Relaxed: set at creation.
+    // Relaxed: changed with the parent, whose lock is held.
     let is_clone = child.exit_signal.load(Ordering::Relaxed) != Signal::SIGCHLD.number();
     chosen && (options.all || is_clone == options.clones)
 }
