@@ -18,7 +18,7 @@ use crate::fs::namei::{LookupCtx, LookupFlags};
 use crate::fs::{Cred, Fd, FdTable, FsContext};
 use crate::mm::KernelStack;
 use crate::mm::frames;
-use crate::sync::{Once, wait};
+use crate::sync::{Once, pace, wait};
 use abi::fs::{AT_FDCWD, OpenFlags};
 use abi::signal::SigSet;
 use abi::{Errno, Result};
@@ -37,6 +37,7 @@ pub fn init() {
         panic!("no memory for the run queue: {error}");
     }
     wait::register_scheduler(&SLEEPER);
+    pace::register_pacer(&SLEEPER);
     crate::random::register_caller(&RunningTask);
     procfs::register();
     super::terminal::init();

@@ -7,11 +7,13 @@
 pub mod level;
 mod mutex;
 mod owner;
+pub mod pace;
 mod spin;
 pub mod wait;
 
 pub use ::spin::Once;
 pub use mutex::{Mutex, MutexGuard};
 pub use owner::{ArcSlot, OwnerCell, OwnerRef};
+pub use pace::{Pace, cond_resched, killable};
 pub use spin::{SpinGuard, SpinLock, assert_may_block};
 pub use wait::{Interrupted, WaitQueue, Wake};

@@ -10,6 +10,7 @@ use crate::mm::user::{self, UserPtr};
 use crate::process;
 use crate::process::limits::Resource;
 use crate::process::signal;
+use crate::sync::pace::interrupted;
 use abi::fs::{AT_FDCWD, OpenFlags};
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
@@ -313,7 +314,7 @@ pub(super) fn transfer(
             Ok(moved) => {
                 *from = from.saturating_add(moved as u64);
                 done += moved;
-                if process::signal::pending(process::current()) {
+                if interrupted() {
                     break;
                 }
             }

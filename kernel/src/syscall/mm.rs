@@ -7,6 +7,7 @@ use crate::mm::space::{Advice, Backing, MapFixed, MapRequest, Membarrier, Prot, 
 use crate::mm::{self, user};
 use crate::process;
 use crate::process::limits::Resource;
+use crate::sync::Pace;
 use abi::mman::{madv, map, mcl, membarrier as mb, ms, prot as p};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -192,15 +193,12 @@ pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
     }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(pages.min(PAGE_SIZE)).map_err(|_| Errno::ENOMEM)?;
-    let mut done = 0;
-    while done < pages {
-        let now = (pages - done).min(PAGE_SIZE);
-        let at = addr + (done * PAGE_SIZE) as u64;
-        bytes.clear();
-        let emit = &mut |byte| bytes.push(byte);
-        process::current().mm().mincore(at, (now * PAGE_SIZE) as u64, emit)?;
-        user::write_bytes(vec + done as u64, &bytes)?;
-        done += now;
+    bytes.resize(pages.min(PAGE_SIZE), 0);
+    for done in (0..pages).step_by(PAGE_SIZE).killable() {
+        let done = done?;
+        let bytes = &mut bytes[..(pages - done).min(PAGE_SIZE)];
+        process::current().mm().mincore(addr + (done * PAGE_SIZE) as u64, bytes)?;
+        user::write_bytes(vec + done as u64, bytes)?;
     }
     Ok(())
 }

@@ -148,6 +148,10 @@ pub unsafe fn set_kernel_stack(top: u64) {
     };
 }
 
+/// The work flag of a task to which a signal may have to be delivered.
+pub const WORK_SIGNAL: u32 = 1 << 0;
+/// The work flag of a task that should let another one run.
+pub const WORK_RESCHED: u32 = 1 << 1;
 /// The work flag that the frame allocator raises for the running task: memory is nearly out.
 pub const WORK_MEMORY: u32 = 1 << 31;
 

@@ -3,7 +3,9 @@
 
 use super::{CharDriver, register_char};
 use crate::fs::file::{FileOps, MapTarget, OpenFile, Whence};
+use crate::mm::PAGE_SIZE;
 use crate::mm::iov::{Sink, Source};
+use crate::sync::pace::interrupted;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -33,7 +35,7 @@ impl FileOps for Mem {
     fn read(&self, _: &OpenFile, dst: &mut Sink<'_>, _: &mut u64) -> Result<usize> {
         match self.0 {
             Kind::Null => Ok(0),
-            Kind::Zero | Kind::Full => dst.put_zeros(dst.remaining()),
+            Kind::Zero | Kind::Full => zeros(dst),
         }
     }
     fn write(&self, _: &OpenFile, src: &mut Source<'_>, _: &mut u64) -> Result<usize> {
@@ -51,6 +53,24 @@ impl FileOps for Mem {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// Fills all of `dst`, page by page; any signal ends that between two pages, as on Linux.
+fn zeros(dst: &mut Sink<'_>) -> Result<usize> {
+    let mut done = 0;
+    while dst.remaining() != 0 {
+        let want = dst.remaining().min(PAGE_SIZE);
+        match dst.put_zeros(want) {
+            Ok(put) if put == want => done += put,
+            Ok(put) => return Ok(done + put),
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+        }
+        if interrupted() {
+            break;
+        }
+    }
+    Ok(done)
 }
 
 pub(super) fn register() {

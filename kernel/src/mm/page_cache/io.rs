@@ -3,6 +3,7 @@
 use super::{Owner, PAGE_SHIFT, PAGE_SIZE, PageCache};
 use crate::mm::frames::{self, For};
 use crate::mm::{Frame, Sink, Source};
+use crate::sync::killable;
 use abi::{Errno, Result};
 use core::sync::atomic::Ordering;
 
@@ -23,6 +24,9 @@ impl PageCache {
             let want = dst.remaining().min(usize::try_from(left).unwrap_or(usize::MAX));
             if want == 0 {
                 return Ok(done);
+            }
+            if killable().is_err() {
+                return if done > 0 { Ok(done) } else { Err(Errno::EINTR) };
             }
             let (index, within, len) = place(at, want);
             let moved = match self.get(index) {
@@ -52,7 +56,11 @@ impl PageCache {
                 None => return Err(Errno::EFBIG),
             };
             let (index, within, len) = place(at, src.remaining());
-            match self.write_page(index, within, len, src) {
+            let written = match killable() {
+                Ok(()) => self.write_page(index, within, len, src),
+                Err(killed) => Err(killed.into()),
+            };
+            match written {
                 Ok(moved) => {
                     done += moved;
                     self.grow_to(at + moved as u64);

@@ -5,7 +5,7 @@ use super::tlb::Gather;
 use super::unmap::page_range;
 use super::{AddressSpace, Advice, Fault, FaultAccess, Inner, VmFlags, Vma};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE};
-use crate::mm::page_cache::Lookup;
+use crate::sync::{Pace, cond_resched, killable};
 use abi::{Errno, Result};
 use alea_ranges::Pos;
 use alloc::sync::Arc;
@@ -23,6 +23,7 @@ impl AddressSpace {
         let mut at = range.start;
         let mut hole = false;
         while at < range.end {
+            killable()?;
             // The lock is taken anew for each mapping: what Remove does takes it again inside.
             let mut inner = self.inner.lock();
             let Some(pos) = inner.vmas.at_or_after(at) else {
@@ -86,6 +87,7 @@ impl AddressSpace {
         inner.lock_future = future;
         let mut next = inner.vmas.first();
         while let Some((pos, vma)) = next.and_then(|pos| Some((pos, inner.vmas.get(pos)?))) {
+            cond_resched();
             let (start, end, mut flags) = (vma.start, vma.end, vma.flags);
             if current || !future {
                 flags.set(VmFlags::LOCKED, current && vma.can_be_locked());
@@ -100,18 +102,30 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// mincore: calls `emit` with one byte per page; `ENOMEM` for a hole.
-    pub fn mincore(&self, addr: u64, len: u64, emit: &mut dyn FnMut(u8)) -> Result<()> {
-        let range = page_range(addr, len).ok_or(Errno::ENOMEM)?;
+    /// mincore: one byte of `out` for each page from `addr` on; `ENOMEM` for a hole. What has no page table costs
+    /// nothing.
+    pub fn mincore(&self, addr: u64, out: &mut [u8]) -> Result<()> {
+        let range = page_range(addr, out.len() as u64 * PAGE_SIZE as u64).ok_or(Errno::ENOMEM)?;
+        out.fill(0);
         let inner = self.inner.lock();
         inner.for_each_part(range.start, range.end, |vma, start, end| {
-            for addr in (start..end).step_by(PAGE_SIZE) {
-                let mapped = inner.table.get(addr) & PRESENT != 0;
-                let cached = || {
-                    let file = vma.file.as_ref()?;
-                    matches!(file.cache.lookup(vma.index_of(addr)), Lookup::Page(_)).then_some(())
-                };
-                emit(u8::from(mapped || cached().is_some()));
+            let mut mark = |addr: u64| {
+                if let Some(byte) = out.get_mut(((addr - range.start) >> PAGE_SHIFT) as usize) {
+                    *byte = 1;
+                }
+            };
+            inner.table.for_each(start, end, |_, _, addr, entry| {
+                if entry & PRESENT != 0 {
+                    mark(addr);
+                }
+            });
+            if let Some(file) = &vma.file {
+                let first = vma.index_of(start);
+                let count = (end - start) >> PAGE_SHIFT;
+                file.cache.runs(first..first + count, |index, slots| {
+                    let there = (index..).zip(slots).filter(|&(_, &frame)| frame != 0);
+                    there.for_each(|(index, _)| mark(start + ((index - first) << PAGE_SHIFT)));
+                });
             }
             Ok(())
         })
@@ -128,6 +142,7 @@ impl Inner {
     ) -> Result<()> {
         let mut at = start;
         while at < end {
+            cond_resched();
             let vma = self.vmas.find(at).and_then(|pos| self.vmas.get(pos)).ok_or(Errno::ENOMEM)?;
             let upto = vma.end.min(end);
             visit(vma, at, upto)?;
@@ -177,7 +192,7 @@ impl Inner {
                     Advice::PopulateWrite => FaultAccess::Write,
                     _ => FaultAccess::Read,
                 };
-                self.touch(space, start, end, access).map_err(|fault| match fault {
+                self.touch(space, start, end, access, |fault| match fault {
                     Fault::SegvMap | Fault::Oom | Fault::OomDroppable => Errno::ENOMEM,
                     Fault::SegvAcc => Errno::EINVAL,
                     Fault::Bus => Errno::EFAULT,
@@ -208,6 +223,7 @@ impl Inner {
     fn set_locked(&mut self, start: u64, end: u64, lock: bool) -> Result<()> {
         let mut at = start;
         while at < end {
+            cond_resched();
             let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
             let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
             let (upto, mut flags) = (vma.end.min(end), vma.flags);
@@ -239,23 +255,25 @@ impl Inner {
             } else {
                 return Err(Errno::ENOMEM);
             };
-            self.touch(space, at, upto, access).map_err(|_| Errno::ENOMEM)?;
+            self.touch(space, at, upto, access, |_| Errno::ENOMEM)?;
             at = upto;
         }
         Ok(())
     }
 
-    /// Does to `start..end` what accesses of a program would.
+    /// Does to `start..end` what accesses of a program would; `why` says what a fault that cannot be mended gives.
     fn touch(
         &mut self,
         space: &AddressSpace,
         start: u64,
         end: u64,
         access: FaultAccess,
-    ) -> Result<(), Fault> {
-        for addr in (start..end).step_by(PAGE_SIZE) {
-            let pos = self.vmas.find(addr).ok_or(Fault::SegvMap)?;
-            self.resolve(space, pos, addr, access, false)?;
+        why: impl Fn(Fault) -> Errno,
+    ) -> Result<()> {
+        for addr in (start..end).step_by(PAGE_SIZE).killable() {
+            let addr = addr?;
+            let pos = self.vmas.find(addr).ok_or_else(|| why(Fault::SegvMap))?;
+            self.resolve(space, pos, addr, access, false).map_err(&why)?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 
 use super::tlb::Gather;
 use super::{AddressSpace, VmFlags, registry};
+use crate::sync::cond_resched;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Pages that are enough for once.
@@ -39,6 +40,7 @@ impl AddressSpace {
         let before = inner.counts.rss_anon;
         let mut next = inner.vmas.first();
         while let Some((pos, vma)) = next.and_then(|pos| Some((pos, inner.vmas.get(pos)?))) {
+            cond_resched();
             next = inner.vmas.next(pos);
             if vma.flags.contains(VmFlags::DROPPABLE) {
                 let vma = vma.duplicate();

@@ -16,6 +16,7 @@ use super::vma::Vma;
 use super::{AddressSpace, Counts, Inner, VmFlags};
 use crate::mm::frames::{self, For};
 use crate::mm::layout::PAGE_SIZE;
+use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use alea_frames::Owner;
 use alea_ranges::RangeMap;
@@ -53,7 +54,7 @@ impl AddressSpace {
         let Inner { vmas, table, counts, .. } = child;
         let mut gather = Gather::new(&self.cpus);
         let large = |vma: &&Vma| vma.is_private_anon() && vma.pages() >= share::MIN_PAGES;
-        for vma in vmas.iter().filter(large).filter(|vma| is_copied(vma)) {
+        for vma in vmas.iter().paced().filter(large).filter(|vma| is_copied(vma)) {
             let mut at = vma.start;
             while let Some(part) = parent.table.next_leaf(at, vma.end) {
                 at = part.addr_of(part.range.end);
@@ -132,7 +133,7 @@ impl AddressSpace {
         let mut copying = Copying { cpus: &self.cpus, from, to, gather, owned: 0 };
         // Mappings that lie close to each other are copied as one: between them is nothing.
         let mut run = 0..0;
-        for vma in vmas.iter() {
+        for vma in vmas.iter().paced() {
             let is_special = vma.flags.contains(VmFlags::SPECIAL);
             if vma.flags.contains(VmFlags::DONTFORK) || !is_copied(vma) {
                 copying.copy(core::mem::replace(&mut run, 0..0))?;
@@ -234,6 +235,7 @@ fn borrowed(table: &PageTable, start: u64, end: u64) -> u64 {
 
 /// The child's copy of a mapping.
 fn inherited(vma: &Vma) -> Option<Vma> {
+    cond_resched();
     if vma.flags.contains(VmFlags::DONTFORK) {
         return None;
     }
@@ -263,7 +265,7 @@ impl Inner {
 
     fn recount(&mut self) {
         let vmas = core::mem::replace(&mut self.vmas, RangeMap::new());
-        for vma in vmas.iter() {
+        for vma in vmas.iter().paced() {
             self.account(vma.flags, vma.pages(), 1);
         }
         self.vmas = vmas;

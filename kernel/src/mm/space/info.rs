@@ -3,6 +3,7 @@
 use super::table::OWNED;
 use super::{AddressSpace, Inner, VmFlags, VmUsage, Vma, VmaInfo};
 use crate::mm::layout::USER_END;
+use crate::sync::Pace;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -19,7 +20,7 @@ impl AddressSpace {
     /// Visits the mappings in order. The space stays locked meanwhile: `visit` must not touch user memory.
     pub fn maps(&self, visit: &mut dyn FnMut(&VmaInfo)) {
         let inner = self.inner.lock();
-        for vma in inner.vmas.iter() {
+        for vma in inner.vmas.iter().paced() {
             visit(&inner.info(vma));
         }
     }

@@ -7,6 +7,7 @@ use super::{AddressSpace, Backing, Inner, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, USER_END, page_down, page_up};
 use crate::mm::{MapSource, PageCache};
 use crate::mm::{frames, kernel_memory_low};
+use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -168,6 +169,7 @@ impl Inner {
         let (mut pages, mut next) = (0, self.vmas.at_or_after(start));
         while let Some(vma) = next.and_then(|pos| self.vmas.get(pos)).filter(|vma| vma.start < end)
         {
+            cond_resched();
             pages += (vma.end.min(end) - vma.start.max(start)) >> PAGE_SHIFT;
             next = next.and_then(|pos| self.vmas.next(pos));
         }

@@ -7,6 +7,7 @@ use super::vma::Vma;
 use super::{AddressSpace, Inner, Prot, VmFlags};
 use crate::mm::frames;
 use crate::mm::layout::PAGE_SHIFT;
+use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use alea_ranges::Pos;
 
@@ -38,6 +39,7 @@ impl Inner {
     ) -> Result<()> {
         let mut at = start;
         while at < end {
+            cond_resched();
             let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
             let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
             let upto = vma.end.min(end);

@@ -18,6 +18,7 @@ use super::tlb::CpuMask;
 use crate::arch::page::{PTE_ADDRESS, PteFlags};
 use crate::mm::frames::{self, Pfn};
 use crate::mm::layout::PAGE_SIZE;
+use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -403,15 +404,11 @@ impl PageTable {
         Ok(Table(new))
     }
 
-    /// The entry that maps `addr`; 0 if there is none.
-    #[inline]
-    pub fn get(&self, addr: u64) -> u64 {
-        self.leaf(addr).map_or(0, |leaf| leaf.get(index_at(addr, 0)))
-    }
-
-    /// The next part of `addr..end` that has a leaf table.
+    /// The next part of `addr..end` that has a leaf table. Every walk over a range comes by here: it gives the CPU
+    /// away between two tables.
     pub fn next_leaf(&self, mut addr: u64, end: u64) -> Option<LeafPart> {
         'from_root: while addr < end {
+            cond_resched();
             let (mut table, mut shared) = (self.root, false);
             for level in (1..LEVELS).rev() {
                 let entry = table.get(index_at(addr, level));
@@ -471,6 +468,7 @@ impl PageTable {
             upper.take_all(|middle, entry| {
                 let directory = Table(frame_of(entry));
                 directory.take_all(|low, entry| {
+                    cond_resched();
                     let base = (top << 39 | middle << 30 | low << 21) as u64;
                     clear_leaf(entry, base, owned);
                 });
@@ -507,6 +505,7 @@ fn free_below(
     let span = 1u64 << (12 + 9 * level);
     let mut base = start & !(span - 1);
     while base < end {
+        cond_resched();
         let index = index_at(base, level);
         let entry = table.get(index);
         if entry != 0 {

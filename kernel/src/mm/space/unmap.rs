@@ -6,6 +6,7 @@ use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags, registry};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, USER_END, page_up};
 use crate::mm::page_cache::PageCache;
+use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use core::ops::Range;
 
@@ -40,6 +41,7 @@ impl Inner {
         self.own_edges(start, end, &space.cpus)?;
         let mut gather = Gather::new(&space.cpus);
         while let Some(pos) = self.vmas.at_or_after(start) {
+            cond_resched();
             if self.vmas.get(pos).is_none_or(|vma| vma.start >= end) {
                 break;
             }
@@ -140,6 +142,7 @@ impl Inner {
             None => return,
         };
         while let Some(next) = self.vmas.next(pos) {
+            cond_resched();
             let (Some(a), Some(b)) = (self.vmas.get(pos), self.vmas.get(next)) else { return };
             if a.start > end {
                 return;
@@ -167,6 +170,7 @@ pub(in crate::mm) fn unmap_everywhere(cache: &PageCache, indices: Range<u64>, co
         let mut gather = Gather::new(&space.cpus);
         let mut next = inner.vmas.first();
         while let Some(pos) = next {
+            cond_resched();
             next = inner.vmas.next(pos);
             let Some(vma) = inner.vmas.get(pos) else { break };
             let Some(file) = &vma.file else { continue };
@@ -192,7 +196,7 @@ pub(in crate::mm) fn is_mapped_writable(cache: &PageCache) -> bool {
     let wanted = VmFlags::SHARED.union(VmFlags::MAY_WRITE);
     registry::for_each(|space| {
         found = found
-            || space.inner.lock().vmas.iter().any(|vma| {
+            || space.inner.lock().vmas.iter().paced().any(|vma| {
                 vma.flags.contains(wanted)
                     && vma.file.as_ref().is_some_and(|file| core::ptr::eq(&*file.cache, cache))
             });

@@ -2,6 +2,7 @@
 
 use super::super::{TASKS, signal, work};
 use super::{State, schedule};
+use crate::sync::pace::Pacer;
 use crate::sync::wait::{Deadline, Scheduler};
 use crate::sync::{WaitQueue, Wake};
 use crate::time::{self, Nanos};
@@ -43,6 +44,25 @@ impl Scheduler for Sleeper {
 
     fn now(&self) -> Deadline {
         time::since_boot_ns()
+    }
+}
+
+impl Pacer for Sleeper {
+    fn reschedule(&self) {
+        let runs = TASKS.current().sched.state() == State::Runnable;
+        debug_assert!(runs, "the CPU is given away on the way to sleep");
+        // Who is about to sleep must look at its condition first: a switch would be the sleep itself.
+        if runs {
+            schedule();
+        }
+    }
+
+    fn fatal_signal_pending(&self) -> bool {
+        signal::killed(TASKS.current())
+    }
+
+    fn signal_pending(&self) -> bool {
+        signal::pending(TASKS.current())
     }
 }
 
