@@ -11,6 +11,7 @@
 //!
 //! Lock: `PageCache` for tree and length; never held across a user copy.
 
+mod allocate;
 mod footprint;
 mod io;
 mod tree;
@@ -35,6 +36,8 @@ pub trait PageQuota: Send + Sync {
     fn charge(&self, pages: u64) -> Result<()>;
     /// Gives back `pages`.
     fn uncharge(&self, pages: u64);
+    /// Most pages that it ever allows; `None` without a limit.
+    fn limit(&self) -> Option<u64>;
 }
 
 /// The pages of one file or shared memory object, and its length.

@@ -175,7 +175,9 @@ impl TmpfsInode {
     /// A write by somebody without CAP_FSETID takes the set-id bits away.
     fn drop_set_id(&self, f: &OpenFile) {
         let mode = self.attr.mode();
-        let gone = (mode & S_ISUID) | if mode & 0o010 != 0 { mode & S_ISGID } else { 0 };
+        // Without the group's right to execute the bit means something else, which members may keep.
+        let keeps_gid = mode & 0o010 == 0 && f.cred().in_group(self.attr.gid());
+        let gone = (mode & S_ISUID) | if keeps_gid { 0 } else { mode & S_ISGID };
         if gone != 0 && !f.cred().capable(Capability::FSETID) {
             let now = Timestamp::now();
             let change = SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() };
@@ -463,7 +465,7 @@ impl FileOps for TmpfsInode {
         Ok(())
     }
 
-    fn fallocate(&self, _: &OpenFile, mode: u32, offset: u64, len: u64) -> Result<()> {
+    fn fallocate(&self, f: &OpenFile, mode: u32, offset: u64, len: u64) -> Result<()> {
         const KEEP_SIZE: u32 = 1;
         const PUNCH_HOLE: u32 = 2;
         let file = self.regular()?;
@@ -483,13 +485,12 @@ impl FileOps for TmpfsInode {
             if grows && seals.contains(Seals::GROW) {
                 return Err(Errno::EPERM);
             }
-            for index in offset / 4096..end.div_ceil(4096) {
-                file.cache.get_or_alloc(index)?;
-            }
+            file.cache.allocate(offset / 4096..end.div_ceil(4096))?;
             if grows {
                 file.cache.set_size(end);
             }
         }
+        self.drop_set_id(f);
         let now = Timestamp::now();
         self.attr.update_times(|times| {
             times.mtime = now;

@@ -152,6 +152,9 @@ impl PageQuota for Tmpfs {
     fn uncharge(&self, pages: u64) {
         self.pages.fetch_sub(pages, Ordering::Relaxed);
     }
+    fn limit(&self) -> Option<u64> {
+        Some(self.max_pages.load(Ordering::Relaxed)).filter(|&max| max != 0)
+    }
 }
 
 impl FileSystem for Tmpfs {

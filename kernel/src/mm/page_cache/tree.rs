@@ -5,6 +5,7 @@
 
 use super::may_grow;
 use crate::mm::frames::Pfn;
+use crate::sync::Pace;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -81,6 +82,15 @@ impl Tree {
         }
     }
 
+    /// Takes one page out.
+    pub fn take_one(&mut self, index: u64) -> Option<Pfn> {
+        let (number, slot) = split(index);
+        let chunk = if number == 0 { Some(&mut self.first) } else { self.rest.get_mut(&number) };
+        let frame = core::mem::take(chunk?.get_mut(slot)?);
+        self.resident -= u64::from(frame != 0);
+        (frame != 0).then_some(Pfn(frame))
+    }
+
     #[inline]
     pub fn runs(&self, indices: Range<u64>, visit: &mut impl FnMut(u64, &[u32])) {
         let mut at = indices.start;
@@ -142,10 +152,11 @@ impl Tree {
         chunks.map(|chunk| chunk.iter().filter(|&&frame| frame != 0).count() as u64).sum()
     }
 
-    /// Hands every frame's reference to `take`.
+    /// Hands every frame's reference to `take`. No spinlock is held.
     pub fn into_frames(self, take: impl Fn(Pfn)) {
-        let frames = self.first.iter().chain(self.rest.values().flatten());
-        frames.filter(|&&frame| frame != 0).for_each(|&frame| take(Pfn(frame)));
+        for chunk in core::iter::once(self.first).chain(self.rest.into_values()).paced() {
+            chunk.into_iter().filter(|&frame| frame != 0).for_each(|frame| take(Pfn(frame)));
+        }
     }
 
     pub fn next_present(&self, index: u64) -> Option<u64> {
