@@ -113,7 +113,8 @@ const LESS: Chapter = Chapter {
         ("arrows", "\x1b[B\x1b[B\x1b[A"),
         ("quit", "q"),
         ("line numbers", "less -N numbers wide\n"),
-        ("next file", ":n\n"),
+        // No Enter: less would take it for a key of its own, and draw the same screen once more.
+        ("next file", ":n"),
         ("quit the second", "q"),
         ("from a pipe", "seq 1000 1100 | less\n"),
         ("its end", "G"),
