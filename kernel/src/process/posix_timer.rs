@@ -5,6 +5,7 @@
 //! handlers take; it is released before a signal is sent, and clocks of CPU time are read before it is taken.
 
 use super::cpu_clock::CpuClock;
+use super::signal::Counted;
 use super::{Process, Task, signal};
 use crate::sync::{SpinLock, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
@@ -65,6 +66,8 @@ pub struct PosixTimer {
     /// `sigev_value`; `None` means the timer's id.
     value: u64,
     process: Weak<Process>,
+    /// Counts the timer for RLIMIT_SIGPENDING, and after it what of it is still queued.
+    counted: Arc<Counted>,
     state: SpinLock<State, level::Itimer>,
 }
 
@@ -98,6 +101,9 @@ impl PosixTimers {
     }
 
     /// Makes a timer, disarmed, under the smallest free id. Without `value` its signals carry the id.
+    ///
+    /// # Errors
+    /// `EAGAIN` when the user has as many signals and timers as RLIMIT_SIGPENDING allows, or no memory to count.
     pub fn create(
         &self,
         process: &Arc<Process>,
@@ -105,10 +111,10 @@ impl PosixTimers {
         notify: Notify,
         value: Option<u64>,
     ) -> Result<i32> {
+        let most = process.limits().signals_pending();
+        let counted = Counted::try_new(process.uid(), most).ok_or(Errno::EAGAIN)?;
+        let counted = Arc::new(counted);
         let mut table = self.table.lock();
-        if table.len() as u64 >= process.limits().signals_pending() {
-            return Err(Errno::EAGAIN);
-        }
         let mut id = 0;
         for &used in table.keys() {
             if used != id {
@@ -122,6 +128,7 @@ impl PosixTimers {
             notify,
             value: value.unwrap_or(id as u64),
             process: Arc::downgrade(process),
+            counted,
             state: SpinLock::new(State::default()),
         });
         table.insert(id, timer);
@@ -205,17 +212,16 @@ impl PosixTimer {
     /// Sends the signal; false if nobody will take it.
     fn notify(&self, process: &Arc<Process>, setting: u32) -> bool {
         let info = |signal| SigInfo::timer(signal, self.id, setting as i32, self.value);
-        let (signal, sent) = match &self.notify {
+        let (signal, thread) = match &self.notify {
             Notify::Nobody => return false,
-            Notify::Process(signal) => {
-                (*signal, signal::send_to_process(process, *signal, info(*signal)))
-            }
+            Notify::Process(signal) => (*signal, None),
             Notify::Thread(signal, thread) => match thread.upgrade() {
-                Some(thread) => (*signal, signal::send_to_task(&thread, *signal, info(*signal))),
+                Some(thread) => (*signal, Some(thread)),
                 None => return false,
             },
         };
-        sent.is_ok() && !process.signals.actions().ignores(signal)
+        signal::send_timer(process, thread.as_ref(), signal, info(signal), &self.counted)
+            && !process.signals.actions().ignores(signal)
     }
 }
 
@@ -270,12 +276,13 @@ impl PosixTimer {
 }
 
 /// A timer's signal is taken: writes the overrun where user space looks for it, and arms the timer again.
-pub fn delivered(process: &Process, info: &mut SigInfo) {
+/// `counted` tells the timer: its id may be another one's by now.
+pub fn delivered(process: &Process, counted: &Arc<Counted>, info: &mut SigInfo) {
     let id = info.fields[0] as i32;
     let setting = (info.fields[0] >> 32) as u32;
     let overrun = match process.signals.posix_timers.get(id) {
-        Ok(timer) => timer.rearm(setting),
-        Err(_) => 0,
+        Ok(timer) if Arc::ptr_eq(&timer.counted, counted) => timer.rearm(setting),
+        _ => 0,
     };
     info.fields[0] = id as u32 as u64 | (overrun as u32 as u64) << 32;
 }

@@ -84,6 +84,8 @@ levels! {
     Itimer: irq;
     /// Signal state of a task or process.
     Signal: irq + nests;
+    /// How many queued signals each user has.
+    SignalTally: irq;
     /// A timerfd's settings.
     TimerFile: irq;
     /// Timer queues.

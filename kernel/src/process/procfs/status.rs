@@ -2,6 +2,7 @@
 
 use super::super::Task;
 use super::super::limits::Resource;
+use super::super::signal::queued;
 use super::memory::code_pages;
 use super::{name, state};
 use abi::Result;
@@ -79,7 +80,8 @@ fn signals(task: &Task, text: &mut String) -> core::fmt::Result {
     let process = task.process();
     let (ignored, caught) = process.signals.actions().sets();
     let limit = process.limits().soft(Resource::SignalsPending);
-    writeln!(text, "Threads:\t{}\nSigQ:\t0/{limit}", process.thread_count())?;
+    let uid = task.cred_arc().uid;
+    writeln!(text, "Threads:\t{}\nSigQ:\t{}/{limit}", process.thread_count(), queued(uid))?;
     writeln!(text, "SigPnd:\t{:016x}", task.signals.pending().0)?;
     writeln!(text, "ShdPnd:\t{:016x}", process.signals.pending().0)?;
     writeln!(text, "SigBlk:\t{:016x}", task.signals.blocked().0)?;

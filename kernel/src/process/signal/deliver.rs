@@ -2,15 +2,15 @@
 //!
 //! Runs in the task itself with interrupts on and no lock held; may sleep, and may not return (death).
 
+use super::charge::{self, Charge, Counted};
 use super::queue::Pending;
 use super::send::hand_on;
 use super::{frame, stop};
 use crate::arch::trap::TrapFrame;
 use crate::process::{self, Task, exit, posix_timer, work};
 use abi::Errno;
-use abi::signal::{
-    DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal, code,
-};
+use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal};
+use alea_sigq::Taken;
 
 /// Instruction length of `syscall` and `int 0x80`.
 const SYSCALL_LEN: u64 = 2;
@@ -46,18 +46,21 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
             _ => {
                 settle_call(frame, Some(&action));
                 crate::process::rseq::before_handler(task, frame);
-                let saved = task.signals.take_saved_mask();
-                let mask = saved.unwrap_or(task.signals.blocked());
-                block_during_handler(task, signal, &action);
-                if frame::push(task, frame, signal, &info, &action, mask).is_err() {
-                    // No room for the frame: Linux forces SIGSEGV, fatally if SIGSEGV itself failed.
-                    force_sigsegv(task, signal);
+                let mask = task.signals.saved_mask().unwrap_or(task.signals.blocked());
+                match frame::push(task, frame, signal, &info, &action, mask) {
+                    Ok(()) => {
+                        task.signals.forget_saved_mask();
+                        block_during_handler(task, signal, &action);
+                    }
+                    // Nothing has changed. Linux forces SIGSEGV, fatally if it was SIGSEGV's own frame.
+                    Err(_) => force_sigsegv(task, signal),
                 }
             }
         }
     }
     settle_call(frame, None);
-    if let Some(mask) = task.signals.take_saved_mask() {
+    if let Some(mask) = task.signals.saved_mask() {
+        task.signals.forget_saved_mask();
         task.signals.set_blocked(mask);
         recheck(task);
     }
@@ -96,13 +99,13 @@ pub(super) fn dequeue(task: &Task, wanted: SigSet) -> Option<(Signal, SigInfo)> 
         any.then(|| pending.lock().take(wanted)).flatten()
     };
     let own = take(&task.signals.pending);
-    let mut taken = own.or_else(|| take(&task.process().signals.pending));
-    if let Some((_, info)) = &mut taken
-        && info.code == code::SI_TIMER
-    {
-        posix_timer::delivered(task.process(), info);
+    let Taken { signal, mut info, charge } =
+        own.or_else(|| take(&task.process().signals.pending))?;
+    // Not by the code: a program may send itself any.
+    if let Some(Charge::Timer(counted)) = &charge {
+        posix_timer::delivered(task.process(), counted, &mut info);
     }
-    taken
+    Some((signal, info))
 }
 
 /// Raises a signal for what the running instruction did; it cannot be ignored or blocked away.
@@ -119,7 +122,9 @@ fn force(task: &Task, signal: Signal, info: SigInfo) {
         open.remove(signal);
         task.signals.set_blocked(open);
     }
-    task.signals.pending.lock().push(signal, info);
+    let (uid, most) = charge::terms(task.process(), task, signal, &info);
+    let charge = || Counted::try_new(uid, most).map(Charge::Signal);
+    task.signals.pending.lock().push(signal, info, charge);
     task.set_work(work::SIGNAL);
 }
 

@@ -22,7 +22,7 @@ const FPU_ALIGN: u64 = 64;
 /// Makes `frame` enter the handler, with the interrupted context on the user stack.
 ///
 /// # Errors
-/// `EFAULT` if the stack cannot take it.
+/// `EFAULT` if the stack cannot take it: then neither `frame` nor anything of the task has changed.
 pub fn push(
     task: &Task,
     frame: &mut TrapFrame,
@@ -37,14 +37,13 @@ pub fn push(
         return Err(Errno::EFAULT);
     }
     let altstack = task.signals.altstack(frame.rsp);
-    let mut sp = frame.rsp.wrapping_sub(RED_ZONE);
-    if flags.contains(SaFlags::ONSTACK)
-        && let Some(top) = task.signals.enter_altstack(frame.rsp)
-    {
-        sp = top;
-    }
-    let fpstate = push_fpu(task, sp)?;
+    let on_alternate = flags.contains(SaFlags::ONSTACK);
+    let place = task.signals.place_of_frame(frame.rsp, RED_ZONE, on_alternate);
+    let fpstate = place.below.wrapping_sub(fpu::signal_size() as u64) & !(FPU_ALIGN - 1);
     let at = (fpstate.wrapping_sub(size_of::<RtSigFrame>() as u64) & !15).wrapping_sub(8);
+    if !place.holds(at) {
+        return Err(Errno::EFAULT);
+    }
     let image = RtSigFrame {
         pretcode: action.restorer,
         uc: UContext {
@@ -56,7 +55,14 @@ pub fn push(
         },
         info: *info,
     };
-    UserPtr::<RtSigFrame>::new(at).write(&image)?;
+    let written = write_fpu(task, fpstate).and_then(|()| UserPtr::new(at).write(&image));
+    if written.is_err() {
+        // The registers count again.
+        task.fpu().load();
+        return written;
+    }
+    task.fpu().start_handler();
+    task.signals.handler_entered();
     let uc = at + core::mem::offset_of!(RtSigFrame, uc) as u64;
     let siginfo = at + core::mem::offset_of!(RtSigFrame, info) as u64;
     frame.rdi = signal.number() as u64;
@@ -71,16 +77,12 @@ pub fn push(
     Ok(())
 }
 
-/// Writes the extended state below `sp`; returns its address.
-fn push_fpu(task: &Task, sp: u64) -> Result<u64> {
-    let at = sp.wrapping_sub(fpu::signal_size() as u64) & !(FPU_ALIGN - 1);
-    let written = match task.fpu().save_to_user(at) {
+/// Writes the extended state to `at`; afterwards the registers may count no more.
+fn write_fpu(task: &Task, at: u64) -> Result<()> {
+    match task.fpu().save_to_user(at) {
         Some(saved) => saved.then_some(()).ok_or(Errno::EFAULT),
         None => user::write_bytes(at, task.fpu().signal_image()),
-    };
-    task.fpu().start_handler();
-    written?;
-    Ok(at)
+    }
 }
 
 fn context_of(

@@ -7,6 +7,7 @@
 //! queue, then a thread's queue, then the action table.
 
 mod actions;
+mod charge;
 mod deliver;
 pub mod fd;
 mod frame;
@@ -18,11 +19,13 @@ mod stop;
 pub mod wait;
 
 pub use actions::SignalActions;
+pub use charge::{Counted, queued};
 pub use deliver::{exit_to_user, force_fault, killed, pending};
 pub use frame::sigreturn;
 pub use restart::{sigsuspend, with_mask};
 pub use send::{
-    hand_on, send_sigchld, send_to_group, send_to_process, send_to_task, terminate_threads,
+    hand_on, send_sigchld, send_timer, send_to_group, send_to_process, send_to_task,
+    terminate_threads,
 };
 pub use state::{ProcessSignals, TaskSignals};
 

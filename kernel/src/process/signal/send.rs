@@ -2,10 +2,11 @@
 //!
 //! Works in any context. Never looks at user memory, never sleeps.
 
-use super::queue::Pushed;
+use super::charge::{self, Charge, Counted};
 use crate::process::{Process, Task, sched, work};
 use abi::signal::{SaFlags, SigInfo, SigSet, Signal, code};
 use abi::{Errno, Result};
+use alea_sigq::Pushed;
 use alloc::sync::Arc;
 
 /// Where a signal is queued.
@@ -23,7 +24,7 @@ enum Target {
 /// `EAGAIN` when a real-time signal exceeds the receiver's RLIMIT_SIGPENDING, or memory.
 pub fn send_to_process(process: &Arc<Process>, signal: Signal, info: SigInfo) -> Result<()> {
     let Some(thread) = process.any_thread() else { return Ok(()) };
-    send(process, &thread, Target::Process, signal, info)
+    send(process, &thread, Target::Process, signal, info, None)
 }
 
 /// Sends a signal to one thread.
@@ -31,7 +32,7 @@ pub fn send_to_process(process: &Arc<Process>, signal: Signal, info: SigInfo) ->
 /// # Errors
 /// As [`send_to_process`].
 pub fn send_to_task(task: &Arc<Task>, signal: Signal, info: SigInfo) -> Result<()> {
-    send(task.process(), task, Target::Thread, signal, info)
+    send(task.process(), task, Target::Thread, signal, info, None)
 }
 
 /// Sends a signal to every process of a group; true if there was one.
@@ -45,12 +46,28 @@ pub fn send_to_group(pgid: i32, signal: Signal, info: SigInfo) -> bool {
     found
 }
 
+/// Sends a POSIX timer's signal, to one thread or to the process. It has been counted since the timer was made, and is
+/// queued once. False if there is no memory to queue it in, or nobody who will take it.
+pub fn send_timer(
+    process: &Arc<Process>,
+    thread: Option<&Arc<Task>>,
+    signal: Signal,
+    info: SigInfo,
+    counted: &Arc<Counted>,
+) -> bool {
+    let target = if thread.is_some() { Target::Thread } else { Target::Process };
+    let Some(thread) = thread.cloned().or_else(|| process.any_thread()) else { return false };
+    let charge = Some(counted.clone());
+    send(process, &thread, target, signal, info, charge).is_ok()
+}
+
 fn send(
     process: &Arc<Process>,
     thread: &Arc<Task>,
     target: Target,
     signal: Signal,
     info: SigInfo,
+    timer: Option<Arc<Counted>>,
 ) -> Result<()> {
     if process.is_exiting() && signal != Signal::SIGKILL {
         return Ok(());
@@ -63,19 +80,18 @@ fn send(
         Target::Thread => &thread.signals.pending,
         Target::Process => &process.signals.pending,
     };
-    let limited = signal.is_realtime() && info.code < 0 && info.code != code::SI_TIMER;
-    // Before the queue is locked: the limits rank above it.
-    let most = if limited { process.limits().signals_pending() } else { u64::MAX };
-    let mut pending = queue.lock();
-    if pending.len() as u64 >= most {
-        return Err(Errno::EAGAIN);
-    }
-    let pushed = pending.push(signal, info);
-    drop(pending);
+    let pushed = match timer {
+        Some(counted) => queue.lock().push_timer(signal, info, Charge::Timer(counted)),
+        None => {
+            let (uid, most) = charge::terms(process, thread, signal, &info);
+            let charge = || Counted::try_new(uid, most).map(Charge::Signal);
+            queue.lock().push(signal, info, charge)
+        }
+    };
     match pushed {
-        Pushed::Queued => act(process, thread, target, signal),
+        Pushed::Pending => act(process, thread, target, signal),
         Pushed::Merged => {}
-        Pushed::NoMemory => return Err(Errno::EAGAIN),
+        Pushed::Refused => return Err(Errno::EAGAIN),
     }
     process.signals.arrived.wake_all();
     Ok(())
@@ -171,7 +187,8 @@ pub fn terminate_threads(process: &Arc<Process>, except: Option<&Task>) {
             return;
         }
         let info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
-        thread.signals.pending.lock().push(Signal::SIGKILL, info);
+        // A kill has no entry, so nothing counts it.
+        thread.signals.pending.lock().push(Signal::SIGKILL, info, || None);
         thread.set_work(work::SIGNAL);
         if !thread.wake_killable() {
             sched::kick(thread);

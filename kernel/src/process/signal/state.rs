@@ -12,6 +12,7 @@ use crate::process::posix_timer::PosixTimers;
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::Result;
 use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigSet, SigStack, Signal};
+use alea_sigq::Blocked;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,7 @@ pub type Restart = Box<dyn FnOnce() -> Result<i64> + Send>;
 /// Signal state of one thread.
 pub struct TaskSignals {
     /// Written by the thread itself; senders read it to choose a thread to wake.
-    blocked: AtomicU64,
+    blocked: Blocked,
     /// The mask to restore after `sigsuspend`, `ppoll` and their like; only the thread uses it.
     saved: AtomicU64,
     pub(super) pending: Pending,
@@ -37,7 +38,7 @@ impl TaskSignals {
     /// State of a new thread with the given mask.
     pub fn new(blocked: SigSet) -> Self {
         Self {
-            blocked: AtomicU64::new(blocked.0),
+            blocked: Blocked::new(blocked),
             saved: AtomicU64::new(NONE_SAVED),
             pending: Pending::new(),
             altstack: SpinLock::new(NO_STACK),
@@ -57,16 +58,13 @@ impl TaskSignals {
 
     /// The blocked mask.
     pub fn blocked(&self) -> SigSet {
-        // SeqCst: pairs with `set_blocked`, see `Pending::set`: a sender that has queued a signal sees the new mask, or
-        // the thread sees the signal afterwards.
-        SigSet(self.blocked.load(Ordering::SeqCst))
+        self.blocked.get()
     }
 
     /// Replaces the mask; `SIGKILL` and `SIGSTOP` cannot be in it. The caller is the thread itself and
     /// looks at the pending signals afterwards.
     pub(super) fn set_blocked(&self, set: SigSet) -> SigSet {
-        // SeqCst: see `blocked`.
-        SigSet(self.blocked.swap(set.minus(SigSet::UNBLOCKABLE).0, Ordering::SeqCst))
+        self.blocked.replace(set)
     }
 
     /// Remembers the mask that goes back after the next handler, or at the end of the call.
@@ -75,15 +73,17 @@ impl TaskSignals {
         self.saved.store(mask.minus(SigSet::UNBLOCKABLE).0, Ordering::Relaxed);
     }
 
-    /// Takes the remembered mask.
-    pub(super) fn take_saved_mask(&self) -> Option<SigSet> {
+    /// The remembered mask.
+    pub(super) fn saved_mask(&self) -> Option<SigSet> {
         // Relaxed: the thread's own.
         let mask = self.saved.load(Ordering::Relaxed);
-        if mask == NONE_SAVED {
-            return None;
-        }
+        (mask != NONE_SAVED).then_some(SigSet(mask))
+    }
+
+    /// The remembered mask has gone back, or into a handler's frame.
+    pub(super) fn forget_saved_mask(&self) {
+        // Relaxed: the thread's own.
         self.saved.store(NONE_SAVED, Ordering::Relaxed);
-        Some(SigSet(mask))
     }
 
     /// Signals pending for this thread alone.
@@ -120,18 +120,23 @@ impl TaskSignals {
         *self.altstack.lock() = stack;
     }
 
-    /// Where a handler that asked for the alternate stack starts, if there is one to switch to; disarms a
-    /// stack that was set with `SS_AUTODISARM`.
-    pub(super) fn enter_altstack(&self, sp: u64) -> Option<u64> {
-        let mut stack = self.altstack.lock();
-        if stack.size == 0 || on_stack(&stack, sp) {
-            return None;
+    /// Where the frame of a handler goes, which asked for the alternate stack or did not. It interrupts at `sp`, below
+    /// which `red_zone` bytes are in use.
+    pub(super) fn place_of_frame(&self, sp: u64, red_zone: u64, on_alternate: bool) -> FramePlace {
+        let stack = self.altstack.lock();
+        let below = sp.wrapping_sub(red_zone);
+        if on_alternate && stack.size != 0 && !on_stack(&stack, below) {
+            return FramePlace { below: stack.sp.wrapping_add(stack.size), within: Some(*stack) };
         }
-        let top = stack.sp.wrapping_add(stack.size);
+        FramePlace { below, within: on_stack(&stack, sp).then_some(*stack) }
+    }
+
+    /// A handler has been entered, on whichever stack: one that was set with `SS_AUTODISARM` is forgotten.
+    pub(super) fn handler_entered(&self) {
+        let mut stack = self.altstack.lock();
         if stack.flags & SS_AUTODISARM != 0 {
             *stack = NO_STACK;
         }
-        Some(top)
     }
 
     /// Says how the interrupted call goes on; the caller returns `ERESTART_RESTARTBLOCK`.
@@ -149,6 +154,21 @@ impl TaskSignals {
     pub(super) fn reset_for_exec(&self) {
         *self.altstack.lock() = NO_STACK;
         drop(self.take_restart());
+    }
+}
+
+/// Where a handler's frame goes.
+pub(super) struct FramePlace {
+    /// It is below this address.
+    pub below: u64,
+    /// It must lie within this stack, if it is the alternate one: below that is memory of others.
+    within: Option<SigStack>,
+}
+
+impl FramePlace {
+    /// Whether a frame may begin at `at`.
+    pub fn holds(&self, at: u64) -> bool {
+        self.within.is_none_or(|stack| at > stack.sp && at.wrapping_sub(stack.sp) <= stack.size)
     }
 }
 
