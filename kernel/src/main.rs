@@ -71,6 +71,11 @@ pub fn kernel_main(mut info: BootInfo) -> ! {
     syscall::init().expect("no memory for the counters of calls"); // and their file in /proc
     arch::trap::register(&HOOKS); // system calls, faults, preemption
     process::start_init(unpacked); // process 1
+    if let Some(setting) = cmdline::value("alea.fail_alloc")
+        && !mm::inject::start(setting, process::is_spared_faults)
+    {
+        log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED]");
+    }
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::spawn_kernel_thread("timers", time::run_deferred).expect("no memory for a thread");
     if arch::percpu::cpus_online() > 1 {

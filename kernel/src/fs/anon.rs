@@ -10,10 +10,11 @@ use super::inode::{Inode, InodeAttr, Owner, SpecialSlot};
 use super::mount::{Mount, MountFlags};
 use super::path::Path;
 use super::types::{DevId, Timestamp};
+use crate::mm::fallible::try_arc;
 use crate::sync::{Once, SpinLock};
+use crate::try_format;
 use abi::Result;
 use abi::fs::Statfs;
-use alloc::format;
 use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -97,9 +98,10 @@ fn mount_of(fs: AnonFs) -> Result<&'static Arc<Mount>> {
         DevId::NONE,
         Timestamp::default(),
     );
-    let root = Dentry::new_root(Arc::new(AnonInode { attr, special: SpinLock::new(None) }), b"/");
-    let sb = Super::new(Arc::new(KindRef(kind)), root.clone(), dev, true);
-    Ok(kind.mount.call_once(|| Mount::new(sb, root, kind.name.as_bytes(), MountFlags::empty())))
+    let root = Dentry::new_root(try_arc(AnonInode { attr, special: SpinLock::new(None) })?, b"/")?;
+    let sb = Super::new(try_arc(KindRef(kind))?, root.clone(), dev, true)?;
+    let mount = Mount::new(sb, root, kind.name.as_bytes(), MountFlags::empty())?;
+    Ok(kind.mount.call_once(|| mount))
 }
 
 /// Whether the object has no place in the tree.
@@ -115,13 +117,13 @@ pub fn new_path(fs: AnonFs, mode: u32, label: &str, owner: Owner) -> Result<Path
     let dev = mount.super_block().dev();
     let attr = InodeAttr::new(dev, ino, mode, owner, DevId::NONE, Timestamp::now());
     let name = match fs {
-        AnonFs::Pipe => format!("pipe:[{ino}]"),
-        AnonFs::Socket => format!("socket:[{ino}]"),
-        AnonFs::Anon => format!("anon_inode:{label}"),
+        AnonFs::Pipe => try_format!("pipe:[{ino}]")?,
+        AnonFs::Socket => try_format!("socket:[{ino}]")?,
+        AnonFs::Anon => try_format!("anon_inode:{label}")?,
     };
     let dentry = Dentry::new_root(
-        Arc::new(AnonInode { attr, special: SpinLock::new(None) }),
+        try_arc(AnonInode { attr, special: SpinLock::new(None) })?,
         name.as_bytes(),
-    );
+    )?;
     Ok(Path { mount: mount.clone(), dentry })
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;
+use crate::mm::fallible::TryGrow;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -114,7 +115,7 @@ impl Children {
         self.reserve()?;
         let cursor = self.next_cursor;
         self.next_cursor += 1;
-        self.slots.push(Slot { cursor, hash, child: Some(child) });
+        self.slots.try_push(Slot { cursor, hash, child: Some(child) })?;
         self.live += 1;
         if self.slots.len() == SMALL + 1 {
             self.rebuild_index();
@@ -156,11 +157,6 @@ impl Children {
     pub fn from(&self, from: u64) -> impl Iterator<Item = (u64, &Arc<Dentry>)> {
         let start = self.slots.partition_point(|slot| slot.cursor < from);
         self.slots[start..].iter().filter_map(|slot| Some((slot.cursor, slot.child.as_ref()?)))
-    }
-
-    /// All children, leaving nothing.
-    pub fn into_dentries(self) -> impl Iterator<Item = Arc<Dentry>> {
-        self.slots.into_iter().filter_map(|slot| slot.child)
     }
 
     /// Drops the empty slots; order and cursors stay.

@@ -12,16 +12,22 @@ use super::children::{Children, NameHash};
 use super::inode::Inode;
 use super::notify;
 use super::types::FileType;
+use crate::mm::fallible::{try_arc, try_box, try_small};
 use crate::sync::{Mutex, MutexGuard, SpinLock, level};
+use abi::fs::NAME_MAX;
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use arrayvec::ArrayVec;
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU32, Ordering};
 use smallvec::SmallVec;
 
 /// The bytes of one path component.
 pub type Name = SmallVec<[u8; 24]>;
+
+/// A copy that needs no memory; no name is longer.
+pub type NameCopy = ArrayVec<u8, NAME_MAX>;
 
 /// A name, what it names, and for a directory the names below.
 pub struct Dentry {
@@ -55,12 +61,16 @@ struct Directory {
 
 impl Dentry {
     /// A dentry with no place in any table: the root of a file system, or a nameless file.
-    pub fn new_root(inode: Arc<dyn Inode>, name: &[u8]) -> Arc<Self> {
+    pub fn new_root(inode: Arc<dyn Inode>, name: &[u8]) -> Result<Arc<Self>> {
         Self::build(inode, None, name)
     }
 
     /// A dentry below `parent` that its table does not (yet) hold.
-    pub fn new_below(parent: &Arc<Dentry>, name: &[u8], inode: Arc<dyn Inode>) -> Arc<Self> {
+    pub fn new_below(
+        parent: &Arc<Dentry>,
+        name: &[u8],
+        inode: Arc<dyn Inode>,
+    ) -> Result<Arc<Self>> {
         Self::build(inode, Some(parent.clone()), name)
     }
 
@@ -69,29 +79,29 @@ impl Dentry {
         parent: Option<Arc<Dentry>>,
         name: &[u8],
         inode: Arc<dyn Inode>,
-    ) -> Arc<Self> {
-        let dentry = Self::build(inode, parent, name);
+    ) -> Result<Arc<Self>> {
+        let dentry = Self::build(inode, parent, name)?;
         dentry.link.lock().unlinked = true;
-        dentry
+        Ok(dentry)
     }
 
-    fn build(inode: Arc<dyn Inode>, parent: Option<Arc<Dentry>>, name: &[u8]) -> Arc<Self> {
+    fn build(inode: Arc<dyn Inode>, parent: Option<Arc<Dentry>>, name: &[u8]) -> Result<Arc<Self>> {
         let (kind, ino) = (inode.attr().kind(), inode.attr().ino());
         let dir = (kind == FileType::Dir).then(|| {
-            Box::new(Directory {
+            try_box(Directory {
                 change: Mutex::new(()),
                 children: SpinLock::new(Children::new()),
                 dynamic: inode.is_dynamic(),
             })
         });
-        let link = Link { parent, name: Name::from_slice(name), cursor: 0, unlinked: false };
-        Arc::new(Self {
+        let link = Link { parent, name: try_small(name)?, cursor: 0, unlinked: false };
+        try_arc(Self {
             inode,
             kind,
             ino,
             mounts: AtomicU32::new(0),
             link: SpinLock::new(link),
-            dir,
+            dir: dir.transpose()?,
         })
     }
 
@@ -130,9 +140,11 @@ impl Dentry {
         self.link.lock().parent.clone()
     }
     /// The directory above and the name there.
-    pub fn parent_and_name(&self) -> (Option<Arc<Dentry>>, Name) {
+    pub fn parent_and_name(&self) -> (Option<Arc<Dentry>>, NameCopy) {
         let link = self.link.lock();
-        (link.parent.clone(), link.name.clone())
+        #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
+        let name = link.name.iter().copied().take(NAME_MAX).collect();
+        (link.parent.clone(), name)
     }
     /// Whether the name is gone while the object lives on.
     pub fn is_unlinked(&self) -> bool {
@@ -165,7 +177,7 @@ impl Dentry {
         };
         match found {
             Some(child) => Ok(child),
-            None if dir.dynamic => Ok(Self::new_below(self, name, self.inode.lookup(name)?)),
+            None if dir.dynamic => Self::new_below(self, name, self.inode.lookup(name)?),
             None => Err(Errno::ENOENT),
         }
     }
@@ -216,6 +228,7 @@ impl Dentry {
         replaced: Option<&Arc<Dentry>>,
     ) -> Result<()> {
         let (old_hash, old_cursor) = child.slot();
+        let new_name = try_small(name)?;
         let old_parent = {
             let mut children = new_dir.directory()?.children.lock();
             let cursor = match replaced {
@@ -228,7 +241,7 @@ impl Dentry {
                 None => children.insert(NameHash::of(name), child.clone())?,
             };
             let mut link = child.link.lock();
-            link.name = Name::from_slice(name);
+            link.name = new_name;
             link.cursor = cursor;
             link.parent.replace(new_dir.clone())
         };
@@ -288,12 +301,29 @@ impl Dentry {
 
     /// Empties every table below, so that nothing keeps anything alive: the end of a file system.
     pub fn tear_down(self: &Arc<Self>) {
-        let mut pending = alloc::vec![self.clone()];
-        while let Some(at) = pending.pop() {
-            if let Some(dir) = at.dir.as_deref() {
-                let taken = core::mem::replace(&mut *dir.children.lock(), Children::new());
-                pending.extend(taken.into_dentries().filter(|d| d.is_dir()));
+        // Down into the first directory that has entries, up again when a table is emptied: it needs no memory.
+        let (mut at, mut from) = (self.clone(), 0);
+        loop {
+            let Some(dir) = at.dir.as_deref() else { return };
+            let below = {
+                let children = dir.children.lock();
+                children.from(from).find(|(_, c)| c.has_children()).map(|(_, c)| c.clone())
+            };
+            if let Some(below) = below {
+                (at, from) = (below, 0);
+                continue;
             }
+            let taken = core::mem::replace(&mut *dir.children.lock(), Children::new());
+            drop(taken);
+            if Arc::ptr_eq(&at, self) {
+                return;
+            }
+            let (cursor, parent) = {
+                let link = at.link.lock();
+                (link.cursor, link.parent.clone())
+            };
+            let Some(parent) = parent else { return };
+            (at, from) = (parent, cursor.saturating_add(1));
         }
     }
 }

@@ -7,6 +7,7 @@
 mod kmsg;
 mod mem;
 
+use crate::mm::fallible::TryCollect;
 pub use kmsg::log_readers;
 
 use super::cred::Cred;
@@ -46,6 +47,7 @@ static CHARS: SpinLock<BTreeMap<DevId, Entry>, level::Leaf> = SpinLock::new(BTre
 static DEVTMPFS: Once<Arc<Super>> = Once::new();
 
 /// Registers the driver of one device; `name` is its path below /dev, `mode` the node's permissions.
+#[expect(clippy::disallowed_methods, reason = "boot: before any user")]
 pub fn register_char(
     major: u32,
     minor: u32,
@@ -65,6 +67,7 @@ static MAJORS: SpinLock<BTreeMap<u32, Arc<dyn CharDriver>>, level::Leaf> =
     SpinLock::new(BTreeMap::new());
 
 /// Registers the driver of all devices of a major that have none of their own; makes no nodes.
+#[expect(clippy::disallowed_methods, reason = "boot: before any user")]
 pub fn register_major(major: u32, driver: Arc<dyn CharDriver>) {
     MAJORS.lock().insert(major, driver);
 }
@@ -85,8 +88,8 @@ pub fn block_size(dev: DevId) -> u32 {
 }
 
 /// Every registered device, for /proc/devices.
-pub fn char_devices() -> Vec<(DevId, &'static str)> {
-    CHARS.lock().iter().map(|(dev, entry)| (*dev, entry.name)).collect()
+pub fn char_devices() -> Result<Vec<(DevId, &'static str)>> {
+    CHARS.lock().iter().map(|(dev, entry)| (*dev, entry.name)).try_to_vec()
 }
 
 /// The instance.
@@ -127,7 +130,7 @@ fn add_node(path: &str, mode: u32, dev: DevId) -> Result<()> {
 fn add_entry(dir: &Arc<Dentry>, name: &[u8], mode: u32, dev: DevId) -> Result<Arc<Dentry>> {
     let _changes = dir.lock_changes()?;
     let inode = dir.inode().create(name, mode, dev, Owner::default())?;
-    let child = Dentry::new_below(dir, name, inode);
+    let child = Dentry::new_below(dir, name, inode)?;
     dir.insert(&child)?;
     Ok(child)
 }

@@ -6,6 +6,7 @@ use super::dentry::Dentry;
 use super::file::{FileOps, OpenFile, Whence};
 use super::inode::DYNAMIC_CURSOR;
 use super::types::{DirEntry, FileType};
+use crate::mm::fallible::try_arc;
 use crate::mm::iov::{Sink, Source};
 use crate::sync::Once;
 use abi::{Errno, Result};
@@ -27,13 +28,20 @@ struct PathOps;
 static PATH_OPS: Once<Arc<PathOps>> = Once::new();
 
 /// What an open directory does.
-pub fn ops() -> Arc<dyn FileOps> {
-    Arc::new(DirOps { end: AtomicU64::new(u64::MAX) })
+pub fn ops() -> Result<Arc<dyn FileOps>> {
+    Ok(try_arc(DirOps { end: AtomicU64::new(u64::MAX) })?)
 }
 
 /// What every `O_PATH` file does: nothing.
-pub fn path_ops() -> Arc<dyn FileOps> {
-    PATH_OPS.call_once(|| Arc::new(PathOps)).clone()
+pub fn path_ops() -> Result<Arc<dyn FileOps>> {
+    let made = match PATH_OPS.get() {
+        Some(made) => made,
+        None => {
+            let new = try_arc(PathOps)?;
+            PATH_OPS.call_once(|| new)
+        }
+    };
+    Ok(made.clone())
 }
 
 impl FileOps for DirOps {

@@ -7,11 +7,12 @@ use super::anon::{AnonFs, new_path};
 use super::file::{FileOps, OpenFile};
 use super::inode::Owner;
 use super::{Cred, PollEvents};
+use crate::mm::fallible::try_arc;
 use crate::mm::iov::{Sink, Source};
 use crate::sync::{SpinLock, WaitQueue, level};
+use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
@@ -107,9 +108,9 @@ impl FileOps for EventFd {
         ready
     }
 
-    fn fdinfo(&self, _f: &OpenFile) -> String {
+    fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
         let count = *self.count.lock();
-        format!("eventfd-count: {count:16x}\n")
+        try_format!("eventfd-count: {count:16x}\n")
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -119,12 +120,12 @@ impl FileOps for EventFd {
 
 /// A new eventfd.
 pub fn new(initial: u32, semaphore: bool, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
-    let ops = Arc::new(EventFd {
+    let ops = try_arc(EventFd {
         count: SpinLock::new(u64::from(initial)),
         semaphore,
         for_readers: WaitQueue::new(),
         for_writers: WaitQueue::new(),
-    });
+    })?;
     anonymous(ops, "[eventfd]", OpenFlags::RDWR, nonblock, cred)
 }
 

@@ -83,6 +83,7 @@ impl Slots {
                 bits.try_reserve_exact(words - bits.len()).map_err(|_| Errno::ENOMEM)?;
             }
         }
+        #[expect(clippy::disallowed_methods, reason = "there is room")]
         self.files.resize_with(slots, || None);
         self.used.resize(words, 0);
         self.cloexec.resize(words, 0);

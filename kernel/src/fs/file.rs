@@ -10,6 +10,7 @@ use super::inode::Inode;
 use super::notify::{self, event};
 use super::path::Path;
 use super::types::FileType;
+use crate::mm::fallible::{TryGrow, try_arc, try_box};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::{MapSource, PageCache};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
@@ -93,8 +94,8 @@ pub trait FileOps: Send + Sync {
     /// Called once, when the last descriptor, mapping and call has let go.
     fn release(&self, _f: &OpenFile) {}
     /// What `/proc/pid/fdinfo` adds after the common lines.
-    fn fdinfo(&self, _f: &OpenFile) -> String {
-        String::new()
+    fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
+        Ok(String::new())
     }
     /// For downcasts (pipe, tty, epoll, ...).
     fn as_any(&self) -> &dyn Any;
@@ -290,7 +291,7 @@ impl OpenFile {
     }
     /// Sets whom to signal.
     pub fn set_signal_owner(&self, owner: SignalOwner) -> Result<()> {
-        let boxed = Box::new(owner);
+        let boxed = try_box(owner)?;
         let _old = self.owner.lock().replace(boxed);
         Ok(())
     }
@@ -382,7 +383,7 @@ impl OpenFile {
     pub fn watch(&self, watcher: Arc<dyn FileWatcher>) -> Result<()> {
         let mut watchers = self.watchers.lock();
         watchers.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        watchers.push(watcher);
+        watchers.try_push(watcher)?;
         Ok(())
     }
 
@@ -436,7 +437,7 @@ impl FileMapping {
     /// The page cache of `file`; ENODEV if it has none.
     pub fn target(file: &Arc<OpenFile>) -> Result<MapTarget> {
         let cache = file.inode().page_cache().ok_or(Errno::ENODEV)?.clone();
-        Ok(MapTarget::File(Arc::new(Self { file: file.clone(), cache })))
+        Ok(MapTarget::File(try_arc(Self { file: file.clone(), cache })?))
     }
 
     /// The file.
@@ -452,6 +453,7 @@ impl MapSource for FileMapping {
     fn name(&self) -> String {
         // A path that cannot be rendered for want of memory is shown as nothing.
         let path = super::mount::root().and_then(|root| self.file.path().to_absolute(&root).ok());
+        #[expect(clippy::disallowed_methods, reason = "to be made fallible with mm")]
         String::from_utf8_lossy(&path.unwrap_or_default()).into_owned()
     }
     fn dev_ino(&self) -> (u64, u64) {

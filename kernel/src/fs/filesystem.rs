@@ -6,6 +6,7 @@
 
 use super::dentry::Dentry;
 use super::types::DevId;
+use crate::mm::fallible::{TryGrow, try_arc};
 use crate::sync::{SpinLock, level};
 use abi::fs::Statfs;
 use abi::{Errno, Result};
@@ -21,8 +22,8 @@ pub trait FileSystem: Send + Sync {
     /// `statfs`; the default is an instance without blocks.
     fn statfs(&self) -> Statfs;
     /// Mount options of its own, each with a leading comma.
-    fn options(&self) -> String {
-        String::new()
+    fn options(&self) -> Result<String> {
+        Ok(String::new())
     }
     /// New options for a remount.
     fn remount(&self, _options: &[u8]) -> Result<()> {
@@ -65,8 +66,8 @@ impl Super {
         root: Arc<Dentry>,
         dev: DevId,
         lives_for_ever: bool,
-    ) -> Arc<Self> {
-        Arc::new(Self { fs, root, dev, flags: AtomicU32::new(0), lives_for_ever })
+    ) -> Result<Arc<Self>> {
+        try_arc(Self { fs, root, dev, flags: AtomicU32::new(0), lives_for_ever })
     }
 
     /// The file system.
@@ -129,7 +130,7 @@ pub fn anonymous_dev() -> Result<DevId> {
     words.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
     let at = words.len() as u32;
     // Minor 0 is never handed out: device 0:0 means "none".
-    words.push(if at == 0 { 0b11 } else { 0b1 });
+    words.try_push(if at == 0 { 0b11 } else { 0b1 })?;
     Ok(DevId::new(0, if at == 0 { 1 } else { at * 64 }))
 }
 

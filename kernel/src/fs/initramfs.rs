@@ -3,6 +3,7 @@
 //! Archives may be plain or gzip-compressed cpio, several one after the other. Contents stream into page
 //! frames that become the files' page caches: nothing is held twice but a 32 KiB window. Runs once, at
 //! boot, on one CPU.
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "boot: before any user")]
 #![forbid(unsafe_code)]
 
 mod gzip;

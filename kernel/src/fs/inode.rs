@@ -187,6 +187,9 @@ pub struct Rename<'a> {
     pub exchange: bool,
 }
 
+/// The text of a symbolic link. A list of its own and not part of the `Arc`: one of up to a page takes just that.
+pub type LinkText = Arc<Vec<u8>>;
+
 /// One file-system object.
 pub trait Inode: Send + Sync {
     /// The common attributes.
@@ -263,7 +266,7 @@ pub trait Inode: Send + Sync {
     }
 
     /// The text of a symbolic link.
-    fn readlink(&self) -> Result<Arc<[u8]>> {
+    fn readlink(&self) -> Result<LinkText> {
         Err(Errno::EINVAL)
     }
     /// Where a magic link leads (/proc/self/exe, fd, cwd, root); `None` for an ordinary one.

@@ -4,6 +4,7 @@
 //! queue, outside it.
 #![forbid(unsafe_code)]
 
+use crate::mm::fallible::TryGrow;
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -92,7 +93,7 @@ impl Table {
                     tail.range = after;
                     held.range = before;
                     // One lock can be split in two, and only one contains the range: room was made.
-                    self.records.push(tail);
+                    self.records.try_push(tail)?;
                     return Ok(());
                 }
                 (true, false) => held.range = before,
@@ -122,7 +123,7 @@ impl Table {
             }
             !touches
         });
-        self.records.push(lock);
+        self.records.try_push(lock)?;
         Ok(())
     }
 }
@@ -191,11 +192,7 @@ impl FileLocks {
         if !table.flocks.iter().all(free) {
             return None;
         }
-        if table.flocks.try_reserve(1).is_err() {
-            return Some(Err(Errno::ENOLCK));
-        }
-        table.flocks.push((owner, kind));
-        Some(Ok(()))
+        Some(table.flocks.try_push((owner, kind)).map_err(|_| Errno::ENOLCK))
     }
 
     /// Releases the `flock` of an open file.
@@ -232,8 +229,7 @@ impl Waiting {
         }
         let mut all = WAITING.lock();
         Self::check(&all, owner, holder)?;
-        all.try_reserve(1).map_err(|_| Errno::ENOLCK)?;
-        all.push((owner, holder));
+        all.try_push((owner, holder)).map_err(|_| Errno::ENOLCK)?;
         Ok(Self { owner, counted: true })
     }
 

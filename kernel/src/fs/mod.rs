@@ -4,7 +4,7 @@
 //! `namei` walks it; `fdtable` and `context` are what a process has of it. Owns no memory of its own: file
 //! contents live in `mm`'s page caches. Lock order: `MountTable`, `Dentry`, `Inode`, `FdTable`, `FileLocks`,
 //! `Marks`, `Leaf`; sleeping mutexes (directory changes, file positions, inode writes) come before all of them.
-
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 #![allow(dead_code, unused_imports)]
 
 pub mod anon;
@@ -55,6 +55,7 @@ pub use types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 /// Mounts the root file system and unpacks `initramfs` into it. An error is for the boot log: what was
 /// unpacked before it stays, as on Linux.
 pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
     let failed = |errno| initramfs::Error::File(errno, b"/".to_vec());
     devfs::init();
     register_file_systems();
@@ -66,7 +67,7 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
         tmpfs::Options { pages: Some(half), inodes: Some(half), ..tmpfs::Options::default() };
     let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;
     let root = sb.root().clone();
-    let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME);
+    let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME).map_err(failed)?;
     mount::attach_root(mount.clone());
     initramfs::unpack(initramfs, &Path::root_of(mount))
 }

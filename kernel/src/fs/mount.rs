@@ -7,6 +7,7 @@
 use super::dentry::Dentry;
 use super::filesystem::Super;
 use super::path::Path;
+use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -48,13 +49,18 @@ static NEXT_ID: AtomicU32 = AtomicU32::new(1);
 
 impl Mount {
     /// A mount that is not attached anywhere.
-    pub fn new(sb: Arc<Super>, root: Arc<Dentry>, source: &[u8], flags: MountFlags) -> Arc<Self> {
-        Arc::new(Self {
+    pub fn new(
+        sb: Arc<Super>,
+        root: Arc<Dentry>,
+        source: &[u8],
+        flags: MountFlags,
+    ) -> Result<Arc<Self>> {
+        try_arc(Self {
             // Relaxed: only uniqueness matters.
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             super_block: sb,
             root,
-            source: source.to_vec(),
+            source: source.try_owned()?,
             flags: AtomicU32::new(flags.bits()),
             place: SpinLock::new(None),
             expired: AtomicBool::new(false),
@@ -136,17 +142,18 @@ pub fn mounted_on(at: &Path) -> Option<Arc<Mount>> {
 
 /// Makes `mount` the root of the tree.
 pub fn attach_root(mount: Arc<Mount>) {
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
     TREE.lock().all.insert(0, mount);
 }
 
 /// Attaches `mount` (fresh or just detached) on `at`.
 pub fn attach(mount: Arc<Mount>, at: Path) -> Result<()> {
     let mut tree = TREE.lock();
-    tree.all.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+    tree.all.try_room(1)?;
+    tree.by_point.try_put(key(&at), mount.clone())?;
     at.dentry.add_mounts(1);
-    tree.by_point.insert(key(&at), mount.clone());
     let old = mount.place.lock().replace(at);
-    tree.all.push(mount);
+    tree.all.try_push(mount)?; // there is room
     drop(tree);
     drop(old);
     Ok(())
@@ -167,8 +174,19 @@ pub fn detach(mount: &Arc<Mount>) -> Option<Path> {
 }
 
 /// All attached mounts, oldest first.
-pub fn all() -> Vec<Arc<Mount>> {
-    TREE.lock().all.clone()
+pub fn all() -> Result<Vec<Arc<Mount>>> {
+    let mut all = Vec::new();
+    loop {
+        let tree = TREE.lock();
+        // References must not be let go of under the lock: room for all first.
+        if all.capacity() >= tree.all.len() {
+            all.try_extend(tree.all.iter().cloned())?;
+            return Ok(all);
+        }
+        let wanted = tree.all.len();
+        drop(tree);
+        all.try_room(wanted)?;
+    }
 }
 
 /// The root of the whole tree; `None` before the initramfs is there.

@@ -4,6 +4,7 @@
 use super::dentry::Dentry;
 use super::inode::Inode;
 use super::mount::Mount;
+use crate::mm::fallible::{TryGrow, TryVec};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -39,7 +40,7 @@ impl Path {
     pub fn to_absolute(&self, root: &Path) -> Result<Vec<u8>> {
         let mut rendered = self.render(root)?;
         if self.dentry.is_unlinked() && !rendered.nameless {
-            rendered.text.extend_from_slice(b" (deleted)");
+            rendered.text.try_extend_from_slice(b" (deleted)")?;
         }
         Ok(rendered.text)
     }
@@ -85,7 +86,7 @@ impl Path {
             }
             let (parent, name) = at.dentry.parent_and_name();
             text.try_reserve(name.len() + 1).map_err(|_| Errno::ENOMEM)?;
-            text.extend(name.iter().rev());
+            text.try_extend(name.iter().rev().copied())?;
             match parent {
                 Some(parent) => at.dentry = parent,
                 None => {
@@ -93,10 +94,10 @@ impl Path {
                     break;
                 }
             }
-            text.push(b'/');
+            text.try_push(b'/')?;
         }
         if text.is_empty() {
-            text.push(b'/');
+            text.try_push(b'/')?;
         }
         text.reverse();
         Ok(Rendered { text, reached, nameless })

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::filesystem::Super;
+use crate::mm::fallible::TryCollect;
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -16,6 +17,7 @@ static KINDS: SpinLock<Vec<(&'static str, Mounter)>, level::Leaf> = SpinLock::ne
 
 /// Makes `name` mountable.
 pub fn register(name: &'static str, mounter: Mounter) {
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
     KINDS.lock().push((name, mounter));
 }
 
@@ -29,6 +31,6 @@ pub fn instance(name: &[u8], options: &[u8]) -> Result<Arc<Super>> {
 }
 
 /// Every name, for /proc/filesystems.
-pub fn names() -> Vec<&'static str> {
-    KINDS.lock().iter().map(|(name, _)| *name).collect()
+pub fn names() -> Result<Vec<&'static str>> {
+    KINDS.lock().iter().map(|(name, _)| *name).try_to_vec()
 }

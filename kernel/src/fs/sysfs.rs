@@ -7,10 +7,11 @@ use super::inode::{Inode, InodeAttr, Owner};
 use super::procfs::{ProcFile, fixed};
 use super::types::{DevId, Timestamp};
 use crate::arch::percpu;
+use crate::mm::fallible::{TryString, try_arc, try_copy, try_string};
 use crate::sync::Once;
+use crate::try_format;
 use abi::Result;
 use abi::fs::S_IFDIR;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -39,7 +40,7 @@ struct CpuList;
 impl ProcFile for CpuList {
     fn read(&self) -> Result<Vec<u8>> {
         let last = percpu::cpus_online().saturating_sub(1);
-        let text = if last == 0 { String::from("0\n") } else { format!("0-{last}\n") };
+        let text = if last == 0 { try_string("0\n")? } else { try_format!("0-{last}\n")? };
         Ok(text.into_bytes())
     }
 }
@@ -61,9 +62,10 @@ pub fn super_block() -> Result<Arc<Super>> {
     let dev = anonymous_dev()?;
     let (owner, mode) = (Owner::default(), S_IFDIR | 0o555);
     let attr = InodeAttr::new(dev, 1, mode, owner, DevId::NONE, Timestamp::now());
-    let root = Dentry::new_root(Arc::new(Root { attr }), b"/");
-    let fs = Arc::new(fixed::KernelFs { name: "sysfs", magic: MAGIC });
-    Ok(SYSFS.call_once(|| Super::new(fs, root, dev, true)).clone())
+    let root = Dentry::new_root(try_arc(Root { attr })?, b"/")?;
+    let fs = try_arc(fixed::KernelFs { name: "sysfs", magic: MAGIC })?;
+    let sb = Super::new(fs, root, dev, true)?;
+    Ok(SYSFS.call_once(|| sb).clone())
 }
 
 /// Adds a file, `path` below /sys.
@@ -85,33 +87,38 @@ pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
         5 => ("tty", "virtual"),
         _ => ("misc", "virtual"),
     };
-    let folder = format!("devices/{parent}/{class}/{name}");
+    let folder = try_format!("devices/{parent}/{class}/{name}")?;
     // Linux tells a mode only where it is not what root alone may do.
     let mode = match mode {
         0o600 | 0o660 => String::new(),
-        mode => format!("DEVMODE=0{mode:03o}\n"),
+        mode => try_format!("DEVMODE=0{mode:03o}\n")?,
     };
-    let event = format!("MAJOR={major}\nMINOR={minor}\nDEVNAME={name}\n{mode}");
-    register_file(&format!("{folder}/dev"), 0o444, Constant::new(format!("{major}:{minor}\n")))?;
-    register_file(&format!("{folder}/uevent"), 0o444, Constant::new(event))?;
-    let up = "../".repeat(folder.split('/').count());
-    register_link(&format!("{folder}/subsystem"), &format!("{up}class/{class}"))?;
-    register_link(&format!("class/{class}/{name}"), &format!("../../{folder}"))?;
-    register_link(&format!("dev/char/{major}:{minor}"), &format!("../../{folder}"))
+    let event = try_format!("MAJOR={major}\nMINOR={minor}\nDEVNAME={name}\n{mode}")?;
+    register_file(
+        &try_format!("{folder}/dev")?,
+        0o444,
+        Constant::new(try_format!("{major}:{minor}\n")?)?,
+    )?;
+    register_file(&try_format!("{folder}/uevent")?, 0o444, Constant::new(event)?)?;
+    let mut up = String::new();
+    folder.split('/').try_for_each(|_| up.try_push_str("../"))?;
+    register_link(&try_format!("{folder}/subsystem")?, &try_format!("{up}class/{class}")?)?;
+    register_link(&try_format!("class/{class}/{name}")?, &try_format!("../../{folder}")?)?;
+    register_link(&try_format!("dev/char/{major}:{minor}")?, &try_format!("../../{folder}")?)
 }
 
 /// A file whose text never changes.
 struct Constant(Vec<u8>);
 
 impl Constant {
-    fn new(text: String) -> Arc<Self> {
-        Arc::new(Self(text.into_bytes()))
+    fn new(text: String) -> Result<Arc<Self>> {
+        try_arc(Self(text.into_bytes()))
     }
 }
 
 impl ProcFile for Constant {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(self.0.clone())
+        try_copy(&self.0)
     }
 }
 
@@ -138,26 +145,26 @@ pub fn init() -> Result<()> {
         fixed::directory(&sb, path)?;
     }
     for file in ["online", "possible", "present"] {
-        register_file(&format!("devices/system/cpu/{file}"), 0o444, Arc::new(CpuList))?;
+        register_file(&try_format!("devices/system/cpu/{file}")?, 0o444, try_arc(CpuList)?)?;
     }
     for cpu in 0..percpu::cpus_online() {
         // All are cores of one package, none has siblings in its core.
         for (file, text) in [
-            ("core_id", format!("{cpu}\n")),
-            ("physical_package_id", String::from("0\n")),
-            ("thread_siblings_list", format!("{cpu}\n")),
+            ("core_id", try_format!("{cpu}\n")?),
+            ("physical_package_id", try_string("0\n")?),
+            ("thread_siblings_list", try_format!("{cpu}\n")?),
         ] {
-            let path = format!("devices/system/cpu/cpu{cpu}/topology/{file}");
-            register_file(&path, 0o444, Arc::new(Text(text)))?;
+            let path = try_format!("devices/system/cpu/cpu{cpu}/topology/{file}")?;
+            register_file(&path, 0o444, try_arc(Text(text))?)?;
         }
     }
     // Go sizes its heap's pieces by what a huge page would be, whether there are any or not.
     for (file, text) in [("enabled", "always madvise [never]\n"), ("hpage_pmd_size", "2097152\n")] {
-        let path = format!("kernel/mm/transparent_hugepage/{file}");
-        register_file(&path, 0o444, Arc::new(Text(String::from(text))))?;
+        let path = try_format!("kernel/mm/transparent_hugepage/{file}")?;
+        register_file(&path, 0o444, try_arc(Text(try_string(text)?))?)?;
     }
-    let most = format!("{}\n", percpu::MAX_CPUS - 1);
-    register_file("devices/system/cpu/kernel_max", 0o444, Arc::new(Text(most)))?;
-    register_file("devices/system/node/online", 0o444, Arc::new(Text(String::from("0\n"))))?;
+    let most = try_format!("{}\n", percpu::MAX_CPUS - 1)?;
+    register_file("devices/system/cpu/kernel_max", 0o444, try_arc(Text(most))?)?;
+    register_file("devices/system/node/online", 0o444, try_arc(Text(try_string("0\n")?))?)?;
     Ok(())
 }

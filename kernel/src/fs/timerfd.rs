@@ -8,6 +8,7 @@
 use super::eventfd::anonymous;
 use super::file::{FileOps, OpenFile};
 use super::{Cred, PollEvents};
+use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::iov::Sink;
 use crate::sync::{SpinLock, WaitQueue, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
@@ -198,11 +199,11 @@ impl FileOps for TimerFd {
 
 /// A new timer on a clock, disarmed.
 pub fn new(clock: ClockId, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
-    let ops = Arc::new_cyclic(|me| TimerFd {
+    let ops = try_arc_cyclic(|me| TimerFd {
         me: me.clone(),
         clock,
         state: SpinLock::new(State::default()),
         for_readers: WaitQueue::new(),
-    });
+    })?;
     anonymous(ops, "[timerfd]", OpenFlags::RDWR, nonblock, cred)
 }

@@ -1,16 +1,22 @@
 //! The kernel heap: size classes in page-sized slabs with a magazine per CPU; big sizes from the buddy.
 //!
 //! Owns the global allocator. It may use the last frames of the kernel's reserve; calls that make long-lived
-//! objects for users ask [`kernel_memory_low`](super::kernel_memory_low) first, and sizes that users choose
-//! go through `try_reserve`, because the `alloc` crate panics when an ordinary allocation fails.
+//! objects for users ask [`kernel_memory_low`](super::kernel_memory_low) first. An ordinary allocation that finds no memory
+//! ends the machine, so once users run all goes through [`fallible`](super::fallible).
+//!
+//! Never: an interrupt handler does not allocate (the checking kernel panics if one does); it may free.
 //!
 //! Invariants: an object in a magazine or in a slab's free list belongs to nobody else; a slab's metadata
 //! says which class it has. A magazine is used only by its CPU, behind a busy mark as in
 //! `frames::cpu_cache`. Lock: one `Heap` lock for each class's slabs; no lock for the magazines.
 
 mod classes;
+pub mod inject;
 mod magazine;
 mod slab;
+
+pub(super) use classes::MAX as LARGEST;
+pub(super) use magazine::promised;
 
 use super::frames::{self, Pfn};
 use super::layout::{DIRECT_MAP_BASE, PAGE_SIZE};
@@ -71,8 +77,21 @@ fn pages(layout: Layout) -> usize {
         .div_ceil(PAGE_SIZE)
 }
 
+/// Makes sure that the next `count` objects of `layout`, which is no larger than [`LARGEST`], are there for who allocates
+/// them at once on this CPU.
+#[inline]
+pub(super) fn reserve(layout: Layout, count: usize) -> bool {
+    match class_of(layout) {
+        Some(class) => magazine::reserve(class, count),
+        None => false,
+    }
+}
+
 #[cold]
 fn alloc_big(layout: Layout) -> *mut u8 {
+    if inject::fails() {
+        return core::ptr::null_mut();
+    }
     let pages = pages(layout);
     let order = pages.next_power_of_two().ilog2() as usize;
     let Some(first) = frames::alloc_block(order, Owner::Slab) else { return core::ptr::null_mut() };

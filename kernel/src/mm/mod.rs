@@ -4,6 +4,7 @@
 //! memory through [`user`] and [`iov`] only. `unsafe` is allowed here, under the invariants that each file
 //! names. Lock order: a file's own locks, then an address space, then a page cache, then the allocators.
 
+pub mod fallible;
 pub mod frames;
 pub mod iov;
 pub mod layout;
@@ -24,6 +25,7 @@ mod zero;
 
 pub use boot_module::BootModule;
 pub use frame::Frame;
+pub use heap::inject;
 pub use iov::{Sink, Source};
 pub use layout::PAGE_SIZE;
 pub use page_buf::PageBuf;

@@ -1,11 +1,14 @@
 //! Who has which port: bindings, their conflicts, free ports, and the ports that wait after a connection.
 //!
 //! Owns the table of all bound sockets. A [`Port`] is a socket's hold on its entry; dropping it frees the port.
-//! Lock level: `Leaf`; the sockets that a look-up finds are used after the lock is gone.
+//! Lock level: `Leaf`; the sockets that a look-up finds are used after the lock is gone. Never: a `Port` must not be dropped
+//! under the lock, which its drop takes; so it is made when nothing can fail any more.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::addr::Family;
 use super::tcp::Tcp;
 use super::udp::Udp;
+use crate::mm::fallible::{TryGrow, TryMap};
 use crate::sync::{SpinLock, level};
 use crate::{random, time};
 use abi::net::IPPROTO_TCP;
@@ -154,11 +157,17 @@ fn sweep(entries: &mut Vec<Entry>, now: u64) {
 }
 
 fn insert(table: &mut Table, number: u16, entry: Entry) -> Result<Port> {
-    let port = Port { protocol: entry.claim.protocol, number, id: entry.id };
-    let entries = table.entry((port.protocol, number)).or_default();
-    entries.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-    entries.push(entry);
-    Ok(port)
+    let (protocol, id) = (entry.claim.protocol, entry.id);
+    let key = (protocol, number);
+    let entries = table.try_entry(key, Vec::new)?;
+    if let Err(error) = entries.try_push(entry) {
+        if entries.is_empty() {
+            table.remove(&key);
+        }
+        return Err(error);
+    }
+    // Last: dropping it would take the lock that is held here.
+    Ok(Port { protocol, number, id })
 }
 
 fn entry_for(claim: &Claim, local: IpAddr, peer: Option<SocketAddr>) -> Entry {
@@ -231,71 +240,61 @@ pub fn claim_for(claim: &Claim, local: IpAddr, peer: SocketAddr) -> Result<Port>
 /// The TCP socket that listens at `to`: an exact address before all addresses, one family before both. Of
 /// several that share the port any.
 pub fn listener(to: SocketAddr) -> Option<Arc<Tcp>> {
-    let mut best: Vec<Weak<Tcp>> = Vec::new();
-    let mut best_fit = 0;
-    for entry in TABLE.lock().get(&(IPPROTO_TCP, to.port())).into_iter().flatten() {
-        let Holder::Tcp(socket) = &entry.claim.holder else { continue };
-        let Some(fit) = entry.claim.cover.fit(to.ip()).filter(|_| entry.listening) else {
-            continue;
-        };
-        if fit > best_fit {
-            best.clear();
-        }
-        if fit >= best_fit {
-            best_fit = fit;
-            best.push(socket.clone());
-        }
-    }
-    let count = best.len();
+    let table = TABLE.lock();
+    let entries = || {
+        let of_port = table.get(&(IPPROTO_TCP, to.port())).into_iter().flatten();
+        of_port.filter(|entry| entry.listening).filter_map(|entry| match &entry.claim.holder {
+            Holder::Tcp(socket) => Some((entry.claim.cover.fit(to.ip())?, socket)),
+            Holder::Udp(_) => None,
+        })
+    };
+    let best_fit = entries().map(|(fit, _)| fit).max()?;
+    let best = || entries().filter(|(fit, _)| *fit == best_fit).map(|(_, socket)| socket);
+    let count = best().count();
     let [any]: [u64; 1] = if count > 1 { random::secret_words() } else { [0] };
     let start = any as usize % count.max(1);
-    (0..count).find_map(|i| best[(start + i) % count].upgrade())
+    // The socket goes on living in the caller's hands, or had ended: the last reference is not dropped here.
+    best().cycle().skip(start).take(count).find_map(Weak::upgrade)
 }
 
 /// The datagram socket that a message from `from` to `to` is for: one that is connected to the sender first.
 pub fn receiver(protocol: i32, to: SocketAddr, from: SocketAddr) -> Option<Arc<Udp>> {
-    let mut best: Vec<Weak<Udp>> = Vec::new();
-    let mut best_fit = 0;
-    for entry in TABLE.lock().get(&(protocol, to.port())).into_iter().flatten() {
-        let Holder::Udp(socket) = &entry.claim.holder else { continue };
-        let Some(fit) = entry.claim.cover.fit(to.ip()) else { continue };
-        let fit = match entry.peer {
-            None => fit,
-            Some(peer) if peer == from => fit + 4,
-            Some(_) => continue,
-        };
-        if fit > best_fit {
-            best.clear();
-        }
-        if fit >= best_fit {
-            best_fit = fit;
-            best.push(socket.clone());
-        }
-    }
-    let shared = best.len() > 1;
-    let flow = usize::from(from.port()) % best.len().max(1);
-    let chosen = if shared { best.get(flow) } else { best.first() };
-    chosen.and_then(Weak::upgrade)
+    let table = TABLE.lock();
+    let entries = || {
+        let of_port = table.get(&(protocol, to.port())).into_iter().flatten();
+        of_port.filter_map(|entry| {
+            let Holder::Udp(socket) = &entry.claim.holder else { return None };
+            let fit = entry.claim.cover.fit(to.ip())?;
+            match entry.peer {
+                None => Some((fit, socket)),
+                Some(peer) => (peer == from).then_some((fit + 4, socket)),
+            }
+        })
+    };
+    let best_fit = entries().map(|(fit, _)| fit).max()?;
+    let best = || entries().filter(|(fit, _)| *fit == best_fit).map(|(_, socket)| socket);
+    let flow = usize::from(from.port()) % best().count().max(1);
+    best().nth(flow).and_then(Weak::upgrade)
 }
 
 /// All bound sockets of a protocol.
-pub fn all(protocol: i32) -> Vec<Seen> {
+pub fn all(protocol: i32) -> Result<Vec<Seen>> {
     let now = time::since_boot_ns();
     let mut seen = Vec::new();
     let table = TABLE.lock();
     for (&(_, number), entries) in table.range((protocol, 0)..=(protocol, u16::MAX)) {
         for entry in entries.iter().filter(|e| e.until.is_none_or(|until| until > now)) {
-            seen.push(Seen {
+            seen.try_push(Seen {
                 local: SocketAddr::new(entry.local, number),
                 peer: entry.peer,
                 holder: entry.claim.holder.clone(),
                 family: entry.claim.family,
                 uid: entry.claim.uid,
                 waits: entry.until.map(|until| until - now),
-            });
+            })?;
         }
     }
-    seen
+    Ok(seen)
 }
 
 impl Port {
@@ -398,10 +397,10 @@ fn limit_waiting() {
             sweep(entries, horizon);
             !entries.is_empty()
         });
-        let left: Vec<u64> = table.values().flatten().filter_map(|e| e.until).collect();
-        let earliest = left.iter().min().copied().unwrap_or(now);
-        if left.len() <= MAX_WAITING / 2 || horizon > now {
-            WAITING.store(left.len(), Ordering::Relaxed);
+        let waiting = || table.values().flatten().filter_map(|e| e.until);
+        let (left, earliest) = (waiting().count(), waiting().min().unwrap_or(now));
+        if left <= MAX_WAITING / 2 || horizon > now {
+            WAITING.store(left, Ordering::Relaxed);
             return;
         }
         horizon = earliest.midpoint(now + TIME_WAIT_NS);

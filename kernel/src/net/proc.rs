@@ -1,25 +1,26 @@
 //! /proc/net, /proc/sys/net and /sys/class/net.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::addr::{Family, LO_MTU};
 use super::ports::{self, FIRST_FREE, FIRST_UNPRIVILEGED, Holder, LAST_FREE, Seen};
 use super::{NetSocket, traffic};
 use crate::fs::procfs::{ProcFile, register_file};
 use crate::fs::sysfs;
+use crate::mm::fallible::{try_arc, try_copy, try_string};
+use crate::{try_format, try_write, try_writeln};
+use abi::Result;
 use abi::net::{IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, TcpState};
 use abi::time::USER_HZ;
-use abi::{Errno, Result};
-use alloc::format;
+
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Write;
 use core::net::{IpAddr, SocketAddr};
 
-struct Text(fn() -> String);
+struct Text(fn() -> Result<String>);
 
 impl ProcFile for Text {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok((self.0)().into_bytes())
+        (self.0)().map(String::into_bytes)
     }
 }
 
@@ -27,7 +28,7 @@ struct Fixed(&'static str);
 
 impl ProcFile for Fixed {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(self.0.as_bytes().to_vec())
+        try_copy(self.0.as_bytes())
     }
 }
 
@@ -119,36 +120,36 @@ const SYS: &[(&str, &str)] = &[
 /// Puts everything in its place.
 pub fn register() -> Result<()> {
     for (path, text) in FIXED {
-        register_file(path, 0o444, Arc::new(Fixed(text)))?;
+        register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
-    let texts: [(&str, fn() -> String); 5] = [
+    let texts: [(&str, fn() -> Result<String>); 5] = [
         ("net/unix", crate::fs::socket::table),
         ("net/dev", dev),
         ("net/sockstat", sockstat),
-        ("sys/net/ipv4/ip_local_port_range", || format!("{FIRST_FREE}\t{LAST_FREE}\n")),
-        ("sys/net/ipv4/ip_unprivileged_port_start", || format!("{FIRST_UNPRIVILEGED}\n")),
+        ("sys/net/ipv4/ip_local_port_range", || try_format!("{FIRST_FREE}\t{LAST_FREE}\n")),
+        ("sys/net/ipv4/ip_unprivileged_port_start", || try_format!("{FIRST_UNPRIVILEGED}\n")),
     ];
     for (path, text) in texts {
-        register_file(path, 0o444, Arc::new(Text(text)))?;
+        register_file(path, 0o444, try_arc(Text(text))?)?;
     }
     for (name, protocol) in
         [("tcp", IPPROTO_TCP), ("udp", IPPROTO_UDP), ("udplite", IPPROTO_UDPLITE)]
     {
-        register_file(&format!("net/{name}"), 0o444, Arc::new(Table(protocol, Family::V4)))?;
-        register_file(&format!("net/{name}6"), 0o444, Arc::new(Table(protocol, Family::V6)))?;
+        register_file(&try_format!("net/{name}")?, 0o444, try_arc(Table(protocol, Family::V4))?)?;
+        register_file(&try_format!("net/{name}6")?, 0o444, try_arc(Table(protocol, Family::V6))?)?;
     }
     for (name, text) in SYS {
-        let path = format!("devices/virtual/net/lo/{name}");
-        sysfs::register_file(&path, 0o444, Arc::new(Fixed(text)))?;
+        let path = try_format!("devices/virtual/net/lo/{name}")?;
+        sysfs::register_file(&path, 0o444, try_arc(Fixed(text))?)?;
     }
-    let mtu: fn() -> String = || format!("{LO_MTU}\n");
-    sysfs::register_file("devices/virtual/net/lo/mtu", 0o444, Arc::new(Text(mtu)))?;
+    let mtu: fn() -> Result<String> = || try_format!("{LO_MTU}\n");
+    sysfs::register_file("devices/virtual/net/lo/mtu", 0o444, try_arc(Text(mtu))?)?;
     sysfs::register_link("class/net/lo", "../../devices/virtual/net/lo")
 }
 
-fn dev() -> String {
+fn dev() -> Result<String> {
     let (bytes, packets) = traffic();
-    format!(
+    try_format!(
         "Inter-|   Receive                                                |  Transmit\n face \
          |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo \
          colls carrier compressed\n    lo: {bytes:7} {packets:7}    0    0    0     0          0 \
@@ -156,12 +157,12 @@ fn dev() -> String {
     )
 }
 
-fn sockstat() -> String {
-    let tcp = ports::all(IPPROTO_TCP);
+fn sockstat() -> Result<String> {
+    let tcp = ports::all(IPPROTO_TCP)?;
     let waiting = tcp.iter().filter(|seen| seen.waits.is_some()).count();
-    let (tcp, udp) = (tcp.len() - waiting, ports::all(IPPROTO_UDP).len());
-    let lite = ports::all(IPPROTO_UDPLITE).len();
-    format!(
+    let (tcp, udp) = (tcp.len() - waiting, ports::all(IPPROTO_UDP)?.len());
+    let lite = ports::all(IPPROTO_UDPLITE)?.len();
+    try_format!(
         "sockets: used {}\nTCP: inuse {tcp} orphan 0 tw {waiting} alloc {tcp} mem 0\n\
          UDP: inuse {udp} mem 0\nUDPLITE: inuse {lite}\nRAW: inuse 0\nFRAG: inuse 0 memory 0\n",
         tcp + udp + lite
@@ -169,66 +170,63 @@ fn sockstat() -> String {
 }
 
 /// An address as hexadecimal words in the machine's order, and the port.
-fn endpoint(family: Family, addr: SocketAddr) -> String {
-    let octets: Vec<u8> = match (family, addr.ip()) {
-        (Family::V4, IpAddr::V4(v4)) => v4.octets().to_vec(),
-        (Family::V4, IpAddr::V6(_)) => alloc::vec![0; 4],
-        (Family::V6, IpAddr::V4(v4)) => v4.to_ipv6_mapped().octets().to_vec(),
-        (Family::V6, IpAddr::V6(v6)) => v6.octets().to_vec(),
+fn endpoint(family: Family, addr: SocketAddr) -> Result<String> {
+    let (v4, v6) = match addr.ip() {
+        IpAddr::V4(v4) => (v4.octets(), v4.to_ipv6_mapped().octets()),
+        IpAddr::V6(v6) => ([0; 4], v6.octets()),
     };
+    let octets = if family == Family::V4 { &v4[..] } else { &v6[..] };
     let mut out = String::new();
     for word in octets.chunks_exact(4) {
         let word = u32::from_ne_bytes([word[0], word[1], word[2], word[3]]);
-        // Writing to a string cannot fail.
-        let _ = write!(out, "{word:08X}");
+        try_write!(out, "{word:08X}")?;
     }
-    let _ = write!(out, ":{:04X}", addr.port());
-    out
+    try_write!(out, ":{:04X}", addr.port())?;
+    Ok(out)
 }
 
 fn table(protocol: i32, family: Family) -> Result<String> {
     let tcp = protocol == IPPROTO_TCP;
-    let mut out = header(tcp, family);
-    let seen = ports::all(protocol);
+    let mut out = header(tcp, family)?;
+    let seen = ports::all(protocol)?;
     for (number, seen) in seen.iter().filter(|seen| seen.family == family).enumerate() {
-        let line = if tcp { tcp_line(number, seen) } else { udp_line(number, seen) };
-        out.try_reserve(line.len() + 1).map_err(|_| Errno::ENOMEM)?;
+        let line = if tcp { tcp_line(number, seen)? } else { udp_line(number, seen)? };
         let width = match (family, tcp) {
             (Family::V4, true) => 149,
             (Family::V4, false) => 127,
             _ => 0,
         };
-        let _ = writeln!(out, "{line:width$}");
+        try_writeln!(out, "{line:width$}")?;
     }
     Ok(out)
 }
 
-fn header(tcp: bool, family: Family) -> String {
+fn header(tcp: bool, family: Family) -> Result<String> {
     match (tcp, family) {
-        (true, Family::V4) => format!(
+        (true, Family::V4) => try_format!(
             "{:149}\n",
             "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
         ),
-        (false, Family::V4) => format!(
+        (false, Family::V4) => try_format!(
             "{:127}\n",
             "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops"
         ),
-        (true, Family::V6) => String::from(
+        (true, Family::V6) => try_string(
             "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n",
         ),
-        (false, Family::V6) => String::from(
+        (false, Family::V6) => try_string(
             "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
         ),
     }
 }
 
-fn ends(seen: &Seen) -> (String, String) {
+fn ends(seen: &Seen) -> Result<(String, String)> {
     let nowhere = seen.family.nowhere();
-    (endpoint(seen.family, seen.local), endpoint(seen.family, seen.peer.unwrap_or(nowhere)))
+    Ok((endpoint(seen.family, seen.local)?, endpoint(seen.family, seen.peer.unwrap_or(nowhere))?))
 }
 
-fn tcp_line(number: usize, seen: &Seen) -> String {
-    let (local, peer) = ends(seen);
+fn tcp_line(number: usize, seen: &Seen) -> Result<String> {
+    let (local, peer) = ends(seen)?;
     let socket = match &seen.holder {
         Holder::Tcp(socket) => socket.upgrade(),
         Holder::Udp(_) => None,
@@ -242,18 +240,18 @@ fn tcp_line(number: usize, seen: &Seen) -> String {
     let timer = if seen.waits.is_some() { 3 } else { 0 };
     let state = state as u8;
     let uid = seen.uid;
-    let start = format!(
+    let start = try_format!(
         "{number:4}: {local} {peer} {state:02X} {unsent:08X}:{to_read:08X} {timer:02X}:{left:08X} 00000000 {uid:5} {:8} {inode}",
         0
-    );
+    )?;
     match seen.waits {
-        Some(_) => format!("{start} 3 0000000000000000"),
-        None => format!("{start} 1 0000000000000000 100 0 0 10 0"),
+        Some(_) => try_format!("{start} 3 0000000000000000"),
+        None => try_format!("{start} 1 0000000000000000 100 0 0 10 0"),
     }
 }
 
-fn udp_line(number: usize, seen: &Seen) -> String {
-    let (local, peer) = ends(seen);
+fn udp_line(number: usize, seen: &Seen) -> Result<String> {
+    let (local, peer) = ends(seen)?;
     let socket = match &seen.holder {
         Holder::Udp(socket) => socket.upgrade(),
         Holder::Tcp(_) => None,
@@ -262,7 +260,7 @@ fn udp_line(number: usize, seen: &Seen) -> String {
     let inode = socket.as_ref().map_or(0, |socket| socket.options().inode());
     let state = if connected { TcpState::Established } else { TcpState::Close } as u8;
     let uid = seen.uid;
-    format!(
+    try_format!(
         "{number:5}: {local} {peer} {state:02X} 00000000:{held:08X} 00:00000000 00000000 {uid:5} {:8} {inode} 2 0000000000000000 0",
         0
     )

@@ -66,3 +66,13 @@ pub fn current() -> &'static Task {
 pub fn current_arc() -> alloc::sync::Arc<Task> {
     TASKS.current_arc()
 }
+
+/// Whether the running task's allocations are never made to fail by `alea.fail_alloc`: process 1, which is the harness, and
+/// the kernel's own threads.
+pub fn is_spared_faults() -> bool {
+    if crate::arch::percpu::current().is_null() {
+        return true;
+    }
+    let task = current();
+    task.is_kernel_thread() || task.process().is_init()
+}

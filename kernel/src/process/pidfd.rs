@@ -8,9 +8,10 @@ use super::{Process, Task};
 use crate::fs::eventfd::anonymous;
 use crate::fs::{Cred, FileOps, OpenFile, PollEvents, procfs};
 use crate::sync::WaitQueue;
+use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
-use alloc::format;
+
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use core::any::Any;
@@ -58,7 +59,7 @@ impl FileOps for PidFd {
         false
     }
 
-    fn fdinfo(&self, _: &OpenFile) -> String {
+    fn fdinfo(&self, _: &OpenFile) -> Result<String> {
         let pid = match &self.thread {
             Some(thread) if thread.tid != self.process.pid() => {
                 thread.running(&self.process).map_or(-1, |task| task.tid())
@@ -66,7 +67,7 @@ impl FileOps for PidFd {
             _ if self.process.is_reaped() => -1,
             _ => self.process.pid(),
         };
-        format!("Pid:\t{pid}\nNSpid:\t{pid}\n")
+        try_format!("Pid:\t{pid}\nNSpid:\t{pid}\n")
     }
 
     fn as_any(&self) -> &dyn Any {

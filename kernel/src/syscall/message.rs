@@ -263,8 +263,8 @@ fn receive_unix(
         from: match got.from {
             // Who has no name sends none, not even a family.
             Some(Address::Unnamed) => None,
-            Some(from) => Some(from.encode()),
-            None if got.ancillary.is_some() => peer_name(socket),
+            Some(from) => Some(from.encode()?),
+            None if got.ancillary.is_some() => peer_name(socket)?,
             None => None,
         },
         flags: MsgFlags::empty(),
@@ -297,10 +297,10 @@ fn receive_unix(
 }
 
 /// The name of a connected socket's peer, if it has one.
-fn peer_name(socket: &Socket) -> Option<Vec<u8>> {
-    match socket.peer()?.name() {
-        Address::Unnamed => None,
-        name => Some(name.encode()),
+fn peer_name(socket: &Socket) -> Result<Option<Vec<u8>>> {
+    match socket.peer().map(|peer| peer.name()) {
+        None | Some(Address::Unnamed) => Ok(None),
+        Some(name) => name.encode().map(Some),
     }
 }
 

@@ -77,7 +77,7 @@ pub fn socket(family: i32, kind: u32, protocol: i32) -> Result<i32> {
     let (cloexec, nonblock) = type_flags(kind)?;
     let cred = process::current().cred_arc();
     let file = if family == i32::from(AF_UNIX) {
-        let socket = socket::create(unix_kind(kind, protocol)?, caller_cred());
+        let socket = socket::create(unix_kind(kind, protocol)?, caller_cred())?;
         socket::open(socket, nonblock, &cred)?
     } else {
         let socket = net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
@@ -94,7 +94,7 @@ pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>)
         return Err(Errno::EOPNOTSUPP);
     }
     let cred = process::current().cred_arc();
-    let (a, b) = socket::pair(unix_kind(kind, protocol)?, caller_cred());
+    let (a, b) = socket::pair(unix_kind(kind, protocol)?, caller_cred())?;
     let a = socket::open(a, nonblock, &cred)?;
     let b = socket::open(b, nonblock, &cred)?;
     install_pair(a, b, cloexec, fds)
@@ -198,7 +198,7 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
     let (file, peer) = match any(&listener)? {
         Any::Unix(socket) => {
             let accepted = socket.accept(listener.nonblock())?;
-            let peer = accepted.peer_name().unwrap_or(Address::Unnamed).encode();
+            let peer = accepted.peer_name().unwrap_or(Address::Unnamed).encode()?;
             (socket::open(accepted, nonblock, &cred)?, peer)
         }
         Any::Net(socket) => {
@@ -216,7 +216,7 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
 pub fn getsockname(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
     let file = file(fd)?;
     let name = match any(&file)? {
-        Any::Unix(socket) => socket.name().encode(),
+        Any::Unix(socket) => socket.name().encode()?,
         Any::Net(socket) => socket.name(),
     };
     write_name(&name, addr, len)
@@ -225,7 +225,7 @@ pub fn getsockname(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
 pub fn getpeername(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
     let file = file(fd)?;
     let name = match any(&file)? {
-        Any::Unix(socket) => socket.peer_name()?.encode(),
+        Any::Unix(socket) => socket.peer_name()?.encode()?,
         Any::Net(socket) => socket.peer_name()?,
     };
     write_name(&name, addr, len)

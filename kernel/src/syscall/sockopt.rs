@@ -129,7 +129,7 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
             let peer = socket.peer_cred();
             [peer.pid.to_ne_bytes(), peer.uid.to_ne_bytes(), peer.gid.to_ne_bytes()].concat()
         }
-        so::PEERNAME => socket.peer_name()?.encode(),
+        so::PEERNAME => socket.peer_name()?.encode()?,
         _ => return Err(Errno::ENOPROTOOPT),
     })
 }

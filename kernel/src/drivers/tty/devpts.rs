@@ -12,7 +12,9 @@ use crate::fs::{
     DevId, DirEntry, FileSystem, FileType, Inode, InodeAttr, Mount, MountFlags, Owner, Path,
     SetAttr, Super, Timestamp,
 };
+use crate::mm::fallible::try_arc;
 use crate::sync::{Once, SpinLock, level};
+use crate::try_write;
 use abi::fs::{S_IFCHR, S_IFDIR, Statfs};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -126,13 +128,17 @@ impl FileSystem for DevPts {
     fn statfs(&self) -> Statfs {
         Statfs { kind: MAGIC, bsize: 4096, frsize: 4096, namelen: 255, ..Statfs::default() }
     }
-    fn options(&self) -> String {
+    fn options(&self) -> Result<String> {
         let options = *OPTIONS.lock();
         let owner = [("uid", options.uid), ("gid", options.gid)];
-        let owner = owner.iter().filter_map(|(name, id)| id.map(|id| format!(",{name}={id}")));
-        let mut text: String = owner.collect();
-        text += &format!(",mode={:03o},ptmxmode={:03o}", options.mode, options.ptmx_mode);
-        text
+        let mut text = String::new();
+        for (name, id) in owner {
+            if let Some(id) = id {
+                try_write!(text, ",{name}={id}")?;
+            }
+        }
+        try_write!(text, ",mode={:03o},ptmxmode={:03o}", options.mode, options.ptmx_mode)?;
+        Ok(text)
     }
     fn remount(&self, options: &[u8]) -> Result<()> {
         Options::apply(options)
@@ -203,8 +209,9 @@ fn new_super() -> Result<Arc<Super>> {
         index: u32::MAX,
     });
     let attr = node(dev, ROOT_INO, S_IFDIR | 0o755, nobody, DevId::NONE);
-    let root = Dentry::new_root(Arc::new(Root { attr, ptmx }), b"/");
-    Ok(INSTANCE.call_once(|| Super::new(Arc::new(DevPts), root, dev, true)).clone())
+    let root = Dentry::new_root(Arc::new(Root { attr, ptmx }), b"/")?;
+    let sb = Super::new(try_arc(DevPts)?, root, dev, true)?;
+    Ok(INSTANCE.call_once(|| sb).clone())
 }
 
 /// Makes a pseudo-terminal with the lowest free number.
@@ -249,8 +256,13 @@ pub(super) fn remove(index: u32) {
 pub(super) fn path_of(inode: &Arc<PtsInode>) -> Result<Path> {
     let sb = new_super()?;
     let root = sb.root().clone();
-    let mount =
-        INTERNAL_MOUNT.call_once(|| Mount::new(sb, root, b"devpts", MountFlags::empty())).clone();
+    let mount = match INTERNAL_MOUNT.get() {
+        Some(mount) => mount.clone(),
+        None => {
+            let mount = Mount::new(sb, root, b"devpts", MountFlags::empty())?;
+            INTERNAL_MOUNT.call_once(|| mount).clone()
+        }
+    };
     let name = format!("/dev/pts/{}", inode.index());
-    Ok(Path { mount, dentry: Dentry::new_root(inode.clone(), name.as_bytes()) })
+    Ok(Path { mount, dentry: Dentry::new_root(inode.clone(), name.as_bytes())? })
 }

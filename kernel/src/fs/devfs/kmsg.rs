@@ -7,11 +7,12 @@ use super::{CharDriver, register_char};
 use crate::fs::file::{FileOps, OpenFile, Whence};
 use crate::fs::poll::PollEvents;
 use crate::klog;
+use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::iov::{Sink, Source};
 use crate::sync::WaitQueue;
+use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
@@ -37,7 +38,7 @@ struct Kmsg {
 
 impl CharDriver for Driver {
     fn open(&self, _: u32, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
-        Ok(Arc::new(Kmsg { next: AtomicU64::new(klog::sequences().0) }))
+        Ok(try_arc(Kmsg { next: AtomicU64::new(klog::sequences().0) })?)
     }
 }
 
@@ -68,18 +69,18 @@ impl FileOps for Kmsg {
             None if f.nonblock() => return Err(Errno::EAGAIN),
             None => READERS.wait_interruptible(|| self.take())??,
         };
-        let head = format!("{},{},{},-;", line.level, line.sequence, line.time_ns / 1000);
+        let head = try_format!("{},{},{},-;", line.level, line.sequence, line.time_ns / 1000)?;
         let mut record = head.into_bytes();
-        record.try_reserve(line.text().len() + 1).map_err(|_| Errno::ENOMEM)?;
+        record.try_room(line.text().len() + 1)?;
         for &byte in line.text() {
             // Unprintable bytes are escaped, so that a record is one line.
             if (byte < b' ' && byte != b'\t') || byte >= 0x7f || byte == b'\\' {
-                record.extend_from_slice(format!("\\x{byte:02x}").as_bytes());
+                record.try_extend_from_slice(try_format!("\\x{byte:02x}")?.as_bytes())?;
             } else {
-                record.push(byte);
+                record.try_push(byte)?;
             }
         }
-        record.push(b'\n');
+        record.try_push(b'\n')?;
         if dst.remaining() < record.len() {
             return Err(Errno::EINVAL);
         }
@@ -96,7 +97,7 @@ impl FileOps for Kmsg {
         let mut line = [0u8; LINE_LIMIT];
         let got = src.take(&mut line[..len])?;
         let (level, text) = split_level(&line[..got]);
-        klog::emit(level, format_args!("{}", String::from_utf8_lossy(text)));
+        klog::emit(level, format_args!("{}", Lossy(text)));
         Ok(got)
     }
 
@@ -147,6 +148,19 @@ fn split_level(line: &[u8]) -> (u8, &[u8]) {
     (if level < 8 { level | FACILITY_USER } else { level }, text)
 }
 
+/// Bytes as text, what is none replaced.
+struct Lossy<'a>(&'a [u8]);
+
+impl core::fmt::Display for Lossy<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.utf8_chunks().try_for_each(|chunk| {
+            f.write_str(chunk.valid())?;
+            if chunk.invalid().is_empty() { Ok(()) } else { f.write_str("\u{fffd}") }
+        })
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "boot: before any user")]
 pub(super) fn register() {
     klog::set_notify(|| READERS.wake_all());
     register_char(1, 11, "kmsg", 0o644, Arc::new(Driver));

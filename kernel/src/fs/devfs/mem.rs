@@ -73,6 +73,7 @@ fn zeros(dst: &mut Sink<'_>) -> Result<usize> {
     Ok(done)
 }
 
+#[expect(clippy::disallowed_methods, reason = "boot: before any user")]
 pub(super) fn register() {
     for (minor, name, kind) in
         [(3, "null", Kind::Null), (5, "zero", Kind::Zero), (7, "full", Kind::Full)]

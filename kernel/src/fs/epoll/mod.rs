@@ -3,6 +3,7 @@
 //! Owns the set. One sleeping mutex per epoll guards the set and serialises the readers of the ready list;
 //! the list itself has a spinlock that wakers take. An epoll holds no reference to the files it watches:
 //! the last close of a file takes it out. Nested epolls are checked for loops under one global mutex.
+#![allow(clippy::disallowed_methods, reason = "to be made fallible with its wait lists")]
 #![forbid(unsafe_code)]
 
 mod item;

@@ -12,9 +12,11 @@ use super::context::FsContext;
 use super::cred::Cred;
 use super::dentry::Dentry;
 use super::fdtable::{Fd, FdTable};
+use super::inode::LinkText;
 use super::mount::{self, MountFlags};
 use super::path::Path;
 use super::types::FileType;
+use crate::mm::fallible::TryGrow;
 use abi::fs::{AT_FDCWD, NAME_MAX};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -88,7 +90,7 @@ pub fn parent<'a>(
 
 /// A text being walked: the caller's path (`None`) or a link's.
 struct Text {
-    link: Option<Arc<[u8]>>,
+    link: Option<LinkText>,
     /// Where the next component starts.
     at: usize,
 }
@@ -140,7 +142,7 @@ impl<'a> Walker<'a> {
             file.path().clone()
         };
         let mut texts = SmallVec::new();
-        texts.push(Text { link: None, at: 0 });
+        texts.try_push(Text { link: None, at: 0 })?;
         let root = scoped.then(|| cur.clone());
         let (last, links, slash, outer_slash) = ((0, 0), 0, false, false);
         Ok(Self { ctx, path, flags, cur, root, texts, last, links, slash, outer_slash })
@@ -355,7 +357,7 @@ impl<'a> Walker<'a> {
                 self.outer_slash |= self.slash;
             }
         }
-        self.texts.push(Text { link: Some(text), at: 0 });
+        self.texts.try_push(Text { link: Some(text), at: 0 })?;
         Ok(true)
     }
 

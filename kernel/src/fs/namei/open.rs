@@ -11,6 +11,8 @@ use crate::fs::mount::MountFlags;
 use crate::fs::path::Path;
 use crate::fs::types::{DevId, FileType, SetAttr, Timestamp};
 use crate::fs::{devfs, directory, notify, ops};
+use crate::mm::fallible::try_arc;
+use crate::try_format;
 use abi::fs::{OpenFlags, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -254,7 +256,7 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
     let inode = place.inode();
     let ops: Arc<dyn FileOps> = match place.dentry.kind() {
         FileType::Regular | FileType::Anon => inode.clone().open(flags)?,
-        FileType::Dir => directory::ops(),
+        FileType::Dir => directory::ops()?,
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Fifo => inode::open_fifo(inode, flags)?,
         FileType::Char => devfs::open_char(inode.attr().rdev(), flags)?,
@@ -264,15 +266,15 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
         if let Some(usage) = place.inode().usage() {
             place.mount.check_writable()?;
             usage.get_writer()?;
-            return Ok(Arc::new(OpenFile::new_writer(ops, place, flags, cred.clone())));
+            return try_arc(OpenFile::new_writer(ops, place, flags, cred.clone()));
         }
         place.mount.check_writable()?;
     }
-    Ok(Arc::new(OpenFile::new(ops, place, flags, cred.clone())))
+    try_arc(OpenFile::new(ops, place, flags, cred.clone()))
 }
 
 fn open_path(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
-    Ok(Arc::new(OpenFile::new(directory::path_ops(), place, how.flags, ctx.cred.clone())))
+    try_arc(OpenFile::new(directory::path_ops()?, place, how.flags, ctx.cred.clone()))
 }
 
 fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
@@ -283,8 +285,8 @@ fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Resu
     let (owner, mode) = perm::new_owner(&**dir.inode(), ctx.cred, mode);
     let linkable = !how.flags.contains(OpenFlags::EXCL);
     let inode = dir.inode().create_tmpfile(mode, owner, linkable)?;
-    let name = alloc::format!("#{}", inode.attr().ino());
-    let dentry = Dentry::new_unlinked(Some(dir.dentry), name.as_bytes(), inode);
+    let name = try_format!("#{}", inode.attr().ino())?;
+    let dentry = Dentry::new_unlinked(Some(dir.dentry), name.as_bytes(), inode)?;
     let place = Path { mount: dir.mount, dentry };
     open_told(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
 }

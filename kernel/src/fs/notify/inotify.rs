@@ -10,16 +10,19 @@ use crate::fs::dentry::Name;
 use crate::fs::eventfd::anonymous;
 use crate::fs::file::{FileOps, OpenFile};
 use crate::fs::{Cred, Inode, PollEvents};
+use crate::mm::fallible::{TryGrow, TryMap, try_arc_cyclic, try_small};
 use crate::mm::iov::Sink;
 use crate::mm::user::UserPtr;
 use crate::sync::{SpinLock, WaitQueue, level};
+use crate::try_writeln;
+use abi::fs::NAME_MAX;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use arrayvec::ArrayVec;
 use core::any::Any;
 use smallvec::SmallVec;
 
@@ -46,6 +49,9 @@ struct State {
     next_wd: i32,
 }
 
+/// Bytes of an event with the longest name.
+const LONGEST: usize = HEADER + (NAME_MAX + 1).next_multiple_of(HEADER);
+
 #[derive(PartialEq, Eq)]
 struct Queued {
     wd: i32,
@@ -71,16 +77,18 @@ impl Queued {
             && last.name == self.name
     }
 
-    fn bytes(&self) -> SmallVec<[u8; 64]> {
-        let mut out = SmallVec::new();
+    /// As a reader gets it.
+    fn bytes(&self) -> ArrayVec<u8, LONGEST> {
+        // `LONGEST` is the length with the longest name: it fits.
+        let mut out = ArrayVec::new();
         // At most 256 bytes of name.
         let name_len = self.padded_name() as u32;
-        out.extend_from_slice(&self.wd.to_ne_bytes());
+        out.extend(self.wd.to_ne_bytes());
         for word in [self.mask & event::SHOWN, self.cookie, name_len] {
-            out.extend_from_slice(&word.to_ne_bytes());
+            out.extend(word.to_ne_bytes());
         }
-        out.extend_from_slice(&self.name);
-        out.resize(self.len(), 0);
+        out.extend(self.name.iter().copied());
+        out.extend(core::iter::repeat_n(0, self.len() - out.len()));
         out
     }
 }
@@ -88,7 +96,7 @@ impl Queued {
 /// A new inotify; EMFILE if the user has too many.
 pub fn new(nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
     limits::charge_instance(cred.euid)?;
-    let ops = Arc::new_cyclic(|me| Inotify {
+    let ops = try_arc_cyclic(|me| Inotify {
         me: me.clone(),
         max_events: limits::max_queued_events(),
         uid: cred.euid,
@@ -99,7 +107,7 @@ pub fn new(nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
             next_wd: 1,
         }),
         readers: WaitQueue::new(),
-    });
+    })?;
     anonymous(ops, "inotify", OpenFlags::empty(), nonblock, cred)
 }
 
@@ -126,17 +134,25 @@ impl Inotify {
         limits::charge_watch(self.uid)
     }
 
+    /// One less: it was not made.
+    pub(super) fn uncharge_watch(&self) {
+        limits::uncharge_watch(self.uid);
+    }
+
     /// Enters a mark under the next free number; the table of marks is locked.
-    pub(super) fn add_watch(&self, make: impl FnOnce(i32) -> Arc<Mark>) -> Arc<Mark> {
+    pub(super) fn add_watch(
+        &self,
+        make: impl FnOnce(i32) -> Result<Arc<Mark>>,
+    ) -> Result<Arc<Mark>> {
         let mut state = self.state.lock();
         let mut wd = state.next_wd;
         while state.watches.contains_key(&wd) {
             wd = wd.checked_add(1).unwrap_or(1);
         }
         state.next_wd = wd.checked_add(1).unwrap_or(1);
-        let mark = make(wd);
-        state.watches.insert(wd, mark.clone());
-        mark
+        let mark = make(wd)?;
+        state.watches.try_put(wd, mark.clone())?;
+        Ok(mark)
     }
 
     /// Takes a mark out, to be dropped when nothing is locked, and says so in the queue.
@@ -172,17 +188,18 @@ impl Inotify {
         if mask & (event::MOVE_SELF | event::DELETE_SELF) != 0 {
             mask &= !event::ISDIR;
         }
-        let name = Name::from_slice(happened.name.unwrap_or_default());
-        let queued = Queued { wd, mask, cookie: happened.cookie, name };
         let full = state.queue.len() >= self.max_events || crate::mm::kernel_memory_low();
-        let room = state.queue.try_reserve(1).is_ok();
-        if full || !room {
-            if room && !core::mem::replace(&mut state.overflowed, true) {
-                let name = Name::new();
-                state.queue.push_back(Queued { wd: -1, mask: event::Q_OVERFLOW, cookie: 0, name });
-            }
-        } else if !state.queue.back().is_some_and(|last| queued.repeats(last)) {
-            state.queue.push_back(queued);
+        let name = try_small(happened.name.unwrap_or_default());
+        let entered = match name.map(|name| Queued { wd, mask, cookie: happened.cookie, name }) {
+            Ok(queued) if state.queue.back().is_some_and(|last| queued.repeats(last)) => Ok(()),
+            Ok(queued) if !full => state.queue.try_push(queued),
+            _ => Err(Errno::ENOMEM),
+        };
+        if entered.is_err() && !state.overflowed {
+            let name = Name::new();
+            let lost = Queued { wd: -1, mask: event::Q_OVERFLOW, cookie: 0, name };
+            // Without memory even for that, the next event that finds none says it.
+            state.overflowed = state.queue.try_push(lost).is_ok();
         }
     }
 
@@ -257,21 +274,33 @@ impl FileOps for Inotify {
         limits::uncharge_instance(self.uid);
     }
 
-    fn fdinfo(&self, _f: &OpenFile) -> String {
-        let watches: Vec<Arc<Mark>> = self.state.lock().watches.values().cloned().collect();
+    fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
+        let mut watches: Vec<Arc<Mark>> = Vec::new();
+        loop {
+            let state = self.state.lock();
+            // Marks are not let go of under the lock: room for all first.
+            if watches.capacity() >= state.watches.len() {
+                watches.try_extend(state.watches.values().cloned())?;
+                break;
+            }
+            let wanted = state.watches.len();
+            drop(state);
+            watches.try_room(wanted)?;
+        }
         let mut out = String::new();
         for mark in watches {
             let attr = mark.inode.attr();
             let (dev, wanted) = (attr.dev(), mark.mask() & event::ALL);
             // As Linux packs a device number there.
             let dev = dev.major() << 20 | dev.minor();
-            out.push_str(&format!(
-                "inotify wd:{:x} ino:{:x} sdev:{dev:x} mask:{wanted:x} ignored_mask:0 \n",
+            try_writeln!(
+                out,
+                "inotify wd:{:x} ino:{:x} sdev:{dev:x} mask:{wanted:x} ignored_mask:0 ",
                 mark.wd,
                 attr.ino(),
-            ));
+            )?;
         }
-        out
+        Ok(out)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -4,10 +4,11 @@
 #![forbid(unsafe_code)]
 
 use crate::fs::procfs::{ProcFile, register_file};
+use crate::mm::fallible::{TryMap, try_arc};
 use crate::sync::{SpinLock, level};
+use crate::try_format;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicI32, Ordering};
@@ -41,7 +42,7 @@ pub fn max_queued_events() -> usize {
 /// Counts an instance: EMFILE beyond the limit.
 pub fn charge_instance(uid: u32) -> Result<()> {
     let mut counts = COUNTS.lock();
-    let (instances, _) = counts.entry(uid).or_default();
+    let (instances, _) = counts.try_entry(uid, Default::default)?;
     if *instances >= MAX_INSTANCES.get() {
         return Err(Errno::EMFILE);
     }
@@ -57,7 +58,7 @@ pub fn uncharge_instance(uid: u32) {
 /// Counts a watch: ENOSPC beyond the limit.
 pub fn charge_watch(uid: u32) -> Result<()> {
     let mut counts = COUNTS.lock();
-    let (_, watches) = counts.entry(uid).or_default();
+    let (_, watches) = counts.try_entry(uid, Default::default)?;
     if *watches >= MAX_WATCHES.get() {
         return Err(Errno::ENOSPC);
     }
@@ -82,7 +83,7 @@ fn change(uid: u32, act: impl FnOnce(&mut (usize, usize))) {
 
 impl ProcFile for &'static Setting {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(format!("{}\n", self.get()).into_bytes())
+        Ok(try_format!("{}\n", self.get())?.into_bytes())
     }
     fn write(&self, data: &[u8]) -> Result<usize> {
         let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
@@ -104,5 +105,5 @@ pub fn register() -> Result<()> {
         ("sys/fs/inotify/max_user_instances", &MAX_INSTANCES),
         ("sys/fs/inotify/max_user_watches", &MAX_WATCHES),
     ];
-    files.into_iter().try_for_each(|(path, file)| register_file(path, 0o644, Arc::new(file)))
+    files.into_iter().try_for_each(|(path, file)| register_file(path, 0o644, try_arc(file)?))
 }

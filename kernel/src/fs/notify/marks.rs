@@ -9,13 +9,14 @@ use super::inotify::Inotify;
 use super::{Event, event};
 use crate::fs::inode::Inode;
 use crate::fs::types::DevId;
+use crate::mm::fallible::{TryGrow, TryMap, try_arc};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU32, Ordering};
-use smallvec::SmallVec;
+use arrayvec::ArrayVec;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// `IN_EXCL_UNLINK`: nothing more of files whose name is gone.
 pub const EXCL_UNLINK: u32 = 1 << 26;
@@ -30,7 +31,11 @@ pub struct Mark {
     /// Events and flags. Relaxed: changed under the table's lock; an event that misses a change came
     /// before it.
     mask: AtomicU32,
+    /// Counts the marks, from 1.
+    number: u64,
 }
+
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Mark {
     /// What is wanted, with the flags.
@@ -68,11 +73,9 @@ pub fn tell(inode: &Arc<dyn Inode>, happened: Event<'_>) {
     if inode.attr().watched() & happened.mask & (event::ALL | event::UNMOUNT) == 0 {
         return;
     }
-    let marks: SmallVec<[Arc<Mark>; 4]> = match TABLE.lock().get(&key(inode)) {
-        Some(marks) => marks.iter().cloned().collect(),
-        None => return,
-    };
-    for mark in &marks {
+    let mut after = 0;
+    // One at a time, in the order in which they were made: a list of all would need memory.
+    while let Some(mark) = next_mark(inode, &mut after) {
         let wanted = mark.mask();
         if wanted & happened.mask & event::ALL == 0
             || (happened.unlinked && wanted & EXCL_UNLINK != 0)
@@ -82,10 +85,19 @@ pub fn tell(inode: &Arc<dyn Inode>, happened: Event<'_>) {
         if let Some(group) = mark.group.upgrade() {
             group.push(mark.wd, happened);
             if wanted & ONESHOT != 0 {
-                remove(mark);
+                remove(&mark);
             }
         }
     }
+}
+
+/// The next mark of an object after the one with the number `after`, which becomes its.
+fn next_mark(inode: &Arc<dyn Inode>, after: &mut u64) -> Option<Arc<Mark>> {
+    let table = TABLE.lock();
+    let marks = table.get(&key(inode))?.iter();
+    let next = marks.filter(|mark| mark.number > *after).min_by_key(|mark| mark.number)?.clone();
+    *after = next.number;
+    Some(next)
 }
 
 /// Finds or makes `group`'s mark on `inode`: `change` says what to do with one that is there, from its mask
@@ -100,7 +112,7 @@ pub fn add(
         return Err(Errno::ENOMEM);
     }
     let mut table = TABLE.lock();
-    let marks = table.entry(key(&inode)).or_default();
+    let marks = table.try_entry(key(&inode), Vec::new)?;
     let own = marks.iter().find(|mark| core::ptr::eq(mark.group.as_ptr(), Arc::as_ptr(group)));
     if let Some(own) = own {
         let wd = own.wd;
@@ -108,18 +120,31 @@ pub fn add(
         refresh(&*inode, marks);
         return Ok(wd);
     }
-    if let Err(errno) = group.charge_watch() {
-        if marks.is_empty() {
-            table.remove(&key(&inode));
-        }
-        return Err(errno);
-    }
-    let made = group.add_watch(|wd| {
-        let group = Arc::downgrade(group);
-        Arc::new(Mark { wd, inode: inode.clone(), group, mask: AtomicU32::new(mask) })
+    let made = marks.try_room(1).and_then(|()| group.charge_watch()).and_then(|()| {
+        let made = group.add_watch(|wd| {
+            let group = Arc::downgrade(group);
+            try_arc(Mark {
+                wd,
+                inode: inode.clone(),
+                group,
+                mask: AtomicU32::new(mask),
+                // Relaxed: only order and uniqueness matter.
+                number: NEXT.fetch_add(1, Ordering::Relaxed),
+            })
+        });
+        made.inspect_err(|_| group.uncharge_watch())
     });
+    let made = match made {
+        Ok(made) => made,
+        Err(errno) => {
+            if marks.is_empty() {
+                table.remove(&key(&inode));
+            }
+            return Err(errno);
+        }
+    };
     let wd = made.wd;
-    marks.push(made);
+    marks.try_push(made)?; // there is room
     refresh(&*inode, marks);
     COUNT.fetch_add(1, Ordering::Relaxed);
     Ok(wd)
@@ -176,9 +201,11 @@ fn tell_all(inode: &Arc<dyn Inode>, mask: u32) {
         tell(inode, Event::plain(mask));
         return;
     }
-    let marks = TABLE.lock().get(&key(inode)).cloned().unwrap_or_default();
-    for group in marks.iter().filter_map(|mark| Some((mark.wd, mark.group.upgrade()?))) {
-        group.1.push(group.0, Event::plain(mask));
+    let mut after = 0;
+    while let Some(mark) = next_mark(inode, &mut after) {
+        if let Some(group) = mark.group.upgrade() {
+            group.push(mark.wd, Event::plain(mask));
+        }
     }
 }
 
@@ -188,7 +215,8 @@ pub fn end_device(dev: DevId) {
     /// More are not held at once: their number is the users' choice.
     const BATCH: usize = 64;
     loop {
-        let mut inodes: SmallVec<[Arc<dyn Inode>; BATCH]> = TABLE
+        #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
+        let mut inodes: ArrayVec<Arc<dyn Inode>, BATCH> = TABLE
             .lock()
             .values()
             .filter_map(|marks| marks.first())

@@ -51,7 +51,7 @@ pub fn symlink(ctx: &LookupCtx<'_>, target: &[u8], at: Fd, path: &[u8]) -> Resul
         let (owner, _) = perm::new_owner(&**dir.inode(), ctx.cred, 0);
         dir.dentry.reserve()?;
         let inode = dir.inode().symlink(name, target, owner)?;
-        dir.dentry.insert(&Dentry::new_below(&dir.dentry, name, inode))?;
+        enter(dir, name, inode)?;
         notify::named(&dir.dentry, event::CREATE, name, false);
         Ok(())
     })
@@ -69,7 +69,7 @@ pub fn link(ctx: &LookupCtx<'_>, old: &Path, at: Fd, path: &[u8]) -> Result<()> 
         }
         dir.dentry.reserve()?;
         dir.inode().link(name, old.inode())?;
-        dir.dentry.insert(&Dentry::new_below(&dir.dentry, name, old.inode().clone()))?;
+        enter(dir, name, old.inode().clone())?;
         notify::linked(&dir.dentry, name, old.inode());
         Ok(())
     })
@@ -87,10 +87,23 @@ pub fn create_locked(
     let (owner, mode) = perm::new_owner(&**dir.inode(), cred, mode);
     dir.dentry.reserve()?;
     let inode: Arc<dyn Inode> = dir.inode().create(name, mode, rdev, owner)?;
-    let child = Dentry::new_below(&dir.dentry, name, inode);
-    dir.dentry.insert(&child)?;
+    let child = enter(dir, name, inode)?;
     notify::named(&dir.dentry, event::CREATE, name, child.is_dir());
     Ok(child)
+}
+
+/// Gives a new name of `inode`, which the directory's inode knows of already, its dentry; without memory for that the
+/// name was never there.
+fn enter(dir: &Path, name: &[u8], inode: Arc<dyn Inode>) -> Result<Arc<Dentry>> {
+    let entered = Dentry::new_below(&dir.dentry, name, inode.clone())
+        .and_then(|child| dir.dentry.insert(&child).map(|()| child));
+    if entered.is_err() {
+        match inode.attr().kind() {
+            FileType::Dir => dir.inode().rmdir(name, &inode)?,
+            _ => dir.inode().unlink(name, &inode)?,
+        }
+    }
+    entered
 }
 
 fn check_create(dir: &Path, cred: &Cred) -> Result<()> {

@@ -5,6 +5,7 @@ use crate::fs::filesystem::SuperFlags;
 use crate::fs::mount::{self, Mount, MountFlags};
 use crate::fs::path::Path;
 use crate::fs::registry;
+use crate::mm::fallible::{TryGrow, TryVec};
 use crate::sync::{Mutex, MutexGuard};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -38,7 +39,7 @@ pub fn new_mount(
     if again {
         return Err(Errno::EBUSY);
     }
-    graft(Mount::new(sb, root, source, flags), at)
+    graft(Mount::new(sb, root, source, flags)?, at)
 }
 
 /// Attaches `mount` to `at`: a directory on a directory, a file on a file.
@@ -57,40 +58,41 @@ pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
     let _changes = changes();
     let clone =
         |of: &Arc<Mount>, root| Mount::new(of.super_block().clone(), root, of.source(), of.flags());
-    let top = clone(&from.mount, from.dentry.clone());
+    let top = clone(&from.mount, from.dentry.clone())?;
     // The mounts below, before the new one is among them.
-    let below: Vec<Arc<Mount>> = if recursive { mounts_below(from) } else { Vec::new() };
+    let below: Vec<Arc<Mount>> = if recursive { mounts_below(from)? } else { Vec::new() };
+    let mut copies = Vec::with_room(below.len() + 1)?;
     graft(top.clone(), at)?;
-    let mut copies = alloc::vec![(from.mount.clone(), top)];
+    copies.try_push((from.mount.clone(), top))?;
     for mount in below {
         let Some(place) = mount.place() else { continue };
         let parent = copies.iter().find(|(old, _)| Arc::ptr_eq(old, &place.mount));
         let Some((_, parent)) = parent.cloned() else { continue };
-        let copy = clone(&mount, mount.root().clone());
+        let copy = clone(&mount, mount.root().clone())?;
         mount::attach(copy.clone(), Path { mount: parent, dentry: place.dentry })?;
-        copies.push((mount, copy));
+        copies.try_push((mount, copy))?;
     }
     Ok(())
 }
 
 /// Every mount that is attached somewhere below `top`, upper ones first.
-fn mounts_below(top: &Path) -> Vec<Arc<Mount>> {
+fn mounts_below(top: &Path) -> Result<Vec<Arc<Mount>>> {
     let mut found: Vec<Arc<Mount>> = Vec::new();
     // Oldest first: a mount comes after the one it is attached to, unless that was moved since; so
     // until nothing is added any more.
     loop {
         let before = found.len();
-        for mount in mount::all() {
+        for mount in mount::all()? {
             let Some(place) = mount.place() else { continue };
             let known = found.iter().any(|m| Arc::ptr_eq(m, &mount));
             let in_top =
                 Arc::ptr_eq(&place.mount, &top.mount) && top.dentry.is_above(&place.dentry);
             if !known && (in_top || found.iter().any(|m| Arc::ptr_eq(m, &place.mount))) {
-                found.push(mount);
+                found.try_push(mount)?;
             }
         }
         if found.len() == before {
-            return found;
+            return Ok(found);
         }
     }
 }
@@ -168,7 +170,7 @@ pub fn unmount(at: Path, how: Unmount, root: &Path) -> Result<()> {
     if !is_mount_root(&at) {
         return Err(Errno::EINVAL);
     }
-    let attached = mount::all().iter().any(|m| Arc::ptr_eq(m, &at.mount));
+    let attached = mount::all()?.iter().any(|m| Arc::ptr_eq(m, &at.mount));
     if !attached {
         return Err(Errno::EINVAL);
     }
@@ -195,12 +197,13 @@ pub fn unmount(at: Path, how: Unmount, root: &Path) -> Result<()> {
     if !how.lazy && is_busy(&at) {
         return Err(Errno::EBUSY);
     }
-    let below = if how.lazy { mounts_below(&at) } else { Vec::new() };
-    let mut places = Vec::new();
+    let below = if how.lazy { mounts_below(&at)? } else { Vec::new() };
+    // Room for all first: from here on nothing fails.
+    let mut places = Vec::with_room(below.len() + 1)?;
     for mount in below.iter().rev() {
-        places.push(mount::detach(mount));
+        places.try_push(mount::detach(mount))?;
     }
-    places.push(mount::detach(&at.mount));
+    places.try_push(mount::detach(&at.mount))?;
     // What this frees may be a whole file system: with nothing locked.
     drop(_changes);
     drop((below, places, at));

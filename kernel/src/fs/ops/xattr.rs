@@ -7,6 +7,7 @@ use crate::fs::namei::perm;
 use crate::fs::notify;
 use crate::fs::path::Path;
 use crate::fs::types::FileType;
+use crate::mm::fallible::{TryGrow, TryVec};
 use abi::fs::S_ISVTX;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -50,11 +51,8 @@ pub fn list_xattr(path: &Path, most: usize, cred: &Cred) -> Result<Vec<u8>> {
         }
         if list.len() + name.len() >= most {
             result = Err(Errno::ERANGE);
-        } else if list.try_reserve(name.len() + 1).is_err() {
-            result = Err(Errno::ENOMEM);
         } else {
-            list.extend_from_slice(name);
-            list.push(0);
+            result = list.try_extend_from_slice(name).and_then(|()| list.try_push(0));
         }
     });
     result.map(|()| list)

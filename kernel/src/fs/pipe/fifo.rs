@@ -7,6 +7,7 @@ use super::{Pipe, PipeEnd};
 use crate::fs::anon::is_anonymous;
 use crate::fs::file::FileOps;
 use crate::fs::inode::Inode;
+use crate::mm::fallible::try_arc;
 use crate::sync::WaitQueue;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -37,7 +38,7 @@ pub fn open_fifo(inode: &Arc<dyn Inode>, flags: OpenFlags) -> Result<Arc<dyn Fil
     }
     if is_anonymous(&**inode) {
         // A pipe opened through /proc/PID/fd waits for nobody.
-        return Ok(Arc::new(end));
+        return Ok(try_arc(end)?);
     }
     match (reads, writes) {
         (true, false) if !pipe.has_writers() && nonblock => {
@@ -51,7 +52,7 @@ pub fn open_fifo(inode: &Arc<dyn Inode>, flags: OpenFlags) -> Result<Arc<dyn Fil
         }
         _ => {}
     }
-    Ok(Arc::new(end))
+    Ok(try_arc(end)?)
 }
 
 /// Waits until somebody has opened the other end, even if they closed it again.

@@ -9,6 +9,7 @@
 mod fifo;
 mod ring;
 
+use crate::mm::fallible::try_arc;
 use fifo::open_fifo;
 pub use ring::PAGE;
 
@@ -60,7 +61,7 @@ enum Got {
 impl Pipe {
     /// An empty pipe without ends.
     pub fn new() -> Result<Arc<Self>> {
-        Ok(Arc::new(Self {
+        try_arc(Self {
             ring: Mutex::new(Ring::new(DEFAULT_SLOTS)?),
             used: AtomicU32::new(0),
             slots: AtomicU32::new(DEFAULT_SLOTS as u32),
@@ -70,7 +71,7 @@ impl Pipe {
             writer_opens: AtomicU32::new(0),
             for_readers: WaitQueue::new(),
             for_writers: WaitQueue::new(),
-        }))
+        })
     }
 
     #[inline]
@@ -347,8 +348,8 @@ pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFil
         // For who opens it again through /proc/PID/fd.
         *slot.lock() = Some(pipe.clone());
     }
-    let reader = Arc::new(PipeEnd::new(pipe.clone(), true, false));
-    let writer = Arc::new(PipeEnd::new(pipe, false, true));
+    let reader = try_arc(PipeEnd::new(pipe.clone(), true, false))?;
+    let writer = try_arc(PipeEnd::new(pipe, false, true))?;
     let read_flags = flags.intersection(OpenFlags::NONBLOCK);
     let write_flags =
         flags.intersection(OpenFlags::NONBLOCK.union(OpenFlags::DIRECT)).union(OpenFlags::WRONLY);

@@ -36,6 +36,7 @@ pub struct Ring {
     spare: Option<Frame>,
 }
 
+#[expect(clippy::disallowed_methods, reason = "there is room, and exactly that")]
 fn empty_slots(count: usize) -> Result<Box<[Option<Buffer>]>> {
     let mut slots = Vec::new();
     slots.try_reserve_exact(count).map_err(|_| Errno::ENOMEM)?;

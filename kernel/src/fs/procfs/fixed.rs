@@ -8,8 +8,9 @@ use crate::fs::cred::Cred;
 use crate::fs::dentry::Dentry;
 use crate::fs::file::FileOps;
 use crate::fs::filesystem::{FileSystem, Super, anonymous_dev};
-use crate::fs::inode::{Inode, InodeAttr, Owner};
+use crate::fs::inode::{Inode, InodeAttr, LinkText, Owner};
 use crate::fs::types::{DevId, Metadata, SetAttr, Timestamp};
+use crate::mm::fallible::{try_arc, try_copy};
 use crate::sync::Once;
 use abi::fs::{OpenFlags, S_IFDIR, S_IFLNK, S_IFREG, Statfs};
 use abi::{Errno, Result};
@@ -50,8 +51,8 @@ pub fn super_block() -> Result<Arc<Super>> {
         return Ok(sb.clone());
     }
     let dev = anonymous_dev()?;
-    let root = Dentry::new_root(Arc::new(Node::root(dev)), b"/");
-    let sb = Super::new(Arc::new(KernelFs { name: "proc", magic: PROC_MAGIC }), root, dev, true);
+    let root = Dentry::new_root(try_arc(Node::root(dev))?, b"/")?;
+    let sb = Super::new(try_arc(KernelFs { name: "proc", magic: PROC_MAGIC })?, root, dev, true)?;
     Ok(PROC.call_once(|| sb).clone())
 }
 
@@ -79,15 +80,15 @@ pub(in crate::fs) fn add_file(
 fn add_body(sb: &Arc<Super>, path: &str, mode: u32, body: Body) -> Result<()> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = directory(sb, dir)?;
-    enter(&dir, name, FixedInode::new(sb, S_IFREG | mode, body))
+    enter(&dir, name, FixedInode::new(sb, S_IFREG | mode, body)?)
 }
 
 /// Adds a symbolic link to a kernel tree.
 pub(in crate::fs) fn add_link(sb: &Arc<Super>, path: &str, target: &str) -> Result<()> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = directory(sb, dir)?;
-    let target = Arc::from(target.as_bytes());
-    enter(&dir, name, FixedInode::new(sb, S_IFLNK | 0o777, Body::Link(target)))
+    let target = try_arc(try_copy(target.as_bytes())?)?;
+    enter(&dir, name, FixedInode::new(sb, S_IFLNK | 0o777, Body::Link(target))?)
 }
 
 /// The directory at `path`, made with those above it if it is not there.
@@ -99,7 +100,7 @@ pub(in crate::fs) fn directory(sb: &Arc<Super>, path: &str) -> Result<Arc<Dentry
             None => {
                 let mode = if sb.fs().name() == "sysfs" { 0o755 } else { 0o555 };
                 let inode = FixedInode::new(sb, S_IFDIR | mode, Body::Dir);
-                enter(&at, name, inode)?;
+                enter(&at, name, inode?)?;
                 at.inode().attr().add_nlink(1);
                 find(&at, name).ok_or(Errno::ENOENT)?
             }
@@ -118,7 +119,7 @@ fn enter(dir: &Arc<Dentry>, name: &str, inode: Arc<FixedInode>) -> Result<()> {
     if let Some(old) = find(dir, name) {
         dir.remove(&old);
     }
-    dir.insert(&Dentry::new_below(dir, name.as_bytes(), inode))
+    dir.insert(&Dentry::new_below(dir, name.as_bytes(), inode)?)
 }
 
 enum Body {
@@ -128,7 +129,7 @@ enum Body {
     Attribute(Arc<dyn ProcFile>),
     /// Below /proc/sys, where no capability overrides the mode.
     Sysctl(Arc<dyn ProcFile>),
-    Link(Arc<[u8]>),
+    Link(LinkText),
 }
 
 /// A registered file, directory or link.
@@ -139,10 +140,10 @@ struct FixedInode {
 }
 
 impl FixedInode {
-    fn new(sb: &Super, mode: u32, body: Body) -> Arc<Self> {
+    fn new(sb: &Super, mode: u32, body: Body) -> Result<Arc<Self>> {
         let (dev, owner) = (sb.dev(), Owner::default());
         let attr = InodeAttr::new(dev, next_ino(), mode, owner, DevId::NONE, Timestamp::now());
-        Arc::new(Self { attr, body, in_sysfs: sb.fs().name() == "sysfs" })
+        try_arc(Self { attr, body, in_sysfs: sb.fs().name() == "sysfs" })
     }
 }
 
@@ -171,7 +172,7 @@ impl Inode for FixedInode {
         // In proc a name that is not there cannot even be asked for.
         Some(if self.in_sysfs { [Errno::EACCES, Errno::EPERM] } else { [Errno::ENOENT; 2] })
     }
-    fn readlink(&self) -> Result<Arc<[u8]>> {
+    fn readlink(&self) -> Result<LinkText> {
         match &self.body {
             Body::Link(target) => Ok(target.clone()),
             _ => Err(Errno::EINVAL),
@@ -182,7 +183,7 @@ impl Inode for FixedInode {
             Body::Attribute(_) if flags.writable() && self.attr.mode() & 0o222 == 0 => {
                 Err(Errno::EACCES)
             }
-            Body::File(_) | Body::Attribute(_) | Body::Sysctl(_) => Ok(TextOps::new(self)),
+            Body::File(_) | Body::Attribute(_) | Body::Sysctl(_) => Ok(TextOps::new(self)?),
             _ => Err(Errno::ENXIO),
         }
     }

@@ -4,37 +4,42 @@
 use super::register_file;
 use super::system::{Fixed, Text};
 use crate::fs::{devfs, registry};
+use crate::mm::fallible::{TryGrow, TryString, try_arc, try_string};
+use crate::{try_format, try_writeln};
 use abi::Result;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 pub(super) fn register() -> Result<()> {
-    register_file("filesystems", 0o444, Arc::new(Text(filesystems)))?;
-    register_file("devices", 0o444, Arc::new(Text(devices)))?;
-    register_file("partitions", 0o444, Arc::new(Fixed("")))?;
-    register_file("diskstats", 0o444, Arc::new(Fixed("")))?;
-    register_file("modules", 0o444, Arc::new(Fixed("")))?;
+    register_file("filesystems", 0o444, try_arc(Text(filesystems))?)?;
+    register_file("devices", 0o444, try_arc(Text(devices))?)?;
+    register_file("partitions", 0o444, try_arc(Fixed(""))?)?;
+    register_file("diskstats", 0o444, try_arc(Fixed(""))?)?;
+    register_file("modules", 0o444, try_arc(Fixed(""))?)?;
     super::fixed::add_link(&super::super_block()?, "mounts", "self/mounts")
 }
 
 fn filesystems() -> Result<String> {
     // None of them lives on a block device.
-    Ok(registry::names().iter().map(|name| format!("nodev\t{name}\n")).collect())
+    let mut out = String::new();
+    for name in registry::names()? {
+        try_writeln!(out, "nodev\t{name}")?;
+    }
+    Ok(out)
 }
 
 fn devices() -> Result<String> {
-    let mut out = String::from("Character devices:\n");
+    let mut out = try_string("Character devices:\n")?;
     let mut seen: Vec<(u32, &str)> = Vec::new();
-    for (dev, name) in devfs::char_devices() {
+    for (dev, name) in devfs::char_devices()? {
         let name = driver_name(dev.major(), name);
         if !seen.contains(&(dev.major(), name)) {
-            seen.push((dev.major(), name));
-            out.push_str(&format!("{:3} {name}\n", dev.major()));
+            seen.try_push((dev.major(), name))?;
+            out.try_push_str(&try_format!("{:3} {name}\n", dev.major())?)?;
         }
     }
-    out.push_str("\nBlock devices:\n");
+    out.try_push_str("\nBlock devices:\n")?;
     Ok(out)
 }
 

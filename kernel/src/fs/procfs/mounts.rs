@@ -5,8 +5,9 @@ use super::pid::MountText;
 use crate::fs::filesystem::SuperFlags;
 use crate::fs::mount::{self, Mount, MountFlags};
 use crate::fs::path::Path;
+use crate::mm::fallible::{TryGrow, TrySlice, TryString, TryVec};
+use crate::try_format;
 use abi::Result;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,12 +15,12 @@ use alloc::vec::Vec;
 /// The table of all mounts that can be reached from `root`.
 pub(super) fn table(root: &Path, form: MountText) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    for mount in mount::all() {
+    for mount in mount::all()? {
         let here = Path::root_of(mount.clone());
         if !here.is_below(root) {
             continue;
         }
-        let point = escape(&here.to_absolute(root)?);
+        let point = escape(&here.to_absolute(root)?)?;
         line(&mut out, &mount, &point, form)?;
     }
     Ok(out)
@@ -28,20 +29,20 @@ pub(super) fn table(root: &Path, form: MountText) -> Result<Vec<u8>> {
 fn line(out: &mut Vec<u8>, mount: &Arc<Mount>, point: &[u8], form: MountText) -> Result<()> {
     let sb = mount.super_block();
     let name = sb.fs().name();
-    let source = escape(if mount.source().is_empty() { b"none" } else { mount.source() });
+    let source = escape(if mount.source().is_empty() { b"none" } else { mount.source() })?;
     let read_only = |ro| if ro { "ro" } else { "rw" };
-    let own = sb.fs().options();
-    let shared = super_options(sb.flags());
+    let own = sb.fs().options()?;
+    let shared = super_options(sb.flags())?;
     match form {
         MountText::Mounts => {
             let ro = sb.read_only() || mount.flags().contains(MountFlags::RDONLY);
-            out.extend_from_slice(&source);
-            out.push(b' ');
-            out.extend_from_slice(point);
-            let options = options(mount.flags());
-            out.extend_from_slice(
-                format!(" {name} {}{shared}{options}{own} 0 0\n", read_only(ro)).as_bytes(),
-            );
+            out.try_extend_from_slice(&source)?;
+            out.try_push(b' ')?;
+            out.try_extend_from_slice(point)?;
+            let options = options(mount.flags())?;
+            out.try_extend_from_slice(
+                try_format!(" {name} {}{shared}{options}{own} 0 0\n", read_only(ro))?.as_bytes(),
+            )?;
         }
         MountText::MountInfo => {
             let place = mount.place();
@@ -50,25 +51,25 @@ fn line(out: &mut Vec<u8>, mount: &Arc<Mount>, point: &[u8], form: MountText) ->
             let top = Path { mount: mount.clone(), dentry: sb.root().clone() };
             let shown = Path { mount: mount.clone(), dentry: mount.root().clone() };
             let within = within_super(&top, &shown)?;
-            let head = format!("{} {parent} {}:{} ", mount.id(), dev.major(), dev.minor());
-            out.extend_from_slice(head.as_bytes());
-            out.extend_from_slice(&escape(&within));
-            out.push(b' ');
-            out.extend_from_slice(point);
+            let head = try_format!("{} {parent} {}:{} ", mount.id(), dev.major(), dev.minor())?;
+            out.try_extend_from_slice(head.as_bytes())?;
+            out.try_extend_from_slice(&escape(&within)?)?;
+            out.try_push(b' ')?;
+            out.try_extend_from_slice(point)?;
             let ro = read_only(mount.flags().contains(MountFlags::RDONLY));
-            let options = options(mount.flags());
-            out.extend_from_slice(format!(" {ro}{options} - {name} ").as_bytes());
-            out.extend_from_slice(&source);
-            out.extend_from_slice(
-                format!(" {}{shared}{own}\n", read_only(sb.read_only())).as_bytes(),
-            );
+            let options = options(mount.flags())?;
+            out.try_extend_from_slice(try_format!(" {ro}{options} - {name} ")?.as_bytes())?;
+            out.try_extend_from_slice(&source)?;
+            out.try_extend_from_slice(
+                try_format!(" {}{shared}{own}\n", read_only(sb.read_only()))?.as_bytes(),
+            )?;
         }
         MountText::MountStats => {
-            out.extend_from_slice(b"device ");
-            out.extend_from_slice(&source);
-            out.extend_from_slice(b" mounted on ");
-            out.extend_from_slice(point);
-            out.extend_from_slice(format!(" with fstype {name}\n").as_bytes());
+            out.try_extend_from_slice(b"device ")?;
+            out.try_extend_from_slice(&source)?;
+            out.try_extend_from_slice(b" mounted on ")?;
+            out.try_extend_from_slice(point)?;
+            out.try_extend_from_slice(try_format!(" with fstype {name}\n")?.as_bytes())?;
         }
     }
     Ok(())
@@ -80,7 +81,7 @@ fn within_super(top: &Path, shown: &Path) -> Result<Vec<u8>> {
     let mut at = shown.dentry.clone();
     while !Arc::ptr_eq(&at, &top.dentry) {
         let (parent, name) = at.parent_and_name();
-        names.push(name.to_vec());
+        names.try_push(name.try_owned()?)?;
         match parent {
             Some(parent) => at = parent,
             None => break,
@@ -88,28 +89,28 @@ fn within_super(top: &Path, shown: &Path) -> Result<Vec<u8>> {
     }
     let mut out = Vec::new();
     for name in names.iter().rev() {
-        out.push(b'/');
-        out.extend_from_slice(name);
+        out.try_push(b'/')?;
+        out.try_extend_from_slice(name)?;
     }
     if out.is_empty() {
-        out.push(b'/');
+        out.try_push(b'/')?;
     }
     Ok(out)
 }
 
 /// The options of the whole instance, each with a leading comma.
-fn super_options(flags: SuperFlags) -> String {
+fn super_options(flags: SuperFlags) -> Result<String> {
     let shown = [
         (SuperFlags::SYNCHRONOUS, ",sync"),
         (SuperFlags::DIRSYNC, ",dirsync"),
         (SuperFlags::MANDLOCK, ",mand"),
         (SuperFlags::LAZYTIME, ",lazytime"),
     ];
-    shown.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, text)| *text).collect()
+    joined(shown.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, text)| *text))
 }
 
 /// The per-mount options, each with a leading comma.
-fn options(flags: MountFlags) -> String {
+fn options(flags: MountFlags) -> Result<String> {
     let shown = [
         (MountFlags::NOSUID, ",nosuid"),
         (MountFlags::NODEV, ",nodev"),
@@ -119,18 +120,26 @@ fn options(flags: MountFlags) -> String {
         (MountFlags::RELATIME, ",relatime"),
         (MountFlags::NOSYMFOLLOW, ",nosymfollow"),
     ];
-    shown.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, text)| *text).collect()
+    joined(shown.iter().filter(|(flag, _)| flags.contains(*flag)).map(|(_, text)| *text))
+}
+
+fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Result<String> {
+    let mut text = String::new();
+    for part in parts {
+        text.try_push_str(part)?;
+    }
+    Ok(text)
 }
 
 /// Spaces, tabs, newlines and backslashes as octal, so that a line can be split at its spaces.
-fn escape(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
+fn escape(text: &[u8]) -> Result<Vec<u8>> {
+    let mut out = Vec::with_room(text.len())?;
     for &byte in text {
         if matches!(byte, b' ' | b'\t' | b'\n' | b'\\' | b'#') {
-            out.extend_from_slice(format!("\\{byte:03o}").as_bytes());
+            out.try_extend_from_slice(try_format!("\\{byte:03o}")?.as_bytes())?;
         } else {
-            out.push(byte);
+            out.try_push(byte)?;
         }
     }
-    out
+    Ok(out)
 }

@@ -8,14 +8,15 @@ use super::pid::{self, Entry, Link};
 use super::process::{PidFile, processes};
 use super::text::{TextOps, TextSource};
 use crate::fs::file::FileOps;
-use crate::fs::inode::{DYNAMIC_CURSOR, Inode, InodeAttr, Owner};
+use crate::fs::inode::{DYNAMIC_CURSOR, Inode, InodeAttr, LinkText, Owner};
 use crate::fs::path::Path;
 use crate::fs::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Timestamp};
 use crate::fs::{Cred, Fd};
+use crate::mm::fallible::{try_arc, try_copy};
 use crate::mm::iov::Sink;
+use crate::try_format;
 use abi::fs::{OpenFlags, PATH_MAX, S_IFDIR, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
@@ -76,7 +77,7 @@ impl Node {
             | Kind::Mounts(t, _) => processes()?.owner(t.tid),
         };
         let attr = InodeAttr::new(self.attr.dev(), ino, mode, owner, DevId::NONE, Timestamp::now());
-        Ok(Arc::new(Self { attr, kind }))
+        Ok(try_arc(Self { attr, kind })?)
     }
 
     fn process(&self, task: Task) -> Result<Arc<dyn Inode>> {
@@ -253,15 +254,15 @@ impl Inode for Node {
         }
     }
 
-    fn readlink(&self) -> Result<Arc<[u8]>> {
+    fn readlink(&self) -> Result<LinkText> {
         let text = match self.kind {
             Kind::SelfLink => {
                 let (pid, _) = processes()?.current().ok_or(Errno::ENOENT)?;
-                return Ok(Arc::from(digits(pid).as_slice()));
+                return try_arc(try_copy(digits(pid).as_slice())?);
             }
             Kind::ThreadSelfLink => {
                 let (pid, tid) = processes()?.current().ok_or(Errno::ENOENT)?;
-                format!("{pid}/task/{tid}").into_bytes()
+                try_format!("{pid}/task/{tid}")?.into_bytes()
             }
             Kind::Link(task, link) => {
                 let text = pid::link_text(task, link)?;
@@ -273,7 +274,7 @@ impl Inode for Node {
             }
             _ => return Err(Errno::EINVAL),
         };
-        Ok(Arc::from(text))
+        try_arc(text)
     }
 
     fn follow(&self) -> Option<Result<Path>> {
@@ -289,9 +290,9 @@ impl Inode for Node {
                 if file.guarded && !processes()?.may_access(task.tid) {
                     return Err(Errno::EACCES);
                 }
-                Ok(TextOps::new(self))
+                Ok(TextOps::new(self)?)
             }
-            Kind::FdInfo(..) | Kind::Mounts(..) => Ok(TextOps::new(self)),
+            Kind::FdInfo(..) | Kind::Mounts(..) => Ok(TextOps::new(self)?),
             _ => Err(Errno::ENXIO),
         }
     }

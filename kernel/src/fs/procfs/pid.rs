@@ -8,8 +8,8 @@ use crate::fs::inode::DYNAMIC_CURSOR;
 use crate::fs::path::Path;
 use crate::fs::types::{DirEntry, FileType};
 use crate::fs::{Fd, mount};
+use crate::try_format;
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::vec::Vec;
 
 /// A magic link.
@@ -144,8 +144,9 @@ pub(super) fn fdinfo(task: Task, fd: Fd) -> Result<Vec<u8>> {
     let pos = file.pos().try_lock().map_or(0, |pos| *pos);
     let mount = file.path().mount.id();
     let ino = file.inode().attr().ino();
-    let more = file.ops().fdinfo(&file);
-    let text = format!("pos:\t{pos}\nflags:\t0{flags:o}\nmnt_id:\t{mount}\nino:\t{ino}\n{more}");
+    let more = file.ops().fdinfo(&file)?;
+    let text =
+        try_format!("pos:\t{pos}\nflags:\t0{flags:o}\nmnt_id:\t{mount}\nino:\t{ino}\n{more}")?;
     Ok(text.into_bytes())
 }
 

@@ -4,11 +4,12 @@
 use super::process::{CpuTotals, Totals, processes};
 use super::{ProcFile, register_file};
 use crate::arch::{identity, irq, percpu};
+use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, try_string};
 use crate::version::{RELEASE, VERSION};
 use crate::{cmdline, klog, mm, time};
+use crate::{try_format, try_write, try_writeln};
 use abi::time::USER_HZ;
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -28,36 +29,37 @@ pub(super) struct Fixed(pub &'static str);
 
 impl ProcFile for Fixed {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(self.0.as_bytes().to_vec())
+        self.0.as_bytes().try_owned()
     }
 }
 
 pub(super) fn register() -> Result<()> {
-    let texts: [(&str, fn() -> Result<String>); 12] = [
+    let texts: [(&str, fn() -> Result<String>); 13] = [
+        ("alea/fail_alloc", fail_alloc),
         ("meminfo", meminfo),
         ("cpuinfo", cpuinfo),
         ("uptime", uptime),
         ("loadavg", loadavg),
         ("stat", stat),
         ("vmstat", vmstat),
-        ("cmdline", || Ok(format!("{}\n", cmdline::text()))),
+        ("cmdline", || try_format!("{}\n", cmdline::text())),
         ("interrupts", interrupts),
-        ("version", || Ok(format!("Linux version {RELEASE} (alea@alea) (rustc) {VERSION}\n"))),
-        ("sys/kernel/osrelease", || Ok(format!("{RELEASE}\n"))),
-        ("sys/kernel/version", || Ok(format!("{VERSION}\n"))),
-        ("sys/kernel/ngroups_max", || Ok(String::from("65536\n"))),
+        ("version", || try_format!("Linux version {RELEASE} (alea@alea) (rustc) {VERSION}\n")),
+        ("sys/kernel/osrelease", || try_format!("{RELEASE}\n")),
+        ("sys/kernel/version", || try_format!("{VERSION}\n")),
+        ("sys/kernel/ngroups_max", || try_string("65536\n")),
     ];
     for (path, text) in texts {
-        register_file(path, 0o444, Arc::new(Text(text)))?;
+        register_file(path, 0o444, try_arc(Text(text))?)?;
     }
-    register_file("sys/kernel/printk", 0o644, Arc::new(Printk))?;
+    register_file("sys/kernel/printk", 0o644, try_arc(Printk)?)?;
     register_file(
         "swaps",
         0o444,
-        Arc::new(Fixed("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n")),
+        try_arc(Fixed("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"))?,
     )?;
     for (path, text) in CONSTANTS {
-        register_file(path, 0o444, Arc::new(Fixed(text)))?;
+        register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
     Ok(())
 }
@@ -104,7 +106,7 @@ struct Printk;
 
 impl ProcFile for Printk {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(format!("{}\t4\t1\t7\n", klog::console_level()).into_bytes())
+        Ok(try_format!("{}\t4\t1\t7\n", klog::console_level())?.into_bytes())
     }
     fn write(&self, data: &[u8]) -> Result<usize> {
         let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
@@ -114,9 +116,9 @@ impl ProcFile for Printk {
     }
 }
 
-/// Writing to a string cannot fail.
+/// A line more, or `ENOMEM`.
 macro_rules! put {
-    ($out:expr, $($arg:tt)*) => { { let _ = writeln!($out, $($arg)*); } };
+    ($out:expr, $($arg:tt)*) => { try_writeln!($out, $($arg)*)? };
 }
 
 fn meminfo() -> Result<String> {
@@ -127,56 +129,62 @@ fn meminfo() -> Result<String> {
     let total = stats.total * KIB_PER_PAGE;
     let free = stats.free * KIB_PER_PAGE;
     let mut out = String::new();
-    let mut line = |name: &str, kib: u64| put!(out, "{:<16}{kib:8} kB", format!("{name}:"));
-    line("MemTotal", total);
-    line("MemFree", free);
+    let mut line = |name: &str, kib: u64| {
+        let pad = 15usize.saturating_sub(name.len());
+        try_writeln!(out, "{name}:{:pad$}{kib:8} kB", "")
+    };
+    line("MemTotal", total)?;
+    line("MemFree", free)?;
     // The page cache is the only copy of its files: none of it can be given up.
-    line("MemAvailable", free);
-    line("Buffers", 0);
-    line("Cached", cached);
-    line("SwapCached", 0);
-    line("Active", anon + cached);
-    line("Inactive", 0);
-    line("Active(anon)", anon + cached);
-    line("Inactive(anon)", 0);
-    line("Active(file)", 0);
-    line("Inactive(file)", 0);
-    line("Unevictable", 0);
-    line("Mlocked", 0);
-    line("SwapTotal", 0);
-    line("SwapFree", 0);
-    line("Dirty", 0);
-    line("Writeback", 0);
-    line("AnonPages", anon);
-    line("Mapped", 0);
-    line("Shmem", cached);
-    line("KReclaimable", 0);
-    line("Slab", stats.slab * KIB_PER_PAGE);
-    line("SReclaimable", 0);
-    line("SUnreclaim", stats.slab * KIB_PER_PAGE);
-    line("KernelStack", stats.kernel_stacks * KIB_PER_PAGE);
-    line("PageTables", stats.page_tables * KIB_PER_PAGE);
-    line("SecPageTables", 0);
-    line("NFS_Unstable", 0);
-    line("Bounce", 0);
-    line("WritebackTmp", 0);
-    line("CommitLimit", total / 2);
-    line("Committed_AS", anon + cached);
-    line("VmallocTotal", 34_359_738_367);
-    line("VmallocUsed", 0);
-    line("VmallocChunk", 0);
-    line("Percpu", 0);
-    line("AnonHugePages", 0);
-    line("ShmemHugePages", 0);
-    line("ShmemPmdMapped", 0);
-    line("FileHugePages", 0);
-    line("FilePmdMapped", 0);
+    line("MemAvailable", free)?;
+    line("Buffers", 0)?;
+    line("Cached", cached)?;
+    line("SwapCached", 0)?;
+    line("Active", anon + cached)?;
+    line("Inactive", 0)?;
+    line("Active(anon)", anon + cached)?;
+    line("Inactive(anon)", 0)?;
+    line("Active(file)", 0)?;
+    line("Inactive(file)", 0)?;
+    line("Unevictable", 0)?;
+    line("Mlocked", 0)?;
+    line("SwapTotal", 0)?;
+    line("SwapFree", 0)?;
+    line("Dirty", 0)?;
+    line("Writeback", 0)?;
+    line("AnonPages", anon)?;
+    line("Mapped", 0)?;
+    line("Shmem", cached)?;
+    line("KReclaimable", 0)?;
+    line("Slab", stats.slab * KIB_PER_PAGE)?;
+    line("SReclaimable", 0)?;
+    line("SUnreclaim", stats.slab * KIB_PER_PAGE)?;
+    line("KernelStack", stats.kernel_stacks * KIB_PER_PAGE)?;
+    line("PageTables", stats.page_tables * KIB_PER_PAGE)?;
+    line("SecPageTables", 0)?;
+    line("NFS_Unstable", 0)?;
+    line("Bounce", 0)?;
+    line("WritebackTmp", 0)?;
+    line("CommitLimit", total / 2)?;
+    line("Committed_AS", anon + cached)?;
+    line("VmallocTotal", 34_359_738_367)?;
+    line("VmallocUsed", 0)?;
+    line("VmallocChunk", 0)?;
+    line("Percpu", 0)?;
+    line("AnonHugePages", 0)?;
+    line("ShmemHugePages", 0)?;
+    line("ShmemPmdMapped", 0)?;
+    line("FileHugePages", 0)?;
+    line("FilePmdMapped", 0)?;
     for name in ["Total", "Free", "Rsvd", "Surp"] {
-        put!(out, "{:<17}{:7}", format!("HugePages_{name}:"), 0);
+        put!(out, "HugePages_{name}: {:1$}{2:7}", "", 5 - name.len(), 0);
     }
-    let mut line = |name: &str, kib: u64| put!(out, "{:<16}{kib:8} kB", format!("{name}:"));
-    line("Hugepagesize", 2048);
-    line("Hugetlb", 0);
+    let mut line = |name: &str, kib: u64| {
+        let pad = 15usize.saturating_sub(name.len());
+        try_writeln!(out, "{name}:{:pad$}{kib:8} kB", "")
+    };
+    line("Hugepagesize", 2048)?;
+    line("Hugetlb", 0)?;
     Ok(out)
 }
 
@@ -188,29 +196,33 @@ fn cpuinfo() -> Result<String> {
     Ok(out)
 }
 
-fn totals() -> Totals {
+fn totals() -> Result<Totals> {
     let mut totals = processes().map(|p| p.totals()).unwrap_or_default();
-    totals.cpus.resize(percpu::cpus_online(), CpuTotals::default());
-    totals
+    totals.cpus.try_resize(percpu::cpus_online(), CpuTotals::default())?;
+    Ok(totals)
 }
 
 fn uptime() -> Result<String> {
     let hundredths = |nanos: u64| (nanos / 1_000_000_000, nanos / 10_000_000 % 100);
     let (secs, part) = hundredths(time::since_boot_ns());
-    let idle = totals().cpus.iter().fold(0u64, |sum, cpu| sum.saturating_add(cpu.idle));
+    let idle = totals()?.cpus.iter().fold(0u64, |sum, cpu| sum.saturating_add(cpu.idle));
     let (idle_secs, idle_part) = hundredths(idle);
-    Ok(format!("{secs}.{part:02} {idle_secs}.{idle_part:02}\n"))
+    Ok(try_format!("{secs}.{part:02} {idle_secs}.{idle_part:02}\n")?)
 }
 
 fn loadavg() -> Result<String> {
-    let totals = totals();
-    let [a, b, c] = totals.load.map(|load| format!("{}.{:02}", load / 100, load % 100));
-    Ok(format!("{a} {b} {c} {}/{} {}\n", totals.running, totals.tasks, totals.last_pid))
+    let totals = totals()?;
+    let mut out = String::new();
+    for load in totals.load {
+        try_write!(out, "{}.{:02} ", load / 100, load % 100)?;
+    }
+    put!(out, "{}/{} {}", totals.running, totals.tasks, totals.last_pid);
+    Ok(out)
 }
 
 fn stat() -> Result<String> {
     const TICK: u64 = 1_000_000_000 / USER_HZ;
-    let totals = totals();
+    let totals = totals()?;
     let mut out = String::new();
     let mut sum = CpuTotals::default();
     for cpu in &totals.cpus {
@@ -223,11 +235,11 @@ fn stat() -> Result<String> {
     let mut line = |name: &str, cpu: &CpuTotals| {
         let CpuTotals { user, nice, system, idle, irq } = cpu;
         let [user, nice, system, idle, irq] = [user, nice, system, idle, irq].map(|ns| ns / TICK);
-        put!(out, "{name} {user} {nice} {system} {idle} 0 {irq} 0 0 0 0");
+        try_writeln!(out, "{name} {user} {nice} {system} {idle} 0 {irq} 0 0 0 0")
     };
-    line("cpu ", &sum);
+    line("cpu ", &sum)?;
     for (number, cpu) in totals.cpus.iter().enumerate() {
-        line(&format!("cpu{number}"), cpu);
+        line(&try_format!("cpu{number}")?, cpu)?;
     }
     put!(out, "intr {}", irq::total());
     put!(out, "ctxt {}", totals.switches);
@@ -238,6 +250,12 @@ fn stat() -> Result<String> {
     put!(out, "procs_blocked {}", totals.blocked);
     put!(out, "softirq 0 0 0 0 0 0 0 0 0 0 0");
     Ok(out)
+}
+
+/// What `alea.fail_alloc` has done.
+fn fail_alloc() -> Result<String> {
+    let mm::inject::Counts { every, seed, asked, failed } = mm::inject::counts();
+    try_format!("every {every}\nseed {seed}\nasked {asked}\nfailed {failed}\n")
 }
 
 fn vmstat() -> Result<String> {
@@ -264,34 +282,34 @@ fn vmstat() -> Result<String> {
 
 fn interrupts() -> Result<String> {
     let cpus = percpu::cpus_online();
-    let mut out = " ".repeat(11);
+    let mut out = try_format!("{:11}", "")?;
     for cpu in 0..cpus {
-        let _ = write!(out, "CPU{cpu:<8}");
+        try_write!(out, "CPU{cpu:<8}")?;
     }
-    out.push('\n');
-    let counts = |vector| -> Vec<u32> { (0..cpus).map(|cpu| irq::count(cpu, vector)).collect() };
+    out.try_push_char('\n')?;
+    let counts = |vector| (0..cpus).map(|cpu| irq::count(cpu, vector)).try_to_vec();
     let mut line = |name: &str, counts: Vec<u32>, what: &str| {
-        let _ = write!(out, "{name:>3}: ");
+        try_write!(out, "{name:>3}: ")?;
         for count in counts {
-            let _ = write!(out, "{count:10} ");
+            try_write!(out, "{count:10} ")?;
         }
-        put!(out, "{what}");
+        try_writeln!(out, "{what}")
     };
     for number in 0..irq::LINES as u8 {
-        let counts = counts(irq::FIRST_LINE_VECTOR + number);
+        let counts = counts(irq::FIRST_LINE_VECTOR + number)?;
         if counts.iter().any(|&count| count != 0) {
             // The serial port is the only device of the ISA lines.
             let device = if number == 4 { "ttyS0" } else { "device" };
             let edge = if number < 16 { "edge" } else { "fasteoi" };
-            let what = format!("  IO-APIC {number:3}-{edge:<8}  {device}");
-            line(&format!("{number}"), counts, &what);
+            let what = try_format!("  IO-APIC {number:3}-{edge:<8}  {device}")?;
+            line(&try_format!("{number}")?, counts, &what)?;
         }
     }
-    line("LOC", counts(irq::TIMER_VECTOR), "  Local timer interrupts");
-    line("SPU", counts(irq::SPURIOUS_VECTOR), "  Spurious interrupts");
-    line("RES", counts(irq::RESCHEDULE_VECTOR), "  Rescheduling interrupts");
-    line("CAL", counts(irq::CALL_VECTOR), "  Function call interrupts");
-    let errors: u64 = counts(irq::APIC_ERROR_VECTOR).iter().map(|&count| u64::from(count)).sum();
+    line("LOC", counts(irq::TIMER_VECTOR)?, "  Local timer interrupts")?;
+    line("SPU", counts(irq::SPURIOUS_VECTOR)?, "  Spurious interrupts")?;
+    line("RES", counts(irq::RESCHEDULE_VECTOR)?, "  Rescheduling interrupts")?;
+    line("CAL", counts(irq::CALL_VECTOR)?, "  Function call interrupts")?;
+    let errors: u64 = counts(irq::APIC_ERROR_VECTOR)?.iter().map(|&count| u64::from(count)).sum();
     put!(out, "{:>3}: {errors:10}", "ERR");
     Ok(out)
 }

@@ -3,6 +3,7 @@
 
 use crate::fs::Cred;
 use crate::fs::file::{FileOps, OpenFile, Whence};
+use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::iov::{Sink, Source};
 use crate::sync::Mutex;
 use abi::{Errno, Result};
@@ -50,12 +51,8 @@ impl TextBuf {
 
 impl core::fmt::Write for TextBuf {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        if self.failed || self.bytes.try_reserve(text.len()).is_err() {
-            self.failed = true;
-            return Err(core::fmt::Error);
-        }
-        self.bytes.extend_from_slice(text.as_bytes());
-        Ok(())
+        self.failed |= self.bytes.try_extend_from_slice(text.as_bytes()).is_err();
+        if self.failed { Err(core::fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -68,8 +65,8 @@ pub struct TextOps {
 
 impl TextOps {
     /// Nothing is made yet.
-    pub fn new(source: Arc<dyn TextSource>) -> Arc<Self> {
-        Arc::new(Self { source, text: Mutex::new(None) })
+    pub fn new(source: Arc<dyn TextSource>) -> Result<Arc<Self>> {
+        try_arc(Self { source, text: Mutex::new(None) })
     }
 }
 
@@ -97,7 +94,7 @@ impl FileOps for TextOps {
         let len = src.remaining().min(WRITE_LIMIT);
         let mut data = Vec::new();
         data.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
-        data.resize(len, 0);
+        data.try_resize(len, 0)?;
         let got = src.take(&mut data)?;
         let done = self.source.take(&data[..got])?;
         *pos = pos.saturating_add(done as u64);

@@ -3,11 +3,12 @@
 //! Owns the abstract namespace. Lock level: `Leaf`.
 
 use super::Socket;
+use crate::mm::fallible::{TryGrow, TryMap, TryVec, try_arc_bytes};
 use crate::sync::{SpinLock, level};
+use crate::try_format;
 use abi::socket::{AF_UNIX, UNIX_PATH_MAX};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -43,30 +44,30 @@ impl Address {
         }
         Ok(match name {
             [] => Self::Unnamed,
-            [0, rest @ ..] => Self::Abstract(rest.into()),
+            [0, rest @ ..] => Self::Abstract(try_arc_bytes(rest)?),
             path => {
                 let end = path.iter().position(|&b| b == 0).unwrap_or(path.len());
-                Self::Path(path[..end].into())
+                Self::Path(try_arc_bytes(&path[..end])?)
             }
         })
     }
 
     /// As a `sockaddr`'s bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(MAX_LEN + 1);
-        out.extend_from_slice(&AF_UNIX.to_ne_bytes());
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let mut out = Vec::with_room(MAX_LEN + 1)?;
+        out.try_extend_from_slice(&AF_UNIX.to_ne_bytes())?;
         match self {
             Self::Unnamed => {}
             Self::Path(path) => {
-                out.extend_from_slice(path);
-                out.push(0);
+                out.try_extend_from_slice(path)?;
+                out.try_push(0)?;
             }
             Self::Abstract(name) => {
-                out.push(0);
-                out.extend_from_slice(name);
+                out.try_push(0)?;
+                out.try_extend_from_slice(name)?;
             }
         }
-        out
+        Ok(out)
     }
 }
 
@@ -76,7 +77,9 @@ pub fn claim(name: &Arc<[u8]>, socket: &Arc<Socket>) -> Result<()> {
     if names.get(name).is_some_and(|owner| owner.strong_count() > 0) {
         return Err(Errno::EADDRINUSE);
     }
-    names.insert(name.clone(), Arc::downgrade(socket));
+    let old = names.try_put(name.clone(), Arc::downgrade(socket))?;
+    drop(names);
+    drop(old);
     Ok(())
 }
 
@@ -84,9 +87,11 @@ pub fn claim(name: &Arc<[u8]>, socket: &Arc<Socket>) -> Result<()> {
 pub fn claim_any(socket: &Arc<Socket>) -> Result<Address> {
     for _ in 0..1 << 20 {
         let number = NEXT_AUTO.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
-        let name: Arc<[u8]> = format!("{number:05x}").as_bytes().into();
-        if claim(&name, socket).is_ok() {
-            return Ok(Address::Abstract(name));
+        let name = try_arc_bytes(try_format!("{number:05x}")?.as_bytes())?;
+        match claim(&name, socket) {
+            Ok(()) => return Ok(Address::Abstract(name)),
+            Err(Errno::EADDRINUSE) => {}
+            Err(error) => return Err(error),
         }
     }
     Err(Errno::ENOSPC)

@@ -3,6 +3,7 @@
 use super::{Address, Kind, Role, Socket, address, garbage};
 use crate::fs::PollEvents;
 use crate::fs::inode::Inode;
+use crate::mm::fallible::{TryGrow, try_arc};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
@@ -56,7 +57,7 @@ impl Socket {
     /// Names the socket after the socket node that was made for it.
     pub fn bind_inode(self: &Arc<Self>, name: &Address, inode: &Arc<dyn Inode>) -> Result<()> {
         let slot = inode.special().ok_or(Errno::EOPNOTSUPP)?;
-        let bound = Arc::new(Bound(Arc::downgrade(self)));
+        let bound = try_arc(Bound(Arc::downgrade(self)))?;
         let old = slot.lock().replace(bound);
         drop(old);
         let mut state = self.state.lock();
@@ -126,7 +127,7 @@ impl Socket {
 
     /// False when the backlog is full.
     fn try_connect(self: &Arc<Self>, target: &Arc<Socket>, cred: Ucred) -> Result<bool> {
-        let server = Socket::new(self.kind, Ucred::default());
+        let server = Socket::new(self.kind, Ucred::default())?;
         let mut listening = target.state.lock();
         if listening.read_shut {
             return Err(Errno::ECONNREFUSED);
@@ -149,7 +150,7 @@ impl Socket {
             state.buffer = buffer;
             state.role = Role::Connected(Arc::downgrade(self));
         }
-        pending.push_back(server.clone());
+        pending.try_push(server.clone())?;
         drop(listening);
         let mut state = self.state.lock();
         state.cred = cred;

@@ -3,6 +3,7 @@
 //! A user may have about as many of them as open files; [`Flight`] is the count's hold on one message. Lock
 //! level: `Leaf`.
 
+use crate::mm::fallible::TryMap;
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -31,7 +32,7 @@ impl Flight {
     /// So many files leave a sender: ETOOMANYREFS if it has too many under way already.
     pub fn begin(files: usize, sender: Sender) -> Result<Self> {
         let mut by_user = BY_USER.lock();
-        let held = by_user.entry(sender.uid).or_default();
+        let held = by_user.try_entry(sender.uid, || 0)?;
         if *held > sender.limit && !sender.privileged {
             return Err(Errno::ETOOMANYREFS);
         }

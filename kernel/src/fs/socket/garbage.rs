@@ -11,8 +11,9 @@
 use super::queue::Message;
 use super::{Role, Socket, of_file};
 use crate::fs::OpenFile;
+use crate::mm::fallible::TryGrow;
 use crate::sync::{SpinLock, level};
-use abi::{Errno, Result};
+use abi::Result;
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -32,7 +33,7 @@ static ON_THEIR_WAY: AtomicUsize = AtomicUsize::new(0);
 static CLOSED: AtomicUsize = AtomicUsize::new(0);
 static COLLECTING: AtomicBool = AtomicBool::new(false);
 static BURYING: AtomicBool = AtomicBool::new(false);
-/// Queues to be let go of.
+/// Queues to be let go of. There is always room for that of each socket: letting go can neither wait for memory nor recurse.
 static GRAVES: SpinLock<Vec<VecDeque<Message>>, level::Leaf> = SpinLock::new(Vec::new());
 
 const FIRST_LOOK: usize = 256;
@@ -44,8 +45,7 @@ pub(super) fn note(files: &[Arc<OpenFile>]) -> Result<()> {
     let mut full = false;
     for file in files.iter().filter(|file| of_file(file).is_ok()) {
         let mut passed = PASSED.lock();
-        passed.files.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        passed.files.push(Arc::downgrade(file));
+        passed.files.try_push(Arc::downgrade(file))?;
         ON_THEIR_WAY.store(passed.files.len(), Ordering::Relaxed);
         full |= passed.files.len() > passed.due;
     }
@@ -69,21 +69,23 @@ pub(super) fn settle() {
     drop(PASSED.lock());
 }
 
+/// There are to be `sockets` sockets: makes room for the end of all, or `ENOMEM`.
+pub(super) fn make_room(sockets: usize) -> Result<()> {
+    // A queue in there is of a socket that counts no more, or whose own queue is empty now.
+    GRAVES.lock().try_room(sockets)
+}
+
 /// Lets go of messages and the files in them.
 pub(super) fn bury(queue: VecDeque<Message>) {
     if queue.iter().all(|message| message.ancillary.files.is_empty()) {
         return;
     }
     settle();
-    let mut graves = GRAVES.lock();
-    if graves.try_reserve(1).is_err() {
-        drop(graves);
-        // Lost for good: better than a recursion that the stack has no room for.
-        core::mem::forget(queue);
-        return;
-    }
-    graves.push(queue);
-    drop(graves);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "each socket's queue has its place: see `make_room`"
+    )]
+    GRAVES.lock().push(queue);
     // What is closed in here comes back to `bury`, which then only adds to the list.
     while !GRAVES.lock().is_empty() && !BURYING.swap(true, Ordering::Relaxed) {
         loop {
@@ -105,6 +107,7 @@ fn collect() {
     garbage.into_iter().for_each(bury);
 }
 
+#[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
 fn find_garbage() -> Vec<VecDeque<Message>> {
     let mut passed = PASSED.lock();
     let most = passed.files.len();

@@ -16,6 +16,7 @@ mod queue;
 mod registry;
 mod transfer;
 
+use crate::mm::fallible::{try_arc, try_arc_cyclic};
 pub use address::Address;
 pub use limit::{TimeLimit, Timeouts};
 pub use queue::Ancillary;
@@ -119,8 +120,8 @@ enum Role {
 }
 
 impl Socket {
-    fn new(kind: Kind, cred: Ucred) -> Arc<Self> {
-        let socket = Arc::new_cyclic(|me| Self {
+    fn new(kind: Kind, cred: Ucred) -> Result<Arc<Self>> {
+        let socket = try_arc_cyclic(|me| Self {
             kind,
             me: me.clone(),
             ino: AtomicU64::new(0),
@@ -142,9 +143,9 @@ impl Socket {
             }),
             for_reading: WaitQueue::new(),
             for_room: WaitQueue::new(),
-        });
-        registry::add(&socket);
-        socket
+        })?;
+        registry::add(&socket)?;
+        Ok(socket)
     }
 
     /// The inode number of its file; 0 while it has none.
@@ -197,19 +198,19 @@ pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<Ope
     socket.ino.store(path.dentry.inode().attr().ino(), Ordering::Relaxed);
     let mut flags = OpenFlags::RDWR;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(Arc::new(file::SocketFile(socket)), path, flags, cred.clone()))
+    Ok(OpenFile::new(try_arc(file::SocketFile(socket))?, path, flags, cred.clone()))
 }
 
 /// A new socket on its own.
-pub fn create(kind: Kind, cred: Ucred) -> Arc<Socket> {
+pub fn create(kind: Kind, cred: Ucred) -> Result<Arc<Socket>> {
     Socket::new(kind, cred)
 }
 
 /// Two new sockets, connected.
-pub fn pair(kind: Kind, cred: Ucred) -> (Arc<Socket>, Arc<Socket>) {
-    let (a, b) = (Socket::new(kind, cred), Socket::new(kind, cred));
+pub fn pair(kind: Kind, cred: Ucred) -> Result<(Arc<Socket>, Arc<Socket>)> {
+    let (a, b) = (Socket::new(kind, cred)?, Socket::new(kind, cred)?);
     connect::join(&a, &b);
-    (a, b)
+    Ok((a, b))
 }
 
 /// The socket behind a file: ENOTSOCK.

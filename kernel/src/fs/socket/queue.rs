@@ -5,6 +5,7 @@
 use super::address::Address;
 use super::flight::Flight;
 use crate::fs::OpenFile;
+use crate::mm::fallible::{TryDeque, TryGrow};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
@@ -25,12 +26,12 @@ impl Ancillary {
     pub fn of(cred: Ucred) -> Self {
         Self { cred, ..Self::default() }
     }
-}
 
-impl Clone for Ancillary {
-    /// What a look ahead takes away is not in flight.
-    fn clone(&self) -> Self {
-        Self { files: self.files.clone(), cred: self.cred, flight: None }
+    /// For a look ahead: what it takes away is not in flight.
+    pub fn try_clone(&self) -> Result<Self> {
+        let mut files = Vec::new();
+        files.try_extend(self.files.iter().cloned())?;
+        Ok(Self { files, cred: self.cred, flight: None })
     }
 }
 
@@ -60,6 +61,9 @@ pub struct Queue {
     bytes: usize,
 }
 
+/// So many messages find room again that were taken out and not used up.
+const SPARE: usize = 1;
+
 impl Queue {
     /// Bytes in all messages.
     pub fn bytes(&self) -> usize {
@@ -71,11 +75,6 @@ impl Queue {
         self.bytes.saturating_add(self.messages.len().saturating_mul(OVERHEAD))
     }
 
-    /// Makes room for one more; `ENOBUFS`.
-    pub fn reserve(&mut self) -> Result<()> {
-        self.messages.try_reserve(1).map_err(|_| Errno::ENOBUFS)
-    }
-
     /// Number of messages.
     pub fn len(&self) -> usize {
         self.messages.len()
@@ -85,9 +84,13 @@ impl Queue {
         self.messages.is_empty()
     }
 
-    pub fn push(&mut self, message: Message) {
-        self.bytes += message.bytes.len();
-        self.messages.push_back(message);
+    /// Adds one; `ENOBUFS`.
+    pub fn push(&mut self, message: Message) -> Result<()> {
+        let more = message.bytes.len();
+        self.messages.try_room(1 + SPARE).map_err(|_| Errno::ENOBUFS)?;
+        self.messages.try_push(message)?;
+        self.bytes += more;
+        Ok(())
     }
 
     pub fn front(&self) -> Option<&Message> {
@@ -108,10 +111,13 @@ impl Queue {
         Some(message)
     }
 
-    /// Puts a message back that was not used up.
-    pub fn put_back(&mut self, message: Message) {
-        self.bytes += message.rest().len();
-        self.messages.push_front(message);
+    /// Puts a message back that was not used up; `ENOBUFS` if more than [`SPARE`] readers do that at once and there is no
+    /// memory.
+    pub fn put_back(&mut self, message: Message) -> Result<()> {
+        let more = message.rest().len();
+        self.messages.try_push_front(message).map_err(|_| Errno::ENOBUFS)?;
+        self.bytes += more;
+        Ok(())
     }
 
     /// Takes all messages out, to be dropped without the lock.

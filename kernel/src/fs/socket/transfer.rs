@@ -148,13 +148,7 @@ impl Socket {
             if full {
                 return None;
             }
-            if let Err(error) = state.queue.reserve() {
-                return Some(Err(error));
-            }
-            if let Some(message) = message.take() {
-                state.queue.push(message);
-            }
-            Some(Ok(()))
+            Some(message.take().map_or(Ok(()), |message| state.queue.push(message)))
         };
         self.send_limit().take(&target.for_room, nonblock, attempt)?;
         target.for_reading.wake_events(PollEvents::READABLE.bits());
@@ -184,7 +178,7 @@ impl Socket {
             // Descriptors belong to the bytes they came with: a read never runs past them.
             let has_files = !message.ancillary.files.is_empty();
             if got.bytes > 0 && (has_files || got.ancillary_differs(&message.ancillary)) {
-                self.put_back(message);
+                self.put_back(message)?;
                 break;
             }
             if let Err(error) = self.take_stream_bytes(message, dst, peek, &mut got) {
@@ -211,9 +205,12 @@ impl Socket {
         let first = got.ancillary.is_none();
         if peek {
             if first {
-                got.ancillary = Some(message.ancillary.clone());
+                match message.ancillary.try_clone() {
+                    Ok(copy) => got.ancillary = Some(copy),
+                    Err(error) => return self.put_back(message).and(Err(error)),
+                }
             }
-            self.put_back(message);
+            self.put_back(message)?;
             return put.map(drop);
         }
         message.taken += n;
@@ -225,13 +222,13 @@ impl Socket {
         if message.rest().is_empty() {
             self.for_room.wake_events(PollEvents::WRITABLE.bits());
         } else {
-            self.put_back(message);
+            self.put_back(message)?;
         }
         put.map(drop)
     }
 
-    fn put_back(&self, message: Message) {
-        self.state.lock().queue.put_back(message);
+    fn put_back(&self, message: Message) -> Result<()> {
+        self.state.lock().queue.put_back(message)
     }
 
     fn receive_message(
@@ -249,9 +246,9 @@ impl Socket {
         let put = if wanted == 0 { Ok(0) } else { dst.put(&message.bytes[..wanted]) };
         let from = message.from.clone();
         let ancillary = if peek {
-            let copy = message.ancillary.clone();
-            self.put_back(message);
-            copy
+            let copy = message.ancillary.try_clone();
+            self.put_back(message)?;
+            copy?
         } else {
             self.for_room.wake_events(PollEvents::WRITABLE.bits());
             message.ancillary

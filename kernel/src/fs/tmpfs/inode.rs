@@ -9,9 +9,12 @@ use super::xattr::Xattrs;
 use crate::fs::cred::Capability;
 use crate::fs::devfs;
 use crate::fs::file::{FileMapping, FileOps, MapTarget, OpenFile, Whence};
-use crate::fs::inode::{Inode, InodeAttr, Owner, Rename, SpecialSlot, XattrFlags, XattrValue};
+use crate::fs::inode::{
+    Inode, InodeAttr, LinkText, Owner, Rename, SpecialSlot, XattrFlags, XattrValue,
+};
 use crate::fs::types::{DevId, FileType, Metadata, SetAttr, Timestamp};
 use crate::fs::usage::Usage;
+use crate::mm::fallible::{Room, try_arc, try_copy};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::{PageCache, PageQuota};
 use crate::sync::{Mutex, SpinLock};
@@ -25,7 +28,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What a directory's length grows by with each entry, as in Linux.
 const ENTRY_SIZE: u64 = 20;
-/// Symbolic links from this length on are charged a page, as in Linux.
+/// Symbolic links from this length on are charged a page, as in Linux, which is what they take at most.
 const LONG_LINK: usize = 128;
 const MAX_SIZE: u64 = i64::MAX as u64;
 
@@ -54,7 +57,7 @@ enum Body {
     Regular(Regular),
     /// The length: Relaxed, for show.
     Dir(AtomicU64),
-    Symlink(Arc<[u8]>),
+    Symlink(LinkText),
     Special(SpecialSlot),
 }
 
@@ -78,7 +81,7 @@ impl TmpfsInode {
             FileType::Regular => {
                 let quota: Arc<dyn PageQuota> = fs.clone();
                 Body::Regular(Regular {
-                    cache: Arc::new(PageCache::with_quota(quota)),
+                    cache: try_arc(PageCache::with_quota(quota))?,
                     writing: Mutex::new(()),
                     usage: Usage::default(),
                     seals: AtomicU32::new(Seals::SEAL.bits()),
@@ -101,7 +104,13 @@ impl TmpfsInode {
     ) -> Result<Arc<Self>> {
         fs.charge_inode()?;
         let attr = InodeAttr::new(fs.dev, fs.next_ino(), mode, owner, rdev, Timestamp::now());
-        Ok(Arc::new(Self { attr, fs: fs.clone(), xattrs: Xattrs::default(), body }))
+        let inode = Room::new()
+            .map(|room| room.arc(Self { attr, fs: fs.clone(), xattrs: Xattrs::default(), body }));
+        // An inode that was never made gives nothing back by its drop.
+        if inode.is_err() {
+            fs.uncharge_inode();
+        }
+        inode
     }
 
     /// The seals of a memfd; EINVAL for other objects.
@@ -264,10 +273,14 @@ impl Inode for TmpfsInode {
     }
 
     fn symlink(&self, _: &[u8], target: &[u8], owner: Owner) -> Result<Arc<dyn Inode>> {
+        if crate::mm::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
+        let text = try_arc(try_copy(target)?)?;
         if target.len() >= LONG_LINK {
             self.fs.charge(1)?;
         }
-        let body = Body::Symlink(Arc::from(target));
+        let body = Body::Symlink(text);
         let inode = Self::with_body(&self.fs, S_IFLNK | 0o777, DevId::NONE, owner, body);
         if inode.is_err() && target.len() >= LONG_LINK {
             self.fs.uncharge(1);
@@ -344,7 +357,7 @@ impl Inode for TmpfsInode {
         Ok(())
     }
 
-    fn readlink(&self) -> Result<Arc<[u8]>> {
+    fn readlink(&self) -> Result<LinkText> {
         match &self.body {
             Body::Symlink(target) => Ok(target.clone()),
             _ => Err(Errno::EINVAL),

@@ -9,6 +9,8 @@ mod inode;
 mod options;
 mod xattr;
 
+use crate::mm::fallible::{TryString, try_arc};
+use crate::try_write;
 pub use inode::{Seals, TmpfsInode};
 pub use options::Options;
 
@@ -62,7 +64,7 @@ impl Tmpfs {
     ) -> Result<(Arc<Super>, Arc<Self>)> {
         let dev = anonymous_dev()?;
         let half = default_pages();
-        let fs = Arc::new(Self {
+        let fs = try_arc(Self {
             name,
             dev,
             next_ino: AtomicU64::new(1),
@@ -76,10 +78,10 @@ impl Tmpfs {
             ],
             root_mode: options.mode.unwrap_or(0o1777),
             root_owner: Owner { uid: options.uid.unwrap_or(0), gid: options.gid.unwrap_or(0) },
-        });
+        })?;
         let root = TmpfsInode::new(&fs, S_IFDIR | fs.root_mode, DevId::NONE, fs.root_owner)?;
-        let root = Dentry::new_root(root, b"/");
-        Ok((Super::new(fs.clone(), root, dev, for_ever), fs))
+        let root = Dentry::new_root(root, b"/")?;
+        Ok((Super::new(fs.clone(), root, dev, for_ever)?, fs))
     }
 
     fn next_ino(&self) -> u64 {
@@ -121,12 +123,13 @@ pub fn new_memfd(label: &[u8], cred: &Cred, sealable: bool, no_exec: bool) -> Re
             let options = Options { pages: Some(0), inodes: Some(0), ..Options::default() };
             let (sb, fs) = Tmpfs::build("tmpfs", &options, true)?;
             let root = sb.root().clone();
-            SHM.call_once(|| (Mount::new(sb, root, b"tmpfs", MountFlags::NOATIME), fs))
+            let mount = Mount::new(sb, root, b"tmpfs", MountFlags::NOATIME)?;
+            SHM.call_once(|| (mount, fs))
         }
     };
     let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
     let inode = inode::memfd(fs, owner, sealable, no_exec)?;
-    let dentry = Dentry::new_unlinked(Some(mount.root().clone()), label, inode);
+    let dentry = Dentry::new_unlinked(Some(mount.root().clone()), label, inode)?;
     Ok(Path { mount: mount.clone(), dentry })
 }
 
@@ -182,36 +185,34 @@ impl FileSystem for Tmpfs {
         }
     }
 
-    fn options(&self) -> String {
-        use core::fmt::Write;
+    fn options(&self) -> Result<String> {
         let mut text = String::new();
         let shown = |at: usize| self.shown[at].load(Ordering::Relaxed) != 0;
         let pages = self.max_pages.load(Ordering::Relaxed);
         let inodes = self.max_inodes.load(Ordering::Relaxed);
-        // Writing to a string cannot fail.
         if self.name == "ramfs" {
             if self.root_mode != 0o755 {
-                let _ = write!(text, ",mode={:o}", self.root_mode);
+                try_write!(text, ",mode={:o}", self.root_mode)?;
             }
-            return text;
+            return Ok(text);
         }
         if shown(0) {
-            let _ = write!(text, ",size={}k", pages.saturating_mul(PAGE / 1024));
+            try_write!(text, ",size={}k", pages.saturating_mul(PAGE / 1024))?;
         }
         if shown(1) {
-            let _ = write!(text, ",nr_inodes={inodes}");
+            try_write!(text, ",nr_inodes={inodes}")?;
         }
         if self.root_mode != 0o1777 {
-            let _ = write!(text, ",mode={:03o}", self.root_mode);
+            try_write!(text, ",mode={:03o}", self.root_mode)?;
         }
         if self.root_owner.uid != 0 {
-            let _ = write!(text, ",uid={}", self.root_owner.uid);
+            try_write!(text, ",uid={}", self.root_owner.uid)?;
         }
         if self.root_owner.gid != 0 {
-            let _ = write!(text, ",gid={}", self.root_owner.gid);
+            try_write!(text, ",gid={}", self.root_owner.gid)?;
         }
-        text.push_str(",inode64");
-        text
+        text.try_push_str(",inode64")?;
+        Ok(text)
     }
 
     fn remount(&self, options: &[u8]) -> Result<()> {

@@ -6,6 +6,7 @@
 
 use super::Tmpfs;
 use crate::fs::inode::{XattrFlags, XattrValue};
+use crate::mm::fallible::{TryMap, try_arc, try_box, try_copy};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
@@ -43,15 +44,16 @@ impl Xattrs {
         if crate::mm::kernel_memory_low() {
             return Err(Errno::ENOMEM);
         }
-        let (charge, value) = (space(name, &value), Arc::new(value));
+        let (charge, value) = (space(name, &value), try_arc(value)?);
+        let (key, fresh) = (try_copy(name)?, try_box(Map::new())?);
         fs.charge_space(charge)?;
         let replaced = {
             let mut map = self.0.lock();
-            let map = map.get_or_insert_default();
+            let map = map.get_or_insert(fresh);
             match map.contains_key(name) {
                 true if flags.contains(XattrFlags::CREATE) => Err(Errno::EEXIST),
                 false if flags.contains(XattrFlags::REPLACE) => Err(Errno::ENODATA),
-                _ => Ok(map.insert(name.into(), value)),
+                _ => map.try_put(key, value),
             }
         };
         match &replaced {

@@ -8,7 +8,7 @@ pub const SIZES: [u16; 21] = [
     2048,
 ];
 /// The largest size that is not a block of frames.
-const MAX: usize = 2048;
+pub const MAX: usize = 2048;
 
 /// An index into [`SIZES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,11 @@ impl Class {
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+
+    /// The class at an index of [`SIZES`].
+    pub fn nth(index: usize) -> Option<Self> {
+        (index < SIZES.len()).then_some(Self(index as u8))
     }
 
     /// Bytes in an object.

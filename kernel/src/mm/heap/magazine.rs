@@ -1,12 +1,15 @@
 //! A few free objects of each class per CPU, so that most allocations touch nothing shared.
 //!
-//! Used only by its own CPU, through [`with`]; an interrupt handler that finds it busy goes to the slabs.
+//! Used only by its own CPU, through [`with`]. Interrupt handlers never allocate; one that frees and finds the magazines
+//! busy goes to the slabs. While faults are injected the magazines count as busy for good and hold nothing but what
+//! [`reserve`] was asked for.
 
 use super::classes::{Class, SIZES};
-use super::slab;
+use super::{inject, slab};
+use crate::arch::percpu;
 use crate::per_cpu;
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicU8, Ordering, compiler_fence};
 
 /// Objects per class, and how many move to or from the slabs at a time.
 const DEPTH: usize = 24;
@@ -17,8 +20,13 @@ struct Magazine {
     objects: [*mut u8; DEPTH],
 }
 
+/// What [`Slot::busy`] says: nobody uses the magazines, somebody does, faults are injected.
+const FREE: u8 = 0;
+const USED: u8 = 1;
+const INJECTING: u8 = 2;
+
 struct Slot {
-    busy: AtomicBool,
+    busy: AtomicU8,
     magazines: UnsafeCell<[Magazine; SIZES.len()]>,
 }
 
@@ -30,7 +38,7 @@ impl Slot {
     const fn new() -> Self {
         let magazines =
             [const { Magazine { len: 0, objects: [core::ptr::null_mut(); DEPTH] } }; SIZES.len()];
-        Self { busy: AtomicBool::new(false), magazines: UnsafeCell::new(magazines) }
+        Self { busy: AtomicU8::new(FREE), magazines: UnsafeCell::new(magazines) }
     }
 }
 
@@ -40,32 +48,146 @@ fn with<R>(class: Class, f: impl FnOnce(&mut Magazine) -> R) -> Option<R> {
     // SAFETY: the slot of this CPU lives for ever; task code is not preempted and does not block in `f`.
     let slot = unsafe { &*SLOT.as_ptr() };
     // Relaxed with compiler fences: read and written by one CPU only, in program order.
-    if slot.busy.load(Ordering::Relaxed) {
+    if slot.busy.load(Ordering::Relaxed) != FREE {
         return None;
     }
-    slot.busy.store(true, Ordering::Relaxed);
+    slot.busy.store(USED, Ordering::Relaxed);
     compiler_fence(Ordering::Acquire);
     // SAFETY: `busy` was clear, and only this CPU uses the slot: the reference is the only one.
     let result = f(unsafe { &mut (&mut *slot.magazines.get())[class.index()] });
     compiler_fence(Ordering::Release);
-    slot.busy.store(false, Ordering::Relaxed);
+    slot.busy.store(FREE, Ordering::Relaxed);
     Some(result)
 }
 
 /// An object of `class`, or null.
 #[inline]
 pub fn alloc(class: Class) -> *mut u8 {
-    with(class, |magazine| {
-        if magazine.len == 0 {
-            magazine.len = slab::take(class, &mut magazine.objects[..BATCH]);
-            if magazine.len == 0 {
-                return core::ptr::null_mut();
-            }
+    debug_assert!(!percpu::in_interrupt(), "an interrupt handler allocates");
+    with(class, Magazine::pop).flatten().unwrap_or_else(|| alloc_slow(class))
+}
+
+/// Makes sure that the magazine holds `count` objects of `class`.
+#[inline]
+pub fn reserve(class: Class, count: usize) -> bool {
+    debug_assert!(!percpu::in_interrupt(), "an interrupt handler allocates");
+    with(class, |magazine| magazine.len >= count) == Some(true) || reserve_slow(class, count)
+}
+
+impl Magazine {
+    #[inline]
+    fn pop(&mut self) -> Option<*mut u8> {
+        self.len = self.len.checked_sub(1)?;
+        Some(self.objects[self.len])
+    }
+
+    /// Takes objects from the slabs, until there are `count` if possible.
+    fn fill(&mut self, class: Class, count: usize) {
+        if self.len < count {
+            self.len += slab::take(class, &mut self.objects[self.len..count]);
         }
-        magazine.len -= 1;
-        magazine.objects[magazine.len]
-    })
-    .unwrap_or_else(|| alloc_slow(class))
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn alloc_slow(class: Class) -> *mut u8 {
+    debug_assert!(!promise::is_given(), "an allocation that was promised to succeed needs memory");
+    let object = if inject::on() {
+        with_injecting(class, |magazine| {
+            if magazine.len == 0 && !inject::fails() {
+                magazine.fill(class, 1);
+            }
+            magazine.pop()
+        })
+    } else {
+        with(class, |magazine| {
+            magazine.fill(class, BATCH);
+            magazine.pop()
+        })
+        .flatten()
+    };
+    object.unwrap_or(core::ptr::null_mut())
+}
+
+#[cold]
+#[inline(never)]
+fn reserve_slow(class: Class, count: usize) -> bool {
+    assert!(count <= DEPTH, "more objects at once than a magazine holds");
+    if inject::on() {
+        return with_injecting(class, |magazine| {
+            if inject::fails() {
+                return false;
+            }
+            magazine.fill(class, count);
+            magazine.len >= count
+        });
+    }
+    with(class, |magazine| {
+        magazine.fill(class, count.max(BATCH));
+        magazine.len >= count
+    }) == Some(true)
+}
+
+/// Runs `f` on this CPU's magazine for `class` while faults are injected.
+fn with_injecting<R>(class: Class, f: impl FnOnce(&mut Magazine) -> R) -> R {
+    // SAFETY: as in `with`.
+    let slot = unsafe { &*SLOT.as_ptr() };
+    // SAFETY: called by allocations only, which interrupt handlers never make, and not from within another use: once
+    // `INJECTING` stands here nobody else touches the magazines.
+    let magazines = unsafe { &mut *slot.magazines.get() };
+    if slot.busy.swap(INJECTING, Ordering::Relaxed) != INJECTING {
+        for (index, magazine) in magazines.iter_mut().enumerate() {
+            if let Some(class) = Class::nth(index) {
+                slab::give(class, &magazine.objects[..magazine.len]);
+            }
+            magazine.len = 0;
+        }
+    }
+    f(&mut magazines[class.index()])
+}
+
+/// Runs an allocation whose memory was reserved; the checking kernel panics if it needs more.
+#[inline]
+pub fn promised<R>(allocate: impl FnOnce() -> R) -> R {
+    promise::give();
+    let result = allocate();
+    promise::end();
+    result
+}
+
+#[cfg(debug_assertions)]
+mod promise {
+    //! Whether this CPU runs an allocation that must not need memory. Relaxed: this CPU's own.
+    use crate::per_cpu;
+    use core::sync::atomic::{AtomicBool, Ordering};
+
+    per_cpu! {
+        static GIVEN: AtomicBool = AtomicBool::new(false);
+    }
+
+    pub fn give() {
+        GIVEN.with(|given| given.store(true, Ordering::Relaxed));
+    }
+    pub fn end() {
+        GIVEN.with(|given| given.store(false, Ordering::Relaxed));
+    }
+    pub fn is_given() -> bool {
+        GIVEN.with(|given| given.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod promise {
+    //! Nothing is checked.
+    #[inline(always)]
+    pub fn give() {}
+    #[inline(always)]
+    pub fn end() {}
+    #[inline(always)]
+    pub fn is_given() -> bool {
+        false
+    }
 }
 
 /// Takes back an object of `class`.
@@ -84,13 +206,6 @@ pub fn free(class: Class, object: *mut u8) {
     if done.is_none() {
         slab::give(class, &[object]);
     }
-}
-
-#[cold]
-fn alloc_slow(class: Class) -> *mut u8 {
-    let mut one = [core::ptr::null_mut()];
-    slab::take(class, &mut one);
-    one[0]
 }
 
 /// Readies this CPU's magazines: once on each CPU, before it allocates.

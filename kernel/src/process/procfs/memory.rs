@@ -5,8 +5,9 @@ use crate::fs::DevId;
 use crate::fs::procfs::TextBuf;
 use crate::mm::space::{VmFlags, VmaInfo};
 use crate::mm::{PAGE_SIZE, Sink};
+use crate::try_format;
 use abi::Result;
-use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
@@ -17,12 +18,13 @@ pub(super) fn code_pages(task: &Task) -> u64 {
 }
 
 /// Size, resident, shared, text, 0, data, 0: in pages.
-pub(super) fn statm(task: &Task) -> Vec<u8> {
+pub(super) fn statm(task: &Task) -> Result<Vec<u8>> {
     let usage = task.process().mm().map(|mm| mm.usage()).unwrap_or_default();
     let shared = usage.rss_file + usage.rss_shmem;
     let rss = usage.rss_anon + shared;
     let data = usage.data + usage.stack;
-    format!("{} {rss} {shared} {} 0 {data} 0\n", usage.size, code_pages(task)).into_bytes()
+    try_format!("{} {rss} {shared} {} 0 {data} 0\n", usage.size, code_pages(task))
+        .map(String::into_bytes)
 }
 
 /// One line a mapping.
@@ -145,9 +147,9 @@ impl Figures {
 
 fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) {
     let mut put = |name: &str, kib: u64| {
-        let name = format!("{name}:");
+        let pad = 15usize.saturating_sub(name.len());
         // A text that cannot grow says so at its end.
-        let _ok = writeln!(text, "{name:<16}{kib:8} kB");
+        let _ok = writeln!(text, "{name}:{:pad$}{kib:8} kB", "");
     };
     if let Some(size) = size {
         put("Size", size / 1024);

@@ -4,11 +4,11 @@ use super::super::limits::{self, Resource};
 use super::super::{Process, Task, current};
 use super::name;
 use crate::fs::Capability;
+use crate::mm::fallible::{TryCollect, TryGrow, TryVec, try_string};
+use crate::{try_format, try_writeln};
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 /// Most bytes of arguments or environment that are shown.
@@ -22,30 +22,32 @@ pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
     Ok(match name_of_file {
         "comm" => {
             let mut text = name(task);
-            text.push(b'\n');
+            text.try_push(b'\n')?;
             text
         }
         "cmdline" => strings(process, process.program().map_or((0, 0), |p| p.args))?,
         "environ" => strings(process, process.program().map_or((0, 0), |p| p.env))?,
-        "auxv" => auxv(process),
-        "limits" => limits_text(process).into_bytes(),
-        "oom_score" => format!("{}\n", oom_score(process)).into_bytes(),
-        "oom_score_adj" => format!("{}\n", process.oom_score_adj.load(order)).into_bytes(),
-        "oom_adj" => format!("{}\n", oom_adj(process.oom_score_adj.load(order))).into_bytes(),
-        "personality" => format!("{:08x}\n", task.settings.personality.load(order)).into_bytes(),
+        "auxv" => auxv(process)?,
+        "limits" => limits_text(process)?.into_bytes(),
+        "oom_score" => try_format!("{}\n", oom_score(process))?.into_bytes(),
+        "oom_score_adj" => try_format!("{}\n", process.oom_score_adj.load(order))?.into_bytes(),
+        "oom_adj" => try_format!("{}\n", oom_adj(process.oom_score_adj.load(order)))?.into_bytes(),
+        "personality" => {
+            try_format!("{:08x}\n", task.settings.personality.load(order))?.into_bytes()
+        }
         "wchan" => Vec::from(*b"0"),
         "stack" => Vec::new(),
-        "syscall" => syscall(task).into_bytes(),
+        "syscall" => syscall(task)?.into_bytes(),
         "schedstat" => {
             let usage = task.times.usage(task);
             let switches = usage.voluntary.saturating_add(usage.involuntary);
-            format!("{} 0 {switches}\n", task.times.cpu_ns(task)).into_bytes()
+            try_format!("{} 0 {switches}\n", task.times.cpu_ns(task))?.into_bytes()
         }
-        "loginuid" | "sessionid" => format!("{}", u32::MAX).into_bytes(),
+        "loginuid" | "sessionid" => try_format!("{}", u32::MAX)?.into_bytes(),
         "cgroup" => Vec::from(*b"0::/\n"),
         "timerslack_ns" => match task.settings.timer_slack.load(order) {
             0 => Vec::from(*b"50000\n"),
-            slack => format!("{slack}\n").into_bytes(),
+            slack => try_format!("{slack}\n")?.into_bytes(),
         },
         "coredump_filter" => Vec::from(*b"00000033\n"),
         _ => return Err(Errno::EINVAL),
@@ -128,48 +130,47 @@ fn strings(process: &Process, (start, end): (u64, u64)) -> Result<Vec<u8>> {
     let len = end.saturating_sub(start).min(MAX_STRINGS) as usize;
     let mut text = Vec::new();
     text.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
-    text.resize(len, 0);
+    text.try_resize(len, 0)?;
     let got = mm.read_bytes(start, &mut text);
     text.truncate(got);
     Ok(text)
 }
 
-fn auxv(process: &Process) -> Vec<u8> {
-    let Some(program) = process.program() else { return Vec::new() };
-    program.auxv().flatten().flat_map(u64::to_le_bytes).collect()
+fn auxv(process: &Process) -> Result<Vec<u8>> {
+    let Some(program) = process.program() else { return Ok(Vec::new()) };
+    program.auxv().flatten().flat_map(u64::to_le_bytes).try_to_vec()
 }
 
-fn limits_text(process: &Process) -> String {
+fn limits_text(process: &Process) -> Result<String> {
     let show = |value: u64| match value {
-        limits::INFINITY => String::from("unlimited"),
-        value => format!("{value}"),
+        limits::INFINITY => try_string("unlimited"),
+        value => try_format!("{value}"),
     };
     let limits = process.limits();
     let (limit, soft, hard, units) = ("Limit", "Soft Limit", "Hard Limit", "Units");
-    let mut text = format!("{limit:<25} {soft:<20} {hard:<20} {units:<10}\n");
+    let mut text = try_format!("{limit:<25} {soft:<20} {hard:<20} {units:<10}\n")?;
     for which in Resource::all() {
         let (name, unit) = which.describe();
         let limit = limits.get(which);
-        let (soft, hard) = (show(limit.soft), show(limit.hard));
-        // Writing to a String cannot fail.
-        let _ok = match unit {
-            "" => writeln!(text, "{name:<25} {soft:<20} {hard:<20} "),
-            unit => writeln!(text, "{name:<25} {soft:<20} {hard:<20} {unit:<10}"),
-        };
+        let (soft, hard) = (show(limit.soft)?, show(limit.hard)?);
+        match unit {
+            "" => try_writeln!(text, "{name:<25} {soft:<20} {hard:<20} ")?,
+            unit => try_writeln!(text, "{name:<25} {soft:<20} {hard:<20} {unit:<10}")?,
+        }
     }
-    text
+    Ok(text)
 }
 
-fn syscall(task: &Task) -> String {
+fn syscall(task: &Task) -> Result<String> {
     if task.sched.is_running() {
-        return String::from("running\n");
+        return try_string("running\n");
     }
     let (pc, sp) = task.user_pc_sp();
     match task.user_call() {
         Some((number, args)) => {
-            let args: String = args.iter().map(|arg| format!(" {arg:#x}")).collect();
-            format!("{number}{args} {sp:#x} {pc:#x}\n")
+            let [a, b, c, d, e, f] = args;
+            try_format!("{number} {a:#x} {b:#x} {c:#x} {d:#x} {e:#x} {f:#x} {sp:#x} {pc:#x}\n")
         }
-        None => format!("-1 {sp:#x} {pc:#x}\n"),
+        None => try_format!("-1 {sp:#x} {pc:#x}\n"),
     }
 }

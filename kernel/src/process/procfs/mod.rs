@@ -139,7 +139,7 @@ impl ProcessTable for Processes {
         match name {
             "stat" => stat::text(&task, in_task),
             "status" => status::text(&task, in_task),
-            "statm" => Ok(memory::statm(&task)),
+            "statm" => Ok(memory::statm(&task)?),
             "maps" => memory::maps(&task),
             "smaps" => memory::smaps(&task),
             "smaps_rollup" => memory::smaps_rollup(&task),

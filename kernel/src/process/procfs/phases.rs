@@ -4,19 +4,18 @@
 
 use crate::arch::exits;
 use crate::fs::procfs::{ProcFile, register_file};
+use crate::mm::fallible::{try_arc, try_string};
 use crate::time;
 use crate::trace::{exec_phases, timeline};
 use abi::{Errno, Result};
-use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
 pub(super) fn register() -> Result<()> {
-    register_file("alea/exec_phases", 0o644, Arc::new(ExecPhases))?;
-    register_file("alea/exec_histogram", 0o444, Arc::new(Histogram))?;
-    register_file("alea/exec_timeline", 0o644, Arc::new(Timeline))?;
-    register_file("alea/vm_exits", 0o444, Arc::new(VmExits))
+    register_file("alea/exec_phases", 0o644, try_arc(ExecPhases)?)?;
+    register_file("alea/exec_histogram", 0o444, try_arc(Histogram)?)?;
+    register_file("alea/exec_timeline", 0o644, try_arc(Timeline)?)?;
+    register_file("alea/vm_exits", 0o444, try_arc(VmExits)?)
 }
 
 /// Nanoseconds from TSC ticks.
@@ -70,7 +69,7 @@ struct VmExits;
 
 impl ProcFile for VmExits {
     fn read(&self) -> Result<Vec<u8>> {
-        let mut text = String::from("kind count\n");
+        let mut text = try_string("kind count\n")?;
         for (name, count) in exits::counts() {
             // Writing to a String cannot fail.
             let _ok = writeln!(text, "{name} {count}");

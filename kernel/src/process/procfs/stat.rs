@@ -4,8 +4,9 @@ use super::super::limits::Resource;
 use super::super::times::Usage;
 use super::super::{Task, terminal};
 use super::{name, state};
+use crate::mm::fallible::{TryGrow, TryVec};
+use crate::try_format;
 use abi::Result;
-use alloc::format;
 use alloc::vec::Vec;
 
 /// Nanoseconds in a clock tick.
@@ -17,28 +18,30 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let usage = if in_task { task.times.usage(task) } else { process.usage() };
     let children = process.children_usage();
     let id = if in_task { task.tid() } else { process.pid() };
-    let mut text = format!("{id} (").into_bytes();
-    text.extend_from_slice(&name(task));
-    text.extend_from_slice(format!(") {}", state(task, in_task).0).as_bytes());
-    let mut put = |value: i128| text.extend_from_slice(format!(" {value}").as_bytes());
+    let mut text = try_format!("{id} (")?.into_bytes();
+    text.try_extend_from_slice(&name(task))?;
+    text.try_extend_from_slice(try_format!(") {}", state(task, in_task).0)?.as_bytes())?;
+    let mut put = |value: i128| -> Result<()> {
+        text.try_extend_from_slice(try_format!(" {value}")?.as_bytes())
+    };
     for value in identity(task) {
-        put(value.into());
+        put(value.into())?;
     }
     for value in times(&usage, &children) {
-        put(value.into());
+        put(value.into())?;
     }
     for value in [priority(task), task.sched.nice().into(), process.thread_count() as i64, 0] {
-        put(value.into());
+        put(value.into())?;
     }
-    put((task.times.start_ns() / TICK_NS).into());
+    put((task.times.start_ns() / TICK_NS).into())?;
     let open = super::may_look_into(task);
     for value in memory(task, open) {
-        put(value.into());
+        put(value.into())?;
     }
     for value in signals_and_rest(task, open) {
-        put(value.into());
+        put(value.into())?;
     }
-    text.push(b'\n');
+    text.try_push(b'\n')?;
     Ok(text)
 }
 

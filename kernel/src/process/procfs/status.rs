@@ -5,6 +5,7 @@ use super::super::limits::Resource;
 use super::super::signal::queued;
 use super::memory::code_pages;
 use super::{name, state};
+use crate::mm::fallible::{TryGrow, TryVec};
 use abi::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,9 +17,9 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let mut out = Vec::from(*b"Name:\t");
     for byte in name(task) {
         match byte {
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            byte => out.push(byte),
+            b'\n' => out.try_extend_from_slice(b"\\n")?,
+            b'\\' => out.try_extend_from_slice(b"\\\\")?,
+            byte => out.try_push(byte)?,
         }
     }
     let mut text = String::new();
@@ -27,7 +28,7 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let _ok = memory(task, &mut text);
     let _ok = signals(task, &mut text);
     let _ok = rest(task, &mut text);
-    out.extend_from_slice(text.as_bytes());
+    out.try_extend_from_slice(text.as_bytes())?;
     Ok(out)
 }
 

@@ -8,10 +8,10 @@ use crate::fs::{Cred, FileOps, OpenFile, PollEvents};
 use crate::mm::iov::Sink;
 use crate::process::current;
 use crate::sync::WaitQueue;
+use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, SigSet};
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
@@ -104,8 +104,8 @@ impl FileOps for SignalFd {
         if pending.intersects(self.set()) { PollEvents::IN } else { PollEvents::empty() }
     }
 
-    fn fdinfo(&self, _f: &OpenFile) -> String {
-        format!("sigmask:\t{:016x}\n", self.set().0)
+    fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
+        try_format!("sigmask:\t{:016x}\n", self.set().0)
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,0 +1,81 @@
+//! Fault injection: `alea.fail_alloc=EVERY_N[,SEED]` makes about one in N allocations fail, from the start of init on.
+//!
+//! Owns the setting and its counters. While it is on, no CPU's magazine keeps free objects, so that every allocation takes
+//! the slow path, which asks [`fails`]; while it is off that path costs one look more each time a magazine is refilled.
+//! Process 1 and the kernel's own threads are spared: process 1 is the harness that must live to tell the result.
+
+use crate::sync::Once;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// One in how many fails; 0 is off. Relaxed throughout: a setting that is made once, and statistics.
+static EVERY: AtomicU32 = AtomicU32::new(0);
+static SEED: AtomicU64 = AtomicU64::new(0);
+static ASKED: AtomicU64 = AtomicU64::new(0);
+static FAILED: AtomicU64 = AtomicU64::new(0);
+/// Whether who runs now is spared; the process floor knows.
+static SPARED: Once<fn() -> bool> = Once::new();
+
+/// What /proc/alea/fail_alloc says.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts {
+    pub every: u32,
+    pub seed: u64,
+    /// Allocations that could have failed.
+    pub asked: u64,
+    /// Those that did.
+    pub failed: u64,
+}
+
+/// Begins, if the command line's `setting` says so: `EVERY_N` or `EVERY_N,SEED`. False for one that is neither.
+pub fn start(setting: &str, spared: fn() -> bool) -> bool {
+    let (every, seed) = setting.split_once(',').unwrap_or((setting, "1"));
+    let (Ok(every), Ok(seed)) = (every.parse::<u32>(), seed.parse::<u64>()) else { return false };
+    SPARED.call_once(|| spared);
+    SEED.store(seed, Ordering::Relaxed);
+    EVERY.store(every, Ordering::Relaxed);
+    true
+}
+
+/// The setting, and what came of it.
+pub fn counts() -> Counts {
+    Counts {
+        every: EVERY.load(Ordering::Relaxed),
+        seed: SEED.load(Ordering::Relaxed),
+        asked: ASKED.load(Ordering::Relaxed),
+        failed: FAILED.load(Ordering::Relaxed),
+    }
+}
+
+/// Whether it is on.
+#[inline]
+pub fn on() -> bool {
+    EVERY.load(Ordering::Relaxed) != 0
+}
+
+/// Whether this allocation is to fail.
+#[inline]
+pub fn fails() -> bool {
+    on() && draw()
+}
+
+#[cold]
+fn draw() -> bool {
+    if SPARED.get().is_none_or(|spared| spared()) {
+        return false;
+    }
+    let n = ASKED.fetch_add(1, Ordering::Relaxed);
+    let every = u64::from(EVERY.load(Ordering::Relaxed));
+    let fails = mix(n ^ SEED.load(Ordering::Relaxed).rotate_left(32)).is_multiple_of(every);
+    if fails {
+        FAILED.fetch_add(1, Ordering::Relaxed);
+    }
+    fails
+}
+
+/// SplitMix64's finish: spreads a counter over all bits.
+fn mix(n: u64) -> u64 {
+    let n = n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ n >> 31
+}
