@@ -12,8 +12,9 @@ use xtask::guest::{End, Guest};
 use xtask::{paths, soak};
 
 /// Threads, wake-ups, shared memory and the ends of processes: where CPUs meet.
-const SAMPLE: [&str; 15] = [
+const SAMPLE: [&str; 16] = [
     "futex",
+    "futex_requeue",
     "mm_fork",
     "mm_protect",
     "pipe_basic",

@@ -3,6 +3,7 @@
 //! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], and atomics
 //! that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
 
+use super::futex::Waits;
 use super::members::Member;
 use super::rseq::Rseq;
 use super::sched::Entity;
@@ -43,6 +44,7 @@ pub struct Task {
     robust_list: AtomicU64,
     /// How far the thread is with leaving its locks; see `futex::pi`.
     futex_state: AtomicU8,
+    pub(super) futex: Waits,
     pub rseq: Rseq,
     trap: [AtomicU64; 3],
     /// prctl's per-thread settings.
@@ -121,6 +123,7 @@ impl Task {
             clear_child_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             futex_state: AtomicU8::new(0),
+            futex: Waits::new(),
             rseq: Rseq::new(),
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),

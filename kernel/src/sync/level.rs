@@ -70,7 +70,7 @@ levels! {
     Leaf;
     /// A terminal's state: only threads touch it, the UART's interrupt feeds one of them.
     Tty;
-    /// Futex hash buckets (two may be held, in address order).
+    /// Queues of futexes (two may be held, in index order).
     Futex: irq + nests;
     /// The table of processes, groups and sessions: signals are sent from interrupts too.
     PidTable: irq;

@@ -1,26 +1,27 @@
 //! Futexes: sleeping on a user word.
 //!
-//! Owns the hash table of waiters. A waiter enters its bucket before it reads the user word, and a waker
-//! changes the word before it looks into the bucket, so no bucket lock is ever held across a user
-//! access. Buckets rank at [`level::Futex`]; two are taken in index order when waiters move. `pi` has the
-//! futexes that lend priority, `robust` the lists of locks that a thread leaves behind.
+//! Owns the queues of waiters, whose rules are in the crate `futexq`. A waiter enters its queue before it reads
+//! the user word, and a waker changes the word before it looks into the queue, so no lock of a queue is ever held
+//! across a user access. Their locks rank at [`level::Futex`]; two are taken in index order when waiters move.
+//! `pi` has the futexes that lend priority, `robust` the lists of locks that a thread leaves behind.
 
-mod bucket;
 pub mod pi;
 mod robust;
+mod waits;
 
 pub use robust::{ROBUST_LIST_HEAD_LEN, leave_locks};
+pub use waits::Waits;
 
-use crate::arch::cpu;
 use crate::mm::AddressSpace;
 use crate::mm::user;
 use crate::process::{self, Task};
 use crate::sync::wait::{Deadline, WaitError, wait_alone};
-use crate::sync::{SpinGuard, SpinLock, level};
+use crate::sync::{SpinLock, level};
+use crate::time;
 use abi::{Errno, Result};
+use alea_futexq::{Entry, Exclusive, Kind, Line, Table, Taken, WrongKind};
 use alloc::sync::Arc;
-use bucket::{Bucket, Taken};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use core::sync::atomic::{Ordering, fence};
 
 /// Wakes every waiter whatever its bitset.
 pub const BITSET_MATCH_ANY: u32 = u32::MAX;
@@ -64,90 +65,35 @@ impl Key {
             }
         })
     }
+}
 
-    fn bucket(&self) -> usize {
+impl alea_futexq::Key for Key {
+    #[inline]
+    fn hash(&self) -> u64 {
         let (a, b) = match *self {
             Self::Private { space, addr } => (space as u64, addr),
             Self::Shared { object, offset } => (object, offset),
         };
-        let mixed = (a ^ b.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (mixed >> (64 - BUCKET_BITS)) as usize
+        (a ^ b.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 }
 
-struct Waiter {
-    bitset: u32,
-    /// Who waits.
-    task: Arc<Task>,
-    /// Set once, under no lock, by whoever took the waiter out of its bucket.
-    woken: AtomicBool,
-    /// It owns the lock of a thread that died, whose word it must write.
-    must_settle: AtomicBool,
-    /// Its number in its bucket.
-    place: AtomicU64,
-}
+/// One queue; see `futexq` for what is under its lock.
+struct Queue(SpinLock<Line<Key, Arc<Task>>, level::Futex>);
 
-impl Waiter {
-    fn new(task: Arc<Task>, bitset: u32) -> Self {
-        let no = || AtomicBool::new(false);
-        Self { bitset, task, woken: no(), must_settle: no(), place: AtomicU64::new(0) }
-    }
-
-    fn tid(&self) -> u32 {
-        self.task.tid() as u32
-    }
-
-    fn place(&self) -> u64 {
-        // Relaxed: written under the lock of its bucket; any other value finds somebody else there, or nobody.
-        self.place.load(Ordering::Relaxed)
-    }
-
-    fn set_place(&self, place: u64) {
-        // Relaxed: see `place`.
-        self.place.store(place, Ordering::Relaxed);
-    }
-
-    fn is_woken(&self) -> bool {
-        // Acquire: pairs with the Release in `wake` and `grant`.
-        self.woken.load(Ordering::Acquire)
-    }
-
-    fn must_settle(&self) -> bool {
-        // Relaxed: written before `woken`.
-        self.must_settle.load(Ordering::Relaxed)
-    }
-
-    /// It owns the lock, as it will see when it is woken.
-    fn grant(&self, must_settle: bool) {
-        // Relaxed: ordered by `woken`.
-        self.must_settle.store(must_settle, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `is_woken`.
-        self.woken.store(true, Ordering::Release);
-    }
-
-    fn wake(&self) {
-        // Release: pairs with the Acquire in `is_woken`.
-        self.woken.store(true, Ordering::Release);
-        // SeqCst: pairs with the fence in `wait_alone`.
-        fence(Ordering::SeqCst);
-        self.task.wake_up();
+impl Exclusive<Line<Key, Arc<Task>>> for Queue {
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut Line<Key, Arc<Task>>) -> R) -> R {
+        f(&mut self.0.lock())
     }
 }
 
-/// What somebody waits for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// To be woken.
-    Plain,
-    /// To be moved to the queue of a lock that lends priority.
-    ForPi(Key),
-    /// For such a lock: `pi` has the queue itself.
-    Pi,
-}
+const QUEUE_COUNT: usize = 256;
+static QUEUES: Table<Queue, QUEUE_COUNT> =
+    Table::new([const { Queue(SpinLock::new(Line::new())) }; QUEUE_COUNT]);
 
-const BUCKET_BITS: u32 = 8;
-static BUCKETS: [SpinLock<Bucket, level::Futex>; 1 << BUCKET_BITS] =
-    [const { SpinLock::new(Bucket::new()) }; 1 << BUCKET_BITS];
+/// How long to wait for memory at a time, in nanoseconds.
+const MEMORY_WAIT: u64 = 20_000_000;
 
 /// Sleeps while the word at `addr` holds `expected`.
 ///
@@ -165,30 +111,48 @@ pub fn wait(
         return Err(Errno::EINVAL);
     }
     let key = Key::of(space, addr, shared)?;
-    let waiter = Arc::new(Waiter::new(process::current_arc(), bitset));
-    queue(key, &waiter, Kind::Plain);
+    let failed = |error| match error {
+        WaitError::TimedOut => Errno::ETIMEDOUT,
+        WaitError::Interrupted => Errno::ERESTARTSYS,
+    };
+    QUEUES.queue(find_memory(key, bitset, deadline).map_err(failed)?);
+    let task = process::current();
     let outcome = match user::read_u32(addr) {
-        Ok(value) if value == expected => sleep(&waiter, deadline).map_err(|e| match e {
-            WaitError::TimedOut => Errno::ETIMEDOUT,
-            WaitError::Interrupted => Errno::ERESTARTSYS,
-        }),
+        Ok(value) if value == expected => {
+            wait_alone(deadline, || (!task.futex.is_queued()).then_some(())).map_err(failed)
+        }
         Ok(_) => Err(Errno::EAGAIN),
         Err(fault) => Err(fault),
     };
     match outcome {
         Ok(()) => Ok(()),
         // Whoever took the waiter out has spent a wake-up on it: that is a success.
-        Err(_) if !leave(key, &waiter) => Ok(()),
+        Err(_) if !leave(task) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-fn queue(key: Key, waiter: &Arc<Waiter>, kind: Kind) {
-    BUCKETS[key.bucket()].lock().push(key, kind, waiter.clone());
-}
-
-fn sleep(waiter: &Waiter, deadline: Option<Deadline>) -> Result<(), WaitError> {
-    wait_alone(deadline, || waiter.is_woken().then_some(()))
+/// An entry for the running task. Programs end when a wait fails for want of memory, as none does on Linux: so this
+/// waits until there is some. Nobody can tell that from a wait that began later.
+fn find_memory(
+    key: Key,
+    bitset: u32,
+    deadline: Option<Deadline>,
+) -> core::result::Result<Entry<Key, Arc<Task>>, WaitError> {
+    loop {
+        if let Ok(entry) = waits::entry(key, Kind::Plain, bitset) {
+            return Ok(entry);
+        }
+        let now = time::since_boot_ns();
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            return Err(WaitError::TimedOut);
+        }
+        let next = now.saturating_add(MEMORY_WAIT);
+        match wait_alone(Some(next), || None::<()>) {
+            Ok(()) | Err(WaitError::TimedOut) => {}
+            Err(interrupted) => return Err(interrupted),
+        }
+    }
 }
 
 /// Wakes up to `count` waiters whose bitset meets `bitset`; returns how many.
@@ -204,9 +168,9 @@ pub fn wake(
     }
     let key = Key::of(space, addr, shared)?;
     let mut taken = Taken::new();
-    let result = BUCKETS[key.bucket()].lock().take(key, count, bitset, &mut taken);
+    let result = QUEUES.wake(key, count, bitset, &mut taken);
     let woken = wake_waiters(taken);
-    result.map(|()| woken)
+    result.map(|()| woken).map_err(wrong_kind)
 }
 
 /// Wakes up to `wake_count` waiters of one word and moves up to `move_count` others to a second one.
@@ -227,50 +191,29 @@ pub fn requeue(
         return Err(Errno::EAGAIN);
     }
     let mut taken = Taken::new();
-    let (a, b) = (from_key.bucket(), to_key.bucket());
-    // Whichever of the two is locked first would bring interrupts back when it goes first.
-    let moved = cpu::without_interrupts(|| {
-        if a == b {
-            let mut bucket = BUCKETS[a].lock();
-            bucket.take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)?;
-            bucket.move_within(from_key, to_key, move_count)
-        } else {
-            let (mut source, mut target) = lock_two(a, b);
-            source.take(from_key, wake_count, BITSET_MATCH_ANY, &mut taken)?;
-            source.move_to(&mut target, (from_key, to_key), move_count)
-        }
-    });
+    let moved = QUEUES.requeue((from_key, to_key), (wake_count, move_count), &mut taken);
     let woken = wake_waiters(taken);
-    moved.map(|moved| woken + moved)
+    moved.map(|moved| woken + moved).map_err(wrong_kind)
 }
 
-type BucketGuard = SpinGuard<'static, Bucket, level::Futex>;
-
-/// Locks two different buckets, the lower index first.
-fn lock_two(a: usize, b: usize) -> (BucketGuard, BucketGuard) {
-    if a < b {
-        let first = BUCKETS[a].lock();
-        (first, BUCKETS[b].lock())
-    } else {
-        let first = BUCKETS[b].lock();
-        (BUCKETS[a].lock(), first)
-    }
+fn wrong_kind(_: WrongKind) -> Errno {
+    Errno::EINVAL
 }
 
-fn wake_waiters(taken: Taken) -> usize {
-    taken.iter().for_each(|waiter| waiter.wake());
-    taken.len()
+fn wake_waiters(taken: Taken<Key, Arc<Task>>) -> usize {
+    if taken.is_empty() {
+        return 0;
+    }
+    // SeqCst: pairs with the fence in `wait_alone`: they have left their queues, and see it, or are seen to sleep.
+    fence(Ordering::SeqCst);
+    taken.drain(|task| {
+        task.wake_up();
+    })
 }
 
-/// Takes a waiter back out; false if it has been woken. It may have been moved to another bucket.
-fn leave(key: Key, waiter: &Arc<Waiter>) -> bool {
-    if BUCKETS[key.bucket()].lock().leave(waiter) {
-        return true;
-    }
-    if waiter.is_woken() {
-        return false;
-    }
-    BUCKETS.iter().any(|bucket| bucket.lock().leave(waiter))
+/// Takes a task that gives up out of its queue; false if it has been woken.
+fn leave(task: &Task) -> bool {
+    QUEUES.leave::<Key, Arc<Task>>(task).is_some()
 }
 
 const FUTEX_WAITERS: u32 = 0x8000_0000;

@@ -5,18 +5,18 @@
 //! ordinary buckets, so that calls for ordinary futexes notice it. The most urgent waiter's rank is lent to
 //! the owner, and on along the chain of owners who wait themselves.
 
-use super::bucket::Queued;
-use super::{BITSET_MATCH_ANY, BUCKETS, Key, Kind, Waiter, leave};
+use super::{BITSET_MATCH_ANY, Key, QUEUES, leave, waits};
 use crate::mm::AddressSpace;
 use crate::mm::user;
 use crate::process::{self, Task, sched, table};
 use crate::sync::Mutex;
-use crate::sync::wait::{Deadline, WaitError};
+use crate::sync::wait::{Deadline, WaitError, wait_alone};
 use abi::{Errno, Result};
+use alea_futexq::{Entry, Kind, NoMemory};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
 const WAITERS: u32 = super::FUTEX_WAITERS;
 const OWNER_DIED: u32 = super::FUTEX_OWNER_DIED;
@@ -29,7 +29,7 @@ const MAX_CHAIN: usize = 1024;
 struct State {
     owner: Arc<Task>,
     /// The most urgent first, then by arrival; never empty.
-    waiters: Vec<(u32, Arc<Waiter>)>,
+    waiters: Vec<(u32, Arc<Task>)>,
     /// The new owner has not written its number to the word yet.
     unsettled: bool,
 }
@@ -80,7 +80,7 @@ pub fn lock(
 ) -> Result<()> {
     let key = key_of(space, addr, shared)?;
     let task = process::current_arc();
-    let waiter = loop {
+    loop {
         let mut table = TABLE.lock();
         let owner = match table.step(key, addr, &task, false)? {
             Step::Acquired => return Ok(()),
@@ -93,19 +93,30 @@ pub fn lock(
             Step::Owned(_) if !waits => return Err(Errno::EAGAIN),
             Step::Owned(owner) => owner,
         };
-        let waiter = Arc::new(Waiter::new(task.clone(), BITSET_MATCH_ANY));
-        table.enqueue(key, &owner, &waiter)?;
+        table.check_chain(&owner, &task)?;
+        let entry = entry(key, Kind::Pi, BITSET_MATCH_ANY)?;
+        table.enqueue(&owner, entry);
         if owner.futex_state() != ALIVE {
             // It may not have seen the new waiter.
-            let gone = table.withdraw(key, &waiter);
+            let gone = table.withdraw(key, &task);
             drop((table, gone));
             wait_for_end(&owner)?;
             continue;
         }
-        break waiter;
-    };
-    let outcome = super::sleep(&waiter, deadline);
-    finish(key, addr, &waiter, outcome, Errno::ERESTARTNOINTR)
+        break;
+    }
+    let outcome = sleep(&task, deadline);
+    finish(key, addr, &task, outcome, Errno::ERESTARTNOINTR)
+}
+
+/// An entry for the running task, which expects to be granted a lock.
+fn entry(key: Key, kind: Kind<Key>, bitset: u32) -> Result<Entry<Key, Arc<Task>>> {
+    process::current().futex.expect_grant();
+    waits::entry(key, kind, bitset).map_err(|NoMemory| Errno::ENOMEM)
+}
+
+fn sleep(task: &Task, deadline: Option<Deadline>) -> Result<(), WaitError> {
+    wait_alone(deadline, || task.futex.is_granted().then_some(()))
 }
 
 /// Checks the word and makes it writable: it is changed with the table locked.
@@ -116,22 +127,22 @@ fn key_of(space: &AddressSpace, addr: u64, shared: bool) -> Result<Key> {
     Ok(key)
 }
 
-/// After the sleep of a waiter in the table: it owns the word, or leaves the queue.
+/// After the sleep of a task in the table: it owns the word, or leaves the queue.
 fn finish(
     key: Key,
     addr: u64,
-    waiter: &Arc<Waiter>,
+    task: &Task,
     outcome: Result<(), WaitError>,
     interrupted: Errno,
 ) -> Result<()> {
-    if outcome.is_ok() && !waiter.must_settle() {
+    if outcome.is_ok() && !task.futex.must_settle() {
         return Ok(());
     }
     let mut table = TABLE.lock();
-    if waiter.is_woken() {
-        return if waiter.must_settle() { table.settle(key, addr) } else { Ok(()) };
+    if task.futex.is_granted() {
+        return if task.futex.must_settle() { table.settle(key, addr) } else { Ok(()) };
     }
-    let gone = table.withdraw(key, waiter);
+    let gone = table.withdraw(key, task);
     drop((table, gone));
     match outcome {
         Err(WaitError::TimedOut) => Err(Errno::ETIMEDOUT),
@@ -159,7 +170,7 @@ pub fn unlock(space: &AddressSpace, addr: u64, shared: bool) -> Result<()> {
         }
         let new = match table.states.get(&key) {
             Some(state) if !Arc::ptr_eq(&state.owner, &task) => return Err(Errno::EINVAL),
-            Some(state) => state.waiters.first().map_or(0, |(_, next)| WAITERS | next.tid()),
+            Some(state) => state.waiters.first().map_or(0, |(_, next)| WAITERS | next.tid() as u32),
             None if has_ordinary(key) => return Err(Errno::EINVAL),
             None => 0,
         };
@@ -169,7 +180,7 @@ pub fn unlock(space: &AddressSpace, addr: u64, shared: bool) -> Result<()> {
         let next = table.hand_over(key, false);
         drop(table);
         if let Some(next) = next {
-            next.wake();
+            wake(&next);
         }
         return Ok(());
     }
@@ -195,39 +206,39 @@ pub fn wait_requeue(
     if key == target_key {
         return Err(Errno::EINVAL);
     }
-    let waiter = Arc::new(Waiter::new(process::current_arc(), bitset));
-    super::queue(key, &waiter, Kind::ForPi(target_key));
+    let task = process::current();
+    QUEUES.queue(entry(key, Kind::ForPi(target_key), bitset)?);
     let looked = match user::read_u32(addr) {
         Ok(value) if value == expected => Ok(()),
         Ok(_) => Err(Errno::EAGAIN),
         Err(fault) => Err(fault),
     };
     if let Err(error) = looked
-        && give_up(key, &waiter)
+        && give_up(task)
     {
         return Err(error);
     }
-    let outcome = super::sleep(&waiter, deadline);
+    let outcome = sleep(task, deadline);
     let error = match outcome {
         Ok(()) => None,
         Err(WaitError::TimedOut) => Some(Errno::ETIMEDOUT),
         Err(WaitError::Interrupted) => Some(Errno::ERESTARTNOINTR),
     };
     if let Some(error) = error
-        && give_up(key, &waiter)
+        && give_up(task)
     {
         return Err(error);
     }
     // Once moved, the call cannot be made again: the first word will have changed.
-    finish(target_key, target, &waiter, outcome, Errno::EAGAIN)
+    finish(target_key, target, task, outcome, Errno::EAGAIN)
 }
 
-/// Takes a waiter back out of where it waits to be moved; false if it has been moved, or owns the lock already.
-fn give_up(key: Key, waiter: &Arc<Waiter>) -> bool {
+/// Takes a task back out of where it waits to be moved; false if it has been moved, or owns the lock already.
+fn give_up(task: &Task) -> bool {
     // With the table locked nobody moves it.
     let table = TABLE.lock();
-    let moved = table.blocked.contains_key(&id(process::current()));
-    !moved && !waiter.is_woken() && leave(key, waiter)
+    let moved = table.blocked.contains_key(&id(task));
+    !moved && !task.futex.is_granted() && leave(task)
 }
 
 /// `FUTEX_CMP_REQUEUE_PI`: the first waiter at `from` gets the lock `to` or queues for it, up to `count` others
@@ -256,20 +267,19 @@ pub fn requeue(
             return Err(Errno::EAGAIN);
         }
         let Some(first) = first_for(key, target)? else { return Ok(0) };
-        let heir = first.task.clone();
-        match table.step(target, to, &heir, count != 0)? {
+        match table.step(target, to, &first, count != 0)? {
             Step::Again => {}
             Step::Ending(owner) => {
                 drop(table);
                 wait_for_end(&owner)?;
             }
             Step::Acquired => {
-                leave(key, &first);
-                first.grant(false);
-                let moved = table.move_waiters(key, target, &heir, count)?;
+                leave(&first);
+                first.futex.grant(false);
+                let moved = table.move_waiters(key, target, &first, count);
                 drop(table);
-                first.wake();
-                return Ok(moved + 1);
+                wake(&first);
+                return moved.map(|moved| moved + 1);
             }
             Step::Owned(owner) => {
                 return table.move_waiters(key, target, &owner, count.saturating_add(1));
@@ -279,21 +289,24 @@ pub fn requeue(
 }
 
 /// The first waiter at `key`, which must wait to be moved to `target`.
-fn first_for(key: Key, target: Key) -> Result<Option<Arc<Waiter>>> {
-    let bucket = BUCKETS[key.bucket()].lock();
-    match bucket.of(key).next() {
+fn first_for(key: Key, target: Key) -> Result<Option<Arc<Task>>> {
+    QUEUES.first(key, |entry: Option<&Entry<Key, Arc<Task>>>| match entry {
         None => Ok(None),
-        Some(Queued { kind: Kind::ForPi(wanted), waiter, .. }) if *wanted == target => {
-            Ok(Some(waiter.clone()))
-        }
+        Some(entry) if entry.kind() == Kind::ForPi(target) => Ok(Some(entry.waiter().clone())),
         Some(_) => Err(Errno::EINVAL),
-    }
+    })
 }
 
 /// Whether somebody waits at a word as if it were an ordinary futex.
 fn has_ordinary(key: Key) -> bool {
-    let bucket = BUCKETS[key.bucket()].lock();
-    bucket.of(key).any(|queued| !matches!(queued.kind, Kind::Pi))
+    QUEUES.any::<Key, Arc<Task>>(key, |kind| kind != Kind::Pi)
+}
+
+/// Wakes a task that has been granted its lock.
+fn wake(task: &Task) {
+    // SeqCst: pairs with the fence in `wait_alone`: it sees the grant, or is seen to sleep.
+    fence(Ordering::SeqCst);
+    task.wake_up();
 }
 
 /// Sleeps until a thread that is ending has given its locks back.
@@ -323,7 +336,7 @@ pub fn give_up_locks(task: &Task) {
         woken.extend(table.hand_over(key, true));
     }
     drop(table);
-    woken.iter().for_each(|waiter| waiter.wake());
+    woken.iter().for_each(|task| wake(task));
 }
 
 impl Table {
@@ -362,21 +375,18 @@ impl Table {
         }
     }
 
-    /// Queues `waiter` for a word that `owner` has.
-    fn enqueue(&mut self, key: Key, owner: &Arc<Task>, waiter: &Arc<Waiter>) -> Result<()> {
-        let task = &waiter.task;
-        self.check_chain(owner, task)?;
-        let rank = task.sched.rank();
+    /// Queues a task for a word that `owner` has; `check_chain` has passed.
+    fn enqueue(&mut self, owner: &Arc<Task>, entry: Entry<Key, Arc<Task>>) {
+        let (key, task) = (entry.key(), entry.waiter().clone());
         let state = self.states.entry(key).or_insert_with(|| {
             CONTENDED.fetch_add(1, Ordering::SeqCst);
             State { owner: owner.clone(), waiters: Vec::new(), unsettled: false }
         });
-        insert_by_rank(&mut state.waiters, rank, waiter.clone());
+        insert_by_rank(&mut state.waiters, task.sched.rank(), task.clone());
         self.owned.insert((id(owner), key));
-        self.blocked.insert(id(task), key);
-        super::queue(key, waiter, Kind::Pi);
+        self.blocked.insert(id(&task), key);
+        QUEUES.queue(entry);
         self.lend(owner.clone());
-        Ok(())
     }
 
     /// `EDEADLK` if `owner` waits for `task`, by however many others.
@@ -393,13 +403,12 @@ impl Table {
         Err(Errno::EDEADLK)
     }
 
-    /// Takes a waiter out that gives up; what is returned is dropped with nothing locked.
-    fn withdraw(&mut self, key: Key, waiter: &Arc<Waiter>) -> Option<State> {
-        leave(key, waiter);
-        let task = &waiter.task;
+    /// Takes a task out that gives up; what is returned is dropped with nothing locked.
+    fn withdraw(&mut self, key: Key, task: &Task) -> Option<State> {
+        leave(task);
         self.blocked.remove(&id(task));
         let state = self.states.get_mut(&key)?;
-        state.waiters.retain(|(_, other)| !Arc::ptr_eq(other, waiter));
+        state.waiters.retain(|(_, other)| !core::ptr::eq(&**other, task));
         let owner = state.owner.clone();
         let gone = if state.waiters.is_empty() { self.forget(key) } else { None };
         self.lend(owner);
@@ -415,16 +424,15 @@ impl Table {
     }
 
     /// Makes the first waiter the owner; it must be woken. With `died`, it writes the word itself.
-    fn hand_over(&mut self, key: Key, died: bool) -> Option<Arc<Waiter>> {
+    fn hand_over(&mut self, key: Key, died: bool) -> Option<Arc<Task>> {
         let state = self.states.get_mut(&key)?;
         if state.waiters.is_empty() {
             return None;
         }
-        let (_, next) = state.waiters.remove(0);
-        let task = next.task.clone();
+        let (_, task) = state.waiters.remove(0);
         let old = core::mem::replace(&mut state.owner, task.clone());
         state.unsettled = died;
-        leave(key, &next);
+        leave(&task);
         self.blocked.remove(&id(&task));
         self.owned.remove(&(id(&old), key));
         if state.waiters.is_empty() && !died {
@@ -433,10 +441,10 @@ impl Table {
         } else {
             self.owned.insert((id(&task), key));
         }
-        next.grant(died);
+        task.futex.grant(died);
         self.lend(old);
-        self.lend(task);
-        Some(next)
+        self.lend(task.clone());
+        Some(task)
     }
 
     /// The running task has got the word of an owner that died: writes its number there.
@@ -471,14 +479,11 @@ impl Table {
     ) -> Result<usize> {
         let mut moved = 0;
         while moved < count {
-            let Some(waiter) = first_for(key, target)? else { break };
-            if !leave(key, &waiter) {
-                continue;
-            }
-            if let Err(error) = self.enqueue(target, owner, &waiter) {
-                super::queue(key, &waiter, Kind::ForPi(target));
-                return Err(error);
-            }
+            let Some(task) = first_for(key, target)? else { break };
+            self.check_chain(owner, &task)?;
+            let Some(mut entry) = QUEUES.leave::<Key, Arc<Task>>(&*task) else { continue };
+            entry.retarget(target, Kind::Pi);
+            self.enqueue(owner, entry);
             moved += 1;
         }
         Ok(moved)
@@ -499,7 +504,7 @@ impl Table {
             else {
                 return;
             };
-            let of_task = |(_, waiter): &(u32, Arc<Waiter>)| Arc::ptr_eq(&waiter.task, &task);
+            let of_task = |(_, waiter): &(u32, Arc<Task>)| Arc::ptr_eq(waiter, &task);
             let Some(at) = state.waiters.iter().position(of_task) else { return };
             let (_, waiter) = state.waiters.remove(at);
             insert_by_rank(&mut state.waiters, task.sched.rank(), waiter);
@@ -508,7 +513,7 @@ impl Table {
     }
 }
 
-fn insert_by_rank(waiters: &mut Vec<(u32, Arc<Waiter>)>, rank: u32, waiter: Arc<Waiter>) {
+fn insert_by_rank(waiters: &mut Vec<(u32, Arc<Task>)>, rank: u32, waiter: Arc<Task>) {
     let at = waiters.partition_point(|(other, _)| *other <= rank);
     waiters.insert(at, (rank, waiter));
 }
