@@ -58,6 +58,9 @@ impl TimerClock {
     }
 }
 
+/// How often a timer at most sends a signal that is ignored, as on Linux: nobody slows such a timer down by taking it.
+const IGNORED_PERIOD_NS: u64 = 4_000_000;
+
 /// A timer as user space knows it.
 pub struct PosixTimer {
     id: i32,
@@ -194,7 +197,8 @@ impl PosixTimer {
                 if absolute { self.clock.until(value, now) } else { now.saturating_add(value) };
             state.at = at.max(1);
             state.interval = interval;
-            if clock_now.is_some() {
+            // One that tells nobody is only ever asked: it needs no interrupts.
+            if clock_now.is_some() && !matches!(self.notify, Notify::Nobody) {
                 state.armed = Some(time::arm(self.clock.next_look(state.at, now), self.clone()));
             }
         }
@@ -249,7 +253,7 @@ impl TimerTarget for PosixTimer {
         };
         if !self.notify(&process, setting) {
             // No signal will arm it again when it is taken.
-            timer.rearm(setting);
+            timer.rearm(setting, IGNORED_PERIOD_NS);
         }
     }
 
@@ -259,8 +263,8 @@ impl TimerTarget for PosixTimer {
 }
 
 impl PosixTimer {
-    /// Arms a periodic timer for its first expiry in the future; returns how many are skipped.
-    fn rearm(self: &Arc<Self>, setting: u32) -> i32 {
+    /// Arms a periodic timer for its first expiry at least `pause` in the future; returns how many have been missed.
+    fn rearm(self: &Arc<Self>, setting: u32, pause: u64) -> i32 {
         let Some(now) = self.clock.now() else { return 0 };
         let mut state = self.state.lock();
         if state.setting != setting || state.interval == 0 || state.at == 0 {
@@ -270,7 +274,8 @@ impl PosixTimer {
         let periods = missed.saturating_add(1).saturating_mul(state.interval);
         state.at = state.at.saturating_add(periods);
         state.overrun = i32::try_from(missed).unwrap_or(i32::MAX);
-        state.armed = Some(time::arm(self.clock.next_look(state.at, now), self.clone()));
+        let look = self.clock.next_look(state.at.max(now.saturating_add(pause)), now);
+        state.armed = Some(time::arm(look, self.clone()));
         state.overrun
     }
 }
@@ -281,7 +286,7 @@ pub fn delivered(process: &Process, counted: &Arc<Counted>, info: &mut SigInfo) 
     let id = info.fields[0] as i32;
     let setting = (info.fields[0] >> 32) as u32;
     let overrun = match process.signals.posix_timers.get(id) {
-        Ok(timer) if Arc::ptr_eq(&timer.counted, counted) => timer.rearm(setting),
+        Ok(timer) if Arc::ptr_eq(&timer.counted, counted) => timer.rearm(setting, 0),
         _ => 0,
     };
     info.fields[0] = id as u32 as u64 | (overrun as u32 as u64) << 32;

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::{Nanos, clock, monotonic};
 use crate::arch::percpu::{MAX_CPUS, cpu_id};
 use crate::arch::{apic, cpu, irq, trap};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{Pace, SpinLock, WaitQueue, level};
 
 /// What a timer does. Called in interrupt context with interrupts off: short, and never blocking.
 pub trait TimerTarget: Send + Sync {
@@ -152,7 +152,7 @@ pub fn run_deferred() {
             (!waiting.is_empty()).then(|| core::mem::take(&mut *waiting))
         });
         let now = monotonic();
-        due.iter().for_each(|target| target.expired(now));
+        due.iter().paced().for_each(|target| target.expired(now));
     }
 }
 
