@@ -69,7 +69,8 @@ fn set_policy(tid: i32, number: Option<u32>, priority: i32) -> Result<()> {
     if realtime && !process::current().cred().capable(Capability::SYS_NICE) {
         return Err(Errno::EPERM);
     }
-    target.sched.set_policy(Policy { policy: number, priority: priority as u32, reset_on_fork });
+    let new = Policy { policy: number, priority: priority as u32, reset_on_fork };
+    sched::set_policy(&target, new);
     Ok(())
 }
 

@@ -171,8 +171,8 @@ impl Entity {
         }
     }
 
-    /// Sets policy and priority; takes effect when the task is queued next.
-    pub fn set_policy(&self, new: Policy) {
+    /// Sets policy and priority; the caller sees to it that they take effect.
+    pub(super) fn set_policy(&self, new: Policy) {
         self.policy.store(new.policy, Ordering::Relaxed);
         self.priority.store(new.priority, Ordering::Relaxed);
         self.reset_on_fork.store(u8::from(new.reset_on_fork), Ordering::Relaxed);

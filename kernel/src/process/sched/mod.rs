@@ -247,6 +247,12 @@ pub(super) fn lend_rank(task: &Task, rank: Option<u32>) -> bool {
     changed
 }
 
+/// Sets a task's policy and priority. One that runs makes way at once if another should now.
+pub fn set_policy(task: &Task, new: Policy) {
+    task.sched.set_policy(new);
+    place::policy_changed(task);
+}
+
 /// The running task was looked at by the timer: in user mode, or in the kernel. Interrupts are off. Whether to
 /// look again.
 pub fn sampled(from_user: bool) -> bool {

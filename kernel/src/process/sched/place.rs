@@ -377,6 +377,22 @@ pub(super) fn rank_changed(task: &Task) {
     });
 }
 
+/// A task's policy or priority was set: it takes the place that it has now, and if it runs while others wait, its CPU
+/// looks anew who should.
+#[cold]
+pub(super) fn policy_changed(task: &Task) {
+    cpu::without_interrupts(|| {
+        let (cpu, mut queue) = queue::lock_of(task);
+        queue.place_again(task);
+        let preempts = queue.beats(&queue.running, WAKEUP_LEAD_NS);
+        let makes_way = queue.len() != 0 && queue.running.is(task);
+        drop(queue);
+        if preempts || makes_way {
+            ask(cpu, work::RESCHED);
+        }
+    });
+}
+
 /// Asks another CPU, unless it idles, to take an interrupt.
 pub fn ask_to_look(cpu: usize) -> bool {
     // Relaxed: a hint.

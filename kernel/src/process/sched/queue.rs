@@ -134,6 +134,7 @@ impl RunQueue {
         }
         if self.running.is(task) {
             self.running.rank = task.sched.rank();
+            self.running.has_slice = task.sched.has_slice();
         }
         waits
     }
