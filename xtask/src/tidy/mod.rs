@@ -7,6 +7,7 @@
 mod data;
 mod faults;
 mod opening;
+mod pace;
 mod scan;
 mod shrink;
 mod text;
@@ -66,6 +67,7 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     let mut faults = Faults::default();
     text::check(tree, rules, &mut faults);
     opening::check(tree, rules, &mut faults);
+    pace::check(tree, &mut faults);
     workspace::check(tree, &mut faults);
     faults
 }
