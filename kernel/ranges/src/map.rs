@@ -83,6 +83,11 @@ impl<S> RangeMap<S> {
         self.leaves.iter().flat_map(|leaf| leaf.spans.iter())
     }
 
+    /// The ranges in ascending order, by value and a few dozen at a time.
+    pub fn into_pieces(self) -> impl Iterator<Item = Vec<S>> {
+        self.leaves.into_iter().map(|leaf| leaf.spans)
+    }
+
     /// The range at `pos`.
     #[inline]
     pub fn get(&self, pos: Pos) -> Option<&S> {

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::file::OpenFile;
-use crate::sync::{SpinLock, level};
+use crate::sync::{Pace, SpinLock, cond_resched, level};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -246,6 +246,7 @@ impl FdTable {
             } else if let Some(file) = inner.take(at) {
                 drop(inner);
                 let _ = self.finish_close(file);
+                cond_resched();
             }
             at += 1;
         }
@@ -328,7 +329,7 @@ impl Default for FdTable {
 impl Drop for FdTable {
     fn drop(&mut self) {
         let files = core::mem::take(&mut self.inner.get_mut().files);
-        for file in files.into_iter().flatten() {
+        for file in files.into_iter().flatten().paced() {
             // The process is gone; nobody is left to be told.
             let _ = self.finish_close(file);
         }

@@ -5,6 +5,7 @@ use super::dentry::Dentry;
 use super::inode::Inode;
 use super::mount::Mount;
 use crate::mm::fallible::{TryGrow, TryVec};
+use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -71,6 +72,7 @@ impl Path {
         let mut reached = false;
         let mut nameless = false;
         loop {
+            cond_resched();
             if at.same(root) {
                 reached = true;
                 break;

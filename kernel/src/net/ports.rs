@@ -9,7 +9,7 @@ use super::addr::Family;
 use super::tcp::Tcp;
 use super::udp::Udp;
 use crate::mm::fallible::{TryGrow, TryMap};
-use crate::sync::{SpinLock, level};
+use crate::sync::{Pace, SpinLock, level};
 use crate::{random, time};
 use abi::net::IPPROTO_TCP;
 use abi::{Errno, Result};
@@ -182,59 +182,70 @@ fn entry_for(claim: &Claim, local: IpAddr, peer: Option<SocketAddr>) -> Entry {
     }
 }
 
-/// Looks for a port, from a random one on, whose entries `free` finds fit.
-fn find_free(table: &mut Table, protocol: i32, free: impl Fn(&[Entry]) -> bool) -> Option<u16> {
+/// Ports that are looked at under one hold of the table's lock: others need it meanwhile.
+const WINDOW: u64 = 64;
+
+/// Takes a port, from a random one on, whose entries `free` finds fit; none if there is no such port.
+fn take_free(
+    claim: &Claim,
+    local: IpAddr,
+    peer: Option<SocketAddr>,
+    free: impl Fn(&[Entry]) -> bool,
+) -> Result<Option<Port>> {
     let now = time::since_boot_ns();
     let count = u64::from(LAST_FREE - FIRST_FREE) + 1;
     let [start]: [u64; 1] = random::secret_words();
     let start = start % count;
-    (0..count).map(|i| FIRST_FREE + ((start + i) % count) as u16).find(|&number| {
-        match table.get_mut(&(protocol, number)) {
-            None => true,
-            Some(entries) => {
-                sweep(entries, now);
-                free(entries)
+    for first in (0..count).step_by(WINDOW as usize).paced() {
+        let mut table = TABLE.lock();
+        let window = first..(first + WINDOW).min(count);
+        let found = window.map(|i| FIRST_FREE + ((start + i) % count) as u16).find(|&number| {
+            match table.get_mut(&(claim.protocol, number)) {
+                None => true,
+                Some(entries) => {
+                    sweep(entries, now);
+                    free(entries)
+                }
             }
+        });
+        if let Some(number) = found {
+            return insert(&mut table, number, entry_for(claim, local, peer)).map(Some);
         }
-    })
+    }
+    Ok(None)
 }
 
 /// Binds to a port, or to any free one for 0: EADDRINUSE.
 pub fn claim(claim: &Claim, local: IpAddr, number: u16) -> Result<Port> {
-    let mut table = TABLE.lock();
-    let table = &mut *table;
-    let number = if number == 0 {
+    if number == 0 {
         let alone =
             |entries: &[Entry]| entries.iter().all(|e| !e.claim.cover.overlaps(claim.cover));
-        find_free(table, claim.protocol, alone).ok_or(Errno::EADDRINUSE)?
-    } else {
-        if let Some(entries) = table.get_mut(&(claim.protocol, number)) {
-            sweep(entries, time::since_boot_ns());
-            if entries.iter().any(|old| conflicts(claim, old)) {
-                return Err(Errno::EADDRINUSE);
-            }
+        return take_free(claim, local, None, alone)?.ok_or(Errno::EADDRINUSE);
+    }
+    let mut table = TABLE.lock();
+    if let Some(entries) = table.get_mut(&(claim.protocol, number)) {
+        sweep(entries, time::since_boot_ns());
+        if entries.iter().any(|old| conflicts(claim, old)) {
+            return Err(Errno::EADDRINUSE);
         }
-        number
-    };
-    insert(table, number, entry_for(claim, local, None))
+    }
+    insert(&mut table, number, entry_for(claim, local, None))
 }
 
 /// Binds to any port for a connection to `peer`: one that nobody has, else one that only connections to
 /// other peers have. EADDRNOTAVAIL.
 pub fn claim_for(claim: &Claim, local: IpAddr, peer: SocketAddr) -> Result<Port> {
     let now = time::since_boot_ns();
-    let mut table = TABLE.lock();
-    let table = &mut *table;
-    let number = find_free(table, claim.protocol, <[Entry]>::is_empty).or_else(|| {
-        find_free(table, claim.protocol, |entries| {
-            entries.iter().all(|e| match e.until {
-                Some(until) => until < now + TIME_WAIT_NS - REUSE_AFTER_NS,
-                None => e.shared && (e.peer != Some(peer) || e.local != local),
-            })
+    if let Some(port) = take_free(claim, local, Some(peer), <[Entry]>::is_empty)? {
+        return Ok(port);
+    }
+    let shared = |entries: &[Entry]| {
+        entries.iter().all(|e| match e.until {
+            Some(until) => until < now + TIME_WAIT_NS - REUSE_AFTER_NS,
+            None => e.shared && (e.peer != Some(peer) || e.local != local),
         })
-    });
-    let number = number.ok_or(Errno::EADDRNOTAVAIL)?;
-    insert(table, number, entry_for(claim, local, Some(peer)))
+    };
+    take_free(claim, local, Some(peer), shared)?.ok_or(Errno::EADDRNOTAVAIL)
 }
 
 /// The TCP socket that listens at `to`: an exact address before all addresses, one family before both. Of

@@ -246,6 +246,7 @@ pub fn next_process(from: i32) -> Option<Arc<Process>> {
 pub fn for_each_process(visit: &mut dyn FnMut(&Arc<Process>)) {
     let mut from = 0;
     while let Some(process) = next_process(from) {
+        crate::sync::cond_resched();
         from = process.pid() + 1;
         visit(&process);
     }

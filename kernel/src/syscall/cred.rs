@@ -3,6 +3,7 @@
 use crate::fs::cred::{CapSet, Capability, Cred};
 use crate::mm::user::UserPtr;
 use crate::process;
+use crate::sync::Pace;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -237,7 +238,7 @@ pub fn setgroups(size: i32, list: UserPtr<u32>) -> Result<()> {
     let size = size.ok_or(Errno::EINVAL)?;
     let mut groups = Vec::new();
     groups.try_reserve_exact(size).map_err(|_| Errno::ENOMEM)?;
-    for at in 0..size {
+    for at in (0..size).paced() {
         groups.push(valid(list.index(at as u64).read()?)?);
     }
     groups.sort_unstable();

@@ -6,6 +6,7 @@ use super::socket::{any, write_name};
 use crate::fs::OpenFile;
 use crate::mm::iov::{IoVec, import_iovec};
 use crate::mm::user::{self, UserPtr};
+use crate::sync::Pace;
 use abi::socket::{MmsgHdr, MsgFlags, MsgHdr};
 use abi::time::Timespec;
 use abi::{Errno, Result};
@@ -112,7 +113,7 @@ pub fn sendmmsg(fd: i32, msgs: UserPtr<MmsgHdr>, count: u32, flags: u32) -> Resu
     let file = file(fd)?;
     any(&file)?;
     let mut done = 0;
-    for i in 0..count.min(MAX_MESSAGES) {
+    for i in (0..count.min(MAX_MESSAGES)).paced() {
         let at = msgs.index(u64::from(i));
         let sent = at.read().and_then(|mut message| {
             message.len = send_header(&file, &message.hdr, flags)? as u32;
@@ -139,7 +140,7 @@ pub fn recvmmsg(
     any(&file)?;
     let mut flags = MsgFlags::from_bits_retain(flags);
     let mut done = 0;
-    for i in 0..count.min(MAX_MESSAGES) {
+    for i in (0..count.min(MAX_MESSAGES)).paced() {
         let at = msgs.index(u64::from(i));
         match receive_header(&file, at.cast(), (flags - MsgFlags::WAITFORONE).bits()) {
             Ok(bytes) => {

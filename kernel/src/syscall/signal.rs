@@ -5,6 +5,7 @@ use crate::arch::trap::TrapFrame;
 use crate::mm::user::UserPtr;
 use crate::process::signal;
 use crate::process::{self, Process, Task};
+use crate::sync::cond_resched;
 use abi::signal::{
     MINSIGSTKSZ, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigInfo, SigSet, SigStack,
     Signal, code,
@@ -217,7 +218,10 @@ pub fn kill(pid: i32, number: i32) -> Result<()> {
 /// Sends to every process of a group.
 pub(super) fn kill_group(group: i32, signal: Option<Signal>, info: SigInfo) -> Result<()> {
     kill_each(signal, info, &mut |visit| {
-        process::for_each_in_group(group, &mut |target| visit(target));
+        process::for_each_in_group(group, &mut |target| {
+            cond_resched();
+            visit(target);
+        });
     })
 }
 

@@ -13,7 +13,7 @@ use crate::fs::{Cred, Inode, PollEvents};
 use crate::mm::fallible::{TryGrow, TryMap, try_arc_cyclic, try_small};
 use crate::mm::iov::Sink;
 use crate::mm::user::UserPtr;
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
 use crate::try_writeln;
 use abi::fs::NAME_MAX;
 use abi::fs::OpenFlags;
@@ -265,6 +265,7 @@ impl FileOps for Inotify {
 
     fn release(&self, _f: &OpenFile) {
         loop {
+            cond_resched();
             let first = self.state.lock().watches.first_key_value().map(|(_, mark)| mark.clone());
             match first {
                 Some(mark) => marks::forget(&mark),

@@ -5,7 +5,7 @@ use crate::fs::Cred;
 use crate::fs::file::{FileOps, OpenFile, Whence};
 use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::iov::{Sink, Source};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Pace};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,6 +13,9 @@ use core::any::Any;
 
 /// Largest single write that reaches a file.
 const WRITE_LIMIT: usize = 64 * 1024;
+
+/// Bytes of a text that are copied in one piece.
+const PIECE: usize = 32 * 1024;
 
 /// Where a text comes from.
 pub trait TextSource: Send + Sync {
@@ -85,7 +88,17 @@ impl FileOps for TextOps {
             *text = Some(self.source.text()?);
         }
         let rest = usize::try_from(*pos).ok().and_then(|pos| text.as_deref()?.get(pos..));
-        let done = dst.put(rest.unwrap_or_default())?;
+        let mut done = 0;
+        for piece in rest.unwrap_or_default().chunks(PIECE).paced() {
+            match dst.put(piece) {
+                Ok(put) => done += put,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+            if dst.remaining() == 0 {
+                break;
+            }
+        }
         *pos = pos.saturating_add(done as u64);
         Ok(done)
     }

@@ -4,7 +4,7 @@
 
 use super::Socket;
 use crate::mm::fallible::{TryGrow, TryMap, TryVec, try_arc_bytes};
-use crate::sync::{SpinLock, level};
+use crate::sync::{Pace, SpinLock, level};
 use crate::try_format;
 use abi::socket::{AF_UNIX, UNIX_PATH_MAX};
 use abi::{Errno, Result};
@@ -85,7 +85,7 @@ pub fn claim(name: &Arc<[u8]>, socket: &Arc<Socket>) -> Result<()> {
 
 /// Gives a socket a free abstract name of five hexadecimal digits.
 pub fn claim_any(socket: &Arc<Socket>) -> Result<Address> {
-    for _ in 0..1 << 20 {
+    for _ in (0..1 << 20).paced() {
         let number = NEXT_AUTO.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
         let name = try_arc_bytes(try_format!("{number:05x}")?.as_bytes())?;
         match claim(&name, socket) {

@@ -69,7 +69,7 @@ fn space() -> Arc<AddressSpace> {
 
 fn ranges(space: &AddressSpace) -> Vec<Range<u64>> {
     let mut all = Vec::new();
-    space.maps(&mut |info| all.push(info.range.clone()));
+    assert!(space.maps(&mut |info| all.push(info.range.clone())).is_ok());
     all
 }
 
@@ -240,7 +240,7 @@ pub fn stack_and_heap() {
     s.map(anon(BASE + 3 * PAGE, 1, RW)).expect("map");
     assert_eq!(s.brk(BASE + 4 * PAGE), BASE + PAGE, "the way is blocked");
     let mut names = Vec::new();
-    s.maps(&mut |info| names.push(info.name.clone()));
+    assert!(s.maps(&mut |info| names.push(info.name.clone())).is_ok());
     assert_eq!(names, ["[heap]", "", "[stack]"]);
 }
 

@@ -9,6 +9,7 @@ use super::{AddressSpace, Fault, FaultAccess, Inner, VmFlags};
 use crate::mm::Frame;
 use crate::mm::frames::{self, Pfn};
 use crate::mm::layout::{PAGE_SIZE, page_down, page_up};
+use crate::sync::Pace;
 use abi::{Errno, Result};
 use alea_frames::Owner;
 use core::ops::Range;
@@ -28,7 +29,8 @@ impl AddressSpace {
             }
             at = high;
             if write {
-                for addr in (low..high).step_by(PAGE_SIZE) {
+                for addr in (low..high).step_by(PAGE_SIZE).killable() {
+                    let addr = addr?;
                     match inner.resolve(self, pos, addr, FaultAccess::Write, true) {
                         Ok(_) | Err(Fault::Bus | Fault::SegvAcc | Fault::SegvMap) => {}
                         Err(Fault::Oom | Fault::OomDroppable) => return Err(Errno::ENOMEM),

@@ -4,6 +4,7 @@ use super::table::OWNED;
 use super::{AddressSpace, Inner, VmFlags, VmUsage, Vma, VmaInfo};
 use crate::mm::layout::USER_END;
 use crate::sync::Pace;
+use crate::sync::pace::Killed;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -17,12 +18,14 @@ impl AddressSpace {
         Some((Arc::as_ptr(&file.cache) as u64, vma.offset_of(addr)))
     }
 
-    /// Visits the mappings in order. The space stays locked meanwhile: `visit` must not touch user memory.
-    pub fn maps(&self, visit: &mut dyn FnMut(&VmaInfo)) {
+    /// Visits the mappings in order, until the running task is told to die. The space stays locked meanwhile: `visit`
+    /// must not touch user memory.
+    pub fn maps(&self, visit: &mut dyn FnMut(&VmaInfo)) -> Result<(), Killed> {
         let inner = self.inner.lock();
-        for vma in inner.vmas.iter().paced() {
-            visit(&inner.info(vma));
+        for vma in inner.vmas.iter().killable() {
+            visit(&inner.info(vma?));
         }
+        Ok(())
     }
 
     /// Memory use.

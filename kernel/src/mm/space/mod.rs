@@ -44,7 +44,7 @@ use crate::arch::cpu::without_interrupts;
 use crate::arch::page;
 use crate::arch::percpu::cpu_id;
 use crate::per_cpu;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Pace};
 use abi::{Errno, Result};
 use alea_ranges::RangeMap;
 use alloc::sync::Arc;
@@ -280,6 +280,7 @@ impl Drop for AddressSpace {
                 }
             }
         });
+        core::mem::take(vmas).into_pieces().paced().for_each(drop);
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::Task;
 use super::super::limits::Resource;
 use super::stack;
 use crate::mm::{PAGE_SIZE, PageBuf, user};
+use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -140,7 +141,7 @@ impl ArgArea {
         self.argc = words + empty + (self.caller_argc - skip);
         self.block = stack::block_len(self.argc, self.envc);
         self.len = self.block;
-        for _ in 0..self.len.div_ceil(PAGE_SIZE) {
+        for _ in (0..self.len.div_ceil(PAGE_SIZE)).paced() {
             self.pages.push(PageBuf::alloc()?);
         }
         self.starts[0] = self.len;
@@ -152,13 +153,13 @@ impl ArgArea {
         if empty != 0 {
             writer.string(b"")?;
         }
-        for at in skip..writer.area.caller_argc {
+        for at in (skip..writer.area.caller_argc).paced() {
             argv.append(at, &mut writer)?;
         }
         writer.area.starts[1] = writer.area.len;
         // A null pointer ends each list.
         writer.area.pointer += 8;
-        for at in 0..writer.area.envc {
+        for at in (0..writer.area.envc).paced() {
             envp.append(at, &mut writer)?;
         }
         writer.area.starts[2] = writer.area.len;
@@ -225,6 +226,7 @@ impl ArgArea {
         let mut at = at;
         let mut left = count;
         while left > 0 {
+            cond_resched();
             let (page, off) = (at / PAGE_SIZE, at % PAGE_SIZE);
             let here = left.min((PAGE_SIZE - off) / 8);
             let words = &mut self.pages[page][off..off + here * 8];

@@ -18,11 +18,12 @@ mod threads;
 pub use args::{Strings, UserStrings};
 pub use program::Program;
 
-use super::{Task, signal};
+use super::Task;
 use crate::arch::trap::TrapFrame;
 use crate::fs::namei::open::open_exec;
 use crate::fs::namei::{LookupCtx, LookupFlags};
 use crate::fs::{DenyWrite, Fd, FdTable};
+use crate::sync::killable;
 use crate::trace::exec_phases::{ExecTimer, Step};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -140,7 +141,7 @@ fn closes_on_exec(files: &FdTable, request: &ExecRequest<'_>) -> bool {
     request.path.first() != Some(&b'/') && files.cloexec(request.at).unwrap_or(false)
 }
 
-/// Whether a fatal signal waits: long loops over user memory give up.
+/// Between two rounds of a loop over user memory; whether it gives up, because the task has been told to die.
 fn killed() -> bool {
-    signal::killed(super::current())
+    killable().is_err()
 }

@@ -5,6 +5,7 @@ use crate::fs::DevId;
 use crate::fs::procfs::TextBuf;
 use crate::mm::space::{VmFlags, VmaInfo};
 use crate::mm::{PAGE_SIZE, Sink};
+use crate::sync::killable;
 use crate::try_format;
 use abi::Result;
 use alloc::string::String;
@@ -30,7 +31,7 @@ pub(super) fn statm(task: &Task) -> Result<Vec<u8>> {
 /// One line a mapping.
 pub(super) fn maps(task: &Task) -> Result<Vec<u8>> {
     let mut text = TextBuf::default();
-    visit(task, &mut |vma| line(&mut text, vma));
+    visit(task, &mut |vma| line(&mut text, vma))?;
     text.finish()
 }
 
@@ -41,7 +42,7 @@ pub(super) fn smaps(task: &Task) -> Result<Vec<u8>> {
         line(&mut text, vma);
         figures(&mut text, &Figures::of(vma), Some(vma.range.end - vma.range.start));
         flags(&mut text, vma.flags);
-    });
+    })?;
     text.finish()
 }
 
@@ -56,7 +57,7 @@ pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
         sum.locked += one.locked;
         let first = bounds.map_or(vma.range.start, |b| b.0);
         bounds = Some((first, vma.range.end));
-    });
+    })?;
     let Some((start, end)) = bounds else { return Ok(Vec::new()) };
     let mut text = TextBuf::default();
     // A text that cannot grow says so at its end.
@@ -71,7 +72,7 @@ pub(super) fn read_mem(task: &Task, dst: &mut Sink<'_>, pos: u64) -> Result<usiz
     let Some(mm) = task.process().mm() else { return Ok(0) };
     let mut done = 0;
     let mut page = [0; 512];
-    while dst.remaining() > 0 {
+    while dst.remaining() > 0 && killable().is_ok() {
         let wanted = dst.remaining().min(page.len());
         let got = mm.read_bytes(pos.wrapping_add(done as u64), &mut page[..wanted]);
         if got == 0 {
@@ -86,9 +87,10 @@ pub(super) fn read_mem(task: &Task, dst: &mut Sink<'_>, pos: u64) -> Result<usiz
     if done == 0 && dst.remaining() > 0 { Err(abi::Errno::EIO) } else { Ok(done) }
 }
 
-fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo)) {
-    if let Some(mm) = task.process().mm() {
-        mm.maps(each);
+fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo)) -> Result<()> {
+    match task.process().mm() {
+        Some(mm) => Ok(mm.maps(each)?),
+        None => Ok(()),
     }
 }
 

@@ -58,7 +58,7 @@ impl Pacer for Sleeper {
     }
 
     fn fatal_signal_pending(&self) -> bool {
-        signal::killed(TASKS.current())
+        signal::dies(TASKS.current())
     }
 
     fn signal_pending(&self) -> bool {

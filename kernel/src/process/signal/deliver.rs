@@ -92,6 +92,30 @@ pub fn killed(task: &Task) -> bool {
         || task.process().signals.pending().contains(Signal::SIGKILL)
 }
 
+/// Whether the running task will not come back to user mode: it has been told to die, or a signal waits for it that
+/// ends its process by default. One that dumps core does not count, as on Linux.
+pub fn dies(task: &Task) -> bool {
+    let process = task.process();
+    if killed(task) {
+        return true;
+    }
+    let open = SigSet::ALL.minus(task.signals.blocked());
+    let waiting = task.signals.pending().union(process.signals.pending());
+    let mut fatal = waiting.minus(waiting.minus(open));
+    if fatal.is_empty() || process.is_init() {
+        return false;
+    }
+    let (ignored, caught) = process.signals.actions().sets();
+    fatal = fatal.minus(ignored).minus(caught);
+    while let Some(signal) = fatal.first() {
+        if signal.default_action() == DefaultAction::Terminate {
+            return true;
+        }
+        fatal.remove(signal);
+    }
+    false
+}
+
 /// Takes the most urgent signal out of `wanted`: the thread's own first, then the process's.
 pub(super) fn dequeue(task: &Task, wanted: SigSet) -> Option<(Signal, SigInfo)> {
     let take = |pending: &Pending| {

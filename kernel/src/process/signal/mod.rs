@@ -20,7 +20,7 @@ pub mod wait;
 
 pub use actions::SignalActions;
 pub use charge::{Counted, queued};
-pub use deliver::{exit_to_user, force_fault, killed, pending};
+pub use deliver::{dies, exit_to_user, force_fault, killed, pending};
 pub use frame::sigreturn;
 pub use restart::{sigsuspend, with_mask};
 pub use send::{
