@@ -19,6 +19,7 @@ pub mod growth;
 pub mod guest;
 pub mod image;
 pub mod initramfs;
+pub mod latency;
 pub mod linux;
 pub mod miri;
 pub mod monitor;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    abi, bench, boot, build, busybox, ci, fuzz, image, profile, random_stats, report, run,
+    abi, bench, boot, build, busybox, ci, fuzz, image, latency, profile, random_stats, report, run,
     runtimes, setup, soak, syscalls, test, tidy, vdso,
 };
 
@@ -46,6 +46,8 @@ enum Command {
     RandomStats(random_stats::RandomStats),
     /// Run everything at once, on several CPUs, for a while
     Soak(soak::Soak),
+    /// Measure how long a task of the highest priority waits while another user does the worst
+    Latency(latency::Latency),
     /// Throw random and hostile system calls at the kernel
     Fuzz(fuzz::Fuzz),
     /// Make a bootable ISO with Limine
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         Command::Report(c) => c.run(),
         Command::RandomStats(c) => c.run(),
         Command::Soak(c) => c.run(),
+        Command::Latency(c) => c.run(),
         Command::Fuzz(c) => c.run(),
         Command::Image(c) => c.run(),
         Command::Syscalls(c) => c.run(),

@@ -1,0 +1,30 @@
+//! How long a task of the highest priority waits while another user does the worst that the kernel allows: a sample
+//! of `cargo xtask latency`.
+//!
+//! Instructions are counted, so that the figures are the same on a busy host.
+
+use alea_tests::{alea, boot};
+use xtask::latency::{GOAL_NS, Latencies, command_line};
+
+/// From SIGKILL to the last reaped process of an attack: what it has in memory must be given back meanwhile.
+const KILLED_IN_NS: u64 = 1_000_000_000;
+
+/// Each of them held its CPU for seconds once, and could not be killed.
+const SAMPLE: &str = "populate_read_32TB,mincore_1TB,populate_shared,map_populate,mremap,exit_big,fork_many_mappings,\
+                      read_smaps,readv_zeros,sendfile_hole,copy_file_range_hole,write_untouched,fallocate,\
+                      exec_arguments,timers,bind_all_ports";
+
+#[test]
+fn no_system_call_holds_its_cpu() {
+    let machine = alea().icount(true).append(&command_line(SAMPLE, 20));
+    let outcome = boot(&machine).unwrap().powered_off().unwrap();
+    let read = Latencies::read(&outcome.output);
+    let read = read.unwrap_or_else(|| panic!("it did not come to its end: {}", outcome.describe()));
+    assert!(read.skipped.is_empty(), "refused: {:?}", read.skipped);
+    assert_eq!(read.attacks.len(), SAMPLE.split(',').count());
+    for attack in &read.attacks {
+        let worst = attack.worst.max(attack.preparing);
+        assert!(worst <= GOAL_NS, "{}: {worst} ns", attack.name);
+        assert!(attack.killing <= KILLED_IN_NS, "{}: ends {} ns late", attack.name, attack.killing);
+    }
+}

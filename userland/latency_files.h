@@ -1,0 +1,283 @@
+/* latency_files.h: attacks by calls on files, pipes and directories. Included by latency.c. */
+
+#define FILES 4000		/* below the usual hard limit of 4096 descriptors */
+
+static int in_fd = -1, out_fd = -1, ends[2];
+static int all[FILES];
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT, 0644);
+	(void)!write(fd, text, strlen(text));
+	close(fd);
+}
+
+static int send_to_null(void)
+{
+	in_fd = (int)NEED(sparse_file("in", 2 * GIB));
+	out_fd = (int)NEED(open("/dev/null", O_WRONLY));
+	return 0;
+}
+
+static void send_hole(void)
+{
+	off_t at = 0;
+	(void)!sendfile(out_fd, in_fd, &at, 2 * GIB);
+}
+
+static int two_files(void)
+{
+	in_fd = (int)NEED(sparse_file("in", BIG));
+	out_fd = (int)NEED(sparse_file("out", 0));
+	return touched();
+}
+
+static void copy_hole(void)
+{
+	loff_t from = 0, to = 0;
+	(void)!copy_file_range(in_fd, &from, out_fd, &to, BIG, 0);
+	(void)!ftruncate(out_fd, 0);
+}
+
+static void write_big(void)
+{
+	(void)!pwrite(out_fd, area, BIG, 0);
+	(void)!ftruncate(out_fd, 0);
+}
+
+static int untouched_source(void)
+{
+	int error = two_files();
+	munmap(area, BIG);
+	return error ? error : untouched();
+}
+
+static void write_untouched(void)
+{
+	madvise(area, BIG, MADV_DONTNEED);
+	write_big();
+}
+
+static int full_file(void)
+{
+	int error = two_files();
+	if (!error && pwrite(in_fd, area, BIG, 0) != BIG)
+		return ENOSPC;
+	return error;
+}
+
+static void read_big(void) { (void)!pread(in_fd, area, BIG, 0); }
+
+static void allocate(void)
+{
+	(void)!fallocate(out_fd, 0, 0, BIG);
+	(void)!fallocate(out_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, BIG);
+	(void)!fallocate(out_fd, FALLOC_FL_KEEP_SIZE, 0, TIB);
+}
+
+/* One page every 2 MiB, and then all of them gone at once. */
+static void scatter(void)
+{
+	char byte = 1;
+	for (long at = 0; at < 10000; at++)
+		(void)!pwrite(out_fd, &byte, 1, at * 2 * MIB);
+	(void)!ftruncate(out_fd, 5 * GIB);
+	(void)!ftruncate(out_fd, 0);
+}
+
+static void seek_holes(void)
+{
+	lseek(in_fd, 0, SEEK_HOLE);
+	lseek(in_fd, 0, SEEK_DATA);
+}
+
+static int own_memory(void)
+{
+	int error = touched();
+	/* Changing the user id has shut it. */
+	NEED(prctl(PR_SET_DUMPABLE, 1));
+	in_fd = (int)NEED(open("/proc/self/mem", O_RDWR));
+	other = (char *)NEED(map_private(BIG, PROT_READ | PROT_WRITE, 0));
+	return error;
+}
+
+static void read_own_memory(void) { (void)!pread(in_fd, other, BIG, (off_t)(uintptr_t)area); }
+
+static int pipe_and_file(void)
+{
+	int error = send_to_null();
+	NEED(pipe(ends));
+	fcntl(ends[1], F_SETPIPE_SZ, MIB);
+	return error;
+}
+
+static void splice_hole(void)
+{
+	loff_t at = 0;
+	for (int i = 0; i < 1000; i++) {
+		(void)!splice(in_fd, &at, ends[1], NULL, MIB, SPLICE_F_NONBLOCK);
+		(void)!splice(ends[0], NULL, out_fd, NULL, MIB, SPLICE_F_NONBLOCK);
+	}
+}
+
+static void raise_files(void)
+{
+	struct rlimit limit;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int many_files(void)
+{
+	raise_files();
+	NEED(pipe(ends));
+	for (int i = 0; i < FILES; i++)
+		all[i] = (int)NEED(dup(ends[0]));
+	return 0;
+}
+
+static void poll_many(void)
+{
+	static struct pollfd fds[FILES];
+	for (int i = 0; i < FILES; i++)
+		fds[i] = (struct pollfd) { all[i], POLLIN, 0 };
+	poll(fds, FILES, 1);
+}
+
+static void select_many(void)
+{
+	static unsigned long bits[(FILES + 100) / 64 + 1];
+	struct timeval soon = { 0, 1000 };
+	for (int i = 0; i < FILES; i++)
+		bits[all[i] / 64] |= 1ul << all[i] % 64;
+	select(all[FILES - 1] + 1, (fd_set *)bits, NULL, NULL, &soon);
+}
+
+static void epoll_many(void)
+{
+	static struct epoll_event events[FILES];
+	int ep = epoll_create1(0);
+	for (int i = 0; i < FILES; i++)
+		epoll_ctl(ep, EPOLL_CTL_ADD, all[i], &(struct epoll_event) { EPOLLIN, { 0 } });
+	(void)!write(ends[1], "x", 1);
+	epoll_wait(ep, events, FILES, 0);
+	char byte;
+	(void)!read(ends[0], &byte, 1);
+	close(ep);
+}
+
+static void close_many(void)
+{
+	close_range((unsigned)all[0], ~0u, 0);
+	for (int i = 0; i < FILES; i++)
+		all[i] = dup(ends[0]);
+}
+
+static void exit_with_files(void) { fork_and_wait(); }
+
+#define NAMES 20000
+
+static int many_names(void)
+{
+	char name[64];
+	for (int i = 0; i < NAMES; i++) {
+		sprintf(name, "name-%d", i);
+		if (mknod(name, S_IFREG | 0600, 0) != 0)
+			return errno;
+	}
+	return 0;
+}
+
+static void list(void)
+{
+	static char block[256 * KIB];
+	int fd = open(".", O_RDONLY | O_DIRECTORY);
+	while (syscall(SYS_getdents64, fd, block, sizeof block) > 0)
+		;
+	close(fd);
+}
+
+/* A directory as deep as memory is cheap. */
+static int deep(void)
+{
+	for (int i = 0; i < 20000; i++)
+		if (mkdir("d", 0700) != 0 || chdir("d") != 0)
+			return errno;
+	return 0;
+}
+
+static void ask_deep(void)
+{
+	static char path[8 * PAGE];
+	syscall(SYS_getcwd, path, sizeof path);
+	read_file_whole("/proc/self/mountinfo");
+	(void)!readlink("/proc/self/cwd", path, sizeof path);
+}
+
+static int many_locks(void)
+{
+	in_fd = (int)NEED(sparse_file("locks", GIB));
+	for (long i = 0; i < 20000; i++) {
+		struct flock lock = { .l_type = i & 1 ? F_RDLCK : F_WRLCK, .l_start = i * 2, .l_len = 1 };
+		if (fcntl(in_fd, F_SETLK, &lock) != 0)
+			return errno;
+	}
+	return 0;
+}
+
+static void more_locks(void)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_start = 40001, .l_len = 1 };
+	fcntl(in_fd, F_SETLK, &lock);
+	lock.l_type = F_UNLCK;
+	fcntl(in_fd, F_SETLK, &lock);
+	lock.l_type = F_WRLCK;
+	fcntl(in_fd, F_GETLK, &lock);
+	read_file_whole("/proc/locks");
+}
+
+static int watches(void)
+{
+	int error = many_names();
+	char name[64];
+	in_fd = (int)NEED(inotify_init1(IN_NONBLOCK));
+	for (int i = 0; i < 8000 && !error; i++) {
+		sprintf(name, "name-%d", i);
+		if (inotify_add_watch(in_fd, name, IN_ALL_EVENTS) < 0)
+			break;
+	}
+	return error;
+}
+
+static void watch_again(void)
+{
+	close(in_fd);
+	in_fd = inotify_init1(IN_NONBLOCK);
+	char name[64];
+	for (int i = 0; i < 8000; i++) {
+		sprintf(name, "name-%d", i);
+		inotify_add_watch(in_fd, name, IN_ALL_EVENTS);
+	}
+}
+
+#define FILE_ATTACKS \
+	{ "sendfile_hole", send_to_null, send_hole }, \
+	{ "copy_file_range_hole", two_files, copy_hole }, \
+	{ "write_tmpfs", two_files, write_big }, \
+	{ "write_untouched", untouched_source, write_untouched }, \
+	{ "read_tmpfs", full_file, read_big }, \
+	{ "fallocate", two_files, allocate }, \
+	{ "truncate_scattered", two_files, scatter }, \
+	{ "seek_hole", full_file, seek_holes }, \
+	{ "read_proc_mem", own_memory, read_own_memory }, \
+	{ "splice_hole", pipe_and_file, splice_hole }, \
+	{ "poll_4000", many_files, poll_many }, \
+	{ "select_4000", many_files, select_many }, \
+	{ "epoll_4000", many_files, epoll_many }, \
+	{ "close_range_4000", many_files, close_many }, \
+	{ "exit_4000_files", many_files, exit_with_files }, \
+	{ "getdents_20000", many_names, list }, \
+	{ "deep_directory", deep, ask_deep }, \
+	{ "record_locks_20000", many_locks, more_locks }, \
+	{ "inotify_8000", watches, watch_again },

@@ -1,0 +1,246 @@
+/* latency_tasks.h: attacks by calls on processes, signals, futexes and sockets. Included by latency.c. */
+
+static void exec_arguments(void)
+{
+	static char *words[600];
+	if (!words[0]) {
+		char *text = malloc(100 * KIB);
+		memset(text, 'x', 100 * KIB - 1);
+		text[100 * KIB - 1] = 0;
+		for (int i = 0; i < 19; i++)
+			words[i] = text;
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		execv("/usr/lib/alea/latency", words);
+		_exit(1);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static int many_processes(void)
+{
+	for (int i = 0; i < 500; i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			return errno;
+		if (pid == 0)
+			for (;;)
+				pause();
+	}
+	return 0;
+}
+
+static void kill_all(void)
+{
+	kill(-1, SIGCONT);
+	kill(0, SIGCONT);
+}
+
+static void list_proc(void)
+{
+	static char block[64 * KIB];
+	int fd = open("/proc", O_RDONLY | O_DIRECTORY);
+	struct stat st;
+	fstat(fd, &st);
+	while (syscall(SYS_getdents64, fd, block, sizeof block) > 0)
+		;
+	close(fd);
+}
+
+static int word;
+static pthread_t threads[500];
+
+static void *sleeper(void *unused)
+{
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	return unused;
+}
+
+static void wake_threads(void)
+{
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16 * KIB);
+	word = 0;
+	int count = 0;
+	while (count < 400 && pthread_create(&threads[count], &attr, sleeper, NULL) == 0)
+		count++;
+	usleep(10000);
+	word = 1;
+	syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+	while (count > 0)
+		pthread_join(threads[--count], NULL);
+}
+
+static void exit_with_threads(void)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		pthread_attr_t attr;
+		pthread_attr_init(&attr);
+		pthread_attr_setstacksize(&attr, 16 * KIB);
+		word = 0;
+		for (int i = 0; i < 400; i++)
+			pthread_create(&threads[i], &attr, sleeper, NULL);
+		_exit(0);
+	}
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+}
+
+static void queue_signals(void)
+{
+	sigset_t set;
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < 20000; i++)
+		if (sigqueue(getpid(), SIGRTMIN + i % 8, (union sigval) { .sival_int = i }) != 0)
+			break;
+	struct timespec none = { 0, 0 };
+	for (int i = 0; i < 200; i++)
+		sigtimedwait(&set, NULL, &none);
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	while (sigtimedwait(&set, NULL, &none) > 0)
+		;
+}
+
+static void many_timers(void)
+{
+	static timer_t timers[20000];
+	struct sigevent quiet = { .sigev_notify = SIGEV_NONE };
+	struct itimerspec soon = { { 0, 1000000 }, { 0, 1000000 } };
+	int count = 0;
+	while (count < 20000 && timer_create(CLOCK_MONOTONIC, &quiet, &timers[count]) == 0)
+		timer_settime(timers[count++], 0, &soon, NULL);
+	usleep(5000);
+	while (count > 0)
+		timer_delete(timers[--count]);
+}
+
+static void pass(int socket, int what)
+{
+	char byte = 0, control[CMSG_SPACE(250 * sizeof(int))];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+				  .msg_controllen = sizeof control };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	*header = (struct cmsghdr) { .cmsg_len = CMSG_LEN(250 * sizeof(int)), .cmsg_level = SOL_SOCKET,
+				     .cmsg_type = SCM_RIGHTS };
+	for (int i = 0; i < 250; i++)
+		memcpy(CMSG_DATA(header) + (size_t)i * sizeof(int), &what, sizeof(int));
+	sendmsg(socket, &message, MSG_DONTWAIT);
+}
+
+/* Sockets that hold themselves: only the search for circles frees them. */
+static void circles(void)
+{
+	int pairs[200][2], count = 0;
+	while (count < 200 && socketpair(AF_UNIX, SOCK_DGRAM, 0, pairs[count]) == 0)
+		count++;
+	for (int i = 0; i < count; i++) {
+		pass(pairs[i][0], pairs[i][1]);
+		pass(pairs[i][0], pairs[(i + 1) % count][1]);
+	}
+	for (int i = 0; i < count; i++) {
+		close(pairs[i][0]);
+		close(pairs[i][1]);
+	}
+}
+
+static struct sockaddr_in here;
+static int listener = -1;
+
+static int listening(void)
+{
+	socklen_t len = sizeof here;
+	raise_files();
+	listener = (int)NEED(socket(AF_INET, SOCK_STREAM, 0));
+	here = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	NEED(bind(listener, (struct sockaddr *)&here, sizeof here));
+	NEED(listen(listener, 100));
+	NEED(getsockname(listener, (struct sockaddr *)&here, &len));
+	return 0;
+}
+
+static void connect_again(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(fd, (struct sockaddr *)&here, sizeof here) == 0)
+		close(accept(listener, NULL, NULL));
+	close(fd);
+}
+
+/* All ports that connections may have are taken. */
+static int all_ports(void)
+{
+	int error = listening();
+	/* By children, since one process has not enough descriptors. */
+	for (int i = 0; i < 8; i++) {
+		int done[2];
+		NEED(pipe(done));
+		pid_t pid = fork();
+		if (pid < 0)
+			return errno;
+		if (pid == 0) {
+			for (;;) {
+				struct sockaddr_in any = { .sin_family = AF_INET };
+				int fd = socket(AF_INET, SOCK_DGRAM, 0);
+				if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof any) != 0)
+					break;
+			}
+			close(done[1]);
+			for (;;)
+				pause();
+		}
+		close(done[1]);
+		(void)!read(done[0], &error, sizeof error);
+		close(done[0]);
+	}
+	return error;
+}
+
+static void bind_again(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	bind(fd, (struct sockaddr *)&any, sizeof any);
+	close(fd);
+}
+
+static int message_pair(void)
+{
+	static char text[64 * KIB];
+	area = text;
+	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	int size = 8 * MIB;
+	setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+	return 0;
+}
+
+static void send_many(void)
+{
+	static struct iovec iov[1024];
+	for (int i = 0; i < 1024; i++)
+		iov[i] = (struct iovec) { area, 64 * KIB };
+	struct msghdr message = { .msg_iov = iov, .msg_iovlen = 1024 };
+	sendmsg(ends[0], &message, MSG_DONTWAIT);
+	recvmsg(ends[1], &message, MSG_DONTWAIT);
+}
+
+#define TASK_ATTACKS \
+	{ "exec_arguments", NULL, exec_arguments }, \
+	{ "kill_500", many_processes, kill_all }, \
+	{ "list_proc_500", many_processes, list_proc }, \
+	{ "futex_wake_400", NULL, wake_threads }, \
+	{ "exit_400_threads", NULL, exit_with_threads }, \
+	{ "sigqueue", NULL, queue_signals }, \
+	{ "timers", NULL, many_timers }, \
+	{ "unix_circles", NULL, circles }, \
+	{ "tcp_connect", listening, connect_again }, \
+	{ "bind_all_ports", all_ports, bind_again }, \
+	{ "unix_stream", message_pair, send_many },
