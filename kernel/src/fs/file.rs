@@ -10,9 +10,9 @@ use super::inode::Inode;
 use super::notify::{self, event};
 use super::path::Path;
 use super::types::FileType;
+use crate::mm::MapSource;
 use crate::mm::fallible::{TryGrow, try_arc, try_box};
 use crate::mm::iov::{Sink, Source};
-use crate::mm::{MapSource, PageCache};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
@@ -424,44 +424,6 @@ impl Drop for OpenFile {
                 usage.put_writer();
             }
         }
-    }
-}
-
-/// An open file behind a mapping: keeps the file open.
-pub struct FileMapping {
-    file: Arc<OpenFile>,
-    cache: Arc<PageCache>,
-}
-
-impl FileMapping {
-    /// The page cache of `file`; ENODEV if it has none.
-    pub fn target(file: &Arc<OpenFile>) -> Result<MapTarget> {
-        let cache = file.inode().page_cache().ok_or(Errno::ENODEV)?.clone();
-        Ok(MapTarget::File(try_arc(Self { file: file.clone(), cache })?))
-    }
-
-    /// The file.
-    pub fn file(&self) -> &Arc<OpenFile> {
-        &self.file
-    }
-}
-
-impl MapSource for FileMapping {
-    fn cache(&self) -> &Arc<PageCache> {
-        &self.cache
-    }
-    fn name(&self) -> String {
-        // A path that cannot be rendered for want of memory is shown as nothing.
-        let path = super::mount::root().and_then(|root| self.file.path().to_absolute(&root).ok());
-        #[expect(clippy::disallowed_methods, reason = "to be made fallible with mm")]
-        String::from_utf8_lossy(&path.unwrap_or_default()).into_owned()
-    }
-    fn dev_ino(&self) -> (u64, u64) {
-        let attr = self.file.inode().attr();
-        (attr.dev().0, attr.ino())
-    }
-    fn writable(&self) -> bool {
-        self.file.writable()
     }
 }
 

@@ -7,6 +7,7 @@
 
 use super::file::FileOps;
 use super::path::Path;
+use super::permit::Seals;
 use super::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 use crate::mm::PageCache;
 use crate::sync::{SpinLock, level};
@@ -277,6 +278,10 @@ pub trait Inode: Send + Sync {
     /// What an open file on this object does. Devices and fifos are found by the caller.
     fn open(self: Arc<Self>, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
         Err(Errno::ENXIO)
+    }
+    /// What nobody can do to it any more.
+    fn seals(&self) -> Seals {
+        Seals::NONE
     }
     /// The contents, where they live in memory.
     fn page_cache(&self) -> Option<&Arc<PageCache>> {

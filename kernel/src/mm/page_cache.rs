@@ -176,9 +176,10 @@ impl PageCache {
     /// Notes that an address space maps it: from now on pages are looked for in mappings when they go.
     #[inline]
     pub(super) fn note_mapped(&self) {
-        // Relaxed: set while holding an address space's lock, which `take_out` takes later in order to look
-        // for mappings; a mapping made after the check finds the pages gone already.
-        if !self.mapped.load(Ordering::Relaxed) {
+        // Set while holding an address space's lock, which `take_out` takes later in order to look for mappings;
+        // a mapping made after the check finds the pages gone already. SeqCst: whoever notes himself and then
+        // looks at the seals sees those that were set before `is_mapped_writable` said no.
+        if !self.mapped.load(Ordering::SeqCst) {
             self.mapped.store(true, Ordering::SeqCst);
         }
     }

@@ -6,7 +6,8 @@ use crate::drivers::tty;
 use crate::fs::file::SignalOwner;
 use crate::fs::locks::{self, LockKind, RecordLock};
 use crate::fs::namei::open as opening;
-use crate::fs::tmpfs::{Seals, TmpfsInode};
+use crate::fs::permit::Seals;
+use crate::fs::tmpfs::TmpfsInode;
 use crate::fs::{Capability, Fd, FileType, OpenFile, pipe};
 use crate::mm::user::{self, UserPtr};
 use crate::{net, process};
@@ -132,19 +133,22 @@ pub fn fcntl(fd: i32, command: u32, arg: u64) -> Result<i64> {
         }
         cmd::GETPIPE_SZ => Ok(pipe::size(&file)? as i64),
         cmd::ADD_SEALS => {
-            let seals = u32::try_from(arg).ok().and_then(Seals::from_bits).ok_or(Errno::EINVAL)?;
             if !file.writable() {
                 return Err(Errno::EPERM);
             }
+            // The argument is an unsigned int: its low 32 bits.
+            let seals = Seals::from_raw(arg as u32)?;
             sealable(&file)?.add_seals(seals).map(|()| 0)
         }
-        cmd::GET_SEALS => Ok(i64::from(sealable(&file)?.seals()?.bits())),
+        cmd::GET_SEALS => sealable(&file).map(|_| i64::from(file.inode().seals().raw())),
         _ => Err(Errno::EINVAL),
     }
 }
 
+/// The inode that keeps the file's seals: only regular files of tmpfs have some.
 fn sealable(file: &OpenFile) -> Result<&TmpfsInode> {
-    file.inode().as_any().downcast_ref().ok_or(Errno::EINVAL)
+    let inode = file.inode().as_any().downcast_ref::<TmpfsInode>();
+    inode.filter(|_| file.kind() == FileType::Regular).ok_or(Errno::EINVAL)
 }
 
 fn dup_from(file: Arc<OpenFile>, from: u64, cloexec: bool) -> Result<i64> {

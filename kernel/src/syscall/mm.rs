@@ -1,7 +1,7 @@
 //! Memory mappings: mmap and its relatives, brk, madvise, mlock, membarrier.
 
 use crate::fs::cred::Capability;
-use crate::fs::{Fd, MapTarget, MountFlags, OpenFile};
+use crate::fs::{Fd, MapTarget, OpenFile, permit};
 use crate::mm::layout::{MMAP_MIN, PAGE_SIZE, page_up};
 use crate::mm::space::{Advice, Backing, MapFixed, MapRequest, Membarrier, Prot, VmFlags};
 use crate::mm::{self, user};
@@ -89,28 +89,22 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
         len,
         prot: Prot::from_bits_truncate(prot),
         shared: false,
-        backing: Backing::Anon,
+        backing: Backing::ANON,
         flags: vm_flags.collect(),
         populate: flags & map::POPULATE != 0 && flags & map::NONBLOCK == 0,
     })
 }
 
 fn backing(file: &Arc<OpenFile>, request: &MapRequest, offset: u64) -> Result<Backing> {
-    if !file.readable()
-        || (request.shared && request.prot.contains(Prot::WRITE) && !file.writable())
-    {
-        return Err(Errno::EACCES);
-    }
-    if request.prot.contains(Prot::EXEC) && file.path().mount.flags().contains(MountFlags::NOEXEC) {
-        return Err(Errno::EPERM);
-    }
+    // For the order of errors; a file is asked again when the address space is locked.
+    let may = permit::mapping(file, request.shared, request.prot)?;
     let target = file.ops().mmap(file)?;
     if request.flags.contains(VmFlags::GROWSDOWN) {
         return Err(Errno::EINVAL);
     }
     Ok(match target {
         MapTarget::File(source) => Backing::File { source, offset },
-        MapTarget::Zero => Backing::Anon,
+        MapTarget::Zero => Backing::Anon { may },
     })
 }
 

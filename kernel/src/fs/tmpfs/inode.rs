@@ -8,10 +8,12 @@ use super::Tmpfs;
 use super::xattr::Xattrs;
 use crate::fs::cred::Capability;
 use crate::fs::devfs;
-use crate::fs::file::{FileMapping, FileOps, MapTarget, OpenFile, Whence};
+use crate::fs::file::{FileOps, MapTarget, OpenFile, Whence};
 use crate::fs::inode::{
     Inode, InodeAttr, LinkText, Owner, Rename, SpecialSlot, XattrFlags, XattrValue,
 };
+use crate::fs::mapping::FileMapping;
+use crate::fs::permit::{Change, Seals};
 use crate::fs::types::{DevId, FileType, Metadata, SetAttr, Timestamp};
 use crate::fs::usage::Usage;
 use crate::mm::fallible::{Room, try_arc, try_copy};
@@ -22,7 +24,6 @@ use abi::fs::{OpenFlags, S_IFLNK, S_IFREG, S_ISGID, S_ISUID};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use bitflags::bitflags;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -31,19 +32,6 @@ const ENTRY_SIZE: u64 = 20;
 /// Symbolic links from this length on are charged a page, as in Linux, which is what they take at most.
 const LONG_LINK: usize = 128;
 const MAX_SIZE: u64 = i64::MAX as u64;
-
-bitflags! {
-    /// `F_SEAL_*` of memfds.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Seals: u32 {
-        const SEAL = 1;
-        const SHRINK = 2;
-        const GROW = 4;
-        const WRITE = 8;
-        const FUTURE_WRITE = 16;
-        const EXEC = 32;
-    }
-}
 
 /// One file, directory, link or node.
 pub struct TmpfsInode {
@@ -65,10 +53,23 @@ struct Regular {
     cache: Arc<PageCache>,
     writing: Mutex<()>,
     usage: Usage,
-    /// Relaxed: set under `writing`, and each check is one load.
+    /// [`Seals`]: set under `writing`; see `add_seals` for the order.
     seals: AtomicU32,
     /// Whether a file without names may be given one (`O_TMPFILE` without `O_EXCL`).
     linkable: AtomicBool,
+}
+
+impl Regular {
+    fn seals(&self) -> Seals {
+        // SeqCst: before it, a mapping has noted itself in the cache (`PageCache::note_mapped`); `add_seals` stores
+        // first and asks the cache then, so that one of the two sees the other.
+        Seals::stored(self.seals.load(Ordering::SeqCst))
+    }
+
+    /// `writing` is held.
+    fn set_seals(&self, seals: Seals) {
+        self.seals.store(seals.raw(), Ordering::SeqCst);
+    }
 }
 
 impl TmpfsInode {
@@ -84,7 +85,7 @@ impl TmpfsInode {
                     cache: try_arc(PageCache::with_quota(quota))?,
                     writing: Mutex::new(()),
                     usage: Usage::default(),
-                    seals: AtomicU32::new(Seals::SEAL.bits()),
+                    seals: AtomicU32::new(Seals::FINAL.raw()),
                     linkable: AtomicBool::new(false),
                 })
             }
@@ -113,23 +114,26 @@ impl TmpfsInode {
         inode
     }
 
-    /// The seals of a memfd; EINVAL for other objects.
-    pub fn seals(&self) -> Result<Seals> {
-        Ok(Seals::from_bits_retain(self.regular()?.seals.load(Ordering::Relaxed)))
-    }
-
-    /// Adds seals: EPERM once sealed against it.
+    /// Adds seals: EPERM once sealed against it, EBUSY for one against writing while a mapping is writable.
     pub fn add_seals(&self, more: Seals) -> Result<()> {
         let file = self.regular()?;
         let _writing = file.writing.lock();
-        let seals = self.seals()?;
-        if seals.contains(Seals::SEAL) {
-            return Err(Errno::EPERM);
+        let old = file.seals();
+        let new = old.with(more, self.attr.mode())?;
+        if !new.end_writing_since(old) {
+            file.set_seals(new);
+            return Ok(());
         }
-        if more.contains(Seals::WRITE) && file.cache.is_mapped_writable() {
+        if file.cache.is_mapped_writable() {
             return Err(Errno::EBUSY);
         }
-        file.seals.store(seals.union(more).bits(), Ordering::Relaxed);
+        // A mapping that is being made, with its space locked, either sees the new seals or, as it was quicker,
+        // is found by this second look, which waits for the space.
+        file.set_seals(new);
+        if file.cache.is_mapped_writable() {
+            file.set_seals(old);
+            return Err(Errno::EBUSY);
+        }
         Ok(())
     }
 
@@ -161,18 +165,10 @@ impl TmpfsInode {
         }
     }
 
-    fn resize(&self, file: &Regular, size: u64) -> Result<()> {
-        if size > MAX_SIZE {
-            return Err(Errno::EFBIG);
-        }
-        let _writing = file.writing.lock();
-        let seals = self.seals()?;
+    /// Sets the length; `writing` is held.
+    fn resize(file: &Regular, size: u64) -> Result<()> {
         let old = file.cache.size();
-        if (size < old && seals.contains(Seals::SHRINK))
-            || (size > old && seals.contains(Seals::GROW))
-        {
-            return Err(Errno::EPERM);
-        }
+        file.seals().check(Change::Resize { from: old, to: size })?;
         if size < old {
             file.cache.truncate(size)
         } else {
@@ -251,8 +247,20 @@ impl Inode for TmpfsInode {
     }
 
     fn set_attr(&self, change: &SetAttr) -> Result<()> {
-        if let Some(size) = change.size {
-            self.resize(self.regular()?, size)?;
+        if change.size.is_some_and(|size| size > MAX_SIZE) {
+            return Err(Errno::EFBIG);
+        }
+        let file = match &self.body {
+            Body::Regular(file) => Some(file),
+            _ if change.size.is_some() => return Err(Errno::EINVAL),
+            _ => None,
+        };
+        let _writing = file.map(|file| file.writing.lock());
+        if let (Some(file), Some(to)) = (file, change.mode) {
+            file.seals().check(Change::Mode { from: self.attr.mode(), to })?;
+        }
+        if let (Some(file), Some(size)) = (file, change.size) {
+            Self::resize(file, size)?;
         }
         self.attr.apply(change);
         Ok(())
@@ -375,6 +383,10 @@ impl Inode for TmpfsInode {
         self.regular().ok().map(|file| &file.cache)
     }
 
+    fn seals(&self) -> Seals {
+        self.regular().map_or(Seals::NONE, Regular::seals)
+    }
+
     fn special(&self) -> Option<&SpecialSlot> {
         match &self.body {
             Body::Special(slot) => Some(slot),
@@ -438,12 +450,7 @@ impl FileOps for TmpfsInode {
         let at = if f.flags().contains(OpenFlags::APPEND) { old_size } else { *pos };
         let end = at.checked_add(wanted as u64).filter(|&end| end <= MAX_SIZE);
         let end = end.ok_or(Errno::EFBIG)?;
-        let seals = self.seals()?;
-        if seals.intersects(Seals::WRITE | Seals::FUTURE_WRITE)
-            || (end > old_size && seals.contains(Seals::GROW))
-        {
-            return Err(Errno::EPERM);
-        }
+        file.seals().check(Change::Write { size: old_size, end })?;
         self.drop_set_id(f);
         let done = file.cache.write(at, src)?;
         *pos = at + done as u64;
@@ -487,17 +494,12 @@ impl FileOps for TmpfsInode {
         }
         let end = offset.checked_add(len).filter(|&end| end <= MAX_SIZE).ok_or(Errno::EFBIG)?;
         let _writing = file.writing.lock();
-        let seals = self.seals()?;
         if mode & PUNCH_HOLE != 0 {
-            if seals.intersects(Seals::WRITE | Seals::FUTURE_WRITE) {
-                return Err(Errno::EPERM);
-            }
+            file.seals().check(Change::Punch)?;
             file.cache.punch(offset..end)?;
         } else {
             let grows = mode & KEEP_SIZE == 0 && end > file.cache.size();
-            if grows && seals.contains(Seals::GROW) {
-                return Err(Errno::EPERM);
-            }
+            file.seals().check(Change::Allocate { size: file.cache.size(), end })?;
             file.cache.allocate(offset / 4096..end.div_ceil(4096))?;
             if grows {
                 file.cache.set_size(end);
@@ -528,10 +530,10 @@ pub(super) fn memfd(
     let inode = TmpfsInode::new(fs, S_IFREG | mode, DevId::NONE, owner)?;
     inode.attr.set_nlink(0);
     let seals = match (sealable, no_exec) {
-        (_, true) => Seals::EXEC,
-        (true, false) => Seals::empty(),
-        (false, false) => Seals::SEAL,
+        (_, true) => Seals::NO_EXEC,
+        (true, false) => Seals::NONE,
+        (false, false) => Seals::FINAL,
     };
-    inode.regular()?.seals.store(seals.bits(), Ordering::Relaxed);
+    inode.regular()?.set_seals(seals);
     Ok(inode)
 }

@@ -11,7 +11,7 @@ mod xattr;
 
 use crate::mm::fallible::{TryString, try_arc};
 use crate::try_write;
-pub use inode::{Seals, TmpfsInode};
+pub use inode::TmpfsInode;
 pub use options::Options;
 
 use super::cred::Cred;

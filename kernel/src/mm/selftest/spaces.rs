@@ -28,9 +28,6 @@ impl MapSource for File {
     fn dev_ino(&self) -> (u64, u64) {
         (1, 2)
     }
-    fn writable(&self) -> bool {
-        true
-    }
 }
 
 pub(super) fn file(text: &[u8]) -> Arc<File> {
@@ -46,7 +43,7 @@ fn anon(addr: u64, pages: u64, prot: Prot) -> MapRequest {
         len: pages * PAGE,
         prot,
         shared: false,
-        backing: Backing::Anon,
+        backing: Backing::ANON,
         flags: VmFlags::empty(),
         populate: false,
     }

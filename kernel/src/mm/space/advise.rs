@@ -40,7 +40,7 @@ impl AddressSpace {
             at = end;
             if let Some((file, bytes)) = inner.advise(self, pos, start, end, advice)? {
                 drop(inner);
-                file.cache.punch(bytes)?;
+                file.source.punch(bytes)?;
             }
         }
         if hole { Err(Errno::ENOMEM) } else { Ok(()) }
@@ -182,7 +182,7 @@ impl Inner {
                 let Some(file) = vma.file.clone().filter(|_| !locked) else {
                     return Err(Errno::EINVAL);
                 };
-                if !vma.flags.contains(VmFlags::SHARED.union(VmFlags::WRITE)) {
+                if !vma.flags.contains(VmFlags::SHARED.union(VmFlags::MAY_WRITE)) {
                     return Err(Errno::EACCES);
                 }
                 return Ok(Some((file, vma.offset_of(start)..vma.offset_of(end))));

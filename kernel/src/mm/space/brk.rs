@@ -47,7 +47,7 @@ impl Inner {
                     len: grows,
                     prot: Prot::READ | Prot::WRITE,
                     shared: false,
-                    backing: Backing::Anon,
+                    backing: Backing::ANON,
                     flags: VmFlags::empty(),
                     populate: false,
                 },

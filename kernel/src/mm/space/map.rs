@@ -41,7 +41,7 @@ impl AddressSpace {
                 len: size,
                 prot,
                 shared: false,
-                backing: Backing::Anon,
+                backing: Backing::ANON,
                 flags: VmFlags::GROWSDOWN,
                 populate: false,
             },
@@ -66,17 +66,15 @@ impl Inner {
         self.check_room(flags, addr, len, request.fixed == MapFixed::Replace)?;
         let (file, offset) = match request.backing {
             Backing::File { source, offset } => (Some(self.file_of(source, addr)), offset),
-            Backing::Anon if request.shared => {
+            Backing::Anon { .. } if request.shared => {
                 let source = SharedAnon::source(len);
+                source.cache().note_mapped();
                 (Some(self.file_of(source, addr)), 0)
             }
-            Backing::Anon => (None, 0),
+            Backing::Anon { .. } => (None, 0),
         };
         if request.fixed == MapFixed::Replace {
             self.unmap_range(space, addr, addr + len)?;
-        }
-        if let Some(file) = &file {
-            file.cache.note_mapped();
         }
         self.insert(Vma { start: addr, end: addr + len, flags, offset, file })?;
         Ok((addr, len))
@@ -84,7 +82,7 @@ impl Inner {
 
     /// The flags of the new mapping.
     fn flags_of(&self, request: &MapRequest) -> Result<VmFlags> {
-        let mut flags = request.flags | VmFlags::from_prot(request.prot) | VmFlags::MAY_ALL;
+        let mut flags = request.flags | VmFlags::from_prot(request.prot);
         flags.set(VmFlags::SHARED, request.shared);
         flags.remove(VmFlags::LOW);
         if flags.contains(VmFlags::DROPPABLE) {
@@ -101,18 +99,15 @@ impl Inner {
                 if end.is_none_or(|end| end > i64::MAX as u64) {
                     return Err(Errno::EOVERFLOW);
                 }
-                if request.shared && !source.writable() {
-                    if request.prot.contains(Prot::WRITE) {
-                        return Err(Errno::EACCES);
-                    }
-                    flags.remove(VmFlags::MAY_WRITE);
-                }
-                if !source.executable() {
-                    flags.remove(VmFlags::MAY_EXEC);
-                }
+                // Noted first: a seal against writing is refused from now on, or seen here.
+                source.cache().note_mapped();
+                flags |= source.rights(request.shared, request.prot)?;
                 flags.set(VmFlags::SHMEM, source.is_shmem());
             }
-            Backing::Anon => flags.set(VmFlags::SHMEM, request.shared),
+            Backing::Anon { may } => {
+                flags |= *may;
+                flags.set(VmFlags::SHMEM, request.shared);
+            }
         }
         Ok(flags)
     }
@@ -231,9 +226,6 @@ impl MapSource for SharedAnon {
     fn dev_ino(&self) -> (u64, u64) {
         // Linux's number for its internal shm mount is 0:1; the inode only has to be distinct.
         (1, Arc::as_ptr(&self.cache) as u64 >> 4 & 0xffff_ffff)
-    }
-    fn writable(&self) -> bool {
-        true
     }
     fn is_shmem(&self) -> bool {
         true

@@ -81,10 +81,15 @@ pub enum MapFixed {
 /// What stands behind a mapping.
 #[derive(Clone)]
 pub enum Backing {
-    /// Zero-filled memory.
-    Anon,
+    /// Zero-filled memory, with the rights (`MAY_*`) that mprotect may grant.
+    Anon { may: VmFlags },
     /// Pages of `source` from byte `offset` (page-aligned).
     File { source: Arc<dyn MapSource>, offset: u64 },
+}
+
+impl Backing {
+    /// Memory of the program's own.
+    pub const ANON: Self = Self::Anon { may: VmFlags::MAY_ALL };
 }
 
 /// One call of `AddressSpace::map`.

@@ -181,7 +181,4 @@ impl MapSource for Special {
     fn dev_ino(&self) -> (u64, u64) {
         (0, 0)
     }
-    fn writable(&self) -> bool {
-        false
-    }
 }

@@ -262,7 +262,7 @@ fn map_segment(
     };
     let file = Backing::File { source: source.clone(), offset: segment.file_start() };
     map(segment.start(), segment.file_end(), file)?;
-    map(segment.file_end(), segment.end(), Backing::Anon)?;
+    map(segment.file_end(), segment.end(), Backing::ANON)?;
     let (tail, len) = segment.tail();
     if len != 0 && segment.flags.write() {
         mm.zero(tail.wrapping_add(bias), len)?;
