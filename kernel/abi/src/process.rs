@@ -53,3 +53,14 @@ mod tests {
         assert_eq!(size_of::<CloneArgsRaw>(), 88);
     }
 }
+
+/// Settings of `personality`.
+pub mod personality {
+    pub const ADDR_NO_RANDOMIZE: u32 = 0x0004_0000;
+    pub const MMAP_PAGE_ZERO: u32 = 0x0010_0000;
+    pub const ADDR_COMPAT_LAYOUT: u32 = 0x0020_0000;
+    pub const READ_IMPLIES_EXEC: u32 = 0x0040_0000;
+    /// What a set-id program does not inherit.
+    pub const CLEAR_ON_SETID: u32 =
+        READ_IMPLIES_EXEC | ADDR_NO_RANDOMIZE | ADDR_COMPAT_LAYOUT | MMAP_PAGE_ZERO;
+}

@@ -104,6 +104,11 @@ impl Seals {
     }
 }
 
+/// Whether nothing on the file's mount can be executed.
+pub fn is_noexec(file: &OpenFile) -> bool {
+    file.path().mount.flags().contains(MountFlags::NOEXEC)
+}
+
 /// The rights (`MAY_*`) of a mapping of `file` that begins with those of `prot`: EACCES for what the mode it
 /// was opened with does not allow, EPERM for what its mount or its seals do not.
 ///
@@ -121,7 +126,7 @@ pub fn mapping(file: &OpenFile, shared: bool, prot: Prot) -> Result<VmFlags> {
     if !file.readable() {
         return Err(Errno::EACCES);
     }
-    if file.path().mount.flags().contains(MountFlags::NOEXEC) {
+    if is_noexec(file) {
         if prot.contains(Prot::EXEC) {
             return Err(Errno::EPERM);
         }

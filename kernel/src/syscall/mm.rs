@@ -9,9 +9,11 @@ use crate::process;
 use crate::process::limits::Resource;
 use crate::sync::Pace;
 use abi::mman::{madv, map, mcl, membarrier as mb, ms, prot as p};
+use abi::process::personality::READ_IMPLIES_EXEC;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 use x86_64::VirtAddr;
 
 pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> Result<u64> {
@@ -49,12 +51,28 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
         _ => return Err(Errno::EINVAL),
     };
     check_locked(&request)?;
+    let may_exec = file.as_deref().is_none_or(|file| !permit::is_noexec(file));
+    if may_exec && implies_exec(request.prot) {
+        request.prot |= Prot::EXEC;
+    }
     if let Some(file) = file {
         request.backing = backing(&file, &request, offset)?;
     } else if request.shared && request.flags.contains(VmFlags::GROWSDOWN) {
         return Err(Errno::EINVAL);
     }
     Ok(process::current().mm().map(request)?.as_u64())
+}
+
+/// Whether the thread's personality makes what is mapped with `prot` executable.
+fn implies_exec(prot: Prot) -> bool {
+    // Relaxed: the thread's own setting.
+    let setting = process::current().settings.personality.load(Ordering::Relaxed);
+    prot.contains(Prot::READ) && setting & READ_IMPLIES_EXEC != 0
+}
+
+/// Whether the running task may map the first pages.
+fn may_map_low() -> bool {
+    process::current().cred().capable(Capability::SYS_RAWIO)
 }
 
 /// The request as far as the flags alone tell.
@@ -66,7 +84,6 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
     } else {
         MapFixed::No
     };
-    let may_map_low = || process::current().cred().capable(Capability::SYS_RAWIO);
     if fixed != MapFixed::No && addr < MMAP_MIN && !may_map_low() {
         return Err(Errno::EPERM);
     }
@@ -153,16 +170,17 @@ pub fn mprotect(addr: u64, len: u64, prot: u32) -> Result<()> {
         // Nothing grows upwards.
         _ => return Err(Errno::EINVAL),
     };
-    mm.protect(start, end - start, Prot::from_bits_truncate(prot))
+    let prot = Prot::from_bits_truncate(prot);
+    mm.protect_as(start, end - start, prot, implies_exec(prot))
 }
 
 pub fn brk(new: u64) -> u64 {
-    process::current().mm().brk(new)
+    process::current().mm().brk(new, implies_exec(Prot::READ))
 }
 
 pub fn mremap(old: u64, old_len: u64, new_len: u64, flags: u64, new: u64) -> Result<u64> {
     let flags = u32::try_from(flags).map_err(|_| Errno::EINVAL)?;
-    process::current().mm().remap(old, old_len, new_len, flags, new)
+    process::current().mm().remap(old, old_len, new_len, (flags, new), may_map_low())
 }
 
 pub fn msync(addr: u64, len: u64, flags: u32) -> Result<()> {

@@ -74,7 +74,7 @@ impl Node {
             | Kind::Link(t, _)
             | Kind::FdInfo(t, _)
             | Kind::File(t, _)
-            | Kind::Mounts(t, _) => processes()?.owner(t.tid),
+            | Kind::Mounts(t, _) => processes()?.owner(t.tid, mode == S_IFDIR | 0o555),
         };
         let attr = InodeAttr::new(self.attr.dev(), ino, mode, owner, DevId::NONE, Timestamp::now());
         Ok(try_arc(Self { attr, kind })?)
@@ -287,10 +287,12 @@ impl Inode for Node {
     fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
         match self.kind {
             Kind::File(task, file) => {
+                // First the memory, then the question: an exec in between is nothing that was asked for.
+                let ops = TextOps::new(self.clone())?;
                 if file.guarded && !processes()?.may_access(task.tid) {
                     return Err(Errno::EACCES);
                 }
-                Ok(TextOps::new(self)?)
+                Ok(ops)
             }
             Kind::FdInfo(..) | Kind::Mounts(..) => Ok(TextOps::new(self)?),
             _ => Err(Errno::ENXIO),
@@ -339,12 +341,12 @@ impl TextSource for Node {
         }
     }
 
-    fn allows(&self, cred: &Cred) -> bool {
+    fn subject(&self) -> u64 {
         match self.kind {
             Kind::File(task, file) if file.guarded => {
-                processes().is_ok_and(|processes| processes.may_access_by(task.tid, cred))
+                processes().map_or(0, |processes| processes.memory(task.tid))
             }
-            _ => true,
+            _ => 0,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The slot through which the process floor shows its processes in /proc.
 #![forbid(unsafe_code)]
 
-use crate::fs::{Cred, FdTable, FsContext, Owner, Path};
+use crate::fs::{FdTable, FsContext, Owner, Path};
 use crate::sync::Once;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -15,8 +15,8 @@ pub struct PidFile {
     pub mode: u32,
     /// In /proc/PID/task/TID too.
     pub per_task: bool,
-    /// Only for who may ptrace the process (environ, mem, maps...): checked by `may_access` at open, and at each
-    /// read, since the process may have become another program (or another user's) meanwhile.
+    /// Only for who may ptrace the process (environ, mem, maps...): checked by `may_access` at open. Such a file
+    /// stays with the memory that the process had then: of what it executes later it tells nothing.
     pub guarded: bool,
 }
 
@@ -59,12 +59,13 @@ pub trait ProcessTable: Send + Sync {
     fn process_of(&self, tid: u32) -> Option<u32>;
     /// The smallest task id of process `pid` that is at least `from`.
     fn next_task(&self, pid: u32, from: u32) -> Option<u32>;
-    /// Who owns the directory (root for a process that is not dumpable).
-    fn owner(&self, tid: u32) -> Owner;
+    /// Who owns an entry of its directory: root if the process is not dumpable, but for those that are open to
+    /// everybody.
+    fn owner(&self, tid: u32, is_open: bool) -> Owner;
     /// Whether the caller may look into the task, as ptrace's read access check says.
     fn may_access(&self, tid: u32) -> bool;
-    /// The same for who opened a file with `cred`.
-    fn may_access_by(&self, tid: u32, cred: &Cred) -> bool;
+    /// Names its memory: another number after each exec, 0 if it has none.
+    fn memory(&self, tid: u32) -> u64;
     /// Its descriptors; `None` for a zombie or a kernel thread.
     fn files(&self, tid: u32) -> Option<Arc<FdTable>>;
     /// Its root and working directory.

@@ -122,10 +122,10 @@ pub fn anonymous() {
     assert_eq!(s.fault(BASE + 20 * PAGE, FaultAccess::Read), Err(Fault::SegvAcc));
     s.protect(BASE + 20 * PAGE, PAGE, RW).expect("protect");
     assert_eq!(byte(&s, BASE + 20 * PAGE), 20);
-    let moved = s.remap(BASE, 600 * PAGE, 700 * PAGE, 1, 0).expect("remap");
+    let moved = s.remap(BASE, 600 * PAGE, 700 * PAGE, (1, 0), true).expect("remap");
     assert_eq!(moved, BASE);
     s.map(anon(BASE + 700 * PAGE, 1, Prot::READ)).expect("map");
-    let moved = s.remap(BASE, 700 * PAGE, 900 * PAGE, 1, 0).expect("remap");
+    let moved = s.remap(BASE, 700 * PAGE, 900 * PAGE, (1, 0), true).expect("remap");
     assert!(moved != BASE && byte(&s, moved + 599 * PAGE) == 599u64 as u8);
     assert_eq!(s.fault(BASE, FaultAccess::Read), Err(Fault::SegvMap));
     assert_eq!(s.usage().rss_anon, 590);
@@ -229,13 +229,13 @@ pub fn stack_and_heap() {
     assert_eq!(s.fault(top - 65 * PAGE, FaultAccess::Write), Err(Fault::SegvMap));
     assert_eq!(ranges(&s), alloc::vec![top - 60 * PAGE..top]);
     s.set_brk(BASE);
-    assert_eq!(s.brk(0), BASE);
-    assert_eq!(s.brk(BASE + 5 * PAGE + 1), BASE + 5 * PAGE + 1);
+    assert_eq!(s.brk(0, false), BASE);
+    assert_eq!(s.brk(BASE + 5 * PAGE + 1, false), BASE + 5 * PAGE + 1);
     s.write_bytes(BASE + 5 * PAGE, &[7]).expect("write");
-    assert_eq!(s.brk(BASE + PAGE), BASE + PAGE);
+    assert_eq!(s.brk(BASE + PAGE, false), BASE + PAGE);
     assert_eq!(s.fault(BASE + 2 * PAGE, FaultAccess::Read), Err(Fault::SegvMap));
     s.map(anon(BASE + 3 * PAGE, 1, RW)).expect("map");
-    assert_eq!(s.brk(BASE + 4 * PAGE), BASE + PAGE, "the way is blocked");
+    assert_eq!(s.brk(BASE + 4 * PAGE, false), BASE + PAGE, "the way is blocked");
     let mut names = Vec::new();
     assert!(s.maps(&mut |info| names.push(info.name.clone())).is_ok());
     assert_eq!(names, ["[heap]", "", "[stack]"]);
@@ -252,7 +252,7 @@ pub(super) fn shaped(file: &Arc<File>) -> Arc<AddressSpace> {
     s.map(anon(data + 9 * PAGE, 8, RW)).expect("map");
     s.map_stack(top, 33 * PAGE, false).expect("stack");
     s.set_brk(data + 0x100_0000);
-    s.brk(data + 0x100_0000 + 33 * PAGE);
+    s.brk(data + 0x100_0000 + 33 * PAGE, false);
     for page in [1u64, 40, 80, 120, 160, 200, 240, 300, 330, 400, 440] {
         let _ = s.fault(text + page * PAGE, FaultAccess::Read);
     }

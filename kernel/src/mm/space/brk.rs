@@ -11,10 +11,13 @@ impl AddressSpace {
         (inner.layout.brk_start, inner.layout.brk) = (start, start);
     }
 
-    /// brk: the break after the call, unchanged if it could not be moved.
-    pub fn brk(&self, new: u64) -> u64 {
+    /// brk: the break after the call, unchanged if it could not be moved. What is new may be executed if `exec`.
+    pub fn brk(&self, new: u64, exec: bool) -> u64 {
         let mut inner = self.inner.lock();
-        if new >= inner.layout.brk_start && new <= USER_END && inner.move_brk(self, new).is_some() {
+        if new >= inner.layout.brk_start
+            && new <= USER_END
+            && inner.move_brk(self, new, exec).is_some()
+        {
             inner.layout.brk = new;
         }
         inner.layout.brk
@@ -22,7 +25,7 @@ impl AddressSpace {
 }
 
 impl Inner {
-    fn move_brk(&mut self, space: &AddressSpace, new: u64) -> Option<()> {
+    fn move_brk(&mut self, space: &AddressSpace, new: u64, exec: bool) -> Option<()> {
         if new - self.layout.brk_start > self.limits.data {
             return None;
         }
@@ -38,6 +41,8 @@ impl Inner {
         if !self.vmas.is_free(old_end, new_end) || !self.fits(old_end, grows + PAGE_SIZE as u64) {
             return None;
         }
+        let mut prot = Prot::READ | Prot::WRITE;
+        prot.set(Prot::EXEC, exec);
         let (addr, len) = self
             .map(
                 space,
@@ -45,7 +50,7 @@ impl Inner {
                     addr: Some(VirtAddr::new_truncate(old_end)),
                     fixed: MapFixed::NoReplace,
                     len: grows,
-                    prot: Prot::READ | Prot::WRITE,
+                    prot,
                     shared: false,
                     backing: Backing::ANON,
                     flags: VmFlags::empty(),

@@ -129,6 +129,11 @@ per_cpu! {
 }
 
 impl AddressSpace {
+    /// Its number: no two spaces ever have the same.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
     /// An empty space.
     pub fn new() -> Result<Arc<Self>> {
         Self::with(

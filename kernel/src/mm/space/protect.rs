@@ -15,6 +15,11 @@ impl AddressSpace {
     /// mprotect: `EINVAL` for a bad address, `ENOMEM` at the first hole (what lies below it is changed),
     /// `EACCES` for a right that the mapping cannot have.
     pub fn protect(&self, addr: u64, len: u64, prot: Prot) -> Result<()> {
+        self.protect_as(addr, len, prot, false)
+    }
+
+    /// As [`protect`](Self::protect); with `also_exec` each mapping that may be executed gets that right too.
+    pub fn protect_as(&self, addr: u64, len: u64, prot: Prot, also_exec: bool) -> Result<()> {
         let range = match page_range(addr, len) {
             Some(range) => range,
             None if addr.is_multiple_of(1 << PAGE_SHIFT) => return Err(Errno::ENOMEM),
@@ -23,7 +28,7 @@ impl AddressSpace {
         let access = VmFlags::from_prot(prot);
         let mut inner = self.inner.lock();
         let mut gather = Gather::new(&self.cpus);
-        let result = inner.protect_range(&mut gather, range.start, range.end, access);
+        let result = inner.protect_range(&mut gather, range.start, range.end, access, also_exec);
         inner.merge(range.start, range.end);
         result
     }
@@ -36,6 +41,7 @@ impl Inner {
         start: u64,
         end: u64,
         access: VmFlags,
+        also_exec: bool,
     ) -> Result<()> {
         let mut at = start;
         while at < end {
@@ -43,7 +49,10 @@ impl Inner {
             let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
             let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
             let upto = vma.end.min(end);
-            let flags = vma.flags.difference(VmFlags::ACCESS) | access;
+            let mut flags = vma.flags.difference(VmFlags::ACCESS) | access;
+            if also_exec && flags.contains(VmFlags::MAY_EXEC) {
+                flags.insert(VmFlags::EXEC);
+            }
             if flags != vma.flags {
                 self.check_protect(vma, at, upto, flags)?;
                 self.split_at(at)?;

@@ -5,7 +5,7 @@ use super::tlb::Gather;
 use super::unmap::page_range;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags};
-use crate::mm::layout::{PAGE_SIZE, page_up};
+use crate::mm::layout::{MMAP_MIN, PAGE_SIZE, page_down, page_up};
 use abi::{Errno, Result};
 
 const MAYMOVE: u32 = 1;
@@ -22,12 +22,22 @@ struct Remap {
     /// The exact place wanted.
     fixed: Option<u64>,
     hint: Option<u64>,
+    /// The caller may map the first pages.
+    may_be_low: bool,
 }
 
 impl AddressSpace {
-    /// mremap, with Linux's MREMAP_* flags.
-    pub fn remap(&self, old: u64, old_len: u64, new_len: u64, flags: u32, new: u64) -> Result<u64> {
+    /// mremap, with Linux's MREMAP_* flags; EPERM for a place among the first pages unless it `may_be_low`.
+    pub fn remap(
+        &self,
+        old: u64,
+        old_len: u64,
+        new_len: u64,
+        (flags, new): (u32, u64),
+        may_be_low: bool,
+    ) -> Result<u64> {
         let call = Remap::check(old, old_len, new_len, flags, new)?;
+        let call = Remap { may_be_low, ..call };
         let mut inner = self.inner.lock();
         let addr = inner.remap(self, &call)?;
         let grown = call.new_len > call.old_len;
@@ -65,7 +75,7 @@ impl Remap {
             fixed = Some(new);
         }
         let hint = (dont_unmap && new != 0).then_some(new);
-        Ok(Self { old, old_len, new_len, may_move, dont_unmap, fixed, hint })
+        Ok(Self { old, old_len, new_len, may_move, dont_unmap, fixed, hint, may_be_low: false })
     }
 }
 
@@ -117,17 +127,26 @@ impl Inner {
         if more > 0 { self.check_room(vma.flags, 0, more, false) } else { Ok(()) }
     }
 
+    /// Where the mapping shall go.
+    fn choose_target(&mut self, call: &Remap) -> Result<u64> {
+        // As on Linux, a low hint is not moved up, unlike mmap's.
+        let hint = call.hint.map(page_down).filter(|&hint| hint < MMAP_MIN);
+        let low_hint = hint.filter(|&hint| self.fits(hint, call.new_len));
+        match call.fixed.or(low_hint) {
+            Some(to) if to < MMAP_MIN && !call.may_be_low => Err(Errno::EPERM),
+            Some(to) => Ok(to),
+            None => self.choose(call.hint, call.new_len),
+        }
+    }
+
     /// Makes the mapping anew elsewhere and moves its pages there.
     fn move_mapping(&mut self, space: &AddressSpace, call: &Remap) -> Result<u64> {
         let &Remap { old, old_len, new_len, .. } = call;
         let kept = old_len.min(new_len);
-        let to = match call.fixed {
-            Some(to) => {
-                self.unmap_range(space, to, to + new_len)?;
-                to
-            }
-            None => self.choose(call.hint, new_len)?,
-        };
+        let to = self.choose_target(call)?;
+        if call.fixed.is_some() {
+            self.unmap_range(space, to, to + new_len)?;
+        }
         // The tail that is not moved goes; the head is split off, so that it can be taken out whole.
         self.unmap_range(space, old + kept, old + old_len.max(kept))?;
         let pos = self.vmas.find(old).ok_or(Errno::EFAULT)?;
@@ -139,7 +158,6 @@ impl Inner {
             // The old range stays mapped, but what was locked moved.
             copy.flags.remove(VmFlags::GROWSDOWN);
         }
-        let flags = copy.flags;
         self.insert(copy)?;
         let moved = self.move_entries(space, old, to, kept);
         if moved.is_err() {
@@ -151,7 +169,6 @@ impl Inner {
         if !call.dont_unmap && kept > 0 {
             self.unmap_range(space, old, old + kept)?;
         }
-        let _ = flags;
         Ok(to)
     }
 

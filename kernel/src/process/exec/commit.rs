@@ -13,6 +13,7 @@ use crate::fs::FdTable;
 use crate::mm::{AddressSpace, PAGE_SIZE};
 use crate::trace::exec_phases::{ExecTimer, Step};
 use abi::Result;
+use abi::process::personality;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
@@ -28,6 +29,10 @@ pub(super) fn commit(
     let mm = AddressSpace::new()?;
     mm.set_limits(task.process().limits().for_mappings());
     timer.end(Step::NewSpace);
+    let file = image.executable().clone();
+    let change = cred::change(task, file.file());
+    let guarded = change.guarded || image.is_hidden_from(&task.cred());
+    forget_personality(task, change.sets_id);
     let layout = Layout::draw(task);
     mm.set_mmap_base(layout.mmap_base);
     timer.end(Step::Layout);
@@ -36,9 +41,8 @@ pub(super) fn commit(
     timer.end(Step::Image);
     placed.map_known(&mm)?;
     timer.end(Step::Prefault);
-    let file = image.executable().clone();
-    let (new_cred, secure) = cred::new_cred(task, file.file());
-    if let Some(new_cred) = new_cred {
+    let secure = change.secure;
+    if let Some(new_cred) = change.cred {
         task.set_cred(new_cred);
     }
     let top = layout.stack_top;
@@ -61,7 +65,11 @@ pub(super) fn commit(
     timer.end(Step::Switch);
     drop(old);
     timer.end(Step::OldSpace);
-    forget_old_program(task, program, name, secure)?;
+    forget_old_program(task, program, name, guarded)?;
+    if secure || change.guarded {
+        // Relaxed: a setting.
+        task.settings.parent_death_signal.store(0, Ordering::Relaxed);
+    }
     enter(frame, task, placed.entry, laid.sp);
     timer.end(Step::Close);
     Ok(())
@@ -86,19 +94,24 @@ fn replace_memory(task: &Task, mm: Arc<AddressSpace>) -> Option<Arc<AddressSpace
     task.mm_cell().replace(Some(mm))
 }
 
-/// Everything that belonged to the old program.
-fn forget_old_program(task: &Task, program: Program, name: &[u8], secure: bool) -> Result<()> {
+/// What of `personality` does not outlive an exec: as on Linux, what makes all memory executable, and for a
+/// program that `sets_id` what makes its addresses known.
+fn forget_personality(task: &Task, sets_id: bool) {
+    let gone = if sets_id { personality::CLEAR_ON_SETID } else { personality::READ_IMPLIES_EXEC };
+    // Relaxed: the thread's own setting.
+    task.settings.personality.fetch_and(!gone, Ordering::Relaxed);
+}
+
+/// Everything that belonged to the old program; into one that is `guarded` only root may look.
+fn forget_old_program(task: &Task, program: Program, name: &[u8], guarded: bool) -> Result<()> {
     let process = task.process();
     let file_name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
     task.set_comm(file_name);
     process.set_program(Some(Arc::new(program)));
     // Relaxed: settings; nobody orders anything by them.
-    process.dumpable.store(u32::from(!secure), Ordering::Relaxed);
+    process.dumpable.store(u32::from(!guarded), Ordering::Relaxed);
     process.has_execed.store(true, Ordering::Relaxed);
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
-    if secure {
-        task.settings.parent_death_signal.store(0, Ordering::Relaxed);
-    }
     signal::reset_for_exec(task);
     let shared = Arc::strong_count(&*task.files()) > 1;
     if shared {

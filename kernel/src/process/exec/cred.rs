@@ -1,4 +1,4 @@
-//! What exec does to credentials: set-uid bits and capabilities.
+//! What exec does to credentials: set-uid bits and capabilities; who may look into the new program.
 
 use super::super::{Task, for_each_process};
 use crate::fs::cred::securebits;
@@ -7,9 +7,35 @@ use abi::fs::{S_ISGID, S_ISUID};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
-/// The new identity, if it differs from the old one, and whether the program must distrust its
-/// environment (AT_SECURE).
-pub(super) fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool) {
+/// What becomes of a task's identity.
+pub(super) struct Change {
+    /// The new identity, if it differs from the old one.
+    pub(super) cred: Option<Arc<Cred>>,
+    /// The program must distrust its environment (AT_SECURE).
+    pub(super) secure: bool,
+    /// The program is somebody else's to some degree: no setting of its caller may make it predictable.
+    pub(super) sets_id: bool,
+    /// It runs with other rights than its caller had, or with two identities.
+    pub(super) guarded: bool,
+}
+
+/// What executing `file` makes of the task's identity.
+pub(super) fn change(task: &Task, file: &OpenFile) -> Change {
+    let old = task.cred();
+    let two = old.uid != old.euid || old.gid != old.egid;
+    let (cred, secure, set_bits) = new_cred(task, file);
+    let Some(new) = cred else {
+        return Change { cred: None, secure, sets_id: set_bits, guarded: two };
+    };
+    let ids = |cred: &Cred| (cred.euid, cred.egid, cred.fsuid, cred.fsgid);
+    let gains = !old.permitted.contains(new.permitted);
+    let guarded = two || gains || ids(&old) != ids(&new);
+    Change { cred: Some(new), secure, sets_id: set_bits || gains, guarded }
+}
+
+/// The new identity, if it differs from the old one; whether the program must distrust its environment; whether
+/// a set-id bit of the file counts.
+fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool, bool) {
     let old = task.cred();
     let meta = file.inode().attr();
     let mode = meta.mode();
@@ -18,10 +44,12 @@ pub(super) fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool
         && !file.path().mount.flags().contains(MountFlags::NOSUID);
     let mut euid = old.euid;
     let mut egid = old.egid;
-    if may_gain && mode & S_ISUID != 0 {
+    let sets_uid = may_gain && mode & S_ISUID != 0;
+    let sets_gid = may_gain && mode & (S_ISGID | 0o010) == S_ISGID | 0o010;
+    if sets_uid {
         euid = meta.uid();
     }
-    if may_gain && mode & (S_ISGID | 0o010) == S_ISGID | 0o010 {
+    if sets_gid {
         egid = meta.gid();
     }
     if (euid, egid) != (old.euid, old.egid)
@@ -32,7 +60,7 @@ pub(super) fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool
         (euid, egid) = (old.uid, old.gid);
     }
     if is_unchanged(&old, euid, egid) {
-        return (None, false);
+        return (None, false, sets_uid || sets_gid);
     }
     let mut new = Cred::clone(&old);
     (new.euid, new.suid, new.fsuid) = (euid, euid, euid);
@@ -41,7 +69,7 @@ pub(super) fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool
     set_capabilities(&old, &mut new, changed_id);
     new.securebits &= !securebits::KEEP_CAPS;
     let gained = new.uid != 0 && !new.ambient.contains(new.effective);
-    (Some(Arc::new(new)), changed_id || gained)
+    (Some(Arc::new(new)), changed_id || gained, sets_uid || sets_gid)
 }
 
 /// Whether a task of another process has the same working directory and root, by CLONE_FS. Its own process has no other

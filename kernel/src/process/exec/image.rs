@@ -2,8 +2,8 @@
 
 use super::super::Task;
 use super::layout::Layout;
-use crate::fs::namei::LookupFlags;
-use crate::fs::{Capability, DenyWrite, Fd, MapTarget, OpenFile};
+use crate::fs::namei::{LookupFlags, perm};
+use crate::fs::{Capability, Cred, DenyWrite, Fd, MapTarget, OpenFile};
 use crate::mm::layout::{MMAP_MIN, USER_END};
 use crate::mm::space::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::{AddressSpace, MapSource, Sink};
@@ -28,7 +28,7 @@ pub(super) struct Image {
 
 struct Interpreter {
     /// Keeps writers away until it is mapped.
-    _file: Arc<DenyWrite>,
+    file: Arc<DenyWrite>,
     plan: Result<Arc<Plan>, Error>,
     source: Arc<dyn MapSource>,
 }
@@ -78,6 +78,16 @@ impl Image {
     /// The program's file.
     pub(super) fn executable(&self) -> &Arc<DenyWrite> {
         &self.file
+    }
+
+    /// Whether the program, or its interpreter, is one that `cred` may execute but not read.
+    pub(super) fn is_hidden_from(&self, cred: &Cred) -> bool {
+        let files =
+            [Some(&self.file), self.interpreter.as_ref().map(|interpreter| &interpreter.file)];
+        files.into_iter().flatten().any(|file| {
+            let inode = file.file().inode();
+            perm::check(&**inode, cred, perm::READ).is_err()
+        })
     }
 
     /// Whether the stack must be executable.
@@ -204,7 +214,7 @@ fn open_interpreter(
         plan => plan,
     };
     let source = source_of(file.file())?;
-    Ok(Interpreter { _file: file, plan, source })
+    Ok(Interpreter { file, plan, source })
 }
 
 fn source_of(file: &Arc<OpenFile>) -> Result<Arc<dyn MapSource>> {

@@ -4,13 +4,12 @@ use super::super::Task;
 use super::super::limits::Resource;
 use crate::mm::layout::USER_END;
 use crate::random;
+use abi::process::personality;
 use core::sync::atomic::Ordering;
 
 const PAGE: u64 = 4096;
 /// Where position-independent programs start, before randomisation.
 const PROGRAM_BASE: u64 = (USER_END / 3 * 2) & !(PAGE - 1);
-/// ADDR_NO_RANDOMIZE of `personality`.
-pub(in crate::process) const NO_RANDOMIZE: u32 = 0x0040_0000;
 /// Random bits, as on Linux: pages of mappings and programs, pages of the stack, bytes of the heap.
 const MMAP_BITS: u32 = 28;
 const STACK_BITS: u32 = 22;
@@ -35,7 +34,8 @@ impl Layout {
     /// Draws a layout, and what else an exec needs to draw.
     pub(super) fn draw(task: &Task) -> Self {
         // Relaxed: the thread's own setting.
-        let fixed = task.settings.personality.load(Ordering::Relaxed) & NO_RANDOMIZE != 0;
+        let fixed =
+            task.settings.personality.load(Ordering::Relaxed) & personality::ADDR_NO_RANDOMIZE != 0;
         let [secret @ .., stack, mmap, program, brk, vdso] = random::secret_words::<7>();
         let draw = |word: u64| if fixed { 0 } else { word };
         let pages = |word: u64, bits: u32| (draw(word) & ((1 << bits) - 1)) * PAGE;

@@ -100,10 +100,10 @@ impl ProcessTable for Processes {
         next
     }
 
-    fn owner(&self, tid: u32) -> Owner {
+    fn owner(&self, tid: u32, is_open: bool) -> Owner {
         let Ok(task) = task(tid) else { return Owner::default() };
         // Relaxed: a setting.
-        if task.process().dumpable.load(Ordering::Relaxed) != 1 {
+        if !is_open && task.process().dumpable.load(Ordering::Relaxed) != 1 {
             return Owner::default();
         }
         let cred = task.cred_arc();
@@ -114,8 +114,9 @@ impl ProcessTable for Processes {
         task(tid).is_ok_and(|target| may_look_into(&target))
     }
 
-    fn may_access_by(&self, tid: u32, cred: &Cred) -> bool {
-        task(tid).is_ok_and(|target| may_access(&target, cred))
+    fn memory(&self, tid: u32) -> u64 {
+        let space = task(tid).ok().and_then(|target| target.process().mm());
+        space.map_or(0, |space| space.id())
     }
 
     fn files(&self, tid: u32) -> Option<Arc<FdTable>> {
@@ -172,7 +173,8 @@ pub fn may_attach(target: &Task) -> bool {
     may_access(target, &Cred { fsuid: own.uid, fsgid: own.gid, ..Cred::clone(&own) })
 }
 
-/// Whether the running task, with the identity `own`, may look into another.
+/// Whether the running task, with the identity `own`, may look into another. Its own process it always may: so
+/// this is a question for the moment of opening, and no answer for what is read later.
 fn may_access(target: &Task, own: &Cred) -> bool {
     if Arc::ptr_eq(target.process(), current().process()) {
         return true;
