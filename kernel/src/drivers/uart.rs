@@ -3,26 +3,26 @@
 //! Owns the port's registers and two rings. Sending: bytes go to the ring, and from there to the FIFO, a
 //! whole FIFO at a time as often as the port takes it; what it does not take goes out by interrupt.
 //! Receiving: the interrupt only moves bytes to a ring and wakes the terminal's thread. Without an interrupt
-//! line that thread polls. Lock level: `Uart`, the last of all; nothing is woken while it is held.
+//! line that thread polls. A port that is not there reads as ones, which looks like a byte received, for ever:
+//! after `init` nothing reads it. Lock level: `Uart`, the last of all; nothing is woken while it is held.
 #![forbid(unsafe_code)]
 
 use crate::arch::irq;
-use crate::arch::port::{inb, outb};
+use crate::arch::port::COM1;
 use crate::sync::{SpinLock, WaitQueue, level};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-const BASE: u16 = 0x3f8;
 const LINE: u32 = 4;
 
 /// Receive buffer and transmit holding register.
-const DATA: u16 = BASE;
-const INTERRUPT_ENABLE: u16 = BASE + 1;
-const INTERRUPT_ID: u16 = BASE + 2;
-const FIFO_CONTROL: u16 = BASE + 2;
-const LINE_CONTROL: u16 = BASE + 3;
-const LINE_STATUS: u16 = BASE + 5;
-const MODEM_STATUS: u16 = BASE + 6;
-const SCRATCH: u16 = BASE + 7;
+const DATA: u16 = 0;
+const INTERRUPT_ENABLE: u16 = 1;
+const INTERRUPT_ID: u16 = 2;
+const FIFO_CONTROL: u16 = 2;
+const LINE_CONTROL: u16 = 3;
+const LINE_STATUS: u16 = 5;
+const MODEM_STATUS: u16 = 6;
+const SCRATCH: u16 = 7;
 
 const ENABLE_RECEIVE: u8 = 1;
 const ENABLE_TRANSMIT: u8 = 2;
@@ -141,38 +141,38 @@ static PRESENT: AtomicBool = AtomicBool::new(false);
 
 /// Takes the port over from the boot console; the interrupt controllers are ready.
 pub fn init() {
-    let before = inb(SCRATCH);
-    outb(SCRATCH, 0x5a);
-    let answers = inb(SCRATCH) == 0x5a;
-    outb(SCRATCH, before);
+    let before = COM1.read8(SCRATCH);
+    COM1.write8(SCRATCH, 0x5a);
+    let answers = COM1.read8(SCRATCH) == 0x5a;
+    COM1.write8(SCRATCH, before);
     if !answers {
-        log::warn!("no serial port at {BASE:#x}");
+        log::warn!("no serial port at 0x3f8");
         return;
     }
     PRESENT.store(true, Ordering::Relaxed);
-    outb(FIFO_CONTROL, FIFO_ON);
+    COM1.write8(FIFO_CONTROL, FIFO_ON);
     let mut port = PORT.lock();
     port.enable(ENABLE_RECEIVE);
     drop(port);
     match irq::register(LINE, interrupt) {
         Ok(()) => {
             HAS_INTERRUPT.store(true, Ordering::Relaxed);
-            log::info!("ttyS0 at {BASE:#x}, interrupt line {LINE}");
+            log::info!("ttyS0 at 0x3f8, interrupt line {LINE}");
         }
         Err(_) => log::warn!("ttyS0: no interrupt line {LINE}: polling"),
     }
 }
 
-/// Whether received bytes announce themselves; if not, call [`poll`] now and then.
-pub fn has_interrupt() -> bool {
-    HAS_INTERRUPT.load(Ordering::Relaxed)
+/// Whether [`poll`] must be called now and then: the port is there, and received bytes do not announce themselves.
+pub fn needs_polling() -> bool {
+    PRESENT.load(Ordering::Relaxed) && !HAS_INTERRUPT.load(Ordering::Relaxed)
 }
 
 impl Port {
     fn enable(&mut self, bits: u8) {
-        if self.enabled != bits {
+        if self.enabled != bits && PRESENT.load(Ordering::Relaxed) {
             self.enabled = bits;
-            outb(INTERRUPT_ENABLE, bits);
+            COM1.write8(INTERRUPT_ENABLE, bits);
         }
     }
 
@@ -180,13 +180,13 @@ impl Port {
     fn send(&mut self) -> bool {
         let mut sent = 0;
         while !self.stopped && self.tx.len() > 0 && sent < BURST {
-            if inb(LINE_STATUS) & STATUS_ROOM == 0 {
+            if COM1.read8(LINE_STATUS) & STATUS_ROOM == 0 {
                 self.enable(self.enabled | ENABLE_TRANSMIT);
                 return false;
             }
             for _ in 0..FIFO_SIZE {
                 let Some(byte) = self.tx.pop() else { break };
-                outb(DATA, byte);
+                COM1.write8(DATA, byte);
                 sent += 1;
             }
         }
@@ -206,11 +206,11 @@ impl Port {
                 self.enable(self.enabled & !ENABLE_RECEIVE);
                 break;
             }
-            let status = inb(LINE_STATUS);
+            let status = COM1.read8(LINE_STATUS);
             if status & STATUS_DATA == 0 {
                 break;
             }
-            let byte = inb(DATA);
+            let byte = COM1.read8(DATA);
             let error = match status & STATUS_ERRORS {
                 bits if bits & STATUS_BREAK != 0 => Some(LineError::Break),
                 bits if bits & STATUS_PARITY != 0 => Some(LineError::Parity),
@@ -231,7 +231,7 @@ impl Port {
             }
             for _ in 0..FIFO_SIZE {
                 let Some(byte) = self.tx.pop() else { break };
-                outb(DATA, byte);
+                COM1.write8(DATA, byte);
             }
         }
     }
@@ -246,7 +246,7 @@ impl Port {
 }
 
 fn wait_for(bits: u8) -> bool {
-    (0..PATIENCE).any(|_| inb(LINE_STATUS) & bits != 0)
+    (0..PATIENCE).any(|_| COM1.read8(LINE_STATUS) & bits != 0)
 }
 
 fn interrupt() {
@@ -261,12 +261,12 @@ pub fn poll() {
     for _ in 0..16 {
         received |= port.receive();
         port.send();
-        let cause = inb(INTERRUPT_ID);
+        let cause = COM1.read8(INTERRUPT_ID);
         if cause & 1 != 0 {
             break;
         }
         if cause & 0xe == 0 {
-            inb(MODEM_STATUS);
+            COM1.read8(MODEM_STATUS);
         }
     }
     let room = port.tx.len() <= WAKE_BELOW;
@@ -348,15 +348,18 @@ pub fn set_stopped(stopped: bool) {
 
 /// Holds the line in the break condition, or lets it go.
 pub fn set_break(on: bool) {
+    if !PRESENT.load(Ordering::Relaxed) {
+        return;
+    }
     let _port = PORT.lock();
-    let control = inb(LINE_CONTROL) & !CONTROL_BREAK;
-    outb(LINE_CONTROL, if on { control | CONTROL_BREAK } else { control });
+    let control = COM1.read8(LINE_CONTROL) & !CONTROL_BREAK;
+    COM1.write8(LINE_CONTROL, if on { control | CONTROL_BREAK } else { control });
 }
 
 /// Whether everything queued has left the port, its FIFO included.
 pub fn is_idle() -> bool {
     let idle = PORT.lock().tx.len() == 0;
-    idle && (!PRESENT.load(Ordering::Relaxed) || inb(LINE_STATUS) & STATUS_IDLE != 0)
+    idle && (!PRESENT.load(Ordering::Relaxed) || COM1.read8(LINE_STATUS) & STATUS_IDLE != 0)
 }
 
 /// Writes a piece of the kernel log: at once, by polling, on a line of its own. The log's lock orders the

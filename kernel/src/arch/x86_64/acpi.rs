@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 use x86_64::PhysAddr;
 
 use super::kmap::{self, Cache};
-use super::port::{inw, outb, outw};
+use super::port::Ports;
 use crate::sync::Once;
 
 /// An I/O APIC and the first global interrupt it serves.
@@ -216,17 +216,26 @@ fn find_s5(dsdt: &'static [u8]) -> Option<(u8, u8)> {
     Some((first, number().unwrap_or(first)))
 }
 
+/// A register of two bytes, or one, that the firmware's tables name.
+fn register(port: u16, count: u16) -> Ports {
+    // SAFETY: the tables say that it switches between power states, which is what this module does with it.
+    unsafe { Ports::new(port, count) }
+}
+
 /// Soft-off; returns when the tables do not say how or nothing happens.
 pub(super) fn enter_s5() {
     let Some(acpi) = get() else { return };
     let (Some((a, b)), true) = (acpi.s5, acpi.pm1a_control != 0) else { return };
-    if inw(acpi.pm1a_control) & 1 == 0 && acpi.smi_command != 0 && acpi.acpi_enable != 0 {
-        outb(acpi.smi_command, acpi.acpi_enable);
+    if register(acpi.pm1a_control, 2).read16(0) & 1 == 0
+        && acpi.smi_command != 0
+        && acpi.acpi_enable != 0
+    {
+        register(acpi.smi_command, 1).write8(0, acpi.acpi_enable);
     }
     let value = |kind: u8| u16::from(kind & 7) << 10 | 1 << 13;
-    outw(acpi.pm1a_control, value(a));
+    register(acpi.pm1a_control, 2).write16(0, value(a));
     if acpi.pm1b_control != 0 {
-        outw(acpi.pm1b_control, value(b));
+        register(acpi.pm1b_control, 2).write16(0, value(b));
     }
     for _ in 0..1_000_000 {
         super::cpu::relax();
@@ -236,6 +245,6 @@ pub(super) fn enter_s5() {
 /// Reset through the FADT's register; returns when there is none.
 pub(super) fn reset() {
     if let Some(ResetRegister { space: 1, address, value }) = get().and_then(|acpi| acpi.reset) {
-        outb(address as u16, value);
+        register(address as u16, 1).write8(0, value);
     }
 }

@@ -6,7 +6,7 @@
 
 use super::boot::tables::image_start;
 use super::kmap::{self, Cache};
-use super::port::{inb, inl, outb};
+use super::port::Ports;
 use super::{acpi, apic, cpu, msr, tsc};
 
 /// The result.
@@ -138,11 +138,18 @@ fn kvm_clock() -> Option<u64> {
     u64::try_from(hz).ok()
 }
 
+// SAFETY: the interval timer, whose counter 2 nobody else uses, and the gate of that counter.
+const PIT: Ports = unsafe { Ports::new(0x42, 2) };
+const PIT_COUNTER: u16 = 0;
+const PIT_MODE: u16 = 1;
+// SAFETY: as above.
+const SPEAKER: Ports = unsafe { Ports::new(0x61, 1) };
+
 /// A counter to measure against.
 #[derive(Clone, Copy)]
 enum Reference {
     Hpet { registers: u64, femtoseconds: u64, mask: u64 },
-    PmTimer { port: u16, mask: u64 },
+    PmTimer { port: Ports, mask: u64 },
     Pit,
 }
 
@@ -153,11 +160,11 @@ impl Reference {
             Self::Hpet { registers, .. } => unsafe {
                 ((registers + 0xf0) as *const u64).read_volatile()
             },
-            Self::PmTimer { port, .. } => u64::from(inl(port)),
+            Self::PmTimer { port, .. } => u64::from(port.read32(0)),
             Self::Pit => {
-                outb(0x43, 0x80); // latch counter 2
-                let low = inb(0x42);
-                let high = inb(0x42);
+                PIT.write8(PIT_MODE, 0x80); // latch counter 2
+                let low = PIT.read8(PIT_COUNTER);
+                let high = PIT.read8(PIT_COUNTER);
                 // It counts down.
                 u64::from(0xffff - u16::from_le_bytes([low, high]))
             }
@@ -195,13 +202,15 @@ fn reference() -> Reference {
         return hpet;
     }
     if let Some((port, wide)) = acpi::get().and_then(|acpi| acpi.pm_timer) {
+        // SAFETY: the tables say that it is a counter; it is only read.
+        let port = unsafe { Ports::new(port, 4) };
         return Reference::PmTimer { port, mask: if wide { 0xffff_ffff } else { 0xff_ffff } };
     }
     // Counter 2, gate on, speaker off, counting down from 65536.
-    outb(0x61, inb(0x61) & !2 | 1);
-    outb(0x43, 0xb4);
-    outb(0x42, 0xff);
-    outb(0x42, 0xff);
+    SPEAKER.write8(0, SPEAKER.read8(0) & !2 | 1);
+    PIT.write8(PIT_MODE, 0xb4);
+    PIT.write8(PIT_COUNTER, 0xff);
+    PIT.write8(PIT_COUNTER, 0xff);
     Reference::Pit
 }
 

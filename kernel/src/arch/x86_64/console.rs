@@ -3,14 +3,12 @@
 //! Owns the port until the tty driver takes it over (then only panics write here). No lock: `klog`
 //! and the panic path serialise.
 
-use super::port::{inb, outb};
-
-const COM1: u16 = 0x3f8;
+use super::port::COM1;
 
 /// 115200 baud, 8N1, FIFOs on, interrupts off.
 pub(super) fn init() {
     for (register, value) in [(1, 0), (3, 0x80), (0, 1), (1, 0), (3, 3), (2, 7), (4, 0xb)] {
-        outb(COM1 + register, value);
+        COM1.write8(register, value);
     }
 }
 
@@ -31,14 +29,14 @@ fn put(byte: u8, room: &mut u32) {
     if *room == 0 {
         // An absent port reads as ones and counts as ready; a stuck one is given up on.
         for _ in 0..100_000 {
-            if inb(COM1 + 5) & 0x20 != 0 {
+            if COM1.read8(5) & 0x20 != 0 {
                 break;
             }
         }
         *room = FIFO;
     }
     *room -= 1;
-    outb(COM1, byte);
+    COM1.write8(0, byte);
 }
 
 /// Formats straight to the port, for panics.

@@ -8,7 +8,7 @@ use arrayvec::ArrayVec;
 
 use super::acpi::{self, Override};
 use super::kmap::{self, Cache};
-use super::port::outb;
+use super::port::Ports;
 use super::{apic, irq};
 use crate::sync::{SpinLock, level};
 
@@ -62,20 +62,14 @@ pub(super) fn init() {
 }
 
 fn mask_pics() {
+    // SAFETY: the two interrupt controllers, which are only masked; nothing else here uses them.
+    let [first, second] = unsafe { [Ports::new(0x20, 2), Ports::new(0xa0, 2)] };
     // Vectors 0x20 to 0x2f, where a spurious one does no harm; then everything masked.
-    for (port, value) in [
-        (0x20, 0x11),
-        (0xa0, 0x11),
-        (0x21, 0x20),
-        (0xa1, 0x28),
-        (0x21, 4),
-        (0xa1, 2),
-        (0x21, 1),
-        (0xa1, 1),
-        (0x21, 0xff),
-        (0xa1, 0xff),
-    ] {
-        outb(port, value);
+    for (register, values) in
+        [(0, [0x11, 0x11]), (1, [0x20, 0x28]), (1, [4, 2]), (1, [1, 1]), (1, [0xff, 0xff])]
+    {
+        first.write8(register, values[0]);
+        second.write8(register, values[1]);
     }
 }
 

@@ -19,7 +19,7 @@ use virtio_drivers::transport::pci::virtio_device_type;
 use super::boot::BootInfo;
 use super::kmap::{self, Cache};
 use super::pci::{self, ConfigPorts, Device};
-use super::port::inb;
+use super::port::Ports;
 
 const NETWORK: u8 = 2;
 const INTEL: u16 = 0x8086;
@@ -42,8 +42,13 @@ pub fn addresses(info: &BootInfo) -> impl Iterator<Item = [u8; 6]> {
     })
 }
 
+fn config() -> ConfigPorts {
+    // SAFETY: this module only reads, but for the sizes of BARs, which are put back as they were.
+    unsafe { ConfigPorts::new() }
+}
+
 fn is_on(place: DeviceFunction, how: Command) -> bool {
-    PciRoot::new(ConfigPorts).get_status_command(place).1.contains(how)
+    PciRoot::new(config()).get_status_command(place).1.contains(how)
 }
 
 /// Six bytes of a card's registers, with accesses of 32 bits as all of them allow.
@@ -70,10 +75,12 @@ fn realtek(place: DeviceFunction) -> Option<[u8; 6]> {
     if !is_on(place, Command::IO_SPACE) {
         return None;
     }
-    let bar = PciRoot::new(ConfigPorts).bar_info(place, 0).ok()??;
+    let bar = PciRoot::new(config()).bar_info(place, 0).ok()??;
     let BarInfo::IO { address, .. } = bar else { return None };
-    let port = u16::try_from(address).ok().filter(|&port| port != 0)?;
-    Some([0, 1, 2, 3, 4, 5].map(|byte| inb(port.wrapping_add(byte))))
+    let port = u16::try_from(address).ok().filter(|&port| (1..=0xfffa).contains(&port))?;
+    // SAFETY: the device's own registers, of which its address is only read.
+    let address = unsafe { Ports::new(port, 6) };
+    Some([0, 1, 2, 3, 4, 5].map(|byte| address.read8(byte)))
 }
 
 fn virtio(device: &Device, info: &BootInfo) -> Option<[u8; 6]> {
@@ -81,11 +88,11 @@ fn virtio(device: &Device, info: &BootInfo) -> Option<[u8; 6]> {
     if virtio_device_type(&device.info) != Some(DeviceType::Network) {
         return None;
     }
-    let root = PciRoot::new(ConfigPorts);
+    let root = PciRoot::new(config());
     let structure = root.capabilities(place).find(|capability| {
         capability.id == VENDOR_SPECIFIC
             && capability.private_header.to_le_bytes()[1] == DEVICE_STRUCTURE
     })?;
-    let word = |at: u8| Some(ConfigPorts.read_word(place, structure.offset.checked_add(at)?));
+    let word = |at: u8| Some(config().read_word(place, structure.offset.checked_add(at)?));
     six_at(place, word(4)? as usize & 0xff, u64::from(word(8)?), info)
 }

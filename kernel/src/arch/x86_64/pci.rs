@@ -10,11 +10,14 @@ use virtio_drivers::transport::pci::bus::{
 };
 
 use super::boot::{BootInfo, MemoryKind};
-use super::port::{inl, outl};
+use super::port::Ports;
 use crate::sync::{Once, SpinLock, level};
 
-const ADDRESS: u16 = 0xcf8;
-const DATA: u16 = 0xcfc;
+// SAFETY: what is written there can make devices read and write memory; the ports stay in this module, and
+// `ConfigPorts::new` passes the duty on.
+const CONFIG: Ports = unsafe { Ports::new(0xcf8, 8) };
+const ADDRESS: u16 = 0;
+const DATA: u16 = 4;
 const ENABLE: u32 = 1 << 31;
 
 /// Registers of configuration space.
@@ -41,31 +44,42 @@ pub struct Device {
 }
 
 /// Access to the configuration space of all devices.
-pub struct ConfigPorts;
+pub struct ConfigPorts(());
+
+impl ConfigPorts {
+    /// Access to all devices.
+    ///
+    /// # Safety
+    /// Whoever writes answers for what the device then does: its BARs stay where they are, and it gets no
+    /// right to move data but to memory that is its own.
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
 
 fn select(device: DeviceFunction, register: u8) {
     let place = u32::from(device.bus) << 16
         | u32::from(device.device & 31) << 11
         | u32::from(device.function & 7) << 8;
-    outl(ADDRESS, ENABLE | place | u32::from(register & !3));
+    CONFIG.write32(ADDRESS, ENABLE | place | u32::from(register & !3));
 }
 
 impl ConfigurationAccess for ConfigPorts {
     fn read_word(&self, device: DeviceFunction, register: u8) -> u32 {
         let _guard = PORTS.lock();
         select(device, register);
-        inl(DATA)
+        CONFIG.read32(DATA)
     }
 
     fn write_word(&mut self, device: DeviceFunction, register: u8, data: u32) {
         let _guard = PORTS.lock();
         select(device, register);
-        outl(DATA, data);
+        CONFIG.write32(DATA, data);
     }
 
     // SAFETY: has no state, and the lock is shared.
     unsafe fn unsafe_clone(&self) -> Self {
-        Self
+        Self(())
     }
 }
 
@@ -104,7 +118,7 @@ fn enumerate_slot(
             continue;
         };
         if info.header_type == HeaderType::PciPciBridge {
-            let [_, behind, ..] = ConfigPorts.read_word(place, BUSES).to_le_bytes();
+            let [_, behind, ..] = ConfigPorts(()).read_word(place, BUSES).to_le_bytes();
             if behind != 0 && !buses.contains(&behind) && !buses.is_full() {
                 buses.push(behind);
             }
@@ -120,12 +134,13 @@ fn enumerate_slot(
 
 /// What is there, and whether it may have further functions.
 fn identify(place: DeviceFunction) -> Option<(DeviceFunctionInfo, bool)> {
-    let id = ConfigPorts.read_word(place, VENDOR);
+    let id = ConfigPorts(()).read_word(place, VENDOR);
     if id == ABSENT {
         return None;
     }
-    let [revision, prog_if, subclass, class] = ConfigPorts.read_word(place, CLASS).to_le_bytes();
-    let [_, _, header, _] = ConfigPorts.read_word(place, HEADER).to_le_bytes();
+    let [revision, prog_if, subclass, class] =
+        ConfigPorts(()).read_word(place, CLASS).to_le_bytes();
+    let [_, _, header, _] = ConfigPorts(()).read_word(place, HEADER).to_le_bytes();
     let info = DeviceFunctionInfo {
         vendor_id: id as u16,
         device_id: (id >> 16) as u16,
@@ -141,7 +156,7 @@ fn identify(place: DeviceFunction) -> Option<(DeviceFunctionInfo, bool)> {
 /// A device's registers: the start and the length of each area of memory, by the number of its base address
 /// register. Nothing if one of them lies in memory, which no honest firmware arranges.
 pub fn registers(place: DeviceFunction, info: &BootInfo) -> Option<[Option<(u64, u64)>; 6]> {
-    let bars = PciRoot::new(ConfigPorts).bars(place).ok()?;
+    let bars = PciRoot::new(ConfigPorts(())).bars(place).ok()?;
     let areas = bars.map(|bar| bar.and_then(|bar| bar.memory_address_size()));
     for (start, len) in areas.into_iter().flatten() {
         let end = start.checked_add(len)?;

@@ -5,17 +5,27 @@
 
 use core::arch::asm;
 
-use super::port::{inb, outb, outl, outw};
+use super::port::Ports;
 use super::{acpi, cpu};
+
+/// QEMU's fixed port on pc and q35, then Bochs' and old QEMU's.
+// SAFETY: they switch the machine off, which only the functions of this module do.
+const POWER: [Ports; 3] =
+    unsafe { [Ports::new(0x604, 2), Ports::new(0xb004, 2), Ports::new(0x4004, 2)] };
+// SAFETY: as above: it restarts the machine.
+const RESET_CONTROL: Ports = unsafe { Ports::new(0xcf9, 1) };
+// SAFETY: as above: the keyboard controller, of which only the reset line is used.
+const KEYBOARD_COMMAND: Ports = unsafe { Ports::new(0x64, 1) };
+// SAFETY: as above: it ends the emulator.
+const DEBUG_EXIT: Ports = unsafe { Ports::new(0xf4, 4) };
 
 /// Switches the machine off.
 pub fn power_off() -> ! {
     cpu::irq_disable();
     acpi::enter_s5();
-    // QEMU's fixed port on pc and q35, then Bochs' and old QEMU's.
-    outw(0x604, 0x2000);
-    outw(0xb004, 0x2000);
-    outw(0x4004, 0x3400);
+    for (port, value) in POWER.into_iter().zip([0x2000, 0x2000, 0x3400]) {
+        port.write16(0, value);
+    }
     cpu::halt_forever()
 }
 
@@ -23,14 +33,14 @@ pub fn power_off() -> ! {
 pub fn reboot() -> ! {
     cpu::irq_disable();
     acpi::reset();
-    outb(0xcf9, 0x02);
-    outb(0xcf9, 0x06);
+    RESET_CONTROL.write8(0, 0x02);
+    RESET_CONTROL.write8(0, 0x06);
     for _ in 0..100_000 {
-        if inb(0x64) & 2 == 0 {
+        if KEYBOARD_COMMAND.read8(0) & 2 == 0 {
             break;
         }
     }
-    outb(0x64, 0xfe);
+    KEYBOARD_COMMAND.write8(0, 0xfe);
     for _ in 0..100_000 {
         cpu::relax();
     }
@@ -42,5 +52,5 @@ pub fn reboot() -> ! {
 /// Writes to QEMU's isa-debug-exit: the emulator ends with status `code * 2 + 1`. Without the device
 /// nothing happens.
 pub fn debug_exit(code: u32) {
-    outl(0xf4, code);
+    DEBUG_EXIT.write32(0, code);
 }

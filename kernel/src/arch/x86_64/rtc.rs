@@ -2,7 +2,16 @@
 //!
 //! Owns ports 0x70 and 0x71 together with nobody; read once by the time floor.
 
-use super::port::{inb, outb};
+use super::port::Ports;
+
+// SAFETY: an index and a data register of battery-backed memory, to which only this module writes, and only the
+// index.
+const CMOS: Ports = unsafe { Ports::new(0x70, 2) };
+/// How often a clock that is just counting on is asked again: 244 us at most say its makers, and a second or more
+/// on a virtual machine whose host is busy.
+const PATIENCE: u32 = 1_000_000;
+/// Bit of register A: the clock is about to count on.
+const UPDATING: u8 = 0x80;
 
 /// A date and time, presumed UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +26,8 @@ pub struct DateTime {
 
 fn cmos(register: u8) -> u8 {
     // Bit 7 keeps NMIs enabled when clear.
-    outb(0x70, register);
-    inb(0x71)
+    CMOS.write8(0, register);
+    CMOS.read8(1)
 }
 
 fn read_once() -> [u8; 7] {
@@ -28,13 +37,16 @@ fn read_once() -> [u8; 7] {
 /// The time now; nothing when the clock gives no valid date.
 pub fn read() -> Option<DateTime> {
     let mut fields = None;
-    for _ in 0..64 {
+    for _ in 0..PATIENCE {
         // Not while an update is in progress, and twice the same.
-        if cmos(0x0a) & 0x80 != 0 {
-            continue;
+        match cmos(0x0a) {
+            // There is no clock: nothing answers.
+            0xff => return None,
+            status if status & UPDATING != 0 => continue,
+            _ => {}
         }
         let first = read_once();
-        if cmos(0x0a) & 0x80 == 0 && first == read_once() {
+        if cmos(0x0a) & UPDATING == 0 && first == read_once() {
             fields = Some(first);
             break;
         }

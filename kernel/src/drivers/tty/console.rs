@@ -124,7 +124,7 @@ pub fn run_input() {
 }
 
 fn wait_for_bytes() {
-    if uart::has_interrupt() {
+    if !uart::needs_polling() {
         uart::FOR_INPUT.wait(|| uart::has_input().then_some(()));
         return;
     }

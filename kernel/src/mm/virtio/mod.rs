@@ -43,7 +43,9 @@ pub fn find(kind: DeviceType, info: &BootInfo) -> Option<Device> {
 impl Device {
     /// Sets the device up with its queue number `index` and a buffer of `pages`.
     pub fn open(self, index: u16, pages: usize) -> Result<Channel, Broken> {
-        let mut root = PciRoot::new(ConfigPorts);
+        // SAFETY: the device gets the right to move data here, and moves them to its queue and buffer only: these
+        // are what it is told of, and they are its own as long as it may.
+        let mut root = PciRoot::new(unsafe { ConfigPorts::new() });
         // Its interrupt line may be shared with a device that has a driver: it never uses it.
         let command = Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE;
         root.set_command(self.place, command);

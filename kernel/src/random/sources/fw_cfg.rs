@@ -8,10 +8,11 @@
 //!
 //! Interface: QEMU, docs/specs/fw_cfg.rst. A hostile device can at worst give bytes that add nothing.
 
-use crate::arch::{cpu, port};
+use crate::arch::cpu;
+use crate::arch::port::FW_CFG;
 
-const SELECTOR: u16 = 0x510;
-const DATA: u16 = 0x511;
+const SELECTOR: u16 = 0;
+const DATA: u16 = 1;
 const SIGNATURE: u16 = 0x0000;
 const DIRECTORY: u16 = 0x0019;
 /// More files than any QEMU has; bounds the loop whatever the device says.
@@ -25,19 +26,19 @@ pub fn collect() {
     let Some((key, size)) = find(b"opt/org.alea/seed") else { return };
     let mut seed = [0u8; MAX_SEED];
     let len = usize::try_from(size).unwrap_or(MAX_SEED).min(MAX_SEED);
-    port::outw(SELECTOR, key);
-    seed[..len].fill_with(|| port::inb(DATA));
+    FW_CFG.write16(SELECTOR, key);
+    seed[..len].fill_with(|| FW_CFG.read8(DATA));
     super::boot_seed::absorb(&mut seed[..len]);
 }
 
 fn present() -> bool {
-    port::outw(SELECTOR, SIGNATURE);
+    FW_CFG.write16(SELECTOR, SIGNATURE);
     read::<4>() == *b"QEMU"
 }
 
 /// Selector and size of a file.
 fn find(name: &[u8]) -> Option<(u16, u32)> {
-    port::outw(SELECTOR, DIRECTORY);
+    FW_CFG.write16(SELECTOR, DIRECTORY);
     let count = u32::from_be_bytes(read()).min(MAX_FILES);
     for _ in 0..count {
         let size = u32::from_be_bytes(read());
@@ -52,5 +53,5 @@ fn find(name: &[u8]) -> Option<(u16, u32)> {
 }
 
 fn read<const N: usize>() -> [u8; N] {
-    core::array::from_fn(|_| port::inb(DATA))
+    core::array::from_fn(|_| FW_CFG.read8(DATA))
 }
