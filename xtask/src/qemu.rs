@@ -98,6 +98,7 @@ impl MachineArgs {
             cpu: self.cpu.clone(),
             accel,
             icount: self.icount,
+            serial: true,
             extra: self.qemu_args.iter().map(OsString::from).collect(),
         })
     }
@@ -129,6 +130,8 @@ pub struct Machine {
     pub cpu: String,
     pub accel: Accel,
     pub icount: bool,
+    /// The guest has a serial port, which is standard input and output.
+    pub serial: bool,
     pub extra: Vec<OsString>,
 }
 
@@ -142,6 +145,7 @@ impl Machine {
             cpu: FAIR_CPU.into(),
             accel: Accel::Tcg,
             icount: false,
+            serial: true,
             extra: Vec::new(),
         };
         machine.direct(kernel, None, "console=ttyS0")
@@ -193,6 +197,12 @@ impl Machine {
         self
     }
 
+    /// Takes the serial port out: nothing answers at its addresses.
+    pub fn without_serial(mut self) -> Self {
+        self.serial = false;
+        self
+    }
+
     /// Adds arguments for QEMU, such as `-device virtio-rng-pci`.
     pub fn args<I: IntoIterator<Item = S>, S: Into<OsString>>(mut self, args: I) -> Self {
         self.extra.extend(args.into_iter().map(Into::into));
@@ -217,7 +227,8 @@ impl Machine {
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
             .args(["-machine", &format!("pc,accel={accel}")])
             .args(["-cpu", &self.cpu, "-smp", &self.smp.to_string(), "-m", &self.memory])
-            .args(["-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"])
+            .args(["-chardev", "stdio,id=console,signal=off"])
+            .args(["-serial", if self.serial { "chardev:console" } else { "none" }])
             .args(["-device", &format!("isa-debug-exit,iobase={DEBUG_EXIT_PORT:#x},iosize=0x04")]);
         if self.icount {
             qemu.args(["-icount", "shift=0,sleep=off"]);

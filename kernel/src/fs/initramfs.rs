@@ -16,7 +16,7 @@ use super::ops::{self, Change};
 use super::path::Path;
 use super::types::{DevId, SetAttr, Timestamp};
 use crate::mm::Frame;
-use abi::fs::{AT_FDCWD, PATH_MAX, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
+use abi::fs::{AT_FDCWD, PATH_MAX, S_IFCHR, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
 use abi::{Errno, Result};
 use alea_cpio::{Archive, Header, Input, NAME_LIMIT};
 use alloc::boxed::Box;
@@ -60,6 +60,25 @@ impl From<alea_cpio::Error> for Error {
     fn from(error: alea_cpio::Error) -> Self {
         Self::Archive(error)
     }
+}
+
+/// Linux's own archive, which it unpacks before any other: without a console an init has no descriptors.
+const BUILT_IN: [(&[u8], u32, DevId); 3] = [
+    (b"/dev", S_IFDIR | 0o755, DevId::NONE),
+    (b"/dev/console", S_IFCHR | 0o600, DevId::new(5, 1)),
+    (b"/root", S_IFDIR | 0o700, DevId::NONE),
+];
+
+/// Makes what Linux's built-in archive holds.
+pub fn unpack_built_in(root: &Path) -> Result<(), Error> {
+    let unpacker = Unpacker::new(root);
+    BUILT_IN.iter().try_for_each(|&(name, mode, rdev)| {
+        let made = match mode & S_IFMT {
+            S_IFDIR => ops::mkdir(&unpacker.ctx(), HERE, name, mode),
+            _ => ops::mknod(&unpacker.ctx(), HERE, name, mode, rdev),
+        };
+        made.map_err(|errno| Error::File(errno, name.to_vec()))
+    })
 }
 
 /// Unpacks `archives` below `root`; the number of entries.

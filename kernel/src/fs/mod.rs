@@ -72,7 +72,9 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     let root = sb.root().clone();
     let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME).map_err(failed)?;
     mount::attach_root(mount.clone());
-    initramfs::unpack(initramfs, &Path::root_of(mount))
+    let root = Path::root_of(mount);
+    initramfs::unpack_built_in(&root)?;
+    initramfs::unpack(initramfs, &root)
 }
 
 fn register_file_systems() {

@@ -2,6 +2,7 @@
 
 use super::caller::RunningTask;
 use super::exec::{self, ExecRequest};
+use super::init_words::InitWords;
 use super::limits::Limits;
 use super::process::Parts as ProcessParts;
 use super::sched::{self, Entity, Sleeper};
@@ -151,6 +152,9 @@ extern "C" fn first_program(_: usize) -> ! {
     TASKS.enter_user(&frame)
 }
 
+/// What of the command line is for init.
+static WORDS: Once<InitWords> = Once::new();
+
 /// Descriptors 0, 1 and 2.
 fn open_console(task: &Task) {
     let opened = || -> Result<()> {
@@ -210,10 +214,11 @@ fn unpacked() -> &'static str {
 
 fn try_init(path: &'static str) -> Result<TrapFrame> {
     let mut frame = TrapFrame::new_user(0, 0);
+    let words = WORDS.call_once(InitWords::gather);
     let mut argv: Vec<&[u8]> = Vec::new();
     argv.push(path.as_bytes());
-    argv.extend(cmdline::init_arguments().map(str::as_bytes));
-    let envp: [&[u8]; 2] = [b"HOME=/", b"TERM=linux"];
+    argv.extend(words.arguments.iter().map(String::as_bytes));
+    let envp: Vec<&[u8]> = words.environment.iter().map(String::as_bytes).collect();
     let request = ExecRequest {
         at: Fd(AT_FDCWD),
         path: path.as_bytes(),

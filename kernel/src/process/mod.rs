@@ -18,6 +18,7 @@ pub mod fault;
 pub mod futex;
 mod group;
 mod init;
+mod init_words;
 pub mod itimer;
 pub mod kthread;
 pub mod limits;

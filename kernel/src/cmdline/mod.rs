@@ -1,8 +1,11 @@
 //! The kernel command line, parsed on demand.
 //!
 //! Owns a reference to the text; nothing is copied. Words are separated by blanks, double quotes keep
-//! blanks together; a later word wins over an earlier one of the same name.
+//! blanks together; a later word wins over an earlier one of the same name. What neither this kernel nor Linux
+//! knows ([`known`]) belongs to init.
 #![forbid(unsafe_code)]
+
+mod known;
 
 use crate::sync::Once;
 
@@ -51,9 +54,54 @@ pub fn words() -> impl Iterator<Item = &'static str> {
     Words(text()).take_while(|word| *word != "--")
 }
 
-/// The words behind `--`.
-pub fn init_arguments() -> impl Iterator<Item = &'static str> {
-    Words(text()).skip_while(|word| *word != "--").skip(1)
+/// The words behind `--`, up to another one.
+pub fn init_arguments() -> impl Iterator<Item = Parameter> {
+    Words(text())
+        .skip_while(|word| *word != "--")
+        .skip(1)
+        .take_while(|word| *word != "--")
+        .map(Parameter::parse)
+}
+
+/// One word of the line: `name`, or `name=value`. Of quotes, as on Linux, only those go that stand around the
+/// value or the whole word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: &'static str,
+    pub value: Option<&'static str>,
+}
+
+impl Parameter {
+    fn parse(word: &'static str) -> Self {
+        let (whole, bare) = match word.strip_prefix('"') {
+            Some(bare) => (true, bare),
+            None => (false, word),
+        };
+        let end = |text: &'static str| text.strip_suffix('"').unwrap_or(text);
+        // An equals sign in front separates nothing.
+        match bare.char_indices().find(|&(at, c)| at > 0 && c == '=') {
+            Some((at, _)) => {
+                let value = &bare[at + 1..];
+                let value = match value.strip_prefix('"') {
+                    Some(value) => end(value),
+                    None if whole => end(value),
+                    None => value,
+                };
+                Self { name: &bare[..at], value: Some(value) }
+            }
+            None => Self { name: if whole { end(bare) } else { bare }, value: None },
+        }
+    }
+
+    /// Whether it is the kernel's: known by name, or of a module (`module.parameter`).
+    pub fn is_kernels(&self) -> bool {
+        self.name.contains('.') || known::is_known(self.name, self.value.is_some())
+    }
+}
+
+/// The words before `--`, one by one.
+pub fn parameters() -> impl Iterator<Item = Parameter> {
+    words().map(Parameter::parse)
 }
 
 struct Words(&'static str);

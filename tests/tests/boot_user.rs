@@ -1,0 +1,83 @@
+//! Boots of what is not Alea's own: a machine without a serial port, and archives and command lines made for Linux,
+//! which init must find as Linux gives them.
+
+use std::io::Write;
+use std::path::Path;
+
+use alea_tests::boot;
+use xtask::guest::{End, Outcome};
+use xtask::initramfs::Tree;
+use xtask::paths;
+use xtask::qemu::Machine;
+
+/// An archive of BusyBox and an init, without /dev.
+fn image(init: &str) -> tempfile::TempPath {
+    let mut tree = Tree::new();
+    for dir in ["bin", "proc"] {
+        tree.dir(dir, 0o755);
+    }
+    tree.host_file("bin/busybox", 0o755, &paths::busybox()).expect("BusyBox is there");
+    tree.symlink("bin/sh", "busybox");
+    tree.file("init", 0o755, init);
+    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+    file.write_all(&tree.archive()).expect("room for it");
+    file.into_temp_path()
+}
+
+fn run(kernel: &Path, init: &str, append: &str) -> Outcome {
+    let image = image(init);
+    let machine = Machine::new(kernel).initrd(image.to_path_buf()).append(append);
+    boot(&machine).unwrap()
+}
+
+/// What the init printed between its two marks.
+fn told(outcome: &Outcome) -> &str {
+    let output = &outcome.output;
+    let told = output.split_once("<<<").and_then(|(_, rest)| rest.split_once(">>>"));
+    told.unwrap_or_else(|| panic!("nothing was told\n{}", outcome.describe())).0
+}
+
+const POWER_OFF: &str = "/bin/busybox poweroff -f\n";
+
+#[test]
+fn a_machine_without_a_serial_port_boots() {
+    let image = image(&format!("#!/bin/sh\necho to nobody\n{POWER_OFF}"));
+    let machine = Machine::new(paths::kernel()).initrd(image.to_path_buf()).without_serial();
+    let outcome = boot(&machine).unwrap();
+    assert_eq!(outcome.end, End::Exited(0), "{}", outcome.describe());
+}
+
+#[test]
+fn an_archive_without_dev_gets_a_console() {
+    let init = format!(
+        "#!/bin/sh\nBB=/bin/busybox\necho '<<<'\n$BB mount -t proc proc /proc\n\
+         $BB readlink /proc/self/fd/0 /proc/self/fd/1 /proc/self/fd/2\n\
+         $BB stat -c '%n %f %u %g %t %T' /dev /dev/console /root\necho '>>>'\n{POWER_OFF}"
+    );
+    let [linux, alea] = [paths::vmlinuz(), paths::kernel()]
+        .map(|kernel| told(&run(&kernel, &init, "console=ttyS0 quiet")).to_owned());
+    assert!(linux.contains("/dev/console 2180 0 0 5 1"), "{linux}");
+    assert_eq!(alea, linux);
+}
+
+/// The same command line gives init the same words on both kernels.
+#[test]
+fn unknown_words_of_the_command_line_go_to_init() {
+    let init = format!(
+        "#!/bin/sh\necho '<<<'\necho \"$# arguments\"\nfor word; do echo \"[$word]\"; done\n\
+         /bin/busybox env\necho '>>>'\n{POWER_OFF}"
+    );
+    let lines = [
+        "single word name=value module.parameter module.value=1 ro rw root=/dev/none panic=5",
+        "early=1 before rdinit=/init after late=2 -- last name=value quiet a.b",
+        "auto init=/init S x=\"two words\" \"whole y=1 2\" \"bare words\" z=\"\" =odd HOME=/root TERM=dumb x=3",
+        "log-buf-len=1M log_buf_len=1M BOOT_IMAGE=/boot/vmlinuz - -- --flag \"a b\" v=\"c d\" -- gone",
+        "nosmp audit=0 initcall_debug_not loglevel=3 unknown=",
+    ];
+    for line in lines {
+        let line = format!("console=ttyS0 quiet {line}");
+        let [linux, alea] = [paths::vmlinuz(), paths::kernel()]
+            .map(|kernel| told(&run(&kernel, &init, &line)).to_owned());
+        assert_eq!(alea, linux, "{line}");
+    }
+}
