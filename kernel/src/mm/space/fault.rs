@@ -3,7 +3,7 @@
 use super::table::{
     ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, ZERO, frame_of, index_at,
 };
-use super::tlb::Gather;
+use super::tlb::{Gather, Was};
 use super::vma::{STACK_GUARD, Vma};
 use super::{AddressSpace, Fault, FaultAccess, Inner, VmFlags};
 use crate::arch::page;
@@ -246,7 +246,7 @@ impl Inner {
             return Ok(old);
         }
         let mut gather = Gather::new(&space.cpus);
-        gather.changed(addr, entry | ACCESSED);
+        gather.changed(addr, Was::used(entry));
         let new = if entry & ZERO != 0 {
             frames::alloc_zeroed(Owner::Anon, For::User).ok_or(Fault::Oom)?
         } else {
@@ -257,7 +257,7 @@ impl Inner {
         leaf.set(index, new.phys() | flags | OWNED);
         if entry & OWNED != 0 {
             self.note_hot(&space.hot, addr);
-            gather.removed(addr, entry);
+            gather.removed(addr, Was::used(entry));
         } else {
             let flags = vma.flags;
             if entry & ZERO == 0 {

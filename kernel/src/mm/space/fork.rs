@@ -11,7 +11,7 @@ use super::table::{
     DIRTY, Group, LEAF_SPAN, LeafPart, NO_LEAF, OWNED, PRESENT, PageTable, Table, WRITABLE, ZERO,
     frame_of, index_at,
 };
-use super::tlb::{CpuMask, Gather};
+use super::tlb::{CpuMask, Gather, Was};
 use super::vma::Vma;
 use super::{AddressSpace, Counts, Inner, VmFlags};
 use crate::mm::frames::{self, For};
@@ -214,9 +214,9 @@ impl Copying<'_> {
                 frame_of(entry).meta().get();
                 self.owned = self.owned.wrapping_add(1);
                 if entry & WRITABLE != 0 {
+                    let was = Was::exchange(slot, entry, entry & !WRITABLE);
                     entry &= !WRITABLE;
-                    slot.store(entry, Ordering::Relaxed);
-                    self.gather.changed(part.addr_of(index), entry);
+                    self.gather.changed(part.addr_of(index), was);
                 }
             }
             to.replace(index, entry);

@@ -1,7 +1,7 @@
 //! mprotect.
 
 use super::table::{ACCESSED, DIRTY, OWNED, PRESENT, WRITABLE, ZERO, frame_of};
-use super::tlb::Gather;
+use super::tlb::{Gather, Was};
 use super::unmap::page_range;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, Prot, VmFlags};
@@ -125,8 +125,7 @@ impl Inner {
                 frame.phys() | vma.entry_flags() | kept
             };
             if new != entry {
-                leaf.replace(index, new);
-                gather.changed(addr, entry);
+                gather.changed(addr, Was::exchange(leaf.entry(index), entry, new));
             }
         });
         self.count_rss(flags, false, -dropped);

@@ -1,7 +1,7 @@
 //! mremap.
 
 use super::table::index_at;
-use super::tlb::Gather;
+use super::tlb::{Gather, Was};
 use super::unmap::page_range;
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags};
@@ -186,9 +186,9 @@ impl Inner {
                 let target = to + (addr - from);
                 match table.leaf_or_alloc(target, &space.cpus) {
                     Ok(leaf) => {
-                        leaf.set(index_at(target, 0), entry);
-                        part.table.replace(index, 0);
-                        gather.changed(addr, entry);
+                        let was = Was::exchange(part.table.entry(index), entry, 0);
+                        leaf.set(index_at(target, 0), was.entry());
+                        gather.changed(addr, was);
                     }
                     Err(error) => result = Err(error),
                 }

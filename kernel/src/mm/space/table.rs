@@ -97,15 +97,6 @@ impl Table {
         core::array::from_fn(|n| entries[n].load(Ordering::Relaxed))
     }
 
-    /// Stores the entries of a whole group; none becomes owned, and the masks are the caller's business.
-    #[inline(always)]
-    pub fn replace_group(self, first: usize, new: &[u64; 8]) {
-        let entries = &self.entries()[first & 504..][..8];
-        for (entry, &new) in entries.iter().zip(new) {
-            entry.store(new, Ordering::Relaxed);
-        }
-    }
-
     /// Stores an entry that may have been zero, or not owned.
     #[inline]
     pub fn set(self, index: usize, entry: u64) {

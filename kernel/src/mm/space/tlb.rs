@@ -91,6 +91,36 @@ const WAITING: usize = 64;
 /// Most shared tables that wait for a flush.
 const SHARED: usize = 8;
 
+/// A page-table entry as it was at the moment of its change, which is all that [`Gather`] goes by.
+#[derive(Clone, Copy)]
+pub(super) struct Was(u64);
+
+impl Was {
+    /// Puts `new` into the slot from which `seen` was read. An entry that was never used is swapped: between a look
+    /// and a store the CPU could come to use it (speculation is enough), and would keep what nobody flushes.
+    #[inline(always)]
+    pub fn exchange(slot: &AtomicU64, seen: u64, new: u64) -> Self {
+        // Relaxed: the lock of the space orders the software; a swap is one access for the CPU's walker too.
+        if seen & ACCESSED == 0 {
+            return Self(slot.swap(new, Ordering::Relaxed));
+        }
+        slot.store(new, Ordering::Relaxed);
+        Self(seen)
+    }
+
+    /// An entry that is flushed whether it was used or not; it is changed only later.
+    #[inline]
+    pub fn used(seen: u64) -> Self {
+        Self(seen | ACCESSED)
+    }
+
+    /// The entry.
+    #[inline(always)]
+    pub fn entry(self) -> u64 {
+        self.0
+    }
+}
+
 /// What was taken out of page tables and waits for the flush.
 pub(super) struct Gather<'a> {
     cpus: &'a CpuMask,
@@ -122,34 +152,27 @@ impl<'a> Gather<'a> {
         self.all = true;
     }
 
-    /// Notes that `entry`, which mapped `addr`, was changed. A CPU keeps no entry that it never used, which
+    /// Notes that the entry `was`, which mapped `addr`, was changed. A CPU keeps no entry that it never used, which
     /// the accessed bit shows.
     #[inline(always)]
-    pub fn changed(&mut self, addr: u64, entry: u64) {
-        if entry & ACCESSED == 0 {
+    pub fn changed(&mut self, addr: u64, was: Was) {
+        if was.0 & ACCESSED == 0 {
             self.unused = true;
         } else if self.pages.try_push(addr).is_err() {
             self.all = true;
         }
     }
 
-    /// Notes that entries were changed that had not been used. Another CPU may have come to use them between
-    /// the look and the change: then that is made up for at the end.
-    #[inline(always)]
-    pub fn changed_unused(&mut self) {
-        self.unused = true;
-    }
-
-    /// Notes that `entry`, which mapped `addr` and holds a reference, was taken out; the reference goes with
-    /// the flush.
+    /// Notes that the entry `was`, which mapped `addr` and holds a reference, was taken out; the reference goes
+    /// with the flush.
     #[inline]
-    pub fn removed(&mut self, addr: u64, entry: u64) {
-        debug_assert!(entry & OWNED != 0);
-        self.changed(addr, entry);
+    pub fn removed(&mut self, addr: u64, was: Was) {
+        debug_assert!(was.0 & OWNED != 0);
+        self.changed(addr, was);
         if self.frames.is_full() {
             self.flush();
         }
-        self.frames.push(frame_of(entry).0);
+        self.frames.push(frame_of(was.0).0);
     }
 
     /// Notes that a table was taken out.

@@ -1,7 +1,7 @@
 //! munmap, and taking pages out of mappings.
 
 use super::table::{ACCESSED, OWNED, PRESENT, ZERO};
-use super::tlb::Gather;
+use super::tlb::{Gather, Was};
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags, registry};
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, USER_END, page_up};
@@ -86,11 +86,15 @@ impl Inner {
                 if group.is_plain() {
                     let entries = part.table.get_group(group.first);
                     if entries.iter().fold(0, |all, entry| all | entry) & (ACCESSED | ZERO) == 0 {
-                        // Never used, so in no TLB of this CPU. Borrowed entries are all present.
-                        gather.changed_unused();
+                        // Borrowed entries are all present.
                         let present = entries.iter().map(|entry| (entry & PRESENT) as i64);
                         borrowed = borrowed.wrapping_add(present.fold(0, i64::wrapping_add));
-                        part.table.replace_group(group.first, &[0; 8]);
+                        for (index, &entry) in (group.first..).zip(&entries) {
+                            if entry != 0 {
+                                let was = Was::exchange(part.table.entry(index), entry, 0);
+                                gather.changed(part.addr_of(index), was);
+                            }
+                        }
                         return;
                     }
                 }
@@ -98,12 +102,12 @@ impl Inner {
                     let entry = part.table.get(index);
                     if entry & OWNED != 0 && copies {
                         owned = owned.wrapping_add(1);
-                        part.table.replace(index, 0);
-                        gather.removed(part.addr_of(index), entry);
+                        let was = Was::exchange(part.table.entry(index), entry, 0);
+                        gather.removed(part.addr_of(index), was);
                     } else if entry != 0 && entry & OWNED == 0 {
                         borrowed = borrowed.wrapping_add(i64::from(entry & ZERO == 0));
-                        part.table.replace(index, 0);
-                        gather.changed(part.addr_of(index), entry);
+                        let was = Was::exchange(part.table.entry(index), entry, 0);
+                        gather.changed(part.addr_of(index), was);
                     }
                 }
             });
