@@ -5,8 +5,8 @@
 //! unmapped page below each boot stack, and empty third-level tables for the areas that are filled
 //! later, so that the upper half of the top-level table never changes after boot.
 //!
-//! The direct map is writable also where the image lies; the image's own mapping is what enforces
-//! W^X on addresses that code runs at.
+//! Of the image, the direct map has code and constants read-only too: there is no address at which they can
+//! be written.
 
 use x86_64::PhysAddr;
 
@@ -41,6 +41,12 @@ pub fn image_start() -> u64 {
 /// True for an address in kernel text.
 pub fn is_text(addr: u64) -> bool {
     (image_start()..&raw const __text_end as u64).contains(&addr)
+}
+
+/// Where code and constants lie in physical memory.
+pub fn constant_range() -> core::ops::Range<u64> {
+    let start = super::kernel_phys();
+    start..start + (&raw const __rodata_end as u64 - image_start())
 }
 
 /// Takes page-table pages from the map, lowest suitable region first.
@@ -78,7 +84,7 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     let phys_offset = handover.phys_offset;
     let mut builder = Builder { phys_offset, next: pool, end: pool + needed, root: 0 };
     builder.root = builder.allocate();
-    builder.direct_map(map);
+    builder.direct_map(map, handover.kernel_phys);
     builder.image(handover.kernel_phys);
     for base in [VMALLOC_BASE, kmap::MMIO_BASE] {
         builder.entry(base, 2);
@@ -105,6 +111,8 @@ fn startup_pages(map: &MemoryMap) -> Option<PhysAddr> {
 /// An upper bound of the table pages that `build` takes.
 fn table_pages(map: &MemoryMap) -> u64 {
     let mut pages = 64;
+    // The blocks of 2 MiB around the image's constants are mapped page by page.
+    pages += (&raw const __rodata_end as u64 - image_start()) / LARGE + 2;
     for region in map.iter().filter(|region| is_memory(region.kind)) {
         pages += region.len / HUGE + 2;
         pages += (region.len / HUGE / 512) + 1;
@@ -228,8 +236,10 @@ impl Builder {
         unsafe { *entry = phys | (flags | large | PteFlags::PRESENT | PteFlags::GLOBAL).bits() };
     }
 
-    fn direct_map(&mut self, map: &MemoryMap) {
+    fn direct_map(&mut self, map: &MemoryMap, image: u64) {
         let flags = PteFlags::WRITABLE | PteFlags::ACCESSED | PteFlags::DIRTY | nx();
+        let constant = image..image + (&raw const __rodata_end as u64 - image_start());
+        let is_mixed = |at: u64, len: u64| at < constant.end && constant.start < at + len;
         let huge = cpu::features().pages_1g;
         let mut done = 0;
         // Regions that touch are one run: protections do not differ, and large pages may span them.
@@ -243,9 +253,19 @@ impl Builder {
             let mut at = (first.start.as_u64() & !(LARGE - 1)).max(done);
             let end = end.next_multiple_of(LARGE);
             while at < end {
-                if huge && at % HUGE == 0 && end - at >= HUGE {
+                if huge && at % HUGE == 0 && end - at >= HUGE && !is_mixed(at, HUGE) {
                     self.map(DIRECT_MAP_BASE + at, at, 3, flags);
                     at += HUGE;
+                } else if is_mixed(at, LARGE) {
+                    for page in (at..at + LARGE).step_by(PAGE_SIZE) {
+                        let fixed = if constant.contains(&page) {
+                            PteFlags::WRITABLE | PteFlags::DIRTY
+                        } else {
+                            PteFlags::empty()
+                        };
+                        self.map(DIRECT_MAP_BASE + page, page, 1, flags - fixed);
+                    }
+                    at += LARGE;
                 } else {
                     self.map(DIRECT_MAP_BASE + at, at, 2, flags);
                     at += LARGE;

@@ -85,10 +85,44 @@ pub fn run() {
     strings_and_words();
     user_program();
     fpu_images();
+    constants_are_read_only(kernel_root.as_u64());
     // SAFETY: as it was before.
     unsafe { page::write_cr3(kernel_root, 0, false) };
     trap::register(old);
     log::info!("arch: self tests passed");
+}
+
+/// Code and constants of the kernel cannot be written to through the direct map either.
+fn constants_are_read_only(root: u64) {
+    let constants = boot::tables::constant_range();
+    for phys in constants.clone().step_by(page::PAGE_SIZE) {
+        assert!(!may_write(root, phys), "the kernel's constants at {phys:#x} are writable");
+    }
+    assert!(may_write(root, constants.end), "its data are not");
+    assert!(may_write(root, constants.start - 1), "what lies in front of it is not");
+}
+
+/// Whether the direct map has the physical address writable.
+fn may_write(root: u64, phys: u64) -> bool {
+    let addr = boot::tables::DIRECT_MAP_BASE + phys;
+    let mut table = root;
+    for level in (1..=4).rev() {
+        let index = addr >> (12 + 9 * (level - 1)) & 511;
+        // SAFETY: an active table, which the direct map covers.
+        let entry = unsafe {
+            *((table + boot::tables::DIRECT_MAP_BASE) as *const u64).wrapping_add(index as usize)
+        };
+        let flags = PteFlags::from_bits_truncate(entry);
+        assert!(flags.contains(PteFlags::PRESENT), "the direct map has a hole at {phys:#x}");
+        if !flags.contains(PteFlags::WRITABLE) {
+            return false;
+        }
+        if flags.contains(PteFlags::LARGE) {
+            break;
+        }
+        table = entry & PTE_ADDRESS;
+    }
+    true
 }
 
 fn build_space(kernel_root: u64) {
