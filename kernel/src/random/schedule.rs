@@ -1,8 +1,10 @@
 //! Reseeds by the clock: often after boot, every minute later.
 //!
-//! Owns the one timer of this floor. Runs in the timer's interrupt: a reseed takes a few microseconds.
+//! Owns the one timer of this floor. Reseeds in the timers' thread, never in an interrupt: RDSEED and RDRAND may be
+//! asked some twenty times, each of which may leave a virtual machine.
 
 use super::pool;
+use crate::arch::cpu;
 use crate::sync::Once;
 use crate::time::{self, Nanos, TimerTarget};
 use alea_random::credit::State;
@@ -13,7 +15,12 @@ use core::time::Duration;
 struct Reseed;
 
 impl TimerTarget for Reseed {
+    fn needs_thread(&self) -> bool {
+        true
+    }
+
     fn expired(&self, _: Nanos) {
+        debug_assert!(cpu::interrupts_enabled(), "a reseed in an interrupt takes too long");
         pool::reseed(Cause::Schedule);
         arm();
     }
