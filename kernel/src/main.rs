@@ -20,8 +20,8 @@ mod random; // [4] the live entropy service
 mod sync; // [2] locks, wait queues
 mod syscall; // [7] the system-call table and its handlers
 mod time; // [3] clocksource, timers
-mod trace;
-mod version; // what uname says // [2] exec phases, counters
+mod trace; // [2] exec phases, counters
+mod version; // what uname says
 
 use alloc::format;
 use alloc::string::String;

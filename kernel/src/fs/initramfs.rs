@@ -26,7 +26,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 const HERE: Fd = Fd(AT_FDCWD);
-const PAGE: usize = 4096;
+const PAGE: usize = crate::mm::PAGE_SIZE;
 
 /// Why unpacking stopped; what came before it stays.
 #[derive(Debug)]

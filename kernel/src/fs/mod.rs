@@ -65,7 +65,8 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
     notify::register().map_err(failed)?;
     // Half of all memory, as on Linux: what the archive takes now is free when it has been unpacked.
-    let half = (crate::mm::frames::stats().total + initramfs.len() as u64 / 4096) / 2;
+    let half =
+        (crate::mm::frames::stats().total + (initramfs.len() / crate::mm::PAGE_SIZE) as u64) / 2;
     let options =
         tmpfs::Options { pages: Some(half), inodes: Some(half), ..tmpfs::Options::default() };
     let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;

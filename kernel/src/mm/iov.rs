@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use zerocopy::{FromBytes, Immutable, KnownLayout};
 
 /// Most bytes that one call moves, as on Linux.
-pub const MAX_RW_COUNT: usize = 0x7fff_f000;
+pub const MAX_RW_COUNT: usize = alea_random::request::MAX_LEN;
 /// Most buffers in an iovec array.
 const IOV_MAX: usize = 1024;
 

@@ -7,11 +7,11 @@ use crate::mm::user::UserPtr;
 use crate::sync::WaitQueue;
 use abi::net::{AF_NETLINK, siocs};
 use abi::socket::MsgFlags;
+use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
 
-const FIONREAD: u32 = 0x541b;
 const TIOCOUTQ: u32 = 0x5411;
 
 /// The open file.

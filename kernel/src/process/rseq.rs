@@ -125,7 +125,7 @@ pub fn register(addr: u64, len: u32, signature: u32) -> Result<()> {
     }
     task.rseq.set(addr, len, signature);
     if write_numbers(&task.rseq).is_err() {
-        fail(task);
+        fail();
     }
     Ok(())
 }
@@ -162,12 +162,12 @@ fn bring_up_to_date(task: &Task, frame: &mut TrapFrame) {
     if addr != 0
         && leave_sequence(&task.rseq, addr, frame).and_then(|()| update(&task.rseq)).is_err()
     {
-        fail(task);
+        fail();
     }
 }
 
 #[cold]
-fn fail(_task: &Task) {
+fn fail() {
     signal::force_fault(Signal::SIGSEGV, code::SI_KERNEL, 0);
 }
 

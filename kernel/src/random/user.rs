@@ -32,14 +32,14 @@ const FIRST_SMALL: usize = TINY + 1;
 /// What the vector unit makes at once.
 const GROUP: usize = GROUP_BLOCKS * BLOCK_LEN;
 
-/// getrandom(2): what the call returns, a count or a negative errno, in one register.
+/// getrandom(2): the count.
 #[inline]
-pub fn getrandom(addr: u64, len: usize, flags: u64) -> i64 {
+pub fn getrandom(addr: u64, len: usize, flags: u64) -> Result<usize> {
     // One comparison for the usual request. Linux, too, looks at the low half of the flags only.
     if (len ^ PAIR) as u64 | u64::from(flags as u32) != 0 {
         return getrandom_any(addr, len, flags);
     }
-    if getrandom_pair(addr) { PAIR as i64 } else { getrandom_any(addr, PAIR, 0) }
+    if getrandom_pair(addr) { Ok(PAIR) } else { getrandom_any(addr, PAIR, 0) }
 }
 
 /// What most calls ask for: 16 bytes, through registers. Nothing has happened if it cannot give them. Which
@@ -58,12 +58,7 @@ fn getrandom_pair(addr: u64) -> bool {
 }
 
 #[inline(never)]
-fn getrandom_any(addr: u64, len: usize, flags: u64) -> i64 {
-    // A count is at most 0x7ffff000.
-    getrandom_rules(addr, len, flags).map_or_else(Errno::to_return, |count| count as i64)
-}
-
-fn getrandom_rules(addr: u64, len: usize, flags: u64) -> Result<usize> {
+fn getrandom_any(addr: u64, len: usize, flags: u64) -> Result<usize> {
     let flags = GetrandomFlags::decode(flags).map_err(errno)?;
     let seeded = admit(|| getrandom_admission(pool::state(), flags))?;
     let len = clamp_len(len);

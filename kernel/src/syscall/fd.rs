@@ -13,7 +13,7 @@ use crate::mm::user::{self, UserPtr};
 use crate::{net, process};
 use abi::fs::{Flock, OpenFlags};
 use abi::net::siocs;
-use abi::tty::TIOCGPTPEER;
+use abi::tty::{FIONREAD, TIOCGPTPEER};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -322,7 +322,6 @@ pub fn flock(fd: i32, operation: u32) -> Result<()> {
     }
 }
 
-const FIONREAD: u32 = 0x541b;
 const FIONBIO: u32 = 0x5421;
 const FIONCLEX: u32 = 0x5450;
 const FIOCLEX: u32 = 0x5451;

@@ -5,7 +5,7 @@ use super::caller::{file, not_negative, or_sigpipe, with_ctx, with_path};
 use crate::fs::namei::{self, LookupFlags};
 use crate::fs::notify::{self, event};
 use crate::fs::{Fd, FileType, OpenFile, Whence, ops};
-use crate::mm::iov::{Sink, Source, import_iovec};
+use crate::mm::iov::{MAX_RW_COUNT, Sink, Source, import_iovec};
 use crate::mm::user::{self, UserPtr};
 use crate::process;
 use crate::process::limits::Resource;
@@ -329,9 +329,6 @@ pub(super) fn transfer(
     Ok(done)
 }
 
-/// Linux's `MAX_RW_COUNT`.
-const MAX_COUNT: usize = 0x7fff_f000;
-
 pub fn sendfile(out_fd: i32, in_fd: i32, offset: UserPtr<i64>, count: usize) -> Result<usize> {
     let position = offset.non_null().map(UserPtr::read).transpose()?;
     let input = file(in_fd)?;
@@ -352,7 +349,7 @@ pub fn sendfile(out_fd: i32, in_fd: i32, offset: UserPtr<i64>, count: usize) -> 
     if isize::try_from(count).is_err() {
         return Err(Errno::EINVAL);
     }
-    let count = count.min(MAX_COUNT);
+    let count = count.min(MAX_RW_COUNT);
     match position {
         Some(position) => {
             let mut from = not_negative(position)?;
@@ -398,7 +395,7 @@ pub fn copy_file_range(
         return Err(Errno::EBADF);
     }
     let left = input.inode().size().saturating_sub(from);
-    let len = len.min(MAX_COUNT).min(usize::try_from(left).unwrap_or(usize::MAX));
+    let len = len.min(MAX_RW_COUNT).min(usize::try_from(left).unwrap_or(usize::MAX));
     let overlaps = from < to.saturating_add(len as u64) && to < from.saturating_add(len as u64);
     if overlaps && Arc::ptr_eq(input.inode(), output.inode()) {
         return Err(Errno::EINVAL);

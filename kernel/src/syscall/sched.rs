@@ -104,7 +104,7 @@ pub fn sched_rr_get_interval(tid: i32, out: UserPtr<Timespec>) -> Result<()> {
     let target = task_or_self(tid)?;
     let slice = match target.sched.policy().policy {
         policy::FIFO => 0,
-        _ => sched::slice_nanos(&target),
+        _ => sched::slice_nanos(),
     };
     out.write(&Timespec::from_nanos(slice))
 }

@@ -6,6 +6,7 @@
 
 mod data;
 mod faults;
+mod once;
 mod opening;
 mod pace;
 mod scan;
@@ -66,6 +67,7 @@ pub fn check(root: &Path) -> Result<()> {
 fn look(tree: &Tree, rules: &Rules) -> Faults {
     let mut faults = Faults::default();
     text::check(tree, rules, &mut faults);
+    once::check(tree, &mut faults);
     opening::check(tree, rules, &mut faults);
     pace::check(tree, &mut faults);
     workspace::check(tree, &mut faults);

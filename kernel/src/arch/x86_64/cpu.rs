@@ -18,7 +18,6 @@ pub struct Features {
     pub smap: bool,
     pub umip: bool,
     pub fsgsbase: bool,
-    pub pcid: bool,
     pub xsave: bool,
     pub xsaveopt: bool,
     pub rdrand: bool,
@@ -41,7 +40,6 @@ const NONE: Features = Features {
     smap: false,
     umip: false,
     fsgsbase: false,
-    pcid: false,
     xsave: false,
     xsaveopt: false,
     rdrand: false,
@@ -101,7 +99,6 @@ pub(super) fn init() {
         smap: bit(leaf7b, 20),
         umip: bit(leaf7c, 2),
         fsgsbase: bit(leaf7b, 0),
-        pcid: bit(leaf1c, 17),
         xsave,
         xsaveopt: xsave && bit(cpuid(0xd, 1)[0], 0),
         rdrand: bit(leaf1c, 30),
@@ -138,8 +135,7 @@ pub(super) fn enable(found: &Features) {
         }
     }
     let efer = 1 | u64::from(found.nx) << 11; // SCE, NXE; LME and LMA stay
-    // SAFETY: every bit is announced by CPUID; none changes how mapped memory is addressed, and
-    // PCIDE waits for `page::enable_pcid` because CR3's low bits must be clear by then.
+    // SAFETY: every bit is announced by CPUID; none changes how mapped memory is addressed.
     unsafe {
         msr::write(msr::EFER, msr::read(msr::EFER) | efer);
         let mut cr0: u64;

@@ -4,6 +4,7 @@
 //! boot so that the lookup may bisect. Uses neither GS nor locks: it runs in any trap.
 
 use super::chacha20;
+use super::page::USER_HALF;
 use super::trap::TrapFrame;
 
 #[repr(C)]
@@ -51,7 +52,7 @@ pub(super) fn give_up(frame: &mut TrapFrame, addr: u64) -> bool {
         return fixup(frame);
     }
     match chacha20::fixup(frame.rip) {
-        Some(end) if addr < 1 << 47 => {
+        Some(end) if addr < USER_HALF => {
             frame.rip = end;
             true
         }

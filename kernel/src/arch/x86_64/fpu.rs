@@ -11,6 +11,7 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::page::USER_END;
 use super::{cpu, percpu, usercopy};
 
 /// Room for all states that are switched on: x87, SSE, AVX, AVX-512.
@@ -317,9 +318,7 @@ impl FpuState {
 
 /// Whether `len` bytes at `addr` lie in user space.
 fn is_user(addr: u64, len: usize) -> bool {
-    /// User space ends a page below the canonical hole.
-    const END: u64 = (1 << 47) - 4096;
-    addr <= END - len as u64
+    addr <= USER_END - len as u64
 }
 
 /// The registers' initial state; XRSTOR reads no further than the header.

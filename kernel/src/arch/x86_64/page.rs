@@ -3,7 +3,6 @@
 //! Owns no table. `mm` builds user page tables with these; `boot::tables` built the kernel's.
 
 use core::arch::asm;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use bitflags::bitflags;
 use x86_64::PhysAddr;
@@ -11,6 +10,10 @@ use x86_64::PhysAddr;
 use super::cpu;
 
 pub const PAGE_SIZE: usize = 4096;
+/// The first address that no program has, and the end of what it may use of what lies below.
+pub const USER_HALF: u64 = 1 << 47;
+pub const USER_END: u64 = USER_HALF - PAGE_SIZE as u64;
+
 pub const LARGE_PAGE_SIZE: usize = 2 << 20;
 
 bitflags! {
@@ -43,30 +46,6 @@ pub fn nx() -> PteFlags {
     if cpu::features().nx { PteFlags::NO_EXECUTE } else { PteFlags::empty() }
 }
 
-static PCID: AtomicBool = AtomicBool::new(false);
-
-/// True when CR3 carries a process-context id.
-#[inline]
-pub fn pcid_enabled() -> bool {
-    // Relaxed: set once at boot.
-    PCID.load(Ordering::Relaxed)
-}
-
-/// Switches PCIDs on, on the calling CPU, when it has them; CR3 has PCID 0 at this point.
-pub(super) fn enable_pcid() {
-    if cpu::features().pcid {
-        // SAFETY: CPUID announces the bit and the low bits of CR3 are clear.
-        unsafe {
-            let mut cr4: u64;
-            asm!("mov {}, cr4", out(reg) cr4, options(nomem, nostack, preserves_flags));
-            cr4 |= 1 << 17;
-            asm!("mov cr4, {}", in(reg) cr4, options(nostack, preserves_flags));
-        }
-        // Relaxed: see `pcid_enabled`.
-        PCID.store(true, Ordering::Relaxed);
-    }
-}
-
 /// The active top-level table.
 #[inline]
 pub fn read_cr3() -> PhysAddr {
@@ -76,19 +55,14 @@ pub fn read_cr3() -> PhysAddr {
     PhysAddr::new_truncate(cr3 & PTE_ADDRESS)
 }
 
-/// Activates a top-level table. With PCIDs, `pcid` names its TLB tag and `keep` says that entries
-/// with that tag are still true.
+/// Activates a top-level table; this CPU forgets all translations that are not global.
 ///
 /// # Safety
 /// The table maps the kernel like every other one and stays allocated while it is active.
 #[inline]
-pub unsafe fn write_cr3(table: PhysAddr, pcid: u16, keep: bool) {
-    let mut value = table.as_u64();
-    if pcid_enabled() {
-        value |= u64::from(pcid & 0xfff) | u64::from(keep) << 63;
-    }
+pub unsafe fn write_cr3(table: PhysAddr) {
     // SAFETY: the caller vouches for the table.
-    unsafe { asm!("mov cr3, {}", in(reg) value, options(nostack, preserves_flags)) };
+    unsafe { asm!("mov cr3, {}", in(reg) table.as_u64(), options(nostack, preserves_flags)) };
 }
 
 /// Drops one page's translation from this CPU's TLB.

@@ -249,7 +249,6 @@ extern "C" fn started(start: &'static Start) -> ! {
     idt::load();
     syscall::init();
     page::flush_tlb_all();
-    page::enable_pcid();
     fpu::init_cpu();
     apic::init_cpu();
     // SAFETY: the stack is this CPU's idle stack, on which no task of user mode runs.

@@ -7,6 +7,7 @@
 
 use core::arch::{asm, naked_asm};
 
+use super::page::USER_HALF;
 use super::trap::TrapFrame;
 use super::{cpu, msr};
 
@@ -198,5 +199,5 @@ pub fn user_gs_base() -> u64 {
 }
 
 fn canonical_user(base: u64) -> u64 {
-    if base < 1 << 47 { base } else { 0 }
+    if base < USER_HALF { base } else { 0 }
 }

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 
 use bitflags::bitflags;
 
+use super::page::USER_HALF;
 use super::{cpu, extable, gdt, percpu};
 
 /// All registers of the interrupted or calling code, at the top of its kernel stack.
@@ -289,7 +290,7 @@ fn page_fault(frame: &mut TrapFrame, error: u64) {
 /// True when a kernel-mode fault may be a legitimate user access: a data access to the lower half
 /// by an instruction that has an exception-table entry.
 fn kernel_fault_is_user_access(frame: &TrapFrame, addr: u64, code: PageFaultCode) -> bool {
-    addr < 1 << 47 && !code.contains(PageFaultCode::FETCH) && extable::covers(frame.rip)
+    addr < USER_HALF && !code.contains(PageFaultCode::FETCH) && extable::covers(frame.rip)
 }
 
 fn exception(frame: &mut TrapFrame, vector: u8, error: u64) {

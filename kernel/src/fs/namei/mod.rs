@@ -201,7 +201,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The last component, valid after [`to_last`](Self::to_last) gave [`Last::Name`].
+    /// The last component, valid after [`walk_to_last`](Self::walk_to_last) gave [`Last::Name`].
     #[inline]
     pub fn name(&self) -> &[u8] {
         self.text().get(self.last.0..self.last.1).unwrap_or_default()

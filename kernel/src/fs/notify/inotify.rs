@@ -17,6 +17,7 @@ use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
 use crate::try_writeln;
 use abi::fs::NAME_MAX;
 use abi::fs::OpenFlags;
+use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -30,7 +31,6 @@ use smallvec::SmallVec;
 const HEADER: usize = 16;
 const MASK_CREATE: u32 = 1 << 28;
 const MASK_ADD: u32 = 1 << 29;
-const FIONREAD: u32 = 0x541b;
 
 /// The open file.
 pub struct Inotify {

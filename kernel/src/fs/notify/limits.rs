@@ -97,7 +97,7 @@ impl ProcFile for &'static Setting {
 pub fn register() -> Result<()> {
     /// What a watch and the inode that it pins take.
     const WATCH_COST: u64 = 1280;
-    let bytes = crate::mm::frames::stats().total.saturating_mul(4096) / 100;
+    let bytes = crate::mm::frames::stats().total.saturating_mul(crate::mm::PAGE_SIZE as u64) / 100;
     let watches = (bytes / WATCH_COST).clamp(8192, 1 << 20);
     MAX_WATCHES.0.store(watches as i32, Ordering::Relaxed);
     let files: [(&str, &'static Setting); 3] = [

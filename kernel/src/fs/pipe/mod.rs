@@ -21,6 +21,7 @@ use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
 use crate::sync::{Mutex, WaitQueue};
 use abi::fs::OpenFlags;
+use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
@@ -276,8 +277,6 @@ impl Drop for PipeEnd {
         }
     }
 }
-
-const FIONREAD: u32 = 0x541b;
 
 impl FileOps for PipeEnd {
     fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Bytes in a page, and the length up to which a write is atomic.
-pub const PAGE: usize = 4096;
+pub const PAGE: usize = crate::mm::PAGE_SIZE;
 
 /// A run of bytes in one page.
 struct Buffer {

@@ -6,11 +6,11 @@ use crate::fs::{FileOps, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
 use crate::sync::WaitQueue;
+use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
 
-const FIONREAD: u32 = 0x541b;
 const TIOCOUTQ: u32 = 0x5411;
 const SIOCATMARK: u32 = 0x8905;
 

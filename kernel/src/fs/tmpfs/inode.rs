@@ -4,8 +4,8 @@
 //! cache's own lock.
 #![forbid(unsafe_code)]
 
-use super::Tmpfs;
 use super::xattr::Xattrs;
+use super::{PAGE, Tmpfs};
 use crate::fs::cred::Capability;
 use crate::fs::devfs;
 use crate::fs::file::{FileOps, MapTarget, OpenFile, Whence};
@@ -500,7 +500,7 @@ impl FileOps for TmpfsInode {
         } else {
             let grows = mode & KEEP_SIZE == 0 && end > file.cache.size();
             file.seals().check(Change::Allocate { size: file.cache.size(), end })?;
-            file.cache.allocate(offset / 4096..end.div_ceil(4096))?;
+            file.cache.allocate(offset / PAGE..end.div_ceil(PAGE))?;
             if grows {
                 file.cache.set_size(end);
             }

@@ -30,7 +30,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 const MAGIC: i64 = 0x0102_1994;
-const PAGE: u64 = 4096;
+const PAGE: u64 = crate::mm::PAGE_SIZE as u64;
 /// What an inode is charged, in bytes.
 const INODE_SPACE: u64 = 1024;
 

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use x86_64::VirtAddr;
 
-const PAGE: u64 = 4096;
+const PAGE: u64 = crate::mm::PAGE_SIZE as u64;
 const BASE: u64 = 0x10_0000_0000;
 
 /// A file for mappings.

@@ -189,7 +189,7 @@ impl AddressSpace {
         let (cpu, old) = (cpu_id(), LOADED.get());
         self.cpus.add(cpu);
         // SAFETY: the root maps the kernel like every other; `Drop` unloads it before the table is freed.
-        unsafe { page::write_cr3(self.root, 0, false) };
+        unsafe { page::write_cr3(self.root) };
         LOADED.set(self);
         // SAFETY: a space that is dropped while loaded here sets `LOADED` to null first (`unload`), so `old` is
         // null or alive, until this CPU is out of its mask.
@@ -217,7 +217,7 @@ impl AddressSpace {
         if let Some(old) = unsafe { old.as_ref() } {
             LOADED.set(core::ptr::null());
             // SAFETY: the kernel's own tables map the kernel and are never freed.
-            unsafe { page::write_cr3(PhysAddr::new_truncate(kernel_root().phys()), 0, false) };
+            unsafe { page::write_cr3(PhysAddr::new_truncate(kernel_root().phys())) };
             old.cpus.remove(cpu_id());
         }
     }

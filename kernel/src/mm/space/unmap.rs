@@ -4,6 +4,7 @@ use super::table::{ACCESSED, OWNED, PRESENT, ZERO};
 use super::tlb::{Gather, Was};
 use super::vma::Vma;
 use super::{AddressSpace, Inner, VmFlags, registry};
+use crate::arch::page::USER_HALF;
 use crate::mm::layout::{PAGE_SHIFT, PAGE_SIZE, USER_END, page_up};
 use crate::mm::page_cache::PageCache;
 use crate::sync::{Pace, cond_resched};
@@ -57,7 +58,7 @@ impl Inner {
     pub(super) fn free_tables(&mut self, gather: &mut Gather<'_>, start: u64, end: u64) {
         let floor = self.vmas.before(start).and_then(|pos| self.vmas.get(pos)).map_or(0, |v| v.end);
         let ceiling = self.vmas.at_or_after(end).and_then(|pos| self.vmas.get(pos));
-        let ceiling = ceiling.map_or(1 << 47, |vma| vma.start);
+        let ceiling = ceiling.map_or(USER_HALF, |vma| vma.start);
         self.table.free_tables(start, end, floor..ceiling, &mut |table| gather.table(table));
     }
 

@@ -99,12 +99,7 @@ pub(super) struct ArgArea {
 
 impl ArgArea {
     /// Counts the strings and reserves their pointers; `EFAULT`, `E2BIG`.
-    pub(super) fn new(
-        task: &Task,
-        argv: &dyn Strings,
-        envp: &dyn Strings,
-        _name: &[u8],
-    ) -> Result<Self> {
+    pub(super) fn new(task: &Task, argv: &dyn Strings, envp: &dyn Strings) -> Result<Self> {
         let stack_limit = task.process().limits().soft(Resource::Stack);
         let limit = (stack_limit / 4).clamp(MIN_TOTAL, MAX_TOTAL) as usize;
         let argc = argv.count(limit / 8)?;

@@ -2,12 +2,12 @@
 
 use super::super::Task;
 use super::super::limits::Resource;
-use crate::mm::layout::USER_END;
+use crate::mm::layout::{PAGE_SIZE, USER_END};
 use crate::random;
 use abi::process::personality;
 use core::sync::atomic::Ordering;
 
-const PAGE: u64 = 4096;
+const PAGE: u64 = PAGE_SIZE as u64;
 /// Where position-independent programs start, before randomisation.
 const PROGRAM_BASE: u64 = (USER_END / 3 * 2) & !(PAGE - 1);
 /// Random bits, as on Linux: pages of mappings and programs, pages of the stack, bytes of the heap.

@@ -53,7 +53,7 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
     let mut timer = ExecTimer::start(task.process().pid());
     let file = open(task, request.at, request.path, request.lookup)?;
     let shown = shown_name(request);
-    let mut area = ArgArea::new(task, request.argv, request.envp, &shown)?;
+    let mut area = ArgArea::new(task, request.argv, request.envp)?;
     let (file, script) = follow_scripts(task, request, file, &shown)?;
     area.fill(request.argv, request.envp, script.as_ref(), &shown)?;
     timer.end(Step::Arguments);

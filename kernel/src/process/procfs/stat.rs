@@ -102,7 +102,7 @@ fn memory(task: &Task, open: bool) -> [u64; 8] {
     let hidden = if open { 0 } else { 1 };
     let [start_code, end_code, ..] = program.as_ref().map_or([hidden; 4], |p| p.bounds);
     [
-        usage.size * 4096,
+        usage.size * crate::mm::PAGE_SIZE as u64,
         usage.rss_anon + usage.rss_file + usage.rss_shmem,
         process.limits().soft(Resource::Rss),
         start_code,

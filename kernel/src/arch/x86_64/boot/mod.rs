@@ -157,7 +157,6 @@ fn enter_kernel(mut handover: Handover) -> ! {
 
 extern "C" fn on_boot_stack() -> ! {
     page::flush_tlb_all();
-    page::enable_pcid();
     // SAFETY: `enter_kernel` stored it.
     let info = unsafe { (*KEPT.0.get()).take() };
     // SAFETY: no task runs yet; the boot stack stays this CPU's for traps from user mode that

@@ -79,7 +79,7 @@ pub fn run() {
     let kernel_root = page::read_cr3();
     build_space(kernel_root.as_u64());
     // SAFETY: the new root has the kernel's upper half and is static.
-    unsafe { page::write_cr3(x86_64::PhysAddr::new(ROOT.phys()), 0, false) };
+    unsafe { page::write_cr3(x86_64::PhysAddr::new(ROOT.phys())) };
     mem::check();
     copies();
     strings_and_words();
@@ -87,7 +87,7 @@ pub fn run() {
     fpu_images();
     constants_are_read_only(kernel_root.as_u64());
     // SAFETY: as it was before.
-    unsafe { page::write_cr3(kernel_root, 0, false) };
+    unsafe { page::write_cr3(kernel_root) };
     trap::register(old);
     log::info!("arch: self tests passed");
 }
