@@ -94,7 +94,7 @@ impl Test {
 }
 
 /// The crates whose `tests/loom.rs` explores every interleaving of a lock-free protocol.
-const MODELLED: [&str; 3] = ["alea-futexq", "alea-random", "alea-sigq"];
+const MODELLED: [&str; 4] = ["alea-futexq", "alea-random", "alea-sigq", "alea-waitlist"];
 
 /// The loom models of `package`, built apart: `--cfg loom` changes every crate.
 fn models(package: &str) -> Command {

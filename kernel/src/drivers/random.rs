@@ -9,7 +9,7 @@ use crate::fs::file::{FileOps, OpenFile, Whence};
 use crate::fs::procfs::{self, ProcFile};
 use crate::mm::{Sink, Source};
 use crate::random;
-use crate::sync::{Once, WaitQueue};
+use crate::sync::{Once, PollTable};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
 use alea_random::credit::State;
@@ -81,8 +81,8 @@ impl FileOps for RandomFile {
         Ok(0)
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        random::device_poll(self.0, visit)
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        random::device_poll(self.0, table)
     }
 
     fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {

@@ -9,7 +9,7 @@ use super::inode::Owner;
 use super::{Cred, PollEvents};
 use crate::mm::fallible::try_arc;
 use crate::mm::iov::{Sink, Source};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -94,9 +94,9 @@ impl FileOps for EventFd {
         Ok(0)
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.for_readers);
-        visit(&self.for_writers);
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_readers);
+        table.watch(&self.for_writers);
         let count = *self.count.lock();
         let mut ready = PollEvents::empty();
         if count > 0 {

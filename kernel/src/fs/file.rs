@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use super::cred::Cred;
+use super::grow;
 use super::inode::Inode;
 use super::notify::{self, event};
 use super::path::Path;
@@ -13,7 +14,7 @@ use super::types::FileType;
 use crate::mm::MapSource;
 use crate::mm::fallible::{TryGrow, try_arc, try_box};
 use crate::mm::iov::{Sink, Source};
-use crate::sync::{Mutex, SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, PollTable, SpinLock, level};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
 use alea_elf::Plan;
@@ -63,8 +64,8 @@ pub trait FileOps: Send + Sync {
     fn lseek(&self, f: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
         whence.resolve(pos, f.inode().size(), offset)
     }
-    /// Visits all queues that may make the file ready (the same ones on each call), then reports.
-    fn poll(&self, _f: &OpenFile, _visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+    /// Names all queues that are woken when the answer changes, then answers.
+    fn poll(&self, _f: &OpenFile, _table: &mut PollTable) -> PollEvents {
         PollEvents::ALWAYS
     }
     /// Device-specific control; the generic commands have been handled.
@@ -381,10 +382,7 @@ impl OpenFile {
 
     /// Adds one that is told when the file is closed for good.
     pub fn watch(&self, watcher: Arc<dyn FileWatcher>) -> Result<()> {
-        let mut watchers = self.watchers.lock();
-        watchers.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        watchers.try_push(watcher)?;
-        Ok(())
+        grow::push(&self.watchers, watcher)
     }
 
     /// Removes a watcher.
@@ -396,9 +394,9 @@ impl OpenFile {
         drop(removed);
     }
 
-    /// What is ready; visits the queues that may change it.
-    pub fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        self.ops.poll(self, visit)
+    /// What is ready; `table` gets the queues that may change it.
+    pub fn poll(&self, table: &mut PollTable) -> PollEvents {
+        self.ops.poll(self, table)
     }
 }
 

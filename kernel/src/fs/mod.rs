@@ -20,6 +20,7 @@ pub mod eventfd;
 pub mod fdtable;
 pub mod file;
 pub mod filesystem;
+mod grow;
 pub mod initramfs;
 pub mod inode;
 pub mod locks;

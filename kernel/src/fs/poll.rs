@@ -1,13 +1,16 @@
 //! Waiting for several files at once: what poll and select share.
 //!
-//! Owns nothing between calls. The waiting task is added to all queues of all files, and is taken out of all of them
-//! before this returns. The files stay referenced meanwhile.
+//! Owns nothing between calls. The waiting task is registered with all queues of all files; the registrations end, each in
+//! constant time, before this returns. The files stay referenced meanwhile.
 #![forbid(unsafe_code)]
 
 pub use abi::fs::PollEvents;
 
 use super::file::OpenFile;
-use crate::sync::wait::{Deadline, WaitError, current_waker, wait_alone};
+use crate::sync::PollTable;
+use crate::sync::pace::Pace;
+use crate::sync::wait::{Deadline, WaitError, wait_alone};
+use abi::{Errno, Result};
 use alloc::sync::Arc;
 
 /// How long to wait.
@@ -21,6 +24,9 @@ pub enum Patience {
     Forever,
 }
 
+/// Entries that are looked at before others may run.
+const AT_ONCE: usize = 64;
+
 /// One file to look at, and what for.
 pub struct Watched {
     /// `None`: nothing to look at (a negative or closed descriptor).
@@ -31,11 +37,9 @@ pub struct Watched {
 }
 
 /// Waits until at least one entry has something to report, and says how many have: 0 when time ran out.
-pub fn wait(
-    entries: &mut [Watched],
-    patience: Patience,
-) -> Result<usize, crate::sync::Interrupted> {
-    let ready = look(entries);
+/// ERESTARTNOHAND when a signal arrives, ENOMEM if there is no memory to wait in so many queues.
+pub fn wait(entries: &mut [Watched], patience: Patience) -> Result<usize> {
+    let ready = look_awake(entries, &mut PollTable::look());
     if ready > 0 || patience == Patience::None {
         return Ok(ready);
     }
@@ -43,36 +47,36 @@ pub fn wait(
         Patience::Until(deadline) => Some(deadline),
         _ => None,
     };
-    let waker = current_waker();
-    for entry in entries.iter() {
-        if let Some(file) = &entry.file {
-            file.poll(&mut |queue| queue.add(waker.clone(), false));
-        }
+    let mut table = PollTable::register_current(entries.len());
+    let ready = look_awake(entries, &mut table);
+    // They leave the queues when this goes.
+    let _registrations = table.finish()?;
+    if ready > 0 {
+        return Ok(ready);
     }
-    let outcome = wait_alone(deadline, || match look(entries) {
+    let outcome = wait_alone(deadline, || match look(entries, &mut PollTable::look()) {
         0 => None,
         ready => Some(ready),
     });
-    for entry in entries.iter() {
-        if let Some(file) = &entry.file {
-            file.poll(&mut |queue| {
-                queue.remove(&waker);
-            });
-        }
-    }
     match outcome {
         Ok(ready) => Ok(ready),
         Err(WaitError::TimedOut) => Ok(0),
-        Err(WaitError::Interrupted) => Err(crate::sync::Interrupted),
+        Err(WaitError::Interrupted) => Err(Errno::ERESTARTNOHAND),
     }
 }
 
+/// As [`look`], of a task that is not about to sleep: others may run in between.
+fn look_awake(entries: &mut [Watched], table: &mut PollTable) -> usize {
+    let looks = entries.chunks_mut(AT_ONCE).paced();
+    looks.map(|some| look(some, table)).sum()
+}
+
 /// Looks at every entry once; must not block, because it also runs between two halves of going to sleep.
-fn look(entries: &mut [Watched]) -> usize {
+fn look(entries: &mut [Watched], table: &mut PollTable) -> usize {
     let mut ready = 0;
     for entry in entries {
         if let Some(file) = &entry.file {
-            entry.found = file.poll(&mut |_| {}) & entry.wanted;
+            entry.found = file.poll(table) & entry.wanted;
         }
         ready += usize::from(!entry.found.is_empty());
     }

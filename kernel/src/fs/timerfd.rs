@@ -10,7 +10,7 @@ use super::file::{FileOps, OpenFile};
 use super::{Cred, PollEvents};
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::iov::Sink;
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -179,8 +179,8 @@ impl FileOps for TimerFd {
         Ok(0)
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.for_readers);
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_readers);
         if self.state.lock().count > 0 { PollEvents::IN } else { PollEvents::empty() }
     }
 

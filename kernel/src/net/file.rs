@@ -4,7 +4,7 @@ use super::{NetSocket, Outgoing};
 use crate::fs::{FileOps, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use abi::net::{AF_NETLINK, siocs};
 use abi::socket::MsgFlags;
 use abi::tty::FIONREAD;
@@ -42,8 +42,8 @@ impl FileOps for NetFile {
         false
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        self.0.poll(visit)
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        self.0.poll(table)
     }
 
     fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {

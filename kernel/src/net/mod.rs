@@ -30,7 +30,7 @@ use crate::fs::anon::{AnonFs, new_path};
 use crate::fs::inode::Owner;
 use crate::fs::{Cred, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use abi::fs::{OpenFlags, S_IFSOCK};
 use abi::net::{
     AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP,
@@ -115,7 +115,7 @@ pub trait NetSocket: Send + Sync {
     /// `setsockopt` of another level than `SOL_SOCKET`, and what the protocol has to know of that.
     fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()>;
     fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>>;
-    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents;
+    fn poll(&self, table: &mut PollTable) -> PollEvents;
     /// FIONREAD and TIOCOUTQ.
     fn readable_bytes(&self) -> Result<usize>;
     fn unsent_bytes(&self) -> Result<usize> {

@@ -367,7 +367,7 @@ fn wait_for_vfork(child: &Arc<Task>) {
     // Acquire: pairs with the AcqRel in `exit::complete_vfork`.
     let done = || (!child.vfork.waiting.load(Ordering::Acquire)).then_some(());
     // Only death ends the wait early; then nobody will look at the result.
-    let _killed = sched::killable_wait(&child.vfork.queue, done);
+    let _killed = child.vfork.queue.wait_killable(done);
 }
 
 /// The signal that a raw clone's low byte names; Linux takes any number.

@@ -7,7 +7,7 @@
 use super::{Process, Task};
 use crate::fs::eventfd::anonymous;
 use crate::fs::{Cred, FileOps, OpenFile, PollEvents, procfs};
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -36,11 +36,11 @@ impl Thread {
 }
 
 impl FileOps for PidFd {
-    fn poll(&self, _: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.process.ended);
+    fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.process.ended);
         // A leader has not ended, for whoever watches it, before the whole process has.
         if let Some(thread) = self.thread.as_ref().filter(|t| t.tid != self.process.pid()) {
-            visit(&self.process.threads_changed);
+            table.watch(&self.process.threads_changed);
             return match thread.running(&self.process) {
                 Some(_) => PollEvents::empty(),
                 None => PollEvents::READABLE | PollEvents::HUP,

@@ -8,7 +8,7 @@ use super::stats::{self, Interface};
 use super::{caller, crng, early, generator, pool};
 use crate::mm::user::{UserPtr, fault_in, in_range, write_partial};
 use crate::mm::{Sink, Source};
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use abi::fs::PollEvents;
 use abi::{Errno, Result};
 use alea_random::block::{BLOCK_LEN, GROUP_BLOCKS};
@@ -119,10 +119,10 @@ pub fn device_write(src: &mut Source<'_>) -> Result<usize> {
     Ok(src.done())
 }
 
-/// What poll(2) reports; `visit` gets the queue that may change it.
-pub fn device_poll(device: Device, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+/// What poll(2) reports; `table` gets the queue that may change it.
+pub fn device_poll(device: Device, table: &mut PollTable) -> PollEvents {
     if device == Device::Random {
-        visit(pool::ready_queue());
+        table.watch(pool::ready_queue());
     }
     let ready = device.poll(pool::state());
     let mut events = PollEvents::empty();

@@ -16,4 +16,4 @@ pub use mutex::{Mutex, MutexGuard};
 pub use owner::{ArcSlot, OwnerCell, OwnerRef};
 pub use pace::{Pace, cond_resched, killable};
 pub use spin::{SpinGuard, SpinLock, assert_may_block};
-pub use wait::{Interrupted, WaitQueue, Wake};
+pub use wait::{PollTable, Registrations, WaitQueue, Wake};

@@ -1,28 +1,21 @@
-//! [`WaitQueue`]: threads (and epoll items) waiting for something to change.
+//! [`WaitQueue`]: threads, polls and epolls that wait for something to change.
 //!
-//! A queue owns references to its waiters only while they wait. Waking never blocks and may happen in an
-//! interrupt handler. The scheduler itself lives on a higher floor and registers here at boot.
+//! Owns the slot for the scheduler, which lives on a higher floor and registers at boot. The queues themselves, and why
+//! no wake-up is lost, are the crate `kernel/waitlist`; here a thread goes to sleep in one. Waking never blocks and may
+//! happen in an interrupt handler; waiting never fails for want of memory, since a sleeper waits with a node on its own stack.
 //!
-//! No wake-up is lost as long as the condition is read and changed under one lock, or with atomics: the
-//! waiter adds itself before its last look at the condition, the waker changes the condition before its
-//! look at the queue, and a full fence stands between the two on both sides.
+//! Locks: each queue's are of the level `WaitQueue`, held while waiters are woken.
 
 use super::{Once, SpinLock, level};
 use abi::Errno;
+use alea_waitlist::{Exclusion, List, Queue};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicUsize, Ordering, fence};
-use smallvec::SmallVec;
+use core::sync::atomic::{Ordering, fence};
+
+pub use alea_waitlist::Wake;
 
 /// Monotonic nanoseconds since boot, as `time` counts them.
 pub type Deadline = u64;
-
-/// Something that can be woken: a task, an epoll item.
-///
-/// Called with the queue's lock held and interrupts off: must not block, and must not wake this queue.
-pub trait Wake: Send + Sync {
-    /// `events`: the poll bits that became true, or 0 if the waker did not say.
-    fn wake(&self, events: u32);
-}
 
 /// The wait was ended by a signal; becomes `ERESTARTSYS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,18 +34,29 @@ pub enum WaitError {
     TimedOut,
 }
 
+/// What ends a sleep before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sleep {
+    /// Any signal.
+    Interruptible,
+    /// A fatal signal only.
+    Killable,
+    /// Nothing.
+    Uninterruptible,
+}
+
 /// What the process floor provides to the sleeping locks.
 pub trait Scheduler: Sync {
     /// The running task as something to wake.
     fn current_waker(&self) -> Arc<dyn Wake>;
     /// Marks the running task as going to sleep; a wake from now on cancels the sleep.
-    fn prepare_to_sleep(&self, interruptible: bool);
+    fn prepare_to_sleep(&self, how: Sleep);
     /// Takes the mark back.
     fn cancel_sleep(&self);
     /// Runs other tasks until woken or until `deadline`.
     fn sleep(&self, deadline: Option<Deadline>);
-    /// Whether a signal waits for the running task.
-    fn signal_pending(&self) -> bool;
+    /// Whether a signal waits for the running task that ends such a sleep.
+    fn signal_pending(&self, how: Sleep) -> bool;
     /// Monotonic nanoseconds now.
     fn now(&self) -> Deadline;
 }
@@ -68,69 +72,56 @@ fn scheduler() -> &'static dyn Scheduler {
     *SCHEDULER.get().expect("a thread waits before the scheduler runs")
 }
 
-/// The running task as something to add to several queues at once (poll); it then waits in none, with
-/// [`wait_alone`], and is woken through any of them.
-pub fn current_waker() -> Arc<dyn Wake> {
-    scheduler().current_waker()
-}
-
 /// Waits until `cond` gives a value, a signal arrives, or the deadline passes, in no queue: who makes the condition
-/// true holds a [`current_waker`] of the task, and wakes that after a full fence.
+/// true holds a waker of the task (a [`PollTable`] registers it), and wakes that after a full fence.
 pub fn wait_alone<R>(
     deadline: Option<Deadline>,
     mut cond: impl FnMut() -> Option<R>,
 ) -> Result<R, WaitError> {
-    if let Some(value) = cond() {
-        return Ok(value);
-    }
     super::spin::assert_may_block();
     let scheduler = scheduler();
+    let mode = Mode { deadline, ..Mode::DEFAULT };
     loop {
-        scheduler.prepare_to_sleep(true);
+        scheduler.prepare_to_sleep(mode.sleep);
         // SeqCst: pairs with the waker's: it sees that the task sleeps, or the task sees the condition.
         fence(Ordering::SeqCst);
-        let outcome = match cond() {
-            Some(value) => Ok(value),
-            None if scheduler.signal_pending() => Err(WaitError::Interrupted),
-            None if deadline.is_some_and(|d| scheduler.now() >= d) => Err(WaitError::TimedOut),
-            None => {
-                scheduler.sleep(deadline);
-                match cond() {
-                    Some(value) => return Ok(value),
-                    None => continue,
-                }
-            }
-        };
-        scheduler.cancel_sleep();
-        return outcome;
+        if let Some(outcome) = mode.look(scheduler, &mut cond) {
+            scheduler.cancel_sleep();
+            return outcome;
+        }
+        scheduler.sleep(deadline);
+        if let Some(value) = cond() {
+            return Ok(value);
+        }
     }
 }
 
-struct Entry {
-    waker: Arc<dyn Wake>,
-    /// At most one exclusive waiter is woken by `wake_one`.
-    exclusive: bool,
-    /// A sleeping thread leaves the queue as it is woken; poll and epoll entries stay.
-    once: bool,
+type Lock = SpinLock<List, level::WaitQueue>;
+
+// SAFETY: a spinlock around one list, which it lends to one holder at a time.
+unsafe impl Exclusion for Lock {
+    fn new(list: List) -> Self {
+        SpinLock::new(list)
+    }
+    #[inline]
+    fn with<R>(&self, f: impl FnOnce(&mut List) -> R) -> R {
+        f(&mut self.lock())
+    }
 }
 
 /// The waiters for one condition, first come first served.
-pub struct WaitQueue {
-    /// Number of entries, readable without the lock.
-    len: AtomicUsize,
-    entries: SpinLock<SmallVec<[Entry; 2]>, level::WaitQueue>,
-}
+pub struct WaitQueue(Queue<Lock>);
 
 impl WaitQueue {
     /// A queue with nobody in it.
     pub const fn new() -> Self {
-        Self { len: AtomicUsize::new(0), entries: SpinLock::new(SmallVec::new_const()) }
+        Self(Queue::new(SpinLock::new(List::new())))
     }
 
     /// Waits until `cond` gives a value. Signals do not end the wait.
     #[inline]
     pub fn wait<R>(&self, mut cond: impl FnMut() -> Option<R>) -> R {
-        match self.wait_with(Mode { interruptible: false, ..Mode::DEFAULT }, &mut cond) {
+        match self.wait_with(Mode { sleep: Sleep::Uninterruptible, ..Mode::DEFAULT }, &mut cond) {
             Ok(value) => value,
             Err(_) => unreachable!("an uninterruptible wait without deadline ends with its value"),
         }
@@ -143,6 +134,12 @@ impl WaitQueue {
         mut cond: impl FnMut() -> Option<R>,
     ) -> Result<R, Interrupted> {
         self.wait_with(Mode::DEFAULT, &mut cond).map_err(|_| Interrupted)
+    }
+
+    /// Waits until `cond` gives a value or a fatal signal arrives.
+    pub fn wait_killable<R>(&self, mut cond: impl FnMut() -> Option<R>) -> Result<R, Interrupted> {
+        self.wait_with(Mode { sleep: Sleep::Killable, ..Mode::DEFAULT }, &mut cond)
+            .map_err(|_| Interrupted)
     }
 
     /// As [`wait_interruptible`](Self::wait_interruptible), where one wake-up is enough for one
@@ -174,122 +171,58 @@ impl WaitQueue {
         super::spin::assert_may_block();
         let scheduler = scheduler();
         let waker = scheduler.current_waker();
-        loop {
-            scheduler.prepare_to_sleep(mode.interruptible);
-            self.insert(Entry { waker: waker.clone(), exclusive: mode.exclusive, once: true });
-            // SeqCst: pairs with the fence in `wake_events`.
-            fence(Ordering::SeqCst);
-            let outcome = match cond() {
-                Some(value) => Some(Ok(value)),
-                None if mode.interruptible && scheduler.signal_pending() => {
-                    Some(Err(WaitError::Interrupted))
+        self.0.sleeper(&*waker, mode.exclusive, |place| {
+            loop {
+                scheduler.prepare_to_sleep(mode.sleep);
+                place.enter();
+                if let Some(outcome) = mode.look(scheduler, cond) {
+                    scheduler.cancel_sleep();
+                    let was_woken = !place.leave();
+                    if mode.exclusive && was_woken && outcome.is_err() {
+                        // The wake-up was meant for one waiter that would use it: hand it on.
+                        self.wake_one();
+                    }
+                    return outcome;
                 }
-                None if mode.deadline.is_some_and(|d| scheduler.now() >= d) => {
-                    Some(Err(WaitError::TimedOut))
+                scheduler.sleep(mode.deadline);
+                place.leave();
+                if let Some(value) = cond() {
+                    return Ok(value);
                 }
-                None => None,
-            };
-            if let Some(outcome) = outcome {
-                scheduler.cancel_sleep();
-                let was_woken = !self.remove(&waker);
-                if mode.exclusive && was_woken && outcome.is_err() {
-                    // The wake-up was meant for one waiter that would use it: hand it on.
-                    self.wake_one();
-                }
-                return outcome;
             }
-            scheduler.sleep(mode.deadline);
-            self.remove(&waker);
-            if let Some(value) = cond() {
-                return Ok(value);
-            }
-        }
+        })
     }
 
     /// Wakes every shared waiter and the first exclusive one.
     #[inline]
     pub fn wake_one(&self) {
-        self.wake_up(0, 1);
+        self.0.wake(0, 1);
     }
 
     /// Wakes every waiter.
     #[inline]
     pub fn wake_all(&self) {
-        self.wake_up(0, usize::MAX);
+        self.0.wake(0, usize::MAX);
     }
 
-    /// Wakes every shared waiter and the first exclusive one, telling poll and epoll what became true.
+    /// Wakes every shared waiter and the first exclusive one, telling poll and epoll what became true. Whether a thread
+    /// that sleeps in this queue was woken.
     #[inline]
-    pub fn wake_events(&self, events: u32) {
-        self.wake_up(events, 1);
+    pub fn wake_events(&self, events: u32) -> bool {
+        self.0.wake(events, 1)
     }
 
-    /// Adds a lasting waiter (poll, epoll): it stays until removed.
-    pub fn add(&self, waker: Arc<dyn Wake>, exclusive: bool) {
-        self.insert(Entry { waker, exclusive, once: false });
-    }
-
-    /// Removes a waiter; false if it was not (or no longer) in the queue.
-    pub fn remove(&self, waker: &Arc<dyn Wake>) -> bool {
-        let mut entries = self.entries.lock();
-        let Some(at) = entries.iter().position(|e| Arc::ptr_eq(&e.waker, waker)) else {
-            return false;
-        };
-        let removed = entries.remove(at);
-        self.set_len(entries.len());
-        drop(entries);
-        // The last reference to a waiter may free it: not under the lock.
-        drop(removed);
-        true
-    }
-
-    fn insert(&self, entry: Entry) {
-        let mut entries = self.entries.lock();
-        entries.push(entry);
-        self.set_len(entries.len());
-    }
-
-    /// Relaxed: `len` is only a hint, ordered by the fences in `wait_with` and `wake_up`.
-    fn set_len(&self, len: usize) {
-        self.len.store(len, Ordering::Relaxed);
-    }
-
+    /// Wakes the threads that sleep in this queue, and nobody who polls it.
     #[inline]
-    fn wake_up(&self, events: u32, exclusive: usize) {
-        // SeqCst: pairs with the fence in `wait_with`; either the waiter sees the changed condition or
-        // this sees the waiter.
-        fence(Ordering::SeqCst);
-        // Relaxed: ordered by the fence.
-        if self.len.load(Ordering::Relaxed) != 0 {
-            self.wake_waiters(events, exclusive);
-        }
+    pub fn wake_sleepers(&self) {
+        self.0.wake_sleepers(0, usize::MAX);
     }
+}
 
-    #[cold]
-    fn wake_waiters(&self, events: u32, mut exclusive: usize) {
-        let mut woken: SmallVec<[Entry; 4]> = SmallVec::new();
-        let mut entries = self.entries.lock();
-        let mut at = 0;
-        while at < entries.len() {
-            let entry = &entries[at];
-            if entry.exclusive {
-                if exclusive == 0 {
-                    at += 1;
-                    continue;
-                }
-                exclusive -= 1;
-            }
-            entry.waker.wake(events);
-            if entry.once {
-                woken.push(entries.remove(at));
-            } else {
-                at += 1;
-            }
-        }
-        self.set_len(entries.len());
-        drop(entries);
-        // As in `remove`: references go outside the lock.
-        drop(woken);
+/// A queue that is registered with another passes on what it hears. The two must not wake each other in turn.
+impl Wake for WaitQueue {
+    fn wake(&self, events: u32) -> bool {
+        self.wake_events(events)
     }
 }
 
@@ -301,11 +234,69 @@ impl Default for WaitQueue {
 
 #[derive(Clone, Copy)]
 struct Mode {
-    interruptible: bool,
+    sleep: Sleep,
     exclusive: bool,
     deadline: Option<Deadline>,
 }
 
 impl Mode {
-    const DEFAULT: Self = Self { interruptible: true, exclusive: false, deadline: None };
+    const DEFAULT: Self = Self { sleep: Sleep::Interruptible, exclusive: false, deadline: None };
+
+    /// The last look before a sleep: why there is to be none.
+    #[inline]
+    fn look<R>(
+        &self,
+        scheduler: &dyn Scheduler,
+        cond: &mut dyn FnMut() -> Option<R>,
+    ) -> Option<Result<R, WaitError>> {
+        match cond() {
+            Some(value) => Some(Ok(value)),
+            None if scheduler.signal_pending(self.sleep) => Some(Err(WaitError::Interrupted)),
+            None if self.deadline.is_some_and(|at| scheduler.now() >= at) => {
+                Some(Err(WaitError::TimedOut))
+            }
+            None => None,
+        }
+    }
+}
+
+/// What a poll left in the queues of the files it looked at: each registration leaves its queue when this is dropped.
+pub struct Registrations {
+    _made: alea_waitlist::Registrations<Lock>,
+}
+
+/// What a file's `poll` tells of the queues that may change its answer.
+pub struct PollTable(Option<alea_waitlist::Registering<Lock>>);
+
+impl PollTable {
+    /// A table of a poll that only looks: nothing is registered.
+    pub const fn look() -> Self {
+        Self(None)
+    }
+
+    /// A table that registers `waker`; some `room` queues are expected. Of `exclusive` ones a wake-up reaches only one
+    /// that uses it.
+    pub fn register(waker: Arc<dyn Wake>, exclusive: bool, room: usize) -> Self {
+        Self(Some(alea_waitlist::Registering::new(waker, exclusive, room)))
+    }
+
+    /// A table that registers the running task; it then waits with [`wait_alone`].
+    pub fn register_current(room: usize) -> Self {
+        Self::register(scheduler().current_waker(), false, room)
+    }
+
+    /// A change that this queue is woken for may change the answer. To be told before the state is looked at.
+    #[inline]
+    pub fn watch(&mut self, queue: &WaitQueue) {
+        if let Some(registering) = &mut self.0 {
+            registering.watch(&queue.0);
+        }
+    }
+
+    /// The registrations; ENOMEM if there was no memory for one of them.
+    pub fn finish(self) -> Result<Option<Registrations>, Errno> {
+        let Some(registering) = self.0 else { return Ok(None) };
+        let made = registering.finish().ok_or(Errno::ENOMEM)?;
+        Ok(Some(Registrations { _made: made }))
+    }
 }

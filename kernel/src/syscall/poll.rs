@@ -110,8 +110,7 @@ fn poll_once(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) -> 
         user::read_bytes(from, asked.as_mut_bytes())?;
         watch(asked, &mut entries);
     }
-    let ready = poll::wait(&mut entries, patience_of(deadline));
-    let ready = ready.map_err(|_| Errno::ERESTARTNOHAND)?;
+    let ready = poll::wait(&mut entries, patience_of(deadline))?;
     for (i, entry) in entries.iter().enumerate() {
         let found = (entry.found.bits() & 0xffff) as u16;
         let entry = fds.index(i as u64).addr();
@@ -219,8 +218,7 @@ fn select_once(count: i32, sets: [UserPtr<u64>; 3], deadline: Option<Deadline>) 
     }
     let mut entries = Entries::new();
     watch_sets([&*bits[0], &*bits[1], &*bits[2]], &mut entries)?;
-    let ready = poll::wait(&mut entries, patience_of(deadline));
-    ready.map_err(|_| Errno::ERESTARTNOHAND)?;
+    poll::wait(&mut entries, patience_of(deadline))?;
     let total = keep_found(&mut bits, &entries);
     for (bits, user) in bits.iter().zip(sets) {
         if let Some(user) = user.non_null().filter(|_| words != 0) {

@@ -3,7 +3,7 @@
 use super::{Tty, job};
 use crate::fs::{FileOps, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::{Errno, Result};
@@ -107,9 +107,9 @@ impl FileOps for TtyFile {
         false
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.tty.for_input);
-        visit(self.tty.room_queue());
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.tty.for_input);
+        table.watch(self.tty.room_queue());
         if self.is_hung_up() {
             return PollEvents::ALWAYS | PollEvents::ERR | PollEvents::HUP;
         }

@@ -9,7 +9,7 @@ use super::{Tty, file::TtyFile, ioctl, job};
 use crate::fs::{Cred, DevId, FileOps, OpenFile, Path, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::tty as lx;
@@ -362,9 +362,9 @@ impl FileOps for Master {
         false
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.tty.for_output);
-        visit(&self.tty.for_typing);
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.tty.for_output);
+        table.watch(&self.tty.for_typing);
         let mut ready = PollEvents::empty();
         let look = self.with_pty(|pty| {
             if !pty.output.is_empty() {

@@ -9,7 +9,7 @@ use crate::fs::poll::PollEvents;
 use crate::klog;
 use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::iov::{Sink, Source};
-use crate::sync::WaitQueue;
+use crate::sync::{PollTable, WaitQueue};
 use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -115,8 +115,8 @@ impl FileOps for Kmsg {
         Ok(0)
     }
 
-    fn poll(&self, _: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&READERS);
+    fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&READERS);
         let (oldest, end) = klog::sequences();
         let place = self.place();
         if place < oldest {

@@ -1,16 +1,20 @@
 //! One watched file of an epoll, and the list of those that may be ready.
 //!
-//! An item sits in the wait queues of its file and puts itself on the ready list when woken; whether the
-//! file really is ready is asked when the list is read. Wakers call in any context: nothing here sleeps,
-//! allocates or drops a last reference while a queue's lock is held.
+//! An [`Item`] owns its registrations in the queues of its file. Those wake its [`Bell`], which puts its [`Place`] on the ready
+//! list; whether the file really is ready is asked when the list is read. The bell goes when item and registrations are
+//! gone, and the place with it, so a bell that rings has a place.
+//!
+//! Wakers call in any context: a bell never sleeps, allocates or drops anything. Locks: `EpollReady` around the list,
+//! `Leaf` around an item's registrations, which are dropped with nothing locked.
 
 use crate::fs::PollEvents;
 use crate::fs::file::{FileWatcher, OpenFile};
-use crate::sync::{SpinLock, WaitQueue, Wake, level};
+use crate::mm::fallible::try_arc;
+use crate::sync::{PollTable, Registrations, SpinLock, WaitQueue, Wake, level};
 use abi::{Errno, Result};
-use alloc::collections::VecDeque;
+use alea_waitlist::{Ready, Room};
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Report once, then be silent until MOD.
 pub const ONESHOT: u32 = 1 << 30;
@@ -25,7 +29,10 @@ pub const MODES: u32 = ONESHOT | EDGE | EXCLUSIVE | WAKEUP;
 
 /// The items that may be ready, and who waits for them.
 pub struct ReadyList {
-    items: SpinLock<VecDeque<Arc<Item>>, level::EpollReady>,
+    items: SpinLock<Ready<Weak<Item>>, level::EpollReady>,
+    /// How many are on the list. Relaxed: written under the lock; who looks without it is ordered by the full fence with
+    /// which he entered `waiters`, and who adds by that of the wake-up.
+    len: AtomicUsize,
     pub waiters: WaitQueue,
     /// Some watched file was closed: its item is to be swept. Relaxed: a late sweep only costs memory.
     pub has_dead: AtomicBool,
@@ -34,84 +41,163 @@ pub struct ReadyList {
 impl ReadyList {
     pub fn new() -> Self {
         Self {
-            items: SpinLock::new(VecDeque::new()),
+            items: SpinLock::new(Ready::new()),
+            len: AtomicUsize::new(0),
             waiters: WaitQueue::new(),
             has_dead: AtomicBool::new(false),
         }
     }
 
-    /// Makes sure that `live` items can be queued without allocating.
-    pub fn reserve(&self, live: usize) -> Result<()> {
-        self.items.lock().try_reserve(live).map_err(|_| Errno::ENOMEM)
+    /// A place for one more item. The memory is found with nothing locked.
+    fn claim(&self) -> Result<u32> {
+        loop {
+            let wanted = self.items.lock().wants_room();
+            let mut room = match wanted {
+                Some(blocks) => Some(Room::new(blocks).ok_or(Errno::ENOMEM)?),
+                None => None,
+            };
+            // Another may have taken the place that was free: then look again.
+            let claimed = self.items.lock().claim(Weak::new(), &mut room);
+            if let Some(place) = claimed {
+                return Ok(place);
+            }
+        }
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.items.lock().is_empty()
+        self.len() == 0
     }
 
+    #[inline]
     pub fn len(&self) -> usize {
-        self.items.lock().len()
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// Changes the list.
+    #[inline]
+    fn change<R>(&self, f: impl FnOnce(&mut Ready<Weak<Item>>) -> R) -> R {
+        let mut items = self.items.lock();
+        let result = f(&mut items);
+        self.len.store(items.len(), Ordering::Relaxed);
+        result
     }
 
     /// Takes the first item; from now on it can queue itself again.
     pub fn pop(&self) -> Option<Arc<Item>> {
-        let mut items = self.items.lock();
-        let item = items.pop_front()?;
-        // Relaxed: `queued` changes only under the list's lock.
-        item.queued.store(false, Ordering::Relaxed);
-        Some(item)
-    }
-
-    /// Queues an item at the back, or in front; nothing happens if it is there already.
-    pub fn push(&self, item: &Arc<Item>, in_front: bool) {
-        let mut items = self.items.lock();
-        // Relaxed: as in `pop`.
-        if item.queued.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        if in_front {
-            items.push_front(item.clone());
-        } else {
-            items.push_back(item.clone());
+        loop {
+            let first = self.change(|items| items.pop(|_, item| item.upgrade()));
+            // One that ends just now is not ready.
+            if let Some(item) = first? {
+                return Some(item);
+            }
         }
     }
 
-    /// Empties the list (it and its items refer to each other).
-    pub fn clear(&self) {
-        let items = core::mem::take(&mut *self.items.lock());
-        drop(items);
+    /// Queues an item in front; nothing happens if it is queued already.
+    pub fn push_front(&self, item: &Item) {
+        self.change(|items| items.push_front(item.bell.place.at));
+    }
+
+    /// Queues an item at the back; nothing happens if it is queued already.
+    pub fn push_back(&self, item: &Item) {
+        self.change(|items| items.push_back(item.bell.place.at));
+    }
+
+    /// Takes an item off the list.
+    fn unqueue(&self, item: &Item) {
+        self.change(|items| items.unqueue(item.bell.place.at));
+    }
+}
+
+/// A claimed place of a list, given back when this goes.
+struct Place {
+    list: Arc<ReadyList>,
+    at: u32,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let item = self.list.change(|items| items.release(self.at));
+        drop(item);
+    }
+}
+
+/// What the queues of a file wake: an item's place on the ready list. The item and its registrations hold it.
+struct Bell {
+    place: Place,
+    // Relaxed: written under the epoll's mutex and read under it too, but for the wakers' look, which may be a moment
+    // old as if the wake-up had come a moment earlier.
+    events: AtomicU32,
+}
+
+impl Bell {
+    fn events(&self) -> u32 {
+        self.events.load(Ordering::Relaxed)
+    }
+
+    /// Puts the item on the ready list and wakes one who waits for it; whether a thread that sleeps in the epoll was
+    /// woken.
+    fn ring(&self) -> bool {
+        let list = &self.place.list;
+        list.change(|items| items.push_back(self.place.at));
+        list.waiters.wake_events(PollEvents::READABLE.bits())
+    }
+}
+
+impl Wake for Bell {
+    /// An exclusive wake-up is used by an epoll in which somebody sleeps, for a direction that it wants, as on Linux: one
+    /// that has news of both directions goes on to the next epoll too.
+    fn wake(&self, events: u32) -> bool {
+        let wanted = self.events() & !MODES;
+        if wanted == 0 || (events != 0 && events & wanted == 0) {
+            return false;
+        }
+        let told = self.ring();
+        let both = PollEvents::IN | PollEvents::OUT;
+        let of_interest = match PollEvents::from_bits_truncate(events) & both {
+            PollEvents::IN => wanted & PollEvents::IN.bits() != 0,
+            PollEvents::OUT => wanted & PollEvents::OUT.bits() != 0,
+            neither => neither.is_empty(),
+        };
+        told && of_interest
     }
 }
 
 /// One watched file.
 pub struct Item {
-    me: Weak<Item>,
     pub file: Weak<OpenFile>,
-    list: Arc<ReadyList>,
-    // Relaxed: written under the epoll's mutex and read under it too, but for the wakers' look at `events`,
-    // which may be a moment old as if the wake-up had come a moment earlier.
-    events: AtomicU32,
+    bell: Arc<Bell>,
+    /// Relaxed: as `Bell::events`.
     data: AtomicU64,
-    queued: AtomicBool,
-    /// The file is closed or was removed.
+    /// The file is closed or was removed. Relaxed: written once; who misses it asks a file that is going.
     dead: AtomicBool,
+    registrations: SpinLock<Option<Registrations>, level::Leaf>,
 }
 
 impl Item {
-    pub fn new(file: &Arc<OpenFile>, list: &Arc<ReadyList>, events: u32, data: u64) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
-            me: me.clone(),
+    pub fn new(
+        file: &Arc<OpenFile>,
+        list: &Arc<ReadyList>,
+        events: u32,
+        data: u64,
+    ) -> Result<Arc<Self>> {
+        let place = Place { at: list.claim()?, list: list.clone() };
+        let bell = try_arc(Bell { place, events: AtomicU32::new(events) })?;
+        let item = try_arc(Self {
             file: Arc::downgrade(file),
-            list: list.clone(),
-            events: AtomicU32::new(events),
+            bell,
             data: AtomicU64::new(data),
-            queued: AtomicBool::new(false),
             dead: AtomicBool::new(false),
-        })
+            registrations: SpinLock::new(None),
+        })?;
+        let at = item.bell.place.at;
+        list.items.lock().put(at, Arc::downgrade(&item));
+        Ok(item)
     }
 
     pub fn events(&self) -> u32 {
-        self.events.load(Ordering::Relaxed)
+        self.bell.events()
     }
 
     pub fn data(&self) -> u64 {
@@ -119,13 +205,13 @@ impl Item {
     }
 
     pub fn set(&self, events: u32, data: u64) {
-        self.events.store(events, Ordering::Relaxed);
+        self.bell.events.store(events, Ordering::Relaxed);
         self.data.store(data, Ordering::Relaxed);
     }
 
     /// A one-shot item has reported: only its modes stay.
     pub fn disarm(&self) {
-        self.events.store(self.events() & MODES, Ordering::Relaxed);
+        self.bell.events.store(self.events() & MODES, Ordering::Relaxed);
     }
 
     pub fn is_dead(&self) -> bool {
@@ -138,57 +224,47 @@ impl Item {
             return PollEvents::empty();
         }
         let Some(file) = self.file.upgrade() else { return PollEvents::empty() };
-        file.poll(&mut |_| {}) & PollEvents::from_bits_truncate(self.events() & !MODES)
+        self.wanted(file.poll(&mut PollTable::look()))
+    }
+
+    fn wanted(&self, found: PollEvents) -> PollEvents {
+        found & PollEvents::from_bits_truncate(self.events() & !MODES)
     }
 
     /// Joins the file's queues; what is ready already.
     pub fn attach(self: &Arc<Self>, file: &OpenFile) -> Result<PollEvents> {
-        file.watch(self.clone())?;
         let exclusive = self.events() & EXCLUSIVE != 0;
-        let ready = file.poll(&mut |queue| queue.add(self.clone(), exclusive));
-        Ok(ready & PollEvents::from_bits_truncate(self.events() & !MODES))
+        let mut table = PollTable::register(self.bell.clone(), exclusive, 2);
+        let found = file.poll(&mut table);
+        let registrations = table.finish()?;
+        file.watch(self.clone())?;
+        *self.registrations.lock() = registrations;
+        Ok(self.wanted(found))
     }
 
-    /// Leaves the file's queues for good.
+    /// Leaves the file's queues and the ready list for good.
     pub fn detach(self: &Arc<Self>, file: &OpenFile) {
-        self.leave_queues(file);
+        self.leave();
         let me: Arc<dyn FileWatcher> = self.clone();
         file.unwatch(&me);
     }
 
-    fn leave_queues(self: &Arc<Self>, file: &OpenFile) {
+    fn leave(&self) {
         self.dead.store(true, Ordering::Relaxed);
-        let me: Arc<dyn Wake> = self.clone();
-        file.poll(&mut |queue| {
-            queue.remove(&me);
-        });
+        let registrations = self.registrations.lock().take();
+        drop(registrations);
+        self.bell.place.list.unqueue(self);
     }
 
     /// Puts the item on the ready list and wakes one who waits for it.
-    pub fn queue(self: &Arc<Self>) {
-        self.list.push(self, false);
-        self.list.waiters.wake_events(PollEvents::READABLE.bits());
-    }
-}
-
-impl Wake for Item {
-    fn wake(&self, events: u32) {
-        let wanted = self.events() & !MODES;
-        if wanted == 0 || (events != 0 && events & wanted == 0) {
-            return;
-        }
-        // The queue that calls holds a reference, so this cannot be the last one.
-        if let Some(me) = self.me.upgrade() {
-            me.queue();
-        }
+    pub fn queue(&self) {
+        self.bell.ring();
     }
 }
 
 impl FileWatcher for Item {
-    fn file_closed(&self, f: &OpenFile) {
-        if let Some(me) = self.me.upgrade() {
-            me.leave_queues(f);
-        }
-        self.list.has_dead.store(true, Ordering::Relaxed);
+    fn file_closed(&self, _f: &OpenFile) {
+        self.leave();
+        self.bell.place.list.has_dead.store(true, Ordering::Relaxed);
     }
 }

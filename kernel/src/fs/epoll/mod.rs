@@ -3,7 +3,6 @@
 //! Owns the set. One sleeping mutex per epoll guards the set and serialises the readers of the ready list;
 //! the list itself has a spinlock that wakers take. An epoll holds no reference to the files it watches:
 //! the last close of a file takes it out. Nested epolls are checked for loops under one global mutex.
-#![allow(clippy::disallowed_methods, reason = "to be made fallible with its wait lists")]
 #![forbid(unsafe_code)]
 
 mod item;
@@ -11,13 +10,13 @@ mod item;
 use super::eventfd::anonymous;
 use super::file::{FileOps, OpenFile};
 use super::types::FileType;
-use super::{Cred, Fd, PollEvents};
+use super::{Cred, Fd, PollEvents, grow};
+use crate::mm::fallible::{TryGrow, TryMap, try_arc, try_arc_cyclic};
 use crate::sync::wait::{Deadline, WaitError};
-use crate::sync::{Mutex, SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, PollTable, SpinLock, level};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
@@ -65,12 +64,13 @@ fn key_of(fd: Fd, file: &Arc<OpenFile>) -> Key {
 
 /// A new epoll.
 pub fn new(cred: &Arc<Cred>) -> Result<OpenFile> {
-    let ops = Arc::new_cyclic(|me| Epoll {
+    let list = try_arc(ReadyList::new())?;
+    let ops = try_arc_cyclic(|me| Epoll {
         me: me.clone(),
         items: Mutex::new(BTreeMap::new()),
-        list: Arc::new(ReadyList::new()),
+        list,
         watched_by: SpinLock::new(Vec::new()),
-    });
+    })?;
     anonymous(ops, "[eventpoll]", OpenFlags::RDWR, false, cred)
 }
 
@@ -104,41 +104,52 @@ impl Epoll {
             (Change::Add, Some(target)) => {
                 let _nesting = NESTING.lock();
                 self.check_nesting(target)?;
-                {
-                    let mut watched_by = target.watched_by.lock();
-                    // Those that were closed leave here.
-                    watched_by.retain(|by| by.strong_count() > 0);
-                    watched_by.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+                // Those that were closed leave here.
+                target.watched_by.lock().retain(|by| by.strong_count() > 0);
+                grow::push(&target.watched_by, self.me.clone())?;
+                let added = self.add(fd, file, event);
+                if added.is_err() {
+                    target.forget_watcher(&self.me);
                 }
-                self.add(fd, file, event)?;
-                // Room was made above, under the lock on nesting.
-                target.watched_by.lock().push(self.me.clone());
-                Ok(())
+                added
             }
             (Change::Add, None) => self.add(fd, file, event),
             (Change::Modify, _) => self.modify(fd, file, event),
-            (Change::Delete, target) => {
+            (Change::Delete, None) => self.delete(fd, file),
+            (Change::Delete, Some(target)) => {
+                let _nesting = NESTING.lock();
                 self.delete(fd, file)?;
-                if let Some(target) = target {
-                    target.watched_by.lock().retain(|by| !Weak::ptr_eq(by, &self.me));
-                }
+                target.forget_watcher(&self.me);
                 Ok(())
             }
+        }
+    }
+
+    /// One of the ways in which `by` watches this one has ended.
+    fn forget_watcher(&self, by: &Weak<Epoll>) {
+        let mut watched_by = self.watched_by.lock();
+        if let Some(at) = watched_by.iter().position(|other| Weak::ptr_eq(other, by)) {
+            watched_by.swap_remove(at);
         }
     }
 
     fn add(&self, fd: Fd, file: &Arc<OpenFile>, event: Event) -> Result<()> {
         let mut items = self.items.lock();
         self.sweep(&mut items);
-        let count = items.len();
-        let Entry::Vacant(place) = items.entry(key_of(fd, file)) else {
+        let key = key_of(fd, file);
+        if items.contains_key(&key) {
             return Err(Errno::EEXIST);
-        };
-        self.list.reserve(count + 1)?;
+        }
+        if crate::mm::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
         let always = (PollEvents::ERR | PollEvents::HUP).bits();
-        let item = Item::new(file, &self.list, event.events | always, event.data);
+        let item = Item::new(file, &self.list, event.events | always, event.data)?;
         let ready = item.attach(file)?;
-        place.insert(item.clone());
+        if let Err(error) = items.try_put(key, item.clone()) {
+            item.detach(file);
+            return Err(error);
+        }
         if !ready.is_empty() {
             item.queue();
         }
@@ -216,7 +227,7 @@ impl Epoll {
                 continue;
             }
             if let Err(error) = emit(sent, Event { events: ready.bits(), data: item.data() }) {
-                self.list.push(&item, true);
+                self.list.push_front(&item);
                 return if sent > 0 { Ok(sent) } else { Err(error) };
             }
             sent += 1;
@@ -224,13 +235,13 @@ impl Epoll {
             if modes & ONESHOT != 0 {
                 item.disarm();
             } else if modes & EDGE == 0 {
-                self.list.push(&item, false);
+                self.list.push_back(&item);
             }
         }
         drop(items);
         if !self.list.is_empty() {
-            // Others may wait for what is left.
-            self.list.waiters.wake_events(PollEvents::READABLE.bits());
+            // Others may wait for what is left, or have looked while it was off the list.
+            self.list.waiters.wake_sleepers();
         }
         Ok(sent)
     }
@@ -253,9 +264,16 @@ impl Epoll {
         if core::ptr::eq(self, looking_for) || depth > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
-        let files: Vec<_> = self.items.lock().values().filter_map(|i| i.file.upgrade()).collect();
+        let mut inside = Vec::new();
+        for item in self.items.lock().values() {
+            if let Some(file) = item.file.upgrade()
+                && file.downcast::<Epoll>().is_some()
+            {
+                inside.try_push(file)?;
+            }
+        }
         let mut deepest = 0;
-        for file in files {
+        for file in inside {
             if let Some(inner) = file.downcast::<Epoll>() {
                 count_way(ways)?;
                 deepest = deepest.max(1 + inner.depth_below(looking_for, depth + 1, ways)?);
@@ -269,11 +287,16 @@ impl Epoll {
         if depth > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
-        let outer: Vec<_> = self.watched_by.lock().iter().filter_map(Weak::upgrade).collect();
-        let mut highest = 0;
-        for epoll in outer {
-            count_way(ways)?;
-            highest = highest.max(1 + epoll.depth_above(depth + 1, ways)?);
+        // One after the other: the list changes under `NESTING` only, which the caller holds.
+        let nth = |at: usize| self.watched_by.lock().get(at).map(Weak::upgrade);
+        let (mut highest, mut at) = (0, 0);
+        while let Some(outer) = nth(at) {
+            at += 1;
+            // Those that were closed are above nobody.
+            if let Some(epoll) = outer {
+                count_way(ways)?;
+                highest = highest.max(1 + epoll.depth_above(depth + 1, ways)?);
+            }
         }
         Ok(highest)
     }
@@ -308,12 +331,14 @@ impl FileOps for Epoll {
 
     /// Readable when a watched file is ready. Takes no sleeping lock: it also runs while its caller is
     /// about to sleep.
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.list.waiters);
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.list.waiters);
         for _ in 0..self.list.len() {
             let Some(item) = self.list.pop() else { break };
             if !item.ready().is_empty() {
-                self.list.push(&item, true);
+                self.list.push_front(&item);
+                // One who waits may have looked while it was off the list.
+                self.list.waiters.wake_sleepers();
                 return PollEvents::READABLE;
             }
         }
@@ -332,7 +357,6 @@ impl Drop for Epoll {
                 item.detach(&file);
             }
         }
-        self.list.clear();
     }
 }
 

@@ -13,7 +13,7 @@ use crate::fs::{Cred, Inode, PollEvents};
 use crate::mm::fallible::{TryGrow, TryMap, try_arc_cyclic, try_small};
 use crate::mm::iov::Sink;
 use crate::mm::user::UserPtr;
-use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
+use crate::sync::{PollTable, SpinLock, WaitQueue, cond_resched, level};
 use crate::try_writeln;
 use abi::fs::NAME_MAX;
 use abi::fs::OpenFlags;
@@ -248,8 +248,8 @@ impl FileOps for Inotify {
         Ok(0)
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.readers);
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.readers);
         let empty = self.state.lock().queue.is_empty();
         if empty { PollEvents::empty() } else { PollEvents::READABLE }
     }

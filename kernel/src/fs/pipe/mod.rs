@@ -19,7 +19,7 @@ use super::inode::{Inode, Owner};
 use super::{Capability, Cred, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
-use crate::sync::{Mutex, WaitQueue};
+use crate::sync::{Mutex, PollTable, WaitQueue};
 use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
@@ -293,10 +293,10 @@ impl FileOps for PipeEnd {
         false
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
         let mut ready = PollEvents::empty();
         if self.reads {
-            visit(&self.pipe.for_readers);
+            table.watch(&self.pipe.for_readers);
             if self.pipe.has_bytes() {
                 ready |= PollEvents::READABLE;
             }
@@ -305,7 +305,7 @@ impl FileOps for PipeEnd {
             }
         }
         if self.writes {
-            visit(&self.pipe.for_writers);
+            table.watch(&self.pipe.for_writers);
             if self.pipe.has_room() {
                 ready |= PollEvents::WRITABLE;
             }

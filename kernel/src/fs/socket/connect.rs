@@ -104,6 +104,7 @@ impl Socket {
         }
         if self.kind == Kind::Datagram {
             self.state.lock().role = Role::Connected(Arc::downgrade(target));
+            self.peer_changed();
             return Ok(());
         }
         match &self.state.lock().role {
@@ -172,6 +173,7 @@ impl Socket {
             return Err(Errno::EINVAL);
         }
         self.state.lock().role = Role::Single;
+        self.peer_changed();
         Ok(())
     }
 
@@ -223,6 +225,7 @@ impl Socket {
         state.read_shut = true;
         state.write_shut = true;
         drop(state);
+        self.peer_changed();
         match name {
             Address::Abstract(name) if !matches!(role, Role::Connected(_)) || self.owns(&name) => {
                 address::release(&name);

@@ -5,7 +5,7 @@ use super::{Kind, Outgoing, Role, Socket};
 use crate::fs::{FileOps, OpenFile, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -32,8 +32,8 @@ impl FileOps for SocketFile {
         false
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        self.0.poll(visit)
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        self.0.poll(table)
     }
 
     fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
@@ -68,15 +68,9 @@ impl Socket {
         }
     }
 
-    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.for_reading);
-        // Room is the peer's to give. A poll begins and ends with the same peer unless it goes away, and
-        // then its queue goes with it; the socket's own queue hears of that.
-        visit(&self.for_room);
-        let peer = self.peer();
-        if let Some(peer) = &peer {
-            visit(&peer.for_room);
-        }
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
+        table.watch(&self.for_writing);
         let mut ready = PollEvents::empty();
         let state = self.state.lock();
         if state.error.is_some() {
@@ -98,21 +92,9 @@ impl Socket {
         if unconnected || (state.read_shut && state.write_shut) {
             ready |= PollEvents::HUP;
         }
-        let datagram = self.kind == Kind::Datagram;
         let buffer = state.buffer;
         drop(state);
-        let room = match &peer {
-            Some(peer) => {
-                let state = peer.state.lock();
-                if datagram && !state.is_peer(self) {
-                    state.queue.len() <= super::MAX_DATAGRAMS
-                } else {
-                    state.queue.charge().saturating_mul(4) <= buffer
-                }
-            }
-            None => true,
-        };
-        if room {
+        if self.peer_has_room(buffer) {
             ready |= PollEvents::WRITABLE;
         }
         ready

@@ -14,6 +14,7 @@ mod limit;
 mod option;
 mod queue;
 mod registry;
+mod room;
 mod transfer;
 
 use crate::mm::fallible::{try_arc, try_arc_cyclic};
@@ -34,6 +35,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicU64, Ordering};
 use queue::Queue;
+use room::Relay;
 
 /// How bytes travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +78,10 @@ pub struct Socket {
     ino: AtomicU64,
     /// Who waits for something to receive or to accept, or for a hang-up.
     for_reading: WaitQueue,
-    /// Who waits for room in this socket's queue: its senders.
+    /// Who polls this socket for room at its peer, whichever that is; the relay tells them.
+    for_writing: Arc<WaitQueue>,
+    relay: Relay,
+    /// Who waits for room in this socket's queue: its senders, and the relays of those that poll.
     for_room: WaitQueue,
 }
 
@@ -121,6 +126,7 @@ enum Role {
 
 impl Socket {
     fn new(kind: Kind, cred: Ucred) -> Result<Arc<Self>> {
+        let for_writing = try_arc(WaitQueue::new())?;
         let socket = try_arc_cyclic(|me| Self {
             kind,
             me: me.clone(),
@@ -142,6 +148,8 @@ impl Socket {
                 bound: None,
             }),
             for_reading: WaitQueue::new(),
+            for_writing,
+            relay: Relay::new(),
             for_room: WaitQueue::new(),
         })?;
         registry::add(&socket)?;
@@ -178,6 +186,7 @@ impl Socket {
 
     fn wake_everyone(&self) {
         self.for_reading.wake_all();
+        self.for_writing.wake_all();
         self.for_room.wake_all();
     }
 }

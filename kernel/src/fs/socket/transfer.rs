@@ -124,7 +124,7 @@ impl Socket {
             _ => None,
         };
         let mut message = Some(Message { bytes, taken: 0, from, ancillary });
-        let attempt = || {
+        let mut attempt = || {
             let buffer = {
                 let own = self.state.lock();
                 if own.write_shut {
@@ -150,7 +150,16 @@ impl Socket {
             }
             Some(message.take().map_or(Ok(()), |message| state.queue.push(message)))
         };
-        self.send_limit().take(&target.for_room, nonblock, attempt)?;
+        let sent = self.send_limit().take(&target.for_room, nonblock, &mut attempt);
+        match sent {
+            // Who polls next hears of room, even if that is made before.
+            Err(Errno::EAGAIN) if nonblock && self.is_connected_to(target) => {
+                self.hear_of_room_at(target)?;
+                attempt().unwrap_or(sent)?;
+            }
+            other => other?,
+        }
+        self.found_room();
         target.for_reading.wake_events(PollEvents::READABLE.bits());
         Ok(())
     }

@@ -9,7 +9,7 @@ use super::option::{bytes_of, number};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, copy_in};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
 use abi::socket::{MsgFlags, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET};
 use abi::{Errno, Result};
@@ -374,8 +374,8 @@ impl NetSocket for Netlink {
         }
     }
 
-    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.for_reading);
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
         let state = self.state.lock();
         let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
         if !state.queue.is_empty() {

@@ -13,7 +13,7 @@ use super::option::{bytes_of, number};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, options};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_RAW, SOL_RAW, ip};
 use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_RAW, SOL_SOCKET, so};
 use abi::{Errno, Result};
@@ -232,8 +232,8 @@ impl NetSocket for Raw {
         }
     }
 
-    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.for_reading);
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
         let state = self.state.lock();
         state.inbox.readiness(state.read_shut, state.write_shut)
     }

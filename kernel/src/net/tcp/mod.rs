@@ -16,7 +16,7 @@ use super::ports::Port;
 use super::{Incoming, NetSocket, Options, Outgoing, Who};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
-use crate::sync::{Mutex, SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, PollTable, SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_TCP, TcpState};
 use abi::socket::{MsgFlags, SOCK_STREAM};
 use abi::{Errno, Result};
@@ -231,9 +231,9 @@ impl NetSocket for Tcp {
     fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
         self.get(level, option, room)
     }
-    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.for_reading);
-        visit(&self.for_writing);
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
+        table.watch(&self.for_writing);
         self.events()
     }
     fn readable_bytes(&self) -> Result<usize> {

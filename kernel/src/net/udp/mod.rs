@@ -13,7 +13,7 @@ use super::ports::{self, Claim, Cover, Holder, Port};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, options};
 use crate::fs::PollEvents;
 use crate::mm::iov::{Sink, Source};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_IPV6, IPPROTO_UDP, IPPROTO_UDPLITE, ipv6};
 use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_DGRAM, SOL_SOCKET, so};
 use abi::{Errno, Result};
@@ -267,8 +267,8 @@ impl NetSocket for Udp {
         }
     }
 
-    fn poll(&self, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
-        visit(&self.for_reading);
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
         let state = self.state.lock();
         let mut ready = state.inbox.readiness(state.read_shut, state.write_shut);
         if state.error.is_some() {

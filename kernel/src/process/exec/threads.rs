@@ -1,6 +1,6 @@
 //! Before a new program, the thread that calls exec becomes the only one, and the leader.
 
-use super::super::{Task, current_arc, exit, sched, signal, table};
+use super::super::{Task, current_arc, exit, signal, table};
 use abi::{Errno, Result};
 
 /// Ends all other threads of the process and takes the leader's number.
@@ -15,9 +15,9 @@ pub(super) fn become_only(task: &Task) -> Result<()> {
         }
         signal::terminate_threads(process, Some(task));
         let alone = || process.is_single_threaded().then_some(());
-        let waited = sched::killable_wait(&process.threads_changed, alone);
+        let waited = process.threads_changed.wait_killable(alone);
         process.end_exec();
-        waited.ok_or(Errno::EINTR)?;
+        waited.map_err(|_| Errno::EINTR)?;
     }
     if !task.is_leader() {
         table::take_over(&current_arc(), process.pid());

@@ -19,7 +19,7 @@ pub use load::{load_average, runnable};
 pub use place::{ask_to_look, has_looked};
 pub(super) use place::{kick, start};
 pub(super) use queue::reserve;
-pub use sleep::{Sleeper, killable_wait};
+pub use sleep::Sleeper;
 
 use super::{TASKS, Task, work};
 use crate::arch::{cpu, percpu};
@@ -327,7 +327,7 @@ impl TimerTarget for Task {
 }
 
 impl Wake for Task {
-    fn wake(&self, _events: u32) {
-        self.wake_up();
+    fn wake(&self, _events: u32) -> bool {
+        self.wake_up()
     }
 }

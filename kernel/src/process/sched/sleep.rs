@@ -2,9 +2,9 @@
 
 use super::super::{TASKS, signal, work};
 use super::{State, schedule};
+use crate::sync::Wake;
 use crate::sync::pace::Pacer;
-use crate::sync::wait::{Deadline, Scheduler};
-use crate::sync::{WaitQueue, Wake};
+use crate::sync::wait::{Deadline, Scheduler, Sleep};
 use crate::time::{self, Nanos};
 use alloc::sync::Arc;
 
@@ -16,8 +16,12 @@ impl Scheduler for Sleeper {
         TASKS.current_arc()
     }
 
-    fn prepare_to_sleep(&self, interruptible: bool) {
-        let state = if interruptible { State::Interruptible } else { State::Uninterruptible };
+    fn prepare_to_sleep(&self, how: Sleep) {
+        let state = match how {
+            Sleep::Interruptible => State::Interruptible,
+            Sleep::Killable => State::Killable,
+            Sleep::Uninterruptible => State::Uninterruptible,
+        };
         TASKS.current().sched.set_state(state);
     }
 
@@ -37,9 +41,13 @@ impl Scheduler for Sleeper {
         }
     }
 
-    fn signal_pending(&self) -> bool {
+    fn signal_pending(&self, how: Sleep) -> bool {
         let task = TASKS.current();
-        task.has_work(work::SIGNAL) && signal::pending(task)
+        match how {
+            Sleep::Interruptible => task.has_work(work::SIGNAL) && signal::pending(task),
+            Sleep::Killable => signal::killed(task),
+            Sleep::Uninterruptible => false,
+        }
     }
 
     fn now(&self) -> Deadline {
@@ -64,24 +72,4 @@ impl Pacer for Sleeper {
     fn signal_pending(&self) -> bool {
         signal::pending(TASKS.current())
     }
-}
-
-/// Waits until `cond` gives a value; only a fatal signal ends the wait without one.
-pub fn killable_wait<R>(queue: &WaitQueue, mut cond: impl FnMut() -> Option<R>) -> Option<R> {
-    let task = TASKS.current();
-    let waker: Arc<dyn Wake> = TASKS.current_arc();
-    queue.add(waker.clone(), false);
-    let result = loop {
-        task.sched.set_state(State::Killable);
-        if let Some(value) = cond() {
-            break Some(value);
-        }
-        if signal::killed(task) {
-            break None;
-        }
-        schedule();
-    };
-    task.sched.set_state(State::Runnable);
-    queue.remove(&waker);
-    result
 }

@@ -7,7 +7,7 @@ use crate::fs::eventfd::anonymous;
 use crate::fs::{Cred, FileOps, OpenFile, PollEvents};
 use crate::mm::iov::Sink;
 use crate::process::current;
-use crate::sync::WaitQueue;
+use crate::sync::PollTable;
 use crate::try_format;
 use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, SigSet};
@@ -97,9 +97,9 @@ impl FileOps for SignalFd {
         Ok(0)
     }
 
-    fn poll(&self, _f: &OpenFile, visit: &mut dyn FnMut(&WaitQueue)) -> PollEvents {
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
         let task = current();
-        visit(&task.process().signals.arrived);
+        table.watch(&task.process().signals.arrived);
         let pending = task.signals.pending().union(task.process().signals.pending());
         if pending.intersects(self.set()) { PollEvents::IN } else { PollEvents::empty() }
     }

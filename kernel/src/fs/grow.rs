@@ -1,0 +1,32 @@
+//! Growth of a list that a spinlock guards, with its memory found before the lock is taken.
+//!
+//! Owns nothing. Never allocates or frees while the lock is held.
+#![forbid(unsafe_code)]
+
+use crate::sync::SpinLock;
+use crate::sync::level::Level;
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+
+/// Adds `value` at the end.
+#[expect(clippy::disallowed_methods, reason = "there is room")]
+pub fn push<T, L: Level>(list: &SpinLock<Vec<T>, L>, value: T) -> Result<()> {
+    let mut bigger = Vec::new();
+    loop {
+        let mut held = list.lock();
+        if held.len() == held.capacity() && bigger.capacity() > held.len() {
+            bigger.append(&mut held);
+            core::mem::swap(&mut bigger, &mut held);
+        }
+        if held.len() < held.capacity() {
+            held.push(value);
+            // What was replaced is empty, and freed with nothing locked.
+            drop(held);
+            return Ok(());
+        }
+        let wanted = (2 * held.len()).max(1);
+        drop(held);
+        bigger = Vec::new();
+        bigger.try_reserve_exact(wanted).map_err(|_| Errno::ENOMEM)?;
+    }
+}
