@@ -12,6 +12,7 @@
 #include "fuzz_files.h"
 #include "fuzz_more.h"
 #include "fuzz_poll.h"
+#include "fuzz_seals.h"
 #include "fuzz_tasks.h"
 
 /* A round may take this long before all is killed. */
@@ -22,7 +23,7 @@ static const struct kind { const char *name; void (*run)(void); } KINDS[] = {
 	{ "calls", calls }, { "threads", threads }, { "mappings", mappings }, { "clones", clones }, { "signals", signals }, { "execs", execs },
 	{ "epolls", epolls }, { "sockets", sockets }, { "terminals", terminals }, { "trees", trees }, { "bombs", bombs }, { "calls", calls }, { "calls", calls },
 	{ "internet", internet }, { "watches", watches }, { "handles", handles }, { "lenders", lenders }, { "sequences", sequences },
-	{ "polls", polls },
+	{ "polls", polls }, { "seals", seals },
 };
 
 /* ---- rounds ---- */
