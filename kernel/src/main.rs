@@ -17,6 +17,7 @@ mod net; // [5] AF_INET, AF_INET6 and AF_NETLINK over a loopback
 mod panic; // the end
 mod process; // [6] tasks, scheduler, signals, exec, exit and wait, futex
 mod random; // [4] the live entropy service
+mod seams; // what lower floors call in higher ones: a list, no code
 mod sync; // [2] locks, wait queues
 mod syscall; // [7] the system-call table and its handlers
 mod time; // [3] clocksource, timers

@@ -28,6 +28,7 @@ impl Ci {
             clippy(&["--package", "alea-kernel", "--target", TARGET])
         });
         gate(&mut tally, "tidy", || tidy::check(crate::paths::root()));
+        gate(&mut tally, "exceptions only get fewer", || tidy::shrink::check(crate::paths::root()));
         add(&mut tally, "tests", Test::default().tally());
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");
         add(&mut tally, "BusyBox's own tests", busybox::check());

@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::floors::Floor;
+
 /// The data file, which may name what it forbids.
 pub const FILE: &str = "xtask/tidy.toml";
 
@@ -16,10 +18,18 @@ pub type Exceptions = BTreeMap<String, BTreeSet<String>>;
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {
+    /// Of the rules and of the layout they speak of: lists of exceptions are compared within one.
+    #[serde(default)]
+    pub edition: u32,
     #[serde(default)]
     pub forbid: Vec<String>,
     #[serde(default)]
     pub unsafe_below: Vec<String>,
+    /// Circles that are right as they are: lists of rooms, which are files and folders without `.rs`.
+    #[serde(default)]
+    pub circles: Vec<BTreeSet<String>>,
+    #[serde(default)]
+    pub floor: Vec<Floor>,
     #[serde(default)]
     pub limits: Limits,
     #[serde(default)]
@@ -30,12 +40,14 @@ pub struct Rules {
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     pub file_lines: usize,
+    pub function_lines: usize,
+    pub folder_files: usize,
     pub binary_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { file_lines: 500, binary_bytes: 4096 }
+        Self { file_lines: 500, function_lines: 60, folder_files: 20, binary_bytes: 4096 }
     }
 }
 

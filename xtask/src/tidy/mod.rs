@@ -4,21 +4,30 @@
 //! [`Faults`]; those that may be excepted carry a key, and a key listed under `[except]` is excused as long as the
 //! fault is there. A rule never changes a file, and never looks at one that git ignores. No locks.
 
+mod circles;
 mod data;
 mod faults;
+mod floors;
+mod heads;
+mod length;
+mod modules;
+mod named;
 mod once;
 mod opening;
 mod pace;
 mod scan;
-mod shrink;
+mod seams;
+pub mod shrink;
 mod text;
 mod tree;
+mod uses;
 mod workspace;
 
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::{paths, syscalls};
@@ -26,12 +35,18 @@ use data::Rules;
 use faults::Faults;
 use tree::Tree;
 
+/// The kernel's source folder.
+const KERNEL: &str = "kernel/src/";
+
 /// Checks the house rules of `xtask/tidy.toml`.
 #[derive(Args)]
 pub struct Tidy {
     /// Print the exceptions that the tree needs as it is, in the form of the data file
     #[arg(long)]
     list: bool,
+    /// Write the tables of docs that are made from data anew
+    #[arg(long)]
+    write: bool,
 }
 
 impl Tidy {
@@ -41,6 +56,9 @@ impl Tidy {
             let rules = Rules::load(root)?;
             print!("{}", look(&Tree::read(root)?, &rules).list());
             return Ok(ExitCode::SUCCESS);
+        }
+        if self.write {
+            write(root)?;
         }
         check(root)?;
         println!("tidy: ok");
@@ -55,12 +73,21 @@ pub fn check(root: &Path) -> Result<()> {
     if let Err(error) = syscalls::check(root) {
         faults.add(format!("{error:#}"));
     }
-    shrink::check(root, &rules, &mut faults);
     let faults = faults.judge(&rules.except);
     if faults.is_empty() {
         return Ok(());
     }
     bail!("{} faults:\n{}", faults.len(), faults.join("\n"))
+}
+
+/// Makes the tables anew that docs have from the data.
+fn write(root: &Path) -> Result<()> {
+    let rules = Rules::load(root)?;
+    let page = root.join(floors::PAGE);
+    let text = fs::read_to_string(&page)?;
+    let text = floors::with_table(&text, &rules).context("no marks of the floors")?;
+    fs::write(&page, text)?;
+    Ok(())
 }
 
 /// All rules that look at nothing but the tree.
@@ -71,5 +98,12 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     opening::check(tree, rules, &mut faults);
     pace::check(tree, &mut faults);
     workspace::check(tree, &mut faults);
+    length::check(tree, rules, &mut faults);
+    heads::check(tree, &mut faults);
+    named::check(tree, &mut faults);
+    seams::check(tree, &mut faults);
+    let edges = modules::edges(tree, KERNEL);
+    floors::check(tree, rules, &edges, &mut faults);
+    circles::check(rules, &edges, &mut faults);
     faults
 }

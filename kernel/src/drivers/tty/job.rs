@@ -44,16 +44,16 @@ pub trait JobControl: Sync {
     fn signal_leader(&self, session: i32, signal: Signal);
 }
 
-static SLOT: Once<&'static dyn JobControl> = Once::new();
+static JOB_CONTROL: Once<&'static dyn JobControl> = Once::new();
 
 /// Fills the slot; called once by the process floor at boot.
-pub fn register(job_control: &'static dyn JobControl) {
-    SLOT.call_once(|| job_control);
+pub fn register_job_control(job_control: &'static dyn JobControl) {
+    JOB_CONTROL.call_once(|| job_control);
 }
 
 /// The process floor, once it is there.
 pub fn control() -> Option<&'static dyn JobControl> {
-    SLOT.get().copied()
+    JOB_CONTROL.get().copied()
 }
 
 /// The process floor, for calls that only a process can make.

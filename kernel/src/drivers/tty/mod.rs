@@ -20,7 +20,7 @@ mod write;
 
 pub use console::{init, run_input};
 pub use hangup::session_leader_exits;
-pub use job::{Caller, JobControl, register as register_job_control};
+pub use job::{Caller, JobControl, register_job_control};
 pub use pty::open_peer;
 
 use crate::fs::DevId;

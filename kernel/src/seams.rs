@@ -1,0 +1,27 @@
+//! The seams between the floors: every slot through which a lower floor calls a higher one.
+//!
+//! A floor may use only lower ones. Where it needs something from above (who the running task is, what wakes the readers
+//! of the log), it declares a trait or a type of function and a slot for it, and the boot order fills the slot, once. This
+//! is the list of them; `cargo xtask tidy` checks that every such slot of the kernel has a row, and that each row is
+//! true. Owns nothing, and no code may ever stand here: a slot belongs to the floor that calls through it. No locks.
+//!
+//! The rows stand in the order in which boot fills the slots. Until then a call through one does what the last column
+//! says.
+//!
+//! | slot | declared in | filled through | by | when, and what holds before |
+//! |---|---|---|---|---|
+//! | `TIMER` | `arch/x86_64/irq.rs` | `set_timer` | `time/timer.rs` | `time::init`; interrupts are off |
+//! | `CALL` | `arch/x86_64/irq.rs` | `set_call` | `mm/space/shootdown.rs` | `mm::init`; there is one CPU |
+//! | `OBSERVER` | `arch/x86_64/irq.rs` | `set_observer` | `random/sources/interrupt.rs` | `random::init`; interrupts are not seen |
+//! | `CONSOLE` | `klog.rs` | `set_console` | `main.rs` | after `drivers::uart::init`; the log polls the port |
+//! | `SCHEDULER` | `sync/wait.rs` | `register_scheduler` | `process/init.rs` | `process::init`; nothing may wait |
+//! | `PACER` | `sync/pace.rs` | `register_pacer` | `process/init.rs` | `process::init`; loops give the CPU to nobody |
+//! | `CALLER` | `random/caller.rs` | `register_caller` | `process/init.rs` | `process::init`; nobody is privileged |
+//! | `DESCRIBE` | `panic.rs` | `set_describe` | `process/init.rs` | `process::init`; a panic names no task |
+//! | `JOB_CONTROL` | `drivers/tty/job.rs` | `register_job_control` | `process/terminal.rs` | `process::init`; terminals have no sessions |
+//! | `PROCESSES` | `fs/procfs/process.rs` | `register_process_table` | `process/procfs/mod.rs` | `process::init`; /proc has no processes |
+//! | `RESCHEDULE` | `arch/x86_64/irq.rs` | `set_reschedule` | `process/sched/place.rs` | `process::init`; there is one CPU |
+//! | `FIFO_OPENER` | `fs/inode.rs` | `register_fifo_opener` | `fs/pipe/mod.rs` | `fs::pipe::init`; a fifo is ENXIO |
+//! | `NOTIFY` | `klog.rs` | `set_notify` | `fs/devfs/kmsg.rs` | `fs::init`; the log has no readers |
+//! | `SPARED` | `mm/heap/inject.rs` | `start` | `main.rs` | before process 1, with `alea.fail_alloc`; no allocation fails |
+//! | `HOOKS` | `arch/x86_64/trap.rs` | `register` | `main.rs` | before process 1; there is no user mode |
