@@ -110,7 +110,10 @@ const LESS: Chapter = Chapter {
         ("start", "g"),
         ("what file", "="),
         ("any key", " "),
-        ("arrows", "\x1b[B\x1b[B\x1b[A"),
+        // One by one: two of them together would show the screen of the first alone, too soon for the next key.
+        ("a line down", DOWN),
+        ("another", DOWN),
+        ("a line up", UP),
         ("quit", "q"),
         ("line numbers", "less -N numbers wide\n"),
         // No Enter: less would take it for a key of its own, and draw the same screen once more.
