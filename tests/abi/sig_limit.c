@@ -216,16 +216,15 @@ static void timers(void)
 	drain(&usr);
 	/* What a deleted timer has queued counts until it is taken, and a new timer of its number is another one. */
 	soon.it_interval.tv_nsec = 0;
-	event.sigev_signo = SIGRTMIN;
 	for (int i = 0; i < 3; i++) {
 		timer_t gone;
+		event.sigev_signo = SIGRTMIN + i;
 		int made = timer_create(CLOCK_MONOTONIC, &event, &gone);
 		SAY("timer %d: %s, counted %ld", i, made ? err_name(errno) : "made", queued(getpid()));
 		if (made)
 			break;
 		MUST(timer_settime(gone, 0, &soon, NULL));
-		sleep_ms(5);
-		while (!is_pending(SIGRTMIN))
+		while (!is_pending(SIGRTMIN + i))
 			;
 		MUST(timer_delete(gone));
 	}
