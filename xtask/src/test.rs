@@ -94,7 +94,8 @@ impl Test {
 }
 
 /// The crates whose `tests/loom.rs` explores every interleaving of a lock-free protocol.
-const MODELLED: [&str; 4] = ["alea-futexq", "alea-random", "alea-sigq", "alea-waitlist"];
+const MODELLED: [&str; 5] =
+    ["alea-futexq", "alea-random", "alea-runq", "alea-sigq", "alea-waitlist"];
 
 /// The loom models of `package`, built apart: `--cfg loom` changes every crate.
 fn models(package: &str) -> Command {

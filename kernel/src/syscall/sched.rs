@@ -69,8 +69,10 @@ fn set_policy(tid: i32, number: Option<u32>, priority: i32) -> Result<()> {
     if realtime && !process::current().cred().capable(Capability::SYS_NICE) {
         return Err(Errno::EPERM);
     }
-    let new = Policy { policy: number, priority: priority as u32, reset_on_fork };
-    sched::set_policy(&target, new);
+    let policy = Policy { policy: number, priority: priority as u32, reset_on_fork };
+    sched::set_policy(&target, policy);
+    // Who has lowered itself makes way before it goes on.
+    sched::cond_resched();
     Ok(())
 }
 
@@ -102,11 +104,7 @@ pub fn sched_get_priority_min(number: u32) -> Result<i32> {
 
 pub fn sched_rr_get_interval(tid: i32, out: UserPtr<Timespec>) -> Result<()> {
     let target = task_or_self(tid)?;
-    let slice = match target.sched.policy().policy {
-        policy::FIFO => 0,
-        _ => sched::slice_nanos(),
-    };
-    out.write(&Timespec::from_nanos(slice))
+    out.write(&Timespec::from_nanos(sched::slice_nanos(&target)))
 }
 
 /// CPUs that exist, one bit each.

@@ -6,6 +6,7 @@
 use super::super::Task;
 use crate::arch::percpu::MAX_CPUS;
 use crate::sync::ArcSlot;
+use alea_runq::{NORMAL_RANK, Place, Standing};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Whether a task runs or why it does not.
@@ -68,6 +69,8 @@ pub struct Entity {
     policy: AtomicU32,
     priority: AtomicU32,
     reset_on_fork: AtomicU8,
+    /// How much of its slice a SCHED_RR task has used.
+    used: AtomicU64,
     /// The rank of the most urgent one that waits for a lock of this task; [`NOT_LENT`] if nobody does.
     lent: AtomicU32,
     affinity: AtomicU64,
@@ -91,6 +94,7 @@ impl Entity {
             policy: AtomicU32::new(policy::NORMAL),
             priority: AtomicU32::new(0),
             reset_on_fork: AtomicU8::new(0),
+            used: AtomicU64::new(0),
             lent: AtomicU32::new(NOT_LENT),
             affinity: AtomicU64::new(u64::MAX),
             homeless: AtomicU8::new(0),
@@ -108,7 +112,7 @@ impl Entity {
             child.nice.store(self.nice().max(0), order);
         } else {
             child.nice.store(self.nice(), order);
-            child.set_policy(own);
+            let _rank_of_a_new_task = child.set_policy(own);
         }
         child
     }
@@ -171,11 +175,14 @@ impl Entity {
         }
     }
 
-    /// Sets policy and priority; the caller sees to it that they take effect.
-    pub(super) fn set_policy(&self, new: Policy) {
-        self.policy.store(new.policy, Ordering::Relaxed);
-        self.priority.store(new.priority, Ordering::Relaxed);
-        self.reset_on_fork.store(u8::from(new.reset_on_fork), Ordering::Relaxed);
+    /// Sets policy and priority, and begins a slice: the place among its new equals, if its rank is another one now.
+    pub(super) fn set_policy(&self, new: Policy) -> Option<Place> {
+        self.changing_rank(|| {
+            self.policy.store(new.policy, Ordering::Relaxed);
+            self.priority.store(new.priority, Ordering::Relaxed);
+            self.reset_on_fork.store(u8::from(new.reset_on_fork), Ordering::Relaxed);
+            self.used.store(0, Ordering::Relaxed);
+        })
     }
 
     /// The CPUs it may run on, one bit each.
@@ -214,16 +221,44 @@ impl Entity {
         own.min(self.lent.load(Ordering::Relaxed))
     }
 
-    /// Lends it a rank, or takes that back; true if its own rank is another one now.
-    pub(super) fn lend(&self, rank: Option<u32>) -> bool {
-        let before = self.rank();
-        self.lent.store(rank.unwrap_or(NOT_LENT), Ordering::Relaxed);
-        self.rank() != before
+    /// Lends it a rank, or takes that back: its place among its new equals, if its own rank is another one now.
+    pub(super) fn lend(&self, rank: Option<u32>) -> Option<Place> {
+        self.changing_rank(|| self.lent.store(rank.unwrap_or(NOT_LENT), Ordering::Relaxed))
     }
 
-    /// FIFO tasks run until they sleep.
-    pub(super) fn has_slice(&self) -> bool {
-        self.policy.load(Ordering::Relaxed) != policy::FIFO
+    fn changing_rank(&self, change: impl FnOnce()) -> Option<Place> {
+        let before = self.rank();
+        change();
+        let after = self.rank();
+        (after != before).then(|| Place::after_change(before, after))
+    }
+
+    /// What decides when its turn comes.
+    #[inline]
+    pub(super) fn standing(&self) -> Standing {
+        Standing { rank: self.rank(), vruntime: self.vruntime.load(Ordering::Relaxed) }
+    }
+
+    /// How long it may run while others wait; SCHED_FIFO tasks run until they sleep.
+    #[inline]
+    pub(super) fn slice_left(&self) -> Option<u64> {
+        match self.policy.load(Ordering::Relaxed) {
+            policy::FIFO => None,
+            policy::RR => Some(RR_SLICE_NS.saturating_sub(self.used.load(Ordering::Relaxed))),
+            _ => Some(SLICE_NS),
+        }
+    }
+
+    /// It has run for so long. Whether that ends a slice of SCHED_RR, which begins anew.
+    #[inline]
+    pub(super) fn use_slice(&self, ran: u64) -> bool {
+        if self.policy.load(Ordering::Relaxed) != policy::RR {
+            return false;
+        }
+        let used = self.used.load(Ordering::Relaxed).saturating_add(ran);
+        let is_over = used >= RR_SLICE_NS;
+        self.used.store(if is_over { 0 } else { used }, Ordering::Relaxed);
+        is_over
     }
 
     /// Nanoseconds of weighted time for `ran` nanoseconds of the clock.
@@ -242,8 +277,11 @@ impl Entity {
     }
 }
 
-/// The rank of tasks that are not real-time.
-pub(super) const NORMAL_RANK: u32 = 100;
+/// How long a task runs while others wait.
+pub(super) const SLICE_NS: u64 = 4_000_000;
+/// The same for SCHED_RR, as on Linux.
+pub(super) const RR_SLICE_NS: u64 = 100_000_000;
+
 /// Nobody waits for a lock of the task.
 const NOT_LENT: u32 = u32::MAX;
 /// Linux gives SCHED_IDLE a weight of 3 beside 1024.

@@ -14,6 +14,7 @@ mod queue;
 mod sleep;
 
 pub use entity::{Entity, Policy, State, policy};
+use entity::{RR_SLICE_NS, SLICE_NS};
 pub(super) use idle::run_idle;
 pub use load::{load_average, runnable};
 pub use place::{ask_to_look, has_looked};
@@ -25,18 +26,21 @@ use super::{TASKS, Task, work};
 use crate::arch::{cpu, percpu};
 use crate::sync::Wake;
 use crate::time::{self, Nanos, TimerTarget};
+use alea_runq::Place;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 use queue::{Locked, Running};
 
-/// How long a task runs while others wait.
-const SLICE_NS: u64 = 4_000_000;
 /// How far behind the running task a woken one must be to interrupt it.
 const WAKEUP_LEAD_NS: u64 = 1_000_000;
 
-/// How long a task may run while others wait, in nanoseconds.
-pub const fn slice_nanos() -> u64 {
-    SLICE_NS
+/// How long a task may run while others wait, in nanoseconds; 0 is for ever.
+pub fn slice_nanos(task: &Task) -> u64 {
+    match task.sched.policy().policy {
+        policy::FIFO => 0,
+        policy::RR => RR_SLICE_NS,
+        _ => SLICE_NS,
+    }
 }
 
 /// Lets another task run if one should.
@@ -52,30 +56,38 @@ pub fn yield_now() {
     let task = super::current();
     cpu::without_interrupts(|| {
         let queue = queue::lock(percpu::cpu_id());
-        // Relaxed: under the queue's lock. As if it had run its slice.
+        // Relaxed: under the queue's lock. As if it had run its slice; real-time tasks go to the end of their line.
         let own = task.sched.vruntime.load(Ordering::Relaxed);
         if queue.len() != 0 {
             let later = own.saturating_add(SLICE_NS / 2);
             task.sched.vruntime.store(later, Ordering::Relaxed);
         }
+        drop(queue);
+        switch_to_next(Turn::Yielded);
     });
-    schedule();
 }
 
 /// Runs whoever should run now; returns when the calling task runs again.
 pub fn schedule() {
-    cpu::without_interrupts(switch_to_next);
+    cpu::without_interrupts(|| switch_to_next(Turn::Kept));
+}
+
+/// Whether the running task gives up its turn among its equals.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Kept,
+    Yielded,
 }
 
 /// Ends the running task: it never runs again.
 pub(super) fn die() -> ! {
     cpu::irq_disable();
     super::current().sched.set_state(State::Dead);
-    switch_to_next();
+    switch_to_next(Turn::Kept);
     unreachable!("a dead task runs")
 }
 
-fn switch_to_next() {
+fn switch_to_next(turn: Turn) {
     let prev = super::current();
     let now = time::since_boot_ns();
     let cpu = percpu::cpu_id();
@@ -92,15 +104,19 @@ fn switch_to_next() {
     );
     let state = prev.sched.state();
     let was_idle = queue.running.is_idle;
+    let standing = prev.sched.standing();
+    queue.has_run(standing, was_idle, ran, now);
+    let rotates = prev.sched.use_slice(ran) | (turn == Turn::Yielded);
     let goes_on = match state {
         State::Runnable if was_idle => true,
         State::Runnable if prev.sched.affinity() >> cpu & 1 == 0 => {
             prev.sched.set_homeless();
             false
         }
-        State::Runnable if !queue.beats(&Running::new(prev, false), 0) => true,
+        State::Runnable if !queue.displaces(standing, rotates, now) => true,
         State::Runnable => {
-            queue.push(TASKS.current_arc());
+            let place = if rotates { Place::Tail } else { Place::Head };
+            queue.push_as(TASKS.current_arc(), standing, place);
             false
         }
         State::Dead => false,
@@ -111,7 +127,7 @@ fn switch_to_next() {
     };
     let (mut queue, next) = match goes_on && !was_idle {
         true => (queue, None),
-        false => pick(queue, cpu),
+        false => pick(queue, cpu, now),
     };
     let next = match next {
         None if !goes_on => Some(idle_of(&queue)),
@@ -124,8 +140,9 @@ fn switch_to_next() {
     debug_assert_eq!(runs.sched.cpu(), cpu, "a task runs on a CPU that it does not belong to");
     let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, runs));
     queue.running = Running::new(runs, is_idle);
+    let look = queue.next_look(runs, now);
     drop(queue);
-    arm_slice(runs, waiting, now);
+    arm_slice(look);
     if is_shared {
         place::note_idle(cpu, was_idle, is_idle);
         place::offer(wanted);
@@ -167,9 +184,9 @@ pub(super) fn finish_switch() {
 
 /// Takes the task that should run next on `cpu`. Those that may not run there (any more) are sent away.
 #[inline]
-fn pick(mut queue: Locked, cpu: usize) -> (Locked, Option<Arc<Task>>) {
+fn pick(mut queue: Locked, cpu: usize, now: u64) -> (Locked, Option<Arc<Task>>) {
     loop {
-        match queue.pop() {
+        match queue.pop(now) {
             Some(next) if next.sched.affinity() >> cpu & 1 == 0 => {
                 queue = place::send_away(queue, cpu, next);
             }
@@ -186,17 +203,19 @@ fn idle_of(queue: &Locked) -> Arc<Task> {
 }
 
 /// The slice timer runs only while it has somebody to run for.
-fn arm_slice(task: &Task, waiting: usize, now: u64) {
-    if waiting != 0 && task.sched.has_slice() {
-        time::set_slice_end(Nanos(now.saturating_add(SLICE_NS)));
+#[inline]
+fn arm_slice(look: Option<u64>) {
+    if let Some(look) = look {
+        time::set_slice_end(Nanos(look));
     }
 }
 
 /// Begins the running task's slice, now that somebody waits.
 pub(super) fn begin_slice() {
     cpu::without_interrupts(|| {
-        let waiting = queue::lock(percpu::cpu_id()).len();
-        arm_slice(super::current(), waiting, time::since_boot_ns());
+        let now = time::since_boot_ns();
+        let look = queue::lock(percpu::cpu_id()).next_look(super::current(), now);
+        arm_slice(look);
     });
 }
 
@@ -240,17 +259,17 @@ static SWITCHES: AtomicU64 = AtomicU64::new(0);
 
 /// Lends a task the rank of one that waits for it, or takes it back; true if that changes its rank.
 pub(super) fn lend_rank(task: &Task, rank: Option<u32>) -> bool {
-    let changed = task.sched.lend(rank);
-    if changed {
-        place::rank_changed(task);
+    let place = task.sched.lend(rank);
+    if let Some(place) = place {
+        place::rank_changed(task, place);
     }
-    changed
+    place.is_some()
 }
 
-/// Sets a task's policy and priority. One that runs makes way at once if another should now.
-pub fn set_policy(task: &Task, new: Policy) {
-    task.sched.set_policy(new);
-    place::policy_changed(task);
+/// Sets a task's policy and priority: it runs at once if it is the most urgent now, or makes way.
+pub fn set_policy(task: &Task, policy: Policy) {
+    let place = task.sched.set_policy(policy);
+    place::policy_changed(task, place);
 }
 
 /// The running task was looked at by the timer: in user mode, or in the kernel. Interrupts are off. Whether to

@@ -15,11 +15,12 @@ use super::{WAKEUP_LEAD_NS, arm_slice};
 use crate::arch::percpu::{MAX_CPUS, cpu_id, cpus_online, online_mask};
 use crate::arch::{cpu, irq, smp};
 use crate::time;
+use alea_runq::{IdleCpus, Place};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// CPUs that run their idle task and were not given anything since they looked for work.
-static IDLE: AtomicU64 = AtomicU64::new(0);
+static IDLE: IdleCpus = IdleCpus::new();
 
 /// What each CPU was asked for and has not looked at: flags of `work`, `LOOK` or `WATCH`.
 static ASKED: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
@@ -60,9 +61,9 @@ fn ask(cpu: usize, flags: u32) {
 /// Somebody was added to the queue of a CPU: what its running task must be told. It makes way, or its slice
 /// begins to count.
 fn news(queue: &Locked, cpu: usize, preempt: bool) -> u32 {
-    if queue.running.is_idle || (preempt && queue.beats(&queue.running, WAKEUP_LEAD_NS)) {
+    if queue.running.is_idle || (preempt && queue.preempts(WAKEUP_LEAD_NS)) {
         work::RESCHED
-    } else if queue.len() == 1 && !time::slice_runs(cpu) {
+    } else if (queue.len() == 1 || queue.running.is_urgent()) && !time::slice_runs(cpu) {
         // The slice timer cannot be armed from here: the running task does it on its way out of the kernel.
         work::SLICE
     } else {
@@ -121,10 +122,12 @@ fn start_here(task: Arc<Task>, stays: bool) {
     }
     queue.push_woken(task);
     let flags = news(&queue, here, false);
-    drop(queue);
     if flags == work::SLICE {
-        arm_slice(super::super::current(), 1, time::since_boot_ns());
+        let look = queue.next_look(super::super::current(), time::since_boot_ns());
+        drop(queue);
+        arm_slice(look);
     } else {
+        drop(queue);
         ask(here, flags);
     }
 }
@@ -148,12 +151,12 @@ fn choose(task: &Task, last: usize) -> usize {
 }
 
 fn choose_new(task: &Task, last: usize) -> usize {
-    // Relaxed: a hint; `claim` decides.
-    let idle = IDLE.load(Ordering::Relaxed) & allowed(task);
+    // A hint; claiming decides.
+    let idle = IDLE.hint() & allowed(task);
     if idle == 0 {
         return fallback(task, last);
     }
-    if idle >> last & 1 != 0 && claim(last) {
+    if idle >> last & 1 != 0 && IDLE.claim(last) {
         return last;
     }
     // The nearest above, then from the lowest on.
@@ -163,19 +166,12 @@ fn choose_new(task: &Task, last: usize) -> usize {
         while left != 0 {
             let cpu = left.trailing_zeros() as usize;
             left &= left - 1;
-            if claim(cpu) {
+            if IDLE.claim(cpu) {
                 return cpu;
             }
         }
     }
     fallback(task, last)
-}
-
-/// Takes an idle CPU out of the mask; false if somebody was faster.
-fn claim(cpu: usize) -> bool {
-    let bit = 1 << cpu;
-    // AcqRel: one of several claimants wins; the fences order the rest.
-    IDLE.fetch_and(!bit, Ordering::AcqRel) & bit != 0
 }
 
 /// Where a task goes when no CPU is idle: where it was, or to the shortest queue that it may be in.
@@ -214,10 +210,9 @@ pub(super) fn note_idle(cpu: usize, was_idle: bool, is_idle: bool) {
         return;
     }
     if is_idle {
-        // Relaxed: for wakers only; `steal` marks it again, with the fence, before it looks for work.
-        IDLE.fetch_or(1 << cpu, Ordering::Relaxed);
+        IDLE.mark(cpu);
     } else {
-        claim(cpu);
+        IDLE.claim(cpu);
     }
 }
 
@@ -231,13 +226,10 @@ pub(super) fn offer(wanted: u64) {
 
 #[cold]
 fn offer_to_idle(wanted: u64) {
-    // SeqCst: pairs with the fence in `steal`: it sees the waiting task, or this sees it idle.
-    fence(Ordering::SeqCst);
-    // Relaxed: ordered by the fence.
-    let idle = IDLE.load(Ordering::Relaxed) & wanted & online_mask();
+    let idle = IDLE.after_queueing() & wanted & online_mask();
     if idle != 0 {
         let cpu = idle.trailing_zeros() as usize;
-        if claim(cpu) {
+        if IDLE.claim(cpu) {
             ask(cpu, work::RESCHED);
         }
     }
@@ -250,9 +242,7 @@ pub(super) fn steal(here: usize) -> bool {
     if cpus == 1 {
         return false;
     }
-    // SeqCst: pairs with the fence in `offer_to_idle`.
-    IDLE.fetch_or(1 << here, Ordering::SeqCst);
-    fence(Ordering::SeqCst);
+    IDLE.mark_and_look(here);
     loop {
         let mut soon = false;
         for step in 1..cpus {
@@ -264,7 +254,7 @@ pub(super) fn steal(here: usize) -> bool {
                 (Taken::Task(task), lead) => {
                     let mut queue = queue::lock(here);
                     queue.adopt(&task, lead);
-                    queue.push(task);
+                    queue.push(task, Place::Tail);
                     return true;
                 }
                 (Taken::Soon, _) => soon = true,
@@ -311,7 +301,7 @@ fn balance_with_longest() {
     if let (Taken::Task(task), lead) = take_from(longest, here) {
         let mut queue = queue::lock(here);
         queue.adopt(&task, lead);
-        queue.push(task);
+        queue.push(task, Place::Tail);
         let flags = news(&queue, here, false);
         drop(queue);
         ask(here, flags);
@@ -365,11 +355,11 @@ pub(super) fn affinity_changed(task: &Task) {
 
 /// A task's rank has changed: it may run sooner, or make way.
 #[cold]
-pub(super) fn rank_changed(task: &Task) {
+pub(super) fn rank_changed(task: &Task, place: Place) {
     cpu::without_interrupts(|| {
         let (cpu, mut queue) = queue::lock_of(task);
-        queue.place_again(task);
-        let preempts = queue.beats(&queue.running, WAKEUP_LEAD_NS);
+        queue.place_again(task, place);
+        let preempts = queue.preempts(WAKEUP_LEAD_NS);
         drop(queue);
         if preempts {
             ask(cpu, work::RESCHED);
@@ -377,14 +367,16 @@ pub(super) fn rank_changed(task: &Task) {
     });
 }
 
-/// A task's policy or priority was set: it takes the place that it has now, and if it runs while others wait, its CPU
-/// looks anew who should.
+/// A task's policy or priority was set: it takes the place that it has now, if its rank is another one, and if it runs
+/// while others wait, its CPU looks anew who should, and when its slice ends.
 #[cold]
-pub(super) fn policy_changed(task: &Task) {
+pub(super) fn policy_changed(task: &Task, place: Option<Place>) {
     cpu::without_interrupts(|| {
         let (cpu, mut queue) = queue::lock_of(task);
-        queue.place_again(task);
-        let preempts = queue.beats(&queue.running, WAKEUP_LEAD_NS);
+        if let Some(place) = place {
+            queue.place_again(task, place);
+        }
+        let preempts = queue.preempts(WAKEUP_LEAD_NS);
         let makes_way = queue.len() != 0 && queue.running.is(task);
         drop(queue);
         if preempts || makes_way {
@@ -395,8 +387,7 @@ pub(super) fn policy_changed(task: &Task) {
 
 /// Asks another CPU, unless it idles, to take an interrupt.
 pub fn ask_to_look(cpu: usize) -> bool {
-    // Relaxed: a hint.
-    let idle = IDLE.load(Ordering::Relaxed) >> cpu & 1 != 0;
+    let idle = IDLE.hint() >> cpu & 1 != 0;
     if !idle {
         ask(cpu, WATCH);
     }

@@ -1,29 +1,21 @@
-//! [`RunQueue`]: the tasks that wait for one CPU.
+//! The run queue of each CPU: [`alea_runq`]'s, under its lock.
 //!
-//! A binary heap by real-time rank, then weighted run time, then arrival: O(log n) for everything. Its
-//! capacity is reserved when tasks are made, so that waking never allocates. Lock level `RunQueue`; held
-//! with interrupts off, one at a time, never across a switch.
+//! Owns the queues, and what other CPUs need to know of the task that runs. Who runs next is decided in that crate. Room is
+//! reserved when tasks are made, so that waking never allocates. Lock level `RunQueue`; held with interrupts off, one at a
+//! time, never across a switch.
 
 use super::super::Task;
-use super::entity::NORMAL_RANK;
 use crate::arch::percpu::MAX_CPUS;
 use crate::sync::{SpinGuard, SpinLock, level};
 use abi::{Errno, Result};
-use alloc::collections::BinaryHeap;
+use alea_runq::{Length, NORMAL_RANK, Place, Standing};
 use alloc::sync::Arc;
-use core::cmp::Ordering as Order;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// How far behind the others a task that slept may start, in weighted nanoseconds.
-const SLEEPER_BONUS: u64 = 2_000_000;
-
-/// The tasks that wait for one CPU.
+/// The tasks that wait for one CPU, and the one that runs.
 pub(super) struct RunQueue {
-    heap: BinaryHeap<Waiting>,
-    /// The least weighted run time of any task here; only grows.
-    least: u64,
-    arrivals: u64,
+    waiting: alea_runq::RunQueue<Arc<Task>>,
     /// What runs when nothing else does.
     pub(super) idle: Option<Arc<Task>>,
     /// What runs now.
@@ -35,24 +27,19 @@ pub(super) struct RunQueue {
 pub(super) struct Running {
     /// The address of the task, only to be compared.
     id: usize,
-    rank: u32,
-    vruntime: u64,
-    has_slice: bool,
+    standing: Standing,
     pub(super) is_idle: bool,
 }
 
 impl Running {
     #[inline]
     pub(super) fn new(task: &Task, is_idle: bool) -> Self {
-        let sched = &task.sched;
-        Self {
-            id: core::ptr::from_ref(task).addr(),
-            rank: sched.rank(),
-            // Relaxed: under the queue's lock.
-            vruntime: sched.vruntime.load(Ordering::Relaxed),
-            has_slice: sched.has_slice(),
-            is_idle,
-        }
+        Self { id: core::ptr::from_ref(task).addr(), standing: task.sched.standing(), is_idle }
+    }
+
+    /// Whether it is a real-time task.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.standing.rank < NORMAL_RANK
     }
 
     pub(super) fn is(&self, task: &Task) -> bool {
@@ -60,144 +47,114 @@ impl Running {
     }
 }
 
-struct Waiting {
-    rank: u32,
-    vruntime: u64,
-    arrival: u64,
-    task: Arc<Task>,
-}
-
-impl Waiting {
-    fn key(&self) -> (u32, u64, u64) {
-        (self.rank, self.vruntime, self.arrival)
-    }
-}
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-impl Eq for Waiting {}
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<Order> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Waiting {
-    /// Reversed: the heap's greatest is the one that runs next.
-    fn cmp(&self, other: &Self) -> Order {
-        other.key().cmp(&self.key())
-    }
-}
-
 impl RunQueue {
     const fn new() -> Self {
-        let running = Running { id: 0, rank: 0, vruntime: 0, has_slice: true, is_idle: true };
-        Self { heap: BinaryHeap::new(), least: 0, arrivals: 0, idle: None, running }
+        let standing = Standing { rank: 0, vruntime: 0 };
+        let running = Running { id: 0, standing, is_idle: true };
+        Self { waiting: alea_runq::RunQueue::new(), idle: None, running }
     }
 
     /// How many tasks wait.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.heap.len()
+        self.waiting.len()
     }
 
     /// Adds a task that has just become runnable.
     pub(super) fn push_woken(&mut self, task: Arc<Task>) {
         // Relaxed: under the queue's lock.
         let own = task.sched.vruntime.load(Ordering::Relaxed);
-        let vruntime = own.max(self.least.saturating_sub(SLEEPER_BONUS));
-        task.sched.vruntime.store(vruntime, Ordering::Relaxed);
-        self.push(task);
+        task.sched.vruntime.store(self.waiting.after_sleep(own), Ordering::Relaxed);
+        self.push(task, Place::Tail);
     }
 
     /// Adds a task that goes on waiting.
-    pub(super) fn push(&mut self, task: Arc<Task>) {
-        self.arrivals = self.arrivals.wrapping_add(1);
-        let rank = task.sched.rank();
-        // Relaxed: under the queue's lock. Real-time tasks go by arrival alone.
-        let vruntime =
-            if rank == NORMAL_RANK { task.sched.vruntime.load(Ordering::Relaxed) } else { 0 };
-        self.heap.push(Waiting { rank, vruntime, arrival: self.arrivals, task });
+    pub(super) fn push(&mut self, task: Arc<Task>, place: Place) {
+        let standing = task.sched.standing();
+        self.push_as(task, standing, place);
     }
 
-    /// A task's rank has changed: it takes the place here that it has now. Whether it waits here.
-    pub(super) fn place_again(&mut self, task: &Task) -> bool {
-        let mut all = core::mem::take(&mut self.heap).into_vec();
-        let found = all.iter().position(|waiting| core::ptr::eq(&*waiting.task, task));
-        let moved = found.map(|at| all.swap_remove(at).task);
-        self.heap = BinaryHeap::from(all);
-        let waits = moved.is_some();
-        if let Some(task) = moved {
-            self.push(task);
+    /// The same with a standing that the caller has just asked for.
+    #[inline]
+    pub(super) fn push_as(&mut self, task: Arc<Task>, standing: Standing, place: Place) {
+        self.waiting.push(task, standing, place);
+    }
+
+    /// A task's rank has changed: it takes the place here that it has now.
+    pub(super) fn place_again(&mut self, task: &Task, place: Place) {
+        if let Some(task) = self.waiting.remove(|one| core::ptr::eq(&**one, task)) {
+            self.push(task, place);
         }
         if self.running.is(task) {
-            self.running.rank = task.sched.rank();
-            self.running.has_slice = task.sched.has_slice();
+            self.running.standing.rank = task.sched.rank();
         }
-        waits
     }
 
     /// Takes the task that should run next.
-    pub(super) fn pop(&mut self) -> Option<Arc<Task>> {
-        let next = self.heap.pop()?;
-        if next.rank == NORMAL_RANK {
-            self.least = self.least.max(next.vruntime);
-        }
-        Some(next.task)
+    #[inline]
+    pub(super) fn pop(&mut self, now: u64) -> Option<Arc<Task>> {
+        self.waiting.pop(now)
     }
 
-    /// Whether a waiting task should run rather than `running`, which would go on otherwise. With `lead`,
-    /// only if it is that far behind.
+    /// Whether a task that was just queued should run rather than the one that runs.
     #[inline]
-    pub(super) fn beats(&self, running: &Running, lead: u64) -> bool {
-        let Some(first) = self.heap.peek() else { return false };
-        if first.rank != running.rank || running.rank != NORMAL_RANK {
-            return first.rank < running.rank
-                || (first.rank == running.rank && running.has_slice && lead == 0);
+    pub(super) fn preempts(&self, lead: u64) -> bool {
+        self.waiting.beats(self.running.standing, lead)
+    }
+
+    /// A task, which may be the idle one, has run for `ran` nanoseconds until now; it is in no queue.
+    #[inline]
+    pub(super) fn has_run(&mut self, standing: Standing, is_idle: bool, ran: u64, now: u64) {
+        self.waiting.has_run((!is_idle).then_some(standing.rank), ran, now);
+    }
+
+    /// Whether a task that could go on makes way; one that rotates does so for its equals too.
+    #[inline]
+    pub(super) fn displaces(&self, standing: Standing, rotates: bool, now: u64) -> bool {
+        self.waiting.displaces(standing, rotates, now)
+    }
+
+    /// When to look here again, with `task`, which is the running one, on the CPU.
+    #[inline]
+    pub(super) fn next_look(&mut self, task: &Task, now: u64) -> Option<u64> {
+        if self.waiting.is_empty() {
+            return None;
         }
-        first.vruntime.saturating_add(lead) < running.vruntime
+        debug_assert!(self.running.is(task), "another task than the running one has the slice");
+        self.waiting.next_look(self.running.standing, task.sched.slice_left(), now)
     }
 
     /// How far the task's run time is ahead of this queue's least.
     pub(super) fn lead_of(&self, task: &Task) -> u64 {
         // Relaxed: the task is in the caller's hands.
-        task.sched.vruntime.load(Ordering::Relaxed).saturating_sub(self.least)
+        self.waiting.lead_of(task.sched.vruntime.load(Ordering::Relaxed))
     }
 
     /// Gives a task from another queue the place here that it had there.
     pub(super) fn adopt(&self, task: &Task, lead: u64) {
         // Relaxed: as in `lead_of`.
-        task.sched.vruntime.store(self.least.saturating_add(lead), Ordering::Relaxed);
+        task.sched.vruntime.store(self.waiting.with_lead(lead), Ordering::Relaxed);
     }
 
     /// The CPUs that the task may use that would run next.
     pub(super) fn wanted_by_next(&self) -> u64 {
-        self.heap.peek().map_or(0, |first| first.task.sched.affinity())
+        self.waiting.peek().map_or(0, |first| first.sched.affinity())
     }
 
     /// Takes a waiting task for another CPU: the next one that may run there and has left this CPU's stack.
     pub(super) fn take_for(&mut self, cpu: usize) -> Taken {
         let mut leaving = false;
-        let mut fits = |waiting: &Waiting| {
-            let allowed = waiting.task.sched.affinity() >> cpu & 1 != 0;
-            let still_here = allowed && waiting.task.is_on_cpu();
+        let taken = self.waiting.take(SEARCHED, |task| {
+            let allowed = task.sched.affinity() >> cpu & 1 != 0;
+            let still_here = allowed && task.is_on_cpu();
             leaving |= still_here;
             allowed && !still_here
-        };
-        if self.heap.peek().is_some_and(&mut fits) {
-            return self.pop().map_or(Taken::Nothing, Taken::Task);
+        });
+        match taken {
+            Some(task) => Taken::Task(task),
+            None if leaving => Taken::Soon,
+            None => Taken::Nothing,
         }
-        let found = self.heap.iter().take(SEARCHED).position(&mut fits);
-        let Some(at) = found else {
-            return if leaving { Taken::Soon } else { Taken::Nothing };
-        };
-        // In the order of the heap's own vector, which keeps its room.
-        let mut all = core::mem::take(&mut self.heap).into_vec();
-        let task = all.swap_remove(at).task;
-        self.heap = BinaryHeap::from(all);
-        Taken::Task(task)
     }
 }
 
@@ -216,11 +173,11 @@ pub(super) enum Taken {
 #[repr(align(64))]
 struct Slot {
     queue: SpinLock<RunQueue, level::RunQueue>,
-    len: AtomicUsize,
+    len: Length,
 }
 
 static QUEUES: [Slot; MAX_CPUS] =
-    [const { Slot { queue: SpinLock::new(RunQueue::new()), len: AtomicUsize::new(0) } }; MAX_CPUS];
+    [const { Slot { queue: SpinLock::new(RunQueue::new()), len: Length::new() } }; MAX_CPUS];
 
 /// A locked queue; unlocking brings its length up to date.
 pub(super) struct Locked {
@@ -246,8 +203,7 @@ impl DerefMut for Locked {
 impl Drop for Locked {
     #[inline]
     fn drop(&mut self) {
-        // Relaxed: a hint, ordered by the fences in `place`.
-        self.slot.len.store(self.guard.heap.len(), Ordering::Relaxed);
+        self.slot.len.publish(self.guard.len());
     }
 }
 
@@ -273,8 +229,7 @@ pub(super) fn lock_of(task: &Task) -> (usize, Locked) {
 /// How many tasks waited for a CPU a moment ago.
 #[inline]
 pub(super) fn len_of(cpu: usize) -> usize {
-    // Relaxed: see `Locked`.
-    QUEUES[cpu].len.load(Ordering::Relaxed)
+    QUEUES[cpu].len.get()
 }
 
 /// Capacity of every queue of a running CPU.
@@ -306,7 +261,5 @@ pub(super) fn prepare(cpu: usize, idle: Arc<Task>) -> Result<()> {
 }
 
 fn reserve_on(cpu: usize, tasks: usize) -> Result<()> {
-    let mut queue = lock(cpu);
-    let more = tasks.saturating_sub(queue.heap.len());
-    queue.heap.try_reserve(more).map_err(|_| Errno::ENOMEM)
+    lock(cpu).waiting.reserve(tasks).map_err(|_| Errno::ENOMEM)
 }

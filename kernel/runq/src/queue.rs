@@ -1,0 +1,292 @@
+//! [`RunQueue`]: the tasks that wait for one CPU.
+//!
+//! A binary heap by real-time rank, then weighted run time, then place in line: O(log n) for all that happens often.
+//! Real-time tasks of one rank stand in a line: who becomes runnable, yields or has used up a slice goes to its tail, who
+//! is preempted or lowered to this rank to its head, as POSIX and Linux have it. [`Share`] lets normal tasks go first now
+//! and then.
+//!
+//! Owns the order. Memory is had in [`RunQueue::reserve`] only. Whoever has it locked uses it.
+
+use crate::share::Share;
+use alloc::collections::{BinaryHeap, TryReserveError};
+use alloc::vec::Vec;
+use core::cmp::Ordering as Order;
+
+/// The rank of tasks that are not real-time; a smaller rank is more urgent.
+pub const NORMAL_RANK: u32 = 100;
+/// How far behind the others a task that slept may start, in weighted nanoseconds.
+const SLEEPER_BONUS: u64 = 2_000_000;
+
+/// What decides when a task's turn comes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Standing {
+    pub rank: u32,
+    /// Weighted run time, which orders normal tasks.
+    pub vruntime: u64,
+}
+
+impl Standing {
+    fn is_normal(self) -> bool {
+        self.rank >= NORMAL_RANK
+    }
+}
+
+/// Where a task goes among real-time tasks of its rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    Head,
+    Tail,
+}
+
+impl Place {
+    /// Of a task whose rank changes: lowered, it is before its new equals, raised, behind them.
+    pub fn after_change(old_rank: u32, new_rank: u32) -> Self {
+        if new_rank > old_rank { Self::Head } else { Self::Tail }
+    }
+}
+
+struct Waiting<T> {
+    standing: Standing,
+    /// Grows towards the tail.
+    place: i64,
+    task: T,
+}
+
+impl<T> Waiting<T> {
+    fn key(&self) -> (u32, u64, i64) {
+        (self.standing.rank, self.standing.vruntime, self.place)
+    }
+}
+
+impl<T> PartialEq for Waiting<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+impl<T> Eq for Waiting<T> {}
+impl<T> PartialOrd for Waiting<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+impl<T> Ord for Waiting<T> {
+    /// Reversed: the heap's greatest is the one that runs next.
+    fn cmp(&self, other: &Self) -> Order {
+        other.key().cmp(&self.key())
+    }
+}
+
+/// The tasks that wait for one CPU.
+pub struct RunQueue<T> {
+    heap: BinaryHeap<Waiting<T>>,
+    /// How many of them are normal.
+    normal: usize,
+    /// The least weighted run time of any task that ran from here; only grows.
+    least: u64,
+    head: i64,
+    tail: i64,
+    share: Share,
+}
+
+impl<T> Default for RunQueue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> RunQueue<T> {
+    /// Nobody waits, and there is no room.
+    pub const fn new() -> Self {
+        let share = Share::new();
+        Self { heap: BinaryHeap::new(), normal: 0, least: 0, head: 0, tail: 0, share }
+    }
+
+    /// Makes room for `tasks` tasks in all.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn reserve(&mut self, tasks: usize) -> Result<(), TryReserveError> {
+        self.heap.try_reserve(tasks.saturating_sub(self.heap.len()))
+    }
+
+    /// How many there is room for.
+    pub fn capacity(&self) -> usize {
+        self.heap.capacity()
+    }
+
+    /// How many tasks wait.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Whether nobody waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// The run time that a task starts with which has slept.
+    #[inline]
+    pub fn after_sleep(&self, vruntime: u64) -> u64 {
+        vruntime.max(self.least.saturating_sub(SLEEPER_BONUS))
+    }
+
+    /// How far a run time is ahead of this queue's least.
+    pub fn lead_of(&self, vruntime: u64) -> u64 {
+        vruntime.saturating_sub(self.least)
+    }
+
+    /// The run time that gives a task from another queue the place here that it had there.
+    pub fn with_lead(&self, lead: u64) -> u64 {
+        self.least.saturating_add(lead)
+    }
+
+    /// Adds a task, for which there must be room.
+    #[inline]
+    pub fn push(&mut self, task: T, standing: Standing, place: Place) {
+        debug_assert!(self.heap.len() < self.heap.capacity(), "room is reserved for every task");
+        let place = match place {
+            Place::Tail => {
+                self.tail = self.tail.wrapping_add(1);
+                self.tail
+            }
+            Place::Head => {
+                self.head = self.head.wrapping_sub(1);
+                self.head
+            }
+        };
+        // Real-time tasks go by their place in line alone.
+        let vruntime = if standing.is_normal() { standing.vruntime } else { 0 };
+        self.normal += usize::from(standing.is_normal());
+        let standing = Standing { vruntime, ..standing };
+        self.heap.push(Waiting { standing, place, task });
+    }
+
+    /// The task that would run next if none were owed anything.
+    #[inline]
+    pub fn peek(&self) -> Option<&T> {
+        self.heap.peek().map(|first| &first.task)
+    }
+
+    /// Takes the task that should run next.
+    #[inline]
+    pub fn pop(&mut self, now: u64) -> Option<T> {
+        let owed = self.first_is_urgent() && self.share.is_owed(now);
+        let next = match owed.then(|| self.best_normal()).flatten() {
+            Some(at) => self.extract(at)?,
+            None => self.heap.pop()?,
+        };
+        if next.standing.is_normal() {
+            self.least = self.least.max(next.standing.vruntime);
+        }
+        Some(self.leaves(next))
+    }
+
+    /// Takes the next task that `fits`, or one that soon would be; only so many are looked at.
+    pub fn take(&mut self, searched: usize, mut fits: impl FnMut(&T) -> bool) -> Option<T> {
+        // In the order of the heap's own vector, whose first is the next.
+        let at = self.heap.iter().take(searched).position(|waiting| fits(&waiting.task))?;
+        let taken = if at == 0 { self.heap.pop()? } else { self.extract(at)? };
+        Some(self.leaves(taken))
+    }
+
+    /// Takes a certain task, if it waits here.
+    pub fn remove(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        let at = self.heap.iter().position(|waiting| is_it(&waiting.task))?;
+        let taken = self.extract(at)?;
+        Some(self.leaves(taken))
+    }
+
+    fn leaves(&mut self, waiting: Waiting<T>) -> T {
+        self.normal -= usize::from(waiting.standing.is_normal());
+        waiting.task
+    }
+
+    /// Takes what is at a place of the heap's own vector, which keeps its room.
+    fn extract(&mut self, at: usize) -> Option<Waiting<T>> {
+        let mut all: Vec<_> = core::mem::take(&mut self.heap).into_vec();
+        let taken = (at < all.len()).then(|| all.swap_remove(at));
+        self.heap = BinaryHeap::from(all);
+        taken
+    }
+
+    fn first_is_urgent(&self) -> bool {
+        self.heap.peek().is_some_and(|first| !first.standing.is_normal())
+    }
+
+    /// Where the normal task is that would run first; looked for only while normal tasks go before real-time ones.
+    fn best_normal(&self) -> Option<usize> {
+        let normal = self.heap.iter().enumerate().filter(|(_, one)| one.standing.is_normal());
+        normal.min_by_key(|(_, one)| one.key()).map(|(at, _)| at)
+    }
+
+    /// Whether a task that was just queued should run rather than the running one. With `lead`, a normal one only if it
+    /// is that far behind.
+    #[inline]
+    pub fn beats(&self, running: Standing, lead: u64) -> bool {
+        let Some(first) = self.heap.peek() else { return false };
+        let first = first.standing;
+        if first.rank != running.rank || !running.is_normal() {
+            return first.rank < running.rank;
+        }
+        first.vruntime.saturating_add(lead) < running.vruntime
+    }
+
+    /// Whether the running task, which could go on, makes way. One that `rotates`, because it yields or has used up its
+    /// slice, does so for its equals too.
+    #[inline]
+    pub fn displaces(&self, running: Standing, rotates: bool, now: u64) -> bool {
+        let Some(first) = self.heap.peek() else { return false };
+        if self.share.is_owed(now) && (self.first_is_urgent() || !running.is_normal()) {
+            return self.displaces_while_owed(running, rotates);
+        }
+        let equal = rotates && !running.is_normal() && first.standing.rank == running.rank;
+        equal || self.beats(running, 0)
+    }
+
+    /// The same while normal tasks go before real-time ones.
+    #[cold]
+    fn displaces_while_owed(&self, running: Standing, rotates: bool) -> bool {
+        let best = self.best_normal().and_then(|at| self.heap.iter().nth(at));
+        match best {
+            Some(best) => !running.is_normal() || best.standing.vruntime < running.vruntime,
+            None if running.is_normal() => false,
+            None => self.beats(running, 0) || rotates,
+        }
+    }
+
+    /// The running task, if it was not the idle one, has run until now; it is in no queue.
+    #[inline]
+    pub fn has_run(&mut self, rank: Option<u32>, ran: u64, now: u64) {
+        if self.share.is_at_rest() {
+            return;
+        }
+        match rank {
+            Some(rank) if rank >= NORMAL_RANK => self.share.fair_ran(ran),
+            _ if self.normal == 0 => self.share.wait_ends(),
+            _ => {}
+        }
+        self.share.renew(now);
+    }
+
+    /// When the CPU must look here again, with `running` on it, which has so much left of its slice, if it has one.
+    #[inline]
+    pub fn next_look(&mut self, running: Standing, slice: Option<u64>, now: u64) -> Option<u64> {
+        if self.heap.is_empty() {
+            return None;
+        }
+        let end = slice.map(|left| now.saturating_add(left));
+        let share = if !running.is_normal() && self.normal != 0 {
+            Some(self.share.wait_begins(now))
+        } else if running.is_normal() && self.first_is_urgent() {
+            Some(now.saturating_add(self.share.owed()))
+        } else {
+            None
+        };
+        match (end, share) {
+            (Some(end), Some(share)) => Some(end.min(share)),
+            (end, share) => end.or(share),
+        }
+    }
+}
