@@ -1,13 +1,13 @@
 //! `cargo xtask abi`: runs the programs of `tests/abi` in a guest and compares what they print.
 //!
-//! Linux is right by definition. What it printed is kept in `tests/abi/expected/NAME.txt`, so that a
+//! Linux is right by definition. What it printed is kept in `expected/NAME.txt` beside `NAME.c`, so that a
 //! test run need not boot it; `--refresh` writes those files anew, `--live` does without them.
 //! Known differences are data, in `tests/abi/xfail.toml`, each with a reason; one that has gone away
 //! is a failure too, so that the list can only shrink.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -32,10 +32,10 @@ const LONGEST_LIST: usize = 1000;
 pub struct Abi {
     /// Names of programs, or parts of names; default: all
     names: Vec<String>,
-    /// Compare with Linux as it prints now, not with tests/abi/expected
+    /// Compare with Linux as it prints now, not with what is kept
     #[arg(long)]
     live: bool,
-    /// Run on Linux only, and write what it prints to tests/abi/expected
+    /// Run on Linux only, and write what it prints beside the programs
     #[arg(long, conflicts_with = "live")]
     refresh: bool,
     /// Print the programs' whole output
@@ -94,18 +94,31 @@ impl Abi {
 
 /// The names of all programs, sorted.
 pub fn programs() -> Result<Vec<String>> {
-    let dir = paths::source("tests/abi");
-    let files = fs::read_dir(&dir).with_context(|| paths::shown(&dir))?;
-    let name =
-        |file: fs::DirEntry| file.file_name().to_str()?.strip_suffix(".c").map(str::to_owned);
-    let mut names: Vec<String> = files.flatten().filter_map(name).collect();
-    names.sort();
-    Ok(names)
+    Ok(sources()?.into_keys().collect())
+}
+
+/// The source of every program, by name. Names are unique whatever folder of `tests/abi` a program lies in.
+fn sources() -> Result<BTreeMap<String, PathBuf>> {
+    let mut sources = BTreeMap::new();
+    for file in build::files_below(&paths::source("tests/abi"), "c")? {
+        let name = file.file_stem().and_then(|stem| stem.to_str()).context("an odd file name")?;
+        if let Some(other) = sources.insert(name.to_owned(), file.clone()) {
+            bail!("two programs of one name: {}, {}", paths::shown(&other), paths::shown(&file));
+        }
+    }
+    Ok(sources)
+}
+
+/// Where a program's expected output lies: in `expected` beside it.
+fn expected_file(name: &str) -> Result<PathBuf> {
+    let source = sources()?.remove(name).with_context(|| format!("no program {name}"))?;
+    let folder = source.parent().context("a file without a folder")?.join("expected");
+    Ok(folder.join(format!("{name}.txt")))
 }
 
 /// What Linux printed.
 pub fn expected(name: &str) -> Result<String> {
-    let file = paths::source(&format!("tests/abi/expected/{name}.txt"));
+    let file = expected_file(name)?;
     fs::read_to_string(&file).with_context(|| {
         format!("{}: `cargo xtask abi --refresh {name}` makes it", paths::shown(&file))
     })
@@ -185,17 +198,16 @@ fn sections(output: &str) -> (Vec<(String, String)>, bool) {
 
 fn refresh(machine: &Machine, names: &[String]) -> Result<ExitCode> {
     setup::ensure(&[Need::Linux])?;
-    let dir = paths::source("tests/abi/expected");
-    fs::create_dir_all(&dir)?;
     for (name, text) in run_on(machine, &paths::vmlinuz(), names)? {
         if !text.ends_with("--- exit 0\n") {
             bail!("{name} does not work on Linux:\n{text}");
         }
-        let file = dir.join(format!("{name}.txt"));
+        let file = expected_file(&name)?;
         if fs::read_to_string(&file).is_ok_and(|old| old == text) {
             continue;
         }
         println!("wrote {}", paths::shown(&file));
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
         fs::write(&file, text)?;
     }
     Ok(ExitCode::SUCCESS)

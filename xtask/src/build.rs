@@ -112,17 +112,16 @@ pub fn initramfs() -> Result<()> {
     replace(&paths::tests_initramfs(), &tree.archive())
 }
 
-/// Folders with headers that guest programs share.
+/// Folders with headers that guest programs share; what only one program includes lies beside it.
 const HEADERS: [&str; 2] = ["userland", "tests/abi"];
 
-/// Compiles every C file of `from` that is newer than its program in `into`.
+/// Compiles every C file below `from` that is newer than its program in `into`.
 fn compile_all(from: &Path, into: &Path) -> Result<Vec<(String, PathBuf)>> {
-    let mut sources = files_with_extension(from, "c")?;
-    sources.sort();
+    let sources = files_below(from, "c")?;
     fs::create_dir_all(into)?;
     let mut newest_header = None;
     for folder in HEADERS {
-        let headers = files_with_extension(&paths::source(folder), "h")?;
+        let headers = files_below(&paths::source(folder), "h")?;
         newest_header = newest_header.max(headers.iter().filter_map(|h| modified(h)).max());
     }
     let mut programs = Vec::new();
@@ -187,13 +186,23 @@ fn own_flags(text: &str) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-fn files_with_extension(dir: &Path, extension: &str) -> Result<Vec<PathBuf>> {
-    if !dir.exists() {
-        return Ok(Vec::new());
+/// The files of `dir` and of the folders in it, sorted.
+pub fn files_below(dir: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if entry.path().extension().is_some_and(|e| e == extension) {
+                files.push(entry.path());
+            }
+        }
     }
-    let entries = fs::read_dir(dir).with_context(|| dir.display().to_string())?;
-    let files = entries.flatten().map(|entry| entry.path());
-    Ok(files.filter(|file| file.extension().is_some_and(|e| e == extension)).collect())
+    files.sort();
+    Ok(files)
 }
 
 fn modified(file: &Path) -> Option<SystemTime> {
