@@ -32,6 +32,7 @@ use arch::trap::TrapHooks;
 /// The boot order. Called once, on the boot CPU's stack, with the kernel's own page tables and
 /// interrupts off.
 pub fn kernel_main(mut info: BootInfo) -> ! {
+    arch::trap::set_fatal(panic::trap); // faults of the kernel are reported from here on
     klog::init(); // the log's macros work from here on
     cmdline::init(info.cmdline);
     klog::configure(); // quiet, loglevel=

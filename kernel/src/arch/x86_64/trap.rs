@@ -11,6 +11,7 @@ use bitflags::bitflags;
 
 use super::page::USER_HALF;
 use super::{cpu, extable, gdt, percpu};
+use crate::sync::Once;
 
 /// All registers of the interrupted or calling code, at the top of its kernel stack.
 ///
@@ -333,8 +334,21 @@ pub fn is_stack_overflow(frame: &TrapFrame, vector: u8) -> bool {
     vector == Vector::DOUBLE_FAULT && !frame.user_mode() && cr2.abs_diff(frame.rsp) < 4096
 }
 
+/// Ends the kernel and says why: the trap, its error code, and the address if it was a page fault.
+pub type Fatal = fn(&TrapFrame, vector: u8, error: u64, addr: Option<u64>) -> !;
+
+static FATAL: Once<Fatal> = Once::new();
+
+/// Registers what reports a trap that nothing can resolve; the boot order's first act.
+pub fn set_fatal(fatal: Fatal) {
+    FATAL.call_once(|| fatal);
+}
+
 /// Ends the kernel: a trap that nothing can resolve.
 pub fn fatal(frame: &TrapFrame, vector: u8, error: u64, addr: Option<u64>) -> ! {
     cpu::irq_disable();
-    crate::panic::trap(frame, vector, error, addr)
+    match FATAL.get() {
+        Some(fatal) => fatal(frame, vector, error, addr),
+        None => panic!("{} at {:#x}, before the log", vector_name(vector), frame.rip),
+    }
 }

@@ -4,7 +4,7 @@
 //! no user memory is touched while it is held.
 #![forbid(unsafe_code)]
 
-use super::marks::{self, EXCL_UNLINK, Mark, ONESHOT};
+use super::marks::{self, EXCL_UNLINK, Mark, ONESHOT, Watcher};
 use super::{Event, event, limits};
 use crate::fs::dentry::Name;
 use crate::fs::eventfd::anonymous;
@@ -25,7 +25,6 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
 use core::any::Any;
-use smallvec::SmallVec;
 
 /// `struct inotify_event` without the name; names are padded to multiples of it.
 const HEADER: usize = 16;
@@ -114,7 +113,7 @@ pub fn new(nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
 impl Inotify {
     /// `inotify_add_watch`, with a checked `request`.
     pub fn watch(&self, inode: Arc<dyn Inode>, request: u32) -> Result<i32> {
-        let group = self.me.upgrade().ok_or(Errno::EBADF)?;
+        let group: Arc<dyn Watcher> = self.me.upgrade().ok_or(Errno::EBADF)?;
         let mask = request & (event::ALL | EXCL_UNLINK | ONESHOT);
         marks::add(&group, inode, mask, |old| match request {
             _ if request & MASK_CREATE != 0 => Err(Errno::EEXIST),
@@ -127,60 +126,6 @@ impl Inotify {
     pub fn unwatch(&self, wd: i32) -> Result<()> {
         let mark = self.state.lock().watches.get(&wd).cloned().ok_or(Errno::EINVAL)?;
         if marks::remove(&mark) { Ok(()) } else { Err(Errno::EINVAL) }
-    }
-
-    /// Counts one more watch: ENOSPC if the user has too many.
-    pub(super) fn charge_watch(&self) -> Result<()> {
-        limits::charge_watch(self.uid)
-    }
-
-    /// One less: it was not made.
-    pub(super) fn uncharge_watch(&self) {
-        limits::uncharge_watch(self.uid);
-    }
-
-    /// Enters a mark under the next free number; the table of marks is locked.
-    pub(super) fn add_watch(
-        &self,
-        make: impl FnOnce(i32) -> Result<Arc<Mark>>,
-    ) -> Result<Arc<Mark>> {
-        let mut state = self.state.lock();
-        let mut wd = state.next_wd;
-        while state.watches.contains_key(&wd) {
-            wd = wd.checked_add(1).unwrap_or(1);
-        }
-        state.next_wd = wd.checked_add(1).unwrap_or(1);
-        let mark = make(wd)?;
-        state.watches.try_put(wd, mark.clone())?;
-        Ok(mark)
-    }
-
-    /// Takes a mark out, to be dropped when nothing is locked, and says so in the queue.
-    pub(super) fn drop_watch(&self, wd: i32, tell: bool) -> Option<Arc<Mark>> {
-        let mut state = self.state.lock();
-        let mark = state.watches.remove(&wd);
-        if tell {
-            self.enqueue(&mut state, wd, Event::plain(event::IGNORED));
-        }
-        drop(state);
-        limits::uncharge_watch(self.uid);
-        mark
-    }
-
-    /// An event of watch `wd`; none if the watch has ended.
-    pub(super) fn push(&self, wd: i32, happened: Event<'_>) {
-        let mut state = self.state.lock();
-        if !state.watches.contains_key(&wd) {
-            return;
-        }
-        self.enqueue(&mut state, wd, happened);
-        drop(state);
-        self.wake();
-    }
-
-    /// Wakes who waits for events.
-    pub(super) fn wake(&self) {
-        self.readers.wake_events(PollEvents::READABLE.bits());
     }
 
     fn enqueue(&self, state: &mut State, wd: i32, happened: Event<'_>) {
@@ -214,6 +159,58 @@ impl Inotify {
             state.overflowed = false;
         }
         Ok(state.queue.pop_front())
+    }
+}
+
+impl Watcher for Inotify {
+    /// Counts one more watch: ENOSPC if the user has too many.
+    fn charge_watch(&self) -> Result<()> {
+        limits::charge_watch(self.uid)
+    }
+
+    /// One less: it was not made.
+    fn uncharge_watch(&self) {
+        limits::uncharge_watch(self.uid);
+    }
+
+    /// Enters a mark under the next free number; the table of marks is locked.
+    fn add_watch(&self, make: &mut dyn FnMut(i32) -> Result<Arc<Mark>>) -> Result<Arc<Mark>> {
+        let mut state = self.state.lock();
+        let mut wd = state.next_wd;
+        while state.watches.contains_key(&wd) {
+            wd = wd.checked_add(1).unwrap_or(1);
+        }
+        state.next_wd = wd.checked_add(1).unwrap_or(1);
+        let mark = make(wd)?;
+        state.watches.try_put(wd, mark.clone())?;
+        Ok(mark)
+    }
+
+    /// Takes a mark out, to be dropped when nothing is locked, and says so in the queue.
+    fn drop_watch(&self, wd: i32, tell: bool) -> Option<Arc<Mark>> {
+        let mut state = self.state.lock();
+        let mark = state.watches.remove(&wd);
+        if tell {
+            self.enqueue(&mut state, wd, Event::plain(event::IGNORED));
+        }
+        drop(state);
+        limits::uncharge_watch(self.uid);
+        mark
+    }
+
+    /// An event of watch `wd`; none if the watch has ended.
+    fn push(&self, wd: i32, happened: Event<'_>) {
+        let mut state = self.state.lock();
+        if !state.watches.contains_key(&wd) {
+            return;
+        }
+        self.enqueue(&mut state, wd, happened);
+        drop(state);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        self.readers.wake_events(PollEvents::READABLE.bits());
     }
 }
 

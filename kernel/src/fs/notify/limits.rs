@@ -9,7 +9,6 @@ use crate::sync::{SpinLock, level};
 use crate::try_format;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicI32, Ordering};
 

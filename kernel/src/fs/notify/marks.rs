@@ -5,7 +5,6 @@
 //! A mark keeps its object alive, and is dropped with no lock held.
 #![forbid(unsafe_code)]
 
-use super::inotify::Inotify;
 use super::{Event, event};
 use crate::fs::inode::Inode;
 use crate::fs::types::DevId;
@@ -23,11 +22,33 @@ pub const EXCL_UNLINK: u32 = 1 << 26;
 /// `IN_ONESHOT`: one event only.
 pub const ONESHOT: u32 = 1 << 31;
 
+/// Who is told of events: an inotify instance. `charge_watch`, `add_watch` and `drop_watch` are called with the table
+/// of marks locked: they may not come back here, sleep or wake anybody.
+pub trait Watcher: Send + Sync {
+    /// Counts one more watch, if its user may have it.
+    fn charge_watch(&self) -> Result<()>;
+
+    /// One less: it was not made.
+    fn uncharge_watch(&self);
+
+    /// Keeps a new mark, which `make` makes for the number that it gets.
+    fn add_watch(&self, make: &mut dyn FnMut(i32) -> Result<Arc<Mark>>) -> Result<Arc<Mark>>;
+
+    /// Forgets a mark that has ended, and queues `IGNORED` if `tell`. The mark, if it was still known.
+    fn drop_watch(&self, wd: i32, tell: bool) -> Option<Arc<Mark>>;
+
+    /// Queues an event and wakes who waits for it. Called with no lock held.
+    fn push(&self, wd: i32, happened: Event<'_>);
+
+    /// Wakes who waits for events. Called with no lock held.
+    fn wake(&self);
+}
+
 /// One watcher's interest in one object.
 pub struct Mark {
     pub wd: i32,
     pub inode: Arc<dyn Inode>,
-    pub group: Weak<Inotify>,
+    pub group: Weak<dyn Watcher>,
     /// Events and flags. Relaxed: changed under the table's lock; an event that misses a change came
     /// before it.
     mask: AtomicU32,
@@ -103,7 +124,7 @@ fn next_mark(inode: &Arc<dyn Inode>, after: &mut u64) -> Option<Arc<Mark>> {
 /// Finds or makes `group`'s mark on `inode`: `change` says what to do with one that is there, from its mask
 /// to the new one. Returns the watch descriptor.
 pub fn add(
-    group: &Arc<Inotify>,
+    group: &Arc<dyn Watcher>,
     inode: Arc<dyn Inode>,
     mask: u32,
     change: impl FnOnce(u32) -> Result<u32>,
@@ -113,20 +134,20 @@ pub fn add(
     }
     let mut table = TABLE.lock();
     let marks = table.try_entry(key(&inode), Vec::new)?;
-    let own = marks.iter().find(|mark| core::ptr::eq(mark.group.as_ptr(), Arc::as_ptr(group)));
+    let own = marks.iter().find(|mark| core::ptr::addr_eq(mark.group.as_ptr(), Arc::as_ptr(group)));
     if let Some(own) = own {
         let wd = own.wd;
         own.mask.store(change(own.mask())?, Ordering::Relaxed);
         refresh(&*inode, marks);
         return Ok(wd);
     }
+    let weak = Arc::downgrade(group);
     let made = marks.try_room(1).and_then(|()| group.charge_watch()).and_then(|()| {
-        let made = group.add_watch(|wd| {
-            let group = Arc::downgrade(group);
+        let made = group.add_watch(&mut |wd| {
             try_arc(Mark {
                 wd,
                 inode: inode.clone(),
-                group,
+                group: weak.clone(),
                 mask: AtomicU32::new(mask),
                 // Relaxed: only order and uniqueness matter.
                 number: NEXT.fetch_add(1, Ordering::Relaxed),
