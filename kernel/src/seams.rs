@@ -10,6 +10,7 @@
 //!
 //! | slot | declared in | filled through | by | when, and what holds before |
 //! |---|---|---|---|---|
+//! | `FATAL` | `arch/x86_64/trap.rs` | `set_fatal` | `main.rs` | first of all; a trap that nothing resolves is a plain panic |
 //! | `TIMER` | `arch/x86_64/irq.rs` | `set_timer` | `time/timer.rs` | `time::init`; interrupts are off |
 //! | `CALL` | `arch/x86_64/irq.rs` | `set_call` | `mm/space/shootdown.rs` | `mm::init`; there is one CPU |
 //! | `OBSERVER` | `arch/x86_64/irq.rs` | `set_observer` | `random/sources/interrupt.rs` | `random::init`; interrupts are not seen |

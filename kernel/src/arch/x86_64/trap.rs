@@ -11,7 +11,7 @@ use bitflags::bitflags;
 
 use super::page::USER_HALF;
 use super::{cpu, extable, gdt, percpu};
-use crate::sync::Once;
+use spin::Once;
 
 /// All registers of the interrupted or calling code, at the top of its kernel stack.
 ///
