@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -42,6 +43,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <netinet/in.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -218,6 +220,10 @@ int main(int argc, char **argv)
 		return 0;
 	mkdir("/proc", 0755);
 	mount("proc", "/proc", "proc", 0, NULL);
+	mkdir("/dev", 0755);
+	mount("dev", "/dev", "devtmpfs", 0, NULL);
+	mkdir("/dev/pts", 0755);
+	mount("devpts", "/dev/pts", "devpts", 0, "mode=620,ptmxmode=666");
 	mkdir("/tmp", 01777);
 	mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777");
 	mkdir("/tmp/attack", 0777);

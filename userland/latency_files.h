@@ -261,6 +261,95 @@ static void watch_again(void)
 	}
 }
 
+/* Forty links in a row, each with two thousand names before the next. */
+static int linked(void)
+{
+	char text[PAGE], name[16];
+	for (int i = 0; i < 39; i++) {
+		memset(text, 0, sizeof text);
+		for (int at = 0; at < 4080; at += 2)
+			memcpy(text + at, "./", 2);
+		sprintf(text + 4080, "link%d", i + 1);
+		sprintf(name, "link%d", i);
+		NEED(symlink(text, name));
+	}
+	write_file("link39", "");
+	return 0;
+}
+
+static void follow(void)
+{
+	struct stat st;
+	stat("link0", &st);
+}
+
+static int deep_and_flat(void)
+{
+	NEED(mkdir("a", 0700));
+	NEED(mkdir("b", 0700));
+	in_fd = (int)NEED(open("a", O_PATH));
+	NEED(chdir("b"));
+	return deep();
+}
+
+static void move_deep(void)
+{
+	mkdirat(in_fd, "x", 0700);
+	renameat(in_fd, "x", AT_FDCWD, "x");
+	renameat(AT_FDCWD, "x", in_fd, "x");
+}
+
+/* A file that 300 processes have mapped loses its pages. */
+static int mapped_widely(void)
+{
+	int error = sparse_shared();
+	memset(area, 1, 4 * MIB);
+	out_fd = open("sparse", O_RDWR);
+	for (int i = 0; i < 300 && !error; i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			return errno;
+		if (pid == 0) {
+			volatile char sum = 0;
+			for (long at = 0; at < 4 * MIB; at += PAGE)
+				sum += area[at];
+			for (;;)
+				pause();
+		}
+	}
+	return error;
+}
+
+static void truncate_mapped(void)
+{
+	(void)!ftruncate(out_fd, 0);
+	(void)!ftruncate(out_fd, GIB);
+	memset(area, 1, MIB);
+}
+
+static int terminal(void)
+{
+	char name[64];
+	int main_end = (int)NEED(open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK)), unlocked = 0;
+	NEED(ioctl(main_end, TIOCSPTLCK, &unlocked));
+	int number = 0;
+	NEED(ioctl(main_end, TIOCGPTN, &number));
+	sprintf(name, "/dev/pts/%d", number);
+	in_fd = main_end;
+	out_fd = (int)NEED(open(name, O_RDWR | O_NOCTTY | O_NONBLOCK));
+	area = (char *)NEED(map_private(MIB, PROT_READ | PROT_WRITE, 0));
+	memset(area, '\n', MIB);
+	return 0;
+}
+
+static void write_terminal(void)
+{
+	(void)!write(out_fd, area, MIB);
+	(void)!read(in_fd, area, MIB);
+	(void)!write(in_fd, area, MIB);
+	tcflush(out_fd, TCIOFLUSH);
+}
+
 #define FILE_ATTACKS \
 	{ "sendfile_hole", send_to_null, send_hole }, \
 	{ "copy_file_range_hole", two_files, copy_hole }, \
@@ -280,4 +369,8 @@ static void watch_again(void)
 	{ "getdents_20000", many_names, list }, \
 	{ "deep_directory", deep, ask_deep }, \
 	{ "record_locks_20000", many_locks, more_locks }, \
-	{ "inotify_8000", watches, watch_again },
+	{ "inotify_8000", watches, watch_again }, \
+	{ "nested_links", linked, follow }, \
+	{ "rename_deep", deep_and_flat, move_deep }, \
+	{ "truncate_mapped_300", mapped_widely, truncate_mapped }, \
+	{ "terminal", terminal, write_terminal },

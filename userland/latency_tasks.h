@@ -232,6 +232,44 @@ static void send_many(void)
 	recvmsg(ends[1], &message, MSG_DONTWAIT);
 }
 
+static int many_zombies(void)
+{
+	int error = many_processes();
+	for (int i = 0; i < 500 && !error; i++)
+		if (fork() == 0)
+			_exit(0);
+	return error;
+}
+
+static void look_for_children(void)
+{
+	siginfo_t info;
+	waitid(P_PGID, 999999, &info, WEXITED | WNOHANG | WNOWAIT);
+	waitid(P_ALL, 0, &info, WSTOPPED | WNOHANG | WNOWAIT);
+	setpriority(PRIO_USER, 0, 5);
+	setpriority(PRIO_PGRP, 0, 5);
+}
+
+/* Threads that wait for one futex go over to another and back. */
+static int waiting_threads(void)
+{
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 16 * KIB);
+	for (int i = 0; i < 500; i++)
+		if (pthread_create(&threads[i], &attr, sleeper, NULL) != 0)
+			break;
+	usleep(20000);
+	return 0;
+}
+
+static void requeue(void)
+{
+	static int second;
+	syscall(SYS_futex, &word, FUTEX_CMP_REQUEUE_PRIVATE, 0, INT32_MAX, &second, 0);
+	syscall(SYS_futex, &second, FUTEX_CMP_REQUEUE_PRIVATE, 0, INT32_MAX, &word, 0);
+}
+
 #define TASK_ATTACKS \
 	{ "exec_arguments", NULL, exec_arguments }, \
 	{ "kill_500", many_processes, kill_all }, \
@@ -243,4 +281,6 @@ static void send_many(void)
 	{ "unix_circles", NULL, circles }, \
 	{ "tcp_connect", listening, connect_again }, \
 	{ "bind_all_ports", all_ports, bind_again }, \
-	{ "unix_stream", message_pair, send_many },
+	{ "unix_stream", message_pair, send_many }, \
+	{ "wait_1000_children", many_zombies, look_for_children }, \
+	{ "futex_requeue_500", waiting_threads, requeue },

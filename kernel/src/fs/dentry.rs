@@ -13,7 +13,7 @@ use super::inode::Inode;
 use super::notify;
 use super::types::FileType;
 use crate::mm::fallible::{try_arc, try_box, try_small};
-use crate::sync::{Mutex, MutexGuard, SpinLock, level};
+use crate::sync::{Mutex, MutexGuard, SpinLock, cond_resched, level};
 use abi::fs::NAME_MAX;
 use abi::{Errno, Result};
 use alloc::boxed::Box;
@@ -154,6 +154,7 @@ impl Dentry {
     pub fn is_above(self: &Arc<Self>, other: &Arc<Dentry>) -> bool {
         let mut at = other.clone();
         loop {
+            cond_resched();
             if Arc::ptr_eq(self, &at) {
                 return true;
             }

@@ -17,6 +17,7 @@ use super::mount::{self, MountFlags};
 use super::path::Path;
 use super::types::FileType;
 use crate::mm::fallible::TryGrow;
+use crate::sync::cond_resched;
 use abi::fs::{AT_FDCWD, NAME_MAX};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -174,6 +175,7 @@ impl<'a> Walker<'a> {
     /// Walks all components but the last.
     pub fn walk_to_last(&mut self) -> Result<Last> {
         loop {
+            cond_resched();
             let Some(kind) = self.next_component() else {
                 if self.texts.len() > 1 {
                     self.texts.pop();
