@@ -1,4 +1,5 @@
 //! Devices.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 pub mod random;
 pub mod tty;

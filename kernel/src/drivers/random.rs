@@ -7,14 +7,15 @@
 use crate::fs::devfs::{self, CharDriver};
 use crate::fs::file::{FileOps, OpenFile, Whence};
 use crate::fs::procfs::{self, ProcFile};
+use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::random;
 use crate::sync::{Once, PollTable};
+use crate::try_format;
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
 use alea_random::credit::State;
 use alea_random::request::Device;
-use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -26,7 +27,7 @@ const MAJOR: u32 = 1;
 pub fn init() -> Result<()> {
     for (device, name) in [(Device::Random, "random"), (Device::Urandom, "urandom")] {
         let file = RandomFile(device);
-        devfs::register_char(MAJOR, device.minor(), name, 0o666, Arc::new(Driver(Arc::new(file))));
+        devfs::register_char(MAJOR, device.minor(), name, 0o666, try_arc(Driver(try_arc(file)?))?);
     }
     for (name, mode, file) in [
         ("boot_id", 0o444, SysFile::BootId),
@@ -36,10 +37,10 @@ pub fn init() -> Result<()> {
         ("urandom_min_reseed_secs", 0o644, SysFile::Ignored(60)),
         ("write_wakeup_threshold", 0o644, SysFile::Ignored(256)),
     ] {
-        procfs::register_file(&format!("sys/kernel/random/{name}"), mode, Arc::new(file))?;
+        procfs::register_file(&try_format!("sys/kernel/random/{name}")?, mode, try_arc(file)?)?;
     }
-    procfs::register_file("alea/jitter_raw", 0o400, Arc::new(RawJitter))?;
-    procfs::register_file("alea/random", 0o444, Arc::new(Report))
+    procfs::register_file("alea/jitter_raw", 0o400, try_arc(RawJitter)?)?;
+    procfs::register_file("alea/random", 0o444, try_arc(Report)?)
 }
 
 struct Driver(Arc<RandomFile>);
@@ -111,8 +112,8 @@ impl ProcFile for SysFile {
         let text = match self {
             Self::BootId => return line(BOOT_ID.call_once(random::uuid)),
             Self::Uuid => return line(&random::uuid()),
-            Self::EntropyAvail => format!("{}\n", random::credited().0),
-            Self::Constant(number) | Self::Ignored(number) => format!("{number}\n"),
+            Self::EntropyAvail => try_format!("{}\n", random::credited().0)?,
+            Self::Constant(number) | Self::Ignored(number) => try_format!("{number}\n")?,
         };
         Ok(text.into_bytes())
     }
@@ -134,8 +135,8 @@ impl ProcFile for SysFile {
 fn line(text: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     out.try_reserve_exact(text.len() + 1).map_err(|_| Errno::ENOMEM)?;
-    out.extend_from_slice(text);
-    out.push(b'\n');
+    out.try_extend_from_slice(text)?;
+    out.try_push(b'\n')?;
     Ok(out)
 }
 
@@ -151,7 +152,7 @@ impl ProcFile for RawJitter {
     fn read(&self) -> Result<Vec<u8>> {
         let mut samples = Vec::new();
         samples.try_reserve_exact(Self::SAMPLES).map_err(|_| Errno::ENOMEM)?;
-        samples.resize(Self::SAMPLES, 0);
+        samples.try_resize(Self::SAMPLES, 0)?;
         random::raw_samples(&mut samples);
         Ok(samples)
     }

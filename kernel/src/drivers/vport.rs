@@ -13,6 +13,7 @@ use crate::arch::boot::BootInfo;
 use crate::fs::devfs::{self, CharDriver};
 use crate::fs::file::{FileOps, OpenFile};
 use crate::mm::Source;
+use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::virtio::{self, Channel, DeviceType, Progress};
 use crate::sync::wait::WaitError;
 use crate::sync::{Mutex, WaitQueue};
@@ -43,9 +44,9 @@ pub fn init(info: &BootInfo) -> Result<()> {
     };
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(channel.capacity()).map_err(|_| Errno::ENOMEM)?;
-    buffer.resize(channel.capacity(), 0);
-    let port = Arc::new(Port { state: Mutex::new(State { channel, buffer }) });
-    devfs::register_char(MAJOR, 0, NAME, 0o600, Arc::new(Driver(port)));
+    buffer.try_resize(channel.capacity(), 0)?;
+    let port = try_arc(Port { state: Mutex::new(State { channel, buffer }) })?;
+    devfs::register_char(MAJOR, 0, NAME, 0o600, try_arc(Driver(port))?);
     log::info!("virtio: /dev/{NAME} leads to the host");
     Ok(())
 }

@@ -11,7 +11,7 @@ use super::{Cred, PollEvents};
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::iov::Sink;
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
-use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
+use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
@@ -31,6 +31,7 @@ pub struct TimerFd {
     clock: ClockId,
     state: SpinLock<State, level::TimerFile>,
     for_readers: WaitQueue,
+    room: TimerRoom,
 }
 
 #[derive(Default)]
@@ -71,7 +72,7 @@ impl State {
 }
 
 impl TimerTarget for TimerFd {
-    fn expired(&self, _now: Nanos) {
+    fn expired(self: Arc<Self>, _now: Nanos) {
         let mut state = self.state.lock();
         // Set anew meanwhile: what is armed now is another timer.
         if state.next == 0 || state.next > time::since_boot_ns() || state.expired {
@@ -132,11 +133,10 @@ impl TimerFd {
         if state.next != next || state.expired {
             return;
         }
-        let old = state.armed.replace(time::arm(Nanos(next), me));
-        drop(state);
-        if let Some(old) = old {
+        if let Some(old) = state.armed.take() {
             time::cancel(old);
         }
+        state.armed = Some(time::arm(&self.room, Nanos(next), me));
     }
 
     /// Takes the expiries, if there are any.
@@ -199,11 +199,13 @@ impl FileOps for TimerFd {
 
 /// A new timer on a clock, disarmed.
 pub fn new(clock: ClockId, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    let room = TimerRoom::new()?;
     let ops = try_arc_cyclic(|me| TimerFd {
         me: me.clone(),
         clock,
         state: SpinLock::new(State::default()),
         for_readers: WaitQueue::new(),
+        room,
     })?;
     anonymous(ops, "[timerfd]", OpenFlags::RDWR, nonblock, cred)
 }

@@ -3,6 +3,7 @@
 //! The only interface is the loopback: 127.0.0.0/8 and ::1 are its own, nothing else can be reached. An
 //! IPv4 address in a v6 socket's clothes (`::ffff:127.0.0.1`) is kept as the IPv4 address it is.
 
+use crate::mm::fallible::TryVec;
 use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6_MIN};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -135,28 +136,28 @@ impl Name {
 }
 
 /// As a `sockaddr` of the family that the socket has.
-pub fn encode(family: Family, addr: SocketAddr) -> Vec<u8> {
-    let mut out = Vec::with_capacity(28);
-    out.extend_from_slice(&family.number().to_ne_bytes());
-    out.extend_from_slice(&addr.port().to_be_bytes());
+pub fn encode(family: Family, addr: SocketAddr) -> Result<Vec<u8>> {
+    let mut out = Vec::with_room(28)?;
+    out.try_extend_from_slice(&family.number().to_ne_bytes())?;
+    out.try_extend_from_slice(&addr.port().to_be_bytes())?;
     match (family, addr.ip()) {
         (Family::V4, IpAddr::V4(v4)) => {
-            out.extend_from_slice(&v4.octets());
-            out.extend_from_slice(&[0; 8]);
+            out.try_extend_from_slice(&v4.octets())?;
+            out.try_extend_from_slice(&[0; 8])?;
         }
-        (Family::V4, IpAddr::V6(_)) => out.extend_from_slice(&[0; 12]),
+        (Family::V4, IpAddr::V6(_)) => out.try_extend_from_slice(&[0; 12])?,
         (Family::V6, ip) => {
             let v6 = match ip {
                 // No address is `::`, not `::ffff:0.0.0.0`, unless it was bound as that.
                 IpAddr::V4(v4) => v4.to_ipv6_mapped(),
                 IpAddr::V6(v6) => v6,
             };
-            out.extend_from_slice(&[0; 4]);
-            out.extend_from_slice(&v6.octets());
-            out.extend_from_slice(&[0; 4]);
+            out.try_extend_from_slice(&[0; 4])?;
+            out.try_extend_from_slice(&v6.octets())?;
+            out.try_extend_from_slice(&[0; 4])?;
         }
     }
-    out
+    Ok(out)
 }
 
 /// Where a packet to `to` ends, and from which address it starts if the sender has none of its own:

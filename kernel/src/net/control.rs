@@ -3,6 +3,7 @@
 use super::Control;
 use super::addr::LO;
 use super::option::{Options, more};
+use crate::mm::fallible::{TryGrow, try_copy};
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, ip, ipv6};
 use abi::socket::{SCM_CREDENTIALS, SCM_RIGHTS, SOL_SOCKET};
 use abi::time::{Timespec, Timeval};
@@ -113,64 +114,69 @@ pub struct Told {
 }
 
 /// The control messages that a receiver with these options gets.
-pub fn tell(options: &Options, told: &Told) -> Vec<Control> {
+pub fn tell(options: &Options, told: &Told) -> Result<Vec<Control>> {
     let mut out = Vec::new();
-    let mut put = |level, kind, data: Vec<u8>| out.push(Control { level, kind, data });
+    let mut put = |level, kind, data: &[u8]| {
+        let data = try_copy(data)?;
+        out.try_push(Control { level, kind, data })
+    };
     if options.is_on(SOL_SOCKET, more::TIMESTAMPNS) {
         let time = Timespec::from_nanos(told.time);
-        let data = [time.sec.to_ne_bytes(), time.nsec.to_ne_bytes()].concat();
-        put(SOL_SOCKET, more::TIMESTAMPNS, data);
+        let data = [time.sec.to_ne_bytes(), time.nsec.to_ne_bytes()];
+        put(SOL_SOCKET, more::TIMESTAMPNS, data.as_flattened())?;
     } else if options.is_on(SOL_SOCKET, more::TIMESTAMP) {
         let time = Timeval::from_nanos(told.time);
-        put(
-            SOL_SOCKET,
-            more::TIMESTAMP,
-            [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].concat(),
-        );
+        let data = [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()];
+        put(SOL_SOCKET, more::TIMESTAMP, data.as_flattened())?;
     }
     let (hops, class) = (i32::from(told.hops), i32::from(told.class));
     match told.to {
         IpAddr::V4(to) => {
             if options.is_on(IPPROTO_IP, ip::PKTINFO) {
-                put(IPPROTO_IP, ip::PKTINFO, pktinfo4(to));
+                put(IPPROTO_IP, ip::PKTINFO, &pktinfo4(to))?;
             }
             if options.is_on(IPPROTO_IP, ip::RECVTTL) {
-                put(IPPROTO_IP, ip::TTL, hops.to_ne_bytes().to_vec());
+                put(IPPROTO_IP, ip::TTL, &hops.to_ne_bytes())?;
             }
             if options.is_on(IPPROTO_IP, ip::RECVTOS) {
-                put(IPPROTO_IP, ip::TOS, alloc::vec![told.class]);
+                put(IPPROTO_IP, ip::TOS, &[told.class])?;
             }
             if options.is_on(IPPROTO_IPV6, ipv6::RECVPKTINFO) {
-                put(IPPROTO_IPV6, ipv6::PKTINFO, pktinfo6(to.to_ipv6_mapped()));
+                put(IPPROTO_IPV6, ipv6::PKTINFO, &pktinfo6(to.to_ipv6_mapped()))?;
             }
         }
         IpAddr::V6(to) => {
             if options.is_on(IPPROTO_IPV6, ipv6::RECVPKTINFO) {
-                put(IPPROTO_IPV6, ipv6::PKTINFO, pktinfo6(to));
+                put(IPPROTO_IPV6, ipv6::PKTINFO, &pktinfo6(to))?;
             }
             if options.is_on(IPPROTO_IPV6, ipv6::RECVHOPLIMIT) {
-                put(IPPROTO_IPV6, ipv6::HOPLIMIT, hops.to_ne_bytes().to_vec());
+                put(IPPROTO_IPV6, ipv6::HOPLIMIT, &hops.to_ne_bytes())?;
             }
             if options.is_on(IPPROTO_IPV6, ipv6::OLD_PKTINFO) {
-                put(IPPROTO_IPV6, ipv6::OLD_PKTINFO, pktinfo6(to));
+                put(IPPROTO_IPV6, ipv6::OLD_PKTINFO, &pktinfo6(to))?;
             }
             if options.is_on(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT) {
-                put(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT, hops.to_ne_bytes().to_vec());
+                put(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT, &hops.to_ne_bytes())?;
             }
             if options.is_on(IPPROTO_IPV6, ipv6::RECVTCLASS) {
-                put(IPPROTO_IPV6, ipv6::TCLASS, class.to_ne_bytes().to_vec());
+                put(IPPROTO_IPV6, ipv6::TCLASS, &class.to_ne_bytes())?;
             }
         }
     }
-    out
+    Ok(out)
 }
 
-fn pktinfo4(to: Ipv4Addr) -> Vec<u8> {
-    [LO.to_ne_bytes(), to.octets(), to.octets()].concat()
+fn pktinfo4(to: Ipv4Addr) -> [u8; 12] {
+    let mut data = [0; 12];
+    data[..4].copy_from_slice(&LO.to_ne_bytes());
+    data[4..8].copy_from_slice(&to.octets());
+    data[8..].copy_from_slice(&to.octets());
+    data
 }
 
-fn pktinfo6(to: Ipv6Addr) -> Vec<u8> {
-    let mut data = to.octets().to_vec();
-    data.extend_from_slice(&LO.to_ne_bytes());
+fn pktinfo6(to: Ipv6Addr) -> [u8; 20] {
+    let mut data = [0; 20];
+    data[..16].copy_from_slice(&to.octets());
+    data[16..].copy_from_slice(&LO.to_ne_bytes());
     data
 }

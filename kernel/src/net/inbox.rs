@@ -6,6 +6,7 @@ use super::addr::{Family, encode};
 use super::control::{self, Told};
 use super::{Incoming, Options};
 use crate::fs::PollEvents;
+use crate::mm::fallible::{TryDeque, TryGrow};
 use crate::mm::iov::Sink;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
@@ -38,12 +39,15 @@ impl Datagram {
         Ok(Incoming {
             bytes,
             full,
-            from: Some(encode(family, self.from)),
-            control: control::tell(options, &self.told),
+            from: Some(encode(family, self.from)?),
+            control: control::tell(options, &self.told)?,
             ..Incoming::default()
         })
     }
 }
+
+/// So many find room again that were taken out and only looked at.
+const SPARE: usize = 1;
 
 /// What was received and not read yet.
 #[derive(Default)]
@@ -56,12 +60,11 @@ impl Inbox {
     /// Takes a datagram in, if it fits into a buffer of that size: whether it did.
     pub fn push(&mut self, datagram: Datagram, buffer: usize) -> bool {
         let cost = datagram.cost();
-        if self.held + cost > buffer + OVERHEAD || self.queue.try_reserve(1).is_err() {
-            return false;
-        }
-        self.held += cost;
-        self.queue.push_back(datagram);
-        true
+        let fits = self.held + cost <= buffer + OVERHEAD
+            && self.queue.try_room(1 + SPARE).is_ok()
+            && self.queue.try_push(datagram).is_ok();
+        self.held += if fits { cost } else { 0 };
+        fits
     }
 
     /// Takes the first out.
@@ -71,10 +74,13 @@ impl Inbox {
         Some(datagram)
     }
 
-    /// Puts back what was only looked at.
-    pub fn put_back(&mut self, datagram: Datagram) {
-        self.held += datagram.cost();
-        self.queue.push_front(datagram);
+    /// Puts back what was only looked at; `ENOBUFS` if more than [`SPARE`] readers do that at once and there is no memory:
+    /// the datagram is lost then, as one may be.
+    pub fn put_back(&mut self, datagram: Datagram) -> Result<()> {
+        let cost = datagram.cost();
+        self.queue.try_push_front(datagram).map_err(|_| Errno::ENOBUFS)?;
+        self.held += cost;
+        Ok(())
     }
 
     /// What the queue costs.

@@ -5,6 +5,7 @@
 //! the system calls see. Locks: each socket's state is a `Stream`; a listener's is taken before that of a
 //! connection, and two connections are never locked together; the table of ports is a `Leaf`. No lock is
 //! held while user memory is copied, but the sleeping one that gives readers their turns.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 #![forbid(unsafe_code)]
 
 pub mod addr;
@@ -22,6 +23,7 @@ mod raw;
 mod tcp;
 mod udp;
 
+use crate::mm::fallible::try_arc;
 pub use addr::Family;
 pub use file::of_file;
 pub use option::Options;
@@ -102,7 +104,7 @@ pub trait NetSocket: Send + Sync {
         Err(Errno::EOPNOTSUPP)
     }
     fn shut_down(&self, read: bool, write: bool) -> Result<()>;
-    fn name(&self) -> Vec<u8>;
+    fn name(&self) -> Result<Vec<u8>>;
     fn peer_name(&self) -> Result<Vec<u8>>;
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize>;
     fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming>;
@@ -143,9 +145,9 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
         return Err(Errno::EINVAL);
     }
     match (kind, protocol) {
-        (SOCK_STREAM, IPPROTO_IP | IPPROTO_TCP) => Ok(tcp::create(family, who)),
-        (SOCK_DGRAM, IPPROTO_IP | IPPROTO_UDP) => Ok(udp::create(family, IPPROTO_UDP, who)),
-        (SOCK_DGRAM, IPPROTO_UDPLITE) => Ok(udp::create(family, IPPROTO_UDPLITE, who)),
+        (SOCK_STREAM, IPPROTO_IP | IPPROTO_TCP) => tcp::create(family, who),
+        (SOCK_DGRAM, IPPROTO_IP | IPPROTO_UDP) => udp::create(family, IPPROTO_UDP, who),
+        (SOCK_DGRAM, IPPROTO_UDPLITE) => udp::create(family, IPPROTO_UDPLITE, who),
         (SOCK_RAW, _) => raw::create(family, protocol, who),
         // No group may send echo requests without privilege (net.ipv4.ping_group_range).
         (SOCK_DGRAM, IPPROTO_ICMP) if family == Family::V4 => Err(Errno::EACCES),
@@ -165,7 +167,7 @@ pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Res
     socket.options().set_inode(path.dentry.inode().attr().ino());
     let mut flags = OpenFlags::RDWR;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(Arc::new(file::NetFile::new(socket)), path, flags, cred.clone()))
+    Ok(OpenFile::new(try_arc(file::NetFile::new(socket))?, path, flags, cred.clone()))
 }
 
 /// Puts the files of networks into /proc and /sys.

@@ -5,6 +5,7 @@
 //! Lock level: `Leaf`, never together with another of that level.
 
 use crate::fs::socket::Timeouts;
+use crate::mm::fallible::{TryGrow, TrySlice, try_copy};
 use crate::sync::{SpinLock, level};
 use abi::net::{
     IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ip, ipv6, tcp,
@@ -220,7 +221,7 @@ impl Options {
             Some(entry) => entry.2 = value,
             None => {
                 list.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-                list.push((level, option, value));
+                list.try_push((level, option, value))?;
             }
         }
         Ok(())
@@ -319,26 +320,26 @@ impl Options {
     pub fn get_socket(&self, option: i32) -> Result<Vec<u8>> {
         let limit = |nanos: u64| {
             let time = Timeval::from_nanos(nanos);
-            [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].concat()
+            try_copy([time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].as_flattened())
         };
         let size = |bytes: usize| bytes_of(i32::try_from(bytes).unwrap_or(i32::MAX));
         Ok(match option {
-            so::SNDBUF => size(self.send_buffer()),
-            so::RCVBUF => size(self.receive_buffer()),
-            so::RCVLOWAT => size(self.low_water()),
-            so::SNDLOWAT => size(1),
-            so::RCVTIMEO | more::RCVTIMEO_NEW => limit(self.timeouts().receive),
-            so::SNDTIMEO | more::SNDTIMEO_NEW => limit(self.timeouts().send),
+            so::SNDBUF => size(self.send_buffer())?,
+            so::RCVBUF => size(self.receive_buffer())?,
+            so::RCVLOWAT => size(self.low_water())?,
+            so::SNDLOWAT => size(1)?,
+            so::RCVTIMEO | more::RCVTIMEO_NEW => limit(self.timeouts().receive)?,
+            so::SNDTIMEO | more::SNDTIMEO_NEW => limit(self.timeouts().send)?,
             so::LINGER => {
                 let linger = self.linger.load(Ordering::Relaxed);
                 let on = i32::from(linger & LINGER_ON != 0);
-                [on.to_ne_bytes(), (linger as u32).to_ne_bytes()].concat()
+                try_copy([on.to_ne_bytes(), (linger as u32).to_ne_bytes()].as_flattened())?
             }
-            so::PEERCRED => [0i32.to_ne_bytes(), [0xff; 4], [0xff; 4]].concat(),
-            more::BSDCOMPAT => bytes_of(0),
+            so::PEERCRED => try_copy([[0; 4], [0xff; 4], [0xff; 4]].as_flattened())?,
+            more::BSDCOMPAT => bytes_of(0)?,
             more::BINDTODEVICE => Vec::new(),
-            more::BINDTOIFINDEX => bytes_of(0),
-            _ => bytes_of(self.value(SOL_SOCKET, option).ok_or(Errno::ENOPROTOOPT)?),
+            more::BINDTOIFINDEX => bytes_of(0)?,
+            _ => bytes_of(self.value(SOL_SOCKET, option).ok_or(Errno::ENOPROTOOPT)?)?,
         })
     }
 }
@@ -358,8 +359,8 @@ pub fn number_or_byte(value: &[u8]) -> i32 {
 }
 
 /// An `int`'s bytes.
-pub fn bytes_of(number: i32) -> Vec<u8> {
-    number.to_ne_bytes().to_vec()
+pub fn bytes_of(number: i32) -> Result<Vec<u8>> {
+    number.to_ne_bytes().try_owned()
 }
 
 /// A `struct timeval` as nanoseconds.

@@ -2,6 +2,7 @@
 
 use super::addr::{Family, LO, LO_MTU};
 use super::option::{Options, bytes_of, number, number_or_byte};
+use crate::mm::fallible::try_copy;
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -76,7 +77,7 @@ pub fn get_ip(
 ) -> Result<Vec<u8>> {
     let value = match (level, option, family) {
         (IPPROTO_IP, ip::OPTIONS, _) => return Ok(Vec::new()),
-        (IPPROTO_IP, ip::MULTICAST_IF, _) => return Ok(alloc::vec![0; 4]),
+        (IPPROTO_IP, ip::MULTICAST_IF, _) => return bytes_of(0),
         (IPPROTO_IPV6, ipv6::MULTICAST_IF, Family::V6) => 0,
         (IPPROTO_IP, ip::MTU, _) | (IPPROTO_IPV6, ipv6::MTU, Family::V6) => {
             if !connected {
@@ -92,7 +93,7 @@ pub fn get_ip(
     };
     // IPv4 gives a single byte to who has room for no more.
     if level == IPPROTO_IP && (1..4).contains(&room) && (0..=255).contains(&value) {
-        return Ok(alloc::vec![value as u8]);
+        return try_copy(&[value as u8]);
     }
-    Ok(bytes_of(value))
+    bytes_of(value)
 }

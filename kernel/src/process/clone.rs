@@ -1,6 +1,7 @@
 //! fork, vfork, clone, clone3: new tasks.
 //!
 //! Everything that can fail is done before the child is linked anywhere; linking and starting cannot fail.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::family::Descent;
 use super::limits::{INFINITY, Resource};
@@ -14,9 +15,11 @@ use crate::arch::task::Machine;
 use crate::arch::trap::TrapFrame;
 use crate::arch::{cpu, percpu, switch};
 use crate::fs::{Fd, FdTable, FsContext};
+use crate::mm::fallible::{Room, try_arc};
 use crate::mm::layout::USER_END;
 use crate::mm::user::UserPtr;
 use crate::mm::{self, AddressSpace, KernelStack};
+use crate::time::TimerRoom;
 use crate::trace::exec_phases::{Phase, PhaseTimer};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -144,7 +147,8 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
     let inherited = inherit(parent, args.flags)?;
     let machine = machine_of_child(parent, frame, args)?;
     let tid = table::allocate()?;
-    let child = build(parent, args, inherited, machine, tid);
+    let child =
+        build(parent, args, inherited, machine, tid).inspect_err(|_| table::give_back(tid))?;
     let pidfd = match give_pidfd(parent, args, &child) {
         Ok(pidfd) => pidfd,
         Err(error) => {
@@ -186,11 +190,11 @@ fn give_pidfd(parent: &Task, args: &CloneArgs, child: &Arc<Task>) -> Result<Opti
         return Ok(None);
     }
     let cred = parent.cred_arc();
-    let file = Arc::new(if args.flags.contains(CloneFlags::THREAD) {
+    let file = try_arc(if args.flags.contains(CloneFlags::THREAD) {
         super::pidfd::new_of_thread(child, false, &cred)?
     } else {
         super::pidfd::new(child.process(), false, &cred)?
-    });
+    })?;
     let limit = parent.process().nofile_limit();
     let fd = parent.files().alloc_lowest(0, file, true, limit)?;
     if let Err(error) = UserPtr::<i32>::new(args.pidfd).write(&fd.0) {
@@ -224,12 +228,12 @@ fn inherit(parent: &Task, flags: CloneFlags) -> Result<Inherited> {
     let files = if flags.contains(CloneFlags::FILES) {
         parent.files().clone()
     } else {
-        Arc::new(parent.files().fork()?)
+        try_arc(parent.files().fork()?)?
     };
     let fs = if flags.contains(CloneFlags::FS) {
         parent.fs().clone()
     } else {
-        Arc::new(parent.fs().fork())
+        try_arc(parent.fs().fork())?
     };
     Ok(Inherited { mm, files, fs })
 }
@@ -270,10 +274,11 @@ fn build(
     inherited: Inherited,
     machine: Machine<KernelStack>,
     tid: i32,
-) -> Arc<Task> {
+) -> Result<Arc<Task>> {
+    let sleep_room = TimerRoom::new()?;
     let is_thread = args.flags.contains(CloneFlags::THREAD);
     let process =
-        if is_thread { parent.process().clone() } else { child_process(parent, args, tid) };
+        if is_thread { parent.process().clone() } else { child_process(parent, args, tid)? };
     let shares_memory =
         args.flags.contains(CloneFlags::VM) && !args.flags.contains(CloneFlags::VFORK);
     let parts = TaskParts {
@@ -287,39 +292,44 @@ fn build(
         fs: Some(inherited.fs),
         cred: parent.cred().clone(),
         comm: parent.comm(),
+        sleep_room,
     };
     // At once where it stays: it is large, and each move copies it.
-    let task = Arc::new(Task::new(parts, Some(parent)));
+    let room = Room::new()?;
+    let task = room.arc(Task::new(parts, Some(parent)));
     if !args.flags.contains(CloneFlags::VM) {
         task.rseq.inherit(&parent.rseq);
     }
     if args.flags.contains(CloneFlags::CHILD_CLEARTID) {
         task.set_clear_child_tid(args.child_tid);
     }
-    task
+    Ok(task)
 }
 
-fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Arc<Process> {
+fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Result<Arc<Process>> {
     let process = parent.process();
     let shared = process.signals.actions();
     let actions = if args.flags.contains(CloneFlags::SIGHAND) {
         shared
     } else if args.flags.contains(CloneFlags::CLEAR_SIGHAND) {
-        let own = Arc::new(shared.fork());
+        let own = try_arc(shared.fork())?;
         own.reset_for_exec();
         own
     } else {
-        Arc::new(SignalActions::fork(&shared))
+        try_arc(SignalActions::fork(&shared))?
     };
-    let child = Arc::new(Process::new(ProcessParts {
+    let child = try_arc(Process::new(ProcessParts {
         pid,
         group: process.group(),
         limits: process.limits(),
         program: process.program(),
         signals: ProcessSignals::new(actions),
-    }));
+    }))?;
     child.inherit_settings(process);
-    child
+    if child.limits().soft(Resource::Cpu) != INFINITY {
+        super::cpu_limit::prepare(&child)?;
+    }
+    Ok(child)
 }
 
 /// Makes the child visible: to its process, its parent, its group and by its number.

@@ -3,13 +3,16 @@
 //! A process with a limit is looked at when it could have reached it at the soonest, by a kernel timer; one
 //! without costs nothing. State is under [`level::Itimer`], which interrupt handlers take; no signal is
 //! sent with it held.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::limits::{INFINITY, Limit, Resource};
 use super::times::process_cpu_ns;
 use super::{Process, signal};
 use crate::arch::percpu;
-use crate::sync::{SpinLock, level};
-use crate::time::{self, Nanos, TimerId, TimerTarget};
+use crate::mm::fallible::try_arc;
+use crate::sync::{Once, SpinLock, level};
+use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
+use abi::Result;
 use abi::signal::{SigInfo, Signal, code};
 use abi::time::NSEC_PER_SEC;
 use alloc::sync::{Arc, Weak};
@@ -20,6 +23,8 @@ const TICK: Nanos = Nanos::from_millis(4);
 /// Whether and when a process is looked at.
 pub struct CpuLimit {
     watch: SpinLock<Watch, level::Itimer>,
+    /// Who looks; made before a limit is set.
+    look: Once<Arc<Look>>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,7 +38,7 @@ enum Watch {
 impl CpuLimit {
     /// Nobody looks yet.
     pub const fn new() -> Self {
-        Self { watch: SpinLock::new(Watch::Off) }
+        Self { watch: SpinLock::new(Watch::Off), look: Once::new() }
     }
 
     /// Nobody looks any more: the limit is gone, or the process.
@@ -44,6 +49,16 @@ impl CpuLimit {
         }
         *watch = Watch::Off;
     }
+}
+
+/// Makes what watching a process needs; `ENOMEM`. [`watch`] cannot fail then.
+pub fn prepare(process: &Arc<Process>) -> Result<()> {
+    let own = &process.signals.cpu_limit;
+    if own.look.get().is_none() {
+        let look = try_arc(Look { process: Arc::downgrade(process), room: TimerRoom::new()? })?;
+        own.look.call_once(|| look);
+    }
+    Ok(())
 }
 
 /// Begins to watch a process, if it has a limit: a new one, or one whose limit was changed.
@@ -58,11 +73,10 @@ pub fn watch(process: &Arc<Process>) {
     if let Watch::Armed(timer) = *watch {
         time::cancel(timer);
     }
-    *watch = Watch::Armed(arm(process, when));
-}
-
-fn arm(process: &Arc<Process>, when: Nanos) -> TimerId {
-    time::arm(when, Arc::new(Look { process: Arc::downgrade(process) }))
+    *watch = match own.look.get() {
+        Some(look) => Watch::Armed(time::arm(&look.room, when, look.clone())),
+        None => unreachable!("a limit of CPU time that nobody prepared to watch"),
+    };
 }
 
 /// When the soft limit can be reached at the soonest: with a thread on each CPU.
@@ -75,10 +89,11 @@ fn next_look(limit: Limit, used: u64) -> Nanos {
 
 struct Look {
     process: Weak<Process>,
+    room: TimerRoom,
 }
 
 impl TimerTarget for Look {
-    fn expired(&self, _now: Nanos) {
+    fn expired(self: Arc<Self>, _now: Nanos) {
         let Some(process) = self.process.upgrade() else { return };
         let own = &process.signals.cpu_limit;
         {
@@ -95,7 +110,9 @@ impl TimerTarget for Look {
         // Otherwise somebody has changed the limit meanwhile, and begun anew.
         if matches!(*watch, Watch::Looking) {
             *watch = match limit {
-                Some(limit) => Watch::Armed(arm(&process, next_look(limit, used))),
+                Some(limit) => {
+                    Watch::Armed(time::arm(&self.room, next_look(limit, used), self.clone()))
+                }
                 None => Watch::Off,
             };
         }

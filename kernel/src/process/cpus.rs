@@ -56,6 +56,7 @@ fn start(starter: &Starter, apic_id: u32, cpu: usize) -> Result<bool> {
     let task =
         kthread::build(&format!("swapper/{cpu}"), 0, Machine::starting(idle), Entity::new(cpu));
     task.sched.set_boot_running();
+    time::prepare_cpu(cpu)?;
     sched::prepare_cpu(cpu, task)?;
     Ok(starter.start(apic_id, cpu, stacks, run))
 }

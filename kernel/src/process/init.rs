@@ -132,6 +132,7 @@ fn build_init() -> Result<Arc<Task>> {
             fs: Some(Arc::new(FsContext::new(root))),
             cred: Arc::new(Cred::root()),
             comm: comm_of(b"swapper/0"),
+            sleep_room: crate::time::TimerRoom::new().expect("no memory for a timer"),
         },
         None,
     ));

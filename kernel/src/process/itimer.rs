@@ -2,11 +2,14 @@
 //!
 //! The real-time timer is a kernel timer. The two that count CPU time are sampled every [`TICK`] while
 //! armed, as Linux's are by its tick. State is under [`level::Itimer`], which interrupt handlers take.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::times::process_cpu_ns;
 use super::{Process, signal};
+use crate::mm::fallible::try_arc;
 use crate::sync::{SpinLock, level};
-use crate::time::{self, Nanos, TimerId, TimerTarget};
+use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
+use abi::Result;
 use abi::signal::{SigInfo, Signal, code};
 use alloc::sync::{Arc, Weak};
 
@@ -106,7 +109,20 @@ fn left(slot: &Slot, now: u64) -> u64 {
 
 /// Arms the timer to expire after `value` nanoseconds and every `interval` then, or disarms it if
 /// `value` is 0. Returns what [`get`] would have.
-pub fn set(process: &Arc<Process>, kind: ItimerKind, value: u64, interval: u64) -> (u64, u64) {
+pub fn set(
+    process: &Arc<Process>,
+    kind: ItimerKind,
+    value: u64,
+    interval: u64,
+) -> Result<(u64, u64)> {
+    let made = match value {
+        0 => None,
+        _ => Some(try_arc(Expiry {
+            process: Arc::downgrade(process),
+            kind,
+            room: TimerRoom::new()?,
+        })?),
+    };
     let now = kind.now(process);
     let mut slots = process.signals.itimers.slots.lock();
     let slot = &mut slots[kind as usize];
@@ -115,22 +131,22 @@ pub fn set(process: &Arc<Process>, kind: ItimerKind, value: u64, interval: u64) 
         time::cancel(timer);
     }
     *slot = Slot::default();
-    if value != 0 {
+    if let Some(made) = made {
         let at = now.saturating_add(value);
-        let target = Arc::new(Expiry { process: Arc::downgrade(process), kind });
-        let timer = time::arm(kind.next_look(at), target);
+        let timer = time::arm(&made.room, kind.next_look(at), made.clone());
         *slot = Slot { at, interval, timer: Some(timer) };
     }
-    old
+    Ok(old)
 }
 
 struct Expiry {
     process: Weak<Process>,
     kind: ItimerKind,
+    room: TimerRoom,
 }
 
 impl TimerTarget for Expiry {
-    fn expired(&self, _now: Nanos) {
+    fn expired(self: Arc<Self>, _now: Nanos) {
         let Some(process) = self.process.upgrade() else { return };
         if self.advance(&process) {
             let signal = self.kind.signal();
@@ -149,7 +165,7 @@ impl TimerTarget for Expiry {
 
 impl Expiry {
     /// Rearms as needed; whether the timer has expired.
-    fn advance(&self, process: &Arc<Process>) -> bool {
+    fn advance(self: &Arc<Self>, process: &Arc<Process>) -> bool {
         let now = self.kind.now(process);
         let mut slots = process.signals.itimers.slots.lock();
         let slot = &mut slots[self.kind as usize];
@@ -172,8 +188,7 @@ impl Expiry {
             time::cancel(other);
         }
         if slot.at != 0 {
-            let target = Arc::new(Self { process: self.process.clone(), kind: self.kind });
-            slot.timer = Some(time::arm(self.kind.next_look(slot.at), target));
+            slot.timer = Some(time::arm(&self.room, self.kind.next_look(slot.at), self.clone()));
         }
         expired
     }

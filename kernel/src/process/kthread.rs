@@ -77,6 +77,7 @@ pub(super) fn build(
             fs: None,
             cred: Arc::new(Cred::root()),
             comm: comm_of(name.as_bytes()),
+            sleep_room: crate::time::TimerRoom::new().expect("no memory for a timer"),
         },
         None,
     ))

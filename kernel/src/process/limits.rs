@@ -182,6 +182,9 @@ pub fn change(
     if new.hard > old.hard && !caller.cred().capable(Capability::SYS_RESOURCE) {
         return Err(Errno::EPERM);
     }
+    if which == Resource::Cpu && new.soft != INFINITY {
+        super::cpu_limit::prepare(process)?;
+    }
     let mappings = process.replace_limit(which, new).for_mappings();
     if which == Resource::Cpu {
         super::cpu_limit::watch(process);

@@ -3,17 +3,18 @@
 //! A timer's signal is queued once; a periodic timer is armed again when that signal is taken, and what
 //! expired in between is its overrun, as on Linux. State is under [`level::Itimer`], which interrupt
 //! handlers take; it is released before a signal is sent, and clocks of CPU time are read before it is taken.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::cpu_clock::CpuClock;
 use super::signal::Counted;
 use super::{Process, Task, signal};
+use crate::mm::fallible::{TryMap, try_arc};
 use crate::sync::{SpinLock, level};
-use crate::time::{self, ClockId, Nanos, TimerId, TimerTarget};
+use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
 use abi::signal::{SigInfo, Signal};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 
 /// Whom an expiry is told.
 #[derive(Clone)]
@@ -72,6 +73,7 @@ pub struct PosixTimer {
     /// Counts the timer for RLIMIT_SIGPENDING, and after it what of it is still queued.
     counted: Arc<Counted>,
     state: SpinLock<State, level::Itimer>,
+    room: TimerRoom,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -116,7 +118,8 @@ impl PosixTimers {
     ) -> Result<i32> {
         let most = process.limits().signals_pending();
         let counted = Counted::try_new(process.uid(), most).ok_or(Errno::EAGAIN)?;
-        let counted = Arc::new(counted);
+        let counted = try_arc(counted)?;
+        let room = TimerRoom::new()?;
         let mut table = self.table.lock();
         let mut id = 0;
         for &used in table.keys() {
@@ -125,7 +128,7 @@ impl PosixTimers {
             }
             id += 1;
         }
-        let timer = Arc::new(PosixTimer {
+        let timer = try_arc(PosixTimer {
             id,
             clock,
             notify,
@@ -133,8 +136,9 @@ impl PosixTimers {
             process: Arc::downgrade(process),
             counted,
             state: SpinLock::new(State::default()),
-        });
-        table.insert(id, timer);
+            room,
+        })?;
+        table.try_put(id, timer)?;
         Ok(id)
     }
 
@@ -147,8 +151,8 @@ impl PosixTimers {
 
     /// Removes them all: exec and exit.
     pub fn delete_all(&self) {
-        let timers: Vec<_> = core::mem::take(&mut *self.table.lock()).into_values().collect();
-        for timer in timers {
+        let timers = core::mem::take(&mut *self.table.lock());
+        for timer in timers.into_values() {
             timer.disarm();
         }
     }
@@ -199,7 +203,8 @@ impl PosixTimer {
             state.interval = interval;
             // One that tells nobody is only ever asked: it needs no interrupts.
             if clock_now.is_some() && !matches!(self.notify, Notify::Nobody) {
-                state.armed = Some(time::arm(self.clock.next_look(state.at, now), self.clone()));
+                state.armed =
+                    Some(time::arm(&self.room, self.clock.next_look(state.at, now), self.clone()));
             }
         }
         old
@@ -230,7 +235,7 @@ impl PosixTimer {
 }
 
 impl TimerTarget for PosixTimer {
-    fn expired(&self, _now: Nanos) {
+    fn expired(self: Arc<Self>, _now: Nanos) {
         let Some(process) = self.process.upgrade() else { return };
         let Ok(timer) = process.signals.posix_timers.get(self.id) else { return };
         let now = self.clock.now();
@@ -243,7 +248,8 @@ impl TimerTarget for PosixTimer {
             let Some(now) = now.filter(|_| state.at != 0) else { return };
             if now < state.at {
                 // Set anew meanwhile, or less CPU time was used than could have been.
-                state.armed = Some(time::arm(self.clock.next_look(state.at, now), timer.clone()));
+                state.armed =
+                    Some(time::arm(&self.room, self.clock.next_look(state.at, now), self.clone()));
                 return;
             }
             if state.interval == 0 {
@@ -274,8 +280,11 @@ impl PosixTimer {
         let periods = missed.saturating_add(1).saturating_mul(state.interval);
         state.at = state.at.saturating_add(periods);
         state.overrun = i32::try_from(missed).unwrap_or(i32::MAX);
+        if let Some(armed) = state.armed.take() {
+            time::cancel(armed);
+        }
         let look = self.clock.next_look(state.at.max(now.saturating_add(pause)), now);
-        state.armed = Some(time::arm(look, self.clone()));
+        state.armed = Some(time::arm(&self.room, look, self.clone()));
         state.overrun
     }
 }

@@ -15,6 +15,7 @@ use crate::arch::task::{Machine, Running};
 use crate::fs::{Cred, FdTable, FsContext};
 use crate::mm::{AddressSpace, KernelStack};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
+use crate::time::TimerRoom;
 use alloc::sync::Arc;
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -51,6 +52,8 @@ pub struct Task {
     pub settings: Settings,
     /// Set and woken when the child of a vfork no longer uses its parent's memory.
     pub(super) vfork: Vfork,
+    /// For the timer of a sleep with a deadline.
+    pub(super) sleep_room: TimerRoom,
 }
 
 impl Member for Task {
@@ -101,6 +104,7 @@ pub(super) struct Parts {
     pub(super) fs: Option<Arc<FsContext>>,
     pub(super) cred: Arc<Cred>,
     pub(super) comm: [u8; COMM_LEN],
+    pub(super) sleep_room: TimerRoom,
 }
 
 impl Task {
@@ -127,6 +131,7 @@ impl Task {
             rseq: Rseq::new(),
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
+            sleep_room: parts.sleep_room,
             vfork: Vfork { waiting: AtomicBool::new(false), queue: WaitQueue::new() },
         }
     }

@@ -6,20 +6,20 @@
 use super::pool;
 use crate::arch::cpu;
 use crate::sync::Once;
-use crate::time::{self, Nanos, TimerTarget};
+use crate::time::{self, Nanos, TimerRoom, TimerTarget};
 use alea_random::credit::State;
 use alea_random::reseed::{Cause, interval};
 use alloc::sync::Arc;
 use core::time::Duration;
 
-struct Reseed;
+struct Reseed(TimerRoom);
 
 impl TimerTarget for Reseed {
     fn needs_thread(&self) -> bool {
         true
     }
 
-    fn expired(&self, _: Nanos) {
+    fn expired(self: Arc<Self>, _: Nanos) {
         debug_assert!(cpu::interrupts_enabled(), "a reseed in an interrupt takes too long");
         pool::reseed(Cause::Schedule);
         arm();
@@ -30,7 +30,7 @@ static TARGET: Once<Arc<Reseed>> = Once::new();
 
 /// From here on timers can be armed.
 pub fn start() {
-    TARGET.call_once(|| Arc::new(Reseed));
+    TARGET.call_once(|| Arc::new(Reseed(TimerRoom::new().expect("no memory for a timer"))));
     arm();
 }
 
@@ -43,5 +43,5 @@ pub fn arm() {
     let now = time::monotonic();
     let wait = interval(Duration::from_nanos(now.as_u64()));
     let wait = Nanos(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
-    time::arm(now + wait, target.clone());
+    time::arm(&target.0, now + wait, target.clone());
 }

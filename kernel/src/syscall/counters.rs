@@ -6,11 +6,10 @@
 use super::{Status, table};
 use crate::arch::percpu::{self, MAX_CPUS};
 use crate::fs::procfs::{self, ProcFile};
+use crate::mm::fallible::{try_arc, try_string};
+use crate::try_writeln;
 use abi::Result;
-use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 crate::per_cpu! {
@@ -30,7 +29,7 @@ pub fn count(number: usize) {
 
 /// Adds /proc/alea/syscalls.
 pub fn register() -> Result<()> {
-    procfs::register_file("alea/syscalls", 0o444, Arc::new(Report))
+    procfs::register_file("alea/syscalls", 0o444, try_arc(Report)?)
 }
 
 /// Lines of `number name count missing`, for calls that were made; a call that does not exist is named `-`, and
@@ -39,7 +38,7 @@ struct Report;
 
 impl ProcFile for Report {
     fn read(&self) -> Result<Vec<u8>> {
-        let mut text = String::from("number name count missing\n");
+        let mut text = try_string("number name count missing\n")?;
         for number in 0..=table::LEN {
             let total = (0..MAX_CPUS.min(percpu::cpus_online()))
                 .filter_map(|cpu| COUNTS.of(cpu))
@@ -52,8 +51,7 @@ impl ProcFile for Report {
                     Some((name, Status::Partial(missing))) => (name, missing),
                     None => ("-", "everything"),
                 };
-                writeln!(text, "{number} {name} {total} {missing}")
-                    .map_err(|_| abi::Errno::ENOMEM)?;
+                try_writeln!(text, "{number} {name} {total} {missing}")?;
             }
         }
         Ok(text.into_bytes())

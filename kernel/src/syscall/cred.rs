@@ -1,6 +1,7 @@
 //! Identities: user and group ids, supplementary groups, capabilities.
 
 use crate::fs::cred::{CapSet, Capability, Cred};
+use crate::mm::fallible::{TryGrow, try_arc};
 use crate::mm::user::UserPtr;
 use crate::process;
 use crate::sync::Pace;
@@ -40,7 +41,7 @@ pub(super) fn change(edit: impl FnOnce(&mut Cred, &Cred) -> Result<()>) -> Resul
         task.process().dumpable.store(0, Ordering::Relaxed);
         task.settings.parent_death_signal.store(0, Ordering::Relaxed);
     }
-    task.set_cred(Arc::new(new));
+    task.set_cred(try_arc(new)?);
     Ok(())
 }
 
@@ -239,7 +240,7 @@ pub fn setgroups(size: i32, list: UserPtr<u32>) -> Result<()> {
     let mut groups = Vec::new();
     groups.try_reserve_exact(size).map_err(|_| Errno::ENOMEM)?;
     for at in (0..size).paced() {
-        groups.push(valid(list.index(at as u64).read()?)?);
+        groups.try_push(valid(list.index(at as u64).read()?)?)?;
     }
     groups.sort_unstable();
     change(|new, _| {

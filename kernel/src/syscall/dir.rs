@@ -5,6 +5,7 @@ use crate::fs::cred::Capability;
 use crate::fs::namei::{self, LookupFlags, perm};
 use crate::fs::ops::{self, RenameFlags};
 use crate::fs::{DevId, DirEntry, Fd, FileType, Path, directory, notify, touch_file};
+use crate::mm::fallible::TryGrow;
 use crate::mm::user;
 use crate::process;
 use abi::fs::{AT_FDCWD, AtFlags, PATH_MAX};
@@ -238,7 +239,7 @@ pub fn getcwd(buf: u64, size: usize) -> Result<usize> {
         (fs.root(), fs.cwd())
     };
     let mut text = cwd.to_cwd(&root)?;
-    text.push(0);
+    text.try_push(0)?;
     if text.len() > PATH_MAX {
         return Err(Errno::ENAMETOOLONG);
     }

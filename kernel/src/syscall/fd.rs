@@ -9,6 +9,7 @@ use crate::fs::namei::open as opening;
 use crate::fs::permit::Seals;
 use crate::fs::tmpfs::TmpfsInode;
 use crate::fs::{Capability, Fd, FileType, OpenFile, pipe};
+use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::user::{self, UserPtr};
 use crate::{net, process};
 use abi::fs::{Flock, OpenFlags};
@@ -30,7 +31,7 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
     }
     if flags & UNSHARE != 0 {
         let own = with_files(crate::fs::FdTable::fork)?;
-        drop(process::current().set_files(Some(Arc::new(own))));
+        drop(process::current().set_files(Some(try_arc(own)?)));
     }
     with_files(|files| files.close_range(first, last, flags & CLOEXEC != 0));
     Ok(())
@@ -395,8 +396,8 @@ pub fn memfd_create(name: u64, flags: u32) -> Result<i32> {
         .map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::EINVAL } else { errno })?;
     let mut label = Vec::new();
     label.try_reserve_exact(name.len() + 6).map_err(|_| Errno::ENOMEM)?;
-    label.extend_from_slice(b"memfd:");
-    label.extend_from_slice(&name);
+    label.try_extend_from_slice(b"memfd:")?;
+    label.try_extend_from_slice(&name)?;
     let sealable = flags & (ALLOW_SEALING | NOEXEC_SEAL) != 0;
     let cred = process::current().cred_arc();
     let place = crate::fs::tmpfs::new_memfd(&label, &cred, sealable, flags & NOEXEC_SEAL != 0)?;

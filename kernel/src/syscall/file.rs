@@ -5,6 +5,7 @@ use super::caller::{file, not_negative, or_sigpipe, with_ctx, with_path};
 use crate::fs::namei::{self, LookupFlags};
 use crate::fs::notify::{self, event};
 use crate::fs::{Fd, FileType, OpenFile, Whence, ops};
+use crate::mm::fallible::TryVec;
 use crate::mm::iov::{MAX_RW_COUNT, Sink, Source, import_iovec};
 use crate::mm::user::{self, UserPtr};
 use crate::process;
@@ -290,7 +291,7 @@ pub(super) fn transfer(
 ) -> Result<usize> {
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(STEP.min(count)).map_err(|_| Errno::ENOMEM)?;
-    buffer.resize(STEP.min(count), 0u8);
+    buffer.try_resize(STEP.min(count), 0u8)?;
     let mut done = 0;
     while done < count {
         let step = buffer.len().min(count - done);

@@ -1,4 +1,5 @@
 //! `futex(2)` and robust lists.
+#![allow(clippy::disallowed_methods, reason = "to be made fallible with its queues")]
 
 use super::time;
 use crate::mm::user::{self, UserPtr};

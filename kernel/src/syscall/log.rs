@@ -2,10 +2,11 @@
 
 use crate::fs::Capability;
 use crate::fs::devfs::log_readers;
+use crate::mm::fallible::{TryGrow, TryVec};
 use crate::mm::user;
+use crate::try_format;
 use crate::{klog, process};
 use abi::{Errno, Result};
-use alloc::format;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -71,40 +72,46 @@ pub fn syslog(action: i32, buf: u64, len: i32) -> Result<usize> {
             SAVED_LEVEL.store(0, Ordering::Relaxed);
             Ok(0)
         }
-        SIZE_UNREAD => Ok(records(NEXT.load(Ordering::Relaxed)).map(|(_, text)| text.len()).sum()),
+        SIZE_UNREAD => {
+            records(NEXT.load(Ordering::Relaxed)).map(|record| Ok(record?.1.len())).sum()
+        }
         SIZE_BUFFER => Ok(klog::RING_SIZE),
         _ => Err(Errno::EINVAL),
     }
 }
 
 /// The records from `from` on, as text.
-fn records(from: u64) -> impl Iterator<Item = (u64, Vec<u8>)> {
+fn records(from: u64) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
     let mut at = from;
     core::iter::from_fn(move || {
         let line = klog::read(at)?;
         at = line.sequence + 1;
-        let micros = line.time_ns / 1000;
-        let head = format!("<{}>[{:5}.{:06}] ", line.level, micros / 1_000_000, micros % 1_000_000);
-        let mut text = head.into_bytes();
-        text.extend_from_slice(line.text());
-        text.push(b'\n');
-        Some((line.sequence, text))
+        Some(record(&line).map(|text| (line.sequence, text)))
     })
+}
+
+fn record(line: &klog::Line) -> Result<Vec<u8>> {
+    let micros = line.time_ns / 1000;
+    let (secs, micros) = (micros / 1_000_000, micros % 1_000_000);
+    let mut text = try_format!("<{}>[{secs:5}.{micros:06}] ", line.level)?.into_bytes();
+    text.try_extend_from_slice(line.text())?;
+    text.try_push(b'\n')?;
+    Ok(text)
 }
 
 /// The newest records that fit, oldest of them first.
 fn read_all(buf: u64, len: usize, clear: bool) -> Result<usize> {
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut total = 0;
-    for (_, text) in records(CLEARED.load(Ordering::Relaxed)) {
+    for record in records(CLEARED.load(Ordering::Relaxed)) {
+        let (_, text) = record?;
         total += text.len();
-        texts.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        texts.push(text);
+        texts.try_push(text)?;
     }
     let mut out = Vec::new();
     for text in texts {
         if total <= len {
-            out.extend_from_slice(&text);
+            out.try_extend_from_slice(&text)?;
         } else {
             total -= text.len();
         }
@@ -122,11 +129,12 @@ fn read_next(buf: u64, len: usize) -> Result<usize> {
     log_readers().wait_interruptible(unread)?;
     let mut out = Vec::new();
     let mut next = NEXT.load(Ordering::Relaxed);
-    for (sequence, text) in records(next) {
+    for record in records(next) {
+        let (sequence, text) = record?;
         if out.len() + text.len() > len {
             break;
         }
-        out.extend_from_slice(&text);
+        out.try_extend_from_slice(&text)?;
         next = sequence + 1;
     }
     user::write_bytes(buf, &out)?;

@@ -5,6 +5,7 @@ use super::socket::{Any, any, caller_cred, find, read_address};
 use crate::fs::socket::flight::{Flight, Sender};
 use crate::fs::socket::{Address, Ancillary, Kind, Outgoing, Socket};
 use crate::fs::{Capability, OpenFile};
+use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::{self, UserSlice};
 use crate::net::{self, Control, NetSocket};
@@ -75,8 +76,8 @@ fn send_net(
     let mut controls = Vec::new();
     read_controls(control, |level, kind, data| {
         controls.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-        let data = data[..data.len().min(MAX_NET_CONTROL)].to_vec();
-        controls.push(Control { level, kind, data });
+        let data = data[..data.len().min(MAX_NET_CONTROL)].try_owned()?;
+        controls.try_push(Control { level, kind, data })?;
         Ok(())
     })?;
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
@@ -158,7 +159,7 @@ fn read_controls(
     }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| Errno::ENOBUFS)?;
-    bytes.resize(len, 0);
+    bytes.try_resize(len, 0)?;
     user::read_bytes(addr, &mut bytes)?;
     let mut rest = bytes.as_slice();
     while let Ok((header, _)) = CmsgHdr::read_from_prefix(rest) {
@@ -179,7 +180,7 @@ fn read_rights(data: &[u8], ancillary: &mut Ancillary) -> Result<()> {
     }
     ancillary.files.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
     for fd in data.as_chunks::<4>().0 {
-        ancillary.files.push(file_any(i32::from_ne_bytes(*fd))?);
+        ancillary.files.try_push(file_any(i32::from_ne_bytes(*fd))?)?;
     }
     Ok(())
 }
@@ -280,9 +281,8 @@ fn receive_unix(
     if let Some(ancillary) = got.ancillary {
         if socket.passes_cred() {
             let cred = ancillary.cred;
-            let bytes =
-                [cred.pid.to_ne_bytes(), cred.uid.to_ne_bytes(), cred.gid.to_ne_bytes()].concat();
-            writer.put(SCM_CREDENTIALS, &bytes)?;
+            let words = [cred.pid.to_ne_bytes(), cred.uid.to_ne_bytes(), cred.gid.to_ne_bytes()];
+            writer.put(SCM_CREDENTIALS, words.as_flattened())?;
         }
         if !ancillary.files.is_empty() {
             writer.put_files(&ancillary.files, flags.contains(MsgFlags::CMSG_CLOEXEC))?;
@@ -332,8 +332,8 @@ impl ControlWriter {
         let at = self.addr.wrapping_add(self.done as u64);
         let mut message = Vec::new();
         message.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
-        message.extend_from_slice(CmsgHdr { len: len as u64, level, kind }.as_bytes());
-        message.extend_from_slice(&data[..len - HEADER]);
+        message.try_extend_from_slice(CmsgHdr { len: len as u64, level, kind }.as_bytes())?;
+        message.try_extend_from_slice(&data[..len - HEADER])?;
         if user::write_bytes(at, &message).is_err() {
             // As on Linux the bytes have been received all the same, and nobody hears of it.
             return Ok(());
@@ -357,7 +357,7 @@ impl ControlWriter {
             let given =
                 with_files(|table| table.alloc_lowest(0, file.clone(), cloexec, fd_limit()));
             match given {
-                Ok(fd) => numbers.extend_from_slice(&fd.0.to_ne_bytes()),
+                Ok(fd) => numbers.try_extend_from_slice(&fd.0.to_ne_bytes())?,
                 Err(_) => {
                     self.cut = true;
                     break;

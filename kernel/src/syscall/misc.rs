@@ -4,12 +4,12 @@ use crate::arch::{cpu, power};
 use crate::drivers::uart;
 use crate::fs::cred::Capability;
 use crate::fs::procfs::{self, ProcFile};
+use crate::mm::fallible::{TryGrow, TrySlice, try_arc};
 use crate::mm::user::{self, UserPtr};
 use crate::sync::{SpinLock, level};
 use crate::{mm, process, time};
 use abi::misc::{NewUtsname, Sysinfo};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
 use core::sync::atomic::Ordering;
@@ -33,11 +33,13 @@ fn shown(name: &[u8]) -> &[u8] {
 }
 
 /// The host name, for /proc/sys/kernel/hostname.
+#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
 pub fn hostname() -> ArrayVec<u8, NAME_MAX> {
     shown(&NODE.lock().host).iter().copied().collect()
 }
 
 /// The NIS domain name, for /proc/sys/kernel/domainname.
+#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
 pub fn domainname() -> ArrayVec<u8, NAME_MAX> {
     shown(&NODE.lock().domain).iter().copied().collect()
 }
@@ -50,10 +52,11 @@ struct NameFile {
 
 impl ProcFile for NameFile {
     fn read(&self) -> Result<Vec<u8>> {
-        let mut text = (self.shown)().to_vec();
-        text.push(b'\n');
+        let mut text = (self.shown)().try_owned()?;
+        text.try_push(b'\n')?;
         Ok(text)
     }
+    #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
     fn write(&self, data: &[u8]) -> Result<usize> {
         let line = data.split(|&b| b == b'\n' || b == 0).next().unwrap_or_default();
         (self.set)(line.iter().copied().take(NAME_MAX).collect());
@@ -65,8 +68,8 @@ impl ProcFile for NameFile {
 pub fn register_files() -> Result<()> {
     let host = NameFile { shown: hostname, set: |name| NODE.lock().host = name };
     let domain = NameFile { shown: domainname, set: |name| NODE.lock().domain = name };
-    procfs::register_file("sys/kernel/hostname", 0o644, Arc::new(host))?;
-    procfs::register_file("sys/kernel/domainname", 0o644, Arc::new(domain))
+    procfs::register_file("sys/kernel/hostname", 0o644, try_arc(host)?)?;
+    procfs::register_file("sys/kernel/domainname", 0o644, try_arc(domain)?)
 }
 
 /// The low byte of a personality is the system that the program is made for; this one is 32-bit Linux.
@@ -86,6 +89,7 @@ pub fn uname(buf: UserPtr<NewUtsname>) -> Result<()> {
     buf.write(&out)
 }
 
+#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
 fn read_name(name: u64, len: i32) -> Result<ArrayVec<u8, NAME_MAX>> {
     if !process::current().cred().capable(Capability::SYS_ADMIN) {
         return Err(Errno::EPERM);

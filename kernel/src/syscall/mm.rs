@@ -2,6 +2,7 @@
 
 use crate::fs::cred::Capability;
 use crate::fs::{Fd, MapTarget, OpenFile, permit};
+use crate::mm::fallible::TryVec;
 use crate::mm::layout::{MMAP_MIN, PAGE_SIZE, page_up};
 use crate::mm::space::{Advice, Backing, MapFixed, MapRequest, Membarrier, Prot, VmFlags};
 use crate::mm::{self, user};
@@ -107,7 +108,7 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
         prot: Prot::from_bits_truncate(prot),
         shared: false,
         backing: Backing::ANON,
-        flags: vm_flags.collect(),
+        flags: vm_flags.fold(VmFlags::empty(), |all, flag| all | flag),
         populate: flags & map::POPULATE != 0 && flags & map::NONBLOCK == 0,
     })
 }
@@ -205,7 +206,7 @@ pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
     }
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(pages.min(PAGE_SIZE)).map_err(|_| Errno::ENOMEM)?;
-    bytes.resize(pages.min(PAGE_SIZE), 0);
+    bytes.try_resize(pages.min(PAGE_SIZE), 0)?;
     for done in (0..pages).step_by(PAGE_SIZE).killable() {
         let done = done?;
         let bytes = &mut bytes[..(pages - done).min(PAGE_SIZE)];

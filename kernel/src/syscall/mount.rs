@@ -6,6 +6,7 @@ use crate::fs::filesystem::SuperFlags;
 use crate::fs::namei::{self, LookupFlags};
 use crate::fs::ops::{self, Unmount};
 use crate::fs::{Fd, MountFlags, Path};
+use crate::mm::fallible::TrySlice;
 use crate::mm::user;
 use crate::process;
 use abi::fs::{AT_FDCWD, PATH_MAX};
@@ -99,7 +100,7 @@ pub fn mount(source: u64, target: u64, kind: u64, flags: u64, data: u64) -> Resu
     if kind == 0 {
         return Err(Errno::EINVAL);
     }
-    let source_name = if source == 0 { b"none".to_vec() } else { source_name };
+    let source_name = if source == 0 { b"none".try_owned()? } else { source_name };
     ops::new_mount(&at, &kind_name, &source_name, &options, wanted, of_instance)
 }
 

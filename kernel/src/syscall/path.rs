@@ -6,6 +6,7 @@ use crate::fs::filesystem::Super;
 use crate::fs::namei::open::{self as opening, OpenHow};
 use crate::fs::namei::{self, LookupFlags, perm};
 use crate::fs::{Fd, FileType, Metadata, MountFlags, Path, Timestamp, ops};
+use crate::mm::fallible::try_arc;
 use crate::mm::user::{self, UserPtr};
 use abi::fs::{AT_FDCWD, AtFlags, OpenFlags, Stat, Statfs, Statx, StatxTimestamp};
 use abi::time::{Timespec, Timeval};
@@ -213,7 +214,7 @@ pub fn faccessat2(at: i32, path: u64, mode: u32, flags: u32) -> Result<()> {
             let mut ctx = *ctx;
             let real;
             if !flags.contains(AtFlags::EACCESS) {
-                real = Arc::new(as_real_user(ctx.cred));
+                real = try_arc(as_real_user(ctx.cred))?;
                 ctx.cred = &real;
             }
             let place = namei::lookup(&ctx, Fd(at), path, lookup_flags(flags))?;

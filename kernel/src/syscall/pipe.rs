@@ -3,6 +3,7 @@
 use super::caller::{fd_limit, file, or_sigpipe, with_files};
 use crate::fs::timerfd::{Setting, TimerFd};
 use crate::fs::{Capability, Fd, OpenFile, eventfd as events, pipe as pipes, timerfd};
+use crate::mm::fallible::try_arc;
 use crate::mm::iov::{Sink, Source, import_iovec};
 use crate::mm::user::UserPtr;
 use crate::process;
@@ -12,14 +13,13 @@ use abi::fs::OpenFlags;
 use abi::signal::SigSet;
 use abi::time::{Itimerspec, Timespec};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
 
 const CLOEXEC: u32 = OpenFlags::CLOEXEC.bits();
 const NONBLOCK: u32 = OpenFlags::NONBLOCK.bits();
 
 /// Gives `file` the lowest free descriptor.
 pub fn install(file: OpenFile, cloexec: bool) -> Result<Fd> {
-    let file = Arc::new(file);
+    let file = try_arc(file)?;
     with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit()))
 }
 

@@ -1,4 +1,5 @@
 //! poll and select: waiting for descriptors.
+#![allow(clippy::disallowed_methods, reason = "to be made fallible with its queues")]
 
 use super::caller::with_files;
 use super::time::read_timeout;

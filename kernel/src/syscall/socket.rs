@@ -6,6 +6,7 @@ use crate::fs::namei::{self, LookupFlags, perm};
 use crate::fs::socket::connect::at_inode;
 use crate::fs::socket::{self, Address, Kind, Socket, address};
 use crate::fs::{Capability, DevId, Fd, FileType, OpenFile, ops};
+use crate::mm::fallible::TrySlice;
 use crate::mm::user;
 use crate::mm::user::UserPtr;
 use crate::net::{self, NetSocket, Who};
@@ -108,7 +109,7 @@ pub fn read_address(addr: u64, len: u32) -> Result<Vec<u8>> {
     }
     let mut bytes = [0; 128];
     user::read_bytes(addr, &mut bytes[..len])?;
-    Ok(bytes[..len].to_vec())
+    bytes[..len].try_owned()
 }
 
 /// Writes a name where `accept` and its like want it: cut at the caller's length, the true length told.
@@ -217,7 +218,7 @@ pub fn getsockname(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
     let file = file(fd)?;
     let name = match any(&file)? {
         Any::Unix(socket) => socket.name().encode()?,
-        Any::Net(socket) => socket.name(),
+        Any::Net(socket) => socket.name()?,
     };
     write_name(&name, addr, len)
 }

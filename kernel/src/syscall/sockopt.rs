@@ -3,6 +3,7 @@
 use super::caller::file;
 use super::socket::{Any, any};
 use crate::fs::socket::{Socket, Timeouts};
+use crate::mm::fallible::{TrySlice, try_copy};
 use crate::mm::user::{self, UserPtr};
 use crate::net::NetSocket;
 use crate::net::option::more;
@@ -91,7 +92,7 @@ pub fn getsockopt(fd: i32, level: i32, option: i32, value: u64, len: UserPtr<i32
 
 /// What `SOL_SOCKET` tells of every socket of a network.
 fn get_common(socket: &dyn NetSocket, option: i32) -> Result<Vec<u8>> {
-    let number = |n: i32| Ok(n.to_ne_bytes().to_vec());
+    let number = |n: i32| n.to_ne_bytes().try_owned();
     match option {
         so::TYPE => number(socket.kind().cast_signed()),
         so::DOMAIN => number(i32::from(socket.domain())),
@@ -107,27 +108,28 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
     if level != SOL_SOCKET {
         return Err(Errno::EOPNOTSUPP);
     }
-    let number = |n: i32| n.to_ne_bytes().to_vec();
+    let number = |n: i32| n.to_ne_bytes().try_owned();
     let limit = |nanos: u64| {
         let time = Timeval::from_nanos(nanos);
-        [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].concat()
+        try_copy([time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].as_flattened())
     };
     Ok(match option {
-        so::TYPE => number(socket.kind().number() as i32),
-        so::DOMAIN => number(i32::from(AF_UNIX)),
-        so::PROTOCOL | so::REUSEADDR | so::BROADCAST | so::KEEPALIVE => number(0),
-        so::ERROR => number(socket.take_error().map_or(0, |error| error.number())),
-        so::SNDBUF => number(socket.buffer() as i32),
-        so::RCVBUF => number(socket.receive_buffer() as i32),
-        so::ACCEPTCONN => number(i32::from(socket.accepts())),
-        so::PASSCRED => number(i32::from(socket.passes_cred())),
-        so::RCVLOWAT | so::SNDLOWAT => number(1),
-        so::LINGER => [0; 8].to_vec(),
-        so::RCVTIMEO => limit(socket.timeouts().receive),
-        so::SNDTIMEO => limit(socket.timeouts().send),
+        so::TYPE => number(socket.kind().number() as i32)?,
+        so::DOMAIN => number(i32::from(AF_UNIX))?,
+        so::PROTOCOL | so::REUSEADDR | so::BROADCAST | so::KEEPALIVE => number(0)?,
+        so::ERROR => number(socket.take_error().map_or(0, |error| error.number()))?,
+        so::SNDBUF => number(socket.buffer() as i32)?,
+        so::RCVBUF => number(socket.receive_buffer() as i32)?,
+        so::ACCEPTCONN => number(i32::from(socket.accepts()))?,
+        so::PASSCRED => number(i32::from(socket.passes_cred()))?,
+        so::RCVLOWAT | so::SNDLOWAT => number(1)?,
+        so::LINGER => [0; 8].try_owned()?,
+        so::RCVTIMEO => limit(socket.timeouts().receive)?,
+        so::SNDTIMEO => limit(socket.timeouts().send)?,
         so::PEERCRED => {
             let peer = socket.peer_cred();
-            [peer.pid.to_ne_bytes(), peer.uid.to_ne_bytes(), peer.gid.to_ne_bytes()].concat()
+            let words = [peer.pid.to_ne_bytes(), peer.uid.to_ne_bytes(), peer.gid.to_ne_bytes()];
+            try_copy(words.as_flattened())?
         }
         so::PEERNAME => socket.peer_name()?.encode()?,
         _ => return Err(Errno::ENOPROTOOPT),

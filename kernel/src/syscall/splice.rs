@@ -3,6 +3,7 @@
 use super::caller::{file, not_negative, or_sigpipe};
 use crate::fs::notify::{self, event};
 use crate::fs::{DevId, FileType, OpenFile, pipe};
+use crate::mm::fallible::TryVec;
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
 use abi::fs::OpenFlags;
@@ -73,7 +74,7 @@ impl Step<'_> {
     fn buffer(&self) -> Result<Vec<u8>> {
         let mut buffer = Vec::new();
         buffer.try_reserve_exact(self.len).map_err(|_| Errno::ENOMEM)?;
-        buffer.resize(self.len, 0);
+        buffer.try_resize(self.len, 0)?;
         Ok(buffer)
     }
 

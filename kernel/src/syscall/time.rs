@@ -1,6 +1,7 @@
 //! Clocks, sleeping, interval timers and POSIX timers.
 
 use crate::fs::cred::Capability;
+use crate::mm::fallible::try_box;
 use crate::mm::user::UserPtr;
 use crate::process;
 use crate::process::cpu_clock::CpuClock;
@@ -12,7 +13,6 @@ use crate::time::{self, ClockId, Nanos};
 use abi::signal::Signal;
 use abi::time::{Itimerspec, Itimerval, Timespec, Timeval, USER_HZ};
 use abi::{Errno, Result};
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 /// `TIMER_ABSTIME`.
@@ -200,7 +200,7 @@ fn sleep_until(deadline: Deadline, left: Option<UserPtr<Timespec>>) -> Result<i6
             if let Some(out) = left.non_null() {
                 out.write(&Timespec::from_nanos(deadline.saturating_sub(time::monotonic().0)))?;
             }
-            let again = Box::new(move || sleep_until(deadline, Some(left)));
+            let again = try_box(move || sleep_until(deadline, Some(left)))?;
             process::current().signals.set_restart(again);
             Err(Errno::ERESTART_RESTARTBLOCK)
         }
@@ -226,7 +226,7 @@ fn wait_for_cpu(clock: &CpuClock, at: u64, left: Option<UserPtr<Timespec>>) -> R
         out.write(&Timespec::from_nanos(missing))?;
     }
     let clock = clock.clone();
-    let again = Box::new(move || wait_for_cpu(&clock, at, Some(left)));
+    let again = try_box(move || wait_for_cpu(&clock, at, Some(left)))?;
     process::current().signals.set_restart(again);
     Err(Errno::ERESTART_RESTARTBLOCK)
 }
@@ -328,7 +328,7 @@ pub fn setitimer(which: i32, new: UserPtr<Itimerval>, old: UserPtr<Itimerval>) -
     };
     let value = new.value.to_nanos().ok_or(Errno::EINVAL)?;
     let interval = new.interval.to_nanos().ok_or(Errno::EINVAL)?;
-    let (value, interval) = itimer::set(process::current().process(), kind, value, interval);
+    let (value, interval) = itimer::set(process::current().process(), kind, value, interval)?;
     match old.non_null() {
         Some(old) => write_itimer(old, value, interval),
         None => Ok(()),
@@ -343,12 +343,12 @@ fn write_itimer(out: UserPtr<Itimerval>, value: u64, interval: u64) -> Result<()
 }
 
 /// Seconds that the old alarm had left, rounded to the nearest and at least 1 if it was armed.
-pub fn alarm(seconds: u32) -> u32 {
+pub fn alarm(seconds: u32) -> Result<u32> {
     let nanos = u64::from(seconds).saturating_mul(abi::time::NSEC_PER_SEC);
-    let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0);
+    let (left, _) = itimer::set(process::current().process(), ItimerKind::Real, nanos, 0)?;
     let rounded = left.saturating_add(abi::time::NSEC_PER_SEC / 2) / abi::time::NSEC_PER_SEC;
-    match left {
+    Ok(match left {
         0 => 0,
         _ => u32::try_from(rounded.max(1)).unwrap_or(u32::MAX),
-    }
+    })
 }

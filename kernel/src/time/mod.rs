@@ -3,6 +3,7 @@
 //! Owns the scale of the TSC (`clock`), the offset of the wall clock, and one timer queue per CPU
 //! (`timer`). Reading a clock takes no lock and one multiplication. The CPU is tickless: its timer is
 //! armed for the nearest timer or the end of the running task's slice, and for nothing else.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 #![deny(unsafe_code)]
 
 mod clock;
@@ -17,8 +18,8 @@ pub use clock::{
 pub use nanos::Nanos;
 pub use selftest::run as selftest;
 pub use timer::{
-    SAMPLE_NS, TimerId, TimerTarget, arm, cancel, cancel_and_wait, run_deferred, set_slice_end,
-    slice_runs, start_samples,
+    SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, cancel, cancel_and_wait, prepare_cpu,
+    run_deferred, set_slice_end, slice_runs, start_samples,
 };
 
 /// Nanoseconds since boot as a `Nanos`.

@@ -2,21 +2,26 @@
 //!
 //! Owns the queues and the decision what the hardware timer is armed for. Lock: each queue is a
 //! spinlock of level Timer; it is never held while a target runs or is dropped.
+//!
+//! Arming needs no memory and cannot fail: who will arm a timer holds a [`TimerRoom`] for it, made when that could still fail,
+//! and every queue has place for as many timers as there are rooms. Never: one room is not used for two timers at once.
 
-use alloc::collections::BTreeMap;
+use crate::mm::fallible::TryGrow;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::{Nanos, clock, monotonic};
 use crate::arch::percpu::{MAX_CPUS, cpu_id};
 use crate::arch::{apic, cpu, irq, trap};
-use crate::sync::{Pace, SpinLock, WaitQueue, level};
+use crate::sync::pace::cond_resched;
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::Result;
 
 /// What a timer does. Called in interrupt context with interrupts off: short, and never blocking.
 pub trait TimerTarget: Send + Sync {
     /// The deadline has passed. The timer is gone; arm a new one to go on.
-    fn expired(&self, now: Nanos);
+    fn expired(self: Arc<Self>, now: Nanos);
 
     /// True for a target that takes locks which interrupts must not: a thread calls it instead, soon.
     fn needs_thread(&self) -> bool {
@@ -34,8 +39,21 @@ pub struct TimerId {
 /// Deadline, then the order of arming.
 type Key = (Nanos, u64);
 
+struct Timer {
+    key: Key,
+    target: Arc<dyn TimerTarget>,
+}
+
+/// Timers, the next one first.
+type Timers = VecDeque<Timer>;
+
 struct Queue {
-    entries: BTreeMap<Key, Arc<dyn TimerTarget>>,
+    /// Those that the interrupt fires itself.
+    entries: Timers,
+    /// Those that need the thread.
+    for_thread: Timers,
+    /// The thread has been told of those in `for_thread` whose deadline is no later.
+    told: Nanos,
     next_sequence: u64,
     /// When the running task's slice ends, if anyone waits for its CPU.
     slice_end: Option<Nanos>,
@@ -57,7 +75,9 @@ crate::per_cpu! {
 
 static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
     SpinLock::new(Queue {
-        entries: BTreeMap::new(),
+        entries: VecDeque::new(),
+        for_thread: VecDeque::new(),
+        told: Nanos(0),
         next_sequence: 0,
         slice_end: None,
         sample: None,
@@ -69,23 +89,108 @@ static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
 /// Interrupts taken by the timers, for /proc.
 static FIRED: AtomicU64 = AtomicU64::new(0);
 
-/// Arms a timer on this CPU.
-pub fn arm(deadline: Nanos, target: Arc<dyn TimerTarget>) -> TimerId {
+/// Rooms there are, what each queue has place for, and how many queues are in use. Relaxed, the first: who made a room has
+/// counted it before it looks at the second. Acquire and Release, the others: what they promise is there.
+static ROOMS: AtomicUsize = AtomicUsize::new(0);
+static PLACES: AtomicUsize = AtomicUsize::new(0);
+static READY: AtomicUsize = AtomicUsize::new(0);
+
+/// The fewest places of a queue.
+const FEWEST: usize = 64;
+
+/// A place for one armed timer, whatever CPU arms it.
+pub struct TimerRoom(());
+
+impl TimerRoom {
+    /// Makes one; `ENOMEM`.
+    pub fn new() -> Result<Self> {
+        let rooms = ROOMS.fetch_add(1, Ordering::Relaxed) + 1;
+        let room = Self(());
+        if rooms > PLACES.load(Ordering::Acquire) {
+            make_places(rooms.next_power_of_two().max(FEWEST))?;
+        }
+        Ok(room)
+    }
+}
+
+impl Drop for TimerRoom {
+    fn drop(&mut self) {
+        ROOMS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cold]
+fn make_places(places: usize) -> Result<()> {
+    for cpu in 0..READY.load(Ordering::Acquire).max(1) {
+        make_places_on(cpu, places)?;
+    }
+    PLACES.fetch_max(places, Ordering::Release);
+    Ok(())
+}
+
+fn make_places_on(cpu: usize, places: usize) -> Result<()> {
+    for for_thread in [false, true] {
+        let mut fresh = VecDeque::new();
+        fresh.try_room(places)?;
+        let mut queue = QUEUES[cpu].lock();
+        let timers = if for_thread { &mut queue.for_thread } else { &mut queue.entries };
+        if timers.capacity() < places {
+            fresh.extend(timers.drain(..));
+            core::mem::swap(timers, &mut fresh);
+        }
+        drop(queue);
+        drop(fresh);
+    }
+    Ok(())
+}
+
+/// Readies the queue of a CPU, before it runs: they come one by one, while nobody else makes rooms.
+pub fn prepare_cpu(cpu: usize) -> Result<()> {
+    make_places_on(cpu, PLACES.load(Ordering::Acquire).max(FEWEST))?;
+    PLACES.fetch_max(FEWEST, Ordering::Release);
+    READY.fetch_max(cpu + 1, Ordering::Release);
+    Ok(())
+}
+
+/// Arms a timer on this CPU; the one that was armed for `_room` before has fired or was cancelled.
+#[expect(clippy::disallowed_methods, reason = "there is a place for each room")]
+pub fn arm(_room: &TimerRoom, deadline: Nanos, target: Arc<dyn TimerTarget>) -> TimerId {
     let cpu = cpu_id();
+    let needs_thread = target.needs_thread();
     let mut queue = QUEUES[cpu].lock();
     let key = (deadline, queue.next_sequence);
     queue.next_sequence += 1;
-    queue.entries.insert(key, target);
+    let timers = match needs_thread {
+        true => &mut queue.for_thread,
+        false => &mut queue.entries,
+    };
+    debug_assert!(timers.len() < timers.capacity(), "more timers than rooms");
+    let at = timers.partition_point(|timer| timer.key < key);
+    timers.insert(at, Timer { key, target });
+    if needs_thread && deadline <= queue.told {
+        // It is late already: the interrupt, which comes at once, tells the thread.
+        queue.told = Nanos(deadline.0.saturating_sub(1));
+    }
     queue.program();
     TimerId { cpu: cpu as u32, key }
 }
 
+fn take(timers: &mut Timers, key: Key) -> Option<Timer> {
+    let at = timers.binary_search_by_key(&key, |timer| timer.key).ok()?;
+    timers.remove(at)
+}
+
 /// Disarms a timer: true when it had not fired. A target that is already being called on another
-/// CPU is not waited for.
+/// CPU, or by the thread, is not waited for.
 pub fn cancel(id: TimerId) -> bool {
     // The hardware is left as it is: an early interrupt is cheaper than reprogramming each time.
-    let target = QUEUES[id.cpu as usize].lock().entries.remove(&id.key);
-    target.is_some()
+    let mut queue = QUEUES[id.cpu as usize].lock();
+    let mut timer = take(&mut queue.entries, id.key);
+    if timer.is_none() {
+        timer = take(&mut queue.for_thread, id.key);
+    }
+    drop(queue);
+    timer.is_some()
 }
 
 /// As [`cancel`], and waits until a target that is being called on another CPU has been let go of: for a target that
@@ -139,21 +244,26 @@ fn begin_samples() {
     queue.program();
 }
 
-/// Targets that have expired and wait for the thread.
-static DEFERRED: SpinLock<Vec<Arc<dyn TimerTarget>>, level::Timer> = SpinLock::new(Vec::new());
 static FOR_THREAD: WaitQueue = WaitQueue::new();
 
 /// The body of the thread that runs what needs one; boot starts it. It also drops the targets, which
 /// may be the last references to whole processes.
 pub fn run_deferred() {
     loop {
-        let due = FOR_THREAD.wait(|| {
-            let mut waiting = DEFERRED.lock();
-            (!waiting.is_empty()).then(|| core::mem::take(&mut *waiting))
-        });
-        let now = monotonic();
-        due.iter().paced().for_each(|target| target.expired(now));
+        let target = FOR_THREAD.wait(next_due);
+        target.expired(monotonic());
+        cond_resched();
     }
+}
+
+/// The next target that the thread has been told of.
+fn next_due() -> Option<Arc<dyn TimerTarget>> {
+    QUEUES[..READY.load(Ordering::Acquire)].iter().find_map(|queue| {
+        let mut queue = queue.lock();
+        let told = queue.told;
+        let due = queue.for_thread.pop_front_if(|timer| timer.key.0 <= told)?;
+        Some(due.target)
+    })
 }
 
 /// Connects the interrupt.
@@ -163,13 +273,17 @@ pub(super) fn init() {
 
 impl Queue {
     fn nearest_timer(&self) -> Option<Nanos> {
-        self.entries.first_key_value().map(|((deadline, _), _)| *deadline)
+        self.entries.front().map(|timer| timer.key.0)
+    }
+
+    /// The nearest deadline that the thread has not been told of.
+    fn nearest_for_thread(&self) -> Option<Nanos> {
+        self.for_thread.iter().map(|timer| timer.key.0).find(|deadline| *deadline > self.told)
     }
 
     /// Arms the hardware for the nearest deadline, unless it is armed for that or earlier.
     fn program(&mut self) {
-        let timer = self.nearest_timer();
-        let all = [timer, self.slice_end, self.sample];
+        let all = [self.nearest_timer(), self.nearest_for_thread(), self.slice_end, self.sample];
         let Some(nearest) = all.into_iter().flatten().min() else { return };
         if self.armed.is_none_or(|armed| nearest < armed) {
             self.armed = Some(nearest);
@@ -189,19 +303,18 @@ fn interrupt(from_user: bool) {
         if held.nearest_timer().is_none_or(|deadline| deadline > now) {
             break;
         }
-        let due = held.entries.pop_first();
-        held.firing = due.as_ref().map(|(key, _)| *key);
+        let due = held.entries.pop_front();
+        held.firing = due.as_ref().map(|timer| timer.key);
         drop(held);
-        match due {
-            Some((_, target)) if target.needs_thread() => {
-                DEFERRED.lock().push(target);
-                FOR_THREAD.wake_all();
-            }
-            Some((_, target)) => target.expired(now),
-            None => {}
+        if let Some(timer) = due {
+            timer.target.expired(now);
         }
     }
     let mut held = queue.lock();
+    let for_thread = held.nearest_for_thread().is_some_and(|deadline| deadline <= now);
+    if for_thread {
+        held.told = now;
+    }
     held.armed = None;
     if held.sample.is_some_and(|at| at <= now) {
         let goes_on = trap::sample_hook(from_user);
@@ -216,6 +329,9 @@ fn interrupt(from_user: bool) {
     }
     held.program();
     drop(held);
+    if for_thread {
+        FOR_THREAD.wake_all();
+    }
     if slice_over {
         trap::timer_hook();
     }

@@ -10,6 +10,7 @@ use crate::drivers::uart::{self, Received};
 use crate::fs::devfs::{CharDriver, register_char, register_major};
 use crate::fs::procfs::{self, ProcFile};
 use crate::fs::{DevId, FileOps, registry, sysfs};
+use crate::mm::fallible::{TrySlice, try_arc};
 use crate::sync::Once;
 use crate::time;
 use abi::fs::OpenFlags;
@@ -34,7 +35,7 @@ struct Text(&'static str);
 
 impl ProcFile for Text {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(self.0.as_bytes().to_vec())
+        self.0.as_bytes().try_owned()
     }
 }
 
@@ -84,15 +85,15 @@ impl CharDriver for Slaves {
 pub fn init() -> Result<()> {
     let tty = Tty::new(DevId::new(SERIAL_MAJOR, SERIAL_MINOR), serial_settings(), None)?;
     SERIAL.call_once(|| tty);
-    register_char(SERIAL_MAJOR, SERIAL_MINOR, "ttyS0", 0o660, Arc::new(Serial));
-    register_char(5, 0, "tty", 0o666, Arc::new(Current));
-    register_char(5, 1, "console", 0o600, Arc::new(Console));
-    register_char(5, 2, "ptmx", 0o666, Arc::new(Multiplexer));
-    register_major(pty::PTS_MAJOR, Arc::new(Slaves));
+    register_char(SERIAL_MAJOR, SERIAL_MINOR, "ttyS0", 0o660, try_arc(Serial)?);
+    register_char(5, 0, "tty", 0o666, try_arc(Current)?);
+    register_char(5, 1, "console", 0o600, try_arc(Console)?);
+    register_char(5, 2, "ptmx", 0o666, try_arc(Multiplexer)?);
+    register_major(pty::PTS_MAJOR, try_arc(Slaves)?);
     registry::register("devpts", devpts::mount);
-    let active = Arc::new(Text("ttyS0\n"));
+    let active = try_arc(Text("ttyS0\n"))?;
     sysfs::register_file("devices/virtual/tty/console/active", 0o444, active)?;
-    procfs::register_file("consoles", 0o444, Arc::new(Text(CONSOLES)))?;
+    procfs::register_file("consoles", 0o444, try_arc(Text(CONSOLES))?)?;
     Ok(())
 }
 

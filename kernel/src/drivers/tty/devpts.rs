@@ -12,14 +12,12 @@ use crate::fs::{
     DevId, DirEntry, FileSystem, FileType, Inode, InodeAttr, Mount, MountFlags, Owner, Path,
     SetAttr, Super, Timestamp,
 };
-use crate::mm::fallible::try_arc;
+use crate::mm::fallible::{TryMap, try_arc};
 use crate::sync::{Once, SpinLock, level};
-use crate::try_write;
+use crate::{try_format, try_write};
 use abi::fs::{S_IFCHR, S_IFDIR, Statfs};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
@@ -96,7 +94,7 @@ impl Inode for Root {
         loop {
             let found = TABLE.lock().range(from..).next().map(|(&index, _)| index);
             let Some(index) = found else { return Ok(()) };
-            let name = format!("{index}");
+            let name = try_format!("{index}")?;
             let ino = FIRST_INO + u64::from(index);
             let next = DYNAMIC_CURSOR + u64::from(index) + 2;
             if !emit(DirEntry { name: name.as_bytes(), ino, kind, next }) {
@@ -204,12 +202,12 @@ fn new_super() -> Result<Arc<Super>> {
     }
     let dev = anonymous_dev()?;
     let nobody = Owner::default();
-    let ptmx = Arc::new(PtsInode {
+    let ptmx = try_arc(PtsInode {
         attr: node(dev, PTMX_INO, S_IFCHR, nobody, DevId::new(5, 2)),
         index: u32::MAX,
-    });
+    })?;
     let attr = node(dev, ROOT_INO, S_IFDIR | 0o755, nobody, DevId::NONE);
-    let root = Dentry::new_root(Arc::new(Root { attr, ptmx }), b"/")?;
+    let root = Dentry::new_root(try_arc(Root { attr, ptmx })?, b"/")?;
     let sb = Super::new(try_arc(DevPts)?, root, dev, true)?;
     Ok(INSTANCE.call_once(|| sb).clone())
 }
@@ -226,10 +224,12 @@ pub(super) fn create(make: impl Fn(u32) -> Result<Arc<Tty>>) -> Result<(Arc<Tty>
         let tty = make(index)?;
         let rdev = DevId::new(PTS_MAJOR, index);
         let attr = node(dev, FIRST_INO + u64::from(index), S_IFCHR | options.mode, owner, rdev);
-        let inode = Arc::new(PtsInode { attr, index });
-        if let Entry::Vacant(place) = TABLE.lock().entry(index) {
-            place.insert((tty.clone(), inode.clone()));
-            return Ok((tty, inode));
+        let inode = try_arc(PtsInode { attr, index })?;
+        let mut table = TABLE.lock();
+        if !table.contains_key(&index) {
+            let entered = table.try_put(index, (tty.clone(), inode.clone()));
+            drop(table);
+            return entered.map(|_| (tty, inode));
         }
     }
 }
@@ -263,6 +263,6 @@ pub(super) fn path_of(inode: &Arc<PtsInode>) -> Result<Path> {
             INTERNAL_MOUNT.call_once(|| mount).clone()
         }
     };
-    let name = format!("/dev/pts/{}", inode.index());
+    let name = try_format!("/dev/pts/{}", inode.index())?;
     Ok(Path { mount, dentry: Dentry::new_root(inode.clone(), name.as_bytes())? })
 }

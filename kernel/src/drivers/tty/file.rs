@@ -2,6 +2,7 @@
 
 use super::{Tty, job};
 use crate::fs::{FileOps, OpenFile, PollEvents};
+use crate::mm::fallible::try_arc;
 use crate::mm::iov::{Sink, Source};
 use crate::sync::PollTable;
 use abi::fs::OpenFlags;
@@ -35,7 +36,7 @@ impl TtyFile {
         state.opens += 1;
         let generation = (!as_console).then_some(state.generation);
         drop(state);
-        let file = Arc::new(Self { tty, generation });
+        let file = try_arc(Self { tty, generation })?;
         if !as_console && !flags.contains(OpenFlags::NOCTTY) && flags.readable() {
             file.tty.clone().adopt_by_leader();
         }

@@ -18,6 +18,7 @@ mod read;
 mod settings;
 mod write;
 
+use crate::mm::fallible::{TryVec, try_arc};
 pub use console::{init, run_input};
 pub use hangup::session_leader_exits;
 pub use job::{Caller, JobControl, register_job_control};
@@ -75,8 +76,8 @@ impl Tty {
         let discipline = LineDiscipline::try_new(termios).map_err(|_| Errno::ENOMEM)?;
         let mut chunk = Vec::new();
         chunk.try_reserve_exact(WRITE_CHUNK).map_err(|_| Errno::ENOMEM)?;
-        chunk.resize(WRITE_CHUNK, 0);
-        Ok(Arc::new(Self {
+        chunk.try_resize(WRITE_CHUNK, 0)?;
+        try_arc(Self {
             dev,
             state: SpinLock::new(State {
                 discipline,
@@ -94,7 +95,7 @@ impl Tty {
             for_typing: WaitQueue::new(),
             reading: Mutex::new(()),
             writing: Mutex::new(chunk),
-        }))
+        })
     }
 
     /// Its device number, as /proc/pid/stat shows it.

@@ -7,6 +7,7 @@ use super::devpts::{self, PtsInode};
 use super::events::Screen;
 use super::{Tty, file::TtyFile, ioctl, job};
 use crate::fs::{Cred, DevId, FileOps, OpenFile, Path, PollEvents};
+use crate::mm::fallible::{TryGrow, try_arc};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
 use crate::sync::PollTable;
@@ -68,7 +69,8 @@ impl PtyState {
     }
 
     pub fn put_output(&mut self, bytes: &[u8]) {
-        self.output.extend(bytes);
+        // Room for a full queue was made with the terminal; what is more finds memory or is lost.
+        let _lost = self.output.try_extend(bytes.iter().copied());
     }
 
     pub fn discard_output(&mut self) {
@@ -134,8 +136,7 @@ impl Screen<'_> {
     fn keep_typed(&mut self, bytes: &[u8]) -> usize {
         let Some(pty) = self.pty() else { return 0 };
         let n = bytes.len().min(QUEUE - pty.backlog.len().min(QUEUE));
-        pty.backlog.extend(&bytes[..n]);
-        n
+        if pty.backlog.try_extend(bytes[..n].iter().copied()).is_ok() { n } else { 0 }
     }
 
     fn kept(&mut self) -> usize {
@@ -190,7 +191,7 @@ pub(super) fn open_master() -> Result<Arc<dyn FileOps>> {
     let (tty, inode) = devpts::create(|index| {
         Tty::new(DevId::new(PTS_MAJOR, index), SETTINGS, Some(PtyState::new()?))
     })?;
-    Ok(Arc::new(Master { tty, inode }))
+    Ok(try_arc(Master { tty, inode })?)
 }
 
 /// TIOCGPTPEER: opens the terminal side of a master, whatever /dev/pts shows. `ENOTTY` if `file` is no

@@ -8,12 +8,13 @@ mod route;
 use super::option::{bytes_of, number};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, copy_in};
 use crate::fs::PollEvents;
+use crate::mm::fallible::{TryDeque, TryGrow, TryMap, TrySlice, TryVec, try_arc};
 use crate::mm::iov::{Sink, Source};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
 use abi::socket::{MsgFlags, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET};
 use abi::{Errno, Result};
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use zerocopy::{FromBytes, IntoBytes};
@@ -51,7 +52,7 @@ mod option {
 const HEADER: usize = size_of::<NlMsgHdr>();
 
 /// Port numbers that are taken.
-static PORTS: SpinLock<BTreeSet<u32>, level::Leaf> = SpinLock::new(BTreeSet::new());
+static PORTS: SpinLock<BTreeMap<u32, ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
 
 /// One socket.
 pub struct Netlink {
@@ -92,14 +93,14 @@ pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> 
         held: 0,
         error: None,
     };
-    Ok(Arc::new(Netlink {
+    Ok(try_arc(Netlink {
         kind,
         protocol,
         who,
         options: Options::new(BUFFER, BUFFER),
         state: SpinLock::new(state),
         for_reading: WaitQueue::new(),
-    }))
+    })?)
 }
 
 fn decode(name: &[u8]) -> Result<SockaddrNl> {
@@ -107,16 +108,16 @@ fn decode(name: &[u8]) -> Result<SockaddrNl> {
     if addr.family == AF_NETLINK { Ok(addr) } else { Err(Errno::EINVAL) }
 }
 
-fn encode(pid: u32, groups: u32) -> Vec<u8> {
-    SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes().to_vec()
+fn encode(pid: u32, groups: u32) -> Result<Vec<u8>> {
+    SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes().try_owned()
 }
 
 /// Adds a message to a buffer, padded.
-fn put_message(out: &mut Vec<u8>, header: NlMsgHdr, body: &[u8]) {
+fn put_message(out: &mut Vec<u8>, header: NlMsgHdr, body: &[u8]) -> Result<()> {
     let len = (HEADER + body.len()) as u32;
-    out.extend_from_slice(NlMsgHdr { len, ..header }.as_bytes());
-    out.extend_from_slice(body);
-    out.resize(out.len().next_multiple_of(4), 0);
+    out.try_extend_from_slice(NlMsgHdr { len, ..header }.as_bytes())?;
+    out.try_extend_from_slice(body)?;
+    out.try_resize(out.len().next_multiple_of(4), 0)
 }
 
 impl Netlink {
@@ -131,13 +132,14 @@ impl Netlink {
             0 => {
                 let own = self.who.pid.cast_unsigned();
                 let others = (0..=u32::MAX - 4096).rev().filter(|&port| port != 0);
-                let free = core::iter::once(own).chain(others).find(|port| !ports.contains(port));
+                let free =
+                    core::iter::once(own).chain(others).find(|port| !ports.contains_key(port));
                 free.ok_or(Errno::EADDRINUSE)?
             }
-            asked if ports.contains(&asked) => return Err(Errno::EADDRINUSE),
+            asked if ports.contains_key(&asked) => return Err(Errno::EADDRINUSE),
             asked => asked,
         };
-        ports.insert(port);
+        ports.try_put(port, ())?;
         state.port = Some(port);
         Ok(())
     }
@@ -153,7 +155,7 @@ impl Netlink {
             if header.flags & REQUEST != 0 && header.kind >= FIRST_REQUEST {
                 self.answer_one(&header, body, port)?;
             } else if header.flags & ACK != 0 {
-                self.reply(error_message(&header, body, None, port))?;
+                self.reply(error_message(&header, body, None, port)?)?;
             }
             bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
         }
@@ -167,20 +169,20 @@ impl Netlink {
             Ok(mut messages) => {
                 if dump {
                     let done = NlMsgHdr { kind: TYPE_DONE, flags: MULTI, ..reply };
-                    put_message(&mut messages, done, &0i32.to_ne_bytes());
+                    put_message(&mut messages, done, &0i32.to_ne_bytes())?;
                 }
                 if !messages.is_empty() {
                     self.reply(messages)?;
                 }
                 if header.flags & ACK != 0 && !dump {
-                    self.reply(error_message(header, body, None, port))?;
+                    self.reply(error_message(header, body, None, port)?)?;
                 }
                 Ok(())
             }
             Err(error) if self.state.lock().wishes & 1 << option::CAP_ACK != 0 => {
-                self.reply(error_message(header, &[], Some(error), port))
+                self.reply(error_message(header, &[], Some(error), port)?)
             }
-            Err(error) => self.reply(error_message(header, body, Some(error), port)),
+            Err(error) => self.reply(error_message(header, body, Some(error), port)?),
         }
     }
 
@@ -190,9 +192,10 @@ impl Netlink {
             state.error = Some(Errno::ENOBUFS);
             return Ok(());
         }
-        state.queue.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        // And for one that is put back after a look.
+        state.queue.try_room(2)?;
         state.held += message.len();
-        state.queue.push_back(message);
+        state.queue.try_push(message)?;
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
         Ok(())
@@ -213,20 +216,25 @@ impl Netlink {
 }
 
 /// What acknowledges a request, or says why it failed; the request goes back with an error.
-fn error_message(header: &NlMsgHdr, body: &[u8], error: Option<Errno>, port: u32) -> Vec<u8> {
+fn error_message(
+    header: &NlMsgHdr,
+    body: &[u8],
+    error: Option<Errno>,
+    port: u32,
+) -> Result<Vec<u8>> {
     let code = error.map_or(0, |error| -error.number());
-    let mut answer = code.to_ne_bytes().to_vec();
-    answer.extend_from_slice(header.as_bytes());
+    let mut answer = code.to_ne_bytes().try_owned()?;
+    answer.try_extend_from_slice(header.as_bytes())?;
     if error.is_some() {
-        answer.extend_from_slice(body);
-        answer.resize(answer.len().next_multiple_of(4), 0);
+        answer.try_extend_from_slice(body)?;
+        answer.try_resize(answer.len().next_multiple_of(4), 0)?;
     }
     let mut out = Vec::new();
     let flags = if error.is_none() { CAPPED } else { 0 };
     let reply =
         NlMsgHdr { kind: TYPE_ERROR, flags, pid: port, seq: header.seq, ..NlMsgHdr::default() };
-    put_message(&mut out, reply, &answer);
-    out
+    put_message(&mut out, reply, &answer)?;
+    Ok(out)
 }
 
 /// Options that are on or off.
@@ -278,14 +286,14 @@ impl NetSocket for Netlink {
         Err(Errno::EOPNOTSUPP)
     }
 
-    fn name(&self) -> Vec<u8> {
+    fn name(&self) -> Result<Vec<u8>> {
         let state = self.state.lock();
         encode(state.port.unwrap_or(0), state.groups as u32)
     }
 
     fn peer_name(&self) -> Result<Vec<u8>> {
         let (pid, groups) = self.state.lock().peer;
-        Ok(encode(pid, groups))
+        encode(pid, groups)
     }
 
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
@@ -324,14 +332,14 @@ impl NetSocket for Netlink {
         let put = if wanted == 0 { Ok(0) } else { dst.put(&message[..wanted]) };
         if flags.contains(MsgFlags::PEEK) {
             let mut state = self.state.lock();
+            state.queue.try_push_front(message)?;
             state.held += full;
-            state.queue.push_front(message);
         }
         let bytes = put?;
         if bytes < wanted {
             return Err(Errno::EFAULT);
         }
-        Ok(Incoming { bytes, full, from: Some(encode(0, 0)), ..Incoming::default() })
+        Ok(Incoming { bytes, full, from: Some(encode(0, 0)?), ..Incoming::default() })
     }
 
     fn take_error(&self) -> Option<Errno> {
@@ -368,7 +376,7 @@ impl NetSocket for Netlink {
             (SOL_SOCKET, _) => self.options.get_socket(option),
             (SOL_NETLINK, wish) if is_wish(wish) => {
                 let on = self.state.lock().wishes & 1 << wish != 0;
-                if room < size_of::<i32>() { Err(Errno::EINVAL) } else { Ok(bytes_of(on.into())) }
+                if room < size_of::<i32>() { Err(Errno::EINVAL) } else { Ok(bytes_of(on.into())?) }
             }
             _ => Err(Errno::ENOPROTOOPT),
         }

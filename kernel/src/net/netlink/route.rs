@@ -1,6 +1,7 @@
 //! The answers of NETLINK_ROUTE: one interface, its addresses, its routes.
 
 use super::{MULTI, Who, put_message};
+use crate::mm::fallible::{TryCollect, TryVec, try_copy};
 use crate::net::addr::{LO, LO_MTU};
 use abi::net::{AF_INET, AF_INET6, NlMsgHdr, iff};
 use abi::{Errno, Result};
@@ -39,22 +40,22 @@ pub fn answer(kind: u16, dump: bool, body: &[u8], reply: NlMsgHdr, who: Who) -> 
             if !dump {
                 check_link(body)?;
             }
-            put_message(&mut out, NlMsgHdr { kind: NEWLINK, flags, ..reply }, &link());
+            put_message(&mut out, NlMsgHdr { kind: NEWLINK, flags, ..reply }, &link()?)?;
         }
         GETADDR if dump => {
             let header = NlMsgHdr { kind: NEWADDR, flags, ..reply };
             // A family that has no addresses is taken for all.
             if family != AF_INET6 {
-                put_message(&mut out, header, &address(AF_INET, 8, &LOCALHOST4, Some(b"lo\0")));
+                put_message(&mut out, header, &address(AF_INET, 8, &LOCALHOST4, Some(b"lo\0"))?)?;
             }
             if family != AF_INET {
-                put_message(&mut out, header, &address(AF_INET6, 128, &LOCALHOST6, None));
+                put_message(&mut out, header, &address(AF_INET6, 128, &LOCALHOST6, None)?)?;
             }
         }
         GETROUTE if dump => {
             let header = NlMsgHdr { kind: NEWROUTE, flags, ..reply };
             for route in ROUTES.iter().filter(|r| family == 0 || family == r.family) {
-                put_message(&mut out, header, &route.body());
+                put_message(&mut out, header, &route.body()?)?;
             }
         }
         GETNEIGH if dump => {}
@@ -106,66 +107,66 @@ fn check_link(body: &[u8]) -> Result<()> {
     Err(Errno::EINVAL)
 }
 
-fn attribute(out: &mut Vec<u8>, kind: u16, data: &[u8]) {
+fn attribute(out: &mut Vec<u8>, kind: u16, data: &[u8]) -> Result<()> {
     let len = (4 + data.len()) as u16;
-    out.extend_from_slice(&len.to_ne_bytes());
-    out.extend_from_slice(&kind.to_ne_bytes());
-    out.extend_from_slice(data);
-    out.resize(out.len().next_multiple_of(4), 0);
+    out.try_extend_from_slice(&len.to_ne_bytes())?;
+    out.try_extend_from_slice(&kind.to_ne_bytes())?;
+    out.try_extend_from_slice(data)?;
+    out.try_resize(out.len().next_multiple_of(4), 0)
 }
 
 /// `struct ifinfomsg` of the loopback, with its attributes.
-fn link() -> Vec<u8> {
+fn link() -> Result<Vec<u8>> {
     let flags = iff::UP | iff::LOOPBACK | iff::RUNNING | iff::LOWER_UP;
     let mut out = Vec::new();
-    out.extend_from_slice(&[0, 0]);
-    out.extend_from_slice(&ARPHRD_LOOPBACK.to_ne_bytes());
+    out.try_extend_from_slice(&[0, 0])?;
+    out.try_extend_from_slice(&ARPHRD_LOOPBACK.to_ne_bytes())?;
     for word in [LO, flags, 0] {
-        out.extend_from_slice(&word.to_ne_bytes());
+        out.try_extend_from_slice(&word.to_ne_bytes())?;
     }
-    attribute(&mut out, 3, b"lo\0"); // name
-    attribute(&mut out, 13, &1000u32.to_ne_bytes()); // length of the transmit queue
-    attribute(&mut out, 16, &[0]); // state: unknown, as a loopback's is
-    attribute(&mut out, 17, &[0]); // mode
-    attribute(&mut out, 4, &(LO_MTU as u32).to_ne_bytes());
-    attribute(&mut out, 27, &0u32.to_ne_bytes()); // group
-    attribute(&mut out, 30, &0u32.to_ne_bytes()); // promiscuity
-    attribute(&mut out, 31, &1u32.to_ne_bytes()); // transmit queues
-    attribute(&mut out, 32, &1u32.to_ne_bytes()); // receive queues
-    attribute(&mut out, 33, &[1]); // carrier
-    attribute(&mut out, 6, b"noqueue\0"); // queueing discipline
-    attribute(&mut out, 1, &[0; 6]); // hardware address
-    attribute(&mut out, 2, &[0; 6]); // and its broadcast
+    attribute(&mut out, 3, b"lo\0")?; // name
+    attribute(&mut out, 13, &1000u32.to_ne_bytes())?; // length of the transmit queue
+    attribute(&mut out, 16, &[0])?; // state: unknown, as a loopback's is
+    attribute(&mut out, 17, &[0])?; // mode
+    attribute(&mut out, 4, &(LO_MTU as u32).to_ne_bytes())?;
+    attribute(&mut out, 27, &0u32.to_ne_bytes())?; // group
+    attribute(&mut out, 30, &0u32.to_ne_bytes())?; // promiscuity
+    attribute(&mut out, 31, &1u32.to_ne_bytes())?; // transmit queues
+    attribute(&mut out, 32, &1u32.to_ne_bytes())?; // receive queues
+    attribute(&mut out, 33, &[1])?; // carrier
+    attribute(&mut out, 6, b"noqueue\0")?; // queueing discipline
+    attribute(&mut out, 1, &[0; 6])?; // hardware address
+    attribute(&mut out, 2, &[0; 6])?; // and its broadcast
     let (bytes, packets) = super::super::traffic();
     let mut stats = Vec::new();
     for count in [packets, packets, bytes, bytes] {
-        stats.extend_from_slice(&count.to_ne_bytes());
+        stats.try_extend_from_slice(&count.to_ne_bytes())?;
     }
-    stats.resize(24 * 8, 0);
-    attribute(&mut out, 23, &stats);
-    let narrow: Vec<u8> = stats.chunks(8).take(23).flat_map(|count| count[..4].to_vec()).collect();
-    attribute(&mut out, 7, &narrow);
-    out
+    stats.try_resize(24 * 8, 0)?;
+    attribute(&mut out, 23, &stats)?;
+    let narrow = stats.chunks(8).take(23).flat_map(|count| count[..4].iter().copied());
+    let narrow = narrow.try_to_vec()?;
+    attribute(&mut out, 7, &narrow)?;
+    Ok(out)
 }
 
 /// `struct ifaddrmsg` with its attributes.
-fn address(family: u16, prefix: u8, addr: &[u8], label: Option<&[u8]>) -> Vec<u8> {
+fn address(family: u16, prefix: u8, addr: &[u8], label: Option<&[u8]>) -> Result<Vec<u8>> {
     const PERMANENT: u8 = 0x80;
     const HOST: u8 = 254;
-    let mut out = alloc::vec![family as u8, prefix, PERMANENT, HOST];
-    out.extend_from_slice(&LO.to_ne_bytes());
-    attribute(&mut out, 1, addr);
+    let mut out = try_copy(&[family as u8, prefix, PERMANENT, HOST])?;
+    out.try_extend_from_slice(&LO.to_ne_bytes())?;
+    attribute(&mut out, 1, addr)?;
     if let Some(label) = label {
-        attribute(&mut out, 2, addr);
-        attribute(&mut out, 3, label);
+        attribute(&mut out, 2, addr)?;
+        attribute(&mut out, 3, label)?;
     } else {
-        attribute(&mut out, 11, &[1]); // who has set it: the kernel, for the loopback
+        attribute(&mut out, 11, &[1])?; // who has set it: the kernel, for the loopback
     }
-    attribute(&mut out, 8, &u32::from(PERMANENT).to_ne_bytes());
-    let times: Vec<u8> =
-        [FOREVER, FOREVER, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
-    attribute(&mut out, 6, &times);
-    out
+    attribute(&mut out, 8, &u32::from(PERMANENT).to_ne_bytes())?;
+    let times = [FOREVER, FOREVER, 0, 0].map(u32::to_ne_bytes);
+    attribute(&mut out, 6, times.as_flattened())?;
+    Ok(out)
 }
 
 /// A route.
@@ -241,12 +242,12 @@ const ROUTES: [Route; 5] = [
 
 impl Route {
     /// `struct rtmsg` with its attributes.
-    fn body(&self) -> Vec<u8> {
+    fn body(&self) -> Result<Vec<u8>> {
         const TABLE_MAIN: u8 = 254;
         const TABLE_LOCAL: u8 = 255;
         const BY_KERNEL: u8 = 2;
         let table = if self.main { TABLE_MAIN } else { TABLE_LOCAL };
-        let mut out = alloc::vec![
+        let mut out = try_copy(&[
             self.family as u8,
             self.prefix,
             0,
@@ -258,17 +259,17 @@ impl Route {
             0,
             0,
             0,
-            0
-        ];
-        attribute(&mut out, 15, &u32::from(table).to_ne_bytes());
-        attribute(&mut out, 1, self.to);
+            0,
+        ])?;
+        attribute(&mut out, 15, &u32::from(table).to_ne_bytes())?;
+        attribute(&mut out, 1, self.to)?;
         if self.family == AF_INET6 {
-            attribute(&mut out, 6, &self.metric.to_ne_bytes());
+            attribute(&mut out, 6, &self.metric.to_ne_bytes())?;
         }
         if !self.from.is_empty() {
-            attribute(&mut out, 7, self.from);
+            attribute(&mut out, 7, self.from)?;
         }
-        attribute(&mut out, 4, &LO.to_ne_bytes());
-        out
+        attribute(&mut out, 4, &LO.to_ne_bytes())?;
+        Ok(out)
     }
 }

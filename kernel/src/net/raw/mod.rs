@@ -12,6 +12,7 @@ use super::inbox::Inbox;
 use super::option::{bytes_of, number};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, options};
 use crate::fs::PollEvents;
+use crate::mm::fallible::{TryGrow, try_arc, try_copy};
 use crate::mm::iov::{Sink, Source};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_RAW, SOL_RAW, ip};
@@ -64,7 +65,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
         return Err(Errno::EPERM);
     }
     let filter = if family == Family::V4 { 4 } else { 32 };
-    let socket = Arc::new(Raw {
+    let socket = try_arc(Raw {
         family,
         protocol,
         options: Options::new(BUFFER, BUFFER),
@@ -72,18 +73,18 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
             local: family.any(),
             peer: None,
             inbox: Inbox::default(),
-            filter: alloc::vec![0; filter],
+            filter: try_copy(&[0; 32][..filter])?,
             header_included: protocol == IPPROTO_RAW && family == Family::V4,
             read_shut: false,
             write_shut: false,
             closed: false,
         }),
         for_reading: WaitQueue::new(),
-    });
+    })?;
     let mut all = ALL.lock();
     all.retain(|socket| socket.strong_count() > 0);
     all.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-    all.push(Arc::downgrade(&socket));
+    all.try_push(Arc::downgrade(&socket))?;
     drop(all);
     Ok(socket)
 }
@@ -166,14 +167,14 @@ impl NetSocket for Raw {
     }
 
     /// The protocol stands where others have their port.
-    fn name(&self) -> Vec<u8> {
+    fn name(&self) -> Result<Vec<u8>> {
         let port = u16::try_from(self.protocol).unwrap_or(0);
         encode(self.family, SocketAddr::new(self.state.lock().local, port))
     }
 
     fn peer_name(&self) -> Result<Vec<u8>> {
         let peer = self.state.lock().peer;
-        Ok(encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?))
+        encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
     }
 
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
@@ -223,7 +224,7 @@ impl NetSocket for Raw {
         match (level, option) {
             (SOL_SOCKET, _) => self.options.get_socket(option),
             (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
-                Ok(bytes_of(self.state.lock().header_included.into()))
+                Ok(bytes_of(self.state.lock().header_included.into())?)
             }
             _ => {
                 let connected = self.state.lock().peer.is_some();

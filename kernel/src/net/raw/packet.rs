@@ -2,6 +2,7 @@
 //!
 //! Plain bytes; nothing here knows of sockets.
 
+use crate::mm::fallible::TryVec;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -47,7 +48,7 @@ fn pseudo_header(from: Ipv6Addr, to: Ipv6Addr, len: usize) -> u32 {
 pub fn duplicate(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(bytes.len()).map_err(|_| Errno::ENOMEM)?;
-    copy.extend_from_slice(bytes);
+    copy.try_extend_from_slice(bytes)?;
     Ok(copy)
 }
 
@@ -59,13 +60,13 @@ pub fn with_header(message: &Message<'_>, ttl: u8, tos: u8) -> Result<Vec<u8>> {
     let len = HEADER + message.body.len();
     let mut out = Vec::new();
     out.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
-    out.extend_from_slice(&[0x45, tos]);
-    out.extend_from_slice(&(len as u16).to_be_bytes());
+    out.try_extend_from_slice(&[0x45, tos])?;
+    out.try_extend_from_slice(&(len as u16).to_be_bytes())?;
     // No number, and not to be fragmented.
-    out.extend_from_slice(&[0, 0, 0x40, 0, ttl, message.protocol as u8, 0, 0]);
-    out.extend_from_slice(&from.octets());
-    out.extend_from_slice(&to.octets());
-    out.extend_from_slice(message.body);
+    out.try_extend_from_slice(&[0, 0, 0x40, 0, ttl, message.protocol as u8, 0, 0])?;
+    out.try_extend_from_slice(&from.octets())?;
+    out.try_extend_from_slice(&to.octets())?;
+    out.try_extend_from_slice(message.body)?;
     seal(&mut out);
     Ok(out)
 }

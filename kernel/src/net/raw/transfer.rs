@@ -5,6 +5,7 @@ use super::packet::{
 };
 use super::{ALL, Raw};
 use crate::fs::PollEvents;
+use crate::mm::fallible::TryGrow;
 use crate::mm::iov::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, Told};
@@ -28,7 +29,21 @@ static NEXT_NUMBER: AtomicU16 = AtomicU16::new(1);
 /// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
 fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
     let now = time::realtime().0;
-    let sockets: Vec<Arc<Raw>> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    let mut sockets: Vec<Arc<Raw>> = Vec::new();
+    loop {
+        let all = ALL.lock();
+        // References are not let go of under the lock: room for all first.
+        if sockets.capacity() >= all.len() {
+            let _fits = sockets.try_extend(all.iter().filter_map(Weak::upgrade));
+            break;
+        }
+        let wanted = all.len();
+        drop(all);
+        if sockets.try_room(wanted).is_err() {
+            // As above: lost.
+            return;
+        }
+    }
     for socket in sockets.iter().filter(|socket| socket.wants(message)) {
         let told = Told { to: message.to, hops, class, time: now };
         // Without memory it is lost, as on a bad line.
@@ -153,7 +168,7 @@ impl Raw {
         let Some(packet) = self.next(nonblock)? else { return Ok(Incoming::default()) };
         let got = packet.read(dst, self.family, &self.options);
         if flags.contains(MsgFlags::PEEK) {
-            self.state.lock().inbox.put_back(packet);
+            self.state.lock().inbox.put_back(packet)?;
         }
         got
     }

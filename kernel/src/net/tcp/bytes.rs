@@ -2,7 +2,8 @@
 //!
 //! A plain queue of pieces; the connection's lock guards it. Never copies to or from user memory.
 
-use abi::{Errno, Result};
+use crate::mm::fallible::{TryGrow, TryVec};
+use abi::Result;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -32,6 +33,8 @@ impl Piece {
 pub struct Bytes {
     pieces: VecDeque<Piece>,
     len: usize,
+    /// Pieces that a reader has taken out and will put back: their room is kept.
+    out: usize,
 }
 
 impl Bytes {
@@ -45,29 +48,31 @@ impl Bytes {
         let count = bytes.len();
         let joined = match self.pieces.back_mut() {
             Some(last) if last.bytes.len() + count <= JOIN => {
-                last.bytes.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
-                last.bytes.extend_from_slice(&bytes);
+                last.bytes.try_extend_from_slice(&bytes)?;
                 true
             }
             _ => false,
         };
         if !joined {
-            self.pieces.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-            self.pieces.push_back(Piece { bytes, taken: 0 });
+            self.pieces.try_room(1 + self.out)?;
+            self.pieces.try_push(Piece { bytes, taken: 0 })?;
         }
         self.len += count;
         Ok(())
     }
 
-    /// Takes the first piece.
+    /// Takes the first piece, to be put back in any case.
     pub fn pop(&mut self) -> Option<Piece> {
         let piece = self.pieces.pop_front()?;
         self.len -= piece.rest().len();
+        self.out += 1;
         Some(piece)
     }
 
     /// Puts back what is left of a piece.
+    #[expect(clippy::disallowed_methods, reason = "its room was kept")]
     pub fn put_back(&mut self, piece: Piece) {
+        self.out -= 1;
         if !piece.rest().is_empty() {
             self.len += piece.rest().len();
             self.pieces.push_front(piece);

@@ -3,6 +3,7 @@
 use super::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
 use crate::fs::PollEvents;
 use crate::fs::socket::TimeLimit;
+use crate::mm::fallible::TryGrow;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
 use crate::net::ports::{self, Claim, Cover, Holder};
@@ -243,7 +244,7 @@ impl Tcp {
 
     /// Asks a listener for a connection.
     fn ask(&self, listener: &Arc<Tcp>) -> Result<Asked> {
-        let child = Tcp::new(listener.family, listener.uid, listener.options.inherit());
+        let child = Tcp::new(listener.family, listener.uid, listener.options.inherit())?;
         grow(&child.options);
         let mut listening = listener.state.lock();
         let listening = &mut *listening;
@@ -252,7 +253,7 @@ impl Tcp {
         };
         if pending.len() > *backlog {
             waiting.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-            waiting.push_back(self.me.clone());
+            waiting.try_push(self.me.clone())?;
             return Ok(Asked::Later);
         }
         pending.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
@@ -273,7 +274,7 @@ impl Tcp {
         }
         state.role = Role::Connected(Arc::downgrade(&child));
         grow(&self.options);
-        pending.push_back(child);
+        pending.try_push(child)?; // there is room
         drop(state);
         listener.for_reading.wake_events(PollEvents::READABLE.bits());
         Ok(Asked::Connected)

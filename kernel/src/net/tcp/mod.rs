@@ -15,6 +15,7 @@ use super::addr::{Family, encode};
 use super::ports::Port;
 use super::{Incoming, NetSocket, Options, Outgoing, Who};
 use crate::fs::PollEvents;
+use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::iov::{Sink, Source};
 use crate::sync::{Mutex, PollTable, SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_TCP, TcpState};
@@ -109,13 +110,13 @@ impl State {
 }
 
 /// A new socket.
-pub fn create(family: Family, who: Who) -> Arc<dyn NetSocket> {
-    Tcp::new(family, who.uid, Options::new(SEND_BUFFER, RECEIVE_BUFFER))
+pub fn create(family: Family, who: Who) -> Result<Arc<dyn NetSocket>> {
+    Ok(Tcp::new(family, who.uid, Options::new(SEND_BUFFER, RECEIVE_BUFFER))?)
 }
 
 impl Tcp {
-    fn new(family: Family, uid: u32, options: Options) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
+    fn new(family: Family, uid: u32, options: Options) -> Result<Arc<Self>> {
+        try_arc_cyclic(|me| Self {
             me: me.clone(),
             family,
             uid,
@@ -201,7 +202,7 @@ impl NetSocket for Tcp {
     fn shut_down(&self, read: bool, write: bool) -> Result<()> {
         self.shut(read, write)
     }
-    fn name(&self) -> Vec<u8> {
+    fn name(&self) -> Result<Vec<u8>> {
         encode(self.family, self.state.lock().local)
     }
     fn peer_name(&self) -> Result<Vec<u8>> {
@@ -210,7 +211,7 @@ impl NetSocket for Tcp {
             (TcpState::Close | TcpState::SynSent | TcpState::Listen, _) | (_, None) => {
                 Err(Errno::ENOTCONN)
             }
-            (_, Some(peer)) => Ok(encode(self.family, peer)),
+            (_, Some(peer)) => Ok(encode(self.family, peer)?),
         }
     }
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {

@@ -1,6 +1,7 @@
 //! Options of a TCP socket, and TCP_INFO.
 
 use super::{Role, State, Tcp};
+use crate::mm::fallible::TrySlice;
 use crate::net::addr::{Family, LO_MTU};
 use crate::net::option::{bytes_of, number, number_or_byte};
 use crate::net::{NetSocket, options};
@@ -59,14 +60,14 @@ impl Tcp {
     pub(super) fn get(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
         match (level, option) {
             (SOL_SOCKET, _) => self.options.get_socket(option),
-            (IPPROTO_TCP, tcp::INFO) => Ok(self.info()),
-            (IPPROTO_TCP, tcp::CONGESTION) => Ok(CONGESTION.to_vec()),
-            (IPPROTO_TCP, tcp::FASTOPEN | tcp::FASTOPEN_CONNECT) => Ok(bytes_of(0)),
+            (IPPROTO_TCP, tcp::INFO) => self.info(),
+            (IPPROTO_TCP, tcp::CONGESTION) => CONGESTION.try_owned(),
+            (IPPROTO_TCP, tcp::FASTOPEN | tcp::FASTOPEN_CONNECT) => bytes_of(0),
             (IPPROTO_TCP, tcp::MAXSEG) if self.state.lock().is_connected() => {
-                Ok(bytes_of(self.segment()))
+                bytes_of(self.segment())
             }
             (IPPROTO_TCP, _) => {
-                Ok(bytes_of(self.options.value(level, option).ok_or(Errno::ENOPROTOOPT)?))
+                bytes_of(self.options.value(level, option).ok_or(Errno::ENOPROTOOPT)?)
             }
             _ => {
                 let connected = self.state.lock().is_connected();
@@ -81,7 +82,7 @@ impl Tcp {
         (LO_MTU as i32 - headers).min(65483)
     }
 
-    fn info(&self) -> Vec<u8> {
+    fn info(&self) -> Result<Vec<u8>> {
         let mut info = [0u8; INFO_LEN];
         let state = self.state.lock();
         info[0] = state.name() as u8;
@@ -100,7 +101,7 @@ impl Tcp {
         word(92, 3); // reordering
         drop(state);
         debug_assert_eq!(self.protocol(), IPPROTO_TCP);
-        info.to_vec()
+        info.try_owned()
     }
 }
 

@@ -8,6 +8,7 @@ use super::bytes::Piece;
 use super::{Role, Tcp};
 use crate::fs::PollEvents;
 use crate::fs::socket::TimeLimit;
+use crate::mm::fallible::{TryGrow, try_copy};
 use crate::mm::iov::{Sink, Source};
 use crate::net::control::check_socket_control;
 use crate::net::option::more;
@@ -38,7 +39,7 @@ fn put_urgent(peer: &Tcp, byte: u8) {
     let mut state = peer.state.lock();
     if inline {
         // Without memory for one byte it is lost, as on a bad line.
-        let _ = state.received.push(alloc::vec![byte]);
+        let _lost = try_copy(&[byte]).and_then(|byte| state.received.push(byte));
     } else {
         state.urgent = Some(byte);
     }
@@ -238,6 +239,12 @@ impl Tcp {
             done += *put.as_ref().unwrap_or(&0);
             fault = put.and_then(|n| if n < wanted { Err(Errno::EFAULT) } else { Ok(()) });
             if peek {
+                if kept.try_room(1).is_err() {
+                    self.state.lock().received.put_back(piece);
+                    fault = Err(Errno::ENOMEM);
+                    break;
+                }
+                #[expect(clippy::disallowed_methods, reason = "there is room")]
                 kept.push(piece);
             } else {
                 let count = if fault.is_ok() { wanted } else { 0 };

@@ -12,6 +12,7 @@ use super::option::{bytes_of, number};
 use super::ports::{self, Claim, Cover, Holder, Port};
 use super::{Incoming, NetSocket, Options, Outgoing, Who, options};
 use crate::fs::PollEvents;
+use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::iov::{Sink, Source};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use abi::net::{IPPROTO_IPV6, IPPROTO_UDP, IPPROTO_UDPLITE, ipv6};
@@ -49,8 +50,8 @@ struct State {
 }
 
 /// A new socket.
-pub fn create(family: Family, protocol: i32, who: Who) -> Arc<dyn NetSocket> {
-    Arc::new_cyclic(|me| Udp {
+pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> {
+    Ok(try_arc_cyclic(|me| Udp {
         me: me.clone(),
         family,
         protocol,
@@ -68,7 +69,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Arc<dyn NetSocket> {
             write_shut: false,
         }),
         for_reading: WaitQueue::new(),
-    })
+    })?)
 }
 
 impl Udp {
@@ -212,13 +213,13 @@ impl NetSocket for Udp {
         if connected { Ok(()) } else { Err(Errno::ENOTCONN) }
     }
 
-    fn name(&self) -> Vec<u8> {
+    fn name(&self) -> Result<Vec<u8>> {
         encode(self.family, self.state.lock().local)
     }
 
     fn peer_name(&self) -> Result<Vec<u8>> {
         let peer = self.state.lock().peer;
-        Ok(encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?))
+        encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
     }
 
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
@@ -258,7 +259,7 @@ impl NetSocket for Udp {
         match level {
             SOL_SOCKET => self.options.get_socket(option),
             IPPROTO_UDP | IPPROTO_UDPLITE if level == self.protocol || level == IPPROTO_UDP => {
-                Ok(bytes_of(self.options.value(level, option).ok_or(Errno::ENOPROTOOPT)?))
+                Ok(bytes_of(self.options.value(level, option).ok_or(Errno::ENOPROTOOPT)?)?)
             }
             _ => {
                 let connected = self.state.lock().peer.is_some();

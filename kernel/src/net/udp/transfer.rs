@@ -117,7 +117,7 @@ impl Udp {
         let Some(datagram) = self.next(nonblock)? else { return Ok(Incoming::default()) };
         let got = datagram.read(dst, self.family, &self.options);
         if flags.contains(MsgFlags::PEEK) {
-            self.state.lock().inbox.put_back(datagram);
+            self.state.lock().inbox.put_back(datagram)?;
         }
         got
     }

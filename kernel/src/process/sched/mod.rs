@@ -340,7 +340,7 @@ pub fn schedule_timeout(nanos: u64) {
 }
 
 impl TimerTarget for Task {
-    fn expired(&self, _now: Nanos) {
+    fn expired(self: Arc<Self>, _now: Nanos) {
         self.wake_up();
     }
 }

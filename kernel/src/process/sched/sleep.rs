@@ -33,7 +33,8 @@ impl Scheduler for Sleeper {
         match deadline {
             None => schedule(),
             Some(deadline) => {
-                let timer = time::arm(Nanos(deadline), TASKS.current_arc());
+                let task = TASKS.current_arc();
+                let timer = time::arm(&TASKS.current().sleep_room, Nanos(deadline), task);
                 schedule();
                 // The interrupt's reference to this task must not become the last one.
                 time::cancel_and_wait(timer);
