@@ -10,10 +10,12 @@
  */
 #include "fuzz_calls.h"
 #include "fuzz_files.h"
+#include "fuzz_meets.h"
 #include "fuzz_more.h"
 #include "fuzz_poll.h"
 #include "fuzz_seals.h"
 #include "fuzz_tasks.h"
+#include <dirent.h>
 
 /* A round may take this long before all is killed. */
 #define ROUND_MS 1500
@@ -24,6 +26,7 @@ static const struct kind { const char *name; void (*run)(void); } KINDS[] = {
 	{ "epolls", epolls }, { "sockets", sockets }, { "terminals", terminals }, { "trees", trees }, { "bombs", bombs }, { "calls", calls }, { "calls", calls },
 	{ "internet", internet }, { "watches", watches }, { "handles", handles }, { "lenders", lenders }, { "sequences", sequences },
 	{ "polls", polls }, { "seals", seals },
+	{ "movers", movers }, { "families", families },
 };
 
 /* ---- rounds ---- */
@@ -93,6 +96,27 @@ static void child(u64 seed, const struct kind *kind, int root)
 	syscall(SYS_exit_group, 0);
 }
 
+/* How many there are beside init and the kernel's threads, which have no parent. */
+static int orphans(void)
+{
+	int count = 0;
+	DIR *dir = opendir("/proc");
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		char path[300], text[512];
+		int pid = atoi(d->d_name), parent = 0;
+		snprintf(path, sizeof path, "/proc/%d/stat", pid);
+		int fd = pid > 1 ? open(path, O_RDONLY) : -1;
+		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+		close(fd);
+		text[n > 0 ? n : 0] = 0;
+		char *paren = strrchr(text, ')');
+		count += paren && sscanf(paren, ") %*c %d", &parent) == 1 && parent > 0;
+	}
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
 /* Kills everything else and waits until it is gone. Init alone is left. */
 static void sweep(void)
 {
@@ -102,8 +126,14 @@ static void sweep(void)
 		kill(-1, SIGKILL);
 		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
 			;
-		if (pid < 0 && errno == ECHILD)
+		if (pid < 0 && errno == ECHILD) {
+			/* One whose parent did not want to know may be on its way out on another CPU. */
+			for (int i = 0; i < 2000 && orphans() > 0; i++)
+				usleep(500);
+			if (orphans() > 0)
+				say("fuzz: FAILED: %d are left whom nobody can wait for\n", orphans());
 			return;
+		}
 		if (pid == 0) {
 			usleep(500);
 			if (now_ms() - start > 300000) {

@@ -36,7 +36,7 @@ pub struct Fuzz {
     /// Only this round of the seed, with every call told
     #[arg(long, value_name = "R")]
     round: Option<u64>,
-    /// Only this kind of attack (calls, threads, mappings, clones, signals, execs, epolls, sockets, terminals, trees, bombs)
+    /// Only this kind of attack (calls, threads, mappings, clones, signals, execs, epolls, sockets, terminals, trees, bombs, movers, families)
     #[arg(long, value_name = "NAME")]
     kind: Option<String>,
     /// The ordinary kernel, which does not check lock order and invariants
