@@ -18,6 +18,6 @@ impl Caller for RunningTask {
 
     fn pause(&self) -> bool {
         cond_resched();
-        signal::pending(current())
+        signal::pending(&current())
     }
 }

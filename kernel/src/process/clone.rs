@@ -9,7 +9,7 @@ use super::process::Parts as ProcessParts;
 use super::sched::{self};
 use super::signal::{self, ProcessSignals, SignalActions};
 use super::task::Parts as TaskParts;
-use super::{Process, Task, table, users};
+use super::{Current, Process, Task, table, users};
 use crate::arch::fpu::FpuState;
 use crate::arch::task::Machine;
 use crate::arch::trap::TrapFrame;
@@ -139,7 +139,7 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
     if mm::kernel_memory_low() {
         return Err(Errno::ENOMEM);
     }
-    if signal::pending(parent) {
+    if signal::pending(&parent) {
         return Err(Errno::ERESTARTNOINTR);
     }
     check_process_limit(parent)?;
@@ -185,7 +185,7 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
 }
 
 /// CLONE_PIDFD: a descriptor for the child, told before it runs.
-fn give_pidfd(parent: &Task, args: &CloneArgs, child: &Arc<Task>) -> Result<Option<Fd>> {
+fn give_pidfd(parent: Current, args: &CloneArgs, child: &Arc<Task>) -> Result<Option<Fd>> {
     if !args.flags.contains(CloneFlags::PIDFD) {
         return Ok(None);
     }
@@ -206,7 +206,7 @@ fn give_pidfd(parent: &Task, args: &CloneArgs, child: &Arc<Task>) -> Result<Opti
 }
 
 /// RLIMIT_NPROC, which root and the capable are free of.
-fn check_process_limit(parent: &Task) -> Result<()> {
+fn check_process_limit(parent: Current) -> Result<()> {
     use crate::fs::Capability;
     let cred = parent.cred();
     if cred.uid == 0
@@ -219,7 +219,7 @@ fn check_process_limit(parent: &Task) -> Result<()> {
     if users::has_as_many_as(limit, cred.uid) { Err(Errno::EAGAIN) } else { Ok(()) }
 }
 
-fn inherit(parent: &Task, flags: CloneFlags) -> Result<Inherited> {
+fn inherit(parent: Current, flags: CloneFlags) -> Result<Inherited> {
     let mm = if flags.contains(CloneFlags::VM) {
         parent.mm_arc().ok_or(Errno::EINVAL)?
     } else {
@@ -239,12 +239,12 @@ fn inherit(parent: &Task, flags: CloneFlags) -> Result<Inherited> {
 }
 
 fn machine_of_child(
-    parent: &Task,
+    parent: Current,
     frame: &TrapFrame,
     args: &CloneArgs,
 ) -> Result<Machine<KernelStack>> {
     let stack = KernelStack::alloc()?;
-    let fpu = FpuState::try_copy(parent.fpu()).ok_or(Errno::ENOMEM)?;
+    let fpu = FpuState::try_copy(&parent.vectors()).ok_or(Errno::ENOMEM)?;
     let mut registers = *frame;
     registers.set_return(0);
     if args.stack != 0 {
@@ -269,7 +269,7 @@ extern "C" fn first_steps(child_tid: usize) {
 }
 
 fn build(
-    parent: &Task,
+    parent: Current,
     args: &CloneArgs,
     inherited: Inherited,
     machine: Machine<KernelStack>,
@@ -296,7 +296,7 @@ fn build(
     };
     // At once where it stays: it is large, and each move copies it.
     let room = Room::new()?;
-    let task = room.arc(Task::new(parts, Some(parent)));
+    let task = room.arc(Task::new(parts, Some(&parent)));
     if !args.flags.contains(CloneFlags::VM) {
         task.rseq.inherit(&parent.rseq);
     }
@@ -306,7 +306,7 @@ fn build(
     Ok(task)
 }
 
-fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Result<Arc<Process>> {
+fn child_process(parent: Current, args: &CloneArgs, pid: i32) -> Result<Arc<Process>> {
     let process = parent.process();
     let shared = process.signals.actions();
     let actions = if args.flags.contains(CloneFlags::SIGHAND) {
@@ -333,7 +333,7 @@ fn child_process(parent: &Task, args: &CloneArgs, pid: i32) -> Result<Arc<Proces
 }
 
 /// Makes the child visible: to its process, its parent, its group and by its number.
-fn link(parent: &Task, child: &Arc<Task>, args: &CloneArgs) -> Result<()> {
+fn link(parent: Current, child: &Arc<Task>, args: &CloneArgs) -> Result<()> {
     let process = child.process();
     if args.flags.contains(CloneFlags::THREAD) {
         let mut tree = process.tree().lock();

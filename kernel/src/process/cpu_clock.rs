@@ -53,7 +53,8 @@ impl CpuClock {
         if which == NOT_CPU {
             return Err(Errno::EINVAL);
         }
-        let own = current().process();
+        let task = current();
+        let own = task.process();
         let clock = match (id & PER_THREAD != 0, pid) {
             (false, 0) => Self::own_process(),
             (true, 0) => Self::own_thread(),
@@ -77,7 +78,7 @@ impl CpuClock {
 
     /// Whether this is the clock of the thread that asks.
     pub fn is_own_thread(&self) -> bool {
-        matches!(&self.of, Of::Thread(task) if core::ptr::eq(task.as_ptr(), current()))
+        matches!(&self.of, Of::Thread(task) if core::ptr::eq(task.as_ptr(), &*current()))
     }
 
     /// Nanoseconds on this clock; none when what it counted is gone.

@@ -6,7 +6,7 @@
 
 use super::family::Descent;
 use super::signal;
-use super::{Process, Task, futex, group, sched, table};
+use super::{Current, Process, Task, futex, group, sched, table};
 use crate::mm::user;
 use crate::trace::exec_phases::{Phase, PhaseTimer};
 use abi::signal::{SigInfo, SigSet, Signal, code};
@@ -51,12 +51,12 @@ impl Status {
 pub fn do_group_exit(status: Status) -> ! {
     let task = super::current();
     let process = task.process();
-    if process.is_execing_elsewhere(task) {
+    if process.is_execing_elsewhere(&task) {
         // Another thread became the only one: this one goes, the process stays.
         do_exit(status);
     }
     if process.begin_exit(status) && process.thread_count() > 1 {
-        signal::terminate_threads(process, Some(task));
+        signal::terminate_threads(process, Some(&task));
     }
     do_exit(process.exit_status());
 }
@@ -71,7 +71,7 @@ pub fn do_exit(status: Status) -> ! {
         panic!("Attempted to kill init! exitcode=0x{:08x}", status.raw());
     }
     task.set_exiting();
-    signal::hand_on(task, SigSet::ALL);
+    signal::hand_on(&task, SigSet::ALL);
     release_memory(task);
     let files = task.set_files(None);
     drop(files);
@@ -83,21 +83,21 @@ pub fn do_exit(status: Status) -> ! {
         process.signals.cancel_timers();
         end_process(process, status);
     } else {
-        end_thread(task, process);
+        end_thread(&task, process);
     }
     timer.finish(Phase::Exit, process.pid());
     sched::die()
 }
 
 /// What must be told through user memory is told, then the memory goes.
-pub(super) fn release_memory(task: &Task) {
+pub(super) fn release_memory(task: Current) {
     leave_user_memory(task);
-    let mm = task.mm_cell().replace(None);
+    let mm = task.set_mm(None);
     drop(mm);
 }
 
 /// Robust futexes, clear_child_tid and a waiting vfork parent: for exit and exec.
-pub(super) fn leave_user_memory(task: &Task) {
+pub(super) fn leave_user_memory(task: Current) {
     if task.is_kernel_thread() {
         return;
     }
@@ -106,14 +106,12 @@ pub(super) fn leave_user_memory(task: &Task) {
     if tid_address != 0 {
         task.set_clear_child_tid(0);
         // Nobody else can look at memory that has no other user.
-        let shared =
-            task.mm_cell().read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1));
-        if shared && user::write_bytes(tid_address, &[0; 4]).is_ok() {
+        if task.shares_mm() && user::write_bytes(tid_address, &[0; 4]).is_ok() {
             // As on Linux, those who wait for a private futex are not meant. A bad address has no waiters.
             let _woken = futex::wake(&task.mm(), tid_address, true, 1, futex::BITSET_MATCH_ANY);
         }
     }
-    complete_vfork(task);
+    complete_vfork(&task);
 }
 
 /// The child of a vfork no longer uses its parent's memory.

@@ -4,7 +4,7 @@
 //! Runs in the faulting task with interrupts on. A kernel access to user memory that cannot be resolved
 //! continues at its exception-table fixup and becomes `EFAULT` there.
 
-use super::{Task, current, oom, signal};
+use super::{Current, current, oom, signal};
 use crate::arch::extable;
 use crate::arch::trap::{PageFaultCode, TrapFrame};
 use crate::mm::space::{Fault, FaultAccess};
@@ -45,7 +45,7 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
         }
         // The access is tried again, unless it was this task that had to die. Who exits does without: all others
         // wait for what it will give back.
-        if frame.user_mode() || !(signal::killed(task) || task.process().is_exiting()) {
+        if frame.user_mode() || !(signal::killed(&task) || task.process().is_exiting()) {
             return;
         }
     }
@@ -76,13 +76,13 @@ pub fn user_exception(frame: &mut TrapFrame, vector: u8, error: u64) {
     signal::force_fault(signal, code, addr);
 }
 
-fn classify(task: &Task, frame: &TrapFrame, vector: u8) -> (Signal, i32, u64) {
+fn classify(task: Current, frame: &TrapFrame, vector: u8) -> (Signal, i32, u64) {
     match vector {
         0 => (Signal::SIGFPE, code::FPE_INTDIV, frame.rip),
         1 => (Signal::SIGTRAP, code::TRAP_TRACE, frame.rip),
         3 => (Signal::SIGTRAP, code::SI_KERNEL, 0),
         6 => (Signal::SIGILL, code::ILL_ILLOPN, frame.rip),
-        16 | 19 => (Signal::SIGFPE, task.fpu().exception_code(vector), frame.rip),
+        16 | 19 => (Signal::SIGFPE, task.vectors().exception_code(vector), frame.rip),
         11 | 12 => (Signal::SIGBUS, code::SI_KERNEL, 0),
         17 => (Signal::SIGBUS, code::BUS_ADRALN, 0),
         // Overflow, bound, general protection and the rest.

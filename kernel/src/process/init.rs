@@ -8,7 +8,7 @@ use super::process::Parts as ProcessParts;
 use super::sched::{self, Entity, Sleeper};
 use super::signal::{self, ProcessSignals, SignalActions, TaskSignals};
 use super::task::{Parts as TaskParts, comm_of};
-use super::{Group, Process, Session, TASKS, Task, kthread, procfs, table, work};
+use super::{Current, Group, Process, Session, TASKS, Task, kthread, procfs, table, work};
 use crate::arch::fpu::FpuState;
 use crate::arch::task::Machine;
 use crate::arch::trap::TrapFrame;
@@ -75,7 +75,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
         sched::begin_slice();
     }
     if task.has_work(work::RSEQ) {
-        super::rseq::resume(task, frame);
+        super::rseq::resume(&task, frame);
     }
     if task.has_work(work::SIGNAL) {
         signal::exit_to_user(frame);
@@ -157,7 +157,7 @@ extern "C" fn first_program(_: usize) -> ! {
 static WORDS: Once<InitWords> = Once::new();
 
 /// Descriptors 0, 1 and 2.
-fn open_console(task: &Task) {
+fn open_console(task: Current) {
     let opened = || -> Result<()> {
         let (fs, files, cred) = (task.fs(), task.files(), task.cred());
         let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };

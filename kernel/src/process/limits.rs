@@ -2,7 +2,7 @@
 //!
 //! A table never changes; setting a limit makes a new one, so that fork only counts a reference.
 
-use super::{Process, Task};
+use super::{Current, Process};
 use crate::fs::Capability;
 use crate::mm::space::MmLimits;
 use abi::{Errno, Result};
@@ -165,7 +165,7 @@ impl Limits {
 /// # Errors
 /// `EINVAL` if the soft limit exceeds the hard one, `EPERM` for what the caller may not raise.
 pub fn change(
-    caller: &Task,
+    caller: Current,
     process: &Arc<Process>,
     which: Resource,
     new: Option<Limit>,

@@ -56,9 +56,26 @@ crate::running_tasks! {
     static TASKS: Task
 }
 
-/// The running task: good for as long as it runs, never to be given to another thread.
+/// The running task, in its own hands.
+pub type Current = crate::arch::task::Current<Task>;
+
+/// Ambiguous, and so an error, if one of them could be given to another thread or left in a static.
+const _: fn() = || {
+    trait StaysHere<Why> {
+        fn check() {}
+    }
+    struct IsSend;
+    struct IsSync;
+    impl<T> StaysHere<()> for T {}
+    impl<T: Send> StaysHere<IsSend> for T {}
+    impl<T: Sync> StaysHere<IsSync> for T {}
+    <Current as StaysHere<_>>::check();
+    <crate::sync::OwnerRef<i32> as StaysHere<_>>::check();
+};
+
+/// The running task.
 #[inline]
-pub fn current() -> &'static Task {
+pub fn current() -> Current {
     TASKS.current()
 }
 

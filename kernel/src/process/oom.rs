@@ -52,7 +52,7 @@ pub fn relieve() {
 
 /// Gives the dying time to free their memory.
 fn rest() {
-    if !signal::killed(current()) {
+    if !signal::killed(&current()) {
         schedule_timeout(GRACE);
     }
 }

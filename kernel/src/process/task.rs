@@ -1,7 +1,7 @@
 //! [`Task`]: one thread.
 //!
-//! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], and atomics
-//! that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
+//! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], which takes a
+//! [`Current`] to borrow, and atomics that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
 
 use super::futex::Waits;
 use super::members::Member;
@@ -9,9 +9,9 @@ use super::rseq::Rseq;
 use super::sched::Entity;
 use super::signal::TaskSignals;
 use super::times::Times;
-use super::{LastTrap, Process, users};
-use crate::arch::fpu::FpuState;
+use super::{Current, LastTrap, Process, users};
 use crate::arch::task::{Machine, Running};
+use crate::arch::{self, fpu::FpuState};
 use crate::fs::{Cred, FdTable, FsContext};
 use crate::mm::{AddressSpace, KernelStack};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
@@ -160,16 +160,7 @@ impl Task {
 
     /// Whether it never runs user code.
     pub fn is_kernel_thread(&self) -> bool {
-        self.machine.fpu().is_none()
-    }
-
-    /// The address space of the running user task.
-    #[inline]
-    pub fn mm(&self) -> OwnerRef<'_, AddressSpace> {
-        OwnerRef::map(self.mm.borrow(), |mm| match mm {
-            Some(mm) => &**mm,
-            None => panic!("a task without user memory asks for it"),
-        })
+        !self.machine.is_of_user()
     }
 
     /// A counted reference to the address space of any task; `None` for kernel threads and zombies.
@@ -177,36 +168,14 @@ impl Task {
         self.mm.read(Clone::clone)
     }
 
-    pub(super) fn mm_cell(&self) -> &OwnerCell<Option<Arc<AddressSpace>>> {
-        &self.mm
-    }
-
-    /// The descriptors of the running user task.
-    #[inline]
-    pub fn files(&self) -> OwnerRef<'_, Arc<FdTable>> {
-        OwnerRef::map(self.files.borrow(), |files| match files {
-            Some(files) => files,
-            None => panic!("a task without descriptors asks for them"),
-        })
+    /// Whether it shares its address space with another task.
+    pub(super) fn shares_mm(&self) -> bool {
+        self.mm.read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1))
     }
 
     /// A counted reference to the descriptors of any task; `None` for kernel threads and zombies.
     pub fn files_arc(&self) -> Option<Arc<FdTable>> {
         self.files.read(Clone::clone)
-    }
-
-    /// Replaces the descriptors of the running task (unshare, exec, exit).
-    pub fn set_files(&self, files: Option<Arc<FdTable>>) -> Option<Arc<FdTable>> {
-        self.files.replace(files)
-    }
-
-    /// Root and working directory of the running user task.
-    #[inline]
-    pub fn fs(&self) -> OwnerRef<'_, Arc<FsContext>> {
-        OwnerRef::map(self.fs.borrow(), |fs| match fs {
-            Some(fs) => fs,
-            None => panic!("a task without directories asks for them"),
-        })
     }
 
     /// A counted reference to root and working directory of any task; `None` for zombies.
@@ -219,30 +188,9 @@ impl Task {
         self.fs.read(|fs| fs.as_ref().is_some_and(|fs| core::ptr::eq(&**fs, other)))
     }
 
-    /// Replaces root and working directory of the running task (unshare, exit).
-    pub fn set_fs(&self, fs: Option<Arc<FsContext>>) -> Option<Arc<FsContext>> {
-        self.fs.replace(fs)
-    }
-
-    /// Credentials of the running task.
-    #[inline]
-    pub fn cred(&self) -> OwnerRef<'_, Arc<Cred>> {
-        self.cred.borrow()
-    }
-
     /// A counted reference to the credentials of any task.
     pub fn cred_arc(&self) -> Arc<Cred> {
         self.cred.read(Clone::clone)
-    }
-
-    /// Changes the identity of the running task.
-    pub fn set_cred(&self, cred: Arc<Cred>) {
-        let new = cred.uid;
-        let old = self.cred.replace(cred).uid;
-        if new != old {
-            users::join(new);
-            users::leave(old);
-        }
     }
 
     /// The name, for a panic: nothing when it is being changed.
@@ -258,15 +206,6 @@ impl Task {
     /// Sets the name; cut at 15 bytes.
     pub fn set_comm(&self, name: &[u8]) {
         *self.comm.lock() = comm_of(name);
-    }
-
-    /// The vector state of a user task.
-    #[inline]
-    pub fn fpu(&self) -> &FpuState {
-        match self.machine.fpu() {
-            Some(fpu) => fpu,
-            None => panic!("a kernel thread has no vector state"),
-        }
     }
 
     /// Sets work flags.
@@ -368,6 +307,76 @@ impl Task {
     /// Its user program counter and stack pointer, when it is in the kernel.
     pub fn user_pc_sp(&self) -> (u64, u64) {
         self.machine.user_pc_sp()
+    }
+}
+
+/// What only the task itself may do.
+impl Current {
+    /// Its address space, if it is a user task.
+    #[inline]
+    pub fn mm(self) -> OwnerRef<AddressSpace> {
+        OwnerRef::map(self.map(|task| &task.mm).borrow(), |mm| match mm {
+            Some(mm) => &**mm,
+            None => panic!("a task without user memory asks for it"),
+        })
+    }
+
+    /// Replaces the address space (exec, exit).
+    pub(super) fn set_mm(self, mm: Option<Arc<AddressSpace>>) -> Option<Arc<AddressSpace>> {
+        self.map(|task| &task.mm).replace(mm)
+    }
+
+    /// Its descriptors, if it is a user task.
+    #[inline]
+    pub fn files(self) -> OwnerRef<Arc<FdTable>> {
+        OwnerRef::map(self.map(|task| &task.files).borrow(), |files| match files {
+            Some(files) => files,
+            None => panic!("a task without descriptors asks for them"),
+        })
+    }
+
+    /// Replaces the descriptors (unshare, exec, exit).
+    pub fn set_files(self, files: Option<Arc<FdTable>>) -> Option<Arc<FdTable>> {
+        self.map(|task| &task.files).replace(files)
+    }
+
+    /// Its root and working directory, if it is a user task.
+    #[inline]
+    pub fn fs(self) -> OwnerRef<Arc<FsContext>> {
+        OwnerRef::map(self.map(|task| &task.fs).borrow(), |fs| match fs {
+            Some(fs) => fs,
+            None => panic!("a task without directories asks for them"),
+        })
+    }
+
+    /// Replaces root and working directory (unshare, exit).
+    pub fn set_fs(self, fs: Option<Arc<FsContext>>) -> Option<Arc<FsContext>> {
+        self.map(|task| &task.fs).replace(fs)
+    }
+
+    /// Its credentials.
+    #[inline]
+    pub fn cred(self) -> OwnerRef<Arc<Cred>> {
+        self.map(|task| &task.cred).borrow()
+    }
+
+    /// Changes its identity.
+    pub fn set_cred(self, cred: Arc<Cred>) {
+        let new = cred.uid;
+        let old = self.map(|task| &task.cred).replace(cred).uid;
+        if new != old {
+            users::join(new);
+            users::leave(old);
+        }
+    }
+
+    /// The vector state of a user task.
+    #[inline]
+    pub fn vectors(self) -> arch::task::Current<FpuState> {
+        match self.fpu() {
+            Some(fpu) => fpu,
+            None => panic!("a kernel thread has no vector state"),
+        }
     }
 }
 

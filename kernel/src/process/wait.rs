@@ -54,7 +54,8 @@ pub struct Report {
 /// # Errors
 /// `ECHILD` if there is no such child, `ERESTARTSYS` on a signal.
 pub fn wait(which: Which, options: &Options) -> Result<Option<Report>> {
-    let process = super::current().process();
+    let task = super::current();
+    let process = task.process();
     let look = || match look(process, &which, options) {
         Ok(None) if options.no_hang => Some(Ok(None)),
         Ok(None) => None,

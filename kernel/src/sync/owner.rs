@@ -2,17 +2,20 @@
 //!
 //! A task reads its own files, credentials and address space on almost every system call and replaces them
 //! hardly ever; others look at them rarely. So the owner reads without a lock, replaces under it, and all
-//! others read under it. Must never be borrowed by a thread other than the owner: debug builds check.
+//! others read under it. Only a [`Current`] can borrow and replace, which nobody but the owner has.
+//! Interrupt handlers have one too, for the task that they interrupt: they come between two steps of a borrow, which
+//! they leave as they found it, and never into a replacement, whose lock keeps them off.
 
 use super::{SpinLock, level};
 use crate::arch::percpu;
+use crate::arch::task::Current;
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// No task is larger than this; see [`OwnerCell::borrow`].
+/// No task is larger than this; see [`Current::borrow`].
 pub const MAX_OWNER_SIZE: usize = 4096;
 
 /// A value that one task owns and others may look at.
@@ -23,7 +26,7 @@ pub struct OwnerCell<T> {
     lock: SpinLock<(), level::Owned>,
 }
 
-// SAFETY: `borrows` and lock-free reads belong to the owner alone (the rule of this file); everyone else
+// SAFETY: `borrows` and lock-free reads take a `Current`, so they are the owner's alone; everyone else
 // reads under `lock`, under which alone the value changes.
 unsafe impl<T: Send + Sync> Sync for OwnerCell<T> {}
 
@@ -31,26 +34,6 @@ impl<T> OwnerCell<T> {
     /// A cell with its first value.
     pub const fn new(value: T) -> Self {
         Self { value: UnsafeCell::new(value), borrows: Cell::new(0), lock: SpinLock::new(()) }
-    }
-
-    /// The value, for the owner: the running task, of which this cell is a part.
-    #[inline]
-    pub fn borrow(&self) -> OwnerRef<'_, T> {
-        debug_assert!(
-            ptr::from_ref(self).addr().wrapping_sub(percpu::current().addr()) < MAX_OWNER_SIZE,
-            "a cell of another task is borrowed"
-        );
-        self.borrows.set(self.borrows.get().wrapping_add(1));
-        // SAFETY: only the owner changes the value, and `replace` refuses while a borrow lives.
-        OwnerRef { value: unsafe { &*self.value.get() }, borrows: &self.borrows }
-    }
-
-    /// Replaces the value; for the owner, while it has nothing borrowed. Returns the old one.
-    pub fn replace(&self, value: T) -> T {
-        assert!(self.borrows.get() == 0, "an owner's cell is replaced while borrowed");
-        let _guard = self.lock.lock();
-        // SAFETY: readers hold the lock, and the owner, which calls this, has no borrow.
-        unsafe { ptr::replace(self.value.get(), value) }
     }
 
     /// Looks at the value from any thread.
@@ -61,32 +44,55 @@ impl<T> OwnerCell<T> {
     }
 }
 
-/// A borrow by the owner.
-pub struct OwnerRef<'a, T: ?Sized> {
-    value: &'a T,
-    borrows: &'a Cell<u32>,
+impl<T> Current<OwnerCell<T>> {
+    /// The value.
+    #[inline]
+    pub fn borrow(self) -> OwnerRef<T> {
+        debug_assert!(
+            ptr::from_ref(&*self).addr().wrapping_sub(percpu::current().addr()) < MAX_OWNER_SIZE,
+            "a cell that is no part of the task is borrowed"
+        );
+        self.borrows.set(self.borrows.get().wrapping_add(1));
+        // SAFETY: only the owner changes the value, and `replace` refuses while a borrow lives.
+        let value = self.map(|cell| unsafe { &*cell.value.get() });
+        OwnerRef { value, borrows: self.map(|cell| &cell.borrows) }
+    }
+
+    /// Replaces the value, of which nothing is borrowed. Returns the old one.
+    pub fn replace(self, value: T) -> T {
+        assert!(self.borrows.get() == 0, "an owner's cell is replaced while borrowed");
+        let _guard = self.lock.lock();
+        // SAFETY: readers hold the lock, and the owner, which calls this, has no borrow.
+        unsafe { ptr::replace(self.value.get(), value) }
+    }
 }
 
-impl<'a, T: ?Sized> OwnerRef<'a, T> {
+/// A borrow by the owner.
+pub struct OwnerRef<T: 'static> {
+    value: Current<T>,
+    borrows: Current<Cell<u32>>,
+}
+
+impl<T> OwnerRef<T> {
     /// A borrow of a part.
     #[inline]
-    pub fn map<U: ?Sized>(this: Self, part: impl FnOnce(&'a T) -> &'a U) -> OwnerRef<'a, U> {
-        let mapped = OwnerRef { value: part(this.value), borrows: this.borrows };
+    pub fn map<U>(this: Self, part: impl for<'a> FnOnce(&'a T) -> &'a U) -> OwnerRef<U> {
+        let mapped = OwnerRef { value: this.value.map(part), borrows: this.borrows };
         // The borrow moves on.
         core::mem::forget(this);
         mapped
     }
 }
 
-impl<T: ?Sized> Deref for OwnerRef<'_, T> {
+impl<T> Deref for OwnerRef<T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        self.value
+        &self.value
     }
 }
 
-impl<T: ?Sized> Drop for OwnerRef<'_, T> {
+impl<T> Drop for OwnerRef<T> {
     #[inline]
     fn drop(&mut self) {
         self.borrows.set(self.borrows.get().wrapping_sub(1));

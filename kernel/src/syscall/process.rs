@@ -11,7 +11,7 @@ use crate::process::exit::{self, Status};
 use crate::process::limits::{self, Limit, Resource};
 use crate::process::times::Usage;
 use crate::process::wait::{self, Options, Report, Which};
-use crate::process::{self, Process, Task, pidfd};
+use crate::process::{self, Current, Process, pidfd};
 use abi::process::{CloneArgsRaw, Rusage};
 use abi::signal::{SigInfo, Signal};
 use abi::time::Timeval;
@@ -221,7 +221,7 @@ pub fn getrusage(who: i32, out: UserPtr<Rusage>) -> Result<()> {
             usage
         }
         RUSAGE_CHILDREN => task.process().children_usage(),
-        RUSAGE_THREAD => task.times.usage(task),
+        RUSAGE_THREAD => task.times.usage(&task),
         _ => return Err(Errno::EINVAL),
     };
     out.write(&rusage(&usage))
@@ -320,7 +320,7 @@ pub fn prlimit64(
 }
 
 /// Whether the caller has the target's identity in full, or may act on any resource.
-fn may_inspect(caller: &Task, target: &Process) -> bool {
+fn may_inspect(caller: Current, target: &Process) -> bool {
     let (own, other) = (caller.cred(), target.cred());
     let same_user = [other.uid, other.euid, other.suid].iter().all(|&id| id == own.uid);
     let same_group = [other.gid, other.egid, other.sgid].iter().all(|&id| id == own.gid);

@@ -34,7 +34,7 @@ pub fn rt_sigaction(
     }
     let task = process::current();
     let previous = match new {
-        Some(new) => signal::set_action(task, signal, new),
+        Some(new) => signal::set_action(&task, signal, new),
         None => task.process().signals.actions().get(signal),
     };
     if let Some(old) = old.non_null() {
@@ -64,7 +64,7 @@ pub fn rt_sigprocmask(
             SIG_SETMASK => set,
             _ => return Err(Errno::EINVAL),
         };
-        signal::set_blocked(task, mask);
+        signal::set_blocked(&task, mask);
     }
     if let Some(old) = old.non_null() {
         old.write(&before)?;

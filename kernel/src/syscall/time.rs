@@ -149,7 +149,8 @@ pub fn time(out: UserPtr<i64>) -> Result<i64> {
 /// `struct tms`: user and system time of the process and of its reaped children, in USER_HZ ticks.
 pub fn times(out: UserPtr<[i64; 4]>) -> Result<i64> {
     if let Some(out) = out.non_null() {
-        let process = process::current().process();
+        let task = process::current();
+        let process = task.process();
         let (user, system) = process.usage().ticks();
         let (child_user, child_system) = process.children_usage().ticks();
         out.write(&[user, system, child_user, child_system])?;
@@ -252,7 +253,8 @@ pub fn timer_create(id: i32, event: UserPtr<[i32; 5]>, out: UserPtr<i32>) -> Res
         Clock::Cpu(clock) => TimerClock::Cpu(clock),
         Clock::Descriptor => return Err(Errno::EOPNOTSUPP),
     };
-    let process = process::current().process();
+    let task = process::current();
+    let process = task.process();
     let (notify, value) = match event {
         None => (Notify::Process(Signal::SIGALRM), None),
         Some((value, _, SIGEV_NONE, _)) => (Notify::Nobody, Some(value)),

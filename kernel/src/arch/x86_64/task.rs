@@ -8,6 +8,7 @@
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
+use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -117,10 +118,10 @@ impl<S: Stack> Machine<S> {
         &self.work
     }
 
-    /// The vector state; `None` for a kernel thread.
+    /// Whether it may run user code: it has a vector state.
     #[inline]
-    pub fn fpu(&self) -> Option<&FpuState> {
-        self.fpu.as_ref()
+    pub fn is_of_user(&self) -> bool {
+        self.fpu.is_some()
     }
 
     /// Whether the task runs on some CPU or is just leaving one.
@@ -176,6 +177,45 @@ pub trait Running: Send + Sync + 'static {
 /// The running tasks of all CPUs. There is one, made by [`running_tasks!`](crate::running_tasks).
 pub struct Tasks<T>(PhantomData<fn() -> T>);
 
+/// The running task, or a part of it, in its own hands.
+///
+/// What only the task itself may do asks for one. No other thread can come by it: it is neither `Send` nor `Sync`,
+/// so it stays on the stack of the task, and of the interrupt handlers that borrow that.
+pub struct Current<T: 'static>(&'static T, PhantomData<*mut ()>);
+
+impl<T> Clone for Current<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Current<T> {}
+
+impl<T> Deref for Current<T> {
+    type Target = T;
+    #[inline]
+    fn deref(&self) -> &T {
+        self.0
+    }
+}
+
+impl<T> Current<T> {
+    /// A part of it.
+    #[inline]
+    pub fn map<U>(self, part: impl for<'a> FnOnce(&'a T) -> &'a U) -> Current<U> {
+        Current(part(self.0), PhantomData)
+    }
+}
+
+impl<T: Running> Current<T> {
+    /// Its vector state; `None` for a kernel thread.
+    #[inline]
+    pub fn fpu(self) -> Option<Current<FpuState>> {
+        self.0.machine().fpu.as_ref().map(|fpu| Current(fpu, PhantomData))
+    }
+}
+
 crate::per_cpu! {
     /// The task that was switched away from, until `finish_switch`.
     static PREVIOUS: Cell<*const ()> = Cell::new(ptr::null());
@@ -209,11 +249,12 @@ impl<T: Running> Tasks<T> {
         !percpu::current().is_null()
     }
 
-    /// The running task. The reference is good for as long as the task runs: it must not be given away.
+    /// The running task.
     #[inline]
-    pub fn current(&self) -> &'static T {
-        // SAFETY: the CPU holds a reference to the running task, and only `T`s are stored.
-        unsafe { &*percpu::current().cast::<T>() }
+    pub fn current(&self) -> Current<T> {
+        // SAFETY: the CPU holds a reference to the running task, and only `T`s are stored. It outlives what the task
+        // has on its stack, and a `Current` cannot go elsewhere.
+        Current(unsafe { &*percpu::current().cast::<T>() }, PhantomData)
     }
 
     /// A counted reference to the running task.
@@ -234,7 +275,7 @@ impl<T: Running> Tasks<T> {
     pub fn switch(&self, next: Arc<T>) -> Option<Arc<T>> {
         debug_assert!(!cpu::interrupts_enabled());
         let prev = self.current();
-        if ptr::eq(prev, &*next) {
+        if ptr::eq(&*prev, &*next) {
             return None;
         }
         let next = Arc::into_raw(next);
@@ -276,7 +317,8 @@ impl<T: Running> Tasks<T> {
 
     /// Leaves the kernel part of the running task for good and enters user mode with `frame`.
     pub fn enter_user(&self, frame: &TrapFrame) -> ! {
-        let machine = self.current().machine();
+        let task = self.current();
+        let machine = task.machine();
         assert!(machine.stack.is_some() && machine.fpu.is_some(), "no user task");
         assert!(frame.user_mode(), "not a user frame");
         cpu::irq_disable();

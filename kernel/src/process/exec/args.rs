@@ -3,7 +3,7 @@
 //! The pages hold, in ascending order, room for the block of pointers and numbers, then argument strings,
 //! environment strings and the file's name: the order that Linux leaves them in.
 
-use super::super::Task;
+use super::super::Current;
 use super::super::limits::Resource;
 use super::stack;
 use crate::mm::{PAGE_SIZE, PageBuf, user};
@@ -99,7 +99,7 @@ pub(super) struct ArgArea {
 
 impl ArgArea {
     /// Counts the strings and reserves their pointers; `EFAULT`, `E2BIG`.
-    pub(super) fn new(task: &Task, argv: &dyn Strings, envp: &dyn Strings) -> Result<Self> {
+    pub(super) fn new(task: Current, argv: &dyn Strings, envp: &dyn Strings) -> Result<Self> {
         let stack_limit = task.process().limits().soft(Resource::Stack);
         let limit = (stack_limit / 4).clamp(MIN_TOTAL, MAX_TOTAL) as usize;
         let argc = argv.count(limit / 8)?;

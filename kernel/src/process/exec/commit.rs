@@ -1,6 +1,6 @@
 //! The point of no return and what follows: the new program takes the old one's place.
 
-use super::super::{Task, exit, signal};
+use super::super::{Current, exit, signal};
 use super::args::ArgArea;
 use super::cred;
 use super::image::Image;
@@ -20,7 +20,7 @@ use core::sync::atomic::Ordering;
 /// Builds the new program and enters it. An error means that the process cannot go on.
 pub(super) fn commit(
     frame: &mut TrapFrame,
-    task: &Task,
+    task: Current,
     image: Image,
     mut area: ArgArea,
     name: &[u8],
@@ -87,23 +87,23 @@ fn map_stack(mm: &AddressSpace, top: u64, area: ArgArea, exec: bool) -> Result<(
 }
 
 /// Switches to the new space and lets a waiting vfork parent go on; the old one comes back.
-fn replace_memory(task: &Task, mm: Arc<AddressSpace>) -> Option<Arc<AddressSpace>> {
+fn replace_memory(task: Current, mm: Arc<AddressSpace>) -> Option<Arc<AddressSpace>> {
     exit::leave_user_memory(task);
     task.rseq.clear();
     mm.activate();
-    task.mm_cell().replace(Some(mm))
+    task.set_mm(Some(mm))
 }
 
 /// What of `personality` does not outlive an exec: as on Linux, what makes all memory executable, and for a
 /// program that `sets_id` what makes its addresses known.
-fn forget_personality(task: &Task, sets_id: bool) {
+fn forget_personality(task: Current, sets_id: bool) {
     let gone = if sets_id { personality::CLEAR_ON_SETID } else { personality::READ_IMPLIES_EXEC };
     // Relaxed: the thread's own setting.
     task.settings.personality.fetch_and(!gone, Ordering::Relaxed);
 }
 
 /// Everything that belonged to the old program; into one that is `guarded` only root may look.
-fn forget_old_program(task: &Task, program: Program, name: &[u8], guarded: bool) -> Result<()> {
+fn forget_old_program(task: Current, program: Program, name: &[u8], guarded: bool) -> Result<()> {
     let process = task.process();
     let file_name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
     task.set_comm(file_name);
@@ -112,7 +112,7 @@ fn forget_old_program(task: &Task, program: Program, name: &[u8], guarded: bool)
     process.dumpable.store(u32::from(!guarded), Ordering::Relaxed);
     process.has_execed.store(true, Ordering::Relaxed);
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
-    signal::reset_for_exec(task);
+    signal::reset_for_exec(&task);
     let shared = Arc::strong_count(&*task.files()) > 1;
     if shared {
         let own: Arc<FdTable> = Arc::new(task.files().fork()?);
@@ -123,8 +123,8 @@ fn forget_old_program(task: &Task, program: Program, name: &[u8], guarded: bool)
 }
 
 /// The registers of a new program.
-fn enter(frame: &mut TrapFrame, task: &Task, entry: u64, sp: u64) {
-    task.fpu().reset();
+fn enter(frame: &mut TrapFrame, task: Current, entry: u64, sp: u64) {
+    task.vectors().reset();
     switch::set_fs_base(0);
     switch::set_user_gs_base(0);
     *frame = TrapFrame::new_user(entry, sp);

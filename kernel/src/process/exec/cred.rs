@@ -1,6 +1,6 @@
 //! What exec does to credentials: set-uid bits and capabilities; who may look into the new program.
 
-use super::super::{Task, for_each_process};
+use super::super::{Current, for_each_process};
 use crate::fs::cred::securebits;
 use crate::fs::{CapSet, Capability, Cred, MountFlags, OpenFile};
 use abi::fs::{S_ISGID, S_ISUID};
@@ -20,7 +20,7 @@ pub(super) struct Change {
 }
 
 /// What executing `file` makes of the task's identity.
-pub(super) fn change(task: &Task, file: &OpenFile) -> Change {
+pub(super) fn change(task: Current, file: &OpenFile) -> Change {
     let old = task.cred();
     let two = old.uid != old.euid || old.gid != old.egid;
     let (cred, secure, set_bits) = new_cred(task, file);
@@ -35,7 +35,7 @@ pub(super) fn change(task: &Task, file: &OpenFile) -> Change {
 
 /// The new identity, if it differs from the old one; whether the program must distrust its environment; whether
 /// a set-id bit of the file counts.
-fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool, bool) {
+fn new_cred(task: Current, file: &OpenFile) -> (Option<Arc<Cred>>, bool, bool) {
     let old = task.cred();
     let meta = file.inode().attr();
     let mode = meta.mode();
@@ -74,7 +74,7 @@ fn new_cred(task: &Task, file: &OpenFile) -> (Option<Arc<Cred>>, bool, bool) {
 
 /// Whether a task of another process has the same working directory and root, by CLONE_FS. Its own process has no other
 /// task any more.
-fn shares_directories(task: &Task) -> bool {
+fn shares_directories(task: Current) -> bool {
     let own = task.fs();
     let mut shared = false;
     for_each_process(&mut |process| {

@@ -1,6 +1,6 @@
 //! Executable files: their plans, and mapping them.
 
-use super::super::Task;
+use super::super::Current;
 use super::layout::Layout;
 use crate::fs::namei::{LookupFlags, perm};
 use crate::fs::{Capability, Cred, DenyWrite, Fd, MapTarget, OpenFile};
@@ -61,7 +61,7 @@ impl Placed {
 
 impl Image {
     /// Reads what the file says; `ENOEXEC`, `ELIBBAD`, and the errors of opening the interpreter.
-    pub(super) fn open(task: &Task, file: Arc<DenyWrite>) -> Result<Self> {
+    pub(super) fn open(task: Current, file: Arc<DenyWrite>) -> Result<Self> {
         let plan = match plan_of(&file)? {
             Err(Error::NotExecutable) => return Err(Errno::ENOEXEC),
             plan => plan,
@@ -186,7 +186,7 @@ fn read_plan(file: &OpenFile) -> Result<Result<Arc<Plan>, Error>> {
 }
 
 fn open_interpreter(
-    task: &Task,
+    task: Current,
     file: &OpenFile,
     (offset, len): (u64, u64),
 ) -> Result<Interpreter> {

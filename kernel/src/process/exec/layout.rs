@@ -1,6 +1,6 @@
 //! Where things lie in a new address space, randomised as on Linux.
 
-use super::super::Task;
+use super::super::Current;
 use super::super::limits::Resource;
 use crate::mm::layout::{PAGE_SIZE, USER_END};
 use crate::random;
@@ -32,7 +32,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Draws a layout, and what else an exec needs to draw.
-    pub(super) fn draw(task: &Task) -> Self {
+    pub(super) fn draw(task: Current) -> Self {
         // Relaxed: the thread's own setting.
         let fixed =
             task.settings.personality.load(Ordering::Relaxed) & personality::ADDR_NO_RANDOMIZE != 0;

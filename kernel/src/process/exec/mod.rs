@@ -18,7 +18,7 @@ mod threads;
 pub use args::{Strings, UserStrings};
 pub use program::Program;
 
-use super::Task;
+use super::Current;
 use crate::arch::trap::TrapFrame;
 use crate::fs::namei::open::open_exec;
 use crate::fs::namei::{LookupCtx, LookupFlags};
@@ -78,7 +78,7 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
 }
 
 /// Opens an executable and keeps writers away.
-fn open(task: &Task, at: Fd, path: &[u8], lookup: LookupFlags) -> Result<Arc<DenyWrite>> {
+fn open(task: Current, at: Fd, path: &[u8], lookup: LookupFlags) -> Result<Arc<DenyWrite>> {
     let (fs, files, cred) = (task.fs(), task.files(), task.cred());
     let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };
     let file = open_exec(&ctx, at, path, lookup)?;
@@ -100,7 +100,7 @@ fn shown_name(request: &ExecRequest<'_>) -> Vec<u8> {
 
 /// Follows `#!` lines to a file that is none; the arguments that they put before the caller's.
 fn follow_scripts(
-    task: &Task,
+    task: Current,
     request: &ExecRequest<'_>,
     mut file: Arc<DenyWrite>,
     shown: &[u8],

@@ -1,19 +1,19 @@
 //! Before a new program, the thread that calls exec becomes the only one, and the leader.
 
-use super::super::{Task, current_arc, exit, signal, table};
+use super::super::{Current, current_arc, exit, signal, table};
 use abi::{Errno, Result};
 
 /// Ends all other threads of the process and takes the leader's number.
 ///
 /// # Errors
 /// `EAGAIN` if another thread is at it, `EINTR` if the process was killed meanwhile (nobody will see it).
-pub(super) fn become_only(task: &Task) -> Result<()> {
+pub(super) fn become_only(task: Current) -> Result<()> {
     let process = task.process();
     if !process.is_single_threaded() {
         if !process.begin_exec(task.tid()) {
             return Err(Errno::EAGAIN);
         }
-        signal::terminate_threads(process, Some(task));
+        signal::terminate_threads(process, Some(&task));
         let alone = || process.is_single_threaded().then_some(());
         let waited = process.threads_changed.wait_killable(alone);
         process.end_exec();
@@ -22,6 +22,6 @@ pub(super) fn become_only(task: &Task) -> Result<()> {
     if !task.is_leader() {
         table::take_over(&current_arc(), process.pid());
     }
-    exit::complete_threads(process, task);
+    exit::complete_threads(process, &task);
     Ok(())
 }

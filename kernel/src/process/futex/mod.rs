@@ -127,7 +127,7 @@ pub fn wait(
     match outcome {
         Ok(()) => Ok(()),
         // Whoever took the waiter out has spent a wake-up on it: that is a success.
-        Err(_) if !leave(task) => Ok(()),
+        Err(_) if !leave(&task) => Ok(()),
         Err(error) => Err(error),
     }
 }

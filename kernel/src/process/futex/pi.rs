@@ -214,23 +214,23 @@ pub fn wait_requeue(
         Err(fault) => Err(fault),
     };
     if let Err(error) = looked
-        && give_up(task)
+        && give_up(&task)
     {
         return Err(error);
     }
-    let outcome = sleep(task, deadline);
+    let outcome = sleep(&task, deadline);
     let error = match outcome {
         Ok(()) => None,
         Err(WaitError::TimedOut) => Some(Errno::ETIMEDOUT),
         Err(WaitError::Interrupted) => Some(Errno::ERESTARTNOINTR),
     };
     if let Some(error) = error
-        && give_up(task)
+        && give_up(&task)
     {
         return Err(error);
     }
     // Once moved, the call cannot be made again: the first word will have changed.
-    finish(target_key, target, task, outcome, Errno::EAGAIN)
+    finish(target_key, target, &task, outcome, Errno::EAGAIN)
 }
 
 /// Takes a task back out of where it waits to be moved; false if it has been moved, or owns the lock already.
@@ -313,7 +313,7 @@ fn wake(task: &Task) {
 fn wait_for_end(owner: &Task) -> Result<()> {
     const STEP: u64 = 1_000_000;
     while owner.futex_state() == LEAVING {
-        if process::signal::pending(process::current()) {
+        if process::signal::pending(&process::current()) {
             return Err(Errno::ERESTARTNOINTR);
         }
         process::schedule_timeout(STEP);
@@ -459,7 +459,7 @@ impl Table {
             old = seen;
         }
         if let Some(state) = self.states.get_mut(&key)
-            && core::ptr::eq(&*state.owner, process::current())
+            && core::ptr::eq(&*state.owner, &*process::current())
         {
             state.unsettled = false;
             if state.waiters.is_empty() {

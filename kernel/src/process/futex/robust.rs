@@ -5,7 +5,7 @@
 use super::{BITSET_MATCH_ANY, FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS, pi, wake};
 use crate::mm::AddressSpace;
 use crate::mm::user;
-use crate::process::Task;
+use crate::process::Current;
 use abi::{Errno, Result};
 
 /// Size of the user's `struct robust_list_head`.
@@ -16,13 +16,13 @@ const ROBUST_LIST_LIMIT: usize = 2048;
 const PI: u64 = 1;
 
 /// A thread ends or calls exec: its locks are marked as left by a dead owner and go to those who wait.
-pub fn leave_locks(task: &Task) {
+pub fn leave_locks(task: Current) {
     task.set_futex_state(pi::LEAVING);
     if task.robust_list() != 0 {
         walk(&task.mm(), task.robust_list(), task.tid());
         task.set_robust_list(0);
     }
-    pi::give_up_locks(task);
+    pi::give_up_locks(&task);
     task.set_futex_state(if task.is_exiting() { pi::GONE } else { pi::ALIVE });
 }
 

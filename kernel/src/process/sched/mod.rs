@@ -136,7 +136,7 @@ fn switch_to_next(turn: Turn) {
     let waiting = queue.len();
     let is_shared = percpu::cpus_online() > 1;
     let wanted = if is_shared && waiting != 0 { queue.wanted_by_next() } else { 0 };
-    let runs = next.as_deref().unwrap_or(prev);
+    let runs = next.as_deref().unwrap_or(&prev);
     debug_assert_eq!(runs.sched.cpu(), cpu, "a task runs on a CPU that it does not belong to");
     let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, runs));
     queue.running = Running::new(runs, is_idle);
@@ -148,7 +148,7 @@ fn switch_to_next(turn: Turn) {
         place::offer(wanted);
     }
     let Some(next) = next else { return };
-    if core::ptr::eq(&*next, prev) {
+    if core::ptr::eq(&*next, &*prev) {
         return;
     }
     prev.times.count_switch(state != State::Runnable);
@@ -157,7 +157,7 @@ fn switch_to_next(turn: Turn) {
     if was_idle {
         time::start_samples();
     }
-    prev.rseq.switched_out(prev);
+    prev.rseq.switched_out(&prev);
     prev.sched.set_running(false);
     next.sched.set_running(true);
     next.rseq.switched_in(&next, cpu);
@@ -214,7 +214,7 @@ fn arm_slice(look: Option<u64>) {
 pub(super) fn begin_slice() {
     cpu::without_interrupts(|| {
         let now = time::since_boot_ns();
-        let look = queue::lock(percpu::cpu_id()).next_look(super::current(), now);
+        let look = queue::lock(percpu::cpu_id()).next_look(&super::current(), now);
         arm_slice(look);
     });
 }

@@ -123,7 +123,7 @@ fn start_here(task: Arc<Task>, stays: bool) {
     queue.push_woken(task);
     let flags = news(&queue, here, false);
     if flags == work::SLICE {
-        let look = queue.next_look(super::super::current(), time::since_boot_ns());
+        let look = queue.next_look(&super::super::current(), time::since_boot_ns());
         drop(queue);
         arm_slice(look);
     } else {

@@ -45,8 +45,8 @@ impl Scheduler for Sleeper {
     fn signal_pending(&self, how: Sleep) -> bool {
         let task = TASKS.current();
         match how {
-            Sleep::Interruptible => task.has_work(work::SIGNAL) && signal::pending(task),
-            Sleep::Killable => signal::killed(task),
+            Sleep::Interruptible => task.has_work(work::SIGNAL) && signal::pending(&task),
+            Sleep::Killable => signal::killed(&task),
             Sleep::Uninterruptible => false,
         }
     }
@@ -67,10 +67,10 @@ impl Pacer for Sleeper {
     }
 
     fn fatal_signal_pending(&self) -> bool {
-        signal::dies(TASKS.current())
+        signal::dies(&TASKS.current())
     }
 
     fn signal_pending(&self) -> bool {
-        signal::pending(TASKS.current())
+        signal::pending(&TASKS.current())
     }
 }

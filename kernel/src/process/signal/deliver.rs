@@ -24,36 +24,36 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     // A stop that begins later sets the flag again.
     let mut may_be_stopped = true;
     loop {
-        if killed(task) {
+        if killed(&task) {
             exit::do_group_exit(exit::Status::signalled(Signal::SIGKILL));
         }
         if core::mem::take(&mut may_be_stopped) {
-            stop::park_if_stopped(task);
-            if killed(task) {
+            stop::park_if_stopped(&task);
+            if killed(&task) {
                 continue;
             }
         }
-        let Some((signal, info)) = dequeue(task, SigSet::ALL.minus(task.signals.blocked())) else {
+        let Some((signal, info)) = dequeue(&task, SigSet::ALL.minus(task.signals.blocked())) else {
             break;
         };
-        let action = take_action(task, signal);
+        let action = take_action(&task, signal);
         match action.handler {
             SIG_IGN => {}
             SIG_DFL => {
-                default_action(task, signal);
+                default_action(&task, signal);
                 may_be_stopped = true;
             }
             _ => {
                 settle_call(frame, Some(&action));
-                crate::process::rseq::before_handler(task, frame);
+                crate::process::rseq::before_handler(&task, frame);
                 let mask = task.signals.saved_mask().unwrap_or(task.signals.blocked());
                 match frame::push(task, frame, signal, &info, &action, mask) {
                     Ok(()) => {
                         task.signals.forget_saved_mask();
-                        block_during_handler(task, signal, &action);
+                        block_during_handler(&task, signal, &action);
                     }
                     // Nothing has changed. Linux forces SIGSEGV, fatally if it was SIGSEGV's own frame.
-                    Err(_) => force_sigsegv(task, signal),
+                    Err(_) => force_sigsegv(&task, signal),
                 }
             }
         }
@@ -62,7 +62,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     if let Some(mask) = task.signals.saved_mask() {
         task.signals.forget_saved_mask();
         task.signals.set_blocked(mask);
-        recheck(task);
+        recheck(&task);
     }
 }
 
@@ -134,7 +134,7 @@ pub(super) fn dequeue(task: &Task, wanted: SigSet) -> Option<(Signal, SigInfo)> 
 
 /// Raises a signal for what the running instruction did; it cannot be ignored or blocked away.
 pub fn force_fault(signal: Signal, code: i32, addr: u64) {
-    force(process::current(), signal, SigInfo::fault(signal, code, addr));
+    force(&process::current(), signal, SigInfo::fault(signal, code, addr));
 }
 
 fn force(task: &Task, signal: Signal, info: SigInfo) {

@@ -71,13 +71,13 @@ impl FileOps for SignalFd {
         let task = current();
         let mut done = 0;
         while dst.remaining() >= RECORD {
-            let info = match try_take(task, self.set()) {
+            let info = match try_take(&task, self.set()) {
                 Some(info) => info,
                 None if done > 0 => break,
                 None if f.nonblock() => return Err(Errno::EAGAIN),
                 None => {
                     let arrived = &task.process().signals.arrived;
-                    arrived.wait_interruptible(|| try_take(task, self.set()))?
+                    arrived.wait_interruptible(|| try_take(&task, self.set()))?
                 }
             };
             match dst.put(&record(&info)) {

@@ -8,7 +8,7 @@ use super::deliver;
 use crate::arch::fpu;
 use crate::arch::trap::TrapFrame;
 use crate::mm::user::{self, UserPtr};
-use crate::process::{self, Task};
+use crate::process::{self, Current};
 use abi::signal::{
     RtSigFrame, SaFlags, SigAction, SigContext, SigInfo, SigSet, Signal, UC_FP_XSTATE,
     UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS, UContext,
@@ -24,7 +24,7 @@ const FPU_ALIGN: u64 = 64;
 /// # Errors
 /// `EFAULT` if the stack cannot take it: then neither `frame` nor anything of the task has changed.
 pub fn push(
-    task: &Task,
+    task: Current,
     frame: &mut TrapFrame,
     signal: Signal,
     info: &SigInfo,
@@ -58,10 +58,10 @@ pub fn push(
     let written = write_fpu(task, fpstate).and_then(|()| UserPtr::new(at).write(&image));
     if written.is_err() {
         // The registers count again.
-        task.fpu().load();
+        task.vectors().load();
         return written;
     }
-    task.fpu().start_handler();
+    task.vectors().start_handler();
     task.signals.handler_entered();
     let uc = at + core::mem::offset_of!(RtSigFrame, uc) as u64;
     let siginfo = at + core::mem::offset_of!(RtSigFrame, info) as u64;
@@ -78,10 +78,10 @@ pub fn push(
 }
 
 /// Writes the extended state to `at`; afterwards the registers may count no more.
-fn write_fpu(task: &Task, at: u64) -> Result<()> {
-    match task.fpu().save_to_user(at) {
+fn write_fpu(task: Current, at: u64) -> Result<()> {
+    match task.vectors().save_to_user(at) {
         Some(saved) => saved.then_some(()).ok_or(Errno::EFAULT),
-        None => user::write_bytes(at, task.fpu().signal_image()),
+        None => user::write_bytes(at, task.vectors().signal_image()),
     }
 }
 
@@ -139,7 +139,7 @@ pub fn sigreturn(frame: &mut TrapFrame) -> i64 {
     }
 }
 
-fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
+fn restore(task: Current, frame: &mut TrapFrame) -> Result<()> {
     // The handler's `ret` has taken `pretcode` off the stack. The stack pointer is the program's: any number.
     const UC: u64 = core::mem::offset_of!(RtSigFrame, uc) as u64;
     let at = frame.rsp.wrapping_sub(8);
@@ -167,18 +167,20 @@ fn restore(task: &Task, frame: &mut TrapFrame) -> Result<()> {
     frame.rip = c.rip;
     frame.rflags = c.eflags;
     frame.sanitize_user();
-    super::set_blocked(task, uc.sigmask);
+    super::set_blocked(&task, uc.sigmask);
     Ok(())
 }
 
 /// The state at `addr`, or that of a new program if there is none.
-fn restore_fpu(task: &Task, addr: u64) -> Result<()> {
+fn restore_fpu(task: Current, addr: u64) -> Result<()> {
     if addr == 0 {
-        task.fpu().reset();
+        task.vectors().reset();
         return Ok(());
     }
-    if task.fpu().load_from_user(addr) {
+    if task.vectors().load_from_user(addr) {
         return Ok(());
     }
-    task.fpu().read_signal_image(|image| user::read_partial(addr, image)).map_err(|_| Errno::EFAULT)
+    task.vectors()
+        .read_signal_image(|image| user::read_partial(addr, image))
+        .map_err(|_| Errno::EFAULT)
 }

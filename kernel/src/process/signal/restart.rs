@@ -10,13 +10,13 @@ use abi::{Errno, Result};
 pub fn with_mask<R>(mask: Option<SigSet>, wait: impl FnOnce() -> Result<R>) -> Result<R> {
     let Some(mask) = mask else { return wait() };
     let task = process::current();
-    let old = set_blocked(task, mask);
+    let old = set_blocked(&task, mask);
     let result = wait();
     if matches!(&result, Err(e) if *e == Errno::EINTR || e.is_restart()) {
         task.signals.save_mask(old);
         task.set_work(work::SIGNAL);
     } else {
-        set_blocked(task, old);
+        set_blocked(&task, old);
     }
     result
 }
@@ -24,13 +24,13 @@ pub fn with_mask<R>(mask: Option<SigSet>, wait: impl FnOnce() -> Result<R>) -> R
 /// Sleeps under `mask` until a signal has been handled; always an error.
 pub fn sigsuspend(mask: SigSet) -> Result<core::convert::Infallible> {
     let task = process::current();
-    let old = set_blocked(task, mask);
+    let old = set_blocked(&task, mask);
     task.signals.save_mask(old);
     let Err(_) = task.process().signals.arrived.wait_interruptible(|| None::<()>) else {
         unreachable!("the condition never gives a value")
     };
     // The mask goes back after the handler, or now if no handler runs.
-    deliver::recheck(task);
+    deliver::recheck(&task);
     task.set_work(work::SIGNAL);
     Err(Errno::ERESTARTNOHAND)
 }

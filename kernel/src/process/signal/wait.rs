@@ -18,16 +18,16 @@ pub fn try_take(task: &Task, set: SigSet) -> Option<SigInfo> {
 pub fn take(set: SigSet, deadline: Option<Deadline>) -> Result<SigInfo> {
     let task = process::current();
     let set = set.minus(SigSet::UNBLOCKABLE);
-    if let Some(info) = try_take(task, set) {
+    if let Some(info) = try_take(&task, set) {
         return Ok(info);
     }
     // While waiting, the signals waited for are blocked: a sender neither drops them as ignored nor has
     // them delivered, and wakes all who wait here.
     let old = task.signals.set_blocked(task.signals.blocked().union(set));
     let arrived = &task.process().signals.arrived;
-    let outcome = arrived.wait_deadline(deadline, || try_take(task, set));
-    super::set_blocked(task, old);
-    let late = || try_take(task, set);
+    let outcome = arrived.wait_deadline(deadline, || try_take(&task, set));
+    super::set_blocked(&task, old);
+    let late = || try_take(&task, set);
     let result = match outcome {
         Ok(info) => Ok(info),
         Err(error) => late().ok_or(match error {
@@ -35,6 +35,6 @@ pub fn take(set: SigSet, deadline: Option<Deadline>) -> Result<SigInfo> {
             WaitError::Interrupted => Errno::EINTR,
         }),
     };
-    deliver::recheck(task);
+    deliver::recheck(&task);
     result
 }
