@@ -27,6 +27,15 @@ struct Entry {
 }
 
 impl Entry {
+    /// Takes out the group and the session if they are gone: a `Weak` keeps their memory.
+    fn take_gone(&mut self) -> (Weak<Group>, Weak<Session>) {
+        let group = if self.group.strong_count() == 0 { &mut self.group } else { &mut Weak::new() };
+        let group = core::mem::take(group);
+        let session =
+            if self.session.strong_count() == 0 { &mut self.session } else { &mut Weak::new() };
+        (group, core::mem::take(session))
+    }
+
     fn is_unused(&self) -> bool {
         self.task.is_none()
             && self.process.is_none()
@@ -206,8 +215,11 @@ pub(super) fn number_left(number: i32) {
     if number == 0 {
         return;
     }
-    let empty = TABLE.lock().free_if_unused(number);
-    drop(empty);
+    let mut table = TABLE.lock();
+    let gone = table.entry_mut(number).map(Entry::take_gone);
+    let empty = table.free_if_unused(number);
+    drop(table);
+    drop((gone, empty));
 }
 
 /// The process with this number, zombies included.
