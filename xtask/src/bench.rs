@@ -21,7 +21,7 @@ use crate::qemu::{self, Accel, Machine, MachineArgs};
 use crate::report::{self, BenchPart, Curve, Row, Spread};
 use crate::setup::{self, Need};
 use crate::table::{self, Table};
-use crate::{baseline, build, paths, process, symbolize, term};
+use crate::{baseline, build, paths, process, shown, symbolize, term};
 
 /// The first line of the guest's init.
 const MARKER: &str = "alea: first user instruction";
@@ -69,6 +69,9 @@ pub struct Bench {
     /// Measure the instruction counts and write tests/bench/baseline.json
     #[arg(long, conflicts_with = "check_baseline")]
     write_baseline: bool,
+    /// Write the medians into docs/figures.toml and the pages that show them
+    #[arg(long, conflicts_with = "quick")]
+    write_figures: bool,
     #[command(flatten)]
     machine: MachineArgs,
 }
@@ -127,6 +130,7 @@ impl Bench {
             runs,
             filter: Some(names.to_owned()),
             quick: false,
+            write_figures: false,
             only: Some(kernel),
             linux: None,
             linux_append: None,
@@ -182,7 +186,35 @@ impl Bench {
         if self.report {
             self.write_report(&both, &report)?;
         }
+        if self.write_figures {
+            self.show(&both)?;
+        }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Sets the figures that README shows: with two CPUs or a changed Linux only the ratio, in a column of its own.
+    fn show(&self, both: &Both) -> Result<()> {
+        let name = if self.machine.icount { "bench-instructions" } else { "bench-time" };
+        let other = match (self.machine.smp, self.linux_append.as_deref()) {
+            (1, None) => None,
+            (2, None) => Some("two CPUs"),
+            (1, Some(words)) => Some(words),
+            _ => bail!("README shows no such figures"),
+        };
+        let mut figures = shown::Figures::load(paths::root())?;
+        for (row, [linux, alea]) in rows(both) {
+            let ratio = ratio(&linux, &alea).map_or(String::new(), |ratio| format!("{ratio:.3}"));
+            match other {
+                Some(column) => figures.set(name, &row, &[(column, ratio)])?,
+                None => {
+                    let [linux, alea] =
+                        [linux, alea].map(|samples| self.format(&row, samples.median()));
+                    let cells = [("Linux 6.12", linux), ("Alea", alea), ("Alea / Linux", ratio)];
+                    figures.set(name, &row, &cells)?;
+                }
+            }
+        }
+        figures.write(paths::root())
     }
 
     /// The page, with what it needs beyond this run.

@@ -32,6 +32,7 @@ pub mod report;
 pub mod run;
 pub mod runtimes;
 pub mod setup;
+pub mod shown;
 pub mod soak;
 pub mod symbolize;
 pub mod syscalls;

@@ -16,7 +16,7 @@ use crate::qemu::{self, Accel, Machine, MachineArgs};
 use crate::report::{self, Event, GeneratorPart, PhasePart, ProfilePart, samples};
 use crate::setup::{self, Need};
 use crate::table::{self, Table};
-use crate::{build, paths, process, symbolize, term};
+use crate::{build, paths, process, shown, symbolize, term};
 
 /// Boots Alea, warms its caches, and shows where 500 execs of /bin/true spend their time.
 #[derive(Args)]
@@ -33,6 +33,9 @@ pub struct Profile {
     /// Measure under every generator and beside Linux, sample stacks, write target/alea/report/index.html
     #[arg(long)]
     report: bool,
+    /// Write the phases into docs/figures.toml and the page that shows them
+    #[arg(long, conflicts_with = "icount")]
+    write_figures: bool,
     #[command(flatten)]
     machine: MachineArgs,
 }
@@ -86,6 +89,7 @@ impl Profile {
             compare: None,
             json: false,
             report: false,
+            write_figures: false,
             machine: machine.clone(),
         }
     }
@@ -106,6 +110,9 @@ impl Profile {
         let mut all = vec![self.measure(&machine, self.generator)?];
         if self.compare.is_some() {
             all.push(self.measure(&machine, self.compare)?);
+        }
+        if self.write_figures {
+            self.show(&all[0].phases)?;
         }
         if self.json {
             println!("{}", serde_json::to_string_pretty(&all)?);
@@ -194,6 +201,21 @@ impl Profile {
         let vm_exits = vm_exits(&outcome.output);
         let generator = generator.map(Generator::name);
         Ok(Figures { generator, phases, vm_exits, output: outcome.output })
+    }
+
+    /// Sets the figures that README shows.
+    fn show(&self, phases: &[Phase]) -> Result<()> {
+        let mut figures = shown::Figures::load(paths::root())?;
+        for phase in phases {
+            let cells = [
+                ("average", table::time(phase.avg_ns)),
+                ("min", table::time(phase.min_ns)),
+                ("p99", table::time(phase.p99_ns)),
+                ("% of exec", format!("{:.2}", phase.share_percent)),
+            ];
+            figures.set("profile", &phase.name, &cells)?;
+        }
+        figures.write(paths::root())
     }
 
     fn table(&self, phases: &[Phase]) -> Table {

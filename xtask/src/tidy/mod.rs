@@ -7,6 +7,7 @@
 mod circles;
 mod data;
 mod faults;
+mod figures;
 mod floors;
 mod heads;
 mod length;
@@ -30,6 +31,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::shown::Figures;
 use crate::{paths, syscalls};
 use data::Rules;
 use faults::Faults;
@@ -86,8 +88,8 @@ fn write(root: &Path) -> Result<()> {
     let page = root.join(floors::PAGE);
     let text = fs::read_to_string(&page)?;
     let text = floors::with_table(&text, &rules).context("no marks of the floors")?;
-    fs::write(&page, text)?;
-    Ok(())
+    fs::write(page, text)?;
+    Figures::load(root)?.write(root)
 }
 
 /// All rules that look at nothing but the tree.
@@ -102,6 +104,7 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     heads::check(tree, &mut faults);
     named::check(tree, &mut faults);
     seams::check(tree, &mut faults);
+    figures::check(tree, &mut faults);
     let edges = modules::edges(tree, KERNEL);
     floors::check(tree, rules, &edges, &mut faults);
     circles::check(rules, &edges, &mut faults);

@@ -48,7 +48,7 @@ pub fn edges(tree: &Tree, root: &str) -> Vec<Edge> {
             graph.macros.insert(name, &file.name);
         }
         for mut reference in uses::references(&file.code) {
-            let Some(path) = graph.from_root(&module, &reference.path) else { continue };
+            let Some(path) = graph.absolute(&module, &reference.path) else { continue };
             if let Some(name) = reference.imported_as.take() {
                 graph.names.entry(module.clone()).or_default().insert(name, path.clone());
             }
@@ -81,7 +81,7 @@ fn module_of(name: &str) -> Module {
 
 impl Graph<'_> {
     /// A path as it stands in `module`, from the root on; nothing for one that leaves the crate.
-    fn from_root(&self, module: &Module, path: &[String]) -> Option<Module> {
+    fn absolute(&self, module: &Module, path: &[String]) -> Option<Module> {
         let first = path.first()?;
         let mut base = module.clone();
         let mut rest = path;

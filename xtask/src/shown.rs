@@ -1,0 +1,175 @@
+//! The measured figures that README and docs show: tables in `docs/figures.toml`, written into the pages between marks.
+//!
+//! Owns that file. What measures (`bench`, `profile`) sets cells in it with `--write-figures`; `tidy --write` writes the
+//! tables into the pages, and tidy fails when a page shows other figures than the file has. Never a figure by hand: a
+//! page that is edited between its marks is a fault. No locks.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+/// The data, from the root of the repository.
+pub const FILE: &str = "docs/figures.toml";
+const END: &str = "<!-- end of figures -->";
+
+/// All tables.
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Figures {
+    #[serde(default)]
+    pub table: Vec<Shown>,
+}
+
+/// A table as a page shows it.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Shown {
+    pub name: String,
+    /// The page that shows it, from the root of the repository.
+    pub page: String,
+    /// Titles; a column whose title begins with `>` is aligned to the right.
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Figures {
+    pub fn load(root: &Path) -> Result<Self> {
+        Self::parse(&fs::read_to_string(root.join(FILE)).context(FILE)?)
+    }
+
+    pub fn parse(text: &str) -> Result<Self> {
+        let figures: Self = toml::from_str(text).context(FILE)?;
+        for table in &figures.table {
+            if let Some(row) = table.rows.iter().find(|row| row.len() != table.columns.len()) {
+                bail!("{FILE}: {}: a row of {} cells: {row:?}", table.name, row.len());
+            }
+        }
+        Ok(figures)
+    }
+
+    /// Sets cells of the table `name`: of the row that begins with `row`, those under these titles. Rows and titles that
+    /// the table does not have are an error: a figure must not get lost.
+    pub fn set(&mut self, name: &str, row: &str, cells: &[(&str, String)]) -> Result<()> {
+        let table = self.table.iter_mut().find(|table| table.name == name);
+        let table = table.with_context(|| format!("{FILE} has no table {name}"))?;
+        let cells_of = table.rows.iter_mut().find(|cells| cells[0] == row);
+        let cells_of = cells_of.with_context(|| format!("{FILE}: {name} has no row {row}"))?;
+        for (title, cell) in cells {
+            let at =
+                table.columns.iter().position(|column| column.trim_start_matches('>') == *title);
+            cells_of[at.with_context(|| format!("{FILE}: {name} has no column {title}"))?] =
+                cell.clone();
+        }
+        Ok(())
+    }
+
+    /// Writes the file, and the tables into their pages.
+    pub fn write(&self, root: &Path) -> Result<()> {
+        fs::write(root.join(FILE), self.text())?;
+        for table in &self.table {
+            let page = root.join(&table.page);
+            let old = fs::read_to_string(&page).with_context(|| table.page.clone())?;
+            let new = table
+                .put(&old)
+                .with_context(|| format!("{}: no marks of {}", table.page, table.name))?;
+            fs::write(&page, new)?;
+        }
+        Ok(())
+    }
+
+    /// The file: one row a line.
+    fn text(&self) -> String {
+        let mut text = String::from(
+            "# The measured figures that README and docs show, written by `cargo xtask bench --write-figures` and others, and\n\
+             # into the pages by `cargo xtask tidy --write`.\n",
+        );
+        for table in &self.table {
+            let row = |cells: &[String]| {
+                cells.iter().map(|cell| format!("{cell:?}")).collect::<Vec<_>>().join(", ")
+            };
+            text.push_str(&format!(
+                "\n[[table]]\nname = {:?}\npage = {:?}\n",
+                table.name, table.page
+            ));
+            text.push_str(&format!("columns = [{}]\nrows = [\n", row(&table.columns)));
+            for cells in &table.rows {
+                text.push_str(&format!("    [{}],\n", row(cells)));
+            }
+            text.push_str("]\n");
+        }
+        text
+    }
+}
+
+impl Shown {
+    /// The line that begins the table on its page.
+    pub fn mark(&self) -> String {
+        format!("<!-- figures: {} -->", self.name)
+    }
+
+    /// The page with the table made anew; nothing if it has no marks.
+    pub fn put(&self, page: &str) -> Option<String> {
+        let mark = self.mark() + "\n";
+        let from = page.find(&mark)? + mark.len();
+        let to = from + page[from..].find(END)?;
+        Some(format!("{}\n{}\n{}", &page[..from], self.markdown(), &page[to..]))
+    }
+
+    fn markdown(&self) -> String {
+        let line = |cells: &mut dyn Iterator<Item = &str>| {
+            let cells: Vec<&str> = cells.collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
+        let mut text = line(&mut self.columns.iter().map(|title| title.trim_start_matches('>')));
+        let rules: Vec<&str> = self
+            .columns
+            .iter()
+            .map(|title| if title.starts_with('>') { "--:" } else { "---" })
+            .collect();
+        text.push_str(&format!("|{}|\n", rules.join("|")));
+        for row in &self.rows {
+            text.push_str(&line(&mut row.iter().map(String::as_str)));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: &str = "[[table]]\nname = \"t\"\npage = \"README.md\"\ncolumns = [\"work\", \">Alea\"]\n\
+                        rows = [[\"getpid\", \"1 ns\"], [\"stat\", \"2 ns\"]]\n";
+
+    #[test]
+    fn pages_show_the_tables() {
+        let figures = Figures::parse(DATA).unwrap();
+        let page = "a\n<!-- figures: t -->\nold\n<!-- end of figures -->\nb\n";
+        let page = figures.table[0].put(page).unwrap();
+        assert_eq!(
+            page,
+            "a\n<!-- figures: t -->\n\n| work | Alea |\n|---|--:|\n| getpid | 1 ns |\n| stat | 2 ns |\n\n\
+             <!-- end of figures -->\nb\n"
+        );
+        assert_eq!(figures.table[0].put(&page).as_ref(), Some(&page));
+        assert_eq!(figures.table[0].put("no marks\n"), None);
+    }
+
+    #[test]
+    fn cells_are_set_and_kept() {
+        let mut figures = Figures::parse(DATA).unwrap();
+        figures.set("t", "stat", &[("Alea", "3 ns".into())]).unwrap();
+        assert_eq!(figures.table[0].rows[1], ["stat", "3 ns"]);
+        assert_eq!(Figures::parse(&figures.text()).unwrap(), figures);
+        assert!(figures.set("t", "stat", &[("Linux", "3 ns".into())]).is_err());
+        assert!(figures.set("t", "open", &[]).is_err());
+        assert!(figures.set("u", "stat", &[]).is_err());
+    }
+
+    #[test]
+    fn rows_have_a_cell_for_each_column() {
+        assert!(Figures::parse(&DATA.replace("\"1 ns\"", "\"1\", \"2\"")).is_err());
+    }
+}
