@@ -5,6 +5,9 @@
  * `--- timeout`; at the end `abi-end COUNT`. Each runs in a session of its own with an empty standard
  * input, and whatever it leaves behind is killed before the next.
  *
+ * On Alea, as init, it then compares what the kernel holds (/proc/alea/objects) with before: `--- left: NAME +MORE` for
+ * each kind of object of which there is more, `--- grown: ...` for memory (see objects.h). Linux has no such file, and is not asked.
+ *
  * usage: abi-run [GLOB...]      or as init: rdinit=/usr/lib/alea/abi-run alea.abi=GLOB,GLOB
  * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end. alea.abi_after=NAME
  * leaves out all programs up to NAME: how the host goes on after one that took the kernel down.
@@ -25,10 +28,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "objects.h"
+
 #define DIR_ABI "/usr/lib/alea/abi"
 /* far more than any program takes on a busy machine, less than the patience of the host */
 #define SECONDS 120
 #define MOST 512
+#define MOUNTS 64
+
+/* Mounts that there are between programs, without /tmp. */
+static int mounts_wanted;
 
 static int chosen(const char *name, char **globs, int count)
 {
@@ -72,19 +81,51 @@ static void sweep(pid_t pid)
 	}
 }
 
-static void run(const char *name)
+/* The mount points, in the order of the mounts. */
+static int mount_points(char points[MOUNTS][256])
+{
+	char line[1024];
+	int count = 0;
+	FILE *file = fopen("/proc/self/mounts", "r");
+	while (file && count < MOUNTS && fgets(line, sizeof line, file))
+		count += sscanf(line, "%*s %255s", points[count]) == 1;
+	if (file)
+		fclose(file);
+	return count;
+}
+
+/* As init: takes away what a program has mounted, and empties /tmp. Neither is a leak. */
+static void clean_up(void)
+{
+	static char points[MOUNTS][256];
+	if (getpid() != 1)
+		return;
+	umount2("/tmp", MNT_DETACH);
+	int count = mount_points(points);
+	for (; count > mounts_wanted; count--)
+		umount2(points[count - 1], MNT_DETACH);
+	mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777");
+}
+
+/* Runs a program, its output thrown away if `quiet`. */
+static void run_once(const char *name, int quiet)
 {
 	struct timespec tick = { 0, 20000000 };
 	int status = 0, left = SECONDS * 50;
-	printf("=== %s\n", name);
-	fflush(stdout);
 	pid_t pid = fork();
 	if (pid < 0) {
 		printf("abi-run: fork: %s\n", strerror(errno));
 		return;
 	}
-	if (pid == 0)
+	if (pid == 0) {
+		int fd = quiet ? open("/dev/null", O_WRONLY) : -1;
+		if (fd >= 0) {
+			dup2(fd, 1);
+			dup2(fd, 2);
+			close(fd);
+		}
 		start(name);
+	}
 	/* SIGCHLD is blocked: the wait below ends at once when the child does */
 	sigset_t chld;
 	sigemptyset(&chld);
@@ -96,7 +137,10 @@ static void run(const char *name)
 	if (got == 0) {
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
-		printf("--- timeout\n");
+		if (!quiet)
+			printf("--- timeout\n");
+	} else if (quiet) {
+		;
 	} else if (WIFEXITED(status)) {
 		printf("--- exit %d\n", WEXITSTATUS(status));
 	} else {
@@ -104,6 +148,23 @@ static void run(const char *name)
 	}
 	fflush(stdout);
 	sweep(pid);
+	clean_up();
+}
+
+static void run_again(const void *name)
+{
+	run_once(name, 1);
+}
+
+static void run(const char *name)
+{
+	struct objects before;
+	printf("=== %s\n", name);
+	fflush(stdout);
+	objects_read(&before);
+	run_once(name, 0);
+	if (getpid() == 1)
+		objects_check(&before, run_again, name);
 }
 
 static void mount_one(const char *type, const char *where, const char *options)
@@ -122,6 +183,8 @@ static int set_up(char **globs, const char **after)
 	if (access("/dev/urandom", F_OK) != 0 || access("/dev/ptmx", F_OK) != 0)
 		mount_one("devtmpfs", "/dev", NULL);
 	mount_one("devpts", "/dev/pts", "mode=620,ptmxmode=666");
+	static char points[MOUNTS][256];
+	mounts_wanted = mount_points(points);
 	mount_one("tmpfs", "/tmp", "mode=1777");
 	int fd = open("/proc/cmdline", O_RDONLY);
 	if (fd < 0 || read(fd, cmdline, sizeof cmdline - 1) < 0)

@@ -6,7 +6,8 @@
  * counted. All is drawn from the seed: the same seed and round throw the same calls (how they interleave is the kernel's affair).
  *
  * fuzz.seed=S fuzz.seconds=N fuzz.rounds=N fuzz.round=R (only this one) fuzz.kind=K (only this one) fuzz.say (tell each call),
- * on the kernel command line. Prints `fuzz: round R KINDS` before each round, `fuzz: free KIB` after some, `fuzz: end` last.
+ * on the kernel command line. Prints `fuzz: round R KINDS` before each round, `fuzz: free KIB` after some, what is left
+ * by kind of object, and `fuzz: end` last.
  */
 #include "fuzz_calls.h"
 #include "fuzz_files.h"
@@ -15,6 +16,7 @@
 #include "fuzz_poll.h"
 #include "fuzz_seals.h"
 #include "fuzz_tasks.h"
+#include "objects.h"
 #include <dirent.h>
 
 /* A round may take this long before all is killed. */
@@ -207,6 +209,18 @@ static void run_round(u64 seed, u64 round, unsigned jobs, const char *only)
 	unmount_all();
 }
 
+/* Tells by kind what there is more of than after the first rounds: `left` for objects, `grown` for memory, which caches hold too. */
+static void tell_objects(const struct objects *before)
+{
+	struct objects after;
+	objects_came_back(before, &after);
+	for (int i = 0; i < before->kinds && i < after.kinds; i++) {
+		long more = after.of[i].number - before->of[i].number;
+		if (more > 0)
+			say("fuzz: %s: %s %+ld\n", objects_exact(after.of[i].name) ? "left" : "grown", after.of[i].name, more);
+	}
+}
+
 static char *option(const char *name)
 {
 	static char line[4096];
@@ -248,15 +262,20 @@ int main(void)
 	say("fuzz: seed %lu\n", seed);
 	u64 start = now_ms(), first = only != ~0UL ? only : 0;
 	long before = 0;
+	struct objects objects = { 0 };
 	for (u64 round = first; round - first < rounds && now_ms() - start < seconds * 1000; round++) {
 		run_round(seed, round, jobs < MAX_JOBS ? jobs : MAX_JOBS, kind);
 		if (round % 10 == 9) {
 			say("fuzz: free %ld\n", free_kib());
-			before = before ? before : free_kib();
+			if (!before) {
+				before = free_kib();
+				objects_read(&objects);
+			}
 		}
 		if (only != ~0UL && rounds == ~0UL)
 			break;
 	}
+	tell_objects(&objects);
 	say("fuzz: end, %ld KiB fewer free\n", before ? before - free_kib() : 0);
 	sync();
 	reboot(RB_POWER_OFF);

@@ -24,6 +24,11 @@ use crate::{build, paths, term};
 /// Longer than the guest's own limit for one program.
 const SILENCE: Duration = Duration::from_secs(240);
 
+/// How the runner's lines begin that tell what the kernel still holds of a program.
+const LEFT: &str = "--- left: ";
+
+const GROWN: &str = "--- grown: ";
+
 /// Names on the kernel command line; a longer list is replaced by `*`.
 const LONGEST_LIST: usize = 1000;
 
@@ -90,6 +95,19 @@ impl Abi {
         println!("{} passed, {failed} failed", names.len() - failed);
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// Runs all programs on one of our kernels, and compares with what Linux printed.
+pub fn verdicts(machine: &Machine, kernel: &Path) -> Result<Vec<(String, Result<(), String>)>> {
+    let (names, known) = (programs()?, Known::load()?);
+    let ran = run_on(machine, kernel, &names)?;
+    let verdict = |name: String| {
+        let got = ran.get(&name).map_or("--- did not run\n", String::as_str);
+        let want = expected(&name).map_err(|error| format!("{error:#}"));
+        let verdict = want.and_then(|want| known.judge(&name, got, &want)).map(drop);
+        (name, verdict)
+    };
+    Ok(names.into_iter().map(verdict).collect())
 }
 
 /// The names of all programs, sorted.
@@ -183,6 +201,15 @@ fn sections(output: &str) -> (Vec<(String, String)>, bool) {
         if let Some(name) = line.strip_prefix("=== ") {
             sections.push((name.to_owned(), String::new()));
             open = true;
+        } else if line.starts_with(GROWN) {
+            // Memory that grew with each run of the program: worth a look, and not always a leak.
+            if let Some((name, _)) = sections.last() {
+                println!("note    {name} {}", &line[4..]);
+            }
+        } else if let Some((_, text)) = sections.last_mut().filter(|_| line.starts_with(LEFT)) {
+            // What a program left behind in the kernel: a line more than Linux prints, so it fails.
+            text.push_str(line);
+            text.push('\n');
         } else if line.starts_with("abi-end ") && !open {
             return (sections, true);
         } else if let Some((_, text)) = sections.last_mut().filter(|_| open) {
@@ -327,6 +354,9 @@ mod tests {
         assert!(whole);
         assert_eq!(all[0], ("a".into(), "one\n=x\n--- exit 0\n".into()));
         assert_eq!(all[1], ("b".into(), "two\n--- signal 11\n".into()));
+        let (all, whole) = sections("=== a\n--- exit 0\nlog\n--- left: tasks +1\nabi-end 1\n");
+        assert!(whole);
+        assert_eq!(all, [("a".into(), "--- exit 0\n--- left: tasks +1\n".into())]);
         let (all, whole) = sections("=== a\none\nKernel panic\n");
         assert!(!whole);
         assert_eq!(all, [("a".into(), "one\nKernel panic\n".into())]);

@@ -55,12 +55,17 @@ impl Build {
 /// Sets up what building needs, then builds everything that is not up to date.
 pub fn build(options: Options) -> Result<()> {
     setup::ensure(&[Need::RustTarget])?;
-    kernel(options)?;
+    kernel(options, &paths::kernel())?;
     initramfs()
 }
 
+/// The kernel that checks lock order and invariants, beside the one that is built already.
+pub fn checking_kernel() -> Result<()> {
+    kernel(Options { debug_assertions: true, lto: false }, &paths::checking_kernel())
+}
+
 /// The kernel alone.
-fn kernel(options: Options) -> Result<()> {
+fn kernel(options: Options, into: &Path) -> Result<()> {
     let profile = match options {
         Options { debug_assertions: true, .. } => "kernel-debug",
         Options { lto: true, .. } => "kernel-lto",
@@ -78,7 +83,7 @@ fn kernel(options: Options) -> Result<()> {
     let elf = executable(&String::from_utf8_lossy(&out.stdout))
         .context("cargo built the kernel and did not say where it is")?;
     let bytes = fs::read(&elf).with_context(|| elf.display().to_string())?;
-    replace(&paths::kernel(), &bytes)
+    replace(into, &bytes)
 }
 
 /// The path of the executable in cargo's messages.

@@ -9,10 +9,10 @@ use clap::Args;
 
 use crate::setup::{self, Need, TARGET};
 use crate::test::{Tally, Test};
-use crate::{baseline, busybox, miri, process, random_stats, tidy};
+use crate::{baseline, busybox, checking, miri, process, random_stats, tidy};
 
 /// Checks formatting, clippy (host and kernel), tidiness, all tests, BusyBox's own too, and the
-/// instruction counts.
+/// instruction counts; boots the kernel that checks itself, too.
 #[derive(Args)]
 pub struct Ci {}
 
@@ -28,8 +28,11 @@ impl Ci {
             clippy(&["--package", "alea-kernel", "--target", TARGET])
         });
         gate(&mut tally, "tidy", || tidy::check(crate::paths::root()));
+        gate(&mut tally, "links of the documentation", doc_links);
         gate(&mut tally, "exceptions only get fewer", || tidy::shrink::check(crate::paths::root()));
         add(&mut tally, "tests", Test::default().tally());
+        println!("The kernel that checks itself, on two CPUs:");
+        checking::check(&mut |tally, name, result| gate(tally, name, || result), &mut tally);
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");
         add(&mut tally, "BusyBox's own tests", busybox::check());
         gate(&mut tally, "instruction counts", baseline::check);
@@ -84,6 +87,19 @@ fn clippy(args: &[&str]) -> Result<()> {
     words.extend(args);
     words.extend(["--", "-D", "warnings"]);
     cargo(&words)
+}
+
+/// Every name that a doc comment links to is there, in the kernel and in what runs on the host.
+fn doc_links() -> Result<()> {
+    let common = ["doc", "--quiet", "--no-deps", "--document-private-items"];
+    let kernel = ["--package", "alea-kernel", "--target", TARGET];
+    for which in [&kernel[..], &[]] {
+        let mut command: Command = process::cargo();
+        command.args(common).args(which);
+        command.env("RUSTDOCFLAGS", "-D rustdoc::broken_intra_doc_links");
+        process::run(&process::show(&command), &mut command)?;
+    }
+    Ok(())
 }
 
 fn cargo(args: &[&str]) -> Result<()> {

@@ -4,6 +4,7 @@
 //! a process that cannot be killed and lost memory are failures: the seed and the round are named, and that round is run once
 //! more with every call told.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -60,7 +61,7 @@ impl Fuzz {
             words.push_str(&format!(" fuzz.round={round} fuzz.say=1"));
         }
         println!("seed {seed}, {:.1} minutes", self.minutes);
-        let outcome = attack(&machine, &words)?;
+        let outcome = attack(&machine, &paths::kernel(), &words)?;
         let Some(trouble) = trouble(&outcome) else {
             println!("{}", last_line(&outcome.output, "fuzz: end").unwrap_or_default());
             return Ok(ExitCode::SUCCESS);
@@ -71,7 +72,8 @@ impl Fuzz {
         if let (Some(round), None) = (round, self.round) {
             println!("that round again: cargo xtask fuzz --seed {seed} --round {round}");
             // The whole kernel panics again, or the calls before it are at least known.
-            let again = attack(&machine, &format!("{words} fuzz.round={round} fuzz.say=1"))?;
+            let words = format!("{words} fuzz.round={round} fuzz.say=1");
+            let again = attack(&machine, &paths::kernel(), &words)?;
             let lines: Vec<&str> = again.output.lines().collect();
             let from = lines.len().saturating_sub(LAST_CALLS);
             println!("its last calls:\n{}", lines[from..].join("\n"));
@@ -86,9 +88,9 @@ pub fn command_line(words: &str) -> String {
 }
 
 /// Boots the fuzzer with its options.
-fn attack(machine: &Machine, words: &str) -> Result<Outcome> {
+pub fn attack(machine: &Machine, kernel: &Path, words: &str) -> Result<Outcome> {
     let line = command_line(words);
-    let machine = machine.clone().direct(paths::kernel(), Some(paths::initramfs()), &line);
+    let machine = machine.clone().direct(kernel, Some(paths::initramfs()), &line);
     Guest::start(&machine)?.finish(Limits::idle(SILENCE))
 }
 
@@ -107,9 +109,19 @@ pub fn trouble(outcome: &Outcome) -> Option<String> {
     let Some(end) = last_line(&outcome.output, "fuzz: end") else {
         return Some("init ended early".into());
     };
+    // Objects that never came back; what else has grown stands beside it.
+    let left: Vec<&str> =
+        outcome.output.lines().filter_map(|line| line.strip_prefix("fuzz: left: ")).collect();
+    if !left.is_empty() {
+        return Some(format!("left behind: {}", left.join(", ")));
+    }
     let lost = end.split_whitespace().nth(2).and_then(|word| word.parse::<i64>().ok());
     match lost {
-        Some(lost) if lost > ALLOWED_KIB => Some(format!("{lost} KiB were lost")),
+        Some(lost) if lost > ALLOWED_KIB => {
+            let grown =
+                outcome.output.lines().filter_map(|line| line.strip_prefix("fuzz: grown: "));
+            Some(format!("{lost} KiB were lost; {}", grown.collect::<Vec<_>>().join(", ")))
+        }
         Some(_) => None,
         None => Some(format!("not understood: {end}")),
     }
@@ -151,6 +163,11 @@ mod tests {
         assert!(trouble(&outcome(End::Exited(0), "fuzz: round 3 calls\n")).is_some());
         let lost = "fuzz: end, 99999 KiB fewer free\n";
         assert!(trouble(&outcome(End::Exited(0), lost)).is_some_and(|why| why.contains("lost")));
+        let left = "fuzz: left: tasks +1\nfuzz: end, 0 KiB fewer free\n";
+        assert_eq!(
+            trouble(&outcome(End::Exited(0), left)).as_deref(),
+            Some("left behind: tasks +1")
+        );
         let failed = "fuzz: FAILED: x\nfuzz: end, 0 KiB fewer free\n";
         assert!(trouble(&outcome(End::Exited(0), failed)).is_some());
         assert_eq!(last_round(good), Some(3));

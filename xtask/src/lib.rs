@@ -12,6 +12,7 @@ pub mod bench;
 pub mod boot;
 pub mod build;
 pub mod busybox;
+pub mod checking;
 pub mod ci;
 pub mod figures;
 pub mod fuzz;

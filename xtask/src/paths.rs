@@ -25,6 +25,11 @@ pub fn kernel() -> PathBuf {
     alea().join("kernel.elf")
 }
 
+/// The kernel that checks lock order and invariants, as `ci` builds it beside the other.
+pub fn checking_kernel() -> PathBuf {
+    alea().join("kernel-checking.elf")
+}
+
 /// The initramfs that `build` makes.
 pub fn initramfs() -> PathBuf {
     alea().join("initramfs.cpio")

@@ -3,13 +3,14 @@
 //! The work is `userland/soak.c`, which checks itself; this boots it and reads the summary.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::guest::{End, Guest, Limits};
+use crate::guest::{End, Guest, Limits, Outcome};
 use crate::qemu::{Machine, MachineArgs};
 use crate::setup::{self, Need};
 use crate::{build, paths, symbolize};
@@ -33,7 +34,8 @@ impl Soak {
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
         build::build(self.build)?;
-        let machine = boots(self.machine.machine()?, Duration::from_secs(self.minutes * 60));
+        let time = Duration::from_secs(self.minutes * 60);
+        let machine = boots(self.machine.machine()?, &paths::kernel(), time);
         let outcome =
             Guest::start_echoing(&machine, io::stdout())?.finish(Limits::idle(SILENCE))?;
         if outcome.end != End::Exited(0) {
@@ -41,16 +43,26 @@ impl Soak {
             let report = symbolize::panic_report(&kernel, &outcome.output);
             bail!("{}\n{}", outcome.describe(), report.unwrap_or(outcome.stuck_at(&kernel)));
         }
-        let good = outcome.output.lines().any(|line| line.trim_end() == "soak-end ok");
-        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if is_good(&outcome) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
-/// `machine` with the kernel and the work for so long.
-pub fn boots(machine: Machine, time: Duration) -> Machine {
+/// Boots and waits for the end, silently.
+pub fn run(machine: &Machine) -> Result<Outcome> {
+    Guest::start(machine)?.finish(Limits::idle(SILENCE))
+}
+
+/// Whether all the work came to its end, and the guest with it.
+pub fn is_good(outcome: &Outcome) -> bool {
+    outcome.end == End::Exited(0)
+        && outcome.output.lines().any(|line| line.trim_end() == "soak-end ok")
+}
+
+/// `machine` with a kernel and the work for so long.
+pub fn boots(machine: Machine, kernel: &Path, time: Duration) -> Machine {
     let line = format!(
         "console=ttyS0 quiet panic=-1 rdinit=/usr/lib/alea/soak alea.soak={}",
         time.as_secs()
     );
-    machine.direct(paths::kernel(), Some(paths::initramfs()), &line)
+    machine.direct(kernel, Some(paths::initramfs()), &line)
 }

@@ -13,6 +13,7 @@ use super::inode::Inode;
 use super::notify;
 use super::types::FileType;
 use crate::mm::fallible::{try_arc, try_box, try_small};
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, MutexGuard, SpinLock, cond_resched, level};
 use abi::fs::NAME_MAX;
 use abi::{Errno, Result};
@@ -31,6 +32,7 @@ pub type NameCopy = ArrayVec<u8, NAME_MAX>;
 
 /// A name, what it names, and for a directory the names below.
 pub struct Dentry {
+    _counted: Counted,
     inode: Arc<dyn Inode>,
     kind: FileType,
     /// The inode's number, for who lists the directory.
@@ -96,6 +98,7 @@ impl Dentry {
         });
         let link = Link { parent, name: try_small(name)?, cursor: 0, unlinked: false };
         try_arc(Self {
+            _counted: Counted::new(Kind::Dentry),
             inode,
             kind,
             ino,

@@ -14,6 +14,7 @@ use super::types::FileType;
 use crate::mm::MapSource;
 use crate::mm::fallible::{TryGrow, try_arc, try_box};
 use crate::mm::iov::{Sink, Source};
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, PollTable, SpinLock, level};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
@@ -171,6 +172,7 @@ pub trait FileWatcher: Send + Sync {
 
 /// One open file description.
 pub struct OpenFile {
+    _counted: Counted,
     ops: Arc<dyn FileOps>,
     path: Path,
     /// Access mode and status flags. Relaxed: a flag decides nothing but the behaviour of later calls.
@@ -212,6 +214,7 @@ impl OpenFile {
             .union(OpenFlags::TRUNC)
             .union(OpenFlags::CLOEXEC);
         Self {
+            _counted: Counted::new(Kind::OpenFile),
             ops,
             path,
             flags: AtomicU32::new(flags.difference(once).bits()),

@@ -8,6 +8,7 @@ use super::dentry::Dentry;
 use super::filesystem::Super;
 use super::path::Path;
 use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc};
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -33,6 +34,7 @@ bitflags! {
 
 /// One attachment of a file system (or of a part of it).
 pub struct Mount {
+    _counted: Counted,
     id: u32,
     super_block: Arc<Super>,
     root: Arc<Dentry>,
@@ -56,6 +58,7 @@ impl Mount {
         flags: MountFlags,
     ) -> Result<Arc<Self>> {
         try_arc(Self {
+            _counted: Counted::new(Kind::Mount),
             // Relaxed: only uniqueness matters.
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             super_block: sb,

@@ -109,6 +109,29 @@ fn free_big(ptr: *mut u8, layout: Layout) {
     frames::free_block_part(first, pages(layout) as u32, Owner::Slab);
 }
 
+/// How many size classes there are.
+pub const CLASSES: usize = classes::SIZES.len();
+
+/// What is allocated; exact if nothing is allocated or freed meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Live {
+    /// Size in bytes and number of objects, by class.
+    pub classes: [(u16, u32); CLASSES],
+    /// Pages of slabs.
+    pub slab_pages: u64,
+}
+
+/// Counts what is allocated.
+pub fn live() -> Live {
+    let mut slab_pages = 0;
+    let classes = core::array::from_fn(|class| {
+        let (slabs, out) = slab::figures(class);
+        slab_pages += u64::from(slabs);
+        (classes::SIZES[class], out.saturating_sub(magazine::waiting(class)))
+    });
+    Live { classes, slab_pages }
+}
+
 /// Readies this CPU's magazines: once on each CPU, before it allocates.
 pub(super) fn init_cpu() {
     magazine::init_cpu();

@@ -14,7 +14,7 @@ pub mod virtio;
 
 mod boot_module;
 mod frame;
-mod heap;
+pub mod heap;
 mod page_buf;
 mod page_cache;
 pub mod selftest;

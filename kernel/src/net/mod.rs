@@ -27,6 +27,7 @@ use crate::mm::fallible::try_arc;
 pub use addr::Family;
 pub use file::of_file;
 pub use option::Options;
+pub use ports::forget_waiting;
 
 use crate::fs::anon::{AnonFs, new_path};
 use crate::fs::inode::Owner;

@@ -156,6 +156,16 @@ fn sweep(entries: &mut Vec<Entry>, now: u64) {
     entries.retain(|entry| entry.until.is_none_or(|until| until > now));
 }
 
+/// Forgets the ports that only wait for late segments, which a loopback does not have: for who counts what is left.
+pub fn forget_waiting() {
+    let mut table = TABLE.lock();
+    table.retain(|_, entries| {
+        entries.retain(|entry| entry.until.is_none());
+        !entries.is_empty()
+    });
+    WAITING.store(0, Ordering::Relaxed);
+}
+
 fn insert(table: &mut Table, number: u16, entry: Entry) -> Result<Port> {
     let (protocol, id) = (entry.claim.protocol, entry.id);
     let key = (protocol, number);

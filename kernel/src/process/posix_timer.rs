@@ -9,6 +9,7 @@ use super::cpu_clock::CpuClock;
 use super::signal::Counted;
 use super::{Process, Task, signal};
 use crate::mm::fallible::{TryMap, try_arc};
+use crate::sync::counted::{self, Kind};
 use crate::sync::{SpinLock, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
 use abi::signal::{SigInfo, Signal};
@@ -64,6 +65,7 @@ const IGNORED_PERIOD_NS: u64 = 4_000_000;
 
 /// A timer as user space knows it.
 pub struct PosixTimer {
+    _counted: counted::Counted,
     id: i32,
     clock: TimerClock,
     notify: Notify,
@@ -129,6 +131,7 @@ impl PosixTimers {
             id += 1;
         }
         let timer = try_arc(PosixTimer {
+            _counted: counted::Counted::new(Kind::PosixTimer),
             id,
             clock,
             notify,

@@ -14,6 +14,7 @@ use super::{Group, Session, Task};
 use crate::arch::cpu;
 use crate::fs::{Cred, Path};
 use crate::mm::AddressSpace;
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::signal::Signal;
 use alloc::string::String;
@@ -35,6 +36,7 @@ const STATUS: u32 = 0xffff;
 
 /// What the threads of a program share.
 pub struct Process {
+    _counted: Counted,
     pid: i32,
     tree: SpinLock<Family, level::ProcessTree>,
     group: SpinLock<Arc<Group>, level::ProcessState>,
@@ -92,6 +94,7 @@ impl Process {
     pub(super) fn new(parts: Parts) -> Self {
         let nofile = parts.limits.soft(Resource::NoFile);
         Self {
+            _counted: Counted::new(Kind::Process),
             pid: parts.pid,
             tree: SpinLock::new(Family::default()),
             group: SpinLock::new(parts.group),

@@ -14,6 +14,7 @@ use crate::arch::task::{Machine, Running};
 use crate::arch::{self, fpu::FpuState};
 use crate::fs::{Cred, FdTable, FsContext};
 use crate::mm::{AddressSpace, KernelStack};
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
 use crate::time::TimerRoom;
 use alloc::sync::Arc;
@@ -26,6 +27,7 @@ pub const COMM_LEN: usize = 16;
 
 /// One thread.
 pub struct Task {
+    _counted: Counted,
     tid: AtomicI32,
     process: Arc<Process>,
     /// Its index among the threads of its process.
@@ -111,6 +113,7 @@ impl Task {
     pub(super) fn new(parts: Parts, parent: Option<&Task>) -> Self {
         users::join(parts.cred.uid);
         Self {
+            _counted: Counted::new(Kind::Task),
             tid: AtomicI32::new(parts.tid),
             process: parts.process,
             place: AtomicUsize::new(0),

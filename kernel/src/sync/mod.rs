@@ -4,6 +4,7 @@
 //! disables is in its level type ([`level`]), and debug builds check that locks are taken in rank order.
 //! [`Mutex`] and [`WaitQueue`] sleep through a slot that the process floor fills at boot.
 
+pub mod counted;
 pub mod level;
 mod mutex;
 mod owner;

@@ -18,7 +18,7 @@ pub use clock::{
 pub use nanos::Nanos;
 pub use selftest::run as selftest;
 pub use timer::{
-    SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, cancel, cancel_and_wait, prepare_cpu,
+    SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, armed, cancel, cancel_and_wait, prepare_cpu,
     run_deferred, set_slice_end, slice_runs, start_samples,
 };
 

@@ -204,6 +204,12 @@ pub fn cancel_and_wait(id: TimerId) {
     }
 }
 
+/// How many timers are armed, and how many targets wait for the thread.
+pub fn armed() -> usize {
+    let of = |queue: &Queue| queue.entries.len() + queue.for_thread.len();
+    QUEUES.iter().map(|queue| of(&queue.lock())).sum()
+}
+
 /// Sets when the running task must give way, for somebody waits.
 pub fn set_slice_end(end: Nanos) {
     let cpu = cpu_id();

@@ -19,6 +19,7 @@ use super::inode::{Inode, Owner};
 use super::{Capability, Cred, PollEvents};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, PollTable, WaitQueue};
 use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
@@ -38,6 +39,7 @@ const MAX_SLOTS: usize = 1 << 16;
 
 /// What the two ends share.
 pub struct Pipe {
+    _counted: Counted,
     ring: Mutex<Ring>,
     // The next two mirror the ring. Relaxed: written under the mutex; readers without it either take it
     // before they act, or wait, and the wait queue's fences order those.
@@ -63,6 +65,7 @@ impl Pipe {
     /// An empty pipe without ends.
     pub fn new() -> Result<Arc<Self>> {
         try_arc(Self {
+            _counted: Counted::new(Kind::Pipe),
             ring: Mutex::new(Ring::new(DEFAULT_SLOTS)?),
             used: AtomicU32::new(0),
             slots: AtomicU32::new(DEFAULT_SLOTS as u32),

@@ -64,6 +64,17 @@ pub(super) fn closed() {
     }
 }
 
+/// Lets go of all that nobody can receive, now: sockets in sockets may need several searches.
+pub fn collect_all() {
+    loop {
+        let before = ON_THEIR_WAY.load(Ordering::Relaxed);
+        collect();
+        if ON_THEIR_WAY.load(Ordering::Relaxed) >= before {
+            return;
+        }
+    }
+}
+
 /// Waits until no search is under way.
 pub(super) fn settle() {
     drop(PASSED.lock());

@@ -19,6 +19,7 @@ mod transfer;
 
 use crate::mm::fallible::{try_arc, try_arc_cyclic};
 pub use address::Address;
+pub use garbage::collect_all;
 pub use limit::{TimeLimit, Timeouts};
 pub use queue::Ancillary;
 pub use registry::table;
@@ -27,6 +28,7 @@ pub use transfer::{Incoming, Outgoing};
 use super::anon::{AnonFs, new_path};
 use super::inode::{Inode, Owner};
 use super::{Cred, OpenFile};
+use crate::sync::counted::{self, Counted};
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::fs::{OpenFlags, S_IFSOCK};
 use abi::socket::Ucred;
@@ -71,6 +73,7 @@ const MAX_DATAGRAMS: usize = 10;
 
 /// One end.
 pub struct Socket {
+    _counted: Counted,
     kind: Kind,
     me: Weak<Socket>,
     state: SpinLock<State, level::Stream>,
@@ -128,6 +131,7 @@ impl Socket {
     fn new(kind: Kind, cred: Ucred) -> Result<Arc<Self>> {
         let for_writing = try_arc(WaitQueue::new())?;
         let socket = try_arc_cyclic(|me| Self {
+            _counted: Counted::new(counted::Kind::UnixSocket),
             kind,
             me: me.clone(),
             ino: AtomicU64::new(0),

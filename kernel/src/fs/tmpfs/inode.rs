@@ -19,6 +19,7 @@ use crate::fs::usage::Usage;
 use crate::mm::fallible::{Room, try_arc, try_copy};
 use crate::mm::iov::{Sink, Source};
 use crate::mm::{PageCache, PageQuota};
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, SpinLock};
 use abi::fs::{OpenFlags, S_IFLNK, S_IFREG, S_ISGID, S_ISUID};
 use abi::{Errno, Result};
@@ -35,6 +36,7 @@ const MAX_SIZE: u64 = i64::MAX as u64;
 
 /// One file, directory, link or node.
 pub struct TmpfsInode {
+    _counted: Counted,
     attr: InodeAttr,
     fs: Arc<Tmpfs>,
     xattrs: Xattrs,
@@ -105,8 +107,15 @@ impl TmpfsInode {
     ) -> Result<Arc<Self>> {
         fs.charge_inode()?;
         let attr = InodeAttr::new(fs.dev, fs.next_ino(), mode, owner, rdev, Timestamp::now());
-        let inode = Room::new()
-            .map(|room| room.arc(Self { attr, fs: fs.clone(), xattrs: Xattrs::default(), body }));
+        let inode = Room::new().map(|room| {
+            room.arc(Self {
+                _counted: Counted::new(Kind::TmpfsInode),
+                attr,
+                fs: fs.clone(),
+                xattrs: Xattrs::default(),
+                body,
+            })
+        });
         // An inode that was never made gives nothing back by its drop.
         if inode.is_err() {
             fs.uncharge_inode();

@@ -30,6 +30,9 @@ struct Slot {
     magazines: UnsafeCell<[Magazine; SIZES.len()]>,
 }
 
+// SAFETY: `with` is the only way to the magazines, and uses this CPU's own; `waiting` reads single words of others'.
+unsafe impl Sync for Slot {}
+
 per_cpu! {
     static SLOT: Slot = Slot::new();
 }
@@ -206,6 +209,16 @@ pub fn free(class: Class, object: *mut u8) {
     if done.is_none() {
         slab::give(class, &[object]);
     }
+}
+
+/// How many free objects of a class the magazines of all CPUs hold; exact if nothing is allocated or freed meanwhile.
+pub fn waiting(class: usize) -> u32 {
+    let len = |slot: &Slot| {
+        let magazines = slot.magazines.get();
+        // SAFETY: the slot lives for ever; a volatile read of one aligned word, which its CPU may be writing.
+        unsafe { (&raw const (*magazines)[class].len).read_volatile() as u32 }
+    };
+    (0..percpu::MAX_CPUS.min(percpu::cpus_online())).filter_map(|cpu| SLOT.of(cpu)).map(len).sum()
 }
 
 /// Readies this CPU's magazines: once on each CPU, before it allocates.

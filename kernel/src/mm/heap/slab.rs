@@ -19,10 +19,14 @@ struct Partial {
     head: u32,
     /// How many of them have nothing but free objects; one is kept.
     empty: u32,
+    /// All slabs of the class.
+    slabs: u32,
+    /// Objects that are in no slab's free list.
+    out: u32,
 }
 
 static CLASSES: [SpinLock<Partial, level::Heap>; SIZES.len()] =
-    [const { SpinLock::new(Partial { head: NO_SLAB, empty: 0 }) }; SIZES.len()];
+    [const { SpinLock::new(Partial { head: NO_SLAB, empty: 0, slabs: 0, out: 0 }) }; SIZES.len()];
 
 /// Fills `out` with free objects: how many there were.
 pub fn take(class: Class, out: &mut [*mut u8]) -> usize {
@@ -34,6 +38,7 @@ pub fn take(class: Class, out: &mut [*mut u8]) -> usize {
                 Some(slab) => {
                     partial.push(slab);
                     partial.empty += 1;
+                    partial.slabs += 1;
                     slab
                 }
                 None => break,
@@ -52,12 +57,20 @@ pub fn take(class: Class, out: &mut [*mut u8]) -> usize {
             partial.remove(slab);
         }
     }
+    partial.out += done as u32;
     done
+}
+
+/// How many slabs a class has, and how many objects are in none of their free lists.
+pub fn figures(class: usize) -> (u32, u32) {
+    let partial = CLASSES[class].lock();
+    (partial.slabs, partial.out)
 }
 
 /// Takes objects back into their slabs.
 pub fn give(class: Class, objects: &[*mut u8]) {
     let mut partial = CLASSES[class.index()].lock();
+    partial.out -= objects.len() as u32;
     for &object in objects {
         let slab = Slab(Pfn::of_phys((object as u64).wrapping_sub(DIRECT_MAP_BASE)));
         debug_assert!(slab.0.meta().owner() == Owner::Slab);
@@ -72,6 +85,7 @@ pub fn give(class: Class, objects: &[*mut u8]) {
         if slab.free() == class.capacity() {
             if partial.empty > 0 {
                 partial.remove(slab);
+                partial.slabs -= 1;
                 slab.0.meta().set_refs_raw(0);
                 frames::free(slab.0);
             } else {

@@ -44,6 +44,7 @@ use crate::arch::cpu::without_interrupts;
 use crate::arch::page;
 use crate::arch::percpu::cpu_id;
 use crate::per_cpu;
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, Pace};
 use abi::{Errno, Result};
 use alea_ranges::RangeMap;
@@ -58,6 +59,7 @@ use x86_64::PhysAddr;
 
 /// A process's mappings and page tables.
 pub struct AddressSpace {
+    _counted: Counted,
     /// Names it in the registry; ascending in order of creation.
     id: u64,
     root: PhysAddr,
@@ -161,6 +163,7 @@ impl AddressSpace {
         let news = if forked { NEWS } else { 0 };
         let inner = Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future, news });
         let space = Arc::new(Self {
+            _counted: Counted::new(Kind::AddressSpace),
             id: registry::next_id(),
             root,
             cpus: CpuMask::new(),

@@ -5,6 +5,7 @@
 
 mod memory;
 mod misc;
+mod objects;
 mod phases;
 mod stat;
 mod status;
@@ -24,6 +25,7 @@ pub(super) fn register() {
     static PROCESSES: Processes = Processes;
     register_process_table(&PROCESSES);
     phases::register().expect("no memory for files of /proc");
+    objects::register().expect("no memory for files of /proc");
 }
 
 struct Processes;

@@ -1,0 +1,106 @@
+/*
+ * objects: what Alea's kernel holds, by /proc/alea/objects, before and after a piece of work.
+ *
+ * Counts of objects (tasks, open files, timers, ...) must come back exactly; of mounts, dentries and inodes the kernel makes
+ * some of its own when they are first used, which a second run does not do again. Blocks of the heap and pages (`heap_SIZE`,
+ * `pages_USE`) include what is kept on purpose: tables that have grown, what is remembered of a program for its next
+ * start. So growth of those is told only if it happens every time the work is done again, and apart from the others.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define OBJECT_KINDS 64
+/* What ends does so a little after who waited for it was told: a task on its own stack, a mount's last file. */
+#define OBJECTS_PATIENCE_MS 1500
+
+struct objects {
+	int kinds;
+	struct { char name[32]; long number; } of[OBJECT_KINDS];
+};
+
+/* No kinds where there is no such file: on Linux. */
+static void objects_read(struct objects *to)
+{
+	static char text[4096];
+	int fd = open("/proc/alea/objects", O_RDWR | O_CLOEXEC);
+	/* what is kept for a while only is let go of first */
+	ssize_t length = fd >= 0 && write(fd, "1", 1) == 1 ? pread(fd, text, sizeof text - 1, 0) : 0;
+	if (fd >= 0)
+		close(fd);
+	text[length > 0 ? length : 0] = 0;
+	to->kinds = 0;
+	for (char *line = text; *line && to->kinds < OBJECT_KINDS; to->kinds++) {
+		char *end = strchr(line, '\n'), *space = strchr(line, ' ');
+		if (!end || !space)
+			break;
+		snprintf(to->of[to->kinds].name, sizeof to->of[0].name, "%.*s", (int)(space - line), line);
+		to->of[to->kinds].number = atol(space);
+		line = end + 1;
+	}
+}
+
+static int objects_exact(const char *name)
+{
+	return strncmp(name, "heap_", 5) != 0 && strncmp(name, "pages_", 6) != 0;
+}
+
+/* Whether the first use of something may leave one for good: the kernel's own mounts, and what it remembers. */
+static int objects_may_stay(const char *name)
+{
+	return !objects_exact(name) || !strcmp(name, "mounts") || !strcmp(name, "dentries") || !strcmp(name, "tmpfs_inodes");
+}
+
+/* Reads until there is no more of any kind than before, or the patience ends: whether all came back. */
+static int objects_came_back(const struct objects *before, struct objects *after)
+{
+	struct timespec nap = { 0, 5000000 };
+	for (int left = OBJECTS_PATIENCE_MS / 5;; left--) {
+		int more = 0;
+		objects_read(after);
+		for (int i = 0; i < before->kinds && i < after->kinds; i++)
+			more += after->of[i].number > before->of[i].number;
+		if (more == 0 || left == 0)
+			return more == 0;
+		nanosleep(&nap, NULL);
+	}
+}
+
+/*
+ * Does the work, and again when something did not come back; `again` must do the same. Prints `--- left: NAME
+ * +MORE` for objects and `--- grown: NAME +MORE` for memory that grew each time; returns how many kinds of objects are left.
+ */
+__attribute__((unused)) static int objects_check(const struct objects *first, void (*again)(const void *), const void *what)
+{
+	struct objects before = *first, after;
+	long growth[OBJECT_KINDS];
+	int left = 0;
+	if (objects_came_back(&before, &after))
+		return 0;
+	for (int i = 0; i < before.kinds; i++)
+		growth[i] = after.of[i].number - before.of[i].number;
+	for (int run = 0; run < 2; run++) {
+		int doubtful = 0;
+		for (int i = 0; i < before.kinds; i++)
+			doubtful += growth[i] > 0 && objects_may_stay(before.of[i].name);
+		if (doubtful == 0)
+			break;
+		before = after;
+		again(what);
+		objects_came_back(&before, &after);
+		for (int i = 0; i < before.kinds; i++)
+			if (objects_may_stay(before.of[i].name) && after.of[i].number - before.of[i].number < growth[i])
+				growth[i] = after.of[i].number - before.of[i].number;
+	}
+	for (int i = 0; i < before.kinds; i++)
+		if (growth[i] > 0) {
+			int exact = objects_exact(before.of[i].name);
+			printf("--- %s: %s %+ld\n", exact ? "left" : "grown", before.of[i].name, growth[i]);
+			left += exact;
+		}
+	fflush(stdout);
+	return left;
+}

@@ -1,0 +1,58 @@
+//! The part of `ci` that boots the checking kernel: lock order, what may block, who owns a frame.
+//!
+//! All ABI programs, a little soak and a little fuzz, on two CPUs. The kernel has its own file, so that what comes after
+//! still finds the ordinary one.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::qemu::Machine;
+use crate::test::Tally;
+use crate::{abi, build, fuzz, paths, soak};
+
+/// As many as CI's machine has.
+const CPUS: u32 = 2;
+const SOAK: Duration = Duration::from_secs(20);
+/// Seeds and rounds of the fuzzer: other seeds than `tests/tests/fuzz.rs` has.
+const SEEDS: [u64; 2] = [11, 12];
+const ROUNDS: u32 = 20;
+
+/// Runs it all; each ABI program counts as one, and so do the soak and each seed.
+pub fn check(gate: &mut dyn FnMut(&mut Tally, &str, Result<()>), tally: &mut Tally) {
+    if let Err(error) = build::checking_kernel() {
+        return gate(tally, "checking kernel", Err(error));
+    }
+    let kernel = paths::checking_kernel();
+    let machine = Machine::new(&kernel).smp(CPUS);
+    match abi::verdicts(&machine, &kernel) {
+        Ok(verdicts) => {
+            for (name, verdict) in verdicts {
+                let verdict = verdict.map_err(anyhow::Error::msg);
+                gate(tally, &format!("checking kernel, {name}"), verdict);
+            }
+        }
+        Err(error) => gate(tally, "checking kernel, ABI programs", Err(error)),
+    }
+    gate(tally, "checking kernel, soak", soak(&machine));
+    for seed in SEEDS {
+        gate(tally, &format!("checking kernel, fuzz seed {seed}"), fuzz(&machine, seed));
+    }
+}
+
+fn soak(machine: &Machine) -> Result<()> {
+    let outcome = soak::run(&soak::boots(machine.clone(), &paths::checking_kernel(), SOAK))?;
+    if !soak::is_good(&outcome) {
+        bail!("{}", outcome.describe());
+    }
+    Ok(())
+}
+
+fn fuzz(machine: &Machine, seed: u64) -> Result<()> {
+    let words = format!("fuzz.seed={seed} fuzz.rounds={ROUNDS} fuzz.seconds=100000");
+    let outcome = fuzz::attack(machine, &paths::checking_kernel(), &words)?;
+    match fuzz::trouble(&outcome) {
+        Some(trouble) => bail!("{trouble}\n{}", outcome.describe()),
+        None => Ok(()),
+    }
+}
