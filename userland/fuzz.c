@@ -15,6 +15,7 @@
 #include "fuzz_more.h"
 #include "fuzz_poll.h"
 #include "fuzz_seals.h"
+#include "fuzz_signals.h"
 #include "fuzz_tasks.h"
 #include "objects.h"
 #include <dirent.h>
@@ -27,7 +28,7 @@ static const struct kind { const char *name; void (*run)(void); } KINDS[] = {
 	{ "calls", calls }, { "threads", threads }, { "mappings", mappings }, { "clones", clones }, { "signals", signals }, { "execs", execs },
 	{ "epolls", epolls }, { "sockets", sockets }, { "terminals", terminals }, { "trees", trees }, { "bombs", bombs }, { "calls", calls }, { "calls", calls },
 	{ "internet", internet }, { "watches", watches }, { "handles", handles }, { "lenders", lenders }, { "sequences", sequences },
-	{ "polls", polls }, { "seals", seals },
+	{ "polls", polls }, { "seals", seals }, { "frames", frames }, { "urgent", urgent },
 	{ "movers", movers }, { "families", families },
 };
 
