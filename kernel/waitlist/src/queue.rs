@@ -105,8 +105,8 @@ impl<L: Exclusion> Queue<L> {
 
     /// A reference to the list of registrations, which is made if there is none; `None` without memory.
     pub(crate) fn share(&self) -> Option<SharedRef<L>> {
-        if let Some(shared) = self.shared() {
-            return Some(SharedRef::another(shared));
+        if let Some(known) = self.another() {
+            return Some(known);
         }
         let new = SharedRef::new()?;
         // AcqRel: whoever finds the pointer sees what it leads to.
@@ -120,7 +120,14 @@ impl<L: Exclusion> Queue<L> {
             // The new reference is the queue's own from here on; `Drop` gives it back.
             core::mem::forget(new);
         }
-        self.shared().map(SharedRef::another)
+        self.another()
+    }
+
+    fn another(&self) -> Option<SharedRef<L>> {
+        // Acquire: as in `shared`.
+        let shared = ptr::NonNull::new(self.watched.load(Ordering::Acquire))?;
+        // SAFETY: the queue holds one.
+        Some(unsafe { SharedRef::another(shared) })
     }
 
     /// Relaxed: `sleeping` is only a hint, ordered by the fences in `enter` and `wake`.

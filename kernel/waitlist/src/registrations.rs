@@ -54,11 +54,16 @@ impl<L: Exclusion> SharedRef<L> {
         Some(Self(place))
     }
 
-    /// One more reference to what somebody holds.
-    pub fn another(shared: &Shared<L>) -> Self {
+    /// One more reference.
+    ///
+    /// # Safety
+    /// The pointer comes from [`as_ptr`](Self::as_ptr), and somebody holds a reference meanwhile.
+    pub unsafe fn another(raw: NonNull<Shared<L>>) -> Self {
+        // SAFETY: the holder keeps it alive.
+        let shared = unsafe { raw.as_ref() };
         // Relaxed: whoever counts himself in has a reference already.
         shared.holders.fetch_add(1, Ordering::Relaxed);
-        Self(NonNull::from(shared))
+        Self(raw)
     }
 
     /// # Safety
