@@ -29,9 +29,11 @@ use alloc::string::String;
 use arch::boot::BootInfo;
 use arch::trap::TrapHooks;
 
+kernel_entry!(kernel_main);
+
 /// The boot order. Called once, on the boot CPU's stack, with the kernel's own page tables and
 /// interrupts off.
-pub fn kernel_main(mut info: BootInfo) -> ! {
+fn kernel_main(mut info: BootInfo) -> ! {
     arch::trap::set_fatal(panic::trap); // faults of the kernel are reported from here on
     klog::init(); // the log's macros work from here on
     cmdline::init(info.cmdline);

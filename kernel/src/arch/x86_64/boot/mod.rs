@@ -155,6 +155,22 @@ fn enter_kernel(mut handover: Handover) -> ! {
     }
 }
 
+/// Names the function that goes on when the machine is ready: the boot order, which stands on all floors.
+#[macro_export]
+macro_rules! kernel_entry {
+    ($main:path) => {
+        // SAFETY: no other symbol has the name; `boot` declares it with this type.
+        #[unsafe(no_mangle)]
+        extern "Rust" fn alea_kernel_main(info: $crate::arch::boot::BootInfo) -> ! {
+            $main(info)
+        }
+    };
+}
+
+unsafe extern "Rust" {
+    safe fn alea_kernel_main(info: BootInfo) -> !;
+}
+
 extern "C" fn on_boot_stack() -> ! {
     page::flush_tlb_all();
     // SAFETY: `enter_kernel` stored it.
@@ -163,7 +179,7 @@ extern "C" fn on_boot_stack() -> ! {
     // happen before the first task exists (none).
     unsafe { percpu::set_kernel_stack(gdt::BOOT_STACK.top()) };
     match info {
-        Some(info) => crate::kernel_main(info),
+        Some(info) => alea_kernel_main(info),
         None => panic!("no boot information"),
     }
 }
