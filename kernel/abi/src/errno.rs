@@ -218,6 +218,27 @@ errnos! {
     ERESTART_RESTARTBLOCK = 516, "Restart through restart_syscall(2), else EINTR.";
 }
 
+/// A count or an error in the one register that returns it: what a call that is counted in instructions hands on,
+/// since a `Result<usize>` travels in memory. It is made of a result only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Returned(i64);
+
+impl Returned {
+    /// What stands in `rax`.
+    #[inline]
+    pub const fn raw(self) -> i64 {
+        self.0
+    }
+}
+
+impl From<Result<usize>> for Returned {
+    #[inline]
+    fn from(result: Result<usize>) -> Self {
+        // A count is at most 0x7ffff000.
+        Self(result.map_or_else(Errno::to_return, |count| count as i64))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -231,6 +252,12 @@ mod tests {
         assert_eq!(Errno::from_return(7), None);
         assert_eq!(Errno::from_return(i64::MIN), None);
         assert_eq!(Errno::from_return(-4096), None);
+    }
+
+    #[test]
+    fn a_count_or_an_error_in_one_register() {
+        assert_eq!(Returned::from(Ok(16)).raw(), 16);
+        assert_eq!(Returned::from(Err(Errno::EAGAIN)).raw(), -11);
     }
 
     #[test]

@@ -16,4 +16,4 @@ pub mod socket;
 pub mod time;
 pub mod tty;
 
-pub use errno::{Errno, Result};
+pub use errno::{Errno, Result, Returned};

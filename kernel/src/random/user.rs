@@ -10,7 +10,7 @@ use crate::mm::user::{UserPtr, fault_in, in_range, write_partial};
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use abi::fs::PollEvents;
-use abi::{Errno, Result};
+use abi::{Errno, Result, Returned};
 use alea_random::block::{BLOCK_LEN, GROUP_BLOCKS};
 use alea_random::credit::State;
 use alea_random::request::{
@@ -34,12 +34,12 @@ const GROUP: usize = GROUP_BLOCKS * BLOCK_LEN;
 
 /// getrandom(2): the count.
 #[inline]
-pub fn getrandom(addr: u64, len: usize, flags: u64) -> Result<usize> {
+pub fn getrandom(addr: u64, len: usize, flags: u64) -> Returned {
     // One comparison for the usual request. Linux, too, looks at the low half of the flags only.
     if (len ^ PAIR) as u64 | u64::from(flags as u32) != 0 {
         return getrandom_any(addr, len, flags);
     }
-    if getrandom_pair(addr) { Ok(PAIR) } else { getrandom_any(addr, PAIR, 0) }
+    if getrandom_pair(addr) { Ok(PAIR).into() } else { getrandom_any(addr, PAIR, 0) }
 }
 
 /// What most calls ask for: 16 bytes, through registers. Nothing has happened if it cannot give them. Which
@@ -58,7 +58,11 @@ fn getrandom_pair(addr: u64) -> bool {
 }
 
 #[inline(never)]
-fn getrandom_any(addr: u64, len: usize, flags: u64) -> Result<usize> {
+fn getrandom_any(addr: u64, len: usize, flags: u64) -> Returned {
+    getrandom_rules(addr, len, flags).into()
+}
+
+fn getrandom_rules(addr: u64, len: usize, flags: u64) -> Result<usize> {
     let flags = GetrandomFlags::decode(flags).map_err(errno)?;
     let seeded = admit(|| getrandom_admission(pool::state(), flags))?;
     let len = clamp_len(len);

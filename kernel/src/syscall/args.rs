@@ -7,7 +7,7 @@
 use crate::arch::trap::TrapFrame;
 use crate::fs::Fd;
 use crate::mm::user::UserPtr;
-use abi::Errno;
+use abi::{Errno, Returned};
 
 /// Decodes one register; never fails: a handler checks values, a type only their width.
 pub trait FromArg {
@@ -77,6 +77,13 @@ impl IntoReturn for () {
 impl IntoReturn for core::convert::Infallible {
     fn into_return(self) -> i64 {
         match self {}
+    }
+}
+
+impl IntoReturn for Returned {
+    #[inline(always)]
+    fn into_return(self) -> i64 {
+        self.raw()
     }
 }
 

@@ -13,7 +13,7 @@ use super::types::FileType;
 use super::{Cred, Fd, PollEvents, grow};
 use crate::mm::fallible::{TryGrow, TryMap, try_arc, try_arc_cyclic};
 use crate::sync::wait::{Deadline, WaitError};
-use crate::sync::{Mutex, PollTable, SpinLock, level};
+use crate::sync::{Mutex, Pace, PollTable, SpinLock, level};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -352,7 +352,7 @@ impl FileOps for Epoll {
 
 impl Drop for Epoll {
     fn drop(&mut self) {
-        for item in core::mem::take(self.items.get_mut()).into_values() {
+        for item in core::mem::take(self.items.get_mut()).into_values().paced() {
             if let Some(file) = item.file.upgrade() {
                 item.detach(&file);
             }
