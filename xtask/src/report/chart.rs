@@ -139,7 +139,7 @@ pub(super) struct Stack {
     pub value: String,
 }
 
-/// The parts of a phase stack, in the order and colours of [`legend`].
+/// The parts of a phase stack, in the order and colours of the legend.
 pub(super) fn phase_parts(phases: &[PhasePart], total: f64) -> Vec<(RGBColor, f64)> {
     let mut parts: Vec<_> =
         phases.iter().enumerate().map(|(n, phase)| (phase_colour(n), phase.avg)).collect();

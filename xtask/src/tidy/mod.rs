@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the house rules that neither rustfmt nor clippy knows, one file for each.
 //!
 //! Owns nothing: it reads the files that git knows, and the rules' data, `xtask/tidy.toml`. A rule reports faults to
-//! [`Faults`]; those that may be excepted carry a key, and a key listed under `[except]` is excused as long as the
+//! `Faults`; those that may be excepted carry a key, and a key listed under `[except]` is excused as long as the
 //! fault is there. A rule never changes a file, and never looks at one that git ignores. No locks.
 
 mod circles;
