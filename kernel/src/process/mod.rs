@@ -57,7 +57,7 @@ crate::running_tasks! {
 }
 
 /// The running task, in its own hands.
-pub type Current = crate::arch::task::Current<Task>;
+pub type Current = crate::arch::current::Current<Task>;
 
 /// Ambiguous, and so an error, if one of them could be given to another thread or left in a static.
 const _: fn() = || {

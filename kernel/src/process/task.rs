@@ -375,7 +375,7 @@ impl Current {
 
     /// The vector state of a user task.
     #[inline]
-    pub fn vectors(self) -> arch::task::Current<FpuState> {
+    pub fn vectors(self) -> arch::current::Current<FpuState> {
         match self.fpu() {
             Some(fpu) => fpu,
             None => panic!("a kernel thread has no vector state"),

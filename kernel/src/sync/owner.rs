@@ -7,8 +7,8 @@
 //! they leave as they found it, and never into a replacement, whose lock keeps them off.
 
 use super::{SpinLock, level};
+use crate::arch::current::Current;
 use crate::arch::percpu;
-use crate::arch::task::Current;
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ops::Deref;

@@ -6,7 +6,6 @@
 //! Arming needs no memory and cannot fail: who will arm a timer holds a [`TimerRoom`] for it, made when that could still fail,
 //! and every queue has place for as many timers as there are rooms. Never: one room is not used for two timers at once.
 
-use crate::mm::fallible::TryGrow;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,7 +15,7 @@ use crate::arch::percpu::{MAX_CPUS, cpu_id};
 use crate::arch::{apic, cpu, irq, trap};
 use crate::sync::pace::cond_resched;
 use crate::sync::{SpinLock, WaitQueue, level};
-use abi::Result;
+use abi::{Errno, Result};
 
 /// What a timer does. Called in interrupt context with interrupts off: short, and never blocking.
 pub trait TimerTarget: Send + Sync {
@@ -131,7 +130,7 @@ fn make_places(places: usize) -> Result<()> {
 fn make_places_on(cpu: usize, places: usize) -> Result<()> {
     for for_thread in [false, true] {
         let mut fresh = VecDeque::new();
-        fresh.try_room(places)?;
+        fresh.try_reserve(places).map_err(|_| Errno::ENOMEM)?;
         let mut queue = QUEUES[cpu].lock();
         let timers = if for_thread { &mut queue.for_thread } else { &mut queue.entries };
         if timers.capacity() < places {

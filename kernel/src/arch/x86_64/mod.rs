@@ -26,6 +26,7 @@ pub mod chacha20;
 pub mod console;
 pub mod cpu;
 pub mod crash;
+pub mod current;
 pub mod exits;
 pub mod extable;
 pub mod fpu;

@@ -8,10 +8,10 @@
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
-use core::ops::Deref;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use super::current::Current;
 use super::fpu::{self, FpuState};
 use super::switch::{self, Context};
 use super::trap::TrapFrame;
@@ -177,42 +177,11 @@ pub trait Running: Send + Sync + 'static {
 /// The running tasks of all CPUs. There is one, made by [`running_tasks!`](crate::running_tasks).
 pub struct Tasks<T>(PhantomData<fn() -> T>);
 
-/// The running task, or a part of it, in its own hands.
-///
-/// What only the task itself may do asks for one. No other thread can come by it: it is neither `Send` nor `Sync`,
-/// so it stays on the stack of the task, and of the interrupt handlers that borrow that.
-pub struct Current<T: 'static>(&'static T, PhantomData<*mut ()>);
-
-impl<T> Clone for Current<T> {
-    #[inline]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Current<T> {}
-
-impl<T> Deref for Current<T> {
-    type Target = T;
-    #[inline]
-    fn deref(&self) -> &T {
-        self.0
-    }
-}
-
-impl<T> Current<T> {
-    /// A part of it.
-    #[inline]
-    pub fn map<U>(self, part: impl for<'a> FnOnce(&'a T) -> &'a U) -> Current<U> {
-        Current(part(self.0), PhantomData)
-    }
-}
-
 impl<T: Running> Current<T> {
     /// Its vector state; `None` for a kernel thread.
     #[inline]
     pub fn fpu(self) -> Option<Current<FpuState>> {
-        self.0.machine().fpu.as_ref().map(|fpu| Current(fpu, PhantomData))
+        self.find(|task| task.machine().fpu.as_ref())
     }
 }
 
@@ -253,8 +222,8 @@ impl<T: Running> Tasks<T> {
     #[inline]
     pub fn current(&self) -> Current<T> {
         // SAFETY: the CPU holds a reference to the running task, and only `T`s are stored. It outlives what the task
-        // has on its stack, and a `Current` cannot go elsewhere.
-        Current(unsafe { &*percpu::current().cast::<T>() }, PhantomData)
+        // has on its stack.
+        unsafe { Current::new(&*percpu::current().cast::<T>()) }
     }
 
     /// A counted reference to the running task.
