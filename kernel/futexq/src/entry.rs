@@ -36,14 +36,33 @@ impl<K: Key, W: Waiter> Entry<K, W> {
     /// # Errors
     /// [`NoMemory`].
     pub fn try_new(key: K, kind: Kind<K>, bitset: u32, waiter: W) -> Result<Self, NoMemory> {
-        let mut one = Vec::new();
-        one.try_reserve_exact(1).map_err(|_| NoMemory)?;
+        Self::try_new_in(key, kind, bitset, waiter, |inner| {
+            let mut one = Vec::new();
+            one.try_reserve_exact(1).ok()?;
+            one.push(inner);
+            one.try_into().ok()
+        })
+    }
+
+    /// As [`try_new`](Self::try_new), where the caller has a quicker way to a block of memory.
+    ///
+    /// # Errors
+    /// [`NoMemory`].
+    #[inline]
+    pub fn try_new_in(
+        key: K,
+        kind: Kind<K>,
+        bitset: u32,
+        waiter: W,
+        place: impl FnOnce(Inner<K, W>) -> Option<Box<[Inner<K, W>; 1]>>,
+    ) -> Result<Self, NoMemory> {
         let rank = Rank::default();
-        one.push(Inner { key, kind, bitset, waiter, rank, height: 1, left: None, right: None });
-        one.try_into().map(Self).map_err(|_| NoMemory)
+        let inner = Inner { key, kind, bitset, waiter, rank, height: 1, left: None, right: None };
+        place(inner).map(Self).ok_or(NoMemory)
     }
 
     /// The word.
+    #[inline]
     pub fn key(&self) -> K {
         self.key
     }
@@ -71,12 +90,14 @@ impl<K: Key, W: Waiter> Entry<K, W> {
 
 impl<K, W> Deref for Entry<K, W> {
     type Target = Inner<K, W>;
+    #[inline]
     fn deref(&self) -> &Inner<K, W> {
         &self.0[0]
     }
 }
 
 impl<K, W> DerefMut for Entry<K, W> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Inner<K, W> {
         &mut self.0[0]
     }
@@ -106,12 +127,14 @@ impl<K, W> Taken<K, W> {
         self.len == 0
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, mut entry: Entry<K, W>) {
         entry.right = self.newest.take();
         self.newest = Some(entry);
         self.len += 1;
     }
 
+    #[inline]
     fn pop(&mut self) -> Link<K, W> {
         let mut entry = self.newest.take()?;
         self.newest = entry.right.take();
@@ -120,8 +143,16 @@ impl<K, W> Taken<K, W> {
     }
 
     /// Hands them out, first come first: how many.
+    #[inline]
     pub fn drain(mut self, mut wake: impl FnMut(&W)) -> usize {
         let count = self.len;
+        // One needs no order.
+        if count == 1 {
+            if let Some(entry) = self.pop() {
+                wake(&entry.waiter);
+            }
+            return count;
+        }
         let mut in_order = Self::new();
         while let Some(entry) = self.pop() {
             in_order.push(entry);
@@ -135,6 +166,7 @@ impl<K, W> Taken<K, W> {
 
 impl<K, W> Drop for Taken<K, W> {
     /// One by one: a long chain would overflow the stack.
+    #[inline]
     fn drop(&mut self) {
         while self.pop().is_some() {}
     }

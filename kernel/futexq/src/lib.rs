@@ -41,6 +41,7 @@ pub trait Waiter {
 }
 
 impl<W: Waiter> Waiter for alloc::sync::Arc<W> {
+    #[inline]
     fn place(&self) -> &Place {
         (**self).place()
     }
@@ -78,11 +79,13 @@ impl<L, const N: usize> Table<L, N> {
         Self { queues }
     }
 
+    #[inline]
     fn index<K: Key>(key: K) -> usize {
         (key.hash() >> 48) as usize % N
     }
 
     /// Puts a waiter behind all others at its word.
+    #[inline]
     pub fn queue<K: Key, W: Waiter>(&self, entry: Entry<K, W>)
     where
         L: Exclusive<Line<K, W>>,
@@ -95,6 +98,7 @@ impl<L, const N: usize> Table<L, N> {
     ///
     /// # Errors
     /// At one that does not wait to be woken; those before it are taken all the same.
+    #[inline]
     pub fn wake<K: Key, W: Waiter>(
         &self,
         key: K,
@@ -142,6 +146,7 @@ impl<L, const N: usize> Table<L, N> {
 
     /// Takes a waiter out that gives up: its entry, or nothing if somebody took it out before, which was a
     /// wake-up spent on it.
+    #[inline]
     pub fn leave<K: Key, W: Waiter>(&self, waiter: &impl Waiter) -> Option<Entry<K, W>>
     where
         L: Exclusive<Line<K, W>>,

@@ -27,14 +27,19 @@ impl<K, W> Line<K, W> {
 
 impl<K: Key, W: Waiter> Line<K, W> {
     /// Adds a waiter behind all others at its word. This is queue number `at`.
+    #[inline]
     pub(crate) fn push(&mut self, at: usize, mut entry: Entry<K, W>) {
         entry.rank = Rank { hash: entry.key.hash(), ticket: self.next };
         self.next += 1;
         entry.waiter().place().set(at, entry.rank);
-        self.root = Some(insert(self.root.take(), entry));
+        self.root = Some(match self.root.take() {
+            None => entry,
+            Some(top) => insert(Some(top), entry),
+        });
     }
 
     /// Takes out who stands there, and says that it waits no more.
+    #[inline]
     pub(crate) fn remove(&mut self, rank: Rank) -> Link<K, W> {
         let gone = self.unlink(rank);
         if let Some(entry) = &gone {
@@ -43,13 +48,22 @@ impl<K: Key, W: Waiter> Line<K, W> {
         gone
     }
 
+    #[inline]
     fn unlink(&mut self, rank: Rank) -> Link<K, W> {
+        // Nearly always it is alone.
+        if let Some(top) = &self.root
+            && top.rank == rank
+            && top.height == 1
+        {
+            return self.root.take();
+        }
         let (rest, gone) = remove(self.root.take(), rank);
         self.root = rest;
         gone
     }
 
     /// The first waiter at `key` with this ticket or a later one.
+    #[inline]
     pub(crate) fn next(&self, key: K, ticket: u64) -> Option<&Entry<K, W>> {
         let hash = key.hash();
         let mut from = Rank { hash, ticket };
@@ -80,6 +94,7 @@ impl<K: Key, W: Waiter> Line<K, W> {
     }
 
     /// The next waiter at `key` for whoever wakes or moves plain ones.
+    #[inline]
     fn next_plain(&self, key: K, ticket: u64) -> Result<Option<&Entry<K, W>>, WrongKind> {
         match self.next(key, ticket) {
             Some(entry) if entry.kind != Kind::Plain => Err(WrongKind),
@@ -87,6 +102,7 @@ impl<K: Key, W: Waiter> Line<K, W> {
         }
     }
 
+    #[inline]
     pub(crate) fn take(
         &mut self,
         key: K,

@@ -28,15 +28,18 @@ impl Place {
     }
 
     /// Whether the task waits. One that has queued and finds that it does not any more was woken.
+    #[inline]
     pub fn is_queued(&self) -> bool {
         self.queue().is_some()
     }
 
+    #[inline]
     pub(crate) fn queue(&self) -> Option<usize> {
         // Acquire: pairs with the Release in `empty`, so that the woken sees what its waker did before.
         self.queue.load(Ordering::Acquire).checked_sub(1)
     }
 
+    #[inline]
     pub(crate) fn rank(&self) -> Rank {
         // Relaxed: read and written under the lock of the queue.
         Rank {
@@ -45,6 +48,7 @@ impl Place {
         }
     }
 
+    #[inline]
     pub(crate) fn set(&self, queue: usize, rank: Rank) {
         // Relaxed: see `rank`. The waiter, which reads `queue` without the lock, then takes that lock and looks
         // again: only so it relies on it.
@@ -53,6 +57,7 @@ impl Place {
         self.queue.store(queue + 1, Ordering::Relaxed);
     }
 
+    #[inline]
     pub(crate) fn empty(&self) {
         // Release: see `queue`.
         self.queue.store(0, Ordering::Release);

@@ -3,6 +3,7 @@
 //! Owns no queue: those are in `futexq`, and in `pi` for locks that lend priority. Never tells that a task was
 //! woken by anything but these queues. Locks: none; each field says who writes it.
 
+use crate::mm::fallible::try_box;
 use crate::process::{self, Task};
 use alea_futexq::{Entry, Kind, Place, Waiter};
 use alloc::sync::Arc;
@@ -25,6 +26,7 @@ impl Waits {
     }
 
     /// Whether the task waits in a queue. Once it does not any more, it was woken.
+    #[inline]
     pub(super) fn is_queued(&self) -> bool {
         self.place.is_queued()
     }
@@ -55,16 +57,18 @@ impl Waits {
 }
 
 impl Waiter for Task {
+    #[inline]
     fn place(&self) -> &Place {
         &self.futex.place
     }
 }
 
 /// An entry for the running task.
+#[inline]
 pub(super) fn entry(
     key: super::Key,
     kind: Kind<super::Key>,
     bitset: u32,
 ) -> Result<Entry<super::Key, Arc<Task>>, alea_futexq::NoMemory> {
-    Entry::try_new(key, kind, bitset, process::current_arc())
+    Entry::try_new_in(key, kind, bitset, process::current_arc(), |inner| try_box([inner]).ok())
 }
