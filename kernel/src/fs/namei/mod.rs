@@ -143,7 +143,8 @@ impl<'a> Walker<'a> {
             file.path().clone()
         };
         let mut texts = SmallVec::new();
-        texts.try_push(Text { link: None, at: 0 })?;
+        // The first needs no memory.
+        texts.push(Text { link: None, at: 0 });
         let root = scoped.then(|| cur.clone());
         let (last, links, slash, outer_slash) = ((0, 0), 0, false, false);
         Ok(Self { ctx, path, flags, cur, root, texts, last, links, slash, outer_slash })
