@@ -117,9 +117,10 @@ impl<C> Queue<C> {
         true
     }
 
-    /// Takes the most urgent signal out of `wanted`. One whose details were lost looks as if process 0 had sent it, as on
-    /// Linux.
-    pub fn take(&mut self, wanted: SigSet) -> Option<Taken<C>> {
+    /// Takes the most urgent signal out of `wanted`, and its details to `info`: they are copied once. One whose details
+    /// were lost looks as if process 0 had sent it, as on Linux.
+    #[inline]
+    pub fn take_into(&mut self, wanted: SigSet, info: &mut SigInfo) -> Option<(Signal, Option<C>)> {
         let signal = SigSet(self.set.0 & wanted.0).first()?;
         let number = signal.number();
         let at = self.entries.iter().position(|entry| entry.info.signo == number);
@@ -129,16 +130,27 @@ impl<C> Queue<C> {
             Some(at) => self.entries.remove(at),
             None => None,
         };
-        if !self.entries.iter().any(|entry| entry.info.signo == number) {
+        if self.entries.is_empty() || !self.entries.iter().any(|entry| entry.info.signo == number) {
             self.set.remove(signal);
         }
-        Some(match entry {
-            Some(Entry { info, charge }) => Taken { signal, info, charge: Some(charge) },
-            None => {
-                let info = SigInfo::sent_by(signal, code::SI_USER, 0, 0);
-                Taken { signal, info, charge: None }
+        let charge = match entry {
+            Some(entry) => {
+                *info = entry.info;
+                Some(entry.charge)
             }
-        })
+            None => {
+                *info = SigInfo::sent_by(signal, code::SI_USER, 0, 0);
+                None
+            }
+        };
+        Some((signal, charge))
+    }
+
+    /// The same as one value.
+    pub fn take(&mut self, wanted: SigSet) -> Option<Taken<C>> {
+        let mut info = SigInfo::new(Signal::SIGKILL, code::SI_USER);
+        let (signal, charge) = self.take_into(wanted, &mut info)?;
+        Some(Taken { signal, info, charge })
     }
 
     /// Forgets every pending signal of `set`.

@@ -196,6 +196,12 @@ impl Task {
         self.cred.read(Clone::clone)
     }
 
+    /// Whom any task runs as.
+    #[inline]
+    pub fn uid(&self) -> u32 {
+        self.cred.read(|cred| cred.uid)
+    }
+
     /// The name, for a panic: nothing when it is being changed.
     pub fn comm_now(&self) -> Option<[u8; COMM_LEN]> {
         self.comm.try_lock().map(|comm| *comm)

@@ -26,6 +26,7 @@ pub struct Counted {
 
 impl Counted {
     /// Counts one for a user that may have `most`; nothing if it may not, or if there is no memory.
+    #[inline]
     pub fn try_new(uid: u32, most: u64) -> Option<Self> {
         tally_of(uid).lock().charge(uid, most).ok().map(|()| Self { uid })
     }
@@ -62,6 +63,7 @@ pub fn queued(uid: u32) -> u64 {
 
 /// For whom a signal to `receiver` counts, and how many such there may be. The limits, whose lock ranks above a queue's,
 /// are looked at only for what they bind: real-time signals, and what a program made up.
+#[inline]
 pub(super) fn terms(
     process: &Process,
     receiver: &Task,
@@ -70,5 +72,5 @@ pub(super) fn terms(
 ) -> (u32, u64) {
     let bound = signal.is_realtime() || info.code < 0;
     let most = if bound { process.limits().signals_pending() } else { u64::MAX };
-    (receiver.cred_arc().uid, most)
+    (receiver.uid(), most)
 }

@@ -9,8 +9,9 @@ use super::{frame, stop};
 use crate::arch::trap::TrapFrame;
 use crate::process::{self, Task, exit, posix_timer, work};
 use abi::Errno;
-use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal};
-use alea_sigq::Taken;
+use abi::signal::{
+    DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal, code,
+};
 
 /// Instruction length of `syscall` and `int 0x80`.
 const SYSCALL_LEN: u64 = 2;
@@ -23,6 +24,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     task.clear_work(work::SIGNAL);
     // A stop that begins later sets the flag again.
     let mut may_be_stopped = true;
+    let mut info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
     loop {
         if killed(&task) {
             exit::do_group_exit(exit::Status::signalled(Signal::SIGKILL));
@@ -33,9 +35,8 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
                 continue;
             }
         }
-        let Some((signal, info)) = dequeue(&task, SigSet::ALL.minus(task.signals.blocked())) else {
-            break;
-        };
+        let open = SigSet::ALL.minus(task.signals.blocked());
+        let Some(signal) = dequeue(&task, open, &mut info) else { break };
         let action = take_action(&task, signal);
         match action.handler {
             SIG_IGN => {}
@@ -116,20 +117,19 @@ pub fn dies(task: &Task) -> bool {
     false
 }
 
-/// Takes the most urgent signal out of `wanted`: the thread's own first, then the process's.
-pub(super) fn dequeue(task: &Task, wanted: SigSet) -> Option<(Signal, SigInfo)> {
-    let take = |pending: &Pending| {
-        let any = pending.set().intersects(wanted);
-        any.then(|| pending.lock().take(wanted)).flatten()
+/// Takes the most urgent signal out of `wanted`, and its details to `info`: the thread's own first, then the process's.
+pub(super) fn dequeue(task: &Task, wanted: SigSet, info: &mut SigInfo) -> Option<Signal> {
+    let process = task.process();
+    let mut take = |pending: &Pending| {
+        if pending.set().intersects(wanted) { pending.lock().take_into(wanted, info) } else { None }
     };
-    let own = take(&task.signals.pending);
-    let Taken { signal, mut info, charge } =
-        own.or_else(|| take(&task.process().signals.pending))?;
+    let (signal, charge) =
+        take(&task.signals.pending).or_else(|| take(&process.signals.pending))?;
     // Not by the code: a program may send itself any.
     if let Some(Charge::Timer(counted)) = &charge {
-        posix_timer::delivered(task.process(), counted, &mut info);
+        posix_timer::delivered(process, counted, info);
     }
-    Some((signal, info))
+    Some(signal)
 }
 
 /// Raises a signal for what the running instruction did; it cannot be ignored or blocked away.

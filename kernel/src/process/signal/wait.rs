@@ -3,12 +3,13 @@
 use super::deliver;
 use crate::process::{self, Task};
 use crate::sync::wait::{Deadline, WaitError};
-use abi::signal::{SigInfo, SigSet};
+use abi::signal::{SigInfo, SigSet, Signal, code};
 use abi::{Errno, Result};
 
 /// Takes a pending signal of `set` from the running task, or none.
 pub fn try_take(task: &Task, set: SigSet) -> Option<SigInfo> {
-    deliver::dequeue(task, set.minus(SigSet::UNBLOCKABLE)).map(|(_, info)| info)
+    let mut info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
+    deliver::dequeue(task, set.minus(SigSet::UNBLOCKABLE), &mut info).map(|_| info)
 }
 
 /// Waits until a signal of `set` is pending and takes it.
