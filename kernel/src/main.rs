@@ -7,41 +7,43 @@
 
 extern crate alloc;
 
-mod arch; // [1] x86_64: boot entries, traps, switch, paging, APIC, TSC
-mod cmdline; // the kernel command line
-mod drivers; // [5] uart, tty, virtio, rtc, pci
-mod fs; // [5] mounts, tmpfs, initramfs, devfs, procfs, pipes, sockets
-mod klog; // log macros, console, ring buffer
-mod mm; // [3] address spaces, page cache, heap, faults, user copy
-mod net; // [5] AF_INET, AF_INET6 and AF_NETLINK over a loopback
-mod panic; // the end
-mod process; // [6] tasks, scheduler, signals, exec, exit and wait, futex
-mod random; // [4] the live entropy service
-mod seams; // what lower floors call in higher ones: a list, no code
+mod arch; // [4] x86_64: traps, switch, user copy, interrupts, boot entries
+mod base; // [1] x86_64: instructions, registers, ports, pages, per-CPU data
+mod cmdline; // [2] the kernel command line
+mod diag; // [5] log, panic, exec phases
+mod drivers; // [9] uart, tty, the random devices
+mod fs; // [9] tmpfs, devfs, procfs, sysfs, initramfs, pipes, epoll
+mod machine; // [3] ACPI, PCI, SMBIOS, the clock chip, network cards, power
+mod mm; // [6] frames, heap, address spaces, page cache, user copy
+mod net; // [9] AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK over a loopback
+mod process; // [10] tasks, scheduler, signals, exec, exit and wait, futex
+mod random; // [7] the live entropy service
+mod seams; // every slot between the floors
 mod sync; // [2] locks, wait queues
-mod syscall; // [7] the system-call table and its handlers
-mod time; // [3] clocksource, timers
-mod trace; // [2] exec phases, counters
-mod version; // what uname says
+mod syscall; // [11] the system-call table and its handlers
+mod time; // [5] clocksource, timers
+mod version; // [1] what uname says
+mod vfs; // [8] open files, inodes, dentries, mounts, path walk
+mod virtio; // [7] devices that share memory with the machine
 
 use alloc::format;
 use alloc::string::String;
-use arch::boot::BootInfo;
-use arch::trap::TrapHooks;
+use arch::entry::trap::TrapHooks;
+use base::boot_info::BootInfo;
 
 kernel_entry!(kernel_main);
 
 /// The boot order. Called once, on the boot CPU's stack, with the kernel's own page tables and
 /// interrupts off.
 fn kernel_main(mut info: BootInfo) -> ! {
-    arch::trap::set_fatal(panic::trap); // faults of the kernel are reported from here on
-    klog::init(); // the log's macros work from here on
+    arch::entry::trap::set_fatal(diag::panic::trap); // faults of the kernel are reported from here on
+    diag::klog::init(); // the log's macros work from here on
     cmdline::init(info.cmdline);
-    klog::configure(); // quiet, loglevel=
-    panic::set_timeout(cmdline::number("panic").unwrap_or(0));
+    diag::klog::configure(); // quiet, loglevel=
+    diag::panic::set_timeout(cmdline::number("panic").unwrap_or(0));
     log::info!("Alea {} ({}): {}", env!("CARGO_PKG_VERSION"), info.protocol, info.cmdline);
     arch::boot::log_memory_map(&info);
-    arch::acpi::init(info.rsdp); // power-off, interrupt routing, timers
+    machine::acpi::init(info.rsdp); // power-off, interrupt routing, timers
     arch::irq::init(); // local APIC, I/O APICs; interrupts stay off
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
     mm::init(&info); // frames and the heap: allocation works from here on
@@ -49,42 +51,42 @@ fn kernel_main(mut info: BootInfo) -> ! {
     random::init(&mut info); // sources, pool, generator: secrets can be drawn from here on
     show_to_programs(); // the vDSO
     drivers::uart::init(); // the serial port by interrupts
-    klog::set_console(drivers::uart::write_log);
+    diag::klog::set_console(drivers::uart::write_log);
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
     process::init(); // this code becomes the idle task; threads may sleep from here on
     process::start_cpus(info.startup); // the other CPUs, which idle from here on
     fs::pipe::init(); // fifos
     let unpacked = unpack_initramfs(&mut info); // the root file system
-    syscall::misc::register_files().expect("no memory for the host name's files");
+    syscall::system::misc::register_files().expect("no memory for the host name's files");
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
     drivers::vport::init(&info).expect("no memory for the channel to the host");
     net::init().expect("no memory for the files of networks"); // /proc/net
     let only = cmdline::value("alea.selftest") == Some("only");
     if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
         arch::selftest::run();
-        time::selftest();
+        time::selftest::run();
         mm::selftest::run();
         random::selftest::run();
         log::info!("selftest: all passed");
     }
     if let Some(kind) = cmdline::value("alea.crash") {
-        arch::crash::commit(kind);
+        arch::stop::crash::commit(kind);
     }
     if only {
-        arch::power::power_off();
+        machine::power::power_off();
     }
     syscall::init().expect("no memory for the counters of calls"); // and their file in /proc
-    arch::trap::register(&HOOKS); // system calls, faults, preemption
+    arch::entry::trap::register(&HOOKS); // system calls, faults, preemption
     process::start_init(unpacked); // process 1
     if let Some(setting) = cmdline::value("alea.fail_alloc")
-        && !mm::inject::start(setting, process::is_spared_faults)
+        && !mm::heap::inject::start(setting, process::task::current::is_spared_faults)
     {
         log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED]");
     }
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
     process::spawn_kernel_thread("timers", time::run_deferred).expect("no memory for a thread");
-    if arch::percpu::cpus_online() > 1 {
-        let body = process::watchdog::run;
+    if base::percpu::cpus_online() > 1 {
+        let body = process::start::watchdog::run;
         process::spawn_kernel_thread("watchdog", body).expect("no memory for a thread");
     }
     process::run_idle()
@@ -95,7 +97,7 @@ fn show_to_programs() {
     if cmdline::value("vdso") == Some("0") {
         return;
     }
-    let page = mm::space::vdso::init(arch::vm_id::place()).expect("no memory for the vDSO");
+    let page = mm::space::vdso::init(machine::vm_id::place()).expect("no memory for the vDSO");
     time::show_to_programs(&page.clock);
     random::show_to_programs(&page.random);
 }
@@ -120,8 +122,8 @@ fn unpack_initramfs(info: &mut BootInfo) -> String {
 /// What the upper floors do with traps.
 static HOOKS: TrapHooks = TrapHooks {
     syscalls: &syscall::HANDLERS,
-    page_fault: process::fault::page_fault,
-    user_exception: process::fault::user_exception,
+    page_fault: process::memory::fault::page_fault,
+    user_exception: process::memory::fault::user_exception,
     exit_to_user: process::exit_to_user,
     timer: process::sched::slice_ended,
     sample: process::sched::sampled,

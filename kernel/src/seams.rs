@@ -10,19 +10,19 @@
 //!
 //! | slot | declared in | filled through | by | when, and what holds before |
 //! |---|---|---|---|---|
-//! | `FATAL` | `arch/x86_64/trap.rs` | `set_fatal` | `main.rs` | first of all; a trap that nothing resolves is a plain panic |
-//! | `TIMER` | `arch/x86_64/irq.rs` | `set_timer` | `time/timer.rs` | `time::init`; interrupts are off |
-//! | `CALL` | `arch/x86_64/irq.rs` | `set_call` | `mm/space/shootdown.rs` | `mm::init`; there is one CPU |
-//! | `OBSERVER` | `arch/x86_64/irq.rs` | `set_observer` | `random/sources/interrupt.rs` | `random::init`; interrupts are not seen |
-//! | `CONSOLE` | `klog.rs` | `set_console` | `main.rs` | after `drivers::uart::init`; the log polls the port |
-//! | `SCHEDULER` | `sync/wait.rs` | `register_scheduler` | `process/init.rs` | `process::init`; nothing may wait |
-//! | `PACER` | `sync/pace.rs` | `register_pacer` | `process/init.rs` | `process::init`; loops give the CPU to nobody |
-//! | `CALLER` | `random/caller.rs` | `register_caller` | `process/init.rs` | `process::init`; nobody is privileged |
-//! | `DESCRIBE` | `panic.rs` | `set_describe` | `process/init.rs` | `process::init`; a panic names no task |
-//! | `JOB_CONTROL` | `drivers/tty/job.rs` | `register_job_control` | `process/terminal.rs` | `process::init`; terminals have no sessions |
-//! | `PROCESSES` | `fs/procfs/process.rs` | `register_process_table` | `process/procfs/mod.rs` | `process::init`; /proc has no processes |
-//! | `RESCHEDULE` | `arch/x86_64/irq.rs` | `set_reschedule` | `process/sched/place.rs` | `process::init`; there is one CPU |
-//! | `FIFO_OPENER` | `fs/inode.rs` | `register_fifo_opener` | `fs/pipe/mod.rs` | `fs::pipe::init`; a fifo is ENXIO |
-//! | `NOTIFY` | `klog.rs` | `set_notify` | `fs/devfs/kmsg.rs` | `fs::init`; the log has no readers |
+//! | `FATAL` | `arch/x86_64/entry/trap.rs` | `set_fatal` | `main.rs` | first of all; a trap that nothing resolves is a plain panic |
+//! | `TIMER` | `arch/x86_64/irq/irq.rs` | `set_timer` | `time/timer.rs` | `time::start::init`; interrupts are off |
+//! | `CALL` | `arch/x86_64/irq/irq.rs` | `set_call` | `mm/space/table/shootdown.rs` | `mm::start::init`; there is one CPU |
+//! | `OBSERVER` | `arch/x86_64/irq/irq.rs` | `set_observer` | `random/sources/interrupt.rs` | `random::service::init`; interrupts are not seen |
+//! | `CONSOLE` | `diag/klog.rs` | `set_console` | `main.rs` | after `drivers::uart::init`; the log polls the port |
+//! | `SCHEDULER` | `sync/wait.rs` | `register_scheduler` | `process/start/init.rs` | `process::start::init`; nothing may wait |
+//! | `PACER` | `sync/pace.rs` | `register_pacer` | `process/start/init.rs` | `process::start::init`; loops give the CPU to nobody |
+//! | `CALLER` | `random/caller.rs` | `register_caller` | `process/start/init.rs` | `process::start::init`; nobody is privileged |
+//! | `DESCRIBE` | `diag/panic.rs` | `set_describe` | `process/start/init.rs` | `process::start::init`; a panic names no task |
+//! | `JOB_CONTROL` | `drivers/tty/job.rs` | `register_job_control` | `process/tree/terminal.rs` | `process::start::init`; terminals have no sessions |
+//! | `PROCESSES` | `fs/procfs/process.rs` | `register_process_table` | `process/proc/processes.rs` | `process::start::init`; /proc has no processes |
+//! | `RESCHEDULE` | `arch/x86_64/irq/irq.rs` | `set_reschedule` | `process/sched/place.rs` | `process::start::init`; there is one CPU |
+//! | `FIFO_OPENER` | `vfs/object/inode.rs` | `register_fifo_opener` | `fs/pipe/pipe.rs` | `fs::pipe::pipe::init`; a fifo is ENXIO |
+//! | `NOTIFY` | `diag/klog.rs` | `set_notify` | `fs/devfs/kmsg.rs` | `fs::start::init`; the log has no readers |
 //! | `SPARED` | `mm/heap/inject.rs` | `start` | `main.rs` | before process 1, with `alea.fail_alloc`; no allocation fails |
-//! | `HOOKS` | `arch/x86_64/trap.rs` | `register` | `main.rs` | before process 1; there is no user mode |
+//! | `HOOKS` | `arch/x86_64/entry/trap.rs` | `register` | `main.rs` | before process 1; there is no user mode |

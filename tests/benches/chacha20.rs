@@ -8,7 +8,7 @@ use divan::{Bencher, black_box};
 
 global_asm!(
     include_str!("../../kernel/vdso/src/keystream.s"),
-    include_str!("../../kernel/src/arch/x86_64/chacha20.s"),
+    include_str!("../../kernel/src/arch/x86_64/copy/chacha20.s"),
 );
 
 unsafe extern "sysv64" {

@@ -10,7 +10,7 @@ use alea_random::block::{BlockGenerator, GROUP_BLOCKS, Key, Portable};
 
 global_asm!(
     include_str!("../../kernel/vdso/src/keystream.s"),
-    include_str!("../../kernel/src/arch/x86_64/chacha20.s"),
+    include_str!("../../kernel/src/arch/x86_64/copy/chacha20.s"),
 );
 
 type Routine = unsafe extern "sysv64" fn(*const u8, u32, *mut u8, usize) -> u32;

@@ -1,6 +1,6 @@
 //! A machine that is saved and restored twice: what its twins draw.
 //!
-//! `userland/clone.c` waits for a byte, is saved there, and draws from every interface afterwards.
+//! `userland/random/clone.c` waits for a byte, is saved there, and draws from every interface afterwards.
 
 use std::collections::HashSet;
 use std::path::Path;

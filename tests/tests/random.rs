@@ -12,7 +12,7 @@ use alea_tests::{PATIENCE, Shell, alea, boot};
 use xtask::guest::{Guest, Limits};
 use xtask::paths;
 
-/// What `userland/erasure.c` masks its secrets with.
+/// What `userland/random/erasure.c` masks its secrets with.
 const MASK: u8 = 0xa5;
 const ERASURE: &str = "console=ttyS0 rdinit=/usr/lib/alea/erasure quiet";
 
@@ -197,7 +197,7 @@ fn predicts(word: u64, next: u64) -> bool {
     step(recover_state(word)).1 == next
 }
 
-/// What `userland/clone.c` drew from getrandom, as words.
+/// What `userland/random/clone.c` drew from getrandom, as words.
 fn words(output: &str) -> Vec<u64> {
     let draws = output.lines().filter_map(|line| line.trim().strip_prefix("draw getrandom "));
     let word = |hex: &[u8]| {
@@ -256,7 +256,7 @@ fn drawn_secrets_are_nowhere_in_memory() {
 
 global_asm!(
     include_str!("../../kernel/vdso/src/keystream.s"),
-    include_str!("../../kernel/src/arch/x86_64/chacha20.s"),
+    include_str!("../../kernel/src/arch/x86_64/copy/chacha20.s"),
 );
 
 unsafe extern "sysv64" {

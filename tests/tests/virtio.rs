@@ -1,11 +1,11 @@
 //! The kernel's virtqueue code on the host, against devices that lie.
 //!
-//! `kernel/src/mm/virtio/queue.rs` is compiled into this program. The device here can do what a hostile one
+//! `kernel/src/virtio/queue.rs` is compiled into this program. The device here can do what a hostile one
 //! can: write anything, at any time, to the memory it was given, which is the rings and the buffer. Around
 //! each piece of that memory lie guard pages that nobody may touch.
 #![allow(unsafe_code)]
 
-#[path = "../../kernel/src/mm/virtio/queue.rs"]
+#[path = "../../kernel/src/virtio/queue.rs"]
 mod queue;
 
 use std::alloc::{Layout, alloc_zeroed};

@@ -37,7 +37,7 @@ pub struct Fuzz {
     /// Only this round of the seed, with every call told
     #[arg(long, value_name = "R")]
     round: Option<u64>,
-    /// Only this kind of attack: a name of `KINDS` in `userland/fuzz.c`, such as calls or frames
+    /// Only this kind of attack: a name of `KINDS` in `userland/fuzz/fuzz.c`, such as calls or frames
     #[arg(long, value_name = "NAME")]
     kind: Option<String>,
     /// The ordinary kernel, which does not check lock order and invariants

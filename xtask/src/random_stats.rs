@@ -1,6 +1,6 @@
 //! `cargo xtask random-stats`: what user space really reads, put through statistical tests.
 //!
-//! One boot sends the bytes of every interface to the host (`userland/randomstats.c`, over a virtio
+//! One boot sends the bytes of every interface to the host (`userland/random/randomstats.c`, over a virtio
 //! channel); the tests are Debian's: rngtest (FIPS 140-2), ent and dieharder. The raw samples of the TSC's
 //! jitter go through the estimators of NIST SP 800-90B, and what the kernel credits must stay below.
 //!

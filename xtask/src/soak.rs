@@ -1,6 +1,6 @@
 //! `cargo xtask soak`: everything at once on several CPUs for a while.
 //!
-//! The work is `userland/soak.c`, which checks itself; this boots it and reads the summary.
+//! The work is `userland/stress/soak.c`, which checks itself; this boots it and reads the summary.
 
 use std::io;
 use std::path::Path;

@@ -1,10 +1,10 @@
-//! The machine: everything that names x86_64 lives below this folder.
+//! The architecture: what names x86_64 lives below this folder, and in `base` below it.
 //!
-//! Owns boot entries, traps, the context switch, raw user access, interrupt controllers, counters
-//! and power. It must never call a higher floor directly: upper floors register hooks
-//! (`trap::TrapHooks`, `irq::register`). No locks except those each file names.
+//! Owns boot entries, traps, the context switch, raw user access, interrupt controllers and counters.
+//! It must never call a higher floor directly: upper floors register hooks (`entry::trap::TrapHooks`,
+//! `irq::register`). No locks except those each file names.
 
-#[cfg_attr(target_arch = "x86_64", path = "x86_64/mod.rs")]
-mod machine;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
-pub use machine::*;
+pub use x86_64::*;

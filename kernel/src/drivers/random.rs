@@ -1,17 +1,17 @@
 //! /dev/random, /dev/urandom and the files about them in /proc.
 //!
-//! Owns the device numbers and file names. What the files do is the service's (`crate::random`); here it
+//! Owns the device numbers and file names. What the files do is the service's (`random::service`); here it
 //! only gets the shape of an open file. No locks.
 #![forbid(unsafe_code)]
 
-use crate::fs::devfs::{self, CharDriver};
-use crate::fs::file::{FileOps, OpenFile, Whence};
+use crate::fs::devfs;
 use crate::fs::procfs::{self, ProcFile};
 use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::{Sink, Source};
-use crate::random;
 use crate::sync::{Once, PollTable};
-use crate::try_format;
+use crate::vfs::chardev::CharDriver;
+use crate::vfs::{FileOps, OpenFile, Whence};
+use crate::{random, try_format};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
 use alea_random::credit::State;

@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 use crate::arch::irq;
-use crate::arch::port::COM1;
+use crate::base::port::COM1;
 use crate::sync::{SpinLock, WaitQueue, level};
 use core::sync::atomic::{AtomicBool, Ordering};
 

@@ -9,15 +9,16 @@
 //! wait, interruptibly; it gets no other memory.
 #![forbid(unsafe_code)]
 
-use crate::arch::boot::BootInfo;
-use crate::fs::devfs::{self, CharDriver};
-use crate::fs::file::{FileOps, OpenFile};
+use crate::base::boot_info::BootInfo;
+use crate::fs::devfs;
 use crate::mm::Source;
 use crate::mm::fallible::{TryVec, try_arc};
-use crate::mm::virtio::{self, Channel, DeviceType, Progress};
 use crate::sync::wait::WaitError;
 use crate::sync::{Mutex, WaitQueue};
 use crate::time;
+use crate::vfs::chardev::CharDriver;
+use crate::vfs::{FileOps, OpenFile};
+use crate::virtio::{self, Channel, DeviceType, Progress};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;

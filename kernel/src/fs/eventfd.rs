@@ -3,14 +3,12 @@
 //! Owns the counter. Lock level: `Stream`, never held over a user copy.
 #![forbid(unsafe_code)]
 
-use super::anon::{AnonFs, new_path};
-use super::file::{FileOps, OpenFile};
-use super::inode::Owner;
-use super::{Cred, PollEvents};
 use crate::mm::fallible::try_arc;
-use crate::mm::iov::{Sink, Source};
+use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::try_format;
+use crate::vfs::anon::anonymous;
+use crate::vfs::{Cred, FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::string::String;
@@ -127,21 +125,4 @@ pub fn new(initial: u32, semaphore: bool, nonblock: bool, cred: &Arc<Cred>) -> R
         for_writers: WaitQueue::new(),
     })?;
     anonymous(ops, "[eventfd]", OpenFlags::RDWR, nonblock, cred)
-}
-
-/// An open file without a place in the tree, as eventfd, timerfd and epoll make them.
-pub fn anonymous(
-    ops: Arc<dyn FileOps>,
-    label: &str,
-    access: OpenFlags,
-    nonblock: bool,
-    cred: &Arc<Cred>,
-) -> Result<OpenFile> {
-    if crate::mm::kernel_memory_low() {
-        return Err(Errno::ENOMEM);
-    }
-    let path = new_path(AnonFs::Anon, 0o600, label, Owner::default())?;
-    let mut flags = access;
-    flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(ops, path, flags, cred.clone()))
 }

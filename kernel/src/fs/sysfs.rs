@@ -1,15 +1,13 @@
 //! sysfs: the few directories and files that programs look for. Made of the same fixed entries as proc.
 #![forbid(unsafe_code)]
 
-use super::dentry::Dentry;
-use super::filesystem::{Super, anonymous_dev};
-use super::inode::{Inode, InodeAttr, Owner};
 use super::procfs::{ProcFile, fixed};
-use super::types::{DevId, Timestamp};
-use crate::arch::percpu;
+use crate::base::percpu;
 use crate::mm::fallible::{TryString, try_arc, try_copy, try_string};
 use crate::sync::Once;
 use crate::try_format;
+use crate::vfs::object::filesystem::anonymous_dev;
+use crate::vfs::{Dentry, DevId, Inode, InodeAttr, Owner, Super, Timestamp};
 use abi::Result;
 use abi::fs::S_IFDIR;
 use alloc::string::String;
@@ -124,7 +122,7 @@ impl ProcFile for Constant {
 
 /// Makes sysfs mountable and lays its directories.
 pub fn init() -> Result<()> {
-    super::registry::register("sysfs", |_| super_block());
+    crate::vfs::registry::register("sysfs", |_| super_block());
     let sb = super_block()?;
     for path in [
         "block",

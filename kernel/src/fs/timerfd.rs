@@ -5,13 +5,12 @@
 //! timer's interrupt takes it.
 #![forbid(unsafe_code)]
 
-use super::eventfd::anonymous;
-use super::file::{FileOps, OpenFile};
-use super::{Cred, PollEvents};
+use crate::mm::Sink;
 use crate::mm::fallible::try_arc_cyclic;
-use crate::mm::iov::Sink;
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
+use crate::vfs::anon::anonymous;
+use crate::vfs::{Cred, FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};

@@ -3,7 +3,7 @@
 //! Owns nothing. The `alloc` crate ends the machine when `Box::new`, `Arc::new` or `Vec::push` finds no memory; what is
 //! here gives `ENOMEM` instead. `kernel/clippy.toml` forbids the others, but where an `expect` says why they cannot fail.
 //!
-//! How it works: `Vec` and its kin have a `try_reserve`. For the rest, [`heap::reserve`](super::heap::reserve) puts free
+//! How it works: `Vec` and its kin have a `try_reserve`. For the rest, [`crate::mm::heap::heap::reserve`](crate::mm::heap::heap::reserve) puts free
 //! objects of the right sizes into this CPU's magazine, and the allocation that follows at once takes them from there. It
 //! cannot fail, since the kernel is not preempted inside itself and interrupt handlers never allocate; the checking
 //! kernel (debug assertions) panics if a handler does, or if the promise is not kept.
@@ -12,7 +12,7 @@
 //! `Drop` takes makes the memory first and the value last ([`Room`]).
 #![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
-use super::heap;
+use super::heap::{self, classes, magazine};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque, btree_map};
@@ -37,7 +37,7 @@ pub struct Room<T>(core::marker::PhantomData<fn(T)>);
 impl<T> Room<T> {
     const LAYOUT: Layout = {
         let layout = Layout::new::<Counted<T>>();
-        assert!(layout.size() <= heap::LARGEST, "too large for one allocation: box its parts");
+        assert!(layout.size() <= classes::MAX, "too large for one allocation: box its parts");
         layout
     };
 
@@ -55,7 +55,7 @@ impl<T> Room<T> {
     #[inline]
     #[expect(clippy::disallowed_methods, reason = "the memory was reserved")]
     pub fn arc(self, value: T) -> Arc<T> {
-        heap::promised(|| Arc::new(value))
+        magazine::promised(|| Arc::new(value))
     }
 }
 
@@ -79,13 +79,13 @@ pub fn try_arc_cyclic<T>(make: impl FnOnce(&Weak<T>) -> T) -> Result<Arc<T>> {
 pub fn try_box<T>(value: T) -> Result<Box<T>> {
     let layout = const {
         let layout = Layout::new::<T>();
-        assert!(layout.size() <= heap::LARGEST, "too large for one allocation: box its parts");
+        assert!(layout.size() <= classes::MAX, "too large for one allocation: box its parts");
         layout
     };
     if layout.size() != 0 && !heap::reserve(layout, 1) {
         return Err(Errno::ENOMEM);
     }
-    Ok(heap::promised(|| Box::new(value)))
+    Ok(magazine::promised(|| Box::new(value)))
 }
 
 /// Growth of a list that gives `ENOMEM`.
@@ -329,7 +329,7 @@ fn reserve_nodes<K, V>(len: usize) -> Result<()> {
     const {
         let layout = Layout::new::<Inner<K, V>>();
         assert!(
-            layout.size() <= heap::LARGEST,
+            layout.size() <= classes::MAX,
             "nodes too large for one allocation: box the values"
         );
     }
@@ -362,7 +362,7 @@ impl<K: Ord, V> TryMap<K, V> for BTreeMap<K, V> {
     #[expect(clippy::disallowed_methods, reason = "the memory was reserved")]
     fn try_put(&mut self, key: K, value: V) -> Result<Option<V>> {
         reserve_nodes::<K, V>(self.len())?;
-        Ok(heap::promised(|| self.insert(key, value)))
+        Ok(magazine::promised(|| self.insert(key, value)))
     }
 
     #[inline]
@@ -374,7 +374,7 @@ impl<K: Ord, V> TryMap<K, V> for BTreeMap<K, V> {
             btree_map::Entry::Vacant(entry) => {
                 let value = make();
                 reserve_nodes::<K, V>(len)?;
-                Ok(heap::promised(|| entry.insert(value)))
+                Ok(magazine::promised(|| entry.insert(value)))
             }
         }
     }
@@ -420,15 +420,15 @@ impl<T: Copy> TrySlice<T> for [T] {
     }
 }
 
-/// A shared copy of a short slice: `ENOMEM`, and `EINVAL` for one that is longer than [`heap::LARGEST`] allows.
+/// A shared copy of a short slice: `ENOMEM`, and `EINVAL` for one that is longer than [`crate::mm::heap::classes::MAX`] allows.
 pub fn try_arc_bytes(bytes: &[u8]) -> Result<Arc<[u8]>> {
     let words = Layout::array::<usize>(2).map_err(|_| Errno::EINVAL)?;
     let own = Layout::array::<u8>(bytes.len()).map_err(|_| Errno::EINVAL)?;
     let (layout, _) = words.extend(own).map_err(|_| Errno::EINVAL)?;
     let layout = layout.pad_to_align();
-    if layout.size() > heap::LARGEST {
+    if layout.size() > classes::MAX {
         return Err(Errno::EINVAL);
     }
     enough(heap::reserve(layout, 1))?;
-    Ok(heap::promised(|| Arc::from(bytes)))
+    Ok(magazine::promised(|| Arc::from(bytes)))
 }

@@ -6,11 +6,9 @@
 use x86_64::{PhysAddr, VirtAddr};
 
 /// Bytes in a page.
-pub use crate::arch::page::PAGE_SIZE;
+pub use crate::base::PAGE_SIZE;
 /// log2 of [`PAGE_SIZE`].
 pub const PAGE_SHIFT: u32 = 12;
-/// First address that user space may not map (the last canonical page stays free, as on Linux).
-pub use crate::arch::page::USER_END;
 /// Lowest address that user space may map without being privileged.
 pub const MMAP_MIN: u64 = 0x1_0000;
 /// Start of the map of all physical memory.

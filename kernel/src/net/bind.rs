@@ -2,7 +2,8 @@
 
 use super::addr::{Class, Family, Name, class, family_of};
 use super::option::Options;
-use super::{Who, ports};
+use super::ports;
+use super::socket::Who;
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM};
 use abi::{Errno, Result};

@@ -1,8 +1,8 @@
 //! Control data of AF_INET and AF_INET6: what a sender may ask for, what a receiver is told.
 
-use super::Control;
 use super::addr::LO;
 use super::option::{Options, more};
+use super::socket::Control;
 use crate::mm::fallible::{TryGrow, try_copy};
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, ip, ipv6};
 use abi::socket::{SCM_CREDENTIALS, SCM_RIGHTS, SOL_SOCKET};

@@ -1,10 +1,10 @@
 //! A socket of a network as an open file.
 
-use super::{NetSocket, Outgoing};
-use crate::fs::{FileOps, OpenFile, PollEvents};
-use crate::mm::iov::{Sink, Source};
+use super::socket::{NetSocket, Outgoing};
 use crate::mm::user::UserPtr;
+use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
+use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::net::{AF_NETLINK, siocs};
 use abi::socket::MsgFlags;
 use abi::tty::FIONREAD;

@@ -4,10 +4,11 @@
 
 use super::addr::{Family, encode};
 use super::control::{self, Told};
-use super::{Incoming, Options};
-use crate::fs::PollEvents;
+use super::option::Options;
+use super::socket::Incoming;
+use crate::mm::Sink;
 use crate::mm::fallible::{TryDeque, TryGrow};
-use crate::mm::iov::Sink;
+use crate::vfs::PollEvents;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

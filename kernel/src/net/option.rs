@@ -4,7 +4,7 @@
 //! are checked, kept and told as Linux does. Those that every transfer looks at are atomics beside the list.
 //! Lock level: `Leaf`, never together with another of that level.
 
-use crate::fs::socket::Timeouts;
+use super::limit::Timeouts;
 use crate::mm::fallible::{TryGrow, TrySlice, try_copy};
 use crate::sync::{SpinLock, level};
 use abi::net::{

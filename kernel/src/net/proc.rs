@@ -3,7 +3,7 @@
 
 use super::addr::{Family, LO_MTU};
 use super::ports::{self, FIRST_FREE, FIRST_UNPRIVILEGED, Holder, LAST_FREE, Seen};
-use super::{NetSocket, traffic};
+use super::socket::{NetSocket, traffic};
 use crate::fs::procfs::{ProcFile, register_file};
 use crate::fs::sysfs;
 use crate::mm::fallible::{try_arc, try_copy, try_string};
@@ -123,7 +123,7 @@ pub fn register() -> Result<()> {
         register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
     let texts: [(&str, fn() -> Result<String>); 5] = [
-        ("net/unix", crate::fs::socket::table),
+        ("net/unix", super::unix::table),
         ("net/dev", dev),
         ("net/sockstat", sockstat),
         ("sys/net/ipv4/ip_local_port_range", || try_format!("{FIRST_FREE}\t{LAST_FREE}\n")),

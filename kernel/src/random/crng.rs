@@ -8,7 +8,7 @@
 
 use super::shown;
 use super::sources::vmgenid;
-use crate::arch::chacha20;
+use crate::arch::copy::chacha20;
 use crate::mm::user;
 use crate::per_cpu;
 use crate::sync::{SpinLock, level};

@@ -4,7 +4,7 @@
 //! ChaCha20 keeps secrets; the others log a warning and are never the default. No locks.
 
 use super::{crng, sources};
-use crate::arch::cpu;
+use crate::base::cpu;
 use crate::cmdline;
 use alea_random::block::Block;
 use alea_random::crng::{NotSeeded, Stream};

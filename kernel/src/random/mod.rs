@@ -22,6 +22,7 @@ mod generator;
 mod pool;
 mod schedule;
 pub mod selftest;
+mod service;
 mod shown;
 mod sources;
 mod stats;
@@ -29,89 +30,8 @@ mod user;
 
 pub use caller::{Caller, register_caller};
 pub use pool::{credited, state};
+pub use service::{init, secret_words, uuid};
 pub use shown::show_to_programs;
-pub use sources::raw_samples;
-use stats::Interface;
+pub use sources::jitter::raw_samples;
 pub use stats::report;
 pub use user::{device_ioctl, device_poll, device_read, device_write, getrandom};
-
-use crate::arch::boot::BootInfo;
-use core::sync::atomic::{AtomicBool, Ordering};
-use zerocopy::IntoBytes;
-use zeroize::Zeroize;
-
-/// All that the service keeps: bytes that the CPUs share, and bytes for each CPU. Stacks and the vDSO's page
-/// of data, which has the clocks too, are not counted.
-const MEMORY: (usize, usize) = (
-    crng::MEMORY.0 + pool::MEMORY + stats::MEMORY.0 + sources::MEMORY.0,
-    crng::MEMORY.1 + stats::MEMORY.1 + sources::MEMORY.1,
-);
-const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service is to stay small");
-
-/// Starts the service. On every machine that has a source it is ready when this returns. After the
-/// clock, before anything that wants an address or a key.
-pub fn init(info: &mut BootInfo) {
-    crate::arch::chacha20::init();
-    sources::collect_at_boot(info);
-    generator::select();
-    schedule::start();
-    log::info!(
-        "random: {}, {} credited, generator {} ({:?})",
-        match state() {
-            alea_random::credit::State::Ready => "ready",
-            _ => "NOT ready",
-        },
-        pool::credited(),
-        generator::kind().name(),
-        crate::arch::chacha20::routine(),
-    );
-}
-
-/// Fills `out` with bytes that nobody else knows: AT_RANDOM, keys, canaries. Never fails; before the
-/// service is ready it uses all there is and says so once.
-pub fn fill_secret(out: &mut [u8]) {
-    stats::count(Interface::Kernel, out.len());
-    if generator::fill(out).is_err() {
-        warn_unseeded("the kernel");
-        pool::fill_unseeded(out);
-    }
-}
-
-/// Several secret numbers in one draw, in task context.
-pub fn secret_words<const N: usize>() -> [u64; N] {
-    if generator::is_chacha20()
-        && let Some(words) = crng::ready()
-    {
-        stats::count(Interface::Kernel, size_of_val(&words));
-        return words;
-    }
-    let mut words = [0u64; N];
-    fill_secret(words.as_mut_bytes());
-    words
-}
-
-/// A random UUID, version 4, as text.
-pub fn uuid() -> [u8; 36] {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut bytes = [0u8; 16];
-    fill_secret(&mut bytes);
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let mut text = [b'-'; 36];
-    let places = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
-    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    for (at, nibble) in places.zip(nibbles) {
-        text[at] = HEX[usize::from(nibble)];
-    }
-    bytes.zeroize();
-    text
-}
-
-/// Says once that somebody was served before the service was ready.
-fn warn_unseeded(who: &str) {
-    static SAID: AtomicBool = AtomicBool::new(false);
-    // Relaxed: at worst the warning comes twice.
-    if !SAID.swap(true, Ordering::Relaxed) {
-        log::warn!("random: {who} is served before the generator is ready");
-    }
-}

@@ -3,7 +3,8 @@
 //! Owns the pool, the credit and the queue of those who wait. Mixing and crediting stay two calls. Lock:
 //! `Random`, for the pool; mixing from an interrupt handler only tries it.
 
-use super::{crng, early, schedule, sources, stats};
+use super::sources::{self, virtio_rng, vmgenid};
+use super::{crng, early, schedule, stats};
 use crate::sync::{SpinLock, WaitQueue, level};
 use alea_random::block::{Key, Portable};
 use alea_random::credit::{Credit, EntropyBits, State, Transition};
@@ -56,7 +57,7 @@ pub fn credit_user(bits: EntropyBits) {
 
 /// Gives the generator a new key.
 pub fn reseed(cause: Cause) {
-    sources::virtio_rng::look();
+    virtio_rng::look();
     let mut key = Key::vacant();
     extract(&mut key);
     crng::reseed(&mut key);
@@ -76,7 +77,7 @@ pub fn fill_unseeded(out: &mut [u8]) {
         loop {
             extract(&mut seed);
             expand(&seed, &Portable, &mut blocks);
-            if sources::vmgenid::unchanged_base() {
+            if vmgenid::unchanged_base() {
                 break;
             }
         }

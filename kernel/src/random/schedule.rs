@@ -4,7 +4,7 @@
 //! asked some twenty times, each of which may leave a virtual machine.
 
 use super::pool;
-use crate::arch::cpu;
+use crate::base::cpu;
 use crate::sync::Once;
 use crate::time::{self, Nanos, TimerRoom, TimerTarget};
 use alea_random::credit::State;

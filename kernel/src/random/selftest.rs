@@ -3,21 +3,22 @@
 //! Owns nothing. Prints what draws cost, so that the figures of a machine are at hand.
 
 use super::{crng, generator};
-use crate::arch::{chacha20, tsc};
+use crate::arch::copy::chacha20;
+use crate::base::tsc;
 use crate::mm::user;
 use alea_random::block::{BlockGenerator, Key, Portable};
 use alea_random::credit::State;
 
 /// Panics if something is wrong.
 pub fn run() {
-    assert_eq!(super::state(), State::Ready, "the machine has no source of entropy");
+    assert_eq!(super::pool::state(), State::Ready, "the machine has no source of entropy");
     vector_equals_portable();
     unmapped_place_is_refused();
     draws_differ();
     for len in [4, 16, 32, 64, 256] {
         let mut out = [0; 256];
         let start = tsc::read_ordered();
-        (0..1000).for_each(|_| super::fill_secret(&mut out[..len]));
+        (0..1000).for_each(|_| super::service::fill_secret(&mut out[..len]));
         let cycles = tsc::read_ordered().wrapping_sub(start) / 1000;
         log::info!("random selftest: {len} bytes take {cycles} cycles");
     }

@@ -5,7 +5,8 @@
 //! every request goes to it. Nothing secret may be shown. No locks.
 
 use super::generator;
-use crate::arch::{chacha20, vm_id};
+use crate::arch::copy::chacha20;
+use crate::machine::vm_id;
 use crate::sync::Once;
 use alea_random::crng::Generation;
 use alea_vdso::data::Random;

@@ -4,7 +4,7 @@
 //! and no atomic; the rest is rare. Never counts anything that tells about the bytes themselves.
 
 use super::{crng, generator, pool};
-use crate::arch::percpu::{self, PerCpu};
+use crate::base::percpu::{self, PerCpu};
 use crate::per_cpu;
 use alea_random::credit::EntropyBits;
 use alea_random::reseed::Cause;
@@ -188,11 +188,11 @@ fn write(to: &mut String) -> core::fmt::Result {
     writeln!(to, "state {:?}", pool::state())?;
     writeln!(to, "credited_bits {}", pool::credited().0)?;
     writeln!(to, "generator {}", generator::kind().name())?;
-    writeln!(to, "vector {:?}", crate::arch::chacha20::routine())?;
+    writeln!(to, "vector {:?}", crate::arch::copy::chacha20::routine())?;
     writeln!(to, "generation {}", crng::generation().get())?;
     writeln!(to, "pool_bytes {}", pool::mixed())?;
     writeln!(to, "batch_refills {}", crng::refills())?;
-    let (shared, per_cpu) = super::MEMORY;
+    let (shared, per_cpu) = super::service::MEMORY;
     writeln!(to, "memory_bytes {shared} + {per_cpu} per CPU")?;
     writeln!(to, "\nsource mixed_bytes credited_bits health_failures")?;
     for source in Source::ALL {

@@ -4,7 +4,7 @@
 //! than made it. /proc/alea/objects shows the sums, and the tests compare them from program to program: what does not
 //! come back is a leak. Never allocates. No locks.
 
-use crate::arch::percpu::{self, MAX_CPUS};
+use crate::base::percpu::{self, MAX_CPUS};
 use core::sync::atomic::{AtomicI64, Ordering};
 
 macro_rules! kinds {

@@ -6,9 +6,10 @@
 //! Interrupt handlers have one too, for the task that they interrupt: they come between two steps of a borrow, which
 //! they leave as they found it, and never into a replacement, whose lock keeps them off.
 
-use super::{SpinLock, level};
-use crate::arch::current::Current;
-use crate::arch::percpu;
+use super::level;
+use super::spin::SpinLock;
+use crate::base::current::Current;
+use crate::base::percpu;
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::ops::Deref;

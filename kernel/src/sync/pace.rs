@@ -10,7 +10,7 @@
 //! drops its last references so) nothing is given away. What is per CPU must not be kept across a call.
 
 use super::{Once, spin};
-use crate::arch::percpu::{self, WORK_RESCHED, WORK_SIGNAL};
+use crate::base::percpu::{self, WORK_RESCHED, WORK_SIGNAL};
 use abi::Errno;
 use core::sync::atomic::Ordering;
 use x86_64::instructions::interrupts;

@@ -127,8 +127,8 @@ fn irq_restore<L: Level>(were_on: bool) {
 pub(super) mod order {
     #[cfg(debug_assertions)]
     mod check {
-        use super::super::Level;
         use crate::sync::level;
+        use crate::sync::level::Level;
         use core::sync::atomic::{AtomicU64, Ordering};
 
         /// Held ranks of each CPU, and how many locks of nesting ranks; Relaxed throughout, because only the
@@ -138,11 +138,11 @@ pub(super) mod order {
         const MAX_CPUS: usize = 64;
 
         fn counts() -> &'static [AtomicU64; 64] {
-            &HELD[crate::arch::percpu::cpu_id() % MAX_CPUS]
+            &HELD[crate::base::percpu::cpu_id() % MAX_CPUS]
         }
 
         pub fn acquire<L: Level>() {
-            if !L::IRQ_OFF && crate::arch::percpu::in_interrupt() {
+            if !L::IRQ_OFF && crate::base::percpu::in_interrupt() {
                 panic!(
                     "lock order: {} taken in an interrupt, which may have met its holder",
                     L::NAME
@@ -178,7 +178,7 @@ pub(super) mod order {
 
     #[cfg(not(debug_assertions))]
     mod check {
-        use super::super::Level;
+        use crate::sync::level::Level;
         #[inline(always)]
         pub fn acquire<L: Level>() {}
         #[inline(always)]

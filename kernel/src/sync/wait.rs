@@ -6,7 +6,8 @@
 //!
 //! Locks: each queue's are of the level `WaitQueue`, held while waiters are woken.
 
-use super::{Once, SpinLock, level};
+use super::spin::SpinLock;
+use super::{Once, level};
 use abi::Errno;
 use alea_waitlist::{Exclusion, List, Queue};
 use alloc::sync::Arc;

@@ -4,9 +4,9 @@
 //! encodes the result by [`IntoReturn`]. Arguments narrower than a register ignore its upper bits, as
 //! Linux does. A handler whose first parameter is `&mut TrapFrame` also sees the caller's registers.
 
-use crate::arch::trap::TrapFrame;
-use crate::fs::Fd;
+use crate::arch::entry::frame::TrapFrame;
 use crate::mm::user::UserPtr;
+use crate::vfs::Fd;
 use abi::{Errno, Returned};
 
 /// Decodes one register; never fails: a handler checks values, a type only their width.
@@ -141,3 +141,12 @@ handler!(A rdi, B rsi, C rdx);
 handler!(A rdi, B rsi, C rdx, D r10);
 handler!(A rdi, B rsi, C rdx, D r10, E r8);
 handler!(A rdi, B rsi, C rdx, D r10, E r8, F r9);
+
+/// How much of Linux's call stands.
+#[derive(Clone, Copy, Debug)]
+pub enum Status {
+    /// Everything that Linux does and programs use.
+    Full,
+    /// The text says what is missing.
+    Partial(&'static str),
+}

@@ -1,10 +1,10 @@
 //! What file-system handlers need of the calling task: its descriptors, directories, identity and limits,
 //! and path names from its memory.
 
-use crate::fs::namei::LookupCtx;
-use crate::fs::{Fd, FdTable, OpenFile};
 use crate::mm::user;
 use crate::process::{self, signal};
+use crate::vfs::namei::LookupCtx;
+use crate::vfs::{Fd, FdTable, OpenFile};
 use abi::fs::PATH_MAX;
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};

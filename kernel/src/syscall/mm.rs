@@ -1,14 +1,16 @@
 //! Memory mappings: mmap and its relatives, brk, madvise, mlock, membarrier.
 
-use crate::fs::cred::Capability;
-use crate::fs::{Fd, MapTarget, OpenFile, permit};
+use crate::base::PAGE_SIZE;
 use crate::mm::fallible::TryVec;
-use crate::mm::layout::{MMAP_MIN, PAGE_SIZE, page_up};
-use crate::mm::space::{Advice, Backing, MapFixed, MapRequest, Membarrier, Prot, VmFlags};
-use crate::mm::{self, user};
+use crate::mm::layout::{MMAP_MIN, page_up};
+use crate::mm::space::request::{Advice, Backing, MapFixed, MapRequest, Prot, VmFlags};
+use crate::mm::space::{self, Membarrier};
+use crate::mm::user;
 use crate::process;
-use crate::process::limits::Resource;
+use crate::process::task::limits::Resource;
+use crate::process::task::rseq;
 use crate::sync::Pace;
+use crate::vfs::{Capability, Fd, MapTarget, OpenFile, permit};
 use abi::mman::{madv, map, mcl, membarrier as mb, ms, prot as p};
 use abi::process::personality::READ_IMPLIES_EXEC;
 use abi::{Errno, Result};
@@ -302,7 +304,7 @@ pub fn membarrier(command: i32, flags: u32, cpu: i32) -> Result<i32> {
                 | mb::REGISTER_PRIVATE_EXPEDITED_RSEQ
                 | mb::GET_REGISTRATIONS);
         }
-        mb::GLOBAL | mb::GLOBAL_EXPEDITED => mm::space::barrier_everywhere(),
+        mb::GLOBAL | mb::GLOBAL_EXPEDITED => space::barrier_everywhere(),
         mb::REGISTER_GLOBAL_EXPEDITED => mm.register_membarrier(Membarrier::GLOBAL),
         mb::REGISTER_PRIVATE_EXPEDITED => mm.register_membarrier(Membarrier::EXPEDITED),
         mb::REGISTER_PRIVATE_EXPEDITED_SYNC_CORE => mm.register_membarrier(Membarrier::SYNC_CORE),
@@ -316,7 +318,7 @@ pub fn membarrier(command: i32, flags: u32, cpu: i32) -> Result<i32> {
             }
             // A CPU that is not there runs nothing. All threads, where one CPU is meant, is more than is asked for.
             if !of_cpu || cpu >= 0 {
-                process::rseq::abort_all(process::current().process());
+                rseq::abort_all(process::current().process());
                 mm.membarrier(Membarrier::RSEQ)?;
             }
         }

@@ -7,60 +7,16 @@
 
 mod args;
 mod caller;
-mod counters;
-mod cred;
-mod dir;
-mod epoll;
-mod exec;
-mod fd;
+mod event;
 mod file;
-mod futex;
-mod inotify;
-mod log;
-mod message;
-pub mod misc;
 mod mm;
-mod mount;
-mod path;
-mod pidfd;
-mod pipe;
-mod poll;
-mod prctl_caps;
-mod process;
-mod random;
-mod rseq;
-mod sched;
-mod sendrecv;
+mod net;
 mod signal;
-mod socket;
-mod sockopt;
-mod splice;
+mod start;
+pub mod system;
 mod table;
+mod task;
 mod time;
-mod xattr;
 
+pub use start::init;
 pub use table::HANDLERS;
-
-use crate::arch::trap::TrapFrame;
-use abi::Errno;
-
-/// How much of Linux's call stands.
-#[derive(Clone, Copy, Debug)]
-pub enum Status {
-    /// Everything that Linux does and programs use.
-    Full,
-    /// The text says what is missing.
-    Partial(&'static str),
-}
-
-/// Adds the files of this floor to /proc.
-pub fn init() -> abi::Result<()> {
-    counters::register()
-}
-
-/// Unknown calls fail; /proc/alea/syscalls shows that they were made.
-extern "C" fn no_such_call(frame: &mut TrapFrame) -> i64 {
-    // Linux looks at the low 32 bits only.
-    counters::count((frame.orig_rax as u32 as usize).min(table::LEN));
-    Errno::ENOSYS.to_return()
-}

@@ -1,9 +1,9 @@
 //! Signal calls: actions, masks, sending, waiting, alternate stacks.
 
 use super::time::read_timeout;
-use crate::arch::trap::TrapFrame;
+use crate::arch::entry::frame::TrapFrame;
 use crate::mm::user::UserPtr;
-use crate::process::signal;
+use crate::process::signal::{self, wait};
 use crate::process::{self, Process, Task};
 use crate::sync::cond_resched;
 use abi::signal::{
@@ -100,7 +100,7 @@ pub fn rt_sigtimedwait(
     check_size(size)?;
     let set = set.read()?;
     let deadline = read_timeout(timeout)?;
-    let taken = signal::wait::take(set, deadline)?;
+    let taken = wait::take(set, deadline)?;
     if let Some(info) = info.non_null() {
         info.write(&taken)?;
     }
@@ -154,7 +154,7 @@ fn may_send(target: &Process, signal: Option<Signal>) -> bool {
         || cred.uid == other.suid
         || cred.uid == other.uid;
     same_user
-        || cred.capable(crate::fs::cred::Capability::KILL)
+        || cred.capable(crate::vfs::Capability::KILL)
         || (signal == Some(Signal::SIGCONT) && sender.process().session() == target.session())
 }
 

@@ -3,14 +3,15 @@
 //! A row is `NUMBER NAME => HANDLER, STATUS;`. `cargo xtask syscalls` writes docs/abi.md from this file, and tidy
 //! checks that it is up to date. A call that is not here returns `ENOSYS`.
 
-use super::Status::{self, Full, Partial};
 use super::args::Handler;
-use super::{
-    counters, cred, dir, epoll, exec, fd, file, futex, inotify, log, misc, mm, mount, path, pidfd,
-    pipe, poll, process, random, rseq, sched, sendrecv, signal, socket, sockopt, splice, time,
-    xattr,
-};
-use crate::arch::trap::{SYSCALLS, SyscallTable, TrapFrame};
+use super::args::Status::{self, Full, Partial};
+use super::event::{epoll, futex, pipe, poll};
+use super::file::{dir, exec, fd, file, inotify, mount, path, splice, xattr};
+use super::net::{sendrecv, socket, sockopt};
+use super::system::{counters, log, misc, random};
+use super::task::{cred, pidfd, process, rseq, sched};
+use super::{mm, signal, time};
+use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 
 /// One more than the highest number that a call can have.
 pub const LEN: usize = SYSCALLS - 1;
@@ -19,7 +20,7 @@ macro_rules! syscalls {
     ($( $number:literal $name:ident => $handler:path, $status:expr; )*) => {
         /// The calls by number, reached from the entry code with interrupts on.
         pub static HANDLERS: SyscallTable = {
-            let mut table: SyscallTable = [super::no_such_call; SYSCALLS];
+            let mut table: SyscallTable = [super::start::no_such_call; SYSCALLS];
             $( table[$number] = {
                 assert!($number < LEN, "the last entry answers for unknown calls");
                 extern "C" fn $name(frame: &mut TrapFrame) -> i64 {

@@ -1,15 +1,15 @@
 //! Clocks, sleeping, interval timers and POSIX timers.
 
-use crate::fs::cred::Capability;
 use crate::mm::fallible::try_box;
 use crate::mm::user::UserPtr;
 use crate::process;
-use crate::process::cpu_clock::CpuClock;
-use crate::process::itimer::{self, ItimerKind};
-use crate::process::posix_timer::{Notify, TimerClock};
+use crate::process::timers::cpu_clock::CpuClock;
+use crate::process::timers::itimer::{self, ItimerKind};
+use crate::process::timers::posix_timer::{Notify, TimerClock};
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::time::{self, ClockId, Nanos};
+use crate::vfs::Capability;
 use abi::signal::Signal;
 use abi::time::{Itimerspec, Itimerval, Timespec, Timeval, USER_HZ};
 use abi::{Errno, Result};
@@ -47,7 +47,7 @@ impl Clock {
 
     /// Whether it can be waited for.
     fn has_timers(&self) -> bool {
-        use ClockId::{MonotonicCoarse, MonotonicRaw, RealtimeCoarse};
+        use crate::time::ClockId::{MonotonicCoarse, MonotonicRaw, RealtimeCoarse};
         match self {
             Self::Machine(clock) => {
                 !matches!(clock, MonotonicRaw | MonotonicCoarse | RealtimeCoarse)

@@ -5,8 +5,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use super::Nanos;
-use crate::arch::{calibrate, cpu, rtc, tsc};
+use super::nanos::Nanos;
+use crate::arch::time::calibrate;
+use crate::base::{cpu, tsc};
+use crate::machine::rtc;
 use crate::sync::Once;
 use alea_vdso::data::{Clock, SHIFT, Scale};
 
@@ -170,4 +172,10 @@ pub fn busy_wait_seconds(seconds: u64) {
     while tsc::read().wrapping_sub(start) < ticks {
         cpu::relax();
     }
+}
+
+/// Nanoseconds since boot as a `Nanos`.
+#[inline]
+pub fn monotonic() -> Nanos {
+    Nanos(since_boot_ns())
 }

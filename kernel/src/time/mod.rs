@@ -8,28 +8,17 @@
 
 mod clock;
 mod nanos;
-mod selftest;
+pub mod selftest;
+mod start;
 mod timer;
 
 pub use clock::{
-    ClockId, busy_wait_seconds, clock_now, realtime, resolution, set_realtime, show_to_programs,
-    since_boot_ns, tsc_hz,
+    ClockId, busy_wait_seconds, clock_now, monotonic, realtime, resolution, set_realtime,
+    show_to_programs, since_boot_ns, tsc_hz,
 };
 pub use nanos::Nanos;
-pub use selftest::run as selftest;
+pub use start::init;
 pub use timer::{
     SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, armed, cancel, cancel_and_wait, prepare_cpu,
     run_deferred, set_slice_end, slice_runs, start_samples,
 };
-
-/// Nanoseconds since boot as a `Nanos`.
-#[inline]
-pub fn monotonic() -> Nanos {
-    Nanos(since_boot_ns())
-}
-
-/// Starts the clocks and the timer interrupt; the interrupt controllers are ready, interrupts off.
-pub fn init(entry_tsc: u64) {
-    clock::init(entry_tsc);
-    timer::init();
-}

@@ -4,8 +4,10 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{Nanos, TimerRoom, TimerTarget, arm, cancel, monotonic};
-use crate::arch::cpu;
+use super::clock::monotonic;
+use super::nanos::Nanos;
+use super::timer::{TimerRoom, TimerTarget, arm, cancel};
+use crate::base::cpu;
 
 struct Note {
     order: u64,

@@ -10,11 +10,13 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::{Nanos, clock, monotonic};
-use crate::arch::percpu::{MAX_CPUS, cpu_id};
-use crate::arch::{apic, cpu, irq, trap};
-use crate::sync::pace::cond_resched;
-use crate::sync::{SpinLock, WaitQueue, level};
+use super::clock::{self, monotonic};
+use super::nanos::Nanos;
+use crate::arch::entry::trap;
+use crate::arch::irq::{self, apic};
+use crate::base::cpu;
+use crate::base::percpu::{MAX_CPUS, cpu_id};
+use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
 use abi::{Errno, Result};
 
 /// What a timer does. Called in interrupt context with interrupts off: short, and never blocking.

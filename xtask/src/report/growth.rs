@@ -85,7 +85,7 @@ fn figures(curves: &[&Curve]) -> String {
     html + "\n</table></div></details>\n"
 }
 
-/// What a curve of `userland/growth.c` measures.
+/// What a curve of `userland/growth/growth.c` measures.
 pub(super) fn meaning(curve: &str) -> &'static str {
     match curve {
         "processes" => "fork, exit and wait beside N sleeping processes",

@@ -118,7 +118,7 @@ fn bench_sections(part: &BenchPart) -> Result<String> {
     Ok(html)
 }
 
-/// What a benchmark of `userland/bench.c` does.
+/// What a benchmark of `userland/bench/bench.c` does.
 fn work(name: &str) -> &'static str {
     match name {
         "getpid" => "the least system call",
@@ -439,10 +439,13 @@ pub(super) mod tests {
             let named = |rest: &str| !digits || rest.starts_with(|c: char| c.is_ascii_digit());
             entries.filter(|(_, rest)| named(rest)).map(|(name, _)| name.to_owned()).collect()
         };
-        let benchmarks = names("userland/bench.c", true);
+        let benchmarks = names("userland/bench/bench.c", true);
         assert!(benchmarks.len() > 20);
         assert!(benchmarks.iter().all(|name| !work(name).is_empty()), "{benchmarks:?}");
-        let curves = [names("userland/growth.c", false), names("userland/growth_cpus.h", false)];
+        let curves = [
+            names("userland/growth/growth.c", false),
+            names("userland/growth/growth_cpus.h", false),
+        ];
         assert!(curves.iter().all(|names| names.len() > 5));
         assert!(
             curves.iter().flatten().all(|name| !growth::meaning(name).is_empty()),

@@ -78,7 +78,7 @@ mod tests {
     fn faults(name: &str, text: &str) -> Vec<String> {
         let tree = Tree::of(&[
             (name, text),
-            ("kernel/src/mm/space/tlb.rs", ""),
+            ("kernel/src/mm/space/table/tlb.rs", ""),
             ("docs/decisions/1.md", ""),
         ]);
         let mut faults = Faults::default();
@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn files_are_named_by_their_end() {
         assert!(
-            faults("docs/a.md", "`mm/space/tlb.rs`, [d](decisions/1.md), tlb.rs.\n").is_empty()
+            faults("docs/a.md", "`mm/space/table/tlb.rs`, [d](decisions/1.md), tlb.rs.\n")
+                .is_empty()
         );
         assert!(faults("kernel/src/x.rs", "//! See `space/tlb.rs`.\n").is_empty());
         assert_eq!(

@@ -4,15 +4,17 @@
 //! signals take locks that an interrupt must not.
 
 use super::file::TtyFile;
-use super::{Tty, devpts, job, pty};
-use crate::cmdline;
+use super::tty::Tty;
+use super::{devpts, job, pty};
 use crate::drivers::uart::{self, Received};
-use crate::fs::devfs::{CharDriver, register_char, register_major};
+use crate::fs::devfs::register_char;
 use crate::fs::procfs::{self, ProcFile};
-use crate::fs::{DevId, FileOps, registry, sysfs};
+use crate::fs::sysfs;
 use crate::mm::fallible::{TrySlice, try_arc};
 use crate::sync::Once;
-use crate::time;
+use crate::vfs::chardev::{CharDriver, register_major};
+use crate::vfs::{DevId, FileOps, registry};
+use crate::{cmdline, time};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alea_tty::LineStatus;
@@ -89,7 +91,7 @@ pub fn init() -> Result<()> {
     register_char(5, 0, "tty", 0o666, try_arc(Current)?);
     register_char(5, 1, "console", 0o600, try_arc(Console)?);
     register_char(5, 2, "ptmx", 0o666, try_arc(Multiplexer)?);
-    register_major(pty::PTS_MAJOR, try_arc(Slaves)?);
+    register_major(devpts::PTS_MAJOR, try_arc(Slaves)?);
     registry::register("devpts", devpts::mount);
     let active = try_arc(Text("ttyS0\n"))?;
     sysfs::register_file("devices/virtual/tty/console/active", 0o444, active)?;

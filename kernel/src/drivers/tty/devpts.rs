@@ -3,17 +3,16 @@
 //! Owns the table of pseudo-terminals; there is one for the whole machine. A name appears when its master is
 //! opened and goes when it is closed. Lock level: `Leaf`, for the table.
 
-use super::pty::PTS_MAJOR;
-use super::{Tty, job};
-use crate::fs::dentry::Dentry;
-use crate::fs::filesystem::anonymous_dev;
-use crate::fs::inode::DYNAMIC_CURSOR;
-use crate::fs::{
-    DevId, DirEntry, FileSystem, FileType, Inode, InodeAttr, Mount, MountFlags, Owner, Path,
-    SetAttr, Super, Timestamp,
-};
+use super::job;
+use super::tty::Tty;
 use crate::mm::fallible::{TryMap, try_arc};
 use crate::sync::{Once, SpinLock, level};
+use crate::vfs::object::filesystem::anonymous_dev;
+use crate::vfs::object::inode::DYNAMIC_CURSOR;
+use crate::vfs::{
+    Dentry, DevId, DirEntry, FileSystem, FileType, Inode, InodeAttr, Mount, MountFlags, Owner,
+    Path, SetAttr, Super, Timestamp,
+};
 use crate::{try_format, try_write};
 use abi::fs::{S_IFCHR, S_IFDIR, Statfs};
 use abi::{Errno, Result};
@@ -266,3 +265,5 @@ pub(super) fn path_of(inode: &Arc<PtsInode>) -> Result<Path> {
     let name = try_format!("/dev/pts/{}", inode.index())?;
     Ok(Path { mount, dentry: Dentry::new_root(inode.clone(), name.as_bytes())? })
 }
+
+pub(super) const PTS_MAJOR: u32 = 136;

@@ -1,9 +1,10 @@
 //! What processing input or output brings about, collected under the terminal's lock and done after it.
 
+use super::job;
 use super::pty::PtyState;
-use super::{Tty, job};
+use super::tty::Tty;
 use crate::drivers::uart;
-use crate::fs::PollEvents;
+use crate::vfs::PollEvents;
 use abi::signal::Signal;
 use alea_tty::{Host, TtySignal};
 use smallvec::SmallVec;

@@ -1,10 +1,11 @@
 //! An open terminal: what read, write, poll and close do, and how a session gets its terminal at open.
 
-use super::{Tty, job};
-use crate::fs::{FileOps, OpenFile, PollEvents};
+use super::job;
+use super::tty::Tty;
 use crate::mm::fallible::try_arc;
-use crate::mm::iov::{Sink, Source};
+use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
+use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::{Errno, Result};

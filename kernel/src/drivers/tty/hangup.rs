@@ -1,8 +1,9 @@
 //! Hanging up: the terminal leaves its session, its open files go dead, its processes are told.
 
-use super::{Tty, job, pty};
+use super::tty::Tty;
+use super::{job, pty};
 use crate::drivers::uart;
-use crate::fs::PollEvents;
+use crate::vfs::PollEvents;
 use abi::signal::Signal;
 use alloc::sync::Arc;
 

@@ -1,9 +1,10 @@
 //! Control of a terminal, through its own file or a pseudo-terminal's master.
 
 use super::job::{self, check, control_of_caller, is_terminal_of_caller};
-use super::{Tty, settings};
-use crate::fs::OpenFile;
+use super::settings;
+use super::tty::Tty;
 use crate::mm::user::UserPtr;
+use crate::vfs::OpenFile;
 use abi::signal::Signal;
 use abi::tty::{self as lx, Winsize};
 use abi::{Errno, Result};

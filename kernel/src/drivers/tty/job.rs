@@ -3,9 +3,9 @@
 //! Owns the slot that the process floor fills, and the checks on read, write and settings. Must be called
 //! without a terminal's lock held: the answers take locks of lower rank.
 
-use super::Tty;
-use crate::fs::Owner;
+use super::tty::Tty;
 use crate::sync::Once;
+use crate::vfs::Owner;
 use abi::signal::Signal;
 use abi::{Errno, Result};
 use alloc::sync::Arc;

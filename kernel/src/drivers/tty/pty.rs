@@ -3,14 +3,16 @@
 //! Owns what lies between the two: output for the master, typed bytes the discipline has no room for, and
 //! the packet-mode status. All of it is under the terminal's lock.
 
-use super::devpts::{self, PtsInode};
+use super::devpts::{self, PTS_MAJOR, PtsInode};
 use super::events::Screen;
-use super::{Tty, file::TtyFile, ioctl, job};
-use crate::fs::{Cred, DevId, FileOps, OpenFile, Path, PollEvents};
+use super::file::TtyFile;
+use super::tty::Tty;
+use super::{ioctl, job};
 use crate::mm::fallible::{TryGrow, try_arc};
-use crate::mm::iov::{Sink, Source};
 use crate::mm::user::UserPtr;
+use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
+use crate::vfs::{Cred, DevId, FileOps, OpenFile, Path, PollEvents};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::tty as lx;
@@ -20,7 +22,6 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::any::Any;
 
-pub(super) const PTS_MAJOR: u32 = 136;
 /// Bytes that wait for the master, and typed bytes that wait for the discipline.
 const QUEUE: usize = 8192;
 const CHUNK: usize = 256;

@@ -1,7 +1,7 @@
 //! Reading from a terminal: lines in canonical mode, VMIN and VTIME otherwise.
 
-use super::Tty;
-use crate::mm::iov::Sink;
+use super::tty::Tty;
+use crate::mm::Sink;
 use crate::sync::wait::WaitError;
 use crate::time;
 use abi::{Errno, Result};

@@ -1,6 +1,6 @@
 //! Terminal settings: TCGETS and TCSETS in their four layouts and three timings.
 
-use super::Tty;
+use super::tty::Tty;
 use crate::mm::user;
 use abi::Result;
 use abi::tty as lx;

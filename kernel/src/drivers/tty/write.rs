@@ -1,8 +1,8 @@
 //! Writing to a terminal: a chunk at a time through the discipline, waiting for room.
 
-use super::Tty;
+use super::tty::Tty;
 use crate::drivers::uart;
-use crate::mm::iov::Source;
+use crate::mm::Source;
 use crate::sync::WaitQueue;
 use crate::sync::wait::WaitError;
 use crate::time;
@@ -77,7 +77,7 @@ impl Tty {
     /// How many bytes the device takes now.
     pub(super) fn room(&self) -> usize {
         if self.is_pty() {
-            self.state.lock().pty.as_ref().map_or(0, super::PtyState::room_for_output)
+            self.state.lock().pty.as_ref().map_or(0, super::pty::PtyState::room_for_output)
         } else {
             uart::room()
         }
@@ -129,6 +129,6 @@ impl Tty {
             None => uart::discard_output(),
         }
         drop(state);
-        self.room_queue().wake_events(crate::fs::PollEvents::WRITABLE.bits());
+        self.room_queue().wake_events(crate::vfs::PollEvents::WRITABLE.bits());
     }
 }

@@ -3,17 +3,16 @@
 //! Each open file has a place of its own in the log. Readers wait on one queue, which the log wakes.
 #![forbid(unsafe_code)]
 
-use super::{CharDriver, register_char};
-use crate::fs::file::{FileOps, OpenFile, Whence};
-use crate::fs::poll::PollEvents;
-use crate::klog;
+use super::devfs::register_char;
+use crate::diag::klog;
 use crate::mm::fallible::{TryGrow, TryVec, try_arc};
-use crate::mm::iov::{Sink, Source};
+use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, WaitQueue};
 use crate::try_format;
+use crate::vfs::chardev::CharDriver;
+use crate::vfs::{FileOps, OpenFile, PollEvents, Whence};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -1,11 +1,12 @@
 //! /dev/null, /dev/zero and /dev/full.
 #![forbid(unsafe_code)]
 
-use super::{CharDriver, register_char};
-use crate::fs::file::{FileOps, MapTarget, OpenFile, Whence};
-use crate::mm::PAGE_SIZE;
-use crate::mm::iov::{Sink, Source};
+use super::devfs::register_char;
+use crate::base::PAGE_SIZE;
+use crate::mm::{Sink, Source};
 use crate::sync::pace::interrupted;
+use crate::vfs::chardev::CharDriver;
+use crate::vfs::{FileOps, MapTarget, OpenFile, Whence};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;

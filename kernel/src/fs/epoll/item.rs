@@ -7,10 +7,10 @@
 //! Wakers call in any context: a bell never sleeps, allocates or drops anything. Locks: `EpollReady` around the list,
 //! `Leaf` around an item's registrations, which are dropped with nothing locked.
 
-use crate::fs::PollEvents;
-use crate::fs::file::{FileWatcher, OpenFile};
 use crate::mm::fallible::try_arc;
 use crate::sync::{PollTable, Registrations, SpinLock, WaitQueue, Wake, level};
+use crate::vfs::object::file::FileWatcher;
+use crate::vfs::{OpenFile, PollEvents};
 use abi::{Errno, Result};
 use alea_waitlist::{Ready, Room};
 use alloc::sync::{Arc, Weak};

@@ -3,12 +3,11 @@
 //! The pipe is kept in the inode's slot while anybody has the fifo open (or is opening it) and goes, bytes
 //! and all, with the last one. The slot's spinlock makes finding the pipe and counting a new end one step.
 
-use super::{Pipe, PipeEnd};
-use crate::fs::anon::is_anonymous;
-use crate::fs::file::FileOps;
-use crate::fs::inode::Inode;
+use super::pipe::{Pipe, PipeEnd};
 use crate::mm::fallible::try_arc;
 use crate::sync::WaitQueue;
+use crate::vfs::anon::is_anonymous;
+use crate::vfs::{FileOps, Inode};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;

@@ -3,14 +3,13 @@
 //! Owns the bytes between the two ends. Knows nothing of waiting; the pipe's mutex guards it. A write
 //! of up to a page takes at most one slot, which is what makes it atomic.
 
-use crate::mm::Frame;
-use crate::mm::iov::{Sink, Source};
+use crate::mm::{Frame, Sink, Source};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Bytes in a page, and the length up to which a write is atomic.
-pub const PAGE: usize = crate::mm::PAGE_SIZE;
+pub const PAGE: usize = crate::base::PAGE_SIZE;
 
 /// A run of bytes in one page.
 struct Buffer {

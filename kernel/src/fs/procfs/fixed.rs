@@ -1,17 +1,17 @@
 //! The fixed part of the tree: directories and files that are registered by path. sysfs is made of the same.
 #![forbid(unsafe_code)]
 
-use super::ProcFile;
+use super::file::ProcFile;
 use super::node::Node;
 use super::text::{TextOps, TextSource};
-use crate::fs::cred::Cred;
-use crate::fs::dentry::Dentry;
-use crate::fs::file::FileOps;
-use crate::fs::filesystem::{FileSystem, Super, anonymous_dev};
-use crate::fs::inode::{Inode, InodeAttr, LinkText, Owner};
-use crate::fs::types::{DevId, Metadata, SetAttr, Timestamp};
 use crate::mm::fallible::{try_arc, try_copy};
 use crate::sync::Once;
+use crate::vfs::object::filesystem::anonymous_dev;
+use crate::vfs::object::inode::LinkText;
+use crate::vfs::{
+    Cred, Dentry, DevId, FileOps, FileSystem, Inode, InodeAttr, Metadata, Owner, SetAttr, Super,
+    Timestamp,
+};
 use abi::fs::{OpenFlags, S_IFDIR, S_IFLNK, S_IFREG, Statfs};
 use abi::{Errno, Result};
 use alloc::sync::Arc;

@@ -1,14 +1,13 @@
 //! /proc's files about file systems and devices.
 #![forbid(unsafe_code)]
 
-use super::register_file;
+use super::fixed::register_file;
 use super::system::{Fixed, Text};
-use crate::fs::{devfs, registry};
 use crate::mm::fallible::{TryGrow, TryString, try_arc, try_string};
+use crate::vfs::{chardev, registry};
 use crate::{try_format, try_writeln};
 use abi::Result;
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 pub(super) fn register() -> Result<()> {
@@ -17,7 +16,7 @@ pub(super) fn register() -> Result<()> {
     register_file("partitions", 0o444, try_arc(Fixed(""))?)?;
     register_file("diskstats", 0o444, try_arc(Fixed(""))?)?;
     register_file("modules", 0o444, try_arc(Fixed(""))?)?;
-    super::fixed::add_link(&super::super_block()?, "mounts", "self/mounts")
+    super::fixed::add_link(&super::fixed::super_block()?, "mounts", "self/mounts")
 }
 
 fn filesystems() -> Result<String> {
@@ -32,7 +31,7 @@ fn filesystems() -> Result<String> {
 fn devices() -> Result<String> {
     let mut out = try_string("Character devices:\n")?;
     let mut seen: Vec<(u32, &str)> = Vec::new();
-    for (dev, name) in devfs::char_devices()? {
+    for (dev, name) in chardev::char_devices()? {
         let name = driver_name(dev.major(), name);
         if !seen.contains(&(dev.major(), name)) {
             seen.try_push((dev.major(), name))?;

@@ -2,11 +2,11 @@
 #![forbid(unsafe_code)]
 
 use super::pid::MountText;
-use crate::fs::filesystem::SuperFlags;
-use crate::fs::mount::{self, Mount, MountFlags};
-use crate::fs::path::Path;
 use crate::mm::fallible::{TryGrow, TrySlice, TryString, TryVec};
 use crate::try_format;
+use crate::vfs::object::filesystem::SuperFlags;
+use crate::vfs::object::mount;
+use crate::vfs::{Mount, MountFlags, Path};
 use abi::Result;
 use alloc::string::String;
 use alloc::sync::Arc;

@@ -7,14 +7,14 @@
 use super::pid::{self, Entry, Link};
 use super::process::{PidFile, processes};
 use super::text::{TextOps, TextSource};
-use crate::fs::file::FileOps;
-use crate::fs::inode::{DYNAMIC_CURSOR, Inode, InodeAttr, LinkText, Owner};
-use crate::fs::path::Path;
-use crate::fs::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Timestamp};
-use crate::fs::{Cred, Fd};
+use crate::mm::Sink;
 use crate::mm::fallible::{try_arc, try_copy};
-use crate::mm::iov::Sink;
 use crate::try_format;
+use crate::vfs::object::inode::{DYNAMIC_CURSOR, LinkText};
+use crate::vfs::{
+    Cred, DevId, DirEntry, Fd, FileOps, FileType, Inode, InodeAttr, Metadata, Owner, Path, SetAttr,
+    Timestamp,
+};
 use abi::fs::{OpenFlags, PATH_MAX, S_IFDIR, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;

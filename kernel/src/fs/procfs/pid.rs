@@ -4,11 +4,10 @@
 use super::mounts;
 use super::node::Task;
 use super::process::{PidFile, processes};
-use crate::fs::inode::DYNAMIC_CURSOR;
-use crate::fs::path::Path;
-use crate::fs::types::{DirEntry, FileType};
-use crate::fs::{Fd, mount};
 use crate::try_format;
+use crate::vfs::object::inode::DYNAMIC_CURSOR;
+use crate::vfs::object::mount;
+use crate::vfs::{DirEntry, Fd, FileType, Path};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 

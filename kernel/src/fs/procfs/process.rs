@@ -1,8 +1,8 @@
 //! The slot through which the process floor shows its processes in /proc.
 #![forbid(unsafe_code)]
 
-use crate::fs::{FdTable, FsContext, Owner, Path};
 use crate::sync::Once;
+use crate::vfs::{FdTable, FsContext, Owner, Path};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -89,7 +89,7 @@ pub trait ProcessTable: Send + Sync {
         &self,
         _tid: u32,
         _name: &str,
-        _dst: &mut crate::mm::iov::Sink<'_>,
+        _dst: &mut crate::mm::Sink<'_>,
         _pos: u64,
     ) -> Option<Result<usize>> {
         None

@@ -1,19 +1,22 @@
 //! /proc's files about the machine: memory, CPUs, time, load.
 #![forbid(unsafe_code)]
 
+use super::file::ProcFile;
+use super::fixed::register_file;
 use super::process::{CpuTotals, Totals, processes};
-use super::{ProcFile, register_file};
-use crate::arch::{identity, irq, percpu};
+use crate::arch::irq;
+use crate::arch::smp::identity;
+use crate::base::percpu;
+use crate::diag::klog;
 use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, try_string};
+use crate::mm::frames;
+use crate::mm::heap::inject;
 use crate::version::{RELEASE, VERSION};
-use crate::{cmdline, klog, mm, time};
-use crate::{try_format, try_write, try_writeln};
+use crate::{cmdline, time, try_format, try_write, try_writeln};
 use abi::time::USER_HZ;
 use abi::{Errno, Result};
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Write;
 
 /// A file whose text a function makes.
 pub(super) struct Text(pub fn() -> Result<String>);
@@ -123,7 +126,7 @@ macro_rules! put {
 
 fn meminfo() -> Result<String> {
     const KIB_PER_PAGE: u64 = 4;
-    let stats = mm::frames::stats();
+    let stats = frames::stats();
     let cached = stats.page_cache * KIB_PER_PAGE;
     let anon = stats.anon * KIB_PER_PAGE;
     let total = stats.total * KIB_PER_PAGE;
@@ -254,12 +257,12 @@ fn stat() -> Result<String> {
 
 /// What `alea.fail_alloc` has done.
 fn fail_alloc() -> Result<String> {
-    let mm::inject::Counts { every, seed, asked, failed } = mm::inject::counts();
+    let inject::Counts { every, seed, asked, failed } = inject::counts();
     try_format!("every {every}\nseed {seed}\nasked {asked}\nfailed {failed}\n")
 }
 
 fn vmstat() -> Result<String> {
-    let stats = mm::frames::stats();
+    let stats = frames::stats();
     let mut out = String::new();
     for (name, value) in [
         ("nr_free_pages", stats.free),

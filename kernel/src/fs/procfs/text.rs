@@ -1,10 +1,10 @@
 //! Open files whose contents are a text made on demand.
 #![forbid(unsafe_code)]
 
-use crate::fs::file::{FileOps, OpenFile, Whence};
 use crate::mm::fallible::{TryVec, try_arc};
-use crate::mm::iov::{Sink, Source};
+use crate::mm::{Sink, Source};
 use crate::sync::{Mutex, Pace};
+use crate::vfs::{FileOps, OpenFile, Whence};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

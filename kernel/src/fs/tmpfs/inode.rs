@@ -4,23 +4,20 @@
 //! cache's own lock.
 #![forbid(unsafe_code)]
 
+use super::options::PAGE;
+use super::tmpfs::Tmpfs;
 use super::xattr::Xattrs;
-use super::{PAGE, Tmpfs};
-use crate::fs::cred::Capability;
-use crate::fs::devfs;
-use crate::fs::file::{FileOps, MapTarget, OpenFile, Whence};
-use crate::fs::inode::{
-    Inode, InodeAttr, LinkText, Owner, Rename, SpecialSlot, XattrFlags, XattrValue,
-};
-use crate::fs::mapping::FileMapping;
-use crate::fs::permit::{Change, Seals};
-use crate::fs::types::{DevId, FileType, Metadata, SetAttr, Timestamp};
-use crate::fs::usage::Usage;
 use crate::mm::fallible::{Room, try_arc, try_copy};
-use crate::mm::iov::{Sink, Source};
-use crate::mm::{PageCache, PageQuota};
+use crate::mm::{PageCache, PageQuota, Sink, Source};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, SpinLock};
+use crate::vfs::object::inode::{LinkText, Rename, XattrFlags, XattrValue};
+use crate::vfs::object::usage::Usage;
+use crate::vfs::permit::{Change, Seals};
+use crate::vfs::{
+    Capability, DevId, FileMapping, FileOps, FileType, Inode, InodeAttr, MapTarget, Metadata,
+    OpenFile, Owner, SetAttr, SpecialSlot, Timestamp, Whence, chardev,
+};
 use abi::fs::{OpenFlags, S_IFLNK, S_IFREG, S_ISGID, S_ISUID};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -196,7 +193,7 @@ impl TmpfsInode {
             let now = Timestamp::now();
             let change = SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() };
             self.attr.apply(&change);
-            crate::fs::notify::attr_changed(&f.path().dentry, &change);
+            crate::vfs::notify::attr_changed(&f.path().dentry, &change);
         }
     }
 }
@@ -241,7 +238,7 @@ impl Inode for TmpfsInode {
                 meta.blocks = if target.len() >= LONG_LINK { 8 } else { 0 };
             }
             Body::Special(_) if self.attr.kind() == FileType::Char => {
-                meta.blksize = devfs::block_size(meta.rdev);
+                meta.blksize = chardev::block_size(meta.rdev);
             }
             Body::Special(_) => {}
         }
@@ -444,7 +441,7 @@ impl FileOps for TmpfsInode {
         let file = self.regular()?;
         let done = file.cache.read(*pos, dst)?;
         *pos = pos.saturating_add(done as u64);
-        crate::fs::touch_file(f);
+        crate::vfs::touch_file(f);
         Ok(done)
     }
 

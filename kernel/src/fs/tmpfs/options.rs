@@ -1,7 +1,6 @@
 //! Mount options of tmpfs: `size=`, `nr_blocks=`, `nr_inodes=`, `mode=`, `uid=`, `gid=`.
 #![forbid(unsafe_code)]
 
-use super::{PAGE, default_pages};
 use abi::{Errno, Result};
 
 /// What was asked for; `None` where nothing was.
@@ -67,4 +66,11 @@ fn suffixed(value: &str) -> Result<u64> {
     };
     let number: u64 = digits.parse().map_err(|_| Errno::EINVAL)?;
     number.checked_mul(1 << shift).ok_or(Errno::EINVAL)
+}
+
+pub(super) const PAGE: u64 = crate::base::PAGE_SIZE as u64;
+
+/// Half of RAM, in pages: the limit of a tmpfs that is given none.
+pub(super) fn default_pages() -> u64 {
+    crate::mm::frames::stats().total / 2
 }

@@ -4,14 +4,13 @@
 //! attribute is charged to the instance's inodes, as on Linux: it takes kernel memory too.
 #![forbid(unsafe_code)]
 
-use super::Tmpfs;
-use crate::fs::inode::{XattrFlags, XattrValue};
+use super::tmpfs::Tmpfs;
 use crate::mm::fallible::{TryMap, try_arc, try_box, try_copy};
 use crate::sync::{SpinLock, level};
+use crate::vfs::object::inode::{XattrFlags, XattrValue};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 type Map = BTreeMap<Vec<u8>, XattrValue>;

@@ -2,9 +2,10 @@
 //!
 //! Runs once, on the boot CPU. The metadata array is carved from the first region that has room for it.
 
-use super::{META_LEN, META_START, RESERVE, TOTAL};
-use crate::arch::boot::{BootInfo, MemoryKind, MemoryRegion};
-use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT, PAGE_SIZE};
+use super::frames::{META_LEN, META_START, RESERVE, TOTAL};
+use crate::base::PAGE_SIZE;
+use crate::base::boot_info::{BootInfo, MemoryKind, MemoryRegion};
+use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT};
 use alea_frames::FrameMeta;
 use core::sync::atomic::Ordering;
 
@@ -33,7 +34,7 @@ pub(in crate::mm) fn init(info: &BootInfo) {
     unsafe { core::ptr::write_bytes(array.cast::<u8>(), 0, bytes as usize) };
     META_START.store(array, Ordering::Relaxed);
     META_LEN.store(frames, Ordering::Relaxed);
-    super::init_cpu();
+    super::cpu_cache::init_cpu();
     for region in info.memory_map.iter().filter(|region| region.kind == MemoryKind::Usable) {
         let (low, high) = page_bounds(region);
         let low = if region.start == home.start { low + bytes } else { low };
@@ -56,7 +57,7 @@ pub(in crate::mm) fn release(start: u64, len: u64) {
 fn add(low: u64, high: u64) {
     let (low, high) = ((low >> PAGE_SHIFT) as u32, (high >> PAGE_SHIFT) as u32);
     if high > low {
-        super::buddy().add_range(super::metadata(), low, high);
+        super::frames::buddy().add_range(super::frames::metadata(), low, high);
         // Relaxed: a statistic.
         TOTAL.fetch_add(u64::from(high - low), Ordering::Relaxed);
     }

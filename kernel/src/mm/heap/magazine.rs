@@ -6,7 +6,7 @@
 
 use super::classes::{Class, SIZES};
 use super::{inject, slab};
-use crate::arch::percpu;
+use crate::base::percpu;
 use crate::per_cpu;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU8, Ordering, compiler_fence};

@@ -5,8 +5,9 @@
 //! free object hold the index of the next. All of that is guarded by the class's lock.
 
 use super::classes::{Class, SIZES};
+use crate::base::PAGE_SIZE;
 use crate::mm::frames::{self, For, Pfn};
-use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SIZE};
+use crate::mm::layout::DIRECT_MAP_BASE;
 use crate::sync::{SpinLock, level};
 use alea_frames::Owner;
 

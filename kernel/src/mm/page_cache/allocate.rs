@@ -4,10 +4,12 @@
 //! the task was killed) has changed nothing, and what another task writes through a mapping meanwhile stays. Lock: as
 //! in the parent; dropped before a page is made.
 
+use super::page_cache::PageCache;
 use super::tree::Tree;
-use super::{For, Owner, PageCache, Pfn, frames};
+use crate::mm::frames::{self, For, Pfn};
 use crate::sync::Pace;
 use abi::{Errno, Result};
+use alea_frames::Owner;
 use core::ops::Range;
 
 /// New pages, charged to the file system, that nobody sees yet.

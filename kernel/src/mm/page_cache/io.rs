@@ -1,10 +1,14 @@
 //! read(2) and write(2) on a page cache.
 
-use super::{Owner, PAGE_SHIFT, PAGE_SIZE, PageCache};
+use super::page_cache::PageCache;
+use crate::base::PAGE_SIZE;
+use crate::mm::frames::frame::Frame;
 use crate::mm::frames::{self, For};
-use crate::mm::{Frame, Sink, Source};
+use crate::mm::layout::PAGE_SHIFT;
+use crate::mm::user::iov::{Sink, Source};
 use crate::sync::killable;
 use abi::{Errno, Result};
+use alea_frames::Owner;
 use core::sync::atomic::Ordering;
 
 /// The page that byte `off` lies in, where in it, and how many of `len` bytes follow in it.

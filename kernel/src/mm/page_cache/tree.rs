@@ -3,7 +3,7 @@
 //! Slots lie in chunks of 512, so that runs of pages are found and mapped by slices. The first chunk, all that
 //! most files have, is part of the tree itself. A slot of 0 is a hole: frame 0 is never handed out.
 
-use super::may_grow;
+use super::page_cache::may_grow;
 use crate::mm::frames::Pfn;
 use crate::sync::Pace;
 use alloc::collections::BTreeMap;

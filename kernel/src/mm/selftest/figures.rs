@@ -2,10 +2,13 @@
 //! `-icount shift=0` a tick is an instruction.
 
 use super::spaces::{file, of_file, shaped};
-use crate::arch::tsc;
+use crate::base::tsc;
+use crate::mm::frames::frame::Frame;
 use crate::mm::frames::{self, For};
-use crate::mm::space::{AddressSpace, FaultAccess, Prot};
-use crate::mm::{Frame, KernelStack, Sink, Source};
+use crate::mm::kernel::stack::KernelStack;
+use crate::mm::space::AddressSpace;
+use crate::mm::space::request::{FaultAccess, Prot};
+use crate::mm::user::iov::{Sink, Source};
 use alea_frames::Owner;
 use alloc::boxed::Box;
 use alloc::vec::Vec;

@@ -1,10 +1,13 @@
 //! Self tests of address spaces and page caches.
 
-use crate::mm::space::{
-    AddressSpace, Advice, Backing, Fault, FaultAccess, MapFixed, MapRequest, MmLimits, Prot,
-    VmFlags,
+use crate::mm::frames::frame::Frame;
+use crate::mm::page_cache::PageCache;
+use crate::mm::page_cache::source::MapSource;
+use crate::mm::space::AddressSpace;
+use crate::mm::space::request::{
+    Advice, Backing, Fault, FaultAccess, MapFixed, MapRequest, MmLimits, Prot, VmFlags,
 };
-use crate::mm::{Frame, MapSource, PageCache, Sink, Source};
+use crate::mm::user::iov::{Sink, Source};
 use abi::Errno;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -12,7 +15,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use x86_64::VirtAddr;
 
-const PAGE: u64 = crate::mm::PAGE_SIZE as u64;
+const PAGE: u64 = crate::base::PAGE_SIZE as u64;
 const BASE: u64 = 0x10_0000_0000;
 
 /// A file for mappings.
@@ -98,9 +101,9 @@ pub fn map_and_unmap() {
     let request = MapRequest { fixed: MapFixed::NoReplace, ..anon(BASE, 1, RW) };
     assert_eq!(s.map(request), Err(Errno::EEXIST));
     let chosen = s.map(anon(0, 3, RW)).expect("map").as_u64();
-    assert_eq!(chosen, crate::mm::layout::USER_END - 3 * PAGE);
+    assert_eq!(chosen, crate::base::page::USER_END - 3 * PAGE);
     assert_eq!(s.usage().size, 10);
-    s.unmap(0, crate::mm::layout::USER_END).expect("unmap all");
+    s.unmap(0, crate::base::page::USER_END).expect("unmap all");
     assert_eq!((s.usage().size, s.usage().page_tables), (0, 1));
 }
 

@@ -1,8 +1,10 @@
 //! What /proc shows of a space.
 
+use super::area::vma::Vma;
+use super::request::{VmFlags, VmUsage, VmaInfo};
+use super::space::{AddressSpace, Inner};
 use super::table::OWNED;
-use super::{AddressSpace, Inner, VmFlags, VmUsage, Vma, VmaInfo};
-use crate::mm::layout::USER_END;
+use crate::base::page::USER_END;
 use crate::sync::Pace;
 use crate::sync::pace::Killed;
 use alloc::string::String;

@@ -3,7 +3,7 @@
 //! A walk visits ascending ids. A space that is forked during the walk gets a greater id than all others, so
 //! the walk comes to it even if its parent was not visited yet. Lock: `Leaf`.
 
-use super::AddressSpace;
+use super::space::AddressSpace;
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};

@@ -1,6 +1,6 @@
 //! The plain types of the address-space interface.
 
-use crate::mm::MapSource;
+use crate::mm::page_cache::source::MapSource;
 use alloc::string::String;
 use alloc::sync::Arc;
 use bitflags::bitflags;

@@ -1,8 +1,9 @@
 //! The answers of NETLINK_ROUTE: one interface, its addresses, its routes.
 
-use super::{MULTI, Who, put_message};
+use super::netlink::{MULTI, put_message};
 use crate::mm::fallible::{TryCollect, TryVec, try_copy};
 use crate::net::addr::{LO, LO_MTU};
+use crate::net::socket::Who;
 use abi::net::{AF_INET, AF_INET6, NlMsgHdr, iff};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -137,7 +138,7 @@ fn link() -> Result<Vec<u8>> {
     attribute(&mut out, 6, b"noqueue\0")?; // queueing discipline
     attribute(&mut out, 1, &[0; 6])?; // hardware address
     attribute(&mut out, 2, &[0; 6])?; // and its broadcast
-    let (bytes, packets) = super::super::traffic();
+    let (bytes, packets) = crate::net::socket::traffic();
     let mut stats = Vec::new();
     for count in [packets, packets, bytes, bytes] {
         stats.try_extend_from_slice(&count.to_ne_bytes())?;

@@ -3,15 +3,15 @@
 use super::packet::{
     HEADER, MAX, Message, complete, duplicate, echo, ends, seal_icmp6, with_header,
 };
-use super::{ALL, Raw};
-use crate::fs::PollEvents;
+use super::raw::{ALL, Raw};
 use crate::mm::fallible::TryGrow;
-use crate::mm::iov::{Sink, Source};
+use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, Told};
 use crate::net::inbox::Datagram;
-use crate::net::{Incoming, Outgoing, copy_in};
+use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::time;
+use crate::vfs::PollEvents;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};

@@ -1,6 +1,6 @@
 //! The end of a connection: shutdown, close, and what the other end notices of them.
 
-use super::{Role, State, Tcp};
+use super::tcp::{Role, State, Tcp};
 use crate::net::ports::Port;
 use abi::net::TcpState;
 use abi::{Errno, Result};

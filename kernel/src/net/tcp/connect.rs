@@ -1,13 +1,14 @@
 //! Naming, connecting, listening, accepting.
 
-use super::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
-use crate::fs::PollEvents;
-use crate::fs::socket::TimeLimit;
+use super::tcp::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
+use crate::net::limit::TimeLimit;
+use crate::net::option::Options;
 use crate::net::ports::{self, Claim, Cover, Holder};
-use crate::net::{Options, Who};
+use crate::net::socket::Who;
+use crate::vfs::PollEvents;
 use abi::net::{IPPROTO_IPV6, IPPROTO_TCP, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM, SOL_SOCKET, so};
 use abi::{Errno, Result};

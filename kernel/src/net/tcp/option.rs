@@ -1,10 +1,11 @@
 //! Options of a TCP socket, and TCP_INFO.
 
-use super::{Role, State, Tcp};
+use super::tcp::{Role, State, Tcp};
 use crate::mm::fallible::TrySlice;
 use crate::net::addr::{Family, LO_MTU};
 use crate::net::option::{bytes_of, number, number_or_byte};
-use crate::net::{NetSocket, options};
+use crate::net::options;
+use crate::net::socket::NetSocket;
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, TcpState, ip, ipv6, tcp};
 use abi::socket::{SOL_SOCKET, so};
 use abi::{Errno, Result};

@@ -5,14 +5,14 @@
 //! but never while it waits.
 
 use super::bytes::Piece;
-use super::{Role, Tcp};
-use crate::fs::PollEvents;
-use crate::fs::socket::TimeLimit;
+use super::tcp::{Role, Tcp};
 use crate::mm::fallible::{TryGrow, try_copy};
-use crate::mm::iov::{Sink, Source};
+use crate::mm::{Sink, Source};
 use crate::net::control::check_socket_control;
+use crate::net::limit::TimeLimit;
 use crate::net::option::more;
-use crate::net::{Incoming, Outgoing, copy_in};
+use crate::net::socket::{Incoming, Outgoing, copy_in};
+use crate::vfs::PollEvents;
 use abi::net::TcpState;
 use abi::socket::{MsgFlags, SOL_SOCKET};
 use abi::{Errno, Result};

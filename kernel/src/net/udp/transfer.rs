@@ -1,13 +1,14 @@
 //! Sending and receiving datagrams.
 
-use super::Udp;
-use crate::fs::PollEvents;
-use crate::mm::iov::{Sink, Source};
+use super::udp::Udp;
+use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, decode_v4, family_of};
 use crate::net::control::{self, Told, Wishes};
 use crate::net::inbox::Datagram;
-use crate::net::{Incoming, Outgoing, copy_in, ports};
+use crate::net::ports;
+use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::time;
+use crate::vfs::PollEvents;
 use abi::net::{AF_INET, AF_INET6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};

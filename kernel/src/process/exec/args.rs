@@ -3,10 +3,11 @@
 //! The pages hold, in ascending order, room for the block of pointers and numbers, then argument strings,
 //! environment strings and the file's name: the order that Linux leaves them in.
 
-use super::super::Current;
-use super::super::limits::Resource;
 use super::stack;
-use crate::mm::{PAGE_SIZE, PageBuf, user};
+use crate::base::PAGE_SIZE;
+use crate::mm::{PageBuf, user};
+use crate::process::task::current::Current;
+use crate::process::task::limits::Resource;
 use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -46,7 +47,7 @@ impl Strings for UserStrings {
             match null {
                 Some(_) => return Ok(count),
                 None if got < batch.len() / 8 => return Err(Errno::EFAULT),
-                None if super::killed() => return Err(Errno::ERESTARTNOINTR),
+                None if super::exec::killed() => return Err(Errno::ERESTARTNOINTR),
                 None => {}
             }
         }
@@ -287,7 +288,7 @@ impl StringWriter<'_> {
             if found.is_some() {
                 return Ok(());
             }
-            if super::killed() {
+            if super::exec::killed() {
                 return Err(Errno::ERESTARTNOINTR);
             }
         }

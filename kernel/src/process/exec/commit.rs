@@ -1,17 +1,19 @@
 //! The point of no return and what follows: the new program takes the old one's place.
 
-use super::super::{Current, exit, signal};
 use super::args::ArgArea;
-use super::cred;
 use super::image::Image;
 use super::layout::Layout;
 use super::program::Program;
-use super::stack;
-use crate::arch::switch;
-use crate::arch::trap::TrapFrame;
-use crate::fs::FdTable;
-use crate::mm::{AddressSpace, PAGE_SIZE};
-use crate::trace::exec_phases::{ExecTimer, Step};
+use super::{cred, stack};
+use crate::arch::entry::frame::TrapFrame;
+use crate::arch::task::switch;
+use crate::base::PAGE_SIZE;
+use crate::diag::exec_phases::{ExecTimer, Step};
+use crate::mm::AddressSpace;
+use crate::process::signal;
+use crate::process::task::current::Current;
+use crate::process::tree::exit;
+use crate::vfs::FdTable;
 use abi::Result;
 use abi::process::personality;
 use alloc::sync::Arc;

@@ -1,8 +1,9 @@
 //! What exec does to credentials: set-uid bits and capabilities; who may look into the new program.
 
-use super::super::{Current, for_each_process};
-use crate::fs::cred::securebits;
-use crate::fs::{CapSet, Capability, Cred, MountFlags, OpenFile};
+use crate::process::task::current::Current;
+use crate::process::tree::table::for_each_process;
+use crate::vfs::context::cred::securebits;
+use crate::vfs::{CapSet, Capability, Cred, MountFlags, OpenFile};
 use abi::fs::{S_ISGID, S_ISUID};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;

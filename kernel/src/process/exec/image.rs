@@ -1,12 +1,13 @@
 //! Executable files: their plans, and mapping them.
 
-use super::super::Current;
 use super::layout::Layout;
-use crate::fs::namei::{LookupFlags, perm};
-use crate::fs::{Capability, Cred, DenyWrite, Fd, MapTarget, OpenFile};
-use crate::mm::layout::{MMAP_MIN, USER_END};
-use crate::mm::space::{Backing, MapFixed, MapRequest, Prot, VmFlags};
+use crate::base::page::USER_END;
+use crate::mm::layout::MMAP_MIN;
+use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::{AddressSpace, MapSource, Sink};
+use crate::process::task::current::Current;
+use crate::vfs::namei::{LookupFlags, perm};
+use crate::vfs::{Capability, Cred, DenyWrite, Fd, MapTarget, OpenFile};
 use abi::{Errno, Result};
 use alea_elf::{Error, HEADER_LEN, Header, Kind, Plan, Segment};
 use alloc::sync::Arc;
@@ -201,7 +202,7 @@ fn open_interpreter(
     }
     // What lies behind an earlier NUL is not part of the name.
     path.truncate(path.iter().position(|&b| b == 0).unwrap_or(path.len()));
-    let file = super::open(task, Fd(abi::fs::AT_FDCWD), &path, LookupFlags::FOLLOW)?;
+    let file = super::exec::open(task, Fd(abi::fs::AT_FDCWD), &path, LookupFlags::FOLLOW)?;
     if file.file().inode().size() < HEADER_LEN as u64 {
         return Err(Errno::EIO);
     }
@@ -255,7 +256,9 @@ fn map_segment(
         if at >= USER_END || end - start > USER_END - at {
             return Err(Errno::ENOMEM);
         }
-        if at < MMAP_MIN && !super::super::current().cred().capable(Capability::SYS_RAWIO) {
+        if at < MMAP_MIN
+            && !crate::process::task::current::current().cred().capable(Capability::SYS_RAWIO)
+        {
             return Err(Errno::EPERM);
         }
         let request = MapRequest {

@@ -1,8 +1,9 @@
 //! Where things lie in a new address space, randomised as on Linux.
 
-use super::super::Current;
-use super::super::limits::Resource;
-use crate::mm::layout::{PAGE_SIZE, USER_END};
+use crate::base::PAGE_SIZE;
+use crate::base::page::USER_END;
+use crate::process::task::current::Current;
+use crate::process::task::limits::Resource;
 use crate::random;
 use abi::process::personality;
 use core::sync::atomic::Ordering;

@@ -1,13 +1,10 @@
-//! `execve`: a new program for a process.
-//!
-//! Everything that may fail is done first, beside the old program: the file, its plan, the arguments. Then
-//! the other threads go (the point of no return: an error after it kills the process, as on Linux), the new
-//! address space is built through the direct map without a single fault, and the old one goes last.
-//! `image` maps, `args` gathers strings, `stack` lays out what the program finds, `script` follows `#!`.
+//! exec: `exec` is the way; `image` maps, `args` gathers strings, `stack` lays out what the program finds, `script`
+//! follows `#!`, `threads` ends the others, `commit` is the point of no return.
 
 mod args;
 mod commit;
 mod cred;
+mod exec;
 mod image;
 mod layout;
 mod program;
@@ -15,133 +12,6 @@ mod script;
 mod stack;
 mod threads;
 
-pub use args::{Strings, UserStrings};
+pub use args::UserStrings;
+pub use exec::{ExecRequest, execve};
 pub use program::Program;
-
-use super::Current;
-use crate::arch::trap::TrapFrame;
-use crate::fs::namei::open::open_exec;
-use crate::fs::namei::{LookupCtx, LookupFlags};
-use crate::fs::{DenyWrite, Fd, FdTable};
-use crate::sync::killable;
-use crate::trace::exec_phases::{ExecTimer, Step};
-use abi::{Errno, Result};
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-use args::ArgArea;
-use image::Image;
-
-/// How many `#!` interpreters may call each other.
-const MAX_SCRIPTS: usize = 5;
-
-/// What to execute and with what.
-pub struct ExecRequest<'a> {
-    /// Where a relative path starts.
-    pub at: Fd,
-    pub path: &'a [u8],
-    pub lookup: LookupFlags,
-    pub argv: &'a dyn Strings,
-    pub envp: &'a dyn Strings,
-}
-
-/// Replaces the program of the running task. On success `frame` enters the new one.
-///
-/// # Errors
-/// All of Linux's; the old program goes on unchanged.
-pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
-    let task = super::current();
-    let mut timer = ExecTimer::start(task.process().pid());
-    let file = open(task, request.at, request.path, request.lookup)?;
-    let shown = shown_name(request);
-    let mut area = ArgArea::new(task, request.argv, request.envp)?;
-    let (file, script) = follow_scripts(task, request, file, &shown)?;
-    area.fill(request.argv, request.envp, script.as_ref(), &shown)?;
-    timer.end(Step::Arguments);
-    let image = Image::open(task, file)?;
-    timer.end(Step::Executable);
-    threads::become_only(task)?;
-    let executable = image.executable().clone();
-    match commit::commit(frame, task, image, area, &shown, &mut timer) {
-        Ok(()) => {
-            drop(executable);
-            timer.end(Step::Rest);
-            timer.commit();
-            Ok(())
-        }
-        Err(_) => {
-            // The old program cannot go on: its threads and maybe its memory are gone.
-            drop((executable, timer, shown));
-            let segv = abi::signal::Signal::SIGSEGV;
-            super::exit::do_group_exit(super::exit::Status::signalled(segv))
-        }
-    }
-}
-
-/// Opens an executable and keeps writers away.
-fn open(task: Current, at: Fd, path: &[u8], lookup: LookupFlags) -> Result<Arc<DenyWrite>> {
-    let (fs, files, cred) = (task.fs(), task.files(), task.cred());
-    let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };
-    let file = open_exec(&ctx, at, path, lookup)?;
-    Ok(Arc::new(DenyWrite::new(file)?))
-}
-
-/// The path that AT_EXECFN, `comm` and scripts are told: that of `execveat` names the descriptor.
-fn shown_name(request: &ExecRequest<'_>) -> Vec<u8> {
-    if request.at.0 == abi::fs::AT_FDCWD || request.path.first() == Some(&b'/') {
-        return request.path.to_vec();
-    }
-    let mut name = alloc::format!("/dev/fd/{}", request.at.0).into_bytes();
-    if !request.path.is_empty() {
-        name.push(b'/');
-        name.extend_from_slice(request.path);
-    }
-    name
-}
-
-/// Follows `#!` lines to a file that is none; the arguments that they put before the caller's.
-fn follow_scripts(
-    task: Current,
-    request: &ExecRequest<'_>,
-    mut file: Arc<DenyWrite>,
-    shown: &[u8],
-) -> Result<(Arc<DenyWrite>, Option<Vec<Vec<u8>>>)> {
-    let mut prefix: Option<Vec<Vec<u8>>> = None;
-    // None for `shown`.
-    let mut name: Option<Vec<u8>> = None;
-    for depth in 0.. {
-        if file.plan().is_some() {
-            // It was executed itself, and nobody has written to it since.
-            break;
-        }
-        let start = script::first_bytes(file.file())?;
-        let Some(line) = script::parse(&start)? else { break };
-        if depth >= MAX_SCRIPTS {
-            return Err(Errno::ELOOP);
-        }
-        if depth == 0 && request.at.0 != abi::fs::AT_FDCWD && closes_on_exec(&task.files(), request)
-        {
-            // The interpreter could not open the script again.
-            return Err(Errno::ENOENT);
-        }
-        let mut args = Vec::new();
-        args.push(line.interpreter.to_vec());
-        args.extend(line.argument.map(<[u8]>::to_vec));
-        args.push(name.replace(line.interpreter.to_vec()).unwrap_or_else(|| shown.to_vec()));
-        if let Some(outer) = prefix.take() {
-            // The outer line's first word was our own name, which we replaced by path.
-            args.extend(outer.into_iter().skip(1));
-        }
-        prefix = Some(args);
-        file = open(task, Fd(abi::fs::AT_FDCWD), line.interpreter, LookupFlags::FOLLOW)?;
-    }
-    Ok((file, prefix))
-}
-
-fn closes_on_exec(files: &FdTable, request: &ExecRequest<'_>) -> bool {
-    request.path.first() != Some(&b'/') && files.cloexec(request.at).unwrap_or(false)
-}
-
-/// Between two rounds of a loop over user memory; whether it gives up, because the task has been told to die.
-fn killed() -> bool {
-    killable().is_err()
-}

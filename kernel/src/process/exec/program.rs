@@ -1,7 +1,7 @@
 //! [`Program`]: what is remembered of an exec, for /proc and prctl.
 
 use super::stack::Auxv;
-use crate::fs::{DenyWrite, Path};
+use crate::vfs::{DenyWrite, Path};
 use alloc::sync::Arc;
 
 /// The program that a process runs; shared with its forks. While it lives, its file cannot be written.

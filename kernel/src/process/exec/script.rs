@@ -1,7 +1,7 @@
 //! `#!` lines, read as Linux reads them.
 
-use crate::fs::OpenFile;
 use crate::mm::Sink;
+use crate::vfs::OpenFile;
 use abi::{Errno, Result};
 
 /// How much of a file Linux looks at.

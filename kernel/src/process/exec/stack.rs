@@ -1,12 +1,12 @@
 //! What a new program finds on its stack: counts, pointers, the auxiliary vector.
 
-use super::super::rseq;
 use super::args::ArgArea;
 use super::image::Placed;
-use crate::arch::{cpu, fpu};
-use crate::fs::Cred;
-use crate::mm::PAGE_SIZE;
+use crate::arch::task::fpu;
+use crate::base::{PAGE_SIZE, cpu};
+use crate::process::task::rseq;
 use crate::sync::Once;
+use crate::vfs::Cred;
 
 /// Entries of the auxiliary vector, the last one included.
 pub(super) const AUX_ENTRIES: usize = 24;

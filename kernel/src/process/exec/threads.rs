@@ -1,6 +1,8 @@
 //! Before a new program, the thread that calls exec becomes the only one, and the leader.
 
-use super::super::{Current, current_arc, exit, signal, table};
+use crate::process::signal;
+use crate::process::task::current::{Current, current_arc};
+use crate::process::tree::{exit, table};
 use abi::{Errno, Result};
 
 /// Ends all other threads of the process and takes the leader's number.

@@ -5,10 +5,12 @@
 //! ordinary buckets, so that calls for ordinary futexes notice it. The most urgent waiter's rank is lent to
 //! the owner, and on along the chain of owners who wait themselves.
 
-use super::{BITSET_MATCH_ANY, Key, QUEUES, leave, waits};
-use crate::mm::AddressSpace;
-use crate::mm::user;
-use crate::process::{self, Task, sched, table};
+use super::futex::{BITSET_MATCH_ANY, Key, QUEUES, leave};
+use super::waits;
+use crate::mm::{AddressSpace, user};
+use crate::process::task::task::Task;
+use crate::process::tree::table;
+use crate::process::{self, sched, signal};
 use crate::sync::Mutex;
 use crate::sync::wait::{Deadline, WaitError, wait_alone};
 use abi::{Errno, Result};
@@ -18,9 +20,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
 
-const WAITERS: u32 = super::FUTEX_WAITERS;
-const OWNER_DIED: u32 = super::FUTEX_OWNER_DIED;
-const TID_MASK: u32 = super::FUTEX_TID_MASK;
+const WAITERS: u32 = super::futex::FUTEX_WAITERS;
+const OWNER_DIED: u32 = super::futex::FUTEX_OWNER_DIED;
+const TID_MASK: u32 = super::futex::FUTEX_TID_MASK;
 
 /// Linux's bound on a chain of owners who wait for each other.
 const MAX_CHAIN: usize = 1024;
@@ -313,7 +315,7 @@ fn wake(task: &Task) {
 fn wait_for_end(owner: &Task) -> Result<()> {
     const STEP: u64 = 1_000_000;
     while owner.futex_state() == LEAVING {
-        if process::signal::pending(&process::current()) {
+        if signal::pending(&process::current()) {
             return Err(Errno::ERESTARTNOINTR);
         }
         process::schedule_timeout(STEP);

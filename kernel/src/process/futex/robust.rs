@@ -2,10 +2,10 @@
 //!
 //! The list is the program's own memory: every word of it is checked, and its length is bounded.
 
-use super::{BITSET_MATCH_ANY, FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS, pi, wake};
-use crate::mm::AddressSpace;
-use crate::mm::user;
-use crate::process::Current;
+use super::futex::{BITSET_MATCH_ANY, FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS, wake};
+use super::pi;
+use crate::mm::{AddressSpace, user};
+use crate::process::task::current::Current;
 use abi::{Errno, Result};
 
 /// Size of the user's `struct robust_list_head`.

@@ -4,7 +4,8 @@
 //! woken by anything but these queues. Locks: none; each field says who writes it.
 
 use crate::mm::fallible::try_box;
-use crate::process::{self, Task};
+use crate::process;
+use crate::process::task::task::Task;
 use alea_futexq::{Entry, Kind, Place, Waiter};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -66,9 +67,9 @@ impl Waiter for Task {
 /// An entry for the running task.
 #[inline]
 pub(super) fn entry(
-    key: super::Key,
-    kind: Kind<super::Key>,
+    key: super::futex::Key,
+    kind: Kind<super::futex::Key>,
     bitset: u32,
-) -> Result<Entry<super::Key, Arc<Task>>, alea_futexq::NoMemory> {
+) -> Result<Entry<super::futex::Key, Arc<Task>>, alea_futexq::NoMemory> {
     Entry::try_new_in(key, kind, bitset, process::current_arc(), |inner| try_box([inner]).ok())
 }

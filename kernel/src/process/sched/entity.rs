@@ -3,8 +3,8 @@
 //! `state` is set to a sleeping value by the task itself and back to running under the run queue lock of
 //! its CPU; `vruntime` and `cpu` change under that lock (`cpu` under that of the CPU that it leaves).
 
-use super::super::Task;
-use crate::arch::percpu::MAX_CPUS;
+use crate::base::percpu::MAX_CPUS;
+use crate::process::task::task::Task;
 use crate::sync::ArcSlot;
 use alea_runq::{NORMAL_RANK, Place, Standing};
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};

@@ -1,13 +1,14 @@
 //! What a CPU does when nothing is runnable: zero free frames ahead, give back what is too much, look for other CPUs' work, then halt.
 
-use super::super::work;
-use super::{place, schedule};
-use crate::arch::{cpu, percpu};
+use super::place;
+use super::schedule::schedule;
+use crate::base::{cpu, percpu};
 use crate::mm;
+use crate::process::task::work;
 
 /// The body of an idle task; never returns.
 pub(in crate::process) fn run_idle() -> ! {
-    let task = super::super::current();
+    let task = crate::process::task::current::current();
     let cpu = percpu::cpu_id();
     loop {
         while !task.has_work(work::RESCHED) && mm::zero_one_frame_when_idle() {}

@@ -4,7 +4,7 @@
 //! them, with the number of runnable tasks as it is now.
 
 use super::queue;
-use crate::arch::percpu;
+use crate::base::percpu;
 use crate::sync::{SpinLock, level};
 use crate::time;
 

@@ -9,11 +9,13 @@
 //! A task that another CPU may run is never on a CPU: while the switch away from it goes on, it stays with the
 //! CPU that switches. Owns the mask of idle CPUs and the requests to each CPU. Never holds two queues.
 
-use super::super::{Task, work};
 use super::queue::{self, Locked, Taken};
-use super::{WAKEUP_LEAD_NS, arm_slice};
-use crate::arch::percpu::{MAX_CPUS, cpu_id, cpus_online, online_mask};
-use crate::arch::{cpu, irq, smp};
+use super::schedule::{WAKEUP_LEAD_NS, arm_slice};
+use crate::arch::{irq, smp};
+use crate::base::cpu;
+use crate::base::percpu::{MAX_CPUS, cpu_id, cpus_online, online_mask};
+use crate::process::task::task::Task;
+use crate::process::task::work;
 use crate::time;
 use alea_runq::{IdleCpus, Place};
 use alloc::sync::Arc;
@@ -40,8 +42,8 @@ pub(super) fn init() {
 fn asked() {
     // AcqRel: pairs with the one in `ask`.
     let asked = ASKED[cpu_id()].swap(0, Ordering::AcqRel) & !(LOOK | WATCH);
-    if asked != 0 && super::TASKS.is_active() {
-        super::super::current().set_work(asked);
+    if asked != 0 && crate::process::task::current::TASKS.is_active() {
+        crate::process::task::current::current().set_work(asked);
     }
 }
 
@@ -51,7 +53,7 @@ fn ask(cpu: usize, flags: u32) {
         return;
     }
     if cpu == cpu_id() {
-        super::super::current().set_work(flags & !(LOOK | WATCH));
+        crate::process::task::current::current().set_work(flags & !(LOOK | WATCH));
     } else if ASKED[cpu].fetch_or(flags, Ordering::AcqRel) == 0 {
         // AcqRel above: pairs with `asked`. What was not zero is an interrupt that is under way.
         smp::send(cpu, irq::RESCHEDULE_VECTOR);
@@ -123,7 +125,8 @@ fn start_here(task: Arc<Task>, stays: bool) {
     queue.push_woken(task);
     let flags = news(&queue, here, false);
     if flags == work::SLICE {
-        let look = queue.next_look(&super::super::current(), time::since_boot_ns());
+        let look =
+            queue.next_look(&crate::process::task::current::current(), time::since_boot_ns());
         drop(queue);
         arm_slice(look);
     } else {

@@ -4,8 +4,8 @@
 //! reserved when tasks are made, so that waking never allocates. Lock level `RunQueue`; held with interrupts off, one at a
 //! time, never across a switch.
 
-use super::super::Task;
-use crate::arch::percpu::MAX_CPUS;
+use crate::base::percpu::MAX_CPUS;
+use crate::process::task::task::Task;
 use crate::sync::{SpinGuard, SpinLock, level};
 use abi::{Errno, Result};
 use alea_runq::{Length, NORMAL_RANK, Place, Standing};
@@ -242,7 +242,7 @@ pub(in crate::process) fn reserve(tasks: usize) -> Result<()> {
         return Ok(());
     }
     let wanted = tasks.next_power_of_two().max(64);
-    for cpu in 0..crate::arch::percpu::cpus_online() {
+    for cpu in 0..crate::base::percpu::cpus_online() {
         reserve_on(cpu, wanted)?;
     }
     // Relaxed: see above.

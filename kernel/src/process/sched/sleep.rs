@@ -1,7 +1,10 @@
 //! Sleeping: what the process floor provides to `sync::wait`.
 
-use super::super::{TASKS, signal, work};
-use super::{State, schedule};
+use super::entity::State;
+use super::schedule::schedule;
+use crate::process::signal;
+use crate::process::task::current::TASKS;
+use crate::process::task::work;
 use crate::sync::Wake;
 use crate::sync::pace::Pacer;
 use crate::sync::wait::{Deadline, Scheduler, Sleep};

@@ -2,9 +2,10 @@
 //!
 //! Owns the tallies, in shards by user, so that counting never walks over processes. A [`Charge`] counts one entry for
 //! as long as it lives, for the user that the receiver had when it was sent, whoever that receiver becomes. It must
-//! never sleep: signals are sent from interrupts. Locks: [`level::SignalTally`], held for the look at one user only.
+//! never sleep: signals are sent from interrupts. Locks: [`crate::sync::level::SignalTally`], held for the look at one user only.
 
-use crate::process::{Process, Task};
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
 use crate::sync::{SpinLock, level};
 use abi::signal::{SigInfo, Signal};
 use alea_sigq::Tally;

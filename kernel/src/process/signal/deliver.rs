@@ -6,8 +6,12 @@ use super::charge::{self, Charge, Counted};
 use super::queue::Pending;
 use super::send::hand_on;
 use super::{frame, stop};
-use crate::arch::trap::TrapFrame;
-use crate::process::{self, Task, exit, posix_timer, work};
+use crate::arch::entry::frame::TrapFrame;
+use crate::process;
+use crate::process::task::task::Task;
+use crate::process::task::work;
+use crate::process::timers::posix_timer;
+use crate::process::tree::exit;
 use abi::Errno;
 use abi::signal::{
     DefaultAction, SIG_DFL, SIG_IGN, SaFlags, SigAction, SigInfo, SigSet, Signal, code,
@@ -18,7 +22,7 @@ const SYSCALL_LEN: u64 = 2;
 const NR_RESTART_SYSCALL: u64 = 219;
 
 /// Handles every deliverable signal of the running task, then restarts or ends an interrupted call.
-/// Called with interrupts on while [`work::SIGNAL`] is set.
+/// Called with interrupts on while [`crate::process::task::work::SIGNAL`] is set.
 pub fn exit_to_user(frame: &mut TrapFrame) {
     let task = process::current();
     task.clear_work(work::SIGNAL);
@@ -46,7 +50,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
             }
             _ => {
                 settle_call(frame, Some(&action));
-                crate::process::rseq::before_handler(&task, frame);
+                crate::process::task::rseq::before_handler(&task, frame);
                 let mask = task.signals.saved_mask().unwrap_or(task.signals.blocked());
                 match frame::push(task, frame, signal, &info, &action, mask) {
                     Ok(()) => {

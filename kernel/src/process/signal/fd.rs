@@ -3,12 +3,12 @@
 //! Owns only the set of signals it is about: whose signals they are depends on who reads.
 
 use super::wait::try_take;
-use crate::fs::eventfd::anonymous;
-use crate::fs::{Cred, FileOps, OpenFile, PollEvents};
-use crate::mm::iov::Sink;
-use crate::process::current;
+use crate::mm::Sink;
+use crate::process::task::current::current;
 use crate::sync::PollTable;
 use crate::try_format;
+use crate::vfs::anon::anonymous;
+use crate::vfs::{Cred, FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, SigSet};
 use abi::{Errno, Result};

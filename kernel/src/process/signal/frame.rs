@@ -5,10 +5,11 @@
 //! sanitised: user selectors, no privileged flag, a valid extended state.
 
 use super::deliver;
-use crate::arch::fpu;
-use crate::arch::trap::TrapFrame;
+use crate::arch::entry::frame::TrapFrame;
+use crate::arch::task::fpu;
 use crate::mm::user::{self, UserPtr};
-use crate::process::{self, Current};
+use crate::process;
+use crate::process::task::current::Current;
 use abi::signal::{
     RtSigFrame, SaFlags, SigAction, SigContext, SigInfo, SigSet, Signal, UC_FP_XSTATE,
     UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS, UContext,
@@ -167,7 +168,7 @@ fn restore(task: Current, frame: &mut TrapFrame) -> Result<()> {
     frame.rip = c.rip;
     frame.rflags = c.eflags;
     frame.sanitize_user();
-    super::set_blocked(&task, uc.sigmask);
+    super::change::set_blocked(&task, uc.sigmask);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Pending signals of one task, or of a whole process: [`alea_sigq`]'s queue under its lock.
 //!
 //! Owns the lock and the word beside it; the rules are [`alea_sigq::queue`]'s. It must never wake anybody: senders do
-//! that when the queue is unlocked. Locks: [`level::Signal`], and inside it whatever dropping a [`Charge`] takes.
+//! that when the queue is unlocked. Locks: [`crate::sync::level::Signal`], and inside it whatever dropping a [`Charge`] takes.
 
 use super::charge::Charge;
 use crate::sync::{SpinGuard, SpinLock, level};

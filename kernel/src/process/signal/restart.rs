@@ -1,7 +1,9 @@
 //! Calls that wait under another signal mask.
 
-use super::{deliver, set_blocked};
-use crate::process::{self, work};
+use super::change::set_blocked;
+use super::deliver;
+use crate::process;
+use crate::process::task::work;
 use abi::signal::SigSet;
 use abi::{Errno, Result};
 

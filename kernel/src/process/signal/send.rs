@@ -3,7 +3,10 @@
 //! Works in any context. Never looks at user memory, never sleeps.
 
 use super::charge::{self, Charge, Counted};
-use crate::process::{Process, Task, sched, work};
+use crate::process::sched;
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use crate::process::task::work;
 use abi::signal::{SaFlags, SigInfo, SigSet, Signal, code};
 use abi::{Errno, Result};
 use alea_sigq::Pushed;
@@ -38,7 +41,7 @@ pub fn send_to_task(task: &Arc<Task>, signal: Signal, info: SigInfo) -> Result<(
 /// Sends a signal to every process of a group; true if there was one.
 pub fn send_to_group(pgid: i32, signal: Signal, info: SigInfo) -> bool {
     let mut found = false;
-    crate::process::for_each_in_group(pgid, &mut |process| {
+    crate::process::tree::table::for_each_in_group(pgid, &mut |process| {
         found = true;
         // A full queue of one member must not keep the signal from the others.
         if let Err(Errno::EAGAIN) = send_to_process(process, signal, info) {}

@@ -2,13 +2,13 @@
 //!
 //! A task owns its blocked mask, its alternate stack and its restart block: nobody else writes them.
 //! Pending queues are written by senders on any CPU, in interrupt handlers too, under their
-//! [`level::Signal`] locks; the process's queue is taken before a thread's.
+//! [`crate::sync::level::Signal`] locks; the process's queue is taken before a thread's.
 
 use super::actions::SignalActions;
 use super::queue::Pending;
-use crate::process::cpu_limit::CpuLimit;
-use crate::process::itimer::Itimers;
-use crate::process::posix_timer::PosixTimers;
+use crate::process::timers::cpu_limit::CpuLimit;
+use crate::process::timers::itimer::Itimers;
+use crate::process::timers::posix_timer::PosixTimers;
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::Result;
 use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigSet, SigStack, Signal};

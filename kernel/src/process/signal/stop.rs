@@ -5,7 +5,10 @@
 
 use super::send::notify_parent;
 use super::state::JobState;
-use crate::process::{Process, Task, sched, work};
+use crate::process::sched;
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use crate::process::task::work;
 use abi::signal::{SigInfo, Signal, code};
 use alloc::sync::Arc;
 

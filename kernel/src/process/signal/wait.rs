@@ -1,7 +1,8 @@
 //! Taking signals without a handler: sigtimedwait and signalfd.
 
 use super::deliver;
-use crate::process::{self, Task};
+use crate::process;
+use crate::process::task::task::Task;
 use crate::sync::wait::{Deadline, WaitError};
 use abi::signal::{SigInfo, SigSet, Signal, code};
 use abi::{Errno, Result};
@@ -27,7 +28,7 @@ pub fn take(set: SigSet, deadline: Option<Deadline>) -> Result<SigInfo> {
     let old = task.signals.set_blocked(task.signals.blocked().union(set));
     let arrived = &task.process().signals.arrived;
     let outcome = arrived.wait_deadline(deadline, || try_take(&task, set));
-    super::set_blocked(&task, old);
+    super::change::set_blocked(&task, old);
     let late = || try_take(&task, set);
     let result = match outcome {
         Ok(info) => Ok(info),

@@ -4,9 +4,9 @@
 //! `random.trust_bootloader=off` denies it credit. **Credit**: eight bits a byte. **Cost**: one hash.
 //! The seed is wiped here; the loader's own copy was wiped when it was read.
 
-use super::super::{pool, stats};
-use crate::arch::boot::BootInfo;
+use crate::base::boot_info::BootInfo;
 use crate::cmdline;
+use crate::random::{pool, stats};
 use alea_random::credit::EntropyBits;
 use zeroize::Zeroize;
 

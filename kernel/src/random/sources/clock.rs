@@ -7,9 +7,9 @@
 //! References: Motorola MC146818 (the CMOS clock); Intel SDM, volume 3, section 19.17 (the counter). Linux
 //! does the same in `random_init`.
 
-use super::super::{pool, stats};
-use crate::arch::boot::BootInfo;
-use crate::arch::tsc;
+use crate::base::boot_info::BootInfo;
+use crate::base::tsc;
+use crate::random::{pool, stats};
 use crate::time;
 
 pub fn collect(info: &BootInfo) {

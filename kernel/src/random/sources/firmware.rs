@@ -5,8 +5,8 @@
 //!
 //! Linux mixes in the same table (drivers/firmware/dmi_scan.c). Reference: [`smbios`].
 
-use super::super::{pool, stats};
-use crate::arch::smbios;
+use crate::machine::smbios;
+use crate::random::{pool, stats};
 
 pub fn collect() {
     let Some(table) = smbios::table() else { return };

@@ -8,8 +8,8 @@
 //!
 //! Interface: QEMU, docs/specs/fw_cfg.rst. A hostile device can at worst give bytes that add nothing.
 
-use crate::arch::cpu;
-use crate::arch::port::FW_CFG;
+use crate::base::cpu;
+use crate::base::port::FW_CFG;
 
 const SELECTOR: u16 = 0;
 const DATA: u16 = 1;

@@ -10,9 +10,9 @@
 //! `alea.rdseed=`) puts a broken part in the place of the CPU's, so that what follows can be tested; there
 //! is no way to make one look better than it is.
 
-use super::super::{pool, stats};
-use crate::arch::{cpu, tsc};
+use crate::base::{cpu, tsc};
 use crate::cmdline;
+use crate::random::{pool, stats};
 use crate::sync::Once;
 use alea_random::credit::EntropyBits;
 use alea_random::hardware::{HardwareFault, HardwareRng, draw, gather, self_test};

@@ -4,10 +4,9 @@
 //! one short hash, after 1,024 interrupts or a second. Runs in interrupt handlers only; no lock is waited
 //! for.
 
-use super::super::{pool, stats};
 use crate::arch::irq;
-use crate::per_cpu;
-use crate::time;
+use crate::random::{pool, stats};
+use crate::{per_cpu, time};
 use alea_random::fast_pool::{DRAIN_COUNT, FastPool, INTERRUPTS_PER_BIT};
 use core::cell::Cell;
 use zerocopy::IntoBytes;

@@ -4,8 +4,8 @@
 //! uncredited samples, and runs until the service is ready where nothing else made it so. A counter that
 //! fails the health tests is given three chances; then the service stays as it is and says so.
 
-use super::super::{pool, stats};
-use crate::arch::tsc;
+use crate::base::tsc;
+use crate::random::{pool, stats};
 use alea_random::credit::{EntropyBits, State};
 use alea_random::jitter::{CycleCounter, Jitter};
 use zerocopy::IntoBytes;

@@ -7,9 +7,9 @@
 //! Linux mixes them in as well, when a driver registers its card; there are no drivers here, so only the
 //! makes that [`nic`] knows are read. References: there.
 
-use super::super::{pool, stats};
-use crate::arch::boot::BootInfo;
-use crate::arch::nic;
+use crate::base::boot_info::BootInfo;
+use crate::machine::nic;
+use crate::random::{pool, stats};
 
 pub fn collect(info: &BootInfo) {
     for address in nic::addresses(info) {

@@ -5,9 +5,9 @@
 //!
 //! Linux mixes in its command line and its name in the same way (`random_init_early`).
 
-use super::super::{pool, stats};
-use crate::arch::boot::BootInfo;
-use crate::arch::cpu;
+use crate::base::boot_info::BootInfo;
+use crate::base::cpu;
+use crate::random::{pool, stats};
 
 pub fn collect(info: &BootInfo) {
     mix(&stack_address().to_le_bytes());

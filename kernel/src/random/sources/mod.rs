@@ -5,36 +5,17 @@
 
 mod boot_seed;
 mod clock;
+mod collect;
 mod firmware;
 mod fw_cfg;
 mod hardware;
 mod interrupt;
-mod jitter;
+pub(super) mod jitter;
 mod mac;
 mod machine;
-pub mod virtio_rng;
-pub mod vmgenid;
+pub(super) mod virtio_rng;
+pub(super) mod vmgenid;
 
-pub use hardware::{fresh_words, hardware_word};
-pub use jitter::{Tsc, raw_samples};
-
-use crate::arch::boot::BootInfo;
-
-/// Bytes that all CPUs share, and bytes for each CPU.
-pub const MEMORY: (usize, usize) =
-    (virtio_rng::MEMORY + vmgenid::MEMORY.0, interrupt::MEMORY + vmgenid::MEMORY.1);
-
-/// Asks every source that exists at boot. Jitter comes last, and goes on until the service is ready.
-pub fn collect_at_boot(info: &mut BootInfo) {
-    clock::collect(info);
-    machine::collect(info);
-    firmware::collect();
-    mac::collect(info);
-    vmgenid::collect();
-    boot_seed::collect(info);
-    fw_cfg::collect();
-    hardware::collect();
-    virtio_rng::collect(info);
-    jitter::collect();
-    interrupt::start();
-}
+pub(super) use collect::{MEMORY, collect_at_boot};
+pub(super) use hardware::{fresh_words, hardware_word};
+pub(super) use jitter::Tsc;

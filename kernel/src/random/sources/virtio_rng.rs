@@ -2,7 +2,7 @@
 //!
 //! **Trust**: the host, which can read all of a guest's memory anyway; but the bytes may come from a
 //! program of lower standing than the hypervisor (vhost-user), so nothing that the device says is
-//! believed unchecked: see [`alea_random::device`] and [`crate::mm::virtio`]. `alea.trust_virtio_rng=off`
+//! believed unchecked: see [`alea_random::device`] and [`crate::virtio::device`]. `alea.trust_virtio_rng=off`
 //! denies it credit. **Credit**: 256 bits for the first whole answer that passes the tests, none later.
 //! **Cost**: one request of 64 bytes at boot and at each reseed; at boot it is waited for, at most 10 ms.
 //!
@@ -10,13 +10,12 @@
 //! at whenever the generator is reseeded, and counts when it answers. Interface: Virtual I/O Device 1.2,
 //! section 5.4. Lock: `Random`, for the device; the pool's lock is not taken under it.
 
-use super::super::{pool, stats};
-use crate::arch::boot::BootInfo;
-use crate::cmdline;
-use crate::mm::PAGE_SIZE;
-use crate::mm::virtio::{self, Channel, DeviceType, Progress};
+use crate::base::PAGE_SIZE;
+use crate::base::boot_info::BootInfo;
+use crate::random::{pool, stats};
 use crate::sync::{SpinLock, level};
-use crate::time;
+use crate::virtio::{self, Channel, DeviceType, Progress};
+use crate::{cmdline, time};
 use alea_random::credit::{EntropyBits, State};
 use alea_random::device::{DeviceFault, REQUEST, judge, written};
 use alea_random::reseed::Cause;

@@ -13,10 +13,10 @@
 //! Interface: Microsoft, "Virtual Machine Generation ID"; QEMU `-device vmgenid`, Firecracker, Hyper-V.
 //! Lock: `Random`, for the id that was mixed in last; not held while the pool or the base key is.
 
-use super::super::{pool, shown, stats};
-use crate::arch::percpu;
-use crate::arch::vm_id::{self, VmId};
+use crate::base::percpu;
+use crate::machine::vm_id::{self, VmId};
 use crate::per_cpu;
+use crate::random::{pool, shown, stats};
 use crate::sync::{SpinLock, level};
 use alea_random::credit::State;
 use alea_random::reseed::Cause;

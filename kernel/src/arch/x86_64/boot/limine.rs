@@ -2,6 +2,7 @@
 //!
 //! Owns the requests in `.limine_requests` and their translation to `BootInfo`.
 
+use crate::base::image;
 use limine::BaseRevision;
 use limine::memory_map::EntryType;
 use limine::request::{
@@ -10,8 +11,9 @@ use limine::request::{
 };
 use x86_64::PhysAddr;
 
-use super::{BootInfo, Handover, MemoryKind, MemoryMap, MemoryRegion, tables};
-use crate::arch::tsc;
+use super::handover::Handover;
+use crate::base::boot_info::{BootInfo, MemoryKind, MemoryMap, MemoryRegion};
+use crate::base::tsc;
 
 /// The newest base revision that Limine 8.2 knows, the oldest version that is supported.
 const BASE: u64 = 2;
@@ -51,20 +53,20 @@ static STACK: StackSizeRequest = StackSizeRequest::new().with_size(64 * 1024);
 #[unsafe(no_mangle)]
 extern "C" fn limine_entry() -> ! {
     let entry_tsc = tsc::read();
-    super::early_init();
+    super::enter::early_init();
     assert!(BASE_REVISION.is_supported(), "this Limine does not support base revision {BASE}");
     let Some(hhdm) = HHDM.get_response() else { panic!("Limine gave no direct map") };
     let Some(address) = ADDRESS.get_response() else { panic!("Limine gave no load address") };
     let phys_offset = hhdm.offset();
     let cmdline = FILE.get_response().map_or("", |response| {
-        super::keep_cmdline(response.file().string().to_bytes().iter().copied())
+        super::enter::keep_cmdline(response.file().string().to_bytes().iter().copied())
     });
     let initramfs = MODULES.get_response().and_then(|response| {
         let file = response.modules().first()?;
         let start = (file.addr() as u64).checked_sub(phys_offset)?;
         (file.size() > 0).then_some((PhysAddr::new_truncate(start), file.size()))
     });
-    super::enter_kernel(Handover {
+    super::enter::enter_kernel(Handover {
         info: BootInfo {
             memory_map: memory_map(),
             cmdline,
@@ -80,7 +82,7 @@ extern "C" fn limine_entry() -> ! {
             entry_tsc,
         },
         phys_offset,
-        kernel_phys: address.physical_base() + (tables::image_start() - address.virtual_base()),
+        kernel_phys: address.physical_base() + (image::image_start() - address.virtual_base()),
     })
 }
 

@@ -3,12 +3,14 @@
 //! Owns the 32-bit entry code and its temporary page tables (the low 4 GiB at three places, in
 //! 2 MiB pages), which nothing uses after `tables::build`.
 
+use crate::base::image;
 use core::arch::global_asm;
 
 use x86_64::PhysAddr;
 
-use super::{BootInfo, Handover, MemoryKind, MemoryMap, MemoryRegion};
-use crate::arch::boot::tables;
+use super::handover::Handover;
+use super::tables;
+use crate::base::boot_info::{BootInfo, MemoryKind, MemoryMap, MemoryRegion};
 
 const MAGIC: u32 = 0x336e_c578;
 
@@ -48,7 +50,7 @@ struct MapEntry {
 /// Called by the assembly with the physical address of the start info, in long mode, at the high
 /// addresses, on a temporary stack.
 extern "C" fn pvh_main(start_info: u64, entry_tsc: u64) -> ! {
-    super::early_init();
+    super::enter::early_init();
     // SAFETY: the loader passes the address of a start info below 4 GiB, which the temporary tables
     // map at the direct map's base, together with all that it points to.
     let info = unsafe { &*(at(start_info) as *const StartInfo) };
@@ -78,11 +80,11 @@ extern "C" fn pvh_main(start_info: u64, entry_tsc: u64) -> ! {
     let cmdline = match info.cmdline {
         0 => "",
         // SAFETY: as above; the loader ends the string with a zero.
-        start => super::keep_cmdline(
+        start => super::enter::keep_cmdline(
             (0..).map(|i| unsafe { *((at(start) + i) as *const u8) }).take_while(|&byte| byte != 0),
         ),
     };
-    super::enter_kernel(Handover {
+    super::enter::enter_kernel(Handover {
         info: BootInfo {
             memory_map,
             cmdline,
@@ -94,7 +96,7 @@ extern "C" fn pvh_main(start_info: u64, entry_tsc: u64) -> ! {
             entry_tsc,
         },
         phys_offset: tables::DIRECT_MAP_BASE,
-        kernel_phys: tables::image_start() - tables::KERNEL_OFFSET,
+        kernel_phys: image::image_start() - tables::KERNEL_OFFSET,
     })
 }
 

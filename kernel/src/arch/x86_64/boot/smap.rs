@@ -4,7 +4,7 @@
 
 use core::arch::asm;
 
-use super::cpu;
+use crate::base::cpu;
 
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -8,11 +8,15 @@
 //! Of the image, the direct map has code and constants read-only too: there is no address at which they can
 //! be written.
 
+use crate::base::boot_info;
+use crate::base::image::image_start;
 use x86_64::PhysAddr;
 
-use super::{Handover, MemoryKind, MemoryMap, MemoryRegion};
-use crate::arch::page::{LARGE_PAGE_SIZE, PAGE_SIZE, PTE_ADDRESS, PteFlags, nx};
-use crate::arch::{cpu, gdt, kmap, smp};
+use super::handover::Handover;
+use crate::arch::entry::gdt;
+use crate::base::boot_info::{MemoryKind, MemoryMap, MemoryRegion};
+use crate::base::page::{LARGE_PAGE_SIZE, PTE_ADDRESS, PteFlags, nx};
+use crate::base::{PAGE_SIZE, cpu, kmap};
 
 pub const DIRECT_MAP_BASE: u64 = 0xffff_8880_0000_0000;
 /// Image addresses minus this are physical addresses under PVH.
@@ -33,19 +37,9 @@ unsafe extern "C" {
     static __boot_stacks_end: u8;
 }
 
-/// The image's first address.
-pub fn image_start() -> u64 {
-    &raw const __kernel_start as u64
-}
-
-/// True for an address in kernel text.
-pub fn is_text(addr: u64) -> bool {
-    (image_start()..&raw const __text_end as u64).contains(&addr)
-}
-
 /// Where code and constants lie in physical memory.
 pub fn constant_range() -> core::ops::Range<u64> {
-    let start = super::kernel_phys();
+    let start = crate::base::boot_info::kernel_phys();
     start..start + (&raw const __rodata_end as u64 - image_start())
 }
 
@@ -103,7 +97,7 @@ fn startup_pages(map: &MemoryMap) -> Option<PhysAddr> {
     const END: u64 = 0x9_0000;
     map.iter().filter(|region| region.kind == MemoryKind::Usable).find_map(|region| {
         let start = region.start.as_u64().max(LOWEST);
-        let end = start + smp::STARTUP_PAGES as u64 * PAGE;
+        let end = start + boot_info::STARTUP_PAGES as u64 * PAGE;
         (end <= region.end().min(END)).then_some(PhysAddr::new_truncate(start))
     })
 }

@@ -1,0 +1,10 @@
+//! Ways into the kernel and out of it: descriptor tables, trap stubs, system calls.
+//!
+//! `frame` is what they store, `idt` and `syscall` the assembly, `trap` decides, `extable` mends faults of user access.
+
+pub mod extable;
+pub mod frame;
+pub(super) mod gdt;
+pub(super) mod idt;
+pub(super) mod syscall;
+pub mod trap;

@@ -1,0 +1,158 @@
+//! SYSCALL entry and the ways into user mode.
+//!
+//! Owns the entry assembly and the MSRs behind it. The entry builds a full `TrapFrame` at the top of
+//! the task's kernel stack, calls the table's entry with interrupts on, and leaves by SYSRET
+//! when nothing but rax was changed and no work is pending; by IRET otherwise.
+//!
+//! Why SYSRET is safe here: rcx and r11 come from the frame of a system call that nothing marked as
+//! changed, so rip is what the CPU itself stored; it is canonical because user space ends one page
+//! below the canonical hole. Marked frames (`TrapFrame::mark_changed`) always leave by IRET.
+
+use core::arch::{global_asm, naked_asm};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::frame::{SYSCALLS, SyscallTable, TrapFrame, frame_offset as offset};
+use super::gdt;
+use crate::base::{msr, percpu};
+
+/// The table in use; null until `trap::register`, before the first user program.
+static TABLE: AtomicPtr<SyscallTable> = AtomicPtr::new(core::ptr::null_mut());
+
+unsafe extern "C" {
+    fn alea_syscall_entry();
+}
+
+/// Sets the table; called by `trap::register` before the first user program.
+pub(super) fn set_table(table: &'static SyscallTable) {
+    // Relaxed: no other CPU and no user program runs yet.
+    TABLE.store((&raw const *table).cast_mut(), Ordering::Relaxed);
+}
+
+/// Enables SYSCALL on the calling CPU.
+pub(in crate::arch) fn init() {
+    // TF, IF, DF, IOPL, NT, AC, and the arithmetic flags stay the user's business.
+    const MASK: u64 = 1 << 8 | 1 << 9 | 1 << 10 | 3 << 12 | 1 << 14 | 1 << 18;
+    // SAFETY: the entry point is the assembly below and the selectors are those of `gdt`.
+    unsafe {
+        let star = u64::from(gdt::USER_CODE_32) << 48 | u64::from(gdt::KERNEL_CODE) << 32;
+        msr::write(msr::STAR, star);
+        msr::write(msr::LSTAR, alea_syscall_entry as *const () as u64);
+        msr::write(msr::SFMASK, MASK);
+    }
+}
+
+/// Enters user mode with `frame`, on the current task's kernel stack, which is abandoned.
+///
+/// # Safety
+/// `percpu::set_current` was called for the running task, nothing on its stack is needed any more
+/// (values there are not dropped), and the address space of the frame is active.
+#[unsafe(naked)]
+pub unsafe extern "C" fn enter_user(frame: &TrapFrame) -> ! {
+    // The frame may lie on this very stack, below or across its final place: copy from its end
+    // with nothing of the old stack in use.
+    naked_asm!(
+        "cli",
+        "mov rdx, gs:[{stack}]",
+        "lea rsi, [rdi + {size} - 8]",
+        "lea rdi, [rdx - 8]",
+        "mov ecx, {size} / 8",
+        "lea rsp, [rdx - {size} - 8]",
+        "std",
+        "rep movsq",
+        "cld",
+        "jmp alea_return_to_user",
+        stack = const percpu::KERNEL_STACK,
+        size = const offset::SIZE,
+    )
+}
+
+global_asm!(
+    ".section .entry.text, \"ax\"",
+    ".balign 64",
+    ".global alea_syscall_entry",
+    "alea_syscall_entry:",
+    "swapgs",
+    "mov gs:[{user_rsp}], rsp",
+    "mov rsp, gs:[{stack}]",
+    "push {user_ss}",
+    "push gs:[{user_rsp}]",
+    "push r11",
+    "push {user_cs}",
+    "push rcx",
+    "push rax",
+    "push rdi",
+    "push rsi",
+    "push rdx",
+    "push rcx",
+    "push rax",
+    "push r8",
+    "push r9",
+    "push r10",
+    "push r11",
+    "push rbx",
+    "push rbp",
+    "push r12",
+    "push r13",
+    "push r14",
+    "push r15",
+    "mov rdi, rsp",
+    "sub rsp, 8",
+    "sti",
+    // Linux, too, looks at the low half only. No branch: nothing to mispredict past the table.
+    "mov eax, eax",
+    "mov ecx, {last}",
+    "cmp eax, ecx",
+    "cmova eax, ecx",
+    "mov rcx, [rip + {table}]",
+    "call qword ptr [rcx + rax * 8]",
+    "mov [rsp + 8 + {rax}], rax",
+    "cli",
+    "mov rcx, gs:[{work}]",
+    "cmp dword ptr [rcx], 0",
+    "jne alea_return_to_user",
+    "cmp qword ptr [rsp + 8 + {orig_rax}], -1",
+    "je alea_restore_user",
+    // Skips r15 r14 r13 r12 rbp rbx: the handler kept them.
+    "add rsp, 8 + 6 * 8",
+    "alea_sysret:",
+    "pop r11",
+    "pop r10",
+    "pop r9",
+    "pop r8",
+    "pop rax",
+    "pop rcx",
+    "pop rdx",
+    "pop rsi",
+    "pop rdi",
+    "mov rsp, [rsp + 4 * 8]",
+    "swapgs",
+    "sysretq",
+    // A new task: rsp points at its frame. The same way out, with every register restored.
+    ".balign 16",
+    ".global alea_fork_return",
+    "alea_fork_return:",
+    "sub rsp, 8",
+    "cli",
+    "mov rcx, gs:[{work}]",
+    "cmp dword ptr [rcx], 0",
+    "jne alea_return_to_user",
+    "cmp qword ptr [rsp + 8 + {orig_rax}], -1",
+    "je alea_restore_user",
+    "add rsp, 8",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop rbp",
+    "pop rbx",
+    "jmp alea_sysret",
+    user_rsp = const percpu::USER_RSP,
+    stack = const percpu::KERNEL_STACK,
+    work = const percpu::WORK,
+    user_ss = const gdt::USER_DATA,
+    user_cs = const gdt::USER_CODE,
+    orig_rax = const offset::ORIG_RAX,
+    rax = const offset::RAX,
+    last = const SYSCALLS - 1,
+    table = sym TABLE,
+);

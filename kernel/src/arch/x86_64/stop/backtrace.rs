@@ -1,0 +1,38 @@
+//! Call traces by frame pointers.
+//!
+//! Reads stacks through probes that may fail, so a broken chain ends the trace and nothing else.
+
+use core::arch::asm;
+
+use crate::arch::copy::usercopy::probe_kernel;
+use crate::base::image::is_text;
+
+const MAX_FRAMES: usize = 32;
+
+/// The caller's frame pointer.
+#[inline(always)]
+pub fn frame_pointer() -> u64 {
+    let rbp: u64;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, rbp", out(reg) rbp, options(nomem, nostack, preserves_flags)) };
+    rbp
+}
+
+/// Calls `visit` with each return address of the chain that starts at `rbp`, innermost first.
+pub fn walk(mut rbp: u64, mut visit: impl FnMut(u64)) {
+    for _ in 0..MAX_FRAMES {
+        let (Some(next), Some(address)) =
+            (probe_kernel(rbp), rbp.checked_add(8).and_then(probe_kernel))
+        else {
+            return;
+        };
+        if !is_text(address) {
+            return;
+        }
+        visit(address);
+        if next <= rbp {
+            return;
+        }
+        rbp = next;
+    }
+}

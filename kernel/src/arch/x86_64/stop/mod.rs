@@ -1,0 +1,8 @@
+//! When something went wrong: looking at other CPUs and stopping them, walking a stack, crashing on purpose.
+
+pub mod backtrace;
+pub mod crash;
+mod stop;
+
+pub(super) use stop::on_nmi;
+pub use stop::{look, stop_when_seen};

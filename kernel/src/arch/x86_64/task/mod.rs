@@ -1,0 +1,7 @@
+//! The machine's half of a task: its state (`task`), the switch (`switch`), its vector registers (`fpu`).
+
+pub mod fpu;
+pub mod switch;
+mod task;
+
+pub use task::{Machine, Running, Stack, Tasks};

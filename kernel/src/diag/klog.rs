@@ -1,0 +1,248 @@
+//! The kernel log: `log`'s macros in, console and ring buffer out.
+//!
+//! Owns the ring that /dev/kmsg and syslog(2) read, and the console level. May be called in any
+//! context but an NMI; the one lock (level Log) disables interrupts and nothing is taken inside it.
+//! Never allocates. Panics do not come this way.
+#![forbid(unsafe_code)]
+
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use log::{Level, LevelFilter, Log, Metadata, Record};
+
+use crate::base::{console, cpu};
+use crate::sync::{SpinLock, level};
+use crate::time;
+
+/// Bytes of text and headers that the ring keeps.
+pub const RING_SIZE: usize = 128 * 1024;
+/// The longest line; more is cut.
+pub const MAX_LINE: usize = 480;
+const HEADER: usize = 20;
+
+/// One line of the log, as readers get it.
+#[derive(Clone, Copy, Debug)]
+pub struct Line {
+    pub sequence: u64,
+    /// Nanoseconds since boot.
+    pub time_ns: u64,
+    /// Syslog level, 0 (emergency) to 7 (debug); with the facility in the bits above.
+    pub level: u8,
+    pub len: usize,
+    pub text: [u8; MAX_LINE],
+}
+
+impl Line {
+    /// The text without a newline.
+    pub fn text(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+}
+
+struct Ring {
+    bytes: [u8; RING_SIZE],
+    /// Positions only grow; they index `bytes` modulo its size.
+    head: u64,
+    tail: u64,
+    first_sequence: u64,
+    next_sequence: u64,
+}
+
+static RING: SpinLock<Ring, level::Log> = SpinLock::new(Ring {
+    bytes: [0; RING_SIZE],
+    head: 0,
+    tail: 0,
+    first_sequence: 0,
+    next_sequence: 0,
+});
+
+/// Lines of a level below this go to the console.
+static CONSOLE_LEVEL: AtomicU8 = AtomicU8::new(7);
+
+type Sink = fn(&[u8]);
+static CONSOLE: crate::sync::Once<Sink> = crate::sync::Once::new();
+static NOTIFY: crate::sync::Once<fn()> = crate::sync::Once::new();
+
+struct Logger;
+static LOGGER: Logger = Logger;
+
+/// Makes `log`'s macros work; the first thing boot does.
+pub fn init() {
+    let _ = log::set_logger(&LOGGER);
+    log::set_max_level(LevelFilter::Debug);
+}
+
+/// Applies `quiet`, `debug` and `loglevel=`.
+pub fn configure() {
+    let level = match crate::cmdline::number("loglevel") {
+        Some(level) => level.clamp(1, 8) as u8,
+        None if crate::cmdline::flag("quiet") => 4,
+        None if crate::cmdline::flag("debug") => 8,
+        None => 7,
+    };
+    set_console_level(level);
+}
+
+/// The console level: lines below it are printed (Linux's `console_loglevel`).
+pub fn console_level() -> u8 {
+    // Relaxed: a plain setting.
+    CONSOLE_LEVEL.load(Ordering::Relaxed)
+}
+
+/// Sets the console level.
+pub fn set_console_level(level: u8) {
+    // Relaxed: a plain setting.
+    CONSOLE_LEVEL.store(level, Ordering::Relaxed);
+}
+
+/// Sends console output to a driver instead of the polled port. `sink` must not block or log.
+pub fn set_console(sink: Sink) {
+    CONSOLE.call_once(|| sink);
+}
+
+/// Registers what wakes the readers of /dev/kmsg; called with interrupts in any state.
+pub fn set_notify(notify: fn()) {
+    NOTIFY.call_once(|| notify);
+}
+
+/// The sequence numbers that the ring holds: the oldest line and the one to come.
+pub fn sequences() -> (u64, u64) {
+    with_ring(|ring| (ring.first_sequence, ring.next_sequence))
+}
+
+/// The line with this number, or the oldest one behind it that is still there.
+pub fn read(sequence: u64) -> Option<Line> {
+    with_ring(|ring| ring.read(sequence))
+}
+
+/// Adds a line that came from user space (/dev/kmsg) or from a caller with its own level.
+pub fn emit(level: u8, text: fmt::Arguments) {
+    let mut line = LineBuffer { bytes: [0; MAX_LINE], len: 0 };
+    let _ = line.write_fmt(text);
+    let text = line.bytes[..line.len].trim_ascii_end();
+    let now = time::since_boot_ns();
+    with_ring(|ring| ring.push(level, now, text));
+    if level & 7 < console_level() {
+        print(now, text);
+    }
+    if let Some(notify) = NOTIFY.get() {
+        notify();
+    }
+}
+
+fn print(now: u64, text: &[u8]) {
+    // In one piece, so that lines of several CPUs do not mix.
+    let mut line = LineBuffer { bytes: [0; MAX_LINE + 32], len: 0 };
+    let (seconds, micros) = (now / 1_000_000_000, now / 1000 % 1_000_000);
+    let _ = write!(line, "[{seconds:5}.{micros:06}] ");
+    line.push(text);
+    line.push(b"\n");
+    let sink = CONSOLE.get().copied().unwrap_or(console::write);
+    cpu::without_interrupts(|| sink(&line.bytes[..line.len]));
+}
+
+impl Log for Logger {
+    fn enabled(&self, _: &Metadata) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record) {
+        let level = match record.level() {
+            Level::Error => 3,
+            Level::Warn => 4,
+            Level::Info => 6,
+            Level::Debug | Level::Trace => 7,
+        };
+        emit(level, *record.args());
+    }
+
+    fn flush(&self) {}
+}
+
+fn with_ring<R>(f: impl FnOnce(&mut Ring) -> R) -> R {
+    f(&mut RING.lock())
+}
+
+impl Ring {
+    fn push(&mut self, level: u8, now: u64, text: &[u8]) {
+        let need = (HEADER + text.len()) as u64;
+        while self.head + need - self.tail > RING_SIZE as u64 {
+            self.tail += (HEADER + self.len_at(self.tail)) as u64;
+            self.first_sequence += 1;
+        }
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(&self.next_sequence.to_le_bytes());
+        header[8..16].copy_from_slice(&now.to_le_bytes());
+        header[16..18].copy_from_slice(&(text.len() as u16).to_le_bytes());
+        header[18] = level;
+        self.put(&header);
+        self.put(text);
+        self.next_sequence += 1;
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.bytes[(self.head % RING_SIZE as u64) as usize] = byte;
+            self.head += 1;
+        }
+    }
+
+    fn get(&self, at: u64, out: &mut [u8]) {
+        for (offset, byte) in (at..).zip(out) {
+            *byte = self.bytes[(offset % RING_SIZE as u64) as usize];
+        }
+    }
+
+    fn len_at(&self, at: u64) -> usize {
+        let mut len = [0; 2];
+        self.get(at + 16, &mut len);
+        usize::from(u16::from_le_bytes(len)).min(MAX_LINE)
+    }
+
+    fn read(&self, sequence: u64) -> Option<Line> {
+        let mut at = self.tail;
+        let mut number = self.first_sequence;
+        while at < self.head {
+            let len = self.len_at(at);
+            if number >= sequence {
+                let mut header = [0; HEADER];
+                self.get(at, &mut header);
+                let mut time = [0; 8];
+                time.copy_from_slice(&header[8..16]);
+                let mut line = Line {
+                    sequence: number,
+                    time_ns: u64::from_le_bytes(time),
+                    level: header[18],
+                    len,
+                    text: [0; MAX_LINE],
+                };
+                self.get(at + HEADER as u64, &mut line.text[..len]);
+                return Some(line);
+            }
+            at += (HEADER + len) as u64;
+            number += 1;
+        }
+        None
+    }
+}
+
+struct LineBuffer<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> LineBuffer<N> {
+    /// Adds what there is room for.
+    fn push(&mut self, text: &[u8]) {
+        let take = text.len().min(N - self.len);
+        self.bytes[self.len..self.len + take].copy_from_slice(&text[..take]);
+        self.len += take;
+    }
+}
+
+impl<const N: usize> Write for LineBuffer<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,358 @@
+//! epoll: a set of watched files, and waiting for those that become ready.
+//!
+//! Owns the set. One sleeping mutex per epoll guards the set and serialises the readers of the ready list;
+//! the list itself has a spinlock that wakers take. An epoll holds no reference to the files it watches:
+//! the last close of a file takes it out. Nested epolls are checked for loops under one global mutex.
+
+use super::item::{EDGE, EXCLUSIVE, Item, MODES, ONESHOT, ReadyList, WAKEUP};
+use crate::mm::fallible::{TryGrow, TryMap, try_arc, try_arc_cyclic};
+use crate::sync::wait::{Deadline, WaitError};
+use crate::sync::{Mutex, Pace, PollTable, SpinLock, level};
+use crate::vfs::anon::anonymous;
+use crate::vfs::{Cred, Fd, FileOps, FileType, OpenFile, PollEvents, grow};
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::Ordering;
+
+/// What `epoll_ctl` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Add,
+    Delete,
+    Modify,
+}
+
+/// `struct epoll_event` without its packing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    pub events: u32,
+    pub data: u64,
+}
+
+/// How many epolls may stand on each other.
+const MAX_NESTING: usize = 5;
+/// Most ways from one watched file through epolls, of about Linux's order: each is a wake-up.
+const MAX_WAYS: usize = 500;
+
+/// Held while one epoll is put into another.
+static NESTING: Mutex<()> = Mutex::new(());
+
+/// A file is watched once per descriptor number and open file.
+type Key = (i32, usize);
+
+/// The open file.
+pub struct Epoll {
+    me: Weak<Epoll>,
+    items: Mutex<BTreeMap<Key, Arc<Item>>>,
+    list: Arc<ReadyList>,
+    /// Epolls that watch this one.
+    watched_by: SpinLock<Vec<Weak<Epoll>>, level::Leaf>,
+}
+
+fn key_of(fd: Fd, file: &Arc<OpenFile>) -> Key {
+    (fd.0, Arc::as_ptr(file) as usize)
+}
+
+/// A new epoll.
+pub fn new(cred: &Arc<Cred>) -> Result<OpenFile> {
+    let list = try_arc(ReadyList::new())?;
+    let ops = try_arc_cyclic(|me| Epoll {
+        me: me.clone(),
+        items: Mutex::new(BTreeMap::new()),
+        list,
+        watched_by: SpinLock::new(Vec::new()),
+    })?;
+    anonymous(ops, "[eventpoll]", OpenFlags::RDWR, false, cred)
+}
+
+/// Whether a file of this kind can be watched at all: EPERM.
+pub fn check_target(file: &OpenFile) -> Result<()> {
+    match file.kind() {
+        FileType::Regular | FileType::Dir | FileType::Symlink | FileType::Block => {
+            Err(Errno::EPERM)
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Epoll {
+    /// `epoll_ctl`.
+    pub fn control(
+        &self,
+        change: Change,
+        fd: Fd,
+        file: &Arc<OpenFile>,
+        event: Event,
+    ) -> Result<()> {
+        let target = file.downcast::<Epoll>();
+        if target.is_some_and(|target| core::ptr::eq(target, self)) {
+            return Err(Errno::EINVAL);
+        }
+        let events = event.events & !WAKEUP;
+        check_exclusive(change, events, target.is_some())?;
+        let event = Event { events, data: event.data };
+        match (change, target) {
+            (Change::Add, Some(target)) => {
+                let _nesting = NESTING.lock();
+                self.check_nesting(target)?;
+                // Those that were closed leave here.
+                target.watched_by.lock().retain(|by| by.strong_count() > 0);
+                grow::push(&target.watched_by, self.me.clone())?;
+                let added = self.add(fd, file, event);
+                if added.is_err() {
+                    target.forget_watcher(&self.me);
+                }
+                added
+            }
+            (Change::Add, None) => self.add(fd, file, event),
+            (Change::Modify, _) => self.modify(fd, file, event),
+            (Change::Delete, None) => self.delete(fd, file),
+            (Change::Delete, Some(target)) => {
+                let _nesting = NESTING.lock();
+                self.delete(fd, file)?;
+                target.forget_watcher(&self.me);
+                Ok(())
+            }
+        }
+    }
+
+    /// One of the ways in which `by` watches this one has ended.
+    fn forget_watcher(&self, by: &Weak<Epoll>) {
+        let mut watched_by = self.watched_by.lock();
+        if let Some(at) = watched_by.iter().position(|other| Weak::ptr_eq(other, by)) {
+            watched_by.swap_remove(at);
+        }
+    }
+
+    fn add(&self, fd: Fd, file: &Arc<OpenFile>, event: Event) -> Result<()> {
+        let mut items = self.items.lock();
+        self.sweep(&mut items);
+        let key = key_of(fd, file);
+        if items.contains_key(&key) {
+            return Err(Errno::EEXIST);
+        }
+        if crate::mm::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
+        let always = (PollEvents::ERR | PollEvents::HUP).bits();
+        let item = Item::new(file, &self.list, event.events | always, event.data)?;
+        let ready = item.attach(file)?;
+        if let Err(error) = items.try_put(key, item.clone()) {
+            item.detach(file);
+            return Err(error);
+        }
+        if !ready.is_empty() {
+            item.queue();
+        }
+        Ok(())
+    }
+
+    fn modify(&self, fd: Fd, file: &Arc<OpenFile>, event: Event) -> Result<()> {
+        let items = self.items.lock();
+        let item = items.get(&key_of(fd, file)).ok_or(Errno::ENOENT)?;
+        if item.events() & EXCLUSIVE != 0 {
+            return Err(Errno::EINVAL);
+        }
+        let always = (PollEvents::ERR | PollEvents::HUP).bits();
+        item.set(event.events | always, event.data);
+        if !item.ready().is_empty() {
+            item.queue();
+        }
+        Ok(())
+    }
+
+    fn delete(&self, fd: Fd, file: &Arc<OpenFile>) -> Result<()> {
+        let item = self.items.lock().remove(&key_of(fd, file)).ok_or(Errno::ENOENT)?;
+        item.detach(file);
+        Ok(())
+    }
+
+    /// Forgets items whose files are closed.
+    fn sweep(&self, items: &mut BTreeMap<Key, Arc<Item>>) {
+        // Relaxed: see `ReadyList::has_dead`.
+        if self.list.has_dead.load(Ordering::Relaxed)
+            && self.list.has_dead.swap(false, Ordering::Relaxed)
+        {
+            items.retain(|_, item| !item.is_dead());
+        }
+    }
+
+    /// `epoll_wait`: hands events to `emit` until it has `max`; how many there were. `emit` may fail
+    /// (EFAULT): its event is kept, and the error counts only if it was the first.
+    pub fn wait(
+        &self,
+        max: usize,
+        deadline: Option<Deadline>,
+        block: bool,
+        emit: &mut dyn FnMut(usize, Event) -> Result<()>,
+    ) -> Result<usize> {
+        loop {
+            let sent = self.send(max, emit)?;
+            if sent > 0 || !block {
+                return Ok(sent);
+            }
+            let ready = || (!self.list.is_empty()).then_some(());
+            match self.list.waiters.wait_deadline(deadline, ready) {
+                Ok(()) => {}
+                Err(WaitError::TimedOut) => return Ok(0),
+                Err(WaitError::Interrupted) => return Err(Errno::EINTR),
+            }
+        }
+    }
+
+    fn send(&self, max: usize, emit: &mut dyn FnMut(usize, Event) -> Result<()>) -> Result<usize> {
+        if self.list.is_empty() {
+            return Ok(0);
+        }
+        let mut items = self.items.lock();
+        self.sweep(&mut items);
+        let mut sent = 0;
+        // Items that stay ready go to the back: look at each once.
+        for _ in 0..self.list.len() {
+            if sent == max {
+                break;
+            }
+            let Some(item) = self.list.pop() else { break };
+            let ready = item.ready();
+            if ready.is_empty() {
+                continue;
+            }
+            if let Err(error) = emit(sent, Event { events: ready.bits(), data: item.data() }) {
+                self.list.push_front(&item);
+                return if sent > 0 { Ok(sent) } else { Err(error) };
+            }
+            sent += 1;
+            let modes = item.events();
+            if modes & ONESHOT != 0 {
+                item.disarm();
+            } else if modes & EDGE == 0 {
+                self.list.push_back(&item);
+            }
+        }
+        drop(items);
+        if !self.list.is_empty() {
+            // Others may wait for what is left, or have looked while it was off the list.
+            self.list.waiters.wake_sleepers();
+        }
+        Ok(sent)
+    }
+
+    /// ELOOP if `target` leads back here or the tower gets too high, EINVAL if one event would be told along too many
+    /// ways. The caller holds `NESTING`.
+    fn check_nesting(&self, target: &Epoll) -> Result<()> {
+        let (mut ways_down, mut ways_up) = (1, 1);
+        let below = target.depth_below(self, 0, &mut ways_down)?;
+        let above = self.depth_above(0, &mut ways_up)?;
+        if below + above + 2 > MAX_NESTING {
+            return Err(Errno::ELOOP);
+        }
+        target.depth_above(0, &mut ways_up)?;
+        if ways_down * ways_up > MAX_WAYS { Err(Errno::EINVAL) } else { Ok(()) }
+    }
+
+    /// How many epolls are nested in this one at most.
+    fn depth_below(&self, looking_for: &Epoll, depth: usize, ways: &mut usize) -> Result<usize> {
+        if core::ptr::eq(self, looking_for) || depth > MAX_NESTING {
+            return Err(Errno::ELOOP);
+        }
+        let mut inside = Vec::new();
+        for item in self.items.lock().values() {
+            if let Some(file) = item.file.upgrade()
+                && file.downcast::<Epoll>().is_some()
+            {
+                inside.try_push(file)?;
+            }
+        }
+        let mut deepest = 0;
+        for file in inside {
+            if let Some(inner) = file.downcast::<Epoll>() {
+                count_way(ways)?;
+                deepest = deepest.max(1 + inner.depth_below(looking_for, depth + 1, ways)?);
+            }
+        }
+        Ok(deepest)
+    }
+
+    /// In how many epolls this one is nested at most.
+    fn depth_above(&self, depth: usize, ways: &mut usize) -> Result<usize> {
+        if depth > MAX_NESTING {
+            return Err(Errno::ELOOP);
+        }
+        // One after the other: the list changes under `NESTING` only, which the caller holds.
+        let nth = |at: usize| self.watched_by.lock().get(at).map(Weak::upgrade);
+        let (mut highest, mut at) = (0, 0);
+        while let Some(outer) = nth(at) {
+            at += 1;
+            // Those that were closed are above nobody.
+            if let Some(epoll) = outer {
+                count_way(ways)?;
+                highest = highest.max(1 + epoll.depth_above(depth + 1, ways)?);
+            }
+        }
+        Ok(highest)
+    }
+}
+
+/// Counts one more way through the tower, which also bounds how long it is looked at.
+fn count_way(ways: &mut usize) -> Result<()> {
+    *ways += 1;
+    if *ways > MAX_WAYS { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
+fn check_exclusive(change: Change, events: u32, target_is_epoll: bool) -> Result<()> {
+    let allowed = PollEvents::IN | PollEvents::OUT | PollEvents::ERR | PollEvents::HUP;
+    if events & EXCLUSIVE == 0 || change == Change::Delete {
+        return Ok(());
+    }
+    let bad_bits = events & !(allowed.bits() | EDGE | EXCLUSIVE | WAKEUP) != 0;
+    if change == Change::Modify || target_is_epoll || bad_bits {
+        return Err(Errno::EINVAL);
+    }
+    Ok(())
+}
+
+impl FileOps for Epoll {
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// Readable when a watched file is ready. Takes no sleeping lock: it also runs while its caller is
+    /// about to sleep.
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.list.waiters);
+        for _ in 0..self.list.len() {
+            let Some(item) = self.list.pop() else { break };
+            if !item.ready().is_empty() {
+                self.list.push_front(&item);
+                // One who waits may have looked while it was off the list.
+                self.list.waiters.wake_sleepers();
+                return PollEvents::READABLE;
+            }
+        }
+        PollEvents::empty()
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Drop for Epoll {
+    fn drop(&mut self) {
+        for item in core::mem::take(self.items.get_mut()).into_values().paced() {
+            if let Some(file) = item.file.upgrade() {
+                item.detach(&file);
+            }
+        }
+    }
+}
+
+const _: () = assert!(MODES & 0xffff == 0, "modes and poll events do not overlap");

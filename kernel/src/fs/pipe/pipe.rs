@@ -1,0 +1,499 @@
+//! Pipes and fifos: bytes in at one end, out at the other, through a ring of pages.
+//!
+//! Owns the ring, the counts of readers and writers, and who waits. One sleeping mutex guards the ring and
+//! is held over the user copy; how full the ring is can be read without it, so waiting and polling take no
+//! lock. Never allocates for a write that fits the page kept at hand, and wakes nobody when nobody waits.
+//! `SIGPIPE` is the system-call edge's business: here it is `EPIPE`.
+
+use super::fifo::{self, open_fifo};
+use super::ring::PAGE;
+use crate::mm::fallible::try_arc;
+
+use super::ring::Ring;
+use crate::mm::user::UserPtr;
+use crate::mm::{Sink, Source};
+use crate::sync::counted::{Counted, Kind};
+use crate::sync::{Mutex, PollTable, WaitQueue};
+use crate::vfs::anon::{AnonFs, new_path};
+use crate::vfs::{Capability, Cred, FileOps, Inode, OpenFile, Owner, PollEvents};
+use abi::fs::OpenFlags;
+use abi::tty::FIONREAD;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::any::Any;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Slots of a new pipe: 64 KiB.
+const DEFAULT_SLOTS: usize = 16;
+/// Largest size that F_SETPIPE_SZ gives without CAP_SYS_RESOURCE (`fs.pipe-max-size`).
+const MAX_SIZE: usize = 1 << 20;
+
+/// More slots than this Linux cannot allocate.
+const MAX_SLOTS: usize = 1 << 16;
+
+/// What the two ends share.
+pub struct Pipe {
+    _counted: Counted,
+    ring: Mutex<Ring>,
+    // The next two mirror the ring. Relaxed: written under the mutex; readers without it either take it
+    // before they act, or wait, and the wait queue's fences order those.
+    used: AtomicU32,
+    slots: AtomicU32,
+    // Open ends. Relaxed: a close that empties one wakes both queues, whose fences order it.
+    readers: AtomicU32,
+    writers: AtomicU32,
+    /// How many readers and writers there have ever been: what an opening fifo waits for.
+    pub(super) reader_opens: AtomicU32,
+    pub(super) writer_opens: AtomicU32,
+    pub(super) for_readers: WaitQueue,
+    pub(super) for_writers: WaitQueue,
+}
+
+enum Got {
+    Bytes(usize),
+    Empty,
+    EndOfFile,
+}
+
+impl Pipe {
+    /// An empty pipe without ends.
+    pub fn new() -> Result<Arc<Self>> {
+        try_arc(Self {
+            _counted: Counted::new(Kind::Pipe),
+            ring: Mutex::new(Ring::new(DEFAULT_SLOTS)?),
+            used: AtomicU32::new(0),
+            slots: AtomicU32::new(DEFAULT_SLOTS as u32),
+            readers: AtomicU32::new(0),
+            writers: AtomicU32::new(0),
+            reader_opens: AtomicU32::new(0),
+            writer_opens: AtomicU32::new(0),
+            for_readers: WaitQueue::new(),
+            for_writers: WaitQueue::new(),
+        })
+    }
+
+    #[inline]
+    fn has_bytes(&self) -> bool {
+        self.used.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.used.load(Ordering::Relaxed) < self.slots.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_readers(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) != 0
+    }
+
+    pub(super) fn has_writers(&self) -> bool {
+        self.writers.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline(always)]
+    fn read(&self, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
+        if dst.remaining() == 0 {
+            return Ok(0);
+        }
+        if let Some(mut ring) = self.ring.try_lock()
+            && let Some(moved) = ring.read_simply(dst)
+        {
+            self.used.store(ring.used() as u32, Ordering::Relaxed);
+            return moved;
+        }
+        self.read_anyhow(nonblock, dst)
+    }
+
+    #[inline(never)]
+    fn read_anyhow(&self, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
+        let mut waited = false;
+        loop {
+            match self.try_read(dst)? {
+                Got::Bytes(n) => {
+                    if waited && self.has_bytes() {
+                        // Only one reader was woken for the write: hand on what this one left.
+                        self.for_readers.wake_events(PollEvents::READABLE.bits());
+                    }
+                    return Ok(n);
+                }
+                Got::EndOfFile => return Ok(0),
+                Got::Empty if nonblock => return Err(Errno::EAGAIN),
+                Got::Empty => self
+                    .for_readers
+                    .wait_exclusive(|| (self.has_bytes() || !self.has_writers()).then_some(()))?,
+            }
+            waited = true;
+        }
+    }
+
+    fn try_read(&self, dst: &mut Sink<'_>) -> Result<Got> {
+        let mut ring = self.ring.lock();
+        if ring.is_empty() {
+            // Under the mutex: a writer that wrote and closed has left its bytes before this.
+            return Ok(if self.has_writers() { Got::Empty } else { Got::EndOfFile });
+        }
+        let was_full = ring.is_full();
+        let moved = ring.read(dst);
+        let now_full = ring.is_full();
+        self.used.store(ring.used() as u32, Ordering::Relaxed);
+        drop(ring);
+        if was_full && !now_full {
+            self.for_writers.wake_events(PollEvents::WRITABLE.bits());
+        }
+        moved.map(Got::Bytes)
+    }
+
+    #[inline(always)]
+    fn write(&self, nonblock: bool, packets: bool, src: &mut Source<'_>) -> Result<usize> {
+        if src.remaining() == 0 {
+            return Ok(0);
+        }
+        if !packets
+            && let Some(mut ring) = self.ring.try_lock()
+            && self.has_readers()
+            && let Some(moved) = ring.write_simply(src)
+        {
+            self.used.store(1, Ordering::Relaxed);
+            drop(ring);
+            self.for_readers.wake_events(PollEvents::READABLE.bits());
+            return moved;
+        }
+        self.write_anyhow(nonblock, packets, src)
+    }
+
+    #[inline(never)]
+    fn write_anyhow(&self, nonblock: bool, packets: bool, src: &mut Source<'_>) -> Result<usize> {
+        let mut done = 0;
+        let count = |done: usize, error: Errno| if done > 0 { Ok(done) } else { Err(error) };
+        let mut waited = false;
+        loop {
+            match self.try_write(packets, src, &mut done) {
+                Ok(true) => {
+                    if waited && self.has_room() {
+                        // Only one writer was woken for the read: hand on the room that is left.
+                        self.for_writers.wake_events(PollEvents::WRITABLE.bits());
+                    }
+                    return Ok(done);
+                }
+                Ok(false) if nonblock => return count(done, Errno::EAGAIN),
+                Ok(false) => {}
+                Err(error) => return count(done, error),
+            }
+            let room = self
+                .for_writers
+                .wait_exclusive(|| (self.has_room() || !self.has_readers()).then_some(()));
+            if let Err(interrupted) = room {
+                return count(done, interrupted.into());
+            }
+            waited = true;
+        }
+    }
+
+    /// Writes what fits and adds to `done` how much; true if that was all.
+    fn try_write(&self, packets: bool, src: &mut Source<'_>, done: &mut usize) -> Result<bool> {
+        let mut ring = self.ring.lock();
+        if !self.has_readers() {
+            return Err(Errno::EPIPE);
+        }
+        let before = *done;
+        let outcome = ring.write(src, packets, done);
+        self.used.store(ring.used() as u32, Ordering::Relaxed);
+        drop(ring);
+        if *done != before {
+            self.for_readers.wake_events(PollEvents::READABLE.bits());
+        }
+        outcome
+    }
+
+    /// Capacity in bytes.
+    fn size(&self) -> usize {
+        self.slots.load(Ordering::Relaxed) as usize * PAGE
+    }
+
+    fn set_size(&self, bytes: u32, cred: &Cred) -> Result<usize> {
+        if bytes > 1 << 31 {
+            return Err(Errno::EINVAL);
+        }
+        let slots = (bytes as usize).div_ceil(PAGE).max(1).next_power_of_two();
+        if slots > MAX_SLOTS {
+            return Err(Errno::ENOMEM);
+        }
+        let mut ring = self.ring.lock();
+        let grows = slots > ring.capacity();
+        if grows && slots * PAGE > MAX_SIZE && !cred.capable(Capability::SYS_RESOURCE) {
+            return Err(Errno::EPERM);
+        }
+        ring.resize(slots)?;
+        self.slots.store(slots as u32, Ordering::Relaxed);
+        drop(ring);
+        if grows {
+            self.for_writers.wake_events(PollEvents::WRITABLE.bits());
+        }
+        Ok(slots * PAGE)
+    }
+
+    fn wake_everyone(&self) {
+        self.for_readers.wake_all();
+        self.for_writers.wake_all();
+    }
+}
+
+/// One open end of a pipe, or an open fifo: it may read, write, or both.
+pub struct PipeEnd {
+    pub(super) pipe: Arc<Pipe>,
+    reads: bool,
+    writes: bool,
+    /// A fifo: where the pipe is kept while it has users.
+    pub(super) fifo: Option<Arc<dyn Inode>>,
+    /// `writer_opens` when a fifo was opened without a writer: no hang-up is reported until one came.
+    pub(super) no_writer_since: Option<u32>,
+}
+
+impl PipeEnd {
+    pub(super) fn new(pipe: Arc<Pipe>, reads: bool, writes: bool) -> Self {
+        pipe.readers.fetch_add(u32::from(reads), Ordering::Relaxed);
+        pipe.writers.fetch_add(u32::from(writes), Ordering::Relaxed);
+        Self { pipe, reads, writes, fifo: None, no_writer_since: None }
+    }
+
+    fn hung_up(&self) -> bool {
+        let opens = self.pipe.writer_opens.load(Ordering::Relaxed);
+        !self.pipe.has_writers() && self.no_writer_since != Some(opens)
+    }
+}
+
+impl Drop for PipeEnd {
+    fn drop(&mut self) {
+        let reader_left = self.reads && self.pipe.readers.fetch_sub(1, Ordering::Relaxed) == 1;
+        let writer_left = self.writes && self.pipe.writers.fetch_sub(1, Ordering::Relaxed) == 1;
+        if reader_left || writer_left {
+            self.pipe.wake_everyone();
+        }
+        if let Some(inode) = &self.fifo {
+            fifo::forget_unused(inode, &self.pipe);
+        }
+    }
+}
+
+impl FileOps for PipeEnd {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        self.pipe.read(f.nonblock(), dst)
+    }
+
+    fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
+        let flags = f.flags();
+        let packets = flags.contains(OpenFlags::DIRECT);
+        self.pipe.write(flags.contains(OpenFlags::NONBLOCK), packets, src)
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
+        let mut ready = PollEvents::empty();
+        if self.reads {
+            table.watch(&self.pipe.for_readers);
+            if self.pipe.has_bytes() {
+                ready |= PollEvents::READABLE;
+            }
+            if self.hung_up() {
+                ready |= PollEvents::HUP;
+            }
+        }
+        if self.writes {
+            table.watch(&self.pipe.for_writers);
+            if self.pipe.has_room() {
+                ready |= PollEvents::WRITABLE;
+            }
+            if !self.pipe.has_readers() {
+                ready |= PollEvents::ERR;
+            }
+        }
+        ready
+    }
+
+    fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+        if cmd != FIONREAD {
+            return Err(Errno::ENOTTY);
+        }
+        let bytes = self.pipe.ring.lock().bytes();
+        UserPtr::<i32>::new(arg).write(&i32::try_from(bytes).unwrap_or(i32::MAX))?;
+        Ok(0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Makes fifos work: called once at boot.
+pub fn init() {
+    crate::vfs::object::inode::register_fifo_opener(open_fifo);
+}
+
+/// `pipe2`: the reading and the writing end of a new pipe.
+pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFile)> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
+    let path = new_path(AnonFs::Pipe, abi::fs::S_IFIFO | 0o600, "", owner)?;
+    let pipe = Pipe::new()?;
+    if let Some(slot) = path.inode().special() {
+        // For who opens it again through /proc/PID/fd.
+        *slot.lock() = Some(pipe.clone());
+    }
+    let reader = try_arc(PipeEnd::new(pipe.clone(), true, false))?;
+    let writer = try_arc(PipeEnd::new(pipe, false, true))?;
+    let read_flags = flags.intersection(OpenFlags::NONBLOCK);
+    let write_flags =
+        flags.intersection(OpenFlags::NONBLOCK.union(OpenFlags::DIRECT)).union(OpenFlags::WRONLY);
+    Ok((
+        OpenFile::new(reader, path.clone(), read_flags, cred.clone()),
+        OpenFile::new(writer, path, write_flags, cred.clone()),
+    ))
+}
+
+fn end_of(file: &OpenFile) -> Result<&PipeEnd> {
+    file.downcast().ok_or(Errno::EBADF)
+}
+
+/// Whether the file is an end of a pipe.
+pub fn is_pipe(file: &OpenFile) -> bool {
+    file.downcast::<PipeEnd>().is_some()
+}
+
+/// Reads a pipe with a say of its own on blocking.
+pub fn read_with(file: &OpenFile, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
+    end_of(file)?.pipe.read(nonblock, dst)
+}
+
+/// Drops the first `count` bytes of a pipe, as a reader would take them.
+pub fn discard(file: &OpenFile, count: usize) -> Result<()> {
+    let pipe = &end_of(file)?.pipe;
+    let mut ring = pipe.ring.lock();
+    let was_full = ring.is_full();
+    ring.discard(count);
+    let now_full = ring.is_full();
+    pipe.used.store(ring.used() as u32, Ordering::Relaxed);
+    drop(ring);
+    if was_full && !now_full {
+        pipe.for_writers.wake_events(PollEvents::WRITABLE.bits());
+    }
+    Ok(())
+}
+
+/// Writes a pipe with a say of its own on blocking.
+pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Result<usize> {
+    end_of(file)?.pipe.write(nonblock, false, src)
+}
+
+/// Copies what a read would give, and leaves it in the pipe.
+pub fn peek(file: &OpenFile, nonblock: bool, into: &mut [u8]) -> Result<usize> {
+    let pipe = &end_of(file)?.pipe;
+    if nonblock && !pipe.has_bytes() && pipe.has_writers() {
+        return Err(Errno::EAGAIN);
+    }
+    pipe.for_readers
+        .wait_interruptible(|| (pipe.has_bytes() || !pipe.has_writers()).then_some(()))?;
+    let mut ring = pipe.ring.lock();
+    let mut copy = Ring::new(ring.capacity())?;
+    copy.tee(&mut ring, into.len());
+    drop(ring);
+    let mut sink = Sink::kernel(into);
+    while !copy.is_empty() && sink.remaining() > 0 {
+        copy.read(&mut sink)?;
+    }
+    Ok(sink.done())
+}
+
+/// Waits until the pipe takes something: how much, at least. EPIPE if nobody reads it.
+pub fn wait_for_room(file: &OpenFile, nonblock: bool) -> Result<usize> {
+    let pipe = &end_of(file)?.pipe;
+    let room = || {
+        let ring = pipe.ring.lock();
+        (ring.capacity() - ring.used()) * PAGE
+    };
+    loop {
+        if !pipe.has_readers() {
+            return Err(Errno::EPIPE);
+        }
+        match room() {
+            0 if nonblock => return Err(Errno::EAGAIN),
+            0 => pipe
+                .for_writers
+                .wait_interruptible(|| (pipe.has_room() || !pipe.has_readers()).then_some(()))?,
+            room => return Ok(room),
+        }
+    }
+}
+
+/// `F_GETPIPE_SZ`; EBADF if the file is no pipe.
+pub fn size(file: &OpenFile) -> Result<usize> {
+    Ok(end_of(file)?.pipe.size())
+}
+
+/// `F_SETPIPE_SZ`: gives the size that was set.
+pub fn set_size(file: &OpenFile, bytes: u32) -> Result<usize> {
+    end_of(file)?.pipe.set_size(bytes, file.cred())
+}
+
+/// `tee`: repeats up to `len` bytes of one pipe in another without taking them.
+pub fn tee(from: &OpenFile, to: &OpenFile, len: usize, nonblock: bool) -> Result<usize> {
+    if !from.readable() || !to.writable() {
+        return Err(Errno::EBADF);
+    }
+    let (source, target) = match (from.downcast::<PipeEnd>(), to.downcast::<PipeEnd>()) {
+        (Some(source), Some(target)) => (&source.pipe, &target.pipe),
+        _ => return Err(Errno::EINVAL),
+    };
+    if Arc::ptr_eq(source, target) {
+        return Err(Errno::EINVAL);
+    }
+    if len == 0 {
+        return Ok(0);
+    }
+    loop {
+        if let Some(done) = try_tee(source, target, len)? {
+            return Ok(done);
+        }
+        if nonblock {
+            return Err(Errno::EAGAIN);
+        }
+        source
+            .for_readers
+            .wait_interruptible(|| (source.has_bytes() || !source.has_writers()).then_some(()))?;
+        target
+            .for_writers
+            .wait_interruptible(|| (target.has_room() || !target.has_readers()).then_some(()))?;
+    }
+}
+
+/// Tees what is there; `None` if one of the two has to change first.
+fn try_tee(source: &Arc<Pipe>, target: &Arc<Pipe>, len: usize) -> Result<Option<usize>> {
+    // By address, so that two tees in opposite directions cannot wait for each other.
+    let source_first = Arc::as_ptr(source) < Arc::as_ptr(target);
+    let (mut from, mut to);
+    if source_first {
+        from = source.ring.lock();
+        to = target.ring.lock();
+    } else {
+        to = target.ring.lock();
+        from = source.ring.lock();
+    }
+    if !target.has_readers() {
+        return Err(Errno::EPIPE);
+    }
+    if from.is_empty() && !source.has_writers() {
+        return Ok(Some(0));
+    }
+    let done = to.tee(&mut from, len);
+    target.used.store(to.used() as u32, Ordering::Relaxed);
+    drop((from, to));
+    if done == 0 {
+        return Ok(None);
+    }
+    target.for_readers.wake_events(PollEvents::READABLE.bits());
+    Ok(Some(done))
+}

@@ -1,0 +1,44 @@
+//! Boot: registers the file systems, mounts the root and unpacks the initramfs into it.
+//!
+//! Runs once, on one CPU, before process 1. No locks of its own.
+
+use super::inotify::limits;
+use super::{devfs, initramfs, procfs, sysfs, tmpfs};
+use crate::vfs::object::mount;
+use crate::vfs::{Mount, MountFlags, Path, registry};
+
+/// Mounts the root file system and unpacks `initramfs` into it. An error is for the boot log: what was
+/// unpacked before it stays, as on Linux.
+pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
+    let failed = |errno| initramfs::Error::File(errno, b"/".to_vec());
+    devfs::init();
+    register_file_systems();
+    procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
+    limits::register().map_err(failed)?;
+    // Half of all memory, as on Linux: what the archive takes now is free when it has been unpacked.
+    let half =
+        (crate::mm::frames::stats().total + (initramfs.len() / crate::base::PAGE_SIZE) as u64) / 2;
+    let options =
+        tmpfs::Options { pages: Some(half), inodes: Some(half), ..tmpfs::Options::default() };
+    let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;
+    let root = sb.root().clone();
+    let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME).map_err(failed)?;
+    mount::attach_root(mount.clone());
+    let root = Path::root_of(mount);
+    initramfs::unpack_built_in(&root)?;
+    initramfs::unpack(initramfs, &root)
+}
+
+fn register_file_systems() {
+    registry::register("tmpfs", |options| {
+        tmpfs::Tmpfs::new_super("tmpfs", &tmpfs::Options::parse(options)?, false)
+    });
+    registry::register("ramfs", |options| {
+        let parsed = tmpfs::Options::parse(options)?;
+        let mode = parsed.mode.or(Some(0o755));
+        let unlimited = tmpfs::Options { mode, pages: Some(0), inodes: Some(0), ..parsed };
+        tmpfs::Tmpfs::new_super("ramfs", &unlimited, false)
+    });
+    registry::register("devtmpfs", |_| devfs::super_block());
+}

@@ -1,0 +1,12 @@
+//! What stands beside the CPUs: the firmware's tables, PCI, the clock chip, network cards, power.
+//!
+//! It is below the traps and the memory manager, which need it to start: nothing here allocates or sleeps. Registers are
+//! reached through `base`.
+
+pub mod acpi;
+pub mod nic;
+pub mod pci;
+pub mod power;
+pub mod rtc;
+pub mod smbios;
+pub mod vm_id;

@@ -1,0 +1,401 @@
+//! The frame allocator: buddy, per-CPU caches, accounting.
+//!
+//! Owns all RAM that the boot loader called usable. Single frames go through a cache per CPU: a stack of
+//! frames last freed here (hot), one of frames known to be zero, and one of page tables known to be empty.
+//! Bigger blocks come from the buddy under its lock.
+//!
+//! Invariants: a frame is in exactly one of: the buddy's free lists, one CPU's cache, its owner's hands. A
+//! frame in a `zeroed` or `tables` stack holds only zero bytes. Counts of frames by owner are kept per CPU
+//! and may be negative on one; only their sum means something.
+//!
+//! A cache is used through [`cpu_cache::with`], which an interrupt handler finds busy when it interrupted
+//! such a use; it then goes to the buddy directly. Lock: `Frames`, with interrupts off.
+
+use super::cpu_cache;
+
+use crate::base::{PAGE_SIZE, page, percpu};
+use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT};
+use crate::sync::{SpinGuard, SpinLock, level};
+use alea_frames::{Buddy, FrameMeta, Owner};
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// The number of a page frame: its physical address divided by the page size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pfn(pub u32);
+
+impl Pfn {
+    /// The frame that a page-table entry or an address points to.
+    #[inline]
+    pub fn of_phys(phys: u64) -> Self {
+        Self((phys >> PAGE_SHIFT) as u32)
+    }
+
+    /// Its physical address.
+    #[inline]
+    pub fn phys(self) -> u64 {
+        u64::from(self.0) << PAGE_SHIFT
+    }
+
+    /// Its first byte in the direct map.
+    #[inline]
+    pub fn ptr(self) -> *mut u8 {
+        DIRECT_MAP_BASE.wrapping_add(self.phys()) as *mut u8
+    }
+
+    /// Its metadata.
+    #[inline]
+    pub fn meta(self) -> &'static FrameMeta {
+        debug_assert!((self.0 as usize) < metadata().len(), "frame {:#x} is no RAM", self.0);
+        // SAFETY: every `Pfn` in use came from the allocator or from a page table that was filled from it,
+        // so it lies below the number of frames that the metadata array was made for in `boot::init`.
+        unsafe { &*META_START.load(Ordering::Relaxed).wrapping_add(self.0 as usize) }
+    }
+
+    /// Fills it with zeros.
+    #[inline]
+    pub fn clear(self) {
+        // SAFETY: the direct map covers every frame; the caller owns this one.
+        unsafe { page::clear_page(self.ptr()) }
+    }
+
+    /// Copies a whole page from another frame.
+    #[inline]
+    pub fn copy_from(self, other: Pfn) {
+        debug_assert!(self != other);
+        // SAFETY: both are frames in the direct map and differ; the caller owns this one.
+        unsafe { page::copy_page(self.ptr(), other.ptr()) }
+    }
+}
+
+/// Start and length of the metadata array. Relaxed: written once in `boot::init`, before a second CPU runs.
+pub(super) static META_START: core::sync::atomic::AtomicPtr<FrameMeta> =
+    core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
+pub(super) static META_LEN: AtomicUsize = AtomicUsize::new(0);
+
+static BUDDY: SpinLock<Buddy, level::Frames> = SpinLock::new(Buddy::new());
+/// All frames ever given to the allocator. Relaxed: a statistic.
+pub(super) static TOTAL: AtomicU64 = AtomicU64::new(0);
+/// Frames that only the kernel itself may take. Relaxed: set once at boot.
+pub(super) static RESERVE: AtomicU64 = AtomicU64::new(0);
+/// Whether less than half of the reserve is left. Relaxed: kept up to date under the buddy's lock.
+static LOW: AtomicBool = AtomicBool::new(false);
+/// Counts of frames by owner that were changed while the CPU's cache was busy. Relaxed: statistics.
+static STRAY: [AtomicU64; Owner::COUNT] = [const { AtomicU64::new(0) }; Owner::COUNT];
+
+pub(super) fn metadata() -> &'static [FrameMeta] {
+    let (start, len) = (META_START.load(Ordering::Relaxed), META_LEN.load(Ordering::Relaxed));
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: `boot::init` made an array of `len` entries at `start` that is never freed; the entries are
+    // atomics, so shared references to them may coexist.
+    unsafe { core::slice::from_raw_parts(start, len) }
+}
+
+/// The buddy, locked; unlocking brings [`LOW`] up to date.
+pub(super) struct LockedBuddy(SpinGuard<'static, Buddy, level::Frames>);
+
+pub(super) fn buddy() -> LockedBuddy {
+    LockedBuddy(BUDDY.lock())
+}
+
+impl Deref for LockedBuddy {
+    type Target = Buddy;
+    fn deref(&self) -> &Buddy {
+        &self.0
+    }
+}
+
+impl DerefMut for LockedBuddy {
+    fn deref_mut(&mut self) -> &mut Buddy {
+        &mut self.0
+    }
+}
+
+impl Drop for LockedBuddy {
+    fn drop(&mut self) {
+        let low = self.0.free_frames() < RESERVE.load(Ordering::Relaxed) / 2;
+        if low != LOW.load(Ordering::Relaxed) {
+            LOW.store(low, Ordering::Relaxed);
+        }
+        if self.0.free_frames() < RESERVE.load(Ordering::Relaxed) / 8 {
+            // Relaxed: the flag announces nothing but itself, to this CPU.
+            percpu::work().fetch_or(percpu::WORK_MEMORY, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Frames by use, in pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FrameStats {
+    /// All frames that the allocator was given.
+    pub total: u64,
+    /// Frames in nobody's hands, per-CPU caches included.
+    pub free: u64,
+    /// User page tables.
+    pub page_tables: u64,
+    /// Pages of files and shared memory.
+    pub page_cache: u64,
+    /// Private anonymous memory.
+    pub anon: u64,
+    /// The kernel heap, slabs and large objects together.
+    pub slab: u64,
+    /// Kernel stacks, cached ones included.
+    pub kernel_stacks: u64,
+    /// Everything else the kernel holds.
+    pub kernel: u64,
+}
+
+/// How the frames are used now.
+pub fn stats() -> FrameStats {
+    let mut counts = STRAY.each_ref().map(|n| n.load(Ordering::Relaxed));
+    cpu_cache::for_each(|cache| {
+        for (sum, n) in counts.iter_mut().zip(cache.counts()) {
+            *sum = sum.wrapping_add(n);
+        }
+    });
+    let total = TOTAL.load(Ordering::Relaxed);
+    let of = |owner: Owner| {
+        let n = counts[owner as usize];
+        if n > total { 0 } else { n }
+    };
+    let used: u64 = counts.iter().copied().fold(0, u64::wrapping_add);
+    FrameStats {
+        total,
+        free: total.saturating_sub(used),
+        page_tables: of(Owner::PageTable),
+        page_cache: of(Owner::PageCache),
+        anon: of(Owner::Anon),
+        slab: of(Owner::Slab),
+        kernel_stacks: of(Owner::KernelStack),
+        kernel: of(Owner::Kernel),
+    }
+}
+
+/// Who asks: user memory is refused while only the kernel's reserve is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mm) enum For {
+    User,
+    Kernel,
+}
+
+/// A frame with undefined contents and one reference.
+#[inline]
+pub(in crate::mm) fn alloc(owner: Owner, whom: For) -> Option<Pfn> {
+    let frame = match cpu_cache::with(|cache| cache.pop(owner, whom)) {
+        Some(frame) => frame?,
+        None => alloc_slow(owner)?,
+    };
+    debug_assert!(frame.meta().owner() == Owner::None, "a frame in use was in a cache");
+    frame.meta().set_owner(owner);
+    Some(frame)
+}
+
+/// A frame of zeros with one reference.
+#[inline]
+pub(in crate::mm) fn alloc_zeroed(owner: Owner, whom: For) -> Option<Pfn> {
+    if let Some(Some(frame)) = cpu_cache::with(|cache| cache.pop_zeroed(owner)) {
+        frame.meta().set_owner(owner);
+        return Some(frame);
+    }
+    let frame = alloc(owner, whom)?;
+    frame.clear();
+    Some(frame)
+}
+
+/// An empty page table: zeros, with an empty mask of used groups in its word.
+#[inline]
+pub(in crate::mm) fn alloc_table() -> Option<Pfn> {
+    let frame = match cpu_cache::with(|cache| cache.pop_table()) {
+        Some(Some(frame)) => {
+            frame.meta().set_owner(Owner::PageTable);
+            frame
+        }
+        _ => alloc_zeroed(Owner::PageTable, For::User)?,
+    };
+    frame.meta().set_word(0);
+    frame.meta().set_refs_raw(0);
+    Some(frame)
+}
+
+/// Gives back a page table whose entries have all been cleared again.
+#[inline]
+pub(in crate::mm) fn free_table(table: Pfn) {
+    debug_assert!(table.meta().owner() == Owner::PageTable);
+    #[cfg(debug_assertions)]
+    assert_zero(table);
+    table.meta().change_owner(Owner::None);
+    if cpu_cache::with(|cache| cache.push_table(table)) != Some(true) {
+        free_as(table, Owner::PageTable);
+    }
+}
+
+/// A top-level table whose user half is empty and whose kernel half is the kernel's.
+pub(in crate::mm) fn alloc_root() -> Option<Pfn> {
+    if let Some(Some(root)) = cpu_cache::with(|cache| cache.pop_root()) {
+        root.meta().set_owner(Owner::PageTable);
+        root.meta().set_word(0);
+        root.meta().set_refs_raw(0);
+        return Some(root);
+    }
+    let root = alloc_table()?;
+    let half = PAGE_SIZE / 2;
+    let kernel = crate::mm::kernel::vmalloc::kernel_root();
+    // SAFETY: both are tables in the direct map; the new one is ours, and the kernel's upper half never
+    // changes after boot.
+    unsafe { core::ptr::copy_nonoverlapping(kernel.ptr().add(half), root.ptr().add(half), half) };
+    Some(root)
+}
+
+/// Gives back a top-level table whose user half has been cleared.
+pub(in crate::mm) fn free_root(root: Pfn) {
+    root.meta().change_owner(Owner::None);
+    if cpu_cache::with(|cache| cache.push_root(root)) != Some(true) {
+        free_as(root, Owner::PageTable);
+    }
+}
+
+#[cfg(debug_assertions)]
+fn assert_zero(table: Pfn) {
+    // SAFETY: a frame in the direct map that the caller owns.
+    let words = unsafe { core::slice::from_raw_parts(table.ptr().cast::<u64>(), PAGE_SIZE / 8) };
+    assert!(words.iter().all(|&word| word == 0), "a page table was freed with entries in it");
+}
+
+/// One reference less; frees the frame with the last.
+#[inline]
+pub(in crate::mm) fn put(frame: Pfn) {
+    if frame.meta().put() {
+        free(frame);
+    }
+}
+
+/// Frees a frame that has no references left.
+#[inline]
+pub(in crate::mm) fn free(frame: Pfn) {
+    let owner = frame.meta().owner();
+    debug_assert!(owner != Owner::None, "frame {:#x} freed twice", frame.0);
+    debug_assert!(owner != Owner::PageTable, "a page table freed as data");
+    frame.meta().change_owner(Owner::None);
+    free_as(frame, owner);
+}
+
+#[inline]
+fn free_as(frame: Pfn, owner: Owner) {
+    if cpu_cache::with(|cache| cache.push(frame, owner)).is_none() {
+        count(owner, -1);
+        buddy().free(metadata(), frame.0, 0);
+    }
+}
+
+/// Changes what a frame counts as.
+pub(in crate::mm) fn change_owner(frame: Pfn, owner: Owner) {
+    let old = frame.meta().owner();
+    if old != owner {
+        frame.meta().change_owner(owner);
+        count(old, -1);
+        count(owner, 1);
+    }
+}
+
+/// The largest block that may come out of the last of the kernel's reserve.
+const SMALL_BLOCK: usize = 4;
+
+/// A block of 2^`order` frames for the kernel, with undefined contents. Large ones are asked for on behalf of users, by
+/// code that can go without: they leave half of the kernel's reserve alone.
+pub fn alloc_block(order: usize, owner: Owner) -> Option<Pfn> {
+    let spared = if order <= SMALL_BLOCK { 0 } else { RESERVE.load(Ordering::Relaxed) / 2 };
+    if buddy().free_frames() < spared.saturating_add(1 << order) {
+        return None;
+    }
+    let taken = buddy().alloc(metadata(), order);
+    let taken = taken.or_else(|| {
+        cpu_cache::drain();
+        buddy().alloc(metadata(), order)
+    });
+    let frame = Pfn(taken?);
+    frame.meta().set_owner(owner);
+    count(owner, 1 << order);
+    Some(frame)
+}
+
+/// Gives back `frames` frames of a block from [`alloc_block`], from `first` on.
+pub(in crate::mm) fn free_block_part(first: Pfn, frames: u32, owner: Owner) {
+    first.meta().change_owner(Owner::None);
+    buddy().free_run(metadata(), first.0, frames);
+    count(owner, -i64::from(frames));
+}
+
+/// All frames that the allocator was given.
+pub(in crate::mm) fn total() -> u64 {
+    // Relaxed: a statistic.
+    TOTAL.load(Ordering::Relaxed)
+}
+
+/// Gives back the free frames that this CPU keeps, unless it was interrupted while it used them.
+pub(in crate::mm) fn drain() {
+    cpu_cache::drain();
+}
+
+/// Frames that the buddy has.
+pub(in crate::mm) fn shared() -> usize {
+    buddy().free_frames() as usize
+}
+
+/// Whether the free frames are down to what only the kernel may take.
+#[inline]
+pub(super) fn is_low() -> bool {
+    // Relaxed: a threshold, no more precise than the moment.
+    LOW.load(Ordering::Relaxed)
+}
+
+/// Zeroes one free frame ahead of its use; `false` when the pool is full or memory short.
+pub(in crate::mm) fn zero_one() -> bool {
+    let Some(Some(frame)) = cpu_cache::with(|cache| cache.take_to_zero()) else { return false };
+    frame.clear();
+    match cpu_cache::with(|cache| cache.push_zeroed(frame)) {
+        Some(true) => true,
+        _ => {
+            buddy().free(metadata(), frame.0, 0);
+            false
+        }
+    }
+}
+
+#[cold]
+fn alloc_slow(owner: Owner) -> Option<Pfn> {
+    let frame = buddy().alloc(metadata(), 0)?;
+    count(owner, 1);
+    Some(Pfn(frame))
+}
+
+/// Adds to an owner's count.
+fn count(owner: Owner, frames: i64) {
+    if cpu_cache::with(|cache| cache.count(owner, frames)).is_none() {
+        // Relaxed: a statistic.
+        STRAY[owner as usize].fetch_add(frames as u64, Ordering::Relaxed);
+    }
+}
+
+/// Takes frames from the buddy for a CPU's cache: how many. Users leave the reserve alone.
+pub(super) fn refill(out: &mut [u32], whom: For) -> usize {
+    let mut buddy = buddy();
+    let reserve = match whom {
+        For::User => RESERVE.load(Ordering::Relaxed),
+        For::Kernel => 0,
+    };
+    let spare = buddy.free_frames().saturating_sub(reserve);
+    let want = out.len().min(usize::try_from(spare).unwrap_or(usize::MAX));
+    buddy.alloc_singles(metadata(), &mut out[..want])
+}
+
+/// Gives frames of a CPU's cache back to the buddy.
+pub(super) fn give_back(frames: &[u32]) {
+    buddy().free_singles(metadata(), frames);
+}
+
+/// Whether memory is so short that calls that create long-lived kernel objects should give `ENOMEM`.
+pub fn kernel_memory_low() -> bool {
+    is_low()
+}

@@ -1,0 +1,10 @@
+//! The kernel heap: the global allocator (`heap`), its size classes, slabs and magazines.
+
+pub(super) mod classes;
+mod heap;
+pub mod inject;
+pub(super) mod magazine;
+mod slab;
+
+pub use heap::live;
+pub(super) use heap::{init_cpu, reserve};

@@ -1,0 +1,58 @@
+//! Where a mapping goes when the program leaves it open.
+
+use super::vma::Vma;
+use crate::base::page::USER_END;
+use crate::mm::layout::{MMAP_MIN, page_down};
+use crate::mm::space::space::Inner;
+use abi::{Errno, Result};
+use alea_ranges::Span;
+
+/// Where the upward search starts when the space below the mmap base is full: a third of user space.
+const BOTTOM_UP_BASE: u64 = page_down(USER_END / 3);
+
+/// Where MAP_32BIT places.
+const LOW: core::ops::Range<u64> = 1 << 30..2 << 30;
+
+impl Inner {
+    /// A free place for `len` bytes: at `hint` if it is free, else as high as possible below the mmap base,
+    /// else anywhere.
+    pub(in crate::mm::space) fn choose(&mut self, hint: Option<u64>, len: u64) -> Result<u64> {
+        if len > USER_END {
+            return Err(Errno::ENOMEM);
+        }
+        if let Some(hint) = hint.map(|hint| page_down(hint).max(MMAP_MIN))
+            && hint <= USER_END - len
+            && self.fits(hint, len)
+        {
+            return Ok(hint);
+        }
+        let base = match self.layout.mmap_base {
+            0 => USER_END,
+            base => base.min(USER_END),
+        };
+        self.vmas
+            .highest_gap(len, MMAP_MIN, base)
+            .or_else(|| self.vmas.lowest_gap(len, BOTTOM_UP_BASE, USER_END))
+            .ok_or(Errno::ENOMEM)
+    }
+
+    /// A free place for MAP_32BIT: at `hint` if that is low and free, else in the second GiB, from its start.
+    pub(super) fn choose_low(&mut self, hint: Option<u64>, len: u64) -> Result<u64> {
+        match hint.map(page_down) {
+            Some(hint)
+                if hint >= MMAP_MIN
+                    && len <= LOW.end - hint.min(LOW.end)
+                    && self.fits(hint, len) =>
+            {
+                Ok(hint)
+            }
+            _ => self.vmas.lowest_gap(len, LOW.start, LOW.end).ok_or(Errno::ENOMEM),
+        }
+    }
+
+    /// Whether `addr..addr + len` is free and respects the guard of the mapping above.
+    pub(super) fn fits(&self, addr: u64, len: u64) -> bool {
+        let above = self.vmas.at_or_after(addr).and_then(|pos| self.vmas.get(pos));
+        above.is_none_or(|vma: &Vma| addr + len <= vma.start.saturating_sub(vma.guard()))
+    }
+}

@@ -1,0 +1,304 @@
+//! [`AddressSpace`]: a process's mappings and page tables.
+//!
+//! Owns the list of mappings, the page tables and the counts that go with them, all under one sleeping lock.
+//! Nothing here touches user memory through user addresses: the lock may never be held across a user
+//! access, whose fault would take it again. Lock order: a file's locks, then a space (two only in fork,
+//! where the child's is known to nobody), then a page cache.
+
+use super::area::vma::Vma;
+use super::fork::hot::HotPages;
+use super::registry;
+use super::request::{MmLimits, VmFlags};
+use super::table::tlb::CpuMask;
+use super::table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
+use crate::base::cpu::without_interrupts;
+use crate::base::page;
+use crate::base::percpu::cpu_id;
+use crate::mm::frames;
+use crate::mm::kernel::vmalloc::kernel_root;
+use crate::per_cpu;
+use crate::sync::counted::{Counted, Kind};
+use crate::sync::{Mutex, Pace};
+use abi::{Errno, Result};
+use alea_ranges::RangeMap;
+use alloc::sync::Arc;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use x86_64::PhysAddr;
+
+/// A process's mappings and page tables.
+pub struct AddressSpace {
+    _counted: Counted,
+    /// Names it in the registry; ascending in order of creation.
+    pub(super) id: u64,
+    root: PhysAddr,
+    pub(super) cpus: CpuMask,
+    /// Pages that were copied soon after forks of this program.
+    pub(super) hot: Arc<HotPages>,
+    /// Made by fork: what it touches is news for the next fork.
+    pub(super) forked: bool,
+    /// Being dropped: a CPU that still has it loaded must unload it.
+    dying: AtomicBool,
+    /// What membarrier was registered for.
+    pub(super) membarrier: AtomicU32,
+    pub(super) inner: Mutex<Inner>,
+}
+
+/// What the lock guards.
+pub(super) struct Inner {
+    pub(super) vmas: RangeMap<Vma>,
+    pub(super) table: PageTable,
+    pub(super) counts: Counts,
+    pub(super) layout: Layout,
+    pub(super) limits: MmLimits,
+    /// mlockall(MCL_FUTURE): new mappings are locked.
+    pub(super) lock_future: bool,
+    /// How many pages of zeros that are written count as written soon after the fork that made this space.
+    pub(super) news: u32,
+}
+
+/// Pages of zeros that a child writes at first and that its siblings are likely to write, too.
+const NEWS: u32 = 8;
+
+/// Pages by kind.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Counts {
+    pub(super) size: u64,
+    pub(super) peak: u64,
+    pub(super) rss_anon: u64,
+    pub(super) rss_file: u64,
+    pub(super) rss_shmem: u64,
+    /// What of `rss_file` lies in the vDSO's mappings.
+    pub(super) rss_special: u64,
+    pub(super) rss_peak: u64,
+    pub(super) data: u64,
+    pub(super) stack: u64,
+    pub(super) text: u64,
+    pub(super) locked: u64,
+}
+
+/// Addresses that exec draws.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Layout {
+    pub(super) mmap_base: u64,
+    pub(super) brk_start: u64,
+    pub(super) brk: u64,
+    /// An address in the initial stack.
+    pub(super) stack: u64,
+    /// The lowest page of the program's arguments.
+    pub(super) stack_base: u64,
+    /// Where the program's image lies; 0 before there is one.
+    pub(super) image: u64,
+    pub(super) image_end: u64,
+}
+
+per_cpu! {
+    /// The space that this CPU has loaded; null for the kernel's own tables.
+    static LOADED: Cell<*const AddressSpace> = Cell::new(core::ptr::null());
+    /// No task of that space runs here: it stays loaded in case one of them comes back.
+    static LAZY: Cell<bool> = Cell::new(false);
+}
+
+impl AddressSpace {
+    /// Its number: no two spaces ever have the same.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// An empty space.
+    pub fn new() -> Result<Arc<Self>> {
+        Self::with(
+            RangeMap::new(),
+            Layout::default(),
+            MmLimits::default(),
+            Arc::new(HotPages::new()),
+            false,
+        )
+    }
+
+    pub(super) fn with(
+        vmas: RangeMap<Vma>,
+        layout: Layout,
+        limits: MmLimits,
+        hot: Arc<HotPages>,
+        forked: bool,
+    ) -> Result<Arc<Self>> {
+        if crate::mm::frames::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
+        let table = PageTable::new()?;
+        let root = PhysAddr::new_truncate(table.root().phys());
+        let (counts, lock_future) = (Counts::default(), false);
+        let news = if forked { NEWS } else { 0 };
+        let inner = Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future, news });
+        let space = Arc::new(Self {
+            _counted: Counted::new(Kind::AddressSpace),
+            id: registry::next_id(),
+            root,
+            cpus: CpuMask::new(),
+            hot,
+            forked,
+            dying: AtomicBool::new(false),
+            membarrier: AtomicU32::new(0),
+            inner,
+        });
+        registry::add(&space)?;
+        Ok(space)
+    }
+
+    /// Loads it on this CPU. Cheap when it is loaded already. The caller keeps it alive while a task with it
+    /// runs; when the last reference goes while it is still loaded, the kernel's own tables take its place.
+    #[inline]
+    pub fn activate(&self) {
+        LAZY.set(false);
+        if LOADED.get() != core::ptr::from_ref(self) {
+            // In one piece: the interrupt of another CPU's flush may unload what is loaded.
+            without_interrupts(|| self.load());
+        }
+    }
+
+    fn load(&self) {
+        let (cpu, old) = (cpu_id(), LOADED.get());
+        self.cpus.add(cpu);
+        // SAFETY: the root maps the kernel like every other; `Drop` unloads it before the table is freed.
+        unsafe { page::write_cr3(self.root) };
+        LOADED.set(self);
+        // SAFETY: a space that is dropped while loaded here sets `LOADED` to null first (`unload`), so `old` is
+        // null or alive, until this CPU is out of its mask.
+        if let Some(old) = unsafe { old.as_ref() } {
+            old.cpus.remove(cpu);
+        }
+    }
+
+    /// A task without user memory begins to run on this CPU. What is loaded stays, until a flush of it is asked
+    /// for: then it goes, so that an idle CPU is interrupted once at most.
+    #[inline]
+    pub fn leave_lazily() {
+        LAZY.set(true);
+    }
+
+    /// Makes this CPU use the kernel's own tables, if it has a space loaded: for CPUs that go idle for long
+    /// and for the flush that a dying space asks of other CPUs.
+    pub fn unload() {
+        without_interrupts(Self::unload_now);
+    }
+
+    fn unload_now() {
+        let old = LOADED.get();
+        // SAFETY: as in `load`.
+        if let Some(old) = unsafe { old.as_ref() } {
+            LOADED.set(core::ptr::null());
+            // SAFETY: the kernel's own tables map the kernel and are never freed.
+            unsafe { page::write_cr3(PhysAddr::new_truncate(kernel_root().phys())) };
+            old.cpus.remove(cpu_id());
+        }
+    }
+
+    /// What another CPU's flush asks of this one. Interrupts are off.
+    pub(super) fn flush_here(pages: Option<&[u64]>) {
+        if let Some(pages) =
+            pages.filter(|pages| pages.first().is_some_and(|&addr| addr >> 63 != 0))
+        {
+            // The kernel's own, which are in every space.
+            return pages.iter().for_each(|&addr| page::invlpg(addr));
+        }
+        // SAFETY: as in `load`.
+        let dying = unsafe { LOADED.get().as_ref() }
+            // Acquire: pairs with the Release in `Drop`.
+            .is_some_and(|space| space.dying.load(Ordering::Acquire));
+        match pages {
+            // An interrupt cannot come between a task's `activate` and its return to user mode and find this
+            // set: it is cleared first.
+            _ if dying || (LAZY.get() && !is_barrier(pages)) => Self::unload_now(),
+            Some(pages) => pages.iter().for_each(|&addr| page::invlpg(addr)),
+            None => page::flush_tlb(),
+        }
+    }
+
+    /// Sets where `mmap` searches from (downwards); exec draws it.
+    pub fn set_mmap_base(&self, base: u64) {
+        self.inner.lock().layout.mmap_base = base;
+    }
+
+    /// Sets the resource limits that mappings obey.
+    pub fn set_limits(&self, limits: MmLimits) {
+        self.inner.lock().limits = limits;
+    }
+}
+
+/// A request to flush no pages is a memory barrier.
+fn is_barrier(pages: Option<&[u64]>) -> bool {
+    pages.is_some_and(<[u64]>::is_empty)
+}
+
+impl Drop for AddressSpace {
+    fn drop(&mut self) {
+        registry::remove(self.id);
+        if LOADED.get() == core::ptr::from_ref(self) {
+            Self::unload();
+        }
+        // Release: pairs with the Acquire in `flush_here`.
+        self.dying.store(true, Ordering::Release);
+        while self.cpus.get() != 0 {
+            // Lazily loaded elsewhere: the remote flush makes those CPUs unload it.
+            self.cpus.flush(None);
+            core::hint::spin_loop();
+        }
+        let hot = &*self.hot;
+        let Inner { vmas, table, layout, .. } = self.inner.get_mut();
+        table.tear_down(&mut |addr, entry| {
+            frames::put(frame_of(entry));
+            if entry & (WRITABLE | DIRTY) == WRITABLE {
+                // Made ahead at exec or fork, but never written.
+                if entry & KNOWN != 0 {
+                    Inner::forget_known(vmas, layout, addr);
+                } else {
+                    Inner::forget_hot(vmas, layout, hot, addr);
+                }
+            }
+        });
+        core::mem::take(vmas).into_pieces().paced().for_each(drop);
+    }
+}
+
+impl Inner {
+    /// Counts a mapping in (`sign` 1) or out (-1).
+    pub(super) fn account(&mut self, flags: VmFlags, pages: u64, sign: i64) {
+        let delta = sign.wrapping_mul(pages as i64);
+        let add = |count: &mut u64| *count = count.wrapping_add_signed(delta);
+        let counts = &mut self.counts;
+        add(&mut counts.size);
+        if flags.contains(VmFlags::GROWSDOWN) {
+            add(&mut counts.stack);
+        } else if flags.is_private_writable() {
+            add(&mut counts.data);
+        } else if flags.contains(VmFlags::EXEC) {
+            add(&mut counts.text);
+        }
+        if flags.contains(VmFlags::LOCKED) {
+            add(&mut counts.locked);
+        }
+        counts.peak = counts.peak.max(counts.size);
+    }
+
+    /// Counts a resident page of a mapping in or out.
+    #[inline]
+    pub(super) fn count_rss(&mut self, flags: VmFlags, owned: bool, delta: i64) {
+        let counts = &mut self.counts;
+        let count = if owned {
+            &mut counts.rss_anon
+        } else if flags.contains(VmFlags::SHMEM) {
+            &mut counts.rss_shmem
+        } else {
+            if flags.contains(VmFlags::SPECIAL) {
+                counts.rss_special = counts.rss_special.wrapping_add_signed(delta);
+            }
+            &mut counts.rss_file
+        };
+        *count = count.wrapping_add_signed(delta);
+        if delta > 0 {
+            let rss = counts.rss_anon + counts.rss_file + counts.rss_shmem;
+            counts.rss_peak = counts.rss_peak.max(rss);
+        }
+    }
+}

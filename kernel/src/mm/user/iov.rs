@@ -1,0 +1,362 @@
+//! [`Sink`] and [`Source`]: where a read puts its bytes and where a write takes them from.
+//!
+//! Either user memory (one buffer or an iovec array) or a kernel slice, so that a file's code is written
+//! once. A fault after some bytes were moved gives the partial count; `EFAULT` only when nothing was.
+
+use super::user::{self, UserPtr, UserSlice};
+use crate::mm::frames::frame::{Frame, page_range};
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use zerocopy::{FromBytes, Immutable, KnownLayout};
+
+/// Most bytes that one call moves, as on Linux.
+pub const MAX_RW_COUNT: usize = alea_random::request::MAX_LEN;
+/// Most buffers in an iovec array.
+const IOV_MAX: usize = 1024;
+
+/// Where user bytes go or come from.
+enum User<'a> {
+    One(u64),
+    /// The buffers not used up, and how much of the first is.
+    Many(&'a [UserSlice], usize),
+}
+
+impl User<'_> {
+    /// The next stretch of at most `want` bytes: address and length. Nothing at the end.
+    #[inline]
+    fn next(&mut self, want: usize) -> Option<(u64, usize)> {
+        match self {
+            Self::One(addr) => Some((*addr, want)),
+            Self::Many(slices, used) => loop {
+                let first = slices.first()?;
+                if *used < first.len {
+                    return Some((
+                        first.addr.wrapping_add(*used as u64),
+                        want.min(first.len - *used),
+                    ));
+                }
+                *slices = &slices[1..];
+                *used = 0;
+            },
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, count: usize) {
+        match self {
+            Self::One(addr) => *addr = addr.wrapping_add(count as u64),
+            Self::Many(_, used) => *used += count,
+        }
+    }
+
+    /// Moves up to `want` bytes by `copy(address, bytes already moved, length) -> bytes moved`.
+    #[inline]
+    fn transfer(
+        &mut self,
+        want: usize,
+        mut copy: impl FnMut(u64, usize, usize) -> usize,
+    ) -> Result<usize> {
+        let mut done = 0;
+        while done < want {
+            let Some((addr, len)) = self.next(want - done) else { break };
+            let moved = copy(addr, done, len);
+            self.advance(moved);
+            done += moved;
+            if moved < len {
+                return if done == 0 { Err(Errno::EFAULT) } else { Ok(done) };
+            }
+        }
+        Ok(done)
+    }
+}
+
+enum To<'a> {
+    User(User<'a>),
+    Kernel(&'a mut [u8]),
+}
+
+enum From<'a> {
+    User(User<'a>),
+    Kernel(&'a [u8]),
+}
+
+fn total(slices: &[UserSlice]) -> usize {
+    slices.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len)).min(MAX_RW_COUNT)
+}
+
+/// Destination of a read.
+pub struct Sink<'a> {
+    to: To<'a>,
+    remaining: usize,
+    done: usize,
+}
+
+impl<'a> Sink<'a> {
+    /// One user buffer. Lengths beyond Linux's `MAX_RW_COUNT` are cut.
+    #[inline]
+    pub fn user(addr: u64, len: usize) -> Self {
+        Self { to: To::User(User::One(addr)), remaining: len.min(MAX_RW_COUNT), done: 0 }
+    }
+
+    /// Imported user buffers, see [`import_iovec`].
+    pub fn iovec(slices: &'a [UserSlice]) -> Self {
+        Self { to: To::User(User::Many(slices, 0)), remaining: total(slices), done: 0 }
+    }
+
+    /// A kernel buffer.
+    pub fn kernel(dst: &'a mut [u8]) -> Self {
+        let remaining = dst.len();
+        Self { to: To::Kernel(dst), remaining, done: 0 }
+    }
+
+    /// Bytes that still fit.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    /// Bytes put so far.
+    #[inline]
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Puts as much of `src` as fits and can be written: the count. `EFAULT` only if this call moved nothing
+    /// because of a fault.
+    #[inline]
+    pub fn put(&mut self, src: &[u8]) -> Result<usize> {
+        // SAFETY: `src` is valid for its length.
+        unsafe { self.put_raw(src.as_ptr(), src.len()) }
+    }
+
+    /// Has `make` write the next `len` bytes where they belong, given the address. False if there is no such run of user
+    /// memory, or when `make` says that not all of it was written: nothing is put then.
+    #[inline]
+    pub fn put_in_place(&mut self, len: usize, make: impl FnOnce(u64) -> bool) -> bool {
+        let To::User(User::One(addr)) = &mut self.to else { return false };
+        if len > self.remaining || !make(*addr) {
+            return false;
+        }
+        *addr = addr.wrapping_add(len as u64);
+        self.remaining -= len;
+        self.done += len;
+        true
+    }
+
+    /// Puts `len` bytes of `frame` from offset `off`; panics unless they lie within the page.
+    #[inline(always)]
+    pub fn put_frame(&mut self, frame: &Frame, off: usize, len: usize) -> Result<usize> {
+        let range = page_range(off, len);
+        // SAFETY: the range lies in the frame, which the reference keeps.
+        unsafe { self.put_raw(frame.ptr_at(range.start), len) }
+    }
+
+    /// # Safety
+    /// `src` is valid for reads of `len` bytes.
+    #[inline(always)]
+    unsafe fn put_raw(&mut self, src: *const u8, len: usize) -> Result<usize> {
+        let To::User(User::One(addr)) = &mut self.to else {
+            // SAFETY: passed on.
+            return unsafe { self.put_raw_slowly(src, len) };
+        };
+        let want = len.min(self.remaining);
+        // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
+        let moved = unsafe { user::copy_out(*addr, src, want) };
+        *addr = addr.wrapping_add(moved as u64);
+        self.remaining -= moved;
+        self.done += moved;
+        if moved == 0 && want != 0 { Err(Errno::EFAULT) } else { Ok(moved) }
+    }
+
+    /// As [`put_raw`](Self::put_raw), for all kinds.
+    ///
+    /// # Safety
+    /// `src` is valid for reads of `len` bytes.
+    #[inline(never)]
+    unsafe fn put_raw_slowly(&mut self, src: *const u8, len: usize) -> Result<usize> {
+        let want = len.min(self.remaining);
+        let count = match &mut self.to {
+            // SAFETY: `done + len <= want`, so the piece lies in what the caller vouches for.
+            To::User(user) => user.transfer(want, |addr, done, len| unsafe {
+                user::copy_out(addr, src.add(done), len)
+            })?,
+            To::Kernel(dst) => {
+                let (head, tail) = core::mem::take(dst).split_at_mut(want);
+                // SAFETY: `head` has `want` bytes of exclusively borrowed memory, `src` at least as many.
+                unsafe { core::ptr::copy_nonoverlapping(src, head.as_mut_ptr(), want) };
+                *dst = tail;
+                want
+            }
+        };
+        self.moved(count);
+        Ok(count)
+    }
+
+    /// Puts `len` zero bytes, as far as they fit.
+    pub fn put_zeros(&mut self, len: usize) -> Result<usize> {
+        let want = len.min(self.remaining);
+        let count = match &mut self.to {
+            To::User(user) => user.transfer(want, |addr, _, len| user::zero_partial(addr, len))?,
+            To::Kernel(dst) => {
+                let (head, tail) = core::mem::take(dst).split_at_mut(want);
+                head.fill(0);
+                *dst = tail;
+                want
+            }
+        };
+        self.moved(count);
+        Ok(count)
+    }
+
+    #[inline]
+    fn moved(&mut self, count: usize) {
+        self.remaining -= count;
+        self.done += count;
+    }
+}
+
+/// Source of a write.
+pub struct Source<'a> {
+    from: From<'a>,
+    remaining: usize,
+    done: usize,
+}
+
+impl<'a> Source<'a> {
+    /// One user buffer. Lengths beyond Linux's `MAX_RW_COUNT` are cut.
+    #[inline]
+    pub fn user(addr: u64, len: usize) -> Self {
+        Self { from: From::User(User::One(addr)), remaining: len.min(MAX_RW_COUNT), done: 0 }
+    }
+
+    /// Imported user buffers, see [`import_iovec`].
+    pub fn iovec(slices: &'a [UserSlice]) -> Self {
+        Self { from: From::User(User::Many(slices, 0)), remaining: total(slices), done: 0 }
+    }
+
+    /// A kernel buffer.
+    pub fn kernel(src: &'a [u8]) -> Self {
+        Self { from: From::Kernel(src), remaining: src.len(), done: 0 }
+    }
+
+    /// Bytes not taken yet.
+    #[inline]
+    pub fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    /// Bytes taken so far.
+    #[inline]
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Takes up to `dst.len()` bytes: the count, 0 at the end. `EFAULT` only if this call moved nothing
+    /// because of a fault.
+    #[inline]
+    pub fn take(&mut self, dst: &mut [u8]) -> Result<usize> {
+        // SAFETY: `dst` is valid for its length.
+        unsafe { self.take_raw(dst.as_mut_ptr(), dst.len()) }
+    }
+
+    /// Takes `len` bytes into memory of their own: `EFAULT` if not all can be read, `ENOMEM`.
+    pub fn take_vec(&mut self, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+        bytes.resize(len, 0);
+        let mut at = 0;
+        while at < len {
+            match self.take(&mut bytes[at..])? {
+                0 => return Err(Errno::EFAULT),
+                n => at += n,
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Takes up to `len` bytes into `frame` at offset `off`; panics unless they lie within the page.
+    #[inline(always)]
+    pub fn take_into_frame(&mut self, frame: &Frame, off: usize, len: usize) -> Result<usize> {
+        let range = page_range(off, len);
+        // SAFETY: the range lies in the frame, which the reference keeps.
+        unsafe { self.take_raw(frame.ptr_at(range.start), len) }
+    }
+
+    /// # Safety
+    /// `dst` is valid for writes of `len` bytes.
+    #[inline(always)]
+    unsafe fn take_raw(&mut self, dst: *mut u8, len: usize) -> Result<usize> {
+        let From::User(User::One(addr)) = &mut self.from else {
+            // SAFETY: passed on.
+            return unsafe { self.take_raw_slowly(dst, len) };
+        };
+        let want = len.min(self.remaining);
+        // SAFETY: the caller vouches for `len` bytes, which `want` does not exceed.
+        let moved = unsafe { user::copy_in(dst, *addr, want) };
+        *addr = addr.wrapping_add(moved as u64);
+        self.remaining -= moved;
+        self.done += moved;
+        if moved == 0 && want != 0 { Err(Errno::EFAULT) } else { Ok(moved) }
+    }
+
+    /// As [`take_raw`](Self::take_raw), for all kinds.
+    ///
+    /// # Safety
+    /// `dst` is valid for writes of `len` bytes.
+    #[inline(never)]
+    unsafe fn take_raw_slowly(&mut self, dst: *mut u8, len: usize) -> Result<usize> {
+        let want = len.min(self.remaining);
+        let count = match &mut self.from {
+            // SAFETY: `done + len <= want`, so the piece lies in what the caller vouches for.
+            From::User(user) => user.transfer(want, |addr, done, len| unsafe {
+                user::copy_in(dst.add(done), addr, len)
+            })?,
+            From::Kernel(src) => {
+                let (head, tail) = src.split_at(want);
+                // SAFETY: `head` has `want` bytes, `dst` room for at least as many.
+                unsafe { core::ptr::copy_nonoverlapping(head.as_ptr(), dst, want) };
+                *src = tail;
+                want
+            }
+        };
+        self.remaining -= count;
+        self.done += count;
+        Ok(count)
+    }
+}
+
+/// The buffers of an imported iovec array; few need no allocation.
+pub type IoVec = smallvec::SmallVec<[UserSlice; 8]>;
+
+/// A user's `struct iovec`.
+#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct RawIoVec {
+    base: u64,
+    len: u64,
+}
+
+/// Reads and checks a user iovec array: `EINVAL` for more than 1024 entries or a negative length, `EFAULT`
+/// for buffers outside user space; the total is cut at Linux's `MAX_RW_COUNT`.
+pub fn import_iovec(addr: u64, count: usize) -> Result<IoVec> {
+    if count > IOV_MAX {
+        return Err(Errno::EINVAL);
+    }
+    let mut slices = IoVec::new();
+    slices.try_reserve_exact(count).map_err(|_| Errno::ENOMEM)?;
+    let mut room = MAX_RW_COUNT;
+    for index in 0..count {
+        let raw = UserPtr::<RawIoVec>::new(addr).index(index as u64).read()?;
+        if raw.len > i64::MAX as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let len = usize::try_from(raw.len).unwrap_or(usize::MAX);
+        if !user::in_range(raw.base, len) {
+            return Err(Errno::EFAULT);
+        }
+        let len = len.min(room);
+        room -= len;
+        slices.push(UserSlice::new(raw.base, len));
+    }
+    Ok(slices)
+}

@@ -1,0 +1,62 @@
+//! A new socket of a family, type and protocol, and the file that stands for it.
+//!
+//! Owns the choice of protocol; `net` as a whole is entered here. No locks.
+
+use super::addr::Family;
+use super::socket::{NetSocket, Who};
+use super::{file, netlink, proc, raw, tcp, udp};
+use crate::mm::fallible::try_arc;
+use crate::vfs::anon::{AnonFs, new_path};
+use crate::vfs::{Cred, OpenFile, Owner};
+use abi::fs::{OpenFlags, S_IFSOCK};
+use abi::net::{
+    AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP,
+    IPPROTO_MAX, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE,
+};
+use abi::socket::{SOCK_DGRAM, SOCK_RAW, SOCK_STREAM};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+/// A new socket of a family, `SOCK_*` type and protocol.
+pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> {
+    let family = match u16::try_from(family) {
+        Ok(AF_INET) => Family::V4,
+        Ok(AF_INET6) => Family::V6,
+        Ok(AF_NETLINK) => return netlink::create(kind, protocol, who),
+        // There are no packets to capture, but who may not is told so first.
+        Ok(AF_PACKET) if !who.raw => return Err(Errno::EPERM),
+        _ => return Err(Errno::EAFNOSUPPORT),
+    };
+    if !(0..IPPROTO_MAX).contains(&protocol) {
+        return Err(Errno::EINVAL);
+    }
+    match (kind, protocol) {
+        (SOCK_STREAM, IPPROTO_IP | IPPROTO_TCP) => tcp::create(family, who),
+        (SOCK_DGRAM, IPPROTO_IP | IPPROTO_UDP) => udp::create(family, IPPROTO_UDP, who),
+        (SOCK_DGRAM, IPPROTO_UDPLITE) => udp::create(family, IPPROTO_UDPLITE, who),
+        (SOCK_RAW, _) => raw::create(family, protocol, who),
+        // No group may send echo requests without privilege (net.ipv4.ping_group_range).
+        (SOCK_DGRAM, IPPROTO_ICMP) if family == Family::V4 => Err(Errno::EACCES),
+        (SOCK_DGRAM, IPPROTO_ICMPV6) if family == Family::V6 => Err(Errno::EACCES),
+        (SOCK_STREAM | SOCK_DGRAM, _) => Err(Errno::EPROTONOSUPPORT),
+        _ => Err(Errno::ESOCKTNOSUPPORT),
+    }
+}
+
+/// An open file for a socket.
+pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
+    let path = new_path(AnonFs::Socket, S_IFSOCK | 0o777, "", owner)?;
+    socket.options().set_inode(path.dentry.inode().attr().ino());
+    let mut flags = OpenFlags::RDWR;
+    flags.set(OpenFlags::NONBLOCK, nonblock);
+    Ok(OpenFile::new(try_arc(file::NetFile::new(socket))?, path, flags, cred.clone()))
+}
+
+/// Puts the files of networks into /proc and /sys.
+pub fn init() -> Result<()> {
+    proc::register()
+}

@@ -1,0 +1,414 @@
+//! AF_NETLINK, family NETLINK_ROUTE: how programs ask for interfaces, addresses and routes.
+//!
+//! A request is answered at once, into the socket's own queue. Lock level: `Stream` for the queue; the set of
+//! port numbers is a `Leaf`.
+
+use super::route;
+use crate::mm::fallible::{TryDeque, TryGrow, TryMap, TrySlice, TryVec, try_arc};
+use crate::mm::{Sink, Source};
+use crate::net::option::{Options, bytes_of, number};
+use crate::net::socket::{Incoming, NetSocket, Outgoing, Who, copy_in};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
+use crate::vfs::PollEvents;
+use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
+use abi::socket::{MsgFlags, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET};
+use abi::{Errno, Result};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use zerocopy::{FromBytes, IntoBytes};
+
+const NETLINK_ROUTE: i32 = 0;
+/// Announcements of devices, of which there are none here: nothing ever comes.
+const NETLINK_KOBJECT_UEVENT: i32 = 15;
+const SOL_NETLINK: i32 = 270;
+const BUFFER: usize = 212_992;
+
+/// Flags and types of a message.
+const REQUEST: u16 = 1;
+pub(super) const MULTI: u16 = 2;
+const ACK: u16 = 4;
+const DUMP: u16 = 0x300;
+const TYPE_ERROR: u16 = 2;
+const TYPE_DONE: u16 = 3;
+const FIRST_REQUEST: u16 = 16;
+/// The request is not repeated in its acknowledgement.
+const CAPPED: u16 = 0x100;
+/// The highest group of NETLINK_ROUTE.
+const LAST_GROUP: i32 = 36;
+
+/// Options at `SOL_NETLINK`.
+mod option {
+    pub const ADD_MEMBERSHIP: i32 = 1;
+    pub const DROP_MEMBERSHIP: i32 = 2;
+    pub const PKTINFO: i32 = 3;
+    pub const NO_ENOBUFS: i32 = 5;
+    pub const CAP_ACK: i32 = 10;
+    pub const EXT_ACK: i32 = 11;
+    pub const GET_STRICT_CHK: i32 = 12;
+}
+/// Size of a message's header.
+const HEADER: usize = size_of::<NlMsgHdr>();
+
+/// Port numbers that are taken.
+static PORTS: SpinLock<BTreeMap<u32, ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
+
+/// One socket.
+pub struct Netlink {
+    kind: u32,
+    protocol: i32,
+    who: Who,
+    options: Options,
+    state: SpinLock<State, level::Stream>,
+    for_reading: WaitQueue,
+}
+
+struct State {
+    port: Option<u32>,
+    /// One bit for each group, from the first on.
+    groups: u64,
+    /// One bit for each option that is on.
+    wishes: u32,
+    peer: (u32, u32),
+    queue: VecDeque<Vec<u8>>,
+    held: usize,
+    error: Option<Errno>,
+}
+
+/// A new socket.
+pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> {
+    if kind != SOCK_RAW && kind != SOCK_DGRAM {
+        return Err(Errno::ESOCKTNOSUPPORT);
+    }
+    if protocol != NETLINK_ROUTE && protocol != NETLINK_KOBJECT_UEVENT {
+        return Err(Errno::EPROTONOSUPPORT);
+    }
+    let state = State {
+        port: None,
+        groups: 0,
+        wishes: 0,
+        peer: (0, 0),
+        queue: VecDeque::new(),
+        held: 0,
+        error: None,
+    };
+    Ok(try_arc(Netlink {
+        kind,
+        protocol,
+        who,
+        options: Options::new(BUFFER, BUFFER),
+        state: SpinLock::new(state),
+        for_reading: WaitQueue::new(),
+    })?)
+}
+
+fn decode(name: &[u8]) -> Result<SockaddrNl> {
+    let (addr, _) = SockaddrNl::read_from_prefix(name).map_err(|_| Errno::EINVAL)?;
+    if addr.family == AF_NETLINK { Ok(addr) } else { Err(Errno::EINVAL) }
+}
+
+fn encode(pid: u32, groups: u32) -> Result<Vec<u8>> {
+    SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes().try_owned()
+}
+
+/// Adds a message to a buffer, padded.
+pub(super) fn put_message(out: &mut Vec<u8>, header: NlMsgHdr, body: &[u8]) -> Result<()> {
+    let len = (HEADER + body.len()) as u32;
+    out.try_extend_from_slice(NlMsgHdr { len, ..header }.as_bytes())?;
+    out.try_extend_from_slice(body)?;
+    out.try_resize(out.len().next_multiple_of(4), 0)
+}
+
+impl Netlink {
+    /// Takes a port number if it has none: the one asked for, or for 0 the process's number if it is free.
+    fn claim(&self, asked: u32) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.port.is_some() {
+            return Ok(());
+        }
+        let mut ports = PORTS.lock();
+        let port = match asked {
+            0 => {
+                let own = self.who.pid.cast_unsigned();
+                let others = (0..=u32::MAX - 4096).rev().filter(|&port| port != 0);
+                let free =
+                    core::iter::once(own).chain(others).find(|port| !ports.contains_key(port));
+                free.ok_or(Errno::EADDRINUSE)?
+            }
+            asked if ports.contains_key(&asked) => return Err(Errno::EADDRINUSE),
+            asked => asked,
+        };
+        ports.try_put(port, ())?;
+        state.port = Some(port);
+        Ok(())
+    }
+
+    /// Answers all requests in a message.
+    fn answer(&self, mut bytes: &[u8], port: u32) -> Result<()> {
+        while let Ok((header, _)) = NlMsgHdr::read_from_prefix(bytes) {
+            let len = header.len as usize;
+            if len < HEADER || len > bytes.len() {
+                return Ok(());
+            }
+            let body = &bytes[HEADER..len];
+            if header.flags & REQUEST != 0 && header.kind >= FIRST_REQUEST {
+                self.answer_one(&header, body, port)?;
+            } else if header.flags & ACK != 0 {
+                self.reply(error_message(&header, body, None, port)?)?;
+            }
+            bytes = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn answer_one(&self, header: &NlMsgHdr, body: &[u8], port: u32) -> Result<()> {
+        let reply = NlMsgHdr { pid: port, seq: header.seq, ..NlMsgHdr::default() };
+        let dump = header.flags & DUMP == DUMP;
+        match route::answer(header.kind, dump, body, reply, self.who) {
+            Ok(mut messages) => {
+                if dump {
+                    let done = NlMsgHdr { kind: TYPE_DONE, flags: MULTI, ..reply };
+                    put_message(&mut messages, done, &0i32.to_ne_bytes())?;
+                }
+                if !messages.is_empty() {
+                    self.reply(messages)?;
+                }
+                if header.flags & ACK != 0 && !dump {
+                    self.reply(error_message(header, body, None, port)?)?;
+                }
+                Ok(())
+            }
+            Err(error) if self.state.lock().wishes & 1 << option::CAP_ACK != 0 => {
+                self.reply(error_message(header, &[], Some(error), port)?)
+            }
+            Err(error) => self.reply(error_message(header, body, Some(error), port)?),
+        }
+    }
+
+    fn reply(&self, message: Vec<u8>) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.held + message.len() > self.options.receive_buffer() {
+            state.error = Some(Errno::ENOBUFS);
+            return Ok(());
+        }
+        // And for one that is put back after a look.
+        state.queue.try_room(2)?;
+        state.held += message.len();
+        state.queue.try_push(message)?;
+        drop(state);
+        self.for_reading.wake_events(PollEvents::READABLE.bits());
+        Ok(())
+    }
+
+    fn next(&self, nonblock: bool) -> Result<Vec<u8>> {
+        let take = || {
+            let mut state = self.state.lock();
+            if let Some(error) = state.error.take() {
+                return Some(Err(error));
+            }
+            let message = state.queue.pop_front()?;
+            state.held -= message.len();
+            Some(Ok(message))
+        };
+        self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
+    }
+}
+
+/// What acknowledges a request, or says why it failed; the request goes back with an error.
+fn error_message(
+    header: &NlMsgHdr,
+    body: &[u8],
+    error: Option<Errno>,
+    port: u32,
+) -> Result<Vec<u8>> {
+    let code = error.map_or(0, |error| -error.number());
+    let mut answer = code.to_ne_bytes().try_owned()?;
+    answer.try_extend_from_slice(header.as_bytes())?;
+    if error.is_some() {
+        answer.try_extend_from_slice(body)?;
+        answer.try_resize(answer.len().next_multiple_of(4), 0)?;
+    }
+    let mut out = Vec::new();
+    let flags = if error.is_none() { CAPPED } else { 0 };
+    let reply =
+        NlMsgHdr { kind: TYPE_ERROR, flags, pid: port, seq: header.seq, ..NlMsgHdr::default() };
+    put_message(&mut out, reply, &answer)?;
+    Ok(out)
+}
+
+/// Options that are on or off.
+fn is_wish(option: i32) -> bool {
+    use option::{CAP_ACK, EXT_ACK, GET_STRICT_CHK, NO_ENOBUFS, PKTINFO};
+    [PKTINFO, NO_ENOBUFS, CAP_ACK, EXT_ACK, GET_STRICT_CHK].contains(&option)
+}
+
+impl NetSocket for Netlink {
+    fn domain(&self) -> u16 {
+        AF_NETLINK
+    }
+    fn kind(&self) -> u32 {
+        self.kind
+    }
+    fn protocol(&self) -> i32 {
+        self.protocol
+    }
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn bind(&self, name: &[u8], _who: Who) -> Result<()> {
+        let addr = decode(name)?;
+        if self.state.lock().port.is_some_and(|port| port != addr.pid) {
+            return Err(Errno::EINVAL);
+        }
+        self.claim(addr.pid)?;
+        let mut state = self.state.lock();
+        state.groups = state.groups & !u64::from(u32::MAX) | u64::from(addr.groups);
+        Ok(())
+    }
+
+    fn connect(&self, name: &[u8], _nonblock: bool) -> Result<()> {
+        if crate::net::addr::family_of(name)? == abi::socket::AF_UNSPEC {
+            self.state.lock().peer = (0, 0);
+            return Ok(());
+        }
+        let addr = decode(name)?;
+        if addr.pid != 0 && !self.who.admin {
+            return Err(Errno::EPERM);
+        }
+        self.claim(0)?;
+        self.state.lock().peer = (addr.pid, addr.groups);
+        Ok(())
+    }
+
+    fn shut_down(&self, _read: bool, _write: bool) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    fn name(&self) -> Result<Vec<u8>> {
+        let state = self.state.lock();
+        encode(state.port.unwrap_or(0), state.groups as u32)
+    }
+
+    fn peer_name(&self) -> Result<Vec<u8>> {
+        let (pid, groups) = self.state.lock().peer;
+        encode(pid, groups)
+    }
+
+    fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        if how.flags.contains(MsgFlags::OOB) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if src.remaining() == 0 {
+            return Err(Errno::ENODATA);
+        }
+        let to = match how.to {
+            Some(name) => decode(name)?.pid,
+            None => self.state.lock().peer.0,
+        };
+        if to != 0 || self.protocol != NETLINK_ROUTE {
+            // The only one to talk to is the kernel.
+            return Err(if self.who.admin { Errno::ECONNREFUSED } else { Errno::EPERM });
+        }
+        self.claim(0)?;
+        let len = src.remaining();
+        if len > self.options.send_buffer() - 32 {
+            return Err(Errno::EMSGSIZE);
+        }
+        let bytes = copy_in(src, len)?;
+        let port = self.state.lock().port.unwrap_or(0);
+        self.answer(&bytes, port)?;
+        Ok(len)
+    }
+
+    fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming> {
+        if flags.contains(MsgFlags::OOB) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let message = self.next(nonblock)?;
+        let full = message.len();
+        let wanted = full.min(dst.remaining());
+        let put = if wanted == 0 { Ok(0) } else { dst.put(&message[..wanted]) };
+        if flags.contains(MsgFlags::PEEK) {
+            let mut state = self.state.lock();
+            state.queue.try_push_front(message)?;
+            state.held += full;
+        }
+        let bytes = put?;
+        if bytes < wanted {
+            return Err(Errno::EFAULT);
+        }
+        Ok(Incoming { bytes, full, from: Some(encode(0, 0)?), ..Incoming::default() })
+    }
+
+    fn take_error(&self) -> Option<Errno> {
+        self.state.lock().error.take()
+    }
+
+    fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.set_socket(option, value),
+            // Nothing is ever sent to a group, for nothing ever changes.
+            (SOL_NETLINK, option::ADD_MEMBERSHIP | option::DROP_MEMBERSHIP) => {
+                let group = number(value)?;
+                if !(1..=LAST_GROUP).contains(&group) {
+                    return Err(Errno::EINVAL);
+                }
+                let bit = 1 << (group - 1);
+                let groups = &mut self.state.lock().groups;
+                *groups =
+                    if option == option::ADD_MEMBERSHIP { *groups | bit } else { *groups & !bit };
+                Ok(())
+            }
+            (SOL_NETLINK, wish) if is_wish(wish) => {
+                let on = number(value)? != 0;
+                let wishes = &mut self.state.lock().wishes;
+                *wishes = if on { *wishes | 1 << wish } else { *wishes & !(1 << wish) };
+                Ok(())
+            }
+            _ => Err(Errno::ENOPROTOOPT),
+        }
+    }
+
+    fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.get_socket(option),
+            (SOL_NETLINK, wish) if is_wish(wish) => {
+                let on = self.state.lock().wishes & 1 << wish != 0;
+                if room < size_of::<i32>() { Err(Errno::EINVAL) } else { Ok(bytes_of(on.into())?) }
+            }
+            _ => Err(Errno::ENOPROTOOPT),
+        }
+    }
+
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
+        let state = self.state.lock();
+        let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
+        if !state.queue.is_empty() {
+            ready |= PollEvents::READABLE;
+        }
+        if state.error.is_some() {
+            ready |= PollEvents::ERR;
+        }
+        ready
+    }
+
+    fn readable_bytes(&self) -> Result<usize> {
+        Err(Errno::ENOTTY)
+    }
+    fn unsent_bytes(&self) -> Result<usize> {
+        Err(Errno::ENOTTY)
+    }
+
+    fn close(&self) {
+        let mut state = self.state.lock();
+        let port = state.port.take();
+        let queue = core::mem::take(&mut state.queue);
+        drop(state);
+        if let Some(port) = port {
+            PORTS.lock().remove(&port);
+        }
+        drop(queue);
+    }
+}

@@ -1,0 +1,251 @@
+//! Raw sockets: whole messages of one protocol above IP, with the IP header where IPv4's readers want it.
+//!
+//! Owns the list of all raw sockets. A message goes straight into the queues of the sockets of its protocol; an echo
+//! request is also answered, as any host does. What TCP and UDP send is no packet here, so raw sockets do not see it
+//! (docs/decisions/0004). Lock levels: the list is a `Leaf`, a socket's state a `Stream`; never both, nor two sockets.
+
+use crate::mm::fallible::{TryGrow, try_arc, try_copy};
+use crate::mm::{Sink, Source};
+use crate::net::addr::{Class, Family, Name, class, encode, family_of, route};
+use crate::net::inbox::Inbox;
+use crate::net::option::{Options, bytes_of, number};
+use crate::net::options;
+use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
+use crate::vfs::PollEvents;
+use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_RAW, SOL_RAW, ip};
+use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_RAW, SOL_SOCKET, so};
+use abi::{Errno, Result};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+/// Linux's default sizes of the buffers.
+const BUFFER: usize = 212_992;
+
+/// `ICMP_FILTER` and `ICMP6_FILTER`.
+const FILTER: i32 = 1;
+/// `IPV6_CHECKSUM`.
+const CHECKSUM: i32 = 7;
+
+/// All raw sockets; those that are gone are swept when one is added.
+pub(super) static ALL: SpinLock<Vec<Weak<Raw>>, level::Leaf> = SpinLock::new(Vec::new());
+
+/// One socket.
+pub struct Raw {
+    pub(super) family: Family,
+    pub(super) protocol: i32,
+    pub(super) options: Options,
+    pub(super) state: SpinLock<State, level::Stream>,
+    pub(super) for_reading: WaitQueue,
+}
+
+pub(super) struct State {
+    /// The address that it is bound to, or else all.
+    pub(super) local: IpAddr,
+    pub(super) peer: Option<SocketAddr>,
+    pub(super) inbox: Inbox,
+    /// One bit for each type of ICMP message that is not wanted.
+    pub(super) filter: Vec<u8>,
+    /// The sender writes the IP header.
+    pub(super) header_included: bool,
+    pub(super) read_shut: bool,
+    write_shut: bool,
+    pub(super) closed: bool,
+}
+
+/// A new socket: EPERM without CAP_NET_RAW.
+pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> {
+    if protocol == IPPROTO_IP {
+        return Err(Errno::EPROTONOSUPPORT);
+    }
+    if !who.raw {
+        return Err(Errno::EPERM);
+    }
+    let filter = if family == Family::V4 { 4 } else { 32 };
+    let socket = try_arc(Raw {
+        family,
+        protocol,
+        options: Options::new(BUFFER, BUFFER),
+        state: SpinLock::new(State {
+            local: family.any(),
+            peer: None,
+            inbox: Inbox::default(),
+            filter: try_copy(&[0; 32][..filter])?,
+            header_included: protocol == IPPROTO_RAW && family == Family::V4,
+            read_shut: false,
+            write_shut: false,
+            closed: false,
+        }),
+        for_reading: WaitQueue::new(),
+    })?;
+    let mut all = ALL.lock();
+    all.retain(|socket| socket.strong_count() > 0);
+    all.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+    all.try_push(Arc::downgrade(&socket))?;
+    drop(all);
+    Ok(socket)
+}
+
+impl Raw {
+    /// Where a message to `name` goes, and the address it comes from.
+    pub(super) fn destination(&self, name: Name) -> Result<(IpAddr, IpAddr)> {
+        let to = name.addr.ip();
+        if to.is_ipv4() != (self.family == Family::V4) {
+            return Err(Errno::ENETUNREACH);
+        }
+        if class(to) == Class::Broadcast && !self.options.is_on(SOL_SOCKET, so::BROADCAST) {
+            return Err(Errno::EACCES);
+        }
+        route(to)
+    }
+
+    fn is_filter(&self, level: i32, option: i32) -> bool {
+        let own = if self.family == Family::V4 { SOL_RAW } else { IPPROTO_ICMPV6 };
+        level == own && option == FILTER
+    }
+
+    fn has_filter(&self) -> bool {
+        matches!(
+            (self.family, self.protocol),
+            (Family::V4, IPPROTO_ICMP) | (Family::V6, IPPROTO_ICMPV6)
+        )
+    }
+}
+
+impl NetSocket for Raw {
+    fn domain(&self) -> u16 {
+        self.family.number()
+    }
+    fn kind(&self) -> u32 {
+        SOCK_RAW
+    }
+    fn protocol(&self) -> i32 {
+        self.protocol
+    }
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn bind(&self, name: &[u8], _who: Who) -> Result<()> {
+        let addr = Name::decode(self.family, name)?.addr.ip();
+        let fits = addr.is_ipv4() == (self.family == Family::V4);
+        if !fits || matches!(class(addr), Class::Foreign | Class::LinkLocal) {
+            return Err(Errno::EADDRNOTAVAIL);
+        }
+        self.state.lock().local = addr;
+        Ok(())
+    }
+
+    fn connect(&self, name: &[u8], _nonblock: bool) -> Result<()> {
+        if family_of(name)? == AF_UNSPEC {
+            let mut state = self.state.lock();
+            state.peer = None;
+            state.local = self.family.any();
+            return Ok(());
+        }
+        let name = Name::decode(self.family, name)?;
+        let (to, source) = self.destination(name)?;
+        let mut state = self.state.lock();
+        if state.local.is_unspecified() {
+            state.local = source;
+        }
+        state.peer = Some(SocketAddr::new(to, name.addr.port()));
+        Ok(())
+    }
+
+    fn shut_down(&self, read: bool, write: bool) -> Result<()> {
+        let mut state = self.state.lock();
+        state.read_shut |= read;
+        state.write_shut |= write;
+        let connected = state.peer.is_some();
+        drop(state);
+        self.for_reading.wake_all();
+        if connected { Ok(()) } else { Err(Errno::ENOTCONN) }
+    }
+
+    /// The protocol stands where others have their port.
+    fn name(&self) -> Result<Vec<u8>> {
+        let port = u16::try_from(self.protocol).unwrap_or(0);
+        encode(self.family, SocketAddr::new(self.state.lock().local, port))
+    }
+
+    fn peer_name(&self) -> Result<Vec<u8>> {
+        let peer = self.state.lock().peer;
+        encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
+    }
+
+    fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        self.send_message(src, how)
+    }
+
+    fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming> {
+        self.receive_message(dst, flags, nonblock)
+    }
+
+    fn take_error(&self) -> Option<Errno> {
+        None
+    }
+
+    fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
+        if self.is_filter(level, option) {
+            if !self.has_filter() {
+                return Err(Errno::EOPNOTSUPP);
+            }
+            let filter = &mut self.state.lock().filter;
+            let len = value.len().min(filter.len());
+            filter[..len].copy_from_slice(&value[..len]);
+            return Ok(());
+        }
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.set_socket(option, value),
+            // Where the checksum of an ICMPv6 message stands is known.
+            (SOL_RAW, CHECKSUM) if self.protocol == IPPROTO_ICMPV6 => match number(value)? {
+                2 => Ok(()),
+                _ => Err(Errno::EINVAL),
+            },
+            (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
+                self.state.lock().header_included = number(value)? != 0;
+                Ok(())
+            }
+            _ => options::set_ip(&self.options, self.family, level, option, value, false),
+        }
+    }
+
+    fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
+        if self.is_filter(level, option) {
+            if !self.has_filter() {
+                return Err(Errno::EOPNOTSUPP);
+            }
+            return Ok(self.state.lock().filter.clone());
+        }
+        match (level, option) {
+            (SOL_SOCKET, _) => self.options.get_socket(option),
+            (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
+                Ok(bytes_of(self.state.lock().header_included.into())?)
+            }
+            _ => {
+                let connected = self.state.lock().peer.is_some();
+                options::get_ip(&self.options, self.family, level, option, room, connected)
+            }
+        }
+    }
+
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
+        let state = self.state.lock();
+        state.inbox.readiness(state.read_shut, state.write_shut)
+    }
+
+    fn readable_bytes(&self) -> Result<usize> {
+        Ok(self.state.lock().inbox.first_len())
+    }
+
+    fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let inbox = core::mem::take(&mut state.inbox);
+        drop(state);
+        drop(inbox);
+    }
+}

@@ -1,0 +1,288 @@
+//! TCP between two sockets of this machine: [`Tcp`] is one end, listening, connecting or connected.
+//!
+//! Each end owns what it has received; its peer puts bytes there, up to the sum of one's send buffer and the
+//! other's receive buffer. States, errors and events are those that Linux's sockets show over its loopback.
+//! Lock level: `Stream`. A listener's lock is taken before that of a connection; two connections are locked
+//! one after the other. User memory is copied without a spinlock.
+
+use super::bytes::Bytes;
+use crate::mm::fallible::try_arc_cyclic;
+use crate::mm::{Sink, Source};
+use crate::net::addr::{Family, encode};
+use crate::net::option::Options;
+use crate::net::ports::Port;
+use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
+use crate::sync::{Mutex, PollTable, SpinLock, WaitQueue, level};
+use crate::vfs::PollEvents;
+use abi::net::{IPPROTO_TCP, TcpState};
+use abi::socket::{MsgFlags, SOCK_STREAM};
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+/// Linux's defaults of a fresh socket.
+pub(super) const SEND_BUFFER: usize = 16_384;
+pub(super) const RECEIVE_BUFFER: usize = 131_072;
+/// What a connection's send buffer grows to by itself.
+pub(super) const GROWN_SEND_BUFFER: usize = 2_626_560;
+
+/// One end.
+pub struct Tcp {
+    pub(super) me: Weak<Tcp>,
+    pub(super) family: Family,
+    pub(super) uid: u32,
+    pub(super) options: Options,
+    pub(super) state: SpinLock<State, level::Stream>,
+    /// Readers take turns, so that bytes keep their order.
+    pub(super) turn: Mutex<()>,
+    /// Who waits for something to receive or to accept, for a connection, or for its end.
+    pub(super) for_reading: WaitQueue,
+    /// Who waits for room in the peer's queue.
+    pub(super) for_writing: WaitQueue,
+}
+
+pub(super) struct State {
+    pub(super) local: SocketAddr,
+    pub(super) peer: Option<SocketAddr>,
+    pub(super) port: Option<Port>,
+    /// The port was asked for by number: it survives a disconnect.
+    pub(super) port_chosen: bool,
+    /// The address was.
+    pub(super) addr_chosen: bool,
+    pub(super) role: Role,
+    pub(super) received: Bytes,
+    /// A byte out of band.
+    pub(super) urgent: Option<u8>,
+    /// What SO_ERROR reports once.
+    pub(super) error: Option<Errno>,
+    /// `shutdown`, or the end of the connection.
+    pub(super) read_shut: bool,
+    pub(super) write_shut: bool,
+    /// The peer sends no more.
+    pub(super) fin: bool,
+    /// `connect` has been called and has not told its outcome.
+    pub(super) connecting: bool,
+    /// Somebody found no room to write: tell when there is.
+    pub(super) no_space: bool,
+    /// No file has it any more.
+    pub(super) orphan: bool,
+}
+
+pub(super) enum Role {
+    Closed,
+    Listener {
+        backlog: usize,
+        pending: VecDeque<Arc<Tcp>>,
+        /// Who found the backlog full.
+        waiting: VecDeque<Weak<Tcp>>,
+    },
+    Connecting,
+    /// Weak: the peer lives as long as its own file.
+    Connected(Weak<Tcp>),
+}
+
+impl State {
+    /// What it is called.
+    pub(super) fn name(&self) -> TcpState {
+        match &self.role {
+            Role::Closed => TcpState::Close,
+            Role::Listener { .. } => TcpState::Listen,
+            Role::Connecting => TcpState::SynSent,
+            Role::Connected(_) => match (self.write_shut, self.fin) {
+                (false, false) => TcpState::Established,
+                (true, false) => TcpState::FinWait2,
+                (false, true) => TcpState::CloseWait,
+                (true, true) => TcpState::Close,
+            },
+        }
+    }
+
+    pub(super) fn no_more_input(&self) -> bool {
+        self.read_shut || self.fin
+    }
+}
+
+/// A new socket.
+pub fn create(family: Family, who: Who) -> Result<Arc<dyn NetSocket>> {
+    Ok(Tcp::new(family, who.uid, Options::new(SEND_BUFFER, RECEIVE_BUFFER))?)
+}
+
+impl Tcp {
+    pub(super) fn new(family: Family, uid: u32, options: Options) -> Result<Arc<Self>> {
+        try_arc_cyclic(|me| Self {
+            me: me.clone(),
+            family,
+            uid,
+            options,
+            state: SpinLock::new(State {
+                local: family.nowhere(),
+                peer: None,
+                port: None,
+                port_chosen: false,
+                addr_chosen: false,
+                role: Role::Closed,
+                received: Bytes::default(),
+                urgent: None,
+                error: None,
+                read_shut: false,
+                write_shut: false,
+                fin: false,
+                connecting: false,
+                no_space: false,
+                orphan: false,
+            }),
+            turn: Mutex::new(()),
+            for_reading: WaitQueue::new(),
+            for_writing: WaitQueue::new(),
+        })
+    }
+
+    pub(super) fn connected_peer(&self) -> Option<Arc<Tcp>> {
+        match &self.state.lock().role {
+            Role::Connected(peer) => peer.upgrade(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn wake_everyone(&self) {
+        self.for_reading.wake_all();
+        self.for_writing.wake_all();
+    }
+
+    /// For /proc: state, bytes to be read (or connections to be accepted), bytes the peer has not read.
+    pub fn summary(&self) -> (TcpState, usize, usize) {
+        let unsent = self.unsent();
+        let state = self.state.lock();
+        match &state.role {
+            Role::Listener { pending, .. } => (state.name(), pending.len(), 0),
+            _ => (state.name(), state.received.len(), unsent),
+        }
+    }
+
+    /// What of the peer's queue would, on Linux, still wait on this side.
+    fn unsent(&self) -> usize {
+        let Some(peer) = self.connected_peer() else { return 0 };
+        let held = peer.state.lock().received.len();
+        held.saturating_sub(peer.options.receive_buffer())
+    }
+}
+
+impl NetSocket for Tcp {
+    fn domain(&self) -> u16 {
+        self.family.number()
+    }
+    fn kind(&self) -> u32 {
+        SOCK_STREAM
+    }
+    fn protocol(&self) -> i32 {
+        IPPROTO_TCP
+    }
+    fn options(&self) -> &Options {
+        &self.options
+    }
+    fn bind(&self, name: &[u8], who: Who) -> Result<()> {
+        self.bind_to(name, who)
+    }
+    fn connect(&self, name: &[u8], nonblock: bool) -> Result<()> {
+        self.connect_to(name, nonblock)
+    }
+    fn listen(&self, backlog: i32) -> Result<()> {
+        self.begin_listening(backlog)
+    }
+    fn accept(&self, nonblock: bool) -> Result<Arc<dyn NetSocket>> {
+        Ok(self.accept_next(nonblock)?)
+    }
+    fn shut_down(&self, read: bool, write: bool) -> Result<()> {
+        self.shut(read, write)
+    }
+    fn name(&self) -> Result<Vec<u8>> {
+        encode(self.family, self.state.lock().local)
+    }
+    fn peer_name(&self) -> Result<Vec<u8>> {
+        let state = self.state.lock();
+        match (state.name(), state.peer) {
+            (TcpState::Close | TcpState::SynSent | TcpState::Listen, _) | (_, None) => {
+                Err(Errno::ENOTCONN)
+            }
+            (_, Some(peer)) => Ok(encode(self.family, peer)?),
+        }
+    }
+    fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        self.send_bytes(src, how)
+    }
+    fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming> {
+        self.receive_bytes(dst, flags, nonblock)
+    }
+    fn take_error(&self) -> Option<Errno> {
+        self.state.lock().error.take()
+    }
+    fn accepts(&self) -> bool {
+        matches!(self.state.lock().role, Role::Listener { .. })
+    }
+    fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
+        self.set(level, option, value)
+    }
+    fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
+        self.get(level, option, room)
+    }
+    fn poll(&self, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.for_reading);
+        table.watch(&self.for_writing);
+        self.events()
+    }
+    fn readable_bytes(&self) -> Result<usize> {
+        let state = self.state.lock();
+        match state.role {
+            Role::Listener { .. } => Err(Errno::EINVAL),
+            _ => Ok(state.received.len()),
+        }
+    }
+    fn unsent_bytes(&self) -> Result<usize> {
+        if self.accepts() { Err(Errno::EINVAL) } else { Ok(self.unsent()) }
+    }
+    fn at_mark(&self) -> Result<bool> {
+        let state = self.state.lock();
+        Ok(state.urgent.is_some() && state.received.len() == 0)
+    }
+    fn close(&self) {
+        self.close_file();
+    }
+}
+
+impl Tcp {
+    fn events(&self) -> PollEvents {
+        // The room is asked for before the own lock is taken.
+        let writable = self.room_is_worth_it();
+        let mut state = self.state.lock();
+        let mut ready = PollEvents::empty();
+        if let Role::Listener { pending, .. } = &state.role {
+            return if pending.is_empty() { ready } else { PollEvents::READABLE };
+        }
+        let name = state.name();
+        if name == TcpState::Close || (state.no_more_input() && state.write_shut) {
+            ready |= PollEvents::HUP;
+        }
+        if state.no_more_input() {
+            ready |= PollEvents::READABLE | PollEvents::RDHUP;
+        }
+        if name != TcpState::SynSent {
+            if state.received.len() >= self.options.low_water() {
+                ready |= PollEvents::READABLE;
+            }
+            if state.write_shut || writable {
+                ready |= PollEvents::WRITABLE;
+            } else {
+                state.no_space = true;
+            }
+            if state.urgent.is_some() {
+                ready |= PollEvents::PRI;
+            }
+        }
+        if state.error.is_some() {
+            ready |= PollEvents::ERR;
+        }
+        ready
+    }
+}

@@ -1,0 +1,225 @@
+//! Descriptors on their way through sockets: those that nobody can ever receive, and their end.
+//!
+//! A socket may travel through itself, or two through each other; when their descriptors are closed, the queues keep them
+//! alive for ever. [`collect`] finds such circles: a passed socket is alive if something other than the queues of passed
+//! sockets refers to its file, or if it waits in the queue of one that is alive. Chains of sockets in sockets are let go of
+//! one by one ([`bury`]), not by recursion on the kernel stack.
+//!
+//! Lock: `Passing`, held over a whole search and taken before the state of sockets. Who has taken files out of a queue
+//! passes it ([`settle`]) before the references can go anywhere else, so that counts and queues agree during a search.
+
+use super::queue::Message;
+use super::unix::{Role, Socket, of_file};
+use crate::mm::fallible::TryGrow;
+use crate::sync::{SpinLock, level};
+use crate::vfs::OpenFile;
+use abi::Result;
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// The sockets that were passed and may still be on their way.
+struct Passed {
+    files: Vec<Weak<OpenFile>>,
+    /// So many are looked through.
+    due: usize,
+}
+
+static PASSED: SpinLock<Passed, level::Passing> =
+    SpinLock::new(Passed { files: Vec::new(), due: FIRST_LOOK });
+/// Relaxed: hints for when to look, and a mark that one task looks or buries; all data is under locks.
+static ON_THEIR_WAY: AtomicUsize = AtomicUsize::new(0);
+static CLOSED: AtomicUsize = AtomicUsize::new(0);
+static COLLECTING: AtomicBool = AtomicBool::new(false);
+static BURYING: AtomicBool = AtomicBool::new(false);
+/// Queues to be let go of. There is always room for that of each socket: letting go can neither wait for memory nor recurse.
+static GRAVES: SpinLock<Vec<VecDeque<Message>>, level::Leaf> = SpinLock::new(Vec::new());
+
+const FIRST_LOOK: usize = 256;
+/// Sockets that are closed between two searches, at least.
+const CLOSES: usize = 64;
+
+/// Notes files that are about to be passed; `ENOMEM`.
+pub(super) fn note(files: &[Arc<OpenFile>]) -> Result<()> {
+    let mut full = false;
+    for file in files.iter().filter(|file| of_file(file).is_ok()) {
+        let mut passed = PASSED.lock();
+        passed.files.try_push(Arc::downgrade(file))?;
+        ON_THEIR_WAY.store(passed.files.len(), Ordering::Relaxed);
+        full |= passed.files.len() > passed.due;
+    }
+    if full {
+        collect();
+    }
+    Ok(())
+}
+
+/// A socket was closed: looks for garbage now and then, while something is on its way.
+pub(super) fn closed() {
+    let passed = ON_THEIR_WAY.load(Ordering::Relaxed);
+    if passed != 0 && CLOSED.fetch_add(1, Ordering::Relaxed) >= CLOSES + passed / 2 {
+        CLOSED.store(0, Ordering::Relaxed);
+        collect();
+    }
+}
+
+/// Lets go of all that nobody can receive, now: sockets in sockets may need several searches.
+pub fn collect_all() {
+    loop {
+        let before = ON_THEIR_WAY.load(Ordering::Relaxed);
+        collect();
+        if ON_THEIR_WAY.load(Ordering::Relaxed) >= before {
+            return;
+        }
+    }
+}
+
+/// Waits until no search is under way.
+pub(super) fn settle() {
+    drop(PASSED.lock());
+}
+
+/// There are to be `sockets` sockets: makes room for the end of all, or `ENOMEM`.
+pub(super) fn make_room(sockets: usize) -> Result<()> {
+    // A queue in there is of a socket that counts no more, or whose own queue is empty now.
+    GRAVES.lock().try_room(sockets)
+}
+
+/// Lets go of messages and the files in them.
+pub(super) fn bury(queue: VecDeque<Message>) {
+    if queue.iter().all(|message| message.ancillary.files.is_empty()) {
+        return;
+    }
+    settle();
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "each socket's queue has its place: see `make_room`"
+    )]
+    GRAVES.lock().push(queue);
+    // What is closed in here comes back to `bury`, which then only adds to the list.
+    while !GRAVES.lock().is_empty() && !BURYING.swap(true, Ordering::Relaxed) {
+        loop {
+            let next = GRAVES.lock().pop();
+            let Some(next) = next else { break };
+            drop(next);
+        }
+        BURYING.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Empties the queues of passed sockets that nobody can reach.
+fn collect() {
+    if COLLECTING.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let garbage = find_garbage();
+    COLLECTING.store(false, Ordering::Relaxed);
+    garbage.into_iter().for_each(bury);
+}
+
+#[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
+fn find_garbage() -> Vec<VecDeque<Message>> {
+    let mut passed = PASSED.lock();
+    let most = passed.files.len();
+    let (mut files, mut seen, mut open, mut garbage) =
+        (Vec::<Arc<OpenFile>>::new(), Vec::<usize>::new(), Vec::<usize>::new(), Vec::new());
+    let mut inside = Vec::<usize>::new();
+    // Before anything is referred to: under the lock no reference may be the last.
+    if files.try_reserve_exact(most).is_err()
+        || seen.try_reserve_exact(most).is_err()
+        || open.try_reserve_exact(most).is_err()
+        || inside.try_reserve_exact(most).is_err()
+        || garbage.try_reserve_exact(most).is_err()
+    {
+        return garbage;
+    }
+    files.extend(passed.files.iter().filter_map(Weak::upgrade));
+    files.sort_unstable_by_key(Arc::as_ptr);
+    files.dedup_by(|a, b| Arc::ptr_eq(a, b));
+    passed.files.clear();
+    passed.files.extend(files.iter().map(Arc::downgrade));
+    passed.due = files.len().saturating_mul(2).max(FIRST_LOOK);
+    ON_THEIR_WAY.store(files.len(), Ordering::Relaxed);
+    let index = |file: &Arc<OpenFile>| files.binary_search_by_key(&Arc::as_ptr(file), Arc::as_ptr);
+    seen.resize(files.len(), 0);
+    for file in &files {
+        each_inside(file, &mut |inner| {
+            if let Ok(at) = index(inner) {
+                seen[at] = seen[at].saturating_add(1);
+            }
+        });
+    }
+    // One reference is ours. From here on a `seen` of `ALIVE` says that somebody can reach it.
+    const ALIVE: usize = usize::MAX;
+    for (at, file) in files.iter().enumerate() {
+        if Arc::strong_count(file) > seen[at].saturating_add(1) {
+            seen[at] = ALIVE;
+            open.push(at);
+        }
+    }
+    loop {
+        while let Some(at) = open.pop() {
+            each_inside(&files[at], &mut |inner| {
+                if let Ok(at) = index(inner)
+                    && seen[at] != ALIVE
+                {
+                    seen[at] = ALIVE;
+                    open.push(at);
+                }
+            });
+        }
+        // A file that was counted in the queue of a living socket may have been taken out since, by a receiver who now
+        // waits for this search. So garbage is only what garbage alone refers to.
+        inside.clear();
+        inside.resize(files.len(), 0);
+        for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
+            each_inside(file, &mut |inner| {
+                if let Ok(at) = index(inner) {
+                    inside[at] = inside[at].saturating_add(1);
+                }
+            });
+        }
+        for (at, file) in files.iter().enumerate() {
+            if seen[at] != ALIVE && Arc::strong_count(file) > inside[at].saturating_add(1) {
+                seen[at] = ALIVE;
+                open.push(at);
+            }
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
+        let Ok(socket) = of_file(file) else { continue };
+        let mut state = socket.state.lock();
+        garbage.push(state.queue.take_all());
+        let Role::Listener { pending, .. } = &state.role else { continue };
+        // What was sent over a connection that nobody has accepted goes with the listener; without memory
+        // for that, at the next search.
+        for waiting in pending {
+            if garbage.try_reserve(1).is_ok() {
+                garbage.push(waiting.state.lock().queue.take_all());
+            }
+        }
+    }
+    drop(passed);
+    garbage
+}
+
+/// Calls `visit` with every file in a socket's queue, and in those of connections that wait to be accepted.
+fn each_inside(file: &OpenFile, visit: &mut dyn FnMut(&Arc<OpenFile>)) {
+    let mut visit_queue = |socket: &Socket| {
+        let state = socket.state.lock();
+        state.queue.iter().flat_map(|message| &message.ancillary.files).for_each(&mut *visit);
+        let Role::Listener { pending, .. } = &state.role else { return };
+        for waiting in pending {
+            // The only place where two sockets are locked: the second is nobody's yet.
+            let state = waiting.state.lock();
+            state.queue.iter().flat_map(|message| &message.ancillary.files).for_each(&mut *visit);
+        }
+    };
+    if let Ok(socket) = of_file(file) {
+        visit_queue(socket);
+    }
+}

@@ -1,0 +1,23 @@
+//! AF_UNIX: the socket (`unix`), names, connections and messages; files in flight and their collector (`flight`, `garbage`).
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
+#![allow(dead_code)]
+
+pub mod address;
+pub mod connect;
+mod file;
+pub mod flight;
+mod garbage;
+mod option;
+mod queue;
+mod registry;
+mod room;
+mod transfer;
+mod unix;
+
+pub use address::Address;
+pub use garbage::collect_all;
+pub use queue::Ancillary;
+pub(super) use registry::table;
+pub use transfer::Outgoing;
+pub use unix::{Kind, Socket, create, of_file, open, pair};

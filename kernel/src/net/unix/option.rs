@@ -1,0 +1,78 @@
+//! Socket options and time limits.
+
+use super::unix::{Role, Socket};
+use crate::net::limit::{TimeLimit, Timeouts};
+use abi::Errno;
+use abi::socket::Ucred;
+
+/// Bounds of SO_SNDBUF and SO_RCVBUF, after Linux has doubled what the program asked for.
+const MIN_BUFFER: usize = 4608;
+const MIN_RECEIVE_BUFFER: usize = 2304;
+const MAX_BUFFER: usize = 425_984;
+
+impl Socket {
+    pub(super) fn receive_limit(&self) -> TimeLimit {
+        self.timeouts().begin_receive()
+    }
+
+    pub(super) fn send_limit(&self) -> TimeLimit {
+        self.timeouts().begin_send()
+    }
+
+    /// Time limits.
+    pub fn timeouts(&self) -> Timeouts {
+        self.state.lock().timeouts
+    }
+
+    /// Sets the time limits.
+    pub fn set_timeouts(&self, timeouts: Timeouts) {
+        self.state.lock().timeouts = timeouts;
+    }
+
+    /// SO_ERROR: reports an error once.
+    pub fn take_error(&self) -> Option<Errno> {
+        self.state.lock().error.take()
+    }
+
+    /// SO_PEERCRED.
+    pub fn peer_cred(&self) -> Ucred {
+        self.state.lock().peer_cred
+    }
+
+    /// SO_PASSCRED.
+    pub fn passes_cred(&self) -> bool {
+        self.state.lock().pass_cred
+    }
+
+    /// Sets SO_PASSCRED.
+    pub fn set_pass_cred(&self, on: bool) {
+        self.state.lock().pass_cred = on;
+    }
+
+    /// SO_SNDBUF: how much of what this socket sends may wait to be received.
+    pub fn buffer(&self) -> usize {
+        self.state.lock().buffer
+    }
+
+    /// Sets it as Linux does: doubled, within bounds.
+    pub fn set_buffer(&self, asked: u32) {
+        let doubled = (asked as usize).saturating_mul(2);
+        self.state.lock().buffer = doubled.clamp(MIN_BUFFER, MAX_BUFFER);
+    }
+
+    /// SO_RCVBUF, which limits nothing: what is sent counts for its sender.
+    pub fn receive_buffer(&self) -> usize {
+        self.state.lock().receive_buffer
+    }
+
+    /// Sets it as Linux does: doubled, within bounds.
+    pub fn set_receive_buffer(&self, asked: u32) {
+        let doubled = (asked as usize).saturating_mul(2);
+        self.state.lock().receive_buffer = doubled.clamp(MIN_RECEIVE_BUFFER, MAX_BUFFER);
+    }
+
+    /// SO_ACCEPTCONN.
+    pub fn accepts(&self) -> bool {
+        matches!(self.state.lock().role, Role::Listener { .. })
+    }
+}

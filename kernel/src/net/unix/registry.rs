@@ -1,0 +1,105 @@
+//! All AF_UNIX sockets there are: for /proc/net/unix, and for the search for forgotten ones.
+//!
+//! Owns a table of weak references. Lock level: `Leaf`; no socket is looked at while it is held.
+
+use super::address::Address;
+use super::garbage;
+use super::unix::{Kind, Role, Socket};
+use crate::mm::fallible::{TryGrow, TryMap, TryString, try_string};
+use crate::sync::{SpinLock, level};
+use crate::try_write;
+use abi::Result;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+static SOCKETS: SpinLock<BTreeMap<usize, Weak<Socket>>, level::Leaf> =
+    SpinLock::new(BTreeMap::new());
+
+/// What a socket is told apart by.
+pub(super) fn key(socket: &Socket) -> usize {
+    core::ptr::from_ref(socket) as usize
+}
+
+/// Enters a new socket.
+pub(super) fn add(socket: &Arc<Socket>) -> Result<()> {
+    let mut sockets = SOCKETS.lock();
+    let old = sockets.try_put(key(socket), Arc::downgrade(socket))?;
+    let count = sockets.len();
+    drop(sockets);
+    drop(old);
+    garbage::make_room(count)
+}
+
+/// A socket is no more.
+pub(super) fn remove(socket: &Socket) {
+    let gone = SOCKETS.lock().remove(&key(socket));
+    drop(gone);
+}
+
+/// All sockets.
+pub(super) fn all() -> Result<Vec<Arc<Socket>>> {
+    let mut all = Vec::new();
+    loop {
+        let sockets = SOCKETS.lock();
+        let count = sockets.len();
+        // What is referred to must not be let go of under the lock: room for all first.
+        if all.capacity() >= count {
+            all.try_extend(sockets.values().filter_map(Weak::upgrade))?;
+            return Ok(all);
+        }
+        drop(sockets);
+        all.try_room(count)?;
+    }
+}
+
+/// /proc/net/unix.
+pub fn table() -> Result<String> {
+    let mut out = try_string("Num       RefCount Protocol Flags    Type St Inode Path\n")?;
+    for socket in all()? {
+        line(&mut out, &socket)?;
+    }
+    Ok(out)
+}
+
+fn line(out: &mut String, socket: &Socket) -> Result<()> {
+    const ACCEPTS: u32 = 0x1_0000;
+    const UNCONNECTED: u32 = 1;
+    const CONNECTED: u32 = 3;
+    let state = socket.state.lock();
+    let (flags, phase) = match state.role {
+        Role::Single => (0, UNCONNECTED),
+        Role::Listener { .. } => (ACCEPTS, UNCONNECTED),
+        Role::Connected(_) => (0, CONNECTED),
+    };
+    let name = state.name.clone();
+    drop(state);
+    let references = if phase == CONNECTED && socket.kind != Kind::Datagram { 3 } else { 2 };
+    let (kind, inode) = (socket.kind.number(), socket.inode());
+    try_write!(
+        out,
+        "{:016x}: {references:08X} 00000000 {flags:08X} {kind:04X} {phase:02X} {inode:5}",
+        0
+    )?;
+    match &name {
+        Address::Unnamed => {}
+        Address::Path(path) => shown(out, " ", path)?,
+        Address::Abstract(name) => shown(out, " @", name)?,
+    }
+    out.try_push_char('\n')
+}
+
+/// A name, what is not text in it replaced; a NUL is shown as `@`.
+fn shown(out: &mut String, before: &str, name: &[u8]) -> Result<()> {
+    out.try_push_str(before)?;
+    for part in name.utf8_chunks() {
+        for letter in part.valid().chars() {
+            out.try_push_char(if letter == '\0' { '@' } else { letter })?;
+        }
+        if !part.invalid().is_empty() {
+            out.try_push_char(char::REPLACEMENT_CHARACTER)?;
+        }
+    }
+    Ok(())
+}

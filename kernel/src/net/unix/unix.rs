@@ -1,0 +1,215 @@
+//! AF_UNIX sockets: streams, datagrams and sequenced packets between processes of one machine.
+//!
+//! [`Socket`] is one end: its receive queue, its name, its peer. A sender puts messages into the receiver's
+//! queue, so each socket's lock guards only its own state. Lock level: `Stream`; two sockets are locked one
+//! after the other, never together. User memory is copied without any lock.
+
+use super::address::Address;
+use super::{connect, file, registry};
+use crate::mm::fallible::{try_arc, try_arc_cyclic};
+use crate::net::limit::Timeouts;
+
+use super::queue::Queue;
+use super::room::Relay;
+use crate::sync::counted::{self, Counted};
+use crate::sync::{SpinLock, WaitQueue, level};
+use crate::vfs::anon::{AnonFs, new_path};
+use crate::vfs::{Cred, Inode, OpenFile, Owner};
+use abi::fs::{OpenFlags, S_IFSOCK};
+use abi::socket::Ucred;
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// How bytes travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes in order, between two.
+    Stream,
+    /// Messages, from anybody.
+    Datagram,
+    /// Messages in order, between two.
+    SeqPacket,
+}
+
+impl Kind {
+    /// Whether it has to be connected to be used.
+    pub fn is_connected_kind(self) -> bool {
+        self != Self::Datagram
+    }
+
+    /// `SOCK_*`.
+    pub fn number(self) -> u32 {
+        match self {
+            Self::Stream => abi::socket::SOCK_STREAM,
+            Self::Datagram => abi::socket::SOCK_DGRAM,
+            Self::SeqPacket => abi::socket::SOCK_SEQPACKET,
+        }
+    }
+}
+
+/// As much as a receiver holds before its senders wait (Linux's default `wmem`).
+const DEFAULT_BUFFER: usize = 212_992;
+/// Datagrams a receiver holds (Linux's `net.unix.max_dgram_qlen`).
+pub(super) const MAX_DATAGRAMS: usize = 10;
+
+/// One end.
+pub struct Socket {
+    _counted: Counted,
+    pub(super) kind: Kind,
+    me: Weak<Socket>,
+    pub(super) state: SpinLock<State, level::Stream>,
+    /// The inode number of its file, for /proc. Relaxed: set once, before anybody can look.
+    ino: AtomicU64,
+    /// Who waits for something to receive or to accept, or for a hang-up.
+    pub(super) for_reading: WaitQueue,
+    /// Who polls this socket for room at its peer, whichever that is; the relay tells them.
+    pub(super) for_writing: Arc<WaitQueue>,
+    pub(super) relay: Relay,
+    /// Who waits for room in this socket's queue: its senders, and the relays of those that poll.
+    pub(super) for_room: WaitQueue,
+}
+
+pub(super) struct State {
+    pub(super) name: Address,
+    pub(super) role: Role,
+    pub(super) queue: Queue,
+    /// Nothing more is received; nothing more is sent.
+    pub(super) read_shut: bool,
+    pub(super) write_shut: bool,
+    /// The peer is closed.
+    pub(super) peer_gone: bool,
+    /// What SO_ERROR reports once.
+    pub(super) error: Option<Errno>,
+    /// Who made the connection, or listens.
+    pub(super) cred: Ucred,
+    pub(super) peer_cred: Ucred,
+    pub(super) buffer: usize,
+    pub(super) receive_buffer: usize,
+    pub(super) pass_cred: bool,
+    pub(super) timeouts: Timeouts,
+    /// Where a bound path keeps this socket.
+    pub(super) bound: Option<Arc<dyn Inode>>,
+}
+
+impl State {
+    /// Whether `other` is the socket that this one is connected to.
+    pub(super) fn is_peer(&self, other: &Socket) -> bool {
+        matches!(&self.role, Role::Connected(peer) if core::ptr::eq(peer.as_ptr(), other))
+    }
+}
+
+pub(super) enum Role {
+    Single,
+    Listener {
+        backlog: usize,
+        pending: VecDeque<Arc<Socket>>,
+    },
+    /// Weak: the peer lives as long as its own file.
+    Connected(Weak<Socket>),
+}
+
+impl Socket {
+    pub(super) fn new(kind: Kind, cred: Ucred) -> Result<Arc<Self>> {
+        let for_writing = try_arc(WaitQueue::new())?;
+        let socket = try_arc_cyclic(|me| Self {
+            _counted: Counted::new(counted::Kind::UnixSocket),
+            kind,
+            me: me.clone(),
+            ino: AtomicU64::new(0),
+            state: SpinLock::new(State {
+                name: Address::Unnamed,
+                role: Role::Single,
+                queue: Queue::default(),
+                read_shut: false,
+                write_shut: false,
+                peer_gone: false,
+                error: None,
+                cred,
+                peer_cred: Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX },
+                buffer: DEFAULT_BUFFER,
+                receive_buffer: DEFAULT_BUFFER,
+                pass_cred: false,
+                timeouts: Timeouts::default(),
+                bound: None,
+            }),
+            for_reading: WaitQueue::new(),
+            for_writing,
+            relay: Relay::new(),
+            for_room: WaitQueue::new(),
+        })?;
+        registry::add(&socket)?;
+        Ok(socket)
+    }
+
+    /// The inode number of its file; 0 while it has none.
+    pub(super) fn inode(&self) -> u64 {
+        self.ino.load(Ordering::Relaxed)
+    }
+
+    /// How it transfers.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its own name.
+    pub fn name(&self) -> Address {
+        self.state.lock().name.clone()
+    }
+
+    /// The peer, while it is there.
+    pub fn peer(&self) -> Option<Arc<Socket>> {
+        match &self.state.lock().role {
+            Role::Connected(peer) => peer.upgrade(),
+            _ => None,
+        }
+    }
+
+    /// The name of the peer: ENOTCONN without one.
+    pub fn peer_name(&self) -> Result<Address> {
+        Ok(self.peer().ok_or(Errno::ENOTCONN)?.name())
+    }
+
+    pub(super) fn wake_everyone(&self) {
+        self.for_reading.wake_all();
+        self.for_writing.wake_all();
+        self.for_room.wake_all();
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        registry::remove(self);
+    }
+}
+
+/// An open file for a socket.
+pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
+    let path = new_path(AnonFs::Socket, S_IFSOCK | 0o777, "", owner)?;
+    socket.ino.store(path.dentry.inode().attr().ino(), Ordering::Relaxed);
+    let mut flags = OpenFlags::RDWR;
+    flags.set(OpenFlags::NONBLOCK, nonblock);
+    Ok(OpenFile::new(try_arc(file::SocketFile(socket))?, path, flags, cred.clone()))
+}
+
+/// A new socket on its own.
+pub fn create(kind: Kind, cred: Ucred) -> Result<Arc<Socket>> {
+    Socket::new(kind, cred)
+}
+
+/// Two new sockets, connected.
+pub fn pair(kind: Kind, cred: Ucred) -> Result<(Arc<Socket>, Arc<Socket>)> {
+    let (a, b) = (Socket::new(kind, cred)?, Socket::new(kind, cred)?);
+    connect::join(&a, &b);
+    Ok((a, b))
+}
+
+/// The socket behind a file: ENOTSOCK.
+pub fn of_file(file: &OpenFile) -> Result<&Arc<Socket>> {
+    file.downcast::<file::SocketFile>().map(|file| &file.0).ok_or(Errno::ENOTSOCK)
+}

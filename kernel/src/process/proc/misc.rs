@@ -1,0 +1,178 @@
+//! The small files of a process directory.
+
+use super::shown::name;
+use crate::mm::fallible::{TryCollect, TryGrow, TryVec, try_string};
+use crate::process::task::current::current;
+use crate::process::task::limits::{self, Resource};
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use crate::vfs::Capability;
+use crate::{try_format, try_writeln};
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+/// Most bytes of arguments or environment that are shown.
+const MAX_STRINGS: u64 = 8 << 20;
+
+/// The text of one.
+pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
+    let process = task.process();
+    // Relaxed throughout: settings.
+    let order = Ordering::Relaxed;
+    Ok(match name_of_file {
+        "comm" => {
+            let mut text = name(task);
+            text.try_push(b'\n')?;
+            text
+        }
+        "cmdline" => strings(process, process.program().map_or((0, 0), |p| p.args))?,
+        "environ" => strings(process, process.program().map_or((0, 0), |p| p.env))?,
+        "auxv" => auxv(process)?,
+        "limits" => limits_text(process)?.into_bytes(),
+        "oom_score" => try_format!("{}\n", oom_score(process))?.into_bytes(),
+        "oom_score_adj" => try_format!("{}\n", process.oom_score_adj.load(order))?.into_bytes(),
+        "oom_adj" => try_format!("{}\n", oom_adj(process.oom_score_adj.load(order)))?.into_bytes(),
+        "personality" => {
+            try_format!("{:08x}\n", task.settings.personality.load(order))?.into_bytes()
+        }
+        "wchan" => Vec::from(*b"0"),
+        "stack" => Vec::new(),
+        "syscall" => syscall(task)?.into_bytes(),
+        "schedstat" => {
+            let usage = task.times.usage(task);
+            let switches = usage.voluntary.saturating_add(usage.involuntary);
+            try_format!("{} 0 {switches}\n", task.times.cpu_ns(task))?.into_bytes()
+        }
+        "loginuid" | "sessionid" => try_format!("{}", u32::MAX)?.into_bytes(),
+        "cgroup" => Vec::from(*b"0::/\n"),
+        "timerslack_ns" => match task.settings.timer_slack.load(order) {
+            0 => Vec::from(*b"50000\n"),
+            slack => try_format!("{slack}\n")?.into_bytes(),
+        },
+        "coredump_filter" => Vec::from(*b"00000033\n"),
+        _ => return Err(Errno::EINVAL),
+    })
+}
+
+/// Takes a write to one.
+pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usize> {
+    match name_of_file {
+        "comm" => {
+            if !core::ptr::eq(&**task.process(), &**current().process()) {
+                return Err(Errno::EINVAL);
+            }
+            // As on Linux, a newline is part of the name.
+            task.set_comm(data.split(|&b| b == 0).next().unwrap_or(&[]));
+        }
+        "oom_score_adj" => set_oom_score_adj(task.process(), number(data)?, -1000..=1000)?,
+        "oom_adj" => {
+            let adj = number(data)?;
+            if !(-17..=15).contains(&adj) {
+                return Err(Errno::EINVAL);
+            }
+            let score = if adj == 15 { 1000 } else { adj * 1000 / 17 };
+            set_oom_score_adj(task.process(), score, -1000..=1000)?;
+        }
+        "timerslack_ns" => {
+            let own = core::ptr::eq(&**task.process(), &**current().process());
+            if !own && !current().cred().capable(Capability::SYS_NICE) {
+                return Err(Errno::EPERM);
+            }
+            let slack = u64::try_from(number(data)?).map_err(|_| Errno::EINVAL)?;
+            // Relaxed: a setting.
+            task.settings.timer_slack.store(slack, Ordering::Relaxed);
+        }
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(data.len())
+}
+
+fn number(data: &[u8]) -> Result<i64> {
+    let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
+    text.trim().parse().map_err(|_| Errno::EINVAL)
+}
+
+fn set_oom_score_adj(
+    process: &Process,
+    value: i64,
+    range: core::ops::RangeInclusive<i64>,
+) -> Result<()> {
+    if !range.contains(&value) {
+        return Err(Errno::EINVAL);
+    }
+    // Relaxed: a setting.
+    let old = i64::from(process.oom_score_adj.load(Ordering::Relaxed));
+    if value < old && !current().cred().capable(Capability::SYS_RESOURCE) {
+        return Err(Errno::EACCES);
+    }
+    process.oom_score_adj.store(value as i32, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The old scale of -17 to 15.
+fn oom_adj(score: i32) -> i32 {
+    if score == 1000 { 15 } else { score * 17 / 1000 }
+}
+
+/// A thousandth for each thousandth of memory, moved by the adjustment.
+fn oom_score(process: &Process) -> i64 {
+    let total = crate::mm::frames::stats().total.max(1);
+    let share = process.resident_pages().saturating_mul(1000) / total;
+    // Relaxed: a setting.
+    let adj = i64::from(process.oom_score_adj.load(Ordering::Relaxed));
+    let score = 1000i64.saturating_add(adj).saturating_add(share as i64);
+    (score * 2 / 3).max(0)
+}
+
+/// The bytes of the process's memory between two addresses.
+fn strings(process: &Process, (start, end): (u64, u64)) -> Result<Vec<u8>> {
+    let Some(mm) = process.mm() else { return Ok(Vec::new()) };
+    let len = end.saturating_sub(start).min(MAX_STRINGS) as usize;
+    let mut text = Vec::new();
+    text.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+    text.try_resize(len, 0)?;
+    let got = mm.read_bytes(start, &mut text);
+    text.truncate(got);
+    Ok(text)
+}
+
+fn auxv(process: &Process) -> Result<Vec<u8>> {
+    let Some(program) = process.program() else { return Ok(Vec::new()) };
+    program.auxv().flatten().flat_map(u64::to_le_bytes).try_to_vec()
+}
+
+fn limits_text(process: &Process) -> Result<String> {
+    let show = |value: u64| match value {
+        limits::INFINITY => try_string("unlimited"),
+        value => try_format!("{value}"),
+    };
+    let limits = process.limits();
+    let (limit, soft, hard, units) = ("Limit", "Soft Limit", "Hard Limit", "Units");
+    let mut text = try_format!("{limit:<25} {soft:<20} {hard:<20} {units:<10}\n")?;
+    for which in Resource::all() {
+        let (name, unit) = which.describe();
+        let limit = limits.get(which);
+        let (soft, hard) = (show(limit.soft)?, show(limit.hard)?);
+        match unit {
+            "" => try_writeln!(text, "{name:<25} {soft:<20} {hard:<20} ")?,
+            unit => try_writeln!(text, "{name:<25} {soft:<20} {hard:<20} {unit:<10}")?,
+        }
+    }
+    Ok(text)
+}
+
+fn syscall(task: &Task) -> Result<String> {
+    if task.sched.is_running() {
+        return try_string("running\n");
+    }
+    let (pc, sp) = task.user_pc_sp();
+    match task.user_call() {
+        Some((number, args)) => {
+            let [a, b, c, d, e, f] = args;
+            try_format!("{number} {a:#x} {b:#x} {c:#x} {d:#x} {e:#x} {f:#x} {sp:#x} {pc:#x}\n")
+        }
+        None => try_format!("-1 {sp:#x} {pc:#x}\n"),
+    }
+}

@@ -1,0 +1,65 @@
+//! /proc/alea/objects: how many objects of each kind the kernel holds, one `name number` a line.
+//!
+//! Writing 1 first lets go of what is kept for a while: sockets that nobody can receive any more, ports that wait.
+//!
+//! Owns nothing, and never changes what programs see, but for those ports. The numbers are exact while nothing else runs: what caches keep free for the next user (magazines of the
+//! heap, frames and page tables of the CPUs and the depot, unused kernel stacks) is not counted. The tests read them before
+//! and after a program, so all are taken before anything is allocated for the text. No locks of its own.
+
+use crate::fs::procfs::{ProcFile, register_file};
+use crate::mm::{frames, heap};
+use crate::sync::counted::{self, KINDS};
+use crate::time;
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+pub(super) fn register() -> Result<()> {
+    register_file("alea/objects", 0o600, Arc::new(Objects))
+}
+
+struct Objects;
+
+impl ProcFile for Objects {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut kinds = [0; KINDS.len()];
+        for (number, (kind, _)) in kinds.iter_mut().zip(KINDS) {
+            *number = counted::live(*kind);
+        }
+        let (heap, frames, timers) = (heap::live(), frames::stats(), time::armed());
+        let mut text = String::new();
+        text.try_reserve(2048).map_err(|_| Errno::ENOMEM)?;
+        let mut line = |name: core::fmt::Arguments<'_>, number: i64| {
+            writeln!(text, "{name} {number}").map_err(|_| Errno::ENOMEM)
+        };
+        for ((_, name), number) in KINDS.iter().zip(kinds) {
+            line(format_args!("{name}"), number)?;
+        }
+        line(format_args!("timers"), timers as i64)?;
+        let big = frames.slab.saturating_sub(heap.slab_pages);
+        for (name, pages) in [
+            ("pages_anonymous", frames.anon),
+            ("pages_cache", frames.page_cache),
+            ("pages_tables", frames.page_tables),
+            ("pages_kernel", frames.kernel),
+            ("pages_heap_large", big),
+        ] {
+            line(format_args!("{name}"), pages as i64)?;
+        }
+        for (size, number) in heap.classes {
+            line(format_args!("heap_{size}"), i64::from(number))?;
+        }
+        Ok(text.into_bytes())
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        if data.trim_ascii() != b"1" {
+            return Err(Errno::EINVAL);
+        }
+        crate::net::unix::collect_all();
+        crate::net::forget_waiting();
+        Ok(data.len())
+    }
+}

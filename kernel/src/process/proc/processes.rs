@@ -1,0 +1,160 @@
+//! The process table as procfs asks for it, and who may look into a process.
+//!
+//! Owns the list of files that each process has. No locks of its own.
+
+use super::access::may_look_into;
+use super::{memory, misc, objects, phases, stat, status, totals};
+use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table};
+use crate::mm::Sink;
+use crate::process::task::current::current;
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use crate::process::tree::table;
+use crate::vfs::{FdTable, FsContext, Owner, Path};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+/// Fills the slot.
+pub(in crate::process) fn register() {
+    static PROCESSES: Processes = Processes;
+    register_process_table(&PROCESSES);
+    phases::register().expect("no memory for files of /proc");
+    objects::register().expect("no memory for files of /proc");
+}
+
+struct Processes;
+
+const fn file(name: &'static str, mode: u32, per_task: bool, guarded: bool) -> PidFile {
+    PidFile { name, mode, per_task, guarded }
+}
+
+/// The files in a process directory, and who makes each.
+static FILES: [PidFile; 25] = [
+    file("cmdline", 0o444, true, false),
+    file("comm", 0o644, true, false),
+    file("stat", 0o444, true, false),
+    file("statm", 0o444, true, false),
+    file("status", 0o444, true, false),
+    file("maps", 0o444, true, true),
+    file("smaps", 0o444, true, true),
+    file("smaps_rollup", 0o444, false, true),
+    file("environ", 0o400, true, true),
+    file("auxv", 0o400, true, true),
+    file("mem", 0o600, true, true),
+    file("limits", 0o444, true, false),
+    file("oom_score", 0o444, true, false),
+    file("oom_score_adj", 0o644, true, false),
+    file("oom_adj", 0o644, true, false),
+    file("personality", 0o400, true, true),
+    file("wchan", 0o444, true, false),
+    file("syscall", 0o400, true, true),
+    file("stack", 0o400, true, true),
+    file("schedstat", 0o444, true, false),
+    file("loginuid", 0o644, true, false),
+    file("sessionid", 0o444, true, false),
+    file("cgroup", 0o444, true, false),
+    file("timerslack_ns", 0o666, false, false),
+    file("coredump_filter", 0o644, false, false),
+];
+
+fn task(tid: u32) -> Result<Arc<Task>> {
+    let tid = i32::try_from(tid).map_err(|_| Errno::ESRCH)?;
+    if let Some(task) = table::lookup_task(tid) {
+        return Ok(task);
+    }
+    // A leader that ended before its process: another thread stands for it.
+    table::lookup(tid).and_then(|process| process.any_thread()).ok_or(Errno::ESRCH)
+}
+
+fn process(pid: u32) -> Option<Arc<Process>> {
+    table::lookup(i32::try_from(pid).ok()?)
+}
+
+impl ProcessTable for Processes {
+    fn current(&self) -> Option<(u32, u32)> {
+        let task = current();
+        Some((task.process().pid().unsigned_abs(), task.tid().unsigned_abs()))
+    }
+
+    fn next_pid(&self, from: u32) -> Option<u32> {
+        let from = i32::try_from(from).ok()?;
+        table::next_process(from).map(|process| process.pid().unsigned_abs())
+    }
+
+    fn process_of(&self, tid: u32) -> Option<u32> {
+        task(tid).ok().map(|task| task.process().pid().unsigned_abs())
+    }
+
+    fn next_task(&self, pid: u32, from: u32) -> Option<u32> {
+        let mut next = None;
+        process(pid)?.for_each_thread(&mut |thread| {
+            let tid = thread.tid().unsigned_abs();
+            if tid >= from && next.is_none_or(|next| tid < next) {
+                next = Some(tid);
+            }
+        });
+        next
+    }
+
+    fn owner(&self, tid: u32, is_open: bool) -> Owner {
+        let Ok(task) = task(tid) else { return Owner::default() };
+        // Relaxed: a setting.
+        if !is_open && task.process().dumpable.load(Ordering::Relaxed) != 1 {
+            return Owner::default();
+        }
+        let cred = task.cred_arc();
+        Owner { uid: cred.euid, gid: cred.egid }
+    }
+
+    fn may_access(&self, tid: u32) -> bool {
+        task(tid).is_ok_and(|target| may_look_into(&target))
+    }
+
+    fn memory(&self, tid: u32) -> u64 {
+        let space = task(tid).ok().and_then(|target| target.process().mm());
+        space.map_or(0, |space| space.id())
+    }
+
+    fn files(&self, tid: u32) -> Option<Arc<FdTable>> {
+        task(tid).ok()?.files_arc()
+    }
+
+    fn fs_context(&self, tid: u32) -> Option<Arc<FsContext>> {
+        task(tid).ok()?.fs_arc()
+    }
+
+    fn exe(&self, tid: u32) -> Option<Path> {
+        task(tid).ok()?.process().exe()
+    }
+
+    fn pid_files(&self) -> &'static [PidFile] {
+        &FILES
+    }
+
+    fn read(&self, tid: u32, in_task: bool, name: &str) -> Result<Vec<u8>> {
+        let task = task(tid)?;
+        match name {
+            "stat" => stat::text(&task, in_task),
+            "status" => status::text(&task, in_task),
+            "statm" => Ok(memory::statm(&task)?),
+            "maps" => memory::maps(&task),
+            "smaps" => memory::smaps(&task),
+            "smaps_rollup" => memory::smaps_rollup(&task),
+            _ => misc::text(&task, name),
+        }
+    }
+
+    fn totals(&self) -> Totals {
+        totals::totals()
+    }
+
+    fn write(&self, tid: u32, name: &str, data: &[u8]) -> Result<usize> {
+        misc::write(&*task(tid)?, name, data)
+    }
+
+    fn read_at(&self, tid: u32, name: &str, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
+        (name == "mem").then(|| task(tid).and_then(|task| memory::read_mem(&task, dst, pos)))
+    }
+}

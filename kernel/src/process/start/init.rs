@@ -1,0 +1,226 @@
+//! The first tasks: each CPU's idle task, and process 1.
+
+use super::init_words::InitWords;
+use super::kthread;
+use crate::arch::entry::frame::TrapFrame;
+use crate::arch::task::Machine;
+use crate::arch::task::fpu::FpuState;
+use crate::base::{cpu, percpu};
+use crate::cmdline;
+use crate::mm::KernelStack;
+use crate::process::exec::{self, ExecRequest};
+use crate::process::proc;
+use crate::process::sched::{self, Entity, Sleeper};
+use crate::process::signal::{self, ProcessSignals, SignalActions, TaskSignals};
+use crate::process::task::caller::RunningTask;
+use crate::process::task::current::{Current, TASKS};
+use crate::process::task::limits::initial_limits;
+use crate::process::task::process::{Parts as ProcessParts, Process};
+use crate::process::task::task::{Parts as TaskParts, Task, comm_of};
+use crate::process::task::work;
+use crate::process::tree::group::{Group, Session};
+use crate::process::tree::table;
+use crate::sync::{Once, pace, wait};
+use crate::vfs::namei::open::{OpenHow, open};
+use crate::vfs::namei::{LookupCtx, LookupFlags};
+use crate::vfs::{Cred, Fd, FdTable, FsContext};
+use abi::fs::{AT_FDCWD, OpenFlags};
+use abi::signal::SigSet;
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Makes the boot code the idle task of its CPU and lets threads sleep. Once, before any other task.
+pub fn init() {
+    static SLEEPER: Sleeper = Sleeper;
+    let cpu = percpu::cpu_id();
+    let idle = kthread::build("swapper/0", 0, Machine::running(), Entity::new(cpu));
+    idle.sched.set_boot_running();
+    TASKS.adopt(idle.clone());
+    if let Err(error) = sched::prepare_cpu(cpu, idle) {
+        panic!("no memory for the run queue: {error}");
+    }
+    wait::register_scheduler(&SLEEPER);
+    pace::register_pacer(&SLEEPER);
+    crate::random::register_caller(&RunningTask);
+    proc::register();
+    crate::process::tree::terminal::init();
+    crate::diag::panic::set_describe(describe);
+}
+
+/// The running task, for a panic.
+fn describe(out: &mut dyn core::fmt::Write) -> core::fmt::Result {
+    let task = crate::process::task::current::current();
+    let comm = task.comm_now().unwrap_or_default();
+    let name = comm.split(|&byte| byte == 0).next().unwrap_or_default();
+    write!(out, "{} ({})", name.escape_ascii(), task.tid())
+}
+
+/// The boot code's last step: from here on it only runs when nothing else does.
+pub fn run_idle() -> ! {
+    cpu::irq_enable();
+    sched::schedule();
+    sched::run_idle()
+}
+
+/// Work on the way to user mode; called with interrupts on until no flag is set.
+pub fn exit_to_user(frame: &mut TrapFrame) {
+    let task = crate::process::task::current::current();
+    if task.has_work(work::RESCHED) {
+        sched::schedule();
+    }
+    if task.has_work(work::MEMORY) {
+        task.clear_work(work::MEMORY);
+        crate::process::memory::oom::relieve();
+    }
+    if task.has_work(work::SLICE) {
+        task.clear_work(work::SLICE);
+        sched::begin_slice();
+    }
+    if task.has_work(work::RSEQ) {
+        crate::process::task::rseq::resume(&task, frame);
+    }
+    if task.has_work(work::SIGNAL) {
+        signal::exit_to_user(frame);
+    }
+}
+
+/// Makes process 1, which executes init. The file system stands.
+pub fn start_init(unpacked: String) {
+    UNPACKED.call_once(|| unpacked);
+    match build_init() {
+        Ok(task) => sched::start(task, true),
+        Err(error) => panic!("process 1 cannot be made: {error}"),
+    }
+}
+
+/// How unpacking the initramfs went, for the panic when nothing in it can be executed.
+static UNPACKED: Once<String> = Once::new();
+
+fn build_init() -> Result<Arc<Task>> {
+    sched::reserve(64)?;
+    let root = crate::vfs::object::mount::root().ok_or(Errno::ENOENT)?;
+    let pid = table::allocate()?;
+    let session = Session::new(0);
+    let group = Group::new(0, session);
+    let process = Arc::new(Process::new(ProcessParts {
+        pid,
+        group: group.clone(),
+        limits: initial_limits(),
+        program: None,
+        signals: ProcessSignals::new(Arc::new(SignalActions::new())),
+    }));
+    let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
+    let machine = Machine::kernel(KernelStack::alloc()?, Some(fpu), first_program, 0);
+    let task = Arc::new(Task::new(
+        TaskParts {
+            tid: pid,
+            process: process.clone(),
+            machine,
+            sched: Entity::new(percpu::cpu_id()),
+            signals: TaskSignals::new(SigSet::EMPTY),
+            mm: None,
+            files: Some(Arc::new(FdTable::new())),
+            fs: Some(Arc::new(FsContext::new(root))),
+            cred: Arc::new(Cred::root()),
+            comm: comm_of(b"swapper/0"),
+            sleep_room: crate::time::TimerRoom::new().expect("no memory for a timer"),
+        },
+        None,
+    ));
+    if !process.tree().lock().threads.push(task.clone()) {
+        return Err(Errno::ENOMEM);
+    }
+    group.add(&process);
+    table::insert(&task);
+    Ok(task)
+}
+
+extern "C" fn first_program(_: usize) -> ! {
+    sched::finish_switch();
+    cpu::irq_enable();
+    let task = crate::process::task::current::current();
+    open_console(task);
+    let frame = find_init();
+    TASKS.enter_user(&frame)
+}
+
+/// What of the command line is for init.
+static WORDS: Once<InitWords> = Once::new();
+
+/// Descriptors 0, 1 and 2.
+fn open_console(task: Current) {
+    let opened = || -> Result<()> {
+        let (fs, files, cred) = (task.fs(), task.files(), task.cred());
+        let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };
+        let how = OpenHow::classic(OpenFlags::RDWR.bits(), 0)?;
+        let file = open(&ctx, Fd(AT_FDCWD), b"/dev/console", &how)?;
+        for _ in 0..3 {
+            files.alloc_lowest(0, file.clone(), false, 3)?;
+        }
+        Ok(())
+    };
+    if let Err(error) = opened() {
+        log::warn!("Warning: unable to open an initial console: {error}");
+    }
+}
+
+/// Executes the first init that works, in Linux's order. One that was asked for by name must work:
+/// on Linux, too, nothing comes after it when there is no other root file system to mount.
+fn find_init() -> TrapFrame {
+    if let Some(path) = cmdline::value("rdinit") {
+        return requested_init(path);
+    }
+    match try_init("/init") {
+        Ok(frame) => return frame,
+        Err(Errno::ENOENT) => {}
+        Err(error) => log::warn!("Failed to execute /init (error {})", -error.number()),
+    }
+    if let Some(path) = cmdline::value("init") {
+        return requested_init(path);
+    }
+    for path in ["/sbin/init", "/etc/init", "/bin/init", "/bin/sh"] {
+        match try_init(path) {
+            Ok(frame) => return frame,
+            Err(Errno::ENOENT) => {}
+            Err(error) => log::warn!(
+                "Starting init: {path} exists but couldn't execute it (error {})",
+                -error.number()
+            ),
+        }
+    }
+    panic!("No working init found. Try passing init= option to kernel. {}", unpacked())
+}
+
+fn requested_init(path: &'static str) -> TrapFrame {
+    match try_init(path) {
+        Ok(frame) => frame,
+        Err(error) => {
+            panic!("Requested init {path} failed (error {}). {}", -error.number(), unpacked())
+        }
+    }
+}
+
+fn unpacked() -> &'static str {
+    UNPACKED.get().map_or("", String::as_str)
+}
+
+fn try_init(path: &'static str) -> Result<TrapFrame> {
+    let mut frame = TrapFrame::new_user(0, 0);
+    let words = WORDS.call_once(InitWords::gather);
+    let mut argv: Vec<&[u8]> = Vec::new();
+    argv.push(path.as_bytes());
+    argv.extend(words.arguments.iter().map(String::as_bytes));
+    let envp: Vec<&[u8]> = words.environment.iter().map(String::as_bytes).collect();
+    let request = ExecRequest {
+        at: Fd(AT_FDCWD),
+        path: path.as_bytes(),
+        lookup: LookupFlags::FOLLOW,
+        argv: &argv.as_slice(),
+        envp: &envp.as_slice(),
+    };
+    exec::execve(&mut frame, &request)?;
+    log::info!("Run {path} as init process");
+    Ok(frame)
+}

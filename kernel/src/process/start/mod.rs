@@ -1,0 +1,7 @@
+//! Boot of processes: the idle tasks, the other CPUs, kernel threads, process 1.
+
+pub(super) mod cpus;
+pub(super) mod init;
+mod init_words;
+pub(super) mod kthread;
+pub mod watchdog;

@@ -1,0 +1,73 @@
+//! [`Members`]: the children of a process, or its threads, in no order.
+//!
+//! Each knows its index, so that one leaves in O(1) however many there are. Who owns the list has the lock;
+//! an index is used only under it, which is why Relaxed is enough.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// What is a member of at most one such list.
+pub(in crate::process) trait Member {
+    /// Its index there.
+    fn place(&self) -> &AtomicUsize;
+}
+
+pub(in crate::process) struct Members<T>(Vec<Arc<T>>);
+
+impl<T> Default for Members<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Member> Members<T> {
+    /// Adds one; false when memory is out.
+    #[must_use]
+    pub(in crate::process) fn push(&mut self, member: Arc<T>) -> bool {
+        if self.0.try_reserve(1).is_err() {
+            return false;
+        }
+        member.place().store(self.0.len(), Ordering::Relaxed);
+        self.0.push(member);
+        true
+    }
+
+    pub(in crate::process) fn iter(&self) -> core::slice::Iter<'_, Arc<T>> {
+        self.0.iter()
+    }
+
+    /// The one that has been there longest, until that one leaves.
+    pub(super) fn first(&self) -> Option<&Arc<T>> {
+        self.0.first()
+    }
+
+    pub(in crate::process) fn contains(&self, member: &T) -> bool {
+        let at = member.place().load(Ordering::Relaxed);
+        self.0.get(at).is_some_and(|there| core::ptr::eq(&**there, member))
+    }
+
+    /// Takes one out, if it is there.
+    pub(in crate::process) fn remove(&mut self, member: &T) -> Option<Arc<T>> {
+        if !self.contains(member) {
+            return None;
+        }
+        let at = member.place().load(Ordering::Relaxed);
+        let gone = self.0.swap_remove(at);
+        if let Some(moved) = self.0.get(at) {
+            moved.place().store(at, Ordering::Relaxed);
+        }
+        Some(gone)
+    }
+
+    /// Takes out all others.
+    pub(in crate::process) fn keep_only(&mut self, member: &T) -> Self {
+        let kept = self.remove(member);
+        let others = core::mem::take(self);
+        if let Some(kept) = kept {
+            kept.place().store(0, Ordering::Relaxed);
+            self.0.push(kept);
+        }
+        others
+    }
+}

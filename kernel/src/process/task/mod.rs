@@ -1,0 +1,11 @@
+//! A task and its process: what they hold, who runs now (`current`), whom they count against (`users`, `limits`).
+
+pub(super) mod caller;
+pub mod current;
+pub mod limits;
+pub(super) mod members;
+pub(super) mod process;
+pub mod rseq;
+pub(super) mod task;
+pub(super) mod users;
+pub(super) mod work;

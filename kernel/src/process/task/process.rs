@@ -1,0 +1,462 @@
+//! [`Process`]: what the threads of a program share, and its place in the tree.
+//!
+//! Parent, children and threads ([`Family`]) are under the `tree` lock (`ProcessTree`, parent before child). A child
+//! holds its parent and a parent its children: the circle ends when the parent exits and gives its children
+//! away, or reaps them. Group, limits and program are small tables under `ProcessState`.
+
+use super::limits::{Limit, Limits, Resource};
+use super::members::Member;
+use super::task::Task;
+use crate::base::cpu;
+use crate::mm::AddressSpace;
+use crate::process::signal::ProcessSignals;
+use crate::process::timers::times::{Spent, Usage};
+use crate::process::tree::exit::Status;
+use crate::process::tree::family::Family;
+use crate::process::tree::group::{Group, Session};
+use crate::sync::counted::{Counted, Kind};
+use crate::sync::{SpinLock, WaitQueue, level};
+use crate::vfs::{Cred, Path};
+use abi::signal::Signal;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+
+pub use crate::process::exec::Program;
+
+const EXITING: u32 = 1 << 16;
+const ZOMBIE: u32 = 1 << 17;
+const REAPED: u32 = 1 << 18;
+/// A thread is making itself the only one, for exec.
+const EXECING: u32 = 1 << 19;
+/// The last thread tells the parent; `ZOMBIE` follows at once.
+const ENDING: u32 = 1 << 20;
+/// `leader_status` is set.
+const HAS_STATUS: u32 = 1 << 16;
+const STATUS: u32 = 0xffff;
+
+/// What the threads of a program share.
+pub struct Process {
+    _counted: Counted,
+    pid: i32,
+    tree: SpinLock<Family, level::ProcessTree>,
+    group: SpinLock<Arc<Group>, level::ProcessState>,
+    limits: SpinLock<Arc<Limits>, level::ProcessState>,
+    /// The soft limit of descriptors, which every `open` asks for. Relaxed: one number.
+    nofile: AtomicU32,
+    program: SpinLock<Option<Arc<Program>>, level::ProcessState>,
+    /// Exit status and the flags above.
+    exit: AtomicU32,
+    /// What the leader passed to exit, with `HAS_STATUS`.
+    leader_status: AtomicU32,
+    /// The thread number that makes itself the only one.
+    exec_tid: AtomicI32,
+    live_threads: AtomicU32,
+    /// Threads that were counted out, or are about to be, and are not out of the lists yet.
+    leaving_threads: AtomicU32,
+    pub signals: ProcessSignals,
+    /// Woken when a child exits, stops or goes on.
+    pub children_changed: WaitQueue,
+    /// Woken when the process has ended: for pidfds.
+    pub(in crate::process) ended: WaitQueue,
+    /// Woken when a thread ends: for exec, which waits for its siblings.
+    pub(in crate::process) threads_changed: WaitQueue,
+    /// What threads that are gone and children that were waited for have used.
+    pub(in crate::process) spent: SpinLock<Spent, level::ProcessState>,
+    pub(in crate::process) oom_score_adj: AtomicI32,
+    /// PR_SET_DUMPABLE. Relaxed here and below: single settings.
+    pub dumpable: AtomicU32,
+    pub child_subreaper: AtomicBool,
+    /// TIOCNOTTY by one that leads no session: the session's terminal is not its own any more.
+    pub(in crate::process) gave_up_terminal: AtomicBool,
+    pub(in crate::process) has_execed: AtomicBool,
+    /// Set with the parent, by [`take_in`](Self::take_in); by exec.
+    pub(in crate::process) exit_signal: AtomicI32,
+    /// Its index among the parent's children. Relaxed: only used under the parent's `tree` lock.
+    place: AtomicUsize,
+}
+
+impl Member for Process {
+    fn place(&self) -> &AtomicUsize {
+        &self.place
+    }
+}
+
+/// What a new process is made of.
+pub(in crate::process) struct Parts {
+    pub(in crate::process) pid: i32,
+    pub(in crate::process) group: Arc<Group>,
+    pub(in crate::process) limits: Arc<Limits>,
+    pub(in crate::process) program: Option<Arc<Program>>,
+    pub(in crate::process) signals: ProcessSignals,
+}
+
+impl Process {
+    pub(in crate::process) fn new(parts: Parts) -> Self {
+        let nofile = parts.limits.soft(Resource::NoFile);
+        Self {
+            _counted: Counted::new(Kind::Process),
+            pid: parts.pid,
+            tree: SpinLock::new(Family::default()),
+            group: SpinLock::new(parts.group),
+            nofile: AtomicU32::new(u32::try_from(nofile).unwrap_or(u32::MAX)),
+            limits: SpinLock::new(parts.limits),
+            program: SpinLock::new(parts.program),
+            exit: AtomicU32::new(0),
+            leader_status: AtomicU32::new(0),
+            exec_tid: AtomicI32::new(0),
+            live_threads: AtomicU32::new(1),
+            leaving_threads: AtomicU32::new(0),
+            signals: parts.signals,
+            children_changed: WaitQueue::new(),
+            ended: WaitQueue::new(),
+            threads_changed: WaitQueue::new(),
+            spent: SpinLock::new(Spent::default()),
+            oom_score_adj: AtomicI32::new(0),
+            dumpable: AtomicU32::new(1),
+            child_subreaper: AtomicBool::new(false),
+            gave_up_terminal: AtomicBool::new(false),
+            has_execed: AtomicBool::new(false),
+            exit_signal: AtomicI32::new(Signal::SIGCHLD.number()),
+            place: AtomicUsize::new(0),
+        }
+    }
+
+    /// What a child takes over beside its parts.
+    pub(in crate::process) fn inherit_settings(&self, parent: &Self) {
+        // Relaxed: settings of two processes that no other thread changes now.
+        let order = Ordering::Relaxed;
+        self.dumpable.store(parent.dumpable.load(order), order);
+        self.oom_score_adj.store(parent.oom_score_adj.load(order), order);
+        self.gave_up_terminal.store(parent.gave_up_terminal.load(order), order);
+    }
+
+    /// Its number.
+    #[inline]
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Whether it is the first process.
+    #[inline]
+    pub fn is_init(&self) -> bool {
+        self.pid == 1
+    }
+
+    pub(in crate::process) fn tree(&self) -> &SpinLock<Family, level::ProcessTree> {
+        &self.tree
+    }
+
+    /// Its parent; `None` for the first process and kernel threads.
+    pub fn parent(&self) -> Option<Arc<Process>> {
+        self.tree.lock().parent.clone()
+    }
+
+    /// Its parent's number, 0 for none.
+    pub fn ppid(&self) -> i32 {
+        self.tree.lock().parent.as_ref().map_or(0, |p| p.pid)
+    }
+
+    /// Its group.
+    pub fn group(&self) -> Arc<Group> {
+        self.group.lock().clone()
+    }
+
+    pub(in crate::process) fn swap_group(&self, group: Arc<Group>) -> Arc<Group> {
+        core::mem::replace(&mut self.group.lock(), group)
+    }
+
+    /// The number of its group.
+    pub fn pgid(&self) -> i32 {
+        self.group.lock().pgid()
+    }
+
+    /// Its session.
+    pub fn session(&self) -> Arc<Session> {
+        self.group.lock().session().clone()
+    }
+
+    /// Whether nobody in its session could continue its group.
+    pub fn is_orphaned_group(&self) -> bool {
+        self.group().is_orphaned(None)
+    }
+
+    /// Its resource limits.
+    pub fn limits(&self) -> Arc<Limits> {
+        self.limits.lock().clone()
+    }
+
+    /// Replaces one limit; the new table.
+    pub(in crate::process) fn replace_limit(&self, which: Resource, limit: Limit) -> Arc<Limits> {
+        let limits = Arc::new(self.limits().with(which, limit));
+        self.set_limits(limits.clone());
+        limits
+    }
+
+    /// Replaces the limits.
+    fn set_limits(&self, limits: Arc<Limits>) {
+        let nofile = u32::try_from(limits.soft(Resource::NoFile)).unwrap_or(u32::MAX);
+        // Relaxed: see the field.
+        self.nofile.store(nofile, Ordering::Relaxed);
+        let old = core::mem::replace(&mut *self.limits.lock(), limits);
+        drop(old);
+    }
+
+    /// The soft limit of open descriptors.
+    #[inline]
+    pub fn nofile_limit(&self) -> usize {
+        // Relaxed: see the field.
+        self.nofile.load(Ordering::Relaxed) as usize
+    }
+
+    /// The program it runs; `None` for kernel threads.
+    pub fn program(&self) -> Option<Arc<Program>> {
+        self.program.lock().clone()
+    }
+
+    pub(in crate::process) fn set_program(&self, program: Option<Arc<Program>>) {
+        let old = core::mem::replace(&mut *self.program.lock(), program);
+        drop(old);
+    }
+
+    /// Where its executable lies.
+    pub fn exe(&self) -> Option<Path> {
+        self.program().map(|p| p.exe().clone())
+    }
+
+    /// Visits its threads, under the tree lock: the visitor must not take it.
+    pub fn for_each_thread(&self, visit: &mut dyn FnMut(&Arc<Task>)) {
+        self.tree.lock().threads.iter().for_each(visit);
+    }
+
+    /// The leader, or the thread that stands for it.
+    pub fn any_thread(&self) -> Option<Arc<Task>> {
+        self.tree.lock().threads.first().cloned()
+    }
+
+    /// Whether the thread is one of its own that has not ended.
+    pub fn has_thread(&self, task: &Task) -> bool {
+        self.tree.lock().threads.contains(task)
+    }
+
+    /// How many threads have not ended.
+    pub fn thread_count(&self) -> usize {
+        // Relaxed: a number to show; who must be exact holds the tree lock.
+        self.live_threads.load(Ordering::Relaxed) as usize
+    }
+
+    pub(in crate::process) fn add_live_thread(&self) {
+        // Relaxed: see `thread_count`; the thread is published by the tree lock.
+        self.live_threads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a thread out; true for the last, which goes on when the others are out of all lists. Any other one
+    /// calls [`has_left`](Self::has_left) in the end, and must not block until then.
+    pub(in crate::process) fn drop_live_thread(&self) -> bool {
+        // Acquire: pairs with the AcqRel below.
+        let mut is_last = self.live_threads.load(Ordering::Acquire) == 1;
+        if is_last {
+            // Only a thread of the process could make another one. Relaxed: nobody else writes it now.
+            self.live_threads.store(0, Ordering::Relaxed);
+        } else {
+            // Relaxed: published by the next step.
+            self.leaving_threads.fetch_add(1, Ordering::Relaxed);
+            // AcqRel: pairs with itself, so that the last thread sees what the others did before.
+            is_last = self.live_threads.fetch_sub(1, Ordering::AcqRel) == 1;
+            if is_last {
+                self.has_left();
+            }
+        }
+        while is_last && self.has_leaving_threads() {
+            cpu::relax();
+        }
+        is_last
+    }
+
+    /// The thread that was counted out is out of all lists.
+    pub(in crate::process) fn has_left(&self) {
+        // Release: pairs with the Acquire in `has_leaving_threads`.
+        self.leaving_threads.fetch_sub(1, Ordering::Release);
+    }
+
+    fn has_leaving_threads(&self) -> bool {
+        // Acquire: pairs with the Release in `has_left`.
+        self.leaving_threads.load(Ordering::Acquire) != 0
+    }
+
+    /// Whether the caller, one of its threads, is the only one, and all others are out of all lists.
+    pub(in crate::process) fn is_single_threaded(&self) -> bool {
+        // Acquire: pairs with the AcqRel in `drop_live_thread`: who was counted out is seen to be leaving.
+        self.live_threads.load(Ordering::Acquire) == 1 && !self.has_leaving_threads()
+    }
+
+    /// Credentials of its leader.
+    pub fn cred(&self) -> Arc<Cred> {
+        let leader = self.any_thread();
+        leader.map_or_else(|| Arc::new(Cred::root()), |leader| leader.cred_arc())
+    }
+
+    /// The real user.
+    pub fn uid(&self) -> u32 {
+        self.any_thread().map_or(0, |leader| leader.cred_arc().uid)
+    }
+
+    /// Begins the end of all threads; the first call decides the status. True if it was this one.
+    pub(in crate::process) fn begin_exit(&self, status: Status) -> bool {
+        let new = EXITING | u32::from(status.raw());
+        // AcqRel: pairs with the Acquire in `exit_flags`.
+        let order = Ordering::AcqRel;
+        self.exit
+            .fetch_update(order, Ordering::Acquire, |old| (old & EXITING == 0).then_some(new))
+            .is_ok()
+    }
+
+    /// The leader ends; its status counts if no other thread decides for all.
+    pub(in crate::process) fn note_leader_status(&self, status: Status) {
+        // Relaxed: read by the last thread, which `drop_live_thread` orders after this.
+        self.leader_status.store(HAS_STATUS | u32::from(status.raw()), Ordering::Relaxed);
+    }
+
+    /// What the leader passed to exit, if it did.
+    pub(in crate::process) fn leader_status(&self) -> Option<Status> {
+        // Relaxed: see `note_leader_status`.
+        let raw = self.leader_status.load(Ordering::Relaxed);
+        (raw & HAS_STATUS != 0).then(|| Status::from_raw((raw & STATUS) as u16))
+    }
+
+    /// Begins exec by thread `tid`; false if another thread is at it or the process ends.
+    pub(in crate::process) fn begin_exec(&self, tid: i32) -> bool {
+        // AcqRel: as in `begin_exit`.
+        let order = Ordering::AcqRel;
+        let free = |old: u32| (old & (EXITING | EXECING) == 0).then_some(old | EXECING);
+        let begun = self.exit.fetch_update(order, Ordering::Acquire, free).is_ok();
+        if begun {
+            // Relaxed: only compared with a thread's own number, while the flag is set.
+            self.exec_tid.store(tid, Ordering::Relaxed);
+        }
+        begun
+    }
+
+    /// The exec has its process for itself, or gave up.
+    pub(in crate::process) fn end_exec(&self) {
+        // Release: as in `set_zombie`.
+        self.exit.fetch_and(!EXECING, Ordering::Release);
+    }
+
+    /// Whether a thread other than `task` makes itself the only one.
+    pub(in crate::process) fn is_execing_elsewhere(&self, task: &Task) -> bool {
+        // Relaxed: see `begin_exec`.
+        self.exit_flags() & EXECING != 0 && self.exec_tid.load(Ordering::Relaxed) != task.tid()
+    }
+
+    /// Whether no new thread may join.
+    pub(in crate::process) fn is_closing(&self) -> bool {
+        self.exit_flags() & (EXITING | EXECING) != 0
+    }
+
+    /// The last thread is about to tell the parent.
+    pub(in crate::process) fn set_ending(&self) {
+        // AcqRel: pairs with the Acquire in `exit_flags`: the status is complete. The tree locks order this
+        // against a change of the parent.
+        self.exit.fetch_or(ENDING, Ordering::AcqRel);
+    }
+
+    /// The last thread is gone, and the parent was told. Nothing blocks between `set_ending` and this.
+    pub(in crate::process) fn set_zombie(&self) {
+        // Release: as in `set_ending`.
+        self.exit.fetch_or(ZOMBIE, Ordering::Release);
+    }
+
+    /// Whether it is being told to the parent that it ended: it is a zombie within an instant.
+    pub(in crate::process) fn is_ending(&self) -> bool {
+        self.exit_flags() & (ENDING | ZOMBIE) == ENDING
+    }
+
+    /// Whether it is a zombie, waiting for the instant in which the parent is told. The caller holds no lock.
+    pub(in crate::process) fn is_zombie_by_now(&self) -> bool {
+        while self.is_ending() {
+            cpu::relax();
+        }
+        self.is_zombie()
+    }
+
+    /// Claims a zombie for reaping; true for one caller only.
+    pub(in crate::process) fn claim_reap(&self) -> bool {
+        // AcqRel: as in `begin_exit`.
+        self.exit.fetch_or(REAPED, Ordering::AcqRel) & REAPED == 0
+    }
+
+    /// Whether its parent has taken notice of its end, and its number may be another's.
+    pub fn is_reaped(&self) -> bool {
+        self.exit_flags() & REAPED != 0
+    }
+
+    fn exit_flags(&self) -> u32 {
+        // Acquire: pairs with the writers above.
+        self.exit.load(Ordering::Acquire)
+    }
+
+    /// Whether all its threads have been told to end.
+    pub fn is_exiting(&self) -> bool {
+        self.exit_flags() & EXITING != 0
+    }
+
+    /// Whether all its threads have ended.
+    pub fn is_zombie(&self) -> bool {
+        self.exit_flags() & ZOMBIE != 0
+    }
+
+    /// The signal that tells the parent of its end.
+    pub fn exit_signal_number(&self) -> u64 {
+        // Relaxed: set at creation or by exec.
+        self.exit_signal.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// The status it ends with, once that is decided.
+    pub fn exit_status(&self) -> Status {
+        Status::from_raw((self.exit_flags() & STATUS) as u16)
+    }
+
+    /// User and system time in clock ticks (1/100 s), for SIGCHLD.
+    pub fn cpu_times_ticks(&self) -> (i64, i64) {
+        self.usage().ticks()
+    }
+
+    /// The name of its leader.
+    pub fn name(&self) -> String {
+        let comm = self.any_thread().map(|leader| leader.comm()).unwrap_or_default();
+        let len = comm.iter().position(|&b| b == 0).unwrap_or(comm.len());
+        String::from_utf8_lossy(&comm[..len]).into_owned()
+    }
+
+    /// Its address space, while one of its threads has it.
+    pub fn mm(&self) -> Option<Arc<AddressSpace>> {
+        let tree = self.tree.lock();
+        tree.threads.iter().find_map(|thread| thread.mm_arc())
+    }
+
+    /// Pages of its memory that are resident.
+    pub fn resident_pages(&self) -> u64 {
+        self.mm().map_or(0, |mm| {
+            let usage = mm.usage();
+            usage.rss_anon.saturating_add(usage.rss_file).saturating_add(usage.rss_shmem)
+        })
+    }
+
+    /// Whether it ends and has not given its memory back yet.
+    pub fn is_exiting_with_memory(&self) -> bool {
+        self.is_exiting() && self.mm().is_some()
+    }
+
+    /// What all its threads have used, those that are gone included.
+    pub fn usage(&self) -> Usage {
+        let mut usage = self.spent.lock().threads;
+        self.for_each_thread(&mut |thread| usage.add(&thread.times.usage(thread)));
+        usage
+    }
+
+    /// What its children that were waited for have used.
+    pub fn children_usage(&self) -> Usage {
+        self.spent.lock().children
+    }
+}

@@ -1,0 +1,430 @@
+//! [`Task`]: one thread.
+//!
+//! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], which takes a
+//! [`Current`] to borrow, and atomics that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
+
+use super::current::Current;
+use super::members::Member;
+use super::process::Process;
+use super::rseq::Rseq;
+use super::users;
+use crate::arch::task::fpu::FpuState;
+use crate::arch::task::{Machine, Running};
+use crate::base::current;
+use crate::mm::{AddressSpace, KernelStack};
+use crate::process::futex::Waits;
+use crate::process::memory::fault::LastTrap;
+use crate::process::sched::Entity;
+use crate::process::signal::TaskSignals;
+use crate::process::timers::times::Times;
+use crate::sync::counted::{Counted, Kind};
+use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
+use crate::time::TimerRoom;
+use crate::vfs::{Cred, FdTable, FsContext};
+use alloc::sync::Arc;
+use core::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
+
+/// Bytes of a thread's name, the final NUL included.
+pub const COMM_LEN: usize = 16;
+
+/// One thread.
+pub struct Task {
+    _counted: Counted,
+    tid: AtomicI32,
+    process: Arc<Process>,
+    /// Its index among the threads of its process.
+    place: AtomicUsize,
+    machine: Machine<KernelStack>,
+    pub sched: Entity,
+    pub signals: TaskSignals,
+    mm: OwnerCell<Option<Arc<AddressSpace>>>,
+    files: OwnerCell<Option<Arc<FdTable>>>,
+    fs: OwnerCell<Option<Arc<FsContext>>>,
+    cred: OwnerCell<Arc<Cred>>,
+    comm: SpinLock<[u8; COMM_LEN], level::Leaf>,
+    pub times: Times,
+    exiting: AtomicBool,
+    /// User address that is cleared and woken when the thread ends; 0 for none.
+    clear_child_tid: AtomicU64,
+    robust_list: AtomicU64,
+    /// How far the thread is with leaving its locks; see `futex::pi`.
+    futex_state: AtomicU8,
+    pub(in crate::process) futex: Waits,
+    pub rseq: Rseq,
+    trap: [AtomicU64; 3],
+    /// prctl's per-thread settings.
+    pub settings: Settings,
+    /// Set and woken when the child of a vfork no longer uses its parent's memory.
+    pub(in crate::process) vfork: Vfork,
+    /// For the timer of a sleep with a deadline.
+    pub(in crate::process) sleep_room: TimerRoom,
+}
+
+impl Member for Task {
+    fn place(&self) -> &AtomicUsize {
+        &self.place
+    }
+}
+
+/// The hand-over of a vfork.
+pub(in crate::process) struct Vfork {
+    pub(in crate::process) waiting: AtomicBool,
+    pub(in crate::process) queue: WaitQueue,
+}
+
+/// prctl's per-thread settings. Relaxed everywhere: the thread itself writes and reads them.
+#[derive(Default)]
+pub struct Settings {
+    pub no_new_privs: AtomicBool,
+    pub parent_death_signal: AtomicI32,
+    pub timer_slack: AtomicU64,
+    pub personality: AtomicU32,
+    pub tsc_mode: AtomicU32,
+}
+
+impl Settings {
+    fn fork(&self) -> Self {
+        // Relaxed: see the type.
+        let order = Ordering::Relaxed;
+        Self {
+            no_new_privs: AtomicBool::new(self.no_new_privs.load(order)),
+            parent_death_signal: AtomicI32::new(0),
+            timer_slack: AtomicU64::new(self.timer_slack.load(order)),
+            personality: AtomicU32::new(self.personality.load(order)),
+            tsc_mode: AtomicU32::new(self.tsc_mode.load(order)),
+        }
+    }
+}
+
+/// What a new task is made of.
+pub(in crate::process) struct Parts {
+    pub(in crate::process) tid: i32,
+    pub(in crate::process) process: Arc<Process>,
+    pub(in crate::process) machine: Machine<KernelStack>,
+    pub(in crate::process) sched: Entity,
+    pub(in crate::process) signals: TaskSignals,
+    pub(in crate::process) mm: Option<Arc<AddressSpace>>,
+    pub(in crate::process) files: Option<Arc<FdTable>>,
+    pub(in crate::process) fs: Option<Arc<FsContext>>,
+    pub(in crate::process) cred: Arc<Cred>,
+    pub(in crate::process) comm: [u8; COMM_LEN],
+    pub(in crate::process) sleep_room: TimerRoom,
+}
+
+impl Task {
+    pub(in crate::process) fn new(parts: Parts, parent: Option<&Task>) -> Self {
+        users::join(parts.cred.uid);
+        Self {
+            _counted: Counted::new(Kind::Task),
+            tid: AtomicI32::new(parts.tid),
+            process: parts.process,
+            place: AtomicUsize::new(0),
+            machine: parts.machine,
+            sched: parts.sched,
+            signals: parts.signals,
+            mm: OwnerCell::new(parts.mm),
+            files: OwnerCell::new(parts.files),
+            fs: OwnerCell::new(parts.fs),
+            cred: OwnerCell::new(parts.cred),
+            comm: SpinLock::new(parts.comm),
+            times: Times::new(),
+            exiting: AtomicBool::new(false),
+            clear_child_tid: AtomicU64::new(0),
+            robust_list: AtomicU64::new(0),
+            futex_state: AtomicU8::new(0),
+            futex: Waits::new(),
+            rseq: Rseq::new(),
+            trap: [const { AtomicU64::new(0) }; 3],
+            settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
+            sleep_room: parts.sleep_room,
+            vfork: Vfork { waiting: AtomicBool::new(false), queue: WaitQueue::new() },
+        }
+    }
+
+    /// Its number. Relaxed: it changes only when exec gives a thread its leader's.
+    #[inline]
+    pub fn tid(&self) -> i32 {
+        self.tid.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::process) fn set_tid(&self, tid: i32) {
+        // Relaxed: see `tid`.
+        self.tid.store(tid, Ordering::Relaxed);
+    }
+
+    /// The process it belongs to.
+    #[inline]
+    pub fn process(&self) -> &Arc<Process> {
+        &self.process
+    }
+
+    /// Whether it is the process's first thread, whose number is the process's.
+    pub fn is_leader(&self) -> bool {
+        self.tid() == self.process.pid()
+    }
+
+    /// Whether it never runs user code.
+    pub fn is_kernel_thread(&self) -> bool {
+        !self.machine.is_of_user()
+    }
+
+    /// A counted reference to the address space of any task; `None` for kernel threads and zombies.
+    pub fn mm_arc(&self) -> Option<Arc<AddressSpace>> {
+        self.mm.read(Clone::clone)
+    }
+
+    /// Whether it shares its address space with another task.
+    pub(in crate::process) fn shares_mm(&self) -> bool {
+        self.mm.read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1))
+    }
+
+    /// A counted reference to the descriptors of any task; `None` for kernel threads and zombies.
+    pub fn files_arc(&self) -> Option<Arc<FdTable>> {
+        self.files.read(Clone::clone)
+    }
+
+    /// A counted reference to root and working directory of any task; `None` for zombies.
+    pub fn fs_arc(&self) -> Option<Arc<FsContext>> {
+        self.fs.read(Clone::clone)
+    }
+
+    /// Whether it shares root and working directory with another task.
+    pub fn shares_fs_with(&self, other: &FsContext) -> bool {
+        self.fs.read(|fs| fs.as_ref().is_some_and(|fs| core::ptr::eq(&**fs, other)))
+    }
+
+    /// A counted reference to the credentials of any task.
+    pub fn cred_arc(&self) -> Arc<Cred> {
+        self.cred.read(Clone::clone)
+    }
+
+    /// Whom any task runs as.
+    #[inline]
+    pub fn uid(&self) -> u32 {
+        self.cred.read(|cred| cred.uid)
+    }
+
+    /// The name, for a panic: nothing when it is being changed.
+    pub fn comm_now(&self) -> Option<[u8; COMM_LEN]> {
+        self.comm.try_lock().map(|comm| *comm)
+    }
+
+    /// The thread's name, NUL-padded.
+    pub fn comm(&self) -> [u8; COMM_LEN] {
+        *self.comm.lock()
+    }
+
+    /// Sets the name; cut at 15 bytes.
+    pub fn set_comm(&self, name: &[u8]) {
+        *self.comm.lock() = comm_of(name);
+    }
+
+    /// Sets work flags.
+    #[inline]
+    pub fn set_work(&self, flags: u32) {
+        // SeqCst: pairs with the Acquire in `has_work`, so that what the flag announces is seen; and the sender
+        // of a signal sets the flag before it looks whether the task sleeps, which the task says before it
+        // looks at the flag.
+        self.machine.work().fetch_or(flags, Ordering::SeqCst);
+    }
+
+    /// Clears work flags; the task itself does it, before it looks at what they announce.
+    #[inline]
+    pub fn clear_work(&self, flags: u32) {
+        // AcqRel: pairs with the Release in `set_work`.
+        self.machine.work().fetch_and(!flags, Ordering::AcqRel);
+    }
+
+    /// Whether any of the flags is set.
+    #[inline]
+    pub fn has_work(&self, flags: u32) -> bool {
+        // Acquire: pairs with the Release in `set_work`.
+        self.machine.work().load(Ordering::Acquire) & flags != 0
+    }
+
+    /// Whether a CPU runs on its kernel stack, be it only to leave it.
+    #[inline]
+    pub(in crate::process) fn is_on_cpu(&self) -> bool {
+        self.machine.is_on_cpu()
+    }
+
+    /// Whether the thread has begun to exit: it takes no more signals.
+    pub fn is_exiting(&self) -> bool {
+        // Relaxed: a hint for senders; the thread itself decides.
+        self.exiting.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::process) fn set_exiting(&self) {
+        // Relaxed: see `is_exiting`.
+        self.exiting.store(true, Ordering::Relaxed);
+    }
+
+    /// The user address of set_tid_address. Relaxed here and below: the thread's own words.
+    pub fn clear_child_tid(&self) -> u64 {
+        self.clear_child_tid.load(Ordering::Relaxed)
+    }
+
+    pub fn set_clear_child_tid(&self, addr: u64) {
+        self.clear_child_tid.store(addr, Ordering::Relaxed);
+    }
+
+    /// The head of the robust futex list.
+    pub fn robust_list(&self) -> u64 {
+        self.robust_list.load(Ordering::Relaxed)
+    }
+
+    pub fn set_robust_list(&self, head: u64) {
+        self.robust_list.store(head, Ordering::Relaxed);
+    }
+
+    /// How far the thread is with leaving its locks.
+    pub fn futex_state(&self) -> u8 {
+        // SeqCst: pairs with the store in `set_futex_state`; see `futex::pi`.
+        self.futex_state.load(Ordering::SeqCst)
+    }
+
+    pub fn set_futex_state(&self, state: u8) {
+        // SeqCst: see `futex_state`.
+        self.futex_state.store(state, Ordering::SeqCst);
+    }
+
+    /// What the last exception in user mode was.
+    pub fn last_trap(&self) -> LastTrap {
+        let [vector, error, address] = &self.trap;
+        LastTrap {
+            vector: vector.load(Ordering::Relaxed),
+            error: error.load(Ordering::Relaxed),
+            address: address.load(Ordering::Relaxed),
+        }
+    }
+
+    pub fn set_last_trap(&self, info: LastTrap) {
+        for (to, from) in self.trap.iter().zip([info.vector, info.error, info.address]) {
+            to.store(from, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it is in a system call, not in an interrupt or a fault of its program.
+    #[inline]
+    pub fn is_in_call(&self) -> bool {
+        self.machine.is_in_call()
+    }
+
+    /// The system call that it is in, with the arguments.
+    pub fn user_call(&self) -> Option<(u64, [u64; 6])> {
+        self.machine.user_call()
+    }
+
+    /// Its user program counter and stack pointer, when it is in the kernel.
+    pub fn user_pc_sp(&self) -> (u64, u64) {
+        self.machine.user_pc_sp()
+    }
+}
+
+/// What only the task itself may do.
+impl Current {
+    /// Its address space, if it is a user task.
+    #[inline]
+    pub fn mm(self) -> OwnerRef<AddressSpace> {
+        OwnerRef::map(self.map(|task| &task.mm).borrow(), |mm| match mm {
+            Some(mm) => &**mm,
+            None => panic!("a task without user memory asks for it"),
+        })
+    }
+
+    /// Replaces the address space (exec, exit).
+    pub(in crate::process) fn set_mm(
+        self,
+        mm: Option<Arc<AddressSpace>>,
+    ) -> Option<Arc<AddressSpace>> {
+        self.map(|task| &task.mm).replace(mm)
+    }
+
+    /// Its descriptors, if it is a user task.
+    #[inline]
+    pub fn files(self) -> OwnerRef<Arc<FdTable>> {
+        OwnerRef::map(self.map(|task| &task.files).borrow(), |files| match files {
+            Some(files) => files,
+            None => panic!("a task without descriptors asks for them"),
+        })
+    }
+
+    /// Replaces the descriptors (unshare, exec, exit).
+    pub fn set_files(self, files: Option<Arc<FdTable>>) -> Option<Arc<FdTable>> {
+        self.map(|task| &task.files).replace(files)
+    }
+
+    /// Its root and working directory, if it is a user task.
+    #[inline]
+    pub fn fs(self) -> OwnerRef<Arc<FsContext>> {
+        OwnerRef::map(self.map(|task| &task.fs).borrow(), |fs| match fs {
+            Some(fs) => fs,
+            None => panic!("a task without directories asks for them"),
+        })
+    }
+
+    /// Replaces root and working directory (unshare, exit).
+    pub fn set_fs(self, fs: Option<Arc<FsContext>>) -> Option<Arc<FsContext>> {
+        self.map(|task| &task.fs).replace(fs)
+    }
+
+    /// Its credentials.
+    #[inline]
+    pub fn cred(self) -> OwnerRef<Arc<Cred>> {
+        self.map(|task| &task.cred).borrow()
+    }
+
+    /// Changes its identity.
+    pub fn set_cred(self, cred: Arc<Cred>) {
+        let new = cred.uid;
+        let old = self.map(|task| &task.cred).replace(cred).uid;
+        if new != old {
+            users::join(new);
+            users::leave(old);
+        }
+    }
+
+    /// The vector state of a user task.
+    #[inline]
+    pub fn vectors(self) -> current::Current<FpuState> {
+        match self.fpu() {
+            Some(fpu) => fpu,
+            None => panic!("a kernel thread has no vector state"),
+        }
+    }
+}
+
+impl Running for Task {
+    type Stack = KernelStack;
+    #[inline]
+    fn machine(&self) -> &Machine<KernelStack> {
+        &self.machine
+    }
+}
+
+/// A name cut and padded to the size of a thread's.
+pub(in crate::process) fn comm_of(name: &[u8]) -> [u8; COMM_LEN] {
+    let mut comm = [0; COMM_LEN];
+    let len = name.iter().take(COMM_LEN - 1).take_while(|&&b| b != 0).count();
+    comm[..len].copy_from_slice(&name[..len]);
+    comm
+}
+
+impl Task {
+    /// Loads the task's address space on this CPU; a kernel thread keeps what is there.
+    #[inline]
+    pub(in crate::process) fn activate_mm(&self) {
+        self.mm.read(|mm| match mm {
+            Some(mm) => mm.activate(),
+            None => AddressSpace::leave_lazily(),
+        });
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        users::leave(self.cred.read(|cred| cred.uid));
+    }
+}

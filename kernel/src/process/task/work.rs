@@ -1,0 +1,14 @@
+//! Work flags: why a task may not return to user mode directly.
+
+use crate::base::percpu;
+
+/// Something is pending for `deliver::exit_to_user`.
+pub const SIGNAL: u32 = percpu::WORK_SIGNAL;
+/// Another task should run.
+pub const RESCHED: u32 = percpu::WORK_RESCHED;
+/// The kernel's own reserve of memory is being used up: who makes it smaller frees memory first.
+pub const MEMORY: u32 = percpu::WORK_MEMORY;
+/// Somebody began to wait for the CPU: the slice timer must be armed.
+pub const SLICE: u32 = 1 << 2;
+/// The thread was switched away from, and has a restartable sequence to look at.
+pub const RSEQ: u32 = 1 << 3;

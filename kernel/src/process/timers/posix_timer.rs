@@ -1,0 +1,306 @@
+//! POSIX timers (`timer_create` and its kin).
+//!
+//! A timer's signal is queued once; a periodic timer is armed again when that signal is taken, and what
+//! expired in between is its overrun, as on Linux. State is under [`crate::sync::level::Itimer`], which interrupt
+//! handlers take; it is released before a signal is sent, and clocks of CPU time are read before it is taken.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
+
+use super::cpu_clock::CpuClock;
+use crate::mm::fallible::{TryMap, try_arc};
+use crate::process::signal::{self, Counted};
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use crate::sync::counted::{self, Kind};
+use crate::sync::{SpinLock, level};
+use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
+use abi::signal::{SigInfo, Signal};
+use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+
+/// Whom an expiry is told.
+#[derive(Clone)]
+pub enum Notify {
+    Nobody,
+    Process(Signal),
+    Thread(Signal, Weak<Task>),
+}
+
+/// What a timer counts.
+#[derive(Clone)]
+pub enum TimerClock {
+    Machine(ClockId),
+    Cpu(CpuClock),
+}
+
+impl TimerClock {
+    /// What [`State::at`] is compared with: none when the time can never come.
+    fn now(&self) -> Option<u64> {
+        match self {
+            Self::Machine(_) => Some(time::monotonic().0),
+            Self::Cpu(clock) => clock.now(),
+        }
+    }
+
+    /// Turns a time on this clock into one that [`now`](Self::now) can reach.
+    fn until(&self, at: u64, now: u64) -> u64 {
+        match self {
+            Self::Machine(clock) => {
+                now.saturating_add(at.saturating_sub(time::clock_now(*clock).0))
+            }
+            Self::Cpu(_) => at,
+        }
+    }
+
+    /// When, on the monotonic clock, to look whether it is `at`.
+    fn next_look(&self, at: u64, now: u64) -> Nanos {
+        match self {
+            Self::Machine(_) => Nanos(at),
+            Self::Cpu(clock) => clock.next_look(at.saturating_sub(now)),
+        }
+    }
+}
+
+/// How often a timer at most sends a signal that is ignored, as on Linux: nobody slows such a timer down by taking it.
+const IGNORED_PERIOD_NS: u64 = 4_000_000;
+
+/// A timer as user space knows it.
+pub struct PosixTimer {
+    _counted: counted::Counted,
+    id: i32,
+    clock: TimerClock,
+    notify: Notify,
+    /// `sigev_value`; `None` means the timer's id.
+    value: u64,
+    process: Weak<Process>,
+    /// Counts the timer for RLIMIT_SIGPENDING, and after it what of it is still queued.
+    counted: Arc<Counted>,
+    state: SpinLock<State, level::Itimer>,
+    room: TimerRoom,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    /// Next expiry, as the clock's `now` counts; 0 while disarmed.
+    at: u64,
+    interval: u64,
+    /// The kernel timer, while one is armed.
+    armed: Option<TimerId>,
+    /// Counts settings, so that a signal of an older setting does not arm the timer again.
+    setting: u32,
+    /// What `timer_getoverrun` says.
+    overrun: i32,
+}
+
+/// The timers of a process, by id.
+pub struct PosixTimers {
+    table: SpinLock<BTreeMap<i32, Arc<PosixTimer>>, level::Leaf>,
+}
+
+impl PosixTimers {
+    /// No timers: a child inherits none.
+    pub const fn new() -> Self {
+        Self { table: SpinLock::new(BTreeMap::new()) }
+    }
+
+    /// The timer with this id.
+    pub fn get(&self, id: i32) -> Result<Arc<PosixTimer>> {
+        self.table.lock().get(&id).cloned().ok_or(Errno::EINVAL)
+    }
+
+    /// Makes a timer, disarmed, under the smallest free id. Without `value` its signals carry the id.
+    ///
+    /// # Errors
+    /// `EAGAIN` when the user has as many signals and timers as RLIMIT_SIGPENDING allows, or no memory to count.
+    pub fn create(
+        &self,
+        process: &Arc<Process>,
+        clock: TimerClock,
+        notify: Notify,
+        value: Option<u64>,
+    ) -> Result<i32> {
+        let most = process.limits().signals_pending();
+        let counted = Counted::try_new(process.uid(), most).ok_or(Errno::EAGAIN)?;
+        let counted = try_arc(counted)?;
+        let room = TimerRoom::new()?;
+        let mut table = self.table.lock();
+        let mut id = 0;
+        for &used in table.keys() {
+            if used != id {
+                break;
+            }
+            id += 1;
+        }
+        let timer = try_arc(PosixTimer {
+            _counted: counted::Counted::new(Kind::PosixTimer),
+            id,
+            clock,
+            notify,
+            value: value.unwrap_or(id as u64),
+            process: Arc::downgrade(process),
+            counted,
+            state: SpinLock::new(State::default()),
+            room,
+        })?;
+        table.try_put(id, timer)?;
+        Ok(id)
+    }
+
+    /// Removes a timer.
+    pub fn delete(&self, id: i32) -> Result<()> {
+        let timer = self.table.lock().remove(&id).ok_or(Errno::EINVAL)?;
+        timer.disarm();
+        Ok(())
+    }
+
+    /// Removes them all: exec and exit.
+    pub fn delete_all(&self) {
+        let timers = core::mem::take(&mut *self.table.lock());
+        for timer in timers.into_values() {
+            timer.disarm();
+        }
+    }
+}
+
+impl PosixTimer {
+    /// What is left until the next expiry (0 if disarmed) and the interval, in nanoseconds.
+    pub fn get(&self) -> (u64, u64) {
+        let now = self.clock.now();
+        let state = self.state.lock();
+        (self.left(&state, now), state.interval)
+    }
+
+    /// Nothing is left on a clock that has gone.
+    fn left(&self, state: &State, now: Option<u64>) -> u64 {
+        let Some(now) = now.filter(|_| state.at != 0) else { return 0 };
+        if now < state.at {
+            return state.at - now;
+        }
+        match state.interval {
+            // Expired, its signal not taken. One that sends none has just run out.
+            0 => u64::from(!matches!(self.notify, Notify::Nobody)),
+            // The next expiry counts.
+            interval => interval - (now - state.at) % interval,
+        }
+    }
+
+    /// Expirations beyond the one that was last delivered.
+    pub fn overrun(&self) -> i32 {
+        self.state.lock().overrun
+    }
+
+    /// Arms the timer, or disarms it if `value` is 0; `absolute` means a time on its clock. Returns what
+    /// [`get`](Self::get) would have.
+    pub fn set(self: &Arc<Self>, absolute: bool, value: u64, interval: u64) -> (u64, u64) {
+        let clock_now = self.clock.now();
+        let now = clock_now.unwrap_or(0);
+        let mut state = self.state.lock();
+        let old = (self.left(&state, clock_now), state.interval);
+        if let Some(armed) = state.armed.take() {
+            time::cancel(armed);
+        }
+        *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
+        if value != 0 {
+            let at =
+                if absolute { self.clock.until(value, now) } else { now.saturating_add(value) };
+            state.at = at.max(1);
+            state.interval = interval;
+            // One that tells nobody is only ever asked: it needs no interrupts.
+            if clock_now.is_some() && !matches!(self.notify, Notify::Nobody) {
+                state.armed =
+                    Some(time::arm(&self.room, self.clock.next_look(state.at, now), self.clone()));
+            }
+        }
+        old
+    }
+
+    fn disarm(&self) {
+        let mut state = self.state.lock();
+        if let Some(armed) = state.armed.take() {
+            time::cancel(armed);
+        }
+        *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
+    }
+
+    /// Sends the signal; false if nobody will take it.
+    fn notify(&self, process: &Arc<Process>, setting: u32) -> bool {
+        let info = |signal| SigInfo::timer(signal, self.id, setting as i32, self.value);
+        let (signal, thread) = match &self.notify {
+            Notify::Nobody => return false,
+            Notify::Process(signal) => (*signal, None),
+            Notify::Thread(signal, thread) => match thread.upgrade() {
+                Some(thread) => (*signal, Some(thread)),
+                None => return false,
+            },
+        };
+        signal::send_timer(process, thread.as_ref(), signal, info(signal), &self.counted)
+            && !process.signals.actions().ignores(signal)
+    }
+}
+
+impl TimerTarget for PosixTimer {
+    fn expired(self: Arc<Self>, _now: Nanos) {
+        let Some(process) = self.process.upgrade() else { return };
+        let Ok(timer) = process.signals.posix_timers.get(self.id) else { return };
+        let now = self.clock.now();
+        let setting = {
+            let mut state = self.state.lock();
+            // What is armed is another timer if this one was set anew meanwhile.
+            if let Some(armed) = state.armed.take() {
+                time::cancel(armed);
+            }
+            let Some(now) = now.filter(|_| state.at != 0) else { return };
+            if now < state.at {
+                // Set anew meanwhile, or less CPU time was used than could have been.
+                state.armed =
+                    Some(time::arm(&self.room, self.clock.next_look(state.at, now), self.clone()));
+                return;
+            }
+            if state.interval == 0 {
+                state.at = 0;
+            }
+            state.setting
+        };
+        if !self.notify(&process, setting) {
+            // No signal will arm it again when it is taken.
+            timer.rearm(setting, IGNORED_PERIOD_NS);
+        }
+    }
+
+    fn needs_thread(&self) -> bool {
+        true // signals take the locks of the process
+    }
+}
+
+impl PosixTimer {
+    /// Arms a periodic timer for its first expiry at least `pause` in the future; returns how many have been missed.
+    fn rearm(self: &Arc<Self>, setting: u32, pause: u64) -> i32 {
+        let Some(now) = self.clock.now() else { return 0 };
+        let mut state = self.state.lock();
+        if state.setting != setting || state.interval == 0 || state.at == 0 {
+            return 0;
+        }
+        let missed = now.saturating_sub(state.at) / state.interval;
+        let periods = missed.saturating_add(1).saturating_mul(state.interval);
+        state.at = state.at.saturating_add(periods);
+        state.overrun = i32::try_from(missed).unwrap_or(i32::MAX);
+        if let Some(armed) = state.armed.take() {
+            time::cancel(armed);
+        }
+        let look = self.clock.next_look(state.at.max(now.saturating_add(pause)), now);
+        state.armed = Some(time::arm(&self.room, look, self.clone()));
+        state.overrun
+    }
+}
+
+/// A timer's signal is taken: writes the overrun where user space looks for it, and arms the timer again.
+/// `counted` tells the timer: its id may be another one's by now.
+pub fn delivered(process: &Process, counted: &Arc<Counted>, info: &mut SigInfo) {
+    let id = info.fields[0] as i32;
+    let setting = (info.fields[0] >> 32) as u32;
+    let overrun = match process.signals.posix_timers.get(id) {
+        Ok(timer) if Arc::ptr_eq(&timer.counted, counted) => timer.rearm(setting, 0),
+        _ => 0,
+    };
+    info.fields[0] = id as u32 as u64 | (overrun as u32 as u64) << 32;
+}

@@ -1,0 +1,176 @@
+//! What tasks use: CPU time, faults, context switches.
+//!
+//! CPU time is exact: the clock is read at every switch. How it divides into user and system time is
+//! sampled: every [`SAMPLE_NS`](crate::time::timer::SAMPLE_NS) the timer looks whether it interrupted the program or the
+//! kernel, and the total is divided in that proportion, as on Linux without exact accounting. All
+//! counters are written by the task itself (or the CPU that switches it) and read by anyone: Relaxed, as each is
+//! a number of its own.
+
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters of one thread.
+#[derive(Default)]
+pub struct Times {
+    /// CPU time up to `since`.
+    ran_ns: AtomicU64,
+    /// When the thread was switched to; 0 while it does not run.
+    since_ns: AtomicU64,
+    /// How often the timer found it in user mode and in the kernel.
+    samples: [AtomicU64; 2],
+    /// User and system time as last shown: neither ever goes back.
+    shown: [AtomicU64; 2],
+    minor_faults: AtomicU64,
+    major_faults: AtomicU64,
+    voluntary: AtomicU64,
+    involuntary: AtomicU64,
+    start_ns: AtomicU64,
+}
+
+/// A sum of counters.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    pub utime_ns: u64,
+    pub stime_ns: u64,
+    pub max_rss_pages: u64,
+    pub minor_faults: u64,
+    pub major_faults: u64,
+    pub voluntary: u64,
+    pub involuntary: u64,
+}
+
+impl Usage {
+    /// User and system time in clock ticks (1/100 s).
+    pub fn ticks(&self) -> (i64, i64) {
+        const TICK_NS: u64 = abi::time::NSEC_PER_SEC / abi::time::USER_HZ;
+        ((self.utime_ns / TICK_NS) as i64, (self.stime_ns / TICK_NS) as i64)
+    }
+
+    /// Adds another sum; the resident peak is the greater one.
+    pub fn add(&mut self, other: &Self) {
+        self.utime_ns = self.utime_ns.saturating_add(other.utime_ns);
+        self.stime_ns = self.stime_ns.saturating_add(other.stime_ns);
+        self.max_rss_pages = self.max_rss_pages.max(other.max_rss_pages);
+        self.minor_faults = self.minor_faults.saturating_add(other.minor_faults);
+        self.major_faults = self.major_faults.saturating_add(other.major_faults);
+        self.voluntary = self.voluntary.saturating_add(other.voluntary);
+        self.involuntary = self.involuntary.saturating_add(other.involuntary);
+    }
+}
+
+/// What is gone: ended threads of a process, and children that were waited for.
+#[derive(Default)]
+pub(in crate::process) struct Spent {
+    pub(in crate::process) threads: Usage,
+    pub(in crate::process) children: Usage,
+}
+
+impl Times {
+    /// All zero, started now.
+    pub fn new() -> Self {
+        Self { start_ns: AtomicU64::new(crate::time::since_boot_ns()), ..Self::default() }
+    }
+
+    /// When the thread was made.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns.load(Ordering::Relaxed)
+    }
+
+    /// The task begins to run.
+    #[inline]
+    pub(in crate::process) fn resume(&self, now: u64) {
+        self.since_ns.store(now, Ordering::Relaxed);
+    }
+
+    /// The task stops running (or is looked at while it runs): what it ran since.
+    #[inline]
+    pub(in crate::process) fn pause(&self, now: u64) -> u64 {
+        let ran = now.saturating_sub(self.since_ns.load(Ordering::Relaxed));
+        self.since_ns.store(now, Ordering::Relaxed);
+        add(&self.ran_ns, ran);
+        ran
+    }
+
+    /// A context switch that the task asked for, or not.
+    #[inline]
+    pub(in crate::process) fn count_switch(&self, voluntary: bool) {
+        add(if voluntary { &self.voluntary } else { &self.involuntary }, 1);
+    }
+
+    /// A page fault that needed no device.
+    #[inline]
+    pub fn count_fault(&self) {
+        add(&self.minor_faults, 1);
+    }
+
+    /// CPU time so far, of the thread whose counters these are.
+    pub fn cpu_ns(&self, task: &Task) -> u64 {
+        let ran = self.ran_ns.load(Ordering::Relaxed);
+        if !task.sched.is_running() {
+            return ran;
+        }
+        let since = self.since_ns.load(Ordering::Relaxed);
+        ran.saturating_add(crate::time::since_boot_ns().saturating_sub(since))
+    }
+
+    /// The timer found the running task in user mode, or in the kernel.
+    pub(in crate::process) fn sample(&self, from_user: bool) {
+        add(&self.samples[usize::from(!from_user)], 1);
+        if !from_user {
+            // Relaxed: a statistic.
+            SYSTEM.fetch_add(crate::time::SAMPLE_NS, Ordering::Relaxed);
+        }
+    }
+
+    /// User and system time out of the total.
+    fn divide(&self, total: u64) -> [u64; 2] {
+        let [user, system] = [0, 1].map(|of: usize| self.samples[of].load(Ordering::Relaxed));
+        let [shown_user, shown_system] =
+            [0, 1].map(|of: usize| self.shown[of].load(Ordering::Relaxed));
+        let share = match user.saturating_add(system) {
+            0 => 0,
+            all => (u128::from(total) * u128::from(system) / u128::from(all)) as u64,
+        };
+        let system = share.max(shown_system).min(total);
+        let system = (total - system).max(shown_user).min(total).abs_diff(total);
+        let user = total - system;
+        self.shown[0].fetch_max(user, Ordering::Relaxed);
+        self.shown[1].fetch_max(system, Ordering::Relaxed);
+        [user, system]
+    }
+
+    /// All counters.
+    pub fn usage(&self, task: &Task) -> Usage {
+        let [utime_ns, stime_ns] = self.divide(self.cpu_ns(task));
+        Usage {
+            utime_ns,
+            stime_ns,
+            max_rss_pages: 0,
+            minor_faults: self.minor_faults.load(Ordering::Relaxed),
+            major_faults: self.major_faults.load(Ordering::Relaxed),
+            voluntary: self.voluntary.load(Ordering::Relaxed),
+            involuntary: self.involuntary.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// Time in the kernel of all tasks since boot.
+static SYSTEM: AtomicU64 = AtomicU64::new(0);
+
+/// Time in the kernel of all tasks since boot.
+pub(in crate::process) fn system_total() -> u64 {
+    SYSTEM.load(Ordering::Relaxed)
+}
+
+/// One writer at a time, so no atomic addition is needed.
+#[inline]
+fn add(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+}
+
+/// CPU time of a whole process, for its clock.
+pub fn process_cpu_ns(process: &Process) -> u64 {
+    let usage = process.usage();
+    usage.utime_ns.saturating_add(usage.stime_ns)
+}

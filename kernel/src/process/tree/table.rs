@@ -1,0 +1,286 @@
+//! Numbers: of tasks, processes, groups and sessions, in one space as on Linux.
+//!
+//! A bitmap says which numbers are in use, a table of chunks who uses them: both lookups are O(1). A number
+//! is free again when no task, process, group or session has it, and a chunk goes with its last number, except
+//! the one that new numbers come from. Level `PidTable`; nothing is dropped and no visitor is called under it.
+
+use super::group::{Group, Session};
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use crate::sync::{SpinLock, level};
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+/// Numbers lie below this.
+pub const PID_MAX: i32 = 32_768;
+/// After the first round, small numbers are left to daemons, as on Linux.
+const RESERVED: i32 = 300;
+/// Numbers of a chunk: those of one word of the bitmap.
+const CHUNK: usize = 64;
+
+#[derive(Default)]
+struct Entry {
+    task: Option<Arc<Task>>,
+    process: Option<Arc<Process>>,
+    group: Weak<Group>,
+    session: Weak<Session>,
+}
+
+impl Entry {
+    /// Takes out the group and the session if they are gone: a `Weak` keeps their memory.
+    fn take_gone(&mut self) -> (Weak<Group>, Weak<Session>) {
+        let group = if self.group.strong_count() == 0 { &mut self.group } else { &mut Weak::new() };
+        let group = core::mem::take(group);
+        let session =
+            if self.session.strong_count() == 0 { &mut self.session } else { &mut Weak::new() };
+        (group, core::mem::take(session))
+    }
+
+    fn is_unused(&self) -> bool {
+        self.task.is_none()
+            && self.process.is_none()
+            && self.group.strong_count() == 0
+            && self.session.strong_count() == 0
+    }
+}
+
+type Chunk = [Entry; CHUNK];
+
+struct Table {
+    used: [u64; PID_MAX as usize / 64],
+    chunks: Vec<Option<Box<Chunk>>>,
+    last: i32,
+    tasks: usize,
+    /// Numbers ever given out, for /proc/stat.
+    given: u64,
+}
+
+static TABLE: SpinLock<Table, level::PidTable> = SpinLock::new(Table {
+    // Number 0 is the idle tasks'.
+    used: {
+        let mut used = [0; PID_MAX as usize / 64];
+        used[0] = 1;
+        used
+    },
+    chunks: Vec::new(),
+    last: 0,
+    tasks: 0,
+    given: 0,
+});
+
+impl Table {
+    fn entry(&self, number: i32) -> Option<&Entry> {
+        let at = usize::try_from(number).ok()?;
+        self.chunks.get(at / CHUNK)?.as_ref().map(|chunk| &chunk[at % CHUNK])
+    }
+
+    fn entry_mut(&mut self, number: i32) -> Option<&mut Entry> {
+        let at = usize::try_from(number).ok()?;
+        self.chunks.get_mut(at / CHUNK)?.as_mut().map(|chunk| &mut chunk[at % CHUNK])
+    }
+
+    /// The lowest free number in `from..PID_MAX`.
+    fn free_from(&self, from: i32) -> Option<i32> {
+        let from = from as usize;
+        let mut skip = (1u64 << (from % 64)) - 1;
+        for (word, used) in self.used.iter().enumerate().skip(from / 64) {
+            let taken = used | skip;
+            if taken != u64::MAX {
+                return Some((word * 64 + taken.trailing_ones() as usize) as i32);
+            }
+            skip = 0;
+        }
+        None
+    }
+
+    fn set_used(&mut self, number: i32, used: bool) {
+        let (word, bit) = (number as usize / 64, 1u64 << (number % 64));
+        if used {
+            self.used[word] |= bit;
+        } else {
+            self.used[word] &= !bit;
+        }
+    }
+
+    /// Frees a number that nobody has any more: a chunk to be dropped, if it was the last one there.
+    #[must_use]
+    fn free_if_unused(&mut self, number: i32) -> Option<Box<Chunk>> {
+        if !self.entry(number).is_none_or(Entry::is_unused) {
+            return None;
+        }
+        self.set_used(number, false);
+        let chunk = number as usize / CHUNK;
+        if chunk == self.last as usize / CHUNK { None } else { self.take_if_empty(chunk) }
+    }
+
+    fn take_if_empty(&mut self, chunk: usize) -> Option<Box<Chunk>> {
+        if self.used[chunk] == 0 { self.chunks.get_mut(chunk)?.take() } else { None }
+    }
+}
+
+/// Takes a free number; `EAGAIN` if there is none, `ENOMEM`.
+pub(in crate::process) fn allocate() -> Result<i32> {
+    let mut table = TABLE.lock();
+    let next = if table.last + 1 >= PID_MAX { RESERVED } else { table.last + 1 };
+    let number =
+        table.free_from(next).or_else(|| table.free_from(RESERVED)).ok_or(Errno::EAGAIN)?;
+    let chunk = number as usize / CHUNK;
+    if table.chunks.len() <= chunk {
+        let more = chunk + 1 - table.chunks.len();
+        table.chunks.try_reserve(more).map_err(|_| Errno::ENOMEM)?;
+        table.chunks.resize_with(chunk + 1, || None);
+    }
+    if table.chunks[chunk].is_none() {
+        table.chunks[chunk] = Some(Box::new(core::array::from_fn(|_| Entry::default())));
+    }
+    let before = core::mem::replace(&mut table.last, number) as usize / CHUNK;
+    table.given += 1;
+    table.set_used(number, true);
+    let empty = if before == chunk { None } else { table.take_if_empty(before) };
+    drop(table);
+    drop(empty);
+    Ok(number)
+}
+
+/// Gives back a number that nobody has used yet.
+pub(in crate::process) fn give_back(number: i32) {
+    let empty = TABLE.lock().free_if_unused(number);
+    drop(empty);
+}
+
+/// Enters a task under its number, and its process if it is the leader.
+pub(in crate::process) fn insert(task: &Arc<Task>) {
+    let process = task.is_leader().then(|| task.process().clone());
+    let mut table = TABLE.lock();
+    table.tasks += 1;
+    if let Some(entry) = table.entry_mut(task.tid()) {
+        entry.task = Some(task.clone());
+        if process.is_some() {
+            entry.process = process;
+        }
+    }
+}
+
+/// Takes a task out.
+pub(super) fn remove_task(tid: i32) {
+    let mut table = TABLE.lock();
+    let old = table.entry_mut(tid).and_then(|entry| entry.task.take());
+    if old.is_some() {
+        table.tasks -= 1;
+    }
+    let empty = table.free_if_unused(tid);
+    drop(table);
+    drop((old, empty));
+}
+
+/// exec by a thread that is not the leader: it takes the leader's number.
+pub(in crate::process) fn take_over(task: &Arc<Task>, pid: i32) {
+    let mut table = TABLE.lock();
+    let own = table.entry_mut(task.tid()).and_then(|entry| entry.task.take());
+    let empty = table.free_if_unused(task.tid());
+    let mut old = None;
+    if let Some(entry) = table.entry_mut(pid) {
+        old = entry.task.replace(task.clone());
+    }
+    task.set_tid(pid);
+    drop(table);
+    drop((own, old, empty));
+}
+
+/// Takes a process out.
+pub(super) fn remove_process(pid: i32) {
+    let mut table = TABLE.lock();
+    let old = table.entry_mut(pid).and_then(|entry| entry.process.take());
+    let empty = table.free_if_unused(pid);
+    drop(table);
+    drop((old, empty));
+}
+
+/// Enters a group under its number.
+pub(super) fn insert_group(group: &Arc<Group>) {
+    if let Some(entry) = TABLE.lock().entry_mut(group.pgid()) {
+        entry.group = Arc::downgrade(group);
+    }
+}
+
+/// Enters a session under its number.
+pub(super) fn insert_session(session: &Arc<Session>) {
+    if let Some(entry) = TABLE.lock().entry_mut(session.sid()) {
+        entry.session = Arc::downgrade(session);
+    }
+}
+
+/// A group or session that had the number is gone.
+pub(super) fn number_left(number: i32) {
+    if number == 0 {
+        return;
+    }
+    let mut table = TABLE.lock();
+    let gone = table.entry_mut(number).map(Entry::take_gone);
+    let empty = table.free_if_unused(number);
+    drop(table);
+    drop((gone, empty));
+}
+
+/// The process with this number, zombies included.
+pub fn lookup(pid: i32) -> Option<Arc<Process>> {
+    TABLE.lock().entry(pid)?.process.clone()
+}
+
+/// The task with this number.
+pub fn lookup_task(tid: i32) -> Option<Arc<Task>> {
+    TABLE.lock().entry(tid)?.task.clone()
+}
+
+/// The group with this number.
+pub fn lookup_group(pgid: i32) -> Option<Arc<Group>> {
+    let weak = TABLE.lock().entry(pgid)?.group.clone();
+    weak.upgrade()
+}
+
+/// The process with the smallest number that is at least `from`.
+pub fn next_process(from: i32) -> Option<Arc<Process>> {
+    let table = TABLE.lock();
+    let mut at = usize::try_from(from.max(0)).ok()?;
+    while let Some(chunk) = table.chunks.get(at / CHUNK) {
+        if let Some(chunk) = chunk {
+            let found = chunk[at % CHUNK..].iter().find_map(|entry| entry.process.clone());
+            if found.is_some() {
+                return found;
+            }
+        }
+        at = (at / CHUNK + 1) * CHUNK;
+    }
+    None
+}
+
+/// Visits every process, zombies included, in order of their numbers.
+pub fn for_each_process(visit: &mut dyn FnMut(&Arc<Process>)) {
+    let mut from = 0;
+    while let Some(process) = next_process(from) {
+        crate::sync::cond_resched();
+        from = process.pid() + 1;
+        visit(&process);
+    }
+}
+
+/// Visits every process of a group.
+pub fn for_each_in_group(pgid: i32, visit: &mut dyn FnMut(&Arc<Process>)) {
+    let Some(group) = lookup_group(pgid) else { return };
+    for process in group.members() {
+        visit(&process);
+    }
+}
+
+/// How many tasks there are.
+pub fn count() -> usize {
+    TABLE.lock().tasks
+}
+
+/// How many numbers were ever given out, and the last one.
+pub fn given() -> (u64, i32) {
+    let table = TABLE.lock();
+    (table.given, table.last)
+}

@@ -1,0 +1,145 @@
+//! `splice`: between a pipe and another file, by way of a kernel buffer.
+
+use crate::fs::pipe;
+use crate::mm::fallible::TryVec;
+use crate::mm::user::UserPtr;
+use crate::mm::{Sink, Source};
+use crate::syscall::caller::{file, not_negative, or_sigpipe};
+use crate::vfs::notify::events::event;
+use crate::vfs::{DevId, FileType, OpenFile, notify};
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+const NONBLOCK: u32 = 2;
+const FLAGS: u32 = 15;
+/// Most that one call moves: what a pipe holds by default.
+const STEP: usize = 64 * 1024;
+
+pub fn splice(
+    from: i32,
+    from_offset: UserPtr<i64>,
+    to: i32,
+    to_offset: UserPtr<i64>,
+    len: usize,
+    flags: u32,
+) -> Result<usize> {
+    if len == 0 {
+        return Ok(0);
+    }
+    if flags & !FLAGS != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let (input, output) = (file(from)?, file(to)?);
+    let (from_pipe, to_pipe) = (pipe::is_pipe(&input), pipe::is_pipe(&output));
+    if (from_pipe && !from_offset.is_null()) || (to_pipe && !to_offset.is_null()) {
+        return Err(Errno::ESPIPE);
+    }
+    if !input.readable() || !output.writable() {
+        return Err(Errno::EBADF);
+    }
+    // A pipe that does not block makes the call not block.
+    let nonblock =
+        flags & NONBLOCK != 0 || (from_pipe && input.nonblock()) || (to_pipe && output.nonblock());
+    let step = Step { input: &input, output: &output, len: len.min(STEP), nonblock };
+    let moved = or_sigpipe(match (from_pipe, to_pipe) {
+        (true, true) => step.between_pipes(),
+        (true, false) => step.out_of_pipe(to_offset),
+        (false, true) => step.file_to_pipe(from_offset),
+        (false, false) => Err(Errno::EINVAL),
+    })?;
+    if moved != 0 {
+        notify::file(&output, event::MODIFY);
+        notify::file(&input, event::ACCESS);
+    }
+    Ok(moved)
+}
+
+/// Minor numbers of devices that know only the half of splice: `/dev/null` and `/dev/full`.
+const NULL: u32 = 3;
+const FULL: u32 = 7;
+
+fn is_memory_device(file: &OpenFile, minor: u32) -> bool {
+    file.kind() == FileType::Char && file.inode().attr().rdev() == DevId::new(1, minor)
+}
+
+struct Step<'a> {
+    input: &'a Arc<OpenFile>,
+    output: &'a Arc<OpenFile>,
+    len: usize,
+    nonblock: bool,
+}
+
+impl Step<'_> {
+    fn buffer(&self) -> Result<Vec<u8>> {
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(self.len).map_err(|_| Errno::ENOMEM)?;
+        buffer.try_resize(self.len, 0)?;
+        Ok(buffer)
+    }
+
+    fn between_pipes(&self) -> Result<usize> {
+        let moved = pipe::tee(self.input, self.output, self.len, self.nonblock)?;
+        // What was repeated is taken from the source, where it still is, unless another reader was faster.
+        pipe::discard(self.input, moved)?;
+        Ok(moved)
+    }
+
+    fn out_of_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
+        let at = offset.non_null().map(UserPtr::read).transpose()?;
+        if at.is_some() && !self.output.ops().seekable() {
+            return Err(Errno::EINVAL);
+        }
+        if self.output.flags().contains(OpenFlags::APPEND) || is_memory_device(self.output, FULL) {
+            return Err(Errno::EINVAL);
+        }
+        let at = at.map(not_negative).transpose()?;
+        let mut buffer = self.buffer()?;
+        let got = pipe::peek(self.input, self.nonblock, &mut buffer)?;
+        let mut source = Source::kernel(&buffer[..got]);
+        let put = match at {
+            None => self.output.write_untold(&mut source)?,
+            Some(at) => self.output.write_at_untold(&mut source, at)?,
+        };
+        // Only what the other file took leaves the pipe.
+        pipe::discard(self.input, put)?;
+        if let Some(at) = at {
+            offset.write(&at.saturating_add(put as u64).cast_signed())?;
+        }
+        Ok(put)
+    }
+
+    fn file_to_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
+        if self.input.kind() == FileType::Dir || is_memory_device(self.input, NULL) {
+            return Err(Errno::EINVAL);
+        }
+        let given = offset.non_null().map(UserPtr::read).transpose()?;
+        let seekable = self.input.ops().seekable();
+        if given.is_some() && !seekable {
+            return Err(Errno::EINVAL);
+        }
+        let given = given.map(not_negative).transpose()?;
+        let mut buffer = self.buffer()?;
+        if !seekable {
+            // Not more than the pipe takes: the file cannot have it back.
+            let room = pipe::wait_for_room(self.output, self.nonblock)?.min(buffer.len());
+            let got = self.input.read(&mut Sink::kernel(&mut buffer[..room]))?;
+            let mut source = Source::kernel(&buffer[..got]);
+            // Should another writer have been faster, this waits: the bytes have nowhere to go back to.
+            return pipe::write_with(self.output, false, &mut source);
+        }
+        // Only what the pipe took counts as read.
+        let mut own = self.input.pos().lock();
+        let at = given.unwrap_or(*own);
+        let got = self.input.read_at_untold(&mut Sink::kernel(&mut buffer), at)?;
+        let put =
+            pipe::write_with(self.output, self.nonblock, &mut Source::kernel(&buffer[..got]))?;
+        let end = at.saturating_add(put as u64);
+        match given {
+            Some(_) => offset.write(&end.cast_signed())?,
+            None => *own = end,
+        }
+        Ok(put)
+    }
+}

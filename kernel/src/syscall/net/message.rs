@@ -1,0 +1,369 @@
+//! Messages with names and control data: what send and recv have in common in all their forms.
+
+use super::socket::{Any, any, caller_cred, find, read_address};
+use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
+use crate::mm::user::{self, UserSlice};
+use crate::mm::{Sink, Source};
+use crate::net::unix::flight::{Flight, Sender};
+use crate::net::unix::{Address, Ancillary, Kind, Outgoing, Socket};
+use crate::net::{self, Control, NetSocket};
+use crate::process;
+use crate::syscall::caller::{fd_limit, file_any, or_sigpipe, with_files};
+use crate::vfs::{Capability, OpenFile};
+use abi::socket::{
+    CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, Ucred,
+};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Size of a control header, and what the data behind it are aligned to.
+const HEADER: usize = size_of::<CmsgHdr>();
+const ALIGN: usize = 8;
+/// Most control data a sender may pass (`net.core.optmem_max`).
+const MAX_CONTROL: usize = 131_072;
+/// No control message of a network is longer.
+const MAX_NET_CONTROL: usize = 64;
+
+/// Where a destination's name is.
+#[derive(Clone, Copy)]
+pub struct Name {
+    pub addr: u64,
+    pub len: u32,
+}
+
+impl Name {
+    pub const NONE: Self = Self { addr: 0, len: 0 };
+}
+
+/// What was received, as the header reports it.
+pub struct Received {
+    pub bytes: usize,
+    /// A `sockaddr`.
+    pub from: Option<Vec<u8>>,
+    pub flags: MsgFlags,
+    pub control_len: usize,
+}
+
+/// Sends `iov`; `control` is address and length of the control data. SIGPIPE goes with EPIPE unless the
+/// flags forbid it.
+pub fn send_message(
+    file: &OpenFile,
+    iov: &[UserSlice],
+    name: Name,
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<usize> {
+    match any(file)? {
+        Any::Unix(socket) => send_unix(file, socket, iov, name, control, flags),
+        Any::Net(socket) => send_net(file, &**socket, iov, name, control, flags),
+    }
+}
+
+fn send_net(
+    file: &OpenFile,
+    socket: &dyn NetSocket,
+    iov: &[UserSlice],
+    name: Name,
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<usize> {
+    let to = match name {
+        Name { addr: 0, .. } | Name { len: 0, .. } => None,
+        Name { addr, len } => Some(read_address(addr, len)?),
+    };
+    let mut controls = Vec::new();
+    read_controls(control, |level, kind, data| {
+        controls.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        let data = data[..data.len().min(MAX_NET_CONTROL)].try_owned()?;
+        controls.try_push(Control { level, kind, data })?;
+        Ok(())
+    })?;
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let how = net::Outgoing { to: to.as_deref(), control: &controls, flags, nonblock };
+    let result = socket.send(&mut Source::iovec(iov), &how);
+    if flags.contains(MsgFlags::NOSIGNAL) || socket.kind() != SOCK_STREAM {
+        return result;
+    }
+    or_sigpipe(result)
+}
+
+fn send_unix(
+    file: &OpenFile,
+    socket: &Arc<Socket>,
+    iov: &[UserSlice],
+    name: Name,
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<usize> {
+    if flags.contains(MsgFlags::OOB) {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let to = match name {
+        Name { addr: 0, .. } => None,
+        Name { len: 0, .. } => None,
+        Name { addr, len } if socket.kind() == Kind::Datagram => {
+            Some(find(&Address::decode(&read_address(addr, len)?)?)?)
+        }
+        // A connected socket looks at no name, a stream only at whether there is one.
+        Name { addr, len } => {
+            read_address(addr, len)?;
+            (socket.kind() == Kind::Stream).then(|| socket.clone())
+        }
+    };
+    let ancillary = read_control(control)?;
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let result = socket.send(&mut Source::iovec(iov), Outgoing { to, ancillary, nonblock });
+    if flags.contains(MsgFlags::NOSIGNAL) || socket.kind() == Kind::Datagram {
+        return result;
+    }
+    or_sigpipe(result)
+}
+
+fn read_control(control: (u64, usize)) -> Result<Ancillary> {
+    let mut ancillary = Ancillary::of(caller_cred());
+    read_controls(control, |level, kind, data| {
+        match (level, kind) {
+            (SOL_SOCKET, SCM_RIGHTS) => read_rights(data, &mut ancillary)?,
+            (SOL_SOCKET, SCM_CREDENTIALS) => ancillary.cred = read_cred(data)?,
+            (SOL_SOCKET, _) => return Err(Errno::EINVAL),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    if !ancillary.files.is_empty() {
+        let task = process::current();
+        let cred = task.cred();
+        let sender = Sender {
+            uid: cred.uid,
+            limit: fd_limit(),
+            privileged: cred.capable(Capability::SYS_RESOURCE)
+                || cred.capable(Capability::SYS_ADMIN),
+        };
+        ancillary.flight = Some(Flight::begin(ancillary.files.len(), sender)?);
+    }
+    Ok(ancillary)
+}
+
+/// Goes through the control messages: level, type, data.
+fn read_controls(
+    (addr, len): (u64, usize),
+    mut each: impl FnMut(i32, i32, &[u8]) -> Result<()>,
+) -> Result<()> {
+    if addr == 0 || len == 0 {
+        return Ok(());
+    }
+    if len > MAX_CONTROL {
+        return Err(Errno::ENOBUFS);
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| Errno::ENOBUFS)?;
+    bytes.try_resize(len, 0)?;
+    user::read_bytes(addr, &mut bytes)?;
+    let mut rest = bytes.as_slice();
+    while let Ok((header, _)) = CmsgHdr::read_from_prefix(rest) {
+        let size = usize::try_from(header.len).map_err(|_| Errno::EINVAL)?;
+        if size < HEADER || size > rest.len() {
+            return Err(Errno::EINVAL);
+        }
+        each(header.level, header.kind, &rest[HEADER..size])?;
+        rest = rest.get(size.next_multiple_of(ALIGN)..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+fn read_rights(data: &[u8], ancillary: &mut Ancillary) -> Result<()> {
+    let count = data.len() / 4;
+    if count + ancillary.files.len() > SCM_MAX_FD {
+        return Err(Errno::EINVAL);
+    }
+    ancillary.files.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
+    for fd in data.as_chunks::<4>().0 {
+        ancillary.files.try_push(file_any(i32::from_ne_bytes(*fd))?)?;
+    }
+    Ok(())
+}
+
+/// Credentials that the sender claims: its own, unless it may pose as others.
+fn read_cred(data: &[u8]) -> Result<Ucred> {
+    let claimed = Ucred::read_from_bytes(data).map_err(|_| Errno::EINVAL)?;
+    let task = process::current();
+    let cred = task.cred();
+    let pid = claimed.pid == task.process().pid() || cred.capable(Capability::SYS_ADMIN);
+    let uid =
+        [cred.uid, cred.euid, cred.suid].contains(&claimed.uid) || cred.capable(Capability::SETUID);
+    let gid =
+        [cred.gid, cred.egid, cred.sgid].contains(&claimed.gid) || cred.capable(Capability::SETGID);
+    if !(pid && uid && gid) {
+        return Err(Errno::EPERM);
+    }
+    if process::lookup_task(claimed.pid).is_none() && process::lookup(claimed.pid).is_none() {
+        return Err(Errno::ESRCH);
+    }
+    Ok(claimed)
+}
+
+/// Receives into `iov`; control data go to address and length `control`.
+pub fn receive_message(
+    file: &OpenFile,
+    iov: &[UserSlice],
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<Received> {
+    match any(file)? {
+        Any::Unix(socket) => receive_unix(file, socket, iov, control, flags),
+        Any::Net(socket) => receive_net(file, &**socket, iov, control, flags),
+    }
+}
+
+fn receive_net(
+    file: &OpenFile,
+    socket: &dyn NetSocket,
+    iov: &[UserSlice],
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<Received> {
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let got = socket.receive(&mut Sink::iovec(iov), flags, nonblock)?;
+    let mut out = Received { bytes: got.bytes, from: got.from, flags: got.flags, control_len: 0 };
+    if got.full > got.bytes {
+        out.flags |= MsgFlags::TRUNC;
+        if flags.contains(MsgFlags::TRUNC) {
+            out.bytes = got.full;
+        }
+    }
+    let mut writer = ControlWriter { addr: control.0, room: control.1, done: 0, cut: false };
+    for control in &got.control {
+        writer.put_at(control.level, control.kind, &control.data)?;
+    }
+    if writer.cut {
+        out.flags |= MsgFlags::CTRUNC;
+    }
+    out.flags |= flags & MsgFlags::CMSG_CLOEXEC;
+    out.control_len = writer.done;
+    Ok(out)
+}
+
+fn receive_unix(
+    file: &OpenFile,
+    socket: &Arc<Socket>,
+    iov: &[UserSlice],
+    control: (u64, usize),
+    flags: MsgFlags,
+) -> Result<Received> {
+    if flags.contains(MsgFlags::OOB) {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
+    let peek = flags.contains(MsgFlags::PEEK);
+    let wait_all = flags.contains(MsgFlags::WAITALL);
+    let got = socket.receive(&mut Sink::iovec(iov), nonblock, peek, wait_all)?;
+    let mut out = Received {
+        bytes: got.bytes,
+        from: match got.from {
+            // Who has no name sends none, not even a family.
+            Some(Address::Unnamed) => None,
+            Some(from) => Some(from.encode()?),
+            None if got.ancillary.is_some() => peer_name(socket)?,
+            None => None,
+        },
+        flags: MsgFlags::empty(),
+        control_len: 0,
+    };
+    if got.full > got.bytes {
+        out.flags |= MsgFlags::TRUNC;
+        if flags.contains(MsgFlags::TRUNC) {
+            out.bytes = got.full;
+        }
+    }
+    let mut writer = ControlWriter { addr: control.0, room: control.1, done: 0, cut: false };
+    if let Some(ancillary) = got.ancillary {
+        if socket.passes_cred() {
+            let cred = ancillary.cred;
+            let words = [cred.pid.to_ne_bytes(), cred.uid.to_ne_bytes(), cred.gid.to_ne_bytes()];
+            writer.put(SCM_CREDENTIALS, words.as_flattened())?;
+        }
+        if !ancillary.files.is_empty() {
+            writer.put_files(&ancillary.files, flags.contains(MsgFlags::CMSG_CLOEXEC))?;
+        }
+    }
+    if writer.cut {
+        out.flags |= MsgFlags::CTRUNC;
+    }
+    out.flags |= flags & MsgFlags::CMSG_CLOEXEC;
+    out.control_len = writer.done;
+    Ok(out)
+}
+
+/// The name of a connected socket's peer, if it has one.
+fn peer_name(socket: &Socket) -> Result<Option<Vec<u8>>> {
+    match socket.peer().map(|peer| peer.name()) {
+        None | Some(Address::Unnamed) => Ok(None),
+        Some(name) => name.encode().map(Some),
+    }
+}
+
+/// Writes control data to user memory, cutting what does not fit.
+struct ControlWriter {
+    addr: u64,
+    room: usize,
+    done: usize,
+    cut: bool,
+}
+
+impl ControlWriter {
+    fn left(&self) -> usize {
+        if self.addr == 0 { 0 } else { self.room.saturating_sub(self.done) }
+    }
+
+    fn put(&mut self, kind: i32, data: &[u8]) -> Result<()> {
+        self.put_at(SOL_SOCKET, kind, data)
+    }
+
+    fn put_at(&mut self, level: i32, kind: i32, data: &[u8]) -> Result<()> {
+        let left = self.left();
+        if left < HEADER {
+            self.cut = true;
+            return Ok(());
+        }
+        let len = (HEADER + data.len()).min(left);
+        self.cut |= len < HEADER + data.len();
+        let at = self.addr.wrapping_add(self.done as u64);
+        let mut message = Vec::new();
+        message.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+        message.try_extend_from_slice(CmsgHdr { len: len as u64, level, kind }.as_bytes())?;
+        message.try_extend_from_slice(&data[..len - HEADER])?;
+        if user::write_bytes(at, &message).is_err() {
+            // As on Linux the bytes have been received all the same, and nobody hears of it.
+            return Ok(());
+        }
+        self.done += len.next_multiple_of(ALIGN).min(left);
+        Ok(())
+    }
+
+    /// Gives the receiver descriptors for as many files as its control buffer has room for.
+    fn put_files(&mut self, files: &[Arc<OpenFile>], cloexec: bool) -> Result<()> {
+        let fit = (self.left().saturating_sub(HEADER) / 4).min(files.len());
+        self.cut |= fit < files.len();
+        // Nobody would know of descriptors whose numbers cannot be told.
+        let at = self.addr.wrapping_add((self.done + HEADER) as u64);
+        if fit == 0 || user::write_bytes(at, &[0; 4 * SCM_MAX_FD][..4 * fit]).is_err() {
+            self.cut = true;
+            return Ok(());
+        }
+        let mut numbers = alloc::vec::Vec::new();
+        for file in &files[..fit] {
+            let given =
+                with_files(|table| table.alloc_lowest(0, file.clone(), cloexec, fd_limit()));
+            match given {
+                Ok(fd) => numbers.try_extend_from_slice(&fd.0.to_ne_bytes())?,
+                Err(_) => {
+                    self.cut = true;
+                    break;
+                }
+            }
+        }
+        if numbers.is_empty() { Ok(()) } else { self.put(SCM_RIGHTS, &numbers) }
+    }
+}

@@ -1,0 +1,163 @@
+//! Sockets: sending and receiving, one message or many.
+
+use super::message::{Name, receive_message, send_message};
+use super::socket::{any, write_name};
+use crate::mm::user::iov::{IoVec, import_iovec};
+use crate::mm::user::{self, UserPtr};
+use crate::sync::Pace;
+use crate::syscall::caller::file;
+use crate::vfs::OpenFile;
+use abi::socket::{MmsgHdr, MsgFlags, MsgHdr};
+use abi::time::Timespec;
+use abi::{Errno, Result};
+
+pub fn sendto(
+    fd: i32,
+    buf: u64,
+    len: usize,
+    flags: u32,
+    addr: u64,
+    addr_len: u32,
+) -> Result<usize> {
+    let file = file(fd)?;
+    if !user::in_range(buf, len) {
+        return Err(Errno::EFAULT);
+    }
+    let iov = [user::UserSlice::new(buf, len)];
+    let name = if addr == 0 { Name::NONE } else { Name { addr, len: addr_len } };
+    send_message(&file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
+}
+
+pub fn recvfrom(
+    fd: i32,
+    buf: u64,
+    len: usize,
+    flags: u32,
+    addr: u64,
+    addr_len: UserPtr<i32>,
+) -> Result<usize> {
+    let file = file(fd)?;
+    if !user::in_range(buf, len) {
+        return Err(Errno::EFAULT);
+    }
+    let iov = [user::UserSlice::new(buf, len)];
+    let got = receive_message(&file, &iov, (0, 0), MsgFlags::from_bits_retain(flags))?;
+    if let Some(from) = &got.from {
+        write_name(from, addr, addr_len)?;
+    } else if addr != 0 {
+        addr_len.write(&0)?;
+    }
+    Ok(got.bytes)
+}
+
+pub fn sendmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
+    let file = file(fd)?;
+    send_header(&file, &msg.read()?, flags)
+}
+
+/// The buffers of a message: EMSGSIZE if there are too many.
+fn import(header: &MsgHdr) -> Result<IoVec> {
+    if header.iovlen > u64::from(MAX_MESSAGES) {
+        return Err(Errno::EMSGSIZE);
+    }
+    import_iovec(header.iov, header.iovlen as usize)
+}
+
+/// The length of a message's name: what is longer than any name is cut, what is negative is EINVAL.
+fn name_len(header: &MsgHdr) -> Result<u32> {
+    if header.namelen > i32::MAX as u32 {
+        return Err(Errno::EINVAL);
+    }
+    Ok(header.namelen.min(128))
+}
+
+fn send_header(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<usize> {
+    let iov = import(header)?;
+    let name = match header.name {
+        0 => Name::NONE,
+        addr => Name { addr, len: name_len(header)? },
+    };
+    let control = (header.control, header.controllen as usize);
+    send_message(file, &iov, name, control, MsgFlags::from_bits_retain(flags))
+}
+
+pub fn recvmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
+    let file = file(fd)?;
+    receive_header(&file, msg, flags)
+}
+
+fn receive_header(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
+    let mut header = msg.read()?;
+    let iov = import(&header)?;
+    if header.name != 0 {
+        name_len(&header)?;
+    }
+    let control = (header.control, header.controllen as usize);
+    let got = receive_message(file, &iov, control, MsgFlags::from_bits_retain(flags))?;
+    if header.name != 0 {
+        let bytes = got.from.unwrap_or_default();
+        let room = (header.namelen as usize).min(bytes.len());
+        user::write_bytes(header.name, &bytes[..room])?;
+        header.namelen = bytes.len() as u32;
+    }
+    header.flags = got.flags.bits();
+    header.controllen = got.control_len as u64;
+    msg.write(&header)?;
+    Ok(got.bytes)
+}
+
+/// Linux's `UIO_MAXIOV` bounds these two as well.
+const MAX_MESSAGES: u32 = 1024;
+
+pub fn sendmmsg(fd: i32, msgs: UserPtr<MmsgHdr>, count: u32, flags: u32) -> Result<usize> {
+    let file = file(fd)?;
+    any(&file)?;
+    let mut done = 0;
+    for i in (0..count.min(MAX_MESSAGES)).paced() {
+        let at = msgs.index(u64::from(i));
+        let sent = at.read().and_then(|mut message| {
+            message.len = send_header(&file, &message.hdr, flags)? as u32;
+            at.write(&message)
+        });
+        match sent {
+            Ok(()) => done += 1,
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(done)
+}
+
+pub fn recvmmsg(
+    fd: i32,
+    msgs: UserPtr<MmsgHdr>,
+    count: u32,
+    flags: u32,
+    timeout: UserPtr<Timespec>,
+) -> Result<usize> {
+    let deadline = crate::syscall::time::read_timeout(timeout)?;
+    let file = file(fd)?;
+    any(&file)?;
+    let mut flags = MsgFlags::from_bits_retain(flags);
+    let mut done = 0;
+    for i in (0..count.min(MAX_MESSAGES)).paced() {
+        let at = msgs.index(u64::from(i));
+        match receive_header(&file, at.cast(), (flags - MsgFlags::WAITFORONE).bits()) {
+            Ok(bytes) => {
+                let offset = core::mem::offset_of!(MmsgHdr, len) as u64;
+                UserPtr::new(at.addr().wrapping_add(offset)).write(&(bytes as u32))?;
+                done += 1;
+            }
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+        }
+        if flags.contains(MsgFlags::WAITFORONE) {
+            flags |= MsgFlags::DONTWAIT;
+        }
+        // As on Linux, the limit is only looked at between messages.
+        if deadline.is_some_and(|at| at <= crate::time::since_boot_ns()) {
+            break;
+        }
+    }
+    Ok(done)
+}

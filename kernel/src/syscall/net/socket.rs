@@ -1,0 +1,247 @@
+//! Sockets: making, naming, connecting. AF_UNIX lives in `net::unix::unix`, networks in `net`.
+
+use crate::mm::fallible::TrySlice;
+use crate::mm::user::{self, UserPtr};
+use crate::net::unix::connect::at_inode;
+use crate::net::unix::{self, Address, Kind, Socket, address};
+use crate::net::{self, NetSocket, Who};
+use crate::process;
+use crate::syscall::caller::{fd_limit, file, with_ctx, with_files};
+use crate::syscall::file::install::{install, install_pair};
+use crate::vfs::namei::{self, LookupFlags, perm};
+use crate::vfs::{Capability, DevId, Fd, FileType, OpenFile, ops};
+use abi::fs::{AT_FDCWD, OpenFlags, S_IFSOCK};
+use abi::socket::{
+    AF_UNIX, AF_UNSPEC, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM, SOCK_TYPE_MASK, Ucred,
+};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// A socket of either kind.
+pub enum Any<'a> {
+    Unix(&'a Arc<Socket>),
+    Net(&'a Arc<dyn NetSocket>),
+}
+
+/// The socket behind a file: ENOTSOCK.
+pub fn any(file: &OpenFile) -> Result<Any<'_>> {
+    match net::of_file(file) {
+        Ok(socket) => Ok(Any::Net(socket)),
+        Err(_) => unix::of_file(file).map(Any::Unix),
+    }
+}
+
+/// The caller, as a peer or a receiver sees it.
+pub fn caller_cred() -> Ucred {
+    let task = process::current();
+    let cred = task.cred();
+    Ucred { pid: task.process().pid(), uid: cred.euid, gid: cred.egid }
+}
+
+/// The caller, as networks see it.
+fn who() -> Who {
+    let task = process::current();
+    let cred = task.cred();
+    Who {
+        uid: cred.euid,
+        pid: task.process().pid(),
+        low_ports: cred.capable(Capability::NET_BIND_SERVICE),
+        admin: cred.capable(Capability::NET_ADMIN),
+        raw: cred.capable(Capability::NET_RAW),
+    }
+}
+
+/// The flags in a socket's type: close-on-exec, non-blocking.
+fn type_flags(kind: u32) -> Result<(bool, bool)> {
+    let flags = kind & !SOCK_TYPE_MASK;
+    if flags & !(OpenFlags::CLOEXEC | OpenFlags::NONBLOCK).bits() != 0 {
+        return Err(Errno::EINVAL);
+    }
+    Ok((flags & OpenFlags::CLOEXEC.bits() != 0, flags & OpenFlags::NONBLOCK.bits() != 0))
+}
+
+fn unix_kind(kind: u32, protocol: i32) -> Result<Kind> {
+    if protocol != 0 && protocol != i32::from(AF_UNIX) {
+        return Err(Errno::EPROTONOSUPPORT);
+    }
+    match kind & SOCK_TYPE_MASK {
+        SOCK_STREAM => Ok(Kind::Stream),
+        SOCK_DGRAM | SOCK_RAW => Ok(Kind::Datagram),
+        SOCK_SEQPACKET => Ok(Kind::SeqPacket),
+        _ => Err(Errno::ESOCKTNOSUPPORT),
+    }
+}
+
+pub fn socket(family: i32, kind: u32, protocol: i32) -> Result<i32> {
+    let (cloexec, nonblock) = type_flags(kind)?;
+    let cred = process::current().cred_arc();
+    let file = if family == i32::from(AF_UNIX) {
+        let socket = unix::create(unix_kind(kind, protocol)?, caller_cred())?;
+        unix::open(socket, nonblock, &cred)?
+    } else {
+        let socket = net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
+        net::open(socket, nonblock, &cred)?
+    };
+    Ok(install(file, cloexec)?.0)
+}
+
+pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>) -> Result<()> {
+    let (cloexec, nonblock) = type_flags(kind)?;
+    if family != i32::from(AF_UNIX) {
+        // The families of networks exist, but cannot pair.
+        net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let cred = process::current().cred_arc();
+    let (a, b) = unix::pair(unix_kind(kind, protocol)?, caller_cred())?;
+    let a = unix::open(a, nonblock, &cred)?;
+    let b = unix::open(b, nonblock, &cred)?;
+    install_pair(a, b, cloexec, fds)
+}
+
+/// A `sockaddr` from user memory.
+pub fn read_address(addr: u64, len: u32) -> Result<Vec<u8>> {
+    let len = len as usize;
+    if len > 128 {
+        return Err(Errno::EINVAL);
+    }
+    let mut bytes = [0; 128];
+    user::read_bytes(addr, &mut bytes[..len])?;
+    bytes[..len].try_owned()
+}
+
+/// Writes a name where `accept` and its like want it: cut at the caller's length, the true length told.
+pub fn write_name(name: &[u8], addr: u64, len: UserPtr<i32>) -> Result<()> {
+    if addr == 0 {
+        return Ok(());
+    }
+    let room = usize::try_from(len.read()?).map_err(|_| Errno::EINVAL)?;
+    user::write_bytes(addr, &name[..name.len().min(room)])?;
+    len.write(&(name.len() as i32))
+}
+
+/// The socket with a name.
+pub fn find(name: &Address) -> Result<Arc<Socket>> {
+    match name {
+        Address::Unnamed => Err(Errno::EINVAL),
+        Address::Abstract(name) => address::find(name),
+        Address::Path(path) => with_ctx(|ctx| {
+            let place = namei::lookup(ctx, Fd(AT_FDCWD), path, LookupFlags::FOLLOW)?;
+            perm::check(&**place.inode(), ctx.cred, 2)?;
+            if place.dentry.kind() != FileType::Socket {
+                return Err(Errno::ECONNREFUSED);
+            }
+            at_inode(place.inode())
+        }),
+    }
+}
+
+pub fn bind(fd: i32, addr: u64, len: u32) -> Result<()> {
+    let file = file(fd)?;
+    let socket = any(&file)?;
+    let bytes = read_address(addr, len)?;
+    match socket {
+        Any::Unix(socket) => bind_unix(socket, &Address::decode(&bytes)?),
+        Any::Net(socket) => socket.bind(&bytes, who()),
+    }
+}
+
+fn bind_unix(socket: &Arc<Socket>, name: &Address) -> Result<()> {
+    let Address::Path(path) = name else { return socket.bind_abstract(name) };
+    socket.check_unbound()?;
+    with_ctx(|ctx| {
+        let made = ops::mknod(ctx, Fd(AT_FDCWD), path, S_IFSOCK | 0o777, DevId::NONE);
+        made.map_err(|error| if error == Errno::EEXIST { Errno::EADDRINUSE } else { error })?;
+        let place = namei::lookup(ctx, Fd(AT_FDCWD), path, LookupFlags::empty())?;
+        socket.bind_inode(name, place.inode())
+    })
+}
+
+pub fn listen(fd: i32, backlog: i32) -> Result<()> {
+    let file = file(fd)?;
+    match any(&file)? {
+        Any::Unix(socket) => socket.listen(backlog, caller_cred()),
+        Any::Net(socket) => socket.listen(backlog),
+    }
+}
+
+pub fn connect(fd: i32, addr: u64, len: u32) -> Result<()> {
+    let file = file(fd)?;
+    let socket = any(&file)?;
+    let bytes = read_address(addr, len)?;
+    match socket {
+        Any::Net(socket) => socket.connect(&bytes, file.nonblock()),
+        Any::Unix(socket) if bytes.get(..2) == Some(&AF_UNSPEC.to_ne_bytes()) => {
+            socket.disconnect()
+        }
+        Any::Unix(socket) => {
+            let target = find(&Address::decode(&bytes)?)?;
+            socket.connect(&target, file.nonblock(), caller_cred())
+        }
+    }
+}
+
+pub fn accept(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<i32> {
+    accept4(fd, addr, len, 0)
+}
+
+pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32> {
+    if flags & !(OpenFlags::CLOEXEC | OpenFlags::NONBLOCK).bits() != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let listener = file(fd)?;
+    // Without a descriptor the connection must stay in the queue.
+    with_files(|files| files.check_room(fd_limit()))?;
+    let cred = process::current().cred_arc();
+    let nonblock = flags & OpenFlags::NONBLOCK.bits() != 0;
+    let (file, peer) = match any(&listener)? {
+        Any::Unix(socket) => {
+            let accepted = socket.accept(listener.nonblock())?;
+            let peer = accepted.peer_name().unwrap_or(Address::Unnamed).encode()?;
+            (unix::open(accepted, nonblock, &cred)?, peer)
+        }
+        Any::Net(socket) => {
+            let accepted = socket.accept(listener.nonblock())?;
+            // A peer that has gone since is told as one that was never there.
+            let peer = accepted.peer_name();
+            let file = net::open(accepted, nonblock, &cred)?;
+            (file, if addr == 0 { Vec::new() } else { peer.map_err(|_| Errno::ECONNABORTED)? })
+        }
+    };
+    write_name(&peer, addr, len)?;
+    Ok(install(file, flags & OpenFlags::CLOEXEC.bits() != 0)?.0)
+}
+
+pub fn getsockname(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
+    let file = file(fd)?;
+    let name = match any(&file)? {
+        Any::Unix(socket) => socket.name().encode()?,
+        Any::Net(socket) => socket.name()?,
+    };
+    write_name(&name, addr, len)
+}
+
+pub fn getpeername(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
+    let file = file(fd)?;
+    let name = match any(&file)? {
+        Any::Unix(socket) => socket.peer_name()?.encode()?,
+        Any::Net(socket) => socket.peer_name()?,
+    };
+    write_name(&name, addr, len)
+}
+
+pub fn shutdown(fd: i32, how: i32) -> Result<()> {
+    let file = file(fd)?;
+    let socket = any(&file)?;
+    let (read, write) = match how {
+        0 => (true, false),
+        1 => (false, true),
+        2 => (true, true),
+        _ => return Err(Errno::EINVAL),
+    };
+    match socket {
+        Any::Unix(socket) => socket.shut_down(read, write),
+        Any::Net(socket) => socket.shut_down(read, write),
+    }
+}

@@ -1,0 +1,143 @@
+//! `syslog`: the kernel's log as `dmesg` and `klogd` read it. /dev/kmsg is the newer way.
+
+use crate::diag::klog;
+use crate::fs::devfs::kmsg::log_readers;
+use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::user;
+use crate::vfs::Capability;
+use crate::{process, try_format};
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+const CLOSE: i32 = 0;
+const OPEN: i32 = 1;
+const READ: i32 = 2;
+const READ_ALL: i32 = 3;
+const READ_CLEAR: i32 = 4;
+const CLEAR: i32 = 5;
+const CONSOLE_OFF: i32 = 6;
+const CONSOLE_ON: i32 = 7;
+const CONSOLE_LEVEL: i32 = 8;
+const SIZE_UNREAD: i32 = 9;
+const SIZE_BUFFER: i32 = 10;
+
+// Relaxed: each is a setting of its own.
+/// The record that `READ` gives next.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+/// `CLEAR` hides the records before this one.
+static CLEARED: AtomicU64 = AtomicU64::new(0);
+/// The console's level while it is switched off; 0 if it is on.
+static SAVED_LEVEL: AtomicU8 = AtomicU8::new(0);
+
+pub fn syslog(action: i32, buf: u64, len: i32) -> Result<usize> {
+    let open_to_all = matches!(action, READ_ALL | SIZE_BUFFER);
+    if !open_to_all && !process::current().cred().capable(Capability::SYSLOG) {
+        return Err(Errno::EPERM);
+    }
+    match action {
+        CLOSE | OPEN => Ok(0),
+        READ | READ_ALL | READ_CLEAR => {
+            let len = usize::try_from(len).ok().filter(|_| buf != 0).ok_or(Errno::EINVAL)?;
+            if len == 0 {
+                return Ok(0);
+            }
+            if action == READ {
+                read_next(buf, len)
+            } else {
+                read_all(buf, len, action == READ_CLEAR)
+            }
+        }
+        CLEAR => {
+            CLEARED.store(klog::sequences().1, Ordering::Relaxed);
+            Ok(0)
+        }
+        CONSOLE_OFF => {
+            if SAVED_LEVEL.load(Ordering::Relaxed) == 0 {
+                SAVED_LEVEL.store(klog::console_level(), Ordering::Relaxed);
+            }
+            klog::set_console_level(1);
+            Ok(0)
+        }
+        CONSOLE_ON => {
+            let saved = SAVED_LEVEL.swap(0, Ordering::Relaxed);
+            if saved != 0 {
+                klog::set_console_level(saved);
+            }
+            Ok(0)
+        }
+        CONSOLE_LEVEL => {
+            let level = u8::try_from(len).ok().filter(|level| (1..=8).contains(level));
+            klog::set_console_level(level.ok_or(Errno::EINVAL)?);
+            SAVED_LEVEL.store(0, Ordering::Relaxed);
+            Ok(0)
+        }
+        SIZE_UNREAD => {
+            records(NEXT.load(Ordering::Relaxed)).map(|record| Ok(record?.1.len())).sum()
+        }
+        SIZE_BUFFER => Ok(klog::RING_SIZE),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// The records from `from` on, as text.
+fn records(from: u64) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
+    let mut at = from;
+    core::iter::from_fn(move || {
+        let line = klog::read(at)?;
+        at = line.sequence + 1;
+        Some(record(&line).map(|text| (line.sequence, text)))
+    })
+}
+
+fn record(line: &klog::Line) -> Result<Vec<u8>> {
+    let micros = line.time_ns / 1000;
+    let (secs, micros) = (micros / 1_000_000, micros % 1_000_000);
+    let mut text = try_format!("<{}>[{secs:5}.{micros:06}] ", line.level)?.into_bytes();
+    text.try_extend_from_slice(line.text())?;
+    text.try_push(b'\n')?;
+    Ok(text)
+}
+
+/// The newest records that fit, oldest of them first.
+fn read_all(buf: u64, len: usize, clear: bool) -> Result<usize> {
+    let mut texts: Vec<Vec<u8>> = Vec::new();
+    let mut total = 0;
+    for record in records(CLEARED.load(Ordering::Relaxed)) {
+        let (_, text) = record?;
+        total += text.len();
+        texts.try_push(text)?;
+    }
+    let mut out = Vec::new();
+    for text in texts {
+        if total <= len {
+            out.try_extend_from_slice(&text)?;
+        } else {
+            total -= text.len();
+        }
+    }
+    user::write_bytes(buf, &out)?;
+    if clear {
+        CLEARED.store(klog::sequences().1, Ordering::Relaxed);
+    }
+    Ok(out.len())
+}
+
+/// Waits for unread records and gives as many whole ones as fit.
+fn read_next(buf: u64, len: usize) -> Result<usize> {
+    let unread = || (klog::sequences().1 > NEXT.load(Ordering::Relaxed)).then_some(());
+    log_readers().wait_interruptible(unread)?;
+    let mut out = Vec::new();
+    let mut next = NEXT.load(Ordering::Relaxed);
+    for record in records(next) {
+        let (sequence, text) = record?;
+        if out.len() + text.len() > len {
+            break;
+        }
+        out.try_extend_from_slice(&text)?;
+        next = sequence + 1;
+    }
+    user::write_bytes(buf, &out)?;
+    NEXT.store(next, Ordering::Relaxed);
+    Ok(out.len())
+}

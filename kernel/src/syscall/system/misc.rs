@@ -1,0 +1,171 @@
+//! The machine as a whole: uname, sysinfo, host name, kernel log, reboot.
+
+use crate::base::{self, cpu};
+use crate::drivers::uart;
+use crate::fs::procfs::{self, ProcFile};
+use crate::machine::power;
+use crate::mm::fallible::{TryGrow, TrySlice, try_arc};
+use crate::mm::frames;
+use crate::mm::user::{self, UserPtr};
+use crate::sync::{SpinLock, level};
+use crate::vfs::Capability;
+use crate::{process, time};
+use abi::misc::{NewUtsname, Sysinfo};
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use arrayvec::ArrayVec;
+use core::sync::atomic::Ordering;
+
+/// Longest host or domain name.
+const NAME_MAX: usize = 64;
+
+/// The names that `sethostname` and `setdomainname` change.
+static NODE: SpinLock<Names, level::Leaf> =
+    SpinLock::new(Names { host: ArrayVec::new_const(), domain: ArrayVec::new_const() });
+
+struct Names {
+    host: ArrayVec<u8, NAME_MAX>,
+    domain: ArrayVec<u8, NAME_MAX>,
+}
+
+const UNSET: &[u8] = b"(none)";
+
+fn shown(name: &[u8]) -> &[u8] {
+    if name.is_empty() { UNSET } else { name }
+}
+
+/// The host name, for /proc/sys/kernel/hostname.
+#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
+pub fn hostname() -> ArrayVec<u8, NAME_MAX> {
+    shown(&NODE.lock().host).iter().copied().collect()
+}
+
+/// The NIS domain name, for /proc/sys/kernel/domainname.
+#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
+pub fn domainname() -> ArrayVec<u8, NAME_MAX> {
+    shown(&NODE.lock().domain).iter().copied().collect()
+}
+
+/// One of the two names, as a file.
+struct NameFile {
+    shown: fn() -> ArrayVec<u8, NAME_MAX>,
+    set: fn(ArrayVec<u8, NAME_MAX>),
+}
+
+impl ProcFile for NameFile {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut text = (self.shown)().try_owned()?;
+        text.try_push(b'\n')?;
+        Ok(text)
+    }
+    #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        let line = data.split(|&b| b == b'\n' || b == 0).next().unwrap_or_default();
+        (self.set)(line.iter().copied().take(NAME_MAX).collect());
+        Ok(data.len())
+    }
+}
+
+/// Registers sys/kernel/{hostname,domainname} in /proc; once, at boot.
+pub fn register_files() -> Result<()> {
+    let host = NameFile { shown: hostname, set: |name| NODE.lock().host = name };
+    let domain = NameFile { shown: domainname, set: |name| NODE.lock().domain = name };
+    procfs::register_file("sys/kernel/hostname", 0o644, try_arc(host)?)?;
+    procfs::register_file("sys/kernel/domainname", 0o644, try_arc(domain)?)
+}
+
+/// The low byte of a personality is the system that the program is made for; this one is 32-bit Linux.
+const PER_MASK: u32 = 0xff;
+const PER_LINUX32: u32 = 8;
+
+pub fn uname(buf: UserPtr<NewUtsname>) -> Result<()> {
+    let mut out = NewUtsname::default();
+    out.set_sysname(b"Linux");
+    out.set_nodename(&hostname());
+    out.set_release(crate::version::RELEASE.as_bytes());
+    out.set_version(crate::version::VERSION.as_bytes());
+    // Relaxed: a setting of the running task.
+    let personality = process::current().settings.personality.load(Ordering::Relaxed);
+    out.set_machine(if personality & PER_MASK == PER_LINUX32 { b"i686" } else { b"x86_64" });
+    out.set_domainname(&domainname());
+    buf.write(&out)
+}
+
+#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
+fn read_name(name: u64, len: i32) -> Result<ArrayVec<u8, NAME_MAX>> {
+    if !process::current().cred().capable(Capability::SYS_ADMIN) {
+        return Err(Errno::EPERM);
+    }
+    let len = usize::try_from(len).map_err(|_| Errno::EINVAL)?;
+    if len > NAME_MAX {
+        return Err(Errno::EINVAL);
+    }
+    let mut bytes = [0; NAME_MAX];
+    user::read_bytes(name, &mut bytes[..len])?;
+    Ok(bytes[..len].iter().copied().collect())
+}
+
+pub fn sethostname(name: u64, len: i32) -> Result<()> {
+    let name = read_name(name, len)?;
+    NODE.lock().host = name;
+    Ok(())
+}
+
+pub fn setdomainname(name: u64, len: i32) -> Result<()> {
+    let name = read_name(name, len)?;
+    NODE.lock().domain = name;
+    Ok(())
+}
+
+pub fn sysinfo(buf: UserPtr<Sysinfo>) -> Result<()> {
+    let memory = frames::stats();
+    let page = base::PAGE_SIZE as u64;
+    buf.write(&Sysinfo {
+        uptime: (time::since_boot_ns() / abi::time::NSEC_PER_SEC) as i64,
+        loads: process::load_average(),
+        totalram: memory.total * page,
+        freeram: memory.free * page,
+        sharedram: 0,
+        bufferram: 0,
+        procs: u16::try_from(process::count()).unwrap_or(u16::MAX),
+        mem_unit: 1,
+        ..Sysinfo::default()
+    })
+}
+
+const LINUX_REBOOT_MAGIC1: u32 = 0xfee1_dead;
+const LINUX_REBOOT_MAGIC2: [u32; 4] = [672_274_793, 85_072_278, 369_367_448, 537_993_216];
+const CMD_CAD_OFF: u32 = 0;
+const CMD_RESTART: u32 = 0x0123_4567;
+const CMD_CAD_ON: u32 = 0x89ab_cdef;
+const CMD_POWER_OFF: u32 = 0x4321_fedc;
+const CMD_HALT: u32 = 0xcdef_0123;
+
+pub fn reboot(magic1: u32, magic2: u32, command: u32) -> Result<()> {
+    if !process::current().cred().capable(Capability::SYS_BOOT) {
+        return Err(Errno::EPERM);
+    }
+    if magic1 != LINUX_REBOOT_MAGIC1 || !LINUX_REBOOT_MAGIC2.contains(&magic2) {
+        return Err(Errno::EINVAL);
+    }
+    match command {
+        // The console has no Ctrl-Alt-Del.
+        CMD_CAD_OFF | CMD_CAD_ON => Ok(()),
+        CMD_RESTART => {
+            log::info!("reboot: Restarting system");
+            uart::drain();
+            power::reboot()
+        }
+        CMD_POWER_OFF => {
+            log::info!("reboot: Power down");
+            uart::drain();
+            power::power_off()
+        }
+        CMD_HALT => {
+            log::info!("reboot: System halted");
+            uart::drain();
+            cpu::halt_forever()
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}

@@ -1,0 +1,6 @@
+//! Calls about the machine as a whole.
+
+pub(super) mod counters;
+pub(super) mod log;
+pub mod misc;
+pub(super) mod random;

@@ -1,0 +1,8 @@
+//! Calls about tasks: birth, end, credentials, scheduling.
+
+pub(super) mod cred;
+pub(super) mod pidfd;
+mod prctl_caps;
+pub(super) mod process;
+pub(super) mod rseq;
+pub(super) mod sched;

@@ -1,0 +1,473 @@
+//! Processes and threads: creation, ends, waiting, groups and sessions, limits, usage, prctl.
+
+use crate::arch::entry::frame::TrapFrame;
+use crate::arch::task::switch;
+use crate::base::page::USER_END;
+use crate::base::percpu;
+use crate::mm::user::{self, UserPtr};
+use crate::process::task::current::Current;
+use crate::process::task::limits::{self, Limit, Resource};
+use crate::process::timers::times::Usage;
+use crate::process::tree::clone::{self, CloneArgs, CloneFlags};
+use crate::process::tree::exit::{self, Status};
+use crate::process::tree::pidfd;
+use crate::process::tree::wait::{self, Options, Report, Which};
+use crate::process::{self, Process};
+use crate::syscall::caller::file;
+use crate::vfs::Capability;
+use abi::process::{CloneArgsRaw, Rusage};
+use abi::signal::{SigInfo, Signal};
+use abi::time::Timeval;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::convert::Infallible;
+use core::sync::atomic::Ordering;
+
+pub fn fork(frame: &mut TrapFrame) -> Result<i32> {
+    clone::clone(frame, &CloneArgs::FORK)
+}
+
+pub fn vfork(frame: &mut TrapFrame) -> Result<i32> {
+    let flags = CloneFlags::VM | CloneFlags::VFORK;
+    clone::clone(frame, &CloneArgs { flags, ..CloneArgs::FORK })
+}
+
+pub fn clone(
+    frame: &mut TrapFrame,
+    flags: u64,
+    stack: u64,
+    parent_tid: u64,
+    child_tid: u64,
+    tls: u64,
+) -> Result<i32> {
+    let args = CloneArgs {
+        flags: CloneFlags::from_bits_truncate(flags & 0xffff_ff00),
+        exit_signal: clone::exit_signal_of(flags),
+        stack,
+        tls,
+        parent_tid,
+        child_tid,
+        // Where clone3 has a place of its own, clone has only this one.
+        pidfd: parent_tid,
+    };
+    clone::clone(frame, &args)
+}
+
+/// The size of clone3's first version.
+const CLONE_ARGS_SIZE_VER0: usize = 64;
+
+pub fn clone3(frame: &mut TrapFrame, args: u64, size: usize) -> Result<i32> {
+    if size < CLONE_ARGS_SIZE_VER0 {
+        return Err(Errno::EINVAL);
+    }
+    if size > crate::base::PAGE_SIZE {
+        return Err(Errno::E2BIG);
+    }
+    let raw: CloneArgsRaw = user::read_extensible(args, size)?;
+    let flags = CloneFlags::from_bits(raw.flags).ok_or(Errno::EINVAL)?;
+    let bad_signal = raw.exit_signal > 64
+        || (raw.exit_signal != 0 && flags.intersects(CloneFlags::THREAD | CloneFlags::PARENT));
+    let bad_stack = (raw.stack == 0) != (raw.stack_size == 0)
+        || !user::in_range(raw.stack, raw.stack_size as usize);
+    if bad_signal || bad_stack || raw.set_tid_size != 0 || raw.set_tid != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let args = CloneArgs {
+        flags,
+        exit_signal: raw.exit_signal as i32,
+        stack: raw.stack.wrapping_add(raw.stack_size),
+        tls: raw.tls,
+        parent_tid: raw.parent_tid,
+        child_tid: raw.child_tid,
+        pidfd: raw.pidfd,
+    };
+    clone::clone(frame, &args)
+}
+
+pub fn exit(code: i32) -> Infallible {
+    exit::do_exit(Status::exited(code))
+}
+
+pub fn exit_group(code: i32) -> Infallible {
+    exit::do_group_exit(Status::exited(code))
+}
+
+const WNOHANG: i32 = 1;
+const WUNTRACED: i32 = 2;
+const WEXITED: i32 = 4;
+const WCONTINUED: i32 = 8;
+const WNOWAIT: i32 = 0x0100_0000;
+const WNOTHREAD: i32 = 0x2000_0000;
+const WALL: i32 = 0x4000_0000;
+const WCLONE: i32 = i32::MIN;
+
+pub fn wait4(pid: i32, status: UserPtr<i32>, options: i32, usage: UserPtr<Rusage>) -> Result<i32> {
+    if options & !(WNOHANG | WUNTRACED | WCONTINUED | WNOTHREAD | WCLONE | WALL) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let which = match pid {
+        i32::MIN => return Err(Errno::ESRCH),
+        -1 => Which::Any,
+        0 => Which::Group(process::current().process().pgid()),
+        1.. => Which::Pid(pid),
+        _ => Which::Group(-pid),
+    };
+    let options = wait_options(options | WEXITED);
+    let Some(report) = wait::wait(which, &options)? else { return Ok(0) };
+    if let Some(status) = status.non_null() {
+        status.write(&report.status)?;
+    }
+    if let Some(usage) = usage.non_null() {
+        usage.write(&rusage(&report.usage))?;
+    }
+    Ok(report.pid)
+}
+
+fn wait_options(bits: i32) -> Options {
+    let has = |bit: i32| bits & bit != 0;
+    Options {
+        exited: has(WEXITED),
+        stopped: has(WUNTRACED),
+        continued: has(WCONTINUED),
+        no_hang: has(WNOHANG),
+        no_wait: has(WNOWAIT),
+        all: has(WALL),
+        clones: has(WCLONE),
+    }
+}
+
+const P_ALL: i32 = 0;
+const P_PID: i32 = 1;
+const P_PGID: i32 = 2;
+const P_PIDFD: i32 = 3;
+
+pub fn waitid(
+    kind: i32,
+    id: i32,
+    info: UserPtr<SigInfo>,
+    options: i32,
+    usage: UserPtr<Rusage>,
+) -> Result<()> {
+    let known = WNOHANG | WNOWAIT | WEXITED | WUNTRACED | WCONTINUED | WNOTHREAD | WCLONE | WALL;
+    if options & !known != 0 || options & (WEXITED | WUNTRACED | WCONTINUED) == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut options = wait_options(options);
+    let mut nonblock = false;
+    let which = match (kind, id) {
+        (P_PIDFD, 0..) => {
+            let file = file(id)?;
+            // EAGAIN instead of an answer that says nothing.
+            nonblock = file.nonblock() && !options.no_hang;
+            options.no_hang |= nonblock;
+            Which::Process(pidfd::process_of(&file)?)
+        }
+        (P_ALL, _) => Which::Any,
+        (P_PID, 1..) => Which::Pid(id),
+        (P_PGID, 0) => Which::Group(process::current().process().pgid()),
+        (P_PGID, 1..) => Which::Group(id),
+        _ => return Err(Errno::EINVAL),
+    };
+    let report = match wait::wait(which, &options) {
+        Ok(None) if nonblock => return Err(Errno::EAGAIN),
+        Ok(report) => report,
+        Err(error) => {
+            // Linux clears the answer first, so a bad pointer counts for more than no children.
+            if let Some(info) = info.non_null() {
+                write_child_info(info, None)?;
+            }
+            return Err(error);
+        }
+    };
+    if let (Some(usage), Some(report)) = (usage.non_null(), &report) {
+        usage.write(&rusage(&report.usage))?;
+    }
+    match info.non_null() {
+        Some(info) => write_child_info(info, report.as_ref()),
+        None => Ok(()),
+    }
+}
+
+/// Only the fields that Linux writes: with nothing to report, signal number and pid are zero.
+fn write_child_info(info: UserPtr<SigInfo>, report: Option<&Report>) -> Result<()> {
+    let (signo, code, pid, uid, status) = match report {
+        Some(r) => (Signal::SIGCHLD.number(), r.code, r.pid, r.uid, r.info_status),
+        None => (0, 0, 0, 0, 0),
+    };
+    let words = [signo, 0, code, 0, pid, uid as i32, status];
+    info.cast::<[i32; 7]>().write(&words)
+}
+
+fn rusage(usage: &Usage) -> Rusage {
+    Rusage {
+        utime: Timeval::from_nanos(usage.utime_ns),
+        stime: Timeval::from_nanos(usage.stime_ns),
+        maxrss: (usage.max_rss_pages * 4) as i64,
+        minflt: usage.minor_faults as i64,
+        majflt: usage.major_faults as i64,
+        nvcsw: usage.voluntary as i64,
+        nivcsw: usage.involuntary as i64,
+        ..Rusage::default()
+    }
+}
+
+const RUSAGE_SELF: i32 = 0;
+const RUSAGE_CHILDREN: i32 = -1;
+const RUSAGE_THREAD: i32 = 1;
+
+pub fn getrusage(who: i32, out: UserPtr<Rusage>) -> Result<()> {
+    let task = process::current();
+    let usage = match who {
+        RUSAGE_SELF => {
+            let mut usage = task.process().usage();
+            usage.max_rss_pages = usage.max_rss_pages.max(task.mm().usage().rss_peak);
+            usage
+        }
+        RUSAGE_CHILDREN => task.process().children_usage(),
+        RUSAGE_THREAD => task.times.usage(&task),
+        _ => return Err(Errno::EINVAL),
+    };
+    out.write(&rusage(&usage))
+}
+
+#[inline]
+pub fn getpid() -> i32 {
+    process::current().process().pid()
+}
+
+#[inline]
+pub fn gettid() -> i32 {
+    process::current().tid()
+}
+
+pub fn getppid() -> i32 {
+    process::current().process().ppid()
+}
+
+pub fn set_tid_address(addr: u64) -> i32 {
+    let task = process::current();
+    task.set_clear_child_tid(addr);
+    task.tid()
+}
+
+/// The process with this number; 0 is the caller's.
+fn process_or_self(pid: i32) -> Result<Arc<Process>> {
+    match pid {
+        0 => Ok(process::current().process().clone()),
+        _ => process::lookup(pid).ok_or(Errno::ESRCH),
+    }
+}
+
+pub fn getpgid(pid: i32) -> Result<i32> {
+    Ok(process_or_self(pid)?.pgid())
+}
+
+pub fn getpgrp() -> i32 {
+    process::current().process().pgid()
+}
+
+pub fn getsid(pid: i32) -> Result<i32> {
+    Ok(process_or_self(pid)?.session().sid())
+}
+
+pub fn setpgid(pid: i32, pgid: i32) -> Result<()> {
+    let pgid = if pgid == 0 { pid } else { pgid };
+    if pgid < 0 {
+        return Err(Errno::EINVAL);
+    }
+    let target = process_or_self(pid)?;
+    process::set_group(process::current().process(), &target, pgid)
+}
+
+pub fn setsid() -> Result<i32> {
+    process::new_session(process::current().process())
+}
+
+/// `struct rlimit`.
+pub fn getrlimit(which: u32, out: UserPtr<[u64; 2]>) -> Result<()> {
+    let which = Resource::from_number(which)?;
+    let limit = process::current().process().limits().get(which);
+    out.write(&[limit.soft, limit.hard])
+}
+
+fn read_limit(from: UserPtr<[u64; 2]>) -> Result<Limit> {
+    let [soft, hard] = from.read()?;
+    Ok(Limit { soft, hard })
+}
+
+pub fn setrlimit(which: u32, new: UserPtr<[u64; 2]>) -> Result<()> {
+    let new = read_limit(new)?;
+    let which = Resource::from_number(which)?;
+    let task = process::current();
+    limits::change(task, task.process(), which, Some(new)).map(|_| ())
+}
+
+pub fn prlimit64(
+    pid: i32,
+    which: u32,
+    new: UserPtr<[u64; 2]>,
+    old: UserPtr<[u64; 2]>,
+) -> Result<()> {
+    let which = Resource::from_number(which)?;
+    let new = new.non_null().map(read_limit).transpose()?;
+    let task = process::current();
+    let target = process_or_self(pid)?;
+    if !Arc::ptr_eq(&target, task.process()) && !may_inspect(task, &target) {
+        return Err(Errno::EPERM);
+    }
+    let before = limits::change(task, &target, which, new)?;
+    match old.non_null() {
+        Some(old) => old.write(&[before.soft, before.hard]),
+        None => Ok(()),
+    }
+}
+
+/// Whether the caller has the target's identity in full, or may act on any resource.
+fn may_inspect(caller: Current, target: &Process) -> bool {
+    let (own, other) = (caller.cred(), target.cred());
+    let same_user = [other.uid, other.euid, other.suid].iter().all(|&id| id == own.uid);
+    let same_group = [other.gid, other.egid, other.sgid].iter().all(|&id| id == own.gid);
+    (same_user && same_group) || own.capable(Capability::SYS_RESOURCE)
+}
+
+const ARCH_SET_GS: u32 = 0x1001;
+const ARCH_SET_FS: u32 = 0x1002;
+const ARCH_GET_FS: u32 = 0x1003;
+const ARCH_GET_GS: u32 = 0x1004;
+
+pub fn arch_prctl(code: u32, addr: u64) -> Result<()> {
+    match code {
+        ARCH_SET_FS | ARCH_SET_GS if addr >= USER_END => Err(Errno::EPERM),
+        ARCH_SET_FS => {
+            switch::set_fs_base(addr);
+            Ok(())
+        }
+        ARCH_SET_GS => {
+            switch::set_user_gs_base(addr);
+            Ok(())
+        }
+        ARCH_GET_FS => UserPtr::new(addr).write(&switch::fs_base()),
+        ARCH_GET_GS => UserPtr::new(addr).write(&switch::user_gs_base()),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+const PR_SET_PDEATHSIG: i32 = 1;
+const PR_GET_PDEATHSIG: i32 = 2;
+const PR_GET_DUMPABLE: i32 = 3;
+const PR_SET_DUMPABLE: i32 = 4;
+const PR_SET_NAME: i32 = 15;
+const PR_GET_NAME: i32 = 16;
+const PR_GET_SECCOMP: i32 = 21;
+const PR_GET_TSC: i32 = 25;
+/// User mode may read the time-stamp counter; it always may.
+const PR_TSC_ENABLE: i32 = 1;
+const PR_SET_TIMERSLACK: i32 = 29;
+const PR_GET_TIMERSLACK: i32 = 30;
+const PR_SET_CHILD_SUBREAPER: i32 = 36;
+const PR_GET_CHILD_SUBREAPER: i32 = 37;
+const PR_SET_NO_NEW_PRIVS: i32 = 38;
+const PR_GET_NO_NEW_PRIVS: i32 = 39;
+
+/// The default slack of timers, in nanoseconds: what Linux shows.
+const TIMER_SLACK: u64 = 50_000;
+
+pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<i64> {
+    let task = process::current();
+    let settings = &task.settings;
+    let process = task.process();
+    // Relaxed throughout: single settings of the running task or its process.
+    let order = Ordering::Relaxed;
+    match option {
+        PR_SET_PDEATHSIG => {
+            let number = i32::try_from(arg2).map_err(|_| Errno::EINVAL)?;
+            if number != 0 && Signal::new(number).is_none() {
+                return Err(Errno::EINVAL);
+            }
+            settings.parent_death_signal.store(number, order);
+            Ok(0)
+        }
+        PR_GET_PDEATHSIG => {
+            UserPtr::new(arg2).write(&settings.parent_death_signal.load(order))?;
+            Ok(0)
+        }
+        PR_GET_DUMPABLE => Ok(i64::from(process.dumpable.load(order))),
+        PR_SET_DUMPABLE => {
+            if arg2 > 1 {
+                return Err(Errno::EINVAL);
+            }
+            process.dumpable.store(arg2 as u32, order);
+            Ok(0)
+        }
+        PR_GET_SECCOMP => Ok(0),
+        PR_GET_TSC => {
+            UserPtr::new(arg2).write(&PR_TSC_ENABLE)?;
+            Ok(0)
+        }
+        PR_SET_NAME => {
+            let mut name = [0; process::COMM_LEN - 1];
+            let len = user::read_cstr_into(arg2, &mut name)?.unwrap_or(name.len());
+            task.set_comm(&name[..len]);
+            Ok(0)
+        }
+        PR_GET_NAME => {
+            user::write_bytes(arg2, &task.comm())?;
+            Ok(0)
+        }
+        PR_SET_TIMERSLACK => {
+            let slack = if arg2 as i64 <= 0 { TIMER_SLACK } else { arg2 };
+            settings.timer_slack.store(slack, order);
+            Ok(0)
+        }
+        PR_GET_TIMERSLACK => match settings.timer_slack.load(order) {
+            0 => Ok(TIMER_SLACK as i64),
+            slack => Ok(slack as i64),
+        },
+        PR_SET_CHILD_SUBREAPER => {
+            process.child_subreaper.store(arg2 != 0, order);
+            Ok(0)
+        }
+        PR_GET_CHILD_SUBREAPER => {
+            UserPtr::new(arg2).write(&i32::from(process.child_subreaper.load(order)))?;
+            Ok(0)
+        }
+        PR_SET_NO_NEW_PRIVS => {
+            if arg2 != 1 || arg3 != 0 || arg4 != 0 || arg5 != 0 {
+                return Err(Errno::EINVAL);
+            }
+            settings.no_new_privs.store(true, order);
+            Ok(0)
+        }
+        PR_GET_NO_NEW_PRIVS => {
+            if arg2 != 0 || arg3 != 0 || arg4 != 0 || arg5 != 0 {
+                return Err(Errno::EINVAL);
+            }
+            Ok(i64::from(settings.no_new_privs.load(order)))
+        }
+        _ => super::prctl_caps::prctl(option, arg2, arg3, arg4, arg5),
+    }
+}
+
+/// What `personality` reads without changing.
+const PERSONALITY_QUERY: u32 = 0xffff_ffff;
+
+pub fn personality(new: u32) -> Result<i64> {
+    // Relaxed: a single setting of the running task.
+    let order = Ordering::Relaxed;
+    let setting = &process::current().settings.personality;
+    let old = match new {
+        PERSONALITY_QUERY => setting.load(order),
+        _ => setting.swap(new, order),
+    };
+    Ok(i64::from(old))
+}
+
+pub fn getcpu(cpu_out: UserPtr<u32>, node_out: UserPtr<u32>) -> Result<()> {
+    if let Some(out) = cpu_out.non_null() {
+        out.write(&(percpu::cpu_id() as u32))?;
+    }
+    match node_out.non_null() {
+        Some(out) => out.write(&0),
+        None => Ok(()),
+    }
+}

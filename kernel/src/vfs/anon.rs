@@ -1,0 +1,150 @@
+//! Files without a place in the tree: pipes, sockets, epoll, eventfd and their like.
+//!
+//! They sit on kernel-internal mounts that nobody can reach by path; /proc/pid/fd shows their names
+//! (`pipe:[12]`, `anon_inode:[eventfd]`).
+#![forbid(unsafe_code)]
+
+use super::context::cred::Cred;
+use super::object::dentry::Dentry;
+use super::object::file::{FileOps, OpenFile};
+use super::object::filesystem::{FileSystem, Super, anonymous_dev};
+use super::object::inode::{Inode, InodeAttr, Owner, SpecialSlot};
+use super::object::mount::{Mount, MountFlags};
+use super::object::path::Path;
+use super::object::types::{DevId, Timestamp};
+use crate::mm::fallible::try_arc;
+use crate::sync::{Once, SpinLock};
+use crate::try_format;
+use abi::Errno;
+use abi::Result;
+use abi::fs::OpenFlags;
+use abi::fs::Statfs;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Which of the kernel's internal file systems a nameless file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnonFs {
+    /// Pipes; named by inode number.
+    Pipe,
+    /// Sockets; named by inode number.
+    Socket,
+    /// Everything else; named by what it is.
+    Anon,
+}
+
+struct Kind {
+    name: &'static str,
+    magic: i64,
+    mount: Once<Arc<Mount>>,
+}
+
+static KINDS: [Kind; 3] = [
+    Kind { name: "pipefs", magic: 0x5049_5045, mount: Once::new() },
+    Kind { name: "sockfs", magic: 0x534f_434b, mount: Once::new() },
+    Kind { name: "anon_inodefs", magic: 0x0904_1934, mount: Once::new() },
+];
+
+/// Relaxed: only uniqueness matters.
+static NEXT_INO: AtomicU64 = AtomicU64::new(1024);
+
+/// An inode that is nothing but its attributes.
+struct AnonInode {
+    attr: InodeAttr,
+    /// Where a pipe is found again by who opens it through /proc/PID/fd.
+    special: SpecialSlot,
+}
+
+impl Inode for AnonInode {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+    fn special(&self) -> Option<&SpecialSlot> {
+        Some(&self.special)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl FileSystem for Kind {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+    fn statfs(&self) -> Statfs {
+        Statfs { kind: self.magic, bsize: 4096, frsize: 4096, namelen: 255, ..Statfs::default() }
+    }
+}
+
+struct KindRef(&'static Kind);
+
+impl FileSystem for KindRef {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn statfs(&self) -> Statfs {
+        self.0.statfs()
+    }
+}
+
+fn mount_of(fs: AnonFs) -> Result<&'static Arc<Mount>> {
+    let kind = &KINDS[fs as usize];
+    if let Some(mount) = kind.mount.get() {
+        return Ok(mount);
+    }
+    let dev = anonymous_dev()?;
+    let attr = InodeAttr::new(
+        dev,
+        1,
+        abi::fs::S_IFDIR,
+        Owner::default(),
+        DevId::NONE,
+        Timestamp::default(),
+    );
+    let root = Dentry::new_root(try_arc(AnonInode { attr, special: SpinLock::new(None) })?, b"/")?;
+    let sb = Super::new(try_arc(KindRef(kind))?, root.clone(), dev, true)?;
+    let mount = Mount::new(sb, root, kind.name.as_bytes(), MountFlags::empty())?;
+    Ok(kind.mount.call_once(|| mount))
+}
+
+/// Whether the object has no place in the tree.
+pub fn is_anonymous(inode: &dyn Inode) -> bool {
+    inode.as_any().is::<AnonInode>()
+}
+
+/// A place for a new nameless file. `mode` is what `fstat` shows (a pipe: `S_IFIFO | 0o600`); `label` names
+/// an [`AnonFs::Anon`] file, like `[eventfd]`.
+pub fn new_path(fs: AnonFs, mode: u32, label: &str, owner: Owner) -> Result<Path> {
+    let mount = mount_of(fs)?;
+    let ino = NEXT_INO.fetch_add(1, Ordering::Relaxed);
+    let dev = mount.super_block().dev();
+    let attr = InodeAttr::new(dev, ino, mode, owner, DevId::NONE, Timestamp::now());
+    let name = match fs {
+        AnonFs::Pipe => try_format!("pipe:[{ino}]")?,
+        AnonFs::Socket => try_format!("socket:[{ino}]")?,
+        AnonFs::Anon => try_format!("anon_inode:{label}")?,
+    };
+    let dentry = Dentry::new_root(
+        try_arc(AnonInode { attr, special: SpinLock::new(None) })?,
+        name.as_bytes(),
+    )?;
+    Ok(Path { mount: mount.clone(), dentry })
+}
+
+/// An open file without a place in the tree, as eventfd, timerfd and epoll make them.
+pub fn anonymous(
+    ops: Arc<dyn FileOps>,
+    label: &str,
+    access: OpenFlags,
+    nonblock: bool,
+    cred: &Arc<Cred>,
+) -> Result<OpenFile> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    let path = new_path(AnonFs::Anon, 0o600, label, Owner::default())?;
+    let mut flags = access;
+    flags.set(OpenFlags::NONBLOCK, nonblock);
+    Ok(OpenFile::new(ops, path, flags, cred.clone()))
+}

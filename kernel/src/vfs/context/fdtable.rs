@@ -1,0 +1,337 @@
+//! [`FdTable`]: a process's descriptors; shared by `CLONE_FILES`.
+//!
+//! An array of slots and two bitmaps (in use, close-on-exec), so that finding a descriptor is one indexed
+//! load and the lowest free one a bit scan. Lock level: `FdTable`. Files are dropped only after it is
+//! released, because closing may block.
+#![forbid(unsafe_code)]
+
+use crate::sync::{Pace, SpinLock, cond_resched, level};
+use crate::vfs::object::file::OpenFile;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use smallvec::SmallVec;
+
+/// Slots of a table that has any.
+const FEWEST: usize = 16;
+
+/// A file descriptor number as user space passes it: any value, checked at use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fd(pub i32);
+
+/// The descriptors of a process.
+pub struct FdTable {
+    inner: SpinLock<Slots, level::FdTable>,
+}
+
+/// The files of a table that is locked meanwhile.
+#[derive(Clone, Copy)]
+pub struct OpenFiles<'a>(&'a [Option<Arc<OpenFile>>]);
+
+impl<'a> OpenFiles<'a> {
+    /// The file behind `fd` that can be read, written or controlled.
+    #[inline]
+    pub fn get(self, fd: Fd) -> Option<&'a Arc<OpenFile>> {
+        let file = self.0.get(usize::try_from(fd.0).ok()?)?.as_ref()?;
+        (!file.is_path()).then_some(file)
+    }
+}
+
+/// A bitmap whose first 64 bits need no memory of their own.
+type Bits = SmallVec<[u64; 1]>;
+
+#[derive(Default)]
+struct Slots {
+    files: Vec<Option<Arc<OpenFile>>>,
+    used: Bits,
+    cloexec: Bits,
+    /// No free descriptor lies below this word of `used`.
+    first_free_word: usize,
+}
+
+impl Slots {
+    fn index(&self, fd: Fd) -> Result<usize> {
+        let at = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
+        if at < self.files.len() { Ok(at) } else { Err(Errno::EBADF) }
+    }
+
+    fn lowest_free(&self, from: usize) -> usize {
+        let mut word = (from / 64).max(self.first_free_word);
+        let mut skip = if word == from / 64 { (1u64 << (from % 64)) - 1 } else { 0 };
+        while let Some(&used) = self.used.get(word) {
+            let taken = used | skip;
+            if taken != u64::MAX {
+                return word * 64 + taken.trailing_ones() as usize;
+            }
+            skip = 0;
+            word += 1;
+        }
+        (word * 64).max(from)
+    }
+
+    /// Grows the arrays to hold `at`. Most tables hold a few descriptors, and every fork copies and frees
+    /// one: there are no more slots than that.
+    fn grow(&mut self, at: usize) -> Result<()> {
+        if at < self.files.len() {
+            return Ok(());
+        }
+        let slots = (at + 1).next_power_of_two().max(FEWEST);
+        let words = slots.div_ceil(64);
+        self.files.try_reserve_exact(slots - self.files.len()).map_err(|_| Errno::ENOMEM)?;
+        for bits in [&mut self.used, &mut self.cloexec] {
+            if words > 1 {
+                bits.try_reserve_exact(words - bits.len()).map_err(|_| Errno::ENOMEM)?;
+            }
+        }
+        #[expect(clippy::disallowed_methods, reason = "there is room")]
+        self.files.resize_with(slots, || None);
+        self.used.resize(words, 0);
+        self.cloexec.resize(words, 0);
+        Ok(())
+    }
+
+    fn set(&mut self, at: usize, file: Arc<OpenFile>, cloexec: bool) -> Option<Arc<OpenFile>> {
+        let (word, bit) = (at / 64, 1u64 << (at % 64));
+        self.used[word] |= bit;
+        self.set_cloexec(at, cloexec);
+        if self.first_free_word == word && self.used[word] == u64::MAX {
+            self.first_free_word += 1;
+        }
+        self.files[at].replace(file)
+    }
+
+    fn set_cloexec(&mut self, at: usize, cloexec: bool) {
+        let (word, bit) = (at / 64, 1u64 << (at % 64));
+        if cloexec {
+            self.cloexec[word] |= bit;
+        } else {
+            self.cloexec[word] &= !bit;
+        }
+    }
+
+    fn take(&mut self, at: usize) -> Option<Arc<OpenFile>> {
+        let file = self.files.get_mut(at)?.take()?;
+        let (word, bit) = (at / 64, 1u64 << (at % 64));
+        self.used[word] &= !bit;
+        self.cloexec[word] &= !bit;
+        self.first_free_word = self.first_free_word.min(word);
+        Some(file)
+    }
+}
+
+impl FdTable {
+    /// An empty table.
+    pub fn new() -> Self {
+        Self { inner: SpinLock::new(Slots::default()) }
+    }
+
+    /// A copy with the same files, for fork.
+    pub fn fork(&self) -> Result<Self> {
+        let inner = self.inner.lock();
+        let mut slots = Slots::default();
+        let last = inner.used.iter().rposition(|&word| word != 0);
+        if let Some(word) = last {
+            slots.grow(word * 64 + inner.used[word].ilog2() as usize)?;
+        }
+        for (word, &used) in inner.used.iter().enumerate().take(slots.used.len()) {
+            let mut bits = used;
+            while bits != 0 {
+                let at = word * 64 + bits.trailing_zeros() as usize;
+                slots.files[at] = inner.files[at].clone();
+                bits &= bits - 1;
+            }
+            slots.used[word] = used;
+            slots.cloexec[word] = inner.cloexec[word];
+        }
+        slots.first_free_word = inner.first_free_word.min(slots.used.len());
+        Ok(Self { inner: SpinLock::new(slots) })
+    }
+
+    /// The file behind `fd`; EBADF if there is none. Also gives `O_PATH` files: most callers want
+    /// [`get`](Self::get).
+    #[inline]
+    pub fn get_any(&self, fd: Fd) -> Result<Arc<OpenFile>> {
+        let inner = self.inner.lock();
+        let file = usize::try_from(fd.0).ok().and_then(|at| inner.files.get(at)?.as_ref());
+        file.cloned().ok_or(Errno::EBADF)
+    }
+
+    /// The file behind `fd` that can be read, written or controlled; EBADF for `O_PATH` files too.
+    #[inline]
+    pub fn get(&self, fd: Fd) -> Result<Arc<OpenFile>> {
+        let file = self.get_any(fd)?;
+        if file.is_path() {
+            return Err(Errno::EBADF);
+        }
+        Ok(file)
+    }
+
+    /// Looks at several descriptors under one lock: `act` must not block.
+    #[inline]
+    pub fn look<R>(&self, act: impl FnOnce(OpenFiles<'_>) -> R) -> R {
+        act(OpenFiles(&self.inner.lock().files))
+    }
+
+    /// Whether a descriptor is free below `limit`: EMFILE.
+    pub fn check_room(&self, limit: usize) -> Result<()> {
+        let room = self.inner.lock().lowest_free(0) < limit;
+        if room { Ok(()) } else { Err(Errno::EMFILE) }
+    }
+
+    /// Installs `file` at the lowest free descriptor of at least `from`; EMFILE at `limit`.
+    pub fn alloc_lowest(
+        &self,
+        from: usize,
+        file: Arc<OpenFile>,
+        cloexec: bool,
+        limit: usize,
+    ) -> Result<Fd> {
+        let mut inner = self.inner.lock();
+        let at = inner.lowest_free(from);
+        if at >= limit.min(i32::MAX as usize) {
+            drop(inner);
+            drop(file);
+            return Err(Errno::EMFILE);
+        }
+        inner.grow(at)?;
+        inner.set(at, file, cloexec);
+        Ok(Fd(at as i32))
+    }
+
+    /// Installs `file` at `fd`, closing what was there; EBADF at `limit`.
+    pub fn install_at(
+        &self,
+        fd: Fd,
+        file: Arc<OpenFile>,
+        cloexec: bool,
+        limit: usize,
+    ) -> Result<()> {
+        let at = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
+        if at >= limit {
+            return Err(Errno::EBADF);
+        }
+        let mut inner = self.inner.lock();
+        inner.grow(at)?;
+        let old = inner.set(at, file, cloexec);
+        drop(inner);
+        if let Some(old) = old {
+            // What a silent close by dup2 would report, nobody asks for.
+            let _ = self.finish_close(old);
+        }
+        Ok(())
+    }
+
+    /// Closes `fd`.
+    pub fn close(&self, fd: Fd) -> Result<()> {
+        let at = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
+        let file = self.inner.lock().take(at).ok_or(Errno::EBADF)?;
+        self.finish_close(file)
+    }
+
+    /// Closes every descriptor in `first..=last`, or marks them close-on-exec.
+    pub fn close_range(&self, first: u32, last: u32, cloexec_only: bool) {
+        let mut at = first as usize;
+        let last = last as usize;
+        loop {
+            let mut inner = self.inner.lock();
+            let end = inner.files.len();
+            while at < end && at <= last && inner.files[at].is_none() {
+                at += 1;
+            }
+            if at >= end || at > last {
+                return;
+            }
+            if cloexec_only {
+                inner.set_cloexec(at, true);
+            } else if let Some(file) = inner.take(at) {
+                drop(inner);
+                let _ = self.finish_close(file);
+                cond_resched();
+            }
+            at += 1;
+        }
+    }
+
+    /// Closes what `execve` closes.
+    pub fn close_on_exec(&self) {
+        let mut word = 0;
+        loop {
+            let mut inner = self.inner.lock();
+            let Some(&bits) = inner.cloexec.get(word) else { return };
+            if bits == 0 {
+                word += 1;
+                continue;
+            }
+            let file = inner.take(word * 64 + bits.trailing_zeros() as usize);
+            drop(inner);
+            if let Some(file) = file {
+                let _ = self.finish_close(file);
+            }
+        }
+    }
+
+    /// Whether `fd` is close-on-exec.
+    pub fn cloexec(&self, fd: Fd) -> Result<bool> {
+        let inner = self.inner.lock();
+        let at = inner.index(fd)?;
+        if inner.files[at].is_none() {
+            return Err(Errno::EBADF);
+        }
+        Ok(inner.cloexec[at / 64] & (1 << (at % 64)) != 0)
+    }
+
+    /// Sets or clears close-on-exec.
+    pub fn set_cloexec(&self, fd: Fd, cloexec: bool) -> Result<()> {
+        let mut inner = self.inner.lock();
+        let at = inner.index(fd)?;
+        if inner.files[at].is_none() {
+            return Err(Errno::EBADF);
+        }
+        inner.set_cloexec(at, cloexec);
+        Ok(())
+    }
+
+    /// The lowest open descriptor of at least `from`: for /proc/pid/fd.
+    pub fn next_open(&self, from: usize) -> Option<(Fd, Arc<OpenFile>)> {
+        let inner = self.inner.lock();
+        let found =
+            inner.files.iter().enumerate().skip(from).find_map(|(at, f)| Some((at, f.clone()?)));
+        found.map(|(at, file)| (Fd(at as i32), file))
+    }
+
+    /// Number of slots (`FDSize` in /proc/pid/status).
+    pub fn capacity(&self) -> usize {
+        self.inner.lock().files.len().max(64)
+    }
+
+    /// What every close of a descriptor does: the file's own flush, and this process's record locks.
+    fn finish_close(&self, file: Arc<OpenFile>) -> Result<()> {
+        let result = file.ops().flush(&file);
+        if let Some(usage) = file.inode().usage() {
+            usage.release_owner(self.lock_owner());
+        }
+        drop(file);
+        result
+    }
+
+    /// Who owns the record locks made through this table.
+    pub fn lock_owner(&self) -> usize {
+        core::ptr::from_ref(self) as usize
+    }
+}
+
+impl Default for FdTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for FdTable {
+    fn drop(&mut self) {
+        let files = core::mem::take(&mut self.inner.get_mut().files);
+        for file in files.into_iter().flatten().paced() {
+            // The process is gone; nobody is left to be told.
+            let _ = self.finish_close(file);
+        }
+    }
+}

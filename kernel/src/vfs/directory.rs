@@ -1,0 +1,137 @@
+//! Open directories: `getdents` over the dentry tree, for every file system; and `O_PATH` files, which can
+//! do nothing at all.
+#![forbid(unsafe_code)]
+
+use super::object::dentry::Dentry;
+use super::object::file::{FileOps, OpenFile, Whence};
+use super::object::inode::DYNAMIC_CURSOR;
+use super::object::types::{DirEntry, FileType};
+use crate::mm::fallible::try_arc;
+use crate::mm::{Sink, Source};
+use crate::sync::Once;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::any::Any;
+use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// An open directory.
+struct DirOps {
+    /// A listing ends at this cursor, the end of the directory when it began: names that come, or come
+    /// again by a rename, while somebody acts on each name that is listed, would make it endless.
+    /// Relaxed: written and read under the file's position lock.
+    end: AtomicU64,
+}
+
+struct PathOps;
+
+static PATH_OPS: Once<Arc<PathOps>> = Once::new();
+
+/// What an open directory does.
+pub fn ops() -> Result<Arc<dyn FileOps>> {
+    Ok(try_arc(DirOps { end: AtomicU64::new(u64::MAX) })?)
+}
+
+/// What every `O_PATH` file does: nothing.
+pub fn path_ops() -> Result<Arc<dyn FileOps>> {
+    let made = match PATH_OPS.get() {
+        Some(made) => made,
+        None => {
+            let new = try_arc(PathOps)?;
+            PATH_OPS.call_once(|| new)
+        }
+    };
+    Ok(made.clone())
+}
+
+impl FileOps for DirOps {
+    fn read(&self, _: &OpenFile, _: &mut Sink<'_>, _: &mut u64) -> Result<usize> {
+        Err(Errno::EISDIR)
+    }
+    fn write(&self, _: &OpenFile, _: &mut Source<'_>, _: &mut u64) -> Result<usize> {
+        Err(Errno::EISDIR)
+    }
+    fn lseek(&self, _: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
+        match whence {
+            Whence::Set | Whence::Cur => whence.resolve(pos, 0, offset),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+    fn fsync(&self, _: &OpenFile, _: bool) -> Result<()> {
+        Ok(())
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl FileOps for PathOps {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// Emits the entries of an open directory from cursor `pos` on, until `emit` says false; returns the cursor
+/// to go on from. `emit` runs with spinlocks held: it must neither block nor touch user memory, nor take many entries.
+#[inline]
+pub fn iterate(
+    file: &OpenFile,
+    pos: u64,
+    mut emit: impl FnMut(DirEntry<'_>) -> bool,
+) -> Result<u64> {
+    let (dir, end) = begin(file, pos)?;
+    let mut at = pos;
+    let mut emit = |entry: DirEntry<'_>| {
+        let next = entry.next;
+        let taken = emit(entry);
+        if taken {
+            at = next;
+        }
+        taken
+    };
+    let goes_on = dots(dir, pos, &mut emit)
+        && dir
+            .visit_children(pos.max(2), |cursor, child, name| {
+                // At the end of the table there may be entries that it does not hold.
+                if cursor >= end {
+                    return ControlFlow::Break(true);
+                }
+                let next = cursor.wrapping_add(1);
+                match emit(DirEntry { name, ino: child.ino(), kind: child.kind(), next }) {
+                    true => ControlFlow::Continue(()),
+                    false => ControlFlow::Break(false),
+                }
+            })
+            .unwrap_or(true);
+    if goes_on && dir.inode().is_dynamic() {
+        dir.inode().readdir(pos.max(DYNAMIC_CURSOR), &mut emit)?;
+    }
+    Ok(at)
+}
+
+/// The directory, and the cursor at which its listing ends.
+fn begin(file: &OpenFile, pos: u64) -> Result<(&Arc<Dentry>, u64)> {
+    let dir = &file.path().dentry;
+    if !dir.is_dir() {
+        return Err(Errno::ENOTDIR);
+    }
+    if dir.is_unlinked() {
+        return Err(Errno::ENOENT);
+    }
+    let open = file.ops().as_any().downcast_ref::<DirOps>().ok_or(Errno::ENOTDIR)?;
+    if pos == 0 {
+        open.end.store(dir.children_end(), Ordering::Relaxed);
+    }
+    Ok((dir, open.end.load(Ordering::Relaxed)))
+}
+
+/// `.` and `..`; false when `emit` had enough.
+fn dots(dir: &Arc<Dentry>, pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> bool {
+    let entry =
+        |name, of: &Dentry, next| DirEntry { name, ino: of.ino(), kind: FileType::Dir, next };
+    if pos == 0 && !emit(entry(b".", dir, 1)) {
+        return false;
+    }
+    let parent = dir.parent();
+    pos > 1 || emit(entry(b"..", parent.as_ref().unwrap_or(dir), 2))
+}

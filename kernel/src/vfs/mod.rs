@@ -1,0 +1,38 @@
+//! Open files and the tree of names, whatever file system is behind them.
+//!
+//! `object` has the types that need each other: inode, dentry, mount, path, file. `namei` walks names, `ops` changes
+//! them, `context` is what a caller brings (root, descriptors, credentials), `notify` tells those who watch. `chardev`,
+//! `registry` and `anon` are where file systems and drivers are hung in. It names no file system. Lock order:
+//! `MountTable`, `Dentry`, `Inode`, `FdTable`, `FileLocks`, `Marks`, `Leaf`; sleeping mutexes (directory changes, file
+//! positions, inode writes) come before all of them.
+#![deny(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
+#![allow(dead_code)]
+
+pub mod anon;
+mod atime;
+pub mod chardev;
+pub mod context;
+pub mod directory;
+pub mod grow;
+pub mod namei;
+pub mod notify;
+pub mod object;
+pub mod ops;
+pub mod permit;
+pub mod poll;
+pub mod registry;
+
+pub use atime::{touch_atime, touch_file};
+pub use context::context::FsContext;
+pub use context::cred::{CapSet, Capability, Cred};
+pub use context::fdtable::{Fd, FdTable, OpenFiles};
+pub use object::dentry::Dentry;
+pub use object::file::{DenyWrite, FileOps, MapTarget, OpenFile, Whence};
+pub use object::filesystem::{FileSystem, Super};
+pub use object::inode::{Inode, InodeAttr, Owner, SpecialSlot};
+pub use object::mapping::FileMapping;
+pub use object::mount::{Mount, MountFlags};
+pub use object::path::Path;
+pub use object::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Timestamp};
+pub use poll::PollEvents;

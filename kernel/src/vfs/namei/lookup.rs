@@ -1,0 +1,378 @@
+//! Path walk: from a name to a [`Path`].
+//!
+//! [`Walker`] goes component by component without recursion and, for paths without symbolic links, without
+//! allocation. It holds no lock between components; each step takes the directory's table lock for one
+//! lookup. The order of checks is Linux's, because programs see it in the errors.
+
+use super::perm;
+use crate::mm::fallible::TryGrow;
+use crate::sync::cond_resched;
+use crate::vfs::context::context::FsContext;
+use crate::vfs::context::cred::Cred;
+use crate::vfs::context::fdtable::{Fd, FdTable};
+use crate::vfs::object::dentry::Dentry;
+use crate::vfs::object::inode::LinkText;
+use crate::vfs::object::mount::{self, MountFlags};
+use crate::vfs::object::path::Path;
+use crate::vfs::object::types::FileType;
+use abi::fs::AT_FDCWD;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use bitflags::bitflags;
+use smallvec::SmallVec;
+
+/// Most symbolic links that one walk follows.
+const MAX_LINKS: u32 = 40;
+
+/// Whose names are looked up: the caller's root, directories and identity.
+#[derive(Clone, Copy)]
+pub struct LookupCtx<'a> {
+    pub fs: &'a FsContext,
+    pub files: &'a FdTable,
+    pub cred: &'a Arc<Cred>,
+}
+
+bitflags! {
+    /// How to walk.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+    pub struct LookupFlags: u32 {
+        /// Follow a symbolic link in the last component.
+        const FOLLOW = 1;
+        /// The result must be a directory.
+        const DIRECTORY = 2;
+        /// An empty path means the starting point itself.
+        const EMPTY = 4;
+        /// `RESOLVE_NO_XDEV`: no mount is crossed.
+        const NO_XDEV = 8;
+        /// `RESOLVE_NO_MAGICLINKS`.
+        const NO_MAGICLINKS = 16;
+        /// `RESOLVE_NO_SYMLINKS`.
+        const NO_SYMLINKS = 32;
+        /// `RESOLVE_BENEATH`: leaving the starting point is EXDEV.
+        const BENEATH = 64;
+        /// `RESOLVE_IN_ROOT`: the starting point is the root.
+        const IN_ROOT = 128;
+    }
+}
+
+/// The last component of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// A name: [`Walker::name`] gives it.
+    Name,
+    /// `.`
+    Dot,
+    /// `..`
+    DotDot,
+    /// Nothing is left: the path was `/` (or a magic link that has been followed).
+    Nothing,
+}
+
+/// Resolves `path` from `at` (a descriptor or `AT_FDCWD`).
+#[inline]
+pub fn lookup(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], flags: LookupFlags) -> Result<Path> {
+    Walker::new(ctx, at, path, flags)?.finish()
+}
+
+/// Resolves all but the last component of `path`.
+pub fn parent<'a>(
+    ctx: &'a LookupCtx<'a>,
+    at: Fd,
+    path: &'a [u8],
+    flags: LookupFlags,
+) -> Result<(Walker<'a>, Last)> {
+    let mut walker = Walker::new(ctx, at, path, flags)?;
+    let last = walker.walk_to_last()?;
+    Ok((walker, last))
+}
+
+/// A text being walked: the caller's path (`None`) or a link's.
+struct Text {
+    link: Option<LinkText>,
+    /// Where the next component starts.
+    at: usize,
+}
+
+/// A walk in progress.
+pub struct Walker<'a> {
+    ctx: &'a LookupCtx<'a>,
+    path: &'a [u8],
+    flags: LookupFlags,
+    cur: Path,
+    /// Where absolute links lead and `..` ends; fetched when first needed.
+    root: Option<Path>,
+    texts: SmallVec<[Text; 2]>,
+    /// The last component found, in the top text.
+    last: (usize, usize),
+    links: u32,
+    /// A slash followed the component.
+    slash: bool,
+    /// A slash followed the last component of a text whose last component was a link.
+    outer_slash: bool,
+}
+
+impl<'a> Walker<'a> {
+    /// Starts a walk.
+    #[inline]
+    pub fn new(
+        ctx: &'a LookupCtx<'a>,
+        at: Fd,
+        path: &'a [u8],
+        flags: LookupFlags,
+    ) -> Result<Walker<'a>> {
+        if path.is_empty() && !flags.contains(LookupFlags::EMPTY) {
+            return Err(Errno::ENOENT);
+        }
+        let scoped = flags.intersects(LookupFlags::BENEATH | LookupFlags::IN_ROOT);
+        let absolute = path.first() == Some(&b'/');
+        if absolute && flags.contains(LookupFlags::BENEATH) {
+            return Err(Errno::EXDEV);
+        }
+        let cur = if absolute && !scoped {
+            ctx.fs.root()
+        } else if at.0 == AT_FDCWD {
+            ctx.fs.cwd()
+        } else {
+            let file = ctx.files.get_any(at)?;
+            if !path.is_empty() && !file.path().dentry.is_dir() {
+                return Err(Errno::ENOTDIR);
+            }
+            file.path().clone()
+        };
+        let mut texts = SmallVec::new();
+        // The first needs no memory.
+        texts.push(Text { link: None, at: 0 });
+        let root = scoped.then(|| cur.clone());
+        let (last, links, slash, outer_slash) = ((0, 0), 0, false, false);
+        Ok(Self { ctx, path, flags, cur, root, texts, last, links, slash, outer_slash })
+    }
+
+    /// Walks to the end.
+    #[inline]
+    pub fn finish(mut self) -> Result<Path> {
+        loop {
+            match self.walk_to_last()? {
+                Last::Name => {
+                    let child = self.cur.dentry.lookup(self.name())?;
+                    if self.step_into(child)? {
+                        continue;
+                    }
+                }
+                Last::DotDot => self.up()?,
+                Last::Dot | Last::Nothing => {}
+            }
+            break;
+        }
+        let must_be_dir = self.trailing_slash() || self.flags.contains(LookupFlags::DIRECTORY);
+        if must_be_dir && !self.cur.dentry.is_dir() {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(self.cur)
+    }
+
+    /// Walks all components but the last.
+    pub fn walk_to_last(&mut self) -> Result<Last> {
+        loop {
+            cond_resched();
+            let Some(kind) = self.next_component() else {
+                if self.texts.len() > 1 {
+                    self.texts.pop();
+                    continue;
+                }
+                self.last = (0, 0);
+                return Ok(Last::Nothing);
+            };
+            let dir = &self.cur.dentry;
+            if !dir.is_dir() {
+                return Err(Errno::ENOTDIR);
+            }
+            perm::check(&**dir.inode(), self.ctx.cred, perm::EXEC)?;
+            if self.is_last() {
+                return Ok(kind);
+            }
+            match kind {
+                Last::Name => {
+                    let child = self.cur.dentry.lookup(self.name())?;
+                    self.walk_into(child)?;
+                }
+                Last::DotDot => self.up()?,
+                Last::Dot | Last::Nothing => {}
+            }
+        }
+    }
+
+    /// The last component, valid after [`walk_to_last`](Self::walk_to_last) gave [`Last::Name`].
+    #[inline]
+    pub fn name(&self) -> &[u8] {
+        self.text().get(self.last.0..self.last.1).unwrap_or_default()
+    }
+
+    /// The directory reached.
+    #[inline]
+    pub fn dir(&self) -> &Path {
+        &self.cur
+    }
+
+    /// Whether a slash follows the last component.
+    #[inline]
+    pub fn trailing_slash(&self) -> bool {
+        self.slash || self.outer_slash
+    }
+
+    /// Goes from the directory to its entry `child`, the last component: over mounts, and into a symbolic
+    /// link if the walk follows it. True if there is more to walk.
+    pub fn step_into(&mut self, child: Arc<Dentry>) -> Result<bool> {
+        let kind = child.kind();
+        if kind == FileType::Symlink
+            && (self.trailing_slash() || self.flags.contains(LookupFlags::FOLLOW))
+        {
+            return self.follow(child);
+        }
+        self.enter(child)?;
+        Ok(false)
+    }
+
+    /// Goes to the parent directory, not above the root.
+    pub fn up(&mut self) -> Result<()> {
+        let ctx = self.ctx;
+        let root = self.root.get_or_insert_with(|| ctx.fs.root());
+        loop {
+            if self.cur.same(root) {
+                if self.flags.contains(LookupFlags::BENEATH) {
+                    return Err(Errno::EXDEV);
+                }
+                break;
+            }
+            if !Arc::ptr_eq(&self.cur.dentry, self.cur.mount.root()) {
+                if let Some(parent) = self.cur.dentry.parent() {
+                    self.cur.dentry = parent;
+                }
+                break;
+            }
+            let Some(place) = self.cur.mount.place() else { break };
+            if self.flags.contains(LookupFlags::NO_XDEV) {
+                return Err(Errno::EXDEV);
+            }
+            self.cur = place;
+        }
+        self.cross_mounts()
+    }
+
+    #[inline]
+    fn text(&self) -> &[u8] {
+        match self.texts.last() {
+            Some(Text { link: Some(link), .. }) => link,
+            _ => self.path,
+        }
+    }
+
+    /// Finds the next component of the top text and moves past it and the slashes behind.
+    #[inline]
+    fn next_component(&mut self) -> Option<Last> {
+        let at = self.texts.last()?.at;
+        let text = self.text();
+        let rest = text.get(at..)?;
+        let start = at + rest.iter().position(|&b| b != b'/')?;
+        let name = text.get(start..)?;
+        let len = name.iter().position(|&b| b == b'/').unwrap_or(name.len());
+        let slashes = name[len..].iter().take_while(|&&b| b == b'/').count();
+        let kind = match &name[..len] {
+            b"." => Last::Dot,
+            b".." => Last::DotDot,
+            _ => Last::Name,
+        };
+        self.last = (start, start + len);
+        self.slash = slashes != 0;
+        if let Some(top) = self.texts.last_mut() {
+            top.at = start + len + slashes;
+        }
+        Some(kind)
+    }
+
+    #[inline]
+    fn is_last(&self) -> bool {
+        self.texts.len() == 1 && self.texts[0].at >= self.text().len()
+    }
+
+    /// As [`step_into`](Self::step_into) for a component that is not the last: links are followed.
+    #[inline]
+    fn walk_into(&mut self, child: Arc<Dentry>) -> Result<()> {
+        if child.kind() == FileType::Symlink {
+            return self.follow(child).map(drop);
+        }
+        self.enter(child)
+    }
+
+    #[inline]
+    fn enter(&mut self, child: Arc<Dentry>) -> Result<()> {
+        self.cur.dentry = child;
+        self.cross_mounts()
+    }
+
+    #[inline]
+    fn cross_mounts(&mut self) -> Result<()> {
+        if self.cur.dentry.is_mountpoint() {
+            let before = self.cur.mount.id();
+            mount::descend(&mut self.cur);
+            if self.cur.mount.id() != before && self.flags.contains(LookupFlags::NO_XDEV) {
+                return Err(Errno::EXDEV);
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows the symbolic link `link`, an entry of the current directory. True if there is more to walk.
+    #[cold]
+    fn follow(&mut self, link: Arc<Dentry>) -> Result<bool> {
+        self.links += 1;
+        let refused = self.links > MAX_LINKS
+            || self.flags.contains(LookupFlags::NO_SYMLINKS)
+            || self.cur.mount.flags().contains(MountFlags::NOSYMFOLLOW);
+        if refused {
+            return Err(Errno::ELOOP);
+        }
+        if let Some(target) = link.inode().follow() {
+            return self.jump(target?);
+        }
+        crate::vfs::atime::touch_atime(&self.cur.mount, &**link.inode());
+        let text = link.inode().readlink()?;
+        if text.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        if text[0] == b'/' {
+            if self.flags.contains(LookupFlags::BENEATH) {
+                return Err(Errno::EXDEV);
+            }
+            let ctx = self.ctx;
+            let root = self.root.get_or_insert_with(|| ctx.fs.root()).clone();
+            if self.flags.contains(LookupFlags::NO_XDEV) && root.mount.id() != self.cur.mount.id() {
+                return Err(Errno::EXDEV);
+            }
+            self.cur = root;
+        }
+        // A text with nothing left makes room for the link's, so that the last component stays the last.
+        if self.texts.last().is_some_and(|top| top.at >= self.text().len()) {
+            self.texts.pop();
+            if self.texts.is_empty() {
+                self.outer_slash |= self.slash;
+            }
+        }
+        self.texts.try_push(Text { link: Some(text), at: 0 })?;
+        Ok(true)
+    }
+
+    /// Goes where a magic link leads.
+    fn jump(&mut self, target: Path) -> Result<bool> {
+        if self.flags.contains(LookupFlags::NO_MAGICLINKS) {
+            return Err(Errno::ELOOP);
+        }
+        if self.flags.intersects(LookupFlags::BENEATH | LookupFlags::IN_ROOT) {
+            return Err(Errno::EXDEV);
+        }
+        if self.flags.contains(LookupFlags::NO_XDEV) && target.mount.id() != self.cur.mount.id() {
+            return Err(Errno::EXDEV);
+        }
+        self.cur = target;
+        Ok(false)
+    }
+}

@@ -1,0 +1,9 @@
+//! From a name to an object: the walk (`lookup`), opening (`open`), permissions (`perm`).
+#![forbid(unsafe_code)]
+
+mod lookup;
+pub mod open;
+pub mod perm;
+
+pub(super) use lookup::{Last, Walker, parent};
+pub use lookup::{LookupCtx, LookupFlags, lookup};

@@ -1,0 +1,315 @@
+//! `open`, `openat2` and their flags: from a name to an open file.
+#![forbid(unsafe_code)]
+
+use super::lookup::{Last, LookupCtx, LookupFlags, Walker};
+use super::perm;
+use crate::mm::fallible::try_arc;
+use crate::try_format;
+use crate::vfs::context::cred::Cred;
+use crate::vfs::context::fdtable::Fd;
+use crate::vfs::notify::events::event;
+use crate::vfs::object::dentry::Dentry;
+use crate::vfs::object::file::{FileOps, OpenFile};
+use crate::vfs::object::inode;
+use crate::vfs::object::mount::MountFlags;
+use crate::vfs::object::path::Path;
+use crate::vfs::object::types::{DevId, FileType, SetAttr, Timestamp};
+use crate::vfs::{chardev, directory, notify, ops};
+use abi::fs::{OpenFlags, S_IFREG};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+/// A checked request to open.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenHow {
+    flags: OpenFlags,
+    /// Permission bits of a new file.
+    mode: u32,
+    lookup: LookupFlags,
+    /// Permissions wanted of an existing file.
+    want: u32,
+}
+
+/// `RESOLVE_*` of openat2, in bit order.
+const RESOLVE: [LookupFlags; 5] = [
+    LookupFlags::NO_XDEV,
+    LookupFlags::NO_MAGICLINKS,
+    LookupFlags::NO_SYMLINKS,
+    LookupFlags::BENEATH,
+    LookupFlags::IN_ROOT,
+];
+const RESOLVE_CACHED: u64 = 0x20;
+
+impl OpenHow {
+    /// From `open`'s arguments: unknown flags and superfluous modes are ignored.
+    pub fn classic(flags: u32, mode: u32) -> Result<Self> {
+        let mut flags = OpenFlags::from_bits_truncate(flags) | OpenFlags::LARGEFILE;
+        if flags.contains(OpenFlags::PATH) {
+            flags &=
+                OpenFlags::DIRECTORY | OpenFlags::NOFOLLOW | OpenFlags::PATH | OpenFlags::CLOEXEC;
+        }
+        let creates = flags.intersects(OpenFlags::CREAT | OpenFlags::TMPFILE_BIT);
+        Self::build(flags, if creates { mode & 0o7777 } else { 0 }, LookupFlags::empty())
+    }
+
+    /// From `openat2`'s structure: everything unknown or superfluous is EINVAL.
+    pub fn strict(how: &abi::fs::OpenHow) -> Result<Self> {
+        let flags = u32::try_from(how.flags).ok().and_then(OpenFlags::from_bits);
+        let flags = flags.ok_or(Errno::EINVAL)?;
+        let mut lookup = LookupFlags::empty();
+        if how.resolve & !0x3f != 0 {
+            return Err(Errno::EINVAL);
+        }
+        for (bit, flag) in RESOLVE.into_iter().enumerate() {
+            if how.resolve & (1 << bit) != 0 {
+                lookup |= flag;
+            }
+        }
+        if lookup.contains(LookupFlags::BENEATH | LookupFlags::IN_ROOT) {
+            return Err(Errno::EINVAL);
+        }
+        let creates = flags.intersects(OpenFlags::CREAT | OpenFlags::TMPFILE_BIT);
+        if how.mode & !0o7777 != 0 || (!creates && how.mode != 0) {
+            return Err(Errno::EINVAL);
+        }
+        let for_path = OpenFlags::DIRECTORY
+            .union(OpenFlags::NOFOLLOW)
+            .union(OpenFlags::PATH)
+            .union(OpenFlags::CLOEXEC);
+        if flags.contains(OpenFlags::PATH) && !for_path.contains(flags) {
+            return Err(Errno::EINVAL);
+        }
+        if how.resolve & RESOLVE_CACHED != 0
+            && flags.intersects(OpenFlags::TRUNC | OpenFlags::CREAT | OpenFlags::TMPFILE_BIT)
+        {
+            return Err(Errno::EAGAIN);
+        }
+        // At most 0o7777 by the check above.
+        Self::build(flags, how.mode as u32, lookup)
+    }
+
+    fn build(mut flags: OpenFlags, mode: u32, mut lookup: LookupFlags) -> Result<Self> {
+        if flags.contains(OpenFlags::TMPFILE_BIT) {
+            let complete = flags.contains(OpenFlags::TMPFILE) && !flags.contains(OpenFlags::CREAT);
+            if !complete || !flags.writable() {
+                return Err(Errno::EINVAL);
+            }
+        } else if flags.contains(OpenFlags::CREAT | OpenFlags::DIRECTORY) {
+            return Err(Errno::EINVAL);
+        }
+        if flags.contains(OpenFlags::SYNC_BIT) {
+            flags |= OpenFlags::DSYNC;
+        }
+        let mut want = match flags.bits() & 3 {
+            0 => perm::READ,
+            1 => perm::WRITE,
+            _ => perm::READ | perm::WRITE,
+        };
+        if flags.contains(OpenFlags::TRUNC) {
+            want |= perm::WRITE;
+        }
+        if flags.contains(OpenFlags::PATH) {
+            want = 0;
+        }
+        if flags.contains(OpenFlags::DIRECTORY) {
+            lookup |= LookupFlags::DIRECTORY;
+        }
+        let exclusive = flags.contains(OpenFlags::CREAT | OpenFlags::EXCL);
+        if !flags.contains(OpenFlags::NOFOLLOW) && !exclusive {
+            lookup |= LookupFlags::FOLLOW;
+        }
+        Ok(Self { flags, mode, lookup, want })
+    }
+
+    /// A request of the kernel's own, to execute a file.
+    pub fn exec(lookup: LookupFlags) -> Self {
+        Self { flags: OpenFlags::LARGEFILE, mode: 0, lookup, want: perm::EXEC }
+    }
+
+    /// The flags.
+    pub fn flags(&self) -> OpenFlags {
+        self.flags
+    }
+}
+
+/// Opens `path`.
+pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
+    if how.flags.contains(OpenFlags::TMPFILE) {
+        return open_tmpfile(ctx, at, path, how);
+    }
+    if !how.flags.contains(OpenFlags::CREAT) {
+        let place = super::lookup::lookup(ctx, at, path, how.lookup)?;
+        if how.flags.contains(OpenFlags::PATH) {
+            return open_path(ctx, place, how);
+        }
+        return open_existing(ctx, place, how);
+    }
+    let mut walker = Walker::new(ctx, at, path, how.lookup)?;
+    loop {
+        let place = match walker.walk_to_last()? {
+            Last::Name => {
+                if walker.trailing_slash() {
+                    return Err(Errno::EISDIR);
+                }
+                let child = match find_or_create(ctx, &walker, how)? {
+                    Found::New(file) => return Ok(file),
+                    Found::Old(child) => child,
+                };
+                if walker.step_into(child)? {
+                    continue;
+                }
+                walker.dir().clone()
+            }
+            Last::DotDot => {
+                walker.up()?;
+                walker.dir().clone()
+            }
+            Last::Dot | Last::Nothing => walker.dir().clone(),
+        };
+        if how.flags.contains(OpenFlags::EXCL) {
+            return Err(Errno::EEXIST);
+        }
+        if place.dentry.is_dir() {
+            return Err(Errno::EISDIR);
+        }
+        return open_existing(ctx, place, how);
+    }
+}
+
+enum Found {
+    New(Arc<OpenFile>),
+    Old(Arc<Dentry>),
+}
+
+/// The last component of an open that may create: the entry that is there, or a new file already open.
+fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Result<Found> {
+    let dir = walker.dir();
+    match dir.dentry.lookup(walker.name()) {
+        Ok(child) => return Ok(Found::Old(child)),
+        Err(Errno::ENOENT) => {
+            if let Some([errno, _]) = dir.inode().refuses_names() {
+                return Err(errno);
+            }
+        }
+        Err(errno) => return Err(errno),
+    }
+    let changes = dir.dentry.lock_changes()?;
+    if let Ok(child) = dir.dentry.lookup(walker.name()) {
+        return Ok(Found::Old(child));
+    }
+    dir.mount.check_writable()?;
+    let mode = S_IFREG | (how.mode & !ctx.fs.umask());
+    let child = ops::create_locked(dir, walker.name(), mode, DevId::NONE, ctx.cred)?;
+    drop(changes);
+    let place = Path { mount: dir.mount.clone(), dentry: child };
+    // A new file may be opened whatever its mode says, and has nothing to truncate.
+    open_told(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
+}
+
+/// Opens what is there: permissions first, then truncation.
+fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
+    let truncates =
+        how.flags.contains(OpenFlags::TRUNC) && place.dentry.kind() == FileType::Regular;
+    if truncates {
+        place.mount.check_writable()?;
+    }
+    check_open(ctx, &place, how)?;
+    let file = open_told(place, how.flags, ctx.cred)?;
+    if truncates {
+        let now = Timestamp::now();
+        let change = SetAttr { size: Some(0), mtime: Some(now), now, ..SetAttr::default() };
+        ops::truncate_opened(&file, &change)?;
+    }
+    Ok(file)
+}
+
+/// What may be opened how.
+fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
+    let executes = how.want & perm::EXEC != 0;
+    let kind = place.dentry.kind();
+    let flags = place.mount.flags();
+    match kind {
+        FileType::Symlink => return Err(Errno::ELOOP),
+        FileType::Dir if how.want & perm::WRITE != 0 => return Err(Errno::EISDIR),
+        _ if kind.is_device() && flags.contains(MountFlags::NODEV) => return Err(Errno::EACCES),
+        // Only regular files are executed, and not where the mount forbids it.
+        _ if executes && (kind != FileType::Regular || flags.contains(MountFlags::NOEXEC)) => {
+            return Err(Errno::EACCES);
+        }
+        _ => {}
+    }
+    perm::check(&**place.inode(), ctx.cred, how.want)?;
+    let attr = place.inode().attr();
+    if how.flags.contains(OpenFlags::NOATIME) && !perm::owns(attr, ctx.cred) {
+        return Err(Errno::EPERM);
+    }
+    Ok(())
+}
+
+/// As [`open_place`], and tells those who watch.
+fn open_told(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+    let file = open_place(place, flags, cred)?;
+    notify::file(&file, event::OPEN);
+    Ok(file)
+}
+
+/// Makes the open file; permissions have been checked.
+pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+    let inode = place.inode();
+    let ops: Arc<dyn FileOps> = match place.dentry.kind() {
+        FileType::Regular | FileType::Anon => inode.clone().open(flags)?,
+        FileType::Dir => directory::ops()?,
+        FileType::Symlink => return Err(Errno::ELOOP),
+        FileType::Fifo => inode::open_fifo(inode, flags)?,
+        FileType::Char => chardev::open_char(inode.attr().rdev(), flags)?,
+        FileType::Block | FileType::Socket => return Err(Errno::ENXIO),
+    };
+    if flags.writable() && place.dentry.kind() == FileType::Regular {
+        if let Some(usage) = place.inode().usage() {
+            place.mount.check_writable()?;
+            usage.get_writer()?;
+            return try_arc(OpenFile::new_writer(ops, place, flags, cred.clone()));
+        }
+        place.mount.check_writable()?;
+    }
+    try_arc(OpenFile::new(ops, place, flags, cred.clone()))
+}
+
+fn open_path(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
+    try_arc(OpenFile::new(directory::path_ops()?, place, how.flags, ctx.cred.clone()))
+}
+
+fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
+    let dir = super::lookup::lookup(ctx, at, path, how.lookup | LookupFlags::DIRECTORY)?;
+    dir.mount.check_writable()?;
+    perm::check(&**dir.inode(), ctx.cred, perm::WRITE | perm::EXEC)?;
+    let mode = S_IFREG | (how.mode & !ctx.fs.umask());
+    let (owner, mode) = perm::new_owner(&**dir.inode(), ctx.cred, mode);
+    let linkable = !how.flags.contains(OpenFlags::EXCL);
+    let inode = dir.inode().create_tmpfile(mode, owner, linkable)?;
+    let name = try_format!("#{}", inode.attr().ino())?;
+    let dentry = Dentry::new_unlinked(Some(dir.dentry), name.as_bytes(), inode)?;
+    let place = Path { mount: dir.mount, dentry };
+    open_told(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
+}
+
+/// Opens a file to execute it. Hold a [`DenyWrite`](crate::vfs::object::file::DenyWrite) while it runs.
+pub fn open_exec(
+    ctx: &LookupCtx<'_>,
+    at: Fd,
+    path: &[u8],
+    lookup: LookupFlags,
+) -> Result<Arc<OpenFile>> {
+    let how = OpenHow::exec(lookup);
+    let place = super::lookup::lookup(ctx, at, path, how.lookup)?;
+    if place.dentry.kind() == FileType::Symlink {
+        return Err(Errno::ELOOP);
+    }
+    if place.dentry.kind() != FileType::Regular {
+        return Err(Errno::EACCES);
+    }
+    check_open(ctx, &place, &how)?;
+    let file = open_place(place, how.flags, ctx.cred)?;
+    notify::file(&file, event::OPEN | event::OPEN_EXEC);
+    Ok(file)
+}

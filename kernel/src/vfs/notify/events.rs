@@ -1,0 +1,242 @@
+//! Watching files: what happens to a file or a name is told to those who watch it.
+//!
+//! Owns the hooks that the rest of `fs` calls, and who is told what in which order: first whoever watches the
+//! directory, with the name, then whoever watches the object. While nobody watches anything, a hook
+//! is one load. Hooks are called with no spinlock held; `marks` has the lock rules.
+
+use super::marks;
+use crate::vfs::object::dentry::Dentry;
+use crate::vfs::object::file::OpenFile;
+use crate::vfs::object::inode::Inode;
+use crate::vfs::object::types::{DevId, FileType, SetAttr};
+use abi::Result;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// What happened: the bits of `struct inotify_event`.
+pub mod event {
+    pub const ACCESS: u32 = 0x1;
+    pub const MODIFY: u32 = 0x2;
+    pub const ATTRIB: u32 = 0x4;
+    pub const CLOSE_WRITE: u32 = 0x8;
+    pub const CLOSE_NOWRITE: u32 = 0x10;
+    pub const OPEN: u32 = 0x20;
+    pub const MOVED_FROM: u32 = 0x40;
+    pub const MOVED_TO: u32 = 0x80;
+    pub const CREATE: u32 = 0x100;
+    pub const DELETE: u32 = 0x200;
+    pub const DELETE_SELF: u32 = 0x400;
+    pub const MOVE_SELF: u32 = 0x800;
+    /// Never shown; keeps the opening of a program apart from other openings.
+    pub const OPEN_EXEC: u32 = 0x1000;
+    pub const UNMOUNT: u32 = 0x2000;
+    pub const Q_OVERFLOW: u32 = 0x4000;
+    pub const IGNORED: u32 = 0x8000;
+    pub const ISDIR: u32 = 0x4000_0000;
+    /// What may be asked for.
+    pub const ALL: u32 = 0xfff;
+    /// What is ever reported.
+    pub const SHOWN: u32 = ALL | UNMOUNT | Q_OVERFLOW | IGNORED | ISDIR;
+}
+
+/// One event on its way to the watchers of one object.
+#[derive(Clone, Copy)]
+pub struct Event<'a> {
+    pub mask: u32,
+    pub cookie: u32,
+    /// The name in a watched directory.
+    pub name: Option<&'a [u8]>,
+    /// It happened to an open file whose name is gone.
+    pub(super) unlinked: bool,
+}
+
+impl Event<'_> {
+    pub const fn plain(mask: u32) -> Self {
+        Self { mask, cookie: 0, name: None, unlinked: false }
+    }
+}
+
+/// Whether anybody watches anything.
+#[inline(always)]
+fn active() -> bool {
+    marks::any()
+}
+
+/// `result` bytes of `file` were read or written.
+#[inline(always)]
+pub fn transferred(file: &OpenFile, result: Result<usize>, mask: u32) -> Result<usize> {
+    if active() && result.is_ok_and(|n| n > 0) {
+        on_file(file, mask);
+    }
+    result
+}
+
+/// Something was done to an open file.
+#[inline(always)]
+pub fn file(file: &OpenFile, mask: u32) {
+    if active() {
+        on_file(file, mask);
+    }
+}
+
+#[cold]
+fn on_file(file: &OpenFile, mask: u32) {
+    if !file.is_path() {
+        let dentry = &file.path().dentry;
+        let unlinked = dentry.is_unlinked();
+        on_dentry(dentry, Event { unlinked, ..Event::plain(mask) });
+    }
+}
+
+/// An open file goes.
+#[inline(always)]
+pub fn closed(file: &OpenFile) {
+    if active() {
+        let written = file.flags().writable();
+        on_file(file, if written { event::CLOSE_WRITE } else { event::CLOSE_NOWRITE });
+    }
+}
+
+/// Attributes of the object behind a name changed.
+#[inline(always)]
+pub fn attr_changed(dentry: &Arc<Dentry>, change: &SetAttr) {
+    if active() {
+        on_change(dentry, change);
+    }
+}
+
+/// An extended attribute of the object behind a name changed.
+pub fn xattr_changed(dentry: &Arc<Dentry>) {
+    if active() {
+        on_dentry(dentry, Event::plain(event::ATTRIB));
+    }
+}
+
+#[cold]
+fn on_change(dentry: &Arc<Dentry>, change: &SetAttr) {
+    let mut mask = 0;
+    if change.uid.is_some() || change.gid.is_some() || change.mode.is_some() {
+        mask |= event::ATTRIB;
+    }
+    if change.size.is_some() {
+        mask |= event::MODIFY;
+    }
+    mask |= match (change.atime, change.mtime) {
+        (Some(_), Some(_)) => event::ATTRIB,
+        (Some(_), None) => event::ACCESS,
+        (None, Some(_)) => event::MODIFY,
+        (None, None) => 0,
+    };
+    if mask != 0 {
+        on_dentry(dentry, Event::plain(mask));
+    }
+}
+
+/// Tells the watchers of the directory, then those of the object.
+fn on_dentry(dentry: &Arc<Dentry>, happened: Event<'_>) {
+    let is_dir = if dentry.is_dir() { event::ISDIR } else { 0 };
+    let happened = Event { mask: happened.mask | is_dir, ..happened };
+    let (parent, name) = dentry.parent_and_name();
+    if let Some(parent) = parent {
+        marks::tell(parent.inode(), Event { name: Some(&name), ..happened });
+    }
+    marks::tell(dentry.inode(), happened);
+}
+
+/// Something happened to an object, whatever its names.
+#[inline(always)]
+pub fn object(inode: &Arc<dyn Inode>, mask: u32) {
+    if active() {
+        marks::tell(inode, Event::plain(mask | is_dir(inode)));
+    }
+}
+
+pub(super) fn is_dir(inode: &Arc<dyn Inode>) -> u32 {
+    if inode.attr().kind() == FileType::Dir { event::ISDIR } else { 0 }
+}
+
+/// `name` came to or went from a directory.
+#[inline(always)]
+pub fn named(dir: &Dentry, mask: u32, name: &[u8], is_dir: bool) {
+    if active() {
+        let mask = mask | if is_dir { event::ISDIR } else { 0 };
+        marks::tell(dir.inode(), Event { name: Some(name), ..Event::plain(mask) });
+    }
+}
+
+/// A second name was given to an object.
+#[inline(always)]
+pub fn linked(dir: &Dentry, name: &[u8], inode: &Arc<dyn Inode>) {
+    object(inode, event::ATTRIB);
+    named(dir, event::CREATE, name, false);
+}
+
+/// A name was taken out of `dir`.
+#[inline(always)]
+pub fn removed(dir: &Dentry, name: &[u8], victim: &Arc<Dentry>) {
+    if active() {
+        on_removal(dir, name, victim);
+    }
+}
+
+#[cold]
+fn on_removal(dir: &Dentry, name: &[u8], victim: &Arc<Dentry>) {
+    if !victim.is_dir() {
+        marks::tell(victim.inode(), Event::plain(event::ATTRIB));
+    }
+    // If nobody else uses the name, the object goes first.
+    if Arc::strong_count(victim) == 1 {
+        name_dropped(victim.inode());
+    }
+    named(dir, event::DELETE, name, victim.is_dir());
+}
+
+/// Pairs the two halves of a move. Relaxed: only uniqueness matters.
+static COOKIE: AtomicU32 = AtomicU32::new(0);
+
+/// `inode` was moved from one name to another, in the place of `replaced`.
+#[inline(always)]
+pub fn moved(
+    from: (&Dentry, &[u8]),
+    to: (&Dentry, &[u8]),
+    inode: &Arc<dyn Inode>,
+    replaced: Option<&Arc<dyn Inode>>,
+) {
+    if active() {
+        on_move(from, to, inode, replaced);
+    }
+}
+
+#[cold]
+fn on_move(
+    from: (&Dentry, &[u8]),
+    to: (&Dentry, &[u8]),
+    inode: &Arc<dyn Inode>,
+    replaced: Option<&Arc<dyn Inode>>,
+) {
+    let cookie = COOKIE.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+    for (mask, (dir, name)) in [(event::MOVED_FROM, from), (event::MOVED_TO, to)] {
+        let mask = mask | is_dir(inode);
+        marks::tell(dir.inode(), Event { mask, cookie, name: Some(name), unlinked: false });
+    }
+    if let Some(replaced) = replaced {
+        object(replaced, event::ATTRIB);
+    }
+    object(inode, event::MOVE_SELF);
+}
+
+/// The last user of an unlinked name is gone: if it was the last name, so is the object.
+#[inline(always)]
+pub fn name_dropped(inode: &Arc<dyn Inode>) {
+    if active() && inode.attr().watched() != 0 && inode.attr().nlink() == 0 {
+        marks::end(inode, event::DELETE_SELF);
+    }
+}
+
+/// The instance of a file system with this device number is gone.
+#[inline(always)]
+pub fn unmounted(dev: DevId) {
+    if active() {
+        marks::end_device(dev);
+    }
+}

@@ -1,0 +1,347 @@
+//! [`Dentry`]: a name in the tree. In the file systems of this kernel (tmpfs, devtmpfs, the fixed part of
+//! proc and sysfs) the dentries *are* the directories: a name exists while its parent's table holds it.
+//! Dynamic directories (/proc/PID) make dentries for their names on demand, which live as long as they
+//! are used.
+//!
+//! Rules: who adds, removes or moves names holds the directory's `change` mutex (two: parents first, then by
+//! address) and takes the table's spinlock for the moment of the change; readers take only the spinlock.
+//! A dentry's own link lock may be taken inside its parent's table lock, never the other way.
+#![forbid(unsafe_code)]
+
+use super::children::{Children, NameHash};
+use super::inode::Inode;
+use super::types::FileType;
+use crate::mm::fallible::{try_arc, try_box, try_small};
+use crate::sync::counted::{Counted, Kind};
+use crate::sync::{Mutex, MutexGuard, SpinLock, cond_resched, level};
+use crate::vfs::notify;
+use abi::fs::NAME_MAX;
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use arrayvec::ArrayVec;
+use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicU32, Ordering};
+use smallvec::SmallVec;
+
+/// The bytes of one path component.
+pub type Name = SmallVec<[u8; 24]>;
+
+/// A copy that needs no memory; no name is longer.
+pub type NameCopy = ArrayVec<u8, NAME_MAX>;
+
+/// A name, what it names, and for a directory the names below.
+pub struct Dentry {
+    _counted: Counted,
+    inode: Arc<dyn Inode>,
+    kind: FileType,
+    /// The inode's number, for who lists the directory.
+    ino: u64,
+    /// Number of mounts on top. Relaxed: a walk that misses a mount being made came before it.
+    mounts: AtomicU32,
+    link: SpinLock<Link, level::Dentry>,
+    dir: Option<Box<Directory>>,
+}
+
+struct Link {
+    parent: Option<Arc<Dentry>>,
+    name: Name,
+    /// The cursor in the parent's table; 0 if the table does not hold it.
+    cursor: u64,
+    unlinked: bool,
+}
+
+impl Link {
+    const EMPTY: Self = Self { parent: None, name: Name::new_const(), cursor: 0, unlinked: false };
+}
+
+struct Directory {
+    change: Mutex<()>,
+    children: SpinLock<Children, level::Dentry>,
+    dynamic: bool,
+}
+
+impl Dentry {
+    /// A dentry with no place in any table: the root of a file system, or a nameless file.
+    pub fn new_root(inode: Arc<dyn Inode>, name: &[u8]) -> Result<Arc<Self>> {
+        Self::build(inode, None, name)
+    }
+
+    /// A dentry below `parent` that its table does not (yet) hold.
+    pub fn new_below(
+        parent: &Arc<Dentry>,
+        name: &[u8],
+        inode: Arc<dyn Inode>,
+    ) -> Result<Arc<Self>> {
+        Self::build(inode, Some(parent.clone()), name)
+    }
+
+    /// A dentry for a file that never had a name in its directory (`O_TMPFILE`, memfd).
+    pub fn new_unlinked(
+        parent: Option<Arc<Dentry>>,
+        name: &[u8],
+        inode: Arc<dyn Inode>,
+    ) -> Result<Arc<Self>> {
+        let dentry = Self::build(inode, parent, name)?;
+        dentry.link.lock().unlinked = true;
+        Ok(dentry)
+    }
+
+    fn build(inode: Arc<dyn Inode>, parent: Option<Arc<Dentry>>, name: &[u8]) -> Result<Arc<Self>> {
+        let (kind, ino) = (inode.attr().kind(), inode.attr().ino());
+        let dir = (kind == FileType::Dir).then(|| {
+            try_box(Directory {
+                change: Mutex::new(()),
+                children: SpinLock::new(Children::new()),
+                dynamic: inode.is_dynamic(),
+            })
+        });
+        let link = Link { parent, name: try_small(name)?, cursor: 0, unlinked: false };
+        try_arc(Self {
+            _counted: Counted::new(Kind::Dentry),
+            inode,
+            kind,
+            ino,
+            mounts: AtomicU32::new(0),
+            link: SpinLock::new(link),
+            dir: dir.transpose()?,
+        })
+    }
+
+    /// What the name stands for.
+    #[inline]
+    pub fn inode(&self) -> &Arc<dyn Inode> {
+        &self.inode
+    }
+    /// Its type.
+    #[inline]
+    pub fn kind(&self) -> FileType {
+        self.kind
+    }
+    /// The inode's number.
+    #[inline]
+    pub fn ino(&self) -> u64 {
+        self.ino
+    }
+    /// Whether it is a directory.
+    #[inline]
+    pub fn is_dir(&self) -> bool {
+        self.dir.is_some()
+    }
+    /// Whether something is mounted on it, in any mount.
+    #[inline]
+    pub fn is_mountpoint(&self) -> bool {
+        self.mounts.load(Ordering::Relaxed) != 0
+    }
+    /// Counts a mount on top (`by` 1) or its end (-1); the mount tree's lock orders the callers.
+    pub(super) fn add_mounts(&self, by: i32) {
+        let now = self.mounts.load(Ordering::Relaxed).saturating_add_signed(by);
+        self.mounts.store(now, Ordering::Relaxed);
+    }
+    /// The directory above; `None` at a root.
+    pub fn parent(&self) -> Option<Arc<Dentry>> {
+        self.link.lock().parent.clone()
+    }
+    /// The directory above and the name there.
+    pub fn parent_and_name(&self) -> (Option<Arc<Dentry>>, NameCopy) {
+        let link = self.link.lock();
+        #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
+        let name = link.name.iter().copied().take(NAME_MAX).collect();
+        (link.parent.clone(), name)
+    }
+    /// Whether the name is gone while the object lives on.
+    pub fn is_unlinked(&self) -> bool {
+        self.link.lock().unlinked
+    }
+    /// Whether this is `other` or lies above it.
+    pub fn is_above(self: &Arc<Self>, other: &Arc<Dentry>) -> bool {
+        let mut at = other.clone();
+        loop {
+            cond_resched();
+            if Arc::ptr_eq(self, &at) {
+                return true;
+            }
+            match at.parent() {
+                Some(parent) => at = parent,
+                None => return false,
+            }
+        }
+    }
+
+    /// Finds a name in the table, or asks a dynamic directory for it.
+    #[inline]
+    pub fn lookup(self: &Arc<Self>, name: &[u8]) -> Result<Arc<Dentry>> {
+        let dir = self.directory()?;
+        if name.len() > abi::fs::NAME_MAX {
+            return Err(Errno::ENAMETOOLONG);
+        }
+        let found = {
+            let children = dir.children.lock();
+            children.find(NameHash::of(name), |child| *child.link.lock().name == *name).cloned()
+        };
+        match found {
+            Some(child) => Ok(child),
+            None if dir.dynamic => Self::new_below(self, name, self.inode.lookup(name)?),
+            None => Err(Errno::ENOENT),
+        }
+    }
+
+    /// Finds a name in the table only.
+    pub fn lookup_fixed(&self, name: &[u8]) -> Option<Arc<Dentry>> {
+        let children = self.dir.as_deref()?.children.lock();
+        children.find(NameHash::of(name), |child| *child.link.lock().name == *name).cloned()
+    }
+
+    /// Holds off other changes to this directory.
+    pub fn lock_changes(&self) -> Result<MutexGuard<'_, ()>> {
+        Ok(self.directory()?.change.lock())
+    }
+
+    /// Enters a dentry made with [`new_below`](Self::new_below) this directory; the caller holds its
+    /// `change` mutex and has checked that the name is free.
+    pub fn insert(&self, child: &Arc<Dentry>) -> Result<()> {
+        let dir = self.directory()?;
+        let hash = NameHash::of(&child.link.lock().name);
+        let mut children = dir.children.lock();
+        let cursor = children.insert(hash, child.clone())?;
+        child.link.lock().cursor = cursor;
+        Ok(())
+    }
+
+    /// Makes sure that the next [`insert`](Self::insert) cannot fail.
+    pub fn reserve(&self) -> Result<()> {
+        self.directory()?.children.lock().reserve()
+    }
+
+    /// Takes `child` out of this directory's table and marks it unlinked.
+    pub fn remove(&self, child: &Arc<Dentry>) {
+        let (hash, cursor) = child.slot();
+        let removed = self.dir.as_deref().and_then(|dir| dir.children.lock().remove(hash, cursor));
+        child.link.lock().unlinked = true;
+        drop(removed);
+    }
+
+    /// Moves `child` from this directory's table to `new_dir`'s as `name`, in the place of `replaced`, which
+    /// is unlinked. Both `change` mutexes are held, and [`reserve`](Self::reserve) succeeded on `new_dir`.
+    /// There is no moment at which `name` does not exist, if it existed before.
+    pub fn relocate(
+        &self,
+        child: &Arc<Dentry>,
+        new_dir: &Arc<Dentry>,
+        name: &[u8],
+        replaced: Option<&Arc<Dentry>>,
+    ) -> Result<()> {
+        let (old_hash, old_cursor) = child.slot();
+        let new_name = try_small(name)?;
+        let old_parent = {
+            let mut children = new_dir.directory()?.children.lock();
+            let cursor = match replaced {
+                Some(replaced) => {
+                    let (_, cursor) = replaced.slot();
+                    replaced.link.lock().unlinked = true;
+                    children.replace(cursor, child.clone());
+                    cursor
+                }
+                None => children.insert(NameHash::of(name), child.clone())?,
+            };
+            let mut link = child.link.lock();
+            link.name = new_name;
+            link.cursor = cursor;
+            link.parent.replace(new_dir.clone())
+        };
+        let held = self.directory()?.children.lock().remove(old_hash, old_cursor);
+        drop((held, old_parent));
+        Ok(())
+    }
+
+    /// Swaps `a`, an entry of this directory, with `b`, one of `b_dir`. Both `change` mutexes are held.
+    pub fn exchange(&self, a: &Arc<Dentry>, b_dir: &Arc<Dentry>, b: &Arc<Dentry>) {
+        let (Some(a_dir), Some(b_dir)) = (self.dir.as_deref(), b_dir.dir.as_deref()) else {
+            return;
+        };
+        a_dir.children.lock().replace(a.slot().1, b.clone());
+        b_dir.children.lock().replace(b.slot().1, a.clone());
+        // One after the other: two link locks are never held at once. Renames are ordered by the mutexes.
+        let mut link = core::mem::replace(&mut *a.link.lock(), Link::EMPTY);
+        core::mem::swap(&mut link, &mut b.link.lock());
+        *a.link.lock() = link;
+    }
+
+    /// Hash and cursor of the slot that holds this dentry.
+    fn slot(&self) -> (NameHash, u64) {
+        let link = self.link.lock();
+        (NameHash::of(&link.name), link.cursor)
+    }
+
+    fn directory(&self) -> Result<&Directory> {
+        self.dir.as_deref().ok_or(Errno::ENOTDIR)
+    }
+
+    /// Whether the table is empty.
+    pub fn has_children(&self) -> bool {
+        self.dir.as_deref().is_some_and(|dir| !dir.children.lock().is_empty())
+    }
+
+    /// A cursor above those of all children that are there now.
+    pub fn children_end(&self) -> u64 {
+        self.dir.as_deref().map_or(0, |dir| dir.children.lock().end())
+    }
+
+    /// Calls `visit` with the children with cursors of at least `from`, in order, their cursors and names, until it
+    /// breaks: with what. This table is locked meanwhile.
+    #[inline]
+    pub fn visit_children<B>(
+        &self,
+        from: u64,
+        mut visit: impl FnMut(u64, &Dentry, &[u8]) -> ControlFlow<B>,
+    ) -> Option<B> {
+        let children = self.dir.as_deref()?.children.lock();
+        let outcome = children.from(from).try_for_each(|(cursor, child)| {
+            let link = child.link.lock();
+            visit(cursor, child, &link.name)
+        });
+        outcome.break_value()
+    }
+
+    /// Empties every table below, so that nothing keeps anything alive: the end of a file system.
+    pub fn tear_down(self: &Arc<Self>) {
+        // Down into the first directory that has entries, up again when a table is emptied: it needs no memory.
+        let (mut at, mut from) = (self.clone(), 0);
+        loop {
+            let Some(dir) = at.dir.as_deref() else { return };
+            let below = {
+                let children = dir.children.lock();
+                children.from(from).find(|(_, c)| c.has_children()).map(|(_, c)| c.clone())
+            };
+            if let Some(below) = below {
+                (at, from) = (below, 0);
+                continue;
+            }
+            let taken = core::mem::replace(&mut *dir.children.lock(), Children::new());
+            drop(taken);
+            if Arc::ptr_eq(&at, self) {
+                return;
+            }
+            let (cursor, parent) = {
+                let link = at.link.lock();
+                (link.cursor, link.parent.clone())
+            };
+            let Some(parent) = parent else { return };
+            (at, from) = (parent, cursor.saturating_add(1));
+        }
+    }
+}
+
+impl Drop for Dentry {
+    /// Lets go of the chain of parents one by one: a deep tree that was unlinked below a working
+    /// directory must not recurse on the kernel stack.
+    fn drop(&mut self) {
+        if self.link.get_mut().unlinked {
+            notify::name_dropped(&self.inode);
+        }
+        let mut parent = self.link.get_mut().parent.take();
+        while let Some(dentry) = parent {
+            parent = Arc::into_inner(dentry).and_then(|mut d| d.link.get_mut().parent.take());
+        }
+    }
+}

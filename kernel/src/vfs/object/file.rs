@@ -1,0 +1,466 @@
+//! Open files: [`OpenFile`], the open file description, and [`FileOps`], what it does.
+//!
+//! An `OpenFile` is shared by every descriptor that was duplicated from the same open. Its position is
+//! guarded by a sleeping mutex that is held over the transfer, for seekable files only; so two threads that
+//! read one description see disjoint bytes, and a reader blocked in a terminal blocks nobody else.
+#![forbid(unsafe_code)]
+
+use super::inode::Inode;
+use super::path::Path;
+use super::types::FileType;
+use crate::mm::fallible::try_box;
+use crate::mm::{MapSource, Sink, Source};
+use crate::sync::counted::{Counted, Kind};
+use crate::sync::{Mutex, PollTable, SpinLock, level};
+use crate::vfs::context::cred::Cred;
+use crate::vfs::notify::events::event;
+use crate::vfs::{grow, notify};
+use abi::fs::{OpenFlags, PollEvents};
+use abi::{Errno, Result};
+use alea_elf::Plan;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// What `mmap` of a file maps.
+pub enum MapTarget {
+    /// The inode's page cache.
+    File(Arc<dyn MapSource>),
+    /// Fresh zero pages (`/dev/zero`).
+    Zero,
+}
+
+/// The behaviour of an open file. The defaults give Linux's error for what a file cannot do.
+pub trait FileOps: Send + Sync {
+    /// Reads at `*pos` and moves it. A file that is not seekable ignores `pos`.
+    fn read(&self, _f: &OpenFile, _dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        Err(Errno::EINVAL)
+    }
+    /// Writes at `*pos` (or at the end, if the file appends) and moves it.
+    fn write(&self, _f: &OpenFile, _src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
+        Err(Errno::EINVAL)
+    }
+    /// Whether the file has a position; without one, `lseek` and `pread` give ESPIPE.
+    fn seekable(&self) -> bool {
+        true
+    }
+    /// Whether transfers depend on the position. Devices that ignore it, though they can be sought in,
+    /// say no: their readers then do not wait for each other.
+    fn uses_position(&self) -> bool {
+        self.seekable()
+    }
+    /// Whether a transfer is sure not to wait, as `RWF_NOWAIT` demands; a file that cannot tell says no.
+    fn never_waits(&self) -> bool {
+        false
+    }
+    /// What `lseek` gives on a file without a position: an error, or as on some of Linux's always 0.
+    fn lseek_nowhere(&self) -> Result<u64> {
+        Err(Errno::ESPIPE)
+    }
+    /// The new position for `lseek`; called with the position locked.
+    fn lseek(&self, f: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
+        whence.resolve(pos, f.inode().size(), offset)
+    }
+    /// Names all queues that are woken when the answer changes, then answers.
+    fn poll(&self, _f: &OpenFile, _table: &mut PollTable) -> PollEvents {
+        PollEvents::ALWAYS
+    }
+    /// Device-specific control; the generic commands have been handled.
+    fn ioctl(&self, _f: &OpenFile, _cmd: u32, _arg: u64) -> Result<i64> {
+        Err(Errno::ENOTTY)
+    }
+    /// What to map.
+    fn mmap(&self, _f: &Arc<OpenFile>) -> Result<MapTarget> {
+        Err(Errno::ENODEV)
+    }
+    /// Makes contents durable.
+    fn fsync(&self, _f: &OpenFile, _data_only: bool) -> Result<()> {
+        Err(Errno::EINVAL)
+    }
+    /// Allocates, punches or zeroes a range.
+    fn fallocate(&self, _f: &OpenFile, _mode: u32, _offset: u64, _len: u64) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// A change of status flags by `fcntl`; refuse what the file cannot do.
+    fn set_flags(&self, _f: &OpenFile, _flags: OpenFlags) -> Result<()> {
+        Ok(())
+    }
+    /// Called at every `close` of a descriptor.
+    fn flush(&self, _f: &OpenFile) -> Result<()> {
+        Ok(())
+    }
+    /// Called once, when the last descriptor, mapping and call has let go.
+    fn release(&self, _f: &OpenFile) {}
+    /// What `/proc/pid/fdinfo` adds after the common lines.
+    fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
+        Ok(String::new())
+    }
+    /// For downcasts (pipe, tty, epoll, ...).
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// `lseek`'s last argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whence {
+    Set,
+    Cur,
+    End,
+    Data,
+    Hole,
+}
+
+impl Whence {
+    /// From the system call's number.
+    pub const fn from_raw(raw: u32) -> Result<Self> {
+        Ok(match raw {
+            0 => Self::Set,
+            1 => Self::Cur,
+            2 => Self::End,
+            3 => Self::Data,
+            4 => Self::Hole,
+            _ => return Err(Errno::EINVAL),
+        })
+    }
+
+    /// The position for a file of `size` bytes without holes.
+    pub fn resolve(self, pos: u64, size: u64, offset: i64) -> Result<u64> {
+        let base = match self {
+            Self::Set => 0,
+            Self::Cur => pos,
+            Self::End => size,
+            Self::Data | Self::Hole => {
+                let at = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
+                if at >= size {
+                    return Err(Errno::ENXIO);
+                }
+                return Ok(if self == Self::Data { at } else { size });
+            }
+        };
+        let to = i64::try_from(base).ok().and_then(|b| b.checked_add(offset));
+        match to {
+            Some(to) if to >= 0 => Ok(to.unsigned_abs()),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+}
+
+/// Whom `F_SETOWN` and `F_SETSIG` name for SIGIO and SIGURG.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalOwner {
+    /// 0: a thread, 1: a process, 2: a group (`F_OWNER_*`).
+    pub kind: i32,
+    pub id: i32,
+    pub signal: i32,
+}
+
+impl SignalOwner {
+    /// `F_OWNER_PID`.
+    pub const PROCESS: i32 = 1;
+    /// `F_OWNER_PGRP`.
+    pub const GROUP: i32 = 2;
+}
+
+/// Told when the last reference to a file it watches goes away (epoll).
+pub trait FileWatcher: Send + Sync {
+    /// The file is about to be released; its queues still exist.
+    fn file_closed(&self, f: &OpenFile);
+}
+
+/// One open file description.
+pub struct OpenFile {
+    _counted: Counted,
+    ops: Arc<dyn FileOps>,
+    path: Path,
+    /// Access mode and status flags. Relaxed: a flag decides nothing but the behaviour of later calls.
+    flags: AtomicU32,
+    pos: Mutex<u64>,
+    cred: Arc<Cred>,
+    owner: SpinLock<Option<Box<SignalOwner>>, level::Leaf>,
+    /// Whether this file counts as a writer of its inode.
+    counts_as_writer: bool,
+    watchers: SpinLock<Vec<Arc<dyn FileWatcher>>, level::Leaf>,
+}
+
+impl OpenFile {
+    /// A new description. `flags` loses the bits that only `open` itself means.
+    pub fn new(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags, cred: Arc<Cred>) -> Self {
+        Self::build(ops, path, flags, cred, false)
+    }
+
+    /// As [`new`](Self::new), for a file that has been counted as a writer of its inode.
+    pub(in crate::vfs) fn new_writer(
+        ops: Arc<dyn FileOps>,
+        path: Path,
+        flags: OpenFlags,
+        cred: Arc<Cred>,
+    ) -> Self {
+        Self::build(ops, path, flags, cred, true)
+    }
+
+    fn build(
+        ops: Arc<dyn FileOps>,
+        path: Path,
+        flags: OpenFlags,
+        cred: Arc<Cred>,
+        counts_as_writer: bool,
+    ) -> Self {
+        let once = OpenFlags::CREAT
+            .union(OpenFlags::EXCL)
+            .union(OpenFlags::NOCTTY)
+            .union(OpenFlags::TRUNC)
+            .union(OpenFlags::CLOEXEC);
+        Self {
+            _counted: Counted::new(Kind::OpenFile),
+            ops,
+            path,
+            flags: AtomicU32::new(flags.difference(once).bits()),
+            pos: Mutex::new(0),
+            cred,
+            owner: SpinLock::new(None),
+            counts_as_writer,
+            watchers: SpinLock::new(Vec::new()),
+        }
+    }
+
+    /// What the file does.
+    #[inline]
+    pub fn ops(&self) -> &Arc<dyn FileOps> {
+        &self.ops
+    }
+    /// The file's behaviour as a concrete type.
+    pub fn downcast<T: 'static>(&self) -> Option<&T> {
+        self.ops.as_any().downcast_ref()
+    }
+    /// Where it was opened.
+    #[inline]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// The object it was opened on.
+    #[inline]
+    pub fn inode(&self) -> &Arc<dyn Inode> {
+        self.path.dentry.inode()
+    }
+    /// The type of that object.
+    pub fn kind(&self) -> FileType {
+        self.path.dentry.kind()
+    }
+    /// Who opened it.
+    pub fn cred(&self) -> &Arc<Cred> {
+        &self.cred
+    }
+    /// Access mode and status flags.
+    #[inline]
+    pub fn flags(&self) -> OpenFlags {
+        OpenFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
+    }
+    /// Replaces the status flags that `change` covers.
+    pub fn set_flags(&self, change: OpenFlags, to: OpenFlags) {
+        let _ = self.flags.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |flags| {
+            Some((flags & !change.bits()) | (to.bits() & change.bits()))
+        });
+    }
+    /// Whether calls on it must not block.
+    #[inline]
+    pub fn nonblock(&self) -> bool {
+        self.flags().contains(OpenFlags::NONBLOCK)
+    }
+    /// Whether it may be read.
+    #[inline]
+    pub fn readable(&self) -> bool {
+        self.flags().readable() && !self.is_path()
+    }
+    /// Whether it may be written.
+    #[inline]
+    pub fn writable(&self) -> bool {
+        self.flags().writable() && !self.is_path()
+    }
+    /// Whether it only names a place (`O_PATH`).
+    #[inline]
+    pub fn is_path(&self) -> bool {
+        self.flags().contains(OpenFlags::PATH)
+    }
+    /// The position; locked over a whole transfer.
+    #[inline]
+    pub fn pos(&self) -> &Mutex<u64> {
+        &self.pos
+    }
+    /// Whom to signal.
+    pub fn signal_owner(&self) -> SignalOwner {
+        self.owner.lock().as_deref().copied().unwrap_or_default()
+    }
+    /// Sets whom to signal.
+    pub fn set_signal_owner(&self, owner: SignalOwner) -> Result<()> {
+        let boxed = try_box(owner)?;
+        let _old = self.owner.lock().replace(boxed);
+        Ok(())
+    }
+
+    /// Reads at the file's position.
+    #[inline(always)]
+    pub fn read(&self, dst: &mut Sink<'_>) -> Result<usize> {
+        notify::transferred(self, self.read_untold(dst), event::ACCESS)
+    }
+
+    #[inline(always)]
+    fn read_untold(&self, dst: &mut Sink<'_>) -> Result<usize> {
+        if !self.readable() {
+            return Err(Errno::EBADF);
+        }
+        if !self.ops.uses_position() {
+            return self.ops.read(self, dst, &mut 0);
+        }
+        let mut pos = self.pos.lock();
+        check_end(*pos, dst.remaining())?;
+        self.ops.read(self, dst, &mut pos)
+    }
+
+    /// Writes at the file's position.
+    #[inline(always)]
+    pub fn write(&self, src: &mut Source<'_>) -> Result<usize> {
+        notify::transferred(self, self.write_untold(src), event::MODIFY)
+    }
+
+    /// As [`write`](Self::write), but those who watch the file are told by the caller.
+    #[inline(always)]
+    pub fn write_untold(&self, src: &mut Source<'_>) -> Result<usize> {
+        if !self.writable() {
+            return Err(Errno::EBADF);
+        }
+        if !self.ops.uses_position() {
+            return self.ops.write(self, src, &mut 0);
+        }
+        let mut pos = self.pos.lock();
+        check_end(*pos, src.remaining())?;
+        self.ops.write(self, src, &mut pos)
+    }
+
+    /// Reads at `pos`, leaving the file's position alone.
+    pub fn read_at(&self, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
+        notify::transferred(self, self.read_at_untold(dst, pos), event::ACCESS)
+    }
+
+    /// As [`read_at`](Self::read_at), but those who watch the file are told by the caller.
+    pub fn read_at_untold(&self, dst: &mut Sink<'_>, mut pos: u64) -> Result<usize> {
+        if !self.ops.seekable() {
+            return Err(Errno::ESPIPE);
+        }
+        if !self.readable() {
+            return Err(Errno::EBADF);
+        }
+        check_end(pos, dst.remaining())?;
+        self.ops.read(self, dst, &mut pos)
+    }
+
+    /// Writes at `pos`, leaving the file's position alone.
+    pub fn write_at(&self, src: &mut Source<'_>, pos: u64) -> Result<usize> {
+        notify::transferred(self, self.write_at_untold(src, pos), event::MODIFY)
+    }
+
+    /// As [`write_at`](Self::write_at), but those who watch the file are told by the caller.
+    pub fn write_at_untold(&self, src: &mut Source<'_>, mut pos: u64) -> Result<usize> {
+        if !self.ops.seekable() {
+            return Err(Errno::ESPIPE);
+        }
+        if !self.writable() {
+            return Err(Errno::EBADF);
+        }
+        check_end(pos, src.remaining())?;
+        self.ops.write(self, src, &mut pos)
+    }
+
+    /// Moves the position.
+    pub fn seek(&self, offset: i64, whence: Whence) -> Result<u64> {
+        if !self.ops.seekable() {
+            return self.ops.lseek_nowhere();
+        }
+        let mut pos = self.pos.lock();
+        *pos = self.ops.lseek(self, *pos, offset, whence)?;
+        Ok(*pos)
+    }
+
+    /// Adds one that is told when the file is closed for good.
+    pub fn watch(&self, watcher: Arc<dyn FileWatcher>) -> Result<()> {
+        grow::push(&self.watchers, watcher)
+    }
+
+    /// Removes a watcher.
+    pub fn unwatch(&self, watcher: &Arc<dyn FileWatcher>) {
+        let mut watchers = self.watchers.lock();
+        let at = watchers.iter().position(|w| Arc::ptr_eq(w, watcher));
+        let removed = at.map(|at| watchers.swap_remove(at));
+        drop(watchers);
+        drop(removed);
+    }
+
+    /// What is ready; `table` gets the queues that may change it.
+    pub fn poll(&self, table: &mut PollTable) -> PollEvents {
+        self.ops.poll(self, table)
+    }
+}
+
+/// No transfer may reach beyond the largest position.
+#[inline]
+fn check_end(pos: u64, count: usize) -> Result<()> {
+    match pos.checked_add(count as u64) {
+        Some(end) if end <= i64::MAX as u64 => Ok(()),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        notify::closed(self);
+        for watcher in core::mem::take(self.watchers.get_mut()) {
+            watcher.file_closed(self);
+        }
+        self.ops.release(self);
+        if let Some(usage) = self.inode().usage() {
+            usage.release_file(self);
+            if self.counts_as_writer {
+                usage.put_writer();
+            }
+        }
+    }
+}
+
+/// While it lives, its file is being executed: opening it for writing is ETXTBSY.
+pub struct DenyWrite(Arc<OpenFile>);
+
+impl DenyWrite {
+    /// ETXTBSY while somebody has the file open for writing.
+    pub fn new(file: Arc<OpenFile>) -> Result<Self> {
+        if let Some(usage) = file.inode().usage() {
+            usage.deny_write()?;
+        }
+        Ok(Self(file))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<OpenFile> {
+        &self.0
+    }
+
+    /// What an earlier execution learnt of the file, which nobody has written to since.
+    pub fn plan(&self) -> Option<Arc<Plan>> {
+        self.0.inode().usage()?.plan()
+    }
+
+    /// Remembers what was learnt of the file.
+    pub fn set_plan(&self, plan: &Arc<Plan>) {
+        if let Some(usage) = self.0.inode().usage() {
+            usage.set_plan(plan);
+        }
+    }
+}
+
+impl Drop for DenyWrite {
+    fn drop(&mut self) {
+        if let Some(usage) = self.0.inode().usage() {
+            usage.allow_write();
+        }
+    }
+}

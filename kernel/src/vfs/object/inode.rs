@@ -1,0 +1,340 @@
+//! [`Inode`]: one object of a file system, and [`InodeAttr`], the attributes they all carry.
+//!
+//! The defaults of the trait give the error Linux gives for an object that cannot do the thing. Names,
+//! permissions and mounts are the caller's business (`namei`, `dentry`); an inode method may assume they
+//! have been checked. Lock level: `Inode`, for the times only.
+#![forbid(unsafe_code)]
+
+use super::file::FileOps;
+use super::path::Path;
+use super::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
+use crate::mm::PageCache;
+use crate::sync::{SpinLock, level};
+use crate::vfs::permit::Seals;
+use abi::fs::OpenFlags;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// The attributes that every inode has.
+pub struct InodeAttr {
+    dev: DevId,
+    ino: u64,
+    rdev: DevId,
+    // Relaxed throughout: each is one word that is right by itself; a check that needs two of them may see a
+    // change between, exactly as it would had it run a moment earlier or later.
+    mode: AtomicU32,
+    uid: AtomicU32,
+    gid: AtomicU32,
+    nlink: AtomicU32,
+    times: SpinLock<Times, level::Inode>,
+    /// What `notify` is to tell of this object; 0 if nobody watches it.
+    watched: AtomicU32,
+}
+
+impl InodeAttr {
+    /// Attributes of a fresh object; every time is `now`.
+    pub fn new(dev: DevId, ino: u64, mode: u32, owner: Owner, rdev: DevId, now: Timestamp) -> Self {
+        let links = if mode & abi::fs::S_IFMT == abi::fs::S_IFDIR { 2 } else { 1 };
+        let times = Times { atime: now, mtime: now, ctime: now, btime: now };
+        Self {
+            dev,
+            ino,
+            rdev,
+            mode: AtomicU32::new(mode),
+            uid: AtomicU32::new(owner.uid),
+            gid: AtomicU32::new(owner.gid),
+            nlink: AtomicU32::new(links),
+            times: SpinLock::new(times),
+            watched: AtomicU32::new(0),
+        }
+    }
+
+    /// The file system's device number.
+    pub const fn dev(&self) -> DevId {
+        self.dev
+    }
+    /// The inode number.
+    pub const fn ino(&self) -> u64 {
+        self.ino
+    }
+    /// The device that a device node names.
+    pub const fn rdev(&self) -> DevId {
+        self.rdev
+    }
+    /// Type and permission bits.
+    #[inline]
+    pub fn mode(&self) -> u32 {
+        self.mode.load(Ordering::Relaxed)
+    }
+    /// The type.
+    pub fn kind(&self) -> FileType {
+        FileType::from_mode(self.mode()).unwrap_or(FileType::Anon)
+    }
+    /// The owner.
+    #[inline]
+    pub fn uid(&self) -> u32 {
+        self.uid.load(Ordering::Relaxed)
+    }
+    /// The group.
+    #[inline]
+    pub fn gid(&self) -> u32 {
+        self.gid.load(Ordering::Relaxed)
+    }
+    /// Number of names.
+    pub fn nlink(&self) -> u32 {
+        self.nlink.load(Ordering::Relaxed)
+    }
+    /// Sets the number of names; the directory mutexes order the callers.
+    pub fn set_nlink(&self, nlink: u32) {
+        self.nlink.store(nlink, Ordering::Relaxed);
+    }
+    /// Adds `by` names (may be negative); the directory mutexes order the callers.
+    pub fn add_nlink(&self, by: i32) {
+        self.set_nlink(self.nlink().saturating_add_signed(by));
+    }
+    /// What somebody wants to be told of this object.
+    #[inline]
+    pub fn watched(&self) -> u32 {
+        self.watched.load(Ordering::Relaxed)
+    }
+    /// Sets that; `notify`'s table of marks is locked.
+    pub(in crate::vfs) fn set_watched(&self, mask: u32) {
+        self.watched.store(mask, Ordering::Relaxed);
+    }
+    /// The times.
+    pub fn times(&self) -> Times {
+        *self.times.lock()
+    }
+    /// Changes the times.
+    pub fn update_times(&self, change: impl FnOnce(&mut Times)) {
+        change(&mut self.times.lock());
+    }
+
+    /// Applies everything but the size.
+    pub fn apply(&self, change: &SetAttr) {
+        if let Some(mode) = change.mode {
+            self.mode.store((self.mode() & abi::fs::S_IFMT) | (mode & 0o7777), Ordering::Relaxed);
+        }
+        if let Some(uid) = change.uid {
+            self.uid.store(uid, Ordering::Relaxed);
+        }
+        if let Some(gid) = change.gid {
+            self.gid.store(gid, Ordering::Relaxed);
+        }
+        let mut times = self.times.lock();
+        if let Some(atime) = change.atime {
+            times.atime = atime;
+        }
+        if let Some(mtime) = change.mtime {
+            times.mtime = mtime;
+        }
+        times.ctime = change.now;
+    }
+
+    /// These attributes as `stat` reports them, with no size.
+    pub fn metadata(&self) -> Metadata {
+        Metadata {
+            dev: self.dev,
+            ino: self.ino,
+            mode: self.mode(),
+            nlink: self.nlink(),
+            uid: self.uid(),
+            gid: self.gid(),
+            rdev: self.rdev,
+            size: 0,
+            blocks: 0,
+            blksize: 4096,
+            times: self.times(),
+        }
+    }
+}
+
+/// Who will own a new object: worked out by the caller from credentials and the directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owner {
+    pub uid: u32,
+    pub gid: u32,
+}
+
+/// Room for what lives as long as a fifo or a bound socket has users: the pipe, the socket.
+pub type SpecialSlot = SpinLock<Option<Arc<dyn Any + Send + Sync>>, level::Inode>;
+
+/// The value of an extended attribute.
+pub type XattrValue = Arc<Vec<u8>>;
+
+bitflags::bitflags! {
+    /// What `setxattr` demands of a name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct XattrFlags: u32 {
+        /// It is new.
+        const CREATE = 1;
+        /// It is there already.
+        const REPLACE = 2;
+    }
+}
+
+/// How to rename: what the source, the target and their directories are.
+pub struct Rename<'a> {
+    pub old_name: &'a [u8],
+    pub new_name: &'a [u8],
+    /// What is moved.
+    pub moved: &'a Arc<dyn Inode>,
+    pub new_dir: &'a Arc<dyn Inode>,
+    /// What has the new name now; it goes, or with `exchange` takes the old name.
+    pub replaced: Option<&'a Arc<dyn Inode>>,
+    pub exchange: bool,
+}
+
+/// The text of a symbolic link. A list of its own and not part of the `Arc`: one of up to a page takes just that.
+pub type LinkText = Arc<Vec<u8>>;
+
+/// One file-system object.
+pub trait Inode: Send + Sync {
+    /// The common attributes.
+    fn attr(&self) -> &InodeAttr;
+
+    /// What `stat` reports; override to add size and blocks.
+    fn meta(&self) -> Metadata {
+        self.attr().metadata()
+    }
+    /// The length, for appending and seeking from the end.
+    fn size(&self) -> u64 {
+        0
+    }
+    /// Changes attributes.
+    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+        if change.size.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        self.attr().apply(change);
+        Ok(())
+    }
+
+    /// Whether names below this directory come and go by themselves, so that [`lookup`](Self::lookup)
+    /// must be asked for those that no dentry holds.
+    fn is_dynamic(&self) -> bool {
+        false
+    }
+    /// Finds a name that no dentry holds; only asked of dynamic directories.
+    fn lookup(&self, _name: &[u8]) -> Result<Arc<dyn Inode>> {
+        Err(Errno::ENOENT)
+    }
+    /// Where users cannot make names: what an `open` that would create one gives, and what other calls do.
+    fn refuses_names(&self) -> Option<[Errno; 2]> {
+        None
+    }
+    /// Makes a new object (regular file, directory, node, fifo, socket) for `name`.
+    fn create(
+        &self,
+        _name: &[u8],
+        _mode: u32,
+        _rdev: DevId,
+        _owner: Owner,
+    ) -> Result<Arc<dyn Inode>> {
+        Err(Errno::EPERM)
+    }
+    /// Makes a regular file without a name, which may be given one later if it is `linkable`.
+    fn create_tmpfile(&self, _mode: u32, _owner: Owner, _linkable: bool) -> Result<Arc<dyn Inode>> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// Makes a symbolic link.
+    fn symlink(&self, _name: &[u8], _target: &[u8], _owner: Owner) -> Result<Arc<dyn Inode>> {
+        Err(Errno::EPERM)
+    }
+    /// Gives `target` one more name in this directory.
+    fn link(&self, _name: &[u8], _target: &Arc<dyn Inode>) -> Result<()> {
+        Err(Errno::EPERM)
+    }
+    /// Takes a name from `target`.
+    fn unlink(&self, _name: &[u8], _target: &Arc<dyn Inode>) -> Result<()> {
+        Err(Errno::EPERM)
+    }
+    /// Takes an empty directory out of this one.
+    fn rmdir(&self, _name: &[u8], _target: &Arc<dyn Inode>) -> Result<()> {
+        Err(Errno::EPERM)
+    }
+    /// Moves an entry of this directory.
+    fn rename(&self, _how: &Rename<'_>) -> Result<()> {
+        Err(Errno::EPERM)
+    }
+    /// Emits the entries that no dentry holds, from cursor `pos` (their cursors start at
+    /// [`DYNAMIC_CURSOR`]), until `emit` says false.
+    fn readdir(&self, _pos: u64, _emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// The text of a symbolic link.
+    fn readlink(&self) -> Result<LinkText> {
+        Err(Errno::EINVAL)
+    }
+    /// Where a magic link leads (/proc/self/exe, fd, cwd, root); `None` for an ordinary one.
+    fn follow(&self) -> Option<Result<Path>> {
+        None
+    }
+
+    /// What an open file on this object does. Devices and fifos are found by the caller.
+    fn open(self: Arc<Self>, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        Err(Errno::ENXIO)
+    }
+    /// What nobody can do to it any more.
+    fn seals(&self) -> Seals {
+        Seals::NONE
+    }
+    /// The contents, where they live in memory.
+    fn page_cache(&self) -> Option<&Arc<PageCache>> {
+        None
+    }
+    /// Where the pipe of a fifo or the socket bound to this name is kept.
+    fn special(&self) -> Option<&SpecialSlot> {
+        None
+    }
+    /// Permission as the object itself sees it, on top of mode bits (pid files); the default agrees.
+    fn permission(&self, _cred: &crate::vfs::context::cred::Cred, _want: u32) -> Result<()> {
+        Ok(())
+    }
+    /// Counts of writers, executors and locks, where the object keeps them.
+    fn usage(&self) -> Option<&super::usage::Usage> {
+        None
+    }
+    /// The value of an extended attribute: ENODATA; EOPNOTSUPP where names of its kind are not kept.
+    fn xattr(&self, _name: &[u8]) -> Result<XattrValue> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// Gives an extended attribute a value.
+    fn set_xattr(&self, _name: &[u8], _value: Vec<u8>, _flags: XattrFlags) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// Takes an extended attribute away.
+    fn remove_xattr(&self, _name: &[u8]) -> Result<()> {
+        Err(Errno::EOPNOTSUPP)
+    }
+    /// Calls `each`, which must not block, with the names of all extended attributes.
+    fn xattr_names(&self, _each: &mut dyn FnMut(&[u8])) {}
+    /// For downcasts.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// First cursor of entries that an inode's own `readdir` emits; dentries' cursors lie below.
+pub const DYNAMIC_CURSOR: u64 = 1 << 40;
+
+/// How a fifo is opened: makes or finds the pipe in the inode's [`SpecialSlot`] and waits for the other end.
+pub type FifoOpener = fn(&Arc<dyn Inode>, OpenFlags) -> Result<Arc<dyn FileOps>>;
+
+static FIFO_OPENER: crate::sync::Once<FifoOpener> = crate::sync::Once::new();
+
+/// Fills the slot; called once at boot by the pipe code.
+pub fn register_fifo_opener(opener: FifoOpener) {
+    FIFO_OPENER.call_once(|| opener);
+}
+
+/// Opens a fifo; ENXIO before the pipe code is there.
+pub(in crate::vfs) fn open_fifo(
+    inode: &Arc<dyn Inode>,
+    flags: OpenFlags,
+) -> Result<Arc<dyn FileOps>> {
+    let opener = FIFO_OPENER.get().ok_or(Errno::ENXIO)?;
+    opener(inode, flags)
+}

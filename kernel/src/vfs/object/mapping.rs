@@ -1,0 +1,60 @@
+//! [`FileMapping`]: an open file as what stands behind a mapping.
+//!
+//! Keeps the file open. Decides nothing: what the mapping may be used for says [`permit`].
+#![forbid(unsafe_code)]
+
+use super::file::{MapTarget, OpenFile};
+use crate::mm::fallible::try_arc;
+use crate::mm::space::request::{Prot, VmFlags};
+use crate::mm::{MapSource, PageCache};
+use crate::vfs::notify::events::event;
+use crate::vfs::{notify, permit};
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::ops::Range;
+
+/// An open file behind a mapping: keeps the file open.
+pub struct FileMapping {
+    file: Arc<OpenFile>,
+    cache: Arc<PageCache>,
+}
+
+impl FileMapping {
+    /// The page cache of `file`; ENODEV if it has none.
+    pub fn target(file: &Arc<OpenFile>) -> Result<MapTarget> {
+        let cache = file.inode().page_cache().ok_or(Errno::ENODEV)?.clone();
+        Ok(MapTarget::File(try_arc(Self { file: file.clone(), cache })?))
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Arc<OpenFile> {
+        &self.file
+    }
+}
+
+impl MapSource for FileMapping {
+    fn cache(&self) -> &Arc<PageCache> {
+        &self.cache
+    }
+    fn name(&self) -> String {
+        // A path that cannot be rendered for want of memory is shown as nothing.
+        let path = super::mount::root().and_then(|root| self.file.path().to_absolute(&root).ok());
+        #[expect(clippy::disallowed_methods, reason = "to be made fallible with mm")]
+        String::from_utf8_lossy(&path.unwrap_or_default()).into_owned()
+    }
+    fn dev_ino(&self) -> (u64, u64) {
+        let attr = self.file.inode().attr();
+        (attr.dev().0, attr.ino())
+    }
+    fn rights(&self, shared: bool, prot: Prot) -> Result<VmFlags> {
+        permit::mapping(&self.file, shared, prot)
+    }
+    fn punch(&self, bytes: Range<u64>) -> Result<()> {
+        const PUNCH_HOLE_KEEP_SIZE: u32 = 3;
+        let len = bytes.end - bytes.start;
+        self.file.ops().fallocate(&self.file, PUNCH_HOLE_KEEP_SIZE, bytes.start, len)?;
+        notify::file(&self.file, event::MODIFY);
+        Ok(())
+    }
+}

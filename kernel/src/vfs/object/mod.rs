@@ -1,0 +1,15 @@
+//! The objects that need each other: an inode is opened as a file, found as a dentry, on a mount of a file system.
+//!
+//! The one circle of files that is meant: `inode`, `file`, `dentry`, `mount`, `path`, `filesystem` (and `children`).
+
+mod children;
+pub mod dentry;
+pub mod file;
+pub mod filesystem;
+pub mod inode;
+pub mod locks;
+pub(super) mod mapping;
+pub mod mount;
+pub(super) mod path;
+pub(super) mod types;
+pub mod usage;

@@ -1,0 +1,219 @@
+//! `mount` and `umount`: the changes to the mount tree, with Linux's checks.
+#![forbid(unsafe_code)]
+
+use crate::mm::fallible::{TryGrow, TryVec};
+use crate::sync::{Mutex, MutexGuard};
+use crate::vfs::object::filesystem::SuperFlags;
+use crate::vfs::object::mount::{self, Mount, MountFlags};
+use crate::vfs::object::path::Path;
+use crate::vfs::registry;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Orders all changes of the mount tree. Taken before the tree's spinlock, never while walking.
+static CHANGES: Mutex<()> = Mutex::new(());
+
+fn changes() -> MutexGuard<'static, ()> {
+    CHANGES.lock()
+}
+
+/// Mounts a new instance of `kind` on `at`.
+pub fn new_mount(
+    at: &Path,
+    kind: &[u8],
+    source: &[u8],
+    options: &[u8],
+    flags: MountFlags,
+    of_instance: SuperFlags,
+) -> Result<()> {
+    let sb = registry::instance(kind, options)?;
+    let root = sb.root().clone();
+    let _changes = changes();
+    if !sb.lives_for_ever() {
+        sb.set_flags(of_instance, SuperFlags::all());
+    }
+    let again = Arc::ptr_eq(&at.dentry, at.mount.root())
+        && Arc::ptr_eq(at.mount.root(), &root)
+        && Arc::ptr_eq(at.mount.super_block(), &sb);
+    if again {
+        return Err(Errno::EBUSY);
+    }
+    graft(Mount::new(sb, root, source, flags)?, at)
+}
+
+/// Attaches `mount` to `at`: a directory on a directory, a file on a file.
+fn graft(mount: Arc<Mount>, at: &Path) -> Result<()> {
+    if mount.root().is_dir() != at.dentry.is_dir() {
+        return Err(Errno::ENOTDIR);
+    }
+    if at.dentry.is_unlinked() {
+        return Err(Errno::ENOENT);
+    }
+    mount::attach(mount, at.clone())
+}
+
+/// Shows what is at `from` also on `at`; with `recursive`, what is mounted below it too.
+pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
+    let _changes = changes();
+    let clone =
+        |of: &Arc<Mount>, root| Mount::new(of.super_block().clone(), root, of.source(), of.flags());
+    let top = clone(&from.mount, from.dentry.clone())?;
+    // The mounts below, before the new one is among them.
+    let below: Vec<Arc<Mount>> = if recursive { mounts_below(from)? } else { Vec::new() };
+    let mut copies = Vec::with_room(below.len() + 1)?;
+    graft(top.clone(), at)?;
+    copies.try_push((from.mount.clone(), top))?;
+    for mount in below {
+        let Some(place) = mount.place() else { continue };
+        let parent = copies.iter().find(|(old, _)| Arc::ptr_eq(old, &place.mount));
+        let Some((_, parent)) = parent.cloned() else { continue };
+        let copy = clone(&mount, mount.root().clone())?;
+        mount::attach(copy.clone(), Path { mount: parent, dentry: place.dentry })?;
+        copies.try_push((mount, copy))?;
+    }
+    Ok(())
+}
+
+/// Every mount that is attached somewhere below `top`, upper ones first.
+fn mounts_below(top: &Path) -> Result<Vec<Arc<Mount>>> {
+    let mut found: Vec<Arc<Mount>> = Vec::new();
+    // Oldest first: a mount comes after the one it is attached to, unless that was moved since; so
+    // until nothing is added any more.
+    loop {
+        let before = found.len();
+        for mount in mount::all()? {
+            let Some(place) = mount.place() else { continue };
+            let known = found.iter().any(|m| Arc::ptr_eq(m, &mount));
+            let in_top =
+                Arc::ptr_eq(&place.mount, &top.mount) && top.dentry.is_above(&place.dentry);
+            if !known && (in_top || found.iter().any(|m| Arc::ptr_eq(m, &place.mount))) {
+                found.try_push(mount)?;
+            }
+        }
+        if found.len() == before {
+            return Ok(found);
+        }
+    }
+}
+
+/// Whether `path` is the root of its mount.
+fn is_mount_root(path: &Path) -> bool {
+    Arc::ptr_eq(&path.dentry, path.mount.root())
+}
+
+/// New flags for one mount (`MS_REMOUNT | MS_BIND`).
+pub fn remount_flags(at: &Path, flags: MountFlags) -> Result<()> {
+    let _changes = changes();
+    if !is_mount_root(at) {
+        return Err(Errno::EINVAL);
+    }
+    at.mount.set_flags(flags);
+    Ok(())
+}
+
+/// New options for the instance and new flags for the mount (`MS_REMOUNT`).
+pub fn remount(
+    at: &Path,
+    options: &[u8],
+    flags: MountFlags,
+    of_instance: SuperFlags,
+) -> Result<()> {
+    let _changes = changes();
+    if !is_mount_root(at) {
+        return Err(Errno::EINVAL);
+    }
+    let sb = at.mount.super_block();
+    sb.fs().remount(options)?;
+    sb.set_flags(of_instance, SuperFlags::OF_REMOUNT);
+    at.mount.set_flags(flags);
+    Ok(())
+}
+
+/// Moves the mount at `from` to `at`.
+pub fn move_mount(from: &Path, at: &Path) -> Result<()> {
+    let _changes = changes();
+    if !is_mount_root(from) || from.mount.place().is_none() {
+        return Err(Errno::EINVAL);
+    }
+    if from.dentry.is_dir() != at.dentry.is_dir() {
+        return Err(Errno::EINVAL);
+    }
+    // Not below itself.
+    let mut above = at.mount.clone();
+    loop {
+        if Arc::ptr_eq(&above, &from.mount) {
+            return Err(Errno::ELOOP);
+        }
+        match above.place() {
+            Some(place) => above = place.mount,
+            None => break,
+        }
+    }
+    let old = mount::detach(&from.mount);
+    drop(old);
+    mount::attach(from.mount.clone(), at.clone())
+}
+
+/// How to unmount.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unmount {
+    /// `MNT_DETACH`: at once, with everything below; what is open stays usable.
+    pub lazy: bool,
+    /// `MNT_EXPIRE`: only if unused since it was last asked for.
+    pub expire: bool,
+}
+
+/// Takes the mount at `at` away.
+pub fn unmount(at: Path, how: Unmount, root: &Path) -> Result<()> {
+    let _changes = changes();
+    if !is_mount_root(&at) {
+        return Err(Errno::EINVAL);
+    }
+    let attached = mount::all()?.iter().any(|m| Arc::ptr_eq(m, &at.mount));
+    if !attached {
+        return Err(Errno::EINVAL);
+    }
+    let is_root = Arc::ptr_eq(&at.mount, &root.mount);
+    if how.expire {
+        if is_root {
+            return Err(Errno::EINVAL);
+        }
+        if is_busy(&at) {
+            return Err(Errno::EBUSY);
+        }
+        if !at.mount.mark_expired() {
+            return Err(Errno::EAGAIN);
+        }
+    }
+    if is_root && !how.lazy {
+        // The root cannot go; as on Linux it becomes read-only.
+        at.mount.super_block().set_flags(SuperFlags::RDONLY, SuperFlags::RDONLY);
+        return Ok(());
+    }
+    if at.mount.place().is_none() {
+        return Err(Errno::EINVAL);
+    }
+    if !how.lazy && is_busy(&at) {
+        return Err(Errno::EBUSY);
+    }
+    let below = if how.lazy { mounts_below(&at)? } else { Vec::new() };
+    // Room for all first: from here on nothing fails.
+    let mut places = Vec::with_room(below.len() + 1)?;
+    for mount in below.iter().rev() {
+        places.try_push(mount::detach(mount))?;
+    }
+    places.try_push(mount::detach(&at.mount))?;
+    // What this frees may be a whole file system: with nothing locked.
+    drop(_changes);
+    drop((below, places, at));
+    Ok(())
+}
+
+/// Whether anything but the tree and the caller's `at` uses the mount: open files, working directories,
+/// mounts on top.
+fn is_busy(at: &Path) -> bool {
+    /// The tree's list, its map, and `at`.
+    const IDLE: usize = 3;
+    Arc::strong_count(&at.mount) > IDLE
+}

@@ -1,0 +1,82 @@
+//! Names that go: `unlink` and `rmdir`.
+#![forbid(unsafe_code)]
+
+use crate::vfs::context::fdtable::Fd;
+use crate::vfs::namei::{self, Last, LookupCtx, LookupFlags, perm};
+use crate::vfs::notify;
+use crate::vfs::object::dentry::Dentry;
+use crate::vfs::object::mount;
+use crate::vfs::object::path::Path;
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+/// `unlinkat` without `AT_REMOVEDIR`.
+pub fn unlink(ctx: &LookupCtx<'_>, at: Fd, path: &[u8]) -> Result<()> {
+    let (walker, last) = namei::parent(ctx, at, path, LookupFlags::empty())?;
+    if last != Last::Name {
+        return Err(Errno::EISDIR);
+    }
+    let dir = walker.dir();
+    dir.mount.check_writable()?;
+    let changes = dir.dentry.lock_changes()?;
+    let victim = dir.dentry.lookup(walker.name())?;
+    if walker.trailing_slash() {
+        return Err(if victim.is_dir() { Errno::EISDIR } else { Errno::ENOTDIR });
+    }
+    perm::check_delete(&**dir.inode(), &**victim.inode(), ctx.cred)?;
+    if victim.is_dir() {
+        return Err(Errno::EISDIR);
+    }
+    check_no_mount(dir, &victim)?;
+    dir.inode().unlink(walker.name(), victim.inode())?;
+    dir.dentry.remove(&victim);
+    drop(changes);
+    notify::removed(&dir.dentry, walker.name(), &victim);
+    // The last reference may free many pages: only now, with nothing locked.
+    drop(victim);
+    Ok(())
+}
+
+/// `rmdir`.
+pub fn rmdir(ctx: &LookupCtx<'_>, at: Fd, path: &[u8]) -> Result<()> {
+    let (walker, last) = namei::parent(ctx, at, path, LookupFlags::empty())?;
+    match last {
+        Last::Name => {}
+        Last::DotDot => return Err(Errno::ENOTEMPTY),
+        Last::Dot => return Err(Errno::EINVAL),
+        Last::Nothing => return Err(Errno::EBUSY),
+    }
+    let dir = walker.dir();
+    dir.mount.check_writable()?;
+    let _changes = dir.dentry.lock_changes()?;
+    let victim = dir.dentry.lookup(walker.name())?;
+    perm::check_delete(&**dir.inode(), &**victim.inode(), ctx.cred)?;
+    if !victim.is_dir() {
+        return Err(Errno::ENOTDIR);
+    }
+    check_no_mount(dir, &victim)?;
+    if dir.inode().refuses_names().is_some() {
+        return Err(Errno::EPERM);
+    }
+    // Held to the end, so that nothing is created in a directory that is going.
+    let inside = victim.lock_changes()?;
+    if victim.has_children() {
+        return Err(Errno::ENOTEMPTY);
+    }
+    dir.inode().rmdir(walker.name(), victim.inode())?;
+    dir.dentry.remove(&victim);
+    drop(inside);
+    notify::removed(&dir.dentry, walker.name(), &victim);
+    Ok(())
+}
+
+/// EBUSY if something is mounted on `child` of `dir`.
+pub(super) fn check_no_mount(dir: &Path, child: &Arc<Dentry>) -> Result<()> {
+    if child.is_mountpoint() {
+        let at = Path { mount: dir.mount.clone(), dentry: child.clone() };
+        if mount::mounted_on(&at).is_some() {
+            return Err(Errno::EBUSY);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! What may be done with a file: the one place that knows what its open mode, its mount and its seals allow.
+//!
+//! [`Seals::check`] decides whether contents or mode may change, [`mapping`] what a mapping of the file may be
+//! used for, now and after any mprotect. The bits of a seal are private to this file, so nobody else can decide
+//! by them. Owns nothing. It never stores a seal: the file's inode does, under its mutex for writing, and it
+//! says there in which order against mappings that are being made.
+#![forbid(unsafe_code)]
+
+use super::object::file::OpenFile;
+use super::object::mount::MountFlags;
+use crate::mm::space::request::{Prot, VmFlags};
+use abi::{Errno, Result};
+
+/// The three execute bits of a mode.
+const EXECUTE: u32 = 0o111;
+
+/// `F_SEAL_*`: what nobody can do to a file any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seals(u32);
+
+/// What somebody is about to do to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Write up to byte `end` of a file of `size` bytes.
+    Write { size: u64, end: u64 },
+    /// Take contents out: a hole.
+    Punch,
+    /// Allocate room up to byte `end`, whether or not the length will follow.
+    Allocate { size: u64, end: u64 },
+    /// Set the length.
+    Resize { from: u64, to: u64 },
+    /// Set the permission bits.
+    Mode { from: u32, to: u32 },
+    /// Make a shared mapping that can be written to.
+    MapWritable,
+}
+
+impl Seals {
+    /// Nothing is sealed.
+    pub const NONE: Self = Self(0);
+    /// No seal can be added.
+    pub const FINAL: Self = Self(Self::SEAL);
+    /// The execute bits stay as they are.
+    pub const NO_EXEC: Self = Self(Self::EXEC);
+
+    const SEAL: u32 = 1;
+    const SHRINK: u32 = 2;
+    const GROW: u32 = 4;
+    const WRITE: u32 = 8;
+    const FUTURE_WRITE: u32 = 16;
+    const EXEC: u32 = 32;
+    const ALL: u32 = 63;
+
+    /// From `F_ADD_SEALS`' argument: EINVAL for bits that mean nothing.
+    pub const fn from_raw(raw: u32) -> Result<Self> {
+        if raw & !Self::ALL == 0 { Ok(Self(raw)) } else { Err(Errno::EINVAL) }
+    }
+
+    /// From what [`raw`](Self::raw) gave.
+    pub const fn stored(raw: u32) -> Self {
+        Self(raw & Self::ALL)
+    }
+
+    /// As `F_GET_SEALS` shows them.
+    pub const fn raw(self) -> u32 {
+        self.0
+    }
+
+    const fn has(self, any: u32) -> bool {
+        self.0 & any != 0
+    }
+
+    /// These and `more`, for a file of this mode; EPERM if none may be added. To seal the execute bits of a
+    /// program seals its contents too, so that nothing is ever both writable and executable.
+    pub const fn with(self, more: Self, mode: u32) -> Result<Self> {
+        if self.has(Self::SEAL) {
+            return Err(Errno::EPERM);
+        }
+        let contents = Self::SHRINK | Self::GROW | Self::WRITE | Self::FUTURE_WRITE;
+        let implied = if more.has(Self::EXEC) && mode & EXECUTE != 0 { contents } else { 0 };
+        Ok(Self(self.0 | more.0 | implied))
+    }
+
+    /// Whether these, unlike `old`, allow no mapping that is writable already.
+    pub const fn end_writing_since(self, old: Self) -> bool {
+        self.has(Self::WRITE) && !old.has(Self::WRITE)
+    }
+
+    /// EPERM for what is sealed.
+    #[inline]
+    pub const fn check(self, change: Change) -> Result<()> {
+        let refused = match change {
+            Change::Write { size, end } => {
+                self.has(Self::WRITE | Self::FUTURE_WRITE) || (end > size && self.has(Self::GROW))
+            }
+            Change::Punch | Change::MapWritable => self.has(Self::WRITE | Self::FUTURE_WRITE),
+            Change::Allocate { size, end } => end > size && self.has(Self::GROW),
+            Change::Resize { from, to } => {
+                (to < from && self.has(Self::SHRINK)) || (to > from && self.has(Self::GROW))
+            }
+            Change::Mode { from, to } => (from ^ to) & EXECUTE != 0 && self.has(Self::EXEC),
+        };
+        if refused { Err(Errno::EPERM) } else { Ok(()) }
+    }
+}
+
+/// Whether nothing on the file's mount can be executed.
+pub fn is_noexec(file: &OpenFile) -> bool {
+    file.path().mount.flags().contains(MountFlags::NOEXEC)
+}
+
+/// The rights (`MAY_*`) of a mapping of `file` that begins with those of `prot`: EACCES for what the mode it
+/// was opened with does not allow, EPERM for what its mount or its seals do not.
+///
+/// A shared mapping that can never be written to, because the file was opened for reading or is sealed, loses
+/// `MAY_WRITE`. Seals may be added at any time: an answer counts only under the lock of the address space, held
+/// until the mapping stands (see `TmpfsInode::add_seals`).
+pub fn mapping(file: &OpenFile, shared: bool, prot: Prot) -> Result<VmFlags> {
+    let mut may = VmFlags::MAY_ALL;
+    if shared && !file.writable() {
+        if prot.contains(Prot::WRITE) {
+            return Err(Errno::EACCES);
+        }
+        may.remove(VmFlags::MAY_WRITE);
+    }
+    if !file.readable() {
+        return Err(Errno::EACCES);
+    }
+    if is_noexec(file) {
+        if prot.contains(Prot::EXEC) {
+            return Err(Errno::EPERM);
+        }
+        may.remove(VmFlags::MAY_EXEC);
+    }
+    if shared
+        && may.contains(VmFlags::MAY_WRITE)
+        && let Err(errno) = file.inode().seals().check(Change::MapWritable)
+    {
+        if prot.contains(Prot::WRITE) {
+            return Err(errno);
+        }
+        may.remove(VmFlags::MAY_WRITE);
+    }
+    Ok(may)
+}

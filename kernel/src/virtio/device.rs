@@ -1,0 +1,96 @@
+//! What virtio devices need of memory: pages to share with them, their registers mapped, their addresses.
+//!
+//! Owns the one implementation of `virtio-drivers`' memory interface, and the search for devices of
+//! one kind. Pages given to devices are never given back: a device may write to them for ever, so
+//! nobody else may have them.
+//!
+//! Trust: configuration space belongs to the machine (a hypervisor can stop or read it at any time anyway);
+//! it is still checked that registers do not lie in memory. What comes through the rings may come from
+//! anybody and is checked in [`queue`]. Locks: none.
+
+use super::queue::{self, Broken};
+pub use virtio_drivers::transport::DeviceType;
+
+use crate::base::PAGE_SIZE;
+use crate::base::boot_info::BootInfo;
+use crate::base::kmap::{self, Cache};
+use crate::machine::pci::{self, ConfigPorts};
+use crate::mm::frames::{self, Pfn};
+use crate::mm::layout::DIRECT_MAP_BASE;
+use alea_frames::Owner;
+use core::ptr::NonNull;
+use virtio_drivers::transport::pci::bus::{Command, DeviceFunction, PciRoot};
+use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
+use virtio_drivers::{BufferDirection, Hal, PhysAddr};
+
+/// A queue of a device on the PCI bus.
+pub type Channel = queue::Channel<KernelHal, PciTransport>;
+
+/// A device that was found and not touched yet.
+pub struct Device {
+    place: DeviceFunction,
+}
+
+/// The first device of that kind.
+pub fn find(kind: DeviceType, info: &BootInfo) -> Option<Device> {
+    let mut devices = pci::devices().iter();
+    let place = devices.find(|device| virtio_device_type(&device.info) == Some(kind))?.place;
+    pci::registers(place, info)?;
+    Some(Device { place })
+}
+
+impl Device {
+    /// Sets the device up with its queue number `index` and a buffer of `pages`.
+    pub fn open(self, index: u16, pages: usize) -> Result<Channel, Broken> {
+        // SAFETY: the device gets the right to move data here, and moves them to its queue and buffer only: these
+        // are what it is told of, and they are its own as long as it may.
+        let mut root = PciRoot::new(unsafe { ConfigPorts::new() });
+        // Its interrupt line may be shared with a device that has a driver: it never uses it.
+        let command = Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE;
+        root.set_command(self.place, command);
+        let transport = PciTransport::new::<KernelHal, _>(&mut root, self.place);
+        let transport = transport.map_err(|error| {
+            log::warn!("virtio: {error}");
+            Broken
+        })?;
+        Channel::new(transport, index, pages)
+    }
+}
+
+/// Memory as `virtio-drivers` wants it.
+pub struct KernelHal;
+
+// SAFETY: pages come zeroed and aligned from the frame allocator and are never freed; the direct map covers
+// them, so that a pointer into it and its physical address determine each other.
+unsafe impl Hal for KernelHal {
+    fn dma_alloc(pages: usize, _: BufferDirection) -> (PhysAddr, NonNull<u8>) {
+        let order = pages.next_power_of_two().trailing_zeros() as usize;
+        let Some(first) = frames::alloc_block(order, Owner::Kernel) else {
+            return (0, NonNull::dangling());
+        };
+        for page in 0..1u64 << order {
+            Pfn::of_phys(first.phys() + page * PAGE_SIZE as u64).clear();
+        }
+        match NonNull::new(first.ptr()) {
+            Some(start) => (first.phys(), start),
+            None => (0, NonNull::dangling()),
+        }
+    }
+
+    unsafe fn dma_dealloc(_: PhysAddr, _: NonNull<u8>, _: usize) -> i32 {
+        // Kept: see the file header.
+        0
+    }
+
+    unsafe fn mmio_phys_to_virt(phys: PhysAddr, size: usize) -> NonNull<u8> {
+        let mapped = kmap::map(phys, size, Cache::Uncached);
+        let mapped = mapped.and_then(|at| NonNull::new(at as *mut u8));
+        mapped.expect("a device's registers are larger than the area for registers")
+    }
+
+    unsafe fn share(buffer: NonNull<[u8]>, _: BufferDirection) -> PhysAddr {
+        buffer.cast::<u8>().addr().get() as u64 - DIRECT_MAP_BASE
+    }
+
+    unsafe fn unshare(_: PhysAddr, _: NonNull<[u8]>, _: BufferDirection) {}
+}

@@ -1,0 +1,7 @@
+//! virtio devices: finding them and giving them memory (`device`), their queues (`queue`).
+
+mod device;
+mod queue;
+
+pub use device::{Channel, DeviceType, find};
+pub use queue::Progress;
