@@ -3,7 +3,6 @@
 //! Owns no memory of its own: file contents live in `mm`'s page caches. Lock order: docs/locking.md.
 #![deny(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
-#![allow(dead_code)]
 
 pub mod devfs;
 pub mod epoll;

@@ -7,7 +7,6 @@
 //! positions, inode writes) come before all of them.
 #![deny(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
-#![allow(dead_code)]
 
 pub mod anon;
 mod atime;

@@ -103,11 +103,6 @@ pub fn register_process_table(table: &'static dyn ProcessTable) {
     PROCESSES.call_once(|| table);
 }
 
-/// Text of the mount table that `root` sees: for /etc/mtab's successors in other directories.
-pub fn mounts_text(root: &Path) -> Result<Vec<u8>> {
-    super::mounts::table(root, super::pid::MountText::Mounts)
-}
-
 /// The slot's content; ESRCH before it is filled.
 pub(super) fn processes() -> Result<&'static dyn ProcessTable> {
     PROCESSES.get().copied().ok_or(Errno::ESRCH)

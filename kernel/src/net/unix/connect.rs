@@ -88,11 +88,6 @@ impl Socket {
         Ok(())
     }
 
-    /// Whether it listens.
-    pub fn is_listening(&self) -> bool {
-        matches!(self.state.lock().role, Role::Listener { .. })
-    }
-
     /// `connect` to a socket found by name.
     pub fn connect(
         self: &Arc<Self>,

@@ -101,10 +101,6 @@ impl Queue {
         self.messages.iter()
     }
 
-    pub fn nth(&self, n: usize) -> Option<&Message> {
-        self.messages.get(n)
-    }
-
     pub fn pop(&mut self) -> Option<Message> {
         let message = self.messages.pop_front()?;
         self.bytes -= message.rest().len();

@@ -6,7 +6,7 @@
 
 use super::address::Address;
 use super::{connect, file, registry};
-use crate::mm::fallible::{try_arc, try_arc_cyclic};
+use crate::mm::fallible::try_arc;
 use crate::net::limit::Timeouts;
 
 use super::queue::Queue;
@@ -58,7 +58,6 @@ pub(super) const MAX_DATAGRAMS: usize = 10;
 pub struct Socket {
     _counted: Counted,
     pub(super) kind: Kind,
-    me: Weak<Socket>,
     pub(super) state: SpinLock<State, level::Stream>,
     /// The inode number of its file, for /proc. Relaxed: set once, before anybody can look.
     ino: AtomicU64,
@@ -113,10 +112,9 @@ pub(super) enum Role {
 impl Socket {
     pub(super) fn new(kind: Kind, cred: Ucred) -> Result<Arc<Self>> {
         let for_writing = try_arc(WaitQueue::new())?;
-        let socket = try_arc_cyclic(|me| Self {
+        let socket = try_arc(Self {
             _counted: Counted::new(counted::Kind::UnixSocket),
             kind,
-            me: me.clone(),
             ino: AtomicU64::new(0),
             state: SpinLock::new(State {
                 name: Address::Unnamed,

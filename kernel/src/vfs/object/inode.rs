@@ -178,8 +178,6 @@ bitflags::bitflags! {
 
 /// How to rename: what the source, the target and their directories are.
 pub struct Rename<'a> {
-    pub old_name: &'a [u8],
-    pub new_name: &'a [u8],
     /// What is moved.
     pub moved: &'a Arc<dyn Inode>,
     pub new_dir: &'a Arc<dyn Inode>,

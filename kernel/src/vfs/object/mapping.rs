@@ -26,11 +26,6 @@ impl FileMapping {
         let cache = file.inode().page_cache().ok_or(Errno::ENODEV)?.clone();
         Ok(MapTarget::File(try_arc(Self { file: file.clone(), cache })?))
     }
-
-    /// The file.
-    pub fn file(&self) -> &Arc<OpenFile> {
-        &self.file
-    }
 }
 
 impl MapSource for FileMapping {

@@ -35,11 +35,6 @@ impl FileType {
         })
     }
 
-    /// The type bits for `st_mode`.
-    pub const fn mode_bits(self) -> u32 {
-        (self as u32) << 12
-    }
-
     /// `d_type` of a directory entry.
     pub const fn dirent_type(self) -> u8 {
         self as u8

@@ -96,8 +96,6 @@ fn rename_locked(
     }
     new_dir.dentry.reserve()?;
     old_dir.inode().rename(&Rename {
-        old_name: from.name(),
-        new_name: to.name(),
         moved: moved.inode(),
         new_dir: new_dir.inode(),
         replaced: target.as_ref().map(|t| t.inode()),

@@ -17,7 +17,7 @@ impl Default for Screen {
     }
 }
 
-#[allow(dead_code)] // not every test looks at everything
+#[allow(dead_code, reason = "each test compiles this file anew, and not each looks at the text")]
 impl Screen {
     pub fn text(&self) -> &[u8] {
         &self.shown
