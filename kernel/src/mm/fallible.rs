@@ -3,8 +3,8 @@
 //! Owns nothing. The `alloc` crate ends the machine when `Box::new`, `Arc::new` or `Vec::push` finds no memory; what is
 //! here gives `ENOMEM` instead. `kernel/clippy.toml` forbids the others, but where an `expect` says why they cannot fail.
 //!
-//! How it works: `Vec` and its kin have a `try_reserve`. For the rest, [`crate::mm::heap::heap::reserve`](crate::mm::heap::heap::reserve) puts free
-//! objects of the right sizes into this CPU's magazine, and the allocation that follows at once takes them from there. It
+//! How it works: `Vec` and its kin have a `try_reserve`. For the rest, [`heap::reserve`] puts free objects
+//! of the right sizes into this CPU's magazine, and the allocation that follows at once takes them from there. It
 //! cannot fail, since the kernel is not preempted inside itself and interrupt handlers never allocate; the checking
 //! kernel (debug assertions) panics if a handler does, or if the promise is not kept.
 //!

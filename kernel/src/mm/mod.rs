@@ -1,7 +1,7 @@
 //! Memory: frames, heap, address spaces, page cache, user copy.
 //!
 //! Owns every page of RAM. Upper floors hold [`Frame`]s, [`PageCache`]s and [`AddressSpace`]s and reach user
-//! memory through [`user`] and [`iov`] only. `unsafe` is allowed here, under the invariants that each file
+//! memory through [`user`] and [`user::iov`] only. `unsafe` is allowed here, under the invariants that each file
 //! names. Lock order: a file's own locks, then an address space, then a page cache, then the allocators.
 
 pub mod fallible;

@@ -72,8 +72,8 @@ fn pages(layout: Layout) -> usize {
         .div_ceil(PAGE_SIZE)
 }
 
-/// Makes sure that the next `count` objects of `layout`, which is no larger than [`LARGEST`], are there for who allocates
-/// them at once on this CPU.
+/// Makes sure that the next `count` objects of `layout`, which is of a size class, are there for who allocates them at
+/// once on this CPU.
 #[inline]
 pub(in crate::mm) fn reserve(layout: Layout, count: usize) -> bool {
     match class_of(layout) {

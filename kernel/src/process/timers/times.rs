@@ -1,7 +1,7 @@
 //! What tasks use: CPU time, faults, context switches.
 //!
 //! CPU time is exact: the clock is read at every switch. How it divides into user and system time is
-//! sampled: every [`SAMPLE_NS`](crate::time::timer::SAMPLE_NS) the timer looks whether it interrupted the program or the
+//! sampled: every [`SAMPLE_NS`](crate::time::SAMPLE_NS) the timer looks whether it interrupted the program or the
 //! kernel, and the total is divided in that proportion, as on Linux without exact accounting. All
 //! counters are written by the task itself (or the CPU that switches it) and read by anyone: Relaxed, as each is
 //! a number of its own.

@@ -2,7 +2,7 @@
 //!
 //! **Trust**: the host, which can read all of a guest's memory anyway; but the bytes may come from a
 //! program of lower standing than the hypervisor (vhost-user), so nothing that the device says is
-//! believed unchecked: see [`alea_random::device`] and [`crate::virtio::device`]. `alea.trust_virtio_rng=off`
+//! believed unchecked: see [`alea_random::device`] and `virtio::device`. `alea.trust_virtio_rng=off`
 //! denies it credit. **Credit**: 256 bits for the first whole answer that passes the tests, none later.
 //! **Cost**: one request of 64 bytes at boot and at each reseed; at boot it is waited for, at most 10 ms.
 //!

@@ -2,9 +2,9 @@
 //!
 //! Copies the list of mappings and those page-table entries that are set. Private pages become read-only in
 //! both spaces and get a second reference; borrowed ones are copied as they are. Page tables that are full of
-//! private pages are not copied but shared until one of the two writes there ([`share`](crate::mm::space::table::share)). Pages that this program is
-//! known to write soon after a fork are copied at once instead ([`HotPages`](crate::mm::space::fork::hot::HotPages)). What a
-//! big file mapping has borrowed is left out: the child finds it again through fault-around.
+//! private pages are not copied but shared until one of the two writes there ([`share`]). Pages that this program
+//! is known to write soon after a fork are copied at once instead ([`HotPages`](super::hot::HotPages)). What a big file mapping has borrowed
+//! is left out: the child finds it again through fault-around.
 
 use crate::base::PAGE_SIZE;
 use crate::mm::frames::{self, For};
