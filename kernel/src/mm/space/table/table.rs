@@ -397,13 +397,18 @@ impl PageTable {
 
     /// The next part of `addr..end` that has a leaf table. Every walk over a range comes by here: it gives the CPU
     /// away between two tables.
-    pub fn next_leaf(&self, mut addr: u64, end: u64) -> Option<LeafPart> {
+    #[inline]
+    pub fn next_leaf(&self, addr: u64, end: u64) -> Option<LeafPart> {
+        // The last call of each walk, which finds nothing, is none.
+        if addr < end { self.find_leaf(addr, end) } else { None }
+    }
+
+    fn find_leaf(&self, mut addr: u64, end: u64) -> Option<LeafPart> {
         'from_root: while addr < end {
             cond_resched();
-            let (mut table, mut shared) = (self.root, false);
-            for level in (1..LEVELS).rev() {
+            let mut table = self.root;
+            for level in (2..LEVELS).rev() {
                 let entry = table.get(index_at(addr, level));
-                shared = entry & WRITABLE == 0;
                 if entry == 0 {
                     let span = 1u64 << (12 + 9 * level);
                     addr = (addr & !(span - 1)) + span;
@@ -411,6 +416,19 @@ impl PageTable {
                 }
                 table = Table(frame_of(entry));
             }
+            // One table of leaf tables: at most 512 short steps before the CPU is given away again.
+            let entry = loop {
+                let index = index_at(addr, 1);
+                let entry = table.get(index);
+                if entry != 0 {
+                    break entry;
+                }
+                addr = (addr & !(LEAF_SPAN - 1)) + LEAF_SPAN;
+                if index == 511 || addr >= end {
+                    continue 'from_root;
+                }
+            };
+            let (table, shared) = (Table(frame_of(entry)), entry & WRITABLE == 0);
             let leaf_end = ((addr & !(LEAF_SPAN - 1)) + LEAF_SPAN).min(end);
             let first = index_at(addr, 0);
             let count = ((leaf_end - addr) / PAGE_SIZE as u64) as usize;
