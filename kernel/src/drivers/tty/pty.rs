@@ -11,7 +11,7 @@ use super::{ioctl, job};
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
-use crate::sync::PollTable;
+use crate::sync::{PollTable, cond_resched};
 use crate::vfs::{Cred, DevId, FileOps, OpenFile, Path, PollEvents};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
@@ -298,6 +298,7 @@ impl FileOps for Master {
     fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
         let mut got = 0;
         while dst.remaining() > 0 {
+            cond_resched();
             let packet = self.with_pty(|pty| pty.packet)? && got == 0;
             let room = dst.remaining() - usize::from(packet);
             let mut chunk = [0; CHUNK];
@@ -332,6 +333,7 @@ impl FileOps for Master {
         let mut done = 0;
         let result = |done: usize, error: Errno| if done > 0 { Ok(done) } else { Err(error) };
         while src.remaining() > 0 {
+            cond_resched();
             let mut chunk = [0; CHUNK];
             let n = match src.take(&mut chunk) {
                 Ok(0) => break,

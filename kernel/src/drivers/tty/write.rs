@@ -3,8 +3,8 @@
 use super::tty::Tty;
 use crate::drivers::uart;
 use crate::mm::Source;
-use crate::sync::WaitQueue;
 use crate::sync::wait::WaitError;
+use crate::sync::{WaitQueue, cond_resched};
 use crate::time;
 use abi::{Errno, Result};
 
@@ -31,6 +31,7 @@ impl Tty {
             };
             let mut at = 0;
             while at < chunk.len() {
+                cond_resched();
                 match self.write_some(generation, &chunk[at..]) {
                     Ok(0) if nonblock => return result(done, Errno::EAGAIN),
                     Ok(0) => {
