@@ -116,26 +116,31 @@ impl Plan {
     }
 
     /// The first page's address.
+    #[inline]
     pub fn start(&self) -> u64 {
         self.loads.iter().map(Segment::start).min().unwrap_or(0)
     }
 
     /// Just beyond the last page.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.loads.iter().map(Segment::end).max().unwrap_or(0)
     }
 
     /// Bytes from the first page to the end of the last.
+    #[inline]
     pub fn extent(&self) -> u64 {
         self.end().saturating_sub(self.start())
     }
 
     /// Just beyond the last byte, where the heap starts (before it is randomised).
+    #[inline]
     pub fn break_start(&self) -> u64 {
         self.loads.iter().map(|s| s.vaddr + s.mem_size).max().unwrap_or(0)
     }
 
     /// Bounds of code and data as /proc/PID/stat shows them: start and end of code, start and end of data.
+    #[inline]
     pub fn bounds(&self) -> [u64; 4] {
         let code = self.loads.iter().filter(|s| s.flags.exec());
         let start_code = code.clone().map(|s| s.vaddr).min().unwrap_or(0);

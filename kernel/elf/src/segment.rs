@@ -13,12 +13,15 @@ impl SegmentFlags {
     pub const WRITE: u32 = 2;
     pub const READ: u32 = 4;
 
+    #[inline]
     pub const fn exec(self) -> bool {
         self.0 & Self::EXEC != 0
     }
+    #[inline]
     pub const fn write(self) -> bool {
         self.0 & Self::WRITE != 0
     }
+    #[inline]
     pub const fn read(self) -> bool {
         self.0 & Self::READ != 0
     }
@@ -37,26 +40,31 @@ pub struct Segment {
 
 impl Segment {
     /// The first page's address.
+    #[inline]
     pub const fn start(&self) -> u64 {
         self.vaddr & !PAGE_MASK
     }
 
     /// The file offset of the first page.
+    #[inline]
     pub const fn file_start(&self) -> u64 {
         self.offset & !PAGE_MASK
     }
 
     /// Just beyond the last page that the file fills, wholly or in part.
+    #[inline]
     pub const fn file_end(&self) -> u64 {
         if self.file_size == 0 { self.start() } else { page_up(self.vaddr + self.file_size) }
     }
 
     /// Just beyond the last page.
+    #[inline]
     pub const fn end(&self) -> u64 {
         page_up(self.vaddr + self.mem_size)
     }
 
     /// The bytes after the file's in its last page, which must read as zeros: address and length.
+    #[inline]
     pub const fn tail(&self) -> (u64, u64) {
         let at = self.vaddr + self.file_size;
         if self.mem_size > self.file_size && self.file_size != 0 && at & PAGE_MASK != 0 {
@@ -68,6 +76,7 @@ impl Segment {
 }
 
 /// Checked by the maker of every segment: the sum stays below the end of user space.
+#[inline]
 const fn page_up(addr: u64) -> u64 {
     (addr + PAGE_MASK) & !PAGE_MASK
 }

@@ -23,6 +23,7 @@ pub struct Place {
 impl Place {
     /// Nowhere.
     #[expect(clippy::new_without_default, reason = "a default would say less")]
+    #[inline]
     pub fn new() -> Self {
         Self { queue: AtomicUsize::new(0), hash: AtomicU64::new(0), ticket: AtomicU64::new(0) }
     }

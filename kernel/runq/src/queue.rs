@@ -40,6 +40,7 @@ pub enum Place {
 
 impl Place {
     /// Of a task whose rank changes: lowered, it is before its new equals, raised, behind them.
+    #[inline]
     pub fn after_change(old_rank: u32, new_rank: u32) -> Self {
         if new_rank > old_rank { Self::Head } else { Self::Tail }
     }

@@ -16,12 +16,14 @@ pub struct PendingSet(Ordered);
 impl PendingSet {
     /// Nothing is pending.
     #[cfg(not(loom))]
+    #[inline]
     pub const fn new() -> Self {
         Self(Ordered::new(0))
     }
 
     /// Nothing is pending.
     #[cfg(loom)]
+    #[inline]
     pub fn new() -> Self {
         Self(Ordered::new(0))
     }
@@ -43,6 +45,7 @@ impl PendingSet {
 
 #[cfg(not(loom))]
 impl Default for PendingSet {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }
@@ -54,12 +57,14 @@ pub struct Blocked(Ordered);
 impl Blocked {
     /// A mask.
     #[cfg(not(loom))]
+    #[inline]
     pub const fn new(set: SigSet) -> Self {
         Self(Ordered::new(set.0))
     }
 
     /// A mask.
     #[cfg(loom)]
+    #[inline]
     pub fn new(set: SigSet) -> Self {
         Self(Ordered::new(set.0))
     }

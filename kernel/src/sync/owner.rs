@@ -38,6 +38,7 @@ impl<T> OwnerCell<T> {
     }
 
     /// Looks at the value from any thread.
+    #[inline]
     pub fn read<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         let _guard = self.lock.lock();
         // SAFETY: the value changes only under the lock.

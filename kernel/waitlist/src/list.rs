@@ -38,6 +38,7 @@ pub(crate) struct Node {
 
 impl Node {
     /// A node that is in no list. Whoever links it sees to it that `waker` outlives the link.
+    #[inline]
     pub fn new(waker: *const dyn Wake, exclusive: bool) -> Self {
         let links = Links { before: ptr::null(), after: ptr::null() };
         Self { links: Guarded::new(links), linked: AtomicBool::new(false), exclusive, waker }
@@ -115,6 +116,7 @@ unsafe impl Send for List {}
 
 impl List {
     /// A list with nobody in it.
+    #[inline]
     pub const fn new() -> Self {
         Self { shared: Chain::EMPTY, exclusive: Chain::EMPTY, len: 0 }
     }
@@ -196,6 +198,7 @@ impl List {
 }
 
 impl Default for List {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }

@@ -84,6 +84,16 @@ impl Magazine {
         Some(self.objects[self.len])
     }
 
+    /// Adds one, if there is room.
+    #[inline]
+    fn push(&mut self, object: *mut u8) -> bool {
+        debug_assert!(!self.objects[..self.len].contains(&object), "object freed twice");
+        let Some(place) = self.objects.get_mut(self.len) else { return false };
+        *place = object;
+        self.len += 1;
+        true
+    }
+
     /// Takes objects from the slabs, until there are `count` if possible.
     fn fill(&mut self, class: Class, count: usize) {
         if self.len < count {
@@ -196,17 +206,22 @@ mod promise {
 /// Takes back an object of `class`.
 #[inline]
 pub fn free(class: Class, object: *mut u8) {
-    let done = with(class, |magazine| {
-        debug_assert!(!magazine.objects[..magazine.len].contains(&object), "object freed twice");
-        if magazine.len == DEPTH {
-            slab::give(class, &magazine.objects[..BATCH]);
-            magazine.objects.copy_within(BATCH.., 0);
-            magazine.len = DEPTH - BATCH;
-        }
-        magazine.objects[magazine.len] = object;
-        magazine.len += 1;
+    if with(class, |magazine| magazine.push(object)) != Some(true) {
+        free_slow(class, object);
+    }
+}
+
+/// The magazine is full or in use.
+#[cold]
+#[inline(never)]
+fn free_slow(class: Class, object: *mut u8) {
+    let pushed = with(class, |magazine| {
+        slab::give(class, &magazine.objects[..BATCH]);
+        magazine.objects.copy_within(BATCH.., 0);
+        magazine.len = DEPTH - BATCH;
+        magazine.push(object)
     });
-    if done.is_none() {
+    if pushed != Some(true) {
         slab::give(class, &[object]);
     }
 }

@@ -238,6 +238,7 @@ impl ProcessSignals {
     }
 
     /// The action table.
+    #[inline]
     pub fn actions(&self) -> Arc<SignalActions> {
         self.actions.lock().clone()
     }

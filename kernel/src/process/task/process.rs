@@ -148,6 +148,7 @@ impl Process {
     }
 
     /// Its parent; `None` for the first process and kernel threads.
+    #[inline]
     pub fn parent(&self) -> Option<Arc<Process>> {
         self.tree.lock().parent.clone()
     }
@@ -158,6 +159,7 @@ impl Process {
     }
 
     /// Its group.
+    #[inline]
     pub fn group(&self) -> Arc<Group> {
         self.group.lock().clone()
     }
