@@ -125,6 +125,12 @@ struct Tree {
 static TREE: SpinLock<Tree, level::MountTable> =
     SpinLock::new(Tree { by_point: BTreeMap::new(), all: Vec::new() });
 
+impl Tree {
+    fn holds(&self, mount: &Arc<Mount>) -> bool {
+        self.all.iter().any(|m| Arc::ptr_eq(m, mount))
+    }
+}
+
 fn key(at: &Path) -> (u32, usize) {
     (at.mount.id, Arc::as_ptr(&at.dentry) as usize)
 }
@@ -138,9 +144,9 @@ pub fn descend(at: &mut Path) {
     }
 }
 
-/// What is mounted exactly on `at`.
-pub fn mounted_on(at: &Path) -> Option<Arc<Mount>> {
-    TREE.lock().by_point.get(&key(at)).cloned()
+/// Whether `mount` is in the tree: not after umount, and never for the kernel's own.
+pub fn is_attached(mount: &Arc<Mount>) -> bool {
+    TREE.lock().holds(mount)
 }
 
 /// Makes `mount` the root of the tree.
@@ -149,9 +155,13 @@ pub fn attach_root(mount: Arc<Mount>) {
     TREE.lock().all.insert(0, mount);
 }
 
-/// Attaches `mount` (fresh or just detached) on `at`.
+/// Attaches `mount` (fresh or just detached) on `at`. ENOENT if the mount of `at` is not in the tree: no path leads to
+/// such a place, so what the tree holds there could never be unmounted.
 pub fn attach(mount: Arc<Mount>, at: Path) -> Result<()> {
     let mut tree = TREE.lock();
+    if !tree.holds(&at.mount) {
+        return Err(Errno::ENOENT);
+    }
     tree.all.try_room(1)?;
     tree.by_point.try_put(key(&at), mount.clone())?;
     at.dentry.add_mounts(1);

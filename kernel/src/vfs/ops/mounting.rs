@@ -3,6 +3,7 @@
 
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::sync::{Mutex, MutexGuard};
+use crate::vfs::object::dentry::Dentry;
 use crate::vfs::object::filesystem::SuperFlags;
 use crate::vfs::object::mount::{self, Mount, MountFlags};
 use crate::vfs::object::path::Path;
@@ -42,25 +43,39 @@ pub fn new_mount(
     graft(Mount::new(sb, root, source, flags)?, at)
 }
 
+/// Where a mount on `at` goes: on the topmost of what is mounted there, `.` and `/` included. ENOENT if its name is gone
+/// or its mount is not in the tree (lazily unmounted, or the kernel's own).
+fn mount_point(at: &Path) -> Result<Path> {
+    let mut at = at.clone();
+    mount::descend(&mut at);
+    if at.dentry.is_unlinked() || !mount::is_attached(&at.mount) {
+        return Err(Errno::ENOENT);
+    }
+    Ok(at)
+}
+
 /// Attaches `mount` to `at`: a directory on a directory, a file on a file.
 fn graft(mount: Arc<Mount>, at: &Path) -> Result<()> {
+    let at = mount_point(at)?;
     if mount.root().is_dir() != at.dentry.is_dir() {
         return Err(Errno::ENOTDIR);
     }
-    if at.dentry.is_unlinked() {
-        return Err(Errno::ENOENT);
-    }
-    mount::attach(mount, at.clone())
+    mount::attach(mount, at)
 }
 
 /// Shows what is at `from` also on `at`; with `recursive`, what is mounted below it too.
 pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
     let _changes = changes();
+    let at = &mount_point(at)?;
+    if !mount::is_attached(&from.mount) {
+        return Err(Errno::EINVAL);
+    }
     let clone =
         |of: &Arc<Mount>, root| Mount::new(of.super_block().clone(), root, of.source(), of.flags());
     let top = clone(&from.mount, from.dentry.clone())?;
     // The mounts below, before the new one is among them.
-    let below: Vec<Arc<Mount>> = if recursive { mounts_below(from)? } else { Vec::new() };
+    let below: Vec<Arc<Mount>> =
+        if recursive { mounts_below(&from.mount, Some(&from.dentry))? } else { Vec::new() };
     let mut copies = Vec::with_room(below.len() + 1)?;
     graft(top.clone(), at)?;
     copies.try_push((from.mount.clone(), top))?;
@@ -75,8 +90,9 @@ pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
     Ok(())
 }
 
-/// Every mount that is attached somewhere below `top`, upper ones first.
-fn mounts_below(top: &Path) -> Result<Vec<Arc<Mount>>> {
+/// Every mount that is attached to `top` (with `under`: at that directory or below it), or to one of those; upper ones first.
+/// Without `under` none is left out, even one whose place was renamed out of what `top` shows.
+fn mounts_below(top: &Arc<Mount>, under: Option<&Arc<Dentry>>) -> Result<Vec<Arc<Mount>>> {
     let mut found: Vec<Arc<Mount>> = Vec::new();
     // Oldest first: a mount comes after the one it is attached to, unless that was moved since; so
     // until nothing is added any more.
@@ -85,8 +101,8 @@ fn mounts_below(top: &Path) -> Result<Vec<Arc<Mount>>> {
         for mount in mount::all()? {
             let Some(place) = mount.place() else { continue };
             let known = found.iter().any(|m| Arc::ptr_eq(m, &mount));
-            let in_top =
-                Arc::ptr_eq(&place.mount, &top.mount) && top.dentry.is_above(&place.dentry);
+            let in_top = Arc::ptr_eq(&place.mount, top)
+                && under.is_none_or(|under| under.is_above(&place.dentry));
             if !known && (in_top || found.iter().any(|m| Arc::ptr_eq(m, &place.mount))) {
                 found.try_push(mount)?;
             }
@@ -105,7 +121,7 @@ fn is_mount_root(path: &Path) -> bool {
 /// New flags for one mount (`MS_REMOUNT | MS_BIND`).
 pub fn remount_flags(at: &Path, flags: MountFlags) -> Result<()> {
     let _changes = changes();
-    if !is_mount_root(at) {
+    if !is_mount_root(at) || !mount::is_attached(&at.mount) {
         return Err(Errno::EINVAL);
     }
     at.mount.set_flags(flags);
@@ -120,7 +136,7 @@ pub fn remount(
     of_instance: SuperFlags,
 ) -> Result<()> {
     let _changes = changes();
-    if !is_mount_root(at) {
+    if !is_mount_root(at) || !mount::is_attached(&at.mount) {
         return Err(Errno::EINVAL);
     }
     let sb = at.mount.super_block();
@@ -133,6 +149,8 @@ pub fn remount(
 /// Moves the mount at `from` to `at`.
 pub fn move_mount(from: &Path, at: &Path) -> Result<()> {
     let _changes = changes();
+    // Before anything is detached: the mount must not be lost when its new place is refused.
+    let at = mount_point(at)?;
     if !is_mount_root(from) || from.mount.place().is_none() {
         return Err(Errno::EINVAL);
     }
@@ -152,7 +170,7 @@ pub fn move_mount(from: &Path, at: &Path) -> Result<()> {
     }
     let old = mount::detach(&from.mount);
     drop(old);
-    mount::attach(from.mount.clone(), at.clone())
+    mount::attach(from.mount.clone(), at)
 }
 
 /// How to unmount.
@@ -165,13 +183,10 @@ pub struct Unmount {
 }
 
 /// Takes the mount at `at` away.
-pub fn unmount(at: Path, how: Unmount, root: &Path) -> Result<()> {
+pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
     let _changes = changes();
-    if !is_mount_root(&at) {
-        return Err(Errno::EINVAL);
-    }
-    let attached = mount::all()?.iter().any(|m| Arc::ptr_eq(m, &at.mount));
-    if !attached {
+    mount::descend(&mut at);
+    if !is_mount_root(&at) || !mount::is_attached(&at.mount) {
         return Err(Errno::EINVAL);
     }
     let is_root = Arc::ptr_eq(&at.mount, &root.mount);
@@ -197,7 +212,7 @@ pub fn unmount(at: Path, how: Unmount, root: &Path) -> Result<()> {
     if !how.lazy && is_busy(&at) {
         return Err(Errno::EBUSY);
     }
-    let below = if how.lazy { mounts_below(&at)? } else { Vec::new() };
+    let below = if how.lazy { mounts_below(&at.mount, None)? } else { Vec::new() };
     // Room for all first: from here on nothing fails.
     let mut places = Vec::with_room(below.len() + 1)?;
     for mount in below.iter().rev() {

@@ -87,9 +87,9 @@ fn rename_locked(
         return Ok(None);
     }
     check_permission(cred, old_dir, new_dir, &moved, target.as_ref(), exchange)?;
-    check_no_mount(old_dir, &moved)?;
+    check_no_mount(&moved)?;
     if let Some(target) = &target {
-        check_no_mount(new_dir, target)?;
+        check_no_mount(target)?;
         if !exchange && target.has_children() {
             return Err(Errno::ENOTEMPTY);
         }
