@@ -40,7 +40,16 @@ impl<T: ?Sized> Mutex<T> {
     /// Takes the lock, sleeping (uninterruptibly) while another thread holds it.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        self.try_lock().unwrap_or_else(|| self.waiters.wait(|| self.try_contended()))
+        match self.try_lock() {
+            Some(guard) => guard,
+            None => self.lock_contended(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_contended(&self) -> MutexGuard<'_, T> {
+        self.waiters.wait(|| self.try_contended())
     }
 
     /// As [`lock`](Self::lock), but gives up with `ERESTARTSYS` when a signal arrives.
@@ -48,8 +57,14 @@ impl<T: ?Sized> Mutex<T> {
     pub fn lock_interruptible(&self) -> Result<MutexGuard<'_, T>, Errno> {
         match self.try_lock() {
             Some(guard) => Ok(guard),
-            None => Ok(self.waiters.wait_interruptible(|| self.try_contended())?),
+            None => self.lock_contended_interruptible(),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_contended_interruptible(&self) -> Result<MutexGuard<'_, T>, Errno> {
+        Ok(self.waiters.wait_interruptible(|| self.try_contended())?)
     }
 
     /// Takes the lock if it is free at once.
