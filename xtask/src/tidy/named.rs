@@ -92,7 +92,7 @@ mod tests {
             faults("docs/a.md", "`mm/space/table/tlb.rs`, [d](decisions/1.md), tlb.rs.\n")
                 .is_empty()
         );
-        assert!(faults("kernel/src/x.rs", "//! See `space/tlb.rs`.\n").is_empty());
+        assert!(faults("kernel/src/x.rs", "//! See `table/tlb.rs`.\n").is_empty());
         assert_eq!(
             faults("docs/a.md", "x\nsee `mm/tlb.rs` and userland/none.c, not fs/exec.c\n"),
             [
