@@ -203,6 +203,10 @@ impl Bench {
         };
         let mut figures = shown::Figures::load(paths::root())?;
         for (row, [linux, alea]) in rows(both) {
+            if self.machine.icount && row == MEMORY {
+                // The table of instructions has no sizes.
+                continue;
+            }
             let ratio = ratio(&linux, &alea).map_or(String::new(), |ratio| format!("{ratio:.3}"));
             match other {
                 Some(column) => figures.set(name, &row, &[(column, ratio)])?,
