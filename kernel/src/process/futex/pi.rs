@@ -30,7 +30,7 @@ const MAX_CHAIN: usize = 1024;
 /// What is known of a contended word.
 struct State {
     owner: Arc<Task>,
-    /// The most urgent first, then by arrival; never empty.
+    /// The most urgent first, then by arrival; empty only while unsettled.
     waiters: Vec<(u32, Arc<Task>)>,
     /// The new owner has not written its number to the word yet.
     unsettled: bool,
@@ -279,12 +279,18 @@ pub fn requeue(
                 leave(&first);
                 first.futex.grant(false);
                 let moved = table.move_waiters(key, target, &first, count);
+                let heir = table.look_again(target, &first);
                 drop(table);
                 wake(&first);
+                heir.iter().for_each(|heir| wake(heir));
                 return moved.map(|moved| moved + 1);
             }
             Step::Owned(owner) => {
-                return table.move_waiters(key, target, &owner, count.saturating_add(1));
+                let moved = table.move_waiters(key, target, &owner, count.saturating_add(1));
+                let heir = table.look_again(target, &owner);
+                drop(table);
+                heir.iter().for_each(|heir| wake(heir));
+                return moved;
             }
         }
     }
@@ -412,7 +418,9 @@ impl Table {
         let state = self.states.get_mut(&key)?;
         state.waiters.retain(|(_, other)| !core::ptr::eq(&**other, task));
         let owner = state.owner.clone();
-        let gone = if state.waiters.is_empty() { self.forget(key) } else { None };
+        // An heir that has not written the word yet does the forgetting.
+        let gone =
+            if state.waiters.is_empty() && !state.unsettled { self.forget(key) } else { None };
         self.lend(owner);
         gone
     }
@@ -429,6 +437,7 @@ impl Table {
     fn hand_over(&mut self, key: Key, died: bool) -> Option<Arc<Task>> {
         let state = self.states.get_mut(&key)?;
         if state.waiters.is_empty() {
+            self.forget(key);
             return None;
         }
         let (_, task) = state.waiters.remove(0);
@@ -449,17 +458,10 @@ impl Table {
         Some(task)
     }
 
-    /// The running task has got the word of an owner that died: writes its number there.
+    /// The running task has got the word of an owner that died: writes its number there. Whether or not that can be
+    /// done, the word is no longer in between two owners.
     fn settle(&mut self, key: Key, addr: u64) -> Result<()> {
-        let tid = process::current().tid() as u32;
-        let mut old = user::load_u32(addr)?;
-        loop {
-            let seen = user::cmpxchg_u32(addr, old, tid | WAITERS | OWNER_DIED)?;
-            if seen == old {
-                break;
-            }
-            old = seen;
-        }
+        let written = write_heir(addr);
         if let Some(state) = self.states.get_mut(&key)
             && core::ptr::eq(&*state.owner, &*process::current())
         {
@@ -468,7 +470,7 @@ impl Table {
                 self.forget(key);
             }
         }
-        Ok(())
+        written
     }
 
     /// Moves up to `count` waiters at `key` to the queue of `target`.
@@ -489,6 +491,14 @@ impl Table {
             moved += 1;
         }
         Ok(moved)
+    }
+
+    /// An owner that began to end while waiters were queued may not have seen them: they get its word at once. Returns
+    /// the new owner, which must be woken.
+    fn look_again(&mut self, key: Key, owner: &Arc<Task>) -> Option<Arc<Task>> {
+        let is_leaving = owner.futex_state() != ALIVE;
+        let is_owner = self.states.get(&key).is_some_and(|state| Arc::ptr_eq(&state.owner, owner));
+        if is_leaving && is_owner { self.hand_over(key, true) } else { None }
     }
 
     /// Lends a task the rank of the most urgent one that waits for it, and so on along the chain.
@@ -512,6 +522,19 @@ impl Table {
             insert_by_rank(&mut state.waiters, task.sched.rank(), waiter);
             task = state.owner.clone();
         }
+    }
+}
+
+/// The word of an owner that died gets the running task's number.
+fn write_heir(addr: u64) -> Result<()> {
+    let tid = process::current().tid() as u32;
+    let mut old = user::load_u32(addr)?;
+    loop {
+        let seen = user::cmpxchg_u32(addr, old, tid | WAITERS | OWNER_DIED)?;
+        if seen == old {
+            return Ok(());
+        }
+        old = seen;
     }
 }
 
