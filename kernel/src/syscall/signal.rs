@@ -5,7 +5,6 @@ use crate::arch::entry::frame::TrapFrame;
 use crate::mm::user::UserPtr;
 use crate::process::signal::{self, wait};
 use crate::process::{self, Process, Task};
-use crate::sync::cond_resched;
 use abi::signal::{
     MINSIGSTKSZ, SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigInfo, SigSet, SigStack,
     Signal, code,
@@ -215,22 +214,9 @@ pub fn kill(pid: i32, number: i32) -> Result<()> {
     }
 }
 
-/// So many processes of a group have the signal before one of them runs: the reader of a pipeline must not
-/// see its writer's death before its own signal (tests/abi has it as sig_group).
-const AT_ONCE: usize = 64;
-
 /// Sends to every process of a group.
 pub(super) fn kill_group(group: i32, signal: Option<Signal>, info: SigInfo) -> Result<()> {
-    let mut sent = 0;
-    kill_each(signal, info, &mut |visit| {
-        process::for_each_in_group(group, &mut |target| {
-            visit(target);
-            sent += 1;
-            if sent % AT_ONCE == 0 {
-                cond_resched();
-            }
-        });
-    })
+    kill_each(signal, info, &mut |visit| process::for_each_in_group(group, visit))
 }
 
 type Visit<'a> = &'a mut dyn FnMut(&Arc<Process>);

@@ -1,4 +1,4 @@
-/* A signal to a process group reaches all of a pipeline before one of them runs: on one CPU its reader dies of the
+/* A signal to a process group, or to everybody, reaches all of a pipeline before one of them runs: on one CPU its reader dies of the
  * signal, and never sees the end of the pipe that its writer's death makes. */
 #include "check.h"
 
@@ -21,12 +21,9 @@ static pid_t member(pid_t group, int keep, int drop)
 	_exit(read(keep, &byte, 1) == 0 ? 0 : 1);
 }
 
-int main(void)
+/* How many readers of `ROUNDS` pipelines die of the signal, sent to their group or to all that the caller may kill. */
+static int killed_readers(int all)
 {
-	cpu_set_t one;
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	MUST(sched_setaffinity(0, sizeof one, &one));
 	int killed = 0;
 	for (int i = 0; i < ROUNDS; i++) {
 		int ends[2];
@@ -37,12 +34,24 @@ int main(void)
 		close(ends[0]);
 		close(ends[1]);
 		MUST(wait_state(writer, "S") && wait_state(reader, "S") ? 0 : -1);
-		MUST(kill(-writer, SIGTERM));
+		MUST(kill(all ? -1 : -writer, SIGTERM));
 		int status;
 		MUST(waitpid(writer, NULL, 0));
 		MUST(waitpid(reader, &status, 0));
 		killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
 	}
-	SAY("readers that died of the signal: %d of %d", killed, ROUNDS);
+	return killed;
+}
+
+int main(void)
+{
+	cpu_set_t one;
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	MUST(sched_setaffinity(0, sizeof one, &one));
+	SAY("readers that died of the group's signal: %d of %d", killed_readers(0), ROUNDS);
+	/* Nobody else has this user. */
+	MUST(setresuid(12345, 12345, 12345));
+	SAY("readers that died of everybody's signal: %d of %d", killed_readers(1), ROUNDS);
 	return 0;
 }
