@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use crate::guest::{End, Guest, Limits};
 use crate::qemu::Machine;
 use crate::test::Tally;
 use crate::{abi, build, fuzz, paths, soak};
@@ -17,6 +18,14 @@ const SOAK: Duration = Duration::from_secs(20);
 /// Seeds and rounds of the fuzzer: other seeds than `tests/tests/fuzz.rs` has.
 const SEEDS: [u64; 2] = [11, 12];
 const ROUNDS: u32 = 20;
+/// Rules that `alea.crash=` breaks, and what the panic says.
+const BROKEN_RULES: [(&str, &str); 3] = [
+    ("lock-order", "lock order: MountTable taken while Leaf is held"),
+    ("block-locked", "blocking while the spinlock Leaf is held"),
+    ("block-pinned", "blocking while per-CPU data is in use"),
+];
+/// How long a kernel without an initramfs may say nothing.
+const BOOT: Duration = Duration::from_secs(60);
 
 /// Runs it all; each ABI program counts as one, and so do the soak and each seed.
 pub fn check(gate: &mut dyn FnMut(&mut Tally, &str, Result<()>), tally: &mut Tally) {
@@ -34,10 +43,24 @@ pub fn check(gate: &mut dyn FnMut(&mut Tally, &str, Result<()>), tally: &mut Tal
         }
         Err(error) => gate(tally, "checking kernel, ABI programs", Err(error)),
     }
+    for (kind, says) in BROKEN_RULES {
+        gate(tally, &format!("checking kernel, alea.crash={kind}"), notices(&machine, kind, says));
+    }
     gate(tally, "checking kernel, soak", soak(&machine));
     for seed in SEEDS {
         gate(tally, &format!("checking kernel, fuzz seed {seed}"), fuzz(&machine, seed));
     }
+}
+
+/// Boots a kernel that breaks a rule on purpose: the checks must notice.
+fn notices(machine: &Machine, kind: &str, says: &str) -> Result<()> {
+    let line = format!("console=ttyS0 panic=-1 alea.crash={kind}");
+    let machine = machine.clone().direct(paths::checking_kernel(), None, &line);
+    let outcome = Guest::start(&machine)?.finish(Limits::idle(BOOT))?;
+    if outcome.end != End::Panicked || !outcome.output.contains(says) {
+        bail!("nobody said `{says}`\n{}", outcome.describe());
+    }
+    Ok(())
 }
 
 fn soak(machine: &Machine) -> Result<()> {

@@ -5,12 +5,14 @@
 //! pattern: every CPU has a copy of it, at a distance of its own (`CpuBlock::offset`), that starts with
 //! the values the variables were declared with. The boot CPU's copy is part of the image.
 //!
-//! Rules: kernel code is not preempted, so a reference obtained here stays this CPU's own until
-//! the task blocks; it must never be kept across a point that may block. Interrupt handlers run at
+//! Rules: kernel code is not preempted, so a reference obtained here stays this CPU's own until the task blocks. It cannot
+//! leave the closure it is given to, and inside of that the CPU is [`Pinned`]: the checking kernel panics where a task
+//! could block, or be made to give its CPU away, while it uses what is per CPU. Interrupt handlers run at
 //! any time: what they share with task code is either `Sync` (atomics) or used with interrupts off.
 
 use core::arch::asm;
 use core::cell::{Cell, RefCell, UnsafeCell};
+use core::marker::PhantomData;
 use core::mem::offset_of;
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -293,6 +295,7 @@ impl<T: 'static> PerCpu<T> {
     where
         T: Sync,
     {
+        let _pinned = Pinned::new();
         // SAFETY: the copy is static and `T: Sync` allows interrupt handlers to share it.
         f(unsafe { &*self.as_ptr() })
     }
@@ -326,6 +329,7 @@ impl<T: 'static> PerCpu<RefCell<T>> {
     #[inline]
     pub fn with_mut_in_task<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
         debug_assert!(!in_interrupt());
+        let _pinned = Pinned::new();
         // SAFETY: only this CPU sees the copy, and of its code only what is not a handler: that is
         // one task at a time, which is not preempted. The `RefCell` stops it from nesting.
         let cell = unsafe { &*self.as_ptr() };
@@ -347,6 +351,43 @@ impl<T: Copy + 'static> PerCpu<Cell<T>> {
     pub fn set(&'static self, value: T) {
         // SAFETY: as in `get`; a `Cell` may be written through a shared pointer.
         unsafe { self.as_ptr().cast_mut().cast::<T>().write_volatile(value) }
+    }
+}
+
+/// While one of these exists, the code that made it uses what is per CPU and must not block: a count that the checking
+/// kernel keeps, and nothing in the ordinary one.
+#[must_use]
+pub struct Pinned(PhantomData<*const ()>);
+
+impl Pinned {
+    #[inline(always)]
+    pub fn new() -> Self {
+        #[cfg(debug_assertions)]
+        pins().fetch_add(1, Ordering::Relaxed); // Relaxed: this CPU's own
+        Self(PhantomData)
+    }
+}
+
+impl Drop for Pinned {
+    #[inline(always)]
+    fn drop(&mut self) {
+        #[cfg(debug_assertions)]
+        pins().fetch_sub(1, Ordering::Relaxed); // Relaxed: this CPU's own
+    }
+}
+
+#[cfg(debug_assertions)]
+fn pins() -> &'static AtomicU32 {
+    static PINS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+    &PINS[cpu_id()]
+}
+
+/// In the checking kernel: panics if what is per CPU is in use here. Called where a task may block.
+#[inline(always)]
+pub fn assert_not_pinned() {
+    #[cfg(debug_assertions)]
+    if pins().load(Ordering::Relaxed) != 0 {
+        panic!("blocking while per-CPU data is in use");
     }
 }
 

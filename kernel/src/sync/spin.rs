@@ -192,8 +192,10 @@ pub(super) mod order {
     pub use check::*;
 }
 
-/// Panics in debug builds if this CPU holds any spinlock: called where the kernel is about to block.
+/// Panics in debug builds if this CPU holds any spinlock, or uses what is per CPU: called where the kernel is about to
+/// block.
 #[inline]
 pub fn assert_may_block() {
     order::assert_none_held();
+    crate::base::percpu::assert_not_pinned();
 }

@@ -248,8 +248,9 @@ static SLOTS: [AtomicPtr<Slot>; MAX_CPUS] =
 #[inline]
 pub(super) fn with<R>(f: impl FnOnce(&mut Cache) -> R) -> Option<R> {
     let slot = SLOT.as_ptr();
-    // SAFETY: the slot of this CPU lives for ever; task code is not preempted and does not block in `f`, so
-    // the pointer stays this CPU's own.
+    let _pinned = percpu::Pinned::new();
+    // SAFETY: the slot of this CPU lives for ever; task code is not preempted and, being pinned, does not block in
+    // `f`, so the pointer stays this CPU's own.
     let slot = unsafe { &*slot };
     // Relaxed with compiler fences: the mark is read and written by one CPU only, in program order; it
     // orders this code against interrupt handlers on the same CPU.

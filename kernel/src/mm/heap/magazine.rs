@@ -48,7 +48,8 @@ impl Slot {
 /// Runs `f` on this CPU's magazine for `class`; `None` when this code interrupted another use of it.
 #[inline]
 fn with<R>(class: Class, f: impl FnOnce(&mut Magazine) -> R) -> Option<R> {
-    // SAFETY: the slot of this CPU lives for ever; task code is not preempted and does not block in `f`.
+    let _pinned = percpu::Pinned::new();
+    // SAFETY: the slot of this CPU lives for ever; task code is not preempted and, being pinned, does not block in `f`.
     let slot = unsafe { &*SLOT.as_ptr() };
     // Relaxed with compiler fences: read and written by one CPU only, in program order.
     if slot.busy.load(Ordering::Relaxed) != FREE {

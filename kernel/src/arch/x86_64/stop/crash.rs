@@ -1,7 +1,12 @@
 //! Deliberate faults, chosen by `alea.crash=` on the command line, so that tests can see the panic
-//! path work: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`.
+//! path work: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`; and broken rules that only the checking kernel
+//! notices: `lock-order`, `block-locked`, `block-pinned`.
+//!
+//! Owns two locks that nothing else takes (levels Leaf and MountTable). Never called but at the end of boot.
 
+use crate::sync::{SpinLock, level};
 use core::arch::asm;
+use core::sync::atomic::AtomicU32;
 
 /// Commits the named fault; returns when the name is unknown.
 pub fn commit(kind: &str) {
@@ -18,10 +23,23 @@ pub fn commit(kind: &str) {
                 let code: extern "C" fn() = core::mem::transmute(code.as_ptr());
                 code();
             }
+            "lock-order" => {
+                let _leaf = LEAF.lock();
+                let _tree = TREE.lock();
+            }
+            "block-locked" => {
+                let _leaf = LEAF.lock();
+                crate::sync::cond_resched();
+            }
+            "block-pinned" => USED.with(|_| crate::sync::cond_resched()),
             _ => log::warn!("alea.crash={kind}: no such fault"),
         }
     }
 }
+
+static LEAF: SpinLock<(), level::Leaf> = SpinLock::new(());
+static TREE: SpinLock<(), level::MountTable> = SpinLock::new(());
+crate::per_cpu! { static USED: AtomicU32 = AtomicU32::new(0); }
 
 #[allow(unconditional_recursion, reason = "that is the fault")]
 #[inline(never)]
