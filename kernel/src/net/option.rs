@@ -6,6 +6,7 @@
 
 use super::limit::Timeouts;
 use crate::mm::fallible::{TryGrow, TrySlice, try_copy};
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
 use abi::net::{
     IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ip, ipv6, tcp,
@@ -148,6 +149,7 @@ const MAX_BUFFER: usize = 425_984;
 
 /// The settings of one socket.
 pub struct Options {
+    _counted: Counted,
     /// Only what differs from the default: level, option, value.
     list: SpinLock<SmallVec<[(i32, i32, i32); 4]>, level::Leaf>,
     // Relaxed, all of them: a transfer may go by a setting that is being changed, or by the one before.
@@ -168,6 +170,7 @@ impl Options {
     /// Nothing set; sizes of the buffers are the protocol's.
     pub fn new(send_buffer: usize, receive_buffer: usize) -> Self {
         Self {
+            _counted: Counted::new(Kind::Socket),
             list: SpinLock::new(SmallVec::new_const()),
             receive_limit: AtomicU64::new(0),
             send_limit: AtomicU64::new(0),

@@ -30,7 +30,17 @@ kinds! {
     TmpfsInode = "tmpfs_inodes",
     Mount = "mounts",
     Pipe = "pipes",
+    /// Of all families.
+    Socket = "sockets",
     UnixSocket = "unix_sockets",
+    /// What polls have left in the queues of files, one for each poll.
+    Registrations = "registrations",
+    EpollItem = "epoll_items",
+    /// Inotify's watches.
+    Mark = "marks",
+    /// Process groups.
+    Group = "groups",
+    Session = "sessions",
     PosixTimer = "posix_timers",
 }
 

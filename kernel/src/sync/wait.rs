@@ -6,6 +6,7 @@
 //!
 //! Locks: each queue's are of the level `WaitQueue`, held while waiters are woken.
 
+use super::counted::{Counted, Kind};
 use super::spin::SpinLock;
 use super::{Once, level};
 use abi::Errno;
@@ -263,6 +264,7 @@ impl Mode {
 
 /// What a poll left in the queues of the files it looked at: each registration leaves its queue when this is dropped.
 pub struct Registrations {
+    _counted: Counted,
     _made: alea_waitlist::Registrations<Lock>,
 }
 
@@ -298,6 +300,6 @@ impl PollTable {
     pub fn finish(self) -> Result<Option<Registrations>, Errno> {
         let Some(registering) = self.0 else { return Ok(None) };
         let made = registering.finish().ok_or(Errno::ENOMEM)?;
-        Ok(Some(Registrations { _made: made }))
+        Ok(Some(Registrations { _counted: Counted::new(Kind::Registrations), _made: made }))
     }
 }

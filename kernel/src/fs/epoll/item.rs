@@ -8,6 +8,7 @@
 //! `Leaf` around an item's registrations, which are dropped with nothing locked.
 
 use crate::mm::fallible::try_arc;
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{PollTable, Registrations, SpinLock, WaitQueue, Wake, level};
 use crate::vfs::object::file::FileWatcher;
 use crate::vfs::{OpenFile, PollEvents};
@@ -125,6 +126,7 @@ impl Drop for Place {
 
 /// What the queues of a file wake: an item's place on the ready list. The item and its registrations hold it.
 struct Bell {
+    _counted: Counted,
     place: Place,
     // Relaxed: written under the epoll's mutex and read under it too, but for the wakers' look, which may be a moment
     // old as if the wake-up had come a moment earlier.
@@ -183,7 +185,11 @@ impl Item {
         data: u64,
     ) -> Result<Arc<Self>> {
         let place = Place { at: list.claim()?, list: list.clone() };
-        let bell = try_arc(Bell { place, events: AtomicU32::new(events) })?;
+        let bell = try_arc(Bell {
+            _counted: Counted::new(Kind::EpollItem),
+            place,
+            events: AtomicU32::new(events),
+        })?;
         let item = try_arc(Self {
             file: Arc::downgrade(file),
             bell,

@@ -5,6 +5,7 @@
 
 use super::table;
 use crate::process::task::process::Process;
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -15,13 +16,14 @@ use core::sync::atomic::Ordering;
 
 /// A session: groups that share a controlling terminal.
 pub struct Session {
+    _counted: Counted,
     sid: i32,
     terminal: SpinLock<Option<Arc<dyn Any + Send + Sync>>, level::ProcessState>,
 }
 
 impl Session {
     pub(in crate::process) fn new(sid: i32) -> Arc<Self> {
-        Arc::new(Self { sid, terminal: SpinLock::new(None) })
+        Arc::new(Self { _counted: Counted::new(Kind::Session), sid, terminal: SpinLock::new(None) })
     }
 
     /// Its number: that of the process that made it.
@@ -51,6 +53,7 @@ impl PartialEq for Session {
 
 /// A process group.
 pub struct Group {
+    _counted: Counted,
     pgid: i32,
     session: Arc<Session>,
     /// By number, so that one of many leaves quickly.
@@ -59,7 +62,12 @@ pub struct Group {
 
 impl Group {
     pub(in crate::process) fn new(pgid: i32, session: Arc<Session>) -> Arc<Self> {
-        Arc::new(Self { pgid, session, members: SpinLock::new(BTreeMap::new()) })
+        Arc::new(Self {
+            _counted: Counted::new(Kind::Group),
+            pgid,
+            session,
+            members: SpinLock::new(BTreeMap::new()),
+        })
     }
 
     /// Its number: that of the process that made it.

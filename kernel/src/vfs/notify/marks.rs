@@ -7,6 +7,7 @@
 
 use super::events::{Event, event};
 use crate::mm::fallible::{TryGrow, TryMap, try_arc};
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
 use crate::vfs::object::inode::Inode;
 use crate::vfs::object::types::DevId;
@@ -46,6 +47,7 @@ pub trait Watcher: Send + Sync {
 
 /// One watcher's interest in one object.
 pub struct Mark {
+    _counted: Counted,
     pub wd: i32,
     pub inode: Arc<dyn Inode>,
     pub group: Weak<dyn Watcher>,
@@ -145,6 +147,7 @@ pub fn add(
     let made = marks.try_room(1).and_then(|()| group.charge_watch()).and_then(|()| {
         let made = group.add_watch(&mut |wd| {
             try_arc(Mark {
+                _counted: Counted::new(Kind::Mark),
                 wd,
                 inode: inode.clone(),
                 group: weak.clone(),
