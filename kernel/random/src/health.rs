@@ -80,7 +80,13 @@ impl core::error::Error for HealthFault {}
 /// let verdict = (0..100).try_for_each(|_| tests.observe(42));
 /// assert_eq!(verdict, Err(HealthFault::Repetition), "a stuck source");
 /// ```
-#[derive(Clone, Debug)]
+///
+/// Raw samples are in it, so it can be neither copied nor shown.
+///
+/// ```compile_fail
+/// # use alea_random::health::{Cutoffs, HealthTests};
+/// println!("{:?}", HealthTests::new(Cutoffs::ONE_BIT));
+/// ```
 pub struct HealthTests {
     cutoffs: Cutoffs,
     run: u32,
@@ -143,5 +149,28 @@ impl HealthTests {
     /// Whether the start-up tests are over: nothing before may be credited.
     pub const fn started(&self) -> bool {
         self.observed >= STARTUP
+    }
+}
+
+/// [`HealthTests`] over lengths of time, of which those that tell nothing new do not count.
+pub(crate) struct Timing {
+    tests: HealthTests,
+    last: u64,
+    last_change: u64,
+}
+
+impl Timing {
+    pub(crate) const fn new(cutoffs: Cutoffs) -> Self {
+        Self { tests: HealthTests::new(cutoffs), last: 0, last_change: 0 }
+    }
+
+    /// Takes one length of time into account. Whether it counts: the start-up tests are over, and the length,
+    /// its change and the change of that are all different from zero.
+    pub(crate) fn observe(&mut self, length: u64) -> Result<bool, HealthFault> {
+        let change = length.wrapping_sub(self.last);
+        let varies = length != 0 && change != 0 && change != self.last_change;
+        (self.last, self.last_change) = (length, change);
+        self.tests.observe(length)?;
+        Ok(varies && self.tests.started())
     }
 }

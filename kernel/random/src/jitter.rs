@@ -19,7 +19,7 @@
 //! could tell: a first version did, and credited 256 bits to a machine whose clock counts instructions.
 //!
 //! **Failure.** A counter that stands still, counts evenly or runs in a short cycle is found by the
-//! derivatives, or by [`HealthTests`], and leads to an error: no credit is ever given for it. Where
+//! derivatives, or by [`HealthTests`](crate::health::HealthTests), and leads to an error: no credit is ever given for it. Where
 //! guest time is a function of executed instructions (QEMU's `-icount`) that is the right answer.
 //!
 //! Literature: S. Müller, *CPU time jitter based non-physical true random number generator*;
@@ -28,7 +28,7 @@
 use core::{fmt, hint};
 
 use crate::credit::EntropyBits;
-use crate::health::{Cutoffs, HealthFault, HealthTests};
+use crate::health::{Cutoffs, HealthFault, Timing};
 use crate::splitmix64;
 
 /// How many unsuspicious samples are worth one bit.
@@ -77,13 +77,24 @@ pub struct JitterReport {
     pub credit: EntropyBits,
 }
 
-/// The collector: the last times seen and the health tests over them.
-#[derive(Clone, Debug)]
+/// What is known of a counter: no source may be credited whose times it tells and that it makes regular.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// [`Jitter::collect`] credited it, or nobody had to look.
+    Usable,
+    /// [`Jitter::collect`] refused it.
+    Refused,
+}
+
+/// The collector: the last times seen and the health tests over them. Raw samples are in it, so it can be
+/// neither copied nor shown.
+///
+/// ```compile_fail
+/// println!("{:?}", alea_random::jitter::Jitter::new());
+/// ```
 pub struct Jitter {
-    tests: HealthTests,
+    timing: Timing,
     work: [u8; 256],
-    last_delta: u64,
-    last_change: u64,
 }
 
 impl Default for Jitter {
@@ -95,12 +106,7 @@ impl Default for Jitter {
 impl Jitter {
     /// A collector that has seen nothing.
     pub const fn new() -> Self {
-        Self {
-            tests: HealthTests::new(Cutoffs::EIGHTH_BIT),
-            work: [0; 256],
-            last_delta: 0,
-            last_change: 0,
-        }
+        Self { timing: Timing::new(Cutoffs::EIGHTH_BIT), work: [0; 256] }
     }
 
     /// Does a little work and hands the time it took to `absorb`.
@@ -115,12 +121,8 @@ impl Jitter {
         let start = counter.now();
         self.do_work(start);
         let delta = counter.now().wrapping_sub(start);
-        let change = delta.wrapping_sub(self.last_delta);
-        let varies = delta != 0 && change != 0 && change != self.last_change;
-        (self.last_delta, self.last_change) = (delta, change);
         absorb(delta);
-        self.tests.observe(delta)?;
-        Ok(varies && self.tests.started())
+        self.timing.observe(delta)
     }
 
     /// Samples until `wanted` may be credited.

@@ -1,34 +1,90 @@
 //! The interrupt pool: that it mixes, that it gives away only half, and what it credits.
 
 use alea_random::credit::EntropyBits;
-use alea_random::fast_pool::{DRAIN_COUNT, FastPool};
+use alea_random::fast_pool::FastPool;
+use alea_random::health::STARTUP;
+use alea_random::jitter::Counter;
+use alea_random::splitmix64::SplitMix64;
 use proptest::prelude::*;
 
 fn drained(events: &[(u64, u64)]) -> [u64; 2] {
     let mut pool = FastPool::new();
     events.iter().for_each(|&(time, what)| pool.stir(time, what));
-    pool.drain().0
+    pool.drain(Counter::Usable).0
+}
+
+/// A pool that took `count` interrupts of a device, `apart` after each other.
+fn devices(count: u32, mut apart: impl FnMut(u32) -> u64) -> FastPool {
+    let (mut pool, mut time) = (FastPool::new(), 0u64);
+    for n in 0..count {
+        time = time.wrapping_add(apart(n));
+        pool.stir_device(time, 0x34);
+    }
+    pool
+}
+
+fn noise(seed: u64) -> impl FnMut(u32) -> u64 {
+    let mut noise = SplitMix64::new(seed);
+    move |_| 100_000 + noise.next_u64() % 65_536
 }
 
 #[test]
-fn credit_is_one_bit_for_64_interrupts_and_bounded() {
-    for (events, bits) in [(0, 0), (63, 0), (64, 1), (DRAIN_COUNT, 16), (1_000_000, 128)] {
-        let events = if cfg!(miri) { events.min(2000) } else { events };
-        let mut pool = FastPool::new();
-        (0..events).for_each(|n| pool.stir(u64::from(n), 1));
+fn credit_is_one_bit_for_64_devices_after_start_up_and_bounded() {
+    assert_eq!(STARTUP, 1024);
+    for (events, bits) in [(0, 0), (1023, 0), (1024 + 62, 0), (1024 + 66, 1), (2048 + 8, 16)] {
+        let mut pool = devices(events, noise(1));
         assert_eq!(pool.count(), events);
-        let bits = if cfg!(miri) { events / 64 } else { bits };
-        assert_eq!(pool.drain().1, EntropyBits(bits));
-        assert_eq!(pool.drain().1, EntropyBits(0));
+        assert_eq!(pool.drain(Counter::Usable).1, EntropyBits(bits), "{events}");
+        assert_eq!(pool.drain(Counter::Usable).1, EntropyBits(0), "nothing new");
     }
+    if !cfg!(miri) {
+        assert_eq!(devices(100_000, noise(2)).drain(Counter::Usable).1, EntropyBits(128));
+    }
+}
+
+/// Timers and interrupts between CPUs: a program causes and times them.
+#[test]
+fn what_a_program_causes_is_worth_nothing() {
+    let mut pool = FastPool::new();
+    let mut noise = noise(3);
+    let events = if cfg!(miri) { 2_000 } else { 1_000_000 };
+    (0..events).for_each(|n| pool.stir(u64::from(n) * 1_000_000 + noise(n), 0xec));
+    assert_eq!(pool.drain(Counter::Usable).1, EntropyBits(0));
+}
+
+/// Not even the noisiest device counts where time is a function of what is executed.
+#[test]
+fn a_refused_counter_is_worth_nothing() {
+    assert_eq!(devices(3_000, noise(4)).drain(Counter::Refused).1, EntropyBits(0));
+}
+
+#[test]
+fn regular_devices_are_worth_nothing() {
+    let credit = |apart: fn(u32) -> u64| {
+        let mut pool = devices(5_000, apart);
+        (pool.drain(Counter::Usable).1, pool.failures() > 0)
+    };
+    assert_eq!(credit(|_| 1_000_000), (EntropyBits(0), true), "even");
+    assert_eq!(credit(|n| 1_000_000 + u64::from(n % 5)), (EntropyBits(0), true), "a cycle");
+    assert_eq!(credit(|n| 1_000 * u64::from(n)), (EntropyBits(0), false), "accelerates evenly");
+    assert_eq!(credit(|_| 0), (EntropyBits(0), true), "a counter that stands");
+}
+
+/// A device that becomes regular loses what it had, too.
+#[test]
+fn a_failure_costs_what_was_not_passed_on() {
+    let mut noise = noise(5);
+    let mut pool = devices(3_000, |n| if n < 2_700 { noise(n) } else { 77 });
+    assert_eq!(pool.failures(), 1);
+    assert_eq!(pool.drain(Counter::Usable).1, EntropyBits(0));
 }
 
 #[test]
 fn successive_drains_differ_without_new_events() {
     let mut pool = FastPool::new();
     pool.stir(1, 2);
-    let (first, _) = pool.drain();
-    let (second, _) = pool.drain();
+    let (first, _) = pool.drain(Counter::Usable);
+    let (second, _) = pool.drain(Counter::Usable);
     assert_ne!(first, second);
 }
 

@@ -335,6 +335,18 @@ impl<T: 'static> PerCpu<RefCell<T>> {
         let cell = unsafe { &*self.as_ptr() };
         Some(f(&mut *cell.try_borrow_mut().ok()?))
     }
+
+    /// For interrupt handlers, of which one at a time runs on a CPU: runs `f` with this CPU's copy to itself. Nothing
+    /// outside of handlers, and where a task was interrupted while it had the copy.
+    pub fn with_mut_in_interrupt<R>(&'static self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !in_interrupt() {
+            return None;
+        }
+        // SAFETY: only this CPU sees the copy, and handlers run with interrupts off; the `RefCell` keeps what
+        // they interrupted apart.
+        let cell = unsafe { &*self.as_ptr() };
+        Some(f(&mut *cell.try_borrow_mut().ok()?))
+    }
 }
 
 impl<T: Copy + 'static> PerCpu<Cell<T>> {

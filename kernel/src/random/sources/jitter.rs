@@ -3,11 +3,15 @@
 //! **Trust**, **cost** and **credit**: see [`alea_random::jitter`]. At boot it always contributes a few
 //! uncredited samples, and runs until the service is ready where nothing else made it so. A counter that
 //! fails the health tests is given three chances; then the service stays as it is and says so.
+//!
+//! Owns the verdict on the counter, which other sources obey. Never hands a sample to anybody but the pool, raw ones
+//! for estimators apart. No locks.
 
 use crate::base::tsc;
 use crate::random::{pool, stats};
 use alea_random::credit::{EntropyBits, State};
-use alea_random::jitter::{CycleCounter, Jitter};
+use alea_random::jitter::{Counter, CycleCounter, Jitter};
+use core::sync::atomic::{AtomicBool, Ordering};
 use zerocopy::IntoBytes;
 use zeroize::Zeroize;
 
@@ -22,6 +26,15 @@ impl CycleCounter for Tsc {
     fn now(&mut self) -> u64 {
         tsc::read_ordered()
     }
+}
+
+/// Whether [`collect`] found no entropy in the counter.
+static REFUSED: AtomicBool = AtomicBool::new(false);
+
+/// What is known of the counter: nothing that it times is credited once it was refused.
+pub fn counter() -> Counter {
+    // Relaxed: set by the boot CPU before it watches interrupts and before other CPUs run.
+    if REFUSED.load(Ordering::Relaxed) { Counter::Refused } else { Counter::Usable }
 }
 
 pub fn collect() {
@@ -56,7 +69,9 @@ pub fn collect() {
             }
         }
     }
-    log::error!("random: no source of entropy; waiting for interrupts or for user space");
+    // Relaxed: as in `counter`.
+    REFUSED.store(true, Ordering::Relaxed);
+    log::error!("random: no source of entropy; waiting for user space to bring some");
 }
 
 /// Fresh raw samples, the low eight bits of each, for those who estimate their entropy. None of them goes
