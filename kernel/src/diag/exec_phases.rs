@@ -5,6 +5,7 @@
 //! no atomic addition is needed; a reader may see a sample half entered, which a statistic bears. Times
 //! are TSC ticks until they are shown. Must never be used in interrupt handlers.
 
+use super::phase::{EXEC_PHASES, NAMES, PHASES, Phase};
 use super::timeline;
 use crate::base::{percpu, tsc};
 use crate::per_cpu;
@@ -12,39 +13,6 @@ use alloc::string::String;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What is measured.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Phase {
-    CloseCloexecCmdline,
-    AddressSpace,
-    ElfLoad,
-    Random,
-    Prefault,
-    Stack,
-    Switch,
-    Other,
-    Fork,
-    Exit,
-    Wait,
-}
-
-const PHASES: usize = 11;
-/// Those before this are parts of an exec.
-const EXEC_PHASES: usize = Phase::Fork as usize;
-const NAMES: [&str; PHASES] = [
-    "close_cloexec_cmdline",
-    "address_space",
-    "elf_load",
-    "random",
-    "prefault",
-    "stack",
-    "switch",
-    "other",
-    "fork",
-    "exit",
-    "wait",
-];
 /// Four steps in each power of two; the numbers below 4 and above 251 do not come up.
 const BUCKETS: usize = 256;
 
@@ -126,13 +94,6 @@ fn bucket_end(bucket: usize) -> u64 {
 
 per_cpu! {
     static ACCUMULATORS: [Accumulator; PHASES] = [const { Accumulator::new() }; PHASES];
-}
-
-impl Phase {
-    /// The name of the phase with this number.
-    pub(super) fn name(number: u8) -> Option<&'static str> {
-        NAMES.get(usize::from(number)).copied()
-    }
 }
 
 /// The steps of an exec in the order in which they end; some belong to the same phase.

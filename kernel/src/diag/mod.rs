@@ -4,4 +4,5 @@
 pub mod exec_phases;
 pub mod klog;
 pub mod panic;
+pub mod phase;
 pub mod timeline;

@@ -4,7 +4,7 @@
 //! few stores more. Execs that failed leave nothing. Only the running CPU's task code writes to its ring; a reader may see an entry half
 //! replaced, which a picture bears. Must never be used in interrupt handlers.
 
-use super::exec_phases::Phase;
+use super::phase::Phase;
 use crate::base::percpu;
 use crate::per_cpu;
 use alloc::string::String;

@@ -17,7 +17,7 @@ pub mod user;
 
 pub use frames::boot_module::BootModule;
 pub use frames::frame::Frame;
-pub use frames::frames::kernel_memory_low;
+pub use frames::kernel_memory_low;
 pub use frames::page_buf::PageBuf;
 pub use kernel::stack::KernelStack;
 pub use page_cache::page_cache::{PageCache, PageQuota};

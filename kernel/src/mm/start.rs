@@ -2,8 +2,8 @@
 //!
 //! Owns the order in which its rooms come up. Called once a CPU, before that CPU allocates. No locks.
 
-use super::frames::{self, boot, cpu_cache, zero};
-use super::kernel::{stack, vmalloc};
+use super::frames::{self, boot, cpu_cache, root, zero};
+use super::kernel::stack;
 use super::space::table::shootdown;
 use super::{heap, space};
 use crate::base::boot_info::BootInfo;
@@ -11,7 +11,7 @@ use crate::base::boot_info::BootInfo;
 /// Takes over all usable memory: frames, then the heap. Called once, on the boot CPU, before anything
 /// allocates.
 pub fn init(info: &BootInfo) {
-    vmalloc::init();
+    root::init();
     boot::init(info);
     heap::init_cpu();
     stack::init_cpu();

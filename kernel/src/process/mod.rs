@@ -19,7 +19,6 @@ pub mod tree;
 
 pub use proc::access::{may_attach, may_look_into};
 pub use sched::load::load_average;
-use sched::schedule::schedule_timeout;
 pub use start::cpus::start_cpus;
 pub use start::init::{exit_to_user, init, run_idle, start_init};
 pub use start::kthread::spawn_kernel_thread;

@@ -7,16 +7,17 @@
 
 mod args;
 mod caller;
+mod counters;
 mod event;
 mod file;
 mod mm;
 mod net;
+mod proc;
 mod signal;
-mod start;
 pub mod system;
 mod table;
 mod task;
 mod time;
 
-pub use start::init;
+pub use proc::init;
 pub use table::HANDLERS;

@@ -8,19 +8,17 @@ use super::args::Status::{self, Full, Partial};
 use super::event::{epoll, futex, pipe, poll};
 use super::file::{dir, exec, fd, file, inotify, mount, path, splice, xattr};
 use super::net::{sendrecv, socket, sockopt};
-use super::system::{counters, log, misc, random};
+use super::system::{log, misc, random};
 use super::task::{cred, pidfd, process, rseq, sched};
-use super::{mm, signal, time};
+use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
-
-/// One more than the highest number that a call can have.
-pub const LEN: usize = SYSCALLS - 1;
+use counters::LEN;
 
 macro_rules! syscalls {
     ($( $number:literal $name:ident => $handler:path, $status:expr; )*) => {
         /// The calls by number, reached from the entry code with interrupts on.
         pub static HANDLERS: SyscallTable = {
-            let mut table: SyscallTable = [super::start::no_such_call; SYSCALLS];
+            let mut table: SyscallTable = [counters::no_such_call; SYSCALLS];
             $( table[$number] = {
                 assert!($number < LEN, "the last entry answers for unknown calls");
                 extern "C" fn $name(frame: &mut TrapFrame) -> i64 {

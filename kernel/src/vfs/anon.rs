@@ -4,7 +4,7 @@
 //! (`pipe:[12]`, `anon_inode:[eventfd]`).
 #![forbid(unsafe_code)]
 
-use super::context::cred::Cred;
+use super::cred::Cred;
 use super::object::dentry::Dentry;
 use super::object::file::{FileOps, OpenFile};
 use super::object::filesystem::{FileSystem, Super, anonymous_dev};

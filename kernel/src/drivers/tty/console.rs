@@ -4,8 +4,8 @@
 //! signals take locks that an interrupt must not.
 
 use super::file::TtyFile;
-use super::tty::Tty;
-use super::{devpts, job, pty};
+use super::tty::{SERIAL_MAJOR, Tty};
+use super::{devpts, job, master};
 use crate::drivers::uart::{self, Received};
 use crate::fs::devfs::register_char;
 use crate::fs::procfs::{self, ProcFile};
@@ -22,7 +22,6 @@ use alea_tty::termios::{Termios, cflag};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-pub(super) const SERIAL_MAJOR: u32 = 4;
 const SERIAL_MINOR: u32 = 64;
 /// How often the port is asked when it has no interrupt.
 const POLL_INTERVAL: u64 = 10_000_000;
@@ -72,7 +71,7 @@ impl CharDriver for Current {
 
 impl CharDriver for Multiplexer {
     fn open(&self, _minor: u32, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
-        pty::open_master()
+        master::open_master()
     }
 }
 

@@ -1,10 +1,7 @@
-//! What processing input or output brings about, collected under the terminal's lock and done after it.
+//! What processing input or output brings about, collected under the terminal's lock; `act` does it.
 
-use super::job;
 use super::pty::PtyState;
-use super::tty::Tty;
 use crate::drivers::uart;
-use crate::vfs::PollEvents;
 use abi::signal::Signal;
 use alea_tty::{Host, TtySignal};
 use smallvec::SmallVec;
@@ -75,28 +72,5 @@ impl Host for Screen<'_> {
             None => uart::set_stopped(stopped),
         }
         self.events.output = true;
-    }
-}
-
-impl Tty {
-    /// Sends, wakes and signals.
-    pub(super) fn act(&self, events: Events, group: i32) {
-        if events.output {
-            if self.is_pty() {
-                self.for_output.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
-            } else {
-                uart::send();
-            }
-        }
-        if events.readable {
-            self.for_input.wake_events(PollEvents::READABLE.bits());
-        }
-        if group != 0
-            && let Some(control) = job::control()
-        {
-            for signal in events.signals {
-                control.signal_group(group, signal);
-            }
-        }
     }
 }

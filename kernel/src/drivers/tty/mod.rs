@@ -1,10 +1,11 @@
 //! Terminals: the line discipline of the tty crate with processes on one side and a device on the other.
 //!
 //! `tty` is one terminal, serial or pseudo; `read` and `write` are what programs do with it, `job` who may, `ioctl` and
-//! `settings` how they control it, `file` what an open of it is, `pty` and `devpts` the pseudo-terminals, `console` the
+//! `settings` how they control it, `file` what an open of it is, `pty`, `master` and `devpts` the pseudo-terminals, `console` the
 //! devices in /dev. Locks: `tty` has the rules.
 #![forbid(unsafe_code)]
 
+mod act;
 mod console;
 mod devpts;
 mod events;
@@ -12,6 +13,7 @@ mod file;
 mod hangup;
 mod ioctl;
 mod job;
+mod master;
 mod pty;
 mod read;
 mod settings;
@@ -21,5 +23,5 @@ mod write;
 pub use console::{init, run_input};
 pub use hangup::session_leader_exits;
 pub use job::{Caller, JobControl, register_job_control};
-pub use pty::open_peer;
+pub use master::open_peer;
 pub use tty::Tty;

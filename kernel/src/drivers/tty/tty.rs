@@ -3,11 +3,9 @@
 //! Owns the line discipline and the queues of waiters. Lock level: `Tty`, one lock per terminal, never held over a user
 //! copy; signals are sent and the port is driven after it is released.
 
-use super::console;
-use crate::mm::fallible::{TryVec, try_arc};
-
 use super::events::{Events, Screen};
 use super::pty::PtyState;
+use crate::mm::fallible::{TryVec, try_arc};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use crate::vfs::DevId;
 use abi::tty::Winsize;
@@ -16,6 +14,8 @@ use alea_tty::{LineDiscipline, Termios};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+/// The major number of serial ports.
+pub(super) const SERIAL_MAJOR: u32 = 4;
 /// How many bytes of a write are processed in one go.
 const WRITE_CHUNK: usize = 2048;
 
@@ -91,7 +91,7 @@ impl Tty {
     }
 
     pub(super) fn is_pty(&self) -> bool {
-        self.dev.major() != console::SERIAL_MAJOR
+        self.dev.major() != SERIAL_MAJOR
     }
 
     /// Runs `f` on the discipline, then does what came of it: output, wake-ups, signals.

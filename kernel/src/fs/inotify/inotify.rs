@@ -12,7 +12,7 @@ use crate::sync::{PollTable, SpinLock, WaitQueue, cond_resched, level};
 use crate::try_writeln;
 use crate::vfs::anon::anonymous;
 use crate::vfs::notify::Event;
-use crate::vfs::notify::events::event;
+use crate::vfs::notify::event;
 use crate::vfs::notify::marks::{self, EXCL_UNLINK, Mark, ONESHOT, Watcher};
 use crate::vfs::object::dentry::Name;
 use crate::vfs::{Cred, FileOps, Inode, OpenFile, PollEvents};

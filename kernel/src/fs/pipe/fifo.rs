@@ -83,16 +83,7 @@ fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool) -> Result<PipeEnd> {
     }
 }
 
-/// An end went away: forgets the pipe if it was the last.
-pub(super) fn forget_unused(inode: &Arc<dyn Inode>, pipe: &Arc<Pipe>) {
-    let Some(slot) = inode.special() else { return };
-    let mut kept = slot.lock();
-    if pipe.has_readers() || pipe.has_writers() {
-        return;
-    }
-    let is_ours =
-        kept.as_ref().is_some_and(|any| core::ptr::addr_eq(Arc::as_ptr(any), Arc::as_ptr(pipe)));
-    let gone = if is_ours { kept.take() } else { None };
-    drop(kept);
-    drop(gone);
+/// Makes fifos work: called once at boot.
+pub fn init() {
+    crate::vfs::object::inode::register_fifo_opener(open_fifo);
 }

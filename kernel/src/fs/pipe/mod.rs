@@ -4,8 +4,10 @@
 mod fifo;
 mod pipe;
 mod ring;
+mod tee;
 
+pub use fifo::init;
 pub use pipe::{
-    discard, init, is_pipe, new_pair, peek, read_with, set_size, size, tee, wait_for_room,
-    write_with,
+    discard, is_pipe, new_pair, peek, read_with, set_size, size, wait_for_room, write_with,
 };
+pub use tee::tee;

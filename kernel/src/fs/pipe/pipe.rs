@@ -5,7 +5,6 @@
 //! lock. Never allocates for a write that fits the page kept at hand, and wakes nobody when nobody waits.
 //! `SIGPIPE` is the system-call edge's business: here it is `EPIPE`.
 
-use super::fifo::{self, open_fifo};
 use super::ring::PAGE;
 use crate::mm::fallible::try_arc;
 
@@ -34,10 +33,10 @@ const MAX_SLOTS: usize = 1 << 16;
 /// What the two ends share.
 pub struct Pipe {
     _counted: Counted,
-    ring: Mutex<Ring>,
+    pub(super) ring: Mutex<Ring>,
     // The next two mirror the ring. Relaxed: written under the mutex; readers without it either take it
     // before they act, or wait, and the wait queue's fences order those.
-    used: AtomicU32,
+    pub(super) used: AtomicU32,
     slots: AtomicU32,
     // Open ends. Relaxed: a close that empties one wakes both queues, whose fences order it.
     readers: AtomicU32,
@@ -73,12 +72,12 @@ impl Pipe {
     }
 
     #[inline]
-    fn has_bytes(&self) -> bool {
+    pub(super) fn has_bytes(&self) -> bool {
         self.used.load(Ordering::Relaxed) != 0
     }
 
     #[inline]
-    fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         self.used.load(Ordering::Relaxed) < self.slots.load(Ordering::Relaxed)
     }
 
@@ -270,7 +269,7 @@ impl Drop for PipeEnd {
             self.pipe.wake_everyone();
         }
         if let Some(inode) = &self.fifo {
-            fifo::forget_unused(inode, &self.pipe);
+            forget_unused(inode, &self.pipe);
         }
     }
 }
@@ -327,9 +326,18 @@ impl FileOps for PipeEnd {
     }
 }
 
-/// Makes fifos work: called once at boot.
-pub fn init() {
-    crate::vfs::object::inode::register_fifo_opener(open_fifo);
+/// An end of a fifo went away: forgets the pipe if it was the last.
+fn forget_unused(inode: &Arc<dyn Inode>, pipe: &Arc<Pipe>) {
+    let Some(slot) = inode.special() else { return };
+    let mut kept = slot.lock();
+    if pipe.has_readers() || pipe.has_writers() {
+        return;
+    }
+    let is_ours =
+        kept.as_ref().is_some_and(|any| core::ptr::addr_eq(Arc::as_ptr(any), Arc::as_ptr(pipe)));
+    let gone = if is_ours { kept.take() } else { None };
+    drop(kept);
+    drop(gone);
 }
 
 /// `pipe2`: the reading and the writing end of a new pipe.
@@ -437,63 +445,4 @@ pub fn size(file: &OpenFile) -> Result<usize> {
 /// `F_SETPIPE_SZ`: gives the size that was set.
 pub fn set_size(file: &OpenFile, bytes: u32) -> Result<usize> {
     end_of(file)?.pipe.set_size(bytes, file.cred())
-}
-
-/// `tee`: repeats up to `len` bytes of one pipe in another without taking them.
-pub fn tee(from: &OpenFile, to: &OpenFile, len: usize, nonblock: bool) -> Result<usize> {
-    if !from.readable() || !to.writable() {
-        return Err(Errno::EBADF);
-    }
-    let (source, target) = match (from.downcast::<PipeEnd>(), to.downcast::<PipeEnd>()) {
-        (Some(source), Some(target)) => (&source.pipe, &target.pipe),
-        _ => return Err(Errno::EINVAL),
-    };
-    if Arc::ptr_eq(source, target) {
-        return Err(Errno::EINVAL);
-    }
-    if len == 0 {
-        return Ok(0);
-    }
-    loop {
-        if let Some(done) = try_tee(source, target, len)? {
-            return Ok(done);
-        }
-        if nonblock {
-            return Err(Errno::EAGAIN);
-        }
-        source
-            .for_readers
-            .wait_interruptible(|| (source.has_bytes() || !source.has_writers()).then_some(()))?;
-        target
-            .for_writers
-            .wait_interruptible(|| (target.has_room() || !target.has_readers()).then_some(()))?;
-    }
-}
-
-/// Tees what is there; `None` if one of the two has to change first.
-fn try_tee(source: &Arc<Pipe>, target: &Arc<Pipe>, len: usize) -> Result<Option<usize>> {
-    // By address, so that two tees in opposite directions cannot wait for each other.
-    let source_first = Arc::as_ptr(source) < Arc::as_ptr(target);
-    let (mut from, mut to);
-    if source_first {
-        from = source.ring.lock();
-        to = target.ring.lock();
-    } else {
-        to = target.ring.lock();
-        from = source.ring.lock();
-    }
-    if !target.has_readers() {
-        return Err(Errno::EPIPE);
-    }
-    if from.is_empty() && !source.has_writers() {
-        return Ok(Some(0));
-    }
-    let done = to.tee(&mut from, len);
-    target.used.store(to.used() as u32, Ordering::Relaxed);
-    drop((from, to));
-    if done == 0 {
-        return Ok(None);
-    }
-    target.for_readers.wake_events(PollEvents::READABLE.bits());
-    Ok(Some(done))
 }

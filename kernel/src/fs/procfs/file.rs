@@ -1,9 +1,5 @@
-//! [`ProcFile`]: what one fixed file of /proc says, and the boot of procfs.
-//!
-//! Owns nothing: `fixed` keeps what is registered. No locks.
+//! [`ProcFile`]: what one fixed file of /proc (or /sys) says. `fixed` keeps those that are registered.
 
-use super::fixed::{add_directory, super_block};
-use super::{fs_files, system};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 
@@ -15,15 +11,4 @@ pub trait ProcFile: Send + Sync {
     fn write(&self, _data: &[u8]) -> Result<usize> {
         Err(Errno::EIO)
     }
-}
-
-/// Registers proc and its own files.
-pub fn init() -> Result<()> {
-    crate::vfs::registry::register("proc", |_| super_block());
-    system::register()?;
-    fs_files::register()?;
-    for directory in ["sys/fs", "sys/net", "sys/dev", "fs", "bus", "driver", "irq", "tty/driver"] {
-        add_directory(directory)?;
-    }
-    Ok(())
 }

@@ -13,12 +13,13 @@ mod mounts;
 mod node;
 mod pid;
 mod process;
+mod start;
 mod system;
 mod text;
 
 pub use file::ProcFile;
-pub(super) use file::init;
 pub use fixed::register_file;
 pub use node::process_of;
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, register_process_table};
+pub(super) use start::init;
 pub use text::TextBuf;

@@ -1,7 +1,6 @@
 //! /proc/PID/{mounts,mountinfo,mountstats}.
 #![forbid(unsafe_code)]
 
-use super::pid::MountText;
 use crate::mm::fallible::{TryGrow, TrySlice, TryString, TryVec};
 use crate::try_format;
 use crate::vfs::object::filesystem::SuperFlags;
@@ -11,6 +10,20 @@ use abi::Result;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+
+/// The forms of the mount table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MountText {
+    Mounts,
+    MountInfo,
+    MountStats,
+}
+
+impl MountText {
+    pub fn mode(self) -> u32 {
+        if self == Self::MountStats { 0o400 } else { 0o444 }
+    }
+}
 
 /// The table of all mounts that can be reached from `root`.
 pub(super) fn table(root: &Path, form: MountText) -> Result<Vec<u8>> {

@@ -4,7 +4,8 @@
 //! time it is used, and then says ESRCH or ENOENT as Linux does.
 #![forbid(unsafe_code)]
 
-use super::pid::{self, Entry, Link};
+use super::mounts::MountText;
+use super::pid::{self, Entry, Link, Task};
 use super::process::{PidFile, processes};
 use super::text::{TextOps, TextSource};
 use crate::mm::Sink;
@@ -35,15 +36,7 @@ pub(super) enum Kind {
     Link(Task, Link),
     FdInfo(Task, Fd),
     File(Task, &'static PidFile),
-    Mounts(Task, pid::MountText),
-}
-
-/// A task as the path names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Task {
-    pub tid: u32,
-    /// Below /proc/PID/task.
-    pub in_task: bool,
+    Mounts(Task, MountText),
 }
 
 /// One dynamic inode.

@@ -1,8 +1,7 @@
 //! What is in a process directory besides the files of the process floor: links, descriptors, mounts.
 #![forbid(unsafe_code)]
 
-use super::mounts;
-use super::node::Task;
+use super::mounts::{self, MountText};
 use super::process::{PidFile, processes};
 use crate::try_format;
 use crate::vfs::object::inode::DYNAMIC_CURSOR;
@@ -11,6 +10,14 @@ use crate::vfs::{DirEntry, Fd, FileType, Path};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 
+/// A task as the path names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    pub tid: u32,
+    /// Below /proc/PID/task.
+    pub in_task: bool,
+}
+
 /// A magic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
@@ -18,20 +25,6 @@ pub(super) enum Link {
     Cwd,
     Root,
     Fd(Fd),
-}
-
-/// The forms of the mount table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MountText {
-    Mounts,
-    MountInfo,
-    MountStats,
-}
-
-impl MountText {
-    pub fn mode(self) -> u32 {
-        if self == Self::MountStats { 0o400 } else { 0o444 }
-    }
 }
 
 /// An entry of a process directory.

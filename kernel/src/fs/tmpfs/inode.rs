@@ -12,8 +12,8 @@ use crate::mm::{PageCache, PageQuota, Sink, Source};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::object::inode::{LinkText, Rename, XattrFlags, XattrValue};
+use crate::vfs::object::seals::{Change, Seals};
 use crate::vfs::object::usage::Usage;
-use crate::vfs::permit::{Change, Seals};
 use crate::vfs::{
     Capability, DevId, FileMapping, FileOps, FileType, Inode, InodeAttr, MapTarget, Metadata,
     OpenFile, Owner, SetAttr, SpecialSlot, Timestamp, Whence, chardev,

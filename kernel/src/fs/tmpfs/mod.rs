@@ -2,11 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod inode;
+mod instance;
 mod options;
 mod tmpfs;
 mod xattr;
 
 pub use inode::TmpfsInode;
+pub use instance::new_memfd;
 pub(super) use options::Options;
 pub(super) use tmpfs::Tmpfs;
-pub use tmpfs::new_memfd;

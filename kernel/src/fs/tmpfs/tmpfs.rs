@@ -1,19 +1,14 @@
-//! tmpfs: files whose pages live in the page cache and nowhere else. Also the root file system, devtmpfs
-//! and memfd.
+//! [`Tmpfs`]: one instance, which counts pages and inodes against its limits.
 //!
-//! Directories have no contents of their own: the dentries are the directory. An instance counts pages and
-//! inodes against its limits; both counters are atomics, there is no lock.
+//! Owns the counters and the limits of one instance. Never exceeds a limit, but may stand above one that a remount has
+//! lowered meanwhile. Locks: none; the counters are atomics.
 
-use super::inode::{self, TmpfsInode};
 use super::options::{Options, PAGE, default_pages};
+use crate::mm::PageQuota;
 use crate::mm::fallible::{TryString, try_arc};
 use crate::try_write;
-
-use crate::mm::PageQuota;
-use crate::sync::Once;
-use crate::vfs::object::filesystem::anonymous_dev;
-use crate::vfs::{Cred, Dentry, DevId, FileSystem, Mount, MountFlags, Owner, Path, Super};
-use abi::fs::{S_IFDIR, Statfs};
+use crate::vfs::{DevId, FileSystem, Owner};
+use abi::fs::Statfs;
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -37,24 +32,14 @@ pub struct Tmpfs {
     max_inodes: AtomicU64,
     /// Whether the limits were given by the mount's options, and are shown.
     shown: [AtomicU64; 2],
-    root_mode: u32,
-    root_owner: Owner,
+    pub(super) root_mode: u32,
+    pub(super) root_owner: Owner,
 }
 
 impl Tmpfs {
-    /// A new instance with an empty root directory.
-    pub fn new_super(name: &'static str, options: &Options, for_ever: bool) -> Result<Arc<Super>> {
-        Self::build(name, options, for_ever).map(|(sb, _)| sb)
-    }
-
-    fn build(
-        name: &'static str,
-        options: &Options,
-        for_ever: bool,
-    ) -> Result<(Arc<Super>, Arc<Self>)> {
-        let dev = anonymous_dev()?;
+    pub(super) fn new(name: &'static str, options: &Options, dev: DevId) -> Result<Arc<Self>> {
         let half = default_pages();
-        let fs = try_arc(Self {
+        try_arc(Self {
             name,
             dev,
             next_ino: AtomicU64::new(1),
@@ -68,10 +53,7 @@ impl Tmpfs {
             ],
             root_mode: options.mode.unwrap_or(0o1777),
             root_owner: Owner { uid: options.uid.unwrap_or(0), gid: options.gid.unwrap_or(0) },
-        })?;
-        let root = TmpfsInode::new(&fs, S_IFDIR | fs.root_mode, DevId::NONE, fs.root_owner)?;
-        let root = Dentry::new_root(root, b"/")?;
-        Ok((Super::new(fs.clone(), root, dev, for_ever)?, fs))
+        })
     }
 
     pub(super) fn next_ino(&self) -> u64 {
@@ -99,28 +81,6 @@ impl Tmpfs {
     fn inodes(&self) -> u64 {
         self.inode_space.load(Ordering::Relaxed).div_ceil(INODE_SPACE)
     }
-}
-
-/// The instance for memory that has no name: memfds, shared anonymous memory.
-static SHM: Once<(Arc<Mount>, Arc<Tmpfs>)> = Once::new();
-
-/// The place of a new memfd, whose name in /proc is `label`.
-pub fn new_memfd(label: &[u8], cred: &Cred, sealable: bool, no_exec: bool) -> Result<Path> {
-    let (mount, fs) = match SHM.get() {
-        Some(shm) => shm,
-        None => {
-            // Without a limit of its own: it is charged like anonymous memory.
-            let options = Options { pages: Some(0), inodes: Some(0), ..Options::default() };
-            let (sb, fs) = Tmpfs::build("tmpfs", &options, true)?;
-            let root = sb.root().clone();
-            let mount = Mount::new(sb, root, b"tmpfs", MountFlags::NOATIME)?;
-            SHM.call_once(|| (mount, fs))
-        }
-    };
-    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
-    let inode = inode::memfd(fs, owner, sealable, no_exec)?;
-    let dentry = Dentry::new_unlinked(Some(mount.root().clone()), label, inode)?;
-    Ok(Path { mount: mount.clone(), dentry })
 }
 
 /// Adds `by` to a counter unless that exceeds `max` (0: no limit).

@@ -2,7 +2,8 @@
 //!
 //! Runs once, on the boot CPU. The metadata array is carved from the first region that has room for it.
 
-use super::frames::{META_LEN, META_START, RESERVE, TOTAL};
+use super::buddy::{RESERVE, TOTAL, buddy};
+use super::pfn::{META_LEN, META_START, metadata};
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::{BootInfo, MemoryKind, MemoryRegion};
 use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT};
@@ -57,7 +58,7 @@ pub(in crate::mm) fn release(start: u64, len: u64) {
 fn add(low: u64, high: u64) {
     let (low, high) = ((low >> PAGE_SHIFT) as u32, (high >> PAGE_SHIFT) as u32);
     if high > low {
-        super::frames::buddy().add_range(super::frames::metadata(), low, high);
+        buddy().add_range(metadata(), low, high);
         // Relaxed: a statistic.
         TOTAL.fetch_add(u64::from(high - low), Ordering::Relaxed);
     }

@@ -4,7 +4,8 @@
 //! a use finds the cache busy and does without it, so no interrupt needs to be disabled. Lock: `Frames`, for the
 //! [`DEPOT`] between the CPUs.
 
-use super::frames::{For, Pfn};
+use super::buddy;
+use super::pfn::{For, Pfn};
 use crate::base::percpu::{self, MAX_CPUS};
 use crate::per_cpu;
 use crate::sync::{SpinLock, level};
@@ -120,7 +121,7 @@ impl Cache {
 
     #[cold]
     fn pop_slow(&mut self, whom: For) -> Option<Pfn> {
-        self.hot.len = super::frames::refill(&mut self.hot.frames[..BATCH], whom);
+        self.hot.len = buddy::refill(&mut self.hot.frames[..BATCH], whom);
         self.hot.pop().or_else(|| self.zeroed.pop()).or_else(|| self.take_table())
     }
 
@@ -158,7 +159,7 @@ impl Cache {
     #[cold]
     fn push_slow(&mut self, frame: Pfn) {
         // The oldest go: what was freed last is most likely still in the CPU's caches.
-        super::frames::give_back(&self.hot.frames[..BATCH]);
+        buddy::give_back(&self.hot.frames[..BATCH]);
         self.hot.frames.copy_within(BATCH.., 0);
         self.hot.len = HOT - BATCH;
         self.hot.push(frame);
@@ -202,7 +203,7 @@ impl Cache {
             return None;
         }
         let mut one = [0];
-        (super::frames::refill(&mut one, For::User) == 1).then_some(Pfn(one[0]))
+        (buddy::refill(&mut one, For::User) == 1).then_some(Pfn(one[0]))
     }
 
     pub fn push_zeroed(&mut self, frame: Pfn) -> bool {
@@ -210,10 +211,10 @@ impl Cache {
     }
 
     fn drain(&mut self) {
-        super::frames::give_back(&self.hot.frames[..self.hot.len]);
-        super::frames::give_back(&self.zeroed.frames[..self.zeroed.len]);
-        super::frames::give_back(&self.tables.frames[..self.tables.len]);
-        super::frames::give_back(&self.roots.frames[..self.roots.len]);
+        buddy::give_back(&self.hot.frames[..self.hot.len]);
+        buddy::give_back(&self.zeroed.frames[..self.zeroed.len]);
+        buddy::give_back(&self.tables.frames[..self.tables.len]);
+        buddy::give_back(&self.roots.frames[..self.roots.len]);
         (self.hot.len, self.zeroed.len, self.tables.len, self.roots.len) = (0, 0, 0, 0);
         loop {
             let mut depot = DEPOT.lock();
@@ -223,8 +224,8 @@ impl Cache {
             if self.tables.len + self.roots.len == 0 {
                 break;
             }
-            super::frames::give_back(&self.tables.frames[..self.tables.len]);
-            super::frames::give_back(&self.roots.frames[..self.roots.len]);
+            buddy::give_back(&self.tables.frames[..self.tables.len]);
+            buddy::give_back(&self.roots.frames[..self.roots.len]);
             (self.tables.len, self.roots.len) = (0, 0);
         }
     }

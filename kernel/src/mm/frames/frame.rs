@@ -4,7 +4,8 @@
 //! freed while it lives. The contents are plain bytes that user space may be changing at the same time;
 //! they are only ever copied, never borrowed.
 
-use super::frames::{self, For, Pfn};
+use super::frames;
+use super::pfn::{For, Pfn};
 use crate::base::PAGE_SIZE;
 use abi::{Errno, Result};
 use alea_frames::Owner;

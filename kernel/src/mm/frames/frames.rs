@@ -9,122 +9,19 @@
 //! and may be negative on one; only their sum means something.
 //!
 //! A cache is used through [`cpu_cache::with`], which an interrupt handler finds busy when it interrupted
-//! such a use; it then goes to the buddy directly. Lock: `Frames`, with interrupts off.
+//! such a use; it then goes to the buddy directly. Never sleeps, and never hands out what nobody asked for: a call that
+//! finds nothing says so. Locks: the buddy's.
 
+use super::buddy::{RESERVE, TOTAL, buddy};
 use super::cpu_cache;
+use super::pfn::{For, Pfn, metadata};
+use super::root::kernel_root;
+use crate::base::PAGE_SIZE;
+use alea_frames::Owner;
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::base::{PAGE_SIZE, page, percpu};
-use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT};
-use crate::sync::{SpinGuard, SpinLock, level};
-use alea_frames::{Buddy, FrameMeta, Owner};
-use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-
-/// The number of a page frame: its physical address divided by the page size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Pfn(pub u32);
-
-impl Pfn {
-    /// The frame that a page-table entry or an address points to.
-    #[inline]
-    pub fn of_phys(phys: u64) -> Self {
-        Self((phys >> PAGE_SHIFT) as u32)
-    }
-
-    /// Its physical address.
-    #[inline]
-    pub fn phys(self) -> u64 {
-        u64::from(self.0) << PAGE_SHIFT
-    }
-
-    /// Its first byte in the direct map.
-    #[inline]
-    pub fn ptr(self) -> *mut u8 {
-        DIRECT_MAP_BASE.wrapping_add(self.phys()) as *mut u8
-    }
-
-    /// Its metadata.
-    #[inline]
-    pub fn meta(self) -> &'static FrameMeta {
-        debug_assert!((self.0 as usize) < metadata().len(), "frame {:#x} is no RAM", self.0);
-        // SAFETY: every `Pfn` in use came from the allocator or from a page table that was filled from it,
-        // so it lies below the number of frames that the metadata array was made for in `boot::init`.
-        unsafe { &*META_START.load(Ordering::Relaxed).wrapping_add(self.0 as usize) }
-    }
-
-    /// Fills it with zeros.
-    #[inline]
-    pub fn clear(self) {
-        // SAFETY: the direct map covers every frame; the caller owns this one.
-        unsafe { page::clear_page(self.ptr()) }
-    }
-
-    /// Copies a whole page from another frame.
-    #[inline]
-    pub fn copy_from(self, other: Pfn) {
-        debug_assert!(self != other);
-        // SAFETY: both are frames in the direct map and differ; the caller owns this one.
-        unsafe { page::copy_page(self.ptr(), other.ptr()) }
-    }
-}
-
-/// Start and length of the metadata array. Relaxed: written once in `boot::init`, before a second CPU runs.
-pub(super) static META_START: core::sync::atomic::AtomicPtr<FrameMeta> =
-    core::sync::atomic::AtomicPtr::new(core::ptr::null_mut());
-pub(super) static META_LEN: AtomicUsize = AtomicUsize::new(0);
-
-static BUDDY: SpinLock<Buddy, level::Frames> = SpinLock::new(Buddy::new());
-/// All frames ever given to the allocator. Relaxed: a statistic.
-pub(super) static TOTAL: AtomicU64 = AtomicU64::new(0);
-/// Frames that only the kernel itself may take. Relaxed: set once at boot.
-pub(super) static RESERVE: AtomicU64 = AtomicU64::new(0);
-/// Whether less than half of the reserve is left. Relaxed: kept up to date under the buddy's lock.
-static LOW: AtomicBool = AtomicBool::new(false);
 /// Counts of frames by owner that were changed while the CPU's cache was busy. Relaxed: statistics.
 static STRAY: [AtomicU64; Owner::COUNT] = [const { AtomicU64::new(0) }; Owner::COUNT];
-
-pub(super) fn metadata() -> &'static [FrameMeta] {
-    let (start, len) = (META_START.load(Ordering::Relaxed), META_LEN.load(Ordering::Relaxed));
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: `boot::init` made an array of `len` entries at `start` that is never freed; the entries are
-    // atomics, so shared references to them may coexist.
-    unsafe { core::slice::from_raw_parts(start, len) }
-}
-
-/// The buddy, locked; unlocking brings [`LOW`] up to date.
-pub(super) struct LockedBuddy(SpinGuard<'static, Buddy, level::Frames>);
-
-pub(super) fn buddy() -> LockedBuddy {
-    LockedBuddy(BUDDY.lock())
-}
-
-impl Deref for LockedBuddy {
-    type Target = Buddy;
-    fn deref(&self) -> &Buddy {
-        &self.0
-    }
-}
-
-impl DerefMut for LockedBuddy {
-    fn deref_mut(&mut self) -> &mut Buddy {
-        &mut self.0
-    }
-}
-
-impl Drop for LockedBuddy {
-    fn drop(&mut self) {
-        let low = self.0.free_frames() < RESERVE.load(Ordering::Relaxed) / 2;
-        if low != LOW.load(Ordering::Relaxed) {
-            LOW.store(low, Ordering::Relaxed);
-        }
-        if self.0.free_frames() < RESERVE.load(Ordering::Relaxed) / 8 {
-            // Relaxed: the flag announces nothing but itself, to this CPU.
-            percpu::work().fetch_or(percpu::WORK_MEMORY, Ordering::Relaxed);
-        }
-    }
-}
 
 /// Frames by use, in pages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -171,13 +68,6 @@ pub fn stats() -> FrameStats {
         kernel_stacks: of(Owner::KernelStack),
         kernel: of(Owner::Kernel),
     }
-}
-
-/// Who asks: user memory is refused while only the kernel's reserve is left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mm) enum For {
-    User,
-    Kernel,
 }
 
 /// A frame with undefined contents and one reference.
@@ -241,7 +131,7 @@ pub(in crate::mm) fn alloc_root() -> Option<Pfn> {
     }
     let root = alloc_table()?;
     let half = PAGE_SIZE / 2;
-    let kernel = crate::mm::kernel::vmalloc::kernel_root();
+    let kernel = kernel_root();
     // SAFETY: both are tables in the direct map; the new one is ours, and the kernel's upper half never
     // changes after boot.
     unsafe { core::ptr::copy_nonoverlapping(kernel.ptr().add(half), root.ptr().add(half), half) };
@@ -343,13 +233,6 @@ pub(in crate::mm) fn shared() -> usize {
     buddy().free_frames() as usize
 }
 
-/// Whether the free frames are down to what only the kernel may take.
-#[inline]
-pub(super) fn is_low() -> bool {
-    // Relaxed: a threshold, no more precise than the moment.
-    LOW.load(Ordering::Relaxed)
-}
-
 /// Zeroes one free frame ahead of its use; `false` when the pool is full or memory short.
 pub(in crate::mm) fn zero_one() -> bool {
     let Some(Some(frame)) = cpu_cache::with(|cache| cache.take_to_zero()) else { return false };
@@ -376,26 +259,4 @@ fn count(owner: Owner, frames: i64) {
         // Relaxed: a statistic.
         STRAY[owner as usize].fetch_add(frames as u64, Ordering::Relaxed);
     }
-}
-
-/// Takes frames from the buddy for a CPU's cache: how many. Users leave the reserve alone.
-pub(super) fn refill(out: &mut [u32], whom: For) -> usize {
-    let mut buddy = buddy();
-    let reserve = match whom {
-        For::User => RESERVE.load(Ordering::Relaxed),
-        For::Kernel => 0,
-    };
-    let spare = buddy.free_frames().saturating_sub(reserve);
-    let want = out.len().min(usize::try_from(spare).unwrap_or(usize::MAX));
-    buddy.alloc_singles(metadata(), &mut out[..want])
-}
-
-/// Gives frames of a CPU's cache back to the buddy.
-pub(super) fn give_back(frames: &[u32]) {
-    buddy().free_singles(metadata(), frames);
-}
-
-/// Whether memory is so short that calls that create long-lived kernel objects should give `ENOMEM`.
-pub fn kernel_memory_low() -> bool {
-    is_low()
 }

@@ -2,14 +2,20 @@
 
 pub(super) mod boot;
 pub(super) mod boot_module;
+mod buddy;
 pub(super) mod cpu_cache;
 pub(super) mod frame;
 pub(super) mod frames;
 pub(super) mod page_buf;
+mod pfn;
+pub(super) mod root;
 pub(super) mod zero;
 
+pub use buddy::kernel_memory_low;
 pub(super) use frames::{
-    For, FrameStats, alloc, alloc_root, alloc_table, alloc_zeroed, change_owner, drain, free,
-    free_block_part, free_root, free_table, kernel_memory_low, put, shared, total, zero_one,
+    FrameStats, alloc, alloc_root, alloc_table, alloc_zeroed, change_owner, drain, free,
+    free_block_part, free_root, free_table, put, shared, total, zero_one,
 };
-pub use frames::{Pfn, alloc_block, stats};
+pub use frames::{alloc_block, stats};
+pub(super) use pfn::For;
+pub use pfn::Pfn;

@@ -1,6 +1,7 @@
 //! The shared page of zeros, which stands for anonymous memory that was never written.
 
-use super::frames::{self, For, Pfn};
+use super::frames;
+use super::pfn::{For, Pfn};
 use alea_frames::Owner;
 use core::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,7 +1,7 @@
 //! The kernel heap: size classes in page-sized slabs with a magazine per CPU; big sizes from the buddy.
 //!
 //! Owns the global allocator. It may use the last frames of the kernel's reserve; calls that make long-lived
-//! objects for users ask [`kernel_memory_low`](crate::mm::frames::frames::kernel_memory_low) first. An ordinary allocation that finds no memory
+//! objects for users ask [`kernel_memory_low`](crate::mm::frames::kernel_memory_low) first. An ordinary allocation that finds no memory
 //! ends the machine, so once users run all goes through [`fallible`](crate::mm::fallible).
 //!
 //! Never: an interrupt handler does not allocate (the checking kernel panics if one does); it may free.

@@ -5,25 +5,13 @@
 //! Lock: `Frames` ranks below the one here, because tables are allocated under it.
 
 use crate::base::page::{self, PTE_ADDRESS, PteFlags};
+use crate::mm::frames::root::kernel_root;
 use crate::mm::frames::{self, For, Pfn};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alea_frames::Owner;
-use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The kernel's own top-level table. Relaxed: written once, before a second CPU runs.
-static ROOT: AtomicU64 = AtomicU64::new(0);
 static TABLES: SpinLock<(), level::Heap> = SpinLock::new(());
-
-/// Remembers the kernel's top-level table, which is active now.
-pub(in crate::mm) fn init() {
-    ROOT.store(page::read_cr3().as_u64(), Ordering::Relaxed);
-}
-
-/// The kernel's own top-level table.
-pub(in crate::mm) fn kernel_root() -> Pfn {
-    Pfn::of_phys(ROOT.load(Ordering::Relaxed))
-}
 
 /// Maps `frame` at `addr`, writable and not executable.
 pub(super) fn map(addr: u64, frame: Pfn) -> Result<()> {

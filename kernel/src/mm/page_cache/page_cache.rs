@@ -16,7 +16,7 @@ pub(super) use super::footprint::Footprint;
 use super::tree::Tree;
 use crate::base::PAGE_SIZE;
 use crate::mm::frames::frame::Frame;
-use crate::mm::frames::{self, For, Pfn, kernel_memory_low};
+use crate::mm::frames::{self, For, Pfn};
 use crate::mm::layout::PAGE_SHIFT;
 use crate::mm::space;
 use crate::sync::{Once, SpinLock, level};
@@ -303,9 +303,4 @@ impl Drop for PageCache {
         let tree = core::mem::replace(self.tree.get_mut(), Tree::new());
         self.free_all(tree);
     }
-}
-
-/// Whether a new chunk of slots may be made: the alloc crate would panic if it could not.
-pub(super) fn may_grow() -> bool {
-    !kernel_memory_low()
 }

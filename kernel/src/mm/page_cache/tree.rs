@@ -3,8 +3,7 @@
 //! Slots lie in chunks of 512, so that runs of pages are found and mapped by slices. The first chunk, all that
 //! most files have, is part of the tree itself. A slot of 0 is a hole: frame 0 is never handed out.
 
-use super::page_cache::may_grow;
-use crate::mm::frames::Pfn;
+use crate::mm::frames::{Pfn, kernel_memory_low};
 use crate::sync::Pace;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -21,6 +20,11 @@ pub(super) struct Tree {
 
 fn split(index: u64) -> (u64, usize) {
     (index / CHUNK, (index % CHUNK) as usize)
+}
+
+/// Whether a new chunk of slots may be made: the alloc crate would panic if it could not.
+fn may_grow() -> bool {
+    !kernel_memory_low()
 }
 
 impl Tree {

@@ -1,9 +1,9 @@
 //! What /proc shows of a space.
 
-use super::area::vma::Vma;
 use super::request::{VmFlags, VmUsage, VmaInfo};
 use super::space::{AddressSpace, Inner};
 use super::table::OWNED;
+use super::vma::Vma;
 use crate::base::page::USER_END;
 use crate::sync::Pace;
 use crate::sync::pace::Killed;

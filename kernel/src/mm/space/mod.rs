@@ -1,18 +1,25 @@
 //! Address spaces: what a process has mapped, and the tables that say so.
 //!
-//! `space` is the object that all share, `request` the words in which it is asked. `area` changes the list of mappings,
-//! `table` holds the page tables and flushes TLBs, `fault` fills pages in, `fork` copies, and remembers what a program
-//! will need. One sleeping lock of `space` guards mappings, tables and counts; it is never held across a user access.
+//! `space` is the object that all share, `request` the words in which it is asked, `vma` one mapping. `area` changes the
+//! list of mappings, `table` holds the page tables and flushes TLBs, `fault` fills pages in, `fork` copies, `registry`
+//! lists all spaces. What is remembered of a program so that exec and fork take fewer faults (`hot`, `fork/known.rs`, and
+//! `Footprint` of the page cache): docs/memory.md.
+//!
+//! One sleeping lock of `space` guards mappings, tables and counts. It is never held across a user access, whose fault
+//! would take it again: what is read from or written to user memory goes through buffers of the kernel's, or through the
+//! direct map (`fault/direct.rs`).
 
 mod area;
 mod fault;
 mod fork;
+mod hot;
 mod info;
 mod registry;
 pub mod request;
 pub(super) mod space;
 pub(super) mod table;
 pub mod vdso;
+mod vma;
 
 pub use area::droppable::drop_pages;
 pub(super) use area::unmap::{is_mapped_writable, unmap_everywhere};

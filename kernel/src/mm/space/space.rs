@@ -5,17 +5,17 @@
 //! access, whose fault would take it again. Lock order: a file's locks, then a space (two only in fork,
 //! where the child's is known to nobody), then a page cache.
 
-use super::area::vma::Vma;
-use super::fork::hot::HotPages;
+use super::hot::HotPages;
 use super::registry;
 use super::request::{MmLimits, VmFlags};
 use super::table::tlb::CpuMask;
 use super::table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
+use super::vma::Vma;
 use crate::base::cpu::without_interrupts;
 use crate::base::page;
 use crate::base::percpu::cpu_id;
 use crate::mm::frames;
-use crate::mm::kernel::vmalloc::kernel_root;
+use crate::mm::frames::root::kernel_root;
 use crate::per_cpu;
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, Pace};

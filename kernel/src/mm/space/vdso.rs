@@ -5,11 +5,11 @@
 //! program takes a fault for them. A fork leaves the pages out: a child that uses them takes one fault. The data is written through the reference that [`init`] gives away,
 //! by atomics only; user space can only read it. Lock: the space's own.
 
-use super::area::vma::{MappedFile, Vma};
 use super::request::{Fault, VmFlags};
 use super::space::{AddressSpace, Inner};
 use super::table::tlb::CpuMask;
 use super::table::{LEAF_SPAN, Table, index_at};
+use super::vma::{MappedFile, Vma};
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::frames::Pfn;

@@ -1,5 +1,6 @@
 //! AF_NETLINK: the sockets (`netlink`), and how they answer about interfaces, addresses and routes (`route`).
 
+mod message;
 mod netlink;
 mod route;
 

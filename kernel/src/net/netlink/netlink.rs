@@ -3,6 +3,7 @@
 //! A request is answered at once, into the socket's own queue. Lock level: `Stream` for the queue; the set of
 //! port numbers is a `Leaf`.
 
+use super::message::{HEADER, MULTI, put_message};
 use super::route;
 use crate::mm::fallible::{TryDeque, TryGrow, TryMap, TrySlice, TryVec, try_arc};
 use crate::mm::{Sink, Source};
@@ -26,7 +27,6 @@ const BUFFER: usize = 212_992;
 
 /// Flags and types of a message.
 const REQUEST: u16 = 1;
-pub(super) const MULTI: u16 = 2;
 const ACK: u16 = 4;
 const DUMP: u16 = 0x300;
 const TYPE_ERROR: u16 = 2;
@@ -47,9 +47,6 @@ mod option {
     pub const EXT_ACK: i32 = 11;
     pub const GET_STRICT_CHK: i32 = 12;
 }
-/// Size of a message's header.
-const HEADER: usize = size_of::<NlMsgHdr>();
-
 /// Port numbers that are taken.
 static PORTS: SpinLock<BTreeMap<u32, ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
 
@@ -109,14 +106,6 @@ fn decode(name: &[u8]) -> Result<SockaddrNl> {
 
 fn encode(pid: u32, groups: u32) -> Result<Vec<u8>> {
     SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes().try_owned()
-}
-
-/// Adds a message to a buffer, padded.
-pub(super) fn put_message(out: &mut Vec<u8>, header: NlMsgHdr, body: &[u8]) -> Result<()> {
-    let len = (HEADER + body.len()) as u32;
-    out.try_extend_from_slice(NlMsgHdr { len, ..header }.as_bytes())?;
-    out.try_extend_from_slice(body)?;
-    out.try_resize(out.len().next_multiple_of(4), 0)
 }
 
 impl Netlink {

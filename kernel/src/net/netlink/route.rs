@@ -1,6 +1,6 @@
 //! The answers of NETLINK_ROUTE: one interface, its addresses, its routes.
 
-use super::netlink::{MULTI, put_message};
+use super::message::{MULTI, put_message};
 use crate::mm::fallible::{TryCollect, TryVec, try_copy};
 use crate::net::addr::{LO, LO_MTU};
 use crate::net::socket::Who;

@@ -2,7 +2,7 @@
 
 use crate::process::task::current::Current;
 use crate::process::tree::table::for_each_process;
-use crate::vfs::context::cred::securebits;
+use crate::vfs::cred::securebits;
 use crate::vfs::{CapSet, Capability, Cred, MountFlags, OpenFile};
 use abi::fs::{S_ISGID, S_ISUID};
 use alloc::sync::Arc;

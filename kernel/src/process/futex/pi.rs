@@ -324,7 +324,7 @@ fn wait_for_end(owner: &Task) -> Result<()> {
         if signal::pending(&process::current()) {
             return Err(Errno::ERESTARTNOINTR);
         }
-        process::schedule_timeout(STEP);
+        sched::schedule_timeout(STEP);
     }
     Ok(())
 }

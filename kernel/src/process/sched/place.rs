@@ -10,16 +10,18 @@
 //! CPU that switches. Owns the mask of idle CPUs and the requests to each CPU. Never holds two queues.
 
 use super::queue::{self, Locked, Taken};
-use super::schedule::{WAKEUP_LEAD_NS, arm_slice};
 use crate::arch::{irq, smp};
 use crate::base::cpu;
 use crate::base::percpu::{MAX_CPUS, cpu_id, cpus_online, online_mask};
 use crate::process::task::task::Task;
 use crate::process::task::work;
-use crate::time;
+use crate::time::{self, Nanos};
 use alea_runq::{IdleCpus, Place};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
+
+/// How far behind the running task a woken one must be to interrupt it.
+const WAKEUP_LEAD_NS: u64 = 1_000_000;
 
 /// CPUs that run their idle task and were not given anything since they looked for work.
 static IDLE: IdleCpus = IdleCpus::new();
@@ -401,4 +403,12 @@ pub fn ask_to_look(cpu: usize) -> bool {
 pub fn has_looked(cpu: usize) -> bool {
     // Relaxed: a flag of its own.
     ASKED[cpu].load(Ordering::Relaxed) & WATCH == 0
+}
+
+/// The slice timer runs only while it has somebody to run for.
+#[inline]
+pub(super) fn arm_slice(look: Option<u64>) {
+    if let Some(look) = look {
+        time::set_slice_end(Nanos(look));
+    }
 }

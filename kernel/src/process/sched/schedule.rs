@@ -7,6 +7,7 @@
 //! Which CPU a task runs on is decided in `place`.
 
 use super::entity::{Policy, RR_SLICE_NS, SLICE_NS, State, policy};
+use super::place::arm_slice;
 use super::{place, queue};
 
 use super::queue::{Locked, Running};
@@ -19,9 +20,6 @@ use crate::time::{self, Nanos, TimerTarget};
 use alea_runq::Place;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
-
-/// How far behind the running task a woken one must be to interrupt it.
-pub(super) const WAKEUP_LEAD_NS: u64 = 1_000_000;
 
 /// How long a task may run while others wait, in nanoseconds; 0 is for ever.
 pub fn slice_nanos(task: &Task) -> u64 {
@@ -188,14 +186,6 @@ fn idle_of(queue: &Locked) -> Arc<Task> {
     match &queue.idle {
         Some(idle) => idle.clone(),
         None => panic!("a CPU without an idle task has nothing to run"),
-    }
-}
-
-/// The slice timer runs only while it has somebody to run for.
-#[inline]
-pub(super) fn arm_slice(look: Option<u64>) {
-    if let Some(look) = look {
-        time::set_slice_end(Nanos(look));
     }
 }
 

@@ -3,7 +3,7 @@
 //! Runs in the task that it is about. Locks: `Signal`, briefly; nothing is held when a handler may have to run.
 
 use super::state::TaskSignals;
-use super::{deliver, send};
+use super::{pending, send};
 use crate::process::task::task::Task;
 use abi::signal::{SigAction, SigSet, SigStack, Signal};
 
@@ -23,7 +23,7 @@ pub fn set_altstack(signals: &TaskSignals, stack: SigStack) {
 pub fn set_blocked(task: &Task, set: SigSet) -> SigSet {
     let old = task.signals.set_blocked(set);
     send::hand_on(task, set.minus(old));
-    deliver::recheck(task);
+    pending::recheck(task);
     old
 }
 

@@ -2,7 +2,9 @@
 //!
 //! Runs in the task itself with interrupts on and no lock held; may sleep, and may not return (death).
 
-use super::charge::{self, Charge, Counted};
+use super::charge::Charge;
+use super::force::force_sigsegv;
+use super::pending::{killed, recheck};
 use super::queue::Pending;
 use super::send::hand_on;
 use super::{frame, stop};
@@ -71,56 +73,6 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     }
 }
 
-/// Whether a signal waits that the running task has not blocked: interruptible sleeps end.
-pub fn pending(task: &Task) -> bool {
-    task.has_work(work::SIGNAL) && {
-        let open = SigSet::ALL.minus(task.signals.blocked());
-        let process = task.process();
-        open.intersects(task.signals.pending())
-            || open.intersects(process.signals.pending())
-            || process.signals.job().stopped.is_some()
-    }
-}
-
-/// Sets the work flag again if something is deliverable under the present mask.
-pub(super) fn recheck(task: &Task) {
-    let open = SigSet::ALL.minus(task.signals.blocked());
-    if open.intersects(task.signals.pending()) || open.intersects(task.process().signals.pending())
-    {
-        task.set_work(work::SIGNAL);
-    }
-}
-
-/// Whether the thread has been told to die.
-pub fn killed(task: &Task) -> bool {
-    task.signals.pending().contains(Signal::SIGKILL)
-        || task.process().signals.pending().contains(Signal::SIGKILL)
-}
-
-/// Whether the running task will not come back to user mode: it has been told to die, or a signal waits for it that
-/// ends its process by default. One that dumps core does not count, as on Linux.
-pub fn dies(task: &Task) -> bool {
-    let process = task.process();
-    if killed(task) {
-        return true;
-    }
-    let open = SigSet::ALL.minus(task.signals.blocked());
-    let waiting = task.signals.pending().union(process.signals.pending());
-    let mut fatal = waiting.minus(waiting.minus(open));
-    if fatal.is_empty() || process.is_init() {
-        return false;
-    }
-    let (ignored, caught) = process.signals.actions().sets();
-    fatal = fatal.minus(ignored).minus(caught);
-    while let Some(signal) = fatal.first() {
-        if signal.default_action() == DefaultAction::Terminate {
-            return true;
-        }
-        fatal.remove(signal);
-    }
-    false
-}
-
 /// Takes the most urgent signal out of `wanted`, and its details to `info`: the thread's own first, then the process's.
 pub(super) fn dequeue(task: &Task, wanted: SigSet, info: &mut SigInfo) -> Option<Signal> {
     let process = task.process();
@@ -134,34 +86,6 @@ pub(super) fn dequeue(task: &Task, wanted: SigSet, info: &mut SigInfo) -> Option
         posix_timer::delivered(process, counted, info);
     }
     Some(signal)
-}
-
-/// Raises a signal for what the running instruction did; it cannot be ignored or blocked away.
-pub fn force_fault(signal: Signal, code: i32, addr: u64) {
-    force(&process::current(), signal, SigInfo::fault(signal, code, addr));
-}
-
-fn force(task: &Task, signal: Signal, info: SigInfo) {
-    let actions = task.process().signals.actions();
-    let blocked = task.signals.blocked();
-    if blocked.contains(signal) || actions.get(signal).handler == SIG_IGN {
-        actions.set(signal, SigAction::default());
-        let mut open = blocked;
-        open.remove(signal);
-        task.signals.set_blocked(open);
-    }
-    let (uid, most) = charge::terms(task.process(), task, signal, &info);
-    let charge = || Counted::try_new(uid, most).map(Charge::Signal);
-    task.signals.pending.lock().push(signal, info, charge);
-    task.set_work(work::SIGNAL);
-}
-
-fn force_sigsegv(task: &Task, failed: Signal) {
-    if failed == Signal::SIGSEGV {
-        task.process().signals.actions().set(Signal::SIGSEGV, SigAction::default());
-    }
-    let info = SigInfo::new(Signal::SIGSEGV, abi::signal::code::SI_KERNEL);
-    force(task, Signal::SIGSEGV, info);
 }
 
 /// The action, reset to default if it was for one signal only.

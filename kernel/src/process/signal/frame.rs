@@ -4,7 +4,7 @@
 //! 8 below a multiple of 16, as after a call. Everything read back is the program's own and is
 //! sanitised: user selectors, no privileged flag, a valid extended state.
 
-use super::deliver;
+use super::force;
 use crate::arch::entry::frame::TrapFrame;
 use crate::arch::task::fpu;
 use crate::mm::user::{self, UserPtr};
@@ -134,7 +134,7 @@ pub fn sigreturn(frame: &mut TrapFrame) -> i64 {
     match restore(task, frame) {
         Ok(()) => frame.return_value(),
         Err(_) => {
-            deliver::force_fault(Signal::SIGSEGV, abi::signal::code::SI_KERNEL, 0);
+            force::force_fault(Signal::SIGSEGV, abi::signal::code::SI_KERNEL, 0);
             0
         }
     }

@@ -1,7 +1,7 @@
 //! Calls that wait under another signal mask.
 
 use super::change::set_blocked;
-use super::deliver;
+use super::pending;
 use crate::process;
 use crate::process::task::work;
 use abi::signal::SigSet;
@@ -32,7 +32,7 @@ pub fn sigsuspend(mask: SigSet) -> Result<core::convert::Infallible> {
         unreachable!("the condition never gives a value")
     };
     // The mask goes back after the handler, or now if no handler runs.
-    deliver::recheck(&task);
+    pending::recheck(&task);
     task.set_work(work::SIGNAL);
     Err(Errno::ERESTARTNOHAND)
 }

@@ -49,7 +49,7 @@ pub fn park_if_stopped(task: &Task) {
     }
     process.signals.continued.wait(|| {
         let runs = process.signals.job.lock().stopped.is_none();
-        (runs || super::deliver::killed(task)).then_some(())
+        (runs || super::pending::killed(task)).then_some(())
     });
 }
 

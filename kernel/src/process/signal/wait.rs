@@ -1,6 +1,6 @@
 //! Taking signals without a handler: sigtimedwait and signalfd.
 
-use super::deliver;
+use super::{deliver, pending};
 use crate::process;
 use crate::process::task::task::Task;
 use crate::sync::wait::{Deadline, WaitError};
@@ -37,6 +37,6 @@ pub fn take(set: SigSet, deadline: Option<Deadline>) -> Result<SigInfo> {
             WaitError::Interrupted => Errno::EINTR,
         }),
     };
-    deliver::recheck(&task);
+    pending::recheck(&task);
     result
 }

@@ -6,7 +6,8 @@
 
 use super::family::Descent;
 use super::{group, table};
-use crate::diag::exec_phases::{Phase, PhaseTimer};
+use crate::diag::exec_phases::PhaseTimer;
+use crate::diag::phase::Phase;
 use crate::mm::user;
 use crate::process::task::current::Current;
 use crate::process::task::process::Process;

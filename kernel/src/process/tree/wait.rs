@@ -4,7 +4,8 @@
 //! out of every list, and its usage is added to the parent's.
 
 use super::table;
-use crate::diag::exec_phases::{Phase, PhaseTimer};
+use crate::diag::exec_phases::PhaseTimer;
+use crate::diag::phase::Phase;
 use crate::process::task::process::Process;
 use crate::process::timers::times::Usage;
 use abi::signal::{Signal, code};

@@ -5,7 +5,7 @@ use crate::mm::user;
 use crate::process;
 use crate::syscall::caller::{file, file_any, with_ctx, with_path};
 use crate::vfs::namei::{self, LookupFlags, perm};
-use crate::vfs::notify::events::event;
+use crate::vfs::notify::event;
 use crate::vfs::ops::{self, RenameFlags};
 use crate::vfs::{Capability, DevId, DirEntry, Fd, FileType, Path, directory, notify, touch_file};
 use abi::fs::{AT_FDCWD, AtFlags, PATH_MAX};

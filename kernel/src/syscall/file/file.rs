@@ -10,7 +10,7 @@ use crate::process::{self, signal};
 use crate::sync::pace::interrupted;
 use crate::syscall::caller::{file, not_negative, or_sigpipe, with_ctx, with_path};
 use crate::vfs::namei::{self, LookupFlags};
-use crate::vfs::notify::events::event;
+use crate::vfs::notify::event;
 use crate::vfs::{Fd, FileType, OpenFile, Whence, notify, ops};
 use abi::fs::{AT_FDCWD, OpenFlags};
 use abi::signal::{SigInfo, Signal, code};

@@ -3,8 +3,8 @@
 use crate::mm::fallible::try_arc;
 use crate::mm::user::{self, UserPtr};
 use crate::syscall::caller::{fd_limit, file, file_any, with_ctx, with_files, with_path};
-use crate::vfs::namei::open::OpenHow;
-use crate::vfs::namei::{self, LookupFlags, open as opening, perm};
+use crate::vfs::namei::{self, LookupFlags, perm};
+use crate::vfs::open::{self as opening, OpenHow};
 use crate::vfs::ops::{self, Change};
 use crate::vfs::{CapSet, Fd, FileType, Metadata, MountFlags, Path, Super, Timestamp};
 use abi::fs::{AT_FDCWD, AtFlags, OpenFlags, Stat, Statfs, Statx, StatxTimestamp};

@@ -5,7 +5,7 @@ use crate::mm::fallible::TryVec;
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::syscall::caller::{file, not_negative, or_sigpipe};
-use crate::vfs::notify::events::event;
+use crate::vfs::notify::event;
 use crate::vfs::{DevId, FileType, OpenFile, notify};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};

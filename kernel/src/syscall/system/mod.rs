@@ -1,6 +1,5 @@
 //! Calls about the machine as a whole.
 
-pub(super) mod counters;
 pub(super) mod log;
 pub mod misc;
 pub(super) mod random;

@@ -2,7 +2,7 @@
 
 use super::cred::change;
 use crate::process;
-use crate::vfs::context::cred::{LAST_CAP, securebits};
+use crate::vfs::cred::{LAST_CAP, securebits};
 use crate::vfs::{CapSet, Capability};
 use abi::{Errno, Result};
 

@@ -1,5 +1,4 @@
-//! What a caller brings to every look-up: root and directory (`context`), descriptors (`fdtable`), credentials (`cred`).
+//! What a caller brings to every look-up: root and directory (`context`), descriptors (`fdtable`).
 
 pub(super) mod context;
-pub mod cred;
 pub(super) mod fdtable;

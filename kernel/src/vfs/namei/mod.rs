@@ -1,8 +1,7 @@
-//! From a name to an object: the walk (`lookup`), opening (`open`), permissions (`perm`).
+//! From a name to an object: the walk (`lookup`), permissions (`perm`).
 #![forbid(unsafe_code)]
 
 mod lookup;
-pub mod open;
 pub mod perm;
 
 pub(super) use lookup::{Last, Walker, parent};

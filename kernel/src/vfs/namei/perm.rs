@@ -1,7 +1,7 @@
 //! Discretionary access: mode bits, owners, groups and the capabilities that override them.
 #![forbid(unsafe_code)]
 
-use crate::vfs::context::cred::{Capability, Cred};
+use crate::vfs::cred::{Capability, Cred};
 use crate::vfs::object::inode::{Inode, InodeAttr};
 use crate::vfs::object::types::FileType;
 use abi::fs::{S_IFDIR, S_IFMT, S_ISGID, S_ISVTX};

@@ -5,7 +5,7 @@
 //! A mark keeps its object alive, and is dropped with no lock held.
 #![forbid(unsafe_code)]
 
-use super::events::{Event, event};
+use super::happened::{Event, event};
 use crate::mm::fallible::{TryGrow, TryMap, try_arc};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
@@ -208,7 +208,7 @@ fn detach(mark: &Arc<Mark>, tell: bool) -> bool {
 /// The object goes: a last event of this kind, and no mark any more.
 #[cold]
 pub fn end(inode: &Arc<dyn Inode>, mask: u32) {
-    let is_dir = if mask == event::UNMOUNT { super::events::is_dir(inode) } else { 0 };
+    let is_dir = if mask == event::UNMOUNT { super::happened::is_dir(inode) } else { 0 };
     tell_all(inode, mask | is_dir);
     loop {
         let first = TABLE.lock().get(&key(inode)).and_then(|marks| marks.first().cloned());

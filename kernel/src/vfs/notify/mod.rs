@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 pub mod events;
+mod happened;
 pub mod marks;
 
-pub use events::{Event, attr_changed, file};
+pub use events::{attr_changed, file};
 pub(super) use events::{
     closed, linked, moved, name_dropped, named, removed, transferred, unmounted, xattr_changed,
 };
+pub use happened::{Event, event};

@@ -10,7 +10,7 @@ use super::path::Path;
 use super::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 use crate::mm::PageCache;
 use crate::sync::{SpinLock, level};
-use crate::vfs::permit::Seals;
+use crate::vfs::object::seals::Seals;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -290,7 +290,7 @@ pub trait Inode: Send + Sync {
         None
     }
     /// Permission as the object itself sees it, on top of mode bits (pid files); the default agrees.
-    fn permission(&self, _cred: &crate::vfs::context::cred::Cred, _want: u32) -> Result<()> {
+    fn permission(&self, _cred: &crate::vfs::cred::Cred, _want: u32) -> Result<()> {
         Ok(())
     }
     /// Counts of writers, executors and locks, where the object keeps them.

@@ -4,11 +4,12 @@
 #![forbid(unsafe_code)]
 
 use super::file::{MapTarget, OpenFile};
+use super::permit;
 use crate::mm::fallible::try_arc;
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::{MapSource, PageCache};
-use crate::vfs::notify::events::event;
-use crate::vfs::{notify, permit};
+use crate::vfs::notify;
+use crate::vfs::notify::event;
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;

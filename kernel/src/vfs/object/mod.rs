@@ -11,5 +11,7 @@ pub mod locks;
 pub(super) mod mapping;
 pub mod mount;
 pub(super) mod path;
+pub mod permit;
+pub mod seals;
 pub(super) mod types;
 pub mod usage;

@@ -1,7 +1,7 @@
 //! Changes of attributes: `chmod`, `chown`, `utimensat`, `truncate`.
 #![forbid(unsafe_code)]
 
-use crate::vfs::context::cred::{Capability, Cred};
+use crate::vfs::cred::{Capability, Cred};
 use crate::vfs::namei::perm;
 use crate::vfs::notify;
 use crate::vfs::object::file::OpenFile;

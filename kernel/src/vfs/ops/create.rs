@@ -1,11 +1,11 @@
 //! New names: `mknod`, `mkdir`, `symlink`, `link`, and the file that `open` creates.
 #![forbid(unsafe_code)]
 
-use crate::vfs::context::cred::{Capability, Cred};
 use crate::vfs::context::fdtable::Fd;
+use crate::vfs::cred::{Capability, Cred};
 use crate::vfs::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
 use crate::vfs::notify;
-use crate::vfs::notify::events::event;
+use crate::vfs::notify::event;
 use crate::vfs::object::dentry::Dentry;
 use crate::vfs::object::inode::Inode;
 use crate::vfs::object::path::Path;

@@ -6,8 +6,8 @@
 
 use super::remove::check_no_mount;
 use crate::sync::{Mutex, MutexGuard};
-use crate::vfs::context::cred::Cred;
 use crate::vfs::context::fdtable::Fd;
+use crate::vfs::cred::Cred;
 use crate::vfs::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
 use crate::vfs::notify;
 use crate::vfs::object::dentry::Dentry;

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryGrow, TryVec};
-use crate::vfs::context::cred::{Capability, Cred};
+use crate::vfs::cred::{Capability, Cred};
 use crate::vfs::namei::perm;
 use crate::vfs::notify;
 use crate::vfs::object::inode::{Inode, XattrFlags, XattrValue};

@@ -1,20 +1,20 @@
 //! madvise, mlock, msync, mincore.
 
 use super::unmap::page_range;
-use super::vma::Vma;
 use crate::base::PAGE_SIZE;
 use crate::mm::layout::PAGE_SHIFT;
 use crate::mm::space::request::{Advice, Fault, FaultAccess, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::PRESENT;
 use crate::mm::space::table::tlb::Gather;
+use crate::mm::space::vma::Vma;
 use crate::sync::{Pace, cond_resched, killable};
 use abi::{Errno, Result};
 use alea_ranges::Pos;
 use alloc::sync::Arc;
 
 /// A file range that madvise takes out of the file.
-type Punch = (Arc<super::vma::MappedFile>, core::ops::Range<u64>);
+type Punch = (Arc<crate::mm::space::vma::MappedFile>, core::ops::Range<u64>);
 
 impl AddressSpace {
     /// madvise. Holes give `ENOMEM` after the rest was done, as on Linux.

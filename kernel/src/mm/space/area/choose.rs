@@ -1,9 +1,9 @@
 //! Where a mapping goes when the program leaves it open.
 
-use super::vma::Vma;
 use crate::base::page::USER_END;
 use crate::mm::layout::{MMAP_MIN, page_down};
 use crate::mm::space::space::Inner;
+use crate::mm::space::vma::Vma;
 use abi::{Errno, Result};
 use alea_ranges::Span;
 

@@ -2,7 +2,6 @@
 
 use super::droppable;
 use super::unmap::MAX_MAPPINGS;
-use super::vma::{MappedFile, Vma};
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::frames::{self, kernel_memory_low};
@@ -11,6 +10,7 @@ use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::source::MapSource;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
+use crate::mm::space::vma::{MappedFile, Vma};
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use alloc::string::String;

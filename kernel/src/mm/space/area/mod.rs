@@ -1,5 +1,6 @@
-//! The list of mappings: one call a file (`map`, `unmap`, `remap`, `protect`, `advise`, `brk`), one mapping (`vma`),
-//! where a new one goes (`choose`), pages that may be dropped (`droppable`).
+//! The list of mappings: one call a file (`map`, `unmap`, `remap`, `protect`, `advise`, `brk`), where a new one goes (`choose`),
+//! pages that may be dropped (`droppable`). All are methods of `space::Inner`, whose lock the caller holds, and of
+//! `AddressSpace`, which take it.
 
 mod advise;
 mod brk;
@@ -9,4 +10,3 @@ mod map;
 mod protect;
 mod remap;
 pub(super) mod unmap;
-pub(super) mod vma;

@@ -1,13 +1,13 @@
 //! mprotect.
 
 use super::unmap::page_range;
-use super::vma::Vma;
 use crate::mm::frames;
 use crate::mm::layout::PAGE_SHIFT;
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
 use crate::mm::space::table::{ACCESSED, DIRTY, OWNED, PRESENT, WRITABLE, ZERO, frame_of};
+use crate::mm::space::vma::Vma;
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use alea_ranges::Pos;

@@ -1,13 +1,13 @@
 //! mremap.
 
 use super::unmap::page_range;
-use super::vma::Vma;
 use crate::base::PAGE_SIZE;
 use crate::mm::layout::{MMAP_MIN, page_down, page_up};
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::index_at;
 use crate::mm::space::table::tlb::{Gather, Was};
+use crate::mm::space::vma::Vma;
 use abi::{Errno, Result};
 
 const MAYMOVE: u32 = 1;

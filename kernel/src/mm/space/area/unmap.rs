@@ -1,6 +1,5 @@
 //! munmap, and taking pages out of mappings.
 
-use super::vma::Vma;
 use crate::base::PAGE_SIZE;
 use crate::base::page::{USER_END, USER_HALF};
 use crate::mm::layout::{PAGE_SHIFT, page_up};
@@ -10,6 +9,7 @@ use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
 use crate::mm::space::table::{ACCESSED, OWNED, PRESENT, ZERO};
+use crate::mm::space::vma::Vma;
 use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use core::ops::Range;

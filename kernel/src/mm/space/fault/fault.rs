@@ -5,13 +5,13 @@ use crate::base::page::{self, USER_END};
 use crate::mm::frames::{self, For, Pfn, zero};
 use crate::mm::layout::{MMAP_MIN, PAGE_SHIFT, page_down};
 use crate::mm::page_cache::{Lookup, PageCache};
-use crate::mm::space::area::vma::{STACK_GUARD, Vma};
 use crate::mm::space::request::{Fault, FaultAccess, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
 use crate::mm::space::table::{
     ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, ZERO, frame_of, index_at,
 };
+use crate::mm::space::vma::{STACK_GUARD, Vma};
 use alea_frames::Owner;
 use alea_ranges::Pos;
 

@@ -3,12 +3,11 @@
 //! Copies the list of mappings and those page-table entries that are set. Private pages become read-only in
 //! both spaces and get a second reference; borrowed ones are copied as they are. Page tables that are full of
 //! private pages are not copied but shared until one of the two writes there ([`share`]). Pages that this program
-//! is known to write soon after a fork are copied at once instead ([`HotPages`](super::hot::HotPages)). What a big file mapping has borrowed
+//! is known to write soon after a fork are copied at once instead ([`HotPages`](crate::mm::space::hot::HotPages)). What a big file mapping has borrowed
 //! is left out: the child finds it again through fault-around.
 
 use crate::base::PAGE_SIZE;
 use crate::mm::frames::{self, For};
-use crate::mm::space::area::vma::Vma;
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Counts, Inner};
 use crate::mm::space::table::tlb::{CpuMask, Gather, Was};
@@ -16,6 +15,7 @@ use crate::mm::space::table::{
     DIRTY, Group, LEAF_SPAN, LeafPart, NO_LEAF, OWNED, PRESENT, PageTable, Table, WRITABLE, ZERO,
     frame_of, index_at, share,
 };
+use crate::mm::space::vma::Vma;
 use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use alea_frames::Owner;

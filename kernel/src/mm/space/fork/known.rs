@@ -1,17 +1,17 @@
 //! Mapping ahead what a program is known to touch: see [`Footprint`].
 
-use super::hot::HotPages;
 use crate::base::PAGE_SIZE;
 use crate::mm::frames::{self, For};
 use crate::mm::layout::{PAGE_SHIFT, page_down};
 use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::footprint::{Footprint, ProgramPage};
-use crate::mm::space::area::vma::Vma;
 use crate::mm::space::fault::fault::private_copy;
+use crate::mm::space::hot::HotPages;
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::CpuMask;
 use crate::mm::space::table::{KNOWN, LEAF_SPAN, OWNED, Table, WRITABLE, index_at};
+use crate::mm::space::vma::Vma;
 use abi::Result;
 use alea_frames::Owner;
 use alea_ranges::Pos;

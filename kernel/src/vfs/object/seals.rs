@@ -1,14 +1,9 @@
-//! What may be done with a file: the one place that knows what its open mode, its mount and its seals allow.
+//! [`Seals`]: what nobody can do to a file any more, and to which changes they say no.
 //!
-//! [`Seals::check`] decides whether contents or mode may change, [`mapping`] what a mapping of the file may be
-//! used for, now and after any mprotect. The bits of a seal are private to this file, so nobody else can decide
-//! by them. Owns nothing. It never stores a seal: the file's inode does, under its mutex for writing, and it
-//! says there in which order against mappings that are being made.
+//! The bits of a seal are private to this file, so nobody else can decide by them. It never stores a seal: the file's inode
+//! does, under its mutex for writing, and it says there in which order against mappings that are being made.
 #![forbid(unsafe_code)]
 
-use super::object::file::OpenFile;
-use super::object::mount::MountFlags;
-use crate::mm::space::request::{Prot, VmFlags};
 use abi::{Errno, Result};
 
 /// The three execute bits of a mode.
@@ -102,44 +97,4 @@ impl Seals {
         };
         if refused { Err(Errno::EPERM) } else { Ok(()) }
     }
-}
-
-/// Whether nothing on the file's mount can be executed.
-pub fn is_noexec(file: &OpenFile) -> bool {
-    file.path().mount.flags().contains(MountFlags::NOEXEC)
-}
-
-/// The rights (`MAY_*`) of a mapping of `file` that begins with those of `prot`: EACCES for what the mode it
-/// was opened with does not allow, EPERM for what its mount or its seals do not.
-///
-/// A shared mapping that can never be written to, because the file was opened for reading or is sealed, loses
-/// `MAY_WRITE`. Seals may be added at any time: an answer counts only under the lock of the address space, held
-/// until the mapping stands (see `TmpfsInode::add_seals`).
-pub fn mapping(file: &OpenFile, shared: bool, prot: Prot) -> Result<VmFlags> {
-    let mut may = VmFlags::MAY_ALL;
-    if shared && !file.writable() {
-        if prot.contains(Prot::WRITE) {
-            return Err(Errno::EACCES);
-        }
-        may.remove(VmFlags::MAY_WRITE);
-    }
-    if !file.readable() {
-        return Err(Errno::EACCES);
-    }
-    if is_noexec(file) {
-        if prot.contains(Prot::EXEC) {
-            return Err(Errno::EPERM);
-        }
-        may.remove(VmFlags::MAY_EXEC);
-    }
-    if shared
-        && may.contains(VmFlags::MAY_WRITE)
-        && let Err(errno) = file.inode().seals().check(Change::MapWritable)
-    {
-        if prot.contains(Prot::WRITE) {
-            return Err(errno);
-        }
-        may.remove(VmFlags::MAY_WRITE);
-    }
-    Ok(may)
 }

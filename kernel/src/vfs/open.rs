@@ -1,13 +1,12 @@
 //! `open`, `openat2` and their flags: from a name to an open file.
 #![forbid(unsafe_code)]
 
-use super::lookup::{Last, LookupCtx, LookupFlags, Walker};
-use super::perm;
+use super::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
-use crate::vfs::context::cred::Cred;
 use crate::vfs::context::fdtable::Fd;
-use crate::vfs::notify::events::event;
+use crate::vfs::cred::Cred;
+use crate::vfs::notify::event;
 use crate::vfs::object::dentry::Dentry;
 use crate::vfs::object::file::{FileOps, OpenFile};
 use crate::vfs::object::inode;
@@ -138,7 +137,7 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
         return open_tmpfile(ctx, at, path, how);
     }
     if !how.flags.contains(OpenFlags::CREAT) {
-        let place = super::lookup::lookup(ctx, at, path, how.lookup)?;
+        let place = namei::lookup(ctx, at, path, how.lookup)?;
         if how.flags.contains(OpenFlags::PATH) {
             return open_path(ctx, place, how);
         }
@@ -280,7 +279,7 @@ fn open_path(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<Open
 }
 
 fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
-    let dir = super::lookup::lookup(ctx, at, path, how.lookup | LookupFlags::DIRECTORY)?;
+    let dir = namei::lookup(ctx, at, path, how.lookup | LookupFlags::DIRECTORY)?;
     dir.mount.check_writable()?;
     perm::check(&**dir.inode(), ctx.cred, perm::WRITE | perm::EXEC)?;
     let mode = S_IFREG | (how.mode & !ctx.fs.umask());
@@ -301,7 +300,7 @@ pub fn open_exec(
     lookup: LookupFlags,
 ) -> Result<Arc<OpenFile>> {
     let how = OpenHow::exec(lookup);
-    let place = super::lookup::lookup(ctx, at, path, how.lookup)?;
+    let place = namei::lookup(ctx, at, path, how.lookup)?;
     if place.dentry.kind() == FileType::Symlink {
         return Err(Errno::ELOOP);
     }

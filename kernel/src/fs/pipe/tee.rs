@@ -1,0 +1,68 @@
+//! `tee`: the bytes of one pipe once more in another.
+//!
+//! Holds the rings of two pipes at a time, in the order of their addresses.
+
+use super::pipe::{Pipe, PipeEnd};
+use crate::vfs::{OpenFile, PollEvents};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+/// `tee`: repeats up to `len` bytes of one pipe in another without taking them.
+pub fn tee(from: &OpenFile, to: &OpenFile, len: usize, nonblock: bool) -> Result<usize> {
+    if !from.readable() || !to.writable() {
+        return Err(Errno::EBADF);
+    }
+    let (source, target) = match (from.downcast::<PipeEnd>(), to.downcast::<PipeEnd>()) {
+        (Some(source), Some(target)) => (&source.pipe, &target.pipe),
+        _ => return Err(Errno::EINVAL),
+    };
+    if Arc::ptr_eq(source, target) {
+        return Err(Errno::EINVAL);
+    }
+    if len == 0 {
+        return Ok(0);
+    }
+    loop {
+        if let Some(done) = try_tee(source, target, len)? {
+            return Ok(done);
+        }
+        if nonblock {
+            return Err(Errno::EAGAIN);
+        }
+        source
+            .for_readers
+            .wait_interruptible(|| (source.has_bytes() || !source.has_writers()).then_some(()))?;
+        target
+            .for_writers
+            .wait_interruptible(|| (target.has_room() || !target.has_readers()).then_some(()))?;
+    }
+}
+
+/// Tees what is there; `None` if one of the two has to change first.
+fn try_tee(source: &Arc<Pipe>, target: &Arc<Pipe>, len: usize) -> Result<Option<usize>> {
+    // By address, so that two tees in opposite directions cannot wait for each other.
+    let source_first = Arc::as_ptr(source) < Arc::as_ptr(target);
+    let (mut from, mut to);
+    if source_first {
+        from = source.ring.lock();
+        to = target.ring.lock();
+    } else {
+        to = target.ring.lock();
+        from = source.ring.lock();
+    }
+    if !target.has_readers() {
+        return Err(Errno::EPIPE);
+    }
+    if from.is_empty() && !source.has_writers() {
+        return Ok(Some(0));
+    }
+    let done = to.tee(&mut from, len);
+    target.used.store(to.used() as u32, Ordering::Relaxed);
+    drop((from, to));
+    if done == 0 {
+        return Ok(None);
+    }
+    target.for_readers.wake_events(PollEvents::READABLE.bits());
+    Ok(Some(done))
+}

@@ -1,0 +1,35 @@
+//! Signals for what the running instruction did: they cannot be ignored or blocked away.
+
+use super::charge::{self, Charge, Counted};
+use crate::process;
+use crate::process::task::task::Task;
+use crate::process::task::work;
+use abi::signal::{SIG_IGN, SigAction, SigInfo, Signal};
+
+/// Raises a signal for what the running instruction did; it cannot be ignored or blocked away.
+pub fn force_fault(signal: Signal, code: i32, addr: u64) {
+    force(&process::current(), signal, SigInfo::fault(signal, code, addr));
+}
+
+fn force(task: &Task, signal: Signal, info: SigInfo) {
+    let actions = task.process().signals.actions();
+    let blocked = task.signals.blocked();
+    if blocked.contains(signal) || actions.get(signal).handler == SIG_IGN {
+        actions.set(signal, SigAction::default());
+        let mut open = blocked;
+        open.remove(signal);
+        task.signals.set_blocked(open);
+    }
+    let (uid, most) = charge::terms(task.process(), task, signal, &info);
+    let charge = || Counted::try_new(uid, most).map(Charge::Signal);
+    task.signals.pending.lock().push(signal, info, charge);
+    task.set_work(work::SIGNAL);
+}
+
+pub(super) fn force_sigsegv(task: &Task, failed: Signal) {
+    if failed == Signal::SIGSEGV {
+        task.process().signals.actions().set(Signal::SIGSEGV, SigAction::default());
+    }
+    let info = SigInfo::new(Signal::SIGSEGV, abi::signal::code::SI_KERNEL);
+    force(task, Signal::SIGSEGV, info);
+}
