@@ -1,42 +1,96 @@
-//! Circles: within a folder, no files or folders that use each other in a ring, but for those the data file allows.
+//! Circles: within a folder, no files or folders that use each other in a ring, but for those that the data file names,
+//! each with the reason. The table of them in docs/architecture.md is made from it.
 //!
 //! A file and the folder of its name are one room, and so is `mod.rs`: it may show what its children have, but code in it
 //! that children use, and that uses them, is a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+
 use super::data::Rules;
 use super::faults::Faults;
-use super::modules::Edge;
+use super::graph::Edge;
+use super::marked;
+use super::tree::Tree;
+
+const BEGIN: &str =
+    "<!-- circles: `cargo xtask tidy --write` makes the table from xtask/tidy.toml -->\n";
+const END: &str = "<!-- end of circles -->\n";
+
+/// A circle that is meant.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Circle {
+    /// Where its rooms are: a folder, with a slash at its end.
+    pub below: String,
+    /// All its rooms, which are files (without `.rs`) and folders.
+    pub rooms: BTreeSet<String>,
+    pub why: String,
+}
 
 /// Users and used, by name.
 type Links<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
-pub fn check(rules: &Rules, edges: &[Edge], faults: &mut Faults) {
-    let mut folders = BTreeMap::<&str, Links>::new();
-    for Edge { from, to, .. } in edges {
-        if let Some((folder, a, b)) = rooms(from, to) {
-            folders.entry(folder).or_default().entry(a).or_default().insert(b);
+/// The uses by which a room leads to others, by their names.
+type Ties<'a> = BTreeMap<(&'a str, &'a str), Vec<&'a Edge>>;
+
+pub fn check(tree: &Tree, rules: &Rules, edges: &[Edge], faults: &mut Faults) {
+    marked::check(tree, BEGIN, END, &table(rules), faults);
+    find(rules, edges, faults);
+}
+
+/// The page with the table made anew; nothing if it has no marks.
+pub fn with_table(page: &str, rules: &Rules) -> Option<String> {
+    marked::replace(page, BEGIN, END, &table(rules))
+}
+
+fn table(rules: &Rules) -> String {
+    let mut table = String::from("\n| below | circle | why |\n|---|---|---|\n");
+    for Circle { below, rooms, why } in &rules.circle {
+        let rooms: Vec<String> = rooms.iter().map(|room| format!("`{room}`")).collect();
+        table.push_str(&format!("| `{below}` | {} | {why} |\n", rooms.join(", ")));
+    }
+    table + "\n"
+}
+
+fn find(rules: &Rules, edges: &[Edge], faults: &mut Faults) {
+    let mut folders = BTreeMap::<&str, (Links, Ties)>::new();
+    for edge in edges {
+        if let Some((folder, a, b)) = rooms(&edge.from, &edge.to) {
+            let (links, ties) = folders.entry(folder).or_default();
+            links.entry(a).or_default().insert(b);
+            ties.entry((a, b)).or_default().push(edge);
         }
     }
-    let mut inside = BTreeSet::new();
-    for (folder, links) in folders {
-        for circle in circles(&links) {
-            let members: Vec<String> =
-                circle.iter().map(|room| format!("{folder}{room}")).collect();
-            let allowed =
-                rules.circles.iter().any(|list| members.iter().all(|one| list.contains(one)));
-            inside.extend(members.iter().cloned());
-            for member in members.into_iter().filter(|_| !allowed) {
-                let what =
-                    format!("{member}: in a circle of {}: {}", circle.len(), circle.join(" "));
-                faults.of("circle", member, what);
+    let mut meant = BTreeSet::new();
+    for (folder, (links, ties)) in folders {
+        for ring in circles(&links) {
+            let is_it = |circle: &Circle| circle.below == folder && circle.rooms.iter().eq(&ring);
+            if let Some(at) = rules.circle.iter().position(is_it) {
+                meant.insert(at);
+                continue;
+            }
+            for room in &ring {
+                let of = format!("{}: {}", ring.len(), ring.join(" "));
+                let uses = uses(room, &ring, &ties);
+                let what = format!("{folder}{room}: in a circle of {of}{uses}");
+                faults.of("circle", format!("{folder}{room}"), what);
             }
         }
     }
-    for member in rules.circles.iter().flatten().filter(|member| !inside.contains(*member)) {
-        faults.add(format!("{member}: allowed to be in a circle, and in none"));
+    for (_, Circle { below, rooms, .. }) in
+        (0..).zip(&rules.circle).filter(|(at, _)| !meant.contains(at))
+    {
+        let rooms: Vec<&str> = rooms.iter().map(String::as_str).collect();
+        faults.add(format!("{below}: there is no circle of just {}", rooms.join(" ")));
     }
+}
+
+/// The lines by which a room uses others of its ring.
+fn uses(room: &str, ring: &[&str], ties: &Ties) -> String {
+    let edges = ring.iter().filter_map(|other| ties.get(&(room, *other))).flatten();
+    edges.map(|edge| format!("\n    {}:{} uses {}", edge.from, edge.line, edge.to)).collect()
 }
 
 /// The innermost folder that has both files, and their rooms in it.
@@ -92,8 +146,13 @@ mod tests {
             |(from, to): &(&str, &str)| Edge { from: (*from).into(), to: (*to).into(), line: 1 };
         let edges: Vec<Edge> = edges.iter().map(edge).collect();
         let mut faults = Faults::default();
-        check(&Rules::parse(rules).unwrap(), &edges, &mut faults);
+        find(&Rules::parse(rules).unwrap(), &edges, &mut faults);
         faults.all()
+    }
+
+    fn meant(rooms: &str) -> String {
+        let rooms: Vec<&str> = rooms.split(' ').collect();
+        format!("[[circle]]\nbelow = \"k/fs/\"\nrooms = {rooms:?}\nwhy = \"\"\n")
     }
 
     #[test]
@@ -107,9 +166,13 @@ mod tests {
         ];
         let found = faults("", &edges);
         assert_eq!(found.len(), 3, "{found:?}");
-        assert_eq!(found[0], "k/fs/a: in a circle of 3: a b c (circle)");
-        assert!(faults("circles = [[\"k/fs/a\", \"k/fs/b\", \"k/fs/c\"]]", &edges).is_empty());
-        assert_eq!(faults("circles = [[\"k/fs/a\", \"k/fs/b\"]]", &edges).len(), 3);
+        assert_eq!(
+            found[0],
+            "k/fs/a: in a circle of 3: a b c\n    k/fs/a.rs:1 uses k/fs/b.rs (circle)"
+        );
+        assert!(faults(&meant("a b c"), &edges).is_empty());
+        assert_eq!(faults(&meant("a b"), &edges).len(), 4, "not just those");
+        assert_eq!(faults(&meant("a b c d"), &edges).len(), 4, "not all of those");
     }
 
     #[test]
@@ -118,7 +181,7 @@ mod tests {
             faults("", &[("k/a.rs", "k/b.rs"), ("k/b.rs", "k/c.rs"), ("k/a.rs", "k/c.rs")])
                 .is_empty()
         );
-        assert_eq!(faults("circles = [[\"k/a\"]]", &[("k/a.rs", "k/b.rs")]).len(), 1);
+        assert_eq!(faults(&meant("a b"), &[("k/fs/a.rs", "k/fs/b.rs")]).len(), 1);
     }
 
     #[test]

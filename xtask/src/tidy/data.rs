@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::circles::Circle;
 use super::floors::Floor;
 
 /// The data file, which may name what it forbids.
@@ -25,9 +26,9 @@ pub struct Rules {
     pub forbid: Vec<String>,
     #[serde(default)]
     pub unsafe_below: Vec<String>,
-    /// Circles that are right as they are: lists of rooms, which are files and folders without `.rs`.
+    /// Circles that are meant.
     #[serde(default)]
-    pub circles: Vec<BTreeSet<String>>,
+    pub circle: Vec<Circle>,
     #[serde(default)]
     pub floor: Vec<Floor>,
     #[serde(default)]

@@ -5,11 +5,10 @@ use serde::Deserialize;
 
 use super::data::Rules;
 use super::faults::Faults;
-use super::modules::Edge;
+use super::graph::Edge;
+use super::marked;
 use super::tree::Tree;
 
-/// Where the table stands, between its marks.
-pub const PAGE: &str = "docs/architecture.md";
 const BEGIN: &str =
     "<!-- floors: `cargo xtask tidy --write` makes the table from xtask/tidy.toml -->\n";
 const END: &str = "<!-- end of floors -->\n";
@@ -43,13 +42,7 @@ pub fn check(tree: &Tree, rules: &Rules, edges: &[Edge], faults: &mut Faults) {
             faults.of("floor", format!("{from} -> {room}"), what);
         }
     }
-    match tree.file(PAGE).map(|page| with_table(&page.text, rules)) {
-        Some(Some(text)) if tree.file(PAGE).is_some_and(|page| page.text == text) => {}
-        Some(Some(_)) => {
-            faults.add(format!("{PAGE}: the floors are not those of the data file: tidy --write"))
-        }
-        _ => faults.add(format!("{PAGE}: no marks of the floors")),
-    }
+    marked::check(tree, BEGIN, END, &table(rules), faults);
 }
 
 /// The floor of a file, and the entry of the list that says so.
@@ -63,8 +56,10 @@ fn place<'a>(rules: &'a Rules, name: &str) -> Option<(u32, &'a str)> {
 
 /// The page with the table made anew; nothing if it has no marks.
 pub fn with_table(page: &str, rules: &Rules) -> Option<String> {
-    let from = page.find(BEGIN)? + BEGIN.len();
-    let to = from + page[from..].find(END)?;
+    marked::replace(page, BEGIN, END, &table(rules))
+}
+
+fn table(rules: &Rules) -> String {
     let mut table = String::from("\n| floor | where | what |\n|--:|---|---|\n");
     let mut floors: Vec<&Floor> = rules.floor.iter().collect();
     floors.sort_by_key(|floor| std::cmp::Reverse(floor.level));
@@ -72,13 +67,14 @@ pub fn with_table(page: &str, rules: &Rules) -> Option<String> {
         let paths: Vec<String> = floor.paths.iter().map(|path| format!("`{path}`")).collect();
         table.push_str(&format!("| {} | {} | {} |\n", floor.level, paths.join(", "), floor.what));
     }
-    Some(format!("{}{table}\n{}", &page[..from], &page[to..]))
+    table + "\n"
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::modules;
     use super::*;
+    use crate::tidy::graph;
+    use crate::tidy::marked::PAGE;
 
     const RULES: &str = "[[floor]]\nlevel = 1\npaths = [\"kernel/src/low/\"]\nwhat = \"low\"\n\
                          [[floor]]\nlevel = 2\npaths = [\"kernel/src/\"]\nwhat = \"the rest\"\n";
@@ -93,7 +89,7 @@ mod tests {
             ("kernel/src/main.rs", ""),
         ]);
         let mut faults = Faults::default();
-        check(&tree, &rules, &modules::edges(&tree, "kernel/src/"), &mut faults);
+        check(&tree, &rules, &graph::edges(&tree, "kernel/src/"), &mut faults);
         faults.all()
     }
 

@@ -9,9 +9,10 @@ mod data;
 mod faults;
 mod figures;
 mod floors;
+mod graph;
 mod heads;
 mod length;
-mod modules;
+mod marked;
 mod named;
 mod once;
 mod opening;
@@ -21,7 +22,6 @@ mod seams;
 pub mod shrink;
 mod text;
 mod tree;
-mod uses;
 mod workspace;
 
 use std::fs;
@@ -85,9 +85,10 @@ pub fn check(root: &Path) -> Result<()> {
 /// Makes the tables anew that docs have from the data.
 fn write(root: &Path) -> Result<()> {
     let rules = Rules::load(root)?;
-    let page = root.join(floors::PAGE);
+    let page = root.join(marked::PAGE);
     let text = fs::read_to_string(&page)?;
     let text = floors::with_table(&text, &rules).context("no marks of the floors")?;
+    let text = circles::with_table(&text, &rules).context("no marks of the circles")?;
     fs::write(page, text)?;
     Figures::load(root)?.write(root)
 }
@@ -105,8 +106,8 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     named::check(tree, &mut faults);
     seams::check(tree, &mut faults);
     figures::check(tree, &mut faults);
-    let edges = modules::edges(tree, KERNEL);
+    let edges = graph::edges(tree, KERNEL);
     floors::check(tree, rules, &edges, &mut faults);
-    circles::check(rules, &edges, &mut faults);
+    circles::check(tree, rules, &edges, &mut faults);
     faults
 }

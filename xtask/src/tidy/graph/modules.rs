@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tree::{File, Tree};
 use super::uses::{self, Reference};
+use crate::tidy::tree::{File, Tree};
 
 /// A use of `to` by `from`, both names of files, and the first line of `from` that has it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
