@@ -2,6 +2,8 @@
 //!
 //! The modules below are floors: each imports strictly lower ones only. What a lower floor needs from
 //! above it declares as a trait or a slot, and the boot order registers it.
+//!
+//! Owns the order and the hooks of traps. Never has logic of its own. Locks: none.
 #![no_std]
 #![no_main]
 

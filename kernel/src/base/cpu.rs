@@ -1,6 +1,8 @@
 //! What this CPU can do, interrupt-flag control and single instructions.
 //!
 //! Owns the feature record, filled once by `init` before any other CPU runs.
+//!
+//! Never changes it afterwards: other CPUs are taken to have the boot CPU's features. Locks: none.
 
 use super::exits::{self, Exit};
 use core::arch::asm;

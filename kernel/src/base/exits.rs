@@ -1,7 +1,8 @@
 //! How often the kernel did what leaves a virtual machine: each costs a microsecond or more under KVM, so
 //! none of it belongs on a path that programs take often.
 //!
-//! Owns one counter per kind. No locks; every place that does such a thing calls [`count`] beside it.
+//! Owns one counter per kind. Never decides anything: it only counts. Locks: none. Every place that does such a thing
+//! calls [`count`] beside it.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,9 @@
 //! Device memory and firmware tables: physical ranges mapped for the kernel on request.
 //!
 //! Owns the MMIO area, the first 4 MiB of the last GiB of the address space, whose tables are part of
-//! the image. Mappings are never undone. `map` is safe because it hands out raw addresses only;
-//! using one is the caller's `unsafe`. Lock: the area's cursor is an atomic.
+//! the image. Never undoes a mapping. `map` is safe because it hands out raw addresses only;
+//! using one is the caller's `unsafe`. Locks: none; the
+//! area's cursor is an atomic.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicUsize, Ordering};

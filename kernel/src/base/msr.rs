@@ -1,4 +1,5 @@
-//! Model-specific registers: numbers and raw access. Owns nothing.
+//! Model-specific registers: numbers and raw access. Owns nothing. Never checks a value: the caller does, which is why
+//! both functions are unsafe. Locks: none.
 
 use core::arch::asm;
 

@@ -1,6 +1,8 @@
 //! Page-table facts and operations: entry flags, TLB and CR3 instructions, whole-page copies.
 //!
 //! Owns no table. `mm` builds user page tables with these; `boot::tables` built the kernel's.
+//!
+//! Never flushes another CPU's TLB: `mm::space` does that through `table::shootdown`. Locks: none.
 
 use core::arch::asm;
 

@@ -5,10 +5,12 @@
 //! pattern: every CPU has a copy of it, at a distance of its own (`CpuBlock::offset`), that starts with
 //! the values the variables were declared with. The boot CPU's copy is part of the image.
 //!
-//! Rules: kernel code is not preempted, so a reference obtained here stays this CPU's own until the task blocks. It cannot
-//! leave the closure it is given to, and inside of that the CPU is [`Pinned`]: the checking kernel panics where a task
-//! could block, or be made to give its CPU away, while it uses what is per CPU. Interrupt handlers run at
-//! any time: what they share with task code is either `Sync` (atomics) or used with interrupts off.
+//! Rules: kernel code is not preempted, so a reference obtained here stays this CPU's own until the task blocks. It
+//! cannot leave the closure it is given to, and inside of that the CPU is [`Pinned`]: the checking kernel panics where
+//! a task could block, or be made to give its CPU away, while it uses what is per CPU. Interrupt handlers run at any
+//! time: what they share with task code is either `Sync` (atomics) or used with interrupts off.
+//!
+//! Never gives a section back: CPUs do not go away. Locks: none.
 
 use core::arch::asm;
 use core::cell::{Cell, RefCell, UnsafeCell};

@@ -3,6 +3,8 @@
 //! Owns nothing. A port is reached only through a range that was made by unsafe code, beside the reason why no
 //! access to it breaks memory safety: safe code cannot name a port, so it cannot reprogram PCI or restart the
 //! machine. The ranges that drivers above this floor have are the constants below.
+//!
+//! Never widens a range. Locks: none; two accesses that belong together are the owner's of the range to keep together.
 
 use super::exits::{self, Exit};
 use core::arch::asm;

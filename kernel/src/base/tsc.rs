@@ -1,4 +1,5 @@
-//! The time-stamp counter. Owns nothing; `time` keeps the scale.
+//! The time-stamp counter. Owns nothing; `time` keeps the scale. Never orders itself against other instructions unless
+//! asked to (`read_ordered`). Locks: none.
 
 use core::arch::asm;
 

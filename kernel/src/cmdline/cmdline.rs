@@ -3,6 +3,8 @@
 //! Owns a reference to the text; nothing is copied. Words are separated by blanks, double quotes keep
 //! blanks together; a later word wins over an earlier one of the same name. What neither this kernel nor Linux
 //! knows ([`known`]) belongs to init.
+//!
+//! Never changes the text. Locks: none.
 
 use super::known;
 use crate::sync::Once;

@@ -1,9 +1,9 @@
 //! How long each phase of `execve` takes, and fork, exit and wait beside them.
 //!
 //! Owns one accumulator per phase and CPU: sum, extremes and a histogram with four steps per power of two, which
-//! is the count, too. Only the running CPU's task code writes to its accumulators and it is not preempted, so no lock and
-//! no atomic addition is needed; a reader may see a sample half entered, which a statistic bears. Times
-//! are TSC ticks until they are shown. Must never be used in interrupt handlers.
+//! is the count, too. Only the running CPU's task code writes to its accumulators and it is not preempted, so no
+//! atomic addition is needed; a reader may see a sample half entered, which a statistic bears. Times
+//! are TSC ticks until they are shown. Must never be used in interrupt handlers. Locks: none.
 
 use super::phase::{EXEC_PHASES, NAMES, PHASES, Phase};
 use super::timeline;

@@ -1,8 +1,8 @@
 //! The kernel log: `log`'s macros in, console and ring buffer out.
 //!
 //! Owns the ring that /dev/kmsg and syslog(2) read, and the console level. May be called in any
-//! context but an NMI; the one lock (level Log) disables interrupts and nothing is taken inside it.
-//! Never allocates. Panics do not come this way.
+//! context but an NMI; it never allocates. Panics do not come this way. Locks: `Log`, which
+//! disables interrupts and inside of which nothing is taken.
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};

@@ -1,7 +1,9 @@
 //! The end of the kernel: panics and traps that nothing can resolve.
 //!
-//! Owns the `panic=` setting and the panic text, which goes straight to the serial port. Takes no
-//! lock, allocates nothing, and survives a second panic inside itself.
+//! Owns the `panic=` setting and the panic text, which goes straight to the serial port. Never
+//! allocates, and survives a second panic inside itself.
+//!
+//! Locks: none, since whoever holds one may be the one who ends.
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};

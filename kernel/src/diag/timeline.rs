@@ -1,8 +1,8 @@
 //! When each phase of the last forks, execs, exits and waits ran, for a picture of them.
 //!
-//! Owns one ring of events per CPU, off until /proc/alea/exec_timeline is switched on: a phase then costs a
-//! few stores more. Execs that failed leave nothing. Only the running CPU's task code writes to its ring; a reader may see an entry half
-//! replaced, which a picture bears. Must never be used in interrupt handlers.
+//! Owns one ring of events per CPU, off until /proc/alea/exec_timeline is switched on: a phase then costs a few stores
+//! more. Execs that failed leave nothing. Only the running CPU's task code writes to its ring; a reader may see an
+//! entry half replaced, which a picture bears. Must never be used in interrupt handlers. Locks: none.
 
 use super::phase::Phase;
 use crate::base::percpu;

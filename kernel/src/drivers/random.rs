@@ -1,7 +1,7 @@
 //! /dev/random, /dev/urandom and the files about them in /proc.
 //!
 //! Owns the device numbers and file names. What the files do is the service's (`random::service`); here it
-//! only gets the shape of an open file. No locks.
+//! only gets the shape of an open file. Never makes a byte itself. Locks: none.
 #![forbid(unsafe_code)]
 
 use crate::fs::devfs;

@@ -4,7 +4,7 @@
 //! whole FIFO at a time as often as the port takes it; what it does not take goes out by interrupt.
 //! Receiving: the interrupt only moves bytes to a ring and wakes the terminal's thread. Without an interrupt
 //! line that thread polls. A port that is not there reads as ones, which looks like a byte received, for ever:
-//! after `init` nothing reads it. Lock level: `Uart`, the last of all; nothing is woken while it is held.
+//! after `init` nothing reads it. Locks: `Uart`, the last of all; never woken from under it.
 #![forbid(unsafe_code)]
 
 use crate::arch::irq;

@@ -5,8 +5,8 @@
 //! serial line would take hours for. Only a device without the multi-port feature is used
 //! (`-device virtio-serial-pci,max_ports=1 -device virtconsole,chardev=...`).
 //!
-//! Lock: a `Mutex`, held while one transfer is under way. A device that keeps its buffer makes writers
-//! wait, interruptibly; it gets no other memory.
+//! Locks: a `Mutex`, held while one transfer is under way. A device that keeps its buffer makes writers
+//! wait, interruptibly; it never gets other memory.
 #![forbid(unsafe_code)]
 
 use crate::base::boot_info::BootInfo;

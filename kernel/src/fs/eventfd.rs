@@ -1,6 +1,6 @@
 //! eventfd: a counter that can be waited for.
 //!
-//! Owns the counter. Lock level: `Stream`, never held over a user copy.
+//! Owns the counter. Locks: `Stream`, never held over a user copy.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::try_arc;

@@ -1,4 +1,7 @@
 //! sysfs: the few directories and files that programs look for. Made of the same fixed entries as proc.
+//!
+//! Owns the one instance. Never asks a driver: what stands here was said when the device was registered. Locks: none of
+//! its own.
 #![forbid(unsafe_code)]
 
 use super::procfs::{ProcFile, fixed};

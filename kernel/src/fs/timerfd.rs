@@ -1,8 +1,8 @@
 //! timerfd: a timer whose expiries are read as numbers.
 //!
 //! Owns the timer's settings and what has expired. A periodic timer is not armed again before its expiry is
-//! read or asked for, so that a short period costs nothing while nobody looks. Lock level: `TimerFile`; the
-//! timer's interrupt takes it.
+//! read or asked for, so that a short period costs nothing while nobody looks. Locks: `TimerFile`,
+//! which the timer's interrupt takes; never held while somebody is woken.
 #![forbid(unsafe_code)]
 
 use crate::mm::Sink;

@@ -2,7 +2,7 @@
 //! `\_S5` package of the DSDT; the tables with byte code are kept for those who look for a device.
 //!
 //! Owns the facts found, written once by `init`. Firmware data is never trusted: every length is
-//! checked and an odd table is as good as an absent one.
+//! checked and an odd table is as good as an absent one. Locks: none.
 
 use arrayvec::ArrayVec;
 use x86_64::PhysAddr;

@@ -2,7 +2,8 @@
 //! one machine from another.
 //!
 //! Owns nothing; a card is only read from, and only if the firmware switched its registers on. There is no
-//! driver for any of them. A card that lies gives six bytes that add nothing. No locks.
+//! driver for any of them. A card that lies gives six bytes that add nothing. Never switches a card on. Locks: those of
+//! `pci`.
 //!
 //! References: Virtual I/O Device 1.2, sections 4.1.4 and 5.1.4; Intel 8254x family manual, section 13.4
 //! (the receive address registers, in the same place on all its later cards); Realtek RTL8139 and RTL8168

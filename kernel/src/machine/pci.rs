@@ -2,7 +2,8 @@
 //!
 //! Owns the ports 0xcf8 and 0xcfc, the lock between their two accesses, and the list of devices, made at
 //! the first look: the first bus and whatever bus the firmware put behind a bridge. Reads of what is not
-//! there give all-ones.
+//! there give all-ones. Never written to by anybody else: the ports are private here. Locks: `Random`, between the two
+//! accesses.
 
 use arrayvec::ArrayVec;
 use virtio_drivers::transport::pci::bus::{

@@ -1,7 +1,7 @@
 //! Ending: power-off, reboot, QEMU's debug exit.
 //!
 //! Owns the ways, tried from the most to the least proper. Called with everything stopped that
-//! matters; never returns.
+//! matters; never returns. Locks: none.
 
 use core::arch::asm;
 

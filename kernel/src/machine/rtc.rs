@@ -1,6 +1,7 @@
 //! The CMOS clock: wall time at boot.
 //!
-//! Owns ports 0x70 and 0x71 together with nobody; read once by the time floor.
+//! Owns ports 0x70 and 0x71; read once by the time floor. Never writes to the memory behind
+//! them. Locks: none: one CPU runs then.
 
 use crate::base::port::Ports;
 

@@ -2,8 +2,8 @@
 //! is restored or cloned, before any of its CPUs runs again.
 //!
 //! Owns the pointer to them, written once by `init`; without such a device it points to zeros that never
-//! change, so that whoever compares needs no branch. The memory is only ever read, and nothing but the
-//! hypervisor writes to it.
+//! change, so that whoever compares needs no branch. The memory is never written to but by the hypervisor.
+//! Locks: none.
 //!
 //! Reference: "Virtual Machine Generation ID", Microsoft, 2012; QEMU, docs/specs/vmgenid.rst.
 

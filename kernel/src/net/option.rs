@@ -2,7 +2,7 @@
 //!
 //! Most settings steer what a loopback without packets has none of (windows, probes, types of service): they
 //! are checked, kept and told as Linux does. Those that every transfer looks at are atomics beside the list.
-//! Lock level: `Leaf`, never together with another of that level.
+//! Owns one socket's settings. Locks: `Leaf`, never together with another of that level.
 
 use super::limit::Timeouts;
 use crate::mm::fallible::{TryGrow, TrySlice, try_copy};

@@ -2,6 +2,8 @@
 //!
 //! Owns the slot. Until the process floor fills it there is no task: nobody is privileged and nothing
 //! interrupts.
+//!
+//! Never asks before it is filled. Locks: none.
 
 use crate::sync::Once;
 

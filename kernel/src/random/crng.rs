@@ -1,6 +1,6 @@
 //! The live CRNG: the base key behind its lock, one key and batch per CPU, the vector unit plugged in.
 //!
-//! Owns those three. Lock: `Random`, for the base key. The per-CPU state is never touched by interrupt
+//! Owns those three. Locks: `Random`, for the base key. The per-CPU state is never touched by interrupt
 //! handlers; one that draws takes a key of its own from the base.
 //!
 //! No call that draws returns before the VM generation id was compared, after the bytes were drawn: see

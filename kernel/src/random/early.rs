@@ -1,7 +1,7 @@
 //! Warnings about reads of urandom before the service is ready.
 //!
 //! Owns their number: at most ten are printed, the rest is counted and reported at readiness, as Linux
-//! does. No locks.
+//! does. Never delays a read. Locks: none.
 
 use super::caller;
 use core::sync::atomic::{AtomicU32, Ordering};

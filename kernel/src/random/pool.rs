@@ -1,7 +1,7 @@
 //! The live pool: mixing, crediting, reseeding, and who waits for readiness.
 //!
-//! Owns the pool, the credit and the queue of those who wait. Mixing and crediting stay two calls. Lock:
-//! `Random`, for the pool; mixing from an interrupt handler only tries it.
+//! Owns the pool, the credit and the queue of those who wait. Mixing and crediting stay two calls: mixing never
+//! credits. Locks: `Random`, for the pool; mixing from an interrupt handler only tries it.
 
 use super::sources::{self, virtio_rng, vmgenid};
 use super::{crng, early, schedule, stats};

@@ -2,6 +2,8 @@
 //!
 //! Owns the one timer of this floor. Reseeds in the timers' thread, never in an interrupt: RDSEED and RDRAND may be
 //! asked some twenty times, each of which may leave a virtual machine.
+//!
+//! Locks: none of its own.
 
 use super::pool;
 use crate::base::cpu;

@@ -2,7 +2,7 @@
 //! from, and the machine's generation id.
 //!
 //! Owns the reference to their page of data. Shows nothing while a weak generator is selected, so that
-//! every request goes to it. Nothing secret may be shown. No locks.
+//! every request goes to it. Never shows anything secret. Locks: none.
 
 use super::generator;
 use crate::arch::copy::chacha20;

@@ -2,6 +2,8 @@
 //!
 //! Owns the counters. Draws are counted per CPU in plain cells, so that counting costs two instructions
 //! and no atomic; the rest is rare. Never counts anything that tells about the bytes themselves.
+//!
+//! Locks: none.
 
 use super::{crng, generator, pool};
 use crate::base::percpu::{self, PerCpu};

@@ -1,8 +1,9 @@
 //! Locks, wait queues and once-cells.
 //!
-//! The kernel is not preempted while it runs, so a [`SpinLock`] needs no preemption count; what a lock
-//! disables is in its level type ([`level`]), and debug builds check that locks are taken in rank order.
-//! [`Mutex`] and [`WaitQueue`] sleep through a slot that the process floor fills at boot.
+//! The kernel is not preempted while it runs, so a [`SpinLock`] needs no preemption count; what a lock disables is in
+//! its level type ([`level`]), and debug builds check that locks are taken in rank order. Owns the locks' types, their
+//! order and the slots. Never knows a task: [`Mutex`] and [`WaitQueue`] sleep through a slot that the process floor
+//! fills at boot.
 
 pub mod counted;
 pub mod level;

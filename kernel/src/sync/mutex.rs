@@ -1,7 +1,8 @@
 //! [`Mutex`]: mutual exclusion that sleeps.
 //!
-//! May be held across user copies and allocations. Must never be taken in an interrupt handler or while a
-//! spinlock is held. The uncontended path is one compare-and-swap each way.
+//! Owns the value and who waits. May be held across user copies and allocations. Must never be taken in an interrupt
+//! handler or while a spinlock is held. The uncontended path is one compare-and-swap each way. Locks: the wait queue's
+//! own, if somebody waits.
 
 use super::wait::WaitQueue;
 use abi::Errno;

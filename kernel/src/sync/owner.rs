@@ -5,6 +5,9 @@
 //! others read under it. Only a [`Current`] can borrow and replace, which nobody but the owner has.
 //! Interrupt handlers have one too, for the task that they interrupt: they come between two steps of a borrow, which
 //! they leave as they found it, and never into a replacement, whose lock keeps them off.
+//!
+//! Owns the value. Never borrowed while it is replaced: `replace` panics if a borrow lives. Locks: `Owned`, for others
+//! and for replacing.
 
 use super::level;
 use super::spin::SpinLock;

@@ -8,6 +8,7 @@
 //! Owns nothing. Never called with a spinlock held (debug builds panic, whether somebody waits or not) or between
 //! `prepare_to_sleep` and the sleep; a sleeping lock may be held, as on Linux. With interrupts off (a context switch
 //! drops its last references so) nothing is given away. What is per CPU must not be kept across a call.
+//! Locks: none.
 
 use super::{Once, spin};
 use crate::base::percpu::{self, WORK_RESCHED, WORK_SIGNAL};

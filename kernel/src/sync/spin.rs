@@ -2,6 +2,8 @@
 //!
 //! Owns nothing but the protected value. Must never be held across a user copy, an allocation that may
 //! sleep, or a block: debug builds panic in the scheduler when a rank is still held.
+//!
+//! Locks: this is the one that spins; `level` has the order.
 
 use super::level::Level;
 use core::cell::UnsafeCell;

@@ -2,6 +2,8 @@
 //!
 //! A row is `NUMBER NAME => HANDLER, STATUS;`. `cargo xtask syscalls` writes docs/abi.md from this file, and tidy
 //! checks that it is up to date. A call that is not here returns `ENOSYS`.
+//!
+//! Owns the list. Never changed at run time. Locks: none.
 
 use super::args::Handler;
 use super::args::Status::{self, Full, Partial};

@@ -1,7 +1,8 @@
 //! Reading time: the TSC scaled to nanoseconds, and the wall clock as an offset to it.
 //!
 //! Owns the scale, written once by `init`, and the offset of the wall clock, which settimeofday may
-//! change at any time. No locks.
+//! change at any time. Never asks a device for the time after
+//! `init`. Locks: none.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

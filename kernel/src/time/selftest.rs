@@ -1,4 +1,6 @@
 //! Tests of the live clock and timers, run at boot when the command line has `alea.selftest`.
+//!
+//! Owns the note of what fired. Never runs without `alea.selftest`. Locks: those of the timers.
 #![expect(clippy::disallowed_methods, reason = "a self test, at boot")]
 
 use alloc::sync::Arc;

@@ -1,10 +1,11 @@
 //! Timers: one queue per CPU, fired from the local APIC timer's interrupt.
 //!
-//! Owns the queues and the decision what the hardware timer is armed for. Lock: each queue is a
+//! Owns the queues and the decision what the hardware timer is armed for. Locks: each queue is a
 //! spinlock of level Timer; it is never held while a target runs or is dropped.
 //!
-//! Arming needs no memory and cannot fail: who will arm a timer holds a [`TimerRoom`] for it, made when that could still fail,
-//! and every queue has place for as many timers as there are rooms. Never: one room is not used for two timers at once.
+//! Arming needs no memory and cannot fail: who will arm a timer holds a [`TimerRoom`] for it, made when that could
+//! still fail, and every queue has place for as many timers as there are rooms. Never: one room is not used for two
+//! timers at once.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;

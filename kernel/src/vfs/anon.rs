@@ -2,6 +2,8 @@
 //!
 //! They sit on kernel-internal mounts that nobody can reach by path; /proc/pid/fd shows their names
 //! (`pipe:[12]`, `anon_inode:[eventfd]`).
+//!
+//! Owns these mounts, made once each. Never reached by a path walk. Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::cred::Cred;

@@ -1,5 +1,8 @@
 //! Open directories: `getdents` over the dentry tree, for every file system; and `O_PATH` files, which can
 //! do nothing at all.
+//!
+//! Owns nothing but the one object that all `O_PATH` files share. Never blocks while it emits. Locks: the dentry's,
+//! while entries are emitted.
 #![forbid(unsafe_code)]
 
 use super::object::dentry::Dentry;

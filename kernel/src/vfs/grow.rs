@@ -1,6 +1,6 @@
 //! Growth of a list that a spinlock guards, with its memory found before the lock is taken.
 //!
-//! Owns nothing. Never allocates or frees while the lock is held.
+//! Owns nothing. Never allocates or frees while the lock is held. Locks: the caller's.
 #![forbid(unsafe_code)]
 
 use crate::sync::SpinLock;

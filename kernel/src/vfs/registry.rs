@@ -1,6 +1,6 @@
 //! Which file systems can be mounted.
 //!
-//! Lock level: `Leaf`.
+//! Owns the list, filled at boot. Never forgets one. Locks: `Leaf`, not held while an instance is made.
 #![forbid(unsafe_code)]
 
 use super::object::filesystem::Super;

@@ -2,6 +2,8 @@
 //!
 //! Owns the serial terminal. What the port receives is processed by a kernel thread, not by the interrupt:
 //! signals take locks that an interrupt must not.
+//!
+//! Never processes input in the interrupt. Locks: those of the terminal.
 
 use super::file::TtyFile;
 use super::tty::{SERIAL_MAJOR, Tty};

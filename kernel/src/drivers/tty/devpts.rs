@@ -1,7 +1,8 @@
 //! devpts: the file system that shows the terminal sides of pseudo-terminals as /dev/pts/N.
 //!
 //! Owns the table of pseudo-terminals; there is one for the whole machine. A name appears when its master is
-//! opened and goes when it is closed. Lock level: `Leaf`, for the table.
+//! opened and goes when it is closed. Never drops a
+//! terminal under the table's lock. Locks: `Leaf`, one for the table and one for the options.
 
 use super::job;
 use super::tty::Tty;

@@ -1,7 +1,9 @@
 //! Job control: who may use a terminal, as the process floor answers it.
 //!
-//! Owns the slot that the process floor fills, and the checks on read, write and settings. Must be called
-//! without a terminal's lock held: the answers take locks of lower rank.
+//! Owns the slot that the process floor fills, and the checks on read, write and settings. Never called with a
+//! terminal's lock held: the answers take locks of lower rank.
+//!
+//! Locks: none of its own.
 
 use super::tty::Tty;
 use crate::sync::Once;

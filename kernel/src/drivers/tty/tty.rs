@@ -1,7 +1,8 @@
 //! [`Tty`]: one terminal, and who waits for it.
 //!
-//! Owns the line discipline and the queues of waiters. Lock level: `Tty`, one lock per terminal, never held over a user
-//! copy; signals are sent and the port is driven after it is released.
+//! Owns the line discipline and the queues of waiters. Locks: `Tty`, one for each terminal, never held over a user
+//! copy: signals are sent and the port is driven after it is released; and two sleeping ones, which a read and a write
+//! hold from begin to end.
 
 use super::events::{Events, Screen};
 use super::pty::PtyState;

@@ -1,7 +1,8 @@
 //! Device nodes: which driver stands behind a device number, and the devtmpfs that shows them in /dev.
 //!
 //! devtmpfs is one tmpfs instance for the whole machine; every registered device gets its node there at
-//! once, and its folder in sysfs, from which mdev makes nodes. Lock level: `Leaf` for the registry.
+//! once, and its folder in sysfs, from which mdev makes nodes. Owns that instance. Never takes
+//! a driver back. Locks: none of its own; the registry of drivers is `vfs::chardev`'s.
 
 use crate::vfs::chardev::{CHARS, CharDriver, Entry};
 

@@ -1,6 +1,9 @@
 //! /dev/kmsg: the kernel's log, one record for each read; a write adds a line.
 //!
 //! Each open file has a place of its own in the log. Readers wait on one queue, which the log wakes.
+//!
+//! Owns the queue and the open files' places. Never holds the log up: a reader that is too slow misses lines (EPIPE).
+//! Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::devfs::register_char;

@@ -1,8 +1,10 @@
 //! epoll: a set of watched files, and waiting for those that become ready.
 //!
-//! Owns the set. One sleeping mutex per epoll guards the set and serialises the readers of the ready list;
-//! the list itself has a spinlock that wakers take. An epoll holds no reference to the files it watches:
-//! the last close of a file takes it out. Nested epolls are checked for loops under one global mutex.
+//! Owns the set. An epoll never holds a reference to the files it watches: the last close of a file takes it out.
+//!
+//! Locks: one sleeping mutex per epoll guards the set and serialises the readers of the ready list; the list itself has
+//! a spinlock that wakers take (`item`); who watches this epoll stands under a `Leaf`. Nested epolls are checked for
+//! loops under one global mutex, taken first.
 
 use super::item::{EDGE, EXCLUSIVE, Item, MODES, ONESHOT, ReadyList, WAKEUP};
 use crate::mm::fallible::{TryGrow, TryMap, try_arc, try_arc_cyclic};

@@ -1,7 +1,7 @@
 //! inotify: an open file from which the events of its watches are read.
 //!
-//! Owns the queue of events and the watches by number. Lock level: `Leaf`, for both; nothing is woken and
-//! no user memory is touched while it is held.
+//! Owns the queue of events and the watches by number. Locks: `Leaf`, for both; never held while
+//! somebody is woken or user memory is touched.
 #![forbid(unsafe_code)]
 
 use super::limits;

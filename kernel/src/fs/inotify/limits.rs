@@ -1,6 +1,6 @@
 //! How much a user may watch: /proc/sys/fs/inotify, and what each user has.
 //!
-//! Lock level: `Leaf`, for the counts; never taken with another lock of that level.
+//! Owns settings and counts. Locks: `Leaf`, for the counts; never taken with another lock of that level.
 #![forbid(unsafe_code)]
 
 use crate::fs::procfs::{ProcFile, register_file};

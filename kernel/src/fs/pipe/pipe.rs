@@ -1,9 +1,10 @@
 //! Pipes and fifos: bytes in at one end, out at the other, through a ring of pages.
 //!
-//! Owns the ring, the counts of readers and writers, and who waits. One sleeping mutex guards the ring and
-//! is held over the user copy; how full the ring is can be read without it, so waiting and polling take no
-//! lock. Never allocates for a write that fits the page kept at hand, and wakes nobody when nobody waits.
-//! `SIGPIPE` is the system-call edge's business: here it is `EPIPE`.
+//! Owns the ring, the counts of readers and writers, and who waits. Never allocates for a write that fits the page kept
+//! at hand, and wakes nobody when nobody waits. `SIGPIPE` is the system-call edge's business: here it is `EPIPE`.
+//!
+//! Locks: one sleeping mutex guards the ring and is held over the user copy; how full the ring is can be read without
+//! it, so waiting and polling take none.
 
 use super::ring::PAGE;
 use crate::mm::fallible::try_arc;

@@ -1,4 +1,7 @@
 //! The fixed part of the tree: directories and files that are registered by path. sysfs is made of the same.
+//!
+//! Owns the one instance of proc. Never takes an entry away but to replace it. Locks: none of its own; the tree is one
+//! of dentries.
 #![forbid(unsafe_code)]
 
 use super::file::ProcFile;

@@ -1,4 +1,6 @@
 //! What is in a process directory besides the files of the process floor: links, descriptors, mounts.
+//!
+//! Owns the list of these entries. Never keeps a process: it is looked up by number each time. Locks: none.
 #![forbid(unsafe_code)]
 
 use super::mounts::{self, MountText};

@@ -1,4 +1,6 @@
 //! The slot through which the process floor shows its processes in /proc.
+//!
+//! Owns the slot. Never filled twice. Locks: none.
 #![forbid(unsafe_code)]
 
 use crate::sync::Once;

@@ -1,4 +1,7 @@
 //! Open files whose contents are a text made on demand.
+//!
+//! Owns the text of one open file, made at its beginning. Never made under a spinlock, since it may need memory. Locks:
+//! a sleeping one for the text, held over the user copy.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryVec, try_arc};

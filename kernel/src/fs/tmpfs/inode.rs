@@ -1,7 +1,8 @@
 //! The inodes of tmpfs.
 //!
-//! A regular file's `writing` mutex orders writes and changes of size; reads take nothing but the page
-//! cache's own lock.
+//! Owns the attributes, and by kind the pages, the target of a link or the slot of a fifo or socket. Never has a page
+//! that is not charged to its instance. Locks: a regular file's `writing` mutex orders writes, seals and changes of
+//! size; reads take the page cache's lock only.
 #![forbid(unsafe_code)]
 
 use super::options::PAGE;

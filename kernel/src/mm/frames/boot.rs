@@ -1,6 +1,9 @@
 //! Hands all usable memory to the allocator.
 //!
 //! Runs once, on the boot CPU. The metadata array is carved from the first region that has room for it.
+//!
+//! Owns nothing afterwards. Never frees what the image, the page tables or a boot module lie in: the memory map says
+//! so. Locks: the buddy's.
 
 use super::buddy::{RESERVE, TOTAL, buddy};
 use super::pfn::{META_LEN, META_START, metadata};

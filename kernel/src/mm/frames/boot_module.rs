@@ -1,4 +1,7 @@
 //! [`BootModule`]: what the loader left in memory for the kernel (the initramfs).
+//!
+//! Owns that memory: taken once, since `take` empties the boot information. Never used after the drop, which gives it
+//! back. Locks: the buddy's, then.
 
 use super::boot;
 use crate::base::boot_info::BootInfo;

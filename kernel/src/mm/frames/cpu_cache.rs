@@ -1,8 +1,9 @@
 //! The frames that each CPU keeps at hand, and its counts by owner.
 //!
-//! A cache is touched only by its own CPU, through [`with`]. An interrupt handler that arrives inside such
-//! a use finds the cache busy and does without it, so no interrupt needs to be disabled. Lock: `Frames`, for the
-//! [`DEPOT`] between the CPUs.
+//! A cache is touched only by its own CPU, through [`with`]. An interrupt handler that arrives inside such a use finds
+//! the cache busy and does without it, so no interrupt needs to be disabled. Never blocks inside such a use: the CPU is
+//! pinned, and the checking kernel panics. Owns the caches and the [`DEPOT`] between the CPUs. Locks: `Frames`, for the
+//! depot.
 
 use super::buddy;
 use super::pfn::{For, Pfn};

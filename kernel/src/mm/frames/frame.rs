@@ -2,7 +2,7 @@
 //!
 //! Invariant: a `Frame` holds one of the references that the frame's metadata counts, so the frame is not
 //! freed while it lives. The contents are plain bytes that user space may be changing at the same time;
-//! they are only ever copied, never borrowed.
+//! they are only ever copied, never borrowed. Owns that one reference. Locks: none; the count is an atomic.
 
 use super::frames;
 use super::pfn::{For, Pfn};

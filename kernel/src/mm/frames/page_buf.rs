@@ -2,6 +2,8 @@
 //!
 //! Invariant: the frame has exactly one reference, this one, and no page table points to it, so its bytes
 //! may be borrowed until it becomes a plain [`Frame`].
+//!
+//! Owns that reference. Never shows the page to anybody before `into_frame`. Locks: none.
 
 use super::frame::Frame;
 use crate::base::PAGE_SIZE;

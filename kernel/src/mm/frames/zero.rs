@@ -1,4 +1,6 @@
 //! The shared page of zeros, which stands for anonymous memory that was never written.
+//!
+//! Owns it. Never written to: entries that map it lack `WRITABLE`. Never counted: they hold no reference. Locks: none.
 
 use super::frames;
 use super::pfn::{For, Pfn};

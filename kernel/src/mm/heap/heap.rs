@@ -1,14 +1,14 @@
 //! The kernel heap: size classes in page-sized slabs with a magazine per CPU; big sizes from the buddy.
 //!
-//! Owns the global allocator. It may use the last frames of the kernel's reserve; calls that make long-lived
-//! objects for users ask [`kernel_memory_low`](crate::mm::frames::kernel_memory_low) first. An ordinary allocation that finds no memory
-//! ends the machine, so once users run all goes through [`fallible`](crate::mm::fallible).
+//! Owns the global allocator. It may use the last frames of the kernel's reserve; calls that make long-lived objects
+//! for users ask [`kernel_memory_low`](crate::mm::frames::kernel_memory_low) first. An ordinary allocation that finds
+//! no memory ends the machine, so once users run all goes through [`fallible`](crate::mm::fallible).
 //!
 //! Never: an interrupt handler does not allocate (the checking kernel panics if one does); it may free.
 //!
 //! Invariants: an object in a magazine or in a slab's free list belongs to nobody else; a slab's metadata
 //! says which class it has. A magazine is used only by its CPU, behind a busy mark as in
-//! `frames::cpu_cache`. Lock: one `Heap` lock for each class's slabs; no lock for the magazines.
+//! `frames::cpu_cache`. Locks: one `Heap` lock for each class's slabs; no lock for the magazines.
 
 use super::{classes, inject, magazine, slab};
 

@@ -1,8 +1,9 @@
 //! Fault injection: `alea.fail_alloc=EVERY_N[,SEED]` makes about one in N allocations fail, from the start of init on.
 //!
-//! Owns the setting and its counters. While it is on, no CPU's magazine keeps free objects, so that every allocation takes
-//! the slow path, which asks [`fails`]; while it is off that path costs one look more each time a magazine is refilled.
-//! Process 1 and the kernel's own threads are spared: process 1 is the harness that must live to tell the result.
+//! Owns the setting and its counters. While it is on, no CPU's magazine keeps free objects, so that every allocation
+//! takes the slow path, which asks [`fails`]; while it is off that path costs one look more each time a magazine is
+//! refilled. Never fails one of process 1 or of the kernel's own threads: process 1 is the harness that must live to
+//! tell the result. Locks: none.
 
 use crate::sync::Once;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -3,6 +3,9 @@
 //! Used only by its own CPU, through [`with`]. Interrupt handlers never allocate; one that frees and finds the magazines
 //! busy goes to the slabs. While faults are injected the magazines count as busy for good and hold nothing but what
 //! [`reserve`] was asked for.
+//!
+//! Owns these free objects. Never used by another CPU, and never twice at once on its own: the busy mark. Locks: none
+//! of its own; a refill takes the class's.
 
 use super::classes::{Class, SIZES};
 use super::{inject, slab};

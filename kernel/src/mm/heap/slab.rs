@@ -3,6 +3,8 @@
 //! A slab's metadata holds its class (tag), the number of its free objects and the first of them (`refs`),
 //! and its neighbours in the class's list of slabs with free objects (`word`). The first two bytes of a
 //! free object hold the index of the next. All of that is guarded by the class's lock.
+//!
+//! Owns all slabs. Never writes to an object that is not free. Locks: `Heap`, one for each class.
 
 use super::classes::{Class, SIZES};
 use crate::base::PAGE_SIZE;

@@ -4,7 +4,10 @@
 //! lower end faults. A slot keeps its frames when its stack is dropped and waits, first in a cache per
 //! CPU, then in a shared list, for the next task. Idle CPUs give back the frames of what is too much for the shared
 //! list ([`trim`]); the number of such a slot waits in another list, linked through the page-table entries that
-//! have nothing to map. Lock: `Leaf` for the shared lists.
+//! have nothing to map.
+//!
+//! Owns these slots. Never hands a frame on that a CPU may still reach by its TLB: [`trim`] flushes all CPUs before it
+//! frees. Locks: `Leaf` for the shared lists; a CPU's own list is used with interrupts off.
 
 use super::vmalloc;
 use crate::base::PAGE_SIZE;

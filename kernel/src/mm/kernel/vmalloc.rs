@@ -2,7 +2,8 @@
 //!
 //! The top-level entry for the area was made at boot and is in every address space, so a mapping made here
 //! is seen by all. Who takes a mapping out flushes it on every CPU before the frame or the address is used again.
-//! Lock: `Frames` ranks below the one here, because tables are allocated under it.
+//! Owns the tables of the area. Never gives a table back. Locks: `Heap` for the tables; `Frames` ranks below it, because
+//! tables are allocated under it.
 
 use crate::base::page::{self, PTE_ADDRESS, PteFlags};
 use crate::mm::frames::root::kernel_root;

@@ -9,7 +9,8 @@
 //!   from before the removal is seen by the unmapping that follows it.
 //! - What lies beyond the length in the last page is zero when the length grows over it.
 //!
-//! Lock: `PageCache` for tree and length; never held across a user copy.
+//! Owns these pages. Never: no frame is freed while a mapping may point to it. Locks: `PageCache` for tree and length,
+//! which is not held across a user copy.
 
 pub(super) use super::footprint::Footprint;
 

@@ -1,7 +1,8 @@
 //! All address spaces, in order of creation: for taking a file's pages out of every mapping.
 //!
 //! A walk visits ascending ids. A space that is forked during the walk gets a greater id than all others, so
-//! the walk comes to it even if its parent was not visited yet. Lock: `Leaf`.
+//! the walk comes to it even if its parent was not visited yet. Owns the list, of weak references:
+//! a walk never keeps a space but the one that it visits. Locks: `Leaf` for the list, not held during a visit.
 
 use super::space::AddressSpace;
 use crate::sync::{SpinLock, level};

@@ -2,8 +2,9 @@
 //!
 //! Owns their frames, made once at boot and never freed, and the mappings as exec makes them: above the
 //! stack, in the page table that maps the stack where they fit, with their pages in place, so that no
-//! program takes a fault for them. A fork leaves the pages out: a child that uses them takes one fault. The data is written through the reference that [`init`] gives away,
-//! by atomics only; user space can only read it. Lock: the space's own.
+//! program takes a fault for them. A fork leaves the pages out: a child that uses them takes one fault. The data is
+//! written through the reference that [`init`] gives away, by atomics only; user space can never write to it. Locks: the
+//! space's own.
 
 use super::request::{Fault, VmFlags};
 use super::space::{AddressSpace, Inner};

@@ -2,6 +2,9 @@
 //!
 //! Either user memory (one buffer or an iovec array) or a kernel slice, so that a file's code is written
 //! once. A fault after some bytes were moved gives the partial count; `EFAULT` only when nothing was.
+//!
+//! Owns nothing: it counts along addresses. Never used with a spinlock or a space's lock held, since user memory may
+//! fault. Locks: none.
 
 use super::user::{self, UserPtr, UserSlice};
 use crate::mm::frames::frame::{Frame, page_range};

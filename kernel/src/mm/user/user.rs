@@ -2,7 +2,8 @@
 //!
 //! A [`UserPtr`] or [`UserSlice`] is an allegation: a number that user space gave. Every access checks the
 //! range once and copies through `arch::copy::usercopy`, whose faults come back as `EFAULT` or a partial count.
-//! No spinlock and no address-space lock may be held across any of these calls: they may fault and sleep.
+//! Owns nothing. Never called with a spinlock or an address space's lock held: a call may fault and sleep. Only
+//! [`write_keystream`] does not wait. Locks: none of its own.
 
 use crate::arch::copy::{chacha20, usercopy as raw};
 use crate::base::page::USER_END;

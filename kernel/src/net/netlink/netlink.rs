@@ -1,7 +1,7 @@
 //! AF_NETLINK, family NETLINK_ROUTE: how programs ask for interfaces, addresses and routes.
 //!
-//! A request is answered at once, into the socket's own queue. Lock level: `Stream` for the queue; the set of
-//! port numbers is a `Leaf`.
+//! A request is answered at once, into the socket's own queue. Owns the queues and the set of port numbers. Never
+//! announces anything by itself: nothing here changes. Locks: `Stream` for a queue; the set of port numbers is a `Leaf`.
 
 use super::message::{HEADER, MULTI, put_message};
 use super::route;

@@ -2,7 +2,7 @@
 //!
 //! Owns the list of all raw sockets. A message goes straight into the queues of the sockets of its protocol; an echo
 //! request is also answered, as any host does. What TCP and UDP send is no packet here, so raw sockets do not see it
-//! (docs/decisions/0004). Lock levels: the list is a `Leaf`, a socket's state a `Stream`; never both, nor two sockets.
+//! (docs/decisions/0004). Locks: the list is a `Leaf`, a socket's state a `Stream`; never both, nor two sockets.
 
 use crate::mm::fallible::{TryGrow, try_arc, try_copy};
 use crate::mm::{Sink, Source};

@@ -1,4 +1,6 @@
 //! Sending and receiving on raw sockets.
+//!
+//! Owns the numbers of packets. Never copies user memory under a spinlock. Locks: those of `raw`.
 
 use super::packet::{
     HEADER, MAX, Message, complete, duplicate, echo, ends, seal_icmp6, with_header,

@@ -2,8 +2,9 @@
 //!
 //! Each end owns what it has received; its peer puts bytes there, up to the sum of one's send buffer and the
 //! other's receive buffer. States, errors and events are those that Linux's sockets show over its loopback.
-//! Lock level: `Stream`. A listener's lock is taken before that of a connection; two connections are locked
-//! one after the other. User memory is copied without a spinlock.
+//! Locks: `Stream`. A listener's lock is taken before that of a connection; two connections are locked
+//! one after the other. User memory is never copied under a spinlock; a sleeping lock keeps the reads of one
+//! end apart.
 
 use super::bytes::Bytes;
 use crate::mm::fallible::try_arc_cyclic;

@@ -1,7 +1,8 @@
 //! UDP and UDP-Lite: datagrams go straight into the queue of the socket they are for.
 //!
 //! [`Udp`] is one socket. A datagram for nobody is an error that the sender hears of next, if it is connected,
-//! as the answer of a real network would be. Lock level: `Stream`, one socket at a time.
+//! as the answer of a real network would be. Owns its queue, its port and its peer's name. Locks: `Stream`, never of two
+//! sockets.
 
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};

@@ -1,6 +1,6 @@
 //! AF_UNIX addresses: unnamed, a path, or a name in the abstract namespace.
 //!
-//! Owns the abstract namespace. Lock level: `Leaf`.
+//! Owns the abstract namespace. Never keeps a socket: the names are weak. Locks: `Leaf`.
 
 use super::unix::Socket;
 use crate::mm::fallible::{TryGrow, TryMap, TryVec, try_arc_bytes};

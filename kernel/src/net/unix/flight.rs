@@ -1,7 +1,7 @@
 //! How many descriptors each user has on their way through sockets.
 //!
-//! A user may have about as many of them as open files; [`Flight`] is the count's hold on one message. Lock
-//! level: `Leaf`.
+//! A user may have about as many of them as open files; [`Flight`] is the count's hold on one message. Owns the
+//! counts. Never lets a failed send count: a [`Flight`] that goes is counted out. Locks: `Leaf`.
 
 use crate::mm::fallible::TryMap;
 use crate::sync::{SpinLock, level};

@@ -1,11 +1,13 @@
 //! Descriptors on their way through sockets: those that nobody can ever receive, and their end.
 //!
-//! A socket may travel through itself, or two through each other; when their descriptors are closed, the queues keep them
-//! alive for ever. [`collect`] finds such circles: a passed socket is alive if something other than the queues of passed
-//! sockets refers to its file, or if it waits in the queue of one that is alive. Chains of sockets in sockets are let go of
-//! one by one ([`bury`]), not by recursion on the kernel stack.
+//! A socket may travel through itself, or two through each other; when their descriptors are closed, the queues keep
+//! them alive for ever. [`collect`] finds such circles: a passed socket is alive if something other than the queues of
+//! passed sockets refers to its file, or if it waits in the queue of one that is alive. Chains of sockets in sockets
+//! are let go of one by one ([`bury`]), not by recursion on the kernel stack.
 //!
-//! Lock: `Passing`, held over a whole search and taken before the state of sockets. Who has taken files out of a queue
+//! Owns the list of passed sockets and the queues to be let go of. Never drops a file under a lock.
+//!
+//! Locks: `Passing`, held over a whole search and taken before the state of sockets. Who has taken files out of a queue
 //! passes it ([`settle`]) before the references can go anywhere else, so that counts and queues agree during a search.
 
 use super::queue::Message;

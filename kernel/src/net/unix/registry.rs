@@ -1,6 +1,6 @@
 //! All AF_UNIX sockets there are: for /proc/net/unix, and for the search for forgotten ones.
 //!
-//! Owns a table of weak references. Lock level: `Leaf`; no socket is looked at while it is held.
+//! Owns a table of weak references. Locks: `Leaf`; a socket is never looked at while it is held.
 
 use super::address::Address;
 use super::garbage;

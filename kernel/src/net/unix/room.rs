@@ -4,8 +4,9 @@
 //! while somebody watches it. When there is no room, the socket itself registers with the queue of the peer that it has
 //! (its [`Relay`]), and passes on what it hears there. A new peer, or none, ends that.
 //!
-//! Locks: `Leaf` around the relay; what was in it is dropped with nothing locked. A relay wakes `for_writing` under the lock
-//! of the peer's `for_room`; nothing that waits in a `for_writing` wakes a `for_room`, so that goes one way only.
+//! Owns the relay of each socket. Locks: `Leaf` around the relay; what was in it is dropped with nothing locked. A
+//! relay wakes `for_writing` under the lock of the peer's `for_room`; nothing that waits in a `for_writing` wakes a
+//! `for_room`, so that goes one way only.
 
 use super::unix::{Kind, MAX_DATAGRAMS, Socket};
 use crate::sync::{PollTable, Registrations, SpinLock, level};

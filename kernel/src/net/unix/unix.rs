@@ -1,8 +1,8 @@
 //! AF_UNIX sockets: streams, datagrams and sequenced packets between processes of one machine.
 //!
 //! [`Socket`] is one end: its receive queue, its name, its peer. A sender puts messages into the receiver's
-//! queue, so each socket's lock guards only its own state. Lock level: `Stream`; two sockets are locked one
-//! after the other, never together. User memory is copied without any lock.
+//! queue, so each socket owns only its own state. Locks: `Stream`; two sockets are locked one after the
+//! other, never together. User memory is copied without any lock.
 
 use super::address::Address;
 use super::{connect, file, registry};

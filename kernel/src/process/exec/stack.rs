@@ -1,4 +1,7 @@
 //! What a new program finds on its stack: counts, pointers, the auxiliary vector.
+//!
+//! Owns the two words of hardware capabilities, asked for once. Never touches the new space: it fills pages that nobody
+//! sees yet. Locks: none.
 
 use super::args::ArgArea;
 use super::image::Placed;

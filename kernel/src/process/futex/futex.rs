@@ -1,9 +1,10 @@
 //! Futexes: sleeping on a user word.
 //!
-//! Owns the queues of waiters, whose rules are in the crate `futexq`. A waiter enters its queue before it reads
-//! the user word, and a waker changes the word before it looks into the queue, so no lock of a queue is ever held
-//! across a user access. Their locks rank at [`crate::sync::level::Futex`]; two are taken in index order when waiters move.
-//! `pi` has the futexes that lend priority, `robust` the lists of locks that a thread leaves behind.
+//! Owns the queues of waiters, whose rules are in the crate `futexq`. A waiter enters its queue before it reads the
+//! user word, and a waker changes the word before it looks into the queue, so no lock of a queue is ever held across a
+//! user access: it is never needed. Locks: those of the queues, which rank at [`crate::sync::level::Futex`]; two are
+//! taken in index order when waiters move. `pi` has the futexes that lend priority, `robust` the lists of locks that a
+//! thread leaves behind.
 
 use super::waits;
 use crate::mm::{AddressSpace, user};

@@ -1,7 +1,7 @@
 //! Futexes that lend priority: the word holds the owner's number, the kernel the queue of those who wait.
 //!
-//! Owns the queues, under one sleeping mutex that is held over the accesses to the words: it is taken
-//! only when a lock is contended, or when a thread that owns one ends. Each waiter also has an entry in the
+//! Owns the queues. Locks: one sleeping mutex, held over the accesses to the words and never taken but
+//! when a lock is contended, or when a thread that owns one ends. Each waiter also has an entry in the
 //! ordinary buckets, so that calls for ordinary futexes notice it. The most urgent waiter's rank is lent to
 //! the owner, and on along the chain of owners who wait themselves.
 

@@ -1,4 +1,6 @@
 //! The OOM killer: when user memory runs out, the largest process dies and the rest goes on.
+//!
+//! Owns the note that somebody looks already. Never kills process 1. Locks: none of its own; called with none held.
 
 use crate::base;
 use crate::mm::{self, space};

@@ -1,6 +1,6 @@
 //! The process table as procfs asks for it, and who may look into a process.
 //!
-//! Owns the list of files that each process has. No locks of its own.
+//! Owns the list of files that each process has. Never shows what `access` refuses. Locks: none of its own.
 
 use super::access::may_look_into;
 use super::{memory, misc, objects, phases, stat, status, totals};

@@ -2,6 +2,9 @@
 //!
 //! `state` is set to a sleeping value by the task itself and back to running under the run queue lock of
 //! its CPU; `vruntime` and `cpu` change under that lock (`cpu` under that of the CPU that it leaves).
+//!
+//! Owns the state of a task, its weight and where it belongs. Never moves a task: `schedule` and `place` do. Locks: the
+//! run queue's; `parked` is an atomic slot.
 
 use crate::base::percpu::MAX_CPUS;
 use crate::process::task::task::Task;

@@ -2,6 +2,8 @@
 //!
 //! Tickless: nothing runs every five seconds. The three averages decay by the time since the last look at
 //! them, with the number of runnable tasks as it is now.
+//!
+//! Owns the averages. Never armed: no timer runs for them. Locks: `Leaf`.
 
 use super::queue;
 use crate::base::percpu;

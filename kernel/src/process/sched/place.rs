@@ -8,6 +8,7 @@
 //!
 //! A task that another CPU may run is never on a CPU: while the switch away from it goes on, it stays with the
 //! CPU that switches. Owns the mask of idle CPUs and the requests to each CPU. Never holds two queues.
+//! Locks: those of `queue`.
 
 use super::queue::{self, Locked, Taken};
 use crate::arch::{irq, smp};

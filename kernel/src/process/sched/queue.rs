@@ -1,8 +1,8 @@
 //! The run queue of each CPU: [`alea_runq`]'s, under its lock.
 //!
-//! Owns the queues, and what other CPUs need to know of the task that runs. Who runs next is decided in that crate. Room is
-//! reserved when tasks are made, so that waking never allocates. Lock level `RunQueue`; held with interrupts off, one at a
-//! time, never across a switch.
+//! Owns the queues, and what other CPUs need to know of the task that runs. Who runs next is decided in that crate.
+//! Room is reserved when tasks are made, so that waking never allocates. Locks: `RunQueue`, held with interrupts off,
+//! one at a time, never across a switch.
 
 use crate::base::percpu::MAX_CPUS;
 use crate::process::task::task::Task;

@@ -1,10 +1,13 @@
 //! The scheduler: who runs on each CPU.
 //!
-//! Fair sharing by weighted run time with a fixed slice, real-time ranks above it. Tickless: the slice timer
-//! is armed only while another task waits. A task's state changes under the run queue lock of its CPU;
-//! waking works in interrupt handlers. Kernel code is not preempted: a switch happens in [`schedule`] only,
-//! called by sleeping, by [`cond_resched`], and on the way to user mode when [`crate::process::task::work::RESCHED`] is set.
-//! Which CPU a task runs on is decided in `place`.
+//! Fair sharing by weighted run time with a fixed slice, real-time ranks above it. Tickless: the slice timer is armed
+//! only while another task waits. A task's state changes under the run queue lock of its CPU; waking works in interrupt
+//! handlers. Kernel code is not preempted: a switch happens in [`schedule`] only, called by sleeping, by
+//! [`cond_resched`], and on the way to user mode when [`crate::process::task::work::RESCHED`] is set. Which CPU a task
+//! runs on is decided in `place`.
+//!
+//! Owns the switch and its count. Never switches with a spinlock held (debug builds panic). Locks: the run queue's,
+//! released before the switch.
 
 use super::entity::{Policy, RR_SLICE_NS, SLICE_NS, State, policy};
 use super::place::arm_slice;

@@ -1,7 +1,7 @@
 //! The signal actions of a process (`sigaction`), shared by its threads and by CLONE_SIGHAND.
 //!
 //! The table is copy-on-write: fork only counts a reference, and the first `sigaction` after it copies.
-//! Lock: [`crate::sync::level::Signal`], inside nothing else of that level.
+//! Owns the table. Never calls out under its lock. Locks: [`crate::sync::level::Signal`], the last of that level.
 
 use crate::sync::{SpinLock, level};
 use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SigAction, SigSet, Signal};

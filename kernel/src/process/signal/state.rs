@@ -1,8 +1,8 @@
 //! Signal state of tasks and processes.
 //!
-//! A task owns its blocked mask, its alternate stack and its restart block: nobody else writes them.
-//! Pending queues are written by senders on any CPU, in interrupt handlers too, under their
-//! [`crate::sync::level::Signal`] locks; the process's queue is taken before a thread's.
+//! A task owns its blocked mask, its alternate stack and its restart block: others never write them.
+//! Locks: pending queues are written by senders on any CPU, in interrupt
+//! handlers too, under [`crate::sync::level::Signal`]; the process's queue is taken before a thread's.
 
 use super::actions::SignalActions;
 use super::queue::Pending;

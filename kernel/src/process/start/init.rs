@@ -1,4 +1,7 @@
 //! The first tasks: each CPU's idle task, and process 1.
+//!
+//! Owns what waits for process 1: the words of the command line, how unpacking went. Never returns from its last step.
+//! Locks: none of its own.
 
 use super::init_words::InitWords;
 use super::kthread;

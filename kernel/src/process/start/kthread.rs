@@ -1,4 +1,6 @@
 //! Kernel threads: tasks without user memory.
+//!
+//! Owns the bodies that have not started. Never gives a thread user memory. Locks: `Leaf`, for the bodies.
 
 use crate::arch::task::Machine;
 use crate::base::{cpu, percpu};

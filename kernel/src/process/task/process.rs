@@ -1,8 +1,11 @@
 //! [`Process`]: what the threads of a program share, and its place in the tree.
 //!
-//! Parent, children and threads ([`Family`]) are under the `tree` lock (`ProcessTree`, parent before child). A child
+//! Owns these. A child
 //! holds its parent and a parent its children: the circle ends when the parent exits and gives its children
-//! away, or reaps them. Group, limits and program are small tables under `ProcessState`.
+//! away, or reaps them. Never holds an address space or descriptors: its threads do.
+//!
+//! Locks: parent, children and threads ([`Family`]) are under the `tree` lock (`ProcessTree`, parent before child);
+//! group, limits and program under `ProcessState`.
 
 use super::limits::{Limit, Limits, Resource};
 use super::members::Member;

@@ -1,7 +1,9 @@
 //! [`Task`]: one thread.
 //!
-//! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], which takes a
-//! [`Current`] to borrow, and atomics that only it writes); and scheduler state, which changes under the run queue lock of the task's CPU.
+//! Fields fall into three kinds: set at creation; owned by the thread itself ([`OwnerCell`], which takes a [`Current`]
+//! to borrow, and atomics that only it writes); and scheduler state, which changes under the run queue lock of the
+//! task's CPU. Others never change what the thread owns: they set work flags. Locks: `Owned` in each cell, `Leaf` for
+//! the name.
 
 use super::current::Current;
 use super::members::Member;

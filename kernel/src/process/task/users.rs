@@ -2,7 +2,8 @@
 //!
 //! Users share counters by a hash of their number, so a counter tells the most that a user can have, which is
 //! all that fork needs while it is below the limit; only at the limit are the tasks themselves counted. Root,
-//! which has no limit, is not counted. No locks, no allocation.
+//! which has no limit, is not counted. Owns the counters. Never
+//! allocates. Locks: none.
 
 use crate::process::tree::table;
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! RLIMIT_CPU: SIGXCPU at the soft limit and once a second from then on, SIGKILL at the hard one.
 //!
 //! A process with a limit is looked at when it could have reached it at the soonest, by a kernel timer; one
-//! without costs nothing. State is under [`crate::sync::level::Itimer`], which interrupt handlers take; no signal is
-//! sent with it held.
+//! without costs nothing. Owns that look. Locks: [`crate::sync::level::Itimer`], which interrupt handlers take;
+//! never held while a signal is sent.
 #![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::times::process_cpu_ns;

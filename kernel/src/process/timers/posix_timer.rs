@@ -1,8 +1,9 @@
 //! POSIX timers (`timer_create` and its kin).
 //!
-//! A timer's signal is queued once; a periodic timer is armed again when that signal is taken, and what
-//! expired in between is its overrun, as on Linux. State is under [`crate::sync::level::Itimer`], which interrupt
-//! handlers take; it is released before a signal is sent, and clocks of CPU time are read before it is taken.
+//! A timer's signal is queued once; a periodic timer is armed again when that signal is taken, and what expired in
+//! between is its overrun, as on Linux. Owns the timers of a process. Locks: [`crate::sync::level::Itimer`], which
+//! interrupt handlers take; never held while a signal is sent, and clocks of CPU time are read before it is taken;
+//! `Leaf` for the table.
 #![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::cpu_clock::CpuClock;

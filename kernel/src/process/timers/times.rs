@@ -5,6 +5,8 @@
 //! kernel, and the total is divided in that proportion, as on Linux without exact accounting. All
 //! counters are written by the task itself (or the CPU that switches it) and read by anyone: Relaxed, as each is
 //! a number of its own.
+//!
+//! Owns them. Never counts a task twice: one that ends adds what it used to its process. Locks: none.
 
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;

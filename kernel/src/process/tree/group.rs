@@ -1,7 +1,8 @@
 //! Process groups and sessions.
 //!
-//! A group lives while a process is in it, a session while a group is in it. Members are under the group's
-//! `ProcessTree` lock; a process's own group under its `ProcessState` lock.
+//! A group lives while a process is in it, a session while a group is in it. Owns the members, weakly: a
+//! group never keeps a process. Locks: members are under the group's `ProcessTree`, a process's own group under its
+//! `ProcessState`; one `Leaf` orders the changes of groups.
 
 use super::table;
 use crate::process::task::process::Process;

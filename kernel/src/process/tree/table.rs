@@ -2,7 +2,8 @@
 //!
 //! A bitmap says which numbers are in use, a table of chunks who uses them: both lookups are O(1). A number
 //! is free again when no task, process, group or session has it, and a chunk goes with its last number, except
-//! the one that new numbers come from. Level `PidTable`; nothing is dropped and no visitor is called under it.
+//! the one that new numbers come from. Owns which are used. Locks: `PidTable`; never drops anything or
+//! calls a visitor under it.
 
 use super::group::{Group, Session};
 use crate::process::task::process::Process;

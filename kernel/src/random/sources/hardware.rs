@@ -9,6 +9,8 @@
 //! at every reseed; one that fails once is not asked again. `alea.rdrand=zeros|ones|repeat|silent` (and
 //! `alea.rdseed=`) puts a broken part in the place of the CPU's, so that what follows can be tested; there
 //! is no way to make one look better than it is.
+//!
+//! Owns which of the two has failed. Never asked again after that. Locks: none.
 
 use crate::base::{cpu, tsc};
 use crate::cmdline;

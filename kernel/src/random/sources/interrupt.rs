@@ -5,6 +5,8 @@
 //! likes. Passing on costs one short hash, after 1,024 interrupts or a second. Runs in interrupt handlers only, and
 //! waits for no pool: one that is in use gets its words later. (A credit that makes the service ready takes its locks
 //! there, as any other does.)
+//!
+//! Owns one fast pool for each CPU. Never waits. Locks: none of its own.
 
 use super::jitter;
 use crate::arch::irq;

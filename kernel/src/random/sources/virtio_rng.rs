@@ -8,7 +8,7 @@
 //!
 //! A device that breaks the protocol or whose bytes fail a test is not asked again; a silent one is looked
 //! at whenever the generator is reseeded, and counts when it answers. Interface: Virtual I/O Device 1.2,
-//! section 5.4. Lock: `Random`, for the device; the pool's lock is not taken under it.
+//! section 5.4. Owns the device. Locks: `Random`, for the device; the pool's is never taken under it.
 
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::BootInfo;

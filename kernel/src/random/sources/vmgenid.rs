@@ -10,8 +10,9 @@
 //! the draw is repeated. A machine that is cloned between the draw and the look has not used the bytes;
 //! one that is cloned after the look drew them before it had a twin.
 //!
-//! Interface: Microsoft, "Virtual Machine Generation ID"; QEMU `-device vmgenid`, Firecracker, Hyper-V.
-//! Lock: `Random`, for the id that was mixed in last; not held while the pool or the base key is.
+//! Interface: Microsoft, "Virtual Machine Generation ID"; QEMU `-device vmgenid`, Firecracker, Hyper-V. Owns the ids
+//! that base key and batches know of. Locks: `Random`, for the id that was mixed in last; never held while the pool or
+//! the base key is.
 
 use crate::base::percpu;
 use crate::machine::vm_id::{self, VmId};

@@ -1,4 +1,6 @@
 //! `syslog`: the kernel's log as `dmesg` and `klogd` read it. /dev/kmsg is the newer way.
+//!
+//! Owns where `READ` stands and what `CLEAR` hid, for the whole machine. Never changes the log. Locks: none.
 
 use crate::diag::klog;
 use crate::fs::devfs::kmsg::log_readers;

@@ -1,4 +1,7 @@
 //! The machine as a whole: uname, sysinfo, host name, kernel log, reboot.
+//!
+//! Owns the host name and the domain name. Never has another of either: there are no namespaces. Locks: `Leaf`, for the
+//! two.
 
 use crate::base::{self, cpu};
 use crate::drivers::uart;

@@ -1,6 +1,7 @@
 //! [`FsContext`]: a process's root, working directory and umask; shared by `CLONE_FS`.
 //!
-//! Lock level: `Leaf`, held only to copy a path in or out; the paths that are replaced go outside it.
+//! Owns these three. Locks: `Leaf`, held only to copy a path in or out; a path that is replaced is never dropped under
+//! it.
 #![forbid(unsafe_code)]
 
 use crate::sync::{SpinLock, level};

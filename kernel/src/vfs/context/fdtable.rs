@@ -1,8 +1,8 @@
 //! [`FdTable`]: a process's descriptors; shared by `CLONE_FILES`.
 //!
 //! An array of slots and two bitmaps (in use, close-on-exec), so that finding a descriptor is one indexed
-//! load and the lowest free one a bit scan. Lock level: `FdTable`. Files are dropped only after it is
-//! released, because closing may block.
+//! load and the lowest free one a bit scan. Owns a reference to each open file. Locks: `FdTable`;
+//! a file is never dropped under it, because closing may block.
 #![forbid(unsafe_code)]
 
 use crate::sync::{Pace, SpinLock, cond_resched, level};

@@ -1,8 +1,8 @@
 //! Watching files: what happens to a file or a name is told to those who watch it.
 //!
-//! Owns the hooks that the rest of `fs` calls, and who is told what in which order: first whoever watches the
-//! directory, with the name, then whoever watches the object. While nobody watches anything, a hook
-//! is one load. Hooks are called with no spinlock held; `marks` has the lock rules.
+//! Owns the hooks that the rest of `vfs` and the file systems call, and who is told what in which order: first whoever
+//! watches the directory, with the name, then whoever watches the object. While nobody watches anything, a hook is one
+//! load. Hooks are never called with a spinlock held. Locks: those of `marks`.
 
 use super::happened::{Event, event, is_dir};
 use super::marks;

@@ -1,8 +1,8 @@
 //! Who watches what: the marks, by object.
 //!
-//! Owns the table of all marks. Lock level: `Marks` for the table; inside it the watcher's own state
+//! Owns the table of all marks. Locks: `Marks` for the table; inside it the watcher's own state
 //! (`Leaf`). An object's own word says what is wanted of it, so that an event nobody wants takes no lock.
-//! A mark keeps its object alive, and is dropped with no lock held.
+//! A mark keeps its object alive, and is never dropped under a lock.
 #![forbid(unsafe_code)]
 
 use super::happened::{Event, event};

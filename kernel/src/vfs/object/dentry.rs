@@ -3,9 +3,10 @@
 //! Dynamic directories (/proc/PID) make dentries for their names on demand, which live as long as they
 //! are used.
 //!
-//! Rules: who adds, removes or moves names holds the directory's `change` mutex (two: parents first, then by
-//! address) and takes the table's spinlock for the moment of the change; readers take only the spinlock.
-//! A dentry's own link lock may be taken inside its parent's table lock, never the other way.
+//! A dentry owns a reference to its parent, and a table holds its names. Locks: who adds, removes or moves names holds
+//! the directory's `change` mutex (two: parents first, then by address) and takes the table's spinlock for the moment
+//! of the change; readers take only the spinlock. A dentry's own link lock may be taken inside its parent's table lock,
+//! never the other way.
 #![forbid(unsafe_code)]
 
 use super::children::{Children, NameHash};

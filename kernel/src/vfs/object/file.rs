@@ -1,8 +1,11 @@
 //! Open files: [`OpenFile`], the open file description, and [`FileOps`], what it does.
 //!
-//! An `OpenFile` is shared by every descriptor that was duplicated from the same open. Its position is
-//! guarded by a sleeping mutex that is held over the transfer, for seekable files only; so two threads that
-//! read one description see disjoint bytes, and a reader blocked in a terminal blocks nobody else.
+//! An `OpenFile` is shared by every descriptor that was duplicated from the same open. It owns the position, the flags
+//! and the credentials of who opened it, which never change.
+//!
+//! Locks: the position is guarded by a sleeping mutex that is held over the transfer, for seekable files only; so two
+//! threads that read one description see disjoint bytes, and a reader blocked in a terminal blocks nobody else. `Leaf`
+//! for whom to signal and for those who watch it.
 #![forbid(unsafe_code)]
 
 use super::inode::Inode;

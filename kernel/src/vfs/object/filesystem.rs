@@ -1,7 +1,8 @@
 //! [`FileSystem`] and [`Super`]: a mounted instance of a file system.
 //!
-//! A `Super` owns the tree of dentries below its root; when its last mount and open file are gone the tree
-//! is taken apart, unless the file system is one of the kernel's own that live for ever.
+//! A `Super` owns the tree of dentries below its root; when its last mount and open file are gone the tree is taken
+//! apart, unless the file system is one of the kernel's own that live for ever. The device numbers in use are owned
+//! here too; 0:0 is never given. Locks: `Leaf`, for these.
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;

@@ -2,7 +2,8 @@
 //!
 //! The defaults of the trait give the error Linux gives for an object that cannot do the thing. Names,
 //! permissions and mounts are the caller's business (`namei`, `dentry`); an inode method may assume they
-//! have been checked. Lock level: `Inode`, for the times only.
+//! have been checked. Owns the attributes. Never checks a permission that mode bits give. Locks: `Inode`, for
+//! the times, and for the slot of a fifo or socket.
 #![forbid(unsafe_code)]
 
 use super::file::FileOps;

@@ -1,7 +1,7 @@
 //! File locks: POSIX record locks, open-file-description locks and `flock`.
 //!
-//! They exist only for files that were ever locked. Lock level: `FileLocks`; waiting happens on the inode's
-//! queue, outside it.
+//! They exist only for files that were ever locked. Owns the locks of a file, and who waits for
+//! whom. Never sleeps under its own lock: waiting happens on the file's queue. Locks: `FileLocks`; `Leaf` for who waits.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::TryGrow;

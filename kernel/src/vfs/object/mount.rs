@@ -1,7 +1,8 @@
 //! [`Mount`]: a file system instance attached to the tree, and the one mount tree of the machine.
 //!
-//! Lock level: `MountTable` for the tree (who is mounted where), taken only to cross a mount point and to
-//! change the tree. A mount's place is read without it, under the mount's own leaf lock.
+//! Owns the tree. Locks: `MountTable` for the tree (who is mounted where), taken only to cross a mount point and to
+//! change the tree. A mount's place is read without it, under the mount's own leaf lock. A mount is never dropped
+//! under either.
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;

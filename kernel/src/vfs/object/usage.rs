@@ -1,5 +1,8 @@
 //! [`Usage`]: who uses a regular file: writers against executors (ETXTBSY), file locks, and what was learnt of
 //! it as an executable, which holds until somebody may write to it.
+//!
+//! Owns these for one inode. Never: a file is not open for writing and executed at once. Locks: `Leaf` for the plan;
+//! file locks have their own.
 #![forbid(unsafe_code)]
 
 use super::file::OpenFile;

@@ -1,4 +1,7 @@
 //! `mount` and `umount`: the changes to the mount tree, with Linux's checks.
+//!
+//! Owns the order of all changes. Never drops what it unmounts under the tree's spinlock. Locks: a sleeping one for the
+//! changes, taken before the tree's and never while walking.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryGrow, TryVec};

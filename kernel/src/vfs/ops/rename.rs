@@ -2,6 +2,9 @@
 //!
 //! One mutex orders all renames between directories, so that the tree cannot change shape while it is
 //! checked that no directory moves below itself; then the two directories are locked, the upper one first.
+//!
+//! Owns that mutex. Never moves a directory below itself. Locks: the mutex, the two directories' `change`, those of
+//! dentries.
 #![forbid(unsafe_code)]
 
 use super::remove::check_no_mount;

@@ -2,6 +2,8 @@
 //!
 //! Owns the one `BootInfo` type that the rest of the kernel sees; nothing above this folder knows
 //! by which protocol it was started. Runs once, on the boot CPU, with interrupts off.
+//!
+//! Never returns to the loader. Locks: none: nothing else runs.
 
 use super::handover::Handover;
 use super::{smap, tables};

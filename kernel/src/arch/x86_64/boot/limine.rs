@@ -1,6 +1,8 @@
 //! The Limine entry: BIOS and UEFI machines booted from the ISO.
 //!
 //! Owns the requests in `.limine_requests` and their translation to `BootInfo`.
+//!
+//! Never used after `enter`: what the loader left is copied out of its answers. Locks: none.
 
 use crate::base::image;
 use limine::BaseRevision;

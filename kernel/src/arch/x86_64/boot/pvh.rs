@@ -2,6 +2,8 @@
 //!
 //! Owns the 32-bit entry code and its temporary page tables (the low 4 GiB at three places, in
 //! 2 MiB pages), which nothing uses after `tables::build`.
+//!
+//! Never returns. Locks: none: nothing else runs.
 
 use crate::base::image;
 use core::arch::global_asm;

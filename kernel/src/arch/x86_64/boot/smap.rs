@@ -1,6 +1,7 @@
 //! Turns the three-byte no-ops at the marked places into CLAC and STAC when the CPU has SMAP.
 //!
-//! Owns the one moment at which kernel text is written; runs before interrupts exist.
+//! Owns the one moment at which kernel text is written; runs before interrupts exist, and never again.
+//! Locks: none.
 
 use core::arch::asm;
 

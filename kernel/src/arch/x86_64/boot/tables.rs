@@ -7,6 +7,8 @@
 //!
 //! Of the image, the direct map has code and constants read-only too: there is no address at which they can
 //! be written.
+//!
+//! Never changed after boot but by `kmap` and by `mm::kernel`, each in an area of its own. Locks: none: one CPU runs.
 
 use crate::base::boot_info;
 use crate::base::image::image_start;

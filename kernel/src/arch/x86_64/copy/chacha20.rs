@@ -3,7 +3,7 @@
 //! Owns the choice between the routines of chacha20.s by what the CPU has, what the kernel switched
 //! on, and which is faster. The routines save and restore every vector register they use, so they need no `KernelFpu`
 //! bracket and leave the running task's state where it is; they must not be called from interrupt
-//! handlers. No locks.
+//! handlers. Never waits for a page of user memory. Locks: none.
 
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU8, Ordering};

@@ -3,7 +3,8 @@
 //! Owns every instruction of the kernel that may fault on a user address, but for those of the keystream
 //! (`chacha20`), which nobody waits for. Callers (only `mm::user::user`)
 //! have checked that the range lies below `base::page::USER_END`; the primitives open the SMAP
-//! window around their accesses and nothing else. Interrupts may be on; no spinlock may be held.
+//! window around their accesses and nothing else. Interrupts may be on. Never called with a
+//! spinlock held, but for what cannot wait. Locks: none.
 //!
 //! Block copies return the number of bytes NOT copied, exact to the byte: a fault in a wide access
 //! falls back to bytes from where it happened.

@@ -1,7 +1,7 @@
 //! The exception table: instructions that may fault on user memory, and where each goes then.
 //!
 //! Owns the lookup. The entries are made by `usercopy` in address order, which `check` verifies at
-//! boot so that the lookup may bisect. Uses neither GS nor locks: it runs in any trap.
+//! boot so that the lookup may bisect. Never uses GS: it runs in any trap. Locks: none.
 
 use super::frame::TrapFrame;
 use crate::arch::copy::chacha20;

@@ -2,6 +2,8 @@
 //!
 //! Owns the selector values (Linux's, since user code can read them), the descriptor table and the
 //! interrupt stacks of the boot CPU. Called once per CPU before its first trap.
+//!
+//! Never changed while the CPU runs. Locks: none.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;

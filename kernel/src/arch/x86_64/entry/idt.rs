@@ -4,6 +4,8 @@
 //! vector. Rules of the assembly: every entry makes a full `TrapFrame`; GS is swapped exactly when
 //! the trap came from user mode; the vectors on interrupt stacks (#DB, NMI, #DF, #MC) trust neither
 //! GS nor its MSRs but find their CPU's block in the topmost word of their stack.
+//!
+//! Never: an entry saves less than all registers. Locks: none.
 
 use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;

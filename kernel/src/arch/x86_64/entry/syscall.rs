@@ -7,6 +7,8 @@
 //! Why SYSRET is safe here: rcx and r11 come from the frame of a system call that nothing marked as
 //! changed, so rip is what the CPU itself stored; it is canonical because user space ends one page
 //! below the canonical hole. Marked frames (`TrapFrame::mark_changed`) always leave by IRET.
+//!
+//! Never leaves by SYSRET with a frame that the kernel changed. Locks: none.
 
 use core::arch::{global_asm, naked_asm};
 use core::sync::atomic::{AtomicPtr, Ordering};

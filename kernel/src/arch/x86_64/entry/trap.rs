@@ -2,7 +2,7 @@
 //!
 //! Owns `TrapFrame` (Linux's pt_regs order) and the hook table, filled once at boot by `register`.
 //! Called with interrupts off by the entry assembly; user-mode exceptions and page faults turn them
-//! on again before they call a hook. Must never allocate and takes no lock.
+//! on again before they call a hook. Must never allocate. Locks: none.
 
 use super::frame::{FLAG_IF, FLAG_TF, SYSCALLS, SyscallTable, TrapFrame};
 use core::sync::atomic::{AtomicPtr, Ordering};

@@ -1,7 +1,7 @@
 //! The local APIC: end of interrupt, its one-shot timer, interrupts between CPUs.
 //!
 //! Owns the choice between x2APIC (MSRs) and xAPIC (memory) and between TSC-deadline and counting
-//! mode, made once by `init`. No locks: each CPU talks to its own APIC.
+//! mode, made once by `init`. Never reaches another CPU's registers. Locks: none.
 
 use super::vectors;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! Owns the redirection tables. Lines are named by their ISA number (below 16, with the firmware's
 //! overrides applied) or by their global number. The PICs are moved out of the way and masked.
-//! Lock: `TABLE` (level Leaf) while a redirection entry is written.
+//! Never names a vector without a stub. Locks: `TABLE` (level Leaf) while a redirection entry is written.
 
 use super::vectors;
 use arrayvec::ArrayVec;

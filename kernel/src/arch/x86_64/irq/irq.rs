@@ -2,7 +2,7 @@
 //!
 //! Owns the vector numbers, the handlers of device lines and the counts. Handlers run with
 //! interrupts off on whatever kernel stack was in use; they must be short, never block and never
-//! touch user memory. Registering takes no lock that a handler could want.
+//! touch user memory. Locks: none; a handler's slot is written once.
 
 use super::vectors::{
     APIC_ERROR_VECTOR, CALL_VECTOR, FIRST_LINE_VECTOR, LINES, RESCHEDULE_VECTOR, SPURIOUS_VECTOR,

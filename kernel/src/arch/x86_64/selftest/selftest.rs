@@ -4,6 +4,8 @@
 //! SYSRET and by IRET, work on the way out, user faults of every kind, a context switch, the FPU
 //! and the user-copy primitives with faults in the middle. Runs before the upper floors register
 //! their hooks, with interrupts off outside the user program. A failed check panics.
+//!
+//! Owns static pages and a stack for this. Never runs without `alea.selftest`. Locks: none.
 
 use super::user;
 use crate::arch::boot::tables;

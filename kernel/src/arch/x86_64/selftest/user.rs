@@ -1,5 +1,7 @@
 //! The self test's user program. It ends with system call 100 and the number of the step that
 //! failed, or zero.
+//!
+//! Owns read-only bytes. Never runs in the kernel. Locks: none.
 
 use core::arch::global_asm;
 

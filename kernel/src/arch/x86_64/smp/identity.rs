@@ -1,6 +1,6 @@
 //! Who the CPU is: the facts behind /proc/cpuinfo and the auxiliary vector.
 //!
-//! Owns nothing; reads CPUID when asked.
+//! Owns nothing; reads CPUID when asked. Never asks another CPU: all are taken to be alike. Locks: none.
 
 use core::fmt::{self, Write};
 

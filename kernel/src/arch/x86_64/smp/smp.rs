@@ -3,7 +3,8 @@
 //! Owns the code that a CPU begins with in real mode, its temporary page tables (the low 2 MiB beside the
 //! kernel's half, in pages below 1 MiB), and which CPU has which APIC id. One CPU is started at a time. A
 //! CPU takes its number, stack and section by one atomic exchange (`CLAIM`), so that one that comes up
-//! after it was given up finds nothing and halts. No locks.
+//! after it was given up finds nothing and halts. Never lets a CPU in that was given up.
+//! Locks: none.
 
 use super::ipi::APIC_IDS;
 use crate::base::boot_info::STARTUP_PAGES;

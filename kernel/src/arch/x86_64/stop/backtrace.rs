@@ -1,6 +1,8 @@
 //! Call traces by frame pointers.
 //!
 //! Reads stacks through probes that may fail, so a broken chain ends the trace and nothing else.
+//!
+//! Owns nothing. Never trusts a frame pointer. Locks: none, since a panic uses it.
 
 use core::arch::asm;
 

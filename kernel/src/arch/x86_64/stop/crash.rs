@@ -2,7 +2,8 @@
 //! path work: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`; and broken rules that only the checking kernel
 //! notices: `lock-order`, `block-locked`, `block-pinned`.
 //!
-//! Owns two locks that nothing else takes (levels Leaf and MountTable). Never called but at the end of boot.
+//! Owns two locks that nothing else takes. Never called but at the end of boot. Locks: `Leaf` and `MountTable`, in the
+//! wrong order for `lock-order`.
 
 use crate::sync::{SpinLock, level};
 use core::arch::asm;

@@ -1,7 +1,7 @@
 //! Looking at other CPUs, and stopping them, by NMI: works whatever they are doing.
 //!
-//! Owns what each CPU last said of itself. An NMI interrupts anything, so its handler takes no lock, prints
-//! nothing and touches only its own CPU's record.
+//! Owns what each CPU last said of itself. Locks: none, because an NMI interrupts anything; its handler never
+//! prints and touches only its own CPU's record.
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 

@@ -4,6 +4,9 @@
 //! AVX-512; FXSAVE without XSAVE) and the per-CPU note of whose state the registers hold. The kernel
 //! itself uses no such registers outside a `KernelFpu` bracket. All functions that move registers
 //! run with interrupts off or in code that no interrupt handler shares (handlers never use them).
+//!
+//! Never loads an image that was neither saved here nor checked, but from user memory, where the fault is caught.
+//! Locks: none.
 
 use crate::arch::copy::usercopy::MAGIC2;
 use core::alloc::Layout;

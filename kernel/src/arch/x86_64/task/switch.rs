@@ -4,6 +4,8 @@
 //! return address. Switching is done with interrupts off, by the scheduler only; FPU state, FS/GS
 //! bases, CR3 and the per-CPU task pointer are switched by it beside this (`fpu`, `set_fs_base`,
 //! `percpu::set_current`).
+//!
+//! Never called with interrupts on: who switches vouches for it. Locks: none.
 
 use core::arch::{asm, naked_asm};
 

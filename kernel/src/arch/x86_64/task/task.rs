@@ -4,6 +4,8 @@
 //! CPU: one reference to the running task, from the switch to it until after the switch away from it.
 //! The scheduler above decides who runs; what makes a switch safe is checked here: the next task is not
 //! on any CPU, and the previous one is kept until nothing runs on its stack any more.
+//!
+//! Never drops a task on its own stack. Locks: none; interrupts are off around a switch.
 
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};

@@ -3,6 +3,8 @@
 //! Owns nothing: `run` is called once by the time floor, with interrupts off, and takes a few
 //! milliseconds at most. What the CPU or the hypervisor states is believed; otherwise the TSC is measured
 //! against the best reference that exists.
+//!
+//! Never called again. Locks: none.
 
 use crate::arch::irq::apic;
 use crate::base::image::image_start;

@@ -3,6 +3,8 @@
 //! While a CPU starts, it and the boot CPU take turns, in any order, in looking at their counters under one
 //! lock; a look that is earlier than the one before it shows how far they are apart. Owns the record of one
 //! such check at a time.
+//!
+//! Never corrects a counter: it only tells. Locks: `Leaf`, for the record.
 
 use crate::base::tsc;
 use crate::sync::{SpinLock, level};

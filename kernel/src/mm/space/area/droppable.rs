@@ -1,7 +1,8 @@
 //! Taking back what may be dropped (MAP_DROPPABLE), before anybody is killed for memory.
 //!
-//! A dropped page reads as zeros: that is what programs that map such memory expect. Lock: one space at a
-//! time; the caller holds none, and no page cache.
+//! A dropped page reads as zeros: that is what programs that map such memory expect. Owns the note whether there is any
+//! such mapping. Never drops a page of another mapping. Locks: one space at a time; the caller holds none, and no page
+//! cache.
 
 use crate::mm::space::registry;
 use crate::mm::space::request::VmFlags;

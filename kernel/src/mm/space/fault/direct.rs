@@ -1,6 +1,7 @@
 //! Access to a space from outside: exec fills the space it builds, a debugger looks into another's.
 //!
-//! Goes through the direct map, page by page, under the space's lock; no user address is dereferenced.
+//! Owns nothing. Goes through the direct map, page by page; never dereferences a user address. Locks: the space's, which
+//! keeps each frame while it is used.
 
 use super::fault::map_cached;
 use crate::base::PAGE_SIZE;

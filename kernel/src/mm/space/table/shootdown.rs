@@ -1,8 +1,10 @@
 //! Making other CPUs flush, or give back free frames: an interrupt, and a wait until each has done it.
 //!
-//! Owns one request for each CPU that asks, and for each CPU the mask of those that ask it. Whoever waits must
-//! hold no spinlock: a CPU that spins for that lock with interrupts off would never answer (debug builds
+//! Owns one request for each CPU that asks, and for each CPU the mask of those that ask it. Never wait with a
+//! spinlock held: a CPU that spins for that lock with interrupts off would never answer (debug builds
 //! check). Interrupts may be off for other reasons, since the waiting CPU answers requests itself.
+//!
+//! Locks: none.
 
 use super::tlb::SINGLE;
 use crate::arch::{irq, smp};

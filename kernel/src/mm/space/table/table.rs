@@ -11,8 +11,9 @@
 //!   anything in it but the accessed bits, and `WRITABLE` from set to clear (see `share`).
 //! - The kernel's half of the root never changes.
 //!
-//! The owner's lock guards everything; only the CPUs themselves write besides, and only the accessed and
-//! dirty bits, so plain loads and stores (Relaxed) are enough.
+//! Owns the tables of the user's half. Never frees a table that a CPU may be walking: `tlb` gives it back after the
+//! flush. Locks: the space's, which the caller holds, guards everything; only the CPUs themselves write besides, and
+//! only the accessed and dirty bits, so plain loads and stores (Relaxed) are enough.
 
 use super::tlb::CpuMask;
 use crate::base::PAGE_SIZE;
