@@ -12,9 +12,9 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use xtask::guest::{Guest, Limits, Outcome};
-use xtask::paths;
-use xtask::qemu::Machine;
+use xtask_guest::guest::{Guest, Limits, Outcome};
+use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 pub use shell::Shell;
 pub use terminal::Terminal;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use xtask::paths;
+use xtask_host::paths;
 
 use crate::{PROMPT, Shell, Terminal};
 

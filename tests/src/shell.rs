@@ -6,8 +6,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use xtask::guest::{End, Guest, Limits};
-use xtask::qemu::Machine;
+use xtask_guest::guest::{End, Guest, Limits};
+use xtask_guest::qemu::Machine;
 
 use crate::terminal::Terminal;
 use crate::{PATIENCE, PROMPT, Turn};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use xtask::abi::{self, Known};
-use xtask::paths;
-use xtask::qemu::Machine;
+use xtask_check::abi::{self, Known};
+use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use alea_tests::{alea, boot};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use xtask::guest::{End, Outcome, PANIC};
-use xtask::initramfs::Tree;
-use xtask::paths;
-use xtask::qemu::Machine;
+use xtask_guest::guest::{End, Outcome, PANIC};
+use xtask_guest::initramfs::Tree;
+use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 const HELLO: &str = "#!/bin/sh\necho hello from $(uname -s) as $$\npoweroff -f\n";
 

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use alea_tests::boot;
-use xtask::guest::{End, Outcome};
-use xtask::initramfs::Tree;
-use xtask::paths;
-use xtask::qemu::Machine;
+use xtask_guest::guest::{End, Outcome};
+use xtask_guest::initramfs::Tree;
+use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 /// An archive of BusyBox and an init, without /dev.
 fn image(init: &str) -> tempfile::TempPath {

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use alea_tests::{PATIENCE, alea};
-use xtask::guest::Guest;
-use xtask::qemu::Machine;
+use xtask_guest::guest::Guest;
+use xtask_guest::qemu::Machine;
 
 /// What one machine drew, in order: the interface's name and the bytes.
 type Draws = Vec<(String, Vec<u8>)>;

@@ -1,7 +1,7 @@
 //! A few rounds of the fuzzer, of one seed: `cargo xtask fuzz` is the real thing.
 
 use alea_tests::{alea, boot};
-use xtask::fuzz;
+use xtask_check::fuzz;
 
 #[test]
 fn the_kernel_survives_some_rounds_of_random_calls() {

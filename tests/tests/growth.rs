@@ -3,7 +3,7 @@
 //! Instructions are counted, so that the figures are the same on a busy host.
 
 use alea_tests::{alea, boot};
-use xtask::growth::{Grown, OVER_CPUS};
+use xtask_bench::growth::{Grown, OVER_CPUS};
 
 /// The steepest of today's curves doubles: a page beside a thousand mappings. Work for each of the thousand would
 /// show as far more.

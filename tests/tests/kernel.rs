@@ -2,9 +2,9 @@
 //! panic line that names it, a call trace, and QEMU's panic status.
 
 use alea_tests::boot;
-use xtask::guest::{End, Outcome, PANIC};
-use xtask::paths;
-use xtask::qemu::Machine;
+use xtask_guest::guest::{End, Outcome, PANIC};
+use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 /// The bare kernel: these tests need no initramfs.
 fn kernel(append: &str) -> Machine {

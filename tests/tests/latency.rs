@@ -4,7 +4,7 @@
 //! Instructions are counted, so that the figures are the same on a busy host.
 
 use alea_tests::{alea, boot};
-use xtask::latency::{GOAL_NS, Latencies, command_line};
+use xtask_bench::latency::{GOAL_NS, Latencies, command_line};
 
 /// From SIGKILL to the last reaped process of an attack: what it has in memory must be given back meanwhile.
 const KILLED_IN_NS: u64 = 1_000_000_000;

@@ -4,9 +4,9 @@
 use std::io::Write;
 
 use alea_tests::{alea, boot};
-use xtask::guest::End;
-use xtask::initramfs::Tree;
-use xtask::paths;
+use xtask_guest::guest::End;
+use xtask_guest::initramfs::Tree;
+use xtask_host::paths;
 
 const SCRIPT: &str = "#!/bin/sh
 mount -t proc proc /proc

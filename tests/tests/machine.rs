@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use alea_tests::PATIENCE;
-use xtask::accel::tiny_guest;
-use xtask::guest::{End, Guest, Limits};
-use xtask::qemu::Machine;
+use xtask_guest::accel::tiny_guest;
+use xtask_guest::guest::{End, Guest, Limits};
+use xtask_guest::qemu::Machine;
 
 const LIMIT: Limits = Limits { total: Some(PATIENCE), idle: None };
 

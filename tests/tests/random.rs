@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use alea_tests::{PATIENCE, Shell, alea, boot};
-use xtask::guest::{Guest, Limits};
-use xtask::paths;
+use xtask_guest::guest::{Guest, Limits};
+use xtask_host::paths;
 
 /// What `userland/random/erasure.c` masks its secrets with.
 const MASK: u8 = 0xa5;

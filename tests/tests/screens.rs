@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use alea_tests::screens::Chapter;
 use alea_tests::{PROMPT, Shell, Terminal, alea};
 use libtest_mimic::{Arguments, Failed, Trial};
-use xtask::paths;
-use xtask::qemu::Machine;
+use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 const ESCAPE: &str = "\x1b";
 const UP: &str = "\x1b[A";

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use alea_tests::{PATIENCE, Shell, Terminal, alea};
 use anyhow::{Result, ensure};
-use xtask::guest::End;
-use xtask::paths;
-use xtask::qemu::Machine;
+use xtask_guest::guest::End;
+use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";

@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use alea_tests::{PATIENCE, alea, boot};
-use xtask::abi::{self, Known};
-use xtask::guest::{End, Guest};
-use xtask::{paths, soak};
+use xtask_check::abi::{self, Known};
+use xtask_check::soak;
+use xtask_guest::guest::{End, Guest};
+use xtask_host::paths;
 
 /// Threads, wake-ups, shared memory and the ends of processes: where CPUs meet.
 const SAMPLE: [&str; 16] = [

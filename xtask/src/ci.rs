@@ -7,9 +7,14 @@ use std::process::{Command, ExitCode};
 use anyhow::Result;
 use clap::Args;
 
-use crate::setup::{self, Need, TARGET};
-use crate::test::{Tally, Test};
-use crate::{baseline, busybox, checking, miri, process, random_stats, tidy};
+use xtask_bench::baseline;
+use xtask_check::test::Test;
+use xtask_check::{checking, miri};
+use xtask_host::tally::Tally;
+use xtask_host::{paths, process};
+use xtask_setup::setup::{self, Need, TARGET};
+use xtask_suites::{busybox, random_stats};
+use xtask_tidy::{shrink, tidy};
 
 /// Checks formatting, clippy (host and kernel), tidiness, all tests, BusyBox's own too, and the
 /// instruction counts; boots the kernel that checks itself, too.
@@ -27,9 +32,9 @@ impl Ci {
         gate(&mut tally, "clippy, kernel", || {
             clippy(&["--package", "alea-kernel", "--target", TARGET])
         });
-        gate(&mut tally, "tidy", || tidy::check(crate::paths::root()));
+        gate(&mut tally, "tidy", || tidy::check(paths::root()));
         gate(&mut tally, "links of the documentation", doc_links);
-        gate(&mut tally, "exceptions only get fewer", || tidy::shrink::check(crate::paths::root()));
+        gate(&mut tally, "exceptions only get fewer", || shrink::check(paths::root()));
         add(&mut tally, "tests", Test::default().tally());
         println!("The kernel that checks itself, on two CPUs:");
         checking::check(&mut |tally, name, result| gate(tally, name, || result), &mut tally);

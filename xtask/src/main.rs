@@ -1,13 +1,16 @@
 //! `cargo xtask`: the command line. Parses it and calls the one module that does the work.
 #![forbid(unsafe_code)]
 
+mod ci;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use xtask::{
-    abi, bench, boot, build, busybox, ci, fuzz, image, latency, profile, random_stats, report, run,
-    runtimes, setup, soak, syscalls, test, tidy, vdso,
-};
+use xtask_bench::{bench, latency, profile, report};
+use xtask_check::{abi, boot, fuzz, image, run, soak, test};
+use xtask_setup::{build, setup};
+use xtask_suites::{busybox, random_stats, runtimes, vdso};
+use xtask_tidy::{syscalls, tidy};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Build, boot, test and measure Alea", version)]

@@ -1,0 +1,231 @@
+//! The guard of the instruction counts: `tests/bench/baseline.json`, and what may differ from it.
+//!
+//! Guest instructions repeat within a hundredth whatever the host does, so that growth can be
+//! refused where wall time could only be watched. Nothing is pinned for it: the guest draws its
+//! addresses and seeds as always, and medians over several boots level that out. What does change
+//! the counts are other tools, so the baseline names those it was made with; with others the limit
+//! is wider, and the message says so.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::bench::{Bench, Kernel};
+use crate::profile::{Phase, Profile};
+use xtask_guest::qemu;
+use xtask_guest::qemu::MachineArgs;
+use xtask_host::{paths, process};
+use xtask_setup::build;
+
+/// The benchmarks that must not grow.
+const GUARDED: [&str; 5] = ["getpid", "getrandom_16", "fork_exit", "exec_true", "shell_noop"];
+
+/// Boots whose samples are taken together.
+const BOOTS: u32 = 3;
+
+/// How much a figure may grow when all tools are those of the baseline.
+const LIMIT: f64 = 0.03;
+
+/// The same with other tools: another compiler may be worth some percent either way.
+const LIMIT_OTHER_TOOLS: f64 = 0.10;
+
+/// A phase that grew by fewer instructions than this is not what made a benchmark grow.
+const PHASE_NOISE: f64 = 60.0;
+
+/// The file in git.
+#[derive(Serialize, Deserialize, PartialEq, Debug)]
+struct Baseline {
+    /// What made the figures, apart from the sources.
+    tools: BTreeMap<String, String>,
+    /// Instructions of one iteration of each benchmark.
+    benchmarks: BTreeMap<String, f64>,
+    /// Instructions of each phase of fork, exec of /bin/true and exit.
+    phases: BTreeMap<String, f64>,
+}
+
+/// What a comparison brought.
+#[derive(Debug, PartialEq)]
+struct Verdict {
+    failures: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Measures and compares with the file; an error says what grew, and in which phase.
+pub fn check() -> Result<()> {
+    let text = fs::read_to_string(file()).with_context(|| paths::shown(&file()))?;
+    let baseline: Baseline = serde_json::from_str(&text).with_context(|| paths::shown(&file()))?;
+    let verdict = baseline.compare(&measure()?);
+    for note in &verdict.notes {
+        println!("note: {note}");
+    }
+    if verdict.failures.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "{}\nif this growth is wanted: cargo xtask bench --write-baseline, and say why in the commit",
+        verdict.failures.join("\n")
+    )
+}
+
+/// Measures and writes the file.
+pub fn write() -> Result<()> {
+    let baseline = measure()?;
+    fs::create_dir_all(file().parent().context("the baseline has a folder")?)?;
+    fs::write(file(), serde_json::to_string_pretty(&baseline)? + "\n")?;
+    println!("wrote {}", paths::shown(&file()));
+    Ok(())
+}
+
+fn file() -> PathBuf {
+    paths::source("tests/bench/baseline.json")
+}
+
+/// Boots the kernel as it is now; builds it first.
+fn measure() -> Result<Baseline> {
+    build::build(build::Options::default())?;
+    let args = MachineArgs { icount: true, ..MachineArgs::default() };
+    let machine = args.machine()?;
+    let figures =
+        Bench::instructions_of(Kernel::Alea, &GUARDED.join(","), BOOTS, &args).measure(&machine)?;
+    let figures = &figures[Kernel::Alea as usize];
+    if !figures.failures.is_empty() {
+        bail!("a benchmark failed: {}", figures.failures.join("; "));
+    }
+    let mut benchmarks = BTreeMap::new();
+    for name in GUARDED {
+        let median = figures.samples.get(name).and_then(|samples| samples.median());
+        benchmarks.insert(name.to_owned(), rounded(median.with_context(|| format!("no {name}"))?));
+    }
+    let phases = Profile::instructions(&args).phases(&machine)?;
+    let phases = phases.into_iter().map(|Phase { name, avg_ns, .. }| (name, avg_ns)).collect();
+    Ok(Baseline { tools: tools()?, benchmarks, phases })
+}
+
+/// The versions of all that shapes the counts but does not stand in this repository.
+fn tools() -> Result<BTreeMap<String, String>> {
+    let first_line = |program: &str| -> Result<String> {
+        let text = process::output(Command::new(program).arg("--version"))?;
+        Ok(text.lines().next().unwrap_or("").to_owned())
+    };
+    let busybox = process::output(Command::new(paths::busybox()).arg("--help"))?;
+    Ok(BTreeMap::from([
+        ("rustc".into(), first_line("rustc")?),
+        ("gcc".into(), first_line("gcc")?),
+        ("qemu".into(), qemu::version()?.to_string()),
+        ("busybox".into(), busybox.lines().next().unwrap_or("").to_owned()),
+    ]))
+}
+
+/// Two digits after the point are more than repeats.
+fn rounded(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
+
+impl Baseline {
+    fn compare(&self, now: &Self) -> Verdict {
+        let mut verdict = Verdict { failures: Vec::new(), notes: Vec::new() };
+        let mut limit = LIMIT;
+        for (tool, version) in &now.tools {
+            let known = self.tools.get(tool).map_or("none", String::as_str);
+            if known != version {
+                limit = LIMIT_OTHER_TOOLS;
+                verdict.notes.push(format!(
+                    "the baseline was made with {tool} `{known}`, this is `{version}`: up to {:.0} % \
+                     is let pass; cargo xtask bench --write-baseline makes the guard strict again",
+                    limit * 100.0
+                ));
+            }
+        }
+        for name in GUARDED {
+            let (Some(before), Some(after)) = (self.benchmarks.get(name), now.benchmarks.get(name))
+            else {
+                verdict.failures.push(format!("{name} is not in the baseline"));
+                continue;
+            };
+            let growth = after / before - 1.0;
+            let text =
+                format!("{name}: {before} -> {after} instructions ({:+.1} %)", growth * 100.0);
+            if growth > limit {
+                verdict.failures.push(format!("{text}, more than {:.0} %", limit * 100.0));
+            } else if growth < -LIMIT {
+                verdict.notes.push(format!("{text}: worth a new baseline, so that it stays"));
+            }
+        }
+        if !verdict.failures.is_empty() {
+            verdict.failures.extend(self.grown_phases(now));
+        }
+        verdict
+    }
+
+    /// The phases that are to blame, worst first.
+    fn grown_phases(&self, now: &Self) -> Vec<String> {
+        let mut grown: Vec<(f64, String)> = now
+            .phases
+            .iter()
+            .filter_map(|(name, after)| {
+                let before = self.phases.get(name).copied().unwrap_or(0.0);
+                let text = format!("  phase {name}: {before:.0} -> {after:.0} instructions");
+                (after - before > PHASE_NOISE).then_some((after - before, text))
+            })
+            .collect();
+        grown.sort_by(|a, b| b.0.total_cmp(&a.0));
+        if grown.is_empty() {
+            return vec!["  no phase of fork, exec, exit or wait grew".into()];
+        }
+        grown.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn baseline(exec: f64, stack: f64, rustc: &str) -> Baseline {
+        let figure = |name: &str| if name == "exec_true" { exec } else { 100.0 };
+        Baseline {
+            tools: BTreeMap::from([("rustc".into(), rustc.into())]),
+            benchmarks: GUARDED.iter().map(|name| ((*name).into(), figure(name))).collect(),
+            phases: BTreeMap::from([("stack".into(), stack), ("random".into(), 500.0)]),
+        }
+    }
+
+    #[test]
+    fn growth_beyond_the_limit_fails_and_names_the_phase() {
+        let before = baseline(80_000.0, 9_000.0, "1.95");
+        assert_eq!(before.compare(&baseline(82_000.0, 11_000.0, "1.95")).failures.len(), 0);
+        let failures = before.compare(&baseline(83_000.0, 12_000.0, "1.95")).failures;
+        assert_eq!(failures.len(), 2);
+        assert!(failures[0].starts_with("exec_true: 80000 -> 83000 instructions (+3.8 %)"));
+        assert_eq!(failures[1], "  phase stack: 9000 -> 12000 instructions");
+    }
+
+    #[test]
+    fn other_tools_widen_the_limit_and_are_named() {
+        let before = baseline(80_000.0, 9_000.0, "1.95");
+        let verdict = before.compare(&baseline(85_000.0, 9_000.0, "1.96"));
+        assert_eq!(verdict.failures.len(), 0);
+        assert!(verdict.notes[0].contains("1.96"), "{:?}", verdict.notes);
+        assert_eq!(before.compare(&baseline(90_000.0, 9_000.0, "1.96")).failures.len(), 2);
+    }
+
+    #[test]
+    fn a_gain_is_worth_a_note() {
+        let before = baseline(80_000.0, 9_000.0, "1.95");
+        let verdict = before.compare(&baseline(70_000.0, 8_000.0, "1.95"));
+        assert_eq!((verdict.failures.len(), verdict.notes.len()), (0, 1));
+    }
+
+    #[test]
+    fn the_file_in_git_is_whole() {
+        let baseline: Baseline =
+            serde_json::from_str(&fs::read_to_string(file()).unwrap()).unwrap();
+        for name in GUARDED {
+            assert!(baseline.benchmarks[name] > 0.0, "{name}");
+        }
+        assert!(baseline.phases.contains_key("elf_load"));
+    }
+}

@@ -1,0 +1,382 @@
+//! `cargo xtask abi`: runs the programs of `tests/abi` in a guest and compares what they print.
+//!
+//! Linux is right by definition. What it printed is kept in `expected/NAME.txt` beside `NAME.c`, so that a
+//! test run need not boot it; `--refresh` writes those files anew, `--live` does without them.
+//! Known differences are data, in `tests/abi/xfail.toml`, each with a reason; one that has gone away
+//! is a failure too, so that the list can only shrink.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde::Deserialize;
+use similar::{ChangeTag, TextDiff};
+
+use xtask_guest::guest::{End, Guest, Limits};
+use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_host::{paths, term};
+use xtask_setup::build;
+use xtask_setup::setup::{self, Need};
+
+/// Longer than the guest's own limit for one program.
+const SILENCE: Duration = Duration::from_secs(240);
+
+/// How the runner's lines begin that tell what the kernel still holds of a program.
+const LEFT: &str = "--- left: ";
+
+const GROWN: &str = "--- grown: ";
+
+/// Names on the kernel command line; a longer list is replaced by `*`.
+const LONGEST_LIST: usize = 1000;
+
+/// Runs ABI programs and compares what they print with Linux.
+#[derive(Args)]
+pub struct Abi {
+    /// Names of programs, or parts of names; default: all
+    names: Vec<String>,
+    /// Compare with Linux as it prints now, not with what is kept
+    #[arg(long)]
+    live: bool,
+    /// Run on Linux only, and write what it prints beside the programs
+    #[arg(long, conflicts_with = "live")]
+    refresh: bool,
+    /// Print the programs' whole output
+    #[arg(long)]
+    output: bool,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    build: build::Options,
+}
+
+impl Abi {
+    pub fn run(self) -> Result<ExitCode> {
+        setup::ensure(&setup::DEFAULT)?;
+        let all = programs()?;
+        let wanted = |name: &String| {
+            self.names.is_empty() || self.names.iter().any(|part| name.contains(part.as_str()))
+        };
+        let names: Vec<String> = all.into_iter().filter(wanted).collect();
+        let machine = self.machine.machine()?;
+        if self.refresh {
+            build::initramfs()?;
+            return refresh(&machine, &names);
+        }
+        build::build(self.build)?;
+        let mut linux = BTreeMap::new();
+        if self.live {
+            setup::ensure(&[Need::Linux])?;
+            linux = run_on(&machine, &paths::vmlinuz(), &names)?;
+        }
+        let alea = run_on(&machine, &paths::kernel(), &names)?;
+        let known = Known::load()?;
+        let mut failed = 0;
+        for name in &names {
+            let want = match linux.remove(name) {
+                Some(text) => text,
+                None => expected(name)?,
+            };
+            let got = alea.get(name).map_or("", String::as_str);
+            if self.output {
+                println!("=== {name}\n{got}");
+            }
+            match known.judge(name, got, &want) {
+                Ok(0) => println!("ok      {name}"),
+                Ok(lines) => println!("xfail   {name} ({lines} known differences)"),
+                Err(why) => {
+                    println!("FAILED  {name}\n{why}");
+                    failed += 1;
+                }
+            }
+        }
+        println!("{} passed, {failed} failed", names.len() - failed);
+        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// Runs all programs on one of our kernels, and compares with what Linux printed.
+pub fn verdicts(machine: &Machine, kernel: &Path) -> Result<Vec<(String, Result<(), String>)>> {
+    let (names, known) = (programs()?, Known::load()?);
+    let ran = run_on(machine, kernel, &names)?;
+    let verdict = |name: String| {
+        let got = ran.get(&name).map_or("--- did not run\n", String::as_str);
+        let want = expected(&name).map_err(|error| format!("{error:#}"));
+        let verdict = want.and_then(|want| known.judge(&name, got, &want)).map(drop);
+        (name, verdict)
+    };
+    Ok(names.into_iter().map(verdict).collect())
+}
+
+/// The names of all programs, sorted.
+pub fn programs() -> Result<Vec<String>> {
+    Ok(sources()?.into_keys().collect())
+}
+
+/// The source of every program, by name. Names are unique whatever folder of `tests/abi` a program lies in.
+fn sources() -> Result<BTreeMap<String, PathBuf>> {
+    let mut sources = BTreeMap::new();
+    for file in build::files_below(&paths::source("tests/abi"), "c")? {
+        let name = file.file_stem().and_then(|stem| stem.to_str()).context("an odd file name")?;
+        if let Some(other) = sources.insert(name.to_owned(), file.clone()) {
+            bail!("two programs of one name: {}, {}", paths::shown(&other), paths::shown(&file));
+        }
+    }
+    Ok(sources)
+}
+
+/// Where a program's expected output lies: in `expected` beside it.
+fn expected_file(name: &str) -> Result<PathBuf> {
+    let source = sources()?.remove(name).with_context(|| format!("no program {name}"))?;
+    let folder = source.parent().context("a file without a folder")?.join("expected");
+    Ok(folder.join(format!("{name}.txt")))
+}
+
+/// What Linux printed.
+pub fn expected(name: &str) -> Result<String> {
+    let file = expected_file(name)?;
+    fs::read_to_string(&file).with_context(|| {
+        format!("{}: `cargo xtask abi --refresh {name}` makes it", paths::shown(&file))
+    })
+}
+
+/// Runs programs on a kernel; gives each one's output, ending in how it ended. One that takes the
+/// kernel down is charged with that, and the kernel is booted again for those after it.
+pub fn run_on(
+    machine: &Machine,
+    kernel: &Path,
+    names: &[String],
+) -> Result<BTreeMap<String, String>> {
+    let mut ran = BTreeMap::new();
+    let mut after = String::new();
+    let list = names.join(",");
+    let list = if list.len() > LONGEST_LIST { "*" } else { &list };
+    let spinner = term::spinner(&format!("ABI programs on {}", paths::shown(kernel)));
+    loop {
+        let line = format!(
+            "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/usr/lib/alea/abi-run \
+             alea.abi={list} alea.abi_after={after}"
+        );
+        let machine = machine.clone().direct(kernel, Some(paths::tests_initramfs()), &line);
+        let outcome = Guest::start(&machine)?.finish(Limits::idle(SILENCE))?;
+        let (sections, whole) = sections(&outcome.output);
+        let last = sections.last().map(|(name, _)| name.clone());
+        ran.extend(sections);
+        if whole && outcome.end == End::Exited(0) {
+            break;
+        }
+        let Some(name) = last.filter(|name| *name > after) else {
+            bail!("{}\n{}", outcome.describe(), outcome.stuck_at(kernel));
+        };
+        let section = ran.entry(name.clone()).or_default();
+        if whole {
+            section.push_str("--- the guest did not power off\n");
+            break;
+        }
+        section.push_str(&format!("--- {}\n", short(&outcome.end)));
+        section.push_str(&outcome.stuck_at(kernel));
+        after = name;
+    }
+    spinner.finish_and_clear();
+    ran.retain(|name, _| names.contains(name));
+    Ok(ran)
+}
+
+fn short(end: &End) -> &'static str {
+    match end {
+        End::Panicked => "kernel panic",
+        End::TimedOut => "hang",
+        End::Exited(_) | End::Signalled(_) => "the guest ended",
+    }
+}
+
+/// Cuts the serial output into programs; also says whether the runner came to its end. The last
+/// section is unfinished if it did not.
+fn sections(output: &str) -> (Vec<(String, String)>, bool) {
+    let mut sections: Vec<(String, String)> = Vec::new();
+    let mut open = false;
+    for line in output.lines().map(str::trim_end) {
+        if let Some(name) = line.strip_prefix("=== ") {
+            sections.push((name.to_owned(), String::new()));
+            open = true;
+        } else if line.starts_with(GROWN) {
+            // Memory that grew with each run of the program: worth a look, and not always a leak.
+            if let Some((name, _)) = sections.last() {
+                println!("note    {name} {}", &line[4..]);
+            }
+        } else if let Some((_, text)) = sections.last_mut().filter(|_| line.starts_with(LEFT)) {
+            // What a program left behind in the kernel: a line more than Linux prints, so it fails.
+            text.push_str(line);
+            text.push('\n');
+        } else if line.starts_with("abi-end ") && !open {
+            return (sections, true);
+        } else if let Some((_, text)) = sections.last_mut().filter(|_| open) {
+            text.push_str(line);
+            text.push('\n');
+            open = !["--- exit ", "--- signal ", "--- timeout"]
+                .iter()
+                .any(|end| line.starts_with(end));
+        }
+    }
+    (sections, false)
+}
+
+fn refresh(machine: &Machine, names: &[String]) -> Result<ExitCode> {
+    setup::ensure(&[Need::Linux])?;
+    for (name, text) in run_on(machine, &paths::vmlinuz(), names)? {
+        if !text.ends_with("--- exit 0\n") {
+            bail!("{name} does not work on Linux:\n{text}");
+        }
+        let file = expected_file(&name)?;
+        if fs::read_to_string(&file).is_ok_and(|old| old == text) {
+            continue;
+        }
+        println!("wrote {}", paths::shown(&file));
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(&file, text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The differences that are known, by program.
+#[derive(Default, Deserialize)]
+pub struct Known {
+    #[serde(flatten)]
+    programs: BTreeMap<String, Vec<Difference>>,
+}
+
+/// Lines of Linux's output that Alea does not print (or prints otherwise), and why. No lines at all
+/// stand for the whole program.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Difference {
+    reason: String,
+    #[serde(default)]
+    lines: Vec<String>,
+}
+
+impl Known {
+    /// Reads `tests/abi/xfail.toml`.
+    pub fn load() -> Result<Self> {
+        let file = paths::source("tests/abi/xfail.toml");
+        let text = fs::read_to_string(&file).with_context(|| paths::shown(&file))?;
+        let known: Self = toml::from_str(&text).with_context(|| paths::shown(&file))?;
+        let reasonless = |one: &Difference| one.reason.trim().is_empty();
+        if let Some((name, _)) = known.programs.iter().find(|(_, list)| list.iter().any(reasonless))
+        {
+            bail!("{}: {name} has an entry without a reason", paths::shown(&file));
+        }
+        Ok(known)
+    }
+
+    /// The programs that have known differences.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.programs.keys().map(String::as_str)
+    }
+
+    /// The number of known differences; an error shows those that are not known, or no longer there.
+    pub fn judge(&self, name: &str, got: &str, want: &str) -> std::result::Result<usize, String> {
+        let list = self.programs.get(name).map_or(&[][..], Vec::as_slice);
+        if let Some(whole) = list.iter().find(|one| one.lines.is_empty()) {
+            return if got == want {
+                Err(format!("  now passes; remove it from xfail.toml ({})", whole.reason))
+            } else {
+                Ok(1)
+            };
+        }
+        let mut known: Vec<&str> =
+            list.iter().flat_map(|one| &one.lines).map(|line| line.as_str().trim_end()).collect();
+        let total = known.len();
+        let mut report = String::new();
+        for hunk in hunks(want, got) {
+            let before = known.len();
+            let unknown = hunk.iter().any(|(tag, line)| {
+                let place = known.iter().position(|known| known == line);
+                match (tag, place) {
+                    (ChangeTag::Delete, Some(place)) => {
+                        known.remove(place);
+                        false
+                    }
+                    (ChangeTag::Delete, None) => true,
+                    _ => false,
+                }
+            });
+            // Lines that only Alea prints are excused by a known line beside them.
+            if unknown || known.len() == before {
+                for (tag, line) in hunk {
+                    let sign = if tag == ChangeTag::Delete { "linux" } else { "alea " };
+                    report.push_str(&format!("  {sign} | {line}\n"));
+                }
+            }
+        }
+        for line in &known {
+            report.push_str(&format!("  now as on Linux, remove it from xfail.toml: {line}\n"));
+        }
+        if report.is_empty() { Ok(total) } else { Err(report) }
+    }
+}
+
+/// The places where two texts differ: lines only in `want` (deleted) and only in `got` (inserted).
+fn hunks(want: &str, got: &str) -> Vec<Vec<(ChangeTag, String)>> {
+    let diff = TextDiff::from_lines(want, got);
+    let mut hunks = Vec::new();
+    let mut hunk = Vec::new();
+    for change in diff.iter_all_changes() {
+        if change.tag() == ChangeTag::Equal {
+            if !hunk.is_empty() {
+                hunks.push(std::mem::take(&mut hunk));
+            }
+        } else {
+            hunk.push((change.tag(), change.value().trim_end_matches('\n').to_owned()));
+        }
+    }
+    if !hunk.is_empty() {
+        hunks.push(hunk);
+    }
+    hunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(text: &str) -> Known {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn output_is_cut_into_programs() {
+        let text =
+            "log\n=== a\none \n=x\n--- exit 0\nlog\n=== b\ntwo\n--- signal 11\nabi-end 2\nlog\n";
+        let (all, whole) = sections(text);
+        assert!(whole);
+        assert_eq!(all[0], ("a".into(), "one\n=x\n--- exit 0\n".into()));
+        assert_eq!(all[1], ("b".into(), "two\n--- signal 11\n".into()));
+        let (all, whole) = sections("=== a\n--- exit 0\nlog\n--- left: tasks +1\nabi-end 1\n");
+        assert!(whole);
+        assert_eq!(all, [("a".into(), "--- exit 0\n--- left: tasks +1\n".into())]);
+        let (all, whole) = sections("=== a\none\nKernel panic\n");
+        assert!(!whole);
+        assert_eq!(all, [("a".into(), "one\nKernel panic\n".into())]);
+    }
+
+    #[test]
+    fn differences_must_be_known_and_known_ones_must_differ() {
+        let none = known("");
+        assert_eq!(none.judge("p", "a\nb\n", "a\nb\n"), Ok(0));
+        assert!(none.judge("p", "a\nX\n", "a\nb\n").unwrap_err().contains("linux | b"));
+        assert!(none.judge("p", "", "a\n").is_err());
+        assert!(none.judge("p", "a\nmore\n", "a\n").unwrap_err().contains("alea  | more"));
+        let one = known("[[p]]\nreason = \"why\"\nlines = [\"b\"]\n");
+        assert_eq!(one.judge("p", "a\nX\nc\n", "a\nb\nc\n"), Ok(1));
+        assert!(one.judge("p", "a\nb\nc\n", "a\nb\nc\n").unwrap_err().contains("now as on Linux"));
+        assert!(one.judge("p", "a\nX\nY\n", "a\nb\nc\n").is_err(), "c is not known");
+        assert!(one.judge("q", "a\nX\n", "a\nb\n").is_err(), "another program");
+        let whole = known("[[p]]\nreason = \"why\"\n");
+        assert_eq!(whole.judge("p", "x\n", "a\n"), Ok(1));
+        assert!(whole.judge("p", "a\n", "a\n").unwrap_err().contains("now passes"));
+    }
+}

@@ -1,0 +1,212 @@
+//! `cargo xtask boot`: boots any kernel with any initramfs, as the user says.
+//!
+//! Also the home of [`watch`], which joins a guest's serial line to the terminal for `run` too.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ExitCode};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use xtask_guest::guest::{End, Guest, Limits, Outcome};
+use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::symbolize;
+use xtask_host::{paths, term};
+use xtask_setup::build;
+use xtask_setup::setup::{self, Need};
+
+/// Ctrl-A, then x: leaves QEMU, as in QEMU's own terminal.
+const ESCAPE: u8 = 0x01;
+
+/// Boots a kernel. The exit status is QEMU's own: 0 after a power-off, 33 after a panic of Alea.
+#[derive(Args)]
+pub struct Boot {
+    /// `alea` (built first), `linux` (Debian's), or the path of a kernel image
+    #[arg(long, value_name = "alea|linux|PATH", default_value = "alea")]
+    kernel: String,
+    /// The initramfs, plain or gzip-compressed; default: the one that `build` makes
+    #[arg(long, value_name = "PATH")]
+    initrd: Option<PathBuf>,
+    /// Boot without any initramfs
+    #[arg(long, conflicts_with = "initrd")]
+    no_initrd: bool,
+    /// The kernel command line, exactly
+    #[arg(long, value_name = "LINE", default_value = "console=ttyS0", allow_hyphen_values = true)]
+    append: String,
+    /// Stop the guest after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// Print QEMU's command line and start nothing
+    #[arg(long)]
+    print: bool,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    build: build::Options,
+}
+
+impl Boot {
+    pub fn run(self) -> Result<ExitCode> {
+        setup::ensure(&[Need::Qemu])?;
+        let own_initrd = self.initrd.is_none() && !self.no_initrd;
+        if self.kernel == "alea" {
+            build::build(self.build)?;
+        } else if own_initrd {
+            build::initramfs()?;
+        }
+        let kernel = match self.kernel.as_str() {
+            "alea" => paths::kernel(),
+            "linux" => {
+                setup::ensure(&[Need::Linux])?;
+                paths::vmlinuz()
+            }
+            path => PathBuf::from(path),
+        };
+        let initrd = if own_initrd { Some(paths::initramfs()) } else { self.initrd };
+        for file in [Some(&kernel), initrd.as_ref()].into_iter().flatten() {
+            if !file.is_file() {
+                bail!("{} is no file", file.display());
+            }
+        }
+        let machine = self.machine.machine()?.direct(&kernel, initrd, &self.append);
+        if self.print {
+            println!("{}", xtask_host::process::show(&machine.command()));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let limits = Limits { total: self.timeout.map(Duration::from_secs), idle: None };
+        Ok(match watch(&machine, limits)? {
+            Watched::Left => ExitCode::SUCCESS,
+            Watched::Ended(outcome) => exit_code(&outcome, &kernel),
+        })
+    }
+}
+
+/// How a guest on the user's terminal came to its end.
+pub enum Watched {
+    Ended(Outcome),
+    /// The user typed Ctrl-A x.
+    Left,
+}
+
+/// Runs `machine` with its serial line on this process's standard input and output. On a terminal
+/// every key goes to the guest; a pipe or file is typed as it is, and its end types nothing.
+pub fn watch(machine: &Machine, limits: Limits) -> Result<Watched> {
+    let raw = if std::io::stdin().is_terminal() {
+        eprintln!("note: `poweroff -f` in the guest or Ctrl-A x here ends it");
+        Some(term::RawMode::enter()?)
+    } else {
+        None
+    };
+    let mut guest = Guest::start_echoing(machine, std::io::stdout())?;
+    let keyboard = guest.take_stdin().context("QEMU has no standard input")?;
+    let (leave, left) = mpsc::channel();
+    let is_terminal = raw.is_some();
+    // Never joined: it sleeps in a read of standard input until this process ends.
+    std::thread::spawn(move || type_keys(keyboard, is_terminal, &leave));
+    let outcome = loop {
+        match guest.poll_end(limits, Duration::from_millis(50))? {
+            Some(end) => break guest.finish_with(end)?,
+            None if left.try_recv().is_ok() => {
+                guest.stop()?;
+                drop(raw);
+                eprintln!("\nleft: the guest was stopped");
+                return Ok(Watched::Left);
+            }
+            None => {}
+        }
+    };
+    drop(raw);
+    Ok(Watched::Ended(outcome))
+}
+
+/// Reports anything but a power-off on standard error, and passes QEMU's exit status on.
+pub fn exit_code(outcome: &Outcome, kernel: &Path) -> ExitCode {
+    if let Some(report) = symbolize::panic_report(kernel, &outcome.output) {
+        eprintln!("\n{report}");
+    }
+    if !outcome.stderr.trim().is_empty() {
+        eprintln!("QEMU: {}", outcome.stderr.trim());
+    }
+    match outcome.end {
+        End::Exited(status) => ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)),
+        End::Panicked => ExitCode::from(33),
+        End::TimedOut => {
+            eprint!("\n{}", outcome.stuck_at(kernel));
+            eprintln!("error: the guest was stopped after {:.0?}", outcome.elapsed);
+            ExitCode::from(124)
+        }
+        End::Signalled(signal) => {
+            eprintln!("error: signal {signal} killed QEMU");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Copies keys to the guest until the user leaves or either side is gone.
+fn type_keys(mut keyboard: ChildStdin, is_terminal: bool, leave: &mpsc::Sender<()>) {
+    let mut escapes = Escapes::default();
+    let mut buffer = [0; 1024];
+    while let Ok(n @ 1..) = std::io::stdin().read(&mut buffer) {
+        let typed = &buffer[..n];
+        let (bytes, leaves) =
+            if is_terminal { escapes.filter(typed) } else { (typed.to_vec(), false) };
+        if keyboard.write_all(&bytes).and_then(|()| keyboard.flush()).is_err() {
+            return;
+        }
+        if leaves {
+            // The receiver is gone only when the guest has ended by itself.
+            let _ = leave.send(());
+            return;
+        }
+    }
+    // Keep the line open: its end would look like a hang-up to the guest's console.
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Finds Ctrl-A x among the keys; Ctrl-A Ctrl-A types one Ctrl-A.
+#[derive(Default)]
+struct Escapes {
+    pending: bool,
+}
+
+impl Escapes {
+    /// The bytes for the guest, and whether the user leaves.
+    fn filter(&mut self, typed: &[u8]) -> (Vec<u8>, bool) {
+        let mut bytes = Vec::with_capacity(typed.len());
+        for &byte in typed {
+            match (self.pending, byte) {
+                (false, ESCAPE) => self.pending = true,
+                (false, _) => bytes.push(byte),
+                (true, b'x' | b'X') => return (bytes, true),
+                (true, _) => {
+                    self.pending = false;
+                    if byte != ESCAPE {
+                        bytes.push(ESCAPE);
+                    }
+                    bytes.push(byte);
+                }
+            }
+        }
+        (bytes, false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_ctrl_a_x_leaves() {
+        let mut escapes = Escapes::default();
+        assert_eq!(escapes.filter(b"ls\r\x03"), (b"ls\r\x03".to_vec(), false));
+        assert_eq!(escapes.filter(b"\x01"), (vec![], false));
+        assert_eq!(escapes.filter(b"b"), (b"\x01b".to_vec(), false));
+        assert_eq!(escapes.filter(b"\x01\x01"), (b"\x01".to_vec(), false));
+        assert_eq!(escapes.filter(b"a\x01xb"), (b"a".to_vec(), true));
+    }
+}

@@ -1,0 +1,13 @@
+//! Boots and tests of our own: a shell (`run`), any kernel (`boot`, `image`), the ABI programs (`abi`), the fuzzer (`fuzz`),
+//! everything at once (`soak`), all tests (`test`), Miri, and the kernel that checks itself (`checking`).
+#![forbid(unsafe_code)]
+
+pub mod abi;
+pub mod boot;
+pub mod checking;
+pub mod fuzz;
+pub mod image;
+pub mod miri;
+pub mod run;
+pub mod soak;
+pub mod test;

@@ -1,0 +1,101 @@
+//! `cargo xtask run`: everything from nothing to a shell on Alea.
+//!
+//! With a person at the terminal it is a shell; without, a demonstration that ends by itself and
+//! whose exit status says whether all of it worked.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::boot::{self, Watched};
+use xtask_guest::guest::{End, Guest, Limits, Outcome};
+use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::symbolize;
+use xtask_host::{paths, term};
+use xtask_setup::build;
+use xtask_setup::setup::{self, Need};
+
+/// What the guest's script prints last, if everything worked.
+const COMPLETE: &str = "demonstration: complete";
+
+/// Boots Alea to a BusyBox shell; with no terminal, plays a short demonstration and powers off.
+#[derive(Args)]
+pub struct Run {
+    /// Play the demonstration even on a terminal
+    #[arg(long)]
+    demo: bool,
+    /// In the demonstration, the silence that counts as a hang
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    hang_after: u64,
+    /// Words added to the kernel command line
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    append: String,
+    #[command(flatten)]
+    machine: MachineArgs,
+    #[command(flatten)]
+    build: build::Options,
+}
+
+impl Run {
+    pub fn run(self) -> Result<ExitCode> {
+        setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
+        build::build(self.build)?;
+        let machine = self.machine.machine()?;
+        if self.demo || !term::interactive() {
+            self.demonstrate(machine)
+        } else {
+            self.shell(machine)
+        }
+    }
+
+    fn shell(self, machine: Machine) -> Result<ExitCode> {
+        let mut line = String::from("console=ttyS0");
+        if let Some((columns, rows)) = term::size() {
+            line.push_str(&format!(" alea.rows={rows} alea.columns={columns}"));
+        }
+        if let Ok(name) = std::env::var("TERM") {
+            line.push_str(&format!(" alea.term={name}"));
+        }
+        let machine = self.boots(machine, &line);
+        match boot::watch(&machine, Limits::NONE)? {
+            Watched::Left => Ok(ExitCode::SUCCESS),
+            Watched::Ended(outcome) => Ok(boot::exit_code(&outcome, &paths::kernel())),
+        }
+    }
+
+    fn demonstrate(self, machine: Machine) -> Result<ExitCode> {
+        let limits = Limits::idle(Duration::from_secs(self.hang_after));
+        let machine = self.boots(machine, "console=ttyS0 rdinit=/usr/lib/alea/demo");
+        let outcome = Guest::start_echoing(&machine, std::io::stdout())?.finish(limits)?;
+        Ok(verdict(&outcome))
+    }
+
+    fn boots(&self, machine: Machine, line: &str) -> Machine {
+        let line = format!("{line} {}", self.append);
+        machine.direct(paths::kernel(), Some(paths::initramfs()), line.trim_end())
+    }
+}
+
+/// Says what went wrong, if anything did.
+fn verdict(outcome: &Outcome) -> ExitCode {
+    let complete = outcome.output.lines().any(|line| line.trim_end() == COMPLETE);
+    if complete && outcome.end == End::Exited(0) {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!();
+    match symbolize::panic_report(&paths::kernel(), &outcome.output) {
+        Some(report) => eprintln!("{report}"),
+        None => eprintln!("{}", outcome.stuck_at(&paths::kernel())),
+    }
+    let why = match &outcome.end {
+        End::Exited(0) => "the demonstration did not get to its end".to_owned(),
+        End::Exited(status) => format!("QEMU exited with status {status}"),
+        End::Panicked => "the kernel panicked".to_owned(),
+        End::TimedOut => "the guest hung".to_owned(),
+        End::Signalled(signal) => format!("signal {signal} killed QEMU"),
+    };
+    eprintln!("{}\nerror: {why}", outcome.stderr.trim());
+    ExitCode::FAILURE
+}

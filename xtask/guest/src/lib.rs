@@ -1,0 +1,13 @@
+//! Guests: QEMU, from its command line (`qemu`, `accel`) to a machine that runs (`guest`, `monitor`) and what was left of it
+//! (`outcome`, `symbolize`); and the initramfs that it gets.
+//!
+//! `tests/` uses this library too.
+#![forbid(unsafe_code)]
+
+pub mod accel;
+pub mod guest;
+pub mod initramfs;
+pub mod monitor;
+pub mod outcome;
+pub mod qemu;
+pub mod symbolize;

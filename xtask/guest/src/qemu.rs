@@ -1,0 +1,325 @@
+//! Finds QEMU, checks its version, and turns a [`Machine`] into a command line.
+//!
+//! This is the only place that knows QEMU's options. `-nodefaults` always: no option ROM, no
+//! network card, nothing that the caller did not name.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::accel;
+use xtask_host::process;
+
+/// Older ones miscompute flags under TCG and crash their guests.
+pub const OLDEST: Version = Version(8, 2);
+
+/// The model on which Linux is fastest under TCG, and so the fair one for every comparison.
+pub const FAIR_CPU: &str = "max,erms=off,fsrm=off,la57=off";
+
+/// QEMU's exit status after a guest wrote [`PANIC_BYTE`] to the debug-exit port.
+pub const PANIC_STATUS: i32 = (PANIC_BYTE << 1) | 1;
+
+/// What a panicking kernel writes to port [`DEBUG_EXIT_PORT`].
+pub const PANIC_BYTE: i32 = 0x10;
+
+/// I/O port of `isa-debug-exit`.
+pub const DEBUG_EXIT_PORT: u16 = 0xf4;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Version(pub u32, pub u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0, self.1)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accel {
+    /// KVM if a guest really runs on it, else TCG
+    Auto,
+    Tcg,
+    Kvm,
+}
+
+/// The machine options that every command which boots something takes.
+#[derive(Clone, Debug, Args)]
+pub struct MachineArgs {
+    /// Number of CPUs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub smp: u32,
+    /// Memory, as QEMU's -m takes it
+    #[arg(long, value_name = "SIZE", default_value = "512M")]
+    pub memory: String,
+    /// CPU model
+    #[arg(long, value_name = "MODEL", default_value = FAIR_CPU)]
+    pub cpu: String,
+    /// How the guest's instructions are run
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub accel: Accel,
+    /// Count instructions: guest time is instructions executed (TCG only)
+    #[arg(long)]
+    pub icount: bool,
+    /// One more argument for QEMU; may be given several times
+    #[arg(long = "qemu-arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub qemu_args: Vec<String>,
+}
+
+impl Default for MachineArgs {
+    fn default() -> Self {
+        Self {
+            smp: 1,
+            memory: "512M".into(),
+            cpu: FAIR_CPU.into(),
+            accel: Accel::Auto,
+            icount: false,
+            qemu_args: Vec::new(),
+        }
+    }
+}
+
+impl MachineArgs {
+    /// The machine, without anything to boot yet. Settles `auto` (and says so when KVM is no use).
+    pub fn machine(&self) -> Result<Machine> {
+        let accel = match self.accel {
+            Accel::Auto if self.icount => Accel::Tcg,
+            Accel::Kvm if self.icount => bail!("--icount counts under TCG only: leave --accel out"),
+            Accel::Auto => accel::choose(&self.cpu)?,
+            named => named,
+        };
+        Ok(Machine {
+            boot: Boot::Nothing,
+            smp: self.smp,
+            memory: self.memory.clone(),
+            cpu: self.cpu.clone(),
+            accel,
+            icount: self.icount,
+            serial: true,
+            extra: self.qemu_args.iter().map(OsString::from).collect(),
+        })
+    }
+}
+
+/// What the machine boots.
+#[derive(Clone, Debug)]
+pub enum Boot {
+    Nothing,
+    /// QEMU's own loader: PVH or multiboot ELF, or Linux's bzImage.
+    Direct {
+        kernel: PathBuf,
+        initrd: Option<PathBuf>,
+        append: String,
+    },
+    /// A bootable ISO, under SeaBIOS or the UEFI firmware given.
+    Iso {
+        iso: PathBuf,
+        firmware: Option<PathBuf>,
+    },
+}
+
+/// One virtual machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub boot: Boot,
+    pub smp: u32,
+    pub memory: String,
+    pub cpu: String,
+    pub accel: Accel,
+    pub icount: bool,
+    /// The guest has a serial port, which is standard input and output.
+    pub serial: bool,
+    pub extra: Vec<OsString>,
+}
+
+impl Machine {
+    /// A one-CPU TCG machine of 512 MiB and the fair CPU model that boots `kernel`.
+    pub fn new(kernel: impl Into<PathBuf>) -> Self {
+        let machine = Self {
+            boot: Boot::Nothing,
+            smp: 1,
+            memory: "512M".into(),
+            cpu: FAIR_CPU.into(),
+            accel: Accel::Tcg,
+            icount: false,
+            serial: true,
+            extra: Vec::new(),
+        };
+        machine.direct(kernel, None, "console=ttyS0")
+    }
+
+    /// Boots `kernel` with QEMU's own loader.
+    pub fn direct(
+        mut self,
+        kernel: impl Into<PathBuf>,
+        initrd: Option<PathBuf>,
+        append: &str,
+    ) -> Self {
+        self.boot = Boot::Direct { kernel: kernel.into(), initrd, append: append.to_owned() };
+        self
+    }
+
+    pub fn initrd(mut self, path: impl Into<PathBuf>) -> Self {
+        if let Boot::Direct { initrd, .. } = &mut self.boot {
+            *initrd = Some(path.into());
+        }
+        self
+    }
+
+    /// Replaces the kernel command line.
+    pub fn append(mut self, line: &str) -> Self {
+        if let Boot::Direct { append, .. } = &mut self.boot {
+            *append = line.to_owned();
+        }
+        self
+    }
+
+    pub fn smp(mut self, cpus: u32) -> Self {
+        self.smp = cpus;
+        self
+    }
+
+    pub fn memory(mut self, size: &str) -> Self {
+        self.memory = size.to_owned();
+        self
+    }
+
+    pub fn cpu(mut self, model: &str) -> Self {
+        self.cpu = model.to_owned();
+        self
+    }
+
+    pub fn icount(mut self, on: bool) -> Self {
+        self.icount = on;
+        self
+    }
+
+    /// Takes the serial port out: nothing answers at its addresses.
+    pub fn without_serial(mut self) -> Self {
+        self.serial = false;
+        self
+    }
+
+    /// Adds arguments for QEMU, such as `-device virtio-rng-pci`.
+    pub fn args<I: IntoIterator<Item = S>, S: Into<OsString>>(mut self, args: I) -> Self {
+        self.extra.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// The kernel that is booted, when it is a file of its own.
+    pub fn kernel(&self) -> Option<&Path> {
+        match &self.boot {
+            Boot::Direct { kernel, .. } => Some(kernel),
+            _ => None,
+        }
+    }
+
+    /// QEMU with this machine's arguments; the guest's serial line is standard input and output.
+    pub fn command(&self) -> Command {
+        let mut qemu = Command::new(program());
+        let accel = match self.accel {
+            Accel::Kvm => "kvm",
+            Accel::Tcg | Accel::Auto => "tcg",
+        };
+        qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
+            .args(["-machine", &format!("pc,accel={accel}")])
+            .args(["-cpu", &self.cpu, "-smp", &self.smp.to_string(), "-m", &self.memory])
+            .args(["-chardev", "stdio,id=console,signal=off"])
+            .args(["-serial", if self.serial { "chardev:console" } else { "none" }])
+            .args(["-device", &format!("isa-debug-exit,iobase={DEBUG_EXIT_PORT:#x},iosize=0x04")]);
+        if self.icount {
+            qemu.args(["-icount", "shift=0,sleep=off"]);
+        }
+        match &self.boot {
+            Boot::Nothing => {}
+            Boot::Direct { kernel, initrd, append } => {
+                qemu.arg("-kernel").arg(kernel);
+                if let Some(initrd) = initrd {
+                    qemu.arg("-initrd").arg(initrd);
+                }
+                qemu.args(["-append", append]);
+            }
+            Boot::Iso { iso, firmware } => {
+                qemu.arg("-cdrom").arg(iso).args(["-boot", "d"]);
+                if let Some(firmware) = firmware {
+                    qemu.arg("-bios").arg(firmware);
+                }
+            }
+        }
+        qemu.args(&self.extra);
+        qemu
+    }
+}
+
+/// The QEMU to use: `$ALEA_QEMU`, else `qemu-system-x86_64` from `$PATH`.
+pub fn program() -> OsString {
+    std::env::var_os("ALEA_QEMU").unwrap_or_else(|| "qemu-system-x86_64".into())
+}
+
+/// The version of the QEMU that would be used.
+pub fn version() -> Result<Version> {
+    let text = process::output(Command::new(program()).arg("--version"))?;
+    parse_version(&text).with_context(|| format!("QEMU's version is not readable: {text:?}"))
+}
+
+/// Fails unless QEMU is there and new enough.
+pub fn check() -> Result<Version> {
+    let found = version()?;
+    if found < OLDEST {
+        bail!("QEMU {found} is too old: it crashes guests under TCG; {OLDEST} or newer is needed");
+    }
+    Ok(found)
+}
+
+fn parse_version(text: &str) -> Option<Version> {
+    let rest = text.split("version ").nth(1)?;
+    let mut numbers = rest.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    Some(Version(numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared() {
+        let debian = "QEMU emulator version 10.0.2 (Debian 1:10.0.2+ds-2+deb13u1~bpo12+1)\nCopy";
+        assert_eq!(parse_version(debian), Some(Version(10, 0)));
+        assert_eq!(parse_version("QEMU emulator version 7.2.15"), Some(Version(7, 2)));
+        assert_eq!(parse_version("QEMU emulator version 9.1"), Some(Version(9, 1)));
+        assert_eq!(parse_version("something else"), None);
+        assert!(Version(10, 0) > OLDEST && Version(8, 1) < OLDEST && Version(8, 2) >= OLDEST);
+    }
+
+    #[test]
+    fn the_command_line_says_what_the_machine_is() {
+        let machine = Machine::new("k.elf")
+            .initrd("i.cpio")
+            .append("console=ttyS0 quiet")
+            .smp(4)
+            .memory("64M")
+            .cpu("qemu64")
+            .icount(true)
+            .args(["-device", "virtio-rng-pci"]);
+        let line = process::show(&machine.command());
+        for part in [
+            "-machine pc,accel=tcg",
+            "-cpu qemu64 -smp 4 -m 64M",
+            "-icount shift=0,sleep=off",
+            "-kernel k.elf -initrd i.cpio -append 'console=ttyS0 quiet'",
+            "isa-debug-exit,iobase=0xf4",
+            "-device virtio-rng-pci",
+        ] {
+            assert!(line.contains(part), "{part} is not in: {line}");
+        }
+    }
+
+    #[test]
+    fn the_panic_status_is_the_one_qemu_makes() {
+        assert_eq!(PANIC_STATUS, 33);
+    }
+}

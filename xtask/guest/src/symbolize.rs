@@ -1,0 +1,124 @@
+//! Turns a panic's call trace into functions, files and lines, from the kernel's own DWARF.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+use xtask_host::paths;
+
+/// The first words of a panic, on Linux as on Alea.
+pub const PANIC: &str = "Kernel panic - not syncing";
+
+/// The panic in `output`, with the call trace symbolised from `kernel` as far as that goes.
+pub fn panic_report(kernel: &Path, output: &str) -> Option<String> {
+    let text = panic_text(output)?;
+    let addresses = trace(text);
+    let mut report = text.trim_end().to_owned();
+    if !addresses.is_empty() {
+        report.push_str("\n\nThe call trace, symbolised:\n");
+        match lines(kernel, &addresses) {
+            Ok(lines) => report.push_str(&lines),
+            Err(error) => report.push_str(&format!("  (cannot be: {error:#})\n")),
+        }
+    }
+    Some(report)
+}
+
+/// The last panic in `output`, from its first line to its end mark or the end of output.
+fn panic_text(output: &str) -> Option<&str> {
+    let end_mark = format!("---[ end {PANIC}");
+    let end = output.rfind(&end_mark);
+    let start = output[..end.unwrap_or(output.len())].rfind(PANIC)?;
+    let start = output[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = end.map_or(output.len(), |at| {
+        output[at..].find('\n').map_or(output.len(), |newline| at + newline)
+    });
+    Some(&output[start..end])
+}
+
+/// The addresses of lines such as ` [<ffffffff80212345>] `, in order.
+fn trace(text: &str) -> Vec<u64> {
+    let address = |line: &str| {
+        let inside = line.split("[<").nth(1)?.split(">]").next()?;
+        u64::from_str_radix(inside.trim_start_matches("0x"), 16).ok()
+    };
+    text.lines().filter_map(address).collect()
+}
+
+/// One line for each address and function inlined there.
+pub fn lines(kernel: &Path, addresses: &[u64]) -> Result<String> {
+    let fail = |error: Box<dyn std::error::Error>| anyhow!("{}: {error}", kernel.display());
+    let loader = addr2line::Loader::new(kernel).map_err(fail)?;
+    let mut report = String::new();
+    for &address in addresses {
+        // A return address belongs to the call before it.
+        let mut frames = loader.find_frames(address.saturating_sub(1)).map_err(fail)?;
+        let mut any = false;
+        while let Some(frame) = frames.next()? {
+            let name = frame.function.as_ref().and_then(|name| name.demangle().ok());
+            let name = name.as_deref().unwrap_or("?").to_owned();
+            let place = frame.location.as_ref().map_or_else(String::new, |location| {
+                let file = shorten(location.file.unwrap_or("?"));
+                format!("  {file}:{}", location.line.unwrap_or(0))
+            });
+            let mark = if any { "    inlined by       " } else { "" };
+            let head = if any { String::new() } else { format!("{address:#018x}  ") };
+            report.push_str(&format!("  {head}{mark}{name}{place}\n"));
+            any = true;
+        }
+        if !any {
+            let name = loader.find_symbol(address).unwrap_or("?");
+            let name = rustc_demangle::demangle(name);
+            report.push_str(&format!("  {address:#018x}  {name:#}\n"));
+        }
+    }
+    Ok(report)
+}
+
+/// Paths below the repository are shown relative to it.
+fn shorten(file: &str) -> &str {
+    let root = paths::root().to_str().unwrap_or("");
+    file.strip_prefix(root).map_or(file, |rest| rest.trim_start_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OUTPUT: &str = "booting\n\
+        [    0.5] Kernel panic - not syncing: No working init found\n\
+        Call trace:\n \
+        [<ffffffff80212345>] \n \
+        [<ffffffff80200001>] boot+0x1\n\
+        ---[ end Kernel panic - not syncing: No working init found ]---\nlater\n";
+
+    #[test]
+    fn the_panic_is_cut_out_of_the_log() {
+        let text = panic_text(OUTPUT).unwrap();
+        assert!(text.starts_with("[    0.5] Kernel panic"), "{text}");
+        assert!(text.ends_with("]---"), "{text}");
+        assert_eq!(panic_text("all is well\n"), None);
+        assert_eq!(panic_text("a\nKernel panic - not syncing: cut o"), {
+            Some("Kernel panic - not syncing: cut o")
+        });
+    }
+
+    #[test]
+    fn the_trace_is_read() {
+        assert_eq!(trace(OUTPUT), [0xffff_ffff_8021_2345, 0xffff_ffff_8020_0001]);
+    }
+
+    #[test]
+    fn a_kernel_that_cannot_be_read_costs_only_the_names() {
+        let report = panic_report(Path::new("/nonexistent.elf"), OUTPUT).unwrap();
+        assert!(report.contains("No working init") && report.contains("cannot be"), "{report}");
+    }
+
+    #[test]
+    fn this_very_function_has_a_name() {
+        let address = this_very_function_has_a_name as *const () as usize as u64;
+        let own = std::env::current_exe().unwrap();
+        // The test binary is position independent, so its addresses mean nothing to the file:
+        // only that looking one up neither fails nor panics is shown here.
+        lines(&own, &[address]).unwrap();
+    }
+}

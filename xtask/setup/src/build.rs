@@ -1,0 +1,268 @@
+//! `cargo xtask build`: the kernel, the guest's programs, and the initramfs, into `target/alea/`.
+//!
+//! The artefacts are replaced whole, by rename: a guest that is being started never sees half a
+//! file, and one whose inputs did not change keeps its time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use crate::setup::{self, Need, TARGET};
+use xtask_guest::initramfs::Tree;
+use xtask_host::{paths, process, term};
+
+/// The flags that every guest program is compiled with.
+const CFLAGS: [&str; 7] = ["-std=gnu17", "-O2", "-g0", "-s", "-pthread", "-Wall", "-Wextra"];
+
+/// Builds the kernel and the initramfs.
+#[derive(Args, Default)]
+pub struct Build {
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// How to build, for every command that builds first.
+#[derive(Args, Default, Clone, Copy)]
+pub struct Options {
+    /// Build a slower kernel that checks lock order and invariants
+    #[arg(long)]
+    pub debug_assertions: bool,
+    /// Build the kernel that is measured and shipped: faster, but slow to build
+    #[arg(long, conflicts_with = "debug_assertions")]
+    pub lto: bool,
+}
+
+impl Options {
+    /// The kernel that is measured and shipped.
+    pub const SHIPPED: Self = Self { debug_assertions: false, lto: true };
+}
+
+impl Build {
+    pub fn run(self) -> Result<ExitCode> {
+        build(self.options)?;
+        for file in [paths::kernel(), paths::initramfs(), paths::tests_initramfs()] {
+            let size = fs::metadata(&file)?.len();
+            println!("{:>9} KiB  {}", size.div_ceil(1024), paths::shown(&file));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Sets up what building needs, then builds everything that is not up to date.
+pub fn build(options: Options) -> Result<()> {
+    setup::ensure(&[Need::RustTarget])?;
+    kernel(options, &paths::kernel())?;
+    initramfs()
+}
+
+/// The kernel that checks lock order and invariants, beside the one that is built already.
+pub fn checking_kernel() -> Result<()> {
+    kernel(Options { debug_assertions: true, lto: false }, &paths::checking_kernel())
+}
+
+/// The kernel alone.
+fn kernel(options: Options, into: &Path) -> Result<()> {
+    let profile = match options {
+        Options { debug_assertions: true, .. } => "kernel-debug",
+        Options { lto: true, .. } => "kernel-lto",
+        _ => "kernel",
+    };
+    let mut cargo = process::cargo();
+    cargo
+        .args(["build", "--package", "alea-kernel", "--target", TARGET, "--profile", profile])
+        .args(["--message-format", "json-render-diagnostics"])
+        .stderr(Stdio::inherit());
+    let out = cargo.output().context("cannot start cargo")?;
+    if !out.status.success() {
+        bail!("the kernel does not build");
+    }
+    let elf = executable(&String::from_utf8_lossy(&out.stdout))
+        .context("cargo built the kernel and did not say where it is")?;
+    let bytes = fs::read(&elf).with_context(|| elf.display().to_string())?;
+    replace(into, &bytes)
+}
+
+/// The path of the executable in cargo's messages.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let parsed = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let mut found = parsed.filter_map(|message: serde_json::Value| {
+        let named = message["target"]["name"] == "alea-kernel";
+        named.then(|| message["executable"].as_str().map(PathBuf::from))?
+    });
+    found.next_back()
+}
+
+/// The guest's programs and both archives, without the kernel.
+pub fn initramfs() -> Result<()> {
+    setup::ensure(&[Need::Compiler, Need::Busybox])?;
+    let root = paths::alea().join("userland");
+    let programs = compile_all(&paths::source("userland"), &root)?;
+    let tests = compile_all(&paths::source("tests/abi"), &root.join("abi"))?;
+    let mut tree = Tree::with_busybox()?;
+    let overlay = paths::source("userland/root");
+    if overlay.exists() {
+        tree.overlay(&overlay)?;
+    }
+    for (name, file) in programs {
+        tree.host_file(&format!("usr/lib/alea/{name}"), 0o755, &file)?;
+    }
+    replace(&paths::initramfs(), &tree.archive())?;
+    for (name, file) in tests {
+        tree.host_file(&format!("usr/lib/alea/abi/{name}"), 0o755, &file)?;
+    }
+    replace(&paths::tests_initramfs(), &tree.archive())
+}
+
+/// Folders with headers that guest programs share; what only one program includes lies beside it.
+const HEADERS: [&str; 2] = ["userland", "tests/abi"];
+
+/// Compiles every C file below `from` that is newer than its program in `into`.
+fn compile_all(from: &Path, into: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let sources = files_below(from, "c")?;
+    fs::create_dir_all(into)?;
+    let mut newest_header = None;
+    for folder in HEADERS {
+        let headers = files_below(&paths::source(folder), "h")?;
+        newest_header = newest_header.max(headers.iter().filter_map(|h| modified(h)).max());
+    }
+    let mut programs = Vec::new();
+    let mut stale = Vec::new();
+    for source in sources {
+        let name = source.file_stem().and_then(|stem| stem.to_str()).context("an odd file name")?;
+        let program = into.join(name);
+        let inputs = [modified(&source), newest_header];
+        let newest = inputs.into_iter().flatten().max();
+        if modified(&program).is_none_or(|built| newest.is_some_and(|newest| newest >= built)) {
+            stale.push((source.clone(), program.clone()));
+        }
+        programs.push((name.to_owned(), program));
+    }
+    compile(&stale)?;
+    Ok(programs)
+}
+
+/// Compiles in as many threads as there are CPUs, behind a bar.
+fn compile(stale: &[(PathBuf, PathBuf)]) -> Result<()> {
+    if stale.is_empty() {
+        return Ok(());
+    }
+    let bar = term::bar(stale.len() as u64, "compiling guest programs");
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = stale.len().div_ceil(threads);
+    let result = std::thread::scope(|scope| {
+        let compile_share = |share: &'_ [(PathBuf, PathBuf)]| {
+            share.iter().try_for_each(|(source, program)| {
+                let result = compile_one(source, program);
+                bar.inc(1);
+                result
+            })
+        };
+        let shares: Vec<_> =
+            stale.chunks(share).map(|share| scope.spawn(move || compile_share(share))).collect();
+        shares.into_iter().try_for_each(|thread| thread.join().expect("a compiler thread panicked"))
+    });
+    bar.finish_and_clear();
+    result
+}
+
+fn compile_one(source: &Path, program: &Path) -> Result<()> {
+    let text = fs::read_to_string(source)?;
+    let own = own_flags(&text);
+    let mut gcc = Command::new("gcc");
+    for folder in HEADERS {
+        gcc.arg("-I").arg(paths::source(folder));
+    }
+    gcc.args(CFLAGS).arg("-o").arg(program).arg(source).args(&own);
+    if !own.iter().any(|flag| flag.contains("static") || flag == "-dynamic") {
+        gcc.arg("-static");
+    }
+    process::output(&mut gcc).map(drop)
+}
+
+/// Flags that a source asks for in a line `cflags: ...` of its opening comment. `-static-pie` or
+/// `-no-static` there replace `-static`.
+fn own_flags(text: &str) -> Vec<String> {
+    let line = text.lines().take(20).find_map(|line| line.split("cflags:").nth(1));
+    let words = line.unwrap_or("").split_whitespace().take_while(|word| *word != "*/");
+    words.map(str::to_owned).collect()
+}
+
+/// The files of `dir` and of the folders in it, sorted.
+pub fn files_below(dir: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else if entry.path().extension().is_some_and(|e| e == extension) {
+                files.push(entry.path());
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).and_then(|data| data.modified()).ok()
+}
+
+/// Writes `bytes` to `file` unless it already holds them.
+fn replace(file: &Path, bytes: &[u8]) -> Result<()> {
+    if fs::read(file).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    let dir = file.parent().context("an artefact has a folder")?;
+    fs::create_dir_all(dir)?;
+    let half = tempfile::NamedTempFile::new_in(dir)?;
+    fs::write(half.path(), bytes)?;
+    let temporary = half.into_temp_path();
+    temporary.persist(file).with_context(|| format!("cannot write {}", file.display()))?;
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    fs::set_permissions(file, mode)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_found_in_cargos_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"alea-random\"},\
+            \"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"alea-kernel\"},\
+            \"executable\":\"/t/alea-kernel\"}\n{\"reason\":\"build-finished\",\"success\":true}\n";
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/alea-kernel")));
+        assert_eq!(executable("not json\n"), None);
+    }
+
+    #[test]
+    fn a_program_may_ask_for_flags() {
+        assert_eq!(
+            own_flags("/* Checks x.\n * cflags: -static-pie -lm */\nint main;"),
+            ["-static-pie", "-lm"]
+        );
+        assert!(own_flags("int main(void) { return 0; }").is_empty());
+    }
+
+    #[test]
+    fn equal_bytes_leave_the_file_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("sub/artefact");
+        replace(&file, b"one").unwrap();
+        let before = modified(&file);
+        replace(&file, b"one").unwrap();
+        assert_eq!(modified(&file), before);
+        replace(&file, b"two").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"two");
+        assert_eq!(fs::read_dir(file.parent().unwrap()).unwrap().count(), 1, "nothing left over");
+    }
+}

@@ -1,0 +1,15 @@
+//! The house rules (`tidy`, one file a rule in `rules`), and the pages of docs that are made from data (`shown`,
+//! `syscalls`).
+#![forbid(unsafe_code)]
+
+mod data;
+mod faults;
+mod graph;
+mod marked;
+mod rules;
+mod scan;
+pub mod shown;
+pub mod shrink;
+pub mod syscalls;
+pub mod tidy;
+mod tree;

@@ -1,0 +1,166 @@
+//! `cargo xtask syscalls`: writes `docs/abi.md` from the kernel's system-call table.
+//!
+//! The table is read as text, row by row: `NUMBER NAME => HANDLER, STATUS;`. It stays the only list
+//! that is kept by hand; `tidy` fails when the page does not follow it.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use xtask_host::paths;
+
+const TABLE: &str = "kernel/src/syscall/table.rs";
+const PAGE: &str = "docs/abi.md";
+
+/// Writes docs/abi.md from the system-call table.
+#[derive(Args)]
+pub struct Syscalls {}
+
+impl Syscalls {
+    pub fn run(self) -> Result<ExitCode> {
+        let page = page(&rows(paths::root())?);
+        let file = paths::source(PAGE);
+        fs::write(&file, page).with_context(|| file.display().to_string())?;
+        println!("{}", paths::shown(&file));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Fails if the page is not what [`Syscalls`] would write. A table without rows needs no page yet.
+pub fn check(root: &Path) -> Result<()> {
+    let rows = rows(root)?;
+    let written = fs::read_to_string(root.join(PAGE)).unwrap_or_default();
+    if !rows.is_empty() && written != page(&rows) {
+        bail!("{PAGE} does not follow {TABLE}: run `cargo xtask syscalls`");
+    }
+    Ok(())
+}
+
+/// One system call.
+#[derive(Debug, PartialEq, Eq)]
+struct Row {
+    number: u32,
+    name: String,
+    /// What is missing, unless nothing is.
+    missing: Option<String>,
+}
+
+fn rows(root: &Path) -> Result<Vec<Row>> {
+    let file = root.join(TABLE);
+    if !file.exists() {
+        return Ok(Vec::new());
+    }
+    parse(&fs::read_to_string(file).context(TABLE)?)
+}
+
+/// The rows of the macro call `syscalls! { ... }`.
+fn parse(source: &str) -> Result<Vec<Row>> {
+    let Some((_, table)) = source.split_once("\nsyscalls! {") else { return Ok(Vec::new()) };
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    for line in table.lines() {
+        // `//` begins a comment unless it stands in a status text: no text here has one.
+        let line = line.split("//").next().unwrap_or("").trim();
+        if line.starts_with('}') {
+            break;
+        }
+        row.push_str(line);
+        row.push(' ');
+        // A `;` within a status text does not end the row, because the quote is still open.
+        while let Some(end) = end_of_row(&row) {
+            let rest = row.split_off(end + 1);
+            row.pop();
+            rows.push(parse_row(row.trim())?);
+            row = rest;
+        }
+    }
+    if !row.trim().is_empty() {
+        bail!("{TABLE}: the row {:?} does not end", row.trim());
+    }
+    rows.sort_by_key(|row| row.number);
+    Ok(rows)
+}
+
+/// Where the first `;` outside quotes is.
+fn end_of_row(text: &str) -> Option<usize> {
+    let mut quoted = false;
+    text.char_indices().find_map(|(at, c)| {
+        quoted ^= c == '"';
+        (c == ';' && !quoted).then_some(at)
+    })
+}
+
+fn parse_row(row: &str) -> Result<Row> {
+    let read = || {
+        let (left, right) = row.split_once("=>")?;
+        let mut words = left.split_whitespace();
+        let number = words.next()?.parse().ok()?;
+        let name = words.next()?.to_owned();
+        let status = right.split_once(',')?.1.trim();
+        let missing = match status {
+            "Full" => None,
+            _ => {
+                let text = status.strip_prefix("Partial(")?.strip_suffix(')')?.trim();
+                Some(text.strip_prefix('"')?.strip_suffix('"')?.to_owned())
+            }
+        };
+        Some(Row { number, name, missing })
+    };
+    read().with_context(|| format!("{TABLE}: cannot read the row {row:?}"))
+}
+
+fn page(rows: &[Row]) -> String {
+    let full = rows.iter().filter(|row| row.missing.is_none()).count();
+    let mut page = format!(
+        "# System calls\n\n\
+         Written by `cargo xtask syscalls` from `{TABLE}`; not to be edited.\n\n\
+         {} calls: {full} as on Linux 6.12, {} with something missing. Every other number returns\n\
+         `ENOSYS` and is counted.\n\n\
+         | number | call | missing |\n|--:|---|---|\n",
+        rows.len(),
+        rows.len() - full,
+    );
+    for row in rows {
+        let missing = row.missing.as_deref().unwrap_or("").replace('|', "\\|");
+        let line = format!("| {} | {} | {missing} |", row.number, row.name);
+        page.push_str(&line.replace("  |", " |"));
+        page.push('\n');
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "macro_rules! syscalls { ($( $n:literal ),*) => {} }\n\n\
+        syscalls! {\n    1 write => file::write, Full; // the one that everybody knows\n\
+        // files\n    0 read => file::read, Full;\n    2 open => file::open,\n        \
+        Partial(\"no O_TMPFILE; no leases\");\n}\nfn after() { x; }\n";
+
+    #[test]
+    fn rows_are_read_in_any_layout() {
+        let rows = parse(SOURCE).unwrap();
+        let names: Vec<_> = rows.iter().map(|row| (row.number, row.name.as_str())).collect();
+        assert_eq!(names, [(0, "read"), (1, "write"), (2, "open")]);
+        assert_eq!(rows[2].missing.as_deref(), Some("no O_TMPFILE; no leases"));
+        assert!(parse("syscalls! {}\n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_read_is_an_error() {
+        assert!(parse("\nsyscalls! {\n 0 read => file::read;\n}\n").is_err());
+        assert!(parse("\nsyscalls! {\n 0 read => file::read, Full\n}\n").is_err());
+    }
+
+    #[test]
+    fn the_page_says_what_is_missing() {
+        let page = page(&parse(SOURCE).unwrap());
+        assert!(page.contains("3 calls: 2 as on Linux 6.12, 1 with something missing"), "{page}");
+        assert!(page.contains("| 0 | read | |\n"), "{page}");
+        assert!(page.ends_with("| 2 | open | no O_TMPFILE; no leases |\n"), "{page}");
+    }
+}
