@@ -124,25 +124,21 @@ impl<C> Queue<C> {
         let signal = SigSet(self.set.0 & wanted.0).first()?;
         let number = signal.number();
         let at = self.entries.iter().position(|entry| entry.info.signo == number);
+        // Copied where it stands: a moved entry would be copied twice.
+        *info = match at.and_then(|at| self.entries.get(at)) {
+            Some(entry) => entry.info,
+            None => SigInfo::sent_by(signal, code::SI_USER, 0, 0),
+        };
         let entry = match at {
             // Nearly always the first.
             Some(0) => self.entries.pop_front(),
             Some(at) => self.entries.remove(at),
             None => None,
         };
+        let charge = entry.map(|entry| entry.charge);
         if self.entries.is_empty() || !self.entries.iter().any(|entry| entry.info.signo == number) {
             self.set.remove(signal);
         }
-        let charge = match entry {
-            Some(entry) => {
-                *info = entry.info;
-                Some(entry.charge)
-            }
-            None => {
-                *info = SigInfo::sent_by(signal, code::SI_USER, 0, 0);
-                None
-            }
-        };
         Some((signal, charge))
     }
 

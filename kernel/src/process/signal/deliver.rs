@@ -77,7 +77,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
 pub(super) fn dequeue(task: &Task, wanted: SigSet, info: &mut SigInfo) -> Option<Signal> {
     let process = task.process();
     let mut take = |pending: &Pending| {
-        if pending.set().intersects(wanted) { pending.lock().take_into(wanted, info) } else { None }
+        if pending.set().intersects(wanted) { take_from(pending, wanted, info) } else { None }
     };
     let (signal, charge) =
         take(&task.signals.pending).or_else(|| take(&process.signals.pending))?;
@@ -86,6 +86,16 @@ pub(super) fn dequeue(task: &Task, wanted: SigSet, info: &mut SigInfo) -> Option
         posix_timer::delivered(process, counted, info);
     }
     Some(signal)
+}
+
+/// Apart, so that the look at an empty queue is short.
+#[inline(never)]
+fn take_from(
+    pending: &Pending,
+    wanted: SigSet,
+    info: &mut SigInfo,
+) -> Option<(Signal, Option<Charge>)> {
+    pending.lock().take_into(wanted, info)
 }
 
 /// The action, reset to default if it was for one signal only.
