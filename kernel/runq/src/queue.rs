@@ -1,6 +1,7 @@
 //! [`RunQueue`]: the tasks that wait for one CPU.
 //!
-//! A binary heap by real-time rank, then weighted run time, then place in line: O(log n) for all that happens often.
+//! A binary heap by real-time rank, then weighted run time, then place in line: O(log n) for all that happens often. The
+//! first stands beside the heap: most often it is the only one, and nothing is sorted.
 //! Real-time tasks of one rank stand in a line: who becomes runnable, yields or has used up a slice goes to its tail, who
 //! is preempted or lowered to this rank to its head, as POSIX and Linux have it. [`Share`] lets normal tasks go first now
 //! and then.
@@ -79,6 +80,9 @@ impl<T> Ord for Waiting<T> {
 
 /// The tasks that wait for one CPU.
 pub struct RunQueue<T> {
+    /// Whose turn is next.
+    first: Option<Waiting<T>>,
+    /// All others; empty if there is no first.
     heap: BinaryHeap<Waiting<T>>,
     /// How many of them are normal.
     normal: usize,
@@ -99,7 +103,8 @@ impl<T> RunQueue<T> {
     /// Nobody waits, and there is no room.
     pub const fn new() -> Self {
         let share = Share::new();
-        Self { heap: BinaryHeap::new(), normal: 0, least: 0, head: 0, tail: 0, share }
+        let heap = BinaryHeap::new();
+        Self { first: None, heap, normal: 0, least: 0, head: 0, tail: 0, share }
     }
 
     /// Makes room for `tasks` tasks in all.
@@ -107,6 +112,7 @@ impl<T> RunQueue<T> {
     /// # Errors
     /// There is no memory.
     pub fn reserve(&mut self, tasks: usize) -> Result<(), TryReserveError> {
+        // One more than the heap will hold.
         self.heap.try_reserve(tasks.saturating_sub(self.heap.len()))
     }
 
@@ -118,13 +124,13 @@ impl<T> RunQueue<T> {
     /// How many tasks wait.
     #[inline]
     pub fn len(&self) -> usize {
-        self.heap.len()
+        usize::from(self.first.is_some()) + self.heap.len()
     }
 
     /// Whether nobody waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.heap.is_empty()
+        self.first.is_none()
     }
 
     /// The run time that a task starts with which has slept.
@@ -146,7 +152,7 @@ impl<T> RunQueue<T> {
     /// Adds a task, for which there must be room.
     #[inline]
     pub fn push(&mut self, task: T, standing: Standing, place: Place) {
-        debug_assert!(self.heap.len() < self.heap.capacity(), "room is reserved for every task");
+        debug_assert!(self.len() < self.heap.capacity(), "room is reserved for every task");
         let place = match place {
             Place::Tail => {
                 self.tail = self.tail.wrapping_add(1);
@@ -161,13 +167,22 @@ impl<T> RunQueue<T> {
         let vruntime = if standing.is_normal() { standing.vruntime } else { 0 };
         self.normal += usize::from(standing.is_normal());
         let standing = Standing { vruntime, ..standing };
-        self.heap.push(Waiting { standing, place, task });
+        let mut new = Waiting { standing, place, task };
+        match &mut self.first {
+            None => self.first = Some(new),
+            Some(first) => {
+                if new > *first {
+                    core::mem::swap(first, &mut new);
+                }
+                self.heap.push(new);
+            }
+        }
     }
 
     /// The task that would run next if none were owed anything.
     #[inline]
     pub fn peek(&self) -> Option<&T> {
-        self.heap.peek().map(|first| &first.task)
+        self.first.as_ref().map(|first| &first.task)
     }
 
     /// Takes the task that should run next.
@@ -176,7 +191,7 @@ impl<T> RunQueue<T> {
         let owed = self.first_is_urgent() && self.share.is_owed(now);
         let next = match owed.then(|| self.best_normal()).flatten() {
             Some(at) => self.extract(at)?,
-            None => self.heap.pop()?,
+            None => self.take_first()?,
         };
         if next.standing.is_normal() {
             self.least = self.least.max(next.standing.vruntime);
@@ -186,15 +201,14 @@ impl<T> RunQueue<T> {
 
     /// Takes the next task that `fits`, or one that soon would be; only so many are looked at.
     pub fn take(&mut self, searched: usize, mut fits: impl FnMut(&T) -> bool) -> Option<T> {
-        // In the order of the heap's own vector, whose first is the next.
-        let at = self.heap.iter().take(searched).position(|waiting| fits(&waiting.task))?;
-        let taken = if at == 0 { self.heap.pop()? } else { self.extract(at)? };
+        let at = self.all().take(searched).position(|waiting| fits(&waiting.task))?;
+        let taken = self.extract(at)?;
         Some(self.leaves(taken))
     }
 
     /// Takes a certain task, if it waits here.
     pub fn remove(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
-        let at = self.heap.iter().position(|waiting| is_it(&waiting.task))?;
+        let at = self.all().position(|waiting| is_it(&waiting.task))?;
         let taken = self.extract(at)?;
         Some(self.leaves(taken))
     }
@@ -204,8 +218,20 @@ impl<T> RunQueue<T> {
         waiting.task
     }
 
-    /// Takes what is at a place of the heap's own vector, which keeps its room.
+    /// The first, and the others in the order of the heap's own vector.
+    fn all(&self) -> impl Iterator<Item = &Waiting<T>> {
+        self.first.iter().chain(self.heap.iter())
+    }
+
+    #[inline]
+    fn take_first(&mut self) -> Option<Waiting<T>> {
+        let next = if self.heap.is_empty() { None } else { self.heap.pop() };
+        core::mem::replace(&mut self.first, next)
+    }
+
+    /// Takes what is at a place of [`all`](Self::all); the heap's vector keeps its room.
     fn extract(&mut self, at: usize) -> Option<Waiting<T>> {
+        let Some(at) = at.checked_sub(1) else { return self.take_first() };
         let mut all: Vec<_> = core::mem::take(&mut self.heap).into_vec();
         let taken = (at < all.len()).then(|| all.swap_remove(at));
         self.heap = BinaryHeap::from(all);
@@ -213,12 +239,12 @@ impl<T> RunQueue<T> {
     }
 
     fn first_is_urgent(&self) -> bool {
-        self.heap.peek().is_some_and(|first| !first.standing.is_normal())
+        self.first.as_ref().is_some_and(|first| !first.standing.is_normal())
     }
 
     /// Where the normal task is that would run first; looked for only while normal tasks go before real-time ones.
     fn best_normal(&self) -> Option<usize> {
-        let normal = self.heap.iter().enumerate().filter(|(_, one)| one.standing.is_normal());
+        let normal = self.all().enumerate().filter(|(_, one)| one.standing.is_normal());
         normal.min_by_key(|(_, one)| one.key()).map(|(at, _)| at)
     }
 
@@ -226,7 +252,7 @@ impl<T> RunQueue<T> {
     /// is that far behind.
     #[inline]
     pub fn beats(&self, running: Standing, lead: u64) -> bool {
-        let Some(first) = self.heap.peek() else { return false };
+        let Some(first) = &self.first else { return false };
         let first = first.standing;
         if first.rank != running.rank || !running.is_normal() {
             return first.rank < running.rank;
@@ -238,7 +264,7 @@ impl<T> RunQueue<T> {
     /// slice, does so for its equals too.
     #[inline]
     pub fn displaces(&self, running: Standing, rotates: bool, now: u64) -> bool {
-        let Some(first) = self.heap.peek() else { return false };
+        let Some(first) = &self.first else { return false };
         if self.share.is_owed(now) && (self.first_is_urgent() || !running.is_normal()) {
             return self.displaces_while_owed(running, rotates);
         }
@@ -249,7 +275,7 @@ impl<T> RunQueue<T> {
     /// The same while normal tasks go before real-time ones.
     #[cold]
     fn displaces_while_owed(&self, running: Standing, rotates: bool) -> bool {
-        let best = self.best_normal().and_then(|at| self.heap.iter().nth(at));
+        let best = self.best_normal().and_then(|at| self.all().nth(at));
         match best {
             Some(best) => !running.is_normal() || best.standing.vruntime < running.vruntime,
             None if running.is_normal() => false,
@@ -259,11 +285,11 @@ impl<T> RunQueue<T> {
 
     /// The running task, if it was not the idle one, has run until now; it is in no queue.
     #[inline]
-    pub fn has_run(&mut self, rank: Option<u32>, ran: u64, now: u64) {
+    pub fn has_run(&mut self, rank: impl FnOnce() -> Option<u32>, ran: u64, now: u64) {
         if self.share.is_at_rest() {
             return;
         }
-        match rank {
+        match rank() {
             Some(rank) if rank >= NORMAL_RANK => self.share.fair_ran(ran),
             _ if self.normal == 0 => self.share.wait_ends(),
             _ => {}
@@ -274,7 +300,7 @@ impl<T> RunQueue<T> {
     /// When the CPU must look here again, with `running` on it, which has so much left of its slice, if it has one.
     #[inline]
     pub fn next_look(&mut self, running: Standing, slice: Option<u64>, now: u64) -> Option<u64> {
-        if self.heap.is_empty() {
+        if self.is_empty() {
             return None;
         }
         let end = slice.map(|left| now.saturating_add(left));

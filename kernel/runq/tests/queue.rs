@@ -165,7 +165,7 @@ proptest! {
             } else {
                 longest = longest.max(now - *waited_since.get_or_insert(began));
             }
-            queue.has_run(Some(rank), ran, now);
+            queue.has_run(|| Some(rank), ran, now);
             if queue.displaces(standing(rank, vruntime[running]), how == 1, now) {
                 let place = if how == 1 { Place::Tail } else { Place::Head };
                 queue.push(running, standing(rank, vruntime[running]), place);

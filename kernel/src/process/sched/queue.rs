@@ -104,8 +104,8 @@ impl RunQueue {
 
     /// A task, which may be the idle one, has run for `ran` nanoseconds until now; it is in no queue.
     #[inline]
-    pub(super) fn has_run(&mut self, standing: Standing, is_idle: bool, ran: u64, now: u64) {
-        self.waiting.has_run((!is_idle).then_some(standing.rank), ran, now);
+    pub(super) fn has_run(&mut self, task: &Task, is_idle: bool, ran: u64, now: u64) {
+        self.waiting.has_run(|| (!is_idle).then(|| task.sched.rank()), ran, now);
     }
 
     /// Whether a task that could go on makes way; one that rotates does so for its equals too.

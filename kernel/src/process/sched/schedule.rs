@@ -94,8 +94,7 @@ fn switch_to_next(turn: Turn) {
     );
     let state = prev.sched.state();
     let was_idle = queue.running.is_idle;
-    let standing = prev.sched.standing();
-    queue.has_run(standing, was_idle, ran, now);
+    queue.has_run(&prev, was_idle, ran, now);
     let rotates = prev.sched.use_slice(ran) | (turn == Turn::Yielded);
     let goes_on = match state {
         State::Runnable if was_idle => true,
@@ -103,11 +102,14 @@ fn switch_to_next(turn: Turn) {
             prev.sched.set_homeless();
             false
         }
-        State::Runnable if !queue.displaces(standing, rotates, now) => true,
         State::Runnable => {
-            let place = if rotates { Place::Tail } else { Place::Head };
-            queue.push_as(TASKS.current_arc(), standing, place);
-            false
+            let standing = prev.sched.standing();
+            let goes_on = !queue.displaces(standing, rotates, now);
+            if !goes_on {
+                let place = if rotates { Place::Tail } else { Place::Head };
+                queue.push_as(TASKS.current_arc(), standing, place);
+            }
+            goes_on
         }
         State::Dead => false,
         _ => {
