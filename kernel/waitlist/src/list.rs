@@ -167,6 +167,7 @@ impl List {
     }
 
     /// Wakes every shared waiter, and exclusive ones until `most` of them have used it. How many used it in all.
+    #[inline(always)]
     pub(crate) fn wake(&mut self, events: u32, most: &mut usize, woken: Woken) -> usize {
         let mut used = 0;
         let (mut at, mut exclusive) = (self.shared.first, false);

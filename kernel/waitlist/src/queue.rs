@@ -13,6 +13,13 @@ use crate::registrations::{Shared, SharedRef};
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, fence};
 use core::ptr;
 
+/// Who of a queue is woken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    Everybody,
+    Sleepers,
+}
+
 /// The waiters for one condition: sleepers and registrations.
 pub struct Queue<L: Exclusion> {
     /// Number of sleepers, readable without the lock.
@@ -64,19 +71,20 @@ impl<L: Exclusion> Queue<L> {
         // Relaxed: ordered by the fence.
         let nobody = self.sleeping.load(Ordering::Relaxed) == 0
             && self.watched.load(Ordering::Relaxed).is_null();
-        !nobody && self.wake_waiters(events, most)
+        !nobody && self.wake_waiters(events, most, Whom::Everybody)
     }
 
     /// Wakes sleepers only, as [`wake`](Self::wake): who watches the queue has been told already.
     #[inline]
-    pub fn wake_sleepers(&self, events: u32, mut most: usize) -> bool {
+    pub fn wake_sleepers(&self, events: u32, most: usize) -> bool {
         // SeqCst: as in `wake`.
         fence(Ordering::SeqCst);
         // Relaxed: ordered by the fence.
-        self.sleeping.load(Ordering::Relaxed) != 0 && self.wake_locked(events, &mut most)
+        self.sleeping.load(Ordering::Relaxed) != 0
+            && self.wake_waiters(events, most, Whom::Sleepers)
     }
 
-    #[cold]
+    #[inline]
     fn wake_locked(&self, events: u32, most: &mut usize) -> bool {
         self.sleepers.with(|list| {
             let woken = list.wake(events, most, Woken::Leave);
@@ -86,11 +94,13 @@ impl<L: Exclusion> Queue<L> {
     }
 
     #[cold]
-    fn wake_waiters(&self, events: u32, mut most: usize) -> bool {
+    fn wake_waiters(&self, events: u32, mut most: usize, whom: Whom) -> bool {
         // Relaxed: ordered by the caller's fence.
         let woken =
             self.sleeping.load(Ordering::Relaxed) != 0 && self.wake_locked(events, &mut most);
-        if let Some(shared) = self.shared() {
+        if whom == Whom::Everybody
+            && let Some(shared) = self.shared()
+        {
             shared.wake(events, &mut most);
         }
         woken
