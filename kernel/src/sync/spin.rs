@@ -6,11 +6,11 @@
 //! Locks: this is the one that spins; `level` has the order.
 
 use super::level::Level;
+use crate::base::cpu;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, Ordering};
-use x86_64::instructions::interrupts;
 
 /// A spinning lock whose level type says its rank and whether it disables interrupts.
 pub struct SpinLock<T: ?Sized, L: Level> {
@@ -37,25 +37,36 @@ impl<T: ?Sized, L: Level> SpinLock<T, L> {
     pub fn lock(&self) -> SpinGuard<'_, T, L> {
         let irqs_were_on = irq_save::<L>();
         order::acquire::<L>();
+        if !self.take() {
+            self.spin();
+        }
+        SpinGuard { lock: self, irqs_were_on }
+    }
+
+    #[inline]
+    fn take(&self) -> bool {
         // Acquire: pairs with the Release in `SpinGuard::drop`.
-        while self
-            .locked
-            .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
-        {
+        self.locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Apart from [`lock`](Self::lock), so that a free lock costs no jump.
+    #[cold]
+    fn spin(&self) {
+        loop {
             // Relaxed: only a hint when to try again.
             while self.locked.load(Ordering::Relaxed) {
                 core::hint::spin_loop();
             }
+            if self.take() {
+                return;
+            }
         }
-        SpinGuard { lock: self, irqs_were_on }
     }
 
     /// Takes the lock if it is free at once.
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T, L>> {
         let irqs_were_on = irq_save::<L>();
-        // Acquire: pairs with the Release in `SpinGuard::drop`.
-        if self.locked.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if self.take() {
             order::acquire_unordered::<L>();
             return Some(SpinGuard { lock: self, irqs_were_on });
         }
@@ -113,15 +124,15 @@ fn irq_save<L: Level>() -> bool {
     if !L::IRQ_OFF {
         return false;
     }
-    let on = interrupts::are_enabled();
-    interrupts::disable();
+    let on = cpu::interrupts_enabled();
+    cpu::irq_disable();
     on
 }
 
 #[inline]
 fn irq_restore<L: Level>(were_on: bool) {
     if L::IRQ_OFF && were_on {
-        interrupts::enable();
+        cpu::irq_enable();
     }
 }
 
@@ -162,7 +173,7 @@ pub(super) mod order {
         }
 
         pub fn release<L: Level>() {
-            if L::IRQ_OFF && x86_64::instructions::interrupts::are_enabled() {
+            if L::IRQ_OFF && crate::base::cpu::interrupts_enabled() {
                 panic!(
                     "{} was held with interrupts on: a handler may wait for its own CPU",
                     L::NAME
