@@ -205,6 +205,18 @@ impl<T> Ready<T> {
 }
 
 impl<T> Ready<T> {
+    /// Looks at the first place of the queue, which stays there.
+    #[inline]
+    pub fn peek<R>(&mut self, look: impl FnOnce(u32, &T) -> R) -> Option<R> {
+        let at = self.first;
+        self.place(at)?.value.as_ref().map(|value| look(at, value))
+    }
+
+    /// Puts a place that is queued behind all others; false if it is not queued.
+    pub fn rotate(&mut self, at: u32) -> bool {
+        self.unqueue(at) && self.push_back(at)
+    }
+
     /// Takes the first place out of the queue; what stands there stays, and `look` looks at it.
     #[inline]
     pub fn pop<R>(&mut self, look: impl FnOnce(u32, &T) -> R) -> Option<R> {

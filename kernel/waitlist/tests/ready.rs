@@ -12,6 +12,8 @@ enum Step {
     Back(usize),
     Front(usize),
     Unqueue(usize),
+    Rotate(usize),
+    Peek,
     Pop,
 }
 
@@ -22,6 +24,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<usize>().prop_map(Step::Back),
         1 => any::<usize>().prop_map(Step::Front),
         1 => any::<usize>().prop_map(Step::Unqueue),
+        1 => any::<usize>().prop_map(Step::Rotate),
+        1 => Just(Step::Peek),
         1 => Just(Step::Pop),
     ]
 }
@@ -65,6 +69,18 @@ proptest! {
                     prop_assert_eq!(ready.unqueue(at), queued.contains(&at));
                     queued.retain(|other| *other != at);
                 },
+                Step::Rotate(n) => if let Some(at) = pick(&claimed, n) {
+                    let was_in = queued.contains(&at);
+                    prop_assert_eq!(ready.rotate(at), was_in);
+                    if was_in {
+                        queued.retain(|other| *other != at);
+                        queued.push_back(at);
+                    }
+                },
+                Step::Peek => {
+                    let expected = queued.front().map(|at| (*at, claimed[at]));
+                    prop_assert_eq!(ready.peek(|at, value| (at, *value)), expected);
+                }
                 Step::Pop => {
                     let expected = queued.pop_front().map(|at| (at, claimed[&at]));
                     prop_assert_eq!(ready.pop(|at, value| (at, *value)), expected);

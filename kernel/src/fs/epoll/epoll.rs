@@ -218,8 +218,15 @@ impl Epoll {
             if sent == max {
                 break;
             }
-            let Some(item) = self.list.pop() else { break };
-            let ready = item.ready();
+            let Some(item) = self.list.first() else { break };
+            let stays = item.reports_states();
+            let mut ready = item.ready();
+            let was_ready = !ready.is_empty();
+            if stays && !was_ready {
+                // Off the list, and another look: a wake-up that found it there has left no trace.
+                self.list.unqueue(&item);
+                ready = item.ready();
+            }
             if ready.is_empty() {
                 continue;
             }
@@ -228,11 +235,12 @@ impl Epoll {
                 return if sent > 0 { Ok(sent) } else { Err(error) };
             }
             sent += 1;
-            let modes = item.events();
-            if modes & ONESHOT != 0 {
-                item.disarm();
-            } else if modes & EDGE == 0 {
+            if stays && was_ready {
+                self.list.rotate(&item);
+            } else if stays {
                 self.list.push_back(&item);
+            } else if item.events() & ONESHOT != 0 {
+                item.disarm();
             }
         }
         drop(items);

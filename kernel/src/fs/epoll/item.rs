@@ -84,6 +84,24 @@ impl ReadyList {
         result
     }
 
+    /// The first item. One that reports changes or one event is taken off, so that it can queue itself again from now on;
+    /// one that reports states stays where it is.
+    pub fn first(&self) -> Option<Arc<Item>> {
+        loop {
+            let mut items = self.items.lock();
+            let first = items.peek(|_, item| item.upgrade())?;
+            if !first.as_ref().is_some_and(|item| item.reports_states()) {
+                items.pop(|_, _| ());
+                self.len.store(items.len(), Ordering::Relaxed);
+            }
+            drop(items);
+            // One that ends just now is not ready.
+            if first.is_some() {
+                return first;
+            }
+        }
+    }
+
     /// Takes the first item; from now on it can queue itself again.
     pub fn pop(&self) -> Option<Arc<Item>> {
         loop {
@@ -105,8 +123,16 @@ impl ReadyList {
         self.change(|items| items.push_back(item.bell.place.at));
     }
 
+    /// Puts an item that is queued behind the others, if there are any.
+    #[inline]
+    pub fn rotate(&self, item: &Item) {
+        if self.len() > 1 {
+            self.change(|items| items.rotate(item.bell.place.at));
+        }
+    }
+
     /// Takes an item off the list.
-    fn unqueue(&self, item: &Item) {
+    pub fn unqueue(&self, item: &Item) {
         self.change(|items| items.unqueue(item.bell.place.at));
     }
 }
@@ -204,6 +230,12 @@ impl Item {
 
     pub fn events(&self) -> u32 {
         self.bell.events()
+    }
+
+    /// Whether it stays on the list while its file is ready.
+    #[inline]
+    pub fn reports_states(&self) -> bool {
+        self.events() & (EDGE | ONESHOT) == 0
     }
 
     pub fn data(&self) -> u64 {
