@@ -8,6 +8,8 @@
 //! cannot fail, since the kernel is not preempted inside itself and interrupt handlers never allocate; the checking
 //! kernel (debug assertions) panics if a handler does, or if the promise is not kept.
 //!
+//! Locks: none of its own; the heap's are taken and left inside each call.
+//!
 //! Never: a value that is given here is dropped when there is no memory. So a caller that holds a lock which the value's
 //! `Drop` takes makes the memory first and the value last ([`Room`]).
 #![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
@@ -30,9 +32,10 @@ struct Counted<T> {
     value: T,
 }
 
-/// Memory for one `T` on the heap, so that the value may be made after what can fail.
+/// Memory for one `T` in an `Arc`, so that the value may be made after what can fail, and where it stays: whoever fills a
+/// room at once saves a copy of the value.
 #[must_use]
-pub struct Room<T>(core::marker::PhantomData<fn(T)>);
+pub struct Room<T>(Arc<MaybeUninit<T>>);
 
 impl<T> Room<T> {
     const LAYOUT: Layout = {
@@ -41,21 +44,24 @@ impl<T> Room<T> {
         layout
     };
 
-    /// Looks for memory for an `Arc<T>`. What is allocated between this and [`arc`](Self::arc) may take it away again:
-    /// only the value itself may be made there, without allocating.
+    /// Allocates it.
     #[inline]
+    #[expect(clippy::disallowed_methods, reason = "the memory was reserved")]
     pub fn new() -> Result<Self> {
         match heap::reserve(Self::LAYOUT, 1) {
-            true => Ok(Self(core::marker::PhantomData)),
+            true => Ok(Self(magazine::promised(Arc::new_uninit))),
             false => Err(Errno::ENOMEM),
         }
     }
 
-    /// Fills it.
-    #[inline]
-    #[expect(clippy::disallowed_methods, reason = "the memory was reserved")]
+    /// Fills it. Always inlined: a value that is made in the call is written where it stays.
+    #[inline(always)]
     pub fn arc(self, value: T) -> Arc<T> {
-        magazine::promised(|| Arc::new(value))
+        // SAFETY: this is the only reference to the memory, which is written as a whole before anybody reads it.
+        unsafe {
+            Arc::as_ptr(&self.0).cast_mut().cast::<T>().write(value);
+            self.0.assume_init()
+        }
     }
 }
 
@@ -69,7 +75,7 @@ pub fn try_arc<T>(value: T) -> Result<Arc<T>> {
 #[inline]
 #[expect(clippy::disallowed_methods, reason = "the memory was reserved")]
 pub fn try_arc_cyclic<T>(make: impl FnOnce(&Weak<T>) -> T) -> Result<Arc<T>> {
-    let _room = Room::<T>::new()?;
+    enough(heap::reserve(Room::<T>::LAYOUT, 1))?;
     Ok(Arc::new_cyclic(make))
 }
 
@@ -85,7 +91,7 @@ pub fn try_box<T>(value: T) -> Result<Box<T>> {
     if layout.size() != 0 && !heap::reserve(layout, 1) {
         return Err(Errno::ENOMEM);
     }
-    Ok(magazine::promised(|| Box::new(value)))
+    Ok(Box::write(magazine::promised(Box::new_uninit), value))
 }
 
 /// Growth of a list that gives `ENOMEM`.
@@ -385,6 +391,10 @@ pub fn try_small<A: smallvec::Array>(values: &[A::Item]) -> Result<smallvec::Sma
 where
     A::Item: Copy,
 {
+    if values.len() <= A::size() {
+        // Needs no memory.
+        return Ok(smallvec::SmallVec::from_slice(values));
+    }
     let mut small = smallvec::SmallVec::new();
     small.try_reserve_exact(values.len()).map_err(|_| Errno::ENOMEM)?;
     small.extend_from_slice(values);

@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use super::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
-use crate::mm::fallible::try_arc;
+use crate::mm::fallible::{Room, try_arc};
 use crate::try_format;
 use crate::vfs::context::fdtable::Fd;
 use crate::vfs::cred::Cred;
@@ -254,6 +254,8 @@ fn open_told(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<Open
 
 /// Makes the open file; permissions have been checked.
 pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+    // First, so that the file is made where it stays.
+    let room = Room::new()?;
     let inode = place.inode();
     let ops: Arc<dyn FileOps> = match place.dentry.kind() {
         FileType::Regular | FileType::Anon => inode.clone().open(flags)?,
@@ -267,11 +269,11 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
         if let Some(usage) = place.inode().usage() {
             place.mount.check_writable()?;
             usage.get_writer()?;
-            return try_arc(OpenFile::new_writer(ops, place, flags, cred.clone()));
+            return Ok(room.arc(OpenFile::new_writer(ops, place, flags, cred.clone())));
         }
         place.mount.check_writable()?;
     }
-    try_arc(OpenFile::new(ops, place, flags, cred.clone()))
+    Ok(room.arc(OpenFile::new(ops, place, flags, cred.clone())))
 }
 
 fn open_path(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {

@@ -12,7 +12,7 @@
 use super::children::{Children, NameHash};
 use super::inode::Inode;
 use super::types::FileType;
-use crate::mm::fallible::{try_arc, try_box, try_small};
+use crate::mm::fallible::{Room, try_box, try_small};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, MutexGuard, SpinLock, cond_resched, level};
 use crate::vfs::notify;
@@ -89,24 +89,28 @@ impl Dentry {
     }
 
     fn build(inode: Arc<dyn Inode>, parent: Option<Arc<Dentry>>, name: &[u8]) -> Result<Arc<Self>> {
-        let (kind, ino) = (inode.attr().kind(), inode.attr().ino());
-        let dir = (kind == FileType::Dir).then(|| {
-            try_box(Directory {
+        // First, so that all is made where it stays.
+        let room = Room::new()?;
+        let attr = inode.attr();
+        let (kind, ino) = (attr.kind(), attr.ino());
+        let dir = match kind {
+            FileType::Dir => Some(try_box(Directory {
                 change: Mutex::new(()),
                 children: SpinLock::new(Children::new()),
                 dynamic: inode.is_dynamic(),
-            })
-        });
-        let link = Link { parent, name: try_small(name)?, cursor: 0, unlinked: false };
-        try_arc(Self {
+            })?),
+            _ => None,
+        };
+        let name = try_small(name)?;
+        Ok(room.arc(Self {
             _counted: Counted::new(Kind::Dentry),
             inode,
             kind,
             ino,
             mounts: AtomicU32::new(0),
-            link: SpinLock::new(link),
-            dir: dir.transpose()?,
-        })
+            link: SpinLock::new(Link { parent, name, cursor: 0, unlinked: false }),
+            dir,
+        }))
     }
 
     /// What the name stands for.

@@ -189,11 +189,13 @@ pub struct OpenFile {
 
 impl OpenFile {
     /// A new description. `flags` loses the bits that only `open` itself means.
+    #[inline]
     pub fn new(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags, cred: Arc<Cred>) -> Self {
         Self::build(ops, path, flags, cred, false)
     }
 
     /// As [`new`](Self::new), for a file that has been counted as a writer of its inode.
+    #[inline]
     pub(in crate::vfs) fn new_writer(
         ops: Arc<dyn FileOps>,
         path: Path,
@@ -203,6 +205,7 @@ impl OpenFile {
         Self::build(ops, path, flags, cred, true)
     }
 
+    #[inline]
     fn build(
         ops: Arc<dyn FileOps>,
         path: Path,
