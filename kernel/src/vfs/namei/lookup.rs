@@ -55,6 +55,11 @@ bitflags! {
     }
 }
 
+impl LookupFlags {
+    /// The walk stays below its starting point.
+    const SCOPED: Self = Self::BENEATH.union(Self::IN_ROOT);
+}
+
 /// The last component of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Last {
@@ -71,7 +76,8 @@ pub enum Last {
 /// Resolves `path` from `at` (a descriptor or `AT_FDCWD`).
 #[inline]
 pub fn lookup(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], flags: LookupFlags) -> Result<Path> {
-    Walker::new(ctx, at, path, flags)?.finish()
+    let start = start(ctx, at, path, flags)?;
+    Walker::at(ctx, start, path, flags).finish()
 }
 
 /// Resolves all but the last component of `path`.
@@ -84,6 +90,47 @@ pub fn parent<'a>(
     let mut walker = Walker::new(ctx, at, path, flags)?;
     let last = walker.walk_to_last()?;
     Ok((walker, last))
+}
+
+/// Where a walk of `path` starts.
+fn start(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], flags: LookupFlags) -> Result<Path> {
+    if path.is_empty() && !flags.contains(LookupFlags::EMPTY) {
+        return Err(Errno::ENOENT);
+    }
+    let scoped = flags.intersects(LookupFlags::SCOPED);
+    let absolute = path.first() == Some(&b'/');
+    if absolute && flags.contains(LookupFlags::BENEATH) {
+        return Err(Errno::EXDEV);
+    }
+    if absolute && !scoped {
+        return Ok(ctx.fs.root());
+    }
+    if at.0 == AT_FDCWD {
+        return Ok(ctx.fs.cwd());
+    }
+    let file = ctx.files.get_any(at)?;
+    if !path.is_empty() && !file.path().dentry.is_dir() {
+        return Err(Errno::ENOTDIR);
+    }
+    Ok(file.path().clone())
+}
+
+/// How many bytes stand before the first slash.
+#[inline]
+fn until_slash(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    const SLASHES: u64 = u64::from_ne_bytes([b'/'; 8]);
+    let (words, rest) = text.as_chunks();
+    for (nth, word) in words.iter().enumerate() {
+        // A byte that is a slash becomes zero; the lowest marked byte of the result is the first of them.
+        let word = u64::from_le_bytes(*word) ^ SLASHES;
+        let found = word.wrapping_sub(ONES) & !word & HIGHS;
+        if found != 0 {
+            return nth * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    words.len() * 8 + rest.iter().position(|&b| b == b'/').unwrap_or(rest.len())
 }
 
 /// A text being walked: the caller's path (`None`) or a link's.
@@ -120,31 +167,18 @@ impl<'a> Walker<'a> {
         path: &'a [u8],
         flags: LookupFlags,
     ) -> Result<Walker<'a>> {
-        if path.is_empty() && !flags.contains(LookupFlags::EMPTY) {
-            return Err(Errno::ENOENT);
-        }
-        let scoped = flags.intersects(LookupFlags::BENEATH | LookupFlags::IN_ROOT);
-        let absolute = path.first() == Some(&b'/');
-        if absolute && flags.contains(LookupFlags::BENEATH) {
-            return Err(Errno::EXDEV);
-        }
-        let cur = if absolute && !scoped {
-            ctx.fs.root()
-        } else if at.0 == AT_FDCWD {
-            ctx.fs.cwd()
-        } else {
-            let file = ctx.files.get_any(at)?;
-            if !path.is_empty() && !file.path().dentry.is_dir() {
-                return Err(Errno::ENOTDIR);
-            }
-            file.path().clone()
-        };
+        Ok(Self::at(ctx, start(ctx, at, path, flags)?, path, flags))
+    }
+
+    /// A walk that begins at `cur`. Always inlined: a walker is large, and each move copies it.
+    #[inline(always)]
+    fn at(ctx: &'a LookupCtx<'a>, cur: Path, path: &'a [u8], flags: LookupFlags) -> Self {
         let mut texts = SmallVec::new();
         // The first needs no memory.
         texts.push(Text { link: None, at: 0 });
-        let root = scoped.then(|| cur.clone());
+        let root = flags.intersects(LookupFlags::SCOPED).then(|| cur.clone());
         let (last, links, slash, outer_slash) = ((0, 0), 0, false, false);
-        Ok(Self { ctx, path, flags, cur, root, texts, last, links, slash, outer_slash })
+        Self { ctx, path, flags, cur, root, texts, last, links, slash, outer_slash }
     }
 
     /// Walks to the end.
@@ -174,7 +208,7 @@ impl<'a> Walker<'a> {
     pub fn walk_to_last(&mut self) -> Result<Last> {
         loop {
             cond_resched();
-            let Some(kind) = self.next_component() else {
+            let Some((kind, is_last)) = self.next_component() else {
                 if self.texts.len() > 1 {
                     self.texts.pop();
                     continue;
@@ -187,7 +221,7 @@ impl<'a> Walker<'a> {
                 return Err(Errno::ENOTDIR);
             }
             perm::check(&**dir.inode(), self.ctx.cred, perm::EXEC)?;
-            if self.is_last() {
+            if is_last {
                 return Ok(kind);
             }
             match kind {
@@ -266,32 +300,33 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Finds the next component of the top text and moves past it and the slashes behind.
+    /// Finds the next component of the top text, and whether it is the walk's last; moves past it and the slashes behind.
     #[inline]
-    fn next_component(&mut self) -> Option<Last> {
-        let at = self.texts.last()?.at;
-        let text = self.text();
-        let rest = text.get(at..)?;
-        let start = at + rest.iter().position(|&b| b != b'/')?;
-        let name = text.get(start..)?;
-        let len = name.iter().position(|&b| b == b'/').unwrap_or(name.len());
-        let slashes = name[len..].iter().take_while(|&&b| b == b'/').count();
-        let kind = match &name[..len] {
+    fn next_component(&mut self) -> Option<(Last, bool)> {
+        let outermost = self.texts.len() == 1;
+        let top = self.texts.last_mut()?;
+        let text = top.link.as_ref().map_or(self.path, |link| link);
+        let is_slash = |at: usize| text.get(at) == Some(&b'/');
+        let mut start = top.at;
+        while is_slash(start) {
+            start += 1;
+        }
+        let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
+        let name = &rest[..until_slash(rest)];
+        let kind = match name {
             b"." => Last::Dot,
             b".." => Last::DotDot,
             _ => Last::Name,
         };
-        self.last = (start, start + len);
-        self.slash = slashes != 0;
-        if let Some(top) = self.texts.last_mut() {
-            top.at = start + len + slashes;
+        let end = start + name.len();
+        let mut next = end;
+        while is_slash(next) {
+            next += 1;
         }
-        Some(kind)
-    }
-
-    #[inline]
-    fn is_last(&self) -> bool {
-        self.texts.len() == 1 && self.texts[0].at >= self.text().len()
+        self.last = (start, end);
+        self.slash = next != end;
+        top.at = next;
+        Some((kind, outermost && next == text.len()))
     }
 
     /// As [`step_into`](Self::step_into) for a component that is not the last: links are followed.
@@ -366,7 +401,7 @@ impl<'a> Walker<'a> {
         if self.flags.contains(LookupFlags::NO_MAGICLINKS) {
             return Err(Errno::ELOOP);
         }
-        if self.flags.intersects(LookupFlags::BENEATH | LookupFlags::IN_ROOT) {
+        if self.flags.intersects(LookupFlags::SCOPED) {
             return Err(Errno::EXDEV);
         }
         if self.flags.contains(LookupFlags::NO_XDEV) && target.mount.id() != self.cur.mount.id() {
