@@ -6,7 +6,7 @@
  * input, and whatever it leaves behind is killed before the next.
  *
  * On Alea, as init, it then compares what the kernel holds (/proc/alea/objects) with before: `--- left: NAME +MORE` for
- * each kind of object of which there is more, `--- grown: ...` for memory (see objects.h). Linux has no such file, and is not asked.
+ * each kind of object or memory of which there is more (see objects.h). Linux has no such file, and is not asked.
  *
  * usage: abi-run [GLOB...]      or as init: rdinit=/usr/lib/alea/abi-run alea.abi=GLOB,GLOB
  * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end. alea.abi_after=NAME

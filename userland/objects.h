@@ -1,10 +1,10 @@
 /*
  * objects: what Alea's kernel holds, by /proc/alea/objects, before and after a piece of work.
  *
- * Counts of objects (tasks, open files, timers, ...) must come back exactly; of mounts, dentries and inodes the kernel makes
+ * Counts of objects (tasks, open files, timers, ...) must come back exactly; of dentries and inodes the kernel makes
  * some of its own when they are first used, which a second run does not do again. Blocks of the heap and pages (`heap_SIZE`,
  * `pages_USE`) include what is kept on purpose: tables that have grown, what is remembered of a program for its next
- * start. So growth of those is told only if it happens every time the work is done again, and apart from the others.
+ * start. So those count as left only if there are more every time the work is done again.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static int objects_exact(const char *name)
 /* Whether the first use of something may leave one for good: the kernel's own mounts, and what it remembers. */
 static int objects_may_stay(const char *name)
 {
-	return !objects_exact(name) || !strcmp(name, "mounts") || !strcmp(name, "dentries") || !strcmp(name, "tmpfs_inodes");
+	return !objects_exact(name) || !strcmp(name, "dentries") || !strcmp(name, "tmpfs_inodes");
 }
 
 /* Reads until there is no more of any kind than before, or the patience ends: whether all came back. */
@@ -69,9 +69,12 @@ static int objects_came_back(const struct objects *before, struct objects *after
 	}
 }
 
+/* How often the work is done again while something that may stay has grown each time. */
+#define OBJECTS_AGAIN 5
+
 /*
  * Does the work, and again when something did not come back; `again` must do the same. Prints `--- left: NAME
- * +MORE` for objects and `--- grown: NAME +MORE` for memory that grew each time; returns how many kinds of objects are left.
+ * +MORE` for what is left, of memory as much as was left each time; returns how many kinds of objects are left.
  */
 __attribute__((unused)) static int objects_check(const struct objects *first, void (*again)(const void *), const void *what)
 {
@@ -82,7 +85,7 @@ __attribute__((unused)) static int objects_check(const struct objects *first, vo
 		return 0;
 	for (int i = 0; i < before.kinds; i++)
 		growth[i] = after.of[i].number - before.of[i].number;
-	for (int run = 0; run < 2; run++) {
+	for (int run = 0; run < OBJECTS_AGAIN; run++) {
 		int doubtful = 0;
 		for (int i = 0; i < before.kinds; i++)
 			doubtful += growth[i] > 0 && objects_may_stay(before.of[i].name);
@@ -97,9 +100,8 @@ __attribute__((unused)) static int objects_check(const struct objects *first, vo
 	}
 	for (int i = 0; i < before.kinds; i++)
 		if (growth[i] > 0) {
-			int exact = objects_exact(before.of[i].name);
-			printf("--- %s: %s %+ld\n", exact ? "left" : "grown", before.of[i].name, growth[i]);
-			left += exact;
+			printf("--- left: %s %+ld\n", before.of[i].name, growth[i]);
+			left++;
 		}
 	fflush(stdout);
 	return left;

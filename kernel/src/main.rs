@@ -61,6 +61,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     let unpacked = unpack_initramfs(&mut info); // the root file system
     syscall::system::misc::register_files().expect("no memory for the host name's files");
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
+    drivers::tty::init_devpts().expect("no memory for devpts");
     drivers::vport::init(&info).expect("no memory for the channel to the host");
     net::init().expect("no memory for the files of networks"); // /proc/net
     let only = cmdline::value("alea.selftest") == Some("only");

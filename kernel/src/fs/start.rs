@@ -5,7 +5,7 @@
 use super::inotify::limits;
 use super::{devfs, initramfs, procfs, sysfs, tmpfs};
 use crate::vfs::object::mount;
-use crate::vfs::{Mount, MountFlags, Path, registry};
+use crate::vfs::{Mount, MountFlags, Path, anon, registry};
 
 /// Mounts the root file system and unpacks `initramfs` into it. An error is for the boot log: what was
 /// unpacked before it stays, as on Linux.
@@ -25,6 +25,7 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     let root = sb.root().clone();
     let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME).map_err(failed)?;
     mount::attach_root(mount.clone());
+    anon::init().and_then(|()| tmpfs::init_memfds()).map_err(failed)?;
     let root = Path::root_of(mount);
     initramfs::unpack_built_in(&root)?;
     initramfs::unpack(initramfs, &root)

@@ -91,10 +91,15 @@ impl FileSystem for KindRef {
 }
 
 fn mount_of(fs: AnonFs) -> Result<&'static Arc<Mount>> {
-    let kind = &KINDS[fs as usize];
-    if let Some(mount) = kind.mount.get() {
-        return Ok(mount);
-    }
+    KINDS[fs as usize].mount.get().ok_or(Errno::ENODEV)
+}
+
+/// Makes the mounts that nameless files belong to: at boot, so that what a program makes the kernel hold is its own.
+pub fn init() -> Result<()> {
+    KINDS.iter().try_for_each(make_mount)
+}
+
+fn make_mount(kind: &'static Kind) -> Result<()> {
     let dev = anonymous_dev()?;
     let attr = InodeAttr::new(
         dev,
@@ -107,7 +112,8 @@ fn mount_of(fs: AnonFs) -> Result<&'static Arc<Mount>> {
     let root = Dentry::new_root(try_arc(AnonInode { attr, special: SpinLock::new(None) })?, b"/")?;
     let sb = Super::new(try_arc(KindRef(kind))?, root.clone(), dev, true)?;
     let mount = Mount::new(sb, root, kind.name.as_bytes(), MountFlags::empty())?;
-    Ok(kind.mount.call_once(|| mount))
+    kind.mount.call_once(|| mount);
+    Ok(())
 }
 
 /// Whether the object has no place in the tree.

@@ -28,8 +28,6 @@ const SILENCE: Duration = Duration::from_secs(240);
 /// How the runner's lines begin that tell what the kernel still holds of a program.
 const LEFT: &str = "--- left: ";
 
-const GROWN: &str = "--- grown: ";
-
 /// Names on the kernel command line; a longer list is replaced by `*`.
 const LONGEST_LIST: usize = 1000;
 
@@ -202,11 +200,6 @@ fn sections(output: &str) -> (Vec<(String, String)>, bool) {
         if let Some(name) = line.strip_prefix("=== ") {
             sections.push((name.to_owned(), String::new()));
             open = true;
-        } else if line.starts_with(GROWN) {
-            // Memory that grew with each run of the program: worth a look, and not always a leak.
-            if let Some((name, _)) = sections.last() {
-                println!("note    {name} {}", &line[4..]);
-            }
         } else if let Some((_, text)) = sections.last_mut().filter(|_| line.starts_with(LEFT)) {
             // What a program left behind in the kernel: a line more than Linux prints, so it fails.
             text.push_str(line);

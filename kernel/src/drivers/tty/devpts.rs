@@ -212,6 +212,15 @@ fn new_super() -> Result<Arc<Super>> {
     Ok(INSTANCE.call_once(|| sb).clone())
 }
 
+/// Makes the file system and the kernel's own mount of it: at boot, after the root.
+pub fn init() -> Result<()> {
+    let sb = new_super()?;
+    let root = sb.root().clone();
+    let mount = Mount::new(sb, root, b"devpts", MountFlags::empty())?;
+    INTERNAL_MOUNT.call_once(|| mount);
+    Ok(())
+}
+
 /// Makes a pseudo-terminal with the lowest free number.
 pub(super) fn create(make: impl Fn(u32) -> Result<Arc<Tty>>) -> Result<(Arc<Tty>, Arc<PtsInode>)> {
     let dev = new_super()?.dev();
@@ -254,15 +263,7 @@ pub(super) fn remove(index: u32) {
 
 /// A place for an open file on the terminal side, for TIOCGPTPEER.
 pub(super) fn path_of(inode: &Arc<PtsInode>) -> Result<Path> {
-    let sb = new_super()?;
-    let root = sb.root().clone();
-    let mount = match INTERNAL_MOUNT.get() {
-        Some(mount) => mount.clone(),
-        None => {
-            let mount = Mount::new(sb, root, b"devpts", MountFlags::empty())?;
-            INTERNAL_MOUNT.call_once(|| mount).clone()
-        }
-    };
+    let mount = INTERNAL_MOUNT.get().ok_or(Errno::ENODEV)?.clone();
     let name = try_format!("/dev/pts/{}", inode.index())?;
     Ok(Path { mount, dentry: Dentry::new_root(inode.clone(), name.as_bytes())? })
 }

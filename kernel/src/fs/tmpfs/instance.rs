@@ -10,8 +10,8 @@ use super::tmpfs::Tmpfs;
 use crate::sync::Once;
 use crate::vfs::object::filesystem::anonymous_dev;
 use crate::vfs::{Cred, Dentry, DevId, Mount, MountFlags, Owner, Path, Super};
-use abi::Result;
 use abi::fs::S_IFDIR;
+use abi::{Errno, Result};
 use alloc::sync::Arc;
 
 impl Tmpfs {
@@ -36,19 +36,20 @@ impl Tmpfs {
 /// The instance for memory that has no name: memfds, shared anonymous memory.
 static SHM: Once<(Arc<Mount>, Arc<Tmpfs>)> = Once::new();
 
+/// Makes that instance: at boot.
+pub fn init_memfds() -> Result<()> {
+    // Without a limit of its own: it is charged like anonymous memory.
+    let options = Options { pages: Some(0), inodes: Some(0), ..Options::default() };
+    let (sb, fs) = Tmpfs::build("tmpfs", &options, true)?;
+    let root = sb.root().clone();
+    let mount = Mount::new(sb, root, b"tmpfs", MountFlags::NOATIME)?;
+    SHM.call_once(|| (mount, fs));
+    Ok(())
+}
+
 /// The place of a new memfd, whose name in /proc is `label`.
 pub fn new_memfd(label: &[u8], cred: &Cred, sealable: bool, no_exec: bool) -> Result<Path> {
-    let (mount, fs) = match SHM.get() {
-        Some(shm) => shm,
-        None => {
-            // Without a limit of its own: it is charged like anonymous memory.
-            let options = Options { pages: Some(0), inodes: Some(0), ..Options::default() };
-            let (sb, fs) = Tmpfs::build("tmpfs", &options, true)?;
-            let root = sb.root().clone();
-            let mount = Mount::new(sb, root, b"tmpfs", MountFlags::NOATIME)?;
-            SHM.call_once(|| (mount, fs))
-        }
-    };
+    let (mount, fs) = SHM.get().ok_or(Errno::ENODEV)?;
     let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
     let inode = inode::memfd(fs, owner, sealable, no_exec)?;
     let dentry = Dentry::new_unlinked(Some(mount.root().clone()), label, inode)?;

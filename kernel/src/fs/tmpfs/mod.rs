@@ -8,6 +8,6 @@ mod tmpfs;
 mod xattr;
 
 pub use inode::TmpfsInode;
-pub use instance::new_memfd;
+pub use instance::{init_memfds, new_memfd};
 pub(super) use options::Options;
 pub(super) use tmpfs::Tmpfs;
