@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Deserialize;
-use similar::{ChangeTag, TextDiff};
+use similar::{ChangeTag, TextDiff, get_close_matches};
 
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::qemu::{Machine, MachineArgs};
@@ -54,11 +54,7 @@ pub struct Abi {
 impl Abi {
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&setup::DEFAULT)?;
-        let all = programs()?;
-        let wanted = |name: &String| {
-            self.names.is_empty() || self.names.iter().any(|part| name.contains(part.as_str()))
-        };
-        let names: Vec<String> = all.into_iter().filter(wanted).collect();
+        let names = named(programs()?, &self.names)?;
         let machine = self.machine.machine()?;
         if self.refresh {
             build::initramfs()?;
@@ -94,6 +90,24 @@ impl Abi {
         println!("{} passed, {failed} failed", names.len() - failed);
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// The programs that have one of `parts` in their names, all for none; each part must stand in a name.
+fn named(all: Vec<String>, parts: &[String]) -> Result<Vec<String>> {
+    for part in parts {
+        if !all.iter().any(|name| name.contains(part.as_str())) {
+            let names: Vec<&str> = all.iter().map(String::as_str).collect();
+            let near = get_close_matches(part.as_str(), &names, 3, 0.6);
+            let near = match near.is_empty() {
+                true => String::new(),
+                false => format!("; near it: {}", near.join(", ")),
+            };
+            bail!("no ABI program has {part:?} in its name{near}");
+        }
+    }
+    let wanted =
+        |name: &String| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
+    Ok(all.into_iter().filter(wanted).collect())
 }
 
 /// Runs all programs on one of our kernels, and compares with what Linux printed.
@@ -338,6 +352,20 @@ mod tests {
 
     fn known(text: &str) -> Known {
         toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_name_that_matches_nothing_is_an_error() {
+        let all = || ["pipe_basic", "pipe_fifo", "poll"].map(String::from).to_vec();
+        let parts = |words: &[&str]| words.iter().map(|word| (*word).into()).collect::<Vec<_>>();
+        assert_eq!(named(all(), &[]).unwrap().len(), 3);
+        assert_eq!(named(all(), &parts(&["pipe", "basic"])).unwrap(), ["pipe_basic", "pipe_fifo"]);
+        let error = named(all(), &parts(&["poll", "pipe_basik"])).unwrap_err().to_string();
+        assert!(
+            error.contains("\"pipe_basik\"") && error.contains("near it: pipe_basic"),
+            "{error}"
+        );
+        assert!(named(all(), &parts(&["zzz"])).is_err());
     }
 
     #[test]
