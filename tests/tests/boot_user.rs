@@ -73,6 +73,7 @@ fn unknown_words_of_the_command_line_go_to_init() {
         "auto init=/init S x=\"two words\" \"whole y=1 2\" \"bare words\" z=\"\" =odd HOME=/root TERM=dumb x=3",
         "log-buf-len=1M log_buf_len=1M BOOT_IMAGE=/boot/vmlinuz - -- --flag \"a b\" v=\"c d\" -- gone",
         "nosmp audit=0 initcall_debug_not loglevel=3 unknown=",
+        "skew_tick=0 hostname=x ntp_tick_adj=0 tracing_thresh=0 rcu_nocb_poll ignore_rlimit_data print_fatal_signals",
     ];
     for line in lines {
         let line = format!("console=ttyS0 quiet {line}");
