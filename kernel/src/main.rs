@@ -50,7 +50,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
     mm::init(&info); // frames and the heap: allocation works from here on
     time::prepare_cpu(0).expect("no memory for timers"); // timers can be armed from here on
-    random::init(&mut info); // sources, pool, generator: secrets can be drawn from here on
+    random::init(&info); // sources, pool, generator: secrets can be drawn from here on
     show_to_programs(); // the vDSO
     drivers::uart::init(); // the serial port by interrupts
     diag::klog::set_console(drivers::uart::write_log);

@@ -103,6 +103,17 @@ fn the_machine_and_its_network_cards_are_mixed_in() {
     assert_eq!(mixed("virtio_rng")[1], 256, "{log}");
 }
 
+/// No source makes the first key alone: all that boot can collect is in it.
+#[test]
+fn the_first_key_is_made_of_every_source() {
+    let id = "vmgenid,guid=01234567-89ab-cdef-0123-456789abcdef";
+    let machine = alea().args(["-device", "virtio-rng-pci", "-device", id]);
+    let mut shell = Shell::start(&machine).unwrap();
+    let log = shell.run("cat /proc/alea/random").unwrap();
+    says(&log, "first_key clock machine firmware vm_id rdseed rdrand virtio_rng jitter");
+    says(&log, "ready 1");
+}
+
 /// Where a device of QEMU takes its bytes from.
 fn virtio_rng(file: &Path) -> [String; 4] {
     let object = format!("rng-random,id=source,filename={}", file.display());

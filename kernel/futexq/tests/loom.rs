@@ -1,8 +1,8 @@
-//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg loom" cargo test --release --test loom`.
+//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg alea_loom" cargo test --release --test loom`.
 //!
 //! What is at stake: a waiter that gives up while it is moved must find itself, or a wake-up is spent on one
 //! that has gone, and one that waits still never gets it.
-#![cfg(loom)]
+#![cfg(alea_loom)]
 
 use alea_futexq::{Entry, Exclusive, Key, Kind, Line, Place, Table, Taken, Waiter};
 use loom::sync::{Arc, Mutex};

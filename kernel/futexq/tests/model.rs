@@ -1,5 +1,5 @@
 //! Random calls against a model: a list of all waiters in the order in which they stand.
-#![cfg(not(loom))]
+#![cfg(not(alea_loom))]
 
 use alea_futexq::{Entry, Exclusive, Key, Kind, Line, Place, Table, Taken, Waiter, WrongKind};
 use proptest::prelude::*;

@@ -73,13 +73,13 @@ pub struct Credit {
 
 impl Credit {
     /// Nothing credited.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn none() -> Self {
         Self { bits: AtomicU64::new(0) }
     }
 
     /// Nothing credited (loom's atomics cannot be made in a constant).
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     pub fn none() -> Self {
         Self { bits: AtomicU64::new(0) }
     }
@@ -113,7 +113,7 @@ impl Credit {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 impl Default for Credit {
     fn default() -> Self {
         Self::none()

@@ -1,13 +1,13 @@
 //! The cryptographic generator: ChaCha20 with fast key erasure, one key per CPU.
 //!
-//! Owns the base key, the generation number, the per-CPU keys with their batches, and the stream of
+//! Owns the base key ([`Base`]), the generation number, the per-CPU keys with their batches, and the stream of
 //! one long request. It must never let a key outlive its use or a byte be handed out twice, and
 //! never generates before it is seeded. Time, sources and credit are not its business.
 //!
 //! # How it works
 //!
-//! A reseed stores a new base key and publishes a new generation. A CPU whose own generation
-//! differs takes a key from the base (which replaces the base key, too) and drops its batch. Its
+//! A reseed makes a new base key of the old one and a seed, and publishes a new generation. A CPU whose own
+//! generation differs takes a key from the base (which replaces the base key, too) and drops its batch. Its
 //! draws then need nothing that is shared but one load of the generation:
 //!
 //! ```text
@@ -26,12 +26,19 @@
 //! by a reseed, by a CPU's first draw after one, and by draws before the first. A [`CpuCrng`] is
 //! reached by its CPU only, never from an interrupt handler and with preemption excluded. No user
 //! memory is touched in here.
+//!
+//! # Copies of the machine
+//!
+//! Every key knows the [`MachineId`] of the machine that it was made for, and each draw returns it. Who may run in a
+//! virtual machine compares it with the machine's after the draw ([`Crng::unshared`]): see [`twins`].
 
 use core::fmt;
 use core::ops::Range;
 
 use zeroize::Zeroize;
 
+pub use self::base::{Base, Generation};
+use self::twins::MachineId;
 use crate::block::{BLOCK_LEN, Block, BlockGenerator, GROUP_BLOCKS, KEY_LEN, Key};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -64,61 +71,6 @@ impl fmt::Display for NotSeeded {
 
 impl core::error::Error for NotSeeded {}
 
-/// Which reseed a key stems from. [`Generation::NONE`] until the first; never goes back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Generation(u64);
-
-impl Generation {
-    /// Before the first reseed. User space sees it as "do not use the vDSO".
-    pub const NONE: Self = Self(0);
-    /// What a CPU holds that has no key: equal to no published generation.
-    const VACANT: Self = Self(u64::MAX);
-
-    /// The number, as user space sees it.
-    #[inline]
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-
-    /// The next one; the two special values are skipped.
-    const fn next(self) -> Self {
-        match self.0.wrapping_add(1) {
-            0 | u64::MAX => Self(1),
-            number => Self(number),
-        }
-    }
-}
-
-/// What the kernel's lock protects.
-pub struct Base {
-    key: Key,
-    generation: Generation,
-}
-
-impl Base {
-    /// No key yet.
-    pub const fn vacant() -> Self {
-        Self { key: Key::vacant(), generation: Generation::NONE }
-    }
-
-    /// Generates `out` (at most 32 bytes) from the base key, which erases itself.
-    fn expand(&mut self, blocks: &impl BlockGenerator, out: &mut Key) {
-        let mut group = [[0; BLOCK_LEN]];
-        blocks.fill(&self.key, 0, &mut group);
-        let [block] = &mut group;
-        self.key.take_from(block);
-        if let Some(second) = block.last_chunk_mut::<KEY_LEN>() {
-            out.take(second);
-        }
-    }
-}
-
-impl fmt::Debug for Base {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Base").field("generation", &self.generation).finish_non_exhaustive()
-    }
-}
-
 /// The part of the generator that all CPUs share.
 ///
 /// ```
@@ -140,55 +92,60 @@ impl fmt::Debug for Base {
 /// # Ok::<(), alea_random::crng::NotSeeded>(())
 /// ```
 pub struct Crng<L> {
+    /// The base's, for those who do not hold its lock.
     generation: AtomicU64,
     base: L,
 }
 
 impl<L: Exclusive<Base>> Crng<L> {
     /// A generator without a key, around a vacant [`Base`].
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn new(base: L) -> Self {
-        Self { generation: AtomicU64::new(Generation::NONE.0), base }
+        Self { generation: AtomicU64::new(Generation::NONE.get()), base }
     }
 
     /// A generator without a key (loom's atomics cannot be made in a constant).
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     pub fn new(base: L) -> Self {
-        Self { generation: AtomicU64::new(Generation::NONE.0), base }
+        Self { generation: AtomicU64::new(Generation::NONE.get()), base }
     }
 
     /// The generation that draws are served from now.
     #[inline]
     pub fn generation(&self) -> Generation {
         // Acquire: pairs with the Release in `reseed`, for those who show the number to user space.
-        Generation(self.generation.load(Ordering::Acquire))
+        Generation::of(self.generation.load(Ordering::Acquire))
     }
 
-    /// Replaces the base key by `seed`, which is wiped; every CPU takes a new key at its next draw.
+    /// Makes a new base key of the old one and `seed`, which is wiped; every CPU takes a new key at its next draw. For
+    /// machines of which there are no copies; others have [`reseed_from`](Self::reseed_from).
     pub fn reseed(&self, seed: &mut Key) -> Generation {
         self.base.with(|base| {
-            base.key.take(seed.as_mut_bytes());
-            base.generation = base.generation.next();
-            // Release: pairs with the Acquire in `generation`. Inside the lock, so that numbers are
-            // published in order.
-            self.generation.store(base.generation.0, Ordering::Release);
-            base.generation
+            base.absorb(seed);
+            self.next_generation(base)
         })
+    }
+
+    fn next_generation(&self, base: &mut Base) -> Generation {
+        base.generation = base.generation.next();
+        // Release: pairs with the Acquire in `generation`. Inside the lock, so that numbers are published in order.
+        self.generation.store(base.generation.get(), Ordering::Release);
+        base.generation
     }
 
     /// Fills `out` (any length, but meant for up to [`BATCH_DRAW_MAX`] bytes) from this CPU's batch.
     ///
-    /// The bytes are gone from the batch when this returns.
+    /// The bytes are gone from the batch when this returns, which says for which machine they were made.
     #[inline]
     pub fn draw(
         &self,
         cpu: &mut CpuCrng,
         blocks: &impl BlockGenerator,
         out: &mut [u8],
-    ) -> Result<(), NotSeeded> {
+    ) -> Result<MachineId, NotSeeded> {
         self.refresh(cpu, blocks)?;
         cpu.take(blocks, out);
-        Ok(())
+        Ok(cpu.made_for)
     }
 
     /// As [`draw`](Self::draw), for a buffer of whole words: the shortest way.
@@ -198,17 +155,18 @@ impl<L: Exclusive<Base>> Crng<L> {
         cpu: &mut CpuCrng,
         blocks: &impl BlockGenerator,
         out: &mut [[u8; WORD]],
-    ) -> Result<(), NotSeeded> {
+    ) -> Result<MachineId, NotSeeded> {
         self.refresh(cpu, blocks)?;
         cpu.take_words(blocks, out);
-        Ok(())
+        Ok(cpu.made_for)
     }
 
     /// A fixed number of words, by value, if this CPU's batch has them ready and its key is current: for
-    /// the shortest way of all, beside [`draw`](Self::draw) for when it gives nothing.
+    /// the shortest way of all, beside [`draw`](Self::draw) for when it gives nothing. For which machine they were made
+    /// is [`CpuCrng::made_for`].
     #[inline]
     pub fn ready<const N: usize>(&self, cpu: &mut CpuCrng) -> Option<[[u8; WORD]; N]> {
-        if cpu.generation.0 != self.current() {
+        if cpu.generation.get() != self.current() {
             return None;
         }
         let (batch, _) = cpu.group.as_flattened_mut().as_chunks_mut::<WORD>();
@@ -228,28 +186,30 @@ impl<L: Exclusive<Base>> Crng<L> {
         cpu.take(blocks, stream.key.as_mut_bytes());
         stream.next_block = 0;
         stream.generation = cpu.generation;
+        stream.made_for = cpu.made_for;
         Ok(())
     }
 
-    /// Overwrites `out` with the stream's next bytes; a reseed since the last piece re-keys it.
+    /// Overwrites `out` with the stream's next bytes; a reseed since the last piece re-keys it. For which machine they
+    /// were made.
     pub fn stream_piece(
         &self,
         stream: &mut Stream,
         cpu: &mut CpuCrng,
         blocks: &impl BlockGenerator,
         out: &mut [Block],
-    ) -> Result<(), NotSeeded> {
+    ) -> Result<MachineId, NotSeeded> {
         let count = out.len();
         let fill = |key: &Key, counter, run| {
             blocks.fill(key, counter, &mut out[run]);
             true
         };
-        self.stream_piece_by(stream, cpu, blocks, count, fill).map(drop)
+        self.stream_piece_by(stream, cpu, blocks, count, fill).map(|(_, made_for)| made_for)
     }
 
     /// As [`stream_piece`](Self::stream_piece), for a place that is no slice: `make(key, counter, run)` puts
     /// the keystream of `run`, a range of the `count` blocks, where it belongs. When it returns false the rest is
-    /// not asked for; the blocks of a run that was begun are never made again.
+    /// not asked for, and that is what it says here, too; the blocks of a run that was begun are never made again.
     pub fn stream_piece_by(
         &self,
         stream: &mut Stream,
@@ -257,17 +217,17 @@ impl<L: Exclusive<Base>> Crng<L> {
         blocks: &impl BlockGenerator,
         count: usize,
         make: impl FnMut(&Key, u32, Range<usize>) -> bool,
-    ) -> Result<bool, NotSeeded> {
-        if stream.generation.0 != self.current() {
+    ) -> Result<(bool, MachineId), NotSeeded> {
+        if stream.generation.get() != self.current() {
             self.start(stream, cpu, blocks)?;
         }
-        Ok(stream.runs(blocks, count, make))
+        Ok((stream.runs(blocks, count, make), stream.made_for))
     }
 
     /// Makes `cpu` hold a key of the current generation.
     #[inline]
     fn refresh(&self, cpu: &mut CpuCrng, blocks: &impl BlockGenerator) -> Result<(), NotSeeded> {
-        if cpu.generation.0 == self.current() {
+        if cpu.generation.get() == self.current() {
             return Ok(());
         }
         self.rekey(cpu, blocks)
@@ -281,7 +241,7 @@ impl<L: Exclusive<Base>> Crng<L> {
                 return Err(NotSeeded);
             }
             base.expand(blocks, &mut cpu.key);
-            cpu.generation = base.generation;
+            (cpu.generation, cpu.made_for) = (base.generation, base.made_for);
             Ok(())
         })
     }
@@ -292,14 +252,6 @@ impl<L: Exclusive<Base>> Crng<L> {
         // return reads the new one, by coherence.
         self.generation.load(Ordering::Relaxed)
     }
-}
-
-/// Fills `out` from `seed` alone, before there is a generation.
-///
-/// Only for requests that accept predictable bytes (`GRND_INSECURE`, an early read of urandom) and
-/// for the kernel's own early needs. The caller extracts a new `seed` from the pool for each.
-pub fn fill_unseeded(seed: &Key, blocks: &impl BlockGenerator, out: &mut [Block]) {
-    blocks.fill(seed, 0, out);
 }
 
 impl<L> fmt::Debug for Crng<L> {
@@ -326,6 +278,7 @@ pub struct CpuCrng {
     group: [Block; GROUP_BLOCKS],
     key: Key,
     generation: Generation,
+    made_for: MachineId,
     /// Where the unused bytes begin, in words.
     used: usize,
     refills: u64,
@@ -338,9 +291,16 @@ impl CpuCrng {
             group: [[0; BLOCK_LEN]; GROUP_BLOCKS],
             key: Key::vacant(),
             generation: Generation::VACANT,
+            made_for: MachineId::NONE,
             used: GROUP_WORDS,
             refills: 0,
         }
+    }
+
+    /// Which machine its key and its batch were made for.
+    #[inline]
+    pub const fn made_for(&self) -> MachineId {
+        self.made_for
     }
 
     /// How often the batch was refilled: for statistics.
@@ -429,12 +389,14 @@ pub struct Stream {
     key: Key,
     next_block: u32,
     generation: Generation,
+    made_for: MachineId,
 }
 
 impl Stream {
     /// The place of a stream, to be started there by [`Crng::start`].
     pub const fn vacant() -> Self {
-        Self { key: Key::vacant(), next_block: 0, generation: Generation::VACANT }
+        let (generation, made_for) = (Generation::VACANT, MachineId::NONE);
+        Self { key: Key::vacant(), next_block: 0, generation, made_for }
     }
 
     /// Has `count` blocks made, in runs of one key each.
@@ -470,5 +432,8 @@ impl Stream {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+mod base;
+pub mod twins;
+
+#[cfg(all(test, not(alea_loom)))]
 mod tests;

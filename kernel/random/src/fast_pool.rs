@@ -144,5 +144,5 @@ impl Default for FastPool {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(alea_loom)))]
 mod tests;

@@ -11,10 +11,12 @@
 //! | [`hardware`] | when a word from RDRAND or RDSEED may be believed |
 //! | [`health`] | SP 800-90B repetition and proportion tests, and a lag test |
 //! | [`credit`] | how much entropy is accounted for: the states Empty, Early, Ready |
+//! | [`boot`] | that the first key is made of all that the sources deliver at boot |
 //! | [`jitter`] | entropy from the cycle counter, for machines that have nothing else |
 //! | [`fast_pool`] | interrupt times, stirred together in a few instructions |
 //! | [`pool`] | the BLAKE2s hash that all sources are mixed into, and the keys it yields |
 //! | [`crng`] | ChaCha20 with fast key erasure: base key, per-CPU keys, generations, batches |
+//! | [`crng::twins`] | reseeds, and copies of the machine: no two of them hand out the same bytes |
 //! | [`block`] | keys and keystream blocks; where a kernel plugs in its vector code |
 //! | [`reseed`] | when the generator gets a new key |
 //! | [`vdso`] | getrandom in user space: layout, decisions, draw |
@@ -53,6 +55,7 @@
 #![warn(missing_docs)]
 
 pub mod block;
+pub mod boot;
 pub mod credit;
 pub mod crng;
 pub mod device;

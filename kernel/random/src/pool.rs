@@ -87,6 +87,20 @@ impl fmt::Debug for Pool {
     }
 }
 
+/// Makes `key` a new one of itself and of `seed`, which is wiped: `BLAKE2s(key = key, seed)`.
+pub(crate) fn chain(key: &mut Key, seed: &mut Key) {
+    chain_inner(key, seed);
+    zeroize_stack::<SCRUB>();
+}
+
+#[inline(never)]
+fn chain_inner(key: &mut Key, seed: &mut Key) {
+    let mut hash = keyed(key.as_bytes());
+    hash.update(seed.as_bytes());
+    key.take(&mut finish(hash));
+    seed.as_mut_bytes().zeroize();
+}
+
 fn keyed(key: &[u8; KEY_LEN]) -> Blake2sMac256 {
     Blake2sMac256::new(key.into())
 }

@@ -99,13 +99,13 @@ const SEEDED: u8 = 2;
 
 impl AtomicSplitMix64 {
     /// A generator that nobody can draw from yet.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn unseeded() -> Self {
         Self { phase: AtomicU8::new(UNSEEDED), state: AtomicU64::new(0) }
     }
 
     /// A generator that nobody can draw from yet (loom's atomics cannot be made in a constant).
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     pub fn unseeded() -> Self {
         Self { phase: AtomicU8::new(UNSEEDED), state: AtomicU64::new(0) }
     }
@@ -134,7 +134,7 @@ impl AtomicSplitMix64 {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 impl Default for AtomicSplitMix64 {
     fn default() -> Self {
         Self::unseeded()

@@ -72,7 +72,7 @@ pub struct Shared {
 
 impl Shared {
     /// Not ready: every call goes to the kernel.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn not_ready() -> Self {
         Self { generation: AtomicU64::new(0) }
     }
@@ -161,7 +161,7 @@ pub struct State {
 
 impl State {
     /// What freshly mapped memory is.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn zeroed() -> Self {
         Self {
             group: [[0; BLOCK_LEN]; GROUP_BLOCKS],

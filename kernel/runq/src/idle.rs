@@ -14,13 +14,13 @@ pub struct IdleCpus(AtomicU64);
 
 impl IdleCpus {
     /// All are busy.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
     /// All are busy.
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }
@@ -65,7 +65,7 @@ impl IdleCpus {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 impl Default for IdleCpus {
     fn default() -> Self {
         Self::new()
@@ -77,13 +77,13 @@ pub struct Length(AtomicUsize);
 
 impl Length {
     /// Nobody waits.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
 
     /// Nobody waits.
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     pub fn new() -> Self {
         Self(AtomicUsize::new(0))
     }
@@ -103,7 +103,7 @@ impl Length {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 impl Default for Length {
     fn default() -> Self {
         Self::new()

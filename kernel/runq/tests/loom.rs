@@ -1,7 +1,7 @@
-//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg loom" cargo test --release --test loom`.
+//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg alea_loom" cargo test --release --test loom`.
 //!
 //! CPUs that run out of work while others queue tasks: at the end no task waits beside a CPU that halted and was not told.
-#![cfg(loom)]
+#![cfg(alea_loom)]
 
 use alea_runq::{IdleCpus, Length, NORMAL_RANK, Place, RunQueue, Standing};
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
 //! The queue beside a model, a list that is searched by hand, and a CPU that is simulated for a while.
-#![cfg(not(loom))]
+#![cfg(not(alea_loom))]
 
 use alea_runq::share::{FAIR_NS, PERIOD_NS};
 use alea_runq::{NORMAL_RANK, Place, RunQueue, Standing};

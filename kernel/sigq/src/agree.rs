@@ -15,14 +15,14 @@ pub struct PendingSet(Ordered);
 
 impl PendingSet {
     /// Nothing is pending.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     #[inline]
     pub const fn new() -> Self {
         Self(Ordered::new(0))
     }
 
     /// Nothing is pending.
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     #[inline]
     pub fn new() -> Self {
         Self(Ordered::new(0))
@@ -43,7 +43,7 @@ impl PendingSet {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 impl Default for PendingSet {
     #[inline]
     fn default() -> Self {
@@ -56,14 +56,14 @@ pub struct Blocked(Ordered);
 
 impl Blocked {
     /// A mask.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     #[inline]
     pub const fn new(set: SigSet) -> Self {
         Self(Ordered::new(set.0))
     }
 
     /// A mask.
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     #[inline]
     pub fn new(set: SigSet) -> Self {
         Self(Ordered::new(set.0))

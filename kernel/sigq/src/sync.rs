@@ -1,4 +1,4 @@
-//! The atomics of this crate: `core`'s, or loom's when `--cfg loom` explores interleavings.
+//! The atomics of this crate: `core`'s, or loom's when `--cfg alea_loom` explores interleavings.
 //!
 //! Owns nothing. No other module names `core::sync::atomic` or loom.
 //!
@@ -6,9 +6,9 @@
 //! ones. So the functions here, all sequentially consistent, have a fence beside them under loom: stronger towards other
 //! words than the real ones, and the same among themselves, which is all that this crate rests on.
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 use core::sync::atomic::{AtomicU64, Ordering};
-#[cfg(loom)]
+#[cfg(alea_loom)]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// A word of which all reads and writes have one order, together with those of all other such words.
@@ -16,20 +16,20 @@ pub(crate) struct Ordered(AtomicU64);
 
 impl Ordered {
     /// A word.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub(crate) const fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
     /// A word (loom's atomics cannot be made in a constant).
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     pub(crate) fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
     #[inline]
     pub(crate) fn load(&self) -> u64 {
-        #[cfg(loom)]
+        #[cfg(alea_loom)]
         fence(Ordering::SeqCst);
         self.0.load(Ordering::SeqCst)
     }
@@ -37,14 +37,14 @@ impl Ordered {
     #[inline]
     pub(crate) fn store(&self, value: u64) {
         self.0.store(value, Ordering::SeqCst);
-        #[cfg(loom)]
+        #[cfg(alea_loom)]
         fence(Ordering::SeqCst);
     }
 
     #[inline]
     pub(crate) fn swap(&self, value: u64) -> u64 {
         let old = self.0.swap(value, Ordering::SeqCst);
-        #[cfg(loom)]
+        #[cfg(alea_loom)]
         fence(Ordering::SeqCst);
         old
     }

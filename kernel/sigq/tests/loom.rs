@@ -1,8 +1,8 @@
-//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg loom" cargo test --release --test loom`.
+//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg alea_loom" cargo test --release --test loom`.
 //!
 //! A process of one or two threads is sent a signal while a thread changes its mask. What must hold at the end is always
 //! the same: if the signal is pending and some thread lets it through, that thread has been told, or has seen it itself.
-#![cfg(loom)]
+#![cfg(alea_loom)]
 
 use abi::signal::{SigInfo, SigSet, Signal, code};
 use alea_sigq::{Blocked, PendingSet, Pushed, Queue};

@@ -1,5 +1,5 @@
 //! The queue beside a model: a list of what was sent, searched by hand; and nothing counted is ever lost or kept.
-#![cfg(not(loom))]
+#![cfg(not(alea_loom))]
 
 use abi::signal::{SigInfo, SigSet, Signal, code};
 use alea_sigq::{Pushed, Queue};

@@ -1,5 +1,5 @@
 //! The tally beside a map.
-#![cfg(not(loom))]
+#![cfg(not(alea_loom))]
 
 use alea_sigq::{Refused, Tally};
 use proptest::prelude::*;

@@ -55,8 +55,6 @@ pub struct BootInfo {
     pub initramfs: Option<(PhysAddr, u64)>,
     /// The ACPI root pointer, when the loader handed it over.
     pub rsdp: Option<PhysAddr>,
-    /// A seed from the loader, wiped where it came from.
-    pub seed: Option<[u8; 32]>,
     /// Some pages below 1 MiB, for the starting of other CPUs.
     pub startup: Option<PhysAddr>,
     /// The boot protocol, for the log.

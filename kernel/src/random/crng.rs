@@ -4,18 +4,21 @@
 //! handlers; one that draws takes a key of its own from the base.
 //!
 //! No call that draws returns before the VM generation id was compared, after the bytes were drawn: see
-//! [`vmgenid`].
+//! [`alea_random::crng::twins`].
 
-use super::shown;
-use super::sources::vmgenid;
+use super::{mixing, shown, sources, stats};
 use crate::arch::copy::chacha20;
+use crate::machine::vm_id::{self, VmId};
 use crate::mm::user;
 use crate::per_cpu;
 use crate::sync::{SpinLock, level};
 use alea_random::block::{BLOCK_LEN, Block, BlockGenerator, GROUP_BLOCKS, Key, Portable};
+use alea_random::crng::twins::{Machine, MachineId};
 use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, Generation, NotSeeded, Stream};
+use alea_random::reseed::Cause;
 use core::cell::RefCell;
 use core::ops::Range;
+use zeroize::Zeroize;
 
 struct BaseLock(SpinLock<Base, level::Random>);
 
@@ -49,52 +52,79 @@ impl BlockGenerator for Vector {
     }
 }
 
+/// This machine, as the generator asks for it. The id is compared at every draw, in two loads and two comparisons,
+/// instead of waiting for an interrupt that comes when the first equal bytes may be gone already (Linux).
+struct Live;
+
+impl Machine for Live {
+    #[inline]
+    fn id(&self) -> MachineId {
+        MachineId(vm_id::read().0)
+    }
+
+    fn extract(&self, MachineId(id): MachineId, seed: &mut Key) {
+        let mut fresh = sources::fresh_words();
+        if mixing::extract(VmId(id), &fresh, seed) {
+            stats::mixed(stats::Source::VmId, size_of_val(&id));
+        }
+        fresh.zeroize();
+    }
+
+    fn publish(&self, generation: Generation, MachineId(id): MachineId) {
+        shown::publish(generation, VmId(id));
+    }
+
+    fn copied(&self) {
+        stats::reseeded(Cause::Clone);
+        log::info!(
+            "random: this virtual machine was restored or cloned, the generator is reseeded"
+        );
+    }
+}
+
 /// Fills `out` from this CPU's batch.
 #[inline]
 pub fn draw(out: &mut [u8]) -> Result<(), NotSeeded> {
-    loop {
-        match CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)) {
-            Some(result) => result?,
-            None => return draw_apart(out),
-        }
-        if vmgenid::unchanged() {
-            return Ok(());
-        }
-    }
+    CRNG.unshared(&Live, || match CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)) {
+        Some(result) => result,
+        None => draw_from_base(out),
+    })
 }
 
 /// Fills whole words from this CPU's batch: the shortest way.
 #[inline]
 pub fn draw_words(out: &mut [[u8; 8]]) -> Result<(), NotSeeded> {
-    loop {
-        match CPU.with_mut(|cpu| CRNG.draw_words(cpu, &Vector, out)) {
-            Some(result) => result?,
-            None => return draw_apart(out.as_flattened_mut()),
-        }
-        if vmgenid::unchanged() {
-            return Ok(());
-        }
-    }
+    CRNG.unshared(&Live, || match CPU.with_mut(|cpu| CRNG.draw_words(cpu, &Vector, out)) {
+        Some(result) => result,
+        None => draw_from_base(out.as_flattened_mut()),
+    })
 }
 
 /// Words from this CPU's batch, if it has them ready and the machine is the one that it was; [`draw_words`]
 /// otherwise. In task context.
 #[inline]
 pub fn ready<const N: usize>() -> Option<[u64; N]> {
-    let words = CPU.with_mut_in_task(|cpu| CRNG.ready(cpu))??;
-    vmgenid::is_known().then(|| words.map(u64::from_le_bytes))
+    let words = CPU.with_mut_in_task(|cpu| {
+        let words = CRNG.ready(cpu)?;
+        (Live.id() == cpu.made_for()).then_some(words)
+    })??;
+    Some(words.map(u64::from_le_bytes))
 }
 
-/// In an interrupt handler, and while a weak generator is selected: a key of its own, no batch and no vector
-/// registers.
-#[cold]
+/// While a weak generator is selected: a key of its own, no batch and no vector registers.
 pub fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
-    loop {
-        CRNG.draw(&mut CpuCrng::vacant(), &Portable, out)?;
-        if vmgenid::unchanged_base() {
-            return Ok(());
-        }
-    }
+    CRNG.unshared(&Live, || draw_from_base(out))
+}
+
+/// As in an interrupt handler, which has no batch.
+#[cold]
+fn draw_from_base(out: &mut [u8]) -> Result<MachineId, NotSeeded> {
+    CRNG.draw(&mut CpuCrng::vacant(), &Portable, out)
+}
+
+/// Bytes for those who take what there is, before there is a generation.
+pub fn fill_unseeded(out: &mut [Block]) {
+    CRNG.fill_unseeded(&Live, &Portable, out);
 }
 
 /// Starts the stream of one long request.
@@ -102,16 +132,10 @@ pub fn start(stream: &mut Stream) -> Result<(), NotSeeded> {
     CPU.with_mut(|cpu| CRNG.start(stream, cpu, &Vector)).unwrap_or(Err(NotSeeded))
 }
 
-/// The next bytes of a stream.
+/// The next bytes of a stream. After a copy was made of the machine it takes a new key by itself: its generation is old.
 pub fn stream_piece(stream: &mut Stream, out: &mut [Block]) -> Result<(), NotSeeded> {
-    loop {
-        CPU.with_mut(|cpu| CRNG.stream_piece(stream, cpu, &Vector, out))
-            .unwrap_or(Err(NotSeeded))?;
-        // After a change the stream takes a new key by itself: its generation is the old one.
-        if vmgenid::unchanged() {
-            return Ok(());
-        }
-    }
+    let mut piece = || CPU.with_mut(|cpu| CRNG.stream_piece(stream, cpu, &Vector, out));
+    CRNG.unshared(&Live, || piece().unwrap_or(Err(NotSeeded)))
 }
 
 /// The next bytes of a stream, made in user memory: `groups` groups at `addr`, which must be in range. False if some of
@@ -122,22 +146,30 @@ pub fn stream_to_user(stream: &mut Stream, addr: u64, groups: usize) -> Result<b
         let at = addr + (run.start * BLOCK_LEN) as u64;
         user::write_keystream(at, run.len() / GROUP_BLOCKS, key.as_bytes(), counter)
     };
-    loop {
-        let done = CPU
-            .with_mut(|cpu| CRNG.stream_piece_by(stream, cpu, &Vector, count, make))
-            .unwrap_or(Err(NotSeeded))?;
-        // Otherwise all of it is made anew before the call returns.
-        if vmgenid::unchanged() {
-            return Ok(done);
-        }
-    }
+    let mut whole = false;
+    // If the machine is another one, all of it is made anew before the call returns.
+    CRNG.unshared(&Live, || {
+        let made = CPU.with_mut(|cpu| CRNG.stream_piece_by(stream, cpu, &Vector, count, make));
+        let (done, made_for) = made.unwrap_or(Err(NotSeeded))?;
+        whole = done;
+        Ok(made_for)
+    })?;
+    Ok(whole)
 }
 
-/// Puts a new base key in place and wipes `key`; states in user space become old with it.
-pub fn reseed(key: &mut Key) -> Generation {
-    let generation = CRNG.reseed(key);
-    shown::publish(generation);
-    generation
+/// Makes a new base key of the old one and of the pool; states in user space become old with it.
+pub fn reseed() {
+    CRNG.reseed_from(&Live);
+}
+
+/// Shows programs the generation that there is already.
+pub fn show() {
+    CRNG.show(&Live);
+}
+
+/// Makes the key that early draws come from until there is a generation.
+pub fn seed_early() {
+    CRNG.seed_early(&Live);
 }
 
 /// The generation that draws are served from.

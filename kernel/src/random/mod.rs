@@ -19,6 +19,7 @@ mod caller;
 mod crng;
 mod early;
 mod generator;
+mod mixing;
 mod pool;
 mod schedule;
 pub mod selftest;

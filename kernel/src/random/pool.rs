@@ -1,45 +1,38 @@
-//! The live pool: mixing, crediting, reseeding, and who waits for readiness.
+//! Crediting, reseeding, and who waits for readiness.
 //!
-//! Owns the pool, the credit and the queue of those who wait. Mixing and crediting stay two calls: mixing never
-//! credits. Locks: `Random`, for the pool; mixing from an interrupt handler only tries it.
+//! Owns the credit and the queue of those who wait; the pool itself is in [`super::mixing`]. Mixing and crediting stay two
+//! calls: mixing never credits. Locks: that of the queue, with nothing else held.
 
-use super::sources::{self, virtio_rng, vmgenid};
-use super::{crng, early, schedule, stats};
-use crate::sync::{SpinLock, WaitQueue, level};
-use alea_random::block::{Key, Portable};
+pub use super::mixing::{mix, mixed, try_mix};
+use super::sources::virtio_rng;
+use super::{crng, early, mixing, schedule, stats};
+use crate::sync::WaitQueue;
 use alea_random::credit::{Credit, EntropyBits, State, Transition};
-use alea_random::crng::{Generation, fill_unseeded as expand};
-use alea_random::pool::Pool;
+use alea_random::crng::Generation;
 use alea_random::reseed::Cause;
 use zeroize::Zeroize;
 
-static POOL: SpinLock<Pool, level::Random> = SpinLock::new(Pool::new());
 static CREDIT: Credit = Credit::none();
 static READY: WaitQueue = WaitQueue::new();
 
 /// Bytes that all CPUs share.
-pub const MEMORY: usize =
-    size_of::<SpinLock<Pool, level::Random>>() + size_of::<Credit>() + size_of::<WaitQueue>();
+pub const MEMORY: usize = mixing::MEMORY + size_of::<Credit>() + size_of::<WaitQueue>();
 
-/// Adds to what an attacker has to know; credits nothing.
-pub fn mix(bytes: &[u8]) {
-    POOL.lock().mix(bytes);
-}
-
-/// As [`mix`], from an interrupt handler: gives up when the pool is in use.
-pub fn try_mix(bytes: &[u8]) -> bool {
-    POOL.try_lock().map(|mut pool| pool.mix(bytes)).is_some()
-}
-
-/// Counts entropy that was mixed in before.
+/// Counts entropy that was mixed in before. Where several sources deliver together, all are mixed in before any is
+/// credited: the first key is made at once.
 pub fn credit(bits: EntropyBits) {
     let Some(Transition { to, .. }) = CREDIT.add(bits) else { return };
-    if to == State::Ready {
-        reseed(Cause::Ready);
-        log::info!("random: crng init done");
-        early::report_missed();
-        READY.wake_all();
-        schedule::arm();
+    match to {
+        State::Empty => {}
+        State::Early => crng::seed_early(),
+        State::Ready => {
+            reseed(Cause::Ready);
+            stats::first_key();
+            log::info!("random: crng init done");
+            early::report_missed();
+            READY.wake_all();
+            schedule::arm();
+        }
     }
 }
 
@@ -57,30 +50,16 @@ pub fn credit_user(bits: EntropyBits) {
 
 /// Gives the generator a new key.
 pub fn reseed(cause: Cause) {
-    virtio_rng::look();
-    let mut key = Key::vacant();
-    extract(&mut key);
-    crng::reseed(&mut key);
-    stats::reseeded(cause);
+    let news = virtio_rng::look().is_some_and(|bits| bits > EntropyBits(0));
+    crng::reseed();
+    stats::reseeded(if news && cause == Cause::Schedule { Cause::NewSource } else { cause });
 }
 
-fn extract(key: &mut Key) {
-    let mut fresh = sources::fresh_words();
-    POOL.lock().extract(&fresh, key);
-    fresh.zeroize();
-}
-
-/// Bytes from the pool as it is, before the generator has a key: one extraction for each piece.
+/// Bytes for those who take what there is, before the service is ready.
 pub fn fill_unseeded(out: &mut [u8]) {
-    let (mut blocks, mut seed) = ([[0u8; 64]; 4], Key::vacant());
+    let mut blocks = [[0u8; 64]; 4];
     for piece in out.chunks_mut(blocks.as_flattened().len()) {
-        loop {
-            extract(&mut seed);
-            expand(&seed, &Portable, &mut blocks);
-            if vmgenid::unchanged_base() {
-                break;
-            }
-        }
+        crng::fill_unseeded(&mut blocks);
         piece.copy_from_slice(&blocks.as_flattened()[..piece.len()]);
     }
     blocks.zeroize();
@@ -105,9 +84,4 @@ pub fn credited() -> EntropyBits {
 /// Who waits for [`State::Ready`].
 pub fn ready_queue() -> &'static WaitQueue {
     &READY
-}
-
-/// Bytes mixed in so far.
-pub fn mixed() -> u64 {
-    POOL.lock().mixed()
 }

@@ -21,9 +21,11 @@ const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service 
 
 /// Starts the service. On every machine that has a source it is ready when this returns. After the
 /// clock, before anything that wants an address or a key.
-pub fn init(info: &mut BootInfo) {
+pub fn init(info: &BootInfo) {
     crate::arch::copy::chacha20::init();
-    sources::collect_at_boot(info);
+    // Once, and when everything is mixed in: the first key is to hang on no source alone.
+    pool::credit(sources::collect_at_boot(info));
+    sources::watch_interrupts();
     generator::select();
     schedule::start();
     log::info!(

@@ -2,11 +2,11 @@
 //! from, and the machine's generation id.
 //!
 //! Owns the reference to their page of data. Shows nothing while a weak generator is selected, so that
-//! every request goes to it. Never shows anything secret. Locks: none.
+//! every request goes to it. Never shows anything secret. Locks: none of its own.
 
 use super::generator;
 use crate::arch::copy::chacha20;
-use crate::machine::vm_id;
+use crate::machine::vm_id::{self, VmId};
 use crate::sync::Once;
 use alea_random::crng::Generation;
 use alea_vdso::data::Random;
@@ -21,22 +21,16 @@ pub fn show_to_programs(random: &'static Random) {
     random.set_wide(chacha20::is_wide());
     if let Some(place) = vm_id::place() {
         random.set_id_place((place.as_u64() & 0xfff) as usize);
-        random.publish_id(vm_id::read().0);
     }
     SHOWN.call_once(|| random);
-    publish(super::crng::generation());
+    super::crng::show();
 }
 
-/// Makes states older than `generation` old.
-pub fn publish(generation: Generation) {
+/// Makes states older than `generation` old, which was made for the machine with `id`. Called with the base locked, so
+/// in order.
+pub fn publish(generation: Generation, id: VmId) {
     if let Some(shown) = SHOWN.get() {
         shown.publish(generation.get());
-    }
-}
-
-/// After [`publish`] of a generation that knows `id`.
-pub fn publish_id(id: vm_id::VmId) {
-    if let Some(shown) = SHOWN.get() {
         shown.publish_id(id.0);
     }
 }

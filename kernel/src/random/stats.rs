@@ -12,7 +12,7 @@ use alea_random::credit::EntropyBits;
 use alea_random::reseed::Cause;
 use alloc::string::String;
 use core::fmt::Write;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Who drew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,9 @@ fn draws(by: Interface) -> &'static PerCpu<Draws> {
 
 /// Bytes that all CPUs share, and bytes for each CPU.
 pub const MEMORY: (usize, usize) = (
-    size_of::<SourceCounts>() * Source::ALL.len() + size_of::<AtomicU64>() * Cause::ALL.len(),
+    size_of::<SourceCounts>() * Source::ALL.len()
+        + size_of::<AtomicU64>() * Cause::ALL.len()
+        + size_of::<AtomicU32>(),
     size_of::<Draws>() * Interface::ALL.len() + size_of::<AtomicU64>(),
 );
 
@@ -172,6 +174,16 @@ pub fn failed(from: Source) {
     SOURCES[from as usize].failures.fetch_add(1, Ordering::Relaxed);
 }
 
+/// The sources that the first key is made of, by a bit for each. Relaxed: for show.
+static FIRST_KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Notes which sources have been mixed in, right after the first key was made.
+pub fn first_key() {
+    let mixed = |source: &&Source| SOURCES[**source as usize].bytes.load(Ordering::Relaxed) > 0;
+    let all = Source::ALL.iter().filter(mixed).fold(0, |all, source| all | 1 << *source as u32);
+    FIRST_KEY.store(all, Ordering::Relaxed);
+}
+
 /// Counts a reseed.
 pub fn reseeded(cause: Cause) {
     RESEEDS[cause as usize].fetch_add(1, Ordering::Relaxed);
@@ -196,6 +208,12 @@ fn write(to: &mut String) -> core::fmt::Result {
     writeln!(to, "batch_refills {}", crng::refills())?;
     let (shared, per_cpu) = super::service::MEMORY;
     writeln!(to, "memory_bytes {shared} + {per_cpu} per CPU")?;
+    let first_key = FIRST_KEY.load(Ordering::Relaxed);
+    write!(to, "first_key")?;
+    for source in Source::ALL.iter().filter(|source| first_key & 1 << **source as u32 != 0) {
+        write!(to, " {}", source.name())?;
+    }
+    writeln!(to)?;
     writeln!(to, "\nsource mixed_bytes credited_bits health_failures")?;
     for source in Source::ALL {
         let counts = &SOURCES[source as usize];

@@ -31,13 +31,13 @@ pub struct Queue<L: Exclusion> {
 
 impl<L: Exclusion> Queue<L> {
     /// A queue over an empty list.
-    #[cfg(not(loom))]
+    #[cfg(not(alea_loom))]
     pub const fn new(sleepers: L) -> Self {
         Self { sleeping: AtomicUsize::new(0), sleepers, watched: AtomicPtr::new(ptr::null_mut()) }
     }
 
     /// A queue over an empty list (loom's atomics cannot be made in a constant).
-    #[cfg(loom)]
+    #[cfg(alea_loom)]
     pub fn new(sleepers: L) -> Self {
         Self { sleeping: AtomicUsize::new(0), sleepers, watched: AtomicPtr::new(ptr::null_mut()) }
     }

@@ -1,15 +1,15 @@
-//! The atomics and cells of this crate: `core`'s, or loom's when `--cfg loom` explores interleavings.
+//! The atomics and cells of this crate: `core`'s, or loom's when `--cfg alea_loom` explores interleavings.
 //!
 //! Owns nothing. No other module names `core::sync::atomic`, `UnsafeCell` or loom.
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
-#[cfg(loom)]
+#[cfg(alea_loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
-#[cfg(not(loom))]
+#[cfg(not(alea_loom))]
 use core::cell::UnsafeCell;
-#[cfg(loom)]
+#[cfg(alea_loom)]
 use loom::cell::UnsafeCell;
 
 /// A value that a lock elsewhere guards. Under loom an access without that lock is found.
@@ -24,12 +24,12 @@ impl<T: Copy> Guarded<T> {
     /// The caller holds the lock that guards the value.
     #[inline]
     pub unsafe fn get(&self) -> T {
-        #[cfg(not(loom))]
+        #[cfg(not(alea_loom))]
         // SAFETY: the lock keeps writers out.
         unsafe {
             *self.0.get()
         }
-        #[cfg(loom)]
+        #[cfg(alea_loom)]
         // SAFETY: as above; loom checks it.
         self.0.with(|value| unsafe { *value })
     }
@@ -38,12 +38,12 @@ impl<T: Copy> Guarded<T> {
     /// The caller holds the lock that guards the value.
     #[inline]
     pub unsafe fn set(&self, to: T) {
-        #[cfg(not(loom))]
+        #[cfg(not(alea_loom))]
         // SAFETY: the lock keeps everybody else out, and no reference into the cell is ever given away.
         unsafe {
             *self.0.get() = to
         }
-        #[cfg(loom)]
+        #[cfg(alea_loom)]
         // SAFETY: as above; loom checks it.
         self.0.with_mut(|value| unsafe { *value = to })
     }

@@ -1,5 +1,5 @@
-//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg loom" cargo test --release --test loom`.
-#![cfg(loom)]
+//! Interleavings, explored exhaustively: `RUSTFLAGS="--cfg alea_loom" cargo test --release --test loom`.
+#![cfg(alea_loom)]
 
 use alea_waitlist::{Exclusion, List, Queue, Registering, Wake};
 use loom::cell::UnsafeCell;

@@ -1,5 +1,5 @@
 //! Queues, sleepers and registrations against models, one thread at a time and several; also under Miri.
-#![cfg(not(loom))]
+#![cfg(not(alea_loom))]
 
 use alea_waitlist::{Exclusion, List, Queue, Registering, Registrations, Wake};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
 //! [`Ready`] against a model: a `VecDeque` of the queued and a map of all claimed places.
-#![cfg(not(loom))]
+#![cfg(not(alea_loom))]
 
 use alea_waitlist::{Ready, Room};
 use proptest::prelude::*;

@@ -46,12 +46,12 @@ impl Test {
 const MODELLED: [&str; 5] =
     ["alea-futexq", "alea-random", "alea-runq", "alea-sigq", "alea-waitlist"];
 
-/// The loom models of `package`, built apart: `--cfg loom` changes every crate.
+/// The loom models of `package`, built apart: `--cfg alea_loom` changes every crate.
 fn models(package: &str) -> Command {
     let mut cargo = process::cargo();
     cargo
         .args(["test", "--release", "--no-fail-fast", "--package", package, "--test", "loom"])
-        .env("RUSTFLAGS", "--cfg loom")
+        .env("RUSTFLAGS", "--cfg alea_loom")
         .env("CARGO_TARGET_DIR", paths::root().join("target/loom"));
     cargo
 }

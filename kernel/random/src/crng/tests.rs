@@ -2,6 +2,8 @@
 
 extern crate std;
 
+use blake2::Blake2sMac256;
+use blake2::digest::{FixedOutput, KeyInit, Update};
 use std::sync::Mutex;
 use std::vec::Vec;
 
@@ -110,7 +112,26 @@ fn a_stream_replaces_its_key() {
 
 #[test]
 fn generations_skip_the_special_values() {
-    assert_eq!(Generation::NONE.next(), Generation(1));
-    assert_eq!(Generation(u64::MAX - 1).next(), Generation(1));
-    assert_ne!(Generation(u64::MAX - 2).next(), Generation::VACANT);
+    assert_eq!(Generation::NONE.next(), Generation::of(1));
+    assert_eq!(Generation::of(u64::MAX - 1).next(), Generation::of(1));
+    assert_ne!(Generation::of(u64::MAX - 2).next(), Generation::VACANT);
+}
+
+/// Who knows the old key does not know the new one without the seed, nor who knows the seed without the old key.
+#[test]
+fn a_new_base_key_is_made_of_the_old_one_and_the_seed() {
+    let base_key = |crng: &Crng<Lock>| crng.base.with(|base| *base.key.as_bytes());
+    let crng = seeded();
+    let other = seeded();
+    other.reseed(&mut Key::new([9; 32]));
+    assert_ne!(base_key(&crng), base_key(&other));
+    let mut seed = Key::new([2; 32]);
+    let mut hash = Blake2sMac256::new(&base_key(&crng).into());
+    hash.update(&[2; 32]);
+    let expected: [u8; 32] = hash.finalize_fixed().into();
+    crng.reseed(&mut seed);
+    assert_eq!(base_key(&crng), expected);
+    assert_eq!(*seed.as_bytes(), [0; 32], "wiped");
+    other.reseed(&mut Key::new([2; 32]));
+    assert_ne!(base_key(&crng), base_key(&other), "the same seed on another key");
 }

@@ -1,28 +1,30 @@
 //! The order in which the sources are asked at boot.
 //!
-//! Runs once, on the boot CPU, before anything draws. No locks.
+//! Owns that order. Never credits: what all of them are worth together is credited by the caller, once, so that the first
+//! key is made of everything. Runs once, on the boot CPU, before anything draws. No locks.
 
 use super::{
-    boot_seed, clock, firmware, fw_cfg, hardware, interrupt, jitter, mac, machine, virtio_rng,
-    vmgenid,
+    clock, firmware, fw_cfg, hardware, interrupt, jitter, mac, machine, virtio_rng, vmgenid,
 };
 use crate::base::boot_info::BootInfo;
+use alea_random::boot;
+use alea_random::credit::EntropyBits;
 
 /// Bytes that all CPUs share, and bytes for each CPU.
-pub const MEMORY: (usize, usize) =
-    (virtio_rng::MEMORY + vmgenid::MEMORY.0, interrupt::MEMORY + vmgenid::MEMORY.1);
+pub const MEMORY: (usize, usize) = (virtio_rng::MEMORY, interrupt::MEMORY);
 
-/// Asks every source that exists at boot. Jitter comes last, and goes on until the service is ready.
-pub fn collect_at_boot(info: &mut BootInfo) {
+/// Asks every source that exists at boot; what they are worth. Jitter comes last, and goes on while that is not enough.
+#[must_use]
+pub fn collect_at_boot(info: &BootInfo) -> EntropyBits {
     clock::collect(info);
     machine::collect(info);
     firmware::collect();
     mac::collect(info);
     vmgenid::collect();
-    boot_seed::collect(info);
-    fw_cfg::collect();
-    hardware::collect();
-    virtio_rng::collect(info);
-    jitter::collect();
-    interrupt::start();
+    boot::collect(&mut [
+        &mut |_| fw_cfg::collect(),
+        &mut |_| hardware::collect(),
+        &mut |_| virtio_rng::collect(info),
+        &mut jitter::collect,
+    ])
 }

@@ -1,15 +1,22 @@
 //! A seed that the host gives a virtual machine: QEMU's `-fw_cfg name=opt/org.alea/seed,file=...`.
 //!
 //! **Trust**: the host can read all of a guest's memory anyway; `random.trust_bootloader=off` denies the
-//! seed credit, as it does for the boot loader's. **Credit**: eight bits a byte, 256 at most. **Cost**:
+//! seed credit. **Credit**: eight bits a byte, 256 at most. **Cost**:
 //! one port access per byte of the directory, about 0.2 ms under emulation, once, in virtual machines
 //! only. The host keeps its copy: a seed must not be used for two machines that are to differ by nothing
 //! else.
+//!
+//! It is the only seed that comes from outside: a PVH start info and Limine's answers have no place for one, and Linux's
+//! (`SETUP_RNG_SEED`) comes with Linux's own boot protocol, which this kernel does not have.
 //!
 //! Interface: QEMU, docs/specs/fw_cfg.rst. A hostile device can at worst give bytes that add nothing.
 
 use crate::base::cpu;
 use crate::base::port::FW_CFG;
+use crate::cmdline;
+use crate::random::{pool, stats};
+use alea_random::credit::EntropyBits;
+use zeroize::Zeroize;
 
 const SELECTOR: u16 = 0;
 const DATA: u16 = 1;
@@ -19,16 +26,25 @@ const DIRECTORY: u16 = 0x0019;
 const MAX_FILES: u32 = 256;
 const MAX_SEED: usize = 64;
 
-pub fn collect() {
+/// Mixes the seed in; what it is worth.
+pub fn collect() -> EntropyBits {
     if !cpu::features().hypervisor || !present() {
-        return;
+        return EntropyBits(0);
     }
-    let Some((key, size)) = find(b"opt/org.alea/seed") else { return };
+    let Some((key, size)) = find(b"opt/org.alea/seed") else { return EntropyBits(0) };
     let mut seed = [0u8; MAX_SEED];
     let len = usize::try_from(size).unwrap_or(MAX_SEED).min(MAX_SEED);
     FW_CFG.write16(SELECTOR, key);
     seed[..len].fill_with(|| FW_CFG.read8(DATA));
-    super::boot_seed::absorb(&mut seed[..len]);
+    stats::mixed(stats::Source::BootSeed, len);
+    pool::mix(&seed[..len]);
+    seed.zeroize();
+    if !cmdline::switch("random.trust_bootloader").unwrap_or(true) {
+        return EntropyBits(0);
+    }
+    let bits = EntropyBits(len as u32 * u8::BITS).min(EntropyBits::READY);
+    stats::credited(stats::Source::BootSeed, bits);
+    bits
 }
 
 fn present() -> bool {

@@ -143,18 +143,20 @@ impl Instruction {
     }
 }
 
-/// Mixes and credits what the instructions deliver at boot.
-pub fn collect() {
+/// Mixes in what the instructions deliver at boot; what it is worth.
+pub fn collect() -> EntropyBits {
     let trusted = cmdline::switch("random.trust_cpu").unwrap_or(true);
+    let mut sum = EntropyBits(0);
     for instruction in [&RDSEED, &RDRAND] {
         let count = instruction.mix();
         let most = if instruction.source == stats::Source::Rdrand { 4 } else { BOOT_WORDS };
         let bits = EntropyBits(count.min(most) as u32 * u64::BITS);
         if trusted && count > 0 {
             stats::credited(instruction.source, bits);
-            pool::credit(bits);
+            sum = sum.saturating_add(bits);
         }
     }
+    sum
 }
 
 /// One accepted word of RDRAND.

@@ -9,7 +9,7 @@
 
 use crate::base::tsc;
 use crate::random::{pool, stats};
-use alea_random::credit::{EntropyBits, State};
+use alea_random::credit::EntropyBits;
 use alea_random::jitter::{Counter, CycleCounter, Jitter};
 use core::sync::atomic::{AtomicBool, Ordering};
 use zerocopy::IntoBytes;
@@ -37,14 +37,15 @@ pub fn counter() -> Counter {
     if REFUSED.load(Ordering::Relaxed) { Counter::Refused } else { Counter::Usable }
 }
 
-pub fn collect() {
-    if pool::state() == State::Ready {
+/// Mixes samples in; what they are worth, on top of what the other sources have given.
+pub fn collect(so_far: EntropyBits) -> EntropyBits {
+    if so_far >= EntropyBits::READY {
         let (mut jitter, mut buffer) = (Jitter::new(), Buffer::new());
         for _ in 0..EXTRA {
             // A health test cannot fail within so few samples, and nothing is credited.
             let _unhealthy = jitter.sample(&mut Tsc, &mut |sample| buffer.add(sample));
         }
-        return;
+        return EntropyBits(0);
     }
     for _ in 0..CHANCES {
         let mut buffer = Buffer::new();
@@ -60,8 +61,7 @@ pub fn collect() {
                     report.regular
                 );
                 stats::credited(stats::Source::Jitter, report.credit);
-                pool::credit(report.credit);
-                return;
+                return report.credit;
             }
             Err(fault) => {
                 stats::failed(stats::Source::Jitter);
@@ -72,6 +72,7 @@ pub fn collect() {
     // Relaxed: as in `counter`.
     REFUSED.store(true, Ordering::Relaxed);
     log::error!("random: no source of entropy; waiting for user space to bring some");
+    EntropyBits(0)
 }
 
 /// Fresh raw samples, the low eight bits of each, for those who estimate their entropy. None of them goes

@@ -3,7 +3,6 @@
 //! Owns the order in which they are asked at boot. Everything is hashed into one pool; no source is
 //! trusted alone, and what is credited is only what the source's file argues for. No locks.
 
-mod boot_seed;
 mod clock;
 mod collect;
 mod firmware;
@@ -14,8 +13,9 @@ pub(super) mod jitter;
 mod mac;
 mod machine;
 pub(super) mod virtio_rng;
-pub(super) mod vmgenid;
+mod vmgenid;
 
 pub(super) use collect::{MEMORY, collect_at_boot};
 pub(super) use hardware::{fresh_words, hardware_word};
+pub(super) use interrupt::start as watch_interrupts;
 pub(super) use jitter::Tsc;

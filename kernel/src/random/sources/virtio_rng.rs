@@ -16,9 +16,8 @@ use crate::random::{pool, stats};
 use crate::sync::{SpinLock, level};
 use crate::virtio::{self, Channel, DeviceType, Progress};
 use crate::{cmdline, time};
-use alea_random::credit::{EntropyBits, State};
+use alea_random::credit::EntropyBits;
 use alea_random::device::{DeviceFault, REQUEST, judge, written};
-use alea_random::reseed::Cause;
 use core::sync::atomic::{AtomicBool, Ordering};
 use zeroize::Zeroize;
 
@@ -34,43 +33,50 @@ static DEVICE: SpinLock<Option<Channel>, level::Random> = SpinLock::new(None);
 /// Whether it has been credited. Relaxed: changed under the lock only.
 static CREDITED: AtomicBool = AtomicBool::new(false);
 
-pub fn collect(info: &BootInfo) {
-    let Some(device) = virtio::find(DeviceType::EntropySource, info) else { return };
+/// Sets the device up, waits for its first answer and mixes that in; what it is worth.
+pub fn collect(info: &BootInfo) -> EntropyBits {
+    let nothing = EntropyBits(0);
+    let Some(device) = virtio::find(DeviceType::EntropySource, info) else { return nothing };
     let opened = device.open(REQUESTS, 1).and_then(|mut channel| {
         channel.request(REQUEST)?;
         Ok(channel)
     });
     let Ok(channel) = opened else {
         give_up("cannot be set up");
-        return;
+        return nothing;
     };
     *DEVICE.lock() = Some(channel);
     let deadline = time::since_boot_ns().saturating_add(BOOT_WAIT);
-    while !look() && time::since_boot_ns() < deadline {
+    while time::since_boot_ns() < deadline {
+        if let Some(bits) = look() {
+            return bits;
+        }
         core::hint::spin_loop();
     }
+    nothing
 }
 
-/// Mixes in what the device has answered since the last look and asks it again; whether it had. Gives up
-/// rather than wait for another CPU.
-pub fn look() -> bool {
+/// Mixes in what the device has answered since the last look and asks it again; what the answer is worth, if there was
+/// one. Gives up rather than wait for another CPU.
+pub fn look() -> Option<EntropyBits> {
     let mut answer = [0; REQUEST];
-    let Some(claimed) = take(&mut answer) else { return false };
+    let claimed = take(&mut answer)?;
     let len = written(REQUEST, claimed);
     stats::mixed(stats::Source::VirtioRng, len);
     pool::mix(&answer[..len]);
-    match judge(&answer, claimed) {
+    let bits = match judge(&answer, claimed) {
         Ok(()) => believe(),
         // Nothing wrong with that.
-        Err(DeviceFault::Short) => {}
+        Err(DeviceFault::Short) => EntropyBits(0),
         Err(fault) => {
             *DEVICE.lock() = None;
             stats::failed(stats::Source::VirtioRng);
             log::error!("random: virtio-rng is not reliable, disabled: {fault}");
+            EntropyBits(0)
         }
-    }
+    };
     answer.zeroize();
-    true
+    Some(bits)
 }
 
 /// The answer to the last request, if it is there; the next request is on its way then.
@@ -92,22 +98,17 @@ fn take(answer: &mut [u8; REQUEST]) -> Option<u32> {
     result.ok()
 }
 
-/// The first good answer: credit on the way to readiness, or a reseed if that was reached without.
-fn believe() {
+/// What a good answer is worth: the first one alone.
+fn believe() -> EntropyBits {
     // Relaxed: at worst two CPUs credit an answer each.
-    if CREDITED.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    if !cmdline::switch("alea.trust_virtio_rng").unwrap_or(true) {
-        return;
+    if CREDITED.swap(true, Ordering::Relaxed)
+        || !cmdline::switch("alea.trust_virtio_rng").unwrap_or(true)
+    {
+        return EntropyBits(0);
     }
     log::info!("random: virtio-rng delivers");
     stats::credited(stats::Source::VirtioRng, EntropyBits::READY);
-    if pool::state() == State::Ready {
-        pool::reseed(Cause::NewSource);
-    } else {
-        pool::credit(EntropyBits::READY);
-    }
+    EntropyBits::READY
 }
 
 fn give_up(why: &str) {

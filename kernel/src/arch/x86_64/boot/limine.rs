@@ -78,7 +78,6 @@ extern "C" fn limine_entry() -> ! {
                 let address = response.address() as u64;
                 PhysAddr::new_truncate(address.checked_sub(phys_offset).unwrap_or(address))
             }),
-            seed: None,
             startup: None,
             protocol: "Limine",
             entry_tsc,
