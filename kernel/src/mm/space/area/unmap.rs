@@ -8,11 +8,12 @@ use crate::mm::space::registry;
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
-use crate::mm::space::table::{ACCESSED, OWNED, PRESENT, ZERO};
+use crate::mm::space::table::{OWNED, ZERO};
 use crate::mm::space::vma::Vma;
 use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 
 /// Most mappings in a space, as on Linux.
 pub(super) const MAX_MAPPINGS: usize = 65530;
@@ -87,31 +88,18 @@ impl Inner {
                 continue;
             }
             part.table.for_each_group(part.range.clone(), |group| {
-                if group.is_plain() {
-                    let entries = part.table.get_group(group.first);
-                    if entries.iter().fold(0, |all, entry| all | entry) & (ACCESSED | ZERO) == 0 {
-                        // Borrowed entries are all present.
-                        let present = entries.iter().map(|entry| (entry & PRESENT) as i64);
-                        borrowed = borrowed.wrapping_add(present.fold(0, i64::wrapping_add));
-                        for (index, &entry) in (group.first..).zip(&entries) {
-                            if entry != 0 {
-                                let was = Was::exchange(part.table.entry(index), entry, 0);
-                                gather.changed(part.addr_of(index), was);
-                            }
+                for (index, slot) in part.table.slots(&group) {
+                    // Relaxed: the lock of the space orders the software.
+                    let entry = slot.load(Ordering::Relaxed);
+                    if entry & OWNED == 0 {
+                        if entry != 0 {
+                            borrowed = borrowed.wrapping_add(i64::from(entry & ZERO == 0));
+                            gather.clear(part.addr_of(index), slot, entry);
                         }
-                        return;
-                    }
-                }
-                for index in group.first..group.end {
-                    let entry = part.table.get(index);
-                    if entry & OWNED != 0 && copies {
+                    } else if copies {
                         owned = owned.wrapping_add(1);
-                        let was = Was::exchange(part.table.entry(index), entry, 0);
+                        let was = Was::exchange(slot, entry, 0);
                         gather.removed(part.addr_of(index), was);
-                    } else if entry != 0 && entry & OWNED == 0 {
-                        borrowed = borrowed.wrapping_add(i64::from(entry & ZERO == 0));
-                        let was = Was::exchange(part.table.entry(index), entry, 0);
-                        gather.changed(part.addr_of(index), was);
                     }
                 }
             });

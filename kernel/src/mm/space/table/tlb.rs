@@ -158,7 +158,22 @@ impl<'a> Gather<'a> {
     pub fn changed(&mut self, addr: u64, was: Was) {
         if was.0 & ACCESSED == 0 {
             self.unused = true;
-        } else if self.pages.try_push(addr).is_err() {
+        } else {
+            self.page(addr);
+        }
+    }
+
+    /// Clears the slot from which `seen` was read, of an entry that holds no reference, and notes that: one look at
+    /// what was used.
+    #[inline(always)]
+    pub fn clear(&mut self, addr: u64, slot: &AtomicU64, seen: u64) {
+        let was = Was::exchange(slot, seen, 0);
+        if seen & ACCESSED != 0 { self.page(addr) } else { self.changed(addr, was) }
+    }
+
+    #[inline(always)]
+    fn page(&mut self, addr: u64) {
+        if self.pages.try_push(addr).is_err() {
             self.all = true;
         }
     }
