@@ -159,7 +159,7 @@ pub fn init() -> Result<()> {
             register_file(&path, 0o444, try_arc(Text(text))?)?;
         }
     }
-    // Go sizes its heap's pieces by what a huge page would be, whether there are any or not.
+    // Go's runtime reads the size of a huge page whether or not there are any.
     for (file, text) in [("enabled", "always madvise [never]\n"), ("hpage_pmd_size", "2097152\n")] {
         let path = try_format!("kernel/mm/transparent_hugepage/{file}")?;
         register_file(&path, 0o444, try_arc(Text(try_string(text)?))?)?;

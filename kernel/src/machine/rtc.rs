@@ -8,10 +8,10 @@ use crate::base::port::Ports;
 // SAFETY: an index and a data register of battery-backed memory, to which only this module writes, and only the
 // index.
 const CMOS: Ports = unsafe { Ports::new(0x70, 2) };
-/// How often a clock that is just counting on is asked again: 244 us at most say its makers, and a second or more
-/// on a virtual machine whose host is busy.
+/// How often a clock in the middle of an update is read again: an update takes at most 244 us by the data sheet,
+/// and a second or more on a virtual machine whose host is busy.
 const PATIENCE: u32 = 1_000_000;
-/// Bit of register A: the clock is about to count on.
+/// Bit of register A: an update is in progress.
 const UPDATING: u8 = 0x80;
 
 /// A date and time, presumed UTC.

@@ -1,4 +1,4 @@
-//! Control data of AF_INET and AF_INET6: what a sender may ask for, what a receiver is told.
+//! Control data of AF_INET and AF_INET6: what a sender may ask for, what a receiver gets to know.
 
 use super::addr::LO;
 use super::option::{Options, more};
@@ -20,7 +20,7 @@ pub fn check_socket_control(control: &Control) -> Result<()> {
     }
 }
 
-/// What a datagram's sender asks for.
+/// What a datagram's sender asks for in control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     pub from: Option<IpAddr>,
@@ -29,7 +29,7 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// Time to live and class of service: what is asked for, or else the socket's.
+    /// Time to live and class of service: those asked for, or else the socket's.
     pub fn marks(&self, options: &Options, v6: bool) -> (u8, u8) {
         let of = |level, option| {
             options.value(level, option).and_then(|v| u8::try_from(v).ok()).unwrap_or(0)
@@ -103,9 +103,9 @@ pub fn wishes(controls: &[Control], v6: bool) -> Result<Wishes> {
     Ok(wishes)
 }
 
-/// What a receiver may be told of a datagram.
+/// What control messages may report of a datagram.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct PacketInfo {
     pub to: IpAddr,
     pub hops: u8,
     pub class: u8,
@@ -114,23 +114,23 @@ pub struct Told {
 }
 
 /// The control messages that a receiver with these options gets.
-pub fn tell(options: &Options, told: &Told) -> Result<Vec<Control>> {
+pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
     let mut out = Vec::new();
     let mut put = |level, kind, data: &[u8]| {
         let data = try_copy(data)?;
         out.try_push(Control { level, kind, data })
     };
     if options.is_on(SOL_SOCKET, more::TIMESTAMPNS) {
-        let time = Timespec::from_nanos(told.time);
+        let time = Timespec::from_nanos(info.time);
         let data = [time.sec.to_ne_bytes(), time.nsec.to_ne_bytes()];
         put(SOL_SOCKET, more::TIMESTAMPNS, data.as_flattened())?;
     } else if options.is_on(SOL_SOCKET, more::TIMESTAMP) {
-        let time = Timeval::from_nanos(told.time);
+        let time = Timeval::from_nanos(info.time);
         let data = [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()];
         put(SOL_SOCKET, more::TIMESTAMP, data.as_flattened())?;
     }
-    let (hops, class) = (i32::from(told.hops), i32::from(told.class));
-    match told.to {
+    let (hops, class) = (i32::from(info.hops), i32::from(info.class));
+    match info.to {
         IpAddr::V4(to) => {
             if options.is_on(IPPROTO_IP, ip::PKTINFO) {
                 put(IPPROTO_IP, ip::PKTINFO, &pktinfo4(to))?;
@@ -139,7 +139,7 @@ pub fn tell(options: &Options, told: &Told) -> Result<Vec<Control>> {
                 put(IPPROTO_IP, ip::TTL, &hops.to_ne_bytes())?;
             }
             if options.is_on(IPPROTO_IP, ip::RECVTOS) {
-                put(IPPROTO_IP, ip::TOS, &[told.class])?;
+                put(IPPROTO_IP, ip::TOS, &[info.class])?;
             }
             if options.is_on(IPPROTO_IPV6, ipv6::RECVPKTINFO) {
                 put(IPPROTO_IPV6, ipv6::PKTINFO, &pktinfo6(to.to_ipv6_mapped()))?;

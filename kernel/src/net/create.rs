@@ -23,7 +23,7 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
         Ok(AF_INET) => Family::V4,
         Ok(AF_INET6) => Family::V6,
         Ok(AF_NETLINK) => return netlink::create(kind, protocol, who),
-        // There are no packets to capture, but who may not is told so first.
+        // There are no packets to capture; a caller without the privilege gets EPERM first.
         Ok(AF_PACKET) if !who.raw => return Err(Errno::EPERM),
         _ => return Err(Errno::EAFNOSUPPORT),
     };

@@ -113,7 +113,7 @@ fn get(cmd: u32, value: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Only what is so already can be set.
+/// Only a value that is in force already can be set.
 fn set(cmd: u32, value: &[u8]) -> Result<()> {
     let flags = u32::from(u16::from_ne_bytes([value[0], value[1]]));
     let fits = match cmd {

@@ -52,7 +52,7 @@ impl FileOps for NetFile {
             TIOCOUTQ => self.0.unsent_bytes()?,
             siocs::ATMARK => self.0.at_mark()?.into(),
             siocs::GSTAMP | siocs::GSTAMPNS => {
-                // No reader has asked for times, so nothing that came has one.
+                // No reader has asked for time stamps, so no message has one.
                 let stamped = self.0.domain() != AF_NETLINK;
                 return Err(if stamped { Errno::ENOENT } else { Errno::ENOTTY });
             }

@@ -3,7 +3,7 @@
 //! Owns the queue and what it costs; the socket's state lock guards it.
 
 use super::addr::{Family, encode};
-use super::control::{self, Told};
+use super::control::{self, PacketInfo};
 use super::option::Options;
 use super::socket::Incoming;
 use crate::mm::Sink;
@@ -17,11 +17,11 @@ use core::net::SocketAddr;
 /// What a datagram costs its receiver beside its bytes.
 const OVERHEAD: usize = 768;
 
-/// One message, and what its receiver may be told of it.
+/// One message, and what control messages may report of it.
 pub struct Datagram {
     pub bytes: Vec<u8>,
     pub from: SocketAddr,
-    pub told: Told,
+    pub info: PacketInfo,
 }
 
 impl Datagram {
@@ -41,13 +41,13 @@ impl Datagram {
             bytes,
             full,
             from: Some(encode(family, self.from)?),
-            control: control::tell(options, &self.told)?,
+            control: control::messages(options, &self.info)?,
             ..Incoming::default()
         })
     }
 }
 
-/// So many find room again that were taken out and only looked at.
+/// Room is kept for so many datagrams that were taken out and only looked at.
 const SPARE: usize = 1;
 
 /// What was received and not read yet.

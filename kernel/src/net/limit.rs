@@ -24,7 +24,7 @@ impl Timeouts {
     }
 }
 
-/// When all the waits of one call end, if ever.
+/// The deadline of all waits of one call.
 #[derive(Clone, Copy)]
 pub struct TimeLimit(Option<Deadline>);
 

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Where ports for those who ask for any come from (`net.ipv4.ip_local_port_range`).
+/// The range of ephemeral ports (`net.ipv4.ip_local_port_range`).
 pub const FIRST_FREE: u16 = 32768;
 pub const LAST_FREE: u16 = 60999;
 /// The first port that needs no capability.
@@ -156,7 +156,7 @@ fn sweep(entries: &mut Vec<Entry>, now: u64) {
     entries.retain(|entry| entry.until.is_none_or(|until| until > now));
 }
 
-/// Forgets the ports that only wait for late segments, which a loopback does not have: for who counts what is left.
+/// Frees the ports in TIME_WAIT (a loopback has no late segments): for the count of what a program has left behind.
 pub fn forget_waiting() {
     let mut table = TABLE.lock();
     table.retain(|_, entries| {
@@ -274,7 +274,7 @@ pub fn listener(to: SocketAddr) -> Option<Arc<Tcp>> {
     let count = best().count();
     let [any]: [u64; 1] = if count > 1 { random::secret_words() } else { [0] };
     let start = any as usize % count.max(1);
-    // The socket goes on living in the caller's hands, or had ended: the last reference is not dropped here.
+    // The caller keeps the socket, or it was gone already: this is never the last reference.
     best().cycle().skip(start).take(count).find_map(Weak::upgrade)
 }
 

@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Who makes a call, as far as networks care.
+/// The caller of a socket operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Who {
     pub uid: u32,

@@ -221,7 +221,8 @@ impl WaitQueue {
     }
 }
 
-/// A queue that is registered with another passes on what it hears. The two must not wake each other in turn.
+/// A queue that is registered with another is woken by it, and wakes its own waiters. Two queues must not wake each
+/// other in turn.
 impl Wake for WaitQueue {
     fn wake(&self, events: u32) -> bool {
         self.wake_events(events)
@@ -268,7 +269,7 @@ pub struct Registrations {
     _made: alea_waitlist::Registrations<Lock>,
 }
 
-/// What a file's `poll` tells of the queues that may change its answer.
+/// Collects the queues that may change the answer of a file's `poll`.
 pub struct PollTable(Option<alea_waitlist::Registering<Lock>>);
 
 impl PollTable {
@@ -288,7 +289,7 @@ impl PollTable {
         Self::register(scheduler().current_waker(), false, room)
     }
 
-    /// A change that this queue is woken for may change the answer. To be told before the state is looked at.
+    /// A change that this queue is woken for may change the answer. To be called before the state is looked at.
     #[inline]
     pub fn watch(&mut self, queue: &WaitQueue) {
         if let Some(registering) = &mut self.0 {

@@ -195,8 +195,8 @@ pub fn cancel(id: TimerId) -> bool {
     timer.is_some()
 }
 
-/// As [`cancel`], and waits until a target that is being called on another CPU has been let go of: for a target that
-/// must not end in an interrupt.
+/// As [`cancel`], and waits until another CPU that is calling the target has dropped its reference: for a target
+/// whose last reference must not be dropped in an interrupt.
 pub fn cancel_and_wait(id: TimerId) {
     if cancel(id) {
         return;
@@ -254,8 +254,8 @@ fn begin_samples() {
 
 static FOR_THREAD: WaitQueue = WaitQueue::new();
 
-/// The body of the thread that runs what needs one; boot starts it. It also drops the targets, which
-/// may be the last references to whole processes.
+/// The body of the thread that runs what needs one; boot starts it. It also drops the targets, which may hold the
+/// last references to whole processes.
 pub fn run_deferred() {
     loop {
         let target = FOR_THREAD.wait(next_due);

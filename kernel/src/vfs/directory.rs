@@ -20,9 +20,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// An open directory.
 struct DirOps {
-    /// A listing ends at this cursor, the end of the directory when it began: names that come, or come
-    /// again by a rename, while somebody acts on each name that is listed, would make it endless.
-    /// Relaxed: written and read under the file's position lock.
+    /// The cursor at which this listing ends: the end of the directory when the listing began. Without it, a
+    /// program that renames each name that it reads would never reach the end. Relaxed: written and read under the
+    /// file's position lock.
     end: AtomicU64,
 }
 

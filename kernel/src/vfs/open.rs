@@ -202,7 +202,7 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     drop(changes);
     let place = Path { mount: dir.mount.clone(), dentry: child };
     // A new file may be opened whatever its mode says, and has nothing to truncate.
-    open_told(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
+    open_and_notify(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
 }
 
 /// Opens what is there: permissions first, then truncation.
@@ -213,7 +213,7 @@ fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<
         place.mount.check_writable()?;
     }
     check_open(ctx, &place, how)?;
-    let file = open_told(place, how.flags, ctx.cred)?;
+    let file = open_and_notify(place, how.flags, ctx.cred)?;
     if truncates {
         let now = Timestamp::now();
         let change = SetAttr { size: Some(0), mtime: Some(now), now, ..SetAttr::default() };
@@ -245,8 +245,8 @@ fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
     Ok(())
 }
 
-/// As [`open_place`], and tells those who watch.
-fn open_told(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+/// As [`open_place`], and notifies watchers.
+fn open_and_notify(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
     let file = open_place(place, flags, cred)?;
     notify::file(&file, event::OPEN);
     Ok(file)
@@ -291,7 +291,7 @@ fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Resu
     let name = try_format!("#{}", inode.attr().ino())?;
     let dentry = Dentry::new_unlinked(Some(dir.dentry), name.as_bytes(), inode)?;
     let place = Path { mount: dir.mount, dentry };
-    open_told(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
+    open_and_notify(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
 }
 
 /// Opens a file to execute it. Hold a [`DenyWrite`](crate::vfs::object::file::DenyWrite) while it runs.

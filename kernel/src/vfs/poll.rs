@@ -23,7 +23,7 @@ pub enum Patience {
     Forever,
 }
 
-/// Entries that are looked at before others may run.
+/// Entries that are looked at before other tasks may run.
 const AT_ONCE: usize = 64;
 
 /// One file to look at, and what for.
@@ -48,7 +48,7 @@ pub fn wait(entries: &mut [Watched], patience: Patience) -> Result<usize> {
     };
     let mut table = PollTable::register_current(entries.len());
     let ready = look_awake(entries, &mut table);
-    // They leave the queues when this goes.
+    // Dropping this takes them out of the queues.
     let _registrations = table.finish()?;
     if ready > 0 {
         return Ok(ready);
@@ -64,7 +64,7 @@ pub fn wait(entries: &mut [Watched], patience: Patience) -> Result<usize> {
     }
 }
 
-/// As [`look`], of a task that is not about to sleep: others may run in between.
+/// As [`look`], for a task that is not about to sleep: other tasks may run in between.
 fn look_awake(entries: &mut [Watched], table: &mut PollTable) -> usize {
     let looks = entries.chunks_mut(AT_ONCE).paced();
     looks.map(|some| look(some, table)).sum()

@@ -57,7 +57,7 @@ pub(super) fn common(tty: &Arc<Tty>, cmd: u32, arg: u64) -> Result<i64> {
         }
         lx::TCFLSH => flush(tty, arg),
         lx::TIOCGPGRP => {
-            // Not in the argument: the lock would last until user memory is written.
+            // In a statement of its own: the lock must not last until user memory is written.
             let group = tty.state.lock().group;
             write_number(arg, group)
         }

@@ -150,7 +150,7 @@ fn split_level(line: &[u8]) -> (u8, &[u8]) {
     (if level < 8 { level | FACILITY_USER } else { level }, text)
 }
 
-/// Bytes as text, what is none replaced.
+/// Bytes as text; what is not UTF-8 is replaced.
 struct Lossy<'a>(&'a [u8]);
 
 impl core::fmt::Display for Lossy<'_> {

@@ -277,7 +277,7 @@ impl FileOps for Inotify {
         let mut watches: Vec<Arc<Mark>> = Vec::new();
         loop {
             let state = self.state.lock();
-            // Marks are not let go of under the lock: room for all first.
+            // No mark may be dropped under the lock, so the room for all is made first.
             if watches.capacity() >= state.watches.len() {
                 watches.try_extend(state.watches.values().cloned())?;
                 break;

@@ -350,7 +350,7 @@ pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFil
     let path = new_path(AnonFs::Pipe, abi::fs::S_IFIFO | 0o600, "", owner)?;
     let pipe = Pipe::new()?;
     if let Some(slot) = path.inode().special() {
-        // For who opens it again through /proc/PID/fd.
+        // An open through /proc/PID/fd finds the pipe here.
         *slot.lock() = Some(pipe.clone());
     }
     let reader = try_arc(PipeEnd::new(pipe.clone(), true, false))?;
@@ -373,7 +373,7 @@ pub fn is_pipe(file: &OpenFile) -> bool {
     file.downcast::<PipeEnd>().is_some()
 }
 
-/// Reads a pipe with a say of its own on blocking.
+/// Reads a pipe; `nonblock` counts, not the file's flag.
 pub fn read_with(file: &OpenFile, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
     end_of(file)?.pipe.read(nonblock, dst)
 }
@@ -393,7 +393,7 @@ pub fn discard(file: &OpenFile, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes a pipe with a say of its own on blocking.
+/// Writes a pipe; `nonblock` counts, not the file's flag.
 pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Result<usize> {
     end_of(file)?.pipe.write(nonblock, false, src)
 }

@@ -18,7 +18,7 @@ pub struct PidFile {
     /// In /proc/PID/task/TID too.
     pub per_task: bool,
     /// Only for who may ptrace the process (environ, mem, maps...): checked by `may_access` at open. Such a file
-    /// stays with the memory that the process had then: of what it executes later it tells nothing.
+    /// belongs to the memory that the process had at the open: it reads as empty after a later exec.
     pub guarded: bool,
 }
 

@@ -25,7 +25,7 @@ pub trait TextSource: Send + Sync {
     fn text(&self) -> Result<Vec<u8>>;
     /// Takes a write.
     fn take(&self, data: &[u8]) -> Result<usize>;
-    /// Names what the text is about: an open file of another number than this is now reads as empty.
+    /// A number for what the text is about. An open file reads as empty once the number is another.
     fn subject(&self) -> u64 {
         0
     }

@@ -187,7 +187,7 @@ impl TmpfsInode {
     /// A write by somebody without CAP_FSETID takes the set-id bits away.
     fn drop_set_id(&self, f: &OpenFile) {
         let mode = self.attr.mode();
-        // Without the group's right to execute the bit means something else, which members may keep.
+        // Without execution for the group, setgid means mandatory locking, which members of the group may keep.
         let keeps_gid = mode & 0o010 == 0 && f.cred().in_group(self.attr.gid());
         let gone = (mode & S_ISUID) | if keeps_gid { 0 } else { mode & S_ISGID };
         if gone != 0 && !f.cred().capable(Capability::FSETID) {

@@ -1,7 +1,7 @@
 //! New instances of tmpfs: those that are mounted, and the one for memory that has no name.
 //!
-//! Owns the instance of memfds and of shared anonymous memory, made with the first of them and kept for ever. Never has
-//! contents of directories: the dentries are the directory. Locks: none.
+//! Owns the instance of memfds and of shared anonymous memory, made at boot and kept for ever. Never has contents
+//! of directories: the dentries are the directory. Locks: none.
 #![forbid(unsafe_code)]
 
 use super::inode::{self, TmpfsInode};

@@ -1,11 +1,10 @@
 //! [`Footprint`]: which pages of a program programs touch, learnt from their faults.
 //!
-//! A page of the file that a fault had to map is remembered, and whether it had to be copied to be written; so
-//! are the first pages of zeros that are written beside it. The next execution maps all of them in one step.
-//! Which pages are written soon after a fork is remembered, too: a shell forks a few times in its life, too few to
-//! learn it each time.
-//! So that old habits fade, the record starts afresh every [`RENEWAL`] executions, which costs one of them
-//! its faults. Only a hint: lost or stale bits cost time, never correctness, so all accesses are Relaxed.
+//! A page of the file that a fault had to map is remembered, and whether it had to be copied to be written; so are
+//! the first pages of zeros that are written beside it. The next execution maps all of them in one step. Which
+//! pages are written soon after a fork is remembered, too: a shell forks a few times in its life, too few to learn
+//! it each time. So that old entries go, the record starts afresh every [`RENEWAL`] executions, which costs one of
+//! them its faults. Only a hint: lost or stale bits cost time, never correctness, so all accesses are Relaxed.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

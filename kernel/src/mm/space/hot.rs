@@ -14,7 +14,7 @@ const SLOTS: usize = 12;
 /// Addresses of pages; 0 for a free slot.
 pub(in crate::mm::space) struct HotPages {
     slots: [AtomicU64; SLOTS],
-    /// What earlier runs wrote has been brought to mind.
+    /// The pages that earlier runs wrote after forks have been added.
     recalled: AtomicBool,
 }
 
@@ -28,7 +28,7 @@ impl HotPages {
         !self.recalled.load(Ordering::Relaxed) && !self.recalled.swap(true, Ordering::Relaxed)
     }
 
-    /// Remembers the page at `addr`, if there is room: whether that is news.
+    /// Remembers the page at `addr`, if there is room: whether it is new.
     pub fn remember(&self, addr: u64) -> bool {
         if self.slots.iter().any(|slot| slot.load(Ordering::Relaxed) == addr) {
             return false;

@@ -35,7 +35,7 @@ pub struct AddressSpace {
     pub(super) cpus: CpuMask,
     /// Pages that were copied soon after forks of this program.
     pub(super) hot: Arc<HotPages>,
-    /// Made by fork: what it touches is news for the next fork.
+    /// Made by fork: pages that it touches first are remembered for the next fork.
     pub(super) forked: bool,
     /// Being dropped: a CPU that still has it loaded must unload it.
     dying: AtomicBool,
@@ -54,11 +54,11 @@ pub(super) struct Inner {
     /// mlockall(MCL_FUTURE): new mappings are locked.
     pub(super) lock_future: bool,
     /// How many pages of zeros that are written count as written soon after the fork that made this space.
-    pub(super) news: u32,
+    pub(super) early_writes: u32,
 }
 
 /// Pages of zeros that a child writes at first and that its siblings are likely to write, too.
-const NEWS: u32 = 8;
+const EARLY_WRITES: u32 = 8;
 
 /// Pages by kind.
 #[derive(Clone, Copy, Default)]
@@ -129,8 +129,9 @@ impl AddressSpace {
         let table = PageTable::new()?;
         let root = PhysAddr::new_truncate(table.root().phys());
         let (counts, lock_future) = (Counts::default(), false);
-        let news = if forked { NEWS } else { 0 };
-        let inner = Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future, news });
+        let early_writes = if forked { EARLY_WRITES } else { 0 };
+        let inner =
+            Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future, early_writes });
         let space = Arc::new(Self {
             _counted: Counted::new(Kind::AddressSpace),
             id: registry::next_id(),

@@ -87,7 +87,7 @@ impl Vma {
         self.file.is_none() && self.is_private()
     }
 
-    /// Whether mlock does something to it: what may be dropped cannot be locked, but nobody is told.
+    /// Whether mlock does something to it: droppable pages cannot be locked; the call succeeds all the same.
     pub fn can_be_locked(&self) -> bool {
         !self.flags.intersects(VmFlags::DROPPABLE.union(VmFlags::SPECIAL))
     }

@@ -187,7 +187,7 @@ const LOCAL: u8 = 2;
 const BROADCAST: u8 = 3;
 const UNICAST: u8 = 1;
 
-/// What Linux has with nothing but a loopback that is up.
+/// The routes of a Linux that has only a loopback, which is up.
 const ROUTES: [Route; 5] = [
     Route {
         family: AF_INET,

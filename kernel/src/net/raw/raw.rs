@@ -164,7 +164,7 @@ impl NetSocket for Raw {
         if connected { Ok(()) } else { Err(Errno::ENOTCONN) }
     }
 
-    /// The protocol stands where others have their port.
+    /// The protocol is where other sockets have a port.
     fn name(&self) -> Result<Vec<u8>> {
         let port = u16::try_from(self.protocol).unwrap_or(0);
         encode(self.family, SocketAddr::new(self.state.lock().local, port))

@@ -9,7 +9,7 @@ use super::raw::{ALL, Raw};
 use crate::mm::fallible::TryGrow;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
-use crate::net::control::{self, Told};
+use crate::net::control::{self, PacketInfo};
 use crate::net::inbox::Datagram;
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::time;
@@ -34,7 +34,7 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
     let mut sockets: Vec<Arc<Raw>> = Vec::new();
     loop {
         let all = ALL.lock();
-        // References are not let go of under the lock: room for all first.
+        // No reference may be dropped under the lock, so the room for all is made first.
         if sockets.capacity() >= all.len() {
             let _fits = sockets.try_extend(all.iter().filter_map(Weak::upgrade));
             break;
@@ -47,11 +47,11 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
         }
     }
     for socket in sockets.iter().filter(|socket| socket.wants(message)) {
-        let told = Told { to: message.to, hops, class, time: now };
+        let info = PacketInfo { to: message.to, hops, class, time: now };
         // Without memory it is lost, as on a bad line.
         let Ok(bytes) = duplicate(whole) else { return };
         let from = SocketAddr::new(message.from, 0);
-        socket.enqueue(Datagram { bytes, from, told });
+        socket.enqueue(Datagram { bytes, from, info });
     }
 }
 

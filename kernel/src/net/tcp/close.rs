@@ -59,7 +59,7 @@ impl Tcp {
             return;
         }
         state.write_shut = true;
-        // Who closes second is done with the port.
+        // The end that closes second frees its port at once.
         let port = if state.fin { state.free_port() } else { None };
         let peer = match &state.role {
             Role::Connected(peer) => peer.upgrade(),
@@ -75,7 +75,7 @@ impl Tcp {
     fn receive_fin(&self) {
         let mut state = self.state.lock();
         state.fin = true;
-        // Who closed first keeps the port for a while.
+        // The port of the end that closed first goes to TIME_WAIT.
         let port = if state.write_shut { state.port.take() } else { None };
         drop(state);
         if let Some(port) = port {
@@ -139,7 +139,7 @@ impl Tcp {
         self.wake_everyone();
     }
 
-    /// Tells those at the other end of what this socket was that it is not any more.
+    /// Ends what this socket was, for its peers: connections that wait to be accepted, or the one it has.
     fn abandon(&self, role: Role) {
         match role {
             Role::Connected(peer) => {

@@ -22,7 +22,7 @@ const MAX_BACKLOG: usize = 4096;
 /// What came of asking a listener.
 enum Asked {
     Connected,
-    /// The backlog is full: the listener will call back.
+    /// The backlog is full: the listener will connect this socket later.
     Later,
     Refused,
 }
@@ -109,7 +109,7 @@ impl Tcp {
         Ok(accepted)
     }
 
-    /// Lets those in who found the backlog full.
+    /// Connects those that found the backlog full.
     fn admit(&self) {
         let Some(me) = self.me.upgrade() else { return };
         loop {
@@ -157,7 +157,7 @@ impl Tcp {
         self.outcome()
     }
 
-    /// Tells how a connection attempt that is over ended.
+    /// The outcome of a connection attempt that is over.
     fn outcome(&self) -> Result<()> {
         let mut state = self.state.lock();
         state.connecting = false;

@@ -63,9 +63,9 @@ pub(super) struct State {
     pub(super) write_shut: bool,
     /// The peer sends no more.
     pub(super) fin: bool,
-    /// `connect` has been called and has not told its outcome.
+    /// `connect` has been called and has not reported its outcome.
     pub(super) connecting: bool,
-    /// Somebody found no room to write: tell when there is.
+    /// A writer found no room: it is to be woken when there is some.
     pub(super) no_space: bool,
     /// No file has it any more.
     pub(super) orphan: bool,

@@ -187,7 +187,7 @@ impl Tcp {
             true => room,
             false => room.min(self.options.low_water()),
         };
-        // Even who asks for nothing waits until there is something.
+        // Even a read of no bytes waits until there are some.
         let enough = enough.max(1);
         let limit = self.options.timeouts().begin_receive();
         let mut got = Incoming::default();
@@ -274,7 +274,7 @@ impl Tcp {
         peer.for_writing.wake_events(PollEvents::WRITABLE.bits());
     }
 
-    /// Whether nothing more will come; errors are told only to who has got nothing.
+    /// Whether nothing more will come; an error is reported only if nothing was received before.
     fn nothing_more(&self, has_some: bool) -> Result<bool> {
         let mut state = self.state.lock();
         if state.received.len() > 0 {

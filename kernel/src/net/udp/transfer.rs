@@ -3,7 +3,7 @@
 use super::udp::Udp;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, decode_v4, family_of};
-use crate::net::control::{self, Told, Wishes};
+use crate::net::control::{self, PacketInfo, Wishes};
 use crate::net::inbox::Datagram;
 use crate::net::ports;
 use crate::net::socket::{Incoming, Outgoing, copy_in};
@@ -64,9 +64,9 @@ impl Udp {
             }
         }
         let (hops, class) = wishes.marks(&self.options, v6);
-        let told = Told { to: to.ip(), hops, class, time: time::realtime().0 };
+        let info = PacketInfo { to: to.ip(), hops, class, time: time::realtime().0 };
         match ports::receiver(self.protocol, to, from) {
-            Some(receiver) => receiver.enqueue(Datagram { bytes, from, told }),
+            Some(receiver) => receiver.enqueue(Datagram { bytes, from, info }),
             None => self.unreachable(),
         }
         Ok(len)
@@ -85,7 +85,7 @@ impl Udp {
         Ok(SocketAddr::new(addr, state.local.port()))
     }
 
-    /// Nobody has the port: a connected sender is told with its next call.
+    /// Nobody has the port: a connected sender gets the error with its next call.
     fn unreachable(&self) {
         let mut state = self.state.lock();
         if state.peer.is_none() {

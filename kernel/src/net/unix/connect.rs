@@ -243,13 +243,13 @@ impl Socket {
                     never_accepted.state.lock().error = None;
                     never_accepted.close_unaccepted();
                     let unread = never_accepted.state.lock().queue.take_all();
-                    garbage::bury(unread);
+                    garbage::release(unread);
                 }
             }
             Role::Single => {}
         }
         self.wake_everyone();
-        garbage::bury(unread);
+        garbage::release(unread);
         garbage::closed();
     }
 

@@ -29,7 +29,7 @@ pub struct Flight {
 }
 
 impl Flight {
-    /// So many files leave a sender: ETOOMANYREFS if it has too many under way already.
+    /// Counts `files` of a sender as in flight: ETOOMANYREFS if it has too many under way already.
     pub fn begin(files: usize, sender: Sender) -> Result<Self> {
         let mut by_user = BY_USER.lock();
         let held = by_user.try_entry(sender.uid, || 0)?;

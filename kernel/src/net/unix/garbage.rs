@@ -1,14 +1,14 @@
-//! Descriptors on their way through sockets: those that nobody can ever receive, and their end.
+//! Descriptors in flight (SCM_RIGHTS) that nobody can ever receive: the garbage collector of AF_UNIX sockets.
 //!
-//! A socket may travel through itself, or two through each other; when their descriptors are closed, the queues keep
-//! them alive for ever. [`collect`] finds such circles: a passed socket is alive if something other than the queues of
-//! passed sockets refers to its file, or if it waits in the queue of one that is alive. Chains of sockets in sockets
-//! are let go of one by one ([`bury`]), not by recursion on the kernel stack.
+//! A socket may travel through itself, or two through each other; when their descriptors are closed, the queues
+//! keep them alive for ever. [`collect`] finds such circles: a passed socket is alive if something other than the
+//! queues of passed sockets refers to its file, or if it waits in the queue of one that is alive. Chains of sockets
+//! in sockets are dropped one by one ([`release`]), not by recursion on the kernel stack.
 //!
-//! Owns the list of passed sockets and the queues to be let go of. Never drops a file under a lock.
+//! Owns the list of passed sockets and the queues to be dropped. Never drops a file under a lock.
 //!
 //! Locks: `Passing`, held over a whole search and taken before the state of sockets. Who has taken files out of a queue
-//! passes it ([`settle`]) before the references can go anywhere else, so that counts and queues agree during a search.
+//! passes it ([`wait_for_search`]) before the references can go anywhere else, so that counts and queues agree during a search.
 
 use super::queue::Message;
 use super::unix::{Role, Socket, of_file};
@@ -30,13 +30,14 @@ struct Passed {
 
 static PASSED: SpinLock<Passed, level::Passing> =
     SpinLock::new(Passed { files: Vec::new(), due: FIRST_LOOK });
-/// Relaxed: hints for when to look, and a mark that one task looks or buries; all data is under locks.
-static ON_THEIR_WAY: AtomicUsize = AtomicUsize::new(0);
+/// Relaxed: hints for when to look, and marks that one task searches or releases; all data is under locks.
+static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
 static CLOSED: AtomicUsize = AtomicUsize::new(0);
 static COLLECTING: AtomicBool = AtomicBool::new(false);
-static BURYING: AtomicBool = AtomicBool::new(false);
-/// Queues to be let go of. There is always room for that of each socket: letting go can neither wait for memory nor recurse.
-static GRAVES: SpinLock<Vec<VecDeque<Message>>, level::Leaf> = SpinLock::new(Vec::new());
+static RELEASING: AtomicBool = AtomicBool::new(false);
+/// Queues to be dropped. There is always room for that of each socket: a drop can neither wait for memory nor
+/// recurse.
+static RELEASED: SpinLock<Vec<VecDeque<Message>>, level::Leaf> = SpinLock::new(Vec::new());
 
 const FIRST_LOOK: usize = 256;
 /// Sockets that are closed between two searches, at least.
@@ -48,7 +49,7 @@ pub(super) fn note(files: &[Arc<OpenFile>]) -> Result<()> {
     for file in files.iter().filter(|file| of_file(file).is_ok()) {
         let mut passed = PASSED.lock();
         passed.files.try_push(Arc::downgrade(file))?;
-        ON_THEIR_WAY.store(passed.files.len(), Ordering::Relaxed);
+        IN_FLIGHT.store(passed.files.len(), Ordering::Relaxed);
         full |= passed.files.len() > passed.due;
     }
     if full {
@@ -59,54 +60,54 @@ pub(super) fn note(files: &[Arc<OpenFile>]) -> Result<()> {
 
 /// A socket was closed: looks for garbage now and then, while something is on its way.
 pub(super) fn closed() {
-    let passed = ON_THEIR_WAY.load(Ordering::Relaxed);
+    let passed = IN_FLIGHT.load(Ordering::Relaxed);
     if passed != 0 && CLOSED.fetch_add(1, Ordering::Relaxed) >= CLOSES + passed / 2 {
         CLOSED.store(0, Ordering::Relaxed);
         collect();
     }
 }
 
-/// Lets go of all that nobody can receive, now: sockets in sockets may need several searches.
+/// Collects all garbage now: sockets in sockets may need several searches.
 pub fn collect_all() {
     loop {
-        let before = ON_THEIR_WAY.load(Ordering::Relaxed);
+        let before = IN_FLIGHT.load(Ordering::Relaxed);
         collect();
-        if ON_THEIR_WAY.load(Ordering::Relaxed) >= before {
+        if IN_FLIGHT.load(Ordering::Relaxed) >= before {
             return;
         }
     }
 }
 
 /// Waits until no search is under way.
-pub(super) fn settle() {
+pub(super) fn wait_for_search() {
     drop(PASSED.lock());
 }
 
 /// There are to be `sockets` sockets: makes room for the end of all, or `ENOMEM`.
 pub(super) fn make_room(sockets: usize) -> Result<()> {
     // A queue in there is of a socket that counts no more, or whose own queue is empty now.
-    GRAVES.lock().try_room(sockets)
+    RELEASED.lock().try_room(sockets)
 }
 
-/// Lets go of messages and the files in them.
-pub(super) fn bury(queue: VecDeque<Message>) {
+/// Drops messages and the files in them.
+pub(super) fn release(queue: VecDeque<Message>) {
     if queue.iter().all(|message| message.ancillary.files.is_empty()) {
         return;
     }
-    settle();
+    wait_for_search();
     #[expect(
         clippy::disallowed_methods,
         reason = "each socket's queue has its place: see `make_room`"
     )]
-    GRAVES.lock().push(queue);
-    // What is closed in here comes back to `bury`, which then only adds to the list.
-    while !GRAVES.lock().is_empty() && !BURYING.swap(true, Ordering::Relaxed) {
+    RELEASED.lock().push(queue);
+    // What is closed in here comes back to `release`, which then only adds to the list.
+    while !RELEASED.lock().is_empty() && !RELEASING.swap(true, Ordering::Relaxed) {
         loop {
-            let next = GRAVES.lock().pop();
+            let next = RELEASED.lock().pop();
             let Some(next) = next else { break };
             drop(next);
         }
-        BURYING.store(false, Ordering::Relaxed);
+        RELEASING.store(false, Ordering::Relaxed);
     }
 }
 
@@ -117,7 +118,7 @@ fn collect() {
     }
     let garbage = find_garbage();
     COLLECTING.store(false, Ordering::Relaxed);
-    garbage.into_iter().for_each(bury);
+    garbage.into_iter().for_each(release);
 }
 
 #[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
@@ -142,7 +143,7 @@ fn find_garbage() -> Vec<VecDeque<Message>> {
     passed.files.clear();
     passed.files.extend(files.iter().map(Arc::downgrade));
     passed.due = files.len().saturating_mul(2).max(FIRST_LOOK);
-    ON_THEIR_WAY.store(files.len(), Ordering::Relaxed);
+    IN_FLIGHT.store(files.len(), Ordering::Relaxed);
     let index = |file: &Arc<OpenFile>| files.binary_search_by_key(&Arc::as_ptr(file), Arc::as_ptr);
     seen.resize(files.len(), 0);
     for file in &files {

@@ -27,7 +27,7 @@ impl Ancillary {
         Self { cred, ..Self::default() }
     }
 
-    /// For a look ahead: what it takes away is not in flight.
+    /// For MSG_PEEK: the copies of files that it gives are not in flight.
     pub fn try_clone(&self) -> Result<Self> {
         let mut files = Vec::new();
         files.try_extend(self.files.iter().cloned())?;
@@ -61,7 +61,7 @@ pub struct Queue {
     bytes: usize,
 }
 
-/// So many messages find room again that were taken out and not used up.
+/// Room is kept for so many messages that were taken out and not used up.
 const SPARE: usize = 1;
 
 impl Queue {

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 static SOCKETS: SpinLock<BTreeMap<usize, Weak<Socket>>, level::Leaf> =
     SpinLock::new(BTreeMap::new());
 
-/// What a socket is told apart by.
+/// The key of a socket: its address in memory.
 pub(super) fn key(socket: &Socket) -> usize {
     core::ptr::from_ref(socket) as usize
 }
@@ -44,7 +44,7 @@ pub(super) fn all() -> Result<Vec<Arc<Socket>>> {
     loop {
         let sockets = SOCKETS.lock();
         let count = sockets.len();
-        // What is referred to must not be let go of under the lock: room for all first.
+        // No reference may be dropped under the lock, so the room for all is made first.
         if all.capacity() >= count {
             all.try_extend(sockets.values().filter_map(Weak::upgrade))?;
             return Ok(all);

@@ -59,16 +59,16 @@ impl Socket {
         }
     }
 
-    /// Whether the peer has room. If not, who polls this socket hears when that may have changed.
+    /// Whether the peer has room. If not, pollers of this socket are woken when that may have changed.
     pub(super) fn peer_has_room(&self, buffer: usize) -> bool {
         let Some(peer) = self.peer() else { return true };
-        // Without memory for a relay nobody would be told: then it is better to try than to wait.
+        // Without memory for a relay nobody would be woken: then a writer had better try than wait.
         peer.has_room_for(self, buffer)
             || self.hear_of_room_at(&peer).is_err()
             || peer.has_room_for(self, buffer)
     }
 
-    /// From now on `for_writing` hears when `peer` makes room. Whether it has some is to be looked at after this.
+    /// From now on `for_writing` is woken when `peer` makes room. The caller looks for room after this.
     pub(super) fn hear_of_room_at(&self, peer: &Arc<Socket>) -> Result<()> {
         if self.relay.is_to(peer) {
             return Ok(());
@@ -97,7 +97,7 @@ impl Socket {
         }
     }
 
-    /// Room at the peer so far is nothing to the socket any more. Who polls it looks again.
+    /// The peer has changed: the relay to the old one ends, and pollers look again.
     pub(super) fn peer_changed(&self) {
         if self.relay.end() {
             self.for_writing.wake_all();

@@ -155,7 +155,7 @@ impl Socket {
         };
         let sent = self.send_limit().take(&target.for_room, nonblock, &mut attempt);
         match sent {
-            // Who polls next hears of room, even if that is made before.
+            // A later poller is woken for room even if it is made before.
             Err(Errno::EAGAIN) if nonblock && self.is_connected_to(target) => {
                 self.hear_of_room_at(target)?;
                 attempt().unwrap_or(sent)?;
@@ -297,7 +297,7 @@ impl Socket {
         if let Ok(Some(message)) = &taken
             && !message.ancillary.files.is_empty()
         {
-            garbage::settle();
+            garbage::wait_for_search();
         }
         taken
     }

@@ -63,7 +63,7 @@ pub struct Socket {
     ino: AtomicU64,
     /// Who waits for something to receive or to accept, or for a hang-up.
     pub(super) for_reading: WaitQueue,
-    /// Who polls this socket for room at its peer, whichever that is; the relay tells them.
+    /// Pollers of this socket that wait for room at its peer; the relay wakes them.
     pub(super) for_writing: Arc<WaitQueue>,
     pub(super) relay: Relay,
     /// Who waits for room in this socket's queue: its senders, and the relays of those that poll.

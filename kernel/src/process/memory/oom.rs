@@ -23,7 +23,7 @@ const ENOUGH: usize = 64;
 /// free. The caller may try again.
 pub fn wait_for_memory() {
     if space::drop_pages() == 0 {
-        rest();
+        wait_for_victims();
     }
 }
 
@@ -36,7 +36,7 @@ pub fn out_of_memory() {
     if !kill_largest() {
         panic!("System is deadlocked on memory: no process to kill");
     }
-    rest();
+    wait_for_victims();
 }
 
 /// On the way to user mode, when a task has used some of the kernel's reserve and little is left: the kernel's small
@@ -48,17 +48,17 @@ pub fn relieve() {
         return;
     }
     if SOMEBODY_LOOKS.swap(true, Ordering::Relaxed) {
-        return rest();
+        return wait_for_victims();
     }
     if mm::gather_free_frames() <= ENOUGH && space::drop_pages() == 0 {
         kill_largest();
     }
     SOMEBODY_LOOKS.store(false, Ordering::Relaxed);
-    rest();
+    wait_for_victims();
 }
 
-/// Gives the dying time to free their memory.
-fn rest() {
+/// Gives killed processes time to free their memory.
+fn wait_for_victims() {
     if !signal::killed(&current()) {
         schedule_timeout(GRACE);
     }
@@ -77,7 +77,7 @@ fn kill_largest() -> bool {
             return;
         }
         if process.signals.pending().contains(Signal::SIGKILL) {
-            // It may wait for what only another can give: the next one dies, if there is one.
+            // It may wait for what only another process can release: the next one is killed, if there is one.
             told.set(true);
             return;
         }

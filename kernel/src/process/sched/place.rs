@@ -63,9 +63,9 @@ fn ask(cpu: usize, flags: u32) {
     }
 }
 
-/// Somebody was added to the queue of a CPU: what its running task must be told. It makes way, or its slice
-/// begins to count.
-fn news(queue: &Locked, cpu: usize, preempt: bool) -> u32 {
+/// The work flags that the running task of a CPU gets when a task was added to its queue: to make way, or to begin
+/// its slice.
+fn preemption_flags(queue: &Locked, cpu: usize, preempt: bool) -> u32 {
     if queue.running.is_idle || (preempt && queue.preempts(WAKEUP_LEAD_NS)) {
         work::RESCHED
     } else if (queue.len() == 1 || queue.running.is_urgent()) && !time::slice_runs(cpu) {
@@ -86,7 +86,7 @@ pub(super) fn woken(task: Arc<Task>, cpu: usize, mut queue: Locked) {
         }
     }
     queue.push_woken(task);
-    let flags = news(&queue, cpu, true);
+    let flags = preemption_flags(&queue, cpu, true);
     drop(queue);
     ask(cpu, flags);
 }
@@ -104,7 +104,7 @@ fn enqueue(task: Arc<Task>, target: usize, lead: u64) {
     let mut queue = queue::lock(target);
     queue.adopt(&task, lead);
     queue.push_woken(task);
-    let flags = news(&queue, target, true);
+    let flags = preemption_flags(&queue, target, true);
     drop(queue);
     ask(target, flags);
 }
@@ -126,7 +126,7 @@ fn start_here(task: Arc<Task>, stays: bool) {
         }
     }
     queue.push_woken(task);
-    let flags = news(&queue, here, false);
+    let flags = preemption_flags(&queue, here, false);
     if flags == work::SLICE {
         let look =
             queue.next_look(&crate::process::task::current::current(), time::since_boot_ns());
@@ -222,7 +222,7 @@ pub(super) fn note_idle(cpu: usize, was_idle: bool, is_idle: bool) {
     }
 }
 
-/// Tasks wait here while one of these CPUs may be idle: tells one.
+/// Tasks wait here while one of these CPUs may be idle: interrupts one.
 #[inline]
 pub(super) fn offer(wanted: u64) {
     if wanted != 0 {
@@ -308,7 +308,7 @@ fn balance_with_longest() {
         let mut queue = queue::lock(here);
         queue.adopt(&task, lead);
         queue.push(task, Place::Tail);
-        let flags = news(&queue, here, false);
+        let flags = preemption_flags(&queue, here, false);
         drop(queue);
         ask(here, flags);
     }

@@ -92,7 +92,7 @@ impl SignalActions {
 }
 
 impl Table {
-    // Not inlined: two kilobytes on the stack are better gone soon.
+    // Not inlined, so that its two kilobytes of stack are used for a moment only.
     #[inline(never)]
     fn all_default() -> Arc<Self> {
         Arc::new(Self {

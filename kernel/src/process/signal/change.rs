@@ -22,7 +22,7 @@ pub fn set_altstack(signals: &TaskSignals, stack: SigStack) {
 /// Replaces the mask of the running task and looks at what it lets through.
 pub fn set_blocked(task: &Task, set: SigSet) -> SigSet {
     let old = task.signals.set_blocked(set);
-    send::hand_on(task, set.minus(old));
+    send::retarget(task, set.minus(old));
     pending::recheck(task);
     old
 }

@@ -48,7 +48,7 @@ pub enum Charge {
 }
 
 impl PartialEq for Charge {
-    /// Equal are only two of the same timer.
+    /// Only two of the same timer are equal.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Timer(own), Self::Timer(other)) => Arc::ptr_eq(own, other),

@@ -6,7 +6,7 @@ use super::charge::Charge;
 use super::force::force_sigsegv;
 use super::pending::{killed, recheck};
 use super::queue::Pending;
-use super::send::hand_on;
+use super::send::retarget;
 use super::{frame, stop};
 use crate::arch::entry::frame::TrapFrame;
 use crate::process;
@@ -114,7 +114,7 @@ fn block_during_handler(task: &Task, signal: Signal, action: &SigAction) {
         mask.insert(signal);
     }
     let old = task.signals.set_blocked(mask);
-    hand_on(task, mask.minus(old));
+    retarget(task, mask.minus(old));
 }
 
 fn default_action(task: &Task, signal: Signal) {

@@ -30,6 +30,6 @@ pub(super) use force::force_fault;
 pub use frame::sigreturn;
 pub(super) use pending::{dies, killed, pending};
 pub use restart::{sigsuspend, with_mask};
-pub(super) use send::{hand_on, send_sigchld, send_timer, send_to_group, terminate_threads};
+pub(super) use send::{retarget, send_sigchld, send_timer, send_to_group, terminate_threads};
 pub use send::{send_to_process, send_to_task};
 pub(super) use state::{ProcessSignals, TaskSignals};

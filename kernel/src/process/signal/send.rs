@@ -162,9 +162,9 @@ fn wake(thread: &Arc<Task>) {
     }
 }
 
-/// The running thread takes the signals of `set` no more, because it blocks them or ends. One of them that was
-/// sent to the process may have been left to it: another thread is told.
-pub fn hand_on(task: &Task, set: SigSet) {
+/// The running thread takes the signals of `set` no more, because it blocks them or ends. One of them that was sent
+/// to the process may have been left to it: another thread is woken for it (as `retarget_shared_pending` in Linux).
+pub fn retarget(task: &Task, set: SigSet) {
     let process = task.process();
     if process.thread_count() == 1 {
         return;
@@ -200,7 +200,7 @@ pub fn terminate_threads(process: &Arc<Process>, except: Option<&Task>) {
     process.signals.continued.wake_all();
 }
 
-/// Tells the parent that the process stopped or went on: SIGCHLD, and a wake-up for `wait`.
+/// Notifies the parent that the process stopped or went on: SIGCHLD, and a wake-up for `wait`.
 pub fn notify_parent(parent: &Arc<Process>, info: SigInfo) {
     send_sigchld(parent, info);
     parent.children_changed.wake_all();

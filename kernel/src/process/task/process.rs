@@ -359,25 +359,25 @@ impl Process {
         self.exit_flags() & (EXITING | EXECING) != 0
     }
 
-    /// The last thread is about to tell the parent.
+    /// The last thread is about to notify the parent.
     pub(in crate::process) fn set_ending(&self) {
         // AcqRel: pairs with the Acquire in `exit_flags`: the status is complete. The tree locks order this
         // against a change of the parent.
         self.exit.fetch_or(ENDING, Ordering::AcqRel);
     }
 
-    /// The last thread is gone, and the parent was told. Nothing blocks between `set_ending` and this.
+    /// The last thread is gone, and the parent was notified. Nothing blocks between `set_ending` and this.
     pub(in crate::process) fn set_zombie(&self) {
         // Release: as in `set_ending`.
         self.exit.fetch_or(ZOMBIE, Ordering::Release);
     }
 
-    /// Whether it is being told to the parent that it ended: it is a zombie within an instant.
+    /// Whether its parent is being notified of its end: it is a zombie within an instant.
     pub(in crate::process) fn is_ending(&self) -> bool {
         self.exit_flags() & (ENDING | ZOMBIE) == ENDING
     }
 
-    /// Whether it is a zombie, waiting for the instant in which the parent is told. The caller holds no lock.
+    /// Whether it is a zombie, spinning for the instant in which the parent is notified. The caller holds no lock.
     pub(in crate::process) fn is_zombie_by_now(&self) -> bool {
         while self.is_ending() {
             cpu::relax();

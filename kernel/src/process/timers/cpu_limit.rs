@@ -42,7 +42,7 @@ impl CpuLimit {
         Self { watch: SpinLock::new(Watch::Off), look: Once::new() }
     }
 
-    /// Nobody looks any more: the limit is gone, or the process.
+    /// The limit is gone, or the process: no more looks.
     pub fn cancel(&self) {
         let mut watch = self.watch.lock();
         if let Watch::Armed(timer) = *watch {

@@ -19,7 +19,7 @@ use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 
-/// Whom an expiry is told.
+/// Who is notified of an expiry.
 #[derive(Clone)]
 pub enum Notify {
     Nobody,
@@ -206,7 +206,7 @@ impl PosixTimer {
                 if absolute { self.clock.until(value, now) } else { now.saturating_add(value) };
             state.at = at.max(1);
             state.interval = interval;
-            // One that tells nobody is only ever asked: it needs no interrupts.
+            // A timer without a notification is only ever asked: it needs no interrupts.
             if clock_now.is_some() && !matches!(self.notify, Notify::Nobody) {
                 state.armed =
                     Some(time::arm(&self.room, self.clock.next_look(state.at, now), self.clone()));

@@ -187,7 +187,7 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
     Ok(tid)
 }
 
-/// CLONE_PIDFD: a descriptor for the child, told before it runs.
+/// CLONE_PIDFD: a descriptor for the child, written to user memory before the child runs.
 fn give_pidfd(parent: Current, args: &CloneArgs, child: &Arc<Task>) -> Result<Option<Fd>> {
     if !args.flags.contains(CloneFlags::PIDFD) {
         return Ok(None);
@@ -297,7 +297,7 @@ fn build(
         comm: parent.comm(),
         sleep_room,
     };
-    // At once where it stays: it is large, and each move copies it.
+    // Built in place: it is large, and each move would copy it.
     let room = Room::new()?;
     let task = room.arc(Task::new(parts, Some(&parent)));
     if !args.flags.contains(CloneFlags::VM) {

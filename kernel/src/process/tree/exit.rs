@@ -75,7 +75,7 @@ pub fn do_exit(status: Status) -> ! {
         panic!("Attempted to kill init! exitcode=0x{:08x}", status.raw());
     }
     task.set_exiting();
-    signal::hand_on(&task, SigSet::ALL);
+    signal::retarget(&task, SigSet::ALL);
     release_memory(task);
     let files = task.set_files(None);
     drop(files);
@@ -93,7 +93,7 @@ pub fn do_exit(status: Status) -> ! {
     sched::die()
 }
 
-/// What must be told through user memory is told, then the memory goes.
+/// What is written to user memory at the end of a thread is written, then the memory goes.
 pub(super) fn release_memory(task: Current) {
     leave_user_memory(task);
     let mm = task.set_mm(None);
@@ -154,14 +154,14 @@ fn end_process(process: &Arc<Process>, status: Status) {
     process.ended.wake_all();
     // And only now, so that a parent on another CPU need not wait for the zombie.
     if unwanted {
-        put_away(parent.as_deref(), process);
+        autoreap(parent.as_deref(), process);
     } else if let Some(parent) = parent {
         parent.children_changed.wake_all();
     }
 }
 
 /// A claimed zombie whose parent does not wait for its children goes at once.
-fn put_away(parent: Option<&Process>, process: &Arc<Process>) {
+fn autoreap(parent: Option<&Process>, process: &Arc<Process>) {
     if let Some(parent) = parent {
         parent.disown(process);
     }
@@ -209,9 +209,9 @@ fn give_children_away(process: &Arc<Process>) {
         parent_died(child);
         hang_up_if_orphaned(&child.group(), None, Some(process));
         if child.is_zombie_by_now() && send_exit_signal(child) && child.claim_reap() {
-            put_away(Some(&heir), child);
+            autoreap(Some(&heir), child);
         } else if child.is_reaped() {
-            // It put itself away just now, and looked for itself in the old parent's list.
+            // It was reaped automatically just now, by a thread that looked for it in the old parent's list only.
             heir.disown(child);
         }
         heir.children_changed.wake_all();
@@ -222,7 +222,7 @@ fn give_children_away(process: &Arc<Process>) {
 /// back memory.
 fn find_heir(process: &Process, child: &Arc<Process>) -> Arc<Process> {
     loop {
-        // As on Linux the exit signal is set back, so that a new parent is always told.
+        // As on Linux the exit signal is set back, so that a new parent always gets SIGCHLD.
         let unasked = Descent { parent: None, exit_signal: Signal::SIGCHLD.number() };
         if let Ok(heir) = process.settle(child, unasked) {
             return heir;

@@ -142,7 +142,8 @@ impl Process {
             match asked.take_in(child, exit_signal) {
                 Ok(()) => return Ok(asked),
                 Err(Refused::NoMemory) => return Err(Errno::ENOMEM),
-                // An exiting process is no heir, so the next one asked is another. As on Linux, it is always told.
+                // An exiting process is no heir, so the next one asked is another. As on Linux, it always gets
+                // SIGCHLD.
                 Err(Refused::Gone) => exit_signal = Signal::SIGCHLD.number(),
             }
         }

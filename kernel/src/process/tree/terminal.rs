@@ -101,7 +101,7 @@ impl JobControl for Terminals {
     }
 
     fn signal_group(&self, group: i32, signal: Signal) {
-        // A group that is gone has nobody to tell.
+        // A group that is gone has no member to signal.
         let _ = send_to_group(group, signal, info(signal));
     }
 

@@ -73,12 +73,14 @@ pub fn ppoll(
     let deadline = read_timeout(timeout)?;
     let mask = read_mask(mask, mask_size)?;
     let result = signal::with_mask(mask, || poll_once(fds, count, deadline));
-    leave_rest(timeout.non_null(), deadline, |out, rest| out.write(&Timespec::from_nanos(rest)));
+    write_time_left(timeout.non_null(), deadline, |out, rest| {
+        out.write(&Timespec::from_nanos(rest))
+    });
     result
 }
 
-/// Tells the caller how much of its time is left; memory it cannot write keeps the old value, as on Linux.
-fn leave_rest<T>(
+/// Writes back how much of the time is left; memory it cannot write keeps the old value, as on Linux.
+fn write_time_left<T>(
     timeout: Option<UserPtr<T>>,
     deadline: Option<Deadline>,
     write: impl FnOnce(UserPtr<T>, u64) -> Result<()>,
@@ -128,7 +130,7 @@ fn watch(asked: &[PollFd], entries: &mut Entries) {
         for asked in asked {
             let wanted = PollEvents::from_bits_truncate(u32::from(asked.events)) | always;
             let file = files.get(Fd(asked.fd)).cloned();
-            // A negative one is no descriptor, and wrong in no way.
+            // A negative descriptor is skipped, and no error.
             let found = match file.is_none() && asked.fd >= 0 {
                 true => PollEvents::NVAL,
                 false => PollEvents::empty(),
@@ -173,7 +175,9 @@ pub fn select(
         }
     };
     let result = select_once(count, [reads, writes, exceptions], deadline);
-    leave_rest(timeout.non_null(), deadline, |out, rest| out.write(&Timeval::from_nanos(rest)));
+    write_time_left(timeout.non_null(), deadline, |out, rest| {
+        out.write(&Timeval::from_nanos(rest))
+    });
     result
 }
 
@@ -195,7 +199,9 @@ pub fn pselect6(
     let deadline = read_timeout(timeout)?;
     let sets = [reads, writes, exceptions];
     let result = signal::with_mask(mask, || select_once(count, sets, deadline));
-    leave_rest(timeout.non_null(), deadline, |out, rest| out.write(&Timespec::from_nanos(rest)));
+    write_time_left(timeout.non_null(), deadline, |out, rest| {
+        out.write(&Timespec::from_nanos(rest))
+    });
     result
 }
 
@@ -220,7 +226,7 @@ fn select_once(count: i32, sets: [UserPtr<u64>; 3], deadline: Option<Deadline>) 
     let mut entries = Entries::new();
     watch_sets([&*bits[0], &*bits[1], &*bits[2]], &mut entries)?;
     poll::wait(&mut entries, patience_of(deadline))?;
-    let total = keep_found(&mut bits, &entries);
+    let total = keep_ready(&mut bits, &entries);
     for (bits, user) in bits.iter().zip(sets) {
         if let Some(user) = user.non_null().filter(|_| words != 0) {
             user::write_bytes(user.addr(), bits.as_bytes())?;
@@ -256,8 +262,8 @@ fn watch_sets([reads, writes, exceptions]: [&[u64]; 3], entries: &mut Entries) -
     with_files(|files| files.look(each))
 }
 
-/// Leaves those in the sets of which something was found: how many they are.
-fn keep_found(sets: &mut [&mut [u64]; 3], entries: &[Watched]) -> i64 {
+/// Keeps in the sets what is ready: how many.
+fn keep_ready(sets: &mut [&mut [u64]; 3], entries: &[Watched]) -> i64 {
     let [reads, writes, exceptions] = sets;
     let mut entries = entries.iter();
     let mut total = 0;

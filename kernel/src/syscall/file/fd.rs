@@ -330,7 +330,7 @@ const FIONCLEX: u32 = 0x5450;
 const FIOCLEX: u32 = 0x5451;
 const FIOASYNC: u32 = 0x5452;
 const FIOQSIZE: u32 = 0x5460;
-/// Who gets a socket's signals, by two names each.
+/// Who gets a socket's signals; each request has two names.
 const FIOSETOWN: u32 = 0x8901;
 const SIOCSPGRP: u32 = 0x8902;
 const FIOGETOWN: u32 = 0x8903;

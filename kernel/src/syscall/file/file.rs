@@ -300,18 +300,18 @@ pub(super) fn transfer(
     while done < count {
         let step = buffer.len().min(count - done);
         let moved = (|| {
-            let got = input.read_at_untold(&mut Sink::kernel(&mut buffer[..step]), *from)?;
+            let got = input.read_at_unnotified(&mut Sink::kernel(&mut buffer[..step]), *from)?;
             if got == 0 {
                 return Ok(0);
             }
             let mut source = Source::kernel(&buffer[..got]);
             match to.as_deref_mut() {
                 Some(to) => {
-                    let put = output.write_at_untold(&mut source, *to)?;
+                    let put = output.write_at_unnotified(&mut source, *to)?;
                     *to = to.saturating_add(put as u64);
                     Ok(put)
                 }
-                None => output.write_untold(&mut source),
+                None => output.write_unnotified(&mut source),
             }
         })();
         match moved {

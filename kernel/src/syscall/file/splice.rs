@@ -99,8 +99,8 @@ impl Step<'_> {
         let got = pipe::peek(self.input, self.nonblock, &mut buffer)?;
         let mut source = Source::kernel(&buffer[..got]);
         let put = match at {
-            None => self.output.write_untold(&mut source)?,
-            Some(at) => self.output.write_at_untold(&mut source, at)?,
+            None => self.output.write_unnotified(&mut source)?,
+            Some(at) => self.output.write_at_unnotified(&mut source, at)?,
         };
         // Only what the other file took leaves the pipe.
         pipe::discard(self.input, put)?;
@@ -132,7 +132,7 @@ impl Step<'_> {
         // Only what the pipe took counts as read.
         let mut own = self.input.pos().lock();
         let at = given.unwrap_or(*own);
-        let got = self.input.read_at_untold(&mut Sink::kernel(&mut buffer), at)?;
+        let got = self.input.read_at_unnotified(&mut Sink::kernel(&mut buffer), at)?;
         let put =
             pipe::write_with(self.output, self.nonblock, &mut Source::kernel(&buffer[..got]))?;
         let end = at.saturating_add(put as u64);

@@ -262,7 +262,7 @@ fn receive_unix(
     let mut out = Received {
         bytes: got.bytes,
         from: match got.from {
-            // Who has no name sends none, not even a family.
+            // An unnamed sender has no address, not even a family.
             Some(Address::Unnamed) => None,
             Some(from) => Some(from.encode()?),
             None if got.ancillary.is_some() => peer_name(socket)?,
@@ -335,7 +335,7 @@ impl ControlWriter {
         message.try_extend_from_slice(CmsgHdr { len: len as u64, level, kind }.as_bytes())?;
         message.try_extend_from_slice(&data[..len - HEADER])?;
         if user::write_bytes(at, &message).is_err() {
-            // As on Linux the bytes have been received all the same, and nobody hears of it.
+            // As on Linux: the bytes have been received all the same, so there is no error.
             return Ok(());
         }
         self.done += len.next_multiple_of(ALIGN).min(left);
@@ -346,7 +346,7 @@ impl ControlWriter {
     fn put_files(&mut self, files: &[Arc<OpenFile>], cloexec: bool) -> Result<()> {
         let fit = (self.left().saturating_sub(HEADER) / 4).min(files.len());
         self.cut |= fit < files.len();
-        // Nobody would know of descriptors whose numbers cannot be told.
+        // Descriptors whose numbers cannot be written back are closed again.
         let at = self.addr.wrapping_add((self.done + HEADER) as u64);
         if fit == 0 || user::write_bytes(at, &[0; 4 * SCM_MAX_FD][..4 * fit]).is_err() {
             self.cut = true;

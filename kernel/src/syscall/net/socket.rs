@@ -203,7 +203,7 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
         }
         Any::Net(socket) => {
             let accepted = socket.accept(listener.nonblock())?;
-            // A peer that has gone since is told as one that was never there.
+            // A peer that has gone since counts as one that was never there.
             let peer = accepted.peer_name();
             let file = net::open(accepted, nonblock, &cred)?;
             (file, if addr == 0 { Vec::new() } else { peer.map_err(|_| Errno::ECONNABORTED)? })

@@ -37,7 +37,7 @@ pub(super) fn change(edit: impl FnOnce(&mut Cred, &Cred) -> Result<()>) -> Resul
     edit(&mut new, &old)?;
     let ids = |cred: &Cred| (cred.euid, cred.egid, cred.fsuid, cred.fsgid);
     if ids(&new) != ids(&old) || !old.permitted.contains(new.permitted) {
-        // What it did as somebody else is not for its new user to read. Relaxed: settings.
+        // The new user may not read what the process did as another one. Relaxed: settings.
         task.process().dumpable.store(0, Ordering::Relaxed);
         task.settings.parent_death_signal.store(0, Ordering::Relaxed);
     }

@@ -29,7 +29,7 @@ pub fn pidfd_open(pid: i32, flags: u32) -> Result<i32> {
         return Ok(install(file, true)?.0);
     }
     let Some(target) = process::lookup(pid) else {
-        // A thread that leads no process can be seen, but not had.
+        // A thread that leads no process is found, but without PIDFD_THREAD there is no descriptor for it.
         let thread = process::lookup_task(pid);
         return Err(if thread.is_some() { Errno::EINVAL } else { Errno::ESRCH });
     };

@@ -72,7 +72,7 @@ fn set_policy(tid: i32, number: Option<u32>, priority: i32) -> Result<()> {
     }
     let policy = Policy { policy: number, priority: priority as u32, reset_on_fork };
     sched::set_policy(&target, policy);
-    // Who has lowered itself makes way before it goes on.
+    // A task that lowers its own priority yields at once.
     sched::cond_resched();
     Ok(())
 }

@@ -215,7 +215,7 @@ impl FdTable {
         let old = inner.set(at, file, cloexec);
         drop(inner);
         if let Some(old) = old {
-            // What a silent close by dup2 would report, nobody asks for.
+            // dup2 closes silently: nobody gets the error of that close.
             let _ = self.finish_close(old);
         }
         Ok(())
@@ -330,7 +330,7 @@ impl Drop for FdTable {
     fn drop(&mut self) {
         let files = core::mem::take(&mut self.inner.get_mut().files);
         for file in files.into_iter().flatten().paced() {
-            // The process is gone; nobody is left to be told.
+            // The process is gone: nobody is left to get an error of the close.
             let _ = self.finish_close(file);
         }
     }

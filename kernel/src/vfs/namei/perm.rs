@@ -60,7 +60,7 @@ pub fn check_read_only(path: &crate::vfs::object::path::Path, want: u32) -> Resu
     Ok(())
 }
 
-/// Whether `cred` owns the object or may act as if.
+/// Whether `cred` owns the object, or has CAP_FOWNER.
 pub fn owns(attr: &InodeAttr, cred: &Cred) -> bool {
     cred.fsuid == attr.uid() || cred.capable(Capability::FOWNER)
 }

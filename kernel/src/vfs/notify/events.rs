@@ -90,7 +90,7 @@ fn on_change(dentry: &Arc<Dentry>, change: &SetAttr) {
     }
 }
 
-/// Tells the watchers of the directory, then those of the object.
+/// Notifies the watchers of the directory, then those of the object.
 fn on_dentry(dentry: &Arc<Dentry>, happened: Event<'_>) {
     let is_dir = if dentry.is_dir() { event::ISDIR } else { 0 };
     let happened = Event { mask: happened.mask | is_dir, ..happened };

@@ -23,8 +23,8 @@ pub const EXCL_UNLINK: u32 = 1 << 26;
 /// `IN_ONESHOT`: one event only.
 pub const ONESHOT: u32 = 1 << 31;
 
-/// Who is told of events: an inotify instance. `charge_watch`, `add_watch` and `drop_watch` are called with the table
-/// of marks locked: they may not come back here, sleep or wake anybody.
+/// Who gets events: an inotify instance. `charge_watch`, `add_watch` and `drop_watch` are called with the table of
+/// marks locked: they may not come back here, sleep or wake anybody.
 pub trait Watcher: Send + Sync {
     /// Counts one more watch, if its user may have it.
     fn charge_watch(&self) -> Result<()>;
@@ -91,7 +91,7 @@ fn refresh(inode: &dyn Inode, marks: &[Arc<Mark>]) {
     inode.attr().set_watched(wanted);
 }
 
-/// Tells an event to all who want it of this object.
+/// Passes an event to all watchers of this object that want it.
 pub fn tell(inode: &Arc<dyn Inode>, happened: Event<'_>) {
     if inode.attr().watched() & happened.mask & (event::ALL | event::UNMOUNT) == 0 {
         return;
@@ -114,7 +114,7 @@ pub fn tell(inode: &Arc<dyn Inode>, happened: Event<'_>) {
     }
 }
 
-/// The next mark of an object after the one with the number `after`, which becomes its.
+/// The next mark of an object after the one with the number `after`, which is set to the number of the mark found.
 fn next_mark(inode: &Arc<dyn Inode>, after: &mut u64) -> Option<Arc<Mark>> {
     let table = TABLE.lock();
     let marks = table.get(&key(inode))?.iter();

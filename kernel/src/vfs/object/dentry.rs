@@ -36,7 +36,7 @@ pub struct Dentry {
     _counted: Counted,
     inode: Arc<dyn Inode>,
     kind: FileType,
-    /// The inode's number, for who lists the directory.
+    /// The inode's number, for listings of the directory.
     ino: u64,
     /// Number of mounts on top. Relaxed: a walk that misses a mount being made came before it.
     mounts: AtomicU32,
@@ -89,7 +89,7 @@ impl Dentry {
     }
 
     fn build(inode: Arc<dyn Inode>, parent: Option<Arc<Dentry>>, name: &[u8]) -> Result<Arc<Self>> {
-        // First, so that all is made where it stays.
+        // Allocated first, so that the dentry is written in place.
         let room = Room::new()?;
         let attr = inode.attr();
         let (kind, ino) = (attr.kind(), attr.ino());
@@ -293,7 +293,7 @@ impl Dentry {
     }
 
     /// Calls `visit` with the children with cursors of at least `from`, in order, their cursors and names, until it
-    /// breaks: with what. This table is locked meanwhile.
+    /// breaks; returns what it broke with. This table is locked meanwhile.
     #[inline]
     pub fn visit_children<B>(
         &self,
@@ -338,8 +338,8 @@ impl Dentry {
 }
 
 impl Drop for Dentry {
-    /// Lets go of the chain of parents one by one: a deep tree that was unlinked below a working
-    /// directory must not recurse on the kernel stack.
+    /// Drops the chain of parents one by one: a deep tree that was unlinked below a working directory must not
+    /// recurse on the kernel stack.
     fn drop(&mut self) {
         if self.link.get_mut().unlinked {
             notify::name_dropped(&self.inode);

@@ -95,7 +95,7 @@ pub trait FileOps: Send + Sync {
     fn flush(&self, _f: &OpenFile) -> Result<()> {
         Ok(())
     }
-    /// Called once, when the last descriptor, mapping and call has let go.
+    /// Called once, when the last reference (descriptor, mapping, running call) is dropped.
     fn release(&self, _f: &OpenFile) {}
     /// What `/proc/pid/fdinfo` adds after the common lines.
     fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
@@ -308,11 +308,11 @@ impl OpenFile {
     /// Reads at the file's position.
     #[inline(always)]
     pub fn read(&self, dst: &mut Sink<'_>) -> Result<usize> {
-        notify::transferred(self, self.read_untold(dst), event::ACCESS)
+        notify::transferred(self, self.read_unnotified(dst), event::ACCESS)
     }
 
     #[inline(always)]
-    fn read_untold(&self, dst: &mut Sink<'_>) -> Result<usize> {
+    fn read_unnotified(&self, dst: &mut Sink<'_>) -> Result<usize> {
         if !self.readable() {
             return Err(Errno::EBADF);
         }
@@ -327,12 +327,12 @@ impl OpenFile {
     /// Writes at the file's position.
     #[inline(always)]
     pub fn write(&self, src: &mut Source<'_>) -> Result<usize> {
-        notify::transferred(self, self.write_untold(src), event::MODIFY)
+        notify::transferred(self, self.write_unnotified(src), event::MODIFY)
     }
 
     /// As [`write`](Self::write), but those who watch the file are told by the caller.
     #[inline(always)]
-    pub fn write_untold(&self, src: &mut Source<'_>) -> Result<usize> {
+    pub fn write_unnotified(&self, src: &mut Source<'_>) -> Result<usize> {
         if !self.writable() {
             return Err(Errno::EBADF);
         }
@@ -346,11 +346,11 @@ impl OpenFile {
 
     /// Reads at `pos`, leaving the file's position alone.
     pub fn read_at(&self, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
-        notify::transferred(self, self.read_at_untold(dst, pos), event::ACCESS)
+        notify::transferred(self, self.read_at_unnotified(dst, pos), event::ACCESS)
     }
 
     /// As [`read_at`](Self::read_at), but those who watch the file are told by the caller.
-    pub fn read_at_untold(&self, dst: &mut Sink<'_>, mut pos: u64) -> Result<usize> {
+    pub fn read_at_unnotified(&self, dst: &mut Sink<'_>, mut pos: u64) -> Result<usize> {
         if !self.ops.seekable() {
             return Err(Errno::ESPIPE);
         }
@@ -363,11 +363,11 @@ impl OpenFile {
 
     /// Writes at `pos`, leaving the file's position alone.
     pub fn write_at(&self, src: &mut Source<'_>, pos: u64) -> Result<usize> {
-        notify::transferred(self, self.write_at_untold(src, pos), event::MODIFY)
+        notify::transferred(self, self.write_at_unnotified(src, pos), event::MODIFY)
     }
 
     /// As [`write_at`](Self::write_at), but those who watch the file are told by the caller.
-    pub fn write_at_untold(&self, src: &mut Source<'_>, mut pos: u64) -> Result<usize> {
+    pub fn write_at_unnotified(&self, src: &mut Source<'_>, mut pos: u64) -> Result<usize> {
         if !self.ops.seekable() {
             return Err(Errno::ESPIPE);
         }

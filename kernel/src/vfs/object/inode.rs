@@ -31,7 +31,7 @@ pub struct InodeAttr {
     gid: AtomicU32,
     nlink: AtomicU32,
     times: SpinLock<Times, level::Inode>,
-    /// What `notify` is to tell of this object; 0 if nobody watches it.
+    /// The events of this object that somebody wants; 0 if nobody watches it.
     watched: AtomicU32,
 }
 
@@ -96,12 +96,12 @@ impl InodeAttr {
     pub fn add_nlink(&self, by: i32) {
         self.set_nlink(self.nlink().saturating_add_signed(by));
     }
-    /// What somebody wants to be told of this object.
+    /// The events of this object that somebody wants.
     #[inline]
     pub fn watched(&self) -> u32 {
         self.watched.load(Ordering::Relaxed)
     }
-    /// Sets that; `notify`'s table of marks is locked.
+    /// Sets [`watched`](Self::watched); `notify`'s table of marks is locked.
     pub(in crate::vfs) fn set_watched(&self, mask: u32) {
         self.watched.store(mask, Ordering::Relaxed);
     }
@@ -278,7 +278,7 @@ pub trait Inode: Send + Sync {
     fn open(self: Arc<Self>, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
         Err(Errno::ENXIO)
     }
-    /// What nobody can do to it any more.
+    /// Its seals: the changes that are forbidden for good.
     fn seals(&self) -> Seals {
         Seals::NONE
     }

@@ -222,7 +222,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// EDEADLK if `holder` waits, at whatever remove, for `owner`. OFD locks are not checked, as in Linux.
+    /// EDEADLK if `holder` waits for `owner`, directly or through others. OFD locks are not checked, as in Linux.
     fn new(owner: usize, holder: usize, ofd: bool) -> Result<Self> {
         if ofd {
             return Ok(Self { owner, counted: false });
@@ -245,7 +245,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// The wait goes on, for another holder.
+    /// Another holder stands in the way now: the wait is for that one.
     fn now_for(&self, holder: usize) -> Result<()> {
         if !self.counted {
             return Ok(());

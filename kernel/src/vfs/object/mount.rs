@@ -192,7 +192,7 @@ pub fn all() -> Result<Vec<Arc<Mount>>> {
     let mut all = Vec::new();
     loop {
         let tree = TREE.lock();
-        // References must not be let go of under the lock: room for all first.
+        // No reference may be dropped under the lock, so the room for all is made first.
         if all.capacity() >= tree.all.len() {
             all.try_extend(tree.all.iter().cloned())?;
             return Ok(all);

@@ -1,4 +1,4 @@
-//! [`Seals`]: what nobody can do to a file any more, and to which changes they say no.
+//! [`Seals`]: the changes of a file that are forbidden for good, and the check for them.
 //!
 //! The bits of a seal are private to this file, so nobody else can decide by them. It never stores a seal: the file's inode
 //! does, under its mutex for writing, and it says there in which order against mappings that are being made.
@@ -9,7 +9,7 @@ use abi::{Errno, Result};
 /// The three execute bits of a mode.
 const EXECUTE: u32 = 0o111;
 
-/// `F_SEAL_*`: what nobody can do to a file any more.
+/// `F_SEAL_*`: the changes of a file that are forbidden for good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seals(u32);
 

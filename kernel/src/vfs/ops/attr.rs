@@ -22,7 +22,7 @@ pub enum Change {
     To(Timestamp),
 }
 
-/// Changes attributes and tells those who watch.
+/// Changes attributes and notifies watchers.
 fn change(path: &Path, new: &SetAttr) -> Result<()> {
     path.inode().set_attr(new)?;
     notify::attr_changed(&path.dentry, new);

@@ -216,7 +216,7 @@ pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
         return Err(Errno::EBUSY);
     }
     let below = if how.lazy { mounts_below(&at.mount, None)? } else { Vec::new() };
-    // Room for all first: from here on nothing fails.
+    // The room for all is made first: from here on nothing fails.
     let mut places = Vec::with_room(below.len() + 1)?;
     for mount in below.iter().rev() {
         places.try_push(mount::detach(mount))?;

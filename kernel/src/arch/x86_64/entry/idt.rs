@@ -201,7 +201,7 @@ global_asm!(
     "mov rdx, rax",
     "shr rdx, 32",
     "wrmsr",
-    // #DB (vector 1) from user mode goes on as an ordinary trap, on the task's stack. #MC, #NMI and #DF stay here.
+    // #DB (vector 1) from user mode goes on as an ordinary trap, on the task's stack. #MC, NMI and #DF stay here.
     "test byte ptr [rsp + {cs}], 3",
     "jz 5f",
     "cmp r12d, 1",

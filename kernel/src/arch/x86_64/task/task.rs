@@ -269,8 +269,8 @@ impl<T: Running> Tasks<T> {
         self.finish_switch()
     }
 
-    /// The second half of a switch, on the stack of the new task: lets go of the previous one, which is
-    /// returned: nothing runs on its stack any more.
+    /// The second half of a switch, on the stack of the new task: drops the previous one, which is returned:
+    /// nothing runs on its stack any more.
     #[inline]
     #[must_use = "see `switch`"]
     pub fn finish_switch(&self) -> Option<Arc<T>> {

@@ -35,11 +35,12 @@ impl AddressSpace {
 }
 
 impl Inner {
-    /// Remembers for the next fork of the program that a page of zeros was written soon after this one.
+    /// Remembers for the next fork of the program that a page of zeros was written soon after the fork that made
+    /// this space.
     #[inline]
-    fn note_news(&mut self, space: &AddressSpace, addr: u64) {
-        if let Some(left) = self.news.checked_sub(1) {
-            self.news = left;
+    fn note_early_write(&mut self, space: &AddressSpace, addr: u64) {
+        if let Some(left) = self.early_writes.checked_sub(1) {
+            self.early_writes = left;
             self.note_hot(&space.hot, addr);
         }
     }
@@ -121,7 +122,7 @@ impl Inner {
         if entry & PRESENT == 0 && allowed {
             leaf.replace(index, entry | PRESENT);
         }
-        // Another thread was faster, or the CPU remembered an older entry.
+        // Another thread was faster, or this CPU's TLB had an older entry.
         forget_here(space, addr);
         Ok(frame_of(entry))
     }
@@ -162,7 +163,7 @@ impl Inner {
             }
             leaf.set(index, frame.phys() | flags);
             let mapped = match file.cache.footprint() {
-                // What a program touches is learnt page by page, so that the next one has just that.
+                // Touched pages are recorded one by one, so that the next exec maps just those.
                 Some(footprint) if private => {
                     footprint.touch(vma.index_of(addr));
                     if space.forked {
@@ -202,7 +203,7 @@ impl Inner {
         self.own(pos);
         if is_zero {
             self.note_zero(addr);
-            self.note_news(space, addr);
+            self.note_early_write(space, addr);
         }
         Ok(frame)
     }
@@ -233,8 +234,8 @@ impl Inner {
         } else if !vma.is_accessible() {
             flags &= !PRESENT;
         }
-        // More is allowed than before, of the same page: another CPU that remembers less takes a fault, and
-        // finds out (see `resolve`).
+        // The entry allows more than before, of the same page: a CPU with the old entry in its TLB takes a fault
+        // and finds the new one (see `resolve`).
         if !vma.is_private() {
             leaf.replace(index, old.phys() | flags);
             forget_here(space, addr);
@@ -270,7 +271,7 @@ impl Inner {
                 self.count_rss(flags, false, -1);
             } else {
                 self.note_zero(addr);
-                self.note_news(space, addr);
+                self.note_early_write(space, addr);
             }
             self.own(pos);
         }
@@ -278,7 +279,7 @@ impl Inner {
     }
 }
 
-/// Makes this CPU look at the entry for `addr` anew.
+/// Drops the entry for `addr` from this CPU's TLB.
 #[inline]
 fn forget_here(space: &AddressSpace, addr: u64) {
     if space.cpus.get() != 0 {

@@ -1,4 +1,4 @@
-//! Mapping ahead what a program is known to touch: see [`Footprint`].
+//! Mapping ahead the pages that earlier runs of a program touched: docs/memory.md.
 
 use crate::base::PAGE_SIZE;
 use crate::mm::frames::{self, For};
@@ -71,7 +71,7 @@ impl Inner {
         if vma.flags.contains(VmFlags::WRITE) {
             footprint.written(pages.clone(), |run| {
                 for index in run {
-                    // Without memory or beyond the end the fault will tell.
+                    // Without memory, or beyond the end, the page is left to a fault.
                     let addr = addr_of(index);
                     let Ok(leaf) = table.leaf_or_alloc(addr, cpus) else { return };
                     if leaf.get(index_at(addr, 0)) == 0
@@ -164,7 +164,7 @@ impl Inner {
         }
     }
 
-    /// Brings to mind what earlier runs of the program wrote after forks.
+    /// Makes hot what earlier runs of the program wrote after forks.
     pub(super) fn recall_hot(&self, hot: &HotPages) {
         if let Some(footprint) = program_footprint(&self.vmas, self.layout.image) {
             for page in footprint.forks() {

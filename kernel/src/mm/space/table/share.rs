@@ -127,7 +127,7 @@ impl PageTable {
     }
 
     /// Shares the table of `part` with `child`, which has none there: how many private pages it maps. The caller
-    /// flushes all that CPUs remember of this space.
+    /// flushes the space from all TLBs.
     pub fn share(&mut self, child: &mut PageTable, part: &LeafPart) -> Result<i64> {
         let to = child.directory_or_alloc(part.addr)?;
         let Some((directory, index)) = self.directory(part.addr) else { return Ok(0) };
@@ -152,7 +152,7 @@ impl PageTable {
     pub fn own(&mut self, directory: Table, index: usize, cpus: &CpuMask) -> Result<Table> {
         let table = Table(frame_of(directory.get(index)));
         if table.0.meta().sharers() == 1 {
-            // The others have gone. CPUs that remember less than is allowed take a fault, and find out.
+            // The other sharers have gone. A CPU whose TLB has the old entry takes a fault and finds the new one.
             directory.replace(index, table.0.phys() | TABLE_FLAGS);
             self.shared -= 1;
             return Ok(table);
