@@ -33,6 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "objects.h"
+
 #define SCRIPT "/suite/run"
 #define LINE 4096	/* bytes of a line that are looked at */
 #define HELD 65536	/* bytes kept of what a test prints before its result */
@@ -336,6 +338,16 @@ static void sweep(void)
 			printf("suite: umount %s: %s\n", mounts[i], strerror(errno));
 }
 
+/* What there is more of than after the first pass, but for what is kept on purpose. */
+static void tell_left(const struct objects *first)
+{
+	struct objects now;
+	objects_wait(first, &now, 1);
+	for (int i = 0; i < first->kinds && i < now.kinds; i++)
+		if (now.of[i].number > first->of[i].number && !objects_may_stay(first->of[i].name))
+			printf("suite-left %s %+ld\n", first->of[i].name, now.of[i].number - first->of[i].number);
+}
+
 /* Puts the words suite.NAME=VALUE of the command line into the environment. */
 static void read_command_line(void)
 {
@@ -376,7 +388,12 @@ int main(void)
 	tell_all = getenv("SUITE_verbose") != NULL;
 	details_left = DETAILS;
 	int limit = number("SUITE_limit", 600), passes = number("SUITE_passes", 1);
-	if (run("setup", limit) != 0)
+	/* while allocations fail, a few times */
+	int failing = fail_alloc_told()[0] != 0, tries = failing ? 100 : 1;
+	struct objects first = { 0 };
+	while (tries > 0 && run("setup", limit) != 0)
+		tries--;
+	if (tries == 0)
 		printf("suite: the set-up failed\n");
 	for (int pass = 1; pass <= passes; pass++) {
 		printf("suite-begin %d %ld\n", pass, free_memory());
@@ -387,8 +404,11 @@ int main(void)
 		printf("suite-end %d %d %ld\n", pass, WIFEXITED(status) ? WEXITSTATUS(status) : 256,
 		       free_memory());
 		fflush(stdout);
+		if (failing && pass == 1)
+			objects_read(&first);
 	}
-	printf("suite-done\n");
+	tell_left(&first);
+	printf("%ssuite-done\n", fail_alloc_told());
 	fflush(stdout);
 	reboot(RB_POWER_OFF);
 	perror("suite: power off");

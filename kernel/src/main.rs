@@ -4,6 +4,7 @@
 //! above it declares as a trait or a slot, and the boot order registers it.
 //!
 //! Owns the order and the hooks of traps. Never has logic of its own. Locks: none.
+#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 #![no_std]
 #![no_main]
 
@@ -28,7 +29,6 @@ mod version; // [1] what uname says
 mod vfs; // [8] open files, inodes, dentries, mounts, path walk
 mod virtio; // [7] devices that share memory with the machine
 
-use alloc::format;
 use alloc::string::String;
 use arch::entry::trap::TrapHooks;
 use base::boot_info::BootInfo;
@@ -82,7 +82,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     arch::entry::trap::register(&HOOKS); // system calls, faults, preemption
     process::start_init(unpacked); // process 1
     if let Some(setting) = cmdline::value("alea.fail_alloc")
-        && !mm::heap::inject::start(setting, process::task::current::is_spared_faults)
+        && !mm::fail_allocations(setting, process::task::current::is_spared_faults)
     {
         log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED]");
     }
@@ -110,10 +110,10 @@ fn unpack_initramfs(info: &mut BootInfo) -> String {
     let archive = mm::BootModule::take(info);
     let result = match fs::init(archive.as_ref().map_or(&[], mm::BootModule::bytes)) {
         Ok(0) => String::from("initramfs: there is none"),
-        Ok(entries) => format!("initramfs: {entries} entries"),
+        Ok(entries) => try_format!("initramfs: {entries} entries").unwrap_or_default(),
         // As on Linux, what was unpacked is used; without an init the panic names both.
         Err(error) => {
-            let text = format!("initramfs: unpacking failed: {error}");
+            let text = try_format!("initramfs: unpacking failed: {error}").unwrap_or_default();
             log::error!("{text}");
             return text;
         }

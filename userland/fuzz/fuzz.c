@@ -277,6 +277,7 @@ int main(void)
 			break;
 	}
 	tell_objects(&objects);
+	say("%s", fail_alloc_told());
 	say("fuzz: end, %ld KiB fewer free\n", before ? before - free_kib() : 0);
 	sync();
 	reboot(RB_POWER_OFF);

@@ -4,13 +4,13 @@
 //! is the count, too. Only the running CPU's task code writes to its accumulators and it is not preempted, so no
 //! atomic addition is needed; a reader may see a sample half entered, which a statistic bears. Times
 //! are TSC ticks until they are shown. Must never be used in interrupt handlers. Locks: none.
+#![expect(clippy::disallowed_methods, reason = "what it writes to can fail")]
 
 use super::phase::{EXEC_PHASES, NAMES, PHASES, Phase};
 use super::timeline;
 use crate::base::{percpu, tsc};
 use crate::per_cpu;
-use alloc::string::String;
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Four steps in each power of two; the numbers below 4 and above 251 do not come up.
@@ -241,10 +241,10 @@ impl Sum {
 }
 
 /// The table of /proc/alea/exec_phases; `to_ns` is the clock's scale. Shares are of a whole exec.
-pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
+pub fn text(to_ns: impl Fn(u64) -> u64, text: &mut dyn Write) -> fmt::Result {
     let whole = (0..EXEC_PHASES).map(total_ticks).fold(0, u64::wrapping_add);
     let execs = collect(Phase::Other as usize).count;
-    let mut text = String::from("phase count avg_ns min_ns max_ns p99_ns share_percent\n");
+    text.write_str("phase count avg_ns min_ns max_ns p99_ns share_percent\n")?;
     for (phase, name) in NAMES.iter().enumerate() {
         // One at a time: all the histograms together are larger than a kernel stack.
         let sum = collect(phase);
@@ -260,8 +260,7 @@ pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
         } else {
             share
         };
-        // Writing to a String cannot fail.
-        let _ok = writeln!(
+        writeln!(
             text,
             "{name} {} {} {} {} {} {}.{:02}",
             sum.count,
@@ -271,23 +270,22 @@ pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
             to_ns(p99),
             share / 100,
             share % 100
-        );
+        )?;
     }
-    text
+    Ok(())
 }
 
 /// The steps of every phase's histogram that are not empty, for /proc/alea/exec_histogram: how many took
 /// up to so long, and more than the step before.
-pub fn histogram(to_ns: impl Fn(u64) -> u64) -> String {
-    let mut text = String::from("phase upto_ns count\n");
+pub fn histogram(to_ns: impl Fn(u64) -> u64, text: &mut dyn Write) -> fmt::Result {
+    text.write_str("phase upto_ns count\n")?;
     for (phase, name) in NAMES.iter().enumerate() {
         let sum = collect(phase);
         for (at, count) in sum.histogram.iter().enumerate().filter(|(_, count)| **count > 0) {
-            // Writing to a String cannot fail.
-            let _ok = writeln!(text, "{name} {} {count}", to_ns(bucket_end(at)));
+            writeln!(text, "{name} {} {count}", to_ns(bucket_end(at)))?;
         }
     }
-    text
+    Ok(())
 }
 
 /// Forgets everything.

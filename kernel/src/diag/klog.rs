@@ -3,6 +3,7 @@
 //! Owns the ring that /dev/kmsg and syslog(2) read, and the console level. May be called in any
 //! context but an NMI; it never allocates. Panics do not come this way. Locks: `Log`, which
 //! disables interrupts and inside of which nothing is taken.
+#![expect(clippy::disallowed_methods, reason = "into a line of fixed length")]
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};

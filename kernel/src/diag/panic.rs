@@ -4,6 +4,7 @@
 //! allocates, and survives a second panic inside itself.
 //!
 //! Locks: none, since whoever holds one may be the one who ends.
+#![expect(clippy::disallowed_methods, reason = "to the port, at once")]
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};

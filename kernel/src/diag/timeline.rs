@@ -3,12 +3,12 @@
 //! Owns one ring of events per CPU, off until /proc/alea/exec_timeline is switched on: a phase then costs a few stores
 //! more. Execs that failed leave nothing. Only the running CPU's task code writes to its ring; a reader may see an
 //! entry half replaced, which a picture bears. Must never be used in interrupt handlers. Locks: none.
+#![expect(clippy::disallowed_methods, reason = "what it writes to can fail")]
 
 use super::phase::Phase;
 use crate::base::percpu;
 use crate::per_cpu;
-use alloc::string::String;
-use core::fmt::Write;
+use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Events that a CPU keeps.
@@ -71,8 +71,8 @@ pub fn switch(on: bool) {
 
 /// The table of /proc/alea/exec_timeline: on each CPU in the order in which they ended, an exec as one; `to_ns` is the
 /// clock's scale.
-pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
-    let mut text = String::from("cpu pid phase start_ns duration_ns\n");
+pub fn text(to_ns: impl Fn(u64) -> u64, text: &mut dyn Write) -> fmt::Result {
+    text.write_str("cpu pid phase start_ns duration_ns\n")?;
     for cpu in 0..percpu::cpus_online() {
         let Some(ring) = RING.of(cpu) else { continue };
         let next = ring.next.load(Ordering::Relaxed) as usize;
@@ -82,9 +82,8 @@ pub fn text(to_ns: impl Fn(u64) -> u64) -> String {
             let Some(name) = (what as u8).checked_sub(1).and_then(Phase::name) else { continue };
             let start = to_ns(event.start.load(Ordering::Relaxed));
             let duration = to_ns(event.ticks.load(Ordering::Relaxed));
-            // Writing to a String cannot fail.
-            let _ok = writeln!(text, "{cpu} {} {name} {start} {duration}", what >> 8);
+            writeln!(text, "{cpu} {} {name} {start} {duration}", what >> 8)?;
         }
     }
-    text
+    Ok(())
 }

@@ -1,5 +1,4 @@
 //! Devices.
-#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 pub mod random;
 pub mod tty;

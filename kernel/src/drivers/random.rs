@@ -163,6 +163,6 @@ struct Report;
 
 impl ProcFile for Report {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(random::report().into_bytes())
+        random::report().map(alloc::string::String::into_bytes)
     }
 }

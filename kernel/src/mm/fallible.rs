@@ -12,7 +12,6 @@
 //!
 //! Never: a value that is given here is dropped when there is no memory. So a caller that holds a lock which the value's
 //! `Drop` takes makes the memory first and the value last ([`Room`]).
-#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::heap::{self, classes, magazine};
 use abi::{Errno, Result};
@@ -273,6 +272,13 @@ pub fn format(text: fmt::Arguments<'_>) -> Result<String> {
     Ok(string)
 }
 
+/// What `write` writes, as text of its own, or `ENOMEM`.
+pub fn written(write: impl FnOnce(&mut dyn Write) -> fmt::Result) -> Result<String> {
+    let mut string = String::new();
+    write(&mut Growing(&mut string)).map_err(|_| Errno::ENOMEM)?;
+    Ok(string)
+}
+
 /// A copy of text, or `ENOMEM`.
 pub fn try_string(text: &str) -> Result<String> {
     let mut string = String::new();
@@ -392,11 +398,12 @@ where
     A::Item: Copy,
 {
     if values.len() <= A::size() {
-        // Needs no memory.
+        #[expect(clippy::disallowed_methods, reason = "it fits without memory")]
         return Ok(smallvec::SmallVec::from_slice(values));
     }
     let mut small = smallvec::SmallVec::new();
     small.try_reserve_exact(values.len()).map_err(|_| Errno::ENOMEM)?;
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
     small.extend_from_slice(values);
     Ok(small)
 }
@@ -408,6 +415,7 @@ impl<A: smallvec::Array> TryGrow<A::Item> for smallvec::SmallVec<A> {
     }
 
     #[inline]
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
     fn try_push(&mut self, value: A::Item) -> Result<()> {
         if self.len() == self.capacity() {
             self.try_room(1)?;

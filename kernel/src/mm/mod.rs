@@ -23,5 +23,8 @@ pub use kernel::stack::KernelStack;
 pub use page_cache::page_cache::{PageCache, PageQuota};
 pub use page_cache::source::MapSource;
 pub use space::space::AddressSpace;
-pub use start::{gather_free_frames, init, init_cpu, trim_when_idle, zero_one_frame_when_idle};
+pub use start::{
+    fail_allocations, gather_free_frames, has_user_frames, init, init_cpu, trim_when_idle,
+    zero_one_frame_when_idle,
+};
 pub use user::iov::{Sink, Source};

@@ -2,6 +2,7 @@
 //!
 //! Owns the order in which its rooms come up. Called once a CPU, before that CPU allocates. No locks.
 
+use super::frames::inject::{self, Kind};
 use super::frames::{self, boot, cpu_cache, root, zero};
 use super::kernel::stack;
 use super::space::table::shootdown;
@@ -30,6 +31,21 @@ pub fn init_cpu() {
     cpu_cache::init_cpu();
     heap::init_cpu();
     stack::init_cpu();
+}
+
+/// Begins to make allocations fail: see [`inject`]. The other CPUs give their free frames back when they are idle next.
+pub fn fail_allocations(setting: &str, spared: fn() -> bool) -> bool {
+    let good = inject::start(setting, spared);
+    if inject::on() {
+        frames::keep_none();
+    }
+    good
+}
+
+/// Whether there are frames that a user may have, more than a few. Of the failures that are injected one in as many as
+/// of the allocations goes on as if there were none.
+pub fn has_user_frames() -> bool {
+    frames::has_spare() && !inject::fails(Kind::Frame)
 }
 
 /// Memory has run out here: all CPUs give back the free frames that they keep. How many there were.

@@ -3,7 +3,6 @@
 //! Owns the table of all bound sockets. A [`Port`] is a socket's hold on its entry; dropping it frees the port.
 //! Locks: `Leaf`; the sockets that a look-up finds are used after the lock is gone. Never: a `Port` must not be dropped
 //! under the lock, which its drop takes; so it is made when nothing can fail any more.
-#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::addr::Family;
 use super::tcp::Tcp;

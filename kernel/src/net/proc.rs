@@ -1,5 +1,4 @@
 //! /proc/net, /proc/sys/net and /sys/class/net.
-#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::addr::{Family, LO_MTU};
 use super::ports::{self, FIRST_FREE, FIRST_UNPRIVILEGED, Holder, LAST_FREE, Seen};

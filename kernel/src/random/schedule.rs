@@ -32,6 +32,7 @@ static TARGET: Once<Arc<Reseed>> = Once::new();
 
 /// From here on timers can be armed.
 pub fn start() {
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
     TARGET.call_once(|| Arc::new(Reseed(TimerRoom::new().expect("no memory for a timer"))));
     arm();
 }

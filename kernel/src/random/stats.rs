@@ -190,14 +190,12 @@ pub fn reseeded(cause: Cause) {
 }
 
 /// The text of /proc/alea/random. Batch refills are those of the CPU that reads.
-pub fn report() -> String {
-    let mut text = String::new();
-    // Writing to a string cannot fail.
-    let _infallible = write(&mut text);
-    text
+pub fn report() -> abi::Result<String> {
+    crate::mm::fallible::written(write)
 }
 
-fn write(to: &mut String) -> core::fmt::Result {
+#[expect(clippy::disallowed_methods, reason = "what it writes to can fail")]
+fn write(to: &mut dyn Write) -> core::fmt::Result {
     let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     writeln!(to, "state {:?}", pool::state())?;
     writeln!(to, "credited_bits {}", pool::credited().0)?;

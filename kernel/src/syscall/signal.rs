@@ -33,7 +33,7 @@ pub fn rt_sigaction(
     }
     let task = process::current();
     let previous = match new {
-        Some(new) => signal::set_action(&task, signal, new),
+        Some(new) => signal::set_action(&task, signal, new)?,
         None => task.process().signals.actions().get(signal),
     };
     if let Some(old) = old.non_null() {

@@ -17,7 +17,9 @@ use serde::Deserialize;
 use similar::{ChangeTag, TextDiff, get_close_matches};
 
 use xtask_guest::guest::{End, Guest, Limits};
+use xtask_guest::inject::{FailAlloc, Rate, Told};
 use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::symbolize;
 use xtask_host::{paths, term};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
@@ -46,6 +48,8 @@ pub struct Abi {
     #[arg(long)]
     output: bool,
     #[command(flatten)]
+    fail_alloc: FailAlloc,
+    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     build: build::Options,
@@ -61,6 +65,9 @@ impl Abi {
             return refresh(&machine, &names);
         }
         build::build(self.build)?;
+        if let Some(rate) = self.fail_alloc.rate {
+            return failing(&machine, &names, rate, self.output);
+        }
         let mut linux = BTreeMap::new();
         if self.live {
             setup::ensure(&[Need::Linux])?;
@@ -108,6 +115,40 @@ fn named(all: Vec<String>, parts: &[String]) -> Result<Vec<String>> {
     let wanted =
         |name: &String| parts.is_empty() || parts.iter().any(|part| name.contains(part.as_str()));
     Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// Seconds for a program when allocations fail: one that waits for what did not come is no hang of the kernel.
+const FAILING_SECONDS: u32 = 5;
+
+/// Runs programs while allocations fail: what each left behind or did to the kernel, and what was injected.
+pub fn run_failing(
+    machine: &Machine,
+    kernel: &Path,
+    names: &[String],
+    rate: Rate,
+) -> Result<(Vec<(String, String)>, Told)> {
+    let words = format!("{} alea.abi_seconds={FAILING_SECONDS}", rate.word());
+    let (ran, told) = run_with(machine, kernel, names, &words)?;
+    let bad = ["--- left: ", "--- kernel panic", "--- hang", "--- the guest"];
+    let mut found = Vec::new();
+    for name in names {
+        let got = ran.get(name).map_or("--- the guest did not run it\n", String::as_str);
+        if let Some(at) = bad.iter().filter_map(|bad| got.find(bad)).min() {
+            found.push((name.clone(), got[at..].to_owned()));
+        }
+    }
+    Ok((found, told))
+}
+
+fn failing(machine: &Machine, names: &[String], rate: Rate, whole: bool) -> Result<ExitCode> {
+    let (found, told) = run_failing(machine, &paths::kernel(), names, rate)?;
+    for (name, what) in &found {
+        let shown = if whole { what.as_str() } else { what.lines().next().unwrap_or_default() };
+        println!("FAILED  {name}\n{shown}");
+    }
+    println!("{told}");
+    println!("{} passed, {} failed", names.len() - found.len(), found.len());
+    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs all programs on one of our kernels, and compares with what Linux printed.
@@ -162,7 +203,17 @@ pub fn run_on(
     kernel: &Path,
     names: &[String],
 ) -> Result<BTreeMap<String, String>> {
-    let mut ran = BTreeMap::new();
+    Ok(run_with(machine, kernel, names, "")?.0)
+}
+
+/// As above, with more words on the kernel's command line; and what was injected.
+fn run_with(
+    machine: &Machine,
+    kernel: &Path,
+    names: &[String],
+    words: &str,
+) -> Result<(BTreeMap<String, String>, Told)> {
+    let (mut ran, mut told) = (BTreeMap::new(), Told::default());
     let mut after = String::new();
     let list = names.join(",");
     let list = if list.len() > LONGEST_LIST { "*" } else { &list };
@@ -170,10 +221,11 @@ pub fn run_on(
     loop {
         let line = format!(
             "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/usr/lib/alea/abi-run \
-             alea.abi={list} alea.abi_after={after}"
+             alea.abi={list} alea.abi_after={after} {words}"
         );
         let machine = machine.clone().direct(kernel, Some(paths::tests_initramfs()), &line);
         let outcome = Guest::start(&machine)?.finish(Limits::idle(SILENCE))?;
+        told.add(&outcome.output);
         let (sections, whole) = sections(&outcome.output);
         let last = sections.last().map(|(name, _)| name.clone());
         ran.extend(sections);
@@ -189,12 +241,15 @@ pub fn run_on(
             break;
         }
         section.push_str(&format!("--- {}\n", short(&outcome.end)));
+        if let Some(report) = symbolize::panic_report(kernel, &outcome.output) {
+            section.push_str(&report);
+        }
         section.push_str(&outcome.stuck_at(kernel));
         after = name;
     }
     spinner.finish_and_clear();
     ran.retain(|name, _| names.contains(name));
-    Ok(ran)
+    Ok((ran, told))
 }
 
 fn short(end: &End) -> &'static str {

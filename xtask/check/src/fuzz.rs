@@ -12,6 +12,7 @@ use anyhow::Result;
 use clap::Args;
 
 use xtask_guest::guest::{End, Guest, Limits, Outcome};
+use xtask_guest::inject::{FailAlloc, Told};
 use xtask_guest::qemu::{Machine, MachineArgs};
 use xtask_guest::symbolize;
 use xtask_host::paths;
@@ -46,6 +47,8 @@ pub struct Fuzz {
     #[arg(long)]
     plain: bool,
     #[command(flatten)]
+    fail_alloc: FailAlloc,
+    #[command(flatten)]
     machine: MachineArgs,
 }
 
@@ -58,12 +61,20 @@ impl Fuzz {
         if let Some(kind) = &self.kind {
             words.push_str(&format!(" fuzz.kind={kind}"));
         }
+        if let Some(rate) = self.fail_alloc.rate {
+            words.push_str(&format!(" {}", rate.word()));
+        }
         let machine = self.machine.machine()?;
         if let Some(round) = self.round {
             words.push_str(&format!(" fuzz.round={round} fuzz.say=1"));
         }
         println!("seed {seed}, {:.1} minutes", self.minutes);
         let outcome = attack(&machine, &paths::kernel(), &words)?;
+        if self.fail_alloc.rate.is_some() {
+            let mut told = Told::default();
+            told.add(&outcome.output);
+            println!("{told}");
+        }
         let Some(trouble) = trouble(&outcome) else {
             println!("{}", last_line(&outcome.output, "fuzz: end").unwrap_or_default());
             return Ok(ExitCode::SUCCESS);

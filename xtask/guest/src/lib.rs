@@ -7,6 +7,7 @@
 pub mod accel;
 pub mod guest;
 pub mod initramfs;
+pub mod inject;
 pub mod monitor;
 pub mod outcome;
 pub mod qemu;

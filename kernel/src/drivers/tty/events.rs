@@ -4,12 +4,13 @@ use super::pty::PtyState;
 use crate::drivers::uart;
 use abi::signal::Signal;
 use alea_tty::{Host, TtySignal};
-use smallvec::SmallVec;
+use arrayvec::ArrayVec;
 
 /// Things to do once the lock is released.
 #[derive(Default)]
 pub(super) struct Events {
-    pub signals: SmallVec<[Signal; 4]>,
+    /// Each once: one that waits already is not queued again.
+    pub signals: ArrayVec<Signal, 3>,
     /// A reader of the terminal would find something.
     pub readable: bool,
     /// Bytes wait to be sent: at the port, or for the master.
@@ -51,11 +52,14 @@ impl Host for Screen<'_> {
     }
 
     fn raise(&mut self, signal: TtySignal) {
-        self.events.signals.push(match signal {
+        let signal = match signal {
             TtySignal::Interrupt => Signal::SIGINT,
             TtySignal::Quit => Signal::SIGQUIT,
             TtySignal::Suspend => Signal::SIGTSTP,
-        });
+        };
+        if !self.events.signals.contains(&signal) {
+            self.events.signals.push(signal);
+        }
     }
 
     fn discard_output(&mut self) {

@@ -8,9 +8,9 @@ use crate::arch::irq;
 use crate::arch::smp::identity;
 use crate::base::percpu;
 use crate::diag::klog;
-use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, try_string};
+use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, try_string, written};
 use crate::mm::frames;
-use crate::mm::heap::inject;
+use crate::mm::frames::inject;
 use crate::version::{RELEASE, VERSION};
 use crate::{cmdline, time, try_format, try_write, try_writeln};
 use abi::time::USER_HZ;
@@ -194,13 +194,17 @@ fn meminfo() -> Result<String> {
 fn cpuinfo() -> Result<String> {
     let mut out = String::new();
     for cpu in 0..percpu::cpus_online() {
-        identity::write_cpuinfo(&mut out, cpu, time::tsc_hz() / 1000).map_err(|_| Errno::ENOMEM)?;
+        let block = written(|to| identity::write_cpuinfo(to, cpu, time::tsc_hz() / 1000))?;
+        out.try_push_str(&block)?;
     }
     Ok(out)
 }
 
 fn totals() -> Result<Totals> {
-    let mut totals = processes().map(|p| p.totals()).unwrap_or_default();
+    let mut totals = match processes() {
+        Ok(processes) => processes.totals()?,
+        Err(_) => Totals::default(),
+    };
     totals.cpus.try_resize(percpu::cpus_online(), CpuTotals::default())?;
     Ok(totals)
 }
@@ -257,8 +261,8 @@ fn stat() -> Result<String> {
 
 /// What `alea.fail_alloc` has done.
 fn fail_alloc() -> Result<String> {
-    let inject::Counts { every, seed, asked, failed } = inject::counts();
-    try_format!("every {every}\nseed {seed}\nasked {asked}\nfailed {failed}\n")
+    let inject::Counts { every, seed, asked, failed, frames } = inject::counts();
+    try_format!("every {every}\nseed {seed}\nasked {asked}\nfailed {failed}\nframes {frames}\n")
 }
 
 fn vmstat() -> Result<String> {

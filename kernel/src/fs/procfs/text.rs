@@ -4,7 +4,7 @@
 //! a sleeping one for the text, held over the user copy.
 #![forbid(unsafe_code)]
 
-use crate::mm::fallible::{TryVec, try_arc};
+use crate::mm::fallible::{TryString, TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::sync::{Mutex, Pace};
 use crate::vfs::{FileOps, OpenFile, Whence};
@@ -12,6 +12,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
+use core::fmt::Write as _;
 
 /// Largest single write that reaches a file.
 const WRITE_LIMIT: usize = 64 * 1024;
@@ -58,6 +59,21 @@ impl core::fmt::Write for TextBuf {
     fn write_str(&mut self, text: &str) -> core::fmt::Result {
         self.failed |= self.bytes.try_extend_from_slice(text.as_bytes()).is_err();
         if self.failed { Err(core::fmt::Error) } else { Ok(()) }
+    }
+}
+
+impl TryString for TextBuf {
+    fn try_push_str(&mut self, text: &str) -> Result<()> {
+        self.write_str(text).map_err(|_| Errno::ENOMEM)
+    }
+
+    fn try_push_char(&mut self, one: char) -> Result<()> {
+        self.try_push_str(one.encode_utf8(&mut [0; 4]))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this writer is fallible")]
+    fn try_append(&mut self, text: core::fmt::Arguments<'_>) -> Result<()> {
+        self.write_fmt(text).map_err(|_| Errno::ENOMEM)
     }
 }
 

@@ -68,6 +68,13 @@ pub(super) fn give_back(frames: &[u32]) {
     buddy().free_singles(metadata(), frames);
 }
 
+/// Whether there are more than a few frames beyond the reserve.
+pub(in crate::mm) fn has_spare() -> bool {
+    let few = 256;
+    // Relaxed: set once at boot.
+    buddy().free_frames() > RESERVE.load(Ordering::Relaxed) + few
+}
+
 /// Whether memory is so short that calls that create long-lived kernel objects should give `ENOMEM`.
 #[inline]
 pub fn kernel_memory_low() -> bool {

@@ -14,6 +14,7 @@
 
 use super::buddy::{RESERVE, TOTAL, buddy};
 use super::cpu_cache;
+use super::inject::{self, Kind};
 use super::pfn::{For, Pfn, metadata};
 use super::root::kernel_root;
 use crate::base::PAGE_SIZE;
@@ -75,7 +76,7 @@ pub fn stats() -> FrameStats {
 pub(in crate::mm) fn alloc(owner: Owner, whom: For) -> Option<Pfn> {
     let frame = match cpu_cache::with(|cache| cache.pop(owner, whom)) {
         Some(frame) => frame?,
-        None => alloc_slow(owner)?,
+        None => alloc_slow(owner, whom)?,
     };
     debug_assert!(frame.meta().owner() == Owner::None, "a frame in use was in a cache");
     frame.meta().set_owner(owner);
@@ -228,6 +229,11 @@ pub(in crate::mm) fn drain() {
     cpu_cache::drain();
 }
 
+/// Gives back the free frames that this CPU keeps, and lets it keep none from now on: each is asked for.
+pub(in crate::mm) fn keep_none() {
+    cpu_cache::close();
+}
+
 /// Frames that the buddy has.
 pub(in crate::mm) fn shared() -> usize {
     buddy().free_frames() as usize
@@ -235,6 +241,10 @@ pub(in crate::mm) fn shared() -> usize {
 
 /// Zeroes one free frame ahead of its use; `false` when the pool is full or memory short.
 pub(in crate::mm) fn zero_one() -> bool {
+    if inject::on() {
+        keep_none();
+        return false;
+    }
     let Some(Some(frame)) = cpu_cache::with(|cache| cache.take_to_zero()) else { return false };
     frame.clear();
     match cpu_cache::with(|cache| cache.push_zeroed(frame)) {
@@ -247,10 +257,13 @@ pub(in crate::mm) fn zero_one() -> bool {
 }
 
 #[cold]
-fn alloc_slow(owner: Owner) -> Option<Pfn> {
-    let frame = buddy().alloc(metadata(), 0)?;
+fn alloc_slow(owner: Owner, whom: For) -> Option<Pfn> {
+    let mut one = [0];
+    if inject::fails(Kind::Frame) || super::buddy::refill(&mut one, whom) == 0 {
+        return None;
+    }
     count(owner, 1);
-    Some(Pfn(frame))
+    Some(Pfn(one[0]))
 }
 
 /// Adds to an owner's count.

@@ -10,10 +10,11 @@
 //! says which class it has. A magazine is used only by its CPU, behind a busy mark as in
 //! `frames::cpu_cache`. Locks: one `Heap` lock for each class's slabs; no lock for the magazines.
 
-use super::{classes, inject, magazine, slab};
+use super::{classes, magazine, slab};
 
 use super::classes::class_of;
 use crate::base::PAGE_SIZE;
+use crate::mm::frames::inject::{self, Kind};
 use crate::mm::frames::{self, Pfn};
 use crate::mm::layout::DIRECT_MAP_BASE;
 use alea_frames::Owner;
@@ -84,7 +85,7 @@ pub(in crate::mm) fn reserve(layout: Layout, count: usize) -> bool {
 
 #[cold]
 fn alloc_big(layout: Layout) -> *mut u8 {
-    if inject::fails() {
+    if inject::fails(Kind::Heap) {
         return core::ptr::null_mut();
     }
     let pages = pages(layout);

@@ -8,8 +8,9 @@
 //! of its own; a refill takes the class's.
 
 use super::classes::{Class, SIZES};
-use super::{inject, slab};
+use super::slab;
 use crate::base::percpu;
+use crate::mm::frames::inject::{self, Kind};
 use crate::per_cpu;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU8, Ordering, compiler_fence};
@@ -109,15 +110,17 @@ impl Magazine {
 #[cold]
 #[inline(never)]
 fn alloc_slow(class: Class) -> *mut u8 {
-    debug_assert!(!promise::is_given(), "an allocation that was promised to succeed needs memory");
+    const KEPT: &str = "an allocation that was promised to succeed needs memory";
     let object = if inject::on() {
         with_injecting(class, |magazine| {
-            if magazine.len == 0 && !inject::fails() {
+            debug_assert!(magazine.len > 0 || !promise::is_given(), "{KEPT}");
+            if magazine.len == 0 && !inject::fails(Kind::Heap) {
                 magazine.fill(class, 1);
             }
             magazine.pop()
         })
     } else {
+        debug_assert!(!promise::is_given(), "{KEPT}");
         with(class, |magazine| {
             magazine.fill(class, BATCH);
             magazine.pop()
@@ -133,7 +136,7 @@ fn reserve_slow(class: Class, count: usize) -> bool {
     assert!(count <= DEPTH, "more objects at once than a magazine holds");
     if inject::on() {
         return with_injecting(class, |magazine| {
-            if inject::fails() {
+            if inject::fails(Kind::Heap) {
                 return false;
             }
             magazine.fill(class, count);

@@ -2,7 +2,6 @@
 
 pub(super) mod classes;
 mod heap;
-pub mod inject;
 pub(super) mod magazine;
 mod slab;
 

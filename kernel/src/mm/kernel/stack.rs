@@ -12,6 +12,7 @@
 use super::vmalloc;
 use crate::base::PAGE_SIZE;
 use crate::base::cpu::without_interrupts;
+use crate::mm::frames::inject::{self, Kind};
 use crate::mm::frames::{self, For};
 use crate::mm::layout::VMALLOC_BASE;
 use crate::mm::space::flush_kernel;
@@ -94,6 +95,9 @@ fn link(top: u64) -> *mut u64 {
 impl KernelStack {
     /// A stack with undefined contents.
     pub fn alloc() -> Result<Self> {
+        if inject::fails(Kind::Frame) {
+            return Err(Errno::ENOMEM);
+        }
         let cached = without_interrupts(|| {
             let mut list = WAITING.get();
             let top = list.pop();
@@ -132,11 +136,21 @@ impl KernelStack {
             pages.into_iter().flatten().for_each(frames::put);
             return Err(Errno::ENOMEM);
         };
+        let mut result = Ok(());
         for (page, frame) in (1..).zip(pages.into_iter().flatten()) {
-            // Without memory for a table the slot is not used again; what was mapped of it stays mapped.
-            vmalloc::map(top - page * PAGE_SIZE as u64, frame)?;
+            // The four pages of a slot are in one table: only the first can lack memory, and then all do.
+            if let Err(error) = vmalloc::map(top - page * PAGE_SIZE as u64, frame) {
+                frames::put(frame);
+                result = Err(error);
+            }
         }
-        Ok(Self { top })
+        match result {
+            Ok(()) => Ok(Self { top }),
+            Err(error) => {
+                unused_slot(top);
+                Err(error)
+            }
+        }
     }
 }
 
@@ -151,6 +165,12 @@ fn with_shared<R>(act: impl FnOnce(&mut List) -> R) -> R {
 fn fresh_slot() -> Option<u64> {
     let slot = SLOTS.fetch_add(1, Ordering::Relaxed);
     (slot < MAX_STACKS).then(|| VMALLOC_BASE + (slot + 1) * SLOT)
+}
+
+/// Gives back a fresh slot for which there is no table. Its number is lost if another CPU has drawn one meanwhile.
+fn unused_slot(top: u64) {
+    let next = (top - VMALLOC_BASE) / SLOT;
+    let _ = SLOTS.compare_exchange(next, next - 1, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// The top of a slot whose frames were given back.

@@ -80,6 +80,6 @@ impl Staged<'_> {
 
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
-        self.cache.free_all(core::mem::replace(&mut self.pages, Tree::new()));
+        self.cache.free_all(core::mem::replace(&mut self.pages, Tree::new()).into_taken());
     }
 }

@@ -59,8 +59,12 @@ impl Bits {
         let mut words = Vec::new();
         let len = pages.div_ceil(64) as usize;
         words.try_reserve_exact(len).ok()?;
-        words.resize_with(len, || AtomicU64::new(0));
-        Some(Self(words.into_boxed_slice()))
+        #[expect(clippy::disallowed_methods, reason = "there is room, and exactly that")]
+        let words = {
+            words.resize_with(len, || AtomicU64::new(0));
+            words.into_boxed_slice()
+        };
+        Some(Self(words))
     }
 
     fn put(&self, index: u64, set: bool) {

@@ -14,8 +14,9 @@
 
 pub(super) use super::footprint::Footprint;
 
-use super::tree::Tree;
+use super::tree::{Taken, Tree};
 use crate::base::PAGE_SIZE;
+use crate::mm::fallible::try_box;
 use crate::mm::frames::frame::Frame;
 use crate::mm::frames::{self, For, Pfn};
 use crate::mm::layout::PAGE_SHIFT;
@@ -112,7 +113,7 @@ impl PageCache {
 
     /// Makes `frame` the page at `index`; what was there goes, also from every mapping.
     pub fn insert(&self, index: u64, frame: Frame) -> Result<()> {
-        self.take_out(index..index.saturating_add(1), None, false);
+        self.take_out(index..index.saturating_add(1), None, false)?;
         self.insert_absent(index, frame).map(drop)
     }
 
@@ -197,7 +198,9 @@ impl PageCache {
     /// The same, from now on recorded.
     pub(in crate::mm) fn make_footprint(&self) -> Option<&Footprint> {
         let pages = self.size().div_ceil(PAGE_SIZE as u64);
-        self.footprint.call_once(|| Footprint::new(pages).map(Box::new)).as_deref()
+        self.footprint
+            .call_once(|| Footprint::new(pages).and_then(|made| try_box(made).ok()))
+            .as_deref()
     }
 
     /// Sets the length: zeroes the tail of the last page and drops what lies beyond, also from every
@@ -208,7 +211,7 @@ impl PageCache {
             self.set_size(len);
             return Ok(());
         }
-        self.take_out(first_gone..u64::MAX, Some(len), true);
+        self.take_out(first_gone..u64::MAX, Some(len), true)?;
         let used = (len % PAGE_SIZE as u64) as usize;
         if used > 0
             && let Some(last) = self.get(len >> PAGE_SHIFT)
@@ -230,7 +233,7 @@ impl PageCache {
         self.zero_part(bytes.start, first * page);
         self.zero_part(end * page, bytes.end);
         if first < end {
-            self.take_out(first..end, None, false);
+            self.take_out(first..end, None, false)?;
         }
         Ok(())
     }
@@ -245,25 +248,27 @@ impl PageCache {
     }
 
     /// Takes the pages of `indices` out of the tree (setting the length in the same step), then out of every
-    /// mapping (private copies too, if `copies`), then frees them.
-    fn take_out(&self, indices: Range<u64>, len: Option<u64>, copies: bool) {
+    /// mapping (private copies too, if `copies`), then frees them. `ENOMEM`: nothing was changed.
+    fn take_out(&self, indices: Range<u64>, len: Option<u64>, copies: bool) -> Result<()> {
         let gone = {
             let mut tree = self.tree.lock();
+            let gone = tree.take(indices.clone())?;
             if let Some(len) = len {
                 self.size.store(len, Ordering::Relaxed);
             }
-            tree.take(indices.clone())
+            gone
         };
         // Acquire: see `note_mapped`; the locks of the address spaces do the ordering.
         if self.mapped.load(Ordering::SeqCst) && (copies || !gone.is_empty()) {
             space::unmap_everywhere(self, indices, copies);
         }
         self.free_all(gone);
+        Ok(())
     }
 
-    pub(super) fn free_all(&self, tree: Tree) {
-        let pages = tree.resident();
-        tree.into_frames(frames::put);
+    pub(super) fn free_all(&self, taken: Taken) {
+        let pages = taken.resident();
+        taken.into_frames(frames::put);
         if let Some(quota) = &self.quota
             && pages > 0
         {
@@ -302,6 +307,6 @@ impl Drop for PageCache {
     fn drop(&mut self) {
         // No mapping is left: each keeps the cache alive.
         let tree = core::mem::replace(self.tree.get_mut(), Tree::new());
-        self.free_all(tree);
+        self.free_all(tree.into_taken());
     }
 }

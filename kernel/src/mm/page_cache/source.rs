@@ -15,7 +15,7 @@ pub trait MapSource: Send + Sync {
     /// The pages behind the mapping.
     fn cache(&self) -> &Arc<PageCache>;
     /// The path that /proc/PID/maps shows.
-    fn name(&self) -> String;
+    fn name(&self) -> Result<String>;
     /// Device and inode numbers that /proc/PID/maps shows.
     fn dev_ino(&self) -> (u64, u64);
     /// The rights (`MAY_*`) of a mapping that begins with those of `prot`, or why there can be none. Asked with

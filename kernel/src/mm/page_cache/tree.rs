@@ -3,8 +3,10 @@
 //! Slots lie in chunks of 512, so that runs of pages are found and mapped by slices. The first chunk, all that
 //! most files have, is part of the tree itself. A slot of 0 is a hole: frame 0 is never handed out.
 
+use crate::mm::fallible::{TryGrow, TryMap, TryVec};
 use crate::mm::frames::{Pfn, kernel_memory_low};
 use crate::sync::Pace;
+use abi::Result;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -63,14 +65,14 @@ impl Tree {
             if !self.rest.contains_key(&number) && !may_grow() {
                 return None;
             }
-            self.rest.entry(number).or_default()
+            self.rest.try_entry(number, Vec::new).ok()?
         };
         if slot >= chunk.len() {
             if slot >= chunk.capacity() {
                 let room = (slot + 1).next_power_of_two().max(4);
                 chunk.try_reserve_exact(room - chunk.len()).ok()?;
             }
-            chunk.resize(slot + 1, 0);
+            chunk.try_resize(slot + 1, 0).ok()?;
         }
         chunk.get(slot).copied()
     }
@@ -110,57 +112,57 @@ impl Tree {
         }
     }
 
-    /// Takes the slots of `indices` out into a tree of their own.
-    pub fn take(&mut self, indices: Range<u64>) -> Tree {
-        let mut gone = Tree::new();
+    /// Takes the slots of `indices` out; `ENOMEM`: nothing was changed.
+    pub fn take(&mut self, indices: Range<u64>) -> Result<Taken> {
+        let mut gone = Taken { first: Vec::new(), rest: Chunks::Listed(Vec::new()), resident: 0 };
         if indices.is_empty() || self.is_empty() {
-            return gone;
+            return Ok(gone);
         }
-        let (first_number, last_number) = (indices.start / CHUNK, (indices.end - 1) / CHUNK);
-        if first_number == 0 {
-            let end = if last_number == 0 { indices.end } else { CHUNK };
-            gone.first = take_slots(&mut self.first, indices.start, end);
-        }
-        if !self.rest.is_empty() && last_number > 0 {
-            let mut tail = self.rest.split_off(&first_number.max(1));
-            if let Some(beyond) = last_number.checked_add(1) {
-                self.rest.append(&mut tail.split_off(&beyond));
+        let numbers = indices.start / CHUNK..=(indices.end - 1) / CHUNK;
+        // What of a chunk goes.
+        let part = |number: u64, len: usize| {
+            let (low, high) = (number * CHUNK, number.saturating_mul(CHUNK).saturating_add(CHUNK));
+            let slot = |index: u64| usize::try_from(index - low).unwrap_or(usize::MAX).min(len);
+            slot(indices.start.max(low))..slot(indices.end.min(high))
+        };
+        let mut listed = Vec::with_room(self.rest.range(numbers.clone()).count())?;
+        // Only the chunks at both ends may stay in part: all memory is found before anything changes.
+        let mut spares = [Vec::new(), Vec::new()];
+        let ends = [*numbers.start(), *numbers.end()];
+        for (spare, number) in spares.iter_mut().zip(ends) {
+            let chunk = self.chunk(number);
+            let part = part(number, chunk.len());
+            if !part.is_empty() && part.len() < chunk.len() {
+                spare.try_room(part.len())?;
             }
-            // Chunks at the ends may stay in part; both ends may lie in one.
-            let last = Some(last_number).filter(|&last| last != first_number);
-            for number in [Some(first_number), last].into_iter().flatten() {
-                let (low, high) =
-                    (number * CHUNK, number.saturating_mul(CHUNK).saturating_add(CHUNK));
-                if number > 0
-                    && (low < indices.start || high > indices.end)
-                    && let Some(mut chunk) = tail.remove(&number)
-                {
-                    let taken = take_slots(
-                        &mut chunk,
-                        indices.start.max(low) - low,
-                        indices.end.min(high) - low,
-                    );
-                    self.rest.insert(number, chunk);
-                    tail.insert(number, taken);
-                }
-            }
-            gone.rest = tail;
         }
+        let [mut low, mut high] = spares;
+        if numbers.contains(&0) {
+            let spare = core::mem::take(&mut low);
+            let part = part(0, self.first.len());
+            gone.first = take_slots(&mut self.first, part, spare)?;
+        }
+        let mut next = (*numbers.start()).max(1);
+        while let Some((&number, chunk)) = self.rest.range_mut(next..=*numbers.end()).next() {
+            let spare = core::mem::take(if number == ends[0] { &mut low } else { &mut high });
+            let part = part(number, chunk.len());
+            let taken = take_slots(chunk, part, spare)?;
+            if chunk.is_empty() {
+                self.rest.remove(&number);
+            }
+            listed.try_push(taken)?;
+            let Some(after) = number.checked_add(1) else { break };
+            next = after;
+        }
+        gone.rest = Chunks::Listed(listed);
         gone.resident = gone.count();
         self.resident -= gone.resident;
-        gone
+        Ok(gone)
     }
 
-    fn count(&self) -> u64 {
-        let chunks = self.rest.values().chain([&self.first]);
-        chunks.map(|chunk| chunk.iter().filter(|&&frame| frame != 0).count() as u64).sum()
-    }
-
-    /// Hands every frame's reference to `take`. No spinlock is held.
-    pub fn into_frames(self, take: impl Fn(Pfn)) {
-        for chunk in core::iter::once(self.first).chain(self.rest.into_values()).paced() {
-            chunk.into_iter().filter(|&frame| frame != 0).for_each(|frame| take(Pfn(frame)));
-        }
+    /// All of it, to be freed.
+    pub fn into_taken(self) -> Taken {
+        Taken { first: self.first, rest: Chunks::Mapped(self.rest), resident: self.resident }
     }
 
     pub fn next_present(&self, index: u64) -> Option<u64> {
@@ -194,23 +196,63 @@ impl Tree {
     }
 }
 
-/// Takes `start..end` out of a chunk: a chunk of the same shape with only those slots. Whole chunks move;
-/// for a part of one a copy is made.
-fn take_slots(chunk: &mut Vec<u32>, start: u64, end: u64) -> Vec<u32> {
-    let start = usize::try_from(start).unwrap_or(usize::MAX);
-    let end = usize::try_from(end).unwrap_or(usize::MAX).min(chunk.len());
-    if start >= end {
-        return Vec::new();
+/// Slots that were taken out of a tree, by chunks; each that is not a hole owns a reference.
+pub(super) struct Taken {
+    first: Vec<u32>,
+    rest: Chunks,
+    resident: u64,
+}
+
+/// Further chunks: in a list, or still in the tree's own map.
+enum Chunks {
+    Listed(Vec<Vec<u32>>),
+    Mapped(BTreeMap<u64, Vec<u32>>),
+}
+
+impl Taken {
+    pub fn resident(&self) -> u64 {
+        self.resident
     }
-    if start == 0 && end == chunk.len() {
-        return core::mem::take(chunk);
+
+    pub fn is_empty(&self) -> bool {
+        self.resident == 0
     }
-    let mut taken = alloc::vec![0; end];
-    for slot in start..end {
-        core::mem::swap(&mut taken[slot], &mut chunk[slot]);
+
+    fn count(&self) -> u64 {
+        let present = |chunk: &Vec<u32>| chunk.iter().filter(|&&frame| frame != 0).count() as u64;
+        let rest: u64 = match &self.rest {
+            Chunks::Listed(chunks) => chunks.iter().map(present).sum(),
+            Chunks::Mapped(chunks) => chunks.values().map(present).sum(),
+        };
+        present(&self.first) + rest
     }
+
+    /// Hands every frame's reference to `take`. No spinlock is held.
+    pub fn into_frames(self, take: impl Fn(Pfn)) {
+        let give = |chunk: Vec<u32>| {
+            chunk.into_iter().filter(|&frame| frame != 0).for_each(|frame| take(Pfn(frame)));
+        };
+        give(self.first);
+        match self.rest {
+            Chunks::Listed(chunks) => chunks.into_iter().paced().for_each(give),
+            Chunks::Mapped(chunks) => chunks.into_values().paced().for_each(give),
+        }
+    }
+}
+
+/// Takes the slots of `part` out of a chunk. Whole chunks move; a part of one goes to `spare`, which has room.
+fn take_slots(chunk: &mut Vec<u32>, part: Range<usize>, mut spare: Vec<u32>) -> Result<Vec<u32>> {
+    if part.is_empty() {
+        return Ok(spare);
+    }
+    if part.len() == chunk.len() {
+        return Ok(core::mem::take(chunk));
+    }
+    let (start, end) = (part.start, part.end);
+    spare.try_extend_from_slice(&chunk[part])?;
+    chunk[start..end].fill(0);
     if end == chunk.len() {
         chunk.truncate(start);
     }
-    taken
+    Ok(spare)
 }

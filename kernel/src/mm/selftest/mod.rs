@@ -1,4 +1,5 @@
 //! Tests of the live memory code, run at boot when the command line has `alea.selftest`.
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "self tests, at boot")]
 
 mod figures;
 mod selftest;

@@ -25,8 +25,8 @@ impl MapSource for File {
     fn cache(&self) -> &Arc<PageCache> {
         &self.0
     }
-    fn name(&self) -> String {
-        String::from("/file")
+    fn name(&self) -> abi::Result<String> {
+        Ok(String::from("/file"))
     }
     fn dev_ino(&self) -> (u64, u64) {
         (1, 2)
@@ -69,7 +69,11 @@ fn space() -> Arc<AddressSpace> {
 
 fn ranges(space: &AddressSpace) -> Vec<Range<u64>> {
     let mut all = Vec::new();
-    assert!(space.maps(&mut |info| all.push(info.range.clone())).is_ok());
+    let visited = space.maps(&mut |info| {
+        all.push(info.range.clone());
+        Ok(())
+    });
+    assert!(visited.is_ok());
     all
 }
 
@@ -240,7 +244,11 @@ pub fn stack_and_heap() {
     s.map(anon(BASE + 3 * PAGE, 1, RW)).expect("map");
     assert_eq!(s.brk(BASE + 4 * PAGE, false), BASE + PAGE, "the way is blocked");
     let mut names = Vec::new();
-    assert!(s.maps(&mut |info| names.push(info.name.clone())).is_ok());
+    let visited = s.maps(&mut |info| {
+        names.push(info.name.clone());
+        Ok(())
+    });
+    assert!(visited.is_ok());
     assert_eq!(names, ["[heap]", "", "[stack]"]);
 }
 

@@ -5,8 +5,9 @@ use super::space::{AddressSpace, Inner};
 use super::table::OWNED;
 use super::vma::Vma;
 use crate::base::page::USER_END;
+use crate::mm::fallible::try_string;
 use crate::sync::Pace;
-use crate::sync::pace::Killed;
+use abi::Result;
 use alloc::string::String;
 use alloc::sync::Arc;
 
@@ -22,10 +23,10 @@ impl AddressSpace {
 
     /// Visits the mappings in order, until the running task is told to die. The space stays locked meanwhile: `visit`
     /// must not touch user memory.
-    pub fn maps(&self, visit: &mut dyn FnMut(&VmaInfo)) -> Result<(), Killed> {
+    pub fn maps(&self, visit: &mut dyn FnMut(&VmaInfo) -> Result<()>) -> Result<()> {
         let inner = self.inner.lock();
         for vma in inner.vmas.iter().killable() {
-            visit(&inner.info(vma?));
+            visit(&inner.info(vma?)?)?;
         }
         Ok(())
     }
@@ -58,7 +59,7 @@ impl AddressSpace {
 }
 
 impl Inner {
-    fn info(&self, vma: &Vma) -> VmaInfo {
+    fn info(&self, vma: &Vma) -> Result<VmaInfo> {
         let (mut borrowed, mut private) = (0, 0);
         self.table.for_each(vma.start, vma.end.min(USER_END), |_, _, _, entry| {
             if entry & OWNED != 0 {
@@ -67,26 +68,26 @@ impl Inner {
                 borrowed += 1;
             }
         });
-        VmaInfo {
+        Ok(VmaInfo {
             range: vma.start..vma.end,
             flags: vma.flags,
             offset: if vma.file.is_some() { vma.offset } else { 0 },
             dev_ino: vma.file.as_ref().map_or((0, 0), |file| file.source.dev_ino()),
-            name: self.name_of(vma),
+            name: self.name_of(vma)?,
             resident: (borrowed, private),
-        }
+        })
     }
 
-    fn name_of(&self, vma: &Vma) -> String {
+    fn name_of(&self, vma: &Vma) -> Result<String> {
         let layout = &self.layout;
         if let Some(file) = &vma.file {
             file.source.name()
         } else if vma.start < layout.brk && vma.end > layout.brk_start {
-            String::from("[heap]")
+            try_string("[heap]")
         } else if vma.start <= layout.stack && layout.stack < vma.end {
-            String::from("[stack]")
+            try_string("[stack]")
         } else {
-            String::new()
+            Ok(String::new())
         }
     }
 }

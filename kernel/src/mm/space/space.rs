@@ -14,6 +14,7 @@ use super::vma::Vma;
 use crate::base::cpu::without_interrupts;
 use crate::base::page;
 use crate::base::percpu::cpu_id;
+use crate::mm::fallible::{Room, try_arc};
 use crate::mm::frames;
 use crate::mm::frames::root::kernel_root;
 use crate::per_cpu;
@@ -111,7 +112,7 @@ impl AddressSpace {
             RangeMap::new(),
             Layout::default(),
             MmLimits::default(),
-            Arc::new(HotPages::new()),
+            try_arc(HotPages::new())?,
             false,
         )
     }
@@ -126,13 +127,15 @@ impl AddressSpace {
         if crate::mm::frames::kernel_memory_low() {
             return Err(Errno::ENOMEM);
         }
+        // Before the tables, which only the space itself takes down again.
+        let room = Room::new()?;
         let table = PageTable::new()?;
         let root = PhysAddr::new_truncate(table.root().phys());
         let (counts, lock_future) = (Counts::default(), false);
         let early_writes = if forked { EARLY_WRITES } else { 0 };
         let inner =
             Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future, early_writes });
-        let space = Arc::new(Self {
+        let space = room.arc(Self {
             _counted: Counted::new(Kind::AddressSpace),
             id: registry::next_id(),
             root,

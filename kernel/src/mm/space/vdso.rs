@@ -13,6 +13,7 @@ use super::table::{LEAF_SPAN, Table, index_at};
 use super::vma::{MappedFile, Vma};
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
+use crate::mm::fallible::{try_arc, try_string};
 use crate::mm::frames::Pfn;
 use crate::mm::frames::frame::Frame;
 use crate::mm::layout::page_down;
@@ -59,12 +60,9 @@ pub fn init(machine_id: Option<PhysAddr>) -> Result<&'static Data> {
     data_cache.set_size((data_index + 1) * PAGE);
     data_cache.insert(data_index, page)?;
     let (image, image_frames) = image_pages()?;
-    VDSO.call_once(|| Vdso {
-        data: Special::file("[vvar]", data_cache),
-        data_frames,
-        image: Special::file("[vdso]", image),
-        image_frames,
-    });
+    let (data_file, image) =
+        (Special::file("[vvar]", data_cache)?, Special::file("[vdso]", image)?);
+    VDSO.call_once(|| Vdso { data: data_file, data_frames, image, image_frames });
     Ok(data)
 }
 
@@ -171,9 +169,9 @@ struct Special {
 }
 
 impl Special {
-    fn file(name: &'static str, cache: PageCache) -> Arc<MappedFile> {
-        let cache = Arc::new(cache);
-        Arc::new(MappedFile { source: Arc::new(Self { name, cache: cache.clone() }), cache })
+    fn file(name: &'static str, cache: PageCache) -> Result<Arc<MappedFile>> {
+        let cache = try_arc(cache)?;
+        try_arc(MappedFile { source: try_arc(Self { name, cache: cache.clone() })?, cache })
     }
 }
 
@@ -181,8 +179,8 @@ impl MapSource for Special {
     fn cache(&self) -> &Arc<PageCache> {
         &self.cache
     }
-    fn name(&self) -> String {
-        String::from(self.name)
+    fn name(&self) -> Result<String> {
+        try_string(self.name)
     }
     fn dev_ino(&self) -> (u64, u64) {
         (0, 0)

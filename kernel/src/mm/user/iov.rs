@@ -7,6 +7,7 @@
 //! fault. Locks: none.
 
 use super::user::{self, UserPtr, UserSlice};
+use crate::mm::fallible::{TryGrow, TryVec};
 use crate::mm::frames::frame::{Frame, page_range};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -266,7 +267,7 @@ impl<'a> Source<'a> {
     pub fn take_vec(&mut self, len: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
-        bytes.resize(len, 0);
+        bytes.try_resize(len, 0)?;
         let mut at = 0;
         while at < len {
             match self.take(&mut bytes[at..])? {
@@ -359,7 +360,7 @@ pub fn import_iovec(addr: u64, count: usize) -> Result<IoVec> {
         }
         let len = len.min(room);
         room -= len;
-        slices.push(UserSlice::new(raw.base, len));
+        slices.try_push(UserSlice::new(raw.base, len))?;
     }
     Ok(slices)
 }

@@ -7,6 +7,7 @@
 
 use crate::arch::copy::{chacha20, usercopy as raw};
 use crate::base::page::USER_END;
+use crate::mm::fallible::TryVec;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -270,7 +271,7 @@ pub fn read_cstr(addr: u64, max: usize) -> Result<Vec<u8>> {
             return Err(Errno::ENAMETOOLONG);
         }
         text.try_reserve_exact(room).map_err(|_| Errno::ENOMEM)?;
-        text.resize(have + room, 0);
+        text.try_resize(have + room, 0)?;
         match read_cstr_into(addr.saturating_add(have as u64), &mut text[have..])? {
             Some(len) => {
                 text.truncate(have + len);

@@ -5,6 +5,7 @@
 
 use super::stack;
 use crate::base::PAGE_SIZE;
+use crate::mm::fallible::TryGrow;
 use crate::mm::{PageBuf, user};
 use crate::process::task::current::Current;
 use crate::process::task::limits::Resource;
@@ -138,7 +139,7 @@ impl ArgArea {
         self.block = stack::block_len(self.argc, self.envc);
         self.len = self.block;
         for _ in (0..self.len.div_ceil(PAGE_SIZE)).paced() {
-            self.pages.push(PageBuf::alloc()?);
+            self.pages.try_push(PageBuf::alloc()?)?;
         }
         self.starts[0] = self.len;
         self.pointer = stack::FIRST_POINTER;
@@ -180,7 +181,7 @@ impl ArgArea {
     fn room(&mut self) -> Result<(&mut PageBuf, usize)> {
         let (page, off) = (self.len / PAGE_SIZE, self.len % PAGE_SIZE);
         if page == self.pages.len() {
-            self.pages.push(PageBuf::alloc()?);
+            self.pages.try_push(PageBuf::alloc()?)?;
         }
         Ok((&mut self.pages[page], off))
     }

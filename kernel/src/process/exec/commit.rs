@@ -10,6 +10,7 @@ use crate::arch::task::switch;
 use crate::base::PAGE_SIZE;
 use crate::diag::exec_phases::{ExecTimer, Step};
 use crate::mm::AddressSpace;
+use crate::mm::fallible::try_arc;
 use crate::process::signal;
 use crate::process::task::current::Current;
 use crate::process::tree::exit;
@@ -32,7 +33,7 @@ pub(super) fn commit(
     mm.set_limits(task.process().limits().for_mappings());
     timer.end(Step::NewSpace);
     let file = image.executable().clone();
-    let change = cred::change(task, file.file());
+    let change = cred::change(task, file.file())?;
     let guarded = change.guarded || image.is_hidden_from(&task.cred());
     forget_personality(task, change.sets_id);
     let layout = Layout::draw(task);
@@ -109,15 +110,15 @@ fn forget_old_program(task: Current, program: Program, name: &[u8], guarded: boo
     let process = task.process();
     let file_name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
     task.set_comm(file_name);
-    process.set_program(Some(Arc::new(program)));
+    process.set_program(Some(try_arc(program)?));
     // Relaxed: settings; nobody orders anything by them.
     process.dumpable.store(u32::from(!guarded), Ordering::Relaxed);
     process.has_execed.store(true, Ordering::Relaxed);
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
-    signal::reset_for_exec(&task);
+    signal::reset_for_exec(&task)?;
     let shared = Arc::strong_count(&*task.files()) > 1;
     if shared {
-        let own: Arc<FdTable> = Arc::new(task.files().fork()?);
+        let own: Arc<FdTable> = try_arc(task.files().fork()?)?;
         drop(task.set_files(Some(own)));
     }
     task.files().close_on_exec();

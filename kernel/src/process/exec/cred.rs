@@ -1,9 +1,11 @@
 //! What exec does to credentials: set-uid bits and capabilities; who may look into the new program.
 
+use crate::mm::fallible::try_arc;
 use crate::process::task::current::Current;
 use crate::process::tree::table::for_each_process;
 use crate::vfs::cred::securebits;
 use crate::vfs::{CapSet, Capability, Cred, MountFlags, OpenFile};
+use abi::Result;
 use abi::fs::{S_ISGID, S_ISUID};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -21,22 +23,22 @@ pub(super) struct Change {
 }
 
 /// What executing `file` makes of the task's identity.
-pub(super) fn change(task: Current, file: &OpenFile) -> Change {
+pub(super) fn change(task: Current, file: &OpenFile) -> Result<Change> {
     let old = task.cred();
     let two = old.uid != old.euid || old.gid != old.egid;
-    let (cred, secure, set_bits) = new_cred(task, file);
+    let (cred, secure, set_bits) = new_cred(task, file)?;
     let Some(new) = cred else {
-        return Change { cred: None, secure, sets_id: set_bits, guarded: two };
+        return Ok(Change { cred: None, secure, sets_id: set_bits, guarded: two });
     };
     let ids = |cred: &Cred| (cred.euid, cred.egid, cred.fsuid, cred.fsgid);
     let gains = !old.permitted.contains(new.permitted);
     let guarded = two || gains || ids(&old) != ids(&new);
-    Change { cred: Some(new), secure, sets_id: set_bits || gains, guarded }
+    Ok(Change { cred: Some(new), secure, sets_id: set_bits || gains, guarded })
 }
 
 /// The new identity, if it differs from the old one; whether the program must distrust its environment; whether
 /// a set-id bit of the file counts.
-fn new_cred(task: Current, file: &OpenFile) -> (Option<Arc<Cred>>, bool, bool) {
+fn new_cred(task: Current, file: &OpenFile) -> Result<(Option<Arc<Cred>>, bool, bool)> {
     let old = task.cred();
     let meta = file.inode().attr();
     let mode = meta.mode();
@@ -61,7 +63,7 @@ fn new_cred(task: Current, file: &OpenFile) -> (Option<Arc<Cred>>, bool, bool) {
         (euid, egid) = (old.uid, old.gid);
     }
     if is_unchanged(&old, euid, egid) {
-        return (None, false, sets_uid || sets_gid);
+        return Ok((None, false, sets_uid || sets_gid));
     }
     let mut new = Cred::clone(&old);
     (new.euid, new.suid, new.fsuid) = (euid, euid, euid);
@@ -70,7 +72,7 @@ fn new_cred(task: Current, file: &OpenFile) -> (Option<Arc<Cred>>, bool, bool) {
     set_capabilities(&old, &mut new, changed_id);
     new.securebits &= !securebits::KEEP_CAPS;
     let gained = new.uid != 0 && !new.ambient.contains(new.effective);
-    (Some(Arc::new(new)), changed_id || gained, sets_uid || sets_gid)
+    Ok((Some(try_arc(new)?), changed_id || gained, sets_uid || sets_gid))
 }
 
 /// Whether a task of another process has the same working directory and root, by CLONE_FS. Its own process has no other

@@ -10,8 +10,10 @@ use super::image::Image;
 use super::{commit, script, threads};
 use crate::arch::entry::frame::TrapFrame;
 use crate::diag::exec_phases::{ExecTimer, Step};
+use crate::mm::fallible::{TryGrow, TrySlice, TryVec, try_arc};
 use crate::process::task::current::Current;
 use crate::sync::killable;
+use crate::try_format;
 use crate::vfs::namei::{LookupCtx, LookupFlags};
 use crate::vfs::open::open_exec;
 use crate::vfs::{DenyWrite, Fd, FdTable};
@@ -40,7 +42,7 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
     let task = crate::process::task::current::current();
     let mut timer = ExecTimer::start(task.process().pid());
     let file = open(task, request.at, request.path, request.lookup)?;
-    let shown = shown_name(request);
+    let shown = shown_name(request)?;
     let mut area = ArgArea::new(task, request.argv, request.envp)?;
     let (file, script) = follow_scripts(task, request, file, &shown)?;
     area.fill(request.argv, request.envp, script.as_ref(), &shown)?;
@@ -77,20 +79,20 @@ pub(super) fn open(
     let (fs, files, cred) = (task.fs(), task.files(), task.cred());
     let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };
     let file = open_exec(&ctx, at, path, lookup)?;
-    Ok(Arc::new(DenyWrite::new(file)?))
+    try_arc(DenyWrite::new(file)?)
 }
 
 /// The path that AT_EXECFN, `comm` and scripts are told: that of `execveat` names the descriptor.
-fn shown_name(request: &ExecRequest<'_>) -> Vec<u8> {
+fn shown_name(request: &ExecRequest<'_>) -> Result<Vec<u8>> {
     if request.at.0 == abi::fs::AT_FDCWD || request.path.first() == Some(&b'/') {
-        return request.path.to_vec();
+        return request.path.try_owned();
     }
-    let mut name = alloc::format!("/dev/fd/{}", request.at.0).into_bytes();
+    let mut name = try_format!("/dev/fd/{}", request.at.0)?.into_bytes();
     if !request.path.is_empty() {
-        name.push(b'/');
-        name.extend_from_slice(request.path);
+        name.try_push(b'/')?;
+        name.try_extend_from_slice(request.path)?;
     }
-    name
+    Ok(name)
 }
 
 /// Follows `#!` lines to a file that is none; the arguments that they put before the caller's.
@@ -119,12 +121,17 @@ fn follow_scripts(
             return Err(Errno::ENOENT);
         }
         let mut args = Vec::new();
-        args.push(line.interpreter.to_vec());
-        args.extend(line.argument.map(<[u8]>::to_vec));
-        args.push(name.replace(line.interpreter.to_vec()).unwrap_or_else(|| shown.to_vec()));
+        args.try_push(line.interpreter.try_owned()?)?;
+        if let Some(argument) = line.argument {
+            args.try_push(argument.try_owned()?)?;
+        }
+        args.try_push(match name.replace(line.interpreter.try_owned()?) {
+            Some(own) => own,
+            None => shown.try_owned()?,
+        })?;
         if let Some(outer) = prefix.take() {
             // The outer line's first word was our own name, which we replaced by path.
-            args.extend(outer.into_iter().skip(1));
+            args.try_extend(outer.into_iter().skip(1))?;
         }
         prefix = Some(args);
         file = open(task, Fd(abi::fs::AT_FDCWD), line.interpreter, LookupFlags::FOLLOW)?;

@@ -2,6 +2,7 @@
 
 use super::layout::Layout;
 use crate::base::page::USER_END;
+use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::layout::MMAP_MIN;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::{AddressSpace, MapSource, Sink};
@@ -171,11 +172,11 @@ fn read_plan(file: &OpenFile) -> Result<Result<Arc<Plan>, Error>> {
     let at = usize::try_from(header.phdrs_offset).ok();
     let inside = at.and_then(|at| start[..len].get(at..at.checked_add(header.phdrs_len())?));
     if let Some(phdrs) = inside {
-        return Ok(Plan::new(&header, phdrs, USER_END).map(Arc::new));
+        return shared(Plan::new(&header, phdrs, USER_END));
     }
     let mut phdrs = Vec::new();
     phdrs.try_reserve_exact(header.phdrs_len()).map_err(|_| Errno::ENOMEM)?;
-    phdrs.resize(header.phdrs_len(), 0);
+    phdrs.try_resize(header.phdrs_len(), 0)?;
     let got = match i64::try_from(header.phdrs_offset) {
         Ok(_) => file.read_at(&mut Sink::kernel(&mut phdrs), header.phdrs_offset)?,
         Err(_) => 0,
@@ -183,7 +184,14 @@ fn read_plan(file: &OpenFile) -> Result<Result<Arc<Plan>, Error>> {
     if got < phdrs.len() {
         return Ok(Err(Error::NotExecutable));
     }
-    Ok(Plan::new(&header, &phdrs, USER_END).map(Arc::new))
+    shared(Plan::new(&header, &phdrs, USER_END))
+}
+
+fn shared(plan: Result<Plan, Error>) -> Result<Result<Arc<Plan>, Error>> {
+    Ok(match plan {
+        Ok(plan) => Ok(try_arc(plan)?),
+        Err(error) => Err(error),
+    })
 }
 
 fn open_interpreter(
@@ -193,7 +201,7 @@ fn open_interpreter(
 ) -> Result<Interpreter> {
     let mut path = Vec::new();
     path.try_reserve_exact(len as usize).map_err(|_| Errno::ENOMEM)?;
-    path.resize(len as usize, 0);
+    path.try_resize(len as usize, 0)?;
     if file.read_at(&mut Sink::kernel(&mut path), offset)? < path.len() {
         return Err(Errno::EIO);
     }

@@ -28,9 +28,6 @@ pub enum Key {
 }
 
 impl Key {
-    /// Before all others.
-    pub(super) const LEAST: Self = Self::Private { space: 0, addr: 0 };
-
     /// The key of the word at `addr`.
     ///
     /// # Errors

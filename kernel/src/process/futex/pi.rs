@@ -7,6 +7,7 @@
 
 use super::futex::{BITSET_MATCH_ANY, Key, QUEUES, leave};
 use super::waits;
+use crate::mm::fallible::{TryGrow, TryMap, TryVec};
 use crate::mm::{AddressSpace, user};
 use crate::process::task::task::Task;
 use crate::process::tree::table;
@@ -15,7 +16,7 @@ use crate::sync::Mutex;
 use crate::sync::wait::{Deadline, WaitError, wait_alone};
 use abi::{Errno, Result};
 use alea_futexq::{Entry, Kind, NoMemory};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -30,21 +31,21 @@ const MAX_CHAIN: usize = 1024;
 /// What is known of a contended word.
 struct State {
     owner: Arc<Task>,
+    /// The owner's other contended words, before and after this one.
+    other: [Option<Key>; 2],
     /// The most urgent first, then by arrival; empty only while unsettled.
     waiters: Vec<(u32, Arc<Task>)>,
     /// The new owner has not written its number to the word yet.
     unsettled: bool,
 }
 
-/// All contended words, and who waits for or owns which; a task is known by its address.
+/// All contended words. For which of them a task waits, and the first that it owns, is noted in the task
+/// ([`Links`](super::waits::Links)): the words of one owner are a list, so that handing one over needs no memory.
 struct Table {
     states: BTreeMap<Key, State>,
-    blocked: BTreeMap<usize, Key>,
-    owned: BTreeSet<(usize, Key)>,
 }
 
-static TABLE: Mutex<Table> =
-    Mutex::new(Table { states: BTreeMap::new(), blocked: BTreeMap::new(), owned: BTreeSet::new() });
+static TABLE: Mutex<Table> = Mutex::new(Table { states: BTreeMap::new() });
 
 /// Number of contended words. SeqCst: an owner that ends says so, then looks here; a waiter is counted here,
 /// then looks whether the owner ends.
@@ -54,10 +55,6 @@ static CONTENDED: AtomicUsize = AtomicUsize::new(0);
 pub const ALIVE: u8 = 0;
 pub const LEAVING: u8 = 1;
 pub const GONE: u8 = 2;
-
-fn id(task: &Task) -> usize {
-    core::ptr::from_ref(task).addr()
-}
 
 /// What one look at the word came to.
 enum Step {
@@ -97,6 +94,7 @@ pub fn lock(
         };
         table.check_chain(&owner, &task)?;
         let entry = entry(key, Kind::Pi, BITSET_MATCH_ANY)?;
+        table.make_room(key, &owner)?;
         table.enqueue(&owner, entry);
         if owner.futex_state() != ALIVE {
             // It may not have seen the new waiter.
@@ -238,8 +236,8 @@ pub fn wait_requeue(
 /// Takes a task back out of where it waits to be moved; false if it has been moved, or owns the lock already.
 fn give_up(task: &Task) -> bool {
     // With the table locked nobody moves it.
-    let table = TABLE.lock();
-    let moved = table.blocked.contains_key(&id(task));
+    let _table = TABLE.lock();
+    let moved = task.futex.links().blocked.is_some();
     !moved && !task.futex.is_granted() && leave(task)
 }
 
@@ -334,17 +332,13 @@ pub fn give_up_locks(task: &Task) {
     if CONTENDED.load(Ordering::SeqCst) == 0 {
         return;
     }
-    let mut table = TABLE.lock();
-    let mut woken = Vec::new();
-    let mine = id(task);
-    while let Some(&(_, key)) =
-        table.owned.range((mine, Key::LEAST)..).next().filter(|o| o.0 == mine)
-    {
-        table.owned.remove(&(mine, key));
-        woken.extend(table.hand_over(key, true));
+    loop {
+        let mut table = TABLE.lock();
+        let Some(key) = task.futex.links().owned else { return };
+        let heir = table.hand_over(key, true);
+        drop(table);
+        heir.iter().for_each(|heir| wake(heir));
     }
-    drop(table);
-    woken.iter().for_each(|task| wake(task));
 }
 
 impl Table {
@@ -383,18 +377,60 @@ impl Table {
         }
     }
 
-    /// Queues a task for a word that `owner` has; `check_chain` has passed.
+    /// Makes room for one more waiter for a word that `owner` has; `check_chain` has passed. If nobody is queued then,
+    /// [`forget_if_free`](Self::forget_if_free) takes it back.
+    fn make_room(&mut self, key: Key, owner: &Arc<Task>) -> Result<()> {
+        if !self.states.contains_key(&key) {
+            let state = State {
+                owner: owner.clone(),
+                other: [None; 2],
+                waiters: Vec::with_room(1)?,
+                unsettled: false,
+            };
+            self.states.try_put(key, state)?;
+            self.link(key, owner);
+            CONTENDED.fetch_add(1, Ordering::SeqCst);
+        }
+        self.states.get_mut(&key).map_or(Ok(()), |state| state.waiters.try_room(1))
+    }
+
+    /// Forgets a word for which nobody waits and which nobody has to settle.
+    fn forget_if_free(&mut self, key: Key) -> Option<State> {
+        let state = self.states.get(&key)?;
+        if state.waiters.is_empty() && !state.unsettled { self.forget(key) } else { None }
+    }
+
+    /// Queues a task for a word that `owner` has and for which there is room.
     fn enqueue(&mut self, owner: &Arc<Task>, entry: Entry<Key, Arc<Task>>) {
         let (key, task) = (entry.key(), entry.waiter().clone());
-        let state = self.states.entry(key).or_insert_with(|| {
-            CONTENDED.fetch_add(1, Ordering::SeqCst);
-            State { owner: owner.clone(), waiters: Vec::new(), unsettled: false }
-        });
-        insert_by_rank(&mut state.waiters, task.sched.rank(), task.clone());
-        self.owned.insert((id(owner), key));
-        self.blocked.insert(id(&task), key);
+        if let Some(state) = self.states.get_mut(&key) {
+            insert_by_rank(&mut state.waiters, task.sched.rank(), task.clone());
+        }
+        task.futex.links().blocked = Some(key);
         QUEUES.queue(entry);
         self.lend(owner.clone());
+    }
+
+    /// Enters a word into the list of those that `owner` has.
+    fn link(&mut self, key: Key, owner: &Task) {
+        let first = owner.futex.links().owned.replace(key);
+        if let Some(state) = self.states.get_mut(&key) {
+            state.other = [None, first];
+        }
+        if let Some(after) = first.and_then(|first| self.states.get_mut(&first)) {
+            after.other[0] = Some(key);
+        }
+    }
+
+    /// Takes a word, whose neighbours were `other`, out of the list of those that `owner` has.
+    fn unlink(&mut self, [before, after]: [Option<Key>; 2], owner: &Task) {
+        match before.and_then(|before| self.states.get_mut(&before)) {
+            Some(state) => state.other[1] = after,
+            None => owner.futex.links().owned = after,
+        }
+        if let Some(state) = after.and_then(|after| self.states.get_mut(&after)) {
+            state.other[0] = before;
+        }
     }
 
     /// `EDEADLK` if `owner` waits for `task`, by however many others.
@@ -404,7 +440,7 @@ impl Table {
             if Arc::ptr_eq(at, task) {
                 return Err(Errno::EDEADLK);
             }
-            let next = self.blocked.get(&id(at)).and_then(|key| self.states.get(key));
+            let next = at.futex.links().blocked.and_then(|key| self.states.get(&key));
             let Some(next) = next else { return Ok(()) };
             at = &next.owner;
         }
@@ -414,13 +450,12 @@ impl Table {
     /// Takes a task out that gives up; what is returned is dropped with nothing locked.
     fn withdraw(&mut self, key: Key, task: &Task) -> Option<State> {
         leave(task);
-        self.blocked.remove(&id(task));
+        task.futex.links().blocked = None;
         let state = self.states.get_mut(&key)?;
         state.waiters.retain(|(_, other)| !core::ptr::eq(&**other, task));
         let owner = state.owner.clone();
         // An heir that has not written the word yet does the forgetting.
-        let gone =
-            if state.waiters.is_empty() && !state.unsettled { self.forget(key) } else { None };
+        let gone = self.forget_if_free(key);
         self.lend(owner);
         gone
     }
@@ -428,7 +463,7 @@ impl Table {
     /// Nobody waits for the word any more.
     fn forget(&mut self, key: Key) -> Option<State> {
         let state = self.states.remove(&key)?;
-        self.owned.remove(&(id(&state.owner), key));
+        self.unlink(state.other, &state.owner);
         CONTENDED.fetch_sub(1, Ordering::SeqCst);
         Some(state)
     }
@@ -444,13 +479,14 @@ impl Table {
         let old = core::mem::replace(&mut state.owner, task.clone());
         state.unsettled = died;
         leave(&task);
-        self.blocked.remove(&id(&task));
-        self.owned.remove(&(id(&old), key));
-        if state.waiters.is_empty() && !died {
+        task.futex.links().blocked = None;
+        let (other, is_last) = (state.other, state.waiters.is_empty() && !died);
+        self.unlink(other, &old);
+        if is_last {
             self.states.remove(&key);
             CONTENDED.fetch_sub(1, Ordering::SeqCst);
         } else {
-            self.owned.insert((id(&task), key));
+            self.link(key, &task);
         }
         task.futex.grant(died);
         self.lend(old);
@@ -485,7 +521,11 @@ impl Table {
         while moved < count {
             let Some(task) = first_for(key, target)? else { break };
             self.check_chain(owner, &task)?;
-            let Some(mut entry) = QUEUES.leave::<Key, Arc<Task>>(&*task) else { continue };
+            self.make_room(target, owner)?;
+            let Some(mut entry) = QUEUES.leave::<Key, Arc<Task>>(&*task) else {
+                self.forget_if_free(target);
+                continue;
+            };
             entry.retarget(target, Kind::Pi);
             self.enqueue(owner, entry);
             moved += 1;
@@ -504,16 +544,19 @@ impl Table {
     /// Lends a task the rank of the most urgent one that waits for it, and so on along the chain.
     fn lend(&mut self, mut task: Arc<Task>) {
         for _ in 0..MAX_CHAIN {
-            let mine = id(&task);
-            let words = self.owned.range((mine, Key::LEAST)..).take_while(|owned| owned.0 == mine);
-            let ranks = words.filter_map(|(_, key)| self.states.get(key)?.waiters.first());
-            let lent = ranks.map(|(rank, _)| *rank).min();
+            let links = *task.futex.links();
+            let mut lent = None;
+            let mut next = links.owned;
+            while let Some(state) = next.and_then(|key| self.states.get(&key)) {
+                let first = state.waiters.first().map(|(rank, _)| *rank);
+                lent = lent.into_iter().chain(first).min();
+                next = state.other[1];
+            }
             if !sched::lend_rank(&task, lent) {
                 return;
             }
             // If it waits itself, its place in that queue is another one now.
-            let Some(state) = self.blocked.get(&mine).and_then(|key| self.states.get_mut(key))
-            else {
+            let Some(state) = links.blocked.and_then(|key| self.states.get_mut(&key)) else {
                 return;
             };
             let of_task = |(_, waiter): &(u32, Arc<Task>)| Arc::ptr_eq(waiter, &task);
@@ -540,5 +583,6 @@ fn write_heir(addr: u64) -> Result<()> {
 
 fn insert_by_rank(waiters: &mut Vec<(u32, Arc<Task>)>, rank: u32, waiter: Arc<Task>) {
     let at = waiters.partition_point(|(other, _)| *other <= rank);
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
     waiters.insert(at, (rank, waiter));
 }

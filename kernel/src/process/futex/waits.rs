@@ -1,11 +1,13 @@
 //! [`Waits`]: what a task keeps for its waits at futexes; it waits at one at a time.
 //!
 //! Owns no queue: those are in `futexq`, and in `pi` for locks that lend priority. Never tells that a task was
-//! woken by anything but these queues. Locks: none; each field says who writes it.
+//! woken by anything but these queues. Locks: each field says who writes it.
 
+use super::futex::Key;
 use crate::mm::fallible::try_box;
 use crate::process;
 use crate::process::task::task::Task;
+use crate::sync::{SpinGuard, SpinLock, level};
 use alea_futexq::{Entry, Kind, Place, Waiter};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +20,32 @@ pub struct Waits {
     granted: AtomicBool,
     /// With `granted`: the owner before died, and this one must write the word.
     must_settle: AtomicBool,
+    links: SpinLock<Links, level::Leaf>,
+}
+
+/// A task's part in the table of `pi`, which is locked by who reads or writes this.
+#[derive(Clone, Copy)]
+pub(super) struct Links {
+    /// The word for which it waits.
+    pub(super) blocked: Option<Key>,
+    /// The first of the contended words that it owns.
+    pub(super) owned: Option<Key>,
 }
 
 impl Waits {
     pub fn new() -> Self {
         let no = || AtomicBool::new(false);
-        Self { place: Place::new(), granted: no(), must_settle: no() }
+        Self {
+            place: Place::new(),
+            granted: no(),
+            must_settle: no(),
+            links: SpinLock::new(Links { blocked: None, owned: None }),
+        }
+    }
+
+    /// With the table of `pi` locked; for a statement, not longer.
+    pub(super) fn links(&self) -> SpinGuard<'_, Links, level::Leaf> {
+        self.links.lock()
     }
 
     /// Whether the task waits in a queue. Once it does not any more, it was woken.
@@ -67,9 +89,9 @@ impl Waiter for Task {
 /// An entry for the running task.
 #[inline]
 pub(super) fn entry(
-    key: super::futex::Key,
-    kind: Kind<super::futex::Key>,
+    key: Key,
+    kind: Kind<Key>,
     bitset: u32,
-) -> Result<Entry<super::futex::Key, Arc<Task>>, alea_futexq::NoMemory> {
+) -> Result<Entry<Key, Arc<Task>>, alea_futexq::NoMemory> {
     Entry::try_new_in(key, kind, bitset, process::current_arc(), |inner| try_box([inner]).ok())
 }

@@ -30,6 +30,10 @@ pub fn wait_for_memory() {
 /// Frees memory by dropping what may be dropped, else by killing the process with the largest resident set;
 /// returns when the caller may try again (or has been killed itself).
 pub fn out_of_memory() {
+    if mm::has_user_frames() {
+        // What others have given back meanwhile, or a refusal that was injected: one more try, as Linux makes.
+        return;
+    }
     if mm::gather_free_frames() > ENOUGH || space::drop_pages() > 0 {
         return;
     }
@@ -93,7 +97,10 @@ fn kill_largest() -> bool {
     let kib = pages * (base::PAGE_SIZE as u64 / 1024);
     let (pid, uid) = (victim.pid(), victim.uid());
     let name = victim.name();
-    log::error!("Out of memory: Killed process {pid} ({name}) anon-rss:{kib}kB, UID:{uid}");
+    log::error!(
+        "Out of memory: Killed process {pid} ({}) anon-rss:{kib}kB, UID:{uid}",
+        name.escape_ascii()
+    );
     let info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
     if let Err(error) = signal::send_to_process(&victim, Signal::SIGKILL, info) {
         unreachable!("SIGKILL refused: {error}");

@@ -3,15 +3,15 @@
 use crate::base::PAGE_SIZE;
 use crate::fs::procfs::TextBuf;
 use crate::mm::Sink;
+use crate::mm::fallible::TryString;
 use crate::mm::space::request::{VmFlags, VmaInfo};
 use crate::process::task::task::Task;
 use crate::sync::killable;
-use crate::try_format;
 use crate::vfs::DevId;
+use crate::{try_format, try_write, try_writeln};
 use abi::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Write;
 
 /// The pages of the program's own code; all other executable ones are of libraries.
 pub(super) fn code_pages(task: &Task) -> u64 {
@@ -40,9 +40,9 @@ pub(super) fn maps(task: &Task) -> Result<Vec<u8>> {
 pub(super) fn smaps(task: &Task) -> Result<Vec<u8>> {
     let mut text = TextBuf::default();
     visit(task, &mut |vma| {
-        line(&mut text, vma);
-        figures(&mut text, &Figures::of(vma), Some(vma.range.end - vma.range.start));
-        flags(&mut text, vma.flags);
+        line(&mut text, vma)?;
+        figures(&mut text, &Figures::of(vma), Some(vma.range.end - vma.range.start))?;
+        flags(&mut text, vma.flags)
     })?;
     text.finish()
 }
@@ -58,13 +58,13 @@ pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
         sum.locked += one.locked;
         let first = bounds.map_or(vma.range.start, |b| b.0);
         bounds = Some((first, vma.range.end));
+        Ok(())
     })?;
     let Some((start, end)) = bounds else { return Ok(Vec::new()) };
     let mut text = TextBuf::default();
-    // A text that cannot grow says so at its end.
-    let _ok = write!(text, "{start:08x}-{end:08x} ---p 00000000 00:00 0");
-    pad_name(&mut text, 0, "[rollup]");
-    figures(&mut text, &sum, None);
+    try_write!(text, "{start:08x}-{end:08x} ---p 00000000 00:00 0")?;
+    pad_name(&mut text, 0, "[rollup]")?;
+    figures(&mut text, &sum, None)?;
     text.finish()
 }
 
@@ -88,19 +88,18 @@ pub(super) fn read_mem(task: &Task, dst: &mut Sink<'_>, pos: u64) -> Result<usiz
     if done == 0 && dst.remaining() > 0 { Err(abi::Errno::EIO) } else { Ok(done) }
 }
 
-fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo)) -> Result<()> {
+fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo) -> Result<()>) -> Result<()> {
     match task.process().mm() {
-        Some(mm) => Ok(mm.maps(each)?),
+        Some(mm) => mm.maps(each),
         None => Ok(()),
     }
 }
 
-fn line(text: &mut TextBuf, vma: &VmaInfo) {
+fn line(text: &mut TextBuf, vma: &VmaInfo) -> Result<()> {
     let has = |flag, letter| if vma.flags.contains(flag) { letter } else { '-' };
     let start = text.len();
     let device = DevId(vma.dev_ino.0);
-    // A text that cannot grow says so at its end.
-    let _ok = write!(
+    try_write!(
         text,
         "{:08x}-{:08x} {}{}{}{} {:08x} {:02x}:{:02x} {}",
         vma.range.start,
@@ -113,18 +112,20 @@ fn line(text: &mut TextBuf, vma: &VmaInfo) {
         device.major(),
         device.minor(),
         vma.dev_ino.1,
-    );
-    pad_name(text, start, &vma.name);
+    )?;
+    pad_name(text, start, &vma.name)
 }
 
 /// Names stand in a column of their own.
-fn pad_name(text: &mut TextBuf, start: usize, name: &str) {
+fn pad_name(text: &mut TextBuf, start: usize, name: &str) -> Result<()> {
     const COLUMN: usize = 73;
     let pad = if name.is_empty() { 0 } else { (start + COLUMN).saturating_sub(text.len() + 1) };
     // A newline in a name must not look like another line.
-    let name = name.replace('\n', "\\012");
-    // A text that cannot grow says so at its end.
-    let _ok = writeln!(text, " {:pad$}{name}", "");
+    try_write!(text, " {:pad$}", "")?;
+    for (at, part) in name.split('\n').enumerate() {
+        try_write!(text, "{}{part}", if at == 0 { "" } else { "\\012" })?;
+    }
+    text.try_push_char('\n')
 }
 
 /// Resident kilobytes of a mapping.
@@ -148,31 +149,30 @@ impl Figures {
     }
 }
 
-fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) {
+fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) -> Result<()> {
     let mut put = |name: &str, kib: u64| {
         let pad = 15usize.saturating_sub(name.len());
-        // A text that cannot grow says so at its end.
-        let _ok = writeln!(text, "{name}:{:pad$}{kib:8} kB", "");
+        try_writeln!(text, "{name}:{:pad$}{kib:8} kB", "")
     };
     if let Some(size) = size {
-        put("Size", size / 1024);
-        put("KernelPageSize", 4);
-        put("MMUPageSize", 4);
+        put("Size", size / 1024)?;
+        put("KernelPageSize", 4)?;
+        put("MMUPageSize", 4)?;
     }
-    put("Rss", f.shared + f.private);
-    put("Pss", f.shared + f.private);
-    put("Pss_Dirty", f.private);
+    put("Rss", f.shared + f.private)?;
+    put("Pss", f.shared + f.private)?;
+    put("Pss_Dirty", f.private)?;
     if size.is_none() {
-        put("Pss_Anon", f.private);
-        put("Pss_File", f.shared);
-        put("Pss_Shmem", 0);
+        put("Pss_Anon", f.private)?;
+        put("Pss_File", f.shared)?;
+        put("Pss_Shmem", 0)?;
     }
-    put("Shared_Clean", f.shared);
-    put("Shared_Dirty", 0);
-    put("Private_Clean", 0);
-    put("Private_Dirty", f.private);
-    put("Referenced", f.shared + f.private);
-    put("Anonymous", f.private);
+    put("Shared_Clean", f.shared)?;
+    put("Shared_Dirty", 0)?;
+    put("Private_Clean", 0)?;
+    put("Private_Dirty", f.private)?;
+    put("Referenced", f.shared + f.private)?;
+    put("Anonymous", f.private)?;
     for name in [
         "KSM",
         "LazyFree",
@@ -184,14 +184,13 @@ fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) {
         "Swap",
         "SwapPss",
     ] {
-        put(name, 0);
+        put(name, 0)?;
     }
-    put("Locked", f.locked);
+    put("Locked", f.locked)
 }
 
-fn flags(text: &mut TextBuf, flags: VmFlags) {
-    // A text that cannot grow says so at its end.
-    let _ok = text.write_str("THPeligible:           0\nVmFlags:");
+fn flags(text: &mut TextBuf, flags: VmFlags) -> Result<()> {
+    text.try_push_str("THPeligible:           0\nVmFlags:")?;
     for (flag, name) in [
         (VmFlags::READ, "rd"),
         (VmFlags::WRITE, "wr"),
@@ -209,8 +208,8 @@ fn flags(text: &mut TextBuf, flags: VmFlags) {
         (VmFlags::DROPPABLE, "dp"),
     ] {
         if flags.contains(flag) {
-            let _ok = write!(text, " {name}");
+            try_write!(text, " {name}")?;
         }
     }
-    let _ok = text.write_str(" \n");
+    text.try_push_str(" \n")
 }

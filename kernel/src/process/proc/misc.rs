@@ -1,7 +1,7 @@
 //! The small files of a process directory.
 
 use super::shown::name;
-use crate::mm::fallible::{TryCollect, TryGrow, TryVec, try_string};
+use crate::mm::fallible::{TryCollect, TryGrow, TrySlice, TryVec, try_string};
 use crate::process::task::current::current;
 use crate::process::task::limits::{self, Resource};
 use crate::process::task::process::Process;
@@ -23,7 +23,7 @@ pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
     let order = Ordering::Relaxed;
     Ok(match name_of_file {
         "comm" => {
-            let mut text = name(task);
+            let mut text = name(task).try_owned()?;
             text.try_push(b'\n')?;
             text
         }

@@ -7,17 +7,17 @@
 //! and after a program, so all are taken before anything is allocated for the text. No locks of its own.
 
 use crate::fs::procfs::{ProcFile, register_file};
+use crate::mm::fallible::try_arc;
 use crate::mm::{frames, heap};
 use crate::sync::counted::{self, KINDS};
 use crate::time;
+use crate::try_writeln;
 use abi::{Errno, Result};
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Write;
 
 pub(super) fn register() -> Result<()> {
-    register_file("alea/objects", 0o600, Arc::new(Objects))
+    register_file("alea/objects", 0o600, try_arc(Objects)?)
 }
 
 struct Objects;
@@ -31,9 +31,8 @@ impl ProcFile for Objects {
         let (heap, frames, timers) = (heap::live(), frames::stats(), time::armed());
         let mut text = String::new();
         text.try_reserve(2048).map_err(|_| Errno::ENOMEM)?;
-        let mut line = |name: core::fmt::Arguments<'_>, number: i64| {
-            writeln!(text, "{name} {number}").map_err(|_| Errno::ENOMEM)
-        };
+        let mut line =
+            |name: core::fmt::Arguments<'_>, number: i64| try_writeln!(text, "{name} {number}");
         for ((_, name), number) in KINDS.iter().zip(kinds) {
             line(format_args!("{name}"), number)?;
         }

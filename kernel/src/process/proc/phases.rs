@@ -5,11 +5,11 @@
 use crate::base::exits;
 use crate::diag::{exec_phases, timeline};
 use crate::fs::procfs::{ProcFile, register_file};
-use crate::mm::fallible::{try_arc, try_string};
-use crate::time;
+use crate::mm::fallible::{try_arc, try_string, written};
+use crate::{time, try_writeln};
 use abi::{Errno, Result};
+use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Write;
 
 pub(super) fn register() -> Result<()> {
     register_file("alea/exec_phases", 0o644, try_arc(ExecPhases)?)?;
@@ -28,7 +28,7 @@ struct ExecPhases;
 
 impl ProcFile for ExecPhases {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(exec_phases::text(to_ns).into_bytes())
+        written(|to| exec_phases::text(to_ns, to)).map(String::into_bytes)
     }
 
     fn write(&self, data: &[u8]) -> Result<usize> {
@@ -44,7 +44,7 @@ struct Histogram;
 
 impl ProcFile for Histogram {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(exec_phases::histogram(to_ns).into_bytes())
+        written(|to| exec_phases::histogram(to_ns, to)).map(String::into_bytes)
     }
 }
 
@@ -52,7 +52,7 @@ struct Timeline;
 
 impl ProcFile for Timeline {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(timeline::text(to_ns).into_bytes())
+        written(|to| timeline::text(to_ns, to)).map(String::into_bytes)
     }
 
     fn write(&self, data: &[u8]) -> Result<usize> {
@@ -71,8 +71,7 @@ impl ProcFile for VmExits {
     fn read(&self) -> Result<Vec<u8>> {
         let mut text = try_string("kind count\n")?;
         for (name, count) in exits::counts() {
-            // Writing to a String cannot fail.
-            let _ok = writeln!(text, "{name} {count}");
+            try_writeln!(text, "{name} {count}")?;
         }
         Ok(text.into_bytes())
     }

@@ -146,7 +146,7 @@ impl ProcessTable for Processes {
         }
     }
 
-    fn totals(&self) -> Totals {
+    fn totals(&self) -> Result<Totals> {
         totals::totals()
     }
 

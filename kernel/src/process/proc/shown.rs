@@ -1,7 +1,7 @@
 //! How a task is shown: its name and its state. Owns nothing. Locks: those of the task, briefly.
 
 use crate::process::task::task::Task;
-use alloc::vec::Vec;
+use arrayvec::ArrayVec;
 
 /// The letter and the word for what a task does.
 pub(super) fn state(task: &Task, in_task: bool) -> (char, &'static str) {
@@ -25,7 +25,8 @@ pub(super) fn state(task: &Task, in_task: bool) -> (char, &'static str) {
 }
 
 /// A thread's name as text.
-pub(super) fn name(task: &Task) -> Vec<u8> {
-    let comm = task.comm();
-    comm.iter().copied().take_while(|&b| b != 0).collect()
+pub(super) fn name(task: &Task) -> ArrayVec<u8, 16> {
+    let mut name = ArrayVec::from(task.comm());
+    name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
+    name
 }

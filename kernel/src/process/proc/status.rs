@@ -2,20 +2,20 @@
 
 use super::memory::code_pages;
 use super::shown::{name, state};
-use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::process::signal::queued;
 use crate::process::task::limits::Resource;
 use crate::process::task::task::Task;
+use crate::{try_write, try_writeln};
 use abi::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 /// The text.
 pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
-    let mut out = Vec::from(*b"Name:\t");
-    for byte in name(task) {
+    let mut out = b"Name:\t".try_owned()?;
+    for &byte in &name(task) {
         match byte {
             b'\n' => out.try_extend_from_slice(b"\\n")?,
             b'\\' => out.try_extend_from_slice(b"\\\\")?,
@@ -23,40 +23,43 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
         }
     }
     let mut text = String::new();
-    // Writing to a String cannot fail.
-    let _ok = identity(task, in_task, &mut text);
-    let _ok = memory(task, &mut text);
-    let _ok = signals(task, &mut text);
-    let _ok = rest(task, &mut text);
+    identity(task, in_task, &mut text)?;
+    memory(task, &mut text)?;
+    signals(task, &mut text)?;
+    rest(task, &mut text)?;
     out.try_extend_from_slice(text.as_bytes())?;
     Ok(out)
 }
 
-fn identity(task: &Task, in_task: bool, text: &mut String) -> core::fmt::Result {
+fn identity(task: &Task, in_task: bool, text: &mut String) -> Result<()> {
     let process = task.process();
     let cred = task.cred_arc();
     let (letter, word) = state(task, in_task);
     let umask = task.fs_arc().map_or(0o022, |fs| fs.umask());
-    writeln!(text, "\nUmask:\t{umask:04o}\nState:\t{letter} ({word})\nTgid:\t{}", process.pid())?;
-    writeln!(text, "Ngid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0", task.tid(), process.ppid())?;
-    writeln!(text, "Uid:\t{}\t{}\t{}\t{}", cred.uid, cred.euid, cred.suid, cred.fsuid)?;
-    writeln!(text, "Gid:\t{}\t{}\t{}\t{}", cred.gid, cred.egid, cred.sgid, cred.fsgid)?;
+    try_writeln!(
+        text,
+        "\nUmask:\t{umask:04o}\nState:\t{letter} ({word})\nTgid:\t{}",
+        process.pid()
+    )?;
+    try_writeln!(text, "Ngid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0", task.tid(), process.ppid())?;
+    try_writeln!(text, "Uid:\t{}\t{}\t{}\t{}", cred.uid, cred.euid, cred.suid, cred.fsuid)?;
+    try_writeln!(text, "Gid:\t{}\t{}\t{}\t{}", cred.gid, cred.egid, cred.sgid, cred.fsgid)?;
     let slots = task.files_arc().map_or(0, |files| files.capacity());
-    write!(text, "FDSize:\t{slots}\nGroups:\t")?;
+    try_write!(text, "FDSize:\t{slots}\nGroups:\t")?;
     for (at, group) in cred.groups.iter().enumerate() {
-        write!(text, "{}{group}", if at == 0 { "" } else { " " })?;
+        try_write!(text, "{}{group}", if at == 0 { "" } else { " " })?;
     }
     let group = process.group();
-    writeln!(text, " \nNStgid:\t{}\nNSpid:\t{}", process.pid(), task.tid())?;
-    writeln!(text, "NSpgid:\t{}\nNSsid:\t{}", group.pgid(), group.session().sid())?;
-    writeln!(text, "Kthread:\t{}", u8::from(task.is_kernel_thread()))
+    try_writeln!(text, " \nNStgid:\t{}\nNSpid:\t{}", process.pid(), task.tid())?;
+    try_writeln!(text, "NSpgid:\t{}\nNSsid:\t{}", group.pgid(), group.session().sid())?;
+    try_writeln!(text, "Kthread:\t{}", u8::from(task.is_kernel_thread()))
 }
 
-fn memory(task: &Task, text: &mut String) -> core::fmt::Result {
+fn memory(task: &Task, text: &mut String) -> Result<()> {
     let Some(mm) = task.process().mm() else { return Ok(()) };
     let usage = mm.usage();
     let rss = usage.rss_anon + usage.rss_file + usage.rss_shmem;
-    let mut line = |name: &str, pages: u64| writeln!(text, "{name}:\t{:8} kB", pages * 4);
+    let mut line = |name: &str, pages: u64| try_writeln!(text, "{name}:\t{:8} kB", pages * 4);
     line("VmPeak", usage.peak.max(usage.size))?;
     line("VmSize", usage.size)?;
     line("VmLck", usage.locked)?;
@@ -74,22 +77,22 @@ fn memory(task: &Task, text: &mut String) -> core::fmt::Result {
     line("VmPTE", usage.page_tables)?;
     line("VmSwap", 0)?;
     line("HugetlbPages", 0)?;
-    writeln!(text, "CoreDumping:\t0\nTHP_enabled:\t0\nuntag_mask:\t0xffffffffffffffff")
+    try_writeln!(text, "CoreDumping:\t0\nTHP_enabled:\t0\nuntag_mask:\t0xffffffffffffffff")
 }
 
-fn signals(task: &Task, text: &mut String) -> core::fmt::Result {
+fn signals(task: &Task, text: &mut String) -> Result<()> {
     let process = task.process();
     let (ignored, caught) = process.signals.actions().sets();
     let limit = process.limits().soft(Resource::SignalsPending);
     let uid = task.cred_arc().uid;
-    writeln!(text, "Threads:\t{}\nSigQ:\t{}/{limit}", process.thread_count(), queued(uid))?;
-    writeln!(text, "SigPnd:\t{:016x}", task.signals.pending().0)?;
-    writeln!(text, "ShdPnd:\t{:016x}", process.signals.pending().0)?;
-    writeln!(text, "SigBlk:\t{:016x}", task.signals.blocked().0)?;
-    writeln!(text, "SigIgn:\t{:016x}\nSigCgt:\t{:016x}", ignored.0, caught.0)
+    try_writeln!(text, "Threads:\t{}\nSigQ:\t{}/{limit}", process.thread_count(), queued(uid))?;
+    try_writeln!(text, "SigPnd:\t{:016x}", task.signals.pending().0)?;
+    try_writeln!(text, "ShdPnd:\t{:016x}", process.signals.pending().0)?;
+    try_writeln!(text, "SigBlk:\t{:016x}", task.signals.blocked().0)?;
+    try_writeln!(text, "SigIgn:\t{:016x}\nSigCgt:\t{:016x}", ignored.0, caught.0)
 }
 
-fn rest(task: &Task, text: &mut String) -> core::fmt::Result {
+fn rest(task: &Task, text: &mut String) -> Result<()> {
     let cred = task.cred_arc();
     for (name, set) in [
         ("CapInh", cred.inheritable),
@@ -98,23 +101,23 @@ fn rest(task: &Task, text: &mut String) -> core::fmt::Result {
         ("CapBnd", cred.bounding),
         ("CapAmb", cred.ambient),
     ] {
-        writeln!(text, "{name}:\t{:016x}", set.bits())?;
+        try_writeln!(text, "{name}:\t{:016x}", set.bits())?;
     }
     // Relaxed: a setting.
     let locked = task.settings.no_new_privs.load(Ordering::Relaxed);
-    writeln!(text, "NoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0", u8::from(locked))?;
+    try_writeln!(text, "NoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0", u8::from(locked))?;
     let cpus = crate::base::percpu::cpus_online().min(64);
     let all = if cpus == 64 { u64::MAX } else { (1 << cpus) - 1 };
     let mask = task.sched.affinity() & all;
-    writeln!(text, "Cpus_allowed:\t{mask:x}\nCpus_allowed_list:\t{}", list(mask))?;
-    writeln!(text, "Mems_allowed:\t1\nMems_allowed_list:\t0")?;
+    try_writeln!(text, "Cpus_allowed:\t{mask:x}\nCpus_allowed_list:\t{}", list(mask)?)?;
+    try_writeln!(text, "Mems_allowed:\t1\nMems_allowed_list:\t0")?;
     let usage = task.times.usage(task);
-    writeln!(text, "voluntary_ctxt_switches:\t{}", usage.voluntary)?;
-    writeln!(text, "nonvoluntary_ctxt_switches:\t{}", usage.involuntary)
+    try_writeln!(text, "voluntary_ctxt_switches:\t{}", usage.voluntary)?;
+    try_writeln!(text, "nonvoluntary_ctxt_switches:\t{}", usage.involuntary)
 }
 
 /// `0-3,5` for a mask of CPUs.
-pub(super) fn list(mask: u64) -> String {
+pub(super) fn list(mask: u64) -> Result<String> {
     let mut text = String::new();
     let mut at = 0;
     while at < 64 {
@@ -122,13 +125,12 @@ pub(super) fn list(mask: u64) -> String {
         if run > 0 {
             let comma = if text.is_empty() { "" } else { "," };
             let last = at + run - 1;
-            // Writing to a String cannot fail.
-            let _ok = match run {
-                1 => write!(text, "{comma}{at}"),
-                _ => write!(text, "{comma}{at}-{last}"),
-            };
+            match run {
+                1 => try_write!(text, "{comma}{at}")?,
+                _ => try_write!(text, "{comma}{at}-{last}")?,
+            }
         }
         at += run.max(1);
     }
-    text
+    Ok(text)
 }

@@ -2,11 +2,13 @@
 
 use crate::base::percpu;
 use crate::fs::procfs::{CpuTotals, Totals};
+use crate::mm::fallible::TryCollect;
 use crate::process::sched::{self, State};
 use crate::process::tree::table::{self, for_each_process};
 use crate::time;
+use abi::Result;
 
-pub(super) fn totals() -> Totals {
+pub(super) fn totals() -> Result<Totals> {
     let now = time::since_boot_ns();
     let system = sched::system_ns();
     let cpus = (0..percpu::cpus_online())
@@ -16,7 +18,7 @@ pub(super) fn totals() -> Totals {
             let system = if cpu == 0 { system.min(busy) } else { 0 };
             CpuTotals { user: busy - system, system, idle, ..CpuTotals::default() }
         })
-        .collect();
+        .try_to_vec()?;
     let mut blocked = 0;
     for_each_process(&mut |process| {
         process.for_each_thread(&mut |thread| {
@@ -26,7 +28,7 @@ pub(super) fn totals() -> Totals {
         });
     });
     let (forks, last_pid) = table::given();
-    Totals {
+    Ok(Totals {
         cpus,
         load: sched::load_average().map(|load| (load * 100) >> 11),
         running: sched::runnable() as u32,
@@ -35,5 +37,5 @@ pub(super) fn totals() -> Totals {
         last_pid: last_pid.unsigned_abs(),
         switches: sched::switches(),
         forks,
-    }
+    })
 }

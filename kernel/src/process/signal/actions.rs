@@ -3,18 +3,32 @@
 //! The table is copy-on-write: fork only counts a reference, and the first `sigaction` after it copies.
 //! Owns the table. Never calls out under its lock. Locks: [`crate::sync::level::Signal`], the last of that level.
 
+use crate::mm::fallible::{Room, try_arc};
 use crate::sync::{SpinLock, level};
+use abi::Result;
 use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SigAction, SigSet, Signal};
 use alloc::sync::Arc;
 
 /// What the program asked for, for each of the 64 signals.
 #[derive(Clone)]
 struct Table {
-    actions: [SigAction; 64],
+    /// By [`place`]: with the two that have no action the table would be larger than one allocation.
+    actions: [SigAction; 62],
     /// Signals whose action is `SIG_IGN`.
     ignored: SigSet,
     /// Signals that have a handler.
     caught: SigSet,
+}
+
+/// Where a signal's action is in a table; SIGKILL and SIGSTOP have none but the default.
+#[inline]
+fn place(signal: Signal) -> Option<usize> {
+    let at = signal.index();
+    let (kill, stop) = (Signal::SIGKILL.index(), Signal::SIGSTOP.index());
+    if at == kill || at == stop {
+        return None;
+    }
+    Some(at - usize::from(at > kill) - usize::from(at > stop))
 }
 
 /// The shared table; `None` is the table of a new program: all default.
@@ -36,27 +50,30 @@ impl SignalActions {
     /// The action of one signal.
     pub fn get(&self, signal: Signal) -> SigAction {
         match &*self.table.lock() {
-            Some(table) => table.actions[signal.index()],
+            Some(table) => table.get(signal),
             None => SigAction::default(),
         }
     }
 
-    /// Replaces an action and returns the old one.
-    pub fn set(&self, signal: Signal, action: SigAction) -> SigAction {
+    /// Replaces an action and returns the old one; `ENOMEM` without memory for a table of its own.
+    pub fn set(&self, signal: Signal, action: SigAction) -> Result<SigAction> {
         let mut shared = None;
         let mut table = self.table.lock();
-        let slot = table.get_or_insert_with(Table::all_default);
+        let slot = match &mut *table {
+            Some(slot) => slot,
+            none => none.insert(Table::all_default()?),
+        };
         let old = match Arc::get_mut(slot) {
             Some(own) => own.replace(signal, action),
             None => {
-                let (own, old) = slot.copy_with(signal, action);
+                let (own, old) = slot.copy_with(signal, action)?;
                 shared = Some(core::mem::replace(slot, own));
                 old
             }
         };
         drop(table);
         drop(shared);
-        old
+        Ok(old)
     }
 
     /// Signals whose sending has no effect when they are not blocked: ignored, or ignored by default.
@@ -78,25 +95,24 @@ impl SignalActions {
     }
 
     /// exec: handlers go back to default, ignored signals stay ignored.
-    pub fn reset_for_exec(&self) {
+    pub fn reset_for_exec(&self) -> Result<()> {
         let mut table = self.table.lock();
-        let Some(current) = &*table else { return };
+        let Some(current) = &*table else { return Ok(()) };
         let ignored = current.ignored;
-        let old = table.take();
-        if !ignored.is_empty() {
-            *table = Some(Table::ignoring(ignored));
-        }
+        let new = if ignored.is_empty() { None } else { Some(Table::ignoring(ignored)?) };
+        let old = core::mem::replace(&mut *table, new);
         drop(table);
         drop(old);
+        Ok(())
     }
 }
 
 impl Table {
     // Not inlined, so that its two kilobytes of stack are used for a moment only.
     #[inline(never)]
-    fn all_default() -> Arc<Self> {
-        Arc::new(Self {
-            actions: [SigAction::default(); 64],
+    fn all_default() -> Result<Arc<Self>> {
+        try_arc(Self {
+            actions: [SigAction::default(); 62],
             ignored: SigSet::EMPTY,
             caught: SigSet::EMPTY,
         })
@@ -105,14 +121,15 @@ impl Table {
     /// A copy with another action, and the old one.
     // Not inlined: as above.
     #[inline(never)]
-    fn copy_with(&self, signal: Signal, action: SigAction) -> (Arc<Self>, SigAction) {
+    fn copy_with(&self, signal: Signal, action: SigAction) -> Result<(Arc<Self>, SigAction)> {
+        let room = Room::new()?;
         let mut copy = self.clone();
         let old = copy.replace(signal, action);
-        (Arc::new(copy), old)
+        Ok((room.arc(copy), old))
     }
 
-    fn ignoring(ignored: SigSet) -> Arc<Self> {
-        let mut table = Self::all_default();
+    fn ignoring(ignored: SigSet) -> Result<Arc<Self>> {
+        let mut table = Self::all_default()?;
         if let Some(table) = Arc::get_mut(&mut table) {
             let mut left = ignored;
             while let Some(signal) = left.first() {
@@ -120,10 +137,17 @@ impl Table {
                 table.replace(signal, SigAction { handler: SIG_IGN, ..SigAction::default() });
             }
         }
-        table
+        Ok(table)
+    }
+
+    fn get(&self, signal: Signal) -> SigAction {
+        place(signal).and_then(|at| self.actions.get(at)).copied().unwrap_or_default()
     }
 
     fn replace(&mut self, signal: Signal, action: SigAction) -> SigAction {
+        let Some(slot) = place(signal).and_then(|at| self.actions.get_mut(at)) else {
+            return SigAction::default();
+        };
         self.ignored.remove(signal);
         self.caught.remove(signal);
         match action.handler {
@@ -131,6 +155,6 @@ impl Table {
             SIG_IGN => self.ignored.insert(signal),
             _ => self.caught.insert(signal),
         }
-        core::mem::replace(&mut self.actions[signal.index()], action)
+        core::mem::replace(slot, action)
     }
 }

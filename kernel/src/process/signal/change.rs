@@ -5,13 +5,15 @@
 use super::state::TaskSignals;
 use super::{pending, send};
 use crate::process::task::task::Task;
+use abi::Result;
 use abi::signal::{SigAction, SigSet, SigStack, Signal};
 
 /// exec: handlers go back to default, the alternate stack is forgotten; mask and pending signals stay.
-pub fn reset_for_exec(task: &Task) {
+pub fn reset_for_exec(task: &Task) -> Result<()> {
     task.process().signals.posix_timers.delete_all();
-    task.process().signals.reset_actions();
+    task.process().signals.reset_actions()?;
     task.signals.reset_for_exec();
+    Ok(())
 }
 
 /// Sets the alternate stack, unchecked: sigaltstack checks.
@@ -28,15 +30,15 @@ pub fn set_blocked(task: &Task, set: SigSet) -> SigSet {
 }
 
 /// Replaces an action; signals that it ignores are forgotten.
-pub fn set_action(task: &Task, signal: Signal, action: SigAction) -> SigAction {
+pub fn set_action(task: &Task, signal: Signal, action: SigAction) -> Result<SigAction> {
     let process = task.process();
     let actions = process.signals.actions();
-    let old =
-        actions.set(signal, SigAction { mask: action.mask.minus(SigSet::UNBLOCKABLE), ..action });
+    let old = actions
+        .set(signal, SigAction { mask: action.mask.minus(SigSet::UNBLOCKABLE), ..action })?;
     if action.ignores(signal) {
         let set = SigSet::of(&[signal]);
         process.signals.pending.lock().discard(set);
         process.for_each_thread(&mut |thread| thread.signals.pending.lock().discard(set));
     }
-    old
+    Ok(old)
 }

@@ -3,7 +3,7 @@
 //! Runs in the task itself with interrupts on and no lock held; may sleep, and may not return (death).
 
 use super::charge::Charge;
-use super::force::force_sigsegv;
+use super::force::{force_sigsegv, kill};
 use super::pending::{killed, recheck};
 use super::queue::Pending;
 use super::send::retarget;
@@ -103,7 +103,11 @@ fn take_action(task: &Task, signal: Signal) -> SigAction {
     let signals = &task.process().signals;
     let action = signals.action(signal);
     if action.known_flags().contains(SaFlags::RESETHAND) && action.handler > SIG_IGN {
-        signals.actions().set(signal, SigAction { handler: SIG_DFL, ..action });
+        let default = SigAction { handler: SIG_DFL, ..action };
+        if signals.actions().set(signal, default).is_err() {
+            kill(task);
+            return default;
+        }
     }
     action
 }

@@ -4,6 +4,7 @@
 
 use super::wait::try_take;
 use crate::mm::Sink;
+use crate::mm::fallible::try_arc;
 use crate::process::task::current::current;
 use crate::sync::PollTable;
 use crate::try_format;
@@ -41,7 +42,7 @@ impl SignalFd {
 /// A signalfd for a set of signals.
 pub fn new(set: SigSet, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
     let set = AtomicU64::new(set.minus(SigSet::UNBLOCKABLE).0);
-    anonymous(Arc::new(SignalFd { set }), "[signalfd]", OpenFlags::RDWR, nonblock, cred)
+    anonymous(try_arc(SignalFd { set })?, "[signalfd]", OpenFlags::RDWR, nonblock, cred)
 }
 
 /// `struct signalfd_siginfo`: the same facts as `siginfo_t`, every field in a place of its own.

@@ -15,7 +15,9 @@ fn force(task: &Task, signal: Signal, info: SigInfo) {
     let actions = task.process().signals.actions();
     let blocked = task.signals.blocked();
     if blocked.contains(signal) || actions.get(signal).handler == SIG_IGN {
-        actions.set(signal, SigAction::default());
+        if actions.set(signal, SigAction::default()).is_err() {
+            return kill(task);
+        }
         let mut open = blocked;
         open.remove(signal);
         task.signals.set_blocked(open);
@@ -26,9 +28,20 @@ fn force(task: &Task, signal: Signal, info: SigInfo) {
     task.set_work(work::SIGNAL);
 }
 
+/// Without memory for what the signal needs the process ends, as when it is killed for memory.
+pub(super) fn kill(task: &Task) {
+    let info = SigInfo::new(Signal::SIGKILL, abi::signal::code::SI_KERNEL);
+    if let Err(error) = super::send_to_process(task.process(), Signal::SIGKILL, info) {
+        unreachable!("SIGKILL refused: {error}");
+    }
+}
+
 pub(super) fn force_sigsegv(task: &Task, failed: Signal) {
     if failed == Signal::SIGSEGV {
-        task.process().signals.actions().set(Signal::SIGSEGV, SigAction::default());
+        let actions = task.process().signals.actions();
+        if actions.set(Signal::SIGSEGV, SigAction::default()).is_err() {
+            return kill(task);
+        }
     }
     let info = SigInfo::new(Signal::SIGSEGV, abi::signal::code::SI_KERNEL);
     force(task, Signal::SIGSEGV, info);

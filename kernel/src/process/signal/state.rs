@@ -6,6 +6,7 @@
 
 use super::actions::SignalActions;
 use super::queue::Pending;
+use crate::mm::fallible::try_arc;
 use crate::process::timers::cpu_limit::CpuLimit;
 use crate::process::timers::itimer::Itimers;
 use crate::process::timers::posix_timer::PosixTimers;
@@ -244,16 +245,17 @@ impl ProcessSignals {
     }
 
     /// exec: handlers go back to default, in a table that is the process's own.
-    pub(super) fn reset_actions(&self) {
+    pub(super) fn reset_actions(&self) -> Result<()> {
         let mut actions = self.actions.lock();
         let mut old = None;
         if Arc::get_mut(&mut actions).is_none() {
-            let own = Arc::new(actions.fork());
+            let own = try_arc(actions.fork())?;
             old = Some(core::mem::replace(&mut *actions, own));
         }
-        actions.reset_for_exec();
+        let result = actions.reset_for_exec();
         drop(actions);
         drop(old);
+        result
     }
 
     /// Signals pending for the process as a whole.

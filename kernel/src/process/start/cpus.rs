@@ -10,9 +10,9 @@ use crate::mm::{self, KernelStack};
 use crate::process::sched::{self, Entity};
 use crate::process::task::current::TASKS;
 use crate::process::task::task::Task;
+use crate::try_format;
 use crate::{cmdline, time};
 use abi::Result;
-use alloc::format;
 use alloc::sync::Arc;
 use x86_64::PhysAddr;
 
@@ -55,8 +55,8 @@ fn start(starter: &Starter, apic_id: u32, cpu: usize) -> Result<bool> {
         core::mem::forget(stack);
     }
     let stacks = Stacks { idle: idle.top().as_u64(), interrupt };
-    let task =
-        kthread::build(&format!("swapper/{cpu}"), 0, Machine::starting(idle), Entity::new(cpu));
+    let name = try_format!("swapper/{cpu}")?;
+    let task = kthread::build(&name, 0, Machine::starting(idle), Entity::new(cpu));
     task.sched.set_boot_running();
     time::prepare_cpu(cpu)?;
     sched::prepare_cpu(cpu, task)?;

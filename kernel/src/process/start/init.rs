@@ -11,6 +11,7 @@ use crate::arch::task::fpu::FpuState;
 use crate::base::{cpu, percpu};
 use crate::cmdline;
 use crate::mm::KernelStack;
+use crate::mm::fallible::{TryCollect, TryGrow, try_arc};
 use crate::process::exec::{self, ExecRequest};
 use crate::process::proc;
 use crate::process::sched::{self, Entity, Sleeper};
@@ -18,7 +19,7 @@ use crate::process::signal::{self, ProcessSignals, SignalActions, TaskSignals};
 use crate::process::task::caller::RunningTask;
 use crate::process::task::current::{Current, TASKS};
 use crate::process::task::limits::initial_limits;
-use crate::process::task::process::{Parts as ProcessParts, Process};
+use crate::process::task::process::{Parts as ProcessParts, Process, root_cred};
 use crate::process::task::task::{Parts as TaskParts, Task, comm_of};
 use crate::process::task::work;
 use crate::process::tree::group::{Group, Session};
@@ -26,7 +27,7 @@ use crate::process::tree::table;
 use crate::sync::{Once, pace, wait};
 use crate::vfs::namei::{LookupCtx, LookupFlags};
 use crate::vfs::open::{OpenHow, open};
-use crate::vfs::{Cred, Fd, FdTable, FsContext};
+use crate::vfs::{Fd, FdTable, FsContext};
 use abi::fs::{AT_FDCWD, OpenFlags};
 use abi::signal::SigSet;
 use abi::{Errno, Result};
@@ -53,6 +54,7 @@ pub fn init() {
 }
 
 /// The running task, for a panic.
+#[expect(clippy::disallowed_methods, reason = "to the port, at once")]
 fn describe(out: &mut dyn core::fmt::Write) -> core::fmt::Result {
     let task = crate::process::task::current::current();
     let comm = task.comm_now().unwrap_or_default();
@@ -105,18 +107,18 @@ fn build_init() -> Result<Arc<Task>> {
     sched::reserve(64)?;
     let root = crate::vfs::object::mount::root().ok_or(Errno::ENOENT)?;
     let pid = table::allocate()?;
-    let session = Session::new(0);
-    let group = Group::new(0, session);
-    let process = Arc::new(Process::new(ProcessParts {
+    let session = Session::new(0)?;
+    let group = Group::new(0, session)?;
+    let process = try_arc(Process::new(ProcessParts {
         pid,
         group: group.clone(),
         limits: initial_limits(),
         program: None,
-        signals: ProcessSignals::new(Arc::new(SignalActions::new())),
-    }));
+        signals: ProcessSignals::new(try_arc(SignalActions::new())?),
+    }))?;
     let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
     let machine = Machine::kernel(KernelStack::alloc()?, Some(fpu), first_program, 0);
-    let task = Arc::new(Task::new(
+    let task = try_arc(Task::new(
         TaskParts {
             tid: pid,
             process: process.clone(),
@@ -124,18 +126,18 @@ fn build_init() -> Result<Arc<Task>> {
             sched: Entity::new(percpu::cpu_id()),
             signals: TaskSignals::new(SigSet::EMPTY),
             mm: None,
-            files: Some(Arc::new(FdTable::new())),
-            fs: Some(Arc::new(FsContext::new(root))),
-            cred: Arc::new(Cred::root()),
+            files: Some(try_arc(FdTable::new())?),
+            fs: Some(try_arc(FsContext::new(root))?),
+            cred: root_cred(),
             comm: comm_of(b"swapper/0"),
-            sleep_room: crate::time::TimerRoom::new().expect("no memory for a timer"),
+            sleep_room: crate::time::TimerRoom::new()?,
         },
         None,
-    ));
+    ))?;
     if !process.tree().lock().threads.push(task.clone()) {
         return Err(Errno::ENOMEM);
     }
-    group.add(&process);
+    group.add(&process)?;
     table::insert(&task);
     Ok(task)
 }
@@ -213,9 +215,9 @@ fn try_init(path: &'static str) -> Result<TrapFrame> {
     let mut frame = TrapFrame::new_user(0, 0);
     let words = WORDS.call_once(InitWords::gather);
     let mut argv: Vec<&[u8]> = Vec::new();
-    argv.push(path.as_bytes());
-    argv.extend(words.arguments.iter().map(String::as_bytes));
-    let envp: Vec<&[u8]> = words.environment.iter().map(String::as_bytes).collect();
+    argv.try_push(path.as_bytes())?;
+    argv.try_extend(words.arguments.iter().map(String::as_bytes))?;
+    let envp = words.environment.iter().map(String::as_bytes).try_to_vec()?;
     let request = ExecRequest {
         at: Fd(AT_FDCWD),
         path: path.as_bytes(),

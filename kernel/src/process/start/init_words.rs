@@ -2,6 +2,7 @@
 //! of its environment and a bare word an argument, and so is everything behind `--`.
 //!
 //! Owns nothing. Never fails: more words than Linux takes end in its panic.
+#![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "boot: before any user")]
 #![forbid(unsafe_code)]
 
 use crate::cmdline::{self, Parameter};

@@ -1,6 +1,7 @@
 //! Kernel threads: tasks without user memory.
 //!
 //! Owns the bodies that have not started. Never gives a thread user memory. Locks: `Leaf`, for the bodies.
+#![expect(clippy::disallowed_methods, reason = "boot: before any user")]
 
 use crate::arch::task::Machine;
 use crate::base::{cpu, percpu};
@@ -8,12 +9,11 @@ use crate::mm::KernelStack;
 use crate::process::sched::{self, Entity};
 use crate::process::signal::{ProcessSignals, SignalActions, TaskSignals};
 use crate::process::task::limits;
-use crate::process::task::process::{Parts as ProcessParts, Process};
+use crate::process::task::process::{Parts as ProcessParts, Process, root_cred};
 use crate::process::task::task::{Parts as TaskParts, Task, comm_of};
 use crate::process::tree::group::{Group, Session};
 use crate::process::tree::{exit, table};
 use crate::sync::{SpinLock, level};
-use crate::vfs::Cred;
 use abi::signal::SigSet;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -60,10 +60,10 @@ pub(super) fn build(
     machine: Machine<KernelStack>,
     sched: Entity,
 ) -> Arc<Task> {
-    let session = Session::new(0);
+    let session = Session::new(0).expect("no memory for a session");
     let process = Arc::new(Process::new(ProcessParts {
         pid: tid,
-        group: Group::new(0, session),
+        group: Group::new(0, session).expect("no memory for a group"),
         limits: limits::initial_limits(),
         program: None,
         signals: ProcessSignals::new(Arc::new(SignalActions::new())),
@@ -79,7 +79,7 @@ pub(super) fn build(
             mm: None,
             files: None,
             fs: None,
-            cred: Arc::new(Cred::root()),
+            cred: root_cred(),
             comm: comm_of(name.as_bytes()),
             sleep_room: crate::time::TimerRoom::new().expect("no memory for a timer"),
         },

@@ -190,7 +190,7 @@ pub fn change(
     if which == Resource::Cpu && new.soft != INFINITY {
         crate::process::timers::cpu_limit::prepare(process)?;
     }
-    let mappings = process.replace_limit(which, new).for_mappings();
+    let mappings = process.replace_limit(which, new)?.for_mappings();
     if which == Resource::Cpu {
         crate::process::timers::cpu_limit::watch(process);
     }
@@ -207,6 +207,7 @@ pub(in crate::process) fn initial_limits() -> Arc<Limits> {
     static LIMITS: Once<Arc<Limits>> = Once::new();
     let make = || {
         let threads = (frames::stats().total / 32).clamp(64, table::PID_MAX as u64);
+        #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
         Arc::new(Limits::initial(threads / 2))
     };
     LIMITS.call_once(make).clone()

@@ -29,6 +29,7 @@ impl<T: Member> Members<T> {
             return false;
         }
         member.place().store(self.0.len(), Ordering::Relaxed);
+        #[expect(clippy::disallowed_methods, reason = "there is room")]
         self.0.push(member);
         true
     }
@@ -60,14 +61,9 @@ impl<T: Member> Members<T> {
         Some(gone)
     }
 
-    /// Takes out all others.
-    pub(in crate::process) fn keep_only(&mut self, member: &T) -> Self {
-        let kept = self.remove(member);
-        let others = core::mem::take(self);
-        if let Some(kept) = kept {
-            kept.place().store(0, Ordering::Relaxed);
-            self.0.push(kept);
-        }
-        others
+    /// Takes out one that is not `member`.
+    pub(in crate::process) fn remove_other(&mut self, member: &T) -> Option<Arc<T>> {
+        let last = self.0.iter().rev().take(2).find(|one| !core::ptr::eq(&***one, member))?.clone();
+        self.remove(&last)
     }
 }

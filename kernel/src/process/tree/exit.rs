@@ -275,6 +275,10 @@ fn leave_session(process: &Arc<Process>) {
 
 /// exec: threads that have ended but are still listed go; the caller is the only one left.
 pub(in crate::process) fn complete_threads(process: &Process, task: &Task) {
-    let gone = process.tree().lock().threads.keep_only(task);
-    drop(gone);
+    loop {
+        let gone = process.tree().lock().threads.remove_other(task);
+        if gone.is_none() {
+            return;
+        }
+    }
 }

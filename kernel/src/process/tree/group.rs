@@ -5,13 +5,13 @@
 //! `ProcessState`; one `Leaf` orders the changes of groups.
 
 use super::table;
+use crate::mm::fallible::{TryMap, try_arc};
 use crate::process::task::process::Process;
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::Ordering;
 
@@ -23,8 +23,8 @@ pub struct Session {
 }
 
 impl Session {
-    pub(in crate::process) fn new(sid: i32) -> Arc<Self> {
-        Arc::new(Self { _counted: Counted::new(Kind::Session), sid, terminal: SpinLock::new(None) })
+    pub(in crate::process) fn new(sid: i32) -> Result<Arc<Self>> {
+        try_arc(Self { _counted: Counted::new(Kind::Session), sid, terminal: SpinLock::new(None) })
     }
 
     /// Its number: that of the process that made it.
@@ -62,8 +62,8 @@ pub struct Group {
 }
 
 impl Group {
-    pub(in crate::process) fn new(pgid: i32, session: Arc<Session>) -> Arc<Self> {
-        Arc::new(Self {
+    pub(in crate::process) fn new(pgid: i32, session: Arc<Session>) -> Result<Arc<Self>> {
+        try_arc(Self {
             _counted: Counted::new(Kind::Group),
             pgid,
             session,
@@ -81,9 +81,10 @@ impl Group {
         &self.session
     }
 
-    pub(in crate::process) fn add(&self, process: &Arc<Process>) {
-        let old = self.members.lock().insert(process.pid(), Arc::downgrade(process));
+    pub(in crate::process) fn add(&self, process: &Arc<Process>) -> Result<()> {
+        let old = self.members.lock().try_put(process.pid(), Arc::downgrade(process))?;
         debug_assert!(old.is_none(), "a process joins a group once");
+        Ok(())
     }
 
     /// Takes a member out; true if it was the last.
@@ -96,16 +97,26 @@ impl Group {
         last
     }
 
-    /// The members now.
-    pub fn members(&self) -> Vec<Arc<Process>> {
-        self.members.lock().values().filter_map(Weak::upgrade).collect()
+    /// The first member whose number is at least `from`.
+    pub(super) fn next_member(&self, from: i32) -> Option<Arc<Process>> {
+        self.members.lock().range(from..).find_map(|(_, member)| member.upgrade())
+    }
+
+    /// The members, by number: each as it is found.
+    fn members(&self) -> impl Iterator<Item = Arc<Process>> {
+        let mut from = 0;
+        core::iter::from_fn(move || {
+            let member = self.next_member(from)?;
+            from = member.pid() + 1;
+            Some(member)
+        })
     }
 
     /// Whether no member has a parent in another group of the session that could continue it. `except`
     /// counts as gone.
     pub fn is_orphaned(&self, except: Option<&Process>) -> bool {
-        !self.members().iter().any(|member| {
-            if except.is_some_and(|e| core::ptr::eq(e, Arc::as_ptr(member))) || member.is_exiting()
+        !self.members().any(|member| {
+            if except.is_some_and(|e| core::ptr::eq(e, Arc::as_ptr(&member))) || member.is_exiting()
             {
                 return false;
             }
@@ -120,7 +131,7 @@ impl Group {
 
     /// Whether a member is stopped.
     pub(super) fn has_stopped_member(&self) -> bool {
-        self.members().iter().any(|member| member.signals.job().stopped.is_some())
+        self.members().any(|member| member.signals.job().stopped.is_some())
     }
 }
 
@@ -141,11 +152,12 @@ pub(super) fn lose_terminal(session: &Session) {
     drop(session.set_terminal(None));
 }
 
-/// Moves `process` into `group`; its old group goes if it was the last member.
-pub(super) fn join(process: &Arc<Process>, group: &Arc<Group>) {
-    group.add(process);
+/// Moves `process` into `group`; its old group goes if it was the last member. `ENOMEM`: it stays where it is.
+pub(super) fn join(process: &Arc<Process>, group: &Arc<Group>) -> Result<()> {
+    group.add(process)?;
     let old = process.swap_group(group.clone());
     old.remove(process);
+    Ok(())
 }
 
 /// Held while a process changes its group: a shell and its new child often make the same group at once.
@@ -181,13 +193,13 @@ pub fn set_group(caller: &Arc<Process>, target: &Arc<Process>, pgid: i32) -> Res
     let group = match table::lookup_group(pgid) {
         Some(group) if Arc::ptr_eq(group.session(), &session) => group,
         None if pgid == target.pid() => {
-            let group = Group::new(pgid, session);
+            let group = Group::new(pgid, session)?;
             table::insert_group(&group);
             group
         }
         _ => return Err(Errno::EPERM),
     };
-    join(target, &group);
+    join(target, &group)?;
     Ok(())
 }
 
@@ -201,11 +213,11 @@ pub fn new_session(process: &Arc<Process>) -> Result<i32> {
     if table::lookup_group(number).is_some() {
         return Err(Errno::EPERM);
     }
-    let session = Session::new(number);
+    let session = Session::new(number)?;
+    let group = Group::new(number, session.clone())?;
     table::insert_session(&session);
-    let group = Group::new(number, session);
     table::insert_group(&group);
-    join(process, &group);
+    join(process, &group)?;
     // Relaxed: a setting of the running process.
     process.gave_up_terminal.store(false, Ordering::Relaxed);
     Ok(number)

@@ -5,6 +5,7 @@
 //! locks of its own.
 
 use crate::fs::procfs;
+use crate::mm::fallible::try_arc;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::sync::PollTable;
@@ -79,14 +80,14 @@ impl FileOps for PidFd {
 
 /// A new pidfd of `process`.
 pub fn new(process: &Arc<Process>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
-    let ops = Arc::new(PidFd { process: process.clone(), thread: None });
+    let ops = try_arc(PidFd { process: process.clone(), thread: None })?;
     anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock, cred)
 }
 
 /// A new pidfd of one thread.
 pub fn new_of_thread(task: &Arc<Task>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
     let thread = Thread { task: Arc::downgrade(task), tid: task.tid() };
-    let ops = Arc::new(PidFd { process: task.process().clone(), thread: Some(thread) });
+    let ops = try_arc(PidFd { process: task.process().clone(), thread: Some(thread) })?;
     let file = anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock, cred)?;
     // As Linux shows it: PIDFD_THREAD is O_EXCL.
     file.set_flags(OpenFlags::EXCL, OpenFlags::EXCL);

@@ -6,6 +6,7 @@
 //! calls a visitor under it.
 
 use super::group::{Group, Session};
+use crate::mm::fallible::try_box;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::sync::{SpinLock, level};
@@ -131,10 +132,11 @@ pub(in crate::process) fn allocate() -> Result<i32> {
     if table.chunks.len() <= chunk {
         let more = chunk + 1 - table.chunks.len();
         table.chunks.try_reserve(more).map_err(|_| Errno::ENOMEM)?;
+        #[expect(clippy::disallowed_methods, reason = "there is room")]
         table.chunks.resize_with(chunk + 1, || None);
     }
     if table.chunks[chunk].is_none() {
-        table.chunks[chunk] = Some(Box::new(core::array::from_fn(|_| Entry::default())));
+        table.chunks[chunk] = Some(try_box(core::array::from_fn(|_| Entry::default()))?);
     }
     let before = core::mem::replace(&mut table.last, number) as usize / CHUNK;
     table.given += 1;
@@ -278,11 +280,14 @@ pub fn for_each_process(visit: &mut dyn FnMut(&Arc<Process>)) {
 /// Visits every process of a group, with as many at once.
 pub fn for_each_in_group(pgid: i32, visit: &mut dyn FnMut(&Arc<Process>)) {
     let Some(group) = lookup_group(pgid) else { return };
-    for (before, process) in group.members().iter().enumerate() {
-        if before != 0 && before % AT_ONCE == 0 {
+    let (mut from, mut visited) = (0, 0);
+    while let Some(process) = group.next_member(from) {
+        from = process.pid() + 1;
+        if visited != 0 && visited % AT_ONCE == 0 {
             crate::sync::cond_resched();
         }
-        visit(process);
+        visit(&process);
+        visited += 1;
     }
 }
 

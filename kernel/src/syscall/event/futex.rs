@@ -1,6 +1,6 @@
 //! `futex(2)` and robust lists.
-#![allow(clippy::disallowed_methods, reason = "to be made fallible with its queues")]
 
+use crate::mm::fallible::try_box;
 use crate::mm::user::{self, UserPtr};
 use crate::process;
 use crate::process::futex::{self, BITSET_MATCH_ANY, pi};
@@ -111,13 +111,15 @@ fn restart_wait(
     bitset: u32,
     deadline: Option<u64>,
 ) -> Result<i64> {
-    process::current().signals.set_restart(alloc::boxed::Box::new(move || {
+    let again = move || {
         let task = process::current();
         match futex::wait(&task.mm(), addr, shared, val, bitset, deadline) {
             Err(Errno::ERESTARTSYS) => restart_wait(addr, shared, val, bitset, deadline),
             other => other.map(|()| 0),
         }
-    }));
+    };
+    // Without memory for it the wait ends as one that no handler lets go on.
+    process::current().signals.set_restart(try_box(again).map_err(|_| Errno::EINTR)?);
     Err(Errno::ERESTART_RESTARTBLOCK)
 }
 

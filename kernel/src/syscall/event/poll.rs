@@ -1,6 +1,6 @@
 //! poll and select: waiting for descriptors.
-#![allow(clippy::disallowed_methods, reason = "to be made fallible with its queues")]
 
+use crate::mm::fallible::try_box;
 use crate::mm::user::{self, UserPtr};
 use crate::process::{self, signal};
 use crate::sync::wait::Deadline;
@@ -12,7 +12,6 @@ use crate::vfs::{Fd, OpenFiles, PollEvents};
 use abi::signal::SigSet;
 use abi::time::{Timespec, Timeval};
 use abi::{Errno, Result};
-use alloc::boxed::Box;
 use smallvec::SmallVec;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -55,7 +54,9 @@ pub fn poll(fds: UserPtr<PollFd>, count: usize, millis: i32) -> Result<i64> {
 fn poll_until(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) -> Result<i64> {
     match poll_once(fds, count, deadline) {
         Err(Errno::ERESTARTNOHAND) => {
-            let again = Box::new(move || poll_until(fds, count, deadline));
+            // Without memory for it the wait ends as one that no handler lets go on.
+            let again = try_box(move || poll_until(fds, count, deadline));
+            let again = again.map_err(|_| Errno::EINTR)?;
             process::current().signals.set_restart(again);
             Err(Errno::ERESTART_RESTARTBLOCK)
         }
@@ -135,6 +136,7 @@ fn watch(asked: &[PollFd], entries: &mut Entries) {
                 true => PollEvents::NVAL,
                 false => PollEvents::empty(),
             };
+            #[expect(clippy::disallowed_methods, reason = "there is room")]
             entries.push(Watched { file, wanted, found });
         }
     };
@@ -211,6 +213,7 @@ fn select_once(count: i32, sets: [UserPtr<u64>; 3], deadline: Option<Deadline>) 
     let words = count.div_ceil(64);
     let mut bits = Bits::new();
     bits.try_reserve(3 * words).map_err(|_| Errno::ENOMEM)?;
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
     bits.resize(3 * words, 0);
     let (reads, rest) = bits.split_at_mut(words);
     let (writes, exceptions) = rest.split_at_mut(words);
@@ -254,6 +257,7 @@ fn watch_sets([reads, writes, exceptions]: [&[u64]; 3], entries: &mut Entries) -
                 }
                 let file = files.get(Fd((word * 64) as i32 + at as i32)).ok_or(Errno::EBADF)?;
                 let file = Some(file.clone());
+                #[expect(clippy::disallowed_methods, reason = "there is room")]
                 entries.push(Watched { file, wanted, found: PollEvents::empty() });
             }
         }

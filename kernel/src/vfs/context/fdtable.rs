@@ -83,11 +83,15 @@ impl Slots {
                 bits.try_reserve_exact(words - bits.len()).map_err(|_| Errno::ENOMEM)?;
             }
         }
-        #[expect(clippy::disallowed_methods, reason = "there is room")]
+        self.fill(slots, words);
+        Ok(())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
+    fn fill(&mut self, slots: usize, words: usize) {
         self.files.resize_with(slots, || None);
         self.used.resize(words, 0);
         self.cloexec.resize(words, 0);
-        Ok(())
     }
 
     fn set(&mut self, at: usize, file: Arc<OpenFile>, cloexec: bool) -> Option<Arc<OpenFile>> {

@@ -174,7 +174,7 @@ impl<'a> Walker<'a> {
     #[inline(always)]
     fn at(ctx: &'a LookupCtx<'a>, cur: Path, path: &'a [u8], flags: LookupFlags) -> Self {
         let mut texts = SmallVec::new();
-        // The first needs no memory.
+        #[expect(clippy::disallowed_methods, reason = "the first needs no memory")]
         texts.push(Text { link: None, at: 0 });
         let root = flags.intersects(LookupFlags::SCOPED).then(|| cur.clone());
         let (last, links, slash, outer_slash) = ((0, 0), 0, false, false);

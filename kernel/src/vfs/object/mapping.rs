@@ -5,7 +5,7 @@
 
 use super::file::{MapTarget, OpenFile};
 use super::permit;
-use crate::mm::fallible::try_arc;
+use crate::mm::fallible::{TryString, try_arc};
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::{MapSource, PageCache};
 use crate::vfs::notify;
@@ -33,11 +33,17 @@ impl MapSource for FileMapping {
     fn cache(&self) -> &Arc<PageCache> {
         &self.cache
     }
-    fn name(&self) -> String {
-        // A path that cannot be rendered for want of memory is shown as nothing.
-        let path = super::mount::root().and_then(|root| self.file.path().to_absolute(&root).ok());
-        #[expect(clippy::disallowed_methods, reason = "to be made fallible with mm")]
-        String::from_utf8_lossy(&path.unwrap_or_default()).into_owned()
+    fn name(&self) -> Result<String> {
+        let Some(root) = super::mount::root() else { return Ok(String::new()) };
+        let path = self.file.path().to_absolute(&root)?;
+        let mut name = String::new();
+        for part in path.utf8_chunks() {
+            name.try_push_str(part.valid())?;
+            if !part.invalid().is_empty() {
+                name.try_push_char(char::REPLACEMENT_CHARACTER)?;
+            }
+        }
+        Ok(name)
     }
     fn dev_ino(&self) -> (u64, u64) {
         let attr = self.file.inode().attr();

@@ -4,7 +4,7 @@
 use super::dentry::Dentry;
 use super::inode::Inode;
 use super::mount::Mount;
-use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -54,7 +54,9 @@ impl Path {
         }
         let mut rendered = self.render(root)?;
         if !rendered.reached {
-            rendered.text.splice(0..0, *b"(unreachable)");
+            let mut text = b"(unreachable)".try_owned()?;
+            text.try_extend_from_slice(&rendered.text)?;
+            rendered.text = text;
         }
         Ok(rendered.text)
     }

@@ -18,7 +18,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, value_parser};
 
+use xtask_guest::guest::End;
+use xtask_guest::inject::{FailAlloc, Rate, Told};
 use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::symbolize;
 use xtask_host::paths;
 use xtask_host::tally::Tally;
 use xtask_setup::build;
@@ -60,6 +63,8 @@ pub struct Suite {
     /// Print every test as it ends, with what it printed
     #[arg(long)]
     verbose: bool,
+    #[command(flatten)]
+    fail_alloc: FailAlloc,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -109,6 +114,7 @@ struct Plan {
     verbose: bool,
     /// Run the applets one by one, to learn whose tests are whose.
     each: bool,
+    fail_alloc: Option<Rate>,
     machine: Machine,
     initrd: PathBuf,
     version: String,
@@ -137,6 +143,9 @@ impl Suite {
             path => PathBuf::from(path),
         };
         ensure!(kernel.is_file(), "{} is no file", kernel.display());
+        if plan.fail_alloc.is_some() {
+            return failing(&plan, &kernel);
+        }
         let report = plan.check(&kernel, "Alea")?;
         Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -157,6 +166,7 @@ impl Suite {
         plan.passes = self.passes;
         plan.limit = self.limit.unwrap_or(form.limit());
         plan.verbose = self.verbose;
+        plan.fail_alloc = self.fail_alloc.rate;
         Ok(plan)
     }
 }
@@ -185,6 +195,7 @@ impl Plan {
             limit: form.limit(),
             verbose: false,
             each: false,
+            fail_alloc: None,
             machine,
             initrd,
             version: busybox.version,
@@ -215,6 +226,9 @@ impl Plan {
         }
         if self.each {
             line += " suite.each=1";
+        }
+        if let Some(rate) = self.fail_alloc {
+            line += &format!(" {}", rate.word());
         }
         self.machine.clone().direct(kernel, Some(self.initrd.clone()), &line)
     }
@@ -251,6 +265,29 @@ fn testable(busybox: &Busybox, form: Form) -> Result<BTreeSet<String>> {
         }
     }
     Ok(names)
+}
+
+/// Runs the tests while allocations fail: nothing is compared, but the kernel must live and hold nothing of them.
+fn failing(plan: &Plan, kernel: &Path) -> Result<ExitCode> {
+    let run = Run::of(plan, kernel, plan.expected().entries.len())?;
+    let output = &run.outcome.output;
+    let mut told = Told::default();
+    told.add(output);
+    let results = output.lines().filter(|line| line.starts_with("suite-result ")).count();
+    println!("{results} results; {told}");
+    let mut wrong: Vec<String> = output
+        .lines()
+        .filter_map(|line| line.strip_prefix("suite-left "))
+        .map(String::from)
+        .collect();
+    if run.outcome.end != End::Exited(0) || !output.contains("suite-done") {
+        let report = symbolize::panic_report(kernel, output);
+        wrong.push(report.unwrap_or_else(|| {
+            format!("{}\n{}", run.outcome.describe(), run.outcome.stuck_at(kernel))
+        }));
+    }
+    wrong.iter().for_each(|what| println!("FAILED  {what}"));
+    Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs on Linux and stores what it gives.

@@ -1,6 +1,7 @@
 //! Who the CPU is: the facts behind /proc/cpuinfo and the auxiliary vector.
 //!
 //! Owns nothing; reads CPUID when asked. Never asks another CPU: all are taken to be alike. Locks: none.
+#![expect(clippy::disallowed_methods, reason = "what it writes to can fail")]
 
 use core::fmt::{self, Write};
 

@@ -177,6 +177,7 @@ impl Starter {
         }
         // SAFETY: just allocated for this.
         let block = unsafe { percpu::lay_section(section, cpu) };
+        #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
         let start = Box::into_raw(Box::new(Start { block, stacks, cpu, main }));
         // Relaxed: ordered by the claim.
         ARRIVED.store(false, Ordering::Relaxed);

@@ -4,6 +4,7 @@ use super::droppable;
 use super::unmap::MAX_MAPPINGS;
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
+use crate::mm::fallible::{try_arc, try_string};
 use crate::mm::frames::{self, kernel_memory_low};
 use crate::mm::layout::{PAGE_SHIFT, page_down, page_up};
 use crate::mm::page_cache::PageCache;
@@ -69,11 +70,11 @@ impl Inner {
         let addr = self.place(&request, len)?;
         self.check_room(flags, addr, len, request.fixed == MapFixed::Replace)?;
         let (file, offset) = match request.backing {
-            Backing::File { source, offset } => (Some(self.file_of(source, addr)), offset),
+            Backing::File { source, offset } => (Some(self.file_of(source, addr)?), offset),
             Backing::Anon { .. } if request.shared => {
-                let source = SharedAnon::source(len);
+                let source = SharedAnon::source(len)?;
                 source.cache().note_mapped();
-                (Some(self.file_of(source, addr)), 0)
+                (Some(self.file_of(source, addr)?), 0)
             }
             Backing::Anon { .. } => (None, 0),
         };
@@ -176,13 +177,13 @@ impl Inner {
     }
 
     /// The file of a mapping that will be at `addr`: the neighbour's, if it has the same source.
-    fn file_of(&self, source: Arc<dyn MapSource>, addr: u64) -> Arc<MappedFile> {
+    fn file_of(&self, source: Arc<dyn MapSource>, addr: u64) -> Result<Arc<MappedFile>> {
         let below = self.vmas.before(addr).and_then(|pos| self.vmas.get(pos));
         match below.and_then(|vma| vma.file.as_ref()) {
-            Some(file) if Arc::ptr_eq(&file.source, &source) => file.clone(),
+            Some(file) if Arc::ptr_eq(&file.source, &source) => Ok(file.clone()),
             _ => {
                 let cache = source.cache().clone();
-                Arc::new(MappedFile { source, cache })
+                try_arc(MappedFile { source, cache })
             }
         }
     }
@@ -213,10 +214,10 @@ struct SharedAnon {
 }
 
 impl SharedAnon {
-    fn source(len: u64) -> Arc<dyn MapSource> {
-        let cache = Arc::new(PageCache::new());
+    fn source(len: u64) -> Result<Arc<dyn MapSource>> {
+        let cache = try_arc(PageCache::new())?;
         cache.set_size(len);
-        Arc::new(Self { cache })
+        Ok(try_arc(Self { cache })?)
     }
 }
 
@@ -224,8 +225,8 @@ impl MapSource for SharedAnon {
     fn cache(&self) -> &Arc<PageCache> {
         &self.cache
     }
-    fn name(&self) -> String {
-        String::from("/dev/zero (deleted)")
+    fn name(&self) -> Result<String> {
+        try_string("/dev/zero (deleted)")
     }
     fn dev_ino(&self) -> (u64, u64) {
         // Linux's number for its internal shm mount is 0:1; the inode only has to be distinct.

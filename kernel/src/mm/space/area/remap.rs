@@ -160,43 +160,55 @@ impl Inner {
             // The old range stays mapped, but what was locked moved.
             copy.flags.remove(VmFlags::GROWSDOWN);
         }
-        self.insert(copy)?;
-        let moved = self.move_entries(space, old, to, kept);
-        if moved.is_err() {
-            // Nothing was moved that is not also counted: put back what was, and the mapping goes.
-            self.move_entries(space, to, old, kept)?;
-            self.unmap_range(space, to, to + new_len)?;
-            return Err(Errno::ENOMEM);
+        // All that needs memory comes first: without it nothing has moved. Tables that were made already go with the space.
+        if !call.dont_unmap && kept > 0 {
+            self.split_at(old)?;
+            self.split_at(old + kept)?;
         }
+        self.table.own_range(old, old + kept, &space.cpus)?;
+        self.make_tables(space, old, to, kept)?;
+        self.insert(copy)?;
+        self.move_entries(space, old, to, kept);
         if !call.dont_unmap && kept > 0 {
             self.unmap_range(space, old, old + kept)?;
         }
         Ok(to)
     }
 
-    /// Moves page-table entries from `from..from + len` to `to`.
-    fn move_entries(&mut self, space: &AddressSpace, from: u64, to: u64, len: u64) -> Result<()> {
-        self.table.own_range(from, from + len, &space.cpus)?;
-        let mut gather = Gather::new(&space.cpus);
+    /// Makes the tables that [`move_entries`](Self::move_entries) needs.
+    fn make_tables(&mut self, space: &AddressSpace, from: u64, to: u64, len: u64) -> Result<()> {
         let mut at = from;
         while let Some(part) = self.table.next_leaf(at, from + len) {
             at = part.addr_of(part.range.end);
             let mut result = Ok(());
-            let table = &mut self.table;
-            part.table.for_each(part.range.clone(), |index, entry| {
-                let addr = part.addr_of(index);
-                let target = to + (addr - from);
-                match table.leaf_or_alloc(target, &space.cpus) {
-                    Ok(leaf) => {
-                        let was = Was::exchange(part.table.entry(index), entry, 0);
-                        leaf.set(index_at(target, 0), was.entry());
-                        gather.changed(addr, was);
-                    }
-                    Err(error) => result = Err(error),
+            part.table.for_each(part.range.clone(), |index, _| {
+                if result.is_ok() {
+                    let target = to + (part.addr_of(index) - from);
+                    result = self.table.leaf_or_alloc(target, &space.cpus).map(drop);
                 }
             });
             result?;
         }
         Ok(())
+    }
+
+    /// Moves page-table entries from `from..from + len` to `to`; the tables of both are there and the space's own.
+    fn move_entries(&mut self, space: &AddressSpace, from: u64, to: u64, len: u64) {
+        let mut gather = Gather::new(&space.cpus);
+        let mut at = from;
+        while let Some(part) = self.table.next_leaf(at, from + len) {
+            at = part.addr_of(part.range.end);
+            let table = &mut self.table;
+            part.table.for_each(part.range.clone(), |index, entry| {
+                let addr = part.addr_of(index);
+                let target = to + (addr - from);
+                // Never without: see `make_tables`.
+                if let Ok(leaf) = table.leaf_or_alloc(target, &space.cpus) {
+                    let was = Was::exchange(part.table.entry(index), entry, 0);
+                    leaf.set(index_at(target, 0), was.entry());
+                    gather.changed(addr, was);
+                }
+            });
+        }
     }
 }

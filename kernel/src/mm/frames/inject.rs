@@ -1,9 +1,9 @@
 //! Fault injection: `alea.fail_alloc=EVERY_N[,SEED]` makes about one in N allocations fail, from the start of init on.
 //!
-//! Owns the setting and its counters. While it is on, no CPU's magazine keeps free objects, so that every allocation
-//! takes the slow path, which asks [`fails`]; while it is off that path costs one look more each time a magazine is
-//! refilled. Never fails one of process 1 or of the kernel's own threads: process 1 is the harness that must live to
-//! tell the result. Locks: none.
+//! Owns the setting and its counters. While it is on, no CPU's magazine keeps free objects and no CPU keeps free frames, so
+//! that every allocation takes the slow path, which asks [`fails`]; while it is off only the slow paths look at it. Never
+//! fails one of process 1 or of the kernel's own threads: process 1 is the harness that must live to tell the result.
+//! Locks: none.
 
 use crate::sync::Once;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 static EVERY: AtomicU32 = AtomicU32::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
 static ASKED: AtomicU64 = AtomicU64::new(0);
-static FAILED: AtomicU64 = AtomicU64::new(0);
+static FAILED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 /// Whether who runs now is spared; the process floor knows.
 static SPARED: Once<fn() -> bool> = Once::new();
 
@@ -23,8 +23,19 @@ pub struct Counts {
     pub seed: u64,
     /// Allocations that could have failed.
     pub asked: u64,
-    /// Those that did.
+    /// Those that did, of both kinds.
     pub failed: u64,
+    /// Of those the frames.
+    pub frames: u64,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// An object of the kernel's heap.
+    Heap,
+    /// Frames: user memory, page tables, file pages, kernel stacks.
+    Frame,
 }
 
 /// Begins, if the command line's `setting` says so: `EVERY_N` or `EVERY_N,SEED`. False for one that is neither.
@@ -39,11 +50,13 @@ pub fn start(setting: &str, spared: fn() -> bool) -> bool {
 
 /// The setting, and what came of it.
 pub fn counts() -> Counts {
+    let [heap, frames] = FAILED.each_ref().map(|failed| failed.load(Ordering::Relaxed));
     Counts {
         every: EVERY.load(Ordering::Relaxed),
         seed: SEED.load(Ordering::Relaxed),
         asked: ASKED.load(Ordering::Relaxed),
-        failed: FAILED.load(Ordering::Relaxed),
+        failed: heap + frames,
+        frames,
     }
 }
 
@@ -55,12 +68,12 @@ pub fn on() -> bool {
 
 /// Whether this allocation is to fail.
 #[inline]
-pub fn fails() -> bool {
-    on() && draw()
+pub fn fails(kind: Kind) -> bool {
+    on() && draw(kind)
 }
 
 #[cold]
-fn draw() -> bool {
+fn draw(kind: Kind) -> bool {
     if SPARED.get().is_none_or(|spared| spared()) {
         return false;
     }
@@ -68,7 +81,7 @@ fn draw() -> bool {
     let every = u64::from(EVERY.load(Ordering::Relaxed));
     let fails = mix(n ^ SEED.load(Ordering::Relaxed).rotate_left(32)).is_multiple_of(every);
     if fails {
-        FAILED.fetch_add(1, Ordering::Relaxed);
+        FAILED[kind as usize].fetch_add(1, Ordering::Relaxed);
     }
     fails
 }

@@ -1,0 +1,103 @@
+//! `--fail-alloc EVERY_N[,SEED]`: a run in which about one in so many of the kernel's allocations fails.
+//!
+//! Programs may fail then, so nobody compares what they print. What is checked: no panic, no hang, nothing that the kernel
+//! holds afterwards. The guest tells at its end how many allocations were asked for and how many failed.
+
+use std::fmt::{self, Display, Formatter};
+use std::str::FromStr;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+/// Makes allocations of the kernel fail.
+#[derive(Args, Clone, Copy, Default)]
+pub struct FailAlloc {
+    /// Make about one in N of the kernel's allocations fail, drawn from a seed; nothing that programs print is compared
+    #[arg(long = "fail-alloc", value_name = "EVERY_N[,SEED]")]
+    pub rate: Option<Rate>,
+}
+
+/// One in how many, and what is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    pub every: u32,
+    pub seed: u64,
+}
+
+impl FromStr for Rate {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let (every, seed) = text.split_once(',').unwrap_or((text, "1"));
+        let every = every.parse().context("not EVERY_N[,SEED]")?;
+        ensure!(every > 1, "with one in {every} nothing can run");
+        Ok(Self { every, seed: seed.parse().context("not EVERY_N[,SEED]")? })
+    }
+}
+
+impl Display for Rate {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        write!(to, "{},{}", self.every, self.seed)
+    }
+}
+
+impl Rate {
+    /// What the kernel's command line says of it.
+    pub fn word(self) -> String {
+        format!("alea.fail_alloc={self}")
+    }
+}
+
+/// What the guest told of its allocations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Allocations that could have failed, and those that did.
+    pub asked: u64,
+    pub failed: u64,
+    /// Of the latter the frames of memory.
+    pub frames: u64,
+}
+
+impl Told {
+    /// Adds what a guest printed at its end, if it came to that.
+    pub fn add(&mut self, output: &str) {
+        for line in output.lines().filter_map(|line| line.trim_end().strip_prefix("fail_alloc: ")) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let of = |name| {
+                let at = words.iter().position(|word| *word == name)?;
+                words.get(at + 1)?.parse::<u64>().ok()
+            };
+            self.asked += of("asked").unwrap_or(0);
+            self.failed += of("failed").unwrap_or(0);
+            self.frames += of("frames").unwrap_or(0);
+        }
+    }
+}
+
+impl Display for Told {
+    fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
+        let Self { asked, failed, frames } = self;
+        write!(to, "{failed} allocations of {asked} were made to fail, {frames} of them frames")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_one_in_some_and_perhaps_a_seed() {
+        assert_eq!("50".parse::<Rate>().unwrap(), Rate { every: 50, seed: 1 });
+        assert_eq!("50,7".parse::<Rate>().unwrap().word(), "alea.fail_alloc=50,7");
+        assert!("0".parse::<Rate>().is_err());
+        assert!("50,x".parse::<Rate>().is_err());
+    }
+
+    #[test]
+    fn what_several_boots_told_is_added_up() {
+        let mut told = Told::default();
+        told.add("x\nfail_alloc: every 50 seed 1 asked 100 failed 3 frames 1\r\n");
+        told.add("fail_alloc: every 50 seed 1 asked 10 failed 2 frames 0\nPanic\n");
+        assert_eq!(told, Told { asked: 110, failed: 5, frames: 1 });
+    }
+}
