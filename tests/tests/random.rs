@@ -258,7 +258,7 @@ fn drawn_secrets_are_nowhere_in_memory() {
     let (socket, dump) = (folder.path().join("monitor"), folder.path().join("memory"));
     let monitor = format!("unix:{},server=on,wait=off", socket.display());
     // The archive without the ABI programs: less memory to search.
-    let machine = alea().initrd(paths::initramfs()).memory("256").append(ERASURE);
+    let machine = alea().initrd(paths::programs_initramfs()).memory("256").append(ERASURE);
     let machine = machine.args(["-monitor", &monitor]);
     let mut guest = Guest::start(&machine).unwrap();
     guest.wait_for("erasure: waiting", PATIENCE).unwrap();

@@ -44,7 +44,7 @@ impl Grown {
     fn boot(&mut self, kernel: &Path, cpu: &str, smp: u32, words: &str) -> Result<()> {
         let machine: Machine = args(cpu, smp).machine()?.direct(
             kernel,
-            Some(paths::initramfs()),
+            Some(paths::programs_initramfs()),
             &format!("console=ttyS0 quiet rdinit=/usr/lib/alea/growth {words}"),
         );
         let outcome = Guest::start(&machine)?.finish(Limits::idle(PATIENCE))?;

@@ -73,7 +73,7 @@ impl Latency {
         let args =
             MachineArgs { icount: true, memory: self.memory.clone(), ..MachineArgs::default() };
         let line = command_line(&self.only, self.ms);
-        let machine = args.machine()?.direct(kernel, Some(paths::initramfs()), &line);
+        let machine = args.machine()?.direct(kernel, Some(paths::programs_initramfs()), &line);
         let outcome =
             Guest::start_echoing(&machine, io::stderr())?.finish(Limits::idle(SILENCE))?;
         if outcome.end != End::Exited(0) {

@@ -103,7 +103,7 @@ pub fn command_line(words: &str) -> String {
 /// Boots the fuzzer with its options.
 pub fn attack(machine: &Machine, kernel: &Path, words: &str) -> Result<Outcome> {
     let line = command_line(words);
-    let machine = machine.clone().direct(kernel, Some(paths::initramfs()), &line);
+    let machine = machine.clone().direct(kernel, Some(paths::programs_initramfs()), &line);
     Guest::start(&machine)?.finish(Limits::idle(SILENCE))
 }
 

@@ -66,5 +66,5 @@ pub fn boots(machine: Machine, kernel: &Path, time: Duration) -> Machine {
         "console=ttyS0 quiet panic=-1 rdinit=/usr/lib/alea/soak alea.soak={}",
         time.as_secs()
     );
-    machine.direct(kernel, Some(paths::initramfs()), &line)
+    machine.direct(kernel, Some(paths::programs_initramfs()), &line)
 }

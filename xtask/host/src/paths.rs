@@ -30,12 +30,17 @@ pub fn checking_kernel() -> PathBuf {
     alea().join("kernel-checking.elf")
 }
 
-/// The initramfs that `build` makes.
+/// The initramfs that users boot: BusyBox, and what measures.
 pub fn initramfs() -> PathBuf {
     alea().join("initramfs.cpio")
 }
 
-/// The same with the ABI test programs of `tests/abi` added.
+/// The same with all programs of `userland` added.
+pub fn programs_initramfs() -> PathBuf {
+    alea().join("programs.cpio")
+}
+
+/// The same again with the ABI test programs of `tests/abi` added.
 pub fn tests_initramfs() -> PathBuf {
     alea().join("tests.cpio")
 }

@@ -44,7 +44,8 @@ impl Options {
 impl Build {
     pub fn run(self) -> Result<ExitCode> {
         build(self.options)?;
-        for file in [paths::kernel(), paths::initramfs(), paths::tests_initramfs()] {
+        let archives = [paths::initramfs(), paths::programs_initramfs(), paths::tests_initramfs()];
+        for file in [paths::kernel()].into_iter().chain(archives) {
             let size = fs::metadata(&file)?.len();
             println!("{:>9} KiB  {}", size.div_ceil(1024), paths::shown(&file));
         }
@@ -96,7 +97,10 @@ fn executable(messages: &str) -> Option<PathBuf> {
     found.next_back()
 }
 
-/// The guest's programs and both archives, without the kernel.
+/// The programs that are in the initramfs of users: what measures. All others would only take their memory.
+const FOR_USERS: &str = "userland/bench";
+
+/// The guest's programs and the three archives, each of which holds the one before, without the kernel.
 pub fn initramfs() -> Result<()> {
     setup::ensure(&[Need::Compiler, Need::Busybox])?;
     let root = paths::alea().join("userland");
@@ -107,14 +111,27 @@ pub fn initramfs() -> Result<()> {
     if overlay.exists() {
         tree.overlay(&overlay)?;
     }
-    for (name, file) in programs {
-        tree.host_file(&format!("usr/lib/alea/{name}"), 0o755, &file)?;
+    let for_users = files_below(&paths::source(FOR_USERS), "c")?;
+    let is_for_users = |name: &str| for_users.iter().any(|source| program_of(source) == Some(name));
+    let (first, second): (Vec<_>, Vec<_>) =
+        programs.into_iter().partition(|(name, _)| is_for_users(name));
+    let steps = [
+        (first, "usr/lib/alea", paths::initramfs()),
+        (second, "usr/lib/alea", paths::programs_initramfs()),
+        (tests, "usr/lib/alea/abi", paths::tests_initramfs()),
+    ];
+    for (programs, folder, archive) in steps {
+        for (name, file) in programs {
+            tree.host_file(&format!("{folder}/{name}"), 0o755, &file)?;
+        }
+        replace(&archive, &tree.archive())?;
     }
-    replace(&paths::initramfs(), &tree.archive())?;
-    for (name, file) in tests {
-        tree.host_file(&format!("usr/lib/alea/abi/{name}"), 0o755, &file)?;
-    }
-    replace(&paths::tests_initramfs(), &tree.archive())
+    Ok(())
+}
+
+/// What the program of a source is called.
+fn program_of(source: &Path) -> Option<&str> {
+    source.file_stem()?.to_str()
 }
 
 /// Folders with headers that guest programs share; what only one program includes lies beside it.
@@ -132,7 +149,7 @@ fn compile_all(from: &Path, into: &Path) -> Result<Vec<(String, PathBuf)>> {
     let mut programs = Vec::new();
     let mut stale = Vec::new();
     for source in sources {
-        let name = source.file_stem().and_then(|stem| stem.to_str()).context("an odd file name")?;
+        let name = program_of(&source).context("an odd file name")?;
         let program = into.join(name);
         let inputs = [modified(&source), newest_header];
         let newest = inputs.into_iter().flatten().max();

@@ -17,7 +17,8 @@ pub(super) fn sections(part: &BenchPart) -> Result<String> {
         let intro = "What one operation costs when there are N of something already, in guest instructions. \
             A flat line is work that does not grow; both axes are logarithmic, so a straight rise is growth with \
             a power of N. <span class=\"key linux\"></span> Linux, <span class=\"key alea\"></span> Alea.";
-        let command = "cargo xtask boot --lto --icount --memory 2G --append 'console=ttyS0 quiet \
+        let command = "cargo xtask boot --lto --icount --memory 2G \
+            --initrd target/alea/programs.cpio --append 'console=ttyS0 quiet \
             rdinit=/usr/lib/alea/growth'   # and again with --kernel linux";
         let content = plots(&sizes, Over::Sizes)? + &figures(&sizes) + &reproduce(command);
         html.push_str(&section("Growth with size", intro, &content));
@@ -29,7 +30,8 @@ pub(super) fn sections(part: &BenchPart) -> Result<String> {
             So contention appears as work, but a cache line that moves between two CPUs appears not at all, and \
             the curves do not say how long an operation takes. \
             <span class=\"key linux\"></span> Linux, <span class=\"key alea\"></span> Alea.";
-        let command = "cargo xtask boot --lto --icount --memory 2G --smp 8 --append 'console=ttyS0 quiet \
+        let command = "cargo xtask boot --lto --icount --memory 2G --smp 8 \
+            --initrd target/alea/programs.cpio --append 'console=ttyS0 quiet \
             rdinit=/usr/lib/alea/growth alea.growth=cpus_*'   # with --smp 1, 2, 4, and with --kernel linux";
         let content = plots(&over_cpus, Over::Cpus)? + &figures(&over_cpus) + &reproduce(command);
         html.push_str(&section("Growth with CPUs", intro, &content));

@@ -206,7 +206,7 @@ pub fn draw(machine: &Machine, folder: &Path, mib: u32, interfaces: &[&str]) -> 
     let channel = format!("file,id=channel,path={}", all.display());
     let machine = machine
         .clone()
-        .direct(paths::kernel(), Some(paths::initramfs()), &line)
+        .direct(paths::kernel(), Some(paths::programs_initramfs()), &line)
         .args(["-chardev", &channel, "-device", "virtio-serial-pci,max_ports=1"])
         .args(["-device", "virtconsole,chardev=channel"]);
     let spinner = term::spinner(&format!("drawing from {}", interfaces.join(", ")));
