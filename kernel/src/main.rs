@@ -52,6 +52,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     time::prepare_cpu(0).expect("no memory for timers"); // timers can be armed from here on
     random::init(&info); // sources, pool, generator: secrets can be drawn from here on
     show_to_programs(); // the vDSO
+    vfs::NameHash::set_keys(random::secret_words()); // names can be looked up from here on
     drivers::uart::init(); // the serial port by interrupts
     diag::klog::set_console(drivers::uart::write_log);
     drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx

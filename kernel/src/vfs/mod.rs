@@ -26,6 +26,7 @@ pub use atime::{touch_atime, touch_file};
 pub use context::context::FsContext;
 pub use context::fdtable::{Fd, FdTable, OpenFiles};
 pub use cred::{CapSet, Capability, Cred};
+pub use object::children::NameHash;
 pub use object::dentry::Dentry;
 pub use object::file::{DenyWrite, FileOps, MapTarget, OpenFile, Whence};
 pub use object::filesystem::{FileSystem, Super};

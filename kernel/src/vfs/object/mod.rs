@@ -2,7 +2,7 @@
 //!
 //! The one circle of files that is meant: `inode`, `file`, `dentry`, `mount`, `path`, `filesystem` (and `children`).
 
-mod children;
+pub(super) mod children;
 pub mod dentry;
 pub mod file;
 pub mod filesystem;
