@@ -10,9 +10,12 @@
 //! - some AMD parts answer all-ones with the carry flag set (family 15h/16h after suspend, early
 //!   Ryzen 3000 firmware), others zero (Zen 5's narrow RDSEED, CVE-2025-62626): neither word is
 //!   ever accepted;
-//! - a part that repeats itself passes both: [`self_test`] looks at eight words together.
+//! - a part that repeats itself passes both: [`self_test`] looks at eight words together, and [`SelfTest`] at eight more
+//!   beside the last eight, which finds a part that plays the same ones at each test, and cycles of up to fourteen.
 
 use core::fmt;
+
+use crate::credit::EntropyBits;
 
 /// How often one word is asked for before the source counts as failed.
 pub const TRIES: u32 = 10;
@@ -22,6 +25,14 @@ pub const SELF_TEST_SAMPLES: usize = 8;
 
 /// How many of them have to differ from all earlier ones.
 pub const SELF_TEST_DISTINCT: usize = 7;
+
+/// How many words RDRAND has to give before its next one surely stems from another seed: its generator takes a new one
+/// after 511 results of 128 bits at the latest (Intel, *Digital Random Number Generator Software Implementation Guide*,
+/// "Guaranteeing DRBG reseeding").
+pub const RDRAND_RESEED_WORDS: usize = 1022;
+
+/// What all words of RDRAND that stem from one seed are worth together: the generator behind it is AES-128.
+pub const RDRAND_SEED_BITS: EntropyBits = EntropyBits(128);
 
 /// A source of 64-bit words that may fail, such as the RDRAND instruction.
 pub trait HardwareRng {
@@ -74,16 +85,63 @@ pub fn draw(rng: &mut impl HardwareRng) -> Result<u64, HardwareFault> {
 /// a constant and every cycle of up to six words. False alarm: a perfect source fails if two of
 /// the eight words repeat earlier ones, about (28 / 2^64)^2 / 2, less than 2^-119.
 pub fn self_test(rng: &mut impl HardwareRng) -> Result<(), HardwareFault> {
-    let mut seen = [0u64; SELF_TEST_SAMPLES];
-    let mut distinct = 0;
-    for _ in 0..SELF_TEST_SAMPLES {
-        let word = draw(rng)?;
-        if !seen[..distinct].contains(&word) {
-            seen[distinct] = word;
-            distinct += 1;
+    judge(&test_words(rng)?)
+}
+
+/// Words for [`SelfTest::judge`], to be used for nothing else.
+pub fn test_words(rng: &mut impl HardwareRng) -> Result<[u64; SELF_TEST_SAMPLES], HardwareFault> {
+    let mut words = [0; SELF_TEST_SAMPLES];
+    for word in &mut words {
+        *word = draw(rng)?;
+    }
+    Ok(words)
+}
+
+fn judge(words: &[u64; SELF_TEST_SAMPLES]) -> Result<(), HardwareFault> {
+    let is_new = |&n: &usize| !words[..n].contains(&words[n]);
+    let distinct = (0..SELF_TEST_SAMPLES).filter(is_new).count();
+    if distinct >= SELF_TEST_DISTINCT { Ok(()) } else { Err(HardwareFault::Stuck) }
+}
+
+/// [`self_test`] with a memory: the continuous test of FIPS 140-2 over the words of tests. It keeps words that were used
+/// for nothing, so it holds no secret.
+///
+/// ```
+/// use alea_random::hardware::{HardwareFault, SelfTest};
+/// let mut test = SelfTest::new();
+/// let replayed = [11, 12, 13, 14, 15, 16, 17, 18];
+/// assert_eq!(test.judge(&replayed), Ok(()));
+/// assert_eq!(test.judge(&replayed), Err(HardwareFault::Stuck));
+/// ```
+pub struct SelfTest {
+    last: [u64; SELF_TEST_SAMPLES],
+}
+
+impl SelfTest {
+    /// One that has seen nothing.
+    pub const fn new() -> Self {
+        // Zero is never a word.
+        Self { last: [0; SELF_TEST_SAMPLES] }
+    }
+
+    /// Judges eight words by themselves and beside the last eight. One coincidence is forgiven each. False alarm: two
+    /// coincidences among 64 pairs, about (64 / 2^64)^2 / 2, less than 2^-116, on top of [`self_test`]'s.
+    pub fn judge(&mut self, words: &[u64; SELF_TEST_SAMPLES]) -> Result<(), HardwareFault> {
+        let again = words.iter().filter(|word| self.last.contains(word)).count();
+        self.last = *words;
+        judge(words)?;
+        if again <= SELF_TEST_SAMPLES - SELF_TEST_DISTINCT {
+            Ok(())
+        } else {
+            Err(HardwareFault::Stuck)
         }
     }
-    if distinct >= SELF_TEST_DISTINCT { Ok(()) } else { Err(HardwareFault::Stuck) }
+}
+
+impl Default for SelfTest {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Fills as many words of `out` as the source delivers in a row and returns their number.

@@ -13,10 +13,11 @@
 //!   min-entropy `H` per sample matches any prediction with probability at most `2^-H`, so the APT
 //!   cutoff holds here as well.
 //!
-//! `H` is the claimed min-entropy per sample. **False alarms**: for a source that delivers exactly
-//! `H`, each sample fails RCT, and each window fails APT or one of the eight lags, with probability
-//! at most 2^-30; a window fails at all with at most 10 * 2^-30 + 512 * 2^-30, less than 2^-20. A
-//! source better than the claim fails far less often. `tests/health.rs` recomputes the cutoffs.
+//! `H` is the claimed min-entropy per sample. **False alarms**: for a source that delivers exactly `H`, each sample fails
+//! RCT with probability at most 2^-30. The cutoffs of APT are the standard's, made for 512 comparisons at 2^-30; here as
+//! there the first sample of a window is one of the 512 and always matches, so a window fails with at most 2^-30 for the
+//! claims of up to a bit and with 2^-28 for that of eight bits (`tests/health.rs` recomputes both). A window fails at all,
+//! by APT, one of the eight lags or RCT, with less than 2^-20. A source better than the claim fails far less often.
 
 use core::fmt;
 

@@ -14,9 +14,10 @@
 //! **Cost.** 256 bits take 1,024 start-up samples and 16,384 credited ones, about half a microsecond
 //! each under emulation and less on hardware; where the clock is coarse, twice as many.
 //!
-//! **What is measured** is always the same work: as many instructions, whatever was measured before. Work whose
-//! length depends on earlier samples would make even a perfect clock look random, and no health test
-//! could tell: a first version did, and credited 256 bits to a machine whose clock counts instructions.
+//! **What is measured** is always the same work: as many instructions on the same places in memory, whatever was
+//! measured before. Work whose length or whose places depend on earlier samples would make even a perfect clock look
+//! random, and no health test could tell: a first version did the one, and credited 256 bits to a machine whose clock
+//! counts instructions; a second did the other, and would have to one whose loads take a cycle longer after a store.
 //!
 //! **Failure.** A counter that stands still, counts evenly or runs in a short cycle is found by the
 //! derivatives, or by [`HealthTests`](crate::health::HealthTests), and leads to an error: no credit is ever given for it. Where
@@ -119,7 +120,7 @@ impl Jitter {
         absorb: &mut impl FnMut(u64),
     ) -> Result<bool, HealthFault> {
         let start = counter.now();
-        self.do_work(start);
+        self.do_work();
         let delta = counter.now().wrapping_sub(start);
         absorb(delta);
         self.timing.observe(delta)
@@ -160,14 +161,17 @@ impl Jitter {
         Ok(JitterReport { samples, regular: samples - counted, credit: wanted })
     }
 
-    /// Always the same number of instructions; only the places in memory differ.
+    /// Always the same instructions on the same cells, each of which waits for the one before. Nothing in here may
+    /// depend on a time.
     #[inline(never)]
-    fn do_work(&mut self, start: u64) {
-        let mut at = start as u8;
+    fn do_work(&mut self) {
+        let (mut at, mut value) = (0u8, 1u8);
         for _ in 0..ROUNDS {
             let cell = &mut self.work[usize::from(at)];
-            *cell = cell.wrapping_add(at | 1);
-            at = at.wrapping_mul(5).wrapping_add(*cell);
+            value = cell.wrapping_mul(5).wrapping_add(value);
+            *cell = value;
+            // A permutation of all cells (Hull and Dobell), from one line of the cache to another.
+            at = at.wrapping_mul(77).wrapping_add(101);
         }
         hint::black_box(&mut self.work);
     }
@@ -183,4 +187,32 @@ pub fn seed_word(counter: &mut impl CycleCounter) -> Result<u64, JitterFault> {
         word = splitmix64::step(word ^ sample).1;
     })?;
     Ok(word)
+}
+
+#[cfg(all(test, not(alea_loom)))]
+mod tests {
+    use super::*;
+
+    struct Even(u64, u64);
+
+    impl CycleCounter for Even {
+        fn now(&mut self) -> u64 {
+            self.0 = self.0.wrapping_mul(self.1).wrapping_add(12345);
+            self.0
+        }
+    }
+
+    /// What is measured does not depend on what was measured: whatever a clock says, memory is the same afterwards.
+    #[test]
+    fn the_work_depends_on_no_time() {
+        let [one, two] = [3, 0x5851_f42d_4c95_7f2d].map(|factor| {
+            let (mut jitter, mut counter) = (Jitter::new(), Even(1, factor));
+            for _ in 0..200 {
+                let _unhealthy = jitter.sample(&mut counter, &mut |_| ());
+            }
+            jitter.work
+        });
+        assert_eq!(one, two);
+        assert_ne!(one, [0; 256], "no work was done");
+    }
 }

@@ -1,6 +1,8 @@
 //! Acceptance rules for hardware generators: each test plays a part that shipped broken.
 
-use alea_random::hardware::{HardwareFault, HardwareRng, TRIES, draw, gather, self_test};
+use alea_random::hardware::{
+    HardwareFault, HardwareRng, SelfTest, TRIES, draw, gather, self_test, test_words,
+};
 use alea_random::splitmix64::SplitMix64;
 
 /// Plays back answers for ever, and counts how often it was asked.
@@ -76,4 +78,33 @@ fn gathering_reports_what_really_came() {
     let mut words = [0; 8];
     assert_eq!(gather(&mut rng, &mut words), 3);
     assert_eq!(words, [1, 2, 3, 0, 0, 0, 0, 0]);
+}
+
+/// A cycle of seven or more, and a part that plays the same words at each test, pass any test without a memory.
+#[test]
+fn cycles_and_replays_fail_the_second_test() {
+    for period in 7..=14u64 {
+        let mut rng = Replay::new(|n| Some(1000 + u64::from(n) % period));
+        let mut test = SelfTest::new();
+        if period == 7 {
+            assert_eq!(self_test(&mut Replay::new(|n| Some(1 + u64::from(n) % 7))), Ok(()));
+        }
+        let mut verdicts = (0..4).map(|_| test.judge(&test_words(&mut rng).unwrap()));
+        assert!(verdicts.any(|verdict| verdict == Err(HardwareFault::Stuck)), "period {period}");
+    }
+    let mut test = SelfTest::new();
+    let mut verdict = || {
+        let mut restarted = Replay::new(|n| Some(500 + u64::from(n)));
+        test.judge(&test_words(&mut restarted).unwrap())
+    };
+    assert_eq!(verdict(), Ok(()));
+    assert_eq!(verdict(), Err(HardwareFault::Stuck));
+}
+
+#[test]
+fn a_good_source_passes_every_test() {
+    let mut good = SplitMix64::new(2);
+    let mut rng = Replay::new(|_| Some(good.next_u64()));
+    let mut test = SelfTest::new();
+    assert!((0..1000).all(|_| test.judge(&test_words(&mut rng).unwrap()).is_ok()));
 }

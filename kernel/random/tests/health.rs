@@ -9,15 +9,20 @@ const ALPHA: f64 = 1.0 / (1u64 << 30) as f64;
 /// Long enough for every test to speak.
 const SPAN: u32 = if cfg!(miri) { 2 } else { 20 } * WINDOW;
 
-/// `P(Binomial(WINDOW, p) >= cutoff)`, summed from the small end.
+/// `P(Binomial(WINDOW, p) >= cutoff)`.
 fn tail(p: f64, cutoff: u32) -> f64 {
-    let n = f64::from(WINDOW);
+    tail_of(WINDOW, p, cutoff)
+}
+
+/// `P(Binomial(trials, p) >= cutoff)`, summed from the small end.
+fn tail_of(trials: u32, p: f64, cutoff: u32) -> f64 {
+    let n = f64::from(trials);
     let mut log_choose = vec![0.0f64];
-    for k in 0..WINDOW {
+    for k in 0..trials {
         let last = log_choose[k as usize];
         log_choose.push(last + ((n - f64::from(k)) / (f64::from(k) + 1.0)).ln());
     }
-    (cutoff..=WINDOW)
+    (cutoff..=trials)
         .rev()
         .map(|k| {
             let k_f = f64::from(k);
@@ -39,6 +44,53 @@ fn cutoffs_are_those_of_the_standard() {
         assert!(tail(p, cutoffs.proportion) <= ALPHA, "APT for {h} bits is too strict");
         assert!(tail(p, cutoffs.proportion - 1) > ALPHA, "APT for {h} bits is too lax");
     }
+}
+
+/// The first sample of a window is compared with itself, so that 511 others decide.
+#[test]
+fn windows_fail_as_rarely_as_is_said() {
+    let window = |h: f64, c: Cutoffs| tail_of(WINDOW - 1, 2.0f64.powf(-h), c.proportion - 1).log2();
+    for (h, cutoffs) in
+        [(0.125, Cutoffs::EIGHTH_BIT), (0.5, Cutoffs::HALF_BIT), (1.0, Cutoffs::ONE_BIT)]
+    {
+        assert!(window(h, cutoffs) <= -30.0, "{h} bits: 2^{}", window(h, cutoffs));
+    }
+    assert!((-29.0..=-28.0).contains(&window(8.0, Cutoffs::EIGHT_BITS)));
+}
+
+/// Constants that other tests only repeat: the standard's window and start-up, and what the credit of jitter rests on.
+#[test]
+fn the_numbers_are_those_that_are_argued_for() {
+    assert_eq!((WINDOW, STARTUP), (512, 1024));
+    assert_eq!(Cutoffs::EIGHTH_BIT, Cutoffs { repetition: 241, proportion: 502 });
+    assert_eq!(alea_random::jitter::SAMPLES_PER_BIT, 64);
+    assert_eq!(alea_random::fast_pool::INTERRUPTS_PER_BIT, 64);
+}
+
+/// The proportion test alone: one sample too often, with no run, no cycle and no lag.
+#[test]
+fn the_favourite_of_a_window_is_found() {
+    let mut random = SplitMix64::new(9);
+    let mut n = 0u64;
+    // Two samples in three are the same one; what stands between differs each time.
+    let favours = |_| {
+        n += 1;
+        if random.next_u64().is_multiple_of(3) { 1000 + n } else { 7 }
+    };
+    let found = verdict(Cutoffs::EIGHT_BITS, WINDOW, favours).map(|(fault, _)| fault);
+    assert!(found.is_some());
+    // Each pair of a window's first sample lies 9 to 15 apart, where no lag looks, and no two others are equal.
+    let mut gap = SplitMix64::new(10);
+    let mut next = 0;
+    let apart = |n: u32| {
+        if n == next {
+            next = n + 9 + (gap.next_u64() % 7) as u32;
+            return 7;
+        }
+        u64::from(n) + 1_000
+    };
+    let found = verdict(Cutoffs::EIGHT_BITS, WINDOW, apart).map(|(fault, _)| fault);
+    assert_eq!(found, Some(HealthFault::Proportion));
 }
 
 /// The first failure within `samples`, and after how many.

@@ -39,7 +39,7 @@ impl Kind {
 
 static KIND: AtomicU8 = AtomicU8::new(Kind::ChaCha20 as u8);
 
-/// Seeded once at boot; for what is no secret, and for `random.generator=splitmix64`.
+/// Seeded at boot for `random.generator=splitmix64` alone.
 static SPLITMIX64: AtomicSplitMix64 = AtomicSplitMix64::unseeded();
 
 /// The generator in use.
@@ -60,8 +60,8 @@ pub fn is_chacha20() -> bool {
     KIND.load(Ordering::Relaxed) == Kind::ChaCha20 as u8
 }
 
-/// Seeds SplitMix64 from one word of the hardware generator, or from jitter.
-pub fn seed_splitmix64() {
+/// Seeds SplitMix64 from one word of the hardware generator, or from jitter, for who asked for it.
+fn seed_splitmix64() {
     let seed = match sources::hardware_word() {
         Some(word) => Ok(word),
         None => {
@@ -81,7 +81,6 @@ pub fn seed_splitmix64() {
 
 /// Obeys `random.generator=`.
 pub fn select() {
-    seed_splitmix64();
     let Some(wanted) = cmdline::value("random.generator") else { return };
     let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == wanted) else {
         log::warn!("random: unknown generator {wanted:?}, using chacha20");
@@ -90,6 +89,9 @@ pub fn select() {
     if kind == Kind::Rdrand && sources::hardware_word().is_none() {
         log::warn!("random: this CPU has no usable RDRAND, using chacha20");
         return;
+    }
+    if kind == Kind::SplitMix64 {
+        seed_splitmix64();
     }
     if kind != Kind::ChaCha20 {
         log::warn!("random: generator {wanted} is for comparison only: it keeps no secrets");

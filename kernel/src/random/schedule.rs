@@ -5,7 +5,7 @@
 //!
 //! Locks: none of its own.
 
-use super::pool;
+use super::{pool, sources};
 use crate::base::cpu;
 use crate::sync::Once;
 use crate::time::{self, Nanos, TimerRoom, TimerTarget};
@@ -23,6 +23,9 @@ impl TimerTarget for Reseed {
 
     fn expired(self: Arc<Self>, _: Nanos) {
         debug_assert!(cpu::interrupts_enabled(), "a reseed in an interrupt takes too long");
+        if !sources::has_instruction() {
+            sources::jitter::refresh();
+        }
         pool::reseed(Cause::Schedule);
         arm();
     }

@@ -1,12 +1,13 @@
 //! RDSEED and RDRAND.
 //!
 //! **Trust**: the CPU's maker and, in a virtual machine, the host. `random.trust_cpu=off` denies credit,
-//! the words are mixed in all the same. **Credit**: 64 bits for a word of RDSEED, and for RDRAND, whose
-//! words all stem from one state, 64 bits for a word up to 256 in total. **Cost**: 31 ns for RDRAND and
+//! the words are mixed in all the same. **Credit**: 64 bits for a word of RDSEED; for RDRAND, whose
+//! words stem from a generator with a key of 128 bits, 128 for all words that may stem from one seed of it. Where RDSEED has
+//! nothing, RDRAND is asked until it has taken another seed, and again: 256 together. **Cost**: 31 ns for RDRAND and
 //! 909 ns for RDSEED on one machine, up to 25 us in some virtual ones; hence never on the draw path.
 //!
-//! Only the 64-bit form of RDSEED is used (CVE-2025-62626). Each is tested with eight words at boot and
-//! at every reseed; one that fails once is not asked again. `alea.rdrand=zeros|ones|repeat|silent` (and
+//! Only the 64-bit form of RDSEED is used (CVE-2025-62626). Each is tested with eight words twice at boot
+//! and at every reseed; one that fails once is not asked again. `alea.rdrand=zeros|ones|repeat|cycle|silent` (and
 //! `alea.rdseed=`) puts a broken part in the place of the CPU's, so that what follows can be tested; there
 //! is no way to make one look better than it is.
 //!
@@ -15,16 +16,23 @@
 use crate::base::{cpu, tsc};
 use crate::cmdline;
 use crate::random::{pool, stats};
-use crate::sync::Once;
+use crate::sync::{Once, SpinLock, level};
+use crate::time;
 use alea_random::credit::EntropyBits;
-use alea_random::hardware::{HardwareFault, HardwareRng, draw, gather, self_test};
+use alea_random::hardware::{
+    HardwareFault, HardwareRng, RDRAND_RESEED_WORDS, RDRAND_SEED_BITS, SelfTest, draw, gather,
+    test_words,
+};
 use alea_random::pool::FRESH_WORDS;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zerocopy::IntoBytes;
 use zeroize::Zeroize;
 
 /// Words taken from each at boot: 512 bits.
 const BOOT_WORDS: usize = 8;
+
+/// Nanoseconds that [`Instruction::pass_a_reseed`] may take.
+const MOST_TIME: u64 = 3_000_000;
 
 /// A part that shipped broken, played on request.
 #[derive(Clone, Copy)]
@@ -32,6 +40,7 @@ enum Broken {
     Zeros,
     Ones,
     Repeat,
+    Cycle,
     Silent,
 }
 
@@ -44,6 +53,7 @@ struct Instruction {
     run: fn() -> Option<u64>,
     works: AtomicBool,
     tested: Once<()>,
+    test: SpinLock<SelfTest, level::Random>,
 }
 
 impl HardwareRng for &Instruction {
@@ -53,6 +63,11 @@ impl HardwareRng for &Instruction {
             Some(Broken::Zeros) => Some(0),
             Some(Broken::Ones) => Some(u64::MAX),
             Some(Broken::Repeat) => Some(0x0123_4567_89ab_cdef),
+            Some(Broken::Cycle) => {
+                static NEXT: AtomicU64 = AtomicU64::new(0);
+                // Relaxed: a count.
+                Some(1 + NEXT.fetch_add(1, Ordering::Relaxed) % 7)
+            }
             Some(Broken::Silent) => None,
         }
     }
@@ -66,6 +81,7 @@ static RDSEED: Instruction = Instruction {
     run: cpu::rdseed64,
     works: AtomicBool::new(false),
     tested: Once::new(),
+    test: SpinLock::new(SelfTest::new()),
 };
 
 static RDRAND: Instruction = Instruction {
@@ -76,6 +92,7 @@ static RDRAND: Instruction = Instruction {
     run: cpu::rdrand64,
     works: AtomicBool::new(false),
     tested: Once::new(),
+    test: SpinLock::new(SelfTest::new()),
 };
 
 impl Instruction {
@@ -92,6 +109,8 @@ impl Instruction {
             self.works.store(there, Ordering::Relaxed);
             if there {
                 self.broken.call_once(|| self.ordered());
+                // Twice: what repeats itself is found before anything is credited.
+                self.test();
                 self.test();
             }
         });
@@ -104,6 +123,7 @@ impl Instruction {
             "zeros" => Broken::Zeros,
             "ones" => Broken::Ones,
             "repeat" => Broken::Repeat,
+            "cycle" => Broken::Cycle,
             "silent" => Broken::Silent,
             other => {
                 log::warn!("random: {}={other} is not known", self.knob);
@@ -115,7 +135,11 @@ impl Instruction {
     }
 
     fn test(&'static self) {
-        match self_test(&mut &*self) {
+        // Relaxed: as below.
+        if !self.works.load(Ordering::Relaxed) {
+            return;
+        }
+        match test_words(&mut &*self).and_then(|words| self.test.lock().judge(&words)) {
             Ok(()) => {}
             // RDSEED may run dry under load without being broken.
             Err(HardwareFault::NoData) if self.source == stats::Source::Rdseed => {}
@@ -130,11 +154,15 @@ impl Instruction {
 
     /// Mixes in what it delivers and says how many words that were.
     fn mix(&'static self) -> usize {
+        self.mix_up_to(BOOT_WORDS)
+    }
+
+    fn mix_up_to(&'static self, most: usize) -> usize {
         if !self.works() {
             return 0;
         }
         let mut words = [0u64; BOOT_WORDS];
-        let count = gather(&mut &*self, &mut words);
+        let count = gather(&mut &*self, &mut words[..most]);
         let bytes = words[..count].as_bytes();
         stats::mixed(self.source, bytes.len());
         pool::mix(bytes);
@@ -146,17 +174,41 @@ impl Instruction {
 /// Mixes in what the instructions deliver at boot; what it is worth.
 pub fn collect() -> EntropyBits {
     let trusted = cmdline::switch("random.trust_cpu").unwrap_or(true);
-    let mut sum = EntropyBits(0);
-    for instruction in [&RDSEED, &RDRAND] {
-        let count = instruction.mix();
-        let most = if instruction.source == stats::Source::Rdrand { 4 } else { BOOT_WORDS };
-        let bits = EntropyBits(count.min(most) as u32 * u64::BITS);
-        if trusted && count > 0 {
-            stats::credited(instruction.source, bits);
-            sum = sum.saturating_add(bits);
-        }
+    let seeds = EntropyBits(RDSEED.mix() as u32 * u64::BITS);
+    let mut from_rdrand = RDRAND.mix_of_one_seed();
+    // Where RDSEED has nothing, words of a second seed make up for it.
+    if trusted && seeds < EntropyBits::READY && RDRAND.pass_a_reseed() {
+        from_rdrand = from_rdrand.saturating_add(RDRAND.mix_of_one_seed());
     }
-    sum
+    if !trusted {
+        return EntropyBits(0);
+    }
+    stats::credited(stats::Source::Rdseed, seeds);
+    stats::credited(stats::Source::Rdrand, from_rdrand);
+    seeds.saturating_add(from_rdrand)
+}
+
+impl Instruction {
+    /// Words that may all stem from one seed of RDRAND's generator, mixed in; what they are worth.
+    fn mix_of_one_seed(&'static self) -> EntropyBits {
+        EntropyBits(self.mix() as u32 * u64::BITS).min(RDRAND_SEED_BITS)
+    }
+
+    /// Has RDRAND's generator take a new seed, by asking for as many words as it gives of one; false if it has failed, or
+    /// takes longer than a boot should: some virtual machines leave to the host for each word.
+    fn pass_a_reseed(&'static self) -> bool {
+        let deadline = time::since_boot_ns().saturating_add(MOST_TIME);
+        (0..RDRAND_RESEED_WORDS / BOOT_WORDS + 1).all(|round| {
+            let left = RDRAND_RESEED_WORDS - round * BOOT_WORDS;
+            let words = left.min(BOOT_WORDS);
+            self.mix_up_to(words) == words && time::since_boot_ns() < deadline
+        })
+    }
+}
+
+/// Whether the CPU has one of them, and it has never failed.
+pub fn is_there() -> bool {
+    RDSEED.works() || RDRAND.works()
 }
 
 /// One accepted word of RDRAND.

@@ -17,6 +17,8 @@ use zeroize::Zeroize;
 
 /// Samples mixed in on machines that are ready without them.
 const EXTRA: u32 = 64;
+/// Samples mixed in at a reseed: some 30 bits, if they are what NIST's estimators say.
+const REFRESH: u32 = 256;
 const CHANCES: u32 = 3;
 
 /// The TSC as a source of samples.
@@ -73,6 +75,16 @@ pub fn collect(so_far: EntropyBits) -> EntropyBits {
     REFUSED.store(true, Ordering::Relaxed);
     log::error!("random: no source of entropy; waiting for user space to bring some");
     EntropyBits(0)
+}
+
+/// Some samples for a reseed by the clock on a machine that has no other source left: whoever knew all state once does
+/// not know it for ever. Credits nothing. Takes a millisecond or two.
+pub fn refresh() {
+    let (mut jitter, mut buffer) = (Jitter::new(), Buffer::new());
+    for _ in 0..REFRESH {
+        // Credited nothing, whatever the tests say.
+        let _unhealthy = jitter.sample(&mut Tsc, &mut |sample| buffer.add(sample));
+    }
 }
 
 /// Fresh raw samples, the low eight bits of each, for those who estimate their entropy. None of them goes

@@ -16,6 +16,6 @@ pub(super) mod virtio_rng;
 mod vmgenid;
 
 pub(super) use collect::{MEMORY, collect_at_boot};
-pub(super) use hardware::{fresh_words, hardware_word};
+pub(super) use hardware::{fresh_words, hardware_word, is_there as has_instruction};
 pub(super) use interrupt::start as watch_interrupts;
 pub(super) use jitter::Tsc;

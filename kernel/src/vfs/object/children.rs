@@ -2,7 +2,9 @@
 //!
 //! Slots are kept in the order of their cursors, which only grow, so a cursor stays good whatever is added
 //! or removed. Small directories are searched in place; larger ones have a hash index over the slots.
-//! Guarded by the dentry's lock.
+//!
+//! Owns the table, and the keys of the hash of names, which are never shown. Locks: none of its own; a table is guarded
+//! by its dentry's lock.
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;
