@@ -19,6 +19,7 @@
 #include "fuzz_tasks.h"
 #include "objects.h"
 #include <dirent.h>
+#include <ftw.h>
 
 /* A round may take this long before all is killed. */
 #define ROUND_MS 1500
@@ -210,13 +211,48 @@ static void run_round(u64 seed, u64 round, unsigned jobs, const char *only)
 	unmount_all();
 }
 
+/* ---- what is left ---- */
+
+/* The files of the root file system by number: a root that left its jail may have made more. */
+static ino_t files[4096];
+static unsigned file_count;
+static int new_files;
+
+static int keep_file(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)path, (void)type, (void)walk;
+	if (file_count < COUNT(files))
+		files[file_count++] = st->st_ino;
+	return 0;
+}
+
+static int tell_new_file(const char *path, const struct stat *st, int type, struct FTW *walk)
+{
+	(void)type, (void)walk;
+	for (unsigned i = 0; i < file_count; i++)
+		if (files[i] == st->st_ino)
+			return 0;
+	say("fuzz: a new file: %s\n", path);
+	new_files++;
+	return 0;
+}
+
+static void keep_state(struct objects *objects)
+{
+	objects_read(objects);
+	nftw("/", keep_file, 16, FTW_PHYS | FTW_MOUNT);
+}
+
 /* Tells by kind what there is more of than after the first rounds: `left` for objects, `grown` for memory, which caches hold too. */
 static void tell_objects(const struct objects *before)
 {
 	struct objects after;
+	nftw("/", tell_new_file, 16, FTW_PHYS | FTW_MOUNT);
 	objects_came_back(before, &after);
 	for (int i = 0; i < before->kinds && i < after.kinds; i++) {
 		long more = after.of[i].number - before->of[i].number;
+		if (!strcmp(before->of[i].name, "dentries") || !strcmp(before->of[i].name, "tmpfs_inodes"))
+			more -= new_files;
 		if (more > 0)
 			say("fuzz: %s: %s %+ld\n", objects_exact(after.of[i].name) ? "left" : "grown", after.of[i].name, more);
 	}
@@ -270,7 +306,7 @@ int main(void)
 			say("fuzz: free %ld\n", free_kib());
 			if (!before) {
 				before = free_kib();
-				objects_read(&objects);
+				keep_state(&objects);
 			}
 		}
 		if (only != ~0UL && rounds == ~0UL)
