@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// One of Linux's capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +130,7 @@ pub struct Cred {
     pub sgid: u32,
     pub fsgid: u32,
     /// Supplementary groups, sorted.
-    pub groups: Arc<[u32]>,
+    pub groups: Arc<Vec<u32>>,
     pub permitted: CapSet,
     pub effective: CapSet,
     pub inheritable: CapSet,
@@ -140,6 +141,7 @@ pub struct Cred {
 
 impl Cred {
     /// Root with every capability: what the first process starts with.
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
     pub fn root() -> Self {
         Self {
             uid: 0,
@@ -150,7 +152,7 @@ impl Cred {
             egid: 0,
             sgid: 0,
             fsgid: 0,
-            groups: Arc::from([]),
+            groups: Arc::new(Vec::new()),
             permitted: CapSet::FULL,
             effective: CapSet::FULL,
             inheritable: CapSet::EMPTY,

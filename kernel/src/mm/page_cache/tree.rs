@@ -143,7 +143,9 @@ impl Tree {
             gone.first = take_slots(&mut self.first, part, spare)?;
         }
         let mut next = (*numbers.start()).max(1);
-        while let Some((&number, chunk)) = self.rest.range_mut(next..=*numbers.end()).next() {
+        while next <= ends[1]
+            && let Some((&number, chunk)) = self.rest.range_mut(next..=ends[1]).next()
+        {
             let spare = core::mem::take(if number == ends[0] { &mut low } else { &mut high });
             let part = part(number, chunk.len());
             let taken = take_slots(chunk, part, spare)?;

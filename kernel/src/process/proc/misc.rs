@@ -37,7 +37,7 @@ pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
         "personality" => {
             try_format!("{:08x}\n", task.settings.personality.load(order))?.into_bytes()
         }
-        "wchan" => Vec::from(*b"0"),
+        "wchan" => b"0".try_owned()?,
         "stack" => Vec::new(),
         "syscall" => syscall(task)?.into_bytes(),
         "schedstat" => {
@@ -46,12 +46,12 @@ pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
             try_format!("{} 0 {switches}\n", task.times.cpu_ns(task))?.into_bytes()
         }
         "loginuid" | "sessionid" => try_format!("{}", u32::MAX)?.into_bytes(),
-        "cgroup" => Vec::from(*b"0::/\n"),
+        "cgroup" => b"0::/\n".try_owned()?,
         "timerslack_ns" => match task.settings.timer_slack.load(order) {
-            0 => Vec::from(*b"50000\n"),
+            0 => b"50000\n".try_owned()?,
             slack => try_format!("{slack}\n")?.into_bytes(),
         },
-        "coredump_filter" => Vec::from(*b"00000033\n"),
+        "coredump_filter" => b"00000033\n".try_owned()?,
         _ => return Err(Errno::EINVAL),
     })
 }

@@ -6,7 +6,6 @@ use crate::process;
 use crate::sync::Pace;
 use crate::vfs::{CapSet, Capability, Cred};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
@@ -243,8 +242,9 @@ pub fn setgroups(size: i32, list: UserPtr<u32>) -> Result<()> {
         groups.try_push(valid(list.index(at as u64).read()?)?)?;
     }
     groups.sort_unstable();
+    let groups = try_arc(groups)?;
     change(|new, _| {
-        new.groups = Arc::from(groups);
+        new.groups = groups;
         Ok(())
     })
 }
