@@ -38,23 +38,25 @@ pub struct TaskSignals {
 impl TaskSignals {
     /// State of a new thread with the given mask.
     pub fn new(blocked: SigSet) -> Self {
+        Self::with_stack(blocked, NO_STACK)
+    }
+
+    #[inline(always)]
+    fn with_stack(blocked: SigSet, altstack: SigStack) -> Self {
         Self {
             blocked: Blocked::new(blocked),
             saved: AtomicU64::new(NONE_SAVED),
             pending: Pending::new(),
-            altstack: SpinLock::new(NO_STACK),
+            altstack: SpinLock::new(altstack),
             restart: SpinLock::new(None),
         }
     }
 
     /// State of a child: the mask is inherited; the alternate stack too, unless the memory is shared.
+    #[inline]
     pub fn fork(&self, shares_memory: bool) -> Self {
-        let child = Self::new(self.blocked());
-        if !shares_memory {
-            let stack = *self.altstack.lock();
-            *child.altstack.lock() = stack;
-        }
-        child
+        let stack = if shares_memory { NO_STACK } else { *self.altstack.lock() };
+        Self::with_stack(self.blocked(), stack)
     }
 
     /// The blocked mask.

@@ -116,7 +116,7 @@ pub(in crate::process) struct Parts {
 }
 
 impl Task {
-    #[inline]
+    #[inline(always)]
     pub(in crate::process) fn new(parts: Parts, parent: Option<&Task>) -> Self {
         users::join(parts.cred.uid);
         Self {

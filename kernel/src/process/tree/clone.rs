@@ -277,6 +277,7 @@ fn build(
     machine: Machine<KernelStack>,
     tid: i32,
 ) -> Result<Arc<Task>> {
+    let room = Room::new()?;
     let sleep_room = TimerRoom::new()?;
     let is_thread = args.flags.contains(CloneFlags::THREAD);
     let process =
@@ -297,7 +298,6 @@ fn build(
         sleep_room,
     };
     // Built in place: it is large, and each move would copy it.
-    let room = Room::new()?;
     let task = room.arc(Task::new(parts, Some(&parent)));
     if !args.flags.contains(CloneFlags::VM) {
         task.rseq.inherit(&parent.rseq);
