@@ -3,13 +3,13 @@
 //! The pages hold, in ascending order, room for the block of pointers and numbers, then argument strings,
 //! environment strings and the file's name: the order that Linux leaves them in.
 
-use super::stack;
+use super::block;
 use crate::base::PAGE_SIZE;
 use crate::mm::fallible::TryGrow;
 use crate::mm::{PageBuf, user};
 use crate::process::task::current::Current;
 use crate::process::task::limits::Resource;
-use crate::sync::{Pace, cond_resched};
+use crate::sync::{Pace, cond_resched, killable};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use smallvec::SmallVec;
@@ -48,7 +48,7 @@ impl Strings for UserStrings {
             match null {
                 Some(_) => return Ok(count),
                 None if got < batch.len() / 8 => return Err(Errno::EFAULT),
-                None if super::exec::killed() => return Err(Errno::ERESTARTNOINTR),
+                None if killed() => return Err(Errno::ERESTARTNOINTR),
                 None => {}
             }
         }
@@ -136,13 +136,13 @@ impl ArgArea {
         // A program always finds at least one argument.
         let empty = usize::from(words == 0 && self.caller_argc == 0);
         self.argc = words + empty + (self.caller_argc - skip);
-        self.block = stack::block_len(self.argc, self.envc);
+        self.block = block::len(self.argc, self.envc);
         self.len = self.block;
         for _ in (0..self.len.div_ceil(PAGE_SIZE)).paced() {
             self.pages.try_push(PageBuf::alloc()?)?;
         }
         self.starts[0] = self.len;
-        self.pointer = stack::FIRST_POINTER;
+        self.pointer = block::FIRST_POINTER;
         let mut writer = StringWriter { area: self };
         for word in script.into_iter().flatten() {
             writer.string(word)?;
@@ -289,9 +289,14 @@ impl StringWriter<'_> {
             if found.is_some() {
                 return Ok(());
             }
-            if super::exec::killed() {
+            if killed() {
                 return Err(Errno::ERESTARTNOINTR);
             }
         }
     }
+}
+
+/// Between two rounds of a loop over user memory; whether it gives up, because the task has been told to die.
+fn killed() -> bool {
+    killable().is_err()
 }

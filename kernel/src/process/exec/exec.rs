@@ -7,15 +7,14 @@
 
 use super::args::{ArgArea, Strings};
 use super::image::Image;
+use super::open::open;
 use super::{commit, script, threads};
 use crate::arch::entry::frame::TrapFrame;
 use crate::diag::exec_phases::{ExecTimer, Step};
-use crate::mm::fallible::{TryGrow, TrySlice, TryVec, try_arc};
+use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::process::task::current::Current;
-use crate::sync::killable;
 use crate::try_format;
-use crate::vfs::namei::{LookupCtx, LookupFlags};
-use crate::vfs::open::open_exec;
+use crate::vfs::namei::LookupFlags;
 use crate::vfs::{DenyWrite, Fd, FdTable};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -67,19 +66,6 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
             )
         }
     }
-}
-
-/// Opens an executable and keeps writers away.
-pub(super) fn open(
-    task: Current,
-    at: Fd,
-    path: &[u8],
-    lookup: LookupFlags,
-) -> Result<Arc<DenyWrite>> {
-    let (fs, files, cred) = (task.fs(), task.files(), task.cred());
-    let ctx = LookupCtx { fs: &fs, files: &files, cred: &cred };
-    let file = open_exec(&ctx, at, path, lookup)?;
-    try_arc(DenyWrite::new(file)?)
 }
 
 /// The path that AT_EXECFN, `comm` and scripts are told: that of `execveat` names the descriptor.
@@ -141,9 +127,4 @@ fn follow_scripts(
 
 fn closes_on_exec(files: &FdTable, request: &ExecRequest<'_>) -> bool {
     request.path.first() != Some(&b'/') && files.cloexec(request.at).unwrap_or(false)
-}
-
-/// Between two rounds of a loop over user memory; whether it gives up, because the task has been told to die.
-pub(super) fn killed() -> bool {
-    killable().is_err()
 }

@@ -210,7 +210,7 @@ fn open_interpreter(
     }
     // What lies behind an earlier NUL is not part of the name.
     path.truncate(path.iter().position(|&b| b == 0).unwrap_or(path.len()));
-    let file = super::exec::open(task, Fd(abi::fs::AT_FDCWD), &path, LookupFlags::FOLLOW)?;
+    let file = super::open::open(task, Fd(abi::fs::AT_FDCWD), &path, LookupFlags::FOLLOW)?;
     if file.file().inode().size() < HEADER_LEN as u64 {
         return Err(Errno::EIO);
     }

@@ -1,6 +1,6 @@
 //! [`Program`]: what is remembered of an exec, for /proc and prctl.
 
-use super::stack::Auxv;
+use super::block::Auxv;
 use crate::vfs::{DenyWrite, Path};
 use alloc::sync::Arc;
 

@@ -4,6 +4,7 @@
 //! sees yet. Locks: none.
 
 use super::args::ArgArea;
+use super::block::{AUX_ENTRIES, Auxv, FIRST_POINTER, RANDOM_LEN, extras_at};
 use super::image::Placed;
 use crate::arch::task::fpu;
 use crate::base::{PAGE_SIZE, cpu};
@@ -11,12 +12,6 @@ use crate::process::task::rseq;
 use crate::sync::Once;
 use crate::vfs::Cred;
 
-/// Entries of the auxiliary vector, the last one included.
-pub(super) const AUX_ENTRIES: usize = 24;
-/// Where the block's first string pointer is: behind the number of arguments.
-pub(super) const FIRST_POINTER: usize = 8;
-/// Random bytes and the platform's name lie between the pointers and the strings.
-const RANDOM_LEN: usize = 16;
 const PLATFORM: u64 = u64::from_le_bytes(*b"x86_64\0\0");
 
 mod at {
@@ -45,9 +40,6 @@ mod at {
     pub(super) const MINSIGSTKSZ: u64 = 51;
 }
 
-/// The auxiliary vector.
-pub(super) type Auxv = [[u64; 2]; AUX_ENTRIES];
-
 /// Where the parts of the stack came to lie.
 pub(super) struct Laid {
     pub(super) sp: u64,
@@ -55,18 +47,6 @@ pub(super) struct Laid {
     pub(super) args: (u64, u64),
     pub(super) env: (u64, u64),
     pub(super) auxv: Auxv,
-}
-
-/// Bytes of the block for so many strings: a multiple of 16, so that the stack pointer is aligned when the
-/// block starts on a page.
-pub(super) const fn block_len(argc: usize, envc: usize) -> usize {
-    extras_at(argc, envc) + RANDOM_LEN + 16
-}
-
-/// Where the random bytes lie; the platform's name follows.
-const fn extras_at(argc: usize, envc: usize) -> usize {
-    let words = 1 + argc + 1 + envc + 1 + 2 * AUX_ENTRIES;
-    words.div_ceil(2) * 16
 }
 
 /// What this CPU can do, as AT_HWCAP and AT_HWCAP2 show it; asked once.

@@ -1,6 +1,7 @@
-//! Futexes: waiting on a word (`futex`, `bucket`), lending priority (`pi`), and locks that a thread leaves (`robust`).
+//! Futexes: waiting on a word (`futex`; `key` says which, `waits` is what a task keeps), lending priority (`pi`), and locks that a thread leaves (`robust`).
 
 mod futex;
+mod key;
 pub mod pi;
 mod robust;
 mod waits;

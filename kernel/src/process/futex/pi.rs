@@ -5,7 +5,8 @@
 //! ordinary buckets, so that calls for ordinary futexes notice it. The most urgent waiter's rank is lent to
 //! the owner, and on along the chain of owners who wait themselves.
 
-use super::futex::{BITSET_MATCH_ANY, Key, QUEUES, leave};
+use super::futex::{BITSET_MATCH_ANY, QUEUES, leave};
+use super::key::Key;
 use super::waits;
 use crate::mm::fallible::{TryGrow, TryMap, TryVec};
 use crate::mm::{AddressSpace, user};

@@ -3,7 +3,7 @@
 //! Owns no queue: those are in `futexq`, and in `pi` for locks that lend priority. Never tells that a task was
 //! woken by anything but these queues. Locks: each field says who writes it.
 
-use super::futex::Key;
+use super::key::Key;
 use crate::mm::fallible::try_box;
 use crate::process;
 use crate::process::task::task::Task;
