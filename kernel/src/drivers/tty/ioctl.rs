@@ -44,17 +44,7 @@ pub(super) fn common(tty: &Arc<Tty>, cmd: u32, arg: u64) -> Result<i64> {
             check(tty, Signal::SIGTTOU)?;
             settings::set(tty, cmd, arg)
         }
-        lx::TCSBRK | lx::TCSBRKP => {
-            check(tty, Signal::SIGTTOU)?;
-            tty.wait_until_sent()?;
-            match (cmd, arg) {
-                (lx::TCSBRK, 0) => tty.send_break(250)?,
-                (lx::TCSBRK, _) => {}
-                (_, 0) => tty.send_break(250)?,
-                (_, tenths) => tty.send_break(tenths.saturating_mul(100))?,
-            }
-            Ok(0)
-        }
+        lx::TCSBRK | lx::TCSBRKP => break_line(tty, cmd, arg),
         lx::TCFLSH => flush(tty, arg),
         lx::TIOCGPGRP => {
             // In a statement of its own: the lock must not last until user memory is written.
@@ -91,26 +81,42 @@ pub(super) fn common(tty: &Arc<Tty>, cmd: u32, arg: u64) -> Result<i64> {
             let local = tty.state.lock().discipline.termios().cflag & cflag::CLOCAL != 0;
             write_number(arg, i32::from(local))
         }
-        lx::TIOCSSOFTCAR => {
-            let on = UserPtr::<i32>::new(arg).read()? != 0;
-            let mut new = *tty.state.lock().discipline.termios();
-            new.cflag = new.cflag & !cflag::CLOCAL | if on { cflag::CLOCAL } else { 0 };
-            tty.apply(new);
-            Ok(0)
-        }
-        lx::TIOCVHANGUP => {
-            if !control_of_caller()?.caller().is_admin {
-                return Err(Errno::EPERM);
-            }
-            tty.hang_up(false);
-            Ok(0)
-        }
+        lx::TIOCSSOFTCAR => set_soft_carrier(tty, UserPtr::<i32>::new(arg).read()? != 0),
+        lx::TIOCVHANGUP => hang_up(tty),
         _ => Err(Errno::ENOTTY),
     }
 }
 
 pub(super) fn write_number(arg: u64, number: i32) -> Result<i64> {
     UserPtr::<i32>::new(arg).write(&number)?;
+    Ok(0)
+}
+
+/// TCSBRK and TCSBRKP: a break once all is sent, or with an argument to TCSBRK only the wait.
+fn break_line(tty: &Tty, cmd: u32, arg: u64) -> Result<i64> {
+    check(tty, Signal::SIGTTOU)?;
+    tty.wait_until_sent()?;
+    match (cmd, arg) {
+        (lx::TCSBRK, 0) => tty.send_break(250)?,
+        (lx::TCSBRK, _) => {}
+        (_, 0) => tty.send_break(250)?,
+        (_, tenths) => tty.send_break(tenths.saturating_mul(100))?,
+    }
+    Ok(0)
+}
+
+fn set_soft_carrier(tty: &Tty, on: bool) -> Result<i64> {
+    let mut new = *tty.state.lock().discipline.termios();
+    new.cflag = new.cflag & !cflag::CLOCAL | if on { cflag::CLOCAL } else { 0 };
+    tty.apply(new);
+    Ok(0)
+}
+
+fn hang_up(tty: &Arc<Tty>) -> Result<i64> {
+    if !control_of_caller()?.caller().is_admin {
+        return Err(Errno::EPERM);
+    }
+    tty.hang_up(false);
     Ok(0)
 }
 

@@ -2,7 +2,7 @@
 
 use super::tty::Tty;
 use crate::mm::Sink;
-use crate::sync::wait::WaitError;
+use crate::sync::wait::{Deadline, WaitError};
 use crate::time;
 use abi::{Errno, Result};
 use alea_tty::Taken;
@@ -66,20 +66,28 @@ impl Tty {
             if nonblock {
                 return result(got, Errno::EAGAIN);
             }
-            let woken = self.for_input.wait_deadline(deadline, || {
-                let state = self.state.lock();
-                let ready = state.discipline.has_input()
-                    || state.is_hung_up(generation)
-                    || state.master_is_gone();
-                ready.then_some(())
-            });
-            match woken {
+            match self.wait_for_input(generation, deadline) {
                 Ok(()) => {}
                 Err(WaitError::TimedOut) => break,
                 Err(WaitError::Interrupted) => return result(got, Errno::ERESTARTSYS),
             }
         }
         Ok(got)
+    }
+
+    /// Waits until a look would find something.
+    fn wait_for_input(
+        &self,
+        generation: u32,
+        deadline: Option<Deadline>,
+    ) -> core::result::Result<(), WaitError> {
+        self.for_input.wait_deadline(deadline, || {
+            let state = self.state.lock();
+            let ready = state.discipline.has_input()
+                || state.is_hung_up(generation)
+                || state.master_is_gone();
+            ready.then_some(())
+        })
     }
 
     fn look(&self, generation: u32, chunk: &mut [u8; CHUNK], wanted: usize) -> Found {

@@ -124,70 +124,75 @@ macro_rules! put {
     ($out:expr, $($arg:tt)*) => { try_writeln!($out, $($arg)*)? };
 }
 
-fn meminfo() -> Result<String> {
+/// The figures of /proc/meminfo that are sizes, in KiB.
+fn memory_sizes() -> [(&'static str, u64); 42] {
     const KIB_PER_PAGE: u64 = 4;
     let stats = frames::stats();
     let cached = stats.page_cache * KIB_PER_PAGE;
     let anon = stats.anon * KIB_PER_PAGE;
     let total = stats.total * KIB_PER_PAGE;
     let free = stats.free * KIB_PER_PAGE;
+    [
+        ("MemTotal", total),
+        ("MemFree", free),
+        // The page cache is the only copy of its files: none of it can be given up.
+        ("MemAvailable", free),
+        ("Buffers", 0),
+        ("Cached", cached),
+        ("SwapCached", 0),
+        ("Active", anon + cached),
+        ("Inactive", 0),
+        ("Active(anon)", anon + cached),
+        ("Inactive(anon)", 0),
+        ("Active(file)", 0),
+        ("Inactive(file)", 0),
+        ("Unevictable", 0),
+        ("Mlocked", 0),
+        ("SwapTotal", 0),
+        ("SwapFree", 0),
+        ("Dirty", 0),
+        ("Writeback", 0),
+        ("AnonPages", anon),
+        ("Mapped", 0),
+        ("Shmem", cached),
+        ("KReclaimable", 0),
+        ("Slab", stats.slab * KIB_PER_PAGE),
+        ("SReclaimable", 0),
+        ("SUnreclaim", stats.slab * KIB_PER_PAGE),
+        ("KernelStack", stats.kernel_stacks * KIB_PER_PAGE),
+        ("PageTables", stats.page_tables * KIB_PER_PAGE),
+        ("SecPageTables", 0),
+        ("NFS_Unstable", 0),
+        ("Bounce", 0),
+        ("WritebackTmp", 0),
+        ("CommitLimit", total / 2),
+        ("Committed_AS", anon + cached),
+        ("VmallocTotal", 34_359_738_367),
+        ("VmallocUsed", 0),
+        ("VmallocChunk", 0),
+        ("Percpu", 0),
+        ("AnonHugePages", 0),
+        ("ShmemHugePages", 0),
+        ("ShmemPmdMapped", 0),
+        ("FileHugePages", 0),
+        ("FilePmdMapped", 0),
+    ]
+}
+
+fn meminfo() -> Result<String> {
     let mut out = String::new();
-    let mut line = |name: &str, kib: u64| {
+    let line = |out: &mut String, name: &str, kib: u64| {
         let pad = 15usize.saturating_sub(name.len());
         try_writeln!(out, "{name}:{:pad$}{kib:8} kB", "")
     };
-    line("MemTotal", total)?;
-    line("MemFree", free)?;
-    // The page cache is the only copy of its files: none of it can be given up.
-    line("MemAvailable", free)?;
-    line("Buffers", 0)?;
-    line("Cached", cached)?;
-    line("SwapCached", 0)?;
-    line("Active", anon + cached)?;
-    line("Inactive", 0)?;
-    line("Active(anon)", anon + cached)?;
-    line("Inactive(anon)", 0)?;
-    line("Active(file)", 0)?;
-    line("Inactive(file)", 0)?;
-    line("Unevictable", 0)?;
-    line("Mlocked", 0)?;
-    line("SwapTotal", 0)?;
-    line("SwapFree", 0)?;
-    line("Dirty", 0)?;
-    line("Writeback", 0)?;
-    line("AnonPages", anon)?;
-    line("Mapped", 0)?;
-    line("Shmem", cached)?;
-    line("KReclaimable", 0)?;
-    line("Slab", stats.slab * KIB_PER_PAGE)?;
-    line("SReclaimable", 0)?;
-    line("SUnreclaim", stats.slab * KIB_PER_PAGE)?;
-    line("KernelStack", stats.kernel_stacks * KIB_PER_PAGE)?;
-    line("PageTables", stats.page_tables * KIB_PER_PAGE)?;
-    line("SecPageTables", 0)?;
-    line("NFS_Unstable", 0)?;
-    line("Bounce", 0)?;
-    line("WritebackTmp", 0)?;
-    line("CommitLimit", total / 2)?;
-    line("Committed_AS", anon + cached)?;
-    line("VmallocTotal", 34_359_738_367)?;
-    line("VmallocUsed", 0)?;
-    line("VmallocChunk", 0)?;
-    line("Percpu", 0)?;
-    line("AnonHugePages", 0)?;
-    line("ShmemHugePages", 0)?;
-    line("ShmemPmdMapped", 0)?;
-    line("FileHugePages", 0)?;
-    line("FilePmdMapped", 0)?;
+    for (name, kib) in memory_sizes() {
+        line(&mut out, name, kib)?;
+    }
     for name in ["Total", "Free", "Rsvd", "Surp"] {
         put!(out, "HugePages_{name}: {:1$}{2:7}", "", 5 - name.len(), 0);
     }
-    let mut line = |name: &str, kib: u64| {
-        let pad = 15usize.saturating_sub(name.len());
-        try_writeln!(out, "{name}:{:pad$}{kib:8} kB", "")
-    };
-    line("Hugepagesize", 2048)?;
-    line("Hugetlb", 0)?;
+    line(&mut out, "Hugepagesize", 2048)?;
+    line(&mut out, "Hugetlb", 0)?;
     Ok(out)
 }
 

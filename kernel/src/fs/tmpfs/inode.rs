@@ -1,41 +1,39 @@
 //! The inodes of tmpfs.
 //!
 //! Owns the attributes, and by kind the pages, the target of a link or the slot of a fifo or socket. Never has a page
-//! that is not charged to its instance. Locks: a regular file's `writing` mutex orders writes, seals and changes of
-//! size; reads take the page cache's lock only.
+//! that is not charged to its instance. Locks: a regular file's `writing` mutex, for a change of its seals or length.
 #![forbid(unsafe_code)]
 
-use super::options::PAGE;
+use super::regular::{MAX_SIZE, Regular};
 use super::tmpfs::Tmpfs;
 use super::xattr::Xattrs;
 use crate::mm::fallible::{Room, try_arc, try_copy};
-use crate::mm::{PageCache, PageQuota, Sink, Source};
+use crate::mm::{PageCache, PageQuota};
+use crate::sync::SpinLock;
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Mutex, SpinLock};
 use crate::vfs::object::inode::{LinkText, Rename, XattrFlags, XattrValue};
 use crate::vfs::object::seals::{Change, Seals};
 use crate::vfs::object::usage::Usage;
 use crate::vfs::{
-    Capability, DevId, FileMapping, FileOps, FileType, Inode, InodeAttr, MapTarget, Metadata,
-    OpenFile, Owner, SetAttr, SpecialSlot, Timestamp, Whence, chardev,
+    DevId, FileOps, FileType, Inode, InodeAttr, Metadata, Owner, SetAttr, SpecialSlot, Timestamp,
+    chardev,
 };
-use abi::fs::{OpenFlags, S_IFLNK, S_IFREG, S_ISGID, S_ISUID};
+use abi::fs::{OpenFlags, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What a directory's length grows by with each entry, as in Linux.
 const ENTRY_SIZE: u64 = 20;
 /// Symbolic links from this length on are charged a page, as in Linux, which is what they take at most.
 const LONG_LINK: usize = 128;
-const MAX_SIZE: u64 = i64::MAX as u64;
 
 /// One file, directory, link or node.
 pub struct TmpfsInode {
     _counted: Counted,
-    attr: InodeAttr,
+    pub(super) attr: InodeAttr,
     fs: Arc<Tmpfs>,
     xattrs: Xattrs,
     body: Body,
@@ -49,29 +47,6 @@ enum Body {
     Special(SpecialSlot),
 }
 
-struct Regular {
-    cache: Arc<PageCache>,
-    writing: Mutex<()>,
-    usage: Usage,
-    /// [`Seals`]: set under `writing`; see `add_seals` for the order.
-    seals: AtomicU32,
-    /// Whether a file without names may be given one (`O_TMPFILE` without `O_EXCL`).
-    linkable: AtomicBool,
-}
-
-impl Regular {
-    fn seals(&self) -> Seals {
-        // SeqCst: before it, a mapping has noted itself in the cache (`PageCache::note_mapped`); `add_seals` stores
-        // first and asks the cache then, so that one of the two sees the other.
-        Seals::stored(self.seals.load(Ordering::SeqCst))
-    }
-
-    /// `writing` is held.
-    fn set_seals(&self, seals: Seals) {
-        self.seals.store(seals.raw(), Ordering::SeqCst);
-    }
-}
-
 impl TmpfsInode {
     /// A new object of `mode`'s type.
     pub fn new(fs: &Arc<Tmpfs>, mode: u32, rdev: DevId, owner: Owner) -> Result<Arc<Self>> {
@@ -81,13 +56,7 @@ impl TmpfsInode {
         let body = match FileType::from_mode(mode).ok_or(Errno::EINVAL)? {
             FileType::Regular => {
                 let quota: Arc<dyn PageQuota> = fs.clone();
-                Body::Regular(Regular {
-                    cache: try_arc(PageCache::with_quota(quota))?,
-                    writing: Mutex::new(()),
-                    usage: Usage::default(),
-                    seals: AtomicU32::new(Seals::FINAL.raw()),
-                    linkable: AtomicBool::new(false),
-                })
+                Body::Regular(Regular::new(try_arc(PageCache::with_quota(quota))?))
             }
             FileType::Dir => Body::Dir(AtomicU64::new(2 * ENTRY_SIZE)),
             FileType::Symlink | FileType::Anon => return Err(Errno::EINVAL),
@@ -144,7 +113,7 @@ impl TmpfsInode {
         Ok(())
     }
 
-    fn regular(&self) -> Result<&Regular> {
+    pub(super) fn regular(&self) -> Result<&Regular> {
         match &self.body {
             Body::Regular(file) => Ok(file),
             _ => Err(Errno::EINVAL),
@@ -169,32 +138,6 @@ impl TmpfsInode {
     fn uncharge_name(&self, target: &dyn Inode) {
         if target.attr().nlink() > 1 {
             self.fs.uncharge_inode();
-        }
-    }
-
-    /// Sets the length; `writing` is held.
-    fn resize(file: &Regular, size: u64) -> Result<()> {
-        let old = file.cache.size();
-        file.seals().check(Change::Resize { from: old, to: size })?;
-        if size < old {
-            file.cache.truncate(size)
-        } else {
-            file.cache.set_size(size);
-            Ok(())
-        }
-    }
-
-    /// A write by somebody without CAP_FSETID takes the set-id bits away.
-    fn drop_set_id(&self, f: &OpenFile) {
-        let mode = self.attr.mode();
-        // Without execution for the group, setgid means mandatory locking, which members of the group may keep.
-        let keeps_gid = mode & 0o010 == 0 && f.cred().in_group(self.attr.gid());
-        let gone = (mode & S_ISUID) | if keeps_gid { 0 } else { mode & S_ISGID };
-        if gone != 0 && !f.cred().capable(Capability::FSETID) {
-            let now = Timestamp::now();
-            let change = SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() };
-            self.attr.apply(&change);
-            crate::vfs::notify::attr_changed(&f.path().dentry, &change);
         }
     }
 }
@@ -267,7 +210,7 @@ impl Inode for TmpfsInode {
             file.seals().check(Change::Mode { from: self.attr.mode(), to })?;
         }
         if let (Some(file), Some(size)) = (file, change.size) {
-            Self::resize(file, size)?;
+            file.resize(size)?;
         }
         self.attr.apply(change);
         Ok(())
@@ -430,95 +373,6 @@ impl Inode for TmpfsInode {
 
     fn xattr_names(&self, each: &mut dyn FnMut(&[u8])) {
         self.xattrs.names(each);
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-impl FileOps for TmpfsInode {
-    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, pos: &mut u64) -> Result<usize> {
-        let file = self.regular()?;
-        let done = file.cache.read(*pos, dst)?;
-        *pos = pos.saturating_add(done as u64);
-        crate::vfs::touch_file(f);
-        Ok(done)
-    }
-
-    fn write(&self, f: &OpenFile, src: &mut Source<'_>, pos: &mut u64) -> Result<usize> {
-        let file = self.regular()?;
-        let wanted = src.remaining();
-        if wanted == 0 {
-            return Ok(0);
-        }
-        let _writing = file.writing.lock();
-        let old_size = file.cache.size();
-        let at = if f.flags().contains(OpenFlags::APPEND) { old_size } else { *pos };
-        let end = at.checked_add(wanted as u64).filter(|&end| end <= MAX_SIZE);
-        let end = end.ok_or(Errno::EFBIG)?;
-        file.seals().check(Change::Write { size: old_size, end })?;
-        self.drop_set_id(f);
-        let done = file.cache.write(at, src)?;
-        *pos = at + done as u64;
-        let now = Timestamp::now();
-        self.attr.update_times(|times| {
-            times.mtime = now;
-            times.ctime = now;
-        });
-        Ok(done)
-    }
-
-    fn lseek(&self, _: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
-        let cache = &self.regular()?.cache;
-        let size = cache.size();
-        match whence {
-            Whence::Data | Whence::Hole => {
-                let at = u64::try_from(offset).ok().filter(|&at| at < size).ok_or(Errno::ENXIO)?;
-                if whence == Whence::Hole {
-                    return Ok(cache.next_hole(at));
-                }
-                cache.next_data(at).filter(|&data| data < size).ok_or(Errno::ENXIO)
-            }
-            _ => whence.resolve(pos, size, offset),
-        }
-    }
-
-    fn mmap(&self, f: &Arc<OpenFile>) -> Result<MapTarget> {
-        FileMapping::target(f)
-    }
-
-    fn fsync(&self, _: &OpenFile, _: bool) -> Result<()> {
-        Ok(())
-    }
-
-    fn fallocate(&self, f: &OpenFile, mode: u32, offset: u64, len: u64) -> Result<()> {
-        const KEEP_SIZE: u32 = 1;
-        const PUNCH_HOLE: u32 = 2;
-        let file = self.regular()?;
-        if mode & !(KEEP_SIZE | PUNCH_HOLE) != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        let end = offset.checked_add(len).filter(|&end| end <= MAX_SIZE).ok_or(Errno::EFBIG)?;
-        let _writing = file.writing.lock();
-        if mode & PUNCH_HOLE != 0 {
-            file.seals().check(Change::Punch)?;
-            file.cache.punch(offset..end)?;
-        } else {
-            let grows = mode & KEEP_SIZE == 0 && end > file.cache.size();
-            file.seals().check(Change::Allocate { size: file.cache.size(), end })?;
-            file.cache.allocate(offset / PAGE..end.div_ceil(PAGE))?;
-            if grows {
-                file.cache.set_size(end);
-            }
-        }
-        self.drop_set_id(f);
-        let now = Timestamp::now();
-        self.attr.update_times(|times| {
-            times.mtime = now;
-            times.ctime = now;
-        });
-        Ok(())
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -1,9 +1,11 @@
 //! tmpfs: files whose pages live in the page cache and nowhere else. Also the root file system, devtmpfs and memfd.
 #![forbid(unsafe_code)]
 
+mod file;
 mod inode;
 mod instance;
 mod options;
+mod regular;
 mod tmpfs;
 mod xattr;
 

@@ -1,7 +1,6 @@
 //! The extended attributes of one tmpfs object.
 //!
-//! Owns the map. Each
-//! attribute is charged to the instance's inodes, as on Linux: it takes kernel memory too.
+//! Owns the map. Each attribute is charged to the instance's inodes, as on Linux: it takes kernel memory too.
 //!
 //! Locks: `Inode`, for the map; values are shared, so that it is never held while user memory is touched.
 #![forbid(unsafe_code)]

@@ -12,7 +12,7 @@
 
 use super::queue::Message;
 use super::unix::{Role, Socket, of_file};
-use crate::mm::fallible::TryGrow;
+use crate::mm::fallible::{TryGrow, TryVec};
 use crate::sync::{SpinLock, level};
 use crate::vfs::OpenFile;
 use abi::Result;
@@ -121,50 +121,73 @@ fn collect() {
     garbage.into_iter().for_each(release);
 }
 
-#[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
-fn find_garbage() -> Vec<VecDeque<Message>> {
-    let mut passed = PASSED.lock();
-    let most = passed.files.len();
-    let (mut files, mut seen, mut open, mut garbage) =
-        (Vec::<Arc<OpenFile>>::new(), Vec::<usize>::new(), Vec::<usize>::new(), Vec::new());
-    let mut inside = Vec::<usize>::new();
-    // Before anything is referred to: under the lock no reference may be the last.
-    if files.try_reserve_exact(most).is_err()
-        || seen.try_reserve_exact(most).is_err()
-        || open.try_reserve_exact(most).is_err()
-        || inside.try_reserve_exact(most).is_err()
-        || garbage.try_reserve_exact(most).is_err()
-    {
-        return garbage;
+/// From here on a count of this value says that somebody can reach the file.
+const ALIVE: usize = usize::MAX;
+
+/// A search: the files that were passed, in the order of their addresses. One reference to each is the search's own.
+struct Search {
+    files: Vec<Arc<OpenFile>>,
+    /// How often a file was found in queues of passed sockets; [`ALIVE`] once somebody can reach it.
+    seen: Vec<usize>,
+    /// Files that were found alive, and whose queues are to be looked at.
+    open: Vec<usize>,
+    /// How often a file was found in the queues of those that are not alive.
+    inside: Vec<usize>,
+}
+
+impl Search {
+    /// The files that are still there; nothing without memory.
+    #[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
+    fn begin(passed: &mut Passed) -> Option<Self> {
+        let most = passed.files.len();
+        // Before anything is referred to: under the lock no reference may be the last.
+        let (mut files, mut seen) = (Vec::with_room(most).ok()?, Vec::with_room(most).ok()?);
+        let (open, inside) = (Vec::with_room(most).ok()?, Vec::with_room(most).ok()?);
+        files.extend(passed.files.iter().filter_map(Weak::upgrade));
+        files.sort_unstable_by_key(Arc::as_ptr);
+        files.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        passed.files.clear();
+        passed.files.extend(files.iter().map(Arc::downgrade));
+        passed.due = files.len().saturating_mul(2).max(FIRST_LOOK);
+        IN_FLIGHT.store(files.len(), Ordering::Relaxed);
+        seen.resize(files.len(), 0);
+        Some(Self { files, seen, open, inside })
     }
-    files.extend(passed.files.iter().filter_map(Weak::upgrade));
-    files.sort_unstable_by_key(Arc::as_ptr);
-    files.dedup_by(|a, b| Arc::ptr_eq(a, b));
-    passed.files.clear();
-    passed.files.extend(files.iter().map(Arc::downgrade));
-    passed.due = files.len().saturating_mul(2).max(FIRST_LOOK);
-    IN_FLIGHT.store(files.len(), Ordering::Relaxed);
-    let index = |file: &Arc<OpenFile>| files.binary_search_by_key(&Arc::as_ptr(file), Arc::as_ptr);
-    seen.resize(files.len(), 0);
-    for file in &files {
-        each_inside(file, &mut |inner| {
-            if let Ok(at) = index(inner) {
-                seen[at] = seen[at].saturating_add(1);
-            }
-        });
+
+    fn index(files: &[Arc<OpenFile>], file: &Arc<OpenFile>) -> Option<usize> {
+        files.binary_search_by_key(&Arc::as_ptr(file), Arc::as_ptr).ok()
     }
-    // One reference is ours. From here on a `seen` of `ALIVE` says that somebody can reach it.
-    const ALIVE: usize = usize::MAX;
-    for (at, file) in files.iter().enumerate() {
-        if Arc::strong_count(file) > seen[at].saturating_add(1) {
-            seen[at] = ALIVE;
-            open.push(at);
+
+    /// Counts how often each file is in the queues of those that `wanted` names.
+    fn count(files: &[Arc<OpenFile>], counts: &mut [usize], wanted: impl Fn(usize) -> bool) {
+        for (_, file) in files.iter().enumerate().filter(|(at, _)| wanted(*at)) {
+            each_inside(file, &mut |inner| {
+                if let Some(at) = Self::index(files, inner) {
+                    counts[at] = counts[at].saturating_add(1);
+                }
+            });
         }
     }
-    loop {
+
+    /// Finds the files to which something other than the queues of passed sockets refers.
+    #[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
+    fn find_roots(&mut self) {
+        Self::count(&self.files, &mut self.seen, |_| true);
+        for (at, file) in self.files.iter().enumerate() {
+            if Arc::strong_count(file) > self.seen[at].saturating_add(1) {
+                self.seen[at] = ALIVE;
+                self.open.push(at);
+            }
+        }
+    }
+
+    /// What is in the queue of one that is alive is alive.
+    #[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
+    fn spread(&mut self) {
+        let Self { files, seen, open, .. } = self;
         while let Some(at) = open.pop() {
             each_inside(&files[at], &mut |inner| {
-                if let Ok(at) = index(inner)
+                if let Some(at) = Self::index(files, inner)
                     && seen[at] != ALIVE
                 {
                     seen[at] = ALIVE;
@@ -172,40 +195,59 @@ fn find_garbage() -> Vec<VecDeque<Message>> {
                 }
             });
         }
-        // A file that was counted in the queue of a living socket may have been taken out since, by a receiver who now
-        // waits for this search. So garbage is only what garbage alone refers to.
+    }
+
+    /// A file that was counted in the queue of a living socket may have been taken out since, by a receiver who now
+    /// waits for this search. So garbage is only what garbage alone refers to: whether a file was found alive by that.
+    #[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
+    fn look_again(&mut self) -> bool {
+        let Self { files, seen, open, inside } = self;
         inside.clear();
         inside.resize(files.len(), 0);
-        for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
-            each_inside(file, &mut |inner| {
-                if let Ok(at) = index(inner) {
-                    inside[at] = inside[at].saturating_add(1);
-                }
-            });
-        }
+        Self::count(files, inside, |at| seen[at] != ALIVE);
         for (at, file) in files.iter().enumerate() {
             if seen[at] != ALIVE && Arc::strong_count(file) > inside[at].saturating_add(1) {
                 seen[at] = ALIVE;
                 open.push(at);
             }
         }
-        if open.is_empty() {
-            break;
-        }
+        !open.is_empty()
     }
-    for (file, _) in files.iter().zip(&seen).filter(|(_, seen)| **seen != ALIVE) {
-        let Ok(socket) = of_file(file) else { continue };
-        let mut state = socket.state.lock();
-        garbage.push(state.queue.take_all());
-        let Role::Listener { pending, .. } = &state.role else { continue };
-        // What was sent over a connection that nobody has accepted goes with the listener; without memory
-        // for that, at the next search.
-        for waiting in pending {
-            if garbage.try_reserve(1).is_ok() {
-                garbage.push(waiting.state.lock().queue.take_all());
+
+    /// Takes the queues of the sockets that nobody can reach.
+    #[expect(clippy::disallowed_methods, reason = "there is room for all that were passed")]
+    fn take_queues(&self, garbage: &mut Vec<VecDeque<Message>>) {
+        for (file, _) in self.files.iter().zip(&self.seen).filter(|(_, seen)| **seen != ALIVE) {
+            let Ok(socket) = of_file(file) else { continue };
+            let mut state = socket.state.lock();
+            garbage.push(state.queue.take_all());
+            let Role::Listener { pending, .. } = &state.role else { continue };
+            // What was sent over a connection that nobody has accepted goes with the listener; without memory for
+            // that, at the next search.
+            for waiting in pending {
+                if garbage.try_reserve(1).is_ok() {
+                    garbage.push(waiting.state.lock().queue.take_all());
+                }
             }
         }
     }
+}
+
+fn find_garbage() -> Vec<VecDeque<Message>> {
+    let mut passed = PASSED.lock();
+    let mut garbage = Vec::new();
+    if garbage.try_reserve_exact(passed.files.len()).is_err() {
+        return garbage;
+    }
+    let Some(mut search) = Search::begin(&mut passed) else { return garbage };
+    search.find_roots();
+    loop {
+        search.spread();
+        if !search.look_again() {
+            break;
+        }
+    }
+    search.take_queues(&mut garbage);
     drop(passed);
     garbage
 }

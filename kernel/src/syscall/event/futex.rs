@@ -1,5 +1,6 @@
 //! `futex(2)` and robust lists.
 
+use crate::mm::AddressSpace;
 use crate::mm::fallible::try_box;
 use crate::mm::user::{self, UserPtr};
 use crate::process;
@@ -40,20 +41,11 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
     let count = |n: u32| usize::try_from(n as i32).unwrap_or(1);
     let done = |n: usize| Ok(n as i64);
     match command {
-        FUTEX_WAIT | FUTEX_WAIT_BITSET => {
-            let bitset = if command == FUTEX_WAIT { BITSET_MATCH_ANY } else { val3 };
-            let deadline = if command == FUTEX_WAIT {
-                time::read_timeout(UserPtr::<Timespec>::new(arg4))?
-            } else {
-                absolute(arg4, realtime)?
-            };
-            match futex::wait(space, addr, shared, val, bitset, deadline) {
-                Err(Errno::ERESTARTSYS) if deadline.is_some() => {
-                    restart_wait(addr, shared, val, bitset, deadline)
-                }
-                other => other.map(|()| 0),
-            }
+        FUTEX_WAIT => {
+            let deadline = time::read_timeout(UserPtr::<Timespec>::new(arg4))?;
+            wait(space, addr, shared, val, BITSET_MATCH_ANY, deadline)
         }
+        FUTEX_WAIT_BITSET => wait(space, addr, shared, val, val3, absolute(arg4, realtime)?),
         FUTEX_WAKE => done(futex::wake(space, addr, shared, count(val).max(1), BITSET_MATCH_ANY)?),
         FUTEX_WAKE_BITSET => done(futex::wake(space, addr, shared, count(val).max(1), val3)?),
         FUTEX_REQUEUE | FUTEX_CMP_REQUEUE => {
@@ -66,14 +58,8 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
             done(futex::requeue(space, words, shared, count(val), count(moves), expected)?)
         }
         FUTEX_WAKE_OP => {
-            // The second word is changed first; waiters of the first are woken whatever it held.
-            let woken_check = operate(addr2, val3)?;
-            let mut woken = futex::wake(space, addr, shared, count(val).max(1), BITSET_MATCH_ANY)?;
-            if woken_check {
-                let second = count(arg4 as u32).max(1);
-                woken += futex::wake(space, addr2, shared, second, BITSET_MATCH_ANY)?;
-            }
-            done(woken)
+            let counts = [val, arg4 as u32].map(|n| count(n).max(1));
+            done(wake_op(space, [addr, addr2], shared, counts, val3)?)
         }
         FUTEX_LOCK_PI | FUTEX_LOCK_PI2 => {
             let deadline = absolute(arg4, realtime || command == FUTEX_LOCK_PI)?;
@@ -95,6 +81,38 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
         }
         _ => Err(Errno::ENOSYS),
     }
+}
+
+fn wait(
+    space: &AddressSpace,
+    addr: u64,
+    shared: bool,
+    expected: u32,
+    bitset: u32,
+    deadline: Option<Deadline>,
+) -> Result<i64> {
+    match futex::wait(space, addr, shared, expected, bitset, deadline) {
+        Err(Errno::ERESTARTSYS) if deadline.is_some() => {
+            restart_wait(addr, shared, expected, bitset, deadline)
+        }
+        other => other.map(|()| 0),
+    }
+}
+
+/// FUTEX_WAKE_OP: the second word is changed first; waiters of the first are woken whatever it held.
+fn wake_op(
+    space: &AddressSpace,
+    [first, second]: [u64; 2],
+    shared: bool,
+    counts: [usize; 2],
+    operation: u32,
+) -> Result<usize> {
+    let meets = operate(second, operation)?;
+    let mut woken = futex::wake(space, first, shared, counts[0], BITSET_MATCH_ANY)?;
+    if meets {
+        woken += futex::wake(space, second, shared, counts[1], BITSET_MATCH_ANY)?;
+    }
+    Ok(woken)
 }
 
 /// The deadline of a call that takes a point of one of the clocks.

@@ -373,9 +373,21 @@ const PR_GET_NO_NEW_PRIVS: i32 = 39;
 const TIMER_SLACK: u64 = 50_000;
 
 pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<i64> {
+    let more = [arg3, arg4, arg5].iter().any(|&arg| arg != 0);
+    match set_setting(option, arg2, more)? {
+        Some(()) => Ok(0),
+        None => match get_setting(option, arg2, more)? {
+            Some(answer) => Ok(answer),
+            None => super::prctl_caps::prctl(option, arg2, arg3, arg4, arg5),
+        },
+    }
+}
+
+/// The options that set something of the task or its process; `None` for others. `more` says that a further argument is
+/// not 0.
+fn set_setting(option: i32, arg2: u64, more: bool) -> Result<Option<()>> {
     let task = process::current();
-    let settings = &task.settings;
-    let process = task.process();
+    let (settings, process) = (&task.settings, task.process());
     // Relaxed throughout: single settings of the running task or its process.
     let order = Ordering::Relaxed;
     match option {
@@ -385,67 +397,73 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
                 return Err(Errno::EINVAL);
             }
             settings.parent_death_signal.store(number, order);
-            Ok(0)
         }
-        PR_GET_PDEATHSIG => {
-            UserPtr::new(arg2).write(&settings.parent_death_signal.load(order))?;
-            Ok(0)
-        }
-        PR_GET_DUMPABLE => Ok(i64::from(process.dumpable.load(order))),
         PR_SET_DUMPABLE => {
             if arg2 > 1 {
                 return Err(Errno::EINVAL);
             }
             process.dumpable.store(arg2 as u32, order);
-            Ok(0)
-        }
-        PR_GET_SECCOMP => Ok(0),
-        PR_GET_TSC => {
-            UserPtr::new(arg2).write(&PR_TSC_ENABLE)?;
-            Ok(0)
         }
         PR_SET_NAME => {
             let mut name = [0; process::COMM_LEN - 1];
             let len = user::read_cstr_into(arg2, &mut name)?.unwrap_or(name.len());
             task.set_comm(&name[..len]);
-            Ok(0)
-        }
-        PR_GET_NAME => {
-            user::write_bytes(arg2, &task.comm())?;
-            Ok(0)
         }
         PR_SET_TIMERSLACK => {
             let slack = if arg2 as i64 <= 0 { TIMER_SLACK } else { arg2 };
             settings.timer_slack.store(slack, order);
-            Ok(0)
         }
-        PR_GET_TIMERSLACK => match settings.timer_slack.load(order) {
-            0 => Ok(TIMER_SLACK as i64),
-            slack => Ok(slack as i64),
-        },
         PR_SET_CHILD_SUBREAPER => {
             process.child_subreaper.store(arg2 != 0, order);
-            Ok(0)
-        }
-        PR_GET_CHILD_SUBREAPER => {
-            UserPtr::new(arg2).write(&i32::from(process.child_subreaper.load(order)))?;
-            Ok(0)
         }
         PR_SET_NO_NEW_PRIVS => {
-            if arg2 != 1 || arg3 != 0 || arg4 != 0 || arg5 != 0 {
+            if arg2 != 1 || more {
                 return Err(Errno::EINVAL);
             }
             settings.no_new_privs.store(true, order);
-            Ok(0)
+        }
+        _ => return Ok(None),
+    }
+    Ok(Some(()))
+}
+
+/// The options that tell such a setting: the answer, or `None` for others.
+fn get_setting(option: i32, arg2: u64, more: bool) -> Result<Option<i64>> {
+    let task = process::current();
+    let (settings, process) = (&task.settings, task.process());
+    // Relaxed throughout: as in `set_setting`.
+    let order = Ordering::Relaxed;
+    Ok(Some(match option {
+        PR_GET_PDEATHSIG => {
+            UserPtr::new(arg2).write(&settings.parent_death_signal.load(order))?;
+            0
+        }
+        PR_GET_DUMPABLE => i64::from(process.dumpable.load(order)),
+        PR_GET_SECCOMP => 0,
+        PR_GET_TSC => {
+            UserPtr::new(arg2).write(&PR_TSC_ENABLE)?;
+            0
+        }
+        PR_GET_NAME => {
+            user::write_bytes(arg2, &task.comm())?;
+            0
+        }
+        PR_GET_TIMERSLACK => match settings.timer_slack.load(order) {
+            0 => TIMER_SLACK as i64,
+            slack => slack as i64,
+        },
+        PR_GET_CHILD_SUBREAPER => {
+            UserPtr::new(arg2).write(&i32::from(process.child_subreaper.load(order)))?;
+            0
         }
         PR_GET_NO_NEW_PRIVS => {
-            if arg2 != 0 || arg3 != 0 || arg4 != 0 || arg5 != 0 {
+            if arg2 != 0 || more {
                 return Err(Errno::EINVAL);
             }
-            Ok(i64::from(settings.no_new_privs.load(order)))
+            i64::from(settings.no_new_privs.load(order))
         }
-        _ => super::prctl_caps::prctl(option, arg2, arg3, arg4, arg5),
-    }
+        _ => return Ok(None),
+    }))
 }
 
 /// What `personality` reads without changing.
