@@ -21,6 +21,7 @@ mod early;
 mod generator;
 mod mixing;
 mod pool;
+mod report;
 mod schedule;
 pub mod selftest;
 mod service;
@@ -31,8 +32,7 @@ mod user;
 
 pub use caller::{Caller, register_caller};
 pub use pool::{credited, state};
-pub use service::{init, secret_words, uuid};
-pub use shown::show_to_programs;
+pub use report::report;
+pub use service::{init, secret_words, show_to_programs, uuid};
 pub use sources::jitter::raw_samples;
-pub use stats::report;
 pub use user::{device_ioctl, device_poll, device_read, device_write, getrandom};

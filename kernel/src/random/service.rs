@@ -4,9 +4,11 @@
 
 use super::pool::{self, state};
 use super::stats::{self, Interface};
-use super::{crng, generator, schedule, sources};
-
+use super::{crng, generator, schedule, shown, sources};
+use crate::arch::copy::chacha20;
 use crate::base::boot_info::BootInfo;
+use crate::machine::vm_id;
+use alea_vdso::data::Random;
 use core::sync::atomic::{AtomicBool, Ordering};
 use zerocopy::IntoBytes;
 use zeroize::Zeroize;
@@ -22,7 +24,7 @@ const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service 
 /// Starts the service. On every machine that has a source it is ready when this returns. After the
 /// clock, before anything that wants an address or a key.
 pub fn init(info: &BootInfo) {
-    crate::arch::copy::chacha20::init();
+    chacha20::init();
     // Once, and when everything is mixed in: the first key is to hang on no source alone.
     pool::credit(sources::collect_at_boot(info));
     sources::watch_interrupts();
@@ -36,8 +38,22 @@ pub fn init(info: &BootInfo) {
         },
         pool::credited(),
         generator::kind().name(),
-        crate::arch::copy::chacha20::routine(),
+        chacha20::routine(),
     );
+}
+
+/// Shows programs the generation of the key, on the vDSO's page of data. After the generator was selected, before the
+/// first program; with a weak generator they are shown nothing.
+pub fn show_to_programs(random: &'static Random) {
+    if !generator::is_chacha20() {
+        return;
+    }
+    random.set_wide(chacha20::is_wide());
+    if let Some(place) = vm_id::place() {
+        random.set_id_place((place.as_u64() & 0xfff) as usize);
+    }
+    shown::set(random);
+    crng::show();
 }
 
 /// Fills `out` with bytes that nobody else knows: AT_RANDOM, keys, canaries. Never fails; before the

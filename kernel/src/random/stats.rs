@@ -1,16 +1,14 @@
-//! What the service counts, and its text in /proc/alea/random.
+//! What the service counts, and the text of it.
 //!
 //! Owns the counters. Draws are counted per CPU in plain cells, so that counting costs two instructions
 //! and no atomic; the rest is rare. Never counts anything that tells about the bytes themselves.
 //!
 //! Locks: none.
 
-use super::{crng, generator, pool};
 use crate::base::percpu::{self, PerCpu};
 use crate::per_cpu;
 use alea_random::credit::EntropyBits;
 use alea_random::reseed::Cause;
-use alloc::string::String;
 use core::fmt::Write;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -189,23 +187,10 @@ pub fn reseeded(cause: Cause) {
     RESEEDS[cause as usize].fetch_add(1, Ordering::Relaxed);
 }
 
-/// The text of /proc/alea/random. Batch refills are those of the CPU that reads.
-pub fn report() -> abi::Result<String> {
-    crate::mm::fallible::written(write)
-}
-
+/// The counters' part of /proc/alea/random.
 #[expect(clippy::disallowed_methods, reason = "what it writes to can fail")]
-fn write(to: &mut dyn Write) -> core::fmt::Result {
+pub fn write(to: &mut dyn Write) -> core::fmt::Result {
     let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-    writeln!(to, "state {:?}", pool::state())?;
-    writeln!(to, "credited_bits {}", pool::credited().0)?;
-    writeln!(to, "generator {}", generator::kind().name())?;
-    writeln!(to, "vector {:?}", crate::arch::copy::chacha20::routine())?;
-    writeln!(to, "generation {}", crng::generation().get())?;
-    writeln!(to, "pool_bytes {}", pool::mixed())?;
-    writeln!(to, "batch_refills {}", crng::refills())?;
-    let (shared, per_cpu) = super::service::MEMORY;
-    writeln!(to, "memory_bytes {shared} + {per_cpu} per CPU")?;
     let first_key = FIRST_KEY.load(Ordering::Relaxed);
     write!(to, "first_key")?;
     for source in Source::ALL.iter().filter(|source| first_key & 1 << **source as u32 != 0) {

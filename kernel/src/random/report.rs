@@ -1,0 +1,24 @@
+//! The text of /proc/alea/random.
+
+use super::{crng, generator, pool, service, stats};
+use alloc::string::String;
+use core::fmt::Write;
+
+/// The text of /proc/alea/random. Batch refills are those of the CPU that reads.
+pub fn report() -> abi::Result<String> {
+    crate::mm::fallible::written(write)
+}
+
+#[expect(clippy::disallowed_methods, reason = "what it writes to can fail")]
+fn write(to: &mut dyn Write) -> core::fmt::Result {
+    writeln!(to, "state {:?}", pool::state())?;
+    writeln!(to, "credited_bits {}", pool::credited().0)?;
+    writeln!(to, "generator {}", generator::kind().name())?;
+    writeln!(to, "vector {:?}", crate::arch::copy::chacha20::routine())?;
+    writeln!(to, "generation {}", crng::generation().get())?;
+    writeln!(to, "pool_bytes {}", pool::mixed())?;
+    writeln!(to, "batch_refills {}", crng::refills())?;
+    let (shared, per_cpu) = service::MEMORY;
+    writeln!(to, "memory_bytes {shared} + {per_cpu} per CPU")?;
+    stats::write(to)
+}
