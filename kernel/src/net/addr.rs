@@ -160,6 +160,11 @@ pub fn encode(family: Family, addr: SocketAddr) -> Result<Vec<u8>> {
     Ok(out)
 }
 
+/// The name of the other side; ENOTCONN without one, or when it has no port.
+pub fn encode_peer(family: Family, peer: Option<SocketAddr>) -> Result<Vec<u8>> {
+    encode(family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
+}
+
 /// Where a packet to `to` ends, and from which address it starts if the sender has none of its own:
 /// ENETUNREACH for all that is not this machine.
 pub fn route(to: IpAddr) -> Result<(IpAddr, IpAddr)> {

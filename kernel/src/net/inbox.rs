@@ -50,11 +50,13 @@ impl Datagram {
 /// Room is kept for so many datagrams that were taken out and only looked at.
 const SPARE: usize = 1;
 
-/// What was received and not read yet.
+/// What was received and not read yet, and what `shutdown` has ended.
 #[derive(Default)]
 pub struct Inbox {
     queue: VecDeque<Datagram>,
     held: usize,
+    read_shut: bool,
+    write_shut: bool,
 }
 
 impl Inbox {
@@ -68,11 +70,31 @@ impl Inbox {
         fits
     }
 
-    /// Takes the first out.
-    pub fn pop(&mut self) -> Option<Datagram> {
-        let datagram = self.queue.pop_front()?;
+    /// Takes the first out; `None` when there is none and the reader is to wait for one. Once shut, a reader that would
+    /// wait is told `Some(None)`: there will be no more.
+    pub fn pop(&mut self, nonblock: bool) -> Option<Option<Datagram>> {
+        let Some(datagram) = self.queue.pop_front() else {
+            return (self.read_shut && !nonblock).then_some(None);
+        };
         self.held = self.held.saturating_sub(datagram.cost());
-        Some(datagram)
+        Some(Some(datagram))
+    }
+
+    /// Takes all, when the socket is closed.
+    pub fn take_all(&mut self) -> VecDeque<Datagram> {
+        self.held = 0;
+        core::mem::take(&mut self.queue)
+    }
+
+    /// What `shutdown` ends.
+    pub fn shut_down(&mut self, read: bool, write: bool) {
+        self.read_shut |= read;
+        self.write_shut |= write;
+    }
+
+    /// Whether nothing more is to be sent.
+    pub fn is_write_shut(&self) -> bool {
+        self.write_shut
     }
 
     /// Puts back what was only looked at; `ENOBUFS` if more than [`SPARE`] readers do that at once and there is no memory:
@@ -95,15 +117,15 @@ impl Inbox {
     }
 
     /// The poll events of a socket that has this inbox, but for errors.
-    pub fn readiness(&self, read_shut: bool, write_shut: bool) -> PollEvents {
+    pub fn readiness(&self) -> PollEvents {
         let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
         if !self.queue.is_empty() {
             ready |= PollEvents::READABLE;
         }
-        if read_shut {
+        if self.read_shut {
             ready |= PollEvents::READABLE | PollEvents::RDHUP;
         }
-        if read_shut && write_shut {
+        if self.read_shut && self.write_shut {
             ready |= PollEvents::HUP;
         }
         ready

@@ -6,7 +6,7 @@
 
 use crate::mm::fallible::{TryGrow, try_arc, try_copy};
 use crate::mm::{Sink, Source};
-use crate::net::addr::{Class, Family, Name, class, encode, family_of, route};
+use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::inbox::Inbox;
 use crate::net::option::{Options, bytes_of, number};
 use crate::net::options;
@@ -49,8 +49,6 @@ pub(super) struct State {
     pub(super) filter: Vec<u8>,
     /// The sender writes the IP header.
     pub(super) header_included: bool,
-    pub(super) read_shut: bool,
-    write_shut: bool,
     pub(super) closed: bool,
 }
 
@@ -73,8 +71,6 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
             inbox: Inbox::default(),
             filter: try_copy(&[0; 32][..filter])?,
             header_included: protocol == IPPROTO_RAW && family == Family::V4,
-            read_shut: false,
-            write_shut: false,
             closed: false,
         }),
         for_reading: WaitQueue::new(),
@@ -156,8 +152,7 @@ impl NetSocket for Raw {
 
     fn shut_down(&self, read: bool, write: bool) -> Result<()> {
         let mut state = self.state.lock();
-        state.read_shut |= read;
-        state.write_shut |= write;
+        state.inbox.shut_down(read, write);
         let connected = state.peer.is_some();
         drop(state);
         self.for_reading.wake_all();
@@ -172,7 +167,7 @@ impl NetSocket for Raw {
 
     fn peer_name(&self) -> Result<Vec<u8>> {
         let peer = self.state.lock().peer;
-        encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
+        encode_peer(self.family, peer)
     }
 
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
@@ -233,8 +228,7 @@ impl NetSocket for Raw {
 
     fn poll(&self, table: &mut PollTable) -> PollEvents {
         table.watch(&self.for_reading);
-        let state = self.state.lock();
-        state.inbox.readiness(state.read_shut, state.write_shut)
+        self.state.lock().inbox.readiness()
     }
 
     fn readable_bytes(&self) -> Result<usize> {
@@ -244,7 +238,7 @@ impl NetSocket for Raw {
     fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let inbox = core::mem::take(&mut state.inbox);
+        let inbox = state.inbox.take_all();
         drop(state);
         drop(inbox);
     }

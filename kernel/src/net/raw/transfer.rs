@@ -177,13 +177,7 @@ impl Raw {
 
     /// Takes the first message, waiting for one; `None` when nothing more is to be received.
     fn next(&self, nonblock: bool) -> Result<Option<Datagram>> {
-        let take = || {
-            let mut state = self.state.lock();
-            if let Some(packet) = state.inbox.pop() {
-                return Some(Ok(Some(packet)));
-            }
-            (state.read_shut && !nonblock).then_some(Ok(None))
-        };
+        let take = || self.state.lock().inbox.pop(nonblock).map(Ok);
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }
 }

@@ -59,7 +59,7 @@ impl Udp {
             if let Some(error) = state.error.take() {
                 return Err(error);
             }
-            if state.write_shut {
+            if state.inbox.is_write_shut() {
                 return Err(Errno::EPIPE);
             }
         }
@@ -130,10 +130,7 @@ impl Udp {
             if let Some(error) = state.error.take() {
                 return Some(Err(error));
             }
-            if let Some(datagram) = state.inbox.pop() {
-                return Some(Ok(Some(datagram)));
-            }
-            (state.read_shut && !nonblock).then_some(Ok(None))
+            state.inbox.pop(nonblock).map(Ok)
         };
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }

@@ -6,7 +6,7 @@
 
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
-use crate::net::addr::{Class, Family, Name, class, encode, family_of, route};
+use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::bind::check_bind;
 use crate::net::inbox::Inbox;
 use crate::net::option::{Options, bytes_of, number};
@@ -45,8 +45,6 @@ pub(super) struct State {
     addr_chosen: bool,
     pub(super) inbox: Inbox,
     pub(super) error: Option<Errno>,
-    pub(super) read_shut: bool,
-    pub(super) write_shut: bool,
 }
 
 /// A new socket.
@@ -65,8 +63,6 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
             addr_chosen: false,
             inbox: Inbox::default(),
             error: None,
-            read_shut: false,
-            write_shut: false,
         }),
         for_reading: WaitQueue::new(),
     })?)
@@ -205,8 +201,7 @@ impl NetSocket for Udp {
 
     fn shut_down(&self, read: bool, write: bool) -> Result<()> {
         let mut state = self.state.lock();
-        state.read_shut |= read;
-        state.write_shut |= write;
+        state.inbox.shut_down(read, write);
         let connected = state.peer.is_some();
         drop(state);
         self.for_reading.wake_all();
@@ -219,7 +214,7 @@ impl NetSocket for Udp {
 
     fn peer_name(&self) -> Result<Vec<u8>> {
         let peer = self.state.lock().peer;
-        encode(self.family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
+        encode_peer(self.family, peer)
     }
 
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
@@ -271,7 +266,7 @@ impl NetSocket for Udp {
     fn poll(&self, table: &mut PollTable) -> PollEvents {
         table.watch(&self.for_reading);
         let state = self.state.lock();
-        let mut ready = state.inbox.readiness(state.read_shut, state.write_shut);
+        let mut ready = state.inbox.readiness();
         if state.error.is_some() {
             ready |= PollEvents::ERR;
         }
@@ -285,7 +280,7 @@ impl NetSocket for Udp {
     fn close(&self) {
         let mut state = self.state.lock();
         let port = state.port.take();
-        let inbox = core::mem::take(&mut state.inbox);
+        let inbox = state.inbox.take_all();
         drop(state);
         drop((port, inbox));
     }
