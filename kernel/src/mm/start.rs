@@ -42,8 +42,8 @@ pub fn fail_allocations(setting: &str, spared: fn() -> bool) -> bool {
     good
 }
 
-/// Whether there are frames that a user may have, more than a few. Of the failures that are injected one in as many as
-/// of the allocations goes on as if there were none.
+/// Whether there are more than a few frames that a user may have. This too fails when failures are injected, as often as
+/// an allocation.
 pub fn has_user_frames() -> bool {
     frames::has_spare() && !inject::fails(Kind::Frame)
 }

@@ -25,7 +25,7 @@ const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service 
 /// clock, before anything that wants an address or a key.
 pub fn init(info: &BootInfo) {
     chacha20::init();
-    // Once, and when everything is mixed in: the first key is to hang on no source alone.
+    // Once, and when everything is mixed in: the first key is to depend on no single source.
     pool::credit(sources::collect_at_boot(info));
     sources::watch_interrupts();
     generator::select();

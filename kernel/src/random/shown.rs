@@ -16,8 +16,8 @@ pub fn set(random: &'static Random) {
     SHOWN.call_once(|| random);
 }
 
-/// Makes states older than `generation` old, which was made for the machine with `id`. Called with the base locked, so
-/// in order.
+/// Ends the states that are older than `generation`, which was made for the machine with `id`. Called with the base
+/// locked, so in order.
 pub fn publish(generation: Generation, id: VmId) {
     if let Some(shown) = SHOWN.get() {
         shown.publish(generation.get());

@@ -3,7 +3,7 @@
 //! Owns the set. An epoll never holds a reference to the files it watches: the last close of a file takes it out.
 //!
 //! Locks: one sleeping mutex per epoll guards the set and serialises the readers of the ready list; the list itself has
-//! a spinlock that wakers take (`item`); who watches this epoll stands under a `Leaf`. Nested epolls are checked for
+//! a spinlock that wakers take (`item`); the list of epolls that watch this one has a `Leaf`. Nested epolls are checked for
 //! loops under one global mutex, taken first.
 
 use super::item::{EDGE, EXCLUSIVE, Item, MODES, ONESHOT, ReadyList, WAKEUP};
@@ -35,10 +35,10 @@ pub struct Event {
     pub data: u64,
 }
 
-/// How many epolls may stand on each other.
+/// How deeply epolls may be nested.
 const MAX_NESTING: usize = 5;
-/// Most ways from one watched file through epolls, of about Linux's order: each is a wake-up.
-const MAX_WAYS: usize = 500;
+/// The most paths from one watched file through nested epolls, about as many as in Linux: each is a wake-up.
+const MAX_PATHS: usize = 500;
 
 /// Held while one epoll is put into another.
 static NESTING: Mutex<()> = Mutex::new(());
@@ -122,7 +122,7 @@ impl Epoll {
         }
     }
 
-    /// One of the ways in which `by` watches this one has ended.
+    /// One of the items with which `by` watches this one is gone.
     fn forget_watcher(&self, by: &Weak<Epoll>) {
         let mut watched_by = self.watched_by.lock();
         if let Some(at) = watched_by.iter().position(|other| Weak::ptr_eq(other, by)) {
@@ -223,7 +223,7 @@ impl Epoll {
             let mut ready = item.ready();
             let was_ready = !ready.is_empty();
             if stays && !was_ready {
-                // Off the list, and another look: a wake-up that found it there has left no trace.
+                // Taken off the list and looked at again: a wake-up that found it there has left no trace.
                 self.list.unqueue(&item);
                 ready = item.ready();
             }
@@ -251,21 +251,21 @@ impl Epoll {
         Ok(sent)
     }
 
-    /// ELOOP if `target` leads back here or the tower gets too high, EINVAL if one event would be told along too many
-    /// ways. The caller holds `NESTING`.
+    /// ELOOP if `target` leads back here or the nesting gets too deep, EINVAL if one event would be reported along too
+    /// many paths. The caller holds `NESTING`.
     fn check_nesting(&self, target: &Epoll) -> Result<()> {
-        let (mut ways_down, mut ways_up) = (1, 1);
-        let below = target.depth_below(self, 0, &mut ways_down)?;
-        let above = self.depth_above(0, &mut ways_up)?;
+        let (mut paths_down, mut paths_up) = (1, 1);
+        let below = target.depth_below(self, 0, &mut paths_down)?;
+        let above = self.depth_above(0, &mut paths_up)?;
         if below + above + 2 > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
-        target.depth_above(0, &mut ways_up)?;
-        if ways_down * ways_up > MAX_WAYS { Err(Errno::EINVAL) } else { Ok(()) }
+        target.depth_above(0, &mut paths_up)?;
+        if paths_down * paths_up > MAX_PATHS { Err(Errno::EINVAL) } else { Ok(()) }
     }
 
     /// How many epolls are nested in this one at most.
-    fn depth_below(&self, looking_for: &Epoll, depth: usize, ways: &mut usize) -> Result<usize> {
+    fn depth_below(&self, looking_for: &Epoll, depth: usize, paths: &mut usize) -> Result<usize> {
         if core::ptr::eq(self, looking_for) || depth > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
@@ -280,15 +280,15 @@ impl Epoll {
         let mut deepest = 0;
         for file in inside {
             if let Some(inner) = file.downcast::<Epoll>() {
-                count_way(ways)?;
-                deepest = deepest.max(1 + inner.depth_below(looking_for, depth + 1, ways)?);
+                count_path(paths)?;
+                deepest = deepest.max(1 + inner.depth_below(looking_for, depth + 1, paths)?);
             }
         }
         Ok(deepest)
     }
 
     /// In how many epolls this one is nested at most.
-    fn depth_above(&self, depth: usize, ways: &mut usize) -> Result<usize> {
+    fn depth_above(&self, depth: usize, paths: &mut usize) -> Result<usize> {
         if depth > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
@@ -297,20 +297,20 @@ impl Epoll {
         let (mut highest, mut at) = (0, 0);
         while let Some(outer) = nth(at) {
             at += 1;
-            // Those that were closed are above nobody.
+            // Those that were closed watch nothing.
             if let Some(epoll) = outer {
-                count_way(ways)?;
-                highest = highest.max(1 + epoll.depth_above(depth + 1, ways)?);
+                count_path(paths)?;
+                highest = highest.max(1 + epoll.depth_above(depth + 1, paths)?);
             }
         }
         Ok(highest)
     }
 }
 
-/// Counts one more way through the tower, which also bounds how long it is looked at.
-fn count_way(ways: &mut usize) -> Result<()> {
-    *ways += 1;
-    if *ways > MAX_WAYS { Err(Errno::EINVAL) } else { Ok(()) }
+/// Counts one more path through nested epolls, which also bounds how long they are searched.
+fn count_path(paths: &mut usize) -> Result<()> {
+    *paths += 1;
+    if *paths > MAX_PATHS { Err(Errno::EINVAL) } else { Ok(()) }
 }
 
 fn check_exclusive(change: Change, events: u32, target_is_epoll: bool) -> Result<()> {

@@ -31,8 +31,8 @@ pub const MODES: u32 = ONESHOT | EDGE | EXCLUSIVE | WAKEUP;
 /// The items that may be ready, and who waits for them.
 pub struct ReadyList {
     items: SpinLock<Ready<Weak<Item>>, level::EpollReady>,
-    /// How many are on the list. Relaxed: written under the lock; who looks without it is ordered by the full fence with
-    /// which he entered `waiters`, and who adds by that of the wake-up.
+    /// How many are on the list. Relaxed: written under the lock; a reader without it is ordered by the full
+    /// fence with which it entered `waiters`, a writer by that of the wake-up.
     len: AtomicUsize,
     pub waiters: WaitQueue,
     /// Some watched file was closed: its item is to be swept. Relaxed: a late sweep only costs memory.
@@ -175,7 +175,7 @@ impl Bell {
 
 impl Wake for Bell {
     /// An exclusive wake-up is used by an epoll in which somebody sleeps, for a direction that it wants, as on Linux: one
-    /// that has news of both directions goes on to the next epoll too.
+    /// for both directions goes on to the next epoll too.
     fn wake(&self, events: u32) -> bool {
         let wanted = self.events() & !MODES;
         if wanted == 0 || (events != 0 && events & wanted == 0) {
@@ -198,7 +198,8 @@ pub struct Item {
     bell: Arc<Bell>,
     /// Relaxed: as `Bell::events`.
     data: AtomicU64,
-    /// The file is closed or was removed. Relaxed: written once; who misses it asks a file that is going.
+    /// The file is closed or was removed. Relaxed: written once; a reader that misses it asks a file that
+    /// is being closed.
     dead: AtomicBool,
     registrations: SpinLock<Option<Registrations>, level::Leaf>,
 }

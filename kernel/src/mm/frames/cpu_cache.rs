@@ -290,7 +290,7 @@ pub(super) fn drain() {
 /// go to the buddy.
 pub(super) fn close() {
     if with(Cache::drain).is_some() {
-        // SAFETY: as in `with`. An interrupt between the two uses the cache as always, and what it leaves there is few.
+        // SAFETY: as in `with`. An interrupt between the two uses the cache as always and leaves few frames in it.
         unsafe { &*SLOT.as_ptr() }.busy.store(true, Ordering::Relaxed);
     }
 }
