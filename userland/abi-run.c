@@ -166,10 +166,12 @@ static void run(const char *name)
 	fflush(stdout);
 	objects_read(&before);
 	run_once(name, 0);
-	if (getpid() == 1 && fail_alloc_told()[0])
+	if (getpid() == 1 && fail_alloc_told()[0]) {
 		objects_check_once(&before);
-	else if (getpid() == 1)
+		printf("%s", fail_alloc_told());
+	} else if (getpid() == 1) {
 		objects_check(&before, run_again, name);
+	}
 }
 
 static void mount_one(const char *type, const char *where, const char *options)

@@ -303,7 +303,7 @@ int main(void)
 	for (u64 round = first; round - first < rounds && now_ms() - start < seconds * 1000; round++) {
 		run_round(seed, round, jobs < MAX_JOBS ? jobs : MAX_JOBS, kind);
 		if (round % 10 == 9) {
-			say("fuzz: free %ld\n", free_kib());
+			say("fuzz: free %ld\n%s", free_kib(), fail_alloc_told());
 			if (!before) {
 				before = free_kib();
 				keep_state(&objects);

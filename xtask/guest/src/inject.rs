@@ -59,9 +59,10 @@ pub struct Told {
 }
 
 impl Told {
-    /// Adds what a guest printed at its end, if it came to that.
+    /// Adds what one guest printed last: it tells its counts again and again, in case it does not come to its end.
     pub fn add(&mut self, output: &str) {
-        for line in output.lines().filter_map(|line| line.trim_end().strip_prefix("fail_alloc: ")) {
+        let told = |line| str::strip_prefix(str::trim_end(line), "fail_alloc: ");
+        if let Some(line) = output.lines().rev().find_map(told) {
             let words: Vec<&str> = line.split_whitespace().collect();
             let of = |name| {
                 let at = words.iter().position(|word| *word == name)?;
@@ -96,7 +97,7 @@ mod tests {
     #[test]
     fn what_several_boots_told_is_added_up() {
         let mut told = Told::default();
-        told.add("x\nfail_alloc: every 50 seed 1 asked 100 failed 3 frames 1\r\n");
+        told.add("fail_alloc: every 50 seed 1 asked 90 failed 2 frames 1\nfail_alloc: every 50 seed 1 asked 100 failed 3 frames 1\r\n");
         told.add("fail_alloc: every 50 seed 1 asked 10 failed 2 frames 0\nPanic\n");
         assert_eq!(told, Told { asked: 110, failed: 5, frames: 1 });
     }

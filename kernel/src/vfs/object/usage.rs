@@ -7,6 +7,7 @@
 
 use super::file::OpenFile;
 use super::locks::{FileLocks, LockKind, RecordLock};
+use crate::mm::fallible::try_box;
 use crate::sync::{Once, SpinLock, level};
 use abi::{Errno, Result};
 use alea_elf::Plan;
@@ -82,9 +83,18 @@ impl Usage {
         self.locks.get()?.conflict(wanted)
     }
 
+    /// The locks, made if need be; `ENOLCK`.
+    fn locks(&self) -> Result<&FileLocks> {
+        if let Some(locks) = self.locks.get() {
+            return Ok(locks);
+        }
+        let made = try_box(FileLocks::default()).map_err(|_| Errno::ENOLCK)?;
+        Ok(self.locks.call_once(|| made))
+    }
+
     /// Takes a record lock, see [`FileLocks::lock`].
     pub fn lock(&self, lock: &RecordLock, waits: bool) -> Result<()> {
-        self.locks.call_once(Box::default).lock(lock, waits)
+        self.locks()?.lock(lock, waits)
     }
 
     /// Releases record locks.
@@ -94,7 +104,7 @@ impl Usage {
 
     /// `flock`, see [`FileLocks::flock`].
     pub fn flock(&self, owner: usize, kind: LockKind, waits: bool) -> Result<()> {
-        self.locks.call_once(Box::default).flock(owner, kind, waits)
+        self.locks()?.flock(owner, kind, waits)
     }
 
     /// Releases a `flock`.
