@@ -1,5 +1,7 @@
-//! Futexes: waiting on a word (`futex`; `key` says which, `waits` is what a task keeps), lending priority (`pi`), and locks that a thread leaves (`robust`).
+//! Futexes: waiting on a word (`futex`; `key` says which, `waits` is what a task keeps), lending priority (`pi`, over the
+//! table `contended`), and locks that a thread leaves (`robust`).
 
+mod contended;
 mod futex;
 mod key;
 pub mod pi;

@@ -3,7 +3,7 @@
 //! The list is the program's own memory: every word of it is checked, and its length is bounded.
 
 use super::futex::{BITSET_MATCH_ANY, FUTEX_OWNER_DIED, FUTEX_TID_MASK, FUTEX_WAITERS, wake};
-use super::pi;
+use super::{contended, pi};
 use crate::mm::{AddressSpace, user};
 use crate::process::task::current::Current;
 use abi::{Errno, Result};
@@ -17,13 +17,13 @@ const PI: u64 = 1;
 
 /// A thread ends or calls exec: its locks are marked as left by a dead owner and go to those who wait.
 pub fn leave_locks(task: Current) {
-    task.set_futex_state(pi::LEAVING);
+    task.set_futex_state(contended::LEAVING);
     if task.robust_list() != 0 {
         walk(&task.mm(), task.robust_list(), task.tid());
         task.set_robust_list(0);
     }
     pi::give_up_locks(&task);
-    task.set_futex_state(if task.is_exiting() { pi::GONE } else { pi::ALIVE });
+    task.set_futex_state(if task.is_exiting() { contended::GONE } else { contended::ALIVE });
 }
 
 /// Ends quietly at the first bad pointer.

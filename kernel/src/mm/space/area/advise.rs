@@ -164,24 +164,19 @@ impl Inner {
         advice: Advice,
     ) -> Result<Option<Punch>> {
         let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
-        let locked = vma.flags.contains(VmFlags::LOCKED);
-        let droppable = vma.flags.contains(VmFlags::DROPPABLE);
-        let (set, clear) = match advice {
-            Advice::Nothing | Advice::WillNeed => return Ok(None),
+        match advice {
+            Advice::Nothing | Advice::WillNeed => {}
             Advice::DontNeed | Advice::DontNeedLocked | Advice::Free => {
-                if (advice != Advice::Free && vma.is_kernel_data())
-                    || (advice == Advice::DontNeed && locked)
-                    || (advice == Advice::Free && !vma.is_private_anon())
-                {
+                if !vma.can_be_discarded(advice) {
                     return Err(Errno::EINVAL);
                 }
                 let vma = vma.duplicate();
                 self.own_edges(start, end, &space.cpus)?;
                 let mut gather = Gather::new(&space.cpus);
                 self.zap(&mut gather, &vma, start, end, true);
-                return Ok(None);
             }
             Advice::Remove => {
+                let locked = vma.flags.contains(VmFlags::LOCKED);
                 let Some(file) = vma.file.clone().filter(|_| !locked) else {
                     return Err(Errno::EINVAL);
                 };
@@ -200,25 +195,17 @@ impl Inner {
                     Fault::SegvAcc => Errno::EINVAL,
                     Fault::Bus => Errno::EFAULT,
                 })?;
-                return Ok(None);
             }
-            Advice::DontFork => (VmFlags::DONTFORK, VmFlags::empty()),
-            Advice::DoFork => (VmFlags::empty(), VmFlags::DONTFORK),
-            Advice::WipeOnFork if vma.is_private_anon() => (VmFlags::WIPEONFORK, VmFlags::empty()),
-            Advice::WipeOnFork => return Err(Errno::EINVAL),
-            Advice::KeepOnFork if droppable => return Err(Errno::EINVAL),
-            Advice::KeepOnFork => (VmFlags::empty(), VmFlags::WIPEONFORK),
-            Advice::DoDump if droppable => return Err(Errno::EINVAL),
-            Advice::DontDump => (VmFlags::DONTDUMP, VmFlags::empty()),
-            Advice::DoDump => (VmFlags::empty(), VmFlags::DONTDUMP),
-        };
-        let flags = (vma.flags | set).difference(clear);
-        if flags != vma.flags {
-            self.split_at(start)?;
-            self.split_at(end)?;
-            let pos = self.vmas.find(start).ok_or(Errno::ENOMEM)?;
-            self.set_flags(pos, flags);
-            self.merge(start, end);
+            _ => {
+                let flags = vma.flags_advised(advice)?;
+                if flags != vma.flags {
+                    self.split_at(start)?;
+                    self.split_at(end)?;
+                    let pos = self.vmas.find(start).ok_or(Errno::ENOMEM)?;
+                    self.set_flags(pos, flags);
+                    self.merge(start, end);
+                }
+            }
         }
         Ok(None)
     }
@@ -279,5 +266,30 @@ impl Inner {
             self.resolve(space, pos, addr, access, false).map_err(&why)?;
         }
         Ok(())
+    }
+}
+
+impl Vma {
+    fn can_be_discarded(&self, advice: Advice) -> bool {
+        match advice {
+            Advice::Free => self.is_private_anon(),
+            Advice::DontNeed => !self.is_kernel_data() && !self.flags.contains(VmFlags::LOCKED),
+            _ => !self.is_kernel_data(),
+        }
+    }
+
+    /// The flags that it has after advice that only changes flags; EINVAL for a mapping that cannot have them.
+    fn flags_advised(&self, advice: Advice) -> Result<VmFlags> {
+        let droppable = self.flags.contains(VmFlags::DROPPABLE);
+        let (set, clear) = match advice {
+            Advice::DontFork => (VmFlags::DONTFORK, VmFlags::empty()),
+            Advice::DoFork => (VmFlags::empty(), VmFlags::DONTFORK),
+            Advice::WipeOnFork if self.is_private_anon() => (VmFlags::WIPEONFORK, VmFlags::empty()),
+            Advice::KeepOnFork if !droppable => (VmFlags::empty(), VmFlags::WIPEONFORK),
+            Advice::DontDump => (VmFlags::DONTDUMP, VmFlags::empty()),
+            Advice::DoDump if !droppable => (VmFlags::empty(), VmFlags::DONTDUMP),
+            _ => return Err(Errno::EINVAL),
+        };
+        Ok((self.flags | set).difference(clear))
     }
 }

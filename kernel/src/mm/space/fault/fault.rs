@@ -143,39 +143,8 @@ impl Inner {
         if !allowed {
             flags &= !PRESENT;
         }
-        let private = vma.is_private();
-        if let Some(file) = &vma.file
-            && !(write && private)
-        {
-            if vma.flags.contains(VmFlags::SPECIAL) {
-                return self.fill_special(pos, leaf, addr);
-            }
-            let flags = vma.borrowed_flags() | ACCESSED;
-            let frame = match file.cache.lookup_or_alloc(vma.index_of(addr)) {
-                Ok(Lookup::Page(frame)) => frame,
-                Ok(Lookup::Beyond | Lookup::Hole) => return Err(Fault::Bus),
-                Err(abi::Errno::ENOMEM) => return Err(Fault::Oom),
-                Err(_) => return Err(Fault::Bus),
-            };
-            if !allowed {
-                // Only read through the direct map: nothing needs to be mapped.
-                return Ok(frame);
-            }
-            leaf.set(index, frame.phys() | flags);
-            let mapped = match file.cache.footprint() {
-                // Touched pages are recorded one by one, so that the next exec maps just those.
-                Some(footprint) if private => {
-                    footprint.touch(vma.index_of(addr));
-                    if space.forked {
-                        space.hot.remember(addr);
-                    }
-                    1
-                }
-                _ => 1 + around(vma, &file.cache, leaf, addr),
-            };
-            let flags = vma.flags;
-            self.count_rss(flags, false, mapped);
-            return Ok(frame);
+        if vma.file.is_some() && !(write && vma.is_private()) {
+            return self.fill_borrowed(space, pos, leaf, addr, allowed);
         }
         if !write {
             // Anonymous memory that was never written: zeros, until it is.
@@ -205,6 +174,48 @@ impl Inner {
             self.note_zero(addr);
             self.note_early_write(space, addr);
         }
+        Ok(frame)
+    }
+
+    /// Maps the page of a file itself, and pages around it.
+    #[inline]
+    fn fill_borrowed(
+        &mut self,
+        space: &AddressSpace,
+        pos: Pos,
+        leaf: Table,
+        addr: u64,
+        allowed: bool,
+    ) -> Result<Pfn, Fault> {
+        let vma = self.vmas.get(pos).ok_or(Fault::SegvMap)?;
+        let file = vma.file.as_ref().ok_or(Fault::Bus)?;
+        if vma.flags.contains(VmFlags::SPECIAL) {
+            return self.fill_special(pos, leaf, addr);
+        }
+        let frame = match file.cache.lookup_or_alloc(vma.index_of(addr)) {
+            Ok(Lookup::Page(frame)) => frame,
+            Ok(Lookup::Beyond | Lookup::Hole) => return Err(Fault::Bus),
+            Err(abi::Errno::ENOMEM) => return Err(Fault::Oom),
+            Err(_) => return Err(Fault::Bus),
+        };
+        if !allowed {
+            // Only read through the direct map: nothing needs to be mapped.
+            return Ok(frame);
+        }
+        leaf.set(index_at(addr, 0), frame.phys() | vma.borrowed_flags() | ACCESSED);
+        let mapped = match file.cache.footprint() {
+            // Touched pages are recorded one by one, so that the next exec maps just those.
+            Some(footprint) if vma.is_private() => {
+                footprint.touch(vma.index_of(addr));
+                if space.forked {
+                    space.hot.remember(addr);
+                }
+                1
+            }
+            _ => 1 + around(vma, &file.cache, leaf, addr),
+        };
+        let flags = vma.flags;
+        self.count_rss(flags, false, mapped);
         Ok(frame)
     }
 
