@@ -9,9 +9,8 @@
 //! whoever copies it. So each space may look at it under its own lock alone. Its pages have one reference for
 //! all sharers: whoever looks at the references of a page makes the table its own first.
 
-use super::table::{
-    LEVELS, LeafPart, NO_LEAF, OWNED, PageTable, TABLE_FLAGS, Table, WRITABLE, frame_of, index_at,
-};
+use super::entries::{OWNED, Table, WRITABLE, frame_of};
+use super::table::{LEAF_SPAN, LEVELS, LeafPart, NO_LEAF, PageTable, TABLE_FLAGS, index_at};
 use super::tlb::CpuMask;
 use crate::mm::frames;
 use crate::mm::layout::page_down;
@@ -213,8 +212,8 @@ impl Inner {
             let (low, high) = (vma.start.max(start), vma.end.min(end));
             at = high;
             for edge in [low, page_down(high - 1)] {
-                let span = edge & !(super::table::LEAF_SPAN - 1);
-                let within = span.max(low)..(span + super::table::LEAF_SPAN).min(high);
+                let span = edge & !(LEAF_SPAN - 1);
+                let within = span.max(low)..(span + LEAF_SPAN).min(high);
                 let part = self.table.next_leaf(within.start, within.end);
                 if part.is_some_and(|part| part.is_split()) {
                     self.table.leaf_or_alloc(edge, cpus)?;

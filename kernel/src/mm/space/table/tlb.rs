@@ -4,9 +4,9 @@
 //! may have the entry in its TLB has flushed it. [`Gather`] collects what is taken out of page tables, then
 //! flushes, then frees.
 
+use super::entries::{ACCESSED, OWNED, Table, frame_of};
 use super::share;
 use super::shootdown::flush_on;
-use super::table::{ACCESSED, OWNED, Table, frame_of};
 use crate::base::page;
 use crate::base::percpu::{cpu_id, online_mask};
 use crate::mm::frames::{self, Pfn};

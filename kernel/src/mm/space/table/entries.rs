@@ -1,0 +1,285 @@
+//! [`Table`]: the entries of one user page table.
+//!
+//! Invariants:
+//! - The word of a table's metadata has bit `g` set whenever one of the entries `8g..8g+8` is not zero: what
+//!   is done to all entries skips the others. Bits are cleared only with the whole table.
+//! - Bit `g` of its reference field, which tables do not need, is set whenever one of `16g..16g+16` is owned.
+//! - A leaf entry that is not zero points to a frame. With `OWNED` it holds one reference to the frame;
+//!   without, the frame is the page cache's (see there) or the shared zero page.
+//! - An entry with `OWNED` but without `PRESENT` is a page of a mapping that allows no access.
+//!
+//! Owns nothing: a [`Table`] is a frame's number, whose frame `table` gives back. Never changes an entry without its
+//! group's bit. Locks: the space's, which the caller holds; only the CPUs themselves write besides, and only the accessed
+//! and dirty bits, so plain loads and stores (Relaxed) are enough.
+
+use crate::base::page::{PTE_ADDRESS, PteFlags};
+use crate::mm::frames::Pfn;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The entry holds a reference to its frame.
+pub(in crate::mm::space) const OWNED: u64 = PteFlags::SOFT_0.bits();
+/// The entry maps the shared page of zeros.
+pub(in crate::mm::space) const ZERO: u64 = PteFlags::SOFT_1.bits();
+/// The page was made ahead by exec because programs write it.
+pub(in crate::mm::space) const KNOWN: u64 = PteFlags::SOFT_2.bits();
+pub(in crate::mm::space) const PRESENT: u64 = PteFlags::PRESENT.bits();
+pub(in crate::mm::space) const WRITABLE: u64 = PteFlags::WRITABLE.bits();
+pub(in crate::mm::space) const ACCESSED: u64 = PteFlags::ACCESSED.bits();
+pub(in crate::mm::space) const DIRTY: u64 = PteFlags::DIRTY.bits();
+
+/// The frame that an entry points to.
+#[inline]
+pub(in crate::mm::space) fn frame_of(entry: u64) -> Pfn {
+    Pfn::of_phys(entry & PTE_ADDRESS)
+}
+
+/// One table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::mm::space) struct Table(pub Pfn);
+
+/// Up to eight neighbouring entries of a table that may not all be zero.
+pub(in crate::mm::space) struct Group {
+    pub first: usize,
+    pub end: usize,
+    /// Whether any of them may have `OWNED`.
+    pub owned: bool,
+}
+
+impl Group {
+    /// All eight, none of them owned: fit for the shortest way.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        !self.owned && self.end.wrapping_sub(self.first) == 8
+    }
+
+    /// Whether it is marked in a mask of groups that may hold references.
+    #[inline(always)]
+    pub fn is_in(&self, owners: u32) -> bool {
+        owners >> ((self.first / 16) & 31) & 1 != 0
+    }
+}
+
+impl Table {
+    #[inline(always)]
+    fn entries(self) -> &'static [AtomicU64; 512] {
+        // SAFETY: a table is a frame in the direct map that stays one while its owner's lock is held; CPUs
+        // read and write entries as atomic words.
+        unsafe { &*self.0.ptr().cast::<[AtomicU64; 512]>() }
+    }
+
+    #[inline(always)]
+    pub(in crate::mm::space) fn entry(self, index: usize) -> &'static AtomicU64 {
+        debug_assert!(index < 512);
+        &self.entries()[index & 511]
+    }
+
+    #[inline(always)]
+    pub fn get(self, index: usize) -> u64 {
+        self.entry(index).load(Ordering::Relaxed)
+    }
+
+    /// The entries of a whole group.
+    #[inline(always)]
+    pub fn get_group(self, first: usize) -> [u64; 8] {
+        let entries = &self.entries()[first & 504..][..8];
+        core::array::from_fn(|n| entries[n].load(Ordering::Relaxed))
+    }
+
+    /// Stores an entry that may have been zero, or not owned.
+    #[inline]
+    pub fn set(self, index: usize, entry: u64) {
+        let meta = self.0.meta();
+        meta.set_word(meta.word() | 1 << (index / 8));
+        if entry & OWNED != 0 {
+            meta.set_refs_raw(meta.refs_raw() | 1 << (index / 16));
+        }
+        self.replace(index, entry);
+    }
+
+    /// Stores over an entry that is not zero without making it owned, or stores zero.
+    #[inline(always)]
+    pub fn replace(self, index: usize, entry: u64) {
+        self.entry(index).store(entry, Ordering::Relaxed);
+    }
+
+    /// Maps `frames` (0 for none) from entry `first` on, where nothing is mapped yet: how many were. They are
+    /// borrowed: `flags` has no `OWNED`.
+    #[inline]
+    pub fn fill(self, first: usize, frames: &[u32], flags: u64) -> i64 {
+        debug_assert!(flags & OWNED == 0 && first + frames.len() <= 512);
+        if frames.is_empty() {
+            return 0;
+        }
+        let meta = self.0.meta();
+        let (groups, touched) = (meta.word(), group_mask(first, first.wrapping_add(frames.len())));
+        meta.set_word(groups | touched);
+        let Some(entries) = self.entries().get(first..first.wrapping_add(frames.len())) else {
+            return 0;
+        };
+        let mut filled = 0i64;
+        if groups & touched == 0 {
+            for (entry, &frame) in entries.iter().zip(frames) {
+                let new = if frame != 0 { Pfn(frame).phys() | flags } else { 0 };
+                filled = filled.wrapping_add(i64::from(frame != 0));
+                entry.store(new, Ordering::Relaxed);
+            }
+            return filled;
+        }
+        for (entry, &frame) in entries.iter().zip(frames) {
+            if frame != 0 && entry.load(Ordering::Relaxed) == 0 {
+                entry.store(Pfn(frame).phys() | flags, Ordering::Relaxed);
+                filled = filled.wrapping_add(1);
+            }
+        }
+        filled
+    }
+
+    /// As [`fill`](Self::fill), for those of `frames` whose bit is set in `bits`.
+    // Not inlined: its loop needs the registers.
+    #[inline(never)]
+    pub fn fill_marked(self, first: usize, frames: &[u32], mut bits: u64, flags: u64) -> i64 {
+        let (entries, meta) = (self.entries(), self.0.meta());
+        let (mut groups, mut filled) = (meta.word(), 0i64);
+        while bits != 0 {
+            let n = bits.trailing_zeros() as usize;
+            bits &= bits.wrapping_sub(1);
+            let Some(&frame) = frames.get(n) else { break };
+            let index = first.wrapping_add(n) & 511;
+            let entry = &entries[index];
+            if frame != 0 && entry.load(Ordering::Relaxed) == 0 {
+                groups |= 1 << (index / 8);
+                entry.store(Pfn(frame).phys() | flags, Ordering::Relaxed);
+                filled = filled.wrapping_add(1);
+            }
+        }
+        meta.set_word(groups);
+        filled
+    }
+
+    /// Brings the masks up to date after entries of `range` were copied from `other` with `replace`.
+    #[inline]
+    pub fn inherit_masks(self, other: Table, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        let (meta, from) = (self.0.meta(), other.0.meta());
+        meta.set_word(meta.word() | from.word() & group_mask(range.start, range.end));
+        // A group may be said to own something though it does not: that costs a look at it.
+        meta.set_refs_raw(meta.refs_raw() | from.refs_raw());
+    }
+
+    /// The mask of groups of 16 that may hold references.
+    #[inline(always)]
+    pub fn owners(self) -> u32 {
+        self.0.meta().refs_raw()
+    }
+
+    /// Copies a whole group of entries that hold no references; the masks are the caller's business.
+    #[inline(always)]
+    pub fn copy_group(self, first: usize, other: Table) {
+        let (to, from) =
+            (&self.entries()[first & 504..][..8], &other.entries()[first & 504..][..8]);
+        for (to, from) in to.iter().zip(from) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
+    /// The entries of a group with their places.
+    #[inline(always)]
+    pub fn slots(self, group: &Group) -> impl Iterator<Item = (usize, &'static AtomicU64)> {
+        let first = group.first & 511;
+        let count = group.end.wrapping_sub(group.first).min(8);
+        (first..).zip(self.entries()[first..].iter().take(count))
+    }
+
+    /// Whether the entries of `range` are known to be zero.
+    #[inline]
+    pub fn is_empty(self, range: Range<usize>) -> bool {
+        range.is_empty() || self.0.meta().word() & group_mask(range.start, range.end) == 0
+    }
+
+    /// Visits the groups of `range` that may not be zero.
+    #[inline(always)]
+    pub fn for_each_group(self, range: Range<usize>, mut visit: impl FnMut(Group)) {
+        if range.is_empty() {
+            return;
+        }
+        let meta = self.0.meta();
+        let mut groups = meta.word() & group_mask(range.start, range.end);
+        let owned = meta.refs_raw();
+        while groups != 0 {
+            let group = groups.trailing_zeros();
+            groups &= groups.wrapping_sub(1);
+            let first = (group * 8) as usize;
+            visit(Group {
+                first: first.max(range.start),
+                end: first.wrapping_add(8).min(range.end),
+                owned: owned >> (group / 2) & 1 != 0,
+            });
+        }
+    }
+
+    /// Visits the entries of `range` that are not zero.
+    #[inline(always)]
+    pub fn for_each(self, range: Range<usize>, mut visit: impl FnMut(usize, u64)) {
+        self.for_each_group(range, |group| {
+            let mut index = group.first;
+            while index < group.end {
+                let entry = self.get(index);
+                if entry != 0 {
+                    visit(index, entry);
+                }
+                index = index.wrapping_add(1);
+            }
+        });
+    }
+
+    /// Clears everything, handing the entries that hold references to `owned`.
+    #[inline(always)]
+    pub(super) fn clear(self, mut owned: impl FnMut(usize, u64)) {
+        let meta = self.0.meta();
+        let (mut groups, owners) = (meta.word(), meta.refs_raw());
+        while groups != 0 {
+            let group = groups.trailing_zeros();
+            groups &= groups.wrapping_sub(1);
+            let first = (group * 8) as usize;
+            let entries = &self.entries()[first & 504..][..8];
+            if owners >> (group / 2) & 1 != 0 {
+                for (n, entry) in entries.iter().enumerate() {
+                    let entry = entry.load(Ordering::Relaxed);
+                    if entry & OWNED != 0 {
+                        owned(first | n, entry);
+                    }
+                }
+            }
+            for entry in entries {
+                entry.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Takes out the entries of a table of tables, handing each to `below`.
+    #[inline(always)]
+    pub(super) fn take_all(self, mut below: impl FnMut(usize, u64)) {
+        let mut groups = self.0.meta().word();
+        while groups != 0 {
+            let first = (groups.trailing_zeros() * 8) as usize;
+            groups &= groups.wrapping_sub(1);
+            for (n, slot) in self.entries()[first & 504..][..8].iter().enumerate() {
+                let entry = slot.load(Ordering::Relaxed);
+                if entry != 0 {
+                    slot.store(0, Ordering::Relaxed);
+                    below(first | n, entry);
+                }
+            }
+        }
+    }
+}
+
+/// The groups of eight that the entries `start..end` touch; the range is not empty.
+#[inline(always)]
+fn group_mask(start: usize, end: usize) -> u64 {
+    let last = (end.wrapping_sub(1) / 8) as u32;
+    u64::MAX.wrapping_shl((start / 8) as u32) & u64::MAX.wrapping_shr(63u32.wrapping_sub(last))
+}
