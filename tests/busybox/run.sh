@@ -11,11 +11,18 @@ if [ "$1" = setup ]; then
 	exit
 fi
 
-# What the tests write goes when these are unmounted.
-mount -t tmpfs -o mode=755 tmpfs /bb
-mount -t tmpfs -o mode=1777 tmpfs /tmp
-cp -a /suite/bb/. /bb/
-cp /bin/busybox /bb/busybox
+# What the tests write goes when these are unmounted. While allocations fail this is made apart, until it succeeds.
+prepare() {
+	mount -t tmpfs -o mode=755 tmpfs /bb &&
+	mount -t tmpfs -o mode=1777 tmpfs /tmp &&
+	cp -a /suite/bb/. /bb/ &&
+	cp /bin/busybox /bb/busybox
+}
+if [ "$1" = prepare ]; then
+	prepare
+	exit
+fi
+[ "$1" = prepared ] || prepare
 applets=$(echo "$SUITE_applets" | tr , ' ')
 
 if [ "$SUITE_form" = ash ]; then

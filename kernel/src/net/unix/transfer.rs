@@ -38,6 +38,14 @@ pub struct Incoming {
     pub ancillary: Option<Ancillary>,
 }
 
+/// The bytes of a message; `ENOBUFS` while little more than the kernel's reserve is left.
+fn payload(src: &mut Source<'_>, len: usize) -> Result<Vec<u8>> {
+    if crate::mm::kernel_memory_low() {
+        return Err(Errno::ENOBUFS);
+    }
+    src.take_vec(len)
+}
+
 impl Socket {
     /// Sends: on a stream as much as `src` has, else one message. The bytes sent.
     pub fn send(&self, src: &mut Source<'_>, how: Outgoing) -> Result<usize> {
@@ -63,8 +71,7 @@ impl Socket {
             let cred = ancillary.as_ref().map(|a| a.cred).unwrap_or_default();
             let beside = ancillary.take().unwrap_or_else(|| Ancillary::of(cred));
             let len = src.remaining().min(STREAM_CHUNK);
-            let sent = src
-                .take_vec(len)
+            let sent = payload(src, len)
                 .and_then(|bytes| self.deliver(&target, bytes, beside, how.nonblock));
             match sent {
                 Ok(()) => done += len,
@@ -109,7 +116,7 @@ impl Socket {
         if len > self.buffer() {
             return Err(Errno::EMSGSIZE);
         }
-        let bytes = src.take_vec(len)?;
+        let bytes = payload(src, len)?;
         self.deliver(target, bytes, ancillary, nonblock)?;
         Ok(len)
     }
