@@ -96,27 +96,7 @@ fn switch_to_next(turn: Turn) {
     let was_idle = queue.running.is_idle;
     queue.has_run(&prev, was_idle, ran, now);
     let rotates = prev.sched.use_slice(ran) | (turn == Turn::Yielded);
-    let goes_on = match state {
-        State::Runnable if was_idle => true,
-        State::Runnable if prev.sched.affinity() >> cpu & 1 == 0 => {
-            prev.sched.set_homeless();
-            false
-        }
-        State::Runnable => {
-            let standing = prev.sched.standing();
-            let goes_on = !queue.displaces(standing, rotates, now);
-            if !goes_on {
-                let place = if rotates { Place::Tail } else { Place::Head };
-                queue.push_as(TASKS.current_arc(), standing, place);
-            }
-            goes_on
-        }
-        State::Dead => false,
-        _ => {
-            drop(prev.sched.parked.put(TASKS.current_arc()));
-            false
-        }
-    };
+    let goes_on = may_go_on(&mut queue, &prev, cpu, state, rotates, now);
     let (mut queue, next) = match goes_on && !was_idle {
         true => (queue, None),
         false => pick(queue, cpu, now),
@@ -156,6 +136,40 @@ fn switch_to_next(turn: Turn) {
     next.times.resume(now);
     next.activate_mm();
     after_switch(TASKS.switch(next));
+}
+
+/// Whether the task that has run may go on. If not it is where it belongs from now on: in the queue, with those that wait
+/// for a wake-up, or on the way to another CPU.
+#[inline(always)]
+fn may_go_on(
+    queue: &mut Locked,
+    prev: &Task,
+    cpu: usize,
+    state: State,
+    rotates: bool,
+    now: u64,
+) -> bool {
+    match state {
+        State::Runnable if queue.running.is_idle => true,
+        State::Runnable if prev.sched.affinity() >> cpu & 1 == 0 => {
+            prev.sched.set_homeless();
+            false
+        }
+        State::Runnable => {
+            let standing = prev.sched.standing();
+            let goes_on = !queue.displaces(standing, rotates, now);
+            if !goes_on {
+                let place = if rotates { Place::Tail } else { Place::Head };
+                queue.push_as(TASKS.current_arc(), standing, place);
+            }
+            goes_on
+        }
+        State::Dead => false,
+        _ => {
+            drop(prev.sched.parked.put(TASKS.current_arc()));
+            false
+        }
+    }
 }
 
 /// Ends a switch on the stack of the new task: the one that was switched away from may go, or go elsewhere.
