@@ -3,7 +3,7 @@
 //! The table is copy-on-write: fork only counts a reference, and the first `sigaction` after it copies.
 //! Owns the table. Never calls out under its lock. Locks: [`crate::sync::level::Signal`], the last of that level.
 
-use crate::mm::fallible::{Room, try_arc};
+use crate::mm::fallible::Room;
 use crate::sync::{SpinLock, level};
 use abi::Result;
 use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SigAction, SigSet, Signal};
@@ -20,15 +20,20 @@ struct Table {
     caught: SigSet,
 }
 
-/// Where a signal's action is in a table; SIGKILL and SIGSTOP have none but the default.
+/// Where a signal's action is in a table. SIGKILL and SIGSTOP have none but the default: in their places are the actions of
+/// the last two.
 #[inline]
 fn place(signal: Signal) -> Option<usize> {
-    let at = signal.index();
-    let (kill, stop) = (Signal::SIGKILL.index(), Signal::SIGSTOP.index());
-    if at == kill || at == stop {
+    const KILL: usize = Signal::SIGKILL.index();
+    const STOP: usize = Signal::SIGSTOP.index();
+    if SigSet::UNBLOCKABLE.contains(signal) {
         return None;
     }
-    Some(at - usize::from(at > kill) - usize::from(at > stop))
+    match signal.index() {
+        62 => Some(KILL),
+        63 => Some(STOP),
+        at => Some(at),
+    }
 }
 
 /// The shared table; `None` is the table of a new program: all default.
@@ -48,6 +53,7 @@ impl SignalActions {
     }
 
     /// The action of one signal.
+    #[inline]
     pub fn get(&self, signal: Signal) -> SigAction {
         match &*self.table.lock() {
             Some(table) => table.get(signal),
@@ -56,24 +62,29 @@ impl SignalActions {
     }
 
     /// Replaces an action and returns the old one; `ENOMEM` without memory for a table of its own.
-    pub fn set(&self, signal: Signal, action: SigAction) -> Result<SigAction> {
+    pub fn set(&self, signal: Signal, mut action: SigAction) -> Result<SigAction> {
+        self.swap(signal, &mut action)?;
+        Ok(action)
+    }
+
+    /// The same in place, which spares copies.
+    pub fn swap(&self, signal: Signal, action: &mut SigAction) -> Result<()> {
         let mut shared = None;
         let mut table = self.table.lock();
         let slot = match &mut *table {
             Some(slot) => slot,
             none => none.insert(Table::all_default()?),
         };
-        let old = match Arc::get_mut(slot) {
-            Some(own) => own.replace(signal, action),
+        match Arc::get_mut(slot) {
+            Some(own) => own.swap(signal, action),
             None => {
-                let (own, old) = slot.copy_with(signal, action)?;
+                let own = slot.copy_with(signal, action)?;
                 shared = Some(core::mem::replace(slot, own));
-                old
             }
-        };
+        }
         drop(table);
         drop(shared);
-        Ok(old)
+        Ok(())
     }
 
     /// Signals whose sending has no effect when they are not blocked: ignored, or ignored by default.
@@ -111,21 +122,22 @@ impl Table {
     // Not inlined, so that its two kilobytes of stack are used for a moment only.
     #[inline(never)]
     fn all_default() -> Result<Arc<Self>> {
-        try_arc(Self {
+        Ok(Room::new()?.arc(Self {
             actions: [SigAction::default(); 62],
             ignored: SigSet::EMPTY,
             caught: SigSet::EMPTY,
-        })
+        }))
     }
 
-    /// A copy with another action, and the old one.
+    /// A copy with another action, whose place the old one takes.
     // Not inlined: as above.
     #[inline(never)]
-    fn copy_with(&self, signal: Signal, action: SigAction) -> Result<(Arc<Self>, SigAction)> {
-        let room = Room::new()?;
-        let mut copy = self.clone();
-        let old = copy.replace(signal, action);
-        Ok((room.arc(copy), old))
+    fn copy_with(&self, signal: Signal, action: &mut SigAction) -> Result<Arc<Self>> {
+        let mut copy = Room::new()?.arc(self.clone());
+        if let Some(copy) = Arc::get_mut(&mut copy) {
+            copy.swap(signal, action);
+        }
+        Ok(copy)
     }
 
     fn ignoring(ignored: SigSet) -> Result<Arc<Self>> {
@@ -134,19 +146,22 @@ impl Table {
             let mut left = ignored;
             while let Some(signal) = left.first() {
                 left.remove(signal);
-                table.replace(signal, SigAction { handler: SIG_IGN, ..SigAction::default() });
+                table.swap(signal, &mut SigAction { handler: SIG_IGN, ..SigAction::default() });
             }
         }
         Ok(table)
     }
 
+    #[inline]
     fn get(&self, signal: Signal) -> SigAction {
         place(signal).and_then(|at| self.actions.get(at)).copied().unwrap_or_default()
     }
 
-    fn replace(&mut self, signal: Signal, action: SigAction) -> SigAction {
+    #[inline]
+    fn swap(&mut self, signal: Signal, action: &mut SigAction) {
         let Some(slot) = place(signal).and_then(|at| self.actions.get_mut(at)) else {
-            return SigAction::default();
+            *action = SigAction::default();
+            return;
         };
         self.ignored.remove(signal);
         self.caught.remove(signal);
@@ -155,6 +170,6 @@ impl Table {
             SIG_IGN => self.ignored.insert(signal),
             _ => self.caught.insert(signal),
         }
-        core::mem::replace(slot, action)
+        core::mem::swap(slot, action);
     }
 }

@@ -33,8 +33,8 @@ pub fn set_blocked(task: &Task, set: SigSet) -> SigSet {
 pub fn set_action(task: &Task, signal: Signal, action: SigAction) -> Result<SigAction> {
     let process = task.process();
     let actions = process.signals.actions();
-    let old = actions
-        .set(signal, SigAction { mask: action.mask.minus(SigSet::UNBLOCKABLE), ..action })?;
+    let mut old = SigAction { mask: action.mask.minus(SigSet::UNBLOCKABLE), ..action };
+    actions.swap(signal, &mut old)?;
     if action.ignores(signal) {
         let set = SigSet::of(&[signal]);
         process.signals.pending.lock().discard(set);
