@@ -175,6 +175,9 @@ unsafe fn observe(name: &str, routine: Routine, out: *mut u8) -> (u64, Vec<u32>)
     let left: Vec<u32> = words.collect();
     assert!(left.iter().any(|&word| word != 0), "the routine did not run on this stack");
     assert!(!left.contains(&KEY_WORD), "{name} leaves the key");
+    let (of_caller, _) = before[..len].as_chunks::<4>();
+    let mut of_caller = of_caller.iter().map(|word| u32::from_le_bytes(*word));
+    assert!(!of_caller.any(|word| left.contains(&word)), "{name} leaves the caller's registers");
     (call.result, left)
 }
 

@@ -32,6 +32,7 @@ impl Ci {
         gate(&mut tally, "clippy, kernel", || {
             clippy(&["--package", "alea-kernel", "--target", TARGET])
         });
+        gate(&mut tally, "alea-random for a kernel, unoptimised", bare_crate);
         gate(&mut tally, "tidy", || tidy::check(paths::root()));
         gate(&mut tally, "links of the documentation", doc_links);
         gate(&mut tally, "exceptions only get fewer", || shrink::check(paths::root()));
@@ -92,6 +93,11 @@ fn clippy(args: &[&str]) -> Result<()> {
     words.extend(args);
     words.extend(["--", "-D", "warnings"]);
     cargo(&words)
+}
+
+/// The crate that other kernels may use compiles for a target without vector registers as `cargo build` does it.
+fn bare_crate() -> Result<()> {
+    cargo(&["build", "--quiet", "--package", "alea-random", "--target", TARGET, "--profile", "dev"])
 }
 
 /// Every name that a doc comment links to is there, in the kernel and in what runs on the host.

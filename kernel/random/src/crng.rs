@@ -175,6 +175,17 @@ impl<L: Exclusive<Base>> Crng<L> {
         Some(core::mem::replace(ready, [[0; WORD]; N]))
     }
 
+    /// Makes the batch of this CPU a new one if its key is current and fewer than `words` are ready, which are wiped with
+    /// the rest. Whether it did: then [`ready`](Self::ready) gives them, unless the machine was copied.
+    pub fn top_up(&self, cpu: &mut CpuCrng, blocks: &impl BlockGenerator, words: usize) -> bool {
+        let wanting = cpu.used.saturating_add(words) > GROUP_WORDS;
+        if !wanting || cpu.generation.get() != self.current() {
+            return false;
+        }
+        cpu.refill(blocks);
+        true
+    }
+
     /// Makes `stream` the stream of one long request, under a key of its own.
     pub fn start(
         &self,

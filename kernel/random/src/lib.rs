@@ -22,28 +22,46 @@
 //! | [`vdso`] | getrandom in user space: layout, decisions, draw |
 //! | [`request`] | flags, lengths, waiting, interruption and ioctls of Linux's interfaces |
 //!
-//! # Example: seed once, then draw from any number of CPUs
+//! # Example: mix, credit, make a key, draw
 //!
 //! ```
+//! use std::sync::Mutex;
+//! use alea_random::block::{Key, Portable};
+//! use alea_random::credit::{Credit, EntropyBits, State};
+//! use alea_random::crng::{Base, CpuCrng, Crng, Exclusive};
 //! use alea_random::hardware::{self, HardwareRng};
-//! use alea_random::splitmix64::AtomicSplitMix64;
+//! use alea_random::pool::Pool;
 //!
-//! struct Rdrand(u64); // a kernel executes the instruction here
-//! impl HardwareRng for Rdrand {
+//! struct Rdseed; // a kernel executes the instruction here
+//! impl HardwareRng for Rdseed {
 //!     fn next_u64(&mut self) -> Option<u64> {
-//!         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-//!         Some(self.0)
+//!         use std::hash::BuildHasher;
+//!         Some(std::hash::RandomState::new().hash_one(0))
 //!     }
 //! }
 //!
-//! static EARLY: AtomicSplitMix64 = AtomicSplitMix64::unseeded();
+//! struct Lock(Mutex<Base>); // a kernel has a spinlock here
+//! impl Exclusive<Base> for Lock {
+//!     fn with<R>(&self, f: impl FnOnce(&mut Base) -> R) -> R { f(&mut self.0.lock().unwrap()) }
+//! }
 //!
-//! let mut rdrand = Rdrand(1);
-//! hardware::self_test(&mut rdrand)?;
-//! let generator = EARLY.seed(hardware::draw(&mut rdrand)?).expect("nobody seeded it before");
-//! let mut bytes = [0; 16];
-//! generator.fill(&mut bytes);
-//! assert!(EARLY.seed(7).is_err(), "a second seed would repeat the stream");
+//! // Boot: everything is mixed in before anything is credited (see `boot`).
+//! let (mut pool, credit) = (Pool::new(), Credit::none());
+//! hardware::self_test(&mut Rdseed)?;
+//! let mut words = [0; 8];
+//! let count = hardware::gather(&mut Rdseed, &mut words);
+//! words[..count].iter().for_each(|word| pool.mix(&word.to_le_bytes()));
+//! credit.add(EntropyBits(64 * count as u32));
+//! assert_eq!(credit.state(), State::Ready, "or getrandom has to wait");
+//!
+//! // Ready: a first key, and from then on draws of any CPU.
+//! let crng = Crng::new(Lock(Mutex::new(Base::vacant())));
+//! let mut seed = Key::vacant();
+//! pool.extract(&[0; 4], &mut seed); // four fresh words of the hardware, where it has them
+//! crng.reseed(&mut seed);
+//! let mut this_cpu = CpuCrng::vacant();
+//! let mut bytes = [0; 32];
+//! crng.draw(&mut this_cpu, &Portable, &mut bytes).expect("there is a key");
 //! # Ok::<(), hardware::HardwareFault>(())
 //! ```
 //!

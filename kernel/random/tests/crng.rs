@@ -184,6 +184,37 @@ fn a_reseed_cuts_off_who_knows_the_old_keys() {
     assert_ne!(a, b, "a long request goes on under a new key");
 }
 
+/// The shortest way obeys a reseed, too: words of the old key are not ready any more.
+#[test]
+fn a_reseed_ends_what_is_ready() {
+    let crng = seeded(6);
+    let mut cpu = CpuCrng::vacant();
+    draw(&crng, &mut cpu, 16);
+    assert!(crng.ready::<2>(&mut cpu).is_some());
+    crng.reseed(&mut Key::new([0x77; 32]));
+    assert!(crng.ready::<2>(&mut cpu).is_none(), "words of the old key");
+    draw(&crng, &mut cpu, 16);
+    assert!(crng.ready::<2>(&mut cpu).is_some());
+}
+
+/// A batch is topped up under the key that it left, and only when it has not what is wanted.
+#[test]
+fn topping_up_goes_on_with_the_next_batch() {
+    let (crng, other) = (seeded(6), seeded(6));
+    let (mut cpu, mut twin) = (CpuCrng::vacant(), CpuCrng::vacant());
+    assert!(!crng.top_up(&mut cpu, &Portable, 2), "no key yet");
+    draw(&crng, &mut cpu, 480 - 16);
+    draw(&other, &mut twin, 480);
+    assert!(!crng.top_up(&mut cpu, &Portable, 2), "two words are ready");
+    assert!(crng.ready::<2>(&mut cpu).is_some() && crng.ready::<2>(&mut cpu).is_none());
+    assert!(crng.top_up(&mut cpu, &Portable, 2));
+    let ready = crng.ready::<2>(&mut cpu).unwrap();
+    assert_eq!(ready.as_flattened(), draw(&other, &mut twin, 16));
+    draw(&crng, &mut cpu, 480 - 16);
+    crng.reseed(&mut Key::new([0x77; 32]));
+    assert!(!crng.top_up(&mut cpu, &Portable, 2), "an old key");
+}
+
 #[test]
 fn debug_output_shows_no_secret() {
     let crng = seeded(0xab);

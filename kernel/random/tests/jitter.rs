@@ -43,6 +43,23 @@ fn a_noisy_counter_is_credited_after_start_up() {
     assert!(report.regular >= STARTUP - 1);
 }
 
+/// What the caller hashes are the times that were measured, each of them.
+#[test]
+fn what_is_handed_over_is_what_was_measured() {
+    let mut noise = SplitMix64::new(8);
+    let mut measured = Vec::new();
+    let mut counter = Counter::new(|n| {
+        let time = 50 + noise.next_u64() % 16;
+        if n % 2 == 0 {
+            measured.push(time);
+        }
+        time
+    });
+    let mut absorbed = Vec::new();
+    Jitter::new().collect(&mut counter, EntropyBits(1), |sample| absorbed.push(sample)).unwrap();
+    assert!(absorbed.len() > STARTUP as usize && absorbed == measured);
+}
+
 #[test]
 fn counters_without_jitter_are_refused() {
     let refused = |advance: fn(u64) -> u64| {

@@ -85,41 +85,49 @@ impl Machine for Live {
 /// Fills `out` from this CPU's batch.
 #[inline]
 pub fn draw(out: &mut [u8]) -> Result<(), NotSeeded> {
-    CRNG.unshared(&Live, || match CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)) {
-        Some(result) => result,
-        None => draw_from_base(out),
-    })
+    loop {
+        let Some(drawn) = CPU.with_mut(|cpu| CRNG.draw(cpu, &Vector, out)) else {
+            return draw_apart(out);
+        };
+        if CRNG.is_for(&Live, drawn?) {
+            return Ok(());
+        }
+    }
 }
 
 /// Fills whole words from this CPU's batch: the shortest way.
 #[inline]
 pub fn draw_words(out: &mut [[u8; 8]]) -> Result<(), NotSeeded> {
-    CRNG.unshared(&Live, || match CPU.with_mut(|cpu| CRNG.draw_words(cpu, &Vector, out)) {
-        Some(result) => result,
-        None => draw_from_base(out.as_flattened_mut()),
-    })
+    loop {
+        let Some(drawn) = CPU.with_mut(|cpu| CRNG.draw_words(cpu, &Vector, out)) else {
+            return draw_apart(out.as_flattened_mut());
+        };
+        if CRNG.is_for(&Live, drawn?) {
+            return Ok(());
+        }
+    }
 }
 
 /// Words from this CPU's batch, if it has them ready and the machine is the one that it was; [`draw_words`]
 /// otherwise. In task context.
 #[inline]
 pub fn ready<const N: usize>() -> Option<[u64; N]> {
-    let words = CPU.with_mut_in_task(|cpu| {
-        let words = CRNG.ready(cpu)?;
-        (Live.id() == cpu.made_for()).then_some(words)
-    })??;
-    Some(words.map(u64::from_le_bytes))
+    let ready = CPU.with_mut_in_task(|cpu| CRNG.ready(cpu).map(|words| (words, cpu.made_for())));
+    // Outside: a comparison in there keeps the compiler from knowing that the borrow is the only one.
+    let (words, made_for) = ready??;
+    (Live.id() == made_for).then(|| words.map(u64::from_le_bytes))
 }
 
-/// While a weak generator is selected: a key of its own, no batch and no vector registers.
-pub fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
-    CRNG.unshared(&Live, || draw_from_base(out))
-}
-
-/// As in an interrupt handler, which has no batch.
+/// Makes a new batch for [`ready`] where the old one has come to its end; whether it did. In task context.
 #[cold]
-fn draw_from_base(out: &mut [u8]) -> Result<MachineId, NotSeeded> {
-    CRNG.draw(&mut CpuCrng::vacant(), &Portable, out)
+pub fn top_up<const N: usize>() -> bool {
+    CPU.with_mut_in_task(|cpu| CRNG.top_up(cpu, &Vector, N)).unwrap_or(false)
+}
+
+/// In an interrupt handler, and while a weak generator is selected: a key of its own, no batch and no vector registers.
+#[cold]
+pub fn draw_apart(out: &mut [u8]) -> Result<(), NotSeeded> {
+    CRNG.unshared(&Live, || CRNG.draw(&mut CpuCrng::vacant(), &Portable, out))
 }
 
 /// Bytes for those who take what there is, before there is a generation.

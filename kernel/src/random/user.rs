@@ -39,7 +39,16 @@ pub fn getrandom(addr: u64, len: usize, flags: u64) -> Returned {
     if (len ^ PAIR) as u64 | u64::from(flags as u32) != 0 {
         return getrandom_any(addr, len, flags);
     }
-    if getrandom_pair(addr) { Ok(PAIR).into() } else { getrandom_any(addr, PAIR, 0) }
+    if getrandom_pair(addr) { Ok(PAIR).into() } else { getrandom_next_pair(addr) }
+}
+
+/// One time in thirty a batch has come to its end.
+#[inline(never)]
+fn getrandom_next_pair(addr: u64) -> Returned {
+    if crng::top_up::<2>() && getrandom_pair(addr) {
+        return Ok(PAIR).into();
+    }
+    getrandom_any(addr, PAIR, 0)
 }
 
 /// What most calls ask for: 16 bytes, through registers. Nothing has happened if it cannot give them. Which

@@ -94,13 +94,19 @@ impl<L: Exclusive<super::Base>> Crng<L> {
         machine: &impl Machine,
         mut draw: impl FnMut() -> Result<MachineId, E>,
     ) -> Result<(), E> {
-        loop {
-            let made_for = draw()?;
-            if machine.id() == made_for {
-                return Ok(());
-            }
-            self.learn(machine);
+        while !self.is_for(machine, draw()?) {}
+        Ok(())
+    }
+
+    /// Whether what was just drawn from a key that was made for that machine is for this one; if not, keys are from here
+    /// on, and it has to be drawn again.
+    #[inline]
+    pub fn is_for(&self, machine: &impl Machine, made_for: MachineId) -> bool {
+        if machine.id() == made_for {
+            return true;
         }
+        self.learn(machine);
+        false
     }
 
     /// Makes the base key, if there is one, a key for this machine, unless another CPU was faster.

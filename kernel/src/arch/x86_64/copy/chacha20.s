@@ -8,8 +8,8 @@
 # A fault between the labels _from and _to goes on at _to (`extable`); nothing is paged in, because the
 # registers belong to somebody who must not lose the CPU. r10 says whether the end was reached.
 #
-# The caller's vector registers are saved on the stack and restored, whole: no vector state is lost
-# and nothing secret stays behind. Legacy SSE instructions leave the upper halves alone; VEX ones
+# The caller's vector registers are saved on the stack and restored, whole, and their place is wiped: no vector state is
+# lost and nothing secret stays behind. Legacy SSE instructions leave the upper halves alone; VEX ones
 # clear everything above 256 bits, so the last, for a machine whose AVX-512 state is switched on, saves
 # 512 bits.
 
@@ -45,9 +45,23 @@
     .endr
 .endm
 
+# What is saved is the caller's, keys of a program perhaps: nothing of it stays on the stack. Flags are kept.
 .macro ALEA_RESTORE_AVX2 op, width, size
-    .irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vpxor xmm0, xmm0, xmm0
+    .irp r, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     \op \width\r, [rsp + 64 + \size * \r]
+    \op [rsp + 64 + \size * \r], \width\()0
+    .endr
+    \op \width\()0, [rsp + 64]
+    ALEA_WIPE_FIRST \size
+.endm
+
+# The place of the register that was restored last, when none is left that could be zero.
+.macro ALEA_WIPE_FIRST size
+    .irp at, 0,8,16,24,32,40,48,56
+    .if \at < \size
+    mov qword ptr [rsp + 64 + \at], 0
+    .endif
     .endr
 .endm
 
@@ -141,9 +155,12 @@ alea_chacha20_sse2_to:
     pxor xmm0, xmm0
     movdqa xmmword ptr [rsp], xmm0
     movdqa xmmword ptr [rsp + 32], xmm0
-    .irp r, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    .irp r, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     movdqa xmm\r, xmmword ptr [rsp + 64 + 16 * \r]
+    movdqa xmmword ptr [rsp + 64 + 16 * \r], xmm0
     .endr
+    movdqa xmm0, xmmword ptr [rsp + 64]
+    ALEA_WIPE_FIRST 16
     mov eax, r10d
     leave
     ret
