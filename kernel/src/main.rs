@@ -110,7 +110,7 @@ fn show_to_programs() {
 fn unpack_initramfs(info: &mut BootInfo) -> String {
     let archive = mm::BootModule::take(info);
     let result = match fs::init(archive.as_ref().map_or(&[], mm::BootModule::bytes)) {
-        Ok(0) => String::from("initramfs: there is none"),
+        Ok(0) => mm::fallible::try_string("initramfs: there is none").unwrap_or_default(),
         Ok(entries) => try_format!("initramfs: {entries} entries").unwrap_or_default(),
         // As on Linux, what was unpacked is used; without an init the panic names both.
         Err(error) => {

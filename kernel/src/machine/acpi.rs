@@ -158,7 +158,9 @@ impl Acpi {
         }
         let dsdt = table(dsdt);
         self.s5 = dsdt.and_then(find_s5);
-        self.byte_code.extend(dsdt.filter(|_| !self.byte_code.is_full()));
+        if let Some(dsdt) = dsdt.filter(|_| !self.byte_code.is_full()) {
+            self.byte_code.push(dsdt);
+        }
         // RESET_REG_SUP, and a register that is really there.
         if flags >> 10 & 1 != 0 {
             let (space, address) = (*fadt.get(116)?, u64_at(fadt, 120)?);

@@ -14,7 +14,8 @@ use clap::Args;
 use crate::data::Rules;
 use crate::faults::Faults;
 use crate::rules::{
-    circles, figures, floors, heads, length, named, once, opening, pace, seams, text, workspace,
+    circles, figures, floors, growth, heads, length, named, once, opening, pace, seams, text,
+    workspace,
 };
 use crate::shown::Figures;
 use crate::tree::Tree;
@@ -84,6 +85,7 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     once::check(tree, &mut faults);
     opening::check(tree, rules, &mut faults);
     pace::check(tree, &mut faults);
+    growth::check(tree, &mut faults);
     workspace::check(tree, &mut faults);
     length::check(tree, rules, &mut faults);
     heads::check(tree, &mut faults);

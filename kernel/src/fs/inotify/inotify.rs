@@ -83,12 +83,15 @@ impl Queued {
         let mut out = ArrayVec::new();
         // At most 256 bytes of name.
         let name_len = self.padded_name() as u32;
-        out.extend(self.wd.to_ne_bytes());
+        let mut put = |bytes: &[u8]| bytes.iter().for_each(|&byte| out.push(byte));
+        put(&self.wd.to_ne_bytes());
         for word in [self.mask & event::SHOWN, self.cookie, name_len] {
-            out.extend(word.to_ne_bytes());
+            put(&word.to_ne_bytes());
         }
-        out.extend(self.name.iter().copied());
-        out.extend(core::iter::repeat_n(0, self.len() - out.len()));
+        put(&self.name);
+        while out.len() < self.len() {
+            out.push(0);
+        }
         out
     }
 }

@@ -194,7 +194,8 @@ pub(in crate::mm) fn trim() -> bool {
     let mut tops = ArrayVec::<u64, TRIMMED>::new();
     with_shared(|list| {
         while list.len > KEPT && !tops.is_full() {
-            tops.extend(list.pop());
+            let Some(top) = list.pop() else { break };
+            tops.push(top);
         }
     });
     let (mut addrs, mut pages) =
@@ -203,7 +204,9 @@ pub(in crate::mm) fn trim() -> bool {
         for page in 1..=PAGES as u64 {
             let addr = top - page * PAGE_SIZE as u64;
             addrs.push(addr);
-            pages.extend(vmalloc::unmap(addr));
+            if let Some(page) = vmalloc::unmap(addr) {
+                pages.push(page);
+            }
         }
     }
     flush_kernel(&addrs);

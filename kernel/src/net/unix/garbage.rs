@@ -143,11 +143,11 @@ impl Search {
         // Before anything is referred to: under the lock no reference may be the last.
         let (mut files, mut seen) = (Vec::with_room(most).ok()?, Vec::with_room(most).ok()?);
         let (open, inside) = (Vec::with_room(most).ok()?, Vec::with_room(most).ok()?);
-        files.extend(passed.files.iter().filter_map(Weak::upgrade));
+        files.try_extend(passed.files.iter().filter_map(Weak::upgrade)).ok()?;
         files.sort_unstable_by_key(Arc::as_ptr);
         files.dedup_by(|a, b| Arc::ptr_eq(a, b));
         passed.files.clear();
-        passed.files.extend(files.iter().map(Arc::downgrade));
+        passed.files.try_extend(files.iter().map(Arc::downgrade)).ok()?;
         passed.due = files.len().saturating_mul(2).max(FIRST_LOOK);
         IN_FLIGHT.store(files.len(), Ordering::Relaxed);
         seen.resize(files.len(), 0);

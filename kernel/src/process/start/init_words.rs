@@ -69,10 +69,8 @@ impl InitWords {
 }
 
 fn text(parameter: &Parameter) -> String {
-    match parameter.value {
-        Some(value) => format!("{}={value}", parameter.name),
-        None => String::from(parameter.name),
-    }
+    let (equals, value) = parameter.value.map_or(("", ""), |value| ("=", value));
+    format!("{}{equals}{value}", parameter.name)
 }
 
 fn too_many(what: &str, parameter: &Parameter) -> ! {

@@ -3,6 +3,7 @@
 pub mod circles;
 pub mod figures;
 pub mod floors;
+pub mod growth;
 pub mod heads;
 pub mod length;
 pub mod named;
