@@ -180,6 +180,9 @@ pub fn collect() -> EntropyBits {
     if trusted && seeds < EntropyBits::READY && RDRAND.pass_a_reseed() {
         from_rdrand = from_rdrand.saturating_add(RDRAND.mix_of_one_seed());
     }
+    if !is_there() {
+        log::info!("random: no RDRAND or RDSEED that works");
+    }
     if !trusted {
         return EntropyBits(0);
     }
