@@ -222,10 +222,7 @@ impl Options {
         let mut list = self.list.lock();
         match list.iter_mut().find(|(l, o, _)| (*l, *o) == (level, option)) {
             Some(entry) => entry.2 = value,
-            None => {
-                list.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
-                list.try_push((level, option, value))?;
-            }
+            None => list.try_push((level, option, value))?,
         }
         Ok(())
     }

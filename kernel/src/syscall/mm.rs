@@ -207,8 +207,7 @@ pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
     if !user::in_range(vec, pages) {
         return Err(Errno::EFAULT);
     }
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(pages.min(PAGE_SIZE)).map_err(|_| Errno::ENOMEM)?;
+    let mut bytes = Vec::with_room(pages.min(PAGE_SIZE))?;
     bytes.try_resize(pages.min(PAGE_SIZE), 0)?;
     for done in (0..pages).step_by(PAGE_SIZE).killable() {
         let done = done?;

@@ -265,8 +265,7 @@ impl<'a> Source<'a> {
 
     /// Takes `len` bytes into memory of their own: `EFAULT` if not all can be read, `ENOMEM`.
     pub fn take_vec(&mut self, len: usize) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+        let mut bytes = Vec::with_room(len)?;
         bytes.try_resize(len, 0)?;
         let mut at = 0;
         while at < len {

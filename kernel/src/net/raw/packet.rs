@@ -2,7 +2,7 @@
 //!
 //! Plain bytes; nothing here knows of sockets.
 
-use crate::mm::fallible::TryVec;
+use crate::mm::fallible::{TryVec, try_copy};
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -44,22 +44,13 @@ fn pseudo_header(from: Ipv6Addr, to: Ipv6Addr, len: usize) -> u32 {
     words.wrapping_add(len as u32).wrapping_add(IPPROTO_ICMPV6.cast_unsigned())
 }
 
-/// A copy that may fail.
-pub fn duplicate(bytes: &[u8]) -> Result<Vec<u8>> {
-    let mut copy = Vec::new();
-    copy.try_reserve_exact(bytes.len()).map_err(|_| Errno::ENOMEM)?;
-    copy.try_extend_from_slice(bytes)?;
-    Ok(copy)
-}
-
 /// Puts a header before a message.
 pub fn with_header(message: &Message<'_>, ttl: u8, tos: u8) -> Result<Vec<u8>> {
     let (IpAddr::V4(from), IpAddr::V4(to)) = (message.from, message.to) else {
-        return duplicate(message.body);
+        return try_copy(message.body);
     };
     let len = HEADER + message.body.len();
-    let mut out = Vec::new();
-    out.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+    let mut out = Vec::with_room(len)?;
     out.try_extend_from_slice(&[0x45, tos])?;
     out.try_extend_from_slice(&(len as u16).to_be_bytes())?;
     // No number, and not to be fragmented.
@@ -141,7 +132,7 @@ pub fn echo(message: &Message<'_>) -> Option<Vec<u8>> {
         return None;
     }
     // Without memory the answer is lost, as on a bad line.
-    let mut answer = duplicate(body).ok()?;
+    let mut answer = try_copy(body).ok()?;
     answer[0] = types.1;
     answer[2..4].fill(0);
     let sum = checksum(before, &answer);

@@ -77,7 +77,6 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
     })?;
     let mut all = ALL.lock();
     all.retain(|socket| socket.strong_count() > 0);
-    all.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
     all.try_push(Arc::downgrade(&socket))?;
     drop(all);
     Ok(socket)

@@ -2,11 +2,9 @@
 //!
 //! Owns the numbers of packets. Never copies user memory under a spinlock. Locks: those of `raw`.
 
-use super::packet::{
-    HEADER, MAX, Message, complete, duplicate, echo, ends, seal_icmp6, with_header,
-};
+use super::packet::{HEADER, MAX, Message, complete, echo, ends, seal_icmp6, with_header};
 use super::raw::{ALL, Raw};
-use crate::mm::fallible::TryGrow;
+use crate::mm::fallible::{TryGrow, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo};
@@ -49,7 +47,7 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
     for socket in sockets.iter().filter(|socket| socket.wants(message)) {
         let info = PacketInfo { to: message.to, hops, class, time: now };
         // Without memory it is lost, as on a bad line.
-        let Ok(bytes) = duplicate(whole) else { return };
+        let Ok(bytes) = try_copy(whole) else { return };
         let from = SocketAddr::new(message.from, 0);
         socket.enqueue(Datagram { bytes, from, info });
     }

@@ -253,11 +253,10 @@ impl Tcp {
             return Ok(Asked::Refused);
         };
         if pending.len() > *backlog {
-            waiting.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
             waiting.try_push(self.me.clone())?;
             return Ok(Asked::Later);
         }
-        pending.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
+        pending.try_room(1)?;
         let mut state = self.state.lock();
         let (Role::Connecting, Some(to)) = (&state.role, state.peer) else {
             return Ok(Asked::Refused);

@@ -396,8 +396,7 @@ pub fn memfd_create(name: u64, flags: u32) -> Result<i32> {
     }
     let name = user::read_cstr(name, NAME_LIMIT + 1)
         .map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::EINVAL } else { errno })?;
-    let mut label = Vec::new();
-    label.try_reserve_exact(name.len() + 6).map_err(|_| Errno::ENOMEM)?;
+    let mut label = Vec::with_room(name.len() + 6)?;
     label.try_extend_from_slice(b"memfd:")?;
     label.try_extend_from_slice(&name)?;
     let sealable = flags & (ALLOW_SEALING | NOEXEC_SEAL) != 0;

@@ -293,8 +293,7 @@ pub(super) fn transfer(
     mut to: Option<&mut u64>,
     count: usize,
 ) -> Result<usize> {
-    let mut buffer = Vec::new();
-    buffer.try_reserve_exact(STEP.min(count)).map_err(|_| Errno::ENOMEM)?;
+    let mut buffer = Vec::with_room(STEP.min(count))?;
     buffer.try_resize(STEP.min(count), 0u8)?;
     let mut done = 0;
     while done < count {

@@ -73,8 +73,7 @@ struct Step<'a> {
 
 impl Step<'_> {
     fn buffer(&self) -> Result<Vec<u8>> {
-        let mut buffer = Vec::new();
-        buffer.try_reserve_exact(self.len).map_err(|_| Errno::ENOMEM)?;
+        let mut buffer = Vec::with_room(self.len)?;
         buffer.try_resize(self.len, 0)?;
         Ok(buffer)
     }

@@ -75,7 +75,6 @@ fn send_net(
     };
     let mut controls = Vec::new();
     read_controls(control, |level, kind, data| {
-        controls.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
         let data = data[..data.len().min(MAX_NET_CONTROL)].try_owned()?;
         controls.try_push(Control { level, kind, data })?;
         Ok(())
@@ -178,7 +177,7 @@ fn read_rights(data: &[u8], ancillary: &mut Ancillary) -> Result<()> {
     if count + ancillary.files.len() > SCM_MAX_FD {
         return Err(Errno::EINVAL);
     }
-    ancillary.files.try_reserve(count).map_err(|_| Errno::ENOMEM)?;
+    ancillary.files.try_room(count)?;
     for fd in data.as_chunks::<4>().0 {
         ancillary.files.try_push(file_any(i32::from_ne_bytes(*fd))?)?;
     }
@@ -330,8 +329,7 @@ impl ControlWriter {
         let len = (HEADER + data.len()).min(left);
         self.cut |= len < HEADER + data.len();
         let at = self.addr.wrapping_add(self.done as u64);
-        let mut message = Vec::new();
-        message.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+        let mut message = Vec::with_room(len)?;
         message.try_extend_from_slice(CmsgHdr { len: len as u64, level, kind }.as_bytes())?;
         message.try_extend_from_slice(&data[..len - HEADER])?;
         if user::write_bytes(at, &message).is_err() {

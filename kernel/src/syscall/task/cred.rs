@@ -1,6 +1,6 @@
 //! Identities: user and group ids, supplementary groups, capabilities.
 
-use crate::mm::fallible::{TryGrow, try_arc};
+use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::user::UserPtr;
 use crate::process;
 use crate::sync::Pace;
@@ -236,8 +236,7 @@ pub fn setgroups(size: i32, list: UserPtr<u32>) -> Result<()> {
     }
     let size = usize::try_from(size).ok().filter(|&size| size <= NGROUPS_MAX);
     let size = size.ok_or(Errno::EINVAL)?;
-    let mut groups = Vec::new();
-    groups.try_reserve_exact(size).map_err(|_| Errno::ENOMEM)?;
+    let mut groups = Vec::with_room(size)?;
     for at in (0..size).paced() {
         groups.try_push(valid(list.index(at as u64).read()?)?)?;
     }
