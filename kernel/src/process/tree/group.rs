@@ -97,18 +97,10 @@ impl Group {
         last
     }
 
-    /// The first member whose number is at least `from`.
-    pub(super) fn next_member(&self, from: i32) -> Option<Arc<Process>> {
-        self.members.lock().range(from..).find_map(|(_, member)| member.upgrade())
-    }
-
     /// The members, by number: each as it is found.
-    fn members(&self) -> impl Iterator<Item = Arc<Process>> {
-        let mut from = 0;
-        core::iter::from_fn(move || {
-            let member = self.next_member(from)?;
-            from = member.pid() + 1;
-            Some(member)
+    pub(super) fn members(&self) -> impl Iterator<Item = Arc<Process>> {
+        table::in_order(|from| {
+            self.members.lock().range(from..).find_map(|(_, member)| member.upgrade())
         })
     }
 

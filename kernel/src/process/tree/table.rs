@@ -263,31 +263,36 @@ pub fn next_process(from: i32) -> Option<Arc<Process>> {
 /// them runs (tests/abi has it as sig_group).
 const AT_ONCE: usize = 64;
 
-/// Visits every process, zombies included, in order of their numbers.
-pub fn for_each_process(visit: &mut dyn FnMut(&Arc<Process>)) {
+/// The processes that `next` finds, each by the least number that it may have.
+pub(super) fn in_order(
+    next: impl Fn(i32) -> Option<Arc<Process>>,
+) -> impl Iterator<Item = Arc<Process>> {
     let mut from = 0;
-    let mut visited = 0;
-    while let Some(process) = next_process(from) {
+    core::iter::from_fn(move || {
+        let process = next(from)?;
         from = process.pid() + 1;
-        visit(&process);
-        visited += 1;
-        if visited % AT_ONCE == 0 {
+        Some(process)
+    })
+}
+
+fn visit_all(processes: impl Iterator<Item = Arc<Process>>, visit: &mut dyn FnMut(&Arc<Process>)) {
+    for (before, process) in processes.enumerate() {
+        if before != 0 && before % AT_ONCE == 0 {
             crate::sync::cond_resched();
         }
+        visit(&process);
     }
 }
 
-/// Visits every process of a group, with as many at once.
+/// Visits every process, zombies included, in order of their numbers.
+pub fn for_each_process(visit: &mut dyn FnMut(&Arc<Process>)) {
+    visit_all(in_order(next_process), visit);
+}
+
+/// Visits every process of a group, in the same order.
 pub fn for_each_in_group(pgid: i32, visit: &mut dyn FnMut(&Arc<Process>)) {
-    let Some(group) = lookup_group(pgid) else { return };
-    let (mut from, mut visited) = (0, 0);
-    while let Some(process) = group.next_member(from) {
-        from = process.pid() + 1;
-        if visited != 0 && visited % AT_ONCE == 0 {
-            crate::sync::cond_resched();
-        }
-        visit(&process);
-        visited += 1;
+    if let Some(group) = lookup_group(pgid) {
+        visit_all(group.members(), visit);
     }
 }
 
