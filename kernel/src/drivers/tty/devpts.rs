@@ -31,8 +31,8 @@ const FIRST_INO: u64 = 3;
 
 type Table = BTreeMap<u32, (Arc<Tty>, Arc<PtsInode>)>;
 static TABLE: SpinLock<Table, level::Leaf> = SpinLock::new(BTreeMap::new());
-static INSTANCE: Once<Arc<Super>> = Once::new();
-static INTERNAL_MOUNT: Once<Arc<Mount>> = Once::new();
+/// The kernel's own mount of the one instance, made at boot.
+static MOUNT: Once<Arc<Mount>> = Once::new();
 
 /// The device node of one pseudo-terminal.
 pub struct PtsInode {
@@ -176,9 +176,7 @@ impl Options {
         *OPTIONS.lock() = new;
         let mode =
             SetAttr { mode: Some(new.ptmx_mode), now: Timestamp::now(), ..SetAttr::default() };
-        if let Some(instance) = INSTANCE.get()
-            && let Ok(ptmx) = instance.root().inode().lookup(b"ptmx")
-        {
+        if let Ok(ptmx) = own_mount()?.super_block().root().inode().lookup(b"ptmx") {
             ptmx.set_attr(&mode)?;
         }
         Ok(())
@@ -191,15 +189,16 @@ fn node(dev: DevId, ino: u64, mode: u32, owner: Owner, rdev: DevId) -> InodeAttr
 
 /// The file system, for mounting: every mount shows the same terminals.
 pub fn mount(options: &[u8]) -> Result<Arc<Super>> {
-    let sb = new_super()?;
     Options::apply(options)?;
-    Ok(sb)
+    Ok(own_mount()?.super_block().clone())
 }
 
-fn new_super() -> Result<Arc<Super>> {
-    if let Some(instance) = INSTANCE.get() {
-        return Ok(instance.clone());
-    }
+fn own_mount() -> Result<&'static Arc<Mount>> {
+    MOUNT.get().ok_or(Errno::ENODEV)
+}
+
+/// Makes the file system and the kernel's own mount of it: at boot, after the root.
+pub fn init() -> Result<()> {
     let dev = anonymous_dev()?;
     let nobody = Owner::default();
     let ptmx = try_arc(PtsInode {
@@ -208,22 +207,15 @@ fn new_super() -> Result<Arc<Super>> {
     })?;
     let attr = node(dev, ROOT_INO, S_IFDIR | 0o755, nobody, DevId::NONE);
     let root = Dentry::new_root(try_arc(Root { attr, ptmx })?, b"/")?;
-    let sb = Super::new(try_arc(DevPts)?, root, dev, true)?;
-    Ok(INSTANCE.call_once(|| sb).clone())
-}
-
-/// Makes the file system and the kernel's own mount of it: at boot, after the root.
-pub fn init() -> Result<()> {
-    let sb = new_super()?;
-    let root = sb.root().clone();
+    let sb = Super::new(try_arc(DevPts)?, root.clone(), dev, true)?;
     let mount = Mount::new(sb, root, b"devpts", MountFlags::empty())?;
-    INTERNAL_MOUNT.call_once(|| mount);
+    MOUNT.call_once(|| mount);
     Ok(())
 }
 
 /// Makes a pseudo-terminal with the lowest free number.
 pub(super) fn create(make: impl Fn(u32) -> Result<Arc<Tty>>) -> Result<(Arc<Tty>, Arc<PtsInode>)> {
-    let dev = new_super()?.dev();
+    let dev = own_mount()?.super_block().dev();
     let caller = job::owner_of_caller();
     let options = *OPTIONS.lock();
     let owner =
@@ -263,7 +255,7 @@ pub(super) fn remove(index: u32) {
 
 /// A place for an open file on the terminal side, for TIOCGPTPEER.
 pub(super) fn path_of(inode: &Arc<PtsInode>) -> Result<Path> {
-    let mount = INTERNAL_MOUNT.get().ok_or(Errno::ENODEV)?.clone();
+    let mount = own_mount()?.clone();
     let name = try_format!("/dev/pts/{}", inode.index())?;
     Ok(Path { mount, dentry: Dentry::new_root(inode.clone(), name.as_bytes())? })
 }
