@@ -223,9 +223,9 @@ impl Search {
             garbage.push(state.queue.take_all());
             let Role::Listener { pending, .. } = &state.role else { continue };
             // What was sent over a connection that nobody has accepted goes with the listener; without memory for
-            // that, at the next search.
+            // that, at the next search. The room of the files themselves stays theirs.
             for waiting in pending {
-                if garbage.try_reserve(1).is_ok() {
+                if garbage.try_room(self.files.len() + 1).is_ok() {
                     garbage.push(waiting.state.lock().queue.take_all());
                 }
             }
