@@ -89,8 +89,8 @@ int main(void)
 	IS(distinct);
 	/* a timed wait that nobody ends */
 	struct timespec until, from;
-	clock_gettime(CLOCK_REALTIME, &until);
 	clock_gettime(CLOCK_MONOTONIC, &from);
+	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_nsec += 50000000;
 	if (until.tv_nsec >= 1000000000) {
 		until.tv_nsec -= 1000000000;
