@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 
 use tempfile::TempDir;
 
+use crate::gdb::Gdb;
 use crate::monitor::{CpuTrace, Monitor};
 use crate::outcome::tail;
 pub use crate::outcome::{End, Limits, Outcome};
@@ -27,6 +28,9 @@ const PANIC_GRACE: Duration = Duration::from_secs(10);
 
 /// The monitor's socket in the guest's temporary folder.
 const MONITOR: &str = "monitor";
+
+/// The gdb stub's socket beside it.
+const STUB: &str = "gdb";
 
 /// How long QEMU may take until its monitor listens, and how often to look.
 const MONITOR_PATIENCE: Duration = Duration::from_secs(30);
@@ -171,6 +175,15 @@ impl Guest {
                 result => return result,
             }
         }
+    }
+
+    /// QEMU's gdb stub, which the monitor is asked to open: the machine stands from now on. Once for each guest, while
+    /// nobody else is connected to the monitor.
+    pub fn gdb(&self) -> Result<Gdb> {
+        let (folder, _) = self.monitor.as_ref().context("this guest has no monitor")?;
+        let socket = folder.path().join(STUB);
+        self.monitor()?.open_gdb_stub(&socket)?;
+        Gdb::connect(&socket)
     }
 
     /// All output so far.

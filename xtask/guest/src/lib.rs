@@ -1,10 +1,11 @@
-//! Guests: QEMU, from its command line (`qemu`, `accel`) to a machine that runs (`guest`, `monitor`) and what was left of it
+//! Guests: QEMU, from its command line (`qemu`, `accel`) to a machine that runs (`guest`, `monitor`), or stands and is looked into (`gdb`), and what was left of it
 //! (`outcome`, `symbolize`); and the initramfs that it gets.
 //!
 //! `tests/` uses this library too.
 #![forbid(unsafe_code)]
 
 pub mod accel;
+pub mod gdb;
 pub mod guest;
 pub mod initramfs;
 pub mod inject;

@@ -79,6 +79,16 @@ impl Monitor {
         self.execute("cont", json!({})).map(drop)
     }
 
+    /// Has QEMU's gdb stub listen on `socket`.
+    pub fn open_gdb_stub(&mut self, socket: &Path) -> Result<()> {
+        let line = format!("gdbserver unix:{},server=on,wait=off", socket.display());
+        let answer = self.human(0, &line)?;
+        if !socket.exists() {
+            bail!("QEMU opens no gdb stub: {answer}");
+        }
+        Ok(())
+    }
+
     /// Where one CPU is, innermost first; the guest goes on.
     pub fn sample(&mut self, cpu: u32) -> Result<Vec<u64>> {
         self.execute("stop", json!({}))?;
@@ -112,7 +122,8 @@ impl Monitor {
         Ok(CpuTrace { cpu, addresses })
     }
 
-    fn human(&mut self, cpu: u32, line: &str) -> Result<String> {
+    /// What the monitor for people answers to `line`, of a CPU.
+    pub fn human(&mut self, cpu: u32, line: &str) -> Result<String> {
         let arguments = json!({ "command-line": line, "cpu-index": cpu });
         let answer = self.execute("human-monitor-command", arguments)?;
         Ok(answer.as_str().unwrap_or_default().to_owned())

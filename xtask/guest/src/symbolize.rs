@@ -1,8 +1,9 @@
-//! Turns a panic's call trace into functions, files and lines, from the kernel's own DWARF.
+//! Turns a panic's call trace into functions, files and lines, from the kernel's own DWARF; and names into addresses.
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use object::{Object, ObjectSymbol};
 use xtask_host::paths;
 
 /// The first words of a panic, on Linux as on Alea.
@@ -74,6 +75,23 @@ pub fn lines(kernel: &Path, addresses: &[u64]) -> Result<String> {
     Ok(report)
 }
 
+/// The address of the function or static with this path, as `alea_kernel::random::user::getrandom`, or of a symbol
+/// with just this name. An error if there is none (it was inlined everywhere) or more than one.
+pub fn address_of(kernel: &Path, name: &str) -> Result<u64> {
+    let bytes = std::fs::read(kernel).with_context(|| kernel.display().to_string())?;
+    let file = object::File::parse(bytes.as_slice())?;
+    let is_it = |symbol: &object::Symbol<'_, '_>| {
+        let Ok(mangled) = symbol.name() else { return false };
+        mangled == name || format!("{:#}", rustc_demangle::demangle(mangled)) == name
+    };
+    let found: Vec<u64> = file.symbols().filter(is_it).map(|symbol| symbol.address()).collect();
+    match found[..] {
+        [address] => Ok(address),
+        [] => bail!("{} has no symbol {name}", kernel.display()),
+        _ => bail!("{} has {} symbols {name}", kernel.display(), found.len()),
+    }
+}
+
 /// Paths below the repository are shown relative to it.
 fn shorten(file: &str) -> &str {
     let root = paths::root().to_str().unwrap_or("");
@@ -111,6 +129,15 @@ mod tests {
     fn a_kernel_that_cannot_be_read_costs_only_the_names() {
         let report = panic_report(Path::new("/nonexistent.elf"), OUTPUT).unwrap();
         assert!(report.contains("No working init") && report.contains("cannot be"), "{report}");
+    }
+
+    #[test]
+    fn a_name_has_one_address_or_none() {
+        let own = std::env::current_exe().unwrap();
+        assert!(address_of(&own, "main").unwrap() > 0);
+        assert!(address_of(&own, "no_such_function").is_err());
+        let path = "xtask_guest::symbolize::tests::a_name_has_one_address_or_none";
+        assert!(address_of(&own, path).unwrap() > 0);
     }
 
     #[test]
