@@ -444,6 +444,7 @@ impl Stream {
 }
 
 mod base;
+pub mod handle;
 pub mod twins;
 
 #[cfg(all(test, not(alea_loom)))]

@@ -15,8 +15,7 @@
 //! permutation, about 30 instructions; 100 more for a device's.
 
 use crate::credit::EntropyBits;
-use crate::health::{Cutoffs, Timing};
-use crate::jitter::Counter;
+use crate::health::{Counter, Cutoffs, Timing};
 
 /// Interrupts after which the pool is passed on, however fast they came.
 pub const DRAIN_COUNT: u32 = 1024;
@@ -98,7 +97,7 @@ impl FastPool {
     /// Takes half of the state and what it is worth, if the counter that told the times is `counter`.
     ///
     /// ```
-    /// use alea_random::{credit::EntropyBits, fast_pool::FastPool, jitter::Counter};
+    /// use alea_random::{credit::EntropyBits, fast_pool::FastPool, health::Counter};
     /// let mut pool = FastPool::new();
     /// (0..1_000_000).for_each(|n| pool.stir(n * n, 0xec)); // a program's own timer
     /// let (_, credit) = pool.drain(Counter::Usable);

@@ -73,6 +73,15 @@ impl fmt::Display for HealthFault {
 
 impl core::error::Error for HealthFault {}
 
+/// What is known of a counter of time: no source may be credited whose times it tells and that it makes regular.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// `Jitter::collect` credited it, or nobody had to look.
+    Usable,
+    /// `Jitter::collect` refused it.
+    Refused,
+}
+
 /// The tests' memory of one source.
 ///
 /// ```

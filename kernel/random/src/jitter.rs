@@ -78,15 +78,6 @@ pub struct JitterReport {
     pub credit: EntropyBits,
 }
 
-/// What is known of a counter: no source may be credited whose times it tells and that it makes regular.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
-    /// [`Jitter::collect`] credited it, or nobody had to look.
-    Usable,
-    /// [`Jitter::collect`] refused it.
-    Refused,
-}
-
 /// The collector: the last times seen and the health tests over them. Raw samples are in it, so it can be
 /// neither copied nor shown.
 ///

@@ -2,8 +2,8 @@
 
 use alea_random::credit::EntropyBits;
 use alea_random::fast_pool::FastPool;
+use alea_random::health::Counter;
 use alea_random::health::STARTUP;
-use alea_random::jitter::Counter;
 use alea_random::splitmix64::SplitMix64;
 use proptest::prelude::*;
 

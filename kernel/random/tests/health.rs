@@ -63,6 +63,7 @@ fn windows_fail_as_rarely_as_is_said() {
 fn the_numbers_are_those_that_are_argued_for() {
     assert_eq!((WINDOW, STARTUP), (512, 1024));
     assert_eq!(Cutoffs::EIGHTH_BIT, Cutoffs { repetition: 241, proportion: 502 });
+    #[cfg(feature = "jitter")]
     assert_eq!(alea_random::jitter::SAMPLES_PER_BIT, 64);
     assert_eq!(alea_random::fast_pool::INTERRUPTS_PER_BIT, 64);
 }

@@ -10,7 +10,8 @@
 use crate::base::tsc;
 use crate::random::{pool, stats};
 use alea_random::credit::EntropyBits;
-use alea_random::jitter::{Counter, CycleCounter, Jitter};
+use alea_random::health::Counter;
+use alea_random::jitter::{CycleCounter, Jitter};
 use core::sync::atomic::{AtomicBool, Ordering};
 use zerocopy::IntoBytes;
 use zeroize::Zeroize;
