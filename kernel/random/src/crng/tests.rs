@@ -10,6 +10,8 @@ use std::vec::Vec;
 use super::*;
 use crate::block::Portable;
 
+mod runs;
+
 struct Lock(Mutex<Base>);
 
 impl Exclusive<Base> for Lock {
