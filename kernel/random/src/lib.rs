@@ -12,7 +12,8 @@
 //! | module | what it decides |
 //! |---|---|
 //! | [`hardware`] | when a word from RDRAND, RDSEED or the like may be believed |
-//! | [`device`] | when the answer of a random number device may be |
+//! | [`device`], [`tpm`] | when the answer of a random number device or of a TPM may be |
+//! | [`handed`] | where firmware and boot loaders leave seeds, and what those are worth |
 //! | [`health`] | SP 800-90B repetition and proportion tests, and a lag test |
 #![cfg_attr(
     feature = "jitter",
@@ -110,6 +111,7 @@ pub mod credit;
 pub mod crng;
 pub mod device;
 pub mod fast_pool;
+pub mod handed;
 pub mod hardware;
 pub mod health;
 #[cfg(feature = "jitter")]
@@ -119,6 +121,7 @@ pub mod pool;
 pub mod request;
 pub mod reseed;
 pub mod splitmix64;
+pub mod tpm;
 #[cfg(feature = "vdso")]
 pub mod vdso;
 
