@@ -4,6 +4,7 @@
 //! builds anything itself. At most as many guests run at once as the machine has CPUs.
 #![forbid(unsafe_code)]
 
+pub mod fake_tpm;
 pub mod screens;
 mod shell;
 mod terminal;

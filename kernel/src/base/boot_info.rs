@@ -55,6 +55,8 @@ pub struct BootInfo {
     pub initramfs: Option<(PhysAddr, u64)>,
     /// The ACPI root pointer, when the loader handed it over.
     pub rsdp: Option<PhysAddr>,
+    /// Where UEFI's configuration table says that a seed lies (`LINUX_EFI_RANDOM_SEED`).
+    pub efi_seed: Option<PhysAddr>,
     /// Some pages below 1 MiB, for the starting of other CPUs.
     pub startup: Option<PhysAddr>,
     /// The boot protocol, for the log.

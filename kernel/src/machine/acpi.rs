@@ -1,10 +1,12 @@
 //! A small, bounds-checked reader of the ACPI tables the kernel needs: FADT, MADT, HPET and the
-//! `\_S5` package of the DSDT; the tables with byte code are kept for those who look for a device.
+//! `\_S5` package of the DSDT; the tables with byte code are kept for those who look for a device, and where a TPM and a
+//! seed lie.
 //!
 //! Owns the facts found, written once by `init`. Firmware data is never trusted: every length is
 //! checked and an odd table is as good as an absent one. Locks: none.
 
 use arrayvec::ArrayVec;
+use core::sync::atomic::{AtomicBool, Ordering};
 use x86_64::PhysAddr;
 
 use crate::base::kmap::{self, Cache};
@@ -52,6 +54,10 @@ pub struct Acpi {
     pub local_apics: ArrayVec<u32, 64>,
     /// The DSDT and the SSDTs, whole.
     pub byte_code: ArrayVec<&'static [u8], 16>,
+    /// A TPM 2.0: where its control area lies, and how it is started.
+    pub tpm: Option<(u64, u32)>,
+    /// A table `OEM0`: where it lies, and its length.
+    oem0: Option<(u64, usize)>,
 }
 
 static ACPI: Once<Acpi> = Once::new();
@@ -72,7 +78,21 @@ pub fn init(rsdp: Option<PhysAddr>) {
     });
 }
 
-/// Physical memory as bytes; firmware tables do not change while the kernel runs.
+/// Hands the table `OEM0` to `read`, which may change it; wrong checksums are nobody's trouble: it is not read again. Once.
+pub fn with_oem0(read: impl FnOnce(&mut [u8])) {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let Some((phys, len)) = get().and_then(|acpi| acpi.oem0) else { return };
+    // Relaxed: who comes second touches nothing.
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    if let Some(at) = kmap::map(phys, len, Cache::WriteBack) {
+        // SAFETY: as in `bytes`, but for the writing: `read_root` kept no slice of this table, and nobody else makes one.
+        read(unsafe { core::slice::from_raw_parts_mut(at as *mut u8, len) });
+    }
+}
+
+/// Physical memory as bytes; firmware tables do not change while the kernel runs, but for the one that `with_oem0` lends.
 pub(super) fn bytes(phys: u64, len: usize) -> Option<&'static [u8]> {
     if phys == 0 || phys.checked_add(len as u64)? > 1 << 46 {
         return None;
@@ -135,6 +155,11 @@ impl Acpi {
                 b"APIC" => self.read_madt(table),
                 // A seventeenth would be ignored.
                 b"SSDT" => self.byte_code.try_push(table).ok(),
+                b"TPM2" => self.read_tpm2(table),
+                b"OEM0" => {
+                    self.oem0 = Some((phys, table.len()));
+                    Some(())
+                }
                 b"HPET" if table.get(40) == Some(&0) => {
                     self.hpet = u64_at(table, 44);
                     Some(())
@@ -166,6 +191,11 @@ impl Acpi {
             let (space, address) = (*fadt.get(116)?, u64_at(fadt, 120)?);
             self.reset = Some(ResetRegister { space, address, value: *fadt.get(128)? });
         }
+        Some(())
+    }
+
+    fn read_tpm2(&mut self, tpm2: &'static [u8]) -> Option<()> {
+        self.tpm = Some((u64_at(tpm2, 40)?, u32_at(tpm2, 48)?));
         Some(())
     }
 

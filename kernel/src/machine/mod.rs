@@ -1,12 +1,15 @@
-//! What stands beside the CPUs: the firmware's tables, PCI, the clock chip, network cards, power.
+//! What stands beside the CPUs: the firmware's tables, PCI, the clock chip, network cards, a TPM, power.
 //!
 //! It is below the traps and the memory manager, which need it to start: nothing here allocates or sleeps. Registers are
 //! reached through `base`.
 
 pub mod acpi;
+pub mod confidential;
+pub mod efi;
 pub mod nic;
 pub mod pci;
 pub mod power;
 pub mod rtc;
 pub mod smbios;
+pub mod tpm;
 pub mod vm_id;

@@ -4,8 +4,7 @@
 //! calls: mixing never credits. Locks: that of the queue, with nothing else held.
 
 pub use super::mixing::{mix, mixed, try_mix};
-use super::sources::virtio_rng;
-use super::{crng, early, mixing, schedule, stats};
+use super::{crng, early, mixing, schedule, sources, stats};
 use crate::sync::WaitQueue;
 use alea_random::credit::{Credit, EntropyBits, State, Transition};
 use alea_random::crng::Generation;
@@ -50,7 +49,7 @@ pub fn credit_user(bits: EntropyBits) {
 
 /// Gives the generator a new key.
 pub fn reseed(cause: Cause) {
-    let news = virtio_rng::look().is_some_and(|bits| bits > EntropyBits(0));
+    let news = sources::look_again();
     crng::reseed();
     stats::reseeded(if news && cause == Cause::Schedule { Cause::NewSource } else { cause });
 }

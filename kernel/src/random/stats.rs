@@ -48,13 +48,14 @@ pub enum Source {
     Rdseed,
     Rdrand,
     VirtioRng,
+    Tpm,
     Jitter,
     Interrupt,
     User,
 }
 
 impl Source {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Clock,
         Self::Machine,
         Self::Firmware,
@@ -64,6 +65,7 @@ impl Source {
         Self::Rdseed,
         Self::Rdrand,
         Self::VirtioRng,
+        Self::Tpm,
         Self::Jitter,
         Self::Interrupt,
         Self::User,
@@ -80,6 +82,7 @@ impl Source {
             Self::Rdseed => "rdseed",
             Self::Rdrand => "rdrand",
             Self::VirtioRng => "virtio_rng",
+            Self::Tpm => "tpm",
             Self::Jitter => "jitter",
             Self::Interrupt => "interrupt",
             Self::User => "user",

@@ -10,7 +10,8 @@ use clap::Args;
 
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
-use xtask_setup::{build, setup};
+use xtask_setup::build;
+use xtask_setup::setup::{self, Need};
 
 /// Runs the host tests and the tests that boot QEMU.
 #[derive(Args, Default)]
@@ -30,6 +31,7 @@ impl Test {
     /// Runs the tests and counts; whatever keeps them from running is one failure.
     pub fn tally(self) -> Result<Tally> {
         setup::ensure(&setup::DEFAULT)?;
+        setup::ensure(&[Need::Swtpm])?;
         build::build(self.build)?;
         let mut tally = Tally::default();
         tally.run(process::cargo().args(["test", "--no-fail-fast"]).args(&self.args))?;

@@ -4,6 +4,7 @@
 //! as Alea is. Everything is read through the monitor; the guest notices nothing.
 
 use std::io::{BufRead, BufReader, Write};
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -60,6 +61,13 @@ impl Monitor {
             }
         }
         bail!("QEMU does not finish saving the machine")
+    }
+
+    /// Writes the physical memory of `range` to `file`.
+    pub fn save_memory(&mut self, range: Range<u64>, file: &Path) -> Result<()> {
+        let (start, size) = (range.start, range.end - range.start);
+        let arguments = json!({ "val": start, "size": size, "filename": file });
+        self.execute("pmemsave", arguments).map(drop)
     }
 
     /// Waits until QEMU has restored a saved machine, which is stopped then.

@@ -74,6 +74,7 @@ pub enum Need {
     Ent,
     Dieharder,
     Estimators,
+    Swtpm,
 }
 
 /// What `run`, `test` and `bench` need.
@@ -100,6 +101,7 @@ impl Need {
             Self::Rngtest => "rngtest",
             Self::Ent => "ent",
             Self::Dieharder => "dieharder",
+            Self::Swtpm => "swtpm, an emulator of a TPM",
             Self::Estimators => "what NIST's entropy estimators are built with",
         }
     }
@@ -121,6 +123,7 @@ impl Need {
             Self::Ovmf => ovmf().is_none().then(|| "no OVMF.fd".to_owned()),
             Self::Rngtest => program("rngtest"),
             Self::Ent => program("ent"),
+            Self::Swtpm => program("swtpm"),
             Self::Dieharder => program("dieharder"),
             Self::Estimators => program("python3")
                 .or_else(|| program("g++"))
@@ -137,6 +140,7 @@ impl Need {
             Self::Xorriso => &["xorriso"],
             Self::DpkgSource => &["dpkg-dev"],
             Self::Ovmf => &["ovmf"],
+            Self::Swtpm => &["swtpm"],
             Self::Rngtest => &["rng-tools5"],
             Self::Ent => &["ent"],
             Self::Dieharder => &["dieharder"],

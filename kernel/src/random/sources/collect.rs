@@ -4,14 +4,15 @@
 //! key is made of everything. Runs once, on the boot CPU, before anything draws. No locks.
 
 use super::{
-    clock, firmware, fw_cfg, hardware, interrupt, jitter, mac, machine, virtio_rng, vmgenid,
+    clock, firmware, fw_cfg, handed, hardware, interrupt, jitter, mac, machine, tpm, trust,
+    virtio_rng, vmgenid,
 };
 use crate::base::boot_info::BootInfo;
 use alea_random::boot;
 use alea_random::credit::EntropyBits;
 
 /// Bytes that all CPUs share, and bytes for each CPU.
-pub const MEMORY: (usize, usize) = (virtio_rng::MEMORY, interrupt::MEMORY);
+pub const MEMORY: (usize, usize) = (virtio_rng::MEMORY + tpm::MEMORY, interrupt::MEMORY);
 
 /// Asks every source that exists at boot; what they are worth. Jitter comes last, and goes on while that is not enough.
 #[must_use]
@@ -21,10 +22,18 @@ pub fn collect_at_boot(info: &BootInfo) -> EntropyBits {
     firmware::collect();
     mac::collect(info);
     vmgenid::collect();
+    trust::demand_instructions(hardware::is_there());
     boot::collect(&mut [
         &mut |_| fw_cfg::collect(),
+        &mut |_| handed::collect(info),
         &mut |_| hardware::collect(),
         &mut |_| virtio_rng::collect(info),
+        &mut |so_far| tpm::collect(so_far, info),
         &mut jitter::collect,
     ])
+}
+
+/// Mixes in what devices have answered since they were asked; whether any of it is worth credit.
+pub fn look_again() -> bool {
+    [virtio_rng::look(), tpm::look()].into_iter().flatten().any(|bits| bits > EntropyBits(0))
 }

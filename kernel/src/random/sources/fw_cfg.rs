@@ -6,14 +6,14 @@
 //! only. The host keeps its copy: a seed must not be used for two machines that are to differ by nothing
 //! else.
 //!
-//! It is the only seed that comes from outside: a PVH start info and Limine's answers have no place for one, and Linux's
+//! Other seeds from outside: [`super::handed`]. A PVH start info and Limine's own answers have no place for one, and Linux's
 //! (`SETUP_RNG_SEED`) comes with Linux's own boot protocol, which this kernel does not have.
 //!
 //! Interface: QEMU, docs/specs/fw_cfg.rst. A hostile device can at worst give bytes that add nothing.
 
+use super::trust;
 use crate::base::cpu;
 use crate::base::port::FW_CFG;
-use crate::cmdline;
 use crate::random::{pool, stats};
 use alea_random::credit::EntropyBits;
 use zeroize::Zeroize;
@@ -39,7 +39,7 @@ pub fn collect() -> EntropyBits {
     stats::mixed(stats::Source::BootSeed, len);
     pool::mix(&seed[..len]);
     seed.zeroize();
-    if !cmdline::switch("random.trust_bootloader").unwrap_or(true) {
+    if !trust::loader() {
         return EntropyBits(0);
     }
     let bits = EntropyBits(len as u32 * u8::BITS).min(EntropyBits::READY);

@@ -3,13 +3,14 @@
 //! **Trust**: the host, which can read all of a guest's memory anyway; but the bytes may come from a
 //! program of lower standing than the hypervisor (vhost-user), so nothing that the device says is
 //! believed unchecked: see [`alea_random::device`] and `virtio::device`. `alea.trust_virtio_rng=off`
-//! denies it credit. **Credit**: 256 bits for the first whole answer that passes the tests, none later.
+//! denies it credit, and so does a confidential machine. **Credit**: 256 bits for the first whole answer that passes the tests, none later.
 //! **Cost**: one request of 64 bytes at boot and at each reseed; at boot it is waited for, at most 10 ms.
 //!
 //! A device that breaks the protocol or whose bytes fail a test is not asked again; a silent one is looked
 //! at whenever the generator is reseeded, and counts when it answers. Interface: Virtual I/O Device 1.2,
 //! section 5.4. Owns the device. Locks: `Random`, for the device; the pool's is never taken under it.
 
+use super::trust;
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::BootInfo;
 use crate::random::{pool, stats};
@@ -102,7 +103,7 @@ fn take(answer: &mut [u8; REQUEST]) -> Option<u32> {
 fn believe() -> EntropyBits {
     // Relaxed: at worst two CPUs credit an answer each.
     if CREDITED.swap(true, Ordering::Relaxed)
-        || !cmdline::switch("alea.trust_virtio_rng").unwrap_or(true)
+        || !(trust::host() && cmdline::switch("alea.trust_virtio_rng").unwrap_or(true))
     {
         return EntropyBits(0);
     }

@@ -5,11 +5,14 @@
 //! Never used after `enter`: what the loader left is copied out of its answers. Locks: none.
 
 use crate::base::image;
+use alea_random::handed;
+use core::slice;
 use limine::BaseRevision;
 use limine::memory_map::EntryType;
 use limine::request::{
-    ExecutableAddressRequest, ExecutableFileRequest, HhdmRequest, MemoryMapRequest, ModuleRequest,
-    RequestsEndMarker, RequestsStartMarker, RsdpRequest, StackSizeRequest,
+    EfiSystemTableRequest, ExecutableAddressRequest, ExecutableFileRequest, HhdmRequest,
+    MemoryMapRequest, ModuleRequest, RequestsEndMarker, RequestsStartMarker, RsdpRequest,
+    StackSizeRequest,
 };
 use x86_64::PhysAddr;
 
@@ -19,6 +22,11 @@ use crate::base::tsc;
 
 /// The newest base revision that Limine 8.2 knows, the oldest version that is supported.
 const BASE: u64 = 2;
+
+/// What Limine maps of physical memory, whatever lies there.
+const LOW_MEMORY: u64 = 4 << 30;
+/// More than a table that is looked at here has.
+const LONGEST_TABLE: u64 = 8192;
 
 #[used]
 #[unsafe(link_section = ".limine_requests.start")]
@@ -47,6 +55,9 @@ static MODULES: ModuleRequest = ModuleRequest::new();
 #[used]
 #[unsafe(link_section = ".limine_requests")]
 static RSDP: RsdpRequest = RsdpRequest::new();
+#[used]
+#[unsafe(link_section = ".limine_requests")]
+static EFI: EfiSystemTableRequest = EfiSystemTableRequest::new();
 #[used]
 #[unsafe(link_section = ".limine_requests")]
 static STACK: StackSizeRequest = StackSizeRequest::new().with_size(64 * 1024);
@@ -78,6 +89,7 @@ extern "C" fn limine_entry() -> ! {
                 let address = response.address() as u64;
                 PhysAddr::new_truncate(address.checked_sub(phys_offset).unwrap_or(address))
             }),
+            efi_seed: efi_seed(phys_offset),
             startup: None,
             protocol: "Limine",
             entry_tsc,
@@ -85,6 +97,25 @@ extern "C" fn limine_entry() -> ! {
         phys_offset,
         kernel_phys: address.physical_base() + (image::image_start() - address.virtual_base()),
     })
+}
+
+/// What UEFI's configuration table says of a seed. It is read here, as it lies in memory that is free from now on; the seed
+/// itself does not.
+fn efi_seed(phys_offset: u64) -> Option<PhysAddr> {
+    // Virtual in this base revision, physical in later ones.
+    let address = EFI.get_response()?.address() as u64;
+    let system_table = low(address.checked_sub(phys_offset).unwrap_or(address), phys_offset)?;
+    let (configuration, len) = handed::efi_configuration(system_table.first_chunk()?)?;
+    let seed = handed::efi_seed(low(configuration, phys_offset)?.get(..len)?)?;
+    PhysAddr::try_new(seed).ok()
+}
+
+/// The memory at `phys`, a while on, if it is of the 4 GiB that Limine maps whatever lies there.
+fn low(phys: u64, phys_offset: u64) -> Option<&'static [u8]> {
+    let len = LONGEST_TABLE.min(LOW_MEMORY.checked_sub(phys)?);
+    // SAFETY: in base revisions up to 2 Limine maps all of it, at `phys_offset`; nothing else runs, so nothing writes.
+    (phys != 0)
+        .then(|| unsafe { slice::from_raw_parts((phys + phys_offset) as *const u8, len as usize) })
 }
 
 fn memory_map() -> MemoryMap {

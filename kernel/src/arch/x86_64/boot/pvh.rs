@@ -92,6 +92,7 @@ extern "C" fn pvh_main(start_info: u64, entry_tsc: u64) -> ! {
             cmdline,
             initramfs: initramfs.filter(|(_, len)| *len > 0),
             rsdp: (info.rsdp != 0).then(|| PhysAddr::new_truncate(info.rsdp)),
+            efi_seed: None,
             startup: None,
             protocol: "PVH",
             entry_tsc,
