@@ -22,6 +22,8 @@
 //! **Failure.** A counter that stands still, counts evenly or runs in a short cycle is found by the
 //! derivatives, or by [`HealthTests`](crate::health::HealthTests), and leads to an error: no credit is ever given for it. Where
 //! guest time is a function of executed instructions (QEMU's `-icount`) that is the right answer.
+//! There a counter that is coarser than an instruction says now one tick more, now one less, in a pattern that no
+//! health test sees: so a change by one tick counts for nothing. `examples/bare` boots such machines.
 //!
 //! Literature: S. Müller, *CPU time jitter based non-physical true random number generator*;
 //! NIST SP 800-90B, section 4.
@@ -103,8 +105,8 @@ impl Jitter {
 
     /// Does a little work and hands the time it took to `absorb`.
     ///
-    /// Returns whether the sample counts: the start-up tests are over, and the time, its change
-    /// and the change of that are all different from zero.
+    /// Returns whether the sample counts: the start-up tests are over, the time and the change of its change are different
+    /// from zero, and its change is more than a tick of the counter.
     pub fn sample(
         &mut self,
         counter: &mut impl CycleCounter,

@@ -109,3 +109,34 @@ fn this_machine_has_jitter() {
     let ready = std::iter::repeat_with(&mut collect).take(20).find_map(Result::ok);
     assert_eq!(ready.map(|report| report.credit), Some(EntropyBits::READY));
 }
+
+/// A machine whose time is a function of what it executes, an instruction a nanosecond, and whose clock is coarser than that:
+/// what is measured differs by a tick, now up, now down, and no health test sees a pattern in it.
+#[test]
+fn a_coarse_clock_makes_no_entropy_of_a_machine_without_noise() {
+    // Nanoseconds of a tick: 100 MHz, 62.5 MHz (QEMU's Arm), 25 MHz (its Cortex-M), 24 MHz, 19.2 MHz, 3.58 MHz.
+    let mut costs = SplitMix64::new(4);
+    for (numerator, denominator) in
+        [(10, 1), (16, 1), (40, 1), (125, 3), (625, 12), (2_793_651, 10_000)]
+    {
+        for _ in 0..10 {
+            let mut cost = |least: u64, most: u64| least + costs.next_u64() % (most - least);
+            let (work, between, mixing) = (cost(100, 3000), cost(20, 300), cost(2000, 60_000));
+            let (mut elapsed, mut reads) = (0, 0u64);
+            let mut last = 0;
+            let mut counter = Counter::new(|_| {
+                // Even reads end what is measured; the samples are hashed 64 at once.
+                elapsed += if reads % 2 == 1 { work } else { between };
+                elapsed += if reads % 128 == 0 { mixing } else { 0 };
+                reads += 1;
+                let now = elapsed * denominator / numerator;
+                now - std::mem::replace(&mut last, now)
+            });
+            let result = Jitter::new().collect(&mut counter, EntropyBits(64), |_| ());
+            assert!(
+                result.is_err(),
+                "{numerator}/{denominator} ns, {work}, {between}, {mixing}: {result:?}"
+            );
+        }
+    }
+}
