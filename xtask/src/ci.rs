@@ -9,7 +9,7 @@ use clap::Args;
 
 use xtask_bench::baseline;
 use xtask_check::test::Test;
-use xtask_check::{checking, miri};
+use xtask_check::{adopters, checking, miri};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need, TARGET};
@@ -48,6 +48,9 @@ impl Ci {
                 random_stats::Sample::Skipped(why) => Some(why),
             })
         });
+        for (name, check) in adopters::CHECKS {
+            where_possible(&mut tally, name, check);
+        }
         where_possible(&mut tally, "Miri", || {
             Ok(match miri::check()? {
                 miri::Outcome::Passed => None,

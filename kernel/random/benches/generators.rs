@@ -1,7 +1,6 @@
 //! Draws, streams and their parts: `cargo bench -p alea-random`.
 //!
-//! On the host the `chacha20` crate uses vector registers; on bare metal it does not. Give
-//! `RUSTFLAGS='--cfg chacha20_backend="soft"'` to see what the kernel gets without its own assembly.
+//! All of it on `Portable`, in integer registers: what a kernel gets that has no vector code of its own.
 
 use std::sync::Mutex;
 

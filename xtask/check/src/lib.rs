@@ -1,8 +1,11 @@
 //! Boots and tests of our own: a shell (`run`), any kernel (`boot`, `image`), the ABI programs (`abi`), the fuzzer (`fuzz`),
-//! everything at once (`soak`), all tests (`test`), Miri, and the kernel that checks itself (`checking`).
+//! everything at once (`soak`), all tests (`test`), Miri, the kernel that checks itself (`checking`), and alea-random as others
+//! use it (`adopters`, `bare`).
 #![forbid(unsafe_code)]
 
 pub mod abi;
+pub mod adopters;
+pub mod bare;
 pub mod boot;
 pub mod checking;
 pub mod fuzz;

@@ -64,6 +64,7 @@ pub enum Need {
     Rustfmt,
     Clippy,
     Qemu,
+    QemuOthers,
     Compiler,
     Busybox,
     Linux,
@@ -92,6 +93,7 @@ impl Need {
             Self::Rustfmt => "rustfmt",
             Self::Clippy => "clippy",
             Self::Qemu => "QEMU 8.2 or newer",
+            Self::QemuOthers => "QEMU for Arm and RISC-V",
             Self::Compiler => "C compiler and static C library",
             Self::Busybox => "static BusyBox",
             Self::Linux => "Linux to compare with",
@@ -111,10 +113,13 @@ impl Need {
         let file = |path: PathBuf| (!path.exists()).then(|| format!("no {}", paths::shown(&path)));
         let program = |name: &str| process::which(name).is_none().then(|| format!("no {name}"));
         match self {
-            Self::RustTarget => rust_target_missing(),
+            Self::RustTarget => rust_target_missing(TARGET),
             Self::Rustfmt => component_missing("fmt"),
             Self::Clippy => component_missing("clippy"),
             Self::Qemu => qemu::check().err().map(|error| format!("{error:#}")),
+            Self::QemuOthers => program("qemu-system-aarch64")
+                .or_else(|| program("qemu-system-arm"))
+                .or_else(|| program("qemu-system-riscv64")),
             Self::Compiler => compiler_missing(),
             Self::Busybox => file(paths::busybox()),
             Self::Linux => file(paths::vmlinuz()),
@@ -136,6 +141,7 @@ impl Need {
     fn packages(self) -> &'static [&'static str] {
         match self {
             Self::Qemu => &["qemu-system-x86"],
+            Self::QemuOthers => &["qemu-system-arm", "qemu-system-misc"],
             Self::Compiler => &["gcc", "libc6-dev"],
             Self::Xorriso => &["xorriso"],
             Self::DpkgSource => &["dpkg-dev"],
@@ -167,7 +173,7 @@ pub fn ensure(needs: &[Need]) -> Result<()> {
     std::fs::create_dir_all(paths::alea())?;
     let has = |need: Need| missing.contains(&need);
     if has(Need::RustTarget) {
-        rustup("adding Rust's target", &["target", "add", TARGET])?;
+        provide_target(TARGET)?;
     }
     if has(Need::Rustfmt) {
         rustup("adding rustfmt", &["component", "add", "rustfmt"])?;
@@ -217,10 +223,18 @@ fn rustup(what: &str, args: &[&str]) -> Result<()> {
     process::run(what, Command::new("rustup").args(args).current_dir(paths::root()))
 }
 
-fn rust_target_missing() -> Option<String> {
+/// Makes sure that Rust's library for `target` is there.
+pub fn provide_target(target: &str) -> Result<()> {
+    if rust_target_missing(target).is_none() {
+        return Ok(());
+    }
+    rustup(&format!("adding Rust's target {target}"), &["target", "add", target])
+}
+
+fn rust_target_missing(target: &str) -> Option<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = Command::new(rustc);
-    command.args(["--print", "target-libdir", "--target", TARGET]).current_dir(paths::root());
+    command.args(["--print", "target-libdir", "--target", target]).current_dir(paths::root());
     match process::output(&mut command) {
         Ok(dir) if Path::new(dir.trim()).exists() => None,
         Ok(_) => Some("not installed".into()),
