@@ -128,3 +128,8 @@ pub mod vdso;
 mod sync;
 #[cfg(any(feature = "rand_core-0.9", feature = "rand_core-0.10"))]
 mod traits;
+
+/// The README's code is compiled and run by `cargo test`.
+#[cfg(all(doctest, feature = "jitter"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
