@@ -23,7 +23,7 @@ fn step(gdb: &mut Gdb) -> u64 {
 
 #[test]
 fn a_machine_stops_at_a_function_is_stepped_and_goes_on() {
-    let machine = alea().smp(2).append("console=ttyS0 alea.selftest=only").args(["-S"]);
+    let machine = alea().smp(2).append("console=ttyS0 alea.selftest=only").standing();
     let guest = Guest::start(&machine).unwrap();
     let mut gdb = guest.gdb().unwrap();
     assert_eq!(gdb.cpus().unwrap(), 2);

@@ -43,9 +43,15 @@ impl Pool {
 
     /// Mixes `bytes` in. Can only ever add to what an attacker has to know.
     pub fn mix(&mut self, bytes: &[u8]) {
-        self.hash().update(bytes);
+        self.mix_inner(bytes);
         self.mixed = self.mixed.saturating_add(bytes.len() as u64);
         zeroize_stack::<SCRUB>();
+    }
+
+    /// Not inlined, as every function whose frame is to be wiped: [`zeroize_stack`] begins below its caller's.
+    #[inline(never)]
+    fn mix_inner(&mut self, bytes: &[u8]) {
+        self.hash().update(bytes);
     }
 
     /// How many bytes were mixed in: for statistics.

@@ -11,6 +11,7 @@ pub mod checking;
 pub mod fuzz;
 pub mod image;
 pub mod miri;
+pub mod residue;
 pub mod run;
 pub mod soak;
 pub mod test;

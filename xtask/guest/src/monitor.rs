@@ -130,6 +130,13 @@ impl Monitor {
         Ok(CpuTrace { cpu, addresses })
     }
 
+    /// The physical address of a virtual one, as a CPU sees it now; nothing if none is mapped.
+    pub fn physical(&mut self, cpu: u32, address: u64) -> Result<Option<u64>> {
+        let answer = self.human(cpu, &format!("gva2gpa {address:#x}"))?;
+        let digits = answer.trim().strip_prefix("gpa: 0x");
+        Ok(digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()))
+    }
+
     /// What the monitor for people answers to `line`, of a CPU.
     pub fn human(&mut self, cpu: u32, line: &str) -> Result<String> {
         let arguments = json!({ "command-line": line, "cpu-index": cpu });

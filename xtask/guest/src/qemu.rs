@@ -210,6 +210,21 @@ impl Machine {
         self
     }
 
+    /// Keeps the machine's memory in `file`, where it can be read while the machine runs or stands.
+    pub fn memory_in(self, file: &Path) -> Self {
+        let object = format!(
+            "memory-backend-file,id=memory,share=on,size={},mem-path={}",
+            self.memory,
+            file.display()
+        );
+        self.args(["-object", &object, "-machine", "memory-backend=memory"])
+    }
+
+    /// Has the machine stand until the monitor or the gdb stub lets it run.
+    pub fn standing(self) -> Self {
+        self.args(["-S"])
+    }
+
     /// The kernel that is booted, when it is a file of its own.
     pub fn kernel(&self) -> Option<&Path> {
         match &self.boot {

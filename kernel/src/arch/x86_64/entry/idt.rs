@@ -67,11 +67,19 @@ global_asm!(
     // Saves what the stub did not: the frame is [r15 .. rsi] [rdi] [error] [rip cs rflags rsp ss].
     ".macro SAVE_AFTER_RDI",
     "PUSH_AFTER_RDI",
+    // Handlers save these on their stacks, below the frame, where nothing wipes them. The frame pointer stays.
+    ".irp r, ebx, r12d, r13d, r14d, r15d",
+    "xor \\r, \\r",
+    ".endr",
     "cld",
     ".endm",
+    // The frame is wiped as it is left: what was interrupted may have held a key or what was just drawn.
     ".macro RESTORE_ALL",
     "POP_CALLEE_SAVED",
     "POP_CALLER_SAVED",
+    ".irp n, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
+    "mov qword ptr [rsp - 8 * \\n], 0",
+    ".endr",
     "add rsp, 8",
     ".endm",
     crate::arch::copy::smap_site::smap_site_macro!(),

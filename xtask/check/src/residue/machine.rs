@@ -1,0 +1,300 @@
+//! A machine that runs `userland/random/residue.c` and stands after each draw, with all that can be seen of it then.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+use xtask_guest::gdb::{Breakpoint, Gdb, Registers, Stop};
+use xtask_guest::guest::Guest;
+use xtask_guest::initramfs::Tree;
+use xtask_guest::monitor::{KERNEL_HALF, Monitor};
+use xtask_guest::qemu::Machine;
+use xtask_guest::symbolize::address_of;
+use xtask_host::paths;
+
+pub const PAGE: usize = 4096;
+
+/// Enough for the kernel and one program.
+const MEMORY: &str = "48M";
+/// Where the kernel's image is mapped: its physical address is so much less.
+const IMAGE: u64 = 0xffff_ffff_8000_0000;
+/// Far more than anything between two draws takes.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Where the draws end, and where a program begins.
+const PLACES: [&str; 3] = ["residue_after_syscall", "residue_after_call", "_start"];
+/// `struct now` of the program.
+const NOW: usize = 64;
+/// The auxiliary vector's entry for 16 random bytes.
+const AT_RANDOM: u64 = 25;
+/// What lies at the beginning of a program's stack, at most.
+const STACK: usize = 2048;
+
+/// Statics of the kernel, with their names and sizes in bytes, at the least.
+const BASE: (&str, usize) = ("alea_kernel::random::crng::CRNG", 128);
+const CPU: (&str, usize) = ("alea_kernel::random::crng::CPU", 640);
+const POOL: (&str, usize) = ("alea_kernel::random::mixing::POOL", 320);
+const PER_CPU: &str = "__percpu_start";
+/// Bytes of a state of the vDSO.
+const STATE: usize = 576;
+
+/// What the program did before it stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Drew bytes.
+    Drawn,
+    /// Wrote bytes to be mixed in.
+    Written,
+    /// Had the generator take a new key.
+    Reseeded,
+    /// Nothing more.
+    End,
+}
+
+/// Name, length asked for, kind, place and length of the bytes, and the state of the vDSO.
+type Told = (String, usize, Kind, (u64, usize), u64);
+
+/// One stop: what was done, and everything that the machine holds.
+pub struct Standing {
+    pub interface: String,
+    pub asked: usize,
+    pub kind: Kind,
+    /// Who stopped.
+    pub cpu: u32,
+    /// The bytes that were drawn or written, and where in memory they rightly are.
+    pub bytes: Vec<u8>,
+    pub place: Vec<Range<usize>>,
+    /// Where the generator keeps its keys, the base's, each CPU's and this thread's of the vDSO; and the pool.
+    pub homes: Vec<Range<usize>>,
+    pub pool: Vec<Range<usize>>,
+    pub memory: Vec<u8>,
+    /// Every register of every CPU.
+    pub registers: Vec<(String, Vec<u8>)>,
+}
+
+/// The machine and both connections to QEMU.
+pub struct Residue {
+    gdb: Gdb,
+    monitor: Monitor,
+    guest: Guest,
+    folder: TempDir,
+    cpus: u32,
+    places: [u64; 3],
+    now: u64,
+    kernel: Statics,
+    started: bool,
+}
+
+struct Statics {
+    base: u64,
+    /// Of a CPU's generator, in its own part of memory.
+    cpu: u64,
+    pool: u64,
+}
+
+/// The program that draws.
+pub fn program() -> std::path::PathBuf {
+    paths::alea().join("userland/residue")
+}
+
+impl Residue {
+    /// Boots `kernel`, whose 32-bit static `switch` (if any) is set to a number, to before its first instruction.
+    pub fn boot(
+        kernel: &Path,
+        cpus: u32,
+        interfaces: &[String],
+        seed: &[u8],
+        switch: Option<(&str, u32)>,
+    ) -> Result<Self> {
+        paths::require(&[kernel.to_owned(), program()])?;
+        let folder = tempfile::Builder::new().prefix("alea-").tempdir_in(memory_folder())?;
+        let archive = folder.path().join("initrd");
+        let mut tree = Tree::skeleton();
+        tree.host_file("residue", 0o755, &program())?;
+        std::fs::write(&archive, tree.archive())?;
+        let seed_file = folder.path().join("seed");
+        std::fs::write(&seed_file, seed)?;
+        let line = format!("console=ttyS0 quiet rdinit=/residue -- {}", interfaces.join(" "));
+        let machine = Machine::new(kernel).initrd(&archive).append(&line).smp(cpus);
+        let machine = machine
+            .memory(MEMORY)
+            .memory_in(&folder.path().join("memory"))
+            .standing()
+            .args(["-fw_cfg", &format!("name=opt/org.alea/seed,file={}", seed_file.display())]);
+        let guest = Guest::start(&machine)?;
+        let mut gdb = guest.gdb()?;
+        let monitor = guest.monitor()?;
+        if let Some((name, number)) = switch {
+            let place = address_of(kernel, name)? - IMAGE;
+            gdb.write_physical(place, &number.to_le_bytes())?;
+        }
+        let symbol = |name: &str| address_of(&program(), name);
+        let places = [symbol(PLACES[0])?, symbol(PLACES[1])?, symbol(PLACES[2])?];
+        for place in places {
+            gdb.set_breakpoint(Breakpoint::Software, place)?;
+        }
+        let kernel = Statics {
+            base: address_of(kernel, BASE.0)?,
+            cpu: address_of(kernel, CPU.0)? - address_of(kernel, PER_CPU)?,
+            pool: address_of(kernel, POOL.0)?,
+        };
+        let (now, started) = (symbol("now")?, false);
+        Ok(Self { gdb, monitor, guest, folder, cpus, places, now, kernel, started })
+    }
+
+    /// Runs to the first instruction of the program and returns memory as it is then.
+    pub fn start(&mut self) -> Result<Vec<u8>> {
+        ensure!(!self.started, "started twice");
+        self.run()?;
+        self.started = true;
+        self.memory()
+    }
+
+    /// Runs to the end of the next draw.
+    pub fn next_stop(&mut self) -> Result<Standing> {
+        let cpu = self.run()?;
+        let registers = self.gdb.registers(cpu)?;
+        let (interface, asked, kind, range, state) = match registers.rip()? == self.places[2] {
+            true => self.at_random(cpu, &registers)?,
+            false => self.drawn(cpu, &registers)?,
+        };
+        let memory = self.memory()?;
+        let place = self.physical(cpu, range.0, range.1)?;
+        let bytes = place.iter().flat_map(|range| &memory[range.clone()]).copied().collect();
+        let mut homes = self.physical(cpu, self.kernel.base, BASE.1)?;
+        for cpu in 0..self.cpus {
+            let own = self.per_cpu(cpu)?;
+            homes.extend(self.physical(cpu, own + self.kernel.cpu, CPU.1)?);
+        }
+        if state != 0 {
+            homes.extend(self.physical(cpu, state, STATE)?);
+        }
+        let pool = self.physical(cpu, self.kernel.pool, POOL.1)?;
+        let registers = self.registers()?;
+        Ok(Standing { interface, asked, kind, cpu, bytes, place, homes, pool, memory, registers })
+    }
+
+    /// What the program tells of its last draw.
+    fn drawn(&mut self, cpu: u32, registers: &Registers) -> Result<Told> {
+        let now = self.gdb.read(cpu, self.now, NOW)?;
+        let name = now[..32].split(|byte| *byte == 0).next().unwrap_or_default();
+        let word = |n: usize| now[32..].as_chunks::<8>().0[n];
+        let [asked, buffer, state, kind] = [0, 1, 2, 3].map(|n| u64::from_le_bytes(word(n)));
+        let name = String::from_utf8(name.to_vec())?;
+        let result = registers.value("rax")? as i64;
+        let kind = match kind {
+            0 => Kind::Drawn,
+            1 => Kind::Written,
+            2 => Kind::Reseeded,
+            3 => Kind::End,
+            _ => bail!("the program says nonsense"),
+        };
+        let count =
+            usize::try_from(result).with_context(|| format!("{name} of {asked} gives {result}"))?;
+        ensure!(kind != Kind::Drawn || count > 0, "{name} of {asked} gives nothing");
+        let count = if matches!(kind, Kind::Drawn | Kind::Written) { count } else { 0 };
+        Ok((name, asked as usize, kind, (buffer, count), state))
+    }
+
+    fn at_random(&mut self, cpu: u32, registers: &Registers) -> Result<Told> {
+        let rsp = registers.value("rsp")?;
+        // The stack may end sooner; its last page is whole.
+        let there = (STACK as u64).min((PAGE as u64) - rsp % PAGE as u64) as usize;
+        let stack = self.gdb.read(cpu, rsp, there)?;
+        let (words, _) = stack.as_chunks::<8>();
+        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+        let arguments = words.next().context("an empty stack")?;
+        let mut vector = words.skip(arguments as usize + 1).skip_while(|word| *word != 0).skip(1);
+        while let (Some(entry), Some(value)) = (vector.next(), vector.next()) {
+            if entry == AT_RANDOM {
+                return Ok(("at_random".into(), 16, Kind::Drawn, (value, 16), 0));
+            }
+        }
+        bail!("a program without AT_RANDOM")
+    }
+
+    /// Lets all CPUs run to the next of the places; the CPU that is there.
+    fn run(&mut self) -> Result<u32> {
+        for cpu in 0..self.cpus {
+            let rip = self.gdb.registers(cpu)?.rip()?;
+            if self.places.contains(&rip) {
+                self.gdb.clear_breakpoint(Breakpoint::Software, rip)?;
+                self.gdb.step(cpu, PATIENCE)?;
+                self.gdb.set_breakpoint(Breakpoint::Software, rip)?;
+            }
+        }
+        match self.gdb.resume(PATIENCE).with_context(|| self.guest.output())? {
+            Stop::Signal { cpu, .. } => {
+                let rip = self.gdb.registers(cpu)?.rip()?;
+                ensure!(
+                    self.places.contains(&rip),
+                    "stopped at {rip:#x}:\n{}",
+                    self.guest.output()
+                );
+                Ok(cpu)
+            }
+            Stop::Exited(status) => bail!("QEMU ended ({status}):\n{}", self.guest.output()),
+        }
+    }
+
+    fn memory(&self) -> Result<Vec<u8>> {
+        let mut memory = Vec::new();
+        File::open(self.folder.path().join("memory"))?.read_to_end(&mut memory)?;
+        Ok(memory)
+    }
+
+    /// Where a CPU keeps what is its own: its GS base in the kernel.
+    fn per_cpu(&mut self, cpu: u32) -> Result<u64> {
+        let registers = self.gdb.registers(cpu)?;
+        let bases = [registers.value("gs_base")?, registers.value("k_gs_base")?];
+        bases
+            .into_iter()
+            .find(|base| *base >= KERNEL_HALF)
+            .context("a CPU without a part of its own")
+    }
+
+    /// Where `length` bytes lie in physical memory, as far as they are there.
+    fn physical(&mut self, cpu: u32, address: u64, length: usize) -> Result<Vec<Range<usize>>> {
+        let (mut ranges, end) = (Vec::new(), address + length as u64);
+        let mut at = address;
+        while at < end {
+            let next = (at + 1).next_multiple_of(PAGE as u64).min(end);
+            // A state of the vDSO that was never used has no page.
+            if let Some(start) = self.monitor.physical(cpu, at)? {
+                ranges.push(start as usize..start as usize + (next - at) as usize);
+            }
+            at = next;
+        }
+        Ok(ranges)
+    }
+
+    /// What the stub shows, and the vector registers whole, which only the monitor has.
+    fn registers(&mut self) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut all = Vec::new();
+        for cpu in 0..self.cpus {
+            let shown = self.gdb.registers(cpu)?;
+            all.extend(
+                shown.all().map(|(name, bytes)| (format!("{name} of CPU {cpu}"), bytes.to_vec())),
+            );
+            let text = self.monitor.human(cpu, "info registers")?;
+            let wide = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            for part in wide.split("YMM").skip(1) {
+                let Some((number, words)) = part.split_once('=') else { continue };
+                let words = words.split(' ').take(4).map(|word| u64::from_str_radix(word, 16));
+                let words = words.collect::<Result<Vec<_>, _>>()?;
+                let bytes = words.iter().rev().flat_map(|word| word.to_le_bytes()).collect();
+                all.push((format!("ymm{number} of CPU {cpu}"), bytes));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Where the machine's memory is kept: in memory, where there is such a folder.
+fn memory_folder() -> std::path::PathBuf {
+    let shared = Path::new("/dev/shm");
+    if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }
+}
