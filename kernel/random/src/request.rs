@@ -164,7 +164,8 @@ pub const fn clamp_len(len: usize) -> usize {
     if len < MAX_LEN { len } else { MAX_LEN }
 }
 
-/// Whether a request that has moved `done` bytes and has `left` to go looks at signals now.
+/// Whether a request that has moved `done` bytes and has `left` to go looks at signals now: as [`serve`] does, for loops
+/// that it does not suit.
 #[inline]
 pub const fn may_interrupt(done: usize, left: usize) -> bool {
     done > 0 && left > 0 && done.is_multiple_of(PIECE)
@@ -178,10 +179,19 @@ pub const fn may_interrupt(done: usize, left: usize) -> bool {
 /// `EINTR`: bytes that were moved are always reported.
 pub fn serve(
     len: usize,
+    transfer: impl FnMut(usize, usize) -> usize,
+    interrupted: impl FnMut() -> bool,
+) -> Result<usize, Refusal> {
+    serve_by::<PIECE, MAX_LEN>(len, transfer, interrupted)
+}
+
+/// [`serve`] at any size: its tests try everything at a small one.
+fn serve_by<const PIECE: usize, const MAX_LEN: usize>(
+    len: usize,
     mut transfer: impl FnMut(usize, usize) -> usize,
     mut interrupted: impl FnMut() -> bool,
 ) -> Result<usize, Refusal> {
-    let len = clamp_len(len);
+    let len = len.min(MAX_LEN);
     let mut done = 0;
     while done < len {
         let piece = (len - done).min(PIECE);
@@ -190,7 +200,7 @@ pub fn serve(
         if moved < piece {
             return if done == 0 { Err(Refusal::Fault) } else { Ok(done) };
         }
-        if may_interrupt(done, len - done) && interrupted() {
+        if done < len && interrupted() {
             break;
         }
     }
@@ -244,3 +254,6 @@ impl Ioctl {
         }
     }
 }
+
+#[cfg(all(test, not(alea_loom)))]
+mod tests;

@@ -14,7 +14,8 @@ use abi::{Errno, Result, Returned};
 use alea_random::block::{BLOCK_LEN, GROUP_BLOCKS};
 use alea_random::credit::State;
 use alea_random::request::{
-    Admission, Device, GetrandomFlags, Ioctl, PIECE, Refusal, clamp_len, getrandom_admission, serve,
+    Admission, Device, GetrandomFlags, Ioctl, Refusal, clamp_len, getrandom_admission,
+    may_interrupt, serve,
 };
 use alea_random::reseed::Cause;
 use zerocopy::IntoBytes;
@@ -124,7 +125,7 @@ pub fn device_write(src: &mut Source<'_>) -> Result<usize> {
         if moved < buffer.len() && src.done() < want {
             break;
         }
-        if src.done().is_multiple_of(PIECE) && src.remaining() > 0 && caller::pause() {
+        if may_interrupt(src.done(), src.remaining()) && caller::pause() {
             break;
         }
     }
