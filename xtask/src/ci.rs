@@ -9,7 +9,7 @@ use clap::Args;
 
 use xtask_bench::baseline;
 use xtask_check::test::Test;
-use xtask_check::{adopters, checking, miri};
+use xtask_check::{adopters, checking, miri, proofs};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need, TARGET};
@@ -35,6 +35,7 @@ impl Ci {
         gate(&mut tally, "alea-random for a kernel, unoptimised", bare_crate);
         gate(&mut tally, "tidy", || tidy::check(paths::root()));
         gate(&mut tally, "links of the documentation", doc_links);
+        gate(&mut tally, "proofs of arithmetic", proofs::solver);
         gate(&mut tally, "exceptions only get fewer", || shrink::check(paths::root()));
         add(&mut tally, "tests", Test::default().tally());
         println!("The kernel that checks itself, on two CPUs:");

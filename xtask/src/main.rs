@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask_bench::{bench, latency, profile, report};
-use xtask_check::{abi, adopters, boot, fuzz, image, residue, run, soak, test};
+use xtask_check::{abi, adopters, boot, fuzz, image, proofs, residue, run, soak, test};
 use xtask_setup::{build, setup};
 use xtask_suites::{busybox, random_stats, runtimes, vdso};
 use xtask_tidy::{syscalls, tidy};
@@ -57,6 +57,8 @@ enum Command {
     Crate(adopters::Crate),
     /// Stop after each draw, and search memory and registers for what was drawn
     Residue(residue::Residue),
+    /// Prove again what is proven of the entropy core
+    Proofs(proofs::Proofs),
     /// Make a bootable ISO with Limine
     Image(image::Image),
     /// Write docs/abi.md from the system-call table
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Fuzz(c) => c.run(),
         Command::Crate(c) => c.run(),
         Command::Residue(c) => c.run(),
+        Command::Proofs(c) => c.run(),
         Command::Image(c) => c.run(),
         Command::Syscalls(c) => c.run(),
         Command::Tidy(c) => c.run(),

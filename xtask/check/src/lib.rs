@@ -1,5 +1,5 @@
 //! Boots and tests of our own: a shell (`run`), any kernel (`boot`, `image`), the ABI programs (`abi`), the fuzzer (`fuzz`),
-//! everything at once (`soak`), all tests (`test`), Miri, the kernel that checks itself (`checking`), and alea-random as others
+//! everything at once (`soak`), all tests (`test`), Miri, proofs, the kernel that checks itself (`checking`), and alea-random as others
 //! use it (`adopters`, `bare`).
 #![forbid(unsafe_code)]
 
@@ -11,6 +11,7 @@ pub mod checking;
 pub mod fuzz;
 pub mod image;
 pub mod miri;
+pub mod proofs;
 pub mod residue;
 pub mod run;
 pub mod soak;

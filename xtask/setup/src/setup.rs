@@ -23,7 +23,7 @@ pub struct Setup {
     /// Only say what is there and what is missing; exit status 1 if anything is
     #[arg(long)]
     check: bool,
-    /// Also what only `image` and `ci` need: xorriso, UEFI firmware, rustfmt, clippy
+    /// Also what only `image` and `ci` need: xorriso, UEFI firmware, rustfmt, clippy, z3
     #[arg(long)]
     all: bool,
 }
@@ -32,7 +32,7 @@ impl Setup {
     pub fn run(self) -> Result<ExitCode> {
         let mut needs = DEFAULT.to_vec();
         if self.all {
-            needs.extend([Need::Rustfmt, Need::Clippy, Need::Xorriso, Need::Ovmf]);
+            needs.extend([Need::Rustfmt, Need::Clippy, Need::Solver, Need::Xorriso, Need::Ovmf]);
         }
         if !self.check {
             ensure(&needs)?;
@@ -76,6 +76,7 @@ pub enum Need {
     Dieharder,
     Estimators,
     Swtpm,
+    Solver,
 }
 
 /// What `run`, `test` and `bench` need.
@@ -105,6 +106,7 @@ impl Need {
             Self::Dieharder => "dieharder",
             Self::Swtpm => "swtpm, an emulator of a TPM",
             Self::Estimators => "what NIST's entropy estimators are built with",
+            Self::Solver => "z3",
         }
     }
 
@@ -134,6 +136,7 @@ impl Need {
                 .or_else(|| program("g++"))
                 .or_else(|| library_missing("libdivsufsort.so"))
                 .or_else(|| library_missing("libbz2.so")),
+            Self::Solver => program("z3"),
         }
     }
 
@@ -153,6 +156,7 @@ impl Need {
             Self::Estimators => {
                 &["g++", "python3-venv", "python3-dev", "libdivsufsort-dev", "libbz2-dev"]
             }
+            Self::Solver => &["z3"],
             _ => &[],
         }
     }
