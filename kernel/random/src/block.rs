@@ -9,7 +9,9 @@
 
 use core::fmt;
 
-use zeroize::{Zeroize, ZeroizeOnDrop, optimization_barrier, zeroize_stack};
+use zeroize::{ZeroizeOnDrop, optimization_barrier};
+
+use crate::wipe::{wipe, wipe_stack};
 
 /// Bytes of a ChaCha20 block.
 pub const BLOCK_LEN: usize = 64;
@@ -71,7 +73,7 @@ impl Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        self.0.zeroize();
+        wipe(&mut self.0);
     }
 }
 
@@ -119,11 +121,11 @@ const STATE: usize = 16;
 impl BlockGenerator for Portable {
     fn fill(&self, key: &Key, counter: u32, out: &mut [Block]) {
         keystream(key, counter, out);
-        zeroize_stack::<SCRUB>();
+        wipe_stack::<SCRUB>();
     }
 }
 
-/// Not inlined, so that its frame lies where [`zeroize_stack`] wipes.
+/// Not inlined, so that its frame lies where [`wipe_stack`] wipes.
 #[inline(never)]
 fn keystream(key: &Key, counter: u32, out: &mut [Block]) {
     // "expand 32-byte k", the key, the counter, and a nonce of zero.
@@ -144,8 +146,8 @@ fn keystream(key: &Key, counter: u32, out: &mut [Block]) {
         }
         initial[12] = initial[12].wrapping_add(1);
     }
-    state.zeroize();
-    initial.zeroize();
+    wipe(&mut state);
+    wipe(&mut initial);
 }
 
 /// Columns, then diagonals.

@@ -35,12 +35,11 @@
 use core::fmt;
 use core::ops::Range;
 
-use zeroize::Zeroize;
-
 pub use self::base::{Base, Generation};
 use self::twins::MachineId;
 use crate::block::{BLOCK_LEN, Block, BlockGenerator, GROUP_BLOCKS, KEY_LEN, Key};
 use crate::sync::{AtomicU64, Ordering};
+use crate::wipe::wipe;
 
 /// The longest draw that is served from the batch; longer requests take a [`Stream`].
 pub const BATCH_DRAW_MAX: usize = 256;
@@ -329,7 +328,7 @@ impl CpuCrng {
             let mut word = [[0; WORD]];
             self.take_words(blocks, &mut word);
             rest.iter_mut().zip(word.as_flattened()).for_each(|(to, byte)| *to = *byte);
-            word.as_flattened_mut().zeroize();
+            wipe(&mut word);
         }
     }
 
@@ -372,7 +371,7 @@ impl CpuCrng {
     }
 
     fn drop_batch(&mut self) {
-        self.group.zeroize();
+        wipe(&mut self.group);
         self.used = GROUP_WORDS;
         self.generation = Generation::VACANT;
     }
@@ -438,7 +437,7 @@ impl Stream {
         blocks.fill(&self.key, self.next_block, &mut last);
         let [block] = &mut last;
         self.key.take_from(block);
-        block.zeroize();
+        wipe(block);
         self.next_block = 0;
     }
 }

@@ -195,6 +195,14 @@ mod tests {
         }
     }
 
+    /// Sixteen cells, each of which waits for the one before.
+    #[test]
+    fn the_work_is_as_long_as_it_is_said_to_be() {
+        let mut jitter = Jitter::new();
+        jitter.do_work();
+        assert_eq!((jitter.work.iter().filter(|cell| **cell != 0).count(), ROUNDS), (16, 16));
+    }
+
     /// What is measured does not depend on what was measured: whatever a clock says, memory is the same afterwards.
     #[test]
     fn the_work_depends_on_no_time() {

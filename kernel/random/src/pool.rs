@@ -16,11 +16,10 @@
 
 use core::fmt;
 
+use crate::block::{KEY_LEN, Key};
+use crate::wipe::{wipe, wipe_stack};
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit, Update};
-use zeroize::{Zeroize, zeroize_stack};
-
-use crate::block::{KEY_LEN, Key};
 
 /// Words of the hardware generator that go into an extraction: 256 bits.
 pub const FRESH_WORDS: usize = 4;
@@ -45,10 +44,10 @@ impl Pool {
     pub fn mix(&mut self, bytes: &[u8]) {
         self.mix_inner(bytes);
         self.mixed = self.mixed.saturating_add(bytes.len() as u64);
-        zeroize_stack::<SCRUB>();
+        wipe_stack::<SCRUB>();
     }
 
-    /// Not inlined, as every function whose frame is to be wiped: [`zeroize_stack`] begins below its caller's.
+    /// Not inlined, as every function whose frame is to be wiped: [`wipe_stack`] begins below its caller's.
     #[inline(never)]
     fn mix_inner(&mut self, bytes: &[u8]) {
         self.hash().update(bytes);
@@ -62,7 +61,7 @@ impl Pool {
     /// Makes `key` one that depends on everything mixed in so far; the pool moves on.
     pub fn extract(&mut self, fresh: &[u64; FRESH_WORDS], key: &mut Key) {
         self.extract_inner(fresh, key);
-        zeroize_stack::<SCRUB>();
+        wipe_stack::<SCRUB>();
     }
 
     #[inline(never)]
@@ -72,8 +71,8 @@ impl Pool {
         let mut next = expand(&secret, fresh, 0);
         self.hash = Some(keyed(&next));
         key.take(&mut expand(&secret, fresh, 1));
-        secret.zeroize();
-        next.zeroize();
+        wipe(&mut secret);
+        wipe(&mut next);
     }
 
     fn hash(&mut self) -> &mut Blake2sMac256 {
@@ -96,7 +95,7 @@ impl fmt::Debug for Pool {
 /// Makes `key` a new one of itself and of `seed`, which is wiped: `BLAKE2s(key = key, seed)`.
 pub(crate) fn chain(key: &mut Key, seed: &mut Key) {
     chain_inner(key, seed);
-    zeroize_stack::<SCRUB>();
+    wipe_stack::<SCRUB>();
 }
 
 #[inline(never)]
@@ -104,7 +103,7 @@ fn chain_inner(key: &mut Key, seed: &mut Key) {
     let mut hash = keyed(key.as_bytes());
     hash.update(seed.as_bytes());
     key.take(&mut finish(hash));
-    seed.as_mut_bytes().zeroize();
+    wipe(seed.as_mut_bytes());
 }
 
 fn keyed(key: &[u8; KEY_LEN]) -> Blake2sMac256 {

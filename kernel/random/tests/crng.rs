@@ -245,3 +245,22 @@ proptest! {
         }
     }
 }
+
+/// A reference to a generator generates, too.
+#[test]
+fn a_borrowed_generator_is_one() {
+    let (ours, theirs) = (seeded(6), seeded(6));
+    let mut borrowed = [0; 40];
+    ours.draw(&mut CpuCrng::vacant(), &&Portable, &mut borrowed).unwrap();
+    assert_eq!(borrowed.to_vec(), draw(&theirs, &mut CpuCrng::vacant(), 40));
+}
+
+#[test]
+fn refills_are_counted() {
+    let (crng, mut cpu) = (seeded(6), CpuCrng::vacant());
+    assert_eq!(cpu.refills(), 0);
+    for refills in 1..4 {
+        draw(&crng, &mut cpu, 480);
+        assert_eq!(cpu.refills(), refills);
+    }
+}

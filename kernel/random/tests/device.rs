@@ -54,3 +54,24 @@ proptest! {
         }
     }
 }
+
+/// Around the length that was asked for, and around twice as much.
+#[test]
+fn every_length_but_the_right_one_is_refused() {
+    assert_eq!(REQUEST, 64);
+    for claimed in 0..300 {
+        let expected = match claimed {
+            0..64 => Err(DeviceFault::Short),
+            64 => Ok(()),
+            _ => Err(DeviceFault::Overlong),
+        };
+        assert_eq!(judge(&good(3), claimed), expected, "{claimed}");
+    }
+}
+
+/// A short answer is short, whatever it says: its content is not looked at.
+#[test]
+fn a_short_answer_is_not_judged_by_its_content() {
+    assert_eq!(judge(&[0; REQUEST], 63), Err(DeviceFault::Short));
+    assert_eq!(judge(&[0; REQUEST], 65), Err(DeviceFault::Overlong));
+}

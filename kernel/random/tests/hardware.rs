@@ -1,7 +1,9 @@
 //! Acceptance rules for hardware generators: each test plays a part that shipped broken.
 
+use alea_random::credit::EntropyBits;
 use alea_random::hardware::{
-    HardwareFault, HardwareRng, SelfTest, TRIES, draw, gather, self_test, test_words,
+    HardwareFault, HardwareRng, RDRAND_RESEED_WORDS, RDRAND_SEED_BITS, SELF_TEST_DISTINCT,
+    SELF_TEST_SAMPLES, SelfTest, TRIES, draw, gather, self_test, test_words,
 };
 use alea_random::splitmix64::SplitMix64;
 
@@ -107,4 +109,23 @@ fn a_good_source_passes_every_test() {
     let mut rng = Replay::new(|_| Some(good.next_u64()));
     let mut test = SelfTest::new();
     assert!((0..1000).all(|_| test.judge(&test_words(&mut rng).unwrap()).is_ok()));
+}
+
+/// What the rules and the credit of RDRAND rest on; the reasons stand beside the constants.
+#[test]
+fn the_numbers_are_those_that_are_argued_for() {
+    assert_eq!((TRIES, SELF_TEST_SAMPLES, SELF_TEST_DISTINCT), (10, 8, 7));
+    assert_eq!((RDRAND_RESEED_WORDS, RDRAND_SEED_BITS), (1022, EntropyBits(128)));
+}
+
+/// One coincidence is forgiven in a test, and two are not.
+#[test]
+fn two_coincidences_are_not_forgiven() {
+    let mut rng = Replay::new(|n| Some(100 + u64::from(n) % 6));
+    assert_eq!(self_test(&mut rng), Err(HardwareFault::Stuck));
+    let words = |from: u64| core::array::from_fn(|n| from + n as u64);
+    let mut test = SelfTest::new();
+    assert_eq!(test.judge(&words(100)), Ok(()));
+    assert_eq!(test.judge(&words(107)), Ok(()), "one word again");
+    assert_eq!(test.judge(&words(113)), Err(HardwareFault::Stuck), "two words again");
 }

@@ -2,8 +2,10 @@
 
 use alea_random::credit::EntropyBits;
 use alea_random::health::STARTUP;
-use alea_random::jitter::{CycleCounter, Jitter, JitterFault, SAMPLES_PER_BIT, seed_word};
-use alea_random::splitmix64::SplitMix64;
+use alea_random::jitter::{
+    CycleCounter, Jitter, JitterFault, PATIENCE, SAMPLES_PER_BIT, seed_word,
+};
+use alea_random::splitmix64::{SplitMix64, step};
 
 /// A counter that advances by what a function says.
 struct Counter<F> {
@@ -139,4 +141,24 @@ fn a_coarse_clock_makes_no_entropy_of_a_machine_without_noise() {
             );
         }
     }
+}
+
+/// The word is every sample, folded by the published mixer one after the other.
+#[test]
+fn a_seed_is_folded_of_all_samples() {
+    let mut noise = noisy(5);
+    let mut samples = Vec::new();
+    Jitter::new().collect(&mut noise, EntropyBits(64), |sample| samples.push(sample)).unwrap();
+    let folded = samples.iter().fold(0, |word, sample| step(word ^ sample).1);
+    assert_eq!(seed_word(&mut noisy(5)), Ok(folded));
+}
+
+/// How much varies for a bit, and when a source is given up.
+#[test]
+fn the_numbers_are_those_that_are_argued_for() {
+    assert_eq!((SAMPLES_PER_BIT, PATIENCE), (64, 8));
+    let mut asked = 0;
+    let mut regular = Counter::new(|n| n);
+    let refused = Jitter::new().collect(&mut regular, EntropyBits(2), |_| asked += 1);
+    assert_eq!((refused, asked), (Err(JitterFault::TooRegular), 2 * 64 * 8 + 1024));
 }

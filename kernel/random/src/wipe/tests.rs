@@ -1,0 +1,126 @@
+//! What each step wipes, by its size in bytes and in its order.
+
+extern crate std;
+
+use std::cell::RefCell;
+use std::sync::Mutex;
+use std::vec::Vec;
+
+use crate::block::{BLOCK_LEN, BlockGenerator, GROUP_BLOCKS, KEY_LEN, Key, Portable};
+use crate::crng::{Base, CpuCrng, Crng, Exclusive, STREAM_REKEY, Stream};
+use crate::pool::Pool;
+
+std::thread_local! {
+    static WIPED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+pub(super) fn note(bytes: usize) {
+    WIPED.with_borrow_mut(|wiped| wiped.push(bytes));
+}
+
+/// What was wiped while `f` ran.
+fn wiped<R>(f: impl FnOnce() -> R) -> Vec<usize> {
+    WIPED.take();
+    let _kept = f();
+    WIPED.take()
+}
+
+struct Lock(Mutex<Base>);
+
+impl Exclusive<Base> for Lock {
+    fn with<R>(&self, f: impl FnOnce(&mut Base) -> R) -> R {
+        f(&mut self.0.lock().unwrap())
+    }
+}
+
+/// Blocks without a stack to wipe, so that it does not hide what the generator wipes.
+struct Plain;
+
+impl BlockGenerator for Plain {
+    fn fill(&self, key: &Key, counter: u32, out: &mut [[u8; BLOCK_LEN]]) {
+        for (n, block) in out.iter_mut().enumerate() {
+            block.fill(key.as_bytes()[0] ^ counter as u8 ^ n as u8 ^ 0x55);
+        }
+    }
+}
+
+fn seeded() -> (Crng<Lock>, CpuCrng) {
+    let crng = Crng::new(Lock(Mutex::new(Base::vacant())));
+    crng.reseed(&mut Key::new([1; KEY_LEN]));
+    (crng, CpuCrng::vacant())
+}
+
+#[test]
+fn a_key_is_wiped_when_it_goes() {
+    assert_eq!(wiped(|| drop(Key::new([7; KEY_LEN]))), [32]);
+}
+
+#[test]
+fn a_key_leaves_nothing_where_it_was_made() {
+    let (mut key, mut bytes) = (Key::vacant(), [7; KEY_LEN]);
+    key.take(&mut bytes);
+    assert_eq!((*key.as_bytes(), bytes), ([7; KEY_LEN], [0; KEY_LEN]));
+    let mut block = [9; BLOCK_LEN];
+    key.take_from(&mut block);
+    assert_eq!((*key.as_bytes(), &block[..32]), ([9; KEY_LEN], &[0; KEY_LEN][..]));
+}
+
+/// The state, where it began, and the stack of the rounds.
+#[test]
+fn a_keystream_leaves_no_state() {
+    let key = Key::new([7; KEY_LEN]);
+    assert_eq!(wiped(|| Portable.fill(&key, 0, &mut [[0; BLOCK_LEN]])), [64, 64, 1024]);
+}
+
+#[test]
+fn the_pool_leaves_no_state() {
+    let mut pool = Pool::new();
+    assert_eq!(wiped(|| pool.mix(b"noise")), [2048]);
+    // The secret, and the key of the next hash.
+    let mut key = Key::vacant();
+    assert_eq!(wiped(|| pool.extract(&[0; 4], &mut key)), [32, 32, 2048]);
+}
+
+/// The seed, and the stack of its hash.
+#[test]
+fn a_reseed_leaves_no_seed() {
+    let (crng, _) = seeded();
+    let mut seed = Key::new([3; KEY_LEN]);
+    assert_eq!(wiped(|| crng.reseed(&mut seed)), [32, 2048]);
+    assert_eq!(*seed.as_bytes(), [0; KEY_LEN]);
+}
+
+/// What is left of the last word; and a CPU that goes takes its batch and its key with it.
+#[test]
+fn a_draw_leaves_no_rest() {
+    let (crng, mut cpu) = seeded();
+    crng.draw(&mut cpu, &Plain, &mut [0; 8]).unwrap();
+    assert_eq!(wiped(|| crng.draw(&mut cpu, &Plain, &mut [0; 16])), []);
+    assert_eq!(wiped(|| crng.draw(&mut cpu, &Plain, &mut [0; 3])), [8]);
+    assert_eq!(wiped(|| drop(cpu)), [GROUP_BLOCKS * BLOCK_LEN, 32]);
+}
+
+/// A CPU that takes a new key drops the batch of the old one.
+#[test]
+fn a_new_key_leaves_no_old_batch() {
+    let (crng, mut cpu) = seeded();
+    crng.draw(&mut cpu, &Plain, &mut [0; 8]).unwrap();
+    crng.reseed(&mut Key::new([2; KEY_LEN]));
+    assert_eq!(wiped(|| crng.draw(&mut cpu, &Plain, &mut [0; 8])), [GROUP_BLOCKS * BLOCK_LEN]);
+}
+
+/// The block that the next key of a stream was made of.
+#[test]
+fn a_stream_leaves_no_block_of_its_key() {
+    let (crng, mut cpu) = seeded();
+    let mut stream = Stream::vacant();
+    crng.start(&mut stream, &mut cpu, &Plain).unwrap();
+    let run = STREAM_REKEY / BLOCK_LEN;
+    let mut piece = |count| {
+        let made = |_: &Key, _, _| true;
+        wiped(|| crng.stream_piece_by(&mut stream, &mut cpu, &Plain, count, made).is_ok())
+    };
+    assert_eq!(piece(run), []);
+    assert_eq!(piece(1), [BLOCK_LEN]);
+    assert_eq!(wiped(|| drop(stream)), [32]);
+}
