@@ -48,6 +48,8 @@ struct Register {
 pub enum Stop {
     /// A breakpoint, the end of a step, or an interruption (signal 2), noticed by this CPU.
     Signal { signal: u8, cpu: u32 },
+    /// This CPU has just read what [`Gdb::watch_reads`] watches.
+    Read { cpu: u32 },
     /// QEMU ended with this status.
     Exited(u8),
 }
@@ -213,9 +215,25 @@ impl Gdb {
         self.order(&format!("z{},{address:x},1", kind as u8))
     }
 
+    /// Has every CPU stop after it has read some of these bytes, at a virtual address.
+    pub fn watch_reads(&mut self, address: u64, length: usize) -> Result<()> {
+        self.order(&format!("Z3,{address:x},{length:x}"))
+    }
+
+    /// Ends [`watch_reads`](Self::watch_reads) of the same bytes.
+    pub fn unwatch_reads(&mut self, address: u64, length: usize) -> Result<()> {
+        self.order(&format!("z3,{address:x},{length:x}"))
+    }
+
     /// Lets all CPUs run until something stops them. When `limit` has passed it is an error, and the machine stands.
     pub fn resume(&mut self, limit: Duration) -> Result<Stop> {
         self.run("vCont;c", limit)
+    }
+
+    /// Lets one CPU run until something stops it, while the others stand. `None` if nothing has in that time, as when it
+    /// waits for one of them; the machine stands then.
+    pub fn resume_one(&mut self, cpu: u32, limit: Duration) -> Result<Option<Stop>> {
+        self.run_for(&format!("vCont;c:{:x}", cpu + 1), limit)
     }
 
     /// Lets one CPU execute one instruction while the others stand. One that is halted waits for an
@@ -235,15 +253,20 @@ impl Gdb {
     }
 
     fn run(&mut self, how: &str, limit: Duration) -> Result<Stop> {
+        let stopped = self.run_for(how, limit)?;
+        stopped.with_context(|| format!("nothing stopped the machine within {limit:?}"))
+    }
+
+    fn run_for(&mut self, how: &str, limit: Duration) -> Result<Option<Stop>> {
         self.line.send(how)?;
         match self.line.receive(limit) {
-            Ok(answer) => return stop(&answer),
+            Ok(answer) => return stop(&answer).map(Some),
             Err(error) if !is_silence(&error) => return Err(error),
             Err(_) => self.line.send_byte(INTERRUPT)?,
         }
         // What stopped it in this very moment is lost to the caller, who has given up anyway.
-        let stopped = stop(&self.line.receive(ANSWER_PATIENCE)?)?;
-        bail!("nothing stopped the machine within {limit:?}; interrupted: {stopped:?}")
+        stop(&self.line.receive(ANSWER_PATIENCE)?)?;
+        Ok(None)
     }
 
     fn select(&mut self, cpu: u32) -> Result<()> {
@@ -317,7 +340,9 @@ fn stop(answer: &[u8]) -> Result<Stop> {
             let thread = parts.find_map(|part| part.strip_prefix("thread:")).unwrap_or("1");
             let thread = u32::from_str_radix(thread, 16).with_context(unknown)?;
             let signal = number(1).with_context(unknown)?;
-            Ok(Stop::Signal { signal, cpu: thread.saturating_sub(1) })
+            let cpu = thread.saturating_sub(1);
+            let read = text.contains(";rwatch:");
+            Ok(if read { Stop::Read { cpu } } else { Stop::Signal { signal, cpu } })
         }
         _ => bail!(unknown()),
     }
@@ -353,6 +378,7 @@ mod tests {
         assert_eq!(stop(b"T05thread:02;").unwrap(), at(5, 1));
         assert_eq!(stop(b"T02swbreak:;thread:0a;").unwrap(), at(2, 9));
         assert_eq!(stop(b"S05").unwrap(), at(5, 0));
+        assert_eq!(stop(b"T05thread:02;rwatch:ffff800000001000;").unwrap(), Stop::Read { cpu: 1 });
         assert_eq!(stop(b"W21").unwrap(), Stop::Exited(0x21));
         assert!(stop(b"E22").is_err() && stop(b"T").is_err());
     }

@@ -227,7 +227,7 @@ impl Residue {
             }
         }
         match self.gdb.resume(PATIENCE).with_context(|| self.guest.output())? {
-            Stop::Signal { cpu, .. } => {
+            Stop::Signal { cpu, .. } | Stop::Read { cpu } => {
                 let rip = self.gdb.registers(cpu)?.rip()?;
                 ensure!(
                     self.places.contains(&rip),
