@@ -35,9 +35,14 @@ pub fn alea() -> Machine {
 
 /// Boots until the guest ends by itself; silence or forty minutes are an end too.
 pub fn boot(machine: &Machine) -> Result<Outcome> {
-    let _turn = Turn::take();
     let limits = Limits { total: Some(10 * PATIENCE), idle: Some(PATIENCE) };
-    Guest::start(machine)?.finish(limits)
+    in_turn(|| Guest::start(machine)?.finish(limits))
+}
+
+/// Runs what starts a guest of its own when it is its turn.
+pub fn in_turn<T>(run: impl FnOnce() -> T) -> T {
+    let _turn = Turn::take();
+    run()
 }
 
 /// The right to run a guest: dropped, it lets the next one start.

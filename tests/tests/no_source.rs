@@ -1,6 +1,14 @@
 //! A machine that has no entropy, and what programs do to make it hand out bytes all the same.
 
-use alea_tests::{alea, boot};
+use alea_tests::{PATIENCE, alea, boot, in_turn};
+use xtask_check::twins::{self, Attack, Boot, Compared, Source, Verdict};
+use xtask_guest::guest::{Guest, Limits};
+use xtask_guest::symbolize::address_of;
+use xtask_host::paths;
+
+/// Interfaces that promise random bytes at any time, and those that promise them once the kernel is ready.
+const PROMISED: usize = 8;
+const PROMISED_WHEN_READY: usize = PROMISED + 6;
 
 #[track_caller]
 fn says(log: &str, text: &str) {
@@ -24,24 +32,76 @@ fn without_a_source_everything_waits_for_one() {
     assert_eq!(facts.len(), 22, "{log}");
 }
 
+/// Two attacked boots of a machine that differ in nothing but what RDRAND gives, if they have it.
+fn attacked(source: Source, cpus: u32, seconds: u32) -> (Boot, Compared) {
+    let attack = Attack { source, cpus, seconds, append: String::new() };
+    let [one, two] = [(); 2].map(|()| in_turn(|| attack.boot(&paths::kernel())).unwrap());
+    let compared = twins::compare(&one, &two);
+    (one, compared)
+}
+
 /// Nothing that a program without privileges can cause or time makes a machine without a source ready, and so no twin
-/// boot of it hands out the same bytes as random: alarms, TLB flushes, output, early reads, writes to the pool.
+/// boot of it hands out the same bytes as random: alarms, TLB flushes, barriers, faults, output, early reads, writes to
+/// the pool. `cargo xtask twins` is the long form, with Linux beside it.
 #[test]
 fn no_program_makes_a_machine_without_a_source_ready() {
-    for _boot in 0..2 {
-        let machine = alea().cpu("qemu64").icount(true).memory("256").smp(2);
-        let machine = machine.append("console=ttyS0 rdinit=/usr/lib/alea/attack");
-        let clock = ["-rtc", "base=2026-01-01T00:00:00,clock=vm"];
-        let log = boot(&machine.args(clock)).unwrap().powered_off().unwrap().output;
-        says(&log, "random: no source of entropy");
-        says(&log, "attack: done 0");
-        assert!(!log.contains("crng init done"), "an attacker made the service ready:\n{log}");
-        assert!(!log.lines().any(|line| line.trim_end().ends_with(": no")), "{log}");
-        assert_eq!(
-            log.lines().filter(|line| line.trim_end().ends_with(": yes")).count(),
-            8,
-            "{log}"
-        );
-        says(&log, "state Empty");
+    let (boot, compared) = attacked(Source::Nothing, 2, 6);
+    assert!(boot.alarms > 100_000, "the attack was weak: {}", boot.summary);
+    says(&boot.output, "state Empty");
+    says(&boot.output, "credited_bits 0");
+    for (name, verdict) in compared.promised() {
+        assert_eq!(verdict, Verdict::Waits, "{name}");
     }
+    assert_eq!(compared.promised().count(), PROMISED, "{compared:?}");
+    // What is read early is not to be trusted, as on Linux: this is why.
+    assert!(compared.gives_equal("/dev/urandom"), "{compared:?}");
+}
+
+#[test]
+fn twins_differ_where_rdrand_is_all_that_they_have() {
+    let (boot, compared) = attacked(Source::Rdrand, 1, 2);
+    says(&boot.output, "state Ready");
+    for (name, verdict) in compared.promised() {
+        assert!(matches!(verdict, Verdict::Gives { equal: 0, .. }), "{name}: {verdict:?}");
+    }
+    assert_eq!(compared.promised().count(), PROMISED_WHEN_READY, "{compared:?}");
+}
+
+/// The machines are twins indeed: when RDRAND tells both of them the same words, they give the same bytes.
+#[test]
+fn twins_that_draw_the_same_words_give_the_same_bytes() {
+    let (_, compared) = attacked(Source::Known, 1, 2);
+    assert!(compared.gives_equal("getrandom(NONBLOCK)"), "{compared:?}");
+    assert!(compared.break_a_promise());
+}
+
+/// RDRAND that works at boot and answers with one word for ever from some moment on: the next reseed finds it out, the
+/// service stays ready by what it has, and twins still differ.
+#[test]
+fn twins_differ_when_rdrand_turns_bad_after_boot() {
+    let attack = Attack { source: Source::Rdrand, cpus: 1, seconds: 3, append: String::new() };
+    let [one, two] = [(); 2].map(|()| in_turn(|| turns_bad(&attack)));
+    for boot in [&one, &two] {
+        says(&boot.output, "state Ready");
+        let rdrand = boot.output.lines().find(|line| line.starts_with("rdrand ")).unwrap();
+        assert!(rdrand.trim_end().ends_with(" 1"), "it was not found out: {rdrand}");
+    }
+    for (name, verdict) in twins::compare(&one, &two).promised() {
+        assert!(matches!(verdict, Verdict::Gives { equal: 0, .. }), "{name}: {verdict:?}");
+    }
+}
+
+/// Boots, and lets RDRAND answer 42 once the attacker runs.
+fn turns_bad(attack: &Attack) -> Boot {
+    // mov eax, 1 (there is a word); mov edx, 42; ret
+    const ALWAYS_42: [u8; 11] = [0xb8, 1, 0, 0, 0, 0xba, 42, 0, 0, 0, 0xc3];
+    let kernel = paths::kernel();
+    let mut guest = Guest::start(&attack.machine(&kernel)).unwrap();
+    guest.wait_for("give ", PATIENCE).unwrap();
+    let mut gdb = guest.gdb().unwrap();
+    let rdrand = address_of(&kernel, "alea_kernel::base::cpu::rdrand64").unwrap();
+    gdb.write(0, rdrand, &ALWAYS_42).unwrap();
+    gdb.detach().unwrap();
+    let outcome = guest.finish(Limits::idle(PATIENCE)).unwrap().powered_off().unwrap();
+    Boot::read(&outcome.output).unwrap()
 }

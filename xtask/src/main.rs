@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask_bench::{bench, latency, profile, report};
-use xtask_check::{abi, adopters, boot, fuzz, image, proofs, residue, run, soak, test};
+use xtask_check::{abi, adopters, boot, fuzz, image, proofs, residue, run, soak, test, twins};
 use xtask_setup::{build, setup};
 use xtask_suites::{busybox, random_stats, runtimes, vdso};
 use xtask_tidy::{syscalls, tidy};
@@ -59,6 +59,8 @@ enum Command {
     Residue(residue::Residue),
     /// Prove again what is proven of the entropy core
     Proofs(proofs::Proofs),
+    /// Boot a machine without entropy twice, attack it, and compare all bytes that it gave
+    Twins(twins::Twins),
     /// Make a bootable ISO with Limine
     Image(image::Image),
     /// Write docs/abi.md from the system-call table
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         Command::Crate(c) => c.run(),
         Command::Residue(c) => c.run(),
         Command::Proofs(c) => c.run(),
+        Command::Twins(c) => c.run(),
         Command::Image(c) => c.run(),
         Command::Syscalls(c) => c.run(),
         Command::Tidy(c) => c.run(),

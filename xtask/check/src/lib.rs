@@ -1,6 +1,7 @@
 //! Boots and tests of our own: a shell (`run`), any kernel (`boot`, `image`), the ABI programs (`abi`), the fuzzer (`fuzz`),
-//! everything at once (`soak`), all tests (`test`), Miri, proofs, the kernel that checks itself (`checking`), and alea-random as others
-//! use it (`adopters`, `bare`).
+//! everything at once (`soak`), two boots of a machine without entropy (`twins`),
+//! all tests (`test`), Miri, proofs, the kernel that checks itself (`checking`), and alea-random as others use it (`adopters`,
+//! `bare`).
 #![forbid(unsafe_code)]
 
 pub mod abi;
@@ -16,3 +17,4 @@ pub mod residue;
 pub mod run;
 pub mod soak;
 pub mod test;
+pub mod twins;
