@@ -1,13 +1,17 @@
 //! A machine that is saved and restored twice: what its twins draw.
 //!
 //! `userland/random/clone.c` waits for a byte, is saved there, and draws from every interface afterwards.
+//! `userland/random/snapshots.c` is saved in the middle of a draw or a reseed: a sample of what `cargo xtask snapshots` does at every
+//! instruction. Which sample differs from run to run, and is told.
 
 use std::collections::HashSet;
 use std::path::Path;
 
-use alea_tests::{PATIENCE, alea};
+use alea_tests::{PATIENCE, alea, in_turn};
+use xtask_check::snapshots::{self, Found, SCENARIOS, Sample};
 use xtask_guest::guest::Guest;
 use xtask_guest::qemu::Machine;
+use xtask_host::paths;
 
 /// What one machine drew, in order: the interface's name and the bytes.
 type Draws = Vec<(String, Vec<u8>)>;
@@ -103,4 +107,43 @@ fn twins_without_an_id_draw_the_same() {
         });
         assert!(equal, "the machine was not restored, or the test above shows nothing");
     }
+}
+
+/// Snapshots at one instruction in `every`, and after each that reads the id.
+fn explore(name: &str, every: u64) -> Found {
+    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).unwrap();
+    let sample = Sample { every, offset: snapshots::chance(every) };
+    println!("{name}: {sample:?}");
+    let found = in_turn(|| scenario.explore(&paths::kernel(), sample)).unwrap();
+    assert!(found.faults.is_empty(), "{}", found.tell(&paths::kernel()));
+    assert!(found.snapshots >= found.instructions / every / 20, "{found:?}");
+    found
+}
+
+/// A draw reads both halves of the id once. From then on until the call has returned its bytes are the twins' as well: that
+/// this is the end of the call, and no more, is checked at each snapshot.
+#[test]
+fn twins_of_a_draw_share_what_was_compared_and_nothing_else() {
+    for name in ["getrandom(16)", "vDSO"] {
+        let found = explore(name, 23);
+        assert_eq!(found.reads, 2, "{found:?}");
+        assert!(found.compared > 0, "nothing was ever equal: the control shows nothing");
+        assert!(found.compared < found.snapshots, "{found:?}");
+    }
+    let found = explore("getrandom(16), new key", 997);
+    assert_eq!(found.reads, 2, "{found:?}");
+}
+
+#[test]
+fn twins_of_a_machine_that_learns_of_its_id_share_nothing() {
+    let found = explore("learning by getrandom(16)", 2503);
+    assert!(found.reads > 6, "nothing was learnt: {found:?}");
+}
+
+/// The place of a fault that was there once: a seed was taken from the pool, the machine was cloned, the other CPU learnt
+/// of it, and then the old seed became the key of both twins.
+#[test]
+fn twins_share_nothing_when_another_cpu_learns_in_the_middle_of_a_reseed() {
+    let found = explore("reseed | learning", 29);
+    assert!(found.held > 0 && found.twins > 10, "{found:?}");
 }

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask_bench::{bench, latency, profile, report};
-use xtask_check::{abi, adopters, boot, fuzz, image, proofs, residue, run, soak, test, twins};
+use xtask_check::{
+    abi, adopters, boot, fuzz, image, proofs, residue, run, snapshots, soak, test, twins,
+};
 use xtask_setup::{build, setup};
 use xtask_suites::{busybox, random_stats, runtimes, vdso};
 use xtask_tidy::{syscalls, tidy};
@@ -61,6 +63,8 @@ enum Command {
     Proofs(proofs::Proofs),
     /// Boot a machine without entropy twice, attack it, and compare all bytes that it gave
     Twins(twins::Twins),
+    /// Save the machine at every instruction of draws and reseeds, and compare twins of each snapshot
+    Snapshots(snapshots::Snapshots),
     /// Make a bootable ISO with Limine
     Image(image::Image),
     /// Write docs/abi.md from the system-call table
@@ -93,6 +97,7 @@ fn main() -> ExitCode {
         Command::Residue(c) => c.run(),
         Command::Proofs(c) => c.run(),
         Command::Twins(c) => c.run(),
+        Command::Snapshots(c) => c.run(),
         Command::Image(c) => c.run(),
         Command::Syscalls(c) => c.run(),
         Command::Tidy(c) => c.run(),

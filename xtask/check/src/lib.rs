@@ -1,5 +1,5 @@
 //! Boots and tests of our own: a shell (`run`), any kernel (`boot`, `image`), the ABI programs (`abi`), the fuzzer (`fuzz`),
-//! everything at once (`soak`), two boots of a machine without entropy (`twins`),
+//! everything at once (`soak`), two boots of a machine without entropy (`twins`), twins of a machine that was saved (`snapshots`),
 //! all tests (`test`), Miri, proofs, the kernel that checks itself (`checking`), and alea-random as others use it (`adopters`,
 //! `bare`).
 #![forbid(unsafe_code)]
@@ -15,6 +15,7 @@ pub mod miri;
 pub mod proofs;
 pub mod residue;
 pub mod run;
+pub mod snapshots;
 pub mod soak;
 pub mod test;
 pub mod twins;

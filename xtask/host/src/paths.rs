@@ -45,6 +45,11 @@ pub fn tests_initramfs() -> PathBuf {
     alea().join("tests.cpio")
 }
 
+/// A program of `userland`, as the archives have it.
+pub fn program(name: &str) -> PathBuf {
+    alea().join("userland").join(name)
+}
+
 /// Debian's Linux, extracted from its package and never installed.
 pub fn vmlinuz() -> PathBuf {
     alea().join("linux/vmlinuz")

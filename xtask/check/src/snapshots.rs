@@ -1,0 +1,343 @@
+//! `cargo xtask snapshots`: the machine is saved at every instruction of what the random generator does, and each snapshot
+//! becomes twins that differ by nothing but the VM generation id.
+//!
+//! The guest's program is `userland/random/snapshots.c`. What twins draw must differ, except where the bytes had been
+//! compared with the id before the snapshot: how many instructions that are is told for each operation.
+
+mod compare;
+mod rig;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use compare::{Common, Thread};
+use rig::{Id, Log, Rig};
+use xtask_guest::{qemu, symbolize};
+use xtask_host::paths;
+use xtask_host::table::Table;
+use xtask_setup::build;
+use xtask_setup::setup::{self, Need};
+
+const CLONED: Id = *b"cloned once ....";
+const TWINS: [Id; 2] = [*b"twin number one.", *b"twin number two."];
+
+/// Saves the machine at every instruction of draws, reseeds and the learning of an id, and compares twins.
+#[derive(Args)]
+pub struct Snapshots {
+    /// Save at one instruction in so many
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    every: u64,
+    /// Which one of them; default: by chance, and told
+    #[arg(long, value_name = "N")]
+    offset: Option<u64>,
+    /// Only operations with one of these names, or whose names contain one where none has it
+    #[arg(value_name = "NAME")]
+    only: Vec<String>,
+}
+
+impl Snapshots {
+    pub fn run(self) -> Result<ExitCode> {
+        setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
+        build::build(build::Options::default())?;
+        let offset = self.offset.unwrap_or_else(|| chance(self.every));
+        println!(
+            "QEMU {}, one instruction in {}, from number {offset} on",
+            qemu::version()?,
+            self.every
+        );
+        let mut table = Table::new(&HEADER);
+        let mut faults = 0;
+        for scenario in SCENARIOS.iter().filter(|scenario| self.wants(scenario)) {
+            let started = Instant::now();
+            let found = scenario.explore(&paths::kernel(), Sample { every: self.every, offset })?;
+            eprintln!(
+                "{}: {:.0?}\n{}",
+                scenario.name,
+                started.elapsed(),
+                found.tell(&paths::kernel())
+            );
+            faults += found.faults.len();
+            table.row(found.row(scenario.name));
+        }
+        print!("{}", table.render());
+        Ok(if faults > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn wants(&self, scenario: &Scenario) -> bool {
+        let is_name = |part: &str| SCENARIOS.iter().any(|scenario| scenario.name == part);
+        let fits = |part: &String| match is_name(part) {
+            true => scenario.name == part,
+            false => scenario.name.contains(part.as_str()),
+        };
+        self.only.is_empty() || self.only.iter().any(fits)
+    }
+}
+
+const HEADER: [&str; 8] = [
+    "operation",
+    "instructions",
+    "of the id",
+    "snapshots",
+    "twins",
+    "already compared",
+    "held",
+    "equal windows",
+];
+
+/// A number below `limit` that differs from run to run.
+pub fn chance(limit: u64) -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |now| u64::from(now.subsec_micros())) % limit.max(1)
+}
+
+/// Which instructions get a snapshot: one in `every`, from number `offset` on.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    pub every: u64,
+    pub offset: u64,
+}
+
+/// An operation, and what another CPU does beside it.
+#[derive(Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    operation: &'static str,
+    /// With it the operation runs on CPU 1, and this one on CPU 0, before and after the rest of it.
+    other: Option<&'static str>,
+    /// The machine is a copy already when the operation begins, which has not noticed.
+    cloned: bool,
+    /// Whether the operation is a draw, whose bytes may have been compared before it returns.
+    draws: bool,
+}
+
+const fn alone(name: &'static str, operation: &'static str) -> Scenario {
+    Scenario { name, operation, other: None, cloned: false, draws: true }
+}
+
+const fn learns(name: &'static str, operation: &'static str) -> Scenario {
+    Scenario { cloned: true, ..alone(name, operation) }
+}
+
+const fn beside(name: &'static str, operation: &'static str, other: &'static str) -> Scenario {
+    Scenario { other: Some(other), ..alone(name, operation) }
+}
+
+/// All that are explored.
+pub const SCENARIOS: [Scenario; 20] = [
+    alone("getrandom(16)", "pair"),
+    alone("getrandom(64)", "words"),
+    alone("getrandom(100)", "small"),
+    alone("urandom, 32 bytes", "device"),
+    alone("getrandom(16), new batch", "refill"),
+    alone("getrandom(16), new key", "rekey"),
+    alone("getrandom(8192)", "stream"),
+    alone("vDSO", "vdso"),
+    alone("vDSO, new batch", "vdso_refill"),
+    alone("vDSO, new key", "vdso_rekey"),
+    Scenario { draws: false, ..alone("reseed", "reseed") },
+    learns("learning by getrandom(16)", "pair"),
+    learns("learning by getrandom(8192)", "stream"),
+    learns("learning by the vDSO", "vdso"),
+    beside("getrandom(16) | learning", "pair", "pair"),
+    beside("getrandom(16), new key | reseed", "rekey", "reseed"),
+    beside("vDSO, new key | learning", "vdso_rekey", "pair"),
+    Scenario { draws: false, ..beside("reseed | learning", "reseed", "pair") },
+    Scenario { draws: false, ..beside("reseed | reseed", "reseed", "reseed") },
+    Scenario { cloned: true, ..beside("learning | learning", "pair", "pair") },
+];
+
+/// What twins had in common.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub instructions: u64,
+    /// Instructions that read some of the id.
+    pub reads: u64,
+    pub snapshots: u64,
+    pub twins: u64,
+    /// Snapshots in which all bytes of the call had been compared, and in which a part had.
+    pub compared: u64,
+    pub compared_in_part: u64,
+    /// The first instruction after which all had been.
+    pub from: Option<u64>,
+    /// Instructions of the sample at which the other CPU waited for the one that stood, and so could not go first.
+    pub held: u64,
+    /// Instructions at which twins had something in common that they must not have.
+    pub faults: Vec<Fault>,
+}
+
+/// Equal bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    pub instruction: u64,
+    pub rip: u64,
+    pub other_first: bool,
+    pub common: Common,
+}
+
+impl Scenario {
+    /// Goes through the operation, and makes twins at each instruction of the sample.
+    pub fn explore(&self, kernel: &Path, sample: Sample) -> Result<Found> {
+        let arguments = [self.operation, self.other.unwrap_or("")].join(" ");
+        let mut rig = Rig::start(kernel, arguments.trim(), 1 + u32::from(self.other.is_some()))?;
+        if self.cloned {
+            rig.set_id(CLONED)?;
+        }
+        let returned_before = rig.returned()?[0];
+        let found = Found::default();
+        let (compared, controlled, held) = ([0; 2], [false; 2], false);
+        let mut run =
+            Run { scenario: self, rig, found, returned_before, compared, controlled, held };
+        let mut rip = Some(run.rig.rip()?);
+        // Between two reads of the id nothing depends on it: one snapshot there stands for all, if no other CPU acts.
+        let mut first_after_read = true;
+        while let Some(at) = rip {
+            if first_after_read || run.found.instructions % sample.every == sample.offset {
+                run.snapshot(at, first_after_read)?;
+            }
+            let step = run.rig.step()?;
+            run.found.instructions += 1;
+            run.found.reads += u64::from(step.read_id);
+            (rip, first_after_read) = (step.next, step.read_id);
+        }
+        let reads = run.found.reads;
+        ensure!(reads > 0 || !self.draws, "{}: nothing has read the id", self.name);
+        Ok(run.found)
+    }
+}
+
+/// A scenario on its way.
+struct Run<'a> {
+    scenario: &'a Scenario,
+    rig: Rig,
+    found: Found,
+    /// Calls that had returned when the operation began.
+    returned_before: usize,
+    /// Bytes of the interrupted call that the last twins shared, by who went first.
+    compared: [usize; 2],
+    /// Twins with one id were found to draw the same, by who goes first.
+    controlled: [bool; 2],
+    /// The other CPU waited for this one, which has not taken interrupts since.
+    held: bool,
+}
+
+impl Run<'_> {
+    /// Makes twins of the machine as it stands, and goes back to that.
+    fn snapshot(&mut self, rip: u64, first_after_read: bool) -> Result<()> {
+        let returned = self.rig.returned()?;
+        let two = returned.len() == 2;
+        // What another CPU did not touch is the same after each instruction that does not read the id.
+        let alone = !two || first_after_read;
+        let beside = two && self.may_go_first()?;
+        if !alone && !beside {
+            return Ok(());
+        }
+        self.rig.save()?;
+        self.found.snapshots += 1;
+        if alone {
+            self.compare(rip, &returned, false)?;
+        }
+        if beside && !self.compare(rip, &returned, true)? {
+            self.held = true;
+            self.found.held += 1;
+        }
+        self.rig.restore(self.scenario.cloned.then_some(CLONED))
+    }
+
+    /// Whether the other CPU may do its part before the rest of the operation: not where it waited for this one, until this
+    /// one takes interrupts again.
+    fn may_go_first(&mut self) -> Result<bool> {
+        self.held = self.held && !self.rig.interrupts_on()?;
+        self.found.held += u64::from(self.held);
+        Ok(!self.held)
+    }
+
+    /// Compares twins of what was saved; false if the other CPU cannot go first.
+    fn compare(&mut self, rip: u64, returned: &[usize], other_first: bool) -> Result<bool> {
+        let Some(one) = self.draws_of(TWINS[0], other_first)? else { return Ok(false) };
+        let two = self.draws_of(TWINS[1], other_first)?;
+        let two =
+            two.with_context(|| format!("{}: twins go different ways", self.scenario.name))?;
+        if !self.controlled[usize::from(other_first)] {
+            // Otherwise something else than the id tells the twins apart, and nothing is shown.
+            let same = self.draws_of(TWINS[0], other_first)?;
+            ensure!(
+                same.as_ref() == Some(&one),
+                "{}: twins with one id differ",
+                self.scenario.name
+            );
+            self.controlled[usize::from(other_first)] = true;
+        }
+        let in_call = self.scenario.draws && returned[0] == self.returned_before;
+        let threads: Vec<_> = (0..returned.len())
+            .map(|n| Thread {
+                twins: [&one[n], &two[n]],
+                returned: returned[n],
+                in_call: in_call && n == 0,
+            })
+            .collect();
+        self.judge(rip, other_first, compare::compare(&threads));
+        Ok(true)
+    }
+
+    fn draws_of(&mut self, id: Id, other_first: bool) -> Result<Option<Vec<Log>>> {
+        self.rig.restore(Some(id))?;
+        self.rig.finish(other_first)
+    }
+
+    fn judge(&mut self, rip: u64, other_first: bool, common: Common) {
+        self.found.twins += 1;
+        let before = &mut self.compared[usize::from(other_first)];
+        if common.windows > 0 || (common.of > 0 && common.compared < *before) {
+            let instruction = self.found.instructions;
+            self.found.faults.push(Fault { instruction, rip, other_first, common });
+        }
+        *before = common.compared.max(*before);
+        if common.compared == 0 {
+            return;
+        }
+        if common.compared == common.of {
+            self.found.compared += 1;
+            self.found.from.get_or_insert(rip);
+        } else {
+            self.found.compared_in_part += 1;
+        }
+    }
+}
+
+impl Found {
+    fn row(&self, name: &str) -> Vec<String> {
+        let windows: usize = self.faults.iter().map(|fault| fault.common.windows).sum();
+        let compared = match self.compared_in_part {
+            0 => self.compared.to_string(),
+            part => format!("{} + {part} in part", self.compared),
+        };
+        let mut row = vec![name.to_owned()];
+        let counts = [self.instructions, self.reads, self.snapshots, self.twins];
+        row.extend(counts.map(|count| count.to_string()));
+        row.extend([compared, self.held.to_string(), windows.to_string()]);
+        row
+    }
+
+    /// Where bytes were equal, in words.
+    pub fn tell(&self, kernel: &Path) -> String {
+        let place = |rip| symbolize::lines(kernel, &[rip + 1]).unwrap_or_default();
+        let mut text = String::new();
+        if let Some(from) = self.from {
+            text.push_str(&format!("compared from here on:\n{}", place(from)));
+        }
+        for fault in self.faults.iter().take(10) {
+            let first = if fault.other_first { ", the other CPU first" } else { "" };
+            text.push_str(&format!(
+                "FAULT at instruction {}{first}: {:?}\n{}",
+                fault.instruction,
+                fault.common,
+                place(fault.rip)
+            ));
+        }
+        text
+    }
+}
