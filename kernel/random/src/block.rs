@@ -11,7 +11,7 @@ use core::fmt;
 
 use zeroize::{ZeroizeOnDrop, optimization_barrier};
 
-use crate::wipe::{wipe, wipe_stack};
+use self::wipe::{wipe, wipe_stack};
 
 /// Bytes of a ChaCha20 block.
 pub const BLOCK_LEN: usize = 64;
@@ -170,3 +170,5 @@ fn quarter_round(state: &mut [u32; STATE], [a, b, c, d]: [usize; 4]) {
         state[b] = (state[b] ^ state[c]).rotate_left(right);
     }
 }
+
+pub(crate) mod wipe;

@@ -37,9 +37,9 @@ use core::ops::Range;
 
 pub use self::base::{Base, Generation};
 use self::twins::MachineId;
+use crate::block::wipe::wipe;
 use crate::block::{BLOCK_LEN, Block, BlockGenerator, GROUP_BLOCKS, KEY_LEN, Key};
 use crate::sync::{AtomicU64, Ordering};
-use crate::wipe::wipe;
 
 /// The longest draw that is served from the batch; longer requests take a [`Stream`].
 pub const BATCH_DRAW_MAX: usize = 256;

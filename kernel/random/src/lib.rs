@@ -128,7 +128,6 @@ pub mod vdso;
 mod sync;
 #[cfg(any(feature = "rand_core-0.9", feature = "rand_core-0.10"))]
 mod traits;
-mod wipe;
 
 /// The README's code is compiled and run by `cargo test`.
 #[cfg(all(doctest, feature = "jitter"))]

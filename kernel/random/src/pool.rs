@@ -16,8 +16,8 @@
 
 use core::fmt;
 
+use crate::block::wipe::{wipe, wipe_stack};
 use crate::block::{KEY_LEN, Key};
-use crate::wipe::{wipe, wipe_stack};
 use blake2::Blake2sMac256;
 use blake2::digest::{FixedOutput, KeyInit, Update};
 
