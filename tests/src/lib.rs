@@ -8,6 +8,7 @@ pub mod fake_tpm;
 pub mod screens;
 mod shell;
 mod terminal;
+pub mod timing;
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
