@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask_bench::{bench, latency, profile, report};
 use xtask_check::{
-    abi, adopters, boot, fuzz, image, proofs, residue, run, snapshots, soak, test, twins,
+    abi, adopters, boot, fuzz, image, mutants, proofs, residue, run, snapshots, soak, test, twins,
 };
 use xtask_setup::{build, setup};
 use xtask_suites::{busybox, random_stats, runtimes, vdso};
@@ -59,6 +59,8 @@ enum Command {
     Crate(adopters::Crate),
     /// Stop after each draw, and search memory and registers for what was drawn
     Residue(residue::Residue),
+    /// Change the entropy core in every way there is, and want a test to fail each time
+    Mutants(mutants::Mutants),
     /// Prove again what is proven of the entropy core
     Proofs(proofs::Proofs),
     /// Boot a machine without entropy twice, attack it, and compare all bytes that it gave
@@ -95,6 +97,7 @@ fn main() -> ExitCode {
         Command::Fuzz(c) => c.run(),
         Command::Crate(c) => c.run(),
         Command::Residue(c) => c.run(),
+        Command::Mutants(c) => c.run(),
         Command::Proofs(c) => c.run(),
         Command::Twins(c) => c.run(),
         Command::Snapshots(c) => c.run(),

@@ -222,3 +222,35 @@ fn a_copy_is_noticed_once() {
     assert_eq!(kernel.crng.generation().get(), generation + 1);
     assert_eq!(kernel.live.shown.get(), (generation + 1, 7));
 }
+
+/// What programs see is shown again on demand, and nothing is shown that is not.
+#[test]
+fn the_last_reseed_is_shown_on_demand() {
+    let kernel = Kernel::new();
+    kernel.live.id.set(7);
+    kernel.crng.show(&kernel.live);
+    assert_eq!(kernel.live.shown.get(), (0, 0), "there was no reseed");
+    kernel.credit(128);
+    kernel.crng.show(&kernel.live);
+    assert_eq!(kernel.live.shown.get(), (0, 0), "early draws are not for programs");
+    kernel.credit(128);
+    kernel.live.shown.set((0, 0));
+    kernel.crng.show(&kernel.live);
+    assert_eq!(kernel.live.shown.get(), (1, 7));
+}
+
+/// A source that costs time may spare it.
+#[test]
+fn each_source_is_told_what_those_before_it_are_worth() {
+    let told = RefCell::new(Vec::new());
+    let source = |worth: u32| {
+        let told = &told;
+        move |so_far: EntropyBits| {
+            told.borrow_mut().push(so_far.0);
+            EntropyBits(worth)
+        }
+    };
+    let (mut one, mut two, mut three) = (source(64), source(u32::MAX), source(1));
+    let sum = boot::collect(&mut [&mut one, &mut two, &mut three]);
+    assert_eq!((sum, told.take()), (EntropyBits(u32::MAX), vec![0, 64, u32::MAX]));
+}

@@ -16,6 +16,7 @@ fn answer(size: u32, code: u32, count: u16, bytes: &[u8]) -> Vec<u8> {
 fn the_commands_are_those_of_the_specification() {
     assert_eq!(GET_RANDOM, *b"\x80\x01\x00\x00\x00\x0c\x00\x00\x01\x7b\x00\x20");
     assert_eq!(STARTUP, *b"\x80\x01\x00\x00\x00\x0c\x00\x00\x01\x44\x00\x00");
+    assert_eq!((REQUEST, LONGEST_ANSWER), (32, 44));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The protocol of getrandom in user space: arguments, forks, dropped memory, reseeds, signals.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
-use alea_random::block::Portable;
+use alea_random::block::{Block, BlockGenerator, Key, Portable};
 use alea_random::request::GetrandomFlags;
 use alea_random::splitmix64::SplitMix64;
 use alea_random::vdso::{Decision, Params, QUERY, Shared, State, UseSystemCall, decide};
@@ -141,4 +141,54 @@ fn a_signal_handler_does_not_get_the_state_it_interrupted() {
     assert!(!state.claim(), "the handler");
     state.release();
     assert!(state.claim());
+}
+
+/// Notes what it is asked for: counter and blocks.
+#[derive(Default)]
+struct Asked(RefCell<Vec<(u32, usize)>>);
+
+impl BlockGenerator for Asked {
+    fn fill(&self, key: &Key, counter: u32, out: &mut [Block]) {
+        self.0.borrow_mut().push((counter, out.len()));
+        Portable.fill(key, counter, out);
+    }
+}
+
+/// A batch is used to its end before another one is made, and whole groups of a long draw do not pass through it.
+#[test]
+fn a_batch_is_used_up_and_whole_groups_pass_it_by() {
+    let (kernel, asked, mut state) = (Kernel::ready(), Asked::default(), State::zeroed());
+    let mut draw = |len: usize| {
+        let mut out = vec![0; len];
+        state.draw(&kernel.shared, &asked, |key| kernel.key(key), &mut out).unwrap();
+        (asked.0.take(), out)
+    };
+    assert_eq!(draw(16).0, [(0, 0), (0, 8)]);
+    for _ in 1..30 {
+        assert_eq!(draw(16).0, [], "480 bytes are thirty times sixteen");
+    }
+    assert_eq!(draw(16).0, [(0, 0), (0, 8)]);
+    // 464 are left; four groups and 40 bytes more.
+    assert_eq!(draw(464 + 4 * 512 + 40).0, [(0, 32), (32, 8)]);
+    assert_eq!(draw(440).0, []);
+    // The same bytes, however they are cut.
+    let (_, long) = draw(3 * 16);
+    let (again, mut other) = (Kernel::ready(), State::zeroed());
+    again.draw(&mut other, 480).unwrap();
+    again.draw(&mut other, 16).unwrap();
+    again.draw(&mut other, 464 + 4 * 512 + 40).unwrap();
+    again.draw(&mut other, 440).unwrap();
+    let short: Vec<u8> = (0..3).flat_map(|_| again.draw(&mut other, 16).unwrap()).collect();
+    assert_eq!(long, short);
+}
+
+/// A reseed ends the batch: what waits in it was made by the old key.
+#[test]
+fn a_reseed_drops_the_batch() {
+    let (kernel, twin) = (Kernel::ready(), Kernel::ready());
+    let (mut state, mut other) = (State::zeroed(), State::zeroed());
+    assert_eq!(kernel.draw(&mut state, 16), twin.draw(&mut other, 16));
+    kernel.shared.publish(2);
+    assert_ne!(kernel.draw(&mut state, 16), twin.draw(&mut other, 16), "the old batch");
+    assert_eq!(kernel.keys.get(), 2);
 }

@@ -1,6 +1,6 @@
 //! Boots and tests of our own: a shell (`run`), any kernel (`boot`, `image`), the ABI programs (`abi`), the fuzzer (`fuzz`),
 //! everything at once (`soak`), two boots of a machine without entropy (`twins`), twins of a machine that was saved (`snapshots`),
-//! all tests (`test`), Miri, proofs, the kernel that checks itself (`checking`), and alea-random as others use it (`adopters`,
+//! all tests (`test`), Miri, proofs, mutants, the kernel that checks itself (`checking`), and alea-random as others use it (`adopters`,
 //! `bare`).
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ pub mod checking;
 pub mod fuzz;
 pub mod image;
 pub mod miri;
+pub mod mutants;
 pub mod proofs;
 pub mod residue;
 pub mod run;

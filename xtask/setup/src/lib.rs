@@ -7,3 +7,4 @@ pub mod apt;
 pub mod build;
 pub mod linux;
 pub mod setup;
+pub mod tools;

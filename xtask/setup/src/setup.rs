@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::apt::Apt;
-use crate::linux;
+use crate::{linux, tools};
 use xtask_guest::{accel, qemu};
 use xtask_host::{paths, process};
 
@@ -77,6 +77,7 @@ pub enum Need {
     Estimators,
     Swtpm,
     Solver,
+    Mutants,
 }
 
 /// What `run`, `test` and `bench` need.
@@ -107,6 +108,7 @@ impl Need {
             Self::Swtpm => "swtpm, an emulator of a TPM",
             Self::Estimators => "what NIST's entropy estimators are built with",
             Self::Solver => "z3",
+            Self::Mutants => "cargo-mutants",
         }
     }
 
@@ -137,6 +139,7 @@ impl Need {
                 .or_else(|| library_missing("libdivsufsort.so"))
                 .or_else(|| library_missing("libbz2.so")),
             Self::Solver => program("z3"),
+            Self::Mutants => tools::mutants_missing(),
         }
     }
 
@@ -184,6 +187,9 @@ pub fn ensure(needs: &[Need]) -> Result<()> {
     }
     if has(Need::Clippy) {
         rustup("adding clippy", &["component", "add", "clippy"])?;
+    }
+    if has(Need::Mutants) {
+        tools::provide_mutants()?;
     }
     let mut apt = OnDemand(None);
     // Whatever needs no rights comes first: a user without them has the rest ready then.

@@ -1,0 +1,125 @@
+//! `cargo xtask mutants`: no line of the entropy core can be changed without a test that fails.
+//!
+//! cargo-mutants makes the changes that a machine can think of; `kernel/random/mutants.toml` has those that it cannot (wipes
+//! left out, constants), what is not changed at all, and what survives with the reason why. A survivor that is not listed
+//! fails, and so does an entry that has no mutant any more or whose mutant a test catches by now: the list gets shorter only.
+//!
+//! Each file's own tests are run first, and all of them on what survives these.
+
+mod data;
+mod run;
+mod tree;
+mod verdict;
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+
+use self::data::Data;
+use self::run::Selection;
+use self::verdict::Outcomes;
+use xtask_host::{paths, process};
+use xtask_setup::setup::{self, Need};
+
+/// Of how many parts CI tests one each time, beside what has changed.
+const PARTS: u64 = 24;
+
+/// Changes the entropy core in every way there is, and wants a test to fail each time.
+#[derive(Args)]
+pub struct Mutants {
+    /// Only files of this name, such as `crng.rs`
+    #[arg(long, value_name = "NAME")]
+    file: Vec<String>,
+    /// Only part K of N
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+    /// Only what lines touch that have changed since this commit
+    #[arg(long, value_name = "COMMIT", conflicts_with = "shard")]
+    since: Option<String>,
+    /// How many at once
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+}
+
+impl Mutants {
+    pub fn run(self) -> Result<ExitCode> {
+        let selection = match (&self.shard, &self.since) {
+            (Some(shard), _) => Selection::Part(part(shard)?),
+            (None, Some(commit)) => Selection::Diff(diff(commit)?),
+            (None, None) => Selection::All,
+        };
+        test(&selection, &self.file, self.jobs)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What CI tests: mutants of lines that have changed since the last landing, and one part of all, which moves on with
+/// each commit.
+pub fn sample() -> Result<()> {
+    if let Some(base) = last_landing() {
+        test(&Selection::Diff(diff(&base)?), &[], 2)?;
+    }
+    let commits = process::output(git().args(["rev-list", "--count", "HEAD"]))?;
+    let commits: u64 = commits.trim().parse().context("git rev-list --count")?;
+    test(&Selection::Part((commits % PARTS, PARTS)), &[], 2)
+}
+
+fn test(selection: &Selection, names: &[String], jobs: usize) -> Result<()> {
+    setup::ensure(&[Need::Mutants])?;
+    let start = Instant::now();
+    let data = Data::load()?;
+    let made = run::list(&data)?;
+    let outcomes = run::all(&data, selection, names, jobs)?;
+    println!("{selection}: {outcomes} in {:.0} s", start.elapsed().as_secs_f64());
+    report(&data, &made, &outcomes)
+}
+
+fn report(data: &Data, made: &[String], outcomes: &Outcomes) -> Result<()> {
+    let faults = verdict::faults(&data.missed, made, outcomes);
+    if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
+}
+
+/// `K/N`, counted from zero.
+fn part(shard: &str) -> Result<(u64, u64)> {
+    let parsed = shard.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
+    match parsed {
+        Some((k, n)) if k < n => Ok((k, n)),
+        _ => bail!("`{shard}` is no part: K/N with K from 0 to N - 1"),
+    }
+}
+
+/// Where this clone parted from what was landed; without a remote, the commit before.
+fn last_landing() -> Option<String> {
+    let commit = |words: &[&str]| {
+        process::output(git().args(words)).ok().map(|commit| commit.trim().to_owned())
+    };
+    let head = commit(&["rev-parse", "HEAD"])?;
+    let base = commit(&["merge-base", "HEAD", "origin/main"]).filter(|base| *base != head);
+    base.or_else(|| commit(&["rev-parse", "--verify", "--quiet", "HEAD~1"]))
+}
+
+fn diff(since: &str) -> Result<String> {
+    process::output(git().args(["diff", since, "--", "kernel/random/src"]))
+}
+
+fn git() -> Command {
+    let mut git = Command::new("git");
+    git.current_dir(paths::root());
+    git
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_counted_from_zero() {
+        assert_eq!(part("0/24").unwrap(), (0, 24));
+        assert_eq!(part("23/24").unwrap(), (23, 24));
+        for wrong in ["24/24", "1", "a/b", "1/0", "-1/2"] {
+            assert!(part(wrong).is_err(), "{wrong}");
+        }
+    }
+}
