@@ -66,6 +66,9 @@ pub struct Transition {
     pub to: State,
 }
 
+/// Set in the count of a service that failed its known answers; no sum reaches it.
+const CONDEMNED: u64 = 1 << 32;
+
 /// The count of credited bits, up to [`EntropyBits::READY`].
 pub struct Credit {
     bits: AtomicU64,
@@ -86,7 +89,10 @@ impl Credit {
 
     /// Adds `bits`. Exactly one caller is told of each transition, and it is the one to act on it.
     pub fn add(&self, bits: EntropyBits) -> Option<Transition> {
-        let sum = |old: u64| (old + u64::from(bits.0)).min(u64::from(EntropyBits::READY.0));
+        let sum = |old: u64| match old {
+            CONDEMNED => CONDEMNED,
+            old => (old + u64::from(bits.0)).min(u64::from(EntropyBits::READY.0)),
+        };
         // Relaxed: the count publishes no data; the reseed that acts on a transition publishes the
         // key it makes, with its own Release.
         let mut old = self.bits.load(Ordering::Relaxed);
@@ -97,6 +103,21 @@ impl Credit {
         }
         let (from, to) = (State::of(to_bits(old)), State::of(to_bits(sum(old))));
         (from < to).then_some(Transition { from, to })
+    }
+
+    /// Ends all credit: whatever is counted from here on, the state is [`State::Empty`]. For a machine whose ciphers
+    /// give wrong answers, before the first credit.
+    ///
+    /// ```
+    /// use alea_random::credit::{Credit, EntropyBits, State};
+    /// let credit = Credit::none();
+    /// credit.condemn();
+    /// assert_eq!(credit.add(EntropyBits(256)), None);
+    /// assert_eq!(credit.state(), State::Empty);
+    /// ```
+    pub fn condemn(&self) {
+        // Relaxed: as in `add`.
+        self.bits.store(CONDEMNED, Ordering::Relaxed);
     }
 
     /// The bits credited so far: what `RNDGETENTCNT` and `entropy_avail` report.
@@ -126,7 +147,7 @@ impl fmt::Debug for Credit {
     }
 }
 
-/// The counter never exceeds 256.
+/// The counter never exceeds 256, unless it is condemned, which is worth nothing.
 fn to_bits(count: u64) -> EntropyBits {
-    EntropyBits(u32::try_from(count).unwrap_or(u32::MAX))
+    EntropyBits(u32::try_from(count).unwrap_or(0))
 }

@@ -22,7 +22,8 @@
 //! | [`fast_pool`] | interrupt times, stirred together in a few instructions |
 //! | [`credit`] | how much entropy is accounted for: the states Empty, Early, Ready |
 //! | [`boot`] | that the first key is made of all that the sources deliver at boot |
-//! | [`pool`] | the BLAKE2s hash that all sources are mixed into, and the keys it yields |
+//! | [`known_answers`] | whether ciphers compute what everybody's do |
+//! | [`pool`] | the BLAKE2s hashes that all sources are mixed into, and the keys they yield |
 //! | [`crng`] | ChaCha20 with fast key erasure: base key, per-CPU keys, generations, batches |
 //! | [`crng::handle`] | one CPU's generator, with the traits of rand_core if wanted |
 //! | [`crng::twins`] | reseeds, and copies of the machine: no two of them hand out the same bytes |
@@ -116,6 +117,7 @@ pub mod hardware;
 pub mod health;
 #[cfg(feature = "jitter")]
 pub mod jitter;
+pub mod known_answers;
 pub mod pool;
 #[cfg(feature = "linux-abi")]
 pub mod request;
