@@ -11,6 +11,10 @@ use std::process::Command;
 
 const NAME: &str = "linux-vdso.so.1";
 
+/// The routines that the kernel asks for a known answer before any program uses them, and the names of their places.
+const ROUTINES: [(&str, &str); 2] =
+    [("alea_vdso_keystream_sse2", "SSE2"), ("alea_vdso_keystream_avx2", "AVX2")];
+
 fn main() {
     for input in ["build.rs", "src", "vdso.ld"] {
         println!("cargo::rerun-if-changed={input}");
@@ -22,6 +26,7 @@ fn main() {
     if !target.starts_with("x86_64-") || !(target.contains("linux") || target.contains("none")) {
         // Elsewhere the crate is only there to be checked and documented.
         fs::write(&image, []).expect("the output folder can be written");
+        write_places(&out, |_| 0);
         return;
     }
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
@@ -40,18 +45,53 @@ fn main() {
     let mut link = linker(&rustc, &variable("HOST"));
     link.args(["-shared", "-soname", NAME, "--hash-style=both", "--build-id=sha1"])
         .args(["--eh-frame-hdr", "-Bsymbolic", "-z", "defs", "-z", "text", "-z", "noexecstack"])
-        .args(["-z", "max-page-size=4096", "--gc-sections", "-s", "-T"])
+        .args(["-z", "max-page-size=4096", "--gc-sections", "-T"])
         .arg(root.join("vdso.ld"))
         .arg("-o")
         .arg(&image)
         .arg(&object);
     run(&mut link);
     let bytes = fs::read(&image).expect("the linker wrote the image");
+    write_places(&out, |name| {
+        symbol(&bytes, name).unwrap_or_else(|| panic!("{}: no {name}", image.display()))
+    });
     match check(&bytes) {
         Ok(len) => fs::write(&image, without_sections(&bytes[..len])),
         Err(fault) => panic!("{}: {fault}", image.display()),
     }
     .expect("the output folder can be written");
+}
+
+/// Writes where in the image each routine lies, as constants.
+fn write_places(out: &Path, place: impl Fn(&str) -> u64) {
+    let line = |(symbol, name)| {
+        format!("/// Where `{symbol}` lies.\npub const {name}: usize = {:#x};\n", place(symbol))
+    };
+    let text: String = ROUTINES.map(line).concat();
+    fs::write(out.join("routines.rs"), text).expect("the output folder can be written");
+}
+
+/// The value of a symbol, by the image's table of sections, which is cut off later.
+fn symbol(image: &[u8], wanted: &str) -> Option<u64> {
+    const SYMTAB: u64 = 2;
+    let number = |at: usize, len: usize| {
+        let bytes = image.get(at..at + len)?;
+        Some(bytes.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
+    };
+    let (sections, count) = (number(40, 8)? as usize, number(60, 2)? as usize);
+    // A section's offset and length.
+    let section = |n: usize| {
+        let at = sections + n * 64;
+        Some((number(at + 24, 8)? as usize, number(at + 32, 8)? as usize))
+    };
+    let table = (0..count).find(|n| number(sections + n * 64 + 4, 4) == Some(SYMTAB))?;
+    let (symbols, len) = section(table)?;
+    let (names, _) = section(number(sections + table * 64 + 40, 4)? as usize)?;
+    (0..len / 24).map(|n| symbols + n * 24).find_map(|at| {
+        let name = image.get(names + number(at, 4)? as usize..)?;
+        let name = name.split(|byte| *byte == 0).next()?;
+        (name == wanted.as_bytes()).then(|| number(at + 8, 8)).flatten()
+    })
 }
 
 /// What is mapped: the segment, whose header no longer tells of sections, which lay behind it.

@@ -23,4 +23,21 @@ mod image;
 
 /// The image: an ELF file that is mapped as it is, behind the page of data.
 #[cfg(not(alea_vdso_image))]
-pub static IMAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/linux-vdso.so.1"));
+pub static IMAGE: &[u8] = &BYTES.0;
+
+/// Aligned as its vector constants want it. In the kernel it stands among the code, so that [`routines`] can be asked for
+/// a known answer before any program uses them.
+#[cfg(not(alea_vdso_image))]
+#[repr(align(64))]
+struct Aligned<const N: usize>([u8; N]);
+
+#[cfg(not(alea_vdso_image))]
+#[cfg_attr(target_os = "none", unsafe(link_section = ".text.alea_vdso"))]
+static BYTES: Aligned<{ include_bytes!(concat!(env!("OUT_DIR"), "/linux-vdso.so.1")).len() }> =
+    Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/linux-vdso.so.1")));
+
+/// Where in the image the loops of keystream.s lie. They take their arguments as [`chacha20`] says.
+#[cfg(not(alea_vdso_image))]
+pub mod routines {
+    include!(concat!(env!("OUT_DIR"), "/routines.rs"));
+}
