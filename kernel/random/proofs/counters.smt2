@@ -5,7 +5,7 @@
 ;| match self.0.wrapping_add(1) {
 ;| 0 | u64::MAX => Self(1),
 ; code: kernel/random/src/health.rs
-;| self.run = if !first_ever && sample == self.history[0] { self.run + 1 } else { 1 };
+;| self.run = if self.observed > 0 && sample == self.last { self.run + 1 } else { 1 };
 ;| if self.run >= self.cutoffs.repetition {
 ;| self.window_matches += u32::from(sample == self.window_first);
 ;| self.in_window = (self.in_window + 1) % WINDOW;

@@ -15,13 +15,16 @@
 //! permutation, about 30 instructions; 100 more for a device's.
 
 use crate::credit::EntropyBits;
-use crate::health::{Counter, Cutoffs, Timing};
+use crate::health::{Counter, Cutoffs, Health, Timing};
 
 /// Interrupts after which the pool is passed on, however fast they came.
 pub const DRAIN_COUNT: u32 = 1024;
 
 /// Interrupts of devices that are worth one bit.
 pub const INTERRUPTS_PER_BIT: u32 = 64;
+
+/// Failures of the tests after which nothing counts any more.
+pub const CHANCES: u32 = 3;
 
 /// The most that one [`FastPool::drain`] credits: what it passes on.
 const MAX_CREDIT: u32 = 128;
@@ -74,7 +77,10 @@ impl FastPool {
         let since = time.wrapping_sub(self.last_device);
         self.last_device = time;
         match self.timing.observe(since) {
-            Ok(counts) => self.counted = self.counted.saturating_add(u32::from(counts)),
+            Ok(counts) => {
+                let counts = counts && self.failures < CHANCES;
+                self.counted = self.counted.saturating_add(u32::from(counts));
+            }
             Err(_) => {
                 // What came before is worth nothing either, and the start-up tests begin again.
                 self.counted = 0;
@@ -92,6 +98,18 @@ impl FastPool {
     /// How often the times of devices have failed a test.
     pub const fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// How the times of devices stand: [`CHANCES`] failures are one too many, after each of the others the start-up tests
+    /// begin again.
+    pub const fn health(&self) -> Health {
+        if self.failures >= CHANCES {
+            Health::Failed
+        } else if self.timing.started() {
+            Health::Healthy
+        } else {
+            Health::Starting
+        }
     }
 
     /// Takes half of the state and what it is worth, if the counter that told the times is `counter`.

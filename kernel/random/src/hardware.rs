@@ -11,11 +11,15 @@
 //!   Ryzen 3000 firmware), others zero (Zen 5's narrow RDSEED, CVE-2025-62626): neither word is
 //!   ever accepted;
 //! - a part that repeats itself passes both: [`self_test`] looks at eight words together, and [`SelfTest`] at eight more
-//!   beside the last eight, which finds a part that plays the same ones at each test, and cycles of up to fourteen.
+//!   beside the last eight, which finds a part that plays the same ones at each test, and cycles of up to fourteen;
+//! - a part of whose words some bits stand still passes these, too: every byte of every word that is used goes through
+//!   the standard's tests ([`WordTests`]), at start, always and on demand.
 
 use core::fmt;
 
+use crate::block::wipe::wipe;
 use crate::credit::EntropyBits;
+use crate::health::{Cutoffs, HealthFault, StandardTests};
 
 /// How often one word is asked for before the source counts as failed.
 pub const TRIES: u32 = 10;
@@ -49,6 +53,8 @@ pub enum HardwareFault {
     Implausible,
     /// The words of the self-test repeat.
     Stuck,
+    /// The bytes of its words fail a test of SP 800-90B.
+    Biased(HealthFault),
 }
 
 impl fmt::Display for HardwareFault {
@@ -57,6 +63,7 @@ impl fmt::Display for HardwareFault {
             Self::NoData => "the hardware generator delivers nothing",
             Self::Implausible => "the hardware generator delivers zeros or all-ones",
             Self::Stuck => "the hardware generator repeats itself",
+            Self::Biased(_) => "the bytes of the hardware generator are not evenly spread",
         })
     }
 }
@@ -124,6 +131,11 @@ impl SelfTest {
         Self { last: [0; SELF_TEST_SAMPLES] }
     }
 
+    /// Wipes the words that it keeps.
+    pub(crate) fn forget(&mut self) {
+        wipe(&mut self.last);
+    }
+
     /// Judges eight words by themselves and beside the last eight. One coincidence is forgiven each. False alarm: two
     /// coincidences among 64 pairs, about (64 / 2^64)^2 / 2, less than 2^-116, on top of [`self_test`]'s.
     pub fn judge(&mut self, words: &[u64; SELF_TEST_SAMPLES]) -> Result<(), HardwareFault> {
@@ -139,6 +151,71 @@ impl SelfTest {
 }
 
 impl Default for SelfTest {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Places of a word's bytes, in the order in which windows of the proportion test begin with them: parts that deliver only
+/// half of a word, or every other 16 bits, are found in the first two windows, which are the start-up.
+const PLACES: [u32; 8] = [7, 0, 5, 2, 6, 1, 4, 3];
+
+/// The tests that every word of a source goes through, used or not: [`StandardTests`] over its bytes, and [`SelfTest`]
+/// over words that are drawn for that alone.
+///
+/// **The symbol** is a byte. The sources claim 64 bits a word, or to look as if they had them, so eight a byte
+/// ([`Cutoffs::EIGHT_BITS`]: five equal ones in a row, sixteen in a window of 512). Whole words would show nothing but
+/// repetitions, of which `SelfTest` knows more; and tests over words have to keep words, which are made into keys. These
+/// keep two bytes.
+///
+/// ```
+/// use alea_random::hardware::{HardwareFault, WordTests};
+/// let mut tests = WordTests::new();
+/// let verdict = (1..100u64).try_for_each(|n| tests.observe(n * 0x9e37_79b9 & 0xffff_ffff));
+/// assert!(matches!(verdict, Err(HardwareFault::Biased(_))), "its upper halves are zero");
+/// ```
+pub struct WordTests {
+    bytes: StandardTests,
+    words: u32,
+    replay: SelfTest,
+}
+
+impl WordTests {
+    /// A tester that has seen nothing.
+    pub const fn new() -> Self {
+        Self { bytes: StandardTests::new(Cutoffs::EIGHT_BITS), words: 0, replay: SelfTest::new() }
+    }
+
+    /// Takes a word into account, used or not. False alarm: see [`crate::health`], less than 2^-28 for 64 words.
+    pub fn observe(&mut self, word: u64) -> Result<(), HardwareFault> {
+        const WINDOW_WORDS: u32 = crate::health::WINDOW / 8;
+        let place = PLACES[(self.words / WINDOW_WORDS % 8) as usize];
+        self.words = self.words.wrapping_add(1);
+        let bytes = word.rotate_right(8 * place).to_le_bytes();
+        bytes
+            .into_iter()
+            .try_for_each(|byte| self.bytes.observe(u64::from(byte)))
+            .map_err(HardwareFault::Biased)
+    }
+
+    /// Judges eight words that are used for nothing else: [`SelfTest`], and whether some byte is the same in all of them,
+    /// which the proportion test takes up to four windows to find. False alarm of that: 8 / 256^7, 2^-53.
+    pub fn judge(&mut self, words: &[u64; SELF_TEST_SAMPLES]) -> Result<(), HardwareFault> {
+        self.replay.judge(words)?;
+        let varies = words.iter().fold(0, |varies, word| varies | (word ^ words[0]));
+        if varies.to_le_bytes().contains(&0) {
+            return Err(HardwareFault::Stuck);
+        }
+        words.iter().try_for_each(|word| self.observe(*word))
+    }
+
+    /// Whether the start-up tests are over: 1,024 bytes, before which nothing may be credited.
+    pub const fn started(&self) -> bool {
+        self.bytes.started()
+    }
+}
+
+impl Default for WordTests {
     fn default() -> Self {
         Self::new()
     }

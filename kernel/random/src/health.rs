@@ -46,7 +46,8 @@ impl Cutoffs {
     pub const HALF_BIT: Self = Self { repetition: 61, proportion: 422 };
     /// For a claim of one bit per sample.
     pub const ONE_BIT: Self = Self { repetition: 31, proportion: 325 };
-    /// For a claim of eight bits per sample.
+    /// For a claim of eight bits per sample: bytes of a generator that says it delivers full entropy, or of one that is
+    /// meant to look as if it did.
     pub const EIGHT_BITS: Self = Self { repetition: 5, proportion: 16 };
 }
 
@@ -82,7 +83,74 @@ pub enum Counter {
     Refused,
 }
 
-/// The tests' memory of one source.
+/// The standard's two tests, repetition count and adaptive proportion, over one source.
+///
+/// They keep two samples of all that they have seen, so that a source whose samples become keys can be tested for ever:
+/// of words that are tested byte by byte, whoever reads all memory learns two bytes.
+///
+/// ```
+/// use alea_random::health::{Cutoffs, HealthFault, StandardTests};
+/// let mut tests = StandardTests::new(Cutoffs::EIGHT_BITS);
+/// let verdict = (0..100).try_for_each(|_| tests.observe(42));
+/// assert_eq!(verdict, Err(HealthFault::Repetition), "a stuck source");
+/// ```
+pub struct StandardTests {
+    cutoffs: Cutoffs,
+    run: u32,
+    last: u64,
+    in_window: u32,
+    window_first: u64,
+    window_matches: u32,
+    observed: u32,
+}
+
+impl StandardTests {
+    /// A tester that has seen nothing.
+    pub const fn new(cutoffs: Cutoffs) -> Self {
+        Self {
+            cutoffs,
+            run: 0,
+            last: 0,
+            in_window: 0,
+            window_first: 0,
+            window_matches: 0,
+            observed: 0,
+        }
+    }
+
+    /// Takes one sample into account. After a failure the source must not be credited; the caller may start over with a
+    /// new tester.
+    pub fn observe(&mut self, sample: u64) -> Result<(), HealthFault> {
+        self.run = if self.observed > 0 && sample == self.last { self.run + 1 } else { 1 };
+        self.last = sample;
+        self.observed = self.observed.saturating_add(1);
+        if self.in_window == 0 {
+            self.window_first = sample;
+            self.window_matches = 0;
+        }
+        self.window_matches += u32::from(sample == self.window_first);
+        self.in_window = (self.in_window + 1) % WINDOW;
+        if self.run >= self.cutoffs.repetition {
+            Err(HealthFault::Repetition)
+        } else if self.window_matches >= self.cutoffs.proportion {
+            Err(HealthFault::Proportion)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether the start-up tests are over: nothing before may be credited.
+    pub const fn started(&self) -> bool {
+        self.observed >= STARTUP
+    }
+
+    /// Whether the next sample begins a window.
+    const fn at_window(&self) -> bool {
+        self.in_window == 0
+    }
+}
+
+/// [`StandardTests`] and the lag test, which needs the last [`LAGS`] samples.
 ///
 /// ```
 /// use alea_random::health::{Cutoffs, HealthFault, HealthTests};
@@ -98,67 +166,60 @@ pub enum Counter {
 /// println!("{:?}", HealthTests::new(Cutoffs::ONE_BIT));
 /// ```
 pub struct HealthTests {
-    cutoffs: Cutoffs,
-    run: u32,
-    in_window: u32,
-    window_first: u64,
-    window_matches: u32,
+    standard: StandardTests,
     history: [u64; LAGS],
     lag_matches: [u32; LAGS],
-    observed: u32,
 }
 
 impl HealthTests {
     /// A tester that has seen nothing.
     pub const fn new(cutoffs: Cutoffs) -> Self {
-        Self {
-            cutoffs,
-            run: 0,
-            in_window: 0,
-            window_first: 0,
-            window_matches: 0,
-            history: [0; LAGS],
-            lag_matches: [0; LAGS],
-            observed: 0,
-        }
+        Self { standard: StandardTests::new(cutoffs), history: [0; LAGS], lag_matches: [0; LAGS] }
     }
 
     /// Takes one sample into account. After a failure the source must not be used; the caller may
     /// start over with a new tester.
     pub fn observe(&mut self, sample: u64) -> Result<(), HealthFault> {
-        let first_ever = self.observed == 0;
-        self.observed = self.observed.saturating_add(1);
-
-        self.run = if !first_ever && sample == self.history[0] { self.run + 1 } else { 1 };
-        if self.run >= self.cutoffs.repetition {
-            return Err(HealthFault::Repetition);
-        }
-
-        if self.in_window == 0 {
-            self.window_first = sample;
-            self.window_matches = 0;
+        if self.standard.at_window() {
             self.lag_matches = [0; LAGS];
         }
-        self.window_matches += u32::from(sample == self.window_first);
         for (matches, earlier) in self.lag_matches.iter_mut().zip(self.history) {
             *matches += u32::from(sample == earlier);
         }
-        self.in_window = (self.in_window + 1) % WINDOW;
         self.history.rotate_right(1);
         self.history[0] = sample;
-
-        if self.window_matches >= self.cutoffs.proportion {
-            Err(HealthFault::Proportion)
-        } else if self.lag_matches.iter().any(|&m| m >= self.cutoffs.proportion) {
-            Err(HealthFault::Lag)
-        } else {
-            Ok(())
-        }
+        self.standard.observe(sample)?;
+        let cutoff = self.standard.cutoffs.proportion;
+        if self.lag_matches.iter().any(|&m| m >= cutoff) { Err(HealthFault::Lag) } else { Ok(()) }
     }
 
     /// Whether the start-up tests are over: nothing before may be credited.
     pub const fn started(&self) -> bool {
-        self.observed >= STARTUP
+        self.standard.started()
+    }
+}
+
+/// How a source stands, as the machine's owner is shown it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It is not there, or nothing was asked of it.
+    Absent,
+    /// It is tested, and may not be credited yet.
+    Starting,
+    /// It has passed every test so far.
+    Healthy,
+    /// It has failed a test: mixed in all the same, never credited again.
+    Failed,
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Absent => "absent",
+            Self::Starting => "starting",
+            Self::Healthy => "healthy",
+            Self::Failed => "failed",
+        })
     }
 }
 
@@ -184,5 +245,9 @@ impl Timing {
         (self.last, self.last_change) = (length, change);
         self.tests.observe(length)?;
         Ok(varies && self.tests.started())
+    }
+
+    pub(crate) const fn started(&self) -> bool {
+        self.tests.started()
     }
 }

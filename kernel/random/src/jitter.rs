@@ -119,6 +119,11 @@ impl Jitter {
         self.timing.observe(delta)
     }
 
+    /// Whether the start-up tests are over.
+    pub const fn started(&self) -> bool {
+        self.timing.started()
+    }
+
     /// Samples until `wanted` may be credited.
     ///
     /// ```

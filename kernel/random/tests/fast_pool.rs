@@ -1,9 +1,8 @@
 //! The interrupt pool: that it mixes, that it gives away only half, and what it credits.
 
 use alea_random::credit::EntropyBits;
-use alea_random::fast_pool::FastPool;
-use alea_random::health::Counter;
-use alea_random::health::STARTUP;
+use alea_random::fast_pool::{CHANCES, FastPool};
+use alea_random::health::{Counter, Health, STARTUP};
 use alea_random::splitmix64::SplitMix64;
 use proptest::prelude::*;
 
@@ -113,4 +112,27 @@ proptest! {
         prop_assume!(a != b);
         prop_assert_ne!(drained(&a), drained(&b));
     }
+}
+
+/// Two failures cost what was not passed on and a new start-up; the third is the last.
+#[test]
+fn three_failures_are_for_good() {
+    let mut noise = noise(6);
+    let (mut pool, mut time) = (FastPool::new(), 0u64);
+    let mut take = |pool: &mut FastPool, count: u32, stuck: bool| {
+        for n in 0..count {
+            time = time.wrapping_add(if stuck { 5_000 } else { noise(n) });
+            pool.stir_device(time, 0x34);
+        }
+    };
+    assert_eq!(pool.health(), Health::Starting);
+    for failures in 1..=CHANCES {
+        take(&mut pool, 1_200, false);
+        assert_eq!(pool.health(), Health::Healthy);
+        take(&mut pool, 242, true);
+        assert_eq!(pool.failures(), failures);
+    }
+    assert_eq!(pool.health(), Health::Failed);
+    take(&mut pool, 5_000, false);
+    assert_eq!((pool.health(), pool.drain(Counter::Usable).1), (Health::Failed, EntropyBits(0)));
 }

@@ -3,8 +3,9 @@
 use alea_random::credit::EntropyBits;
 use alea_random::hardware::{
     HardwareFault, HardwareRng, RDRAND_RESEED_WORDS, RDRAND_SEED_BITS, SELF_TEST_DISTINCT,
-    SELF_TEST_SAMPLES, SelfTest, TRIES, draw, gather, self_test, test_words,
+    SELF_TEST_SAMPLES, SelfTest, TRIES, WordTests, draw, gather, self_test, test_words,
 };
+use alea_random::health::HealthFault;
 use alea_random::splitmix64::SplitMix64;
 
 /// Plays back answers for ever, and counts how often it was asked.
@@ -128,4 +129,77 @@ fn two_coincidences_are_not_forgiven() {
     assert_eq!(test.judge(&words(100)), Ok(()));
     assert_eq!(test.judge(&words(107)), Ok(()), "one word again");
     assert_eq!(test.judge(&words(113)), Err(HardwareFault::Stuck), "two words again");
+}
+
+/// After how many words a part is found that gives `word(n)`.
+fn found(limit: u32, mut word: impl FnMut(u32) -> u64) -> Option<(u32, HardwareFault)> {
+    let mut tests = WordTests::new();
+    (0..limit).find_map(|n| tests.observe(word(n)).err().map(|fault| (n + 1, fault)))
+}
+
+/// Start-up is 1,024 bytes, and a perfect source passes it and much more.
+#[test]
+fn good_words_pass_for_long() {
+    let mut good = SplitMix64::new(20);
+    let mut tests = WordTests::new();
+    for n in 0..if cfg!(miri) { 200 } else { 200_000 } {
+        assert_eq!(tests.started(), n >= 128, "after {n} words");
+        assert_eq!(tests.observe(good.next_u64()), Ok(()));
+    }
+}
+
+/// Parts of whose words some bits stand: those of half a word within the start-up, those of one byte soon. No test that
+/// looks at whole words finds them.
+#[test]
+fn words_of_which_a_part_stands_are_found() {
+    let half = u64::from(u32::MAX);
+    for mask in [half, !half, 0xffff_0000_ffff_0000, 0x0000_ffff_0000_ffff] {
+        let (mut words, mut others) = (SplitMix64::new(21), SplitMix64::new(21));
+        assert!(found(128, |_| words.next_u64() & mask).is_some(), "{mask:#x}");
+        let mut replay = Replay::new(|_| Some(others.next_u64() & mask));
+        assert_eq!(self_test(&mut replay), Ok(()), "{mask:#x}");
+    }
+    for byte in 0..8 {
+        let mut words = SplitMix64::new(22);
+        let after =
+            found(10_000, |_| words.next_u64() & !(0xff << (8 * byte)) | 0x5a << (8 * byte));
+        assert!(after.is_some_and(|(words, _)| words <= 8 * 64), "byte {byte}: {after:?}");
+    }
+}
+
+/// A part that turns bad after any number of good words is found within a start-up's worth of bad ones.
+#[test]
+fn a_part_that_turns_bad_is_found() {
+    for good in [0, 1, 63, 64, 129, 1_000] {
+        let mut words = SplitMix64::new(23);
+        let (after, fault) =
+            found(good + 128, |n| if n < good { words.next_u64() } else { 0x4242_4242_4242_4242 })
+                .expect("a constant");
+        assert_eq!(fault, HardwareFault::Biased(HealthFault::Repetition), "{good}");
+        assert!(after <= good + 2, "{good}: {after}");
+    }
+}
+
+/// A part that plays the same eight words at each test has bytes that look well.
+#[test]
+fn words_that_are_played_again_are_found() {
+    let mut words = SplitMix64::new(25);
+    let mut tests = WordTests::new();
+    let played = std::array::from_fn(|_| words.next_u64());
+    assert_eq!(tests.judge(&played), Ok(()));
+    assert_eq!(tests.judge(&played), Err(HardwareFault::Stuck));
+}
+
+/// Eight words are enough to find any byte that stands, whatever came before.
+#[test]
+fn a_byte_that_stands_is_found_by_eight_words() {
+    let mut words = SplitMix64::new(24);
+    for byte in 0..8 {
+        let mut tests = WordTests::new();
+        for _ in 0..200 {
+            assert_eq!(tests.judge(&std::array::from_fn(|_| words.next_u64())), Ok(()));
+        }
+        let bad = std::array::from_fn(|_| words.next_u64() & !(0xff << (8 * byte)));
+        assert_eq!(tests.judge(&bad), Err(HardwareFault::Stuck), "byte {byte}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Health tests: the cutoffs recomputed, and sources that must pass or fail.
 
-use alea_random::health::{Cutoffs, HealthFault, HealthTests, STARTUP, WINDOW};
+use alea_random::health::{Cutoffs, HealthFault, HealthTests, STARTUP, StandardTests, WINDOW};
 use alea_random::splitmix64::SplitMix64;
 
 /// The false-alarm probability per sample or window that the cutoffs are made for.
@@ -63,6 +63,9 @@ fn windows_fail_as_rarely_as_is_said() {
 fn the_numbers_are_those_that_are_argued_for() {
     assert_eq!((WINDOW, STARTUP), (512, 1024));
     assert_eq!(Cutoffs::EIGHTH_BIT, Cutoffs { repetition: 241, proportion: 502 });
+    // Bytes of RDRAND, RDSEED and virtio-rng.
+    assert_eq!(Cutoffs::EIGHT_BITS, Cutoffs { repetition: 5, proportion: 16 });
+    assert_eq!(alea_random::fast_pool::CHANCES, 3);
     #[cfg(feature = "jitter")]
     assert_eq!(alea_random::jitter::SAMPLES_PER_BIT, 64);
     assert_eq!(alea_random::fast_pool::INTERRUPTS_PER_BIT, 64);
@@ -165,4 +168,28 @@ fn nothing_counts_during_start_up() {
         tests.observe(random.next_u64()).unwrap();
     }
     assert!(tests.started());
+}
+
+/// Where two tests are asked of one source they agree, and what a lag test alone finds passes the standard's.
+#[test]
+fn the_standard_alone_is_the_standard() {
+    let first = |cutoffs: Cutoffs, source: &mut dyn FnMut(u32) -> u64| {
+        let mut tests = StandardTests::new(cutoffs);
+        (0..SPAN).find_map(|n| tests.observe(source(n)).err().map(|fault| (fault, n + 1)))
+    };
+    let cutoffs = Cutoffs::EIGHT_BITS;
+    assert_eq!(first(cutoffs, &mut |_| 7), Some((HealthFault::Repetition, 5)));
+    // One sample in 32: no run of five, and the sixteenth after 481.
+    let favours = |n: u32| if n.is_multiple_of(32) { 7 } else { 1_000 + u64::from(n) };
+    assert_eq!(first(cutoffs, &mut { favours }), Some((HealthFault::Proportion, 15 * 32 + 1)));
+    let cycle = |n: u32| u64::from(n % 2);
+    assert_eq!(first(Cutoffs::EIGHTH_BIT, &mut { cycle }), None);
+    let (fault, _) = verdict(Cutoffs::EIGHTH_BIT, SPAN, cycle).unwrap();
+    assert_eq!(fault, HealthFault::Lag);
+    let mut tests = StandardTests::new(cutoffs);
+    let mut random = SplitMix64::new(7);
+    for n in 0..2 * STARTUP {
+        assert_eq!(tests.started(), n >= STARTUP);
+        tests.observe(random.next_u64()).unwrap();
+    }
 }

@@ -3,7 +3,7 @@
 //! Owns the credit and the queue of those who wait; the pool itself is in [`super::mixing`]. Mixing and crediting stay two
 //! calls: mixing never credits. Locks: that of the queue, with nothing else held.
 
-pub use super::mixing::{mix, mixed, try_mix};
+pub use super::mixing::{mix, mixed, spread, try_spread, turn, waiting};
 use super::{crng, early, mixing, schedule, sources, stats};
 use crate::sync::WaitQueue;
 use alea_random::credit::{Credit, EntropyBits, State, Transition};
@@ -33,6 +33,11 @@ pub fn credit(bits: EntropyBits) {
             schedule::arm();
         }
     }
+}
+
+/// Ends all credit, before there is any: the service stays Empty.
+pub fn condemn() {
+    CREDIT.condemn();
 }
 
 /// What a write to a device does: mixes, credits nothing.

@@ -1,6 +1,6 @@
 //! The text of /proc/alea/random.
 
-use super::{crng, generator, pool, service, stats};
+use super::{crng, generator, known_answers, pool, service, stats};
 use alloc::string::String;
 use core::fmt::Write;
 
@@ -19,6 +19,13 @@ fn write(to: &mut dyn Write) -> core::fmt::Result {
     writeln!(to, "pool_bytes {}", pool::mixed())?;
     writeln!(to, "batch_refills {}", crng::refills())?;
     let (shared, per_cpu) = service::MEMORY;
-    writeln!(to, "memory_bytes {shared} + {per_cpu} per CPU")?;
+    writeln!(to, "memory_shared_bytes {shared}")?;
+    writeln!(to, "memory_cpu_bytes {per_cpu}")?;
+    write!(to, "waiting_bytes")?;
+    for bytes in pool::waiting() {
+        write!(to, " {bytes}")?;
+    }
+    writeln!(to)?;
+    known_answers::write(to)?;
     stats::write(to)
 }

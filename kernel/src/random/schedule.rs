@@ -1,6 +1,7 @@
-//! Reseeds by the clock: often after boot, every minute later.
+//! Reseeds by the clock, often after boot, every minute later; and samples of jitter by the clock, every second.
 //!
-//! Owns the one timer of this floor. Reseeds in the timers' thread, never in an interrupt: RDSEED and RDRAND may be
+//! Owns the two timers of this floor. The second one only runs where neither RDSEED nor RDRAND works, and does nothing but
+//! order samples, which the CPU that it woke takes before it halts again. Reseeds in the timers' thread, never in an interrupt: RDSEED and RDRAND may be
 //! asked some twenty times, each of which may leave a virtual machine.
 //!
 //! Locks: none of its own.
@@ -12,6 +13,7 @@ use crate::time::{self, Nanos, TimerRoom, TimerTarget};
 use alea_random::credit::State;
 use alea_random::reseed::{Cause, interval};
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 struct Reseed(TimerRoom);
@@ -23,20 +25,40 @@ impl TimerTarget for Reseed {
 
     fn expired(self: Arc<Self>, _: Nanos) {
         debug_assert!(cpu::interrupts_enabled(), "a reseed in an interrupt takes too long");
-        if !sources::has_instruction() {
-            sources::jitter::refresh();
-        }
+        // What no CPU had the time for, on a machine that is never idle.
+        while sources::jitter::sample() {}
+        sources::jitter::order();
+        pool::turn();
         pool::reseed(Cause::Schedule);
         arm();
     }
 }
 
+struct Sampling(TimerRoom);
+
+impl TimerTarget for Sampling {
+    fn expired(self: Arc<Self>, now: Nanos) {
+        sources::jitter::order();
+        time::arm(&self.0, now + SAMPLE_EVERY, self.clone());
+    }
+}
+
+/// How often samples are ordered where nothing else brings entropy.
+const SAMPLE_EVERY: Nanos = Nanos(1_000_000_000);
+
+static SAMPLING: Once<Arc<Sampling>> = Once::new();
+/// Whether its timer runs, which it does for ever then: an instruction that failed never comes back.
+static SAMPLES: AtomicBool = AtomicBool::new(false);
+
 static TARGET: Once<Arc<Reseed>> = Once::new();
 
 /// From here on timers can be armed.
 pub fn start() {
+    let room = || TimerRoom::new().expect("no memory for a timer");
     #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
-    TARGET.call_once(|| Arc::new(Reseed(TimerRoom::new().expect("no memory for a timer"))));
+    TARGET.call_once(|| Arc::new(Reseed(room())));
+    #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
+    SAMPLING.call_once(|| Arc::new(Sampling(room())));
     arm();
 }
 
@@ -50,4 +72,9 @@ pub fn arm() {
     let wait = interval(Duration::from_nanos(now.as_u64()));
     let wait = Nanos(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
     time::arm(&target.0, now + wait, target.clone());
+    // Relaxed: one of the CPUs that come here finds it false.
+    if !sources::has_instruction() && !SAMPLES.swap(true, Ordering::Relaxed) {
+        let Some(sampling) = SAMPLING.get() else { return };
+        time::arm(&sampling.0, now + SAMPLE_EVERY, sampling.clone());
+    }
 }

@@ -2,40 +2,40 @@
 //!
 //! Owns nothing. Prints what draws cost, so that the figures of a machine are at hand.
 
-use super::{crng, generator};
-use crate::arch::copy::chacha20;
+use super::{crng, generator, known_answers, sources, stats};
 use crate::base::tsc;
 use crate::mm::user;
-use alea_random::block::{BlockGenerator, Key, Portable};
 use alea_random::credit::State;
+
+/// Tests everything that can be tested beside running tasks: the ciphers' known answers, and the start-up tests of all
+/// sources that can be asked. Whether all is well: no source has failed, now or before.
+pub fn test_on_demand() -> bool {
+    let answers = known_answers::ask(None);
+    if let Err(wrong) = answers {
+        log::error!("random: {wrong}: this machine cannot keep secrets");
+    }
+    sources::test_on_demand();
+    stats::demanded();
+    answers.is_ok() && !stats::any_failed()
+}
 
 /// Panics if something is wrong.
 pub fn run() {
     assert_eq!(super::pool::state(), State::Ready, "the machine has no source of entropy");
-    vector_equals_portable();
+    assert_eq!(known_answers::ask(None), Ok(()));
     unmapped_place_is_refused();
     draws_differ();
+    let start = tsc::read_ordered();
+    sources::jitter::order();
+    sources::jitter::sample();
+    let cycles = tsc::read_ordered().wrapping_sub(start);
+    log::info!("random selftest: a slice of jitter takes {cycles} cycles");
     for len in [4, 16, 32, 64, 256] {
         let mut out = [0; 256];
         let start = tsc::read_ordered();
         (0..1000).for_each(|_| super::service::fill_secret(&mut out[..len]));
         let cycles = tsc::read_ordered().wrapping_sub(start) / 1000;
         log::info!("random selftest: {len} bytes take {cycles} cycles");
-    }
-}
-
-/// The vector unit's keystream, put back in order, is the portable one.
-fn vector_equals_portable() {
-    let key = [0x42; 32];
-    let mut vector = [[0u8; chacha20::GROUP]; 2];
-    chacha20::keystream(&key, 7, &mut vector);
-    let mut portable = [[0u8; 64]; 16];
-    Portable.fill(&Key::new(key), 7, &mut portable);
-    let lanes = if chacha20::routine() == chacha20::Routine::Sse2 { 4 } else { 8 };
-    for (n, word) in portable.as_flattened().chunks(4).enumerate() {
-        let (block, index) = (n / 16, n % 16);
-        let at = (block / lanes * 16 + index) * lanes + block % lanes;
-        assert_eq!(vector.as_flattened()[at * 4..][..4], *word, "word {index} of block {block}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::pool::{self, state};
 use super::stats::{self, Interface};
-use super::{crng, generator, schedule, shown, sources};
+use super::{crng, generator, known_answers, schedule, shown, sources};
 use crate::arch::copy::chacha20;
 use crate::base::boot_info::BootInfo;
 use crate::machine::vm_id;
@@ -16,7 +16,7 @@ use zeroize::Zeroize;
 /// All that the service keeps: bytes that the CPUs share, and bytes for each CPU. Stacks and the vDSO's page
 /// of data, which has the clocks too, are not counted.
 pub(super) const MEMORY: (usize, usize) = (
-    crng::MEMORY.0 + pool::MEMORY + stats::MEMORY.0 + sources::MEMORY.0,
+    crng::MEMORY.0 + pool::MEMORY + stats::MEMORY.0 + sources::MEMORY.0 + known_answers::MEMORY,
     crng::MEMORY.1 + stats::MEMORY.1 + sources::MEMORY.1,
 );
 const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service is to stay small");
@@ -25,6 +25,7 @@ const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service 
 /// clock, before anything that wants an address or a key.
 pub fn init(info: &BootInfo) {
     chacha20::init();
+    known_answers::ask_at_boot();
     // Once, and when everything is mixed in: the first key is to depend on no single source.
     pool::credit(sources::collect_at_boot(info));
     sources::watch_interrupts();

@@ -8,9 +8,10 @@
 use crate::base::percpu::{self, PerCpu};
 use crate::per_cpu;
 use alea_random::credit::EntropyBits;
+use alea_random::health::Health;
 use alea_random::reseed::Cause;
 use core::fmt::Write;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// Who drew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,19 @@ impl Source {
         Self::User,
     ];
 
+    /// Whether there are tests that it could fail.
+    const fn is_tested(self) -> bool {
+        matches!(
+            self,
+            Self::Rdseed
+                | Self::Rdrand
+                | Self::VirtioRng
+                | Self::Tpm
+                | Self::Jitter
+                | Self::Interrupt
+        )
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
@@ -96,15 +110,21 @@ struct Draws {
     bytes: AtomicU64,
 }
 
-/// Mixed bytes, credited bits, failed tests. Relaxed throughout: counters that nothing depends on.
+/// Mixed bytes, credited bits, failed tests, a [`Health`]. Relaxed throughout: nothing depends on them.
 struct SourceCounts {
     bytes: AtomicU64,
     bits: AtomicU64,
     failures: AtomicU64,
+    health: AtomicU8,
 }
 
 static SOURCES: [SourceCounts; Source::ALL.len()] = [const {
-    SourceCounts { bytes: AtomicU64::new(0), bits: AtomicU64::new(0), failures: AtomicU64::new(0) }
+    SourceCounts {
+        bytes: AtomicU64::new(0),
+        bits: AtomicU64::new(0),
+        failures: AtomicU64::new(0),
+        health: AtomicU8::new(Health::Absent as u8),
+    }
 }; Source::ALL.len()];
 
 static RESEEDS: [AtomicU64; Cause::ALL.len()] = [const { AtomicU64::new(0) }; Cause::ALL.len()];
@@ -135,7 +155,8 @@ fn draws(by: Interface) -> &'static PerCpu<Draws> {
 pub const MEMORY: (usize, usize) = (
     size_of::<SourceCounts>() * Source::ALL.len()
         + size_of::<AtomicU64>() * Cause::ALL.len()
-        + size_of::<AtomicU32>(),
+        + size_of::<AtomicU32>()
+        + size_of::<AtomicU64>(),
     size_of::<Draws>() * Interface::ALL.len() + size_of::<AtomicU64>(),
 );
 
@@ -175,6 +196,42 @@ pub fn failed(from: Source) {
     SOURCES[from as usize].failures.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Notes how a source stands; failed is for good. Whether it has failed now.
+pub fn stands(source: Source, health: Health) -> bool {
+    let place = &SOURCES[source as usize].health;
+    let before = place.load(Ordering::Relaxed);
+    if before == health as u8 || before == Health::Failed as u8 {
+        return false;
+    }
+    place.store(health as u8, Ordering::Relaxed);
+    health == Health::Failed
+}
+
+/// How a source stands.
+pub fn health(source: Source) -> Health {
+    let number = SOURCES[source as usize].health.load(Ordering::Relaxed);
+    let all = [Health::Absent, Health::Starting, Health::Healthy, Health::Failed];
+    all.into_iter().find(|health| *health as u8 == number).unwrap_or(Health::Failed)
+}
+
+/// Whether a source that is tested has failed.
+pub fn any_failed() -> bool {
+    Source::ALL.into_iter().any(|source| health(source) == Health::Failed)
+}
+
+/// Tests on demand. Relaxed: a count.
+static DEMANDED: AtomicU64 = AtomicU64::new(0);
+
+/// Counts one.
+pub fn demanded() {
+    DEMANDED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How often a source has failed a test.
+pub fn failures(source: Source) -> u64 {
+    SOURCES[source as usize].failures.load(Ordering::Relaxed)
+}
+
 /// The sources that the first key is made of, by a bit for each. Relaxed: for show.
 static FIRST_KEY: AtomicU32 = AtomicU32::new(0);
 
@@ -200,11 +257,17 @@ pub fn write(to: &mut dyn Write) -> core::fmt::Result {
         write!(to, " {}", source.name())?;
     }
     writeln!(to)?;
-    writeln!(to, "\nsource mixed_bytes credited_bits health_failures")?;
+    writeln!(to, "tests_on_demand {}", load(&DEMANDED))?;
+    writeln!(to, "\nsource mixed_bytes credited_bits health_failures health")?;
     for source in Source::ALL {
         let counts = &SOURCES[source as usize];
         let (bytes, bits) = (load(&counts.bytes), load(&counts.bits));
-        writeln!(to, "{} {bytes} {bits} {}", source.name(), load(&counts.failures))?;
+        let failures = load(&counts.failures);
+        write!(to, "{} {bytes} {bits} {failures} ", source.name())?;
+        match source.is_tested() {
+            true => writeln!(to, "{}", health(source))?,
+            false => writeln!(to, "untested")?,
+        }
     }
     writeln!(to, "\nreseed count")?;
     for cause in Cause::ALL {

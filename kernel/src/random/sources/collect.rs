@@ -12,7 +12,10 @@ use alea_random::boot;
 use alea_random::credit::EntropyBits;
 
 /// Bytes that all CPUs share, and bytes for each CPU.
-pub const MEMORY: (usize, usize) = (virtio_rng::MEMORY + tpm::MEMORY, interrupt::MEMORY);
+pub const MEMORY: (usize, usize) = (
+    virtio_rng::MEMORY + tpm::MEMORY + hardware::MEMORY + jitter::MEMORY.0,
+    interrupt::MEMORY + jitter::MEMORY.1,
+);
 
 /// Asks every source that exists at boot; what they are worth. Jitter comes last, and goes on while that is not enough.
 #[must_use]

@@ -7,11 +7,13 @@
 //! 909 ns for RDSEED on one machine, up to 25 us in some virtual ones; hence never on the draw path.
 //!
 //! Only the 64-bit form of RDSEED is used (CVE-2025-62626). Each is tested with eight words twice at boot
-//! and at every reseed; one that fails once is not asked again. `alea.rdrand=zeros|ones|repeat|cycle|silent` (and
-//! `alea.rdseed=`) puts a broken part in the place of the CPU's, so that what follows can be tested; there
-//! is no way to make one look better than it is.
+//! and at every reseed, and every byte that it gives goes through the tests of SP 800-90B ([`WordTests`]), 128 words
+//! before the first that counts. One that fails once is never credited again and nothing relies on it any more; four words
+//! of it are mixed in at every reseed all the same, which cannot harm. `alea.rdrand=zeros|ones|repeat|cycle|half|silent` (and
+//! `alea.rdseed=`) puts a broken part in the place of the CPU's, so that what follows can be tested, `zeros@N` one that
+//! breaks after it was asked N times; there is no way to make one look better than it is.
 //!
-//! Owns which of the two has failed. Never asked again after that. Locks: none.
+//! Owns which of the two has failed, and their tests. Never credits what has failed. Locks: `Random`, for the tests.
 
 use crate::base::{cpu, tsc};
 use crate::cmdline;
@@ -20,9 +22,9 @@ use crate::sync::{Once, SpinLock, level};
 use crate::time;
 use alea_random::credit::EntropyBits;
 use alea_random::hardware::{
-    HardwareFault, HardwareRng, RDRAND_RESEED_WORDS, RDRAND_SEED_BITS, SelfTest, draw, gather,
-    test_words,
+    HardwareFault, HardwareRng, RDRAND_RESEED_WORDS, RDRAND_SEED_BITS, WordTests, draw, test_words,
 };
+use alea_random::health::Health;
 use alea_random::pool::FRESH_WORDS;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zerocopy::IntoBytes;
@@ -34,15 +36,30 @@ const BOOT_WORDS: usize = 8;
 /// Nanoseconds that [`Instruction::pass_a_reseed`] may take.
 const MOST_TIME: u64 = 3_000_000;
 
-/// A part that shipped broken, played on request.
+/// How often RDSEED may have run dry before its start-up tests wait for a reseed.
+const DRY: u32 = 32;
+
+/// How a part that shipped broken answers.
 #[derive(Clone, Copy)]
-enum Broken {
+enum Kind {
     Zeros,
     Ones,
     Repeat,
     Cycle,
+    /// The upper half of each word is zero.
+    Half,
     Silent,
 }
+
+/// A broken part, played on request from some attempt on.
+#[derive(Clone, Copy)]
+struct Broken {
+    kind: Kind,
+    after: u64,
+}
+
+/// Bytes that all CPUs share.
+pub const MEMORY: usize = 2 * size_of::<Instruction>();
 
 struct Instruction {
     name: &'static str,
@@ -53,22 +70,26 @@ struct Instruction {
     run: fn() -> Option<u64>,
     works: AtomicBool,
     tested: Once<()>,
-    test: SpinLock<SelfTest, level::Random>,
+    tests: SpinLock<WordTests, level::Random>,
+    /// Attempts while a broken part is played.
+    asked: AtomicU64,
 }
 
 impl HardwareRng for &Instruction {
     fn next_u64(&mut self) -> Option<u64> {
-        match self.broken.get().copied().flatten() {
-            None => (self.run)(),
-            Some(Broken::Zeros) => Some(0),
-            Some(Broken::Ones) => Some(u64::MAX),
-            Some(Broken::Repeat) => Some(0x0123_4567_89ab_cdef),
-            Some(Broken::Cycle) => {
-                static NEXT: AtomicU64 = AtomicU64::new(0);
-                // Relaxed: a count.
-                Some(1 + NEXT.fetch_add(1, Ordering::Relaxed) % 7)
-            }
-            Some(Broken::Silent) => None,
+        let Some(broken) = self.broken.get().copied().flatten() else { return (self.run)() };
+        // Relaxed: a count.
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed);
+        if asked < broken.after {
+            return (self.run)();
+        }
+        match broken.kind {
+            Kind::Zeros => Some(0),
+            Kind::Ones => Some(u64::MAX),
+            Kind::Repeat => Some(0x0123_4567_89ab_cdef),
+            Kind::Cycle => Some(1 + asked % 7),
+            Kind::Half => (self.run)().map(|word| word & u64::from(u32::MAX)),
+            Kind::Silent => None,
         }
     }
 }
@@ -81,7 +102,8 @@ static RDSEED: Instruction = Instruction {
     run: cpu::rdseed64,
     works: AtomicBool::new(false),
     tested: Once::new(),
-    test: SpinLock::new(SelfTest::new()),
+    tests: SpinLock::new(WordTests::new()),
+    asked: AtomicU64::new(0),
 };
 
 static RDRAND: Instruction = Instruction {
@@ -92,7 +114,8 @@ static RDRAND: Instruction = Instruction {
     run: cpu::rdrand64,
     works: AtomicBool::new(false),
     tested: Once::new(),
-    test: SpinLock::new(SelfTest::new()),
+    tests: SpinLock::new(WordTests::new()),
+    asked: AtomicU64::new(0),
 };
 
 impl Instruction {
@@ -112,6 +135,7 @@ impl Instruction {
                 // Twice: what repeats itself is found before anything is credited.
                 self.test();
                 self.test();
+                self.start_up();
             }
         });
         self.works.load(Ordering::Relaxed)
@@ -119,35 +143,85 @@ impl Instruction {
 
     /// What the command line wants of it.
     fn ordered(&self) -> Option<Broken> {
-        let broken = match cmdline::value(self.knob)? {
-            "zeros" => Broken::Zeros,
-            "ones" => Broken::Ones,
-            "repeat" => Broken::Repeat,
-            "cycle" => Broken::Cycle,
-            "silent" => Broken::Silent,
-            other => {
-                log::warn!("random: {}={other} is not known", self.knob);
-                return None;
-            }
+        let text = cmdline::value(self.knob)?;
+        let (name, after) = text.split_once('@').unwrap_or((text, "0"));
+        let kind = match name {
+            "zeros" => Some(Kind::Zeros),
+            "ones" => Some(Kind::Ones),
+            "repeat" => Some(Kind::Repeat),
+            "cycle" => Some(Kind::Cycle),
+            "half" => Some(Kind::Half),
+            "silent" => Some(Kind::Silent),
+            _ => None,
+        };
+        let (Some(kind), Ok(after)) = (kind, after.parse()) else {
+            log::warn!("random: {}={text} is not known", self.knob);
+            return None;
         };
         log::warn!("random: {} is broken on request", self.name);
-        Some(broken)
+        Some(Broken { kind, after })
     }
 
+    /// Eight words that are used for nothing else.
     fn test(&'static self) {
-        // Relaxed: as below.
+        // Relaxed: as in `failed`.
         if !self.works.load(Ordering::Relaxed) {
             return;
         }
-        match test_words(&mut &*self).and_then(|words| self.test.lock().judge(&words)) {
-            Ok(()) => {}
+        match test_words(&mut &*self).and_then(|words| self.tests.lock().judge(&words)) {
+            Ok(()) => self.stands(),
             // RDSEED may run dry under load without being broken.
             Err(HardwareFault::NoData) if self.source == stats::Source::Rdseed => {}
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    /// The start-up tests, over words that are used for nothing else.
+    fn start_up(&'static self) {
+        let mut dry = 0;
+        // Relaxed: as in `failed`.
+        while self.works.load(Ordering::Relaxed) && !self.tests.lock().started() && dry < DRY {
+            if self.word().is_none() {
+                dry += 1;
+                core::hint::spin_loop();
+            }
+        }
+        self.stands();
+    }
+
+    /// The start-up tests once more, from their beginning.
+    fn start_up_again(&'static self) {
+        if self.works() {
+            *self.tests.lock() = WordTests::new();
+            self.test();
+            self.start_up();
+        }
+    }
+
+    /// Notes whether what it gives may be credited.
+    fn stands(&self) {
+        let started = self.tests.lock().started();
+        stats::stands(self.source, if started { Health::Healthy } else { Health::Starting });
+    }
+
+    fn failed(&self, fault: HardwareFault) {
+        stats::stands(self.source, Health::Failed);
+        // Relaxed: whoever reads the old value uses a word that is hashed with others.
+        if self.works.swap(false, Ordering::Relaxed) {
+            stats::failed(self.source);
+            log::error!("random: {} is not reliable, disabled: {fault}", self.name);
+        }
+    }
+
+    /// An accepted word that has passed the tests.
+    fn word(&'static self) -> Option<u64> {
+        let word = draw(&mut &*self).ok()?;
+        let verdict = self.tests.lock().observe(word);
+        match verdict {
+            Ok(()) => Some(word),
             Err(fault) => {
-                // Relaxed: whoever reads the old value uses a word that is hashed with others.
-                self.works.store(false, Ordering::Relaxed);
-                stats::failed(self.source);
-                log::error!("random: {} is not reliable, disabled: {fault}", self.name);
+                self.failed(fault);
+                None
             }
         }
     }
@@ -162,13 +236,38 @@ impl Instruction {
             return 0;
         }
         let mut words = [0u64; BOOT_WORDS];
-        let count = gather(&mut &*self, &mut words[..most]);
-        let bytes = words[..count].as_bytes();
-        stats::mixed(self.source, bytes.len());
-        pool::mix(bytes);
+        let mut count = 0;
+        for place in &mut words[..most] {
+            let Some(word) = self.word() else { break };
+            *place = word;
+            count += 1;
+        }
+        self.mix_in(&words[..count]);
         words.zeroize();
-        count
+        // What came while the tests are not over, or with a word that failed them, is worth nothing.
+        if stats::health(self.source) == Health::Healthy { count } else { 0 }
     }
+
+    /// What a part says that has failed: mixed in, and no more.
+    fn mix_failed(&'static self) {
+        if stats::health(self.source) == Health::Failed {
+            let mut words: [u64; FRESH_WORDS] =
+                core::array::from_fn(|_| (&mut &*self).next_u64().unwrap_or(0));
+            self.mix_in(&words);
+            words.zeroize();
+        }
+    }
+
+    fn mix_in(&self, words: &[u64]) {
+        stats::mixed(self.source, size_of_val(words));
+        pool::mix(words.as_bytes());
+    }
+}
+
+/// Tests both on demand.
+pub fn test() {
+    RDSEED.start_up_again();
+    RDRAND.start_up_again();
 }
 
 /// Mixes in what the instructions deliver at boot; what it is worth.
@@ -216,7 +315,7 @@ pub fn is_there() -> bool {
 
 /// One accepted word of RDRAND.
 pub fn hardware_word() -> Option<u64> {
-    RDRAND.works().then(|| draw(&mut &RDRAND).ok()).flatten()
+    RDRAND.works().then(|| RDRAND.word()).flatten()
 }
 
 /// What goes into an extraction besides the pool: RDSEED, else RDRAND, else the time. Both are tested
@@ -225,11 +324,13 @@ pub fn fresh_words() -> [u64; FRESH_WORDS] {
     for instruction in [&RDSEED, &RDRAND] {
         if instruction.works() {
             instruction.test();
+        } else {
+            instruction.mix_failed();
         }
     }
     core::array::from_fn(|_| {
         let from = |instruction: &'static Instruction| {
-            instruction.works().then(|| draw(&mut &*instruction).ok()).flatten()
+            instruction.works().then(|| instruction.word()).flatten()
         };
         from(&RDSEED).or_else(|| from(&RDRAND)).unwrap_or_else(tsc::read)
     })

@@ -2,7 +2,8 @@
 //!
 //! **Trust**, **credit** and the cost of an interrupt: see [`alea_random::fast_pool`]. Only interrupts of devices count;
 //! what the local timer and other CPUs send is stirred in for nothing, because a program makes them send it when it
-//! likes. Passing on costs one short hash, after 1,024 interrupts or a second. Runs in interrupt handlers only, and
+//! likes. Passing on costs one short hash, after 1,024 interrupts or a second; once the service is ready after a second
+//! at least, so that nobody who causes interrupts steers what devices told into a pool of his choice. Runs in interrupt handlers only, and
 //! waits for no pool: one that is in use gets its words later. (A credit that makes the service ready takes its locks
 //! there, as any other does.)
 //!
@@ -12,8 +13,9 @@ use super::jitter;
 use crate::arch::irq;
 use crate::random::{pool, stats};
 use crate::{per_cpu, time};
-use alea_random::credit::EntropyBits;
+use alea_random::credit::{EntropyBits, State};
 use alea_random::fast_pool::{DRAIN_COUNT, FastPool, INTERRUPTS_PER_BIT};
+use alea_random::pool::Trickle;
 use core::cell::{Cell, RefCell};
 use zerocopy::IntoBytes;
 
@@ -41,7 +43,8 @@ fn observe(vector: u8, tsc: u64) {
         }
         if fast.count() >= INTERRUPTS_PER_BIT && fast.count().is_multiple_of(INTERRUPTS_PER_BIT) {
             let now = time::since_boot_ns();
-            if fast.count() >= DRAIN_COUNT || now.saturating_sub(DRAINED.get()) >= DRAIN_AFTER {
+            let early = fast.count() >= DRAIN_COUNT && pool::state() != State::Ready;
+            if early || now.saturating_sub(DRAINED.get()) >= DRAIN_AFTER {
                 drain(fast, now);
             }
         }
@@ -54,11 +57,14 @@ fn stir_device(fast: &mut FastPool, vector: u8, tsc: u64) {
     if fast.failures() != failures {
         stats::failed(stats::Source::Interrupt);
     }
+    if stats::stands(stats::Source::Interrupt, fast.health()) {
+        log::warn!("random: interrupts are not credited any more: their times fail the tests");
+    }
 }
 
 fn drain(fast: &mut FastPool, now: u64) {
     let (words, bits) = fast.drain(jitter::counter());
-    if !pool::try_mix(words.as_bytes()) {
+    if !pool::try_spread(Trickle::Interrupts, words.as_bytes()) {
         return;
     }
     DRAINED.set(now);

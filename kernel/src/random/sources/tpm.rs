@@ -2,7 +2,8 @@
 //!
 //! **Trust**: the chip's maker; in a virtual machine the host, so that a confidential machine gives no credit.
 //! `alea.trust_tpm=off` denies it. **Credit**: 256 bits for the first 64 bytes that pass the tests of
-//! [`alea_random::device`], none later. **Cost**: some milliseconds for 32 bytes on a chip; the boot waits for a second
+//! [`alea_random::device`], none later: the start-up tests of 1,024 bytes would take a chip a tenth of a second and more; they
+//! end while it is asked at reseeds. **Cost**: some milliseconds for 32 bytes on a chip; the boot waits for a second
 //! where nothing else made the service ready, and for a millisecond elsewhere. An answer that comes later is taken at the
 //! next reseed, and another one asked for at each.
 //!
@@ -16,7 +17,8 @@ use crate::random::{pool, stats};
 use crate::sync::{SpinLock, level};
 use crate::{cmdline, time};
 use alea_random::credit::EntropyBits;
-use alea_random::device::{self, DeviceFault, judge};
+use alea_random::device::{DeviceFault, DeviceTests, PIECE};
+use alea_random::health::Health;
 use alea_random::tpm::{GET_RANDOM, LONGEST_ANSWER, STARTUP, TpmFault, random_bytes};
 use core::fmt;
 use zeroize::Zeroize;
@@ -35,8 +37,9 @@ struct State {
     tpm: Tpm,
     start: Start,
     /// What was answered and not judged yet.
-    bytes: [u8; device::REQUEST],
+    bytes: [u8; PIECE],
     len: usize,
+    tests: DeviceTests,
     is_credited: bool,
 }
 
@@ -79,8 +82,9 @@ pub fn collect(so_far: EntropyBits, info: &BootInfo) -> EntropyBits {
         Ok(tpm) => tpm,
         Err(broken) => return give_up(&broken.into()),
     };
-    let bytes = [0; device::REQUEST];
-    let state = State { tpm, start: Start::NotTried, bytes, len: 0, is_credited: false };
+    let bytes = [0; PIECE];
+    let (tests, is_credited) = (DeviceTests::new(), false);
+    let state = State { tpm, start: Start::NotTried, bytes, len: 0, tests, is_credited };
     *STATE.lock() = Some(state);
     let wait = if so_far < EntropyBits::READY { WAIT } else { SHORT_WAIT };
     let deadline = time::since_boot_ns().saturating_add(wait);
@@ -96,7 +100,7 @@ pub fn collect(so_far: EntropyBits, info: &BootInfo) -> EntropyBits {
 /// Mixes in what the TPM has answered since the last look and asks it again; what the answers are worth, once there is enough
 /// of them. Gives up rather than wait for another CPU.
 pub fn look() -> Option<EntropyBits> {
-    let mut bytes = [0; device::REQUEST];
+    let mut bytes = [0; PIECE];
     let mut state = STATE.try_lock()?;
     let looked = state.as_mut()?.look(&mut bytes);
     if looked.is_err() {
@@ -118,7 +122,7 @@ pub fn look() -> Option<EntropyBits> {
 
 impl State {
     /// Takes an answer and sends the next command. Fills `out` when there are enough bytes, and says what they are worth.
-    fn look(&mut self, out: &mut [u8; device::REQUEST]) -> Result<Option<EntropyBits>, Fault> {
+    fn look(&mut self, out: &mut [u8; PIECE]) -> Result<Option<EntropyBits>, Fault> {
         let mut answer = [0; LONGEST_ANSWER];
         let Some(count) = self.tpm.answer(&mut answer) else { return Ok(None) };
         let count = count?;
@@ -151,7 +155,8 @@ impl State {
         *out = self.bytes;
         self.bytes.zeroize();
         self.len = 0;
-        judge(out, out.len() as u32).map_err(Fault::Content)?;
+        let health = self.tests.judge(out, out.len() as u32).map_err(Fault::Content)?;
+        stats::stands(stats::Source::Tpm, health);
         Ok(Some(self.believe()))
     }
 
@@ -169,6 +174,7 @@ impl State {
 
 fn give_up(why: &Fault) -> EntropyBits {
     stats::failed(stats::Source::Tpm);
+    stats::stands(stats::Source::Tpm, Health::Failed);
     log::error!("random: the TPM is not reliable, disabled: {why}");
     EntropyBits(0)
 }

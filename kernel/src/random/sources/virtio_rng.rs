@@ -3,12 +3,14 @@
 //! **Trust**: the host, which can read all of a guest's memory anyway; but the bytes may come from a
 //! program of lower standing than the hypervisor (vhost-user), so nothing that the device says is
 //! believed unchecked: see [`alea_random::device`] and `virtio::device`. `alea.trust_virtio_rng=off`
-//! denies it credit, and so does a confidential machine. **Credit**: 256 bits for the first whole answer that passes the tests, none later.
-//! **Cost**: one request of 64 bytes at boot and at each reseed; at boot it is waited for, at most 10 ms.
+//! denies it credit, and so does a confidential machine. **Credit**: 256 bits once its first 1,024 bytes have passed the tests, which takes one answer of most
+//! devices; none later. **Cost**: one request of 1,024 bytes at boot and at each reseed; at boot it is waited for, at most
+//! 10 ms.
 //!
-//! A device that breaks the protocol or whose bytes fail a test is not asked again; a silent one is looked
-//! at whenever the generator is reseeded, and counts when it answers. Interface: Virtual I/O Device 1.2,
-//! section 5.4. Owns the device. Locks: `Random`, for the device; the pool's is never taken under it.
+//! A device that breaks the protocol is not asked again; one whose bytes fail a test is, and they are mixed in, but never
+//! credited; a silent one is looked at whenever the generator is reseeded, and counts when it answers. Interface: Virtual I/O Device 1.2,
+//! section 5.4. Owns the device and its tests. Never believes it. Locks: `Random`, for the device; the
+//! pool's is never taken under it.
 
 use super::trust;
 use crate::base::PAGE_SIZE;
@@ -18,7 +20,8 @@ use crate::sync::{SpinLock, level};
 use crate::virtio::{self, Channel, DeviceType, Progress};
 use crate::{cmdline, time};
 use alea_random::credit::EntropyBits;
-use alea_random::device::{DeviceFault, REQUEST, judge, written};
+use alea_random::device::{DeviceTests, REQUEST, written};
+use alea_random::health::Health;
 use core::sync::atomic::{AtomicBool, Ordering};
 use zeroize::Zeroize;
 
@@ -28,9 +31,12 @@ const BOOT_WAIT: u64 = 10_000_000;
 const REQUESTS: u16 = 0;
 
 /// Bytes that all CPUs share: the device's state, and if there is one its two ring pages and its buffer.
-pub const MEMORY: usize = size_of::<SpinLock<Option<Channel>, level::Random>>() + 3 * PAGE_SIZE;
+pub const MEMORY: usize = size_of::<SpinLock<Option<Channel>, level::Random>>()
+    + size_of::<SpinLock<DeviceTests, level::Random>>()
+    + 3 * PAGE_SIZE;
 
 static DEVICE: SpinLock<Option<Channel>, level::Random> = SpinLock::new(None);
+static TESTS: SpinLock<DeviceTests, level::Random> = SpinLock::new(DeviceTests::new());
 /// Whether it has been credited. Relaxed: changed under the lock only.
 static CREDITED: AtomicBool = AtomicBool::new(false);
 
@@ -65,14 +71,19 @@ pub fn look() -> Option<EntropyBits> {
     let len = written(REQUEST, claimed);
     stats::mixed(stats::Source::VirtioRng, len);
     pool::mix(&answer[..len]);
-    let bits = match judge(&answer, claimed) {
-        Ok(()) => believe(),
-        // Nothing wrong with that.
-        Err(DeviceFault::Short) => EntropyBits(0),
+    let before = stats::health(stats::Source::VirtioRng);
+    let verdict = TESTS.lock().judge(&answer, claimed);
+    let bits = match verdict {
+        Ok(health) => {
+            stats::stands(stats::Source::VirtioRng, health);
+            if health == Health::Healthy { believe() } else { EntropyBits(0) }
+        }
         Err(fault) => {
-            *DEVICE.lock() = None;
-            stats::failed(stats::Source::VirtioRng);
-            log::error!("random: virtio-rng is not reliable, disabled: {fault}");
+            if before != Health::Failed {
+                stats::failed(stats::Source::VirtioRng);
+                log::error!("random: virtio-rng is not reliable, disabled: {fault}");
+            }
+            stats::stands(stats::Source::VirtioRng, Health::Failed);
             EntropyBits(0)
         }
     };
@@ -114,5 +125,6 @@ fn believe() -> EntropyBits {
 
 fn give_up(why: &str) {
     stats::failed(stats::Source::VirtioRng);
+    stats::stands(stats::Source::VirtioRng, Health::Failed);
     log::error!("random: virtio-rng {why}, disabled");
 }

@@ -94,6 +94,11 @@ pub fn routine() -> Routine {
     }
 }
 
+/// How many blocks lie side by side in a group.
+pub fn lanes() -> usize {
+    if is_wide() { 8 } else { 4 }
+}
+
 /// Whether 256-bit vectors may be used, in user mode too.
 pub fn is_wide() -> bool {
     routine() != Routine::Sse2
@@ -121,6 +126,31 @@ pub fn keystream(key: &[u8; 32], counter: u32, out: &mut [[u8; GROUP]]) {
     // has the instructions; the routine restores the registers it uses.
     let done = unsafe { (routine().code())(key, counter, out, groups) };
     debug_assert_eq!(done, 1, "kernel memory does not fault");
+}
+
+/// As [`keystream`], by the routine that the vDSO's image has for this machine, which stands in the kernel's text. At boot
+/// only: the routine leaves zeros in all vector registers, which later belong to the running task.
+pub fn vdso_keystream(key: &[u8; 32], counter: u32, out: &mut [[u8; GROUP]]) {
+    #[repr(align(64))]
+    struct Scratch([u8; 64]);
+    let mut scratch = Scratch([0; 64]);
+    let place = if is_wide() { alea_vdso::routines::AVX2 } else { alea_vdso::routines::SSE2 };
+    let (groups, to) = (out.len(), out.as_mut_ptr());
+    if groups == 0 {
+        return;
+    }
+    // SAFETY: the build script found the routine there, and the linker put the image among the code; key, out and
+    // scratch are whole and live; it changes what a callee may change, and the vector registers, which the kernel's code
+    // never uses.
+    unsafe {
+        core::arch::asm!(
+            "call {routine}",
+            routine = in(reg) alea_vdso::IMAGE.as_ptr().add(place),
+            inout("rdi") key.as_ptr() => _, inout("esi") counter => _, inout("rdx") to => _,
+            inout("rcx") groups => _, inout("r9") scratch.0.as_mut_ptr() => _,
+            out("rax") _, out("r8") _, out("r10") _, out("r11") _,
+        );
+    }
 }
 
 /// As [`keystream`], for `groups` groups of user memory at `addr`. False if some of it is not there to be written, and
