@@ -1,7 +1,8 @@
 //! The example `bare` of alea-random on four architectures: built for each, and run where QEMU has its machine.
 //!
-//! Each machine boots three times: twice with a clock that runs beside it, when it must print 32 bytes and not the same ones,
-//! and once with a clock that counts instructions and no hardware generator, when it must say that it has no entropy.
+//! Each machine boots three times: twice with a clock that runs beside it, when it must print 32 bytes and not the same ones
+//! (or, without a hardware generator, may say that it has no entropy), and once with a clock that counts instructions and
+//! no hardware generator, when it must say so.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -126,18 +127,35 @@ impl Machine {
     }
 
     fn check(&self) -> Result<()> {
-        let [good, bad] = self.statuses;
+        let [with_generator, without] = self.cpus;
         let boots = [self.boot(false)?, self.boot(false)?];
         for (status, printed) in &boots {
-            let bytes = printed.strip_prefix("random: ").unwrap_or_default();
-            let hex = bytes.len() == 64 && bytes.bytes().all(|b| b.is_ascii_hexdigit());
-            ensure!(*status == Some(good) && hex, "status {status:?}, printed `{printed}`");
+            // How much the time varies that a clock of some MHz measures is the host's affair.
+            let may_refuse = with_generator == without;
+            ensure!(
+                self.served(*status, printed) || may_refuse && self.refused(*status, printed),
+                "status {status:?}, printed `{printed}`"
+            );
         }
-        ensure!(boots[0] != boots[1], "two boots printed the same bytes: {}", boots[0].1);
+        let [(status, first), (_, second)] = &boots;
+        ensure!(
+            first != second || self.refused(*status, first),
+            "two boots printed the same bytes: {first}"
+        );
         let (status, printed) = self.boot(true)?;
-        let refused = printed == "this machine has no source of entropy";
-        ensure!(status == Some(bad) && refused, "without noise: {status:?}, printed `{printed}`");
+        ensure!(self.refused(status, &printed), "without noise: {status:?}, printed `{printed}`");
         Ok(())
+    }
+
+    fn served(&self, status: Option<i32>, printed: &str) -> bool {
+        let bytes = printed.strip_prefix("random: ").unwrap_or_default();
+        status == Some(self.statuses[0])
+            && bytes.len() == 64
+            && bytes.bytes().all(|b| b.is_ascii_hexdigit())
+    }
+
+    fn refused(&self, status: Option<i32>, printed: &str) -> bool {
+        status == Some(self.statuses[1]) && printed == "this machine has no source of entropy"
     }
 
     /// QEMU's exit status and what the machine printed.
