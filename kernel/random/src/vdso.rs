@@ -267,3 +267,6 @@ impl fmt::Debug for State {
         f.debug_struct("State").finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(alea_loom)))]
+mod tests;

@@ -254,3 +254,14 @@ fn each_source_is_told_what_those_before_it_are_worth() {
     let sum = boot::collect(&mut [&mut one, &mut two, &mut three]);
     assert_eq!((sum, told.take()), (EntropyBits(u32::MAX), vec![0, 64, u32::MAX]));
 }
+
+/// A clone between the extraction of a seed and the look at the id after it: the seed is not used for the old machine.
+#[test]
+fn a_seed_that_a_clone_made_old_is_not_installed() {
+    let kernel = Kernel::new();
+    kernel.credit(256);
+    // The first look is the one before the extraction.
+    kernel.live.clone_after.set(Some((1, 9)));
+    kernel.crng.reseed_from(&kernel.live);
+    assert_eq!(kernel.live.shown.get(), (2, 9));
+}

@@ -64,6 +64,17 @@ fn handed_out_bytes_and_used_keys_are_gone() {
     }
 }
 
+/// The shortest way wipes, too.
+#[test]
+fn ready_words_are_gone() {
+    let crng = seeded();
+    let mut cpu = CpuCrng::vacant();
+    crng.draw(&mut cpu, &Portable, &mut [0; 16]).unwrap();
+    let words = crng.ready::<4>(&mut cpu).unwrap();
+    let memory = memory(&crng, &cpu);
+    assert!(!words.iter().any(|word| contains(&memory, word)));
+}
+
 /// Whoever takes all memory at some moment can compute the future (until a reseed) but nothing of
 /// the past: no key found there regenerates what was drawn.
 #[test]

@@ -61,3 +61,18 @@ fn what_stays_does_not_tell_what_was_passed_on() {
         state = undone(state);
     }
 }
+
+/// Half of the state is passed on, and what stays is three rounds further, added to what was.
+#[test]
+fn a_drain_passes_half_on_and_goes_three_rounds_further() {
+    let mut pool = FastPool::new();
+    pool.stir(0x1234_5678_9abc, 0x31);
+    let mut further = FastPool { state: pool.state, ..FastPool::new() };
+    (0..3).for_each(|_| further.round());
+    let before = pool.state;
+    let (passed, _) = pool.drain(Counter::Usable);
+    assert_eq!(passed, [before[0], before[1]]);
+    for (word, (before, after)) in pool.state.iter().zip(before.iter().zip(further.state)) {
+        assert_eq!(*word, before.wrapping_add(after));
+    }
+}
