@@ -1,7 +1,10 @@
 ; Credit: no sum overflows, none passes 256 bits or goes back, and in whatever order sources are credited, the sum is the same.
 ;
 ; code: kernel/random/src/credit.rs
-;| let sum = |old: u64| (old + u64::from(bits.0)).min(u64::from(EntropyBits::READY.0));
+;| const CONDEMNED: u64 = 1 << 32;
+;| CONDEMNED => CONDEMNED,
+;| old => (old + u64::from(bits.0)).min(u64::from(EntropyBits::READY.0)),
+;| EntropyBits(u32::try_from(count).unwrap_or(0))
 ;| pub const EARLY: Self = Self(128);
 ;| pub const READY: Self = Self(256);
 ;| Self(self.0.saturating_add(other.0))
@@ -11,6 +14,9 @@
   (let ((all (bvadd old ((_ zero_extend 32) bits)))) (ite (bvult all ready) all ready)))
 (define-fun state ((bits (_ BitVec 64))) (_ BitVec 2)
   (ite (bvuge bits ready) #b10 (ite (bvuge bits (_ bv128 64)) #b01 #b00)))
+(define-fun condemned () (_ BitVec 64) #x0000000100000000)
+(define-fun add ((old (_ BitVec 64)) (bits (_ BitVec 32))) (_ BitVec 64)
+  (ite (= old condemned) condemned (sum old bits)))
 (declare-const old (_ BitVec 64))
 (declare-const a (_ BitVec 32))
 (declare-const b (_ BitVec 32))
@@ -54,6 +60,16 @@
 (define-fun saturated () (_ BitVec 32)
   (ite (bvult (bvadd a b) a) #xffffffff (bvadd a b)))
 (assert (or (bvult saturated a) (bvult saturated b)))
+(set-info :status unsat)
+(check-sat)
+(pop)
+
+; A service that is condemned stays so and is worth nothing, and no credit condemns one.
+(push)
+(define-fun bits ((count (_ BitVec 64))) (_ BitVec 64)
+  (ite (bvule count #x00000000ffffffff) count (_ bv0 64)))
+(assert (or (not (= (add condemned a) condemned)) (not (= (bits condemned) (_ bv0 64)))
+            (= (add old a) condemned) (not (= (add old a) (sum old a)))))
 (set-info :status unsat)
 (check-sat)
 (pop)
