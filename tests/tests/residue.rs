@@ -37,6 +37,9 @@ fn nothing_is_left_behind_by_a_draw() {
     for cpus in [1, 2] {
         let reading = reading(cpus);
         let findings: Vec<_> = reading.findings.iter().map(ToString::to_string).collect();
+        // The program's own start is read, too.
+        let findings: Vec<_> =
+            findings.into_iter().filter(|finding| !finding.starts_with("at_random ")).collect();
         assert!(findings.is_empty(), "{cpus} CPUs:\n{}", findings.join("\n"));
         assert!(reading.stops > STOPS * cpus as usize, "only {} stops", reading.stops);
         assert!(reading.candidates > 100, "nothing looked like a key: nothing was searched");

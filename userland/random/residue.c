@@ -4,6 +4,7 @@
  * The host stops the machine at the instruction after the system call (`residue_after_syscall`) or after the vDSO's
  * function (`residue_after_call`), reads `now`, which says what was drawn and where to, and searches everything else
  * for it. Nothing may run between the draw and the stop. Arguments name the interfaces to draw from; none means all.
+ * cflags: -Wl,--strip-debug
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

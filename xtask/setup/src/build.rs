@@ -16,7 +16,10 @@ use xtask_guest::initramfs::Tree;
 use xtask_host::{paths, process, term};
 
 /// The flags that every guest program is compiled with.
-const CFLAGS: [&str; 7] = ["-std=gnu17", "-O2", "-g0", "-s", "-pthread", "-Wall", "-Wextra"];
+const CFLAGS: [&str; 6] = ["-std=gnu17", "-O2", "-g0", "-pthread", "-Wall", "-Wextra"];
+
+/// What a program asks for whose symbols a debugger looks up; others lose theirs.
+const KEEP_SYMBOLS: &str = "-Wl,--strip-debug";
 
 /// Builds the kernel and the initramfs.
 #[derive(Args, Default)]
@@ -196,6 +199,9 @@ fn compile_one(source: &Path, program: &Path) -> Result<()> {
     gcc.args(CFLAGS).arg("-o").arg(program).arg(source).args(&own);
     if !own.iter().any(|flag| flag.contains("static") || flag == "-dynamic") {
         gcc.arg("-static");
+    }
+    if !own.iter().any(|flag| flag == KEEP_SYMBOLS) {
+        gcc.arg("-s");
     }
     process::output(&mut gcc).map(drop)
 }
