@@ -9,7 +9,7 @@ use clap::Args;
 
 use xtask_bench::baseline;
 use xtask_check::test::Test;
-use xtask_check::{adopters, checking, miri, mutants, proofs};
+use xtask_check::{adopters, checking, miri, proofs};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need, TARGET};
@@ -38,7 +38,6 @@ impl Ci {
         gate(&mut tally, "proofs of arithmetic", proofs::solver);
         gate(&mut tally, "exceptions only get fewer", || shrink::check(paths::root()));
         add(&mut tally, "tests", Test::default().tally());
-        gate(&mut tally, "mutants of the entropy core", mutants::sample);
         println!("The kernel that checks itself, on two CPUs:");
         checking::check(&mut |tally, name, result| gate(tally, name, || result), &mut tally);
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");

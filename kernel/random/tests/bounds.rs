@@ -215,3 +215,14 @@ fn requests_move_every_byte_once_and_in_order() {
     assert!(may_interrupt(PIECE, 1) && !may_interrupt(PIECE, 0) && !may_interrupt(0, 1));
     assert!(!may_interrupt(PIECE + 1, 1) && !may_interrupt(PIECE - 1, 1));
 }
+
+#[test]
+fn a_condemned_credit_counts_nothing() {
+    for before in [0, 128, 256] {
+        let credit = Credit::none();
+        credit.add(EntropyBits(before));
+        credit.condemn();
+        assert_eq!(credit.add(EntropyBits(256)), None);
+        assert_eq!(credit.state(), State::Empty);
+    }
+}

@@ -1,6 +1,6 @@
 //! Answers of devices that lie, and of one that does not.
 
-use alea_random::device::{DeviceFault, DeviceTests, REQUEST, written};
+use alea_random::device::{DeviceFault, DeviceTests, PIECE, REQUEST, written};
 use alea_random::hardware::HardwareFault;
 use alea_random::health::Health;
 use alea_random::splitmix64::SplitMix64;
@@ -126,4 +126,9 @@ fn only_what_was_written_is_judged() {
     assert_eq!(judge(&short, 72), Err(DeviceFault::Content(HardwareFault::Implausible)));
     assert_eq!(judge(&[0; REQUEST], 0), Ok(Health::Starting));
     assert_eq!(judge(&[0; REQUEST], 1025), Err(DeviceFault::Overlong));
+}
+
+#[test]
+fn a_slow_device_is_judged_by_eight_words() {
+    assert_eq!(PIECE, 64);
 }

@@ -14,7 +14,7 @@ mod verdict;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 
 use self::data::Data;
@@ -22,9 +22,6 @@ use self::run::Selection;
 use self::verdict::Outcomes;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need};
-
-/// Of how many parts CI tests one each time, beside what has changed.
-const PARTS: u64 = 24;
 
 /// Changes the entropy core in every way there is, and wants a test to fail each time.
 #[derive(Args)]
@@ -55,17 +52,6 @@ impl Mutants {
     }
 }
 
-/// What CI tests: mutants of lines that have changed since the last landing, and one part of all, which moves on with
-/// each commit.
-pub fn sample() -> Result<()> {
-    if let Some(base) = last_landing() {
-        test(&Selection::Diff(diff(&base)?), &[], 2)?;
-    }
-    let commits = process::output(git().args(["rev-list", "--count", "HEAD"]))?;
-    let commits: u64 = commits.trim().parse().context("git rev-list --count")?;
-    test(&Selection::Part((commits % PARTS, PARTS)), &[], 2)
-}
-
 fn test(selection: &Selection, names: &[String], jobs: usize) -> Result<()> {
     setup::ensure(&[Need::Mutants])?;
     let start = Instant::now();
@@ -88,16 +74,6 @@ fn part(shard: &str) -> Result<(u64, u64)> {
         Some((k, n)) if k < n => Ok((k, n)),
         _ => bail!("`{shard}` is no part: K/N with K from 0 to N - 1"),
     }
-}
-
-/// Where this clone parted from what was landed; without a remote, the commit before.
-fn last_landing() -> Option<String> {
-    let commit = |words: &[&str]| {
-        process::output(git().args(words)).ok().map(|commit| commit.trim().to_owned())
-    };
-    let head = commit(&["rev-parse", "HEAD"])?;
-    let base = commit(&["merge-base", "HEAD", "origin/main"]).filter(|base| *base != head);
-    base.or_else(|| commit(&["rev-parse", "--verify", "--quiet", "HEAD~1"]))
 }
 
 fn diff(since: &str) -> Result<String> {
