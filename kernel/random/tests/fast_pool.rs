@@ -60,7 +60,7 @@ fn a_refused_counter_is_worth_nothing() {
 #[test]
 fn regular_devices_are_worth_nothing() {
     let credit = |apart: fn(u32) -> u64| {
-        let mut pool = devices(5_000, apart);
+        let mut pool = devices(if cfg!(miri) { 1_500 } else { 5_000 }, apart);
         (pool.drain(Counter::Usable).1, pool.failures() > 0)
     };
     assert_eq!(credit(|_| 1_000_000), (EntropyBits(0), true), "even");
@@ -133,6 +133,6 @@ fn three_failures_are_for_good() {
         assert_eq!(pool.failures(), failures);
     }
     assert_eq!(pool.health(), Health::Failed);
-    take(&mut pool, 5_000, false);
+    take(&mut pool, if cfg!(miri) { 100 } else { 5_000 }, false);
     assert_eq!((pool.health(), pool.drain(Counter::Usable).1), (Health::Failed, EntropyBits(0)));
 }
