@@ -17,15 +17,16 @@ mod tpm;
 mod trust;
 mod virtio_rng;
 mod vmgenid;
+mod wait;
 
 pub(super) use collect::{MEMORY, collect_at_boot, look_again};
 pub(super) use hardware::{fresh_words, hardware_word, is_there as has_instruction};
 pub(super) use interrupt::start as watch_interrupts;
 pub(super) use jitter::Tsc;
 
-/// Repeats the start-up tests of every source that can be asked, and looks at what virtio-rng has said since.
+/// Repeats the start-up tests of every source that can be asked, and looks at what devices have said since.
 pub(super) fn test_on_demand() {
     hardware::test();
     jitter::test();
-    let _uncredited = virtio_rng::look();
+    let _uncredited = look_again();
 }

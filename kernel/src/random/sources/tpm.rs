@@ -11,11 +11,12 @@
 //! kernel makes use. Never waits but at boot. Locks: `Random`, for the TPM; the pool's is never taken under it.
 
 use super::trust;
+use super::wait::wait_for;
 use crate::base::boot_info::BootInfo;
+use crate::cmdline;
 use crate::machine::tpm::{Broken, Tpm};
 use crate::random::{pool, stats};
 use crate::sync::{SpinLock, level};
-use crate::{cmdline, time};
 use alea_random::credit::EntropyBits;
 use alea_random::device::{DeviceFault, DeviceTests, PIECE};
 use alea_random::health::Health;
@@ -86,15 +87,7 @@ pub fn collect(so_far: EntropyBits, info: &BootInfo) -> EntropyBits {
     let (tests, is_credited) = (DeviceTests::new(), false);
     let state = State { tpm, start: Start::NotTried, bytes, len: 0, tests, is_credited };
     *STATE.lock() = Some(state);
-    let wait = if so_far < EntropyBits::READY { WAIT } else { SHORT_WAIT };
-    let deadline = time::since_boot_ns().saturating_add(wait);
-    while time::since_boot_ns() < deadline {
-        if let Some(bits) = look() {
-            return bits;
-        }
-        core::hint::spin_loop();
-    }
-    EntropyBits(0)
+    wait_for(if so_far < EntropyBits::READY { WAIT } else { SHORT_WAIT }, look)
 }
 
 /// Mixes in what the TPM has answered since the last look and asks it again; what the answers are worth, once there is enough

@@ -13,12 +13,13 @@
 //! pool's is never taken under it.
 
 use super::trust;
+use super::wait::wait_for;
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::BootInfo;
+use crate::cmdline;
 use crate::random::{pool, stats};
 use crate::sync::{SpinLock, level};
 use crate::virtio::{self, Channel, DeviceType, Progress};
-use crate::{cmdline, time};
 use alea_random::credit::EntropyBits;
 use alea_random::device::{DeviceTests, REQUEST, written};
 use alea_random::health::Health;
@@ -53,14 +54,7 @@ pub fn collect(info: &BootInfo) -> EntropyBits {
         return nothing;
     };
     *DEVICE.lock() = Some(channel);
-    let deadline = time::since_boot_ns().saturating_add(BOOT_WAIT);
-    while time::since_boot_ns() < deadline {
-        if let Some(bits) = look() {
-            return bits;
-        }
-        core::hint::spin_loop();
-    }
-    nothing
+    wait_for(BOOT_WAIT, look)
 }
 
 /// Mixes in what the device has answered since the last look and asks it again; what the answer is worth, if there was
