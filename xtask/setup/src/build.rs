@@ -68,7 +68,13 @@ pub fn checking_kernel() -> Result<()> {
     kernel(Options { debug_assertions: true, lto: false }, &paths::checking_kernel())
 }
 
-/// The kernel alone.
+/// The kernel alone, for what needs no programs in the guest.
+pub fn kernel_alone() -> Result<()> {
+    setup::ensure(&[Need::RustTarget])?;
+    kernel(Options::default(), &paths::kernel())
+}
+
+/// One kernel.
 fn kernel(options: Options, into: &Path) -> Result<()> {
     let profile = match options {
         Options { debug_assertions: true, .. } => "kernel-debug",

@@ -4,8 +4,8 @@
 //! key is made of everything. Runs once, on the boot CPU, before anything draws. No locks.
 
 use super::{
-    clock, firmware, fw_cfg, handed, hardware, interrupt, jitter, mac, machine, tpm, trust,
-    virtio_rng, vmgenid,
+    assessed, clock, firmware, fw_cfg, handed, hardware, interrupt, jitter, mac, machine, tpm,
+    trust, virtio_rng, vmgenid,
 };
 use crate::base::boot_info::BootInfo;
 use alea_random::boot;
@@ -32,7 +32,10 @@ pub fn collect_at_boot(info: &BootInfo) -> EntropyBits {
         &mut |_| hardware::collect(),
         &mut |_| virtio_rng::collect(info),
         &mut |so_far| tpm::collect(so_far, info),
-        &mut jitter::collect,
+        &mut |so_far| {
+            assessed::show_if_asked();
+            jitter::collect(so_far)
+        },
     ])
 }
 

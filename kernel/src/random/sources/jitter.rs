@@ -176,17 +176,17 @@ pub fn raw_samples(out: &mut [u8]) {
 }
 
 /// Samples on their way to the pool, some at a time because hashing has a cost per call.
-struct Buffer {
+pub(super) struct Buffer {
     samples: [u64; 64],
     len: usize,
 }
 
 impl Buffer {
-    const fn new() -> Self {
+    pub const fn new() -> Self {
         Self { samples: [0; 64], len: 0 }
     }
 
-    fn add(&mut self, sample: u64) {
+    pub fn add(&mut self, sample: u64) {
         self.samples[self.len] = sample;
         self.len += 1;
         if self.len == self.samples.len() {

@@ -3,6 +3,7 @@
 //! Owns the order in which they are asked at boot. Everything is hashed into one pool; no source is
 //! trusted alone, and what is credited is only what the source's file argues for. No locks.
 
+mod assessed;
 mod clock;
 mod collect;
 mod firmware;
