@@ -13,7 +13,7 @@ use xtask_check::{adopters, checking, miri, proofs};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need, TARGET};
-use xtask_suites::{busybox, random_stats};
+use xtask_suites::{assess, busybox, random_stats};
 use xtask_tidy::{shrink, tidy};
 
 /// Checks formatting, clippy (host and kernel), tidiness, all tests, BusyBox's own too, and the
@@ -49,6 +49,7 @@ impl Ci {
                 random_stats::Sample::Skipped(why) => Some(why),
             })
         });
+        gate(&mut tally, "assessment of raw jitter, a sample", assess::sample);
         for (name, check) in adopters::CHECKS {
             where_possible(&mut tally, name, check);
         }

@@ -11,7 +11,7 @@ use xtask_check::{
     abi, adopters, boot, fuzz, image, mutants, proofs, residue, run, snapshots, soak, test, twins,
 };
 use xtask_setup::{build, setup};
-use xtask_suites::{busybox, random_stats, runtimes, vdso};
+use xtask_suites::{assess, busybox, random_stats, runtimes, vdso};
 use xtask_tidy::{syscalls, tidy};
 
 #[derive(Parser)]
@@ -49,6 +49,8 @@ enum Command {
     Report(report::Report),
     /// Put what user space reads, and the raw jitter, through statistical tests
     RandomStats(random_stats::RandomStats),
+    /// Assess the entropy of raw jitter in the form of NIST SP 800-90B
+    Assess(assess::Assess),
     /// Run everything at once, on several CPUs, for a while
     Soak(soak::Soak),
     /// Measure how long a task of the highest priority waits while another user does the worst
@@ -92,6 +94,7 @@ fn main() -> ExitCode {
         Command::Profile(c) => c.run(),
         Command::Report(c) => c.run(),
         Command::RandomStats(c) => c.run(),
+        Command::Assess(c) => c.run(),
         Command::Soak(c) => c.run(),
         Command::Latency(c) => c.run(),
         Command::Fuzz(c) => c.run(),

@@ -82,28 +82,32 @@ pub fn run(machine: &Machine, folder: &Path) -> Result<Estimate> {
     Ok(estimate)
 }
 
-/// The Python that has the package.
-fn provide() -> Result<PathBuf> {
-    let home = paths::alea().join("sp800-90b");
-    let python = home.join("bin/python");
-    let works = |python: &Path| {
-        process::output(Command::new(python).args(["-c", "import sp800_90b"])).is_ok()
-    };
-    if works(&python) {
+/// The Python that has the package, if it was installed.
+pub fn installed() -> Option<PathBuf> {
+    let python = home().join("bin/python");
+    let asked = process::output(Command::new(&python).args(["-c", "import sp800_90b"]));
+    asked.is_ok().then_some(python)
+}
+
+fn home() -> PathBuf {
+    paths::alea().join("sp800-90b")
+}
+
+/// The Python that has the package, which is installed where it is missing.
+pub fn provide() -> Result<PathBuf> {
+    if let Some(python) = installed() {
         return Ok(python);
     }
     setup::ensure(&[Need::Estimators])?;
     let venv = ["-m", "venv", "--clear"];
-    process::run("making a Python environment", Command::new("python3").args(venv).arg(&home))?;
+    process::run("making a Python environment", Command::new("python3").args(venv).arg(home()))?;
+    let python = home().join("bin/python");
     let pip = |what: &str, words: &[&str]| {
         process::run(what, Command::new(&python).args(["-m", "pip", "install", "-q"]).args(words))
     };
     pip("fetching build tools from PyPI", &["pybind11", "setuptools", "wheel"])?;
     pip("building the SP 800-90B estimators", &["--no-build-isolation", PACKAGE])?;
-    if !works(&python) {
-        bail!("{PACKAGE} was built and does not load");
-    }
-    Ok(python)
+    installed().with_context(|| format!("{PACKAGE} was built and does not load"))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! one of 10^8 runs.
 
 mod batteries;
-mod estimators;
+pub mod estimators;
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -27,6 +27,7 @@ use serde::Serialize;
 
 use batteries::{Dieharder, Ent, Rngtest};
 use estimators::Estimate;
+
 use xtask_guest::guest::{Guest, Limits};
 use xtask_guest::qemu::{Machine, MachineArgs};
 use xtask_host::table::Table;
