@@ -443,7 +443,6 @@ impl Stream {
 }
 
 mod base;
-pub mod handle;
 pub mod twins;
 
 #[cfg(all(test, not(alea_loom)))]

@@ -20,12 +20,12 @@
     doc = "| [`jitter`] | entropy from a cycle counter, for machines that have nothing else |"
 )]
 //! | [`fast_pool`] | interrupt times, stirred together in a few instructions |
+//! | [`service`] | all of it behind one name, what a kernel begins with; with the traits of rand_core if wanted |
 //! | [`credit`] | how much entropy is accounted for: the states Empty, Early, Ready |
 //! | [`boot`] | that the first key is made of all that the sources deliver at boot |
 //! | [`known_answers`] | whether ciphers compute what everybody's do |
 //! | [`pool`] | the BLAKE2s hashes that all sources are mixed into, and the keys they yield |
 //! | [`crng`] | ChaCha20 with fast key erasure: base key, per-CPU keys, generations, batches |
-//! | [`crng::handle`] | one CPU's generator, with the traits of rand_core if wanted |
 //! | [`crng::twins`] | reseeds, and copies of the machine: no two of them hand out the same bytes |
 //! | [`block`] | keys and keystream blocks; where a kernel plugs in its vector code |
 //! | [`reseed`] | when the generator gets a new key |
@@ -39,65 +39,21 @@
 )]
 //! | [`splitmix64`] | a fast generator for what is no secret, and why it is none for secrets |
 //!
-//! # Example: mix, credit, make a key, draw
-//!
-//! On a host, so the source is the operating system's.
-//!
-//! ```
-//! use std::sync::Mutex;
-//! use alea_random::block::{Key, Portable};
-//! use alea_random::credit::{Credit, EntropyBits, State};
-//! use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, handle::CpuRng};
-//! use alea_random::hardware::{self, HardwareRng};
-//! use alea_random::pool::Pool;
-//!
-//! struct Rdseed; // a kernel executes the instruction here, and says None where the carry flag is clear
-//! impl HardwareRng for Rdseed {
-//!     fn next_u64(&mut self) -> Option<u64> {
-//!         let mut word = [0; 8];
-//!         std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom").ok()?, &mut word).ok()?;
-//!         Some(u64::from_ne_bytes(word))
-//!     }
-//! }
-//!
-//! struct Lock(Mutex<Base>); // a kernel has a spinlock here, with interrupts off
-//! impl Exclusive<Base> for Lock {
-//!     fn with<R>(&self, f: impl FnOnce(&mut Base) -> R) -> R { f(&mut self.0.lock().unwrap()) }
-//! }
-//!
-//! // Boot: everything is mixed in before anything is credited (see `boot`).
-//! let (mut pool, credit) = (Pool::new(), Credit::none());
-//! hardware::self_test(&mut Rdseed)?;
-//! let mut words = [0; 8];
-//! let count = hardware::gather(&mut Rdseed, &mut words);
-//! words[..count].iter().for_each(|word| pool.mix(&word.to_le_bytes()));
-//! credit.add(EntropyBits(64 * count as u32));
-//! assert_eq!(credit.state(), State::Ready, "or whoever wants random bytes has to wait");
-//!
-//! // Ready: a first key, and from then on draws of any CPU.
-//! let crng = Crng::new(Lock(Mutex::new(Base::vacant()))); // `const`: fit for a static
-//! let mut seed = Key::vacant();
-//! pool.extract(&[0; 4], &mut seed); // four fresh words of the hardware, where it has them
-//! crng.reseed(&mut seed);           // again by the clock: see `reseed`
-//! let mut this_cpu = CpuCrng::vacant();
-//! let mut bytes = [0; 32];
-//! CpuRng::new(&crng, &mut this_cpu, Portable).fill(&mut bytes).expect("there is a key");
-//! # assert_ne!(bytes, [0; 32]);
-//! # Ok::<(), hardware::HardwareFault>(())
-//! ```
+//! The parts make a subsystem in [`service`], whose page has an example to begin with: everything mixed in, credited, and a
+//! key drawn from in some thirty lines, most of them a lock.
 //!
 //! # What the kernel around it owes
 //!
 //! - **Mix first, credit then, once.** Credit that reaches 256 bits makes the first key; what is mixed in afterwards is not in it.
-//! - **Mix in pieces of some tens of bytes.** Each [`Pool::mix`](pool::Pool::mix) wipes 2 KiB of stack when it is done: Alea
-//!   collects 64 samples of jitter in a buffer for each call.
-//! - **A [`CpuCrng`](crng::CpuCrng) is one CPU's**, reached with preemption excluded and never from an interrupt handler. A kernel
-//!   that preempts itself disables that around a draw; a handler that has to draw uses a
-//!   vacant one of its own and throws it away.
-//! - **The pool and the base key have a lock each**, with interrupts off where handlers mix. Never both at once.
-//! - **Wait or refuse** while [`Crng::draw`](crng::Crng::draw) says [`NotSeeded`](crng::NotSeeded). There is no other way to a byte
-//!   that looks random, but for [`Crng::fill_unseeded`](crng::Crng::fill_unseeded), which says so in its name.
-//! - **Virtual machines** are saved and restored: whoever may run in one draws through a [`Machine`](crng::twins::Machine).
+//!   [`Service::start`](service::Service::start) does it in this order.
+//! - **Mix in pieces of some tens of bytes.** Each [`Pool::mix`](pool::Pool::mix) wipes 2 KiB of stack when it is done:
+//!   samples of jitter are collected in a buffer for each call.
+//! - **A [`CpuCrng`](crng::CpuCrng) is one CPU's**, reached with preemption excluded and never from an interrupt handler
+//!   ([`Platform::with_cpu`](service::Platform::with_cpu)). A handler that draws gets a key of its own, which is thrown away.
+//! - **The pools and the base key have a lock each**, with interrupts off where handlers mix. Never both at once.
+//! - **Wait or refuse** while [`Service::fill`](service::Service::fill) says [`NotSeeded`](crng::NotSeeded). There is no other way
+//!   to a byte that looks random, but for [`fill_unseeded`](service::Service::fill_unseeded), which says so in its name.
+//! - **Virtual machines** are saved and restored: whoever may run in one says which copy it is ([`Platform::id`](service::Platform::id)).
 //!
 //! # Locks
 //!
@@ -122,6 +78,7 @@ pub mod pool;
 #[cfg(feature = "linux-abi")]
 pub mod request;
 pub mod reseed;
+pub mod service;
 pub mod splitmix64;
 pub mod tpm;
 #[cfg(feature = "vdso")]

@@ -1,17 +1,15 @@
 //! What the crates of the Rust Rand project expect of a generator, in two versions of `rand_core`.
 //!
 //! Owns nothing. It must never turn [`NotSeeded`] into bytes: whoever wants a generator that cannot fail wraps it in that
-//! crate's `UnwrapErr` once there is a key. Lock rules: those of [`crate::crng`].
+//! crate's `UnwrapErr` once there is a key. Lock rules: those of [`crate::service`].
 
-use crate::block::BlockGenerator;
-use crate::crng::handle::CpuRng;
-use crate::crng::twins::Machine;
-use crate::crng::{Base, Exclusive, NotSeeded};
+use crate::crng::NotSeeded;
+use crate::service::{Platform, Service};
 
 /// The three methods are named alike in both versions; only the traits are not.
 macro_rules! implement {
     ($rng:path, $crypto:path) => {
-        impl<L: Exclusive<Base>, B: BlockGenerator, M: Machine> $rng for CpuRng<'_, L, B, M> {
+        impl<P: Platform> $rng for &Service<P> {
             type Error = NotSeeded;
 
             fn try_next_u32(&mut self) -> Result<u32, NotSeeded> {
@@ -31,7 +29,7 @@ macro_rules! implement {
             }
         }
 
-        impl<L: Exclusive<Base>, B: BlockGenerator, M: Machine> $crypto for CpuRng<'_, L, B, M> {}
+        impl<P: Platform> $crypto for &Service<P> {}
     };
 }
 

@@ -1,9 +1,9 @@
 //! 32 random bytes on a machine without an operating system: everything that `alea-random` wants of a kernel, and no more.
 //!
-//! Owns the pool, the credit, the generator and its lock. `machine` is the one file that differs from one architecture to
+//! Owns the service. `machine` is the one file that differs from one architecture to
 //! the next: a counter of time, a hardware generator where there is one, a way to print and a way to end. On a host
 //! (`cargo run --example bare`) it is the standard library's. It must never print a byte before the service is ready.
-//! Locks: each static has its own, and none is taken with another held.
+//! Locks: those of [`alea_random::service`].
 //!
 //! Built with `--cfg getrandom_backend="custom"` the bytes come from `getrandom::fill`, whose backend is in `backend`: so does
 //! every crate of such a kernel that asks `getrandom` for bytes.
@@ -19,21 +19,32 @@ mod lock;
 #[cfg_attr(not(target_os = "none"), path = "host.rs")]
 mod machine;
 
-use alea_random::block::{Key, Portable};
-use alea_random::boot;
-use alea_random::credit::{Credit, EntropyBits, State, Transition};
-use alea_random::crng::handle::CpuRng;
-use alea_random::crng::{Base, CpuCrng, Crng, Exclusive, NotSeeded};
-use alea_random::hardware::{self, HardwareRng};
-use alea_random::jitter::{CycleCounter, Jitter};
-use alea_random::pool::{FRESH_WORDS, Pool};
+use alea_random::credit::{EntropyBits, State};
+use alea_random::crng::NotSeeded;
+use alea_random::hardware::HardwareRng;
+use alea_random::jitter::CycleCounter;
+use alea_random::service::{Base, CpuCrng, Exclusive, Mixing, Platform, Service};
 use lock::Locked;
 
-static POOL: Locked<Pool> = Locked::new(Pool::new());
-static CREDIT: Credit = Credit::none();
-static CRNG: Crng<Locked<Base>> = Crng::new(Locked::new(Base::vacant()));
-/// Of the one CPU that there is.
-static CPU: Locked<CpuCrng> = Locked::new(CpuCrng::vacant());
+/// What the machine has, as the service asks for it.
+struct Mine {
+    /// Of the one CPU that there is.
+    cpu: Locked<CpuCrng>,
+}
+
+impl Platform for Mine {
+    type Lock<T: Send> = Locked<T>;
+
+    fn with_cpu<R>(&self, f: impl FnOnce(&mut CpuCrng) -> R) -> Option<R> {
+        Some(self.cpu.with(f))
+    }
+}
+
+static RANDOM: Service<Mine> = Service::new(
+    Mine { cpu: Locked::new(CpuCrng::vacant()) },
+    Locked::new(Mixing::new()),
+    Locked::new(Base::vacant()),
+);
 
 struct Instruction;
 
@@ -51,58 +62,21 @@ impl CycleCounter for Counter {
     }
 }
 
-/// What the hardware generator delivers, if it is there and sane: believed for half of its length.
-fn from_hardware() -> EntropyBits {
-    if hardware::self_test(&mut Instruction).is_err() {
-        return EntropyBits(0);
-    }
-    let mut words = [0; 8];
-    let count = hardware::gather(&mut Instruction, &mut words);
-    words[..count].iter().for_each(|word| mix(&word.to_le_bytes()));
-    EntropyBits(32 * count as u32)
-}
-
-/// Enough jitter to be ready by itself, if the counter shows any: a few milliseconds.
-fn from_jitter() -> EntropyBits {
-    // Mixing wipes its stack each time, so samples are mixed in 64 at once.
-    let (mut buffer, mut used) = ([[0; 8]; 64], 0);
-    let result = Jitter::new().collect(&mut Counter, EntropyBits::READY, |sample| {
-        buffer[used] = sample.to_le_bytes();
-        used += 1;
-        if used == buffer.len() {
-            mix(buffer.as_flattened());
-            used = 0;
-        }
-    });
-    mix(buffer.as_flattened());
-    result.map_or(EntropyBits(0), |report| report.credit)
-}
-
-fn mix(bytes: &[u8]) {
-    POOL.with(|pool| pool.mix(bytes));
-}
-
-/// Makes a new key of all that was mixed in. A kernel does it again by the clock: see `alea_random::reseed`.
-fn reseed() {
-    let mut fresh = [0; FRESH_WORDS];
-    hardware::gather(&mut Instruction, &mut fresh);
-    let mut seed = Key::vacant();
-    POOL.with(|pool| pool.extract(&fresh, &mut seed));
-    CRNG.reseed(&mut seed);
-}
-
-/// Asks the sources, and credits at once what all of them gave.
+/// Asks the sources, and credits at once what all of them gave: the hardware generator is believed for half of its length,
+/// and there is enough jitter to be ready by itself, if the counter shows any.
 fn start() -> State {
-    let credit = boot::collect(&mut [&mut |_| from_hardware(), &mut |_| from_jitter()]);
-    if let Some(Transition { to: State::Ready, .. }) = CREDIT.add(credit) {
-        reseed();
-    }
-    CREDIT.state()
+    RANDOM.start(&mut [
+        &mut |_| RANDOM.collect_hardware(&mut Instruction, EntropyBits(32)),
+        &mut |_| {
+            let collected = RANDOM.collect_jitter(&mut Counter);
+            collected.map_or(EntropyBits(0), |report| report.credit)
+        },
+    ])
 }
 
 /// What the rest of a kernel calls.
 fn fill(out: &mut [u8]) -> Result<(), NotSeeded> {
-    CPU.with(|cpu| CpuRng::new(&CRNG, cpu, Portable).fill(out))
+    RANDOM.fill(out)
 }
 
 /// Called by the machine's first instructions; whether it came to a good end.

@@ -111,7 +111,7 @@ impl<L: Exclusive<super::Base>> Crng<L> {
 
     /// Makes the base key, if there is one, a key for this machine, unless another CPU was faster.
     #[cold]
-    fn learn(&self, machine: &impl Machine) {
+    pub(crate) fn learn(&self, machine: &impl Machine) {
         let made_for = self.base.with(|base| base.keyed.then_some(base.made_for));
         if made_for.is_some_and(|made_for| made_for != machine.id()) {
             machine.copied();
