@@ -3,7 +3,8 @@
 //! Owns the choice, made once at boot, and the two weak generators that exist to be compared with. Only
 //! ChaCha20 keeps secrets; the others log a warning and are never the default. No locks.
 
-use super::{crng, sources};
+use super::live::{RANDOM, stream_to_user};
+use super::sources;
 use crate::base::cpu;
 use crate::cmdline;
 use alea_random::block::Block;
@@ -104,7 +105,7 @@ pub fn select() {
 #[inline]
 pub fn fill(out: &mut [u8]) -> Result<(), NotSeeded> {
     match kind() {
-        Kind::ChaCha20 => crng::draw(out),
+        Kind::ChaCha20 => RANDOM.fill(out),
         Kind::SplitMix64 => SPLITMIX64.get().map(|seeded| seeded.fill(out)).ok_or(NotSeeded),
         Kind::Rdrand => fill_rdrand(out),
     }
@@ -130,7 +131,7 @@ impl Bulk {
     /// Starts it.
     pub fn start(&mut self) -> Result<(), NotSeeded> {
         match self {
-            Self::ChaCha20(stream) => crng::start(stream),
+            Self::ChaCha20(stream) => RANDOM.start_stream(stream),
             Self::Weak => Ok(()),
         }
     }
@@ -138,7 +139,7 @@ impl Bulk {
     /// The next bytes.
     pub fn fill(&mut self, out: &mut [Block]) -> Result<(), NotSeeded> {
         match self {
-            Self::ChaCha20(stream) => crng::stream_piece(stream, out),
+            Self::ChaCha20(stream) => RANDOM.fill_from(stream, out),
             Self::Weak => fill(out.as_flattened_mut()),
         }
     }
@@ -146,7 +147,7 @@ impl Bulk {
     /// The next bytes, made in user memory: whole groups at `addr`. False if that cannot be done.
     pub fn fill_user(&mut self, addr: u64, groups: usize) -> Result<bool, NotSeeded> {
         match self {
-            Self::ChaCha20(stream) => crng::stream_to_user(stream, addr, groups),
+            Self::ChaCha20(stream) => stream_to_user(stream, addr, groups),
             Self::Weak => Ok(false),
         }
     }
@@ -168,7 +169,7 @@ fn fill_rdrand(out: &mut [u8]) -> Result<(), NotSeeded> {
                 piece.iter_mut().zip(word.to_le_bytes()).for_each(|(to, byte)| *to = byte);
             }
             // Not from a batch, which getrandom's shortest way would find.
-            Err(_) => crng::draw_apart(piece)?,
+            Err(_) => RANDOM.fill_apart(piece)?,
         }
     }
     Ok(())

@@ -4,7 +4,7 @@
 //! nothing is handed out as random. `alea.known_answers=chacha20|vector|vdso|blake2s` makes one answer wrong, to see
 //! that. Never asks the vDSO's routine once there are tasks, whose vector registers it would wipe. Locks: none.
 
-use super::pool;
+use super::live::RANDOM;
 use crate::arch::copy::chacha20;
 use crate::cmdline;
 use crate::sync::Once;
@@ -33,7 +33,7 @@ pub fn ask_at_boot() {
     let verdict = ask(spoilt).and_then(|()| ask_vdso(spoilt));
     let took = time::since_boot_ns().saturating_sub(start);
     if let Err(wrong) = verdict {
-        pool::condemn();
+        RANDOM.condemn();
         log::error!(
             "random: {wrong}: this machine cannot keep secrets, the generator is never ready"
         );

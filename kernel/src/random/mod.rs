@@ -16,12 +16,10 @@
 #![deny(unsafe_code)]
 
 mod caller;
-mod crng;
 mod early;
 mod generator;
 mod known_answers;
-mod mixing;
-mod pool;
+mod live;
 mod report;
 mod schedule;
 pub mod selftest;
@@ -32,9 +30,8 @@ mod stats;
 mod user;
 
 pub use caller::{Caller, register_caller};
-pub use pool::{credited, state};
 pub use report::report;
 pub use selftest::test_on_demand;
-pub use service::{init, secret_words, show_to_programs, uuid};
+pub use service::{credited, init, secret_words, show_to_programs, state, uuid};
 pub use sources::jitter::{raw_samples, sample as sample_when_idle};
 pub use user::{device_ioctl, device_poll, device_read, device_write, getrandom};

@@ -1,6 +1,7 @@
 //! The text of /proc/alea/random.
 
-use super::{crng, generator, known_answers, pool, service, stats};
+use super::live::{self, RANDOM};
+use super::{generator, known_answers, service, stats};
 use alloc::string::String;
 use core::fmt::Write;
 
@@ -11,18 +12,18 @@ pub fn report() -> abi::Result<String> {
 
 #[expect(clippy::disallowed_methods, reason = "what it writes to can fail")]
 fn write(to: &mut dyn Write) -> core::fmt::Result {
-    writeln!(to, "state {:?}", pool::state())?;
-    writeln!(to, "credited_bits {}", pool::credited().0)?;
+    writeln!(to, "state {:?}", RANDOM.state())?;
+    writeln!(to, "credited_bits {}", RANDOM.credited().0)?;
     writeln!(to, "generator {}", generator::kind().name())?;
     writeln!(to, "vector {:?}", crate::arch::copy::chacha20::routine())?;
-    writeln!(to, "generation {}", crng::generation().get())?;
-    writeln!(to, "pool_bytes {}", pool::mixed())?;
-    writeln!(to, "batch_refills {}", crng::refills())?;
+    writeln!(to, "generation {}", RANDOM.generation().get())?;
+    writeln!(to, "pool_bytes {}", RANDOM.mixed())?;
+    writeln!(to, "batch_refills {}", live::refills())?;
     let (shared, per_cpu) = service::MEMORY;
     writeln!(to, "memory_shared_bytes {shared}")?;
     writeln!(to, "memory_cpu_bytes {per_cpu}")?;
     write!(to, "waiting_bytes")?;
-    for bytes in pool::waiting() {
+    for bytes in RANDOM.waiting() {
         write!(to, " {bytes}")?;
     }
     writeln!(to)?;

@@ -6,12 +6,13 @@
 //!
 //! Locks: none of its own.
 
-use super::{pool, sources};
+use super::live::RANDOM;
+use super::sources;
 use crate::base::cpu;
 use crate::sync::Once;
 use crate::time::{self, Nanos, TimerRoom, TimerTarget};
 use alea_random::credit::State;
-use alea_random::reseed::{Cause, interval};
+use alea_random::reseed::interval;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -28,9 +29,7 @@ impl TimerTarget for Reseed {
         // What no CPU had the time for, on a machine that is never idle.
         while sources::jitter::sample() {}
         sources::jitter::order();
-        pool::turn();
-        pool::reseed(Cause::Schedule);
-        arm();
+        arm_in(RANDOM.on_schedule(uptime()));
     }
 }
 
@@ -64,12 +63,18 @@ pub fn start() {
 
 /// Arms the next reseed, once the service is ready and timers work.
 pub fn arm() {
-    let Some(target) = TARGET.get() else { return };
-    if pool::state() != State::Ready {
-        return;
+    if RANDOM.state() == State::Ready {
+        arm_in(interval(uptime()));
     }
+}
+
+fn uptime() -> Duration {
+    Duration::from_nanos(time::monotonic().as_u64())
+}
+
+fn arm_in(wait: Duration) {
+    let Some(target) = TARGET.get() else { return };
     let now = time::monotonic();
-    let wait = interval(Duration::from_nanos(now.as_u64()));
     let wait = Nanos(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX));
     time::arm(&target.0, now + wait, target.clone());
     // Relaxed: one of the CPUs that come here finds it false.

@@ -2,7 +2,8 @@
 //!
 //! Owns nothing. Prints what draws cost, so that the figures of a machine are at hand.
 
-use super::{crng, generator, known_answers, sources, stats};
+use super::live::RANDOM;
+use super::{generator, known_answers, sources, stats};
 use crate::base::tsc;
 use crate::mm::user;
 use alea_random::credit::State;
@@ -21,7 +22,7 @@ pub fn test_on_demand() -> bool {
 
 /// Panics if something is wrong.
 pub fn run() {
-    assert_eq!(super::pool::state(), State::Ready, "the machine has no source of entropy");
+    assert_eq!(RANDOM.state(), State::Ready, "the machine has no source of entropy");
     assert_eq!(known_answers::ask(None), Ok(()));
     unmapped_place_is_refused();
     draws_differ();
@@ -56,5 +57,5 @@ fn draws_differ() {
     for (n, draw) in seen.iter().enumerate() {
         assert!(*draw != [0; 16] && !seen[..n].contains(draw), "a draw came twice");
     }
-    assert_ne!(crng::generation().get(), 0);
+    assert_ne!(RANDOM.generation().get(), 0);
 }

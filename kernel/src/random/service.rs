@@ -2,12 +2,13 @@
 //!
 //! Owns nothing: pool, generator and sources have their files. Never blocks; unseeded draws are logged once. No locks.
 
-use super::pool::{self, state};
+use super::live::{self, RANDOM};
 use super::stats::{self, Interface};
-use super::{crng, generator, known_answers, schedule, shown, sources};
+use super::{generator, known_answers, schedule, shown, sources};
 use crate::arch::copy::chacha20;
 use crate::base::boot_info::BootInfo;
 use crate::machine::vm_id;
+use alea_random::credit::{EntropyBits, State};
 use alea_vdso::data::Random;
 use core::sync::atomic::{AtomicBool, Ordering};
 use zerocopy::IntoBytes;
@@ -16,8 +17,8 @@ use zeroize::Zeroize;
 /// All that the service keeps: bytes that the CPUs share, and bytes for each CPU. Stacks and the vDSO's page
 /// of data, which has the clocks too, are not counted.
 pub(super) const MEMORY: (usize, usize) = (
-    crng::MEMORY.0 + pool::MEMORY + stats::MEMORY.0 + sources::MEMORY.0 + known_answers::MEMORY,
-    crng::MEMORY.1 + stats::MEMORY.1 + sources::MEMORY.1,
+    live::MEMORY.0 + stats::MEMORY.0 + sources::MEMORY.0 + known_answers::MEMORY,
+    live::MEMORY.1 + stats::MEMORY.1 + sources::MEMORY.1,
 );
 const _: () = assert!(MEMORY.0 <= 16 << 10 && MEMORY.1 <= 2 << 10, "the service is to stay small");
 
@@ -27,20 +28,30 @@ pub fn init(info: &BootInfo) {
     chacha20::init();
     known_answers::ask_at_boot();
     // Once, and when everything is mixed in: the first key is to depend on no single source.
-    pool::credit(sources::collect_at_boot(info));
+    RANDOM.credit(sources::collect_at_boot(info));
     sources::watch_interrupts();
     generator::select();
     schedule::start();
     log::info!(
         "random: {}, {} credited, generator {} ({:?})",
-        match state() {
-            alea_random::credit::State::Ready => "ready",
+        match RANDOM.state() {
+            State::Ready => "ready",
             _ => "NOT ready",
         },
-        pool::credited(),
+        RANDOM.credited(),
         generator::kind().name(),
         chacha20::routine(),
     );
+}
+
+/// How far the service is.
+pub fn state() -> State {
+    RANDOM.state()
+}
+
+/// The credited bits, 0 to 256.
+pub fn credited() -> EntropyBits {
+    RANDOM.credited()
 }
 
 /// Shows programs the generation of the key, on the vDSO's page of data. After the generator was selected, before the
@@ -54,7 +65,7 @@ pub fn show_to_programs(random: &'static Random) {
         random.set_id_place((place.as_u64() & 0xfff) as usize);
     }
     shown::set(random);
-    crng::show();
+    RANDOM.show();
 }
 
 /// Fills `out` with bytes that nobody else knows: AT_RANDOM, keys, canaries. Never fails; before the
@@ -63,14 +74,14 @@ pub fn fill_secret(out: &mut [u8]) {
     stats::count(Interface::Kernel, out.len());
     if generator::fill(out).is_err() {
         warn_unseeded("the kernel");
-        pool::fill_unseeded(out);
+        RANDOM.fill_unseeded(out);
     }
 }
 
 /// Several secret numbers in one draw, in task context.
 pub fn secret_words<const N: usize>() -> [u64; N] {
     if generator::is_chacha20()
-        && let Some(words) = crng::ready()
+        && let Some(words) = RANDOM.ready()
     {
         stats::count(Interface::Kernel, size_of_val(&words));
         return words;

@@ -4,15 +4,16 @@
 //! that is wiped before the call ends, and the key that made them is gone before user memory is touched. Long ones
 //! are made where they belong, under a key of their own. No locks are held while user memory is touched.
 
+use super::live::{RANDOM, ready_queue};
 use super::stats::{self, Interface};
-use super::{caller, crng, early, generator, pool};
+use super::{caller, early, generator};
 use crate::mm::user::{UserPtr, fault_in, in_range, write_partial};
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use abi::fs::PollEvents;
 use abi::{Errno, Result, Returned};
 use alea_random::block::{BLOCK_LEN, GROUP_BLOCKS};
-use alea_random::credit::State;
+use alea_random::credit::{EntropyBits, State};
 use alea_random::request::{
     Admission, Device, GetrandomFlags, Ioctl, Refusal, clamp_len, getrandom_admission,
     may_interrupt, serve,
@@ -46,7 +47,7 @@ pub fn getrandom(addr: u64, len: usize, flags: u64) -> Returned {
 /// One time in thirty a batch has come to its end.
 #[inline(never)]
 fn getrandom_next_pair(addr: u64) -> Returned {
-    if crng::top_up::<2>() && getrandom_pair(addr) {
+    if RANDOM.top_up::<2>() && getrandom_pair(addr) {
         return Ok(PAIR).into();
     }
     getrandom_any(addr, PAIR, 0)
@@ -59,7 +60,7 @@ fn getrandom_pair(addr: u64) -> bool {
     if !in_range(addr, PAIR) {
         return false;
     }
-    let Some(pair) = crng::ready::<2>() else { return false };
+    let Some(pair) = RANDOM.ready::<2>() else { return false };
     let whole = UserPtr::new(addr).write(&pair).is_ok();
     if whole {
         stats::count_pair();
@@ -74,7 +75,7 @@ fn getrandom_any(addr: u64, len: usize, flags: u64) -> Returned {
 
 fn getrandom_rules(addr: u64, len: usize, flags: u64) -> Result<usize> {
     let flags = GetrandomFlags::decode(flags).map_err(errno)?;
-    let seeded = admit(|| getrandom_admission(pool::state(), flags))?;
+    let seeded = admit(|| getrandom_admission(RANDOM.state(), flags))?;
     let len = clamp_len(len);
     if !in_range(addr, len) {
         return Err(Errno::EFAULT);
@@ -90,7 +91,7 @@ fn getrandom_rules(addr: u64, len: usize, flags: u64) -> Result<usize> {
 fn getrandom_short(addr: u64, len: usize) -> Result<usize> {
     let mut words = [0u64; SHORT / 8];
     let used = &mut words[..len.div_ceil(8)];
-    crng::draw_words(used.as_mut_bytes().as_chunks_mut().0).map_err(|_| Errno::EAGAIN)?;
+    RANDOM.fill_words(used.as_mut_bytes().as_chunks_mut().0).map_err(|_| Errno::EAGAIN)?;
     let done = write_partial(addr, &used.as_bytes()[..len]);
     used.zeroize();
     stats::count(Interface::Getrandom, done);
@@ -99,7 +100,7 @@ fn getrandom_short(addr: u64, len: usize) -> Result<usize> {
 
 /// Reads from a device; `nonblock` is `O_NONBLOCK` or `RWF_NOWAIT`.
 pub fn device_read(device: Device, dst: &mut Sink<'_>, nonblock: bool) -> Result<usize> {
-    let seeded = admit(|| device.read_admission(pool::state(), nonblock))?;
+    let seeded = admit(|| device.read_admission(RANDOM.state(), nonblock))?;
     let (name, interface) = match device {
         Device::Random => ("random", Interface::Random),
         Device::Urandom => ("urandom", Interface::Urandom),
@@ -121,7 +122,8 @@ pub fn device_write(src: &mut Source<'_>) -> Result<usize> {
             Err(_) if src.done() > 0 => break,
             Err(errno) => return Err(errno),
         };
-        pool::mix_user(&buffer[..moved]);
+        stats::mixed(stats::Source::User, moved);
+        RANDOM.mix(&buffer[..moved]);
         if moved < buffer.len() && src.done() < want {
             break;
         }
@@ -136,9 +138,9 @@ pub fn device_write(src: &mut Source<'_>) -> Result<usize> {
 /// What poll(2) reports; `table` gets the queue that may change it.
 pub fn device_poll(device: Device, table: &mut PollTable) -> PollEvents {
     if device == Device::Random {
-        table.watch(pool::ready_queue());
+        table.watch(ready_queue());
     }
-    let ready = device.poll(pool::state());
+    let ready = device.poll(RANDOM.state());
     let mut events = PollEvents::empty();
     events.set(PollEvents::READABLE, ready.readable);
     events.set(PollEvents::WRITABLE, ready.writable);
@@ -149,20 +151,26 @@ pub fn device_poll(device: Device, table: &mut PollTable) -> PollEvents {
 pub fn device_ioctl(command: u32, arg: u64) -> Result<i64> {
     match Ioctl::decode(command, caller::is_admin()).map_err(errno)? {
         Ioctl::GetEntropyCount => {
-            UserPtr::<i32>::new(arg).write(&(pool::credited().0 as i32))?;
+            UserPtr::<i32>::new(arg).write(&(RANDOM.credited().0 as i32))?;
         }
         Ioctl::AddToEntropyCount => {
             let count = UserPtr::<i32>::new(arg).read()?;
-            pool::credit_user(Ioctl::credit(count).map_err(errno)?);
+            credit(Ioctl::credit(count).map_err(errno)?);
         }
         Ioctl::AddEntropy => add_entropy(arg)?,
         Ioctl::ClearPool => {}
         Ioctl::Reseed => {
-            Ioctl::reseed_admission(pool::state()).map_err(errno)?;
-            pool::reseed(Cause::Request);
+            Ioctl::reseed_admission(RANDOM.state()).map_err(errno)?;
+            RANDOM.reseed(Cause::Request);
         }
     }
     Ok(0)
+}
+
+/// What the privileged ioctls say that something is worth which was mixed in.
+fn credit(bits: EntropyBits) {
+    stats::credited(stats::Source::User, bits);
+    RANDOM.credit(bits);
 }
 
 /// `struct rand_pool_info`: a credit, a size and that many bytes, which all have to be there.
@@ -177,7 +185,7 @@ fn add_entropy(arg: u64) -> Result<()> {
     if device_write(&mut Source::user(data, len))? < len {
         return Err(Errno::EFAULT);
     }
-    pool::credit_user(bits);
+    credit(bits);
     Ok(())
 }
 
@@ -188,8 +196,8 @@ fn admit(mut ask: impl FnMut() -> Result<Admission, Refusal>) -> Result<bool> {
         Admission::Serve => Ok(true),
         Admission::ServeUnseeded => Ok(false),
         Admission::Wait => {
-            let ready = || (pool::state() == State::Ready).then_some(());
-            pool::ready_queue().wait_interruptible(ready)?;
+            let ready = || (RANDOM.state() == State::Ready).then_some(());
+            ready_queue().wait_interruptible(ready)?;
             Ok(true)
         }
     }
@@ -272,7 +280,7 @@ fn transfer_unseeded(dst: &mut Sink<'_>) -> Result<usize> {
             let mut done = 0;
             while done < piece {
                 let part = &mut buffer[..(piece - done).min(256)];
-                pool::fill_unseeded(part);
+                RANDOM.fill_unseeded(part);
                 let moved = dst.put(part).unwrap_or(0);
                 done += moved;
                 if moved < part.len() {

@@ -5,12 +5,11 @@
 //! estimators take, go to the serial line in hexadecimal, and then the machine is switched off. Cutting a sample down
 //! can only lower its entropy. `cargo xtask assess` reads them.
 //!
-//! Owns nothing. Never lets a program run, or anything be drawn, on a machine whose samples were shown. Locks: the pool's,
-//! inside `Buffer`.
+//! Owns nothing. Never lets a program run, or anything be drawn, on a machine whose samples were shown. Locks: the pools'.
 #![expect(clippy::disallowed_methods, reason = "to the serial line, without memory")]
 #![forbid(unsafe_code)]
 
-use super::jitter::{Buffer, Tsc};
+use super::jitter::{Tsc, samples as on_their_way};
 use crate::base::console::EarlyWriter;
 use crate::cmdline;
 use crate::machine::power;
@@ -42,7 +41,7 @@ fn show_and_power_off(count: u32) -> ! {
     }
     let (mut taken, mut wider) = (0u32, 0u32);
     let mut places = samples.iter_mut();
-    let mut buffer = Buffer::new();
+    let mut buffer = on_their_way();
     let wanted = EntropyBits(count.div_ceil(SAMPLES_PER_BIT));
     let collected = Jitter::new().collect(&mut Tsc, wanted, |sample| {
         buffer.add(sample);

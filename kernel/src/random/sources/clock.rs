@@ -9,13 +9,14 @@
 
 use crate::base::boot_info::BootInfo;
 use crate::base::tsc;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 use crate::time;
 
 pub fn collect(info: &BootInfo) {
     for word in [time::realtime().as_u64(), tsc::read(), info.entry_tsc, time::tsc_hz()] {
         let bytes = word.to_le_bytes();
         stats::mixed(stats::Source::Clock, bytes.len());
-        pool::mix(&bytes);
+        RANDOM.mix(&bytes);
     }
 }

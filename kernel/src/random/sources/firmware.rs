@@ -6,10 +6,11 @@
 //! Linux mixes in the same table (drivers/firmware/dmi_scan.c). Reference: [`smbios`].
 
 use crate::machine::smbios;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 
 pub fn collect() {
     let Some(table) = smbios::table() else { return };
     stats::mixed(stats::Source::Firmware, table.len());
-    pool::mix(table);
+    RANDOM.mix(table);
 }

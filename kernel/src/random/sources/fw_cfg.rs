@@ -14,7 +14,8 @@
 use super::trust;
 use crate::base::cpu;
 use crate::base::port::FW_CFG;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 use alea_random::credit::EntropyBits;
 use zeroize::Zeroize;
 
@@ -37,7 +38,7 @@ pub fn collect() -> EntropyBits {
     FW_CFG.write16(SELECTOR, key);
     seed[..len].fill_with(|| FW_CFG.read8(DATA));
     stats::mixed(stats::Source::BootSeed, len);
-    pool::mix(&seed[..len]);
+    RANDOM.mix(&seed[..len]);
     seed.zeroize();
     if !trust::loader() {
         return EntropyBits(0);

@@ -7,7 +7,8 @@
 use super::trust;
 use crate::base::boot_info::BootInfo;
 use crate::machine::{acpi, efi};
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 use alea_random::credit::EntropyBits;
 use alea_random::handed;
 use zeroize::Zeroize;
@@ -26,7 +27,7 @@ pub fn collect(info: &BootInfo) -> EntropyBits {
 
 fn take(seed: &mut [u8]) -> EntropyBits {
     stats::mixed(stats::Source::BootSeed, seed.len());
-    pool::mix(seed);
+    RANDOM.mix(seed);
     let len = seed.len();
     seed.zeroize();
     if !trust::loader() {

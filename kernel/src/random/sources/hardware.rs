@@ -17,7 +17,8 @@
 
 use crate::base::{cpu, tsc};
 use crate::cmdline;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 use crate::sync::{Once, SpinLock, level};
 use crate::time;
 use alea_random::credit::EntropyBits;
@@ -260,7 +261,7 @@ impl Instruction {
 
     fn mix_in(&self, words: &[u64]) {
         stats::mixed(self.source, size_of_val(words));
-        pool::mix(words.as_bytes());
+        RANDOM.mix(words.as_bytes());
     }
 }
 
@@ -318,9 +319,9 @@ pub fn hardware_word() -> Option<u64> {
     RDRAND.works().then(|| RDRAND.word()).flatten()
 }
 
-/// What goes into an extraction besides the pool: RDSEED, else RDRAND, else the time. Both are tested
+/// Puts in what goes into an extraction besides the pool: RDSEED, else RDRAND, else the time. Both are tested
 /// again.
-pub fn fresh_words() -> [u64; FRESH_WORDS] {
+pub fn fresh_words(words: &mut [u64; FRESH_WORDS]) {
     for instruction in [&RDSEED, &RDRAND] {
         if instruction.works() {
             instruction.test();
@@ -328,10 +329,10 @@ pub fn fresh_words() -> [u64; FRESH_WORDS] {
             instruction.mix_failed();
         }
     }
-    core::array::from_fn(|_| {
+    for place in words {
         let from = |instruction: &'static Instruction| {
             instruction.works().then(|| instruction.word()).flatten()
         };
-        from(&RDSEED).or_else(|| from(&RDRAND)).unwrap_or_else(tsc::read)
-    })
+        *place = from(&RDSEED).or_else(|| from(&RDRAND)).unwrap_or_else(tsc::read);
+    }
 }

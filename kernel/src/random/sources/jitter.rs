@@ -9,18 +9,20 @@
 //! They are ordered by the clock, [`SLICES`] at a time, every second where neither RDSEED nor RDRAND works and at every
 //! reseed elsewhere: 128 samples, which are 0.1 ms of a second at most on hardware.
 //!
-//! Owns the verdict on the counter, which other sources obey. Never hands a sample to anybody but the pool, raw ones
+//! Owns the orders for slices. Its verdict on the counter, which interrupts obey, is the service's. Never hands a sample to anybody but the pool, raw ones
 //! for estimators apart. No locks.
 
 use crate::base::tsc;
 use crate::per_cpu;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 use alea_random::credit::EntropyBits;
 use alea_random::health::{Counter, Health};
 use alea_random::jitter::{CycleCounter, Jitter};
 use alea_random::pool::Trickle;
+use alea_random::service::Samples;
 use core::cell::RefCell;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use zerocopy::IntoBytes;
 use zeroize::Zeroize;
 
@@ -42,8 +44,7 @@ per_cpu! {
 }
 
 /// Bytes that all CPUs share, and bytes for each CPU.
-pub const MEMORY: (usize, usize) =
-    (size_of::<AtomicU32>() + size_of::<AtomicBool>(), size_of::<RefCell<Jitter>>());
+pub const MEMORY: (usize, usize) = (size_of::<AtomicU32>(), size_of::<RefCell<Jitter>>());
 
 /// The TSC as a source of samples.
 pub struct Tsc;
@@ -54,19 +55,10 @@ impl CycleCounter for Tsc {
     }
 }
 
-/// Whether [`collect`] found no entropy in the counter.
-static REFUSED: AtomicBool = AtomicBool::new(false);
-
-/// What is known of the counter: nothing that it times is credited once it was refused.
-pub fn counter() -> Counter {
-    // Relaxed: set by the boot CPU before it watches interrupts and before other CPUs run.
-    if REFUSED.load(Ordering::Relaxed) { Counter::Refused } else { Counter::Usable }
-}
-
 /// Mixes samples in; what they are worth, on top of what the other sources have given.
 pub fn collect(so_far: EntropyBits) -> EntropyBits {
     if so_far >= EntropyBits::READY {
-        let (mut jitter, mut buffer) = (Jitter::new(), Buffer::new());
+        let (mut jitter, mut buffer) = (Jitter::new(), samples());
         for _ in 0..EXTRA {
             // A health test cannot fail within so few samples, and nothing is credited.
             let _unhealthy = jitter.sample(&mut Tsc, &mut |sample| buffer.add(sample));
@@ -74,11 +66,10 @@ pub fn collect(so_far: EntropyBits) -> EntropyBits {
         return EntropyBits(0);
     }
     for _ in 0..CHANCES {
-        let mut buffer = Buffer::new();
-        let collected =
-            Jitter::new().collect(&mut Tsc, EntropyBits::READY, |sample| buffer.add(sample));
-        // Whatever came is mixed in before anything is credited.
-        drop(buffer);
+        // Nothing else mixes at boot.
+        let before = RANDOM.mixed();
+        let collected = RANDOM.collect_jitter(&mut Tsc);
+        stats::mixed(stats::Source::Jitter, (RANDOM.mixed() - before) as usize);
         match collected {
             Ok(report) => {
                 log::info!(
@@ -96,8 +87,6 @@ pub fn collect(so_far: EntropyBits) -> EntropyBits {
             }
         }
     }
-    // Relaxed: as in `counter`.
-    REFUSED.store(true, Ordering::Relaxed);
     stats::stands(stats::Source::Jitter, Health::Failed);
     log::error!("random: no source of entropy; waiting for user space to bring some");
     EntropyBits(0)
@@ -136,7 +125,7 @@ fn take_slice() -> bool {
         }
     });
     stats::mixed(stats::Source::Jitter, size_of_val(&samples));
-    pool::spread(Trickle::Jitter, samples.as_bytes());
+    RANDOM.spread(Trickle::Jitter, samples.as_bytes());
     samples.zeroize();
     true
 }
@@ -148,14 +137,13 @@ fn failed() {
         if stats::stands(stats::Source::Jitter, Health::Failed) {
             log::warn!("random: jitter is not credited any more: it fails the tests");
         }
-        // Relaxed: whoever reads the old value credits one more bit at most, of interrupts that passed tests of their own.
-        REFUSED.store(true, Ordering::Relaxed);
+        RANDOM.judge_counter(Counter::Refused);
     }
 }
 
 /// The start-up tests once more, over samples of their own, which are mixed in.
 pub fn test() {
-    let (mut jitter, mut buffer) = (Jitter::new(), Buffer::new());
+    let (mut jitter, mut buffer) = (Jitter::new(), samples());
     for _ in 0..DEMANDED {
         if jitter.sample(&mut Tsc, &mut |sample| buffer.add(sample)).is_err() {
             return failed();
@@ -175,36 +163,10 @@ pub fn raw_samples(out: &mut [u8]) {
     }
 }
 
-/// Samples on their way to the pool, some at a time because hashing has a cost per call.
-pub(super) struct Buffer {
-    samples: [u64; 64],
-    len: usize,
-}
-
-impl Buffer {
-    pub const fn new() -> Self {
-        Self { samples: [0; 64], len: 0 }
-    }
-
-    pub fn add(&mut self, sample: u64) {
-        self.samples[self.len] = sample;
-        self.len += 1;
-        if self.len == self.samples.len() {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        let bytes = self.samples[..self.len].as_bytes();
+/// Samples on their way to the pools.
+pub(super) fn samples() -> Samples<impl FnMut(&[u8])> {
+    Samples::new(|bytes: &[u8]| {
         stats::mixed(stats::Source::Jitter, bytes.len());
-        pool::mix(bytes);
-        self.samples.zeroize();
-        self.len = 0;
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        self.flush();
-    }
+        RANDOM.mix(bytes);
+    })
 }

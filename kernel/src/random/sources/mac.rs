@@ -9,11 +9,12 @@
 
 use crate::base::boot_info::BootInfo;
 use crate::machine::nic;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 
 pub fn collect(info: &BootInfo) {
     for address in nic::addresses(info) {
         stats::mixed(stats::Source::Mac, address.len());
-        pool::mix(&address);
+        RANDOM.mix(&address);
     }
 }

@@ -7,7 +7,8 @@
 
 use crate::base::boot_info::BootInfo;
 use crate::base::cpu;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 
 pub fn collect(info: &BootInfo) {
     mix(&stack_address().to_le_bytes());
@@ -25,7 +26,7 @@ pub fn collect(info: &BootInfo) {
 
 fn mix(bytes: &[u8]) {
     stats::mixed(stats::Source::Machine, bytes.len());
-    pool::mix(bytes);
+    RANDOM.mix(bytes);
 }
 
 /// Where this runs: differs where the kernel's place does.

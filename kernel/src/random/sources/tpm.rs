@@ -15,7 +15,8 @@ use super::wait::wait_for;
 use crate::base::boot_info::BootInfo;
 use crate::cmdline;
 use crate::machine::tpm::{Broken, Tpm};
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 use crate::sync::{SpinLock, level};
 use alea_random::credit::EntropyBits;
 use alea_random::device::{DeviceFault, DeviceTests, PIECE};
@@ -105,7 +106,7 @@ pub fn look() -> Option<EntropyBits> {
         // Bytes that fail the test are worth mixing in all the same.
         Ok(Some(_)) | Err(Fault::Content(_)) => {
             stats::mixed(stats::Source::Tpm, bytes.len());
-            pool::mix(&bytes);
+            RANDOM.mix(&bytes);
             bytes.zeroize();
         }
         Err(_) => {}

@@ -17,7 +17,8 @@ use super::wait::wait_for;
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::BootInfo;
 use crate::cmdline;
-use crate::random::{pool, stats};
+use crate::random::live::RANDOM;
+use crate::random::stats;
 use crate::sync::{SpinLock, level};
 use crate::virtio::{self, Channel, DeviceType, Progress};
 use alea_random::credit::EntropyBits;
@@ -64,7 +65,7 @@ pub fn look() -> Option<EntropyBits> {
     let claimed = take(&mut answer)?;
     let len = written(REQUEST, claimed);
     stats::mixed(stats::Source::VirtioRng, len);
-    pool::mix(&answer[..len]);
+    RANDOM.mix(&answer[..len]);
     let before = stats::health(stats::Source::VirtioRng);
     let verdict = TESTS.lock().judge(&answer, claimed);
     let bits = match verdict {

@@ -34,9 +34,11 @@ const AT_RANDOM: u64 = 25;
 const STACK: usize = 2048;
 
 /// Statics of the kernel, with their names and sizes in bytes, at the least.
-const BASE: (&str, usize) = ("alea_kernel::random::crng::CRNG", 128);
-const CPU: (&str, usize) = ("alea_kernel::random::crng::CPU", 640);
-const POOL: (&str, usize) = ("alea_kernel::random::mixing::POOL", 320);
+const SERVICE: &str = "alea_kernel::random::live::RANDOM";
+const CPU: (&str, usize) = ("alea_kernel::random::live::CPU", 640);
+/// Where the service begins with its base key, and has its pools then.
+const BASE: Range<u64> = 0..96;
+const POOLS: Range<u64> = 96..1216;
 const PER_CPU: &str = "__percpu_start";
 /// Bytes of a state of the vDSO.
 const STATE: usize = 576;
@@ -89,10 +91,9 @@ pub struct Residue {
 }
 
 struct Statics {
-    base: u64,
+    service: u64,
     /// Of a CPU's generator, in its own part of memory.
     cpu: u64,
-    pool: u64,
 }
 
 /// The program that draws.
@@ -137,9 +138,8 @@ impl Residue {
             gdb.set_breakpoint(Breakpoint::Software, place)?;
         }
         let kernel = Statics {
-            base: address_of(kernel, BASE.0)?,
+            service: address_of(kernel, SERVICE)?,
             cpu: address_of(kernel, CPU.0)? - address_of(kernel, PER_CPU)?,
-            pool: address_of(kernel, POOL.0)?,
         };
         let (now, started) = (symbol("now")?, false);
         Ok(Self { gdb, monitor, guest, folder, cpus, places, now, kernel, started })
@@ -164,7 +164,7 @@ impl Residue {
         let memory = self.memory()?;
         let place = self.physical(cpu, range.0, range.1)?;
         let bytes = place.iter().flat_map(|range| &memory[range.clone()]).copied().collect();
-        let mut homes = self.physical(cpu, self.kernel.base, BASE.1)?;
+        let mut homes = self.in_service(cpu, BASE)?;
         for cpu in 0..self.cpus {
             let own = self.per_cpu(cpu)?;
             homes.extend(self.physical(cpu, own + self.kernel.cpu, CPU.1)?);
@@ -172,7 +172,7 @@ impl Residue {
         if state != 0 {
             homes.extend(self.physical(cpu, state, STATE)?);
         }
-        let pool = self.physical(cpu, self.kernel.pool, POOL.1)?;
+        let pool = self.in_service(cpu, POOLS)?;
         let registers = self.registers()?;
         Ok(Standing { interface, asked, kind, cpu, bytes, place, homes, pool, memory, registers })
     }
@@ -254,6 +254,12 @@ impl Residue {
             .into_iter()
             .find(|base| *base >= KERNEL_HALF)
             .context("a CPU without a part of its own")
+    }
+
+    /// Where a part of the service lies in physical memory.
+    fn in_service(&mut self, cpu: u32, part: Range<u64>) -> Result<Vec<Range<usize>>> {
+        let length = (part.end - part.start) as usize;
+        self.physical(cpu, self.kernel.service + part.start, length)
     }
 
     /// Where `length` bytes lie in physical memory, as far as they are there.
