@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use alea_random::device::{REQUEST, written};
 use proptest::prelude::*;
-use queue::{Broken, Channel, Progress};
+use queue::{Broken, Channel, Duplex, Progress};
 use virtio_drivers::transport::{DeviceStatus, DeviceType, InterruptStatus, Transport};
 use virtio_drivers::{BufferDirection, Error, Hal, PAGE_SIZE, PhysAddr};
 
@@ -68,7 +68,8 @@ struct Rings {
 
 #[derive(Default)]
 struct State {
-    rings: Rings,
+    /// Of each queue.
+    rings: [Rings; 2],
     status: DeviceStatus,
     notified: u32,
 }
@@ -104,8 +105,8 @@ impl Transport for FakeTransport {
     fn requires_legacy_layout(&self) -> bool {
         false
     }
-    fn queue_set(&mut self, _: u16, _: u32, descriptors: u64, _: u64, used: u64) {
-        self.state.borrow_mut().rings = Rings { descriptors, used };
+    fn queue_set(&mut self, index: u16, _: u32, descriptors: u64, _: u64, used: u64) {
+        self.state.borrow_mut().rings[usize::from(index)] = Rings { descriptors, used };
     }
     fn queue_unset(&mut self, _: u16) {}
     fn queue_used(&mut self, _: u16) -> bool {
@@ -125,8 +126,8 @@ impl Transport for FakeTransport {
     }
 }
 
-/// The device's side.
-struct Device(Rc<RefCell<State>>);
+/// The device's side of one queue.
+struct Device(Rc<RefCell<State>>, usize);
 
 impl Device {
     fn write(&self, at: u64, bytes: &[u8]) {
@@ -140,7 +141,7 @@ impl Device {
     }
 
     fn rings(&self) -> Rings {
-        self.0.borrow().rings
+        self.0.borrow().rings[self.1]
     }
 
     /// The address and length of descriptor 0, as the driver wrote them.
@@ -182,7 +183,17 @@ fn open(
     SHARED.with_borrow_mut(Vec::clear);
     let state = Rc::new(RefCell::new(State::default()));
     let transport = FakeTransport { state: state.clone(), features, queue_size };
-    (Channel::new(transport, 0, 1), Device(state))
+    (Channel::new(transport, 0, 1), Device(state, 0))
+}
+
+/// A device with two queues, and its side of each.
+fn duplex() -> (Duplex<HostHal, FakeTransport>, [Device; 2]) {
+    SHARED.with_borrow_mut(Vec::clear);
+    let state = Rc::new(RefCell::new(State::default()));
+    let transport = FakeTransport { state: state.clone(), features: VERSION_1, queue_size: 64 };
+    let duplex = Duplex::new(transport, 0, 1, 1);
+    let duplex = duplex.unwrap_or_else(|_| panic!("the device was refused"));
+    (duplex, [0, 1].map(|queue| Device(state.clone(), queue)))
 }
 
 fn opened() -> (Channel<HostHal, FakeTransport>, Device) {
@@ -285,6 +296,35 @@ fn devices_that_cannot_be_set_up_are_refused() {
     );
 }
 
+/// What the device has not read yet keeps nobody from reading what it has written.
+#[test]
+fn directions_do_not_wait_for_each_other() {
+    let (mut duplex, [incoming, outgoing]) = duplex();
+    duplex.request().unwrap();
+    assert_eq!(duplex.send(b"to the host"), Ok(11));
+    assert_eq!(duplex.send(b"more"), Err(Broken), "the device has the buffer");
+    for round in 1..=3u16 {
+        assert_eq!(duplex.poll_incoming(), Ok(Progress::Pending));
+        incoming.answer(u64::from(round - 1) % 2, round, &[round as u8; 5], 5);
+        let done = Progress::Done { offered: PAGE_SIZE, claimed: 5 };
+        assert_eq!(duplex.poll_incoming(), Ok(done));
+        let mut bytes = [0; 5];
+        duplex.take(&mut bytes).unwrap();
+        assert_eq!(bytes, [round as u8; 5]);
+        duplex.request().unwrap();
+    }
+    assert_eq!(duplex.poll_outgoing(), Ok(Progress::Pending));
+    let (at, len) = outgoing.buffer();
+    // SAFETY: the buffer of the outgoing queue, which nobody changes meanwhile.
+    let sent = unsafe { std::slice::from_raw_parts(at as *const u8, len as usize) };
+    assert_eq!(sent, b"to the host");
+    outgoing.used(0, 0, 0);
+    outgoing.set_index(1);
+    assert_eq!(duplex.poll_outgoing(), Ok(Progress::Done { offered: 11, claimed: 0 }));
+    assert_eq!(duplex.send(&[1; 5000]), Ok(duplex.capacity()), "as many as fit");
+    guards_are_whole();
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Request(usize),
@@ -321,31 +361,78 @@ proptest! {
     #[test]
     fn no_device_does_harm(steps in steps()) {
         let (mut channel, device) = opened();
-        let mut bytes = vec![0; 2 * PAGE_SIZE];
-        for step in steps {
-            match step {
-                Step::Request(len) => drop(channel.request(len)),
-                Step::Send(len) => drop(channel.send(&bytes[..len])),
-                Step::Poll => {
-                    if let Ok(Progress::Done { offered, claimed }) = channel.poll() {
-                        prop_assert!(written(offered, claimed) <= channel.capacity());
-                    }
-                }
-                Step::Take(len) => {
-                    let taken = channel.take(&mut bytes[..len]);
-                    prop_assert!(taken.is_err() || len <= channel.capacity());
-                }
-                Step::Scribble(page, at, junk) => {
-                    let (start, len) = SHARED.with_borrow(|shared| shared[page % shared.len()]);
-                    let junk = &junk[..junk.len().min(len - at)];
-                    device.write((start + at) as u64, junk);
-                }
-                Step::Used(slot, id, len, index) => {
-                    device.used(slot, id, len);
-                    device.set_index(index);
+        harm(&mut channel, &device, &steps)?;
+        let (mut duplex, [_, outgoing]) = duplex();
+        harm_duplex(&mut duplex, &outgoing, &steps)?;
+    }
+}
+
+/// What the device does in a step; false for the driver's.
+fn device_acts(device: &Device, step: &Step) -> bool {
+    match step {
+        Step::Scribble(page, at, junk) => {
+            let (start, len) = SHARED.with_borrow(|shared| shared[page % shared.len()]);
+            let junk = &junk[..junk.len().min(len - at)];
+            device.write((start + at) as u64, junk);
+        }
+        Step::Used(slot, id, len, index) => {
+            device.used(*slot, *id, *len);
+            device.set_index(*index);
+        }
+        _ => return false,
+    }
+    true
+}
+
+fn harm(
+    channel: &mut Channel<HostHal, FakeTransport>,
+    device: &Device,
+    steps: &[Step],
+) -> Result<(), TestCaseError> {
+    let mut bytes = vec![0; 2 * PAGE_SIZE];
+    for step in steps {
+        match step {
+            Step::Request(len) | Step::Send(len) => drop(channel.request(*len)),
+            Step::Poll => {
+                if let Ok(Progress::Done { offered, claimed }) = channel.poll() {
+                    prop_assert!(written(offered, claimed) <= PAGE_SIZE);
                 }
             }
+            Step::Take(len) => {
+                let taken = channel.take(&mut bytes[..*len]);
+                prop_assert!(taken.is_err() || *len <= PAGE_SIZE);
+            }
+            step => prop_assert!(device_acts(device, step)),
         }
-        guards_are_whole();
     }
+    guards_are_whole();
+    Ok(())
+}
+
+fn harm_duplex(
+    duplex: &mut Duplex<HostHal, FakeTransport>,
+    device: &Device,
+    steps: &[Step],
+) -> Result<(), TestCaseError> {
+    let mut bytes = vec![0; 2 * PAGE_SIZE];
+    for step in steps {
+        match step {
+            Step::Request(_) => drop(duplex.request()),
+            Step::Send(len) => drop(duplex.send(&bytes[..*len])),
+            Step::Poll => {
+                for polled in [duplex.poll_incoming(), duplex.poll_outgoing()] {
+                    if let Ok(Progress::Done { offered, claimed }) = polled {
+                        prop_assert!(written(offered, claimed) <= duplex.capacity());
+                    }
+                }
+            }
+            Step::Take(len) => {
+                let taken = duplex.take(&mut bytes[..*len]);
+                prop_assert!(taken.is_err() || *len <= duplex.capacity());
+            }
+            step => prop_assert!(device_acts(device, step)),
+        }
+    }
+    guards_are_whole();
+    Ok(())
 }

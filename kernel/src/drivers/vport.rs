@@ -1,24 +1,25 @@
-//! /dev/vport0p0: a byte channel to the host, over a virtio console device.
+//! /dev/vport0p0: a byte channel to the host and back, over a virtio console device.
 //!
-//! Owns the device and its buffer. It is written and never read: what the host types comes by the serial
-//! line. Made for moving hundreds of megabytes out of the guest (`cargo xtask random-stats`), which the
-//! serial line would take hours for. Only a device without the multi-port feature is used
-//! (`-device virtio-serial-pci,max_ports=1 -device virtconsole,chardev=...`).
+//! Owns the device and a buffer for each direction. Made for moving hundreds of megabytes (`cargo xtask random-stats`, and all that
+//! a command started by `cargo xtask run` reads and writes), which the serial line would take hours for. Only a device without the
+//! multi-port feature is used (`-device virtio-serial-pci,max_ports=1 -device virtconsole,chardev=...`).
 //!
-//! Locks: a `Mutex`, held while one transfer is under way. A device that keeps its buffer makes writers
-//! wait, interruptibly; it never gets other memory.
+//! The device is asked and never calls: who waits for it looks again and again, more seldom the longer nothing comes.
+//!
+//! Locks: `Mutex`es. `readers` and `writers` are held by the one who transfers, also while he waits; inside either `device`, for one
+//! look. A device that keeps a buffer makes its users wait, interruptibly; it never gets other memory.
 #![forbid(unsafe_code)]
 
 use crate::base::boot_info::BootInfo;
 use crate::fs::devfs;
-use crate::mm::Source;
 use crate::mm::fallible::{TryVec, try_arc};
+use crate::mm::{Sink, Source};
 use crate::sync::wait::WaitError;
 use crate::sync::{Mutex, WaitQueue};
 use crate::time;
 use crate::vfs::chardev::CharDriver;
 use crate::vfs::{FileOps, OpenFile};
-use crate::virtio::{self, Channel, DeviceType, Progress};
+use crate::virtio::{self, Broken, DeviceType, Duplex, Progress};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -28,28 +29,45 @@ use core::any::Any;
 /// Linux gives the ports of its own driver a dynamic major; this is the first of that range.
 const MAJOR: u32 = 234;
 const NAME: &str = "vport0p0";
-/// The queue towards the host of port 0.
+/// The queue from the host of port 0.
+const RECEIVE: u16 = 0;
+/// The queue towards the host.
 const TRANSMIT: u16 = 1;
-/// 64 KiB.
+/// 64 KiB in each direction.
 const PAGES: usize = 16;
-/// How often a pending transfer is looked at, in nanoseconds: at once a few times, then now and then.
+/// How often a pending transfer is looked at without a pause.
 const LOOKS: u32 = 1000;
-const PAUSE: u64 = 200_000;
+/// The first pause after that, and the longest, in nanoseconds: each is an eighth longer than the one before.
+const FIRST_PAUSE: u64 = 200_000;
+const LONGEST_PAUSE: u64 = 4_000_000;
 
 /// Registers the device, if the machine has one. After devtmpfs exists.
 pub fn init(info: &BootInfo) -> Result<()> {
     let Some(device) = virtio::find(DeviceType::Console, info) else { return Ok(()) };
-    let Ok(channel) = device.open(TRANSMIT, PAGES) else {
+    let opened = device.open_duplex(RECEIVE, TRANSMIT, PAGES).and_then(|mut duplex| {
+        duplex.request()?;
+        Ok(duplex)
+    });
+    let Ok(duplex) = opened else {
         log::warn!("virtio: a console that cannot be set up is not used");
         return Ok(());
     };
-    let mut buffer = Vec::new();
-    buffer.try_reserve_exact(channel.capacity()).map_err(|_| Errno::ENOMEM)?;
-    buffer.try_resize(channel.capacity(), 0)?;
-    let port = try_arc(Port { state: Mutex::new(State { channel, buffer }) })?;
+    let inbox = Inbox { bytes: buffer(&duplex)?, ready: (0, 0) };
+    let port = try_arc(Port {
+        writers: Mutex::new(buffer(&duplex)?),
+        readers: Mutex::new(inbox),
+        device: Mutex::new(duplex),
+    })?;
     devfs::register_char(MAJOR, 0, NAME, 0o600, try_arc(Driver(port))?);
     log::info!("virtio: /dev/{NAME} leads to the host");
     Ok(())
+}
+
+fn buffer(duplex: &Duplex) -> Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(duplex.capacity()).map_err(|_| Errno::ENOMEM)?;
+    buffer.try_resize(duplex.capacity(), 0)?;
+    Ok(buffer)
 }
 
 struct Driver(Arc<Port>);
@@ -61,25 +79,40 @@ impl CharDriver for Driver {
 }
 
 struct Port {
-    state: Mutex<State>,
+    device: Mutex<Duplex>,
+    /// What is on its way from user memory to the device.
+    writers: Mutex<Vec<u8>>,
+    readers: Mutex<Inbox>,
 }
 
-struct State {
-    channel: Channel,
-    buffer: Vec<u8>,
+/// What came from the device.
+struct Inbox {
+    bytes: Vec<u8>,
+    /// What of `bytes` nobody has read yet.
+    ready: (usize, usize),
 }
 
-impl State {
-    /// Waits until the device has given the buffer back.
-    fn wait(&mut self) -> Result<()> {
+impl Port {
+    /// Looks at the device until `look` says how much it has done.
+    fn wait(
+        &self,
+        mut look: impl FnMut(&mut Duplex) -> Result<Progress, Broken>,
+    ) -> Result<Option<usize>> {
         // Nobody wakes it: it is a way to sleep for a moment.
         let nobody = WaitQueue::new();
-        for look in 0u32.. {
-            match self.channel.poll().map_err(|_| Errno::EIO)? {
-                Progress::Idle | Progress::Done { .. } => return Ok(()),
-                Progress::Pending if look < LOOKS => core::hint::spin_loop(),
+        let mut pause = FIRST_PAUSE;
+        for nth in 0u32.. {
+            // The lock is not held over the pause.
+            let progress = look(&mut self.device.lock()).map_err(|_| Errno::EIO)?;
+            match progress {
+                Progress::Idle => return Ok(None),
+                Progress::Done { offered, claimed } => {
+                    return Ok(Some(offered.min(usize::try_from(claimed).unwrap_or(offered))));
+                }
+                Progress::Pending if nth < LOOKS => core::hint::spin_loop(),
                 Progress::Pending => {
-                    let until = time::since_boot_ns().saturating_add(PAUSE);
+                    let until = time::since_boot_ns().saturating_add(pause);
+                    pause = (pause + pause / 8).min(LONGEST_PAUSE);
                     match nobody.wait_deadline(Some(until), || None::<()>) {
                         Err(WaitError::Interrupted) => return Err(Errno::EINTR),
                         Ok(()) | Err(WaitError::TimedOut) => {}
@@ -91,22 +124,48 @@ impl State {
     }
 
     /// Gives the device one buffer full.
-    fn send(&mut self, src: &mut Source<'_>) -> Result<usize> {
-        self.wait()?;
-        let taken = src.take(&mut self.buffer)?;
-        match self.buffer.get(..taken) {
-            Some(bytes) if taken > 0 => self.channel.send(bytes).map_err(|_| Errno::EIO),
+    fn send(&self, buffer: &mut [u8], src: &mut Source<'_>) -> Result<usize> {
+        self.wait(Duplex::poll_outgoing)?;
+        let taken = src.take(buffer)?;
+        match buffer.get(..taken) {
+            Some(bytes) if taken > 0 => self.device.lock().send(bytes).map_err(|_| Errno::EIO),
             _ => Ok(0),
         }
+    }
+
+    /// Waits until the inbox holds something. A device that claims to have written nothing is asked again.
+    fn receive(&self, inbox: &mut Inbox) -> Result<()> {
+        while inbox.ready.0 == inbox.ready.1 {
+            let got = self.wait(Duplex::poll_incoming)?.unwrap_or(0);
+            let mut device = self.device.lock();
+            if let Some(bytes) = inbox.bytes.get_mut(..got) {
+                device.take(bytes).map_err(|_| Errno::EIO)?;
+                inbox.ready = (0, got);
+            }
+            device.request().map_err(|_| Errno::EIO)?;
+        }
+        Ok(())
     }
 }
 
 impl FileOps for Port {
+    fn read(&self, _f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+        if dst.remaining() == 0 {
+            return Ok(0);
+        }
+        let mut inbox = self.readers.lock_interruptible()?;
+        self.receive(&mut inbox)?;
+        let (from, to) = inbox.ready;
+        let put = dst.put(inbox.bytes.get(from..to).unwrap_or_default())?;
+        inbox.ready.0 += put;
+        Ok(put)
+    }
+
     fn write(&self, _f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
-        let mut state = self.state.lock_interruptible()?;
+        let mut buffer = self.writers.lock_interruptible()?;
         let mut done = 0;
         while src.remaining() > 0 {
-            match state.send(src) {
+            match self.send(&mut buffer, src) {
                 Ok(0) => break,
                 Ok(sent) => done += sent,
                 Err(_) if done > 0 => break,
@@ -117,7 +176,8 @@ impl FileOps for Port {
     }
 
     fn fsync(&self, _f: &OpenFile, _data_only: bool) -> Result<()> {
-        self.state.lock_interruptible()?.wait()
+        let _buffer = self.writers.lock_interruptible()?;
+        self.wait(Duplex::poll_outgoing).map(drop)
     }
 
     fn uses_position(&self) -> bool {

@@ -23,8 +23,11 @@ use virtio_drivers::transport::pci::bus::{Command, DeviceFunction, PciRoot};
 use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
-/// A queue of a device on the PCI bus.
+/// A device on the PCI bus and one of its queues.
 pub type Channel = queue::Channel<KernelHal, PciTransport>;
+
+/// A device on the PCI bus with a queue for each direction.
+pub type Duplex = queue::Duplex<KernelHal, PciTransport>;
 
 /// A device that was found and not touched yet.
 pub struct Device {
@@ -42,18 +45,26 @@ pub fn find(kind: DeviceType, info: &BootInfo) -> Option<Device> {
 impl Device {
     /// Sets the device up with its queue number `index` and a buffer of `pages`.
     pub fn open(self, index: u16, pages: usize) -> Result<Channel, Broken> {
-        // SAFETY: the device gets the right to move data here, and moves them to its queue and buffer only: these
+        Channel::new(self.transport()?, index, pages)
+    }
+
+    /// Sets the device up with the queues number `incoming` and `outgoing`, and a buffer of `pages` for each.
+    pub fn open_duplex(self, incoming: u16, outgoing: u16, pages: usize) -> Result<Duplex, Broken> {
+        Duplex::new(self.transport()?, incoming, outgoing, pages)
+    }
+
+    fn transport(&self) -> Result<PciTransport, Broken> {
+        // SAFETY: the device gets the right to move data here, and moves them to its queues and buffers only: these
         // are what it is told of, and they are its own as long as it may.
         let mut root = PciRoot::new(unsafe { ConfigPorts::new() });
         // Its interrupt line may be shared with a device that has a driver: it never uses it.
         let command = Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE;
         root.set_command(self.place, command);
         let transport = PciTransport::new::<KernelHal, _>(&mut root, self.place);
-        let transport = transport.map_err(|error| {
+        transport.map_err(|error| {
             log::warn!("virtio: {error}");
             Broken
-        })?;
-        Channel::new(transport, index, pages)
+        })
     }
 }
 

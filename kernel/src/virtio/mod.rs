@@ -3,5 +3,5 @@
 mod device;
 mod queue;
 
-pub use device::{Channel, DeviceType, find};
-pub use queue::Progress;
+pub use device::{Channel, DeviceType, Duplex, find};
+pub use queue::{Broken, Progress};

@@ -1,8 +1,9 @@
-//! One virtqueue with one buffer of its own: how bytes are asked of a device, or given to it.
+//! Virtqueues with one buffer of its own each: how bytes are asked of a device, or given to it. A [`Channel`] is a device
+//! with one queue, a [`Duplex`] one with a queue for each direction.
 //!
-//! Owns the buffer, which is never freed: a device that keeps it for ever can write to nothing else. What
+//! Owns the buffers, which are never freed: a device that keeps one for ever can write to nothing else. What
 //! the device says (which buffer, how many bytes, when, if at all) is believed of nothing: a wrong buffer
-//! makes the channel [`Broken`], the length is passed on as a claim beside what was asked for, and nothing
+//! makes the queue [`Broken`], the length is passed on as a claim beside what was asked for, and nothing
 //! here ever waits. No locks; whoever shares a channel puts one around it.
 //!
 //! Knows nothing of this kernel, so that the host tests it against hostile devices
@@ -56,10 +57,9 @@ struct Transfer {
     to_device: bool,
 }
 
-/// A queue of a device and its buffer.
-pub struct Channel<H: Hal, T: Transport> {
-    // Neither is ever dropped: that would wait for the device to confirm a reset.
-    transport: ManuallyDrop<T>,
+/// A queue and its buffer.
+struct Line<H: Hal> {
+    // Never dropped: the device knows its memory.
     queue: ManuallyDrop<VirtQueue<H, SLOTS>>,
     index: u16,
     buffer: NonNull<u8>,
@@ -69,16 +69,12 @@ pub struct Channel<H: Hal, T: Transport> {
 }
 
 // SAFETY: the buffer belongs to this value alone, wherever it is.
-unsafe impl<H: Hal, T: Transport + Send> Send for Channel<H, T> {}
+unsafe impl<H: Hal> Send for Line<H> {}
 
-impl<H: Hal, T: Transport> Channel<H, T> {
-    /// Sets the device up with its queue number `index` and a buffer of `pages`.
-    pub fn new(transport: T, index: u16, pages: usize) -> Result<Self, Broken> {
-        let mut transport = ManuallyDrop::new(transport);
-        if !transport.begin_init(Features::all()).contains(Features::VERSION_1) {
-            return Err(Broken);
-        }
-        let queue = VirtQueue::new(&mut *transport, index, false, false)?;
+impl<H: Hal> Line<H> {
+    /// The device's queue number `index`, with a buffer of `pages`. While the device is being set up.
+    fn new<T: Transport>(transport: &mut T, index: u16, pages: usize) -> Result<Self, Broken> {
+        let queue = VirtQueue::new(transport, index, false, false)?;
         let mut queue = ManuallyDrop::new(queue);
         // It is asked, it never calls.
         queue.set_dev_notify(false);
@@ -86,23 +82,11 @@ impl<H: Hal, T: Transport> Channel<H, T> {
         if phys == 0 {
             return Err(Broken);
         }
-        transport.finish_init();
         let capacity = pages * PAGE_SIZE;
-        Ok(Self { transport, queue, index, buffer, capacity, transfer: None, broken: false })
+        Ok(Self { queue, index, buffer, capacity, transfer: None, broken: false })
     }
 
-    /// How many bytes fit into one transfer.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Asks the device for up to `len` bytes.
-    pub fn request(&mut self, len: usize) -> Result<(), Broken> {
-        self.offer(len, false)
-    }
-
-    /// Gives the device `bytes`, of which as many as fit are taken: their number.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
+    fn send<T: Transport>(&mut self, transport: &mut T, bytes: &[u8]) -> Result<usize, Broken> {
         if self.transfer.is_some() {
             return Err(Broken);
         }
@@ -110,10 +94,15 @@ impl<H: Hal, T: Transport> Channel<H, T> {
         // SAFETY: the buffer has `capacity` bytes, and while there is no transfer it is ours alone; a
         // device that reads it all the same reads bytes that it is given anyway.
         unsafe { self.buffer.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), len) };
-        self.offer(len, true).map(|()| len)
+        self.offer(transport, len, true).map(|()| len)
     }
 
-    fn offer(&mut self, len: usize, to_device: bool) -> Result<(), Broken> {
+    fn offer<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        len: usize,
+        to_device: bool,
+    ) -> Result<(), Broken> {
         let len = len.min(self.capacity);
         if self.broken || self.transfer.is_some() || len == 0 {
             return Err(Broken);
@@ -129,13 +118,12 @@ impl<H: Hal, T: Transport> Channel<H, T> {
         }?;
         self.transfer = Some(Transfer { token, len, to_device });
         if self.queue.should_notify() {
-            self.transport.notify(self.index);
+            transport.notify(self.index);
         }
         Ok(())
     }
 
-    /// Looks whether the device is done; never waits.
-    pub fn poll(&mut self) -> Result<Progress, Broken> {
+    fn poll<T: Transport>(&mut self, transport: &mut T) -> Result<Progress, Broken> {
         if self.broken {
             return Err(Broken);
         }
@@ -157,15 +145,14 @@ impl<H: Hal, T: Transport> Channel<H, T> {
         // Whatever the device meant, it may still have our buffer: it is never offered again.
         if claimed.is_err() {
             self.broken = true;
-            self.transport.set_status(DeviceStatus::FAILED);
+            transport.set_status(DeviceStatus::FAILED);
         }
         let claimed = claimed?;
         self.transfer = None;
         Ok(Progress::Done { offered: len, claimed })
     }
 
-    /// Copies the start of the buffer, and wipes it there. Not while a transfer is under way.
-    pub fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
+    fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
         if self.transfer.is_some() || out.len() > self.capacity {
             return Err(Broken);
         }
@@ -178,5 +165,92 @@ impl<H: Hal, T: Transport> Channel<H, T> {
             }
         }
         Ok(())
+    }
+}
+
+/// Begins to set a device up. Never dropped: that would wait for the device to confirm a reset.
+fn begin<T: Transport>(transport: T) -> Result<ManuallyDrop<T>, Broken> {
+    let mut transport = ManuallyDrop::new(transport);
+    let offered = transport.begin_init(Features::all());
+    if offered.contains(Features::VERSION_1) { Ok(transport) } else { Err(Broken) }
+}
+
+/// A device and one of its queues.
+pub struct Channel<H: Hal, T: Transport> {
+    transport: ManuallyDrop<T>,
+    line: Line<H>,
+}
+
+impl<H: Hal, T: Transport> Channel<H, T> {
+    /// Sets the device up with its queue number `index` and a buffer of `pages`.
+    pub fn new(transport: T, index: u16, pages: usize) -> Result<Self, Broken> {
+        let mut transport = begin(transport)?;
+        let line = Line::new(&mut *transport, index, pages)?;
+        transport.finish_init();
+        Ok(Self { transport, line })
+    }
+
+    /// Asks the device for up to `len` bytes.
+    pub fn request(&mut self, len: usize) -> Result<(), Broken> {
+        self.line.offer(&mut *self.transport, len, false)
+    }
+
+    /// Looks whether the device is done; never waits.
+    pub fn poll(&mut self) -> Result<Progress, Broken> {
+        self.line.poll(&mut *self.transport)
+    }
+
+    /// Copies the start of the buffer, and wipes it there. Not while a transfer is under way.
+    pub fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
+        self.line.take(out)
+    }
+}
+
+/// A device with a queue for each direction. Neither waits for the other, but a device that breaks the protocol on one
+/// is told so, and gives up both.
+pub struct Duplex<H: Hal, T: Transport> {
+    transport: ManuallyDrop<T>,
+    incoming: Line<H>,
+    outgoing: Line<H>,
+}
+
+impl<H: Hal, T: Transport> Duplex<H, T> {
+    /// Sets the device up with the queues number `incoming` and `outgoing`, and a buffer of `pages` for each.
+    pub fn new(transport: T, incoming: u16, outgoing: u16, pages: usize) -> Result<Self, Broken> {
+        let mut transport = begin(transport)?;
+        let incoming = Line::new(&mut *transport, incoming, pages)?;
+        let outgoing = Line::new(&mut *transport, outgoing, pages)?;
+        transport.finish_init();
+        Ok(Self { transport, incoming, outgoing })
+    }
+
+    /// How many bytes fit into one transfer, of either direction.
+    pub fn capacity(&self) -> usize {
+        self.outgoing.capacity
+    }
+
+    /// Lets the device fill the incoming buffer.
+    pub fn request(&mut self) -> Result<(), Broken> {
+        self.incoming.offer(&mut *self.transport, self.incoming.capacity, false)
+    }
+
+    /// Looks whether the device has filled the incoming buffer; never waits.
+    pub fn poll_incoming(&mut self) -> Result<Progress, Broken> {
+        self.incoming.poll(&mut *self.transport)
+    }
+
+    /// Copies the start of the incoming buffer, and wipes it there. Not while the device has it.
+    pub fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
+        self.incoming.take(out)
+    }
+
+    /// Gives the device `bytes`, of which as many as fit are taken: their number.
+    pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
+        self.outgoing.send(&mut *self.transport, bytes)
+    }
+
+    /// Looks whether the device has given the outgoing buffer back; never waits.
+    pub fn poll_outgoing(&mut self) -> Result<Progress, Broken> {
+        self.outgoing.poll(&mut *self.transport)
     }
 }
