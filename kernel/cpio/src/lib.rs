@@ -11,7 +11,7 @@ mod reader;
 mod writer;
 
 pub use reader::{Archive, BrokenInput, Error, Header, Input, NAME_LIMIT, Problem};
-pub use writer::Writer;
+pub use writer::{Writer, entry, trailer};
 
 /// Name of the entry that ends an archive.
 const TRAILER: &str = "TRAILER!!!";

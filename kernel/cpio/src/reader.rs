@@ -8,7 +8,7 @@ use core::fmt;
 use crate::TRAILER;
 
 /// Length of the header of both formats.
-const HEADER: usize = 110;
+pub(crate) const HEADER: usize = 110;
 /// Longest name, its NUL included: Linux's `PATH_MAX`.
 pub const NAME_LIMIT: usize = 4096;
 

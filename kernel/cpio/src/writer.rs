@@ -6,7 +6,8 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use crate::TRAILER;
+use crate::reader::HEADER;
+use crate::{Header, TRAILER};
 
 /// File type bits of a mode, as in `stat(2)`.
 const DIRECTORY: u32 = 0o040_000;
@@ -16,6 +17,28 @@ const CHARACTER: u32 = 0o020_000;
 
 /// Archives are padded to this, as GNU cpio does.
 const BLOCK: usize = 512;
+
+/// The header of one entry with its name and the padding behind it. The contents follow, and zeros up to a multiple of four.
+pub fn entry(header: &Header, name: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + name.len() + 4);
+    let length = u32::try_from(name.len() + 1).expect("a path is short");
+    let Header { ino, mode, uid, gid, nlink, mtime, size, dev, rdev } = *header;
+    // The last is a checksum, always 0 in newc.
+    let fields = [ino, mode, uid, gid, nlink, mtime, size, dev.0, dev.1, rdev.0, rdev.1, length, 0];
+    bytes.extend_from_slice(b"070701");
+    for field in fields {
+        bytes.extend_from_slice(format!("{field:08x}").as_bytes());
+    }
+    bytes.extend_from_slice(name);
+    bytes.push(0);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// What ends an archive.
+pub fn trailer() -> Vec<u8> {
+    entry(&Header { nlink: 1, ..Header::default() }, TRAILER.as_bytes())
+}
 
 /// An archive that is being written. Parents must be added before their children.
 #[derive(Default)]
@@ -51,7 +74,7 @@ impl Writer {
 
     /// Ends the archive and returns it.
     pub fn finish(mut self) -> Vec<u8> {
-        self.header(TRAILER, 0, 0, 1, (0, 0), 0);
+        self.bytes.extend(trailer());
         self.pad(BLOCK);
         self.bytes
     }
@@ -67,32 +90,18 @@ impl Writer {
         assert!(!path.is_empty() && !path.starts_with('/'), "archive paths are relative: {path:?}");
         let length = u32::try_from(data.len()).expect("newc holds files below 4 GiB");
         self.inodes += 1;
-        self.header(path, self.inodes, mode, links, device, length);
+        let header = Header {
+            ino: self.inodes,
+            mode,
+            nlink: links,
+            size: length,
+            rdev: device,
+            ..Header::default()
+        };
+        self.bytes.extend(entry(&header, path.as_bytes()));
         self.bytes.extend_from_slice(data);
         self.pad(4);
         self
-    }
-
-    fn header(
-        &mut self,
-        path: &str,
-        inode: u32,
-        mode: u32,
-        links: u32,
-        device: (u32, u32),
-        length: u32,
-    ) {
-        let name = u32::try_from(path.len() + 1).expect("a path is short");
-        // inode, mode, uid, gid, links, mtime, size, dev major and minor, rdev major and minor,
-        // name size, checksum (always 0 in newc)
-        let fields = [inode, mode, 0, 0, links, 0, length, 0, 0, device.0, device.1, name, 0];
-        self.bytes.extend_from_slice(b"070701");
-        for field in fields {
-            self.bytes.extend_from_slice(format!("{field:08x}").as_bytes());
-        }
-        self.bytes.extend_from_slice(path.as_bytes());
-        self.bytes.push(0);
-        self.pad(4);
     }
 
     fn pad(&mut self, to: usize) {

@@ -95,7 +95,7 @@ impl Grown {
 fn args(cpu: &str, smp: u32) -> MachineArgs {
     MachineArgs {
         icount: true,
-        memory: MEMORY.into(),
+        memory: Some(MEMORY.into()),
         cpu: cpu.to_owned(),
         smp,
         ..MachineArgs::default()

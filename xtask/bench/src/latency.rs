@@ -70,8 +70,11 @@ impl Latency {
     }
 
     fn boot(&self, kernel: &Path) -> Result<Latencies> {
-        let args =
-            MachineArgs { icount: true, memory: self.memory.clone(), ..MachineArgs::default() };
+        let args = MachineArgs {
+            icount: true,
+            memory: Some(self.memory.clone()),
+            ..MachineArgs::default()
+        };
         let line = command_line(&self.only, self.ms);
         let machine = args.machine()?.direct(kernel, Some(paths::programs_initramfs()), &line);
         let outcome =

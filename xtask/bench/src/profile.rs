@@ -140,7 +140,7 @@ impl Profile {
                 process::output(Command::new("date").args(["-u", "+%FT%TZ"]))?.trim(),
                 self.machine.smp,
                 self.machine.cpu,
-                self.machine.memory,
+                self.machine.memory(),
                 qemu::version()?,
                 if machine.accel == Accel::Kvm { "kvm" } else { "tcg" },
             ),

@@ -14,12 +14,10 @@ use clap::Args;
 use xtask_guest::guest::{End, Guest, Limits, Outcome};
 use xtask_guest::qemu::{Machine, MachineArgs};
 use xtask_guest::symbolize;
+use xtask_host::keys::Escapes;
 use xtask_host::{paths, term};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
-
-/// Ctrl-A, then x: leaves QEMU, as in QEMU's own terminal.
-const ESCAPE: u8 = 0x01;
 
 /// Boots a kernel. The exit status is QEMU's own: 0 after a power-off, 33 after a panic of Alea.
 #[derive(Args)]
@@ -165,48 +163,5 @@ fn type_keys(mut keyboard: ChildStdin, is_terminal: bool, leave: &mpsc::Sender<(
     // Keep the line open: its end would look like a hang-up to the guest's console.
     loop {
         std::thread::park();
-    }
-}
-
-/// Finds Ctrl-A x among the keys; Ctrl-A Ctrl-A types one Ctrl-A.
-#[derive(Default)]
-struct Escapes {
-    pending: bool,
-}
-
-impl Escapes {
-    /// The bytes for the guest, and whether the user leaves.
-    fn filter(&mut self, typed: &[u8]) -> (Vec<u8>, bool) {
-        let mut bytes = Vec::with_capacity(typed.len());
-        for &byte in typed {
-            match (self.pending, byte) {
-                (false, ESCAPE) => self.pending = true,
-                (false, _) => bytes.push(byte),
-                (true, b'x' | b'X') => return (bytes, true),
-                (true, _) => {
-                    self.pending = false;
-                    if byte != ESCAPE {
-                        bytes.push(ESCAPE);
-                    }
-                    bytes.push(byte);
-                }
-            }
-        }
-        (bytes, false)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_ctrl_a_x_leaves() {
-        let mut escapes = Escapes::default();
-        assert_eq!(escapes.filter(b"ls\r\x03"), (b"ls\r\x03".to_vec(), false));
-        assert_eq!(escapes.filter(b"\x01"), (vec![], false));
-        assert_eq!(escapes.filter(b"b"), (b"\x01b".to_vec(), false));
-        assert_eq!(escapes.filter(b"\x01\x01"), (b"\x01".to_vec(), false));
-        assert_eq!(escapes.filter(b"a\x01xb"), (b"a".to_vec(), true));
     }
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask run`: everything from nothing to a shell on Alea.
+//! `cargo xtask run`: everything from nothing to a shell on Alea, or to one command on a root of the user's own (`xtask_run`).
 //!
-//! With a person at the terminal it is a shell; without, a demonstration that ends by itself and
+//! Without either: with a person at the terminal it is a shell; without, a demonstration that ends by itself and
 //! whose exit status says whether all of it worked.
 
 use std::process::ExitCode;
@@ -11,16 +11,18 @@ use clap::Args;
 
 use crate::boot::{self, Watched};
 use xtask_guest::guest::{End, Guest, Limits, Outcome};
-use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::qemu::Machine;
 use xtask_guest::symbolize;
 use xtask_host::{paths, term};
+use xtask_run::options::RunOptions;
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
 
 /// What the guest's script prints last, if everything worked.
 const COMPLETE: &str = "demonstration: complete";
 
-/// Boots Alea to a BusyBox shell; with no terminal, plays a short demonstration and powers off.
+/// Boots Alea to a BusyBox shell; with no terminal, plays a short demonstration and powers off. With a root or a command: runs
+/// that, and ends with its exit status (128 + signal for a death by signal; 125 if the kernel or the machine failed).
 #[derive(Args)]
 pub struct Run {
     /// Play the demonstration even on a terminal
@@ -29,11 +31,8 @@ pub struct Run {
     /// In the demonstration, the silence that counts as a hang
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     hang_after: u64,
-    /// Words added to the kernel command line
-    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
-    append: String,
     #[command(flatten)]
-    machine: MachineArgs,
+    own: RunOptions,
     #[command(flatten)]
     build: build::Options,
 }
@@ -42,7 +41,10 @@ impl Run {
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
         build::build(self.build)?;
-        let machine = self.machine.machine()?;
+        if self.own.wanted() {
+            return Ok(own_root(self.own));
+        }
+        let machine = self.own.machine.machine()?;
         if self.demo || !term::interactive() {
             self.demonstrate(machine)
         } else {
@@ -73,9 +75,17 @@ impl Run {
     }
 
     fn boots(&self, machine: Machine, line: &str) -> Machine {
-        let line = format!("{line} {}", self.append);
+        let line = format!("{line} {}", self.own.append);
         machine.direct(paths::kernel(), Some(paths::initramfs()), line.trim_end())
     }
+}
+
+/// Runs one command; whatever keeps it from running is said, and is status 125.
+fn own_root(own: RunOptions) -> ExitCode {
+    ExitCode::from(own.run().unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        xtask_run::FAILED
+    }))
 }
 
 /// Says what went wrong, if anything did.

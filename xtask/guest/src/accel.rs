@@ -33,6 +33,11 @@ pub fn choose(cpu: &str) -> Result<Accel> {
     Ok(Accel::Tcg)
 }
 
+/// The same without the line.
+pub fn choose_quietly(cpu: &str) -> Result<Accel> {
+    Ok(if answer(cpu)?.usable { Accel::Kvm } else { Accel::Tcg })
+}
+
 fn answer(cpu: &str) -> Result<Answer> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let host = format!("{} QEMU {} {cpu}", boot.trim(), qemu::version()?);

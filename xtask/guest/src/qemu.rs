@@ -20,6 +20,9 @@ pub const OLDEST: Version = Version(8, 2);
 /// The model on which Linux is fastest under TCG, and so the fair one for every comparison.
 pub const FAIR_CPU: &str = "max,erms=off,fsrm=off,la57=off";
 
+/// Memory of a machine for which nobody says.
+const MEMORY: &str = "512M";
+
 /// QEMU's exit status after a guest wrote [`PANIC_BYTE`] to the debug-exit port.
 pub const PANIC_STATUS: i32 = (PANIC_BYTE << 1) | 1;
 
@@ -53,9 +56,9 @@ pub struct MachineArgs {
     /// Number of CPUs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub smp: u32,
-    /// Memory, as QEMU's -m takes it
-    #[arg(long, value_name = "SIZE", default_value = "512M")]
-    pub memory: String,
+    /// Memory, as QEMU's -m takes it [default: 512M; for a root of your own, by its size]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
     /// CPU model
     #[arg(long, value_name = "MODEL", default_value = FAIR_CPU)]
     pub cpu: String,
@@ -74,7 +77,7 @@ impl Default for MachineArgs {
     fn default() -> Self {
         Self {
             smp: 1,
-            memory: "512M".into(),
+            memory: None,
             cpu: FAIR_CPU.into(),
             accel: Accel::Auto,
             icount: false,
@@ -84,18 +87,32 @@ impl Default for MachineArgs {
 }
 
 impl MachineArgs {
+    /// The memory that the machine has.
+    pub fn memory(&self) -> &str {
+        self.memory.as_deref().unwrap_or(MEMORY)
+    }
+
     /// The machine, without anything to boot yet. Settles `auto` (and says so when KVM is no use).
     pub fn machine(&self) -> Result<Machine> {
+        self.machine_by(accel::choose)
+    }
+
+    /// The same without a word of KVM.
+    pub fn quiet_machine(&self) -> Result<Machine> {
+        self.machine_by(accel::choose_quietly)
+    }
+
+    fn machine_by(&self, choose: fn(&str) -> Result<Accel>) -> Result<Machine> {
         let accel = match self.accel {
             Accel::Auto if self.icount => Accel::Tcg,
             Accel::Kvm if self.icount => bail!("--icount counts under TCG only: leave --accel out"),
-            Accel::Auto => accel::choose(&self.cpu)?,
+            Accel::Auto => choose(&self.cpu)?,
             named => named,
         };
         Ok(Machine {
             boot: Boot::Nothing,
             smp: self.smp,
-            memory: self.memory.clone(),
+            memory: self.memory().to_owned(),
             cpu: self.cpu.clone(),
             accel,
             icount: self.icount,
@@ -142,7 +159,7 @@ impl Machine {
         let machine = Self {
             boot: Boot::Nothing,
             smp: 1,
-            memory: "512M".into(),
+            memory: MEMORY.into(),
             cpu: FAIR_CPU.into(),
             accel: Accel::Tcg,
             icount: false,

@@ -45,6 +45,11 @@ pub fn tests_initramfs() -> PathBuf {
     alea().join("tests.cpio")
 }
 
+/// Process 1 of a guest that runs one command.
+pub fn init() -> PathBuf {
+    alea().join("init")
+}
+
 /// A program of `userland`, as the archives have it.
 pub fn program(name: &str) -> PathBuf {
     alea().join("userland").join(name)

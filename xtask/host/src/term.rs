@@ -27,6 +27,13 @@ pub fn spinner(message: &str) -> ProgressBar {
     spinner
 }
 
+/// A spinner for what is mostly done at once: nothing is printed when standard error is no terminal.
+pub fn silent_spinner(message: &str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(message.to_owned());
+    spinner.enable_steady_tick(Duration::from_millis(300));
+    spinner
+}
+
 /// A bar of `steps` steps on standard error; invisible when that is no terminal.
 pub fn bar(steps: u64, message: &str) -> ProgressBar {
     let bar = ProgressBar::new(steps).with_message(message.to_owned());
@@ -35,6 +42,18 @@ pub fn bar(steps: u64, message: &str) -> ProgressBar {
         bar.set_style(style);
     }
     bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+/// A bar of so many bytes on standard error; when that is no terminal, one plain line instead.
+pub fn bytes_bar(bytes: u64, message: &str) -> ProgressBar {
+    if !stderr().is_terminal() {
+        eprintln!("{message} ({} MiB) ...", bytes >> 20);
+    }
+    let bar = ProgressBar::new(bytes).with_message(message.to_owned());
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {bytes}/{total_bytes} {msg}") {
+        bar.set_style(style);
+    }
     bar
 }
 

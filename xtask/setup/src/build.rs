@@ -82,25 +82,41 @@ fn kernel(options: Options, into: &Path) -> Result<()> {
         _ => "kernel",
     };
     let mut cargo = process::cargo();
-    cargo
-        .args(["build", "--package", "alea-kernel", "--target", TARGET, "--profile", profile])
-        .args(["--message-format", "json-render-diagnostics"])
-        .stderr(Stdio::inherit());
-    let out = cargo.output().context("cannot start cargo")?;
+    cargo.args(["build", "--package", "alea-kernel", "--target", TARGET, "--profile", profile]);
+    cargo.args(MESSAGES);
+    built(cargo, "alea-kernel", into)
+}
+
+/// Process 1 of a guest that runs one command, with glibc in it.
+fn init() -> Result<()> {
+    let mut cargo = process::cargo();
+    cargo.args(["rustc", "--package", "alea-init", "--bin", "alea-init", "--profile", "guest"]);
+    cargo.args(MESSAGES).args(["--", "-C", "target-feature=+crt-static"]);
+    built(cargo, "alea-init", &paths::init())
+}
+
+/// Cargo says what it made, and of its progress only what is wrong.
+const MESSAGES: [&str; 3] = ["--quiet", "--message-format", "json-render-diagnostics"];
+
+/// Runs a cargo that builds the program `name`, and puts that into `into`.
+fn built(mut cargo: Command, name: &str, into: &Path) -> Result<()> {
+    let bar = term::silent_spinner(&format!("building {name}"));
+    let out = cargo.stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    bar.finish_and_clear();
     if !out.status.success() {
-        bail!("the kernel does not build");
+        bail!("{name} does not build");
     }
-    let elf = executable(&String::from_utf8_lossy(&out.stdout))
-        .context("cargo built the kernel and did not say where it is")?;
-    let bytes = fs::read(&elf).with_context(|| elf.display().to_string())?;
+    let file = executable(&String::from_utf8_lossy(&out.stdout), name)
+        .with_context(|| format!("cargo built {name} and did not say where it is"))?;
+    let bytes = fs::read(&file).with_context(|| file.display().to_string())?;
     replace(into, &bytes)
 }
 
-/// The path of the executable in cargo's messages.
-fn executable(messages: &str) -> Option<PathBuf> {
+/// The path of the executable `name` in cargo's messages.
+fn executable(messages: &str, name: &str) -> Option<PathBuf> {
     let parsed = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
     let mut found = parsed.filter_map(|message: serde_json::Value| {
-        let named = message["target"]["name"] == "alea-kernel";
+        let named = message["target"]["name"] == name;
         named.then(|| message["executable"].as_str().map(PathBuf::from))?
     });
     found.next_back()
@@ -112,6 +128,7 @@ const FOR_USERS: &str = "userland/bench";
 /// The guest's programs and the three archives, each of which holds the one before, without the kernel.
 pub fn initramfs() -> Result<()> {
     setup::ensure(&[Need::Compiler, Need::Busybox])?;
+    init()?;
     let root = paths::alea().join("userland");
     let programs = compile_all(&paths::source("userland"), &root)?;
     let tests = compile_all(&paths::source("tests/abi"), &root.join("abi"))?;
@@ -269,8 +286,8 @@ mod tests {
             \"executable\":null}\n\
             {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"alea-kernel\"},\
             \"executable\":\"/t/alea-kernel\"}\n{\"reason\":\"build-finished\",\"success\":true}\n";
-        assert_eq!(executable(messages), Some(PathBuf::from("/t/alea-kernel")));
-        assert_eq!(executable("not json\n"), None);
+        assert_eq!(executable(messages, "alea-kernel"), Some(PathBuf::from("/t/alea-kernel")));
+        assert_eq!(executable("not json\n", "alea-kernel"), None);
     }
 
     #[test]

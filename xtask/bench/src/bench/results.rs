@@ -54,7 +54,7 @@ impl Bench {
             self.runs,
             self.machine.smp,
             self.machine.cpu,
-            self.machine.memory,
+            self.machine.memory(),
             if self.machine.icount { ", -icount shift=0" } else { "" },
             self.linux_append
                 .as_ref()
@@ -80,7 +80,7 @@ impl Bench {
             "host": { "cpu": host_cpu(), "cpus": std::thread::available_parallelism()?.get() },
             "qemu": qemu::version()?.to_string(),
             "machine": {
-                "smp": self.machine.smp, "memory": self.machine.memory, "cpu": self.machine.cpu,
+                "smp": self.machine.smp, "memory": self.machine.memory(), "cpu": self.machine.cpu,
                 "accel": accel, "icount": self.machine.icount,
             },
             "linux": linux.transpose()?,

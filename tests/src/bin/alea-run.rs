@@ -1,0 +1,21 @@
+//! `cargo xtask run --root` for the tests, which build nothing: the same options, the same library.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use xtask_run::options::RunOptions;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    options: RunOptions,
+}
+
+fn main() -> ExitCode {
+    let options = Cli::parse().options;
+    ExitCode::from(options.run().unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        xtask_run::FAILED
+    }))
+}

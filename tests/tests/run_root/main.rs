@@ -1,0 +1,280 @@
+//! One command on a root of the user's own, on Alea and on Linux: exit statuses, input and output, what the root may be made of,
+//! and how it ends when the command, the kernel or the user will not.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use alea_tests::{PATIENCE, in_turn};
+use tempfile::TempDir;
+use xtask_host::paths;
+
+const KERNELS: [&str; 2] = ["alea", "linux"];
+
+/// A root with BusyBox, two users and a file of one's own.
+fn root() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["bin", "etc", "home/ann", "srv"] {
+        fs::create_dir_all(at(name)).unwrap();
+    }
+    fs::copy(paths::busybox(), at("bin/busybox")).unwrap();
+    let applets = [
+        "sh",
+        "cat",
+        "id",
+        "sleep",
+        "head",
+        "kill",
+        "poweroff",
+        "mkdir",
+        "ln",
+        "ls",
+        "stat",
+        "sha256sum",
+        "wc",
+        "tty",
+        "stty",
+        "seq",
+        "test",
+        "chmod",
+        "env",
+        "ps",
+        "mknod",
+        "dd",
+    ];
+    for applet in applets {
+        symlink("busybox", at("bin").join(applet)).unwrap();
+    }
+    let passwd = "root:x:0:0::/root:/bin/sh\nann:x:1000:100::/home/ann:/bin/sh\n";
+    fs::write(at("etc/passwd"), passwd).unwrap();
+    fs::write(at("etc/group"), "root:x:0:\nusers:x:100:\naudio:x:29:ann\n").unwrap();
+    fs::write(at("srv/data"), "of my own\n").unwrap();
+    folder
+}
+
+fn run(kernel: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_alea-run"));
+    let limit = (2 * PATIENCE).as_secs().to_string();
+    command.args(["--kernel", kernel, "--accel", "tcg", "--timeout", &limit]).args(args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs `words` on `root`, to the end.
+fn on(root: &Path, kernel: &str, options: &[&str], words: &[&str]) -> Output {
+    let mut command = run(kernel, &["--root", root.to_str().unwrap()]);
+    command.args(options).arg("--").args(words);
+    in_turn(|| command.output().unwrap())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn ended(output: &Output, status: i32) {
+    let shown = format!("{}\n{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(status), "{shown}");
+}
+
+#[test]
+fn the_exit_status_is_the_commands() {
+    let root = root();
+    fs::write(root.path().join("srv/script"), "#!/bin/sh\n").unwrap();
+    for kernel in KERNELS {
+        let status = |words: &[&str], status| {
+            let output = on(root.path(), kernel, &[], words);
+            ended(&output, status);
+            text(&output.stderr)
+        };
+        assert_eq!(status(&["sh", "-c", "exit 7"], 7), "");
+        status(&["sh", "-c", "kill -9 $$"], 128 + 9);
+        // Each boot of Linux takes its time.
+        if kernel == "linux" {
+            continue;
+        }
+        assert_eq!(status(&["true"], 127), "alea: true: No such file or directory (os error 2)\n");
+        assert!(status(&["/srv/script"], 126).contains("Permission denied"));
+        status(&["sh", "-c", "kill -SEGV $$"], 128 + 11);
+        // Not even all signals at once reach process 1.
+        status(&["sh", "-c", "kill -9 1; kill -9 -1; exit 3"], 3);
+        // Nor does it wait for what is left behind.
+        status(&["sh", "-c", "sleep 1000 & exit 4"], 4);
+    }
+}
+
+#[test]
+fn streams_and_surroundings_are_the_commands_own() {
+    let root = root();
+    for kernel in KERNELS {
+        let options =
+            ["--env", "A=b c", "--env", "PATH=/bin", "--workdir", "/srv", "--user", "ann"];
+        let script = "echo \"$A $PATH $HOME\"; id -u; id -G; cat data; cat; echo to err >&2";
+        let mut command = run(kernel, &["--root", root.path().to_str().unwrap()]);
+        command.args(options).args(["--", "sh", "-c", script]).stdin(Stdio::piped());
+        let output = in_turn(|| {
+            let mut child = command.spawn().unwrap();
+            child.stdin.take().unwrap().write_all(b"from the host\n").unwrap();
+            child.wait_with_output().unwrap()
+        });
+        ended(&output, 0);
+        let wanted = "b c /bin /home/ann\n1000\n100 29\nof my own\nfrom the host\n";
+        assert_eq!(text(&output.stdout), wanted);
+        assert_eq!(text(&output.stderr), "to err\n", "no word of the boot");
+        if kernel == "linux" {
+            continue;
+        }
+        let mounts = on(root.path(), kernel, &[], &["cat", "/proc/mounts"]);
+        for place in ["/proc", "/sys", "/dev", "/dev/pts", "/dev/shm"] {
+            assert!(text(&mounts.stdout).contains(&format!(" {place} ")), "{kernel}: {place}");
+        }
+        for (options, why) in [
+            (["--user", "nobody-here"], "the root knows no such user"),
+            (["--workdir", "/nowhere"], "/nowhere"),
+        ] {
+            let output = on(root.path(), kernel, &options, &["cat"]);
+            ended(&output, 125);
+            assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn a_hundred_mebibytes_come_out_whole() {
+    let root = root();
+    let count = ["dd", "if=/dev/zero", "bs=1M", "count=100", "status=none"];
+    let output = on(root.path(), "alea", &[], &count);
+    ended(&output, 0);
+    assert!(output.stdout.len() == 100 << 20 && output.stdout.iter().all(|&byte| byte == 0));
+    // And in: the sum is of what the host has sent.
+    let mut command = run("alea", &["--root", root.path().to_str().unwrap(), "--", "wc", "-c"]);
+    command.stdin(Stdio::piped());
+    let output = in_turn(|| {
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || stdin.write_all(&vec![b'x'; 20 << 20]));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        output
+    });
+    assert_eq!(text(&output.stdout).trim(), (20 << 20).to_string());
+}
+
+#[test]
+fn a_machine_that_fails_is_status_125() {
+    let root = root();
+    let crash = on(root.path(), "alea", &["--append", "alea.crash=panic"], &["true"]);
+    ended(&crash, 125);
+    let said = text(&crash.stderr);
+    assert!(said.contains("the kernel panicked") && said.contains("alea.crash=panic"), "{said}");
+    let crash = on(root.path(), "linux", &[], &["sh", "-c", "echo c > /proc/sysrq-trigger"]);
+    ended(&crash, 125);
+    let off = on(root.path(), "alea", &[], &["poweroff", "-f"]);
+    ended(&off, 125);
+    assert!(text(&off.stderr).contains("powered off before the command had ended"));
+    let mut slow = Command::new(env!("CARGO_BIN_EXE_alea-run"));
+    slow.args(["--timeout", "20", "--root"]).arg(root.path()).args(["--", "sleep", "1000"]);
+    ended(&in_turn(|| slow.output().unwrap()), 124);
+}
+
+#[test]
+fn without_a_shell_there_is_no_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("file"), "x").unwrap();
+    let output =
+        in_turn(|| run("alea", &["--root", folder.path().to_str().unwrap()]).output().unwrap());
+    ended(&output, 127);
+    assert!(text(&output.stderr).contains("/bin/sh"), "{}", text(&output.stderr));
+}
+
+/// The QEMUs that a run has started.
+fn machines(run: &Child) -> Vec<i32> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        let Some((_, rest)) = stat.rsplit_once(')') else { continue };
+        if rest.split_whitespace().nth(1) == Some(&run.id().to_string()) {
+            found.push(entry.file_name().to_str().unwrap().parse().unwrap());
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn are_gone(machines: &[i32]) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let is_there = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+    };
+    while machines.iter().any(is_there) {
+        assert!(Instant::now() < deadline, "QEMU stays behind: {machines:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn no_machine_stays_behind() {
+    let root = root();
+    let path = root.path().to_str().unwrap();
+    for (signal, status) in
+        [("INT", Some(130)), ("TERM", Some(143)), ("HUP", Some(129)), ("KILL", None)]
+    {
+        in_turn(|| {
+            let mut command = run("alea", &["--root", path, "--", "sh", "-c", "echo up; cat"]);
+            let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+            let mut line = [0; 3];
+            child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+            let started = machines(&child);
+            assert_eq!(started.len(), 1);
+            let pid = child.id().to_string();
+            assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+            let ended = child.wait().unwrap();
+            assert_eq!(ended.code(), status, "SIG{signal}: {ended}");
+            assert_eq!(ended.signal(), status.is_none().then_some(9));
+            are_gone(&started);
+        });
+    }
+    // Nobody reads what is printed.
+    in_turn(|| {
+        let words = ["--root", path, "--", "sh", "-c", "while :; do echo y; done"];
+        let mut child = run("alea", &words).spawn().unwrap();
+        let mut line = [0; 2];
+        child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        let started = machines(&child);
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(141));
+        are_gone(&started);
+    });
+}
+
+#[test]
+fn a_folder_keeps_what_its_files_are() {
+    let root = root();
+    let at = |name: &str| root.path().join("srv").join(name);
+    fs::write(at("one"), "shared").unwrap();
+    fs::hard_link(at("one"), at("two")).unwrap();
+    fs::set_permissions(at("one"), fs::Permissions::from_mode(0o4711)).unwrap();
+    symlink("/nowhere", at("link")).unwrap();
+    let _listening = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    let script = "cd /srv; stat -c '%n %a %h' one two; stat -c '%N' link; ls";
+    for kernel in KERNELS {
+        let output = on(root.path(), kernel, &[], &["sh", "-c", script]);
+        ended(&output, 0);
+        let wanted = "one 4711 2\ntwo 4711 2\n'link' -> '/nowhere'\ndata\nlink\none\ntwo\n";
+        assert_eq!(text(&output.stdout), wanted);
+        if kernel == "alea" {
+            let said = text(&output.stderr);
+            assert!(said.contains("sockets are left out") && said.contains("srv/socket"), "{said}");
+        }
+    }
+    // What has changed is packed anew.
+    fs::write(at("data"), "changed\n").unwrap();
+    let output = on(root.path(), "alea", &[], &["cat", "/srv/data"]);
+    assert_eq!(text(&output.stdout), "changed\n");
+}

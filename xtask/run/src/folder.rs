@@ -1,0 +1,120 @@
+//! A folder of this machine as a root, or over one.
+
+use std::collections::HashMap;
+use std::fs::{self, File, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::rc::Rc;
+
+use anyhow::{Context, Result, bail};
+use rustix::fs::{major, minor};
+use xtask_host::paths;
+
+use crate::image::{About, Contents, Image, TYPE};
+
+/// How many names a message lists.
+const SHOWN: usize = 5;
+
+/// Adds all below `folder`. Sockets are left out, with a note; a file that may not be read is an error.
+pub fn add(image: &mut Image, folder: &Path) -> Result<()> {
+    let mut walk = Walk { image, links: HashMap::new(), sockets: Vec::new(), closed: Vec::new() };
+    walk.folder(folder, &[])?;
+    let list = |all: &[String]| {
+        let more = if all.len() > SHOWN { ", ..." } else { "" };
+        format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
+    };
+    if !walk.closed.is_empty() {
+        bail!(
+            "{} of the files below {} may not be read by you ({}): pack them into a tar as who may, and name that",
+            walk.closed.len(),
+            paths::shown(folder),
+            list(&walk.closed)
+        );
+    }
+    if !walk.sockets.is_empty() {
+        eprintln!("note: sockets are left out: {}", list(&walk.sockets));
+    }
+    Ok(())
+}
+
+struct Walk<'a> {
+    image: &'a mut Image,
+    /// The first name in the image of each file that has several.
+    links: HashMap<(u64, u64), Vec<u8>>,
+    sockets: Vec<String>,
+    closed: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, folder: &Path, prefix: &[u8]) -> Result<()> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                self.closed.push(paths::shown(folder));
+                return Ok(());
+            }
+            Err(error) => return Err(error).with_context(|| paths::shown(folder)),
+        };
+        let mut entries = entries.collect::<std::io::Result<Vec<_>>>()?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let mut name = prefix.to_vec();
+            name.extend_from_slice(entry.file_name().as_bytes());
+            let path = entry.path();
+            let data = fs::symlink_metadata(&path).with_context(|| paths::shown(&path))?;
+            self.entry(&path, name.clone(), &data)?;
+            if data.is_dir() {
+                name.push(b'/');
+                self.folder(&path, &name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path, name: Vec<u8>, data: &Metadata) -> Result<()> {
+        let kind = data.file_type();
+        if kind.is_socket() {
+            self.sockets.push(paths::shown(path));
+            return Ok(());
+        }
+        if kind.is_file() && File::open(path).is_err_and(|error| is_denied(&error)) {
+            self.closed.push(paths::shown(path));
+            return Ok(());
+        }
+        if data.nlink() > 1 && !kind.is_dir() {
+            let key = (data.dev(), data.ino());
+            if let Some(first) = self.links.get(&key) {
+                return self.image.link(name, first);
+            }
+            self.links.insert(key, name.clone());
+        }
+        let contents = if kind.is_symlink() {
+            Some(Contents::Bytes(fs::read_link(path)?.as_os_str().as_bytes().to_vec()))
+        } else if kind.is_file() {
+            Some(Contents::Host(path.to_owned(), data.len()))
+        } else {
+            None
+        };
+        self.image.add(name, about(data), contents.map(Rc::new));
+        Ok(())
+    }
+}
+
+fn is_denied(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::PermissionDenied
+}
+
+/// Files of who runs this are root's in the guest, as in a root that he unpacked without being root.
+pub fn about(data: &Metadata) -> About {
+    let me = rustix::process::getuid().as_raw();
+    let (uid, gid) = if data.uid() == me { (0, 0) } else { (data.uid(), data.gid()) };
+    let (uid, gid) = if me == 0 { (data.uid(), data.gid()) } else { (uid, gid) };
+    About {
+        mode: data.mode() & (TYPE | 0o7777),
+        uid,
+        gid,
+        mtime: u32::try_from(data.mtime()).unwrap_or(0),
+        rdev: (major(data.rdev()), minor(data.rdev())),
+    }
+}

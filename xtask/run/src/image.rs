@@ -1,0 +1,303 @@
+//! A root file system that is being put together: entries by path, later ones in the place of earlier ones, and their way into
+//! an archive.
+//!
+//! Contents are not held in memory: they lie in files of this machine, or in a file without a name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use alea_cpio::Header;
+use anyhow::{Context, Result, bail, ensure};
+use xtask_host::term;
+
+/// File type bits of a mode, as in `stat(2)`.
+pub const TYPE: u32 = 0o170_000;
+pub const DIRECTORY: u32 = 0o040_000;
+pub const REGULAR: u32 = 0o100_000;
+pub const SYMLINK: u32 = 0o120_000;
+pub const CHARACTER: u32 = 0o020_000;
+pub const BLOCK: u32 = 0o060_000;
+pub const FIFO: u32 = 0o010_000;
+
+/// Contents of more bytes than this are packed behind a bar.
+const LARGE: u64 = 32 << 20;
+
+/// The longest path in an archive, in bytes.
+const LONGEST_PATH: usize = 4095;
+
+/// What an entry is besides its contents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// With the type.
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+    /// Seconds since 1970.
+    pub mtime: u32,
+    pub rdev: (u32, u32),
+}
+
+/// The contents of a file, which several names may share.
+#[derive(Debug)]
+pub enum Contents {
+    Bytes(Vec<u8>),
+    /// A file of this machine, and its length when it was looked at.
+    Host(PathBuf, u64),
+    /// A piece of the image's own spool.
+    Spooled {
+        at: u64,
+        length: u64,
+    },
+}
+
+impl Contents {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Host(_, length) | Self::Spooled { length, .. } => *length,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    about: About,
+    contents: Option<Rc<Contents>>,
+}
+
+/// A root file system.
+pub struct Image {
+    entries: BTreeMap<Vec<u8>, Entry>,
+    spool: File,
+    spooled: u64,
+}
+
+/// A path as an archive has it: relative, without `.`; none for the root itself. What leads out of the root is refused.
+pub fn relative(path: &[u8]) -> Result<Option<Vec<u8>>> {
+    let shown = || String::from_utf8_lossy(path).into_owned();
+    ensure!(!path.starts_with(b"/"), "{:?} is an absolute path: refused", shown());
+    ensure!(!path.contains(&0), "{:?} holds a NUL: refused", shown());
+    let mut words = Vec::new();
+    for word in path.split(|&byte| byte == b'/') {
+        match word {
+            b"" | b"." => {}
+            b".." => bail!("{:?} leads out of the root: refused", shown()),
+            word => words.push(word),
+        }
+    }
+    let whole = words.join(&b'/');
+    ensure!(whole.len() <= LONGEST_PATH, "{:?} is longer than a path may be", shown());
+    Ok((!whole.is_empty()).then_some(whole))
+}
+
+impl Image {
+    /// An empty root.
+    pub fn new() -> Result<Self> {
+        let spool = tempfile::tempfile().context("no room for a temporary file")?;
+        Ok(Self { entries: BTreeMap::new(), spool, spooled: 0 })
+    }
+
+    /// Adds an entry of any kind in the place of what is there. A folder that stays one keeps what it holds.
+    pub fn add(&mut self, path: Vec<u8>, about: About, contents: Option<Rc<Contents>>) {
+        let mut at = 0;
+        while let Some(slash) = path[at..].iter().position(|&byte| byte == b'/') {
+            at += slash;
+            let parent = &path[..at];
+            at += 1;
+            // A folder that the archive does not name, or in the place of something else, which it hides.
+            if self.entries.get(parent).is_none_or(|entry| entry.about.mode & TYPE != DIRECTORY) {
+                let about = About { mode: DIRECTORY | 0o755, ..About::default() };
+                self.entries.insert(parent.to_vec(), Entry { about, contents: None });
+            }
+        }
+        if about.mode & TYPE != DIRECTORY {
+            self.remove_below(&path);
+        }
+        self.entries.insert(path, Entry { about, contents });
+    }
+
+    /// Makes `path` one more name of the file `first`.
+    pub fn link(&mut self, path: Vec<u8>, first: &[u8]) -> Result<()> {
+        let entry = self.entries.get(first).cloned();
+        let is_folder = |entry: &Entry| entry.about.mode & TYPE == DIRECTORY;
+        let entry = entry.filter(|entry| !is_folder(entry)).with_context(|| {
+            let [path, first] = [&path, first].map(String::from_utf8_lossy);
+            format!("{path:?} is a link to {first:?}, which is not there")
+        })?;
+        self.add(path, entry.about, entry.contents);
+        Ok(())
+    }
+
+    /// Removes an entry and all below it.
+    pub fn remove(&mut self, path: &[u8]) {
+        self.entries.remove(path);
+        self.remove_below(path);
+    }
+
+    /// Removes what a folder holds.
+    pub fn remove_below(&mut self, path: &[u8]) {
+        let mut prefix = path.to_vec();
+        prefix.push(b'/');
+        let below = self.entries.range(prefix.clone()..);
+        let below = below.take_while(|(path, _)| path.starts_with(&prefix));
+        for path in below.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            self.entries.remove(&path);
+        }
+    }
+
+    /// Keeps what `from` gives, to its end.
+    pub fn spool(&mut self, from: &mut impl Read) -> io::Result<Rc<Contents>> {
+        let at = self.spooled;
+        let length = io::copy(from, &mut self.spool)?;
+        self.spooled += length;
+        Ok(Rc::new(Contents::Spooled { at, length }))
+    }
+
+    /// How many bytes the files hold, each counted once.
+    pub fn size(&self) -> u64 {
+        let mut seen = HashMap::new();
+        for contents in self.entries.values().filter_map(|entry| entry.contents.as_ref()) {
+            seen.insert(Rc::as_ptr(contents), contents.length());
+        }
+        seen.values().sum()
+    }
+
+    /// Writes the whole as a newc archive. Same entries, same bytes.
+    pub fn write(&mut self, to: &mut impl Write) -> Result<()> {
+        let size = self.size();
+        let bar = (size > LARGE).then(|| term::bytes_bar(size, "packing the root"));
+        let mut names: HashMap<*const Contents, u32> = HashMap::new();
+        for contents in self.entries.values().filter_map(|entry| entry.contents.as_ref()) {
+            *names.entry(Rc::as_ptr(contents)).or_default() += 1;
+        }
+        let mut numbers: HashMap<*const Contents, u32> = HashMap::new();
+        let mut next = 0;
+        for (path, entry) in &self.entries {
+            let shown = || String::from_utf8_lossy(path).into_owned();
+            let About { mode, uid, gid, mtime, rdev } = entry.about;
+            let mut header = Header { mode, uid, gid, mtime, rdev, nlink: 1, ..Header::default() };
+            next += 1;
+            header.ino = next;
+            let mut contents = entry.contents.as_deref();
+            if let Some(shared) = &entry.contents
+                && mode & TYPE == REGULAR
+            {
+                header.nlink = names.get(&Rc::as_ptr(shared)).copied().unwrap_or(1);
+                if let Some(first) = numbers.insert(Rc::as_ptr(shared), next) {
+                    // A further name: the contents have been written.
+                    numbers.insert(Rc::as_ptr(shared), first);
+                    header.ino = first;
+                    contents = None;
+                }
+            }
+            let length = contents.map_or(0, Contents::length);
+            header.size = u32::try_from(length)
+                .with_context(|| format!("{:?} has 4 GiB or more: an initramfs cannot", shown()))?;
+            to.write_all(&alea_cpio::entry(&header, path))?;
+            if let Some(contents) = contents {
+                copy(contents, &mut self.spool, to).with_context(shown)?;
+                let padding = length.next_multiple_of(4) - length;
+                to.write_all(&[0; 4][..usize::try_from(padding)?])?;
+                if let Some(bar) = &bar {
+                    bar.inc(length);
+                }
+            }
+        }
+        to.write_all(&alea_cpio::trailer())?;
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        Ok(())
+    }
+}
+
+/// Copies contents of a length that is already written in the header: neither more nor less.
+fn copy(contents: &Contents, spool: &mut File, to: &mut impl Write) -> Result<()> {
+    let (copied, length) = match contents {
+        Contents::Bytes(bytes) => {
+            to.write_all(bytes)?;
+            return Ok(());
+        }
+        Contents::Host(path, length) => {
+            (io::copy(&mut File::open(path)?.take(*length), to)?, *length)
+        }
+        Contents::Spooled { at, length } => {
+            spool.seek(SeekFrom::Start(*at))?;
+            (io::copy(&mut spool.take(*length), to)?, *length)
+        }
+    };
+    ensure!(copied == length, "the file became shorter while it was packed");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> Option<Rc<Contents>> {
+        Some(Rc::new(Contents::Bytes(text.into())))
+    }
+
+    fn regular() -> About {
+        About { mode: REGULAR | 0o644, ..About::default() }
+    }
+
+    /// Names, inode numbers and contents.
+    fn written(image: &mut Image) -> Vec<(String, u32, String)> {
+        let mut bytes = Vec::new();
+        image.write(&mut bytes).unwrap();
+        let mut archive = alea_cpio::Archive::new(&bytes[..]);
+        let mut name = [0; alea_cpio::NAME_LIMIT];
+        let mut all = Vec::new();
+        while let Some((header, length)) = archive.next(&mut name).unwrap() {
+            let mut text = Vec::new();
+            loop {
+                let data = archive.data().unwrap().to_vec();
+                if data.is_empty() {
+                    break;
+                }
+                text.extend_from_slice(&data);
+                archive.consume(data.len()).unwrap();
+            }
+            let name = String::from_utf8(name[..length].to_vec()).unwrap();
+            all.push((name, header.ino, String::from_utf8(text).unwrap()));
+        }
+        all
+    }
+
+    #[test]
+    fn what_leads_out_of_the_root_is_refused() {
+        assert_eq!(relative(b"./a//b/.").unwrap(), Some(b"a/b".to_vec()));
+        assert_eq!(relative(b"./").unwrap(), None);
+        for bad in ["/etc/passwd", "../x", "a/../../x", "a/..", "a\0b"] {
+            assert!(relative(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+        assert!(relative(&[b'a'; 5000]).is_err());
+    }
+
+    #[test]
+    fn later_entries_replace_and_links_share() {
+        let mut image = Image::new().unwrap();
+        image.add(b"a/b/c".to_vec(), regular(), file("old"));
+        image.add(b"a/b".to_vec(), regular(), file("a file now"));
+        image.link(b"x".to_vec(), b"a/b").unwrap();
+        image.add(b"a/b".to_vec(), regular(), file("new"));
+        image.link(b"y".to_vec(), b"x").unwrap();
+        assert!(image.link(b"z".to_vec(), b"a").is_err(), "a folder has one name");
+        assert!(image.link(b"z".to_vec(), b"nowhere").is_err());
+        let spooled = image.spool(&mut &b"spooled"[..]).unwrap();
+        image.add(b"s".to_vec(), regular(), Some(spooled));
+        let wanted = [
+            ("a", 1, ""),
+            ("a/b", 2, "new"),
+            ("s", 3, "spooled"),
+            ("x", 4, "a file now"),
+            ("y", 4, ""),
+        ];
+        let wanted = wanted.map(|(name, ino, text)| (name.to_owned(), ino, text.to_owned()));
+        assert_eq!(written(&mut image), wanted);
+    }
+}
