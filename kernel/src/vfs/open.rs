@@ -276,6 +276,18 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
     Ok(room.arc(OpenFile::new(ops, place, flags, cred.clone())))
 }
 
+/// Opens a new memfd: for writing, and yet not counted as a writer, so that it can be executed while its maker has it
+/// open, as on Linux.
+pub fn open_memfd(place: Path, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+    let room = Room::new()?;
+    let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;
+    if let Some(usage) = place.inode().usage() {
+        usage.allow_uncounted_writer();
+    }
+    let ops = place.inode().clone().open(flags)?;
+    Ok(room.arc(OpenFile::new(ops, place, flags, cred.clone())))
+}
+
 fn open_path(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
     try_arc(OpenFile::new(directory::path_ops()?, place, how.flags, ctx.cred.clone()))
 }

@@ -13,7 +13,7 @@ use abi::{Errno, Result};
 use alea_elf::Plan;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// Counters and locks of one inode.
 pub struct Usage {
@@ -21,13 +21,20 @@ pub struct Usage {
     writers: AtomicI32,
     /// The file's plan: put here by an executor, taken out by the next writer.
     plan: SpinLock<Option<Arc<Plan>>, level::Leaf>,
+    /// Somebody writes who is not counted: what an executor learns of the file does not stay true.
+    uncounted: AtomicBool,
     /// Made with the first lock.
     locks: Once<Box<FileLocks>>,
 }
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { writers: AtomicI32::new(0), plan: SpinLock::new(None), locks: Once::new() }
+        Self {
+            writers: AtomicI32::new(0),
+            plan: SpinLock::new(None),
+            uncounted: AtomicBool::new(false),
+            locks: Once::new(),
+        }
     }
 }
 
@@ -44,13 +51,24 @@ impl Usage {
         Ok(())
     }
 
+    /// From here on somebody may write who is not counted, and keeps nobody from executing the file.
+    pub fn allow_uncounted_writer(&self) {
+        // Relaxed: before anybody else has the file.
+        self.uncounted.store(true, Ordering::Relaxed);
+    }
+
     /// The plan that an executor left, if nobody could write to the file since. The caller is an executor.
     pub fn plan(&self) -> Option<Arc<Plan>> {
         self.plan.lock().clone()
     }
 
-    /// Leaves the file's plan for the next executor. The caller is one, so nobody has the file open for writing.
+    /// Leaves the file's plan for the next executor. The caller is one, so nobody has the file open for writing, unless there
+    /// are writers who are not counted: then it is not left.
     pub fn set_plan(&self, plan: &Arc<Plan>) {
+        // Relaxed: set before the file could be executed.
+        if self.uncounted.load(Ordering::Relaxed) {
+            return;
+        }
         let old = self.plan.lock().replace(plan.clone());
         drop(old);
     }
