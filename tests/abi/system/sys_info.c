@@ -60,6 +60,9 @@ int main(void)
 	T(sched_yield());
 	cpu_set_t set;
 	T(syscall(SYS_sched_getaffinity, 0, 4, &set));
+	T(syscall(SYS_sched_getaffinity, -1, sizeof set, &set));
+	T(syscall(SYS_sched_setaffinity, -1, sizeof set, &set));
+	T(syscall(SYS_sched_getscheduler, -1));
 	IS(syscall(SYS_sched_getaffinity, 0, sizeof set, &set) >= 8);
 	IS(CPU_COUNT(&set) >= 1);
 	CPU_ZERO(&set);

@@ -19,8 +19,12 @@ const RESET_ON_FORK: u32 = 0x4000_0000;
 
 /// The task with this number; 0 is the caller.
 fn task_or_self(tid: i32) -> Result<Arc<Task>> {
+    if tid < 0 { Err(Errno::EINVAL) } else { named(tid) }
+}
+
+/// As [`task_or_self`], for calls that have no opinion on negative numbers.
+fn named(tid: i32) -> Result<Arc<Task>> {
     match tid {
-        ..0 => Err(Errno::EINVAL),
         0 => Ok(process::current_arc()),
         _ => process::lookup_task(tid).ok_or(Errno::ESRCH),
     }
@@ -117,7 +121,7 @@ pub fn sched_setaffinity(tid: i32, len: usize, mask: u64) -> Result<()> {
     let mut bytes = [0; 8];
     let len = len.min(bytes.len());
     user::read_bytes(mask, &mut bytes[..len])?;
-    let target = task_or_self(tid)?;
+    let target = named(tid)?;
     check_owner(&target)?;
     let allowed = u64::from_le_bytes(bytes) & possible_cpus();
     if allowed == 0 {
@@ -133,7 +137,7 @@ pub fn sched_getaffinity(tid: i32, len: usize, mask: u64) -> Result<usize> {
     if len < 8 || !len.is_multiple_of(8) {
         return Err(Errno::EINVAL);
     }
-    let allowed = task_or_self(tid)?.sched.affinity() & possible_cpus();
+    let allowed = named(tid)?.sched.affinity() & possible_cpus();
     user::write_bytes(mask, &allowed.to_le_bytes())?;
     Ok(8)
 }
