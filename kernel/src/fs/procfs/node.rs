@@ -334,6 +334,10 @@ impl TextSource for Node {
         }
     }
 
+    fn is_value(&self) -> bool {
+        matches!(self.kind, Kind::File(_, file) if file.name == "loginuid")
+    }
+
     fn subject(&self) -> u64 {
         match self.kind {
             Kind::File(task, file) if file.guarded => {

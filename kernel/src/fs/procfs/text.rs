@@ -30,6 +30,10 @@ pub trait TextSource: Send + Sync {
     fn subject(&self) -> u64 {
         0
     }
+    /// Whether it takes a value, written at the beginning, and stands there still afterwards.
+    fn is_value(&self) -> bool {
+        false
+    }
     /// Reads in place of a text (a process's memory).
     fn read_at(&self, _dst: &mut Sink<'_>, _pos: u64) -> Option<Result<usize>> {
         None
@@ -125,13 +129,19 @@ impl FileOps for TextOps {
     }
 
     fn write(&self, _: &OpenFile, src: &mut Source<'_>, pos: &mut u64) -> Result<usize> {
+        let is_value = self.source.is_value();
+        if is_value && *pos != 0 {
+            return Err(Errno::EINVAL);
+        }
         let len = src.remaining().min(WRITE_LIMIT);
         let mut data = Vec::new();
         data.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
         data.try_resize(len, 0)?;
         let got = src.take(&mut data)?;
         let done = self.source.take(&data[..got])?;
-        *pos = pos.saturating_add(done as u64);
+        if !is_value {
+            *pos = pos.saturating_add(done as u64);
+        }
         Ok(done)
     }
 

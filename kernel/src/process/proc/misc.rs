@@ -1,17 +1,19 @@
 //! The small files of a process directory.
+//!
+//! Owns the number of the last login session. Never changes another task's login. Locks: none of its own.
 
 use super::shown::name;
 use crate::mm::fallible::{TryCollect, TryGrow, TrySlice, TryVec, try_string};
 use crate::process::task::current::current;
 use crate::process::task::limits::{self, Resource};
 use crate::process::task::process::Process;
-use crate::process::task::task::Task;
+use crate::process::task::task::{Login, Task};
 use crate::vfs::Capability;
 use crate::{try_format, try_writeln};
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Most bytes of arguments or environment that are shown.
 const MAX_STRINGS: u64 = 8 << 20;
@@ -45,13 +47,16 @@ pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
             let switches = usage.voluntary.saturating_add(usage.involuntary);
             try_format!("{} 0 {switches}\n", task.times.cpu_ns(task))?.into_bytes()
         }
-        "loginuid" | "sessionid" => try_format!("{}", u32::MAX)?.into_bytes(),
+        "loginuid" => try_format!("{}", task.settings.login.uid.load(order))?.into_bytes(),
+        "sessionid" => try_format!("{}", task.settings.login.session.load(order))?.into_bytes(),
         "cgroup" => b"0::/\n".try_owned()?,
         "timerslack_ns" => match task.settings.timer_slack.load(order) {
             0 => b"50000\n".try_owned()?,
             slack => try_format!("{slack}\n")?.into_bytes(),
         },
-        "coredump_filter" => b"00000033\n".try_owned()?,
+        "coredump_filter" => {
+            try_format!("{:08x}\n", process.coredump_filter.load(order))?.into_bytes()
+        }
         _ => return Err(Errno::EINVAL),
     })
 }
@@ -84,9 +89,58 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
             // Relaxed: a setting.
             task.settings.timer_slack.store(slack, Ordering::Relaxed);
         }
+        "loginuid" => set_login(task, unsigned(data, 10)?)?,
+        "coredump_filter" => {
+            // Relaxed: a setting.
+            let filter = unsigned(data, 0)? & COREDUMP_FILTER_BITS;
+            task.process().coredump_filter.store(filter, Ordering::Relaxed);
+        }
         _ => return Err(Errno::EINVAL),
     }
     Ok(data.len())
+}
+
+/// `MMF_DUMP_FILTER_BITS` of them.
+const COREDUMP_FILTER_BITS: u32 = 0x1ff;
+
+/// A task says who it is, once; who may control audits says it again. Each time another session begins.
+fn set_login(task: &Task, uid: u32) -> Result<()> {
+    /// Of the last session.
+    static SESSION: AtomicU32 = AtomicU32::new(0);
+    let caller = current();
+    if !core::ptr::eq(task, &*caller) {
+        return Err(Errno::EPERM);
+    }
+    // Relaxed throughout: settings of the caller.
+    let order = Ordering::Relaxed;
+    let login = &task.settings.login;
+    if login.uid.load(order) != Login::NOBODY && !caller.cred().capable(Capability::AUDIT_CONTROL) {
+        return Err(Errno::EPERM);
+    }
+    let session = match uid {
+        Login::NOBODY => Login::NOBODY,
+        _ => SESSION.fetch_add(1, order).wrapping_add(1),
+    };
+    login.session.store(session, order);
+    login.uid.store(uid, order);
+    Ok(())
+}
+
+/// A number as Linux's `kstrtouint` reads it: no space but a newline at the end; a base of 0 is told by its first digits.
+fn unsigned(data: &[u8], base: u32) -> Result<u32> {
+    let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (digits, base) = match (base, text.as_bytes()) {
+        (0, [b'0', b'x' | b'X', b, ..]) if b.is_ascii_hexdigit() => (&text[2..], 16),
+        (0, [b'0', ..]) => (text, 8),
+        (0, _) => (text, 10),
+        _ => (text, base),
+    };
+    if digits.is_empty() || !digits.bytes().all(|b| char::from(b).is_digit(base)) {
+        return Err(Errno::EINVAL);
+    }
+    u32::from_str_radix(digits, base).map_err(|_| Errno::ERANGE)
 }
 
 fn number(data: &[u8]) -> Result<i64> {

@@ -41,6 +41,9 @@ const HAS_STATUS: u32 = 1 << 16;
 const STATUS: u32 = 0xffff;
 
 /// What the threads of a program share.
+/// Anonymous memory, private and shared, ELF headers, and private huge pages.
+const DEFAULT_COREDUMP_FILTER: u32 = 0x33;
+
 pub struct Process {
     _counted: Counted,
     pid: i32,
@@ -71,6 +74,8 @@ pub struct Process {
     pub(in crate::process) oom_score_adj: AtomicI32,
     /// PR_SET_DUMPABLE. Relaxed here and below: single settings.
     pub dumpable: AtomicU32,
+    /// `MMF_DUMP_FILTER`: which mappings a core is to have.
+    pub(in crate::process) coredump_filter: AtomicU32,
     pub child_subreaper: AtomicBool,
     /// TIOCNOTTY by one that leads no session: the session's terminal is not its own any more.
     pub(in crate::process) gave_up_terminal: AtomicBool,
@@ -125,6 +130,7 @@ impl Process {
             threads_changed: WaitQueue::new(),
             spent: SpinLock::new(Spent::default()),
             oom_score_adj: AtomicI32::new(0),
+            coredump_filter: AtomicU32::new(DEFAULT_COREDUMP_FILTER),
             dumpable: AtomicU32::new(1),
             child_subreaper: AtomicBool::new(false),
             gave_up_terminal: AtomicBool::new(false),
@@ -140,6 +146,7 @@ impl Process {
         let order = Ordering::Relaxed;
         self.dumpable.store(parent.dumpable.load(order), order);
         self.oom_score_adj.store(parent.oom_score_adj.load(order), order);
+        self.coredump_filter.store(parent.coredump_filter.load(order), order);
         self.gave_up_terminal.store(parent.gave_up_terminal.load(order), order);
     }
 

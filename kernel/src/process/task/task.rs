@@ -84,6 +84,23 @@ pub struct Settings {
     pub timer_slack: AtomicU64,
     pub personality: AtomicU32,
     pub tsc_mode: AtomicU32,
+    pub login: Login,
+}
+
+/// Who logged in, and in which session: what pam_loginuid writes. [`Login::NOBODY`] until then.
+pub struct Login {
+    pub uid: AtomicU32,
+    pub session: AtomicU32,
+}
+
+impl Login {
+    pub const NOBODY: u32 = u32::MAX;
+}
+
+impl Default for Login {
+    fn default() -> Self {
+        Self { uid: AtomicU32::new(Self::NOBODY), session: AtomicU32::new(Self::NOBODY) }
+    }
 }
 
 impl Settings {
@@ -96,6 +113,10 @@ impl Settings {
             timer_slack: AtomicU64::new(self.timer_slack.load(order)),
             personality: AtomicU32::new(self.personality.load(order)),
             tsc_mode: AtomicU32::new(self.tsc_mode.load(order)),
+            login: Login {
+                uid: AtomicU32::new(self.login.uid.load(order)),
+                session: AtomicU32::new(self.login.session.load(order)),
+            },
         }
     }
 }

@@ -1,0 +1,112 @@
+/*
+ * What login, cron and sshd write about a session, and what a user says about cores: /proc/PID/loginuid, sessionid and
+ * coredump_filter. What is taken, what is refused and to whom, and what a child, a thread and a new program have of it.
+ */
+#include "check.h"
+#include <pthread.h>
+
+#define LOGIN "/proc/self/loginuid"
+#define FILTER "/proc/self/coredump_filter"
+
+static ssize_t put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	ssize_t got = write(fd, text, strlen(text));
+	int error = errno;
+	close(fd);
+	errno = error;
+	return got;
+}
+
+static unsigned session(void) { return (unsigned)strtoul(read_file("/proc/self/sessionid"), NULL, 10); }
+
+static void *thread(void *unused)
+{
+	(void)unused;
+	SAY("a thread has %s", read_file("/proc/thread-self/loginuid"));
+	T(put("/proc/thread-self/loginuid", "77"));
+	SAY("it has %s", read_file("/proc/thread-self/loginuid"));
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1) {
+		SAY("a new program has %s", read_file(LOGIN));
+		SAY("and %s", read_file(FILTER));
+		return strcmp(argv[1], "exec");
+	}
+	SAY("login %s", read_file(LOGIN));
+	SAY("session %s", read_file("/proc/self/sessionid"));
+	T(put(LOGIN, ""));
+	T(put(LOGIN, "x"));
+	T(put(LOGIN, "-1"));
+	T(put(LOGIN, "4294967296"));
+	T(put(LOGIN, "5 "));
+	T(put(LOGIN, "1000\n"));
+	SAY("login %s", read_file(LOGIN));
+	unsigned first = session();
+	IS(first != (unsigned)-1);
+	T(put(LOGIN, "0x10"));
+	T(put(LOGIN, "1001"));
+	IS(session() > first);
+	int fd = (int)MUST(open(LOGIN, O_RDWR));
+	T(pwrite(fd, "5", 1, 1));
+	T(write(fd, "6", 1));
+	T(write(fd, "6", 1));
+	close(fd);
+	SAY("login %s", read_file(LOGIN));
+	first = session();
+	pid_t parent = getpid();
+	CHILD("a child") {
+		char path[64];
+		SAY("login %s", read_file(LOGIN));
+		IS(session() == first);
+		sprintf(path, "/proc/%d/loginuid", parent);
+		T(put(path, "9"));
+		T(put(LOGIN, "4294967295"));
+		SAY("login %s", read_file(LOGIN));
+		SAY("session %s", read_file("/proc/self/sessionid"));
+	} END;
+	CHILD("a user") {
+		MUST(setresuid(1000, 1000, 1000));
+		T(put(LOGIN, "8"));
+		T(open(LOGIN, O_RDONLY) >= 0);
+	} END;
+	CHILD("a user who has none") {
+		MUST(put(LOGIN, "4294967295"));
+		fd = (int)MUST(open(LOGIN, O_WRONLY));
+		MUST(setresuid(1000, 1000, 1000));
+		T(write(fd, "8", 1));
+		T(write(fd, "9", 1));
+		SAY("login %s", read_file(LOGIN));
+	} END;
+	pthread_t id;
+	MUST(pthread_create(&id, NULL, thread, NULL) ? -1 : 0);
+	pthread_join(id, NULL);
+	SAY("the first one has %s", read_file(LOGIN));
+	T(open("/proc/self/sessionid", O_WRONLY) < 0 ? 0 : (int)put("/proc/self/sessionid", "1"));
+
+	SAY("filter %s", read_file(FILTER));
+	T(put(FILTER, ""));
+	T(put(FILTER, "y"));
+	T(put(FILTER, "-1"));
+	T(put(FILTER, "0x7f\n"));
+	SAY("filter %s", read_file(FILTER));
+	T(put(FILTER, "017"));
+	SAY("filter %s", read_file(FILTER));
+	T(put(FILTER, "4294967295"));
+	SAY("filter %s", read_file(FILTER));
+	T(put(FILTER, "4294967296"));
+	CHILD("a child") {
+		SAY("filter %s", read_file(FILTER));
+		T(put(FILTER, "1"));
+	} END;
+	SAY("filter %s", read_file(FILTER));
+	CHILD("another") {
+		execl("/proc/self/exe", "proc_login", "exec", NULL);
+	} END;
+	return 0;
+}
