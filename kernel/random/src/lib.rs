@@ -48,6 +48,8 @@
 //!   [`Service::start`](service::Service::start) does it in this order.
 //! - **Mix in pieces of some tens of bytes.** Each [`Pool::mix`](pool::Pool::mix) wipes 2 KiB of stack when it is done:
 //!   samples of jitter are collected in a buffer for each call.
+//! - **16 KiB of stack**, and `[profile.dev.package.blake2] opt-level = 1` in its manifest: where `blake2` is not optimised it alone
+//!   takes 40 KiB, and the wipes do not reach that far.
 //! - **A [`CpuCrng`](crng::CpuCrng) is one CPU's**, reached with preemption excluded and never from an interrupt handler
 //!   ([`Platform::with_cpu`](service::Platform::with_cpu)). A handler that draws gets a key of its own, which is thrown away.
 //! - **The pools and the base key have a lock each**, with interrupts off where handlers mix. Never both at once.
