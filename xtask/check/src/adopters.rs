@@ -13,7 +13,8 @@ use clap::Args;
 use crate::bare;
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
-use xtask_setup::setup::TARGET;
+use xtask_setup::setup::{self, Need, TARGET};
+use xtask_setup::tools;
 
 const PACKAGE: &str = "alea-random";
 const FOLDER: &str = "kernel/random";
@@ -45,6 +46,7 @@ pub const CHECKS: [(&str, Check); 6] = [
 
 impl Crate {
     pub fn run(self) -> Result<ExitCode> {
+        setup::ensure(&[Need::SemverChecks])?;
         let mut tally = Tally::default();
         for (name, check) in CHECKS {
             let result = check();
@@ -151,9 +153,10 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 
 /// Nothing was taken away or changed since the commit that gave the package its version: who does that gives it the next.
 fn interface() -> Result<Option<String>> {
-    if process::which("cargo-semver-checks").is_none() {
-        let how = "`cargo install --locked cargo-semver-checks` takes longer than all other checks";
-        return Ok(Some(format!("no cargo-semver-checks: {how}")));
+    if let Some(why) = tools::SEMVER_CHECKS.missing() {
+        return Ok(Some(format!(
+            "{why}, which `cargo xtask crate` compiles in a quarter of an hour"
+        )));
     }
     let mut log = Command::new("git");
     log.args(["log", "-1", "--format=%H", "-G^version = ", "--", &format!("{FOLDER}/Cargo.toml")]);
@@ -162,9 +165,9 @@ fn interface() -> Result<Option<String>> {
     if baseline.is_empty() {
         return Ok(Some("the commit that gave the package its version is not here".to_owned()));
     }
-    let mut check = process::cargo();
+    let mut check = Command::new(tools::SEMVER_CHECKS.program());
     check.args(["semver-checks", "--package", PACKAGE, "--all-features"]);
-    check.args(["--baseline-rev", baseline]);
+    check.args(["--baseline-rev", baseline]).current_dir(paths::root());
     process::run(&process::show(&check), &mut check)?;
     Ok(None)
 }

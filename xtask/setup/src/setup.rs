@@ -78,6 +78,7 @@ pub enum Need {
     Swtpm,
     Solver,
     Mutants,
+    SemverChecks,
 }
 
 /// What `run`, `test` and `bench` need.
@@ -109,6 +110,7 @@ impl Need {
             Self::Estimators => "what NIST's entropy estimators are built with",
             Self::Solver => "z3",
             Self::Mutants => "cargo-mutants",
+            Self::SemverChecks => "cargo-semver-checks",
         }
     }
 
@@ -139,7 +141,8 @@ impl Need {
                 .or_else(|| library_missing("libdivsufsort.so"))
                 .or_else(|| library_missing("libbz2.so")),
             Self::Solver => program("z3"),
-            Self::Mutants => tools::mutants_missing(),
+            Self::Mutants => tools::MUTANTS.missing(),
+            Self::SemverChecks => tools::SEMVER_CHECKS.missing(),
         }
     }
 
@@ -189,7 +192,10 @@ pub fn ensure(needs: &[Need]) -> Result<()> {
         rustup("adding clippy", &["component", "add", "clippy"])?;
     }
     if has(Need::Mutants) {
-        tools::provide_mutants()?;
+        tools::MUTANTS.provide()?;
+    }
+    if has(Need::SemverChecks) {
+        tools::SEMVER_CHECKS.provide()?;
     }
     let mut apt = OnDemand(None);
     // Whatever needs no rights comes first: a user without them has the rest ready then.

@@ -130,7 +130,7 @@ fn first(data: &Data, file: &str) -> Result<Vec<String>> {
 }
 
 fn base(tree: &Tree, data: &Data) -> Command {
-    let mut mutants = Command::new(tools::mutants());
+    let mut mutants = Command::new(tools::MUTANTS.program());
     mutants.args(["mutants", "--dir"]).arg(tree.root());
     for exclude in &data.exclude {
         mutants.args(["--exclude-re", &exclude.names]);
