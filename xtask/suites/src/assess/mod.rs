@@ -94,9 +94,11 @@ impl Assess {
         }
         let python = estimators::provide()?;
         let notes = kept.notes()?;
+        // Samples that a refusal cut short are too few to estimate anything of.
+        let whole = fs::metadata(kept.consecutive())?.len() >= u64::from(SAMPLES);
         let found = match notes.end {
-            End::Credited { .. } => Some(judge(&kept, &python, self.permutations)?),
-            End::Refused(_) => None,
+            End::Refused(_) if !whole => None,
+            _ => Some(judge(&kept, &python, self.permutations)?),
         };
         let text = report::text(&notes, &kept.hashes()?, found.as_ref());
         fs::write(kept.beside("report.md"), &text)?;
@@ -181,6 +183,8 @@ fn judge(kept: &Kept, python: &Path, permutations: u32) -> Result<Found> {
     let (columns, conditioned) = (kept.beside("columns.bin"), kept.beside("conditioned.bin"));
     fs::write(&columns, restart::transposed(&matrix, width))?;
     fs::write(&conditioned, condition(&consecutive))?;
+    let control = kept.beside("control.bin");
+    fs::write(&control, hashes_of_numbers(fs::metadata(&conditioned)?.len() as usize))?;
     let spinner = term::spinner("estimating");
     let found = thread::scope(|scope| {
         let whole = scope.spawn(|| Estimates::of(python, &kept.consecutive(), What::Consecutive));
@@ -191,7 +195,7 @@ fn judge(kept: &Kept, python: &Path, permutations: u32) -> Result<Found> {
             let rows = Estimates::of(python, &kept.restarts(), What::Matrix)?;
             Ok((Some(rows), Some(Estimates::of(python, &columns, What::Matrix)?)))
         });
-        let bits = scope.spawn(|| Estimates::of(python, &conditioned, What::Bits));
+        let bits = scope.spawn(|| Ok((a_bit(python, &conditioned)?, a_bit(python, &control)?)));
         let permutations = permutation::judge(&consecutive, permutations, SEED);
         let (rows, columns) = joined(of_starts)?;
         let consecutive = joined(whole)?;
@@ -199,7 +203,7 @@ fn judge(kept: &Kept, python: &Path, permutations: u32) -> Result<Found> {
         let check = |claim: f64| Sanity::check(&matrix, width, consecutive.initial().min(claim));
         let sanity = rows.as_ref().map(|_| check(claim));
         let sanity_without_claim = rows.as_ref().map(|_| check(estimates::WIDTH));
-        let conditioned = Some(joined(bits)?.of_samples().min(1.0));
+        let conditioned = Some(joined(bits)?);
         Ok(Found {
             consecutive,
             claim,
@@ -215,6 +219,11 @@ fn judge(kept: &Kept, python: &Path, permutations: u32) -> Result<Found> {
     found
 }
 
+/// The least estimate of a bit of a file.
+fn a_bit(python: &Path, file: &Path) -> Result<f64> {
+    Ok(Estimates::of(python, file, What::Bits)?.of_samples().min(1.0))
+}
+
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
     thread.join().map_err(|_| anyhow!("a thread of this program itself went wrong"))?
 }
@@ -222,6 +231,12 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
 /// BLAKE2s of pieces of the samples.
 fn condition(samples: &[u8]) -> Vec<u8> {
     samples.chunks_exact(HASHED).flat_map(|piece| Blake2s256::digest(piece).to_vec()).collect()
+}
+
+/// BLAKE2s of 0, 1, 2 and so on: what the estimators say of this, nobody's samples are to blame for.
+fn hashes_of_numbers(bytes: usize) -> Vec<u8> {
+    let hashes = (0u64..).flat_map(|number| Blake2s256::digest(number.to_le_bytes()).to_vec());
+    hashes.take(bytes).collect()
 }
 
 /// What every change has to pass: the kernel shows what it takes, in short, and all of the above runs on it, NIST's

@@ -35,8 +35,8 @@ pub struct Found {
     /// The sanity check against what the estimators found, as if nothing had been claimed.
     pub sanity_without_claim: Option<Sanity>,
     pub permutations: Verdict,
-    /// The least estimate of a bit of BLAKE2s's output.
-    pub conditioned: Option<f64>,
+    /// The least estimate of a bit of BLAKE2s's output, of samples and of numbers that count.
+    pub conditioned: Option<(f64, f64)>,
 }
 
 impl Found {
@@ -65,7 +65,7 @@ impl Found {
         let raw = STARTUP + COUNTED_FOR_A_KEY / counted;
         let h_in = raw * self.entropy();
         let blake2s = Conditioner { n_in: raw * WIDTH, n_out: 256.0, narrowest: 256.0, h_in };
-        Some((h_in, blake2s.output_entropy_unlisted(self.conditioned?)))
+        Some((h_in, blake2s.output_entropy_unlisted(self.conditioned?.0)))
     }
 }
 
@@ -113,7 +113,7 @@ pub fn text(notes: &Notes, hashes: &[(String, String)], found: Option<&Found>) -
         notes.restarts, notes.refused
     );
     match found {
-        None => text.push_str("\nNothing is credited, so there is nothing to assess.\n"),
+        None => text.push_str("\nNothing is credited, and too little came to assess it.\n"),
         Some(found) => {
             estimators(&mut text, found);
             verdicts(&mut text, notes, found);
@@ -170,9 +170,10 @@ fn verdicts(text: &mut String, notes: &Notes, found: &Found) {
     );
     row(text, "credited for a raw sample", &verdict);
     let Some((h_in, h_out)) = found.conditioning(counted) else { return };
-    let measured = found.conditioned.unwrap_or(0.0);
+    let (measured, control) = found.conditioned.unwrap_or_default();
     let verdict = format!(
-        "in: {h_in:.0} bits behind 256 credited ones; {measured:.4} for a bit of output; out: {h_out:.1} of 256"
+        "in: {h_in:.0} bits behind 256 credited ones; {measured:.4} for a bit of output ({control:.4} for a bit of BLAKE2s of 0, 1, 2 ...); \
+         out: {h_out:.1} of 256"
     );
     row(text, "conditioning by BLAKE2s (not listed)", &verdict);
 }
@@ -251,7 +252,7 @@ mod tests {
             sanity: sanity(),
             sanity_without_claim: sanity(),
             permutations: Verdict { failed: None, passed: 18, permutations: 10_000 },
-            conditioned: Some(0.9),
+            conditioned: Some((0.9, 0.9)),
         }
     }
 

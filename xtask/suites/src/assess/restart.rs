@@ -73,6 +73,8 @@ fn cutoff(n: u32, claim: f64, alpha: f64) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use alea_random::splitmix64;
+
     use super::*;
 
     /// Computed with sums of exact binomial coefficients (Python, `math.lgamma`), for 1000 starts of 1000 samples.
@@ -96,6 +98,20 @@ mod tests {
         assert_eq!(sanity, Sanity { in_rows: (4, 570), in_columns: (1000, 570) });
         assert!(!sanity.passed());
         assert!(Sanity::check(&transposed(&row.repeat(1000), 1000), 1000, 0.0).passed());
+    }
+
+    /// Half of its samples are one value, so it has one bit of min-entropy, and the other half is spread over 128 values.
+    #[test]
+    fn a_biased_source_keeps_its_own_promise_and_no_greater_one() {
+        let mut state = 1;
+        let mut next = || {
+            let (then, word) = splitmix64::step(state);
+            state = then;
+            (word >> 56) as u8
+        };
+        let matrix: Vec<u8> = (0..1_000_000).map(|_| next()).map(|b| b.max(127)).collect();
+        assert!(Sanity::check(&matrix, 1000, 1.0).passed());
+        assert!(!Sanity::check(&matrix, 1000, 1.3).passed());
     }
 
     #[test]
