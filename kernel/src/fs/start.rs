@@ -4,6 +4,7 @@
 
 use super::inotify::limits;
 use super::{devfs, initramfs, procfs, sysfs, tmpfs};
+use crate::cmdline;
 use crate::vfs::object::mount;
 use crate::vfs::{Mount, MountFlags, Path, anon, registry};
 
@@ -19,8 +20,12 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     // Half of all memory, as on Linux: what the archive takes now is free when it has been unpacked.
     let half =
         (crate::mm::frames::stats().total + (initramfs.len() / crate::base::PAGE_SIZE) as u64) / 2;
-    let options =
-        tmpfs::Options { pages: Some(half), inodes: Some(half), ..tmpfs::Options::default() };
+    let options = root_options();
+    let options = tmpfs::Options {
+        pages: options.pages.or(Some(half)),
+        inodes: options.inodes.or(Some(half)),
+        ..options
+    };
     let sb = tmpfs::Tmpfs::new_super("rootfs", &options, true).map_err(failed)?;
     let root = sb.root().clone();
     let mount = Mount::new(sb, root, b"rootfs", MountFlags::RELATIME).map_err(failed)?;
@@ -29,6 +34,16 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     let root = Path::root_of(mount);
     initramfs::unpack_built_in(&root)?;
     initramfs::unpack(initramfs, &root)
+}
+
+/// What the command line says of the root: `initramfs_options=`, as on Linux from 6.18 on, or `rootflags=`.
+fn root_options() -> tmpfs::Options {
+    let text = cmdline::value("initramfs_options").or_else(|| cmdline::value("rootflags"));
+    let Some(text) = text else { return tmpfs::Options::default() };
+    tmpfs::Options::parse(text.as_bytes()).unwrap_or_else(|_| {
+        log::warn!("initramfs: {text}: options that the root cannot have are not used");
+        tmpfs::Options::default()
+    })
 }
 
 fn register_file_systems() {

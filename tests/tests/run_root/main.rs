@@ -1,6 +1,8 @@
 //! One command on a root of the user's own, on Alea and on Linux: exit statuses, input and output, what the root may be made of,
 //! and how it ends when the command, the kernel or the user will not.
 
+mod roots;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};

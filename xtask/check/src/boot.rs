@@ -25,7 +25,7 @@ pub struct Boot {
     /// `alea` (built first), `linux` (Debian's), or the path of a kernel image
     #[arg(long, value_name = "alea|linux|PATH", default_value = "alea")]
     kernel: String,
-    /// The initramfs, plain or gzip-compressed; default: the one that `build` makes
+    /// The initramfs, plain or compressed (gzip, xz, zstd); default: the one that `build` makes
     #[arg(long, value_name = "PATH")]
     initrd: Option<PathBuf>,
     /// Boot without any initramfs

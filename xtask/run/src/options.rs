@@ -119,8 +119,11 @@ impl RunOptions {
         };
         let terminal = term::interactive();
         let task = self.task(wishes, terminal, outs.iter().map(|(guest, _)| guest.clone()))?;
-        let line =
-            format!("console=ttyS0 quiet panic=-1 rdinit=/{} {}", alea_init::PROGRAM, self.append);
+        let line = format!(
+            "console=ttyS0 quiet panic=-1 initramfs_options=size=75% rdinit=/{} {}",
+            alea_init::PROGRAM,
+            self.append
+        );
         let mut args = self.machine.clone();
         if args.memory.is_none() {
             args.memory = Some(memory_for(archive.path())?);

@@ -68,13 +68,19 @@ impl<R: Read> Read for Ended<R> {
 fn add_entry(image: &mut Image, entry: &mut Entry<impl Read>, path: Vec<u8>) -> Result<()> {
     let header = entry.header();
     let kind = header.entry_type();
-    let rdev = (header.device_major()?.unwrap_or(0), header.device_minor()?.unwrap_or(0));
+    // Of what is no device, GNU tar leaves the numbers empty.
+    let rdev = match kind {
+        EntryType::Char | EntryType::Block => {
+            (header.device_major()?.unwrap_or(0), header.device_minor()?.unwrap_or(0))
+        }
+        _ => (0, 0),
+    };
     let mut about = About {
         mode: header.mode()? & 0o7777,
         uid: u32::try_from(header.uid()?)?,
         gid: u32::try_from(header.gid()?)?,
         mtime: u32::try_from(header.mtime()?).unwrap_or(0),
-        rdev: (0, 0),
+        rdev,
     };
     let link = entry.link_name_bytes().map(|name| name.into_owned());
     let link = || link.context("a link without a target");
@@ -89,10 +95,8 @@ fn add_entry(image: &mut Image, entry: &mut Entry<impl Read>, path: Vec<u8>) -> 
             let first = relative(&link()?)?.context("a link to the root")?;
             return image.link(path, &first);
         }
-        EntryType::Char | EntryType::Block => {
-            about.rdev = rdev;
-            if kind == EntryType::Char { CHARACTER } else { BLOCK }
-        }
+        EntryType::Char => CHARACTER,
+        EntryType::Block => BLOCK,
         EntryType::Fifo => FIFO,
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
             contents = Some(image.spool(entry).context("the tar is cut off")?);

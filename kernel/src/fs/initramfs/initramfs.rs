@@ -1,10 +1,11 @@
 //! Unpacks the initramfs into the root file system.
 //!
-//! Archives may be plain or gzip-compressed cpio, several one after the other. Contents stream into page
-//! frames that become the files' page caches: nothing is held twice but a 32 KiB window. Runs once, at
+//! Archives may be plain cpio or compressed with gzip, xz or zstd, several one after the other. Contents stream into page
+//! frames that become the files' page caches: nothing is held twice but the decoder's window. Runs once, at
 //! boot, on one CPU.
 
 use super::gzip;
+use super::stream::Decoded;
 use crate::mm::Frame;
 use crate::vfs::namei::{self, LookupCtx, LookupFlags};
 use crate::vfs::ops::{self, Change};
@@ -28,7 +29,9 @@ pub enum Error {
     Archive(alea_cpio::Error),
     /// The gzip data are corrupt.
     Gzip(&'static str),
-    /// Neither cpio nor gzip: the name of the format if it is a known one, and where it begins.
+    /// The xz or zstd data are corrupt.
+    Stream(&'static str),
+    /// No cpio, and compressed in no way that is known here: the name of the format if it is a known one, and where it begins.
     Format(&'static str, usize),
     /// A file could not be made.
     File(Errno, Vec<u8>),
@@ -39,8 +42,9 @@ impl fmt::Display for Error {
         match self {
             Self::Archive(error) => error.fmt(f),
             Self::Gzip(what) => write!(f, "gzip: {what}"),
+            Self::Stream(what) => write!(f, "xz or zstd: {what}"),
             Self::Format(format, at) => {
-                write!(f, "{format} at byte {at}: only plain and gzip-compressed cpio are known")
+                write!(f, "{format} at byte {at}: cpio is known plain, and in gzip, xz and zstd")
             }
             Self::File(errno, name) => {
                 write!(f, "{}: {errno}", alloc::string::String::from_utf8_lossy(name))
@@ -91,6 +95,12 @@ pub fn unpack(archives: &[u8], root: &Path) -> Result<usize, Error> {
             // What the inflater found is nearer to the cause than what cpio made of it.
             rest = input.finish().map_err(Error::Gzip)?;
             result?;
+        } else if let Some(decoded) = Decoded::new(rest).map_err(Error::Stream)? {
+            let mut archive = Archive::new(decoded);
+            let result = unpacker.archive(&mut archive);
+            let mut input = archive.into_input();
+            rest = input.finish().map_err(Error::Stream)?;
+            result?;
         } else if rest.starts_with(b"07070") {
             let mut archive = Archive::new(rest);
             unpacker.archive(&mut archive)?;
@@ -104,9 +114,7 @@ pub fn unpack(archives: &[u8], root: &Path) -> Result<usize, Error> {
 }
 
 fn format_name(bytes: &[u8]) -> &'static str {
-    const KNOWN: [(&[u8], &str); 6] = [
-        (b"\xfd7zXZ", "xz data"),
-        (b"\x28\xb5\x2f\xfd", "zstd data"),
+    const KNOWN: [(&[u8], &str); 4] = [
         (b"\x02\x21\x4c\x18", "lz4 data"),
         (b"BZh", "bzip2 data"),
         (b"\x5d\x00\x00", "lzma data"),

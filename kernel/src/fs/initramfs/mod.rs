@@ -4,5 +4,6 @@
 
 mod gzip;
 mod initramfs;
+mod stream;
 
 pub(super) use initramfs::{Error, unpack, unpack_built_in};
