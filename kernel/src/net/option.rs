@@ -29,6 +29,7 @@ pub mod more {
     pub const BINDTODEVICE: i32 = 25;
     pub const TIMESTAMP: i32 = 29;
     pub const TIMESTAMPNS: i32 = 35;
+    pub const PASSSEC: i32 = 34;
     pub const MARK: i32 = 36;
     pub const TIMESTAMPING: i32 = 37;
     pub const RXQ_OVFL: i32 = 40;

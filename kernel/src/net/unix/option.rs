@@ -49,6 +49,26 @@ impl Socket {
         self.state.lock().pass_cred = on;
     }
 
+    /// SO_PASSSEC. No message has a label, as on a Linux without security modules.
+    pub fn passes_sec(&self) -> bool {
+        self.state.lock().pass_sec
+    }
+
+    /// Sets SO_PASSSEC.
+    pub fn set_pass_sec(&self, on: bool) {
+        self.state.lock().pass_sec = on;
+    }
+
+    /// Which of SO_TIMESTAMP, SO_TIMESTAMPNS and their new forms is on. A stream tells no times.
+    pub fn stamps(&self) -> Option<i32> {
+        self.state.lock().stamps
+    }
+
+    /// Sets one of them; whichever was on is off.
+    pub fn set_stamps(&self, option: i32, on: bool) {
+        self.state.lock().stamps = on.then_some(option);
+    }
+
     /// SO_SNDBUF: how much of what this socket sends may wait to be received.
     pub fn buffer(&self) -> usize {
         self.state.lock().buffer

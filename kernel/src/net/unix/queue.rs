@@ -5,6 +5,7 @@
 use super::address::Address;
 use super::flight::Flight;
 use crate::mm::fallible::{TryDeque, TryGrow};
+use crate::time::Nanos;
 use crate::vfs::OpenFile;
 use abi::socket::Ucred;
 use abi::{Errno, Result};
@@ -17,6 +18,8 @@ use alloc::vec::Vec;
 pub struct Ancillary {
     pub files: Vec<Arc<OpenFile>>,
     pub cred: Ucred,
+    /// When it was sent, on the wall clock, if the receiver wanted to know then.
+    pub time: Option<Nanos>,
     /// Counts the files as in flight.
     pub flight: Option<Flight>,
 }
@@ -31,7 +34,7 @@ impl Ancillary {
     pub fn try_clone(&self) -> Result<Self> {
         let mut files = Vec::new();
         files.try_extend(self.files.iter().cloned())?;
-        Ok(Self { files, cred: self.cred, flight: None })
+        Ok(Self { files, cred: self.cred, time: self.time, flight: None })
     }
 }
 

@@ -10,6 +10,7 @@ use super::queue::{Ancillary, Message};
 use super::unix::{Kind, MAX_DATAGRAMS, Role, Socket};
 use crate::mm::{Sink, Source};
 use crate::net::limit::TimeLimit;
+use crate::time;
 use crate::vfs::PollEvents;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -158,7 +159,9 @@ impl Socket {
             if full {
                 return None;
             }
-            Some(message.take().map_or(Ok(()), |message| state.queue.push(message)))
+            let Some(mut message) = message.take() else { return Some(Ok(())) };
+            message.ancillary.time = state.stamps.map(|_| time::realtime());
+            Some(state.queue.push(message))
         };
         let sent = self.send_limit().take(&target.for_room, nonblock, &mut attempt);
         match sent {
@@ -236,7 +239,7 @@ impl Socket {
         if n > 0 && first {
             let cred = message.ancillary.cred;
             let files = core::mem::take(&mut message.ancillary.files);
-            got.ancillary = Some(Ancillary { files, cred, flight: None });
+            got.ancillary = Some(Ancillary { files, cred, time: None, flight: None });
         }
         if message.rest().is_empty() {
             self.for_room.wake_events(PollEvents::WRITABLE.bits());

@@ -87,6 +87,9 @@ pub(super) struct State {
     pub(super) buffer: usize,
     pub(super) receive_buffer: usize,
     pub(super) pass_cred: bool,
+    pub(super) pass_sec: bool,
+    /// In which form messages tell when they were sent: an option's number.
+    pub(super) stamps: Option<i32>,
     pub(super) timeouts: Timeouts,
     /// Where a bound path keeps this socket.
     pub(super) bound: Option<Arc<dyn Inode>>,
@@ -129,6 +132,8 @@ impl Socket {
                 buffer: DEFAULT_BUFFER,
                 receive_buffer: DEFAULT_BUFFER,
                 pass_cred: false,
+                pass_sec: false,
+                stamps: None,
                 timeouts: Timeouts::default(),
                 bound: None,
             }),

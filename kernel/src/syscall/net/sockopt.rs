@@ -50,6 +50,11 @@ fn set_unix(socket: &Arc<Socket>, level: i32, option: i32, value: u64, len: i32)
     };
     match option {
         so::PASSCRED => socket.set_pass_cred(number()? != 0),
+        more::PASSSEC => socket.set_pass_sec(number()? != 0),
+        stamp @ (more::TIMESTAMP
+        | more::TIMESTAMPNS
+        | more::TIMESTAMP_NEW
+        | more::TIMESTAMPNS_NEW) => socket.set_stamps(stamp, number()? != 0),
         so::SNDBUF | so::SNDBUFFORCE => {
             socket.set_buffer(u32::try_from(number()?).unwrap_or(u32::MAX));
         }
@@ -122,6 +127,13 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
         so::RCVBUF => number(socket.receive_buffer() as i32)?,
         so::ACCEPTCONN => number(i32::from(socket.accepts()))?,
         so::PASSCRED => number(i32::from(socket.passes_cred()))?,
+        more::PASSSEC => number(i32::from(socket.passes_sec()))?,
+        more::TIMESTAMP | more::TIMESTAMPNS | more::TIMESTAMP_NEW | more::TIMESTAMPNS_NEW => {
+            // On Linux the finer of the new forms shows as both of them.
+            let shows = [(more::TIMESTAMPNS_NEW, more::TIMESTAMP_NEW)];
+            let is_on = |on| on == option || shows.contains(&(on, option));
+            number(i32::from(socket.stamps().is_some_and(is_on)))?
+        }
         so::RCVLOWAT | so::SNDLOWAT => number(1)?,
         so::LINGER => [0; 8].try_owned()?,
         so::RCVTIMEO => limit(socket.timeouts().receive)?,
