@@ -185,6 +185,32 @@ fn a_machine_that_fails_is_status_125() {
 }
 
 #[test]
+fn a_root_larger_than_memory_is_status_125() {
+    let root = root();
+    fs::write(root.path().join("large"), vec![0; 60 << 20]).unwrap();
+    let output = on(root.path(), "alea", &["--memory", "48M"], &["true"]);
+    ended(&output, 125);
+    assert!(text(&output.stderr).contains("too large"), "{}", text(&output.stderr));
+}
+
+/// util-linux's script gives the run a terminal.
+#[test]
+fn on_a_terminal_the_command_has_one_of_the_same_size() {
+    let root = root();
+    let [run, path] = [env!("CARGO_BIN_EXE_alea-run"), root.path().to_str().unwrap()];
+    let line = format!(
+        "stty rows 33 cols 101; exec {run} --accel tcg --root {path} -- sh -c 'tty; stty size; exit 5'"
+    );
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
+    let output = in_turn(|| script.output().unwrap());
+    ended(&output, 5);
+    let told = text(&output.stdout);
+    // Between them the guest's terminal may echo that script has nothing to type.
+    assert!(told.contains("/dev/pts/0\r\n") && told.contains("33 101\r\n"), "{told:?}");
+}
+
+#[test]
 fn without_a_shell_there_is_no_shell() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("file"), "x").unwrap();

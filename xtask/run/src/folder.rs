@@ -118,3 +118,41 @@ pub fn about(data: &Metadata) -> About {
         rdev: (major(data.rdev()), minor(data.rdev())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use rustix::process::getuid;
+    use rustix::thread::set_thread_uid;
+
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let allow = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
+        for name in ["open", "secret", "closed/file"] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        allow(folder.path(), 0o755).unwrap();
+        allow(&folder.path().join("secret"), 0).unwrap();
+        allow(&folder.path().join("closed"), 0).unwrap();
+        let path = folder.path().to_owned();
+        // Root may read all; the thread is nobody from here on, and its process is not.
+        let told = std::thread::spawn(move || {
+            if getuid().is_root() {
+                set_thread_uid(rustix::fs::Uid::from_raw(65534)).unwrap();
+            }
+            add(&mut Image::new().unwrap(), &path).unwrap_err().to_string()
+        });
+        let told = told.join().unwrap();
+        allow(&folder.path().join("closed"), 0o755).unwrap();
+        assert!(told.starts_with("2 of the files"), "{told}");
+        assert!(told.contains("/secret") && told.contains("/closed"), "{told}");
+        assert!(!told.contains("/open"), "{told}");
+    }
+}
