@@ -178,7 +178,9 @@ fn a_machine_that_fails_is_status_125() {
     ended(&crash, 125);
     let off = on(root.path(), "alea", &[], &["poweroff", "-f"]);
     ended(&off, 125);
-    assert!(text(&off.stderr).contains("powered off before the command had ended"));
+    let said = text(&off.stderr);
+    assert!(said.contains("powered off before the command had ended"), "{said}");
+    assert!(said.contains("Run /.alea/init as init process"), "the end of the log: {said}");
     let mut slow = Command::new(env!("CARGO_BIN_EXE_alea-run"));
     slow.args(["--timeout", "20", "--root"]).arg(root.path()).args(["--", "sleep", "1000"]);
     ended(&in_turn(|| slow.output().unwrap()), 124);

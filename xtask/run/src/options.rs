@@ -119,8 +119,10 @@ impl RunOptions {
         };
         let terminal = term::interactive();
         let task = self.task(wishes, terminal, outs.iter().map(|(guest, _)| guest.clone()))?;
+        // Nobody sees the log unless something fails. Linux's takes seconds of a serial line's time.
+        let quiet = if self.kernel == "linux" { " quiet" } else { "" };
         let line = format!(
-            "console=ttyS0 quiet panic=-1 initramfs_options=size=75% rdinit=/{} {}",
+            "console=ttyS0{quiet} panic=-1 initramfs_options=size=75% rdinit=/{} {}",
             alea_init::PROGRAM,
             self.append
         );
