@@ -132,3 +132,18 @@ fn only_what_was_written_is_judged() {
 fn a_slow_device_is_judged_by_eight_words() {
     assert_eq!(PIECE, 64);
 }
+
+/// The digest that is kept of an answer depends on all of it.
+#[test]
+fn an_answer_that_differs_in_one_bit_is_no_replay() {
+    let all = REQUEST as u32;
+    for word in [0, 1, 2, REQUEST / 8 - 1] {
+        for bit in 0..64 {
+            let mut tests = DeviceTests::new();
+            let mut answer = good(5);
+            assert_eq!(tests.judge(&answer, all), Ok(Health::Healthy));
+            answer[word * 8 + bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(tests.judge(&answer, all), Ok(Health::Healthy), "bit {bit} of word {word}");
+        }
+    }
+}

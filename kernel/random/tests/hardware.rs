@@ -194,12 +194,13 @@ fn words_that_are_played_again_are_found() {
 #[test]
 fn a_byte_that_stands_is_found_by_eight_words() {
     let mut words = SplitMix64::new(24);
-    for byte in 0..8 {
+    for (byte, value) in (0..8).flat_map(|byte| [(byte, 0), (byte, 0x5a), (byte, 0xff)]) {
         let mut tests = WordTests::new();
         for _ in 0..200 {
             assert_eq!(tests.judge(&std::array::from_fn(|_| words.next_u64())), Ok(()));
         }
-        let bad = std::array::from_fn(|_| words.next_u64() & !(0xff << (8 * byte)));
-        assert_eq!(tests.judge(&bad), Err(HardwareFault::Stuck), "byte {byte}");
+        let others = !(0xff << (8 * byte));
+        let bad = std::array::from_fn(|_| words.next_u64() & others | value << (8 * byte));
+        assert_eq!(tests.judge(&bad), Err(HardwareFault::Stuck), "byte {byte}: {value:#x}");
     }
 }

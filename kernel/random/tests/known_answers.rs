@@ -22,6 +22,12 @@ fn a_wrong_answer_is_told_from_the_others() {
     }
 }
 
+/// The words of `alea.known_answers=` and of `/proc/alea/random`.
+#[test]
+fn parts_have_names() {
+    assert_eq!(Part::ALL.map(Part::name), ["chacha20", "vector", "vdso", "blake2s"]);
+}
+
 /// A question's answer as a routine gives it that makes `lanes` blocks side by side.
 fn group(lanes: usize) -> [[u8; 64]; QUESTION_BLOCKS] {
     let mut blocks = [[0; 64]; QUESTION_BLOCKS];

@@ -1,7 +1,7 @@
 //! The pool: BLAKE2s vectors, the extraction written down a second time, and what must differ.
 
 use alea_random::block::Key;
-use alea_random::pool::Pool;
+use alea_random::pool::{POOLS, Pool, Pools, Trickle};
 use blake2::digest::{FixedOutput, KeyInit, Update};
 use blake2::{Blake2s256, Blake2sMac256, Digest};
 use proptest::prelude::*;
@@ -139,4 +139,15 @@ proptest! {
         inputs[which][byte] ^= 1 << bit;
         prop_assert_ne!(before, run(&inputs));
     }
+}
+
+/// What was mixed into any of them, joined or not.
+#[test]
+fn pools_count_what_was_mixed_into_all_of_them() {
+    let mut pools = Pools::new();
+    assert_eq!(pools.mixed(), 0);
+    pools.mix(&[0; 5]);
+    pools.turn();
+    (0..POOLS).for_each(|_| pools.spread(Trickle::Jitter, &[0; 3]));
+    assert_eq!(pools.mixed(), 5 + 8 * 3);
 }

@@ -8,7 +8,9 @@ use std::vec::Vec;
 
 use crate::block::{BLOCK_LEN, BlockGenerator, GROUP_BLOCKS, KEY_LEN, Key, Portable};
 use crate::crng::{Base, CpuCrng, Crng, Exclusive, STREAM_REKEY, Stream};
-use crate::pool::Pool;
+use crate::device::{DeviceTests, PIECE};
+use crate::pool::{POOLS, Pool, Pools, Trickle};
+use crate::splitmix64::SplitMix64;
 
 std::thread_local! {
     static WIPED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
@@ -79,6 +81,25 @@ fn the_pool_leaves_no_state() {
     // The secret, and the key of the next hash.
     let mut key = Key::vacant();
     assert_eq!(wiped(|| pool.extract(&[0; 4], &mut key)), [32, 32, 2048]);
+}
+
+/// The digest of a pool that joins another, and the stack of both hashes; then the other's stack as it is mixed in.
+#[test]
+fn a_pool_that_joins_leaves_no_digest() {
+    let mut pools = Pools::new();
+    (0..2).for_each(|_| pools.turn());
+    (0..POOLS).for_each(|_| pools.spread(Trickle::Jitter, b"noise"));
+    assert_eq!(wiped(|| pools.turn()), [32, 2048]);
+}
+
+/// The words of an answer, eight by eight, and those of them that the tests keep.
+#[test]
+fn the_tests_of_a_device_leave_no_words() {
+    let mut answer = [0; 2 * PIECE];
+    let mut words = SplitMix64::new(7);
+    answer.chunks_mut(8).for_each(|word| word.copy_from_slice(&words.next_u64().to_le_bytes()));
+    let mut tests = DeviceTests::new();
+    assert_eq!(wiped(|| tests.judge(&answer, answer.len() as u32).is_ok()), [64, 64, 64]);
 }
 
 /// The seed, and the stack of its hash.
