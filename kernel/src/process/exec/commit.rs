@@ -19,6 +19,7 @@ use abi::Result;
 use abi::process::personality;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
+use zeroize::Zeroize;
 
 /// Builds the new program and enters it. An error means that the process cannot go on.
 pub(super) fn commit(
@@ -36,7 +37,7 @@ pub(super) fn commit(
     let change = cred::change(task, file.file())?;
     let guarded = change.guarded || image.is_hidden_from(&task.cred());
     forget_personality(task, change.sets_id);
-    let layout = Layout::draw(task);
+    let mut layout = Layout::draw(task);
     mm.set_mmap_base(layout.mmap_base);
     timer.end(Step::Layout);
     let placed = image.map(&mm, &layout)?;
@@ -51,7 +52,8 @@ pub(super) fn commit(
     let top = layout.stack_top;
     let vdso = mm.map_vdso(top, layout.vdso)?;
     let cred = task.cred();
-    let laid = stack::lay_out(&mut area, top, &placed, &cred, secure, vdso, layout.secret);
+    let laid = stack::lay_out(&mut area, top, &placed, &cred, secure, vdso, &layout.secret);
+    layout.secret.zeroize();
     drop(cred);
     map_stack(&mm, top, area, image.exec_stack())?;
     timer.end(Step::Stack);

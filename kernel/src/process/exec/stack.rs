@@ -67,12 +67,12 @@ pub(super) fn lay_out(
     cred: &Cred,
     secure: bool,
     vdso: Option<u64>,
-    secret: [u64; 2],
+    secret: &[u64; 2],
 ) -> Laid {
     let [args, env, name] = area.starts;
     let random = extras_at(area.argc, area.envc);
     let platform = random + RANDOM_LEN;
-    let [low, high] = secret;
+    let &[low, high] = secret;
     for (at, word) in [(random, low), (random + 8, high), (platform, PLATFORM)] {
         area.put_word(at, word);
     }
