@@ -45,6 +45,17 @@ fn a_noisy_counter_is_credited_after_start_up() {
     assert!(report.regular >= STARTUP - 1);
 }
 
+/// As [`a_noisy_counter_is_credited_after_start_up`], sample by sample.
+#[test]
+fn start_up_ends_with_its_last_sample() {
+    let (mut jitter, mut counter) = (Jitter::new(), noisy(2));
+    for _ in 0..STARTUP {
+        assert!(!jitter.started());
+        jitter.sample(&mut counter, &mut |_| ()).unwrap();
+    }
+    assert!(jitter.started());
+}
+
 /// What the caller hashes are the times that were measured, each of them.
 #[test]
 fn what_is_handed_over_is_what_was_measured() {
