@@ -124,6 +124,41 @@ fn the_bytes_are_the_models() {
     }
 }
 
+/// Bytes, halves of words and words; the key's first place, too. What waits for the next call is still there.
+#[test]
+fn what_was_handed_out_is_gone_from_the_state() {
+    for len in (1..=40).filter(|len| *len != 32) {
+        let data = Data::default();
+        data.random.publish(1);
+        let (kernel, mut page) = (Keys::new(), Page([0; 8192]));
+        assert_eq!(call(&data, &kernel, &mut page, &mut vec![0; len]), len as isize);
+        let (gone, kept) = page.0[..512].split_at(32 + len);
+        assert!(gone.iter().all(|byte| *byte == 0), "{len} bytes: {gone:x?}");
+        assert!(kept.windows(8).all(|word| word != [0; 8]), "{len} bytes");
+    }
+}
+
+/// The kernel is asked for a new key when nothing of the old one's batch is left.
+#[test]
+fn a_batch_of_an_old_key_is_gone_before_the_new_key_comes() {
+    let data = Data::default();
+    data.random.publish(1);
+    let (kernel, page) = (Keys::new(), Box::leak(Box::new(Page([0; 8192]))));
+    let group = page.0.as_ptr().cast::<[u8; 512]>();
+    let call = |page: &mut Page| call(&data, &kernel, page, &mut [0; 16]);
+    assert_eq!(call(page), 16);
+    let asked = std::rc::Rc::new(Cell::new(false));
+    let seen = asked.clone();
+    *kernel.during.borrow_mut() = Box::new(move || {
+        // SAFETY: the page is leaked; the code under test has it as memory that others read.
+        assert!(unsafe { group.read() } == [0; 512]);
+        seen.set(true);
+    });
+    data.random.publish(2);
+    assert_eq!(call(page), 16);
+    assert!(asked.get());
+}
+
 #[test]
 fn arguments_are_decided_on_as_by_the_model() {
     let data = Data::default();
