@@ -31,18 +31,40 @@ struct now {
 	uint64_t len;
 	/* where the bytes go, and where this thread's state of the vDSO lies (0: none) */
 	uint64_t buffer, state;
-	/* 1: the bytes are what was written; 2: a reseed, nothing is drawn; 3: the end */
+	/* 1: the bytes are what was written; 2: a reseed, nothing is drawn; 3: the end; 4: the bytes are in registers */
 	uint64_t kind;
 };
 volatile struct now now;
-enum { DRAW, WRITTEN, RESEED, END };
+enum { DRAW, WRITTEN, RESEED, END, HELD };
 
 /* The number, and up to five arguments; the stop comes with the call's result in rax. */
 long residue_syscall(long number, long a, long b, long c, long d, long e);
 long residue_call(vgetrandom_fn *f, void *buffer, long len, long flags, void *state, long size);
+/* Reads a byte at `fresh`, a page that is not there yet, with `held` in registers that a handler would save. */
+long residue_fault(const void *held, const void *fresh);
+__asm__(".globl residue_fault\n"
+	"residue_fault:\n"
+	"push %rbx\npush %r12\npush %r13\npush %r14\npush %r15\n"
+	"mov (%rdi), %rbx\nmov 8(%rdi), %r12\nmov 16(%rdi), %r13\nmov 24(%rdi), %r14\nmov 32(%rdi), %r15\n"
+	"movzbl (%rsi), %eax\n"
+	"call residue_stop\n"
+	"pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\nret\n"
+	"residue_stop:\n"
+	"push %rbp\njmp residue_after_call\n");
+/* getrandom(to, len), with `held` in the vector registers. */
+long residue_held(const void *held, void *to, long len, long wide);
+__asm__(".globl residue_held\n"
+	"residue_held:\n"
+	"mov %rdi, %rax\nmov %rsi, %rdi\nmov %rdx, %rsi\nmov %rcx, %r8\nxor %edx, %edx\n"
+	"test %r8, %r8\njz 1f\n"
+	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\nvmovdqu 32*\\n(%rax), %ymm\\n\n.endr\njmp 2f\n"
+	"1:\n"
+	".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\nmovdqu 16*\\n(%rax), %xmm\\n\n.endr\n"
+	"2:\nmov $318, %eax\njmp residue_enter\n");
 __asm__(".globl residue_syscall, residue_after_syscall, residue_call, residue_after_call\n"
 	"residue_syscall:\n"
 	"mov %rdi, %rax\nmov %rsi, %rdi\nmov %rdx, %rsi\nmov %rcx, %rdx\nmov %r8, %r10\nmov %r9, %r8\n"
+	"residue_enter:\n"
 	"syscall\n"
 	"residue_after_syscall:\n"
 	"ret\n"
@@ -179,6 +201,31 @@ static void write_seed(void)
 	close(fd);
 }
 
+/* What the program has in its vector registers while the kernel uses them. */
+static void hold_registers(void)
+{
+	static const long some[] = { 512, 4096, 40000 };
+	static unsigned char held[512];
+	int wide = __builtin_cpu_supports("avx2");
+	for (unsigned i = 0; is_wanted("registers") && i < sizeof some / sizeof some[0]; i++) {
+		announce("registers", held, wide ? 512 : 256, HELD);
+		syscall(SYS_getrandom, held, sizeof held, 0);
+		residue_held(held, bytes, some[i], wide);
+	}
+}
+
+/* The same of other registers at a page fault. */
+static void hold_over_fault(void)
+{
+	static unsigned char held[40];
+	for (int i = 0; is_wanted("page_fault") && i < 4; i++) {
+		announce("page_fault", held, sizeof held, HELD);
+		syscall(SYS_getrandom, held, sizeof held, 0);
+		madvise(bytes, MOST, MADV_DONTNEED);
+		residue_fault(held, bytes + 4096 * i);
+	}
+}
+
 /* The host stops at the new program's first instruction. */
 static void run_program(char *self)
 {
@@ -209,6 +256,8 @@ static void draw_all(char *self)
 	draw_fresh();
 	draw_uuid();
 	write_seed();
+	hold_registers();
+	hold_over_fault();
 	run_program(self);
 }
 

@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Args;
 
 use xtask_bench::baseline;
+use xtask_check::residue::wipes;
 use xtask_check::test::Test;
 use xtask_check::{adopters, checking, miri, proofs};
 use xtask_host::tally::Tally;
@@ -40,6 +41,9 @@ impl Ci {
         add(&mut tally, "tests", Test::default().tally());
         println!("The kernel that checks itself, on two CPUs:");
         checking::check(&mut |tally, name, result| gate(tally, name, || result), &mut tally);
+        println!("Each wipe of the generator left out in turn:");
+        let left_out = wipes::check(&mut tally, None);
+        gate(&mut tally, "the list of wipes", || left_out);
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");
         add(&mut tally, "BusyBox's own tests", busybox::check());
         gate(&mut tally, "instruction counts", baseline::check);

@@ -4,6 +4,7 @@ pub mod keys;
 pub mod machine;
 pub mod reading;
 pub mod search;
+pub mod wipes;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -11,6 +12,7 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 use xtask_host::paths;
+use xtask_host::tally::Tally;
 
 use reading::{Boot, read};
 
@@ -25,13 +27,24 @@ pub struct Residue {
     /// Number of CPUs, each of which draws in turn
     #[arg(long, value_name = "N", default_value_t = 1)]
     smp: u32,
+    /// Leave out each wipe of tests/residue/wipes.toml in turn: something must be found then
+    #[arg(long)]
+    wipes: bool,
+    /// Only wipes whose file or line contains this
+    #[arg(long, value_name = "TEXT", requires = "wipes")]
+    only: Option<String>,
 }
 
 impl Residue {
     pub fn run(self) -> Result<ExitCode> {
+        if self.wipes {
+            let mut tally = Tally::default();
+            wipes::check(&mut tally, self.only.as_deref())?;
+            return Ok(tally.conclude());
+        }
         let start = Instant::now();
         let (kernel, interfaces) = (paths::kernel(), &self.interfaces);
-        let boot = Boot { kernel: &kernel, cpus: self.smp, interfaces, switch: None };
+        let boot = Boot { kernel: &kernel, cpus: self.smp, interfaces, cpu: None, switch: None };
         let reading = read(&boot, SHOWN)?;
         reading.findings.iter().for_each(|finding| println!("{finding}"));
         println!(

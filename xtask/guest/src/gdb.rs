@@ -196,13 +196,13 @@ impl Gdb {
     pub fn write(&mut self, cpu: u32, address: u64, bytes: &[u8]) -> Result<()> {
         self.select(cpu)?;
         self.look_at_physical(false)?;
-        self.write_here(address, bytes)
-    }
-
-    /// Writes to physical memory.
-    pub fn write_physical(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
-        self.look_at_physical(true)?;
-        self.write_here(address, bytes)
+        for (n, part) in bytes.chunks(self.packet / 2 - 32).enumerate() {
+            let at = address.wrapping_add((n * (self.packet / 2 - 32)) as u64);
+            let hex: String = part.iter().map(|byte| format!("{byte:02x}")).collect();
+            self.order(&format!("M{at:x},{:x}:{hex}", part.len()))
+                .with_context(|| format!("memory at {at:#x}"))?;
+        }
+        Ok(())
     }
 
     /// Has every CPU stop before it executes the instruction at `address`.
@@ -297,16 +297,6 @@ impl Gdb {
             bytes.extend(read);
         }
         Ok(bytes)
-    }
-
-    fn write_here(&mut self, address: u64, bytes: &[u8]) -> Result<()> {
-        for (n, part) in bytes.chunks(self.packet / 2 - 32).enumerate() {
-            let at = address.wrapping_add((n * (self.packet / 2 - 32)) as u64);
-            let hex: String = part.iter().map(|byte| format!("{byte:02x}")).collect();
-            self.order(&format!("M{at:x},{:x}:{hex}", part.len()))
-                .with_context(|| format!("memory at {at:#x}"))?;
-        }
-        Ok(())
     }
 
     fn order(&mut self, what: &str) -> Result<()> {

@@ -14,7 +14,7 @@ mod verdict;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use self::data::Data;
@@ -22,6 +22,9 @@ use self::run::Selection;
 use self::verdict::Outcomes;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need};
+
+/// Of how many parts CI tests one each time, beside what has changed.
+const PARTS: u64 = 24;
 
 /// Changes the entropy core in every way there is, and wants a test to fail each time.
 #[derive(Args)]
@@ -35,6 +38,9 @@ pub struct Mutants {
     /// Only what lines touch that have changed since this commit
     #[arg(long, value_name = "COMMIT", conflicts_with = "shard")]
     since: Option<String>,
+    /// What CI tests: lines that have changed since the last landing, and one part of 24, another one with each commit
+    #[arg(long, conflicts_with_all = ["shard", "since", "file"])]
+    sample: bool,
     /// How many at once
     #[arg(long, default_value_t = 2)]
     jobs: usize,
@@ -42,6 +48,10 @@ pub struct Mutants {
 
 impl Mutants {
     pub fn run(self) -> Result<ExitCode> {
+        if self.sample {
+            sample()?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let selection = match (&self.shard, &self.since) {
             (Some(shard), _) => Selection::Part(part(shard)?),
             (None, Some(commit)) => Selection::Diff(diff(commit)?),
@@ -50,6 +60,17 @@ impl Mutants {
         test(&selection, &self.file, self.jobs)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What CI tests: mutants of lines that have changed since the last landing, and one part of all, which moves on with
+/// each commit.
+pub fn sample() -> Result<()> {
+    if let Some(base) = last_landing() {
+        test(&Selection::Diff(diff(&base)?), &[], 2)?;
+    }
+    let commits = process::output(git().args(["rev-list", "--count", "HEAD"]))?;
+    let commits: u64 = commits.trim().parse().context("git rev-list --count")?;
+    test(&Selection::Part((commits % PARTS, PARTS)), &[], 2)
 }
 
 fn test(selection: &Selection, names: &[String], jobs: usize) -> Result<()> {
@@ -74,6 +95,16 @@ fn part(shard: &str) -> Result<(u64, u64)> {
         Some((k, n)) if k < n => Ok((k, n)),
         _ => bail!("`{shard}` is no part: K/N with K from 0 to N - 1"),
     }
+}
+
+/// Where this clone parted from what was landed; without a remote, the commit before.
+fn last_landing() -> Option<String> {
+    let commit = |words: &[&str]| {
+        process::output(git().args(words)).ok().map(|commit| commit.trim().to_owned())
+    };
+    let head = commit(&["rev-parse", "HEAD"])?;
+    let base = commit(&["merge-base", "HEAD", "origin/main"]).filter(|base| *base != head);
+    base.or_else(|| commit(&["rev-parse", "--verify", "--quiet", "HEAD~1"]))
 }
 
 fn diff(since: &str) -> Result<String> {

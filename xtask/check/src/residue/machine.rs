@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,12 +17,14 @@ use xtask_guest::qemu::Machine;
 use xtask_guest::symbolize::address_of;
 use xtask_host::paths;
 
+use super::reading::Boot;
+
 pub const PAGE: usize = 4096;
 
 /// Enough for the kernel and one program.
 const MEMORY: &str = "48M";
-/// Where the kernel's image is mapped: its physical address is so much less.
-const IMAGE: u64 = 0xffff_ffff_8000_0000;
+/// What stands before each word of a kernel that has switches (see [`super::wipes`]).
+pub const MARKER: [u32; 3] = [0x5717_c4ed, 0x0ff0_a1ea, 0x3e5c_d21b];
 /// Far more than anything between two draws takes.
 const PATIENCE: Duration = Duration::from_secs(240);
 /// Where the draws end, and where a program begins.
@@ -39,9 +42,15 @@ const CPU: (&str, usize) = ("alea_kernel::random::live::CPU", 640);
 /// Where the service begins with its base key, and has its pools then.
 const BASE: Range<u64> = 0..96;
 const POOLS: Range<u64> = 96..1216;
+const RDSEED: &str = "alea_kernel::base::cpu::rdseed64";
+/// Bytes of that function, at most.
+const RDSEED_CODE: usize = 64;
+/// Words of RDSEED that go into a key, after those that are tested.
+const FRESH: usize = 4;
 const PER_CPU: &str = "__percpu_start";
-/// Bytes of a state of the vDSO.
+/// Bytes of a state of the vDSO, and where its key begins.
 const STATE: usize = 576;
+const STATE_KEY: u64 = 512;
 
 /// What the program did before it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +63,8 @@ pub enum Kind {
     Reseeded,
     /// Nothing more.
     End,
+    /// Held bytes in registers while the kernel worked.
+    Held,
 }
 
 /// Name, length asked for, kind, place and length of the bytes, and the state of the vDSO.
@@ -72,6 +83,10 @@ pub struct Standing {
     /// Where the generator keeps its keys, the base's, each CPU's and this thread's of the vDSO; and the pool.
     pub homes: Vec<Range<usize>>,
     pub pool: Vec<Range<usize>>,
+    /// What RDSEED gave this CPU for a new key since the last stop.
+    pub fresh: Vec<u8>,
+    /// The key of this thread's state of the vDSO.
+    pub key: Vec<u8>,
     pub memory: Vec<u8>,
     /// Every register of every CPU.
     pub registers: Vec<(String, Vec<u8>)>,
@@ -88,12 +103,16 @@ pub struct Residue {
     now: u64,
     kernel: Statics,
     started: bool,
+    /// The instruction after RDSEED, the register that it fills, and what it has given since the last stop.
+    rdseed: Option<(u64, &'static str)>,
+    words: Vec<(u32, u64)>,
 }
 
 struct Statics {
     service: u64,
     /// Of a CPU's generator, in its own part of memory.
     cpu: u64,
+    rdseed: u64,
 }
 
 /// The program that draws.
@@ -102,14 +121,9 @@ pub fn program() -> std::path::PathBuf {
 }
 
 impl Residue {
-    /// Boots `kernel`, whose 32-bit static `switch` (if any) is set to a number, to before its first instruction.
-    pub fn boot(
-        kernel: &Path,
-        cpus: u32,
-        interfaces: &[String],
-        seed: &[u8],
-        switch: Option<(&str, u32)>,
-    ) -> Result<Self> {
+    /// Boots to before the first instruction.
+    pub fn boot(boot: &Boot<'_>, seed: &[u8]) -> Result<Self> {
+        let &Boot { kernel, cpus, interfaces, cpu, switch } = boot;
         paths::require(&[kernel.to_owned(), program()])?;
         let folder = tempfile::Builder::new().prefix("alea-").tempdir_in(memory_folder())?;
         let archive = folder.path().join("initrd");
@@ -119,7 +133,10 @@ impl Residue {
         let seed_file = folder.path().join("seed");
         std::fs::write(&seed_file, seed)?;
         let line = format!("console=ttyS0 quiet rdinit=/residue -- {}", interfaces.join(" "));
-        let machine = Machine::new(kernel).initrd(&archive).append(&line).smp(cpus);
+        let mut machine = Machine::new(kernel).initrd(&archive).append(&line).smp(cpus);
+        if let Some(cpu) = cpu {
+            machine = machine.cpu(cpu);
+        }
         let machine = machine
             .memory(MEMORY)
             .memory_in(&folder.path().join("memory"))
@@ -128,9 +145,8 @@ impl Residue {
         let guest = Guest::start(&machine)?;
         let mut gdb = guest.gdb()?;
         let monitor = guest.monitor()?;
-        if let Some((name, number)) = switch {
-            let place = address_of(kernel, name)? - IMAGE;
-            gdb.write_physical(place, &number.to_le_bytes())?;
+        if let Some(number) = switch {
+            set_switches(&folder.path().join("memory"), number)?;
         }
         let symbol = |name: &str| address_of(&program(), name);
         let places = [symbol(PLACES[0])?, symbol(PLACES[1])?, symbol(PLACES[2])?];
@@ -140,17 +156,30 @@ impl Residue {
         let kernel = Statics {
             service: address_of(kernel, SERVICE)?,
             cpu: address_of(kernel, CPU.0)? - address_of(kernel, PER_CPU)?,
+            rdseed: address_of(kernel, RDSEED)?,
         };
-        let (now, started) = (symbol("now")?, false);
-        Ok(Self { gdb, monitor, guest, folder, cpus, places, now, kernel, started })
+        let (now, started, rdseed, words) = (symbol("now")?, false, None, Vec::new());
+        Ok(Self { gdb, monitor, guest, folder, cpus, places, now, kernel, started, rdseed, words })
     }
 
     /// Runs to the first instruction of the program and returns memory as it is then.
     pub fn start(&mut self) -> Result<Vec<u8>> {
         ensure!(!self.started, "started twice");
-        self.run()?;
+        let cpu = self.run()?;
         self.started = true;
+        self.watch_rdseed(cpu)?;
         self.memory()
+    }
+
+    fn watch_rdseed(&mut self, cpu: u32) -> Result<()> {
+        const FILLED: [&str; 8] = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
+        let code = self.gdb.read(cpu, self.kernel.rdseed, RDSEED_CODE)?;
+        let is_it = |bytes: &[u8]| matches!(bytes, [0x48, 0x0f, 0xc7, 0xf8..=0xff]);
+        let at =
+            code.windows(4).position(is_it).with_context(|| format!("no RDSEED in {RDSEED}"))?;
+        let after = self.kernel.rdseed + at as u64 + 4;
+        self.rdseed = Some((after, FILLED[usize::from(code[at + 3] & 7)]));
+        self.gdb.set_breakpoint(Breakpoint::Software, after)
     }
 
     /// Runs to the end of the next draw.
@@ -169,12 +198,35 @@ impl Residue {
             let own = self.per_cpu(cpu)?;
             homes.extend(self.physical(cpu, own + self.kernel.cpu, CPU.1)?);
         }
+        let mut key = Vec::new();
         if state != 0 {
             homes.extend(self.physical(cpu, state, STATE)?);
+            for range in self.physical(cpu, state + STATE_KEY, 32)? {
+                key.extend_from_slice(&memory[range]);
+            }
         }
         let pool = self.in_service(cpu, POOLS)?;
         let registers = self.registers()?;
-        Ok(Standing { interface, asked, kind, cpu, bytes, place, homes, pool, memory, registers })
+        // Of this CPU, which is back in the program: another one may be in the middle of it.
+        let words = std::mem::take(&mut self.words).into_iter().filter(|(by, _)| *by == cpu);
+        let words: Vec<u64> = words.map(|(_, word)| word).collect();
+        let fresh = words
+            .last_chunk::<FRESH>()
+            .map_or(Vec::new(), |words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
+        Ok(Standing {
+            interface,
+            asked,
+            kind,
+            cpu,
+            bytes,
+            place,
+            homes,
+            pool,
+            fresh,
+            key,
+            memory,
+            registers,
+        })
     }
 
     /// What the program tells of its last draw.
@@ -190,12 +242,17 @@ impl Residue {
             1 => Kind::Written,
             2 => Kind::Reseeded,
             3 => Kind::End,
+            4 => Kind::Held,
             _ => bail!("the program says nonsense"),
         };
         let count =
             usize::try_from(result).with_context(|| format!("{name} of {asked} gives {result}"))?;
         ensure!(kind != Kind::Drawn || count > 0, "{name} of {asked} gives nothing");
-        let count = if matches!(kind, Kind::Drawn | Kind::Written) { count } else { 0 };
+        let count = match kind {
+            Kind::Drawn | Kind::Written => count,
+            Kind::Held => asked as usize,
+            Kind::Reseeded | Kind::End => 0,
+        };
         Ok((name, asked as usize, kind, (buffer, count), state))
     }
 
@@ -218,26 +275,37 @@ impl Residue {
 
     /// Lets all CPUs run to the next of the places; the CPU that is there.
     fn run(&mut self) -> Result<u32> {
-        for cpu in 0..self.cpus {
-            let rip = self.gdb.registers(cpu)?.rip()?;
-            if self.places.contains(&rip) {
-                self.gdb.clear_breakpoint(Breakpoint::Software, rip)?;
-                self.gdb.step(cpu, PATIENCE)?;
-                self.gdb.set_breakpoint(Breakpoint::Software, rip)?;
+        loop {
+            for cpu in 0..self.cpus {
+                self.leave(cpu)?;
+            }
+            let cpu = match self.gdb.resume(PATIENCE).with_context(|| self.guest.output())? {
+                Stop::Signal { cpu, .. } | Stop::Read { cpu } => cpu,
+                Stop::Exited(status) => bail!("QEMU ended ({status}):\n{}", self.guest.output()),
+            };
+            let registers = self.gdb.registers(cpu)?;
+            let rip = registers.rip()?;
+            match self.rdseed {
+                Some((after, filled)) if after == rip => {
+                    // It gives zero where it has nothing.
+                    let word = registers.value(filled)?;
+                    self.words.extend((word != 0).then_some((cpu, word)));
+                }
+                _ if self.places.contains(&rip) => return Ok(cpu),
+                _ => bail!("stopped at {rip:#x}:\n{}", self.guest.output()),
             }
         }
-        match self.gdb.resume(PATIENCE).with_context(|| self.guest.output())? {
-            Stop::Signal { cpu, .. } | Stop::Read { cpu } => {
-                let rip = self.gdb.registers(cpu)?.rip()?;
-                ensure!(
-                    self.places.contains(&rip),
-                    "stopped at {rip:#x}:\n{}",
-                    self.guest.output()
-                );
-                Ok(cpu)
-            }
-            Stop::Exited(status) => bail!("QEMU ended ({status}):\n{}", self.guest.output()),
+    }
+
+    /// Steps over the breakpoint at which a CPU stands, if it does.
+    fn leave(&mut self, cpu: u32) -> Result<()> {
+        let rip = self.gdb.registers(cpu)?.rip()?;
+        if self.places.contains(&rip) || self.rdseed.is_some_and(|(after, _)| after == rip) {
+            self.gdb.clear_breakpoint(Breakpoint::Software, rip)?;
+            self.gdb.step(cpu, PATIENCE)?;
+            self.gdb.set_breakpoint(Breakpoint::Software, rip)?;
         }
+        Ok(())
     }
 
     fn memory(&self) -> Result<Vec<u8>> {
@@ -297,6 +365,19 @@ impl Residue {
         }
         Ok(all)
     }
+}
+
+/// Writes `number` into each switch of the kernel that was loaded, its own and that of the vDSO's image.
+fn set_switches(memory: &Path, number: u32) -> Result<()> {
+    let file = File::options().read(true).write(true).open(memory)?;
+    let mut bytes = Vec::new();
+    (&file).read_to_end(&mut bytes)?;
+    let marker: Vec<u8> = MARKER.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let found = bytes.windows(marker.len()).step_by(4).enumerate();
+    let found: Vec<usize> =
+        found.filter(|(_, window)| **window == marker).map(|(n, _)| n * 4 + marker.len()).collect();
+    ensure!(found.len() >= 2, "the kernel has {} switches in memory", found.len());
+    found.iter().try_for_each(|at| Ok(file.write_all_at(&number.to_le_bytes(), *at as u64)?))
 }
 
 /// Where the machine's memory is kept: in memory, where there is such a folder.

@@ -41,6 +41,8 @@ pub struct Reading {
     pub drawn: usize,
     /// The most that was looked at as a key at one stop.
     pub candidates: usize,
+    /// Words of RDSEED that went into keys.
+    pub fresh: usize,
     pub findings: BTreeSet<Finding>,
 }
 
@@ -61,8 +63,10 @@ pub struct Boot<'a> {
     pub cpus: u32,
     /// All, if empty.
     pub interfaces: &'a [String],
-    /// A 32-bit static of the kernel and the number that it is to hold.
-    pub switch: Option<(&'a str, u32)>,
+    /// Its CPU, as QEMU names it, if it matters.
+    pub cpu: Option<&'a str>,
+    /// The number of the wipe that a kernel with switches leaves out.
+    pub switch: Option<u32>,
 }
 
 /// The seed that the machine's maker hands over: known here, and so to be found if it stays.
@@ -73,7 +77,7 @@ const SEED: [u8; 32] = [
 
 /// Boots once and stops after each draw. `enough` findings end it.
 pub fn read(boot: &Boot<'_>, enough: usize) -> Result<Reading> {
-    let mut machine = Residue::boot(boot.kernel, boot.cpus, boot.interfaces, &SEED, boot.switch)?;
+    let mut machine = Residue::boot(boot, &SEED)?;
     let baseline = machine.start()?;
     let mut seed = Strings::new();
     seed.add(&SEED);
@@ -111,6 +115,7 @@ impl Searcher {
             self.touched.fill(true);
         }
         self.strings(standing);
+        self.fresh_words(standing);
         self.keys(standing);
     }
 
@@ -137,6 +142,23 @@ impl Searcher {
         if standing.kind == Kind::Written {
             right.extend(standing.pool.clone());
         }
+        let mut found = self.everywhere(standing, strings);
+        found.retain(|at| !touches(&right, *at));
+        if let Some(at) = found.first() {
+            let what = format!("its bytes are in memory {} times, first at {at:#x}", found.len());
+            self.found(&standing.interface, standing.asked, what);
+        }
+        let strings = if standing.kind == Kind::End { &self.all } else { &own };
+        let mut registers = registers_with(standing, strings);
+        registers.retain(|name| !is_programs(standing, name));
+        if !registers.is_empty() {
+            let what = format!("its bytes are in {}", registers.join(", "));
+            self.found(&standing.interface, standing.asked, what);
+        }
+    }
+
+    /// Where any of the strings lies.
+    fn everywhere(&self, standing: &Standing, strings: &Strings) -> Vec<usize> {
         let mut found = Vec::new();
         for page in self.pages() {
             let memory =
@@ -145,18 +167,18 @@ impl Searcher {
                 found.extend(strings.find(memory).into_iter().map(|at| page * PAGE + at));
             }
         }
-        found.retain(|at| !touches(&right, *at));
-        if let Some(at) = found.first() {
-            let what = format!("its bytes are in memory {} times, first at {at:#x}", found.len());
-            self.found(&standing.interface, standing.asked, what);
-        }
-        let strings = if standing.kind == Kind::End { &self.all } else { &own };
-        let registers =
-            standing.registers.iter().filter(|(_, bytes)| !strings.find(bytes).is_empty());
-        let registers = registers.filter(|(name, _)| !is_programs(standing, name));
-        let registers: Vec<_> = registers.map(|(name, _)| name.as_str()).collect();
-        if !registers.is_empty() {
-            let what = format!("its bytes are in {}", registers.join(", "));
+        found
+    }
+
+    /// With them, who had known the pool before a reseed knows the key after it.
+    fn fresh_words(&mut self, standing: &Standing) {
+        let mut strings = Strings::new();
+        strings.add(&standing.fresh);
+        self.reading.fresh += standing.fresh.len() / 8;
+        let found = self.everywhere(standing, &strings);
+        let registers = registers_with(standing, &strings);
+        if !found.is_empty() || !registers.is_empty() {
+            let what = format!("words of RDSEED are in memory, {found:x?}, and in {registers:?}");
             self.found(&standing.interface, standing.asked, what);
         }
     }
@@ -166,6 +188,15 @@ impl Searcher {
         if standing.kind == Kind::Drawn && standing.interface != "uuid" {
             now.add(&standing.bytes);
             self.words.add(&standing.bytes);
+        }
+        let mut own = Strings::new();
+        if standing.key.iter().any(|byte| *byte != 0) {
+            own.add(&standing.key);
+        }
+        let registers = registers_with(standing, &own);
+        if !registers.is_empty() {
+            let what = format!("the key of the vDSO's state is in {}", registers.join(", "));
+            self.found(&standing.interface, standing.asked, what);
         }
         let copies = self.before.that_make(&now);
         if let Some(at) = copies.first() {
@@ -189,9 +220,21 @@ impl Searcher {
     }
 }
 
+/// The names of the registers that hold one of the strings.
+fn registers_with<'a>(standing: &'a Standing, strings: &Strings) -> Vec<&'a str> {
+    let registers = standing.registers.iter();
+    let found = registers.filter(|(_, bytes)| !strings.find(bytes).is_empty());
+    found.map(|(name, _)| name.as_str()).collect()
+}
+
 /// Registers that any function of the program itself, as the vDSO's is, may leave anything in: they are
-/// the program's, as its buffer is. The vector registers are not among them.
+/// the program's, as its buffer is. The vector registers are not among them, but where
+/// the program has put the bytes there.
 fn is_programs(standing: &Standing, name: &str) -> bool {
+    if standing.kind == Kind::Held {
+        const HELD: [&str; 7] = ["xmm", "ymm", "rbx", "r12", "r13", "r14", "r15"];
+        return HELD.iter().any(|register| name.starts_with(register));
+    }
     const SCRATCH: [&str; 9] = ["rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11"];
     let its = |register: &&str| name == format!("{register} of CPU {}", standing.cpu);
     standing.interface.ends_with("vdso") && SCRATCH.iter().any(its)
