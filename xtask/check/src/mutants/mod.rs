@@ -23,7 +23,7 @@ use self::verdict::Outcomes;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need};
 
-/// Of how many parts CI tests one each time, beside what has changed.
+/// Of how many parts a sample has one, beside what has changed.
 const PARTS: u64 = 24;
 
 /// Changes the entropy core in every way there is, and wants a test to fail each time.
@@ -38,7 +38,7 @@ pub struct Mutants {
     /// Only what lines touch that have changed since this commit
     #[arg(long, value_name = "COMMIT", conflicts_with = "shard")]
     since: Option<String>,
-    /// What CI tests: lines that have changed since the last landing, and one part of 24, another one with each commit
+    /// What CI is to test: lines that have changed since the last landing, and one part of 24, another one with each commit
     #[arg(long, conflicts_with_all = ["shard", "since", "file"])]
     sample: bool,
     /// How many at once
@@ -62,9 +62,9 @@ impl Mutants {
     }
 }
 
-/// What CI tests: mutants of lines that have changed since the last landing, and one part of all, which moves on with
+/// What CI is to test: mutants of lines that have changed since the last landing, and one part of all, which moves on with
 /// each commit.
-pub fn sample() -> Result<()> {
+fn sample() -> Result<()> {
     if let Some(base) = last_landing() {
         test(&Selection::Diff(diff(&base)?), &[], 2)?;
     }

@@ -64,7 +64,7 @@ pub fn tests() -> Result<Vec<String>> {
     let entries = std::fs::read_dir(paths::source(CRATE).join("tests"))?;
     let files = entries.flatten().map(|entry| entry.path());
     let mut names: Vec<String> = files
-        .filter(|file| file.extension().is_some_and(|e| e == "rs"))
+        .filter(|file| file.extension().is_some_and(|e| e == "rs") || file.join("main.rs").exists())
         .filter_map(|file| Some(file.file_stem()?.to_str()?.to_owned()))
         .filter(|name| name != "loom")
         .collect();
@@ -144,6 +144,8 @@ mod tests {
         assert!(sources.contains(&"crng/base.rs".to_owned()), "{sources:?}");
         assert!(!sources.iter().any(|file| file.contains("tests")), "{sources:?}");
         let tests = tests().unwrap();
-        assert!(tests.contains(&"crng".to_owned()) && !tests.contains(&"loom".to_owned()));
+        for (test, is_one) in [("crng", true), ("service", true), ("loom", false)] {
+            assert_eq!(tests.contains(&test.to_owned()), is_one, "{test}");
+        }
     }
 }
