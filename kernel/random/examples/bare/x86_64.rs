@@ -68,16 +68,16 @@ pub fn now() -> u64 {
     unsafe { x86_64::_rdtsc() }
 }
 
-/// RDRAND, where CPUID has it.
+/// RDSEED, where CPUID has it. Not RDRAND: its eight words may all stem from one seed of 128 bits.
 pub fn hardware() -> Option<u64> {
-    const RDRAND: u32 = 1 << 30;
-    if x86_64::__cpuid(1).ecx & RDRAND == 0 {
+    const RDSEED: u32 = 1 << 18;
+    if x86_64::__cpuid(0).eax < 7 || x86_64::__cpuid_count(7, 0).ebx & RDSEED == 0 {
         return None;
     }
     let (word, delivered): (u64, u8);
     // SAFETY: the CPU has the instruction, which touches two registers and the flags.
     unsafe {
-        asm!("rdrand {}", "setc {}", out(reg) word, out(reg_byte) delivered, options(nomem, nostack));
+        asm!("rdseed {}", "setc {}", out(reg) word, out(reg_byte) delivered, options(nomem, nostack));
     }
     (delivered != 0).then_some(word)
 }
