@@ -10,7 +10,7 @@ use clap::Args;
 use xtask_bench::baseline;
 use xtask_check::residue::wipes;
 use xtask_check::test::Test;
-use xtask_check::{adopters, checking, miri, proofs};
+use xtask_check::{adopters, checking, miri, mutants, proofs};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need, TARGET};
@@ -54,6 +54,7 @@ impl Ci {
             })
         });
         gate(&mut tally, "assessment of raw jitter, a sample", assess::sample);
+        gate(&mut tally, "mutants of the entropy core, a sample", mutants::sample);
         for (name, check) in adopters::CHECKS {
             where_possible(&mut tally, name, check);
         }

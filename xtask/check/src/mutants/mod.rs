@@ -26,6 +26,9 @@ use xtask_setup::setup::{self, Need};
 /// Of how many parts a sample has one, beside what has changed.
 const PARTS: u64 = 24;
 
+/// So many new lines are tested in some minutes.
+const FEW: usize = 300;
+
 /// Changes the entropy core in every way there is, and wants a test to fail each time.
 #[derive(Args)]
 pub struct Mutants {
@@ -38,7 +41,7 @@ pub struct Mutants {
     /// Only what lines touch that have changed since this commit
     #[arg(long, value_name = "COMMIT", conflicts_with = "shard")]
     since: Option<String>,
-    /// What CI is to test: lines that have changed since the last landing, and one part of 24, another one with each commit
+    /// What CI runs: lines that have changed since the last landing, if they are few, and one part of 24, another one each time
     #[arg(long, conflicts_with_all = ["shard", "since", "file"])]
     sample: bool,
     /// How many at once
@@ -62,11 +65,19 @@ impl Mutants {
     }
 }
 
-/// What CI is to test: mutants of lines that have changed since the last landing, and one part of all, which moves on with
-/// each commit.
-fn sample() -> Result<()> {
+/// What CI runs: mutants of lines that have changed since the last landing, if those are few, and one part of all,
+/// which moves on with each commit.
+pub fn sample() -> Result<()> {
     if let Some(base) = last_landing() {
-        test(&Selection::Diff(diff(&base)?), &[], 2)?;
+        let diff = diff(&base)?;
+        let added = diff.lines().filter(|line| line.starts_with('+')).count();
+        if added <= FEW {
+            test(&Selection::Diff(diff), &[], 2)?;
+        } else {
+            println!(
+                "{added} lines of the entropy core are new: `cargo xtask mutants` tests them all"
+            );
+        }
     }
     let commits = process::output(git().args(["rev-list", "--count", "HEAD"]))?;
     let commits: u64 = commits.trim().parse().context("git rev-list --count")?;

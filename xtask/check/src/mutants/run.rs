@@ -149,7 +149,7 @@ fn cargo_mutants(
 ) -> Result<Outcomes> {
     let out = tempfile::tempdir()?;
     let mut mutants = base(tree, data);
-    mutants.args(["--in-place", "--baseline=skip", "--no-shuffle", "--colors=never", "--no-times"]);
+    mutants.args(["--in-place", "--no-shuffle", "--colors=never", "--no-times"]);
     mutants.args(["--timeout", &TEST_LIMIT.to_string()]);
     mutants.args(["--build-timeout", &BUILD_LIMIT.to_string()]);
     mutants.arg("--output").arg(out.path());
