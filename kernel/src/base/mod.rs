@@ -14,6 +14,7 @@ pub mod msr;
 pub mod page;
 pub mod percpu;
 pub mod port;
+pub mod setting;
 pub mod tsc;
 
 pub use page::PAGE_SIZE;

@@ -22,6 +22,7 @@ pub use frames::page_buf::PageBuf;
 pub use kernel::stack::KernelStack;
 pub use page_cache::page_cache::{PageCache, PageQuota};
 pub use page_cache::source::MapSource;
+pub use space::MAX_MAP_COUNT;
 pub use space::space::AddressSpace;
 pub use start::{
     fail_allocations, gather_free_frames, has_user_frames, init, init_cpu, trim_when_idle,

@@ -1,9 +1,15 @@
-//! [`TimeLimit`]: how long one call on a socket may wait, whatever the family.
+//! [`TimeLimit`]: how long one call on a socket may wait, and how many may wait to be accepted, whatever the family.
+//!
+//! Owns the latter. Never waits itself. Locks: none.
 
+use crate::base::setting::Setting;
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::time;
 use abi::{Errno, Result};
+
+/// `net.core.somaxconn`: the largest backlog of a listener.
+pub static SOMAXCONN: Setting = Setting::new(4096, 0..=i32::MAX);
 
 /// SO_RCVTIMEO and SO_SNDTIMEO in nanoseconds; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! /proc/net, /proc/sys/net and /sys/class/net.
 
 use super::addr::{Family, LO_MTU};
+use super::limit::SOMAXCONN;
 use super::ports::{self, FIRST_FREE, FIRST_UNPRIVILEGED, Holder, LAST_FREE, Seen};
 use super::socket::{NetSocket, traffic};
-use crate::fs::procfs::{ProcFile, register_file};
+use crate::fs::procfs::{ProcFile, register_file, register_setting};
 use crate::fs::sysfs;
 use crate::mm::fallible::{try_arc, try_copy, try_string};
 use crate::{try_format, try_write, try_writeln};
@@ -77,7 +78,6 @@ const FIXED: &[(&str, &str)] = &[
         "  sl  local_address                         remote_address                        st \
          tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
     ),
-    ("sys/net/core/somaxconn", "4096\n"),
     ("sys/net/core/rmem_default", "212992\n"),
     ("sys/net/core/rmem_max", "212992\n"),
     ("sys/net/core/wmem_default", "212992\n"),
@@ -121,6 +121,7 @@ pub fn register() -> Result<()> {
     for (path, text) in FIXED {
         register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
+    register_setting("sys/net/core/somaxconn", &SOMAXCONN)?;
     let texts: [(&str, fn() -> Result<String>); 5] = [
         ("net/unix", super::unix::table),
         ("net/dev", dev),

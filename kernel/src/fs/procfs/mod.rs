@@ -14,6 +14,7 @@ mod node;
 mod pid;
 mod process;
 mod start;
+mod sysctl;
 mod system;
 mod text;
 
@@ -22,4 +23,5 @@ pub use fixed::register_file;
 pub use node::process_of;
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, register_process_table};
 pub(super) use start::init;
+pub use sysctl::register_setting;
 pub use text::TextBuf;

@@ -1,13 +1,18 @@
 //! /proc's files about the machine: memory, CPUs, time, load.
+//!
+//! Owns settings that have nothing to act on. Never waits. Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::file::ProcFile;
 use super::fixed::register_file;
 use super::process::{CpuTotals, Totals, processes};
+use super::sysctl::register_setting;
 use crate::arch::irq;
 use crate::arch::smp::identity;
 use crate::base::percpu;
+use crate::base::setting::Setting;
 use crate::diag::klog;
+use crate::mm::MAX_MAP_COUNT;
 use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, try_string, written};
 use crate::mm::frames;
 use crate::mm::frames::inject;
@@ -61,20 +66,34 @@ pub(super) fn register() -> Result<()> {
         0o444,
         try_arc(Fixed("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"))?,
     )?;
+    for (path, setting) in SETTINGS {
+        register_setting(path, setting)?;
+    }
     for (path, text) in CONSTANTS {
         register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
     Ok(())
 }
 
+/// Settings of rooms below this one, and those that have nothing to act on: there is no swap, and no disk to write back to.
+static SETTINGS: [(&str, &Setting); 4] = [
+    ("sys/vm/max_map_count", &MAX_MAP_COUNT),
+    ("sys/vm/swappiness", &SWAPPINESS),
+    ("sys/vm/dirty_ratio", &DIRTY_RATIO),
+    ("sys/vm/dirty_background_ratio", &DIRTY_BACKGROUND_RATIO),
+];
+
+static SWAPPINESS: Setting = Setting::new(60, 0..=200);
+static DIRTY_RATIO: Setting = Setting::new(20, 0..=100);
+static DIRTY_BACKGROUND_RATIO: Setting = Setting::new(10, 0..=100);
+
 /// Settings that are what they are here.
-const CONSTANTS: [(&str, &str); 34] = [
+const CONSTANTS: [(&str, &str); 29] = [
     ("sys/kernel/ostype", "Linux\n"),
     ("sys/kernel/pid_max", "32768\n"),
     ("sys/kernel/cap_last_cap", "40\n"),
     ("sys/kernel/overflowuid", "65534\n"),
     ("sys/kernel/overflowgid", "65534\n"),
-    ("sys/kernel/randomize_va_space", "2\n"),
     ("sys/kernel/core_pattern", "core\n"),
     ("sys/kernel/core_uses_pid", "0\n"),
     ("sys/kernel/tainted", "0\n"),
@@ -84,11 +103,7 @@ const CONSTANTS: [(&str, &str); 34] = [
     ("sys/kernel/sysrq", "0\n"),
     ("sys/vm/overcommit_memory", "0\n"),
     ("sys/vm/overcommit_ratio", "50\n"),
-    ("sys/vm/swappiness", "60\n"),
-    ("sys/vm/max_map_count", "65530\n"),
     ("sys/vm/mmap_min_addr", "65536\n"),
-    ("sys/vm/dirty_ratio", "20\n"),
-    ("sys/vm/dirty_background_ratio", "10\n"),
     ("sys/vm/vfs_cache_pressure", "100\n"),
     ("sys/vm/nr_hugepages", "0\n"),
     ("sys/vm/legacy_va_layout", "0\n"),

@@ -22,6 +22,7 @@ pub mod vdso;
 mod vma;
 
 pub use area::droppable::drop_pages;
+pub use area::unmap::MAX_MAP_COUNT;
 pub(super) use area::unmap::{is_mapped_writable, unmap_everywhere};
 pub(super) use space::AddressSpace;
 pub use table::barrier::{Membarrier, barrier_everywhere};

@@ -4,7 +4,7 @@ use super::tcp::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
-use crate::net::limit::TimeLimit;
+use crate::net::limit::{SOMAXCONN, TimeLimit};
 use crate::net::option::Options;
 use crate::net::ports::{self, Claim, Cover, Holder};
 use crate::net::socket::Who;
@@ -15,9 +15,6 @@ use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::net::{IpAddr, SocketAddr};
-
-/// The largest backlog (`net.core.somaxconn`).
-const MAX_BACKLOG: usize = 4096;
 
 /// What came of asking a listener.
 enum Asked {
@@ -67,7 +64,8 @@ impl Tcp {
 
     /// `listen`.
     pub(super) fn begin_listening(&self, backlog: i32) -> Result<()> {
-        let backlog = usize::try_from(backlog).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
+        let most = SOMAXCONN.get() as usize;
+        let backlog = usize::try_from(backlog).unwrap_or(most).min(most);
         let unbound = {
             let state = self.state.lock();
             match &state.role {

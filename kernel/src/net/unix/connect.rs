@@ -4,14 +4,12 @@ use super::address::{self, Address};
 use super::garbage;
 use super::unix::{Kind, Role, Socket};
 use crate::mm::fallible::{TryGrow, try_arc};
+use crate::net::limit::SOMAXCONN;
 use crate::vfs::{Inode, PollEvents};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
-
-/// The largest backlog (`net.core.somaxconn`).
-const MAX_BACKLOG: usize = 4096;
 
 /// Connects two fresh sockets to each other.
 pub(super) fn join(a: &Arc<Socket>, b: &Arc<Socket>) {
@@ -72,7 +70,8 @@ impl Socket {
         if !self.kind.is_connected_kind() {
             return Err(Errno::EOPNOTSUPP);
         }
-        let backlog = usize::try_from(backlog).unwrap_or(MAX_BACKLOG).min(MAX_BACKLOG);
+        let most = SOMAXCONN.get() as usize;
+        let backlog = usize::try_from(backlog).unwrap_or(most).min(most);
         let mut state = self.state.lock();
         if state.name == Address::Unnamed {
             return Err(Errno::EINVAL);

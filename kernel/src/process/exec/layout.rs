@@ -1,7 +1,10 @@
 //! Where things lie in a new address space, randomised as on Linux.
+//!
+//! Owns the setting how much is randomised. Never draws a secret again. Locks: none.
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
+use crate::base::setting::Setting;
 use crate::process::task::current::Current;
 use crate::process::task::limits::Resource;
 use crate::random;
@@ -18,6 +21,9 @@ const BRK_RANGE: u64 = 0x200_0000;
 /// The gap that mappings leave to the stack, at least and at most.
 const MIN_GAP: u64 = 128 << 20;
 const MAX_GAP: u64 = USER_END / 6 * 5;
+
+/// `kernel.randomize_va_space`: 0 draws no addresses, 1 all but the heap's, 2 all.
+pub static RANDOMIZE_VA_SPACE: Setting = Setting::new(2, i32::MIN..=i32::MAX);
 
 /// The addresses drawn for one program.
 pub(super) struct Layout {
@@ -36,7 +42,8 @@ impl Layout {
     pub(super) fn draw(task: Current) -> Self {
         // Relaxed: the thread's own setting.
         let fixed =
-            task.settings.personality.load(Ordering::Relaxed) & personality::ADDR_NO_RANDOMIZE != 0;
+            task.settings.personality.load(Ordering::Relaxed) & personality::ADDR_NO_RANDOMIZE != 0
+                || RANDOMIZE_VA_SPACE.get() == 0;
         let [secret @ .., stack, mmap, program, brk, vdso] = random::secret_words::<7>();
         let draw = |word: u64| if fixed { 0 } else { word };
         let pages = |word: u64, bits: u32| (draw(word) & ((1 << bits) - 1)) * PAGE;
@@ -47,7 +54,7 @@ impl Layout {
             stack_top: USER_END - pages(stack, STACK_BITS),
             mmap_base: (USER_END - gap - pages(mmap, MMAP_BITS)) & !(PAGE - 1),
             program: pages(program, MMAP_BITS),
-            brk: draw(brk),
+            brk: if RANDOMIZE_VA_SPACE.get() < 2 { 0 } else { draw(brk) },
             vdso: draw(vdso),
             secret,
         }

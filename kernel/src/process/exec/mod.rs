@@ -16,4 +16,5 @@ mod threads;
 
 pub use args::UserStrings;
 pub use exec::{ExecRequest, execve};
+pub(in crate::process) use layout::RANDOMIZE_VA_SPACE;
 pub use program::Program;

@@ -4,8 +4,9 @@
 
 use super::access::may_look_into;
 use super::{memory, misc, objects, phases, stat, status, totals};
-use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table};
+use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table, register_setting};
 use crate::mm::Sink;
+use crate::process::exec::RANDOMIZE_VA_SPACE;
 use crate::process::task::current::current;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
@@ -20,6 +21,8 @@ use core::sync::atomic::Ordering;
 pub(in crate::process) fn register() {
     static PROCESSES: Processes = Processes;
     register_process_table(&PROCESSES);
+    register_setting("sys/kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
+        .expect("no memory for files of /proc");
     phases::register().expect("no memory for files of /proc");
     objects::register().expect("no memory for files of /proc");
 }

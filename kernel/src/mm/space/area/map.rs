@@ -1,7 +1,7 @@
 //! mmap.
 
 use super::droppable;
-use super::unmap::MAX_MAPPINGS;
+use super::unmap::MAX_MAP_COUNT;
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::fallible::{try_arc, try_string};
@@ -150,7 +150,9 @@ impl Inner {
         let pages = len >> PAGE_SHIFT;
         let replaced = if replaces { self.mapped_pages(addr, addr + len) } else { 0 };
         let size = self.counts.size.saturating_sub(replaced).saturating_add(pages);
-        if size > self.limits.address_space >> PAGE_SHIFT || self.vmas.len() >= MAX_MAPPINGS {
+        if size > self.limits.address_space >> PAGE_SHIFT
+            || self.vmas.len() >= MAX_MAP_COUNT.get() as usize
+        {
             return Err(Errno::ENOMEM);
         }
         let is_data = flags.is_private_writable() && !flags.contains(VmFlags::GROWSDOWN);

@@ -1,7 +1,10 @@
 //! munmap, and taking pages out of mappings.
+//!
+//! Owns how many mappings there may be. Never frees a page before all CPUs have forgotten it. Locks: those of its callers.
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::{USER_END, USER_HALF};
+use crate::base::setting::Setting;
 use crate::mm::layout::{PAGE_SHIFT, page_up};
 use crate::mm::page_cache::PageCache;
 use crate::mm::space::registry;
@@ -16,7 +19,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 /// Most mappings in a space, as on Linux.
-pub(super) const MAX_MAPPINGS: usize = 65530;
+pub static MAX_MAP_COUNT: Setting = Setting::new(65530, 0..=i32::MAX);
 
 impl AddressSpace {
     /// munmap.
@@ -116,7 +119,7 @@ impl Inner {
             // As on Linux, the vDSO goes whole or not at all.
             return Err(Errno::EINVAL);
         }
-        if self.vmas.len() >= MAX_MAPPINGS {
+        if self.vmas.len() >= MAX_MAP_COUNT.get() as usize {
             return Err(Errno::ENOMEM);
         }
         let mut upper = None;
