@@ -2,7 +2,7 @@
 //!
 //! **Trust**: a hypervisor that does not change the id when it clones a machine gives twins the same
 //! stream until one of them reseeds; it can read all memory anyway. **Credit**: none; the id makes twins
-//! differ, nobody says that it is secret. **Cost**: see [`super::super::crng`]. How it is used, and why twins then share
+//! differ, nobody says that it is secret. **Cost**: see [`super::super::live`]. How it is used, and why twins then share
 //! nothing: [`alea_random::crng::twins`].
 //!
 //! Interface: Microsoft, "Virtual Machine Generation ID"; QEMU `-device vmgenid`, Firecracker, Hyper-V. Owns nothing, never
