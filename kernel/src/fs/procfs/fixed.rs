@@ -12,8 +12,8 @@ use crate::sync::Once;
 use crate::vfs::object::filesystem::anonymous_dev;
 use crate::vfs::object::inode::LinkText;
 use crate::vfs::{
-    Cred, Dentry, DevId, FileOps, FileSystem, Inode, InodeAttr, Metadata, Owner, SetAttr, Super,
-    Timestamp,
+    Capability, Cred, Dentry, DevId, FileOps, FileSystem, Inode, InodeAttr, Metadata, Owner,
+    SetAttr, Super, Timestamp,
 };
 use abi::fs::{OpenFlags, S_IFDIR, S_IFLNK, S_IFREG, Statfs};
 use abi::{Errno, Result};
@@ -63,6 +63,16 @@ pub fn super_block() -> Result<Arc<Super>> {
 pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<()> {
     let body = if path.starts_with("sys/") { Body::Sysctl(file) } else { Body::File(file) };
     add_body(&super_block()?, path, mode, body)
+}
+
+/// Adds a file below /proc that is no text: `open` makes what is read, for who has the capability.
+pub(super) fn register_stream(
+    path: &str,
+    mode: u32,
+    capability: Capability,
+    open: fn() -> Result<Arc<dyn FileOps>>,
+) -> Result<()> {
+    add_body(&super_block()?, path, mode, Body::Stream(capability, open))
 }
 
 /// Adds an empty directory below /proc, if it is not there.
@@ -132,6 +142,8 @@ enum Body {
     Attribute(Arc<dyn ProcFile>),
     /// Below /proc/sys, where no capability overrides the mode.
     Sysctl(Arc<dyn ProcFile>),
+    /// What is read once, by who has this capability.
+    Stream(Capability, fn() -> Result<Arc<dyn FileOps>>),
     Link(LinkText),
 }
 
@@ -187,10 +199,16 @@ impl Inode for FixedInode {
                 Err(Errno::EACCES)
             }
             Body::File(_) | Body::Attribute(_) | Body::Sysctl(_) => Ok(TextOps::new(self)?),
+            Body::Stream(_, open) => open(),
             _ => Err(Errno::ENXIO),
         }
     }
     fn permission(&self, cred: &Cred, want: u32) -> Result<()> {
+        if let Body::Stream(capability, _) = self.body
+            && !cred.capable(capability)
+        {
+            return Err(Errno::EPERM);
+        }
         let Body::Sysctl(_) = self.body else { return Ok(()) };
         let mode = self.attr.mode();
         let digit = if cred.euid == 0 {

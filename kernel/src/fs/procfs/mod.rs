@@ -9,6 +9,7 @@
 mod file;
 pub(super) mod fixed;
 mod fs_files;
+pub mod kmsg;
 mod mounts;
 mod node;
 mod pid;

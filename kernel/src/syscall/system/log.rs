@@ -1,13 +1,13 @@
 //! `syslog`: the kernel's log as `dmesg` and `klogd` read it. /dev/kmsg is the newer way.
 //!
-//! Owns where `READ` stands and what `CLEAR` hid, for the whole machine. Never changes the log. Locks: none.
+//! Owns what `CLEAR` hid, for the whole machine. Never changes the log. Locks: none.
 
 use crate::diag::klog;
-use crate::fs::devfs::kmsg::log_readers;
+use crate::fs::procfs::kmsg;
 use crate::mm::fallible::{TryGrow, TryVec};
-use crate::mm::user;
+use crate::mm::{Sink, user};
+use crate::process;
 use crate::vfs::Capability;
-use crate::{process, try_format};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -25,8 +25,6 @@ const SIZE_UNREAD: i32 = 9;
 const SIZE_BUFFER: i32 = 10;
 
 // Relaxed: each is a setting of its own.
-/// The record that `READ` gives next.
-static NEXT: AtomicU64 = AtomicU64::new(0);
 /// `CLEAR` hides the records before this one.
 static CLEARED: AtomicU64 = AtomicU64::new(0);
 /// The console's level while it is switched off; 0 if it is on.
@@ -45,7 +43,7 @@ pub fn syslog(action: i32, buf: u64, len: i32) -> Result<usize> {
                 return Ok(0);
             }
             if action == READ {
-                read_next(buf, len)
+                kmsg::take(&mut Sink::user(buf, len), false)
             } else {
                 read_all(buf, len, action == READ_CLEAR)
             }
@@ -74,38 +72,17 @@ pub fn syslog(action: i32, buf: u64, len: i32) -> Result<usize> {
             SAVED_LEVEL.store(0, Ordering::Relaxed);
             Ok(0)
         }
-        SIZE_UNREAD => {
-            records(NEXT.load(Ordering::Relaxed)).map(|record| Ok(record?.1.len())).sum()
-        }
+        SIZE_UNREAD => kmsg::unread(),
         SIZE_BUFFER => Ok(klog::RING_SIZE),
         _ => Err(Errno::EINVAL),
     }
-}
-
-/// The records from `from` on, as text.
-fn records(from: u64) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
-    let mut at = from;
-    core::iter::from_fn(move || {
-        let line = klog::read(at)?;
-        at = line.sequence + 1;
-        Some(record(&line).map(|text| (line.sequence, text)))
-    })
-}
-
-fn record(line: &klog::Line) -> Result<Vec<u8>> {
-    let micros = line.time_ns / 1000;
-    let (secs, micros) = (micros / 1_000_000, micros % 1_000_000);
-    let mut text = try_format!("<{}>[{secs:5}.{micros:06}] ", line.level)?.into_bytes();
-    text.try_extend_from_slice(line.text())?;
-    text.try_push(b'\n')?;
-    Ok(text)
 }
 
 /// The newest records that fit, oldest of them first.
 fn read_all(buf: u64, len: usize, clear: bool) -> Result<usize> {
     let mut texts: Vec<Vec<u8>> = Vec::new();
     let mut total = 0;
-    for record in records(CLEARED.load(Ordering::Relaxed)) {
+    for record in kmsg::records(CLEARED.load(Ordering::Relaxed)) {
         let (_, text) = record?;
         total += text.len();
         texts.try_push(text)?;
@@ -122,24 +99,5 @@ fn read_all(buf: u64, len: usize, clear: bool) -> Result<usize> {
     if clear {
         CLEARED.store(klog::sequences().1, Ordering::Relaxed);
     }
-    Ok(out.len())
-}
-
-/// Waits for unread records and gives as many whole ones as fit.
-fn read_next(buf: u64, len: usize) -> Result<usize> {
-    let unread = || (klog::sequences().1 > NEXT.load(Ordering::Relaxed)).then_some(());
-    log_readers().wait_interruptible(unread)?;
-    let mut out = Vec::new();
-    let mut next = NEXT.load(Ordering::Relaxed);
-    for record in records(next) {
-        let (sequence, text) = record?;
-        if out.len() + text.len() > len {
-            break;
-        }
-        out.try_extend_from_slice(&text)?;
-        next = sequence + 1;
-    }
-    user::write_bytes(buf, &out)?;
-    NEXT.store(next, Ordering::Relaxed);
     Ok(out.len())
 }
