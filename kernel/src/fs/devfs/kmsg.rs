@@ -1,16 +1,17 @@
 //! /dev/kmsg: the kernel's log, one record for each read; a write adds a line.
 //!
-//! Each open file has a place of its own in the log. Readers wait on one queue, which the log wakes.
+//! Each open file has a place of its own in the log, unlike /proc/kmsg, whose readers wait in the same queue.
 //!
-//! Owns the queue and the open files' places. Never holds the log up: a reader that is too slow misses lines (EPIPE).
+//! Owns the open files' places. Never holds the log up: a reader that is too slow misses lines (EPIPE).
 //! Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::devfs::register_char;
 use crate::diag::klog;
+use crate::fs::procfs::kmsg::log_readers;
 use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::{Sink, Source};
-use crate::sync::{PollTable, WaitQueue};
+use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::chardev::CharDriver;
 use crate::vfs::{FileOps, OpenFile, PollEvents, Whence};
@@ -22,13 +23,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest line that a write may add, as in Linux.
 const LINE_LIMIT: usize = 992;
-
-static READERS: WaitQueue = WaitQueue::new();
-
-/// The queue that every new line wakes.
-pub fn log_readers() -> &'static WaitQueue {
-    &READERS
-}
 
 struct Driver;
 
@@ -69,7 +63,7 @@ impl FileOps for Kmsg {
         let line = match self.take() {
             Some(line) => line?,
             None if f.nonblock() => return Err(Errno::EAGAIN),
-            None => READERS.wait_interruptible(|| self.take())??,
+            None => log_readers().wait_interruptible(|| self.take())??,
         };
         let head = try_format!("{},{},{},-;", line.level, line.sequence, line.time_ns / 1000)?;
         let mut record = head.into_bytes();
@@ -118,7 +112,7 @@ impl FileOps for Kmsg {
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
-        table.watch(&READERS);
+        table.watch(log_readers());
         let (oldest, end) = klog::sequences();
         let place = self.place();
         if place < oldest {
@@ -164,6 +158,5 @@ impl core::fmt::Display for Lossy<'_> {
 
 #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
 pub(super) fn register() {
-    klog::set_notify(|| READERS.wake_all());
     register_char(1, 11, "kmsg", 0o644, Arc::new(Driver));
 }

@@ -1,15 +1,14 @@
 //! The kernel's log as one reader takes it for the whole machine: /proc/kmsg, and `READ` of syslog(2).
 //!
-//! Owns how far it was read: what one reader takes no other sees. Never changes the log. Locks: a mutex for the place, which
+//! Owns how far it was read (what one reader takes no other sees) and who waits for lines. Never changes the log. Locks: a mutex for the place, which
 //! nobody holds while he waits for a record.
 #![forbid(unsafe_code)]
 
 use super::fixed::register_stream;
 use crate::diag::klog;
-use crate::fs::devfs::kmsg::log_readers;
 use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::{Sink, Source};
-use crate::sync::{Mutex, PollTable};
+use crate::sync::{Mutex, PollTable, WaitQueue};
 use crate::try_format;
 use crate::vfs::{Capability, FileOps, OpenFile, PollEvents};
 use abi::{Errno, Result};
@@ -21,6 +20,13 @@ struct Place {
     /// The record that is next, and how many of its bytes were taken already.
     next: u64,
     taken: usize,
+}
+
+static READERS: WaitQueue = WaitQueue::new();
+
+/// The queue that every new line wakes.
+pub fn log_readers() -> &'static WaitQueue {
+    &READERS
 }
 
 static PLACE: Mutex<Place> = Mutex::new(Place { next: 0, taken: 0 });
@@ -123,5 +129,6 @@ fn open() -> Result<Arc<dyn FileOps>> {
 }
 
 pub(super) fn register() -> Result<()> {
+    klog::set_notify(|| READERS.wake_all());
     register_stream("kmsg", 0o400, Capability::SYSLOG, open)
 }
