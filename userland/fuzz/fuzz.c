@@ -53,7 +53,13 @@ static void jail(void)
 		{ "null", 1, 3 }, { "zero", 1, 5 }, { "full", 1, 7 }, { "random", 1, 8 }, { "urandom", 1, 9 }, { "kmsg", 1, 11 }, { "tty", 5, 0 }, { "ptmx", 5, 2 },
 	};
 	umask(0);
-	mount("jail", "/jail", "tmpfs", 0, "size=16m");
+	/* A root that left an earlier jail may have put something else there. */
+	if (mount("jail", "/jail", "tmpfs", 0, "size=16m") != 0) {
+		remove("/jail");
+		mkdir("/jail", 0755);
+		if (mount("jail", "/jail", "tmpfs", 0, "size=16m") != 0)
+			say("fuzz: FAILED: no jail: %s\n", strerror(errno));
+	}
 	chdir("/jail");
 	mkdir("proc", 0755);
 	mkdir("dev", 0755);
