@@ -3,8 +3,8 @@
 //! One mutex orders all renames between directories, so that the tree cannot change shape while it is
 //! checked that no directory moves below itself; then the two directories are locked, the upper one first.
 //!
-//! Owns that mutex. Never moves a directory below itself. Locks: the mutex, the two directories' `change`, those of
-//! dentries.
+//! Owns that mutex. Never moves a directory below itself. Locks: the mutex, the `change` of the two directories and
+//! of one that is replaced, those of dentries.
 #![forbid(unsafe_code)]
 
 use super::remove::check_no_mount;
@@ -93,9 +93,13 @@ fn rename_locked(
     check_no_mount(&moved)?;
     if let Some(target) = &target {
         check_no_mount(target)?;
-        if !exchange && target.has_children() {
-            return Err(Errno::ENOTEMPTY);
-        }
+    }
+    // Held to the end, so that nothing is created in a directory that is going. It is none of those that are locked
+    // already: what is above the old one was refused, and it is below the new one.
+    let going = target.clone().filter(|target| !exchange && target.is_dir());
+    let _inside = going.as_ref().map(|target| target.lock_changes()).transpose()?;
+    if going.as_ref().is_some_and(|target| target.has_children()) {
+        return Err(Errno::ENOTEMPTY);
     }
     new_dir.dentry.reserve()?;
     old_dir.inode().rename(&Rename {
