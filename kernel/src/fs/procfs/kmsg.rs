@@ -1,7 +1,7 @@
 //! The kernel's log as one reader takes it for the whole machine: /proc/kmsg, and `READ` of syslog(2).
 //!
-//! Owns how far it was read (what one reader takes no other sees) and who waits for lines. Never changes the log. Locks: a mutex for the place, which
-//! nobody holds while he waits for a record.
+//! Owns how far it was read (what one reader takes no other sees) and who waits for lines. Never changes the log. Locks: a mutex for
+//! who takes records, which nobody holds, or takes, while he waits for one.
 #![forbid(unsafe_code)]
 
 use super::fixed::register_stream;
@@ -15,12 +15,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-
-struct Place {
-    /// The record that is next, and how many of its bytes were taken already.
-    next: u64,
-    taken: usize,
-}
+use core::sync::atomic::{AtomicU64, Ordering};
 
 static READERS: WaitQueue = WaitQueue::new();
 
@@ -29,7 +24,11 @@ pub fn log_readers() -> &'static WaitQueue {
     &READERS
 }
 
-static PLACE: Mutex<Place> = Mutex::new(Place { next: 0, taken: 0 });
+/// The record that is next. Changed with [`TAKEN`] held. Relaxed: who reads it without looks again with that held.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// How many bytes of it were taken already.
+static TAKEN: Mutex<usize> = Mutex::new(0);
 
 /// The records from `from` on, as text, each with its number.
 pub fn records(from: u64) -> impl Iterator<Item = Result<(u64, Vec<u8>)>> {
@@ -52,13 +51,14 @@ fn record(line: &klog::Line) -> Result<Vec<u8>> {
 
 /// How many bytes nobody has taken.
 pub fn unread() -> Result<usize> {
-    let place = PLACE.lock();
-    let all: Result<usize> = records(place.next).map(|record| Ok(record?.1.len())).sum();
-    Ok(all?.saturating_sub(place.taken))
+    let taken = TAKEN.lock();
+    let next = NEXT.load(Ordering::Relaxed);
+    let all: Result<usize> = records(next).map(|record| Ok(record?.1.len())).sum();
+    Ok(all?.saturating_sub(*taken))
 }
 
 fn is_unread() -> bool {
-    klog::sequences().1 > PLACE.lock().next
+    klog::sequences().1 > NEXT.load(Ordering::Relaxed)
 }
 
 /// Takes as many whole records as `dst` has room for, or a part of one that is longer; waits if there is none.
@@ -79,24 +79,27 @@ pub fn take(dst: &mut Sink<'_>, nonblock: bool) -> Result<usize> {
 }
 
 fn take_unread(dst: &mut Sink<'_>) -> Result<usize> {
-    let mut place = PLACE.lock();
+    let mut taken = TAKEN.lock();
+    let first = NEXT.load(Ordering::Relaxed);
     let mut done = 0;
-    for record in records(place.next) {
+    for record in records(first) {
         let (sequence, text) = record?;
         // A record that was overwritten takes with it what was taken of it.
-        let taken = if sequence == place.next { place.taken } else { 0 };
-        let rest = text.get(taken..).unwrap_or_default();
+        let from = if sequence == first { *taken } else { 0 };
+        let rest = text.get(from..).unwrap_or_default();
         let room = dst.remaining();
         if rest.len() <= room {
             dst.put(rest)?;
             done += rest.len();
-            *place = Place { next: sequence + 1, taken: 0 };
+            *taken = 0;
+            NEXT.store(sequence + 1, Ordering::Relaxed);
             continue;
         }
         if done == 0 {
             dst.put(&rest[..room])?;
             done = room;
-            *place = Place { next: sequence, taken: taken + room };
+            *taken = from + room;
+            NEXT.store(sequence, Ordering::Relaxed);
         }
         break;
     }
