@@ -113,6 +113,20 @@ pub struct PacketInfo {
     pub time: u64,
 }
 
+/// A time on the wall clock, in nanoseconds, as that one of SO_TIMESTAMP and its like tells it.
+pub fn stamp(form: i32, nanos: u64) -> [[u8; 8]; 2] {
+    match form {
+        more::TIMESTAMPNS | more::TIMESTAMPNS_NEW => {
+            let time = Timespec::from_nanos(nanos);
+            [time.sec.to_ne_bytes(), time.nsec.to_ne_bytes()]
+        }
+        _ => {
+            let time = Timeval::from_nanos(nanos);
+            [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()]
+        }
+    }
+}
+
 /// The control messages that a receiver with these options gets.
 pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
     let mut out = Vec::new();
@@ -120,14 +134,9 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
         let data = try_copy(data)?;
         out.try_push(Control { level, kind, data })
     };
-    if options.is_on(SOL_SOCKET, more::TIMESTAMPNS) {
-        let time = Timespec::from_nanos(info.time);
-        let data = [time.sec.to_ne_bytes(), time.nsec.to_ne_bytes()];
-        put(SOL_SOCKET, more::TIMESTAMPNS, data.as_flattened())?;
-    } else if options.is_on(SOL_SOCKET, more::TIMESTAMP) {
-        let time = Timeval::from_nanos(info.time);
-        let data = [time.sec.to_ne_bytes(), time.usec.to_ne_bytes()];
-        put(SOL_SOCKET, more::TIMESTAMP, data.as_flattened())?;
+    let forms = [more::TIMESTAMPNS, more::TIMESTAMP];
+    if let Some(form) = forms.into_iter().find(|form| options.is_on(SOL_SOCKET, *form)) {
+        put(SOL_SOCKET, form, stamp(form, info.time).as_flattened())?;
     }
     let (hops, class) = (i32::from(info.hops), i32::from(info.class));
     match info.to {

@@ -11,6 +11,12 @@ use abi::{Errno, Result};
 /// `net.core.somaxconn`: the largest backlog of a listener.
 pub static SOMAXCONN: Setting = Setting::new(4096, 0..=i32::MAX);
 
+/// The backlog of a listener that asks for `asked`; a negative number is the largest.
+pub fn backlog(asked: i32) -> usize {
+    let most = SOMAXCONN.get() as usize;
+    usize::try_from(asked).unwrap_or(most).min(most)
+}
+
 /// SO_RCVTIMEO and SO_SNDTIMEO in nanoseconds; 0 is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {

@@ -26,6 +26,7 @@ mod tcp;
 mod udp;
 pub mod unix;
 
+pub use control::stamp;
 pub use create::{create, init, open};
 pub use file::of_file;
 pub use limit::Timeouts;

@@ -4,7 +4,7 @@ use super::tcp::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
-use crate::net::limit::{SOMAXCONN, TimeLimit};
+use crate::net::limit::{self, TimeLimit};
 use crate::net::option::Options;
 use crate::net::ports::{self, Claim, Cover, Holder};
 use crate::net::socket::Who;
@@ -64,8 +64,7 @@ impl Tcp {
 
     /// `listen`.
     pub(super) fn begin_listening(&self, backlog: i32) -> Result<()> {
-        let most = SOMAXCONN.get() as usize;
-        let backlog = usize::try_from(backlog).unwrap_or(most).min(most);
+        let backlog = limit::backlog(backlog);
         let unbound = {
             let state = self.state.lock();
             match &state.role {

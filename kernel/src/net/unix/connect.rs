@@ -4,7 +4,7 @@ use super::address::{self, Address};
 use super::garbage;
 use super::unix::{Kind, Role, Socket};
 use crate::mm::fallible::{TryGrow, try_arc};
-use crate::net::limit::SOMAXCONN;
+use crate::net::limit;
 use crate::vfs::{Inode, PollEvents};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
@@ -70,8 +70,7 @@ impl Socket {
         if !self.kind.is_connected_kind() {
             return Err(Errno::EOPNOTSUPP);
         }
-        let most = SOMAXCONN.get() as usize;
-        let backlog = usize::try_from(backlog).unwrap_or(most).min(most);
+        let backlog = limit::backlog(backlog);
         let mut state = self.state.lock();
         if state.name == Address::Unnamed {
             return Err(Errno::EINVAL);

@@ -4,13 +4,12 @@ use super::socket::{Any, any, caller_cred, find, read_address};
 use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::mm::user::{self, UserSlice};
 use crate::mm::{Sink, Source};
-use crate::net::option::more;
 use crate::net::unix::flight::{Flight, Sender};
 use crate::net::unix::{Address, Ancillary, Kind, Outgoing, Socket};
 use crate::net::{self, Control, NetSocket};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file_any, or_sigpipe, with_files};
-use crate::time::{self, Nanos};
+use crate::time;
 use crate::vfs::{Capability, OpenFile};
 use abi::socket::{
     CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, Ucred,
@@ -284,7 +283,7 @@ fn receive_unix(
             && socket.kind() != Kind::Stream
         {
             let at = ancillary.time.unwrap_or_else(time::realtime);
-            writer.put(form, stamp(form, at).as_flattened())?;
+            writer.put(form, net::stamp(form, at.as_u64()).as_flattened())?;
         }
         if socket.passes_cred() {
             let cred = ancillary.cred;
@@ -301,17 +300,6 @@ fn receive_unix(
     out.flags |= flags & MsgFlags::CMSG_CLOEXEC;
     out.control_len = writer.done;
     Ok(out)
-}
-
-/// A time as that one of SO_TIMESTAMP and its like wants it: seconds, and their millionths or billionths.
-fn stamp(form: i32, at: Nanos) -> [[u8; 8]; 2] {
-    const BILLION: u64 = 1_000_000_000;
-    let (seconds, part) = (at.as_u64() / BILLION, at.as_u64() % BILLION);
-    let part = match form {
-        more::TIMESTAMPNS | more::TIMESTAMPNS_NEW => part,
-        _ => part / 1000,
-    };
-    [seconds.to_ne_bytes(), part.to_ne_bytes()]
 }
 
 /// The name of a connected socket's peer, if it has one.
