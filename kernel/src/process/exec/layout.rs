@@ -41,11 +41,13 @@ impl Layout {
     /// Draws a layout, and what else an exec needs to draw.
     pub(super) fn draw(task: Current) -> Self {
         // Relaxed: the thread's own setting.
-        let fixed =
-            task.settings.personality.load(Ordering::Relaxed) & personality::ADDR_NO_RANDOMIZE != 0
-                || RANDOMIZE_VA_SPACE.get() == 0;
+        let own = task.settings.personality.load(Ordering::Relaxed);
+        let moves = match own & personality::ADDR_NO_RANDOMIZE {
+            0 => RANDOMIZE_VA_SPACE.get(),
+            _ => 0,
+        };
         let [secret @ .., stack, mmap, program, brk, vdso] = random::secret_words::<7>();
-        let draw = |word: u64| if fixed { 0 } else { word };
+        let draw = |word: u64| if moves == 0 { 0 } else { word };
         let pages = |word: u64, bits: u32| (draw(word) & ((1 << bits) - 1)) * PAGE;
         let stack_limit = task.process().limits().soft(Resource::Stack);
         let stack_room = (1u64 << STACK_BITS) * PAGE;
@@ -54,7 +56,7 @@ impl Layout {
             stack_top: USER_END - pages(stack, STACK_BITS),
             mmap_base: (USER_END - gap - pages(mmap, MMAP_BITS)) & !(PAGE - 1),
             program: pages(program, MMAP_BITS),
-            brk: if RANDOMIZE_VA_SPACE.get() < 2 { 0 } else { draw(brk) },
+            brk: if moves < 2 { 0 } else { brk },
             vdso: draw(vdso),
             secret,
         }
