@@ -34,17 +34,22 @@ impl ProcFile for Number {
     }
 }
 
+/// The digits of a number and the base that their prefix stands for: 0x, 0, or none for decimal.
+pub fn by_prefix(text: &str) -> (&str, u32) {
+    match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+        [b'0', _, ..] => (&text[1..], 8),
+        _ => (text, 10),
+    }
+}
+
 fn number(data: &[u8]) -> Option<i32> {
     let text = core::str::from_utf8(data.trim_ascii()).ok()?;
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let (digits, base) = match digits.as_bytes() {
-        [b'0', b'x' | b'X', ..] => (&digits[2..], 16),
-        [b'0', _, ..] => (&digits[1..], 8),
-        _ => (digits, 10),
-    };
+    let (digits, base) = by_prefix(digits);
     // Not a sign of its own, which `from_str_radix` would take.
     if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
         return None;

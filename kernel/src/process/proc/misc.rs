@@ -3,6 +3,7 @@
 //! Owns the number of the last login session. Never changes another task's login. Locks: none of its own.
 
 use super::shown::name;
+use crate::fs::procfs::by_prefix;
 use crate::mm::fallible::{TryCollect, TryGrow, TrySlice, TryVec, try_string};
 use crate::process::task::current::current;
 use crate::process::task::limits::{self, Resource};
@@ -131,12 +132,7 @@ fn unsigned(data: &[u8], base: u32) -> Result<u32> {
     let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     let text = text.strip_prefix('+').unwrap_or(text);
-    let (digits, base) = match (base, text.as_bytes()) {
-        (0, [b'0', b'x' | b'X', b, ..]) if b.is_ascii_hexdigit() => (&text[2..], 16),
-        (0, [b'0', ..]) => (text, 8),
-        (0, _) => (text, 10),
-        _ => (text, base),
-    };
+    let (digits, base) = if base == 0 { by_prefix(text) } else { (text, base) };
     if digits.is_empty() || !digits.bytes().all(|b| char::from(b).is_digit(base)) {
         return Err(Errno::EINVAL);
     }
