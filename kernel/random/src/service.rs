@@ -116,9 +116,9 @@ pub trait Platform: Sized {
 pub enum Event {
     /// There is a first key: who waited goes on, and the schedule of reseeds begins. Comes once.
     Ready,
-    /// There is a new key, and why.
+    /// There is a new key, and why; after [`Event::Copied`] it is about to be made.
     Reseeded(Cause),
-    /// This machine turned out to be a copy; a reseed follows.
+    /// This machine turned out to be a copy.
     Copied,
     /// So many bytes of a new [`Platform::id`] were mixed in.
     Identified(usize),

@@ -3,6 +3,8 @@
 //! A stream that wants a larger window than half of the free memory is refused: the kernel's heap must not fail for it.
 #![forbid(unsafe_code)]
 
+use crate::base::PAGE_SIZE;
+use crate::mm::frames;
 use alea_cpio::{BrokenInput, Input};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -73,7 +75,7 @@ impl<'a> Decoded<'a> {
     /// The stream that `bytes` begin with, if it is of one of the two kinds.
     pub fn new(bytes: &'a [u8]) -> Result<Option<Self>, &'static str> {
         let rest = Cursor(Rc::new(Cell::new(bytes)));
-        let window = crate::mm::frames::stats().free * PAGE / 2;
+        let window = frames::stats().free * PAGE_SIZE as u64 / 2;
         let decoder = if bytes.starts_with(b"\xfd7zXZ\0") {
             let kib = u32::try_from(window / 1024).unwrap_or(u32::MAX);
             Decoder::Xz(Box::new(XzReader::new_mem_limit(rest.clone(), false, kib)))
@@ -117,5 +119,3 @@ impl Input for Decoded<'_> {
         self.ready.0 = (self.ready.0 + len).min(self.ready.1);
     }
 }
-
-const PAGE: u64 = crate::base::PAGE_SIZE as u64;

@@ -204,12 +204,11 @@ impl Inode for FixedInode {
         }
     }
     fn permission(&self, cred: &Cred, want: u32) -> Result<()> {
-        if let Body::Stream(capability, _) = self.body
-            && !cred.capable(capability)
-        {
-            return Err(Errno::EPERM);
+        match self.body {
+            Body::Stream(capability, _) if !cred.capable(capability) => return Err(Errno::EPERM),
+            Body::Sysctl(_) => {}
+            _ => return Ok(()),
         }
-        let Body::Sysctl(_) = self.body else { return Ok(()) };
         let mode = self.attr.mode();
         let digit = if cred.euid == 0 {
             mode >> 6
