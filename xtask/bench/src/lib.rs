@@ -4,6 +4,7 @@
 
 pub mod baseline;
 pub mod bench;
+pub mod commands;
 pub mod figures;
 pub mod growth;
 pub mod latency;

@@ -9,6 +9,7 @@ pub mod adopters;
 pub mod bare;
 pub mod boot;
 pub mod checking;
+pub mod commands;
 pub mod fuzz;
 pub mod image;
 pub mod miri;

@@ -1,7 +1,9 @@
 //! The host that xtask runs on: where files lie (`paths`), other programs (`process`), what is shown to people (`table`,
-//! `term`), what they type (`keys`), and how many checks passed (`tally`).
+//! `term`), what they type (`keys`), how many checks passed (`tally`), and what all
+//! programs of xtask share (`commands`).
 #![forbid(unsafe_code)]
 
+pub mod commands;
 pub mod keys;
 pub mod paths;
 pub mod process;

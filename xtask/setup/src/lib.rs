@@ -5,6 +5,7 @@
 
 pub mod apt;
 pub mod build;
+pub mod commands;
 pub mod linux;
 pub mod setup;
 pub mod tools;

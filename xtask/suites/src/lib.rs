@@ -3,6 +3,7 @@
 
 pub mod assess;
 pub mod busybox;
+pub mod commands;
 pub mod random_stats;
 pub mod runtimes;
 pub mod vdso;

@@ -2,6 +2,7 @@
 //! `syscalls`).
 #![forbid(unsafe_code)]
 
+pub mod commands;
 mod data;
 mod faults;
 mod graph;

@@ -1,0 +1,34 @@
+//! The commands of `cargo xtask` for other people's suites. `xtask/src/lib.rs` lists all.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use crate::{assess, busybox, random_stats, runtimes, vdso};
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Run BusyBox's own tests, and compare each result with Linux's
+    Busybox(busybox::Suite),
+    /// Run Linux's self tests of the vDSO, and Go's of random numbers, on both kernels
+    Vdso(vdso::Vdso),
+    /// Run the own tests of Go and Python on Linux and on Alea, and compare them
+    Runtimes(runtimes::Runtimes),
+    /// Put what user space reads, and the raw jitter, through statistical tests
+    RandomStats(random_stats::RandomStats),
+    /// Assess the entropy of raw jitter in the form of NIST SP 800-90B
+    Assess(assess::Assess),
+}
+
+impl Command {
+    pub fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Busybox(c) => c.run(),
+            Self::Vdso(c) => c.run(),
+            Self::Runtimes(c) => c.run(),
+            Self::RandomStats(c) => c.run(),
+            Self::Assess(c) => c.run(),
+        }
+    }
+}
