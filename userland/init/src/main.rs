@@ -10,6 +10,7 @@
 mod archive;
 mod launch;
 mod mounts;
+mod network;
 mod port;
 mod relay;
 mod users;
@@ -49,6 +50,8 @@ fn main() -> ExitCode {
 /// From the mounts to the exit status.
 fn serve() -> io::Result<()> {
     mounts::mount_all();
+    // A kernel without a network is none to give up for: a program that wants one says so better.
+    let _ = network::bring_loopback_up();
     let (port, mut reader) = port::open()?;
     // The root is now as the user made it; this program lives on without a name.
     let _ = std::fs::remove_file(format!("/{PROGRAM}"));
