@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use xtask_check::run;
 use xtask_run::options::RunOptions;
 
 #[derive(Parser)]
@@ -13,9 +14,5 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let options = Cli::parse().options;
-    ExitCode::from(options.run().unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
-        xtask_run::FAILED
-    }))
+    run::own_root(Cli::parse().options)
 }

@@ -3,8 +3,8 @@
 
 mod roots;
 
-use std::fs;
-use std::io::{Read, Write};
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -108,6 +108,29 @@ fn the_exit_status_is_the_commands() {
         status(&["sh", "-c", "kill -9 1; kill -9 -1; exit 3"], 3);
         // Nor does it wait for what is left behind.
         status(&["sh", "-c", "sleep 1000 & exit 4"], 4);
+    }
+}
+
+#[test]
+fn a_roots_own_init_has_the_serial_line() {
+    let root = root();
+    let script =
+        "#!/bin/sh\necho ready; read line; echo \"process $$: $line\"; sleep 1; poweroff -f\n";
+    fs::write(root.path().join("srv/init"), script).unwrap();
+    fs::set_permissions(root.path().join("srv/init"), Permissions::from_mode(0o755)).unwrap();
+    for kernel in KERNELS {
+        let mut command = run(kernel, &["--root", root.path().to_str().unwrap()]);
+        command.args(["--init", "/srv/init"]).stdin(Stdio::piped());
+        let output = in_turn(|| {
+            let mut child = command.spawn().unwrap();
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let is_ready = lines.any(|line| line.unwrap() == "ready");
+            child.stdin.take().unwrap().write_all(b"typed\n").unwrap();
+            let answered = lines.any(|line| line.unwrap() == "process 1: typed");
+            assert!(is_ready && answered);
+            child.wait_with_output().unwrap()
+        });
+        ended(&output, 0);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask boot`: boots any kernel with any initramfs, as the user says.
 //!
-//! Also the home of [`watch`], which joins a guest's serial line to the terminal for `run` too.
+//! Also the home of [`join`], which joins a guest's serial line to the terminal for `run` and `image` too.
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -75,23 +75,28 @@ impl Boot {
             return Ok(ExitCode::SUCCESS);
         }
         let limits = Limits { total: self.timeout.map(Duration::from_secs), idle: None };
-        Ok(match watch(&machine, limits)? {
-            Watched::Left => ExitCode::SUCCESS,
-            Watched::Ended(outcome) => exit_code(&outcome, &kernel),
-        })
+        join(&machine, limits, &kernel)
     }
 }
 
+/// Runs `machine` with its serial line on this process's standard input and output, to its end. The exit status is QEMU's own, or 0
+/// if the user left.
+pub fn join(machine: &Machine, limits: Limits, kernel: &Path) -> Result<ExitCode> {
+    Ok(match watch(machine, limits)? {
+        Watched::Left => ExitCode::SUCCESS,
+        Watched::Ended(outcome) => exit_code(&outcome, kernel),
+    })
+}
+
 /// How a guest on the user's terminal came to its end.
-pub enum Watched {
+enum Watched {
     Ended(Outcome),
     /// The user typed Ctrl-A x.
     Left,
 }
 
-/// Runs `machine` with its serial line on this process's standard input and output. On a terminal
-/// every key goes to the guest; a pipe or file is typed as it is, and its end types nothing.
-pub fn watch(machine: &Machine, limits: Limits) -> Result<Watched> {
+/// On a terminal every key goes to the guest; a pipe or file is typed as it is, and its end types nothing.
+fn watch(machine: &Machine, limits: Limits) -> Result<Watched> {
     let raw = if std::io::stdin().is_terminal() {
         eprintln!("note: `poweroff -f` in the guest or Ctrl-A x here ends it");
         Some(term::RawMode::enter()?)
@@ -121,7 +126,7 @@ pub fn watch(machine: &Machine, limits: Limits) -> Result<Watched> {
 }
 
 /// Reports anything but a power-off on standard error, and passes QEMU's exit status on.
-pub fn exit_code(outcome: &Outcome, kernel: &Path) -> ExitCode {
+fn exit_code(outcome: &Outcome, kernel: &Path) -> ExitCode {
     if let Some(report) = symbolize::panic_report(kernel, &outcome.output) {
         eprintln!("\n{report}");
     }

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Subcommand)]
 pub enum Command {
     /// Boot Alea to a shell; with no terminal, play a demonstration and power off
-    Run(run::Run),
+    Run(Box<run::Run>),
     /// Boot any kernel and initramfs, on any CPU model and number of CPUs
     Boot(boot::Boot),
     /// Run the host tests and the tests that boot QEMU

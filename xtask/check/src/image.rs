@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 
-use crate::boot::{self, Watched};
+use crate::boot;
 use xtask_guest::guest::Limits;
 use xtask_guest::qemu::{Boot, MachineArgs};
 use xtask_host::{paths, process};
@@ -67,10 +67,7 @@ impl Image {
             }
         };
         machine.boot = Boot::Iso { iso, firmware };
-        Ok(match boot::watch(&machine, Limits::NONE)? {
-            Watched::Left => ExitCode::SUCCESS,
-            Watched::Ended(outcome) => boot::exit_code(&outcome, &paths::kernel()),
-        })
+        boot::join(&machine, Limits::NONE, &paths::kernel())
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 
-use crate::boot::{self, Watched};
+use crate::boot;
 use xtask_guest::guest::{End, Guest, Limits, Outcome};
 use xtask_guest::qemu::Machine;
 use xtask_guest::symbolize;
@@ -60,11 +60,7 @@ impl Run {
         if let Ok(name) = std::env::var("TERM") {
             line.push_str(&format!(" alea.term={name}"));
         }
-        let machine = self.boots(machine, &line);
-        match boot::watch(&machine, Limits::NONE)? {
-            Watched::Left => Ok(ExitCode::SUCCESS),
-            Watched::Ended(outcome) => Ok(boot::exit_code(&outcome, &paths::kernel())),
-        }
+        boot::join(&self.boots(machine, &line), Limits::NONE, &paths::kernel())
     }
 
     fn demonstrate(self, machine: Machine) -> Result<ExitCode> {
@@ -80,12 +76,22 @@ impl Run {
     }
 }
 
-/// Runs one command; whatever keeps it from running is said, and is status 125.
-fn own_root(own: RunOptions) -> ExitCode {
-    ExitCode::from(own.run().unwrap_or_else(|error| {
+/// Runs one command on the user's own root, or boots its own init; what is built must be there. Whatever keeps it from running is
+/// said, and is status 125.
+pub fn own_root(own: RunOptions) -> ExitCode {
+    let ended = match &own.init {
+        Some(init) => boot_init(&own, init),
+        None => own.run().map(ExitCode::from),
+    };
+    ended.unwrap_or_else(|error| {
         eprintln!("error: {error:#}");
-        xtask_run::FAILED
-    }))
+        ExitCode::from(xtask_run::FAILED)
+    })
+}
+
+fn boot_init(own: &RunOptions, init: &str) -> Result<ExitCode> {
+    let limits = Limits { total: own.timeout.map(Duration::from_secs), idle: None };
+    boot::join(&own.booting(init)?, limits, &own.kernel_file()?)
 }
 
 /// Says what went wrong, if anything did.

@@ -46,6 +46,11 @@ pub struct RunOptions {
     #[arg(long, value_name = "GUESTDIR:HOSTDIR")]
     #[arg(help_heading = "One command on a root of your own")]
     pub out: Vec<String>,
+    /// Boot the root's own init instead of one command: it is process 1, and the serial line is its console
+    #[arg(long, value_name = "PROGRAM", requires = "root")]
+    #[arg(conflicts_with_all = ["command", "env", "workdir", "user", "out", "timing"])]
+    #[arg(help_heading = "One command on a root of your own")]
+    pub init: Option<String>,
     /// `alea`, `linux` (Debian's), or the path of a kernel image
     #[arg(long, value_name = "alea|linux|PATH", default_value = "alea")]
     #[arg(help_heading = "One command on a root of your own")]
@@ -94,6 +99,46 @@ impl RunOptions {
 
     /// Runs the command. What is built must be there. The exit status for this program.
     pub fn run(self) -> Result<u8> {
+        let outs = self.outs()?;
+        let (archive, wishes) = self.archive()?;
+        let terminal = term::interactive();
+        let task = self.task(wishes, terminal, outs.iter().map(|(guest, _)| guest.clone()))?;
+        // Nobody sees the log unless something fails. Linux's takes seconds of a serial line's time.
+        let quiet = if self.kernel == "linux" { " quiet" } else { "" };
+        let init = format!("/{}{quiet}", alea_init::PROGRAM);
+        let session = Session {
+            machine: self.boots(&archive, &init, self.machine.quiet_machine()?)?,
+            kernel: self.kernel_file()?,
+            task,
+            terminal,
+            limit: self.timeout.map(Duration::from_secs),
+            timing: self.timing,
+            outs: outs.into_iter().map(|(_, host)| host).collect(),
+        };
+        session.run()
+    }
+
+    /// The machine whose process 1 is `init`, a program of the root's own.
+    pub fn booting(&self, init: &str) -> Result<Machine> {
+        let (archive, _) = self.archive()?;
+        self.boots(&archive, init, self.machine.machine()?)
+    }
+
+    fn boots(&self, archive: &Archive, init: &str, machine: Machine) -> Result<Machine> {
+        let line = format!(
+            "console=ttyS0 panic=-1 initramfs_options=size=75% rdinit={init} {}",
+            self.append
+        );
+        let machine = match &self.machine.memory {
+            None => machine.memory(&memory_for(archive.path())?),
+            Some(_) => machine,
+        };
+        let kernel = self.kernel_file()?;
+        Ok(machine.direct(&kernel, Some(archive.path().to_owned()), line.trim_end()))
+    }
+
+    /// The kernel's image.
+    pub fn kernel_file(&self) -> Result<PathBuf> {
         let kernel = match self.kernel.as_str() {
             "alea" => paths::kernel(),
             "linux" => {
@@ -102,46 +147,21 @@ impl RunOptions {
             }
             path => PathBuf::from(path),
         };
-        paths::require(&[paths::init(), paths::initramfs()])?;
         ensure!(kernel.is_file(), "{} is no file", paths::shown(&kernel));
-        let outs = self.outs()?;
-        let (archive, wishes) = match &self.root {
-            Some(root) => {
-                ensure!(root.exists(), "{} is not there", paths::shown(root));
-                let packed = cache::packed(root, &self.overlay)?;
-                (Archive::Kept(packed.archive), packed.wishes)
-            }
-            None => {
-                let own = paths::initramfs();
-                let archive = with_init(self.initrd.as_ref().unwrap_or(&own))?;
-                (Archive::Own(archive), Wishes::default())
-            }
-        };
-        let terminal = term::interactive();
-        let task = self.task(wishes, terminal, outs.iter().map(|(guest, _)| guest.clone()))?;
-        // Nobody sees the log unless something fails. Linux's takes seconds of a serial line's time.
-        let quiet = if self.kernel == "linux" { " quiet" } else { "" };
-        let line = format!(
-            "console=ttyS0{quiet} panic=-1 initramfs_options=size=75% rdinit=/{} {}",
-            alea_init::PROGRAM,
-            self.append
-        );
-        let mut args = self.machine.clone();
-        if args.memory.is_none() {
-            args.memory = Some(memory_for(archive.path())?);
+        Ok(kernel)
+    }
+
+    /// The root, packed, and what it says of how it wants to be run.
+    fn archive(&self) -> Result<(Archive, Wishes)> {
+        paths::require(&[paths::init(), paths::initramfs()])?;
+        if let Some(root) = &self.root {
+            ensure!(root.exists(), "{} is not there", paths::shown(root));
+            let packed = cache::packed(root, &self.overlay)?;
+            return Ok((Archive::Kept(packed.archive), packed.wishes));
         }
-        let machine: Machine = args.quiet_machine()?;
-        let machine = machine.direct(&kernel, Some(archive.path().to_owned()), line.trim_end());
-        let session = Session {
-            machine,
-            kernel,
-            task,
-            terminal,
-            limit: self.timeout.map(Duration::from_secs),
-            timing: self.timing,
-            outs: outs.into_iter().map(|(_, host)| host).collect(),
-        };
-        session.run()
+        let own = paths::initramfs();
+        let archive = with_init(self.initrd.as_ref().unwrap_or(&own))?;
+        Ok((Archive::Own(archive), Wishes::default()))
     }
 
     /// What is brought back, and where to.
