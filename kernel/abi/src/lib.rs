@@ -7,6 +7,7 @@
 
 pub mod errno;
 pub mod fs;
+pub mod ipc;
 pub mod misc;
 pub mod mman;
 pub mod net;

@@ -21,7 +21,7 @@ pub use frames::kernel_memory_low;
 pub use frames::page_buf::PageBuf;
 pub use kernel::stack::KernelStack;
 pub use page_cache::page_cache::{PageCache, PageQuota};
-pub use page_cache::source::MapSource;
+pub use page_cache::source::{MapObserver, MapSource};
 pub use space::MAX_MAP_COUNT;
 pub use space::space::AddressSpace;
 pub use start::{

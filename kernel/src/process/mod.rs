@@ -13,6 +13,7 @@ mod proc;
 pub mod sched;
 pub mod signal;
 pub mod start;
+pub mod sysv;
 pub mod task;
 pub mod timers;
 pub mod tree;

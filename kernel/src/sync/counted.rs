@@ -42,6 +42,8 @@ kinds! {
     Group = "groups",
     Session = "sessions",
     PosixTimer = "posix_timers",
+    /// System V's.
+    ShmSegment = "shm_segments",
 }
 
 crate::per_cpu! {

@@ -62,6 +62,10 @@ levels! {
     Passing;
     /// Pipes, sockets, eventfds: the small state of a stream.
     Stream: nests;
+    /// A table of System V objects of one kind.
+    SysvTable;
+    /// A System V shared memory segment: who has it attached, whose it is.
+    SysvSegment;
     /// A page cache's tree.
     PageCache;
     /// Who watches which object (inotify); a watcher's own state is taken inside.

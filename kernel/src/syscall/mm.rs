@@ -68,14 +68,14 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
 }
 
 /// Whether the thread's personality makes what is mapped with `prot` executable.
-fn implies_exec(prot: Prot) -> bool {
+pub(super) fn implies_exec(prot: Prot) -> bool {
     // Relaxed: the thread's own setting.
     let setting = process::current().settings.personality.load(Ordering::Relaxed);
     prot.contains(Prot::READ) && setting & READ_IMPLIES_EXEC != 0
 }
 
 /// Whether the running task may map the first pages.
-fn may_map_low() -> bool {
+pub(super) fn may_map_low() -> bool {
     process::current().cred().capable(Capability::SYS_RAWIO)
 }
 

@@ -9,6 +9,7 @@ mod caller;
 mod counters;
 mod event;
 mod file;
+mod ipc;
 mod mm;
 mod net;
 mod proc;

@@ -9,6 +9,7 @@ use super::args::Handler;
 use super::args::Status::{self, Full, Partial};
 use super::event::{epoll, futex, pipe, poll};
 use super::file::{dir, exec, fd, file, inotify, mount, path, splice, xattr};
+use super::ipc::shm;
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
 use super::task::{cred, pidfd, process, rseq, sched};
@@ -77,6 +78,9 @@ syscalls! {
     26 msync => mm::msync, Full;
     27 mincore => mm::mincore, Full;
     28 madvise => mm::madvise, Full;
+    29 shmget => shm::shmget, Full;
+    30 shmat => shm::shmat, Full;
+    31 shmctl => shm::shmctl, Full;
     32 dup => fd::dup, Full;
     33 dup2 => fd::dup2, Full;
     34 pause => signal::pause, Full;
@@ -109,6 +113,7 @@ syscalls! {
     61 wait4 => process::wait4, Full;
     62 kill => signal::kill, Full;
     63 uname => misc::uname, Full;
+    67 shmdt => shm::shmdt, Full;
     72 fcntl => fd::fcntl, Partial("no leases, no F_NOTIFY");
     73 flock => fd::flock, Full;
     74 fsync => file::fsync, Full;

@@ -10,6 +10,17 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::ops::Range;
 
+/// Counts the mappings of its source: a mapping that is split or copied by fork counts twice. Told with the address space
+/// locked.
+pub trait MapObserver {
+    /// There is one more.
+    fn mapped(&self);
+    /// There is one less.
+    fn unmapped(&self);
+    /// How long a mapping of the whole source is, in bytes.
+    fn size(&self) -> u64;
+}
+
 /// A mappable object: an open file, a memfd, a shared anonymous area.
 pub trait MapSource: Send + Sync {
     /// The pages behind the mapping.
@@ -26,6 +37,10 @@ pub trait MapSource: Send + Sync {
     /// MADV_REMOVE: makes a hole of the byte range, for a writable shared mapping. No address space is locked.
     fn punch(&self, bytes: Range<u64>) -> Result<()> {
         self.cache().punch(bytes)
+    }
+    /// Who is told of each mapping and of its end, if anybody is.
+    fn observer(&self) -> Option<&dyn MapObserver> {
+        None
     }
     /// Whether the mapping is one of memory rather than of a file: what usage counts as shmem.
     fn is_shmem(&self) -> bool {

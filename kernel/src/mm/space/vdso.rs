@@ -10,7 +10,7 @@ use super::request::{Fault, VmFlags};
 use super::space::{AddressSpace, Inner};
 use super::table::tlb::CpuMask;
 use super::table::{LEAF_SPAN, Table, index_at};
-use super::vma::{MappedFile, Vma};
+use super::vma::{FileOfVma, MappedFile, Vma};
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::fallible::{try_arc, try_string};
@@ -99,7 +99,7 @@ impl AddressSpace {
 /// The frames behind a mapping of the vDSO, from the start of its file.
 fn frames_of(vma: &Vma) -> Option<&'static [u32]> {
     let vdso = VDSO.get()?;
-    let is_data = vma.file.as_ref().is_some_and(|file| Arc::ptr_eq(file, &vdso.data));
+    let is_data = vma.file.as_ref().is_some_and(|file| Arc::ptr_eq(file.shared(), &vdso.data));
     Some(if is_data { &vdso.data_frames } else { &vdso.image_frames })
 }
 
@@ -145,7 +145,7 @@ impl Inner {
         cpus: &CpuMask,
     ) -> Result<()> {
         let end = start + frames.len() as u64 * PAGE;
-        let vma = Vma { start, end, flags, offset: 0, file: Some(file.clone()) };
+        let vma = Vma { start, end, flags, offset: 0, file: Some(FileOfVma::new(file.clone())) };
         let entry = vma.borrowed_flags();
         self.vmas.insert(vma).map_err(|_| Errno::ENOMEM)?;
         self.account(flags, frames.len() as u64, 1);
@@ -171,7 +171,7 @@ struct Special {
 impl Special {
     fn file(name: &'static str, cache: PageCache) -> Result<Arc<MappedFile>> {
         let cache = try_arc(cache)?;
-        try_arc(MappedFile { source: try_arc(Self { name, cache: cache.clone() })?, cache })
+        try_arc(MappedFile::new(try_arc(Self { name, cache })?))
     }
 }
 

@@ -17,6 +17,62 @@ pub(in crate::mm::space) const STACK_GUARD: u64 = 256 * PAGE_SIZE as u64;
 pub(in crate::mm::space) struct MappedFile {
     pub source: Arc<dyn MapSource>,
     pub cache: Arc<PageCache>,
+    /// Whether the source has an observer.
+    pub is_observed: bool,
+}
+
+impl MappedFile {
+    pub fn new(source: Arc<dyn MapSource>) -> Self {
+        let (cache, is_observed) = (source.cache().clone(), source.observer().is_some());
+        Self { source, cache, is_observed }
+    }
+}
+
+/// What one mapping has of its file: as long as it lives, the source's observer counts the mapping.
+pub(in crate::mm::space) struct FileOfVma(Arc<MappedFile>);
+
+impl FileOfVma {
+    #[inline]
+    pub fn new(file: Arc<MappedFile>) -> Self {
+        if file.is_observed
+            && let Some(observer) = file.source.observer()
+        {
+            observer.mapped();
+        }
+        Self(file)
+    }
+
+    /// The file, for somebody who is no mapping.
+    #[inline]
+    pub fn shared(&self) -> &Arc<MappedFile> {
+        &self.0
+    }
+}
+
+impl Clone for FileOfVma {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self::new(self.0.clone())
+    }
+}
+
+impl Drop for FileOfVma {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.is_observed
+            && let Some(observer) = self.0.source.observer()
+        {
+            observer.unmapped();
+        }
+    }
+}
+
+impl core::ops::Deref for FileOfVma {
+    type Target = MappedFile;
+    #[inline]
+    fn deref(&self) -> &MappedFile {
+        &self.0
+    }
 }
 
 /// One mapping: a page-aligned, not empty range.
@@ -26,7 +82,7 @@ pub(in crate::mm::space) struct Vma {
     pub flags: VmFlags,
     /// Byte offset of `start` in the file.
     pub offset: u64,
-    pub file: Option<Arc<MappedFile>>,
+    pub file: Option<FileOfVma>,
 }
 
 impl Span for Vma {
@@ -132,7 +188,10 @@ impl Vma {
             && match (&self.file, &next.file) {
                 (None, None) => true,
                 (Some(a), Some(b)) => {
-                    Arc::ptr_eq(&a.source, &b.source) && self.offset_of(self.end) == next.offset
+                    // As on Linux, what is observed stays as it was split.
+                    !a.is_observed
+                        && Arc::ptr_eq(&a.source, &b.source)
+                        && self.offset_of(self.end) == next.offset
                 }
                 _ => false,
             }

@@ -49,6 +49,7 @@ pub fn init() {
     pace::register_pacer(&SLEEPER);
     crate::random::register_caller(&RunningTask);
     proc::register();
+    crate::process::sysv::register().expect("no memory for the files of System V IPC");
     crate::process::tree::terminal::init();
     crate::diag::panic::set_describe(describe);
 }

@@ -18,6 +18,7 @@ use crate::process::futex::Waits;
 use crate::process::memory::fault::LastTrap;
 use crate::process::sched::Entity;
 use crate::process::signal::TaskSignals;
+use crate::process::sysv::Part;
 use crate::process::timers::times::Times;
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
@@ -55,6 +56,8 @@ pub struct Task {
     futex_state: AtomicU8,
     pub(in crate::process) futex: Waits,
     pub rseq: Rseq,
+    /// What it keeps of System V IPC.
+    pub(in crate::process) sysv: Part,
     trap: [AtomicU64; 3],
     /// prctl's per-thread settings.
     pub settings: Settings,
@@ -160,6 +163,7 @@ impl Task {
             futex_state: AtomicU8::new(0),
             futex: Waits::new(),
             rseq: Rseq::new(),
+            sysv: Part::new(),
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
             sleep_room: parts.sleep_room,

@@ -170,20 +170,20 @@ impl Inner {
                 if !vma.can_be_discarded(advice) {
                     return Err(Errno::EINVAL);
                 }
-                let vma = vma.duplicate();
+                let flags = vma.flags;
                 self.own_edges(start, end, &space.cpus)?;
                 let mut gather = Gather::new(&space.cpus);
-                self.zap(&mut gather, &vma, start, end, true);
+                self.zap(&mut gather, flags, start..end, true);
             }
             Advice::Remove => {
                 let locked = vma.flags.contains(VmFlags::LOCKED);
-                let Some(file) = vma.file.clone().filter(|_| !locked) else {
+                let Some(file) = vma.file.as_ref().filter(|_| !locked) else {
                     return Err(Errno::EINVAL);
                 };
                 if !vma.flags.contains(VmFlags::SHARED.union(VmFlags::MAY_WRITE)) {
                     return Err(Errno::EACCES);
                 }
-                return Ok(Some((file, vma.offset_of(start)..vma.offset_of(end))));
+                return Ok(Some((file.shared().clone(), vma.offset_of(start)..vma.offset_of(end))));
             }
             Advice::PopulateRead | Advice::PopulateWrite => {
                 let access = match advice {

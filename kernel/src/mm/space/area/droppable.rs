@@ -46,10 +46,10 @@ impl AddressSpace {
             cond_resched();
             next = inner.vmas.next(pos);
             if vma.flags.contains(VmFlags::DROPPABLE) {
-                let vma = vma.duplicate();
+                let (flags, range) = (vma.flags, vma.start..vma.end);
                 // One gather a mapping: its pages are free when the next is looked at.
                 let mut gather = Gather::new(&self.cpus);
-                inner.zap(&mut gather, &vma, vma.start, vma.end, true);
+                inner.zap(&mut gather, flags, range, true);
                 drop(gather);
                 if before.saturating_sub(inner.counts.rss_anon) >= wanted {
                     break;

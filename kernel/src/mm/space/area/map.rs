@@ -11,7 +11,7 @@ use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::source::MapSource;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
-use crate::mm::space::vma::{MappedFile, Vma};
+use crate::mm::space::vma::{FileOfVma, MappedFile, Vma};
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
 use alloc::string::String;
@@ -81,6 +81,7 @@ impl Inner {
         if request.fixed == MapFixed::Replace {
             self.unmap_range(space, addr, addr + len)?;
         }
+        let file = file.map(FileOfVma::new);
         self.insert(Vma { start: addr, end: addr + len, flags, offset, file })?;
         Ok((addr, len))
     }
@@ -182,11 +183,8 @@ impl Inner {
     fn file_of(&self, source: Arc<dyn MapSource>, addr: u64) -> Result<Arc<MappedFile>> {
         let below = self.vmas.before(addr).and_then(|pos| self.vmas.get(pos));
         match below.and_then(|vma| vma.file.as_ref()) {
-            Some(file) if Arc::ptr_eq(&file.source, &source) => Ok(file.clone()),
-            _ => {
-                let cache = source.cache().clone();
-                try_arc(MappedFile { source, cache })
-            }
+            Some(file) if Arc::ptr_eq(&file.source, &source) => Ok(file.shared().clone()),
+            _ => try_arc(MappedFile::new(source)),
         }
     }
 

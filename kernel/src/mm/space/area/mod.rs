@@ -1,10 +1,11 @@
 //! The list of mappings: one call a file (`map`, `unmap`, `remap`, `protect`, `advise`, `brk`), where a new one goes (`choose`),
-//! pages that may be dropped (`droppable`). All are methods of `space::Inner`, whose lock the caller holds, and of
+//! pages that may be dropped (`droppable`), shmdt (`detach`). All are methods of `space::Inner`, whose lock the caller holds, and of
 //! `AddressSpace`, which take it.
 
 mod advise;
 mod brk;
 mod choose;
+mod detach;
 pub(super) mod droppable;
 mod map;
 mod protect;

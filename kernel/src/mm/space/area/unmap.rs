@@ -12,7 +12,6 @@ use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
 use crate::mm::space::table::{OWNED, ZERO};
-use crate::mm::space::vma::Vma;
 use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use core::ops::Range;
@@ -55,7 +54,7 @@ impl Inner {
             }
             let Some(vma) = self.vmas.remove(pos) else { break };
             self.account(vma.flags, vma.pages(), -1);
-            self.zap(&mut gather, &vma, vma.start, vma.end, true);
+            self.zap(&mut gather, vma.flags, vma.start..vma.end, true);
         }
         self.free_tables(&mut gather, start, end);
         Ok(())
@@ -69,15 +68,15 @@ impl Inner {
         self.table.free_tables(start, end, floor..ceiling, &mut |table| gather.table(table));
     }
 
-    /// Clears the page-table entries of `start..end`, part of `vma`; private copies only if `copies`.
+    /// Clears the page-table entries of `range`, part of a mapping with `flags`; private copies only if `copies`.
     pub(super) fn zap(
         &mut self,
         gather: &mut Gather<'_>,
-        vma: &Vma,
-        start: u64,
-        end: u64,
+        flags: VmFlags,
+        range: Range<u64>,
         copies: bool,
     ) {
+        let Range { start, end } = range;
         let (mut owned, mut borrowed) = (0i64, 0i64);
         let mut at = start;
         while let Some(part) = self.table.next_leaf(at, end) {
@@ -107,8 +106,8 @@ impl Inner {
                 }
             });
         }
-        self.count_rss(vma.flags, true, -owned);
-        self.count_rss(vma.flags, false, -borrowed);
+        self.count_rss(flags, true, -owned);
+        self.count_rss(flags, false, -borrowed);
     }
 
     /// Makes `addr` a boundary between mappings, if it lies inside one.
@@ -182,8 +181,8 @@ pub(in crate::mm) fn unmap_everywhere(cache: &PageCache, indices: Range<u64>, co
             if low < high {
                 let at = |index: u64| vma.start + ((index - first) << PAGE_SHIFT);
                 let (start, end) = (at(low), at(high));
-                let vma = vma.duplicate();
-                inner.zap(&mut gather, &vma, start, end, copies);
+                let flags = vma.flags;
+                inner.zap(&mut gather, flags, start..end, copies);
             }
         }
     });

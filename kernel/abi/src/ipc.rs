@@ -1,0 +1,111 @@
+//! System V IPC: `<linux/ipc.h>`, `<linux/shm.h>`, in their 64-bit forms.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// A key that names no object.
+pub const IPC_PRIVATE: i32 = 0;
+
+/// Flags of the get calls.
+pub mod get {
+    pub const CREAT: u32 = 0o1000;
+    pub const EXCL: u32 = 0o2000;
+    /// Of shmget.
+    pub const SHM_HUGETLB: u32 = 0o4000;
+    pub const SHM_NORESERVE: u32 = 0o10000;
+    /// Where the logarithm of a size of huge pages stands, and how wide it is.
+    pub const SHM_HUGE_SHIFT: u32 = 26;
+    pub const SHM_HUGE_MASK: u32 = 0x3f;
+}
+
+/// Commands of the control calls.
+pub mod cmd {
+    pub const RMID: i32 = 0;
+    pub const SET: i32 = 1;
+    pub const STAT: i32 = 2;
+    pub const INFO: i32 = 3;
+    pub const SHM_LOCK: i32 = 11;
+    pub const SHM_UNLOCK: i32 = 12;
+    pub const SHM_STAT: i32 = 13;
+    pub const SHM_INFO: i32 = 14;
+    pub const SHM_STAT_ANY: i32 = 15;
+}
+
+/// Flags of shmat.
+pub mod at {
+    pub const RDONLY: u32 = 0o10000;
+    pub const RND: u32 = 0o20000;
+    pub const REMAP: u32 = 0o40000;
+    pub const EXEC: u32 = 0o100000;
+}
+
+/// Bits of a segment's mode beyond the permissions.
+pub mod shm_mode {
+    /// It goes when it is attached no more.
+    pub const DEST: u32 = 0o1000;
+    pub const LOCKED: u32 = 0o2000;
+}
+
+/// `struct ipc64_perm`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct IpcPerm {
+    pub key: i32,
+    pub uid: u32,
+    pub gid: u32,
+    pub cuid: u32,
+    pub cgid: u32,
+    pub mode: u32,
+    pub seq: u16,
+    pub pad: [u16; 3],
+    pub unused: [u64; 2],
+}
+
+/// `struct shmid64_ds`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct ShmidDs {
+    pub perm: IpcPerm,
+    /// Bytes.
+    pub segsz: u64,
+    /// Times in seconds.
+    pub atime: i64,
+    pub dtime: i64,
+    pub ctime: i64,
+    pub cpid: i32,
+    pub lpid: i32,
+    pub nattch: u64,
+    pub unused: [u64; 2],
+}
+
+/// `struct shminfo64`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Shminfo {
+    pub shmmax: u64,
+    pub shmmin: u64,
+    pub shmmni: u64,
+    pub shmseg: u64,
+    /// Pages.
+    pub shmall: u64,
+    pub unused: [u64; 4],
+}
+
+/// `struct shm_info`: how many segments there are, and their pages.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct ShmInfo {
+    pub used_ids: i32,
+    pub pad: u32,
+    pub tot: u64,
+    pub rss: u64,
+    pub swp: u64,
+    pub swap_attempts: u64,
+    pub swap_successes: u64,
+}
+
+const _: () = {
+    assert!(size_of::<IpcPerm>() == 48);
+    assert!(size_of::<ShmidDs>() == 112);
+    assert!(size_of::<Shminfo>() == 72);
+    assert!(size_of::<ShmInfo>() == 48);
+};

@@ -1,0 +1,88 @@
+//! How much System V IPC there may be: the files of /proc/sys/kernel.
+//!
+//! Owns the settings. Never keeps what stands already to a limit that has been lowered since. Locks: none.
+
+use crate::base::setting::Setting;
+use crate::fs::procfs::{ProcFile, by_prefix, register_file, register_setting};
+use crate::mm::fallible::try_arc;
+use crate::try_format;
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Most objects of a kind that an identifier's index allows.
+const MOST: i32 = alea_sysv::numbers::MOST as i32;
+
+/// A setting of 64 bits. Relaxed: it decides nothing but later calls.
+pub struct Wide(AtomicU64);
+
+impl Wide {
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Bytes of a segment, and pages of all.
+pub static SHM_MAX: Wide = Wide(AtomicU64::new(u64::MAX - (1 << 24)));
+pub static SHM_ALL: Wide = Wide(AtomicU64::new(u64::MAX - (1 << 24)));
+pub static SHM_MNI: Setting = Setting::new(4096, 0..=MOST);
+/// Whether a segment that is not attached goes with the thread that made it.
+pub static SHM_RMID_FORCED: Setting = Setting::new(0, 0..=1);
+pub static SHM_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
+
+/// Adds the files to /proc; `forced` is called when segments without a maker are to go.
+pub fn register(forced: fn()) -> Result<()> {
+    let wide: [(&str, &'static Wide); 2] =
+        [("sys/kernel/shmmax", &SHM_MAX), ("sys/kernel/shmall", &SHM_ALL)];
+    for (path, setting) in wide {
+        register_file(path, 0o644, try_arc(setting)?)?;
+    }
+    register_file("sys/kernel/shm_rmid_forced", 0o644, try_arc(Forced(forced))?)?;
+    let numbers: [(&str, &'static Setting); 2] =
+        [("sys/kernel/shmmni", &SHM_MNI), ("sys/kernel/shm_next_id", &SHM_NEXT_ID)];
+    numbers.into_iter().try_for_each(|(path, setting)| register_setting(path, setting))
+}
+
+impl ProcFile for &'static Wide {
+    fn read(&self) -> Result<Vec<u8>> {
+        try_format!("{}\n", self.get()).map(String::into_bytes)
+    }
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        let text = core::str::from_utf8(data.trim_ascii()).map_err(|_| Errno::EINVAL)?;
+        if text.is_empty() {
+            return Ok(data.len());
+        }
+        self.0.store(unsigned(text)?, Ordering::Relaxed);
+        Ok(data.len())
+    }
+}
+
+/// A number without a sign, decimal or with 0x or 0 in front.
+fn unsigned(text: &str) -> Result<u64> {
+    let (digits, base) = by_prefix(text);
+    if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
+        return Err(Errno::EINVAL);
+    }
+    u64::from_str_radix(digits, base).map_err(|_| Errno::EINVAL)
+}
+
+/// `shm_rmid_forced`: once it is set, what nobody has goes at once.
+struct Forced(fn());
+
+impl ProcFile for Forced {
+    fn read(&self) -> Result<Vec<u8>> {
+        try_format!("{}\n", SHM_RMID_FORCED.get()).map(String::into_bytes)
+    }
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        let text = core::str::from_utf8(data.trim_ascii()).map_err(|_| Errno::EINVAL)?;
+        let value = i32::try_from(unsigned(text)?).map_err(|_| Errno::EINVAL)?;
+        if !SHM_RMID_FORCED.set(value) {
+            return Err(Errno::EINVAL);
+        }
+        if value == 1 {
+            (self.0)();
+        }
+        Ok(data.len())
+    }
+}

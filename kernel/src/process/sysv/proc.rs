@@ -1,0 +1,61 @@
+//! /proc/sysvipc: the objects, one a line.
+
+use super::segment;
+use super::table::Object;
+use super::{limits, segment::end_orphans};
+use crate::base::PAGE_SIZE;
+use crate::fs::procfs::{ProcFile, TextBuf, register_file};
+use crate::mm::fallible::{TryString, try_arc};
+use crate::try_writeln;
+use abi::Result;
+use alloc::vec::Vec;
+
+/// A file whose lines a function writes.
+struct Listing(fn(&mut TextBuf) -> Result<()>);
+
+impl ProcFile for Listing {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut text = TextBuf::default();
+        (self.0)(&mut text)?;
+        text.finish()
+    }
+}
+
+/// Adds the files to /proc; once, at boot.
+pub fn register() -> Result<()> {
+    limits::register(end_orphans)?;
+    let listings: [(&str, fn(&mut TextBuf) -> Result<()>); 1] = [("sysvipc/shm", shm)];
+    for (path, listing) in listings {
+        register_file(path, 0o444, try_arc(Listing(listing))?)?;
+    }
+    Ok(())
+}
+
+fn shm(text: &mut TextBuf) -> Result<()> {
+    text.try_push_str(concat!(
+        "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid",
+        "      atime      dtime      ctime                   rss                  swap\n"
+    ))?;
+    segment::for_each(|segment| {
+        let rss = segment.cache.resident() * PAGE_SIZE as u64;
+        let (id, size, state) = (segment.id(), segment.size, segment.state().told(segment));
+        let perm = state.perm;
+        try_writeln!(
+            text,
+            "{:10} {id:10}  {:4o} {size:21} {:5} {:5}  {:5} {:5} {:5} {:5} {:5} {:10} {:10} {:10} {rss:21} {:21}",
+            perm.key,
+            perm.mode,
+            state.cpid,
+            state.lpid,
+            state.nattch,
+            perm.uid,
+            perm.gid,
+            perm.cuid,
+            perm.cgid,
+            state.atime,
+            state.dtime,
+            state.ctime,
+            0
+        )
+    })
+}

@@ -1,0 +1,3 @@
+//! System V IPC: shared memory.
+
+pub mod shm;

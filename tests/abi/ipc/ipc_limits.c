@@ -1,0 +1,136 @@
+/*
+ * The limits of System V IPC below /proc/sys/kernel: what they are, what may be written, and that they act.
+ */
+#include "check.h"
+#include <sys/ipc.h>
+#include <sys/shm.h>
+
+static ssize_t put(const char *name, const char *text)
+{
+	char path[128];
+	snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
+	int fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	ssize_t got = write(fd, text, strlen(text));
+	int error = errno;
+	close(fd);
+	errno = error;
+	return got;
+}
+
+static const char *get(const char *name)
+{
+	char path[128];
+	snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
+	return read_file(path);
+}
+
+static void show(const char *name)
+{
+	char path[128];
+	struct stat st;
+	snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
+	MUST(stat(path, &st));
+	printf("%s %o %s", name, st.st_mode & 07777, read_file(path));
+}
+
+static void try_all(const char *name, const char *const *texts, const char *back)
+{
+	for (; *texts; texts++) {
+		ssize_t got = put(name, *texts);
+		int error = errno;
+		printf("%s \"%s\" ", name, *texts);
+		if (got < 0)
+			printf("%s ", err_name(error));
+		else
+			printf("%zd ", got);
+		printf("%s", get(name));
+	}
+	T(put(name, back));
+}
+
+static void segments(void)
+{
+	show("shmmax");
+	show("shmall");
+	show("shmmni");
+	show("shm_rmid_forced");
+	try_all("shmmax", (const char *const[]){ "4096", "8192\n", " 0x3000 ", "x", "-1", "", "18446744073709551615", "18446744073709551616",
+						 "12x", NULL }, "8192");
+	T(shmget(IPC_PRIVATE, 8193, 0600));
+	int id = (int)OK(shmget(IPC_PRIVATE, 8192, 0600));
+	T(shmctl(id, IPC_RMID, NULL));
+	T(put("shmmax", "18446744073692774399"));
+	struct shm_info sum;
+	MUST(shmctl(0, SHM_INFO, (struct shmid_ds *)&sum));
+	char text[32];
+	snprintf(text, sizeof text, "%lu", sum.shm_tot + 2);
+	MUST(put("shmall", text));
+	T(shmget(IPC_PRIVATE, 3 * 4096, 0600));
+	id = (int)OK(shmget(IPC_PRIVATE, 2 * 4096, 0600));
+	T(shmget(IPC_PRIVATE, 1, 0600));
+	T(shmctl(id, IPC_RMID, NULL));
+	id = (int)OK(shmget(IPC_PRIVATE, 1, 0600));
+	T(shmctl(id, IPC_RMID, NULL));
+	T(put("shmall", "18446744073692774399"));
+	try_all("shmmni", (const char *const[]){ "-1", "32769", "32768", "0", NULL }, "0");
+	T(shmget(IPC_PRIVATE, 1, 0600));
+	snprintf(text, sizeof text, "%d", sum.used_ids + 1);
+	MUST(put("shmmni", text));
+	id = (int)OK(shmget(IPC_PRIVATE, 1, 0600));
+	T(shmget(IPC_PRIVATE, 1, 0600));
+	T(shmctl(id, IPC_RMID, NULL));
+	T(put("shmmni", "4096"));
+}
+
+static void forced(void)
+{
+	struct shmid_ds ds;
+	int id;
+	try_all("shm_rmid_forced", (const char *const[]){ "2", "-1", "x", "1", NULL }, "0");
+	int tell[2];
+	MUST(pipe(tell));
+	CHILD("leaves one") {
+		id = (int)MUST(shmget(IPC_PRIVATE, 4096, 0600));
+		MUST(write(tell[1], &id, sizeof id));
+	} END;
+	MUST(read(tell[0], &id, sizeof id));
+	T(shmctl(id, IPC_STAT, &ds));
+	T(put("shm_rmid_forced", "1"));
+	T(shmctl(id, IPC_STAT, &ds));
+	CHILD("leaves one") {
+		id = (int)MUST(shmget(IPC_PRIVATE, 4096, 0600));
+		T(shmctl(id, IPC_STAT, &ds));
+		MUST(write(tell[1], &id, sizeof id));
+	} END;
+	MUST(read(tell[0], &id, sizeof id));
+	T(shmctl(id, IPC_STAT, &ds));
+	id = (int)MUST(shmget(IPC_PRIVATE, 4096, 0600));
+	CHILD("uses one that is not its own") {
+		MUST((long)shmat(id, NULL, 0));
+	} END;
+	T(shmctl(id, IPC_STAT, &ds));
+	T(put("shm_rmid_forced", "0"));
+	id = (int)MUST(shmget(IPC_PRIVATE, 4096, 0600));
+	T(shmctl(id, IPC_STAT, &ds));
+	T(shmctl(id, IPC_RMID, NULL));
+}
+
+static void others(void)
+{
+	CHILD("another user") {
+		MUST(setgid(65534));
+		MUST(setuid(65534));
+		T(put("shmmax", "1"));
+		T(put("shm_rmid_forced", "1"));
+	} END;
+}
+
+int main(void)
+{
+	segments();
+	forced();
+	others();
+	return 0;
+}
