@@ -48,6 +48,7 @@ pub const COMMANDS: &[Command] = &[
         SUITES,
         "Run the own tests of Go and Python on Linux and on Alea, and compare them",
     ),
+    Command("runs", SUITES, "Try what README says runs on Alea, and what it says does not"),
     Command(
         "bench",
         BENCH,

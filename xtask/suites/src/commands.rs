@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{assess, busybox, random_stats, runtimes, vdso};
+use crate::{assess, busybox, random_stats, runs, runtimes, vdso};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -15,6 +15,8 @@ pub enum Command {
     Vdso(vdso::Vdso),
     /// Run the own tests of Go and Python on Linux and on Alea, and compare them
     Runtimes(runtimes::Runtimes),
+    /// Try what README says runs on Alea, and what it says does not
+    Runs(runs::Runs),
     /// Put what user space reads, and the raw jitter, through statistical tests
     RandomStats(random_stats::RandomStats),
     /// Assess the entropy of raw jitter in the form of NIST SP 800-90B
@@ -27,6 +29,7 @@ impl Command {
             Self::Busybox(c) => c.run(),
             Self::Vdso(c) => c.run(),
             Self::Runtimes(c) => c.run(),
+            Self::Runs(c) => c.run(),
             Self::RandomStats(c) => c.run(),
             Self::Assess(c) => c.run(),
         }

@@ -1,4 +1,4 @@
-//! The house rules (`tidy`, one file a rule in `rules`), and the pages of docs that are made from data (`shown`,
+//! The house rules (`tidy`, one file a rule in `rules`), and the pages of docs that are made from data (`shown`, `runs`,
 //! `syscalls`).
 #![forbid(unsafe_code)]
 
@@ -8,6 +8,7 @@ mod faults;
 mod graph;
 mod marked;
 mod rules;
+pub mod runs;
 mod scan;
 pub mod shown;
 pub mod shrink;

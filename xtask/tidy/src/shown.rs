@@ -20,10 +20,26 @@ const END: &str = "<!-- end of figures -->";
 pub struct Figures {
     #[serde(default)]
     pub table: Vec<Shown>,
+    /// Some rows of a table, for a page that shows no more.
+    #[serde(default)]
+    pub digest: Vec<Digest>,
+}
+
+/// Rows and columns of the table `of`.
+#[derive(Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Digest {
+    pub name: String,
+    pub page: String,
+    pub of: String,
+    /// Titles, without `>`.
+    pub columns: Vec<String>,
+    /// The first cells of the rows.
+    pub rows: Vec<String>,
 }
 
 /// A table as a page shows it.
-#[derive(Debug, Deserialize, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Shown {
     pub name: String,
@@ -46,7 +62,19 @@ impl Figures {
                 bail!("{FILE}: {}: a row of {} cells: {row:?}", table.name, row.len());
             }
         }
+        figures.pages()?;
         Ok(figures)
+    }
+
+    /// All tables that pages show, the digests among them.
+    pub fn pages(&self) -> Result<Vec<Shown>> {
+        let mut pages = self.table.clone();
+        for digest in &self.digest {
+            let table = self.table.iter().find(|table| table.name == digest.of);
+            let table = table.with_context(|| format!("{FILE} has no table {}", digest.of))?;
+            pages.push(digest.shown(table)?);
+        }
+        Ok(pages)
     }
 
     /// Sets cells of the table `name`: of the row that begins with `row`, those under these titles. Rows and titles that
@@ -68,7 +96,7 @@ impl Figures {
     /// Writes the file, and the tables into their pages.
     pub fn write(&self, root: &Path) -> Result<()> {
         fs::write(root.join(FILE), self.text())?;
-        for table in &self.table {
+        for table in self.pages()? {
             let page = root.join(&table.page);
             let old = fs::read_to_string(&page).with_context(|| table.page.clone())?;
             let new = table
@@ -99,7 +127,40 @@ impl Figures {
             }
             text.push_str("]\n");
         }
+        let list = |words: &[String]| {
+            words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
+        };
+        for Digest { name, page, of, columns, rows } in &self.digest {
+            text.push_str(&format!(
+                "\n[[digest]]\nname = {name:?}\npage = {page:?}\nof = {of:?}\ncolumns = [{}]\nrows = [{}]\n",
+                list(columns),
+                list(rows)
+            ));
+        }
         text
+    }
+}
+
+impl Digest {
+    /// The digest as a table.
+    fn shown(&self, of: &Shown) -> Result<Shown> {
+        let missing = |what: &str| format!("{FILE}: {} has no {what}", of.name);
+        let at = |title: &String| {
+            let at = of.columns.iter().position(|column| column.trim_start_matches('>') == *title);
+            at.with_context(|| missing(title))
+        };
+        let columns = self.columns.iter().map(at).collect::<Result<Vec<usize>>>()?;
+        let pick = |cells: &Vec<String>| columns.iter().map(|&at| cells[at].clone()).collect();
+        let row = |name: &String| {
+            let row = of.rows.iter().find(|row| row[0] == *name).with_context(|| missing(name))?;
+            Ok(pick(row))
+        };
+        Ok(Shown {
+            name: self.name.clone(),
+            page: self.page.clone(),
+            columns: pick(&of.columns),
+            rows: self.rows.iter().map(row).collect::<Result<_>>()?,
+        })
     }
 }
 
@@ -166,6 +227,20 @@ mod tests {
         assert!(figures.set("t", "stat", &[("Linux", "3 ns".into())]).is_err());
         assert!(figures.set("t", "open", &[]).is_err());
         assert!(figures.set("u", "stat", &[]).is_err());
+    }
+
+    #[test]
+    fn a_digest_follows_its_table() {
+        let digest = "[[digest]]\nname = \"d\"\npage = \"README.md\"\nof = \"t\"\ncolumns = [\"Alea\"]\n\
+                      rows = [\"stat\"]\n";
+        let mut figures = Figures::parse(&format!("{DATA}{digest}")).unwrap();
+        figures.set("t", "stat", &[("Alea", "3 ns".into())]).unwrap();
+        assert_eq!(figures.pages().unwrap()[1].markdown(), "| Alea |\n|--:|\n| 3 ns |\n");
+        assert_eq!(Figures::parse(&figures.text()).unwrap(), figures);
+        for wrong in [("\"t\"\ncol", "\"u\"\ncol"), ("[\"stat\"]", "[\"open\"]")] {
+            let digest = digest.replace(wrong.0, wrong.1);
+            assert!(Figures::parse(&format!("{DATA}{digest}")).is_err(), "{digest}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
+use crate::tree::Tree;
 use xtask_host::paths;
 
 const TABLE: &str = "kernel/src/syscall/table.rs";
@@ -37,6 +38,12 @@ pub fn check(root: &Path) -> Result<()> {
         bail!("{PAGE} does not follow {TABLE}: run `cargo xtask syscalls`");
     }
     Ok(())
+}
+
+/// The names of all calls that the kernel has.
+pub fn names(tree: &Tree) -> Result<Vec<String>> {
+    let table = tree.file(TABLE).map_or("", |file| &file.text);
+    Ok(parse(table)?.into_iter().map(|row| row.name).collect())
 }
 
 /// One system call.

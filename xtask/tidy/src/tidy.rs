@@ -14,12 +14,12 @@ use clap::Args;
 use crate::data::Rules;
 use crate::faults::Faults;
 use crate::rules::{
-    circles, figures, floors, growth, heads, length, named, once, opening, pace, seams, text,
-    workspace,
+    circles, commands, figures, floors, growth, heads, length, named, once, opening, pace, seams,
+    text, workspace,
 };
 use crate::shown::Figures;
 use crate::tree::Tree;
-use crate::{graph, marked, syscalls};
+use crate::{graph, marked, runs, syscalls};
 use xtask_host::paths;
 
 /// The kernel's source folder.
@@ -75,6 +75,9 @@ fn write(root: &Path) -> Result<()> {
     let text = floors::with_table(&text, &rules).context("no marks of the floors")?;
     let text = circles::with_table(&text, &rules).context("no marks of the circles")?;
     fs::write(page, text)?;
+    let page = root.join("README.md");
+    let text = runs::with_table(&fs::read_to_string(&page)?, &runs::load(root)?);
+    fs::write(page, text.context("README.md: no marks of what runs")?)?;
     Figures::load(root)?.write(root)
 }
 
@@ -92,6 +95,8 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     named::check(tree, &mut faults);
     seams::check(tree, &mut faults);
     figures::check(tree, &mut faults);
+    runs::check(tree, &mut faults);
+    commands::check(tree, &mut faults);
     let edges = graph::edges(tree, KERNEL);
     floors::check(tree, rules, &edges, &mut faults);
     circles::check(tree, rules, &edges, &mut faults);

@@ -16,7 +16,11 @@ pub fn check(tree: &Tree, faults: &mut Faults) {
         Ok(figures) => figures,
         Err(error) => return faults.add(format!("{error:#}")),
     };
-    for table in &figures.table {
+    let figures = match figures.pages() {
+        Ok(figures) => figures,
+        Err(error) => return faults.add(format!("{error:#}")),
+    };
+    for table in &figures {
         match tree.file(&table.page).map(|page| (table.put(&page.text), &page.text)) {
             Some((Some(new), old)) if new == *old => {}
             Some((Some(_), _)) => faults.add(format!(
@@ -30,7 +34,7 @@ pub fn check(tree: &Tree, faults: &mut Faults) {
     }
     for page in tree.files.iter().filter(|file| is_page(file)) {
         let known = |line: &str| {
-            figures.table.iter().any(|table| table.page == page.name && table.mark() == line)
+            figures.iter().any(|table| table.page == page.name && table.mark() == line)
         };
         for line in page.text.lines().filter(|line| line.starts_with(BEGIN) && !known(line)) {
             faults.add(format!("{}: {line}: {} has no such table", page.name, shown::FILE));

@@ -1,6 +1,7 @@
 //! The rules, one file for each. A rule looks at the tree and reports faults; it changes nothing.
 
 pub mod circles;
+pub mod commands;
 pub mod figures;
 pub mod floors;
 pub mod growth;
