@@ -1,8 +1,10 @@
-//! `cargo xtask syscalls`: writes `docs/abi.md` from the kernel's system-call table.
+//! `cargo xtask syscalls`: writes `docs/abi.md` from the kernel's system-call table and Linux's.
 //!
-//! The table is read as text, row by row: `NUMBER NAME => HANDLER, STATUS;`. It stays the only list
-//! that is kept by hand; `tidy` fails when the page does not follow it.
+//! The kernel's is read as text, row by row: `NUMBER NAME => HANDLER, STATUS;`. It stays the only list of what is there
+//! that is kept by hand; what is not there is the rest of Linux's, `xtask/tidy/linux-calls.txt`. `tidy` fails when the page does not
+//! follow them, and when a number has another name than on Linux.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
@@ -15,6 +17,8 @@ use xtask_host::paths;
 
 const TABLE: &str = "kernel/src/syscall/table.rs";
 const PAGE: &str = "docs/abi.md";
+/// A line for each call of Linux 6.12: its number and its name.
+const LINUX: &str = include_str!("../linux-calls.txt");
 
 /// Writes docs/abi.md from the system-call table.
 #[derive(Args)]
@@ -22,7 +26,7 @@ pub struct Syscalls {}
 
 impl Syscalls {
     pub fn run(self) -> Result<ExitCode> {
-        let page = page(&rows(paths::root())?);
+        let page = page(&rows(paths::root())?, &linux(LINUX)?)?;
         let file = paths::source(PAGE);
         fs::write(&file, page).with_context(|| file.display().to_string())?;
         println!("{}", paths::shown(&file));
@@ -34,7 +38,7 @@ impl Syscalls {
 pub fn check(root: &Path) -> Result<()> {
     let rows = rows(root)?;
     let written = fs::read_to_string(root.join(PAGE)).unwrap_or_default();
-    if !rows.is_empty() && written != page(&rows) {
+    if !rows.is_empty() && written != page(&rows, &linux(LINUX)?)? {
         bail!("{PAGE} does not follow {TABLE}: run `cargo xtask syscalls`");
     }
     Ok(())
@@ -119,16 +123,34 @@ fn parse_row(row: &str) -> Result<Row> {
     read().with_context(|| format!("{TABLE}: cannot read the row {row:?}"))
 }
 
-fn page(rows: &[Row]) -> String {
+/// Numbers and names of the calls in `list`.
+fn linux(list: &str) -> Result<BTreeMap<u32, &str>> {
+    let lines = list.lines().filter(|line| !line.starts_with('#'));
+    let calls = lines.map(|line| {
+        let (number, name) = line.split_once(' ').with_context(|| line.to_owned())?;
+        Ok((number.parse()?, name))
+    });
+    calls.collect()
+}
+
+fn page(rows: &[Row], linux: &BTreeMap<u32, &str>) -> Result<String> {
+    for row in rows {
+        if linux.get(&row.number) != Some(&row.name.as_str()) {
+            bail!("{TABLE}: {} is not Linux's {}", row.name, row.number);
+        }
+    }
+    let there: BTreeSet<u32> = rows.iter().map(|row| row.number).collect();
+    let missing: Vec<_> = linux.iter().filter(|(number, _)| !there.contains(number)).collect();
     let full = rows.iter().filter(|row| row.missing.is_none()).count();
     let mut page = format!(
         "# System calls\n\n\
          Written by `cargo xtask syscalls` from `{TABLE}`; not to be edited.\n\n\
          {} calls: {full} as on Linux 6.12, {} with something missing. Every other number returns\n\
-         `ENOSYS` and is counted.\n\n\
+         `ENOSYS` and is counted in `/proc/alea/syscalls`; {} of them are calls of Linux 6.12: [not there](#not-there).\n\n\
          | number | call | missing |\n|--:|---|---|\n",
         rows.len(),
         rows.len() - full,
+        missing.len(),
     );
     for row in rows {
         let missing = row.missing.as_deref().unwrap_or("").replace('|', "\\|");
@@ -136,7 +158,13 @@ fn page(rows: &[Row]) -> String {
         page.push_str(&line.replace("  |", " |"));
         page.push('\n');
     }
-    page
+    page.push_str(
+        "\n## Not there\n\nThe other calls of Linux 6.12 on x86_64. Each returns `ENOSYS`.\n\n| number | call |\n|--:|---|\n",
+    );
+    for (number, name) in missing {
+        page.push_str(&format!("| {number} | {name} |\n"));
+    }
+    Ok(page)
 }
 
 #[cfg(test)]
@@ -165,9 +193,21 @@ mod tests {
 
     #[test]
     fn the_page_says_what_is_missing() {
-        let page = page(&parse(SOURCE).unwrap());
+        let calls = linux("# Linux's\n0 read\n1 write\n2 open\n101 ptrace\n").unwrap();
+        let page = page(&parse(SOURCE).unwrap(), &calls).unwrap();
         assert!(page.contains("3 calls: 2 as on Linux 6.12, 1 with something missing"), "{page}");
         assert!(page.contains("| 0 | read | |\n"), "{page}");
-        assert!(page.ends_with("| 2 | open | no O_TMPFILE; no leases |\n"), "{page}");
+        assert!(page.contains("| 2 | open | no O_TMPFILE; no leases |\n"), "{page}");
+        assert!(page.contains("1 of them are calls of Linux"), "{page}");
+        assert!(page.ends_with("| number | call |\n|--:|---|\n| 101 | ptrace |\n"), "{page}");
+    }
+
+    #[test]
+    fn a_number_has_the_name_that_linux_gives_it() {
+        let rows = parse(SOURCE).unwrap();
+        assert!(page(&rows, &linux("0 read\n1 write\n2 openat\n").unwrap()).is_err());
+        assert!(linux("0\n").is_err());
+        let calls = linux(LINUX).unwrap();
+        assert_eq!((calls[&0], calls[&59], calls[&462]), ("read", "execve", "mseal"));
     }
 }
