@@ -82,3 +82,29 @@ fn unknown_words_of_the_command_line_go_to_init() {
         assert_eq!(alea, linux, "{line}");
     }
 }
+
+/// QEMU gives a `virtserialport` the number 1 and no port 0: what is written goes there whole, and there is no file that
+/// takes bytes for nobody.
+#[test]
+fn the_port_that_the_host_gave_is_the_one_there_is() {
+    let init = format!(
+        "#!/bin/sh\nBB=/bin/busybox\n$BB mount -t devtmpfs dev /dev\necho '<<<'\n$BB ls /dev | $BB grep vport\n\
+         $BB seq 20000 > /dev/vport0p1\necho \"status $?\"\n\
+         exec 3> /dev/vport0p1\n(echo twice > /dev/vport0p1) 2> /dev/null\necho \"second open $?\"\nexec 3>&-\n\
+         echo again > /dev/vport0p1\necho \"after a close $?\"\necho '>>>'\n{POWER_OFF}"
+    );
+    let image = image(&init);
+    let got = tempfile::NamedTempFile::new().expect("a temporary file").into_temp_path();
+    let machine = Machine::new(paths::kernel())
+        .initrd(image.to_path_buf())
+        .append("console=ttyS0 quiet")
+        .args(["-device", "virtio-serial", "-device", "virtserialport,chardev=port"])
+        .args(["-chardev", &format!("file,id=port,path={}", got.display())]);
+    let outcome = boot(&machine).unwrap();
+    let told: Vec<_> = told(&outcome).split_whitespace().collect();
+    let told = told.join(" ");
+    assert_eq!(told, "vport0p1 status 0 second open 1 after a close 0", "{}", outcome.describe());
+    let mut sent: String = (1..=20000).map(|number| format!("{number}\n")).collect();
+    sent.push_str("again\n");
+    assert!(std::fs::read_to_string(&got).expect("what was sent") == sent, "bytes were lost");
+}

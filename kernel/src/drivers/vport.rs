@@ -1,8 +1,11 @@
-//! /dev/vport0p0: a byte channel to the host and back, over a virtio console device.
+//! /dev/vport0pN: byte channels to the host and back, the ports of a virtio console device.
 //!
-//! Owns the device and a buffer for each direction. Made for moving hundreds of megabytes (`cargo xtask random-stats`, and all that
-//! a command started by `cargo xtask run` reads and writes), which the serial line would take hours for. Only a device without the
-//! multi-port feature is used (`-device virtio-serial-pci,max_ports=1 -device virtconsole,chardev=...`).
+//! Owns the device and a buffer for each direction of each port. Made for moving hundreds of megabytes (`cargo xtask random-stats`,
+//! and all that a command started by `cargo xtask run` reads and writes), which the serial line would take hours for. A device
+//! with one port (`-device virtio-serial-pci,max_ports=1 -device virtconsole,chardev=...`) has port 0; one with more says at
+//! start which of its first eight ports there are (`-device virtio-serial -device virtserialport,chardev=...`: port 1), and a
+//! port that appears later has no file. As on Linux such a port is open once at a time (EBUSY), and while nobody listens at the host's end a write
+//! waits and a read gives end-of-file.
 //!
 //! The device is asked and never calls: who waits for it looks again and again, more seldom the longer nothing comes.
 //!
@@ -11,15 +14,16 @@
 #![forbid(unsafe_code)]
 
 use crate::base::boot_info::BootInfo;
+use crate::base::cpu;
 use crate::fs::devfs;
 use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::sync::wait::WaitError;
-use crate::sync::{Mutex, WaitQueue};
+use crate::sync::{Mutex, Once, WaitQueue};
 use crate::time;
 use crate::vfs::chardev::CharDriver;
 use crate::vfs::{FileOps, OpenFile};
-use crate::virtio::{self, Broken, DeviceType, Duplex, Progress};
+use crate::virtio::{self, Broken, DeviceType, MOST_PORTS, Ports, Progress};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -28,45 +32,83 @@ use core::any::Any;
 
 /// Linux gives the ports of its own driver a dynamic major; this is the first of that range.
 const MAJOR: u32 = 234;
-const NAME: &str = "vport0p0";
-/// The queue from the host of port 0.
-const RECEIVE: u16 = 0;
-/// The queue towards the host.
-const TRANSMIT: u16 = 1;
+const NAMES: [&str; MOST_PORTS] = [
+    "vport0p0", "vport0p1", "vport0p2", "vport0p3", "vport0p4", "vport0p5", "vport0p6", "vport0p7",
+];
 /// 64 KiB in each direction.
 const PAGES: usize = 16;
+/// How often a device is looked at that has been asked which ports there are.
+const ANNOUNCEMENTS: u32 = 100_000;
 /// How often a pending transfer is looked at without a pause.
 const LOOKS: u32 = 1000;
 /// The first pause after that, and the longest, in nanoseconds: each is an eighth longer than the one before.
 const FIRST_PAUSE: u64 = 200_000;
 const LONGEST_PAUSE: u64 = 4_000_000;
 
-/// Registers the device, if the machine has one. After devtmpfs exists.
+static DEVICE: Once<Mutex<Ports>> = Once::new();
+
+/// Registers the ports of the device, if the machine has one. After devtmpfs exists.
 pub fn init(info: &BootInfo) -> Result<()> {
     let Some(device) = virtio::find(DeviceType::Console, info) else { return Ok(()) };
-    let opened = device.open_duplex(RECEIVE, TRANSMIT, PAGES).and_then(|mut duplex| {
-        duplex.request()?;
-        Ok(duplex)
+    let opened = device.open_ports(PAGES).and_then(|mut ports| {
+        meet(&mut ports)?;
+        Ok(ports)
     });
-    let Ok(duplex) = opened else {
+    let Ok(ports) = opened else {
         log::warn!("virtio: a console that cannot be set up is not used");
         return Ok(());
     };
-    let inbox = Inbox { bytes: buffer(&duplex)?, ready: (0, 0) };
-    let port = try_arc(Port {
-        writers: Mutex::new(buffer(&duplex)?),
-        readers: Mutex::new(inbox),
-        device: Mutex::new(duplex),
-    })?;
-    devfs::register_char(MAJOR, 0, NAME, 0o600, try_arc(Driver(port))?);
-    log::info!("virtio: /dev/{NAME} leads to the host");
+    if ports.beyond() > 0 {
+        log::warn!(
+            "virtio: {} ports of the console are not used: only the first {MOST_PORTS} are",
+            ports.beyond()
+        );
+    }
+    register(ports)
+}
+
+/// Hears which ports there are. A host that speaks answers before the call that asked it ends, or soon.
+fn meet(ports: &mut Ports) -> Result<(), Broken> {
+    for _ in 0..ANNOUNCEMENTS {
+        // What the last answer brought is heard too.
+        if ports.look()? && ports.look()? {
+            break;
+        }
+        cpu::relax();
+    }
     Ok(())
 }
 
-fn buffer(duplex: &Duplex) -> Result<Vec<u8>> {
+fn register(ports: Ports) -> Result<()> {
+    let shared = ports.has_control();
+    let there: [bool; MOST_PORTS] = core::array::from_fn(|number| ports.state(number).exists);
+    let capacity = ports.capacity();
+    let device = DEVICE.call_once(|| Mutex::new(ports));
+    for (number, (name, there)) in NAMES.into_iter().zip(there).enumerate() {
+        if !there {
+            continue;
+        }
+        let inbox = Inbox { bytes: buffer(capacity)?, ready: (0, 0) };
+        let port = try_arc(Port {
+            number,
+            opened: shared.then(|| Mutex::new(false)),
+            writers: Mutex::new(buffer(capacity)?),
+            readers: Mutex::new(inbox),
+            device,
+        })?;
+        devfs::register_char(MAJOR, number as u32, name, 0o600, try_arc(Driver(port))?);
+        log::info!("virtio: /dev/{name} leads to the host");
+    }
+    if !there.contains(&true) {
+        log::info!("virtio: a console without ports");
+    }
+    Ok(())
+}
+
+fn buffer(capacity: usize) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
-    buffer.try_reserve_exact(duplex.capacity()).map_err(|_| Errno::ENOMEM)?;
-    buffer.try_resize(duplex.capacity(), 0)?;
+    buffer.try_reserve_exact(capacity).map_err(|_| Errno::ENOMEM)?;
+    buffer.try_resize(capacity, 0)?;
     Ok(buffer)
 }
 
@@ -74,12 +116,28 @@ struct Driver(Arc<Port>);
 
 impl CharDriver for Driver {
     fn open(&self, _minor: u32, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
-        Ok(self.0.clone())
+        let port = &self.0;
+        let channel = try_arc(Channel(port.clone()))?;
+        if let Some(opened) = &port.opened {
+            let mut opened = opened.lock();
+            if *opened {
+                return Err(Errno::EBUSY);
+            }
+            port.device.lock().set_open(port.number, true).map_err(|_| Errno::EIO)?;
+            *opened = true;
+        }
+        Ok(channel)
     }
 }
 
+/// A port that a program has opened.
+struct Channel(Arc<Port>);
+
 struct Port {
-    device: Mutex<Duplex>,
+    number: usize,
+    /// Whether a program has it open; nothing for the only port of a device, which any number may have open at a time.
+    opened: Option<Mutex<bool>>,
+    device: &'static Mutex<Ports>,
     /// What is on its way from user memory to the device.
     writers: Mutex<Vec<u8>>,
     readers: Mutex<Inbox>,
@@ -92,25 +150,56 @@ struct Inbox {
     ready: (usize, usize),
 }
 
+/// What a look at a port gave.
+enum Look {
+    Nothing,
+    /// The device has the buffer.
+    Pending,
+    /// So many bytes came, or went.
+    Done(usize),
+    /// Nobody is at the host's end.
+    Alone,
+}
+
+impl From<Progress> for Look {
+    fn from(progress: Progress) -> Self {
+        match progress {
+            Progress::Idle => Self::Nothing,
+            Progress::Pending => Self::Pending,
+            Progress::Done { offered, claimed } => {
+                Self::Done(offered.min(usize::try_from(claimed).unwrap_or(offered)))
+            }
+        }
+    }
+}
+
 impl Port {
-    /// Looks at the device until `look` says how much it has done.
-    fn wait(
+    /// Hears what the host says, then looks at the port: ENODEV if it is gone, EIO if the device is broken.
+    fn look(
         &self,
-        mut look: impl FnMut(&mut Duplex) -> Result<Progress, Broken>,
-    ) -> Result<Option<usize>> {
+        look: impl FnOnce(&mut Ports, usize) -> Result<Progress, Broken>,
+    ) -> Result<(Look, bool)> {
+        // The lock is not held over a pause.
+        let mut device = self.device.lock();
+        device.look().map_err(|_| Errno::EIO)?;
+        let state = device.state(self.number);
+        if !state.exists {
+            return Err(Errno::ENODEV);
+        }
+        let progress = look(&mut device, self.number).map_err(|_| Errno::EIO)?;
+        Ok((progress.into(), state.connected))
+    }
+
+    /// Calls `look` until what it gives is not `Pending`; EAGAIN if it may not wait.
+    fn wait(&self, nonblock: bool, mut look: impl FnMut() -> Result<Look>) -> Result<Look> {
         // Nobody wakes it: it is a way to sleep for a moment.
         let nobody = WaitQueue::new();
         let mut pause = FIRST_PAUSE;
         for nth in 0u32.. {
-            // The lock is not held over the pause.
-            let progress = look(&mut self.device.lock()).map_err(|_| Errno::EIO)?;
-            match progress {
-                Progress::Idle => return Ok(None),
-                Progress::Done { offered, claimed } => {
-                    return Ok(Some(offered.min(usize::try_from(claimed).unwrap_or(offered))));
-                }
-                Progress::Pending if nth < LOOKS => core::hint::spin_loop(),
-                Progress::Pending => {
+            match look()? {
+                Look::Pending if nonblock => return Err(Errno::EAGAIN),
+                Look::Pending if nth < LOOKS => core::hint::spin_loop(),
+                Look::Pending => {
                     let until = time::since_boot_ns().saturating_add(pause);
                     pause = (pause + pause / 8).min(LONGEST_PAUSE);
                     match nobody.wait_deadline(Some(until), || None::<()>) {
@@ -118,54 +207,69 @@ impl Port {
                         Ok(()) | Err(WaitError::TimedOut) => {}
                     }
                 }
+                done => return Ok(done),
             }
         }
         Err(Errno::EIO)
     }
 
-    /// Gives the device one buffer full.
-    fn send(&self, buffer: &mut [u8], src: &mut Source<'_>) -> Result<usize> {
-        self.wait(Duplex::poll_outgoing)?;
+    /// Gives the device one buffer full, once it has taken the one before and somebody listens.
+    fn send(&self, nonblock: bool, buffer: &mut [u8], src: &mut Source<'_>) -> Result<usize> {
+        self.wait(nonblock, || {
+            let (look, connected) = self.look(Ports::poll_outgoing)?;
+            Ok(if connected { look } else { Look::Pending })
+        })?;
         let taken = src.take(buffer)?;
         match buffer.get(..taken) {
-            Some(bytes) if taken > 0 => self.device.lock().send(bytes).map_err(|_| Errno::EIO),
+            Some(bytes) if taken > 0 => {
+                self.device.lock().send(self.number, bytes).map_err(|_| Errno::EIO)
+            }
             _ => Ok(0),
         }
     }
 
-    /// Waits until the inbox holds something. A device that claims to have written nothing is asked again.
-    fn receive(&self, inbox: &mut Inbox) -> Result<()> {
+    /// Waits until the inbox holds something, or nobody is there to send anything. A device that claims to have written nothing is
+    /// asked again.
+    fn receive(&self, nonblock: bool, inbox: &mut Inbox) -> Result<()> {
         while inbox.ready.0 == inbox.ready.1 {
-            let got = self.wait(Duplex::poll_incoming)?.unwrap_or(0);
+            let look = self.wait(nonblock, || match self.look(Ports::poll_incoming)? {
+                (Look::Pending, false) => Ok(Look::Alone),
+                (look, _) => Ok(look),
+            })?;
+            let got = match look {
+                Look::Alone => return Ok(()),
+                Look::Done(got) => got,
+                Look::Nothing | Look::Pending => 0,
+            };
             let mut device = self.device.lock();
             if let Some(bytes) = inbox.bytes.get_mut(..got) {
-                device.take(bytes).map_err(|_| Errno::EIO)?;
+                device.take(self.number, bytes).map_err(|_| Errno::EIO)?;
                 inbox.ready = (0, got);
             }
-            device.request().map_err(|_| Errno::EIO)?;
+            device.request(self.number).map_err(|_| Errno::EIO)?;
         }
         Ok(())
     }
 }
 
-impl FileOps for Port {
-    fn read(&self, _f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
+impl FileOps for Channel {
+    fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
         if dst.remaining() == 0 {
             return Ok(0);
         }
-        let mut inbox = self.readers.lock_interruptible()?;
-        self.receive(&mut inbox)?;
+        let mut inbox = self.0.readers.lock_interruptible()?;
+        self.0.receive(f.nonblock(), &mut inbox)?;
         let (from, to) = inbox.ready;
         let put = dst.put(inbox.bytes.get(from..to).unwrap_or_default())?;
         inbox.ready.0 += put;
         Ok(put)
     }
 
-    fn write(&self, _f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
-        let mut buffer = self.writers.lock_interruptible()?;
+    fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
+        let mut buffer = self.0.writers.lock_interruptible()?;
         let mut done = 0;
         while src.remaining() > 0 {
-            match self.send(&mut buffer, src) {
+            match self.0.send(f.nonblock(), &mut buffer, src) {
                 Ok(0) => break,
                 Ok(sent) => done += sent,
                 Err(_) if done > 0 => break,
@@ -176,8 +280,17 @@ impl FileOps for Port {
     }
 
     fn fsync(&self, _f: &OpenFile, _data_only: bool) -> Result<()> {
-        let _buffer = self.writers.lock_interruptible()?;
-        self.wait(Duplex::poll_outgoing).map(drop)
+        let _buffer = self.0.writers.lock_interruptible()?;
+        self.0.wait(false, || Ok(self.0.look(Ports::poll_outgoing)?.0)).map(drop)
+    }
+
+    /// The host hears that the port is free. A device that is broken by then needs to hear nothing.
+    fn release(&self, _f: &OpenFile) {
+        if let Some(opened) = &self.0.opened {
+            let mut opened = opened.lock();
+            let _ = self.0.device.lock().set_open(self.0.number, false);
+            *opened = false;
+        }
     }
 
     fn uses_position(&self) -> bool {

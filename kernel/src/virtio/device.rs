@@ -8,6 +8,7 @@
 //! it is still checked that registers do not lie in memory. What comes through the rings may come from
 //! anybody and is checked in [`queue`]. Locks: none.
 
+use super::ports;
 use super::queue::{self, Broken};
 pub use virtio_drivers::transport::DeviceType;
 
@@ -26,8 +27,8 @@ use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 /// A device on the PCI bus and one of its queues.
 pub type Channel = queue::Channel<KernelHal, PciTransport>;
 
-/// A device on the PCI bus with a queue for each direction.
-pub type Duplex = queue::Duplex<KernelHal, PciTransport>;
+/// A console on the PCI bus.
+pub type Ports = ports::Ports<KernelHal, PciTransport>;
 
 /// A device that was found and not touched yet.
 pub struct Device {
@@ -48,9 +49,9 @@ impl Device {
         Channel::new(self.transport()?, index, pages)
     }
 
-    /// Sets the device up with the queues number `incoming` and `outgoing`, and a buffer of `pages` for each.
-    pub fn open_duplex(self, incoming: u16, outgoing: u16, pages: usize) -> Result<Duplex, Broken> {
-        Duplex::new(self.transport()?, incoming, outgoing, pages)
+    /// Sets the device up as a console whose ports get a buffer of `pages` for each direction.
+    pub fn open_ports(self, pages: usize) -> Result<Ports, Broken> {
+        Ports::new(self.transport()?, pages)
     }
 
     fn transport(&self) -> Result<PciTransport, Broken> {

@@ -1,7 +1,9 @@
-//! virtio devices: finding them and giving them memory (`device`), their queues (`queue`).
+//! virtio devices: finding them and giving them memory (`device`), their queues (`queue`), the ports of a console (`ports`).
 
 mod device;
+mod ports;
 mod queue;
 
-pub use device::{Channel, DeviceType, Duplex, find};
+pub use device::{Channel, DeviceType, Ports, find};
+pub use ports::MOST_PORTS;
 pub use queue::{Broken, Progress};

@@ -1,5 +1,5 @@
 //! Virtqueues with one buffer of its own each: how bytes are asked of a device, or given to it. A [`Channel`] is a device
-//! with one queue, a [`Duplex`] one with a queue for each direction.
+//! with one queue; `ports` has a device with many.
 //!
 //! Owns the buffers, which are never freed: a device that keeps one for ever can write to nothing else. What
 //! the device says (which buffer, how many bytes, when, if at all) is believed of nothing: a wrong buffer
@@ -21,9 +21,11 @@ use virtio_drivers::{BufferDirection, Error, Hal, PAGE_SIZE};
 const SLOTS: usize = 2;
 
 bitflags::bitflags! {
-    /// What is asked of a device: nothing but the present interface.
+    /// What is asked of a device: the present interface, which it must have, and of a console that it says which ports
+    /// it has.
     #[derive(Clone, Copy, Debug)]
-    struct Features: u64 {
+    pub(super) struct Features: u64 {
+        const MULTIPORT = 1 << 1;
         const VERSION_1 = 1 << 32;
     }
 }
@@ -58,7 +60,7 @@ struct Transfer {
 }
 
 /// A queue and its buffer.
-struct Line<H: Hal> {
+pub(super) struct Line<H: Hal> {
     // Never dropped: the device knows its memory.
     queue: ManuallyDrop<VirtQueue<H, SLOTS>>,
     index: u16,
@@ -73,20 +75,54 @@ unsafe impl<H: Hal> Send for Line<H> {}
 
 impl<H: Hal> Line<H> {
     /// The device's queue number `index`, with a buffer of `pages`. While the device is being set up.
-    fn new<T: Transport>(transport: &mut T, index: u16, pages: usize) -> Result<Self, Broken> {
+    pub(super) fn new<T: Transport>(
+        transport: &mut T,
+        index: u16,
+        pages: usize,
+    ) -> Result<Self, Broken> {
+        let mut line = Self::without_buffer(transport, index)?;
+        line.give_buffer(pages)?;
+        Ok(line)
+    }
+
+    /// The same without a buffer: no transfer is possible until [`give_buffer`](Self::give_buffer).
+    pub(super) fn without_buffer<T: Transport>(
+        transport: &mut T,
+        index: u16,
+    ) -> Result<Self, Broken> {
         let queue = VirtQueue::new(transport, index, false, false)?;
         let mut queue = ManuallyDrop::new(queue);
         // It is asked, it never calls.
         queue.set_dev_notify(false);
-        let (phys, buffer) = H::dma_alloc(pages, BufferDirection::Both);
-        if phys == 0 {
-            return Err(Broken);
-        }
-        let capacity = pages * PAGE_SIZE;
-        Ok(Self { queue, index, buffer, capacity, transfer: None, broken: false })
+        let buffer = NonNull::dangling();
+        Ok(Self { queue, index, buffer, capacity: 0, transfer: None, broken: false })
     }
 
-    fn send<T: Transport>(&mut self, transport: &mut T, bytes: &[u8]) -> Result<usize, Broken> {
+    /// Gives the queue its buffer, which it keeps for ever; it has none yet.
+    pub(super) fn give_buffer(&mut self, pages: usize) -> Result<(), Broken> {
+        let (phys, buffer) = H::dma_alloc(pages, BufferDirection::Both);
+        if phys == 0 || self.capacity != 0 {
+            return Err(Broken);
+        }
+        (self.buffer, self.capacity) = (buffer, pages * PAGE_SIZE);
+        Ok(())
+    }
+
+    /// How many bytes fit into one transfer.
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Lets the device fill the whole buffer.
+    pub(super) fn request<T: Transport>(&mut self, transport: &mut T) -> Result<(), Broken> {
+        self.offer(transport, self.capacity, false)
+    }
+
+    pub(super) fn send<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        bytes: &[u8],
+    ) -> Result<usize, Broken> {
         if self.transfer.is_some() {
             return Err(Broken);
         }
@@ -123,7 +159,7 @@ impl<H: Hal> Line<H> {
         Ok(())
     }
 
-    fn poll<T: Transport>(&mut self, transport: &mut T) -> Result<Progress, Broken> {
+    pub(super) fn poll<T: Transport>(&mut self, transport: &mut T) -> Result<Progress, Broken> {
         if self.broken {
             return Err(Broken);
         }
@@ -152,7 +188,7 @@ impl<H: Hal> Line<H> {
         Ok(Progress::Done { offered: len, claimed })
     }
 
-    fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
+    pub(super) fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
         if self.transfer.is_some() || out.len() > self.capacity {
             return Err(Broken);
         }
@@ -168,11 +204,15 @@ impl<H: Hal> Line<H> {
     }
 }
 
-/// Begins to set a device up. Never dropped: that would wait for the device to confirm a reset.
-fn begin<T: Transport>(transport: T) -> Result<ManuallyDrop<T>, Broken> {
+/// Begins to set a device up: it, and what it has of `wanted`. Never dropped: that would wait for the device to confirm a
+/// reset.
+pub(super) fn begin<T: Transport>(
+    transport: T,
+    wanted: Features,
+) -> Result<(ManuallyDrop<T>, Features), Broken> {
     let mut transport = ManuallyDrop::new(transport);
-    let offered = transport.begin_init(Features::all());
-    if offered.contains(Features::VERSION_1) { Ok(transport) } else { Err(Broken) }
+    let both = transport.begin_init(wanted);
+    if both.contains(Features::VERSION_1) { Ok((transport, both)) } else { Err(Broken) }
 }
 
 /// A device and one of its queues.
@@ -184,7 +224,7 @@ pub struct Channel<H: Hal, T: Transport> {
 impl<H: Hal, T: Transport> Channel<H, T> {
     /// Sets the device up with its queue number `index` and a buffer of `pages`.
     pub fn new(transport: T, index: u16, pages: usize) -> Result<Self, Broken> {
-        let mut transport = begin(transport)?;
+        let (mut transport, _) = begin(transport, Features::VERSION_1)?;
         let line = Line::new(&mut *transport, index, pages)?;
         transport.finish_init();
         Ok(Self { transport, line })
@@ -203,54 +243,5 @@ impl<H: Hal, T: Transport> Channel<H, T> {
     /// Copies the start of the buffer, and wipes it there. Not while a transfer is under way.
     pub fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
         self.line.take(out)
-    }
-}
-
-/// A device with a queue for each direction. Neither waits for the other, but a device that breaks the protocol on one
-/// is told so, and gives up both.
-pub struct Duplex<H: Hal, T: Transport> {
-    transport: ManuallyDrop<T>,
-    incoming: Line<H>,
-    outgoing: Line<H>,
-}
-
-impl<H: Hal, T: Transport> Duplex<H, T> {
-    /// Sets the device up with the queues number `incoming` and `outgoing`, and a buffer of `pages` for each.
-    pub fn new(transport: T, incoming: u16, outgoing: u16, pages: usize) -> Result<Self, Broken> {
-        let mut transport = begin(transport)?;
-        let incoming = Line::new(&mut *transport, incoming, pages)?;
-        let outgoing = Line::new(&mut *transport, outgoing, pages)?;
-        transport.finish_init();
-        Ok(Self { transport, incoming, outgoing })
-    }
-
-    /// How many bytes fit into one transfer, of either direction.
-    pub fn capacity(&self) -> usize {
-        self.outgoing.capacity
-    }
-
-    /// Lets the device fill the incoming buffer.
-    pub fn request(&mut self) -> Result<(), Broken> {
-        self.incoming.offer(&mut *self.transport, self.incoming.capacity, false)
-    }
-
-    /// Looks whether the device has filled the incoming buffer; never waits.
-    pub fn poll_incoming(&mut self) -> Result<Progress, Broken> {
-        self.incoming.poll(&mut *self.transport)
-    }
-
-    /// Copies the start of the incoming buffer, and wipes it there. Not while the device has it.
-    pub fn take(&mut self, out: &mut [u8]) -> Result<(), Broken> {
-        self.incoming.take(out)
-    }
-
-    /// Gives the device `bytes`, of which as many as fit are taken: their number.
-    pub fn send(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
-        self.outgoing.send(&mut *self.transport, bytes)
-    }
-
-    /// Looks whether the device has given the outgoing buffer back; never waits.
-    pub fn poll_outgoing(&mut self) -> Result<Progress, Broken> {
-        self.outgoing.poll(&mut *self.transport)
     }
 }
