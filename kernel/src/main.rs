@@ -64,6 +64,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
     drivers::tty::init_devpts().expect("no memory for devpts");
     drivers::vport::init(&info).expect("no memory for the channel to the host");
+    machine::unclaimed::log(); // which devices no driver has taken
     net::init().expect("no memory for the files of networks"); // /proc/net
     let only = cmdline::value("alea.selftest") == Some("only");
     if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {

@@ -108,3 +108,31 @@ fn the_port_that_the_host_gave_is_the_one_there_is() {
     sent.push_str("again\n");
     assert!(std::fs::read_to_string(&got).expect("what was sent") == sent, "bytes were lost");
 }
+
+/// A device without a driver gets one line, one with a driver none.
+#[test]
+fn a_device_without_a_driver_gets_a_line() {
+    let args = [
+        "virtio-net-pci,addr=8",
+        "virtio-rng-pci,addr=9",
+        "virtio-rng-pci,addr=a",
+        "virtio-balloon-pci,addr=b",
+        "e1000,addr=c",
+        "qemu-xhci,addr=d",
+    ];
+    let machine = Machine::new(paths::kernel())
+        .append("console=ttyS0 alea.selftest=only")
+        .args(args.iter().flat_map(|device| ["-device", device]));
+    let log = boot(&machine).unwrap().powered_off().unwrap().output;
+    let said: Vec<_> = log.lines().filter_map(|line| line.split_once("pci 0000:00:0")).collect();
+    let said: Vec<_> =
+        said.into_iter().map(|(_, line)| line.trim_end()).filter(|line| *line > "8").collect();
+    let expected = [
+        "8.0: virtio-net [1af4:1000]: no driver",
+        "a.0: virtio-rng [1af4:1005]: not used: another one is",
+        "b.0: virtio-balloon [1af4:1002]: no driver",
+        "c.0: network card [8086:100e]: no driver",
+        "d.0: USB controller [1b36:000d]: no driver",
+    ];
+    assert_eq!(said, expected, "{log}");
+}

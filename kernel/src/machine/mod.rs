@@ -12,4 +12,5 @@ pub mod power;
 pub mod rtc;
 pub mod smbios;
 pub mod tpm;
+pub mod unclaimed;
 pub mod vm_id;

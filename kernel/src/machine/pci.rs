@@ -1,9 +1,11 @@
 //! PCI: configuration space through the two ports that every PC has, and the devices that are there.
 //!
 //! Owns the ports 0xcf8 and 0xcfc, the lock between their two accesses, and the list of devices, made at
-//! the first look: the first bus and whatever bus the firmware put behind a bridge. Reads of what is not
+//! the first look, with a note of which a driver has taken: the first bus and whatever bus the firmware put behind a bridge. Reads of what is not
 //! there give all-ones. Never written to by anybody else: the ports are private here. Locks: `Random`, between the two
 //! accesses.
+
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use arrayvec::ArrayVec;
 use virtio_drivers::transport::pci::bus::{
@@ -35,6 +37,8 @@ const MOST_BUSES: usize = 32;
 const MOST_DEVICES: usize = 64;
 
 static PORTS: SpinLock<(), level::Random> = SpinLock::new(());
+/// A bit for each entry of the list: a driver has taken the device. Relaxed: nothing else depends on it.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
 static DEVICES: Once<ArrayVec<Device, MOST_DEVICES>> = Once::new();
 
 /// A device: where it is, and what it says it is.
@@ -87,6 +91,19 @@ impl ConfigurationAccess for ConfigPorts {
 /// All devices, those of the first bus first.
 pub fn devices() -> &'static [Device] {
     DEVICES.call_once(enumerate)
+}
+
+/// Notes that a driver has taken the device there.
+pub fn take(place: DeviceFunction) {
+    if let Some(at) = devices().iter().position(|device| device.place == place) {
+        TAKEN.fetch_or(1 << (at % MOST_DEVICES), Ordering::Relaxed);
+    }
+}
+
+/// All devices, and whether a driver has taken each.
+pub fn devices_taken() -> impl Iterator<Item = (&'static Device, bool)> {
+    let taken = TAKEN.load(Ordering::Relaxed);
+    devices().iter().enumerate().map(move |(at, device)| (device, taken >> at & 1 != 0))
 }
 
 fn enumerate() -> ArrayVec<Device, MOST_DEVICES> {

@@ -40,6 +40,7 @@ pub fn find(kind: DeviceType, info: &BootInfo) -> Option<Device> {
     let mut devices = pci::devices().iter();
     let place = devices.find(|device| virtio_device_type(&device.info) == Some(kind))?.place;
     pci::registers(place, info)?;
+    pci::take(place);
     Some(Device { place })
 }
 

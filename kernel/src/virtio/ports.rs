@@ -4,9 +4,9 @@
 //! Owns the queues, the buffers of the ports that are there, and what the host said of each port. A device without the
 //! multi-port feature has port 0 and says nothing of it. What comes through the control queue is believed as far as it can be
 //! checked: a number of a port is a number below [`MOST_PORTS`] or ignored, and a name is not looked at. Nothing here ever
-//! waits. No locks; whoever shares a device puts one around it.
+//! waits. Never gives a buffer back. No locks; whoever shares a device puts one around it.
 //!
-//! Knows nothing of this kernel, so that the host tests it against hostile devices (`tests/tests/virtio.rs`).
+//! Knows nothing of this kernel, so that the host tests it against hostile devices (`tests/tests/virtio/`).
 //! Source: Virtual I/O Device 1.2, section 5.3.
 
 use core::array;

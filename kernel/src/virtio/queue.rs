@@ -7,7 +7,7 @@
 //! here ever waits. No locks; whoever shares a channel puts one around it.
 //!
 //! Knows nothing of this kernel, so that the host tests it against hostile devices
-//! (`tests/tests/virtio.rs`).
+//! (`tests/tests/virtio/`).
 
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
