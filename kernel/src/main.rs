@@ -42,7 +42,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     diag::klog::init(); // the log's macros work from here on
     cmdline::init(info.cmdline);
     diag::klog::configure(); // quiet, loglevel=
-    diag::panic::set_timeout(cmdline::number("panic").unwrap_or(0));
+    diag::panic::set_timeout(cmdline::number(cmdline::words::PANIC).unwrap_or(0));
     log::info!("Alea {} ({}): {}", env!("CARGO_PKG_VERSION"), info.protocol, info.cmdline);
     arch::boot::log_memory_map(&info);
     machine::acpi::init(info.rsdp); // power-off, interrupt routing, timers
@@ -66,15 +66,16 @@ fn kernel_main(mut info: BootInfo) -> ! {
     drivers::vport::init(&info).expect("no memory for the channel to the host");
     machine::unclaimed::log(); // which devices no driver has taken
     net::init().expect("no memory for the files of networks"); // /proc/net
-    let only = cmdline::value("alea.selftest") == Some("only");
-    if cmdline::value("alea.selftest").is_some() || cmdline::flag("alea.selftest") {
+    let only = cmdline::value(cmdline::words::SELFTEST) == Some("only");
+    if cmdline::value(cmdline::words::SELFTEST).is_some() || cmdline::flag(cmdline::words::SELFTEST)
+    {
         arch::selftest::run();
         time::selftest::run();
         mm::selftest::run();
         random::selftest::run();
         log::info!("selftest: all passed");
     }
-    if let Some(kind) = cmdline::value("alea.crash") {
+    if let Some(kind) = cmdline::value(cmdline::words::CRASH) {
         arch::stop::crash::commit(kind);
     }
     if only {
@@ -83,7 +84,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     syscall::init().expect("no memory for the counters of calls"); // and their file in /proc
     arch::entry::trap::register(&HOOKS); // system calls, faults, preemption
     process::start_init(unpacked); // process 1
-    if let Some(setting) = cmdline::value("alea.fail_alloc")
+    if let Some(setting) = cmdline::value(cmdline::words::FAIL_ALLOC)
         && !mm::fail_allocations(setting, process::task::current::is_spared_faults)
     {
         log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED]");
@@ -99,7 +100,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
 
 /// Makes the vDSO, unless `vdso=0`, and has the clocks and the generator keep its page of data up to date.
 fn show_to_programs() {
-    if cmdline::value("vdso") == Some("0") {
+    if cmdline::value(cmdline::words::VDSO) == Some("0") {
         return;
     }
     let page = mm::space::vdso::init(machine::vm_id::place()).expect("no memory for the vDSO");

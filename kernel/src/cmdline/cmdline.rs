@@ -7,6 +7,7 @@
 //! Never changes the text. Locks: none.
 
 use super::known;
+use super::words::Word;
 use crate::sync::Once;
 
 static TEXT: Once<&'static str> = Once::new();
@@ -22,17 +23,17 @@ pub fn text() -> &'static str {
 }
 
 /// The value of `name=value`; the last one counts.
-pub fn value(name: &str) -> Option<&'static str> {
-    words().filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last().map(unquote)
+pub fn value(name: Word) -> Option<&'static str> {
+    words().filter_map(|word| word.strip_prefix(name.0)?.strip_prefix('=')).last().map(unquote)
 }
 
 /// True when the bare word `name` is there.
-pub fn flag(name: &str) -> bool {
-    words().any(|word| word == name)
+pub fn flag(name: Word) -> bool {
+    words().any(|word| word == name.0)
 }
 
 /// A number in decimal, or hexadecimal after 0x.
-pub fn number(name: &str) -> Option<i64> {
+pub fn number(name: Word) -> Option<i64> {
     let text = value(name)?;
     match text.strip_prefix("0x") {
         Some(hex) => i64::from_str_radix(hex, 16).ok(),
@@ -41,7 +42,7 @@ pub fn number(name: &str) -> Option<i64> {
 }
 
 /// A switch: `name=1|y|yes|on|true` or `name=0|n|no|off|false`; nothing for any other value.
-pub fn switch(name: &str) -> Option<bool> {
+pub fn switch(name: Word) -> Option<bool> {
     match value(name)? {
         "1" | "y" | "Y" | "yes" | "on" | "true" => Some(true),
         "0" | "n" | "N" | "no" | "off" | "false" => Some(false),

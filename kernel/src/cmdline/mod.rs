@@ -3,5 +3,6 @@
 
 mod cmdline;
 mod known;
+pub mod words;
 
 pub use cmdline::{Parameter, flag, init, init_arguments, number, parameters, switch, text, value};

@@ -75,10 +75,10 @@ pub fn init() {
 
 /// Applies `quiet`, `debug` and `loglevel=`.
 pub fn configure() {
-    let level = match crate::cmdline::number("loglevel") {
+    let level = match crate::cmdline::number(crate::cmdline::words::LOGLEVEL) {
         Some(level) => level.clamp(1, 8) as u8,
-        None if crate::cmdline::flag("quiet") => 4,
-        None if crate::cmdline::flag("debug") => 8,
+        None if crate::cmdline::flag(crate::cmdline::words::QUIET) => 4,
+        None if crate::cmdline::flag(crate::cmdline::words::DEBUG) => 8,
         None => 7,
     };
     set_console_level(level);

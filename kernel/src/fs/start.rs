@@ -4,7 +4,7 @@
 
 use super::inotify::limits;
 use super::{devfs, initramfs, procfs, sysfs, tmpfs};
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::vfs::object::mount;
 use crate::vfs::{Mount, MountFlags, Path, anon, registry};
 
@@ -38,7 +38,8 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
 
 /// What the command line says of the root: `initramfs_options=`, as on Linux from 6.18 on, or `rootflags=`.
 fn root_options() -> tmpfs::Options {
-    let text = cmdline::value("initramfs_options").or_else(|| cmdline::value("rootflags"));
+    let text =
+        cmdline::value(words::INITRAMFS_OPTIONS).or_else(|| cmdline::value(words::ROOTFLAGS));
     let Some(text) = text else { return tmpfs::Options::default() };
     tmpfs::Options::parse(text.as_bytes()).unwrap_or_else(|_| {
         log::warn!("initramfs: {text}: options that the root cannot have are not used");

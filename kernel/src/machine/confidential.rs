@@ -7,12 +7,12 @@
 //! (`SEV_STATUS`); Intel, *TDX module base specification*, CPUID leaf 21H.
 
 use crate::base::{cpu, msr};
-use crate::cmdline;
+use crate::cmdline::{self, words};
 
 /// True where the host is not to be believed.
 pub fn is() -> bool {
     cpu::features().hypervisor && (is_sev() || is_tdx())
-        || cmdline::switch("alea.confidential").unwrap_or(false)
+        || cmdline::switch(words::CONFIDENTIAL).unwrap_or(false)
 }
 
 fn is_sev() -> bool {

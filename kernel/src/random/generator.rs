@@ -6,7 +6,7 @@
 use super::live::{RANDOM, stream_to_user};
 use super::sources;
 use crate::base::cpu;
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use alea_random::block::Block;
 use alea_random::crng::{NotSeeded, Stream};
 use alea_random::hardware::{self, HardwareRng};
@@ -82,7 +82,7 @@ fn seed_splitmix64() {
 
 /// Obeys `random.generator=`.
 pub fn select() {
-    let Some(wanted) = cmdline::value("random.generator") else { return };
+    let Some(wanted) = cmdline::value(words::GENERATOR) else { return };
     let Some(kind) = Kind::ALL.into_iter().find(|kind| kind.name() == wanted) else {
         log::warn!("random: unknown generator {wanted:?}, using chacha20");
         return;

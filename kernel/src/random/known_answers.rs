@@ -6,7 +6,7 @@
 
 use super::live::RANDOM;
 use crate::arch::copy::chacha20;
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::sync::Once;
 use crate::time;
 use alea_random::block::Block;
@@ -24,7 +24,7 @@ pub const MEMORY: usize = size_of::<Once<(Result<(), Wrong>, u64)>>();
 
 /// Asks all questions. Once, on the boot CPU, after the vector routine was chosen and before any credit.
 pub fn ask_at_boot() {
-    let spoilt = cmdline::value("alea.known_answers").and_then(|wanted| {
+    let spoilt = cmdline::value(words::KNOWN_ANSWERS).and_then(|wanted| {
         let part = Part::ALL.into_iter().find(|part| part.name() == wanted);
         log::warn!("random: one known answer of {wanted:?} is made wrong on request");
         part

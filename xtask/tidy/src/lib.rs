@@ -1,5 +1,5 @@
 //! The house rules (`tidy`, one file a rule in `rules`), and the pages of docs that are made from data (`shown`, `runs`,
-//! `syscalls`).
+//! `words`, `syscalls`).
 #![forbid(unsafe_code)]
 
 pub mod commands;
@@ -15,3 +15,4 @@ pub mod shrink;
 pub mod syscalls;
 pub mod tidy;
 mod tree;
+mod words;

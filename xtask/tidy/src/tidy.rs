@@ -19,7 +19,7 @@ use crate::rules::{
 };
 use crate::shown::Figures;
 use crate::tree::Tree;
-use crate::{graph, marked, runs, syscalls};
+use crate::{graph, marked, runs, syscalls, words};
 use xtask_host::paths;
 
 /// The kernel's source folder.
@@ -75,6 +75,10 @@ fn write(root: &Path) -> Result<()> {
     let text = floors::with_table(&text, &rules).context("no marks of the floors")?;
     let text = circles::with_table(&text, &rules).context("no marks of the circles")?;
     fs::write(page, text)?;
+    let page = root.join(words::PAGE);
+    let text = fs::read_to_string(root.join(words::FILE))?;
+    let text = words::with_table(&fs::read_to_string(&page)?, &text)?;
+    fs::write(page, text)?;
     let page = root.join("README.md");
     let text = runs::with_table(&fs::read_to_string(&page)?, &runs::load(root)?);
     fs::write(page, text.context("README.md: no marks of what runs")?)?;
@@ -97,6 +101,7 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     figures::check(tree, &mut faults);
     runs::check(tree, &mut faults);
     commands::check(tree, &mut faults);
+    words::check(tree, &mut faults);
     let edges = graph::edges(tree, KERNEL);
     floors::check(tree, rules, &edges, &mut faults);
     circles::check(tree, rules, &edges, &mut faults);

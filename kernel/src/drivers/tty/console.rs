@@ -102,7 +102,8 @@ pub fn init() -> Result<()> {
 
 /// The port's settings at boot: the speed of `console=ttyS0,SPEED...`, else 9600.
 fn serial_settings() -> Termios {
-    let option = cmdline::value("console").and_then(|text| text.strip_prefix("ttyS0,"));
+    let option =
+        cmdline::value(cmdline::words::CONSOLE).and_then(|text| text.strip_prefix("ttyS0,"));
     let digits = option
         .map_or("", |text| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
     let (code, speed) = match digits {

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 /// Runs every test.
 pub fn run() {
-    if crate::cmdline::value("alea.selftest") == Some("figures") {
+    if crate::cmdline::value(crate::cmdline::words::SELFTEST) == Some("figures") {
         return figures::run();
     }
     for (name, test) in TESTS {

@@ -19,8 +19,10 @@ use x86_64::PhysAddr;
 /// Starts all CPUs that the firmware lists, as `maxcpus=` and `nosmp` allow, with the help of some `pages` below
 /// 1 MiB.
 pub fn start_cpus(pages: Option<PhysAddr>) {
-    let most = match cmdline::number("maxcpus").or_else(|| cmdline::number("nr_cpus")) {
-        _ if cmdline::flag("nosmp") => 1,
+    let most = match cmdline::number(cmdline::words::MAXCPUS)
+        .or_else(|| cmdline::number(cmdline::words::NR_CPUS))
+    {
+        _ if cmdline::flag(cmdline::words::NOSMP) => 1,
         Some(most) => usize::try_from(most).unwrap_or(1).clamp(1, MAX_CPUS),
         None => MAX_CPUS,
     };

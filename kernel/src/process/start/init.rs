@@ -9,7 +9,7 @@ use crate::arch::entry::frame::TrapFrame;
 use crate::arch::task::Machine;
 use crate::arch::task::fpu::FpuState;
 use crate::base::{cpu, percpu};
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::mm::KernelStack;
 use crate::mm::fallible::{TryCollect, TryGrow, try_arc};
 use crate::process::exec::{self, ExecRequest};
@@ -175,7 +175,7 @@ fn open_console(task: Current) {
 /// Executes the first init that works, in Linux's order. One that was asked for by name must work:
 /// on Linux, too, nothing comes after it when there is no other root file system to mount.
 fn find_init() -> TrapFrame {
-    if let Some(path) = cmdline::value("rdinit") {
+    if let Some(path) = cmdline::value(words::RDINIT) {
         return requested_init(path);
     }
     match try_init("/init") {
@@ -183,7 +183,7 @@ fn find_init() -> TrapFrame {
         Err(Errno::ENOENT) => {}
         Err(error) => log::warn!("Failed to execute /init (error {})", -error.number()),
     }
-    if let Some(path) = cmdline::value("init") {
+    if let Some(path) = cmdline::value(words::INIT) {
         return requested_init(path);
     }
     for path in ["/sbin/init", "/etc/init", "/bin/init", "/bin/sh"] {

@@ -11,7 +11,7 @@
 
 use super::jitter::{Tsc, samples as on_their_way};
 use crate::base::console::EarlyWriter;
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::machine::power;
 use crate::mm::fallible::TryVec;
 use alea_random::credit::EntropyBits;
@@ -27,7 +27,7 @@ const MOST: i64 = 16 << 20;
 
 /// Returns where the command line does not ask for samples.
 pub fn show_if_asked() {
-    if let Some(count) = cmdline::number("alea.jitter_samples") {
+    if let Some(count) = cmdline::number(words::JITTER_SAMPLES) {
         show_and_power_off(count.clamp(1, MOST) as u32);
     }
 }

@@ -16,7 +16,7 @@
 //! Owns which of the two has failed, and their tests. Never credits what has failed. Locks: `Random`, for the tests.
 
 use crate::base::{cpu, tsc};
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::random::live::RANDOM;
 use crate::random::stats;
 use crate::sync::{Once, SpinLock, level};
@@ -65,7 +65,7 @@ pub const MEMORY: usize = 2 * size_of::<Instruction>();
 struct Instruction {
     name: &'static str,
     /// The command-line parameter that breaks it.
-    knob: &'static str,
+    knob: words::Word,
     broken: Once<Option<Broken>>,
     source: stats::Source,
     run: fn() -> Option<u64>,
@@ -97,7 +97,7 @@ impl HardwareRng for &Instruction {
 
 static RDSEED: Instruction = Instruction {
     name: "RDSEED",
-    knob: "alea.rdseed",
+    knob: words::RDSEED,
     broken: Once::new(),
     source: stats::Source::Rdseed,
     run: cpu::rdseed64,
@@ -109,7 +109,7 @@ static RDSEED: Instruction = Instruction {
 
 static RDRAND: Instruction = Instruction {
     name: "RDRAND",
-    knob: "alea.rdrand",
+    knob: words::RDRAND,
     broken: Once::new(),
     source: stats::Source::Rdrand,
     run: cpu::rdrand64,
@@ -273,7 +273,7 @@ pub fn test() {
 
 /// Mixes in what the instructions deliver at boot; what it is worth.
 pub fn collect() -> EntropyBits {
-    let trusted = cmdline::switch("random.trust_cpu").unwrap_or(true);
+    let trusted = cmdline::switch(words::TRUST_CPU).unwrap_or(true);
     let seeds = EntropyBits(RDSEED.mix() as u32 * u64::BITS);
     let mut from_rdrand = RDRAND.mix_of_one_seed();
     // Where RDSEED has nothing, words of a second seed make up for it.

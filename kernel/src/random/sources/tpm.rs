@@ -13,7 +13,7 @@
 use super::trust;
 use super::wait::wait_for;
 use crate::base::boot_info::BootInfo;
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::machine::tpm::{Broken, Tpm};
 use crate::random::live::RANDOM;
 use crate::random::stats;
@@ -156,7 +156,7 @@ impl State {
 
     /// What good bytes are worth: the first ones alone.
     fn believe(&mut self) -> EntropyBits {
-        let trusted = trust::host() && cmdline::switch("alea.trust_tpm").unwrap_or(true);
+        let trusted = trust::host() && cmdline::switch(words::TRUST_TPM).unwrap_or(true);
         if core::mem::replace(&mut self.is_credited, true) || !trusted {
             return EntropyBits(0);
         }

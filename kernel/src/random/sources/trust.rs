@@ -3,12 +3,12 @@
 //! Owns the rule that a confidential machine credits nothing that comes through its host, who is the one that is to learn
 //! nothing. No locks.
 
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::machine::confidential;
 
 /// Whether what the boot loader, the firmware or the host's tables bring may be credited.
 pub fn loader() -> bool {
-    host() && cmdline::switch("random.trust_bootloader").unwrap_or(true)
+    host() && cmdline::switch(words::TRUST_BOOTLOADER).unwrap_or(true)
 }
 
 /// Whether devices of the host may be credited.

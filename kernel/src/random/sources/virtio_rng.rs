@@ -16,7 +16,7 @@ use super::trust;
 use super::wait::wait_for;
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::BootInfo;
-use crate::cmdline;
+use crate::cmdline::{self, words};
 use crate::random::live::RANDOM;
 use crate::random::stats;
 use crate::sync::{SpinLock, level};
@@ -109,7 +109,7 @@ fn take(answer: &mut [u8; REQUEST]) -> Option<u32> {
 fn believe() -> EntropyBits {
     // Relaxed: at worst two CPUs credit an answer each.
     if CREDITED.swap(true, Ordering::Relaxed)
-        || !(trust::host() && cmdline::switch("alea.trust_virtio_rng").unwrap_or(true))
+        || !(trust::host() && cmdline::switch(words::TRUST_VIRTIO_RNG).unwrap_or(true))
     {
         return EntropyBits(0);
     }

@@ -1,0 +1,54 @@
+//! Every word of the command line that this kernel obeys. The functions that look a word up take one of these constants, so a
+//! word that is not here cannot be obeyed; `docs/using.md` has the table, made from this file by `cargo xtask tidy --write`.
+#![forbid(unsafe_code)]
+
+use core::fmt;
+
+/// The name of a word.
+#[derive(Clone, Copy)]
+pub struct Word(pub(super) &'static str);
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// `CONSTANT = "name", "how it is written", "what it does";`
+macro_rules! words {
+    ($( $id:ident = $name:literal, $form:literal, $what:literal; )*) => {
+        $(
+            #[doc = concat!("`", $form, "`: ", $what)]
+            pub const $id: Word = Word($name);
+        )*
+    };
+}
+
+words! {
+    CONSOLE = "console", "console=ttyS0[,SPEED]", "the speed that the serial port's settings show: 9600, 38400 or 115200; the console is always the first serial port";
+    QUIET = "quiet", "quiet", "only lines of level 3 (errors) and below are printed, as with loglevel=4";
+    DEBUG = "debug", "debug", "all lines are printed, as with loglevel=8";
+    LOGLEVEL = "loglevel", "loglevel=N", "lines below level N are printed, 1 to 8; 7 if nothing is said";
+    PANIC = "panic", "panic=N", "after a panic the machine restarts in N seconds, at once if N is negative, never if it is 0 or nothing is said";
+    RDINIT = "rdinit", "rdinit=PATH", "process 1; a panic if it cannot be run. Without it `/init`";
+    INIT = "init", "init=PATH", "process 1 if there is no `/init`. Without it `/sbin/init`, `/etc/init`, `/bin/init`, `/bin/sh`";
+    INITRAMFS_OPTIONS = "initramfs_options", "initramfs_options=OPTIONS", "options of tmpfs for the root, as `size=75%`";
+    ROOTFLAGS = "rootflags", "rootflags=OPTIONS", "the same, if there is no initramfs_options";
+    MAXCPUS = "maxcpus", "maxcpus=N", "at most N CPUs are started";
+    NR_CPUS = "nr_cpus", "nr_cpus=N", "the same, if there is no maxcpus";
+    NOSMP = "nosmp", "nosmp", "one CPU";
+    VDSO = "vdso", "vdso=0", "programs get no vDSO";
+    GENERATOR = "random.generator", "random.generator=NAME", "what secrets are drawn from: `chacha20`; or, to be measured against, with a warning, `splitmix64`, `rdrand`";
+    TRUST_CPU = "random.trust_cpu", "random.trust_cpu=0|1", "0: RDRAND and RDSEED are mixed in and not credited";
+    TRUST_BOOTLOADER = "random.trust_bootloader", "random.trust_bootloader=0|1", "0: the same for seeds of the boot loader and the firmware";
+    TRUST_TPM = "alea.trust_tpm", "alea.trust_tpm=0|1", "0: the same for a TPM";
+    TRUST_VIRTIO_RNG = "alea.trust_virtio_rng", "alea.trust_virtio_rng=0|1", "0: the same for virtio-rng";
+    CONFIDENTIAL = "alea.confidential", "alea.confidential=1", "the host is not trusted: what it gives is mixed in and not credited";
+    RDSEED = "alea.rdseed", "alea.rdseed=HOW[@N]", "for tests: after N words RDSEED is broken: `zeros`, `ones`, `repeat`, `cycle`, `half`, `silent`";
+    RDRAND = "alea.rdrand", "alea.rdrand=HOW[@N]", "for tests: the same of RDRAND";
+    KNOWN_ANSWERS = "alea.known_answers", "alea.known_answers=PART", "for tests: one known answer of that part is wrong";
+    JITTER_SAMPLES = "alea.jitter_samples", "alea.jitter_samples=N", "prints N raw samples of jitter, and powers off";
+    SELFTEST = "alea.selftest", "alea.selftest[=only|figures]", "runs the kernel's self tests at boot; `only`: and powers off; `figures`: measures what memory costs instead of testing it";
+    CRASH = "alea.crash", "alea.crash=KIND", "for tests: the kernel commits that fault: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`, `lock-order`, `block-locked`, `block-pinned`";
+    FAIL_ALLOC = "alea.fail_alloc", "alea.fail_alloc=N[,SEED]", "for tests: one in N allocations fails, from the start of process 1 on";
+}
