@@ -1,7 +1,7 @@
 //! `open`, `openat2` and their flags: from a name to an open file.
 #![forbid(unsafe_code)]
 
-use super::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
+use super::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm, protect};
 use crate::mm::fallible::{Room, try_arc};
 use crate::try_format;
 use crate::vfs::context::fdtable::Fd;
@@ -145,6 +145,7 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
     }
     let mut walker = Walker::new(ctx, at, path, how.lookup)?;
     loop {
+        let mut dir = None;
         let place = match walker.walk_to_last()? {
             Last::Name => {
                 if walker.trailing_slash() {
@@ -154,9 +155,11 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
                     Found::New(file) => return Ok(file),
                     Found::Old(child) => child,
                 };
+                let above = walker.dir().inode().clone();
                 if walker.step_into(child)? {
                     continue;
                 }
+                dir = Some(above);
                 walker.dir().clone()
             }
             Last::DotDot => {
@@ -170,6 +173,9 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
         }
         if place.dentry.is_dir() {
             return Err(Errno::EISDIR);
+        }
+        if let Some(dir) = dir {
+            protect::check_create(dir.attr(), place.inode().attr(), ctx.cred)?;
         }
         return open_existing(ctx, place, how);
     }

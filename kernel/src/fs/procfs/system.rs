@@ -17,6 +17,7 @@ use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, try_
 use crate::mm::frames;
 use crate::mm::frames::inject;
 use crate::version::{RELEASE, VERSION};
+use crate::vfs::namei::protect;
 use crate::{cmdline, time, try_format, try_write, try_writeln};
 use abi::time::USER_HZ;
 use abi::{Errno, Result};
@@ -75,32 +76,39 @@ pub(super) fn register() -> Result<()> {
     Ok(())
 }
 
-/// Settings of rooms below this one, and those that have nothing to act on: there is no swap, and no disk to write back to.
-static SETTINGS: [(&str, &Setting); 4] = [
+/// Settings of rooms below this one, and those that have nothing to act on: there is no swap, no disk to write back to, no key that
+/// sysrq would allow, and no core is written.
+static SETTINGS: [(&str, &Setting); 10] = [
+    ("sys/fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
+    ("sys/fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
+    ("sys/fs/protected_fifos", &protect::PROTECTED_FIFOS),
+    ("sys/fs/protected_regular", &protect::PROTECTED_REGULAR),
+    ("sys/kernel/core_uses_pid", &CORE_USES_PID),
+    ("sys/kernel/sysrq", &SYSRQ),
     ("sys/vm/max_map_count", &MAX_MAP_COUNT),
     ("sys/vm/swappiness", &SWAPPINESS),
     ("sys/vm/dirty_ratio", &DIRTY_RATIO),
     ("sys/vm/dirty_background_ratio", &DIRTY_BACKGROUND_RATIO),
 ];
 
+/// As Debian's kernels have them at boot.
+static SYSRQ: Setting = Setting::new(0x1b6, i32::MIN..=i32::MAX);
+static CORE_USES_PID: Setting = Setting::new(0, i32::MIN..=i32::MAX);
 static SWAPPINESS: Setting = Setting::new(60, 0..=200);
 static DIRTY_RATIO: Setting = Setting::new(20, 0..=100);
 static DIRTY_BACKGROUND_RATIO: Setting = Setting::new(10, 0..=100);
 
 /// Settings that are what they are here.
-const CONSTANTS: [(&str, &str); 29] = [
+const CONSTANTS: [(&str, &str); 22] = [
+    ("sys/kernel/dmesg_restrict", "0\n"),
     ("sys/kernel/ostype", "Linux\n"),
-    ("sys/kernel/pid_max", "32768\n"),
     ("sys/kernel/cap_last_cap", "40\n"),
     ("sys/kernel/overflowuid", "65534\n"),
     ("sys/kernel/overflowgid", "65534\n"),
     ("sys/kernel/core_pattern", "core\n"),
-    ("sys/kernel/core_uses_pid", "0\n"),
     ("sys/kernel/tainted", "0\n"),
-    ("sys/kernel/dmesg_restrict", "0\n"),
     ("sys/kernel/kptr_restrict", "2\n"),
     ("sys/kernel/modules_disabled", "1\n"),
-    ("sys/kernel/sysrq", "0\n"),
     ("sys/vm/overcommit_memory", "0\n"),
     ("sys/vm/overcommit_ratio", "50\n"),
     ("sys/vm/mmap_min_addr", "65536\n"),
@@ -111,10 +119,6 @@ const CONSTANTS: [(&str, &str); 29] = [
     ("sys/fs/file-max", "9223372036854775807\n"),
     ("sys/fs/nr_open", "1048576\n"),
     ("sys/fs/pipe-max-size", "1048576\n"),
-    ("sys/fs/protected_hardlinks", "0\n"),
-    ("sys/fs/protected_symlinks", "0\n"),
-    ("sys/fs/protected_fifos", "0\n"),
-    ("sys/fs/protected_regular", "0\n"),
     ("sys/fs/suid_dumpable", "0\n"),
     ("sys/fs/overflowuid", "65534\n"),
     ("sys/fs/overflowgid", "65534\n"),

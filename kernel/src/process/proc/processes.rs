@@ -23,6 +23,7 @@ pub(in crate::process) fn register() {
     register_process_table(&PROCESSES);
     register_setting("sys/kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
         .expect("no memory for files of /proc");
+    register_setting("sys/kernel/pid_max", &table::PID_MAX).expect("no memory for files of /proc");
     phases::register().expect("no memory for files of /proc");
     objects::register().expect("no memory for files of /proc");
 }

@@ -7,7 +7,6 @@ use super::current::Current;
 use super::process::Process;
 use crate::mm::frames;
 use crate::mm::space::request::MmLimits;
-use crate::process::tree::table;
 use crate::sync::Once;
 use crate::vfs::Capability;
 use abi::{Errno, Result};
@@ -201,12 +200,15 @@ pub fn change(
     Ok(old)
 }
 
+/// As many as Linux has numbers for at boot.
+const MOST_THREADS: u64 = 32_768;
+
 /// The limits of the first process, shared by kernel threads: as many tasks as an eighth of memory holds
 /// stacks for.
 pub(in crate::process) fn initial_limits() -> Arc<Limits> {
     static LIMITS: Once<Arc<Limits>> = Once::new();
     let make = || {
-        let threads = (frames::stats().total / 32).clamp(64, table::PID_MAX as u64);
+        let threads = (frames::stats().total / 32).clamp(64, MOST_THREADS);
         #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
         Arc::new(Limits::initial(threads / 2))
     };

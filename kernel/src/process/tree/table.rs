@@ -6,7 +6,8 @@
 //! calls a visitor under it.
 
 use super::group::{Group, Session};
-use crate::mm::fallible::try_box;
+use crate::base::setting::Setting;
+use crate::mm::fallible::{TryVec, try_box};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::sync::{SpinLock, level};
@@ -15,8 +16,8 @@ use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
-/// Numbers lie below this.
-pub const PID_MAX: i32 = 32_768;
+/// Numbers lie below this: kernel.pid_max. What is in use already stays when it is lowered.
+pub static PID_MAX: Setting = Setting::new(32_768, RESERVED + 1..=4_194_304);
 /// After the first round, small numbers are left to daemons, as on Linux.
 const RESERVED: i32 = 300;
 /// Numbers of a chunk: those of one word of the bitmap.
@@ -51,7 +52,8 @@ impl Entry {
 type Chunk = [Entry; CHUNK];
 
 struct Table {
-    used: [u64; PID_MAX as usize / 64],
+    /// A bit for each number; nobody has those beyond its end.
+    used: Vec<u64>,
     chunks: Vec<Option<Box<Chunk>>>,
     last: i32,
     tasks: usize,
@@ -59,18 +61,8 @@ struct Table {
     given: u64,
 }
 
-static TABLE: SpinLock<Table, level::PidTable> = SpinLock::new(Table {
-    // Number 0 is the idle tasks'.
-    used: {
-        let mut used = [0; PID_MAX as usize / 64];
-        used[0] = 1;
-        used
-    },
-    chunks: Vec::new(),
-    last: 0,
-    tasks: 0,
-    given: 0,
-});
+static TABLE: SpinLock<Table, level::PidTable> =
+    SpinLock::new(Table { used: Vec::new(), chunks: Vec::new(), last: 0, tasks: 0, given: 0 });
 
 impl Table {
     fn entry(&self, number: i32) -> Option<&Entry> {
@@ -83,18 +75,21 @@ impl Table {
         self.chunks.get_mut(at / CHUNK)?.as_mut().map(|chunk| &mut chunk[at % CHUNK])
     }
 
-    /// The lowest free number in `from..PID_MAX`.
-    fn free_from(&self, from: i32) -> Option<i32> {
-        let from = from as usize;
+    /// The lowest free number in `from..end`.
+    fn free_from(&self, from: i32, end: i32) -> Option<i32> {
+        // Number 0 is the idle tasks'.
+        let from = from.max(1) as usize;
         let mut skip = (1u64 << (from % 64)) - 1;
-        for (word, used) in self.used.iter().enumerate().skip(from / 64) {
-            let taken = used | skip;
+        let mut word = from / 64;
+        let number = loop {
+            let taken = self.used.get(word).copied().unwrap_or(0) | skip;
             if taken != u64::MAX {
-                return Some((word * 64 + taken.trailing_ones() as usize) as i32);
+                break (word * 64 + taken.trailing_ones() as usize) as i32;
             }
             skip = 0;
-        }
-        None
+            word += 1;
+        };
+        (number < end).then_some(number)
     }
 
     fn set_used(&mut self, number: i32, used: bool) {
@@ -125,15 +120,19 @@ impl Table {
 /// Takes a free number; `EAGAIN` if there is none, `ENOMEM`.
 pub(in crate::process) fn allocate() -> Result<i32> {
     let mut table = TABLE.lock();
-    let next = if table.last + 1 >= PID_MAX { RESERVED } else { table.last + 1 };
-    let number =
-        table.free_from(next).or_else(|| table.free_from(RESERVED)).ok_or(Errno::EAGAIN)?;
+    let end = PID_MAX.get();
+    let next = if table.last + 1 >= end { RESERVED } else { table.last + 1 };
+    let number = table.free_from(next, end).or_else(|| table.free_from(RESERVED, end));
+    let number = number.ok_or(Errno::EAGAIN)?;
     let chunk = number as usize / CHUNK;
     if table.chunks.len() <= chunk {
         let more = chunk + 1 - table.chunks.len();
         table.chunks.try_reserve(more).map_err(|_| Errno::ENOMEM)?;
         #[expect(clippy::disallowed_methods, reason = "there is room")]
         table.chunks.resize_with(chunk + 1, || None);
+    }
+    if table.used.len() <= chunk {
+        table.used.try_resize(chunk + 1, 0)?;
     }
     if table.chunks[chunk].is_none() {
         table.chunks[chunk] = Some(try_box(core::array::from_fn(|_| Entry::default()))?);

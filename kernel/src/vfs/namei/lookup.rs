@@ -4,7 +4,7 @@
 //! allocation. It holds no lock between components; each step takes the directory's table lock for one
 //! lookup. The order of checks is Linux's, because programs see it in the errors.
 
-use super::perm;
+use super::{perm, protect};
 use crate::mm::fallible::TryGrow;
 use crate::sync::cond_resched;
 use crate::vfs::context::context::FsContext;
@@ -260,6 +260,8 @@ impl<'a> Walker<'a> {
         if kind == FileType::Symlink
             && (self.trailing_slash() || self.flags.contains(LookupFlags::FOLLOW))
         {
+            let (dir, link) = (self.cur.inode().attr(), child.inode().attr());
+            protect::check_follow(dir, link, self.ctx.cred)?;
             return self.follow(child);
         }
         self.enter(child)?;

@@ -3,7 +3,7 @@
 
 use crate::vfs::context::fdtable::Fd;
 use crate::vfs::cred::{Capability, Cred};
-use crate::vfs::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm};
+use crate::vfs::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm, protect};
 use crate::vfs::notify;
 use crate::vfs::notify::event;
 use crate::vfs::object::dentry::Dentry;
@@ -64,6 +64,7 @@ pub fn link(ctx: &LookupCtx<'_>, old: &Path, at: Fd, path: &[u8]) -> Result<()> 
         if !Arc::ptr_eq(&old.mount, &dir.mount) {
             return Err(Errno::EXDEV);
         }
+        protect::check_link(&**old.inode(), ctx.cred)?;
         check_create(dir, ctx.cred)?;
         if old.dentry.is_dir() {
             return Err(Errno::EPERM);
