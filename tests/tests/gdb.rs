@@ -1,12 +1,13 @@
 //! The client of QEMU's gdb stub: a machine is stopped at a function of the kernel, looked into, stepped, and goes on.
 
+use std::process::Command;
 use std::time::Duration;
 
 use alea_tests::{PATIENCE, alea};
 use xtask_guest::gdb::{Breakpoint, Gdb, Stepping, Stop};
-use xtask_guest::guest::Guest;
+use xtask_guest::guest::{Guest, Limits};
 use xtask_guest::symbolize::address_of;
-use xtask_host::paths;
+use xtask_host::{paths, process};
 
 /// A function that every boot calls once.
 const FUNCTION: &str = "alea_kernel::random::service::fill_secret";
@@ -61,4 +62,33 @@ fn a_machine_stops_at_a_function_is_stepped_and_goes_on() {
     assert!(late.to_string().contains("nothing stopped the machine"), "{late:#}");
     assert_eq!(gdb.resume(PATIENCE).unwrap(), Stop::Exited(0));
     assert!(guest.output().contains("random: ready"), "{}", guest.output());
+}
+
+/// `cargo xtask run --debug`, with the real gdb: the machine stands at its first instruction, and gdb knows functions and lines.
+#[test]
+fn gdb_finds_functions_and_lines_of_a_machine_that_waits_for_it() {
+    let machine = alea().append("console=ttyS0 quiet alea.selftest=only").debugged(true);
+    let guest = Guest::start(&machine).unwrap();
+    let stub = guest.debugger_socket().unwrap();
+    if process::which("gdb").is_none() {
+        // The stub is there all the same.
+        assert!(Gdb::connect(&stub).unwrap().cpus().unwrap() == 1);
+        return;
+    }
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch"]).arg(paths::kernel());
+    let target = format!("target remote {}", stub.display());
+    for command in [&target, "break kernel_main", "continue", "bt", "list", "delete", "detach"] {
+        gdb.args(["-ex", command]);
+    }
+    let said = process::output(&mut gdb).unwrap();
+    for words in [
+        "Breakpoint 1, kernel_main () at kernel/src/main.rs:",
+        "in on_boot_stack () at kernel/src/arch/x86_64/boot/enter.rs:",
+        "fn kernel_main(",
+    ] {
+        assert!(said.contains(words), "{words:?} is not in:\n{said}");
+    }
+    let outcome = guest.finish(Limits::total(PATIENCE)).unwrap().powered_off().unwrap();
+    assert!(outcome.output.is_empty(), "{}", outcome.output);
 }

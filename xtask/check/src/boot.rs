@@ -42,6 +42,9 @@ pub struct Boot {
     print: bool,
     #[command(flatten)]
     machine: MachineArgs,
+    /// Halt the machine before its first instruction, and say how gdb is attached
+    #[arg(long)]
+    debug: bool,
     #[command(flatten)]
     build: build::Options,
 }
@@ -69,7 +72,8 @@ impl Boot {
                 bail!("{} is no file", file.display());
             }
         }
-        let machine = self.machine.machine()?.direct(&kernel, initrd, &self.append);
+        let machine =
+            self.machine.machine()?.debugged(self.debug).direct(&kernel, initrd, &self.append);
         if self.print {
             println!("{}", xtask_host::process::show(&machine.command()));
             return Ok(ExitCode::SUCCESS);

@@ -64,7 +64,8 @@ impl Run {
     }
 
     fn demonstrate(self, machine: Machine) -> Result<ExitCode> {
-        let limits = Limits::idle(Duration::from_secs(self.hang_after));
+        let hang = Limits::idle(Duration::from_secs(self.hang_after));
+        let limits = if self.own.debug { Limits::NONE } else { hang };
         let machine = self.boots(machine, "console=ttyS0 rdinit=/usr/lib/alea/demo");
         let outcome = Guest::start_echoing(&machine, std::io::stdout())?.finish(limits)?;
         Ok(verdict(&outcome))
@@ -72,6 +73,7 @@ impl Run {
 
     fn boots(&self, machine: Machine, line: &str) -> Machine {
         let line = format!("{line} {}", self.own.append);
+        let machine = machine.debugged(self.own.debug);
         machine.direct(paths::kernel(), Some(paths::initramfs()), line.trim_end())
     }
 }

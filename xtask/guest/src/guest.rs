@@ -6,6 +6,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -21,7 +22,7 @@ use crate::outcome::tail;
 pub use crate::outcome::{End, Limits, Outcome};
 use crate::qemu::{Machine, PANIC_STATUS};
 pub use crate::symbolize::PANIC;
-use xtask_host::process;
+use xtask_host::{paths, process};
 
 /// How long a kernel that has printed [`PANIC`] may stay silent before its report counts as finished.
 const PANIC_GRACE: Duration = Duration::from_secs(10);
@@ -114,6 +115,15 @@ impl Guest {
         let socket = folder.path().join(MONITOR);
         let chardev = format!("socket,id=monitor,server=on,wait=off,path={}", socket.display());
         qemu.args(["-chardev", &chardev, "-mon", "chardev=monitor,mode=control"]);
+        if machine.debug {
+            let stub = folder.path().join(STUB);
+            qemu.args(["-S", "-gdb", &format!("unix:{},server=on,wait=off", stub.display())]);
+            let kernel = machine.kernel().map_or_else(String::new, paths::shown);
+            eprintln!(
+                "the machine waits for a debugger, in another terminal:\n    gdb {kernel} -ex 'target remote {}'",
+                stub.display()
+            );
+        }
         let mut guest = Self::spawn(process::bound(qemu), echo)?;
         guest.monitor = Some((folder, machine.smp));
         Ok(guest)
@@ -184,6 +194,13 @@ impl Guest {
         let socket = folder.path().join(STUB);
         self.monitor()?.open_gdb_stub(&socket)?;
         Gdb::connect(&socket)
+    }
+
+    /// Where gdb reaches a machine that waits for it ([`Machine::debugged`]), once QEMU listens there.
+    pub fn debugger_socket(&self) -> Result<PathBuf> {
+        drop(self.monitor()?);
+        let (folder, _) = self.monitor.as_ref().context("this guest has no monitor")?;
+        Ok(folder.path().join(STUB))
     }
 
     /// All output so far.

@@ -68,8 +68,8 @@ pub struct MachineArgs {
     /// Count instructions: guest time is instructions executed (TCG only)
     #[arg(long)]
     pub icount: bool,
-    /// One more argument for QEMU; may be given several times
-    #[arg(long = "qemu-arg", value_name = "ARG", allow_hyphen_values = true)]
+    /// More arguments for QEMU, split as a shell splits them; may be given several times
+    #[arg(long = "qemu-arg", value_name = "ARGS", allow_hyphen_values = true)]
     pub qemu_args: Vec<String>,
 }
 
@@ -109,6 +109,12 @@ impl MachineArgs {
             Accel::Auto => choose(&self.cpu)?,
             named => named,
         };
+        let mut extra = Vec::new();
+        for args in &self.qemu_args {
+            let words = shlex::split(args);
+            let words = words.with_context(|| format!("--qemu-arg: a quote is open: {args}"))?;
+            extra.extend(words.into_iter().map(OsString::from));
+        }
         Ok(Machine {
             boot: Boot::Nothing,
             smp: self.smp,
@@ -117,7 +123,8 @@ impl MachineArgs {
             accel,
             icount: self.icount,
             serial: true,
-            extra: self.qemu_args.iter().map(OsString::from).collect(),
+            debug: false,
+            extra,
         })
     }
 }
@@ -150,6 +157,8 @@ pub struct Machine {
     pub icount: bool,
     /// The guest has a serial port, which is standard input and output.
     pub serial: bool,
+    /// The machine stands at its first instruction until a debugger lets it run; its start says how gdb is attached.
+    pub debug: bool,
     pub extra: Vec<OsString>,
 }
 
@@ -164,6 +173,7 @@ impl Machine {
             accel: Accel::Tcg,
             icount: false,
             serial: true,
+            debug: false,
             extra: Vec::new(),
         };
         machine.direct(kernel, None, "console=ttyS0")
@@ -218,6 +228,12 @@ impl Machine {
     /// Takes the serial port out: nothing answers at its addresses.
     pub fn without_serial(mut self) -> Self {
         self.serial = false;
+        self
+    }
+
+    /// Has the machine stand until a debugger lets it run.
+    pub fn debugged(mut self, on: bool) -> Self {
+        self.debug = on;
         self
     }
 
@@ -348,6 +364,17 @@ mod tests {
         ] {
             assert!(line.contains(part), "{part} is not in: {line}");
         }
+    }
+
+    #[test]
+    fn arguments_are_split_as_a_shell_splits_them() {
+        let machine = |args: &[&str]| {
+            let qemu_args = args.iter().map(ToString::to_string).collect();
+            MachineArgs { qemu_args, accel: Accel::Tcg, ..MachineArgs::default() }.machine()
+        };
+        let extra = machine(&["-s -S", "-name 'two words'", "-device=x"]).unwrap().extra;
+        assert_eq!(extra, ["-s", "-S", "-name", "two words", "-device=x"]);
+        assert!(machine(&["-name 'open"]).is_err());
     }
 
     #[test]

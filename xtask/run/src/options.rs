@@ -61,6 +61,9 @@ pub struct RunOptions {
     /// Say when QEMU was started and when the command ran
     #[arg(long, help_heading = "One command on a root of your own")]
     pub timing: bool,
+    /// Halt the machine before its first instruction, and say how gdb is attached
+    #[arg(long)]
+    pub debug: bool,
     /// The command, with its arguments; default: the image's own, or a shell
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
@@ -134,7 +137,11 @@ impl RunOptions {
             Some(_) => machine,
         };
         let kernel = self.kernel_file()?;
-        Ok(machine.direct(&kernel, Some(archive.path().to_owned()), line.trim_end()))
+        Ok(machine.debugged(self.debug).direct(
+            &kernel,
+            Some(archive.path().to_owned()),
+            line.trim_end(),
+        ))
     }
 
     /// The kernel's image.

@@ -140,7 +140,8 @@ impl Running<'_> {
                     end => return Ok(end),
                 },
                 Err(RecvTimeoutError::Timeout) => {
-                    let late = !self.spoke && self.started.elapsed() > BOOT;
+                    let standing = self.session.machine.debug;
+                    let late = !self.spoke && !standing && self.started.elapsed() > BOOT;
                     // QEMU's end closes the port, behind all that has come through it.
                     if late || (self.to_guest.is_none() && self.has_ended()?) {
                         return Ok(Next::Ends);
