@@ -1,6 +1,8 @@
 //! The kernel's own tests of its live parts, and its way of ending: every deliberate fault gives one
 //! panic line that names it, a call trace, and QEMU's panic status.
 
+use std::process::Command;
+
 use alea_tests::boot;
 use xtask_guest::guest::{End, Outcome, PANIC};
 use xtask_guest::qemu::Machine;
@@ -58,5 +60,25 @@ fn faults_of_the_kernel_are_named() {
         assert!(line.contains(text), "{kind}: {line:?}\n{}", outcome.describe());
         let trace = outcome.output.lines().filter(|line| line.starts_with(" [<ffffffff8")).count();
         assert!(trace > 1, "{kind}: no call trace\n{}", outcome.describe());
+    }
+}
+
+/// What plain QEMU shows: the text once, and a line that binutils understand.
+#[test]
+fn a_panic_says_once_what_happened_and_how_it_is_symbolised() {
+    for (kind, function) in [("panic", "commit at"), ("ud2", "commit at")] {
+        let outcome = boot(&kernel(&format!("quiet panic=-1 alea.crash={kind}"))).unwrap();
+        let text = outcome.output.split_once(PANIC).map_or("", |(_, text)| text);
+        let said = text.lines().next().unwrap_or_default();
+        assert_eq!(text.matches(said.trim()).count(), 1, "{}", outcome.output);
+        let line = text.lines().find_map(|line| line.split_once("lines: ")).unwrap_or_default().1;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["addr2line", options, "kernel.elf", addresses @ ..] = &words[..] else {
+            panic!("{}", outcome.output)
+        };
+        let mut addr2line = Command::new("addr2line");
+        let found = addr2line.arg(options).arg(paths::kernel()).args(addresses).output().unwrap();
+        let found = String::from_utf8_lossy(&found.stdout);
+        assert!(found.contains(function) && found.contains("crash.rs:"), "{line}\n{found}");
     }
 }

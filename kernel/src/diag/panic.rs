@@ -120,20 +120,29 @@ fn report(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> fmt::
     if let Some(frame) = frame {
         registers(&mut out, frame)?;
     }
+    let faulted = frame.filter(|frame| !frame.user_mode()).map(|frame| frame.rip);
     writeln!(out, "Call trace:")?;
-    if let Some(frame) = frame.filter(|frame| !frame.user_mode()) {
-        writeln!(out, " [<{:016x}>]", frame.rip)?;
-    }
-    let mut result = Ok(());
-    backtrace::walk(rbp, |address| {
-        result = result.and_then(|()| writeln!(out, " [<{address:016x}>]"));
-    });
-    result?;
+    trace(faulted, rbp, |address, _| writeln!(out, " [<{address:016x}>]"))?;
+    // A return address belongs to the call before it.
+    out.write_str("Its functions and lines: addr2line -Cfipe kernel.elf")?;
+    trace(faulted, rbp, |address, called| write!(out, " {:#x}", address - u64::from(called)))?;
+    out.write_str("\n")?;
     if percpu::cpus_online() > 1 {
         stop::stop_when_seen();
         other_cpus(&mut out)?;
     }
-    writeln!(out, "---[ end Kernel panic - not syncing: {message} ]---")
+    writeln!(out, "---[ end Kernel panic - not syncing ]---")
+}
+
+/// Shows where the kernel was: the instruction that `faulted`, then the chain of calls, whose return addresses are marked.
+fn trace(
+    faulted: Option<u64>,
+    rbp: u64,
+    mut show: impl FnMut(u64, bool) -> fmt::Result,
+) -> fmt::Result {
+    let mut result = faulted.map_or(Ok(()), |address| show(address, false));
+    backtrace::walk(rbp, |address| result = result.and_then(|()| show(address, true)));
+    result
 }
 
 /// Says in the log where every CPU is: one of them does not answer.

@@ -131,8 +131,9 @@ fn watch(machine: &Machine, limits: Limits) -> Result<Watched> {
 
 /// Reports anything but a power-off on standard error, and passes QEMU's exit status on.
 fn exit_code(outcome: &Outcome, kernel: &Path) -> ExitCode {
-    if let Some(report) = symbolize::panic_report(kernel, &outcome.output) {
-        eprintln!("\n{report}");
+    // The text was on the serial line, and so is seen already.
+    if let Some(trace) = symbolize::panic_trace(kernel, &outcome.output) {
+        eprintln!("\n{trace}");
     }
     if !outcome.stderr.trim().is_empty() {
         eprintln!("QEMU: {}", outcome.stderr.trim());

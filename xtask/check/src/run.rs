@@ -103,8 +103,8 @@ fn verdict(outcome: &Outcome) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     eprintln!();
-    match symbolize::panic_report(&paths::kernel(), &outcome.output) {
-        Some(report) => eprintln!("{report}"),
+    match symbolize::panic_trace(&paths::kernel(), &outcome.output) {
+        Some(trace) => eprintln!("{trace}"),
         None => eprintln!("{}", outcome.stuck_at(&paths::kernel())),
     }
     let why = match &outcome.end {

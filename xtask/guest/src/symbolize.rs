@@ -11,17 +11,23 @@ pub const PANIC: &str = "Kernel panic - not syncing";
 
 /// The panic in `output`, with the call trace symbolised from `kernel` as far as that goes.
 pub fn panic_report(kernel: &Path, output: &str) -> Option<String> {
-    let text = panic_text(output)?;
-    let addresses = trace(text);
-    let mut report = text.trim_end().to_owned();
-    if !addresses.is_empty() {
-        report.push_str("\n\nThe call trace, symbolised:\n");
-        match lines(kernel, &addresses) {
-            Ok(lines) => report.push_str(&lines),
-            Err(error) => report.push_str(&format!("  (cannot be: {error:#})\n")),
-        }
+    let mut report = panic_text(output)?.trim_end().to_owned();
+    if let Some(trace) = panic_trace(kernel, output) {
+        report.push_str("\n\n");
+        report.push_str(&trace);
     }
     Some(report)
+}
+
+/// The call trace of the panic in `output` alone, symbolised: for who has seen the text already.
+pub fn panic_trace(kernel: &Path, output: &str) -> Option<String> {
+    let addresses = trace(panic_text(output)?);
+    if addresses.is_empty() {
+        return None;
+    }
+    let lines =
+        lines(kernel, &addresses).unwrap_or_else(|error| format!("  (cannot be: {error:#})\n"));
+    Some(format!("The call trace, symbolised:\n{lines}"))
 }
 
 /// The last panic in `output`, from its first line to its end mark or the end of output.
@@ -107,7 +113,8 @@ mod tests {
         Call trace:\n \
         [<ffffffff80212345>] \n \
         [<ffffffff80200001>] boot+0x1\n\
-        ---[ end Kernel panic - not syncing: No working init found ]---\nlater\n";
+        Its functions and lines: addr2line -Cfipe kernel.elf 0xffffffff80212344 0xffffffff80200000\n\
+        ---[ end Kernel panic - not syncing ]---\nlater\n";
 
     #[test]
     fn the_panic_is_cut_out_of_the_log() {
@@ -129,6 +136,8 @@ mod tests {
     fn a_kernel_that_cannot_be_read_costs_only_the_names() {
         let report = panic_report(Path::new("/nonexistent.elf"), OUTPUT).unwrap();
         assert!(report.contains("No working init") && report.contains("cannot be"), "{report}");
+        let trace = panic_trace(Path::new("/nonexistent.elf"), OUTPUT).unwrap();
+        assert!(!trace.contains("No working init") && report.ends_with(&trace), "{trace}");
     }
 
     #[test]
