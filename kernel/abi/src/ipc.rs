@@ -1,4 +1,4 @@
-//! System V IPC: `<linux/ipc.h>`, `<linux/shm.h>`, in their 64-bit forms.
+//! System V IPC: `<linux/ipc.h>`, `<linux/shm.h>`, `<linux/sem.h>`, in their 64-bit forms.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -28,6 +28,16 @@ pub mod cmd {
     pub const SHM_STAT: i32 = 13;
     pub const SHM_INFO: i32 = 14;
     pub const SHM_STAT_ANY: i32 = 15;
+    pub const GETPID: i32 = 11;
+    pub const GETVAL: i32 = 12;
+    pub const GETALL: i32 = 13;
+    pub const GETNCNT: i32 = 14;
+    pub const GETZCNT: i32 = 15;
+    pub const SETVAL: i32 = 16;
+    pub const SETALL: i32 = 17;
+    pub const SEM_STAT: i32 = 18;
+    pub const SEM_INFO: i32 = 19;
+    pub const SEM_STAT_ANY: i32 = 20;
 }
 
 /// Flags of shmat.
@@ -103,9 +113,57 @@ pub struct ShmInfo {
     pub swap_successes: u64,
 }
 
+/// Flags of an operation on a semaphore.
+pub mod sem_flag {
+    pub const NOWAIT: i16 = 0o4000;
+    pub const UNDO: i16 = 0x1000;
+}
+
+/// `struct sembuf`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Sembuf {
+    pub num: u16,
+    pub op: i16,
+    pub flg: i16,
+}
+
+/// `struct semid64_ds` of x86_64.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct SemidDs {
+    pub perm: IpcPerm,
+    /// Times in seconds.
+    pub otime: i64,
+    pub unused1: u64,
+    pub ctime: i64,
+    pub unused2: u64,
+    pub nsems: u64,
+    pub unused: [u64; 2],
+}
+
+/// `struct seminfo`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Seminfo {
+    pub semmap: i32,
+    pub semmni: i32,
+    pub semmns: i32,
+    pub semmnu: i32,
+    pub semmsl: i32,
+    pub semopm: i32,
+    pub semume: i32,
+    pub semusz: i32,
+    pub semvmx: i32,
+    pub semaem: i32,
+}
+
 const _: () = {
     assert!(size_of::<IpcPerm>() == 48);
     assert!(size_of::<ShmidDs>() == 112);
     assert!(size_of::<Shminfo>() == 72);
     assert!(size_of::<ShmInfo>() == 48);
+    assert!(size_of::<Sembuf>() == 6);
+    assert!(size_of::<SemidDs>() == 104);
+    assert!(size_of::<Seminfo>() == 40);
 };

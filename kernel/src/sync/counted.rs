@@ -44,6 +44,7 @@ kinds! {
     PosixTimer = "posix_timers",
     /// System V's.
     ShmSegment = "shm_segments",
+    SemSet = "sem_sets",
 }
 
 crate::per_cpu! {

@@ -9,10 +9,10 @@ use super::args::Handler;
 use super::args::Status::{self, Full, Partial};
 use super::event::{epoll, futex, pipe, poll};
 use super::file::{dir, exec, fd, file, inotify, mount, path, splice, xattr};
-use super::ipc::shm;
+use super::ipc::{sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
-use super::task::{cred, pidfd, process, rseq, sched};
+use super::task::{cred, pidfd, process, rseq, sched, unshare};
 use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 use counters::LEN;
@@ -78,7 +78,7 @@ syscalls! {
     26 msync => mm::msync, Full;
     27 mincore => mm::mincore, Full;
     28 madvise => mm::madvise, Full;
-    29 shmget => shm::shmget, Full;
+    29 shmget => shm::shmget, Partial("one namespace, no huge pages");
     30 shmat => shm::shmat, Full;
     31 shmctl => shm::shmctl, Full;
     32 dup => fd::dup, Full;
@@ -113,6 +113,9 @@ syscalls! {
     61 wait4 => process::wait4, Full;
     62 kill => signal::kill, Full;
     63 uname => misc::uname, Full;
+    64 semget => sem::semget, Partial("one namespace");
+    65 semop => sem::semop, Full;
+    66 semctl => sem::semctl, Full;
     67 shmdt => shm::shmdt, Full;
     72 fcntl => fd::fcntl, Partial("no leases, no F_NOTIFY");
     73 flock => fd::flock, Full;
@@ -226,6 +229,7 @@ syscalls! {
     217 getdents64 => dir::getdents64, Full;
     218 set_tid_address => process::set_tid_address, Full;
     219 restart_syscall => signal::restart_syscall, Full;
+    220 semtimedop => sem::semtimedop, Full;
     221 fadvise64 => file::fadvise64, Partial("advice is checked and has nothing to act on: files are in memory");
     222 timer_create => time::timer_create, Full;
     223 timer_settime => time::timer_settime, Full;
@@ -260,6 +264,7 @@ syscalls! {
     269 faccessat => path::faccessat, Full;
     270 pselect6 => poll::pselect6, Full;
     271 ppoll => poll::ppoll, Full;
+    272 unshare => unshare::unshare, Partial("no namespaces");
     273 set_robust_list => futex::set_robust_list, Full;
     274 get_robust_list => futex::get_robust_list, Full;
     275 splice => splice::splice, Full;

@@ -4,10 +4,14 @@
 //! |---|---|
 //! | [`numbers`] | which identifier a new object gets |
 //! | [`access`] | who may use an object |
+//! | [`semaphore`] | what operations do to a set of semaphores, and who waits |
 //!
-//! Owns no object, wakes nobody, takes no lock.
+//! Wakes nobody, takes no lock: that is the kernel's.
 #![no_std]
 #![forbid(unsafe_code)]
 
+extern crate alloc;
+
 pub mod access;
 pub mod numbers;
+pub mod semaphore;

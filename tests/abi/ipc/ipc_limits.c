@@ -3,6 +3,7 @@
  */
 #include "check.h"
 #include <sys/ipc.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 
 static ssize_t put(const char *name, const char *text)
@@ -117,6 +118,29 @@ static void forced(void)
 	T(shmctl(id, IPC_RMID, NULL));
 }
 
+static void semaphores(void)
+{
+	show("sem");
+	try_all("sem", (const char *const[]){ "250", "250 1000", "\t251\t1001 100 200\n", "1 2 3 32769", "1 2 x 4", "x", "-5", "0x10", "9 9 9 9 9",
+					      NULL }, "8 20 3 32000");
+	T(semget(IPC_PRIVATE, 9, 0600));
+	struct seminfo sum;
+	MUST(semctl(0, 0, SEM_INFO, &sum));
+	char text[64];
+	snprintf(text, sizeof text, "8 %d 3 %d", sum.semaem + 10, sum.semusz + 2);
+	MUST(put("sem", text));
+	int one = (int)OK(semget(IPC_PRIVATE, 8, 0600));
+	T(semget(IPC_PRIVATE, 3, 0600));
+	int two = (int)OK(semget(IPC_PRIVATE, 1, 0600));
+	T(semget(IPC_PRIVATE, 1, 0600));
+	struct sembuf ops[4] = { { 0, 1, 0 }, { 0, 1, 0 }, { 0, 1, 0 }, { 0, 1, 0 } };
+	T(semop(one, ops, 3));
+	T(semop(one, ops, 4));
+	T(semctl(one, 0, IPC_RMID));
+	T(semctl(two, 0, IPC_RMID));
+	T(put("sem", "32000 1024000000 500 32000"));
+}
+
 static void others(void)
 {
 	CHILD("another user") {
@@ -131,6 +155,7 @@ int main(void)
 {
 	segments();
 	forced();
+	semaphores();
 	others();
 	return 0;
 }

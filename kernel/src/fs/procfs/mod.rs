@@ -24,5 +24,5 @@ pub use fixed::register_file;
 pub use node::process_of;
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, register_process_table};
 pub(super) use start::init;
-pub use sysctl::{by_prefix, register_setting};
+pub use sysctl::{by_prefix, number, register_setting};
 pub use text::TextBuf;

@@ -43,7 +43,8 @@ pub fn by_prefix(text: &str) -> (&str, u32) {
     }
 }
 
-fn number(data: &[u8]) -> Option<i32> {
+/// A number with space around it, as these files take it.
+pub fn number(data: &[u8]) -> Option<i32> {
     let text = core::str::from_utf8(data.trim_ascii()).ok()?;
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),

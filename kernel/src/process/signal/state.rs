@@ -247,6 +247,11 @@ impl ProcessSignals {
     }
 
     /// exec: handlers go back to default, in a table that is the process's own.
+    /// Whether another process has the same actions (CLONE_SIGHAND without CLONE_THREAD).
+    pub fn shares_actions(&self) -> bool {
+        Arc::strong_count(&self.actions.lock()) > 1
+    }
+
     pub(super) fn reset_actions(&self) -> Result<()> {
         let mut actions = self.actions.lock();
         let mut old = None;

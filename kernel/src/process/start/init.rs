@@ -16,6 +16,7 @@ use crate::process::exec::{self, ExecRequest};
 use crate::process::proc;
 use crate::process::sched::{self, Entity, Sleeper};
 use crate::process::signal::{self, ProcessSignals, SignalActions, TaskSignals};
+use crate::process::sysv::Part;
 use crate::process::task::caller::RunningTask;
 use crate::process::task::current::{Current, TASKS};
 use crate::process::task::limits::initial_limits;
@@ -131,6 +132,7 @@ fn build_init() -> Result<Arc<Task>> {
             fs: Some(try_arc(FsContext::new(root))?),
             cred: root_cred(),
             comm: comm_of(b"swapper/0"),
+            sysv: Part::new(None),
             sleep_room: crate::time::TimerRoom::new()?,
         },
         None,

@@ -8,6 +8,7 @@ use crate::base::{cpu, percpu};
 use crate::mm::KernelStack;
 use crate::process::sched::{self, Entity};
 use crate::process::signal::{ProcessSignals, SignalActions, TaskSignals};
+use crate::process::sysv::Part;
 use crate::process::task::limits;
 use crate::process::task::process::{Parts as ProcessParts, Process, root_cred};
 use crate::process::task::task::{Parts as TaskParts, Task, comm_of};
@@ -81,6 +82,7 @@ pub(super) fn build(
             fs: None,
             cred: root_cred(),
             comm: comm_of(name.as_bytes()),
+            sysv: Part::new(None),
             sleep_room: crate::time::TimerRoom::new().expect("no memory for a timer"),
         },
         None,

@@ -3,7 +3,7 @@
 //! Owns the settings. Never keeps what stands already to a limit that has been lowered since. Locks: none.
 
 use crate::base::setting::Setting;
-use crate::fs::procfs::{ProcFile, by_prefix, register_file, register_setting};
+use crate::fs::procfs::{ProcFile, by_prefix, number, register_file, register_setting};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use abi::{Errno, Result};
@@ -30,6 +30,12 @@ pub static SHM_MNI: Setting = Setting::new(4096, 0..=MOST);
 /// Whether a segment that is not attached goes with the thread that made it.
 pub static SHM_RMID_FORCED: Setting = Setting::new(0, 0..=1);
 pub static SHM_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
+/// Semaphores of a set, semaphores of all sets, operations of a call.
+pub static SEM_MSL: Setting = Setting::new(32000, i32::MIN..=i32::MAX);
+pub static SEM_MNS: Setting = Setting::new(1_024_000_000, i32::MIN..=i32::MAX);
+pub static SEM_OPM: Setting = Setting::new(500, i32::MIN..=i32::MAX);
+pub static SEM_MNI: Setting = Setting::new(32000, 0..=MOST);
+pub static SEM_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
 
 /// Adds the files to /proc; `forced` is called when segments without a maker are to go.
 pub fn register(forced: fn()) -> Result<()> {
@@ -39,8 +45,12 @@ pub fn register(forced: fn()) -> Result<()> {
         register_file(path, 0o644, try_arc(setting)?)?;
     }
     register_file("sys/kernel/shm_rmid_forced", 0o644, try_arc(Forced(forced))?)?;
-    let numbers: [(&str, &'static Setting); 2] =
-        [("sys/kernel/shmmni", &SHM_MNI), ("sys/kernel/shm_next_id", &SHM_NEXT_ID)];
+    register_file("sys/kernel/sem", 0o644, try_arc(Sem)?)?;
+    let numbers: [(&str, &'static Setting); 3] = [
+        ("sys/kernel/shmmni", &SHM_MNI),
+        ("sys/kernel/shm_next_id", &SHM_NEXT_ID),
+        ("sys/kernel/sem_next_id", &SEM_NEXT_ID),
+    ];
     numbers.into_iter().try_for_each(|(path, setting)| register_setting(path, setting))
 }
 
@@ -86,3 +96,35 @@ impl ProcFile for Forced {
         Ok(data.len())
     }
 }
+
+/// `sem`: the four limits of semaphores in a line.
+struct Sem;
+
+impl ProcFile for Sem {
+    fn read(&self) -> Result<Vec<u8>> {
+        let [msl, mns, opm, mni] = SEM_LIMITS.map(Setting::get);
+        try_format!("{msl}\t{mns}\t{opm}\t{mni}\n").map(String::into_bytes)
+    }
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        let mut rest = data.trim_ascii_start();
+        if rest.is_empty() && !data.is_empty() {
+            return Err(Errno::EINVAL);
+        }
+        for setting in SEM_LIMITS {
+            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            if word.is_empty() {
+                break;
+            }
+            // As on Linux, what stands before a bad number counts.
+            if !setting.set(number(word).ok_or(Errno::EINVAL)?) {
+                return Err(Errno::ERANGE);
+            }
+            rest = after.trim_ascii_start();
+        }
+        // What stands after the last one is left.
+        Ok(data.len() - rest.len())
+    }
+}
+
+const SEM_LIMITS: [&Setting; 4] = [&SEM_MSL, &SEM_MNS, &SEM_OPM, &SEM_MNI];

@@ -1,21 +1,33 @@
 //! System V IPC: objects with numbers and keys (`table`), whose they are (`perm`), how many there may be (`limits`);
-//! shared memory (`segment`, attached through `attach`, told of by `control`); what a task keeps of it (`part`); what /proc
-//! shows (`proc`).
+//! shared memory (`shm`) and semaphores (`sem`); what a task keeps of it (`part`); what /proc shows (`proc`).
 //!
-//! Which number an object gets and whom its mode refuses is the pure crate `alea-sysv`'s to say.
+//! Which number an object gets, whom its mode refuses and what operations do to semaphores is the pure crate
+//! `alea-sysv`'s to say.
 #![forbid(unsafe_code)]
 
-mod attach;
-mod control;
 mod limits;
 mod part;
 mod perm;
 mod proc;
-mod segment;
+pub mod sem;
+pub mod shm;
 mod table;
 
-pub use attach::{Attach, attach};
-pub use control::{Named, info, limits as shm_limits, lock, remove, set, stat as shm_stat, unlock};
 pub(super) use part::Part;
 pub(super) use proc::register;
-pub use segment::get as shm_get;
+
+/// How an object is named to be told of.
+#[derive(Clone, Copy)]
+pub enum Named {
+    /// IPC_STAT: by its identifier.
+    Id(i32),
+    /// SHM_STAT and its like: by its index.
+    Index(i32),
+    /// SHM_STAT_ANY and its like: by its index, whoever may read it.
+    AnyIndex(i32),
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    crate::time::realtime().secs() as i64
+}

@@ -1,18 +1,27 @@
 //! [`Part`]: what a task keeps of System V IPC.
 //!
-//! Owns the number of the next mark. Never gives a mark twice. Locks: none.
+//! Owns the number of the next mark. Never gives a mark twice. Locks: those of `OwnerCell`.
 
+use super::sem::UndoList;
+use super::shm;
+use crate::base::current::Current;
+use crate::sync::OwnerCell;
+use abi::Result;
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A task's part. Others never look at it.
 pub struct Part {
     /// By which its segments know it; 0 before it makes one. Relaxed: the task's own.
     mark: AtomicU64,
+    /// What its end takes back, or that of the last of those that share it.
+    undo: OwnerCell<Option<Arc<UndoList>>>,
 }
 
 impl Part {
-    pub const fn new() -> Self {
-        Self { mark: AtomicU64::new(0) }
+    /// Of a task that shares `undo` with its maker.
+    pub const fn new(undo: Option<Arc<UndoList>>) -> Self {
+        Self { mark: AtomicU64::new(0), undo: OwnerCell::new(undo) }
     }
 
     /// The mark for a segment that the task makes.
@@ -27,12 +36,39 @@ impl Part {
             mark => mark,
         }
     }
+}
+
+impl Current<Part> {
+    /// The list of what its end takes back, made if there is none.
+    pub fn undo_list(self) -> Result<Arc<UndoList>> {
+        let cell = self.map(|part| &part.undo);
+        let there = cell.borrow().clone();
+        match there {
+            Some(list) => Ok(list),
+            None => {
+                let list = UndoList::new()?;
+                cell.replace(Some(list.clone()));
+                Ok(list)
+            }
+        }
+    }
+
+    /// It has no part in that list any longer: what only it would have taken back is taken back now. `pid` is its process.
+    pub fn leave_undo(self, pid: i32) {
+        let list = self.map(|part| &part.undo).replace(None);
+        if let Some(last) = list.and_then(Arc::into_inner) {
+            last.take_back(pid);
+        }
+    }
 
     /// The task ends: with no lock held.
-    pub fn leave(&self) {
+    pub fn leave(self, pid: i32) {
+        if self.map(|part| &part.undo).borrow().is_some() {
+            self.leave_undo(pid);
+        }
         let mark = self.mark.load(Ordering::Relaxed);
         if mark != 0 {
-            super::segment::forget_maker(mark);
+            shm::forget_maker(mark);
         }
     }
 }

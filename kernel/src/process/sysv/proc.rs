@@ -1,8 +1,7 @@
 //! /proc/sysvipc: the objects, one a line.
 
-use super::segment;
 use super::table::Object;
-use super::{limits, segment::end_orphans};
+use super::{limits, sem, shm};
 use crate::base::PAGE_SIZE;
 use crate::fs::procfs::{ProcFile, TextBuf, register_file};
 use crate::mm::fallible::{TryString, try_arc};
@@ -23,20 +22,21 @@ impl ProcFile for Listing {
 
 /// Adds the files to /proc; once, at boot.
 pub fn register() -> Result<()> {
-    limits::register(end_orphans)?;
-    let listings: [(&str, fn(&mut TextBuf) -> Result<()>); 1] = [("sysvipc/shm", shm)];
+    limits::register(shm::end_orphans)?;
+    let listings: [(&str, fn(&mut TextBuf) -> Result<()>); 2] =
+        [("sysvipc/shm", segments), ("sysvipc/sem", sets)];
     for (path, listing) in listings {
         register_file(path, 0o444, try_arc(Listing(listing))?)?;
     }
     Ok(())
 }
 
-fn shm(text: &mut TextBuf) -> Result<()> {
+fn segments(text: &mut TextBuf) -> Result<()> {
     text.try_push_str(concat!(
         "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid",
         "      atime      dtime      ctime                   rss                  swap\n"
     ))?;
-    segment::for_each(|segment| {
+    shm::for_each(|segment| {
         let rss = segment.cache.resident() * PAGE_SIZE as u64;
         let (id, size, state) = (segment.id(), segment.size, segment.state().told(segment));
         let perm = state.perm;
@@ -56,6 +56,29 @@ fn shm(text: &mut TextBuf) -> Result<()> {
             state.dtime,
             state.ctime,
             0
+        )
+    })
+}
+
+fn sets(text: &mut TextBuf) -> Result<()> {
+    text.try_push_str(
+        "       key      semid perms      nsems   uid   gid  cuid  cgid      otime      ctime\n",
+    )?;
+    sem::for_each(|set| {
+        let Ok(told) = set.told(|_| Ok(())) else { return Ok(()) };
+        let (id, perm) = (set.id(), told.perm);
+        try_writeln!(
+            text,
+            "{:10} {id:10}  {:4o} {:10} {:5} {:5} {:5} {:5} {:10} {:10}",
+            perm.key,
+            perm.mode,
+            told.nsems,
+            perm.uid,
+            perm.gid,
+            perm.cuid,
+            perm.cgid,
+            told.otime,
+            told.ctime
         )
     })
 }

@@ -136,6 +136,7 @@ pub(in crate::process) struct Parts {
     pub(in crate::process) fs: Option<Arc<FsContext>>,
     pub(in crate::process) cred: Arc<Cred>,
     pub(in crate::process) comm: [u8; COMM_LEN],
+    pub(in crate::process) sysv: Part,
     pub(in crate::process) sleep_room: TimerRoom,
 }
 
@@ -163,7 +164,7 @@ impl Task {
             futex_state: AtomicU8::new(0),
             futex: Waits::new(),
             rseq: Rseq::new(),
-            sysv: Part::new(),
+            sysv: parts.sysv,
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
             sleep_room: parts.sleep_room,
@@ -204,7 +205,7 @@ impl Task {
     }
 
     /// Whether it shares its address space with another task.
-    pub(in crate::process) fn shares_mm(&self) -> bool {
+    pub fn shares_mm(&self) -> bool {
         self.mm.read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1))
     }
 
@@ -396,6 +397,12 @@ impl Current {
     /// Replaces root and working directory (unshare, exit).
     pub fn set_fs(self, fs: Option<Arc<FsContext>>) -> Option<Arc<FsContext>> {
         self.map(|task| &task.fs).replace(fs)
+    }
+
+    /// unshare(CLONE_SYSVSEM): what its end would take back of semaphores is taken back now, unless others share it.
+    pub fn leave_undo(self) {
+        let pid = self.process().pid();
+        self.map(|task| &task.sysv).leave_undo(pid);
     }
 
     /// Its credentials.

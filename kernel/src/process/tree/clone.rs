@@ -16,6 +16,8 @@ use crate::mm::user::UserPtr;
 use crate::mm::{self, AddressSpace, KernelStack};
 use crate::process::sched;
 use crate::process::signal::{self, ProcessSignals, SignalActions};
+use crate::process::sysv::Part;
+use crate::process::sysv::sem::UndoList;
 use crate::process::task::current::Current;
 use crate::process::task::limits::{INFINITY, Resource};
 use crate::process::task::process::{Parts as ProcessParts, Process};
@@ -128,6 +130,7 @@ struct Inherited {
     mm: Arc<AddressSpace>,
     files: Arc<FdTable>,
     fs: Arc<FsContext>,
+    undo: Option<Arc<UndoList>>,
 }
 
 /// Makes a child of the running task, whose user registers are `frame`: its number.
@@ -237,7 +240,9 @@ fn inherit(parent: Current, flags: CloneFlags) -> Result<Inherited> {
     } else {
         try_arc(parent.fs().fork())?
     };
-    Ok(Inherited { mm, files, fs })
+    let shares_undo = flags.contains(CloneFlags::SYSVSEM);
+    let undo = shares_undo.then(|| parent.map(|task| &task.sysv).undo_list()).transpose()?;
+    Ok(Inherited { mm, files, fs, undo })
 }
 
 fn machine_of_child(
@@ -295,6 +300,7 @@ fn build(
         fs: Some(inherited.fs),
         cred: parent.cred().clone(),
         comm: parent.comm(),
+        sysv: Part::new(inherited.undo),
         sleep_room,
     };
     // Built in place: it is large, and each move would copy it.

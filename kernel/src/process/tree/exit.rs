@@ -77,7 +77,7 @@ pub fn do_exit(status: Status) -> ! {
     task.set_exiting();
     signal::retarget(&task, SigSet::ALL);
     release_memory(task);
-    task.sysv.leave();
+    task.map(|task| &task.sysv).leave(process.pid());
     let files = task.set_files(None);
     drop(files);
     drop(task.set_fs(None));

@@ -1,3 +1,4 @@
-//! System V IPC: shared memory.
+//! System V IPC: shared memory and semaphores.
 
+pub mod sem;
 pub mod shm;

@@ -4,7 +4,8 @@ use crate::base::PAGE_SIZE;
 use crate::mm::space::request::Prot;
 use crate::mm::user::UserPtr;
 use crate::process;
-use crate::process::sysv::{self, Attach, Named};
+use crate::process::sysv::Named;
+use crate::process::sysv::shm::{self, Attach};
 use crate::syscall::mm::{implies_exec, may_map_low};
 use abi::ipc::{ShmidDs, at, cmd};
 use abi::{Errno, Result};
@@ -13,7 +14,7 @@ use zerocopy::{Immutable, IntoBytes};
 const PAGE: u64 = PAGE_SIZE as u64;
 
 pub fn shmget(key: i32, size: u64, flags: u32) -> Result<i32> {
-    sysv::shm_get(key, size, flags)
+    shm::get(key, size, flags)
 }
 
 pub fn shmat(id: i32, addr: u64, flags: u32) -> Result<u64> {
@@ -39,7 +40,7 @@ pub fn shmat(id: i32, addr: u64, flags: u32) -> Result<u64> {
         prot |= Prot::EXEC;
     }
     let addr = (addr != 0).then_some(place);
-    sysv::attach(id, Attach { addr, replaces, may_be_low: may_map_low(), prot, wanted })
+    shm::attach(id, Attach { addr, replaces, may_be_low: may_map_low(), prot, wanted })
 }
 
 pub fn shmdt(addr: u64) -> Result<()> {
@@ -51,15 +52,15 @@ pub fn shmctl(id: i32, command: i32, buffer: UserPtr<ShmidDs>) -> Result<i32> {
         return Err(Errno::EINVAL);
     }
     match command {
-        cmd::INFO => give(buffer, sysv::shm_limits()),
-        cmd::SHM_INFO => give(buffer, sysv::info()?),
-        cmd::STAT => give(buffer, sysv::shm_stat(Named::Id(id))?).map(|_| 0),
-        cmd::SHM_STAT => give(buffer, sysv::shm_stat(Named::Index(id))?),
-        cmd::SHM_STAT_ANY => give(buffer, sysv::shm_stat(Named::AnyIndex(id))?),
-        cmd::SET => sysv::set(id, &buffer.read()?.perm).map(|()| 0),
-        cmd::RMID => sysv::remove(id).map(|()| 0),
-        cmd::SHM_LOCK => sysv::lock(id).map(|()| 0),
-        cmd::SHM_UNLOCK => sysv::unlock(id).map(|()| 0),
+        cmd::INFO => give(buffer, shm::limits()),
+        cmd::SHM_INFO => give(buffer, shm::info()?),
+        cmd::STAT => give(buffer, shm::stat(Named::Id(id))?).map(|_| 0),
+        cmd::SHM_STAT => give(buffer, shm::stat(Named::Index(id))?),
+        cmd::SHM_STAT_ANY => give(buffer, shm::stat(Named::AnyIndex(id))?),
+        cmd::SET => shm::set(id, &buffer.read()?.perm).map(|()| 0),
+        cmd::RMID => shm::remove(id).map(|()| 0),
+        cmd::SHM_LOCK => shm::lock(id).map(|()| 0),
+        cmd::SHM_UNLOCK => shm::unlock(id).map(|()| 0),
         _ => Err(Errno::EINVAL),
     }
 }

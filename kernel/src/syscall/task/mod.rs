@@ -6,3 +6,4 @@ mod prctl_caps;
 pub(super) mod process;
 pub(super) mod rseq;
 pub(super) mod sched;
+pub(super) mod unshare;

@@ -1,26 +1,16 @@
 //! shmctl: what there is to know and to change of segments.
 
-use super::limits::{SHM_ALL, SHM_MAX, SHM_MNI};
-use super::segment::{self, Segment, all, now};
-use super::table::Object;
+use super::segment::{self, Segment, all};
 use crate::base::PAGE_SIZE;
 use crate::process::current;
+use crate::process::sysv::limits::{SHM_ALL, SHM_MAX, SHM_MNI};
+use crate::process::sysv::table::Object;
+use crate::process::sysv::{Named, now};
 use crate::process::task::limits::{INFINITY, Resource};
 use crate::vfs::Capability;
 use abi::ipc::{IPC_PRIVATE, IpcPerm, ShmInfo, ShmidDs, Shminfo, shm_mode};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-
-/// How a segment is named to be told of.
-#[derive(Clone, Copy)]
-pub enum Named {
-    /// IPC_STAT: by its identifier.
-    Id(i32),
-    /// SHM_STAT: by its index.
-    Index(i32),
-    /// SHM_STAT_ANY: by its index, whoever may read it.
-    AnyIndex(i32),
-}
 
 /// What there is to know of a segment, and its identifier.
 pub fn stat(named: Named) -> Result<(ShmidDs, i32)> {

@@ -1,12 +1,13 @@
 //! shmat: a segment in an address space.
 
-use super::segment::{Segment, all, now};
-use super::table::Object;
+use super::segment::{Segment, all};
 use crate::mm::fallible::try_arc;
 use crate::mm::layout::MMAP_MIN;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::{MapObserver, MapSource, PageCache};
 use crate::process::current;
+use crate::process::sysv::now;
+use crate::process::sysv::table::Object;
 use crate::try_format;
 use abi::{Errno, Result};
 use alloc::string::String;

@@ -4,16 +4,16 @@
 //! when it is removed and attached nowhere; its pages go with the last mapping. Never drops a segment with a lock
 //! held that its end takes. Locks: `SysvTable` for the table and the counts, then `SysvSegment` for one segment.
 
-use super::limits::{SHM_ALL, SHM_MAX, SHM_MNI, SHM_NEXT_ID, SHM_RMID_FORCED};
-use super::perm::Perm;
-use super::table::{Object, Table};
 use crate::base::PAGE_SIZE;
 use crate::mm::fallible::{Room, TryMap, try_arc};
 use crate::mm::{PageCache, frames, kernel_memory_low};
 use crate::process::current;
+use crate::process::sysv::limits::{SHM_ALL, SHM_MAX, SHM_MNI, SHM_NEXT_ID, SHM_RMID_FORCED};
+use crate::process::sysv::now;
+use crate::process::sysv::perm::Perm;
+use crate::process::sysv::table::{Object, Table};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinGuard, SpinLock, cond_resched, level};
-use crate::time;
 use crate::vfs::{Capability, Cred};
 use abi::ipc::{IPC_PRIVATE, ShmidDs, get as flag, shm_mode};
 use abi::{Errno, Result};
@@ -33,7 +33,7 @@ static SEGMENTS: SpinLock<Segments, level::SysvTable> =
     SpinLock::new(Segments { table: Table::new(), pages: 0, locked: BTreeMap::new() });
 
 /// A segment.
-pub(super) struct Segment {
+pub struct Segment {
     _counted: Counted,
     id: i32,
     /// The key that shmget was given.
@@ -45,7 +45,7 @@ pub(super) struct Segment {
 }
 
 /// What changes of a segment. Times are in seconds, since 1970.
-pub(super) struct State {
+pub struct State {
     pub perm: Perm,
     /// Mappings, and calls that are about to make one.
     pub attached: u64,
@@ -172,7 +172,7 @@ pub(super) fn all() -> SpinGuard<'static, Segments, level::SysvTable> {
 }
 
 /// Visits the segments in order; nothing is locked meanwhile.
-pub(super) fn for_each(mut visit: impl FnMut(&Arc<Segment>) -> Result<()>) -> Result<()> {
+pub fn for_each(mut visit: impl FnMut(&Arc<Segment>) -> Result<()>) -> Result<()> {
     let mut from = 0;
     loop {
         cond_resched();
@@ -181,11 +181,6 @@ pub(super) fn for_each(mut visit: impl FnMut(&Arc<Segment>) -> Result<()>) -> Re
         visit(&segment)?;
         from = index + 1;
     }
-}
-
-/// Seconds since 1970.
-pub(super) fn now() -> i64 {
-    time::realtime().secs() as i64
 }
 
 /// shmget: the identifier.
@@ -205,6 +200,8 @@ pub fn get(key: i32, size: u64, flags: u32) -> Result<i32> {
     check_new(size, flags, &cred)?;
     let cache = try_arc(PageCache::new())?;
     cache.set_size(size);
+    // For its end, if there is no segment after all: with nothing locked.
+    let _keep = cache.clone();
     let room = Room::new()?;
     let task = current();
     let (cpid, maker) = (task.process().pid(), task.sysv.mark());
@@ -326,7 +323,7 @@ pub(super) fn uncharge_lock(segment: &Segment) -> Result<()> {
 }
 
 /// The thread with this mark has ended.
-pub(super) fn forget_maker(mark: u64) {
+pub fn forget_maker(mark: u64) {
     let _never_fails = for_each(|segment| {
         let mut state = segment.state();
         if state.maker == mark {
@@ -339,7 +336,7 @@ pub(super) fn forget_maker(mark: u64) {
 }
 
 /// `shm_rmid_forced` was set: segments that are not attached and whose makers have ended go.
-pub(super) fn end_orphans() {
+pub fn end_orphans() {
     let _never_fails = for_each(|segment| {
         if segment.state().maker == 0 {
             segment.end_if_unused();
