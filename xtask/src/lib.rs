@@ -50,6 +50,11 @@ pub const COMMANDS: &[Command] = &[
     ),
     Command("runs", SUITES, "Try what README says runs on Alea, and what it says does not"),
     Command(
+        "debian",
+        SUITES,
+        "Run programs of Debian on Linux and on Alea, and compare what they print",
+    ),
+    Command(
         "bench",
         BENCH,
         "Compare Alea with Linux: the same programs, the same QEMU, boots interleaved",

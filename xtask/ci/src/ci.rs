@@ -14,7 +14,7 @@ use xtask_check::{adopters, checking, miri, mutants, proofs};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need, TARGET};
-use xtask_suites::{assess, busybox, random_stats};
+use xtask_suites::{assess, busybox, debian, random_stats};
 use xtask_tidy::{shrink, tidy};
 
 /// Checks formatting, clippy (host and kernel), tidiness, all tests, BusyBox's own too, and the
@@ -46,6 +46,8 @@ impl Ci {
         gate(&mut tally, "the list of wipes", || left_out);
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");
         add(&mut tally, "BusyBox's own tests", busybox::check());
+        println!("Programs of Debian on Linux and on Alea, a sample:");
+        add(&mut tally, "programs of Debian", debian::sample());
         gate(&mut tally, "instruction counts", baseline::check);
         where_possible(&mut tally, "statistics of random bytes", || {
             Ok(match random_stats::sample()? {

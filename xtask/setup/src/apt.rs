@@ -269,13 +269,21 @@ fn private_sources(machine: &[Source], codename: &str) -> String {
     list.iter().map(Source::line).collect()
 }
 
-/// Binary and source packages of `release`, from the Debian mirror that this machine uses.
+/// The line of sources.list(5) for the binary packages of `release`, from the Debian mirror that this machine uses.
+pub fn binary_source(release: &str) -> String {
+    release_source("deb", &machine_sources(), release)
+}
+
+/// Binary and source packages of `release`.
 fn release_sources(machine: &[Source], release: &str) -> String {
+    ["deb", "deb-src"].map(|kind| release_source(kind, machine, release)).concat()
+}
+
+fn release_source(kind: &str, machine: &[Source], release: &str) -> String {
     let is_debian = |uri: &str| uri.trim_end_matches('/').ends_with("/debian");
     let mirror = machine.iter().map(|source| source.uri.as_str()).find(|uri| is_debian(uri));
     let mirror = mirror.unwrap_or(DEFAULT_MIRROR);
-    let line = |kind| format!("{kind} [signed-by={KEYRING}] {mirror} {release} main\n");
-    line("deb") + &line("deb-src")
+    format!("{kind} [signed-by={KEYRING}] {mirror} {release} main\n")
 }
 
 fn parse_one_line(text: &str) -> Vec<Source> {

@@ -23,7 +23,7 @@ pub struct Setup {
     /// Only say what is there and what is missing; exit status 1 if anything is
     #[arg(long)]
     check: bool,
-    /// Also what only `image` and `ci` need: xorriso, UEFI firmware, rustfmt, clippy, z3
+    /// Also what only `image` and `ci` need: xorriso, UEFI firmware, rustfmt, clippy, z3, mmdebstrap
     #[arg(long)]
     all: bool,
 }
@@ -32,7 +32,8 @@ impl Setup {
     pub fn run(self) -> Result<ExitCode> {
         let mut needs = DEFAULT.to_vec();
         if self.all {
-            needs.extend([Need::Rustfmt, Need::Clippy, Need::Solver, Need::Xorriso, Need::Ovmf]);
+            needs.extend([Need::Rustfmt, Need::Clippy, Need::Solver, Need::Mmdebstrap]);
+            needs.extend([Need::Xorriso, Need::Ovmf]);
         }
         if !self.check {
             ensure(&needs)?;
@@ -71,6 +72,7 @@ pub enum Need {
     Xorriso,
     Ovmf,
     DpkgSource,
+    Mmdebstrap,
     Rngtest,
     Ent,
     Dieharder,
@@ -103,6 +105,7 @@ impl Need {
             Self::Xorriso => "xorriso",
             Self::Ovmf => "UEFI firmware for QEMU",
             Self::DpkgSource => "dpkg-source",
+            Self::Mmdebstrap => "mmdebstrap",
             Self::Rngtest => "rngtest",
             Self::Ent => "ent",
             Self::Dieharder => "dieharder",
@@ -131,6 +134,7 @@ impl Need {
             Self::Linux => file(paths::vmlinuz()),
             Self::Xorriso => program("xorriso"),
             Self::DpkgSource => program("dpkg-source"),
+            Self::Mmdebstrap => program("mmdebstrap").or_else(|| program("newuidmap")),
             Self::Ovmf => ovmf().is_none().then(|| "no OVMF.fd".to_owned()),
             Self::Rngtest => program("rngtest"),
             Self::Ent => program("ent"),
@@ -154,6 +158,7 @@ impl Need {
             Self::Compiler => &["gcc", "libc6-dev"],
             Self::Xorriso => &["xorriso"],
             Self::DpkgSource => &["dpkg-dev"],
+            Self::Mmdebstrap => &["mmdebstrap", "uidmap"],
             Self::Ovmf => &["ovmf"],
             Self::Swtpm => &["swtpm"],
             Self::Rngtest => &["rng-tools5"],

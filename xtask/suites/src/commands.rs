@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{assess, busybox, random_stats, runs, runtimes, vdso};
+use crate::{assess, busybox, debian, random_stats, runs, runtimes, vdso};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -17,6 +17,8 @@ pub enum Command {
     Runtimes(runtimes::Runtimes),
     /// Try what README says runs on Alea, and what it says does not
     Runs(runs::Runs),
+    /// Run programs of Debian on Linux and on Alea, and compare what they print
+    Debian(debian::Debian),
     /// Put what user space reads, and the raw jitter, through statistical tests
     RandomStats(random_stats::RandomStats),
     /// Assess the entropy of raw jitter in the form of NIST SP 800-90B
@@ -30,6 +32,7 @@ impl Command {
             Self::Vdso(c) => c.run(),
             Self::Runtimes(c) => c.run(),
             Self::Runs(c) => c.run(),
+            Self::Debian(c) => c.run(),
             Self::RandomStats(c) => c.run(),
             Self::Assess(c) => c.run(),
         }

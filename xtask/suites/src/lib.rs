@@ -1,10 +1,11 @@
-//! Test suites that others have written: BusyBox's, Go's and Python's, Linux's for the vDSO, those of random numbers; and what README
-//! says runs (`runs`).
+//! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, those of random numbers,
+//! programs of Debian, and what README says runs (`runs`).
 #![forbid(unsafe_code)]
 
 pub mod assess;
 pub mod busybox;
 pub mod commands;
+pub mod debian;
 pub mod random_stats;
 pub mod runs;
 pub mod runtimes;
