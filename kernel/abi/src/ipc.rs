@@ -1,4 +1,4 @@
-//! System V IPC: `<linux/ipc.h>`, `<linux/shm.h>`, `<linux/sem.h>`, in their 64-bit forms.
+//! System V IPC: `<linux/ipc.h>`, `<linux/shm.h>`, `<linux/sem.h>`, `<linux/msg.h>`, in their 64-bit forms.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -28,6 +28,9 @@ pub mod cmd {
     pub const SHM_STAT: i32 = 13;
     pub const SHM_INFO: i32 = 14;
     pub const SHM_STAT_ANY: i32 = 15;
+    pub const MSG_STAT: i32 = 11;
+    pub const MSG_INFO: i32 = 12;
+    pub const MSG_STAT_ANY: i32 = 13;
     pub const GETPID: i32 = 11;
     pub const GETVAL: i32 = 12;
     pub const GETALL: i32 = 13;
@@ -158,6 +161,47 @@ pub struct Seminfo {
     pub semaem: i32,
 }
 
+/// Flags of msgsnd and msgrcv.
+pub mod msg_flag {
+    pub const NOWAIT: u32 = 0o4000;
+    /// What does not fit is cut off.
+    pub const NOERROR: u32 = 0o10000;
+    pub const EXCEPT: u32 = 0o20000;
+    pub const COPY: u32 = 0o40000;
+}
+
+/// `struct msqid64_ds`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct MsqidDs {
+    pub perm: IpcPerm,
+    /// Times in seconds.
+    pub stime: i64,
+    pub rtime: i64,
+    pub ctime: i64,
+    pub cbytes: u64,
+    pub qnum: u64,
+    pub qbytes: u64,
+    pub lspid: i32,
+    pub lrpid: i32,
+    pub unused: [u64; 2],
+}
+
+/// `struct msginfo`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Msginfo {
+    pub msgpool: i32,
+    pub msgmap: i32,
+    pub msgmax: i32,
+    pub msgmnb: i32,
+    pub msgmni: i32,
+    pub msgssz: i32,
+    pub msgtql: i32,
+    pub msgseg: u16,
+    pub pad: u16,
+}
+
 const _: () = {
     assert!(size_of::<IpcPerm>() == 48);
     assert!(size_of::<ShmidDs>() == 112);
@@ -166,4 +210,6 @@ const _: () = {
     assert!(size_of::<Sembuf>() == 6);
     assert!(size_of::<SemidDs>() == 104);
     assert!(size_of::<Seminfo>() == 40);
+    assert!(size_of::<MsqidDs>() == 120);
+    assert!(size_of::<Msginfo>() == 32);
 };

@@ -45,6 +45,7 @@ kinds! {
     /// System V's.
     ShmSegment = "shm_segments",
     SemSet = "sem_sets",
+    MessageQueue = "msg_queues",
 }
 
 crate::per_cpu! {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`numbers`] | which identifier a new object gets |
 //! | [`access`] | who may use an object |
+//! | [`message`] | which message a receiver gets |
 //! | [`semaphore`] | what operations do to a set of semaphores, and who waits |
 //!
 //! Wakes nobody, takes no lock: that is the kernel's.
@@ -13,5 +14,6 @@
 extern crate alloc;
 
 pub mod access;
+pub mod message;
 pub mod numbers;
 pub mod semaphore;

@@ -3,6 +3,7 @@
  */
 #include "check.h"
 #include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 
@@ -141,6 +142,65 @@ static void semaphores(void)
 	T(put("sem", "32000 1024000000 500 32000"));
 }
 
+static void messages(void)
+{
+	struct {
+		long type;
+		char text[20000];
+	} message = { 1, "" };
+	show("msgmax");
+	show("msgmnb");
+	show("msgmni");
+	try_all("msgmax", (const char *const[]){ "-1", "x", "2147483648", "20000", NULL }, "10000");
+	T(put("msgmnb", "15000"));
+	struct msqid_ds ds;
+	int id = (int)OK(msgget(IPC_PRIVATE, 0600));
+	MUST(msgctl(id, IPC_STAT, &ds));
+	SAY("%lu", ds.msg_qbytes);
+	T(msgsnd(id, &message, 10001, IPC_NOWAIT));
+	T(msgsnd(id, &message, 10000, IPC_NOWAIT));
+	T(msgsnd(id, &message, 5001, IPC_NOWAIT));
+	T(msgsnd(id, &message, 5000, IPC_NOWAIT));
+	T(msgsnd(id, &message, 0, IPC_NOWAIT));
+	T(put("msgmax", "100"));
+	T(msgrcv(id, &message, 10000, 0, IPC_NOWAIT | 040000));
+	T(msgrcv(id, &message, 20000, 0, IPC_NOWAIT));
+	struct msginfo sum;
+	MUST(msgctl(0, MSG_INFO, (struct msqid_ds *)&sum));
+	char text[32];
+	snprintf(text, sizeof text, "%d", sum.msgpool + 1);
+	MUST(put("msgmni", text));
+	int two = (int)OK(msgget(IPC_PRIVATE, 0600));
+	T(msgget(IPC_PRIVATE, 0600));
+	T(msgctl(two, IPC_RMID, NULL));
+	T(msgctl(id, IPC_RMID, NULL));
+	T(put("msgmax", "8192"));
+	T(put("msgmnb", "16384"));
+	T(put("msgmni", "32000"));
+}
+
+static void wishes(void)
+{
+	/* The identifier that the next one is to have; once. */
+	MUST(put("msg_next_id", "1234567"));
+	int id = (int)MUST(msgget(IPC_PRIVATE, 0600));
+	IS(id == 1234567);
+	IS(atoi(get("msg_next_id")) == -1);
+	MUST(put("msg_next_id", "1234567"));
+	int two = (int)MUST(msgget(IPC_PRIVATE, 0600));
+	IS((two & 0x7fff) > (id & 0x7fff) && two >> 15 == id >> 15);
+	T(msgctl(two, IPC_RMID, NULL));
+	T(msgctl(id, IPC_RMID, NULL));
+	MUST(put("shm_next_id", "98765"));
+	id = (int)MUST(shmget(IPC_PRIVATE, 1, 0600));
+	IS(id == 98765);
+	T(shmctl(id, IPC_RMID, NULL));
+	MUST(put("sem_next_id", "0"));
+	id = (int)MUST(semget(IPC_PRIVATE, 1, 0600));
+	IS(id >> 15 == 0);
+	T(semctl(id, 0, IPC_RMID));
+}
+
 static void others(void)
 {
 	CHILD("another user") {
@@ -156,6 +216,8 @@ int main(void)
 	segments();
 	forced();
 	semaphores();
+	messages();
+	wishes();
 	others();
 	return 0;
 }

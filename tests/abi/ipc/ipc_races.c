@@ -5,6 +5,7 @@
 #include "check.h"
 #include <sched.h>
 #include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/resource.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
@@ -195,6 +196,81 @@ static void pairs(void)
 	MUST(semctl(set, 0, IPC_RMID));
 }
 
+/* Numbered messages through a narrow queue, senders and receivers killed and removed: none comes twice, none out of order. */
+static void messages(void)
+{
+	int queue = (int)MUST(msgget(IPC_PRIVATE, 0600)), wrong = 0;
+	int segment = (int)MUST(shmget(IPC_PRIVATE, 2 * sizeof(long), 0600));
+	volatile long *got = shmat(segment, NULL, 0);
+	struct msqid_ds ds;
+	MUST(msgctl(queue, IPC_STAT, &ds));
+	ds.msg_qbytes = 64;
+	MUST(msgctl(queue, IPC_SET, &ds));
+	pid_t child[4];
+	for (int i = 0; i < 2; i++) {
+		child[i] = (pid_t)MUST(fork());
+		if (child[i])
+			continue;
+		struct {
+			long type, number;
+		} message = { i + 1, 0 };
+		for (message.number = 1; message.number <= 400; message.number++)
+			if (msgsnd(queue, &message, sizeof(long), 0))
+				_exit(1);
+		_exit(0);
+	}
+	for (int i = 0; i < 2; i++) {
+		child[2 + i] = (pid_t)MUST(fork());
+		if (child[2 + i])
+			continue;
+		struct {
+			long type, number;
+		} message;
+		for (long n = 1; n <= 400; n++) {
+			if (msgrcv(queue, &message, sizeof(long), i + 1, 0) != sizeof(long) || message.number != n)
+				_exit(1);
+			got[i]++;
+		}
+		_exit(0);
+	}
+	for (int i = 0; i < 4; i++)
+		wrong |= reap(child[i]);
+	MUST(msgctl(queue, IPC_RMID, NULL));
+	IS(wrong == 0 && got[0] == 400 && got[1] == 400);
+	MUST(shmdt((void *)got));
+	MUST(shmctl(segment, IPC_RMID, NULL));
+	/* Killed and removed at any time. */
+	struct msginfo before, after;
+	MUST(msgctl(0, MSG_INFO, (struct msqid_ds *)&before));
+	for (int round = 0; round < 20; round++) {
+		queue = (int)MUST(msgget(IPC_PRIVATE, 0600));
+		for (int i = 0; i < 4; i++) {
+			child[i] = (pid_t)MUST(fork());
+			if (child[i])
+				continue;
+			struct {
+				long type;
+				char text[4000];
+			} message = { 1 + i % 2, "" };
+			for (;;)
+				if (i < 2 ? msgsnd(queue, &message, 1 + draw(4000), 0)
+					  : msgrcv(queue, &message, 4000, i - 2, MSG_NOERROR) < 0)
+					_exit(errno == EIDRM || errno == EINVAL ? 0 : 1);
+		}
+		sleep_ms(3);
+		kill(child[round % 4], SIGKILL);
+		if (round % 2)
+			sleep_ms(2);
+		MUST(msgctl(queue, IPC_RMID, NULL));
+		for (int i = 0; i < 4; i++) {
+			int status = reap(child[i]);
+			wrong |= status != 0 && status != SIGKILL;
+		}
+	}
+	MUST(msgctl(0, MSG_INFO, (struct msqid_ds *)&after));
+	IS(wrong == 0 && after.msgpool == before.msgpool && after.msgmap == before.msgmap && after.msgtql == before.msgtql);
+}
+
 static void sizes(void)
 {
 	int before = used_segments();
@@ -260,6 +336,7 @@ int main(void)
 	killed_holders();
 	undo_storm();
 	pairs();
+	messages();
 	sizes();
 	int before = used_segments();
 	CHILD("many") { many(); } END;

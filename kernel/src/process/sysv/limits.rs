@@ -36,6 +36,11 @@ pub static SEM_MNS: Setting = Setting::new(1_024_000_000, i32::MIN..=i32::MAX);
 pub static SEM_OPM: Setting = Setting::new(500, i32::MIN..=i32::MAX);
 pub static SEM_MNI: Setting = Setting::new(32000, 0..=MOST);
 pub static SEM_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
+/// Bytes of a message, bytes of a new queue, queues.
+pub static MSG_MAX: Setting = Setting::new(8192, 0..=i32::MAX);
+pub static MSG_MNB: Setting = Setting::new(16384, 0..=i32::MAX);
+pub static MSG_MNI: Setting = Setting::new(32000, 0..=MOST);
+pub static MSG_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
 
 /// Adds the files to /proc; `forced` is called when segments without a maker are to go.
 pub fn register(forced: fn()) -> Result<()> {
@@ -46,10 +51,14 @@ pub fn register(forced: fn()) -> Result<()> {
     }
     register_file("sys/kernel/shm_rmid_forced", 0o644, try_arc(Forced(forced))?)?;
     register_file("sys/kernel/sem", 0o644, try_arc(Sem)?)?;
-    let numbers: [(&str, &'static Setting); 3] = [
+    let numbers: [(&str, &'static Setting); 7] = [
         ("sys/kernel/shmmni", &SHM_MNI),
         ("sys/kernel/shm_next_id", &SHM_NEXT_ID),
         ("sys/kernel/sem_next_id", &SEM_NEXT_ID),
+        ("sys/kernel/msgmax", &MSG_MAX),
+        ("sys/kernel/msgmnb", &MSG_MNB),
+        ("sys/kernel/msgmni", &MSG_MNI),
+        ("sys/kernel/msg_next_id", &MSG_NEXT_ID),
     ];
     numbers.into_iter().try_for_each(|(path, setting)| register_setting(path, setting))
 }

@@ -1,11 +1,12 @@
 //! System V IPC: objects with numbers and keys (`table`), whose they are (`perm`), how many there may be (`limits`);
-//! shared memory (`shm`) and semaphores (`sem`); what a task keeps of it (`part`); what /proc shows (`proc`).
+//! shared memory (`shm`), semaphores (`sem`) and message queues (`msg`); what a task keeps of it (`part`); what /proc shows (`proc`).
 //!
-//! Which number an object gets, whom its mode refuses and what operations do to semaphores is the pure crate
-//! `alea-sysv`'s to say.
+//! Which number an object gets, whom its mode refuses, what operations do to semaphores and which message a receiver
+//! gets is the pure crate `alea-sysv`'s to say.
 #![forbid(unsafe_code)]
 
 mod limits;
+pub mod msg;
 mod part;
 mod perm;
 mod proc;

@@ -1,7 +1,7 @@
 //! /proc/sysvipc: the objects, one a line.
 
 use super::table::Object;
-use super::{limits, sem, shm};
+use super::{limits, msg, sem, shm};
 use crate::base::PAGE_SIZE;
 use crate::fs::procfs::{ProcFile, TextBuf, register_file};
 use crate::mm::fallible::{TryString, try_arc};
@@ -23,8 +23,8 @@ impl ProcFile for Listing {
 /// Adds the files to /proc; once, at boot.
 pub fn register() -> Result<()> {
     limits::register(shm::end_orphans)?;
-    let listings: [(&str, fn(&mut TextBuf) -> Result<()>); 2] =
-        [("sysvipc/shm", segments), ("sysvipc/sem", sets)];
+    let listings: [(&str, fn(&mut TextBuf) -> Result<()>); 3] =
+        [("sysvipc/shm", segments), ("sysvipc/sem", sets), ("sysvipc/msg", queues)];
     for (path, listing) in listings {
         register_file(path, 0o444, try_arc(Listing(listing))?)?;
     }
@@ -78,6 +78,34 @@ fn sets(text: &mut TextBuf) -> Result<()> {
             perm.cuid,
             perm.cgid,
             told.otime,
+            told.ctime
+        )
+    })
+}
+
+fn queues(text: &mut TextBuf) -> Result<()> {
+    text.try_push_str(concat!(
+        "       key      msqid perms      cbytes       qnum lspid lrpid   uid   gid  cuid  cgid",
+        "      stime      rtime      ctime\n"
+    ))?;
+    msg::for_each(|queue| {
+        let Ok(told) = queue.told(|_| Ok(())) else { return Ok(()) };
+        let (id, perm) = (queue.id(), told.perm);
+        try_writeln!(
+            text,
+            "{:10} {id:10}  {:4o}  {:10} {:10} {:5} {:5} {:5} {:5} {:5} {:5} {:10} {:10} {:10}",
+            perm.key,
+            perm.mode,
+            told.cbytes,
+            told.qnum,
+            told.lspid,
+            told.lrpid,
+            perm.uid,
+            perm.gid,
+            perm.cuid,
+            perm.cgid,
+            told.stime,
+            told.rtime,
             told.ctime
         )
     })

@@ -1,4 +1,5 @@
-//! System V IPC: shared memory and semaphores.
+//! System V IPC: shared memory, semaphores, message queues.
 
+pub mod msg;
 pub mod sem;
 pub mod shm;
