@@ -4,7 +4,7 @@
 //! prints the same on both.
 
 mod login;
-mod root;
+pub mod root;
 mod units;
 
 use std::path::Path;

@@ -24,7 +24,11 @@ pub fn provide(units: &[Unit], fresh: bool) -> Result<PathBuf> {
         all.into_iter().collect()
     };
     let (packages, repository) = (of(|unit| &unit.packages), of(|unit| &unit.repository));
-    let hook = hook(&repository, units.iter().any(|unit| unit.init.is_some()));
+    tar(&packages, &hook(&repository, units.iter().any(|unit| unit.init.is_some())), fresh)
+}
+
+/// The tar of a root with those packages, on which `hook` was run.
+pub fn tar(packages: &[&str], hook: &str, fresh: bool) -> Result<PathBuf> {
     let folder = paths::alea().join("debian");
     fs::create_dir_all(&folder)?;
     let sum = Blake2s256::digest(format!("{RELEASE} {packages:?} {hook}"));
@@ -36,12 +40,12 @@ pub fn provide(units: &[Unit], fresh: bool) -> Result<PathBuf> {
     setup::ensure(&[Need::Mmdebstrap])?;
     let sources = folder.join("sources.list");
     fs::write(&sources, apt::binary_source(RELEASE))?;
-    make(&packages, &hook, &tar, &sources)?;
+    make(packages, hook, &tar, &sources)?;
     Ok(tar)
 }
 
 /// What is done to the root when its packages are installed; `$1` is its folder.
-fn hook(repository: &[&str], boots: bool) -> String {
+pub fn hook(repository: &[&str], boots: bool) -> String {
     // Debian's installer writes these.
     let mut hook = String::from(
         "set -e\nprintf '127.0.0.1 localhost\\n::1 localhost\\n' > \"$1/etc/hosts\"\necho alea > \"$1/etc/hostname\"\n",

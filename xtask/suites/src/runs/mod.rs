@@ -54,7 +54,15 @@ impl Runs {
             rows.into_iter().partition(|row| !row.packages.is_empty());
         let mut wrong = report(kernel, &small, &in_busybox(kernel, &small)?);
         if self.debian {
-            wrong += report(kernel, &debian, &debian::tried(kernel, &debian, &all)?);
+            wrong += report(
+                kernel,
+                &debian,
+                &debian::tried(
+                    kernel,
+                    &debian,
+                    &all.iter().map(String::as_str).collect::<Vec<_>>(),
+                )?,
+            );
         }
         Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
