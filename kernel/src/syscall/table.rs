@@ -12,7 +12,7 @@ use super::file::{dir, exec, fd, file, inotify, mount, path, splice, xattr};
 use super::ipc::{msg, sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
-use super::task::{cred, pidfd, process, rseq, sched, unshare};
+use super::task::{cred, ioprio, pidfd, process, rseq, sched, unshare};
 use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 use counters::LEN;
@@ -250,6 +250,8 @@ syscalls! {
     234 tgkill => signal::tgkill, Full;
     235 utimes => path::utimes, Full;
     247 waitid => process::waitid, Full;
+    251 ioprio_set => ioprio::ioprio_set, Partial("CLONE_IO does not share it");
+    252 ioprio_get => ioprio::ioprio_get, Full;
     253 inotify_init => inotify::inotify_init, Full;
     254 inotify_add_watch => inotify::inotify_add_watch, Full;
     255 inotify_rm_watch => inotify::inotify_rm_watch, Full;

@@ -69,6 +69,7 @@ pub struct Entity {
     /// The task's own reference while it sleeps: whoever wakes it takes it to the run queue.
     pub(super) parked: ArcSlot<Task>,
     nice: AtomicI32,
+    io_priority: AtomicU32,
     policy: AtomicU32,
     priority: AtomicU32,
     reset_on_fork: AtomicU8,
@@ -94,6 +95,7 @@ impl Entity {
             vruntime: AtomicU64::new(0),
             parked: ArcSlot::new(),
             nice: AtomicI32::new(0),
+            io_priority: AtomicU32::new(0),
             policy: AtomicU32::new(policy::NORMAL),
             priority: AtomicU32::new(0),
             reset_on_fork: AtomicU8::new(0),
@@ -110,6 +112,7 @@ impl Entity {
         let order = Ordering::Relaxed;
         child.vruntime.store(self.vruntime.load(order), order);
         child.affinity.store(self.affinity.load(order), order);
+        child.io_priority.store(self.io_priority(), order);
         let own = self.policy();
         if own.reset_on_fork {
             child.nice.store(self.nice().max(0), order);
@@ -167,6 +170,16 @@ impl Entity {
     /// Sets the nice value; takes effect as the task runs on.
     pub fn set_nice(&self, nice: i32) {
         self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
+    }
+
+    /// What `ioprio_set` has set; 0 if nothing has.
+    pub fn io_priority(&self) -> u32 {
+        self.io_priority.load(Ordering::Relaxed)
+    }
+
+    /// Sets what [`io_priority`](Self::io_priority) gives.
+    pub fn set_io_priority(&self, priority: u32) {
+        self.io_priority.store(priority, Ordering::Relaxed);
     }
 
     /// Policy and priority.

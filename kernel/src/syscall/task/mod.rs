@@ -1,6 +1,7 @@
 //! Calls about tasks: birth, end, credentials, scheduling.
 
 pub(super) mod cred;
+pub(super) mod ioprio;
 pub(super) mod pidfd;
 mod prctl_caps;
 pub(super) mod process;

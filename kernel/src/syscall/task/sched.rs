@@ -147,7 +147,11 @@ const PRIO_PGRP: i32 = 1;
 const PRIO_USER: i32 = 2;
 
 /// Visits every task that `which` and `who` name.
-fn for_each_named(which: i32, who: i32, visit: &mut dyn FnMut(&Arc<Task>)) -> Result<()> {
+pub(super) fn for_each_named(
+    which: i32,
+    who: i32,
+    visit: &mut dyn FnMut(&Arc<Task>),
+) -> Result<()> {
     let task = process::current();
     let mut threads = |process: &Arc<Process>| process.for_each_thread(visit);
     match which {
