@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "objects.h"
+#include "sysv.h"
 
 #define DIR_ABI "/usr/lib/alea/abi"
 /* far more than any program takes on a busy machine, less than the patience of the host */
@@ -97,12 +98,13 @@ static int mount_points(char points[MOUNTS][256])
 	return count;
 }
 
-/* As init: takes away what a program has mounted, and empties /tmp. Neither is a leak. */
+/* As init: takes away System V objects, what a program has mounted, and empties /tmp. None of it is a leak. */
 static void clean_up(void)
 {
 	static char points[MOUNTS][256];
 	if (getpid() != 1)
 		return;
+	sysv_remove_all();
 	umount2("/tmp", MNT_DETACH);
 	int count = mount_points(points);
 	for (; count > mounts_wanted; count--)

@@ -16,6 +16,7 @@
 #include "fuzz_poll.h"
 #include "fuzz_seals.h"
 #include "fuzz_signals.h"
+#include "fuzz_sysv.h"
 #include "fuzz_tasks.h"
 #include "objects.h"
 #include <dirent.h>
@@ -30,7 +31,7 @@ static const struct kind { const char *name; void (*run)(void); } KINDS[] = {
 	{ "epolls", epolls }, { "sockets", sockets }, { "terminals", terminals }, { "trees", trees }, { "bombs", bombs }, { "calls", calls }, { "calls", calls },
 	{ "internet", internet }, { "watches", watches }, { "handles", handles }, { "lenders", lenders }, { "sequences", sequences },
 	{ "polls", polls }, { "seals", seals }, { "frames", frames }, { "urgent", urgent },
-	{ "movers", movers }, { "families", families },
+	{ "movers", movers }, { "families", families }, { "sysv", sysv },
 };
 
 /* ---- rounds ---- */
@@ -214,6 +215,7 @@ static void run_round(u64 seed, u64 round, unsigned jobs, const char *only)
 			left -= pids[i] == pid;
 	}
 	sweep();
+	sysv_remove_all();
 	unmount_all();
 }
 

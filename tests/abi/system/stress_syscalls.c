@@ -4,11 +4,8 @@
  * the parent is unharmed, and that memory can still be had.
  */
 #include "check.h"
-#include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/sem.h>
-#include <sys/shm.h>
 
 #define ROUNDS 120
 #define CALLS 250
@@ -120,25 +117,6 @@ static void storms(const char *who, int root)
 	SAY("%s: survived", who);
 }
 
-/* System V objects outlive those who made them by chance. */
-static void remove_objects(void)
-{
-	union {
-		struct shm_info shm_sum;
-		struct seminfo sem_sum;
-		struct msginfo msg_sum;
-		struct shmid_ds shm;
-		struct semid_ds sem;
-		struct msqid_ds msg;
-	} told;
-	for (int i = shmctl(0, SHM_INFO, &told.shm); i >= 0; i--)
-		shmctl(shmctl(i, SHM_STAT_ANY, &told.shm), IPC_RMID, NULL);
-	for (int i = semctl(0, 0, SEM_INFO, &told); i >= 0; i--)
-		semctl(semctl(i, 0, SEM_STAT_ANY, &told), 0, IPC_RMID);
-	for (int i = msgctl(0, MSG_INFO, &told.msg); i >= 0; i--)
-		msgctl(msgctl(i, MSG_STAT_ANY, &told.msg), IPC_RMID, NULL);
-}
-
 int main(void)
 {
 	scratch();
@@ -158,7 +136,6 @@ int main(void)
 		MUST(mknod("dev/urandom", S_IFCHR | 0666, 0x109));
 		storms("as root", 1);
 	} END;
-	remove_objects();
 	char *p = pages(2000);
 	memset(p, 1, 2000 * PAGE);
 	IS(p[1999 * PAGE] == 1);
