@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::procfs::{ProcFile, fixed};
+use super::uevent::{SequenceNumber, Uevent};
 use crate::base::percpu;
 use crate::mm::fallible::{TryString, try_arc, try_copy, try_string};
 use crate::sync::Once;
@@ -100,7 +101,8 @@ pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
         0o444,
         Constant::new(try_format!("{major}:{minor}\n")?)?,
     )?;
-    register_file(&try_format!("{folder}/uevent")?, 0o444, Constant::new(event)?)?;
+    let events = Uevent::new(try_string(&folder)?, class, event)?;
+    register_file(&try_format!("{folder}/uevent")?, 0o644, events)?;
     let mut up = String::new();
     folder.split('/').try_for_each(|_| up.try_push_str("../"))?;
     register_link(&try_format!("{folder}/subsystem")?, &try_format!("{up}class/{class}")?)?;
@@ -164,6 +166,7 @@ pub fn init() -> Result<()> {
         let path = try_format!("kernel/mm/transparent_hugepage/{file}")?;
         register_file(&path, 0o444, try_arc(Text(try_string(text)?))?)?;
     }
+    register_file("kernel/uevent_seqnum", 0o444, try_arc(SequenceNumber)?)?;
     let most = try_format!("{}\n", percpu::MAX_CPUS - 1)?;
     register_file("devices/system/cpu/kernel_max", 0o444, try_arc(Text(most))?)?;
     register_file("devices/system/node/online", 0o444, try_arc(Text(try_string("0\n")?))?)?;

@@ -5,6 +5,7 @@
 use super::addr::Family;
 use super::socket::{NetSocket, Who};
 use super::{file, netlink, proc, raw, tcp, udp};
+use crate::fs::uevent;
 use crate::mm::fallible::try_arc;
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::{Cred, OpenFile, Owner};
@@ -58,5 +59,6 @@ pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Res
 
 /// Puts the files of networks into /proc and /sys.
 pub fn init() -> Result<()> {
+    uevent::register_carrier(netlink::carry);
     proc::register()
 }

@@ -4,4 +4,4 @@ mod message;
 mod netlink;
 mod route;
 
-pub(super) use netlink::create;
+pub(super) use netlink::{carry, create};

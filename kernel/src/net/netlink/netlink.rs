@@ -1,26 +1,28 @@
 //! AF_NETLINK, family NETLINK_ROUTE: how programs ask for interfaces, addresses and routes.
 //!
-//! A request is answered at once, into the socket's own queue. Owns the queues and the set of port numbers. Never
-//! announces anything by itself: nothing here changes. Locks: `Stream` for a queue; the set of port numbers is a `Leaf`.
+//! A request is answered at once, into the socket's own queue. Owns the queues, the set of port numbers and the list of who hears of
+//! devices (`fs::uevent`). Never announces anything by itself: nothing here changes. Locks: `Stream` for a queue; the set of
+//! port numbers and the list are a `Leaf` each.
 
 use super::message::{HEADER, MULTI, put_message};
 use super::route;
 use crate::mm::fallible::{TryDeque, TryGrow, TryMap, TrySlice, TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::net::option::{Options, bytes_of, number};
-use crate::net::socket::{Incoming, NetSocket, Outgoing, Who, copy_in};
+use crate::net::socket::{Control, Incoming, NetSocket, Outgoing, Who, copy_in};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
 use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
-use abi::socket::{MsgFlags, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET};
+use abi::socket::{MsgFlags, SCM_CREDENTIALS, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET, so};
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
 const NETLINK_ROUTE: i32 = 0;
-/// Announcements of devices, of which there are none here: nothing ever comes.
+/// Events of devices: what a write to a `uevent` file announces.
 const NETLINK_KOBJECT_UEVENT: i32 = 15;
 const SOL_NETLINK: i32 = 270;
 const BUFFER: usize = 212_992;
@@ -50,6 +52,32 @@ mod option {
 /// Port numbers that are taken.
 static PORTS: SpinLock<BTreeMap<u32, ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
 
+/// The sockets that may hear of devices.
+static LISTENERS: SpinLock<BTreeMap<u64, Weak<Netlink>>, level::Leaf> =
+    SpinLock::new(BTreeMap::new());
+/// The next key of the list. Relaxed: only uniqueness matters.
+static NEXT_LISTENER: AtomicU64 = AtomicU64::new(1);
+/// The group that hears of devices from the kernel.
+const KERNEL_GROUP: u32 = 1;
+
+/// Gives an event of a device to every socket that listens. One that has no room for it loses it, and says so.
+pub fn carry(event: &[u8]) {
+    let mut after = 0;
+    loop {
+        let listeners = LISTENERS.lock();
+        let next = listeners.range(after + 1..).next();
+        let Some((key, socket)) = next.map(|(key, weak)| (*key, weak.upgrade())) else { return };
+        drop(listeners);
+        after = key;
+        if let Some(socket) = socket {
+            let hears = socket.state.lock().groups & u64::from(KERNEL_GROUP) != 0;
+            if hears && event.try_owned().and_then(|event| socket.reply(event)).is_err() {
+                socket.state.lock().error = Some(Errno::ENOBUFS);
+            }
+        }
+    }
+}
+
 /// One socket.
 pub struct Netlink {
     kind: u32,
@@ -58,6 +86,8 @@ pub struct Netlink {
     options: Options,
     state: SpinLock<State, level::Stream>,
     for_reading: WaitQueue,
+    /// Its key in the list of those that may hear of devices; 0 for none.
+    listener: u64,
 }
 
 struct State {
@@ -89,14 +119,21 @@ pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> 
         held: 0,
         error: None,
     };
-    Ok(try_arc(Netlink {
+    let hears_devices = protocol == NETLINK_KOBJECT_UEVENT;
+    let listener = if hears_devices { NEXT_LISTENER.fetch_add(1, Ordering::Relaxed) } else { 0 };
+    let socket = try_arc(Netlink {
         kind,
         protocol,
         who,
         options: Options::new(BUFFER, BUFFER),
         state: SpinLock::new(state),
         for_reading: WaitQueue::new(),
-    })?)
+        listener,
+    })?;
+    if hears_devices {
+        LISTENERS.lock().try_put(listener, Arc::downgrade(&socket))?;
+    }
+    Ok(socket)
 }
 
 fn decode(name: &[u8]) -> Result<SockaddrNl> {
@@ -327,7 +364,15 @@ impl NetSocket for Netlink {
         if bytes < wanted {
             return Err(Errno::EFAULT);
         }
-        Ok(Incoming { bytes, full, from: Some(encode(0, 0)?), ..Incoming::default() })
+        let hears_devices = self.listener != 0;
+        let from = Some(encode(0, if hears_devices { KERNEL_GROUP } else { 0 })?);
+        let mut control = Vec::new();
+        if self.options.is_on(SOL_SOCKET, so::PASSCRED) {
+            // Process 0, user 0 and group 0: the kernel.
+            let data = [0u8; 12].try_owned()?;
+            control.try_push(Control { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data })?;
+        }
+        Ok(Incoming { bytes, full, from, control, ..Incoming::default() })
     }
 
     fn take_error(&self) -> Option<Errno> {
@@ -399,5 +444,8 @@ impl NetSocket for Netlink {
             PORTS.lock().remove(&port);
         }
         drop(queue);
+        if self.listener != 0 {
+            LISTENERS.lock().remove(&self.listener);
+        }
     }
 }
