@@ -17,6 +17,7 @@ const SUITES: &str = "xtask-suites";
 const BENCH: &str = "xtask-bench";
 const TIDY: &str = "xtask-tidy";
 const CI: &str = "xtask-ci";
+const DIST: &str = "xtask-dist";
 
 /// A command, the package and program that has it, and what it does.
 pub struct Command(pub &'static str, pub &'static str, pub &'static str);
@@ -105,6 +106,11 @@ pub const COMMANDS: &[Command] = &[
         "Save the machine at every instruction of draws and reseeds, and compare twins of each snapshot",
     ),
     Command("image", CHECK, "Make a bootable ISO with Limine"),
+    Command(
+        "dist",
+        DIST,
+        "Make a release: kernel, symbols, initramfs, ISO, checksums, bill of materials",
+    ),
     Command("syscalls", TIDY, "Write docs/abi.md from the system-call table"),
     Command("tidy", TIDY, "Check the house rules"),
     Command("ci", CI, "Run all checks: format, clippy, tidy, test, busybox"),

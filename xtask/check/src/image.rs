@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -20,7 +21,7 @@ use xtask_setup::setup::{self, Need};
 const UPSTREAM: &str = "https://github.com/limine-bootloader/limine.git";
 
 /// The last version whose configuration this was tried with.
-const TAG: &str = "v8.2.0-binary";
+pub const TAG: &str = "v8.2.0-binary";
 
 /// What of Limine goes on the ISO.
 const FILES: [&str; 4] =
@@ -54,7 +55,7 @@ impl Image {
         let limine = limine()?;
         build::build(self.build)?;
         let iso = iso();
-        write_iso(&limine, &iso)?;
+        write_iso(&limine, &paths::kernel(), &iso)?;
         println!("{}", paths::shown(&iso));
         let Some(firmware) = self.boot else { return Ok(ExitCode::SUCCESS) };
         setup::ensure(&[Need::Qemu])?;
@@ -77,7 +78,7 @@ pub fn iso() -> PathBuf {
 }
 
 /// The folder of Limine's binaries.
-fn limine() -> Result<PathBuf> {
+pub fn limine() -> Result<PathBuf> {
     let complete = |dir: &Path| FILES.iter().all(|file| dir.join(file).exists());
     if let Some(named) = std::env::var_os("LIMINE_DIR") {
         let dir = PathBuf::from(named);
@@ -119,7 +120,8 @@ fn how_to_get_limine() -> String {
     )
 }
 
-fn write_iso(limine: &Path, iso: &Path) -> Result<()> {
+/// Writes an ISO with `kernel` and the initramfs. The same files of the same commit give the same bytes.
+pub fn write_iso(limine: &Path, kernel: &Path, iso: &Path) -> Result<()> {
     let config = fs::read_to_string(paths::source("limine.cfg")).context("limine.cfg")?;
     let root = tempfile::tempdir_in(paths::alea())?;
     let place = |from: &Path, to: &str| -> Result<()> {
@@ -128,15 +130,19 @@ fn write_iso(limine: &Path, iso: &Path) -> Result<()> {
         fs::copy(from, &to).with_context(|| from.display().to_string())?;
         Ok(())
     };
-    place(&paths::kernel(), "boot/kernel.elf")?;
+    place(kernel, "boot/kernel.elf")?;
     place(&paths::initramfs(), "boot/initramfs.cpio")?;
     for file in &FILES[..3] {
         place(&limine.join(file), &format!("boot/limine/{file}"))?;
     }
     place(&limine.join("BOOTX64.EFI"), "EFI/BOOT/BOOTX64.EFI")?;
     fs::write(root.path().join("boot/limine/limine.conf"), modern_config(&config))?;
+    // Every date on it, and the volume's number, are made of this.
+    let date = process::output(process::git().args(["log", "-1", "--format=%ct"]))?;
+    set_dates(root.path(), UNIX_EPOCH + Duration::from_secs(date.trim().parse()?))?;
     let mut xorriso = Command::new("xorriso");
     xorriso
+        .env("SOURCE_DATE_EPOCH", date.trim())
         .args(["-as", "mkisofs", "-quiet", "-R", "-r", "-J"])
         .args(["-b", "boot/limine/limine-bios-cd.bin", "-no-emul-boot"])
         .args(["-boot-load-size", "4", "-boot-info-table"])
@@ -146,6 +152,18 @@ fn write_iso(limine: &Path, iso: &Path) -> Result<()> {
         .arg(iso)
         .arg(root.path());
     process::run("writing the ISO", &mut xorriso)
+}
+
+fn set_dates(folder: &Path, date: SystemTime) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            set_dates(&path, date)?;
+        } else {
+            fs::File::open(&path)?.set_modified(date)?;
+        }
+    }
+    fs::File::open(folder)?.set_modified(date).context("the dates of the ISO's files")
 }
 
 /// `limine.cfg` (before Limine 8) in the syntax of `limine.conf` (8 and later).

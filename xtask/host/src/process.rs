@@ -87,6 +87,13 @@ pub fn cargo() -> Command {
     cargo
 }
 
+/// git, in this repository.
+pub fn git() -> Command {
+    let mut git = Command::new("git");
+    git.current_dir(crate::paths::root());
+    git
+}
+
 fn quote(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);

@@ -59,23 +59,42 @@ impl Build {
 /// Sets up what building needs, then builds everything that is not up to date.
 pub fn build(options: Options) -> Result<()> {
     setup::ensure(&[Need::RustTarget])?;
-    kernel(options, &paths::kernel())?;
+    kernel(options, &paths::kernel(), &[])?;
     initramfs()
 }
 
 /// The kernel that checks lock order and invariants, beside the one that is built already.
 pub fn checking_kernel() -> Result<()> {
-    kernel(Options { debug_assertions: true, lto: false }, &paths::checking_kernel())
+    kernel(Options { debug_assertions: true, lto: false }, &paths::checking_kernel(), &[])
 }
 
 /// The kernel alone, for what needs no programs in the guest.
 pub fn kernel_alone() -> Result<()> {
     setup::ensure(&[Need::RustTarget])?;
-    kernel(Options::default(), &paths::kernel())
+    kernel(Options::default(), &paths::kernel(), &[])
+}
+
+/// The kernel that is shipped, with its symbols, and with no path of this machine: `/alea` stands for the repository in its debug
+/// information, and `/cargo` for where cargo keeps what it downloads.
+pub fn distributed_kernel(into: &Path) -> Result<()> {
+    let home = std::env::home_dir().context("no home folder")?.join(".cargo");
+    let home = std::env::var_os("CARGO_HOME").map_or(home, PathBuf::from);
+    let remap = |from: &Path, to: &str| format!("'--remap-path-prefix={}={to}'", from.display());
+    let flags = [remap(paths::root(), "/alea"), remap(&home, "/cargo")].join(",");
+    let target = paths::root().join("target/dist");
+    kernel(
+        Options::SHIPPED,
+        into,
+        &[
+            "--locked".to_owned(),
+            format!("--target-dir={}", target.display()),
+            format!("--config=target.{TARGET}.rustflags=[{flags}]"),
+        ],
+    )
 }
 
 /// One kernel.
-fn kernel(options: Options, into: &Path) -> Result<()> {
+fn kernel(options: Options, into: &Path, more: &[String]) -> Result<()> {
     let profile = match options {
         Options { debug_assertions: true, .. } => "kernel-debug",
         Options { lto: true, .. } => "kernel-lto",
@@ -83,7 +102,7 @@ fn kernel(options: Options, into: &Path) -> Result<()> {
     };
     let mut cargo = process::cargo();
     cargo.args(["build", "--package", "alea-kernel", "--target", TARGET, "--profile", profile]);
-    cargo.args(MESSAGES);
+    cargo.args(MESSAGES).args(more);
     built(cargo, "alea-kernel", into)
 }
 
@@ -219,6 +238,8 @@ fn compile_one(source: &Path, program: &Path) -> Result<()> {
     for folder in HEADERS {
         gcc.arg("-I").arg(paths::source(folder));
     }
+    // A failed assertion tells the file, and the same bytes come of it in every folder.
+    gcc.arg(format!("-ffile-prefix-map={}/=", paths::root().display()));
     gcc.args(CFLAGS).arg("-o").arg(program).arg(source).args(&own);
     if !own.iter().any(|flag| flag.contains("static") || flag == "-dynamic") {
         gcc.arg("-static");
