@@ -8,7 +8,7 @@ use std::process::{ChildStdin, ExitCode};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use xtask_guest::guest::{End, Guest, Limits, Outcome};
@@ -58,19 +58,10 @@ impl Boot {
         } else if own_initrd {
             build::initramfs()?;
         }
-        let kernel = match self.kernel.as_str() {
-            "alea" => paths::kernel(),
-            "linux" => {
-                setup::ensure(&[Need::Linux])?;
-                paths::vmlinuz()
-            }
-            path => PathBuf::from(path),
-        };
+        let kernel = setup::kernel_image(&self.kernel)?;
         let initrd = if own_initrd { Some(paths::initramfs()) } else { self.initrd };
-        for file in [Some(&kernel), initrd.as_ref()].into_iter().flatten() {
-            if !file.is_file() {
-                bail!("{} is no file", file.display());
-            }
+        if let Some(initrd) = &initrd {
+            ensure!(initrd.is_file(), "{} is no file", initrd.display());
         }
         let machine =
             self.machine.machine()?.debugged(self.debug).direct(&kernel, initrd, &self.append);

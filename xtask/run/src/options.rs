@@ -13,7 +13,7 @@ use clap::Args;
 use tempfile::TempPath;
 use xtask_guest::qemu::{Machine, MachineArgs};
 use xtask_host::{paths, term};
-use xtask_setup::setup::{self, Need};
+use xtask_setup::setup;
 
 use crate::cache;
 use crate::oci::Wishes;
@@ -146,16 +146,7 @@ impl RunOptions {
 
     /// The kernel's image.
     pub fn kernel_file(&self) -> Result<PathBuf> {
-        let kernel = match self.kernel.as_str() {
-            "alea" => paths::kernel(),
-            "linux" => {
-                setup::ensure(&[Need::Linux])?;
-                paths::vmlinuz()
-            }
-            path => PathBuf::from(path),
-        };
-        ensure!(kernel.is_file(), "{} is no file", paths::shown(&kernel));
-        Ok(kernel)
+        setup::kernel_image(&self.kernel)
     }
 
     /// The root, packed, and what it says of how it wants to be run.

@@ -173,6 +173,22 @@ impl Need {
     }
 }
 
+/// The image that `--kernel` names: `alea` (which must be built), `linux` (Debian's, fetched if need be), or a path.
+pub fn kernel_image(name: &str) -> Result<PathBuf> {
+    let image = match name {
+        "alea" => paths::kernel(),
+        "linux" => {
+            ensure(&[Need::Linux])?;
+            paths::vmlinuz()
+        }
+        path => PathBuf::from(path),
+    };
+    if !image.is_file() {
+        bail!("{} is no file", paths::shown(&image));
+    }
+    Ok(image)
+}
+
 /// The UEFI firmware, if it is installed.
 pub fn ovmf() -> Option<PathBuf> {
     OVMF.iter().map(PathBuf::from).find(|path| path.exists())
