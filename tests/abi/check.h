@@ -203,6 +203,27 @@ static UNUSED void write_file(const char *path, const char *text)
 	close(fd);
 }
 
+/* One write to a file that is there: how many bytes it took, or -1 and errno. */
+static UNUSED ssize_t put_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	if (fd < 0)
+		return -1;
+	ssize_t got = write(fd, text, strlen(text));
+	int error = errno;
+	close(fd);
+	errno = error;
+	return got;
+}
+
+/* The same for a setting below /proc/sys. */
+static UNUSED ssize_t put_setting(const char *name, const char *text)
+{
+	char path[128];
+	snprintf(path, sizeof path, "/proc/sys/%s", name);
+	return put_file(path, text);
+}
+
 /* The contents of a small file, as a string in a static buffer. */
 static UNUSED const char *read_file(const char *path)
 {

@@ -9,16 +9,9 @@
 
 static ssize_t put(const char *name, const char *text)
 {
-	char path[128];
-	snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
-	int fd = open(path, O_WRONLY);
-	if (fd < 0)
-		return -1;
-	ssize_t got = write(fd, text, strlen(text));
-	int error = errno;
-	close(fd);
-	errno = error;
-	return got;
+	char path[64];
+	snprintf(path, sizeof path, "kernel/%s", name);
+	return put_setting(path, text);
 }
 
 static const char *get(const char *name)

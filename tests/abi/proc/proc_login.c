@@ -8,25 +8,13 @@
 #define LOGIN "/proc/self/loginuid"
 #define FILTER "/proc/self/coredump_filter"
 
-static ssize_t put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-	if (fd < 0)
-		return -1;
-	ssize_t got = write(fd, text, strlen(text));
-	int error = errno;
-	close(fd);
-	errno = error;
-	return got;
-}
-
 static unsigned session(void) { return (unsigned)strtoul(read_file("/proc/self/sessionid"), NULL, 10); }
 
 static void *thread(void *unused)
 {
 	(void)unused;
 	SAY("a thread has %s", read_file("/proc/thread-self/loginuid"));
-	T(put("/proc/thread-self/loginuid", "77"));
+	T(put_file("/proc/thread-self/loginuid", "77"));
 	SAY("it has %s", read_file("/proc/thread-self/loginuid"));
 	return NULL;
 }
@@ -40,17 +28,17 @@ int main(int argc, char **argv)
 	}
 	SAY("login %s", read_file(LOGIN));
 	SAY("session %s", read_file("/proc/self/sessionid"));
-	T(put(LOGIN, ""));
-	T(put(LOGIN, "x"));
-	T(put(LOGIN, "-1"));
-	T(put(LOGIN, "4294967296"));
-	T(put(LOGIN, "5 "));
-	T(put(LOGIN, "1000\n"));
+	T(put_file(LOGIN, ""));
+	T(put_file(LOGIN, "x"));
+	T(put_file(LOGIN, "-1"));
+	T(put_file(LOGIN, "4294967296"));
+	T(put_file(LOGIN, "5 "));
+	T(put_file(LOGIN, "1000\n"));
 	SAY("login %s", read_file(LOGIN));
 	unsigned first = session();
 	IS(first != (unsigned)-1);
-	T(put(LOGIN, "0x10"));
-	T(put(LOGIN, "1001"));
+	T(put_file(LOGIN, "0x10"));
+	T(put_file(LOGIN, "1001"));
 	IS(session() > first);
 	int fd = (int)MUST(open(LOGIN, O_RDWR));
 	T(pwrite(fd, "5", 1, 1));
@@ -65,18 +53,18 @@ int main(int argc, char **argv)
 		SAY("login %s", read_file(LOGIN));
 		IS(session() == first);
 		sprintf(path, "/proc/%d/loginuid", parent);
-		T(put(path, "9"));
-		T(put(LOGIN, "4294967295"));
+		T(put_file(path, "9"));
+		T(put_file(LOGIN, "4294967295"));
 		SAY("login %s", read_file(LOGIN));
 		SAY("session %s", read_file("/proc/self/sessionid"));
 	} END;
 	CHILD("a user") {
 		MUST(setresuid(1000, 1000, 1000));
-		T(put(LOGIN, "8"));
+		T(put_file(LOGIN, "8"));
 		T(open(LOGIN, O_RDONLY) >= 0);
 	} END;
 	CHILD("a user who has none") {
-		MUST(put(LOGIN, "4294967295"));
+		MUST(put_file(LOGIN, "4294967295"));
 		fd = (int)MUST(open(LOGIN, O_WRONLY));
 		MUST(setresuid(1000, 1000, 1000));
 		T(write(fd, "8", 1));
@@ -87,22 +75,22 @@ int main(int argc, char **argv)
 	MUST(pthread_create(&id, NULL, thread, NULL) ? -1 : 0);
 	pthread_join(id, NULL);
 	SAY("the first one has %s", read_file(LOGIN));
-	T(open("/proc/self/sessionid", O_WRONLY) < 0 ? 0 : (int)put("/proc/self/sessionid", "1"));
+	T(open("/proc/self/sessionid", O_WRONLY) < 0 ? 0 : (int)put_file("/proc/self/sessionid", "1"));
 
 	SAY("filter %s", read_file(FILTER));
-	T(put(FILTER, ""));
-	T(put(FILTER, "y"));
-	T(put(FILTER, "-1"));
-	T(put(FILTER, "0x7f\n"));
+	T(put_file(FILTER, ""));
+	T(put_file(FILTER, "y"));
+	T(put_file(FILTER, "-1"));
+	T(put_file(FILTER, "0x7f\n"));
 	SAY("filter %s", read_file(FILTER));
-	T(put(FILTER, "017"));
+	T(put_file(FILTER, "017"));
 	SAY("filter %s", read_file(FILTER));
-	T(put(FILTER, "4294967295"));
+	T(put_file(FILTER, "4294967295"));
 	SAY("filter %s", read_file(FILTER));
-	T(put(FILTER, "4294967296"));
+	T(put_file(FILTER, "4294967296"));
 	CHILD("a child") {
 		SAY("filter %s", read_file(FILTER));
-		T(put(FILTER, "1"));
+		T(put_file(FILTER, "1"));
 	} END;
 	SAY("filter %s", read_file(FILTER));
 	CHILD("another") {

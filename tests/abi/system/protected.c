@@ -5,20 +5,6 @@
 #include "check.h"
 #include <grp.h>
 
-static ssize_t put(const char *path, const char *text)
-{
-	char name[128];
-	snprintf(name, sizeof name, "/proc/sys/%s", path);
-	int fd = open(name, O_WRONLY);
-	if (fd < 0)
-		return -1;
-	ssize_t got = write(fd, text, strlen(text));
-	int error = errno;
-	close(fd);
-	errno = error;
-	return got;
-}
-
 /* The text that was there, to be put back. */
 static char *saved(const char *path)
 {
@@ -82,7 +68,7 @@ static void symlinks(void)
 	MUST(lchown("to_folder", 1000, 1000));
 	for (int level = 1; level >= 0; level--) {
 		printf("protected_symlinks %d\n", level);
-		put("fs/protected_symlinks", level ? "1" : "0");
+		put_setting("fs/protected_symlinks", level ? "1" : "0");
 		follow("of_1000");
 		follow("of_root");
 		be(1001);
@@ -103,7 +89,7 @@ static void symlinks(void)
 		as_root();
 		MUST(chmod(".", 01777));
 	}
-	put("fs/protected_symlinks", "1");
+	put_setting("fs/protected_symlinks", "1");
 }
 
 static void try_link(const char *name)
@@ -127,7 +113,7 @@ static void hardlinks(void)
 	MUST(symlink("own", "a_link"));
 	for (int level = 1; level >= 0; level--) {
 		printf("protected_hardlinks %d\n", level);
-		put("fs/protected_hardlinks", level ? "1" : "0");
+		put_setting("fs/protected_hardlinks", level ? "1" : "0");
 		static const char *const names[] = { "own", "readable", "writable", "setuid", "setgid", "setgid_not_run", "pipe", "a_link" };
 		be(1000);
 		for (int i = 0; i < 8; i++)
@@ -137,7 +123,7 @@ static void hardlinks(void)
 		as_root();
 		try_link("setuid");
 	}
-	put("fs/protected_hardlinks", "1");
+	put_setting("fs/protected_hardlinks", "1");
 }
 
 static void create(void)
@@ -155,7 +141,7 @@ static void create(void)
 			char setting[32], value[2] = { (char)('0' + level), 0 }, name[32];
 			snprintf(setting, sizeof setting, "fs/protected_%s", kind ? "fifos" : "regular");
 			snprintf(name, sizeof name, "shared/%s", names[kind]);
-			put(setting, value);
+			put_setting(setting, value);
 			for (int i = 0; i < 4; i++) {
 				MUST(chmod("shared", modes[i]));
 				printf("%s %d, folder %o\n", setting, level, modes[i]);
@@ -166,25 +152,25 @@ static void create(void)
 				attempt("owner", open(name, O_RDWR | O_CREAT | O_NONBLOCK, 0600));
 				as_root();
 			}
-			put(setting, "0");
+			put_setting(setting, "0");
 		}
 	MUST(chown("shared/regular", 1001, 1000));
-	put("fs/protected_regular", "2");
+	put_setting("fs/protected_regular", "2");
 	MUST(chmod("shared", 01777));
 	attempt("the folder's owner made it", open("shared/regular", O_RDWR | O_CREAT, 0600));
 	attempt("new", open("shared/new", O_RDWR | O_CREAT, 0600));
-	put("fs/protected_regular", "0");
+	put_setting("fs/protected_regular", "0");
 }
 
 static void numbers(void)
 {
 	static const char *const values[] = { "300", "301", "4194304", "4194305", "-1", "x", "32768" };
 	for (unsigned i = 0; i < sizeof values / sizeof *values; i++) {
-		ssize_t got = put("kernel/pid_max", values[i]);
+		ssize_t got = put_setting("kernel/pid_max", values[i]);
 		printf("pid_max %s: %s, is %s", values[i], got < 0 ? strerrorname_np(errno) : "yes", read_file("/proc/sys/kernel/pid_max"));
 	}
 	int high = 0, rounds = 0;
-	put("kernel/pid_max", "400");
+	put_setting("kernel/pid_max", "400");
 	for (; rounds < 300; rounds++) {
 		pid_t pid = (pid_t)MUST(fork());
 		if (!pid)
@@ -196,7 +182,7 @@ static void numbers(void)
 	}
 	IS(high == 0);
 	IS(rounds == 300);
-	put("kernel/pid_max", "4194304");
+	put_setting("kernel/pid_max", "4194304");
 	pid_t last = 0;
 	int grows = 1;
 	for (int i = 0; i < 500; i++) {
@@ -208,7 +194,7 @@ static void numbers(void)
 		last = pid;
 	}
 	IS(grows);
-	put("kernel/pid_max", "32768");
+	put_setting("kernel/pid_max", "32768");
 }
 
 int main(void)
@@ -222,9 +208,9 @@ int main(void)
 		MUST(stat(path, &st));
 		printf("%s %o %s", names[i], st.st_mode & 07777, before);
 		for (unsigned v = 0; v < 5 && i != 4; v++)
-			printf(" %s: %s", values[v], put(names[i], values[v]) < 0 ? strerrorname_np(errno) : "yes");
+			printf(" %s: %s", values[v], put_setting(names[i], values[v]) < 0 ? strerrorname_np(errno) : "yes");
 		printf("\n");
-		put(names[i], before);
+		put_setting(names[i], before);
 		free(before);
 	}
 	MUST(setgroups(0, NULL));

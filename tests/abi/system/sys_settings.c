@@ -7,20 +7,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-static ssize_t put(const char *path, const char *text)
-{
-	char name[128];
-	snprintf(name, sizeof name, "/proc/sys/%s", path);
-	int fd = open(name, O_WRONLY);
-	if (fd < 0)
-		return -1;
-	ssize_t got = write(fd, text, strlen(text));
-	int error = errno;
-	close(fd);
-	errno = error;
-	return got;
-}
-
 static void show(const char *path)
 {
 	char name[128];
@@ -38,7 +24,7 @@ static void writing(void)
 	};
 	show("vm/swappiness");
 	for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
-		ssize_t got = put("vm/swappiness", texts[i]);
+		ssize_t got = put_setting("vm/swappiness", texts[i]);
 		printf("\"%s\" ", texts[i]);
 		if (got < 0)
 			printf("%s ", strerrorname_np(errno));
@@ -46,7 +32,7 @@ static void writing(void)
 			printf("%zd ", got);
 		printf("%s", read_file("/proc/sys/vm/swappiness"));
 	}
-	T(put("vm/swappiness", "60"));
+	T(put_setting("vm/swappiness", "60"));
 }
 
 static int mappings(void)
@@ -110,40 +96,40 @@ int main(int argc, char **argv)
 	}
 	writing();
 	show("vm/max_map_count");
-	T(put("vm/max_map_count", "-1"));
-	T(put("vm/max_map_count", "100"));
+	T(put_setting("vm/max_map_count", "-1"));
+	T(put_setting("vm/max_map_count", "100"));
 	CHILD("few mappings") {
 		int count = mappings();
 		SAY("%s", strerror(errno));
 		IS(count > 50 && count < 100);
 	} END;
-	T(put("vm/max_map_count", "65530"));
+	T(put_setting("vm/max_map_count", "65530"));
 	CHILD("many mappings") { IS(mappings() == 2000); } END;
 
 	show("net/core/somaxconn");
-	T(put("net/core/somaxconn", "3"));
+	T(put_setting("net/core/somaxconn", "3"));
 	CHILD("a short queue") { SAY("%d", waiting()); } END;
-	T(put("net/core/somaxconn", "-3"));
-	T(put("net/core/somaxconn", "4096"));
+	T(put_setting("net/core/somaxconn", "-3"));
+	T(put_setting("net/core/somaxconn", "4096"));
 	CHILD("a queue as asked for") { SAY("%d", waiting()); } END;
 
 	show("kernel/randomize_va_space");
 	places("2");
-	T(put("kernel/randomize_va_space", "1"));
+	T(put_setting("kernel/randomize_va_space", "1"));
 	places("1");
-	T(put("kernel/randomize_va_space", "0"));
+	T(put_setting("kernel/randomize_va_space", "0"));
 	places("0");
-	T(put("kernel/randomize_va_space", "2"));
+	T(put_setting("kernel/randomize_va_space", "2"));
 
 	show("vm/dirty_ratio");
-	T(put("vm/dirty_ratio", "101"));
-	T(put("vm/dirty_ratio", "30"));
+	T(put_setting("vm/dirty_ratio", "101"));
+	T(put_setting("vm/dirty_ratio", "30"));
 	show("vm/dirty_ratio");
-	T(put("vm/dirty_ratio", "20"));
+	T(put_setting("vm/dirty_ratio", "20"));
 	CHILD("a user") {
 		MUST(setresuid(1000, 1000, 1000));
-		T(put("vm/dirty_ratio", "30"));
-		T(put("kernel/randomize_va_space", "0"));
+		T(put_setting("vm/dirty_ratio", "30"));
+		T(put_setting("kernel/randomize_va_space", "0"));
 		show("vm/dirty_ratio");
 	} END;
 	return 0;
