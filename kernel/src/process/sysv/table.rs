@@ -5,7 +5,7 @@
 
 use crate::base::setting::Setting;
 use crate::mm::fallible::{Room, TryMap};
-use abi::ipc::IPC_PRIVATE;
+use abi::ipc::{IPC_PRIVATE, get as flag};
 use abi::{Errno, Result};
 use alea_sysv::numbers::{Numbers, index_of};
 use alloc::collections::BTreeMap;
@@ -20,6 +20,30 @@ pub struct Table<T> {
     numbers: Numbers,
     by_index: BTreeMap<u16, Arc<T>>,
     by_key: BTreeMap<i32, u16>,
+}
+
+/// The identifier of the object with this key, or of a new one, as `flags` say. `found` takes one that `look` saw: `None` if it is
+/// going, and its key is free by now. `make` makes one: `None` if its key was taken meanwhile. `ENOENT`, `EEXIST`.
+pub fn find_or_make<T>(
+    key: i32,
+    flags: u32,
+    look: impl Fn() -> Option<Arc<T>>,
+    found: impl Fn(&T) -> Result<Option<i32>>,
+    make: impl Fn() -> Result<Option<i32>>,
+) -> Result<i32> {
+    let (creates, excludes) = (flags & flag::CREAT != 0, flags & flag::EXCL != 0);
+    loop {
+        let there = if key == IPC_PRIVATE { None } else { look() };
+        let id = match there {
+            Some(_) if creates && excludes => return Err(Errno::EEXIST),
+            Some(object) => found(&object)?,
+            None if creates || key == IPC_PRIVATE => make()?,
+            None => return Err(Errno::ENOENT),
+        };
+        if let Some(id) = id {
+            return Ok(id);
+        }
+    }
 }
 
 impl<T: Object> Table<T> {

@@ -10,11 +10,11 @@ use crate::process::current;
 use crate::process::sysv::limits::{MSG_MNB, MSG_MNI, MSG_NEXT_ID};
 use crate::process::sysv::now;
 use crate::process::sysv::perm::Perm;
-use crate::process::sysv::table::{Object, Table};
+use crate::process::sysv::table::{Object, Table, find_or_make};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, MutexGuard, Pace, SpinGuard, SpinLock, WaitQueue, cond_resched, level};
 use crate::vfs::Cred;
-use abi::ipc::{IPC_PRIVATE, MsqidDs, get as flag};
+use abi::ipc::{IPC_PRIVATE, MsqidDs};
 use abi::{Errno, Result};
 use alea_sysv::message::Wanted;
 use alloc::collections::VecDeque;
@@ -202,29 +202,14 @@ pub fn for_each(mut visit: impl FnMut(&Queue) -> Result<()>) -> Result<()> {
 /// msgget: the identifier. Errors as msgget(2).
 pub fn get(key: i32, flags: u32) -> Result<i32> {
     let cred = current().cred_arc();
-    loop {
-        let found = if key == IPC_PRIVATE { None } else { all().by_key(key) };
-        let Some(queue) = found else {
-            if key != IPC_PRIVATE && flags & flag::CREAT == 0 {
-                return Err(Errno::ENOENT);
-            }
-            match make(key, flags, &cred)? {
-                Some(id) => return Ok(id),
-                // Somebody else was faster.
-                None => continue,
-            }
-        };
-        if flags & flag::CREAT != 0 && flags & flag::EXCL != 0 {
-            return Err(Errno::EEXIST);
-        }
+    let found = |queue: &Queue| {
         let state = queue.lock();
         if state.gone {
-            // Its key was free before it was unlocked.
-            continue;
+            return Ok(None);
         }
-        state.perm.check(&cred, flags)?;
-        return Ok(queue.id);
-    }
+        state.perm.check(&cred, flags).map(|()| Some(queue.id))
+    };
+    find_or_make(key, flags, || all().by_key(key), found, || make(key, flags, &cred))
 }
 
 /// Makes a queue; `None` if the key is taken by now.

@@ -12,12 +12,12 @@ use crate::process::current;
 use crate::process::sysv::limits::{SEM_MNI, SEM_MNS, SEM_MSL, SEM_NEXT_ID};
 use crate::process::sysv::now;
 use crate::process::sysv::perm::Perm;
-use crate::process::sysv::table::{Object, Table};
+use crate::process::sysv::table::{Object, Table, find_or_make};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::wait::{Deadline, WaitError};
 use crate::sync::{Mutex, MutexGuard, SpinGuard, SpinLock, WaitQueue, cond_resched, level};
 use crate::vfs::Cred;
-use abi::ipc::{IPC_PRIVATE, SemidDs, get as flag};
+use abi::ipc::{IPC_PRIVATE, SemidDs};
 use abi::{Errno, Result};
 use alea_sysv::semaphore::{Attempt, Call, Op, Set, Wakes};
 use alloc::sync::Arc;
@@ -146,32 +146,18 @@ pub fn get(key: i32, count: i32, flags: u32) -> Result<i32> {
         return Err(Errno::EINVAL);
     }
     let cred = current().cred_arc();
-    loop {
-        let found = if key == IPC_PRIVATE { None } else { all().table.by_key(key) };
-        let Some(set) = found else {
-            if key != IPC_PRIVATE && flags & flag::CREAT == 0 {
-                return Err(Errno::ENOENT);
-            }
-            match make(key, count, flags, &cred)? {
-                Some(id) => return Ok(id),
-                // Somebody else was faster.
-                None => continue,
-            }
-        };
-        if flags & flag::CREAT != 0 && flags & flag::EXCL != 0 {
-            return Err(Errno::EEXIST);
-        }
+    let found = |set: &SemSet| {
         let state = set.lock();
         if state.gone {
-            // Its key was free before it was unlocked.
-            continue;
+            return Ok(None);
         }
         if count as usize > set.count {
             return Err(Errno::EINVAL);
         }
-        state.perm.check(&cred, flags)?;
-        return Ok(set.id);
-    }
+        state.perm.check(&cred, flags).map(|()| Some(set.id))
+    };
+    let look = || all().table.by_key(key);
+    find_or_make(key, flags, look, found, || make(key, count, flags, &cred))
 }
 
 /// Makes a set; `None` if the key is taken by now.
