@@ -194,7 +194,9 @@ pub mod code {
     pub const SI_KERNEL: i32 = 0x80;
     pub const SI_QUEUE: i32 = -1;
     pub const SI_TIMER: i32 = -2;
+    pub const SI_SIGIO: i32 = -5;
     pub const SI_TKILL: i32 = -6;
+    pub const POLL_MSG: i32 = 3;
     pub const ILL_ILLOPN: i32 = 2;
     pub const FPE_INTDIV: i32 = 1;
     pub const FPE_FLTINV: i32 = 7;
@@ -260,6 +262,14 @@ impl SigInfo {
         let mut info = Self::new(signal, code::SI_TIMER);
         info.fields[0] = id as u32 as u64 | (overrun as u32 as u64) << 32;
         info.fields[1] = value;
+        info
+    }
+
+    /// Something happened to the file of a descriptor: the bits of poll(2), and the descriptor.
+    pub const fn poll(signal: Signal, code: i32, band: u64, fd: i32) -> Self {
+        let mut info = Self::new(signal, code);
+        info.fields[0] = band;
+        info.fields[1] = fd as u32 as u64;
         info
     }
 

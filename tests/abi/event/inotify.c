@@ -14,7 +14,7 @@
 #include <sys/xattr.h>
 
 static int in;
-static unsigned first_cookie;
+static unsigned first_cookie; /* 0: none came yet */
 
 static const struct { unsigned bit; const char *name; } bits[] = {
 	{ IN_ACCESS, "ACCESS" }, { IN_MODIFY, "MODIFY" }, { IN_ATTRIB, "ATTRIB" },
@@ -41,8 +41,8 @@ static void one(const struct inotify_event *e)
 		printf(" +%#x", left);
 	if (e->cookie) {
 		if (!first_cookie)
-			first_cookie = e->cookie - 1;
-		printf(" cookie %u", e->cookie - first_cookie);
+			first_cookie = e->cookie;
+		printf(" cookie %u", e->cookie - first_cookie + 1);
 	}
 	if (e->len) {
 		/* A name made of an inode's number differs from run to run. */

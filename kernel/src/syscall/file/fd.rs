@@ -89,6 +89,7 @@ mod cmd {
     pub const OFD_SETLKW: u32 = 38;
     pub const SETLEASE: u32 = 1024;
     pub const GETLEASE: u32 = 1025;
+    pub const NOTIFY: u32 = 1026;
     pub const DUPFD_QUERY: u32 = 1027;
     pub const DUPFD_CLOEXEC: u32 = 1030;
     pub const SETPIPE_SZ: u32 = 1031;
@@ -129,6 +130,10 @@ pub fn fcntl(fd: i32, command: u32, arg: u64) -> Result<i64> {
         cmd::GETLEASE => Ok(F_UNLCK),
         cmd::SETLEASE if file.kind() == FileType::Regular && arg as i64 == F_UNLCK => {
             Err(Errno::EAGAIN)
+        }
+        // The argument is an int.
+        cmd::NOTIFY => {
+            with_files(|files| process::signal::notify(&file, files, fd, arg as u32)).map(|()| 0)
         }
         cmd::SETPIPE_SZ => {
             let bytes = u32::try_from(arg).map_err(|_| Errno::EINVAL)?;
@@ -217,6 +222,8 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
             }
         }
     }
+    let named = matches!(command, cmd::SETOWN | cmd::SETOWN_EX);
+    let owner = if named { owner.set_by(&process::current().cred()) } else { owner };
     file.set_signal_owner(owner)?;
     Ok(0)
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 use crate::sync::{Pace, SpinLock, cond_resched, level};
+use crate::vfs::notify::marks;
 use crate::vfs::object::file::OpenFile;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -313,6 +314,9 @@ impl FdTable {
         let result = file.ops().flush(&file);
         if let Some(usage) = file.inode().usage() {
             usage.release_owner(self.lock_owner());
+        }
+        if marks::any() {
+            file.closed_by(self.lock_owner());
         }
         drop(file);
         result

@@ -169,7 +169,8 @@ fn on_move(
     replaced: Option<&Arc<dyn Inode>>,
 ) {
     let cookie = COOKIE.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-    for (mask, (dir, name)) in [(event::MOVED_FROM, from), (event::MOVED_TO, to)] {
+    let within = if core::ptr::eq(from.0, to.0) { event::WITHIN } else { 0 };
+    for (mask, (dir, name)) in [(event::MOVED_FROM | within, from), (event::MOVED_TO, to)] {
         let mask = mask | is_dir(inode);
         marks::tell(dir.inode(), Event { mask, cookie, name: Some(name), unlinked: false });
     }

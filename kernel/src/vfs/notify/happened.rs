@@ -21,6 +21,8 @@ pub mod event {
     pub const MOVE_SELF: u32 = 0x800;
     /// Never shown; keeps the opening of a program apart from other openings.
     pub const OPEN_EXEC: u32 = 0x1000;
+    /// Never shown, beside `MOVED_FROM`: the new name is in the same directory.
+    pub const WITHIN: u32 = 0x1_0000;
     pub const UNMOUNT: u32 = 0x2000;
     pub const Q_OVERFLOW: u32 = 0x4000;
     pub const IGNORED: u32 = 0x8000;

@@ -157,6 +157,9 @@ pub struct SignalOwner {
     pub kind: i32,
     pub id: i32,
     pub signal: i32,
+    /// Of whoever named it: by these he may signal it, or not.
+    pub uid: u32,
+    pub euid: u32,
 }
 
 impl SignalOwner {
@@ -164,12 +167,23 @@ impl SignalOwner {
     pub const PROCESS: i32 = 1;
     /// `F_OWNER_PGRP`.
     pub const GROUP: i32 = 2;
+
+    /// The same, named by who has `cred`.
+    pub fn set_by(self, cred: &Cred) -> Self {
+        Self { uid: cred.uid, euid: cred.euid, ..self }
+    }
 }
 
-/// Told when the last reference to a file it watches goes away (epoll).
-pub trait FileWatcher: Send + Sync {
+/// Told when the last reference to a file it watches goes away (epoll), or a descriptor of it (dnotify).
+pub trait FileWatcher: Any + Send + Sync {
     /// The file is about to be released; its queues still exist.
     fn file_closed(&self, f: &OpenFile);
+
+    /// The table of descriptors (its [`lock_owner`](crate::vfs::FdTable::lock_owner)) that it is told of, too: it goes when that
+    /// closes one of the file.
+    fn table(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// One open file description.
@@ -400,6 +414,20 @@ impl OpenFile {
         let removed = at.map(|at| watchers.swap_remove(at));
         drop(watchers);
         drop(removed);
+    }
+
+    /// The watcher that goes when `table` closes a descriptor.
+    pub fn watcher_of(&self, table: usize) -> Option<Arc<dyn FileWatcher>> {
+        self.watchers.lock().iter().find(|watcher| watcher.table() == Some(table)).cloned()
+    }
+
+    /// A table has closed a descriptor of this file.
+    #[cold]
+    pub fn closed_by(&self, table: usize) {
+        while let Some(watcher) = self.watcher_of(table) {
+            watcher.file_closed(self);
+            self.unwatch(&watcher);
+        }
     }
 
     /// What is ready; `table` gets the queues that may change it.

@@ -1,0 +1,72 @@
+//! The signal that an open file sends to whom `F_SETOWN` names: SIGIO, or what `F_SETSIG` chose.
+#![forbid(unsafe_code)]
+
+use super::send::{send_to_process, send_to_task};
+use crate::process::task::task::Task;
+use crate::process::tree::table;
+use crate::vfs::OpenFile;
+use crate::vfs::object::file::SignalOwner;
+use abi::signal::{SigInfo, Signal, code};
+use alloc::sync::Arc;
+
+/// Signals whose codes have meanings of their own, so that a file's reason cannot be told by them.
+const WITH_CODES: [Signal; 8] = [
+    Signal::SIGILL,
+    Signal::SIGFPE,
+    Signal::SIGSEGV,
+    Signal::SIGBUS,
+    Signal::SIGTRAP,
+    Signal::SIGCHLD,
+    Signal::SIGIO,
+    Signal::SIGSYS,
+];
+
+/// Tells the owner of `file` that something happened: `reason` is a `POLL_*`, `band` the bits of poll(2), `fd` the descriptor. An
+/// owner whom the one that named him may not signal gets nothing.
+pub fn sigio(file: &OpenFile, fd: i32, reason: i32, band: u64) {
+    let owner = file.signal_owner();
+    let chosen = Signal::new(owner.signal);
+    let plain = (Signal::SIGIO, SigInfo::new(Signal::SIGIO, code::SI_KERNEL));
+    let told = chosen.map(|signal| {
+        let special = signal != Signal::SIGIO && WITH_CODES.contains(&signal);
+        let code = if special { code::SI_SIGIO } else { reason };
+        (signal, SigInfo::poll(signal, code, band, fd))
+    });
+    let each = |task: &Arc<Task>, is_thread: bool| {
+        if !may_signal(&owner, task) {
+            return;
+        }
+        let send = |(signal, info): (Signal, SigInfo)| match is_thread {
+            true => send_to_task(task, signal, info),
+            false => send_to_process(task.process(), signal, info),
+        };
+        // A queue that is full takes the plain signal, which is there at most once.
+        if told.is_none_or(|told| send(told).is_err()) {
+            let _ = send(plain);
+        }
+    };
+    match owner.kind {
+        _ if owner.id == 0 => {}
+        SignalOwner::PROCESS => {
+            if let Some(task) = table::lookup(owner.id).and_then(|process| process.any_thread()) {
+                each(&task, false);
+            }
+        }
+        SignalOwner::GROUP => table::for_each_in_group(owner.id, &mut |process| {
+            if let Some(task) = process.any_thread() {
+                each(&task, false);
+            }
+        }),
+        _ => {
+            if let Some(task) = table::lookup_task(owner.id) {
+                each(&task, true);
+            }
+        }
+    }
+}
+
+/// As `sigio_perm` of Linux: by the identities of who named the owner, when he did.
+fn may_signal(owner: &SignalOwner, task: &Task) -> bool {
+    let cred = task.cred_arc();
+    owner.euid == 0 || [owner.uid, owner.euid].iter().any(|own| [cred.uid, cred.suid].contains(own))
+}
