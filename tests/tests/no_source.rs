@@ -19,9 +19,20 @@ fn says(log: &str, text: &str) {
 /// says so, or hands out what it may; then an administrator brings a seed.
 #[test]
 fn without_a_source_everything_waits_for_one() {
+    waits_for_a_source("");
+}
+
+/// A weak generator that nothing can seed does not serve: what a program gets is the default one's, or it waits for that.
+#[test]
+fn without_a_source_no_weak_generator_serves() {
+    let log = waits_for_a_source("random.generator=splitmix64");
+    says(&log, "SplitMix64 cannot be seeded, using chacha20");
+}
+
+fn waits_for_a_source(words: &str) -> String {
     let machine = alea().cpu("qemu64").icount(true).memory("256");
-    let machine = machine.append("console=ttyS0 rdinit=/usr/lib/alea/nosource");
-    let log = boot(&machine).unwrap().powered_off().unwrap().output;
+    let line = format!("console=ttyS0 rdinit=/usr/lib/alea/nosource {words}");
+    let log = boot(&machine.append(line.trim_end())).unwrap().powered_off().unwrap().output;
     says(&log, "random: no source of entropy; waiting for user space to bring some");
     says(&log, "random: NOT ready");
     says(&log, "uninitialized urandom read (16 bytes read)");
@@ -30,6 +41,7 @@ fn without_a_source_everything_waits_for_one() {
     let denied: Vec<_> = log.lines().filter(|line| line.trim_end().ends_with(": no")).collect();
     assert!(denied.is_empty(), "{denied:#?}");
     assert_eq!(facts.len(), 22, "{log}");
+    log
 }
 
 /// Two attacked boots of a machine that differ in nothing but what RDRAND gives, if they have it.

@@ -61,8 +61,8 @@ pub fn is_chacha20() -> bool {
     KIND.load(Ordering::Relaxed) == Kind::ChaCha20 as u8
 }
 
-/// Seeds SplitMix64 from one word of the hardware generator, or from jitter, for who asked for it.
-fn seed_splitmix64() {
+/// Seeds SplitMix64 from one word of the hardware generator, or from jitter, for who asked for it; false if neither gives one.
+fn seed_splitmix64() -> bool {
     let seed = match sources::hardware_word() {
         Some(word) => Ok(word),
         None => {
@@ -75,8 +75,12 @@ fn seed_splitmix64() {
             if let Err(already) = SPLITMIX64.seed(word) {
                 log::warn!("random: {already}");
             }
+            true
         }
-        Err(fault) => log::warn!("random: SplitMix64 stays unseeded: {fault}"),
+        Err(fault) => {
+            log::warn!("random: SplitMix64 cannot be seeded, using chacha20: {fault}");
+            false
+        }
     }
 }
 
@@ -91,8 +95,8 @@ pub fn select() {
         log::warn!("random: this CPU has no usable RDRAND, using chacha20");
         return;
     }
-    if kind == Kind::SplitMix64 {
-        seed_splitmix64();
+    if kind == Kind::SplitMix64 && !seed_splitmix64() {
+        return;
     }
     if kind != Kind::ChaCha20 {
         log::warn!("random: generator {wanted} is for comparison only: it keeps no secrets");
