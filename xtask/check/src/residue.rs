@@ -1,5 +1,6 @@
 //! `cargo xtask residue`: what a draw leaves behind, looked for at the instruction after it.
 
+pub mod fresh;
 pub mod keys;
 pub mod machine;
 pub mod reading;

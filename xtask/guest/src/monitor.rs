@@ -105,7 +105,8 @@ impl Monitor {
         Ok(trace?.addresses)
     }
 
-    fn backtrace(&mut self, cpu: u32) -> Result<CpuTrace> {
+    /// Where one CPU of a machine that is stopped is.
+    pub fn backtrace(&mut self, cpu: u32) -> Result<CpuTrace> {
         let registers = self.human(cpu, "info registers")?;
         // A CPU outside long mode has only the lower half of each register.
         let either = |long: &str, short: &str| {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -17,6 +17,7 @@ use xtask_guest::qemu::Machine;
 use xtask_guest::symbolize::address_of;
 use xtask_host::paths;
 
+use super::fresh::Fresh;
 use super::reading::Boot;
 
 pub const PAGE: usize = 4096;
@@ -42,11 +43,8 @@ const CPU: (&str, usize) = ("alea_kernel::random::live::CPU", 640);
 /// Where the service begins with its base key, and has its pools then.
 const BASE: Range<u64> = 0..96;
 const POOLS: Range<u64> = 96..1216;
-const RDSEED: &str = "alea_kernel::base::cpu::rdseed64";
-/// Bytes of that function, at most.
-const RDSEED_CODE: usize = 64;
-/// Words of RDSEED that go into a key, after those that are tested.
-const FRESH: usize = 4;
+/// Pages of a stack of the kernel, at most.
+const STACK_PAGES: u64 = 16;
 const PER_CPU: &str = "__percpu_start";
 /// Bytes of a state of the vDSO, and where its key begins.
 const STATE: usize = 576;
@@ -83,6 +81,8 @@ pub struct Standing {
     /// Where the generator keeps its keys, the base's, each CPU's and this thread's of the vDSO; and the pool.
     pub homes: Vec<Range<usize>>,
     pub pool: Vec<Range<usize>>,
+    /// Live frames of the other CPUs in the kernel: they may be in the middle of making a key.
+    pub busy: Vec<Range<usize>>,
     /// What RDSEED gave this CPU for a new key since the last stop.
     pub fresh: Vec<u8>,
     /// The key of this thread's state of the vDSO.
@@ -101,18 +101,16 @@ pub struct Residue {
     cpus: u32,
     places: [u64; 3],
     now: u64,
-    kernel: Statics,
-    started: bool,
-    /// The instruction after RDSEED, the register that it fills, and what it has given since the last stop.
-    rdseed: Option<(u64, &'static str)>,
-    words: Vec<(u32, u64)>,
+    kernel: PathBuf,
+    statics: Statics,
+    /// From the first instruction of the program on.
+    fresh: Option<Fresh>,
 }
 
 struct Statics {
     service: u64,
     /// Of a CPU's generator, in its own part of memory.
     cpu: u64,
-    rdseed: u64,
 }
 
 /// The program that draws.
@@ -153,33 +151,20 @@ impl Residue {
         for place in places {
             gdb.set_breakpoint(Breakpoint::Software, place)?;
         }
-        let kernel = Statics {
+        let statics = Statics {
             service: address_of(kernel, SERVICE)?,
             cpu: address_of(kernel, CPU.0)? - address_of(kernel, PER_CPU)?,
-            rdseed: address_of(kernel, RDSEED)?,
         };
-        let (now, started, rdseed, words) = (symbol("now")?, false, None, Vec::new());
-        Ok(Self { gdb, monitor, guest, folder, cpus, places, now, kernel, started, rdseed, words })
+        let (now, kernel, fresh) = (symbol("now")?, kernel.to_owned(), None);
+        Ok(Self { gdb, monitor, guest, folder, cpus, places, now, kernel, statics, fresh })
     }
 
     /// Runs to the first instruction of the program and returns memory as it is then.
     pub fn start(&mut self) -> Result<Vec<u8>> {
-        ensure!(!self.started, "started twice");
+        ensure!(self.fresh.is_none(), "started twice");
         let cpu = self.run()?;
-        self.started = true;
-        self.watch_rdseed(cpu)?;
+        self.fresh = Some(Fresh::watch(&mut self.gdb, cpu, &self.kernel)?);
         self.memory()
-    }
-
-    fn watch_rdseed(&mut self, cpu: u32) -> Result<()> {
-        const FILLED: [&str; 8] = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"];
-        let code = self.gdb.read(cpu, self.kernel.rdseed, RDSEED_CODE)?;
-        let is_it = |bytes: &[u8]| matches!(bytes, [0x48, 0x0f, 0xc7, 0xf8..=0xff]);
-        let at =
-            code.windows(4).position(is_it).with_context(|| format!("no RDSEED in {RDSEED}"))?;
-        let after = self.kernel.rdseed + at as u64 + 4;
-        self.rdseed = Some((after, FILLED[usize::from(code[at + 3] & 7)]));
-        self.gdb.set_breakpoint(Breakpoint::Software, after)
     }
 
     /// Runs to the end of the next draw.
@@ -196,7 +181,7 @@ impl Residue {
         let mut homes = self.in_service(cpu, BASE)?;
         for cpu in 0..self.cpus {
             let own = self.per_cpu(cpu)?;
-            homes.extend(self.physical(cpu, own + self.kernel.cpu, CPU.1)?);
+            homes.extend(self.physical(cpu, own + self.statics.cpu, CPU.1)?);
         }
         let mut key = Vec::new();
         if state != 0 {
@@ -207,12 +192,8 @@ impl Residue {
         }
         let pool = self.in_service(cpu, POOLS)?;
         let registers = self.registers()?;
-        // Of this CPU, which is back in the program: another one may be in the middle of it.
-        let words = std::mem::take(&mut self.words).into_iter().filter(|(by, _)| *by == cpu);
-        let words: Vec<u64> = words.map(|(_, word)| word).collect();
-        let fresh = words
-            .last_chunk::<FRESH>()
-            .map_or(Vec::new(), |words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
+        let busy = self.live_frames(cpu)?;
+        let fresh = self.fresh.as_mut().map_or(Vec::new(), |fresh| fresh.take(cpu));
         Ok(Standing {
             interface,
             asked,
@@ -222,6 +203,7 @@ impl Residue {
             place,
             homes,
             pool,
+            busy,
             fresh,
             key,
             memory,
@@ -285,11 +267,9 @@ impl Residue {
             };
             let registers = self.gdb.registers(cpu)?;
             let rip = registers.rip()?;
-            match self.rdseed {
-                Some((after, filled)) if after == rip => {
-                    // It gives zero where it has nothing.
-                    let word = registers.value(filled)?;
-                    self.words.extend((word != 0).then_some((cpu, word)));
+            match &mut self.fresh {
+                Some(fresh) if fresh.after == rip => {
+                    fresh.stopped(&mut self.monitor, cpu, &registers)?;
                 }
                 _ if self.places.contains(&rip) => return Ok(cpu),
                 _ => bail!("stopped at {rip:#x}:\n{}", self.guest.output()),
@@ -300,12 +280,33 @@ impl Residue {
     /// Steps over the breakpoint at which a CPU stands, if it does.
     fn leave(&mut self, cpu: u32) -> Result<()> {
         let rip = self.gdb.registers(cpu)?.rip()?;
-        if self.places.contains(&rip) || self.rdseed.is_some_and(|(after, _)| after == rip) {
+        if self.places.contains(&rip) || self.fresh.as_ref().is_some_and(|fresh| fresh.after == rip)
+        {
             self.gdb.clear_breakpoint(Breakpoint::Software, rip)?;
             self.gdb.step(cpu, PATIENCE)?;
             self.gdb.set_breakpoint(Breakpoint::Software, rip)?;
         }
         Ok(())
+    }
+
+    /// What lies on the stack of each CPU but this one that is in the kernel.
+    fn live_frames(&mut self, cpu: u32) -> Result<Vec<Range<usize>>> {
+        let mut frames = Vec::new();
+        for other in (0..self.cpus).filter(|other| *other != cpu) {
+            let rsp = self.gdb.registers(other)?.value("rsp")?;
+            if rsp < KERNEL_HALF {
+                continue;
+            }
+            let page = rsp / PAGE as u64;
+            // No stack reaches into the next: no page is mapped between them.
+            for at in (page..page + STACK_PAGES).map(|page| rsp.max(page * PAGE as u64)) {
+                match self.physical(other, at, PAGE - at as usize % PAGE)? {
+                    found if found.is_empty() => break,
+                    found => frames.extend(found),
+                }
+            }
+        }
+        Ok(frames)
     }
 
     fn memory(&self) -> Result<Vec<u8>> {
@@ -327,7 +328,7 @@ impl Residue {
     /// Where a part of the service lies in physical memory.
     fn in_service(&mut self, cpu: u32, part: Range<u64>) -> Result<Vec<Range<usize>>> {
         let length = (part.end - part.start) as usize;
-        self.physical(cpu, self.kernel.service + part.start, length)
+        self.physical(cpu, self.statics.service + part.start, length)
     }
 
     /// Where `length` bytes lie in physical memory, as far as they are there.

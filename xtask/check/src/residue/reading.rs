@@ -2,7 +2,8 @@
 //!
 //! What is drawn rightly lies in the program's buffer and nowhere else; what is written to be mixed in, in the buffer
 //! and in the pool. A key that can make what was drawn lies nowhere at all. A key that makes what is drawn next lies at
-//! its home (the base's, the CPU's, the thread's state of the vDSO): a copy elsewhere would outlive it.
+//! its home (the base's, the CPU's, the thread's state of the vDSO): a copy elsewhere would outlive it, but for
+//! one in a function's own frame on another CPU, which the stop finds in the middle of making it.
 //!
 //! Pages that are as they were before the program's first instruction hold nothing that was drawn since; so at
 //! each stop only the others are searched, and all of them at the end, for all that was drawn.
@@ -205,7 +206,8 @@ impl Searcher {
         }
         let mut before = std::mem::take(&mut self.before);
         let page = |page: usize| (page * PAGE, &standing.memory[page * PAGE..(page + 1) * PAGE]);
-        let everywhere = Candidates::of(self.pages().map(page), &standing.place, &mut before);
+        let right = [standing.place.as_slice(), &standing.busy].concat();
+        let everywhere = Candidates::of(self.pages().map(page), &right, &mut before);
         let left = everywhere.that_make(&self.words);
         self.reading.candidates = self.reading.candidates.max(everywhere.count());
         if let Some(at) = left.first() {
