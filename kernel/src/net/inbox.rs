@@ -1,10 +1,11 @@
-//! [`Inbox`]: the datagrams that wait in a socket (UDP, raw), within its receive buffer.
+//! [`Inbox`]: the datagrams and reports of errors that wait in a socket (UDP, raw), within its receive buffer.
 //!
 //! Owns the queue and what it costs; the socket's state lock guards it.
 
 use super::addr::{Family, encode};
 use super::control::{self, PacketInfo};
 use super::option::Options;
+use super::report::Report;
 use super::socket::Incoming;
 use crate::mm::Sink;
 use crate::mm::fallible::{TryDeque, TryGrow};
@@ -54,6 +55,7 @@ const SPARE: usize = 1;
 #[derive(Default)]
 pub struct Inbox {
     queue: VecDeque<Datagram>,
+    reports: VecDeque<Report>,
     held: usize,
     read_shut: bool,
     write_shut: bool,
@@ -81,9 +83,37 @@ impl Inbox {
     }
 
     /// Takes all, when the socket is closed.
-    pub fn take_all(&mut self) -> VecDeque<Datagram> {
+    pub fn take_all(&mut self) -> (VecDeque<Datagram>, VecDeque<Report>) {
         self.held = 0;
-        core::mem::take(&mut self.queue)
+        (core::mem::take(&mut self.queue), core::mem::take(&mut self.reports))
+    }
+
+    /// Takes a report in, if there is room in a buffer of that size and memory.
+    pub fn push_report(&mut self, report: Report, buffer: usize) {
+        let cost = report.bytes.len() + OVERHEAD;
+        if self.held + cost < buffer && self.reports.try_push(report).is_ok() {
+            self.held += cost;
+        }
+    }
+
+    /// Takes the first report out: EAGAIN if there is none.
+    pub fn pop_report(&mut self) -> Result<Report> {
+        let report = self.reports.pop_front().ok_or(Errno::EAGAIN)?;
+        self.held = self.held.saturating_sub(report.bytes.len() + OVERHEAD);
+        Ok(report)
+    }
+
+    /// The report that is first now.
+    pub fn first_report(&self) -> Option<&Report> {
+        self.reports.front()
+    }
+
+    /// Takes all reports, to be dropped with nothing locked.
+    pub fn take_reports(&mut self) -> VecDeque<Report> {
+        let reports = core::mem::take(&mut self.reports);
+        let cost: usize = reports.iter().map(|report| report.bytes.len() + OVERHEAD).sum();
+        self.held = self.held.saturating_sub(cost);
+        reports
     }
 
     /// What `shutdown` ends.
@@ -116,11 +146,14 @@ impl Inbox {
         self.queue.front().map_or(0, |datagram| datagram.bytes.len())
     }
 
-    /// The poll events of a socket that has this inbox, but for errors.
+    /// The poll events of a socket that has this inbox, but for the error that SO_ERROR reports.
     pub fn readiness(&self) -> PollEvents {
         let mut ready = PollEvents::WRITABLE | PollEvents::WRBAND;
         if !self.queue.is_empty() {
             ready |= PollEvents::READABLE;
+        }
+        if !self.reports.is_empty() {
+            ready |= PollEvents::ERR;
         }
         if self.read_shut {
             ready |= PollEvents::READABLE | PollEvents::RDHUP;

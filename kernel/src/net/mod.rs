@@ -21,6 +21,7 @@ mod options;
 mod ports;
 mod proc;
 mod raw;
+mod report;
 mod socket;
 mod tcp;
 mod udp;

@@ -5,3 +5,4 @@ mod raw;
 mod transfer;
 
 pub(super) use raw::create;
+pub(super) use transfer::tell_unreachable;

@@ -1,16 +1,20 @@
-//! IP headers, checksums, and the answer to an echo request.
+//! IP headers, checksums, the answer to an echo request, and the message that a port is nobody's.
 //!
 //! Plain bytes; nothing here knows of sockets.
 
 use crate::mm::fallible::{TryVec, try_copy};
+use crate::net::inbox::Datagram;
+use crate::net::report;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// An IPv4 header without options, and the least of any ICMP header.
 pub const HEADER: usize = 20;
 const ICMP_HEADER: usize = 8;
+const HEADER6: usize = 40;
+const UDP_HEADER: usize = 8;
 /// The longest IPv4 packet.
 pub const MAX: usize = 65_535;
 
@@ -113,6 +117,54 @@ pub fn seal_icmp6(body: &mut [u8], from: IpAddr, to: IpAddr) {
     body[2..4].fill(0);
     let sum = checksum(pseudo_header(from, to, body.len()), body);
     body[2..4].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The ICMP message that nobody has the port of a datagram, which it quotes with its headers.
+pub fn unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) -> Result<Vec<u8>> {
+    let v6 = to.is_ipv6();
+    let len = (UDP_HEADER + sent.bytes.len()) as u16;
+    let mut body = Vec::new();
+    body.try_extend_from_slice(if v6 {
+        &[1, 4, 0, 0, 0, 0, 0, 0]
+    } else {
+        &[3, 3, 0, 0, 0, 0, 0, 0]
+    })?;
+    let mut datagram = Vec::new();
+    // A sum of 0 is none, and none was made.
+    for field in [sent.from.port(), to.port(), len, 0] {
+        datagram.try_extend_from_slice(&field.to_be_bytes())?;
+    }
+    datagram.try_extend_from_slice(&sent.bytes)?;
+    let quoted = Message { protocol, from: sent.from.ip(), to: to.ip(), body: &datagram };
+    let headers = if v6 { HEADER6 } else { HEADER } + UDP_HEADER;
+    let mut packet = match v6 {
+        true => with_header6(&quoted, sent.info.hops, sent.info.class)?,
+        false => with_header(&quoted, sent.info.hops, sent.info.class)?,
+    };
+    packet.truncate(headers + report::quoted(&sent.bytes, v6).len());
+    body.try_extend_from_slice(&packet)?;
+    if v6 {
+        seal_icmp6(&mut body, to.ip(), sent.from.ip());
+    } else {
+        let sum = checksum(0, &body);
+        body[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    Ok(body)
+}
+
+/// Puts an IPv6 header before a message.
+fn with_header6(message: &Message<'_>, hops: u8, class: u8) -> Result<Vec<u8>> {
+    let (IpAddr::V6(from), IpAddr::V6(to)) = (message.from, message.to) else {
+        return Err(Errno::EINVAL);
+    };
+    let mut out = Vec::with_room(HEADER6 + message.body.len())?;
+    out.try_extend_from_slice(&[0x60 | class >> 4, class << 4, 0, 0])?;
+    out.try_extend_from_slice(&(message.body.len() as u16).to_be_bytes())?;
+    out.try_extend_from_slice(&[message.protocol as u8, hops])?;
+    out.try_extend_from_slice(&from.octets())?;
+    out.try_extend_from_slice(&to.octets())?;
+    out.try_extend_from_slice(message.body)?;
+    Ok(out)
 }
 
 /// The answer to a message, if it is a good echo request.

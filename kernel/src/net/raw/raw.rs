@@ -10,6 +10,7 @@ use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_o
 use crate::net::inbox::Inbox;
 use crate::net::option::{Options, bytes_of, number};
 use crate::net::options;
+use crate::net::report;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
@@ -202,7 +203,14 @@ impl NetSocket for Raw {
                 self.state.lock().header_included = number(value)? != 0;
                 Ok(())
             }
-            _ => options::set_ip(&self.options, self.family, level, option, value, false),
+            _ => {
+                options::set_ip(&self.options, self.family, level, option, value, false)?;
+                if report::is_ended_by(level, option, value) {
+                    let reports = self.state.lock().inbox.take_reports();
+                    drop(reports);
+                }
+                Ok(())
+            }
         }
     }
 

@@ -2,13 +2,16 @@
 //!
 //! Owns the numbers of packets. Never copies user memory under a spinlock. Locks: those of `raw`.
 
-use super::packet::{HEADER, MAX, Message, complete, echo, ends, seal_icmp6, with_header};
+use super::packet::{
+    HEADER, MAX, Message, complete, echo, ends, seal_icmp6, unreachable, with_header,
+};
 use super::raw::{ALL, Raw};
 use crate::mm::fallible::{TryGrow, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo};
 use crate::net::inbox::Datagram;
+use crate::net::report::{self, Origin, Report};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::time;
 use crate::vfs::PollEvents;
@@ -61,6 +64,28 @@ fn transmit(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
         Message { protocol: message.protocol, from: message.to, to: message.from, body: &answer };
     if let Ok(whole) = with_header(&answer, TTL, class) {
         deliver(&answer, &whole, TTL, class);
+    }
+}
+
+/// Shows the raw sockets of ICMP the message that nobody has the port of a datagram.
+pub fn tell_unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) {
+    if ALL.lock().is_empty() {
+        return;
+    }
+    // Without memory it is lost, as on a bad line.
+    let Ok(body) = unreachable(protocol, to, sent) else { return };
+    let (own, from) = (to.ip(), sent.from.ip());
+    let v6 = own.is_ipv6();
+    let message = Message {
+        protocol: if v6 { IPPROTO_ICMPV6 } else { IPPROTO_ICMP },
+        from: own,
+        to: from,
+        body: &body,
+    };
+    // Internetwork control.
+    let class = if v6 { 0 } else { sent.info.class | 0xc0 };
+    if let Ok(whole) = with_header(&message, TTL, class) {
+        deliver(&message, &whole, TTL, class);
     }
 }
 
@@ -127,6 +152,7 @@ impl Raw {
             return Err(Errno::EFAULT);
         }
         if !v6 && len > MAX - HEADER {
+            self.too_long(to);
             return Err(Errno::EMSGSIZE);
         }
         let mut body = copy_in(src, len)?;
@@ -136,6 +162,22 @@ impl Raw {
         let message = Message { protocol: self.protocol, from, to, body: &body };
         transmit(&message, &with_header(&message, hops, class)?, hops, class);
         Ok(len)
+    }
+
+    /// The message does not fit into a packet: a sender that asks for reports gets one.
+    fn too_long(&self, to: IpAddr) {
+        if !report::wanted(&self.options, false) {
+            return;
+        }
+        let report = Report {
+            errno: Errno::EMSGSIZE,
+            origin: Origin::Local,
+            info: MAX as u32,
+            to: SocketAddr::new(to, 0),
+            bytes: Vec::new(),
+        };
+        self.state.lock().inbox.push_report(report, self.options.receive_buffer());
+        self.for_reading.wake_all();
     }
 
     /// Sends a packet whose header the program wrote.
@@ -163,7 +205,8 @@ impl Raw {
             return Err(Errno::EOPNOTSUPP);
         }
         if flags.contains(MsgFlags::ERRQUEUE) {
-            return Err(Errno::EAGAIN);
+            let report = self.state.lock().inbox.pop_report()?;
+            return report.read(dst, self.family, &self.options);
         }
         let Some(packet) = self.next(nonblock)? else { return Ok(Incoming::default()) };
         let got = packet.read(dst, self.family, &self.options);

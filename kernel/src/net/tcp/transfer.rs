@@ -179,6 +179,10 @@ impl Tcp {
         if flags.contains(MsgFlags::OOB) {
             return self.receive_urgent(dst, flags);
         }
+        if flags.contains(MsgFlags::ERRQUEUE) {
+            // What refuses a connection is a reset, of which there are no reports.
+            return Err(Errno::EAGAIN);
+        }
         if matches!(self.state.lock().role, Role::Listener { .. }) {
             return Err(Errno::ENOTCONN);
         }

@@ -1,17 +1,20 @@
 //! Sending and receiving datagrams.
 
 use super::udp::Udp;
+use crate::mm::fallible::try_copy;
 use crate::mm::{Sink, Source};
-use crate::net::addr::{Class, Family, Name, class, decode_v4, family_of};
+use crate::net::addr::{Class, Family, LO_MTU, Name, class, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo, Wishes};
 use crate::net::inbox::Datagram;
-use crate::net::ports;
+use crate::net::report::{self, Origin, Report};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
+use crate::net::{ports, raw};
 use crate::time;
 use crate::vfs::PollEvents;
 use abi::net::{AF_INET, AF_INET6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
+use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
 /// The longest datagrams.
@@ -38,7 +41,7 @@ impl Udp {
 
     pub(super) fn send_datagram(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
         let len = src.remaining();
-        if len > 0xffff {
+        if len > 0xffff && self.family == Family::V4 {
             return Err(Errno::EMSGSIZE);
         }
         if how.flags.contains(MsgFlags::OOB) {
@@ -50,6 +53,7 @@ impl Udp {
         let wishes = control::wishes(how.control, v6)?;
         let (to, source) = self.destination(name)?;
         if len > if v6 { MAX_V6 } else { MAX_V4 } {
+            self.too_long(to);
             return Err(Errno::EMSGSIZE);
         }
         let from = self.source(to, source, &wishes)?;
@@ -67,9 +71,30 @@ impl Udp {
         let info = PacketInfo { to: to.ip(), hops, class, time: time::realtime().0 };
         match ports::receiver(self.protocol, to, from) {
             Some(receiver) => receiver.enqueue(Datagram { bytes, from, info }),
-            None => self.unreachable(),
+            None => self.unreachable(to, Datagram { bytes, from, info }),
         }
         Ok(len)
+    }
+
+    /// The datagram does not fit into a packet: a sender that asks for reports gets one.
+    fn too_long(&self, to: SocketAddr) {
+        let v6 = to.is_ipv6();
+        if !report::wanted(&self.options, v6) {
+            return;
+        }
+        let mut state = self.state.lock();
+        // As on Linux, IPv4 tells the port of a connected socket only.
+        let port = if v6 { to.port() } else { state.peer.map_or(0, |peer| peer.port()) };
+        let report = Report {
+            errno: Errno::EMSGSIZE,
+            origin: Origin::Local,
+            info: if v6 { LO_MTU as u32 } else { 65_535 },
+            to: SocketAddr::new(to.ip(), port),
+            bytes: Vec::new(),
+        };
+        state.inbox.push_report(report, self.options.receive_buffer());
+        drop(state);
+        self.for_reading.wake_all();
     }
 
     fn source(&self, to: SocketAddr, source: IpAddr, wishes: &Wishes) -> Result<SocketAddr> {
@@ -85,11 +110,31 @@ impl Udp {
         Ok(SocketAddr::new(addr, state.local.port()))
     }
 
-    /// Nobody has the port: a connected sender gets the error with its next call.
-    fn unreachable(&self) {
+    /// Nobody has the port, as an ICMP message would say: whoever is connected to it gets the error with its next call, and so does
+    /// a socket without peer that asks for reports. Raw sockets see the message.
+    fn unreachable(&self, to: SocketAddr, sent: Datagram) {
+        let v6 = to.is_ipv6();
+        raw::tell_unreachable(self.protocol, to, &sent);
+        let reports = report::wanted(&self.options, v6);
         let mut state = self.state.lock();
-        if state.peer.is_none() {
-            return;
+        match state.peer {
+            Some(peer) if peer != to => return,
+            None if !reports => return,
+            _ => {}
+        }
+        // Without memory for the report, the error alone is told.
+        if reports && let Ok(bytes) = try_copy(report::quoted(&sent.bytes, v6)) {
+            // What Linux's ICMP messages have: internetwork control, and the default time to live.
+            let class = if v6 { 0 } else { sent.info.class | 0xc0 };
+            let info = PacketInfo { to: sent.from.ip(), hops: 64, class, time: sent.info.time };
+            let report = Report {
+                errno: Errno::ECONNREFUSED,
+                origin: Origin::Refused(to.ip(), info),
+                info: 0,
+                to,
+                bytes,
+            };
+            state.inbox.push_report(report, self.options.receive_buffer());
         }
         state.error = Some(Errno::ECONNREFUSED);
         drop(state);
@@ -113,7 +158,7 @@ impl Udp {
         nonblock: bool,
     ) -> Result<Incoming> {
         if flags.contains(MsgFlags::ERRQUEUE) {
-            return Err(Errno::EAGAIN);
+            return self.next_report()?.read(dst, self.family, &self.options);
         }
         let Some(datagram) = self.next(nonblock)? else { return Ok(Incoming::default()) };
         let got = datagram.read(dst, self.family, &self.options);
@@ -121,6 +166,17 @@ impl Udp {
             self.state.lock().inbox.put_back(datagram)?;
         }
         got
+    }
+
+    /// Takes the first report of an error. SO_ERROR then has the next one's error, if it is one of the network too, or none.
+    fn next_report(&self) -> Result<Report> {
+        let mut state = self.state.lock();
+        let report = state.inbox.pop_report()?;
+        match state.inbox.first_report().filter(|next| next.is_refusal()).map(|next| next.errno) {
+            None if !report.is_refusal() => {}
+            error => state.error = error,
+        }
+        Ok(report)
     }
 
     /// Takes the first datagram, waiting for one; `None` when nothing more is to be received.

@@ -12,6 +12,7 @@ use crate::net::inbox::Inbox;
 use crate::net::option::{Options, bytes_of, number};
 use crate::net::options;
 use crate::net::ports::{self, Claim, Cover, Holder, Port};
+use crate::net::report;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
@@ -245,7 +246,12 @@ impl NetSocket for Udp {
             }
             _ => {
                 let bound = self.state.lock().port.is_some();
-                options::set_ip(&self.options, self.family, level, option, value, bound)
+                options::set_ip(&self.options, self.family, level, option, value, bound)?;
+                if report::is_ended_by(level, option, value) {
+                    let reports = self.state.lock().inbox.take_reports();
+                    drop(reports);
+                }
+                Ok(())
             }
         }
     }

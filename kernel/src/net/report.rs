@@ -1,0 +1,104 @@
+//! [`Report`]: why a datagram did not arrive, for a sender that asked to be told (`IP_RECVERR`) and reads with `MSG_ERRQUEUE`.
+
+use super::addr::{Family, encode};
+use super::control::{self, PacketInfo};
+use super::option::Options;
+use super::socket::{Control, Incoming};
+use crate::mm::Sink;
+use crate::mm::fallible::{TryGrow, TryVec, try_copy};
+use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
+use abi::socket::MsgFlags;
+use abi::{Errno, Result};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+/// Who found the error.
+pub enum Origin {
+    /// This machine, before anything was sent.
+    Local,
+    /// An ICMP message, port unreachable, from this address; what control messages may tell of it.
+    Refused(IpAddr, PacketInfo),
+}
+
+/// One error.
+pub struct Report {
+    pub errno: Errno,
+    pub origin: Origin,
+    /// The size of packet that would have fitted, in bytes.
+    pub info: u32,
+    /// Where the datagram was to go.
+    pub to: SocketAddr,
+    /// What of it the ICMP message quotes.
+    pub bytes: Vec<u8>,
+}
+
+/// What of a datagram an ICMP message quotes, as Linux makes it: as much as fits into 576 bytes, or 1280 of IPv6, behind two IP
+/// headers and those of ICMP and UDP.
+pub fn quoted(bytes: &[u8], v6: bool) -> &[u8] {
+    let room = if v6 { 1280 - 40 - 8 - 40 - 8 } else { 576 - 20 - 8 - 20 - 8 };
+    bytes.get(..room).unwrap_or(bytes)
+}
+
+/// Whether the socket wants reports of what it sends to such an address.
+pub fn wanted(options: &Options, v6: bool) -> bool {
+    let (level, option) = choice(v6);
+    options.is_on(level, option)
+}
+
+fn choice(v6: bool) -> (i32, i32) {
+    if v6 { (IPPROTO_IPV6, ipv6::RECVERR) } else { (IPPROTO_IP, ip::RECVERR) }
+}
+
+/// Whether setting this option to this value ends the reports, so that those that wait are dropped.
+pub fn is_ended_by(level: i32, option: i32, value: &[u8]) -> bool {
+    let of_reports = [choice(false), choice(true)].contains(&(level, option));
+    of_reports && value.iter().take(4).all(|&byte| byte == 0)
+}
+
+impl Report {
+    /// Whether an ICMP message told of it, so that SO_ERROR has it too.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self.origin, Origin::Refused(..))
+    }
+
+    /// Copies out as much of the quoted bytes as `dst` has room for, and tells the rest in a control message; EFAULT.
+    pub fn read(&self, dst: &mut Sink<'_>, family: Family, options: &Options) -> Result<Incoming> {
+        let full = self.bytes.len();
+        let wanted = full.min(dst.remaining());
+        let bytes = if wanted == 0 { 0 } else { dst.put(&self.bytes[..wanted])? };
+        if bytes < wanted {
+            return Err(Errno::EFAULT);
+        }
+        let mut control = match &self.origin {
+            Origin::Local => Vec::new(),
+            Origin::Refused(_, info) => control::messages(options, info)?,
+        };
+        let (level, kind) = choice(family == Family::V6);
+        control.try_push(Control { level, kind, data: self.extended(family)? })?;
+        let from = Some(encode(family, self.to)?);
+        Ok(Incoming { bytes, full, from, control, flags: MsgFlags::ERRQUEUE })
+    }
+
+    /// `struct sock_extended_err`, and the name of who sent the ICMP message behind it.
+    fn extended(&self, family: Family) -> Result<Vec<u8>> {
+        // SO_EE_ORIGIN_LOCAL, _ICMP, _ICMP6; type and code of the message.
+        let what = match self.origin {
+            Origin::Local => [1, 0, 0, 0],
+            Origin::Refused(IpAddr::V4(_), _) => [2, 3, 3, 0],
+            Origin::Refused(IpAddr::V6(_), _) => [3, 1, 4, 0],
+        };
+        let number = self.errno.to_return().unsigned_abs() as u32;
+        let words = [number.to_ne_bytes(), what, self.info.to_ne_bytes(), [0; 4]];
+        let mut out = try_copy(words.as_flattened())?;
+        match self.origin {
+            Origin::Refused(by, _) => {
+                out.try_extend_from_slice(&encode(family, SocketAddr::new(by, 0))?)?;
+            }
+            Origin::Local => {
+                let len = encode(family, family.nowhere())?.len();
+                out.try_extend_from_slice(&[0; 28][..len])?;
+            }
+        }
+        Ok(out)
+    }
+}

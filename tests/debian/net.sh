@@ -1,0 +1,16 @@
+# Paths to this machine: ping, traceroute and tracepath, by IPv4 and IPv6, and what a closed port says.
+# packages: iproute2 iputils-ping iputils-tracepath traceroute
+set -eu
+ip link set lo up
+# Times differ.
+still() { sed -E 's/[0-9.]+ ?ms/TIME/g; s/ +/ /g; s/(= )[0-9./]+TIME/\1TIME/'; }
+ping -n -c 2 -i 0.2 localhost | still
+ping -n -c 1 -t 1 127.0.0.1 | still
+ping -6 -n -c 1 ::1 | still
+! ping -n -c 1 -M do -s 65508 127.0.0.1 2>&1
+for how in '' -I -U -6 '-6 -I' '-q 1 --mtu'; do
+	echo "traceroute $how"
+	traceroute -n $how localhost 2>&1 | still
+done
+tracepath -n localhost 2>&1 | still
+tracepath -6 -n ::1 2>&1 | still
