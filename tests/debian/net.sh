@@ -1,5 +1,5 @@
-# Paths to this machine: ping, traceroute and tracepath, by IPv4 and IPv6, and what a closed port says.
-# packages: iproute2 iputils-ping iputils-tracepath traceroute
+# Paths to this machine: ping, traceroute and tracepath, by IPv4 and IPv6; what nstat, netstat and ss count of them.
+# packages: iproute2 net-tools iputils-ping iputils-tracepath traceroute
 set -eu
 ip link set lo up
 # Times differ.
@@ -14,3 +14,8 @@ for how in '' -I -U -6 '-6 -I' '-q 1 --mtu'; do
 done
 tracepath -n localhost 2>&1 | still
 tracepath -6 -n ::1 2>&1 | still
+# Counters and sockets. What crossed depends on the tools above, so only what must be there is asked.
+nstat -asz | awk '{ print $1 }' | sort | grep -cE '^(Ip|Icmp|Tcp|Udp|TcpExt|IpExt)' | awk '{ print ($1 > 200) }'
+nstat -az UdpNoPorts IcmpOutDestUnreachs | awk 'NR > 1 { print $1, ($2 > 0) }'
+netstat -s 2>&1 | sed -E 's/[0-9]+/N/g' | grep -E 'total packets received|incoming packets delivered|ICMP messages received|packets to unknown port|segments sent out'
+ss -s | sed -E 's/[0-9]+/N/g; s/ +/ /g'

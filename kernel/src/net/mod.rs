@@ -5,11 +5,12 @@
 //! the system calls see. Locks: each socket's state is a `Stream`; a listener's is taken before that of a
 //! connection, and two connections are never locked together; the table of ports is a `Leaf`. No lock is
 //! held while user memory is copied, but the sleeping one that gives readers their turns.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod addr;
 mod bind;
 mod control;
+mod count;
 mod create;
 pub mod device;
 mod file;
@@ -22,6 +23,7 @@ mod ports;
 mod proc;
 mod raw;
 mod report;
+mod snmp;
 mod socket;
 mod tcp;
 mod udp;

@@ -5,6 +5,7 @@
 //! under the lock, which its drop takes; so it is made when nothing can fail any more.
 
 use super::addr::Family;
+use super::count;
 use super::tcp::Tcp;
 use super::udp::Udp;
 use crate::mm::fallible::{TryGrow, TryMap};
@@ -152,7 +153,27 @@ fn conflicts(new: &Claim, old: &Entry) -> bool {
 
 /// Forgets waiting ports whose time is up.
 fn sweep(entries: &mut Vec<Entry>, now: u64) {
-    entries.retain(|entry| entry.until.is_none_or(|until| until > now));
+    forget(entries, now, count::Tcp::WaitsOver);
+}
+
+/// Forgets the ports that wait until then, and counts them as `what`.
+fn forget(entries: &mut Vec<Entry>, horizon: u64, what: count::Tcp) {
+    entries.retain(|entry| {
+        let over = entry.until.is_some_and(|until| until <= horizon);
+        if over {
+            count::tcp(what);
+        }
+        !over
+    });
+}
+
+/// Forgets all waiting ports whose time is up.
+pub fn forget_waited() {
+    let now = time::since_boot_ns();
+    TABLE.lock().retain(|_, entries| {
+        sweep(entries, now);
+        !entries.is_empty()
+    });
 }
 
 /// Frees the ports in TIME_WAIT (a loopback has no late segments): for the count of what a program has left behind.
@@ -413,8 +434,9 @@ fn limit_waiting() {
     let mut table = TABLE.lock();
     let mut horizon = now;
     loop {
+        let what = if horizon > now { count::Tcp::WaitsCut } else { count::Tcp::WaitsOver };
         table.retain(|_, entries| {
-            sweep(entries, horizon);
+            forget(entries, horizon, what);
             !entries.is_empty()
         });
         let waiting = || table.values().flatten().filter_map(|e| e.until);

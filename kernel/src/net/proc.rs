@@ -1,9 +1,10 @@
 //! /proc/net, /proc/sys/net and /sys/class/net.
 
 use super::addr::{Family, LO_MTU};
+use super::count::traffic;
 use super::limit::SOMAXCONN;
 use super::ports::{self, FIRST_FREE, FIRST_UNPRIVILEGED, Holder, LAST_FREE, Seen};
-use super::socket::{NetSocket, traffic};
+use super::socket::NetSocket;
 use crate::fs::procfs::{ProcFile, register_file, register_setting};
 use crate::fs::sysfs;
 use crate::mm::fallible::{try_arc, try_copy, try_string};
@@ -122,10 +123,9 @@ pub fn register() -> Result<()> {
         register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
     register_setting("sys/net/core/somaxconn", &SOMAXCONN)?;
-    let texts: [(&str, fn() -> Result<String>); 5] = [
+    let texts: [(&str, fn() -> Result<String>); 4] = [
         ("net/unix", super::unix::table),
         ("net/dev", dev),
-        ("net/sockstat", sockstat),
         ("sys/net/ipv4/ip_local_port_range", || try_format!("{FIRST_FREE}\t{LAST_FREE}\n")),
         ("sys/net/ipv4/ip_unprivileged_port_start", || try_format!("{FIRST_UNPRIVILEGED}\n")),
     ];
@@ -144,7 +144,8 @@ pub fn register() -> Result<()> {
     }
     let mtu: fn() -> Result<String> = || try_format!("{LO_MTU}\n");
     sysfs::register_file("devices/virtual/net/lo/mtu", 0o444, try_arc(Text(mtu))?)?;
-    sysfs::register_link("class/net/lo", "../../devices/virtual/net/lo")
+    sysfs::register_link("class/net/lo", "../../devices/virtual/net/lo")?;
+    super::snmp::register()
 }
 
 fn dev() -> Result<String> {
@@ -154,18 +155,6 @@ fn dev() -> Result<String> {
          |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo \
          colls carrier compressed\n    lo: {bytes:7} {packets:7}    0    0    0     0          0 \
          \x20       0 {bytes:8} {packets:7}    0    0    0     0       0          0\n"
-    )
-}
-
-fn sockstat() -> Result<String> {
-    let tcp = ports::all(IPPROTO_TCP)?;
-    let waiting = tcp.iter().filter(|seen| seen.waits.is_some()).count();
-    let (tcp, udp) = (tcp.len() - waiting, ports::all(IPPROTO_UDP)?.len());
-    let lite = ports::all(IPPROTO_UDPLITE)?.len();
-    try_format!(
-        "sockets: used {}\nTCP: inuse {tcp} orphan 0 tw {waiting} alloc {tcp} mem 0\n\
-         UDP: inuse {udp} mem 0\nUDPLITE: inuse {lite}\nRAW: inuse 0\nFRAG: inuse 0 memory 0\n",
-        tcp + udp + lite
     )
 }
 

@@ -1,6 +1,6 @@
 //! [`NetSocket`]: a socket of a network as the system calls see it, and what goes in and out of it.
 //!
-//! Owns the counts of what went over the loopback. Must never hold a lock while user memory is copied. Locks: none here;
+//! Must never hold a lock while user memory is copied. Locks: none here;
 //! each protocol names its own.
 
 use super::option::Options;
@@ -12,7 +12,6 @@ use abi::socket::MsgFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 /// The caller of a socket operation.
 #[derive(Clone, Copy, Debug)]
@@ -101,22 +100,10 @@ pub trait NetSocket: Send + Sync {
     fn close(&self);
 }
 
-// Relaxed, both: statistics.
-static BYTES: AtomicU64 = AtomicU64::new(0);
-static PACKETS: AtomicU64 = AtomicU64::new(0);
-
-/// Bytes and messages that went over the loopback.
-pub(super) fn traffic() -> (u64, u64) {
-    (BYTES.load(Ordering::Relaxed), PACKETS.load(Ordering::Relaxed))
-}
-
-/// Copies `len` bytes of user memory, which will go over the loopback.
+/// Copies `len` bytes of user memory, which will go to another socket.
 pub(super) fn copy_in(src: &mut Source<'_>, len: usize) -> Result<Vec<u8>> {
     if crate::mm::kernel_memory_low() {
         return Err(Errno::ENOBUFS);
     }
-    let bytes = src.take_vec(len)?;
-    BYTES.fetch_add(len as u64, Ordering::Relaxed);
-    PACKETS.fetch_add(1, Ordering::Relaxed);
-    Ok(bytes)
+    src.take_vec(len)
 }

@@ -138,7 +138,7 @@ fn link() -> Result<Vec<u8>> {
     attribute(&mut out, 6, b"noqueue\0")?; // queueing discipline
     attribute(&mut out, 1, &[0; 6])?; // hardware address
     attribute(&mut out, 2, &[0; 6])?; // and its broadcast
-    let (bytes, packets) = crate::net::socket::traffic();
+    let (bytes, packets) = crate::net::count::traffic();
     let mut stats = Vec::new();
     for count in [packets, packets, bytes, bytes] {
         stats.try_extend_from_slice(&count.to_ne_bytes())?;

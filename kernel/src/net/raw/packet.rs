@@ -3,6 +3,7 @@
 //! Plain bytes; nothing here knows of sockets.
 
 use crate::mm::fallible::{TryVec, try_copy};
+use crate::net::count::{self, Ip, Way};
 use crate::net::inbox::Datagram;
 use crate::net::report;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
@@ -21,6 +22,9 @@ pub const MAX: usize = 65_535;
 /// Types of echo messages: request and answer.
 const ECHO: (u8, u8) = (8, 0);
 const ECHO6: (u8, u8) = (128, 129);
+
+/// The last type of ICMP that there is.
+const LAST_TYPE: u8 = 18;
 
 /// One message above IP.
 pub struct Message<'a> {
@@ -119,6 +123,17 @@ pub fn seal_icmp6(body: &mut [u8], from: IpAddr, to: IpAddr) {
     body[2..4].copy_from_slice(&sum.to_be_bytes());
 }
 
+/// Counts that message, where nobody is there to see it.
+pub fn tally_unreachable(sent: &Datagram, v6: bool) {
+    let quoted = report::quoted(&sent.bytes, v6).len();
+    let header = if v6 { HEADER6 } else { HEADER };
+    let bytes = header + ICMP_HEADER + header + UDP_HEADER + quoted;
+    count::packets(v6, if v6 { 0 } else { sent.info.class | 0xc0 }, 1, bytes as u64);
+    let kind = if v6 { 1 } else { 3 };
+    count::icmp(Way::Out, v6, kind);
+    count::icmp(Way::In, v6, kind);
+}
+
 /// The ICMP message that nobody has the port of a datagram, which it quotes with its headers.
 pub fn unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) -> Result<Vec<u8>> {
     let v6 = to.is_ipv6();
@@ -167,20 +182,41 @@ fn with_header6(message: &Message<'_>, hops: u8, class: u8) -> Result<Vec<u8>> {
     Ok(out)
 }
 
+/// What is summed of a message of ICMP before its own bytes; `None` for other protocols.
+fn before_sum(message: &Message<'_>) -> Option<u32> {
+    match (message.protocol, message.from, message.to) {
+        (IPPROTO_ICMP, IpAddr::V4(_), _) => Some(0),
+        (IPPROTO_ICMPV6, IpAddr::V6(from), IpAddr::V6(to)) => {
+            Some(pseudo_header(from, to, message.body.len()))
+        }
+        _ => None,
+    }
+}
+
+/// Counts a message that was sent over the loopback with a class of service, and has arrived; `whole` has an IPv4 header.
+pub fn tally(message: &Message<'_>, whole: &[u8], class: u8) {
+    let v6 = message.to.is_ipv6();
+    let bytes = whole.len() + if v6 { HEADER6 } else { 0 };
+    count::packets(v6, class, 1, bytes as u64);
+    let (Some(before), Some(&kind)) = (before_sum(message), message.body.first()) else { return };
+    count::icmp(Way::Out, v6, kind);
+    if checksum(before, message.body) != 0 {
+        count::ip(Ip::IcmpBadSums, v6);
+        count::ip(Ip::IcmpErrors, v6);
+        return;
+    }
+    count::icmp(Way::In, v6, kind);
+    if message.body.len() < ICMP_HEADER || !v6 && kind > LAST_TYPE {
+        count::ip(Ip::IcmpErrors, v6);
+    }
+}
+
 /// The answer to a message, if it is a good echo request.
 pub fn echo(message: &Message<'_>) -> Option<Vec<u8>> {
     let body = message.body;
-    if body.len() < ICMP_HEADER {
-        return None;
-    }
-    let (types, before) = match (message.protocol, message.from, message.to) {
-        (IPPROTO_ICMP, IpAddr::V4(_), _) => (ECHO, 0),
-        (IPPROTO_ICMPV6, IpAddr::V6(from), IpAddr::V6(to)) => {
-            (ECHO6, pseudo_header(from, to, body.len()))
-        }
-        _ => return None,
-    };
-    if body[0] != types.0 || checksum(before, body) != 0 {
+    let before = before_sum(message)?;
+    let types = if message.to.is_ipv6() { ECHO6 } else { ECHO };
+    if body.len() < ICMP_HEADER || body[0] != types.0 || checksum(before, body) != 0 {
         return None;
     }
     // Without memory the answer is lost, as on a bad line.

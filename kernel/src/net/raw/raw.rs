@@ -7,6 +7,7 @@
 use crate::mm::fallible::{TryGrow, try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
+use crate::net::count;
 use crate::net::inbox::Inbox;
 use crate::net::option::{Options, bytes_of, number};
 use crate::net::options;
@@ -93,7 +94,12 @@ impl Raw {
         if class(to) == Class::Broadcast && !self.options.is_on(SOL_SOCKET, so::BROADCAST) {
             return Err(Errno::EACCES);
         }
-        route(to)
+        route(to).inspect_err(|_| {
+            // As on Linux, of IPv6 alone.
+            if to.is_ipv6() {
+                count::ip(count::Ip::NoRoutes, true);
+            }
+        })
     }
 
     fn is_filter(&self, level: i32, option: i32) -> bool {

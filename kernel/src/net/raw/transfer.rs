@@ -3,7 +3,8 @@
 //! Owns the numbers of packets. Never copies user memory under a spinlock. Locks: those of `raw`.
 
 use super::packet::{
-    HEADER, MAX, Message, complete, echo, ends, seal_icmp6, unreachable, with_header,
+    HEADER, MAX, Message, complete, echo, ends, seal_icmp6, tally, tally_unreachable, unreachable,
+    with_header,
 };
 use super::raw::{ALL, Raw};
 use crate::mm::fallible::{TryGrow, try_copy};
@@ -29,27 +30,36 @@ const TTL: u8 = 64;
 /// Numbers of packets. Relaxed: any number does.
 static NEXT_NUMBER: AtomicU16 = AtomicU16::new(1);
 
-/// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
-fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
-    let now = time::realtime().0;
+/// All raw sockets.
+fn living() -> Result<Vec<Arc<Raw>>> {
     let mut sockets: Vec<Arc<Raw>> = Vec::new();
     loop {
         let all = ALL.lock();
         // No reference may be dropped under the lock, so the room for all is made first.
         if sockets.capacity() >= all.len() {
-            let _fits = sockets.try_extend(all.iter().filter_map(Weak::upgrade));
-            break;
+            let fits = sockets.try_extend(all.iter().filter_map(Weak::upgrade));
+            drop(all);
+            return fits.map(|()| sockets);
         }
         let wanted = all.len();
         drop(all);
-        if sockets.try_room(wanted).is_err() {
-            // As above: lost.
-            return;
-        }
+        sockets.try_room(wanted)?;
     }
+}
+
+/// How many there are of a family.
+pub fn count(family: Family) -> Result<usize> {
+    Ok(living()?.iter().filter(|socket| socket.family == family).count())
+}
+
+/// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
+fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
+    let now = time::realtime().0;
+    tally(message, whole, class);
+    // Without memory it is lost, as on a bad line.
+    let Ok(sockets) = living() else { return };
     for socket in sockets.iter().filter(|socket| socket.wants(message)) {
         let info = PacketInfo { to: message.to, hops, class, time: now };
-        // Without memory it is lost, as on a bad line.
         let Ok(bytes) = try_copy(whole) else { return };
         let from = SocketAddr::new(message.from, 0);
         socket.enqueue(Datagram { bytes, from, info });
@@ -70,7 +80,7 @@ fn transmit(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
 /// Shows the raw sockets of ICMP the message that nobody has the port of a datagram.
 pub fn tell_unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) {
     if ALL.lock().is_empty() {
-        return;
+        return tally_unreachable(sent, to.is_ipv6());
     }
     // Without memory it is lost, as on a bad line.
     let Ok(body) = unreachable(protocol, to, sent) else { return };

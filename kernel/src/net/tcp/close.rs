@@ -1,12 +1,29 @@
 //! The end of a connection: shutdown, close, and what the other end notices of them.
 
 use super::tcp::{Role, State, Tcp};
+use crate::net::addr::Family;
+use crate::net::count::{self, Tcp as Tally};
 use crate::net::ports::Port;
 use abi::net::TcpState;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 
+/// Counts a segment that breaks a connection off, or refuses one.
+pub(super) fn count_reset(v6: bool) {
+    count::tcp(Tally::ResetsSent);
+    count::segments(v6, 1, 0);
+}
+
 impl State {
+    /// Counts that a connection which was established is over without an end of both sides.
+    fn count_broken(&self) {
+        match self.name() {
+            TcpState::Established | TcpState::CloseWait => count::tcp(Tally::EstabResets),
+            TcpState::SynSent => count::tcp(Tally::AttemptFails),
+            _ => {}
+        }
+    }
+
     /// The connection is over: gives up a port that was not asked for by number. To be dropped unlocked.
     fn free_port(&mut self) -> Option<Port> {
         if self.port_chosen && !self.orphan { None } else { self.port.take() }
@@ -59,6 +76,8 @@ impl Tcp {
             return;
         }
         state.write_shut = true;
+        // The end and its answer.
+        count::segments(state.local.is_ipv6(), 2, 0);
         // The end that closes second frees its port at once.
         let port = if state.fin { state.free_port() } else { None };
         let peer = match &state.role {
@@ -86,6 +105,7 @@ impl Tcp {
 
     /// What was sent met a closed socket, which answers with a reset.
     pub(super) fn refused(&self) {
+        count_reset(self.state.lock().local.is_ipv6());
         self.receive_reset();
     }
 
@@ -100,6 +120,7 @@ impl Tcp {
             TcpState::CloseWait => Errno::EPIPE,
             _ => Errno::ECONNRESET,
         };
+        state.count_broken();
         let over = state.name() == TcpState::Close;
         let port = state.break_off((!over).then_some(error));
         drop(state);
@@ -115,6 +136,7 @@ impl Tcp {
     /// Back to a socket without peer: `connect` to AF_UNSPEC, or `shutdown` of one that listens.
     pub(super) fn disconnect(&self) {
         let mut state = self.state.lock();
+        state.count_broken();
         let role = core::mem::replace(&mut state.role, Role::Closed);
         let received = core::mem::take(&mut state.received);
         let port = state.free_port();
@@ -144,6 +166,7 @@ impl Tcp {
         match role {
             Role::Connected(peer) => {
                 if let Some(peer) = peer.upgrade() {
+                    count_reset(self.family == Family::V6);
                     peer.receive_reset();
                 }
             }
@@ -153,6 +176,7 @@ impl Tcp {
                 }
                 for asking in waiting {
                     if let Some(asking) = asking.upgrade() {
+                        count_reset(self.family == Family::V6);
                         asking.refuse();
                     }
                 }
@@ -165,6 +189,7 @@ impl Tcp {
     fn never_accepted(self: Arc<Self>) {
         let mut state = self.state.lock();
         state.orphan = true;
+        state.count_broken();
         let role = core::mem::replace(&mut state.role, Role::Closed);
         let port = state.port.take();
         drop(state);
@@ -190,6 +215,11 @@ impl Tcp {
             }
             return;
         }
+        if open {
+            let unread = unread.len() > 0;
+            count::tcp(if unread { Tally::AbortsOnClose } else { Tally::AbortsOnData });
+        }
+        state.count_broken();
         let role = core::mem::replace(&mut state.role, Role::Closed);
         let port = state.port.take();
         drop(state);

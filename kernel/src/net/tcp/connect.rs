@@ -1,9 +1,11 @@
 //! Naming, connecting, listening, accepting.
 
+use super::close::count_reset;
 use super::tcp::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
+use crate::net::count;
 use crate::net::limit::{self, TimeLimit};
 use crate::net::option::Options;
 use crate::net::ports::{self, Claim, Cover, Holder};
@@ -15,6 +17,9 @@ use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::net::{IpAddr, SocketAddr};
+
+/// What the first segments of each side have more than the others, in bytes.
+const SYN_OPTIONS: u64 = 8;
 
 /// What came of asking a listener.
 enum Asked {
@@ -187,7 +192,8 @@ impl Tcp {
 
     fn start_connecting(&self, name: &[u8]) -> Result<()> {
         let asked = self.destination(name)?;
-        let (ip, source) = route(asked.ip())?;
+        let no_route = |_: &Errno| count::ip(count::Ip::NoRoutes, asked.is_ipv6());
+        let (ip, source) = route(asked.ip()).inspect_err(no_route)?;
         let to = SocketAddr::new(ip, asked.port());
         let chosen = {
             let state = self.state.lock();
@@ -224,6 +230,9 @@ impl Tcp {
     }
 
     fn find_partner(&self, to: SocketAddr, own: SocketAddr) {
+        count::tcp(count::Tcp::ActiveOpens);
+        // What asks for a connection; the answer, and the answer to that, are counted where they come from.
+        count::segments(to.is_ipv6(), 1, SYN_OPTIONS);
         let asked = match ports::listener(to) {
             Some(listener) => self.ask(&listener),
             // Two that call each other at once connect; so does one that calls itself.
@@ -236,7 +245,10 @@ impl Tcp {
         match asked {
             Ok(Asked::Connected) => self.wake_everyone(),
             Ok(Asked::Later) => {}
-            Ok(Asked::Refused) | Err(_) => self.refuse(),
+            Ok(Asked::Refused) | Err(_) => {
+                count_reset(to.is_ipv6());
+                self.refuse();
+            }
         }
     }
 
@@ -251,6 +263,7 @@ impl Tcp {
         };
         if pending.len() > *backlog {
             waiting.try_push(self.me.clone())?;
+            count::tcp(count::Tcp::ListenOverflows);
             return Ok(Asked::Later);
         }
         pending.try_room(1)?;
@@ -271,6 +284,8 @@ impl Tcp {
         }
         state.role = Role::Connected(Arc::downgrade(&child));
         grow(&self.options);
+        count::tcp(count::Tcp::PassiveOpens);
+        count::segments(to.is_ipv6(), 2, SYN_OPTIONS);
         pending.try_push(child)?; // there is room
         drop(state);
         listener.for_reading.wake_events(PollEvents::READABLE.bits());

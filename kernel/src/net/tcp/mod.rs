@@ -1,4 +1,5 @@
 //! TCP: one end (`tcp`), its bytes, and how it connects, transfers and closes.
+#![forbid(unsafe_code)]
 
 mod bytes;
 mod close;

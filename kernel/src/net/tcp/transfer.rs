@@ -9,6 +9,7 @@ use super::tcp::{Role, Tcp};
 use crate::mm::fallible::{TryGrow, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::control::check_socket_control;
+use crate::net::count;
 use crate::net::limit::TimeLimit;
 use crate::net::option::more;
 use crate::net::socket::{Incoming, Outgoing, copy_in};
@@ -37,6 +38,7 @@ enum Target {
 fn put_urgent(peer: &Tcp, byte: u8) {
     let inline = peer.options.is_on(SOL_SOCKET, more::OOBINLINE);
     let mut state = peer.state.lock();
+    count::data(state.local.is_ipv6(), 1);
     if inline {
         // Without memory for one byte it is lost, as on a bad line.
         let _lost = try_copy(&[byte]).and_then(|byte| state.received.push(byte));
@@ -150,7 +152,9 @@ impl Tcp {
         if bytes.is_empty() {
             return Ok(true);
         }
+        let count = bytes.len();
         state.received.push(bytes)?;
+        count::data(state.local.is_ipv6(), count);
         let enough = state.received.len() >= peer.options.low_water();
         drop(state);
         if enough {

@@ -5,13 +5,14 @@ use crate::mm::fallible::try_copy;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, LO_MTU, Name, class, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo, Wishes};
+use crate::net::count::{self, Datagrams, Flow};
 use crate::net::inbox::Datagram;
 use crate::net::report::{self, Origin, Report};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::net::{ports, raw};
 use crate::time;
 use crate::vfs::PollEvents;
-use abi::net::{AF_INET, AF_INET6};
+use abi::net::{AF_INET, AF_INET6, IPPROTO_UDPLITE};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -57,7 +58,12 @@ impl Udp {
             return Err(Errno::EMSGSIZE);
         }
         let from = self.source(to, source, &wishes)?;
-        let bytes = copy_in(src, len)?;
+        let flow = Flow { v6, lite: self.protocol == IPPROTO_UDPLITE };
+        let bytes = copy_in(src, len).inspect_err(|error| {
+            if *error == Errno::ENOBUFS {
+                count::datagrams(Datagrams::NoMemory, flow);
+            }
+        })?;
         {
             let mut state = self.state.lock();
             if let Some(error) = state.error.take() {
@@ -67,13 +73,30 @@ impl Udp {
                 return Err(Errno::EPIPE);
             }
         }
-        let (hops, class) = wishes.marks(&self.options, v6);
-        let info = PacketInfo { to: to.ip(), hops, class, time: time::realtime().0 };
-        match ports::receiver(self.protocol, to, from) {
-            Some(receiver) => receiver.enqueue(Datagram { bytes, from, info }),
-            None => self.unreachable(to, Datagram { bytes, from, info }),
-        }
+        let (hops, hop_class) = wishes.marks(&self.options, v6);
+        let info = PacketInfo { to: to.ip(), hops, class: hop_class, time: time::realtime().0 };
+        self.carry(to, Datagram { bytes, from, info }, flow);
         Ok(len)
+    }
+
+    /// Takes a datagram over the loopback, to the socket that it is for.
+    fn carry(&self, to: SocketAddr, sent: Datagram, flow: Flow) {
+        let packet = (sent.bytes.len() + if flow.v6 { 48 } else { 28 }) as u64;
+        count::datagrams(Datagrams::Sent, flow);
+        count::packets(flow.v6, sent.info.class, 1, packet);
+        let to_all = class(to.ip()) == Class::Broadcast;
+        if to_all {
+            count::broadcast(packet);
+        }
+        match ports::receiver(self.protocol, to, sent.from) {
+            Some(receiver) => receiver.enqueue(sent, flow),
+            // Nobody answers what was sent to all.
+            None if to_all => count::datagrams(Datagrams::Ignored, flow),
+            None => {
+                count::datagrams(Datagrams::NoPort, flow);
+                self.unreachable(to, sent);
+            }
+        }
     }
 
     /// The datagram does not fit into a packet: a sender that asks for reports gets one.
@@ -142,9 +165,10 @@ impl Udp {
     }
 
     /// Takes a datagram in; without room or memory it is lost.
-    fn enqueue(&self, datagram: Datagram) {
+    fn enqueue(&self, datagram: Datagram, flow: Flow) {
         let mut state = self.state.lock();
         if state.port.is_none() || !state.inbox.push(datagram, self.options.receive_buffer()) {
+            count::datagrams(Datagrams::NoRoom, flow);
             return;
         }
         drop(state);
@@ -164,6 +188,10 @@ impl Udp {
         let got = datagram.read(dst, self.family, &self.options);
         if flags.contains(MsgFlags::PEEK) {
             self.state.lock().inbox.put_back(datagram)?;
+        } else if got.is_ok() {
+            let v6 = datagram.info.to.is_ipv6();
+            let lite = self.protocol == IPPROTO_UDPLITE;
+            count::datagrams(Datagrams::Received, Flow { v6, lite });
         }
         got
     }

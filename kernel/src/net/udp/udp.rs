@@ -8,6 +8,7 @@ use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::bind::check_bind;
+use crate::net::count;
 use crate::net::inbox::Inbox;
 use crate::net::option::{Options, bytes_of, number};
 use crate::net::options;
@@ -140,7 +141,8 @@ impl Udp {
             (_, IpAddr::V4(_)) if self.v6_only() => return Err(Errno::ENETUNREACH),
             _ => {}
         }
-        let (to, source) = route(name.addr.ip())?;
+        let no_route = |_: &Errno| count::ip(count::Ip::NoRoutes, name.addr.is_ipv6());
+        let (to, source) = route(name.addr.ip()).inspect_err(no_route)?;
         if class(to) == Class::Broadcast && !self.options.is_on(SOL_SOCKET, so::BROADCAST) {
             return Err(Errno::EACCES);
         }
