@@ -29,12 +29,32 @@ pub struct Override {
     pub level: bool,
 }
 
-/// A register in port or memory space (only ports are used).
+/// A register of one byte that the tables describe.
 #[derive(Clone, Copy, Debug)]
-struct ResetRegister {
-    space: u8,
-    address: u64,
-    value: u8,
+enum Register {
+    Port(u16),
+    /// Where it is mapped.
+    Memory(u64),
+}
+
+impl Register {
+    /// Reads a generic address structure; nothing if it names none, or one of another kind.
+    fn read(structure: &[u8]) -> Option<Self> {
+        match (*structure.first()?, u64_at(structure, 4)?) {
+            (_, 0) => None,
+            (0, address) => kmap::map(address, 1, Cache::Uncached).map(Self::Memory),
+            (1, port) => u16::try_from(port).ok().map(Self::Port),
+            _ => None,
+        }
+    }
+
+    fn write(self, value: u8) {
+        match self {
+            Self::Port(port) => register(port, 1).write8(0, value),
+            // SAFETY: mapped by `read`, and the tables say that it switches between power states or resets the machine.
+            Self::Memory(at) => unsafe { (at as *mut u8).write_volatile(value) },
+        }
+    }
 }
 
 /// What the tables say.
@@ -45,7 +65,9 @@ pub struct Acpi {
     smi_command: u16,
     acpi_enable: u8,
     s5: Option<(u8, u8)>,
-    reset: Option<ResetRegister>,
+    reset: Option<(Register, u8)>,
+    /// How a machine without the PM1 registers is put to sleep.
+    sleep_control: Option<Register>,
     /// The port of the 3.579545 MHz timer and whether it has 32 bits.
     pub pm_timer: Option<(u16, bool)>,
     pub hpet: Option<u64>,
@@ -188,8 +210,11 @@ impl Acpi {
         }
         // RESET_REG_SUP, and a register that is really there.
         if flags >> 10 & 1 != 0 {
-            let (space, address) = (*fadt.get(116)?, u64_at(fadt, 120)?);
-            self.reset = Some(ResetRegister { space, address, value: *fadt.get(128)? });
+            self.reset = Register::read(fadt.get(116..128)?).zip(fadt.get(128).copied());
+        }
+        // HW_REDUCED_ACPI.
+        if flags >> 20 & 1 != 0 {
+            self.sleep_control = Register::read(fadt.get(244..256)?);
         }
         Some(())
     }
@@ -254,10 +279,24 @@ fn register(port: u16, count: u16) -> Ports {
     unsafe { Ports::new(port, count) }
 }
 
+/// Whether the tables say how the machine is switched off.
+pub(super) fn knows_s5() -> bool {
+    get().is_some_and(|acpi| {
+        acpi.s5.is_some() && (acpi.pm1a_control != 0 || acpi.sleep_control.is_some())
+    })
+}
+
 /// Soft-off; returns when the tables do not say how or nothing happens.
 pub(super) fn enter_s5() {
-    let Some(acpi) = get() else { return };
-    let (Some((a, b)), true) = (acpi.s5, acpi.pm1a_control != 0) else { return };
+    let Some((acpi, (a, b))) = get().and_then(|acpi| Some((acpi, acpi.s5?))) else { return };
+    if let Some(control) = acpi.sleep_control {
+        // SLP_TYP and SLP_EN.
+        control.write((a & 7) << 2 | 1 << 5);
+        pause();
+    }
+    if acpi.pm1a_control == 0 {
+        return;
+    }
     if register(acpi.pm1a_control, 2).read16(0) & 1 == 0
         && acpi.smi_command != 0
         && acpi.acpi_enable != 0
@@ -269,6 +308,11 @@ pub(super) fn enter_s5() {
     if acpi.pm1b_control != 0 {
         register(acpi.pm1b_control, 2).write16(0, value(b));
     }
+    pause();
+}
+
+/// The machine goes a moment after it was told to.
+fn pause() {
     for _ in 0..1_000_000 {
         crate::base::cpu::relax();
     }
@@ -276,7 +320,8 @@ pub(super) fn enter_s5() {
 
 /// Reset through the FADT's register; returns when there is none.
 pub(super) fn reset() {
-    if let Some(ResetRegister { space: 1, address, value }) = get().and_then(|acpi| acpi.reset) {
-        register(address as u16, 1).write8(0, value);
+    if let Some((register, value)) = get().and_then(|acpi| acpi.reset) {
+        register.write(value);
+        pause();
     }
 }

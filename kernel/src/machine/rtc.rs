@@ -1,9 +1,10 @@
 //! The CMOS clock: wall time at boot.
 //!
-//! Owns ports 0x70 and 0x71; read once by the time floor. Never writes to the memory behind
+//! Owns ports 0x70 and 0x71; read at boot by the time floor. Never writes to the memory behind
 //! them. Locks: none: one CPU runs then.
 
 use crate::base::port::Ports;
+use crate::base::tsc;
 
 // SAFETY: an index and a data register of battery-backed memory, to which only this module writes, and only the
 // index.
@@ -11,6 +12,10 @@ const CMOS: Ports = unsafe { Ports::new(0x70, 2) };
 /// How often a clock in the middle of an update is read again: an update takes at most 244 us by the data sheet,
 /// and a second or more on a virtual machine whose host is busy.
 const PATIENCE: u32 = 1_000_000;
+const SECONDS: u8 = 0x00;
+const STATUS_A: u8 = 0x0a;
+/// What register A reads as where there is no clock.
+const ABSENT: u8 = 0xff;
 /// Bit of register A: an update is in progress.
 const UPDATING: u8 = 0x80;
 
@@ -31,8 +36,27 @@ fn cmos(register: u8) -> u8 {
     CMOS.read8(1)
 }
 
+/// Waits for the start of the clock's next second: the TSC then, or nothing if none starts within `limit` ticks of the TSC.
+pub fn next_second(limit: u64) -> Option<u64> {
+    let (first, from) = (cmos(SECONDS), tsc::read_ordered());
+    loop {
+        let (second, now) = (cmos(SECONDS), tsc::read_ordered());
+        if second != first {
+            return Some(now);
+        }
+        if now.wrapping_sub(from) > limit {
+            return None;
+        }
+    }
+}
+
+/// Whether a clock answers.
+pub fn is_there() -> bool {
+    cmos(STATUS_A) != ABSENT
+}
+
 fn read_once() -> [u8; 7] {
-    [0, 2, 4, 7, 8, 9, 0x32].map(cmos)
+    [SECONDS, 2, 4, 7, 8, 9, 0x32].map(cmos)
 }
 
 /// The time now; nothing when the clock gives no valid date.
@@ -40,14 +64,14 @@ pub fn read() -> Option<DateTime> {
     let mut fields = None;
     for _ in 0..PATIENCE {
         // Not while an update is in progress, and twice the same.
-        match cmos(0x0a) {
+        match cmos(STATUS_A) {
             // There is no clock: nothing answers.
-            0xff => return None,
+            ABSENT => return None,
             status if status & UPDATING != 0 => continue,
             _ => {}
         }
         let first = read_once();
-        if cmos(0x0a) & UPDATING == 0 && first == read_once() {
+        if cmos(STATUS_A) & UPDATING == 0 && first == read_once() {
             fields = Some(first);
             break;
         }

@@ -1,7 +1,7 @@
 //! How fast the TSC and the local APIC timer run.
 //!
 //! Owns nothing: `run` is called once by the time floor, with interrupts off, and takes a few
-//! milliseconds at most. What the CPU or the hypervisor states is believed; otherwise the TSC is measured
+//! milliseconds, or two seconds where nothing but the CMOS clock counts. What the CPU or the hypervisor states is believed; otherwise the TSC is measured
 //! against the best reference that exists.
 //!
 //! Never called again. Locks: none.
@@ -11,7 +11,7 @@ use crate::base::image::image_start;
 use crate::base::kmap::{self, Cache};
 use crate::base::port::Ports;
 use crate::base::{cpu, msr, tsc};
-use crate::machine::acpi;
+use crate::machine::{acpi, rtc};
 
 /// The result.
 #[derive(Clone, Copy, Debug)]
@@ -23,15 +23,25 @@ pub struct Calibration {
 
 /// How long a measurement takes.
 const WINDOW_NS: u64 = 2_000_000;
+/// How often a counter that stands still is read before it counts as absent.
+const STILL_READS: u32 = 100_000;
+/// Two seconds of the fastest TSC there is.
+const TWO_SECONDS: u64 = 12_000_000_000;
 
-/// Learns both frequencies and sets up the APIC timer's ratio.
+/// Learns both frequencies and sets up the APIC timer's ratio. Panics on a machine without any clock: no deadline could be kept.
 pub fn run() -> Calibration {
-    let found = stated().unwrap_or_else(|| {
-        let (start, end, nanos, source) = measure(WINDOW_NS);
+    let found = stated().or_else(|| {
+        let (start, end, nanos, source) = measure(WINDOW_NS).or_else(measure_by_rtc)?;
         let elapsed = end.wrapping_sub(start).max(1);
         let hz = (u128::from(elapsed) * 1_000_000_000 / u128::from(nanos.max(1))) as u64;
-        Calibration { tsc_hz: hz.max(1_000_000), source }
+        Some(Calibration { tsc_hz: hz.max(1_000_000), source })
     });
+    let Some(found) = found else {
+        panic!(
+            "this machine has no clock: no CPUID leaf states the TSC's rate, and none of HPET, ACPI PM timer, \
+             PIT and RTC counts"
+        );
+    };
     if apic::timer_needs_ratio() {
         apic::set_timer_ratio(timer_ratio(found.tsc_hz));
     }
@@ -201,16 +211,25 @@ impl Reference {
     }
 }
 
-fn reference() -> Reference {
-    if let Some(hpet) = hpet() {
-        return hpet;
-    }
-    if let Some((port, wide)) = acpi::get().and_then(|acpi| acpi.pm_timer) {
-        // SAFETY: the tables say that it is a counter; it is only read.
-        let port = unsafe { Ports::new(port, 4) };
-        return Reference::PmTimer { port, mask: if wide { 0xffff_ffff } else { 0xff_ffff } };
-    }
-    // Counter 2, gate on, speaker off, counting down from 65536.
+/// The best counter that counts.
+fn reference() -> Option<Reference> {
+    let counts = |reference: &Reference| {
+        let first = reference.read();
+        (0..STILL_READS).any(|_| reference.read() != first)
+    };
+    let pit = || Some(pit()).filter(counts);
+    hpet().filter(counts).or_else(|| pm_timer().filter(counts)).or_else(pit)
+}
+
+fn pm_timer() -> Option<Reference> {
+    let (port, wide) = acpi::get()?.pm_timer?;
+    // SAFETY: the tables say that it is a counter; it is only read.
+    let port = unsafe { Ports::new(port, 4) };
+    Some(Reference::PmTimer { port, mask: if wide { 0xffff_ffff } else { 0xff_ffff } })
+}
+
+/// Counter 2, gate on, speaker off, counting down from 65536.
+fn pit() -> Reference {
     SPEAKER.write8(0, SPEAKER.read8(0) & !2 | 1);
     PIT.write8(PIT_MODE, 0xb4);
     PIT.write8(PIT_COUNTER, 0xff);
@@ -235,8 +254,8 @@ fn hpet() -> Option<Reference> {
 }
 
 /// TSC at start and end, the nanoseconds between by the reference, and the reference's name.
-fn measure(window: u64) -> (u64, u64, u64, &'static str) {
-    let reference = reference();
+fn measure(window: u64) -> Option<(u64, u64, u64, &'static str)> {
+    let reference = reference()?;
     let (start, from) = sample(reference);
     loop {
         let passed = reference.read().wrapping_sub(from) & reference.mask();
@@ -247,7 +266,17 @@ fn measure(window: u64) -> (u64, u64, u64, &'static str) {
     }
     let (end, to) = sample(reference);
     let nanos = reference.nanos(to.wrapping_sub(from) & reference.mask());
-    (start, end, nanos, reference.name())
+    Some((start, end, nanos, reference.name()))
+}
+
+/// The same over one second of the CMOS clock, which shows nothing shorter.
+fn measure_by_rtc() -> Option<(u64, u64, u64, &'static str)> {
+    if !rtc::is_there() {
+        return None;
+    }
+    let start = rtc::next_second(TWO_SECONDS)?;
+    let end = rtc::next_second(TWO_SECONDS)?;
+    Some((start, end, 1_000_000_000, "RTC"))
 }
 
 /// The tightest of some pairs of readings: the TSC in the middle of the reference's read.
