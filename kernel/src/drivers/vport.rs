@@ -41,9 +41,11 @@ const PAGES: usize = 16;
 const ANNOUNCEMENTS: u32 = 100_000;
 /// How often a pending transfer is looked at without a pause.
 const LOOKS: u32 = 1000;
-/// The first pause after that, and the longest, in nanoseconds: each is an eighth longer than the one before.
+/// The first pause after that, and the longest, in nanoseconds: each is an eighth longer than the one before. A program that
+/// waits for the host thus costs it as much as an idle Linux does, and what comes after a quarter of a second's silence is seen
+/// 16 ms later on average.
 const FIRST_PAUSE: u64 = 200_000;
-const LONGEST_PAUSE: u64 = 4_000_000;
+const LONGEST_PAUSE: u64 = 32_000_000;
 
 static DEVICE: Once<Mutex<Ports>> = Once::new();
 

@@ -36,6 +36,7 @@ fn root() -> TempDir {
         "mkdir",
         "ln",
         "ls",
+        "rm",
         "stat",
         "sha256sum",
         "wc",
@@ -195,6 +196,25 @@ fn a_hundred_mebibytes_come_out_whole() {
     assert_eq!(text(&output.stdout).trim(), (20 << 20).to_string());
 }
 
+/// By instructions, of which icount makes a nanosecond each, so that a busy machine changes nothing: 10 to 20 million are what 20 MB
+/// took when the whole run took 320 ms.
+#[test]
+fn a_command_of_a_large_root_starts_soon() {
+    let root = root();
+    // Nothing that could be compressed.
+    let mut state = 1u64;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    });
+    fs::write(root.path().join("srv/data"), noise.take(20_000_000).collect::<Vec<_>>()).unwrap();
+    let output = on(root.path(), "alea", &["--icount"], &["cat", "/proc/uptime"]);
+    ended(&output, 0);
+    let told = text(&output.stdout);
+    let seconds: f64 = told.split(' ').next().unwrap().parse().unwrap();
+    assert!(seconds < 0.03, "{told}");
+}
+
 #[test]
 fn a_machine_that_fails_is_status_125() {
     let root = root();
@@ -228,16 +248,22 @@ fn a_root_larger_than_memory_is_status_125() {
 fn on_a_terminal_the_command_has_one_of_the_same_size() {
     let root = root();
     let [run, path] = [env!("CARGO_BIN_EXE_alea-run"), root.path().to_str().unwrap()];
-    let line = format!(
-        "stty rows 33 cols 101; exec {run} --accel tcg --root {path} -- sh -c 'tty; stty size; exit 5'"
-    );
-    let mut script = Command::new("script");
-    script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
-    let output = in_turn(|| script.output().unwrap());
-    ended(&output, 5);
-    let told = text(&output.stdout);
-    // Between them the guest's terminal may echo that script has nothing to type.
-    assert!(told.contains("/dev/pts/0\r\n") && told.contains("33 101\r\n"), "{told:?}");
+    for kernel in KERNELS {
+        let line = format!(
+            "stty rows 33 cols 101; exec {run} --accel tcg --kernel {kernel} --root {path} -- \
+             sh -c 'tty; stty size; echo to err >&2; tty <&2; exit 5' 2>/dev/null"
+        );
+        let mut script = Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null());
+        let output = in_turn(|| script.output().unwrap());
+        ended(&output, 5);
+        let told = text(&output.stdout);
+        // Between them the guest's terminal may echo that script has nothing to type.
+        assert!(told.contains("33 101\r\n"), "{kernel}: {told:?}");
+        // A terminal is one stream on either kernel: what goes to it by stderr comes out with the rest.
+        assert_eq!(told.matches("/dev/pts/0\r\n").count(), 2, "{kernel}: {told:?}");
+        assert!(told.contains("to err\r\n"), "{kernel}: {told:?}");
+    }
 }
 
 #[test]
@@ -298,7 +324,21 @@ fn no_machine_stays_behind() {
             are_gone(&started);
         });
     }
-    // Nobody reads what is printed.
+    // Somebody has it and does not read, so that the port is full; then nobody has it.
+    in_turn(|| {
+        let words = ["--root", path, "--", "sh", "-c", "while :; do cat /bin/busybox; done"];
+        let mut child = run("alea", &words).spawn().unwrap();
+        let mut start = [0; 4];
+        child.stdout.as_mut().unwrap().read_exact(&mut start).unwrap();
+        assert_eq!(start, *b"\x7fELF");
+        std::thread::sleep(Duration::from_secs(2));
+        let started = machines(&child);
+        assert_eq!(started.len(), 1, "it waits");
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-s", "TERM", &pid]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+        are_gone(&started);
+    });
     in_turn(|| {
         let words = ["--root", path, "--", "sh", "-c", "while :; do echo y; done"];
         let mut child = run("alea", &words).spawn().unwrap();
@@ -320,12 +360,20 @@ fn a_folder_keeps_what_its_files_are() {
     fs::set_permissions(at("one"), fs::Permissions::from_mode(0o4711)).unwrap();
     symlink("/nowhere", at("link")).unwrap();
     let _listening = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-    let script = "cd /srv; stat -c '%n %a %h' one two; stat -c '%N' link; ls";
+    let made = Command::new("mkfifo").args(["-m", "640"]).arg(at("pipe")).status().unwrap();
+    assert!(made.success());
+    // Who may make a device finds it there; nobody else has one in a folder.
+    let may = Command::new("mknod").arg(at("null")).args(["c", "1", "3"]).output().unwrap();
+    let device = if may.status.success() { "character special file 1 3\n" } else { "" };
+    let script = "cd /srv; stat -c '%n %a %h' one two; stat -c '%N' link; stat -c '%F %a' pipe; \
+                  test -e null && stat -c '%F %t %T' null && echo gone > null && rm null; ls";
     for kernel in KERNELS {
         let output = on(root.path(), kernel, &[], &["sh", "-c", script]);
         ended(&output, 0);
-        let wanted = "one 4711 2\ntwo 4711 2\n'link' -> '/nowhere'\ndata\nlink\none\ntwo\n";
-        assert_eq!(text(&output.stdout), wanted);
+        let wanted = format!(
+            "one 4711 2\ntwo 4711 2\n'link' -> '/nowhere'\nfifo 640\n{device}data\nlink\none\npipe\ntwo\n"
+        );
+        assert_eq!(text(&output.stdout), wanted, "{kernel}");
         if kernel == "alea" {
             let said = text(&output.stderr);
             assert!(said.contains("sockets are left out") && said.contains("srv/socket"), "{said}");

@@ -200,6 +200,24 @@ fn a_root_may_take_most_of_the_memory() {
 }
 
 #[test]
+fn an_initramfs_of_ones_own_is_a_root_on_both_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("i.cpio");
+    let mut tree = xtask_guest::initramfs::Tree::new();
+    tree.dir("bin", 0o755).host_file("bin/busybox", 0o755, &paths::busybox()).unwrap();
+    tree.symlink("bin/sh", "busybox").file("data", 0o600, "of my own\n");
+    fs::write(&path, tree.archive()).unwrap();
+    for kernel in KERNELS {
+        let script = "busybox cat /data; echo to err >&2; exit 6";
+        let words = ["--initrd", path.to_str().unwrap(), "--", "sh", "-c", script];
+        let output = in_turn(|| run(kernel, &words).output().unwrap());
+        ended(&output, 6);
+        assert_eq!(text(&output.stdout), "of my own\n", "{kernel}");
+        assert_eq!(text(&output.stderr), "to err\n", "{kernel}");
+    }
+}
+
+#[test]
 fn an_initramfs_may_be_compressed_with_xz_and_zstd() {
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("i.cpio");
