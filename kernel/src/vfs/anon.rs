@@ -34,6 +34,8 @@ pub enum AnonFs {
     Socket,
     /// Everything else; named by what it is.
     Anon,
+    /// Name spaces; their inodes are procfs's.
+    Namespace,
 }
 
 struct Kind {
@@ -42,10 +44,11 @@ struct Kind {
     mount: Once<Arc<Mount>>,
 }
 
-static KINDS: [Kind; 3] = [
+static KINDS: [Kind; 4] = [
     Kind { name: "pipefs", magic: 0x5049_5045, mount: Once::new() },
     Kind { name: "sockfs", magic: 0x534f_434b, mount: Once::new() },
     Kind { name: "anon_inodefs", magic: 0x0904_1934, mount: Once::new() },
+    Kind { name: "nsfs", magic: 0x6e73_6673, mount: Once::new() },
 ];
 
 /// Relaxed: only uniqueness matters.
@@ -131,13 +134,24 @@ pub fn new_path(fs: AnonFs, mode: u32, label: &str, owner: Owner) -> Result<Path
     let name = match fs {
         AnonFs::Pipe => try_format!("pipe:[{ino}]")?,
         AnonFs::Socket => try_format!("socket:[{ino}]")?,
-        AnonFs::Anon => try_format!("anon_inode:{label}")?,
+        AnonFs::Anon | AnonFs::Namespace => try_format!("anon_inode:{label}")?,
     };
     let dentry = Dentry::new_root(
         try_arc(AnonInode { attr, special: SpinLock::new(None) })?,
         name.as_bytes(),
     )?;
     Ok(Path { mount: mount.clone(), dentry })
+}
+
+/// The device number of one of these file systems.
+pub fn kernel_device(fs: AnonFs) -> Result<DevId> {
+    Ok(mount_of(fs)?.super_block().dev())
+}
+
+/// A place for an inode that is made elsewhere; its name is what /proc/PID/fd shows.
+pub fn path_of(fs: AnonFs, inode: Arc<dyn Inode>, name: &[u8]) -> Result<Path> {
+    let dentry = Dentry::new_root(inode, name)?;
+    Ok(Path { mount: mount_of(fs)?.clone(), dentry })
 }
 
 /// An open file without a place in the tree, as eventfd, timerfd and epoll make them.

@@ -75,6 +75,11 @@ pub(super) fn register_stream(
     add_body(&super_block()?, path, mode, Body::Stream(capability, open))
 }
 
+/// A directory below /proc that is there: ENOENT.
+pub(super) fn directory_of(name: &str) -> Result<Arc<Dentry>> {
+    find(super_block()?.root(), name).ok_or(Errno::ENOENT)
+}
+
 /// Adds an empty directory below /proc, if it is not there.
 pub fn add_directory(path: &str) -> Result<()> {
     directory(&super_block()?, path).map(drop)

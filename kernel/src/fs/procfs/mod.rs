@@ -12,6 +12,7 @@ mod fs_files;
 pub mod kmsg;
 mod mounts;
 mod node;
+pub mod ns;
 mod pid;
 mod process;
 mod start;

@@ -2,19 +2,23 @@
 //!
 //! A node is made for each walk that comes through it and holds only numbers: the process may be gone by the
 //! time it is used, and then says ESRCH or ENOENT as Linux does.
+//!
+//! Owns a reference to /proc/net, which every process directory shows. Never keeps a process. Locks: none.
 #![forbid(unsafe_code)]
 
 use super::mounts::MountText;
+use super::ns::NAMESPACES;
 use super::pid::{self, Entry, Link, Task};
 use super::process::{PidFile, processes};
 use super::text::{TextOps, TextSource};
 use crate::mm::Sink;
 use crate::mm::fallible::{try_arc, try_copy};
+use crate::sync::Once;
 use crate::try_format;
 use crate::vfs::object::inode::{DYNAMIC_CURSOR, LinkText};
 use crate::vfs::{
-    Cred, DevId, DirEntry, Fd, FileOps, FileType, Inode, InodeAttr, Metadata, Owner, Path, SetAttr,
-    Timestamp,
+    Cred, Dentry, DevId, DirEntry, Fd, FileOps, FileType, Inode, InodeAttr, Metadata, Owner, Path,
+    SetAttr, Timestamp,
 };
 use abi::fs::{OpenFlags, PATH_MAX, S_IFDIR, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
@@ -22,6 +26,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
 use core::any::Any;
+use core::ops::ControlFlow;
 
 /// What a node stands for. `tid` is the number in the path.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +38,8 @@ pub(super) enum Kind {
     Tasks(Task),
     Fds(Task),
     FdInfos(Task),
+    Namespaces(Task),
+    Net(Task),
     Link(Task, Link),
     FdInfo(Task, Fd),
     File(Task, &'static PidFile),
@@ -43,6 +50,16 @@ pub(super) enum Kind {
 pub(super) struct Node {
     attr: InodeAttr,
     kind: Kind,
+}
+
+/// Where the numbers of name spaces' links begin: behind the entries of a process directory, before its descriptors.
+const NAMESPACES_AT: u64 = 0xc0;
+
+static NET: Once<Arc<Dentry>> = Once::new();
+
+/// Gives the directory that /proc/PID/net shows.
+pub(super) fn show_net(directory: Arc<Dentry>) {
+    NET.call_once(|| directory);
 }
 
 /// Linux's inode number of /proc.
@@ -64,6 +81,8 @@ impl Node {
             | Kind::Tasks(t)
             | Kind::Fds(t)
             | Kind::FdInfos(t)
+            | Kind::Namespaces(t)
+            | Kind::Net(t)
             | Kind::Link(t, _)
             | Kind::FdInfo(t, _)
             | Kind::File(t, _)
@@ -109,11 +128,22 @@ impl Node {
             Entry::Tasks => (Kind::Tasks(task), S_IFDIR | 0o555),
             Entry::Fds => (Kind::Fds(task), S_IFDIR | 0o500),
             Entry::FdInfos => (Kind::FdInfos(task), S_IFDIR | 0o555),
+            Entry::Namespaces => (Kind::Namespaces(task), S_IFDIR | 0o511),
+            Entry::Net => (Kind::Net(task), S_IFDIR | 0o555),
             Entry::Link(link) => (Kind::Link(task, link), S_IFLNK | 0o777),
             Entry::Mounts(text) => (Kind::Mounts(task, text), S_IFREG | text.mode()),
             Entry::File(file) => (Kind::File(task, file), S_IFREG | file.mode),
         };
         self.child(kind, mode, ino_of(task, index))
+    }
+
+    fn lookup_namespace(&self, task: Task, name: &[u8]) -> Result<Arc<dyn Inode>> {
+        processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
+        let all = NAMESPACES.iter().enumerate();
+        let found = all.into_iter().find(|(_, space)| space.name.as_bytes() == name);
+        let (index, space) = found.ok_or(Errno::ENOENT)?;
+        let kind = Kind::Link(task, Link::Namespace(space));
+        self.child(kind, S_IFLNK | 0o777, ino_of(task, NAMESPACES_AT + index as u64))
     }
 
     fn lookup_fd(&self, task: Task, name: &[u8], info: bool) -> Result<Arc<dyn Inode>> {
@@ -231,6 +261,11 @@ impl Inode for Node {
             Kind::Tasks(task) => self.lookup_task(task, name),
             Kind::Fds(task) => self.lookup_fd(task, name, false),
             Kind::FdInfos(task) => self.lookup_fd(task, name, true),
+            Kind::Namespaces(task) => self.lookup_namespace(task, name),
+            Kind::Net(_) => {
+                let found = NET.get().and_then(|net| net.lookup_fixed(name));
+                found.map(|entry| entry.inode().clone()).ok_or(Errno::ENOENT)
+            }
             _ => Err(Errno::ENOENT),
         }
     }
@@ -243,6 +278,8 @@ impl Inode for Node {
             Kind::Tasks(task) => read_tasks(task, from, emit),
             Kind::Fds(task) => read_fds(task, from, FileType::Symlink, emit),
             Kind::FdInfos(task) => read_fds(task, from, FileType::Regular, emit),
+            Kind::Namespaces(task) => read_namespaces(task, from, emit),
+            Kind::Net(_) => read_net(from, emit),
             _ => Err(Errno::ENOTDIR),
         }
     }
@@ -411,6 +448,41 @@ fn read_fds(
         }
     }
     Ok(())
+}
+
+fn read_namespaces(
+    task: Task,
+    from: u64,
+    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
+) -> Result<()> {
+    processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
+    for (space, index) in NAMESPACES.iter().zip(0u64..).filter(|(_, index)| *index >= from) {
+        let name = space.name.as_bytes();
+        let ino = ino_of(task, NAMESPACES_AT + index);
+        let next = DYNAMIC_CURSOR + index + 1;
+        if !emit(DirEntry { name, ino, kind: FileType::Symlink, next }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The entries of /proc/net, which are never taken away.
+fn read_net(from: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
+    let directory = NET.get().ok_or(Errno::ENOENT)?;
+    let mut from = from;
+    loop {
+        // One at a time: the table is not locked while an entry goes to the caller.
+        let found = directory.visit_children(from, |cursor, child, name| {
+            let name = ArrayVec::<u8, 64>::try_from(name).unwrap_or_default();
+            ControlFlow::Break((cursor, name, child.ino(), child.kind()))
+        });
+        let Some((cursor, name, ino, kind)) = found else { return Ok(()) };
+        from = cursor + 1;
+        if !emit(DirEntry { name: &name, ino, kind, next: DYNAMIC_CURSOR + from }) {
+            return Ok(());
+        }
+    }
 }
 
 /// Emits an entry whose name is a number; `cursor` is that of the next one.

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::mounts::{self, MountText};
+use super::ns::{self, Namespace};
 use super::process::{PidFile, processes};
 use crate::try_format;
 use crate::vfs::object::inode::DYNAMIC_CURSOR;
@@ -27,6 +28,7 @@ pub(super) enum Link {
     Cwd,
     Root,
     Fd(Fd),
+    Namespace(&'static Namespace),
 }
 
 /// An entry of a process directory.
@@ -35,6 +37,9 @@ pub(super) enum Entry {
     Tasks,
     Fds,
     FdInfos,
+    Namespaces,
+    /// What /proc/net has.
+    Net,
     Link(Link),
     Mounts(MountText),
     File(&'static PidFile),
@@ -43,17 +48,19 @@ pub(super) enum Entry {
 impl Entry {
     fn kind(self) -> FileType {
         match self {
-            Self::Tasks | Self::Fds | Self::FdInfos => FileType::Dir,
+            Self::Tasks | Self::Fds | Self::FdInfos | Self::Namespaces | Self::Net => FileType::Dir,
             Self::Link(_) => FileType::Symlink,
             Self::Mounts(_) | Self::File(_) => FileType::Regular,
         }
     }
 }
 
-static OWN: [(&str, Entry); 9] = [
+static OWN: [(&str, Entry); 11] = [
     ("task", Entry::Tasks),
     ("fd", Entry::Fds),
     ("fdinfo", Entry::FdInfos),
+    ("ns", Entry::Namespaces),
+    ("net", Entry::Net),
     ("cwd", Entry::Link(Link::Cwd)),
     ("root", Entry::Link(Link::Root)),
     ("exe", Entry::Link(Link::Exe)),
@@ -107,6 +114,7 @@ pub(super) fn link_target(task: Task, link: Link) -> Result<Path> {
         Link::Exe => processes.exe(task.tid).ok_or(Errno::ENOENT),
         Link::Cwd => processes.fs_context(task.tid).map(|fs| fs.cwd()).ok_or(Errno::ENOENT),
         Link::Root => processes.fs_context(task.tid).map(|fs| fs.root()).ok_or(Errno::ENOENT),
+        Link::Namespace(space) => ns::path(space),
         Link::Fd(fd) => {
             let files = processes.files(task.tid).ok_or(Errno::ENOENT)?;
             let file = files.get_any(fd).map_err(|_| Errno::ENOENT)?;

@@ -1,7 +1,7 @@
 //! The boot of procfs: its own files and the directories that are there without a file.
 
-use super::fixed::{add_directory, super_block};
-use super::{fs_files, kmsg, system};
+use super::fixed::{add_directory, directory_of, super_block};
+use super::{fs_files, kmsg, node, system};
 use abi::Result;
 
 /// Registers proc and its own files.
@@ -13,5 +13,7 @@ pub fn init() -> Result<()> {
     for directory in ["sys/fs", "sys/net", "sys/dev", "fs", "bus", "driver", "irq", "tty/driver"] {
         add_directory(directory)?;
     }
+    add_directory("net")?;
+    node::show_net(directory_of("net")?);
     Ok(())
 }

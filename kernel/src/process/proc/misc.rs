@@ -9,6 +9,7 @@ use crate::process::task::current::current;
 use crate::process::task::limits::{self, Resource};
 use crate::process::task::process::Process;
 use crate::process::task::task::{Login, Task};
+use crate::process::timers::times::Moved;
 use crate::vfs::Capability;
 use crate::{try_format, try_writeln};
 use abi::{Errno, Result};
@@ -20,7 +21,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 const MAX_STRINGS: u64 = 8 << 20;
 
 /// The text of one.
-pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
+pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec<u8>> {
     let process = task.process();
     // Relaxed throughout: settings.
     let order = Ordering::Relaxed;
@@ -51,6 +52,12 @@ pub(super) fn text(task: &Task, name_of_file: &str) -> Result<Vec<u8>> {
         "loginuid" => try_format!("{}", task.settings.login.uid.load(order))?.into_bytes(),
         "sessionid" => try_format!("{}", task.settings.login.session.load(order))?.into_bytes(),
         "cgroup" => b"0::/\n".try_owned()?,
+        "io" => io(task, in_task)?.into_bytes(),
+        // There is one name space of users, and it maps each to itself.
+        "uid_map" | "gid_map" | "projid_map" => {
+            b"         0          0 4294967295\n".try_owned()?
+        }
+        "setgroups" => b"allow\n".try_owned()?,
         "timerslack_ns" => match task.settings.timer_slack.load(order) {
             0 => b"50000\n".try_owned()?,
             slack => try_format!("{slack}\n")?.into_bytes(),
@@ -90,6 +97,14 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
             // Relaxed: a setting.
             task.settings.timer_slack.store(slack, Ordering::Relaxed);
         }
+        // Only of a name space of its own.
+        "uid_map" | "gid_map" | "projid_map" => return Err(Errno::EPERM),
+        // What the first name space of users allows cannot be taken back.
+        "setgroups" => match data.trim_ascii_end() {
+            b"allow" => {}
+            b"deny" => return Err(Errno::EPERM),
+            _ => return Err(Errno::EINVAL),
+        },
         "loginuid" => set_login(task, unsigned(data, 10)?)?,
         "coredump_filter" => {
             // Relaxed: a setting.
@@ -191,6 +206,16 @@ fn strings(process: &Process, (start, end): (u64, u64)) -> Result<Vec<u8>> {
 fn auxv(process: &Process) -> Result<Vec<u8>> {
     let Some(program) = process.program() else { return Ok(Vec::new()) };
     program.auxv().flatten().flat_map(u64::to_le_bytes).try_to_vec()
+}
+
+/// What was read and written by calls. No device was: files are in memory.
+fn io(task: &Task, in_task: bool) -> Result<String> {
+    let moved = if in_task { task.times.moved() } else { task.process().moved() };
+    let Moved { read, written, reads, writes } = moved;
+    try_format!(
+        "rchar: {read}\nwchar: {written}\nsyscr: {reads}\nsyscw: {writes}\nread_bytes: 0\nwrite_bytes: 0\n\
+         cancelled_write_bytes: 0\n"
+    )
 }
 
 fn limits_text(process: &Process) -> Result<String> {

@@ -35,7 +35,7 @@ const fn file(name: &'static str, mode: u32, per_task: bool, guarded: bool) -> P
 }
 
 /// The files in a process directory, and who makes each.
-static FILES: [PidFile; 25] = [
+static FILES: [PidFile; 30] = [
     file("cmdline", 0o444, true, false),
     file("comm", 0o644, true, false),
     file("stat", 0o444, true, false),
@@ -59,6 +59,11 @@ static FILES: [PidFile; 25] = [
     file("loginuid", 0o644, true, false),
     file("sessionid", 0o444, true, false),
     file("cgroup", 0o444, true, false),
+    file("io", 0o400, true, true),
+    file("uid_map", 0o644, true, false),
+    file("gid_map", 0o644, true, false),
+    file("projid_map", 0o644, true, false),
+    file("setgroups", 0o644, false, false),
     file("timerslack_ns", 0o666, false, false),
     file("coredump_filter", 0o644, false, false),
 ];
@@ -146,7 +151,7 @@ impl ProcessTable for Processes {
             "maps" => memory::maps(&task),
             "smaps" => memory::smaps(&task),
             "smaps_rollup" => memory::smaps_rollup(&task),
-            _ => misc::text(&task, name),
+            _ => misc::text(&task, in_task, name),
         }
     }
 

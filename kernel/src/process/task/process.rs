@@ -14,7 +14,7 @@ use crate::base::cpu;
 use crate::mm::AddressSpace;
 use crate::mm::fallible::try_arc;
 use crate::process::signal::ProcessSignals;
-use crate::process::timers::times::{Spent, Usage};
+use crate::process::timers::times::{Moved, Spent, Usage};
 use crate::process::tree::exit::Status;
 use crate::process::tree::family::Family;
 use crate::process::tree::group::{Group, Session};
@@ -479,6 +479,13 @@ impl Process {
         let mut usage = self.spent.lock().threads;
         self.for_each_thread(&mut |thread| usage.add(&thread.times.usage(thread)));
         usage
+    }
+
+    /// What calls of all its threads have read and written, those that are gone included.
+    pub fn moved(&self) -> Moved {
+        let mut moved = self.spent.lock().moved;
+        self.for_each_thread(&mut |thread| moved.add(&thread.times.moved()));
+        moved
     }
 
     /// What its children that were waited for have used.

@@ -28,6 +28,37 @@ pub struct Times {
     voluntary: AtomicU64,
     involuntary: AtomicU64,
     start_ns: AtomicU64,
+    /// Bytes read and written by calls, and such calls.
+    moved: [AtomicU64; 2],
+    calls: [AtomicU64; 2],
+}
+
+/// What calls have read and written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Moved {
+    /// Bytes.
+    pub read: u64,
+    pub written: u64,
+    /// Calls, those that failed included.
+    pub reads: u64,
+    pub writes: u64,
+}
+
+impl Moved {
+    /// Adds another sum.
+    pub fn add(&mut self, other: &Self) {
+        self.read = self.read.wrapping_add(other.read);
+        self.written = self.written.wrapping_add(other.written);
+        self.reads = self.reads.wrapping_add(other.reads);
+        self.writes = self.writes.wrapping_add(other.writes);
+    }
+}
+
+/// The way of bytes that a call moves.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    Read = 0,
+    Write = 1,
 }
 
 /// A sum of counters.
@@ -65,6 +96,8 @@ impl Usage {
 #[derive(Default)]
 pub(in crate::process) struct Spent {
     pub(in crate::process) threads: Usage,
+    /// By the threads.
+    pub(in crate::process) moved: Moved,
     pub(in crate::process) children: Usage,
 }
 
@@ -98,6 +131,23 @@ impl Times {
     #[inline]
     pub(in crate::process) fn count_switch(&self, voluntary: bool) {
         add(if voluntary { &self.voluntary } else { &self.involuntary }, 1);
+    }
+
+    /// A call of the task that moved so many bytes, or none.
+    #[inline]
+    pub fn count_moved(&self, way: Way, bytes: usize) {
+        add(&self.moved[way as usize], bytes as u64);
+        add(&self.calls[way as usize], 1);
+    }
+
+    /// What its calls have moved.
+    pub fn moved(&self) -> Moved {
+        Moved {
+            read: self.moved[0].load(Ordering::Relaxed),
+            written: self.moved[1].load(Ordering::Relaxed),
+            reads: self.calls[0].load(Ordering::Relaxed),
+            writes: self.calls[1].load(Ordering::Relaxed),
+        }
     }
 
     /// A page fault that needed no device.

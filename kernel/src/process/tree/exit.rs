@@ -130,7 +130,11 @@ pub(super) fn complete_vfork(task: &Task) {
 /// A thread that is not the last one leaves its process.
 fn end_thread(task: &Task, process: &Arc<Process>) {
     let usage = task.times.usage(task);
-    process.spent.lock().threads.add(&usage);
+    {
+        let mut spent = process.spent.lock();
+        spent.threads.add(&usage);
+        spent.moved.add(&task.times.moved());
+    }
     let gone = process.tree().lock().threads.remove(task);
     drop(gone);
     table::remove_task(task.tid());

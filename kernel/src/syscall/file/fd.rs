@@ -3,6 +3,7 @@
 use super::install::install;
 use crate::drivers::tty;
 use crate::fs::pipe;
+use crate::fs::procfs::ns;
 use crate::fs::tmpfs::TmpfsInode;
 use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::user::{self, UserPtr};
@@ -371,6 +372,11 @@ pub fn ioctl(fd: i32, command: u32, arg: u64) -> Result<i64> {
             let peer = tty::open_peer(&file, flags, &process::current().cred_arc())?;
             let cloexec = flags & OpenFlags::CLOEXEC.bits() != 0;
             Ok(i64::from(install(peer, cloexec)?.0))
+        }
+        ns::GET_USERNS => {
+            // A file too, always closed by exec.
+            let owner = ns::owner(&file, &process::current().cred_arc())?;
+            Ok(i64::from(install(owner, true)?.0))
         }
         FIOSETOWN | SIOCSPGRP if file.kind() == FileType::Socket => {
             let id = UserPtr::<i32>::new(arg).read()?;

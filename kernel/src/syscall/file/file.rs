@@ -6,6 +6,7 @@ use crate::mm::user::iov::{MAX_RW_COUNT, import_iovec};
 use crate::mm::user::{self, UserPtr};
 use crate::mm::{Sink, Source};
 use crate::process::task::limits::{self, Resource};
+use crate::process::timers::times::Way;
 use crate::process::{self, signal};
 use crate::sync::pace::interrupted;
 use crate::syscall::caller::{file, not_negative, or_sigpipe, with_ctx, with_path};
@@ -24,13 +25,25 @@ fn check_buffer(buf: u64, count: usize) -> Result<()> {
     if user::in_range(buf, count) { Ok(()) } else { Err(Errno::EFAULT) }
 }
 
+/// Counts for /proc/PID/io what a call has moved.
+#[inline]
+fn moved(way: Way, outcome: Result<usize>) -> Result<usize> {
+    process::current().times.count_moved(way, *outcome.as_ref().unwrap_or(&0));
+    outcome
+}
+
+/// As [`moved`], of a call that reads one file and writes another.
+fn between(outcome: Result<usize>) -> Result<usize> {
+    moved(Way::Write, moved(Way::Read, outcome))
+}
+
 pub fn read(fd: i32, buf: u64, count: usize) -> Result<usize> {
     let file = file(fd)?;
     if !file.readable() {
         return Err(Errno::EBADF);
     }
     check_buffer(buf, count)?;
-    file.read(&mut Sink::user(buf, count))
+    moved(Way::Read, file.read(&mut Sink::user(buf, count)))
 }
 
 pub fn write(fd: i32, buf: u64, count: usize) -> Result<usize> {
@@ -40,7 +53,7 @@ pub fn write(fd: i32, buf: u64, count: usize) -> Result<usize> {
     }
     check_buffer(buf, count)?;
     let count = limit_size(&file, None, count)?;
-    or_sigpipe(file.write(&mut Source::user(buf, count)))
+    or_sigpipe(moved(Way::Write, file.write(&mut Source::user(buf, count))))
 }
 
 pub fn readv(fd: i32, iov: u64, count: usize) -> Result<usize> {
@@ -49,7 +62,7 @@ pub fn readv(fd: i32, iov: u64, count: usize) -> Result<usize> {
         return Err(Errno::EBADF);
     }
     let slices = import_iovec(iov, count)?;
-    file.read(&mut Sink::iovec(&slices))
+    moved(Way::Read, file.read(&mut Sink::iovec(&slices)))
 }
 
 pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
@@ -59,14 +72,14 @@ pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
     }
     let mut slices = import_iovec(iov, count)?;
     shorten(&file, None, &mut slices)?;
-    or_sigpipe(file.write(&mut Source::iovec(&slices)))
+    or_sigpipe(moved(Way::Write, file.write(&mut Source::iovec(&slices))))
 }
 
 pub fn pread64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
     let pos = not_negative(pos)?;
     let file = file(fd)?;
     check_buffer(buf, count)?;
-    file.read_at(&mut Sink::user(buf, count), pos)
+    moved(Way::Read, file.read_at(&mut Sink::user(buf, count), pos))
 }
 
 pub fn pwrite64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
@@ -74,14 +87,14 @@ pub fn pwrite64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
     let file = file(fd)?;
     check_buffer(buf, count)?;
     let count = limit_size(&file, Some(pos), count)?;
-    file.write_at(&mut Source::user(buf, count), pos)
+    moved(Way::Write, file.write_at(&mut Source::user(buf, count), pos))
 }
 
 pub fn preadv(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     let pos = not_negative(pos)?;
     let file = file(fd)?;
     let slices = import_iovec(iov, count)?;
-    file.read_at(&mut Sink::iovec(&slices), pos)
+    moved(Way::Read, file.read_at(&mut Sink::iovec(&slices), pos))
 }
 
 pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
@@ -89,7 +102,7 @@ pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     let file = file(fd)?;
     let mut slices = import_iovec(iov, count)?;
     shorten(&file, Some(pos), &mut slices)?;
-    file.write_at(&mut Source::iovec(&slices), pos)
+    moved(Way::Write, file.write_at(&mut Source::iovec(&slices), pos))
 }
 
 /// `RWF_HIPRI`, `RWF_DSYNC`, `RWF_SYNC`: nothing to do for files in memory.
@@ -357,13 +370,13 @@ pub fn sendfile(out_fd: i32, in_fd: i32, offset: UserPtr<i64>, count: usize) -> 
     match position {
         Some(position) => {
             let mut from = not_negative(position)?;
-            let done = transfer(&input, &mut from, &output, None, count)?;
+            let done = between(transfer(&input, &mut from, &output, None, count))?;
             offset.write(&from.cast_signed())?;
             Ok(done)
         }
         None => {
             let mut from = *input.pos().lock();
-            let done = transfer(&input, &mut from, &output, None, count)?;
+            let done = between(transfer(&input, &mut from, &output, None, count))?;
             *input.pos().lock() = from;
             Ok(done)
         }
@@ -405,7 +418,7 @@ pub fn copy_file_range(
         return Err(Errno::EINVAL);
     }
     let len = limit_size(&output, Some(to), len)?;
-    let done = transfer(&input, &mut from, &output, Some(&mut to), len)?;
+    let done = between(transfer(&input, &mut from, &output, Some(&mut to), len))?;
     for (file, at, value) in [(&input, in_offset, from), (&output, out_offset, to)] {
         match at.non_null() {
             Some(at) => at.write(&value.cast_signed())?,

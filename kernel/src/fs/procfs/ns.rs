@@ -1,0 +1,110 @@
+//! /proc/PID/ns: the name spaces that a process is in. There is one of each kind, and all processes are in it.
+//!
+//! Each is a file of a file system of its own, that programs know it by: its device and number.
+//!
+//! Owns the list of them. Never makes another one. Locks: none.
+
+use crate::mm::fallible::try_arc;
+use crate::try_format;
+use crate::vfs::anon::{AnonFs, kernel_device, path_of};
+use crate::vfs::{Cred, DevId, FileOps, Inode, InodeAttr, OpenFile, Owner, Path, Timestamp};
+use abi::fs::{OpenFlags, S_IFREG};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::any::Any;
+
+/// One name space, by the name that it has in a process directory.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Namespace {
+    pub name: &'static str,
+    /// How its link reads, before its number.
+    kind: &'static str,
+    ino: u64,
+    /// `CLONE_NEW*`.
+    flag: i64,
+}
+
+const fn space(name: &'static str, kind: &'static str, ino: u64, flag: i64) -> Namespace {
+    Namespace { name, kind, ino, flag }
+}
+
+/// With the numbers that Linux gives the first ones.
+pub static NAMESPACES: [Namespace; 10] = [
+    space("cgroup", "cgroup", 4_026_531_835, 0x0200_0000),
+    space("ipc", "ipc", 4_026_531_839, 0x0800_0000),
+    space("mnt", "mnt", 4_026_531_841, 0x0002_0000),
+    space("net", "net", 4_026_531_840, 0x4000_0000),
+    space("pid", "pid", 4_026_531_836, 0x2000_0000),
+    space("pid_for_children", "pid", 4_026_531_836, 0x2000_0000),
+    space("time", "time", 4_026_531_834, 0x80),
+    space("time_for_children", "time", 4_026_531_834, 0x80),
+    space("user", "user", USER, 0x1000_0000),
+    space("uts", "uts", 4_026_531_838, 0x0400_0000),
+];
+
+/// The number of the one that owns all others.
+const USER: u64 = 4_026_531_837;
+
+/// Requests of `ioctl`: the name space of users that owns one, the one above, its kind, its owner.
+pub const GET_USERNS: u32 = 0xb701;
+const GET_PARENT: u32 = 0xb702;
+const GET_NSTYPE: u32 = 0xb703;
+const GET_OWNER_UID: u32 = 0xb704;
+
+struct NsInode {
+    attr: InodeAttr,
+    space: &'static Namespace,
+}
+
+impl Inode for NsInode {
+    fn attr(&self) -> &InodeAttr {
+        &self.attr
+    }
+    fn open(self: Arc<Self>, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        if flags.writable() {
+            return Err(Errno::EPERM);
+        }
+        Ok(try_arc(NsFile(self.space))?)
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The file of a name space.
+pub fn path(space: &'static Namespace) -> Result<Path> {
+    let dev = kernel_device(AnonFs::Namespace)?;
+    let mode = S_IFREG | 0o444;
+    let attr =
+        InodeAttr::new(dev, space.ino, mode, Owner::default(), DevId::NONE, Timestamp::now());
+    let name = try_format!("{}:[{}]", space.kind, space.ino)?;
+    path_of(AnonFs::Namespace, try_arc(NsInode { attr, space })?, name.as_bytes())
+}
+
+struct NsFile(&'static Namespace);
+
+impl FileOps for NsFile {
+    fn ioctl(&self, _: &OpenFile, cmd: u32, _: u64) -> Result<i64> {
+        match cmd {
+            GET_NSTYPE => Ok(self.0.flag),
+            // Nothing is above the first ones, and only some have an above.
+            GET_PARENT if matches!(self.0.kind, "pid" | "user") => Err(Errno::EPERM),
+            GET_PARENT | GET_OWNER_UID => Err(Errno::EINVAL),
+            _ => Err(Errno::ENOTTY),
+        }
+    }
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The file of the name space that owns the one which is open as `file`: EPERM if none does, ENOTTY for another file.
+pub fn owner(file: &OpenFile, cred: &Arc<Cred>) -> Result<OpenFile> {
+    let of = file.ops().as_any().downcast_ref::<NsFile>().ok_or(Errno::ENOTTY)?;
+    if of.0.ino == USER {
+        return Err(Errno::EPERM);
+    }
+    let space = NAMESPACES.iter().find(|space| space.ino == USER).ok_or(Errno::EPERM)?;
+    let ops = try_arc(NsFile(space))?;
+    Ok(OpenFile::new(ops, path(space)?, OpenFlags::empty(), cred.clone()))
+}
