@@ -12,6 +12,7 @@ pub mod misc;
 pub mod mman;
 pub mod net;
 pub mod process;
+pub mod ptrace;
 pub mod signal;
 pub mod socket;
 pub mod time;

@@ -206,9 +206,11 @@ pub mod code {
     pub const BUS_ADRERR: i32 = 2;
     pub const TRAP_BRKPT: i32 = 1;
     pub const TRAP_TRACE: i32 = 2;
+    pub const TRAP_HWBKPT: i32 = 4;
     pub const CLD_EXITED: i32 = 1;
     pub const CLD_KILLED: i32 = 2;
     pub const CLD_DUMPED: i32 = 3;
+    pub const CLD_TRAPPED: i32 = 4;
     pub const CLD_STOPPED: i32 = 5;
     pub const CLD_CONTINUED: i32 = 6;
 }

@@ -70,6 +70,11 @@ impl<C> Queue<C> {
         self.set.is_empty()
     }
 
+    /// The details of the signal that stands at place `at`, of those that have some.
+    pub fn peek(&self, at: usize) -> Option<&SigInfo> {
+        self.entries.get(at).map(|entry| &entry.info)
+    }
+
     /// Adds a signal; `charge` counts it, or refuses to.
     pub fn push(
         &mut self,

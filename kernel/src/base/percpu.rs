@@ -35,6 +35,8 @@ pub struct CpuBlock {
     current: Cell<*const ()>,
     /// The running task's work flags: nonzero means it must not return to user mode directly.
     work: Cell<*const AtomicU32>,
+    /// The running task's table of system calls, owned by the machine floor.
+    calls: Cell<*const ()>,
     user_rsp: Cell<u64>,
     cpu: Cell<u32>,
     irq_depth: Cell<u32>,
@@ -52,6 +54,7 @@ pub const SELF: usize = offset_of!(CpuBlock, this);
 pub const OFFSET: usize = offset_of!(CpuBlock, offset);
 pub const CURRENT: usize = offset_of!(CpuBlock, current);
 pub const WORK: usize = offset_of!(CpuBlock, work);
+pub const CALLS: usize = offset_of!(CpuBlock, calls);
 pub const USER_RSP: usize = offset_of!(CpuBlock, user_rsp);
 pub const CPU: usize = offset_of!(CpuBlock, cpu);
 pub const IRQ_DEPTH: usize = offset_of!(CpuBlock, irq_depth);
@@ -73,6 +76,7 @@ static BLOCK: CpuBlock = CpuBlock {
     offset: Cell::new(0),
     current: Cell::new(ptr::null()),
     work: Cell::new(&raw const NO_WORK),
+    calls: Cell::new(ptr::null()),
     user_rsp: Cell::new(0),
     cpu: Cell::new(0),
     irq_depth: Cell::new(0),
@@ -121,24 +125,53 @@ pub fn current() -> *const () {
     task
 }
 
-/// Makes `task` the running task: its pointer, its work flags and its kernel stack.
+/// Makes `task` the running task: its pointer, its work flags, its kernel stack and its table of system calls.
 ///
 /// # Safety
 /// `work` must stay valid for as long as the task may run on this CPU, and `stack_top` must be the
-/// 16-byte aligned top of a mapped kernel stack that nothing else uses. Interrupts are off.
+/// 16-byte aligned top of a mapped kernel stack that nothing else uses. Before the task enters user mode
+/// `calls` is a whole table that is never freed. Interrupts are off.
 #[inline]
-pub unsafe fn set_current(task: *const (), work: *const AtomicU32, stack_top: u64) {
+pub unsafe fn set_current(
+    task: *const (),
+    work: *const AtomicU32,
+    stack_top: u64,
+    calls: *const (),
+) {
     // SAFETY: GS is valid as in `cpu_id`; the caller vouches for the pointers.
     unsafe {
         asm!(
             "mov gs:[{c}], {task}",
             "mov gs:[{w}], {work}",
             "mov gs:[{s}], {stack}",
-            c = const CURRENT, w = const WORK, s = const KERNEL_STACK,
+            "mov gs:[{t}], {calls}",
+            c = const CURRENT, w = const WORK, s = const KERNEL_STACK, t = const CALLS,
             task = in(reg) task, work = in(reg) work, stack = in(reg) stack_top,
+            calls = in(reg) calls,
             options(nostack, preserves_flags),
         );
     }
+}
+
+/// Sets the running task's table of system calls.
+///
+/// # Safety
+/// It is a whole table that is never freed.
+pub unsafe fn set_calls(calls: *const ()) {
+    // SAFETY: GS is valid as in `cpu_id`.
+    unsafe {
+        asm!("mov gs:[{0}], {1}", const CALLS, in(reg) calls, options(nostack, preserves_flags))
+    };
+}
+
+/// The running task's table of system calls.
+pub fn calls() -> *const () {
+    let calls: *const ();
+    // SAFETY: as in `cpu_id`.
+    unsafe {
+        asm!("mov {0}, gs:[{1}]", out(reg) calls, const CALLS, options(nostack, preserves_flags, readonly))
+    };
+    calls
 }
 
 /// Sets the stack of the next entry from user mode.

@@ -10,6 +10,7 @@ pub mod exec;
 pub mod futex;
 pub mod memory;
 mod proc;
+pub mod ptrace;
 pub mod sched;
 pub mod signal;
 pub mod start;
@@ -18,7 +19,7 @@ pub mod task;
 pub mod timers;
 pub mod tree;
 
-pub use proc::access::{may_attach, may_look_into};
+pub use ptrace::access::{may_attach, may_look_into};
 pub use sched::load::load_average;
 pub use start::cpus::start_cpus;
 pub use start::init::{exit_to_user, init, run_idle, start_init};

@@ -84,6 +84,8 @@ levels! {
     ProcessState: irq + nests;
     /// A value that a task owns and others read.
     Owned: irq;
+    /// What is between a tracer and one it traces.
+    Trace: irq;
     /// A process's interval timers: armed and fired under it.
     Itimer: irq;
     /// Signal state of a task or process.

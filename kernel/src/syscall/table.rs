@@ -12,7 +12,7 @@ use super::file::{dir, exec, fd, file, inotify, mount, path, splice, xattr};
 use super::ipc::{msg, sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
-use super::task::{cred, ioprio, pidfd, process, rseq, sched, unshare};
+use super::task::{cred, ioprio, pidfd, process, rseq, sched, trace, unshare};
 use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 use counters::LEN;
@@ -105,7 +105,7 @@ syscalls! {
     53 socketpair => socket::socketpair, Full;
     54 setsockopt => sockopt::setsockopt, Full;
     55 getsockopt => sockopt::getsockopt, Full;
-    56 clone => process::clone, Partial("no namespaces, no ptrace");
+    56 clone => process::clone, Partial("no namespaces");
     57 fork => process::fork, Full;
     58 vfork => process::vfork, Full;
     59 execve => exec::execve, Full;
@@ -150,6 +150,7 @@ syscalls! {
     98 getrusage => process::getrusage, Partial("the peak of children stays 0");
     99 sysinfo => misc::sysinfo, Full;
     100 times => time::times, Full;
+    101 ptrace => trace::ptrace, Partial("no PTRACE_SINGLEBLOCK, no seccomp");
     102 getuid => cred::getuid, Full;
     103 syslog => log::syslog, Full;
     104 getgid => cred::getgid, Full;
@@ -300,6 +301,8 @@ syscalls! {
     306 syncfs => file::syncfs, Full;
     307 sendmmsg => sendrecv::sendmmsg, Full;
     309 getcpu => process::getcpu, Full;
+    310 process_vm_readv => trace::process_vm_readv, Full;
+    311 process_vm_writev => trace::process_vm_writev, Full;
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
     318 getrandom => random::getrandom, Full;
     319 memfd_create => fd::memfd_create, Partial("no huge pages");

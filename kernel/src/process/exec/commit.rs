@@ -95,6 +95,7 @@ fn map_stack(mm: &AddressSpace, top: u64, area: ArgArea, exec: bool) -> Result<(
 fn replace_memory(task: Current, mm: Arc<AddressSpace>) -> Option<Arc<AddressSpace>> {
     exit::leave_user_memory(task);
     task.rseq.clear();
+    task.tracing.breakpoints.clear(&task);
     mm.activate();
     task.set_mm(Some(mm))
 }

@@ -1,6 +1,7 @@
 //! What exec does to credentials: set-uid bits and capabilities; who may look into the new program.
 
 use crate::mm::fallible::try_arc;
+use crate::process::ptrace;
 use crate::process::task::current::Current;
 use crate::process::tree::table::for_each_process;
 use crate::vfs::cred::securebits;
@@ -57,9 +58,9 @@ fn new_cred(task: Current, file: &OpenFile) -> Result<(Option<Arc<Cred>>, bool, 
     }
     if (euid, egid) != (old.euid, old.egid)
         && !old.capable(Capability::SETUID)
-        && shares_directories(task)
+        && (shares_directories(task) || ptrace::has_weak_tracer(&task))
     {
-        // Somebody else could move its working directory under it: as on Linux, it gains nothing.
+        // Somebody else could move its working directory under it, or tells it what to do: as on Linux, it gains nothing.
         (euid, egid) = (old.uid, old.gid);
     }
     if is_unchanged(&old, euid, egid) {

@@ -12,6 +12,7 @@ use super::{commit, script, threads};
 use crate::arch::entry::frame::TrapFrame;
 use crate::diag::exec_phases::{ExecTimer, Step};
 use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
+use crate::process::ptrace;
 use crate::process::task::current::Current;
 use crate::try_format;
 use crate::vfs::namei::LookupFlags;
@@ -48,6 +49,7 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
     timer.end(Step::Arguments);
     let image = Image::open(task, file)?;
     timer.end(Step::Executable);
+    let (number, old_tid) = (frame.orig_rax, task.tid());
     threads::become_only(task)?;
     let executable = image.executable().clone();
     match commit::commit(frame, task, image, area, &shown, &mut timer) {
@@ -55,6 +57,7 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
             drop(executable);
             timer.end(Step::Rest);
             timer.commit();
+            ptrace::exec_done(frame, number, old_tid);
             Ok(())
         }
         Err(_) => {

@@ -1,5 +1,6 @@
 //! Before a new program, the thread that calls exec becomes the only one, and the leader.
 
+use crate::process::ptrace;
 use crate::process::signal;
 use crate::process::task::current::{Current, current_arc};
 use crate::process::tree::{exit, table};
@@ -23,6 +24,7 @@ pub(super) fn become_only(task: Current) -> Result<()> {
     }
     if !task.is_leader() {
         table::take_over(&current_arc(), process.pid());
+        ptrace::leader_replaced();
     }
     exit::complete_threads(process, &task);
     Ok(())

@@ -9,6 +9,7 @@ use crate::arch::entry::extable;
 use crate::arch::entry::frame::TrapFrame;
 use crate::arch::entry::trap::PageFaultCode;
 use crate::mm::space::request::{Fault, FaultAccess};
+use crate::process::ptrace;
 use crate::process::signal;
 use crate::process::task::current::{Current, current};
 use abi::signal::{Signal, code};
@@ -74,15 +75,17 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
 /// The hook for every other exception in user mode.
 pub fn user_exception(frame: &mut TrapFrame, vector: u8, error: u64) {
     let task = current();
-    task.set_last_trap(LastTrap { vector: vector.into(), error, address: 0 });
-    let (signal, code, addr) = classify(task, frame, vector);
+    // What a debug exception was is not an error code that its frame would have.
+    let shown = if vector == 1 { 0 } else { error };
+    task.set_last_trap(LastTrap { vector: vector.into(), error: shown, address: 0 });
+    let (signal, code, addr) = classify(task, frame, vector, error);
     signal::force_fault(signal, code, addr);
 }
 
-fn classify(task: Current, frame: &TrapFrame, vector: u8) -> (Signal, i32, u64) {
+fn classify(task: Current, frame: &TrapFrame, vector: u8, error: u64) -> (Signal, i32, u64) {
     match vector {
         0 => (Signal::SIGFPE, code::FPE_INTDIV, frame.rip),
-        1 => (Signal::SIGTRAP, code::TRAP_TRACE, frame.rip),
+        1 => (Signal::SIGTRAP, ptrace::debug_code(task, error), frame.rip),
         3 => (Signal::SIGTRAP, code::SI_KERNEL, 0),
         6 => (Signal::SIGILL, code::ILL_ILLOPN, frame.rip),
         16 | 19 => (Signal::SIGFPE, task.vectors().exception_code(vector), frame.rip),

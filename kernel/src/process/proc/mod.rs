@@ -3,8 +3,7 @@
 //! Every text is made in one go from what the process says at that moment. A task is named by its number; one that is
 //! gone meanwhile is `ESRCH`.
 
-pub(super) mod access;
-mod memory;
+pub(super) mod memory;
 mod misc;
 mod objects;
 mod phases;

@@ -2,11 +2,11 @@
 //!
 //! Owns the list of files that each process has. Never shows what `access` refuses. Locks: none of its own.
 
-use super::access::may_look_into;
 use super::{memory, misc, objects, phases, stat, status, totals};
 use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table, register_setting};
 use crate::mm::Sink;
 use crate::process::exec::RANDOMIZE_VA_SPACE;
+use crate::process::ptrace::access::may_look_into;
 use crate::process::task::current::current;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;

@@ -12,7 +12,10 @@ pub(super) fn state(task: &Task, in_task: bool) -> (char, &'static str) {
     if process.is_zombie() || left {
         return ('Z', "zombie");
     }
-    if process.signals.job().stopped.is_some() {
+    if task.tracing.is_stopped() {
+        return ('t', "tracing stop");
+    }
+    if process.signals.job().stopped.is_some() && !task.tracing.is_traced() {
         return ('T', "stopped");
     }
     match task.sched.state() {

@@ -35,7 +35,7 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
         put(value.into())?;
     }
     put((task.times.start_ns() / TICK_NS).into())?;
-    let open = super::access::may_look_into(task);
+    let open = crate::process::ptrace::access::may_look_into(task);
     for value in memory(task, open) {
         put(value.into())?;
     }

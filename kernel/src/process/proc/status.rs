@@ -41,7 +41,9 @@ fn identity(task: &Task, in_task: bool, text: &mut String) -> Result<()> {
         "\nUmask:\t{umask:04o}\nState:\t{letter} ({word})\nTgid:\t{}",
         process.pid()
     )?;
-    try_writeln!(text, "Ngid:\t0\nPid:\t{}\nPPid:\t{}\nTracerPid:\t0", task.tid(), process.ppid())?;
+    let tracer = task.tracing.tracer().map_or(0, |tracer| tracer.tid());
+    try_writeln!(text, "Ngid:\t0\nPid:\t{}\nPPid:\t{}", task.tid(), process.ppid())?;
+    try_writeln!(text, "TracerPid:\t{tracer}")?;
     try_writeln!(text, "Uid:\t{}\t{}\t{}\t{}", cred.uid, cred.euid, cred.suid, cred.fsuid)?;
     try_writeln!(text, "Gid:\t{}\t{}\t{}\t{}", cred.gid, cred.egid, cred.sgid, cred.fsgid)?;
     let slots = task.files_arc().map_or(0, |files| files.capacity());

@@ -129,7 +129,7 @@ fn switch_to_next(turn: Turn) {
     if was_idle {
         time::start_samples();
     }
-    prev.rseq.switched_out(&prev);
+    prev.leave_cpu();
     prev.sched.set_running(false);
     next.sched.set_running(true);
     next.rseq.switched_in(&next, cpu);

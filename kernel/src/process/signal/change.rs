@@ -29,6 +29,13 @@ pub fn set_blocked(task: &Task, set: SigSet) -> SigSet {
     old
 }
 
+/// PTRACE_SETSIGMASK: replaces the mask of a thread that stands for its tracer. It looks at what that lets through when it
+/// goes on.
+pub fn set_mask_of(stopped: &Task, mask: SigSet) {
+    stopped.signals.forget_saved_mask();
+    stopped.signals.set_blocked(mask);
+}
+
 /// Replaces an action; signals that it ignores are forgotten.
 pub fn set_action(task: &Task, signal: Signal, action: SigAction) -> Result<SigAction> {
     let process = task.process();

@@ -10,6 +10,7 @@ use super::send::retarget;
 use super::{frame, stop};
 use crate::arch::entry::frame::TrapFrame;
 use crate::process;
+use crate::process::ptrace;
 use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::process::timers::posix_timer;
@@ -35,14 +36,23 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
         if killed(&task) {
             exit::do_group_exit(exit::Status::signalled(Signal::SIGKILL));
         }
-        if core::mem::take(&mut may_be_stopped) {
-            stop::park_if_stopped(&task);
+        if core::mem::take(&mut may_be_stopped) || task.tracing.has_trap() {
+            stop::park_if_stopped(task, frame);
+            ptrace::trap(task, frame);
             if killed(&task) {
                 continue;
             }
         }
         let open = SigSet::ALL.minus(task.signals.blocked());
-        let Some(signal) = dequeue(&task, open, &mut info) else { break };
+        let Some(mut signal) = dequeue(&task, open, &mut info) else { break };
+        if task.tracing.is_traced() {
+            // Its tracer may stop it for good, give it another signal, or none.
+            may_be_stopped = true;
+            match ptrace::signal_stop(task, frame, signal, &mut info) {
+                Some(given) => signal = given,
+                None => continue,
+            }
+        }
         let action = take_action(&task, signal);
         match action.handler {
             SIG_IGN => {}
@@ -53,11 +63,15 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
             _ => {
                 settle_call(frame, Some(&action));
                 crate::process::task::rseq::before_handler(&task, frame);
+                let steps = ptrace::pause_stepping(task, frame);
                 let mask = task.signals.saved_mask().unwrap_or(task.signals.blocked());
                 match frame::push(task, frame, signal, &info, &action, mask) {
                     Ok(()) => {
                         task.signals.forget_saved_mask();
                         block_during_handler(&task, signal, &action);
+                        if steps {
+                            ptrace::handler_stop(task, frame);
+                        }
                     }
                     // Nothing has changed. Linux forces SIGSEGV, fatally if it was SIGSEGV's own frame.
                     Err(_) => force_sigsegv(&task, signal),

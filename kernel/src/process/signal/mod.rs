@@ -24,7 +24,7 @@ mod stop;
 pub mod wait;
 
 pub(super) use actions::SignalActions;
-pub(super) use change::reset_for_exec;
+pub(super) use change::{reset_for_exec, set_mask_of};
 pub use change::{set_action, set_altstack, set_blocked};
 pub(super) use charge::{Counted, queued};
 pub(super) use deliver::exit_to_user;
@@ -33,6 +33,7 @@ pub(super) use force::force_fault;
 pub use frame::sigreturn;
 pub(super) use pending::{dies, killed, pending};
 pub use restart::{sigsuspend, with_mask};
+pub(super) use send::{make_look, notify_parent, peek, stop_at_start};
 pub(super) use send::{retarget, send_sigchld, send_timer, send_to_group, terminate_threads};
 pub use send::{send_to_process, send_to_task};
 pub(super) use state::{ProcessSignals, TaskSignals};

@@ -14,6 +14,7 @@ pub fn pending(task: &Task) -> bool {
         open.intersects(task.signals.pending())
             || open.intersects(process.signals.pending())
             || process.signals.job().stopped.is_some()
+            || task.tracing.has_trap()
     }
 }
 

@@ -118,8 +118,9 @@ fn discard(process: &Process, set: SigSet) {
 /// Whether sending has no effect: ignored and not blocked, or init without a handler. `thread` is the target, or
 /// the process's first.
 fn is_dropped(process: &Process, thread: &Task, signal: Signal, info: &SigInfo) -> bool {
-    if thread.signals.blocked().contains(signal) {
-        // It may be waited for, or be caught by the time it is let through.
+    let is_shown = thread.tracing.is_traced() && signal != Signal::SIGKILL;
+    if is_shown || thread.signals.blocked().contains(signal) {
+        // It may be waited for, or be caught by the time it is let through; a tracer wants to see it.
         return false;
     }
     let actions = process.signals.actions();
@@ -139,7 +140,7 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
     let wants = |t: &Task| !t.signals.blocked().contains(signal) && !t.is_exiting();
     if target == Target::Thread {
         if wants(thread) {
-            wake(thread);
+            make_look(thread);
         }
         return;
     }
@@ -150,16 +151,30 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
         }
     });
     if let Some(chosen) = chosen {
-        wake(&chosen);
+        make_look(&chosen);
     }
 }
 
 /// Makes the thread look at its signals: it wakes up, or leaves user mode on its CPU for a moment.
-fn wake(thread: &Arc<Task>) {
+pub fn make_look(thread: &Arc<Task>) {
     thread.set_work(work::SIGNAL);
     if !thread.wake_interruptible() {
         sched::kick(thread);
     }
+}
+
+/// A new thread that is traced begins with SIGSTOP. It does not run yet.
+pub fn stop_at_start(thread: &Arc<Task>) {
+    let info = SigInfo::new(Signal::SIGSTOP, code::SI_KERNEL);
+    // Without details: nothing counts it, and nothing can refuse it.
+    thread.signals.pending.lock().push(Signal::SIGSTOP, info, || None);
+    thread.set_work(work::SIGNAL);
+}
+
+/// The details of the signal at place `at` of a thread's own queue, or of its process's.
+pub fn peek(thread: &Task, shared: bool, at: usize) -> Option<SigInfo> {
+    let queue = if shared { &thread.process().signals.pending } else { &thread.signals.pending };
+    queue.lock().peek(at).copied()
 }
 
 /// The running thread takes the signals of `set` no more, because it blocks them or ends. One of them that was sent
@@ -177,7 +192,7 @@ pub fn retarget(task: &Task, set: SigSet) {
         let takes = waiting.minus(thread.signals.blocked());
         let is_other = !core::ptr::eq(task, Arc::as_ptr(thread)) && !thread.is_exiting();
         if is_other && takes.intersects(waiting) {
-            wake(thread);
+            make_look(thread);
             waiting = waiting.minus(takes);
         }
     });

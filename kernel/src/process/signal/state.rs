@@ -89,6 +89,11 @@ impl TaskSignals {
         self.saved.store(NONE_SAVED, Ordering::Relaxed);
     }
 
+    /// The mask as others see it: that which goes back after a call that waits under another one.
+    pub fn shown_mask(&self) -> SigSet {
+        self.saved_mask().unwrap_or(self.blocked())
+    }
+
     /// Signals pending for this thread alone.
     pub fn pending(&self) -> SigSet {
         self.pending.set()
@@ -193,6 +198,8 @@ pub struct JobState {
     pub continue_unreported: bool,
     /// Threads that have still to park before the parent is told.
     pub(super) still_running: usize,
+    /// Tells this stop from earlier ones.
+    pub(super) number: u32,
 }
 
 /// Signal state of a whole process.
@@ -263,6 +270,11 @@ impl ProcessSignals {
         drop(actions);
         drop(old);
         result
+    }
+
+    /// Makes its parked threads look again whether they are to stay so.
+    pub fn wake_stopped(&self) {
+        self.continued.wake_all();
     }
 
     /// Signals pending for the process as a whole.

@@ -14,6 +14,7 @@ use crate::mm::KernelStack;
 use crate::mm::fallible::{TryCollect, TryGrow, try_arc};
 use crate::process::exec::{self, ExecRequest};
 use crate::process::proc;
+use crate::process::ptrace;
 use crate::process::sched::{self, Entity, Sleeper};
 use crate::process::signal::{self, ProcessSignals, SignalActions, TaskSignals};
 use crate::process::sysv::Part;
@@ -84,6 +85,9 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     if task.has_work(work::SLICE) {
         task.clear_work(work::SLICE);
         sched::begin_slice();
+    }
+    if task.has_work(work::DEBUG) {
+        ptrace::load_breakpoints(task);
     }
     if task.has_work(work::RSEQ) {
         crate::process::task::rseq::resume(&task, frame);

@@ -2,6 +2,7 @@
 
 pub(super) mod caller;
 pub mod current;
+mod ending;
 pub mod limits;
 pub(super) mod members;
 pub(super) mod process;

@@ -13,9 +13,9 @@ use super::task::Task;
 use crate::base::cpu;
 use crate::mm::AddressSpace;
 use crate::mm::fallible::try_arc;
+use crate::process::ptrace::Tracees;
 use crate::process::signal::ProcessSignals;
 use crate::process::timers::times::{Moved, Spent, Usage};
-use crate::process::tree::exit::Status;
 use crate::process::tree::family::Family;
 use crate::process::tree::group::{Group, Session};
 use crate::sync::counted::{Counted, Kind};
@@ -28,17 +28,6 @@ use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 pub use crate::process::exec::Program;
-
-const EXITING: u32 = 1 << 16;
-const ZOMBIE: u32 = 1 << 17;
-const REAPED: u32 = 1 << 18;
-/// A thread is making itself the only one, for exec.
-const EXECING: u32 = 1 << 19;
-/// The last thread tells the parent; `ZOMBIE` follows at once.
-const ENDING: u32 = 1 << 20;
-/// `leader_status` is set.
-const HAS_STATUS: u32 = 1 << 16;
-const STATUS: u32 = 0xffff;
 
 /// What the threads of a program share.
 /// Anonymous memory, private and shared, ELF headers, and private huge pages.
@@ -53,16 +42,23 @@ pub struct Process {
     /// The soft limit of descriptors, which every `open` asks for. Relaxed: one number.
     nofile: AtomicU32,
     program: SpinLock<Option<Arc<Program>>, level::ProcessState>,
-    /// Exit status and the flags above.
-    exit: AtomicU32,
+    /// Exit status and the flags of `ending`.
+    pub(super) exit: AtomicU32,
     /// What the leader passed to exit, with `HAS_STATUS`.
-    leader_status: AtomicU32,
+    pub(super) leader_status: AtomicU32,
     /// The thread number that makes itself the only one.
-    exec_tid: AtomicI32,
+    pub(super) exec_tid: AtomicI32,
     live_threads: AtomicU32,
     /// Threads that were counted out, or are about to be, and are not out of the lists yet.
     leaving_threads: AtomicU32,
     pub signals: ProcessSignals,
+    /// Those whom its threads trace.
+    pub(in crate::process) tracees: Tracees,
+    /// The process whose thread traces its leader, by its number, which it keeps so long; 0 for none. Relaxed: each change
+    /// is under a lock that those who must be exact take, too.
+    leader_tracer: AtomicI32,
+    /// The number of the thread that made it. Relaxed: set before it runs.
+    maker: AtomicI32,
     /// Woken when a child exits, stops or goes on.
     pub children_changed: WaitQueue,
     /// Woken when the process has ended: for pidfds.
@@ -125,6 +121,9 @@ impl Process {
             live_threads: AtomicU32::new(1),
             leaving_threads: AtomicU32::new(0),
             signals: parts.signals,
+            tracees: Tracees::new(),
+            leader_tracer: AtomicI32::new(0),
+            maker: AtomicI32::new(0),
             children_changed: WaitQueue::new(),
             ended: WaitQueue::new(),
             threads_changed: WaitQueue::new(),
@@ -175,6 +174,32 @@ impl Process {
     /// Its parent's number, 0 for none.
     pub fn ppid(&self) -> i32 {
         self.tree.lock().parent.as_ref().map_or(0, |p| p.pid)
+    }
+
+    /// Whether a thread of `other` traces its leader; `None` if nobody does.
+    pub(in crate::process) fn is_led_by_tracee_of(&self, other: &Process) -> Option<bool> {
+        match self.leader_tracer.load(Ordering::Relaxed) {
+            0 => None,
+            tracer => Some(tracer == other.pid),
+        }
+    }
+
+    /// Whether somebody traces its leader.
+    pub(in crate::process) fn has_traced_leader(&self) -> bool {
+        self.leader_tracer.load(Ordering::Relaxed) != 0
+    }
+
+    pub(in crate::process) fn set_leader_tracer(&self, tracer: Option<&Process>) {
+        self.leader_tracer.store(tracer.map_or(0, |tracer| tracer.pid), Ordering::Relaxed);
+    }
+
+    /// The number of the thread that made it.
+    pub(in crate::process) fn maker(&self) -> i32 {
+        self.maker.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::process) fn set_maker(&self, tid: i32) {
+        self.maker.store(tid, Ordering::Relaxed);
     }
 
     /// Its group.
@@ -324,122 +349,6 @@ impl Process {
     /// The real user.
     pub fn uid(&self) -> u32 {
         self.any_thread().map_or(0, |leader| leader.cred_arc().uid)
-    }
-
-    /// Begins the end of all threads; the first call decides the status. True if it was this one.
-    pub(in crate::process) fn begin_exit(&self, status: Status) -> bool {
-        let new = EXITING | u32::from(status.raw());
-        // AcqRel: pairs with the Acquire in `exit_flags`.
-        let order = Ordering::AcqRel;
-        self.exit
-            .fetch_update(order, Ordering::Acquire, |old| (old & EXITING == 0).then_some(new))
-            .is_ok()
-    }
-
-    /// The leader ends; its status counts if no other thread decides for all.
-    pub(in crate::process) fn note_leader_status(&self, status: Status) {
-        // Relaxed: read by the last thread, which `drop_live_thread` orders after this.
-        self.leader_status.store(HAS_STATUS | u32::from(status.raw()), Ordering::Relaxed);
-    }
-
-    /// What the leader passed to exit, if it did.
-    pub(in crate::process) fn leader_status(&self) -> Option<Status> {
-        // Relaxed: see `note_leader_status`.
-        let raw = self.leader_status.load(Ordering::Relaxed);
-        (raw & HAS_STATUS != 0).then(|| Status::from_raw((raw & STATUS) as u16))
-    }
-
-    /// Begins exec by thread `tid`; false if another thread is at it or the process ends.
-    pub(in crate::process) fn begin_exec(&self, tid: i32) -> bool {
-        // AcqRel: as in `begin_exit`.
-        let order = Ordering::AcqRel;
-        let free = |old: u32| (old & (EXITING | EXECING) == 0).then_some(old | EXECING);
-        let begun = self.exit.fetch_update(order, Ordering::Acquire, free).is_ok();
-        if begun {
-            // Relaxed: only compared with a thread's own number, while the flag is set.
-            self.exec_tid.store(tid, Ordering::Relaxed);
-        }
-        begun
-    }
-
-    /// The exec has its process for itself, or gave up.
-    pub(in crate::process) fn end_exec(&self) {
-        // Release: as in `set_zombie`.
-        self.exit.fetch_and(!EXECING, Ordering::Release);
-    }
-
-    /// Whether a thread other than `task` makes itself the only one.
-    pub(in crate::process) fn is_execing_elsewhere(&self, task: &Task) -> bool {
-        // Relaxed: see `begin_exec`.
-        self.exit_flags() & EXECING != 0 && self.exec_tid.load(Ordering::Relaxed) != task.tid()
-    }
-
-    /// Whether no new thread may join.
-    pub(in crate::process) fn is_closing(&self) -> bool {
-        self.exit_flags() & (EXITING | EXECING) != 0
-    }
-
-    /// The last thread is about to notify the parent.
-    pub(in crate::process) fn set_ending(&self) {
-        // AcqRel: pairs with the Acquire in `exit_flags`: the status is complete. The tree locks order this
-        // against a change of the parent.
-        self.exit.fetch_or(ENDING, Ordering::AcqRel);
-    }
-
-    /// The last thread is gone, and the parent was notified. Nothing blocks between `set_ending` and this.
-    pub(in crate::process) fn set_zombie(&self) {
-        // Release: as in `set_ending`.
-        self.exit.fetch_or(ZOMBIE, Ordering::Release);
-    }
-
-    /// Whether its parent is being notified of its end: it is a zombie within an instant.
-    pub(in crate::process) fn is_ending(&self) -> bool {
-        self.exit_flags() & (ENDING | ZOMBIE) == ENDING
-    }
-
-    /// Whether it is a zombie, spinning for the instant in which the parent is notified. The caller holds no lock.
-    pub(in crate::process) fn is_zombie_by_now(&self) -> bool {
-        while self.is_ending() {
-            cpu::relax();
-        }
-        self.is_zombie()
-    }
-
-    /// Claims a zombie for reaping; true for one caller only.
-    pub(in crate::process) fn claim_reap(&self) -> bool {
-        // AcqRel: as in `begin_exit`.
-        self.exit.fetch_or(REAPED, Ordering::AcqRel) & REAPED == 0
-    }
-
-    /// Whether its parent has taken notice of its end, and its number may be another's.
-    pub fn is_reaped(&self) -> bool {
-        self.exit_flags() & REAPED != 0
-    }
-
-    fn exit_flags(&self) -> u32 {
-        // Acquire: pairs with the writers above.
-        self.exit.load(Ordering::Acquire)
-    }
-
-    /// Whether all its threads have been told to end.
-    pub fn is_exiting(&self) -> bool {
-        self.exit_flags() & EXITING != 0
-    }
-
-    /// Whether all its threads have ended.
-    pub fn is_zombie(&self) -> bool {
-        self.exit_flags() & ZOMBIE != 0
-    }
-
-    /// The signal that tells the parent of its end.
-    pub fn exit_signal_number(&self) -> u64 {
-        // Relaxed: set at creation or by exec.
-        self.exit_signal.load(Ordering::Relaxed).max(0) as u64
-    }
-
-    /// The status it ends with, once that is decided.
-    pub fn exit_status(&self) -> Status {
-        Status::from_raw((self.exit_flags() & STATUS) as u16)
     }
 
     /// User and system time in clock ticks (1/100 s), for SIGCHLD.

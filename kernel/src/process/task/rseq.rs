@@ -58,6 +58,12 @@ impl Rseq {
         self.addr.load(Ordering::Relaxed)
     }
 
+    /// Address, length and signature of what is registered; all zero if nothing is.
+    pub(in crate::process) fn registered(&self) -> (u64, u32, u32) {
+        let order = Ordering::Relaxed;
+        (self.addr(), self.len.load(order), self.signature.load(order))
+    }
+
     fn set(&self, addr: u64, len: u32, signature: u32) {
         let order = Ordering::Relaxed;
         self.cpu.store(UNINITIALIZED, order);

@@ -10,12 +10,14 @@ use super::members::Member;
 use super::process::Process;
 use super::rseq::Rseq;
 use super::users;
+use crate::arch::entry::frame::TrapFrame;
 use crate::arch::task::fpu::FpuState;
 use crate::arch::task::{Machine, Running};
 use crate::base::current;
 use crate::mm::{AddressSpace, KernelStack};
 use crate::process::futex::Waits;
 use crate::process::memory::fault::LastTrap;
+use crate::process::ptrace::Tracing;
 use crate::process::sched::Entity;
 use crate::process::signal::TaskSignals;
 use crate::process::sysv::Part;
@@ -56,6 +58,8 @@ pub struct Task {
     futex_state: AtomicU8,
     pub(in crate::process) futex: Waits,
     pub rseq: Rseq,
+    /// Who traces it, and how it goes on.
+    pub(in crate::process) tracing: Tracing,
     /// What it keeps of System V IPC.
     pub(in crate::process) sysv: Part,
     trap: [AtomicU64; 3],
@@ -164,6 +168,7 @@ impl Task {
             futex_state: AtomicU8::new(0),
             futex: Waits::new(),
             rseq: Rseq::new(),
+            tracing: Tracing::new(),
             sysv: parts.sysv,
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
@@ -335,6 +340,13 @@ impl Task {
         }
     }
 
+    /// It is switched away from: what the CPU has in hand for its user mode counts no more. Interrupts are off.
+    #[inline]
+    pub(in crate::process) fn leave_cpu(&self) {
+        self.rseq.switched_out(self);
+        self.tracing.breakpoints.switched_out(self);
+    }
+
     /// Whether it is in a system call, not in an interrupt or a fault of its program.
     #[inline]
     pub fn is_in_call(&self) -> bool {
@@ -344,6 +356,11 @@ impl Task {
     /// The system call that it is in, with the arguments.
     pub fn user_call(&self) -> Option<(u64, [u64; 6])> {
         self.machine.user_call()
+    }
+
+    /// Its user registers, when it is in the kernel.
+    pub(in crate::process) fn user_frame(&self) -> Option<TrapFrame> {
+        self.machine.user_frame()
     }
 
     /// Its user program counter and stack pointer, when it is in the kernel.

@@ -10,5 +10,7 @@ pub const RESCHED: u32 = percpu::WORK_RESCHED;
 pub const MEMORY: u32 = percpu::WORK_MEMORY;
 /// Somebody began to wait for the CPU: the slice timer must be armed.
 pub const SLICE: u32 = 1 << 2;
+/// The thread has breakpoints in debug registers, which are not loaded.
+pub const DEBUG: u32 = 1 << 4;
 /// The thread was switched away from, and has a restartable sequence to look at.
 pub const RSEQ: u32 = 1 << 3;

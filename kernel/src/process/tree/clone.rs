@@ -14,6 +14,7 @@ use crate::diag::phase::Phase;
 use crate::mm::fallible::{Room, try_arc};
 use crate::mm::user::UserPtr;
 use crate::mm::{self, AddressSpace, KernelStack};
+use crate::process::ptrace::{self, CloneKind};
 use crate::process::sched;
 use crate::process::signal::{self, ProcessSignals, SignalActions};
 use crate::process::sysv::Part;
@@ -103,6 +104,16 @@ impl CloneArgs {
         pidfd: 0,
     };
 
+    /// What a tracer of the parent is told.
+    fn kind(&self) -> CloneKind {
+        CloneKind {
+            vfork: self.flags.contains(CloneFlags::VFORK),
+            untraced: self.flags.contains(CloneFlags::UNTRACED),
+            traced: self.flags.contains(CloneFlags::PTRACE),
+            exit_signal: self.exit_signal,
+        }
+    }
+
     /// The combinations that Linux refuses.
     fn check(&self, process: &Process) -> Result<()> {
         let has = |flags| self.flags.contains(flags);
@@ -137,7 +148,7 @@ struct Inherited {
 ///
 /// # Errors
 /// `EINVAL` for an impossible set of flags, `EAGAIN` when there are too many tasks, `ENOMEM`.
-pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
+pub fn clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
     let timer = PhaseTimer::start();
     let parent = crate::process::task::current::current();
     args.check(parent.process())?;
@@ -170,7 +181,9 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
         // Relaxed: the child does not run yet.
         child.vfork.waiting.store(true, Ordering::Relaxed);
     }
-    if let Err(error) = link(parent, &child, args) {
+    let told = ptrace::clone_event(&args.kind());
+    if let Err(error) = told.adopt(&child).and_then(|()| link(parent, &child, args)) {
+        told.undo(&child);
         if let Some(fd) = pidfd {
             // Nobody has heard of it yet but the parent's other threads, which may have closed it.
             let _closed = parent.files().close(fd);
@@ -181,10 +194,13 @@ pub fn clone(frame: &TrapFrame, args: &CloneArgs) -> Result<i32> {
     if vfork {
         sched::start(child.clone(), true);
         timer.finish(Phase::Fork, parent.process().pid());
+        told.tell(frame, tid);
         wait_for_vfork(&child);
+        told.tell_vfork_done(frame, tid);
     } else {
         sched::start(child, false);
         timer.finish(Phase::Fork, parent.process().pid());
+        told.tell(frame, tid);
     }
     Ok(tid)
 }
@@ -334,6 +350,7 @@ fn child_process(parent: Current, args: &CloneArgs, pid: i32) -> Result<Arc<Proc
         signals: ProcessSignals::new(actions),
     }))?;
     child.inherit_settings(process);
+    child.set_maker(parent.tid());
     if child.limits().soft(Resource::Cpu) != INFINITY {
         crate::process::timers::cpu_limit::prepare(&child)?;
     }

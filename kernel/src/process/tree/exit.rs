@@ -9,6 +9,7 @@ use super::{group, table};
 use crate::diag::exec_phases::PhaseTimer;
 use crate::diag::phase::Phase;
 use crate::mm::user;
+use crate::process::ptrace::{self, Told};
 use crate::process::task::current::Current;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
@@ -74,7 +75,9 @@ pub fn do_exit(status: Status) -> ! {
         let status = if process.is_exiting() { process.exit_status() } else { status };
         panic!("Attempted to kill init! exitcode=0x{:08x}", status.raw());
     }
+    ptrace::exiting(task, status);
     task.set_exiting();
+    ptrace::tracer_ends(&task);
     signal::retarget(&task, SigSet::ALL);
     release_memory(task);
     task.map(|task| &task.sysv).leave(process.pid());
@@ -88,7 +91,7 @@ pub fn do_exit(status: Status) -> ! {
         process.signals.cancel_timers();
         end_process(process, status);
     } else {
-        end_thread(&task, process);
+        end_thread(&task, process, status);
     }
     timer.finish(Phase::Exit, process.pid());
     sched::die()
@@ -128,7 +131,7 @@ pub(super) fn complete_vfork(task: &Task) {
 }
 
 /// A thread that is not the last one leaves its process.
-fn end_thread(task: &Task, process: &Arc<Process>) {
+fn end_thread(task: &Task, process: &Arc<Process>, status: Status) {
     let usage = task.times.usage(task);
     {
         let mut spent = process.spent.lock();
@@ -137,14 +140,17 @@ fn end_thread(task: &Task, process: &Arc<Process>) {
     }
     let gone = process.tree().lock().threads.remove(task);
     drop(gone);
-    table::remove_task(task.tid());
+    // A tracer that has not heard of it finds it by its number.
+    if !ptrace::thread_ended(task, status) {
+        table::remove_task(task.tid());
+    }
     process.has_left();
     process.threads_changed.wake_all();
 }
 
 /// The last thread ends its process.
 fn end_process(process: &Arc<Process>, status: Status) {
-    process.begin_exit(process.leader_status().unwrap_or(status));
+    process.begin_exit(status);
     process.set_program(None);
     give_children_away(process);
     leave_session(process);
@@ -153,12 +159,37 @@ fn end_process(process: &Arc<Process>, status: Status) {
     // Only now: a parent that gave it away before is another by now, and one that does so after waits for the zombie.
     let parent = process.parent();
     // Claimed before anybody can see a zombie: `wait` must not find one that its caller does not want.
-    let unwanted = send_exit_signal(process) && process.claim_reap();
+    let told = ptrace::process_ended(process);
+    let unwanted = match &told {
+        Told::Parent => send_exit_signal(process) && process.claim_reap(),
+        Told::TracingParent => {
+            send_exit_signal(process);
+            false
+        }
+        Told::Tracer(tracer) => {
+            signal::send_sigchld(tracer, exit_info(process));
+            false
+        }
+    };
     // Only now: who waits for a child must find its signal sent.
     process.set_zombie();
     process.ended.wake_all();
     // And only now, so that a parent on another CPU need not wait for the zombie.
-    if unwanted {
+    match told {
+        _ if unwanted => autoreap(parent.as_deref(), process),
+        Told::Tracer(tracer) => tracer.children_changed.wake_all(),
+        Told::Parent | Told::TracingParent => {
+            if let Some(parent) = parent {
+                parent.children_changed.wake_all();
+            }
+        }
+    }
+}
+
+/// A process that had ended is no longer its tracer's: its parent hears of it now.
+pub(in crate::process) fn tell_parent(process: &Arc<Process>) {
+    let parent = process.parent();
+    if send_exit_signal(process) && process.claim_reap() {
         autoreap(parent.as_deref(), process);
     } else if let Some(parent) = parent {
         parent.children_changed.wake_all();

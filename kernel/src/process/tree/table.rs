@@ -166,7 +166,7 @@ pub(in crate::process) fn insert(task: &Arc<Task>) {
 }
 
 /// Takes a task out.
-pub(super) fn remove_task(tid: i32) {
+pub(in crate::process) fn remove_task(tid: i32) {
     let mut table = TABLE.lock();
     let old = table.entry_mut(tid).and_then(|entry| entry.task.take());
     if old.is_some() {

@@ -6,6 +6,8 @@
 use super::table;
 use crate::diag::exec_phases::PhaseTimer;
 use crate::diag::phase::Phase;
+use crate::process::ptrace;
+use crate::process::task::current::current;
 use crate::process::task::process::Process;
 use crate::process::timers::times::Usage;
 use abi::signal::{Signal, code};
@@ -36,6 +38,8 @@ pub struct Options {
     pub all: bool,
     /// Only children that do not send SIGCHLD.
     pub clones: bool,
+    /// Only those of the calling thread: children that it made, tasks that it traces.
+    pub own: bool,
 }
 
 /// What became of a child.
@@ -56,7 +60,7 @@ pub struct Report {
 /// # Errors
 /// `ECHILD` if there is no such child, `ERESTARTSYS` on a signal.
 pub fn wait(which: Which, options: &Options) -> Result<Option<Report>> {
-    let task = crate::process::task::current::current();
+    let task = current();
     let process = task.process();
     let look = || match look(process, &which, options) {
         Ok(None) if options.no_hang => Some(Ok(None)),
@@ -74,11 +78,7 @@ enum Found {
 /// One look at the children: at the one that is named, or at all.
 fn look(process: &Arc<Process>, which: &Which, options: &Options) -> Result<Option<Report>> {
     let timer = PhaseTimer::start();
-    let named = match which {
-        Which::Pid(pid) => Some(table::lookup(*pid).ok_or(Errno::ECHILD)?),
-        Which::Process(process) => Some(process.clone()),
-        Which::Any | Which::Group(_) => None,
-    };
+    let named = named(process, which)?;
     let mut any = false;
     let mut found = None;
     let mut ending = None;
@@ -90,13 +90,14 @@ fn look(process: &Arc<Process>, which: &Which, options: &Options) -> Result<Opti
                 if child.is_ending() {
                     ending = Some(child.clone());
                 }
-                found = state(child, options);
+                found = state(child, process, options);
             }
             found.is_some()
         };
         match &named {
             Some(child) if tree.children.contains(child) => drop(ask(child)),
             Some(_) => {}
+            None if matches!(which, Which::Pid(_)) => {}
             None => drop(tree.children.iter().any(ask)),
         }
         match &found {
@@ -112,24 +113,50 @@ fn look(process: &Arc<Process>, which: &Which, options: &Options) -> Result<Opti
         child.is_zombie_by_now();
         return look(process, which, options);
     }
+    if found.is_none() {
+        match ptrace::look(process, which, options) {
+            ptrace::Found::Told(report) => return Ok(Some(report)),
+            ptrace::Found::Quiet => any = true,
+            ptrace::Found::None => {}
+        }
+    }
     match found {
         None if any => Ok(None),
         None => Err(Errno::ECHILD),
         Some(Found::Other(report)) => Ok(Some(report)),
         Some(Found::Zombie(child)) => {
-            let report = exit_report(&child);
-            if !options.no_wait {
-                let mut spent = process.spent.lock();
-                spent.children.add(&report.usage);
-                spent.children.add(&child.children_usage());
-                drop(spent);
-                release(&child);
-            }
+            let report = bury(process, &child, options);
             drop(child);
             timer.finish(Phase::Wait, process.pid());
             Ok(Some(report))
         }
     }
+}
+
+/// What became of a zombie that was claimed, or that is left to be waited for again.
+fn bury(process: &Process, child: &Arc<Process>, options: &Options) -> Report {
+    let report = exit_report(child);
+    if !options.no_wait {
+        let mut spent = process.spent.lock();
+        spent.children.add(&report.usage);
+        spent.children.add(&child.children_usage());
+        drop(spent);
+        release(child);
+    }
+    report
+}
+
+/// The one process that is meant, if it is one.
+fn named(process: &Process, which: &Which) -> Result<Option<Arc<Process>>> {
+    Ok(match which {
+        Which::Pid(pid) => match table::lookup(*pid) {
+            // A thread that somebody traces has a number that is no process's.
+            None if process.tracees.is_empty() => return Err(Errno::ECHILD),
+            found => found,
+        },
+        Which::Process(process) => Some(process.clone()),
+        Which::Any | Which::Group(_) => None,
+    })
 }
 
 fn matches(child: &Arc<Process>, which: &Which, options: &Options) -> bool {
@@ -141,17 +168,27 @@ fn matches(child: &Arc<Process>, which: &Which, options: &Options) -> bool {
     };
     // Relaxed: changed with the parent, whose lock is held.
     let is_clone = child.exit_signal.load(Ordering::Relaxed) != Signal::SIGCHLD.number();
+    if options.own && child.maker() != current().tid() {
+        return false;
+    }
     chosen && (options.all || is_clone == options.clones)
 }
 
-fn state(child: &Arc<Process>, options: &Options) -> Option<Found> {
+fn state(child: &Arc<Process>, parent: &Process, options: &Options) -> Option<Found> {
+    let traced_by_us = child.is_led_by_tracee_of(parent);
     if child.is_zombie() {
+        if traced_by_us == Some(false) {
+            // It waits first.
+            return None;
+        }
         let is_free = || if options.no_wait { !child.is_reaped() } else { child.claim_reap() };
         let taken = options.exited && is_free();
         return taken.then(|| Found::Zombie(child.clone()));
     }
     let consume = !options.no_wait;
     if options.stopped
+        // As its tracer it hears of the stops of its threads, one by one.
+        && traced_by_us != Some(true)
         && let Some(signal) = child.signals.take_stop_report(consume)
     {
         let status = signal.number() << 8 | 0x7f;
@@ -181,8 +218,13 @@ pub(super) fn release(process: &Arc<Process>) {
         (core::mem::take(&mut tree.threads), tree.parent.take())
     };
     process.group().remove(process);
+    ptrace::reaped(process);
     for thread in threads.iter() {
         table::remove_task(thread.tid());
+    }
+    if threads.iter().all(|thread| !thread.is_leader()) {
+        // It left before the last thread, and may have kept its number for its tracer.
+        table::remove_task(process.pid());
     }
     table::remove_process(process.pid());
     drop((threads, parent));

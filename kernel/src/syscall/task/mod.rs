@@ -7,4 +7,5 @@ mod prctl_caps;
 pub(super) mod process;
 pub(super) mod rseq;
 pub(super) mod sched;
+pub(super) mod trace;
 pub(super) mod unshare;

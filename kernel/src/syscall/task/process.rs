@@ -133,6 +133,7 @@ fn wait_options(bits: i32) -> Options {
         no_wait: has(WNOWAIT),
         all: has(WALL),
         clones: has(WCLONE),
+        own: has(WNOTHREAD),
     }
 }
 

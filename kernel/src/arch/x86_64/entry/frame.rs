@@ -77,7 +77,8 @@ impl TrapFrame {
     /// True inside a system call whose result has not been replaced by another context.
     #[inline]
     pub fn in_syscall(&self) -> bool {
-        self.orig_rax as i64 >= 0
+        // The low half, as the entry looks at it.
+        self.orig_rax as i32 >= 0
     }
 
     /// The system call number.

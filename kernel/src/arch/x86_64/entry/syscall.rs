@@ -17,7 +17,7 @@ use super::frame::{SYSCALLS, SyscallTable, TrapFrame, frame_offset as offset};
 use super::gdt;
 use crate::base::{msr, percpu};
 
-/// The table in use; null until `trap::register`, before the first user program.
+/// The table that tasks begin with; null until `trap::register`, before the first user program.
 static TABLE: AtomicPtr<SyscallTable> = AtomicPtr::new(core::ptr::null_mut());
 
 unsafe extern "C" {
@@ -28,6 +28,14 @@ unsafe extern "C" {
 pub(super) fn set_table(table: &'static SyscallTable) {
     // Relaxed: no other CPU and no user program runs yet.
     TABLE.store((&raw const *table).cast_mut(), Ordering::Relaxed);
+    // SAFETY: a static.
+    unsafe { percpu::set_calls((&raw const *table).cast()) };
+}
+
+/// The table that tasks begin with.
+pub(in crate::arch) fn table() -> *const SyscallTable {
+    // Relaxed: see `set_table`.
+    TABLE.load(Ordering::Relaxed)
 }
 
 /// Enables SYSCALL on the calling CPU.
@@ -93,7 +101,7 @@ global_asm!(
     "mov ecx, {last}",
     "cmp eax, ecx",
     "cmova eax, ecx",
-    "mov rcx, [rip + {table}]",
+    "mov rcx, gs:[{calls}]",
     "call qword ptr [rcx + rax * 8]",
     "mov [rsp + 8 + {rax}], rax",
     "cli",
@@ -134,5 +142,5 @@ global_asm!(
     orig_rax = const offset::ORIG_RAX,
     rax = const offset::RAX,
     last = const SYSCALLS - 1,
-    table = sym TABLE,
+    calls = const percpu::CALLS,
 );

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use bitflags::bitflags;
 
 use super::extable;
+use crate::arch::task::debug;
 use crate::base::page::USER_HALF;
 use crate::base::{cpu, percpu};
 use spin::Once;
@@ -32,11 +33,13 @@ bitflags! {
 pub struct TrapHooks {
     /// The system calls by number; interrupts are on. What an entry returns goes to rax.
     pub syscalls: &'static SyscallTable,
+    /// The call of a task that is watched (`Tasks::watch_calls`), in place of the table's entry.
+    pub watched: fn(&mut TrapFrame) -> i64,
     /// A fault in user mode, or a kernel fault on a user address at an instruction that has an
     /// exception-table entry. The hook calls `extable::fixup` for the latter when it cannot resolve
     /// the fault. Interrupts are on when the interrupted code had them on.
     pub page_fault: fn(&mut TrapFrame, addr: u64, code: PageFaultCode),
-    /// Any other exception in user mode; interrupts are on.
+    /// Any other exception in user mode; interrupts are on. The error of a debug exception is what DR6 had.
     pub user_exception: fn(&mut TrapFrame, vector: u8, error: u64),
     /// The work flags are nonzero on the way to user mode; interrupts are on. Called until they
     /// are zero.
@@ -63,6 +66,7 @@ fn no_user_exception(frame: &mut TrapFrame, vector: u8, error: u64) {
 
 static NO_HOOKS: TrapHooks = TrapHooks {
     syscalls: &[no_syscall; SYSCALLS],
+    watched: |_| -38, // ENOSYS
     page_fault: no_page_fault,
     user_exception: no_user_exception,
     exit_to_user: |_| (),
@@ -89,6 +93,13 @@ fn hooks() -> &'static TrapHooks {
 /// Runs the `timer` hook: the running task's slice is over.
 pub fn timer_hook() {
     (hooks().timer)();
+}
+
+/// The table of tasks whose calls are watched: whatever the number, the hook `watched` is called.
+pub(in crate::arch) static WATCHED_CALLS: SyscallTable = [watched_call; SYSCALLS];
+
+extern "C" fn watched_call(frame: &mut TrapFrame) -> i64 {
+    (hooks().watched)(frame)
 }
 
 /// Runs the `sample` hook.
@@ -173,6 +184,8 @@ fn kernel_fault_is_user_access(frame: &TrapFrame, addr: u64, code: PageFaultCode
 
 fn exception(frame: &mut TrapFrame, vector: u8, error: u64) {
     if frame.user_mode() {
+        // Before another task may have one.
+        let error = if vector == Vector::DEBUG { debug::take_status() } else { error };
         cpu::irq_enable();
         (hooks().user_exception)(frame, vector, error);
     } else if vector == Vector::BREAKPOINT {
@@ -188,7 +201,11 @@ pub(super) extern "C" fn paranoid_entry(frame: &mut TrapFrame, vector: u64, erro
         Vector::NMI => crate::arch::stop::on_nmi(frame),
         // A single step that user code carried into the kernel (a blocked #DB after MOV SS): SYSCALL
         // and the gates have cleared TF, so there is no second one.
-        Vector::DEBUG => frame.rflags &= !FLAG_TF,
+        // Or a watchpoint on what the kernel has read or written for the program, which is not told.
+        Vector::DEBUG => {
+            frame.rflags &= !FLAG_TF;
+            debug::take_status();
+        }
         vector => fatal(frame, vector, error, None),
     }
 }

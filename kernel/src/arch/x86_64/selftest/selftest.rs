@@ -74,6 +74,7 @@ static RESULT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 static HOOKS: TrapHooks = TrapHooks {
     syscalls: &[syscall; frame::SYSCALLS],
+    watched: |_| -38, // ENOSYS
     page_fault,
     user_exception,
     exit_to_user,
@@ -217,15 +218,16 @@ fn user_program() {
     let top = KERNEL_STACK.0.get() as u64 + 16384;
     let mut frame = TrapFrame::new_user(CODE, STACK + 4096);
     frame.rdi = UNMAPPED;
-    let old = (percpu::current(), &raw const *percpu::work(), percpu::kernel_stack_top());
+    let (task, work) = (percpu::current(), &raw const *percpu::work());
+    let old = (task, work, percpu::kernel_stack_top(), percpu::calls());
     // SAFETY: stack, frame and work flags are static; interrupts are off; the program's end
     // switches back to `main`.
     unsafe {
         let (context, _) = switch::prepare_user_stack(top, &frame, first_half, 7);
         *CONTEXTS.user.get() = context;
-        percpu::set_current(core::ptr::null(), &raw const WORK, top);
+        percpu::set_current(core::ptr::null(), &raw const WORK, top, old.3);
         switch::switch(CONTEXTS.main.get(), CONTEXTS.user.get());
-        percpu::set_current(old.0, old.1, old.2);
+        percpu::set_current(old.0, old.1, old.2, old.3);
     }
     // Relaxed: one CPU.
     let result = RESULT.load(Relaxed);

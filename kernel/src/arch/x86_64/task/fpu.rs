@@ -289,6 +289,32 @@ impl FpuState {
         Ok(())
     }
 
+    /// Writes the running task's state to `image`, [`debug_size`] bytes, as a debugger sees it: in the software bytes stands
+    /// which states there are.
+    pub fn write_debug_image(&self, image: &mut [u8]) {
+        image.copy_from_slice(&self.signal_image()[..image.len()]);
+        self.load();
+        if xcr0() != 0 {
+            image[SW_BYTES..FX_SIZE].fill(0);
+            image[SW_BYTES..SW_BYTES + 8].copy_from_slice(&xcr0().to_le_bytes());
+        }
+    }
+
+    /// Takes the running task's state from such an image.
+    pub fn read_debug_image(&self, image: &[u8]) -> Result<(), BadImage> {
+        self.read_signal_image(|room| {
+            let len = image.len().min(room.len());
+            room[..len].copy_from_slice(&image[..len]);
+            if xcr0() == 0 || len < size() {
+                return len;
+            }
+            room[SW_BYTES..SW_BYTES + 4].copy_from_slice(&MAGIC1.to_le_bytes());
+            room[SW_BYTES + 16..SW_BYTES + 20].copy_from_slice(&(size() as u32).to_le_bytes());
+            room[size()..].copy_from_slice(&MAGIC2.to_le_bytes());
+            room.len()
+        })
+    }
+
     /// Makes an area with `len` bytes from user space valid for XRSTOR, or refuses it.
     fn check(&self, len: usize) -> Result<(), BadImage> {
         let size = size();
@@ -367,6 +393,11 @@ pub fn switch(from: Option<&FpuState>, to: Option<&FpuState>) {
 /// The bytes that a signal frame's image takes.
 pub fn signal_size() -> usize {
     if xcr0() != 0 { size() + 4 } else { FX_SIZE }
+}
+
+/// The bytes of a debugger's image.
+pub fn debug_size() -> usize {
+    size()
 }
 
 /// Switches the extended states on and learns their sizes.

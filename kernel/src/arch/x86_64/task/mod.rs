@@ -1,5 +1,7 @@
-//! The machine's half of a task: its state (`task`), the switch (`switch`), its vector registers (`fpu`).
+//! The machine's half of a task: its state (`task`), the switch (`switch`), its vector
+//! registers (`fpu`), its breakpoints (`debug`).
 
+pub mod debug;
 pub mod fpu;
 pub mod switch;
 mod task;

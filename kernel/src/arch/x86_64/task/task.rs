@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use super::fpu::{self, FpuState};
 use super::switch::{self, Context};
-use crate::arch::entry::frame::TrapFrame;
+use crate::arch::entry::frame::{SyscallTable, TrapFrame};
+use crate::arch::entry::{syscall, trap};
 use crate::base::current::Current;
 use crate::base::{cpu, percpu};
 
@@ -40,14 +41,16 @@ pub struct Machine<S> {
     fs_base: Cell<u64>,
     gs_base: Cell<u64>,
     work: AtomicU32,
+    /// Its system calls; null for who never has any. Only the task itself changes it.
+    calls: Cell<*const SyscallTable>,
     /// From before the switch to the task until after the switch away from it.
     on_cpu: AtomicBool,
 }
 
-// SAFETY: `context`, `fs_base` and `gs_base` are touched only by the CPU that holds `on_cpu`, or while the
+// SAFETY: `context`, `calls`, `fs_base` and `gs_base` are touched only by the CPU that holds `on_cpu`, or while the
 // task has not run yet, by who makes it.
 unsafe impl<S: Sync> Sync for Machine<S> {}
-// SAFETY: the parts are addresses and owned memory.
+// SAFETY: the parts are addresses, of statics too, and owned memory.
 unsafe impl<S: Send> Send for Machine<S> {}
 
 impl<S: Stack> Machine<S> {
@@ -110,6 +113,7 @@ impl<S: Stack> Machine<S> {
             fs_base: Cell::new(0),
             gs_base: Cell::new(0),
             work: AtomicU32::new(0),
+            calls: Cell::new(syscall::table()),
             on_cpu: AtomicBool::new(on_cpu),
         }
     }
@@ -146,13 +150,17 @@ impl<S: Stack> Machine<S> {
 
     /// The number and the arguments of the system call that a user task is in, if it is in one.
     pub fn user_call(&self) -> Option<(u64, [u64; 6])> {
+        let frame = self.user_frame()?;
+        frame.in_syscall().then(|| (frame.syscall_number(), frame.syscall_args()))
+    }
+
+    /// The user's registers of a task that is in the kernel.
+    pub fn user_frame(&self) -> Option<TrapFrame> {
         if self.stack.is_none() || self.fpu.is_none() {
             return None;
         }
         // SAFETY: as in `user_pc_sp`.
-        let frame =
-            unsafe { switch::user_frame(self.stack_top).cast::<TrapFrame>().read_volatile() };
-        frame.in_syscall().then(|| (frame.syscall_number(), frame.syscall_args()))
+        Some(unsafe { switch::user_frame(self.stack_top).cast::<TrapFrame>().read_volatile() })
     }
 
     /// The user's program counter and stack pointer of a task that is in the kernel.
@@ -210,7 +218,8 @@ impl<T: Running> Tasks<T> {
         // SAFETY: the reference in the per-CPU block keeps the task, and with it the flags.
         unsafe {
             let machine = (*task).machine();
-            percpu::set_current(task.cast(), &raw const machine.work, machine.stack_top);
+            let calls = machine.calls.get().cast();
+            percpu::set_current(task.cast(), &raw const machine.work, machine.stack_top, calls);
         }
     }
 
@@ -263,7 +272,8 @@ impl<T: Running> Tasks<T> {
         // SAFETY: `next` is kept by the reference turned into a pointer above; it is on no other CPU, its context was saved
         // by a switch or made for it, and `prev` is kept until `finish_switch`.
         unsafe {
-            percpu::set_current(next.cast(), &raw const to.work, to.stack_top);
+            let calls = to.calls.get().cast();
+            percpu::set_current(next.cast(), &raw const to.work, to.stack_top, calls);
             switch::switch(from.context.get(), to.context.get());
         }
         self.finish_switch()
@@ -286,6 +296,14 @@ impl<T: Running> Tasks<T> {
         Some(previous)
     }
 
+    /// From its next system call on, the running task's calls go to the hook `watched`, or go there no more.
+    pub fn watch_calls(&self, watched: bool) {
+        let table = if watched { &raw const trap::WATCHED_CALLS } else { syscall::table() };
+        self.current().machine().calls.set(table);
+        // SAFETY: both tables are statics.
+        unsafe { percpu::set_calls(table.cast()) };
+    }
+
     /// Leaves the kernel part of the running task for good and enters user mode with `frame`.
     pub fn enter_user(&self, frame: &TrapFrame) -> ! {
         let task = self.current();
@@ -295,7 +313,7 @@ impl<T: Running> Tasks<T> {
         cpu::irq_disable();
         machine.load_fpu();
         // SAFETY: the task runs on its own stack, which is abandoned as documented.
-        unsafe { crate::arch::entry::syscall::enter_user(frame) }
+        unsafe { syscall::enter_user(frame) }
     }
 }
 

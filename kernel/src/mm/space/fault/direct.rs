@@ -76,8 +76,17 @@ impl AddressSpace {
     /// Writes into a space that need not be active, protection ignored except on shared mappings; `EFAULT`
     /// where nothing is mapped.
     pub fn write_bytes(&self, addr: u64, src: &[u8]) -> Result<()> {
-        let mut left = src;
-        self.visit_pages(addr, src.len() as u64, FaultAccess::Write, &mut |frame, off, len| {
+        self.write_pages(addr, src, Force::Protection)
+    }
+
+    /// The same where the mapping lets the program itself write.
+    pub fn write_as_mapped(&self, addr: u64, src: &[u8]) -> Result<()> {
+        self.write_pages(addr, src, Force::Nothing)
+    }
+
+    fn write_pages(&self, addr: u64, src: &[u8], force: Force) -> Result<()> {
+        let (mut left, len) = (src, src.len() as u64);
+        self.visit_pages(addr, len, FaultAccess::Write, force, &mut |frame, off, len| {
             let (now, later) = left.split_at(len);
             // SAFETY: the frame is mapped in this space, whose lock is held, so it is not freed; `off..off + len`
             // lies within the page.
@@ -88,16 +97,26 @@ impl AddressSpace {
 
     /// Reads from a space that need not be active; the count before the first hole.
     pub fn read_bytes(&self, addr: u64, dst: &mut [u8]) -> usize {
+        self.read_pages(addr, dst, Force::Protection)
+    }
+
+    /// The same where the mapping lets the program itself read.
+    pub fn read_as_mapped(&self, addr: u64, dst: &mut [u8]) -> usize {
+        self.read_pages(addr, dst, Force::Nothing)
+    }
+
+    fn read_pages(&self, addr: u64, dst: &mut [u8], force: Force) -> usize {
         let len = dst.len() as u64;
         let mut done = 0;
-        let result = self.visit_pages(addr, len, FaultAccess::Read, &mut |frame, off, len| {
-            // SAFETY: as in `write_bytes`.
-            let page = unsafe { frame.ptr().add(off) };
-            let to = &mut dst[done..done + len];
-            // SAFETY: as above; `to` is kernel memory of that length.
-            unsafe { core::ptr::copy_nonoverlapping(page, to.as_mut_ptr(), len) };
-            done += len;
-        });
+        let result =
+            self.visit_pages(addr, len, FaultAccess::Read, force, &mut |frame, off, len| {
+                // SAFETY: as in `write_bytes`.
+                let page = unsafe { frame.ptr().add(off) };
+                let to = &mut dst[done..done + len];
+                // SAFETY: as above; `to` is kernel memory of that length.
+                unsafe { core::ptr::copy_nonoverlapping(page, to.as_mut_ptr(), len) };
+                done += len;
+            });
         // A fault ends the read; the count tells how far it came.
         let _ = result;
         done
@@ -105,10 +124,16 @@ impl AddressSpace {
 
     /// Zeros memory of a space that need not be active.
     pub fn zero(&self, addr: u64, len: u64) -> Result<()> {
-        self.visit_pages(addr, len, FaultAccess::Write, &mut |frame, off, len| {
-            // SAFETY: as in `write_bytes`.
-            unsafe { core::ptr::write_bytes(frame.ptr().add(off), 0, len) };
-        })
+        self.visit_pages(
+            addr,
+            len,
+            FaultAccess::Write,
+            Force::Protection,
+            &mut |frame, off, len| {
+                // SAFETY: as in `write_bytes`.
+                unsafe { core::ptr::write_bytes(frame.ptr().add(off), 0, len) };
+            },
+        )
     }
 
     fn visit_pages(
@@ -116,6 +141,7 @@ impl AddressSpace {
         addr: u64,
         len: u64,
         access: FaultAccess,
+        force: Force,
         visit: &mut dyn FnMut(Pfn, usize, usize),
     ) -> Result<()> {
         let end = addr.checked_add(len).ok_or(Errno::EFAULT)?;
@@ -126,8 +152,9 @@ impl AddressSpace {
             let off = (at - page) as usize;
             let count = (PAGE_SIZE - off).min((end - at) as usize);
             let pos = inner.find_or_grow(at).map_err(|_| Errno::EFAULT)?;
+            let force = force == Force::Protection;
             let frame =
-                inner.resolve(self, pos, page, access, true).map_err(|fault| match fault {
+                inner.resolve(self, pos, page, access, force).map_err(|fault| match fault {
                     Fault::Oom | Fault::OomDroppable => Errno::ENOMEM,
                     _ => Errno::EFAULT,
                 })?;
@@ -136,6 +163,14 @@ impl AddressSpace {
         }
         Ok(())
     }
+}
+
+/// What an access to another space's memory need not heed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Force {
+    Nothing,
+    /// The protection of a mapping, as a debugger.
+    Protection,
 }
 
 impl Inner {

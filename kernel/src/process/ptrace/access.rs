@@ -22,7 +22,7 @@ pub fn may_attach(target: &Task) -> bool {
 
 /// Whether the running task, with the identity `own`, may look into another. Its own process it always may: so
 /// this is a question for the moment of opening, and no answer for what is read later.
-pub(super) fn may_access(target: &Task, own: &Cred) -> bool {
+pub(in crate::process) fn may_access(target: &Task, own: &Cred) -> bool {
     if Arc::ptr_eq(target.process(), current().process()) {
         return true;
     }

@@ -1,0 +1,82 @@
+//! The debug registers: breakpoints and watchpoints of the running program.
+//!
+//! They hold a program's addresses only, from its way to user mode until another task runs, so the kernel never runs into a
+//! breakpoint; what it reads and writes for the program may meet a watchpoint, which is not told. Owns nothing but the
+//! instructions. Never holds a value that was not checked. Locks: none.
+
+use core::arch::asm;
+
+/// How many there are for addresses.
+pub const PLACES: usize = 4;
+
+/// DR7 with nothing enabled: bit 10 is always set.
+const OFF: u64 = 1 << 10;
+/// What a program may set in DR7: enables, exactness, lengths and kinds; neither general detection nor transactions.
+const CONTROL: u64 = 0xffff_03ff;
+/// DR6 with nothing in it.
+const NO_STATUS: u64 = 0xffff_0ff0;
+/// What of DR6 is a program's: the four places, and a single step.
+const STATUS: u64 = 0x400f;
+
+/// Why a value is no program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
+
+/// What DR7 would have in it for a value that a program's tracer gives.
+pub const fn control_of(value: u64) -> u64 {
+    value & CONTROL
+}
+
+/// Checks one place as DR7 describes it: kinds are execution, write, and read or write; a length divides the address.
+///
+/// # Errors
+/// [`Refused`] for any other.
+pub fn check(place: usize, addr: u64, control: u64) -> Result<(), Refused> {
+    let bits = control >> (16 + 4 * place);
+    let length = match bits >> 2 & 3 {
+        2 => 8,
+        bits => bits + 1,
+    };
+    match bits & 3 {
+        0 if length != 1 => Err(Refused),
+        2 => Err(Refused),
+        _ if !addr.is_multiple_of(length) => Err(Refused),
+        _ => Ok(()),
+    }
+}
+
+/// Whether DR7 enables a place.
+pub const fn is_enabled(place: usize, control: u64) -> bool {
+    control >> (2 * place) & 3 != 0
+}
+
+/// Loads the running program's. Addresses are user space's, and `control` is [`control_of`] something.
+pub fn load(addresses: &[u64; PLACES], control: u64) {
+    let [a, b, c, d] = *addresses;
+    // SAFETY: the kernel uses no debug registers of its own; bits that could trap here are masked out, and user addresses
+    // are executed in user mode only.
+    unsafe {
+        asm!("mov dr0, {}", in(reg) a, options(nomem, nostack, preserves_flags));
+        asm!("mov dr1, {}", in(reg) b, options(nomem, nostack, preserves_flags));
+        asm!("mov dr2, {}", in(reg) c, options(nomem, nostack, preserves_flags));
+        asm!("mov dr3, {}", in(reg) d, options(nomem, nostack, preserves_flags));
+        asm!("mov dr7, {}", in(reg) control_of(control) | OFF, options(nomem, nostack, preserves_flags));
+    }
+}
+
+/// Another task is to run: none of the breakpoints is its own.
+pub fn disable() {
+    // SAFETY: as in `load`.
+    unsafe { asm!("mov dr7, {}", in(reg) OFF, options(nomem, nostack, preserves_flags)) };
+}
+
+/// What the last debug exception was, and forgets it.
+pub(in crate::arch) fn take_status() -> u64 {
+    let status: u64;
+    // SAFETY: as in `load`.
+    unsafe {
+        asm!("mov {}, dr6", out(reg) status, options(nomem, nostack, preserves_flags));
+        asm!("mov dr6, {}", in(reg) NO_STATUS, options(nomem, nostack, preserves_flags));
+    }
+    status & STATUS
+}

@@ -1,0 +1,125 @@
+//! A task's breakpoints and watchpoints in debug registers.
+//!
+//! Owns the values that its tracer has set. They are in the CPU while the task runs in user mode, and are taken out when
+//! another one is switched to. Atomics: written by the tracer while the task stands, or by the task itself, and read by the
+//! task when it goes on, which the lock of the stop orders; so all are Relaxed. Locks: none.
+
+use crate::arch::task::debug::{self, PLACES};
+use crate::base::cpu;
+use crate::base::page::USER_END;
+use crate::process::task::current::Current;
+use crate::process::task::task::Task;
+use crate::process::task::work;
+use abi::signal::code;
+use abi::{Errno, Result};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The indices of DR6 and DR7.
+const STATUS: usize = 6;
+const CONTROL: usize = 7;
+
+pub(in crate::process) struct Breakpoints {
+    addresses: [AtomicU64; PLACES],
+    /// What the last debug exception was, as DR6 has it.
+    status: AtomicU64,
+    /// DR7; zero while there are no breakpoints.
+    control: AtomicU64,
+}
+
+impl Breakpoints {
+    pub(super) const fn new() -> Self {
+        Self {
+            addresses: [const { AtomicU64::new(0) }; PLACES],
+            status: AtomicU64::new(0),
+            control: AtomicU64::new(0),
+        }
+    }
+
+    fn control(&self) -> u64 {
+        self.control.load(Ordering::Relaxed)
+    }
+
+    /// The register with this number; 4 and 5 are always zero.
+    pub(super) fn get(&self, at: usize) -> u64 {
+        match at {
+            0..PLACES => self.addresses[at].load(Ordering::Relaxed),
+            STATUS => self.status.load(Ordering::Relaxed),
+            CONTROL => self.control(),
+            _ => 0,
+        }
+    }
+
+    /// Sets the register with this number.
+    ///
+    /// # Errors
+    /// `EINVAL` for an address beyond user space, and for a kind or a length that there is not; `EIO` for 4 and 5.
+    pub(super) fn set(&self, at: usize, value: u64) -> Result<()> {
+        match at {
+            0..PLACES => {
+                let is_checked = debug::is_enabled(at, self.control());
+                if value >= USER_END || (is_checked && !fits(at, value, self.control())) {
+                    return Err(Errno::EINVAL);
+                }
+                self.addresses[at].store(value, Ordering::Relaxed);
+            }
+            STATUS => self.status.store(value, Ordering::Relaxed),
+            CONTROL => {
+                let control = debug::control_of(value);
+                let fits = |at: &usize| {
+                    !debug::is_enabled(*at, control) || fits(*at, self.get(*at), control)
+                };
+                if !(0..PLACES).all(|at| fits(&at)) {
+                    return Err(Errno::EINVAL);
+                }
+                self.control.store(control, Ordering::Relaxed);
+            }
+            _ => return Err(Errno::EIO),
+        }
+        Ok(())
+    }
+
+    /// A new program has none.
+    pub(in crate::process) fn clear(&self, task: &Task) {
+        if self.control() != 0 {
+            self.control.store(0, Ordering::Relaxed);
+            task.set_work(work::DEBUG);
+        }
+        self.addresses.iter().for_each(|address| address.store(0, Ordering::Relaxed));
+        self.status.store(0, Ordering::Relaxed);
+    }
+
+    /// The running task is switched away from; interrupts are off.
+    #[inline]
+    pub(in crate::process) fn switched_out(&self, task: &Task) {
+        if self.control() != 0 {
+            debug::disable();
+            task.set_work(work::DEBUG);
+        }
+    }
+}
+
+fn fits(at: usize, addr: u64, control: u64) -> bool {
+    debug::check(at, addr, control).is_ok()
+}
+
+/// The running task, on its way to user mode, has its breakpoints loaded.
+pub fn load(task: Current) {
+    task.clear_work(work::DEBUG);
+    let breakpoints = &task.tracing.breakpoints;
+    // Not between a switch and what it would have taken out.
+    cpu::without_interrupts(|| match breakpoints.control() {
+        0 => debug::disable(),
+        control => debug::load(&core::array::from_fn(|at| breakpoints.get(at)), control),
+    });
+}
+
+/// The code of the SIGTRAP for a debug exception that was `status`.
+pub fn debug_code(task: Current, status: u64) -> i32 {
+    const STEP: u64 = 1 << 14;
+    task.tracing.breakpoints.status.store(status, Ordering::Relaxed);
+    match status {
+        0 => code::TRAP_BRKPT,
+        status if status & STEP != 0 => code::TRAP_TRACE,
+        _ => code::TRAP_HWBKPT,
+    }
+}

@@ -1,0 +1,225 @@
+//! The stop: a tracee tells its tracer, and stands until it is told how to go on.
+//!
+//! Runs in the tracee itself, with interrupts on and no lock held; only death ends a stop that the tracer does not end.
+//! A stop is told by SIGCHLD and to `wait`, after its state is whole: a tracer that has heard of it may ask at once.
+
+use super::order::{Mode, Resume};
+use super::told::Stop;
+use super::tracee::{State, Tracee};
+use super::{regs, vectors};
+use crate::arch::entry::frame::{FLAG_TF, TrapFrame};
+use crate::process::signal;
+use crate::process::task::current::{Current, TASKS};
+use crate::process::task::process::Process;
+use crate::process::task::task::Task;
+use crate::process::task::work;
+use abi::ptrace::Event;
+use abi::signal::{SigInfo, Signal, code};
+use alloc::sync::Arc;
+
+/// How a stop ended.
+pub(super) struct Ended {
+    /// The signal that the tracer gives, 0 for none.
+    pub(super) signal: i32,
+    /// The details of the signal, as the tracer has left them.
+    pub(super) info: Option<SigInfo>,
+}
+
+/// Stops the running task, whose user registers are `frame`, until its tracer lets it go on.
+pub(super) fn stop(task: Current, tracee: &Tracee, frame: &mut TrapFrame, stop: Stop) -> Ended {
+    // The flag is the tracer's, which does not want to see it.
+    pause_stepping(task, frame);
+    {
+        let mut state = tracee.state.lock();
+        if state.over || signal::killed(&task) {
+            return Ended { signal: stop.status & 0x7f, info: stop.info };
+        }
+        state.regs = regs::take(frame);
+        state.regs_changed = false;
+        state.stop = Some(stop);
+        (state.reported, state.listening, state.order) = (false, false, None);
+    }
+    tell(&task, tracee, &stop);
+    let info = stand(task, tracee);
+    go_on(task, tracee, frame, info.or(stop.info))
+}
+
+/// Tells the tracer's process.
+fn tell(task: &Task, tracee: &Tracee, stop: &Stop) {
+    let (utime, stime) = task.times.usage(task).ticks();
+    let (tid, uid) = (task.tid(), task.cred_arc().uid);
+    let info = SigInfo::child(stop.why, tid, uid, stop.status & 0x7f, utime, stime);
+    signal::notify_parent(tracee.tracer.process(), info);
+}
+
+/// Sleeps until the tracee may go on, and answers its tracer meanwhile. The details of its signal, if they were changed.
+fn stand(task: Current, tracee: &Tracee) -> Option<SigInfo> {
+    enum Woken {
+        Goes,
+        Answers,
+    }
+    let look = |state: &mut State| match () {
+        () if state.over || state.order.is_some() => Some(Woken::Goes),
+        () if state.vectors.is_asked() => Some(Woken::Answers),
+        () => None,
+    };
+    let wait = || tracee.resumed.wait_killable(|| look(&mut tracee.state.lock()));
+    while let Ok(Woken::Answers) = wait() {
+        vectors::answer(task, tracee);
+    }
+    let mut state = tracee.state.lock();
+    // Until here, by who was killed or let go: from here on its tracer finds nobody standing.
+    let stop = state.stop.take();
+    state.listening = false;
+    drop(state);
+    // Who asked for an answer meanwhile has to hear that there is none.
+    tracee.answered.wake_all();
+    stop.and_then(|stop| stop.info)
+}
+
+fn go_on(task: Current, tracee: &Tracee, frame: &mut TrapFrame, info: Option<SigInfo>) -> Ended {
+    let (order, changed) = {
+        let mut state = tracee.state.lock();
+        let order = state.order.take();
+        let changed = core::mem::take(&mut state.regs_changed);
+        (order.unwrap_or(Resume::FREE), changed.then_some(state.regs))
+    };
+    if let Some(regs) = changed {
+        regs::put(frame, &regs);
+    }
+    task.tracing.set_mode(order.mode);
+    set_mode(task, frame, order.mode);
+    // Registers other than rax may have changed: the way out that restores them all passes here.
+    task.set_work(work::SIGNAL);
+    Ended { signal: order.signal, info }
+}
+
+/// Makes the running task's registers and calls do what `mode` says.
+fn set_mode(task: Current, frame: &mut TrapFrame, mode: Mode) {
+    TASKS.watch_calls(mode.watches_calls());
+    if mode.steps() && frame.rflags & FLAG_TF == 0 {
+        frame.rflags |= FLAG_TF;
+        task.tracing.set_stepping(true);
+    }
+}
+
+/// The running task is about to enter a handler: if it was stepped, that step ends there, and the handler's frame is not
+/// to have the flag. Whether it was.
+#[inline]
+pub fn pause_stepping(task: Current, frame: &mut TrapFrame) -> bool {
+    let steps = task.tracing.is_stepping();
+    if steps {
+        frame.rflags &= !FLAG_TF;
+        task.tracing.set_stepping(false);
+    }
+    steps
+}
+
+/// The running task was stepped to the first instruction of a handler.
+#[cold]
+pub fn handler_stop(task: Current, frame: &mut TrapFrame) {
+    if let Some(tracee) = task.tracing.tracee() {
+        stop(task, &tracee, frame, Stop::trap(Signal::SIGTRAP.number(), 0, &task));
+    }
+}
+
+/// Nobody traces the running task any more: its calls are its own.
+pub(super) fn be_free(task: Current) {
+    task.tracing.set_mode(Mode::Run);
+    TASKS.watch_calls(false);
+}
+
+/// A traced task is about to get a signal: which one it does get, `info` with it.
+#[cold]
+pub fn signal_stop(
+    task: Current,
+    frame: &mut TrapFrame,
+    signal: Signal,
+    info: &mut SigInfo,
+) -> Option<Signal> {
+    let Some(tracee) = task.tracing.tracee() else { return Some(signal) };
+    if signal == Signal::SIGKILL {
+        return Some(signal);
+    }
+    let ended = stop(task, &tracee, frame, Stop::signal(signal, *info));
+    let given = Signal::new(ended.signal)?;
+    *info = match ended.info {
+        Some(info) if info.signo == given.number() => info,
+        _ => {
+            let tracer = &tracee.tracer;
+            SigInfo::sent_by(given, code::SI_USER, tracer.process().pid(), tracer.uid())
+        }
+    };
+    if task.signals.blocked().contains(given) {
+        // It waits until it is let through. A full queue loses it, as on Linux.
+        let _queued = signal::send_to_task(&TASKS.current_arc(), given, *info);
+        return None;
+    }
+    Some(given)
+}
+
+/// A traced task takes part in the stop of its process.
+#[cold]
+pub fn group_stop(task: Current, frame: &mut TrapFrame, signal: Signal) {
+    let Some(tracee) = task.tracing.tracee() else { return };
+    // It is one stop, whoever asked for it.
+    task.tracing.takes_trap();
+    let mut group = Stop::group(signal);
+    if tracee.seized {
+        group = Stop::trap(signal.number() | (Event::Stop as i32) << 8, 0, &task);
+        group.why = code::CLD_STOPPED;
+    }
+    stop(task, &tracee, frame, group);
+}
+
+/// Stops by itself if it is to: PTRACE_INTERRUPT, or a SIGCONT to who was seized.
+#[inline]
+pub fn trap(task: Current, frame: &mut TrapFrame) {
+    if task.tracing.takes_trap() {
+        trap_stop(task, frame);
+    }
+}
+
+#[cold]
+fn trap_stop(task: Current, frame: &mut TrapFrame) {
+    let Some(tracee) = task.tracing.tracee() else { return };
+    let stopped = task.process().signals.job().stopped;
+    let signal = stopped.unwrap_or(Signal::SIGTRAP);
+    let status = signal.number() | (Event::Stop as i32) << 8;
+    stop(task, &tracee, frame, Stop::trap(status, 0, &task));
+}
+
+/// The process goes on after a stop: those of its threads that were seized tell their tracers.
+pub fn continued(process: &Process) {
+    process.for_each_thread(&mut |thread| {
+        let Some(tracee) = thread.tracing.tracee().filter(|tracee| tracee.seized) else { return };
+        thread.tracing.set_trap();
+        thread.set_work(work::SIGNAL);
+        let listens = {
+            let mut state = tracee.state.lock();
+            if state.listening {
+                state.order = Some(Resume::FREE);
+            }
+            core::mem::take(&mut state.listening)
+        };
+        if listens {
+            tracee.resumed.wake_all();
+        } else if !thread.wake_interruptible() {
+            crate::process::sched::kick(thread);
+        }
+    });
+}
+
+/// Lets a tracee go that is traced no more, wherever it is.
+pub(super) fn release(task: &Arc<Task>, tracee: &Tracee, signal: i32) {
+    {
+        let mut state = tracee.state.lock();
+        state.over = true;
+        state.order = Some(Resume { mode: Mode::Run, signal });
+    }
+    tracee.resumed.wake_all();
+    // Its process may be stopped: it takes part in that from now on like any other.
+    task.set_work(work::SIGNAL);
+    task.process().signals.wake_stopped();
+    crate::process::sched::kick(task);
+}

@@ -1,0 +1,112 @@
+/*
+ * trace_threads: the threads of a process are traced one by one: each begins with a stop, ends with a report of its own,
+ * and stops alone; exec by one of them leaves one with the leader's number.
+ */
+#include "trace.h"
+#include <pthread.h>
+
+static volatile int go_on;
+
+static void *brief(void *argument)
+{
+	return argument;
+}
+
+static void *killer(void *argument)
+{
+	(void)argument;
+	raise(SIGUSR1);
+	return NULL;
+}
+
+static void *execer(void *argument)
+{
+	(void)argument;
+	execl("/proc/self/exe", "trace_threads", "x", NULL);
+	_exit(98);
+}
+
+static unsigned long message_of(pid_t pid)
+{
+	unsigned long message = 0;
+	MUST(ptrace(PTRACE_GETEVENTMSG, pid, 0, &message));
+	return message;
+}
+
+static void go(pid_t pid, const char *what)
+{
+	MUST(ptrace(PTRACE_CONT, pid, 0, 0));
+	stop_of(what, pid);
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return 40;
+	pthread_t thread;
+
+	SAY("-- a thread");
+	TRACED(a, { pthread_create(&thread, NULL, brief, NULL); while (!go_on) usleep(1000); pthread_join(thread, NULL); _exit(5); });
+	MUST(ptrace(PTRACE_SETOPTIONS, a, 0, PTRACE_O_TRACECLONE));
+	go(a, "clone");
+	pid_t tid = (pid_t)message_of(a);
+	stop_of("the new one", tid);
+	T(waitpid(tid, NULL, WNOHANG));
+	go(tid, "its end");
+	T(waitpid(tid, NULL, __WALL));
+	T(ptrace(PTRACE_CONT, tid, 0, 0));
+	long word = ptrace(PTRACE_PEEKDATA, a, &go_on, 0);
+	MUST(ptrace(PTRACE_POKEDATA, a, &go_on, word | 1));
+	go(a, "the end of all");
+
+	SAY("-- a thread's signal stops it alone");
+	TRACED(b, { signal(SIGUSR1, SIG_IGN); pthread_create(&thread, NULL, killer, NULL); pthread_join(thread, NULL); _exit(6); });
+	MUST(ptrace(PTRACE_SETOPTIONS, b, 0, PTRACE_O_TRACECLONE));
+	go(b, "clone");
+	tid = (pid_t)message_of(b);
+	stop_of("the new one", tid);
+	MUST(ptrace(PTRACE_CONT, b, 0, 0));
+	go(tid, "raise");
+	T(waitpid(b, NULL, WNOHANG | __WALL));
+	go(tid, "its end");
+	stop_of("the end of all", b);
+
+	SAY("-- all die at once");
+	TRACED(c, { pthread_create(&thread, NULL, brief, NULL); pause(); });
+	MUST(ptrace(PTRACE_SETOPTIONS, c, 0, PTRACE_O_TRACECLONE));
+	go(c, "clone");
+	tid = (pid_t)message_of(c);
+	stop_of("the new one", tid);
+	kill(c, SIGKILL);
+	stop_of("the thread", tid);
+	stop_of("the leader", c);
+
+	SAY("-- the leader leaves first");
+	TRACED(d, { pthread_create(&thread, NULL, killer, NULL); syscall(SYS_exit, 3); });
+	MUST(ptrace(PTRACE_SETOPTIONS, d, 0, PTRACE_O_TRACECLONE));
+	go(d, "clone");
+	tid = (pid_t)message_of(d);
+	stop_of("the new one", tid);
+	MUST(ptrace(PTRACE_CONT, d, 0, 0));
+	sleep_ms(50);
+	T(waitpid(d, NULL, WNOHANG | __WALL));
+	go(tid, "raise");
+	T(waitpid(d, NULL, WNOHANG | __WALL));
+	go(tid, "the thread's end");
+	stop_of("the leader's", d);
+
+	SAY("-- a thread calls exec");
+	TRACED(e, { pthread_create(&thread, NULL, execer, NULL); pause(); });
+	MUST(ptrace(PTRACE_SETOPTIONS, e, 0, PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC));
+	go(e, "clone");
+	tid = (pid_t)message_of(e);
+	stop_of("the new one", tid);
+	MUST(ptrace(PTRACE_CONT, e, 0, 0));
+	MUST(ptrace(PTRACE_CONT, tid, 0, 0));
+	stop_of("exec", e);
+	IS(message_of(e) == (unsigned long)tid);
+	T(waitpid(tid, NULL, WNOHANG | __WALL));
+	go(e, "the end");
+	return 0;
+}

@@ -1,0 +1,52 @@
+# strace shows the calls of programs, of their children and their threads, counts them, injects errors, and attaches.
+# packages: strace gcc libc6-dev
+set -u
+cd /tmp
+echo "-- one program"
+strace -o trace.txt -e trace=execve,openat,write,exit_group -e signal=none sh -c 'echo hello > out'
+sed -e 's/0x[0-9a-f]*/ADDR/g' -e 's|/\* [0-9]* vars \*/|ENV|' trace.txt
+echo "-- with its children"
+strace -f -o trace.txt -e trace=execve,exit_group sh -c 'true; /bin/true; (exit 3); /bin/false | cat'
+echo "status $?"
+sed -e 's/^[0-9]* *//' -e 's|0x[0-9a-f]* ||' -e 's|/\* [0-9]* vars \*/|ENV|' -e '/resumed\|unfinished/d' -e '/SIGCHLD/d' trace.txt | sort
+echo "-- signals"
+strace -o trace.txt -e trace=none sh -c 'trap "echo caught" USR1; kill -USR1 $$; kill -TERM $$'
+echo "status $?"
+sed 's/_pid=[0-9]*/_pid=PID/g' trace.txt
+echo "-- counted"
+strace -c -o trace.txt -e trace=getuid,getpid,openat,getppid sh -c ':'
+awk '$NF ~ /^[a-z]/ && $1 ~ /^[0-9]/ { print $NF, ($5 ~ /^[0-9]+$/ ? $5 : 0) > "/dev/null" } /total/ { print "a table" }' trace.txt
+echo "-- an error in place of a call"
+strace -o trace.txt -e trace=mkdir -e inject=mkdir:error=ENOSPC mkdir new
+echo "status $?"; cat trace.txt
+strace -o trace.txt -e trace=getuid -e inject=getuid,geteuid:retval=12 id -u
+cat > threads.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *work(void *number) { syscall(SYS_getpgid, (long)number); return NULL; }
+int main(void)
+{
+	pthread_t threads[4];
+	for (long n = 0; n < 4; n++) pthread_create(&threads[n], NULL, work, (void *)(7000 + n));
+	for (int n = 0; n < 4; n++) pthread_join(threads[n], NULL);
+	return 0;
+}
+C
+echo "-- threads"
+gcc -pthread -o threads threads.c
+strace -f -o trace.txt -e trace=getpgid ./threads
+sed 's/^[0-9]* *//' trace.txt | grep -v "unfinished\|resumed" | grep -o "getpgid([0-9]*)\|+++.*" | sort
+strace -f -c -o trace.txt ./threads; grep -c getpgid trace.txt
+echo "-- attached"
+sh -c 'while [ ! -e stop ]; do sleep 0.05; done; exit 4' &
+strace -f -p $! -o trace.txt -e trace=exit_group 2>/dev/null &
+tracer=$!
+sleep 1; touch stop; wait $tracer; grep "exit_group(4)\|exited with 4" trace.txt | sed 's/^[0-9]* *//'
+echo "-- the paths of descriptors, the time of calls"
+strace -y -T -o trace.txt -e trace=read cat /etc/debian_version
+grep -o "read(3<[^>]*>, \"[^\"]*\"" trace.txt; grep -c "<[0-9.]*>$" trace.txt
+echo "-- strings, structures and what a pipe carries"
+strace -o trace.txt -e trace=%file,write -s 20 ls -ld /etc/debian_version > /dev/null
+grep -o "^[a-z0-9_]*(.*debian_version[^,]*" trace.txt
