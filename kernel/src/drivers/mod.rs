@@ -1,5 +1,6 @@
 //! Devices.
 
+pub mod console_device;
 pub mod random;
 pub mod tty;
 pub mod uart;

@@ -9,6 +9,7 @@
 
 use crate::arch::irq;
 use crate::base::port::COM1;
+use crate::drivers::console_device::{ConsoleDevice, LineError, Received};
 use crate::sync::{SpinLock, WaitQueue, level};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,21 +47,6 @@ const BURST: usize = 128;
 const WAKE_BELOW: usize = 256;
 /// How often a full port is asked before it is taken for dead.
 const PATIENCE: u32 = 1_000_000;
-
-/// A byte received, and how the line was.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Received {
-    pub byte: u8,
-    pub error: Option<LineError>,
-}
-
-/// What was wrong with a received byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineError {
-    Break,
-    Parity,
-    Frame,
-}
 
 /// A ring of `N` entries, `N` a power of two.
 struct Ring<T, const N: usize> {
@@ -131,9 +117,9 @@ static PORT: SpinLock<Port, level::Uart> = SpinLock::new(Port {
 });
 
 /// Woken when bytes were received.
-pub static FOR_INPUT: WaitQueue = WaitQueue::new();
+static FOR_INPUT: WaitQueue = WaitQueue::new();
 /// Woken when the transmit ring has room again.
-pub static FOR_ROOM: WaitQueue = WaitQueue::new();
+static FOR_ROOM: WaitQueue = WaitQueue::new();
 
 /// Set once by `init`. Relaxed: nothing else depends on them.
 static HAS_INTERRUPT: AtomicBool = AtomicBool::new(false);
@@ -161,11 +147,6 @@ pub fn init() {
         }
         Err(_) => log::warn!("ttyS0: no interrupt line {LINE}: polling"),
     }
-}
-
-/// Whether [`poll`] must be called now and then: the port is there, and received bytes do not announce themselves.
-pub fn needs_polling() -> bool {
-    PRESENT.load(Ordering::Relaxed) && !HAS_INTERRUPT.load(Ordering::Relaxed)
 }
 
 impl Port {
@@ -254,7 +235,7 @@ fn interrupt() {
 }
 
 /// Looks after the port: moves received bytes to the ring and the next ones to the FIFO.
-pub fn poll() {
+fn poll() {
     let mut received = false;
     let mut port = PORT.lock();
     // A few rounds: a cause that arises meanwhile would keep the line up, and an edge would be lost.
@@ -279,87 +260,97 @@ pub fn poll() {
     }
 }
 
-/// Takes received bytes, at most as many as fit: how many.
-pub fn take(out: &mut [Received]) -> usize {
-    let mut port = PORT.lock();
-    let mut n = 0;
-    for slot in out {
-        let Some(received) = port.rx.pop() else { break };
-        *slot = received;
-        n += 1;
+/// The port as the device under a terminal.
+pub struct SerialPort;
+
+impl ConsoleDevice for SerialPort {
+    fn needs_polling(&self) -> bool {
+        PRESENT.load(Ordering::Relaxed) && !HAS_INTERRUPT.load(Ordering::Relaxed)
     }
-    if port.throttled && port.rx.len() <= RX_SIZE / 2 {
-        port.throttled = false;
-        let enabled = port.enabled | ENABLE_RECEIVE;
-        port.enable(enabled);
+
+    fn poll(&self) {
+        poll();
     }
-    n
-}
 
-/// Whether received bytes wait.
-pub fn has_input() -> bool {
-    PORT.lock().rx.len() > 0
-}
-
-/// Throws away what was received and not taken.
-pub fn flush_input() {
-    PORT.lock().rx.clear();
-}
-
-/// How many bytes [`queue`] takes now.
-pub fn room() -> usize {
-    let port = PORT.lock();
-    TX_SIZE - port.tx.len()
-}
-
-/// Queues a terminal's output, without sending it: [`send`] does. Gives how many bytes were taken.
-pub fn queue(bytes: &[u8]) -> usize {
-    let mut port = PORT.lock();
-    let taken = bytes.iter().take_while(|&&byte| port.tx.push(byte)).count();
-    if let Some(&last) = bytes[..taken].last() {
-        port.line = if last == b'\n' { LineOwner::Nobody } else { LineOwner::Terminal };
+    fn for_input(&self) -> &WaitQueue {
+        &FOR_INPUT
     }
-    taken
-}
 
-/// Sends queued output as long as the port takes it; the rest goes by interrupt.
-pub fn send() {
-    if !PRESENT.load(Ordering::Relaxed) {
+    fn for_room(&self) -> &WaitQueue {
+        &FOR_ROOM
+    }
+
+    fn take(&self, out: &mut [Received]) -> usize {
+        let mut port = PORT.lock();
+        let mut n = 0;
+        for slot in out {
+            let Some(received) = port.rx.pop() else { break };
+            *slot = received;
+            n += 1;
+        }
+        if port.throttled && port.rx.len() <= RX_SIZE / 2 {
+            port.throttled = false;
+            let enabled = port.enabled | ENABLE_RECEIVE;
+            port.enable(enabled);
+        }
+        n
+    }
+
+    fn has_input(&self) -> bool {
+        PORT.lock().rx.len() > 0
+    }
+
+    fn flush_input(&self) {
+        PORT.lock().rx.clear();
+    }
+
+    fn room(&self) -> usize {
+        let port = PORT.lock();
+        TX_SIZE - port.tx.len()
+    }
+
+    fn queue(&self, bytes: &[u8]) -> usize {
+        let mut port = PORT.lock();
+        let taken = bytes.iter().take_while(|&&byte| port.tx.push(byte)).count();
+        if let Some(&last) = bytes[..taken].last() {
+            port.line = if last == b'\n' { LineOwner::Nobody } else { LineOwner::Terminal };
+        }
+        taken
+    }
+
+    fn send(&self) {
+        if !PRESENT.load(Ordering::Relaxed) {
+            PORT.lock().tx.clear();
+            return;
+        }
+        while PORT.lock().send() {}
+    }
+
+    fn queued(&self) -> usize {
+        PORT.lock().tx.len()
+    }
+
+    fn discard_output(&self) {
         PORT.lock().tx.clear();
-        return;
     }
-    while PORT.lock().send() {}
-}
 
-/// Bytes queued and not sent.
-pub fn queued() -> usize {
-    PORT.lock().tx.len()
-}
-
-/// Throws away queued output.
-pub fn discard_output() {
-    PORT.lock().tx.clear();
-}
-
-/// Stops or starts sending (flow control).
-pub fn set_stopped(stopped: bool) {
-    PORT.lock().stopped = stopped;
-}
-
-/// Holds the line in the break condition, or lets it go.
-pub fn set_break(on: bool) {
-    if !PRESENT.load(Ordering::Relaxed) {
-        return;
+    fn set_stopped(&self, stopped: bool) {
+        PORT.lock().stopped = stopped;
     }
-    let _port = PORT.lock();
-    let control = COM1.read8(LINE_CONTROL) & !CONTROL_BREAK;
-    COM1.write8(LINE_CONTROL, if on { control | CONTROL_BREAK } else { control });
-}
 
-/// Whether everything queued has left the port, its FIFO included.
-pub fn is_idle() -> bool {
-    let idle = PORT.lock().tx.len() == 0;
-    idle && (!PRESENT.load(Ordering::Relaxed) || COM1.read8(LINE_STATUS) & STATUS_IDLE != 0)
+    fn set_break(&self, on: bool) {
+        if !PRESENT.load(Ordering::Relaxed) {
+            return;
+        }
+        let _port = PORT.lock();
+        let control = COM1.read8(LINE_CONTROL) & !CONTROL_BREAK;
+        COM1.write8(LINE_CONTROL, if on { control | CONTROL_BREAK } else { control });
+    }
+
+    fn is_idle(&self) -> bool {
+        let idle = PORT.lock().tx.len() == 0;
+        idle && (!PRESENT.load(Ordering::Relaxed) || COM1.read8(LINE_STATUS) & STATUS_IDLE != 0)
+    }
 }
 
 /// Writes a piece of the kernel log: at once, by polling, on a line of its own. The log's lock orders the

@@ -3,17 +3,17 @@
 use super::events::Events;
 use super::job;
 use super::tty::Tty;
-use crate::drivers::uart;
 use crate::vfs::PollEvents;
 
 impl Tty {
     /// Sends, wakes and signals.
     pub(super) fn act(&self, events: Events, group: i32) {
         if events.output {
-            if self.is_pty() {
-                self.for_output.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
-            } else {
-                uart::send();
+            match self.device {
+                Some(device) => device.send(),
+                None => {
+                    self.for_output.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
+                }
             }
         }
         if events.readable {

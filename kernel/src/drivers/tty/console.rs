@@ -5,10 +5,12 @@
 //!
 //! Never processes input in the interrupt. Locks: those of the terminal.
 
+use super::end::End;
 use super::file::TtyFile;
-use super::tty::{SERIAL_MAJOR, Tty};
+use super::tty::Tty;
 use super::{devpts, job, master};
-use crate::drivers::uart::{self, Received};
+use crate::drivers::console_device::{ConsoleDevice, LineError, Received};
+use crate::drivers::uart;
 use crate::fs::devfs::register_char;
 use crate::fs::procfs::{self, ProcFile};
 use crate::fs::sysfs;
@@ -24,6 +26,7 @@ use alea_tty::termios::{Termios, cflag};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+const SERIAL_MAJOR: u32 = 4;
 const SERIAL_MINOR: u32 = 64;
 /// How often the port is asked when it has no interrupt.
 const POLL_INTERVAL: u64 = 10_000_000;
@@ -86,7 +89,11 @@ impl CharDriver for Slaves {
 
 /// Makes the terminals; the port's driver is running. Afterwards boot starts a thread with [`run_input`].
 pub fn init() -> Result<()> {
-    let tty = Tty::new(DevId::new(SERIAL_MAJOR, SERIAL_MINOR), serial_settings(), None)?;
+    let tty = Tty::new(
+        DevId::new(SERIAL_MAJOR, SERIAL_MINOR),
+        serial_settings(),
+        End::Device(&uart::SerialPort),
+    )?;
     SERIAL.call_once(|| tty);
     register_char(SERIAL_MAJOR, SERIAL_MINOR, "ttyS0", 0o660, try_arc(Serial)?);
     register_char(5, 0, "tty", 0o666, try_arc(Current)?);
@@ -120,24 +127,25 @@ pub fn run_input() {
     let Some(tty) = SERIAL.get() else {
         unreachable!("the terminals are made before their thread")
     };
+    let Some(device) = tty.device else { unreachable!("the serial terminal has a device") };
     loop {
-        wait_for_bytes();
+        wait_for_bytes(device);
         let mut batch = [Received::default(); 64];
-        let n = uart::take(&mut batch);
+        let n = device.take(&mut batch);
         feed(tty, &batch[..n]);
     }
 }
 
-fn wait_for_bytes() {
-    if !uart::needs_polling() {
-        uart::FOR_INPUT.wait(|| uart::has_input().then_some(()));
+fn wait_for_bytes(device: &dyn ConsoleDevice) {
+    if !device.needs_polling() {
+        device.for_input().wait(|| device.has_input().then_some(()));
         return;
     }
-    while !uart::has_input() {
-        uart::poll();
+    while !device.has_input() {
+        device.poll();
         let again = time::since_boot_ns().saturating_add(POLL_INTERVAL);
         // Time-outs are the point; a kernel thread has no signals.
-        let _ = uart::FOR_INPUT.wait_deadline(Some(again), || uart::has_input().then_some(()));
+        let _ = device.for_input().wait_deadline(Some(again), || device.has_input().then_some(()));
     }
 }
 
@@ -154,9 +162,9 @@ fn feed(tty: &Tty, batch: &[Received]) {
             None => tty.receive(&bytes[..ordinary]),
             Some(error) => {
                 let status = match error {
-                    uart::LineError::Break => LineStatus::Break,
-                    uart::LineError::Parity => LineStatus::Parity,
-                    uart::LineError::Frame => LineStatus::Frame,
+                    LineError::Break => LineStatus::Break,
+                    LineError::Parity => LineStatus::Parity,
+                    LineError::Frame => LineStatus::Frame,
                 };
                 let byte = first.byte;
                 tty.with(|discipline, screen| {

@@ -1,7 +1,7 @@
 //! What processing input or output brings about, collected under the terminal's lock; `act` does it.
 
+use super::end::End;
 use super::pty::PtyState;
-use crate::drivers::uart;
 use abi::signal::Signal;
 use alea_tty::{Host, TtySignal};
 use arrayvec::ArrayVec;
@@ -13,40 +13,37 @@ pub(super) struct Events {
     pub signals: ArrayVec<Signal, 3>,
     /// A reader of the terminal would find something.
     pub readable: bool,
-    /// Bytes wait to be sent: at the port, or for the master.
+    /// Bytes wait to be sent: at the device, or for the master.
     pub output: bool,
 }
 
-/// The device under the discipline: the serial port, or the master's side of a pseudo-terminal.
+/// The end behind the discipline, as it sees it.
 pub(super) struct Screen<'a> {
-    pty: Option<&'a mut PtyState>,
+    end: &'a mut End,
     events: &'a mut Events,
 }
 
 impl<'a> Screen<'a> {
-    pub fn new(pty: Option<&'a mut PtyState>, events: &'a mut Events) -> Self {
-        Self { pty, events }
+    pub fn new(end: &'a mut End, events: &'a mut Events) -> Self {
+        Self { end, events }
     }
 
     pub fn pty(&mut self) -> Option<&mut PtyState> {
-        self.pty.as_deref_mut()
+        self.end.pty_mut()
     }
 }
 
 impl Host for Screen<'_> {
     fn room(&mut self) -> usize {
-        match &self.pty {
-            Some(pty) => pty.room_for_output(),
-            None => uart::room(),
-        }
+        self.end.room()
     }
 
     fn put(&mut self, bytes: &[u8]) {
         self.events.output = true;
-        match &mut self.pty {
-            Some(pty) => pty.put_output(bytes),
-            None => {
-                uart::queue(bytes);
+        match self.end {
+            End::Master(pty) => pty.put_output(bytes),
+            End::Device(device) => {
+                device.queue(bytes);
             }
         }
     }
@@ -63,17 +60,17 @@ impl Host for Screen<'_> {
     }
 
     fn discard_output(&mut self) {
-        match &mut self.pty {
-            Some(pty) => pty.note_flush(),
-            None => uart::discard_output(),
+        match self.end {
+            End::Master(pty) => pty.note_flush(),
+            End::Device(device) => device.discard_output(),
         }
         self.events.output = true;
     }
 
     fn flow_changed(&mut self, stopped: bool) {
-        match &mut self.pty {
-            Some(pty) => pty.set_stopped(stopped),
-            None => uart::set_stopped(stopped),
+        match self.end {
+            End::Master(pty) => pty.set_stopped(stopped),
+            End::Device(device) => device.set_stopped(stopped),
         }
         self.events.output = true;
     }

@@ -31,7 +31,7 @@ impl TtyFile {
         if state.exclusive && !admin {
             return Err(Errno::EBUSY);
         }
-        if let Some(pty) = &mut state.pty {
+        if let Some(pty) = state.end.pty_mut() {
             pty.open_slave()?;
         }
         state.opens += 1;
@@ -149,7 +149,7 @@ impl Drop for TtyFile {
         let last = state.opens == 0;
         if last {
             state.exclusive = false;
-            if let Some(pty) = &mut state.pty {
+            if let Some(pty) = state.end.pty_mut() {
                 pty.close_slave();
             }
         }

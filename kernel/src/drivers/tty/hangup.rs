@@ -2,7 +2,6 @@
 
 use super::tty::Tty;
 use super::{job, pty};
-use crate::drivers::uart;
 use crate::vfs::PollEvents;
 use abi::signal::Signal;
 use alloc::sync::Arc;
@@ -42,8 +41,8 @@ impl Tty {
             queue.wake_events(all.bits());
             queue.wake_all();
         }
-        if !self.is_pty() {
-            uart::FOR_ROOM.wake_all();
+        if let Some(device) = self.device {
+            device.for_room().wake_all();
         }
     }
 

@@ -4,6 +4,7 @@
 //! reads.
 
 use super::devpts::{self, PTS_MAJOR, PtsInode};
+use super::end::End;
 use super::events::Screen;
 use super::file::TtyFile;
 use super::pty::{PtyState, QUEUE, SETTINGS};
@@ -82,7 +83,7 @@ pub(super) fn open_master() -> Result<Arc<dyn FileOps>> {
         return Err(Errno::ENOMEM);
     }
     let (tty, inode) = devpts::create(|index| {
-        Tty::new(DevId::new(PTS_MAJOR, index), SETTINGS, Some(PtyState::new()?))
+        Tty::new(DevId::new(PTS_MAJOR, index), SETTINGS, End::Master(PtyState::new()?))
     })?;
     Ok(try_arc(Master { tty, inode })?)
 }
@@ -107,7 +108,7 @@ enum Output {
 
 impl Master {
     fn with_pty<R>(&self, f: impl FnOnce(&mut PtyState) -> R) -> Result<R> {
-        self.tty.state.lock().pty.as_mut().map(f).ok_or(Errno::EIO)
+        self.tty.state.lock().end.pty_mut().map(f).ok_or(Errno::EIO)
     }
 
     fn take(&self, chunk: &mut [u8]) -> Result<Output> {
@@ -294,7 +295,7 @@ impl FileOps for Master {
 impl Drop for Master {
     fn drop(&mut self) {
         devpts::remove(self.inode.index());
-        if let Some(pty) = &mut self.tty.state.lock().pty {
+        if let Some(pty) = self.tty.state.lock().end.pty_mut() {
             pty.master_closed = true;
         }
         self.tty.hang_up(false);

@@ -1,13 +1,14 @@
 //! Terminals: the line discipline of the tty crate with processes on one side and a device on the other.
 //!
 //! `tty` is one terminal, serial or pseudo; `read` and `write` are what programs do with it, `job` who may, `ioctl` and
-//! `settings` how they control it, `file` what an open of it is, `pty`, `master` and `devpts` the pseudo-terminals, `console` the
+//! `settings` how they control it, `file` what an open of it is, `end` what is behind the discipline, `pty`, `master` and `devpts` the pseudo-terminals, `console` the
 //! devices in /dev. Locks: `tty` has the rules.
 #![forbid(unsafe_code)]
 
 mod act;
 mod console;
 mod devpts;
+mod end;
 mod events;
 mod file;
 mod hangup;

@@ -1,5 +1,6 @@
 //! Terminal settings: TCGETS and TCSETS in their four layouts and three timings.
 
+use super::end::End;
 use super::tty::Tty;
 use crate::mm::user;
 use abi::Result;
@@ -70,7 +71,7 @@ impl Tty {
             new.cflag = new.cflag & !(cflag::CSIZE | cflag::PARENB) | cflag::CS8 | cflag::CREAD;
         }
         self.with(|discipline, screen| discipline.set_termios(new, screen));
-        if let Some(pty) = &mut self.state.lock().pty {
+        if let Some(pty) = self.state.lock().end.pty_mut() {
             pty.note_termios(&new);
         }
         // What counts as ready may have changed.
@@ -83,9 +84,9 @@ impl Tty {
     pub(super) fn flush_input(&self) {
         let mut state = self.state.lock();
         state.discipline.flush_input();
-        match &mut state.pty {
-            Some(pty) => pty.flush_backlog(),
-            None => crate::drivers::uart::flush_input(),
+        match &mut state.end {
+            End::Master(pty) => pty.flush_backlog(),
+            End::Device(device) => device.flush_input(),
         }
         drop(state);
         self.input_was_taken();

@@ -4,8 +4,9 @@
 //! copy: signals are sent and the port is driven after it is released; and two sleeping ones, which a read and a write
 //! hold from begin to end.
 
+use super::end::End;
 use super::events::{Events, Screen};
-use super::pty::PtyState;
+use crate::drivers::console_device::ConsoleDevice;
 use crate::mm::fallible::{TryVec, try_arc};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use crate::vfs::DevId;
@@ -15,18 +16,18 @@ use alea_tty::{LineDiscipline, Termios};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The major number of serial ports.
-pub(super) const SERIAL_MAJOR: u32 = 4;
 /// How many bytes of a write are processed in one go.
 const WRITE_CHUNK: usize = 2048;
 
 /// One terminal.
 pub struct Tty {
     pub(super) dev: DevId,
+    /// Nothing on a pseudo-terminal.
+    pub(super) device: Option<&'static dyn ConsoleDevice>,
     pub(super) state: SpinLock<State, level::Tty>,
     /// Who waits for input.
     pub(super) for_input: WaitQueue,
-    /// Who waits until more can be typed: the master, or the serial port's thread.
+    /// Who waits until more can be typed: the master, or the device's thread.
     pub(super) for_typing: WaitQueue,
     /// Pseudo-terminals: who waits for room towards the master, and the master that waits for output.
     pub(super) for_room: WaitQueue,
@@ -40,8 +41,7 @@ pub struct Tty {
 /// What the lock guards.
 pub(super) struct State {
     pub(super) discipline: LineDiscipline,
-    /// `None` on the serial port.
-    pub(super) pty: Option<PtyState>,
+    pub(super) end: End,
     /// The session it controls and that session's foreground group; 0 is none.
     pub(super) session: i32,
     pub(super) group: i32,
@@ -55,16 +55,17 @@ pub(super) struct State {
 }
 
 impl Tty {
-    pub(super) fn new(dev: DevId, termios: Termios, pty: Option<PtyState>) -> Result<Arc<Self>> {
+    pub(super) fn new(dev: DevId, termios: Termios, end: End) -> Result<Arc<Self>> {
         let discipline = LineDiscipline::try_new(termios).map_err(|_| Errno::ENOMEM)?;
         let mut chunk = Vec::new();
         chunk.try_reserve_exact(WRITE_CHUNK).map_err(|_| Errno::ENOMEM)?;
         chunk.try_resize(WRITE_CHUNK, 0)?;
         try_arc(Self {
             dev,
+            device: end.device(),
             state: SpinLock::new(State {
                 discipline,
-                pty,
+                end,
                 session: 0,
                 group: 0,
                 winsize: Winsize::default(),
@@ -92,15 +93,15 @@ impl Tty {
     }
 
     pub(super) fn is_pty(&self) -> bool {
-        self.dev.major() != SERIAL_MAJOR
+        self.device.is_none()
     }
 
     /// Runs `f` on the discipline, then does what came of it: output, wake-ups, signals.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut LineDiscipline, &mut Screen<'_>) -> R) -> R {
         let mut events = Events::default();
         let mut state = self.state.lock();
-        let State { discipline, pty, group, .. } = &mut *state;
-        let mut screen = Screen::new(pty.as_mut(), &mut events);
+        let State { discipline, end, group, .. } = &mut *state;
+        let mut screen = Screen::new(end, &mut events);
         let result = f(discipline, &mut screen);
         events.readable = discipline.has_input();
         let group = *group;
@@ -128,6 +129,6 @@ impl State {
 
     /// A pseudo-terminal whose master is gone.
     pub(super) fn master_is_gone(&self) -> bool {
-        self.pty.as_ref().is_some_and(|pty| pty.master_closed)
+        self.end.pty().is_some_and(|pty| pty.master_closed)
     }
 }

@@ -1,7 +1,7 @@
 //! Writing to a terminal: a chunk at a time through the discipline, waiting for room.
 
+use super::end::End;
 use super::tty::Tty;
-use crate::drivers::uart;
 use crate::mm::Source;
 use crate::sync::wait::WaitError;
 use crate::sync::{WaitQueue, cond_resched};
@@ -72,35 +72,32 @@ impl Tty {
 
     /// Who waits for room.
     pub(super) fn room_queue(&self) -> &WaitQueue {
-        if self.is_pty() { &self.for_room } else { &uart::FOR_ROOM }
+        self.device.map_or(&self.for_room, |device| device.for_room())
     }
 
     /// How many bytes the device takes now.
     pub(super) fn room(&self) -> usize {
-        if self.is_pty() {
-            self.state.lock().pty.as_ref().map_or(0, super::pty::PtyState::room_for_output)
-        } else {
-            uart::room()
+        match self.device {
+            Some(device) => device.room(),
+            None => self.state.lock().end.room(),
         }
     }
 
     /// Bytes written that the device has not sent.
     pub(super) fn unsent(&self) -> usize {
-        if self.is_pty() { 0 } else { uart::queued() }
+        self.device.map_or(0, |device| device.queued())
     }
 
     /// Waits until everything written has been sent (`tcdrain`).
     pub(super) fn wait_until_sent(&self) -> Result<()> {
-        if self.is_pty() {
-            return Ok(());
-        }
-        uart::FOR_ROOM.wait_interruptible(|| {
-            uart::send();
-            (uart::queued() == 0).then_some(())
+        let Some(device) = self.device else { return Ok(()) };
+        device.for_room().wait_interruptible(|| {
+            device.send();
+            (device.queued() == 0).then_some(())
         })?;
         // What is left is at most a FIFO full: not worth an interrupt.
         for _ in 0..100_000 {
-            if uart::is_idle() {
+            if device.is_idle() {
                 break;
             }
         }
@@ -109,13 +106,11 @@ impl Tty {
 
     /// Sends a break of so many milliseconds; a pseudo-terminal has no line to break.
     pub(super) fn send_break(&self, milliseconds: u64) -> Result<()> {
-        if self.is_pty() {
-            return Ok(());
-        }
-        uart::set_break(true);
+        let Some(device) = self.device else { return Ok(()) };
+        device.set_break(true);
         let end = time::since_boot_ns().saturating_add(milliseconds.saturating_mul(1_000_000));
         let slept = WaitQueue::new().wait_deadline(Some(end), || None::<()>);
-        uart::set_break(false);
+        device.set_break(false);
         match slept {
             Err(WaitError::Interrupted) => Err(Errno::EINTR),
             _ => Ok(()),
@@ -125,9 +120,9 @@ impl Tty {
     /// Throws away written bytes that were not sent.
     pub(super) fn flush_output(&self) {
         let mut state = self.state.lock();
-        match &mut state.pty {
-            Some(pty) => pty.discard_output(),
-            None => uart::discard_output(),
+        match &mut state.end {
+            End::Master(pty) => pty.discard_output(),
+            End::Device(device) => device.discard_output(),
         }
         drop(state);
         self.room_queue().wake_events(crate::vfs::PollEvents::WRITABLE.bits());
