@@ -83,6 +83,39 @@ fn unknown_words_of_the_command_line_go_to_init() {
     }
 }
 
+/// Of several words for the serial port the first one's speed counts, wherever words for other consoles stand.
+#[test]
+fn several_console_words_set_the_speed_as_on_linux() {
+    let init =
+        format!("#!/bin/sh\necho '<<<'\n/bin/busybox stty < /dev/console\necho '>>>'\n{POWER_OFF}");
+    let lines = [
+        ("console=ttyS0", "speed 9600"),
+        ("console=ttyS0,115200", "speed 115200"),
+        ("console=ttyS0,115200n8 console=none console=ttyS0,38400", "speed 115200"),
+        ("console=none,38400 console=ttyS0 console=ttyS0,115200", "speed 9600"),
+    ];
+    for (line, speed) in lines {
+        let [linux, alea] = [paths::vmlinuz(), paths::kernel()]
+            .map(|kernel| told(&run(&kernel, &init, &format!("{line} quiet"))).to_owned());
+        assert!(linux.contains(speed), "{line}: {linux}");
+        assert_eq!(alea, linux, "{line}");
+    }
+}
+
+/// A console that is not there gets a line, and the serial port is the console; one that is there gets none.
+#[test]
+fn a_console_that_is_not_there_is_named() {
+    let init = format!("#!/bin/sh\necho '<<<' heard '>>>'\n{POWER_OFF}");
+    let outcome = run(&paths::kernel(), &init, "console=ttyS0,115200 console=tty0 console=hvc0");
+    assert_eq!(told(&outcome).trim(), "heard", "{}", outcome.describe());
+    let said: Vec<_> =
+        outcome.output.lines().filter(|line| line.contains("no such console")).collect();
+    assert_eq!(said.len(), 2, "{}", outcome.describe());
+    for (line, name) in said.iter().zip(["tty0", "hvc0"]) {
+        assert!(line.contains(&format!("console={name}: there is no such console")), "{line}");
+    }
+}
+
 /// QEMU gives a `virtserialport` the number 1 and no port 0: what is written goes there whole, and there is no file that
 /// takes bytes for nobody.
 #[test]

@@ -24,7 +24,12 @@ pub fn text() -> &'static str {
 
 /// The value of `name=value`; the last one counts.
 pub fn value(name: Word) -> Option<&'static str> {
-    words().filter_map(|word| word.strip_prefix(name.0)?.strip_prefix('=')).last().map(unquote)
+    values(name).last()
+}
+
+/// The values of a word that may be there several times, in their order.
+pub fn values(name: Word) -> impl Iterator<Item = &'static str> {
+    words().filter_map(move |word| word.strip_prefix(name.0)?.strip_prefix('=')).map(unquote)
 }
 
 /// True when the bare word `name` is there.

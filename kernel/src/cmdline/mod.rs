@@ -5,4 +5,6 @@ mod cmdline;
 mod known;
 pub mod words;
 
-pub use cmdline::{Parameter, flag, init, init_arguments, number, parameters, switch, text, value};
+pub use cmdline::{
+    Parameter, flag, init, init_arguments, number, parameters, switch, text, value, values,
+};

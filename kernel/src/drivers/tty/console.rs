@@ -26,6 +26,7 @@ use alea_tty::termios::{Termios, cflag};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+const SERIAL_NAME: &str = "ttyS0";
 const SERIAL_MAJOR: u32 = 4;
 const SERIAL_MINOR: u32 = 64;
 /// How often the port is asked when it has no interrupt.
@@ -95,7 +96,8 @@ pub fn init() -> Result<()> {
         End::Device(&uart::SerialPort),
     )?;
     SERIAL.call_once(|| tty);
-    register_char(SERIAL_MAJOR, SERIAL_MINOR, "ttyS0", 0o660, try_arc(Serial)?);
+    log_missing();
+    register_char(SERIAL_MAJOR, SERIAL_MINOR, SERIAL_NAME, 0o660, try_arc(Serial)?);
     register_char(5, 0, "tty", 0o666, try_arc(Current)?);
     register_char(5, 1, "console", 0o600, try_arc(Console)?);
     register_char(5, 2, "ptmx", 0o666, try_arc(Multiplexer)?);
@@ -107,12 +109,23 @@ pub fn init() -> Result<()> {
     Ok(())
 }
 
-/// The port's settings at boot: the speed of `console=ttyS0,SPEED...`, else 9600.
+/// What each `console=` word names, and the options behind the comma.
+fn consoles() -> impl Iterator<Item = (&'static str, &'static str)> {
+    cmdline::values(cmdline::words::CONSOLE).map(|text| text.split_once(',').unwrap_or((text, "")))
+}
+
+/// Says which consoles of the command line there are not: who waits at one would see nothing and not know why.
+fn log_missing() {
+    for (name, _) in consoles().filter(|(name, _)| *name != SERIAL_NAME) {
+        log::warn!("console={name}: there is no such console; {SERIAL_NAME} is the console");
+    }
+}
+
+/// The port's settings at boot: the speed of `console=ttyS0,SPEED...`, else 9600. As on Linux, of several words for one console
+/// the first one's options count.
 fn serial_settings() -> Termios {
-    let option =
-        cmdline::value(cmdline::words::CONSOLE).and_then(|text| text.strip_prefix("ttyS0,"));
-    let digits = option
-        .map_or("", |text| text.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    let option = consoles().find(|(name, _)| *name == SERIAL_NAME).map_or("", |(_, option)| option);
+    let digits = option.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
     let (code, speed) = match digits {
         "115200" => (cflag::B115200, 115_200),
         "38400" => (cflag::B38400, 38_400),
