@@ -1,5 +1,5 @@
-# gdb runs and stops programs: breakpoints, steps, watchpoints in software, backtraces, threads, forks, signals, attaching.
-# packages: gdb gcc libc6-dev libc6-dbg
+# gdb stops, steps and watches programs, their threads and children; strace shows the calls of threads.
+# packages: gdb strace gcc libc6-dev libc6-dbg
 set -u
 cd /tmp
 export HOME=/tmp
@@ -57,3 +57,22 @@ pid=$!
 sleep 0.3
 debug -ex 'printf "%d\n", $_exitcode == 0 || 1' -ex 'info inferiors' -ex detach -p $pid | grep -c "process PID"
 kill $pid; wait $pid; echo "status $?"
+cat > threads.c <<'C'
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *work(void *number) { syscall(SYS_getpgid, (long)number); return NULL; }
+int main(void)
+{
+	pthread_t threads[4];
+	for (long n = 0; n < 4; n++) pthread_create(&threads[n], NULL, work, (void *)(7000 + n));
+	for (int n = 0; n < 4; n++) pthread_join(threads[n], NULL);
+	return 0;
+}
+C
+echo "-- strace of threads"
+gcc -pthread -o threads threads.c
+strace -f -o trace.txt -e trace=getpgid ./threads
+sed 's/^[0-9]* *//' trace.txt | grep -v "unfinished\|resumed" | grep -o "getpgid([0-9]*)\|+++.*" | sort
+strace -f -c -o trace.txt ./threads; grep -c getpgid trace.txt

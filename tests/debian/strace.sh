@@ -1,5 +1,5 @@
-# strace shows the calls of programs, of their children and their threads, counts them, injects errors, and attaches.
-# packages: strace gcc libc6-dev
+# strace shows the calls of programs and of their children, counts them, injects errors, and attaches.
+# packages: strace
 set -u
 cd /tmp
 echo "-- one program"
@@ -20,25 +20,6 @@ echo "-- an error in place of a call"
 strace -o trace.txt -e trace=mkdir -e inject=mkdir:error=ENOSPC mkdir new
 echo "status $?"; cat trace.txt
 strace -o trace.txt -e trace=getuid -e inject=getuid,geteuid:retval=12 id -u
-cat > threads.c <<'C'
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-static void *work(void *number) { syscall(SYS_getpgid, (long)number); return NULL; }
-int main(void)
-{
-	pthread_t threads[4];
-	for (long n = 0; n < 4; n++) pthread_create(&threads[n], NULL, work, (void *)(7000 + n));
-	for (int n = 0; n < 4; n++) pthread_join(threads[n], NULL);
-	return 0;
-}
-C
-echo "-- threads"
-gcc -pthread -o threads threads.c
-strace -f -o trace.txt -e trace=getpgid ./threads
-sed 's/^[0-9]* *//' trace.txt | grep -v "unfinished\|resumed" | grep -o "getpgid([0-9]*)\|+++.*" | sort
-strace -f -c -o trace.txt ./threads; grep -c getpgid trace.txt
 echo "-- attached"
 sh -c 'while [ ! -e stop ]; do sleep 0.05; done; exit 4' &
 strace -f -p $! -o trace.txt -e trace=exit_group 2>/dev/null &

@@ -2,8 +2,9 @@
 //!
 //! A tracee stops in its own context, on its way to user mode or at a few places inside system calls ([`mod@stop`]); what its
 //! tracer asks ([`mod@request`]) is done on the copy of the registers that the stop made, and taken over when it goes on.
-//! [`mod@tracee`] has what is between the two, [`access`] who may, [`mod@attach`] the beginning and the end, [`event`] who reports what, [`mod@call`]
-//! the stops around system calls, [`breakpoints`] the debug registers, [`mod@wait`] what the tracer's wait finds.
+//! [`mod@tracee`] has what is between the two, [`access`] who may, [`mod@attach`] the beginning and the end, [`event`] who
+//! reports what, [`mod@call`] the stops around system calls, [`breakpoints`] the debug registers, [`mod@wait`] what the
+//! tracer's wait finds.
 //!
 //! A task that nobody traces pays for none of this: its calls go past [`mod@call`], and one flag says that it is not traced.
 //!

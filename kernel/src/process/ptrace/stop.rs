@@ -162,12 +162,18 @@ pub fn signal_stop(
 #[cold]
 pub fn group_stop(task: Current, frame: &mut TrapFrame, signal: Signal) {
     let Some(tracee) = task.tracing.tracee() else { return };
-    // It is one stop, whoever asked for it.
+    // It is one stop, whoever asked for it. What comes from here on asks for another one; what came before is seen now: a
+    // tracer must not listen for a SIGCONT that has passed.
     task.tracing.takes_trap();
+    let still_stopped = task.process().signals.job().stopped.is_some();
+    if !still_stopped && !tracee.seized {
+        return;
+    }
+    let signal = if still_stopped { signal } else { Signal::SIGTRAP };
     let mut group = Stop::group(signal);
     if tracee.seized {
         group = Stop::trap(signal.number() | (Event::Stop as i32) << 8, 0, &task);
-        group.why = code::CLD_STOPPED;
+        group.why = if still_stopped { code::CLD_STOPPED } else { code::CLD_TRAPPED };
     }
     stop(task, &tracee, frame, group);
 }
