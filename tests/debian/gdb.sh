@@ -32,7 +32,7 @@ debug() { gdb -q -nx -batch -ex 'set pagination off' -ex 'set debuginfod enabled
 echo "-- breakpoints, backtraces, variables"
 debug -ex 'break inner if value == 2' -ex run -ex bt -ex 'print counter' -ex 'up' -ex 'info locals' -ex 'set var sum = 100' -ex 'delete' -ex continue ./program
 echo "-- steps"
-debug -ex 'break outer' -ex run -ex next -ex next -ex step -ex finish -ex 'stepi' -ex 'print $eflags & 256' -ex kill ./program
+debug -ex 'set scheduler-locking on' -ex 'break outer' -ex run -ex next -ex step -ex next -ex step -ex finish -ex 'stepi' -ex 'print $eflags & 256' -ex kill ./program
 echo "-- a watchpoint in software"
 debug -ex 'set can-use-hw-watchpoints 0' -ex 'break inner' -ex run -ex 'watch counter' -ex 'continue' -ex 'continue' -ex kill ./program
 echo "-- a watchpoint and a breakpoint in hardware"
@@ -74,5 +74,5 @@ C
 echo "-- strace of threads"
 gcc -pthread -o threads threads.c
 strace -f -o trace.txt -e trace=getpgid ./threads
-sed 's/^[0-9]* *//' trace.txt | grep -v "unfinished\|resumed" | grep -o "getpgid([0-9]*)\|+++.*" | sort
+sed 's/^[0-9]* *//' trace.txt | grep -o "+++.*" | sort
 strace -f -c -o trace.txt ./threads; grep -c getpgid trace.txt
