@@ -10,6 +10,7 @@ use crate::process::signal;
 use crate::process::task::current::{current, current_arc};
 use crate::process::task::task::Task;
 use crate::process::tree::{exit, table};
+use crate::sync::cond_resched;
 use abi::ptrace::Options;
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
@@ -100,7 +101,7 @@ fn unlink(target: &Arc<Task>) -> Option<Arc<Tracee>> {
             target.process().set_leader_tracer(None);
         }
         let at = list.iter().position(|there| Arc::ptr_eq(there, target))?;
-        Some(list.remove(at))
+        Some(list.swap_remove(at))
     });
     drop(gone);
     own
@@ -130,6 +131,8 @@ pub fn tracer_ends(task: &Task) {
 fn free_tracees(task: &Task) {
     let tracees = &task.process().tracees;
     loop {
+        // There may be as many as a user may have processes.
+        cond_resched();
         let is_own = |there: &Arc<Task>| {
             there.tracing.tracer().is_some_and(|tracer| core::ptr::eq(&*tracer, task))
         };

@@ -122,7 +122,8 @@ impl Request<'_> {
     /// Looks at the stop, or changes it, if the tracee stands.
     fn standing<R>(&self, look: impl FnOnce(&mut Stop, &mut State) -> R) -> Result<R> {
         let mut state = self.tracee.state.lock();
-        let mut stop = state.stop.filter(|_| !state.listening).ok_or(Errno::ESRCH)?;
+        let stands = !state.listening && state.order.is_none();
+        let mut stop = state.stop.filter(|_| stands).ok_or(Errno::ESRCH)?;
         let result = look(&mut stop, &mut state);
         state.stop = Some(stop);
         Ok(result)

@@ -32,7 +32,7 @@ pub(super) fn stop(task: Current, tracee: &Tracee, frame: &mut TrapFrame, stop: 
     {
         let mut state = tracee.state.lock();
         if state.over || signal::killed(&task) {
-            return Ended { signal: stop.status & 0x7f, info: stop.info };
+            return Ended { signal: stop.own, info: stop.info };
         }
         state.regs = regs::take(frame);
         state.regs_changed = false;

@@ -17,6 +17,8 @@ pub(super) struct Stop {
     pub(super) info: Option<SigInfo>,
     /// What PTRACE_GET_SYSCALL_INFO gives: `op` and `words`.
     pub(super) call: (u8, [u64; 7]),
+    /// The signal that the tracee gets if there is nobody to say anything: its own, or 0.
+    pub(super) own: i32,
     /// The code of the SIGCHLD.
     pub(super) why: i32,
 }
@@ -26,14 +28,14 @@ impl Stop {
     pub(super) fn signal(signal: Signal, info: SigInfo) -> Self {
         let call = (SyscallInfo::NONE, [0; 7]);
         let status = signal.number();
-        Self { status, message: 0, info: Some(info), call, why: code::CLD_TRAPPED }
+        Self { status, message: 0, info: Some(info), call, own: status, why: code::CLD_TRAPPED }
     }
 
     /// The whole process stops, because of `signal`.
     pub(super) fn group(signal: Signal) -> Self {
         let call = (SyscallInfo::NONE, [0; 7]);
         let status = signal.number();
-        Self { status, message: 0, info: None, call, why: code::CLD_STOPPED }
+        Self { status, message: 0, info: None, call, own: 0, why: code::CLD_STOPPED }
     }
 
     /// Something that is no signal: the status stands in the code of what looks like a SIGTRAP.
@@ -42,7 +44,7 @@ impl Stop {
         let mut info = SigInfo::sent_by(Signal::SIGTRAP, status, pid, uid);
         info.signo = status & 0x7f;
         let call = (SyscallInfo::NONE, [0; 7]);
-        Self { status, message, info: Some(info), call, why: code::CLD_TRAPPED }
+        Self { status, message, info: Some(info), call, own: 0, why: code::CLD_TRAPPED }
     }
 
     pub(super) fn event(event: Event, message: u64, task: &Task) -> Self {

@@ -22,6 +22,8 @@ pub enum Found {
 enum News {
     Stopped(i32),
     Ended(Status),
+    /// Its end is being told: it can be waited for within an instant.
+    Ending,
 }
 
 /// One look at those whom the threads of `process` trace.
@@ -48,6 +50,11 @@ fn look_at_all(process: &Process, which: &Which, options: &Options) -> Found {
     match news {
         None if any => Found::Quiet,
         None => Found::None,
+        Some((task, News::Ending)) => {
+            // Its SIGCHLD may have arrived: a handler that waits must find it.
+            task.process().is_zombie_by_now();
+            look_at_all(process, which, options)
+        }
         Some((task, News::Stopped(status))) => Found::Told(stopped(&task, status)),
         Some((task, News::Ended(status))) => Found::Told(ended(&task, status, options)),
     }
@@ -71,6 +78,9 @@ fn news(task: &Arc<Task>, options: &Options) -> Option<News> {
     let tracee = task.tracing.tracee()?;
     let mut state = tracee.state.lock();
     if let Some(status) = state.ended {
+        if options.exited && task.is_leader() && task.process().is_ending() {
+            return Some(News::Ending);
+        }
         // A leader is told of with its process. Taken under the locks: one `wait` of several finds it.
         let is_over = options.exited && (!task.is_leader() || task.process().is_zombie());
         if is_over && !options.no_wait {
@@ -78,7 +88,8 @@ fn news(task: &Arc<Task>, options: &Options) -> Option<News> {
         }
         return is_over.then_some(News::Ended(status));
     }
-    let status = state.stop.filter(|_| !state.reported && !state.listening)?.status;
+    let is_news = !state.reported && !state.listening && state.order.is_none();
+    let status = state.stop.filter(|_| is_news)?.status;
     state.reported = !options.no_wait;
     Some(News::Stopped(status))
 }

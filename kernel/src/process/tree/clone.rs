@@ -270,6 +270,7 @@ fn machine_of_child(
     let fpu = FpuState::try_copy(&parent.vectors()).ok_or(Errno::ENOMEM)?;
     let mut registers = *frame;
     registers.set_return(0);
+    registers.leave_as_it_stands();
     if args.stack != 0 {
         registers.rsp = args.stack;
     }

@@ -3,6 +3,7 @@
 //! Owns the invariants of a user frame: user selectors, interrupts on, no privileged flag. Must never allocate. No locks.
 
 use super::gdt;
+use crate::base::page::USER_END;
 
 /// All registers of the interrupted or calling code, at the top of its kernel stack.
 ///
@@ -110,6 +111,15 @@ impl TrapFrame {
     #[inline]
     pub fn mark_changed(&mut self) {
         self.orig_rax = u64::MAX;
+    }
+
+    /// Makes the return from a system call an IRET if SYSRET, which takes rip and flags from rcx and r11, would do something
+    /// else: a tracer may have set any of them.
+    #[inline]
+    pub fn leave_as_it_stands(&mut self) {
+        if self.rcx != self.rip || self.r11 != self.rflags || self.rip >= USER_END {
+            self.mark_changed();
+        }
     }
 
     /// Forces the segment and flag invariants of a user frame whose registers came from user
