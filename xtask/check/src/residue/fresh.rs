@@ -15,8 +15,8 @@ const RDSEED: &str = "alea_kernel::base::cpu::rdseed64";
 /// Bytes of that function, at most.
 const RDSEED_CODE: usize = 64;
 /// Functions on the way from a system call to a word of a key; and those that draw words for nothing but a test.
-const OF_A_KEY: [&str; 2] = ["::fresh_words", "::syscall::"];
-const OF_A_TEST: [&str; 1] = ["::test_words"];
+const OF_A_KEY: [&str; 2] = ["fresh_words", "alea_syscall_entry"];
+const OF_A_TEST: [&str; 1] = ["test_words"];
 /// Words that go into a key.
 const FRESH: usize = 4;
 
