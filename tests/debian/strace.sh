@@ -8,7 +8,7 @@ sed -e 's/0x[0-9a-f]*/ADDR/g' -e 's|/\* [0-9]* vars \*/|ENV|' trace.txt
 echo "-- with its children"
 strace -f -o trace.txt -e trace=execve,exit_group sh -c 'true; /bin/true; (exit 3); /bin/false | cat'
 echo "status $?"
-sed -e 's/^[0-9]* *//' -e 's|0x[0-9a-f]* ||' -e 's|/\* [0-9]* vars \*/|ENV|' -e '/resumed\|unfinished/d' -e '/SIGCHLD/d' trace.txt | sort
+grep -o 'execve("[^"]*"\|exit_group([0-9]*\|+++ .* +++' trace.txt | sort
 echo "-- signals"
 strace -o trace.txt -e trace=none sh -c 'trap "echo caught" USR1; kill -USR1 $$; kill -TERM $$'
 echo "status $?"
@@ -22,9 +22,11 @@ echo "status $?"; cat trace.txt
 strace -o trace.txt -e trace=getuid -e inject=getuid,geteuid:retval=12 id -u
 echo "-- attached"
 sh -c 'while [ ! -e stop ]; do sleep 0.05; done; exit 4' &
-strace -f -p $! -o trace.txt -e trace=exit_group 2>/dev/null &
+pid=$!
+strace -f -p $pid -o trace.txt -e trace=exit_group 2>/dev/null &
 tracer=$!
-sleep 1; touch stop; wait $tracer; grep "exit_group(4)\|exited with 4" trace.txt | sed 's/^[0-9]* *//'
+until grep -q 'TracerPid:.[1-9]' /proc/$pid/status; do sleep 0.1; done
+touch stop; wait $tracer; grep "exit_group(4)\|exited with 4" trace.txt | sed 's/^[0-9]* *//'
 echo "-- the paths of descriptors, the time of calls"
 strace -y -T -o trace.txt -e trace=read cat /etc/debian_version
 grep -o "read(3<[^>]*>, \"[^\"]*\"" trace.txt; grep -c "<[0-9.]*>$" trace.txt
