@@ -27,6 +27,21 @@ static UNUSED int stop_of(const char *what, pid_t pid)
 	return status;
 }
 
+/* What PTRACE_GETEVENTMSG gives. */
+static UNUSED unsigned long message_of(pid_t pid)
+{
+	unsigned long message = 0;
+	MUST(ptrace(PTRACE_GETEVENTMSG, pid, 0, &message));
+	return message;
+}
+
+/* Lets a tracee go on to its next stop, which is printed. */
+static UNUSED void go(pid_t pid, const char *what)
+{
+	MUST(ptrace(PTRACE_CONT, pid, 0, 0));
+	stop_of(what, pid);
+}
+
 /* A child that is traced by its parent, and has stopped itself. */
 #define TRACED(pid, ...) \
 	pid_t pid = (pid_t)MUST(fork()); \

@@ -5,19 +5,6 @@
 #include "trace.h"
 #include <sched.h>
 
-static unsigned long message_of(pid_t pid)
-{
-	unsigned long message = 0;
-	MUST(ptrace(PTRACE_GETEVENTMSG, pid, 0, &message));
-	return message;
-}
-
-static void go(pid_t pid, const char *what)
-{
-	MUST(ptrace(PTRACE_CONT, pid, 0, 0));
-	stop_of(what, pid);
-}
-
 static int nothing(void *argument)
 {
 	return (int)(long)argument;

@@ -26,19 +26,6 @@ static void *execer(void *argument)
 	_exit(98);
 }
 
-static unsigned long message_of(pid_t pid)
-{
-	unsigned long message = 0;
-	MUST(ptrace(PTRACE_GETEVENTMSG, pid, 0, &message));
-	return message;
-}
-
-static void go(pid_t pid, const char *what)
-{
-	MUST(ptrace(PTRACE_CONT, pid, 0, 0));
-	stop_of(what, pid);
-}
-
 int main(int argc, char **argv)
 {
 	(void)argv;

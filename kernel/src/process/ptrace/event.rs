@@ -1,9 +1,9 @@
 //! What a task tells its tracer beside signals and system calls: children, exec, its end.
 
-use super::stop::stop;
+use super::attach;
+use super::stop::{stop, tell};
 use super::told::Stop;
 use super::tracee::Tracee;
-use super::{attach, regs};
 use crate::arch::entry::frame::TrapFrame;
 use crate::process::signal;
 use crate::process::task::current::{Current, current, current_arc};
@@ -155,7 +155,6 @@ fn tell_exiting(task: Current, status: Status) {
     if let Some(mut frame) = task.user_frame() {
         // What the tracer makes of the registers is of no use to anybody.
         report_if_wanted(task, &mut frame, Event::Exit, status.raw().into());
-        let _last = regs::take(&frame);
     }
 }
 
@@ -226,8 +225,5 @@ pub fn has_weak_tracer(task: &Task) -> bool {
 
 fn tell_end(tracee: &Tracee, task: &Task, status: Status) {
     let (code, number) = status.to_child_info();
-    let (utime, stime) = task.times.usage(task).ticks();
-    let (tid, uid) = (task.tid(), task.cred_arc().uid);
-    let info = SigInfo::child(code, tid, uid, number, utime, stime);
-    signal::notify_parent(tracee.tracer.process(), info);
+    tell(task, tracee, code, number);
 }

@@ -291,8 +291,7 @@ impl Request<'_> {
             let at = args.off.checked_add(count as u64);
             let at = at.and_then(|at| usize::try_from(at).ok());
             let Some(info) = at.and_then(|at| signal::peek(self.target, shared, at)) else { break };
-            let to = self.data + count as u64 * size_of::<SigInfo>() as u64;
-            match UserPtr::<SigInfo>::new(to).write(&info) {
+            match UserPtr::<SigInfo>::new(self.data).index(count as u64).write(&info) {
                 Err(error) if count == 0 => return Err(error),
                 Err(_) => break,
                 Ok(()) => count += 1,

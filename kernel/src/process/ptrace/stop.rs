@@ -39,16 +39,16 @@ pub(super) fn stop(task: Current, tracee: &Tracee, frame: &mut TrapFrame, stop: 
         state.stop = Some(stop);
         (state.reported, state.listening, state.order) = (false, false, None);
     }
-    tell(&task, tracee, &stop);
+    tell(&task, tracee, stop.why, stop.status & 0x7f);
     let info = stand(task, tracee);
     go_on(task, tracee, frame, info.or(stop.info))
 }
 
-/// Tells the tracer's process.
-fn tell(task: &Task, tracee: &Tracee, stop: &Stop) {
+/// Tells the tracer's process by SIGCHLD, with this code and status, and by waking its `wait`.
+pub(super) fn tell(task: &Task, tracee: &Tracee, code: i32, status: i32) {
     let (utime, stime) = task.times.usage(task).ticks();
     let (tid, uid) = (task.tid(), task.cred_arc().uid);
-    let info = SigInfo::child(stop.why, tid, uid, stop.status & 0x7f, utime, stime);
+    let info = SigInfo::child(code, tid, uid, status, utime, stime);
     signal::notify_parent(tracee.tracer.process(), info);
 }
 
