@@ -7,10 +7,10 @@
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};
-use core::sync::atomic::{AtomicU8, Ordering};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
+use crate::base::setting::Setting;
 use crate::base::{console, cpu};
 use crate::sync::{SpinLock, level};
 use crate::time;
@@ -57,8 +57,22 @@ static RING: SpinLock<Ring, level::Log> = SpinLock::new(Ring {
     next_sequence: 0,
 });
 
-/// Lines of a level below this go to the console.
-static CONSOLE_LEVEL: AtomicU8 = AtomicU8::new(7);
+crate::setting! {
+    /// Lines of a level below this go to the console.
+    static CONSOLE_LEVEL = 7, i32::MIN..=i32::MAX;
+    /// The level of a line that a program writes to /dev/kmsg without one.
+    static MESSAGE_LEVEL = 4, i32::MIN..=i32::MAX;
+    /// What syslog(2) sets the console's level to when it switches the console off, and the least that it sets.
+    static LEAST_CONSOLE_LEVEL = 1, i32::MIN..=i32::MAX;
+    /// The console's level unless the command line gives another. As on Linux, nothing reads it once the machine is up.
+    static DEFAULT_CONSOLE_LEVEL = 7, i32::MIN..=i32::MAX;
+    /// Whether only who has CAP_SYSLOG may read the log (`kernel.dmesg_restrict`).
+    pub static DMESG_RESTRICT = 1, 0..=1;
+}
+
+/// The four numbers of `kernel.printk`.
+pub const LEVELS: [&dyn Setting; 4] =
+    [&CONSOLE_LEVEL, &MESSAGE_LEVEL, &LEAST_CONSOLE_LEVEL, &DEFAULT_CONSOLE_LEVEL];
 
 type Sink = fn(&[u8]);
 static CONSOLE: crate::sync::Once<Sink> = crate::sync::Once::new();
@@ -76,24 +90,32 @@ pub fn init() {
 /// Applies `quiet`, `debug` and `loglevel=`.
 pub fn configure() {
     let level = match crate::cmdline::number(crate::cmdline::words::LOGLEVEL) {
-        Some(level) => level.clamp(1, 8) as u8,
+        Some(level) => level.clamp(1, 8) as i32,
         None if crate::cmdline::flag(crate::cmdline::words::QUIET) => 4,
         None if crate::cmdline::flag(crate::cmdline::words::DEBUG) => 8,
-        None => 7,
+        None => DEFAULT_CONSOLE_LEVEL.get(),
     };
     set_console_level(level);
 }
 
 /// The console level: lines below it are printed (Linux's `console_loglevel`).
-pub fn console_level() -> u8 {
-    // Relaxed: a plain setting.
-    CONSOLE_LEVEL.load(Ordering::Relaxed)
+pub fn console_level() -> i32 {
+    CONSOLE_LEVEL.get()
 }
 
 /// Sets the console level.
-pub fn set_console_level(level: u8) {
-    // Relaxed: a plain setting.
-    CONSOLE_LEVEL.store(level, Ordering::Relaxed);
+pub fn set_console_level(level: i32) {
+    CONSOLE_LEVEL.set(level);
+}
+
+/// The least console level that syslog(2) sets (Linux's `minimum_console_loglevel`).
+pub fn least_console_level() -> i32 {
+    LEAST_CONSOLE_LEVEL.get()
+}
+
+/// The level, 0 to 7, of a line from user space that names none.
+pub fn message_level() -> u8 {
+    (MESSAGE_LEVEL.get() & 7) as u8
 }
 
 /// Sends console output to a driver instead of the polled port. `sink` must not block or log.
@@ -123,7 +145,7 @@ pub fn emit(level: u8, text: fmt::Arguments) {
     let text = line.bytes[..line.len].trim_ascii_end();
     let now = time::since_boot_ns();
     with_ring(|ring| ring.push(level, now, text));
-    if level & 7 < console_level() {
+    if i32::from(level & 7) < console_level() {
         print(now, text);
     }
     if let Some(notify) = NOTIFY.get() {

@@ -2,8 +2,8 @@
 
 use super::addr::{Class, Family, Name, class, family_of};
 use super::option::Options;
-use super::ports;
 use super::socket::Who;
+use super::sysctl;
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM};
 use abi::{Errno, Result};
@@ -38,7 +38,7 @@ pub fn check_bind(
         _ => {}
     }
     let port = addr.port();
-    if port != 0 && port < ports::FIRST_UNPRIVILEGED && !who.low_ports {
+    if port != 0 && port < sysctl::range::first_unprivileged() && !who.low_ports {
         return Err(Errno::EACCES);
     }
     Ok(addr)

@@ -2,14 +2,15 @@
 //!
 //! Owns the latter. Never waits itself. Locks: none.
 
-use crate::base::setting::Setting;
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::time;
 use abi::{Errno, Result};
 
-/// `net.core.somaxconn`: the largest backlog of a listener.
-pub static SOMAXCONN: Setting = Setting::new(4096, 0..=i32::MAX);
+crate::setting! {
+    /// `net.core.somaxconn`: the largest backlog of a listener.
+    pub static SOMAXCONN = 4096, 0..=i32::MAX;
+}
 
 /// The backlog of a listener that asks for `asked`; a negative number is the largest.
 pub fn backlog(asked: i32) -> usize {

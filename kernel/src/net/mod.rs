@@ -25,6 +25,7 @@ mod raw;
 mod report;
 mod snmp;
 mod socket;
+mod sysctl;
 mod tcp;
 mod udp;
 pub mod unix;

@@ -5,6 +5,9 @@
 //! Owns one socket's settings. Locks: `Leaf`, never together with another of that level.
 
 use super::limit::Timeouts;
+use super::sysctl::{
+    self, FIN_TIMEOUT, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, KEEPALIVE_TIME, SYN_RETRIES, TTL,
+};
 use crate::mm::fallible::{TryGrow, TrySlice, try_copy};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
@@ -59,11 +62,32 @@ struct Spec {
     level: i32,
     option: i32,
     rule: Rule,
-    default: i32,
+    default: Default,
+}
+
+/// What an option is until it is set.
+#[derive(Clone, Copy)]
+enum Default {
+    Fixed(i32),
+    /// What a setting of /proc/sys is now.
+    Setting(fn() -> i32),
+}
+
+impl Default {
+    fn now(self) -> i32 {
+        match self {
+            Self::Fixed(value) => value,
+            Self::Setting(get) => get(),
+        }
+    }
 }
 
 const fn spec(level: i32, option: i32, rule: Rule, default: i32) -> Spec {
-    Spec { level, option, rule, default }
+    Spec { level, option, rule, default: Default::Fixed(default) }
+}
+
+const fn set_by(level: i32, option: i32, rule: Rule, get: fn() -> i32) -> Spec {
+    Spec { level, option, rule, default: Default::Setting(get) }
 }
 
 const fn flag(level: i32, option: i32) -> Spec {
@@ -90,7 +114,7 @@ const SPECS: &[Spec] = &[
     spec(SOL_SOCKET, more::BUSY_POLL, Rule::Range(0, i32::MAX), 0),
     spec(SOL_SOCKET, more::INCOMING_CPU, Rule::Any, 0),
     spec(IPPROTO_IP, ip::TOS, Rule::Any, 0),
-    spec(IPPROTO_IP, ip::TTL, Rule::RangeOrDefault(1, 255), 64),
+    set_by(IPPROTO_IP, ip::TTL, Rule::RangeOrDefault(1, 255), || TTL.get()),
     flag(IPPROTO_IP, ip::HDRINCL),
     flag(IPPROTO_IP, ip::RECVOPTS),
     flag(IPPROTO_IP, ip::RETOPTS),
@@ -126,11 +150,11 @@ const SPECS: &[Spec] = &[
     flag(IPPROTO_TCP, tcp::NODELAY),
     flag(IPPROTO_TCP, tcp::CORK),
     spec(IPPROTO_TCP, tcp::MAXSEG, Rule::Range(88, 32767), 536),
-    spec(IPPROTO_TCP, tcp::KEEPIDLE, Rule::Range(1, 32767), 7200),
-    spec(IPPROTO_TCP, tcp::KEEPINTVL, Rule::Range(1, 32767), 75),
-    spec(IPPROTO_TCP, tcp::KEEPCNT, Rule::Range(1, 127), 9),
-    spec(IPPROTO_TCP, tcp::SYNCNT, Rule::Range(1, 127), 6),
-    spec(IPPROTO_TCP, tcp::LINGER2, Rule::Any, 60),
+    set_by(IPPROTO_TCP, tcp::KEEPIDLE, Rule::Range(1, 32767), || KEEPALIVE_TIME.get()),
+    set_by(IPPROTO_TCP, tcp::KEEPINTVL, Rule::Range(1, 32767), || KEEPALIVE_INTERVAL.get()),
+    set_by(IPPROTO_TCP, tcp::KEEPCNT, Rule::Range(1, 127), || KEEPALIVE_PROBES.get()),
+    set_by(IPPROTO_TCP, tcp::SYNCNT, Rule::Range(1, 127), || SYN_RETRIES.get()),
+    set_by(IPPROTO_TCP, tcp::LINGER2, Rule::Any, || FIN_TIMEOUT.get()),
     spec(IPPROTO_TCP, tcp::DEFER_ACCEPT, Rule::Any, 0),
     spec(IPPROTO_TCP, tcp::WINDOW_CLAMP, Rule::Any, 0),
     spec(IPPROTO_TCP, tcp::QUICKACK, Rule::Flag, 1),
@@ -143,10 +167,6 @@ const SPECS: &[Spec] = &[
 
 /// Time limits are rounded up to a tick, and told so.
 const TICK_NS: u64 = 4_000_000;
-/// Bounds of SO_SNDBUF and SO_RCVBUF, after Linux has doubled what the program asked for.
-const MIN_SEND: usize = 4608;
-const MIN_RECEIVE: usize = 2304;
-const MAX_BUFFER: usize = 425_984;
 
 /// The settings of one socket.
 pub struct Options {
@@ -183,6 +203,12 @@ impl Options {
         }
     }
 
+    /// As [`new`](Self::new), with buffers as `net.core` has them.
+    pub fn for_datagrams() -> Self {
+        let (send, receive) = sysctl::new_buffers();
+        Self::new(send, receive)
+    }
+
     /// What an accepted connection takes over from its listener.
     pub fn inherit(&self) -> Self {
         let new = Self::new(self.send_buffer(), self.receive_buffer());
@@ -199,7 +225,7 @@ impl Options {
         let spec = find(level, option)?;
         let list = self.list.lock();
         let set = list.iter().find(|(l, o, _)| (*l, *o) == (level, option));
-        Some(set.map_or(spec.default, |(_, _, value)| *value))
+        Some(set.map_or(spec.default.now(), |(_, _, value)| *value))
     }
 
     /// Whether a setting is on.
@@ -212,7 +238,7 @@ impl Options {
         let spec = find(level, option).ok_or(Errno::ENOPROTOOPT)?;
         let value = match spec.rule {
             Rule::Flag => i32::from(value != 0),
-            Rule::RangeOrDefault(..) if value == -1 => spec.default,
+            Rule::RangeOrDefault(..) if value == -1 => spec.default.now(),
             Rule::Range(min, max) | Rule::RangeOrDefault(min, max)
                 if !(min..=max).contains(&value) =>
             {
@@ -279,16 +305,13 @@ impl Options {
     /// `setsockopt` at `SOL_SOCKET`.
     pub fn set_socket(&self, option: i32, value: &[u8]) -> Result<()> {
         let number = number(value)?;
-        let doubled = |min: usize| {
-            let asked = usize::try_from(number).unwrap_or(usize::MAX);
-            asked.saturating_mul(2).clamp(min, MAX_BUFFER)
-        };
+        let asked = usize::try_from(number).unwrap_or(usize::MAX);
         match option {
             so::SNDBUF | so::SNDBUFFORCE => {
-                self.send_buffer.store(doubled(MIN_SEND), Ordering::Relaxed);
+                self.send_buffer.store(sysctl::send_buffer(asked), Ordering::Relaxed);
             }
             so::RCVBUF | so::RCVBUFFORCE => {
-                self.receive_buffer.store(doubled(MIN_RECEIVE), Ordering::Relaxed);
+                self.receive_buffer.store(sysctl::receive_buffer(asked), Ordering::Relaxed);
             }
             so::RCVLOWAT => {
                 let bytes = usize::try_from(number).unwrap_or(i32::MAX as usize).max(1);

@@ -6,6 +6,7 @@
 
 use super::addr::Family;
 use super::count;
+use super::sysctl;
 use super::tcp::Tcp;
 use super::udp::Udp;
 use crate::mm::fallible::{TryGrow, TryMap};
@@ -19,11 +20,6 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The range of ephemeral ports (`net.ipv4.ip_local_port_range`).
-pub const FIRST_FREE: u16 = 32768;
-pub const LAST_FREE: u16 = 60999;
-/// The first port that needs no capability.
-pub const FIRST_UNPRIVILEGED: u16 = 1024;
 /// How long a port stays taken after the end that closed first is gone.
 const TIME_WAIT_NS: u64 = 60_000_000_000;
 /// A new connection may take over such a port after this long, as on Linux for the loopback.
@@ -223,21 +219,23 @@ fn take_free(
     free: impl Fn(&[Entry]) -> bool,
 ) -> Result<Option<Port>> {
     let now = time::since_boot_ns();
-    let count = u64::from(LAST_FREE - FIRST_FREE) + 1;
+    let free_range = sysctl::range::ephemeral();
+    let count = u64::from(free_range.end() - free_range.start()) + 1;
     let [start]: [u64; 1] = random::secret_words();
     let start = start % count;
     for first in (0..count).step_by(WINDOW as usize).paced() {
         let mut table = TABLE.lock();
         let window = first..(first + WINDOW).min(count);
-        let found = window.map(|i| FIRST_FREE + ((start + i) % count) as u16).find(|&number| {
-            match table.get_mut(&(claim.protocol, number)) {
-                None => true,
-                Some(entries) => {
-                    sweep(entries, now);
-                    free(entries)
+        let found =
+            window.map(|i| free_range.start() + ((start + i) % count) as u16).find(|&number| {
+                match table.get_mut(&(claim.protocol, number)) {
+                    None => true,
+                    Some(entries) => {
+                        sweep(entries, now);
+                        free(entries)
+                    }
                 }
-            }
-        });
+            });
         if let Some(number) = found {
             return insert(&mut table, number, entry_for(claim, local, peer)).map(Some);
         }

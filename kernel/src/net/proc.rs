@@ -2,10 +2,9 @@
 
 use super::addr::{Family, LO_MTU};
 use super::count::traffic;
-use super::limit::SOMAXCONN;
-use super::ports::{self, FIRST_FREE, FIRST_UNPRIVILEGED, Holder, LAST_FREE, Seen};
+use super::ports::{self, Holder, Seen};
 use super::socket::NetSocket;
-use crate::fs::procfs::{ProcFile, register_file, register_setting};
+use crate::fs::procfs::{ProcFile, register_file};
 use crate::fs::sysfs;
 use crate::mm::fallible::{try_arc, try_copy, try_string};
 use crate::{try_format, try_write, try_writeln};
@@ -79,28 +78,7 @@ const FIXED: &[(&str, &str)] = &[
         "  sl  local_address                         remote_address                        st \
          tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
     ),
-    ("sys/net/core/rmem_default", "212992\n"),
-    ("sys/net/core/rmem_max", "212992\n"),
-    ("sys/net/core/wmem_default", "212992\n"),
-    ("sys/net/core/wmem_max", "212992\n"),
-    ("sys/net/core/optmem_max", "131072\n"),
-    ("sys/net/ipv4/ip_forward", "0\n"),
-    ("sys/net/ipv4/ip_default_ttl", "64\n"),
-    ("sys/net/ipv4/tcp_congestion_control", "cubic\n"),
     ("sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
-    ("sys/net/ipv4/tcp_fin_timeout", "60\n"),
-    ("sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
-    ("sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304\n"),
-    ("sys/net/ipv4/tcp_keepalive_time", "7200\n"),
-    ("sys/net/ipv4/tcp_keepalive_intvl", "75\n"),
-    ("sys/net/ipv4/tcp_keepalive_probes", "9\n"),
-    ("sys/net/ipv4/tcp_syn_retries", "6\n"),
-    ("sys/net/ipv4/ping_group_range", "1\t0\n"),
-    ("sys/net/ipv6/bindv6only", "0\n"),
-    ("sys/net/ipv6/conf/all/disable_ipv6", "0\n"),
-    ("sys/net/ipv6/conf/default/disable_ipv6", "0\n"),
-    ("sys/net/ipv6/conf/lo/disable_ipv6", "0\n"),
-    ("sys/net/unix/max_dgram_qlen", "10\n"),
 ];
 
 const SYS: &[(&str, &str)] = &[
@@ -122,13 +100,9 @@ pub fn register() -> Result<()> {
     for (path, text) in FIXED {
         register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
-    register_setting("sys/net/core/somaxconn", &SOMAXCONN)?;
-    let texts: [(&str, fn() -> Result<String>); 4] = [
-        ("net/unix", super::unix::table),
-        ("net/dev", dev),
-        ("sys/net/ipv4/ip_local_port_range", || try_format!("{FIRST_FREE}\t{LAST_FREE}\n")),
-        ("sys/net/ipv4/ip_unprivileged_port_start", || try_format!("{FIRST_UNPRIVILEGED}\n")),
-    ];
+    super::sysctl::register()?;
+    let texts: [(&str, fn() -> Result<String>); 2] =
+        [("net/unix", super::unix::table), ("net/dev", dev)];
     for (path, text) in texts {
         register_file(path, 0o444, try_arc(Text(text))?)?;
     }

@@ -8,7 +8,7 @@
 use super::args::Handler;
 use super::args::Status::{self, Full, Partial};
 use super::event::{epoll, futex, pipe, poll};
-use super::file::{dir, exec, fd, file, inotify, mount, path, splice, xattr};
+use super::file::{dir, exec, fd, file, inotify, memfd, mount, path, splice, xattr};
 use super::ipc::{msg, sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
@@ -305,7 +305,7 @@ syscalls! {
     311 process_vm_writev => trace::process_vm_writev, Full;
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
     318 getrandom => random::getrandom, Full;
-    319 memfd_create => fd::memfd_create, Partial("no huge pages");
+    319 memfd_create => memfd::memfd_create, Partial("no huge pages");
     322 execveat => exec::execveat, Full;
     324 membarrier => mm::membarrier, Full;
     325 mlock2 => mm::mlock2, Full;

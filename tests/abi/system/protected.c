@@ -199,7 +199,7 @@ static void numbers(void)
 
 int main(void)
 {
-	static const char *const names[] = { "fs/protected_symlinks", "fs/protected_hardlinks", "fs/protected_fifos", "fs/protected_regular", "kernel/pid_max", "kernel/sysrq", "kernel/core_uses_pid" };
+	static const char *const names[] = { "fs/protected_symlinks", "fs/protected_hardlinks", "fs/protected_fifos", "fs/protected_regular", "kernel/pid_max" };
 	static const char *const values[] = { "-1", "0", "1", "2", "3" };
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
 		char path[128], *before = saved(names[i]);

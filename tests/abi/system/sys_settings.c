@@ -20,19 +20,19 @@ static void writing(void)
 {
 	static const char *const texts[] = {
 		"7", "8\n", " 9", "\t10 \n", "0x10", "010", "-1", "", " ", "\n", "x", "5x", "5.", "--5", "+5", "0x", "0xg",
-		"200", "201", "2147483647", "2147483648", "99999999999999999999",
+		"32768", "32769", "2147483647", "2147483648", "99999999999999999999",
 	};
-	show("vm/swappiness");
+	show("kernel/shmmni");
 	for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
-		ssize_t got = put_setting("vm/swappiness", texts[i]);
+		ssize_t got = put_setting("kernel/shmmni", texts[i]);
 		printf("\"%s\" ", texts[i]);
 		if (got < 0)
 			printf("%s ", strerrorname_np(errno));
 		else
 			printf("%zd ", got);
-		printf("%s", read_file("/proc/sys/vm/swappiness"));
+		printf("%s", read_file("/proc/sys/kernel/shmmni"));
 	}
-	T(put_setting("vm/swappiness", "60"));
+	T(put_setting("kernel/shmmni", "4096"));
 }
 
 static int mappings(void)
@@ -121,16 +121,16 @@ int main(int argc, char **argv)
 	places("0");
 	T(put_setting("kernel/randomize_va_space", "2"));
 
-	show("vm/dirty_ratio");
-	T(put_setting("vm/dirty_ratio", "101"));
-	T(put_setting("vm/dirty_ratio", "30"));
-	show("vm/dirty_ratio");
-	T(put_setting("vm/dirty_ratio", "20"));
+	show("kernel/shmmni");
+	T(put_setting("kernel/shmmni", "32769"));
+	T(put_setting("kernel/shmmni", "30"));
+	show("kernel/shmmni");
+	T(put_setting("kernel/shmmni", "4096"));
 	CHILD("a user") {
 		MUST(setresuid(1000, 1000, 1000));
-		T(put_setting("vm/dirty_ratio", "30"));
+		T(put_setting("kernel/shmmni", "30"));
 		T(put_setting("kernel/randomize_va_space", "0"));
-		show("vm/dirty_ratio");
+		show("kernel/shmmni");
 	} END;
 	return 0;
 }

@@ -384,3 +384,14 @@ fn a_folder_keeps_what_its_files_are() {
     let output = on(root.path(), "alea", &[], &["cat", "/srv/data"]);
     assert_eq!(text(&output.stdout), "changed\n");
 }
+
+#[test]
+fn a_setting_that_nothing_obeys_is_refused_with_the_reason() {
+    let root = root();
+    let script = "cd /proc/sys/vm; for v in 60 10; do echo $v > swappiness && echo taken; done
+        cat swappiness; busybox dmesg";
+    let output = on(root.path(), "alea", &[], &["sh", "-c", script]);
+    let said = text(&output.stdout);
+    assert!(said.starts_with("taken\n60\n"), "{said}");
+    assert!(said.contains("sysctl: vm/swappiness stays 60, for there is no swap"), "{said}");
+}

@@ -8,13 +8,14 @@
 
 use super::devfs::register_char;
 use crate::diag::klog;
+use crate::fs::procfs::is_capable;
 use crate::fs::procfs::kmsg::log_readers;
 use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::chardev::CharDriver;
-use crate::vfs::{FileOps, OpenFile, PollEvents, Whence};
+use crate::vfs::{Capability, FileOps, OpenFile, PollEvents, Whence};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -33,7 +34,11 @@ struct Kmsg {
 }
 
 impl CharDriver for Driver {
-    fn open(&self, _: u32, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
+    fn open(&self, _: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+        // Who only writes sees nothing.
+        if flags.readable() && klog::DMESG_RESTRICT.get() != 0 && !is_capable(Capability::SYSLOG) {
+            return Err(Errno::EPERM);
+        }
         Ok(try_arc(Kmsg { next: AtomicU64::new(klog::sequences().0) })?)
     }
 }
@@ -129,10 +134,9 @@ impl FileOps for Kmsg {
     }
 }
 
-/// Splits a `<level>` prefix off; without one the level is 4 (warning), and user space's lines carry
-/// facility 1 (user).
+/// Splits a `<level>` prefix off; without one the level is `kernel.printk`'s second number, and user space's lines
+/// carry facility 1 (user).
 fn split_level(line: &[u8]) -> (u8, &[u8]) {
-    const DEFAULT: u8 = 4;
     const FACILITY_USER: u8 = 1 << 3;
     let prefixed = || {
         let rest = line.strip_prefix(b"<")?;
@@ -140,7 +144,7 @@ fn split_level(line: &[u8]) -> (u8, &[u8]) {
         let level: u8 = core::str::from_utf8(&rest[..end]).ok()?.parse().ok()?;
         Some((level, &rest[end + 1..]))
     };
-    let (level, text) = prefixed().unwrap_or((DEFAULT, line));
+    let (level, text) = prefixed().unwrap_or_else(|| (klog::message_level(), line));
     (if level < 8 { level | FACILITY_USER } else { level }, text)
 }
 

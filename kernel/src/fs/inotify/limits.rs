@@ -3,30 +3,18 @@
 //! Owns settings and counts. Locks: `Leaf`, for the counts; never taken with another lock of that level.
 #![forbid(unsafe_code)]
 
-use crate::fs::procfs::{ProcFile, register_file};
-use crate::mm::fallible::{TryMap, try_arc};
+use crate::base::setting::Setting;
+use crate::fs::procfs::register_setting;
+use crate::mm::fallible::TryMap;
 use crate::sync::{SpinLock, level};
-use crate::try_format;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
-use core::sync::atomic::{AtomicI32, Ordering};
 
-/// A setting. Relaxed: it decides nothing but later calls.
-struct Setting(AtomicI32);
-
-impl Setting {
-    const fn new(value: i32) -> Self {
-        Self(AtomicI32::new(value))
-    }
-    fn get(&self) -> usize {
-        usize::try_from(self.0.load(Ordering::Relaxed)).unwrap_or(0)
-    }
+crate::setting! {
+    static MAX_QUEUED = 16384, 0..=i32::MAX;
+    static MAX_INSTANCES = 128, 0..=i32::MAX;
+    static MAX_WATCHES = 8192, 0..=i32::MAX;
 }
-
-static MAX_QUEUED: Setting = Setting::new(16384);
-static MAX_INSTANCES: Setting = Setting::new(128);
-static MAX_WATCHES: Setting = Setting::new(8192);
 
 /// Instances and watches of a user.
 type Counts = BTreeMap<u32, (usize, usize)>;
@@ -35,14 +23,14 @@ static COUNTS: SpinLock<Counts, level::Leaf> = SpinLock::new(BTreeMap::new());
 
 /// How many events a new inotify may hold.
 pub fn max_queued_events() -> usize {
-    MAX_QUEUED.get()
+    MAX_QUEUED.get() as usize
 }
 
 /// Counts an instance: EMFILE beyond the limit.
 pub fn charge_instance(uid: u32) -> Result<()> {
     let mut counts = COUNTS.lock();
     let (instances, _) = counts.try_entry(uid, Default::default)?;
-    if *instances >= MAX_INSTANCES.get() {
+    if *instances >= MAX_INSTANCES.get() as usize {
         return Err(Errno::EMFILE);
     }
     *instances += 1;
@@ -58,7 +46,7 @@ pub fn uncharge_instance(uid: u32) {
 pub fn charge_watch(uid: u32) -> Result<()> {
     let mut counts = COUNTS.lock();
     let (_, watches) = counts.try_entry(uid, Default::default)?;
-    if *watches >= MAX_WATCHES.get() {
+    if *watches >= MAX_WATCHES.get() as usize {
         return Err(Errno::ENOSPC);
     }
     *watches += 1;
@@ -80,18 +68,6 @@ fn change(uid: u32, act: impl FnOnce(&mut (usize, usize))) {
     }
 }
 
-impl ProcFile for &'static Setting {
-    fn read(&self) -> Result<Vec<u8>> {
-        Ok(try_format!("{}\n", self.get())?.into_bytes())
-    }
-    fn write(&self, data: &[u8]) -> Result<usize> {
-        let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
-        let value = text.trim().parse::<i32>().ok().filter(|&value| value >= 0);
-        self.0.store(value.ok_or(Errno::EINVAL)?, Ordering::Relaxed);
-        Ok(data.len())
-    }
-}
-
 /// Adds the settings to /proc. As on Linux, all watches of a user may take a hundredth of the memory.
 pub fn register() -> Result<()> {
     /// What a watch and the inode that it pins take.
@@ -99,11 +75,11 @@ pub fn register() -> Result<()> {
     let bytes =
         crate::mm::frames::stats().total.saturating_mul(crate::base::PAGE_SIZE as u64) / 100;
     let watches = (bytes / WATCH_COST).clamp(8192, 1 << 20);
-    MAX_WATCHES.0.store(watches as i32, Ordering::Relaxed);
-    let files: [(&str, &'static Setting); 3] = [
+    MAX_WATCHES.set(watches as i32);
+    let files: [(&str, &'static dyn Setting); 3] = [
         ("sys/fs/inotify/max_queued_events", &MAX_QUEUED),
         ("sys/fs/inotify/max_user_instances", &MAX_INSTANCES),
         ("sys/fs/inotify/max_user_watches", &MAX_WATCHES),
     ];
-    files.into_iter().try_for_each(|(path, file)| register_file(path, 0o644, try_arc(file)?))
+    files.into_iter().try_for_each(|(path, file)| register_setting(path, file))
 }

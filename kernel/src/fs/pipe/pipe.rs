@@ -25,8 +25,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Slots of a new pipe: 64 KiB.
 const DEFAULT_SLOTS: usize = 16;
-/// Largest size that F_SETPIPE_SZ gives without CAP_SYS_RESOURCE (`fs.pipe-max-size`).
-const MAX_SIZE: usize = 1 << 20;
+/// Largest size, in bytes, that F_SETPIPE_SZ gives without CAP_SYS_RESOURCE (`fs.pipe-max-size`). Relaxed: a plain setting.
+static MAX_SIZE: AtomicU32 = AtomicU32::new(1 << 20);
 
 /// More slots than this Linux cannot allocate.
 const MAX_SLOTS: usize = 1 << 16;
@@ -211,16 +211,13 @@ impl Pipe {
     }
 
     fn set_size(&self, bytes: u32, cred: &Cred) -> Result<usize> {
-        if bytes > 1 << 31 {
-            return Err(Errno::EINVAL);
-        }
-        let slots = (bytes as usize).div_ceil(PAGE).max(1).next_power_of_two();
+        let slots = slots_for(bytes)?;
         if slots > MAX_SLOTS {
             return Err(Errno::ENOMEM);
         }
         let mut ring = self.ring.lock();
         let grows = slots > ring.capacity();
-        if grows && slots * PAGE > MAX_SIZE && !cred.capable(Capability::SYS_RESOURCE) {
+        if grows && slots * PAGE > max_size() && !cred.capable(Capability::SYS_RESOURCE) {
             return Err(Errno::EPERM);
         }
         ring.resize(slots)?;
@@ -236,6 +233,26 @@ impl Pipe {
         self.for_readers.wake_all();
         self.for_writers.wake_all();
     }
+}
+
+/// How many slots a pipe of `bytes` has: a power of two. `EINVAL` beyond 2 GiB.
+fn slots_for(bytes: u32) -> Result<usize> {
+    if bytes > 1 << 31 {
+        return Err(Errno::EINVAL);
+    }
+    Ok((bytes as usize).div_ceil(PAGE).max(1).next_power_of_two())
+}
+
+/// `fs.pipe-max-size`, in bytes.
+pub fn max_size() -> usize {
+    MAX_SIZE.load(Ordering::Relaxed) as usize
+}
+
+/// Sets it to `bytes`, rounded up to what a pipe can have.
+pub fn set_max_size(bytes: u32) -> Result<()> {
+    let size = slots_for(bytes)? * PAGE;
+    MAX_SIZE.store(u32::try_from(size).map_err(|_| Errno::EINVAL)?, Ordering::Relaxed);
+    Ok(())
 }
 
 /// One open end of a pipe, or an open fifo: it may read, write, or both.
@@ -444,6 +461,6 @@ pub fn size(file: &OpenFile) -> Result<usize> {
 }
 
 /// `F_SETPIPE_SZ`: gives the size that was set.
-pub fn set_size(file: &OpenFile, bytes: u32) -> Result<usize> {
-    end_of(file)?.pipe.set_size(bytes, file.cred())
+pub fn set_size(file: &OpenFile, bytes: u32, caller: &Cred) -> Result<usize> {
+    end_of(file)?.pipe.set_size(bytes, caller)
 }

@@ -23,7 +23,9 @@ mod text;
 pub use file::ProcFile;
 pub use fixed::register_file;
 pub use node::process_of;
-pub use process::{CpuTotals, PidFile, ProcessTable, Totals, register_process_table};
+pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register_process_table};
 pub(super) use start::init;
-pub use sysctl::{by_prefix, number, register_setting};
+pub use sysctl::{
+    Pinned, Several, by_prefix, number, register_pinned, register_setting, register_settings,
+};
 pub use text::TextBuf;

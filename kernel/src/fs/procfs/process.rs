@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use crate::sync::Once;
-use crate::vfs::{FdTable, FsContext, Owner, Path};
+use crate::vfs::{Capability, FdTable, FsContext, Owner, Path};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -66,6 +66,8 @@ pub trait ProcessTable: Send + Sync {
     fn owner(&self, tid: u32, is_open: bool) -> Owner;
     /// Whether the caller may look into the task, as ptrace's read access check says.
     fn may_access(&self, tid: u32) -> bool;
+    /// Whether the caller has a capability.
+    fn is_capable(&self, capability: Capability) -> bool;
     /// Names its memory: another number after each exec, 0 if it has none.
     fn memory(&self, tid: u32) -> u64;
     /// Its descriptors; `None` for a zombie or a kernel thread.
@@ -103,6 +105,11 @@ static PROCESSES: Once<&'static dyn ProcessTable> = Once::new();
 /// Fills the slot; called once at boot.
 pub fn register_process_table(table: &'static dyn ProcessTable) {
     PROCESSES.call_once(|| table);
+}
+
+/// Whether the caller has a capability; nobody has one before the slot is filled.
+pub fn is_capable(capability: Capability) -> bool {
+    PROCESSES.get().is_some_and(|processes| processes.is_capable(capability))
 }
 
 /// The slot's content; ESRCH before it is filled.

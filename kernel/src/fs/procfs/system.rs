@@ -1,26 +1,21 @@
 //! /proc's files about the machine: memory, CPUs, time, load.
 //!
-//! Owns settings that have nothing to act on. Never waits. Locks: none of its own.
+//! Owns nothing. Never waits. Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::file::ProcFile;
 use super::fixed::register_file;
 use super::process::{CpuTotals, Totals, processes};
-use super::sysctl::register_setting;
 use crate::arch::irq;
 use crate::arch::smp::identity;
 use crate::base::percpu;
-use crate::base::setting::Setting;
-use crate::diag::klog;
-use crate::mm::MAX_MAP_COUNT;
-use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, try_string, written};
+use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, written};
 use crate::mm::frames;
 use crate::mm::frames::inject;
 use crate::version::{RELEASE, VERSION};
-use crate::vfs::namei::protect;
 use crate::{cmdline, time, try_format, try_write, try_writeln};
+use abi::Result;
 use abi::time::USER_HZ;
-use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -43,7 +38,7 @@ impl ProcFile for Fixed {
 }
 
 pub(super) fn register() -> Result<()> {
-    let texts: [(&str, fn() -> Result<String>); 13] = [
+    let texts: [(&str, fn() -> Result<String>); 10] = [
         ("alea/fail_alloc", fail_alloc),
         ("meminfo", meminfo),
         ("cpuinfo", cpuinfo),
@@ -54,88 +49,16 @@ pub(super) fn register() -> Result<()> {
         ("cmdline", || try_format!("{}\n", cmdline::text())),
         ("interrupts", interrupts),
         ("version", || try_format!("Linux version {RELEASE} (alea@alea) (rustc) {VERSION}\n")),
-        ("sys/kernel/osrelease", || try_format!("{RELEASE}\n")),
-        ("sys/kernel/version", || try_format!("{VERSION}\n")),
-        ("sys/kernel/ngroups_max", || try_string("65536\n")),
     ];
     for (path, text) in texts {
         register_file(path, 0o444, try_arc(Text(text))?)?;
     }
-    register_file("sys/kernel/printk", 0o644, try_arc(Printk)?)?;
     register_file(
         "swaps",
         0o444,
         try_arc(Fixed("Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"))?,
     )?;
-    for (path, setting) in SETTINGS {
-        register_setting(path, setting)?;
-    }
-    for (path, text) in CONSTANTS {
-        register_file(path, 0o444, try_arc(Fixed(text))?)?;
-    }
     Ok(())
-}
-
-/// Settings of rooms below this one, and those that have nothing to act on: there is no swap, no disk to write back to, no key that
-/// sysrq would allow, and no core is written.
-static SETTINGS: [(&str, &Setting); 10] = [
-    ("sys/fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
-    ("sys/fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
-    ("sys/fs/protected_fifos", &protect::PROTECTED_FIFOS),
-    ("sys/fs/protected_regular", &protect::PROTECTED_REGULAR),
-    ("sys/kernel/core_uses_pid", &CORE_USES_PID),
-    ("sys/kernel/sysrq", &SYSRQ),
-    ("sys/vm/max_map_count", &MAX_MAP_COUNT),
-    ("sys/vm/swappiness", &SWAPPINESS),
-    ("sys/vm/dirty_ratio", &DIRTY_RATIO),
-    ("sys/vm/dirty_background_ratio", &DIRTY_BACKGROUND_RATIO),
-];
-
-/// As Debian's kernels have them at boot.
-static SYSRQ: Setting = Setting::new(0x1b6, i32::MIN..=i32::MAX);
-static CORE_USES_PID: Setting = Setting::new(0, i32::MIN..=i32::MAX);
-static SWAPPINESS: Setting = Setting::new(60, 0..=200);
-static DIRTY_RATIO: Setting = Setting::new(20, 0..=100);
-static DIRTY_BACKGROUND_RATIO: Setting = Setting::new(10, 0..=100);
-
-/// Settings that are what they are here.
-const CONSTANTS: [(&str, &str); 22] = [
-    ("sys/kernel/dmesg_restrict", "0\n"),
-    ("sys/kernel/ostype", "Linux\n"),
-    ("sys/kernel/cap_last_cap", "40\n"),
-    ("sys/kernel/overflowuid", "65534\n"),
-    ("sys/kernel/overflowgid", "65534\n"),
-    ("sys/kernel/core_pattern", "core\n"),
-    ("sys/kernel/tainted", "0\n"),
-    ("sys/kernel/kptr_restrict", "2\n"),
-    ("sys/kernel/modules_disabled", "1\n"),
-    ("sys/vm/overcommit_memory", "0\n"),
-    ("sys/vm/overcommit_ratio", "50\n"),
-    ("sys/vm/mmap_min_addr", "65536\n"),
-    ("sys/vm/vfs_cache_pressure", "100\n"),
-    ("sys/vm/nr_hugepages", "0\n"),
-    ("sys/vm/legacy_va_layout", "0\n"),
-    ("sys/vm/memfd_noexec", "0\n"),
-    ("sys/fs/file-max", "9223372036854775807\n"),
-    ("sys/fs/nr_open", "1048576\n"),
-    ("sys/fs/pipe-max-size", "1048576\n"),
-    ("sys/fs/suid_dumpable", "0\n"),
-    ("sys/fs/overflowuid", "65534\n"),
-    ("sys/fs/overflowgid", "65534\n"),
-];
-
-struct Printk;
-
-impl ProcFile for Printk {
-    fn read(&self) -> Result<Vec<u8>> {
-        Ok(try_format!("{}\t4\t1\t7\n", klog::console_level())?.into_bytes())
-    }
-    fn write(&self, data: &[u8]) -> Result<usize> {
-        let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
-        let level = text.split_ascii_whitespace().next().and_then(|word| word.parse().ok());
-        klog::set_console_level(level.ok_or(Errno::EINVAL)?);
-        Ok(data.len())
-    }
 }
 
 /// A line more, or `ENOMEM`.

@@ -224,6 +224,16 @@ pub(in crate::mm) fn total() -> u64 {
     TOTAL.load(Ordering::Relaxed)
 }
 
+crate::setting! {
+    /// `vm.overcommit_memory`: 0 refuses what the machine could never hold, 1 nothing. Mode 2, a strict count, is not there.
+    pub static OVERCOMMIT_MEMORY = 0, 0..=1;
+}
+
+/// Whether a promise of this many pages is refused because the machine has fewer.
+pub fn is_hopeless(pages: u64) -> bool {
+    pages > total() && OVERCOMMIT_MEMORY.get() == 0
+}
+
 /// Gives back the free frames that this CPU keeps, unless it was interrupted while it used them.
 pub(in crate::mm) fn drain() {
     cpu_cache::drain();

@@ -16,8 +16,8 @@ pub(super) use buddy::has_spare;
 pub use buddy::kernel_memory_low;
 pub(super) use frames::{
     FrameStats, alloc, alloc_root, alloc_table, alloc_zeroed, change_owner, drain, free,
-    free_block_part, free_root, free_table, keep_none, put, shared, total, zero_one,
+    free_block_part, free_root, free_table, keep_none, put, shared, zero_one,
 };
-pub use frames::{alloc_block, stats};
+pub use frames::{OVERCOMMIT_MEMORY, alloc_block, is_hopeless, stats};
 pub(super) use pfn::For;
 pub use pfn::Pfn;

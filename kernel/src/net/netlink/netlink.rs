@@ -25,7 +25,6 @@ const NETLINK_ROUTE: i32 = 0;
 /// Events of devices: what a write to a `uevent` file announces.
 const NETLINK_KOBJECT_UEVENT: i32 = 15;
 const SOL_NETLINK: i32 = 270;
-const BUFFER: usize = 212_992;
 
 /// Flags and types of a message.
 const REQUEST: u16 = 1;
@@ -125,7 +124,7 @@ pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> 
         kind,
         protocol,
         who,
-        options: Options::new(BUFFER, BUFFER),
+        options: Options::for_datagrams(),
         state: SpinLock::new(state),
         for_reading: WaitQueue::new(),
         listener,

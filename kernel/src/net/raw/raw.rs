@@ -22,9 +22,6 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
-/// Linux's default sizes of the buffers.
-const BUFFER: usize = 212_992;
-
 /// `ICMP_FILTER` and `ICMP6_FILTER`.
 const FILTER: i32 = 1;
 /// `IPV6_CHECKSUM`.
@@ -66,7 +63,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
     let socket = try_arc(Raw {
         family,
         protocol,
-        options: Options::new(BUFFER, BUFFER),
+        options: Options::for_datagrams(),
         state: SpinLock::new(State {
             local: family.any(),
             peer: None,

@@ -24,9 +24,6 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
-/// Linux's default sizes of the buffers.
-const BUFFER: usize = 212_992;
-
 /// One socket.
 pub struct Udp {
     me: Weak<Udp>,
@@ -56,7 +53,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
         family,
         protocol,
         uid: who.uid,
-        options: Options::new(BUFFER, BUFFER),
+        options: Options::for_datagrams(),
         state: SpinLock::new(State {
             local: family.nowhere(),
             peer: None,

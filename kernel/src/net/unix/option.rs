@@ -2,13 +2,9 @@
 
 use super::unix::{Role, Socket};
 use crate::net::limit::{TimeLimit, Timeouts};
+use crate::net::sysctl;
 use abi::Errno;
 use abi::socket::Ucred;
-
-/// Bounds of SO_SNDBUF and SO_RCVBUF, after Linux has doubled what the program asked for.
-const MIN_BUFFER: usize = 4608;
-const MIN_RECEIVE_BUFFER: usize = 2304;
-const MAX_BUFFER: usize = 425_984;
 
 impl Socket {
     pub(super) fn receive_limit(&self) -> TimeLimit {
@@ -76,8 +72,7 @@ impl Socket {
 
     /// Sets it as Linux does: doubled, within bounds.
     pub fn set_buffer(&self, asked: u32) {
-        let doubled = (asked as usize).saturating_mul(2);
-        self.state.lock().buffer = doubled.clamp(MIN_BUFFER, MAX_BUFFER);
+        self.state.lock().buffer = sysctl::send_buffer(asked as usize);
     }
 
     /// SO_RCVBUF, which limits nothing: what is sent counts for its sender.
@@ -87,8 +82,7 @@ impl Socket {
 
     /// Sets it as Linux does: doubled, within bounds.
     pub fn set_receive_buffer(&self, asked: u32) {
-        let doubled = (asked as usize).saturating_mul(2);
-        self.state.lock().receive_buffer = doubled.clamp(MIN_RECEIVE_BUFFER, MAX_BUFFER);
+        self.state.lock().receive_buffer = sysctl::receive_buffer(asked as usize);
     }
 
     /// SO_ACCEPTCONN.

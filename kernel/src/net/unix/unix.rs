@@ -49,8 +49,6 @@ impl Kind {
     }
 }
 
-/// As much as a receiver holds before its senders wait (Linux's default `wmem`).
-const DEFAULT_BUFFER: usize = 212_992;
 /// Datagrams a receiver holds (Linux's `net.unix.max_dgram_qlen`).
 pub(super) const MAX_DATAGRAMS: usize = 10;
 
@@ -115,6 +113,7 @@ pub(super) enum Role {
 impl Socket {
     pub(super) fn new(kind: Kind, cred: Ucred) -> Result<Arc<Self>> {
         let for_writing = try_arc(WaitQueue::new())?;
+        let (send, receive) = crate::net::sysctl::new_buffers();
         let socket = try_arc(Self {
             _counted: Counted::new(counted::Kind::UnixSocket),
             kind,
@@ -129,8 +128,8 @@ impl Socket {
                 error: None,
                 cred,
                 peer_cred: Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX },
-                buffer: DEFAULT_BUFFER,
-                receive_buffer: DEFAULT_BUFFER,
+                buffer: send,
+                receive_buffer: receive,
                 pass_cred: false,
                 pass_sec: false,
                 stamps: None,

@@ -4,7 +4,6 @@
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
-use crate::base::setting::Setting;
 use crate::process::task::current::Current;
 use crate::process::task::limits::Resource;
 use crate::random;
@@ -22,8 +21,10 @@ const BRK_RANGE: u64 = 0x200_0000;
 const MIN_GAP: u64 = 128 << 20;
 const MAX_GAP: u64 = USER_END / 6 * 5;
 
-/// `kernel.randomize_va_space`: 0 draws no addresses, 1 all but the heap's, 2 all.
-pub static RANDOMIZE_VA_SPACE: Setting = Setting::new(2, i32::MIN..=i32::MAX);
+crate::setting! {
+    /// `kernel.randomize_va_space`: 0 draws no addresses, 1 all but the heap's, 2 all.
+    pub static RANDOMIZE_VA_SPACE = 2, i32::MIN..=i32::MAX;
+}
 
 /// The addresses drawn for one program.
 pub(super) struct Layout {

@@ -8,10 +8,11 @@ use crate::mm::Sink;
 use crate::process::exec::RANDOMIZE_VA_SPACE;
 use crate::process::ptrace::access::may_look_into;
 use crate::process::task::current::current;
+use crate::process::task::limits::NR_OPEN;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::tree::table;
-use crate::vfs::{FdTable, FsContext, Owner, Path};
+use crate::vfs::{Capability, FdTable, FsContext, Owner, Path};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -21,6 +22,7 @@ use core::sync::atomic::Ordering;
 pub(in crate::process) fn register() {
     static PROCESSES: Processes = Processes;
     register_process_table(&PROCESSES);
+    register_setting("sys/fs/nr_open", &NR_OPEN).expect("no memory for files of /proc");
     register_setting("sys/kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
         .expect("no memory for files of /proc");
     register_setting("sys/kernel/pid_max", &table::PID_MAX).expect("no memory for files of /proc");
@@ -85,6 +87,10 @@ impl ProcessTable for Processes {
     fn current(&self) -> Option<(u32, u32)> {
         let task = current();
         Some((task.process().pid().unsigned_abs(), task.tid().unsigned_abs()))
+    }
+
+    fn is_capable(&self, capability: Capability) -> bool {
+        current().cred().capable(capability)
     }
 
     fn next_pid(&self, from: u32) -> Option<u32> {

@@ -3,7 +3,9 @@
 //! Owns the settings. Never keeps what stands already to a limit that has been lowered since. Locks: none.
 
 use crate::base::setting::Setting;
-use crate::fs::procfs::{ProcFile, by_prefix, number, register_file, register_setting};
+use crate::fs::procfs::{
+    ProcFile, Several, by_prefix, register_file, register_setting, register_settings,
+};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use abi::{Errno, Result};
@@ -26,21 +28,23 @@ impl Wide {
 /// Bytes of a segment, and pages of all.
 pub static SHM_MAX: Wide = Wide(AtomicU64::new(u64::MAX - (1 << 24)));
 pub static SHM_ALL: Wide = Wide(AtomicU64::new(u64::MAX - (1 << 24)));
-pub static SHM_MNI: Setting = Setting::new(4096, 0..=MOST);
-/// Whether a segment that is not attached goes with the thread that made it.
-pub static SHM_RMID_FORCED: Setting = Setting::new(0, 0..=1);
-pub static SHM_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
-/// Semaphores of a set, semaphores of all sets, operations of a call.
-pub static SEM_MSL: Setting = Setting::new(32000, i32::MIN..=i32::MAX);
-pub static SEM_MNS: Setting = Setting::new(1_024_000_000, i32::MIN..=i32::MAX);
-pub static SEM_OPM: Setting = Setting::new(500, i32::MIN..=i32::MAX);
-pub static SEM_MNI: Setting = Setting::new(32000, 0..=MOST);
-pub static SEM_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
-/// Bytes of a message, bytes of a new queue, queues.
-pub static MSG_MAX: Setting = Setting::new(8192, 0..=i32::MAX);
-pub static MSG_MNB: Setting = Setting::new(16384, 0..=i32::MAX);
-pub static MSG_MNI: Setting = Setting::new(32000, 0..=MOST);
-pub static MSG_NEXT_ID: Setting = Setting::new(-1, -1..=i32::MAX);
+crate::setting! {
+    pub static SHM_MNI = 4096, 0..=MOST;
+    /// Whether a segment that is not attached goes with the thread that made it.
+    pub static SHM_RMID_FORCED = 0, 0..=1;
+    pub static SHM_NEXT_ID = -1, -1..=i32::MAX;
+    /// Semaphores of a set, semaphores of all sets, operations of a call.
+    pub static SEM_MSL = 32000, i32::MIN..=i32::MAX;
+    pub static SEM_MNS = 1_024_000_000, i32::MIN..=i32::MAX;
+    pub static SEM_OPM = 500, i32::MIN..=i32::MAX;
+    pub static SEM_MNI = 32000, 0..=MOST;
+    pub static SEM_NEXT_ID = -1, -1..=i32::MAX;
+    /// Bytes of a message, bytes of a new queue, queues.
+    pub static MSG_MAX = 8192, 0..=i32::MAX;
+    pub static MSG_MNB = 16384, 0..=i32::MAX;
+    pub static MSG_MNI = 32000, 0..=MOST;
+    pub static MSG_NEXT_ID = -1, -1..=i32::MAX;
+}
 
 /// Adds the files to /proc; `forced` is called when segments without a maker are to go.
 pub fn register(forced: fn()) -> Result<()> {
@@ -50,8 +54,11 @@ pub fn register(forced: fn()) -> Result<()> {
         register_file(path, 0o644, try_arc(setting)?)?;
     }
     register_file("sys/kernel/shm_rmid_forced", 0o644, try_arc(Forced(forced))?)?;
-    register_file("sys/kernel/sem", 0o644, try_arc(Sem)?)?;
-    let numbers: [(&str, &'static Setting); 7] = [
+    register_settings(
+        "sys/kernel/sem",
+        Several([&SEM_MSL, &SEM_MNS, &SEM_OPM, &SEM_MNI], Errno::ERANGE),
+    )?;
+    let numbers: [(&str, &'static dyn Setting); 7] = [
         ("sys/kernel/shmmni", &SHM_MNI),
         ("sys/kernel/shm_next_id", &SHM_NEXT_ID),
         ("sys/kernel/sem_next_id", &SEM_NEXT_ID),
@@ -105,35 +112,3 @@ impl ProcFile for Forced {
         Ok(data.len())
     }
 }
-
-/// `sem`: the four limits of semaphores in a line.
-struct Sem;
-
-impl ProcFile for Sem {
-    fn read(&self) -> Result<Vec<u8>> {
-        let [msl, mns, opm, mni] = SEM_LIMITS.map(Setting::get);
-        try_format!("{msl}\t{mns}\t{opm}\t{mni}\n").map(String::into_bytes)
-    }
-    fn write(&self, data: &[u8]) -> Result<usize> {
-        let mut rest = data.trim_ascii_start();
-        if rest.is_empty() && !data.is_empty() {
-            return Err(Errno::EINVAL);
-        }
-        for setting in SEM_LIMITS {
-            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
-            if word.is_empty() {
-                break;
-            }
-            // As on Linux, what stands before a bad number counts.
-            if !setting.set(number(word).ok_or(Errno::EINVAL)?) {
-                return Err(Errno::ERANGE);
-            }
-            rest = after.trim_ascii_start();
-        }
-        // What stands after the last one is left.
-        Ok(data.len() - rest.len())
-    }
-}
-
-const SEM_LIMITS: [&Setting; 4] = [&SEM_MSL, &SEM_MNS, &SEM_OPM, &SEM_MNI];

@@ -3,7 +3,6 @@
 //! Owns a reference to each object until it is removed. Never frees one: who removes it drops it with nothing locked.
 //! Locks: those of its user, at level `SysvTable`.
 
-use crate::base::setting::Setting;
 use crate::mm::fallible::{Room, TryMap};
 use abi::ipc::{IPC_PRIVATE, get as flag};
 use abi::{Errno, Result};
@@ -86,21 +85,21 @@ impl<T: Object> Table<T> {
         self.numbers.highest().map_or(0, |index| index as i32)
     }
 
-    /// Adds an object with a key that no other has; `wish` is the identifier that the next new one is to have, which
-    /// becomes -1. `ENOSPC` beyond `limit`, `ENOMEM`.
+    /// Adds an object with a key that no other has; `wish` is the identifier that it is to have, or -1;
+    /// the caller sets it back to that. `ENOSPC` beyond `limit`, `ENOMEM`.
     pub fn add(
         &mut self,
         key: i32,
-        limit: &Setting,
-        wish: &Setting,
+        limit: i32,
+        wish: i32,
         room: Room<T>,
         make: impl FnOnce(i32) -> T,
     ) -> Result<Arc<T>> {
-        let limit = usize::try_from(limit.get()).unwrap_or(0);
+        let limit = usize::try_from(limit).unwrap_or(0);
         if self.numbers.used() >= limit {
             return Err(Errno::ENOSPC);
         }
-        let wished = Some(wish.get()).filter(|&wish| wish >= 0);
+        let wished = Some(wish).filter(|&wish| wish >= 0);
         let id = self.numbers.take(limit, wished).ok_or(Errno::ENOSPC)?;
         let object = room.arc(make(id));
         let mut entered = self.by_index.try_put(index_of(id), object.clone()).map(drop);
@@ -111,9 +110,6 @@ impl<T: Object> Table<T> {
             self.by_index.remove(&index_of(id));
             self.numbers.give_back(id);
             return Err(error);
-        }
-        if wished.is_some() {
-            wish.set(-1);
         }
         Ok(object)
     }

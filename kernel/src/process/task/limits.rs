@@ -14,8 +14,10 @@ use alloc::sync::Arc;
 
 /// No limit.
 pub const INFINITY: u64 = u64::MAX;
-/// Linux's ceiling for RLIMIT_NOFILE (fs.nr_open).
-const NR_OPEN: u64 = 1_048_576;
+crate::setting! {
+    /// The ceiling for RLIMIT_NOFILE (`fs.nr_open`), within Linux's bounds.
+    pub static NR_OPEN = 1_048_576, 64..=0x7fff_ffc0;
+}
 
 /// One of Linux's limits, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,7 +182,7 @@ pub fn change(
     if new.soft > new.hard {
         return Err(Errno::EINVAL);
     }
-    if which == Resource::NoFile && new.hard > NR_OPEN {
+    if which == Resource::NoFile && new.hard > NR_OPEN.get() as u64 {
         return Err(Errno::EPERM);
     }
     if new.hard > old.hard && !caller.cred().capable(Capability::SYS_RESOURCE) {

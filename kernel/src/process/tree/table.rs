@@ -6,7 +6,6 @@
 //! calls a visitor under it.
 
 use super::group::{Group, Session};
-use crate::base::setting::Setting;
 use crate::mm::fallible::{TryVec, try_box};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
@@ -16,8 +15,10 @@ use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
-/// Numbers lie below this: kernel.pid_max. What is in use already stays when it is lowered.
-pub static PID_MAX: Setting = Setting::new(32_768, RESERVED + 1..=4_194_304);
+crate::setting! {
+    /// Numbers lie below this: kernel.pid_max. What is in use already stays when it is lowered.
+    pub static PID_MAX = 32_768, RESERVED + 1..=4_194_304;
+}
 /// After the first round, small numbers are left to daemons, as on Linux.
 const RESERVED: i32 = 300;
 /// Numbers of a chunk: those of one word of the bitmap.

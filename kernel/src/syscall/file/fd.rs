@@ -1,26 +1,24 @@
-//! Descriptors: `close`, `dup`, `fcntl`, `flock`, the generic part of `ioctl`, `memfd_create`.
+//! Descriptors: `close`, `dup`, `fcntl`, `flock`, the generic part of `ioctl`.
 
 use super::install::install;
 use crate::drivers::tty;
 use crate::fs::pipe;
 use crate::fs::procfs::ns;
 use crate::fs::tmpfs::TmpfsInode;
-use crate::mm::fallible::{TryVec, try_arc};
-use crate::mm::user::{self, UserPtr};
+use crate::mm::fallible::try_arc;
+use crate::mm::user::UserPtr;
 use crate::net::{self, device};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file, file_any, with_files};
 use crate::vfs::object::file::SignalOwner;
 use crate::vfs::object::locks::{self, LockKind, RecordLock};
 use crate::vfs::object::seals::Seals;
-use crate::vfs::open as opening;
 use crate::vfs::{Capability, Fd, FileType, OpenFile};
 use abi::fs::{Flock, OpenFlags};
 use abi::net::siocs;
 use abi::tty::{FIONREAD, TIOCGPTPEER};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 pub fn close(fd: i32) -> Result<()> {
     with_files(|files| files.close(Fd(fd)))
@@ -138,7 +136,7 @@ pub fn fcntl(fd: i32, command: u32, arg: u64) -> Result<i64> {
         }
         cmd::SETPIPE_SZ => {
             let bytes = u32::try_from(arg).map_err(|_| Errno::EINVAL)?;
-            Ok(pipe::set_size(&file, bytes)? as i64)
+            Ok(pipe::set_size(&file, bytes, &process::current().cred())? as i64)
         }
         cmd::GETPIPE_SZ => Ok(pipe::size(&file)? as i64),
         cmd::ADD_SEALS => {
@@ -394,28 +392,4 @@ pub fn ioctl(fd: i32, command: u32, arg: u64) -> Result<i64> {
         }
         _ => file.ops().ioctl(&file, command, arg),
     }
-}
-
-pub fn memfd_create(name: u64, flags: u32) -> Result<i32> {
-    const CLOEXEC: u32 = 1;
-    const ALLOW_SEALING: u32 = 2;
-    const NOEXEC_SEAL: u32 = 8;
-    const EXEC: u32 = 16;
-    /// `NAME_MAX` less what is put in front.
-    const NAME_LIMIT: usize = 249;
-    let known = CLOEXEC | ALLOW_SEALING | NOEXEC_SEAL | EXEC;
-    if flags & !known != 0 || flags & (NOEXEC_SEAL | EXEC) == NOEXEC_SEAL | EXEC {
-        return Err(Errno::EINVAL);
-    }
-    let name = user::read_cstr(name, NAME_LIMIT + 1)
-        .map_err(|errno| if errno == Errno::ENAMETOOLONG { Errno::EINVAL } else { errno })?;
-    let mut label = Vec::with_room(name.len() + 6)?;
-    label.try_extend_from_slice(b"memfd:")?;
-    label.try_extend_from_slice(&name)?;
-    let sealable = flags & (ALLOW_SEALING | NOEXEC_SEAL) != 0;
-    let cred = process::current().cred_arc();
-    let place = crate::fs::tmpfs::new_memfd(&label, &cred, sealable, flags & NOEXEC_SEAL != 0)?;
-    let file = opening::open_memfd(place, &cred)?;
-    let cloexec = flags & CLOEXEC != 0;
-    with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit())).map(|fd| fd.0)
 }

@@ -6,6 +6,7 @@ pub(super) mod fd;
 pub(super) mod file;
 pub(super) mod inotify;
 pub(super) mod install;
+pub(super) mod memfd;
 pub(super) mod mount;
 pub(super) mod path;
 pub(super) mod splice;

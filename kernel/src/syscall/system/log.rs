@@ -10,7 +10,7 @@ use crate::process;
 use crate::vfs::Capability;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 const CLOSE: i32 = 0;
 const OPEN: i32 = 1;
@@ -27,11 +27,12 @@ const SIZE_BUFFER: i32 = 10;
 // Relaxed: each is a setting of its own.
 /// `CLEAR` hides the records before this one.
 static CLEARED: AtomicU64 = AtomicU64::new(0);
-/// The console's level while it is switched off; 0 if it is on.
-static SAVED_LEVEL: AtomicU8 = AtomicU8::new(0);
+/// The console's level from before it was switched off; [`IS_ON`] if it is on.
+static SAVED_LEVEL: AtomicI32 = AtomicI32::new(IS_ON);
+const IS_ON: i32 = -1;
 
 pub fn syslog(action: i32, buf: u64, len: i32) -> Result<usize> {
-    let open_to_all = matches!(action, READ_ALL | SIZE_BUFFER);
+    let open_to_all = matches!(action, READ_ALL | SIZE_BUFFER) && klog::DMESG_RESTRICT.get() == 0;
     if !open_to_all && !process::current().cred().capable(Capability::SYSLOG) {
         return Err(Errno::EPERM);
     }
@@ -53,23 +54,25 @@ pub fn syslog(action: i32, buf: u64, len: i32) -> Result<usize> {
             Ok(0)
         }
         CONSOLE_OFF => {
-            if SAVED_LEVEL.load(Ordering::Relaxed) == 0 {
+            if SAVED_LEVEL.load(Ordering::Relaxed) == IS_ON {
                 SAVED_LEVEL.store(klog::console_level(), Ordering::Relaxed);
             }
-            klog::set_console_level(1);
+            klog::set_console_level(klog::least_console_level());
             Ok(0)
         }
         CONSOLE_ON => {
-            let saved = SAVED_LEVEL.swap(0, Ordering::Relaxed);
-            if saved != 0 {
+            let saved = SAVED_LEVEL.swap(IS_ON, Ordering::Relaxed);
+            if saved != IS_ON {
                 klog::set_console_level(saved);
             }
             Ok(0)
         }
         CONSOLE_LEVEL => {
-            let level = u8::try_from(len).ok().filter(|level| (1..=8).contains(level));
-            klog::set_console_level(level.ok_or(Errno::EINVAL)?);
-            SAVED_LEVEL.store(0, Ordering::Relaxed);
+            if !(1..=8).contains(&len) {
+                return Err(Errno::EINVAL);
+            }
+            klog::set_console_level(len.max(klog::least_console_level()));
+            SAVED_LEVEL.store(IS_ON, Ordering::Relaxed);
             Ok(0)
         }
         SIZE_UNREAD => kmsg::unread(),

@@ -11,6 +11,7 @@ use crate::mm::fallible::{TryGrow, TrySlice, try_arc};
 use crate::mm::frames;
 use crate::mm::user::{self, UserPtr};
 use crate::sync::{SpinLock, level};
+use crate::syscall::file::memfd::MEMFD_NOEXEC;
 use crate::vfs::Capability;
 use crate::{process, time};
 use abi::misc::{NewUtsname, Sysinfo};
@@ -69,10 +70,11 @@ impl ProcFile for NameFile {
     }
 }
 
-/// Registers sys/kernel/{hostname,domainname} in /proc; once, at boot.
+/// Registers sys/kernel/{hostname,domainname} and what system calls obey in /proc; once, at boot.
 pub fn register_files() -> Result<()> {
     let host = NameFile { shown: hostname, set: |name| NODE.lock().host = name };
     let domain = NameFile { shown: domainname, set: |name| NODE.lock().domain = name };
+    procfs::register_setting("sys/vm/memfd_noexec", &MEMFD_NOEXEC)?;
     procfs::register_file("sys/kernel/hostname", 0o644, try_arc(host)?)?;
     procfs::register_file("sys/kernel/domainname", 0o644, try_arc(domain)?)
 }

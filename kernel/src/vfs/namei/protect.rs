@@ -5,18 +5,19 @@
 #![forbid(unsafe_code)]
 
 use super::perm;
-use crate::base::setting::Setting;
 use crate::vfs::cred::Cred;
 use crate::vfs::object::inode::{Inode, InodeAttr};
 use crate::vfs::object::types::FileType;
 use abi::fs::{S_ISGID, S_ISUID, S_ISVTX};
 use abi::{Errno, Result};
 
-/// As Debian's kernels have them at boot.
-pub static PROTECTED_SYMLINKS: Setting = Setting::new(1, 0..=1);
-pub static PROTECTED_HARDLINKS: Setting = Setting::new(1, 0..=1);
-pub static PROTECTED_FIFOS: Setting = Setting::new(0, 0..=2);
-pub static PROTECTED_REGULAR: Setting = Setting::new(0, 0..=2);
+crate::setting! {
+    /// As Debian's kernels have them at boot.
+    pub static PROTECTED_SYMLINKS = 1, 0..=1;
+    pub static PROTECTED_HARDLINKS = 1, 0..=1;
+    pub static PROTECTED_FIFOS = 0, 0..=2;
+    pub static PROTECTED_REGULAR = 0, 0..=2;
+}
 
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;

@@ -161,7 +161,7 @@ impl Inner {
             return Err(Errno::ENOMEM);
         }
         // What can obviously never be backed is refused, as Linux does by default.
-        if is_data && !flags.contains(VmFlags::NORESERVE) && pages > frames::total() {
+        if is_data && !flags.contains(VmFlags::NORESERVE) && frames::is_hopeless(pages) {
             return Err(Errno::ENOMEM);
         }
         Ok(())

@@ -83,7 +83,7 @@ impl Inner {
         if becomes_data {
             let pages = (end - start) >> PAGE_SHIFT;
             if self.counts.data.saturating_add(pages) > self.limits.data >> PAGE_SHIFT
-                || (!flags.contains(VmFlags::NORESERVE) && pages > frames::total())
+                || (!flags.contains(VmFlags::NORESERVE) && frames::is_hopeless(pages))
             {
                 return Err(Errno::ENOMEM);
             }

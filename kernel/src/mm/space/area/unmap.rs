@@ -4,7 +4,6 @@
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::{USER_END, USER_HALF};
-use crate::base::setting::Setting;
 use crate::mm::layout::{PAGE_SHIFT, page_up};
 use crate::mm::page_cache::PageCache;
 use crate::mm::space::registry;
@@ -17,8 +16,10 @@ use abi::{Errno, Result};
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
-/// Most mappings in a space, as on Linux.
-pub static MAX_MAP_COUNT: Setting = Setting::new(65530, 0..=i32::MAX);
+crate::setting! {
+    /// Most mappings in a space, as on Linux.
+    pub static MAX_MAP_COUNT = 65530, 0..=i32::MAX;
+}
 
 impl AddressSpace {
     /// munmap.

@@ -4,6 +4,7 @@
 //! wait is listed in it, and told by who lets it go on. Locks: a queue's own, which sleeps, since the search for a
 //! message may be long; then `SysvTable` for the table, or `Leaf` for what one receiver is told.
 
+use crate::base::setting::Setting;
 use crate::mm::fallible::Room;
 use crate::mm::kernel_memory_low;
 use crate::process::current;
@@ -237,6 +238,10 @@ fn make(key: i32, flags: u32, cred: &Cred) -> Result<Option<i32>> {
         return Ok(None);
     }
     let make = |id| Queue { _counted: Counted::new(Kind::MessageQueue), id, state };
-    let queue = queues.add(key, &MSG_MNI, &MSG_NEXT_ID, room, make)?;
+    let wish = MSG_NEXT_ID.get();
+    let queue = queues.add(key, MSG_MNI.get(), wish, room, make)?;
+    if wish >= 0 {
+        MSG_NEXT_ID.set(-1);
+    }
     Ok(Some(queue.id))
 }

@@ -6,6 +6,7 @@
 //! table, or `Leaf` for what one waiter is told.
 
 use super::undo::{Adjusted, UndoList, Visited};
+use crate::base::setting::Setting;
 use crate::mm::fallible::{Room, try_arc};
 use crate::mm::kernel_memory_low;
 use crate::process::current;
@@ -184,7 +185,11 @@ fn make(key: i32, count: i32, flags: u32, cred: &Cred) -> Result<Option<i32>> {
     let used = used.ok_or(Errno::ENOSPC)?;
     let make =
         |id| SemSet { _counted: Counted::new(Kind::SemSet), id, count: count as usize, state };
-    let set = sets.table.add(key, &SEM_MNI, &SEM_NEXT_ID, room, make)?;
+    let wish = SEM_NEXT_ID.get();
+    let set = sets.table.add(key, SEM_MNI.get(), wish, room, make)?;
+    if wish >= 0 {
+        SEM_NEXT_ID.set(-1);
+    }
     sets.used = used;
     Ok(Some(set.id))
 }

@@ -5,6 +5,7 @@
 //! held that its end takes. Locks: `SysvTable` for the table and the counts, then `SysvSegment` for one segment.
 
 use crate::base::PAGE_SIZE;
+use crate::base::setting::Setting;
 use crate::mm::fallible::{Room, TryMap, try_arc};
 use crate::mm::{PageCache, frames, kernel_memory_low};
 use crate::process::current;
@@ -235,7 +236,11 @@ pub fn get(key: i32, size: u64, flags: u32) -> Result<i32> {
         cache,
         state: SpinLock::new(state),
     };
-    let segment = segments.table.add(key, &SHM_MNI, &SHM_NEXT_ID, room, make)?;
+    let wish = SHM_NEXT_ID.get();
+    let segment = segments.table.add(key, SHM_MNI.get(), wish, room, make)?;
+    if wish >= 0 {
+        SHM_NEXT_ID.set(-1);
+    }
     segments.pages = total;
     Ok(segment.id)
 }
@@ -269,7 +274,7 @@ fn check_new(size: u64, flags: u32, cred: &Cred) -> Result<()> {
         return Err(Errno::EINVAL);
     }
     // What can obviously never be backed is refused, as Linux does by default.
-    let hopeless = flags & flag::SHM_NORESERVE == 0 && pages > frames::stats().total;
+    let hopeless = flags & flag::SHM_NORESERVE == 0 && frames::is_hopeless(pages);
     if hopeless || kernel_memory_low() { Err(Errno::ENOMEM) } else { Ok(()) }
 }
 

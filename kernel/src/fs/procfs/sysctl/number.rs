@@ -4,25 +4,25 @@
 //! around it.
 #![forbid(unsafe_code)]
 
-use super::file::ProcFile;
-use super::fixed::register_file;
 use crate::base::setting::Setting;
+use crate::fs::procfs::file::ProcFile;
+use crate::fs::procfs::fixed::register_file;
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-struct Number(&'static Setting);
+struct Number(&'static dyn Setting);
 
 /// Shows `setting` at `path`, below /proc.
-pub fn register_setting(path: &str, setting: &'static Setting) -> Result<()> {
+pub fn register_setting(path: &str, setting: &'static dyn Setting) -> Result<()> {
     register_file(path, 0o644, try_arc(Number(setting))?)
 }
 
 impl ProcFile for Number {
     fn read(&self) -> Result<Vec<u8>> {
-        try_format!("{}\n", self.0.get()).map(String::into_bytes)
+        try_format!("{}\n", self.0.shown()).map(String::into_bytes)
     }
 
     fn write(&self, data: &[u8]) -> Result<usize> {

@@ -1,0 +1,52 @@
+//! Several numbers below /proc/sys that stand in one line.
+#![forbid(unsafe_code)]
+
+use super::number::number;
+use crate::base::setting::Setting;
+use crate::fs::procfs::file::ProcFile;
+use crate::fs::procfs::fixed::register_file;
+use crate::mm::fallible::try_arc;
+use crate::try_write;
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// The settings of a line, and what it is to set one to what it may not be.
+pub struct Several<const N: usize>(pub [&'static dyn Setting; N], pub Errno);
+
+/// Shows `line` at `path`, below /proc.
+pub fn register_settings<const N: usize>(path: &str, line: Several<N>) -> Result<()> {
+    register_file(path, 0o644, try_arc(line)?)
+}
+
+impl<const N: usize> ProcFile for Several<N> {
+    fn read(&self) -> Result<Vec<u8>> {
+        let mut out = String::new();
+        for (at, setting) in self.0.iter().enumerate() {
+            let end = if at + 1 == N { '\n' } else { '\t' };
+            try_write!(out, "{}{end}", setting.shown())?;
+        }
+        Ok(out.into_bytes())
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        let mut rest = data.trim_ascii_start();
+        if rest.is_empty() && !data.is_empty() {
+            return Err(Errno::EINVAL);
+        }
+        for setting in self.0 {
+            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+            let (word, after) = rest.split_at(end);
+            if word.is_empty() {
+                break;
+            }
+            // As on Linux, what stands before a bad number counts.
+            if !setting.set(number(word).ok_or(Errno::EINVAL)?) {
+                return Err(self.1);
+            }
+            rest = after.trim_ascii_start();
+        }
+        // What stands after the last one is left.
+        Ok(data.len() - rest.len())
+    }
+}

@@ -1,0 +1,113 @@
+//! The files of /proc/sys that are about no room above this one.
+//!
+//! Owns the list of them. Never keeps a value itself. Locks: none.
+#![forbid(unsafe_code)]
+
+use super::number::register_setting;
+use super::numbers::{Several, register_settings};
+use super::pinned::{Pinned, register_pinned};
+use crate::base::setting::Setting;
+use crate::diag::klog;
+use crate::fs::pipe;
+use crate::fs::procfs::file::ProcFile;
+use crate::fs::procfs::fixed::register_file;
+use crate::fs::procfs::system::{Fixed, Text};
+use crate::mm::fallible::try_arc;
+use crate::mm::{MAX_MAP_COUNT, frames};
+use crate::try_format;
+use crate::version::{RELEASE, VERSION};
+use crate::vfs::namei::protect;
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub(in crate::fs::procfs) fn register() -> Result<()> {
+    let texts: [(&str, fn() -> Result<String>); 2] = [
+        ("sys/kernel/osrelease", || try_format!("{RELEASE}\n")),
+        ("sys/kernel/version", || try_format!("{VERSION}\n")),
+    ];
+    for (path, text) in texts {
+        register_file(path, 0o444, try_arc(Text(text))?)?;
+    }
+    for (path, text) in CONSTANTS {
+        register_file(path, 0o444, try_arc(Fixed(text))?)?;
+    }
+    for (path, setting) in SETTINGS {
+        register_setting(path, setting)?;
+    }
+    register_settings("sys/kernel/printk", Several(klog::LEVELS, Errno::EINVAL))?;
+    register_file("sys/fs/pipe-max-size", 0o644, try_arc(PipeMaxSize)?)?;
+    register_pinned(&PINNED)
+}
+
+/// Settings of rooms below this one.
+static SETTINGS: [(&str, &dyn Setting); 7] = [
+    ("sys/fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
+    ("sys/fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
+    ("sys/fs/protected_fifos", &protect::PROTECTED_FIFOS),
+    ("sys/fs/protected_regular", &protect::PROTECTED_REGULAR),
+    ("sys/kernel/dmesg_restrict", &klog::DMESG_RESTRICT),
+    ("sys/vm/max_map_count", &MAX_MAP_COUNT),
+    ("sys/vm/overcommit_memory", &frames::OVERCOMMIT_MEMORY),
+];
+
+/// What Linux too lets nobody write.
+const CONSTANTS: [(&str, &str); 4] = [
+    ("sys/kernel/ostype", "Linux\n"),
+    ("sys/kernel/cap_last_cap", "40\n"),
+    ("sys/kernel/ngroups_max", "65536\n"),
+    ("sys/kernel/arch", "x86_64\n"),
+];
+
+const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> Pinned {
+    Pinned { path, value, why }
+}
+
+const NO_ID_MAPS: &str = "user numbers are mapped nowhere";
+const NO_CORE: &str = "no core is written";
+const NO_SWAP: &str = "there is no swap";
+const NO_DISK: &str = "there is no disk to write back to";
+const NO_HUGE_PAGES: &str = "there are no huge pages";
+const NOT_CACHED: &str = "what is in memory is the only copy of it";
+const NO_STRICT_COUNT: &str = "memory is never promised, and the limit of mode 2 is not there";
+
+static PINNED: [Pinned; 20] = [
+    pinned("kernel/sysrq", "438", "there is no such key"),
+    pinned("kernel/core_uses_pid", "0", NO_CORE),
+    pinned("kernel/core_pattern", "core", NO_CORE),
+    pinned("fs/suid_dumpable", "0", NO_CORE),
+    pinned("kernel/overflowuid", "65534", NO_ID_MAPS),
+    pinned("kernel/overflowgid", "65534", NO_ID_MAPS),
+    pinned("kernel/tainted", "0", "there are no modules and nothing else that taints"),
+    pinned("kernel/kptr_restrict", "2", "addresses of the kernel are shown to nobody"),
+    pinned("kernel/modules_disabled", "1", "there are no modules"),
+    pinned("vm/swappiness", "60", NO_SWAP),
+    pinned("vm/dirty_ratio", "20", NO_DISK),
+    pinned("vm/dirty_background_ratio", "10", NO_DISK),
+    pinned("vm/overcommit_ratio", "50", NO_STRICT_COUNT),
+    pinned("vm/mmap_min_addr", "65536", "the limit is part of how address spaces are laid out"),
+    pinned("vm/vfs_cache_pressure", "100", NOT_CACHED),
+    pinned("vm/nr_hugepages", "0", NO_HUGE_PAGES),
+    pinned("vm/legacy_va_layout", "0", "mappings are placed from the top"),
+    pinned("fs/file-max", "9223372036854775807", "memory and RLIMIT_NOFILE limit open files"),
+    pinned("fs/overflowuid", "65534", NO_ID_MAPS),
+    pinned("fs/overflowgid", "65534", NO_ID_MAPS),
+];
+
+/// `pipe-max-size`: what is written is rounded up to what a pipe can have.
+struct PipeMaxSize;
+
+impl ProcFile for PipeMaxSize {
+    fn read(&self) -> Result<Vec<u8>> {
+        try_format!("{}\n", pipe::max_size()).map(String::into_bytes)
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let wish = super::number(data).and_then(|number| u32::try_from(number).ok());
+        pipe::set_max_size(wish.ok_or(Errno::EINVAL)?)?;
+        Ok(data.len())
+    }
+}

@@ -1,0 +1,92 @@
+//! /proc/sys/net.
+//!
+//! Owns what new sockets and options are by default. Never changes what a socket has already. Locks: none.
+
+pub mod range;
+
+use super::limit::SOMAXCONN;
+use crate::base::setting::Setting;
+use crate::fs::procfs::{Pinned, register_pinned, register_setting};
+use abi::Result;
+
+/// Least values of SO_SNDBUF and SO_RCVBUF, in bytes.
+pub const MIN_SEND: usize = 4608;
+pub const MIN_RECEIVE: usize = 2304;
+
+crate::setting! {
+    /// What a program may ask for as SO_RCVBUF and SO_SNDBUF (before it is doubled), and what a new socket has, but for TCP; in bytes.
+    static RMEM_MAX = 212_992, MIN_RECEIVE as i32..=i32::MAX;
+    static WMEM_MAX = 212_992, MIN_SEND as i32..=i32::MAX;
+    static RMEM_DEFAULT = 212_992, MIN_RECEIVE as i32..=i32::MAX;
+    static WMEM_DEFAULT = 212_992, MIN_SEND as i32..=i32::MAX;
+    /// IP_TTL of who has not set it.
+    pub static TTL = 64, 1..=255;
+    /// TCP_KEEPIDLE, TCP_KEEPINTVL (seconds) and TCP_KEEPCNT of who has not set them.
+    pub static KEEPALIVE_TIME = 7200, 1..=32767;
+    pub static KEEPALIVE_INTERVAL = 75, 1..=32767;
+    pub static KEEPALIVE_PROBES = 9, 1..=127;
+    /// TCP_SYNCNT of who has not set it.
+    pub static SYN_RETRIES = 6, 1..=127;
+    /// TCP_LINGER2 of who has not set it, in seconds.
+    pub static FIN_TIMEOUT = 60, 0..=i32::MAX;
+}
+
+/// The sizes of a new socket's buffers, in bytes: to send, to receive.
+pub fn new_buffers() -> (usize, usize) {
+    (WMEM_DEFAULT.get() as usize, RMEM_DEFAULT.get() as usize)
+}
+
+/// What SO_SNDBUF makes of `asked`: Linux doubles it.
+pub fn send_buffer(asked: usize) -> usize {
+    asked.min(WMEM_MAX.get() as usize).saturating_mul(2).max(MIN_SEND)
+}
+
+/// What SO_RCVBUF makes of `asked`.
+pub fn receive_buffer(asked: usize) -> usize {
+    asked.min(RMEM_MAX.get() as usize).saturating_mul(2).max(MIN_RECEIVE)
+}
+
+static SETTINGS: [(&str, &dyn Setting); 11] = [
+    ("sys/net/core/somaxconn", &SOMAXCONN),
+    ("sys/net/core/rmem_max", &RMEM_MAX),
+    ("sys/net/core/wmem_max", &WMEM_MAX),
+    ("sys/net/core/rmem_default", &RMEM_DEFAULT),
+    ("sys/net/core/wmem_default", &WMEM_DEFAULT),
+    ("sys/net/ipv4/ip_default_ttl", &TTL),
+    ("sys/net/ipv4/tcp_keepalive_time", &KEEPALIVE_TIME),
+    ("sys/net/ipv4/tcp_keepalive_intvl", &KEEPALIVE_INTERVAL),
+    ("sys/net/ipv4/tcp_keepalive_probes", &KEEPALIVE_PROBES),
+    ("sys/net/ipv4/tcp_syn_retries", &SYN_RETRIES),
+    ("sys/net/ipv4/tcp_fin_timeout", &FIN_TIMEOUT),
+];
+
+const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> Pinned {
+    Pinned { path, value, why }
+}
+
+const ONLY_LO: &str = "there is no way but the loopback";
+const OWN_TCP: &str = "the loopback carries TCP without packets";
+const IPV6: &str = "IPv6 is always there";
+
+static PINNED: [Pinned; 11] = [
+    pinned("net/core/optmem_max", "131072", "ancillary data has a limit of its own"),
+    pinned("net/ipv4/ip_forward", "0", ONLY_LO),
+    pinned("net/ipv4/tcp_congestion_control", "cubic", OWN_TCP),
+    pinned("net/ipv4/tcp_rmem", "4096\t131072\t6291456", OWN_TCP),
+    pinned("net/ipv4/tcp_wmem", "4096\t16384\t4194304", OWN_TCP),
+    pinned("net/ipv4/ping_group_range", "1\t0", "no group may send echo requests"),
+    pinned("net/ipv6/bindv6only", "0", "a socket says so itself, with IPV6_V6ONLY"),
+    pinned("net/ipv6/conf/all/disable_ipv6", "0", IPV6),
+    pinned("net/ipv6/conf/default/disable_ipv6", "0", IPV6),
+    pinned("net/ipv6/conf/lo/disable_ipv6", "0", IPV6),
+    pinned("net/unix/max_dgram_qlen", "10", "a socket's queue has a fixed length"),
+];
+
+/// Adds the files to /proc.
+pub fn register() -> Result<()> {
+    for (path, setting) in SETTINGS {
+        register_setting(path, setting)?;
+    }
+    register_pinned(&PINNED)?;
+    range::register()
+}
