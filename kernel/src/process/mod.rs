@@ -6,9 +6,11 @@
 //! ProcessState, Signal, ..., WaitQueue, RunQueue); tree locks are taken from parent to child.
 #![deny(unsafe_code)]
 
+pub mod coredump;
 pub mod exec;
 pub mod futex;
 pub mod memory;
+pub mod node;
 mod proc;
 pub mod ptrace;
 pub mod sched;

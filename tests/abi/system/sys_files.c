@@ -11,8 +11,8 @@
 
 static const char *const files[] = {
 	"fs/file-max", "fs/nr_open", "fs/overflowgid", "fs/overflowuid", "fs/pipe-max-size", "fs/protected_fifos",
-	"fs/protected_hardlinks", "fs/protected_regular", "fs/protected_symlinks", "kernel/arch", "kernel/cap_last_cap",
-	"kernel/core_pattern", "kernel/core_uses_pid", "kernel/dmesg_restrict", "kernel/domainname", "kernel/hostname",
+	"fs/protected_hardlinks", "fs/protected_regular", "fs/protected_symlinks", "fs/suid_dumpable", "kernel/arch", "kernel/cap_last_cap",
+	"kernel/core_file_note_size_limit", "kernel/core_pattern", "kernel/core_pipe_limit", "kernel/core_uses_pid", "kernel/dmesg_restrict", "kernel/domainname", "kernel/hostname",
 	"kernel/kptr_restrict", "kernel/msgmax", "kernel/msgmnb", "kernel/msgmni", "kernel/ngroups_max", "kernel/osrelease",
 	"kernel/ostype", "kernel/overflowgid", "kernel/overflowuid", "kernel/pid_max", "kernel/printk", "kernel/randomize_va_space",
 	"kernel/sem", "kernel/shm_rmid_forced", "kernel/shmall", "kernel/shmmax", "kernel/shmmni", "kernel/sysrq", "kernel/tainted",

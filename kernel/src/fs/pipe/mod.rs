@@ -8,7 +8,7 @@ mod tee;
 
 pub use fifo::init;
 pub use pipe::{
-    discard, is_pipe, max_size, new_pair, peek, read_with, set_max_size, set_size, size,
-    wait_for_room, write_with,
+    await_readers, discard, is_pipe, max_size, new_pair, peek, read_with, set_max_size, set_size,
+    size, wait_for_room, write_with,
 };
 pub use tee::tee;

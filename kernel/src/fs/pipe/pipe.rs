@@ -415,6 +415,18 @@ pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Resu
     end_of(file)?.pipe.write(nonblock, false, src)
 }
 
+/// For who has the writing end and nothing more to write: readers see the end of the data. Returns when none is left, or the
+/// running task is told to die.
+pub fn await_readers(file: &OpenFile) -> Result<()> {
+    let pipe = &end_of(file)?.pipe;
+    pipe.writers.fetch_sub(1, Ordering::Relaxed);
+    pipe.wake_everyone();
+    let waited = pipe.for_writers.wait_killable(|| (!pipe.has_readers()).then_some(()));
+    // It goes again with the file.
+    pipe.writers.fetch_add(1, Ordering::Relaxed);
+    waited.map_err(|_| Errno::EINTR)
+}
+
 /// Copies what a read would give, and leaves it in the pipe.
 pub fn peek(file: &OpenFile, nonblock: bool, into: &mut [u8]) -> Result<usize> {
     let pipe = &end_of(file)?.pipe;

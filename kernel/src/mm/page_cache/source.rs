@@ -46,4 +46,12 @@ pub trait MapSource: Send + Sync {
     fn is_shmem(&self) -> bool {
         false
     }
+    /// Whether it is a file that no name leads to.
+    fn is_unlinked(&self) -> bool {
+        self.is_shmem()
+    }
+    /// Whether it is a file that somebody may execute.
+    fn is_executable(&self) -> bool {
+        false
+    }
 }

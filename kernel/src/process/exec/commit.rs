@@ -11,6 +11,7 @@ use crate::base::PAGE_SIZE;
 use crate::diag::exec_phases::{ExecTimer, Step};
 use crate::mm::AddressSpace;
 use crate::mm::fallible::try_arc;
+use crate::process::coredump::SUID_DUMPABLE;
 use crate::process::signal;
 use crate::process::task::current::Current;
 use crate::process::tree::exit;
@@ -115,7 +116,8 @@ fn forget_old_program(task: Current, program: Program, name: &[u8], guarded: boo
     task.set_comm(file_name);
     process.set_program(Some(try_arc(program)?));
     // Relaxed: settings; nobody orders anything by them.
-    process.dumpable.store(u32::from(!guarded), Ordering::Relaxed);
+    let dumpable = if guarded { SUID_DUMPABLE.get().unsigned_abs() } else { 1 };
+    process.dumpable.store(dumpable, Ordering::Relaxed);
     process.has_execed.store(true, Ordering::Relaxed);
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
     signal::reset_for_exec(&task)?;

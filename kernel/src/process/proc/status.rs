@@ -79,7 +79,8 @@ fn memory(task: &Task, text: &mut String) -> Result<()> {
     line("VmPTE", usage.page_tables)?;
     line("VmSwap", 0)?;
     line("HugetlbPages", 0)?;
-    try_writeln!(text, "CoreDumping:\t0\nTHP_enabled:\t0\nuntag_mask:\t0xffffffffffffffff")
+    let dumps = u8::from(task.process().is_dumping());
+    try_writeln!(text, "CoreDumping:\t{dumps}\nTHP_enabled:\t0\nuntag_mask:\t0xffffffffffffffff")
 }
 
 fn signals(task: &Task, text: &mut String) -> Result<()> {

@@ -31,6 +31,7 @@ pub use call::watched;
 pub(super) use event::{CloneKind, Told};
 pub(super) use event::{clone_event, exec_done, exiting, process_ended, thread_ended};
 pub(super) use event::{has_weak_tracer, is_traced_by_parent};
+pub(super) use regs::take as registers;
 pub use request::request;
 pub(super) use stop::{continued, group_stop, handler_stop, pause_stepping, signal_stop, trap};
 pub(super) use tracee::{Tracees, Tracing};

@@ -10,7 +10,7 @@ use abi::{Errno, Result};
 const USER_FLAGS: u64 = frame::USER_FLAGS | 1 << 14;
 
 /// The registers of the running task, whose user registers are `frame`.
-pub(super) fn take(frame: &TrapFrame) -> Regs {
+pub(in crate::process) fn take(frame: &TrapFrame) -> Regs {
     Regs {
         r15: frame.r15,
         r14: frame.r14,

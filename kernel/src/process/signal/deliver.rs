@@ -10,7 +10,9 @@ use super::send::retarget;
 use super::{frame, stop};
 use crate::arch::entry::frame::TrapFrame;
 use crate::process;
+use crate::process::coredump;
 use crate::process::ptrace;
+use crate::process::task::current::Current;
 use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::process::timers::posix_timer;
@@ -57,7 +59,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
         match action.handler {
             SIG_IGN => {}
             SIG_DFL => {
-                default_action(&task, signal);
+                default_action(task, signal, &info);
                 may_be_stopped = true;
             }
             _ => {
@@ -135,7 +137,7 @@ fn block_during_handler(task: &Task, signal: Signal, action: &SigAction) {
     retarget(task, mask.minus(old));
 }
 
-fn default_action(task: &Task, signal: Signal) {
+fn default_action(task: Current, signal: Signal, info: &SigInfo) {
     let process = task.process();
     if process.is_init() && signal != Signal::SIGKILL && !SigSet::SYNCHRONOUS.contains(signal) {
         return;
@@ -145,11 +147,12 @@ fn default_action(task: &Task, signal: Signal) {
         DefaultAction::Stop => {
             // A terminal's stop signal has no effect where nobody could continue the process.
             if signal == Signal::SIGSTOP || !process.is_orphaned_group() {
-                stop::begin(task, signal);
+                stop::begin(&task, signal);
             }
         }
-        // No core file is ever written: RLIMIT_CORE is 0 unless raised, and the status never claims one.
-        DefaultAction::Terminate | DefaultAction::CoreDump => {
+        DefaultAction::Terminate => exit::do_group_exit(exit::Status::signalled(signal)),
+        DefaultAction::CoreDump => {
+            coredump::dump(task, signal, info);
             exit::do_group_exit(exit::Status::signalled(signal))
         }
     }

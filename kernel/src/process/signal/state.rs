@@ -70,6 +70,11 @@ impl TaskSignals {
         self.blocked.replace(set)
     }
 
+    /// The thread dies of a signal and takes no other, but SIGKILL.
+    pub(in crate::process) fn block_all(&self) {
+        self.set_blocked(SigSet::ALL);
+    }
+
     /// Remembers the mask that goes back after the next handler, or at the end of the call.
     pub(super) fn save_mask(&self, mask: SigSet) {
         // Relaxed: the thread's own.

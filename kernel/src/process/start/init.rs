@@ -52,6 +52,7 @@ pub fn init() {
     crate::random::register_caller(&RunningTask);
     proc::register();
     crate::process::sysv::register().expect("no memory for the files of System V IPC");
+    crate::process::coredump::register().expect("no memory for the files of cores");
     crate::process::tree::terminal::init();
     crate::diag::panic::set_describe(describe);
 }

@@ -15,6 +15,10 @@ const REAPED: u32 = 1 << 18;
 const EXECING: u32 = 1 << 19;
 /// The last thread tells the parent; `ZOMBIE` follows at once.
 const ENDING: u32 = 1 << 20;
+/// A thread writes a core; the others stand until that is done.
+const DUMPING: u32 = 1 << 21;
+/// In the status: a core was written.
+const DUMPED: u32 = 0x80;
 /// `leader_status` is set.
 const HAS_STATUS: u32 = 1 << 16;
 const STATUS: u32 = 0xffff;
@@ -28,6 +32,39 @@ impl Process {
         self.exit
             .fetch_update(order, Ordering::Acquire, |old| (old & EXITING == 0).then_some(new))
             .is_ok()
+    }
+
+    /// Begins the end of all threads by a signal, with a core; false if the process ends already, or a thread of it calls
+    /// exec.
+    pub(in crate::process) fn begin_dump(&self, status: Status) -> bool {
+        let new = EXITING | DUMPING | u32::from(status.raw());
+        let free = |old: u32| (old & (EXITING | EXECING) == 0).then_some(new);
+        // AcqRel: as in `begin_exit`.
+        self.exit.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_ok()
+    }
+
+    /// The core is written, or is not going to be.
+    pub(in crate::process) fn end_dump(&self) {
+        // Release: as in `set_zombie`.
+        self.exit.fetch_and(!DUMPING, Ordering::Release);
+    }
+
+    /// Whether one of its threads writes a core.
+    pub(in crate::process) fn is_dumping(&self) -> bool {
+        self.exit_flags() & DUMPING != 0
+    }
+
+    /// A core was written: the status that has been decided says so.
+    pub(in crate::process) fn set_dumped(&self) {
+        // Relaxed: the process is told of its end later, by the same thread.
+        self.exit.fetch_or(DUMPED, Ordering::Relaxed);
+    }
+
+    /// It was killed while it wrote a core: that is what it ended by.
+    pub(in crate::process) fn set_killed(&self, status: Status) {
+        let killed = |old: u32| Some(old & !STATUS | u32::from(status.raw()));
+        // Relaxed: as in `set_dumped`. The closure always gives a value.
+        let _ = self.exit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, killed);
     }
 
     /// The leader ends; its status counts if no other thread decides for all.

@@ -340,6 +340,12 @@ impl Process {
         self.live_threads.load(Ordering::Acquire) == 1 && !self.has_leaving_threads()
     }
 
+    /// Whether so many of its threads have not ended, and all others are out of all lists.
+    pub(in crate::process) fn has_live_threads(&self, count: usize) -> bool {
+        // Acquire: as in `is_single_threaded`.
+        self.live_threads.load(Ordering::Acquire) as usize == count && !self.has_leaving_threads()
+    }
+
     /// Credentials of its leader.
     pub fn cred(&self) -> Arc<Cred> {
         let leader = self.any_thread();
@@ -378,9 +384,9 @@ impl Process {
         })
     }
 
-    /// Whether it ends and has not given its memory back yet.
+    /// Whether it ends and has not given its memory back yet. One that writes a core may take its time.
     pub fn is_exiting_with_memory(&self) -> bool {
-        self.is_exiting() && self.mm().is_some()
+        self.is_exiting() && !self.is_dumping() && self.mm().is_some()
     }
 
     /// What all its threads have used, those that are gone included.

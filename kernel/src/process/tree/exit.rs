@@ -13,7 +13,7 @@ use crate::process::ptrace::{self, Told};
 use crate::process::task::current::Current;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
-use crate::process::{futex, sched, signal};
+use crate::process::{coredump, futex, sched, signal};
 use abi::signal::{SigInfo, SigSet, Signal, code};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -76,6 +76,9 @@ pub fn do_exit(status: Status) -> ! {
         panic!("Attempted to kill init! exitcode=0x{:08x}", status.raw());
     }
     ptrace::exiting(task, status);
+    if process.is_dumping() {
+        coredump::join();
+    }
     task.set_exiting();
     ptrace::tracer_ends(&task);
     signal::retarget(&task, SigSet::ALL);

@@ -1,7 +1,6 @@
 //! The machine as a whole: uname, sysinfo, host name, kernel log, reboot.
 //!
-//! Owns the host name and the domain name. Never has another of either: there are no namespaces. Locks: `Leaf`, for the
-//! two.
+//! Owns nothing. Never waits. Locks: none of its own.
 
 use crate::base::{self, cpu};
 use crate::drivers::uart;
@@ -10,50 +9,19 @@ use crate::machine::power;
 use crate::mm::fallible::{TryGrow, TrySlice, try_arc};
 use crate::mm::frames;
 use crate::mm::user::{self, UserPtr};
-use crate::sync::{SpinLock, level};
+use crate::process::node::{self, NAME_MAX, Name, domainname, hostname};
 use crate::syscall::file::memfd::MEMFD_NOEXEC;
 use crate::vfs::Capability;
 use crate::{process, time};
 use abi::misc::{NewUtsname, Sysinfo};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
-use arrayvec::ArrayVec;
 use core::sync::atomic::Ordering;
-
-/// Longest host or domain name.
-const NAME_MAX: usize = 64;
-
-/// The names that `sethostname` and `setdomainname` change.
-static NODE: SpinLock<Names, level::Leaf> =
-    SpinLock::new(Names { host: ArrayVec::new_const(), domain: ArrayVec::new_const() });
-
-struct Names {
-    host: ArrayVec<u8, NAME_MAX>,
-    domain: ArrayVec<u8, NAME_MAX>,
-}
-
-const UNSET: &[u8] = b"(none)";
-
-fn shown(name: &[u8]) -> &[u8] {
-    if name.is_empty() { UNSET } else { name }
-}
-
-/// The host name, for /proc/sys/kernel/hostname.
-#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
-pub fn hostname() -> ArrayVec<u8, NAME_MAX> {
-    shown(&NODE.lock().host).iter().copied().collect()
-}
-
-/// The NIS domain name, for /proc/sys/kernel/domainname.
-#[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
-pub fn domainname() -> ArrayVec<u8, NAME_MAX> {
-    shown(&NODE.lock().domain).iter().copied().collect()
-}
 
 /// One of the two names, as a file.
 struct NameFile {
-    shown: fn() -> ArrayVec<u8, NAME_MAX>,
-    set: fn(ArrayVec<u8, NAME_MAX>),
+    shown: fn() -> Name,
+    set: fn(Name),
 }
 
 impl ProcFile for NameFile {
@@ -72,8 +40,8 @@ impl ProcFile for NameFile {
 
 /// Registers sys/kernel/{hostname,domainname} and what system calls obey in /proc; once, at boot.
 pub fn register_files() -> Result<()> {
-    let host = NameFile { shown: hostname, set: |name| NODE.lock().host = name };
-    let domain = NameFile { shown: domainname, set: |name| NODE.lock().domain = name };
+    let host = NameFile { shown: hostname, set: node::set_hostname };
+    let domain = NameFile { shown: domainname, set: node::set_domainname };
     procfs::register_setting("sys/vm/memfd_noexec", &MEMFD_NOEXEC)?;
     procfs::register_file("sys/kernel/hostname", 0o644, try_arc(host)?)?;
     procfs::register_file("sys/kernel/domainname", 0o644, try_arc(domain)?)
@@ -97,7 +65,7 @@ pub fn uname(buf: UserPtr<NewUtsname>) -> Result<()> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
-fn read_name(name: u64, len: i32) -> Result<ArrayVec<u8, NAME_MAX>> {
+fn read_name(name: u64, len: i32) -> Result<Name> {
     if !process::current().cred().capable(Capability::SYS_ADMIN) {
         return Err(Errno::EPERM);
     }
@@ -112,13 +80,13 @@ fn read_name(name: u64, len: i32) -> Result<ArrayVec<u8, NAME_MAX>> {
 
 pub fn sethostname(name: u64, len: i32) -> Result<()> {
     let name = read_name(name, len)?;
-    NODE.lock().host = name;
+    node::set_hostname(name);
     Ok(())
 }
 
 pub fn setdomainname(name: u64, len: i32) -> Result<()> {
     let name = read_name(name, len)?;
-    NODE.lock().domain = name;
+    node::set_domainname(name);
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::user::UserPtr;
 use crate::process;
+use crate::process::coredump::SUID_DUMPABLE;
 use crate::sync::Pace;
 use crate::vfs::{CapSet, Capability, Cred};
 use abi::{Errno, Result};
@@ -37,7 +38,8 @@ pub(super) fn change(edit: impl FnOnce(&mut Cred, &Cred) -> Result<()>) -> Resul
     let ids = |cred: &Cred| (cred.euid, cred.egid, cred.fsuid, cred.fsgid);
     if ids(&new) != ids(&old) || !old.permitted.contains(new.permitted) {
         // The new user may not read what the process did as another one. Relaxed: settings.
-        task.process().dumpable.store(0, Ordering::Relaxed);
+        let dumpable = SUID_DUMPABLE.get().unsigned_abs();
+        task.process().dumpable.store(dumpable, Ordering::Relaxed);
         task.settings.parent_death_signal.store(0, Ordering::Relaxed);
     }
     task.set_cred(try_arc(new)?);

@@ -52,6 +52,12 @@ impl MapSource for FileMapping {
     fn rights(&self, shared: bool, prot: Prot) -> Result<VmFlags> {
         permit::mapping(&self.file, shared, prot)
     }
+    fn is_unlinked(&self) -> bool {
+        self.file.inode().attr().nlink() == 0
+    }
+    fn is_executable(&self) -> bool {
+        self.file.inode().attr().mode() & 0o111 != 0
+    }
     fn punch(&self, bytes: Range<u64>) -> Result<()> {
         const PUNCH_HOLE_KEEP_SIZE: u32 = 3;
         let len = bytes.end - bytes.start;

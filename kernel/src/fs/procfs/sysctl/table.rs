@@ -64,18 +64,14 @@ const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> P
 }
 
 const NO_ID_MAPS: &str = "user numbers are mapped nowhere";
-const NO_CORE: &str = "no core is written";
 const NO_SWAP: &str = "there is no swap";
 const NO_DISK: &str = "there is no disk to write back to";
 const NO_HUGE_PAGES: &str = "there are no huge pages";
 const NOT_CACHED: &str = "what is in memory is the only copy of it";
 const NO_STRICT_COUNT: &str = "memory is never promised, and the limit of mode 2 is not there";
 
-static PINNED: [Pinned; 20] = [
+static PINNED: [Pinned; 17] = [
     pinned("kernel/sysrq", "438", "there is no such key"),
-    pinned("kernel/core_uses_pid", "0", NO_CORE),
-    pinned("kernel/core_pattern", "core", NO_CORE),
-    pinned("fs/suid_dumpable", "0", NO_CORE),
     pinned("kernel/overflowuid", "65534", NO_ID_MAPS),
     pinned("kernel/overflowgid", "65534", NO_ID_MAPS),
     pinned("kernel/tainted", "0", "there are no modules and nothing else that taints"),

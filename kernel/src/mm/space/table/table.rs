@@ -176,6 +176,18 @@ impl PageTable {
         }
     }
 
+    /// The first page of `start..end` that has a leaf entry.
+    pub fn next_entry(&self, start: u64, end: u64) -> Option<u64> {
+        let mut at = start;
+        while let Some(part) = self.next_leaf(at, end) {
+            if let Some(index) = part.range.clone().find(|&index| part.table.get(index) != 0) {
+                return Some(part.addr_of(index));
+            }
+            at = part.addr_of(part.range.end);
+        }
+        None
+    }
+
     /// Takes out the tables that map nothing but parts of `floor..ceiling`, all of whose entries within
     /// `start..end` were cleared; gives each to `free`.
     pub fn free_tables(
