@@ -13,6 +13,7 @@ pub mod mman;
 pub mod net;
 pub mod process;
 pub mod ptrace;
+pub mod seccomp;
 pub mod signal;
 pub mod socket;
 pub mod time;

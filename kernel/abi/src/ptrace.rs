@@ -80,6 +80,8 @@ pub mod request {
     pub const PEEKSIGINFO: i64 = 0x4209;
     pub const GETSIGMASK: i64 = 0x420a;
     pub const SETSIGMASK: i64 = 0x420b;
+    pub const SECCOMP_GET_FILTER: i64 = 0x420c;
+    pub const SECCOMP_GET_METADATA: i64 = 0x420d;
     pub const GET_SYSCALL_INFO: i64 = 0x420e;
     pub const GET_RSEQ_CONFIGURATION: i64 = 0x420f;
 }

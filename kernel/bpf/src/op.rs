@@ -168,6 +168,24 @@ impl Op {
         })
     }
 
+    /// How many instructions Linux makes of it before it runs it, which is what its limit counts.
+    pub(crate) fn weight(self) -> usize {
+        match self {
+            // The quotient, after a look whether it divides by zero.
+            Self::AluX(Alu::Div) => 5,
+            Self::ReturnK(_) => 2,
+            // A constant that looks negative is loaded first; a jump that goes on nowhere with the next one is two, and so is
+            // one whose comparison has no opposite.
+            Self::EqK(jt, jf, k) | Self::GtK(jt, jf, k) | Self::GeK(jt, jf, k) => {
+                two_ways(jt, jf).saturating_add(usize::from(k >> 31 != 0))
+            }
+            Self::SetK(_, jf, k) => two_ways(1, jf).saturating_add(usize::from(k >> 31 != 0)),
+            Self::EqX(jt, jf) | Self::GtX(jt, jf) | Self::GeX(jt, jf) => two_ways(jt, jf),
+            Self::SetX(_, jf) => two_ways(1, jf),
+            _ => 1,
+        }
+    }
+
     pub(crate) fn flow(self) -> Flow {
         match self {
             Self::Jump(by) => Flow::To(by),
@@ -179,6 +197,10 @@ impl Op {
             _ => Flow::Next,
         }
     }
+}
+
+fn two_ways(jt: u8, jf: u8) -> usize {
+    if jt == 0 || jf == 0 { 1 } else { 2 }
 }
 
 /// What `BPF_LEN` gives.

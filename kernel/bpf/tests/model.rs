@@ -263,6 +263,26 @@ fn every_opcode_is_judged_alike() {
 }
 
 #[test]
+fn weights_are_those_of_linux() {
+    let ret = insn(0x06, 0, 0, 0);
+    let weight = |first: Insn| {
+        let mut program = vec![first];
+        program.resize(4, ret);
+        Program::new(program).unwrap().weight() - 3 - 6
+    };
+    assert_eq!(weight(ret), 2);
+    assert_eq!(weight(insn(0x16, 0, 0, 0)), 1);
+    assert_eq!(weight(insn(0x3c, 0, 0, 0)), 5);
+    assert_eq!(weight(insn(0x15, 0, 1, 7)), 1);
+    assert_eq!(weight(insn(0x15, 1, 0, 7)), 1);
+    assert_eq!(weight(insn(0x15, 1, 2, 7)), 2);
+    assert_eq!(weight(insn(0x15, 1, 2, 1 << 31)), 3);
+    assert_eq!(weight(insn(0x1d, 1, 2, 1 << 31)), 2);
+    assert_eq!(weight(insn(0x45, 0, 1, 7)), 2);
+    assert_eq!(weight(insn(0x45, 1, 0, 7)), 1);
+}
+
+#[test]
 fn bytes_come_back() {
     let one = insn(0x1234, 5, 6, 0x789a_bcde);
     assert_eq!(one.to_bytes(), [0x34, 0x12, 5, 6, 0xde, 0xbc, 0x9a, 0x78]);

@@ -14,6 +14,7 @@ pub mod node;
 mod proc;
 pub mod ptrace;
 pub mod sched;
+pub mod seccomp;
 pub mod signal;
 pub mod start;
 pub mod sysv;

@@ -12,7 +12,7 @@ use super::file::{dir, exec, fd, file, inotify, memfd, mount, path, splice, xatt
 use super::ipc::{msg, sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
-use super::task::{cred, ioprio, pidfd, process, rseq, sched, trace, unshare};
+use super::task::{cred, ioprio, pidfd, process, rseq, sched, seccomp, trace, unshare};
 use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 use counters::LEN;
@@ -150,7 +150,7 @@ syscalls! {
     98 getrusage => process::getrusage, Partial("the peak of children stays 0");
     99 sysinfo => misc::sysinfo, Full;
     100 times => time::times, Full;
-    101 ptrace => trace::ptrace, Partial("no PTRACE_SINGLEBLOCK, no seccomp");
+    101 ptrace => trace::ptrace, Partial("no PTRACE_SINGLEBLOCK");
     102 getuid => cred::getuid, Full;
     103 syslog => log::syslog, Full;
     104 getgid => cred::getgid, Full;
@@ -304,6 +304,7 @@ syscalls! {
     310 process_vm_readv => trace::process_vm_readv, Full;
     311 process_vm_writev => trace::process_vm_writev, Full;
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
+    317 seccomp => seccomp::seccomp, Partial("strict mode leaves RDTSC");
     318 getrandom => random::getrandom, Full;
     319 memfd_create => memfd::memfd_create, Partial("no huge pages");
     322 execveat => exec::execveat, Full;

@@ -108,7 +108,9 @@ fn rest(task: &Task, text: &mut String) -> Result<()> {
     }
     // Relaxed: a setting.
     let locked = task.settings.no_new_privs.load(Ordering::Relaxed);
-    try_writeln!(text, "NoNewPrivs:\t{}\nSeccomp:\t0\nSeccomp_filters:\t0", u8::from(locked))?;
+    let (mode, filters) = (task.seccomp.mode() as u8, task.seccomp.count());
+    try_writeln!(text, "NoNewPrivs:\t{}\nSeccomp:\t{mode}", u8::from(locked))?;
+    try_writeln!(text, "Seccomp_filters:\t{filters}")?;
     let cpus = crate::base::percpu::cpus_online().min(64);
     let all = if cpus == 64 { u64::MAX } else { (1 << cpus) - 1 };
     let mask = task.sched.affinity() & all;

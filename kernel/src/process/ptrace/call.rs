@@ -1,15 +1,15 @@
-//! The stops around a system call of a task whose calls are watched.
+//! A system call of a task whose calls are watched: the stops around it, and what its filters say.
 //!
 //! Called in place of the table's entry, with interrupts on. A task is watched from the moment on at which its tracer wants
-//! to stop it at calls, or to step it over one.
+//! to stop it at calls, or to step it over one, and for good once it has a filter.
 
 use super::event::deliver;
 use super::order::Mode;
 use super::stop::{be_free, stop};
 use super::told::Stop;
 use crate::arch::entry::frame::{FLAG_TF, SYSCALLS, SyscallTable, TrapFrame};
-use crate::process::signal;
 use crate::process::task::current::{Current, current};
+use crate::process::{seccomp, signal};
 use abi::Errno;
 use abi::ptrace::{Options, SyscallInfo};
 use abi::signal::{Signal, code};
@@ -21,8 +21,14 @@ const NO_CALL: u32 = u32::MAX;
 pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     let task = current();
     if !task.tracing.is_traced() {
-        be_free(task);
-        return call(frame, calls);
+        if task.tracing.mode() != Mode::Run || !task.seccomp.is_on() {
+            be_free(task);
+        }
+        return if seccomp::may_be_made(task, frame) {
+            call(frame, calls)
+        } else {
+            frame.return_value()
+        };
     }
     let mode = task.tracing.mode();
     frame.set_return(Errno::ENOSYS.to_return());
@@ -31,7 +37,11 @@ pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     }
     // A number that the tracer has set to nothing, or that was emulated, or whose caller was killed meanwhile. Nothing is
     // held: the call may be the last one.
-    let is_made = !mode.emulates() && frame.orig_rax as u32 != NO_CALL && !signal::killed(&task);
+    // Filters come after the tracer, and judge what it has made of the call, be it nothing.
+    let is_made = !mode.emulates()
+        && !signal::killed(&task)
+        && seccomp::may_be_made(task, frame)
+        && frame.orig_rax as u32 != NO_CALL;
     let result = if is_made { call(frame, calls) } else { frame.return_value() };
     frame.set_return(result);
     match task.tracing.mode() {

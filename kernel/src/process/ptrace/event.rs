@@ -13,7 +13,7 @@ use crate::process::task::work;
 use crate::process::tree::exit::Status;
 use crate::process::tree::table;
 use crate::vfs::Capability;
-use abi::ptrace::Event;
+use abi::ptrace::{Event, Options, SyscallInfo};
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -108,6 +108,28 @@ fn report_if_wanted(task: Current, frame: &mut TrapFrame, event: Event, message:
         report(task, frame, event, message);
     }
     wanted
+}
+
+/// A filter of the running task wants its tracer to look at a call: `None` if there is none that does.
+#[cold]
+pub fn seccomp_stop(task: Current, frame: &mut TrapFrame, data: u32) -> Option<()> {
+    let tracee = task.tracing.tracee()?;
+    if !tracee.options().contains(Options::SECCOMP) {
+        return None;
+    }
+    let [a, b, c, d, e, f] = frame.syscall_args();
+    let words = [frame.orig_rax, a, b, c, d, e, f];
+    let mut told = Stop::event(Event::Seccomp, data.into(), &task);
+    told.call = (SyscallInfo::SECCOMP, words);
+    let ended = stop(task, &tracee, frame, told);
+    deliver(ended.signal);
+    Some(())
+}
+
+/// Whether the task's tracer has taken its filters out of use, as checkpointing tools do.
+pub fn suspends_seccomp(task: &Task) -> bool {
+    let tracee = task.tracing.tracee();
+    tracee.is_some_and(|tracee| tracee.options().contains(Options::SUSPEND_SECCOMP))
 }
 
 /// A tracer may give a signal at a stop that is none: the task sends it to itself.

@@ -6,7 +6,7 @@
 use super::order::{Mode, Resume};
 use super::told::Stop;
 use super::tracee::{State, Tracee};
-use super::{attach, regs, vectors};
+use super::{attach, filters, regs, vectors};
 use crate::mm::user::UserPtr;
 use crate::process::signal;
 use crate::process::task::current::current;
@@ -57,7 +57,10 @@ pub fn request(request: i64, tid: i32, addr: u64, data: u64) -> Result<i64> {
 fn options_of(data: u64) -> Result<Options> {
     let options = u32::try_from(data).ok().and_then(Options::from_bits).ok_or(Errno::EINVAL)?;
     // What Linux allows to checkpointing tools only.
-    if options.contains(Options::SUSPEND_SECCOMP) { Err(Errno::EPERM) } else { Ok(options) }
+    if options.contains(Options::SUSPEND_SECCOMP) && !filters::may_suspend() {
+        return Err(Errno::EPERM);
+    }
+    Ok(options)
 }
 
 struct Request<'a> {
@@ -115,6 +118,8 @@ impl Request<'_> {
             req::GET_SYSCALL_INFO => self.call_info(),
             req::GET_RSEQ_CONFIGURATION => self.rseq(),
             req::ARCH_PRCTL => self.arch_prctl(),
+            req::SECCOMP_GET_FILTER => filters::filter(self.target, self.addr, self.data),
+            req::SECCOMP_GET_METADATA => filters::metadata(self.target, self.addr, self.data),
             _ => Err(Errno::EIO),
         }
     }
@@ -378,7 +383,8 @@ impl Request<'_> {
         let info = self.standing(|stop, state| {
             let (op, words) = stop.call;
             let (rip, rsp) = (state.regs.rip, state.regs.rsp);
-            SyscallInfo { op, arch: ARCH_X86_64, rip, rsp, words, ..SyscallInfo::default() }
+            let seccomp = if op == SyscallInfo::SECCOMP { stop.message } else { 0 };
+            SyscallInfo { op, pad: [0; 3], arch: ARCH_X86_64, rip, rsp, words, seccomp }
         })?;
         let size = match info.op {
             SyscallInfo::ENTRY => 80,

@@ -11,7 +11,8 @@ pub fn force_fault(signal: Signal, code: i32, addr: u64) {
     force(&process::current(), signal, SigInfo::fault(signal, code, addr));
 }
 
-fn force(task: &Task, signal: Signal, info: SigInfo) {
+/// Raises a signal with these details, likewise.
+pub fn force(task: &Task, signal: Signal, info: SigInfo) {
     let actions = task.process().signals.actions();
     let blocked = task.signals.blocked();
     if blocked.contains(signal) || actions.get(signal).handler == SIG_IGN {

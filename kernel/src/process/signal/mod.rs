@@ -29,7 +29,7 @@ pub use change::{set_action, set_altstack, set_blocked};
 pub(super) use charge::{Counted, queued};
 pub(super) use deliver::exit_to_user;
 pub use dnotify::notify;
-pub(super) use force::force_fault;
+pub(super) use force::{force, force_fault};
 pub use frame::sigreturn;
 pub(super) use pending::{dies, killed, pending};
 pub use restart::{sigsuspend, with_mask};

@@ -53,6 +53,7 @@ pub fn init() {
     proc::register();
     crate::process::sysv::register().expect("no memory for the files of System V IPC");
     crate::process::coredump::register().expect("no memory for the files of cores");
+    crate::process::seccomp::register().expect("no memory for the files of seccomp");
     crate::process::tree::terminal::init();
     crate::diag::panic::set_describe(describe);
 }
@@ -89,6 +90,9 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     }
     if task.has_work(work::DEBUG) {
         ptrace::load_breakpoints(task);
+    }
+    if task.has_work(work::SECCOMP) {
+        crate::process::seccomp::be_watched(task);
     }
     if task.has_work(work::RSEQ) {
         crate::process::task::rseq::resume(&task, frame);

@@ -60,6 +60,8 @@ pub struct Task {
     pub rseq: Rseq,
     /// Who traces it, and how it goes on.
     pub(in crate::process) tracing: Tracing,
+    /// What calls it may make.
+    pub(in crate::process) seccomp: crate::process::seccomp::Part,
     /// What it keeps of System V IPC.
     pub(in crate::process) sysv: Part,
     trap: [AtomicU64; 3],
@@ -169,6 +171,7 @@ impl Task {
             futex: Waits::new(),
             rseq: Rseq::new(),
             tracing: Tracing::new(),
+            seccomp: crate::process::seccomp::Part::new(),
             sysv: parts.sysv,
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),

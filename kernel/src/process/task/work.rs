@@ -12,5 +12,7 @@ pub const MEMORY: u32 = percpu::WORK_MEMORY;
 pub const SLICE: u32 = 1 << 2;
 /// The thread has breakpoints in debug registers, which are not loaded.
 pub const DEBUG: u32 = 1 << 4;
+/// The thread has something of seccomp: its calls are to be watched.
+pub const SECCOMP: u32 = 1 << 5;
 /// The thread was switched away from, and has a restartable sequence to look at.
 pub const RSEQ: u32 = 1 << 3;

@@ -366,6 +366,7 @@ fn link(parent: Current, child: &Arc<Task>, args: &CloneArgs) -> Result<()> {
         if process.is_closing() {
             return Err(Errno::ERESTARTNOINTR);
         }
+        child.inherit_seccomp(&parent);
         if !tree.threads.push(child.clone()) {
             return Err(Errno::ENOMEM);
         }
@@ -374,6 +375,7 @@ fn link(parent: Current, child: &Arc<Task>, args: &CloneArgs) -> Result<()> {
         table::insert(child);
         return Ok(());
     }
+    child.inherit_seccomp(&parent);
     let maker = parent.process();
     let descent = if args.flags.contains(CloneFlags::PARENT) {
         // A sibling: it ends as its maker would.

@@ -83,6 +83,7 @@ pub fn do_exit(status: Status) -> ! {
     ptrace::tracer_ends(&task);
     signal::retarget(&task, SigSet::ALL);
     release_memory(task);
+    task.seccomp.leave();
     task.map(|task| &task.sysv).leave(process.pid());
     let files = task.set_files(None);
     drop(files);

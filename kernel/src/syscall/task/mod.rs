@@ -7,5 +7,6 @@ mod prctl_caps;
 pub(super) mod process;
 pub(super) mod rseq;
 pub(super) mod sched;
+pub(super) mod seccomp;
 pub(super) mod trace;
 pub(super) mod unshare;

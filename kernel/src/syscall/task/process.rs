@@ -360,6 +360,7 @@ const PR_SET_DUMPABLE: i32 = 4;
 const PR_SET_NAME: i32 = 15;
 const PR_GET_NAME: i32 = 16;
 const PR_GET_SECCOMP: i32 = 21;
+const PR_SET_SECCOMP: i32 = 22;
 const PR_GET_TSC: i32 = 25;
 /// User mode may read the time-stamp counter; it always may.
 const PR_TSC_ENABLE: i32 = 1;
@@ -375,7 +376,7 @@ const TIMER_SLACK: u64 = 50_000;
 
 pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<i64> {
     let more = [arg3, arg4, arg5].iter().any(|&arg| arg != 0);
-    match set_setting(option, arg2, more)? {
+    match set_setting(option, arg2, arg3, more)? {
         Some(()) => Ok(0),
         None => match get_setting(option, arg2, more)? {
             Some(answer) => Ok(answer),
@@ -386,7 +387,7 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
 
 /// The options that set something of the task or its process; `None` for others. `more` says that a further argument is
 /// not 0.
-fn set_setting(option: i32, arg2: u64, more: bool) -> Result<Option<()>> {
+fn set_setting(option: i32, arg2: u64, arg3: u64, more: bool) -> Result<Option<()>> {
     let task = process::current();
     let (settings, process) = (&task.settings, task.process());
     // Relaxed throughout: single settings of the running task or its process.
@@ -423,6 +424,7 @@ fn set_setting(option: i32, arg2: u64, more: bool) -> Result<Option<()>> {
             }
             settings.no_new_privs.store(true, order);
         }
+        PR_SET_SECCOMP => super::seccomp::set_mode(arg2, arg3)?,
         _ => return Ok(None),
     }
     Ok(Some(()))
@@ -440,7 +442,7 @@ fn get_setting(option: i32, arg2: u64, more: bool) -> Result<Option<i64>> {
             0
         }
         PR_GET_DUMPABLE => i64::from(process.dumpable.load(order)),
-        PR_GET_SECCOMP => 0,
+        PR_GET_SECCOMP => super::seccomp::mode(),
         PR_GET_TSC => {
             UserPtr::new(arg2).write(&PR_TSC_ENABLE)?;
             0

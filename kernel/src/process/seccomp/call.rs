@@ -1,0 +1,118 @@
+//! What becomes of a call: the look at its number, and each action.
+//!
+//! Runs in the task itself, before the call, with interrupts on and no lock held; may sleep, and may not return.
+
+use super::filter::Verdict;
+use super::log;
+use super::notify::Answer;
+use super::part::Mode;
+use crate::arch::entry::frame::TrapFrame;
+use crate::process::task::current::Current;
+use crate::process::tree::exit;
+use crate::process::{ptrace, signal};
+use abi::Errno;
+use abi::seccomp::{ARCH_X86_64, ret};
+use abi::signal::{SigInfo, Signal};
+use alea_bpf::DATA_WORDS;
+
+/// The greatest error that a filter can give.
+const MAX_ERRNO: u32 = 4095;
+
+/// What strict mode lets pass: read, write, rt_sigreturn, exit.
+const STRICT: [u32; 4] = [0, 1, 15, 60];
+
+/// Whether the running task makes the call that its registers ask for; if not, its result is in them.
+#[inline]
+pub(in crate::process) fn may_be_made(task: Current, frame: &mut TrapFrame) -> bool {
+    if !task.seccomp.is_on() {
+        return true;
+    }
+    let number = frame.orig_rax as u32;
+    let passes = task.seccomp.look(|filter| filter.is_some_and(|filter| filter.passes(number)));
+    passes || ptrace::suspends_seccomp(&task) || judge(task, frame, false)
+}
+
+fn judge(task: Current, frame: &mut TrapFrame, again: bool) -> bool {
+    let verdict = match task.seccomp.mode() {
+        Mode::Off => return true,
+        Mode::Strict if STRICT.contains(&(frame.orig_rax as u32)) => return true,
+        Mode::Strict => {
+            task.seccomp.set_mode(Mode::Dead);
+            log::tell(frame, Signal::SIGKILL.number(), ret::KILL_THREAD, true);
+            exit::do_exit(exit::Status::signalled(Signal::SIGKILL))
+        }
+        Mode::Filter | Mode::Dead => {
+            // Its own reference: another thread may give it a newer one meanwhile.
+            let Some(filter) = task.seccomp.filter() else { return false };
+            filter.judge(&data_of(frame))
+        }
+    };
+    act(task, frame, verdict, again)
+}
+
+/// `struct seccomp_data`.
+fn data_of(frame: &TrapFrame) -> [u32; DATA_WORDS] {
+    let mut data = [0; DATA_WORDS];
+    let args = frame.syscall_args();
+    let wide = [frame.rip].into_iter().chain(args);
+    data[0] = frame.orig_rax as u32;
+    data[1] = ARCH_X86_64;
+    let words = wide.flat_map(|word| [word as u32, (word >> 32) as u32]);
+    data[2..].iter_mut().zip(words).for_each(|(to, word)| *to = word);
+    data
+}
+
+fn act(task: Current, frame: &mut TrapFrame, verdict: Verdict, again: bool) -> bool {
+    let Verdict { said, logs, notifier } = verdict;
+    let (action, data) = (said & ret::ACTION, said & ret::DATA);
+    match action {
+        ret::ALLOW => return true,
+        ret::LOG => {
+            log::tell(frame, 0, action, true);
+            return true;
+        }
+        ret::ERRNO => frame.set_return(-i64::from(data.min(MAX_ERRNO))),
+        ret::TRAP => {
+            // A handler sees the registers as they were.
+            frame.set_return(frame.orig_rax as i64);
+            signal::force(&task, Signal::SIGSYS, trap_info(frame, data));
+        }
+        ret::TRACE if again => return true,
+        ret::TRACE => match ptrace::seccomp_stop(task, frame, data) {
+            Some(()) => return may_go_on(task, frame),
+            None => frame.set_return(Errno::ENOSYS.to_return()),
+        },
+        ret::USER_NOTIF => match notifier.map(|notifier| notifier.ask(task, data_of(frame))) {
+            Some(Answer::Continue) => return true,
+            Some(Answer::Result(result)) => frame.set_return(result),
+            None => frame.set_return(Errno::ENOSYS.to_return()),
+        },
+        _ => {
+            // One that nobody knows ends the process, too.
+            task.seccomp.set_mode(Mode::Dead);
+            log::tell(frame, Signal::SIGSYS.number(), action, true);
+            let status = exit::Status::signalled(Signal::SIGSYS);
+            if action == ret::KILL_THREAD && task.process().thread_count() > 1 {
+                exit::do_exit(status);
+            }
+            exit::do_group_exit(status);
+        }
+    }
+    log::tell(frame, 0, action, logs);
+    false
+}
+
+/// After a stop the tracer may have made another call of it, which is judged anew.
+fn may_go_on(task: Current, frame: &mut TrapFrame) -> bool {
+    !signal::killed(&task) && frame.orig_rax as i32 >= 0 && judge(task, frame, true)
+}
+
+/// SYS_SECCOMP.
+const CODE: i32 = 1;
+
+fn trap_info(frame: &TrapFrame, data: u32) -> SigInfo {
+    let mut info = SigInfo::fault(Signal::SIGSYS, CODE, frame.rip);
+    info.errno = data as i32;
+    info.fields[1] = u64::from(frame.orig_rax as u32) | u64::from(ARCH_X86_64) << 32;
+    info
+}
