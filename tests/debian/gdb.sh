@@ -32,7 +32,7 @@ debug() { gdb -q -nx -batch -ex 'set pagination off' -ex 'set debuginfod enabled
 echo "-- breakpoints, backtraces, variables"
 debug -ex 'break inner if value == 2' -ex run -ex bt -ex 'print counter' -ex 'up' -ex 'info locals' -ex 'set var sum = 100' -ex 'delete' -ex continue ./program
 echo "-- steps"
-debug -ex 'set scheduler-locking on' -ex 'break outer' -ex run -ex next -ex step -ex next -ex step -ex finish -ex 'stepi' -ex 'print $eflags & 256' -ex kill ./program
+debug -ex 'break outer' -ex run -ex 'set scheduler-locking on' -ex next -ex step -ex next -ex step -ex finish -ex 'stepi' -ex 'print $eflags & 256' -ex kill ./program
 echo "-- a watchpoint in software"
 debug -ex 'set can-use-hw-watchpoints 0' -ex 'break inner' -ex run -ex 'watch counter' -ex 'continue' -ex 'continue' -ex kill ./program
 echo "-- a watchpoint and a breakpoint in hardware"
@@ -56,7 +56,7 @@ sh -c 'while :; do sleep 1; done' &
 pid=$!
 sleep 0.3
 debug -ex 'printf "%d\n", $_exitcode == 0 || 1' -ex 'info inferiors' -ex detach -p $pid | grep -c "process PID"
-kill $pid; wait $pid; echo "status $?"
+kill $pid; wait $pid 2>/dev/null; echo "status $?"
 cat > threads.c <<'C'
 #include <pthread.h>
 #include <stdio.h>
@@ -76,3 +76,41 @@ gcc -pthread -o threads threads.c
 strace -f -o trace.txt -e trace=getpgid ./threads
 sed 's/^[0-9]* *//' trace.txt | grep -o "+++.*" | sort
 strace -f -c -o trace.txt ./threads; grep -c getpgid trace.txt
+
+echo "-- a core"
+cat > crash.c <<'C'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+int counter = 42;
+struct point { int x, y; } place = { 3, 4 };
+static pthread_barrier_t both;
+static int deep(int value, double half) { counter += value; *(volatile int *)16 = value; return (int)half; }
+static void *stand(void *unused) { pthread_barrier_wait(&both); for (;;) pause(); return unused; }
+static void *work(void *unused) { pthread_barrier_wait(&both); usleep(200000); deep(7, 2.5); return unused; }
+int main(void)
+{
+	pthread_t one, two;
+	pthread_barrier_init(&both, NULL, 2);
+	pthread_create(&one, NULL, stand, NULL);
+	pthread_create(&two, NULL, work, NULL);
+	pthread_join(two, NULL);
+	return 0;
+}
+C
+gcc -g -O0 -pthread -o crash crash.c
+rm -f core
+(ulimit -c unlimited; ./crash) 2>/dev/null; echo "status $?"
+post() { debug ./crash core "$@"; }
+post -ex bt -ex 'info locals' -ex 'print counter' -ex 'print place' -ex 'print $_siginfo.si_signo' -ex 'print $_siginfo._sifields._sigfault.si_addr'
+post -ex 'frame function deep' -ex 'print half' -ex 'print $rip != 0'
+post -ex 'info threads' | sed 's/.*Thread/Thread/' | grep -c Thread
+post -ex 'thread apply all -q bt 3' | grep -o '\(stand\|work\|deep\|main\) (' | sort
+post -ex 'info proc mappings' | grep -o '/tmp/crash\|libc.so.6' | sort | uniq -c
+post -ex 'info auxv' | grep -c 'AT_'
+post -ex 'info files' | grep -c 'load[0-9]*' | sed 's/[0-9]\{2,\}/many/'
+echo '|/bin/dd of=/tmp/piped bs=64k status=none' > /proc/sys/kernel/core_pattern
+(ulimit -c 0; ./crash) 2>/dev/null; echo "status $?"
+echo core > /proc/sys/kernel/core_pattern
+sleep 2
+gdb -q -nx -batch -ex 'set debuginfod enabled off' -ex 'bt 1' ./crash piped 2>&1 | clean | tail -2
