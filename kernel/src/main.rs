@@ -128,7 +128,7 @@ fn unpack_initramfs(info: &mut BootInfo) -> String {
 /// What the upper floors do with traps.
 static HOOKS: TrapHooks = TrapHooks {
     syscalls: &syscall::HANDLERS,
-    watched: |frame| process::ptrace::watched(frame, &syscall::HANDLERS),
+    watched: |frame| process::watch::watched(frame, &syscall::HANDLERS),
     page_fault: process::memory::fault::page_fault,
     user_exception: process::memory::fault::user_exception,
     exit_to_user: process::exit_to_user,

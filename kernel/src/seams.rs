@@ -24,6 +24,7 @@
 //! | `RESCHEDULE` | `arch/x86_64/irq/irq.rs` | `set_reschedule` | `process/sched/place.rs` | `process::start::init`; there is one CPU |
 //! | `FIFO_OPENER` | `vfs/object/inode.rs` | `register_fifo_opener` | `fs/pipe/fifo.rs` | `fs::pipe::init`; a fifo is ENXIO |
 //! | `NOTIFY` | `diag/klog.rs` | `set_notify` | `fs/procfs/kmsg.rs` | `fs::start::init`; the log has no readers |
+//! | `CALL_NAMES` | `process/watch/names.rs` | `register_names` | `syscall/proc.rs` | `syscall::init`; calls have no names |
 //! | `CARRIER` | `fs/uevent.rs` | `register_carrier` | `net/create.rs` | `net::create::init`; events of devices reach nobody |
 //! | `SPARED` | `mm/frames/inject.rs` | `start` | `main.rs` | before process 1, with `alea.fail_alloc`; no allocation fails |
 //! | `HOOKS` | `arch/x86_64/entry/trap.rs` | `register` | `main.rs` | before process 1; there is no user mode |

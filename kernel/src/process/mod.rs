@@ -21,6 +21,7 @@ pub mod sysv;
 pub mod task;
 pub mod timers;
 pub mod tree;
+pub mod watch;
 
 pub use ptrace::access::{may_attach, may_look_into};
 pub use sched::load::load_average;

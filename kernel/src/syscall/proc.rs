@@ -4,22 +4,25 @@ use super::args::Status;
 use super::{counters, table};
 use crate::fs::procfs::{self, ProcFile};
 use crate::mm::fallible::{try_arc, try_string};
+use crate::process::watch::{self, Line};
 use crate::try_writeln;
-use abi::Result;
+use abi::{Errno, Result};
 use alloc::vec::Vec;
 
 /// Adds the files of this floor to /proc.
 pub fn init() -> Result<()> {
-    procfs::register_file("alea/syscalls", 0o444, try_arc(Report)?)
+    watch::register_names(|number| table::entry(number).map(|(name, _)| name));
+    procfs::register_file("alea/syscalls", 0o644, try_arc(Report)?)
 }
 
-/// Lines of `number name count missing`, for calls that were made; a call that does not exist is named `-`, and
-/// the last column says what a partial one lacks.
+/// Lines of `number name count calls errors ns missing`, for calls that were made: how often since boot; how often, how often
+/// in vain and how long altogether since somebody wrote 1; a call that does not exist is named `-`, and the last column says
+/// what a partial one lacks.
 struct Report;
 
 impl ProcFile for Report {
     fn read(&self) -> Result<Vec<u8>> {
-        let mut text = try_string("number name count missing\n")?;
+        let mut text = try_string("number name count calls errors ns missing\n")?;
         for number in 0..=counters::LEN {
             let total = counters::total(number);
             if total != 0 {
@@ -28,9 +31,19 @@ impl ProcFile for Report {
                     Some((name, Status::Partial(missing))) => (name, missing),
                     None => ("-", "everything"),
                 };
-                try_writeln!(text, "{number} {name} {total} {missing}")?;
+                let Line { calls, errors, ns } = watch::all(number);
+                try_writeln!(text, "{number} {name} {total} {calls} {errors} {ns} {missing}")?;
             }
         }
         Ok(text.into_bytes())
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        match data.trim_ascii() {
+            b"1" => watch::set_all(true)?,
+            b"0" => watch::set_all(false)?,
+            _ => return Err(Errno::EINVAL),
+        }
+        Ok(data.len())
     }
 }

@@ -10,6 +10,7 @@ mod file;
 pub(super) mod fixed;
 mod fs_files;
 pub mod kmsg;
+mod list;
 mod mounts;
 mod node;
 pub mod ns;

@@ -6,6 +6,10 @@
 //! Owns a reference to /proc/net, which every process directory shows. Never keeps a process. Locks: none.
 #![forbid(unsafe_code)]
 
+use super::list::{
+    NAMESPACES_AT, ROOT_INO, digits, ino_of, number, read_fds, read_namespaces, read_net,
+    read_root, read_tasks,
+};
 use super::mounts::MountText;
 use super::ns::NAMESPACES;
 use super::pid::{self, Entry, Link, Task};
@@ -24,9 +28,7 @@ use abi::fs::{OpenFlags, PATH_MAX, S_IFDIR, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use arrayvec::ArrayVec;
 use core::any::Any;
-use core::ops::ControlFlow;
 
 /// What a node stands for. `tid` is the number in the path.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +42,8 @@ pub(super) enum Kind {
     FdInfos(Task),
     Namespaces(Task),
     Net(Task),
+    /// Of files of the process floor.
+    Folder(Task, &'static str),
     Link(Task, Link),
     FdInfo(Task, Fd),
     File(Task, &'static PidFile),
@@ -52,18 +56,12 @@ pub(super) struct Node {
     kind: Kind,
 }
 
-/// Where the numbers of name spaces' links begin: behind the entries of a process directory, before its descriptors.
-const NAMESPACES_AT: u64 = 0xc0;
-
 static NET: Once<Arc<Dentry>> = Once::new();
 
 /// Gives the directory that /proc/PID/net shows.
 pub(super) fn show_net(directory: Arc<Dentry>) {
     NET.call_once(|| directory);
 }
-
-/// Linux's inode number of /proc.
-const ROOT_INO: u64 = 1;
 
 impl Node {
     /// /proc itself.
@@ -83,6 +81,7 @@ impl Node {
             | Kind::FdInfos(t)
             | Kind::Namespaces(t)
             | Kind::Net(t)
+            | Kind::Folder(t, _)
             | Kind::Link(t, _)
             | Kind::FdInfo(t, _)
             | Kind::File(t, _)
@@ -121,15 +120,16 @@ impl Node {
         self.process(Task { tid, in_task: true })
     }
 
-    fn lookup_entry(&self, task: Task, name: &[u8]) -> Result<Arc<dyn Inode>> {
+    fn lookup_entry(&self, task: Task, found: Option<(u64, Entry)>) -> Result<Arc<dyn Inode>> {
         processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
-        let (index, entry) = pid::find(task, name).ok_or(Errno::ENOENT)?;
+        let (index, entry) = found.ok_or(Errno::ENOENT)?;
         let (kind, mode) = match entry {
             Entry::Tasks => (Kind::Tasks(task), S_IFDIR | 0o555),
             Entry::Fds => (Kind::Fds(task), S_IFDIR | 0o500),
             Entry::FdInfos => (Kind::FdInfos(task), S_IFDIR | 0o555),
             Entry::Namespaces => (Kind::Namespaces(task), S_IFDIR | 0o511),
             Entry::Net => (Kind::Net(task), S_IFDIR | 0o555),
+            Entry::Folder(folder) => (Kind::Folder(task, folder), S_IFDIR | 0o555),
             Entry::Link(link) => (Kind::Link(task, link), S_IFLNK | 0o777),
             Entry::Mounts(text) => (Kind::Mounts(task, text), S_IFREG | text.mode()),
             Entry::File(file) => (Kind::File(task, file), S_IFREG | file.mode),
@@ -164,43 +164,6 @@ impl Node {
         }
         self.child(Kind::Link(task, Link::Fd(fd)), mode, ino)
     }
-}
-
-/// Inode numbers of process entries: unique as long as the process lives.
-fn ino_of(task: Task, index: u64) -> u64 {
-    let place = u64::from(task.in_task);
-    (u64::from(task.tid) << 24) | (place << 23) | (index & 0x7f_ffff) | 1 << 55
-}
-
-/// A decimal number as procfs writes it: no sign, no leading zero.
-fn number(name: &[u8]) -> Option<u32> {
-    if name.is_empty() || (name.len() > 1 && name[0] == b'0') {
-        return None;
-    }
-    let mut number = 0u32;
-    for &byte in name {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        number = number.checked_mul(10)?.checked_add(u32::from(digit))?;
-    }
-    Some(number)
-}
-
-/// The digits of a number: /proc/self is read by every program that asks where it lies.
-fn digits(mut number: u32) -> ArrayVec<u8, 10> {
-    let mut digits = ArrayVec::new();
-    loop {
-        // Ten are enough for any number.
-        digits.push(b'0' + (number % 10) as u8);
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    digits.reverse();
-    digits
 }
 
 impl Inode for Node {
@@ -257,7 +220,8 @@ impl Inode for Node {
     fn lookup(&self, name: &[u8]) -> Result<Arc<dyn Inode>> {
         match self.kind {
             Kind::Root => self.lookup_root(name),
-            Kind::Process(task) => self.lookup_entry(task, name),
+            Kind::Process(task) => self.lookup_entry(task, pid::find(task, name)),
+            Kind::Folder(task, folder) => self.lookup_entry(task, pid::find_in(task, folder, name)),
             Kind::Tasks(task) => self.lookup_task(task, name),
             Kind::Fds(task) => self.lookup_fd(task, name, false),
             Kind::FdInfos(task) => self.lookup_fd(task, name, true),
@@ -279,7 +243,8 @@ impl Inode for Node {
             Kind::Fds(task) => read_fds(task, from, FileType::Symlink, emit),
             Kind::FdInfos(task) => read_fds(task, from, FileType::Regular, emit),
             Kind::Namespaces(task) => read_namespaces(task, from, emit),
-            Kind::Net(_) => read_net(from, emit),
+            Kind::Net(_) => read_net(NET.get().ok_or(Errno::ENOENT)?, from, emit),
+            Kind::Folder(task, folder) => pid::read_folder(task, folder, from, ino_of, emit),
             _ => Err(Errno::ENOTDIR),
         }
     }
@@ -390,109 +355,4 @@ impl TextSource for Node {
             _ => None,
         }
     }
-}
-
-/// Links first, then processes: the cursor of a process is its number, moved behind the links.
-fn read_root(mut from: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
-    const LINKS: [&[u8]; 2] = [b"self", b"thread-self"];
-    while let Some(name) = usize::try_from(from).ok().and_then(|at| LINKS.get(at)) {
-        let ino = ROOT_INO + 1 + from;
-        from += 1;
-        let next = DYNAMIC_CURSOR + from;
-        if !emit(DirEntry { name, ino, kind: FileType::Symlink, next }) {
-            return Ok(());
-        }
-    }
-    let Ok(processes) = processes() else { return Ok(()) };
-    let mut pid = u32::try_from(from - LINKS.len() as u64).unwrap_or(u32::MAX);
-    while let Some(found) = processes.next_pid(pid) {
-        pid = found.saturating_add(1);
-        let ino = ino_of(Task { tid: found, in_task: false }, 0);
-        if !emit_number(found, ino, FileType::Dir, u64::from(pid) + LINKS.len() as u64, emit) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn read_tasks(task: Task, from: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
-    let processes = processes()?;
-    let pid = processes.process_of(task.tid).ok_or(Errno::ENOENT)?;
-    let mut at = u32::try_from(from).unwrap_or(u32::MAX);
-    while let Some(tid) = processes.next_task(pid, at) {
-        at = tid.saturating_add(1);
-        let ino = ino_of(Task { tid, in_task: true }, 0);
-        if !emit_number(tid, ino, FileType::Dir, u64::from(at), emit) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn read_fds(
-    task: Task,
-    from: u64,
-    kind: FileType,
-    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
-) -> Result<()> {
-    let Some(files) = processes()?.files(task.tid) else { return Ok(()) };
-    let mut at = usize::try_from(from).unwrap_or(usize::MAX);
-    while let Some((fd, file)) = files.next_open(at) {
-        drop(file);
-        // Descriptors in a table are not negative.
-        let number = fd.0.unsigned_abs();
-        at = number as usize + 1;
-        let ino = ino_of(task, 0x100 + u64::from(number));
-        if !emit_number(number, ino, kind, at as u64, emit) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-fn read_namespaces(
-    task: Task,
-    from: u64,
-    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
-) -> Result<()> {
-    processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
-    for (space, index) in NAMESPACES.iter().zip(0u64..).filter(|(_, index)| *index >= from) {
-        let name = space.name.as_bytes();
-        let ino = ino_of(task, NAMESPACES_AT + index);
-        let next = DYNAMIC_CURSOR + index + 1;
-        if !emit(DirEntry { name, ino, kind: FileType::Symlink, next }) {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// The entries of /proc/net, which are never taken away.
-fn read_net(from: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
-    let directory = NET.get().ok_or(Errno::ENOENT)?;
-    let mut from = from;
-    loop {
-        // One at a time: the table is not locked while an entry goes to the caller.
-        let found = directory.visit_children(from, |cursor, child, name| {
-            let name = ArrayVec::<u8, 64>::try_from(name).unwrap_or_default();
-            ControlFlow::Break((cursor, name, child.ino(), child.kind()))
-        });
-        let Some((cursor, name, ino, kind)) = found else { return Ok(()) };
-        from = cursor + 1;
-        if !emit(DirEntry { name: &name, ino, kind, next: DYNAMIC_CURSOR + from }) {
-            return Ok(());
-        }
-    }
-}
-
-/// Emits an entry whose name is a number; `cursor` is that of the next one.
-fn emit_number(
-    number: u32,
-    ino: u64,
-    kind: FileType,
-    cursor: u64,
-    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
-) -> bool {
-    let name = digits(number);
-    emit(DirEntry { name: &name, ino, kind, next: DYNAMIC_CURSOR + cursor })
 }

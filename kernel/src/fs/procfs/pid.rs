@@ -40,6 +40,8 @@ pub(super) enum Entry {
     Namespaces,
     /// What /proc/net has.
     Net,
+    /// Files whose names begin with this one's.
+    Folder(&'static str),
     Link(Link),
     Mounts(MountText),
     File(&'static PidFile),
@@ -48,19 +50,21 @@ pub(super) enum Entry {
 impl Entry {
     fn kind(self) -> FileType {
         match self {
-            Self::Tasks | Self::Fds | Self::FdInfos | Self::Namespaces | Self::Net => FileType::Dir,
+            Self::Tasks | Self::Fds | Self::FdInfos | Self::Namespaces => FileType::Dir,
+            Self::Net | Self::Folder(_) => FileType::Dir,
             Self::Link(_) => FileType::Symlink,
             Self::Mounts(_) | Self::File(_) => FileType::Regular,
         }
     }
 }
 
-static OWN: [(&str, Entry); 11] = [
+static OWN: [(&str, Entry); 12] = [
     ("task", Entry::Tasks),
     ("fd", Entry::Fds),
     ("fdinfo", Entry::FdInfos),
     ("ns", Entry::Namespaces),
     ("net", Entry::Net),
+    ("alea", Entry::Folder("alea")),
     ("cwd", Entry::Link(Link::Cwd)),
     ("root", Entry::Link(Link::Root)),
     ("exe", Entry::Link(Link::Exe)),
@@ -77,10 +81,44 @@ fn entries(task: Task) -> impl Iterator<Item = (u64, &'static str, Entry)> {
         .filter(move |file| file.per_task || !task.in_task)
         .map(|file| (file.name, Entry::File(file)));
     // Threads have no threads.
-    let own = OWN.iter().copied().filter(move |(name, _)| !(task.in_task && *name == "task"));
+    let own = OWN
+        .iter()
+        .copied()
+        .filter(move |(name, _)| !(task.in_task && matches!(*name, "task" | "alea")));
     own.chain(others).zip(1u64..).map(|((name, entry), index)| (index, name, entry))
 }
 
+/// What a name below one of the folders stands for.
+pub(super) fn find_in(task: Task, folder: &str, name: &[u8]) -> Option<(u64, Entry)> {
+    entries(task)
+        .find(|(_, known, _)| within(known, folder).is_some_and(|known| known.as_bytes() == name))
+        .map(|(index, _, entry)| (index, entry))
+}
+
+/// The rest of a name that lies in a folder.
+fn within<'a>(name: &'a str, folder: &str) -> Option<&'a str> {
+    name.strip_prefix(folder)?.strip_prefix('/')
+}
+
+pub(super) fn read_folder(
+    task: Task,
+    folder: &str,
+    from: u64,
+    ino_of: fn(Task, u64) -> u64,
+    emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
+) -> Result<()> {
+    processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
+    for (index, name, entry) in entries(task).filter(|(index, ..)| *index > from) {
+        let Some(name) = within(name, folder) else { continue };
+        let (next, ino) = (DYNAMIC_CURSOR + index, ino_of(task, index));
+        if !emit(DirEntry { name: name.as_bytes(), ino, kind: entry.kind(), next }) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// What a name stands for.
 pub(super) fn find(task: Task, name: &[u8]) -> Option<(u64, Entry)> {
     entries(task)
         .find(|(_, known, _)| known.as_bytes() == name)
@@ -94,7 +132,8 @@ pub(super) fn read_entries(
     emit: &mut dyn FnMut(DirEntry<'_>) -> bool,
 ) -> Result<()> {
     processes()?.process_of(task.tid).ok_or(Errno::ENOENT)?;
-    for (index, name, entry) in entries(task).filter(|(index, ..)| *index > from) {
+    let listed = entries(task).filter(|(_, name, _)| !name.contains('/'));
+    for (index, name, entry) in listed.filter(|(index, ..)| *index > from) {
         let next = DYNAMIC_CURSOR + index;
         let ino = ino_of(task, index);
         if !emit(DirEntry { name: name.as_bytes(), ino, kind: entry.kind(), next }) {

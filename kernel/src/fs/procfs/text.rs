@@ -129,6 +129,9 @@ impl FileOps for TextOps {
     }
 
     fn write(&self, _: &OpenFile, src: &mut Source<'_>, pos: &mut u64) -> Result<usize> {
+        if self.source.subject() != self.subject {
+            return Ok(0);
+        }
         let is_value = self.source.is_value();
         if is_value && *pos != 0 {
             return Err(Errno::EINVAL);

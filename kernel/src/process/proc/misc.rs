@@ -10,6 +10,7 @@ use crate::process::task::limits::{self, Resource};
 use crate::process::task::process::Process;
 use crate::process::task::task::{Login, Task};
 use crate::process::timers::times::Moved;
+use crate::process::watch;
 use crate::vfs::Capability;
 use crate::{try_format, try_writeln};
 use abi::{Errno, Result};
@@ -106,6 +107,11 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
             _ => return Err(Errno::EINVAL),
         },
         "loginuid" => set_login(task, unsigned(data, 10)?)?,
+        "alea/syscalls" => match data.trim_ascii() {
+            b"1" => watch::set_process(task.process(), true)?,
+            b"0" => watch::set_process(task.process(), false)?,
+            _ => return Err(Errno::EINVAL),
+        },
         "coredump_filter" => {
             // Relaxed: a setting.
             let filter = unsigned(data, 0)? & COREDUMP_FILTER_BITS;

@@ -12,6 +12,7 @@ use crate::process::task::limits::NR_OPEN;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::tree::table;
+use crate::process::watch;
 use crate::vfs::{Capability, FdTable, FsContext, Owner, Path};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -37,7 +38,7 @@ const fn file(name: &'static str, mode: u32, per_task: bool, guarded: bool) -> P
 }
 
 /// The files in a process directory, and who makes each.
-static FILES: [PidFile; 30] = [
+static FILES: [PidFile; 31] = [
     file("cmdline", 0o444, true, false),
     file("comm", 0o644, true, false),
     file("stat", 0o444, true, false),
@@ -68,6 +69,7 @@ static FILES: [PidFile; 30] = [
     file("setgroups", 0o644, false, false),
     file("timerslack_ns", 0o666, false, false),
     file("coredump_filter", 0o644, false, false),
+    file("alea/syscalls", 0o600, false, true),
 ];
 
 fn task(tid: u32) -> Result<Arc<Task>> {
@@ -156,6 +158,7 @@ impl ProcessTable for Processes {
             "statm" => Ok(memory::statm(&task)?),
             "maps" => memory::maps(&task),
             "smaps" => memory::smaps(&task),
+            "alea/syscalls" => watch::process_text(task.process()),
             "smaps_rollup" => memory::smaps_rollup(&task),
             _ => misc::text(&task, in_task, name),
         }

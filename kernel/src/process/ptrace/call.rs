@@ -9,6 +9,7 @@ use super::stop::{be_free, stop};
 use super::told::Stop;
 use crate::arch::entry::frame::{FLAG_TF, SYSCALLS, SyscallTable, TrapFrame};
 use crate::process::task::current::{Current, current};
+use crate::process::task::task::Task;
 use crate::process::{seccomp, signal};
 use abi::Errno;
 use abi::ptrace::{Options, SyscallInfo};
@@ -53,6 +54,11 @@ pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
         _ => {}
     }
     frame.return_value()
+}
+
+/// Whether the tracer of the running task wants to see its calls.
+pub fn watches_calls(task: &Task) -> bool {
+    task.tracing.is_traced() && task.tracing.mode().watches_calls()
 }
 
 /// Makes the call that the registers ask for.

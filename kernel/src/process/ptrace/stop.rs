@@ -13,6 +13,7 @@ use crate::process::task::current::{Current, TASKS};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::task::work;
+use crate::process::watch;
 use abi::ptrace::Event;
 use abi::signal::{SigInfo, Signal, code};
 use alloc::sync::Arc;
@@ -96,7 +97,7 @@ fn go_on(task: Current, tracee: &Tracee, frame: &mut TrapFrame, info: Option<Sig
 
 /// Makes the running task's registers and calls do what `mode` says.
 fn set_mode(task: Current, frame: &mut TrapFrame, mode: Mode) {
-    TASKS.watch_calls(mode.watches_calls() || task.seccomp.is_on());
+    watch::watch_for_tracer(task, mode.watches_calls());
     if mode.steps() && frame.rflags & FLAG_TF == 0 {
         frame.rflags |= FLAG_TF;
         task.tracing.set_stepping(true);
@@ -126,7 +127,7 @@ pub fn handler_stop(task: Current, frame: &mut TrapFrame) {
 /// Nobody traces the running task any more: its calls are its own.
 pub(super) fn be_free(task: Current) {
     task.tracing.set_mode(Mode::Run);
-    TASKS.watch_calls(task.seccomp.is_on());
+    watch::unwatch(task);
 }
 
 /// A traced task is about to get a signal: which one it does get, `info` with it.

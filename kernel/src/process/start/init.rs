@@ -26,6 +26,7 @@ use crate::process::task::task::{Parts as TaskParts, Task, comm_of};
 use crate::process::task::work;
 use crate::process::tree::group::{Group, Session};
 use crate::process::tree::table;
+use crate::process::watch;
 use crate::sync::{Once, pace, wait};
 use crate::vfs::namei::{LookupCtx, LookupFlags};
 use crate::vfs::open::{OpenHow, open};
@@ -96,6 +97,9 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     }
     if task.has_work(work::RSEQ) {
         crate::process::task::rseq::resume(&task, frame);
+    }
+    if task.has_work(work::WATCH) {
+        watch::refresh(task);
     }
     if task.has_work(work::SIGNAL) {
         signal::exit_to_user(frame);

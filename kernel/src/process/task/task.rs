@@ -22,6 +22,7 @@ use crate::process::sched::Entity;
 use crate::process::signal::TaskSignals;
 use crate::process::sysv::Part;
 use crate::process::timers::times::Times;
+use crate::process::watch::Watched;
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
 use crate::time::TimerRoom;
@@ -62,6 +63,8 @@ pub struct Task {
     pub(in crate::process) tracing: Tracing,
     /// What calls it may make.
     pub(in crate::process) seccomp: crate::process::seccomp::Part,
+    /// Who counts its calls.
+    pub(in crate::process) watched: Watched,
     /// What it keeps of System V IPC.
     pub(in crate::process) sysv: Part,
     trap: [AtomicU64; 3],
@@ -172,6 +175,7 @@ impl Task {
             rseq: Rseq::new(),
             tracing: Tracing::new(),
             seccomp: crate::process::seccomp::Part::new(),
+            watched: Watched::new(),
             sysv: parts.sysv,
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),

@@ -14,5 +14,7 @@ pub const SLICE: u32 = 1 << 2;
 pub const DEBUG: u32 = 1 << 4;
 /// The thread has something of seccomp: its calls are to be watched.
 pub const SECCOMP: u32 = 1 << 5;
+/// Who counts the thread's calls is another.
+pub const WATCH: u32 = 1 << 6;
 /// The thread was switched away from, and has a restartable sequence to look at.
 pub const RSEQ: u32 = 1 << 3;

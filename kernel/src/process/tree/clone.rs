@@ -24,6 +24,7 @@ use crate::process::task::limits::{INFINITY, Resource};
 use crate::process::task::process::{Parts as ProcessParts, Process};
 use crate::process::task::task::{Parts as TaskParts, Task};
 use crate::process::task::users;
+use crate::process::watch;
 use crate::time::TimerRoom;
 use crate::vfs::{Fd, FdTable, FsContext};
 use abi::{Errno, Result};
@@ -191,6 +192,7 @@ pub fn clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
         table::give_back(tid);
         return Err(error);
     }
+    watch::inherit(parent, &child, args.flags.contains(CloneFlags::THREAD));
     if vfork {
         sched::start(child.clone(), true);
         timer.finish(Phase::Fork, parent.process().pid());
