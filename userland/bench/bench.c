@@ -113,6 +113,8 @@ static long run_getpid(long n)
 	return bad;
 }
 
+#include "bench_seccomp.h"
+
 static unsigned char draw[65536], last_draw[65536];
 
 static long getrandom_loop(long n, size_t len)
@@ -653,6 +655,8 @@ struct benchmark {
 
 static const struct benchmark benchmarks[] = {
 	{ "getpid", 200000, run_getpid, NULL, NULL, NULL },
+	{ "seccomp_getpid_50", 100000, run_filtered, start_by_number, stop_filtered, NULL },
+	{ "seccomp_getpid_args_50", 50000, run_filtered, start_by_argument, stop_filtered, NULL },
 	{ "getrandom_16", 100000, run_getrandom_16, prime_draws, NULL, NULL },
 	{ "getrandom_256", 30000, run_getrandom_256, prime_draws, NULL, NULL },
 	{ "getrandom_64k", 300, run_getrandom_64k, prime_draws, NULL, NULL },

@@ -36,7 +36,9 @@ pub fn request(request: i64, tid: i32, addr: u64, data: u64) -> Result<i64> {
                 return Err(Errno::EIO);
             }
             let options = if seized { options_of(data) } else { Ok(Options::empty()) };
-            let options = options.map_err(|_| Errno::EIO)?;
+            // As on Linux, unknown ones have another error here than where options are changed.
+            let other = |error| if error == Errno::EINVAL { Errno::EIO } else { error };
+            let options = options.map_err(other)?;
             return attach::attach(&target, seized, options).map(|()| 0);
         }
         _ => {}

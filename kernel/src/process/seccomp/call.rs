@@ -9,7 +9,7 @@ use super::part::Mode;
 use crate::arch::entry::frame::TrapFrame;
 use crate::process::task::current::Current;
 use crate::process::tree::exit;
-use crate::process::{ptrace, signal};
+use crate::process::{coredump, ptrace, signal};
 use abi::Errno;
 use abi::seccomp::{ARCH_X86_64, ret};
 use abi::signal::{SigInfo, Signal};
@@ -95,6 +95,9 @@ fn act(task: Current, frame: &mut TrapFrame, verdict: Verdict, again: bool) -> b
             if action == ret::KILL_THREAD && task.process().thread_count() > 1 {
                 exit::do_exit(status);
             }
+            // A core has the registers as they were.
+            frame.set_return(frame.orig_rax as i64);
+            coredump::dump(task, Signal::SIGSYS, &trap_info(frame, data));
             exit::do_group_exit(status);
         }
     }

@@ -49,6 +49,13 @@ struct Said {
     goes_on: bool,
 }
 
+impl Said {
+    /// Nobody is there to say anything.
+    fn missing() -> Self {
+        Self { result: Errno::ENOSYS.to_return(), goes_on: false }
+    }
+}
+
 struct Call {
     id: u64,
     tid: i32,
@@ -86,6 +93,14 @@ impl Gift {
         self.done.call_once(|| result);
         self.given.wake_all();
     }
+}
+
+/// Why who asks wakes.
+enum Woken {
+    Answered(Said),
+    Gift(Arc<Gift>),
+    /// It is to sleep in the other way.
+    Otherwise,
 }
 
 /// What becomes of a call that was asked about.
@@ -135,10 +150,9 @@ impl Notifier {
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let missing = Said { result: Errno::ENOSYS.to_return(), goes_on: false };
         for call in &mut state.calls {
             if !matches!(call.step, Step::Answered(_)) {
-                call.step = Step::Answered(missing);
+                call.step = Step::Answered(Said::missing());
             }
             call.asker.wake_all();
         }
@@ -190,20 +204,16 @@ impl Notifier {
 
     fn wait(&self, task: Current, id: u64, asker: &WaitQueue) -> Result<Said> {
         let result = loop {
-            let taken = self.state.lock().find(id).is_some_and(|call| call.step != Step::Asked);
-            let fatal_only = self.killable && taken;
-            let look = || self.look(id);
+            let fatal_only = self.killable && self.is_taken(id);
+            let look = || self.look(id, fatal_only);
             let woken = match fatal_only {
                 true => asker.wait_killable(look),
                 false => asker.wait_interruptible(look),
             };
             match woken {
-                Ok(None) => match self.state.lock().find(id).map(|call| call.step) {
-                    Some(Step::Answered(said)) => break Ok(said),
-                    Some(_) => {}
-                    None => break Err(Errno::ENOSYS),
-                },
-                Ok(Some(gift)) => self.accept(task, id, &gift),
+                Ok(Woken::Answered(said)) => break Ok(said),
+                Ok(Woken::Gift(gift)) => self.accept(task, id, &gift),
+                Ok(Woken::Otherwise) => {}
                 // It was taken meanwhile, and now only death counts.
                 Err(_) if !fatal_only && self.killable && self.is_taken(id) => {}
                 Err(interrupted) => break Err(interrupted.into()),
@@ -216,14 +226,19 @@ impl Notifier {
         result
     }
 
-    /// Something for who asks: a descriptor that it is to take, or nothing but the answer.
-    fn look(&self, id: u64) -> Option<Option<Arc<Gift>>> {
+    /// Something for who asks, and sleeps in a way that only death ends or not.
+    fn look(&self, id: u64, fatal_only: bool) -> Option<Woken> {
         let mut state = self.state.lock();
-        let Some(call) = state.find(id) else { return Some(None) };
+        let Some(call) = state.find(id) else {
+            return Some(Woken::Answered(Said::missing()));
+        };
         match (call.gifts.pop(), call.step) {
-            (Some(gift), _) => Some(Some(gift)),
-            (None, Step::Answered(_)) => Some(None),
-            (None, _) => None,
+            (Some(gift), _) => Some(Woken::Gift(gift)),
+            (None, Step::Answered(said)) => Some(Woken::Answered(said)),
+            (None, step) => {
+                let is_meant = self.killable && step == Step::Taken;
+                (is_meant != fatal_only).then_some(Woken::Otherwise)
+            }
         }
     }
 
@@ -269,7 +284,7 @@ impl Notifier {
         call.step = Step::Taken;
         let (id, pid, data) = (call.id, call.tid as u32, call.data);
         if self.killable {
-            // It looks at what may end its wait from now on.
+            // It sleeps anew, in a way that only death ends.
             call.asker.wake_all();
         }
         drop(state);
