@@ -248,6 +248,10 @@ static void wait_killable(void)
 		kill(pid, SIGKILL);
 		say_status("a kill does", reap(pid));
 		pid = interruptible(0);
+		MUST(receive());
+		kill(pid, SIGTERM);
+		say_status("a signal that ends it does", reap(pid));
+		pid = interruptible(0);
 		struct pollfd p = { .fd = listener, .events = POLLIN };
 		poll(&p, 1, -1);
 		wait_state(pid, "S");

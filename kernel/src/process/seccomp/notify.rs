@@ -5,6 +5,7 @@
 //! and dropped with nothing locked.
 
 use crate::mm::fallible::{TryGrow, try_arc};
+use crate::process::signal;
 use crate::process::task::current::Current;
 use crate::random;
 use crate::sync::{Once, SpinLock, WaitQueue, level};
@@ -99,6 +100,7 @@ impl Gift {
 enum Woken {
     Answered(Said),
     Gift(Arc<Gift>),
+    Dies,
     /// It is to sleep in the other way.
     Otherwise,
 }
@@ -205,7 +207,9 @@ impl Notifier {
     fn wait(&self, task: Current, id: u64, asker: &WaitQueue) -> Result<Said> {
         let result = loop {
             let fatal_only = self.killable && self.is_taken(id);
-            let look = || self.look(id, fatal_only);
+            // By any signal that ends its process, as on Linux.
+            let ends = || fatal_only && signal::dies(&task);
+            let look = || self.look(id, fatal_only).or_else(|| ends().then_some(Woken::Dies));
             let woken = match fatal_only {
                 true => asker.wait_killable(look),
                 false => asker.wait_interruptible(look),
@@ -214,6 +218,7 @@ impl Notifier {
                 Ok(Woken::Answered(said)) => break Ok(said),
                 Ok(Woken::Gift(gift)) => self.accept(task, id, &gift),
                 Ok(Woken::Otherwise) => {}
+                Ok(Woken::Dies) => break Err(Errno::ERESTARTSYS),
                 // It was taken meanwhile, and now only death counts.
                 Err(_) if !fatal_only && self.killable && self.is_taken(id) => {}
                 Err(interrupted) => break Err(interrupted.into()),

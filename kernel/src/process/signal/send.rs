@@ -3,7 +3,8 @@
 //! Works in any context. Never looks at user memory, never sleeps.
 
 use super::charge::{self, Charge, Counted};
-use crate::process::sched;
+use super::pending::dies;
+use crate::process::sched::{self, State};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::task::work;
@@ -158,7 +159,10 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
 /// Makes the thread look at its signals: it wakes up, or leaves user mode on its CPU for a moment.
 pub fn make_look(thread: &Arc<Task>) {
     thread.set_work(work::SIGNAL);
-    if !thread.wake_interruptible() {
+    // One that ends its process ends a wait that only death ends, too, where that one looks.
+    if thread.sched.state() == State::Killable && dies(thread) {
+        thread.wake_killable();
+    } else if !thread.wake_interruptible() {
         sched::kick(thread);
     }
 }
