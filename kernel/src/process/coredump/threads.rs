@@ -66,7 +66,24 @@ struct Dump {
     queue: WaitQueue,
 }
 
+/// In the order in which they were begun.
 static DUMPS: SpinLock<Vec<Arc<Dump>>, level::Leaf> = SpinLock::new(Vec::new());
+
+fn find(pid: i32) -> Option<Arc<Dump>> {
+    DUMPS.lock().iter().find(|dump| dump.pid == pid).cloned()
+}
+
+/// Whether no thread of the same process came before.
+fn is_first(dump: &Arc<Dump>) -> bool {
+    find(dump.pid).is_some_and(|first| Arc::ptr_eq(&first, dump))
+}
+
+fn remove(dump: &Arc<Dump>) {
+    let mut dumps = DUMPS.lock();
+    let at = dumps.iter().position(|other| Arc::ptr_eq(other, dump));
+    // The caller has another reference: nothing is dropped under the lock.
+    at.map(|at| dumps.remove(at));
+}
 
 /// The other threads of the running process, all of which stand. They go when this does.
 pub(super) struct Gathered {
@@ -90,10 +107,12 @@ impl Gathered {
             queue: WaitQueue::new(),
         })?;
         grow::push(&DUMPS, dump.clone())?;
-        let gathered = Self { dump, process };
-        if !gathered.process.begin_dump(status) {
+        // Threads may fail at once: those that end find the dump of the one that came first.
+        if !is_first(&dump) || !process.begin_dump(status) {
+            remove(&dump);
             return Err(Errno::EAGAIN);
         }
+        let gathered = Self { dump, process };
         signal::terminate_threads(&gathered.process, Some(&task));
         gathered.wait()?;
         if gathered.dump.incomplete.load(Ordering::Acquire) {
@@ -121,12 +140,7 @@ impl Gathered {
 
 impl Drop for Gathered {
     fn drop(&mut self) {
-        let gone = {
-            let mut dumps = DUMPS.lock();
-            let at = dumps.iter().position(|dump| Arc::ptr_eq(dump, &self.dump));
-            at.map(|at| dumps.swap_remove(at))
-        };
-        drop(gone);
+        remove(&self.dump);
         self.process.end_dump();
         // Release: pairs with the Acquire of those that stand.
         self.dump.over.store(true, Ordering::Release);
@@ -139,8 +153,7 @@ impl Drop for Gathered {
 pub(in crate::process) fn join() {
     let task = current();
     let process = task.process();
-    let dump = DUMPS.lock().iter().find(|dump| dump.pid == process.pid()).cloned();
-    let Some(dump) = dump else { return };
+    let Some(dump) = find(process.pid()) else { return };
     let left = Thread::of(task).and_then(|thread| grow::push(&dump.left, thread));
     if left.is_err() {
         dump.incomplete.store(true, Ordering::Release);
