@@ -3,17 +3,16 @@
 //! Called in place of the table's entry, with interrupts on. A task is watched from the moment on at which its tracer wants
 //! to stop it at calls, or to step it over one, and for good once it has a filter.
 
-use super::event::deliver;
 use super::order::Mode;
 use super::stop::{be_free, stop};
 use super::told::Stop;
 use crate::arch::entry::frame::{FLAG_TF, SYSCALLS, SyscallTable, TrapFrame};
-use crate::process::task::current::{Current, current};
+use crate::process::task::current::{Current, current, current_arc};
 use crate::process::task::task::Task;
 use crate::process::{seccomp, signal};
 use abi::Errno;
 use abi::ptrace::{Options, SyscallInfo};
-use abi::signal::{Signal, code};
+use abi::signal::{SigInfo, Signal, code};
 
 /// No call: what a tracer sets the number to in order to prevent one.
 const NO_CALL: u32 = u32::MAX;
@@ -86,5 +85,16 @@ fn report(task: Current, frame: &mut TrapFrame, op: u8, words: [u64; 7]) {
         let good = tracee.options().contains(Options::SYSGOOD);
         let ended = stop(task, &tracee, frame, Stop::call(good, op, words, &task));
         deliver(ended.signal);
+    }
+}
+
+/// The tracer gave a signal at a stop that was for none: the task sends it to itself.
+fn deliver(given: i32) {
+    if let Some(signal) = Signal::new(given)
+        && signal != Signal::SIGTRAP
+    {
+        let info = SigInfo::new(signal, code::SI_KERNEL);
+        // A full queue of a real-time signal loses it, as on Linux.
+        let _sent = signal::send_to_task(&current_arc(), signal, info);
     }
 }

@@ -1,7 +1,7 @@
 //! What a task tells its tracer beside signals and system calls: children, exec, its end.
 
 use super::attach;
-use super::stop::{stop, tell};
+use super::stop::{last_stop, stop, tell};
 use super::told::Stop;
 use super::tracee::Tracee;
 use crate::arch::entry::frame::TrapFrame;
@@ -96,8 +96,8 @@ impl Clone {
 
 fn report(task: Current, frame: &mut TrapFrame, event: Event, message: u64) {
     if let Some(tracee) = task.tracing.tracee() {
-        let ended = stop(task, &tracee, frame, Stop::event(event, message, &task));
-        deliver(ended.signal);
+        // A signal that the tracer gives at an event is lost, as on Linux.
+        let _ended = stop(task, &tracee, frame, Stop::event(event, message, &task));
     }
 }
 
@@ -121,8 +121,8 @@ pub fn seccomp_stop(task: Current, frame: &mut TrapFrame, data: u32) -> Option<(
     let words = [frame.orig_rax, a, b, c, d, e, f];
     let mut told = Stop::event(Event::Seccomp, data.into(), &task);
     told.call = (SyscallInfo::SECCOMP, words);
-    let ended = stop(task, &tracee, frame, told);
-    deliver(ended.signal);
+    // As at every event, a signal that the tracer gives is lost.
+    let _ended = stop(task, &tracee, frame, told);
     Some(())
 }
 
@@ -130,17 +130,6 @@ pub fn seccomp_stop(task: Current, frame: &mut TrapFrame, data: u32) -> Option<(
 pub fn suspends_seccomp(task: &Task) -> bool {
     let tracee = task.tracing.tracee();
     tracee.is_some_and(|tracee| tracee.options().contains(Options::SUSPEND_SECCOMP))
-}
-
-/// A tracer may give a signal at a stop that is none: the task sends it to itself.
-pub(super) fn deliver(given: i32) {
-    if let Some(signal) = Signal::new(given)
-        && signal != Signal::SIGTRAP
-    {
-        let info = SigInfo::new(signal, code::SI_KERNEL);
-        // A full queue of a real-time signal loses it, as on Linux.
-        let _sent = signal::send_to_task(&current_arc(), signal, info);
-    }
 }
 
 /// A new program is in place, by the system call `number`; `old_tid` is what the thread was before.
@@ -174,9 +163,14 @@ pub fn exiting(task: Current, status: Status) {
 
 #[cold]
 fn tell_exiting(task: Current, status: Status) {
+    let Some(tracee) = task.tracing.tracee() else { return };
+    if !tracee.options().contains(Event::Exit.option()) {
+        return;
+    }
+    // A circle of tracers that all stand at their ends would stand for ever: who stops here lets its own go first.
+    attach::tracer_ends(&task);
     if let Some(mut frame) = task.user_frame() {
-        // What the tracer makes of the registers is of no use to anybody.
-        report_if_wanted(task, &mut frame, Event::Exit, status.raw().into());
+        last_stop(task, &tracee, &mut frame, Stop::event(Event::Exit, status.raw().into(), &task));
     }
 }
 

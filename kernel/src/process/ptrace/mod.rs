@@ -35,6 +35,8 @@ pub(super) use event::{has_weak_tracer, is_traced_by_parent};
 pub(super) use event::{seccomp_stop, suspends_seccomp};
 pub(super) use regs::take as registers;
 pub use request::request;
-pub(super) use stop::{continued, group_stop, handler_stop, pause_stepping, signal_stop, trap};
+pub(super) use stop::{
+    continued, group_stop, handler_stop, hurry, pause_stepping, signal_stop, trap,
+};
 pub(super) use tracee::{Tracees, Tracing};
 pub(super) use wait::{Found, look, reaped};

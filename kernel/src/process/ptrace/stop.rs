@@ -1,6 +1,7 @@
 //! The stop: a tracee tells its tracer, and stands until it is told how to go on.
 //!
-//! Runs in the tracee itself, with interrupts on and no lock held; only death ends a stop that the tracer does not end.
+//! Runs in the tracee itself, with interrupts on and no lock held; only death ends a stop that the tracer does not end, and
+//! the last stop of who was killed not even that.
 //! A stop is told by SIGCHLD and to `wait`, after its state is whole: a tracer that has heard of it may ask at once.
 
 use super::order::{Mode, Resume};
@@ -26,13 +27,41 @@ pub(super) struct Ended {
     pub(super) info: Option<SigInfo>,
 }
 
-/// Stops the running task, whose user registers are `frame`, until its tracer lets it go on.
+/// What ends a stop beside the tracer's word and the tracer's end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// SIGKILL.
+    Killed,
+    /// Nothing: the kill is why it stops. [`hurry`] ends it if memory runs out.
+    LetGo,
+}
+
+/// Stops the running task, whose user registers are `frame`, until its tracer lets it go on or it is killed.
 pub(super) fn stop(task: Current, tracee: &Tracee, frame: &mut TrapFrame, stop: Stop) -> Ended {
+    stop_until(task, tracee, frame, stop, Until::Killed)
+}
+
+/// The stop of the running task before it ends. One that was killed, or whose process ends, stops here too, as on Linux:
+/// then no further kill ends the stop.
+pub(super) fn last_stop(task: Current, tracee: &Tracee, frame: &mut TrapFrame, stop: Stop) {
+    let dies_with_others = task.process().is_exiting() || signal::killed(&task);
+    let until = if dies_with_others { Until::LetGo } else { Until::Killed };
+    // What the tracer makes of the registers, and a signal, are of no use to anybody.
+    let _ended = stop_until(task, tracee, frame, stop, until);
+}
+
+fn stop_until(
+    task: Current,
+    tracee: &Tracee,
+    frame: &mut TrapFrame,
+    stop: Stop,
+    until: Until,
+) -> Ended {
     // The flag is the tracer's, which does not want to see it.
     pause_stepping(task, frame);
     {
         let mut state = tracee.state.lock();
-        if state.over || signal::killed(&task) {
+        if state.over || (until == Until::Killed && signal::killed(&task)) {
             return Ended { signal: stop.own, info: stop.info };
         }
         state.regs = regs::take(frame);
@@ -41,7 +70,7 @@ pub(super) fn stop(task: Current, tracee: &Tracee, frame: &mut TrapFrame, stop: 
         (state.reported, state.listening, state.order) = (false, false, None);
     }
     tell(&task, tracee, stop.why, stop.status & 0x7f);
-    let info = stand(task, tracee);
+    let info = stand(task, tracee, until);
     go_on(task, tracee, frame, info.or(stop.info))
 }
 
@@ -54,7 +83,7 @@ pub(super) fn tell(task: &Task, tracee: &Tracee, code: i32, status: i32) {
 }
 
 /// Sleeps until the tracee may go on, and answers its tracer meanwhile. The details of its signal, if they were changed.
-fn stand(task: Current, tracee: &Tracee) -> Option<SigInfo> {
+fn stand(task: Current, tracee: &Tracee, until: Until) -> Option<SigInfo> {
     enum Woken {
         Goes,
         Answers,
@@ -64,7 +93,11 @@ fn stand(task: Current, tracee: &Tracee) -> Option<SigInfo> {
         () if state.vectors.is_asked() => Some(Woken::Answers),
         () => None,
     };
-    let wait = || tracee.resumed.wait_killable(|| look(&mut tracee.state.lock()));
+    let look = || look(&mut tracee.state.lock());
+    let wait = || match until {
+        Until::Killed => tracee.resumed.wait_killable(look),
+        Until::LetGo => Ok(tracee.resumed.wait(look)),
+    };
     while let Ok(Woken::Answers) = wait() {
         vectors::answer(task, tracee);
     }
@@ -213,6 +246,17 @@ pub fn continued(process: &Process) {
             tracee.resumed.wake_all();
         } else if !thread.wake_interruptible() {
             crate::process::sched::kick(thread);
+        }
+    });
+}
+
+/// The memory of a process that ends is needed: none of its threads stands at its end for a tracer any longer.
+pub fn hurry(process: &Process) {
+    process.for_each_thread(&mut |thread| {
+        if let Some(tracee) = thread.tracing.tracee()
+            && tracee.state.lock().go_on()
+        {
+            tracee.resumed.wake_all();
         }
     });
 }

@@ -6,7 +6,7 @@
 //! sleeps in `resumed`, who asks it something in `answered`.
 
 use super::breakpoints::Breakpoints;
-use super::order::Mode;
+use super::order::{Mode, Resume};
 use super::told::{Exchange, Stop};
 use crate::mm::fallible::{TryGrow, try_arc, try_box};
 use crate::process::task::task::Task;
@@ -44,7 +44,7 @@ pub(super) struct State {
     /// PTRACE_LISTEN: it stays where it is, and is told of SIGCONT.
     pub(super) listening: bool,
     /// How it is to go on, from the tracer's request until it does.
-    pub(super) order: Option<super::order::Resume>,
+    pub(super) order: Option<Resume>,
     /// Its registers, as of the stop or as the tracer has set them.
     pub(super) regs: Regs,
     pub(super) regs_changed: bool,
@@ -53,6 +53,17 @@ pub(super) struct State {
     pub(super) over: bool,
     /// It has ended, and its tracer's `wait` has not seen it.
     pub(super) ended: Option<Status>,
+}
+
+impl State {
+    /// If it stands, it goes on as if nobody traced it, once `resumed` is woken. Whether it stood.
+    pub(super) fn go_on(&mut self) -> bool {
+        let stands = self.stop.is_some();
+        if stands {
+            self.order = Some(Resume::FREE);
+        }
+        stands
+    }
 }
 
 impl Tracee {
