@@ -4,6 +4,7 @@
 
 use crate::base;
 use crate::mm::{self, space};
+use crate::process::ptrace;
 use crate::process::sched::schedule_timeout;
 use crate::process::signal;
 use crate::process::task::current::current;
@@ -74,7 +75,11 @@ fn kill_largest() -> bool {
     let mut worst: Option<(u64, Arc<Process>)> = None;
     for_each_process(&mut |process| {
         if process.is_exiting() {
-            dying.set(dying.get() || process.is_exiting_with_memory());
+            if process.is_exiting_with_memory() {
+                // It must not keep its memory for as long as a tracer likes.
+                ptrace::hurry(process);
+                dying.set(true);
+            }
             return;
         }
         if process.is_init() {
