@@ -56,41 +56,48 @@ impl Program {
         // Each round leaves less of `rest`.
         while let Some((op, next)) = rest.split_first() {
             rest = next;
-            let (jt, jf, holds) = match *op {
-                Op::EqK(jt, jf, k) => (jt, jf, a == k),
-                Op::GtK(jt, jf, k) => (jt, jf, a > k),
-                Op::GeK(jt, jf, k) => (jt, jf, a >= k),
-                Op::SetK(jt, jf, k) => (jt, jf, a & k != 0),
-                Op::EqX(jt, jf) => (jt, jf, a == x),
-                Op::GtX(jt, jf) => (jt, jf, a > x),
-                Op::GeX(jt, jf) => (jt, jf, a >= x),
-                Op::SetX(jt, jf) => (jt, jf, a & x != 0),
-                Op::Jump(by) => {
-                    rest = after(next, by as usize);
-                    continue;
+            // Each comparison jumps by itself: what it looks at is known where it is decoded.
+            match *op {
+                Op::EqK(jt, jf, k) => {
+                    rest = after(next, if a == k { jt } else { jf });
+                    rest = behind_others(rest, a);
                 }
+                Op::GtK(jt, jf, k) => rest = after(next, if a > k { jt } else { jf }),
+                Op::GeK(jt, jf, k) => rest = after(next, if a >= k { jt } else { jf }),
+                Op::SetK(jt, jf, k) => rest = after(next, if a & k != 0 { jt } else { jf }),
+                Op::EqX(jt, jf) => rest = after(next, if a == x { jt } else { jf }),
+                Op::GtX(jt, jf) => rest = after(next, if a > x { jt } else { jf }),
+                Op::GeX(jt, jf) => rest = after(next, if a >= x { jt } else { jf }),
+                Op::SetX(jt, jf) => rest = after(next, if a & x != 0 { jt } else { jf }),
+                Op::Jump(by) => rest = next.get(by as usize..).unwrap_or_default(),
                 Op::ReturnK(k) => return Some(k),
                 Op::ReturnA => return Some(a),
-                Op::Load(word) => {
-                    a = data.word(word.index())?;
-                    continue;
-                }
-                plain => {
-                    let Some(value) = step(plain, a, &mut x, &mut cells) else { return Some(0) };
-                    a = value;
-                    continue;
-                }
-            };
-            rest = after(next, usize::from(if holds { jt } else { jf }));
+                Op::Load(word) => a = data.word(word.index())?,
+                plain => match step(plain, a, &mut x, &mut cells) {
+                    Some(value) => a = value,
+                    None => return Some(0),
+                },
+            }
         }
         // Not reached: the last instruction returns. What a program without an answer would mean is the strictest action.
         Some(0)
     }
 }
 
+/// Behind the comparisons that stand in a row, say no, and then go on with the next one: what most of a filter is.
 #[inline(always)]
-fn after(ops: &[Op], by: usize) -> &[Op] {
-    ops.get(by..).unwrap_or_default()
+fn behind_others(mut ops: &[Op], a: u32) -> &[Op] {
+    while let Some((Op::EqK(_, 0, k), next)) = ops.split_first()
+        && a != *k
+    {
+        ops = next;
+    }
+    ops
+}
+
+#[inline(always)]
+fn after(ops: &[Op], by: u8) -> &[Op] {
+    ops.get(usize::from(by)..).unwrap_or_default()
 }
 
 /// An instruction that goes on with the next one: what A is after it, or `None` if it divides by zero.
