@@ -157,7 +157,8 @@ static void named(const char *pattern, const char *name)
 		snprintf(path, sizeof path, "%s", entry->d_name);
 		char number[32], *at;
 		snprintf(number, sizeof number, "%d", pid);
-		while ((at = strstr(path, number)) != NULL) {
+		/* The digits of no limit may have those of a process in them. */
+		while (strcmp(pattern, "c%c") != 0 && (at = strstr(path, number)) != NULL) {
 			memmove(at + 3, at + strlen(number), strlen(at + strlen(number)) + 1);
 			memcpy(at, "PID", 3);
 		}
