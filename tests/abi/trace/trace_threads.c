@@ -95,5 +95,29 @@ int main(int argc, char **argv)
 	IS(message_of(e) == (unsigned long)tid);
 	T(waitpid(tid, NULL, WNOHANG | __WALL));
 	go(e, "the end");
+
+	SAY("-- a thread that nobody traces calls exec: the leader's tracer has nobody any more");
+	TRACED(f, { pthread_create(&thread, NULL, execer, NULL); pause(); });
+	go(f, "the end");
+	T(waitpid(-1, NULL, WNOHANG | __WALL));
+
+	SAY("-- the leader's tracer is another process");
+	int told[2];
+	MUST(pipe(told));
+	pid_t g = (pid_t)MUST(fork());
+	if (g == 0) {
+		pid_t parent = getppid(), tracer = (pid_t)MUST(fork());
+		char byte;
+		if (tracer == 0) {
+			MUST(ptrace(PTRACE_SEIZE, getppid(), 0, 0));
+			MUST(write(told[1], "x", 1));
+			T(waitpid(-1, NULL, __WALL));
+			_exit(parent == 0);
+		}
+		MUST(read(told[0], &byte, 1));
+		pthread_create(&thread, NULL, execer, NULL);
+		pause();
+	}
+	stop_of("the end", g);
 	return 0;
 }

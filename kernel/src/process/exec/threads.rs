@@ -23,8 +23,8 @@ pub(super) fn become_only(task: Current) -> Result<()> {
         waited.map_err(|_| Errno::EINTR)?;
     }
     if !task.is_leader() {
-        table::take_over(&current_arc(), process.pid());
-        ptrace::leader_replaced();
+        let leader = table::take_over(&current_arc(), process.pid());
+        ptrace::leader_replaced(leader);
     }
     exit::complete_threads(process, &task);
     Ok(())

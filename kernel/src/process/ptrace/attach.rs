@@ -160,19 +160,13 @@ pub(super) fn settle(target: &Arc<Task>) {
     }
 }
 
-/// exec by a thread that was not the leader: it is the leader now, and the old one, if its tracer has it, is gone.
-pub fn leader_replaced() {
+/// exec by a thread that was not the leader: it is the leader now, and the `old` one is gone without a word to its tracer.
+pub fn leader_replaced(old: Option<Arc<Task>>) {
     let task = current();
-    let Some(tracer) = task.tracing.tracer() else { return };
-    let is_old = |there: &Arc<Task>| {
-        !core::ptr::eq(&**there, &*task)
-            && Arc::ptr_eq(there.process(), task.process())
-            && there.tid() == task.tid()
-    };
-    let found =
-        tracer.process().tracees.with(|list| list.iter().find(|there| is_old(there)).cloned());
-    if let Some(old) = found {
-        drop(unlink(&old));
+    if let Some(tracee) = old.and_then(|old| unlink(&old)) {
+        // Its tracer may wait for it alone.
+        tracee.tracer.process().children_changed.wake_all();
     }
-    task.process().set_leader_tracer(Some(tracer.process()));
+    let tracer = task.tracing.tracer();
+    task.process().set_leader_tracer(tracer.as_ref().map(|tracer| &**tracer.process()));
 }

@@ -178,8 +178,8 @@ pub(in crate::process) fn remove_task(tid: i32) {
     drop((old, empty));
 }
 
-/// exec by a thread that is not the leader: it takes the leader's number.
-pub(in crate::process) fn take_over(task: &Arc<Task>, pid: i32) {
+/// exec by a thread that is not the leader: it takes the number of the leader, which is returned if it was still known.
+pub(in crate::process) fn take_over(task: &Arc<Task>, pid: i32) -> Option<Arc<Task>> {
     let mut table = TABLE.lock();
     let own = table.entry_mut(task.tid()).and_then(|entry| entry.task.take());
     let empty = table.free_if_unused(task.tid());
@@ -189,7 +189,8 @@ pub(in crate::process) fn take_over(task: &Arc<Task>, pid: i32) {
     }
     task.set_tid(pid);
     drop(table);
-    drop((own, old, empty));
+    drop((own, empty));
+    old
 }
 
 /// Takes a process out.
