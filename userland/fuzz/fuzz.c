@@ -18,6 +18,7 @@
 #include "fuzz_signals.h"
 #include "fuzz_sysv.h"
 #include "fuzz_tasks.h"
+#include "fuzz_traces.h"
 #include "objects.h"
 #include <dirent.h>
 #include <ftw.h>
@@ -31,7 +32,7 @@ static const struct kind { const char *name; void (*run)(void); } KINDS[] = {
 	{ "epolls", epolls }, { "sockets", sockets }, { "terminals", terminals }, { "trees", trees }, { "bombs", bombs }, { "calls", calls }, { "calls", calls },
 	{ "internet", internet }, { "watches", watches }, { "handles", handles }, { "lenders", lenders }, { "sequences", sequences },
 	{ "polls", polls }, { "seals", seals }, { "frames", frames }, { "urgent", urgent },
-	{ "movers", movers }, { "families", families }, { "sysv", sysv },
+	{ "movers", movers }, { "families", families }, { "sysv", sysv }, { "traces", traces },
 };
 
 /* ---- rounds ---- */
@@ -128,6 +129,37 @@ static int orphans(void)
 	return count;
 }
 
+/* Says of each thread that is left beside the kernel's: its name, state, parent and tracer. */
+static void tell_left(void)
+{
+	DIR *dir = opendir("/proc");
+	for (struct dirent *d; dir && (d = readdir(dir));) {
+		char path[300], line[200];
+		if (atoi(d->d_name) <= 1)
+			continue;
+		snprintf(path, sizeof path, "/proc/%s/task", d->d_name);
+		DIR *threads = opendir(path);
+		for (struct dirent *t; threads && (t = readdir(threads));) {
+			static const char *const wanted[] = { "Name:", "State:", "Tgid:", "PPid:", "TracerPid:", "SigPnd:", "ShdPnd:", "Seccomp:" };
+			snprintf(path, sizeof path, "/proc/%s/task/%s/status", d->d_name, t->d_name);
+			FILE *status = t->d_name[0] == '.' ? NULL : fopen(path, "r");
+			if (!status)
+				continue;
+			say("fuzz: left: thread %s", t->d_name);
+			while (fgets(line, sizeof line, status))
+				for (unsigned i = 0; i < COUNT(wanted); i++)
+					if (strncmp(line, wanted[i], strlen(wanted[i])) == 0)
+						say(" %.*s", (int)strcspn(line, "\n"), line);
+			say("\n");
+			fclose(status);
+		}
+		if (threads)
+			closedir(threads);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 /* Kills everything else and waits until it is gone. Init alone is left. */
 static void sweep(void)
 {
@@ -149,6 +181,7 @@ static void sweep(void)
 			usleep(500);
 			if (now_ms() - start > 300000) {
 				say("fuzz: FAILED: a process does not die\n");
+				tell_left();
 				reboot(RB_POWER_OFF);
 			}
 		}
