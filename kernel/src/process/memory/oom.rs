@@ -74,8 +74,9 @@ fn kill_largest() -> bool {
     let (dying, told) = (core::cell::Cell::new(false), core::cell::Cell::new(false));
     let mut worst: Option<(u64, Arc<Process>)> = None;
     for_each_process(&mut |process| {
-        if process.is_exiting() {
-            if process.is_exiting_with_memory() {
+        // One that writes a core may take its time: it can be killed.
+        if process.is_exiting() && !process.is_dumping() {
+            if process.has_memory() {
                 // It must not keep its memory for as long as a tracer likes.
                 ptrace::hurry(process);
                 dying.set(true);

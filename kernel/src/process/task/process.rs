@@ -384,9 +384,9 @@ impl Process {
         })
     }
 
-    /// Whether it ends and has not given its memory back yet. One that writes a core may take its time.
-    pub fn is_exiting_with_memory(&self) -> bool {
-        self.is_exiting() && !self.is_dumping() && self.mm().is_some()
+    /// Whether it has not given its memory back yet.
+    pub fn has_memory(&self) -> bool {
+        self.mm().is_some()
     }
 
     /// What all its threads have used, those that are gone included.
