@@ -25,7 +25,7 @@ const ALL: [&str; 8] =
     ["at_random", "getrandom", "getrandom", "getrandom", "random", "urandom", "uuid", "vdso"];
 
 fn machine(generation: Option<&str>) -> Machine {
-    let machine = alea().memory("256").append("console=ttyS0 rdinit=/usr/lib/alea/clone quiet");
+    let machine = alea().append("console=ttyS0 rdinit=/usr/lib/alea/clone quiet");
     match generation {
         Some(id) => machine.args(["-device", &format!("vmgenid,guid={id}")]),
         None => machine,

@@ -30,7 +30,7 @@ fn without_a_source_no_weak_generator_serves() {
 }
 
 fn waits_for_a_source(words: &str) -> String {
-    let machine = alea().cpu("qemu64").icount(true).memory("256");
+    let machine = alea().cpu("qemu64").icount(true);
     let line = format!("console=ttyS0 rdinit=/usr/lib/alea/nosource {words}");
     let log = boot(&machine.append(line.trim_end())).unwrap().powered_off().unwrap().output;
     says(&log, "random: no source of entropy; waiting for user space to bring some");

@@ -178,7 +178,7 @@ fn weak_generators_warn_and_impossible_ones_are_refused() {
 fn eight_bytes_do_not_give_the_next_eight() {
     for (generator, broken) in [("splitmix64", true), ("chacha20", false)] {
         let line = "console=ttyS0 quiet rdinit=/usr/lib/alea/clone random.generator=";
-        let machine = alea().memory("256").append(&format!("{line}{generator}"));
+        let machine = alea().append(&format!("{line}{generator}"));
         let mut guest = Guest::start(&machine).unwrap();
         guest.wait_for("clone: waiting", PATIENCE).unwrap();
         let words = words(&guest.output());

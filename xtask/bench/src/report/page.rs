@@ -135,6 +135,8 @@ fn work(name: &str) -> &'static str {
         "pipe_1" => "a byte into a pipe and out of it",
         "pipe_pingpong" => "a byte to another process and back",
         "ctx_switch" => "to another thread and back",
+        "seccomp_getpid_50" => "getpid, past a filter of 50 rules about numbers",
+        "seccomp_getpid_args_50" => "getpid, past a filter of 50 rules about arguments",
         "signal_delivery" => "a signal to oneself, its handler, the return",
         "mmap_touch_64" => "64 pages mapped, written, unmapped",
         "mmap_file_read_64" => "64 pages of a file mapped, read, unmapped",
