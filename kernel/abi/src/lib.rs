@@ -6,17 +6,21 @@
 #![forbid(unsafe_code)]
 
 pub mod errno;
+pub mod filter;
 pub mod fs;
 pub mod ipc;
 pub mod misc;
 pub mod mman;
 pub mod net;
+pub mod perf;
 pub mod process;
 pub mod ptrace;
+pub mod rtc;
 pub mod seccomp;
 pub mod signal;
 pub mod socket;
 pub mod time;
 pub mod tty;
+pub mod uring;
 
 pub use errno::{Errno, Result, Returned};

@@ -6,6 +6,7 @@
 //! | [`program`] | [`Program`]: instructions that have been checked; running them |
 //! | `check` | the rules: Linux's `bpf_check_classic` and `seccomp_check_filter` |
 //! | `op` | an instruction as it is run |
+//! | `rows` | many comparisons in a row as a table |
 //!
 //! A [`Program`] is made by the check only. Running one cannot read out of bounds, panic or loop: jumps go forward only,
 //! data and cells are found by an index that is always there, and lints refuse what could panic.
@@ -25,6 +26,7 @@ mod check;
 pub mod insn;
 mod op;
 pub mod program;
+mod rows;
 
 pub use check::{Fault, Refusal};
 pub use insn::Insn;

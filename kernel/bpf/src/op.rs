@@ -82,6 +82,8 @@ pub(crate) enum Op {
     AluX(Alu),
     Jump(u32),
     EqK(u8, u8, u32),
+    /// The first comparison of a row, which is looked up in this table.
+    Row(u16),
     GtK(u8, u8, u32),
     GeK(u8, u8, u32),
     SetK(u8, u8, u32),

@@ -3,6 +3,7 @@
 use crate::check::{Refusal, check};
 use crate::insn::Insn;
 use crate::op::Op;
+use crate::rows::{self, Row};
 use crate::{CELLS, DATA_WORDS};
 use alloc::vec::Vec;
 
@@ -14,6 +15,8 @@ pub const MAX_LEN: usize = 4096;
 pub struct Program {
     insns: Vec<Insn>,
     ops: Vec<Op>,
+    rows: Vec<Row>,
+    weight: usize,
 }
 
 impl Program {
@@ -22,8 +25,10 @@ impl Program {
     /// # Errors
     /// What is wrong with them.
     pub fn new(insns: Vec<Insn>) -> Result<Self, Refusal> {
-        let ops = check(&insns)?;
-        Ok(Self { insns, ops })
+        let mut ops = check(&insns)?;
+        let weight = ops.iter().map(|op| op.weight()).fold(3, usize::saturating_add);
+        let rows = rows::find(&mut ops)?;
+        Ok(Self { insns, ops, rows, weight })
     }
 
     /// The instructions that it was made of.
@@ -33,7 +38,7 @@ impl Program {
 
     /// How many instructions Linux counts, which runs it in another form: those, and three that begin.
     pub fn weight(&self) -> usize {
-        self.ops.iter().map(|op| op.weight()).fold(3, usize::saturating_add)
+        self.weight
     }
 
     /// What it says of a call.
@@ -62,6 +67,7 @@ impl Program {
                     rest = after(next, if a == k { jt } else { jf });
                     rest = behind_others(rest, a);
                 }
+                Op::Row(number) => rest = self.behind_row(number, a),
                 Op::GtK(jt, jf, k) => rest = after(next, if a > k { jt } else { jf }),
                 Op::GeK(jt, jf, k) => rest = after(next, if a >= k { jt } else { jf }),
                 Op::SetK(jt, jf, k) => rest = after(next, if a & k != 0 { jt } else { jf }),
@@ -81,6 +87,15 @@ impl Program {
         }
         // Not reached: the last instruction returns. What a program without an answer would mean is the strictest action.
         Some(0)
+    }
+}
+
+impl Program {
+    /// Where a row of comparisons leads to.
+    #[inline(always)]
+    fn behind_row(&self, number: u16, a: u32) -> &[Op] {
+        let target = self.rows.get(usize::from(number)).map(|row| row.target(a));
+        target.and_then(|target| self.ops.get(target..)).unwrap_or_default()
     }
 }
 

@@ -236,6 +236,28 @@ proptest! {
     }
 
     #[test]
+    fn programs_with_rows(
+        before in any_program(),
+        row in prop::collection::vec((0..8u8, 0..12u32), 4..40),
+        behind in any_program(),
+        data in any_data(),
+        into in 0..60u8,
+    ) {
+        // A jump into the middle of the row, or behind it.
+        let mut program = vec![insn(0x20, 0, 0, 0), insn(0x15, into, 0, 1)];
+        program.extend(row.into_iter().map(|(jt, k)| insn(0x15, jt, 0, k)));
+        program.extend(before.into_iter().chain(behind));
+        let mut program = mended(program);
+        prop_assert!(agree(&program, &data)?, "a program was not mended");
+        for first in 0..16 {
+            agree(&program, &[first; DATA_WORDS])?;
+        }
+        program.truncate(30);
+        program.push(insn(0x16, 0, 0, 0));
+        agree(&program, &data)?;
+    }
+
+    #[test]
     fn mutated_programs(
         program in any_program(),
         data in any_data(),
@@ -280,6 +302,27 @@ fn weights_are_those_of_linux() {
     assert_eq!(weight(insn(0x1d, 1, 2, 1 << 31)), 2);
     assert_eq!(weight(insn(0x45, 0, 1, 7)), 2);
     assert_eq!(weight(insn(0x45, 1, 0, 7)), 1);
+}
+
+#[test]
+fn a_row_of_all_and_its_end() {
+    let mut program = vec![insn(0x20, 0, 0, 0)];
+    let cases = 250;
+    program.extend((0..cases).map(|case| insn(0x15, (cases - case) as u8, 0, case as u32 * 2)));
+    program.push(insn(0x06, 0, 0, 1));
+    program.push(insn(0x06, 0, 0, 2));
+    for number in 0..2 * cases as u32 + 3 {
+        let mut data = [0; DATA_WORDS];
+        data[0] = number;
+        let expected = if number % 2 == 0 && number < 2 * cases as u32 { 2 } else { 1 };
+        assert_eq!(Program::new(program.clone()).unwrap().run(&data), expected);
+        assert!(agree(&program, &data).unwrap());
+    }
+    // The first of a number counts.
+    let mut program: Vec<Insn> = (0..20).map(|case| insn(0x15, 20 - case, 0, 5)).collect();
+    program.splice(0..0, [insn(0x00, 0, 0, 5)]);
+    program.extend((0..30).map(|at| insn(0x06, 0, 0, at)));
+    assert!(agree(&program, &[0; DATA_WORDS]).unwrap());
 }
 
 #[test]
