@@ -6,7 +6,8 @@
  * input, and whatever it leaves behind is killed before the next.
  *
  * On Alea, as init, it then compares what the kernel holds (/proc/alea/objects) with before: `--- left: NAME +MORE` for
- * each kind of object or memory of which there is more (see objects.h). Linux has no such file, and is not asked.
+ * each kind of object or memory of which there is more (see objects.h), and `--- again: exit N` where a run for that comparison did not
+ * end as the first one. Linux has no such file, and is not asked.
  *
  * usage: abi-run [GLOB...]      or as init: rdinit=/usr/lib/alea/abi-run alea.abi=GLOB,GLOB
  * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end. alea.abi_after=NAME
@@ -36,6 +37,9 @@
 #define SECONDS 120
 #define MOST 512
 #define MOUNTS 64
+
+/* No status of waitpid: the program was killed for its time. */
+#define TIMED_OUT (-1)
 
 /* Another limit, by alea.abi_seconds=N. */
 static int seconds = SECONDS;
@@ -112,15 +116,27 @@ static void clean_up(void)
 	mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777");
 }
 
-/* Runs a program, its output thrown away if `quiet`. */
-static void run_once(const char *name, int quiet)
+/* A line for how a program ended. */
+static void tell_end(const char *label, int status)
+{
+	if (status == TIMED_OUT)
+		printf("--- %stimeout\n", label);
+	else if (WIFEXITED(status))
+		printf("--- %sexit %d\n", label, WEXITSTATUS(status));
+	else
+		printf("--- %ssignal %d\n", label, WTERMSIG(status));
+	fflush(stdout);
+}
+
+/* Runs a program, its output thrown away if `quiet`; how it ended. */
+static int run_once(const char *name, int quiet)
 {
 	struct timespec tick = { 0, 20000000 };
 	int status = 0, left = seconds * 50;
 	pid_t pid = fork();
 	if (pid < 0) {
 		printf("abi-run: fork: %s\n", strerror(errno));
-		return;
+		return TIMED_OUT;
 	}
 	if (pid == 0) {
 		int fd = quiet ? open("/dev/null", O_WRONLY) : -1;
@@ -142,23 +158,24 @@ static void run_once(const char *name, int quiet)
 	if (got == 0) {
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
-		if (!quiet)
-			printf("--- timeout\n");
-	} else if (quiet) {
-		;
-	} else if (WIFEXITED(status)) {
-		printf("--- exit %d\n", WEXITSTATUS(status));
-	} else {
-		printf("--- signal %d\n", WTERMSIG(status));
+		status = TIMED_OUT;
 	}
-	fflush(stdout);
+	if (!quiet)
+		tell_end("", status);
 	sweep(pid);
 	clean_up();
+	return status;
 }
 
+/* How the first run of the program ended. */
+static int first_end;
+
+/* A run that ends otherwise does other work, and says nothing of a leak. */
 static void run_again(const void *name)
 {
-	run_once(name, 1);
+	int status = run_once(name, 1);
+	if (status != first_end)
+		tell_end("again: ", status);
 }
 
 static void run(const char *name)
@@ -167,7 +184,7 @@ static void run(const char *name)
 	printf("=== %s\n", name);
 	fflush(stdout);
 	objects_read(&before);
-	run_once(name, 0);
+	first_end = run_once(name, 0);
 	if (getpid() == 1 && fail_alloc_told()[0]) {
 		objects_check_once(&before);
 		printf("%s", fail_alloc_told());

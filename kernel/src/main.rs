@@ -25,6 +25,7 @@ mod seams; // every slot between the floors
 mod sync; // [2] locks, wait queues
 mod syscall; // [11] the system-call table and its handlers
 mod time; // [5] clocksource, timers
+mod trace; // [1] tracepoints: who is told of what happens
 mod version; // [1] what uname says
 mod vfs; // [8] open files, inodes, dentries, mounts, path walk
 mod virtio; // [7] devices that share memory with the machine
@@ -40,7 +41,6 @@ kernel_entry!(kernel_main);
 fn kernel_main(mut info: BootInfo) -> ! {
     arch::entry::trap::set_fatal(diag::panic::trap); // faults of the kernel are reported from here on
     diag::klog::init(); // the log's macros work from here on
-    cmdline::init(info.cmdline);
     diag::klog::configure(); // quiet, loglevel=
     diag::panic::set_timeout(cmdline::number(cmdline::words::PANIC).unwrap_or(0));
     log::info!("Alea {} ({}): {}", env!("CARGO_PKG_VERSION"), info.protocol, info.cmdline);
@@ -61,7 +61,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     fs::pipe::init(); // fifos
     let unpacked = unpack_initramfs(&mut info); // the root file system
     syscall::system::misc::register_files().expect("no memory for the host name's files");
-    drivers::random::init().expect("no memory for the random devices"); // and their files in /proc
+    drivers::init().expect("no memory for the devices"); // random, rtc0, and their files in /proc and /sys
     drivers::tty::init_devpts().expect("no memory for devpts");
     drivers::vport::init(&info).expect("no memory for the channel to the host");
     machine::unclaimed::log(); // which devices no driver has taken
@@ -111,6 +111,9 @@ fn show_to_programs() {
 /// Makes the root file system and gives the memory of the archive back; says how it went.
 fn unpack_initramfs(info: &mut BootInfo) -> String {
     let archive = mm::BootModule::take(info);
+    if let (None, Some(place)) = (&archive, cmdline::value(cmdline::words::INITRDMEM)) {
+        log::error!("initrdmem={place}: START,SIZE in usable memory is wanted");
+    }
     let result = match fs::init(archive.as_ref().map_or(&[], mm::BootModule::bytes)) {
         Ok(0) => mm::fallible::try_string("initramfs: there is none").unwrap_or_default(),
         Ok(entries) => try_format!("initramfs: {entries} entries").unwrap_or_default(),

@@ -10,6 +10,8 @@
 //!
 //! | slot | declared in | filled through | by | when, and what holds before |
 //! |---|---|---|---|---|
+//! | `PERF` | `trace/hook.rs` | `register` | `process/perf/told.rs` | `process::start::init`; no event is counted |
+//! | `RING` | `trace/hook.rs` | `register` | `process/rings/tell.rs` | `process::start::init`; nothing is traced |
 //! | `FATAL` | `arch/x86_64/entry/trap.rs` | `set_fatal` | `main.rs` | first of all; a trap that nothing resolves is a plain panic |
 //! | `TIMER` | `arch/x86_64/irq/irq.rs` | `set_timer` | `time/timer.rs` | `time::start::init`; interrupts are off |
 //! | `CALL` | `arch/x86_64/irq/irq.rs` | `set_call` | `mm/space/table/shootdown.rs` | `mm::start::init`; there is one CPU |
@@ -18,13 +20,17 @@
 //! | `SCHEDULER` | `sync/wait.rs` | `register_scheduler` | `process/start/init.rs` | `process::start::init`; nothing may wait |
 //! | `PACER` | `sync/pace.rs` | `register_pacer` | `process/start/init.rs` | `process::start::init`; loops give the CPU to nobody |
 //! | `CALLER` | `random/caller.rs` | `register_caller` | `process/start/init.rs` | `process::start::init`; nobody is privileged |
+//! | `TRUSTED` | `mm/frames/buddy.rs` | `register_trusted` | `process/start/init.rs` | `process::start::init`; all memory is the kernel's |
+//! | `PAYER` | `mm/frames/charge.rs` | `register_payer` | `process/start/init.rs` | `process::start::init`; nobody is charged |
 //! | `DESCRIBE` | `diag/panic.rs` | `set_describe` | `process/start/init.rs` | `process::start::init`; a panic names no task |
 //! | `JOB_CONTROL` | `drivers/tty/job.rs` | `register_job_control` | `process/tree/terminal.rs` | `process::start::init`; terminals have no sessions |
 //! | `PROCESSES` | `fs/procfs/process.rs` | `register_process_table` | `process/proc/processes.rs` | `process::start::init`; /proc has no processes |
+//! | `FILL` | `fs/tracefs.rs` | `register` | `process/perf/tracepoint/files.rs` | `process::start::init`; there is no tracefs |
 //! | `RESCHEDULE` | `arch/x86_64/irq/irq.rs` | `set_reschedule` | `process/sched/place.rs` | `process::start::init`; there is one CPU |
 //! | `FIFO_OPENER` | `vfs/object/inode.rs` | `register_fifo_opener` | `fs/pipe/fifo.rs` | `fs::pipe::init`; a fifo is ENXIO |
 //! | `NOTIFY` | `diag/klog.rs` | `set_notify` | `fs/procfs/kmsg.rs` | `fs::start::init`; the log has no readers |
 //! | `CALL_NAMES` | `process/watch/names.rs` | `register_names` | `syscall/proc.rs` | `syscall::init`; calls have no names |
+//! | `LATER` | `process/task/later.rs` | `register_later` | `syscall/uring/setup.rs` | `syscall::init`; nothing is left to anybody |
 //! | `CARRIER` | `fs/uevent.rs` | `register_carrier` | `net/create.rs` | `net::create::init`; events of devices reach nobody |
 //! | `SPARED` | `mm/frames/inject.rs` | `start` | `main.rs` | before process 1, with `alea.fail_alloc`; no allocation fails |
 //! | `HOOKS` | `arch/x86_64/entry/trap.rs` | `register` | `main.rs` | before process 1; there is no user mode |

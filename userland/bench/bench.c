@@ -333,6 +333,40 @@ static long run_getdents(long n)
 	return bad + (entries_in(all, len) != NAMES + 2);
 }
 
+/* Mappings of a page each, which cannot be merged: every second one is read-only. */
+#define MAPPINGS 8000L
+static char *mappings;
+
+static long make_mappings(void)
+{
+	mappings = mmap(NULL, MAPPINGS * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long bad = mappings == MAP_FAILED;
+	for (long i = 0; !bad && i < MAPPINGS; i += 2)
+		bad += mprotect(mappings + i * 4096, 4096, PROT_READ) != 0;
+	return bad;
+}
+
+static long drop_mappings(void) { return munmap(mappings, MAPPINGS * 4096) != 0; }
+
+/* The whole of a file of /proc, whose lines must be at least so many. */
+static long read_whole(const char *path, long lines, long n)
+{
+	static char piece[65536];
+	long bad = 0;
+	for (long i = 0; i < n; i++) {
+		long len, count = 0;
+		int fd = open(path, O_RDONLY);
+		while ((len = read(fd, piece, sizeof piece)) > 0)
+			for (char *at = piece; (at = memchr(at, '\n', (size_t)(piece + len - at))); at++)
+				count++;
+		bad += len < 0 || count < lines || close(fd) != 0;
+	}
+	return bad;
+}
+
+static long run_maps(long n) { return read_whole("/proc/self/maps", MAPPINGS, n); }
+static long run_smaps(long n) { return read_whole("/proc/self/smaps", 20 * MAPPINGS, n); }
+
 /* Pipes with nothing to read, but for the one that is ready. */
 #define WATCHED 100
 static struct pollfd watched[WATCHED];
@@ -677,6 +711,8 @@ static const struct benchmark benchmarks[] = {
 	{ "open_close", 20000, run_open_close, NULL, NULL, NULL },
 	{ "stat", 30000, run_stat, NULL, NULL, NULL },
 	{ "getdents_100", 2000, run_getdents, make_names, drop_names, NULL },
+	{ "maps_8000", 20, run_maps, make_mappings, drop_mappings, NULL },
+	{ "smaps_8000", 4, run_smaps, make_mappings, drop_mappings, NULL },
 	{ "poll_10", 30000, run_poll_10, open_ten, close_watched, NULL },
 	{ "poll_100", 5000, run_poll_100, open_hundred, close_watched, NULL },
 	{ "select_10", 30000, run_select_10, open_ten, close_watched, NULL },

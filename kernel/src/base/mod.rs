@@ -10,11 +10,13 @@ pub mod current;
 pub mod exits;
 pub mod image;
 pub mod kmap;
+pub mod memparse;
 pub mod msr;
 pub mod page;
 pub mod percpu;
 pub mod port;
 pub mod setting;
+pub mod speculation;
 pub mod tsc;
 
 pub use page::PAGE_SIZE;

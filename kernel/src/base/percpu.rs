@@ -40,10 +40,14 @@ pub struct CpuBlock {
     user_rsp: Cell<u64>,
     cpu: Cell<u32>,
     irq_depth: Cell<u32>,
-    /// NMIs taken, for diagnosis; also places the TSS.
+    /// What tracepoints there are to be told of here (`trace`); other CPUs change it.
+    traced: AtomicU32,
+    /// NMIs taken, for diagnosis.
     nmis: Cell<u32>,
+    /// Places the TSS.
+    _pad: u32,
     // The TSS must start at an address that is 4 modulo 8 so that its RSP0 is naturally aligned;
-    // the pad above and this field give exactly that.
+    // the pad gives exactly that.
     tss: Cell<TaskStateSegment>,
 }
 
@@ -58,6 +62,7 @@ pub const CALLS: usize = offset_of!(CpuBlock, calls);
 pub const USER_RSP: usize = offset_of!(CpuBlock, user_rsp);
 pub const CPU: usize = offset_of!(CpuBlock, cpu);
 pub const IRQ_DEPTH: usize = offset_of!(CpuBlock, irq_depth);
+const TRACED: usize = offset_of!(CpuBlock, traced);
 /// RSP0 of the TSS doubles as the stack that SYSCALL switches to.
 pub const KERNEL_STACK: usize = offset_of!(CpuBlock, tss) + 4;
 
@@ -80,7 +85,9 @@ static BLOCK: CpuBlock = CpuBlock {
     user_rsp: Cell::new(0),
     cpu: Cell::new(0),
     irq_depth: Cell::new(0),
+    traced: AtomicU32::new(0),
     nmis: Cell::new(0),
+    _pad: 0,
     tss: Cell::new(TaskStateSegment::new()),
 };
 
@@ -93,6 +100,31 @@ pub fn cpu_id() -> usize {
         asm!("mov {0:e}, gs:[{1}]", out(reg) id, const CPU, options(nostack, preserves_flags, readonly))
     };
     id as usize
+}
+
+/// What tracepoints there are to be told of on this CPU.
+#[inline(always)]
+pub fn traced() -> u32 {
+    let points: u32;
+    // SAFETY: as in `cpu_id`; one aligned load, which is Relaxed: who changes it waits for nobody to see it.
+    unsafe {
+        asm!("mov {0:e}, gs:[{1}]", out(reg) points, const TRACED, options(nostack, preserves_flags, readonly))
+    };
+    points
+}
+
+/// Changes that word on every CPU that runs: what is `gone`, and what is `new`.
+pub fn set_traced(gone: u32, new: u32) {
+    for offset in OFFSETS.iter().take(cpus_online()) {
+        // Relaxed: as in `PerCpu::of`.
+        let offset = offset.load(Ordering::Relaxed);
+        let block = (&raw const BLOCK).wrapping_byte_add(offset as usize);
+        // SAFETY: the block of a CPU that runs lies there and is never freed; the field is atomic.
+        let traced = unsafe { &(*block).traced };
+        // Relaxed: see `traced`. The closure always gives a value.
+        let change = |old: u32| Some(old & !gone | new);
+        let _ = traced.fetch_update(Ordering::Relaxed, Ordering::Relaxed, change);
+    }
 }
 
 /// How many CPUs run: their numbers are the ones below.

@@ -32,6 +32,7 @@ words! {
     PANIC = "panic", "panic=N", "after a panic the machine restarts in N seconds, at once if N is negative, never if it is 0 or nothing is said";
     RDINIT = "rdinit", "rdinit=PATH", "process 1; a panic if it cannot be run. Without it `/init`";
     INIT = "init", "init=PATH", "process 1 if there is no `/init`. Without it `/sbin/init`, `/etc/init`, `/bin/init`, `/bin/sh`";
+    INITRDMEM = "initrdmem", "initrdmem=START,SIZE", "where in memory the initramfs lies, if the boot loader says nothing of one; numbers as `0x2000000` or `32M`";
     INITRAMFS_OPTIONS = "initramfs_options", "initramfs_options=OPTIONS", "options of tmpfs for the root, as `size=75%`";
     ROOTFLAGS = "rootflags", "rootflags=OPTIONS", "the same, if there is no initramfs_options";
     MAXCPUS = "maxcpus", "maxcpus=N", "at most N CPUs are started";
@@ -46,6 +47,7 @@ words! {
     CONFIDENTIAL = "alea.confidential", "alea.confidential=1", "the host is not trusted: what it gives is mixed in and not credited";
     RDSEED = "alea.rdseed", "alea.rdseed=HOW[@N]", "for tests: after N words RDSEED is broken: `zeros`, `ones`, `repeat`, `cycle`, `half`, `silent`";
     RDRAND = "alea.rdrand", "alea.rdrand=HOW[@N]", "for tests: the same of RDRAND";
+    RDRAND_COST = "alea.rdrand_cost", "alea.rdrand_cost=CYCLES", "to be measured: with `random.generator=rdrand` each RDRAND takes so many cycles of the TSC more, as where it leaves the virtual machine; at most 1,000,000";
     KNOWN_ANSWERS = "alea.known_answers", "alea.known_answers=PART", "for tests: one known answer of that part is wrong";
     JITTER_SAMPLES = "alea.jitter_samples", "alea.jitter_samples=N", "prints N raw samples of jitter, and powers off";
     SELFTEST = "alea.selftest", "alea.selftest[=only|figures]", "runs the kernel's self tests at boot; `only`: and powers off; `figures`: measures what memory costs instead of testing it";

@@ -10,6 +10,7 @@ use super::phase::{EXEC_PHASES, NAMES, PHASES, Phase};
 use super::timeline;
 use crate::base::{percpu, tsc};
 use crate::per_cpu;
+use crate::trace::{self, Event, Point};
 use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -162,7 +163,7 @@ impl ExecTimer {
                 accumulator.enter(ticks);
             }
         });
-        if timeline::is_on() {
+        if timeline::is_on() || trace::wanted(Point::Phase) {
             self.show();
         }
     }
@@ -171,7 +172,7 @@ impl ExecTimer {
     fn show(&self) {
         let mut last = self.start;
         for (end, phase) in self.ends.iter().zip(PHASE_OF) {
-            timeline::keep(self.pid, phase, last, end.wrapping_sub(last));
+            told(self.pid, phase, last, end.wrapping_sub(last));
             last = *end;
         }
     }
@@ -191,10 +192,19 @@ impl PhaseTimer {
     pub fn finish(self, phase: Phase, pid: i32) {
         let ticks = tsc::read().wrapping_sub(self.0);
         ACCUMULATORS.with(|all| all[phase as usize].enter(ticks));
-        if timeline::is_on() {
-            timeline::keep(pid, phase, self.0, ticks);
+        if timeline::is_on() || trace::wanted(Point::Phase) {
+            told(pid, phase, self.0, ticks);
         }
     }
+}
+
+/// Process `pid` spent `ticks` from `start` on with `phase`.
+#[cold]
+fn told(pid: i32, phase: Phase, start: u64, ticks: u64) {
+    if timeline::is_on() {
+        timeline::keep(pid, phase, start, ticks);
+    }
+    trace::at(Point::Phase, || Event::Phase { name: NAMES[phase as usize], start, ticks });
 }
 
 struct Sum {

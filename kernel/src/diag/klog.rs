@@ -74,6 +74,9 @@ crate::setting! {
 pub const LEVELS: [&dyn Setting; 4] =
     [&CONSOLE_LEVEL, &MESSAGE_LEVEL, &LEAST_CONSOLE_LEVEL, &DEFAULT_CONSOLE_LEVEL];
 
+/// Linux's `CONSOLE_LOGLEVEL_DEFAULT`.
+pub const BOOT_CONSOLE_LEVEL: i32 = 7;
+
 type Sink = fn(&[u8]);
 static CONSOLE: crate::sync::Once<Sink> = crate::sync::Once::new();
 static NOTIFY: crate::sync::Once<fn()> = crate::sync::Once::new();

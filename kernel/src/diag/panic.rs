@@ -145,12 +145,23 @@ fn trace(
     result
 }
 
-/// Says in the log where every CPU is: one of them does not answer.
+/// Says in the log by which calls this CPU came here.
+pub fn log_this_cpu() {
+    log::warn!("CPU {} came here by", percpu::cpu_id());
+    backtrace::walk(backtrace::frame_pointer(), |address| log::warn!(" [<{address:016x}>]"));
+}
+
+/// Says in the log where every other CPU is.
 pub fn log_all_cpus() {
     struct ToLog;
     impl Write for ToLog {
         fn write_str(&mut self, text: &str) -> fmt::Result {
             text.lines().for_each(|line| log::warn!("{line}"));
+            Ok(())
+        }
+        /// A line in one piece: the default would hand over each part of it as a line.
+        fn write_fmt(&mut self, line: fmt::Arguments<'_>) -> fmt::Result {
+            log::warn!("{line}");
             Ok(())
         }
     }

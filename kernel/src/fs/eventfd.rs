@@ -39,6 +39,13 @@ impl EventFd {
         Some(taken)
     }
 
+    /// Adds one for the kernel: a full counter stays as it is.
+    pub fn signal(&self) {
+        if self.add(1).is_some() {
+            self.for_readers.wake_events(PollEvents::READABLE.bits());
+        }
+    }
+
     fn add(&self, by: u64) -> Option<()> {
         let mut count = self.count.lock();
         *count = count.checked_add(by).filter(|&sum| sum <= MAX)?;

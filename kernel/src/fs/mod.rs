@@ -14,6 +14,7 @@ mod start;
 pub mod sysfs;
 pub mod timerfd;
 pub mod tmpfs;
+pub mod tracefs;
 pub mod uevent;
 
 pub use inotify::inotify::{Inotify, new};

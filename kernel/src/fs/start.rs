@@ -3,7 +3,7 @@
 //! Runs once, on one CPU, before process 1. No locks of its own.
 
 use super::inotify::limits;
-use super::{devfs, initramfs, procfs, sysfs, tmpfs};
+use super::{devfs, epoll, initramfs, pipe, procfs, sysfs, tmpfs};
 use crate::cmdline::{self, words};
 use crate::vfs::object::mount;
 use crate::vfs::{Mount, MountFlags, Path, anon, registry};
@@ -17,6 +17,7 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     register_file_systems();
     procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
     limits::register().map_err(failed)?;
+    pipe::register().and_then(|()| epoll::register()).map_err(failed)?;
     // Half of all memory, as on Linux: what the archive takes now is free when it has been unpacked.
     let half =
         (crate::mm::frames::stats().total + (initramfs.len() / crate::base::PAGE_SIZE) as u64) / 2;

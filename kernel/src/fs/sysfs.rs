@@ -6,7 +6,7 @@
 
 use super::procfs::{ProcFile, fixed};
 use super::uevent::{SequenceNumber, Uevent};
-use crate::base::percpu;
+use crate::base::{percpu, speculation};
 use crate::mm::fallible::{TryString, try_arc, try_copy, try_string};
 use crate::sync::Once;
 use crate::try_format;
@@ -14,6 +14,7 @@ use crate::vfs::object::filesystem::anonymous_dev;
 use crate::vfs::{Dentry, DevId, Inode, InodeAttr, Owner, Super, Timestamp};
 use abi::Result;
 use abi::fs::S_IFDIR;
+use alea_speculation::{FILES, File, Line};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -23,8 +24,8 @@ const MAGIC: i64 = 0x6265_6572;
 
 static SYSFS: Once<Arc<Super>> = Once::new();
 
-struct Root {
-    attr: InodeAttr,
+pub(super) struct Root {
+    pub attr: InodeAttr,
 }
 
 impl Inode for Root {
@@ -43,6 +44,17 @@ impl ProcFile for CpuList {
     fn read(&self) -> Result<Vec<u8>> {
         let last = percpu::cpus_online().saturating_sub(1);
         let text = if last == 0 { try_string("0\n")? } else { try_format!("0-{last}\n")? };
+        Ok(text.into_bytes())
+    }
+}
+
+/// What is said of one flaw of the CPU.
+struct Flaw(File);
+
+impl ProcFile for Flaw {
+    fn read(&self) -> Result<Vec<u8>> {
+        let (cpu, done) = (&speculation::facts(), &speculation::done());
+        let text = try_format!("{}\n", Line { file: self.0, cpu, done })?;
         Ok(text.into_bytes())
     }
 }
@@ -87,6 +99,7 @@ pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
         1 => ("mem", "virtual"),
         4 => ("tty", "platform/serial8250"),
         5 => ("tty", "virtual"),
+        250 => ("rtc", "platform/rtc_cmos"),
         _ => ("misc", "virtual"),
     };
     let folder = try_format!("devices/{parent}/{class}/{name}")?;
@@ -142,6 +155,7 @@ pub fn init() -> Result<()> {
         "firmware",
         "fs",
         "kernel/mm",
+        "kernel/tracing",
         "module",
         "power",
     ] {
@@ -149,6 +163,10 @@ pub fn init() -> Result<()> {
     }
     for file in ["online", "possible", "present"] {
         register_file(&try_format!("devices/system/cpu/{file}")?, 0o444, try_arc(CpuList)?)?;
+    }
+    for (name, file) in FILES {
+        let path = try_format!("devices/system/cpu/vulnerabilities/{name}")?;
+        register_file(&path, 0o444, try_arc(Flaw(file))?)?;
     }
     for cpu in 0..percpu::cpus_online() {
         // All are cores of one package, none has siblings in its core.

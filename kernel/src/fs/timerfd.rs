@@ -198,7 +198,7 @@ impl FileOps for TimerFd {
 
 /// A new timer on a clock, disarmed.
 pub fn new(clock: ClockId, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
-    let room = TimerRoom::new()?;
+    let room = TimerRoom::one_of_many()?;
     let ops = try_arc_cyclic(|me| TimerFd {
         me: me.clone(),
         clock,

@@ -4,6 +4,7 @@
 //! memory through [`user`] and [`user::iov`] only. `unsafe` is allowed here, under the invariants that each file
 //! names. Lock order: a file's own locks, then an address space, then a page cache, then the allocators.
 
+pub mod commit;
 pub mod fallible;
 pub mod frames;
 pub mod heap;
@@ -17,8 +18,8 @@ pub mod user;
 
 pub use frames::boot_module::BootModule;
 pub use frames::frame::Frame;
-pub use frames::kernel_memory_low;
 pub use frames::page_buf::PageBuf;
+pub use frames::{is_reserve_in_use, is_short, kernel_memory_low};
 pub use kernel::stack::KernelStack;
 pub use page_cache::page_cache::{PageCache, PageQuota};
 pub use page_cache::source::{MapObserver, MapSource};

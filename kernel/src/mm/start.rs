@@ -6,7 +6,7 @@ use super::frames::inject::{self, Kind};
 use super::frames::{self, boot, cpu_cache, root, zero};
 use super::kernel::stack;
 use super::space::table::shootdown;
-use super::{heap, space};
+use super::{commit, heap, space};
 use crate::base::boot_info::BootInfo;
 
 /// Takes over all usable memory: frames, then the heap. Called once, on the boot CPU, before anything
@@ -18,6 +18,7 @@ pub fn init(info: &BootInfo) {
     stack::init_cpu();
     zero::init();
     space::init();
+    commit::init();
     let stats = frames::stats();
     log::info!(
         "memory: {} MiB, {} KiB of it in use",

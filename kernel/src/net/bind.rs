@@ -1,7 +1,7 @@
 //! What `bind` asks of a name before any port is looked at, for all protocols.
 
 use super::addr::{Class, Family, Name, class, family_of};
-use super::option::Options;
+use super::option::{Options, known};
 use super::socket::Who;
 use super::sysctl;
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
@@ -24,14 +24,14 @@ pub fn check_bind(
         decoded => decoded?,
     };
     let addr = name.addr;
-    let only = options.is_on(IPPROTO_IPV6, ipv6::V6ONLY);
+    let only = options.is_on(const { known(IPPROTO_IPV6, ipv6::V6ONLY) });
     match (class(addr.ip()), addr.ip()) {
         (Class::Multicast, IpAddr::V6(_)) if kind == SOCK_STREAM => return Err(Errno::EINVAL),
         (_, IpAddr::V4(_)) if family == Family::V6 && only => return Err(Errno::EINVAL),
         (Class::LinkLocal, _) if name.scope == 0 => return Err(Errno::EINVAL),
         (Class::Foreign | Class::LinkLocal, _)
-            if !options.is_on(IPPROTO_IP, ip::FREEBIND)
-                && !options.is_on(IPPROTO_IP, ip::TRANSPARENT) =>
+            if !options.is_on(const { known(IPPROTO_IP, ip::FREEBIND) })
+                && !options.is_on(const { known(IPPROTO_IP, ip::TRANSPARENT) }) =>
         {
             return Err(Errno::EADDRNOTAVAIL);
         }

@@ -1,7 +1,7 @@
 //! Control data of AF_INET and AF_INET6: what a sender may ask for, what a receiver gets to know.
 
 use super::addr::LO;
-use super::option::{Options, more};
+use super::option::{Options, known, more};
 use super::socket::Control;
 use crate::mm::fallible::{TryGrow, try_copy};
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_UDP, ip, ipv6};
@@ -31,14 +31,13 @@ pub struct Wishes {
 impl Wishes {
     /// Time to live and class of service: those asked for, or else the socket's.
     pub fn marks(&self, options: &Options, v6: bool) -> (u8, u8) {
-        let of = |level, option| {
-            options.value(level, option).and_then(|v| u8::try_from(v).ok()).unwrap_or(0)
-        };
+        let of = |option| u8::try_from(options.get(option)).unwrap_or(0);
         let (hops, class) = if v6 {
-            (of(IPPROTO_IPV6, ipv6::UNICAST_HOPS), of(IPPROTO_IPV6, ipv6::TCLASS))
+            const { (known(IPPROTO_IPV6, ipv6::UNICAST_HOPS), known(IPPROTO_IPV6, ipv6::TCLASS)) }
         } else {
-            (of(IPPROTO_IP, ip::TTL), of(IPPROTO_IP, ip::TOS))
+            const { (known(IPPROTO_IP, ip::TTL), known(IPPROTO_IP, ip::TOS)) }
         };
+        let (hops, class) = (of(hops), of(class));
         (self.hops.unwrap_or(hops), self.class.unwrap_or(class))
     }
 }
@@ -134,40 +133,44 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
         let data = try_copy(data)?;
         out.try_push(Control { level, kind, data })
     };
-    let forms = [more::TIMESTAMPNS, more::TIMESTAMP];
-    if let Some(form) = forms.into_iter().find(|form| options.is_on(SOL_SOCKET, *form)) {
+    let form = if options.is_on(const { known(SOL_SOCKET, more::TIMESTAMPNS) }) {
+        Some(more::TIMESTAMPNS)
+    } else {
+        options.is_on(const { known(SOL_SOCKET, more::TIMESTAMP) }).then_some(more::TIMESTAMP)
+    };
+    if let Some(form) = form {
         put(SOL_SOCKET, form, stamp(form, info.time).as_flattened())?;
     }
     let (hops, class) = (i32::from(info.hops), i32::from(info.class));
     match info.to {
         IpAddr::V4(to) => {
-            if options.is_on(IPPROTO_IP, ip::PKTINFO) {
+            if options.is_on(const { known(IPPROTO_IP, ip::PKTINFO) }) {
                 put(IPPROTO_IP, ip::PKTINFO, &pktinfo4(to))?;
             }
-            if options.is_on(IPPROTO_IP, ip::RECVTTL) {
+            if options.is_on(const { known(IPPROTO_IP, ip::RECVTTL) }) {
                 put(IPPROTO_IP, ip::TTL, &hops.to_ne_bytes())?;
             }
-            if options.is_on(IPPROTO_IP, ip::RECVTOS) {
+            if options.is_on(const { known(IPPROTO_IP, ip::RECVTOS) }) {
                 put(IPPROTO_IP, ip::TOS, &[info.class])?;
             }
-            if options.is_on(IPPROTO_IPV6, ipv6::RECVPKTINFO) {
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVPKTINFO) }) {
                 put(IPPROTO_IPV6, ipv6::PKTINFO, &pktinfo6(to.to_ipv6_mapped()))?;
             }
         }
         IpAddr::V6(to) => {
-            if options.is_on(IPPROTO_IPV6, ipv6::RECVPKTINFO) {
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVPKTINFO) }) {
                 put(IPPROTO_IPV6, ipv6::PKTINFO, &pktinfo6(to))?;
             }
-            if options.is_on(IPPROTO_IPV6, ipv6::RECVHOPLIMIT) {
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVHOPLIMIT) }) {
                 put(IPPROTO_IPV6, ipv6::HOPLIMIT, &hops.to_ne_bytes())?;
             }
-            if options.is_on(IPPROTO_IPV6, ipv6::OLD_PKTINFO) {
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::OLD_PKTINFO) }) {
                 put(IPPROTO_IPV6, ipv6::OLD_PKTINFO, &pktinfo6(to))?;
             }
-            if options.is_on(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT) {
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT) }) {
                 put(IPPROTO_IPV6, ipv6::OLD_HOPLIMIT, &hops.to_ne_bytes())?;
             }
-            if options.is_on(IPPROTO_IPV6, ipv6::RECVTCLASS) {
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVTCLASS) }) {
                 put(IPPROTO_IPV6, ipv6::TCLASS, &class.to_ne_bytes())?;
             }
         }

@@ -173,6 +173,8 @@ pub struct Options {
     _counted: Counted,
     /// Only what differs from the default: level, option, value.
     list: SpinLock<SmallVec<[(i32, i32, i32); 4]>, level::Leaf>,
+    /// A bit for each of [`SPECS`] that the list may have.
+    kept: [AtomicU64; WORDS],
     // Relaxed, all of them: a transfer may go by a setting that is being changed, or by the one before.
     receive_limit: AtomicU64,
     send_limit: AtomicU64,
@@ -193,6 +195,7 @@ impl Options {
         Self {
             _counted: Counted::new(Kind::Socket),
             list: SpinLock::new(SmallVec::new_const()),
+            kept: [const { AtomicU64::new(0) }; WORDS],
             receive_limit: AtomicU64::new(0),
             send_limit: AtomicU64::new(0),
             receive_buffer: AtomicUsize::new(receive_buffer),
@@ -217,25 +220,44 @@ impl Options {
         new.low_water.store(self.low_water(), Ordering::Relaxed);
         let list = self.list.lock().clone();
         *new.list.lock() = list;
+        for (new, own) in new.kept.iter().zip(&self.kept) {
+            new.store(own.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
         new
     }
 
-    /// A setting's value.
+    /// A setting's value; none if there is no such option.
     pub fn value(&self, level: i32, option: i32) -> Option<i32> {
-        let spec = find(level, option)?;
+        Some(self.get(Known(find(level, option)?)))
+    }
+
+    /// The value of one that there is.
+    #[inline]
+    pub fn get(&self, Known(index): Known) -> i32 {
+        let spec = &SPECS[index];
+        if self.kept[index / 64].load(Ordering::Relaxed) & 1 << (index % 64) == 0 {
+            return spec.default.now();
+        }
+        self.get_kept(spec)
+    }
+
+    #[cold]
+    fn get_kept(&self, spec: &Spec) -> i32 {
         let list = self.list.lock();
-        let set = list.iter().find(|(l, o, _)| (*l, *o) == (level, option));
-        Some(set.map_or(spec.default.now(), |(_, _, value)| *value))
+        let set = list.iter().find(|(l, o, _)| (*l, *o) == (spec.level, spec.option));
+        set.map_or(spec.default.now(), |(_, _, value)| *value)
     }
 
     /// Whether a setting is on.
-    pub fn is_on(&self, level: i32, option: i32) -> bool {
-        self.value(level, option).is_some_and(|value| value != 0)
+    #[inline]
+    pub fn is_on(&self, known: Known) -> bool {
+        self.get(known) != 0
     }
 
     /// Keeps a value: EINVAL if it may not be, ENOPROTOOPT if there is no such option.
     pub fn keep(&self, level: i32, option: i32, value: i32) -> Result<()> {
-        let spec = find(level, option).ok_or(Errno::ENOPROTOOPT)?;
+        let index = find(level, option).ok_or(Errno::ENOPROTOOPT)?;
+        let spec = &SPECS[index];
         let value = match spec.rule {
             Rule::Flag => i32::from(value != 0),
             Rule::RangeOrDefault(..) if value == -1 => spec.default.now(),
@@ -251,6 +273,7 @@ impl Options {
             Some(entry) => entry.2 = value,
             None => list.try_push((level, option, value))?,
         }
+        self.kept[index / 64].fetch_or(1 << (index % 64), Ordering::Relaxed);
         Ok(())
     }
 
@@ -368,8 +391,31 @@ impl Options {
     }
 }
 
-fn find(level: i32, option: i32) -> Option<&'static Spec> {
-    SPECS.iter().find(|spec| (spec.level, spec.option) == (level, option))
+/// Words with a bit for each of [`SPECS`].
+const WORDS: usize = SPECS.len().div_ceil(64);
+
+/// An option that there is.
+#[derive(Clone, Copy)]
+pub struct Known(usize);
+
+/// The option of that level and number, looked up by the compiler: a constant that does not exist is an error there.
+pub const fn known(level: i32, option: i32) -> Known {
+    match find(level, option) {
+        Some(index) => Known(index),
+        None => panic!("no such option"),
+    }
+}
+
+/// Its place in [`SPECS`].
+const fn find(level: i32, option: i32) -> Option<usize> {
+    let mut index = 0;
+    while index < SPECS.len() {
+        if SPECS[index].level == level && SPECS[index].option == option {
+            return Some(index);
+        }
+        index += 1;
+    }
+    None
 }
 
 /// An `int`: EINVAL if there is less than one.

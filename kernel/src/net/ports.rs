@@ -310,10 +310,21 @@ pub fn receiver(protocol: i32, to: SocketAddr, from: SocketAddr) -> Option<Arc<U
             }
         })
     };
-    let best_fit = entries().map(|(fit, _)| fit).max()?;
-    let best = || entries().filter(|(fit, _)| *fit == best_fit).map(|(_, socket)| socket);
-    let flow = usize::from(from.port()) % best().count().max(1);
-    best().nth(flow).and_then(Weak::upgrade)
+    let mut best = None;
+    let mut equals = 0;
+    for (fit, socket) in entries() {
+        match best {
+            Some((best_fit, _)) if fit < best_fit => {}
+            Some((best_fit, _)) if fit == best_fit => equals += 1,
+            _ => (best, equals) = (Some((fit, socket)), 1),
+        }
+    }
+    let (best_fit, first) = best?;
+    if equals == 1 {
+        return first.upgrade();
+    }
+    let of_best = |(fit, socket)| (fit == best_fit).then_some(socket);
+    entries().filter_map(of_best).nth(usize::from(from.port()) % equals).and_then(Weak::upgrade)
 }
 
 /// All bound sockets of a protocol.

@@ -2,7 +2,7 @@
 
 use super::addr::{Family, encode};
 use super::control::{self, PacketInfo};
-use super::option::Options;
+use super::option::{Options, known};
 use super::socket::{Control, Incoming};
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, TryVec, try_copy};
@@ -41,8 +41,9 @@ pub fn quoted(bytes: &[u8], v6: bool) -> &[u8] {
 
 /// Whether the socket wants reports of what it sends to such an address.
 pub fn wanted(options: &Options, v6: bool) -> bool {
-    let (level, option) = choice(v6);
-    options.is_on(level, option)
+    let [of_v4, of_v6] =
+        const { [known(IPPROTO_IP, ip::RECVERR), known(IPPROTO_IPV6, ipv6::RECVERR)] };
+    options.is_on(if v6 { of_v6 } else { of_v4 })
 }
 
 fn choice(v6: bool) -> (i32, i32) {

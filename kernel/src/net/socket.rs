@@ -27,7 +27,7 @@ pub struct Who {
 }
 
 /// One piece of control data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Control {
     pub level: i32,
     pub kind: i32,

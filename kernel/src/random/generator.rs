@@ -5,13 +5,13 @@
 
 use super::live::{RANDOM, stream_to_user};
 use super::sources;
-use crate::base::cpu;
+use crate::base::{cpu, tsc};
 use crate::cmdline::{self, words};
 use alea_random::block::Block;
 use alea_random::crng::{NotSeeded, Stream};
 use alea_random::hardware::{self, HardwareRng};
 use alea_random::splitmix64::AtomicSplitMix64;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// A generator that can serve user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,12 @@ static KIND: AtomicU8 = AtomicU8::new(Kind::ChaCha20 as u8);
 
 /// Seeded at boot for `random.generator=splitmix64` alone.
 static SPLITMIX64: AtomicSplitMix64 = AtomicSplitMix64::unseeded();
+
+/// Cycles of the TSC that each RDRAND for `random.generator=rdrand` is made to take, beside its own.
+static RDRAND_COST: AtomicU64 = AtomicU64::new(0);
+
+/// The highest such cost: a draw of a page stays below a second.
+const MOST_RDRAND_COST: u64 = 1_000_000;
 
 /// The generator in use.
 #[inline]
@@ -84,6 +90,19 @@ fn seed_splitmix64() -> bool {
     }
 }
 
+/// Obeys `alea.rdrand_cost=`.
+fn set_rdrand_cost() {
+    let Some(cycles) = cmdline::number(words::RDRAND_COST) else { return };
+    match u64::try_from(cycles) {
+        // Relaxed: before the first draw.
+        Ok(cycles @ 0..=MOST_RDRAND_COST) => RDRAND_COST.store(cycles, Ordering::Relaxed),
+        _ => log::warn!(
+            "random: {}={cycles} is not from 0 to {MOST_RDRAND_COST}",
+            words::RDRAND_COST
+        ),
+    }
+}
+
 /// Obeys `random.generator=`.
 pub fn select() {
     let Some(wanted) = cmdline::value(words::GENERATOR) else { return };
@@ -100,6 +119,9 @@ pub fn select() {
     }
     if kind != Kind::ChaCha20 {
         log::warn!("random: generator {wanted} is for comparison only: it keeps no secrets");
+    }
+    if kind == Kind::Rdrand {
+        set_rdrand_cost();
     }
     // Relaxed: before the first draw.
     KIND.store(kind as u8, Ordering::Relaxed);
@@ -161,7 +183,16 @@ struct Rdrand;
 
 impl HardwareRng for Rdrand {
     fn next_u64(&mut self) -> Option<u64> {
-        cpu::rdrand64()
+        let word = cpu::rdrand64();
+        // Relaxed: set once, before the first draw.
+        let cost = RDRAND_COST.load(Ordering::Relaxed);
+        if cost != 0 {
+            let start = tsc::read();
+            while tsc::read().wrapping_sub(start) < cost {
+                core::hint::spin_loop();
+            }
+        }
+        word
     }
 }
 

@@ -1,6 +1,7 @@
-//! Reseeds by the clock, often after boot, every minute later; and samples of jitter by the clock, every second.
+//! Reseeds by the clock, often after boot, every minute later; samples of jitter by the clock, every second; and until the service is
+//! ready a look at devices that have not answered, ten times a second.
 //!
-//! Owns the two timers of this floor. The second one only runs where neither RDSEED nor RDRAND works, and does nothing but
+//! Owns the three timers of this floor. The second one only runs where neither RDSEED nor RDRAND works, and does nothing but
 //! order samples, which the CPU that it woke takes before it halts again. Reseeds in the timers' thread, never in an interrupt: RDSEED and RDRAND may be
 //! asked some twenty times, each of which may leave a virtual machine.
 //!
@@ -42,6 +43,24 @@ impl TimerTarget for Sampling {
     }
 }
 
+struct Looking(TimerRoom);
+
+impl TimerTarget for Looking {
+    fn needs_thread(&self) -> bool {
+        true
+    }
+
+    fn expired(self: Arc<Self>, now: Nanos) {
+        if RANDOM.state() != State::Ready {
+            RANDOM.credit(sources::late_credit());
+            time::arm(&self.0, now + LOOK_EVERY, self.clone());
+        }
+    }
+}
+
+/// How often devices that were asked at boot are looked at on a machine that is not ready.
+const LOOK_EVERY: Nanos = Nanos(100_000_000);
+
 /// How often samples are ordered where nothing else brings entropy.
 const SAMPLE_EVERY: Nanos = Nanos(1_000_000_000);
 
@@ -58,6 +77,11 @@ pub fn start() {
     TARGET.call_once(|| Arc::new(Reseed(room())));
     #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
     SAMPLING.call_once(|| Arc::new(Sampling(room())));
+    if RANDOM.state() != State::Ready {
+        #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
+        let looking = Arc::new(Looking(room()));
+        time::arm(&looking.0, time::monotonic() + LOOK_EVERY, looking.clone());
+    }
     arm();
 }
 

@@ -7,6 +7,7 @@
 
 use crate::base::percpu::{self, PerCpu};
 use crate::per_cpu;
+use crate::trace::{self, Event, Point};
 use alea_random::credit::EntropyBits;
 use alea_random::health::Health;
 use alea_random::reseed::Cause;
@@ -170,6 +171,10 @@ pub fn count(by: Interface, bytes: usize) {
         add(count, 1);
         add(sum, bytes as u64);
     });
+    // Those of getrandom(2) are told where the call is watched: its shortest way has no instruction to spare.
+    if by != Interface::Getrandom {
+        trace::at(Point::Draw, || Event::Draw { by: by.name(), bytes: bytes as u64 });
+    }
 }
 
 /// Counts a draw of getrandom(2) of 16 bytes, in one instruction.
@@ -242,8 +247,19 @@ pub fn first_key() {
     FIRST_KEY.store(all, Ordering::Relaxed);
 }
 
+const fn name_of(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Ready => "ready",
+        Cause::Schedule => "schedule",
+        Cause::Request => "request",
+        Cause::NewSource => "new_source",
+        Cause::Clone => "clone",
+    }
+}
+
 /// Counts a reseed.
 pub fn reseeded(cause: Cause) {
+    trace::at(Point::Reseed, || Event::Reseed { cause: name_of(cause) });
     RESEEDS[cause as usize].fetch_add(1, Ordering::Relaxed);
 }
 

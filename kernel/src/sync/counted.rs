@@ -46,6 +46,8 @@ kinds! {
     ShmSegment = "shm_segments",
     SemSet = "sem_sets",
     MessageQueue = "msg_queues",
+    /// Of perf_event_open(2), inherited ones too.
+    PerfEvent = "perf_events",
 }
 
 crate::per_cpu! {

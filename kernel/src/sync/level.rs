@@ -9,7 +9,7 @@
 pub trait Level {
     /// Position in the order; locks are taken in ascending rank.
     const RANK: u8;
-    /// Name for the lock-order panic and docs/locking.md.
+    /// Name for the lock-order panic, docs/locking.md and the tracepoint of waits.
     const NAME: &'static str;
     /// Whether holding the lock disables interrupts.
     const IRQ_OFF: bool;
@@ -92,6 +92,8 @@ levels! {
     Signal: irq + nests;
     /// How many queued signals each user has.
     SignalTally: irq;
+    /// The events of a task or a CPU, and the times of one; nothing is woken while it is held.
+    Perf: irq + nests;
     /// A timerfd's settings.
     TimerFile: irq;
     /// Timer queues.
@@ -102,6 +104,8 @@ levels! {
     EpollReady: irq;
     /// Run queues, in CPU order.
     RunQueue: irq + nests;
+    /// Wake-ups that were not told of yet.
+    Woken: irq;
     /// Entropy pool and base key.
     Random: irq;
     /// Slab and large allocations.

@@ -10,6 +10,7 @@ pub mod level;
 mod mutex;
 mod owner;
 pub mod pace;
+mod slots;
 mod spin;
 pub mod wait;
 
@@ -17,5 +18,6 @@ pub use ::spin::Once;
 pub use mutex::{Mutex, MutexGuard};
 pub use owner::{ArcSlot, OwnerCell, OwnerRef};
 pub use pace::{Pace, cond_resched, killable};
+pub use slots::Slots;
 pub use spin::{SpinGuard, SpinLock, assert_may_block};
 pub use wait::{PollTable, Registrations, WaitQueue, Wake};

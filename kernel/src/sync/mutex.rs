@@ -5,6 +5,8 @@
 //! own, if somebody waits.
 
 use super::wait::WaitQueue;
+use crate::base::tsc;
+use crate::trace::{self, Event, Point};
 use abi::Errno;
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
@@ -50,7 +52,10 @@ impl<T: ?Sized> Mutex<T> {
     #[cold]
     #[inline(never)]
     fn lock_contended(&self) -> MutexGuard<'_, T> {
-        self.waiters.wait(|| self.try_contended())
+        let start = tsc::read();
+        let guard = self.waiters.wait(|| self.try_contended());
+        told(start);
+        guard
     }
 
     /// As [`lock`](Self::lock), but gives up with `ERESTARTSYS` when a signal arrives.
@@ -65,7 +70,10 @@ impl<T: ?Sized> Mutex<T> {
     #[cold]
     #[inline(never)]
     fn lock_contended_interruptible(&self) -> Result<MutexGuard<'_, T>, Errno> {
-        Ok(self.waiters.wait_interruptible(|| self.try_contended())?)
+        let start = tsc::read();
+        let guard = self.waiters.wait_interruptible(|| self.try_contended())?;
+        told(start);
+        Ok(guard)
     }
 
     /// Takes the lock if it is free at once.
@@ -90,6 +98,11 @@ impl<T: ?Sized> Mutex<T> {
         // A guard may exist only if the lock is ours: one that is dropped unlocks.
         (was == FREE).then(|| MutexGuard { mutex: self })
     }
+}
+
+/// A mutex was waited for, since then.
+fn told(start: u64) {
+    trace::at(Point::Lock, || Event::Lock { name: "Mutex", start });
 }
 
 impl<T: Default> Default for Mutex<T> {

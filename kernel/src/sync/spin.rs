@@ -6,7 +6,8 @@
 //! Locks: this is the one that spins; `level` has the order.
 
 use super::level::Level;
-use crate::base::cpu;
+use crate::base::{cpu, tsc};
+use crate::trace::{self, Event, Point};
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
@@ -52,15 +53,17 @@ impl<T: ?Sized, L: Level> SpinLock<T, L> {
     /// Apart from [`lock`](Self::lock), so that a free lock costs no jump.
     #[cold]
     fn spin(&self) {
+        let start = tsc::read();
         loop {
             // Relaxed: only a hint when to try again.
             while self.locked.load(Ordering::Relaxed) {
                 core::hint::spin_loop();
             }
             if self.take() {
-                return;
+                break;
             }
         }
+        trace::at(Point::Lock, || Event::Lock { name: L::NAME, start });
     }
 
     /// Takes the lock if it is free at once.

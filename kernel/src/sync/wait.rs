@@ -138,6 +138,15 @@ impl WaitQueue {
         self.wait_with(Mode::DEFAULT, &mut cond).map_err(|_| Interrupted)
     }
 
+    /// The same where it is likely that the caller has to sleep: `cond` is asked once less then.
+    pub fn sleep_interruptible<R>(
+        &self,
+        mut cond: impl FnMut() -> Option<R>,
+    ) -> Result<R, Interrupted> {
+        self.wait_with(Mode { expects_to_sleep: true, ..Mode::DEFAULT }, &mut cond)
+            .map_err(|_| Interrupted)
+    }
+
     /// Waits until `cond` gives a value or a fatal signal arrives.
     pub fn wait_killable<R>(&self, mut cond: impl FnMut() -> Option<R>) -> Result<R, Interrupted> {
         self.wait_with(Mode { sleep: Sleep::Killable, ..Mode::DEFAULT }, &mut cond)
@@ -167,7 +176,9 @@ impl WaitQueue {
         mode: Mode,
         cond: &mut dyn FnMut() -> Option<R>,
     ) -> Result<R, WaitError> {
-        if let Some(value) = cond() {
+        if !mode.expects_to_sleep
+            && let Some(value) = cond()
+        {
             return Ok(value);
         }
         super::spin::assert_may_block();
@@ -240,10 +251,17 @@ struct Mode {
     sleep: Sleep,
     exclusive: bool,
     deadline: Option<Deadline>,
+    /// The waiter enters the queue before the first look.
+    expects_to_sleep: bool,
 }
 
 impl Mode {
-    const DEFAULT: Self = Self { sleep: Sleep::Interruptible, exclusive: false, deadline: None };
+    const DEFAULT: Self = Self {
+        sleep: Sleep::Interruptible,
+        exclusive: false,
+        deadline: None,
+        expects_to_sleep: false,
+    };
 
     /// The last look before a sleep: why there is to be none.
     #[inline]

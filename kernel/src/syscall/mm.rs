@@ -11,7 +11,7 @@ use crate::process::task::limits::Resource;
 use crate::process::task::rseq;
 use crate::sync::Pace;
 use crate::vfs::object::permit;
-use crate::vfs::{Capability, Fd, MapTarget, OpenFile};
+use crate::vfs::{Capability, Fd, MapRange, MapTarget, OpenFile};
 use abi::mman::{madv, map, mcl, membarrier as mb, ms, prot as p};
 use abi::process::personality::READ_IMPLIES_EXEC;
 use abi::{Errno, Result};
@@ -61,10 +61,18 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
     }
     if let Some(file) = file {
         request.backing = backing(&file, &request, offset)?;
+        if file.ops().is_mapped_alone() {
+            request.flags |= VmFlags::DONTFORK | VmFlags::DONTDUMP;
+        }
     } else if request.shared && request.flags.contains(VmFlags::GROWSDOWN) {
         return Err(Errno::EINVAL);
     }
-    Ok(process::current().mm().map(request)?.as_u64())
+    let runs = request.prot.contains(Prot::EXEC);
+    let at = process::current().mm().map(request)?.as_u64();
+    if runs {
+        process::perf::mapped(process::current(), at);
+    }
+    Ok(at)
 }
 
 /// Whether the thread's personality makes what is mapped with `prot` executable.
@@ -119,7 +127,13 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
 fn backing(file: &Arc<OpenFile>, request: &MapRequest, offset: u64) -> Result<Backing> {
     // For the order of errors; a file is asked again when the address space is locked.
     let may = permit::mapping(file, request.shared, request.prot)?;
-    let target = file.ops().mmap(file)?;
+    let range = MapRange {
+        offset,
+        len: request.len,
+        shared: request.shared,
+        writable: request.prot.contains(Prot::WRITE),
+    };
+    let target = file.ops().mmap_range(file, &range)?;
     if request.flags.contains(VmFlags::GROWSDOWN) {
         return Err(Errno::EINVAL);
     }

@@ -18,6 +18,7 @@ pub mod system;
 mod table;
 mod task;
 mod time;
+mod uring;
 
 pub use proc::init;
 pub use table::HANDLERS;

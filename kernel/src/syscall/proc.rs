@@ -1,7 +1,8 @@
 //! /proc/alea/syscalls: which calls were made, how often, and what they lack.
 
 use super::args::Status;
-use super::{counters, table};
+use super::system::sysrq;
+use super::{counters, table, uring};
 use crate::fs::procfs::{self, ProcFile};
 use crate::mm::fallible::{try_arc, try_string};
 use crate::process::watch::{self, Line};
@@ -12,6 +13,8 @@ use alloc::vec::Vec;
 /// Adds the files of this floor to /proc.
 pub fn init() -> Result<()> {
     watch::register_names(|number| table::entry(number).map(|(name, _)| name));
+    sysrq::register()?;
+    uring::setup::register()?;
     procfs::register_file("alea/syscalls", 0o644, try_arc(Report)?)
 }
 

@@ -12,7 +12,8 @@ use super::file::{dir, exec, fd, file, inotify, memfd, mount, path, splice, xatt
 use super::ipc::{msg, sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
-use super::task::{cred, ioprio, pidfd, process, rseq, sched, seccomp, trace, unshare};
+use super::task::{cred, ioprio, kcmp, perf, pidfd, process, rseq, sched, seccomp, trace, unshare};
+use super::uring::{enter, register, setup};
 use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 use counters::LEN;
@@ -296,6 +297,7 @@ syscalls! {
     295 preadv => file::preadv, Full;
     296 pwritev => file::pwritev, Full;
     297 rt_tgsigqueueinfo => signal::rt_tgsigqueueinfo, Full;
+    298 perf_event_open => perf::perf_event_open, Partial("software events and tracepoints of system calls and of the scheduler (switch, wakeup, process_fork, exec, exit; a filter compares numbers, not names), counted and sampled: no hardware, no breakpoints, no other tracepoints, no trace buffer in tracefs, no control groups; samples have no registers of the kernel; no overflow signal, no THROTTLE");
     299 recvmmsg => sendrecv::recvmmsg, Full;
     302 prlimit64 => process::prlimit64, Full;
     306 syncfs => file::syncfs, Full;
@@ -303,6 +305,7 @@ syscalls! {
     309 getcpu => process::getcpu, Full;
     310 process_vm_readv => trace::process_vm_readv, Full;
     311 process_vm_writev => trace::process_vm_writev, Full;
+    312 kcmp => kcmp::kcmp, Partial("no KCMP_EPOLL_TFD");
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
     317 seccomp => seccomp::seccomp, Partial("strict mode leaves RDTSC");
     318 getrandom => random::getrandom, Full;
@@ -316,6 +319,9 @@ syscalls! {
     332 statx => path::statx, Full;
     334 rseq => rseq::rseq, Partial("mm_cid is the number of the CPU");
     424 pidfd_send_signal => pidfd::pidfd_send_signal, Partial("no directories of /proc in place of a pidfd");
+    425 io_uring_setup => setup::io_uring_setup, Partial("no SQPOLL, IOPOLL, SQE128, CQE32, ATTACH_WQ, NO_MMAP, REGISTERED_FD_ONLY, HYBRID_IOPOLL: EINVAL");
+    426 io_uring_enter => enter::io_uring_enter, Partial("30-odd operations (PROBE lists them); what waits goes on when a task of the process that made the ring enters it, or when the thread that submitted it returns to user mode, which is not woken for it where it sleeps: TASKRUN is set meanwhile, and a poll of the ring says so; another process that holds the ring gets EAGAIN for what would wait; what waits for a process that is gone is cancelled at the next entry; no request waits for a ring or an epoll; what must block otherwise does so in the call; multishot of POLL_ADD, RECV and ACCEPT only; buffers are selected for READ and RECV only, not in bundles; no updates of polls or timeouts, no counted timeouts, no direct descriptors or registered rings; no MSG_RING, SPLICE, TEE, SEND_ZC, FUTEX_*, WAITID, FILES_UPDATE as operations; a failed READ gives a buffer of a list back; a multishot ACCEPT heeds RLIMIT_NOFILE when it accepts; SOCK_NONEMPTY is never set");
+    427 io_uring_register => register::io_uring_register, Partial("PROBE, FILES, FILES_UPDATE, BUFFERS, EVENTFD, ENABLE_RINGS, PBUF_RING, PBUF_STATUS; registered files for transfers only; registered buffers and rings of buffers are found by their addresses, not pinned, and only by the process that made the ring; rings of buffers in user memory only (no PBUF_RING_MMAP, no PBUF_RING_INC); 65536 provided buffers a ring; no FILES2, BUFFERS2 or their tags, no personalities, restrictions, clones of buffers");
     434 pidfd_open => pidfd::pidfd_open, Full;
     435 clone3 => process::clone3, Partial("no namespaces, no set_tid, no cgroup");
     436 close_range => fd::close_range, Full;

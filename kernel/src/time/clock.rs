@@ -155,7 +155,8 @@ pub(super) fn init(entry_tsc: u64) {
 }
 
 /// Seconds since 1970 of a date (UTC, proleptic Gregorian).
-fn unix_seconds(date: &rtc::DateTime) -> u64 {
+/// Seconds from 1970 to a date.
+pub fn unix_seconds(date: &rtc::DateTime) -> u64 {
     // Years start in March, so that the leap day comes last.
     let (year, month) =
         if date.month > 2 { (date.year, date.month - 3) } else { (date.year - 1, date.month + 9) };

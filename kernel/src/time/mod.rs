@@ -13,7 +13,7 @@ mod timer;
 
 pub use clock::{
     ClockId, busy_wait_seconds, clock_now, monotonic, realtime, resolution, set_realtime,
-    show_to_programs, since_boot_ns, tsc_hz,
+    show_to_programs, since_boot_ns, tsc_hz, unix_seconds,
 };
 pub use nanos::Nanos;
 pub use start::init;

@@ -18,6 +18,7 @@ use crate::arch::irq::{self, apic};
 use crate::base::cpu;
 use crate::base::percpu::{MAX_CPUS, cpu_id};
 use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
+use crate::trace::{self, Event, Point};
 use abi::{Errno, Result};
 
 /// What a timer does. Called in interrupt context with interrupts off: short, and never blocking.
@@ -99,17 +100,29 @@ static READY: AtomicUsize = AtomicUsize::new(0);
 
 /// The fewest places of a queue.
 const FEWEST: usize = 64;
+/// So many places what a user has many of leaves to the rest.
+const LEFT_FOR_TASKS: usize = 256;
 
 /// A place for one armed timer, whatever CPU arms it.
 pub struct TimerRoom(());
 
 impl TimerRoom {
-    /// Makes one; `ENOMEM`.
+    /// Makes one, of which each task or process has a few; `ENOMEM`.
     pub fn new() -> Result<Self> {
+        Self::leaving(0)
+    }
+
+    /// Makes one of those that a user may have as many of as he likes; `ENOMEM`. It leaves places for [`new`](Self::new): where
+    /// larger queues are not to be had, there can be tasks all the same.
+    pub fn one_of_many() -> Result<Self> {
+        Self::leaving(LEFT_FOR_TASKS)
+    }
+
+    fn leaving(left: usize) -> Result<Self> {
         let rooms = ROOMS.fetch_add(1, Ordering::Relaxed) + 1;
         let room = Self(());
-        if rooms > PLACES.load(Ordering::Acquire) {
-            make_places(rooms.next_power_of_two().max(FEWEST))?;
+        if rooms + left > PLACES.load(Ordering::Acquire) {
+            make_places((rooms + left).next_power_of_two().max(FEWEST))?;
         }
         Ok(room)
     }
@@ -325,8 +338,10 @@ fn interrupt(from_user: bool) {
         held.told = now;
     }
     held.armed = None;
+    let mut looked = false;
     if held.sample.is_some_and(|at| at <= now) {
         let goes_on = trap::sample_hook(from_user);
+        looked = true;
         held.sample = goes_on.then(|| Nanos(now.0.saturating_add(SAMPLE_NS)));
         SAMPLING.with(|sampling| sampling.store(goes_on, Ordering::Relaxed));
     }
@@ -338,6 +353,9 @@ fn interrupt(from_user: bool) {
     }
     held.program();
     drop(held);
+    if looked {
+        trace::at(Point::Tick, || Event::Tick);
+    }
     if for_thread {
         FOR_THREAD.wake_all();
     }

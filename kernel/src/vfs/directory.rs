@@ -6,8 +6,9 @@
 #![forbid(unsafe_code)]
 
 use super::object::dentry::Dentry;
-use super::object::file::{FileOps, OpenFile, Whence};
+use super::object::file::{FileOps, OpenFile};
 use super::object::inode::DYNAMIC_CURSOR;
+use super::object::seek::Whence;
 use super::object::types::{DirEntry, FileType};
 use crate::mm::fallible::try_arc;
 use crate::mm::{Sink, Source};

@@ -267,7 +267,7 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
         FileType::Regular | FileType::Anon => inode.clone().open(flags)?,
         FileType::Dir => directory::ops()?,
         FileType::Symlink => return Err(Errno::ELOOP),
-        FileType::Fifo => inode::open_fifo(inode, flags)?,
+        FileType::Fifo => inode::open_fifo(inode, flags, cred)?,
         FileType::Char => chardev::open_char(inode.attr().rdev(), flags)?,
         FileType::Block | FileType::Socket => return Err(Errno::ENXIO),
     };

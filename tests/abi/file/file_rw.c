@@ -47,6 +47,16 @@ static void positions(void)
 	T(lseek(fd, 0, SEEK_CUR));
 	T(write(fd, end - 5, 10));
 	struct iovec v[3] = { { buf, 3 }, { buf + 10, 2 }, { buf + 20, 100 } };
+	/* A negative length comes before an entry behind it that cannot be read, and before any buffer outside. */
+	struct iovec *edge = (void *)((char *)MUST(mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) + 4096);
+	MUST(munmap(edge, 4096));
+	edge[-1] = (struct iovec){ (void *)-4096l, 8 };
+	edge[-2] = (struct iovec){ buf, (size_t)-1 };
+	T(readv(fd, edge - 2, 3));
+	T(readv(fd, edge - 2, 2));
+	T(readv(fd, edge - 1, 2));
+	T(readv(fd, edge - 1, 1));
+	T(readv(fd, edge - 2, 1));
 	T(preadv(fd, v, 3, 0));
 	T(pwritev(fd, v, 2, 0));
 	T(preadv2(fd, v, 3, -1, 0));

@@ -116,7 +116,7 @@ int main(void)
 	MUST(waitpid(c, &status, WUNTRACED));
 	MUST(ptrace(PTRACE_SEIZE, c, 0, (long)(PTRACE_O_TRACEFORK | PTRACE_O_EXITKILL)));
 	stop_of("seized", c);
-	MUST(ptrace(PTRACE_CONT, c, 0, 0));
+	MUST(ptrace(PTRACE_LISTEN, c, 0, 0));
 	kill(c, SIGCONT);
 	stop_of("SIGCONT told", c);
 	MUST(ptrace(PTRACE_CONT, c, 0, 0));

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 	go(a, "the end of all");
 
 	SAY("-- a thread's signal stops it alone");
-	TRACED(b, { signal(SIGUSR1, SIG_IGN); pthread_create(&thread, NULL, killer, NULL); pthread_join(thread, NULL); _exit(6); });
+	TRACED(b, { signal(SIGUSR1, SIG_IGN); pthread_create(&thread, NULL, killer, NULL); pthread_join(thread, NULL); sleep_ms(300); _exit(6); });
 	MUST(ptrace(PTRACE_SETOPTIONS, b, 0, PTRACE_O_TRACECLONE));
 	go(b, "clone");
 	tid = (pid_t)message_of(b);
@@ -102,8 +102,9 @@ int main(int argc, char **argv)
 	T(waitpid(-1, NULL, WNOHANG | __WALL));
 
 	SAY("-- the leader's tracer is another process");
-	int told[2];
+	int told[2], gone[2];
 	MUST(pipe(told));
+	MUST(pipe(gone));
 	pid_t g = (pid_t)MUST(fork());
 	if (g == 0) {
 		pid_t parent = getppid(), tracer = (pid_t)MUST(fork());
@@ -118,6 +119,10 @@ int main(int argc, char **argv)
 		pthread_create(&thread, NULL, execer, NULL);
 		pause();
 	}
+	/* Until the tracer has said what it saw. */
+	char nothing;
+	MUST(close(gone[1]));
+	IS(read(gone[0], &nothing, 1) == 0);
 	stop_of("the end", g);
 	return 0;
 }

@@ -108,6 +108,7 @@ static void inet(void)
 
 int main(void)
 {
+	scratch();
 	struct sigaction act = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
 	MUST(sigaction(SIGALRM, &act, NULL));
 	unix_sockets();

@@ -7,10 +7,13 @@
 //! loops under one global mutex, taken first.
 
 use super::item::{EDGE, EXCLUSIVE, Item, MODES, ONESHOT, ReadyList, WAKEUP};
+use crate::base::setting::Setting;
+use crate::fs::procfs::register_setting;
 use crate::mm::fallible::{TryGrow, TryMap, try_arc, try_arc_cyclic};
 use crate::sync::wait::{Deadline, WaitError};
 use crate::sync::{Mutex, Pace, PollTable, SpinLock, level};
 use crate::vfs::anon::anonymous;
+use crate::vfs::per_user::{Charge, PerUser};
 use crate::vfs::{Cred, Fd, FileOps, FileType, OpenFile, PollEvents, grow};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -53,6 +56,25 @@ pub struct Epoll {
     list: Arc<ReadyList>,
     /// Epolls that watch this one.
     watched_by: SpinLock<Vec<Weak<Epoll>>, level::Leaf>,
+    /// Whose watches its items are.
+    uid: u32,
+}
+
+/// What a watch takes on Linux.
+const WATCH_COST: u64 = 192;
+
+crate::setting! {
+    /// How many files all epolls of a user may watch; at boot what takes a 25th of the memory.
+    static MAX_USER_WATCHES = 0, 0..=i32::MAX;
+}
+
+static WATCHES: PerUser = PerUser::new();
+
+/// Adds the setting to /proc.
+pub fn register() -> Result<()> {
+    let bytes = crate::mm::frames::stats().total.saturating_mul(crate::base::PAGE_SIZE as u64) / 25;
+    MAX_USER_WATCHES.set(i32::try_from(bytes / WATCH_COST).unwrap_or(i32::MAX));
+    register_setting("sys/fs/epoll/max_user_watches", &MAX_USER_WATCHES)
 }
 
 fn key_of(fd: Fd, file: &Arc<OpenFile>) -> Key {
@@ -67,6 +89,7 @@ pub fn new(cred: &Arc<Cred>) -> Result<OpenFile> {
         items: Mutex::new(BTreeMap::new()),
         list,
         watched_by: SpinLock::new(Vec::new()),
+        uid: cred.uid,
     })?;
     anonymous(ops, "[eventpoll]", OpenFlags::RDWR, false, cred)
 }
@@ -140,9 +163,13 @@ impl Epoll {
         if crate::mm::kernel_memory_low() {
             return Err(Errno::ENOMEM);
         }
+        let mut charge = Charge::new(&WATCHES, self.uid);
+        if charge.set(1)? > u64::from(MAX_USER_WATCHES.get().unsigned_abs()) {
+            return Err(Errno::ENOSPC);
+        }
         let always = (PollEvents::ERR | PollEvents::HUP).bits();
         let item = Item::new(file, &self.list, event.events | always, event.data)?;
-        let ready = item.attach(file)?;
+        let ready = item.attach(file, charge)?;
         if let Err(error) = items.try_put(key, item.clone()) {
             item.detach(file);
             return Err(error);

@@ -11,6 +11,7 @@ use crate::mm::fallible::try_arc;
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{PollTable, Registrations, SpinLock, WaitQueue, Wake, level};
 use crate::vfs::object::file::FileWatcher;
+use crate::vfs::per_user::Charge;
 use crate::vfs::{OpenFile, PollEvents};
 use abi::{Errno, Result};
 use alea_waitlist::{Ready, Room};
@@ -201,7 +202,13 @@ pub struct Item {
     /// The file is closed or was removed. Relaxed: written once; a reader that misses it asks a file that
     /// is being closed.
     dead: AtomicBool,
-    registrations: SpinLock<Option<Registrations>, level::Leaf>,
+    held: SpinLock<Option<Held>, level::Leaf>,
+}
+
+/// What an item has as long as it watches.
+struct Held {
+    _registrations: Option<Registrations>,
+    _charge: Charge,
 }
 
 impl Item {
@@ -222,7 +229,7 @@ impl Item {
             bell,
             data: AtomicU64::new(data),
             dead: AtomicBool::new(false),
-            registrations: SpinLock::new(None),
+            held: SpinLock::new(None),
         })?;
         let at = item.bell.place.at;
         list.items.lock().put(at, Arc::downgrade(&item));
@@ -270,14 +277,14 @@ impl Item {
         found & PollEvents::from_bits_truncate(self.events() & !MODES)
     }
 
-    /// Joins the file's queues; what is ready already.
-    pub fn attach(self: &Arc<Self>, file: &OpenFile) -> Result<PollEvents> {
+    /// Joins the file's queues, for the user who is charged with it; what is ready already.
+    pub fn attach(self: &Arc<Self>, file: &OpenFile, charge: Charge) -> Result<PollEvents> {
         let exclusive = self.events() & EXCLUSIVE != 0;
         let mut table = PollTable::register(self.bell.clone(), exclusive, 2);
         let found = file.poll(&mut table);
         let registrations = table.finish()?;
         file.watch(self.clone())?;
-        *self.registrations.lock() = registrations;
+        *self.held.lock() = Some(Held { _registrations: registrations, _charge: charge });
         Ok(self.wanted(found))
     }
 
@@ -290,8 +297,8 @@ impl Item {
 
     fn leave(&self) {
         self.dead.store(true, Ordering::Relaxed);
-        let registrations = self.registrations.lock().take();
-        drop(registrations);
+        let held = self.held.lock().take();
+        drop(held);
         self.bell.place.list.unqueue(self);
     }
 

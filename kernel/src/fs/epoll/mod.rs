@@ -4,4 +4,4 @@
 mod epoll;
 mod item;
 
-pub use epoll::{Change, Epoll, Event, check_target, new};
+pub use epoll::{Change, Epoll, Event, check_target, new, register};

@@ -7,19 +7,23 @@ use super::pipe::{Pipe, PipeEnd};
 use crate::mm::fallible::try_arc;
 use crate::sync::WaitQueue;
 use crate::vfs::anon::is_anonymous;
-use crate::vfs::{FileOps, Inode};
+use crate::vfs::{Cred, FileOps, Inode};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Opens a fifo: finds or makes its pipe and waits for the other end as the flags ask.
-pub fn open_fifo(inode: &Arc<dyn Inode>, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
+pub fn open_fifo(
+    inode: &Arc<dyn Inode>,
+    flags: OpenFlags,
+    cred: &Cred,
+) -> Result<Arc<dyn FileOps>> {
     let (reads, writes) = (flags.readable(), flags.writable());
     if !reads && !writes {
         return Err(Errno::EINVAL);
     }
-    let mut end = join(inode, reads, writes)?;
+    let mut end = join(inode, reads, writes, cred)?;
     let pipe = end.pipe.clone();
     let nonblock = flags.contains(OpenFlags::NONBLOCK);
     if writes && !reads && nonblock && !pipe.has_readers() && !is_anonymous(&**inode) {
@@ -60,7 +64,7 @@ fn wait_for_other(queue: &WaitQueue, opens: &AtomicU32, seen: u32) -> Result<()>
 }
 
 /// A counted end of the fifo's pipe.
-fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool) -> Result<PipeEnd> {
+fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool, cred: &Cred) -> Result<PipeEnd> {
     let slot = inode.special().ok_or(Errno::ENXIO)?;
     let mut fresh = None;
     loop {
@@ -70,7 +74,7 @@ fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool) -> Result<PipeEnd> {
                 Some(pipe) => Some(pipe as Arc<_>),
                 None => {
                     drop(kept);
-                    fresh = Some(Pipe::new()?);
+                    fresh = Some(Pipe::new(cred)?);
                     continue;
                 }
             };

@@ -6,6 +6,7 @@
 //! Locks: one sleeping mutex guards the ring and is held over the user copy; how full the ring is can be read without
 //! it, so waiting and polling take none.
 
+use super::limits;
 use super::ring::PAGE;
 use crate::mm::fallible::try_arc;
 
@@ -15,18 +16,14 @@ use crate::mm::{Sink, Source};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, PollTable, WaitQueue};
 use crate::vfs::anon::{AnonFs, new_path};
-use crate::vfs::{Capability, Cred, FileOps, Inode, OpenFile, Owner, PollEvents};
+use crate::vfs::per_user::Charge;
+use crate::vfs::{Cred, FileOps, Inode, OpenFile, Owner, PollEvents};
 use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
-
-/// Slots of a new pipe: 64 KiB.
-const DEFAULT_SLOTS: usize = 16;
-/// Largest size, in bytes, that F_SETPIPE_SZ gives without CAP_SYS_RESOURCE (`fs.pipe-max-size`). Relaxed: a plain setting.
-static MAX_SIZE: AtomicU32 = AtomicU32::new(1 << 20);
 
 /// More slots than this Linux cannot allocate.
 const MAX_SLOTS: usize = 1 << 16;
@@ -39,6 +36,8 @@ pub struct Pipe {
     // before they act, or wait, and the wait queue's fences order those.
     pub(super) used: AtomicU32,
     slots: AtomicU32,
+    /// What its user has of it; taken with the ring locked.
+    charge: Mutex<Charge>,
     // Open ends. Relaxed: a close that empties one wakes both queues, whose fences order it.
     readers: AtomicU32,
     writers: AtomicU32,
@@ -57,12 +56,17 @@ enum Got {
 
 impl Pipe {
     /// An empty pipe without ends.
-    pub fn new() -> Result<Arc<Self>> {
+    ///
+    /// # Errors
+    /// `ENFILE` if its user has too many pages of pipes, `ENOMEM`.
+    pub fn new(cred: &Cred) -> Result<Arc<Self>> {
+        let (charge, slots) = limits::charge_new(cred)?;
         try_arc(Self {
             _counted: Counted::new(Kind::Pipe),
-            ring: Mutex::new(Ring::new(DEFAULT_SLOTS)?),
+            ring: Mutex::new(Ring::new(slots)?),
             used: AtomicU32::new(0),
-            slots: AtomicU32::new(DEFAULT_SLOTS as u32),
+            slots: AtomicU32::new(slots as u32),
+            charge: Mutex::new(charge),
             readers: AtomicU32::new(0),
             writers: AtomicU32::new(0),
             reader_opens: AtomicU32::new(0),
@@ -211,16 +215,19 @@ impl Pipe {
     }
 
     fn set_size(&self, bytes: u32, cred: &Cred) -> Result<usize> {
-        let slots = slots_for(bytes)?;
+        let slots = limits::slots_for(bytes)?;
         if slots > MAX_SLOTS {
             return Err(Errno::ENOMEM);
         }
         let mut ring = self.ring.lock();
         let grows = slots > ring.capacity();
-        if grows && slots * PAGE > max_size() && !cred.capable(Capability::SYS_RESOURCE) {
-            return Err(Errno::EPERM);
+        let (mut charge, old_slots) = (self.charge.lock(), ring.capacity());
+        limits::charge_size(&mut charge, slots, old_slots, cred)?;
+        if let Err(error) = ring.resize(slots) {
+            charge.set(old_slots as u64)?;
+            return Err(error);
         }
-        ring.resize(slots)?;
+        drop(charge);
         self.slots.store(slots as u32, Ordering::Relaxed);
         drop(ring);
         if grows {
@@ -233,26 +240,6 @@ impl Pipe {
         self.for_readers.wake_all();
         self.for_writers.wake_all();
     }
-}
-
-/// How many slots a pipe of `bytes` has: a power of two. `EINVAL` beyond 2 GiB.
-fn slots_for(bytes: u32) -> Result<usize> {
-    if bytes > 1 << 31 {
-        return Err(Errno::EINVAL);
-    }
-    Ok((bytes as usize).div_ceil(PAGE).max(1).next_power_of_two())
-}
-
-/// `fs.pipe-max-size`, in bytes.
-pub fn max_size() -> usize {
-    MAX_SIZE.load(Ordering::Relaxed) as usize
-}
-
-/// Sets it to `bytes`, rounded up to what a pipe can have.
-pub fn set_max_size(bytes: u32) -> Result<()> {
-    let size = slots_for(bytes)? * PAGE;
-    MAX_SIZE.store(u32::try_from(size).map_err(|_| Errno::EINVAL)?, Ordering::Relaxed);
-    Ok(())
 }
 
 /// One open end of a pipe, or an open fifo: it may read, write, or both.
@@ -365,7 +352,7 @@ pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFil
     }
     let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
     let path = new_path(AnonFs::Pipe, abi::fs::S_IFIFO | 0o600, "", owner)?;
-    let pipe = Pipe::new()?;
+    let pipe = Pipe::new(cred)?;
     if let Some(slot) = path.inode().special() {
         // An open through /proc/PID/fd finds the pipe here.
         *slot.lock() = Some(pipe.clone());

@@ -65,11 +65,11 @@ pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<(
     add_body(&super_block()?, path, mode, body)
 }
 
-/// Adds a file below /proc that is no text: `open` makes what is read, for who has the capability.
-pub(super) fn register_stream(
+/// Adds a file below /proc that is no text: `open` makes what is read, for who has the capability, if one is needed.
+pub fn register_stream(
     path: &str,
     mode: u32,
-    capability: Capability,
+    capability: Option<Capability>,
     open: fn() -> Result<Arc<dyn FileOps>>,
 ) -> Result<()> {
     add_body(&super_block()?, path, mode, Body::Stream(capability, open))
@@ -116,7 +116,7 @@ pub(in crate::fs) fn directory(sb: &Arc<Super>, path: &str) -> Result<Arc<Dentry
         at = match find(&at, name) {
             Some(child) => child,
             None => {
-                let mode = if sb.fs().name() == "sysfs" { 0o755 } else { 0o555 };
+                let mode = if sb.fs().name() == "proc" { 0o555 } else { 0o755 };
                 let inode = FixedInode::new(sb, S_IFDIR | mode, Body::Dir);
                 enter(&at, name, inode?)?;
                 at.inode().attr().add_nlink(1);
@@ -148,7 +148,7 @@ enum Body {
     /// Below /proc/sys, where no capability overrides the mode.
     Sysctl(Arc<dyn ProcFile>),
     /// What is read once, by who has this capability.
-    Stream(Capability, fn() -> Result<Arc<dyn FileOps>>),
+    Stream(Option<Capability>, fn() -> Result<Arc<dyn FileOps>>),
     Link(LinkText),
 }
 
@@ -163,7 +163,7 @@ impl FixedInode {
     fn new(sb: &Super, mode: u32, body: Body) -> Result<Arc<Self>> {
         let (dev, owner) = (sb.dev(), Owner::default());
         let attr = InodeAttr::new(dev, next_ino(), mode, owner, DevId::NONE, Timestamp::now());
-        try_arc(Self { attr, body, in_sysfs: sb.fs().name() == "sysfs" })
+        try_arc(Self { attr, body, in_sysfs: sb.fs().name() != "proc" })
     }
 }
 
@@ -210,7 +210,9 @@ impl Inode for FixedInode {
     }
     fn permission(&self, cred: &Cred, want: u32) -> Result<()> {
         match self.body {
-            Body::Stream(capability, _) if !cred.capable(capability) => return Err(Errno::EPERM),
+            Body::Stream(Some(capability), _) if !cred.capable(capability) => {
+                return Err(Errno::EPERM);
+            }
             Body::Sysctl(_) => {}
             _ => return Ok(()),
         }

@@ -133,5 +133,5 @@ fn open() -> Result<Arc<dyn FileOps>> {
 
 pub(super) fn register() -> Result<()> {
     klog::set_notify(|| READERS.wake_all());
-    register_stream("kmsg", 0o400, Capability::SYSLOG, open)
+    register_stream("kmsg", 0o400, Some(Capability::SYSLOG), open)
 }

@@ -16,15 +16,17 @@ mod node;
 pub mod ns;
 mod pid;
 mod process;
+mod row;
 mod start;
 mod sysctl;
 mod system;
 mod text;
 
 pub use file::ProcFile;
-pub use fixed::register_file;
+pub use fixed::{register_file, register_stream};
 pub use node::process_of;
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register_process_table};
+pub use row::Row;
 pub(super) use start::init;
 pub use sysctl::{
     Pinned, Several, by_prefix, number, register_pinned, register_setting, register_settings,

@@ -14,7 +14,7 @@ use super::mounts::MountText;
 use super::ns::NAMESPACES;
 use super::pid::{self, Entry, Link, Task};
 use super::process::{PidFile, processes};
-use super::text::{TextOps, TextSource};
+use super::text::{TextBuf, TextOps, TextSource};
 use crate::mm::Sink;
 use crate::mm::fallible::{try_arc, try_copy};
 use crate::sync::Once;
@@ -316,6 +316,18 @@ pub fn process_of(inode: &dyn Inode) -> Option<u32> {
 }
 
 impl TextSource for Node {
+    fn piece(&self, from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
+        if let Kind::File(task, file) = self.kind {
+            let processes = processes()?;
+            processes.process_of(task.tid).ok_or(Errno::ESRCH)?;
+            if let Some(next) = processes.piece(task.tid, file.name, from, text) {
+                return next;
+            }
+        }
+        text.replace(self.text()?);
+        Ok(None)
+    }
+
     fn text(&self) -> Result<Vec<u8>> {
         match self.kind {
             Kind::File(task, file) => {

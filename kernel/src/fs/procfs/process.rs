@@ -3,6 +3,7 @@
 //! Owns the slot. Never filled twice. Locks: none.
 #![forbid(unsafe_code)]
 
+use super::text::TextBuf;
 use crate::sync::Once;
 use crate::vfs::{Capability, FdTable, FsContext, Owner, Path};
 use abi::{Errno, Result};
@@ -33,7 +34,7 @@ pub struct CpuTotals {
 }
 
 /// Figures for /proc/stat and /proc/loadavg.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Totals {
     /// One per CPU.
     pub cpus: Vec<CpuTotals>,
@@ -80,6 +81,17 @@ pub trait ProcessTable: Send + Sync {
     fn pid_files(&self) -> &'static [PidFile];
     /// The text of one; `in_task` below /proc/PID/task/TID.
     fn read(&self, tid: u32, in_task: bool, name: &str) -> Result<Vec<u8>>;
+    /// Adds a piece of one to `text`, from the place `from` on, 0 at the beginning: where the next piece begins. `None` for files whose
+    /// text [`read`](Self::read) makes whole.
+    fn piece(
+        &self,
+        _tid: u32,
+        _name: &str,
+        _from: u64,
+        _text: &mut TextBuf,
+    ) -> Option<Result<Option<u64>>> {
+        None
+    }
     /// Figures about all of them.
     fn totals(&self) -> Result<Totals> {
         Ok(Totals::default())

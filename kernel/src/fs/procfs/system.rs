@@ -10,8 +10,8 @@ use crate::arch::irq;
 use crate::arch::smp::identity;
 use crate::base::percpu;
 use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, written};
-use crate::mm::frames;
 use crate::mm::frames::inject;
+use crate::mm::{commit, frames};
 use crate::version::{RELEASE, VERSION};
 use crate::{cmdline, time, try_format, try_write, try_writeln};
 use abi::Result;
@@ -107,8 +107,8 @@ fn memory_sizes() -> [(&'static str, u64); 42] {
         ("NFS_Unstable", 0),
         ("Bounce", 0),
         ("WritebackTmp", 0),
-        ("CommitLimit", total / 2),
-        ("Committed_AS", anon + cached),
+        ("CommitLimit", commit::limit() * KIB_PER_PAGE),
+        ("Committed_AS", commit::promised() * KIB_PER_PAGE),
         ("VmallocTotal", 34_359_738_367),
         ("VmallocUsed", 0),
         ("VmallocChunk", 0),

@@ -1,12 +1,14 @@
 //! Open files whose contents are a text made on demand.
 //!
-//! Owns the text of one open file, made at its beginning. Never made under a spinlock, since it may need memory. Locks:
+//! Owns the text of one open file, or the piece of it that was read last. It is made at the file's beginning, and a piece at a time where its
+//! length is a user's choice. Never made under a spinlock, since it may need memory. Locks:
 //! a sleeping one for the text, held over the user copy.
 #![forbid(unsafe_code)]
 
+use super::row::Row;
 use crate::mm::fallible::{TryString, TryVec, try_arc};
 use crate::mm::{Sink, Source};
-use crate::sync::{Mutex, Pace};
+use crate::sync::{Mutex, Pace, killable};
 use crate::vfs::{FileOps, OpenFile, Whence};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -24,6 +26,12 @@ const PIECE: usize = 32 * 1024;
 pub trait TextSource: Send + Sync {
     /// Makes it.
     fn text(&self) -> Result<Vec<u8>>;
+    /// Adds a piece of it to `text`, which is empty, from the place `from` on, 0 at the beginning: where the next piece begins. The whole of
+    /// it, if it is not long.
+    fn piece(&self, _from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
+        text.replace(self.text()?);
+        Ok(None)
+    }
     /// Takes a write.
     fn take(&self, data: &[u8]) -> Result<usize>;
     /// A number for what the text is about. An open file reads as empty once the number is another.
@@ -51,6 +59,24 @@ impl TextBuf {
     /// Bytes so far.
     pub fn len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Forgets what is there, and takes this.
+    pub fn replace(&mut self, bytes: Vec<u8>) {
+        *self = Self { bytes, failed: false };
+    }
+
+    /// Forgets what is there; its memory stays.
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.failed = false;
+    }
+
+    /// Adds a row.
+    pub fn put<const N: usize>(&mut self, row: &Row<N>) -> Result<()> {
+        let put = self.bytes.try_extend_from_slice(row.bytes());
+        self.failed |= put.is_err();
+        put.map_err(|_| Errno::ENOMEM)
     }
 
     /// The whole text; `ENOMEM` if a part did not fit.
@@ -87,7 +113,62 @@ pub struct TextOps {
     /// The source's subject when it was opened.
     subject: u64,
     /// Made by the first read, and again by each read from the start.
-    text: Mutex<Option<Vec<u8>>>,
+    text: Mutex<Option<Shown>>,
+}
+
+/// The part of a text that is at hand.
+#[derive(Default)]
+struct Shown {
+    text: TextBuf,
+    /// Which byte of the whole text it begins with.
+    start: u64,
+    /// Where the source goes on behind it.
+    next: Option<u64>,
+}
+
+impl Shown {
+    fn make(&mut self, source: &dyn TextSource, from: u64) -> Result<()> {
+        self.text.clear();
+        self.next = source.piece(from, &mut self.text)?;
+        if self.text.failed { Err(Errno::ENOMEM) } else { Ok(()) }
+    }
+
+    /// What is at hand from byte `pos` of the whole text on, which is not before its beginning.
+    fn rest(&self, pos: u64) -> &[u8] {
+        let at = usize::try_from(pos.saturating_sub(self.start)).unwrap_or(usize::MAX);
+        self.text.bytes.get(at..).unwrap_or_default()
+    }
+
+    /// Copies what follows byte `pos`, as much as is at hand or fits; nothing at the end.
+    fn copy(&mut self, source: &dyn TextSource, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
+        if !self.reach(source, pos)? {
+            return Ok(0);
+        }
+        let mut done = 0;
+        for piece in self.rest(pos).chunks(PIECE).paced() {
+            match dst.put(piece) {
+                Ok(put) => done += put,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+            if dst.remaining() == 0 {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Makes the piece with byte `pos`, or the last one: whether there is anything from there on.
+    fn reach(&mut self, source: &dyn TextSource, pos: u64) -> Result<bool> {
+        while self.rest(pos).is_empty() {
+            let Some(from) = self.next else { return Ok(false) };
+            killable()?;
+            let start = self.start.saturating_add(self.text.len() as u64);
+            self.make(source, from)?;
+            self.start = start;
+        }
+        Ok(true)
+    }
 }
 
 impl TextOps {
@@ -109,19 +190,21 @@ impl FileOps for TextOps {
             return Ok(done);
         }
         let mut text = self.text.lock();
-        if *pos == 0 || text.is_none() {
-            *text = Some(self.source.text()?);
+        let source = &*self.source;
+        if *pos == 0 || text.as_ref().is_none_or(|shown| *pos < shown.start) {
+            let mut shown = text.take().unwrap_or_default();
+            shown.start = 0;
+            shown.make(source, 0)?;
+            *text = Some(shown);
         }
-        let rest = usize::try_from(*pos).ok().and_then(|pos| text.as_deref()?.get(pos..));
+        let Some(shown) = text.as_mut() else { return Ok(0) };
         let mut done = 0;
-        for piece in rest.unwrap_or_default().chunks(PIECE).paced() {
-            match dst.put(piece) {
+        while dst.remaining() > 0 {
+            match shown.copy(source, dst, pos.saturating_add(done as u64)) {
+                Ok(0) => break,
                 Ok(put) => done += put,
                 Err(error) if done == 0 => return Err(error),
                 Err(_) => break,
-            }
-            if dst.remaining() == 0 {
-                break;
             }
         }
         *pos = pos.saturating_add(done as u64);

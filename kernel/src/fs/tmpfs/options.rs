@@ -1,6 +1,7 @@
 //! Mount options of tmpfs: `size=`, `nr_blocks=`, `nr_inodes=`, `mode=`, `uid=`, `gid=`.
 #![forbid(unsafe_code)]
 
+use crate::base::memparse::memparse;
 use abi::{Errno, Result};
 
 /// What was asked for; `None` where nothing was.
@@ -30,8 +31,8 @@ impl Options {
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         match key {
             "size" => self.pages = Some(size(value)?),
-            "nr_blocks" => self.pages = Some(suffixed(value)?),
-            "nr_inodes" => self.inodes = Some(suffixed(value)?),
+            "nr_blocks" => self.pages = Some(number(value)?),
+            "nr_inodes" => self.inodes = Some(number(value)?),
             "mode" => {
                 let mode = u32::from_str_radix(value, 8).map_err(|_| Errno::EINVAL)?;
                 self.mode = Some(mode & 0o7777);
@@ -52,20 +53,11 @@ fn size(value: &str) -> Result<u64> {
         let pages = default_pages().saturating_mul(2);
         return Ok(pages.saturating_mul(percent) / 100);
     }
-    Ok(suffixed(value)?.div_ceil(PAGE))
+    Ok(number(value)?.div_ceil(PAGE))
 }
 
-/// A number with Linux's `k`, `m`, `g`, `t` suffixes.
-fn suffixed(value: &str) -> Result<u64> {
-    let (digits, shift) = match value.as_bytes().last() {
-        Some(b'k' | b'K') => (&value[..value.len() - 1], 10),
-        Some(b'm' | b'M') => (&value[..value.len() - 1], 20),
-        Some(b'g' | b'G') => (&value[..value.len() - 1], 30),
-        Some(b't' | b'T') => (&value[..value.len() - 1], 40),
-        _ => (value, 0),
-    };
-    let number: u64 = digits.parse().map_err(|_| Errno::EINVAL)?;
-    number.checked_mul(1 << shift).ok_or(Errno::EINVAL)
+fn number(value: &str) -> Result<u64> {
+    memparse(value).ok_or(Errno::EINVAL)
 }
 
 pub(super) const PAGE: u64 = crate::base::PAGE_SIZE as u64;

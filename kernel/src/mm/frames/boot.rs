@@ -6,12 +6,13 @@
 //! so. Locks: the buddy's.
 
 use super::buddy::{RESERVE, TOTAL, buddy};
+use super::charge;
 use super::pfn::{META_LEN, META_START, metadata};
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::{BootInfo, MemoryKind, MemoryRegion};
 use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT};
 use alea_frames::FrameMeta;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU16, Ordering};
 
 /// Usable memory is metadata-covered up to the end of the highest region that may ever be given out.
 fn counts(kind: MemoryKind) -> bool {
@@ -27,17 +28,20 @@ pub(in crate::mm) fn init(info: &BootInfo) {
         .map(|region| region.end() >> PAGE_SHIFT)
         .max()
         .unwrap_or(0) as usize;
-    let bytes = (frames * size_of::<FrameMeta>()).next_multiple_of(PAGE_SIZE) as u64;
+    let accounts = frames * size_of::<FrameMeta>();
+    let bytes = (accounts + frames * size_of::<AtomicU16>()).next_multiple_of(PAGE_SIZE) as u64;
     let home = info.memory_map.iter().find(|region| {
         region.kind == MemoryKind::Usable && page_bounds(region).1 >= page_bounds(region).0 + bytes
     });
     let Some(home) = home else { panic!("no memory for the metadata of {frames} frames") };
     let start = page_bounds(home).0;
     let array = DIRECT_MAP_BASE.wrapping_add(start) as *mut FrameMeta;
-    // SAFETY: the region is usable RAM in the direct map that nobody has yet; zero bytes are valid metadata.
+    // SAFETY: the region is usable RAM in the direct map that nobody has yet; zero bytes are valid metadata
+    // and valid numbers of accounts.
     unsafe { core::ptr::write_bytes(array.cast::<u8>(), 0, bytes as usize) };
     META_START.store(array, Ordering::Relaxed);
     META_LEN.store(frames, Ordering::Relaxed);
+    charge::init(array.cast::<u8>().wrapping_add(accounts).cast());
     super::cpu_cache::init_cpu();
     for region in info.memory_map.iter().filter(|region| region.kind == MemoryKind::Usable) {
         let (low, high) = page_bounds(region);

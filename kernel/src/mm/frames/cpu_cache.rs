@@ -204,7 +204,7 @@ impl Cache {
             return None;
         }
         let mut one = [0];
-        (buddy::refill(&mut one, For::User) == 1).then_some(Pfn(one[0]))
+        (buddy::refill(&mut one, For::Stock) == 1).then_some(Pfn(one[0]))
     }
 
     pub fn push_zeroed(&mut self, frame: Pfn) -> bool {

@@ -10,6 +10,7 @@ use crate::base::PAGE_SIZE;
 use abi::{Errno, Result};
 use alea_frames::Owner;
 use core::ops::Range;
+use core::sync::atomic::AtomicU32;
 use x86_64::PhysAddr;
 
 /// A counted reference to one page frame; cloning adds a reference, dropping the last one frees it.
@@ -20,12 +21,12 @@ pub struct Frame {
 impl Frame {
     /// A frame with undefined contents; `ENOMEM` while only the kernel's reserve is left.
     pub fn alloc() -> Result<Self> {
-        frames::alloc(Owner::Anon, For::User).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
+        frames::alloc(Owner::Kernel, For::User).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
     }
 
     /// A frame of zeros; `ENOMEM` while only the kernel's reserve is left.
     pub fn alloc_zeroed() -> Result<Self> {
-        frames::alloc_zeroed(Owner::Anon, For::User).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
+        frames::alloc_zeroed(Owner::Kernel, For::User).map(|pfn| Self { pfn }).ok_or(Errno::ENOMEM)
     }
 
     /// Takes over a reference that the caller has.
@@ -55,6 +56,7 @@ impl Frame {
     }
 
     /// Copies bytes out from offset `off`; panics unless the range lies within the page.
+    #[inline]
     pub fn read(&self, off: usize, dst: &mut [u8]) {
         let range = page_range(off, dst.len());
         // SAFETY: the range lies in this frame, which the direct map covers and our reference keeps; `dst` is
@@ -69,12 +71,23 @@ impl Frame {
     }
 
     /// Copies bytes in at offset `off`; panics unless the range lies within the page.
+    #[inline]
     pub fn write(&self, off: usize, src: &[u8]) {
         let range = page_range(off, src.len());
         // SAFETY: as in `read`, the other way.
         unsafe {
             core::ptr::copy_nonoverlapping(src.as_ptr(), self.pfn.ptr().add(range.start), src.len())
         }
+    }
+
+    /// The word at offset `off`, which user space may change at any time; panics unless it lies in the page and is aligned.
+    #[inline]
+    pub fn word(&self, off: usize) -> &AtomicU32 {
+        let range = page_range(off, size_of::<AtomicU32>());
+        assert!(range.start.is_multiple_of(align_of::<AtomicU32>()), "a word is aligned");
+        // SAFETY: the word lies in this frame, which the direct map covers and our reference keeps as long as we are borrowed; it is
+        // aligned, and every access to it through this is atomic.
+        unsafe { AtomicU32::from_ptr(self.pfn.ptr().add(range.start).cast()) }
     }
 
     /// Zeros `len` bytes from `off`; panics unless the range lies within the page.

@@ -12,7 +12,8 @@
 //! such a use; it then goes to the buddy directly. Never sleeps, and never hands out what nobody asked for: a call that
 //! finds nothing says so. Locks: the buddy's.
 
-use super::buddy::{RESERVE, TOTAL, buddy};
+use super::buddy::{RESERVE, TOTAL, buddy, mark};
+use super::charge::{self, is_charged};
 use super::cpu_cache;
 use super::inject::{self, Kind};
 use super::pfn::{For, Pfn, metadata};
@@ -80,6 +81,9 @@ pub(in crate::mm) fn alloc(owner: Owner, whom: For) -> Option<Pfn> {
     };
     debug_assert!(frame.meta().owner() == Owner::None, "a frame in use was in a cache");
     frame.meta().set_owner(owner);
+    if is_charged(owner) {
+        charge::charge(frame, 1);
+    }
     Some(frame)
 }
 
@@ -88,6 +92,9 @@ pub(in crate::mm) fn alloc(owner: Owner, whom: For) -> Option<Pfn> {
 pub(in crate::mm) fn alloc_zeroed(owner: Owner, whom: For) -> Option<Pfn> {
     if let Some(Some(frame)) = cpu_cache::with(|cache| cache.pop_zeroed(owner)) {
         frame.meta().set_owner(owner);
+        if is_charged(owner) {
+            charge::charge(frame, 1);
+        }
         return Some(frame);
     }
     let frame = alloc(owner, whom)?;
@@ -169,6 +176,9 @@ pub(in crate::mm) fn free(frame: Pfn) {
     debug_assert!(owner != Owner::None, "frame {:#x} freed twice", frame.0);
     debug_assert!(owner != Owner::PageTable, "a page table freed as data");
     frame.meta().change_owner(Owner::None);
+    if is_charged(owner) {
+        charge::uncharge(frame, 1);
+    }
     free_as(frame, owner);
 }
 
@@ -187,6 +197,11 @@ pub(in crate::mm) fn change_owner(frame: Pfn, owner: Owner) {
         frame.meta().change_owner(owner);
         count(old, -1);
         count(owner, 1);
+        match (is_charged(old), is_charged(owner)) {
+            (false, true) => charge::charge(frame, 1),
+            (true, false) => charge::uncharge(frame, 1),
+            _ => {}
+        }
     }
 }
 
@@ -196,7 +211,10 @@ const SMALL_BLOCK: usize = 4;
 /// A block of 2^`order` frames for the kernel, with undefined contents. Large ones are asked for on behalf of users, by
 /// code that can go without: they leave half of the kernel's reserve alone.
 pub fn alloc_block(order: usize, owner: Owner) -> Option<Pfn> {
-    let spared = if order <= SMALL_BLOCK { 0 } else { RESERVE.load(Ordering::Relaxed) / 2 };
+    let spared = match mark(For::Kernel) {
+        mark if order <= SMALL_BLOCK => mark,
+        mark => mark.max(RESERVE.load(Ordering::Relaxed) / 2),
+    };
     if buddy().free_frames() < spared.saturating_add(1 << order) {
         return None;
     }
@@ -211,6 +229,16 @@ pub fn alloc_block(order: usize, owner: Owner) -> Option<Pfn> {
     Some(frame)
 }
 
+/// Charges the `pages` of a block to the running process.
+pub(in crate::mm) fn charge_block(first: Pfn, pages: u32) {
+    charge::charge(first, pages);
+}
+
+/// Takes that back, before the block is given back.
+pub(in crate::mm) fn uncharge_block(first: Pfn, pages: u32) {
+    charge::uncharge(first, pages);
+}
+
 /// Gives back `frames` frames of a block from [`alloc_block`], from `first` on.
 pub(in crate::mm) fn free_block_part(first: Pfn, frames: u32, owner: Owner) {
     first.meta().change_owner(Owner::None);
@@ -222,16 +250,6 @@ pub(in crate::mm) fn free_block_part(first: Pfn, frames: u32, owner: Owner) {
 pub(in crate::mm) fn total() -> u64 {
     // Relaxed: a statistic.
     TOTAL.load(Ordering::Relaxed)
-}
-
-crate::setting! {
-    /// `vm.overcommit_memory`: 0 refuses what the machine could never hold, 1 nothing. Mode 2, a strict count, is not there.
-    pub static OVERCOMMIT_MEMORY = 0, 0..=1;
-}
-
-/// Whether a promise of this many pages is refused because the machine has fewer.
-pub fn is_hopeless(pages: u64) -> bool {
-    pages > total() && OVERCOMMIT_MEMORY.get() == 0
 }
 
 /// Gives back the free frames that this CPU keeps, unless it was interrupted while it used them.

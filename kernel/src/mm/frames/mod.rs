@@ -3,6 +3,7 @@
 pub(super) mod boot;
 pub(super) mod boot_module;
 mod buddy;
+mod charge;
 pub(super) mod cpu_cache;
 pub(super) mod frame;
 pub(super) mod frames;
@@ -12,12 +13,13 @@ mod pfn;
 pub(super) mod root;
 pub(super) mod zero;
 
-pub(super) use buddy::has_spare;
-pub use buddy::kernel_memory_low;
+pub(super) use buddy::{has_spare, is_trusted};
+pub use buddy::{is_reserve_in_use, is_short, kernel_memory_low, register_trusted};
+pub use charge::{Account, left_by, register_payer};
 pub(super) use frames::{
-    FrameStats, alloc, alloc_root, alloc_table, alloc_zeroed, change_owner, drain, free,
-    free_block_part, free_root, free_table, keep_none, put, shared, zero_one,
+    FrameStats, alloc, alloc_root, alloc_table, alloc_zeroed, change_owner, charge_block, drain,
+    free, free_block_part, free_root, free_table, keep_none, put, shared, uncharge_block, zero_one,
 };
-pub use frames::{OVERCOMMIT_MEMORY, alloc_block, is_hopeless, stats};
+pub use frames::{alloc_block, stats};
 pub(super) use pfn::For;
 pub use pfn::Pfn;

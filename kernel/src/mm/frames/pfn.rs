@@ -70,9 +70,11 @@ impl Pfn {
     }
 }
 
-/// Who asks: user memory is refused while only the kernel's reserve is left.
+/// For what: user memory is refused first, while the kernel may still have some for its own objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::mm) enum For {
     User,
     Kernel,
+    /// Nothing yet: a frame that is made ready ahead.
+    Stock,
 }

@@ -1,6 +1,6 @@
 //! The kernel heap: size classes in page-sized slabs with a magazine per CPU; big sizes from the buddy.
 //!
-//! Owns the global allocator. It may use the last frames of the kernel's reserve; calls that make long-lived objects
+//! Owns the global allocator. It may use a part of the reserve, all of it for some; calls that make long-lived objects
 //! for users ask [`kernel_memory_low`](crate::mm::frames::kernel_memory_low) first. An ordinary allocation that finds
 //! no memory ends the machine, so once users run all goes through [`fallible`](crate::mm::fallible).
 //!
@@ -95,6 +95,7 @@ fn alloc_big(layout: Layout) -> *mut u8 {
     if spare > 0 {
         frames::free_block_part(Pfn(first.0 + pages as u32), spare as u32, Owner::Slab);
     }
+    frames::charge_block(first, pages as u32);
     first.ptr()
 }
 
@@ -102,6 +103,7 @@ fn alloc_big(layout: Layout) -> *mut u8 {
 fn free_big(ptr: *mut u8, layout: Layout) {
     let first = Pfn::of_phys((ptr as u64).wrapping_sub(DIRECT_MAP_BASE));
     debug_assert!(first.meta().owner() == Owner::Slab, "a big object freed twice");
+    frames::uncharge_block(first, pages(layout) as u32);
     frames::free_block_part(first, pages(layout) as u32, Owner::Slab);
 }
 

@@ -44,18 +44,14 @@ impl PageCache {
 impl Staged<'_> {
     fn add(&mut self, index: u64) -> Result<()> {
         self.pages.slot(index).ok_or(Errno::ENOMEM)?;
-        if let Some(quota) = &self.cache.quota {
-            quota.charge(1)?;
-        }
+        self.cache.charge()?;
         match frames::alloc_zeroed(Owner::PageCache, For::User) {
             Some(frame) => {
                 self.pages.set(index, frame);
                 Ok(())
             }
             None => {
-                if let Some(quota) = &self.cache.quota {
-                    quota.uncharge(1);
-                }
+                self.cache.uncharge(1);
                 Err(Errno::ENOMEM)
             }
         }

@@ -16,6 +16,7 @@ pub(super) use super::footprint::Footprint;
 
 use super::tree::{Taken, Tree};
 use crate::base::PAGE_SIZE;
+use crate::mm::commit::{self, Promise};
 use crate::mm::fallible::try_box;
 use crate::mm::frames::frame::Frame;
 use crate::mm::frames::{self, For, Pfn};
@@ -47,6 +48,8 @@ pub struct PageCache {
     /// Whether any address space ever mapped it.
     mapped: AtomicBool,
     pub(super) quota: Option<Arc<dyn PageQuota>>,
+    /// What was promised of it as a whole; without that each of its pages is a promise.
+    promise: Option<Promise>,
     /// For programs: what executions touch.
     footprint: Once<Option<Box<Footprint>>>,
 }
@@ -67,8 +70,16 @@ impl PageCache {
             size: AtomicU64::new(0),
             mapped: AtomicBool::new(false),
             quota: None,
+            promise: None,
             footprint: Once::new(),
         }
+    }
+
+    /// An empty cache of memory that was promised as a whole.
+    pub fn promised(promise: Promise) -> Self {
+        let mut cache = Self::new();
+        cache.promise = Some(promise);
+        cache
     }
 
     /// An empty cache whose pages are charged to `quota`.
@@ -119,9 +130,7 @@ impl PageCache {
 
     /// Puts `frame` into a hole: the page that is there afterwards, another one if somebody was faster.
     pub(super) fn insert_absent(&self, index: u64, frame: Frame) -> Result<Frame> {
-        if let Some(quota) = &self.quota {
-            quota.charge(1)?;
-        }
+        self.charge()?;
         frames::change_owner(frame.pfn(), Owner::PageCache);
         let mut tree = self.tree.lock();
         let result = match tree.slot(index) {
@@ -136,9 +145,7 @@ impl PageCache {
             None => Err(Errno::ENOMEM),
         };
         drop(tree);
-        if let Some(quota) = &self.quota {
-            quota.uncharge(1);
-        }
+        self.uncharge(1);
         result
     }
 
@@ -247,28 +254,68 @@ impl PageCache {
         }
     }
 
-    /// Takes the pages of `indices` out of the tree (setting the length in the same step), then out of every
-    /// mapping (private copies too, if `copies`), then frees them. `ENOMEM`: nothing was changed.
+    /// Takes the pages of `indices` out of the tree (setting the length in the first step), then out of every
+    /// mapping (private copies too, if `copies`), then frees them, in steps. `ENOMEM`: nothing was changed.
     fn take_out(&self, indices: Range<u64>, len: Option<u64>, copies: bool) -> Result<()> {
-        let gone = {
+        let (ends, mut steps) = {
             let mut tree = self.tree.lock();
-            let gone = tree.take(indices.clone())?;
+            let taken = tree.take_ends(&indices)?;
             if let Some(len) = len {
                 self.size.store(len, Ordering::Relaxed);
             }
-            gone
+            taken
         };
         // Acquire: see `note_mapped`; the locks of the address spaces do the ordering.
-        if self.mapped.load(Ordering::SeqCst) && (copies || !gone.is_empty()) {
-            space::unmap_everywhere(self, indices, copies);
+        let unmap = |part: Range<u64>| {
+            if self.mapped.load(Ordering::SeqCst) {
+                space::unmap_everywhere(self, part, copies);
+            }
+        };
+        let mut from = indices.start;
+        while let Some(until) = {
+            let mut tree = self.tree.lock();
+            tree.take_step(&mut steps)
+        } {
+            unmap(from..until);
+            self.uncharge(steps.give(frames::put));
+            from = until;
         }
-        self.free_all(gone);
+        // What is left of the range, and of its ends, which the steps may have passed.
+        if copies || !ends.is_empty() {
+            unmap(from.min(indices.end)..indices.end);
+        }
+        self.free_all(ends);
         Ok(())
     }
 
     pub(super) fn free_all(&self, taken: Taken) {
         let pages = taken.resident();
         taken.into_frames(frames::put);
+        self.uncharge(pages);
+    }
+
+    /// Counts a page more.
+    pub(super) fn charge(&self) -> Result<()> {
+        if self.promise.is_none() {
+            commit::count(1);
+            if !commit::holds(0) {
+                commit::count(-1);
+                // As Linux's tmpfs.
+                return Err(Errno::ENOSPC);
+            }
+        }
+        let charged = self.quota.as_ref().map_or(Ok(()), |quota| quota.charge(1));
+        if charged.is_err() && self.promise.is_none() {
+            commit::count(-1);
+        }
+        charged
+    }
+
+    /// Counts pages out.
+    pub(super) fn uncharge(&self, pages: u64) {
+        if self.promise.is_none() {
+            commit::count(-pages.cast_signed());
+        }
         if let Some(quota) = &self.quota
             && pages > 0
         {

@@ -13,6 +13,9 @@ use core::ops::Range;
 
 const CHUNK: u64 = 512;
 
+/// Chunks that are taken out under one hold of the tree's lock.
+const STEP: usize = 64;
+
 /// From page index to frame; each slot that is not a hole owns a reference.
 pub(super) struct Tree {
     first: Vec<u32>,
@@ -112,54 +115,73 @@ impl Tree {
         }
     }
 
-    /// Takes the slots of `indices` out; `ENOMEM`: nothing was changed.
-    pub fn take(&mut self, indices: Range<u64>) -> Result<Taken> {
-        let mut gone = Taken { first: Vec::new(), rest: Chunks::Listed(Vec::new()), resident: 0 };
+    /// Begins to take the slots of `indices` out: what of the first chunk, and of those at both ends that stay in part, is taken
+    /// now; the steps take the others, which go whole and need no more memory. `ENOMEM`: nothing was changed.
+    pub fn take_ends(&mut self, indices: &Range<u64>) -> Result<(Taken, Steps)> {
+        let mut ends = Taken { first: Vec::new(), rest: Chunks::Listed(Vec::new()), resident: 0 };
+        let mut steps = Steps { left: 0..0, chunks: Vec::new(), resident: 0 };
         if indices.is_empty() || self.is_empty() {
-            return Ok(gone);
+            return Ok((ends, steps));
         }
-        let numbers = indices.start / CHUNK..=(indices.end - 1) / CHUNK;
+        let (low, high) = (indices.start / CHUNK, (indices.end - 1) / CHUNK);
         // What of a chunk goes.
         let part = |number: u64, len: usize| {
             let (low, high) = (number * CHUNK, number.saturating_mul(CHUNK).saturating_add(CHUNK));
             let slot = |index: u64| usize::try_from(index - low).unwrap_or(usize::MAX).min(len);
             slot(indices.start.max(low))..slot(indices.end.min(high))
         };
-        let mut listed = Vec::with_room(self.rest.range(numbers.clone()).count())?;
-        // Only the chunks at both ends may stay in part: all memory is found before anything changes.
+        // All memory is found before anything changes.
+        let mut listed = Vec::new();
         let mut spares = [Vec::new(), Vec::new()];
-        let ends = [*numbers.start(), *numbers.end()];
-        for (spare, number) in spares.iter_mut().zip(ends) {
+        let numbers = [low, high];
+        let numbers = if low == high { &numbers[..1] } else { &numbers[..] };
+        for (spare, &number) in spares.iter_mut().zip(numbers) {
             let chunk = self.chunk(number);
             let part = part(number, chunk.len());
             if !part.is_empty() && part.len() < chunk.len() {
                 spare.try_room(part.len())?;
             }
-        }
-        let [mut low, mut high] = spares;
-        if numbers.contains(&0) {
-            let spare = core::mem::take(&mut low);
-            let part = part(0, self.first.len());
-            gone.first = take_slots(&mut self.first, part, spare)?;
-        }
-        let mut next = (*numbers.start()).max(1);
-        while next <= ends[1]
-            && let Some((&number, chunk)) = self.rest.range_mut(next..=ends[1]).next()
-        {
-            let spare = core::mem::take(if number == ends[0] { &mut low } else { &mut high });
-            let part = part(number, chunk.len());
-            let taken = take_slots(chunk, part, spare)?;
-            if chunk.is_empty() {
-                self.rest.remove(&number);
+            if number != 0 && !part.is_empty() {
+                listed.try_room(numbers.len())?;
             }
-            listed.try_push(taken)?;
-            let Some(after) = number.checked_add(1) else { break };
-            next = after;
         }
-        gone.rest = Chunks::Listed(listed);
-        gone.resident = gone.count();
-        self.resident -= gone.resident;
-        Ok(gone)
+        steps.left = (low + 1).min(high)..high;
+        if self.rest.range(steps.left.clone()).next().is_some() {
+            steps.chunks.try_room(STEP)?;
+        }
+        for (spare, &number) in spares.into_iter().zip(numbers) {
+            if number == 0 {
+                let part = part(0, self.first.len());
+                ends.first = take_slots(&mut self.first, part, spare)?;
+            } else if let Some(chunk) = self.rest.get_mut(&number) {
+                let part = part(number, chunk.len());
+                if !part.is_empty() {
+                    listed.try_push(take_slots(chunk, part, spare)?)?;
+                }
+                if chunk.is_empty() {
+                    self.rest.remove(&number);
+                }
+            }
+        }
+        ends.rest = Chunks::Listed(listed);
+        ends.resident = ends.count();
+        self.resident -= ends.resident;
+        Ok((ends, steps))
+    }
+
+    /// Takes the next whole chunks: the index up to which all are gone. None: there are no more.
+    pub fn take_step(&mut self, steps: &mut Steps) -> Option<u64> {
+        // Without room nothing was there at the beginning; what has come since may stay.
+        while steps.chunks.len() < STEP.min(steps.chunks.capacity()) {
+            let Some((&number, _)) = self.rest.range(steps.left.clone()).next() else { break };
+            let chunk = self.rest.remove(&number)?;
+            steps.resident += present(&chunk);
+            steps.left.start = number + 1;
+            #[expect(clippy::disallowed_methods, reason = "there is room for a step")]
+            steps.chunks.push(chunk);
+        }
+        self.resident -= steps.resident;
+        (!steps.chunks.is_empty()).then(|| steps.left.start.saturating_mul(CHUNK))
     }
 
     /// All of it, to be freed.
@@ -221,25 +243,47 @@ impl Taken {
     }
 
     fn count(&self) -> u64 {
-        let present = |chunk: &Vec<u32>| chunk.iter().filter(|&&frame| frame != 0).count() as u64;
         let rest: u64 = match &self.rest {
-            Chunks::Listed(chunks) => chunks.iter().map(present).sum(),
-            Chunks::Mapped(chunks) => chunks.values().map(present).sum(),
+            Chunks::Listed(chunks) => chunks.iter().map(|chunk| present(chunk)).sum(),
+            Chunks::Mapped(chunks) => chunks.values().map(|chunk| present(chunk)).sum(),
         };
         present(&self.first) + rest
     }
 
     /// Hands every frame's reference to `take`. No spinlock is held.
     pub fn into_frames(self, take: impl Fn(Pfn)) {
-        let give = |chunk: Vec<u32>| {
-            chunk.into_iter().filter(|&frame| frame != 0).for_each(|frame| take(Pfn(frame)));
-        };
+        let give = |chunk: Vec<u32>| give_frames(&chunk, &take);
         give(self.first);
         match self.rest {
             Chunks::Listed(chunks) => chunks.into_iter().paced().for_each(give),
             Chunks::Mapped(chunks) => chunks.into_values().paced().for_each(give),
         }
     }
+}
+
+/// Whole chunks on their way out of a tree, so many at a time that its spinlock is not held for long.
+pub(super) struct Steps {
+    /// Numbers of the chunks that are still there.
+    left: Range<u64>,
+    /// Those of this step; there is room for [`STEP`] if any is left.
+    chunks: Vec<Vec<u32>>,
+    resident: u64,
+}
+
+impl Steps {
+    /// Hands the references of this step to `take`, and says how many they were. No spinlock is held.
+    pub fn give(&mut self, take: impl Fn(Pfn)) -> u64 {
+        self.chunks.drain(..).paced().for_each(|chunk| give_frames(&chunk, &take));
+        core::mem::take(&mut self.resident)
+    }
+}
+
+fn give_frames(chunk: &[u32], take: &impl Fn(Pfn)) {
+    chunk.iter().filter(|&&frame| frame != 0).for_each(|&frame| take(Pfn(frame)));
+}
+
+fn present(chunk: &[u32]) -> u64 {
+    chunk.iter().filter(|&&frame| frame != 0).count() as u64
 }
 
 /// Takes the slots of `part` out of a chunk. Whole chunks move; a part of one goes to `spare`, which has room.

@@ -31,6 +31,27 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Visits the mappings that end behind `from` until `visit` says that it has enough (false): where the next one starts, if
+    /// there is one. The space stays locked meanwhile, as in [`maps`](Self::maps).
+    pub fn maps_from(
+        &self,
+        from: u64,
+        visit: &mut dyn FnMut(&VmaInfo) -> Result<bool>,
+    ) -> Result<Option<u64>> {
+        let inner = self.inner.lock();
+        let mut next = inner.vmas.at_or_after(from);
+        let mut wants_more = true;
+        while let Some(at) = next {
+            let Some(vma) = inner.vmas.get(at) else { break };
+            if !wants_more {
+                return Ok(Some(vma.start));
+            }
+            wants_more = visit(&inner.info(vma)?)?;
+            next = inner.vmas.next(at);
+        }
+        Ok(None)
+    }
+
     /// Memory use.
     pub fn usage(&self) -> VmUsage {
         let inner = self.inner.lock();

@@ -45,6 +45,8 @@ bitflags! {
         const SPECIAL = 1 << 17;
         /// In a request only: MAP_32BIT, a place in the second GiB.
         const LOW = 1 << 16;
+        /// Its pages were promised: they count as committed memory.
+        const PROMISED = 1 << 18;
         /// A page was written privately: what a merge may ignore.
         const HAS_ANON = 1 << 15;
     }
@@ -59,6 +61,11 @@ impl VmFlags {
     /// The rights that `prot` asks for.
     pub const fn from_prot(prot: Prot) -> Self {
         Self::from_bits_truncate(prot.bits()).intersection(Self::ACCESS)
+    }
+
+    /// Whether a mapping of this kind is a promise of its pages.
+    pub const fn is_promise(self) -> bool {
+        self.is_private_writable() && !self.intersects(Self::NORESERVE.union(Self::DROPPABLE))
     }
 
     /// Private and writable: what counts as data.

@@ -14,6 +14,7 @@ use super::vma::Vma;
 use crate::base::cpu::without_interrupts;
 use crate::base::page;
 use crate::base::percpu::cpu_id;
+use crate::mm::commit;
 use crate::mm::fallible::{Room, try_arc};
 use crate::mm::frames;
 use crate::mm::frames::root::kernel_root;
@@ -76,6 +77,8 @@ pub(super) struct Counts {
     pub(super) stack: u64,
     pub(super) text: u64,
     pub(super) locked: u64,
+    /// Committed memory.
+    pub(super) promised: u64,
 }
 
 /// Addresses that exec draws.
@@ -249,7 +252,8 @@ impl Drop for AddressSpace {
             core::hint::spin_loop();
         }
         let hot = &*self.hot;
-        let Inner { vmas, table, layout, .. } = self.inner.get_mut();
+        let Inner { vmas, table, layout, counts, .. } = self.inner.get_mut();
+        commit::count(-counts.promised.cast_signed());
         table.tear_down(&mut |addr, entry| {
             frames::put(frame_of(entry));
             if entry & (WRITABLE | DIRTY) == WRITABLE {
@@ -261,6 +265,10 @@ impl Drop for AddressSpace {
                 }
             }
         });
+        if frames::is_reserve_in_use() {
+            // What came out of the reserve goes back there: in this CPU's cache it would be anybody's.
+            frames::drain();
+        }
         core::mem::take(vmas).into_pieces().paced().for_each(drop);
     }
 }
@@ -281,6 +289,10 @@ impl Inner {
         }
         if flags.contains(VmFlags::LOCKED) {
             add(&mut counts.locked);
+        }
+        if flags.contains(VmFlags::PROMISED) {
+            add(&mut counts.promised);
+            commit::count(delta);
         }
         counts.peak = counts.peak.max(counts.size);
     }

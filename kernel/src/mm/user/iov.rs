@@ -6,12 +6,12 @@
 //! Owns nothing: it counts along addresses. Never used with a spinlock or a space's lock held, since user memory may
 //! fault. Locks: none.
 
-use super::user::{self, UserPtr, UserSlice};
+use super::user::{self, UserSlice};
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::mm::frames::frame::{Frame, page_range};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
-use zerocopy::{FromBytes, Immutable, KnownLayout};
+use zerocopy::IntoBytes;
 
 /// Most bytes that one call moves, as on Linux.
 pub const MAX_RW_COUNT: usize = alea_random::request::MAX_LEN;
@@ -26,33 +26,6 @@ enum User<'a> {
 }
 
 impl User<'_> {
-    /// The next stretch of at most `want` bytes: address and length. Nothing at the end.
-    #[inline]
-    fn next(&mut self, want: usize) -> Option<(u64, usize)> {
-        match self {
-            Self::One(addr) => Some((*addr, want)),
-            Self::Many(slices, used) => loop {
-                let first = slices.first()?;
-                if *used < first.len {
-                    return Some((
-                        first.addr.wrapping_add(*used as u64),
-                        want.min(first.len - *used),
-                    ));
-                }
-                *slices = &slices[1..];
-                *used = 0;
-            },
-        }
-    }
-
-    #[inline]
-    fn advance(&mut self, count: usize) {
-        match self {
-            Self::One(addr) => *addr = addr.wrapping_add(count as u64),
-            Self::Many(_, used) => *used += count,
-        }
-    }
-
     /// Moves up to `want` bytes by `copy(address, bytes already moved, length) -> bytes moved`.
     #[inline]
     fn transfer(
@@ -60,15 +33,29 @@ impl User<'_> {
         want: usize,
         mut copy: impl FnMut(u64, usize, usize) -> usize,
     ) -> Result<usize> {
+        let (slices, used) = match self {
+            Self::One(addr) => {
+                let moved = copy(*addr, 0, want);
+                *addr = addr.wrapping_add(moved as u64);
+                return if moved == 0 && want != 0 { Err(Errno::EFAULT) } else { Ok(moved) };
+            }
+            Self::Many(slices, used) => (slices, used),
+        };
         let mut done = 0;
         while done < want {
-            let Some((addr, len)) = self.next(want - done) else { break };
-            let moved = copy(addr, done, len);
-            self.advance(moved);
+            let Some((first, rest)) = slices.split_first() else { break };
+            let len = (first.len - *used).min(want - done);
+            let moved = copy(first.addr.wrapping_add(*used as u64), done, len);
             done += moved;
             if moved < len {
+                *used += moved;
                 return if done == 0 { Err(Errno::EFAULT) } else { Ok(done) };
             }
+            if *used + moved < first.len {
+                *used += moved;
+                break;
+            }
+            (*slices, *used) = (rest, 0);
         }
         Ok(done)
     }
@@ -331,14 +318,6 @@ impl<'a> Source<'a> {
 /// The buffers of an imported iovec array; few need no allocation.
 pub type IoVec = smallvec::SmallVec<[UserSlice; 8]>;
 
-/// A user's `struct iovec`.
-#[derive(Clone, Copy, FromBytes, Immutable, KnownLayout)]
-#[repr(C)]
-struct RawIoVec {
-    base: u64,
-    len: u64,
-}
-
 /// Reads and checks a user iovec array: `EINVAL` for more than 1024 entries or a negative length, `EFAULT`
 /// for buffers outside user space; the total is cut at Linux's `MAX_RW_COUNT`.
 pub fn import_iovec(addr: u64, count: usize) -> Result<IoVec> {
@@ -346,20 +325,24 @@ pub fn import_iovec(addr: u64, count: usize) -> Result<IoVec> {
         return Err(Errno::EINVAL);
     }
     let mut slices = IoVec::new();
-    slices.try_reserve_exact(count).map_err(|_| Errno::ENOMEM)?;
+    slices.try_room(count)?;
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
+    slices.resize(count, UserSlice::new(0, 0));
+    let size = count * size_of::<UserSlice>();
+    let read = user::read_partial(addr, slices.as_mut_slice().as_mut_bytes());
     let mut room = MAX_RW_COUNT;
-    for index in 0..count {
-        let raw = UserPtr::<RawIoVec>::new(addr).index(index as u64).read()?;
-        if raw.len > i64::MAX as u64 {
-            return Err(Errno::EINVAL);
-        }
-        let len = usize::try_from(raw.len).unwrap_or(usize::MAX);
-        if !user::in_range(raw.base, len) {
-            return Err(Errno::EFAULT);
-        }
-        let len = len.min(room);
-        room -= len;
-        slices.try_push(UserSlice::new(raw.base, len))?;
+    // As on Linux a negative length comes before an entry behind it that cannot be read, and before any buffer outside.
+    let (mut is_negative, mut is_outside) = (false, read < size);
+    for slice in slices.iter_mut().take(read / size_of::<UserSlice>()) {
+        is_negative |= slice.len > isize::MAX as usize;
+        is_outside |= !user::in_range(slice.addr, slice.len);
+        slice.len = slice.len.min(room);
+        room -= slice.len;
+    }
+    match (is_negative, is_outside) {
+        (true, _) => return Err(Errno::EINVAL),
+        (_, true) => return Err(Errno::EFAULT),
+        _ => {}
     }
     Ok(slices)
 }

@@ -3,7 +3,7 @@
 //! A [`UserPtr`] or [`UserSlice`] is an allegation: a number that user space gave. Every access checks the
 //! range once and copies through `arch::copy::usercopy`, whose faults come back as `EFAULT` or a partial count.
 //! Owns nothing. Never called with a spinlock or an address space's lock held: a call may fault and sleep. Only
-//! [`write_keystream`] does not wait. Locks: none of its own.
+//! [`write_keystream`] and [`peek`] do not wait. Locks: none of its own.
 
 use crate::arch::copy::{chacha20, usercopy as raw};
 use crate::base::page::USER_END;
@@ -12,7 +12,7 @@ use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A user address that is said to point to a `T`.
 #[derive(Debug)]
@@ -107,8 +107,9 @@ impl<T: IntoBytes + Immutable> UserPtr<T> {
     }
 }
 
-/// A user address and a length.
-#[derive(Clone, Copy, Debug)]
+/// A user address and a length: a `struct iovec` as user space writes it.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
 pub struct UserSlice {
     /// First byte.
     pub addr: u64,
@@ -200,6 +201,17 @@ pub fn read_bytes(addr: u64, dst: &mut [u8]) -> Result<()> {
 pub fn write_bytes(addr: u64, src: &[u8]) -> Result<()> {
     check(addr, src.len())?;
     all(write_partial(addr, src), src.len())
+}
+
+/// Reads a word if it is mapped and present right now. It never waits, so it may be asked for in interrupt handlers and with locks
+/// held.
+#[inline]
+pub fn peek(addr: u64) -> Option<u64> {
+    if !in_range(addr, size_of::<u64>()) {
+        return None;
+    }
+    // SAFETY: the range was checked.
+    unsafe { raw::peek_user(addr) }
 }
 
 /// Reads as far as possible; the number of bytes done.

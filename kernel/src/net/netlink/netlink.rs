@@ -8,7 +8,7 @@ use super::message::{HEADER, MULTI, put_message};
 use super::route;
 use crate::mm::fallible::{TryDeque, TryGrow, TryMap, TrySlice, TryVec, try_arc};
 use crate::mm::{Sink, Source};
-use crate::net::option::{Options, bytes_of, number};
+use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::socket::{Control, Incoming, NetSocket, Outgoing, Who, copy_in};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
@@ -366,7 +366,7 @@ impl NetSocket for Netlink {
         let hears_devices = self.listener != 0;
         let from = Some(encode(0, if hears_devices { KERNEL_GROUP } else { 0 })?);
         let mut control = Vec::new();
-        if self.options.is_on(SOL_SOCKET, so::PASSCRED) {
+        if self.options.is_on(const { known(SOL_SOCKET, so::PASSCRED) }) {
             // Process 0, user 0 and group 0: the kernel.
             let data = [0u8; 12].try_owned()?;
             control.try_push(Control { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data })?;

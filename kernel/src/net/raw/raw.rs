@@ -9,7 +9,7 @@ use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::count;
 use crate::net::inbox::Inbox;
-use crate::net::option::{Options, bytes_of, number};
+use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::options;
 use crate::net::report;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
@@ -88,7 +88,9 @@ impl Raw {
         if to.is_ipv4() != (self.family == Family::V4) {
             return Err(Errno::ENETUNREACH);
         }
-        if class(to) == Class::Broadcast && !self.options.is_on(SOL_SOCKET, so::BROADCAST) {
+        if class(to) == Class::Broadcast
+            && !self.options.is_on(const { known(SOL_SOCKET, so::BROADCAST) })
+        {
             return Err(Errno::EACCES);
         }
         route(to).inspect_err(|_| {

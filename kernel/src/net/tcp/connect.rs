@@ -7,7 +7,7 @@ use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
 use crate::net::count;
 use crate::net::limit::{self, TimeLimit};
-use crate::net::option::Options;
+use crate::net::option::{Options, known};
 use crate::net::ports::{self, Claim, Cover, Holder};
 use crate::net::socket::Who;
 use crate::vfs::PollEvents;
@@ -31,7 +31,7 @@ enum Asked {
 
 impl Tcp {
     fn v6_only(&self) -> bool {
-        self.family == Family::V6 && self.options.is_on(IPPROTO_IPV6, ipv6::V6ONLY)
+        self.family == Family::V6 && self.options.is_on(const { known(IPPROTO_IPV6, ipv6::V6ONLY) })
     }
 
     fn claim(&self, addr: IpAddr) -> Claim {
@@ -39,8 +39,8 @@ impl Tcp {
             protocol: IPPROTO_TCP,
             family: self.family,
             cover: Cover::of(self.family, addr, self.v6_only()),
-            reuse_addr: self.options.is_on(SOL_SOCKET, so::REUSEADDR),
-            reuse_port: self.options.is_on(SOL_SOCKET, so::REUSEPORT),
+            reuse_addr: self.options.is_on(const { known(SOL_SOCKET, so::REUSEADDR) }),
+            reuse_port: self.options.is_on(const { known(SOL_SOCKET, so::REUSEPORT) }),
             uid: self.uid,
             holder: Holder::Tcp(self.me.clone()),
         }

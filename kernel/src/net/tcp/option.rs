@@ -3,7 +3,7 @@
 use super::tcp::{Role, State, Tcp};
 use crate::mm::fallible::TrySlice;
 use crate::net::addr::{Family, LO_MTU};
-use crate::net::option::{bytes_of, number, number_or_byte};
+use crate::net::option::{bytes_of, known, number, number_or_byte};
 use crate::net::options;
 use crate::net::socket::NetSocket;
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, TcpState, ip, ipv6, tcp};
@@ -23,8 +23,8 @@ impl Tcp {
             (SOL_SOCKET, _) => {
                 self.options.set_socket(option, value)?;
                 if matches!(option, so::REUSEADDR | so::REUSEPORT) {
-                    let addr = self.options.is_on(SOL_SOCKET, so::REUSEADDR);
-                    let port = self.options.is_on(SOL_SOCKET, so::REUSEPORT);
+                    let addr = self.options.is_on(const { known(SOL_SOCKET, so::REUSEADDR) });
+                    let port = self.options.is_on(const { known(SOL_SOCKET, so::REUSEPORT) });
                     if let Some(held) = &self.state.lock().port {
                         held.set_reuse(addr, port);
                     }

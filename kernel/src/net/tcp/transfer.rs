@@ -11,7 +11,7 @@ use crate::mm::{Sink, Source};
 use crate::net::control::check_socket_control;
 use crate::net::count;
 use crate::net::limit::TimeLimit;
-use crate::net::option::more;
+use crate::net::option::{known, more};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::vfs::PollEvents;
 use abi::net::TcpState;
@@ -36,7 +36,7 @@ enum Target {
 }
 
 fn put_urgent(peer: &Tcp, byte: u8) {
-    let inline = peer.options.is_on(SOL_SOCKET, more::OOBINLINE);
+    let inline = peer.options.is_on(const { known(SOL_SOCKET, more::OOBINLINE) });
     let mut state = peer.state.lock();
     count::data(state.local.is_ipv6(), 1);
     if inline {

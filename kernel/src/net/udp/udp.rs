@@ -10,7 +10,7 @@ use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_o
 use crate::net::bind::check_bind;
 use crate::net::count;
 use crate::net::inbox::Inbox;
-use crate::net::option::{Options, bytes_of, number};
+use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::options;
 use crate::net::ports::{self, Claim, Cover, Holder, Port};
 use crate::net::report;
@@ -69,7 +69,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
 
 impl Udp {
     fn v6_only(&self) -> bool {
-        self.family == Family::V6 && self.options.is_on(IPPROTO_IPV6, ipv6::V6ONLY)
+        self.family == Family::V6 && self.options.is_on(const { known(IPPROTO_IPV6, ipv6::V6ONLY) })
     }
 
     fn claim(&self, addr: IpAddr) -> Claim {
@@ -77,8 +77,8 @@ impl Udp {
             protocol: self.protocol,
             family: self.family,
             cover: Cover::of(self.family, addr, self.v6_only()),
-            reuse_addr: self.options.is_on(SOL_SOCKET, so::REUSEADDR),
-            reuse_port: self.options.is_on(SOL_SOCKET, so::REUSEPORT),
+            reuse_addr: self.options.is_on(const { known(SOL_SOCKET, so::REUSEADDR) }),
+            reuse_port: self.options.is_on(const { known(SOL_SOCKET, so::REUSEPORT) }),
             uid: self.uid,
             holder: Holder::Udp(self.me.clone()),
         }
@@ -140,7 +140,9 @@ impl Udp {
         }
         let no_route = |_: &Errno| count::ip(count::Ip::NoRoutes, name.addr.is_ipv6());
         let (to, source) = route(name.addr.ip()).inspect_err(no_route)?;
-        if class(to) == Class::Broadcast && !self.options.is_on(SOL_SOCKET, so::BROADCAST) {
+        if class(to) == Class::Broadcast
+            && !self.options.is_on(const { known(SOL_SOCKET, so::BROADCAST) })
+        {
             return Err(Errno::EACCES);
         }
         Ok((SocketAddr::new(to, name.addr.port()), source))
@@ -233,8 +235,8 @@ impl NetSocket for Udp {
         match level {
             SOL_SOCKET => {
                 self.options.set_socket(option, value)?;
-                let addr = self.options.is_on(SOL_SOCKET, so::REUSEADDR);
-                let port = self.options.is_on(SOL_SOCKET, so::REUSEPORT);
+                let addr = self.options.is_on(const { known(SOL_SOCKET, so::REUSEADDR) });
+                let port = self.options.is_on(const { known(SOL_SOCKET, so::REUSEPORT) });
                 if let Some(held) = &self.state.lock().port {
                     held.set_reuse(addr, port);
                 }

@@ -1,7 +1,7 @@
 //! The strings of a new program, copied once: from user memory straight into the pages of its stack.
 //!
-//! The pages hold, in ascending order, room for the block of pointers and numbers, then argument strings,
-//! environment strings and the file's name: the order that Linux leaves them in.
+//! The pages hold, in ascending order, an unused part whose length is drawn, room for the block of pointers and numbers, then
+//! argument strings, environment strings and the file's name: the order that Linux leaves them in.
 
 use super::block;
 use crate::base::PAGE_SIZE;
@@ -84,9 +84,9 @@ impl Strings for &[&[u8]] {
 /// The pages of a new stack's top.
 pub(super) struct ArgArea {
     pages: SmallVec<[PageBuf; 2]>,
-    /// Bytes written, the room for the block included.
+    /// Bytes written, what comes before the strings included.
     len: usize,
-    /// Bytes of the block, before the strings.
+    /// Where the block begins: a multiple of 16, in the first page.
     pub(super) block: usize,
     pub(super) argc: usize,
     pub(super) envc: usize,
@@ -123,9 +123,10 @@ impl ArgArea {
         })
     }
 
-    /// Copies the strings. A script's words replace the first argument.
+    /// Copies the strings behind a block that begins at `block`. A script's words replace the first argument.
     pub(super) fn fill(
         &mut self,
+        block: usize,
         argv: &dyn Strings,
         envp: &dyn Strings,
         script: Option<&Vec<Vec<u8>>>,
@@ -136,13 +137,13 @@ impl ArgArea {
         // A program always finds at least one argument.
         let empty = usize::from(words == 0 && self.caller_argc == 0);
         self.argc = words + empty + (self.caller_argc - skip);
-        self.block = block::len(self.argc, self.envc);
-        self.len = self.block;
+        self.block = block;
+        self.len = block + block::len(self.argc, self.envc);
         for _ in (0..self.len.div_ceil(PAGE_SIZE)).paced() {
             self.pages.try_push(PageBuf::alloc()?)?;
         }
         self.starts[0] = self.len;
-        self.pointer = block::FIRST_POINTER;
+        self.pointer = block + block::FIRST_POINTER;
         let mut writer = StringWriter { area: self };
         for word in script.into_iter().flatten() {
             writer.string(word)?;
@@ -198,7 +199,7 @@ impl ArgArea {
 
     /// Stores eight bytes of the block, at a multiple of eight.
     pub(super) fn put_bytes(&mut self, at: usize, bytes: &[u8]) {
-        // The block starts on a page, so no word crosses into the next.
+        // The block starts at a multiple of 16, so no word crosses into the next page.
         let (page, off) = (at / PAGE_SIZE, at % PAGE_SIZE);
         self.pages[page][off..off + 8].copy_from_slice(bytes);
     }

@@ -7,13 +7,17 @@
 
 use super::args::{ArgArea, Strings};
 use super::image::Image;
+use super::layout::stack_offset;
 use super::open::open;
 use super::{commit, script, threads};
 use crate::arch::entry::frame::TrapFrame;
 use crate::diag::exec_phases::{ExecTimer, Step};
 use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
+use crate::process::perf;
 use crate::process::ptrace;
+use crate::process::rings;
 use crate::process::task::current::Current;
+use crate::trace::{self, Event, Point};
 use crate::try_format;
 use crate::vfs::namei::LookupFlags;
 use crate::vfs::{DenyWrite, Fd, FdTable};
@@ -45,7 +49,8 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
     let shown = shown_name(request)?;
     let mut area = ArgArea::new(task, request.argv, request.envp)?;
     let (file, script) = follow_scripts(task, request, file, &shown)?;
-    area.fill(request.argv, request.envp, script.as_ref(), &shown)?;
+    let offset = stack_offset(task, file.file());
+    area.fill(offset, request.argv, request.envp, script.as_ref(), &shown)?;
     timer.end(Step::Arguments);
     let image = Image::open(task, file)?;
     timer.end(Step::Executable);
@@ -57,6 +62,10 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
             drop(executable);
             timer.end(Step::Rest);
             timer.commit();
+            let name = || Event::Exec { comm: task.comm(), old_tid };
+            trace::at(Point::Exec, name);
+            rings::exec_done(task);
+            perf::exec_done(task, &shown, old_tid);
             ptrace::exec_done(frame, number, old_tid);
             Ok(())
         }

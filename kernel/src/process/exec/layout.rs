@@ -7,6 +7,8 @@ use crate::base::page::USER_END;
 use crate::process::task::current::Current;
 use crate::process::task::limits::Resource;
 use crate::random;
+use crate::vfs::OpenFile;
+use abi::fs::{S_ISGID, S_ISUID};
 use abi::process::personality;
 use core::sync::atomic::Ordering;
 
@@ -38,15 +40,29 @@ pub(super) struct Layout {
     pub(super) secret: [u64; 2],
 }
 
+/// How far into its first page the block at the start of the stack of a program in `file` lies: the bits of the stack pointer below
+/// those of pages, as Linux's `arch_align_stack` draws them. A multiple of 16.
+pub(super) fn stack_offset(task: Current, file: &OpenFile) -> usize {
+    // Before it is known whether the program sets ids, which would clear the caller's wish.
+    let may_set_id = || file.inode().attr().mode() & (S_ISUID | S_ISGID) != 0;
+    if moves(task) == 0 && (RANDOMIZE_VA_SPACE.get() == 0 || !may_set_id()) {
+        return 0;
+    }
+    let [word] = random::secret_words::<1>();
+    (word as usize % PAGE_SIZE) & !15
+}
+
+/// What the setting and the running thread's personality say together.
+fn moves(task: Current) -> i32 {
+    // Relaxed: the thread's own setting.
+    let own = task.settings.personality.load(Ordering::Relaxed);
+    if own & personality::ADDR_NO_RANDOMIZE == 0 { RANDOMIZE_VA_SPACE.get() } else { 0 }
+}
+
 impl Layout {
     /// Draws a layout, and what else an exec needs to draw.
     pub(super) fn draw(task: Current) -> Self {
-        // Relaxed: the thread's own setting.
-        let own = task.settings.personality.load(Ordering::Relaxed);
-        let moves = match own & personality::ADDR_NO_RANDOMIZE {
-            0 => RANDOMIZE_VA_SPACE.get(),
-            _ => 0,
-        };
+        let moves = moves(task);
         let [secret @ .., stack, mmap, program, brk, vdso] = random::secret_words::<7>();
         let draw = |word: u64| if moves == 0 { 0 } else { word };
         let pages = |word: u64, bits: u32| (draw(word) & ((1 << bits) - 1)) * PAGE;

@@ -70,7 +70,7 @@ pub(super) fn lay_out(
     secret: &[u64; 2],
 ) -> Laid {
     let [args, env, name] = area.starts;
-    let random = extras_at(area.argc, area.envc);
+    let random = area.block + extras_at(area.argc, area.envc);
     let platform = random + RANDOM_LEN;
     let &[low, high] = secret;
     for (at, word) in [(random, low), (random + 8, high), (platform, PLATFORM)] {
@@ -110,14 +110,15 @@ pub(super) fn lay_out(
         *to = from;
     }
     put_block(area, base, &auxv);
-    Laid { sp: base, args: (addr(args), addr(env)), env: (addr(env), addr(name)), auxv }
+    Laid { sp: addr(area.block), args: (addr(args), addr(env)), env: (addr(env), addr(name)), auxv }
 }
 
 fn put_block(area: &mut ArgArea, base: u64, auxv: &Auxv) {
     let (argc, envc) = (area.argc, area.envc);
-    area.put_word(0, argc as u64);
-    let env = FIRST_POINTER + (argc + 1) * 8;
-    area.move_pointers(FIRST_POINTER, argc, base);
+    area.put_word(area.block, argc as u64);
+    let arguments = area.block + FIRST_POINTER;
+    let env = arguments + (argc + 1) * 8;
+    area.move_pointers(arguments, argc, base);
     area.move_pointers(env, envc, base);
     area.put_words(env + (envc + 1) * 8, auxv.as_flattened());
 }

@@ -8,10 +8,12 @@ use super::oom;
 use crate::arch::entry::extable;
 use crate::arch::entry::frame::TrapFrame;
 use crate::arch::entry::trap::PageFaultCode;
+use crate::base::tsc;
 use crate::mm::space::request::{Fault, FaultAccess};
 use crate::process::ptrace;
 use crate::process::signal;
 use crate::process::task::current::{Current, current};
+use crate::trace::{self, Event, Point};
 use abi::signal::{Signal, code};
 
 /// The exception that the running task met last, for the signal frame.
@@ -36,10 +38,26 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
         FaultAccess::Read
     };
     task.times.count_fault();
-    let fault = match task.mm().fault(addr, access) {
-        Ok(()) => return,
-        Err(fault) => fault,
+    let resolved = if trace::wanted(Point::Fault) {
+        told(frame, addr, fault_code, || task.mm().fault(addr, access))
+    } else {
+        task.mm().fault(addr, access)
     };
+    if let Err(fault) = resolved {
+        failed(task, frame, addr, fault_code, fault);
+    }
+}
+
+/// A fault that no mapping resolves: memory is waited for, or a signal is sent.
+#[cold]
+#[inline(never)]
+fn failed(
+    task: Current,
+    frame: &mut TrapFrame,
+    addr: u64,
+    fault_code: PageFaultCode,
+    fault: Fault,
+) {
     if matches!(fault, Fault::Oom | Fault::OomDroppable) {
         if frame.user_mode() || !task.process().is_exiting() {
             match fault {
@@ -70,6 +88,20 @@ pub fn page_fault(frame: &mut TrapFrame, addr: u64, fault_code: PageFaultCode) {
         Fault::Bus => signal::force_fault(Signal::SIGBUS, code::BUS_ADRERR, addr),
         Fault::Oom | Fault::OomDroppable => unreachable!("handled above"),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn told<T>(
+    frame: &TrapFrame,
+    address: u64,
+    fault: PageFaultCode,
+    resolve: impl FnOnce() -> T,
+) -> T {
+    let (start, code) = (tsc::read(), fault.bits());
+    let resolved = resolve();
+    trace::at(Point::Fault, || Event::Fault { address, ip: frame.rip, bp: frame.rbp, code, start });
+    resolved
 }
 
 /// The hook for every other exception in user mode.

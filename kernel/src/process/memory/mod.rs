@@ -2,3 +2,4 @@
 
 pub mod fault;
 pub(super) mod oom;
+pub use oom::{KILL_ALLOCATING_TASK, PANIC_ON_OOM, kill_on_demand};

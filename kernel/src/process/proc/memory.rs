@@ -1,14 +1,14 @@
 //! What /proc shows of a process's memory: maps, smaps, statm, mem.
 
 use crate::base::PAGE_SIZE;
-use crate::fs::procfs::TextBuf;
+use crate::fs::procfs::{Row, TextBuf};
 use crate::mm::Sink;
 use crate::mm::fallible::TryString;
 use crate::mm::space::request::{VmFlags, VmaInfo};
 use crate::process::task::task::Task;
 use crate::sync::killable;
+use crate::try_format;
 use crate::vfs::DevId;
-use crate::{try_format, try_write, try_writeln};
 use abi::Result;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -29,22 +29,34 @@ pub(super) fn statm(task: &Task) -> Result<Vec<u8>> {
         .map(String::into_bytes)
 }
 
-/// One line a mapping.
-pub(super) fn maps(task: &Task) -> Result<Vec<u8>> {
-    let mut text = TextBuf::default();
-    visit(task, &mut |vma| line(&mut text, vma))?;
-    text.finish()
+/// Bytes of text after which a piece of `maps` or `smaps` ends.
+const PIECE: usize = 32 * 1024;
+
+/// One line for each mapping from `from` on, as many as make a piece: where the next piece begins.
+pub(super) fn maps(task: &Task, from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
+    piece(task, from, text, line)
 }
 
 /// The lines of `maps`, each with its figures.
-pub(super) fn smaps(task: &Task) -> Result<Vec<u8>> {
-    let mut text = TextBuf::default();
-    visit(task, &mut |vma| {
-        line(&mut text, vma)?;
-        figures(&mut text, &Figures::of(vma), Some(vma.range.end - vma.range.start))?;
-        flags(&mut text, vma.flags)
-    })?;
-    text.finish()
+pub(super) fn smaps(task: &Task, from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
+    piece(task, from, text, |text, vma| {
+        line(text, vma)?;
+        figures(text, &Figures::of(vma), Some(vma.range.end - vma.range.start))?;
+        flags(text, vma.flags)
+    })
+}
+
+fn piece(
+    task: &Task,
+    from: u64,
+    text: &mut TextBuf,
+    show: fn(&mut TextBuf, &VmaInfo) -> Result<()>,
+) -> Result<Option<u64>> {
+    let Some(mm) = task.process().mm() else { return Ok(None) };
+    mm.maps_from(from, &mut |vma| {
+        show(text, vma)?;
+        Ok(text.len() < PIECE)
+    })
 }
 
 /// The figures of all mappings together.
@@ -62,8 +74,12 @@ pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
     })?;
     let Some((start, end)) = bounds else { return Ok(Vec::new()) };
     let mut text = TextBuf::default();
-    try_write!(text, "{start:08x}-{end:08x} ---p 00000000 00:00 0")?;
-    pad_name(&mut text, 0, "[rollup]")?;
+    let mut row = Row::new();
+    row.hex(start, 8);
+    row.put([b'-']);
+    row.hex(end, 8);
+    row.put(*b" ---p 00000000 00:00 0");
+    named(&mut text, &row, "[rollup]")?;
     figures(&mut text, &sum, None)?;
     text.finish()
 }
@@ -96,36 +112,52 @@ fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo) -> Result<()>) -> Result<()
 }
 
 fn line(text: &mut TextBuf, vma: &VmaInfo) -> Result<()> {
-    let has = |flag, letter| if vma.flags.contains(flag) { letter } else { '-' };
-    let start = text.len();
+    let has = |flag, letter| if vma.flags.contains(flag) { letter } else { b'-' };
     let device = DevId(vma.dev_ino.0);
-    try_write!(
-        text,
-        "{:08x}-{:08x} {}{}{}{} {:08x} {:02x}:{:02x} {}",
-        vma.range.start,
-        vma.range.end,
-        has(VmFlags::READ, 'r'),
-        has(VmFlags::WRITE, 'w'),
-        has(VmFlags::EXEC, 'x'),
-        if vma.flags.contains(VmFlags::SHARED) { 's' } else { 'p' },
-        vma.offset,
-        device.major(),
-        device.minor(),
-        vma.dev_ino.1,
-    )?;
-    pad_name(text, start, &vma.name)
+    let mut row = Row::<NAME_COLUMN_MOST>::new();
+    row.hex(vma.range.start, 8);
+    row.put([b'-']);
+    row.hex(vma.range.end, 8);
+    row.put([
+        b' ',
+        has(VmFlags::READ, b'r'),
+        has(VmFlags::WRITE, b'w'),
+        has(VmFlags::EXEC, b'x'),
+        if vma.flags.contains(VmFlags::SHARED) { b's' } else { b'p' },
+        b' ',
+    ]);
+    row.hex(vma.offset, 8);
+    row.put([b' ']);
+    row.hex(u64::from(device.major()), 2);
+    row.put([b':']);
+    row.hex(u64::from(device.minor()), 2);
+    row.put([b' ']);
+    row.decimal(vma.dev_ino.1, 0);
+    named(text, &row, &vma.name)
 }
 
-/// Names stand in a column of their own.
-fn pad_name(text: &mut TextBuf, start: usize, name: &str) -> Result<()> {
-    const COLUMN: usize = 73;
-    let pad = if name.is_empty() { 0 } else { (start + COLUMN).saturating_sub(text.len() + 1) };
-    // A newline in a name must not look like another line.
-    try_write!(text, " {:pad$}", "")?;
-    for (at, part) in name.split('\n').enumerate() {
-        try_write!(text, "{}{part}", if at == 0 { "" } else { "\\012" })?;
+/// Where names begin, and behind which byte they begin at the latest, where numbers are as long as they can be.
+const NAME_COLUMN: usize = 73;
+const NAME_COLUMN_MOST: usize = 112;
+
+/// Adds a line that ends with a name, in a column of its own.
+fn named(text: &mut TextBuf, row: &Row<NAME_COLUMN_MOST>, name: &str) -> Result<()> {
+    const BLANKS: &str = match core::str::from_utf8(&[b' '; NAME_COLUMN]) {
+        Ok(blanks) => blanks,
+        Err(_) => "",
+    };
+    text.put(row)?;
+    if name.is_empty() {
+        return text.try_push_str(" \n");
     }
-    text.try_push_char('\n')
+    let pad = NAME_COLUMN.saturating_sub(row.bytes().len()).max(1);
+    text.try_push_str(&BLANKS[..pad])?;
+    // A newline in a name must not look like another line.
+    for (at, part) in name.split('\n').enumerate() {
+        text.try_push_str(if at == 0 { "" } else { "\\012" })?;
+        text.try_push_str(part)?;
+    }
+    text.try_push_str("\n")
 }
 
 /// Resident kilobytes of a mapping.
@@ -149,67 +181,75 @@ impl Figures {
     }
 }
 
+/// Linux's lines of figures that are always zero here.
+const NONE_OF_THESE: &str = "KSM:                   0 kB
+LazyFree:              0 kB
+AnonHugePages:         0 kB
+ShmemPmdMapped:        0 kB
+FilePmdMapped:         0 kB
+Shared_Hugetlb:        0 kB
+Private_Hugetlb:       0 kB
+Swap:                  0 kB
+SwapPss:               0 kB
+";
+
 fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) -> Result<()> {
-    let mut put = |name: &str, kib: u64| {
-        let pad = 15usize.saturating_sub(name.len());
-        try_writeln!(text, "{name}:{:pad$}{kib:8} kB", "")
-    };
+    let mut put = |name: &str, kib: u64| figure(text, name, kib);
     if let Some(size) = size {
-        put("Size", size / 1024)?;
-        put("KernelPageSize", 4)?;
-        put("MMUPageSize", 4)?;
+        put("Size:", size / 1024)?;
+        put("KernelPageSize:", 4)?;
+        put("MMUPageSize:", 4)?;
     }
-    put("Rss", f.shared + f.private)?;
-    put("Pss", f.shared + f.private)?;
-    put("Pss_Dirty", f.private)?;
+    put("Rss:", f.shared + f.private)?;
+    put("Pss:", f.shared + f.private)?;
+    put("Pss_Dirty:", f.private)?;
     if size.is_none() {
-        put("Pss_Anon", f.private)?;
-        put("Pss_File", f.shared)?;
-        put("Pss_Shmem", 0)?;
+        put("Pss_Anon:", f.private)?;
+        put("Pss_File:", f.shared)?;
+        put("Pss_Shmem:", 0)?;
     }
-    put("Shared_Clean", f.shared)?;
-    put("Shared_Dirty", 0)?;
-    put("Private_Clean", 0)?;
-    put("Private_Dirty", f.private)?;
-    put("Referenced", f.shared + f.private)?;
-    put("Anonymous", f.private)?;
-    for name in [
-        "KSM",
-        "LazyFree",
-        "AnonHugePages",
-        "ShmemPmdMapped",
-        "FilePmdMapped",
-        "Shared_Hugetlb",
-        "Private_Hugetlb",
-        "Swap",
-        "SwapPss",
-    ] {
-        put(name, 0)?;
-    }
-    put("Locked", f.locked)
+    put("Shared_Clean:", f.shared)?;
+    put("Shared_Dirty:", 0)?;
+    put("Private_Clean:", 0)?;
+    put("Private_Dirty:", f.private)?;
+    put("Referenced:", f.shared + f.private)?;
+    put("Anonymous:", f.private)?;
+    text.try_push_str(NONE_OF_THESE)?;
+    figure(text, "Locked:", f.locked)
+}
+
+/// One line; the name with its colon and the number take 24 columns.
+fn figure(text: &mut TextBuf, name: &str, kib: u64) -> Result<()> {
+    let mut row = Row::<32>::new();
+    row.decimal(kib, 24usize.saturating_sub(name.len()));
+    row.put(*b" kB\n");
+    text.try_push_str(name)?;
+    text.put(&row)
 }
 
 fn flags(text: &mut TextBuf, flags: VmFlags) -> Result<()> {
     text.try_push_str("THPeligible:           0\nVmFlags:")?;
+    let mut row = Row::<64>::new();
     for (flag, name) in [
-        (VmFlags::READ, "rd"),
-        (VmFlags::WRITE, "wr"),
-        (VmFlags::EXEC, "ex"),
-        (VmFlags::SHARED, "sh"),
-        (VmFlags::MAY_READ, "mr"),
-        (VmFlags::MAY_WRITE, "mw"),
-        (VmFlags::MAY_EXEC, "me"),
-        (VmFlags::GROWSDOWN, "gd"),
-        (VmFlags::LOCKED, "lo"),
-        (VmFlags::NORESERVE, "nr"),
-        (VmFlags::DONTFORK, "dc"),
-        (VmFlags::WIPEONFORK, "wf"),
-        (VmFlags::DONTDUMP, "dd"),
-        (VmFlags::DROPPABLE, "dp"),
+        (VmFlags::READ, b" rd"),
+        (VmFlags::WRITE, b" wr"),
+        (VmFlags::EXEC, b" ex"),
+        (VmFlags::SHARED, b" sh"),
+        (VmFlags::MAY_READ, b" mr"),
+        (VmFlags::MAY_WRITE, b" mw"),
+        (VmFlags::MAY_EXEC, b" me"),
+        (VmFlags::GROWSDOWN, b" gd"),
+        (VmFlags::LOCKED, b" lo"),
+        (VmFlags::NORESERVE, b" nr"),
+        (VmFlags::DONTFORK, b" dc"),
+        (VmFlags::WIPEONFORK, b" wf"),
+        (VmFlags::DONTDUMP, b" dd"),
+        (VmFlags::DROPPABLE, b" dp"),
     ] {
         if flags.contains(flag) {
-            try_write!(text, " {name}")?;
+            row.put(*name);
         }
     }
-    text.try_push_str(" \n")
+    row.put(*b" \n");
+    text.put(&row)
 }

@@ -5,6 +5,7 @@
 use super::shown::name;
 use crate::fs::procfs::by_prefix;
 use crate::mm::fallible::{TryCollect, TryGrow, TrySlice, TryVec, try_string};
+use crate::process::memory::oom;
 use crate::process::task::current::current;
 use crate::process::task::limits::{self, Resource};
 use crate::process::task::process::Process;
@@ -36,9 +37,11 @@ pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec
         "environ" => strings(process, process.program().map_or((0, 0), |p| p.env))?,
         "auxv" => auxv(process)?,
         "limits" => limits_text(process)?.into_bytes(),
-        "oom_score" => try_format!("{}\n", oom_score(process))?.into_bytes(),
-        "oom_score_adj" => try_format!("{}\n", process.oom_score_adj.load(order))?.into_bytes(),
-        "oom_adj" => try_format!("{}\n", oom_adj(process.oom_score_adj.load(order)))?.into_bytes(),
+        "oom_score" => try_format!("{}\n", oom::score(process))?.into_bytes(),
+        "oom_score_adj" => try_format!("{}\n", process.oom_adjustment.get())?.into_bytes(),
+        "oom_adj" => {
+            try_format!("{}\n", oom_adj(i32::from(process.oom_adjustment.get())))?.into_bytes()
+        }
         "personality" => {
             try_format!("{:08x}\n", task.settings.personality.load(order))?.into_bytes()
         }
@@ -80,15 +83,8 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
             // As on Linux, a newline is part of the name.
             task.set_comm(data.split(|&b| b == 0).next().unwrap_or(&[]));
         }
-        "oom_score_adj" => set_oom_score_adj(task.process(), number(data)?, -1000..=1000)?,
-        "oom_adj" => {
-            let adj = number(data)?;
-            if !(-17..=15).contains(&adj) {
-                return Err(Errno::EINVAL);
-            }
-            let score = if adj == 15 { 1000 } else { adj * 1000 / 17 };
-            set_oom_score_adj(task.process(), score, -1000..=1000)?;
-        }
+        "oom_score_adj" => task.process().oom_adjustment.set(number(data)?, may_lower())?,
+        "oom_adj" => task.process().oom_adjustment.set_legacy(number(data)?, may_lower())?,
         "timerslack_ns" => {
             let own = core::ptr::eq(&**task.process(), &**current().process());
             if !own && !current().cred().capable(Capability::SYS_NICE) {
@@ -160,41 +156,19 @@ fn unsigned(data: &[u8], base: u32) -> Result<u32> {
     u32::from_str_radix(digits, base).map_err(|_| Errno::ERANGE)
 }
 
+/// Whether the caller may lower a process's `oom_score_adj`.
+fn may_lower() -> bool {
+    current().cred().capable(Capability::SYS_RESOURCE)
+}
+
 fn number(data: &[u8]) -> Result<i64> {
     let text = core::str::from_utf8(data).map_err(|_| Errno::EINVAL)?;
     text.trim().parse().map_err(|_| Errno::EINVAL)
 }
 
-fn set_oom_score_adj(
-    process: &Process,
-    value: i64,
-    range: core::ops::RangeInclusive<i64>,
-) -> Result<()> {
-    if !range.contains(&value) {
-        return Err(Errno::EINVAL);
-    }
-    // Relaxed: a setting.
-    let old = i64::from(process.oom_score_adj.load(Ordering::Relaxed));
-    if value < old && !current().cred().capable(Capability::SYS_RESOURCE) {
-        return Err(Errno::EACCES);
-    }
-    process.oom_score_adj.store(value as i32, Ordering::Relaxed);
-    Ok(())
-}
-
 /// The old scale of -17 to 15.
 fn oom_adj(score: i32) -> i32 {
     if score == 1000 { 15 } else { score * 17 / 1000 }
-}
-
-/// A thousandth for each thousandth of memory, moved by the adjustment.
-fn oom_score(process: &Process) -> i64 {
-    let total = crate::mm::frames::stats().total.max(1);
-    let share = process.resident_pages().saturating_mul(1000) / total;
-    // Relaxed: a setting.
-    let adj = i64::from(process.oom_score_adj.load(Ordering::Relaxed));
-    let score = 1000i64.saturating_add(adj).saturating_add(share as i64);
-    (score * 2 / 3).max(0)
 }
 
 /// The bytes of the process's memory between two addresses.

@@ -2,10 +2,13 @@
 //!
 //! Owns the list of files that each process has. Never shows what `access` refuses. Locks: none of its own.
 
-use super::{memory, misc, objects, phases, stat, status, totals};
-use crate::fs::procfs::{PidFile, ProcessTable, Totals, register_process_table, register_setting};
+use super::{memory, misc, objects, phases, stat, status, symbols, totals};
+use crate::fs::procfs::{
+    PidFile, ProcessTable, TextBuf, Totals, register_process_table, register_setting,
+};
 use crate::mm::Sink;
 use crate::process::exec::RANDOMIZE_VA_SPACE;
+use crate::process::memory::{KILL_ALLOCATING_TASK, PANIC_ON_OOM};
 use crate::process::ptrace::access::may_look_into;
 use crate::process::task::current::current;
 use crate::process::task::limits::NR_OPEN;
@@ -24,10 +27,14 @@ pub(in crate::process) fn register() {
     static PROCESSES: Processes = Processes;
     register_process_table(&PROCESSES);
     register_setting("sys/fs/nr_open", &NR_OPEN).expect("no memory for files of /proc");
+    register_setting("sys/vm/oom_kill_allocating_task", &KILL_ALLOCATING_TASK)
+        .expect("no memory for files of /proc");
+    register_setting("sys/vm/panic_on_oom", &PANIC_ON_OOM).expect("no memory for files of /proc");
     register_setting("sys/kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
         .expect("no memory for files of /proc");
     register_setting("sys/kernel/pid_max", &table::PID_MAX).expect("no memory for files of /proc");
     phases::register().expect("no memory for files of /proc");
+    symbols::register().expect("no memory for files of /proc");
     objects::register().expect("no memory for files of /proc");
 }
 
@@ -156,12 +163,25 @@ impl ProcessTable for Processes {
             "stat" => stat::text(&task, in_task),
             "status" => status::text(&task, in_task),
             "statm" => Ok(memory::statm(&task)?),
-            "maps" => memory::maps(&task),
-            "smaps" => memory::smaps(&task),
             "alea/syscalls" => watch::process_text(task.process()),
             "smaps_rollup" => memory::smaps_rollup(&task),
             _ => misc::text(&task, in_task, name),
         }
+    }
+
+    fn piece(
+        &self,
+        tid: u32,
+        name: &str,
+        from: u64,
+        text: &mut TextBuf,
+    ) -> Option<Result<Option<u64>>> {
+        let piece = match name {
+            "maps" => memory::maps,
+            "smaps" => memory::smaps,
+            _ => return None,
+        };
+        Some(task(tid).and_then(|task| piece(&task, from, text)))
     }
 
     fn totals(&self) -> Result<Totals> {

@@ -26,6 +26,11 @@ pub(in crate::process) fn may_access(target: &Task, own: &Cred) -> bool {
     if Arc::ptr_eq(target.process(), current().process()) {
         return true;
     }
+    cred_may_access(target, own)
+}
+
+/// Whether somebody of this identity, whatever process he runs in, may look into a task.
+pub(in crate::process) fn cred_may_access(target: &Task, own: &Cred) -> bool {
     let other = target.cred_arc();
     let same_user = [other.uid, other.euid, other.suid].iter().all(|&id| id == own.fsuid);
     let same_group = [other.gid, other.egid, other.sgid].iter().all(|&id| id == own.fsgid);

@@ -6,7 +6,7 @@ pub(super) mod load;
 mod place;
 mod queue;
 pub(super) mod schedule;
-mod sleep;
+pub mod sleep;
 
 pub use entity::Policy;
 pub(super) use entity::{Entity, State};

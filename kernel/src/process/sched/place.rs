@@ -14,9 +14,11 @@ use super::queue::{self, Locked, Taken};
 use crate::arch::{irq, smp};
 use crate::base::cpu;
 use crate::base::percpu::{MAX_CPUS, cpu_id, cpus_online, online_mask};
+use crate::process::perf;
 use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::time::{self, Nanos};
+use crate::trace::{self, Event, Point};
 use alea_runq::{IdleCpus, Place};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -82,13 +84,33 @@ pub(super) fn woken(task: Arc<Task>, cpu: usize, mut queue: Locked) {
     if cpus_online() > 1 {
         let target = choose(&task, cpu);
         if target != cpu {
+            told(&task, target, false);
             return transfer(task, queue, target);
         }
     }
+    told(&task, cpu, false);
     queue.push_woken(task);
     let flags = preemption_flags(&queue, cpu, true);
     drop(queue);
     ask(cpu, flags);
+}
+
+/// A task is about to be queued for `cpu`.
+#[inline]
+fn told(task: &Task, cpu: usize, is_new: bool) {
+    if trace::wanted(Point::Wakeup) {
+        tell(task, cpu, is_new);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn tell(task: &Task, cpu: usize, is_new: bool) {
+    if !is_new {
+        let event = || Event::Wakeup { tid: task.tid(), mark: task.watched.mark(), cpu };
+        trace::at(Point::Wakeup, event);
+    }
+    perf::woken(task, cpu, is_new);
 }
 
 /// Moves a task, which nobody else has, from the CPU whose queue is locked to another one's.
@@ -122,9 +144,11 @@ fn start_here(task: Arc<Task>, stays: bool) {
     if cpus_online() > 1 {
         let target = if stays { fallback(&task, here) } else { choose_new(&task, here) };
         if target != here {
+            told(&task, target, true);
             return transfer(task, queue, target);
         }
     }
+    told(&task, here, true);
     queue.push_woken(task);
     let flags = preemption_flags(&queue, here, false);
     if flags == work::SLICE {

@@ -15,11 +15,13 @@ use super::{place, queue};
 
 use super::queue::{Locked, Running};
 use crate::base::{cpu, percpu};
+use crate::process::perf;
 use crate::process::task::current::TASKS;
 use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::sync::Wake;
 use crate::time::{self, Nanos, TimerTarget};
+use crate::trace::{self, Event, Point};
 use alea_runq::Place;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -123,9 +125,7 @@ fn switch_to_next(turn: Turn) {
     if core::ptr::eq(&*next, &*prev) {
         return;
     }
-    prev.times.count_switch(state != State::Runnable);
-    // Relaxed: a statistic.
-    SWITCHES.fetch_add(1, Ordering::Relaxed);
+    count(&prev, &next, state);
     if was_idle {
         time::start_samples();
     }
@@ -136,6 +136,40 @@ fn switch_to_next(turn: Turn) {
     next.times.resume(now);
     next.activate_mm();
     after_switch(TASKS.switch(next));
+}
+
+/// The running task, which is in `state`, makes way for another.
+#[inline(always)]
+fn count(prev: &Task, next: &Task, state: State) {
+    let waits = state != State::Runnable;
+    prev.times.count_switch(waits);
+    // Relaxed: a statistic.
+    SWITCHES.fetch_add(1, Ordering::Relaxed);
+    if trace::wanted(Point::Switch) {
+        told(prev, next, state);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn told(prev: &Task, next: &Task, state: State) {
+    let waits = state != State::Runnable;
+    let event = || Event::Switch { next: next.tid(), next_mark: next.watched.mark(), waits };
+    trace::at(Point::Switch, event);
+    perf::switched(prev, next, shown_state(prev, state));
+}
+
+/// What Linux's tracepoint of switches says of the task that makes way.
+fn shown_state(prev: &Task, state: State) -> i64 {
+    match state {
+        // Never preempted in the kernel, which Linux tells apart.
+        State::Runnable => 0,
+        State::Interruptible => 1,
+        State::Uninterruptible | State::Killable => 2,
+        // A process is a zombie then; a thread that nobody waits for is dead.
+        State::Dead if prev.is_leader() => 0x20,
+        State::Dead => 0x10,
+    }
 }
 
 /// Whether the task that has run may go on. If not it is where it belongs from now on: in the queue, with those that wait
@@ -176,10 +210,13 @@ fn may_go_on(
 /// The first thing that a new task does. Interrupts are off.
 #[inline]
 pub(super) fn after_switch(previous: Option<Arc<Task>>) {
-    if let Some(previous) = previous
-        && previous.sched.take_homeless()
-    {
-        place::rehome(previous);
+    if let Some(previous) = previous {
+        if trace::wanted(Point::Switch) {
+            perf::has_switched(&previous);
+        }
+        if previous.sched.take_homeless() {
+            place::rehome(previous);
+        }
     }
 }
 

@@ -14,6 +14,15 @@ use alloc::sync::Arc;
 /// The slot's content.
 pub struct Sleeper;
 
+/// Runs `act`, in which the task sleeps for nothing that a signal could end: such a sleep is interrupted before it begins.
+pub fn without_waiting<R>(act: impl FnOnce() -> R) -> R {
+    let task = TASKS.current();
+    task.set_work(work::NO_WAIT);
+    let result = act();
+    task.clear_work(work::NO_WAIT);
+    result
+}
+
 impl Scheduler for Sleeper {
     fn current_waker(&self) -> Arc<dyn Wake> {
         TASKS.current_arc()
@@ -48,7 +57,8 @@ impl Scheduler for Sleeper {
     fn signal_pending(&self, how: Sleep) -> bool {
         let task = TASKS.current();
         match how {
-            Sleep::Interruptible => task.has_work(work::SIGNAL) && signal::pending(&task),
+            Sleep::Interruptible if !task.has_work(work::SIGNAL | work::NO_WAIT) => false,
+            Sleep::Interruptible => task.has_work(work::NO_WAIT) || signal::pending(&task),
             Sleep::Killable => signal::killed(&task),
             Sleep::Uninterruptible => false,
         }

@@ -2,7 +2,7 @@
 //!
 //! Runs in the task itself, before the call, with interrupts on and no lock held; may sleep, and may not return.
 
-use super::filter::Verdict;
+use super::filter::{Filter, Verdict};
 use super::log;
 use super::notify::Answer;
 use super::part::Mode;
@@ -14,6 +14,7 @@ use abi::Errno;
 use abi::seccomp::{ARCH_X86_64, ret};
 use abi::signal::{SigInfo, Signal};
 use alea_bpf::DATA_WORDS;
+use alloc::sync::Arc;
 
 /// The greatest error that a filter can give.
 const MAX_ERRNO: u32 = 4095;
@@ -28,11 +29,24 @@ pub(in crate::process) fn may_be_made(task: Current, frame: &mut TrapFrame) -> b
         return true;
     }
     let number = frame.orig_rax as u32;
-    let passes = task.seccomp.look(|filter| filter.is_some_and(|filter| filter.passes(number)));
-    passes || ptrace::suspends_seccomp(&task) || judge(task, frame, false)
+    // Its own reference: another thread may give it a newer one meanwhile.
+    let looked = task.seccomp.look(|filter| match filter {
+        Some(filter) if filter.passes(number) => Look::Passes,
+        filter => Look::Judge(filter.cloned()),
+    });
+    match looked {
+        Look::Passes => true,
+        Look::Judge(filter) => ptrace::suspends_seccomp(&task) || judge(task, frame, false, filter),
+    }
 }
 
-fn judge(task: Current, frame: &mut TrapFrame, again: bool) -> bool {
+/// What the number alone tells.
+enum Look {
+    Passes,
+    Judge(Option<Arc<Filter>>),
+}
+
+fn judge(task: Current, frame: &mut TrapFrame, again: bool, filter: Option<Arc<Filter>>) -> bool {
     let verdict = match task.seccomp.mode() {
         Mode::Off => return true,
         Mode::Strict if STRICT.contains(&(frame.orig_rax as u32)) => return true,
@@ -42,8 +56,7 @@ fn judge(task: Current, frame: &mut TrapFrame, again: bool) -> bool {
             exit::do_exit(exit::Status::signalled(Signal::SIGKILL))
         }
         Mode::Filter | Mode::Dead => {
-            // Its own reference: another thread may give it a newer one meanwhile.
-            let Some(filter) = task.seccomp.filter() else { return false };
+            let Some(filter) = filter else { return false };
             filter.judge(&data_of(frame))
         }
     };
@@ -52,14 +65,28 @@ fn judge(task: Current, frame: &mut TrapFrame, again: bool) -> bool {
 
 /// `struct seccomp_data`.
 fn data_of(frame: &TrapFrame) -> [u32; DATA_WORDS] {
-    let mut data = [0; DATA_WORDS];
-    let args = frame.syscall_args();
-    let wide = [frame.rip].into_iter().chain(args);
-    data[0] = frame.orig_rax as u32;
-    data[1] = ARCH_X86_64;
-    let words = wide.flat_map(|word| [word as u32, (word >> 32) as u32]);
-    data[2..].iter_mut().zip(words).for_each(|(to, word)| *to = word);
-    data
+    let low = |word: u64| word as u32;
+    let high = |word: u64| (word >> 32) as u32;
+    let [a, b, c, d, e, f] = frame.syscall_args();
+    let (number, ip) = (frame.orig_rax as u32, frame.rip);
+    [
+        number,
+        ARCH_X86_64,
+        low(ip),
+        high(ip),
+        low(a),
+        high(a),
+        low(b),
+        high(b),
+        low(c),
+        high(c),
+        low(d),
+        high(d),
+        low(e),
+        high(e),
+        low(f),
+        high(f),
+    ]
 }
 
 fn act(task: Current, frame: &mut TrapFrame, verdict: Verdict, again: bool) -> bool {
@@ -107,7 +134,9 @@ fn act(task: Current, frame: &mut TrapFrame, verdict: Verdict, again: bool) -> b
 
 /// After a stop the tracer may have made another call of it, which is judged anew.
 fn may_go_on(task: Current, frame: &mut TrapFrame) -> bool {
-    !signal::killed(&task) && frame.orig_rax as i32 >= 0 && judge(task, frame, true)
+    !signal::killed(&task)
+        && frame.orig_rax as i32 >= 0
+        && judge(task, frame, true, task.seccomp.filter())
 }
 
 /// SYS_SECCOMP.

@@ -51,10 +51,14 @@ pub fn init() {
     wait::register_scheduler(&SLEEPER);
     pace::register_pacer(&SLEEPER);
     crate::random::register_caller(&RunningTask);
+    crate::mm::frames::register_trusted(crate::process::task::current::is_trusted_with_memory);
+    crate::mm::frames::register_payer(crate::process::task::current::payer);
     proc::register();
     crate::process::sysv::register().expect("no memory for the files of System V IPC");
     crate::process::coredump::register().expect("no memory for the files of cores");
     crate::process::seccomp::register().expect("no memory for the files of seccomp");
+    crate::process::rings::register().expect("no memory for the file of traces");
+    crate::process::perf::register().expect("no memory for the files of perf events");
     crate::process::tree::terminal::init();
     crate::diag::panic::set_describe(describe);
 }
@@ -100,6 +104,9 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     }
     if task.has_work(work::WATCH) {
         watch::refresh(task);
+    }
+    if task.has_work(work::LATER) {
+        crate::process::task::later::act(task);
     }
     if task.has_work(work::SIGNAL) {
         signal::exit_to_user(frame);

@@ -10,7 +10,7 @@ use abi::Result;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A task's part. Others never look at it.
+/// A task's part. Others look at whose list it has only.
 pub struct Part {
     /// By which its segments know it; 0 before it makes one. Relaxed: the task's own.
     mark: AtomicU64,
@@ -22,6 +22,11 @@ impl Part {
     /// Of a task that shares `undo` with its maker.
     pub const fn new(undo: Option<Arc<UndoList>>) -> Self {
         Self { mark: AtomicU64::new(0), undo: OwnerCell::new(undo) }
+    }
+
+    /// The list of what its end takes back, if there is one.
+    pub fn undo_of(&self) -> Option<Arc<UndoList>> {
+        self.undo.read(Clone::clone)
     }
 
     /// The mark for a segment that the task makes.

@@ -4,6 +4,8 @@
 //! to another thread. No locks.
 
 use super::task::Task;
+use crate::process::signal;
+use crate::vfs::Capability;
 
 crate::running_tasks! {
     /// The tasks that run on the CPUs.
@@ -47,4 +49,30 @@ pub fn is_spared_faults() -> bool {
     }
     let task = current();
     task.is_kernel_thread() || task.process().is_init()
+}
+
+/// Whether what the running task needs may come out of the reserve (decision 0011): it is an administrator's, process 1, the
+/// kernel's own thread, or one that dies and will give back what it has. Before there are tasks it is the kernel itself.
+pub fn is_trusted_with_memory() -> bool {
+    if crate::base::percpu::current().is_null() {
+        return true;
+    }
+    let task = current();
+    let process = task.process();
+    if task.is_kernel_thread() || process.is_init() || process.is_exiting() || signal::killed(&task)
+    {
+        return true;
+    }
+    let cred = task.cred();
+    cred.capable(Capability::SYS_RESOURCE) || cred.capable(Capability::SYS_ADMIN)
+}
+
+/// The account of the process that runs, 0 for process 1 and the kernel's own threads, which nobody would kill for what they take.
+pub fn payer() -> u16 {
+    if crate::base::percpu::current().is_null() {
+        return 0;
+    }
+    let task = current();
+    let process = task.process();
+    if task.is_kernel_thread() || process.is_init() { 0 } else { process.account.number() }
 }

@@ -13,6 +13,8 @@ use super::task::Task;
 use crate::base::cpu;
 use crate::mm::AddressSpace;
 use crate::mm::fallible::try_arc;
+use crate::mm::frames::Account;
+use crate::process::memory::oom::Adjustment;
 use crate::process::ptrace::Tracees;
 use crate::process::signal::ProcessSignals;
 use crate::process::timers::times::{Moved, Spent, Usage};
@@ -67,7 +69,9 @@ pub struct Process {
     pub(in crate::process) threads_changed: WaitQueue,
     /// What threads that are gone and children that were waited for have used.
     pub(in crate::process) spent: SpinLock<Spent, level::ProcessState>,
-    pub(in crate::process) oom_score_adj: AtomicI32,
+    pub(in crate::process) oom_adjustment: Adjustment,
+    /// What the kernel's own memory is charged to that it makes the kernel take.
+    pub(in crate::process) account: Account,
     /// PR_SET_DUMPABLE. Relaxed here and below: single settings.
     pub dumpable: AtomicU32,
     /// `MMF_DUMP_FILTER`: which mappings a core is to have.
@@ -128,7 +132,8 @@ impl Process {
             ended: WaitQueue::new(),
             threads_changed: WaitQueue::new(),
             spent: SpinLock::new(Spent::default()),
-            oom_score_adj: AtomicI32::new(0),
+            oom_adjustment: Adjustment::default(),
+            account: Account::default(),
             coredump_filter: AtomicU32::new(DEFAULT_COREDUMP_FILTER),
             dumpable: AtomicU32::new(1),
             child_subreaper: AtomicBool::new(false),
@@ -144,7 +149,7 @@ impl Process {
         // Relaxed: settings of two processes that no other thread changes now.
         let order = Ordering::Relaxed;
         self.dumpable.store(parent.dumpable.load(order), order);
-        self.oom_score_adj.store(parent.oom_score_adj.load(order), order);
+        self.oom_adjustment.inherit(&parent.oom_adjustment);
         self.coredump_filter.store(parent.coredump_filter.load(order), order);
         self.gave_up_terminal.store(parent.gave_up_terminal.load(order), order);
     }
@@ -374,14 +379,6 @@ impl Process {
     pub fn mm(&self) -> Option<Arc<AddressSpace>> {
         let tree = self.tree.lock();
         tree.threads.iter().find_map(|thread| thread.mm_arc())
-    }
-
-    /// Pages of its memory that are resident.
-    pub fn resident_pages(&self) -> u64 {
-        self.mm().map_or(0, |mm| {
-            let usage = mm.usage();
-            usage.rss_anon.saturating_add(usage.rss_file).saturating_add(usage.rss_shmem)
-        })
     }
 
     /// Whether it has not given its memory back yet.

@@ -17,6 +17,7 @@ use crate::base::current;
 use crate::mm::{AddressSpace, KernelStack};
 use crate::process::futex::Waits;
 use crate::process::memory::fault::LastTrap;
+use crate::process::perf::Watcher;
 use crate::process::ptrace::Tracing;
 use crate::process::sched::Entity;
 use crate::process::signal::TaskSignals;
@@ -65,6 +66,8 @@ pub struct Task {
     pub(in crate::process) seccomp: crate::process::seccomp::Part,
     /// Who counts its calls.
     pub(in crate::process) watched: Watched,
+    /// The events that are counted of it.
+    pub(in crate::process) perf: Watcher,
     /// What it keeps of System V IPC.
     pub(in crate::process) sysv: Part,
     trap: [AtomicU64; 3],
@@ -176,6 +179,7 @@ impl Task {
             tracing: Tracing::new(),
             seccomp: crate::process::seccomp::Part::new(),
             watched: Watched::new(),
+            perf: Watcher::new(),
             sysv: parts.sysv,
             trap: [const { AtomicU64::new(0) }; 3],
             settings: parent.map_or_else(Settings::default, |p| p.settings.fork()),
@@ -234,6 +238,11 @@ impl Task {
     /// Whether it shares root and working directory with another task.
     pub fn shares_fs_with(&self, other: &FsContext) -> bool {
         self.fs.read(|fs| fs.as_ref().is_some_and(|fs| core::ptr::eq(&**fs, other)))
+    }
+
+    /// What semaphores take back when any task ends, if that is anything.
+    pub fn undo_list_of(&self) -> Option<Arc<crate::process::sysv::sem::UndoList>> {
+        self.sysv.undo_of()
     }
 
     /// A counted reference to the credentials of any task.

@@ -18,3 +18,7 @@ pub const SECCOMP: u32 = 1 << 5;
 pub const WATCH: u32 = 1 << 6;
 /// The thread was switched away from, and has a restartable sequence to look at.
 pub const RSEQ: u32 = 1 << 3;
+/// A higher floor has left something to the thread (`later`).
+pub const LATER: u32 = 1 << 8;
+/// The thread must not sleep where a signal could wake it: set within one call only (`sched::sleep::without_waiting`).
+pub const NO_WAIT: u32 = 1 << 7;

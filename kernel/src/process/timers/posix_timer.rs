@@ -122,7 +122,7 @@ impl PosixTimers {
         let most = process.limits().signals_pending();
         let counted = Counted::try_new(process.uid(), most).ok_or(Errno::EAGAIN)?;
         let counted = try_arc(counted)?;
-        let room = TimerRoom::new()?;
+        let room = TimerRoom::one_of_many()?;
         let mut table = self.table.lock();
         let mut id = 0;
         for &used in table.keys() {

@@ -14,18 +14,21 @@ use crate::diag::phase::Phase;
 use crate::mm::fallible::{Room, try_arc};
 use crate::mm::user::UserPtr;
 use crate::mm::{self, AddressSpace, KernelStack};
+use crate::process::memory::oom;
+use crate::process::perf;
 use crate::process::ptrace::{self, CloneKind};
 use crate::process::sched;
 use crate::process::signal::{self, ProcessSignals, SignalActions};
 use crate::process::sysv::Part;
 use crate::process::sysv::sem::UndoList;
-use crate::process::task::current::Current;
+use crate::process::task::current::{Current, is_trusted_with_memory};
 use crate::process::task::limits::{INFINITY, Resource};
 use crate::process::task::process::{Parts as ProcessParts, Process};
 use crate::process::task::task::{Parts as TaskParts, Task};
 use crate::process::task::users;
 use crate::process::watch;
 use crate::time::TimerRoom;
+use crate::trace::{self, Event, Point};
 use crate::vfs::{Fd, FdTable, FsContext};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -150,6 +153,24 @@ struct Inherited {
 /// # Errors
 /// `EINVAL` for an impossible set of flags, `EAGAIN` when there are too many tasks, `ENOMEM`.
 pub fn clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
+    let mut tries = 0;
+    loop {
+        match try_clone(frame, args) {
+            Err(Errno::ENOMEM) if tries < TRIES && is_trusted_with_memory() => {
+                tries += 1;
+                if !oom::make_room() {
+                    return Err(Errno::ENOMEM);
+                }
+            }
+            result => return result,
+        }
+    }
+}
+
+/// So often memory is made for a child of who may use the reserve.
+const TRIES: u32 = 16;
+
+fn try_clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
     let timer = PhaseTimer::start();
     let parent = crate::process::task::current::current();
     args.check(parent.process())?;
@@ -192,7 +213,9 @@ pub fn clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
         table::give_back(tid);
         return Err(error);
     }
+    perf::forked(&parent, &child);
     watch::inherit(parent, &child, args.flags.contains(CloneFlags::THREAD));
+    trace::at(Point::Fork, || Event::Fork { tid, pid: child.process().pid() });
     if vfork {
         sched::start(child.clone(), true);
         timer.finish(Phase::Fork, parent.process().pid());
@@ -326,6 +349,9 @@ fn build(
     let task = room.arc(Task::new(parts, Some(&parent)));
     if !args.flags.contains(CloneFlags::VM) {
         task.rseq.inherit(&parent.rseq);
+    }
+    if parent.perf.is_used() {
+        perf::inherit(&parent, &task, is_thread)?;
     }
     if args.flags.contains(CloneFlags::CHILD_CLEARTID) {
         task.set_clear_child_tid(args.child_tid);

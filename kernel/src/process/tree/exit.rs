@@ -9,11 +9,14 @@ use super::{group, table};
 use crate::diag::exec_phases::PhaseTimer;
 use crate::diag::phase::Phase;
 use crate::mm::user;
+use crate::process::perf;
 use crate::process::ptrace::{self, Told};
+use crate::process::rings;
 use crate::process::task::current::Current;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::{coredump, futex, sched, signal};
+use crate::trace::{self, Event, Point};
 use abi::signal::{SigInfo, SigSet, Signal, code};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -76,10 +79,13 @@ pub fn do_exit(status: Status) -> ! {
         panic!("Attempted to kill init! exitcode=0x{:08x}", status.raw());
     }
     ptrace::exiting(task, status);
+    trace::at(Point::Exit, || Event::Exit { status: status.raw() });
     if process.is_dumping() {
         coredump::join();
     }
     task.set_exiting();
+    rings::task_ends(task);
+    perf::leave(task);
     ptrace::tracer_ends(&task);
     signal::retarget(&task, SigSet::ALL);
     release_memory(task);
@@ -93,6 +99,7 @@ pub fn do_exit(status: Status) -> ! {
     }
     if process.drop_live_thread() {
         process.signals.cancel_timers();
+        process.account.close(task.cred().uid);
         end_process(process, status);
     } else {
         end_thread(&task, process, status);

@@ -67,7 +67,10 @@ pub fn wait(which: Which, options: &Options) -> Result<Option<Report>> {
         Ok(None) => None,
         found => Some(found),
     };
-    process.children_changed.wait_interruptible(look)?
+    match options.no_hang {
+        true => process.children_changed.wait_interruptible(look)?,
+        false => process.children_changed.sleep_interruptible(look)?,
+    }
 }
 
 enum Found {

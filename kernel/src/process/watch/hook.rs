@@ -4,22 +4,78 @@
 //! may be its last. Locks: none of its own.
 
 use super::counts;
-use super::switch::{is_counting, unwatch};
+use super::switch::{Reason, Reasons, is_counting, unwatch};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
+use crate::base::speculation::clamp;
 use crate::base::tsc;
 use crate::process::ptrace;
+use crate::process::rings::{self, Ended};
 use crate::process::task::current::{Current, current};
+use crate::trace::{self, Event, Point, Points, Subscriber};
 use abi::Errno;
+
+/// getrandom(2), whose draws are told here.
+const GETRANDOM: u32 = 318;
+
+const CALLS: Points = Points::none().with(Point::Enter).with(Point::Leave);
 
 /// A system call of a task that is watched, which is one of `calls`: what it returns.
 pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     let task = current();
+    let reasons = Reasons::of(&task);
+    if !reasons.is_any() {
+        return counted(task, frame, calls);
+    }
+    let number = frame.orig_rax as u32;
+    let is_alone = !trace::wanted_by_others(Subscriber::Ring, CALLS);
+    if rings::is_bare(number) && is_alone {
+        return told_once::<{ rings::BARE_CALL }>(task, reasons, frame, calls);
+    }
+    if rings::is_short(number) && is_alone {
+        return told_once::<{ rings::CALL }>(task, reasons, frame, calls);
+    }
+    told_twice(task, number, frame, calls)
+}
+
+/// The same of a call of which is told when it has ended, in `N` words.
+#[inline(never)]
+fn told_once<const N: usize>(
+    task: Current,
+    reasons: Reasons,
+    frame: &mut TrapFrame,
+    calls: &SyscallTable,
+) -> i64 {
+    let number = frame.orig_rax as u32;
+    let start = tsc::read();
+    // A bare or short one is in the table: `rings::calls` asserts it.
+    let result = match calls.get(clamp(number as usize, SYSCALLS)) {
+        Some(call) if reasons.is_only(Reason::Ring) && !is_judged(task) => call(frame),
+        _ => counted(task, frame, calls),
+    };
+    Ended { start, number, result, frame }.told::<N>(reasons.is_for_all(), task);
+    result
+}
+
+/// The same of a call of which is told when it begins, and when it has ended.
+#[inline(never)]
+fn told_twice(task: Current, number: u32, frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
+    let args = frame.syscall_args();
+    trace::at(Point::Enter, || Event::Enter { number, args: &args });
+    let result = counted(task, frame, calls);
+    if number == GETRANDOM && result > 0 {
+        trace::at(Point::Draw, || Event::Draw { by: "getrandom", bytes: result as u64 });
+    }
+    trace::at(Point::Leave, || Event::Leave { number, result, args: &args });
+    result
+}
+
+fn counted(task: Current, frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     // As at the entry: the low half, and the last entry for what is too great.
-    let number = (frame.orig_rax as u32 as usize).min(SYSCALLS - 1);
+    let number = clamp((frame.orig_rax as u32 as usize).min(SYSCALLS - 1), SYSCALLS);
     let all = is_counting();
     let own = task.with_counts(|counts| counts.begin(number));
     if !all && !own {
-        if !is_judged(task) {
+        if !is_judged(task) && !Reasons::of(&task).is_any() {
             unwatch(task);
         }
         return call(task, number, frame, calls);

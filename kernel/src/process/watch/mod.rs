@@ -14,5 +14,9 @@ mod switch;
 pub use counts::{Line, all};
 pub use hook::watched;
 pub use names::register_names;
-pub(super) use switch::{Watched, inherit, process_text, refresh, set_process, unwatch};
+pub(super) use names::{name_of, number_of};
+pub(super) use switch::{
+    Reason, Watched, inherit, is_for_all, process_text, refresh, set_process, unwatch, watch_all,
+    watch_new, watch_task,
+};
 pub use switch::{set_all, watch_for_tracer};

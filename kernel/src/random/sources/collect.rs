@@ -41,5 +41,14 @@ pub fn collect_at_boot(info: &BootInfo) -> EntropyBits {
 
 /// Mixes in what devices have answered since they were asked; whether any of it is worth credit.
 pub fn look_again() -> bool {
-    [virtio_rng::look(), tpm::look()].into_iter().flatten().any(|bits| bits > EntropyBits(0))
+    answered().any(|bits| bits > EntropyBits(0))
+}
+
+/// The same on a machine that is not ready, whose caller credits it: what it is worth.
+pub fn late_credit() -> EntropyBits {
+    EntropyBits(answered().map(|bits| bits.0).sum())
+}
+
+fn answered() -> impl Iterator<Item = EntropyBits> {
+    [virtio_rng::look(), tpm::look()].into_iter().flatten()
 }

@@ -20,7 +20,7 @@ mod virtio_rng;
 mod vmgenid;
 mod wait;
 
-pub(super) use collect::{MEMORY, collect_at_boot, look_again};
+pub(super) use collect::{MEMORY, collect_at_boot, late_credit, look_again};
 pub(super) use hardware::{fresh_words, hardware_word, is_there as has_instruction};
 pub(super) use interrupt::start as watch_interrupts;
 pub(super) use jitter::Tsc;

@@ -8,7 +8,8 @@
 //! 10 ms.
 //!
 //! A device that breaks the protocol is not asked again; one whose bytes fail a test is, and they are mixed in, but never
-//! credited; a silent one is looked at whenever the generator is reseeded, and counts when it answers. Interface: Virtual I/O Device 1.2,
+//! credited; a silent one is looked at whenever the generator is reseeded, ten times a second until the service is ready, and counts when
+//! it answers. Interface: Virtual I/O Device 1.2,
 //! section 5.4. Owns the device and its tests. Never believes it. Locks: `Random`, for the device; the
 //! pool's is never taken under it.
 

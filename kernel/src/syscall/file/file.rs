@@ -2,8 +2,8 @@
 //! relatives, `truncate`, `fsync`.
 
 use crate::mm::fallible::TryVec;
-use crate::mm::user::iov::{MAX_RW_COUNT, import_iovec};
-use crate::mm::user::{self, UserPtr};
+use crate::mm::user::iov::{IoVec, MAX_RW_COUNT, import_iovec};
+use crate::mm::user::{self, UserPtr, UserSlice};
 use crate::mm::{Sink, Source};
 use crate::process::task::limits::{self, Resource};
 use crate::process::timers::times::Way;
@@ -105,6 +105,35 @@ pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     moved(Way::Write, file.write_at(&mut Source::iovec(&slices), pos))
 }
 
+/// A read of io_uring: at `pos`, or where the file stands.
+pub fn read_buffers(file: &OpenFile, slices: &[UserSlice], pos: Option<u64>) -> Result<usize> {
+    if !file.readable() {
+        return Err(Errno::EBADF);
+    }
+    let mut sink = Sink::iovec(slices);
+    moved(
+        Way::Read,
+        match pos {
+            Some(pos) => file.read_at(&mut sink, pos),
+            None => file.read(&mut sink),
+        },
+    )
+}
+
+/// A write of io_uring: at `pos`, or where the file stands.
+pub fn write_buffers(file: &OpenFile, slices: &mut IoVec, pos: Option<u64>) -> Result<usize> {
+    if !file.writable() {
+        return Err(Errno::EBADF);
+    }
+    shorten(file, pos, slices)?;
+    let mut source = Source::iovec(slices);
+    let written = match pos {
+        Some(pos) => file.write_at(&mut source, pos),
+        None => file.write(&mut source),
+    };
+    or_sigpipe(moved(Way::Write, written))
+}
+
 /// `RWF_HIPRI`, `RWF_DSYNC`, `RWF_SYNC`: nothing to do for files in memory.
 const RWF_HARMLESS: u32 = 1 | 2 | 4;
 
@@ -173,11 +202,7 @@ fn too_big() -> Errno {
     Errno::EFBIG
 }
 
-fn shorten(
-    file: &OpenFile,
-    pos: Option<u64>,
-    slices: &mut crate::mm::user::iov::IoVec,
-) -> Result<()> {
+fn shorten(file: &OpenFile, pos: Option<u64>, slices: &mut IoVec) -> Result<()> {
     let total = slices.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len));
     let mut left = limit_size(file, pos, total)?;
     if left < total {

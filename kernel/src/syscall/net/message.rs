@@ -180,7 +180,11 @@ fn read_rights(data: &[u8], ancillary: &mut Ancillary) -> Result<()> {
     }
     ancillary.files.try_room(count)?;
     for fd in data.as_chunks::<4>().0 {
-        ancillary.files.try_push(file_any(i32::from_ne_bytes(*fd))?)?;
+        let file = file_any(i32::from_ne_bytes(*fd))?;
+        if !file.ops().may_be_passed() {
+            return Err(Errno::EINVAL);
+        }
+        ancillary.files.try_push(file)?;
     }
     Ok(())
 }

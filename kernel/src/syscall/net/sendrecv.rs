@@ -55,6 +55,26 @@ pub fn sendmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
     send_header(&file, &msg.read()?, flags)
 }
 
+/// `send` of io_uring.
+pub fn send_buffer(file: &OpenFile, buf: u64, len: usize, flags: u32) -> Result<usize> {
+    any(file)?;
+    if !user::in_range(buf, len) {
+        return Err(Errno::EFAULT);
+    }
+    let iov = [user::UserSlice::new(buf, len)];
+    send_message(file, &iov, Name::NONE, (0, 0), MsgFlags::from_bits_retain(flags))
+}
+
+/// `recv` of io_uring.
+pub fn receive_buffer(file: &OpenFile, buf: u64, len: usize, flags: u32) -> Result<usize> {
+    any(file)?;
+    if !user::in_range(buf, len) {
+        return Err(Errno::EFAULT);
+    }
+    let iov = [user::UserSlice::new(buf, len)];
+    Ok(receive_message(file, &iov, (0, 0), MsgFlags::from_bits_retain(flags))?.bytes)
+}
+
 /// The buffers of a message: EMSGSIZE if there are too many.
 fn import(header: &MsgHdr) -> Result<IoVec> {
     if header.iovlen > u64::from(MAX_MESSAGES) {
@@ -71,7 +91,8 @@ fn name_len(header: &MsgHdr) -> Result<u32> {
     Ok(header.namelen.min(128))
 }
 
-fn send_header(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<usize> {
+/// Sends what a header in memory says.
+pub fn send_header(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<usize> {
     let iov = import(header)?;
     let name = match header.name {
         0 => Name::NONE,
@@ -86,7 +107,8 @@ pub fn recvmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
     receive_header(&file, msg, flags)
 }
 
-fn receive_header(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
+/// Receives what a header in memory says.
+pub fn receive_header(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
     let mut header = msg.read()?;
     let iov = import(&header)?;
     if header.name != 0 {

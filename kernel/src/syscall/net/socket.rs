@@ -167,8 +167,12 @@ pub fn listen(fd: i32, backlog: i32) -> Result<()> {
 }
 
 pub fn connect(fd: i32, addr: u64, len: u32) -> Result<()> {
-    let file = file(fd)?;
-    let socket = any(&file)?;
+    connect_of(&*file(fd)?, addr, len)
+}
+
+/// `connect` of a socket that is found already.
+pub fn connect_of(file: &OpenFile, addr: u64, len: u32) -> Result<()> {
+    let socket = any(file)?;
     let bytes = read_address(addr, len)?;
     match socket {
         Any::Net(socket) => socket.connect(&bytes, file.nonblock()),
@@ -190,12 +194,16 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
     if flags & !(OpenFlags::CLOEXEC | OpenFlags::NONBLOCK).bits() != 0 {
         return Err(Errno::EINVAL);
     }
-    let listener = file(fd)?;
+    accept_of(&*file(fd)?, addr, len, flags)
+}
+
+/// `accept4` of a socket that is found already.
+pub fn accept_of(listener: &OpenFile, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32> {
     // Without a descriptor the connection must stay in the queue.
     with_files(|files| files.check_room(fd_limit()))?;
     let cred = process::current().cred_arc();
     let nonblock = flags & OpenFlags::NONBLOCK.bits() != 0;
-    let (file, peer) = match any(&listener)? {
+    let (file, peer) = match any(listener)? {
         Any::Unix(socket) => {
             let accepted = socket.accept(listener.nonblock())?;
             let peer = accepted.peer_name().unwrap_or(Address::Unnamed).encode()?;

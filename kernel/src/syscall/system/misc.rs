@@ -129,11 +129,7 @@ pub fn reboot(magic1: u32, magic2: u32, command: u32) -> Result<()> {
             uart::drain();
             power::reboot()
         }
-        CMD_POWER_OFF => {
-            log::info!("reboot: Power down");
-            uart::drain();
-            power::power_off()
-        }
+        CMD_POWER_OFF => power_down(),
         CMD_HALT => {
             log::info!("reboot: System halted");
             uart::drain();
@@ -141,4 +137,11 @@ pub fn reboot(magic1: u32, magic2: u32, command: u32) -> Result<()> {
         }
         _ => Err(Errno::EINVAL),
     }
+}
+
+/// Switches the machine off, and says so.
+pub(super) fn power_down() -> ! {
+    log::info!("reboot: Power down");
+    uart::drain();
+    power::power_off()
 }

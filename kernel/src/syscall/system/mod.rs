@@ -3,3 +3,4 @@
 pub(super) mod log;
 pub mod misc;
 pub(super) mod random;
+pub(super) mod sysrq;

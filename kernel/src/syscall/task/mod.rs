@@ -2,6 +2,8 @@
 
 pub(super) mod cred;
 pub(super) mod ioprio;
+pub(super) mod kcmp;
+pub(super) mod perf;
 pub(super) mod pidfd;
 mod prctl_caps;
 pub(super) mod process;

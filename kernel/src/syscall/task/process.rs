@@ -410,6 +410,7 @@ fn set_setting(option: i32, arg2: u64, arg3: u64, more: bool) -> Result<Option<(
             let mut name = [0; process::COMM_LEN - 1];
             let len = user::read_cstr_into(arg2, &mut name)?.unwrap_or(name.len());
             task.set_comm(&name[..len]);
+            process::perf::named(&task);
         }
         PR_SET_TIMERSLACK => {
             let slack = if arg2 as i64 <= 0 { TIMER_SLACK } else { arg2 };

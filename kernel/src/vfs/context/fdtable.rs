@@ -5,6 +5,7 @@
 //! a file is never dropped under it, because closing may block.
 #![forbid(unsafe_code)]
 
+use crate::base::speculation::clamp;
 use crate::sync::{Pace, SpinLock, cond_resched, level};
 use crate::vfs::notify::marks;
 use crate::vfs::object::file::OpenFile;
@@ -33,9 +34,16 @@ impl<'a> OpenFiles<'a> {
     /// The file behind `fd` that can be read, written or controlled.
     #[inline]
     pub fn get(self, fd: Fd) -> Option<&'a Arc<OpenFile>> {
-        let file = self.0.get(usize::try_from(fd.0).ok()?)?.as_ref()?;
+        let file = file_at(self.0, fd)?;
         (!file.is_path()).then_some(file)
     }
+}
+
+/// The file of a slot that a program named by number: a CPU that runs ahead past the check loads no slot beyond the table.
+#[inline]
+fn file_at(files: &[Option<Arc<OpenFile>>], fd: Fd) -> Option<&Arc<OpenFile>> {
+    let at = usize::try_from(fd.0).ok().filter(|&at| at < files.len())?;
+    files.get(clamp(at, files.len()))?.as_ref()
 }
 
 /// A bitmap whose first 64 bits need no memory of their own.
@@ -157,8 +165,7 @@ impl FdTable {
     #[inline]
     pub fn get_any(&self, fd: Fd) -> Result<Arc<OpenFile>> {
         let inner = self.inner.lock();
-        let file = usize::try_from(fd.0).ok().and_then(|at| inner.files.get(at)?.as_ref());
-        file.cloned().ok_or(Errno::EBADF)
+        file_at(&inner.files, fd).cloned().ok_or(Errno::EBADF)
     }
 
     /// The file behind `fd` that can be read, written or controlled; EBADF for `O_PATH` files too.

@@ -10,6 +10,7 @@
 
 use super::inode::Inode;
 use super::path::Path;
+use super::seek::Whence;
 use super::types::FileType;
 use crate::mm::fallible::try_box;
 use crate::mm::{MapSource, Sink, Source};
@@ -34,6 +35,16 @@ pub enum MapTarget {
     File(Arc<dyn MapSource>),
     /// Fresh zero pages (`/dev/zero`).
     Zero,
+}
+
+/// What somebody wants to map of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct MapRange {
+    pub offset: u64,
+    /// In whole pages.
+    pub len: u64,
+    pub shared: bool,
+    pub writable: bool,
 }
 
 /// The behaviour of an open file. The defaults give Linux's error for what a file cannot do.
@@ -79,6 +90,18 @@ pub trait FileOps: Send + Sync {
     fn mmap(&self, _f: &Arc<OpenFile>) -> Result<MapTarget> {
         Err(Errno::ENODEV)
     }
+    /// What to map there: for a file to which it matters.
+    fn mmap_range(&self, f: &Arc<OpenFile>, _range: &MapRange) -> Result<MapTarget> {
+        self.mmap(f)
+    }
+    /// Whether a mapping stays with the process that made it, and out of its cores.
+    fn is_mapped_alone(&self) -> bool {
+        false
+    }
+    /// Whether a socket may carry it to another process: not what could then hold the socket that it is queued in.
+    fn may_be_passed(&self) -> bool {
+        true
+    }
     /// Makes contents durable.
     fn fsync(&self, _f: &OpenFile, _data_only: bool) -> Result<()> {
         Err(Errno::EINVAL)
@@ -103,51 +126,6 @@ pub trait FileOps: Send + Sync {
     }
     /// For downcasts (pipe, tty, epoll, ...).
     fn as_any(&self) -> &dyn Any;
-}
-
-/// `lseek`'s last argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whence {
-    Set,
-    Cur,
-    End,
-    Data,
-    Hole,
-}
-
-impl Whence {
-    /// From the system call's number.
-    pub const fn from_raw(raw: u32) -> Result<Self> {
-        Ok(match raw {
-            0 => Self::Set,
-            1 => Self::Cur,
-            2 => Self::End,
-            3 => Self::Data,
-            4 => Self::Hole,
-            _ => return Err(Errno::EINVAL),
-        })
-    }
-
-    /// The position for a file of `size` bytes without holes.
-    pub fn resolve(self, pos: u64, size: u64, offset: i64) -> Result<u64> {
-        let base = match self {
-            Self::Set => 0,
-            Self::Cur => pos,
-            Self::End => size,
-            Self::Data | Self::Hole => {
-                let at = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
-                if at >= size {
-                    return Err(Errno::ENXIO);
-                }
-                return Ok(if self == Self::Data { at } else { size });
-            }
-        };
-        let to = i64::try_from(base).ok().and_then(|b| b.checked_add(offset));
-        match to {
-            Some(to) if to >= 0 => Ok(to.unsigned_abs()),
-            _ => Err(Errno::EINVAL),
-        }
-    }
 }
 
 /// Whom `F_SETOWN` and `F_SETSIG` name for SIGIO and SIGURG.

@@ -11,6 +11,7 @@ use super::path::Path;
 use super::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 use crate::mm::PageCache;
 use crate::sync::{SpinLock, level};
+use crate::vfs::cred::Cred;
 use crate::vfs::object::seals::Seals;
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -320,7 +321,7 @@ pub trait Inode: Send + Sync {
 pub const DYNAMIC_CURSOR: u64 = 1 << 40;
 
 /// How a fifo is opened: makes or finds the pipe in the inode's [`SpecialSlot`] and waits for the other end.
-pub type FifoOpener = fn(&Arc<dyn Inode>, OpenFlags) -> Result<Arc<dyn FileOps>>;
+pub type FifoOpener = fn(&Arc<dyn Inode>, OpenFlags, &Cred) -> Result<Arc<dyn FileOps>>;
 
 static FIFO_OPENER: crate::sync::Once<FifoOpener> = crate::sync::Once::new();
 
@@ -333,7 +334,8 @@ pub fn register_fifo_opener(opener: FifoOpener) {
 pub(in crate::vfs) fn open_fifo(
     inode: &Arc<dyn Inode>,
     flags: OpenFlags,
+    cred: &Cred,
 ) -> Result<Arc<dyn FileOps>> {
     let opener = FIFO_OPENER.get().ok_or(Errno::ENXIO)?;
-    opener(inode, flags)
+    opener(inode, flags, cred)
 }

@@ -13,5 +13,6 @@ pub mod mount;
 pub(super) mod path;
 pub mod permit;
 pub mod seals;
+pub mod seek;
 pub(super) mod types;
 pub mod usage;

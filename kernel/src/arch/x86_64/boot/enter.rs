@@ -13,6 +13,7 @@ use core::sync::atomic::Ordering;
 use crate::arch::entry::{extable, gdt, idt, syscall};
 use crate::arch::task::fpu;
 use crate::base::{console, cpu, page, percpu};
+use crate::cmdline;
 
 /// The longest command line that is kept.
 pub const MAX_CMDLINE: usize = 4096;
@@ -56,6 +57,7 @@ static KEPT: Kept = Kept(core::cell::UnsafeCell::new(None));
 pub(super) fn enter_kernel(mut handover: Handover) -> ! {
     // Relaxed: see `kernel_phys`.
     KERNEL_PHYS.store(handover.kernel_phys, Ordering::Relaxed);
+    cmdline::init(handover.info.cmdline);
     // SAFETY: the handover describes the machine as the loader left it.
     let root = unsafe { tables::build(&mut handover) };
     fpu::init();

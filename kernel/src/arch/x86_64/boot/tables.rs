@@ -18,7 +18,8 @@ use super::handover::Handover;
 use crate::arch::entry::gdt;
 use crate::base::boot_info::{MemoryKind, MemoryMap, MemoryRegion};
 use crate::base::page::{LARGE_PAGE_SIZE, PTE_ADDRESS, PteFlags, nx};
-use crate::base::{PAGE_SIZE, cpu, kmap};
+use crate::base::{PAGE_SIZE, cpu, kmap, memparse::memparse};
+use crate::cmdline::{self, words};
 
 pub const DIRECT_MAP_BASE: u64 = 0xffff_8880_0000_0000;
 /// Image addresses minus this are physical addresses under PVH.
@@ -66,6 +67,7 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     // The first page is never handed out: a zero physical address means "none" too often, and the
     // rest of the first MiB belongs to the firmware's habits and to the starting of other CPUs.
     carve(map, 0, 1 << 20, MemoryKind::Reserved);
+    handover.info.initramfs = handover.info.initramfs.or_else(|| named_initramfs(map));
     if let Some((start, len)) = handover.info.initramfs {
         carve(map, start.as_u64(), len, MemoryKind::Initramfs);
     }
@@ -91,6 +93,17 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     carve(map, pool, used, MemoryKind::PageTables);
     release_loader(map);
     PhysAddr::new_truncate(builder.root)
+}
+
+/// Where `initrdmem=` says that the initramfs lies, if that is usable memory.
+fn named_initramfs(map: &MemoryMap) -> Option<(PhysAddr, u64)> {
+    let (start, len) = cmdline::value(words::INITRDMEM)?.split_once(',')?;
+    let (start, len) = (memparse(start)?, memparse(len).filter(|len| *len > 0)?);
+    let end = start.checked_add(len)?;
+    let holds = |region: &MemoryRegion| region.start.as_u64() <= start && end <= region.end();
+    let is_usable = |region: &&MemoryRegion| region.kind == MemoryKind::Usable;
+    let found = map.iter().filter(is_usable).any(holds);
+    found.then_some((PhysAddr::new_truncate(start), len))
 }
 
 /// Usable pages below 1 MiB where other CPUs can start; not the lowest ones, where a BIOS has its data.

@@ -33,6 +33,7 @@ unsafe extern "C" {
     fn alea_get_user_4(addr: u64) -> Fetched;
     fn alea_get_user_8(addr: u64) -> Fetched;
     fn alea_probe_8(addr: u64) -> Fetched;
+    fn alea_peek_user_8(addr: u64) -> Fetched;
     fn alea_put_user_2(addr: u64, value: u64) -> u64;
     fn alea_put_user_4(addr: u64, value: u64) -> u64;
     fn alea_put_user_8(addr: u64, value: u64) -> u64;
@@ -161,6 +162,15 @@ pub fn probe_kernel(addr: u64) -> Option<u64> {
     // memory in the kernel half has no side effects on reads except device registers, which lie
     // in the MMIO area that no stack pointer leads to.
     unsafe { alea_probe_8(addr) }.ok()
+}
+
+/// Reads a user word if it is mapped right now: a fault is never resolved, so it may be read in any context.
+///
+/// # Safety
+/// The address is below the user limit.
+pub unsafe fn peek_user(addr: u64) -> Option<u64> {
+    // SAFETY: passed on; `trap::page_fault` knows this instruction.
+    unsafe { alea_peek_user_8(addr) }.ok()
 }
 
 /// Atomically loads an aligned word (futex); sequentially consistent on x86.

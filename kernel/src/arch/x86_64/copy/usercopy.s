@@ -153,6 +153,17 @@ alea_clear_done:
     GET_USER alea_get_user_4, mov eax, [rdi]
     GET_USER alea_get_user_8, mov rax, [rdi]
 .balign 16
+.global alea_peek_user_8  # reads what is mapped right now: nobody resolves the fault; for interrupt handlers
+alea_peek_user_8:
+    SMAP_SITE 1
+    MAY_FAULT alea_value_fault
+.global alea_peek_load
+alea_peek_load:
+    mov rax, [rdi]
+    xor edx, edx
+    SMAP_SITE 0
+    ret
+.balign 16
 .global alea_probe_8  # reads any address, a kernel one too; for backtraces
 alea_probe_8:
     MAY_FAULT alea_value_fault

@@ -20,6 +20,7 @@ unsafe extern "C" {
     static alea_user_iretq: u8;
     static alea_bad_iretq: u8;
     static alea_probe_load: u8;
+    static alea_peek_load: u8;
 }
 
 fn table() -> &'static [Entry] {
@@ -46,9 +47,12 @@ pub fn covers(rip: u64) -> bool {
 }
 
 /// Makes the frame resume behind an instruction whose faults nobody resolves; false when it is none of those. They are
-/// the probe, which may fault on any address, and the keystream's on user memory.
+/// the probe, which may fault on any address, and the peek's and the keystream's on user memory.
 pub(super) fn give_up(frame: &mut TrapFrame, addr: u64) -> bool {
     if frame.rip == &raw const alea_probe_load as u64 {
+        return fixup(frame);
+    }
+    if frame.rip == &raw const alea_peek_load as u64 && addr < USER_HALF {
         return fixup(frame);
     }
     match chacha20::fixup(frame.rip) {

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use bitflags::bitflags;
 
 use super::extable;
+use crate::arch::irq::{self, Interrupted};
 use crate::arch::task::debug;
 use crate::base::page::USER_HALF;
 use crate::base::{cpu, percpu};
@@ -150,7 +151,10 @@ pub(super) extern "C" fn trap_entry(frame: &mut TrapFrame, vector: u64, error: u
     match vector as u8 {
         Vector::PAGE_FAULT => page_fault(frame, error),
         vector @ 0..32 => exception(frame, vector, error),
-        vector => crate::arch::irq::dispatch(vector, frame.user_mode()),
+        vector => {
+            let at = Interrupted { ip: frame.rip, bp: frame.rbp, from_user: frame.user_mode() };
+            irq::dispatch(vector, at);
+        }
     }
 }
 

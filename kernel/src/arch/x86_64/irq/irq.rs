@@ -8,6 +8,7 @@ use super::vectors::{
     APIC_ERROR_VECTOR, CALL_VECTOR, FIRST_LINE_VECTOR, LINES, RESCHEDULE_VECTOR, SPURIOUS_VECTOR,
     TIMER_VECTOR,
 };
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::{apic, ioapic};
@@ -30,6 +31,20 @@ static OBSERVER: Once<Observer> = Once::new();
 crate::per_cpu! {
     /// Interrupts taken by this CPU, by vector.
     static COUNTS: [AtomicU32; 256] = [const { AtomicU32::new(0) }; 256];
+    static INTERRUPTED: Cell<Interrupted> = Cell::new(Interrupted { ip: 0, bp: 0, from_user: false });
+}
+
+/// Where an interrupt came: the program counter, the frame pointer, and whether in user mode.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupted {
+    pub ip: u64,
+    pub bp: u64,
+    pub from_user: bool,
+}
+
+/// Where the interrupt that is being handled on this CPU came.
+pub fn interrupted() -> Interrupted {
+    INTERRUPTED.get()
 }
 
 /// The line has no free handler slot, or no interrupt controller has the line.
@@ -104,9 +119,10 @@ pub fn total() -> u64 {
     (0..percpu::cpus_online()).filter_map(|cpu| COUNTS.of(cpu)).map(of_cpu).sum()
 }
 
-/// An interrupt arrived, in user mode or not; interrupts are off.
-pub(in crate::arch) fn dispatch(vector: u8, from_user: bool) {
+/// An interrupt arrived; interrupts are off.
+pub(in crate::arch) fn dispatch(vector: u8, at: Interrupted) {
     percpu::irq_enter();
+    INTERRUPTED.set(at);
     // Relaxed: only this CPU writes its counts, and not from within another interrupt.
     COUNTS.with(|counts| {
         let count = &counts[usize::from(vector)];
@@ -116,7 +132,7 @@ pub(in crate::arch) fn dispatch(vector: u8, from_user: bool) {
         TIMER_VECTOR => {
             apic::eoi();
             if let Some(handler) = TIMER.get() {
-                handler(from_user);
+                handler(at.from_user);
             }
         }
         RESCHEDULE_VECTOR => {

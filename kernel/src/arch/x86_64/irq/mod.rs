@@ -6,7 +6,10 @@ mod irq;
 mod vectors;
 
 pub(super) use irq::dispatch;
-pub use irq::{count, init, register, set_call, set_observer, set_reschedule, set_timer, total};
+pub use irq::{
+    Interrupted, count, init, interrupted, register, set_call, set_observer, set_reschedule,
+    set_timer, total,
+};
 pub use vectors::{
     APIC_ERROR_VECTOR, CALL_VECTOR, FIRST_LINE_VECTOR, LINES, RESCHEDULE_VECTOR, SPURIOUS_VECTOR,
     TIMER_VECTOR, is_device,

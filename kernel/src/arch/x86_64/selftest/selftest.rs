@@ -10,7 +10,7 @@
 use super::user;
 use crate::arch::boot::tables;
 use crate::arch::entry::frame;
-use crate::base::{boot_info, image};
+use crate::base::{boot_info, image, speculation};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -94,11 +94,22 @@ pub fn run() {
     strings_and_words();
     user_program();
     fpu_images();
+    indices();
     constants_are_read_only(kernel_root.as_u64());
     // SAFETY: as it was before.
     unsafe { page::write_cr3(kernel_root) };
     trap::register(old);
     log::info!("arch: self tests passed");
+}
+
+/// What a mispredicted branch may index with.
+fn indices() {
+    for len in [0, 1, 7, usize::MAX] {
+        for index in [0, 1, 6, 7, usize::MAX / 2, usize::MAX] {
+            let wanted = if index < len { index } else { 0 };
+            assert_eq!(speculation::clamp(index, len), wanted, "{index} of {len}");
+        }
+    }
 }
 
 /// Code and constants of the kernel cannot be written to through the direct map either.

@@ -8,18 +8,15 @@ use super::numbers::{Several, register_settings};
 use super::pinned::{Pinned, register_pinned};
 use crate::base::setting::Setting;
 use crate::diag::klog;
-use crate::fs::pipe;
-use crate::fs::procfs::file::ProcFile;
 use crate::fs::procfs::fixed::register_file;
 use crate::fs::procfs::system::{Fixed, Text};
 use crate::mm::fallible::try_arc;
-use crate::mm::{MAX_MAP_COUNT, frames};
+use crate::mm::{MAX_MAP_COUNT, commit};
 use crate::try_format;
 use crate::version::{RELEASE, VERSION};
 use crate::vfs::namei::protect;
 use abi::{Errno, Result};
 use alloc::string::String;
-use alloc::vec::Vec;
 
 pub(in crate::fs::procfs) fn register() -> Result<()> {
     let texts: [(&str, fn() -> Result<String>); 2] = [
@@ -36,19 +33,22 @@ pub(in crate::fs::procfs) fn register() -> Result<()> {
         register_setting(path, setting)?;
     }
     register_settings("sys/kernel/printk", Several(klog::LEVELS, Errno::EINVAL))?;
-    register_file("sys/fs/pipe-max-size", 0o644, try_arc(PipeMaxSize)?)?;
     register_pinned(&PINNED)
 }
 
 /// Settings of rooms below this one.
-static SETTINGS: [(&str, &dyn Setting); 7] = [
+static SETTINGS: [(&str, &dyn Setting); 11] = [
     ("sys/fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
     ("sys/fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
     ("sys/fs/protected_fifos", &protect::PROTECTED_FIFOS),
     ("sys/fs/protected_regular", &protect::PROTECTED_REGULAR),
     ("sys/kernel/dmesg_restrict", &klog::DMESG_RESTRICT),
     ("sys/vm/max_map_count", &MAX_MAP_COUNT),
-    ("sys/vm/overcommit_memory", &frames::OVERCOMMIT_MEMORY),
+    ("sys/vm/overcommit_memory", &commit::OVERCOMMIT_MEMORY),
+    ("sys/vm/overcommit_ratio", &commit::OVERCOMMIT_RATIO),
+    ("sys/vm/overcommit_kbytes", &commit::OVERCOMMIT_KBYTES),
+    ("sys/vm/admin_reserve_kbytes", &commit::ADMIN_RESERVE_KBYTES),
+    ("sys/vm/user_reserve_kbytes", &commit::USER_RESERVE_KBYTES),
 ];
 
 /// What Linux too lets nobody write.
@@ -68,19 +68,20 @@ const NO_SWAP: &str = "there is no swap";
 const NO_DISK: &str = "there is no disk to write back to";
 const NO_HUGE_PAGES: &str = "there are no huge pages";
 const NOT_CACHED: &str = "what is in memory is the only copy of it";
-const NO_STRICT_COUNT: &str = "memory is never promised, and the limit of mode 2 is not there";
 
-static PINNED: [Pinned; 17] = [
-    pinned("kernel/sysrq", "438", "there is no such key"),
+static PINNED: [Pinned; 15] = [
+    pinned(
+        "kernel/sysrq",
+        "438",
+        "there is no such key, and /proc/sysrq-trigger asks for no leave",
+    ),
     pinned("kernel/overflowuid", "65534", NO_ID_MAPS),
     pinned("kernel/overflowgid", "65534", NO_ID_MAPS),
     pinned("kernel/tainted", "0", "there are no modules and nothing else that taints"),
-    pinned("kernel/kptr_restrict", "2", "addresses of the kernel are shown to nobody"),
     pinned("kernel/modules_disabled", "1", "there are no modules"),
     pinned("vm/swappiness", "60", NO_SWAP),
     pinned("vm/dirty_ratio", "20", NO_DISK),
     pinned("vm/dirty_background_ratio", "10", NO_DISK),
-    pinned("vm/overcommit_ratio", "50", NO_STRICT_COUNT),
     pinned("vm/mmap_min_addr", "65536", "the limit is part of how address spaces are laid out"),
     pinned("vm/vfs_cache_pressure", "100", NOT_CACHED),
     pinned("vm/nr_hugepages", "0", NO_HUGE_PAGES),
@@ -89,21 +90,3 @@ static PINNED: [Pinned; 17] = [
     pinned("fs/overflowuid", "65534", NO_ID_MAPS),
     pinned("fs/overflowgid", "65534", NO_ID_MAPS),
 ];
-
-/// `pipe-max-size`: what is written is rounded up to what a pipe can have.
-struct PipeMaxSize;
-
-impl ProcFile for PipeMaxSize {
-    fn read(&self) -> Result<Vec<u8>> {
-        try_format!("{}\n", pipe::max_size()).map(String::into_bytes)
-    }
-
-    fn write(&self, data: &[u8]) -> Result<usize> {
-        if data.is_empty() {
-            return Ok(0);
-        }
-        let wish = super::number(data).and_then(|number| u32::try_from(number).ok());
-        pipe::set_max_size(wish.ok_or(Errno::EINVAL)?)?;
-        Ok(data.len())
-    }
-}

@@ -4,8 +4,9 @@ use super::droppable;
 use super::unmap::MAX_MAP_COUNT;
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
+use crate::mm::commit::{self, Promise};
 use crate::mm::fallible::{try_arc, try_string};
-use crate::mm::frames::{self, kernel_memory_low};
+use crate::mm::frames::kernel_memory_low;
 use crate::mm::layout::{PAGE_SHIFT, page_down, page_up};
 use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::source::MapSource;
@@ -68,11 +69,13 @@ impl Inner {
         }
         let flags = self.flags_of(&request)?;
         let addr = self.place(&request, len)?;
-        self.check_room(flags, addr, len, request.fixed == MapFixed::Replace)?;
+        // Kept until the mapping itself is counted.
+        let _promise = self.check_room(flags, addr, len, request.fixed == MapFixed::Replace)?;
         let (file, offset) = match request.backing {
             Backing::File { source, offset } => (Some(self.file_of(source, addr)?), offset),
             Backing::Anon { .. } if request.shared => {
-                let source = SharedAnon::source(len)?;
+                let source =
+                    SharedAnon::source(self.promise_shared(flags, len >> PAGE_SHIFT)?, len)?;
                 source.cache().note_mapped();
                 (Some(self.file_of(source, addr)?), 0)
             }
@@ -91,6 +94,9 @@ impl Inner {
         let mut flags = request.flags | VmFlags::from_prot(request.prot);
         flags.set(VmFlags::SHARED, request.shared);
         flags.remove(VmFlags::LOW);
+        if commit::is_strict() {
+            flags.remove(VmFlags::NORESERVE);
+        }
         if flags.contains(VmFlags::DROPPABLE) {
             droppable::note();
         } else if self.lock_future {
@@ -115,7 +121,16 @@ impl Inner {
                 flags.set(VmFlags::SHMEM, request.shared);
             }
         }
+        flags.set(VmFlags::PROMISED, flags.is_promise());
         Ok(flags)
+    }
+
+    /// Shared memory that is no file is promised as a whole, unless the program wants it otherwise.
+    fn promise_shared(&self, flags: VmFlags, pages: u64) -> Result<Promise> {
+        match flags.contains(VmFlags::NORESERVE) {
+            true => Ok(Promise::NONE),
+            false => Promise::new(pages, self.counts.size),
+        }
     }
 
     fn place(&mut self, request: &MapRequest, len: u64) -> Result<u64> {
@@ -140,14 +155,15 @@ impl Inner {
         Ok(addr)
     }
 
-    /// Checks the limits for a new mapping of `len` bytes at `addr`, which may replace others.
+    /// Checks the limits for a new mapping of `len` bytes at `addr`, which may replace others. What it promises is held by the caller until
+    /// the mapping is counted.
     pub(super) fn check_room(
         &self,
         flags: VmFlags,
         addr: u64,
         len: u64,
         replaces: bool,
-    ) -> Result<()> {
+    ) -> Result<Promise> {
         let pages = len >> PAGE_SHIFT;
         let replaced = if replaces { self.mapped_pages(addr, addr + len) } else { 0 };
         let size = self.counts.size.saturating_sub(replaced).saturating_add(pages);
@@ -160,11 +176,11 @@ impl Inner {
         if is_data && self.counts.data.saturating_add(pages) > self.limits.data >> PAGE_SHIFT {
             return Err(Errno::ENOMEM);
         }
-        // What can obviously never be backed is refused, as Linux does by default.
-        if is_data && !flags.contains(VmFlags::NORESERVE) && frames::is_hopeless(pages) {
-            return Err(Errno::ENOMEM);
+        if flags.contains(VmFlags::PROMISED) {
+            Promise::new(pages, self.counts.size)
+        } else {
+            Ok(Promise::NONE)
         }
-        Ok(())
     }
 
     /// Pages of mappings in `start..end`.
@@ -214,8 +230,8 @@ struct SharedAnon {
 }
 
 impl SharedAnon {
-    fn source(len: u64) -> Result<Arc<dyn MapSource>> {
-        let cache = try_arc(PageCache::new())?;
+    fn source(promise: Promise, len: u64) -> Result<Arc<dyn MapSource>> {
+        let cache = try_arc(PageCache::promised(promise))?;
         cache.set_size(len);
         Ok(try_arc(Self { cache })?)
     }

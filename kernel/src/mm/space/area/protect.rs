@@ -1,7 +1,7 @@
 //! mprotect.
 
 use super::unmap::page_range;
-use crate::mm::frames;
+use crate::mm::commit::Promise;
 use crate::mm::layout::PAGE_SHIFT;
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
@@ -35,6 +35,11 @@ impl AddressSpace {
     }
 }
 
+/// Whether it is anonymous memory of which no page was ever written: nothing has to be kept.
+fn is_untouched(vma: &Vma) -> bool {
+    vma.is_private_anon() && !vma.flags.contains(VmFlags::HAS_ANON)
+}
+
 impl Inner {
     fn protect_range(
         &mut self,
@@ -54,8 +59,14 @@ impl Inner {
             if also_exec && flags.contains(VmFlags::MAY_EXEC) {
                 flags.insert(VmFlags::EXEC);
             }
+            if flags.is_promise() {
+                flags.insert(VmFlags::PROMISED);
+            } else if !flags.contains(VmFlags::WRITE) && is_untouched(vma) {
+                flags.remove(VmFlags::PROMISED);
+            }
             if flags != vma.flags {
-                self.check_protect(vma, at, upto, flags)?;
+                // Kept until the mapping itself is counted.
+                let _promise = self.check_protect(vma, at, upto, flags)?;
                 self.split_at(at)?;
                 self.split_at(upto)?;
                 self.table.own_range(at, upto, gather.cpus())?;
@@ -68,7 +79,7 @@ impl Inner {
         Ok(())
     }
 
-    fn check_protect(&self, vma: &Vma, start: u64, end: u64, flags: VmFlags) -> Result<()> {
+    fn check_protect(&self, vma: &Vma, start: u64, end: u64, flags: VmFlags) -> Result<Promise> {
         let may = [
             (VmFlags::READ, VmFlags::MAY_READ),
             (VmFlags::WRITE, VmFlags::MAY_WRITE),
@@ -80,15 +91,14 @@ impl Inner {
         let becomes_data = flags.is_private_writable()
             && !vma.flags.is_private_writable()
             && !flags.contains(VmFlags::GROWSDOWN);
-        if becomes_data {
-            let pages = (end - start) >> PAGE_SHIFT;
-            if self.counts.data.saturating_add(pages) > self.limits.data >> PAGE_SHIFT
-                || (!flags.contains(VmFlags::NORESERVE) && frames::is_hopeless(pages))
-            {
-                return Err(Errno::ENOMEM);
-            }
+        let pages = (end - start) >> PAGE_SHIFT;
+        if becomes_data && self.counts.data.saturating_add(pages) > self.limits.data >> PAGE_SHIFT {
+            return Err(Errno::ENOMEM);
         }
-        Ok(())
+        if flags.difference(vma.flags).contains(VmFlags::PROMISED) {
+            return Promise::new(pages, self.counts.size);
+        }
+        Ok(Promise::NONE)
     }
 
     /// Sets a mapping's flags and keeps the counts true.

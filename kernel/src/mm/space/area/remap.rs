@@ -2,6 +2,7 @@
 
 use super::unmap::page_range;
 use crate::base::PAGE_SIZE;
+use crate::mm::commit::Promise;
 use crate::mm::layout::{MMAP_MIN, page_down, page_up};
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
@@ -102,7 +103,8 @@ impl Inner {
         }
         let grows = new_len.saturating_sub(old_len);
         let (flags, is_end) = (vma.flags, old + old_len == vma.end);
-        self.check_remap(vma, call, grows)?;
+        // Kept until the mapping itself is counted.
+        let _promise = self.check_remap(vma, call, grows)?;
         if call.fixed.is_none() && !call.dont_unmap && old_len > 0 && is_end {
             let end = old.checked_add(new_len).ok_or(Errno::ENOMEM)?;
             if end <= crate::base::page::USER_END && self.fits(old + old_len, grows) {
@@ -118,7 +120,7 @@ impl Inner {
         self.move_mapping(space, call)
     }
 
-    fn check_remap(&self, vma: &Vma, call: &Remap, grows: u64) -> Result<()> {
+    fn check_remap(&self, vma: &Vma, call: &Remap, grows: u64) -> Result<Promise> {
         if vma.file.is_some() {
             let end = vma.offset_of(call.old).checked_add(call.new_len);
             if end.is_none_or(|end| end > i64::MAX as u64) {
@@ -126,7 +128,7 @@ impl Inner {
             }
         }
         let more = if call.dont_unmap || call.old_len == 0 { call.new_len } else { grows };
-        if more > 0 { self.check_room(vma.flags, 0, more, false) } else { Ok(()) }
+        if more > 0 { self.check_room(vma.flags, 0, more, false) } else { Ok(Promise::NONE) }
     }
 
     /// Where the mapping shall go.

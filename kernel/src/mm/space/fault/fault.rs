@@ -2,6 +2,7 @@
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::{self, USER_END};
+use crate::mm::commit;
 use crate::mm::frames::{self, For, Pfn, zero};
 use crate::mm::layout::{MMAP_MIN, PAGE_SHIFT, page_down};
 use crate::mm::page_cache::{Lookup, PageCache};
@@ -83,6 +84,10 @@ impl Inner {
             return Err(Fault::SegvMap);
         }
         self.account(flags, pages, 1);
+        if !commit::holds(self.counts.size) {
+            self.account(flags, pages, -1);
+            return Err(Fault::SegvMap);
+        }
         self.vmas.update(pos, |vma| vma.start = start);
         Ok(())
     }

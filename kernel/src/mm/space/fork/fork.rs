@@ -7,13 +7,14 @@
 //! is left out: the child finds it again through fault-around.
 
 use crate::base::PAGE_SIZE;
+use crate::mm::commit;
 use crate::mm::frames::{self, For};
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Counts, Inner};
 use crate::mm::space::table::tlb::{CpuMask, Gather, Was};
 use crate::mm::space::table::{
     DIRTY, Group, LEAF_SPAN, LeafPart, NO_LEAF, OWNED, PRESENT, PageTable, Table, WRITABLE, ZERO,
-    frame_of, index_at, share,
+    bits, frame_of, index_at, share,
 };
 use crate::mm::space::vma::Vma;
 use crate::sync::{Pace, cond_resched};
@@ -22,7 +23,7 @@ use alea_frames::Owner;
 use alea_ranges::RangeMap;
 use alloc::sync::Arc;
 use core::ops::Range;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Mappings of files with more pages than this are not copied unless they have private pages.
 const REFAULT_PAGES: u64 = 1024;
@@ -42,6 +43,7 @@ impl AddressSpace {
             // Known to nobody but the registry, whose walk only waits for it: no order is needed here.
             let mut copy = child.inner.lock();
             copy.inherit_counts(&inner);
+            copy.check_promises()?;
             self.share_tables(&mut inner, &mut copy)?;
             self.copy_hot(&mut inner, &mut copy)?;
             self.copy_entries(&mut inner, &mut copy)?;
@@ -190,20 +192,36 @@ impl Copying<'_> {
             }
             let to = self.to.leaf_or_alloc(part.addr, self.cpus)?;
             // What `copy_hot` has put there stays.
-            let there = to.owners();
-            part.table.for_each_group(part.range.clone(), |group| {
-                if group.is_plain() && !group.is_in(there) {
-                    to.copy_group(group.first, part.table);
-                } else {
-                    self.copy_one_by_one(&part, to, group);
-                }
+            let plan = part.table.plan_copy(part.range.clone(), to);
+            for group in bits(plan.plain) {
+                to.copy_group(group * 8, part.table);
+            }
+            for group in bits(plan.owning) {
+                self.copy_owning(&part, to, group * 8);
+            }
+            part.table.for_each_of(plan.others, part.range.clone(), |group| {
+                self.copy_one_by_one(&part, to, group);
             });
             to.inherit_masks(part.table, part.range.clone());
         }
         Ok(())
     }
 
+    /// Copies the group of entry `first`, of which the child has nothing.
     #[inline]
+    fn copy_owning(&mut self, part: &LeafPart, to: Table, first: usize) {
+        let mut index = first;
+        for (slot, place) in part.table.group(first).iter().zip(to.group(first)) {
+            let mut entry = slot.load(Ordering::Relaxed);
+            if entry & OWNED != 0 {
+                entry = self.share(part, index, slot, entry);
+            }
+            place.store(entry, Ordering::Relaxed);
+            index = index.wrapping_add(1);
+        }
+    }
+
+    /// Copies the entries of a group that the child has not.
     fn copy_one_by_one(&mut self, part: &LeafPart, to: Table, group: Group) {
         for (index, slot) in part.table.slots(&group) {
             let mut entry = slot.load(Ordering::Relaxed);
@@ -211,16 +229,23 @@ impl Copying<'_> {
                 continue;
             }
             if entry & OWNED != 0 {
-                frame_of(entry).meta().get();
-                self.owned = self.owned.wrapping_add(1);
-                if entry & WRITABLE != 0 {
-                    let was = Was::exchange(slot, entry, entry & !WRITABLE);
-                    entry &= !WRITABLE;
-                    self.gather.changed(part.addr_of(index), was);
-                }
+                entry = self.share(part, index, slot, entry);
             }
             to.replace(index, entry);
         }
+    }
+
+    /// A second reference to an owned page, which neither may write any more: the entry of both.
+    #[inline(always)]
+    fn share(&mut self, part: &LeafPart, index: usize, slot: &AtomicU64, entry: u64) -> u64 {
+        frame_of(entry).meta().get();
+        self.owned = self.owned.wrapping_add(1);
+        if entry & WRITABLE == 0 {
+            return entry;
+        }
+        let was = Was::exchange(slot, entry, entry & !WRITABLE);
+        self.gather.changed(part.addr_of(index), was);
+        entry & !WRITABLE
     }
 }
 
@@ -259,8 +284,19 @@ impl Inner {
         if self.vmas.len() != parent.vmas.len() {
             return self.recount();
         }
-        let Counts { size, data, stack, text, .. } = parent.counts;
-        self.counts = Counts { size, peak: size, data, stack, text, ..self.counts };
+        let Counts { size, data, stack, text, promised, .. } = parent.counts;
+        commit::count(promised.cast_signed());
+        self.counts = Counts { size, peak: size, data, stack, text, promised, ..self.counts };
+    }
+
+    /// Whether what a child was promised may stand, as if each mapping had been asked for.
+    fn check_promises(&self) -> Result<()> {
+        let promised = |vma: &&Vma| vma.flags.contains(VmFlags::PROMISED);
+        let has_hopeless = |vmas: &RangeMap<Vma>| {
+            vmas.iter().paced().filter(promised).any(|vma| commit::is_hopeless(vma.pages()))
+        };
+        let hopeless = commit::is_hopeless(self.counts.promised) && has_hopeless(&self.vmas);
+        if hopeless || !commit::holds(self.counts.size) { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
     fn recount(&mut self) {

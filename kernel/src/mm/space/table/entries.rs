@@ -46,19 +46,41 @@ pub(in crate::mm::space) struct Group {
     pub owned: bool,
 }
 
-impl Group {
-    /// All eight, none of them owned: fit for the shortest way.
-    #[inline(always)]
-    pub fn is_plain(&self) -> bool {
-        !self.owned && self.end.wrapping_sub(self.first) == 8
-    }
+impl Group {}
 
-    /// Whether it is marked in a mask of groups that may hold references.
-    #[inline(always)]
-    pub fn is_in(&self, owners: u32) -> bool {
-        owners >> ((self.first / 16) & 31) & 1 != 0
-    }
+/// Which groups of eight entries are copied in which way, a bit for each.
+pub struct CopyPlan {
+    /// Whole ones that hold no references, of which the other table has nothing.
+    pub plain: u64,
+    /// The same, but one of the entries may hold a reference.
+    pub owning: u64,
+    /// All others.
+    pub others: u64,
 }
+
+/// The numbers of the bits that are set.
+#[inline(always)]
+pub fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let bit = mask.trailing_zeros();
+        mask &= mask.wrapping_sub(1);
+        (bit < 64).then_some(bit as usize)
+    })
+}
+
+/// Each bit of a mask of groups of sixteen as two, of groups of eight.
+#[inline]
+const fn each_twice(mask: u32) -> u64 {
+    let wide = mask as u64;
+    let wide = (wide | wide << 16) & 0x0000_ffff_0000_ffff;
+    let wide = (wide | wide << 8) & 0x00ff_00ff_00ff_00ff;
+    let wide = (wide | wide << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    let wide = (wide | wide << 2) & 0x3333_3333_3333_3333;
+    let wide = (wide | wide << 1) & 0x5555_5555_5555_5555;
+    wide * 3
+}
+
+const _: () = assert!(each_twice(0x8000_0005) == 0xc000_0000_0000_0033, "bits 0, 2 and 31");
 
 impl Table {
     #[inline(always)]
@@ -175,14 +197,29 @@ impl Table {
         self.0.meta().refs_raw()
     }
 
+    /// How the entries of `range` are best copied to a table that has `self`'s place elsewhere, and has got some already.
+    pub fn plan_copy(self, range: Range<usize>, to: Table) -> CopyPlan {
+        let groups = self.0.meta().word() & group_mask(range.start, range.end);
+        let (first, end) = (range.start.div_ceil(8), range.end / 8);
+        let inside = if first < end { group_mask(first * 8, end * 8) } else { 0 };
+        let fresh = groups & inside & !each_twice(to.owners());
+        let owning = each_twice(self.owners());
+        CopyPlan { plain: fresh & !owning, owning: fresh & owning, others: groups & !fresh }
+    }
+
     /// Copies a whole group of entries that hold no references; the masks are the caller's business.
     #[inline(always)]
     pub fn copy_group(self, first: usize, other: Table) {
-        let (to, from) =
-            (&self.entries()[first & 504..][..8], &other.entries()[first & 504..][..8]);
-        for (to, from) in to.iter().zip(from) {
+        for (to, from) in self.group(first).iter().zip(other.group(first)) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+    }
+
+    /// The entries of the whole group that `first` is in.
+    #[inline(always)]
+    pub fn group(self, first: usize) -> &'static [AtomicU64; 8] {
+        let (groups, _) = self.entries().as_chunks();
+        &groups[(first / 8) & 63]
     }
 
     /// The entries of a group with their places.
@@ -201,13 +238,17 @@ impl Table {
 
     /// Visits the groups of `range` that may not be zero.
     #[inline(always)]
-    pub fn for_each_group(self, range: Range<usize>, mut visit: impl FnMut(Group)) {
-        if range.is_empty() {
-            return;
+    pub fn for_each_group(self, range: Range<usize>, visit: impl FnMut(Group)) {
+        if !range.is_empty() {
+            let groups = self.0.meta().word() & group_mask(range.start, range.end);
+            self.for_each_of(groups, range, visit);
         }
-        let meta = self.0.meta();
-        let mut groups = meta.word() & group_mask(range.start, range.end);
-        let owned = meta.refs_raw();
+    }
+
+    /// Visits some groups of `range`, of which `groups` has a bit each.
+    #[inline(always)]
+    pub fn for_each_of(self, mut groups: u64, range: Range<usize>, mut visit: impl FnMut(Group)) {
+        let owned = self.0.meta().refs_raw();
         while groups != 0 {
             let group = groups.trailing_zeros();
             groups &= groups.wrapping_sub(1);
@@ -238,24 +279,24 @@ impl Table {
     /// Clears everything, handing the entries that hold references to `owned`.
     #[inline(always)]
     pub(super) fn clear(self, mut owned: impl FnMut(usize, u64)) {
-        let meta = self.0.meta();
-        let (mut groups, owners) = (meta.word(), meta.refs_raw());
-        while groups != 0 {
-            let group = groups.trailing_zeros();
-            groups &= groups.wrapping_sub(1);
-            let first = (group * 8) as usize;
-            let entries = &self.entries()[first & 504..][..8];
-            if owners >> (group / 2) & 1 != 0 {
-                for (n, entry) in entries.iter().enumerate() {
-                    let entry = entry.load(Ordering::Relaxed);
-                    if entry & OWNED != 0 {
-                        owned(first | n, entry);
-                    }
-                }
-            }
-            for entry in entries {
+        let groups = self.0.meta().word();
+        let owning = groups & each_twice(self.owners());
+        let zero = |group: usize| {
+            for entry in self.group(group * 8) {
                 entry.store(0, Ordering::Relaxed);
             }
+        };
+        for group in bits(groups & !owning) {
+            zero(group);
+        }
+        for group in bits(owning) {
+            for (n, entry) in self.group(group * 8).iter().enumerate() {
+                let entry = entry.load(Ordering::Relaxed);
+                if entry & OWNED != 0 {
+                    owned((group * 8) | n, entry);
+                }
+            }
+            zero(group);
         }
     }
 

@@ -8,6 +8,6 @@ mod table;
 pub mod tlb;
 
 pub(super) use entries::{
-    ACCESSED, DIRTY, Group, KNOWN, OWNED, PRESENT, Table, WRITABLE, ZERO, frame_of,
+    ACCESSED, DIRTY, Group, KNOWN, OWNED, PRESENT, Table, WRITABLE, ZERO, bits, frame_of,
 };
 pub(super) use table::{LEAF_SPAN, LeafPart, NO_LEAF, PageTable, index_at};

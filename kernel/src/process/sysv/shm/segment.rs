@@ -6,8 +6,9 @@
 
 use crate::base::PAGE_SIZE;
 use crate::base::setting::Setting;
+use crate::mm::commit::{self, Promise};
 use crate::mm::fallible::{Room, TryMap, try_arc};
-use crate::mm::{PageCache, frames, kernel_memory_low};
+use crate::mm::{PageCache, kernel_memory_low};
 use crate::process::current;
 use crate::process::sysv::limits::{SHM_ALL, SHM_MAX, SHM_MNI, SHM_NEXT_ID, SHM_RMID_FORCED};
 use crate::process::sysv::now;
@@ -198,8 +199,8 @@ pub fn get(key: i32, size: u64, flags: u32) -> Result<i32> {
             None => {}
         }
     }
-    check_new(size, flags, &cred)?;
-    let cache = try_arc(PageCache::new())?;
+    let promise = check_new(size, flags, &cred)?;
+    let cache = try_arc(promise.map_or_else(PageCache::new, PageCache::promised))?;
     cache.set_size(size);
     // For its end, if there is no segment after all: with nothing locked.
     let _keep = cache.clone();
@@ -257,7 +258,8 @@ fn found_one(segment: &Segment, size: u64, flags: u32, cred: &Cred) -> Result<i3
     Ok(segment.id)
 }
 
-fn check_new(size: u64, flags: u32, cred: &Cred) -> Result<()> {
+/// Checks what may be asked for, and promises its pages unless they need not be there.
+fn check_new(size: u64, flags: u32, cred: &Cred) -> Result<Option<Promise>> {
     if size == 0 || size > SHM_MAX.get() {
         return Err(Errno::EINVAL);
     }
@@ -273,9 +275,13 @@ fn check_new(size: u64, flags: u32, cred: &Cred) -> Result<()> {
     if size > i64::MAX as u64 {
         return Err(Errno::EINVAL);
     }
-    // What can obviously never be backed is refused, as Linux does by default.
-    let hopeless = flags & flag::SHM_NORESERVE == 0 && frames::is_hopeless(pages);
-    if hopeless || kernel_memory_low() { Err(Errno::ENOMEM) } else { Ok(()) }
+    if kernel_memory_low() {
+        return Err(Errno::ENOMEM);
+    }
+    if flags & flag::SHM_NORESERVE != 0 && !commit::is_strict() {
+        return Ok(None);
+    }
+    Promise::new(pages, 0).map(Some)
 }
 
 /// No huge pages are set aside: what Linux says then.

@@ -1,0 +1,119 @@
+//! How large a pipe may be, and how many pages of pipes a user may have: /proc/sys/fs/pipe-max-size, pipe-user-pages-soft and -hard.
+//!
+//! Beyond the soft limit new pipes are small, beyond the hard one there are none, and none may grow. A pipe counts with all its slots, as on
+//! Linux. Owns settings and the count. Never touches a pipe. Locks: that of `PerUser`.
+#![forbid(unsafe_code)]
+
+use super::ring::PAGE;
+use crate::base::setting::Setting;
+use crate::fs::procfs::{ProcFile, number, register_file, register_setting};
+use crate::mm::fallible::try_arc;
+use crate::try_format;
+use crate::vfs::per_user::{Charge, PerUser};
+use crate::vfs::{Capability, Cred};
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+crate::setting! {
+    static SOFT = 16384, 0..=i32::MAX;
+    static HARD = 0, 0..=i32::MAX;
+}
+
+/// Slots of a new pipe: 64 KiB.
+const DEFAULT_SLOTS: usize = 16;
+/// Those of a user who has too many.
+const LEAST_SLOTS: usize = 2;
+
+static PAGES: PerUser = PerUser::new();
+
+/// Largest size, in bytes, that F_SETPIPE_SZ gives without CAP_SYS_RESOURCE (`fs.pipe-max-size`). Relaxed: a plain setting.
+static MAX_SIZE: AtomicU32 = AtomicU32::new(1 << 20);
+
+fn max_size() -> usize {
+    MAX_SIZE.load(Ordering::Relaxed) as usize
+}
+
+/// How many slots a pipe of `bytes` has: a power of two. `EINVAL` beyond 2 GiB.
+pub(super) fn slots_for(bytes: u32) -> Result<usize> {
+    if bytes > 1 << 31 {
+        return Err(Errno::EINVAL);
+    }
+    Ok((bytes as usize).div_ceil(PAGE).max(1).next_power_of_two())
+}
+
+/// No limit is 0.
+fn exceeds(pages: u64, limit: i32) -> bool {
+    limit > 0 && pages > u64::from(limit.unsigned_abs())
+}
+
+/// Whether the limits are no limits for somebody.
+fn is_privileged(cred: &Cred) -> bool {
+    cred.capable(Capability::SYS_RESOURCE) || cred.capable(Capability::SYS_ADMIN)
+}
+
+/// Charges a new pipe, and says how many slots it has: `ENFILE` beyond the hard limit.
+pub(super) fn charge_new(cred: &Cred) -> Result<(Charge, usize)> {
+    let mut slots = DEFAULT_SLOTS;
+    if slots * PAGE > max_size() && !cred.capable(Capability::SYS_RESOURCE) {
+        slots = max_size() / PAGE;
+    }
+    let mut charge = Charge::new(&PAGES, cred.uid);
+    let mut pages = charge.set(slots as u64)?;
+    if exceeds(pages, SOFT.get()) && !is_privileged(cred) {
+        slots = LEAST_SLOTS;
+        pages = charge.set(slots as u64)?;
+    }
+    if exceeds(pages, HARD.get()) && !is_privileged(cred) {
+        return Err(Errno::ENFILE);
+    }
+    Ok((charge, slots))
+}
+
+/// Charges a pipe that is to have so many slots instead of those that it has: `EPERM` if it grows beyond a limit.
+pub(super) fn charge_size(
+    charge: &mut Charge,
+    slots: usize,
+    old_slots: usize,
+    cred: &Cred,
+) -> Result<()> {
+    let grows = slots > old_slots;
+    if grows && slots * PAGE > max_size() && !cred.capable(Capability::SYS_RESOURCE) {
+        return Err(Errno::EPERM);
+    }
+    let pages = charge.set(slots as u64)?;
+    let is_over = exceeds(pages, SOFT.get()) || exceeds(pages, HARD.get());
+    if grows && is_over && !is_privileged(cred) {
+        charge.set(old_slots as u64)?;
+        return Err(Errno::EPERM);
+    }
+    Ok(())
+}
+
+/// Adds the files of /proc.
+pub fn register() -> Result<()> {
+    let files: [(&str, &'static dyn Setting); 2] =
+        [("sys/fs/pipe-user-pages-soft", &SOFT), ("sys/fs/pipe-user-pages-hard", &HARD)];
+    files.into_iter().try_for_each(|(path, file)| register_setting(path, file))?;
+    register_file("sys/fs/pipe-max-size", 0o644, try_arc(PipeMaxSize)?)
+}
+
+/// `pipe-max-size`: what is written is rounded up to what a pipe can have.
+struct PipeMaxSize;
+
+impl ProcFile for PipeMaxSize {
+    fn read(&self) -> Result<Vec<u8>> {
+        try_format!("{}\n", max_size()).map(String::into_bytes)
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        if data.is_empty() {
+            return Ok(0);
+        }
+        let wish = number(data).and_then(|number| u32::try_from(number).ok());
+        let size = slots_for(wish.ok_or(Errno::EINVAL)?)? * PAGE;
+        MAX_SIZE.store(u32::try_from(size).map_err(|_| Errno::EINVAL)?, Ordering::Relaxed);
+        Ok(data.len())
+    }
+}

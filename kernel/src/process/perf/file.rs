@@ -1,0 +1,149 @@
+//! The descriptor of an event: read, poll, the commands of ioctl.
+//!
+//! Owns the event. Locks: the mutex of all events, for commands.
+
+use super::event::{Changes, Event, changes};
+use super::{life, map, read, settings, tracepoint};
+use crate::mm::Sink;
+use crate::mm::fallible::try_arc;
+use crate::mm::user::UserPtr;
+use crate::process::task::current::current;
+use crate::sync::{PollTable, WaitQueue};
+use crate::vfs::anon::anonymous;
+use crate::vfs::{Capability, Cred, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents};
+use abi::fs::OpenFlags;
+use abi::perf::{bit, ioctl, kind};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::any::Any;
+
+/// The file of an event.
+pub(super) struct EventFile {
+    pub event: Arc<Event>,
+    /// Nobody wakes it: the answer of poll never changes.
+    queue: WaitQueue,
+}
+
+/// A new file for an event that is not attached yet.
+pub(super) fn new(event: &Arc<Event>, cred: &Arc<Cred>) -> Result<OpenFile> {
+    let ops = try_arc(EventFile { event: event.clone(), queue: WaitQueue::new() })?;
+    anonymous(ops, "[perf_event]", OpenFlags::RDWR, false, cred)
+}
+
+/// The event behind a descriptor; `EBADF` for any other file.
+pub(super) fn event_of(fd: i32) -> Result<Arc<Event>> {
+    let file = current().files().get(Fd(fd))?;
+    let event = file.downcast::<EventFile>().ok_or(Errno::EBADF)?;
+    Ok(event.event.clone())
+}
+
+impl FileOps for EventFile {
+    fn read(&self, _: &OpenFile, dst: &mut Sink<'_>, _: &mut u64) -> Result<usize> {
+        read::read(&self.event, dst)
+    }
+
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
+        table.watch(&self.queue);
+        let ring = self.event.ring.lock().clone();
+        match &ring {
+            Some(ring) => {
+                table.watch(&ring.readers);
+                let ready = ring.take_ready();
+                let mut events = PollEvents::empty();
+                events.set(PollEvents::READABLE, ready);
+                events.set(PollEvents::HUP, self.event.is_over());
+                events
+            }
+            None => PollEvents::HUP,
+        }
+    }
+
+    fn mmap_range(&self, _: &Arc<OpenFile>, range: &MapRange) -> Result<MapTarget> {
+        map::target(&self.event, range)
+    }
+
+    fn is_mapped_alone(&self) -> bool {
+        true
+    }
+
+    fn ioctl(&self, _: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
+        command(&self.event, cmd, arg).map(|()| 0)
+    }
+
+    fn release(&self, _: &OpenFile) {
+        life::release(&self.event);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn command(event: &Arc<Event>, cmd: u32, arg: u64) -> Result<()> {
+    match cmd {
+        ioctl::ENABLE => for_each(event, arg, &mut |event, changes| event.set_on(changes, true)),
+        ioctl::DISABLE => for_each(event, arg, &mut |event, changes| event.set_on(changes, false)),
+        ioctl::RESET => for_each(event, arg, &mut |event, _| event.reset()),
+        ioctl::ID => UserPtr::new(arg).write(&event.id)?,
+        ioctl::PERIOD => return set_period(event, UserPtr::new(arg).read()?),
+        ioctl::SET_OUTPUT if arg == u64::MAX => return map::set_output(event, None),
+        ioctl::SET_OUTPUT => return map::set_output(event, Some(&event_of(arg as i32)?)),
+        ioctl::PAUSE_OUTPUT => {
+            let ring = event.ring.lock().clone().filter(|ring| ring.pages() != 0);
+            ring.ok_or(Errno::EINVAL)?.pause(arg as u32 != 0);
+        }
+        ioctl::SET_FILTER => return tracepoint::set_filter(event, arg),
+        ioctl::REFRESH if event.attr.has(bit::INHERIT) || !event.attr.is_sampling() => {
+            return Err(Errno::EINVAL);
+        }
+        ioctl::REFRESH => event.refresh(arg as u32, &changes()),
+        ioctl::SET_BPF => {
+            current().files().get(Fd(arg as i32))?;
+            return Err(Errno::EINVAL);
+        }
+        ioctl::QUERY_BPF => {
+            let cred = current().cred_arc();
+            let may = cred.capable(Capability::PERFMON) || cred.capable(Capability::SYS_ADMIN);
+            return Err(if may { Errno::EINVAL } else { Errno::EPERM });
+        }
+        ioctl::MODIFY_ATTRIBUTES => {
+            let attr = settings::read_attr(arg)?;
+            let same = attr.kind == kind::SOFTWARE;
+            return Err(if same { Errno::EOPNOTSUPP } else { Errno::EINVAL });
+        }
+        _ => return Err(Errno::ENOTTY),
+    }
+    Ok(())
+}
+
+fn for_each(event: &Arc<Event>, arg: u64, act: &mut dyn FnMut(&Event, &Changes)) {
+    let changes = changes();
+    if arg & ioctl::GROUP == 0 {
+        event.for_each_heir(&changes, act);
+        return;
+    }
+    let leader = event.leader();
+    leader.for_each_heir(&changes, act);
+    for at in 0.. {
+        let member = leader.links.lock().members.get(at).cloned();
+        let Some(member) = member else { return };
+        member.for_each_heir(&changes, act);
+    }
+}
+
+/// PERF_EVENT_IOC_PERIOD: there is nothing to change but for what samples.
+fn set_period(event: &Event, period: u64) -> Result<()> {
+    let mut attr = event.attr;
+    attr.period = period;
+    if !event.is_by_frequency() {
+        attr.flags &= !bit::FREQ;
+    }
+    if !event.attr.is_sampling() || period == 0 || !attr.has_good_period(settings::rate()) {
+        return Err(Errno::EINVAL);
+    }
+    event.set_period(period, &changes())
+}

@@ -1,0 +1,283 @@
+//! What is long in a sample: counts, the call chain, the registers and the stack of the program.
+//!
+//! Owns a room on each CPU for it, since a sample is taken on whatever stack is in use, and there on all CPUs once an event wants
+//! any of it. Kernel frames are followed on the stack that is in use, and user memory is read only where it is present, so nothing is
+//! waited for: whatever was interrupted goes on as if nothing had been. Never shows a register of the kernel: it may hold a key.
+//! Locks: `Perf`, of the room of the CPU in use, which nobody else ever has: whoever takes a sample has interrupts off.
+
+use super::chains::MAX_CONTEXTS;
+use super::event::Event;
+use super::record::{Place, Record};
+use crate::arch::entry::frame::TrapFrame;
+use crate::arch::stop::backtrace;
+use crate::base::page::USER_END;
+use crate::base::percpu;
+use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::user::peek;
+use crate::process::task::current::{TASKS, current};
+use crate::process::task::task::Task;
+use crate::sync::{Once, SpinLock, level};
+use abi::Result;
+use abi::perf::{Attr, DATA_SRC_UNKNOWN, bit, context, format, sample};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+/// Words of the longest record, whose length has 16 bits.
+const WORDS: usize = u16::MAX as usize / 8;
+
+/// What comes last, and is always the same.
+const LAST: [(u64, u64); 3] = [
+    (sample::WEIGHT | sample::WEIGHT_STRUCT, 0),
+    (sample::DATA_SRC, DATA_SRC_UNKNOWN),
+    (sample::TRANSACTION, 0),
+];
+
+/// PERF_SAMPLE_REGS_ABI_64.
+const REGS_OF_64: u64 = 2;
+
+/// Words of a record that is being made.
+pub(super) struct Room {
+    words: Vec<u64>,
+    used: usize,
+    /// How many it may be, behind those that the sample begins with.
+    most: usize,
+}
+
+static ROOMS: Once<Vec<SpinLock<Room, level::Perf>>> = Once::new();
+
+/// Makes the rooms, once there is an event that wants any of this.
+pub(super) fn prepare(attr: &Attr) -> Result<()> {
+    if attr.samples(sample::LONG) && ROOMS.get().is_none() {
+        let mut rooms = Vec::new();
+        for _ in 0..percpu::cpus_online() {
+            let mut words = Vec::with_room(WORDS)?;
+            words.try_resize(WORDS, 0)?;
+            rooms.try_push(SpinLock::new(Room { words, used: 0, most: 0 }))?;
+        }
+        ROOMS.call_once(|| rooms);
+    }
+    Ok(())
+}
+
+/// Writes a sample with all that is long in it. Interrupts are off.
+pub(super) fn output(
+    event: &Event,
+    task: Option<&Task>,
+    place: Place<'_>,
+    head: Record<'_>,
+    may_wake: bool,
+) {
+    let rooms = ROOMS.get().map(Vec::as_slice).unwrap_or_default();
+    let Some(room) = rooms.get(percpu::cpu_id()) else { return };
+    let mut room = room.lock();
+    room.used = 0;
+    room.most = WORDS.saturating_sub(head.words().count());
+    room.fill(event, task, place);
+    let record = head.with_long(&room.words[..room.used]);
+    event.output(&record, task, may_wake);
+}
+
+/// The registers of the program that runs, if it is `task`.
+fn of_program(task: Option<&Task>) -> Option<TrapFrame> {
+    let task = task.filter(|task| TASKS.is_active() && core::ptr::eq(*task, &*current()))?;
+    task.user_frame()
+}
+
+/// How many addresses and marks a chain has.
+struct Chain {
+    start: usize,
+    most: usize,
+    contexts: usize,
+    addresses: usize,
+    is_over: bool,
+}
+
+impl Room {
+    /// Whether there was room for it.
+    fn put(&mut self, word: u64) -> bool {
+        match self.words.get_mut(self.used).filter(|_| self.used < self.most) {
+            Some(free) => *free = word,
+            None => return false,
+        }
+        self.used += 1;
+        true
+    }
+
+    fn fill(&mut self, event: &Event, task: Option<&Task>, place: Place<'_>) {
+        let attr = &event.attr;
+        let program = of_program(task);
+        let most = self.most;
+        self.most -= LAST.into_iter().filter(|(wanted, _)| attr.samples(*wanted)).count();
+        if attr.samples(sample::READ) {
+            self.put_counts(event, place.all);
+        }
+        if attr.samples(sample::CALLCHAIN) {
+            self.put_chain(attr, program.as_ref(), place);
+        }
+        if attr.samples(sample::RAW) {
+            // Of what has none, Linux tells four bytes of zeros.
+            match place.fact {
+                Some(fact) => fact.raw(&event.attr, |word| {
+                    self.put(word);
+                }),
+                None => {
+                    self.put(4);
+                }
+            }
+        }
+        if attr.samples(sample::REGS_USER) {
+            self.put_registers(attr.sample_regs_user, program.as_ref());
+        }
+        if attr.samples(sample::STACK_USER) {
+            self.put_stack(attr.sample_stack_user, program.as_ref());
+        }
+        self.most = most;
+        for (wanted, word) in LAST {
+            if attr.samples(wanted) {
+                self.put(word);
+            }
+        }
+    }
+
+    /// What the event itself has counted, or each of its group, in the form in which it is read.
+    fn put_counts(&mut self, event: &Event, all: &[Arc<Event>]) {
+        let form = event.attr.read_format;
+        let group = event.group.load(Ordering::Relaxed);
+        let is_in = |one: &&Arc<Event>| one.group.load(Ordering::Relaxed) == group;
+        if form & format::GROUP == 0 {
+            self.put_count(event, form, true);
+            return;
+        }
+        let Some(leader) = all.iter().find(|one| one.id == group) else {
+            self.put(0);
+            return;
+        };
+        let times = leader.own();
+        self.put(all.iter().filter(is_in).count() as u64);
+        self.put_if(form & format::ENABLED != 0, times.enabled);
+        self.put_if(form & format::RUNNING != 0, times.running);
+        self.put_count(leader, form, false);
+        // In the order in which they joined, that of their numbers.
+        let mut last = leader.id;
+        let next =
+            |last| all.iter().filter(is_in).filter(|one| one.id > last).min_by_key(|one| one.id);
+        while let Some(member) = next(last) {
+            self.put_count(member, form, false);
+            last = member.id;
+        }
+    }
+
+    fn put_count(&mut self, event: &Event, form: u64, with_times: bool) {
+        let own = event.own();
+        self.put(own.count);
+        self.put_if(with_times && form & format::ENABLED != 0, own.enabled);
+        self.put_if(with_times && form & format::RUNNING != 0, own.running);
+        self.put_if(form & format::ID != 0, event.first_id());
+        // Relaxed: see the field.
+        self.put_if(form & format::LOST != 0, event.lost.load(Ordering::Relaxed));
+    }
+
+    fn put_if(&mut self, wanted: bool, word: u64) {
+        if wanted {
+            self.put(word);
+        }
+    }
+
+    /// How many addresses, and these: the kernel's, if it is in the kernel, then the program's.
+    fn put_chain(&mut self, attr: &Attr, program: Option<&TrapFrame>, place: Place<'_>) {
+        let mut chain = Chain {
+            start: self.used,
+            most: attr.sample_max_stack.into(),
+            contexts: 0,
+            addresses: 0,
+            is_over: false,
+        };
+        self.put(0);
+        if !place.from_user && !attr.has(bit::EXCLUDE_CALLCHAIN_KERNEL) {
+            self.put_context(&mut chain, context::KERNEL);
+            if self.put_address(&mut chain, place.ip) {
+                backtrace::walk_stack(place.bp, |address| self.put_address(&mut chain, address));
+            }
+        }
+        if let Some(program) = program
+            && !attr.has(bit::EXCLUDE_CALLCHAIN_USER)
+        {
+            self.put_context(&mut chain, context::USER);
+            self.put_frames(&mut chain, program);
+        }
+        let number = self.used - chain.start - 1;
+        self.words[chain.start] = number as u64;
+    }
+
+    fn put_context(&mut self, chain: &mut Chain, mark: u64) {
+        let most = MAX_CONTEXTS.get().unsigned_abs() as usize;
+        if chain.contexts < most && self.put(mark) {
+            chain.contexts += 1;
+        } else {
+            chain.is_over = true;
+        }
+    }
+
+    fn put_address(&mut self, chain: &mut Chain, address: u64) -> bool {
+        let has_room = chain.addresses < chain.most && !chain.is_over && self.used < self.most;
+        if has_room {
+            self.put(address);
+            chain.addresses += 1;
+        }
+        has_room
+    }
+
+    /// The frames of a program that keeps frame pointers. They are the program's own to write: a ring of them ends with the room.
+    fn put_frames(&mut self, chain: &mut Chain, program: &TrapFrame) {
+        let mut frame = program.rbp;
+        let mut address = program.rip;
+        while self.put_address(chain, address) {
+            let Some(next) = peek(frame) else { return };
+            let Some(from) = frame.checked_add(8).and_then(peek) else { return };
+            (frame, address) = (next, from);
+        }
+    }
+
+    /// Of which kind they are, and those that were asked for, in the order of PERF_REG_X86_*.
+    fn put_registers(&mut self, wanted: u64, program: Option<&TrapFrame>) {
+        let Some(f) = program else {
+            self.put(0);
+            return;
+        };
+        self.put(REGS_OF_64);
+        let all = [
+            f.rax, f.rbx, f.rcx, f.rdx, f.rsi, f.rdi, f.rbp, f.rsp, f.rip, f.rflags, f.cs, f.ss, 0,
+            0, 0, 0, f.r8, f.r9, f.r10, f.r11, f.r12, f.r13, f.r14, f.r15,
+        ];
+        for (number, register) in all.into_iter().enumerate() {
+            if wanted >> number & 1 != 0 {
+                self.put(register);
+            }
+        }
+    }
+
+    /// How many bytes of the stack stand here, these, and how many of them could be read. What could not is zero.
+    fn put_stack(&mut self, wanted: u32, program: Option<&TrapFrame>) {
+        let Some(program) = program else {
+            self.put(0);
+            return;
+        };
+        let below_end = USER_END.saturating_sub(program.rsp);
+        let free = self.most.saturating_sub(self.used + 2);
+        let words = u64::from(wanted).min(below_end).div_ceil(8).min(free as u64);
+        self.put(words * 8);
+        if words == 0 {
+            return;
+        }
+        let mut read = 0;
+        let mut is_there = true;
+        for index in 0..words {
+            let word = is_there.then(|| peek(program.rsp.wrapping_add(index * 8))).flatten();
+            is_there = word.is_some();
+            read += u64::from(is_there);
+            self.put(word.unwrap_or(0));
+        }
+        self.put(read * 8);
+    }
+}

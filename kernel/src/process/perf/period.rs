@@ -1,0 +1,114 @@
+//! [`Pace`]: when samples are taken of an event: its period, which may be changed, and how many are left (PERF_EVENT_IOC_REFRESH).
+//!
+//! Owns nothing. Never waits: it is asked in interrupt handlers. Locks: `Perf`, for when the last sample was.
+
+use super::event::{Changes, Event};
+use super::sampler;
+use crate::sync::{SpinLock, level};
+use crate::time;
+use abi::Result;
+use abi::perf::{Attr, Software, bit, sample};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// When the last sample was taken, and what happened since.
+struct Taken {
+    at: u64,
+    since: u64,
+    /// How many there are to be until the next one, and from that to the one after it.
+    need: u64,
+    next: u64,
+}
+
+/// The part of an event. Relaxed everywhere: single numbers.
+pub(super) struct Pace {
+    /// That of its attributes, or what it was changed to; of a clock in nanoseconds.
+    period: AtomicU64,
+    /// Samples that may be taken before it is switched off; 0 for any number.
+    limit: AtomicU32,
+    taken: SpinLock<Taken, level::Perf>,
+}
+
+impl Pace {
+    pub fn of(attr: &Attr, what: Software) -> Self {
+        let by_frequency = attr.has(bit::FREQ) && what.is_clock() && attr.is_sampling();
+        let period = if by_frequency { 1_000_000_000 / attr.period } else { attr.period };
+        let taken = Taken { at: 0, since: 0, need: period, next: period };
+        Self {
+            period: AtomicU64::new(period),
+            limit: AtomicU32::new(0),
+            taken: SpinLock::new(taken),
+        }
+    }
+}
+
+impl Event {
+    /// Nanoseconds from sample to sample, for what is asked for by time.
+    pub fn period_ns(&self) -> u64 {
+        self.in_ns(self.pace.period.load(Ordering::Relaxed))
+    }
+
+    fn in_ns(&self, period: u64) -> u64 {
+        if self.is_by_frequency() { 1_000_000_000 / period.max(1) } else { period }
+    }
+
+    /// Whether its period is a number of samples a second: that of a clock is time from the beginning on.
+    pub fn is_by_frequency(&self) -> bool {
+        self.attr.has(bit::FREQ) && !self.what.is_clock()
+    }
+
+    /// Changes how many there are from sample to sample, or how many samples a second.
+    pub fn set_period(&self, period: u64, _: &Changes) -> Result<()> {
+        if self.takes_time {
+            sampler::enter(self.in_ns(period))?;
+            sampler::leave(self.period_ns());
+        }
+        self.pace.period.store(period, Ordering::Relaxed);
+        // As on Linux, a sample is taken at once, and the one after it when it would have been.
+        self.pace.taken.lock().need = 0;
+        Ok(())
+    }
+
+    /// Lets so many samples more be taken until it is switched off; 0 changes nothing.
+    pub fn refresh(&self, number: u32, changes: &Changes) {
+        self.pace.limit.fetch_add(number, Ordering::Relaxed);
+        self.set_on(changes, true);
+    }
+
+    /// A sample was taken: whether it was the last one that may be.
+    pub fn is_used_up(&self) -> bool {
+        let less = |limit: u32| limit.checked_sub(1);
+        // Relaxed: see `is_counting`.
+        self.pace.limit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) == Ok(1)
+    }
+
+    /// Switches it off where no mutex can be had.
+    pub fn stop(&self) {
+        self.settle(self.now(), None);
+        self.on.store(false, Ordering::Relaxed);
+        self.counts.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a sample is to be taken, `more` having happened: how many it stands for.
+    pub fn is_due(&self, more: u64) -> Option<u64> {
+        let by_time = self.what.is_clock() || self.attr.has(bit::FREQ);
+        let now = match self.what.is_clock() {
+            true => self.own().running,
+            false => time::since_boot_ns(),
+        };
+        let mut taken = self.pace.taken.lock();
+        taken.since += more;
+        let due = match by_time {
+            true => now.saturating_sub(taken.at) >= self.period_ns(),
+            // As on Linux, who wants to know for how many a sample stands gets one for each.
+            false if self.attr.samples(sample::PERIOD) => true,
+            false => taken.since >= taken.need,
+        };
+        if !due {
+            return None;
+        }
+        let stands_for = if self.what.is_clock() { self.period_ns() } else { taken.since };
+        let next = self.pace.period.load(Ordering::Relaxed);
+        *taken = Taken { at: now, since: 0, need: taken.next, next };
+        Some(stands_for)
+    }
+}

@@ -1,0 +1,246 @@
+//! [`Ring`]: the buffer of an event that user space maps: a page of numbers, and pages of records.
+//!
+//! The kernel writes records and then says how far it has written; user space reads them, and says how far it has read. All
+//! that user space writes may be wrong: it only decides whether there is room. Owns its frames, which stay as long as a mapping or an
+//! event has it. Never waits for a reader: what finds no room is counted. Locks: `Perf`, for who writes.
+
+use super::record::Record;
+use crate::base::PAGE_SIZE;
+use crate::mm::fallible::{TryGrow, TryVec, try_arc, try_string};
+use crate::mm::space::request::{Prot, VmFlags};
+use crate::mm::{Frame, MapObserver, MapSource, PageCache};
+use crate::sync::{SpinLock, WaitQueue, level};
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+
+/// Where numbers stand in the first page (`struct perf_event_mmap_page`).
+mod at {
+    pub const SIZE: usize = 72;
+    pub const HEAD: usize = 1024;
+    pub const TAIL: usize = 1032;
+    pub const DATA_OFFSET: usize = 1040;
+    pub const DATA_SIZE: usize = 1048;
+}
+
+/// When who polls is woken.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wakeup {
+    /// After so many bytes; 0 for half of the buffer.
+    Bytes(u32),
+    /// After so many samples; 0 for never.
+    Samples(u32),
+}
+
+struct Written {
+    head: u64,
+    lost: u64,
+    /// What was written when somebody was woken.
+    woken: u64,
+    samples: u32,
+}
+
+/// One buffer.
+pub(super) struct Ring {
+    numbers: Frame,
+    data: Vec<Frame>,
+    cache: Arc<PageCache>,
+    wakeup: Wakeup,
+    /// Mapped read-only: the oldest records are overwritten.
+    overwrites: bool,
+    written: SpinLock<Written, level::Perf>,
+    mappings: AtomicUsize,
+    paused: AtomicBool,
+    /// What the next poll says.
+    ready: AtomicU32,
+    /// Who polls is to be woken, and was not where that became so.
+    owed: AtomicBool,
+    pub readers: WaitQueue,
+}
+
+impl Ring {
+    /// One of `pages` pages of records, a power of two or none.
+    pub fn new(pages: usize, wakeup: Wakeup, overwrites: bool) -> Result<Arc<Self>> {
+        let cache = PageCache::new();
+        cache.set_size(((pages + 1) * PAGE_SIZE) as u64);
+        let numbers = Frame::alloc_zeroed()?;
+        cache.insert(0, numbers.clone())?;
+        let mut data = Vec::with_room(pages)?;
+        for index in 0..pages {
+            let frame = Frame::alloc_zeroed()?;
+            cache.insert(index as u64 + 1, frame.clone())?;
+            data.try_push(frame)?;
+        }
+        numbers.write(at::SIZE, &(at::HEAD as u32).to_ne_bytes());
+        numbers.write(at::DATA_OFFSET, &(PAGE_SIZE as u64).to_ne_bytes());
+        numbers.write(at::DATA_SIZE, &((pages * PAGE_SIZE) as u64).to_ne_bytes());
+        let written = Written { head: 0, lost: 0, woken: 0, samples: 0 };
+        try_arc(Self {
+            numbers,
+            data,
+            cache: try_arc(cache)?,
+            wakeup,
+            overwrites,
+            written: SpinLock::new(written),
+            mappings: AtomicUsize::new(0),
+            paused: AtomicBool::new(false),
+            ready: AtomicU32::new(0),
+            owed: AtomicBool::new(false),
+            readers: WaitQueue::new(),
+        })
+    }
+
+    /// Pages of records.
+    pub fn pages(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Whether anybody has it mapped. Relaxed: who writes into one that nobody has writes for nobody.
+    pub fn is_mapped(&self) -> bool {
+        self.mappings.load(Ordering::Relaxed) != 0
+    }
+
+    pub fn pause(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Relaxed);
+    }
+
+    /// Whether there is something new since this was asked last.
+    pub fn take_ready(&self) -> bool {
+        self.ready.swap(0, Ordering::Relaxed) != 0
+    }
+
+    fn size(&self) -> u64 {
+        (self.data.len() * PAGE_SIZE) as u64
+    }
+
+    /// Writes a record; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time,
+    /// unless the caller may wake nobody. False if there is no room.
+    pub fn write(
+        &self,
+        record: &Record<'_>,
+        lost: impl Fn(u64) -> Record<'static>,
+        may_wake: bool,
+    ) -> bool {
+        // Relaxed: a setting.
+        if self.data.is_empty() || !self.is_mapped() || self.paused.load(Ordering::Relaxed) {
+            return true;
+        }
+        let mut written = self.written.lock();
+        let told = (written.lost != 0).then(|| lost(written.lost));
+        let wanted = record.len() + told.as_ref().map_or(0, |told| told.len());
+        let mut tail = [0; 8];
+        self.numbers.read(at::TAIL, &mut tail);
+        // Acquire: what was read there is overwritten only now.
+        fence(Ordering::Acquire);
+        let used = written.head.wrapping_sub(u64::from_ne_bytes(tail));
+        // As in all rings of Linux one byte stays free.
+        if !self.overwrites && used.saturating_add(wanted) >= self.size() {
+            written.lost += 1;
+            return false;
+        }
+        if let Some(told) = &told {
+            self.put(&mut written, told);
+            written.lost = 0;
+        }
+        self.put(&mut written, record);
+        // Release: the records, then how far they go.
+        fence(Ordering::Release);
+        self.numbers.write(at::HEAD, &written.head.to_ne_bytes());
+        let wakes = self.is_time(&mut written, record);
+        drop(written);
+        if wakes {
+            self.ready.store(1, Ordering::Relaxed);
+            if may_wake {
+                self.readers.wake_all();
+            } else {
+                self.owed.store(true, Ordering::Relaxed);
+            }
+        }
+        true
+    }
+
+    /// So many records were not even made.
+    pub fn lose(&self, number: u64) {
+        self.written.lock().lost += number;
+    }
+
+    /// Wakes who polls, if that is owed. Relaxed: the CPU that owes looks itself.
+    pub fn wake_owed(&self) {
+        if self.owed.load(Ordering::Relaxed) && self.owed.swap(false, Ordering::Relaxed) {
+            self.readers.wake_all();
+        }
+    }
+
+    fn put(&self, written: &mut Written, record: &Record<'_>) {
+        for word in record.words() {
+            let place = (written.head % self.size()) as usize;
+            self.data[place / PAGE_SIZE].write(place % PAGE_SIZE, &word.to_ne_bytes());
+            written.head = written.head.wrapping_add(8);
+        }
+    }
+
+    fn is_time(&self, written: &mut Written, record: &Record<'_>) -> bool {
+        match self.wakeup {
+            Wakeup::Samples(0) => false,
+            Wakeup::Samples(every) => {
+                written.samples += u32::from(record.is_sample());
+                let wakes = written.samples >= every;
+                if wakes {
+                    written.samples = 0;
+                }
+                wakes
+            }
+            Wakeup::Bytes(every) => {
+                let every = match u64::from(every) {
+                    0 => self.size() / 2,
+                    every => every.min(self.size()),
+                };
+                let wakes = written.head.wrapping_sub(written.woken) > every;
+                if wakes {
+                    written.woken = written.head;
+                }
+                wakes
+            }
+        }
+    }
+}
+
+/// A ring behind mappings.
+pub(super) struct Mapped(pub Arc<Ring>);
+
+impl MapSource for Mapped {
+    fn cache(&self) -> &Arc<PageCache> {
+        &self.0.cache
+    }
+    fn name(&self) -> Result<String> {
+        try_string("anon_inode:[perf_event]")
+    }
+    fn dev_ino(&self) -> (u64, u64) {
+        (0, 0)
+    }
+    fn rights(&self, _: bool, _: Prot) -> Result<VmFlags> {
+        Ok(VmFlags::MAY_READ | VmFlags::MAY_WRITE)
+    }
+    fn punch(&self, _: Range<u64>) -> Result<()> {
+        // The kernel goes on writing into its pages.
+        Err(Errno::EINVAL)
+    }
+    fn observer(&self) -> Option<&dyn MapObserver> {
+        Some(self)
+    }
+}
+
+impl MapObserver for Mapped {
+    fn mapped(&self) {
+        self.0.mappings.fetch_add(1, Ordering::Relaxed);
+    }
+    fn unmapped(&self) {
+        self.0.mappings.fetch_sub(1, Ordering::Relaxed);
+    }
+    fn size(&self) -> u64 {
+        self.0.size() + PAGE_SIZE as u64
+    }
+}

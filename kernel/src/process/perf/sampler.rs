@@ -1,0 +1,141 @@
+//! Samples of time: a timer on each CPU, while there is an event that wants any.
+//!
+//! It looks at the running task as often as the most frequent event wants, and takes a sample for each event whose clock has gone
+//! on by its period. It runs in the timer's interrupt, so no lock is held there that an interrupt may not find held: whatever code is
+//! interrupted, that of the entropy pool too, goes on as if nothing had been. Owns the timers. Never allocates there. Locks: `Perf`, of the lists that
+//! it goes through, and `Timer`.
+
+use super::context::{self, Context};
+use super::record::Place;
+use crate::arch::irq::{self, Interrupted};
+use crate::base::percpu;
+use crate::mm::fallible::{TryGrow, try_arc};
+use crate::process::task::current::{TASKS, current};
+use crate::process::task::task::Task;
+use crate::sync::{Once, SpinLock, level};
+use crate::time::{self, Nanos, TimerRoom, TimerTarget};
+use abi::Result;
+use abi::perf::bit;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// The least time between two looks.
+const LEAST_NS: u64 = 100_000;
+
+/// The most, so that one that wants more of them is soon heard.
+const MOST_NS: u64 = 1 << 22;
+
+/// How many events want samples of time, and how often the most frequent one. Relaxed: who misses one is late by a look.
+static EVENTS: AtomicUsize = AtomicUsize::new(0);
+static PERIOD: AtomicU64 = AtomicU64::new(u64::MAX);
+
+struct Sampler {
+    room: TimerRoom,
+    armed: AtomicBool,
+}
+
+/// One for each CPU, for ever once somebody wanted samples.
+static SAMPLERS: Once<Vec<Arc<Sampler>>> = Once::new();
+
+/// Whether anybody wants samples of time.
+pub(super) fn is_wanted() -> bool {
+    EVENTS.load(Ordering::Relaxed) != 0
+}
+
+/// There is one more event that does, every so many nanoseconds.
+pub(super) fn enter(period: u64) -> Result<()> {
+    if SAMPLERS.get().is_none() {
+        let mut all = Vec::new();
+        for _ in 0..percpu::cpus_online() {
+            all.try_push(try_arc(Sampler {
+                room: TimerRoom::one_of_many()?,
+                armed: AtomicBool::new(false),
+            })?)?;
+        }
+        SAMPLERS.call_once(|| all);
+    }
+    EVENTS.fetch_add(1, Ordering::Relaxed);
+    change(period, |number| *number += 1);
+    Ok(())
+}
+
+/// There is one less.
+pub(super) fn leave(period: u64) {
+    EVENTS.fetch_sub(1, Ordering::Relaxed);
+    change(period, |number| *number -= 1);
+}
+
+/// How many events want samples every so often, by the highest bit of the period.
+static WANTED: SpinLock<[u32; 64], level::Perf> = SpinLock::new([0; 64]);
+
+/// Counts an event in or out. The timers then look as often as the most frequent one wants, or up to twice as often.
+fn change(period: u64, act: impl FnOnce(&mut u32)) {
+    let mut wanted = WANTED.lock();
+    act(&mut wanted[period.max(LEAST_NS).ilog2() as usize]);
+    let least = wanted.iter().position(|number| *number != 0);
+    let period = least.map_or(u64::MAX, |bits| (1 << bits).max(LEAST_NS));
+    PERIOD.store(period, Ordering::Relaxed);
+}
+
+/// Begins to look on this CPU. Interrupts are off.
+pub(super) fn begin() {
+    let samplers = SAMPLERS.get().map(Vec::as_slice).unwrap_or_default();
+    if let Some(sampler) = samplers.get(percpu::cpu_id())
+        && is_wanted()
+        && !sampler.armed.swap(true, Ordering::Relaxed)
+    {
+        arm(sampler.clone());
+    }
+}
+
+fn arm(sampler: Arc<Sampler>) {
+    let period = PERIOD.load(Ordering::Relaxed).min(MOST_NS);
+    let at = Nanos(time::since_boot_ns().saturating_add(period));
+    let target = sampler.clone();
+    time::arm(&sampler.room, at, target);
+}
+
+impl TimerTarget for Sampler {
+    fn expired(self: Arc<Self>, _: Nanos) {
+        if !is_wanted() {
+            self.armed.store(false, Ordering::Relaxed);
+            return;
+        }
+        look();
+        arm(self);
+    }
+}
+
+fn look() {
+    if !TASKS.is_active() {
+        return;
+    }
+    let task = current();
+    let Interrupted { ip, bp, from_user } = irq::interrupted();
+    let place = Place { ip, bp, address: 0, from_user, fact: None, ago: 0, all: &[] };
+    if let Some(context) = task.perf.get() {
+        take(context, &task, place);
+    }
+    if let Ok(context) = context::of_cpu(percpu::cpu_id()) {
+        take(context, &task, place);
+    }
+}
+
+fn take(context: &Context, task: &Task, place: Place<'_>) {
+    let cpu = percpu::cpu_id();
+    let idle = task.tid() == 0;
+    let excluded = if place.from_user { bit::EXCLUDE_USER } else { bit::EXCLUDE_KERNEL };
+    context.for_each_of(|event, all| {
+        let place = Place { all, ..place };
+        let here = event.cpu.is_none_or(|own| own == cpu);
+        if !here || !event.is_counting() || !event.what.is_clock() || !event.attr.is_sampling() {
+            return;
+        }
+        let Some(period) = event.is_due(1) else { return };
+        let idles = idle && event.attr.has(bit::EXCLUDE_IDLE);
+        if !event.attr.has(excluded) && !idles {
+            event.sample(Some(task), place, period, true);
+        }
+    });
+}

@@ -1,0 +1,260 @@
+//! [`Shared`]: the memory of a ring, which user space maps and may write at any time.
+//!
+//! Each number of user space's is read once, and whoever reads it masks it; an entry is copied before it is looked at. Owns
+//! the frames, which stay as long as the ring or a mapping. Never knows what an entry means. Locks: none.
+
+use crate::base::PAGE_SIZE;
+use crate::mm::fallible::{TryGrow, TryVec, try_arc, try_string};
+use crate::mm::space::request::{Prot, VmFlags};
+use crate::mm::{Frame, MapSource, PageCache};
+use crate::sync::Pace;
+use abi::uring::{CqOffsets, Cqe, Params, SqOffsets, Sqe, offset, setup};
+use abi::{Errno, Result};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+use zerocopy::IntoBytes;
+
+/// Where numbers stand in the first page (`struct io_rings` of Linux).
+mod at {
+    pub const SQ_HEAD: u32 = 0;
+    pub const SQ_TAIL: u32 = 4;
+    pub const CQ_HEAD: u32 = 8;
+    pub const CQ_TAIL: u32 = 12;
+    pub const SQ_MASK: u32 = 16;
+    pub const CQ_MASK: u32 = 20;
+    pub const SQ_ENTRIES: u32 = 24;
+    pub const CQ_ENTRIES: u32 = 28;
+    pub const SQ_DROPPED: u32 = 32;
+    pub const SQ_FLAGS: u32 = 36;
+    pub const CQ_FLAGS: u32 = 40;
+    pub const CQ_OVERFLOW: u32 = 44;
+    pub const CQES: u32 = 64;
+}
+
+/// Pages behind one of the offsets of `mmap`.
+struct Pages {
+    frames: Vec<Frame>,
+}
+
+impl Pages {
+    fn new(bytes: usize) -> Result<Self> {
+        let count = bytes.div_ceil(PAGE_SIZE);
+        let mut frames = Vec::with_room(count)?;
+        for _ in (0..count).paced() {
+            frames.try_push(Frame::alloc_zeroed()?)?;
+        }
+        Ok(Self { frames })
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.frames.len() * PAGE_SIZE) as u64
+    }
+
+    /// Nothing that is read or written crosses a page.
+    #[inline]
+    fn read(&self, at: usize, to: &mut [u8]) {
+        if let Some(frame) = self.frames.get(at / PAGE_SIZE) {
+            frame.read(at % PAGE_SIZE, to);
+        }
+    }
+
+    #[inline]
+    fn write(&self, at: usize, from: &[u8]) {
+        if let Some(frame) = self.frames.get(at / PAGE_SIZE) {
+            frame.write(at % PAGE_SIZE, from);
+        }
+    }
+
+    /// A number that user space may change at any time; nothing beyond the end.
+    #[inline]
+    fn word(&self, at: u32) -> Option<&AtomicU32> {
+        let at = at as usize;
+        self.frames.get(at / PAGE_SIZE).map(|frame| frame.word(at % PAGE_SIZE))
+    }
+
+    /// What a mapping from byte `base` shows: these pages, and nothing before or behind them.
+    fn mapped_from(&self, base: u64) -> Result<Arc<dyn MapSource>> {
+        let cache = PageCache::new();
+        cache.set_size(base + self.bytes());
+        for (index, frame) in self.frames.iter().enumerate() {
+            cache.insert(base / PAGE_SIZE as u64 + index as u64, frame.clone())?;
+        }
+        Ok(try_arc(Mapped(try_arc(cache)?))?)
+    }
+}
+
+/// The memory of one ring.
+pub struct Shared {
+    rings: Pages,
+    sqes: Pages,
+    sq_entries: u32,
+    cq_entries: u32,
+    /// Where the indices of submitted entries stand, if there are any.
+    array: Option<u32>,
+    sources: [(u64, Arc<dyn MapSource>); 3],
+}
+
+impl Shared {
+    /// Memory for so many entries, both powers of two.
+    pub fn new(sq_entries: u32, cq_entries: u32, flags: u32) -> Result<Self> {
+        let cqes_end = at::CQES + cq_entries * size_of::<Cqe>() as u32;
+        let array = (flags & setup::NO_SQARRAY == 0).then_some(cqes_end);
+        let end = cqes_end + if array.is_some() { sq_entries * 4 } else { 0 };
+        let rings = Pages::new(end as usize)?;
+        let sqes = Pages::new(sq_entries as usize * size_of::<Sqe>())?;
+        let sources = [
+            (offset::SQ_RING, rings.mapped_from(offset::SQ_RING)?),
+            (offset::CQ_RING, rings.mapped_from(offset::CQ_RING)?),
+            (offset::SQES, sqes.mapped_from(offset::SQES)?),
+        ];
+        let shared = Self { rings, sqes, sq_entries, cq_entries, array, sources };
+        shared.put(at::SQ_MASK, sq_entries - 1);
+        shared.put(at::CQ_MASK, cq_entries - 1);
+        shared.put(at::SQ_ENTRIES, sq_entries);
+        shared.put(at::CQ_ENTRIES, cq_entries);
+        Ok(shared)
+    }
+
+    /// Tells where what stands.
+    pub fn describe(&self, params: &mut Params) {
+        params.sq_off = SqOffsets {
+            head: at::SQ_HEAD,
+            tail: at::SQ_TAIL,
+            ring_mask: at::SQ_MASK,
+            ring_entries: at::SQ_ENTRIES,
+            flags: at::SQ_FLAGS,
+            dropped: at::SQ_DROPPED,
+            array: self.array.unwrap_or(0),
+            ..SqOffsets::default()
+        };
+        params.cq_off = CqOffsets {
+            head: at::CQ_HEAD,
+            tail: at::CQ_TAIL,
+            ring_mask: at::CQ_MASK,
+            ring_entries: at::CQ_ENTRIES,
+            overflow: at::CQ_OVERFLOW,
+            cqes: at::CQES,
+            flags: at::CQ_FLAGS,
+            ..CqOffsets::default()
+        };
+    }
+
+    /// What a mapping from this offset shows.
+    pub fn source(&self, offset: u64) -> Result<Arc<dyn MapSource>> {
+        let found = self.sources.iter().find(|(base, _)| *base == offset);
+        found.map(|(_, source)| source.clone()).ok_or(Errno::ENOMEM)
+    }
+
+    pub fn sq_entries(&self) -> u32 {
+        self.sq_entries
+    }
+
+    pub fn cq_entries(&self) -> u32 {
+        self.cq_entries
+    }
+
+    #[inline]
+    fn get(&self, at: u32) -> u32 {
+        // Acquire: what user space wrote before this number is read after it.
+        self.rings.word(at).map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    fn put(&self, at: u32, value: u32) {
+        if let Some(word) = self.rings.word(at) {
+            // Release: pairs with user space's acquire of the number.
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    /// How many entries user space says it has submitted behind `head`.
+    pub fn submitted(&self, head: u32) -> u32 {
+        self.get(at::SQ_TAIL).wrapping_sub(head)
+    }
+
+    /// Whether user space says that all entries are submitted and none was taken.
+    pub fn is_full(&self) -> bool {
+        self.submitted(self.get(at::SQ_HEAD)) == self.sq_entries
+    }
+
+    /// Copies the entry at `head`; false if the index is none.
+    #[inline]
+    pub fn read_entry(&self, head: u32, sqe: &mut Sqe) -> bool {
+        let place = head & (self.sq_entries - 1);
+        let index = match self.array {
+            Some(array) => self.get(array + place * 4),
+            None => place,
+        };
+        if index >= self.sq_entries {
+            return false;
+        }
+        self.sqes.read(index as usize * size_of::<Sqe>(), sqe.as_mut_bytes());
+        true
+    }
+
+    /// One more entry had an index that is none. The kernel alone counts.
+    pub fn count_dropped(&self, dropped: u32) {
+        self.put(at::SQ_DROPPED, dropped);
+    }
+
+    pub fn count_overflow(&self, lost: u32) {
+        self.put(at::CQ_OVERFLOW, lost);
+    }
+
+    /// Entries before this one are taken.
+    pub fn set_sq_head(&self, head: u32) {
+        self.put(at::SQ_HEAD, head);
+    }
+
+    pub fn set_sq_flags(&self, flags: u32) {
+        self.put(at::SQ_FLAGS, flags);
+    }
+
+    /// Bits that user space sets.
+    pub fn cq_flags(&self) -> u32 {
+        self.get(at::CQ_FLAGS)
+    }
+
+    /// How many completions before `tail` user space has not taken: any number, if it likes.
+    #[inline]
+    pub fn untaken(&self, tail: u32) -> u32 {
+        tail.wrapping_sub(self.get(at::CQ_HEAD))
+    }
+
+    /// Writes a completion, which user space sees when the tail says so.
+    #[inline]
+    pub fn put_completion(&self, tail: u32, cqe: &Cqe) {
+        let place = tail & (self.cq_entries - 1);
+        let at = at::CQES as usize + place as usize * size_of::<Cqe>();
+        self.rings.write(at, cqe.as_bytes());
+    }
+
+    pub fn set_cq_tail(&self, tail: u32) {
+        self.put(at::CQ_TAIL, tail);
+    }
+}
+
+/// Pages behind mappings.
+struct Mapped(Arc<PageCache>);
+
+impl MapSource for Mapped {
+    fn cache(&self) -> &Arc<PageCache> {
+        &self.0
+    }
+    fn name(&self) -> Result<String> {
+        try_string("anon_inode:[io_uring]")
+    }
+    fn dev_ino(&self) -> (u64, u64) {
+        (0, 0)
+    }
+    fn rights(&self, shared: bool, _: Prot) -> Result<VmFlags> {
+        // A private mapping would be a copy that nobody reads.
+        if shared { Ok(VmFlags::MAY_READ | VmFlags::MAY_WRITE) } else { Err(Errno::EINVAL) }
+    }
+    fn punch(&self, _: Range<u64>) -> Result<()> {
+        // The kernel goes on writing into its pages.
+        Err(Errno::EINVAL)
+    }
+}

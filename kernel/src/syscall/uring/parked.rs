@@ -1,0 +1,215 @@
+//! [`Parked`]: a request that waits for its file or for a time, and what wakes it.
+//!
+//! A request leaves a registration in the queues of its file, as an epoll does, or arms a timer; both ring its [`Bell`], which only
+//! says so. A task of the ring's process that enters the ring then looks again, or the one that submitted it, before it returns to
+//! user mode. No thread waits. Never watches a ring or an
+//! epoll, whose queues could wake each other in turn. Owns registrations and timers, which end with nothing locked but the
+//! ring's mutex. Locks: none in a bell.
+
+use super::memory::Shared;
+use super::request::Request;
+use crate::fs::epoll::Epoll;
+use crate::mm::fallible::try_arc;
+use crate::process::Task;
+use crate::process::task::later::leave_to;
+use crate::sync::{PollTable, Registrations, WaitQueue, Wake};
+use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
+use crate::vfs::{OpenFile, PollEvents};
+use abi::uring::sq_flag;
+use abi::{Errno, Result};
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// What bells ring at: a ring's memory, and who waits for it.
+pub struct Tower {
+    pub shared: Shared,
+    /// Some bell has rung. SeqCst: whoever clears it then looks at the bells.
+    has_rung: AtomicBool,
+    /// The flags in the shared memory.
+    flags: AtomicU32,
+    pub waiters: WaitQueue,
+}
+
+impl Tower {
+    pub fn new(shared: Shared) -> Self {
+        Self {
+            shared,
+            has_rung: AtomicBool::new(false),
+            flags: AtomicU32::new(0),
+            waiters: WaitQueue::new(),
+        }
+    }
+
+    /// Sets or clears a flag that user space sees. Who writes last looks whether another changed them meanwhile.
+    pub fn set_flag(&self, flag: u32, on: bool) {
+        match on {
+            true => self.flags.fetch_or(flag, Ordering::SeqCst),
+            false => self.flags.fetch_and(!flag, Ordering::SeqCst),
+        };
+        loop {
+            let flags = self.flags.load(Ordering::SeqCst);
+            self.shared.set_sq_flags(flags);
+            core::sync::atomic::fence(Ordering::SeqCst);
+            if self.flags.load(Ordering::SeqCst) == flags {
+                return;
+            }
+        }
+    }
+
+    /// Whether any bell has rung.
+    pub fn has_work(&self) -> bool {
+        self.has_rung.load(Ordering::SeqCst)
+    }
+
+    /// Takes back what the bells have said: whether any has rung.
+    pub fn take_rung(&self) -> bool {
+        if !self.has_work() {
+            return false;
+        }
+        self.set_flag(sq_flag::TASKRUN, false);
+        self.has_rung.swap(false, Ordering::SeqCst)
+    }
+
+    fn ring(&self) {
+        self.has_rung.store(true, Ordering::SeqCst);
+        self.set_flag(sq_flag::TASKRUN, true);
+        self.waiters.wake_events(PollEvents::READABLE.bits());
+    }
+}
+
+/// Who goes on with a request before it returns to user mode, and whether it leaves user mode for that.
+pub struct Maker {
+    pub task: Arc<Task>,
+    pub soon: bool,
+}
+
+/// What the queues of a file and a timer wake. Allocates and drops nothing.
+pub struct Bell {
+    tower: Arc<Tower>,
+    maker: Option<Maker>,
+    wanted: u32,
+    rung: AtomicBool,
+    /// The time has come. SeqCst, as `rung`.
+    late: AtomicBool,
+}
+
+impl Bell {
+    fn ring(&self) {
+        self.tower.ring();
+        if let Some(maker) = &self.maker {
+            leave_to(&maker.task, maker.soon);
+        }
+    }
+}
+
+impl Wake for Bell {
+    fn wake(&self, events: u32) -> bool {
+        if events != 0 && events & self.wanted == 0 {
+            return false;
+        }
+        self.rung.store(true, Ordering::SeqCst);
+        self.ring();
+        true
+    }
+}
+
+impl TimerTarget for Bell {
+    fn expired(self: Arc<Self>, _: Nanos) {
+        self.late.store(true, Ordering::SeqCst);
+        self.rung.store(true, Ordering::SeqCst);
+        self.ring();
+    }
+}
+
+struct Timer {
+    id: TimerId,
+    _room: TimerRoom,
+}
+
+/// A request that waits.
+pub struct Parked {
+    pub request: Request,
+    /// What is linked to it.
+    pub rest: VecDeque<Request>,
+    /// What it waits for; none for a time alone.
+    pub file: Option<Arc<OpenFile>>,
+    bell: Arc<Bell>,
+    registrations: Option<Registrations>,
+    timer: Option<Timer>,
+}
+
+/// What is ready of `file`, and a bell for when more is.
+fn watch(file: &OpenFile, bell: &Arc<Bell>) -> Result<(PollEvents, Option<Registrations>)> {
+    let mut table = PollTable::register(bell.clone(), false, 2);
+    let found = file.poll(&mut table);
+    Ok((found, table.finish()?))
+}
+
+impl Parked {
+    /// Lets a request wait until `file` has one of `wanted`, or until `deadline`. What is ready already rings at once.
+    pub fn new(
+        tower: &Arc<Tower>,
+        maker: Option<Maker>,
+        request: Request,
+        file: Option<Arc<OpenFile>>,
+        wanted: PollEvents,
+        deadline: Option<u64>,
+    ) -> Result<Self> {
+        let is_nested =
+            |file: &OpenFile| !file.ops().may_be_passed() || file.downcast::<Epoll>().is_some();
+        if file.as_deref().is_some_and(is_nested) {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if crate::mm::kernel_memory_low() {
+            return Err(Errno::ENOMEM);
+        }
+        let bell = try_arc(Bell {
+            tower: tower.clone(),
+            maker,
+            wanted: wanted.bits(),
+            rung: AtomicBool::new(false),
+            late: AtomicBool::new(false),
+        })?;
+        let room = deadline.map(|_| TimerRoom::one_of_many()).transpose()?;
+        let mut registrations = None;
+        if let Some(file) = &file {
+            let (found, made) = watch(file, &bell)?;
+            registrations = made;
+            if found.intersects(wanted) {
+                bell.wake(0);
+            }
+        }
+        let timer = room.zip(deadline).map(|(room, deadline)| {
+            let id = time::arm(&room, Nanos(deadline), bell.clone());
+            Timer { id, _room: room }
+        });
+        Ok(Self { request, rest: VecDeque::new(), file, bell, registrations, timer })
+    }
+
+    /// Whether its bell has rung since this was asked last.
+    pub fn take_rung(&self) -> bool {
+        self.bell.rung.swap(false, Ordering::SeqCst)
+    }
+
+    /// Whether its time has come.
+    pub fn is_late(&self) -> bool {
+        self.bell.late.load(Ordering::SeqCst)
+    }
+
+    /// What of what it wants is ready.
+    pub fn ready(&self) -> PollEvents {
+        let Some(file) = &self.file else { return PollEvents::empty() };
+        file.poll(&mut PollTable::look()) & PollEvents::from_bits_truncate(self.bell.wanted)
+    }
+}
+
+impl Drop for Parked {
+    fn drop(&mut self) {
+        self.registrations = None;
+        if let Some(timer) = &self.timer {
+            // The interrupt's reference to the bell must not become the last one.
+            time::cancel_and_wait(timer.id);
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Carrying out one request, by the functions that the system calls use.
+//!
+//! What moves bytes or connections never waits here: where it would, the outcome says so. What looks up names or changes files
+//! does what the call does. Owns nothing. Locks: a ring's mutex is held by the caller.
+
+use super::check::{ACCEPT_DONTWAIT, is_multishot, is_rw, is_transfer};
+use super::ring::{Ring, State};
+use crate::mm::user::iov::{IoVec, MAX_RW_COUNT, import_iovec};
+use crate::mm::user::{self, UserPtr, UserSlice};
+use crate::process;
+use crate::sync::PollTable;
+use crate::syscall::caller::file;
+use crate::syscall::event::epoll;
+use crate::syscall::file::{dir, fd, file as files, path};
+use crate::syscall::mm;
+use crate::syscall::net::{sendrecv, socket};
+use crate::syscall::time::{read_deadline, read_timeout};
+use crate::time::ClockId;
+use crate::vfs::{OpenFile, PollEvents};
+use abi::uring::{CQE_BUFFER, CQE_BUFFER_SHIFT, CQE_MORE, Cqe, Sqe, op, sqe as flag};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+
+/// What became of a request.
+pub enum Outcome {
+    Done(Done),
+    /// It would have to wait.
+    Waits(Wait),
+}
+
+/// What a request waits for.
+pub struct Wait {
+    pub file: Option<Arc<OpenFile>>,
+    pub wanted: PollEvents,
+    pub deadline: Option<u64>,
+}
+
+/// What a completion says; a link may break though there is no error.
+#[derive(Clone, Copy)]
+pub struct Done {
+    pub res: i32,
+    pub flags: u32,
+    pub breaks_link: bool,
+}
+
+impl Done {
+    #[inline]
+    pub fn of(result: Result<i64>) -> Self {
+        // A call that a signal ended is not begun again.
+        let res = match result {
+            Ok(value) => value as i32,
+            Err(error) if error.is_restart() => Errno::EINTR.to_return() as i32,
+            Err(error) => error.to_return() as i32,
+        };
+        Self { res, flags: 0, breaks_link: res < 0 }
+    }
+
+    #[inline]
+    pub fn completion(&self, sqe: &Sqe) -> Cqe {
+        Cqe { user_data: sqe.user_data, res: self.res, flags: self.flags }
+    }
+}
+
+impl Outcome {
+    pub fn of(result: Result<i64>) -> Self {
+        Self::Done(Done::of(result))
+    }
+}
+
+/// Carries it out, as far as that can be done now.
+pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
+    if is_transfer(sqe.opcode) {
+        return match file_of(state, sqe) {
+            Ok(file) => transfer(ring, state, &file, sqe),
+            Err(error) => Outcome::of(Err(error)),
+        };
+    }
+    match sqe.opcode {
+        op::POLL_ADD => return poll(state, sqe),
+        op::TIMEOUT => {
+            return match deadline_of(sqe) {
+                Ok(at) => Outcome::Waits(Wait {
+                    file: None,
+                    wanted: PollEvents::empty(),
+                    deadline: Some(at),
+                }),
+                Err(error) => Outcome::of(Err(error)),
+            };
+        }
+        // What it is linked to is complete, or there is none.
+        op::NOP => return nop(sqe),
+        op::LINK_TIMEOUT => return Outcome::of(Err(Errno::EINVAL)),
+        _ => {}
+    }
+    Outcome::of(match sqe.opcode {
+        op::PROVIDE_BUFFERS => state.buffers.provide(sqe).map(|()| 0),
+        op::REMOVE_BUFFERS => state.buffers.remove(sqe.buf_index, sqe.fd.unsigned_abs() as usize),
+        op::CLOSE => close(sqe.fd),
+        op::OPENAT => path::openat(sqe.fd, sqe.addr, sqe.op_flags, sqe.len).map(i64::from),
+        op::OPENAT2 => {
+            path::openat2(sqe.fd, sqe.addr, UserPtr::new(sqe.off), sqe.len as usize).map(i64::from)
+        }
+        op::SOCKET => socket::socket(sqe.fd, sqe.off as u32, sqe.len.cast_signed()).map(i64::from),
+        _ => change(sqe).map(|()| 0),
+    })
+}
+
+/// IORING_OP_NOP, which may say what its completion is to say.
+#[inline]
+pub fn nop(sqe: &Sqe) -> Outcome {
+    const INJECT_RESULT: u32 = 1;
+    let res = if sqe.op_flags & INJECT_RESULT == 0 { 0 } else { sqe.len.cast_signed() };
+    Outcome::Done(Done { res, flags: 0, breaks_link: res < 0 })
+}
+
+fn close(fd: i32) -> Result<i64> {
+    if super::ring::of_file(&*file(fd)?).is_ok() {
+        // A ring is not closed while it works.
+        return Err(Errno::EBADF);
+    }
+    fd::close(fd).map(|()| 0)
+}
+
+/// What gives nothing but success.
+fn change(sqe: &Sqe) -> Result<()> {
+    let Sqe { fd, off, addr, len, op_flags: flags, .. } = *sqe;
+    let length = |first: u64| if first == 0 { u64::from(len) } else { first };
+    match sqe.opcode {
+        op::FSYNC if flags & 1 != 0 => files::fdatasync(fd),
+        op::FSYNC => files::fsync(fd),
+        op::SYNC_FILE_RANGE => files::sync_file_range(fd, off.cast_signed(), i64::from(len), flags),
+        op::FALLOCATE => files::fallocate(fd, len, off.cast_signed(), addr.cast_signed()),
+        op::FTRUNCATE => files::ftruncate(fd, off.cast_signed()),
+        op::FADVISE => files::fadvise64(fd, off.cast_signed(), length(addr).cast_signed(), flags),
+        op::MADVISE => mm::madvise(addr, length(off), flags.cast_signed()),
+        op::STATX => path::statx(fd, addr, flags, len, UserPtr::new(off)),
+        op::RENAMEAT => dir::renameat2(fd, addr, len.cast_signed(), off, flags),
+        op::UNLINKAT => dir::unlinkat(fd, addr, flags),
+        op::MKDIRAT => dir::mkdirat(fd, addr, len),
+        op::SYMLINKAT => dir::symlinkat(addr, fd, off),
+        op::LINKAT => dir::linkat(fd, addr, len.cast_signed(), off, flags),
+        op::SHUTDOWN => socket::shutdown(fd, len.cast_signed()),
+        op::BIND => socket::bind(fd, addr, off as u32),
+        op::LISTEN => socket::listen(fd, len.cast_signed()),
+        op::EPOLL_CTL => epoll::epoll_ctl(fd, len.cast_signed(), off.cast_signed() as i32, addr),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn file_of(state: &State, sqe: &Sqe) -> Result<Arc<OpenFile>> {
+    if sqe.flags & flag::FIXED_FILE == 0 {
+        return file(sqe.fd);
+    }
+    let at = usize::try_from(sqe.fd).map_err(|_| Errno::EBADF)?;
+    state.files.get(at).and_then(Clone::clone).ok_or(Errno::EBADF)
+}
+
+/// `RWF_DSYNC`, `RWF_SYNC`: nothing to do for files in memory.
+const HARMLESS: u32 = 2 | 4;
+/// `RWF_NOWAIT`.
+const NOWAIT: u32 = 8;
+/// `MSG_DONTWAIT`.
+const DONTWAIT: u32 = 0x40;
+
+/// Moves what can be moved now without waiting; one that goes on, again and again, with a completion for each.
+pub fn transfer(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
+    if !is_multishot(sqe) {
+        return transfer_with(ring, state, file, sqe);
+    }
+    loop {
+        let outcome = transfer_with(ring, state, file, sqe);
+        let Outcome::Done(done) = outcome else { return outcome };
+        let goes_on = done.res > 0 || done.res == 0 && sqe.opcode == op::ACCEPT;
+        // As on Linux, who does not take completions is told that there will be no more.
+        if !goes_on || !ring.has_room(state) {
+            return outcome;
+        }
+        ring.complete(state, Done { flags: done.flags | CQE_MORE, ..done }.completion(sqe));
+        crate::sync::cond_resched();
+    }
+}
+
+/// As [`transfer_once`], with the buffer that the entry means.
+fn transfer_with(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
+    if matches!(sqe.opcode, op::READ_FIXED | op::WRITE_FIXED)
+        && let Err(error) = state.buffers.check_fixed(ring.is_mine(), sqe)
+    {
+        return Outcome::of(Err(error));
+    }
+    if sqe.flags & flag::BUFFER_SELECT == 0 {
+        return transfer_once(file, sqe);
+    }
+    let buffer = match state.buffers.first(ring.is_mine(), sqe.buf_index) {
+        Ok(buffer) => buffer,
+        Err(error) => return Outcome::of(Err(error)),
+    };
+    let len = if sqe.len == 0 { buffer.len } else { sqe.len.min(buffer.len) };
+    let chosen = Sqe { addr: buffer.addr, len, ..*sqe };
+    let outcome = transfer_once(file, &chosen);
+    match outcome {
+        // The end of a file takes a buffer, that of a stream does not.
+        Outcome::Done(done) if done.res > 0 || done.res == 0 && sqe.opcode == op::READ => {
+            state.buffers.take_first(sqe.buf_index);
+            let flags = CQE_BUFFER | u32::from(buffer.id) << CQE_BUFFER_SHIFT;
+            Outcome::Done(Done { flags, ..done })
+        }
+        outcome => outcome,
+    }
+}
+
+/// Moves what can be moved now without waiting.
+fn transfer_once(file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
+    let mut wanted = None;
+    let result = process::without_waiting(|| move_some(file, sqe, &mut wanted));
+    let waits =
+        matches!(&result, Err(e) if *e == Errno::EAGAIN || *e == Errno::EINTR || e.is_restart());
+    let is_patient = match sqe.opcode {
+        op::ACCEPT => sqe.ioprio & ACCEPT_DONTWAIT == 0,
+        op::CONNECT => true,
+        opcode if is_rw(opcode) => sqe.op_flags & NOWAIT == 0,
+        _ => sqe.op_flags & DONTWAIT == 0,
+    };
+    if waits && is_patient {
+        let wanted = PollEvents::ERR | PollEvents::HUP | direction(sqe.opcode);
+        return Outcome::Waits(Wait { file: Some(file.clone()), wanted, deadline: None });
+    }
+    let result = if waits { Err(Errno::EAGAIN) } else { result };
+    let is_short =
+        matches!((&result, wanted), (Ok(moved), Some(wanted)) if (*moved as usize) < wanted);
+    let done = Done::of(result);
+    Outcome::Done(Done { breaks_link: done.breaks_link || is_short, ..done })
+}
+
+/// What a transfer waits for.
+fn direction(opcode: u8) -> PollEvents {
+    match opcode {
+        op::WRITE | op::WRITEV | op::WRITE_FIXED => PollEvents::WRITABLE,
+        op::SEND | op::SENDMSG | op::CONNECT => PollEvents::WRITABLE,
+        _ => PollEvents::READABLE | PollEvents::RDHUP,
+    }
+}
+
+/// IORING_OP_POLL_ADD. One that goes on is always parked, and looks at what is ready from there.
+fn poll(state: &State, sqe: &Sqe) -> Outcome {
+    let file = match file_of(state, sqe) {
+        Ok(file) => file,
+        Err(error) => return Outcome::of(Err(error)),
+    };
+    let wanted = PollEvents::from_bits_truncate(sqe.op_flags) | PollEvents::ERR | PollEvents::HUP;
+    let ready = file.poll(&mut PollTable::look()) & wanted;
+    if ready.is_empty() || sqe.len != 0 {
+        return Outcome::Waits(Wait { file: Some(file), wanted, deadline: None });
+    }
+    Outcome::of(Ok(i64::from(ready.bits())))
+}
+
+/// When a timeout ends.
+pub fn deadline_of(sqe: &Sqe) -> Result<u64> {
+    const ABS: u32 = 1;
+    const BOOTTIME: u32 = 4;
+    const REALTIME: u32 = 8;
+    let clock = match sqe.op_flags & (BOOTTIME | REALTIME) {
+        0 => ClockId::Monotonic,
+        BOOTTIME => ClockId::Boottime,
+        _ => ClockId::Realtime,
+    };
+    let time = UserPtr::new(sqe.addr);
+    let at =
+        if sqe.op_flags & ABS == 0 { read_timeout(time)? } else { read_deadline(time, clock)? };
+    at.ok_or(Errno::EFAULT)
+}
+
+/// Moves what can be moved now. `wanted` is told of how many bytes, if fewer break a link.
+fn move_some(file: &Arc<OpenFile>, sqe: &Sqe, wanted: &mut Option<usize>) -> Result<i64> {
+    let Sqe { off, addr, len, op_flags: flags, .. } = *sqe;
+    let moved = match sqe.opcode {
+        opcode if is_rw(opcode) => read_or_write(file, sqe, wanted)?,
+        op::SEND => sendrecv::send_buffer(file, addr, len as usize, flags)?,
+        op::RECV => sendrecv::receive_buffer(file, addr, len as usize, flags)?,
+        op::SENDMSG => sendrecv::send_header(file, &UserPtr::new(addr).read()?, flags)?,
+        op::RECVMSG => sendrecv::receive_header(file, UserPtr::new(addr), flags)?,
+        op::ACCEPT => {
+            return socket::accept_of(file, addr, UserPtr::new(off), flags).map(i64::from);
+        }
+        _ => return socket::connect_of(file, addr, off as u32).map(|()| 0),
+    };
+    Ok(moved as i64)
+}
+
+fn read_or_write(file: &OpenFile, sqe: &Sqe, wanted: &mut Option<usize>) -> Result<usize> {
+    let reads = matches!(sqe.opcode, op::READ | op::READV | op::READ_FIXED);
+    if !(if reads { file.readable() } else { file.writable() }) {
+        return Err(Errno::EBADF);
+    }
+    if sqe.op_flags & !(HARMLESS | NOWAIT | 1) != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    if sqe.op_flags & 1 != 0 {
+        // Nothing is polled for.
+        return Err(Errno::EINVAL);
+    }
+    let mut slices = match sqe.opcode {
+        op::READV | op::WRITEV => import_iovec(sqe.addr, sqe.len as usize)?,
+        _ => {
+            let len = (sqe.len as usize).min(MAX_RW_COUNT);
+            if !user::in_range(sqe.addr, len) {
+                return Err(Errno::EFAULT);
+            }
+            let mut one = IoVec::new();
+            #[expect(clippy::disallowed_methods, reason = "there is room for a few")]
+            one.push(UserSlice::new(sqe.addr, len));
+            one
+        }
+    };
+    *wanted = Some(slices.iter().fold(0, |sum, slice| sum + slice.len));
+    let pos = match sqe.off.cast_signed() {
+        _ if !file.ops().seekable() => None,
+        -1 => None,
+        pos => Some(u64::try_from(pos).map_err(|_| Errno::EINVAL)?),
+    };
+    if reads {
+        files::read_buffers(file, &slices, pos)
+    } else {
+        files::write_buffers(file, &mut slices, pos)
+    }
+}

@@ -1,0 +1,288 @@
+//! [`Ring`]: one io_uring. Its memory, what was submitted and what is complete.
+//!
+//! Completions are written into the shared memory at once and shown (the tail moves, who waits is woken) when a batch is done.
+//! What finds no room there is kept on a list of bounded length, and later still only counted. Owns the registered files; never itself: no ring is
+//! registered, nor passed over a socket. Locks: a
+//! sleeping mutex around the state, held while requests are carried out.
+
+use super::buffers::Buffers;
+use super::memory::Shared;
+use super::parked::{Parked, Tower};
+use super::request::Chain;
+use crate::fs::eventfd::EventFd;
+use crate::mm::AddressSpace;
+use crate::mm::fallible::{TryGrow, try_arc};
+use crate::process::{self, Task};
+use crate::sync::{Mutex, PollTable};
+use crate::vfs::{FileOps, MapRange, MapTarget, OpenFile, PollEvents};
+use abi::uring::{Cqe, EVENTFD_DISABLED, setup, sq_flag};
+use abi::{Errno, Result};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::any::Any;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// Most completions that are kept for a full ring.
+const MOST_KEPT: usize = 1 << 16;
+
+/// Whom a ring with completions tells.
+pub struct Bell {
+    pub file: Arc<OpenFile>,
+    /// Only of what others completed.
+    pub only_async: bool,
+}
+
+/// What changes under the mutex.
+#[derive(Default)]
+pub struct State {
+    /// Entries taken so far.
+    pub sq_head: u32,
+    pub dropped: u32,
+    /// Completions written so far, of which user space may not know yet.
+    cq_tail: u32,
+    /// For how many more there is room, as far as was looked; nothing while something is kept.
+    room: u32,
+    /// What finds no room.
+    kept: VecDeque<Cqe>,
+    /// Of requests that were cancelled with the one that they were linked to: they come after the batch, as on Linux.
+    late: VecDeque<Cqe>,
+    /// What was not even kept.
+    lost: u32,
+    /// Something was lost, and nobody was told.
+    pub has_lost: bool,
+    pub bell: Option<Bell>,
+    pub files: Vec<Option<Arc<OpenFile>>>,
+    pub buffers: Buffers,
+    /// Who alone submits, under `SINGLE_ISSUER`.
+    pub submitter: Option<Weak<Task>>,
+    /// A link that the entries being taken have begun.
+    pub chain: Option<Chain>,
+    /// Requests that wait, in their order.
+    pub parked: BTreeMap<u64, Box<Parked>>,
+    pub next_parked: u64,
+    /// What stays back until those are complete.
+    pub deferred: VecDeque<Chain>,
+    /// A request asked for no completion: order cannot be counted any more.
+    pub no_drain: bool,
+}
+
+/// One io_uring.
+pub struct Ring {
+    pub tower: Arc<Tower>,
+    pub flags: u32,
+    /// The address space in which its requests are carried out.
+    mm: Weak<AddressSpace>,
+    pub disabled: AtomicBool,
+    pub state: Mutex<State>,
+    /// What `State::cq_tail` was when user space was told. Relaxed: the queue's wake-up orders it.
+    shown: AtomicU32,
+    /// Completions are kept. Relaxed: as `shown`.
+    has_kept: AtomicBool,
+}
+
+/// The ring behind a file; `EOPNOTSUPP` for any other.
+pub fn of_file(file: &OpenFile) -> Result<&Arc<Ring>> {
+    file.downcast::<RingFile>().map(|file| &file.0).ok_or(Errno::EOPNOTSUPP)
+}
+
+impl Ring {
+    pub fn new(shared: Shared, flags: u32) -> Result<Self> {
+        let mm = process::current().mm_arc();
+        Ok(Self {
+            tower: try_arc(Tower::new(shared))?,
+            flags,
+            mm: mm.as_ref().map_or_else(Weak::new, Arc::downgrade),
+            disabled: AtomicBool::new(flags & setup::R_DISABLED != 0),
+            state: Mutex::new(State::default()),
+            shown: AtomicU32::new(0),
+            has_kept: AtomicBool::new(false),
+        })
+    }
+
+    pub fn shared(&self) -> &Shared {
+        &self.tower.shared
+    }
+
+    /// Whether the running task shares the memory of who made it.
+    pub fn is_mine(&self) -> bool {
+        process::current()
+            .mm_arc()
+            .is_some_and(|mm| core::ptr::eq(Arc::as_ptr(&mm), self.mm.as_ptr()))
+    }
+
+    /// The address of that memory, as a name.
+    pub fn memory(&self) -> usize {
+        self.mm.as_ptr().addr()
+    }
+
+    /// Whether that memory is gone.
+    pub fn is_orphan(&self) -> bool {
+        self.mm.strong_count() == 0
+    }
+
+    /// Whether there is something to be done for requests that wait.
+    pub fn has_work(&self) -> bool {
+        self.tower.has_work()
+    }
+
+    /// Completions that user space has not taken.
+    pub fn untaken(&self) -> u32 {
+        self.shared().untaken(self.shown.load(Ordering::Relaxed))
+    }
+
+    /// Whether completions are kept for which there was no room.
+    pub fn has_kept(&self) -> bool {
+        self.has_kept.load(Ordering::Relaxed)
+    }
+
+    /// Whether a completion finds room among those that user space can see.
+    pub fn has_room(&self, state: &mut State) -> bool {
+        state.room != 0 || self.look_for_room(state)
+    }
+
+    /// Adds a completion, to be shown by [`show`](Self::show).
+    #[inline]
+    pub fn complete(&self, state: &mut State, cqe: Cqe) {
+        if !self.has_room(state) {
+            return self.keep(state, cqe);
+        }
+        self.put(state, &cqe);
+    }
+
+    #[inline]
+    fn put(&self, state: &mut State, cqe: &Cqe) {
+        self.shared().put_completion(state.cq_tail, cqe);
+        state.cq_tail = state.cq_tail.wrapping_add(1);
+        state.room -= 1;
+    }
+
+    /// Looks how many completions user space has taken: whether there is room for one behind those that are kept.
+    fn look_for_room(&self, state: &mut State) -> bool {
+        if state.kept.is_empty() {
+            state.room = self.room_behind(state.cq_tail);
+        }
+        state.room != 0
+    }
+
+    fn room_behind(&self, tail: u32) -> u32 {
+        self.shared().cq_entries().saturating_sub(self.shared().untaken(tail))
+    }
+
+    #[cold]
+    fn keep(&self, state: &mut State, cqe: Cqe) {
+        let is_first = state.kept.is_empty();
+        if state.kept.len() >= MOST_KEPT || state.kept.try_push(cqe).is_err() {
+            state.lost = state.lost.wrapping_add(1);
+            state.has_lost = true;
+            self.shared().count_overflow(state.lost);
+            return;
+        }
+        if is_first {
+            self.has_kept.store(true, Ordering::Relaxed);
+            self.tower.set_flag(sq_flag::CQ_OVERFLOW, true);
+        }
+    }
+
+    /// Adds a completion that comes after those of the batch.
+    pub fn complete_late(&self, state: &mut State, cqe: Cqe) {
+        if state.late.try_push(cqe).is_err() {
+            self.complete(state, cqe);
+        }
+    }
+
+    /// The batch is done: adds the late completions, and shows all.
+    #[inline]
+    pub fn finish_batch(&self, state: &mut State) {
+        if !state.late.is_empty() {
+            for cqe in core::mem::take(&mut state.late) {
+                self.complete(state, cqe);
+            }
+        }
+        self.show(state);
+    }
+
+    /// Moves what was kept to where there is room now.
+    pub fn restore(&self, state: &mut State) {
+        while !state.kept.is_empty() && self.room_behind(state.cq_tail) != 0 {
+            let Some(cqe) = state.kept.pop_front() else { break };
+            state.room = 1;
+            self.put(state, &cqe);
+        }
+        if state.kept.is_empty() && self.has_kept() {
+            state.kept = VecDeque::new();
+            self.has_kept.store(false, Ordering::Relaxed);
+            self.tower.set_flag(sq_flag::CQ_OVERFLOW, false);
+        }
+        self.show(state);
+    }
+
+    /// Shows new completions to user space, and wakes who waits for them.
+    pub fn show(&self, state: &State) {
+        let is_new = self.shown.load(Ordering::Relaxed) != state.cq_tail;
+        if is_new {
+            self.shown.store(state.cq_tail, Ordering::Relaxed);
+            self.shared().set_cq_tail(state.cq_tail);
+        }
+        if is_new || self.has_kept() {
+            self.tower.waiters.wake_events(PollEvents::READABLE.bits());
+        }
+        let Some(bell) = state.bell.as_ref().filter(|bell| is_new && !bell.only_async) else {
+            return;
+        };
+        if self.shared().cq_flags() & EVENTFD_DISABLED == 0
+            && let Some(counter) = bell.file.downcast::<EventFd>()
+        {
+            counter.signal();
+        }
+    }
+
+    /// `EEXIST` if only another task may submit.
+    #[inline]
+    pub fn check_submitter(&self, state: &mut State) -> Result<()> {
+        if self.flags & setup::SINGLE_ISSUER == 0 { Ok(()) } else { self.check_single(state) }
+    }
+
+    fn check_single(&self, state: &mut State) -> Result<()> {
+        let me = process::current_arc();
+        match &state.submitter {
+            Some(submitter) if submitter.as_ptr() != Arc::as_ptr(&me) => Err(Errno::EEXIST),
+            Some(_) => Ok(()),
+            None => {
+                state.submitter = Some(Arc::downgrade(&me));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The open file.
+pub struct RingFile(pub Arc<Ring>);
+
+impl FileOps for RingFile {
+    fn seekable(&self) -> bool {
+        false
+    }
+
+    fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
+        let ring = &self.0;
+        table.watch(&ring.tower.waiters);
+        let mut events = PollEvents::empty();
+        events.set(PollEvents::READABLE, ring.untaken() != 0 || ring.has_kept() || ring.has_work());
+        events.set(PollEvents::WRITABLE, !ring.shared().is_full());
+        events
+    }
+
+    fn mmap_range(&self, _: &Arc<OpenFile>, range: &MapRange) -> Result<MapTarget> {
+        Ok(MapTarget::File(self.0.shared().source(range.offset)?))
+    }
+
+    fn may_be_passed(&self) -> bool {
+        false
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

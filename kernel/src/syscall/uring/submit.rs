@@ -1,0 +1,81 @@
+//! Taking entries from a ring.
+//!
+//! Linux's order of failures: an entry that cannot be carried out ends the batch, but not in the middle of a link; then none
+//! of the linked ones is carried out. Owns nothing. Locks: the ring's mutex is held by the caller.
+
+use super::carry::{begin, begin_one, refuse, retry};
+use super::check::check;
+use super::request::Request;
+use super::ring::{Ring, State};
+use crate::sync::Pace;
+use abi::uring::{Sqe, op, setup, sqe as flag};
+use abi::{Errno, Result};
+use zerocopy::FromZeros;
+
+/// Takes up to `count` entries; how many it took.
+pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
+    let there = ring.shared().submitted(state.sq_head).min(ring.shared().sq_entries());
+    let mut taken = 0;
+    let mut request = Request { sqe: Sqe::new_zeroed(), refused: None };
+    for _ in (0..count.min(there)).paced() {
+        let is_there = ring.shared().read_entry(state.sq_head, &mut request.sqe);
+        state.sq_head = state.sq_head.wrapping_add(1);
+        if !is_there {
+            state.dropped = state.dropped.wrapping_add(1);
+            ring.shared().count_dropped(state.dropped);
+            break;
+        }
+        taken += 1;
+        request.refused = prepare(state, &request.sqe).err();
+        if !accept(ring, state, &request) && ring.flags & setup::SUBMIT_ALL == 0 {
+            break;
+        }
+    }
+    if state.chain.is_some()
+        && let Some(chain) = state.chain.take()
+    {
+        begin(ring, state, chain);
+    }
+    ring.shared().set_sq_head(state.sq_head);
+    retry(ring, state);
+    ring.finish_batch(state);
+    taken
+}
+
+#[inline]
+fn prepare(state: &mut State, sqe: &Sqe) -> Result<()> {
+    check(sqe)?;
+    if matches!(sqe.opcode, op::READ_FIXED | op::WRITE_FIXED) {
+        state.buffers.check_registered(sqe.buf_index)?;
+    }
+    if sqe.flags & (flag::CQE_SKIP_SUCCESS | flag::IO_DRAIN) == 0 {
+        return Ok(());
+    }
+    state.no_drain |= sqe.flags & flag::CQE_SKIP_SUCCESS != 0;
+    if sqe.flags & flag::IO_DRAIN != 0 && state.no_drain {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    Ok(())
+}
+
+/// Carries the request out, or lets it wait for its link; false if it ends the batch.
+#[inline]
+fn accept(ring: &Ring, state: &mut State, request: &Request) -> bool {
+    let linked = request.is_linked();
+    if !linked && state.chain.is_none() {
+        match request.refused {
+            None => begin_one(ring, state, request),
+            Some(error) => refuse(ring, state, request, error),
+        }
+        return request.refused.is_none();
+    }
+    let chain = state.chain.get_or_insert_default();
+    if chain.add(*request).is_err() {
+        chain.is_refused = true;
+        refuse(ring, state, request, Errno::ENOMEM);
+    }
+    if !linked && let Some(chain) = state.chain.take() {
+        begin(ring, state, chain);
+    }
+    linked || request.refused.is_none()
+}

@@ -1,0 +1,3 @@
+module alea/experiments/strings
+
+go 1.21
