@@ -4,7 +4,6 @@
 //! builds anything itself. At most as many guests run at once as the machine has CPUs.
 #![forbid(unsafe_code)]
 
-pub mod fake_tpm;
 pub mod screens;
 mod shell;
 mod terminal;

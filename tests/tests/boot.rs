@@ -137,6 +137,26 @@ fn without_an_initramfs_there_is_no_init() {
     panics_with(&boot(&bare).unwrap(), "init");
 }
 
+/// As on Linux, for loaders that cannot say where they have put it.
+#[test]
+fn initrdmem_names_where_the_initramfs_lies() {
+    let image = hello_image();
+    let size = std::fs::metadata(image.path()).unwrap().len();
+    let loader = format!("loader,file={},addr=0x2000000,force-raw=on", image.path().display());
+    let with = |words: &str| {
+        let line = format!("console=ttyS0 {words}");
+        Machine::new(paths::kernel()).append(&line).args(["-device", &loader])
+    };
+    says_hello(&with(&format!("initrdmem=32M,{size}")));
+    says_hello(&with(&format!("initrdmem=0x2000000,{size:#x}")));
+    for wrong in ["32M", "32M,0", "0,4k", "0xffffffffffffffff,2"] {
+        let outcome = boot(&with(&format!("initrdmem={wrong}"))).unwrap();
+        let said = format!("initrdmem={wrong}: START,SIZE in usable memory is wanted");
+        assert!(outcome.output.contains(&said), "{}", outcome.describe());
+        panics_with(&outcome, "init");
+    }
+}
+
 #[test]
 fn a_missing_init_is_named() {
     let image = Image::new(&tree("bin/other", 0o755, HELLO).archive());

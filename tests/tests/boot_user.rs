@@ -169,3 +169,77 @@ fn a_device_without_a_driver_gets_a_line() {
     ];
     assert_eq!(said, expected, "{log}");
 }
+
+/// The letters of /proc/sysrq-trigger that end processes: everybody but process 1 gets the signal, and the largest is killed.
+#[test]
+fn the_letters_that_kill_do_so_as_on_linux() {
+    let init = format!(
+        "#!/bin/sh\nBB=/bin/busybox\n$BB mount -t proc proc /proc\n$BB mount -t devtmpfs dev /dev\necho 1 > /proc/sys/kernel/printk\n\
+         SYSRQ=/proc/sysrq-trigger\necho '<<<'\n\
+         for letter in e i; do\n$BB sleep 1000 & sleeper=$!\n\
+         $BB sh -c 'trap \"exit 3\" TERM; while :; do :; done' & catcher=$!\n$BB sleep 1\n\
+         echo $letter > $SYSRQ\nwait $sleeper; echo \"sleeper $?\"; wait $catcher; echo \"catcher $?\"\n\
+         read level rest < /proc/sys/kernel/printk; echo \"level $level\"\n\
+         echo 1 > /proc/sys/kernel/printk; done\n\
+         $BB dd if=/dev/zero of=/dev/null bs=40M count=100000 2> /dev/null & eater=$!\n$BB sleep 2\n\
+         echo f > $SYSRQ\nwait $eater; echo \"eater $?\"\necho '>>>'\n{POWER_OFF}"
+    );
+    let [linux, alea] = [paths::vmlinuz(), paths::kernel()].map(|kernel| {
+        let outcome = run(&kernel, &init, "console=ttyS0 quiet");
+        let lines = told(&outcome).lines().map(str::trim);
+        // The shell names the signals of its children when it happens to look: who says it first is no contract.
+        let is_said =
+            |line: &&str| !line.starts_with('[') && !["Terminated", "Killed"].contains(line);
+        let lines: Vec<_> = lines.filter(is_said).collect();
+        lines.join(" ").trim().to_owned()
+    });
+    let ends = "sleeper 143 catcher 3 level 1 sleeper 137 catcher 137 level 1 eater 137";
+    assert_eq!(linux, ends);
+    assert_eq!(alea, linux);
+}
+
+/// Those that end the machine, on each kernel.
+#[test]
+fn the_letters_that_end_the_machine_end_it() {
+    for kernel in [paths::vmlinuz(), paths::kernel()] {
+        for (letter, end, says) in [
+            ("b", End::Exited(0), "sysrq: Resetting"),
+            ("o", End::Exited(0), "sysrq: Power Off"),
+            ("c", End::Panicked, "sysrq triggered crash"),
+        ] {
+            let init = format!(
+                "#!/bin/sh\n/bin/busybox mount -t proc proc /proc\necho {letter} > /proc/sysrq-trigger\n\
+                 /bin/busybox sleep 20\necho went on\n{POWER_OFF}"
+            );
+            let outcome = run(&kernel, &init, "console=ttyS0");
+            assert_eq!(outcome.end, end, "{letter}: {}", outcome.describe());
+            assert!(outcome.output.contains(says), "{letter}: {}", outcome.describe());
+            assert!(!outcome.output.contains("went on"), "{letter}: {}", outcome.describe());
+        }
+    }
+}
+
+/// An administrator who wants another machine to take over has memory that is out end this one; the key that kills does not.
+#[test]
+fn memory_that_is_out_ends_the_machine_if_that_is_wanted() {
+    for kernel in [paths::vmlinuz(), paths::kernel()] {
+        for (value, says) in [("1", "system-wide panic_on_oom"), ("2", "compulsory panic_on_oom")] {
+            let init = format!(
+                "#!/bin/sh\nBB=/bin/busybox\n$BB mount -t proc proc /proc\n$BB mount -t devtmpfs dev /dev\nSET=/proc/sys/vm/panic_on_oom\n\
+                 for bad in -1 3 x; do (echo $bad > $SET) 2> /dev/null && echo \"took $bad\"; done\n\
+                 echo {value} > $SET\necho 1 > /proc/sys/vm/overcommit_memory\n$BB sleep 100 &\necho f > /proc/sysrq-trigger\nwait\n\
+                 read now < $SET\necho \"lives at $now\"\n\
+                 $BB dd if=/dev/zero of=/dev/null bs=2000M count=1\necho went on\n{POWER_OFF}"
+            );
+            let outcome = run(&kernel, &init, "console=ttyS0 panic=-1");
+            assert_eq!(outcome.end, End::Panicked, "{value}: {}", outcome.describe());
+            assert!(
+                outcome.output.contains(&format!("lives at {value}")),
+                "{}",
+                outcome.describe()
+            );
+            assert!(outcome.output.contains(says), "{value}: {}", outcome.describe());
+            assert!(!outcome.output.contains("took"), "{value}: {}", outcome.describe());
+        }
+    }
+}

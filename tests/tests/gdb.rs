@@ -1,9 +1,11 @@
-//! The client of QEMU's gdb stub: a machine is stopped at a function of the kernel, looked into, stepped, and goes on.
+//! The client of QEMU's gdb stub: a machine is stopped at a function of the kernel, looked into, stepped, and goes on;
+//! and the commands of `kernel/gdb.py` in gdb itself: they read the kernel's structures by the names of their fields.
 
 use std::process::Command;
 use std::time::Duration;
 
 use alea_tests::{PATIENCE, alea};
+use xtask_check::debug::{self, Standing};
 use xtask_guest::gdb::{Breakpoint, Gdb, Stepping, Stop};
 use xtask_guest::guest::{Guest, Limits};
 use xtask_guest::symbolize::address_of;
@@ -91,4 +93,70 @@ fn gdb_finds_functions_and_lines_of_a_machine_that_waits_for_it() {
     }
     let outcome = guest.finish(Limits::total(PATIENCE)).unwrap().powered_off().unwrap();
     assert!(outcome.output.is_empty(), "{}", outcome.output);
+}
+
+/// What stands in `text` between two lines that the test has gdb print.
+fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
+    let (_, rest) = text.split_once(from).unwrap_or_else(|| panic!("no {from} in {text}"));
+    rest.split_once(to).unwrap_or_else(|| panic!("no {to} in {text}")).0
+}
+
+#[test]
+fn gdb_shows_the_threads_of_a_machine_that_sleeps_and_its_log() {
+    debug::prepare().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, log) = (folder.path().join("gdb"), folder.path().join("log"));
+    let machine = alea().smp(2).direct(
+        paths::debugger_kernel(),
+        Some(paths::initramfs()),
+        "console=ttyS0 rdinit=/bin/sleep -- 1000",
+    );
+    let _standing = Standing::start(&machine, &socket, &log).unwrap();
+    let commands = [
+        "set pagination off",
+        "break alea_kernel::syscall::time::clock_nanosleep",
+        "continue",
+        "echo [ps]",
+        "alea-ps",
+        "echo [one]",
+        "alea-bt 1",
+        "echo [two]",
+        "alea-bt 2",
+        "echo [log]",
+        "alea-log 2",
+        "echo [value]",
+        "print $alea_current() == $alea_task(1)",
+        "print $alea_task(1).tid.v.value",
+        "echo [end]",
+        "alea-bt 77",
+    ];
+    let commands: Vec<String> = commands.map(str::to_owned).into();
+    // A breakpoint that is never reached would have gdb wait for ever.
+    let gdb = debug::gdb(&socket, &commands).unwrap();
+    let mut bounded = Command::new("timeout");
+    bounded
+        .arg(PATIENCE.as_secs().to_string())
+        .arg(gdb.get_program())
+        .args(gdb.get_args())
+        .arg("-batch");
+    bounded.envs(gdb.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let out = bounded.output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout);
+    let threads = between(&text, "[ps]", "[one]");
+    let line = |name: &str| threads.lines().find(|line| line.contains(name)).unwrap_or("");
+    assert!(line("sleep").contains("R  on CPU"), "{text}");
+    assert!(line("tty").ends_with("drivers::tty::console::wait_for_bytes"), "{text}");
+    let running = between(&text, "[one]", "[two]");
+    assert!(
+        running.contains("clock_nanosleep") && running.contains("alea_syscall_entry"),
+        "{text}"
+    );
+    let asleep = between(&text, "[two]", "[log]");
+    let place = asleep.find("process::sched::schedule::switch_to_next");
+    assert!(place.is_some() && place < asleep.find("drivers::tty::console::run_input"), "{text}");
+    assert!(
+        between(&text, "[log]", "[value]").ends_with("Run /bin/sleep as init process\n"),
+        "{text}"
+    );
+    assert_eq!(between(&text, "[value]", "[end]"), "$1 = true\n$2 = 1\n");
 }

@@ -1,7 +1,11 @@
 //! A machine that has no entropy, and what programs do to make it hand out bytes all the same.
 
+use std::time::Duration;
+
+use alea_random::splitmix64::SplitMix64;
 use alea_tests::{PATIENCE, alea, boot, in_turn};
 use xtask_check::twins::{self, Attack, Boot, Compared, Source, Verdict};
+use xtask_guest::fake_rng;
 use xtask_guest::guest::{Guest, Limits};
 use xtask_guest::symbolize::address_of;
 use xtask_host::paths;
@@ -42,6 +46,31 @@ fn waits_for_a_source(words: &str) -> String {
     assert!(denied.is_empty(), "{denied:#?}");
     assert_eq!(facts.len(), 22, "{log}");
     log
+}
+
+/// A device that says nothing at boot makes the machine ready when it answers, and who waited for bytes gets them.
+#[test]
+fn a_late_virtio_rng_makes_the_machine_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("rng");
+    let mut good = SplitMix64::new(1);
+    let words: Vec<u8> = (0..4096).flat_map(|_| good.next_u64().to_le_bytes()).collect();
+    fake_rng::start(&socket, move |given, wanted| {
+        if given == 0 {
+            std::thread::sleep(Duration::from_secs(3));
+        }
+        words.iter().cycle().skip(given % words.len()).take(wanted).copied().collect()
+    })
+    .unwrap();
+    let script = "head -c 16 /dev/random | wc -c; dmesg | grep random:; poweroff -f";
+    let line = format!(
+        "console=ttyS0 quiet rdinit=/bin/sh -- -c \"mount -t devtmpfs dev /dev; {script}\""
+    );
+    let machine = alea().cpu("qemu64").icount(true).args(fake_rng::arguments(&socket));
+    let log = boot(&machine.append(&line)).unwrap().powered_off().unwrap().output;
+    says(&log, "random: NOT ready");
+    says(&log, "random: virtio-rng delivers");
+    assert!(log.lines().any(|line| line.trim_end() == "16"), "{log}");
 }
 
 /// Two attacked boots of a machine that differ in nothing but what RDRAND gives, if they have it.

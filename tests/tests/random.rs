@@ -94,7 +94,8 @@ fn the_machine_and_its_network_cards_are_mixed_in() {
     for device in cards.into_iter().chain([format!("virtio-rng-pci,{behind}4")]) {
         args.extend(["-device".to_owned(), device]);
     }
-    let mut shell = Shell::start(&alea().args(args)).unwrap();
+    // Counted instructions: on a busy host the device may answer after the ten milliseconds that a boot waits for it.
+    let mut shell = Shell::start(&alea().args(args).icount(true)).unwrap();
     let log = shell.run("cat /proc/alea/random").unwrap();
     says(&log, "mac 18 0 0");
     let mixed = |source: &str| {
@@ -112,7 +113,8 @@ fn the_machine_and_its_network_cards_are_mixed_in() {
 #[test]
 fn the_first_key_is_made_of_every_source() {
     let id = "vmgenid,guid=01234567-89ab-cdef-0123-456789abcdef";
-    let machine = alea().args(["-device", "virtio-rng-pci", "-device", id]);
+    // Counted instructions, as above: what a boot does not wait for is not in the key.
+    let machine = alea().args(["-device", "virtio-rng-pci", "-device", id]).icount(true);
     let mut shell = Shell::start(&machine).unwrap();
     let log = shell.run("cat /proc/alea/random").unwrap();
     says(&log, "first_key clock machine firmware vm_id rdseed rdrand virtio_rng jitter");
@@ -171,6 +173,8 @@ fn weak_generators_warn_and_impossible_ones_are_refused() {
     let log = self::log("qemu64", "random.generator=rdrand", &[]);
     says(&log, "no usable RDRAND, using chacha20");
     says(&self::log("max", "random.generator=xorshift", &[]), "unknown generator");
+    let log = self::log("max", "random.generator=rdrand alea.rdrand_cost=1000001", &[]);
+    says(&log, "alea.rdrand_cost=1000001 is not from 0 to 1000000");
 }
 
 /// SplitMix64 is undone by any eight bytes of its output; the default generator is not.

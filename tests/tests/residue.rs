@@ -17,5 +17,6 @@ fn nothing_is_left_behind_by_a_draw() {
         assert!(reading.stops > STOPS * cpus as usize, "only {} stops", reading.stops);
         assert!(reading.candidates > 100, "nothing looked like a key: nothing was searched");
         assert!(reading.fresh >= 4 * cpus as usize, "no reseed was seen");
+        assert!(reading.given >= 2 * (1024 + 64), "devices gave only {} bytes", reading.given);
     }
 }

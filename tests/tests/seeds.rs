@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use alea_tests::{PATIENCE, Shell, alea, boot, fake_tpm};
+use alea_tests::{PATIENCE, Shell, alea, boot};
+use xtask_guest::fake_tpm::{self, random_answer};
 use xtask_guest::guest::Guest;
 use xtask_guest::qemu::Machine;
 use xtask_host::paths;
@@ -72,25 +73,6 @@ fn a_seed_is_wiped_where_it_lay() {
     }
 }
 
-/// The arguments for a TPM whose emulator listens at `socket`.
-fn tpm(socket: &Path) -> [String; 6] {
-    let socket = format!("socket,id=tpm-socket,path={}", socket.display());
-    let backend = "emulator,id=tpm,chardev=tpm-socket".to_owned();
-    let words = ["-chardev", "-tpmdev", "-device"].map(str::to_owned);
-    let [chardev, tpmdev, device] = words;
-    [chardev, socket, tpmdev, backend, device, "tpm-crb,tpmdev=tpm".to_owned()]
-}
-
-/// An answer to `TPM2_GetRandom` with true lengths.
-fn random_answer(bytes: &[u8]) -> Vec<u8> {
-    let mut answer = vec![0x80, 0x01];
-    answer.extend((12 + bytes.len() as u32).to_be_bytes());
-    answer.extend([0; 4]);
-    answer.extend((bytes.len() as u16).to_be_bytes());
-    answer.extend(bytes);
-    answer
-}
-
 /// Bytes that pass for random ones: no two requests get the same.
 fn noise(request: usize, len: usize) -> Vec<u8> {
     let word = |n: usize| (n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
@@ -101,7 +83,10 @@ fn noise(request: usize, len: usize) -> Vec<u8> {
 /// TPM's log leaves less room than QEMU reckons with.
 fn with_tpm(words: &str, socket: &Path) -> String {
     let words = format!("console=ttyS0 alea.selftest=only {words}");
-    let machine = Machine::new(paths::kernel()).cpu("qemu64").append(&words).args(tpm(socket));
+    let machine = Machine::new(paths::kernel())
+        .cpu("qemu64")
+        .append(&words)
+        .args(fake_tpm::arguments(socket));
     boot(&machine).unwrap().powered_off().unwrap().output
 }
 

@@ -35,7 +35,13 @@ pub const COMMANDS: &[Command] = &[
         CHECK,
         "Boot Alea to a shell; with no terminal, play a demonstration and power off",
     ),
+    Command("trace", CHECK, "Run a program with the tracepoints on, and write a timeline of it"),
     Command("boot", CHECK, "Boot any kernel and initramfs, on any CPU model and number of CPUs"),
+    Command(
+        "debug",
+        CHECK,
+        "Start a machine that stands, and gdb with the kernel's types and commands of its own",
+    ),
     Command("test", CHECK, "Run the host tests and the tests that boot QEMU"),
     Command("abi", CHECK, "Run the ABI programs of tests/abi, and compare with what Linux printed"),
     Command("busybox", SUITES, "Run BusyBox's own tests, and compare each result with Linux's"),
@@ -77,6 +83,16 @@ pub const COMMANDS: &[Command] = &[
         "latency",
         BENCH,
         "Measure how long a task of the highest priority waits while another user does the worst",
+    ),
+    Command(
+        "experiments",
+        BENCH,
+        "Do the published experiments about random bytes and system calls again, on both kernels",
+    ),
+    Command(
+        "exhaust",
+        CHECK,
+        "Let a user take all he can get of one kind of object after the other",
     ),
     Command("fuzz", CHECK, "Throw random and hostile system calls at the kernel"),
     Command(

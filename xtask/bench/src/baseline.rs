@@ -27,6 +27,10 @@ const GUARDED: [&str; 5] = ["getpid", "getrandom_16", "fork_exit", "exec_true", 
 /// Boots whose samples are taken together.
 const BOOTS: u32 = 3;
 
+/// The boots that confirm a growth. The addresses that a boot draws decide how many page tables a process has: `fork_exit`
+/// varies by 1.5 % from boot to boot, and the median of three boots by up to 3.2 %.
+const BOOTS_TO_CONFIRM: u32 = 9;
+
 /// How much a figure may grow when all tools are those of the baseline.
 const LIMIT: f64 = 0.03;
 
@@ -58,9 +62,13 @@ struct Verdict {
 pub fn check() -> Result<()> {
     let text = fs::read_to_string(file()).with_context(|| paths::shown(&file()))?;
     let baseline: Baseline = serde_json::from_str(&text).with_context(|| paths::shown(&file()))?;
-    let verdict = baseline.compare(&measure()?);
+    let mut verdict = baseline.compare(&measure(BOOTS)?);
+    if !verdict.failures.is_empty() {
+        println!("{}\nmeasured again, with {BOOTS_TO_CONFIRM} boots:", verdict.failures.join("\n"));
+        verdict = baseline.compare(&measure(BOOTS_TO_CONFIRM)?);
+    }
     for note in &verdict.notes {
-        println!("note: {note}");
+        println!("{note}");
     }
     if verdict.failures.is_empty() {
         return Ok(());
@@ -73,7 +81,7 @@ pub fn check() -> Result<()> {
 
 /// Measures and writes the file.
 pub fn write() -> Result<()> {
-    let baseline = measure()?;
+    let baseline = measure(BOOTS_TO_CONFIRM)?;
     fs::create_dir_all(file().parent().context("the baseline has a folder")?)?;
     fs::write(file(), serde_json::to_string_pretty(&baseline)? + "\n")?;
     println!("wrote {}", paths::shown(&file()));
@@ -85,12 +93,12 @@ fn file() -> PathBuf {
 }
 
 /// Boots the kernel as it is now; builds it first.
-fn measure() -> Result<Baseline> {
+fn measure(boots: u32) -> Result<Baseline> {
     build::build(build::Options::default())?;
     let args = MachineArgs { icount: true, ..MachineArgs::default() };
     let machine = args.machine()?;
     let figures =
-        Bench::instructions_of(Kernel::Alea, &GUARDED.join(","), BOOTS, &args).measure(&machine)?;
+        Bench::instructions_of(Kernel::Alea, &GUARDED.join(","), boots, &args).measure(&machine)?;
     let figures = &figures[Kernel::Alea as usize];
     if !figures.failures.is_empty() {
         bail!("a benchmark failed: {}", figures.failures.join("; "));
@@ -153,6 +161,8 @@ impl Baseline {
                 verdict.failures.push(format!("{text}, more than {:.0} %", limit * 100.0));
             } else if growth < -LIMIT {
                 verdict.notes.push(format!("{text}: worth a new baseline, so that it stays"));
+            } else {
+                verdict.notes.push(text);
             }
         }
         if !verdict.failures.is_empty() {
@@ -216,7 +226,7 @@ mod tests {
     fn a_gain_is_worth_a_note() {
         let before = baseline(80_000.0, 9_000.0, "1.95");
         let verdict = before.compare(&baseline(70_000.0, 8_000.0, "1.95"));
-        assert_eq!((verdict.failures.len(), verdict.notes.len()), (0, 1));
+        assert_eq!((verdict.failures.len(), verdict.notes.len()), (0, GUARDED.len()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{bench, latency, profile, report};
+use crate::{bench, experiments, latency, profile, report};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -17,6 +17,8 @@ pub enum Command {
     Report(report::Report),
     /// Measure how long a task of the highest priority waits while another user does the worst
     Latency(latency::Latency),
+    /// Do the published experiments about random bytes and system calls again, on both kernels
+    Experiments(experiments::Experiments),
 }
 
 impl Command {
@@ -26,6 +28,7 @@ impl Command {
             Self::Profile(c) => c.run(),
             Self::Report(c) => c.run(),
             Self::Latency(c) => c.run(),
+            Self::Experiments(c) => c.run(),
         }
     }
 }

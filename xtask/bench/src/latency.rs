@@ -19,6 +19,7 @@ use xtask_host::paths;
 use xtask_host::table::{self, Table};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
+use xtask_tidy::shown;
 
 /// One attack's guest seconds take a busy host minutes.
 const SILENCE: Duration = Duration::from_secs(900);
@@ -49,6 +50,9 @@ pub struct Latency {
     /// Memory, as QEMU's -m takes it
     #[arg(long, value_name = "SIZE", default_value = "512M")]
     memory: String,
+    /// Write the table into docs/figures.toml and the page that shows it
+    #[arg(long)]
+    write_figures: bool,
 }
 
 impl Latency {
@@ -65,6 +69,9 @@ impl Latency {
             linux = Some(self.boot(&paths::vmlinuz())?);
         }
         print!("{}", render(alea.as_ref(), linux.as_ref()));
+        if self.write_figures {
+            write(alea.as_ref(), linux.as_ref())?;
+        }
         let late = alea.is_some_and(|alea| alea.worst() > GOAL_NS);
         Ok(if late { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -200,6 +207,20 @@ fn render(alea: Option<&Latencies>, linux: Option<&Latencies>) -> String {
         }
     }
     text
+}
+
+/// Writes the figures into the page.
+fn write(alea: Option<&Latencies>, linux: Option<&Latencies>) -> Result<()> {
+    let mut figures = shown::Figures::load(paths::root())?;
+    for (kernel, who) in [(alea, "Alea"), (linux, "Linux")] {
+        for attack in kernel.map_or(&[][..], |kernel| &kernel.attacks) {
+            let titles = ["worst", "p99", "killed in"].map(|what| format!("{who}, {what}"));
+            let times = [attack.worst, attack.p99, attack.killing].map(|ns| table::time(ns as f64));
+            let cells: Vec<(&str, String)> = titles.iter().map(String::as_str).zip(times).collect();
+            figures.set_or_add("latency", &attack.name, &cells)?;
+        }
+    }
+    figures.write(paths::root())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::bench::{Bench, Kernel};
+use crate::flame::Flame;
 use crate::report::{self, Event, GeneratorPart, PhasePart, ProfilePart, samples};
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::qemu::{self, Accel, Machine, MachineArgs};
@@ -40,6 +41,8 @@ pub struct Profile {
     #[arg(long, conflicts_with = "icount")]
     write_figures: bool,
     #[command(flatten)]
+    flame: Flame,
+    #[command(flatten)]
     machine: MachineArgs,
 }
 
@@ -52,7 +55,8 @@ pub enum Generator {
 }
 
 impl Generator {
-    fn name(self) -> &'static str {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Rdrand => "rdrand",
             Self::Splitmix64 => "splitmix64",
@@ -93,6 +97,7 @@ impl Profile {
             json: false,
             report: false,
             write_figures: false,
+            flame: Flame::default(),
             machine: machine.clone(),
         }
     }
@@ -103,6 +108,9 @@ impl Profile {
     }
 
     pub fn run(self) -> Result<ExitCode> {
+        if self.flame.flame {
+            return self.flame.run(&self.machine);
+        }
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
         build::build(build::Options::SHIPPED)?;
         let machine = self.machine.machine()?;

@@ -27,8 +27,9 @@ use xtask_setup::setup::{self, Need};
 /// Longer than the guest's own limit for one program.
 const SILENCE: Duration = Duration::from_secs(240);
 
-/// How the runner's lines begin that tell what the kernel still holds of a program.
-const LEFT: &str = "--- left: ";
+/// How the runner's lines begin that come after a program's end: what the kernel still holds of it, and a later run of it, to see
+/// whether that grows, that ended otherwise.
+const AFTERWARDS: [&str; 2] = ["--- left: ", "--- again: "];
 
 /// Names on the kernel command line; a longer list is replaced by `*`.
 const LONGEST_LIST: usize = 1000;
@@ -260,6 +261,10 @@ fn short(end: &End) -> &'static str {
     }
 }
 
+fn is_afterwards(line: &str) -> bool {
+    AFTERWARDS.iter().any(|start| line.starts_with(start))
+}
+
 /// Cuts the serial output into programs; also says whether the runner came to its end. The last
 /// section is unfinished if it did not.
 fn sections(output: &str) -> (Vec<(String, String)>, bool) {
@@ -269,8 +274,8 @@ fn sections(output: &str) -> (Vec<(String, String)>, bool) {
         if let Some(name) = line.strip_prefix("=== ") {
             sections.push((name.to_owned(), String::new()));
             open = true;
-        } else if let Some((_, text)) = sections.last_mut().filter(|_| line.starts_with(LEFT)) {
-            // What a program left behind in the kernel: a line more than Linux prints, so it fails.
+        } else if let Some((_, text)) = sections.last_mut().filter(|_| is_afterwards(line)) {
+            // A line more than Linux prints, so it fails.
             text.push_str(line);
             text.push('\n');
         } else if line.starts_with("abi-end ") && !open {
@@ -431,9 +436,11 @@ mod tests {
         assert!(whole);
         assert_eq!(all[0], ("a".into(), "one\n=x\n--- exit 0\n".into()));
         assert_eq!(all[1], ("b".into(), "two\n--- signal 11\n".into()));
-        let (all, whole) = sections("=== a\n--- exit 0\nlog\n--- left: tasks +1\nabi-end 1\n");
-        assert!(whole);
-        assert_eq!(all, [("a".into(), "--- exit 0\n--- left: tasks +1\n".into())]);
+        for line in ["--- left: tasks +1\n", "--- again: exit 1\n"] {
+            let (all, whole) = sections(&format!("=== a\n--- exit 0\nlog\n{line}abi-end 1\n"));
+            assert!(whole);
+            assert_eq!(all, [("a".into(), format!("--- exit 0\n{line}"))]);
+        }
         let (all, whole) = sections("=== a\none\nKernel panic\n");
         assert!(!whole);
         assert_eq!(all, [("a".into(), "one\nKernel panic\n".into())]);

@@ -1,13 +1,13 @@
 //! The part of `ci` that boots the checking kernel: lock order, what may block, who owns a frame.
 //!
-//! All ABI programs, a little soak and a little fuzz, on two CPUs. The kernel has its own file, so that what comes after
+//! All ABI programs, a little soak, a little fuzz and some kinds of exhaustion, on two CPUs. The kernel has its own file, so that what comes after
 //! still finds the ordinary one.
 
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::{abi, fuzz, soak};
+use crate::{abi, exhaust, fuzz, soak};
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::qemu::Machine;
 use xtask_host::paths;
@@ -20,6 +20,10 @@ const SOAK: Duration = Duration::from_secs(20);
 /// Seeds and rounds of the fuzzer: other seeds than `tests/tests/fuzz.rs` has.
 const SEEDS: [u64; 2] = [11, 12];
 const ROUNDS: u32 = 20;
+/// What once hung, panicked or leaked when memory ran out: ports made under the lock that their end takes, targets of links and
+/// timers that took the kernel's last memory, sockets in circles; and all kinds at once.
+const EXHAUST: &str =
+    "exhaust.only=tcp_connects,tcp_data,symlinks,posix_timers,sent_in_circles,all exhaust.ms=1500";
 /// Rules that `alea.crash=` breaks, and what the panic says.
 const BROKEN_RULES: [(&str, &str); 3] = [
     ("lock-order", "lock order: MountTable taken while Leaf is held"),
@@ -49,6 +53,7 @@ pub fn check(gate: &mut dyn FnMut(&mut Tally, &str, Result<()>), tally: &mut Tal
         gate(tally, &format!("checking kernel, alea.crash={kind}"), notices(&machine, kind, says));
     }
     gate(tally, "checking kernel, soak", soak(&machine));
+    gate(tally, "checking kernel, exhaustion", exhaustion(&machine));
     for seed in SEEDS {
         gate(tally, &format!("checking kernel, fuzz seed {seed}"), fuzz(&machine, seed));
     }
@@ -71,6 +76,16 @@ fn soak(machine: &Machine) -> Result<()> {
         bail!("{}", outcome.describe());
     }
     Ok(())
+}
+
+fn exhaustion(machine: &Machine) -> Result<()> {
+    let machine =
+        exhaust::boots(machine.clone().memory("128M"), &paths::checking_kernel(), EXHAUST);
+    let outcome = exhaust::run(&machine)?;
+    match exhaust::trouble(&outcome) {
+        Some(trouble) => bail!("{trouble}\n{}", outcome.describe()),
+        None => Ok(()),
+    }
 }
 
 fn fuzz(machine: &Machine, seed: u64) -> Result<()> {

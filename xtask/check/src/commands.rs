@@ -6,21 +6,28 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::{
-    abi, adopters, boot, fuzz, image, mutants, proofs, residue, run, snapshots, soak, test, twins,
+    abi, adopters, boot, debug, exhaust, fuzz, image, mutants, proofs, residue, run, snapshots,
+    soak, test, trace, twins,
 };
 
 #[derive(Subcommand)]
 pub enum Command {
     /// Boot Alea to a shell; with no terminal, play a demonstration and power off
     Run(Box<run::Run>),
+    /// Run a program with the tracepoints on, and write a timeline of it
+    Trace(Box<trace::Trace>),
     /// Boot any kernel and initramfs, on any CPU model and number of CPUs
     Boot(boot::Boot),
+    /// Start a machine that stands, and gdb with the kernel's types and commands of its own
+    Debug(debug::Debug),
     /// Run the host tests and the tests that boot QEMU
     Test(test::Test),
     /// Run the ABI programs of tests/abi, and compare with what Linux printed
     Abi(abi::Abi),
     /// Run everything at once, on several CPUs, for a while
     Soak(soak::Soak),
+    /// Let a user take all he can get of one kind of object after the other
+    Exhaust(exhaust::Exhaust),
     /// Throw random and hostile system calls at the kernel
     Fuzz(fuzz::Fuzz),
     /// Check alea-random as its adopters use it: features, oldest Rust, architectures, package, interface
@@ -43,10 +50,13 @@ impl Command {
     pub fn run(self) -> Result<ExitCode> {
         match self {
             Self::Run(c) => c.run(),
+            Self::Trace(c) => c.run(),
             Self::Boot(c) => c.run(),
+            Self::Debug(c) => c.run(),
             Self::Test(c) => c.run(),
             Self::Abi(c) => c.run(),
             Self::Soak(c) => c.run(),
+            Self::Exhaust(c) => c.run(),
             Self::Fuzz(c) => c.run(),
             Self::Crate(c) => c.run(),
             Self::Residue(c) => c.run(),

@@ -1,5 +1,6 @@
 //! `cargo xtask residue`: what a draw leaves behind, looked for at the instruction after it.
 
+pub mod devices;
 pub mod fresh;
 pub mod keys;
 pub mod machine;
@@ -49,9 +50,10 @@ impl Residue {
         let reading = read(&boot, SHOWN)?;
         reading.findings.iter().for_each(|finding| println!("{finding}"));
         println!(
-            "{} stops, {} bytes drawn, at most {} candidates for a key at once, {:.1} s: {}",
+            "{} stops, {} bytes drawn, {} given by devices, at most {} candidates for a key at once, {:.1} s: {}",
             reading.stops,
             reading.drawn,
+            reading.given,
             reading.candidates,
             start.elapsed().as_secs_f32(),
             match reading.findings.len() {

@@ -5,10 +5,13 @@
 #![forbid(unsafe_code)]
 
 pub mod accel;
+pub mod fake_rng;
+pub mod fake_tpm;
 pub mod gdb;
 pub mod guest;
 pub mod initramfs;
 pub mod inject;
+pub mod kallsyms;
 pub mod monitor;
 pub mod outcome;
 pub mod qemu;

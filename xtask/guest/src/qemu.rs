@@ -124,6 +124,7 @@ impl MachineArgs {
             icount: self.icount,
             serial: true,
             debug: false,
+            terminal: None,
             extra,
         })
     }
@@ -159,6 +160,8 @@ pub struct Machine {
     pub serial: bool,
     /// The machine stands at its first instruction until a debugger lets it run; its start says how gdb is attached.
     pub debug: bool,
+    /// The serial line has a terminal of its own, and this log.
+    pub terminal: Option<PathBuf>,
     pub extra: Vec<OsString>,
 }
 
@@ -174,6 +177,7 @@ impl Machine {
             icount: false,
             serial: true,
             debug: false,
+            terminal: None,
             extra: Vec::new(),
         };
         machine.direct(kernel, None, "console=ttyS0")
@@ -266,7 +270,20 @@ impl Machine {
         }
     }
 
-    /// QEMU with this machine's arguments; the guest's serial line is standard input and output.
+    /// Puts the serial line on a terminal of its own, which QEMU names on its standard output, and what comes out of it into `log`.
+    pub fn on_a_terminal(mut self, log: &Path) -> Self {
+        self.terminal = Some(log.to_owned());
+        self
+    }
+
+    fn console(&self) -> String {
+        match &self.terminal {
+            Some(log) => format!("pty,id=console,logfile={}", log.display()),
+            None => "stdio,id=console,signal=off".to_owned(),
+        }
+    }
+
+    /// QEMU with this machine's arguments; the guest's serial line is standard input and output, unless it has a terminal.
     pub fn command(&self) -> Command {
         let mut qemu = Command::new(program());
         let accel = match self.accel {
@@ -276,7 +293,7 @@ impl Machine {
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"])
             .args(["-machine", &format!("pc,accel={accel}")])
             .args(["-cpu", &self.cpu, "-smp", &self.smp.to_string(), "-m", &self.memory])
-            .args(["-chardev", "stdio,id=console,signal=off"])
+            .args(["-chardev", &self.console()])
             .args(["-serial", if self.serial { "chardev:console" } else { "none" }])
             .args(["-device", &format!("isa-debug-exit,iobase={DEBUG_EXIT_PORT:#x},iosize=0x04")]);
         if self.icount {

@@ -30,6 +30,16 @@ pub fn checking_kernel() -> PathBuf {
     alea().join("kernel-checking.elf")
 }
 
+/// The kernel that is measured and shipped, where tests want it beside the other.
+pub fn shipped_kernel() -> PathBuf {
+    alea().join("kernel-shipped.elf")
+}
+
+/// The kernel with all that a debugger knows of types and variables.
+pub fn debugger_kernel() -> PathBuf {
+    alea().join("kernel-gdb.elf")
+}
+
 /// The initramfs that users boot: BusyBox, and what measures.
 pub fn initramfs() -> PathBuf {
     alea().join("initramfs.cpio")

@@ -13,6 +13,7 @@ use clap::Args;
 
 use crate::setup::{self, Need, TARGET};
 use xtask_guest::initramfs::Tree;
+use xtask_guest::kallsyms;
 use xtask_host::{paths, process, term};
 
 /// The flags that every guest program is compiled with.
@@ -68,6 +69,17 @@ pub fn checking_kernel() -> Result<()> {
     kernel(Options { debug_assertions: true, lto: false }, &paths::checking_kernel(), &[])
 }
 
+/// The kernel that is measured and shipped, beside the one that is built already.
+pub fn shipped_kernel() -> Result<()> {
+    kernel(Options::SHIPPED, &paths::shipped_kernel(), &[])
+}
+
+/// The kernel with all that a debugger knows of types and variables, beside the one that is built already.
+pub fn debugger_kernel() -> Result<()> {
+    setup::ensure(&[Need::RustTarget])?;
+    build_kernel("kernel-gdb", &paths::debugger_kernel(), &[])
+}
+
 /// The kernel alone, for what needs no programs in the guest.
 pub fn kernel_alone() -> Result<()> {
     setup::ensure(&[Need::RustTarget])?;
@@ -93,6 +105,9 @@ pub fn distributed_kernel(into: &Path) -> Result<()> {
     )
 }
 
+/// The kernel's package and program.
+const KERNEL: &str = "alea-kernel";
+
 /// One kernel.
 fn kernel(options: Options, into: &Path, more: &[String]) -> Result<()> {
     let profile = match options {
@@ -100,10 +115,14 @@ fn kernel(options: Options, into: &Path, more: &[String]) -> Result<()> {
         Options { lto: true, .. } => "kernel-lto",
         _ => "kernel",
     };
+    build_kernel(profile, into, more)
+}
+
+fn build_kernel(profile: &str, into: &Path, more: &[String]) -> Result<()> {
     let mut cargo = process::cargo();
-    cargo.args(["build", "--package", "alea-kernel", "--target", TARGET, "--profile", profile]);
+    cargo.args(["build", "--package", KERNEL, "--target", TARGET, "--profile", profile]);
     cargo.args(MESSAGES).args(more);
-    built(cargo, "alea-kernel", into)
+    built(cargo, KERNEL, into)
 }
 
 /// Process 1 of a guest that runs one command, with glibc in it.
@@ -127,7 +146,10 @@ fn built(mut cargo: Command, name: &str, into: &Path) -> Result<()> {
     }
     let file = executable(&String::from_utf8_lossy(&out.stdout), name)
         .with_context(|| format!("cargo built {name} and did not say where it is"))?;
-    let bytes = fs::read(&file).with_context(|| file.display().to_string())?;
+    let mut bytes = fs::read(&file).with_context(|| file.display().to_string())?;
+    if name == KERNEL {
+        kallsyms::put_into(&mut bytes)?;
+    }
     replace(into, &bytes)
 }
 
@@ -141,8 +163,11 @@ fn executable(messages: &str, name: &str) -> Option<PathBuf> {
     found.next_back()
 }
 
-/// The programs that are in the initramfs of users: what measures. All others would only take their memory.
-const FOR_USERS: &str = "userland/bench";
+/// The programs that are in the initramfs of users: what measures, and what shows. All others would only take their memory.
+const FOR_USERS: [&str; 2] = ["userland/bench", TOOLS];
+
+/// Those of them that users call by name.
+const TOOLS: &str = "userland/tools";
 
 /// The guest's programs and the three archives, each of which holds the one before, without the kernel.
 pub fn initramfs() -> Result<()> {
@@ -156,10 +181,17 @@ pub fn initramfs() -> Result<()> {
     if overlay.exists() {
         tree.overlay(&overlay)?;
     }
-    let for_users = files_below(&paths::source(FOR_USERS), "c")?;
+    let mut for_users = Vec::new();
+    for folder in FOR_USERS {
+        for_users.extend(files_below(&paths::source(folder), "c")?);
+    }
     let is_for_users = |name: &str| for_users.iter().any(|source| program_of(source) == Some(name));
     let (first, second): (Vec<_>, Vec<_>) =
         programs.into_iter().partition(|(name, _)| is_for_users(name));
+    for tool in files_below(&paths::source(TOOLS), "c")? {
+        let name = program_of(&tool).context("an odd file name")?;
+        tree.symlink(&format!("usr/bin/{name}"), &format!("/usr/lib/alea/{name}"));
+    }
     let steps = [
         (first, "usr/lib/alea", paths::initramfs()),
         (second, "usr/lib/alea", paths::programs_initramfs()),
@@ -182,14 +214,19 @@ fn program_of(source: &Path) -> Option<&str> {
 /// Folders with headers that guest programs share; what only one program includes lies beside it.
 const HEADERS: [&str; 2] = ["userland", "tests/abi"];
 
+/// What is written in assembly belongs to the programs of its folder.
+const ASSEMBLY: &str = "S";
+
 /// Compiles every C file below `from` that is newer than its program in `into`.
 fn compile_all(from: &Path, into: &Path) -> Result<Vec<(String, PathBuf)>> {
     let sources = files_below(from, "c")?;
     fs::create_dir_all(into)?;
     let mut newest_header = None;
     for folder in HEADERS {
-        let headers = files_below(&paths::source(folder), "h")?;
-        newest_header = newest_header.max(headers.iter().filter_map(|h| modified(h)).max());
+        for shared in ["h", ASSEMBLY] {
+            let files = files_below(&paths::source(folder), shared)?;
+            newest_header = newest_header.max(files.iter().filter_map(|file| modified(file)).max());
+        }
     }
     let mut programs = Vec::new();
     let mut stale = Vec::new();
@@ -240,7 +277,8 @@ fn compile_one(source: &Path, program: &Path) -> Result<()> {
     }
     // A failed assertion tells the file, and the same bytes come of it in every folder.
     gcc.arg(format!("-ffile-prefix-map={}/=", paths::root().display()));
-    gcc.args(CFLAGS).arg("-o").arg(program).arg(source).args(&own);
+    gcc.args(CFLAGS).arg("-o").arg(program).arg(source);
+    gcc.args(files_below(source.parent().context("a source has a folder")?, ASSEMBLY)?).args(&own);
     if !own.iter().any(|flag| flag.contains("static") || flag == "-dynamic") {
         gcc.arg("-static");
     }

@@ -79,8 +79,10 @@ pub enum Need {
     Estimators,
     Swtpm,
     Solver,
+    Gdb,
     Mutants,
     SemverChecks,
+    Go,
 }
 
 /// What `run`, `test` and `bench` need.
@@ -112,8 +114,10 @@ impl Need {
             Self::Swtpm => "swtpm, an emulator of a TPM",
             Self::Estimators => "what NIST's entropy estimators are built with",
             Self::Solver => "z3",
+            Self::Gdb => "gdb",
             Self::Mutants => "cargo-mutants",
             Self::SemverChecks => "cargo-semver-checks",
+            Self::Go => "Go",
         }
     }
 
@@ -145,8 +149,10 @@ impl Need {
                 .or_else(|| library_missing("libdivsufsort.so"))
                 .or_else(|| library_missing("libbz2.so")),
             Self::Solver => program("z3"),
+            Self::Gdb => program("gdb"),
             Self::Mutants => tools::MUTANTS.missing(),
             Self::SemverChecks => tools::SEMVER_CHECKS.missing(),
+            Self::Go => program("go"),
         }
     }
 
@@ -168,6 +174,8 @@ impl Need {
                 &["g++", "python3-venv", "python3-dev", "libdivsufsort-dev", "libbz2-dev"]
             }
             Self::Solver => &["z3"],
+            Self::Gdb => &["gdb"],
+            Self::Go => &["golang-go"],
             _ => &[],
         }
     }

@@ -93,6 +93,18 @@ impl Figures {
         Ok(())
     }
 
+    /// The same; a row that the table has not yet is added below the others.
+    pub fn set_or_add(&mut self, name: &str, row: &str, cells: &[(&str, String)]) -> Result<()> {
+        let table = self.table.iter_mut().find(|table| table.name == name);
+        let table = table.with_context(|| format!("{FILE} has no table {name}"))?;
+        if !table.rows.iter().any(|cells| cells[0] == row) {
+            let mut cells = vec!["-".to_owned(); table.columns.len()];
+            cells[0] = row.to_owned();
+            table.rows.push(cells);
+        }
+        self.set(name, row, cells)
+    }
+
     /// Writes the file, and the tables into their pages.
     pub fn write(&self, root: &Path) -> Result<()> {
         fs::write(root.join(FILE), self.text())?;

@@ -26,7 +26,7 @@ use xtask_setup::setup::{self, Need};
 const MARKER: &str = "alea: first user instruction";
 
 /// Seconds that a kernel gets to end its start before anything is measured.
-const SETTLE: u32 = 3;
+pub const SETTLE: u32 = 3;
 
 /// Measurements that are not the guest's own.
 pub(super) const BOOT: &str = "boot_to_user";
@@ -50,9 +50,15 @@ pub struct Bench {
     /// The Linux to compare with; default: Debian's, from target/alea/linux/vmlinuz
     #[arg(long, value_name = "PATH")]
     pub(super) linux: Option<PathBuf>,
+    /// The Alea to measure, such as an older one; default: that of the sources, built first
+    #[arg(long, value_name = "PATH")]
+    pub(super) alea: Option<PathBuf>,
     /// More words for Linux's command line, such as `mitigations=off`
     #[arg(long, value_name = "WORDS")]
     pub(super) linux_append: Option<String>,
+    /// More words for Alea's command line, such as `random.generator=rdrand`
+    #[arg(long, value_name = "WORDS")]
+    pub(super) alea_append: Option<String>,
     /// Print JSON instead of the table (target/alea/bench.json is written either way)
     #[arg(long)]
     pub(super) json: bool,
@@ -104,7 +110,9 @@ impl Bench {
             write_figures: false,
             only: Some(kernel),
             linux: None,
+            alea: None,
             linux_append: None,
+            alea_append: None,
             json: false,
             hang_after: 120,
             report: false,
@@ -124,7 +132,7 @@ impl Bench {
             let act = if self.check_baseline { baseline::check } else { baseline::write };
             return act().map(|()| ExitCode::SUCCESS);
         }
-        if self.only == Some(Kernel::Linux) {
+        if self.only == Some(Kernel::Linux) || self.alea.is_some() {
             build::initramfs()?;
         } else {
             build::build(build::Options::SHIPPED)?;
@@ -166,7 +174,7 @@ impl Bench {
     pub(super) fn image(&self, kernel: Kernel) -> PathBuf {
         match kernel {
             Kernel::Linux => self.linux(),
-            Kernel::Alea => paths::kernel(),
+            Kernel::Alea => self.alea.clone().unwrap_or_else(paths::kernel),
         }
     }
 
@@ -212,7 +220,11 @@ impl Bench {
         if self.quick {
             line.push_str(" alea.bench_quick");
         }
-        if let (Kernel::Linux, Some(words)) = (kernel, &self.linux_append) {
+        let words = match kernel {
+            Kernel::Linux => &self.linux_append,
+            Kernel::Alea => &self.alea_append,
+        };
+        if let Some(words) = words {
             line.push_str(&format!(" {words}"));
         }
         machine.clone().direct(image, Some(paths::initramfs()), &line)

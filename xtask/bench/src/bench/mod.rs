@@ -1,12 +1,14 @@
 //! `cargo xtask bench`: the same guest program on Linux and on Alea, boots interleaved.
 //!
-//! `bench` is the command and the boots, `results` what they gave, `goals` what the design asks for, `about` the
-//! circumstances, `show` where figures go that stay.
+//! `bench` is the command and the boots, `results` what they gave, `goals` what the design asks for, `mission` the comparison that a
+//! test makes of them, `about` the circumstances, `show` where figures go that stay.
 
 mod about;
 mod bench;
 mod goals;
+mod mission;
 mod results;
 mod show;
 
-pub use bench::{Bench, Both, Kernel};
+pub use bench::{Bench, Both, Kernel, SETTLE};
+pub use mission::{Ratio, mission};

@@ -7,12 +7,13 @@ use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
 use super::{PhasePart, Row, Spread};
+use xtask_host::table;
 
 pub(super) const INK: RGBColor = RGBColor(1, 2, 3);
 pub(super) const FAINT: RGBColor = RGBColor(1, 2, 4);
 pub(super) const LINUX: RGBColor = RGBColor(1, 2, 5);
 pub(super) const ALEA: RGBColor = RGBColor(1, 2, 6);
-const GOAL: RGBColor = RGBColor(1, 2, 7);
+pub(super) const GOAL: RGBColor = RGBColor(1, 2, 7);
 
 /// The colour of the `n`th phase, replaced as the others.
 fn phase_colour(n: usize) -> RGBColor {
@@ -178,11 +179,19 @@ pub(super) fn spreads(size: Size, title: &str, rows: &[&Row]) -> Result<String> 
             .collect::<Vec<_>>()
     };
     let rows: Vec<_> = rows.iter().map(|row| (row.name.as_str(), lines(row))).collect();
-    dots(size, title, &rows)
+    dots(size, title, &rows, table::time)
 }
 
-/// Dots on a logarithmic time axis: for each row its label and `(values, colour)`.
-fn dots(size: Size, title: &str, rows: &[(&str, Vec<(Vec<f64>, RGBColor)>)]) -> Result<String> {
+/// A row of dots: its label, and `(values, colour)`.
+pub(super) type Dots<'a> = (&'a str, Vec<(Vec<f64>, RGBColor)>);
+
+/// Dots on a logarithmic axis, whose figures `say` writes.
+pub(super) fn dots(
+    size: Size,
+    title: &str,
+    rows: &[Dots<'_>],
+    say: fn(f64) -> String,
+) -> Result<String> {
     let layout = Layout::of(size, 14);
     let values = || {
         rows.iter().flat_map(|(_, sets)| sets).flat_map(|(values, _)| values).filter(|v| **v > 0.0)
@@ -190,7 +199,7 @@ fn dots(size: Size, title: &str, rows: &[(&str, Vec<(Vec<f64>, RGBColor)>)]) -> 
     let axis = Axis::of(values().copied());
     let height = 34 + rows.len() as i32 * layout.height;
     draw(size, height, title, |area| {
-        axis.draw(area, &layout, height)?;
+        axis.draw(area, &layout, height, say)?;
         for (n, (name, sets)) in rows.iter().enumerate() {
             let y = layout.y(n) + 7;
             text(area, layout.label(n), name, INK)?;
@@ -214,7 +223,7 @@ pub(super) fn percentiles(size: Size, title: &str, phases: &[PhasePart]) -> Resu
     let axis = Axis::of(phases.iter().flat_map(figure));
     let height = 34 + phases.len() as i32 * layout.height;
     draw(size, height, title, |area| {
-        axis.draw(area, &layout, height)?;
+        axis.draw(area, &layout, height, table::time)?;
         for (n, phase) in phases.iter().enumerate() {
             let y = layout.y(n) + 7;
             let [low, first, middle, third, high] =
@@ -261,15 +270,20 @@ impl Axis {
         (value.max(1e-9).log10() - self.low) / (self.high - self.low)
     }
 
-    fn draw(&self, area: &Area<'_>, layout: &Layout, height: i32) -> Result<()> {
+    fn draw(
+        &self,
+        area: &Area<'_>,
+        layout: &Layout,
+        height: i32,
+        say: fn(f64) -> String,
+    ) -> Result<()> {
         let mut power = self.low;
         // Where the last word ended: on a phone not every power of ten has room for its own.
         let mut free = i32::MIN;
         while power <= self.high {
             let x = layout.x(self.share(10f64.powf(power)));
             area.draw(&PathElement::new(vec![(x, 0), (x, height - 22)], FAINT)).map_err(failed)?;
-            let words =
-                xtask_host::table::time(10f64.powf(power)).replace(".00", "").replace(".0", "");
+            let words = say(10f64.powf(power)).replace(".00", "").replace(".0", "");
             let at = (x - 12).clamp(0, area.dim_in_pixel().0 as i32 - 44);
             if at >= free {
                 text(area, (at, height - 18), &words, INK)?;

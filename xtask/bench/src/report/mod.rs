@@ -6,6 +6,7 @@
 mod chart;
 mod command;
 mod curves;
+mod experiments;
 mod files;
 mod growth;
 mod page;
@@ -19,6 +20,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 pub use command::Report;
+pub use experiments::{Call, ExperimentPart, ExperimentRow, ExperimentsPart, write_experiments};
 
 use xtask_host::paths;
 
@@ -150,7 +152,8 @@ fn write_page(folder: &Path) -> Result<PathBuf> {
     let bench: Option<BenchPart> = files::read(&folder.join(files::BENCH))?;
     let profile: Option<ProfilePart> = files::read(&folder.join(files::PROFILE))?;
     let page = folder.join("index.html");
-    let html = page::render(bench.as_ref(), profile.as_ref())?;
+    let html =
+        page::render(bench.as_ref(), profile.as_ref(), folder.join(experiments::FOLDER).exists())?;
     fs::write(&page, html).with_context(|| page.display().to_string())?;
     Ok(page)
 }

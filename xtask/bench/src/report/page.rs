@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use inferno::flamegraph::{self, TextTruncateDirection};
 
 use super::chart::{self, LINUX, PHASE_COLOURS, Size, Stack, escape};
+use super::experiments::FOLDER;
 use super::{BenchPart, ProfilePart, Row, growth};
 use xtask_host::table;
 
@@ -14,7 +15,11 @@ const LEAD: &str = "<p>Alea is an x86_64 kernel that runs unmodified Linux progr
     lie beside this page as JSON (<code>bench.json</code>, <code>profile.json</code>) and as CSV.</p>\n";
 
 /// The page of the parts that were measured.
-pub(super) fn render(bench: Option<&BenchPart>, profile: Option<&ProfilePart>) -> Result<String> {
+pub(super) fn render(
+    bench: Option<&BenchPart>,
+    profile: Option<&ProfilePart>,
+    experiments: bool,
+) -> Result<String> {
     let mut body = String::new();
     match bench {
         Some(bench) => body.push_str(&bench_sections(bench)?),
@@ -24,15 +29,27 @@ pub(super) fn render(bench: Option<&BenchPart>, profile: Option<&ProfilePart>) -
         Some(profile) => body.push_str(&profile_sections(profile)?),
         None => body.push_str(&missing("Where an exec goes", "cargo xtask profile --report")),
     }
-    Ok(format!(
+    let content = if experiments {
+        format!("<p><a href=\"{FOLDER}/index.html\">They have a page of their own.</a></p>")
+    } else {
+        format!("<p>Not done yet.</p>{}", reproduce("cargo xtask experiments --report"))
+    };
+    let intro = "Five published articles about random bytes and system calls, done again.";
+    body.push_str(&section("The experiments", intro, &content));
+    Ok(document("Alea, measured", LEAD, &body))
+}
+
+/// A whole page, which needs no other file.
+pub(super) fn document(title: &str, lead: &str, body: &str) -> String {
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Alea, measured</title>\n\
-         <style>\n{}{}</style>\n</head>\n<body>\n<main>\n<h1>Alea, measured</h1>\n{LEAD}{body}</main>\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+         <style>\n{}{}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{lead}{body}</main>\n\
          </body>\n</html>\n",
         include_str!("style.css"),
         phase_rules(),
-    ))
+    )
 }
 
 /// The style sheet's colours of the phases.
@@ -64,7 +81,7 @@ pub(super) fn reproduce(command: &str) -> String {
 }
 
 /// A chart for a desktop and the same for a phone.
-fn both(draw: impl Fn(Size) -> Result<String>) -> Result<String> {
+pub(super) fn both(draw: impl Fn(Size) -> Result<String>) -> Result<String> {
     Ok(format!(
         "<figure class=\"wide\">{}</figure>\n<figure class=\"narrow\">{}</figure>\n",
         draw(Size::Wide)?,
@@ -144,6 +161,8 @@ fn work(name: &str) -> &'static str {
         "open_close" => "open and close of a file",
         "stat" => "stat of a file",
         "getdents_100" => "all names of a directory of 100",
+        "maps_8000" => "/proc/self/maps of 8,000 mappings",
+        "smaps_8000" => "/proc/self/smaps of 8,000 mappings",
         "poll_10" => "poll of 10 pipes, one ready",
         "poll_100" => "poll of 100 pipes, one ready",
         "select_10" => "select of 10 pipes, one ready",
@@ -405,7 +424,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_page_stands_alone() {
-        let page = render(Some(&bench()), Some(&profile())).unwrap();
+        let page = render(Some(&bench()), Some(&profile()), true).unwrap();
         for forbidden in ["<link", "<script src", "@import", "url(http", "src=\"http"] {
             assert!(!page.contains(forbidden), "{forbidden} needs the network");
         }
@@ -457,7 +476,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_was_not_measured_says_how_to() {
-        let page = render(None, None).unwrap();
+        let page = render(None, None, false).unwrap();
         assert_eq!(page.matches("Not measured yet").count(), 2);
         assert!(text(&page).contains("cargo xtask bench --report"));
     }

@@ -145,14 +145,15 @@ fn chromium(html: &str, view: View, height: u32, args: &[&str]) -> Result<String
 
 #[cfg(test)]
 mod tests {
-    use super::super::page;
+    use super::super::{experiments, page};
     use super::*;
 
     /// Where no Chromium is, or none that runs here, there is nothing to be said about the page.
     #[test]
     fn the_page_can_be_read_on_a_desktop_and_a_phone() {
-        let html =
-            page::render(Some(&page::tests::bench()), Some(&page::tests::profile())).unwrap();
+        let (bench, profile) = (page::tests::bench(), page::tests::profile());
+        let html = page::render(Some(&bench), Some(&profile), true).unwrap();
+        let experiments = experiments::render(&experiments::tests::part(false)).unwrap();
         if !is_possible() {
             eprintln!("skipped: no chromium");
             return;
@@ -162,9 +163,12 @@ mod tests {
             return;
         }
         let folder = tempfile::tempdir().unwrap();
-        for picture in take(&html, folder.path()).unwrap() {
-            let bytes = fs::read(&picture).unwrap();
-            assert!(bytes.starts_with(b"\x89PNG") && bytes.len() > 20_000, "{}", picture.display());
+        for (html, least) in [(html, 20_000), (experiments, 10_000)] {
+            for picture in take(&html, folder.path()).unwrap() {
+                let bytes = fs::read(&picture).unwrap();
+                let is_whole = bytes.starts_with(b"\x89PNG") && bytes.len() > least;
+                assert!(is_whole, "{}", picture.display());
+            }
         }
     }
 }

@@ -17,6 +17,8 @@ const RDSEED_CODE: usize = 64;
 /// Functions on the way from a system call to a word of a key; and those that draw words for nothing but a test.
 const OF_A_KEY: [&str; 2] = ["fresh_words", "alea_syscall_entry"];
 const OF_A_TEST: [&str; 1] = ["test_words"];
+/// The files of the functions that take the answers of devices.
+const OF_A_RESEED: [&str; 2] = ["kernel/src/random/sources/", "kernel/random/src/service"];
 /// Words that go into a key.
 const FRESH: usize = 4;
 
@@ -64,13 +66,29 @@ impl Fresh {
     }
 
     fn is_of_a_key(&mut self, addresses: &[u64]) -> Result<bool> {
+        for name in OF_A_KEY {
+            if !self.passed(addresses, &[name])? {
+                return Ok(false);
+            }
+        }
+        Ok(!self.passed(addresses, &OF_A_TEST)?)
+    }
+
+    /// Whether a CPU is in the middle of a reseed, and so perhaps of taking what devices have answered.
+    pub fn is_reseeding(&mut self, monitor: &mut Monitor, cpu: u32) -> Result<bool> {
+        let addresses = monitor.backtrace(cpu)?.addresses;
+        self.passed(&addresses, &OF_A_RESEED)
+    }
+
+    /// Whether one of the addresses is in a function that has one of the names, or a file that has.
+    fn passed(&mut self, addresses: &[u64], names: &[&str]) -> Result<bool> {
         for address in addresses {
             if !self.functions.contains_key(address) {
                 self.functions.insert(*address, lines(&self.kernel, &[*address])?);
             }
         }
-        let passed = |name: &&str| addresses.iter().any(|at| self.functions[at].contains(name));
-        Ok(OF_A_KEY.iter().all(&passed) && !OF_A_TEST.iter().any(&passed))
+        let has = |name: &&str| addresses.iter().any(|at| self.functions[at].contains(name));
+        Ok(names.iter().any(has))
     }
 
     /// What went into this CPU's last key since the last stop. Another CPU may be in the middle of it.

@@ -17,6 +17,7 @@ use xtask_guest::qemu::Machine;
 use xtask_guest::symbolize::address_of;
 use xtask_host::paths;
 
+use super::devices::Devices;
 use super::fresh::Fresh;
 use super::reading::Boot;
 
@@ -26,6 +27,9 @@ pub const PAGE: usize = 4096;
 const MEMORY: &str = "48M";
 /// What stands before each word of a kernel that has switches (see [`super::wipes`]).
 pub const MARKER: [u32; 3] = [0x5717_c4ed, 0x0ff0_a1ea, 0x3e5c_d21b];
+/// Where the initramfs is put. QEMU's own place for it reaches into the ACPI tables of a machine with a TPM, whose log leaves less room
+/// than it reckons with.
+const ARCHIVE: u64 = 32 << 20;
 /// Far more than anything between two draws takes.
 const PATIENCE: Duration = Duration::from_secs(240);
 /// Where the draws end, and where a program begins.
@@ -34,8 +38,8 @@ const PLACES: [&str; 3] = ["residue_after_syscall", "residue_after_call", "_star
 const NOW: usize = 64;
 /// The auxiliary vector's entry for 16 random bytes.
 const AT_RANDOM: u64 = 25;
-/// What lies at the beginning of a program's stack, at most.
-const STACK: usize = 2048;
+/// Where a program's auxiliary vector ends in its stack, in bytes, at most.
+const STACK: usize = 2 * PAGE;
 
 /// Statics of the kernel, with their names and sizes in bytes, at the least.
 const SERVICE: &str = "alea_kernel::random::live::RANDOM";
@@ -85,6 +89,8 @@ pub struct Standing {
     pub busy: Vec<Range<usize>>,
     /// What RDSEED gave this CPU for a new key since the last stop.
     pub fresh: Vec<u8>,
+    /// What devices gave since the last stop, by name; nothing yet while another CPU may be in the middle of taking it.
+    pub given: Vec<(&'static str, Vec<u8>)>,
     /// The key of this thread's state of the vDSO.
     pub key: Vec<u8>,
     pub memory: Vec<u8>,
@@ -98,6 +104,7 @@ pub struct Residue {
     monitor: Monitor,
     guest: Guest,
     folder: TempDir,
+    devices: Devices,
     cpus: u32,
     places: [u64; 3],
     now: u64,
@@ -130,15 +137,23 @@ impl Residue {
         std::fs::write(&archive, tree.archive())?;
         let seed_file = folder.path().join("seed");
         std::fs::write(&seed_file, seed)?;
-        let line = format!("console=ttyS0 quiet rdinit=/residue -- {}", interfaces.join(" "));
-        let mut machine = Machine::new(kernel).initrd(&archive).append(&line).smp(cpus);
+        let (devices, arguments) = Devices::start(folder.path())?;
+        let length = std::fs::metadata(&archive)?.len();
+        let line = format!(
+            "console=ttyS0 quiet initrdmem={ARCHIVE},{length} rdinit=/residue -- {}",
+            interfaces.join(" ")
+        );
+        let mut machine = Machine::new(kernel).append(&line).smp(cpus);
         if let Some(cpu) = cpu {
             machine = machine.cpu(cpu);
         }
+        let loader = format!("loader,file={},addr={ARCHIVE},force-raw=on", archive.display());
         let machine = machine
             .memory(MEMORY)
             .memory_in(&folder.path().join("memory"))
             .standing()
+            .args(arguments)
+            .args(["-device", &loader])
             .args(["-fw_cfg", &format!("name=opt/org.alea/seed,file={}", seed_file.display())]);
         let guest = Guest::start(&machine)?;
         let mut gdb = guest.gdb()?;
@@ -156,7 +171,7 @@ impl Residue {
             cpu: address_of(kernel, CPU.0)? - address_of(kernel, PER_CPU)?,
         };
         let (now, kernel, fresh) = (symbol("now")?, kernel.to_owned(), None);
-        Ok(Self { gdb, monitor, guest, folder, cpus, places, now, kernel, statics, fresh })
+        Ok(Self { gdb, monitor, guest, folder, devices, cpus, places, now, kernel, statics, fresh })
     }
 
     /// Runs to the first instruction of the program and returns memory as it is then.
@@ -194,6 +209,7 @@ impl Residue {
         let registers = self.registers()?;
         let busy = self.live_frames(cpu)?;
         let fresh = self.fresh.as_mut().map_or(Vec::new(), |fresh| fresh.take(cpu));
+        let given = if self.others_reseed(cpu)? { Vec::new() } else { self.devices.given() };
         Ok(Standing {
             interface,
             asked,
@@ -205,6 +221,7 @@ impl Residue {
             pool,
             busy,
             fresh,
+            given,
             key,
             memory,
             registers,
@@ -240,15 +257,13 @@ impl Residue {
 
     fn at_random(&mut self, cpu: u32, registers: &Registers) -> Result<Told> {
         let rsp = registers.value("rsp")?;
-        // The stack may end sooner; its last page is whole.
-        let there = (STACK as u64).min((PAGE as u64) - rsp % PAGE as u64) as usize;
-        let stack = self.gdb.read(cpu, rsp, there)?;
-        let (words, _) = stack.as_chunks::<8>();
-        let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
-        let arguments = words.next().context("an empty stack")?;
-        let mut vector = words.skip(arguments as usize + 1).skip_while(|word| *word != 0).skip(1);
-        while let (Some(entry), Some(value)) = (vector.next(), vector.next()) {
-            if entry == AT_RANDOM {
+        // A page at a time: what follows the vector's last page may not be there.
+        let (mut stack, mut end) = (Vec::new(), rsp);
+        while stack.len() < STACK {
+            let there = PAGE - end as usize % PAGE;
+            stack.extend(self.gdb.read(cpu, end, there)?);
+            end += there as u64;
+            if let Some(value) = entry(&stack, AT_RANDOM) {
                 return Ok(("at_random".into(), 16, Kind::Drawn, (value, 16), 0));
             }
         }
@@ -307,6 +322,16 @@ impl Residue {
             }
         }
         Ok(frames)
+    }
+
+    fn others_reseed(&mut self, cpu: u32) -> Result<bool> {
+        let Some(fresh) = &mut self.fresh else { return Ok(false) };
+        for other in (0..self.cpus).filter(|other| *other != cpu) {
+            if fresh.is_reseeding(&mut self.monitor, other)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn memory(&self) -> Result<Vec<u8>> {
@@ -385,4 +410,36 @@ fn set_switches(memory: &Path, number: u32) -> Result<()> {
 fn memory_folder() -> std::path::PathBuf {
     let shared = Path::new("/dev/shm");
     if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() }
+}
+
+/// The value of an entry of the auxiliary vector, if it lies in what is here of a program's first stack.
+fn entry(stack: &[u8], wanted: u64) -> Option<u64> {
+    let (words, _) = stack.as_chunks::<8>();
+    let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let arguments = words.next()?;
+    let environment = words.skip(arguments as usize + 1);
+    let mut vector = environment.skip_while(|word| *word != 0).skip(1);
+    while let (Some(name), Some(value)) = (vector.next(), vector.next()) {
+        if name == wanted {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_found_in_stacks_cut_anywhere() {
+        // Two arguments, one variable, three entries.
+        let words = [2, 0x10, 0x18, 0, 0x20, 0, 6, 4096, AT_RANDOM, 0x7777, 0, 0];
+        let stack: Vec<u8> = words.iter().flat_map(|word: &u64| word.to_le_bytes()).collect();
+        for cut in 0..=stack.len() {
+            let whole = cut >= 10 * 8;
+            assert_eq!(entry(&stack[..cut], AT_RANDOM), whole.then_some(0x7777), "{cut} bytes");
+        }
+        assert_eq!(entry(&stack, 51), None);
+    }
 }

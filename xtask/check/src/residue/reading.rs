@@ -3,7 +3,8 @@
 //! What is drawn rightly lies in the program's buffer and nowhere else; what is written to be mixed in, in the buffer
 //! and in the pool. A key that can make what was drawn lies nowhere at all. A key that makes what is drawn next lies at
 //! its home (the base's, the CPU's, the thread's state of the vDSO): a copy elsewhere would outlive it, but for
-//! one in a function's own frame on another CPU, which the stop finds in the middle of making it.
+//! one in a function's own frame on another CPU, which the stop finds in the middle of making it. What devices gave to be
+//! mixed in lies in the pool, and until the device writes the next answer there, in the buffer that it has for answers.
 //!
 //! Pages that are as they were before the program's first instruction hold nothing that was drawn since; so at
 //! each stop only the others are searched, and all of them at the end, for all that was drawn.
@@ -44,6 +45,8 @@ pub struct Reading {
     pub candidates: usize,
     /// Words of RDSEED that went into keys.
     pub fresh: usize,
+    /// Bytes that devices gave to be mixed in.
+    pub given: usize,
     pub findings: BTreeSet<Finding>,
 }
 
@@ -117,6 +120,7 @@ impl Searcher {
         }
         self.strings(standing);
         self.fresh_words(standing);
+        self.of_devices(standing);
         self.keys(standing);
     }
 
@@ -160,8 +164,17 @@ impl Searcher {
 
     /// Where any of the strings lies.
     fn everywhere(&self, standing: &Standing, strings: &Strings) -> Vec<usize> {
+        self.in_pages(self.pages(), standing, strings)
+    }
+
+    fn in_pages(
+        &self,
+        pages: impl Iterator<Item = usize>,
+        standing: &Standing,
+        strings: &Strings,
+    ) -> Vec<usize> {
         let mut found = Vec::new();
-        for page in self.pages() {
+        for page in pages {
             let memory =
                 &standing.memory[page * PAGE..standing.memory.len().min((page + 1) * PAGE + 7)];
             if memory.iter().any(|byte| *byte != 0) {
@@ -181,6 +194,34 @@ impl Searcher {
         if !found.is_empty() || !registers.is_empty() {
             let what = format!("words of RDSEED are in memory, {found:x?}, and in {registers:?}");
             self.found(&standing.interface, standing.asked, what);
+        }
+    }
+
+    /// What was taken before the program's first instruction is looked for everywhere.
+    fn of_devices(&mut self, standing: &Standing) {
+        for (device, bytes) in &standing.given {
+            self.reading.given += bytes.len();
+            let mut strings = Strings::new();
+            strings.add(bytes);
+            let mut found = match self.reading.stops {
+                1 => self.in_pages(0..self.touched.len(), standing, &strings),
+                _ => self.everywhere(standing, &strings),
+            };
+            found.retain(|at| !touches(&standing.pool, *at));
+            let buffers = answers(&found);
+            found.retain(|at| !touches(&buffers, *at) && !touches(&standing.busy, *at));
+            // Another CPU may be in the middle of a reseed.
+            let own = format!(" of CPU {}", standing.cpu);
+            let mut registers = registers_with(standing, &strings);
+            registers.retain(|name| name.ends_with(&own));
+            if !found.is_empty() || !registers.is_empty() {
+                let (first, last) = (found.first(), found.last());
+                let what = format!(
+                    "bytes of {device} are in memory {} times, from {first:x?} to {last:x?}, and in {registers:?}",
+                    found.len()
+                );
+                self.found(&standing.interface, standing.asked, what);
+            }
         }
     }
 
@@ -220,6 +261,15 @@ impl Searcher {
     fn found(&mut self, interface: &str, asked: usize, what: String) {
         self.reading.findings.insert(Finding { interface: interface.into(), asked, what });
     }
+}
+
+/// Where a whole answer lies at the beginning of a page, which is how the buffer of a device is made and nothing else.
+fn answers(found: &[usize]) -> Vec<Range<usize>> {
+    const ANSWER: usize = 1024;
+    let windows = ANSWER - WINDOW + 1;
+    let is_whole =
+        |run: &&[usize]| run[0].is_multiple_of(PAGE) && run[windows - 1] == run[0] + windows - 1;
+    found.windows(windows).filter(is_whole).map(|run| run[0]..run[0] + ANSWER).collect()
 }
 
 /// The names of the registers that hold one of the strings.
@@ -268,6 +318,15 @@ fn uuid_bytes(text: &[u8]) -> Vec<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_whole_answer_at_the_beginning_of_a_page_is_a_devices() {
+        let whole: Vec<usize> = (8192..8192 + 1017).collect();
+        assert_eq!(answers(&whole).first(), Some(&(8192..8192 + 1024)));
+        assert!(answers(&whole[..1016]).is_empty(), "it is not whole");
+        let elsewhere: Vec<usize> = whole.iter().map(|at| at + 16).collect();
+        assert!(answers(&elsewhere).is_empty());
+    }
 
     #[test]
     fn a_find_that_reaches_into_the_programs_buffer_is_none() {

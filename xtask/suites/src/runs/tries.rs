@@ -33,8 +33,8 @@ done
 "#;
 
 /// Process 1 of a root that has nothing but BusyBox.
-const INIT: &str = "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sysfs /sys\nmount -t devpts devpts /dev/pts\n\
-                    sh /tries/driver\npoweroff -f\n";
+const INIT: &str = "#!/bin/sh\nmount -t proc proc /proc\nmount -t sysfs sysfs /sys\nmount -t devtmpfs dev /dev\n\
+                    mkdir -p /dev/pts\nmount -t devpts devpts /dev/pts\nsh /tries/driver\npoweroff -f\n";
 
 /// How a row went.
 #[derive(Clone, Debug, Default, PartialEq)]

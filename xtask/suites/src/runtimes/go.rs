@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use xtask_guest::initramfs::Tree;
 use xtask_host::{paths, process};
-use xtask_setup::apt::Apt;
+use xtask_setup::setup::{self, Need};
 
 /// The packages whose tests are run.
 pub const PACKAGES: [&str; 9] =
@@ -62,9 +62,7 @@ fn add_sources(tree: &mut Tree, root: &Path, package: &str) -> Result<()> {
 
 /// Where Go is; Debian's is installed if there is none.
 fn goroot() -> Result<PathBuf> {
-    if process::which("go").is_none() {
-        Apt::open()?.install(&["golang-go"])?;
-    }
+    setup::ensure(&[Need::Go])?;
     let root = process::output(Command::new("go").args(["env", "GOROOT"]))?;
     Ok(PathBuf::from(root.trim()))
 }

@@ -22,13 +22,14 @@ const SET_BUFFERSIZE: u32 = 17;
 const ALL_CAPABILITIES: u32 = 0xffff;
 const BUFFER: u32 = 3968;
 
-/// The command code of `TPM2_GetRandom`.
+/// The command code of `TPM2_GetRandom`, and how many bytes the kernel asks for. SeaBIOS asks for 20.
 const GET_RANDOM: u32 = 0x17b;
+const KERNELS: u16 = 32;
 
 /// A success without content.
 const SUCCESS: [u8; 10] = [0x80, 0x01, 0, 0, 0, 10, 0, 0, 0, 0];
 
-/// Makes the answer to a `TPM2_GetRandom`, told how many came before.
+/// Makes the answer to a `TPM2_GetRandom` of the kernel's, told how many came before.
 type Answer = dyn Fn(usize) -> Vec<u8> + Send + Sync;
 
 /// Listens at `socket` until QEMU closes its end.
@@ -40,6 +41,25 @@ pub fn start(
     let answer: Arc<Answer> = Arc::new(answer);
     thread::spawn(move || obey(&listener.accept()?.0, &answer));
     Ok(())
+}
+
+/// QEMU's arguments for a TPM whose emulator listens at `socket`.
+pub fn arguments(socket: &Path) -> [String; 6] {
+    let socket = format!("socket,id=tpm-socket,path={}", socket.display());
+    let backend = "emulator,id=tpm,chardev=tpm-socket".to_owned();
+    let words = ["-chardev", "-tpmdev", "-device"].map(str::to_owned);
+    let [chardev, tpmdev, device] = words;
+    [chardev, socket, tpmdev, backend, device, "tpm-crb,tpmdev=tpm".to_owned()]
+}
+
+/// An answer to `TPM2_GetRandom` with true lengths.
+pub fn random_answer(bytes: &[u8]) -> Vec<u8> {
+    let mut answer = vec![0x80, 0x01];
+    answer.extend((12 + bytes.len() as u32).to_be_bytes());
+    answer.extend([0; 4]);
+    answer.extend((bytes.len() as u16).to_be_bytes());
+    answer.extend(bytes);
+    answer
 }
 
 /// Carries out QEMU's orders.
@@ -85,11 +105,15 @@ fn serve(mut data: UnixStream, answer: &Answer) -> Result<()> {
     loop {
         let len = data.read(&mut command)?;
         let Some(code) = command[..len].get(6..10) else { return Ok(()) };
-        if code == GET_RANDOM.to_be_bytes() {
-            data.write_all(&answer(asked))?;
-            asked += 1;
-        } else {
-            data.write_all(&SUCCESS)?;
-        }
+        let wanted = command[..len].get(10..12);
+        let reply = match (code == GET_RANDOM.to_be_bytes(), wanted) {
+            (true, Some(wanted)) if wanted == KERNELS.to_be_bytes() => {
+                asked += 1;
+                answer(asked - 1)
+            }
+            (true, Some(firmwares)) => random_answer(&vec![0x5a; usize::from(firmwares[1])]),
+            _ => SUCCESS.to_vec(),
+        };
+        data.write_all(&reply)?;
     }
 }
