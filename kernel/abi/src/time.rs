@@ -77,6 +77,86 @@ pub struct Itimerval {
     pub value: Timeval,
 }
 
+/// `struct timex` of adjtimex(2). The time is in seconds and micro- or nanoseconds.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Timex {
+    pub modes: u32,
+    pub pad1: u32,
+    pub offset: i64,
+    pub freq: i64,
+    pub maxerror: i64,
+    pub esterror: i64,
+    pub status: i32,
+    pub pad2: u32,
+    pub constant: i64,
+    pub precision: i64,
+    pub tolerance: i64,
+    pub time: [i64; 2],
+    pub tick: i64,
+    /// What is told of a pulse a second: `ppsfreq` to `stbcnt`.
+    pub pulse: Pulse,
+    pub tai: i32,
+    pub pad3: [u32; 11],
+}
+
+/// The part of `struct timex` about a pulse a second.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct Pulse {
+    pub freq: i64,
+    pub jitter: i64,
+    pub shift: i32,
+    pub pad: u32,
+    pub stabil: i64,
+    /// `jitcnt`, `calcnt`, `errcnt`, `stbcnt`.
+    pub counts: [i64; 4],
+}
+
+const _: () = assert!(size_of::<Timex>() == 208);
+
+/// Bits and values of `linux/timex.h`.
+pub mod timex {
+    pub const ADJ_OFFSET: u32 = 0x0001;
+    pub const ADJ_FREQUENCY: u32 = 0x0002;
+    pub const ADJ_MAXERROR: u32 = 0x0004;
+    pub const ADJ_ESTERROR: u32 = 0x0008;
+    pub const ADJ_STATUS: u32 = 0x0010;
+    pub const ADJ_TIMECONST: u32 = 0x0020;
+    pub const ADJ_TAI: u32 = 0x0080;
+    pub const ADJ_SETOFFSET: u32 = 0x0100;
+    pub const ADJ_MICRO: u32 = 0x1000;
+    pub const ADJ_NANO: u32 = 0x2000;
+    pub const ADJ_TICK: u32 = 0x4000;
+    /// The kernel's own names of what adjtime(3) says: that it is adjtime, its one bit, and that nothing is to change.
+    pub const ADJ_ADJTIME: u32 = 0x8000;
+    pub const ADJ_OFFSET_SINGLESHOT: u32 = 0x0001;
+    pub const ADJ_OFFSET_READONLY: u32 = 0x2000;
+
+    pub const STA_PLL: i32 = 0x0001;
+    pub const STA_FLL: i32 = 0x0008;
+    pub const STA_INS: i32 = 0x0010;
+    pub const STA_DEL: i32 = 0x0020;
+    pub const STA_UNSYNC: i32 = 0x0040;
+    pub const STA_FREQHOLD: i32 = 0x0080;
+    pub const STA_CLOCKERR: i32 = 0x1000;
+    pub const STA_NANO: i32 = 0x2000;
+    pub const STA_MODE: i32 = 0x4000;
+    /// What only the kernel sets: `STA_PPSSIGNAL`, `PPSJITTER`, `PPSWANDER`, `PPSERROR`, `CLOCKERR`, `NANO`, `MODE`, `CLK`.
+    pub const STA_RONLY: i32 = 0xff00;
+
+    pub const TIME_OK: i32 = 0;
+    pub const TIME_INS: i32 = 1;
+    pub const TIME_DEL: i32 = 2;
+    pub const TIME_OOP: i32 = 3;
+    pub const TIME_WAIT: i32 = 4;
+    pub const TIME_ERROR: i32 = 5;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

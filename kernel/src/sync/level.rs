@@ -96,6 +96,8 @@ levels! {
     Perf: irq + nests;
     /// A timerfd's settings.
     TimerFile: irq;
+    /// What clocks show, and the discipline of the clock.
+    Clock: irq;
     /// Timer queues.
     Timer: irq;
     /// Waiters of a wait queue; waking one epoll wakes another inside.

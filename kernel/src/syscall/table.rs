@@ -203,6 +203,7 @@ syscalls! {
     155 pivot_root => mount::pivot_root, Partial("EINVAL, as on Linux while the root is the initramfs");
     157 prctl => process::prctl, Partial("the options that programs use; others EINVAL");
     158 arch_prctl => process::arch_prctl, Full;
+    159 adjtimex => time::adjtimex, Full;
     160 setrlimit => process::setrlimit, Full;
     161 chroot => dir::chroot, Full;
     162 sync => file::sync, Full;
@@ -300,6 +301,7 @@ syscalls! {
     298 perf_event_open => perf::perf_event_open, Partial("software events and tracepoints of system calls and of the scheduler (switch, wakeup, process_fork, exec, exit; a filter compares numbers, not names), counted and sampled: no hardware, no breakpoints, no other tracepoints, no trace buffer in tracefs, no control groups; samples have no registers of the kernel; no overflow signal, no THROTTLE");
     299 recvmmsg => sendrecv::recvmmsg, Full;
     302 prlimit64 => process::prlimit64, Full;
+    305 clock_adjtime => time::clock_adjtime, Full;
     306 syncfs => file::syncfs, Full;
     307 sendmmsg => sendrecv::sendmmsg, Full;
     309 getcpu => process::getcpu, Full;

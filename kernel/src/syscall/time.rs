@@ -8,10 +8,10 @@ use crate::process::timers::itimer::{self, ItimerKind};
 use crate::process::timers::posix_timer::{Notify, TimerClock};
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
-use crate::time::{self, ClockId, Nanos};
+use crate::time::{self, ClockId, Nanos, Permission};
 use crate::vfs::Capability;
 use abi::signal::Signal;
-use abi::time::{Itimerspec, Itimerval, Timespec, Timeval, USER_HZ};
+use abi::time::{Itimerspec, Itimerval, Timespec, Timeval, Timex, USER_HZ};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 
@@ -26,6 +26,8 @@ pub enum Clock {
     Descriptor,
 }
 
+/// CLOCK_REALTIME itself, which CLOCK_REALTIME_ALARM shows too.
+const REALTIME: i32 = 0;
 /// CLOCK_PROCESS_CPUTIME_ID and CLOCK_THREAD_CPUTIME_ID.
 const PROCESS_CPU: i32 = 2;
 const THREAD_CPU: i32 = 3;
@@ -113,11 +115,38 @@ pub fn clock_settime(id: i32, new: UserPtr<Timespec>) -> Result<()> {
 }
 
 fn set_realtime(nanos: u64) -> Result<()> {
-    if !process::current().cred().capable(Capability::SYS_TIME) {
-        return Err(Errno::EPERM);
+    time::set_realtime(Nanos(nanos), permission())
+}
+
+/// Whether the caller may set the time.
+fn permission() -> Permission {
+    match process::current().cred().capable(Capability::SYS_TIME) {
+        true => Permission::Granted,
+        false => Permission::Denied,
     }
-    time::set_realtime(Nanos(nanos));
-    Ok(())
+}
+
+pub fn adjtimex(request: UserPtr<Timex>) -> Result<i32> {
+    let mut timex = request.read()?;
+    let result = time::adjust(&mut timex, permission());
+    request.write(&timex)?;
+    result
+}
+
+pub fn clock_adjtime(id: i32, request: UserPtr<Timex>) -> Result<i32> {
+    let mut timex = request.read()?;
+    match id {
+        REALTIME => {}
+        // No matter whose CPU time it would be.
+        ..0 if id & DESCRIPTOR_MASK != DESCRIPTOR => return Err(Errno::EOPNOTSUPP),
+        _ => match Clock::from_raw(id)? {
+            Clock::Descriptor => return Err(Errno::EINVAL),
+            Clock::Machine(_) | Clock::Cpu(_) => return Err(Errno::EOPNOTSUPP),
+        },
+    }
+    let value = time::adjust(&mut timex, permission())?;
+    request.write(&timex)?;
+    Ok(value)
 }
 
 /// `struct timezone` is two ints: minutes west of Greenwich and the kind of daylight saving.

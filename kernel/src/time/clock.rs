@@ -1,26 +1,19 @@
-//! Reading time: the TSC scaled to nanoseconds, and the wall clock as an offset to it.
+//! Reading time: the monotonic clock, and the others as offsets to it.
 //!
-//! Owns the scale, written once by `init`, and the offset of the wall clock, which settimeofday may
-//! change at any time. Never asks a device for the time after
-//! `init`. Locks: none.
+//! Owns the offsets of the wall clock and of International Atomic Time, which `adjust` may change at any time. Never asks a
+//! device for the time after `init`. Locks: none.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::nanos::Nanos;
+use super::scale::{self, raw_since_boot_ns, since_boot_ns};
 use crate::arch::time::calibrate;
 use crate::base::{cpu, tsc};
 use crate::machine::rtc;
-use crate::sync::Once;
-use alea_vdso::data::{Clock, SHIFT, Scale};
 
-/// nanoseconds = (tsc - `BASE`) * `MULTIPLIER` >> `SHIFT`.
-static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
-static BASE: AtomicU64 = AtomicU64::new(0);
-static FREQUENCY: AtomicU64 = AtomicU64::new(0);
-/// Wall clock minus monotonic clock.
+/// Wall clock minus monotonic clock, and International Atomic Time minus wall clock.
 static WALL_OFFSET: AtomicU64 = AtomicU64::new(0);
-/// Where programs read the same.
-static SHOWN: Once<&'static Clock> = Once::new();
+static TAI_OFFSET: AtomicU64 = AtomicU64::new(0);
 
 /// The clocks of clock_gettime that are the same for every task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,33 +48,16 @@ impl ClockId {
     }
 }
 
-/// Nanoseconds since the first instruction of the kernel; zero before `init`.
-#[inline]
-pub fn since_boot_ns() -> u64 {
-    scale(tsc::read())
-}
-
-#[inline]
-fn scale(tsc: u64) -> u64 {
-    // Relaxed: all written once, before interrupts and other CPUs. A TSC slightly behind the base
-    // (another CPU's) must not wrap.
-    let ticks = tsc.saturating_sub(BASE.load(Ordering::Relaxed));
-    ((u128::from(ticks) * u128::from(MULTIPLIER.load(Ordering::Relaxed))) >> SHIFT) as u64
-}
-
-/// The TSC value at a point of time; far ones saturate.
-pub(super) fn to_tsc(at: Nanos) -> u64 {
-    // Relaxed: as in `scale`.
-    let hz = u128::from(FREQUENCY.load(Ordering::Relaxed));
-    let ticks = (u128::from(at.0) * hz).div_ceil(u128::from(Nanos::PER_SECOND));
-    u64::try_from(ticks).unwrap_or(u64::MAX / 2).saturating_add(BASE.load(Ordering::Relaxed))
-}
-
 /// The time on a clock.
 #[inline]
 pub fn clock_now(clock: ClockId) -> Nanos {
-    let monotonic = Nanos(since_boot_ns());
-    if clock.is_wall() { monotonic + wall_offset() } else { monotonic }
+    match clock {
+        ClockId::MonotonicRaw => Nanos(raw_since_boot_ns()),
+        // Relaxed: as in `wall_offset`; negative ones wrap.
+        ClockId::Tai => Nanos(realtime().0.wrapping_add(TAI_OFFSET.load(Ordering::Relaxed))),
+        _ if clock.is_wall() => monotonic() + wall_offset(),
+        _ => monotonic(),
+    }
 }
 
 /// Nanoseconds since 1970.
@@ -97,27 +73,15 @@ pub fn wall_offset() -> Nanos {
     Nanos(WALL_OFFSET.load(Ordering::Relaxed))
 }
 
-/// Sets the wall clock to nanoseconds since 1970.
-pub fn set_realtime(now: Nanos) {
+pub(super) fn set_wall_offset(offset: Nanos) {
     // Relaxed: as in `wall_offset`.
-    WALL_OFFSET.store(now.0.saturating_sub(since_boot_ns()), Ordering::Relaxed);
-    publish();
+    WALL_OFFSET.store(offset.0, Ordering::Relaxed);
 }
 
-/// Keeps `clock` up to date from now on, for programs to read without a system call. Called once.
-pub fn show_to_programs(clock: &'static Clock) {
-    SHOWN.call_once(|| clock);
-    publish();
-}
-
-fn publish() {
-    let Some(shown) = SHOWN.get() else { return };
-    // Relaxed: written once; the offset as in `wall_offset`.
-    shown.publish(Some(Scale {
-        base: BASE.load(Ordering::Relaxed),
-        multiplier: MULTIPLIER.load(Ordering::Relaxed),
-        wall_offset: WALL_OFFSET.load(Ordering::Relaxed),
-    }));
+/// Sets International Atomic Time minus the wall clock, in nanoseconds; a negative number wraps.
+pub(super) fn set_tai_offset(offset: u64) {
+    // Relaxed: as in `wall_offset`.
+    TAI_OFFSET.store(offset, Ordering::Relaxed);
 }
 
 /// What clock_getres says.
@@ -128,23 +92,12 @@ pub fn resolution(clock: ClockId) -> Nanos {
     }
 }
 
-/// The TSC's frequency.
-pub fn tsc_hz() -> u64 {
-    // Relaxed: written once.
-    FREQUENCY.load(Ordering::Relaxed)
-}
-
 /// Calibrates the TSC and reads the wall clock.
 pub(super) fn init(entry_tsc: u64) {
     let found = calibrate::run();
-    let multiplier = (u128::from(Nanos::PER_SECOND) << SHIFT) / u128::from(found.tsc_hz);
-    // Relaxed: no reader yet that could need an order; the multiplier last, so that the clock stays
-    // zero until it is right.
-    FREQUENCY.store(found.tsc_hz, Ordering::Relaxed);
-    BASE.store(entry_tsc, Ordering::Relaxed);
-    MULTIPLIER.store(multiplier as u64, Ordering::Relaxed);
+    scale::init(entry_tsc, found.tsc_hz);
     if let Some(date) = rtc::read() {
-        set_realtime(Nanos::from_secs(unix_seconds(&date)));
+        set_wall_offset(Nanos::from_secs(unix_seconds(&date)) - monotonic());
     }
     log::info!(
         "TSC {}.{:03} MHz by {}",
@@ -155,7 +108,6 @@ pub(super) fn init(entry_tsc: u64) {
 }
 
 /// Seconds since 1970 of a date (UTC, proleptic Gregorian).
-/// Seconds from 1970 to a date.
 pub fn unix_seconds(date: &rtc::DateTime) -> u64 {
     // Years start in March, so that the leap day comes last.
     let (year, month) =
@@ -169,7 +121,7 @@ pub fn unix_seconds(date: &rtc::DateTime) -> u64 {
 
 /// Spins, for a panic's delay before a reboot.
 pub fn busy_wait_seconds(seconds: u64) {
-    let ticks = seconds.saturating_mul(tsc_hz().max(1_000_000_000));
+    let ticks = seconds.saturating_mul(scale::tsc_hz().max(1_000_000_000));
     let start = tsc::read();
     while tsc::read().wrapping_sub(start) < ticks {
         cpu::relax();

@@ -1,21 +1,25 @@
 //! Clocks and timers.
 //!
-//! Owns the scale of the TSC (`clock`), the offset of the wall clock, and one timer queue per CPU
-//! (`timer`). Reading a clock takes no lock and one multiplication. The CPU is tickless: its timer is
+//! Owns the scale of the TSC (`scale`), the offset of the wall clock (`clock`), how both change (`adjust`), and one timer
+//! queue per CPU (`timer`). Reading a clock waits for nobody but a change of its speed, and takes one multiplication. The CPU is tickless: its timer is
 //! armed for the nearest timer or the end of the running task's slice, and for nothing else.
 #![deny(unsafe_code)]
 
+mod adjust;
 mod clock;
 mod nanos;
+mod scale;
 pub mod selftest;
 mod start;
 mod timer;
 
+pub use adjust::{adjust, set_realtime, show_to_programs};
+pub use alea_ntp::Permission;
 pub use clock::{
-    ClockId, busy_wait_seconds, clock_now, monotonic, realtime, resolution, set_realtime,
-    show_to_programs, since_boot_ns, tsc_hz, unix_seconds,
+    ClockId, busy_wait_seconds, clock_now, monotonic, realtime, resolution, unix_seconds,
 };
 pub use nanos::Nanos;
+pub use scale::{since_boot_ns, tsc_hz};
 pub use start::init;
 pub use timer::{
     SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, armed, cancel, cancel_and_wait, prepare_cpu,

@@ -11,12 +11,13 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::clock::{self, monotonic};
+use super::clock::monotonic;
 use super::nanos::Nanos;
+use super::scale;
 use crate::arch::entry::trap;
 use crate::arch::irq::{self, apic};
-use crate::base::cpu;
 use crate::base::percpu::{MAX_CPUS, cpu_id};
+use crate::base::{cpu, tsc};
 use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
 use crate::trace::{self, Event, Point};
 use abi::{Errno, Result};
@@ -303,13 +304,17 @@ impl Queue {
         self.for_thread.iter().map(|timer| timer.key.0).find(|deadline| *deadline > self.told)
     }
 
-    /// Arms the hardware for the nearest deadline, unless it is armed for that or earlier.
+    /// Arms the hardware for the nearest deadline, unless it is armed for that or earlier; a second ahead at most, for the clock's
+    /// speed may change.
     fn program(&mut self) {
         let all = [self.nearest_timer(), self.nearest_for_thread(), self.slice_end, self.sample];
         let Some(nearest) = all.into_iter().flatten().min() else { return };
         if self.armed.is_none_or(|armed| nearest < armed) {
             self.armed = Some(nearest);
-            apic::timer_arm(clock::to_tsc(nearest));
+            // It is armed again when it comes too early for a timer.
+            apic::timer_arm(
+                scale::to_tsc(nearest).min(tsc::read().saturating_add(scale::tsc_hz())),
+            );
         }
     }
 }

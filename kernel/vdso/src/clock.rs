@@ -10,10 +10,14 @@ pub const REALTIME: i32 = 0;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Clock numbers that run with the monotonic clock: MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE, BOOTTIME.
-const MONOTONIC: u32 = 1 << 1 | 1 << 4 | 1 << 6 | 1 << 7;
-/// Clock numbers that run with the wall clock: REALTIME, REALTIME_COARSE, TAI.
-const WALL: u32 = 1 << 0 | 1 << 5 | 1 << 11;
+/// Clock numbers that run with the monotonic clock: MONOTONIC, MONOTONIC_COARSE, BOOTTIME.
+const MONOTONIC: u32 = 1 << 1 | 1 << 6 | 1 << 7;
+/// MONOTONIC_RAW.
+const RAW: usize = 4;
+/// Clock numbers that run with the wall clock: REALTIME, REALTIME_COARSE.
+const WALL: u32 = 1 << 0 | 1 << 5;
+/// TAI.
+const TAI: usize = 11;
 /// Those that say to be coarse.
 const COARSE: u32 = 1 << 5 | 1 << 6;
 /// Their resolution in nanoseconds: a tick of 250 a second, as the kernel says.
@@ -35,21 +39,24 @@ pub struct Timeval {
     pub micros: i64,
 }
 
-/// Which of the two clocks a clock number runs with.
+/// Which clock a clock number runs with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Monotonic,
+    /// The monotonic clock without what adjtimex does to it.
+    Raw,
     Wall,
+    /// International Atomic Time.
+    Tai,
 }
 
 /// `None` for the numbers that only the kernel knows.
 pub const fn kind(clock: usize) -> Option<Kind> {
-    if clock >= CLOCKS {
-        return None;
-    }
-    match 1u32 << clock {
-        bit if bit & MONOTONIC != 0 => Some(Kind::Monotonic),
-        bit if bit & WALL != 0 => Some(Kind::Wall),
+    match clock {
+        RAW => Some(Kind::Raw),
+        TAI => Some(Kind::Tai),
+        0..CLOCKS if MONOTONIC >> clock & 1 != 0 => Some(Kind::Monotonic),
+        0..CLOCKS if WALL >> clock & 1 != 0 => Some(Kind::Wall),
         _ => None,
     }
 }

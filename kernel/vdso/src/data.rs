@@ -18,17 +18,38 @@ pub struct Data {
 
 const _: () = assert!(size_of::<Data>() == 4096);
 
-/// Nanoseconds = (TSC - base) * multiplier >> `SHIFT`.
+/// Nanoseconds since the base = (TSC - base) * multiplier >> `SHIFT`.
 pub const SHIFT: u32 = 32;
 
 /// How the clocks follow from the TSC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scale {
-    /// The TSC when the monotonic clock was zero.
+    /// The TSC from which this scale holds.
     pub base: u64,
     pub multiplier: u64,
+    /// The monotonic clock at the base, in nanoseconds.
+    pub monotonic: u64,
+    /// Whether it has always had this scale, as CLOCK_MONOTONIC_RAW has.
+    pub is_raw: bool,
     /// Wall clock minus monotonic clock, in nanoseconds.
     pub wall_offset: u64,
+    /// International Atomic Time minus wall clock, in nanoseconds.
+    pub tai_offset: u64,
+}
+
+impl Scale {
+    /// What a clock showed at the base, if it has this scale.
+    fn at_base(&self, kind: Kind) -> Option<u64> {
+        match kind {
+            Kind::Monotonic => Some(self.monotonic),
+            Kind::Raw => self.is_raw.then_some(self.monotonic),
+            Kind::Wall => Some(self.monotonic.wrapping_add(self.wall_offset)),
+            Kind::Tai => {
+                let wall = self.monotonic.wrapping_add(self.wall_offset);
+                Some(wall.wrapping_add(self.tai_offset))
+            }
+        }
+    }
 }
 
 /// Clock numbers of which the page may tell: 0 to 11.
@@ -42,25 +63,22 @@ pub struct Clock {
     sequence: AtomicU32,
     base: AtomicU64,
     multiplier: AtomicU64,
-    /// By clock number: what to add to the monotonic clock, and one more; 0 if only the kernel knows.
+    /// By clock number: what it showed at the base, and one more; 0 if only the kernel knows.
     offsets: [AtomicU64; CLOCKS],
 }
 
 impl Clock {
-    /// Shows a new scale, or with `None` that the TSC is no clock here. Not from interrupt handlers.
+    /// Shows a new scale, or with `None` that only the kernel knows the time. Not where it can interrupt itself.
     pub fn publish(&self, scale: Option<Scale>) {
         let sequence = self.lock();
-        let Scale { base, multiplier, wall_offset } = scale.unwrap_or_default();
+        let shown = scale.unwrap_or_default();
         // Relaxed: between `lock` and the Release below.
-        self.base.store(base, Ordering::Relaxed);
-        self.multiplier.store(multiplier, Ordering::Relaxed);
-        for (clock, shown) in self.offsets.iter().enumerate() {
-            let offset = match clock::kind(clock) {
-                Some(Kind::Monotonic) if scale.is_some() => 1,
-                Some(Kind::Wall) if scale.is_some() => wall_offset.wrapping_add(1),
-                _ => 0,
-            };
-            shown.store(offset, Ordering::Relaxed);
+        self.base.store(shown.base, Ordering::Relaxed);
+        self.multiplier.store(shown.multiplier, Ordering::Relaxed);
+        for (clock, offset) in self.offsets.iter().enumerate() {
+            let kind = clock::kind(clock).filter(|_| scale.is_some());
+            let at_base = kind.and_then(|kind| shown.at_base(kind));
+            offset.store(at_base.map_or(0, |nanos| nanos.wrapping_add(1)), Ordering::Relaxed);
         }
         // Release: pairs with the first load in `try_read`.
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);

@@ -8,7 +8,8 @@ use alea_vdso::data::{Data, SHIFT, Scale};
 const SECOND: u64 = 1_000_000_000;
 
 fn two_ghz(wall_offset: u64) -> Scale {
-    Scale { base: 1000, multiplier: (1 << SHIFT) / 2, wall_offset }
+    let multiplier = (1 << SHIFT) / 2;
+    Scale { base: 1000, multiplier, is_raw: true, wall_offset, ..Scale::default() }
 }
 
 fn at(data: &Data, clock: i32, tsc: u64) -> Option<(i64, i64)> {
@@ -50,6 +51,21 @@ fn clocks_follow_the_scale() {
     assert_eq!((micros.seconds, micros.micros), (1, 999_999));
 }
 
+#[test]
+fn a_clock_whose_speed_was_changed_goes_on_from_where_it_was() {
+    let data = Data::default();
+    let (monotonic, wall_offset, tai_offset) = (7 * SECOND, 100 * SECOND, 37 * SECOND);
+    let changed = Scale { monotonic, is_raw: false, tai_offset, ..two_ghz(wall_offset) };
+    data.clock.publish(Some(changed));
+    let tsc = 1000 + 2 * 5;
+    for (clocks, seconds) in [([1, 6, 7], 7), ([0, 5, 0], 107), ([11, 11, 11], 144)] {
+        for clock in clocks {
+            assert_eq!(at(&data, clock, tsc), Some((seconds, 5)), "clock {clock}");
+        }
+    }
+    assert_eq!(at(&data, 4, tsc), None, "the kernel knows what it would be without the change");
+}
+
 /// Two writers and readers at once: whoever reads sees values that belong together.
 #[test]
 fn readers_never_see_half_a_change() {
@@ -63,7 +79,12 @@ fn readers_never_see_half_a_change() {
                 scope.spawn(move || {
                     for n in 0..20_000u64 {
                         let n = n * 2 + writer;
-                        let scale = Scale { base: n, multiplier: n << SHIFT, wall_offset: n };
+                        let scale = Scale {
+                            base: n,
+                            multiplier: n << SHIFT,
+                            wall_offset: n,
+                            ..Scale::default()
+                        };
                         clock.publish(Some(scale));
                     }
                 })

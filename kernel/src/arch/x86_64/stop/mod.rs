@@ -5,4 +5,4 @@ pub mod crash;
 mod stop;
 
 pub(super) use stop::on_nmi;
-pub use stop::{look, stop_when_seen};
+pub use stop::{are_stopped, look, stop_when_seen};

@@ -48,6 +48,12 @@ pub fn stop_when_seen() {
     STOPPING.store(true, Ordering::Release);
 }
 
+/// Whether the kernel ends: other CPUs may stand anywhere, for good.
+pub fn are_stopped() -> bool {
+    // Relaxed: who asks again sees it in time.
+    STOPPING.load(Ordering::Relaxed)
+}
+
 /// How long a CPU may take to answer, in TSC ticks: a virtual one may have to wait for a real one.
 const PATIENCE: u64 = 1_000_000_000;
 
