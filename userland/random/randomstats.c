@@ -1,5 +1,5 @@
 /*
- * randomstats: sends what an interface delivers to the host, over /dev/vport0p0.
+ * randomstats: sends what an interface delivers to the host, over /dev/vport0p1.
  *
  *   randomstats MEBIBYTES INTERFACE...
  *
@@ -93,7 +93,7 @@ static void put_all(int to, size_t len)
 	for (size_t done = 0; done < len;) {
 		long wrote = write(to, buffer + done, len - done);
 		if (wrote <= 0)
-			die("/dev/vport0p0");
+			die("/dev/vport0p1");
 		done += wrote;
 	}
 }
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
 {
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
-	int to = open("/dev/vport0p0", O_WRONLY);
+	int to = open("/dev/vport0p1", O_WRONLY);
 	if (argc < 3 || to < 0)
 		die("usage, or no channel");
 	for (int i = 2; i < argc; i++) {

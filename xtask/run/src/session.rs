@@ -75,11 +75,11 @@ impl Session {
         let listener = UnixListener::bind(&socket)?;
         let machine = self.machine.clone().args([
             "-device".to_owned(),
-            "virtio-serial-pci,max_ports=1".to_owned(),
+            "virtio-serial-pci".to_owned(),
             "-chardev".to_owned(),
             format!("socket,id=port,path={}", socket.display()),
             "-device".to_owned(),
-            "virtconsole,chardev=port".to_owned(),
+            "virtserialport,chardev=port".to_owned(),
         ]);
         let (sender, events) = sync_channel(16);
         streams::watch_signals(sender.clone())?;

@@ -208,8 +208,8 @@ pub fn draw(machine: &Machine, folder: &Path, mib: u32, interfaces: &[&str]) -> 
     let machine = machine
         .clone()
         .direct(paths::kernel(), Some(paths::programs_initramfs()), &line)
-        .args(["-chardev", &channel, "-device", "virtio-serial-pci,max_ports=1"])
-        .args(["-device", "virtconsole,chardev=channel"]);
+        .args(["-chardev", &channel, "-device", "virtio-serial-pci"])
+        .args(["-device", "virtserialport,chardev=channel"]);
     let spinner = term::spinner(&format!("drawing from {}", interfaces.join(", ")));
     let outcome = Guest::start(&machine)?.finish(Limits::idle(PATIENCE));
     spinner.finish_and_clear();
