@@ -55,7 +55,8 @@ fn kernel_main(mut info: BootInfo) -> ! {
     vfs::NameHash::set_keys(random::secret_words()); // names can be looked up from here on
     drivers::uart::init(); // the serial port by interrupts
     diag::klog::set_console(drivers::uart::write_log);
-    drivers::tty::init().expect("no memory for the console"); // /dev/console, ttyS0, tty, ptmx
+    diag::panic::set_second(drivers::hvc::write_last);
+    drivers::tty::init().expect("no memory for the terminals"); // ttyS0, tty, ptmx, console
     process::init(); // this code becomes the idle task; threads may sleep from here on
     process::start_cpus(info.startup); // the other CPUs, which idle from here on
     fs::pipe::init(); // fifos
@@ -64,6 +65,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     drivers::init().expect("no memory for the devices"); // random, rtc0, and their files in /proc and /sys
     drivers::tty::init_devpts().expect("no memory for devpts");
     drivers::vport::init(&info).expect("no memory for the channel to the host");
+    drivers::tty::choose_consoles().expect("no memory for the consoles"); // hvc0, and what /dev/console is
     machine::unclaimed::log(); // which devices no driver has taken
     net::init().expect("no memory for the files of networks"); // /proc/net
     let only = cmdline::value(cmdline::words::SELFTEST) == Some("only");
@@ -89,13 +91,23 @@ fn kernel_main(mut info: BootInfo) -> ! {
     {
         log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED]");
     }
+    start_threads();
+    process::run_idle()
+}
+
+/// The kernel's own threads.
+fn start_threads() {
     process::spawn_kernel_thread("tty", drivers::tty::run_input).expect("no memory for a thread");
+    if drivers::hvc::device().is_some() {
+        process::spawn_kernel_thread("hvc0", drivers::hvc::run).expect("no memory for a thread");
+        let input = drivers::tty::run_hvc_input;
+        process::spawn_kernel_thread("hvc0-input", input).expect("no memory for a thread");
+    }
     process::spawn_kernel_thread("timers", time::run_deferred).expect("no memory for a thread");
     if base::percpu::cpus_online() > 1 {
         let body = process::start::watchdog::run;
         process::spawn_kernel_thread("watchdog", body).expect("no memory for a thread");
     }
-    process::run_idle()
 }
 
 /// Makes the vDSO, unless `vdso=0`, and has the clocks and the generator keep its page of data up to date.

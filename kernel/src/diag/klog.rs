@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 use core::fmt::{self, Write};
+use core::ops::Deref;
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
@@ -37,6 +38,11 @@ impl Line {
     /// The text without a newline.
     pub fn text(&self) -> &[u8] {
         &self.text[..self.len]
+    }
+
+    /// As a console shows it, unless its level keeps it from there.
+    pub fn shown(&self) -> Option<ShownLine> {
+        is_shown(self.level).then(|| shown(self.time_ns, self.text(), b"\r\n"))
     }
 }
 
@@ -148,7 +154,7 @@ pub fn emit(level: u8, text: fmt::Arguments) {
     let text = line.bytes[..line.len].trim_ascii_end();
     let now = time::since_boot_ns();
     with_ring(|ring| ring.push(level, now, text));
-    if i32::from(level & 7) < console_level() {
+    if is_shown(level) {
         print(now, text);
     }
     if let Some(notify) = NOTIFY.get() {
@@ -156,15 +162,27 @@ pub fn emit(level: u8, text: fmt::Arguments) {
     }
 }
 
+fn is_shown(level: u8) -> bool {
+    i32::from(level & 7) < console_level()
+}
+
 fn print(now: u64, text: &[u8]) {
     // In one piece, so that lines of several CPUs do not mix.
+    let line = shown(now, text, b"\n");
+    let sink = CONSOLE.get().copied().unwrap_or(console::write);
+    cpu::without_interrupts(|| sink(&line));
+}
+
+/// A line with its time and its end.
+pub type ShownLine = LineBuffer<{ MAX_LINE + 32 }>;
+
+fn shown(now: u64, text: &[u8], end: &[u8]) -> ShownLine {
     let mut line = LineBuffer { bytes: [0; MAX_LINE + 32], len: 0 };
     let (seconds, micros) = (now / 1_000_000_000, now / 1000 % 1_000_000);
     let _ = write!(line, "[{seconds:5}.{micros:06}] ");
     line.push(text);
-    line.push(b"\n");
-    let sink = CONSOLE.get().copied().unwrap_or(console::write);
-    cpu::without_interrupts(|| sink(&line.bytes[..line.len]));
+    line.push(end);
+    line
 }
 
 impl Log for Logger {
@@ -252,7 +270,8 @@ impl Ring {
     }
 }
 
-struct LineBuffer<const N: usize> {
+/// Text of at most `N` bytes.
+pub struct LineBuffer<const N: usize> {
     bytes: [u8; N],
     len: usize,
 }
@@ -263,6 +282,14 @@ impl<const N: usize> LineBuffer<N> {
         let take = text.len().min(N - self.len);
         self.bytes[self.len..self.len + take].copy_from_slice(&text[..take]);
         self.len += take;
+    }
+}
+
+impl<const N: usize> Deref for LineBuffer<N> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
     }
 }
 

@@ -27,6 +27,15 @@ static ENDING_CPU: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// Says which task runs; the process floor fills it in.
 static DESCRIBE: crate::sync::Once<fn(&mut dyn Write) -> fmt::Result> = crate::sync::Once::new();
 
+/// Writes to a second console.
+type Second = fn(&dyn Fn(&mut dyn Write) -> fmt::Result);
+static SECOND: crate::sync::Once<Second> = crate::sync::Once::new();
+
+/// Registers what has a panic's text written to a second console, if there is one. It must not wait for locks or allocate.
+pub fn set_second(second: Second) {
+    SECOND.call_once(|| second);
+}
+
 /// Sets what `panic=` said.
 pub fn set_timeout(seconds: i64) {
     // Relaxed: a plain setting.
@@ -92,6 +101,12 @@ fn die(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> ! {
     match DEPTH.fetch_add(1, order) {
         0 => {
             let _ = report(message, frame, rbp);
+            if let Some(second) = SECOND.get() {
+                second(&|out| {
+                    report_this_cpu(out, message, frame, rbp)?;
+                    writeln!(out, "{END}")
+                });
+            }
         }
         1 => {
             let _ = writeln!(EarlyWriter, "\nKernel panic inside a panic: {message}");
@@ -108,17 +123,34 @@ fn die(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> ! {
     cpu::halt_forever()
 }
 
+/// The last line.
+const END: &str = "---[ end Kernel panic - not syncing ]---";
+
 fn report(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> fmt::Result {
     let mut out = EarlyWriter;
+    report_this_cpu(&mut out, message, frame, rbp)?;
+    if percpu::cpus_online() > 1 {
+        stop::stop_when_seen();
+        other_cpus(&mut out)?;
+    }
+    writeln!(out, "{END}")
+}
+
+fn report_this_cpu(
+    out: &mut dyn Write,
+    message: fmt::Arguments,
+    frame: Option<&TrapFrame>,
+    rbp: u64,
+) -> fmt::Result {
     writeln!(out, "\nKernel panic - not syncing: {message}")?;
     write!(out, "CPU: {} Task: ", percpu::cpu_id())?;
     match DESCRIBE.get() {
-        Some(describe) if !percpu::current().is_null() => describe(&mut out)?,
+        Some(describe) if !percpu::current().is_null() => describe(out)?,
         _ => out.write_str("none")?,
     }
     writeln!(out, " Stack: {:#x}", percpu::kernel_stack_top())?;
     if let Some(frame) = frame {
-        registers(&mut out, frame)?;
+        registers(out, frame)?;
     }
     let faulted = frame.filter(|frame| !frame.user_mode()).map(|frame| frame.rip);
     writeln!(out, "Call trace:")?;
@@ -126,12 +158,7 @@ fn report(message: fmt::Arguments, frame: Option<&TrapFrame>, rbp: u64) -> fmt::
     // A return address belongs to the call before it.
     out.write_str("Its functions and lines: addr2line -Cfipe kernel.elf")?;
     trace(faulted, rbp, |address, called| write!(out, " {:#x}", address - u64::from(called)))?;
-    out.write_str("\n")?;
-    if percpu::cpus_online() > 1 {
-        stop::stop_when_seen();
-        other_cpus(&mut out)?;
-    }
-    writeln!(out, "---[ end Kernel panic - not syncing ]---")
+    out.write_str("\n")
 }
 
 /// Shows where the kernel was: the instruction that `faulted`, then the chain of calls, whose return addresses are marked.
@@ -189,7 +216,7 @@ fn other_cpus(out: &mut dyn Write) -> fmt::Result {
     Ok(())
 }
 
-fn registers(out: &mut EarlyWriter, frame: &TrapFrame) -> fmt::Result {
+fn registers(out: &mut dyn Write, frame: &TrapFrame) -> fmt::Result {
     let f = frame;
     writeln!(out, "RIP: {:04x}:{:016x} EFLAGS: {:08x}", f.cs, f.rip, f.rflags)?;
     writeln!(out, "RSP: {:04x}:{:016x} ORIG_RAX: {:016x}", f.ss, f.rsp, f.orig_rax)?;

@@ -1,7 +1,7 @@
 //! [`ConsoleDevice`]: what a terminal needs of the device under it.
 //!
-//! Owns no state; `uart` is such a device. Never knows terminals. Locks: a device is called under the `Tty` lock and may take
-//! `Uart` only; it wakes nobody while it is called that way.
+//! Owns no state; `uart` and `hvc` are such devices. Never knows terminals. Locks: a device is called under the `Tty` lock and may
+//! take `Uart` only; it wakes nobody while it is called that way.
 #![forbid(unsafe_code)]
 
 use crate::sync::WaitQueue;

@@ -1,7 +1,9 @@
 //! Devices.
 
 pub mod console_device;
+pub mod hvc;
 pub mod random;
+mod ring;
 pub mod rtc;
 pub mod tty;
 pub mod uart;
@@ -11,4 +13,10 @@ pub mod vport;
 pub fn init() -> abi::Result<()> {
     random::init()?;
     rtc::init()
+}
+
+/// Waits until the consoles have shown all: before power-off and reboot.
+pub fn drain_consoles() {
+    uart::drain();
+    hvc::drain();
 }

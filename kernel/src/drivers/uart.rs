@@ -10,6 +10,7 @@
 use crate::arch::irq;
 use crate::base::port::COM1;
 use crate::drivers::console_device::{ConsoleDevice, LineError, Received};
+use crate::drivers::ring::Ring;
 use crate::sync::{SpinLock, WaitQueue, level};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,45 +49,6 @@ const WAKE_BELOW: usize = 256;
 /// How often a full port is asked before it is taken for dead.
 const PATIENCE: u32 = 1_000_000;
 
-/// A ring of `N` entries, `N` a power of two.
-struct Ring<T, const N: usize> {
-    entries: [T; N],
-    head: usize,
-    tail: usize,
-}
-
-impl<T: Copy, const N: usize> Ring<T, N> {
-    const fn new(fill: T) -> Self {
-        Self { entries: [fill; N], head: 0, tail: 0 }
-    }
-
-    fn len(&self) -> usize {
-        self.head.wrapping_sub(self.tail)
-    }
-
-    fn push(&mut self, entry: T) -> bool {
-        if self.len() == N {
-            return false;
-        }
-        self.entries[self.head & (N - 1)] = entry;
-        self.head = self.head.wrapping_add(1);
-        true
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        if self.len() == 0 {
-            return None;
-        }
-        let entry = self.entries[self.tail & (N - 1)];
-        self.tail = self.tail.wrapping_add(1);
-        Some(entry)
-    }
-
-    fn clear(&mut self) {
-        self.tail = self.head;
-    }
-}
-
 /// Who left the cursor in the middle of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineOwner {
@@ -124,6 +86,8 @@ static FOR_ROOM: WaitQueue = WaitQueue::new();
 /// Set once by `init`. Relaxed: nothing else depends on them.
 static HAS_INTERRUPT: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
+/// The kernel log goes elsewhere.
+static HIDES_LOG: AtomicBool = AtomicBool::new(false);
 
 /// Takes the port over from the boot console; the interrupt controllers are ready.
 pub fn init() {
@@ -147,6 +111,16 @@ pub fn init() {
         }
         Err(_) => log::warn!("ttyS0: no interrupt line {LINE}: polling"),
     }
+}
+
+/// Whether the machine has the port.
+pub fn is_there() -> bool {
+    PRESENT.load(Ordering::Relaxed)
+}
+
+/// From now on the kernel log is not shown here: the port is no console.
+pub fn hide_log() {
+    HIDES_LOG.store(true, Ordering::Relaxed);
 }
 
 impl Port {
@@ -356,7 +330,7 @@ impl ConsoleDevice for SerialPort {
 /// Writes a piece of the kernel log: at once, by polling, on a line of its own. The log's lock orders the
 /// pieces of a line.
 pub fn write_log(text: &[u8]) {
-    if !PRESENT.load(Ordering::Relaxed) {
+    if !PRESENT.load(Ordering::Relaxed) || HIDES_LOG.load(Ordering::Relaxed) {
         return;
     }
     let mut port = PORT.lock();

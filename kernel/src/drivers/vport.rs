@@ -2,10 +2,10 @@
 //!
 //! Owns the device and a buffer for each direction of each port. Made for moving hundreds of megabytes (`cargo xtask random-stats`,
 //! and all that a command started by `cargo xtask run` reads and writes), which the serial line would take hours for. A device
-//! with one port (`-device virtio-serial-pci,max_ports=1 -device virtconsole,chardev=...`) has port 0; one with more says at
-//! start which of its first eight ports there are (`-device virtio-serial -device virtserialport,chardev=...`: port 1), and a
-//! port that appears later has no file. As on Linux such a port is open once at a time (EBUSY), and while nobody listens at the host's end a write
-//! waits and a read gives end-of-file.
+//! says at start which of its first eight ports there are (`-device virtio-serial -device virtserialport,chardev=...`: port 1), and a
+//! port that appears later has no file. As on Linux a port is open once at a time (EBUSY), while nobody listens at the host's end a
+//! write waits and a read gives end-of-file, and one that is meant for a console (`-device virtconsole,chardev=...`) is no such
+//! file: the first of them is hvc0.
 //!
 //! The device is asked and never calls: who waits for it looks again and again, more seldom the longer nothing comes.
 //!
@@ -15,6 +15,7 @@
 
 use crate::base::boot_info::BootInfo;
 use crate::base::cpu;
+use crate::drivers::hvc;
 use crate::fs::devfs;
 use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::{Sink, Source};
@@ -23,7 +24,7 @@ use crate::sync::{Mutex, Once, WaitQueue};
 use crate::time;
 use crate::vfs::chardev::CharDriver;
 use crate::vfs::{FileOps, OpenFile};
-use crate::virtio::{self, Broken, DeviceType, MOST_PORTS, Ports, Progress};
+use crate::virtio::{self, Broken, DeviceType, MOST_PORTS, PortState, Ports, Progress};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -82,10 +83,17 @@ fn meet(ports: &mut Ports) -> Result<(), Broken> {
 }
 
 fn register(ports: Ports) -> Result<()> {
-    let shared = ports.has_control();
-    let there: [bool; MOST_PORTS] = core::array::from_fn(|number| ports.state(number).exists);
+    let states: [PortState; MOST_PORTS] = core::array::from_fn(|number| ports.state(number));
     let capacity = ports.capacity();
     let device = DEVICE.call_once(|| Mutex::new(ports));
+    let there = states.map(|state| state.exists && !state.console);
+    let mut consoles = states.iter().enumerate().filter(|(_, state)| state.exists && state.console);
+    if let Some((number, _)) = consoles.next() {
+        hvc::init(device, number)?;
+    }
+    for (number, _) in consoles {
+        log::warn!("virtio: port {number} of the console is not used: another is hvc0");
+    }
     for (number, (name, there)) in NAMES.into_iter().zip(there).enumerate() {
         if !there {
             continue;
@@ -93,7 +101,7 @@ fn register(ports: Ports) -> Result<()> {
         let inbox = Inbox { bytes: buffer(capacity)?, ready: (0, 0) };
         let port = try_arc(Port {
             number,
-            opened: shared.then(|| Mutex::new(false)),
+            opened: Mutex::new(false),
             writers: Mutex::new(buffer(capacity)?),
             readers: Mutex::new(inbox),
             device,
@@ -101,7 +109,7 @@ fn register(ports: Ports) -> Result<()> {
         devfs::register_char(MAJOR, number as u32, name, 0o600, try_arc(Driver(port))?);
         log::info!("virtio: /dev/{name} leads to the host");
     }
-    if !there.contains(&true) {
+    if !states.iter().any(|state| state.exists) {
         log::info!("virtio: a console without ports");
     }
     Ok(())
@@ -120,14 +128,13 @@ impl CharDriver for Driver {
     fn open(&self, _minor: u32, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
         let port = &self.0;
         let channel = try_arc(Channel(port.clone()))?;
-        if let Some(opened) = &port.opened {
-            let mut opened = opened.lock();
-            if *opened {
-                return Err(Errno::EBUSY);
-            }
-            port.device.lock().set_open(port.number, true).map_err(|_| Errno::EIO)?;
-            *opened = true;
+        let mut opened = port.opened.lock();
+        if *opened {
+            return Err(Errno::EBUSY);
         }
+        port.device.lock().set_open(port.number, true).map_err(|_| Errno::EIO)?;
+        *opened = true;
+        drop(opened);
         Ok(channel)
     }
 }
@@ -137,8 +144,8 @@ struct Channel(Arc<Port>);
 
 struct Port {
     number: usize,
-    /// Whether a program has it open; nothing for the only port of a device, which any number may have open at a time.
-    opened: Option<Mutex<bool>>,
+    /// Whether a program has it open.
+    opened: Mutex<bool>,
     device: &'static Mutex<Ports>,
     /// What is on its way from user memory to the device.
     writers: Mutex<Vec<u8>>,
@@ -288,11 +295,9 @@ impl FileOps for Channel {
 
     /// The host hears that the port is free. A device that is broken by then needs to hear nothing.
     fn release(&self, _f: &OpenFile) {
-        if let Some(opened) = &self.0.opened {
-            let mut opened = opened.lock();
-            let _ = self.0.device.lock().set_open(self.0.number, false);
-            *opened = false;
-        }
+        let mut opened = self.0.opened.lock();
+        let _ = self.0.device.lock().set_open(self.0.number, false);
+        *opened = false;
     }
 
     fn uses_position(&self) -> bool {

@@ -5,5 +5,5 @@ mod ports;
 mod queue;
 
 pub use device::{Channel, DeviceType, Ports, find};
-pub use ports::MOST_PORTS;
+pub use ports::{MOST_PORTS, PortState};
 pub use queue::{Broken, Progress};

@@ -2,7 +2,7 @@
 //! ports it gave.
 //!
 //! Owns the queues, the buffers of the ports that are there, and what the host said of each port. A device without the
-//! multi-port feature has port 0 and says nothing of it. What comes through the control queue is believed as far as it can be
+//! multi-port feature has port 0, a console, and says nothing of it. What comes through the control queue is believed as far as it can be
 //! checked: a number of a port is a number below [`MOST_PORTS`] or ignored, and a name is not looked at. Nothing here ever
 //! waits. Never gives a buffer back. No locks; whoever shares a device puts one around it.
 //!
@@ -38,6 +38,7 @@ mod event {
     pub const PORT_ADD: u16 = 1;
     pub const PORT_REMOVE: u16 = 2;
     pub const PORT_READY: u16 = 3;
+    pub const CONSOLE_PORT: u16 = 4;
     pub const PORT_OPEN: u16 = 6;
 }
 
@@ -184,6 +185,8 @@ pub struct PortState {
     pub exists: bool,
     /// Somebody listens at the host's end.
     pub connected: bool,
+    /// The host means it for a console.
+    pub console: bool,
 }
 
 /// The two queues of a port.
@@ -244,7 +247,7 @@ impl<H: Hal, T: Transport> Ports<H, T> {
     fn begin_to_talk(&mut self) -> Result<(), Broken> {
         let Some(control) = &mut self.control else {
             self.add(0)?;
-            self.connect(0, true);
+            self.set(0, |state| (state.connected, state.console) = (true, true));
             return Ok(());
         };
         for part in 0..LETTERS as u8 {
@@ -284,10 +287,14 @@ impl<H: Hal, T: Transport> Ports<H, T> {
                 Ok(())
             }
             event::PORT_OPEN => {
-                self.connect(port, message.value != 0);
+                self.set(port, |state| state.connected = message.value != 0);
                 Ok(())
             }
-            // Names, sizes of screens, and which port is meant for a console.
+            event::CONSOLE_PORT if self.state(port).exists => {
+                self.set(port, |state| state.console = true);
+                self.say(port, event::PORT_OPEN, 1)
+            }
+            // Names, and sizes of screens.
             _ => Ok(()),
         }
     }
@@ -303,9 +310,9 @@ impl<H: Hal, T: Transport> Ports<H, T> {
         Ok(())
     }
 
-    fn connect(&mut self, port: usize, connected: bool) {
+    fn set(&mut self, port: usize, set: impl FnOnce(&mut PortState)) {
         if let Some(Some(port)) = self.ports.get_mut(port) {
-            port.state.connected = connected;
+            set(&mut port.state);
         }
     }
 
@@ -325,11 +332,6 @@ impl<H: Hal, T: Transport> Ports<H, T> {
     /// What is known of a port.
     pub fn state(&self, port: usize) -> PortState {
         self.ports.get(port).and_then(Option::as_ref).map_or(PortState::default(), |p| p.state)
-    }
-
-    /// Whether the host speaks of its ports, of which it then may have several.
-    pub fn has_control(&self) -> bool {
-        self.control.is_some()
     }
 
     /// How many ports the host gave whose numbers are too high.

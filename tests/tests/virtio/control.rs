@@ -58,6 +58,7 @@ impl Host {
 
 const ADD: u16 = 1;
 const REMOVE: u16 = 2;
+const CONSOLE: u16 = 4;
 const OPEN: u16 = 6;
 
 /// QEMU's `virtserialport` is port 1 of 31: port 0 is not there, and nothing goes to it.
@@ -65,7 +66,6 @@ const OPEN: u16 = 6;
 fn a_port_is_there_when_the_host_says_so() {
     let (mut ports, state) = talkative(31);
     let mut host = Host::new(&state);
-    assert!(ports.has_control());
     assert_eq!(ports.look(), Ok(false));
     assert_eq!(host.hear(), (0, 0, 1), "the device is ready");
     assert_eq!(ports.send(1, b"too early"), Err(Broken));
@@ -74,7 +74,7 @@ fn a_port_is_there_when_the_host_says_so() {
     assert_eq!(host.hear(), (1, 3, 1), "the port is ready");
     host.say(1, OPEN, 1, 8);
     assert_eq!(ports.look(), Ok(true));
-    assert_eq!(ports.state(1), PortState { exists: true, connected: true });
+    assert_eq!(ports.state(1), PortState { exists: true, connected: true, console: false });
     assert_eq!(ports.state(0), PortState::default());
     assert_eq!(ports.send(1, b"to the host"), Ok(11));
     assert_eq!(ports.send(0, b"to nobody"), Err(Broken));
@@ -89,6 +89,24 @@ fn a_port_is_there_when_the_host_says_so() {
     ports.look().unwrap();
     assert_eq!(ports.state(1), PortState::default());
     guards_are_whole();
+}
+
+/// QEMU's `virtconsole`: the host says that it is a console, and hears that it is open.
+#[test]
+fn a_port_is_a_console_when_the_host_says_so() {
+    let (mut ports, state) = talkative(31);
+    let mut host = Host::new(&state);
+    assert_eq!(ports.look(), Ok(false));
+    host.hear();
+    host.say(0, CONSOLE, 1, 8);
+    host.say(0, ADD, 1, 8);
+    ports.look().unwrap();
+    assert!(!ports.state(0).console, "the port was not there yet");
+    assert_eq!(host.hear(), (0, 3, 1));
+    host.say(0, CONSOLE, 1, 8);
+    ports.look().unwrap();
+    assert_eq!(host.hear(), (0, 6, 1));
+    assert_eq!(ports.state(0), PortState { exists: true, connected: false, console: true });
 }
 
 /// Ports with wild numbers, messages that are cut off, and more of them than there are buffers.

@@ -21,7 +21,7 @@ mod settings;
 mod tty;
 mod write;
 
-pub use console::{init, run_input};
+pub use console::{choose_consoles, init, run_hvc_input, run_input};
 pub use devpts::init as init_devpts;
 pub use hangup::session_leader_exits;
 pub use job::{Caller, JobControl, register_job_control};

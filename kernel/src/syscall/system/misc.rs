@@ -3,7 +3,7 @@
 //! Owns nothing. Never waits. Locks: none of its own.
 
 use crate::base::{self, cpu};
-use crate::drivers::uart;
+use crate::drivers;
 use crate::fs::procfs::{self, ProcFile};
 use crate::machine::power;
 use crate::mm::fallible::{TryGrow, TrySlice, try_arc};
@@ -126,13 +126,13 @@ pub fn reboot(magic1: u32, magic2: u32, command: u32) -> Result<()> {
         CMD_CAD_OFF | CMD_CAD_ON => Ok(()),
         CMD_RESTART => {
             log::info!("reboot: Restarting system");
-            uart::drain();
+            drivers::drain_consoles();
             power::reboot()
         }
         CMD_POWER_OFF => power_down(),
         CMD_HALT => {
             log::info!("reboot: System halted");
-            uart::drain();
+            drivers::drain_consoles();
             cpu::halt_forever()
         }
         _ => Err(Errno::EINVAL),
@@ -142,6 +142,6 @@ pub fn reboot(magic1: u32, magic2: u32, command: u32) -> Result<()> {
 /// Switches the machine off, and says so.
 pub(super) fn power_down() -> ! {
     log::info!("reboot: Power down");
-    uart::drain();
+    drivers::drain_consoles();
     power::power_off()
 }

@@ -6,7 +6,7 @@
 
 use super::misc;
 use crate::diag::{klog, panic};
-use crate::drivers::uart;
+use crate::drivers;
 use crate::fs::procfs;
 use crate::machine::power;
 use crate::mm::fallible::try_arc;
@@ -34,7 +34,7 @@ struct Letter {
 static LETTERS: [Letter; 13] = [
     letter(b"0123456789", "loglevel(0-9)", "Changing Loglevel", set_level),
     letter(b"b", "reboot(b)", "Resetting", |_| {
-        uart::drain();
+        drivers::drain_consoles();
         power::reboot()
     }),
     letter(b"c", "crash(c)", "Trigger a crash", |_| panic!("sysrq triggered crash")),
