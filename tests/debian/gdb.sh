@@ -32,7 +32,7 @@ debug() { gdb -q -nx -batch -ex 'set pagination off' -ex 'set debuginfod enabled
 echo "-- breakpoints, backtraces, variables"
 debug -ex 'break inner if value == 2' -ex run -ex bt -ex 'print counter' -ex 'up' -ex 'info locals' -ex 'set var sum = 100' -ex 'delete' -ex continue ./program
 echo "-- steps"
-debug -ex 'break outer' -ex run -ex 'set scheduler-locking on' -ex next -ex step -ex next -ex step -ex finish -ex 'stepi' -ex 'print $eflags & 256' -ex kill ./program
+debug -ex 'break outer' -ex run -ex delete -ex 'set scheduler-locking on' -ex next -ex step -ex next -ex step -ex finish -ex 'stepi' -ex 'print $eflags & 256' -ex kill ./program
 echo "-- a watchpoint in software"
 debug -ex 'set can-use-hw-watchpoints 0' -ex 'break inner' -ex run -ex 'watch counter' -ex 'continue' -ex 'continue' -ex kill ./program
 echo "-- a watchpoint and a breakpoint in hardware"

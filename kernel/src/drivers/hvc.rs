@@ -250,7 +250,9 @@ impl Line {
             let room = self.outgoing.get_mut(len..end);
             room.map(|room| room.copy_from_slice(bytes)).inspect(|()| len = end).is_some()
         };
-        while let Some(line) = klog::read(self.next_line) {
+        // Finding a line takes a walk through the log.
+        while self.next_line < klog::sequences().1 {
+            let Some(line) = klog::read(self.next_line) else { break };
             if let Some(text) = line.shown() {
                 if core::mem::replace(&mut RINGS.lock().in_line, false) {
                     put(b"\r\n");
