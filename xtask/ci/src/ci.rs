@@ -3,6 +3,7 @@
 //! Every check, every test and every test of BusyBox's own suite counts as one in the last line.
 
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 use anyhow::Result;
 use clap::Args;
@@ -38,16 +39,18 @@ impl Ci {
         gate(&mut tally, "links of the documentation", doc_links);
         gate(&mut tally, "proofs of arithmetic", proofs::solver);
         gate(&mut tally, "exceptions only get fewer", || shrink::check(paths::root()));
-        add(&mut tally, "tests", Test::default().tally());
+        part(&mut tally, "tests", |tally| add(tally, Test::default().tally()));
         println!("The kernel that checks itself, on two CPUs:");
-        checking::check(&mut |tally, name, result| gate(tally, name, || result), &mut tally);
+        part(&mut tally, "the kernel that checks itself", |tally| {
+            checking::check(&mut |tally, name, result| gate(tally, name, || result), tally);
+            Ok(())
+        });
         println!("Each wipe of the generator left out in turn:");
-        let left_out = wipes::check(&mut tally, None);
-        gate(&mut tally, "the list of wipes", || left_out);
+        part(&mut tally, "the list of wipes", |tally| wipes::check(tally, None));
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");
-        add(&mut tally, "BusyBox's own tests", busybox::check());
+        part(&mut tally, "BusyBox's own tests", |tally| add(tally, busybox::check()));
         println!("Programs of Debian on Linux and on Alea, a sample:");
-        add(&mut tally, "programs of Debian", debian::sample());
+        part(&mut tally, "programs of Debian", |tally| add(tally, debian::sample()));
         gate(&mut tally, "instruction counts", baseline::check);
         where_possible(&mut tally, "statistics of random bytes", || {
             Ok(match random_stats::sample()? {
@@ -70,24 +73,33 @@ impl Ci {
     }
 }
 
-/// Adds what tests gave; whatever kept them from running is one failure.
-fn add(tally: &mut Tally, name: &str, tests: Result<Tally>) {
-    match tests {
-        Ok(tests) => {
-            tally.passed += tests.passed;
-            tally.failed += tests.failed;
-        }
-        Err(error) => gate(tally, name, || Err(error)),
+/// Runs a part that counts its own results, and says how long it took; whatever kept it from running is one failure.
+fn part(tally: &mut Tally, name: &str, tests: impl FnOnce(&mut Tally) -> Result<()>) {
+    let start = Instant::now();
+    if let Err(error) = tests(tally) {
+        gate(tally, name, || Err(error));
     }
+    println!("done    {name}: {:.1} s", start.elapsed().as_secs_f64());
 }
 
-/// Runs one check, says how it went, and goes on either way.
+/// Adds what tests gave.
+fn add(tally: &mut Tally, tests: Result<Tally>) -> Result<()> {
+    let Tally { passed, failed } = tests?;
+    tally.passed += passed;
+    tally.failed += failed;
+    Ok(())
+}
+
+/// Runs one check, says how it went and how long it took, and goes on either way.
 fn gate(tally: &mut Tally, name: &str, check: impl FnOnce() -> Result<()>) {
+    let start = Instant::now();
     let result = check();
     tally.count(result.is_ok());
+    let seconds = start.elapsed().as_secs_f64();
     match result {
-        Ok(()) => println!("ok      {name}"),
-        Err(error) => println!("FAILED  {name}\n{error:#}\n"),
+        Ok(()) if seconds < 1.0 => println!("ok      {name}"),
+        Ok(()) => println!("ok      {name}: {seconds:.1} s"),
+        Err(error) => println!("FAILED  {name}: {seconds:.1} s\n{error:#}\n"),
     }
 }
 
