@@ -135,6 +135,8 @@ fn who_is_told_of_a_copy_need_not_wait_for_a_draw() {
     let before = service.generation();
     drawn(&service);
     assert_eq!(service.generation(), before, "the draw found nothing new");
+    let shown = std::mem::take(&mut *service.platform().shown.lock().unwrap());
+    assert_eq!(shown.last(), Some(&(2, 5)));
     service.show();
-    assert_eq!(service.platform().shown.lock().unwrap().last(), Some(&(2, 5)));
+    assert_eq!(*service.platform().shown.lock().unwrap(), [(2, 5)], "once more, when asked");
 }

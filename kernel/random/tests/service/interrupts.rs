@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use alea_random::credit::EntropyBits;
-use alea_random::health::Counter;
+use alea_random::health::{Counter, Health};
 use alea_random::service::{Base, Interrupt, Interrupts, Mixing, Service};
 
 use crate::platform::{Lock, Mine, service};
@@ -70,6 +70,21 @@ fn devices_count_unless_the_counter_was_refused() {
     };
     assert!(worth(Counter::Usable) > 0);
     assert_eq!(worth(Counter::Refused), 0);
+}
+
+/// A device whose times are those of a clock is found out, and says so.
+#[test]
+fn devices_without_jitter_fail_and_are_worth_nothing() {
+    let (service, mut cpu) = (service(), Interrupts::new());
+    assert_eq!((cpu.failures(), cpu.health()), (0, Health::Starting));
+    let mut bits = 0;
+    for n in 0..8192 {
+        let regular = Interrupt { cycles: n * 4096, number: 3, of_device: true };
+        let passed_on = service.interrupt(&mut cpu, regular, || Duration::ZERO);
+        bits += passed_on.map_or(0, |(_, bits)| bits.0);
+    }
+    assert_eq!((bits, cpu.health()), (0, Health::Failed));
+    assert!(cpu.failures() > 1, "{} failures", cpu.failures());
 }
 
 /// A handler never waits for the pools; what it has is not lost by that.
