@@ -145,9 +145,8 @@ fn restore(task: Current, frame: &mut TrapFrame) -> Result<()> {
     const UC: u64 = core::mem::offset_of!(RtSigFrame, uc) as u64;
     let at = frame.rsp.wrapping_sub(8);
     let uc = UserPtr::<UContext>::new(at.wrapping_add(UC)).read()?;
-    restore_fpu(task, uc.mcontext.fpstate)?;
-    // One that is in use stays, even if the handler has put it there itself.
-    task.signals.restore_altstack(frame.rsp, uc.stack);
+    let handler_stack = frame.rsp;
+    super::change::set_blocked(&task, uc.sigmask);
     let c = &uc.mcontext;
     frame.r8 = c.r8;
     frame.r9 = c.r9;
@@ -166,9 +165,15 @@ fn restore(task: Current, frame: &mut TrapFrame) -> Result<()> {
     frame.rcx = c.rcx;
     frame.rsp = c.rsp;
     frame.rip = c.rip;
-    frame.rflags = c.eflags;
+    frame.take_user_flags(c.eflags);
     frame.sanitize_user();
-    super::change::set_blocked(&task, uc.sigmask);
+    // Last, as on Linux: with a state that no CPU has, SIGSEGV finds the other registers restored.
+    if let Err(error) = restore_fpu(task, uc.mcontext.fpstate) {
+        task.vectors().reset();
+        return Err(error);
+    }
+    // One that is in use stays, even if the handler has put it there itself.
+    task.signals.restore_altstack(handler_stack, uc.stack);
     Ok(())
 }
 

@@ -49,6 +49,9 @@ pub(super) mod frame_offset {
 /// RFLAGS bits that user code may change through sigreturn (Linux's FIX_EFLAGS).
 pub const USER_FLAGS: u64 = 0x0005_0dd5;
 
+/// RFLAGS bits that user code can set itself, and that a signal leaves as they are: nested task, and the one that shows CPUID.
+const KEPT_FLAGS: u64 = 1 << 14 | 1 << 21;
+
 /// Interrupt flag, always on in user mode.
 pub const FLAG_IF: u64 = 1 << 9;
 
@@ -122,12 +125,17 @@ impl TrapFrame {
         }
     }
 
+    /// Takes the flags that a program may set from a context that is its own; the others stay as they are, as on Linux.
+    pub fn take_user_flags(&mut self, flags: u64) {
+        self.rflags = self.rflags & !USER_FLAGS | flags & USER_FLAGS;
+    }
+
     /// Forces the segment and flag invariants of a user frame whose registers came from user
-    /// memory (sigreturn, ptrace): user selectors, interrupts on, no privileged flag.
+    /// memory (sigreturn): user selectors, interrupts on, no privileged flag.
     pub fn sanitize_user(&mut self) {
         self.cs = u64::from(gdt::USER_CODE);
         self.ss = u64::from(gdt::USER_DATA);
-        self.rflags = self.rflags & USER_FLAGS | FLAG_IF | 2;
+        self.rflags = self.rflags & (USER_FLAGS | KEPT_FLAGS) | FLAG_IF | 2;
         self.mark_changed();
     }
 }

@@ -336,10 +336,10 @@ impl FpuState {
             if !extended {
                 self.area().add(FX_SIZE).write_bytes(0, size - FX_SIZE);
                 header.write(0b11);
-            } else if (1..8).any(|index| header.add(index).read() != 0) {
+            } else if header.read() & !xcr0() != 0
+                || (1..8).any(|index| header.add(index).read() != 0)
+            {
                 return Err(BadImage);
-            } else {
-                header.write(header.read() & xcr0());
             }
         }
         self.mark();
