@@ -62,7 +62,7 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
     if let Some(file) = file {
         request.backing = backing(&file, &request, offset)?;
         if file.ops().is_mapped_alone() {
-            request.flags |= VmFlags::DONTFORK | VmFlags::DONTDUMP;
+            request.flags |= VmFlags::DONTFORK | VmFlags::DONTDUMP | VmFlags::WHOLE;
         }
     } else if request.shared && request.flags.contains(VmFlags::GROWSDOWN) {
         return Err(Errno::EINVAL);

@@ -27,6 +27,21 @@ static void mapping(void)
 	IS(ring.page->data_offset == PAGE && ring.page->data_size == 2 * PAGE && ring.page->data_head == 0);
 	OK(mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
 	OK(mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	/* It goes whole or not at all. */
+	char *first = (char *)ring.page;
+	T(munmap(first, PAGE));
+	T(munmap(first + PAGE, PAGE));
+	T(munmap(first + 2 * PAGE, PAGE));
+	T(mprotect(first + PAGE, PAGE, PROT_READ));
+	OK(mmap(first + PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	OK(mremap(first, 3 * PAGE, PAGE, MREMAP_MAYMOVE));
+	OK(mremap(first, 3 * PAGE, 5 * PAGE, MREMAP_MAYMOVE));
+	OK(mremap(first + PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, first + 16 * PAGE));
+	T(mprotect(first, 3 * PAGE, PROT_READ));
+	T(mprotect(first, 3 * PAGE, PROT_READ | PROT_WRITE));
+	void *away = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ring.page = (void *)mremap(first, 3 * PAGE, 3 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, away);
+	IS(ring.page == away && ring.page->data_size == 2 * PAGE);
 	int other = must_open(&attr, 0, -1, -1, 0);
 	T(ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, fd));
 	T(ioctl(other, PERF_EVENT_IOC_SET_OUTPUT, -1L));

@@ -47,6 +47,8 @@ bitflags! {
         const LOW = 1 << 16;
         /// Its pages were promised: they count as committed memory.
         const PROMISED = 1 << 18;
+        /// It goes whole or not at all, and does not grow.
+        const WHOLE = 1 << 19;
         /// A page was written privately: what a merge may ignore.
         const HAS_ANON = 1 << 15;
     }

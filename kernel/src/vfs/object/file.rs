@@ -94,7 +94,7 @@ pub trait FileOps: Send + Sync {
     fn mmap_range(&self, f: &Arc<OpenFile>, _range: &MapRange) -> Result<MapTarget> {
         self.mmap(f)
     }
-    /// Whether a mapping stays with the process that made it, and out of its cores.
+    /// Whether a mapping stays with the process that made it, whole, and out of its cores.
     fn is_mapped_alone(&self) -> bool {
         false
     }

@@ -121,6 +121,9 @@ impl Inner {
     }
 
     fn check_remap(&self, vma: &Vma, call: &Remap, grows: u64) -> Result<Promise> {
+        if grows > 0 && vma.flags.intersects(VmFlags::SPECIAL.union(VmFlags::WHOLE)) {
+            return Err(Errno::EFAULT);
+        }
         if vma.file.is_some() {
             let end = vma.offset_of(call.old).checked_add(call.new_len);
             if end.is_none_or(|end| end > i64::MAX as u64) {

@@ -115,8 +115,8 @@ impl Inner {
     pub(super) fn split_at(&mut self, addr: u64) -> Result<()> {
         let Some(pos) = self.vmas.find(addr) else { return Ok(()) };
         let Some(vma) = self.vmas.get(pos).filter(|vma| vma.start != addr) else { return Ok(()) };
-        if vma.flags.contains(VmFlags::SPECIAL) {
-            // As on Linux, the vDSO goes whole or not at all.
+        if vma.flags.intersects(VmFlags::SPECIAL.union(VmFlags::WHOLE)) {
+            // As on Linux, the vDSO goes whole or not at all, and so does the buffer of an event.
             return Err(Errno::EINVAL);
         }
         if self.vmas.len() >= MAX_MAP_COUNT.get() as usize {
