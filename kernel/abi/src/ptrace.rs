@@ -64,10 +64,12 @@ pub mod request {
     pub const SETFPREGS: i64 = 15;
     pub const ATTACH: i64 = 16;
     pub const DETACH: i64 = 17;
+    pub const OLD_SETOPTIONS: i64 = 21;
     pub const SYSCALL: i64 = 24;
     pub const ARCH_PRCTL: i64 = 30;
     pub const SYSEMU: i64 = 31;
     pub const SYSEMU_SINGLESTEP: i64 = 32;
+    pub const SINGLEBLOCK: i64 = 33;
     pub const SETOPTIONS: i64 = 0x4200;
     pub const GETEVENTMSG: i64 = 0x4201;
     pub const GETSIGINFO: i64 = 0x4202;

@@ -4,6 +4,7 @@
 use core::arch::asm;
 
 pub const APIC_BASE: u32 = 0x1b;
+pub const DEBUGCTL: u32 = 0x1d9;
 pub const TSC_DEADLINE: u32 = 0x6e0;
 pub const X2APIC_BASE: u32 = 0x800;
 pub const EFER: u32 = 0xc000_0080;

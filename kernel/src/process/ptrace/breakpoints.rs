@@ -1,4 +1,4 @@
-//! A task's breakpoints and watchpoints in debug registers.
+//! A task's breakpoints and watchpoints in debug registers, and whether its steps end at branches.
 //!
 //! Owns the values that its tracer has set. They are in the CPU while the task runs in user mode, and are taken out when
 //! another one is switched to. Atomics: written by the tracer while the task stands, or by the task itself, and read by the
@@ -18,11 +18,14 @@ use core::sync::atomic::{AtomicU64, Ordering};
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
 
+/// A bit that DR7 does not have: the next step ends at a branch.
+const BLOCKS: u64 = 1 << 63;
+
 pub(in crate::process) struct Breakpoints {
     addresses: [AtomicU64; PLACES],
     /// What the last debug exception was, as DR6 has it.
     status: AtomicU64,
-    /// DR7; zero while there are no breakpoints.
+    /// DR7, and [`BLOCKS`]; zero while there are no breakpoints.
     control: AtomicU64,
 }
 
@@ -36,7 +39,29 @@ impl Breakpoints {
     }
 
     fn control(&self) -> u64 {
-        self.control.load(Ordering::Relaxed)
+        self.control.load(Ordering::Relaxed) & !BLOCKS
+    }
+
+    /// Whether there is anything that must not be another task's.
+    #[inline]
+    fn is_used(&self) -> bool {
+        self.control.load(Ordering::Relaxed) != 0
+    }
+
+    fn blocks(&self) -> bool {
+        self.control.load(Ordering::Relaxed) & BLOCKS != 0
+    }
+
+    /// In the task itself, which was told how to go on: whether its next step ends at a branch.
+    pub(super) fn step_blocks(&self, task: Current, on: bool) {
+        if on {
+            self.control.fetch_or(BLOCKS, Ordering::Relaxed);
+            task.set_work(work::DEBUG);
+        } else if self.blocks() {
+            self.control.fetch_and(!BLOCKS, Ordering::Relaxed);
+            task.set_work(work::DEBUG);
+            debug::step_blocks(false);
+        }
     }
 
     /// The register with this number; 4 and 5 are always zero.
@@ -71,7 +96,8 @@ impl Breakpoints {
                 if !(0..PLACES).all(|at| fits(&at)) {
                     return Err(Errno::EINVAL);
                 }
-                self.control.store(control, Ordering::Relaxed);
+                let blocks = self.control.load(Ordering::Relaxed) & BLOCKS;
+                self.control.store(control | blocks, Ordering::Relaxed);
             }
             _ => return Err(Errno::EIO),
         }
@@ -80,7 +106,10 @@ impl Breakpoints {
 
     /// A new program has none.
     pub(in crate::process) fn clear(&self, task: &Task) {
-        if self.control() != 0 {
+        if self.is_used() {
+            if self.blocks() {
+                debug::step_blocks(false);
+            }
             self.control.store(0, Ordering::Relaxed);
             task.set_work(work::DEBUG);
         }
@@ -91,8 +120,11 @@ impl Breakpoints {
     /// The running task is switched away from; interrupts are off.
     #[inline]
     pub(in crate::process) fn switched_out(&self, task: &Task) {
-        if self.control() != 0 {
+        if self.is_used() {
             debug::disable();
+            if self.blocks() {
+                debug::step_blocks(false);
+            }
             task.set_work(work::DEBUG);
         }
     }
@@ -107,9 +139,14 @@ pub fn load(task: Current) {
     task.clear_work(work::DEBUG);
     let breakpoints = &task.tracing.breakpoints;
     // Not between a switch and what it would have taken out.
-    cpu::without_interrupts(|| match breakpoints.control() {
-        0 => debug::disable(),
-        control => debug::load(&core::array::from_fn(|at| breakpoints.get(at)), control),
+    cpu::without_interrupts(|| {
+        match breakpoints.control() {
+            0 => debug::disable(),
+            control => debug::load(&core::array::from_fn(|at| breakpoints.get(at)), control),
+        }
+        if breakpoints.blocks() {
+            debug::step_blocks(true);
+        }
     });
 }
 

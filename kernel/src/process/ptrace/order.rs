@@ -12,6 +12,8 @@ pub enum Mode {
     /// To the next entry to a system call, which is then not made.
     Emulate,
     EmulateStep,
+    /// To the next branch that is taken, where the CPU can tell.
+    Block,
 }
 
 impl Mode {
@@ -21,6 +23,7 @@ impl Mode {
             2 => Self::Step,
             3 => Self::Emulate,
             4 => Self::EmulateStep,
+            5 => Self::Block,
             _ => Self::Run,
         }
     }
@@ -40,7 +43,7 @@ impl Mode {
     }
 
     pub(super) const fn steps(self) -> bool {
-        matches!(self, Self::Step | Self::EmulateStep)
+        matches!(self, Self::Step | Self::EmulateStep | Self::Block)
     }
 }
 

@@ -7,6 +7,7 @@ use super::order::{Mode, Resume};
 use super::told::Stop;
 use super::tracee::{State, Tracee};
 use super::{attach, filters, regs, vectors};
+use crate::arch::task::fpu::debug_size;
 use crate::mm::user::UserPtr;
 use crate::process::signal;
 use crate::process::task::current::current;
@@ -83,11 +84,12 @@ impl Request<'_> {
             req::CONT => self.resume(Mode::Run),
             req::SYSCALL => self.resume(Mode::Call),
             req::SINGLESTEP => self.resume(Mode::Step),
+            req::SINGLEBLOCK => self.resume(Mode::Block),
             req::SYSEMU => self.resume(Mode::Emulate),
             req::SYSEMU_SINGLESTEP => self.resume(Mode::EmulateStep),
             req::DETACH => self.detach(),
             req::LISTEN => self.listen(),
-            req::SETOPTIONS => {
+            req::SETOPTIONS | req::OLD_SETOPTIONS => {
                 self.tracee.set_options(options_of(self.data)?);
                 Ok(0)
             }
@@ -330,7 +332,9 @@ impl Request<'_> {
         let done = match self.addr {
             regset::PRSTATUS => self.words(base, len, sets)?,
             regset::PRFPREG => self.vectors(base, len.min(FPREGS), sets)?,
-            regset::X86_XSTATE => self.vectors(base, len, sets)?,
+            // As on Linux, it is set whole.
+            regset::X86_XSTATE if sets && len < debug_size() => return Err(Errno::EFAULT),
+            regset::X86_XSTATE => self.vectors(base, len.min(debug_size()), sets)?,
             _ => return Err(Errno::EINVAL),
         };
         iov.write(&[base, done as u64]).map(|()| 0)

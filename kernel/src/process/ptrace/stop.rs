@@ -135,6 +135,7 @@ fn set_mode(task: Current, frame: &mut TrapFrame, mode: Mode) {
         frame.rflags |= FLAG_TF;
         task.tracing.set_stepping(true);
     }
+    task.tracing.breakpoints.step_blocks(task, mode == Mode::Block);
 }
 
 /// The running task is about to enter a handler: if it was stepped, that step ends there, and the handler's frame is not

@@ -4,6 +4,7 @@
 //! breakpoint; what it reads and writes for the program may meet a watchpoint, which is not told. Owns nothing but the
 //! instructions. Never holds a value that was not checked. Locks: none.
 
+use crate::base::msr;
 use core::arch::asm;
 
 /// How many there are for addresses.
@@ -68,6 +69,17 @@ pub fn load(addresses: &[u64; PLACES], control: u64) {
 pub fn disable() {
     // SAFETY: as in `load`.
     unsafe { asm!("mov dr7, {}", in(reg) OFF, options(nomem, nostack, preserves_flags)) };
+}
+
+/// DEBUGCTL's bit by which a single step ends at the next branch that is taken, in place of the next instruction.
+const STEP_BLOCKS: u64 = 1 << 1;
+
+/// Whether the running program's next single step ends at a branch. A step that has ended has switched it off; QEMU's TCG
+/// has no such bit, and steps by instructions.
+pub fn step_blocks(on: bool) {
+    let value = if on { STEP_BLOCKS } else { 0 };
+    // SAFETY: every CPU of this architecture has the register, and the kernel uses no other bit of it.
+    unsafe { msr::write(msr::DEBUGCTL, value) };
 }
 
 /// What the last debug exception was, and forgets it.
