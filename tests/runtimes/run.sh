@@ -31,6 +31,10 @@ for unit in $list; do
 		cd /tmp || exit
 		timeout -s KILL 300 "/usr/lib/alea/programs/$unit" </dev/null 2>&1
 		;;
+	linux:*)
+		cd /tmp || exit
+		timeout -s KILL 600 "/usr/lib/alea/programs/$unit" </dev/null 2>&1
+		;;
 	script:*)
 		cd /tmp || exit
 		timeout -s KILL 300 "/usr/lib/alea/scripts/$name" </dev/null 2>&1

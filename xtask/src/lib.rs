@@ -53,7 +53,7 @@ pub const COMMANDS: &[Command] = &[
     Command(
         "runtimes",
         SUITES,
-        "Run the own tests of Go and Python on Linux and on Alea, and compare them",
+        "Run the own tests of Go, Python and Linux on Linux and on Alea, and compare them",
     ),
     Command("runs", SUITES, "Try what README says runs on Alea, and what it says does not"),
     Command(

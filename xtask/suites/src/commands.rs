@@ -13,7 +13,7 @@ pub enum Command {
     Busybox(busybox::Suite),
     /// Run Linux's self tests of the vDSO, and Go's of random numbers, on both kernels
     Vdso(vdso::Vdso),
-    /// Run the own tests of Go and Python on Linux and on Alea, and compare them
+    /// Run the own tests of Go, Python and Linux on Linux and on Alea, and compare them
     Runtimes(runtimes::Runtimes),
     /// Try what README says runs on Alea, and what it says does not
     Runs(runs::Runs),

@@ -9,4 +9,5 @@ pub mod debian;
 pub mod random_stats;
 pub mod runs;
 pub mod runtimes;
+pub mod selftests;
 pub mod vdso;

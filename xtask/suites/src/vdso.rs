@@ -1,38 +1,34 @@
 //! `cargo xtask vdso`: other people's tests of the vDSO, on Linux and on Alea.
 //!
-//! The kernel's self tests come from Debian's package of the Linux source (150 MB, unpacked below
-//! `target/alea/vdso` and never kept in git), Go's from the Go that is installed here, if one is. Both
-//! kernels run the same static programs; what they say about each test must be the same.
+//! The kernel's self tests come from Debian's package of the Linux source (`selftests`), Go's from the Go that is installed here, if one
+//! is. Both kernels run the same static programs; what they say about each test must be the same.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::initramfs::Tree;
 use xtask_guest::qemu::{Machine, MachineArgs};
 use xtask_host::{paths, process};
-use xtask_setup::apt::Apt;
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
 
-/// The source package and what of it is needed.
-const PACKAGE: &str = "linux-source-6.12";
-const PARTS: [&str; 3] = ["tools/testing/selftests", "tools/include", "include/uapi"];
+use crate::selftests::{Headers, SelfTest, SelfTests};
 
-/// Self tests: folder, name, and further sources.
-const SELF_TESTS: [(&str, &str, &[&str]); 7] = [
-    ("vDSO", "vdso_test_gettimeofday", &["parse_vdso.c"]),
-    ("vDSO", "vdso_test_getcpu", &["parse_vdso.c"]),
-    ("vDSO", "vdso_test_abi", &["parse_vdso.c"]),
-    ("vDSO", "vdso_test_clock_getres", &[]),
-    ("vDSO", "vdso_test_correctness", &[]),
-    ("vDSO", "vdso_test_getrandom", &["parse_vdso.c"]),
-    ("mm", "droppable", &[]),
+/// Self tests of Linux.
+const SELF_TESTS: [SelfTest; 7] = [
+    SelfTest { folder: "vDSO", name: "vdso_test_gettimeofday", more: &["parse_vdso.c"] },
+    SelfTest { folder: "vDSO", name: "vdso_test_getcpu", more: &["parse_vdso.c"] },
+    SelfTest { folder: "vDSO", name: "vdso_test_abi", more: &["parse_vdso.c"] },
+    SelfTest { folder: "vDSO", name: "vdso_test_clock_getres", more: &[] },
+    SelfTest { folder: "vDSO", name: "vdso_test_correctness", more: &[] },
+    SelfTest { folder: "vDSO", name: "vdso_test_getrandom", more: &["parse_vdso.c"] },
+    SelfTest { folder: "mm", name: "droppable", more: &[] },
 ];
 
 /// Packages of Go whose tests draw through the vDSO.
@@ -46,8 +42,7 @@ const SILENCE: Duration = Duration::from_secs(LIMIT + 100);
 const MARK: &str = "=-=-= ";
 
 /// Lines that Alea does not print as Linux does, and why.
-const KNOWN: [(&str, &str); 1] =
-    [("ok N getrandom timens: PASS", "Alea has no time namespaces and no ptrace")];
+const KNOWN: [(&str, &str); 1] = [("ok N getrandom timens: PASS", "Alea has no time namespaces")];
 
 /// Runs the self tests of Linux's vDSO and Go's tests of its random numbers on both kernels.
 #[derive(Args)]
@@ -125,38 +120,10 @@ fn no_numbers(line: &str) -> String {
 
 /// The kernel's self tests, compiled: names and programs.
 fn self_tests() -> Result<Vec<(String, PathBuf)>> {
-    let dir = paths::alea().join("vdso");
-    let source = dir.join(PACKAGE);
-    if !PARTS.iter().all(|part| source.join(part).is_dir()) {
-        fs::create_dir_all(&dir)?;
-        let package = tempfile::tempdir_in(&dir)?;
-        Apt::open()?.extract(PACKAGE, package.path())?;
-        let tar = package.path().join(format!("usr/src/{PACKAGE}.tar.xz"));
-        let mut unpack = Command::new("tar");
-        unpack.arg("-xJf").arg(tar).arg("-C").arg(&dir);
-        unpack.args(PARTS.map(|part| format!("{PACKAGE}/{part}")));
-        process::run("unpacking the Linux source", &mut unpack)?;
-    }
-    let mut tests = Vec::new();
-    for (folder, name, more) in SELF_TESTS {
-        let folder = source.join("tools/testing/selftests").join(folder);
-        let program = dir.join(name);
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-static", "-std=gnu99", "-O2", "-pthread", "-D_GNU_SOURCE="])
-            .arg("-D__EXPORTED_HEADERS__")
-            .arg("-isystem")
-            .arg(source.join("tools/include"))
-            .arg("-isystem")
-            .arg(source.join("include/uapi"))
-            .arg("-o")
-            .arg(&program)
-            .arg(folder.join(format!("{name}.c")))
-            .args(more.iter().map(|file| folder.join(file)))
-            .arg("-ldl");
-        process::output(&mut gcc).with_context(|| format!("{name} does not compile"))?;
-        tests.push((name.to_owned(), program));
-    }
-    Ok(tests)
+    let source = SelfTests::open()?;
+    let compiled =
+        |test: &SelfTest| Ok((test.name.to_owned(), source.compile(test, Headers::Source)?));
+    SELF_TESTS.iter().map(compiled).collect()
 }
 
 /// Go's tests, if Go is here.

@@ -1,10 +1,11 @@
-//! `cargo xtask runtimes`: the own tests of Go's standard library and of Python, on Linux and on Alea.
+//! `cargo xtask runtimes`: the own tests of Go's standard library, of Python and of Linux, on Linux and on Alea.
 //!
-//! Each unit (a Go package, a Python module, a script) runs in a guest of each kernel from one initramfs, and
+//! Each unit (a Go package, a Python module, a self test of Linux, a script) runs in a guest of each kernel from one initramfs, and
 //! the results are compared test for test. Differences that are known stand in `tests/runtimes/known.toml`
 //! with a reason; any other fails, and so does one that has gone away.
 
 mod go;
+mod linux;
 mod programs;
 mod python;
 mod report;
@@ -31,10 +32,10 @@ use xtask_setup::setup::{self, Need};
 /// Longer than the guest's own limit for one unit.
 const SILENCE: Duration = Duration::from_secs(1600);
 
-/// Runs the own tests of Go and Python on Linux and Alea, and compares them.
+/// Runs the own tests of Go, Python and Linux on Linux and Alea, and compares them.
 #[derive(Args)]
 pub struct Runtimes {
-    /// Units, like go:net or python:test_os, or `go`, `python`, `script` for all of a kind; default: all
+    /// Units, like go:net, python:test_os or linux:seccomp_bpf, or `go`, `python`, `linux`, `script` for all of a kind; default: all
     units: Vec<String>,
     /// Run on this kernel only, and print what every test gave: `alea` or `linux`
     #[arg(long, value_name = "alea|linux")]
@@ -118,6 +119,7 @@ impl Runtimes {
             .map(|name| format!("go:{name}"))
             .chain(python::MODULES.iter().map(|name| format!("python:{name}")))
             .chain(programs::UNITS.iter().map(|(unit, _)| (*unit).to_owned()))
+            .chain(linux::units())
             .chain(python::SCRIPTS.iter().map(|name| format!("script:{name}")))
             .collect();
         for asked in &self.units {
@@ -165,6 +167,7 @@ fn write_initramfs(units: &[String], tests: Option<&str>, file: &Path) -> Result
         go::add(&mut tree, units)?;
     }
     programs::add(&mut tree, units)?;
+    linux::add(&mut tree, units)?;
     if units.iter().any(|unit| unit.starts_with("python:") || unit.starts_with("script:")) {
         python::add(&mut tree)?;
     }

@@ -23,6 +23,8 @@ pub fn parse(output: &str) -> Results {
             go_line(line, tests);
         } else if unit.starts_with("python:") {
             python_line(line, tests, &mut pending);
+        } else if unit.starts_with("linux:") {
+            linux_line(line, tests);
         } else {
             let number = tests.len();
             tests.insert(format!("line {number}"), line.to_owned());
@@ -44,6 +46,23 @@ fn go_line(line: &str, tests: &mut BTreeMap<String, String>) {
     if let Some(name) = rest.split(' ').next() {
         tests.insert(name.to_owned(), verdict.into());
     }
+}
+
+/// `ok 3 global.name`, `not ok 4 global.other # SKIP why`; `[OK]` and `[FAIL]` of what is older, by their number.
+fn linux_line(line: &str, tests: &mut BTreeMap<String, String>) {
+    let line = line.trim_start();
+    let starts = [("ok ", "pass"), ("not ok ", "fail"), ("[OK]", "pass"), ("[FAIL]", "fail")];
+    let told =
+        starts.iter().find_map(|(start, verdict)| Some((line.strip_prefix(start)?, *verdict)));
+    let Some((rest, verdict)) = told else { return };
+    let verdict = if rest.to_uppercase().contains("# SKIP") { "skip" } else { verdict };
+    let name = rest.split(" # ").next().unwrap_or_default();
+    let name = name.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ' || c == '-').trim();
+    // What is older says numbers of its own beside.
+    let number = tests.len();
+    let name = if line.starts_with('[') { format!("result {number}") } else { name.to_owned() };
+    let name = if tests.contains_key(&name) { format!("{name} {number}") } else { name };
+    tests.insert(name, verdict.to_owned());
 }
 
 /// `test_name (test.module.Class.test_name) ... ok`, possibly with a line of its own for the description.
@@ -89,5 +108,18 @@ mod tests {
         assert_eq!(python["test_os.X.test_b"], "skip");
         assert_eq!(python["test_os.X.test_c"], "fail");
         assert_eq!(python.len(), 4);
+    }
+
+    #[test]
+    fn verdicts_of_self_tests_are_found() {
+        let text = "=== unit linux:seccomp_bpf\nTAP version 13\n1..4\n#  RUN  a ...\nok 1 global.a\n\
+            not ok 2 global.b\nok 3 TSYNC.c # SKIP no root\nok 4 global.a\n--- exit 1\n\
+            === unit linux:syscall_nt\n[RUN]\tSet NT\n[OK]\t0x12\n[FAIL]\tno\n--- exit 0\n";
+        let all = parse(text);
+        let seccomp = &all["linux:seccomp_bpf"];
+        assert_eq!([&seccomp["global.a"], &seccomp["global.b"]], ["pass", "fail"]);
+        assert_eq!([&seccomp["TSYNC.c"], &seccomp["global.a 3"]], ["skip", "pass"]);
+        let older = &all["linux:syscall_nt"];
+        assert_eq!([&older["result 0"], &older["result 1"], &older["exit"]], ["pass", "fail", "0"]);
     }
 }
