@@ -202,6 +202,28 @@ impl Dentry {
         Ok(self.directory()?.change.lock())
     }
 
+    /// Calls `act` while nobody can remove, move or replace this name: every change of it holds the `change` mutex of the
+    /// directory that the name is in. ENOENT if the name is gone.
+    pub fn while_named<R>(&self, act: impl FnOnce() -> Result<R>) -> Result<R> {
+        loop {
+            cond_resched();
+            let parent = self.parent();
+            let changes = parent.as_ref().map(|parent| parent.lock_changes()).transpose()?;
+            let (now, unlinked) = {
+                let link = self.link.lock();
+                (link.parent.as_ref().map(Arc::as_ptr), link.unlinked)
+            };
+            if unlinked {
+                return Err(Errno::ENOENT);
+            }
+            // Otherwise it was moved before the mutex was held.
+            if now == parent.as_ref().map(Arc::as_ptr) {
+                return act();
+            }
+            drop(changes);
+        }
+    }
+
     /// Enters a dentry made with [`new_below`](Self::new_below) this directory; the caller holds its
     /// `change` mutex and has checked that the name is free.
     pub fn insert(&self, child: &Arc<Dentry>) -> Result<()> {

@@ -156,8 +156,8 @@ pub fn attach_root(mount: Arc<Mount>) {
     TREE.lock().all.insert(0, mount);
 }
 
-/// Attaches `mount` (fresh or just detached) on `at`. ENOENT if the mount of `at` is not in the tree: no path leads to
-/// such a place, so what the tree holds there could never be unmounted.
+/// Attaches `mount` (fresh or just detached) on `at`, whose name cannot go meanwhile ([`Dentry::while_named`]). ENOENT if the mount of
+/// `at` is not in the tree: no path leads to such a place, so what the tree holds there could never be unmounted.
 pub fn attach(mount: Arc<Mount>, at: Path) -> Result<()> {
     let mut tree = TREE.lock();
     if !tree.holds(&at.mount) {

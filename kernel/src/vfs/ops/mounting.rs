@@ -1,7 +1,7 @@
 //! `mount` and `umount`: the changes to the mount tree, with Linux's checks.
 //!
 //! Owns the order of all changes. Never drops what it unmounts under the tree's spinlock. Locks: a sleeping one for the
-//! changes, taken before the tree's and never while walking.
+//! changes, taken before the `change` of the directory that the mount point is in, which is taken before the tree's; never while walking.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryGrow, TryVec};
@@ -43,23 +43,24 @@ pub fn new_mount(
     if again {
         return Err(Errno::EBUSY);
     }
-    graft(Mount::new(sb, root, source, flags)?, at)
+    let mount = Mount::new(sb, root, source, flags)?;
+    on_mount_point(at, |at| graft(mount, at))
 }
 
-/// Where a mount on `at` goes: on the topmost of what is mounted there, `.` and `/` included. ENOENT if its name is gone
-/// or its mount is not in the tree (lazily unmounted, or the kernel's own).
-fn mount_point(at: &Path) -> Result<Path> {
+/// Calls `act` with where a mount on `at` goes, whose name stays there meanwhile: on the topmost of what is mounted there, `.` and
+/// `/` included. ENOENT if its name is gone or its mount is not in the tree (lazily unmounted, or the kernel's own).
+fn on_mount_point<R>(at: &Path, act: impl FnOnce(Path) -> Result<R>) -> Result<R> {
     let mut at = at.clone();
     mount::descend(&mut at);
-    if at.dentry.is_unlinked() || !mount::is_attached(&at.mount) {
+    if !mount::is_attached(&at.mount) {
         return Err(Errno::ENOENT);
     }
-    Ok(at)
+    let dentry = at.dentry.clone();
+    dentry.while_named(|| act(at))
 }
 
-/// Attaches `mount` to `at`: a directory on a directory, a file on a file.
-fn graft(mount: Arc<Mount>, at: &Path) -> Result<()> {
-    let at = mount_point(at)?;
+/// Attaches `mount` to `at`, a mount point: a directory on a directory, a file on a file.
+fn graft(mount: Arc<Mount>, at: Path) -> Result<()> {
     if mount.root().is_dir() != at.dentry.is_dir() {
         return Err(Errno::ENOTDIR);
     }
@@ -69,7 +70,11 @@ fn graft(mount: Arc<Mount>, at: &Path) -> Result<()> {
 /// Shows what is at `from` also on `at`; with `recursive`, what is mounted below it too.
 pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
     let _changes = changes();
-    let at = &mount_point(at)?;
+    on_mount_point(at, |at| bind_at(from, at, recursive))
+}
+
+/// As [`bind`], on a mount point; the order of changes is held.
+fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
     if !mount::is_attached(&from.mount) {
         return Err(Errno::EINVAL);
     }
@@ -87,6 +92,7 @@ pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
         let parent = copies.iter().find(|(old, _)| Arc::ptr_eq(old, &place.mount));
         let Some((_, parent)) = parent.cloned() else { continue };
         let copy = clone(&mount, mount.root().clone())?;
+        // The name stays there, since something is mounted on it.
         mount::attach(copy.clone(), Path { mount: parent, dentry: place.dentry })?;
         copies.try_push((mount, copy))?;
     }
@@ -152,8 +158,11 @@ pub fn remount(
 /// Moves the mount at `from` to `at`.
 pub fn move_mount(from: &Path, at: &Path) -> Result<()> {
     let _changes = changes();
-    // Before anything is detached: the mount must not be lost when its new place is refused.
-    let at = mount_point(at)?;
+    on_mount_point(at, |at| move_to(from, at))
+}
+
+/// As [`move_mount`], to a mount point; the order of changes is held.
+fn move_to(from: &Path, at: Path) -> Result<()> {
     if !is_mount_root(from) || from.mount.place().is_none() {
         return Err(Errno::EINVAL);
     }
