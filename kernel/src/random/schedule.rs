@@ -25,6 +25,10 @@ impl TimerTarget for Reseed {
         true
     }
 
+    fn is_kernels_own(&self) -> bool {
+        true
+    }
+
     fn expired(self: Arc<Self>, _: Nanos) {
         debug_assert!(cpu::interrupts_enabled(), "a reseed in an interrupt takes too long");
         // What no CPU had the time for, on a machine that is never idle.
@@ -37,6 +41,10 @@ impl TimerTarget for Reseed {
 struct Sampling(TimerRoom);
 
 impl TimerTarget for Sampling {
+    fn is_kernels_own(&self) -> bool {
+        true
+    }
+
     fn expired(self: Arc<Self>, now: Nanos) {
         sources::jitter::order();
         time::arm(&self.0, now + SAMPLE_EVERY, self.clone());
@@ -47,6 +55,10 @@ struct Looking(TimerRoom);
 
 impl TimerTarget for Looking {
     fn needs_thread(&self) -> bool {
+        true
+    }
+
+    fn is_kernels_own(&self) -> bool {
         true
     }
 

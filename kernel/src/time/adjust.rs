@@ -149,6 +149,10 @@ impl State {
 struct EachSecond;
 
 impl TimerTarget for EachSecond {
+    fn is_kernels_own(&self) -> bool {
+        true
+    }
+
     fn expired(self: Arc<Self>, _now: Nanos) {
         let mut state: SpinGuard<'_, State, _> = STATE.lock();
         state.pass();

@@ -31,6 +31,11 @@ pub trait TimerTarget: Send + Sync {
     fn needs_thread(&self) -> bool {
         false
     }
+
+    /// True for what the kernel does again and again for itself: no timer of a program, and in [`armed`] nothing.
+    fn is_kernels_own(&self) -> bool {
+        false
+    }
 }
 
 /// An armed timer, to be cancelled.
@@ -56,6 +61,8 @@ struct Queue {
     entries: Timers,
     /// Those that need the thread.
     for_thread: Timers,
+    /// How many of both are the kernel's own.
+    kernels_own: usize,
     /// The thread has been told of those in `for_thread` whose deadline is no later.
     told: Nanos,
     next_sequence: u64,
@@ -81,6 +88,7 @@ static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
     SpinLock::new(Queue {
         entries: VecDeque::new(),
         for_thread: VecDeque::new(),
+        kernels_own: 0,
         told: Nanos(0),
         next_sequence: 0,
         slice_end: None,
@@ -173,8 +181,9 @@ pub fn prepare_cpu(cpu: usize) -> Result<()> {
 #[expect(clippy::disallowed_methods, reason = "there is a place for each room")]
 pub fn arm(_room: &TimerRoom, deadline: Nanos, target: Arc<dyn TimerTarget>) -> TimerId {
     let cpu = cpu_id();
-    let needs_thread = target.needs_thread();
+    let (needs_thread, kernels_own) = (target.needs_thread(), target.is_kernels_own());
     let mut queue = QUEUES[cpu].lock();
+    queue.kernels_own += usize::from(kernels_own);
     let key = (deadline, queue.next_sequence);
     queue.next_sequence += 1;
     let timers = match needs_thread {
@@ -192,21 +201,11 @@ pub fn arm(_room: &TimerRoom, deadline: Nanos, target: Arc<dyn TimerTarget>) -> 
     TimerId { cpu: cpu as u32, key }
 }
 
-fn take(timers: &mut Timers, key: Key) -> Option<Timer> {
-    let at = timers.binary_search_by_key(&key, |timer| timer.key).ok()?;
-    timers.remove(at)
-}
-
 /// Disarms a timer: true when it had not fired. A target that is already being called on another
 /// CPU, or by the thread, is not waited for.
 pub fn cancel(id: TimerId) -> bool {
     // The hardware is left as it is: an early interrupt is cheaper than reprogramming each time.
-    let mut queue = QUEUES[id.cpu as usize].lock();
-    let mut timer = take(&mut queue.entries, id.key);
-    if timer.is_none() {
-        timer = take(&mut queue.for_thread, id.key);
-    }
-    drop(queue);
+    let timer = QUEUES[id.cpu as usize].lock().take(id.key);
     timer.is_some()
 }
 
@@ -221,9 +220,10 @@ pub fn cancel_and_wait(id: TimerId) {
     }
 }
 
-/// How many timers are armed, and how many targets wait for the thread.
+/// How many timers are armed, and how many targets wait for the thread, but for the kernel's own: of these one is armed
+/// nearly always, and not while it acts.
 pub fn armed() -> usize {
-    let of = |queue: &Queue| queue.entries.len() + queue.for_thread.len();
+    let of = |queue: &Queue| queue.entries.len() + queue.for_thread.len() - queue.kernels_own;
     QUEUES.iter().map(|queue| of(&queue.lock())).sum()
 }
 
@@ -285,7 +285,7 @@ fn next_due() -> Option<Arc<dyn TimerTarget>> {
         let mut queue = queue.lock();
         let told = queue.told;
         let due = queue.for_thread.pop_front_if(|timer| timer.key.0 <= told)?;
-        Some(due.target)
+        Some(queue.left(due).target)
     })
 }
 
@@ -295,6 +295,21 @@ pub(super) fn init() {
 }
 
 impl Queue {
+    fn take(&mut self, key: Key) -> Option<Timer> {
+        let take = |timers: &mut Timers| {
+            let at = timers.binary_search_by_key(&key, |timer| timer.key).ok()?;
+            timers.remove(at)
+        };
+        let timer = take(&mut self.entries).or_else(|| take(&mut self.for_thread))?;
+        Some(self.left(timer))
+    }
+
+    /// Notes that a timer is in no list any more.
+    fn left(&mut self, timer: Timer) -> Timer {
+        self.kernels_own -= usize::from(timer.target.is_kernels_own());
+        timer
+    }
+
     fn nearest_timer(&self) -> Option<Nanos> {
         self.entries.front().map(|timer| timer.key.0)
     }
@@ -330,7 +345,7 @@ fn interrupt(from_user: bool) {
         if held.nearest_timer().is_none_or(|deadline| deadline > now) {
             break;
         }
-        let due = held.entries.pop_front();
+        let due = held.entries.pop_front().map(|timer| held.left(timer));
         held.firing = due.as_ref().map(|timer| timer.key);
         drop(held);
         if let Some(timer) = due {

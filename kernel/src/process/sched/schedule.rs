@@ -379,6 +379,10 @@ impl TimerTarget for Task {
     fn expired(self: Arc<Self>, _now: Nanos) {
         self.wake_up();
     }
+
+    fn is_kernels_own(&self) -> bool {
+        self.is_kernel_thread()
+    }
 }
 
 impl Wake for Task {

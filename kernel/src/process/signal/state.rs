@@ -244,7 +244,7 @@ impl ProcessSignals {
     pub fn cancel_timers(&self) {
         self.itimers.cancel_all();
         self.posix_timers.delete_all();
-        self.cpu_limit.cancel();
+        self.cpu_limit.end();
     }
 
     /// The action of one signal.

@@ -31,8 +31,12 @@ pub struct CpuLimit {
 enum Watch {
     Off,
     Armed(TimerId),
-    /// The timer has fired, and its handler decides.
+    /// The timer has fired, and its handler has not begun.
+    Fired,
+    /// The handler decides.
     Looking,
+    /// The process has ended. Others can still set its limit until it is reaped.
+    Ended,
 }
 
 impl CpuLimit {
@@ -41,13 +45,25 @@ impl CpuLimit {
         Self { watch: SpinLock::new(Watch::Off), look: Once::new() }
     }
 
-    /// The limit is gone, or the process: no more looks.
-    pub fn cancel(&self) {
+    /// The process has ended: no looks any more, whatever limit is set.
+    pub fn end(&self) {
         let mut watch = self.watch.lock();
         if let Watch::Armed(timer) = *watch {
             time::cancel(timer);
         }
-        *watch = Watch::Off;
+        *watch = Watch::Ended;
+    }
+
+    /// The limit has changed: watches as `wanted` says, unless the process has ended, or a handler is to come, which goes by the
+    /// limit that it finds.
+    fn change(&self, wanted: impl FnOnce() -> Watch) {
+        let mut watch = self.watch.lock();
+        *watch = match *watch {
+            Watch::Ended => Watch::Ended,
+            Watch::Fired => Watch::Fired,
+            Watch::Armed(timer) if !time::cancel(timer) => Watch::Fired,
+            Watch::Off | Watch::Looking | Watch::Armed(_) => wanted(),
+        };
     }
 }
 
@@ -66,17 +82,13 @@ pub fn watch(process: &Arc<Process>) {
     let limit = process.limits().get(Resource::Cpu);
     let own = &process.signals.cpu_limit;
     if limit.soft == INFINITY {
-        return own.cancel();
+        return own.change(|| Watch::Off);
     }
     let when = next_look(limit, process_cpu_ns(process));
-    let mut watch = own.watch.lock();
-    if let Watch::Armed(timer) = *watch {
-        time::cancel(timer);
-    }
-    *watch = match own.look.get() {
+    own.change(|| match own.look.get() {
         Some(look) => Watch::Armed(time::arm(&look.room, when, look.clone())),
         None => unreachable!("a limit of CPU time that nobody prepared to watch"),
-    };
+    });
 }
 
 /// When the soft limit can be reached at the soonest: with a thread on each CPU.
@@ -98,10 +110,11 @@ impl TimerTarget for Look {
         let own = &process.signals.cpu_limit;
         {
             let mut watch = own.watch.lock();
-            if matches!(*watch, Watch::Off) {
-                return;
+            match *watch {
+                Watch::Ended => return,
+                Watch::Armed(_) | Watch::Fired => *watch = Watch::Looking,
+                Watch::Off | Watch::Looking => unreachable!("a timer that nobody armed"),
             }
-            *watch = Watch::Looking;
         }
         let used = process_cpu_ns(&process);
         let limit = process.limits().get(Resource::Cpu);
