@@ -3,6 +3,7 @@
 use crate::arch::entry::frame::{self, TrapFrame};
 use crate::arch::task::switch;
 use crate::base::page::USER_END;
+use crate::process::task::flags::LeavesByIret;
 use abi::ptrace::Regs;
 use abi::{Errno, Result};
 
@@ -40,7 +41,7 @@ pub(in crate::process) fn take(frame: &TrapFrame) -> Regs {
 }
 
 /// Gives the running task, whose user registers are `frame`, those that [`set`] has checked.
-pub(super) fn put(frame: &mut TrapFrame, regs: &Regs) {
+pub(super) fn put(frame: &mut TrapFrame, regs: &Regs, _way: &LeavesByIret) {
     *frame = TrapFrame {
         r15: regs.r15,
         r14: regs.r14,

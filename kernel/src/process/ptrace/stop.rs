@@ -11,6 +11,7 @@ use super::{regs, vectors};
 use crate::arch::entry::frame::{FLAG_TF, TrapFrame};
 use crate::process::signal;
 use crate::process::task::current::{Current, TASKS};
+use crate::process::task::flags::LeavesByIret;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::task::work;
@@ -57,8 +58,9 @@ fn stop_until(
     stop: Stop,
     until: Until,
 ) -> Ended {
+    let way = task.leave_by_iret();
     // The flag is the tracer's, which does not want to see it.
-    pause_stepping(task, frame);
+    pause_stepping(task, frame, &way);
     {
         let mut state = tracee.state.lock();
         if state.over || (until == Until::Killed && signal::killed(&task)) {
@@ -71,7 +73,7 @@ fn stop_until(
     }
     tell(&task, tracee, stop.why, stop.status & 0x7f);
     let info = stand(task, tracee, until);
-    go_on(task, tracee, frame, info.or(stop.info))
+    go_on(task, tracee, (frame, &way), info.or(stop.info))
 }
 
 /// Tells the tracer's process by SIGCHLD, with this code and status, and by waking its `wait`.
@@ -111,7 +113,12 @@ fn stand(task: Current, tracee: &Tracee, until: Until) -> Option<SigInfo> {
     stop.and_then(|stop| stop.info)
 }
 
-fn go_on(task: Current, tracee: &Tracee, frame: &mut TrapFrame, info: Option<SigInfo>) -> Ended {
+fn go_on(
+    task: Current,
+    tracee: &Tracee,
+    (frame, way): (&mut TrapFrame, &LeavesByIret),
+    info: Option<SigInfo>,
+) -> Ended {
     let (order, changed) = {
         let mut state = tracee.state.lock();
         let order = state.order.take();
@@ -119,17 +126,15 @@ fn go_on(task: Current, tracee: &Tracee, frame: &mut TrapFrame, info: Option<Sig
         (order.unwrap_or(Resume::FREE), changed.then_some(state.regs))
     };
     if let Some(regs) = changed {
-        regs::put(frame, &regs);
+        regs::put(frame, &regs, way);
     }
     task.tracing.set_mode(order.mode);
-    set_mode(task, frame, order.mode);
-    // Registers other than rax may have changed: the way out that restores them all passes here.
-    task.set_work(work::SIGNAL);
+    set_mode(task, frame, order.mode, way);
     Ended { signal: order.signal, info }
 }
 
 /// Makes the running task's registers and calls do what `mode` says.
-fn set_mode(task: Current, frame: &mut TrapFrame, mode: Mode) {
+fn set_mode(task: Current, frame: &mut TrapFrame, mode: Mode, _way: &LeavesByIret) {
     watch::watch_for_tracer(task, mode.watches_calls());
     if mode.steps() && frame.rflags & FLAG_TF == 0 {
         frame.rflags |= FLAG_TF;
@@ -141,7 +146,7 @@ fn set_mode(task: Current, frame: &mut TrapFrame, mode: Mode) {
 /// The running task is about to enter a handler: if it was stepped, that step ends there, and the handler's frame is not
 /// to have the flag. Whether it was.
 #[inline]
-pub fn pause_stepping(task: Current, frame: &mut TrapFrame) -> bool {
+pub fn pause_stepping(task: Current, frame: &mut TrapFrame, _way: &LeavesByIret) -> bool {
     let steps = task.tracing.is_stepping();
     if steps {
         frame.rflags &= !FLAG_TF;

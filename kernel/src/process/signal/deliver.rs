@@ -14,7 +14,6 @@ use crate::process::coredump;
 use crate::process::ptrace;
 use crate::process::task::current::Current;
 use crate::process::task::task::Task;
-use crate::process::task::work;
 use crate::process::timers::posix_timer;
 use crate::process::tree::exit;
 use abi::Errno;
@@ -30,7 +29,7 @@ const NR_RESTART_SYSCALL: u64 = 219;
 /// Called with interrupts on while [`crate::process::task::work::SIGNAL`] is set.
 pub fn exit_to_user(frame: &mut TrapFrame) {
     let task = process::current();
-    task.clear_work(work::SIGNAL);
+    let way = task.begin_exit_to_user();
     // A stop that begins later sets the flag again.
     let mut may_be_stopped = true;
     let mut info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
@@ -65,7 +64,7 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
             _ => {
                 settle_call(frame, Some(&action));
                 crate::process::task::rseq::before_handler(&task, frame);
-                let steps = ptrace::pause_stepping(task, frame);
+                let steps = ptrace::pause_stepping(task, frame, &way);
                 let mask = task.signals.saved_mask().unwrap_or(task.signals.blocked());
                 match frame::push(task, frame, signal, &info, &action, mask) {
                     Ok(()) => {

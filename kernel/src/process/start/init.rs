@@ -82,6 +82,18 @@ pub fn run_idle() -> ! {
 /// Work on the way to user mode; called with interrupts on until no flag is set.
 pub fn exit_to_user(frame: &mut TrapFrame) {
     let task = crate::process::task::current::current();
+    // One look for all that is rare.
+    if task.has_work(!work::SIGNAL) {
+        do_other_work(task, frame);
+    }
+    if task.has_work(work::SIGNAL) {
+        signal::exit_to_user(frame);
+    }
+}
+
+/// All work but that of signals.
+#[inline(never)]
+fn do_other_work(task: Current, frame: &mut TrapFrame) {
     if task.has_work(work::RESCHED) {
         sched::schedule();
     }
@@ -107,9 +119,6 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
     }
     if task.has_work(work::LATER) {
         crate::process::task::later::act(task);
-    }
-    if task.has_work(work::SIGNAL) {
-        signal::exit_to_user(frame);
     }
 }
 

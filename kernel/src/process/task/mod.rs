@@ -3,6 +3,7 @@
 pub(super) mod caller;
 pub mod current;
 mod ending;
+pub(super) mod flags;
 pub mod later;
 pub mod limits;
 pub(super) mod members;

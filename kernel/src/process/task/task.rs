@@ -43,7 +43,7 @@ pub struct Task {
     process: Arc<Process>,
     /// Its index among the threads of its process.
     place: AtomicUsize,
-    machine: Machine<KernelStack>,
+    pub(super) machine: Machine<KernelStack>,
     pub sched: Entity,
     pub signals: TaskSignals,
     mm: OwnerCell<Option<Arc<AddressSpace>>>,
@@ -269,29 +269,6 @@ impl Task {
     /// Sets the name; cut at 15 bytes.
     pub fn set_comm(&self, name: &[u8]) {
         *self.comm.lock() = comm_of(name);
-    }
-
-    /// Sets work flags.
-    #[inline]
-    pub fn set_work(&self, flags: u32) {
-        // SeqCst: pairs with the Acquire in `has_work`, so that what the flag announces is seen; and the sender
-        // of a signal sets the flag before it looks whether the task sleeps, which the task says before it
-        // looks at the flag.
-        self.machine.work().fetch_or(flags, Ordering::SeqCst);
-    }
-
-    /// Clears work flags; the task itself does it, before it looks at what they announce.
-    #[inline]
-    pub fn clear_work(&self, flags: u32) {
-        // AcqRel: pairs with the Release in `set_work`.
-        self.machine.work().fetch_and(!flags, Ordering::AcqRel);
-    }
-
-    /// Whether any of the flags is set.
-    #[inline]
-    pub fn has_work(&self, flags: u32) -> bool {
-        // Acquire: pairs with the Release in `set_work`.
-        self.machine.work().load(Ordering::Acquire) & flags != 0
     }
 
     /// Whether a CPU runs on its kernel stack, be it only to leave it.

@@ -41,6 +41,10 @@ pub(super) mod frame_offset {
     use super::TrapFrame;
     use core::mem::offset_of;
     pub const RAX: usize = offset_of!(TrapFrame, rax);
+    pub const RCX: usize = offset_of!(TrapFrame, rcx);
+    pub const R11: usize = offset_of!(TrapFrame, r11);
+    pub const RIP: usize = offset_of!(TrapFrame, rip);
+    pub const RFLAGS: usize = offset_of!(TrapFrame, rflags);
     pub const CS: usize = offset_of!(TrapFrame, cs);
     pub const ORIG_RAX: usize = offset_of!(TrapFrame, orig_rax);
     pub const SIZE: usize = size_of::<TrapFrame>();

@@ -76,6 +76,28 @@ pub unsafe extern "C" fn enter_user(frame: &TrapFrame) -> ! {
     )
 }
 
+/// The checking kernel looks before each SYSRET whether an IRET would do the same to rip and flags.
+#[cfg(debug_assertions)]
+macro_rules! check_sysret {
+    () => {
+        concat!(
+            "mov rcx, [rsp - 6 * 8 + {rcx}]\n",
+            "cmp rcx, [rsp - 6 * 8 + {rip}]\n",
+            "jne alea_frame_changed_before_sysret\n",
+            "mov rcx, [rsp - 6 * 8 + {r11}]\n",
+            "cmp rcx, [rsp - 6 * 8 + {rflags}]\n",
+            "jne alea_frame_changed_before_sysret",
+        )
+    };
+}
+#[cfg(not(debug_assertions))]
+macro_rules! check_sysret {
+    () => {
+        // The names are known here too.
+        ".if {rcx} + {rip} + {r11} + {rflags} == 0\n.endif"
+    };
+}
+
 global_asm!(
     super::registers::register_macros!(),
     ".section .entry.text, \"ax\"",
@@ -113,10 +135,15 @@ global_asm!(
     // Skips r15 r14 r13 r12 rbp rbx: the handler kept them.
     "add rsp, 8 + 6 * 8",
     "alea_sysret:",
+    check_sysret!(),
     "POP_CALLER_SAVED",
     "mov rsp, [rsp + 4 * 8]",
     "swapgs",
     "sysretq",
+    // The stack is good, and the interrupts are off: the panic tells who came here.
+    ".global alea_frame_changed_before_sysret",
+    "alea_frame_changed_before_sysret:",
+    "ud2",
     // A new task: rsp points at its frame. The same way out, with every register restored.
     ".balign 16",
     ".global alea_fork_return",
@@ -141,6 +168,10 @@ global_asm!(
     user_cs = const gdt::USER_CODE,
     orig_rax = const offset::ORIG_RAX,
     rax = const offset::RAX,
+    rcx = const offset::RCX,
+    r11 = const offset::R11,
+    rip = const offset::RIP,
+    rflags = const offset::RFLAGS,
     last = const SYSCALLS - 1,
     calls = const percpu::CALLS,
 );
