@@ -1,4 +1,7 @@
-//! mremap.
+//! mremap: a mapping grows, shrinks or moves; its pages move with it, none is copied.
+//!
+//! Owns nothing. Never leaves a page at both places: an entry is written at the new one after it was taken out at the old. Locks:
+//! the space's.
 
 use super::unmap::page_range;
 use crate::base::PAGE_SIZE;
@@ -161,23 +164,38 @@ impl Inner {
         let mut copy = vma.duplicate();
         copy.offset = if vma.file.is_some() { vma.offset_of(old) } else { 0 };
         (copy.start, copy.end) = (to, to + new_len);
-        if call.dont_unmap {
-            // The old range stays mapped, but what was locked moved.
-            copy.flags.remove(VmFlags::GROWSDOWN);
-        }
+        let flags = vma.flags;
+        // What stays mapped at the old place is locked no more.
+        let is_unlocked = call.dont_unmap && flags.contains(VmFlags::LOCKED);
         // All that needs memory comes first: without it nothing has moved. Tables that were made already go with the space.
-        if !call.dont_unmap && kept > 0 {
+        if (!call.dont_unmap || is_unlocked) && kept > 0 {
             self.split_at(old)?;
             self.split_at(old + kept)?;
         }
         self.table.own_range(old, old + kept, &space.cpus)?;
         self.make_tables(space, old, to, kept)?;
-        self.insert(copy)?;
+        if is_unlocked {
+            // Before the new mapping is there, which may be joined with what is locked beside it.
+            self.set_flags_at(old, flags.difference(VmFlags::LOCKED));
+        }
+        if let Err(error) = self.insert(copy) {
+            self.set_flags_at(old, flags);
+            return Err(error);
+        }
         self.move_entries(space, old, to, kept);
         if !call.dont_unmap && kept > 0 {
             self.unmap_range(space, old, old + kept)?;
+        } else if is_unlocked {
+            self.merge(old, old + kept);
         }
         Ok(to)
+    }
+
+    /// Sets the flags of the mapping that holds `addr`.
+    fn set_flags_at(&mut self, addr: u64, flags: VmFlags) {
+        if let Some(pos) = self.vmas.find(addr) {
+            self.set_flags(pos, flags);
+        }
     }
 
     /// Makes the tables that [`move_entries`](Self::move_entries) needs.
