@@ -23,6 +23,9 @@ pub struct Rules {
     pub forbid: Vec<String>,
     #[serde(default)]
     pub unsafe_below: Vec<String>,
+    /// Where each file has the head that otherwise only those need that share something.
+    #[serde(default)]
+    pub heads_below: Vec<String>,
     /// Circles that are meant.
     #[serde(default)]
     pub circle: Vec<Circle>,

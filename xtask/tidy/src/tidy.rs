@@ -95,7 +95,7 @@ fn look(tree: &Tree, rules: &Rules) -> Faults {
     growth::check(tree, &mut faults);
     workspace::check(tree, &mut faults);
     length::check(tree, rules, &mut faults);
-    heads::check(tree, &mut faults);
+    heads::check(tree, rules, &mut faults);
     named::check(tree, &mut faults);
     seams::check(tree, &mut faults);
     figures::check(tree, &mut faults);

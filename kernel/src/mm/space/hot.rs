@@ -4,8 +4,10 @@
 //! once, which saves both of them a fault. A page of zeros that a child was the first to write is remembered, too;
 //! the next child gets it at once. What turns out not to be written is forgotten again. So is
 //! a page of the program's file that a child was the first to touch; the next fork maps it in the parent. The
-//! record is shared by a family of forks; with exec it starts with what earlier runs of the program wrote. Only a hint: wrong or torn entries cost
-//! time, never correctness, so all accesses are Relaxed.
+//! record is shared by a family of forks; with exec it starts with what earlier runs of the program wrote.
+//!
+//! Owns the record. Never more than a hint: an entry that is wrong or was lost costs time only, so all accesses are Relaxed.
+//! Locks: none.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

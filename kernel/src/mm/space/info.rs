@@ -1,4 +1,6 @@
-//! What /proc shows of a space.
+//! What /proc shows of a space, and what a shared futex is known by.
+//!
+//! Owns nothing. Never changes the space. Locks: the space's, also while the caller's function looks at a mapping.
 
 use super::request::{VmFlags, VmUsage, VmaInfo};
 use super::space::{AddressSpace, Inner};

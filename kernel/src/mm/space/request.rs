@@ -1,4 +1,6 @@
-//! The plain types of the address-space interface.
+//! The plain types of the address-space interface: what is asked of a space, and what it answers.
+//!
+//! Owns nothing. Never checks anything: who is asked does (`map`, `advise`, `fault`). Locks: none.
 
 use crate::mm::page_cache::source::MapSource;
 use alloc::string::String;

@@ -1,4 +1,7 @@
 //! [`Vma`]: one mapping.
+//!
+//! Owns its part in the file behind it: the file's observer counts mappings, by [`FileOfVma`]. Never empty, and never across
+//! another one. Locks: none of its own; the space's guards the list that holds it.
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::{self, PteFlags};

@@ -1,6 +1,8 @@
 //! The head of a kernel file that shares something (a static, a lock) or is `unsafe` says what the file owns, what it must
-//! never do, and which locks it has: the words *owns*, *never* and *locks* stand in its `//!` lines.
+//! never do, and which locks it has: the words *owns*, *never* and *locks* stand in its `//!` lines. In the folders that
+//! `heads_below` lists every file has them, but for those that only list others (`mod.rs`).
 
+use crate::data::Rules;
 use crate::faults::Faults;
 use crate::scan::has_word;
 use crate::tree::{File, Tree};
@@ -8,8 +10,14 @@ use crate::tree::{File, Tree};
 const WORDS: [&str; 3] = ["owns", "never", "locks"];
 const LOCKS: [&str; 4] = ["SpinLock", "Mutex", "OwnerCell", "ArcSlot"];
 
-pub fn check(tree: &Tree, faults: &mut Faults) {
-    for file in tree.rust().filter(|file| file.name.starts_with("kernel/src/") && shares(file)) {
+pub fn check(tree: &Tree, rules: &Rules, faults: &mut Faults) {
+    let is_hard = |file: &File| {
+        let below = rules.heads_below.iter().any(|folder| file.name.starts_with(folder));
+        below && !file.name.ends_with("/mod.rs")
+    };
+    let wants =
+        |file: &&File| file.name.starts_with("kernel/src/") && (shares(file) || is_hard(file));
+    for file in tree.rust().filter(wants) {
         let lines = file.text.lines().take_while(|line| line.starts_with("//!"));
         let head = lines.collect::<Vec<_>>().join("\n").to_lowercase();
         let missing: Vec<&str> = WORDS.into_iter().filter(|word| !has_word(&head, word)).collect();
@@ -43,11 +51,13 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<String> {
+        faults_of(&[("kernel/src/x.rs", text), ("xtask/y.rs", "static X: u8 = 0;")])
+    }
+
+    fn faults_of(files: &[(&str, &str)]) -> Vec<String> {
         let mut faults = Faults::default();
-        check(
-            &Tree::of(&[("kernel/src/x.rs", text), ("xtask/y.rs", "static X: u8 = 0;")]),
-            &mut faults,
-        );
+        let rules = Rules { heads_below: vec!["kernel/src/hard/".into()], ..Rules::default() };
+        check(&Tree::of(files), &rules, &mut faults);
         faults.all()
     }
 
@@ -60,6 +70,14 @@ mod tests {
         assert!(
             faults("//! Owns X. Never\n//! sleeps. Locks: none.\nstatic X: u8 = 0;\n").is_empty()
         );
+    }
+
+    #[test]
+    fn in_a_hard_folder_each_file_has_a_head() {
+        let plain = "//! X.\nfn f() {}\n";
+        let files = [("kernel/src/hard/a.rs", plain), ("kernel/src/hard/mod.rs", plain)];
+        let fault = "kernel/src/hard/a.rs:1: the head does not say owns, never, locks (head)";
+        assert_eq!(faults_of(&files), [fault]);
     }
 
     #[test]

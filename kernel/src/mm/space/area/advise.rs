@@ -1,4 +1,7 @@
-//! madvise, mlock, msync, mincore.
+//! madvise, mlock, msync, mincore: what a program says of memory that it has mapped, or asks about it.
+//!
+//! Owns nothing. Never holds the space's lock while part of a file is taken out (MADV_REMOVE): the file takes its pages out of all
+//! mappings, and locks each space for that. Locks: the space's, taken anew for each mapping by madvise, held to the end by the others.
 
 use super::unmap::page_range;
 use crate::base::PAGE_SIZE;

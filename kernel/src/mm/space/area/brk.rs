@@ -1,4 +1,6 @@
-//! brk.
+//! brk: the heap, which is an anonymous mapping that begins where exec has drawn it.
+//!
+//! Owns the break. Never moves it over another mapping: `brk` then returns the old one. Locks: the space's.
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;

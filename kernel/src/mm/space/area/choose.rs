@@ -1,4 +1,7 @@
 //! Where a mapping goes when the program leaves it open.
+//!
+//! Owns nothing, and changes nothing: the place is free as long as the caller holds the lock. Never chooses a place below the lowest
+//! that mmap may use, nor one in the guard below a stack. Locks: the space's, which the caller holds.
 
 use crate::base::page::USER_END;
 use crate::mm::layout::{MMAP_MIN, page_down};

@@ -1,4 +1,6 @@
 //! shmdt: what is left of one attachment goes.
+//!
+//! Owns nothing. Never unmaps what the program has mapped over the attachment since. Locks: the space's.
 
 use crate::base::PAGE_SIZE;
 use crate::mm::layout::page_up;

@@ -1,4 +1,7 @@
-//! mmap.
+//! mmap: a request becomes a mapping; its pages come later, by faults, or at once where it asks for that.
+//!
+//! Owns the objects behind shared anonymous mappings. Never unmaps what was there (MAP_FIXED) before all that can be refused has
+//! been looked at; only memory can be missing then. Locks: the space's.
 
 use super::droppable;
 use super::unmap::MAX_MAP_COUNT;

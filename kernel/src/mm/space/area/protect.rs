@@ -1,4 +1,7 @@
-//! mprotect.
+//! mprotect: other rights for a range, in the list of mappings and in the page-table entries that are there.
+//!
+//! Owns nothing. Never leaves an entry with a right that its mapping has lost: the TLBs are flushed before the lock is let go.
+//! Locks: the space's.
 
 use super::unmap::page_range;
 use crate::mm::commit::Promise;

@@ -1,4 +1,10 @@
 //! Page faults: demand paging, copy-on-write, stack growth.
+//!
+//! `resolve` is the one way in, for the faults of programs and for the kernel's own accesses from outside (`direct`): it finds no
+//! entry (`fill`), one that may not be written (`make_writable`), or a good one, if another thread was faster.
+//!
+//! Owns nothing. Never lets a program write to a page that another space or a page cache has too. Locks: the space's, then
+//! those of the file's page cache.
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::{self, USER_END};

@@ -5,6 +5,9 @@
 //! private pages are not copied but shared until one of the two writes there ([`share`]). Pages that this program
 //! is known to write soon after a fork are copied at once instead ([`HotPages`](crate::mm::space::hot::HotPages)). What a big file mapping has borrowed
 //! is left out: the child finds it again through fault-around.
+//!
+//! Owns nothing. Never leaves a private page writable in one of the two spaces while both have it. Locks: the parent's space, then the
+//! child's, which nobody else knows yet.
 
 use crate::base::PAGE_SIZE;
 use crate::mm::commit;

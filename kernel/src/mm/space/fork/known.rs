@@ -1,4 +1,7 @@
 //! Mapping ahead the pages that earlier runs of a program touched: docs/memory.md.
+//!
+//! Owns nothing: the records are the page cache's (`Footprint`) and the space's (`HotPages`). Never makes a page that
+//! differs from what a fault would make of it. Locks: the space's, which guards none of the records.
 
 use crate::base::PAGE_SIZE;
 use crate::mm::frames::{self, For};

@@ -2,6 +2,8 @@
 //!
 //! The interrupt by which other CPUs are made to flush is a full barrier there, and returning from it
 //! serialises the CPU; so a flush of no pages is all that is needed.
+//!
+//! Owns nothing. Never called with a spinlock held: it waits for the other CPUs. Locks: none.
 
 use super::tlb::barrier;
 use crate::mm::space::space::AddressSpace;

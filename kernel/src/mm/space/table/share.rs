@@ -8,6 +8,9 @@
 //! A shared table is never changed, except that accessed bits are set by CPUs and `WRITABLE` is cleared by
 //! whoever copies it. So each space may look at it under its own lock alone. Its pages have one reference for
 //! all sharers: whoever looks at the references of a page makes the table its own first.
+//!
+//! Owns the number of sharers, which stands in the table's frame. Locks: no lock guards a shared table; each space's own guards the entry
+//! that points to it.
 
 use super::entries::{OWNED, Table, WRITABLE, frame_of};
 use super::table::{LEAF_SPAN, LEVELS, LeafPart, NO_LEAF, PageTable, TABLE_FLAGS, index_at};

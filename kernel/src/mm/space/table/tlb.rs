@@ -3,6 +3,9 @@
 //! Invariant: a frame or table that a page-table entry pointed to is given back only after every CPU that
 //! may have the entry in its TLB has flushed it. [`Gather`] collects what is taken out of page tables, then
 //! flushes, then frees.
+//!
+//! Owns the mask of the CPUs that have a space loaded. Never waits for another CPU with a spinlock held. Locks: none; the space's is held
+//! by whoever changes its tables.
 
 use super::entries::{ACCESSED, OWNED, Table, frame_of};
 use super::share;
