@@ -6,8 +6,9 @@
  * input, and whatever it leaves behind is killed before the next.
  *
  * On Alea, as init, it then compares what the kernel holds (/proc/alea/objects) with before: `--- left: NAME +MORE` for
- * each kind of object or memory of which there is more (see objects.h), and `--- again: exit N` where a run for that comparison did not
- * end as the first one. Linux has no such file, and is not asked.
+ * each kind of object or memory of which there is more (see objects.h). A run for that comparison prints `--- again`, and then
+ * what the first one printed, its end too: the host compares. Linux has no such file, and is not asked. With alea.abi_again=N every
+ * program is run N times more.
  *
  * usage: abi-run [GLOB...]      or as init: rdinit=/usr/lib/alea/abi-run alea.abi=GLOB,GLOB
  * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end. alea.abi_after=NAME
@@ -43,6 +44,9 @@
 
 /* Another limit, by alea.abi_seconds=N. */
 static int seconds = SECONDS;
+
+/* How often each program is run again whatever it leaves, by alea.abi_again=N. */
+static int always_again;
 
 /* Mounts that there are between programs, without /tmp. */
 static int mounts_wanted;
@@ -117,36 +121,30 @@ static void clean_up(void)
 }
 
 /* A line for how a program ended. */
-static void tell_end(const char *label, int status)
+static void tell_end(int status)
 {
 	if (status == TIMED_OUT)
-		printf("--- %stimeout\n", label);
+		printf("--- timeout\n");
 	else if (WIFEXITED(status))
-		printf("--- %sexit %d\n", label, WEXITSTATUS(status));
+		printf("--- exit %d\n", WEXITSTATUS(status));
 	else
-		printf("--- %ssignal %d\n", label, WTERMSIG(status));
+		printf("--- signal %d\n", WTERMSIG(status));
 	fflush(stdout);
 }
 
-/* Runs a program, its output thrown away if `quiet`; how it ended. */
-static int run_once(const char *name, int quiet)
+/* Runs a program, and tells how it ended. */
+static void run_once(const char *name)
 {
 	struct timespec tick = { 0, 20000000 };
 	int status = 0, left = seconds * 50;
 	pid_t pid = fork();
 	if (pid < 0) {
 		printf("abi-run: fork: %s\n", strerror(errno));
-		return TIMED_OUT;
+		tell_end(TIMED_OUT);
+		return;
 	}
-	if (pid == 0) {
-		int fd = quiet ? open("/dev/null", O_WRONLY) : -1;
-		if (fd >= 0) {
-			dup2(fd, 1);
-			dup2(fd, 2);
-			close(fd);
-		}
+	if (pid == 0)
 		start(name);
-	}
 	/* SIGCHLD is blocked: the wait below ends at once when the child does */
 	sigset_t chld;
 	sigemptyset(&chld);
@@ -160,22 +158,17 @@ static int run_once(const char *name, int quiet)
 		waitpid(pid, &status, 0);
 		status = TIMED_OUT;
 	}
-	if (!quiet)
-		tell_end("", status);
+	tell_end(status);
 	sweep(pid);
 	clean_up();
-	return status;
 }
 
-/* How the first run of the program ended. */
-static int first_end;
-
-/* A run that ends otherwise does other work, and says nothing of a leak. */
+/* A run that prints or ends otherwise has done other work: it says nothing of a leak, and is a fault of its own. */
 static void run_again(const void *name)
 {
-	int status = run_once(name, 1);
-	if (status != first_end)
-		tell_end("again: ", status);
+	printf("--- again\n");
+	fflush(stdout);
+	run_once(name);
 }
 
 static void run(const char *name)
@@ -184,7 +177,9 @@ static void run(const char *name)
 	printf("=== %s\n", name);
 	fflush(stdout);
 	objects_read(&before);
-	first_end = run_once(name, 0);
+	run_once(name);
+	for (int i = 0; i < always_again; i++)
+		run_again(name);
 	if (getpid() == 1 && fail_alloc_told()[0]) {
 		objects_check_once(&before);
 		printf("%s", fail_alloc_told());
@@ -221,6 +216,8 @@ static int set_up(char **globs, const char **after)
 			*after = word + 15;
 		if (strncmp(word, "alea.abi_seconds=", 17) == 0)
 			seconds = atoi(word + 17);
+		if (strncmp(word, "alea.abi_again=", 15) == 0)
+			always_again = atoi(word + 15);
 		if (strncmp(word, "alea.abi=", 9) != 0)
 			continue;
 		for (char *glob = word + 9; glob && *glob && count < MOST;) {

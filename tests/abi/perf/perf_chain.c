@@ -125,6 +125,8 @@ static void walk(const char *what, struct perf_event_attr *attr, int depth)
 {
 	int fd = must_open(attr, 0, -1, -1, 0);
 	struct ring ring = map(fd, 8);
+	/* the stack has its pages already: the fault that is sampled is the one below all these calls */
+	deep(depth, fresh());
 	char *at = fresh();
 	MUST(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 	deep(depth, at);

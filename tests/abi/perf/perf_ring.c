@@ -191,16 +191,18 @@ static void of_time(const char *what, uint64_t config, int freq)
 	attr.sample_freq = freq ? 100 : 10000000;
 	int fd = must_open(&attr, 0, -1, -1, 0);
 	struct ring ring = map(fd, 16);
-	spin_ms(400);
 	uint64_t record[64], before = 0;
-	int samples = 0, in_order = 1, of_user = 0;
-	while (next(&ring, record, sizeof record) == PERF_RECORD_SAMPLE) {
-		samples++;
-		in_order &= record[3] > before;
-		before = record[3];
-		of_user += ((struct perf_event_header *)record)->misc == PERF_RECORD_MISC_USER;
+	int samples = 0, in_order = 1, tries = 0;
+	/* a busy host takes time away from the guest, and samples with it */
+	while (samples <= 10 && tries++ < 20) {
+		spin_ms(400);
+		while (next(&ring, record, sizeof record) == PERF_RECORD_SAMPLE) {
+			samples++;
+			in_order &= record[3] > before;
+			before = record[3];
+		}
 	}
-	printf("%s: some %d, not too many %d, in order %d\n", what, samples > 10, samples < 200, in_order);
+	printf("%s: some %d, not too many %d, in order %d\n", what, samples > 10, samples < 200 * tries, in_order);
 	close(fd);
 	munmap(ring.page, 17 * PAGE);
 }

@@ -5,6 +5,8 @@
 //! Known differences are data, in `tests/abi/xfail.toml`, each with a reason; one that has gone away
 //! is a failure too, so that the list can only shrink.
 
+mod output;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,8 +16,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde::Deserialize;
-use similar::{ChangeTag, TextDiff, get_close_matches};
+use similar::{ChangeTag, get_close_matches};
 
+use output::{LEFT, hunks, sections};
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::inject::{FailAlloc, Rate, Told};
 use xtask_guest::qemu::{Machine, MachineArgs};
@@ -23,13 +26,10 @@ use xtask_guest::symbolize;
 use xtask_host::{paths, term};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
+use xtask_tidy::injected::{self, Injected};
 
 /// Longer than the guest's own limit for one program.
 const SILENCE: Duration = Duration::from_secs(240);
-
-/// How the runner's lines begin that come after a program's end: what the kernel still holds of it, and a later run of it, to see
-/// whether that grows, that ended otherwise.
-const AFTERWARDS: [&str; 2] = ["--- left: ", "--- again: "];
 
 /// Names on the kernel command line; a longer list is replaced by `*`.
 const LONGEST_LIST: usize = 1000;
@@ -48,6 +48,9 @@ pub struct Abi {
     /// Print the programs' whole output
     #[arg(long)]
     output: bool,
+    /// Run each program so often more, and want the same of every run
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["live", "refresh", "rate"])]
+    again: u32,
     #[command(flatten)]
     fail_alloc: FailAlloc,
     #[command(flatten)]
@@ -67,14 +70,18 @@ impl Abi {
         }
         build::build(self.build)?;
         if let Some(rate) = self.fail_alloc.rate {
-            return failing(&machine, &names, rate, self.output);
+            return failing(&machine, &names, rate, (self.output, self.fail_alloc.write_figures));
         }
         let mut linux = BTreeMap::new();
         if self.live {
             setup::ensure(&[Need::Linux])?;
             linux = run_on(&machine, &paths::vmlinuz(), &names)?;
         }
-        let alea = run_on(&machine, &paths::kernel(), &names)?;
+        let words = match self.again {
+            0 => String::new(),
+            again => format!("alea.abi_again={again}"),
+        };
+        let (alea, _) = run_with(&machine, &paths::kernel(), &names, &words)?;
         let known = Known::load()?;
         let mut failed = 0;
         for name in &names {
@@ -130,7 +137,7 @@ pub fn run_failing(
 ) -> Result<(Vec<(String, String)>, Told)> {
     let words = format!("{} alea.abi_seconds={FAILING_SECONDS}", rate.word());
     let (ran, told) = run_with(machine, kernel, names, &words)?;
-    let bad = ["--- left: ", "--- kernel panic", "--- hang", "--- the guest"];
+    let bad = [LEFT, "--- kernel panic", "--- hang", "--- the guest"];
     let mut found = Vec::new();
     for name in names {
         let got = ran.get(name).map_or("--- the guest did not run it\n", String::as_str);
@@ -141,15 +148,29 @@ pub fn run_failing(
     Ok((found, told))
 }
 
-fn failing(machine: &Machine, names: &[String], rate: Rate, whole: bool) -> Result<ExitCode> {
+fn failing(
+    machine: &Machine,
+    names: &[String],
+    rate: Rate,
+    (whole, write): (bool, bool),
+) -> Result<ExitCode> {
     let (found, told) = run_failing(machine, &paths::kernel(), names, rate)?;
     for (name, what) in &found {
         let shown = if whole { what.as_str() } else { what.lines().next().unwrap_or_default() };
         println!("FAILED  {name}\n{shown}");
     }
     println!("{told}");
+    if write {
+        write_injected(&told, found.len())?;
+    }
     println!("{} passed, {} failed", names.len() - found.len(), found.len());
     Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Writes what was made to fail, and how much of what ran showed a fault, into the table of docs/testing.md.
+pub fn write_injected(told: &Told, found: usize) -> Result<()> {
+    let Told { asked, failed, frames } = *told;
+    injected::write(&Injected { asked, failed, frames, found: found as u64 })
 }
 
 /// Runs all programs on one of our kernels, and compares with what Linux printed.
@@ -261,36 +282,6 @@ fn short(end: &End) -> &'static str {
     }
 }
 
-fn is_afterwards(line: &str) -> bool {
-    AFTERWARDS.iter().any(|start| line.starts_with(start))
-}
-
-/// Cuts the serial output into programs; also says whether the runner came to its end. The last
-/// section is unfinished if it did not.
-fn sections(output: &str) -> (Vec<(String, String)>, bool) {
-    let mut sections: Vec<(String, String)> = Vec::new();
-    let mut open = false;
-    for line in output.lines().map(str::trim_end) {
-        if let Some(name) = line.strip_prefix("=== ") {
-            sections.push((name.to_owned(), String::new()));
-            open = true;
-        } else if let Some((_, text)) = sections.last_mut().filter(|_| is_afterwards(line)) {
-            // A line more than Linux prints, so it fails.
-            text.push_str(line);
-            text.push('\n');
-        } else if line.starts_with("abi-end ") && !open {
-            return (sections, true);
-        } else if let Some((_, text)) = sections.last_mut().filter(|_| open) {
-            text.push_str(line);
-            text.push('\n');
-            open = !["--- exit ", "--- signal ", "--- timeout"]
-                .iter()
-                .any(|end| line.starts_with(end));
-        }
-    }
-    (sections, false)
-}
-
 fn refresh(machine: &Machine, names: &[String]) -> Result<ExitCode> {
     setup::ensure(&[Need::Linux])?;
     for (name, text) in run_on(machine, &paths::vmlinuz(), names)? {
@@ -386,26 +377,6 @@ impl Known {
     }
 }
 
-/// The places where two texts differ: lines only in `want` (deleted) and only in `got` (inserted).
-fn hunks(want: &str, got: &str) -> Vec<Vec<(ChangeTag, String)>> {
-    let diff = TextDiff::from_lines(want, got);
-    let mut hunks = Vec::new();
-    let mut hunk = Vec::new();
-    for change in diff.iter_all_changes() {
-        if change.tag() == ChangeTag::Equal {
-            if !hunk.is_empty() {
-                hunks.push(std::mem::take(&mut hunk));
-            }
-        } else {
-            hunk.push((change.tag(), change.value().trim_end_matches('\n').to_owned()));
-        }
-    }
-    if !hunk.is_empty() {
-        hunks.push(hunk);
-    }
-    hunks
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -426,24 +397,6 @@ mod tests {
             "{error}"
         );
         assert!(named(all(), &parts(&["zzz"])).is_err());
-    }
-
-    #[test]
-    fn output_is_cut_into_programs() {
-        let text =
-            "log\n=== a\none \n=x\n--- exit 0\nlog\n=== b\ntwo\n--- signal 11\nabi-end 2\nlog\n";
-        let (all, whole) = sections(text);
-        assert!(whole);
-        assert_eq!(all[0], ("a".into(), "one\n=x\n--- exit 0\n".into()));
-        assert_eq!(all[1], ("b".into(), "two\n--- signal 11\n".into()));
-        for line in ["--- left: tasks +1\n", "--- again: exit 1\n"] {
-            let (all, whole) = sections(&format!("=== a\n--- exit 0\nlog\n{line}abi-end 1\n"));
-            assert!(whole);
-            assert_eq!(all, [("a".into(), format!("--- exit 0\n{line}"))]);
-        }
-        let (all, whole) = sections("=== a\none\nKernel panic\n");
-        assert!(!whole);
-        assert_eq!(all, [("a".into(), "one\nKernel panic\n".into())]);
     }
 
     #[test]

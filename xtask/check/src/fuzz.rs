@@ -70,12 +70,16 @@ impl Fuzz {
         }
         println!("seed {seed}, {:.1} minutes", self.minutes);
         let outcome = attack(&machine, &paths::kernel(), &words)?;
+        let trouble = trouble(&outcome);
         if self.fail_alloc.rate.is_some() {
             let mut told = Told::default();
             told.add(&outcome.output);
             println!("{told}");
+            if self.fail_alloc.write_figures {
+                crate::abi::write_injected(&told, usize::from(trouble.is_some()))?;
+            }
         }
-        let Some(trouble) = trouble(&outcome) else {
+        let Some(trouble) = trouble else {
             println!("{}", last_line(&outcome.output, "fuzz: end").unwrap_or_default());
             return Ok(ExitCode::SUCCESS);
         };

@@ -15,6 +15,9 @@ pub struct FailAlloc {
     /// Make about one in N of the kernel's allocations fail, drawn from a seed; nothing that programs print is compared
     #[arg(long = "fail-alloc", value_name = "EVERY_N[,SEED]")]
     pub rate: Option<Rate>,
+    /// Write what was made to fail, and what broke, into docs/figures.toml and the page that shows it
+    #[arg(long, requires = "rate")]
+    pub write_figures: bool,
 }
 
 /// One in how many, and what is drawn from.

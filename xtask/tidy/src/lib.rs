@@ -6,6 +6,7 @@ pub mod commands;
 mod data;
 mod faults;
 mod graph;
+pub mod injected;
 mod marked;
 mod rules;
 pub mod runs;

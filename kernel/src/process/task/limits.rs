@@ -1,7 +1,7 @@
 //! Resource limits: `RLIMIT_*` with Linux's defaults and rules.
 //!
 //! Owns the limits that everything starts with. A table never changes; setting a limit makes a new one, so that fork only
-//! counts a reference. Never changes what another process sees. No locks.
+//! counts a reference, and setting one of a process's changes no other process's. No locks.
 
 use super::current::Current;
 use super::process::Process;

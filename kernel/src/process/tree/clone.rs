@@ -1,6 +1,7 @@
 //! fork, vfork, clone, clone3: new tasks.
 //!
-//! Everything that can fail is done before the child is linked anywhere; linking and starting cannot fail.
+//! What the child needs is made before it is linked anywhere. A list that does not take it (no memory, or its process ends) has the
+//! links before undone, and fork fails; nothing can fail any more once the child can be found by its number.
 
 use super::family::Descent;
 use super::table;

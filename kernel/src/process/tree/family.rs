@@ -1,8 +1,8 @@
 //! [`Family`]: a process's parent, children and threads.
 //!
 //! Owns the list of children, and the one door into it: [`Process::take_in`]. A process that has given its
-//! children away takes no more in, so nobody stays behind in a list that no one looks at again. A child and its
-//! parent point at each other, or neither does: both change under the parent's lock.
+//! children away takes no more in, so nobody stays behind in a list that no one looks at again. A child comes into the list and
+//! gets its parent under the parent's lock; between its parent's end and its heir's taking it in, it is in no list.
 //! Never drops a process under a lock. Locks: `ProcessTree`, parent before child.
 
 use crate::process::task::members::Members;

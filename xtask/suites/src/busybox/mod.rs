@@ -26,6 +26,7 @@ use xtask_host::paths;
 use xtask_host::tally::Tally;
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
+use xtask_tidy::injected::{self, Injected};
 
 use baseline::{Baseline, Known};
 use fetch::{Busybox, Release};
@@ -144,7 +145,7 @@ impl Suite {
         };
         ensure!(kernel.is_file(), "{} is no file", kernel.display());
         if plan.fail_alloc.is_some() {
-            return failing(&plan, &kernel);
+            return failing(&plan, &kernel, self.fail_alloc.write_figures);
         }
         let report = plan.check(&kernel, "Alea")?;
         Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -268,7 +269,7 @@ fn testable(busybox: &Busybox, form: Form) -> Result<BTreeSet<String>> {
 }
 
 /// Runs the tests while allocations fail: nothing is compared, but the kernel must live and hold nothing of them.
-fn failing(plan: &Plan, kernel: &Path) -> Result<ExitCode> {
+fn failing(plan: &Plan, kernel: &Path, write: bool) -> Result<ExitCode> {
     let run = Run::of(plan, kernel, plan.expected().entries.len())?;
     let output = &run.outcome.output;
     let mut told = Told::default();
@@ -287,6 +288,10 @@ fn failing(plan: &Plan, kernel: &Path) -> Result<ExitCode> {
         }));
     }
     wrong.iter().for_each(|what| println!("FAILED  {what}"));
+    if write {
+        let Told { asked, failed, frames } = told;
+        injected::write(&Injected { asked, failed, frames, found: wrong.len() as u64 })?;
+    }
     Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
