@@ -151,6 +151,7 @@ static void others(void)
 
 int main(void)
 {
+	scratch();
 	r = ring(4);
 	transfers();
 	names();
