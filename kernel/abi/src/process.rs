@@ -43,6 +43,43 @@ pub struct CloneArgsRaw {
     pub cgroup: u64,
 }
 
+/// `struct sched_attr` in its longest version.
+#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct SchedAttr {
+    pub size: u32,
+    pub policy: u32,
+    pub flags: u64,
+    pub nice: i32,
+    pub priority: u32,
+    pub runtime: u64,
+    pub deadline: u64,
+    pub period: u64,
+    pub util_min: u32,
+    pub util_max: u32,
+}
+
+impl SchedAttr {
+    /// Without what was added later.
+    pub const SIZE_VER0: usize = 48;
+
+    /// Hands the first `size` bytes on.
+    pub fn write_first<R>(&self, size: usize, write: impl FnOnce(&[u8]) -> R) -> R {
+        let bytes = self.as_bytes();
+        write(&bytes[..size.min(bytes.len())])
+    }
+}
+
+/// Flags of [`SchedAttr`].
+pub mod sched_flags {
+    pub const RESET_ON_FORK: u64 = 1;
+    pub const KEEP_POLICY: u64 = 8;
+    pub const KEEP_PARAMS: u64 = 16;
+    pub const UTIL_CLAMP: u64 = 0x60;
+    /// All that Linux 6.12 knows.
+    pub const ALL: u64 = 0x7f;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,6 +88,7 @@ mod tests {
     fn layouts_are_linuxs() {
         assert_eq!(size_of::<Rusage>(), 144);
         assert_eq!(size_of::<CloneArgsRaw>(), 88);
+        assert_eq!(size_of::<SchedAttr>(), 56);
     }
 }
 

@@ -12,7 +12,9 @@ use super::file::{dir, exec, fd, file, inotify, memfd, mount, path, splice, xatt
 use super::ipc::{msg, sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
-use super::task::{cred, ioprio, kcmp, perf, pidfd, process, rseq, sched, seccomp, trace, unshare};
+use super::task::{
+    cred, ioprio, kcmp, perf, pidfd, process, rseq, sched, sched_policy, seccomp, trace, unshare,
+};
 use super::uring::{enter, register, setup};
 use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
@@ -189,10 +191,10 @@ syscalls! {
     138 fstatfs => path::fstatfs, Full;
     140 getpriority => sched::getpriority, Full;
     141 setpriority => sched::setpriority, Full;
-    142 sched_setparam => sched::sched_setparam, Full;
-    143 sched_getparam => sched::sched_getparam, Full;
-    144 sched_setscheduler => sched::sched_setscheduler, Full;
-    145 sched_getscheduler => sched::sched_getscheduler, Full;
+    142 sched_setparam => sched_policy::sched_setparam, Full;
+    143 sched_getparam => sched_policy::sched_getparam, Full;
+    144 sched_setscheduler => sched_policy::sched_setscheduler, Full;
+    145 sched_getscheduler => sched_policy::sched_getscheduler, Full;
     146 sched_get_priority_max => sched::sched_get_priority_max, Full;
     147 sched_get_priority_min => sched::sched_get_priority_min, Full;
     148 sched_rr_get_interval => sched::sched_rr_get_interval, Full;
@@ -308,6 +310,8 @@ syscalls! {
     310 process_vm_readv => trace::process_vm_readv, Full;
     311 process_vm_writev => trace::process_vm_writev, Full;
     312 kcmp => kcmp::kcmp, Partial("no KCMP_EPOLL_TFD");
+    314 sched_setattr => sched_policy::sched_setattr, Partial("no SCHED_DEADLINE");
+    315 sched_getattr => sched_policy::sched_getattr, Full;
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
     317 seccomp => seccomp::seccomp, Partial("strict mode leaves RDTSC");
     318 getrandom => random::getrandom, Full;

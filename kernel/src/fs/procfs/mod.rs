@@ -17,6 +17,7 @@ pub mod ns;
 mod pid;
 mod process;
 mod row;
+mod slabs;
 mod start;
 mod sysctl;
 mod system;

@@ -1,13 +1,14 @@
 //! The boot of procfs: its own files and the directories that are there without a file.
 
 use super::fixed::{add_directory, directory_of, super_block};
-use super::{fs_files, kmsg, node, sysctl, system};
+use super::{fs_files, kmsg, node, slabs, sysctl, system};
 use abi::Result;
 
 /// Registers proc and its own files.
 pub fn init() -> Result<()> {
     crate::vfs::registry::register("proc", |_| super_block());
     system::register()?;
+    slabs::register()?;
     sysctl::register()?;
     kmsg::register()?;
     fs_files::register()?;

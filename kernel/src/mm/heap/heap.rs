@@ -115,19 +115,21 @@ pub const CLASSES: usize = classes::SIZES.len();
 pub struct Live {
     /// Size in bytes and number of objects, by class.
     pub classes: [(u16, u32); CLASSES],
+    /// How many slabs each has, of a page each.
+    pub slabs: [u32; CLASSES],
     /// Pages of slabs.
     pub slab_pages: u64,
 }
 
 /// Counts what is allocated.
 pub fn live() -> Live {
-    let mut slab_pages = 0;
+    let mut slabs = [0; CLASSES];
     let classes = core::array::from_fn(|class| {
-        let (slabs, out) = slab::figures(class);
-        slab_pages += u64::from(slabs);
+        let (count, out) = slab::figures(class);
+        slabs[class] = count;
         (classes::SIZES[class], out.saturating_sub(magazine::waiting(class)))
     });
-    Live { classes, slab_pages }
+    Live { classes, slabs, slab_pages: slabs.iter().copied().map(u64::from).sum() }
 }
 
 /// Readies this CPU's magazines: once on each CPU, before it allocates.

@@ -62,6 +62,7 @@ pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec
             b"         0          0 4294967295\n".try_owned()?
         }
         "setgroups" => b"allow\n".try_owned()?,
+        "timerslack_ns" if !may_see_slack(task) => return Err(Errno::EPERM),
         "timerslack_ns" => match task.settings.timer_slack.load(order) {
             0 => b"50000\n".try_owned()?,
             slack => try_format!("{slack}\n")?.into_bytes(),
@@ -71,6 +72,11 @@ pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec
         }
         _ => return Err(Errno::EINVAL),
     })
+}
+
+/// Whether the slack of a task's timers may be read and set: its own, or that of all with CAP_SYS_NICE.
+fn may_see_slack(task: &Task) -> bool {
+    core::ptr::eq(task, &*current()) || current().cred().capable(Capability::SYS_NICE)
 }
 
 /// Takes a write to one.
@@ -86,8 +92,7 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
         "oom_score_adj" => task.process().oom_adjustment.set(number(data)?, may_lower())?,
         "oom_adj" => task.process().oom_adjustment.set_legacy(number(data)?, may_lower())?,
         "timerslack_ns" => {
-            let own = core::ptr::eq(&**task.process(), &**current().process());
-            if !own && !current().cred().capable(Capability::SYS_NICE) {
+            if !may_see_slack(task) {
                 return Err(Errno::EPERM);
             }
             let slack = u64::try_from(number(data)?).map_err(|_| Errno::EINVAL)?;

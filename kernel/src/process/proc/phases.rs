@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 pub(super) fn register() -> Result<()> {
     register_file("alea/exec_phases", 0o644, try_arc(ExecPhases)?)?;
     register_file("alea/exec_histogram", 0o444, try_arc(Histogram)?)?;
-    register_file("alea/exec_timeline", 0o644, try_arc(Timeline)?)?;
+    register_file("alea/exec_timeline", 0o600, try_arc(Timeline)?)?;
     register_file("alea/vm_exits", 0o444, try_arc(VmExits)?)
 }
 

@@ -10,8 +10,9 @@ use crate::mm::Sink;
 use crate::process::exec::RANDOMIZE_VA_SPACE;
 use crate::process::memory::{KILL_ALLOCATING_TASK, PANIC_ON_OOM};
 use crate::process::ptrace::access::may_look_into;
+use crate::process::sched::settings;
 use crate::process::task::current::current;
-use crate::process::task::limits::NR_OPEN;
+use crate::process::task::limits::{NR_OPEN, threads_max_setting};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::tree::table;
@@ -33,6 +34,9 @@ pub(in crate::process) fn register() {
     register_setting("sys/kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
         .expect("no memory for files of /proc");
     register_setting("sys/kernel/pid_max", &table::PID_MAX).expect("no memory for files of /proc");
+    register_setting("sys/kernel/threads-max", threads_max_setting())
+        .expect("no memory for files of /proc");
+    settings::register().expect("no memory for files of /proc");
     phases::register().expect("no memory for files of /proc");
     symbols::register().expect("no memory for files of /proc");
     objects::register().expect("no memory for files of /proc");

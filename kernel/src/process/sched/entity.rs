@@ -6,6 +6,7 @@
 //! Owns the state of a task, its weight and where it belongs. Never moves a task: `schedule` and `place` do. Locks: the
 //! run queue's; `parked` is an atomic slot.
 
+use super::settings::rr_slice_ns;
 use crate::base::percpu::MAX_CPUS;
 use crate::process::task::task::Task;
 use crate::sync::ArcSlot;
@@ -51,13 +52,20 @@ pub mod policy {
 }
 
 /// A task's policy and priority, set as one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Policy {
     pub policy: u32,
     /// 1..=99 for FIFO and RR, else 0.
     pub priority: u32,
     /// New threads and children go back to NORMAL.
     pub reset_on_fork: bool,
+}
+
+impl Policy {
+    /// Whether it goes before all normal tasks.
+    pub fn is_realtime(self) -> bool {
+        matches!(self.policy, policy::FIFO | policy::RR)
+    }
 }
 
 /// The scheduler's part of a task.
@@ -75,6 +83,8 @@ pub struct Entity {
     reset_on_fork: AtomicU8,
     /// How much of its slice a SCHED_RR task has used.
     used: AtomicU64,
+    /// How long a normal task runs while others wait.
+    slice: AtomicU64,
     /// The rank of the most urgent one that waits for a lock of this task; [`NOT_LENT`] if nobody does.
     lent: AtomicU32,
     affinity: AtomicU64,
@@ -100,6 +110,7 @@ impl Entity {
             priority: AtomicU32::new(0),
             reset_on_fork: AtomicU8::new(0),
             used: AtomicU64::new(0),
+            slice: AtomicU64::new(SLICE_NS),
             lent: AtomicU32::new(NOT_LENT),
             affinity: AtomicU64::new(u64::MAX),
             homeless: AtomicU8::new(0),
@@ -114,11 +125,16 @@ impl Entity {
         child.affinity.store(self.affinity.load(order), order);
         child.io_priority.store(self.io_priority(), order);
         let own = self.policy();
-        if own.reset_on_fork {
-            child.nice.store(self.nice().max(0), order);
-        } else {
-            child.nice.store(self.nice(), order);
-            let _rank_of_a_new_task = child.set_policy(own);
+        let is_realtime = own.is_realtime();
+        let (nice, policy) = match own.reset_on_fork {
+            false => (self.nice(), own),
+            true if is_realtime => (0, Policy::default()),
+            true => (self.nice().max(0), Policy { reset_on_fork: false, ..own }),
+        };
+        child.nice.store(nice, order);
+        let _rank_of_a_new_task = child.set_policy(policy);
+        if !own.reset_on_fork {
+            child.slice.store(self.slice.load(order), order);
         }
         child
     }
@@ -170,6 +186,17 @@ impl Entity {
     /// Sets the nice value; takes effect as the task runs on.
     pub fn set_nice(&self, nice: i32) {
         self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
+    }
+
+    /// How long it runs while others wait, as a normal task.
+    pub fn slice(&self) -> u64 {
+        self.slice.load(Ordering::Relaxed)
+    }
+
+    /// Sets that, within Linux's bounds; 0 is for the usual one.
+    pub fn set_slice(&self, nanos: u64) {
+        let slice = if nanos == 0 { SLICE_NS } else { nanos.clamp(LEAST_SLICE_NS, MOST_SLICE_NS) };
+        self.slice.store(slice, Ordering::Relaxed);
     }
 
     /// What `ioprio_set` has set; 0 if nothing has.
@@ -260,8 +287,8 @@ impl Entity {
     pub(super) fn slice_left(&self) -> Option<u64> {
         match self.policy.load(Ordering::Relaxed) {
             policy::FIFO => None,
-            policy::RR => Some(RR_SLICE_NS.saturating_sub(self.used.load(Ordering::Relaxed))),
-            _ => Some(SLICE_NS),
+            policy::RR => Some(rr_slice_ns().saturating_sub(self.used.load(Ordering::Relaxed))),
+            _ => Some(self.slice()),
         }
     }
 
@@ -272,7 +299,7 @@ impl Entity {
             return false;
         }
         let used = self.used.load(Ordering::Relaxed).saturating_add(ran);
-        let is_over = used >= RR_SLICE_NS;
+        let is_over = used >= rr_slice_ns();
         self.used.store(if is_over { 0 } else { used }, Ordering::Relaxed);
         is_over
     }
@@ -295,8 +322,9 @@ impl Entity {
 
 /// How long a task runs while others wait.
 pub(super) const SLICE_NS: u64 = 4_000_000;
-/// The same for SCHED_RR, as on Linux.
-pub(super) const RR_SLICE_NS: u64 = 100_000_000;
+/// What a task may choose of it.
+const LEAST_SLICE_NS: u64 = 100_000;
+const MOST_SLICE_NS: u64 = 100_000_000;
 
 /// Nobody waits for a lock of the task.
 const NOT_LENT: u32 = u32::MAX;

@@ -6,6 +6,7 @@ pub(super) mod load;
 mod place;
 mod queue;
 pub(super) mod schedule;
+pub(super) mod settings;
 pub mod sleep;
 
 pub use entity::Policy;

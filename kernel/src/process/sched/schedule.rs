@@ -9,8 +9,9 @@
 //! Owns the switch and its count. Never switches with a spinlock held (debug builds panic). Locks: the run queue's,
 //! released before the switch.
 
-use super::entity::{Policy, RR_SLICE_NS, SLICE_NS, State, policy};
+use super::entity::{Policy, SLICE_NS, State, policy};
 use super::place::arm_slice;
+use super::settings::rr_slice_ns;
 use super::{place, queue};
 
 use super::queue::{Locked, Running};
@@ -30,8 +31,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub fn slice_nanos(task: &Task) -> u64 {
     match task.sched.policy().policy {
         policy::FIFO => 0,
-        policy::RR => RR_SLICE_NS,
-        _ => SLICE_NS,
+        policy::RR => rr_slice_ns(),
+        _ => task.sched.slice(),
     }
 }
 

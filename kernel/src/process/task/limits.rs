@@ -5,12 +5,14 @@
 
 use super::current::Current;
 use super::process::Process;
+use crate::base::setting::Setting;
 use crate::mm::frames;
 use crate::mm::space::request::MmLimits;
 use crate::sync::Once;
 use crate::vfs::Capability;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicI32, Ordering};
 
 /// No limit.
 pub const INFINITY: u64 = u64::MAX;
@@ -205,12 +207,45 @@ pub fn change(
 /// As many as Linux has numbers for at boot.
 const MOST_THREADS: u64 = 32_768;
 
+/// kernel.threads-max: so many tasks there may be, of all users and of the kernel; a fork beyond is `EAGAIN`. Zero until
+/// [`initial_limits`] has set it.
+struct ThreadsMax(AtomicI32);
+
+static THREADS_MAX: ThreadsMax = ThreadsMax(AtomicI32::new(0));
+
+/// The setting, to be shown.
+pub(in crate::process) fn threads_max_setting() -> &'static dyn Setting {
+    &THREADS_MAX
+}
+
+/// How many tasks there may be.
+pub(in crate::process) fn threads_max() -> usize {
+    THREADS_MAX.shown().unsigned_abs() as usize
+}
+
+impl Setting for ThreadsMax {
+    fn shown(&self) -> i32 {
+        // Relaxed: a number of its own.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set(&self, value: i32) -> bool {
+        // Relaxed: as above.
+        let may_be = (1..=0x3fff_ffff).contains(&value);
+        if may_be {
+            self.0.store(value, Ordering::Relaxed);
+        }
+        may_be
+    }
+}
+
 /// The limits of the first process, shared by kernel threads: as many tasks as an eighth of memory holds
 /// stacks for.
 pub(in crate::process) fn initial_limits() -> Arc<Limits> {
     static LIMITS: Once<Arc<Limits>> = Once::new();
     let make = || {
         let threads = (frames::stats().total / 32).clamp(64, MOST_THREADS);
+        assert!(THREADS_MAX.set(threads as i32), "at most {MOST_THREADS}");
         #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
         Arc::new(Limits::initial(threads / 2))
     };

@@ -23,7 +23,7 @@ use crate::process::signal::{self, ProcessSignals, SignalActions};
 use crate::process::sysv::Part;
 use crate::process::sysv::sem::UndoList;
 use crate::process::task::current::{Current, is_trusted_with_memory};
-use crate::process::task::limits::{INFINITY, Resource};
+use crate::process::task::limits::{INFINITY, Resource, threads_max};
 use crate::process::task::process::{Parts as ProcessParts, Process};
 use crate::process::task::task::{Parts as TaskParts, Task};
 use crate::process::task::users;
@@ -181,8 +181,8 @@ fn try_clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
     if signal::pending(&parent) {
         return Err(Errno::ERESTARTNOINTR);
     }
-    check_process_limit(parent)?;
-    sched::reserve(table::count().saturating_add(2))?;
+    let tasks = check_limits(parent)?;
+    sched::reserve(tasks.saturating_add(2))?;
     let inherited = inherit(parent, args.flags)?;
     let machine = machine_of_child(parent, frame, args)?;
     let tid = table::allocate()?;
@@ -252,18 +252,22 @@ fn give_pidfd(parent: Current, args: &CloneArgs, child: &Arc<Task>) -> Result<Op
     Ok(Some(fd))
 }
 
-/// RLIMIT_NPROC, which root and the capable are free of.
-fn check_process_limit(parent: Current) -> Result<()> {
+/// kernel.threads-max, and RLIMIT_NPROC, which root and the capable are free of: how many tasks there are.
+fn check_limits(parent: Current) -> Result<usize> {
     use crate::vfs::Capability;
+    let tasks = table::count();
+    if tasks >= threads_max() {
+        return Err(Errno::EAGAIN);
+    }
     let cred = parent.cred();
     if cred.uid == 0
         || cred.capable(Capability::SYS_ADMIN)
         || cred.capable(Capability::SYS_RESOURCE)
     {
-        return Ok(());
+        return Ok(tasks);
     }
     let limit = parent.process().limits().soft(Resource::Processes);
-    if users::has_as_many_as(limit, cred.uid) { Err(Errno::EAGAIN) } else { Ok(()) }
+    if users::has_as_many_as(limit, cred.uid) { Err(Errno::EAGAIN) } else { Ok(tasks) }
 }
 
 fn inherit(parent: Current, flags: CloneFlags) -> Result<Inherited> {

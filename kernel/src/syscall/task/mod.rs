@@ -9,6 +9,7 @@ mod prctl_caps;
 pub(super) mod process;
 pub(super) mod rseq;
 pub(super) mod sched;
+pub(super) mod sched_policy;
 pub(super) mod seccomp;
 pub(super) mod trace;
 pub(super) mod unshare;

@@ -1,9 +1,10 @@
-//! Scheduling: policies, priorities, affinity, yielding.
+//! Scheduling: priorities, affinity, yielding.
 
 use crate::base::percpu;
 use crate::mm::user::{self, UserPtr};
+use crate::process::sched;
 use crate::process::sched::entity::policy;
-use crate::process::sched::{self, Policy};
+use crate::process::task::limits::Resource;
 use crate::process::{self, Process, Task};
 use crate::vfs::Capability;
 use abi::time::Timespec;
@@ -14,11 +15,8 @@ pub fn sched_yield() {
     sched::yield_now();
 }
 
-/// `SCHED_RESET_ON_FORK`.
-const RESET_ON_FORK: u32 = 0x4000_0000;
-
 /// The task with this number; 0 is the caller.
-fn task_or_self(tid: i32) -> Result<Arc<Task>> {
+pub(super) fn task_or_self(tid: i32) -> Result<Arc<Task>> {
     if tid < 0 { Err(Errno::EINVAL) } else { named(tid) }
 }
 
@@ -31,68 +29,12 @@ fn named(tid: i32) -> Result<Arc<Task>> {
 }
 
 /// Whether the caller may change how another task is scheduled.
-fn check_owner(target: &Task) -> Result<()> {
+pub(super) fn check_owner(target: &Task) -> Result<()> {
     let caller = process::current();
     let own = caller.cred();
     let other = target.cred_arc();
     let same = own.euid == other.euid || own.euid == other.uid;
     if same || own.capable(Capability::SYS_NICE) { Ok(()) } else { Err(Errno::EPERM) }
-}
-
-pub fn sched_setscheduler(tid: i32, number: u32, param: UserPtr<i32>) -> Result<()> {
-    if tid < 0 || param.is_null() || (number as i32) < 0 {
-        return Err(Errno::EINVAL);
-    }
-    let priority = param.read()?;
-    set_policy(tid, Some(number), priority)
-}
-
-pub fn sched_setparam(tid: i32, param: UserPtr<i32>) -> Result<()> {
-    if tid < 0 || param.is_null() {
-        return Err(Errno::EINVAL);
-    }
-    set_policy(tid, None, param.read()?)
-}
-
-fn set_policy(tid: i32, number: Option<u32>, priority: i32) -> Result<()> {
-    let target = task_or_self(tid)?;
-    let old = target.sched.policy();
-    let (number, reset_on_fork) = match number {
-        Some(number) => (number & !RESET_ON_FORK, number & RESET_ON_FORK != 0),
-        None => (old.policy, old.reset_on_fork),
-    };
-    let realtime = matches!(number, policy::FIFO | policy::RR);
-    let range = match number {
-        policy::FIFO | policy::RR => 1..=99,
-        policy::NORMAL | policy::BATCH | policy::IDLE => 0..=0,
-        _ => return Err(Errno::EINVAL),
-    };
-    if !range.contains(&priority) {
-        return Err(Errno::EINVAL);
-    }
-    check_owner(&target)?;
-    if realtime && !process::current().cred().capable(Capability::SYS_NICE) {
-        return Err(Errno::EPERM);
-    }
-    let policy = Policy { policy: number, priority: priority as u32, reset_on_fork };
-    sched::set_policy(&target, policy);
-    // A task that lowers its own priority yields at once.
-    sched::cond_resched();
-    Ok(())
-}
-
-pub fn sched_getscheduler(tid: i32) -> Result<i32> {
-    let policy = task_or_self(tid)?.sched.policy();
-    let flag = if policy.reset_on_fork { RESET_ON_FORK } else { 0 };
-    Ok((policy.policy | flag) as i32)
-}
-
-pub fn sched_getparam(tid: i32, param: UserPtr<i32>) -> Result<()> {
-    if param.is_null() {
-        return Err(Errno::EINVAL);
-    }
-    let policy = task_or_self(tid)?.sched.policy();
-    param.write(&(policy.priority as i32))
 }
 
 pub fn sched_get_priority_max(number: u32) -> Result<i32> {
@@ -199,10 +141,16 @@ pub fn setpriority(which: i32, who: i32, nice: i32) -> Result<()> {
     result
 }
 
+/// Whether RLIMIT_NICE allows a nice value.
+pub(super) fn within_nice_limit(target: &Task, nice: i32) -> bool {
+    let needed = u64::from((20 - nice).unsigned_abs());
+    needed <= target.process().limits().soft(Resource::Nice)
+}
+
 fn set_nice(target: &Arc<Task>, nice: i32) -> Result<()> {
     check_owner(target)?;
-    let lowers = nice < target.sched.nice();
-    if lowers && !process::current().cred().capable(Capability::SYS_NICE) {
+    let is_more = nice < target.sched.nice() && !within_nice_limit(target, nice);
+    if is_more && !process::current().cred().capable(Capability::SYS_NICE) {
         return Err(Errno::EACCES);
     }
     target.sched.set_nice(nice);
