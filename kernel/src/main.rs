@@ -49,8 +49,10 @@ fn kernel_main(mut info: BootInfo) -> ! {
     arch::irq::init(); // local APIC, I/O APICs; interrupts stay off
     time::init(info.entry_tsc); // TSC scale, wall clock, timer interrupt
     mm::init(&info); // frames and the heap: allocation works from here on
+    wipe_memory(); // init_on_alloc=, init_on_free=
     time::prepare_cpu(0).expect("no memory for timers"); // timers can be armed from here on
     random::init(&info); // sources, pool, generator: secrets can be drawn from here on
+    shift_stacks(); // randomize_kstack_offset=
     show_to_programs(); // the vDSO
     vfs::NameHash::set_keys(random::secret_words()); // names can be looked up from here on
     drivers::uart::init(); // the serial port by interrupts
@@ -93,6 +95,20 @@ fn kernel_main(mut info: BootInfo) -> ! {
     }
     start_threads();
     process::run_idle()
+}
+
+/// Has memory zeroed when it is taken or given back, if the command line asks for it.
+fn wipe_memory() {
+    let is_on = |word| cmdline::switch(word) == Some(true);
+    mm::wipe_memory(is_on(cmdline::words::INIT_ON_ALLOC), is_on(cmdline::words::INIT_ON_FREE));
+}
+
+/// Has system calls begin at different places of the stack, if the command line asks for it; before the table of calls is set.
+fn shift_stacks() {
+    if cmdline::switch(cmdline::words::RANDOMIZE_KSTACK_OFFSET) == Some(true) {
+        let [secret] = random::secret_words();
+        arch::entry::shift::begin(secret);
+    }
 }
 
 /// The kernel's own threads.

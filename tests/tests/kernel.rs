@@ -45,6 +45,20 @@ fn selftests_pass_with_64_mib() {
 }
 
 #[test]
+fn system_calls_begin_at_different_places_of_the_stack() {
+    passes_selftests(&kernel("alea.selftest=only randomize_kstack_offset=on").cpu("max"));
+    passes_selftests(&kernel("alea.selftest=only randomize_kstack_offset=on").cpu("qemu64"));
+}
+
+#[test]
+fn memory_is_zeroed_when_taken_and_when_given_back() {
+    for words in ["init_on_alloc=1", "init_on_free=1", "init_on_alloc=on init_on_free=on"] {
+        let kernel = kernel(&format!("alea.selftest=only {words}")).smp(2);
+        passes_selftests(&kernel);
+    }
+}
+
+#[test]
 fn faults_of_the_kernel_are_named() {
     for (kind, text) in [
         ("panic", "alea.crash=panic"),

@@ -38,6 +38,9 @@ words! {
     MAXCPUS = "maxcpus", "maxcpus=N", "at most N CPUs are started";
     NR_CPUS = "nr_cpus", "nr_cpus=N", "the same, if there is no maxcpus";
     NOSMP = "nosmp", "nosmp", "one CPU";
+    RANDOMIZE_KSTACK_OFFSET = "randomize_kstack_offset", "randomize_kstack_offset=on", "each system call begins at another place of its task's kernel stack, one of 64, as on Linux";
+    INIT_ON_ALLOC = "init_on_alloc", "init_on_alloc=0|1", "1: memory that the kernel takes for itself is zeroed first; what programs get always is";
+    INIT_ON_FREE = "init_on_free", "init_on_free=0|1", "1: memory is zeroed when it is given back. Both cost: each CPU then takes every object and every frame from what all share";
     VDSO = "vdso", "vdso=0", "programs get no vDSO";
     GENERATOR = "random.generator", "random.generator=NAME", "what secrets are drawn from: `chacha20`; or, to be measured against, with a warning, `splitmix64`, `rdrand`";
     TRUST_CPU = "random.trust_cpu", "random.trust_cpu=0|1", "0: RDRAND and RDSEED are mixed in and not credited";
@@ -51,6 +54,6 @@ words! {
     KNOWN_ANSWERS = "alea.known_answers", "alea.known_answers=PART", "for tests: one known answer of that part is wrong";
     JITTER_SAMPLES = "alea.jitter_samples", "alea.jitter_samples=N", "prints N raw samples of jitter, and powers off";
     SELFTEST = "alea.selftest", "alea.selftest[=only|figures]", "runs the kernel's self tests at boot; `only`: and powers off; `figures`: measures what memory costs instead of testing it";
-    CRASH = "alea.crash", "alea.crash=KIND", "for tests: the kernel commits that fault: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`, `lock-order`, `block-locked`, `block-pinned`";
+    CRASH = "alea.crash", "alea.crash=KIND", "for tests: the kernel commits that fault: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`, `lock-order`, `block-locked`, `block-pinned`, `freed-write`";
     FAIL_ALLOC = "alea.fail_alloc", "alea.fail_alloc=N[,SEED]", "for tests: one in N allocations fails, from the start of process 1 on";
 }

@@ -27,6 +27,6 @@ pub use space::MAX_MAP_COUNT;
 pub use space::space::AddressSpace;
 pub use start::{
     fail_allocations, gather_free_frames, has_user_frames, init, init_cpu, trim_when_idle,
-    zero_one_frame_when_idle,
+    wipe_memory, zero_one_frame_when_idle,
 };
 pub use user::iov::{Sink, Source};

@@ -3,7 +3,7 @@
 //! Owns the order in which its rooms come up. Called once a CPU, before that CPU allocates. No locks.
 
 use super::frames::inject::{self, Kind};
-use super::frames::{self, boot, cpu_cache, root, zero};
+use super::frames::{self, boot, cpu_cache, root, wipe, zero};
 use super::kernel::stack;
 use super::space::table::shootdown;
 use super::{commit, heap, space};
@@ -32,6 +32,24 @@ pub fn init_cpu() {
     cpu_cache::init_cpu();
     heap::init_cpu();
     stack::init_cpu();
+    if wipe::keeps_none() {
+        keep_none();
+    }
+}
+
+/// Has memory zeroed when the kernel takes it, and when it is given back, as [`wipe`] says: on the boot CPU, before others start.
+pub fn wipe_memory(on_alloc: bool, on_free: bool) {
+    wipe::set(on_alloc, on_free);
+    if wipe::keeps_none() {
+        keep_none();
+        log::info!("memory: zeroed on allocation: {on_alloc}, when freed: {on_free}");
+    }
+}
+
+/// From now on this CPU keeps no free frames or objects.
+fn keep_none() {
+    frames::keep_none();
+    heap::keep_none();
 }
 
 /// Begins to make allocations fail: see [`inject`]. The other CPUs give their free frames back when they are idle next.
@@ -49,9 +67,10 @@ pub fn has_user_frames() -> bool {
     frames::has_spare() && !inject::fails(Kind::Frame)
 }
 
-/// Memory has run out here: all CPUs give back the free frames that they keep. How many there were.
+/// Memory has run out here: all CPUs give back the free frames that they keep, and unused kernel stacks theirs. How many there were.
 pub fn gather_free_frames() -> usize {
     let before = frames::shared();
+    stack::shrink();
     shootdown::drain_all();
     frames::shared().saturating_sub(before)
 }

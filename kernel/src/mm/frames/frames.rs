@@ -18,6 +18,7 @@ use super::cpu_cache;
 use super::inject::{self, Kind};
 use super::pfn::{For, Pfn, metadata};
 use super::root::kernel_root;
+use super::wipe;
 use crate::base::PAGE_SIZE;
 use alea_frames::Owner;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -186,6 +187,9 @@ pub(in crate::mm) fn free(frame: Pfn) {
 fn free_as(frame: Pfn, owner: Owner) {
     if cpu_cache::with(|cache| cache.push(frame, owner)).is_none() {
         count(owner, -1);
+        if wipe::on_free() {
+            frame.clear();
+        }
         buddy().free(metadata(), frame.0, 0);
     }
 }
@@ -224,6 +228,9 @@ pub fn alloc_block(order: usize, owner: Owner) -> Option<Pfn> {
         buddy().alloc(metadata(), order)
     });
     let frame = Pfn(taken?);
+    if wipe::on_alloc() {
+        clear_run(frame, 1 << order);
+    }
     frame.meta().set_owner(owner);
     count(owner, 1 << order);
     Some(frame)
@@ -242,8 +249,18 @@ pub(in crate::mm) fn uncharge_block(first: Pfn, pages: u32) {
 /// Gives back `frames` frames of a block from [`alloc_block`], from `first` on.
 pub(in crate::mm) fn free_block_part(first: Pfn, frames: u32, owner: Owner) {
     first.meta().change_owner(Owner::None);
+    if wipe::on_free() {
+        clear_run(first, frames);
+    }
     buddy().free_run(metadata(), first.0, frames);
     count(owner, -i64::from(frames));
+}
+
+/// Zeroes a block that is nobody's.
+#[cold]
+fn clear_run(first: Pfn, frames: u32) {
+    // SAFETY: frames in a row are so in the direct map, and these are in nobody's hands but the caller's.
+    unsafe { core::ptr::write_bytes(first.ptr(), 0, frames as usize * PAGE_SIZE) };
 }
 
 /// All frames that the allocator was given.
@@ -269,7 +286,7 @@ pub(in crate::mm) fn shared() -> usize {
 
 /// Zeroes one free frame ahead of its use; `false` when the pool is full or memory short.
 pub(in crate::mm) fn zero_one() -> bool {
-    if inject::on() {
+    if wipe::keeps_none() {
         keep_none();
         return false;
     }
@@ -291,6 +308,9 @@ fn alloc_slow(owner: Owner, whom: For) -> Option<Pfn> {
         return None;
     }
     count(owner, 1);
+    if wipe::on_alloc() {
+        Pfn(one[0]).clear();
+    }
     Some(Pfn(one[0]))
 }
 

@@ -11,6 +11,7 @@ pub mod inject;
 pub(super) mod page_buf;
 mod pfn;
 pub(super) mod root;
+pub(super) mod wipe;
 pub(super) mod zero;
 
 pub(super) use buddy::{has_spare, is_trusted};

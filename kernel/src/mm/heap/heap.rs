@@ -132,6 +132,11 @@ pub fn live() -> Live {
     Live { classes, slabs, slab_pages: slabs.iter().copied().map(u64::from).sum() }
 }
 
+/// From now on this CPU keeps no free objects.
+pub(in crate::mm) fn keep_none() {
+    magazine::keep_none();
+}
+
 /// Readies this CPU's magazines: once on each CPU, before it allocates.
 pub(in crate::mm) fn init_cpu() {
     magazine::init_cpu();

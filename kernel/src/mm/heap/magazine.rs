@@ -1,8 +1,8 @@
 //! A few free objects of each class per CPU, so that most allocations touch nothing shared.
 //!
 //! Used only by its own CPU, through [`with`]. Interrupt handlers never allocate; one that frees and finds the magazines
-//! busy goes to the slabs. While faults are injected the magazines count as busy for good and hold nothing but what
-//! [`reserve`] was asked for.
+//! busy goes to the slabs. While faults are injected, or freed memory is zeroed, the magazines count as busy for good and hold
+//! nothing but what [`reserve`] was asked for.
 //!
 //! Owns these free objects. Never used by another CPU, and never twice at once on its own: the busy mark. Locks: none
 //! of its own; a refill takes the class's.
@@ -11,6 +11,7 @@ use super::classes::{Class, SIZES};
 use super::slab;
 use crate::base::percpu;
 use crate::mm::frames::inject::{self, Kind};
+use crate::mm::frames::wipe;
 use crate::per_cpu;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU8, Ordering, compiler_fence};
@@ -24,7 +25,7 @@ struct Magazine {
     objects: [*mut u8; DEPTH],
 }
 
-/// What [`Slot::busy`] says: nobody uses the magazines, somebody does, faults are injected.
+/// What [`Slot::busy`] says: nobody uses the magazines, somebody does, they keep nothing.
 const FREE: u8 = 0;
 const USED: u8 = 1;
 const INJECTING: u8 = 2;
@@ -72,7 +73,14 @@ fn with<R>(class: Class, f: impl FnOnce(&mut Magazine) -> R) -> Option<R> {
 #[inline]
 pub fn alloc(class: Class) -> *mut u8 {
     debug_assert!(!percpu::in_interrupt(), "an interrupt handler allocates");
-    with(class, Magazine::pop).flatten().unwrap_or_else(|| alloc_slow(class))
+    match with(class, Magazine::pop).flatten() {
+        Some(object) => {
+            #[cfg(debug_assertions)]
+            super::poison::check(class, object);
+            object
+        }
+        None => alloc_slow(class),
+    }
 }
 
 /// Makes sure that the magazine holds `count` objects of `class`.
@@ -111,7 +119,7 @@ impl Magazine {
 #[inline(never)]
 fn alloc_slow(class: Class) -> *mut u8 {
     const KEPT: &str = "an allocation that was promised to succeed needs memory";
-    let object = if inject::on() {
+    let object = if wipe::keeps_none() {
         with_injecting(class, |magazine| {
             debug_assert!(magazine.len > 0 || !promise::is_given(), "{KEPT}");
             if magazine.len == 0 && !inject::fails(Kind::Heap) {
@@ -127,14 +135,21 @@ fn alloc_slow(class: Class) -> *mut u8 {
         })
         .flatten()
     };
-    object.unwrap_or(core::ptr::null_mut())
+    let Some(object) = object else { return core::ptr::null_mut() };
+    #[cfg(debug_assertions)]
+    super::poison::check(class, object);
+    if wipe::on_alloc() {
+        // SAFETY: the object is nobody's but the caller's from now on.
+        unsafe { core::ptr::write_bytes(object, 0, class.size()) };
+    }
+    object
 }
 
 #[cold]
 #[inline(never)]
 fn reserve_slow(class: Class, count: usize) -> bool {
     assert!(count <= DEPTH, "more objects at once than a magazine holds");
-    if inject::on() {
+    if wipe::keeps_none() {
         return with_injecting(class, |magazine| {
             if inject::fails(Kind::Heap) {
                 return false;
@@ -149,7 +164,7 @@ fn reserve_slow(class: Class, count: usize) -> bool {
     }) == Some(true)
 }
 
-/// Runs `f` on this CPU's magazine for `class` while faults are injected.
+/// Runs `f` on this CPU's magazine for `class` while they keep nothing.
 fn with_injecting<R>(class: Class, f: impl FnOnce(&mut Magazine) -> R) -> R {
     // SAFETY: as in `with`.
     let slot = unsafe { &*SLOT.as_ptr() };
@@ -213,6 +228,8 @@ mod promise {
 /// Takes back an object of `class`.
 #[inline]
 pub fn free(class: Class, object: *mut u8) {
+    #[cfg(debug_assertions)]
+    super::poison::fill(class, object);
     if with(class, |magazine| magazine.push(object)) != Some(true) {
         free_slow(class, object);
     }
@@ -222,6 +239,10 @@ pub fn free(class: Class, object: *mut u8) {
 #[cold]
 #[inline(never)]
 fn free_slow(class: Class, object: *mut u8) {
+    if wipe::on_free() {
+        // SAFETY: the object was given back, and is nobody's until it is in a list.
+        unsafe { core::ptr::write_bytes(object, 0, class.size()) };
+    }
     let pushed = with(class, |magazine| {
         slab::give(class, &magazine.objects[..BATCH]);
         magazine.objects.copy_within(BATCH.., 0);
@@ -241,6 +262,13 @@ pub fn waiting(class: usize) -> u32 {
         unsafe { (&raw const (*magazines)[class].len).read_volatile() as u32 }
     };
     (0..percpu::MAX_CPUS.min(percpu::cpus_online())).filter_map(|cpu| SLOT.of(cpu)).map(len).sum()
+}
+
+/// From now on this CPU keeps nothing: what it has goes to the slabs.
+pub fn keep_none() {
+    if let Some(class) = Class::nth(0) {
+        with_injecting(class, |_| ());
+    }
 }
 
 /// Readies this CPU's magazines: once on each CPU, before it allocates.

@@ -3,7 +3,9 @@
 pub(super) mod classes;
 mod heap;
 pub(super) mod magazine;
+#[cfg(debug_assertions)]
+mod poison;
 mod slab;
 
 pub use heap::live;
-pub(super) use heap::{init_cpu, reserve};
+pub(super) use heap::{init_cpu, keep_none, reserve};

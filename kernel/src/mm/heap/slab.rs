@@ -104,7 +104,10 @@ fn new_slab(class: Class) -> Option<Slab> {
     let slab = Slab(frame);
     slab.set(0, NO_OBJECT);
     for index in (0..class.capacity()).rev() {
-        slab.push(class, frame.ptr().wrapping_add(index as usize * class.size()));
+        let object = frame.ptr().wrapping_add(index as usize * class.size());
+        #[cfg(debug_assertions)]
+        super::poison::fill(class, object);
+        slab.push(class, object);
     }
     Some(slab)
 }

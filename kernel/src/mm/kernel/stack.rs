@@ -3,7 +3,7 @@
 //! Each stack has a slot of 32 KiB in the vmalloc area, of which the upper half is mapped: running off the
 //! lower end faults. A slot keeps its frames when its stack is dropped and waits, first in a cache per
 //! CPU, then in a shared list, for the next task. Idle CPUs give back the frames of what is too much for the shared
-//! list ([`trim`]); the number of such a slot waits in another list, linked through the page-table entries that
+//! list ([`trim`]), and whoever finds no memory those of all of it ([`shrink`]); the number of such a slot waits in another list, linked through the page-table entries that
 //! have nothing to map.
 //!
 //! Owns these slots. Never hands a frame on that a CPU may still reach by its TLB: [`trim`] flushes all CPUs before it
@@ -188,12 +188,24 @@ fn bare_slot() -> Option<u64> {
 /// Gives back frames of unused stacks if too many wait: whether there may be more. Called with interrupts on and no
 /// lock held.
 pub(in crate::mm) fn trim() -> bool {
-    if SHARED_LEN.load(Ordering::Relaxed) <= KEPT {
+    trim_to(KEPT)
+}
+
+/// As [`trim`] when memory has run out: frames of unused stacks, up to a thousand; those that wait for their own CPU stay.
+pub(in crate::mm) fn shrink() {
+    let mut rounds = 1024 / MAX_FLUSHED;
+    while rounds != 0 && trim_to(0) {
+        rounds -= 1;
+    }
+}
+
+fn trim_to(kept: usize) -> bool {
+    if SHARED_LEN.load(Ordering::Relaxed) <= kept {
         return false;
     }
     let mut tops = ArrayVec::<u64, TRIMMED>::new();
     with_shared(|list| {
-        while list.len > KEPT && !tops.is_full() {
+        while list.len > kept && !tops.is_full() {
             let Some(top) = list.pop() else { break };
             tops.push(top);
         }

@@ -4,5 +4,6 @@
 mod figures;
 mod selftest;
 mod spaces;
+mod wipes;
 
 pub use selftest::run;

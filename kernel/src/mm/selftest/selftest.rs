@@ -3,10 +3,10 @@
 //! They use the allocators as everyone does, check what they must promise, and compare the frame counts
 //! before and after. A failed check panics; debug builds check the allocators' own invariants besides.
 
-use super::{figures, spaces};
+use super::{figures, spaces, wipes};
 use crate::mm::frames::frame::Frame;
 use crate::mm::frames::{self, For};
-use crate::mm::kernel::stack::KernelStack;
+use crate::mm::kernel::stack::{self, KernelStack};
 use alea_frames::Owner;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -27,6 +27,7 @@ const TESTS: &[(&str, fn())] = &[
     ("heap objects do not overlap", heap_objects),
     ("big heap objects", heap_big),
     ("kernel stacks", kernel_stacks),
+    ("zeroed when taken and when given back", wipes::zeroed_as_asked),
     ("map and unmap", spaces::map_and_unmap),
     ("anonymous memory", spaces::anonymous),
     ("fork copies", spaces::fork_copies),
@@ -116,4 +117,10 @@ fn kernel_stacks() {
             assert!(other.top() != stack.top());
         }
     }
+    // Eight wait for this CPU's own tasks, the others give their frames back when memory has run out.
+    let used = frames::stats().kernel_stacks;
+    drop(stacks);
+    stack::shrink();
+    let left = frames::stats().kernel_stacks;
+    assert!(left + 12 * 4 <= used, "{used} pages of stacks, of which {left} are left");
 }

@@ -7,5 +7,6 @@ pub mod frame;
 pub(super) mod gdt;
 pub(super) mod idt;
 mod registers;
+pub mod shift;
 pub(super) mod syscall;
 pub mod trap;

@@ -14,7 +14,7 @@ use core::arch::{global_asm, naked_asm};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::frame::{SYSCALLS, SyscallTable, TrapFrame, frame_offset as offset};
-use super::gdt;
+use super::{gdt, shift};
 use crate::base::{msr, percpu};
 
 /// The table that tasks begin with; null until `trap::register`, before the first user program.
@@ -27,6 +27,7 @@ unsafe extern "C" {
 /// Sets the table; called by `trap::register` before the first user program.
 pub(super) fn set_table(table: &'static SyscallTable) {
     // Relaxed: no other CPU and no user program runs yet.
+    let table = shift::table(table);
     TABLE.store((&raw const *table).cast_mut(), Ordering::Relaxed);
     // SAFETY: a static.
     unsafe { percpu::set_calls((&raw const *table).cast()) };

@@ -1,6 +1,7 @@
 //! Tests of this floor, run at boot when the command line has `alea.selftest`; `user` is the program that they run.
 
 mod selftest;
+mod shift;
 mod user;
 
 pub use selftest::run;

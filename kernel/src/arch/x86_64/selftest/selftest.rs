@@ -7,7 +7,7 @@
 //!
 //! Owns static pages and a stack for this. Never runs without `alea.selftest`. Locks: none.
 
-use super::user;
+use super::{shift, user};
 use crate::arch::boot::tables;
 use crate::arch::entry::frame;
 use crate::base::{boot_info, image, speculation};
@@ -98,6 +98,7 @@ pub fn run() {
     constants_are_read_only(kernel_root.as_u64());
     // SAFETY: as it was before.
     unsafe { page::write_cr3(kernel_root) };
+    shift::check();
     trap::register(old);
     log::info!("arch: self tests passed");
 }

@@ -1,11 +1,12 @@
 //! Deliberate faults, chosen by `alea.crash=` on the command line, so that tests can see the panic
 //! path work: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`; and broken rules that only the checking kernel
-//! notices: `lock-order`, `block-locked`, `block-pinned`.
+//! notices: `lock-order`, `block-locked`, `block-pinned`, `freed-write`.
 //!
 //! Owns two locks that nothing else takes. Never called but at the end of boot. Locks: `Leaf` and `MountTable`, in the
 //! wrong order for `lock-order`.
 
 use crate::sync::{SpinLock, level};
+use core::alloc::Layout;
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
@@ -27,6 +28,13 @@ pub fn commit(kind: &str) {
             "lock-order" => {
                 let _leaf = LEAF.lock();
                 let _tree = TREE.lock();
+            }
+            "freed-write" => {
+                let layout = Layout::new::<[u64; 8]>();
+                let object = alloc::alloc::alloc(layout).cast::<u64>();
+                alloc::alloc::dealloc(object.cast(), layout);
+                object.add(4).write_volatile(1);
+                core::hint::black_box(alloc::alloc::alloc(layout));
             }
             "block-locked" => {
                 let _leaf = LEAF.lock();

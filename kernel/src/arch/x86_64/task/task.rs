@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use super::fpu::{self, FpuState};
 use super::switch::{self, Context};
 use crate::arch::entry::frame::{SyscallTable, TrapFrame};
-use crate::arch::entry::{syscall, trap};
+use crate::arch::entry::{shift, syscall, trap};
 use crate::base::current::Current;
 use crate::base::{cpu, percpu};
 
@@ -298,7 +298,10 @@ impl<T: Running> Tasks<T> {
 
     /// From its next system call on, the running task's calls go to the hook `watched`, or go there no more.
     pub fn watch_calls(&self, watched: bool) {
-        let table = if watched { &raw const trap::WATCHED_CALLS } else { syscall::table() };
+        let table = match watched {
+            true => &raw const *shift::watched(&trap::WATCHED_CALLS),
+            false => syscall::table(),
+        };
         self.current().machine().calls.set(table);
         // SAFETY: both tables are statics.
         unsafe { percpu::set_calls(table.cast()) };
