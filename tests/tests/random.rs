@@ -55,6 +55,20 @@ fn a_broken_instruction_is_found_and_replaced() {
     says(&log, "random: ready, 256 bits credited");
 }
 
+/// From the kernel's first instruction, in a machine whose time is counted instructions: a nanosecond for each, or a
+/// gigahertz with one in a cycle.
+#[test]
+fn rdrand_makes_the_service_ready_within_five_milliseconds() {
+    for cpu in ["max", "max,rdseed=off"] {
+        let log = log_of(alea().cpu(cpu).icount(true), "");
+        let line = log.lines().find(|line| line.contains("random: crng init done"));
+        let at = line.and_then(|line| line.trim_start_matches(['[', ' ']).split(']').next());
+        let at: f64 = at.unwrap().parse().unwrap();
+        assert!(at > 0.0 && at < 0.005, "ready after {at} s:\n{log}");
+        assert!(!log.contains("samples of TSC jitter"), "{log}");
+    }
+}
+
 /// All words of RDRAND between two seeds of its own stem from 128 bits: it alone makes the service ready by words of two.
 #[test]
 fn rdrand_alone_is_asked_across_a_reseed_of_its_own() {

@@ -5,10 +5,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use alea_tests::{PATIENCE, Shell, alea, boot};
-use xtask_guest::fake_tpm::{self, random_answer};
+use xtask_guest::fake_tpm::{self, INTERFACES, random_answer};
 use xtask_guest::guest::Guest;
 use xtask_guest::qemu::Machine;
 use xtask_host::paths;
+
+/// Where it does not matter which interface a TPM has.
+const CRB: &str = INTERFACES[0];
 
 #[track_caller]
 fn says(log: &str, text: &str) {
@@ -79,39 +82,47 @@ fn noise(request: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| word(request * 1000 + at / 8)[at % 8]).collect()
 }
 
-/// What a machine without RDRAND logs that has this TPM. No initramfs: QEMU would load it over the ACPI tables, for which a
-/// TPM's log leaves less room than QEMU reckons with.
-fn with_tpm(words: &str, socket: &Path) -> String {
+/// What a machine without RDRAND logs that has a TPM with this interface at this socket. No initramfs: QEMU would load it over
+/// the ACPI tables, for which a TPM's log leaves less room than QEMU reckons with.
+fn with_tpm(interface: &str, words: &str, socket: &Path) -> String {
     let words = format!("console=ttyS0 alea.selftest=only {words}");
     let machine = Machine::new(paths::kernel())
         .cpu("qemu64")
         .append(&words)
-        .args(fake_tpm::arguments(socket));
+        .args(fake_tpm::arguments(interface, socket));
     boot(&machine).unwrap().powered_off().unwrap().output
 }
 
 /// The same, with a TPM that gives these answers.
-fn with_fake(words: &str, answer: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static) -> String {
+fn with_fake(
+    interface: &str,
+    words: &str,
+    answer: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static,
+) -> String {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("tpm");
     fake_tpm::start(&socket, answer).unwrap();
-    with_tpm(words, &socket)
+    with_tpm(interface, words, &socket)
 }
 
 #[test]
 fn a_tpm_makes_the_service_ready() {
-    let log = with_fake("", |request| random_answer(&noise(request, 32)));
-    says(&log, "random: the TPM delivers");
-    assert!(!log.contains("samples of TSC jitter"), "{log}");
-    let log = with_fake("alea.trust_tpm=off", |request| random_answer(&noise(request, 32)));
+    for interface in INTERFACES {
+        let log = with_fake(interface, "", |request| random_answer(&noise(request, 32)));
+        says(&log, "random: the TPM delivers");
+        assert!(!log.contains("samples of TSC jitter"), "{interface}:\n{log}");
+    }
+    let log = with_fake(CRB, "alea.trust_tpm=off", |request| random_answer(&noise(request, 32)));
     says(&log, "samples of TSC jitter");
 }
 
 /// A TPM may give fewer bytes than it is asked for, and is asked again.
 #[test]
 fn a_tpm_that_gives_little_at_once_is_asked_more_often() {
-    let log = with_fake("", |request| random_answer(&noise(request, 20)));
-    says(&log, "random: the TPM delivers");
+    for interface in INTERFACES {
+        let log = with_fake(interface, "", |request| random_answer(&noise(request, 20)));
+        says(&log, "random: the TPM delivers");
+    }
 }
 
 /// What lies is neither credited nor asked again, and costs nothing but a line of the log.
@@ -132,22 +143,25 @@ fn a_tpm_that_lies_is_disabled() {
         (refusal, "it refuses with code 0x922"),
         (vec![0x80, 0xc4, 0, 0, 0, 10, 0, 0, 0, 0], "its answer has the tag 0x80c4"),
     ] {
-        let log = with_fake("", move |_| answer.clone());
-        says(&log, &format!("the TPM is not reliable, disabled: {why}"));
-        says(&log, "samples of TSC jitter");
-        says(&log, "random: ready");
+        for interface in INTERFACES {
+            let answer = answer.clone();
+            let log = with_fake(interface, "", move |_| answer.clone());
+            says(&log, &format!("the TPM is not reliable, disabled: {why}"));
+            says(&log, "samples of TSC jitter");
+            says(&log, "random: ready");
+        }
     }
 }
 
 /// Firmware starts a TPM; where it has not, that is tried once.
 #[test]
 fn a_tpm_that_was_not_started_is_started() {
-    let log = with_fake("", |request| match request {
+    let log = with_fake(CRB, "", |request| match request {
         0 => vec![0x80, 0x01, 0, 0, 0, 10, 0, 0, 0x01, 0x00],
         _ => random_answer(&noise(request, 32)),
     });
     says(&log, "random: the TPM delivers");
-    let log = with_fake("", |_| vec![0x80, 0x01, 0, 0, 0, 10, 0, 0, 0x01, 0x00]);
+    let log = with_fake(CRB, "", |_| vec![0x80, 0x01, 0, 0, 0, 10, 0, 0, 0x01, 0x00]);
     says(&log, "the TPM is not reliable, disabled: it was not started");
 }
 
@@ -158,37 +172,51 @@ fn a_slow_tpm_is_not_waited_for() {
         std::thread::sleep(Duration::from_secs(5));
         random_answer(&noise(request, 32))
     };
-    let log = with_fake("", slow);
-    assert!(!log.contains("the TPM"), "{log}");
-    says(&log, "samples of TSC jitter");
-    says(&log, "random: ready");
+    for interface in INTERFACES {
+        let log = with_fake(interface, "", slow);
+        assert!(!log.contains("the TPM"), "{log}");
+        says(&log, "samples of TSC jitter");
+        says(&log, "random: ready");
+    }
 }
 
 /// The emulator that others use.
+struct Swtpm(Child);
+
+impl Swtpm {
+    /// Starts it, with its state and its socket in `folder`.
+    fn start(folder: &Path) -> Self {
+        let socket = folder.join("tpm");
+        let state = format!("dir={}", folder.display());
+        let control = format!("type=unixio,path={}", socket.display());
+        let mut command = Command::new("swtpm");
+        command.args(["socket", "--tpm2", "--tpmstate", &state, "--ctrl", &control]);
+        let child = command.stdin(Stdio::null()).spawn();
+        let swtpm = Self(child.expect("`cargo xtask setup` installs swtpm"));
+        let deadline = Instant::now() + PATIENCE;
+        while !socket.exists() {
+            assert!(Instant::now() < deadline, "swtpm does not start");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        swtpm
+    }
+}
+
+impl Drop for Swtpm {
+    fn drop(&mut self) {
+        let _ended_with_qemu = self.0.kill();
+        let _status = self.0.wait();
+    }
+}
+
 #[test]
 fn swtpm_is_understood() {
-    struct Swtpm(Child);
-    impl Drop for Swtpm {
-        fn drop(&mut self) {
-            let _ended_with_qemu = self.0.kill();
-            let _status = self.0.wait();
-        }
+    for interface in INTERFACES {
+        let folder = tempfile::tempdir().unwrap();
+        let _swtpm = Swtpm::start(folder.path());
+        let log = with_tpm(interface, "", &folder.path().join("tpm"));
+        says(&log, "random: the TPM delivers");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("tpm");
-    let state = format!("dir={}", folder.path().display());
-    let control = format!("type=unixio,path={}", socket.display());
-    let mut command = Command::new("swtpm");
-    command.args(["socket", "--tpm2", "--tpmstate", &state, "--ctrl", &control]);
-    let child = command.stdin(Stdio::null()).spawn().expect("`cargo xtask setup` installs swtpm");
-    let _swtpm = Swtpm(child);
-    let deadline = Instant::now() + PATIENCE;
-    while !socket.exists() {
-        assert!(Instant::now() < deadline, "swtpm does not start");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let log = with_tpm("", &socket);
-    says(&log, "random: the TPM delivers");
 }
 
 /// A confidential machine believes nothing that comes through its host, and does not start without instructions of its CPU.

@@ -1,15 +1,18 @@
-//! The kernel's virtqueue code on the host, against devices that lie.
+//! The kernel's virtqueue code, and that of a TPM's FIFO, on the host, against devices that lie.
 //!
-//! `kernel/src/virtio/queue.rs` and `ports.rs` are compiled into this program. The device here can do what a hostile one
+//! `kernel/src/virtio/queue.rs`, `ports.rs` and `kernel/src/machine/tpm/fifo.rs` are compiled into this program. The virtio device here can do what a hostile one
 //! can: write anything, at any time, to the memory it was given, which is the rings and the buffer. Around
 //! each piece of that memory lie guard pages that nobody may touch.
 #![allow(unsafe_code)]
 
 mod control;
+mod fifo;
 #[path = "../../../kernel/src/virtio/ports.rs"]
 mod ports;
 #[path = "../../../kernel/src/virtio/queue.rs"]
 mod queue;
+#[path = "../../../kernel/src/machine/tpm/fifo.rs"]
+mod tpm_fifo;
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;

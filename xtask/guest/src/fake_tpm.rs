@@ -43,13 +43,16 @@ pub fn start(
     Ok(())
 }
 
-/// QEMU's arguments for a TPM whose emulator listens at `socket`.
-pub fn arguments(socket: &Path) -> [String; 6] {
+/// A TPM 2.0's two interfaces, as QEMU names their devices.
+pub const INTERFACES: [&str; 2] = ["tpm-crb", "tpm-tis"];
+
+/// QEMU's arguments for a TPM with this one of the [`INTERFACES`], whose emulator listens at `socket`.
+pub fn arguments(interface: &str, socket: &Path) -> [String; 6] {
     let socket = format!("socket,id=tpm-socket,path={}", socket.display());
     let backend = "emulator,id=tpm,chardev=tpm-socket".to_owned();
     let words = ["-chardev", "-tpmdev", "-device"].map(str::to_owned);
     let [chardev, tpmdev, device] = words;
-    [chardev, socket, tpmdev, backend, device, "tpm-crb,tpmdev=tpm".to_owned()]
+    [chardev, socket, tpmdev, backend, device, format!("{interface},tpmdev=tpm")]
 }
 
 /// An answer to `TPM2_GetRandom` with true lengths.

@@ -38,7 +38,7 @@ impl Devices {
             fake_tpm::random_answer(&noise(1, request * ANSWER, ANSWER))
         })?;
         let mut arguments = fake_rng::arguments(&rng_socket).to_vec();
-        arguments.extend(fake_tpm::arguments(&tpm_socket));
+        arguments.extend(fake_tpm::arguments(fake_tpm::INTERFACES[0], &tpm_socket));
         Ok((Self { rng, tpm, told: [0; 2] }, arguments))
     }
 

@@ -1,17 +1,15 @@
 //! A TPM 2.0 behind a command/response buffer (CRB), as firmware TPMs and QEMU's `tpm-crb` have it.
 //!
-//! Owns the interface's registers in locality 0, mapped once. One command at a time: it is sent, and its answer is taken when
-//! it is there. Never waits longer than a handshake may take, and never for an answer. What the device or the table says is
-//! not believed: buffers lie outside the memory that the kernel uses, and no answer is longer than its buffer. Locks: none;
-//! a [`Tpm`] has one owner.
+//! Owns the interface's registers in locality 0 and its buffers, mapped once. Never waits longer than a handshake may take.
+//! Locks: none.
 //!
-//! Reference: TCG, *PC Client Platform TPM Profile*, 1.05, section 6.5.3; TCG, *ACPI Specification*, 1.4, section 7.3.
+//! Reference: TCG, *PC Client Platform TPM Profile*, 1.05, section 6.5.3.
 
 use core::ptr;
 
-use super::acpi;
-use crate::base::boot_info::{BootInfo, MemoryKind};
-use crate::base::kmap::{self, Cache};
+use super::fifo::Broken;
+use super::mapped::map;
+use crate::base::boot_info::BootInfo;
 
 /// The control area's place in its locality's registers.
 const CONTROL_AREA: u64 = 0x40;
@@ -34,34 +32,21 @@ const IDLE: u32 = 2;
 const GRANTED: u32 = 1;
 const FATAL: u32 = 1;
 
-/// ACPI's start method for an interface without more ceremony than the start register.
-const CRB: u32 = 7;
-
 /// How often a register of a handshake is read before the device is given up; a reading takes a microsecond or so.
 const PATIENCE: u32 = 10_000;
 
 /// Longer buffers are used up to here.
 const LONGEST: usize = 4096;
 
-/// The device does not keep to the interface.
-#[derive(Clone, Copy, Debug)]
-pub struct Broken;
-
-/// A TPM that grants access.
-pub struct Tpm {
+/// A TPM that has granted locality 0.
+pub struct Crb {
     registers: u64,
     command: (u64, usize),
     response: (u64, usize),
 }
 
-impl Tpm {
-    /// The machine's TPM, if the firmware describes one whose interface is known.
-    pub fn find(info: &BootInfo) -> Option<Result<Self, Broken>> {
-        let (control_area, method) = acpi::get()?.tpm?;
-        (method == CRB).then(|| Self::open(info, control_area))
-    }
-
-    fn open(info: &BootInfo, control_area: u64) -> Result<Self, Broken> {
+impl Crb {
+    pub fn open(info: &BootInfo, control_area: u64) -> Result<Self, Broken> {
         let start = control_area.checked_sub(CONTROL_AREA).ok_or(Broken)?;
         let nowhere = (0, 0);
         let registers = map(info, start, REGISTERS)?;
@@ -142,17 +127,4 @@ impl Tpm {
 fn buffer(info: &BootInfo, (start, len): (u64, u32)) -> Result<(u64, usize), Broken> {
     let len = usize::try_from(len).unwrap_or(LONGEST).min(LONGEST);
     Ok((map(info, start, len)?, len))
-}
-
-/// Maps what the TPM or its table names, if none of it is memory that the kernel uses.
-fn map(info: &BootInfo, start: u64, len: usize) -> Result<u64, Broken> {
-    let end = start.checked_add(len as u64).filter(|&end| end <= 1 << 46).ok_or(Broken)?;
-    let is_used = info.memory_map.iter().any(|region| {
-        let foreign = matches!(region.kind, MemoryKind::Reserved | MemoryKind::AcpiNvs);
-        !foreign && start < region.end() && end > region.start.as_u64()
-    });
-    if is_used || start == 0 || len == 0 || !start.is_multiple_of(4) {
-        return Err(Broken);
-    }
-    kmap::map(start, len, Cache::Uncached).ok_or(Broken)
 }
