@@ -72,35 +72,66 @@ fn a_handler_draws_apart() {
     assert!(!service.top_up::<2>());
 }
 
+type Draw = fn(&Service<Mine>) -> [u8; 16];
+
+/// All ways to draw but `ready`, which gives nothing on a copy.
+const WAYS: [Draw; 5] = [
+    |service| *drawn(service).first_chunk().unwrap(),
+    |service| {
+        let mut words = [[0; 8]; 2];
+        service.fill_words(&mut words).unwrap();
+        *words.as_flattened().first_chunk().unwrap()
+    },
+    |service| {
+        let mut bytes = [0; 16];
+        service.fill_apart(&mut bytes).unwrap();
+        bytes
+    },
+    |service| *unseeded(service).first_chunk().unwrap(),
+    |service| {
+        let (mut stream, mut block) = (Stream::vacant(), [[0; BLOCK_LEN]]);
+        service.start_stream(&mut stream).unwrap();
+        service.fill_from(&mut stream, &mut block).unwrap();
+        *block[0].first_chunk().unwrap()
+    },
+];
+
+/// A machine that is copied twice while one draw is under way, before any two readings of its id: copies of the copy have
+/// nothing in common, if there was a reading that could tell.
+#[test]
+fn copies_made_twice_during_one_draw_draw_other_bytes() {
+    const READINGS: usize = 10;
+    let pairs =
+        (0..READINGS).flat_map(|first| (first..READINGS).map(move |second| (first, second)));
+    for (way, draw) in WAYS.iter().enumerate() {
+        let mut told_apart = 0;
+        for (first, second) in pairs.clone() {
+            let twin = |id| {
+                let service = ready(b"a");
+                drawn(&service);
+                *service.platform().readings.lock().unwrap() = 0;
+                *service.platform().changes.lock().unwrap() = vec![(first, 100), (second, id)];
+                (draw(&service), *service.platform().readings.lock().unwrap())
+            };
+            let (one, readings) = twin(1);
+            let (other, _) = twin(2);
+            let both_came = readings > second;
+            assert_eq!(one != other, both_came, "way {way}, before readings {first} and {second}");
+            told_apart += usize::from(both_came);
+        }
+        // The first change is seen by the first reading; the second before any of the five, or more, that follow from it.
+        assert!(told_apart >= 5, "way {way}: {told_apart}");
+    }
+}
+
 /// Twins: one machine that is saved and restored twice. What they draw by any way is not the same.
 #[test]
 fn copies_of_a_machine_draw_other_bytes() {
-    type Draw = fn(&Service<Mine>) -> [u8; 16];
-    let ways: [Draw; 6] = [
-        |service| *drawn(service).first_chunk().unwrap(),
-        |service| {
-            let mut words = [[0; 8]; 2];
-            service.fill_words(&mut words).unwrap();
-            *words.as_flattened().first_chunk().unwrap()
-        },
-        |service| {
-            let mut bytes = [0; 16];
-            service.fill_apart(&mut bytes).unwrap();
-            bytes
-        },
-        |service| {
-            assert_eq!(service.ready::<2>(), None, "made for another machine");
-            *drawn(service).first_chunk().unwrap()
-        },
-        |service| *unseeded(service).first_chunk().unwrap(),
-        |service| {
-            let (mut stream, mut block) = (Stream::vacant(), [[0; BLOCK_LEN]]);
-            service.start_stream(&mut stream).unwrap();
-            service.fill_from(&mut stream, &mut block).unwrap();
-            *block[0].first_chunk().unwrap()
-        },
-    ];
-    for draw in ways {
+    let nothing_ready: Draw = |service| {
+        assert_eq!(service.ready::<2>(), None, "made for another machine");
+        *drawn(service).first_chunk().unwrap()
+    };
+    for draw in WAYS.into_iter().chain([nothing_ready]) {
         let twin = |id| {
             let service = ready(b"a");
             drawn(&service);

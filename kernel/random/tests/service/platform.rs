@@ -51,6 +51,9 @@ pub struct Mine {
     pub cpu: Mutex<Option<Box<CpuCrng>>>,
     pub in_handler: AtomicBool,
     pub id: Mutex<u64>,
+    /// How often the id was read, and what it becomes before the reading of that number.
+    pub readings: Mutex<usize>,
+    pub changes: Mutex<Vec<(usize, u64)>>,
     pub fresh: Mutex<u64>,
     pub news: AtomicBool,
     pub groups: Mutex<Vec<usize>>,
@@ -100,7 +103,14 @@ impl Platform for Mine {
     }
 
     fn id(&self) -> MachineId {
-        MachineId([*self.id.lock().unwrap(), 0])
+        let (mut id, mut readings) = (self.id.lock().unwrap(), self.readings.lock().unwrap());
+        for &(at, changed) in self.changes.lock().unwrap().iter() {
+            if *readings == at {
+                *id = changed;
+            }
+        }
+        *readings += 1;
+        MachineId([*id, 0])
     }
 
     fn publish(&self, generation: Generation, made_for: MachineId) {

@@ -7,9 +7,12 @@ use std::sync::Mutex;
 use std::vec::Vec;
 
 use crate::block::{BLOCK_LEN, BlockGenerator, GROUP_BLOCKS, KEY_LEN, Key, Portable};
+use crate::credit::EntropyBits;
 use crate::crng::{Base, CpuCrng, Crng, Exclusive, STREAM_REKEY, Stream};
 use crate::device::{DeviceTests, PIECE};
+use crate::hardware::HardwareRng;
 use crate::pool::{POOLS, Pool, Pools, Trickle};
+use crate::service::{Mixing, Platform, Service};
 use crate::splitmix64::SplitMix64;
 
 std::thread_local! {
@@ -27,11 +30,27 @@ fn wiped<R>(f: impl FnOnce() -> R) -> Vec<usize> {
     WIPED.take()
 }
 
-struct Lock(Mutex<Base>);
+struct Lock<T>(Mutex<T>);
 
-impl Exclusive<Base> for Lock {
-    fn with<R>(&self, f: impl FnOnce(&mut Base) -> R) -> R {
+impl<T> Exclusive<T> for Lock<T> {
+    fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(&mut self.0.lock().unwrap())
+    }
+}
+
+struct Bare;
+
+impl Platform for Bare {
+    type Lock<T: Send> = Lock<T>;
+
+    fn with_cpu<R>(&self, _: impl FnOnce(&mut CpuCrng) -> R) -> Option<R> {
+        None
+    }
+}
+
+impl HardwareRng for SplitMix64 {
+    fn next_u64(&mut self) -> Option<u64> {
+        Some(Self::next_u64(self))
     }
 }
 
@@ -46,7 +65,7 @@ impl BlockGenerator for Plain {
     }
 }
 
-fn seeded() -> (Crng<Lock>, CpuCrng) {
+fn seeded() -> (Crng<Lock<Base>>, CpuCrng) {
     let crng = Crng::new(Lock(Mutex::new(Base::vacant())));
     crng.reseed(&mut Key::new([1; KEY_LEN]));
     (crng, CpuCrng::vacant())
@@ -100,6 +119,25 @@ fn the_tests_of_a_device_leave_no_words() {
     answer.chunks_mut(8).for_each(|word| word.copy_from_slice(&words.next_u64().to_le_bytes()));
     let mut tests = DeviceTests::new();
     assert_eq!(wiped(|| tests.judge(&answer, answer.len() as u32).is_ok()), [64, 64, 64]);
+}
+
+/// All words, once they are mixed in.
+#[test]
+fn a_hardware_generator_leaves_no_words() {
+    let locks = (Lock(Mutex::new(Mixing::new())), Lock(Mutex::new(Base::vacant())));
+    let service = Service::new(Bare, locks.0, locks.1);
+    let mut words = SplitMix64::new(7);
+    let wiped = wiped(|| service.collect_hardware(&mut words, EntropyBits(8)));
+    assert_eq!((service.mixed(), wiped.last()), (64, Some(&64)), "{wiped:?}");
+}
+
+#[cfg(feature = "jitter")]
+#[test]
+fn samples_of_jitter_are_gone_once_they_are_mixed_in() {
+    let mut samples = crate::service::Samples::new(|_: &[u8]| ());
+    assert_eq!(wiped(|| (0..64).for_each(|sample| samples.add(sample))), [512]);
+    samples.add(7);
+    assert_eq!(wiped(|| drop(samples)), [512]);
 }
 
 /// The seed, and the stack of its hash.
