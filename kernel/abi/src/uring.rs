@@ -152,6 +152,42 @@ pub struct FilesUpdate {
     pub fds: u64,
 }
 
+/// `struct io_uring_restriction`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Restriction {
+    pub kind: u16,
+    /// An operation of registering, one of entries, or their flags.
+    pub value: u8,
+    pub resv: u8,
+    pub resv2: [u32; 3],
+}
+
+/// `struct io_uring_rsrc_update`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Update {
+    pub offset: u32,
+    pub resv: u32,
+    pub data: u64,
+}
+
+/// `struct io_uring_sync_cancel_reg`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct SyncCancel {
+    pub addr: u64,
+    pub fd: i32,
+    pub flags: u32,
+    pub timeout: [i64; 2],
+    pub opcode: u8,
+    pub pad: [u8; 7],
+    pub pad2: [u64; 3],
+}
+
+const _: () = assert!(size_of::<Restriction>() == 16);
+const _: () = assert!(size_of::<Update>() == 16);
+const _: () = assert!(size_of::<SyncCancel>() == 64);
 const _: () = assert!(size_of::<ProvidedBuffer>() == 16);
 const _: () = assert!(size_of::<BufferReg>() == 40);
 const _: () = assert!(size_of::<BufferStatus>() == 40);
@@ -167,8 +203,12 @@ const _: () = assert!(size_of::<ProbeOp>() == 8);
 
 /// IORING_SETUP_*.
 pub mod setup {
+    pub const IOPOLL: u32 = 1;
+    pub const SQPOLL: u32 = 1 << 1;
+    pub const SQ_AFF: u32 = 1 << 2;
     pub const CQSIZE: u32 = 1 << 3;
     pub const CLAMP: u32 = 1 << 4;
+    pub const ATTACH_WQ: u32 = 1 << 5;
     pub const R_DISABLED: u32 = 1 << 6;
     pub const SUBMIT_ALL: u32 = 1 << 7;
     pub const COOP_TASKRUN: u32 = 1 << 8;
@@ -187,9 +227,11 @@ pub mod feature {
     pub const CUR_PERSONALITY: u32 = 1 << 4;
     pub const FAST_POLL: u32 = 1 << 5;
     pub const POLL_32BITS: u32 = 1 << 6;
+    pub const SQPOLL_NONFIXED: u32 = 1 << 7;
     pub const EXT_ARG: u32 = 1 << 8;
     pub const CQE_SKIP: u32 = 1 << 11;
     pub const LINKED_FILE: u32 = 1 << 12;
+    pub const REG_REG_RING: u32 = 1 << 13;
 }
 
 /// IOSQE_*.
@@ -210,9 +252,10 @@ pub mod enter {
     pub const SQ_WAKEUP: u32 = 2;
     pub const SQ_WAIT: u32 = 4;
     pub const EXT_ARG: u32 = 8;
+    pub const REGISTERED_RING: u32 = 16;
     pub const ABS_TIMER: u32 = 32;
     /// Those that are taken.
-    pub const KNOWN: u32 = GETEVENTS | SQ_WAKEUP | SQ_WAIT | EXT_ARG | ABS_TIMER;
+    pub const KNOWN: u32 = GETEVENTS | SQ_WAKEUP | SQ_WAIT | EXT_ARG | REGISTERED_RING | ABS_TIMER;
 }
 
 /// IORING_REGISTER_*.
@@ -226,12 +269,33 @@ pub mod register {
     pub const FILES_UPDATE: u32 = 6;
     pub const EVENTFD_ASYNC: u32 = 7;
     pub const PROBE: u32 = 8;
+    pub const PERSONALITY: u32 = 9;
+    pub const UNREGISTER_PERSONALITY: u32 = 10;
+    pub const RESTRICTIONS: u32 = 11;
     pub const ENABLE_RINGS: u32 = 12;
+    pub const RING_FDS: u32 = 20;
+    pub const UNREGISTER_RING_FDS: u32 = 21;
     pub const PBUF_RING: u32 = 22;
     pub const UNREGISTER_PBUF_RING: u32 = 23;
+    pub const SYNC_CANCEL: u32 = 24;
     pub const PBUF_STATUS: u32 = 26;
+    /// One more than the last that Linux 6.12 knows.
+    pub const END: u32 = 31;
+    /// The ring is one that the thread has registered.
+    pub const USE_REGISTERED_RING: u32 = 1 << 31;
     /// IO_URING_OP_SUPPORTED.
     pub const SUPPORTED: u16 = 1;
+}
+
+/// IORING_ASYNC_CANCEL_*.
+pub mod cancel {
+    pub const ALL: u32 = 1;
+    pub const FD: u32 = 2;
+    pub const ANY: u32 = 4;
+    pub const FD_FIXED: u32 = 8;
+    pub const USERDATA: u32 = 16;
+    pub const OP: u32 = 32;
+    pub const KNOWN: u32 = 63;
 }
 
 /// Where `mmap` finds what (IORING_OFF_*).
@@ -243,6 +307,7 @@ pub mod offset {
 
 /// Bits of the flags that the kernel writes into the submission ring (IORING_SQ_*).
 pub mod sq_flag {
+    pub const NEED_WAKEUP: u32 = 1;
     pub const CQ_OVERFLOW: u32 = 2;
     pub const TASKRUN: u32 = 4;
 }
@@ -257,6 +322,10 @@ pub const CQE_BUFFER_SHIFT: u32 = 16;
 
 /// IORING_CQE_F_MORE: the request goes on.
 pub const CQE_MORE: u32 = 2;
+/// IORING_CQE_F_NOTIF: of SEND_ZC, whose bytes may be used again.
+pub const CQE_NOTIF: u32 = 8;
+/// IORING_NOTIF_USAGE_ZC_COPIED: they were copied.
+pub const ZC_COPIED: u32 = 1 << 31;
 
 /// IORING_OP_*.
 pub mod op {
@@ -280,6 +349,7 @@ pub mod op {
     pub const FALLOCATE: u8 = 17;
     pub const OPENAT: u8 = 18;
     pub const CLOSE: u8 = 19;
+    pub const FILES_UPDATE: u8 = 20;
     pub const STATX: u8 = 21;
     pub const READ: u8 = 22;
     pub const WRITE: u8 = 23;
@@ -289,15 +359,22 @@ pub mod op {
     pub const RECV: u8 = 27;
     pub const OPENAT2: u8 = 28;
     pub const EPOLL_CTL: u8 = 29;
+    pub const SPLICE: u8 = 30;
     pub const PROVIDE_BUFFERS: u8 = 31;
     pub const REMOVE_BUFFERS: u8 = 32;
+    pub const TEE: u8 = 33;
     pub const SHUTDOWN: u8 = 34;
     pub const RENAMEAT: u8 = 35;
     pub const UNLINKAT: u8 = 36;
     pub const MKDIRAT: u8 = 37;
     pub const SYMLINKAT: u8 = 38;
     pub const LINKAT: u8 = 39;
+    pub const MSG_RING: u8 = 40;
     pub const SOCKET: u8 = 45;
+    pub const SEND_ZC: u8 = 47;
+    pub const WAITID: u8 = 50;
+    pub const FUTEX_WAIT: u8 = 51;
+    pub const FUTEX_WAKE: u8 = 52;
     pub const FTRUNCATE: u8 = 55;
     pub const BIND: u8 = 56;
     pub const LISTEN: u8 = 57;

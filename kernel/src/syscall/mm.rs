@@ -144,7 +144,7 @@ fn backing(file: &Arc<OpenFile>, request: &MapRequest, offset: u64) -> Result<Ba
 }
 
 /// How much the running process may lock.
-fn lock_limit() -> u64 {
+pub fn lock_limit() -> u64 {
     let task = process::current();
     if task.cred().capable(Capability::IPC_LOCK) {
         return u64::MAX;

@@ -14,6 +14,7 @@ use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
 use super::task::{
     cred, ioprio, kcmp, perf, pidfd, process, rseq, sched, sched_policy, seccomp, trace, unshare,
+    wait,
 };
 use super::uring::{enter, register, setup};
 use super::{counters, mm, signal, time};
@@ -113,7 +114,7 @@ syscalls! {
     58 vfork => process::vfork, Full;
     59 execve => exec::execve, Full;
     60 exit => process::exit, Full;
-    61 wait4 => process::wait4, Full;
+    61 wait4 => wait::wait4, Full;
     62 kill => signal::kill, Full;
     63 uname => misc::uname, Full;
     64 semget => sem::semget, Partial("one namespace");
@@ -254,7 +255,7 @@ syscalls! {
     233 epoll_ctl => epoll::epoll_ctl, Full;
     234 tgkill => signal::tgkill, Full;
     235 utimes => path::utimes, Full;
-    247 waitid => process::waitid, Full;
+    247 waitid => wait::waitid, Full;
     251 ioprio_set => ioprio::ioprio_set, Partial("CLONE_IO does not share it");
     252 ioprio_get => ioprio::ioprio_get, Full;
     253 inotify_init => inotify::inotify_init, Full;
@@ -325,9 +326,9 @@ syscalls! {
     332 statx => path::statx, Full;
     334 rseq => rseq::rseq, Partial("mm_cid is the number of the CPU");
     424 pidfd_send_signal => pidfd::pidfd_send_signal, Partial("no directories of /proc in place of a pidfd");
-    425 io_uring_setup => setup::io_uring_setup, Partial("no SQPOLL, IOPOLL, SQE128, CQE32, ATTACH_WQ, NO_MMAP, REGISTERED_FD_ONLY, HYBRID_IOPOLL: EINVAL");
-    426 io_uring_enter => enter::io_uring_enter, Partial("30-odd operations (PROBE lists them); what waits goes on when a task of the process that made the ring enters it, or when the thread that submitted it returns to user mode, which is not woken for it where it sleeps: TASKRUN is set meanwhile, and a poll of the ring says so; another process that holds the ring gets EAGAIN for what would wait; what waits for a process that is gone is cancelled at the next entry; no request waits for a ring or an epoll; what must block otherwise does so in the call; multishot of POLL_ADD, RECV and ACCEPT only; buffers are selected for READ and RECV only, not in bundles; no updates of polls or timeouts, no counted timeouts, no direct descriptors or registered rings; no MSG_RING, SPLICE, TEE, SEND_ZC, FUTEX_*, WAITID, FILES_UPDATE as operations; a failed READ gives a buffer of a list back; a multishot ACCEPT heeds RLIMIT_NOFILE when it accepts; SOCK_NONEMPTY is never set");
-    427 io_uring_register => register::io_uring_register, Partial("PROBE, FILES, FILES_UPDATE, BUFFERS, EVENTFD, ENABLE_RINGS, PBUF_RING, PBUF_STATUS; registered files for transfers only; registered buffers and rings of buffers are found by their addresses, not pinned, and only by the process that made the ring; rings of buffers in user memory only (no PBUF_RING_MMAP, no PBUF_RING_INC); 65536 provided buffers a ring; no FILES2, BUFFERS2 or their tags, no personalities, restrictions, clones of buffers");
+    425 io_uring_setup => setup::io_uring_setup, Partial("SQPOLL without a thread that polls: NEED_WAKEUP is always set, and who wakes takes the entries himself; no SQE128, CQE32, NO_MMAP, REGISTERED_FD_ONLY: EINVAL");
+    426 io_uring_enter => enter::io_uring_enter, Partial("45 operations (PROBE lists them); what waits goes on when a task of the process that made the ring enters it, or when the thread that submitted it returns to user mode, which is not woken for it where it sleeps: TASKRUN is set meanwhile, and a poll of the ring says so; another process that holds the ring gets EAGAIN for what would wait; what waits for a process that is gone is cancelled at the next entry; no request waits for a ring or an epoll; what must block otherwise does so in the call; multishot of POLL_ADD, RECV, ACCEPT and TIMEOUT only; buffers are selected for READ and RECV only, not in bundles; no direct descriptors, and so none sent by MSG_RING; SEND_ZC copies; FUTEX_REQUEUE does not move a FUTEX_WAIT, and a wake-up comes to threads first; no FUTEX_WAITV, SENDMSG_ZC, READ_MULTISHOT, URING_CMD, FIXED_FD_INSTALL, extended attributes; a failed READ gives a buffer of a list back; a multishot ACCEPT heeds RLIMIT_NOFILE when it accepts; SOCK_NONEMPTY is never set");
+    427 io_uring_register => register::io_uring_register, Partial("PROBE, FILES, FILES_UPDATE, BUFFERS, EVENTFD, PERSONALITY, RESTRICTIONS, ENABLE_RINGS, RING_FDS, SYNC_CANCEL, PBUF_RING, PBUF_STATUS; RLIMIT_MEMLOCK for each registration alone; a personality that was taken back fails what waits for its link; registered files for transfers only; registered buffers and rings of buffers are found by their addresses, not pinned, and only by the process that made the ring; rings of buffers in user memory only (no PBUF_RING_MMAP, no PBUF_RING_INC); 65536 provided buffers a ring; no FILES2, BUFFERS2 or their tags, no clones of buffers, no limits of workers (there are none)");
     434 pidfd_open => pidfd::pidfd_open, Full;
     435 clone3 => process::clone3, Partial("no namespaces, no set_tid, no cgroup");
     436 close_range => fd::close_range, Full;

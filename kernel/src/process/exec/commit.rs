@@ -121,6 +121,7 @@ fn forget_old_program(task: Current, program: Program, name: &[u8], guarded: boo
     process.has_execed.store(true, Ordering::Relaxed);
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
     signal::reset_for_exec(&task)?;
+    task.map(|task| &task.registered).clear();
     let shared = Arc::strong_count(&*task.files()) > 1;
     if shared {
         let own: Arc<FdTable> = try_arc(task.files().fork()?)?;

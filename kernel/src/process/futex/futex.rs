@@ -6,6 +6,7 @@
 //! taken in index order when waiters move. `pi` has the futexes that lend priority, `robust` the lists of locks that a
 //! thread leaves behind.
 
+use super::distant;
 use super::key::Key;
 use super::waits;
 use crate::mm::{AddressSpace, user};
@@ -113,7 +114,8 @@ pub fn wake(
     let mut taken = Taken::new();
     let result = QUEUES.wake(key, count, bitset, &mut taken);
     let woken = wake_waiters(taken);
-    result.map(|()| woken).map_err(wrong_kind)
+    result.map_err(wrong_kind)?;
+    Ok(woken + distant::wake(key, count - woken, bitset))
 }
 
 /// Wakes up to `wake_count` waiters of one word and moves up to `move_count` others to a second one.

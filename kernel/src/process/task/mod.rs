@@ -8,6 +8,7 @@ pub mod later;
 pub mod limits;
 pub(super) mod members;
 pub(super) mod process;
+pub mod registered;
 pub mod rseq;
 pub(super) mod task;
 pub(super) mod users;

@@ -8,6 +8,7 @@
 use super::current::Current;
 use super::members::Member;
 use super::process::Process;
+use super::registered::Registered;
 use super::rseq::Rseq;
 use super::users;
 use crate::arch::entry::frame::TrapFrame;
@@ -50,6 +51,7 @@ pub struct Task {
     files: OwnerCell<Option<Arc<FdTable>>>,
     fs: OwnerCell<Option<Arc<FsContext>>>,
     cred: OwnerCell<Arc<Cred>>,
+    pub registered: Registered,
     comm: SpinLock<[u8; COMM_LEN], level::Leaf>,
     pub times: Times,
     exiting: AtomicBool,
@@ -62,7 +64,6 @@ pub struct Task {
     pub rseq: Rseq,
     /// Who traces it, and how it goes on.
     pub(in crate::process) tracing: Tracing,
-    /// What calls it may make.
     pub(in crate::process) seccomp: crate::process::seccomp::Part,
     /// Who counts its calls.
     pub(in crate::process) watched: Watched,
@@ -168,6 +169,7 @@ impl Task {
             files: OwnerCell::new(parts.files),
             fs: OwnerCell::new(parts.fs),
             cred: OwnerCell::new(parts.cred),
+            registered: Registered::new(),
             comm: SpinLock::new(parts.comm),
             times: Times::new(),
             exiting: AtomicBool::new(false),

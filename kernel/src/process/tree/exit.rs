@@ -91,6 +91,7 @@ pub fn do_exit(status: Status) -> ! {
     release_memory(task);
     task.seccomp.leave();
     task.map(|task| &task.sysv).leave(process.pid());
+    task.map(|task| &task.registered).clear();
     let files = task.set_files(None);
     drop(files);
     drop(task.set_fs(None));

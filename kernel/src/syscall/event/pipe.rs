@@ -11,7 +11,7 @@ use crate::process::signal::fd::SignalFd;
 use crate::syscall::caller::{file, or_sigpipe};
 use crate::syscall::file::install::{install, install_pair};
 use crate::time::ClockId;
-use crate::vfs::Capability;
+use crate::vfs::{Capability, OpenFile};
 use abi::fs::OpenFlags;
 use abi::signal::SigSet;
 use abi::time::{Itimerspec, Timespec};
@@ -113,8 +113,13 @@ pub fn tee(from: i32, to: i32, len: usize, flags: u32) -> Result<usize> {
         return Err(Errno::EINVAL);
     }
     let (from, to) = (file(from)?, file(to)?);
+    tee_files(&from, &to, len, flags)
+}
+
+/// As [`tee`], of files.
+pub fn tee_files(from: &OpenFile, to: &OpenFile, len: usize, flags: u32) -> Result<usize> {
     let nonblock = flags & SPLICE_NONBLOCK != 0 || from.nonblock() || to.nonblock();
-    or_sigpipe(pipes::tee(&from, &to, len, nonblock))
+    or_sigpipe(pipes::tee(from, to, len, nonblock))
 }
 
 /// The pages are copied, not taken: what a program may rely on is the same.

@@ -17,6 +17,40 @@ const FLAGS: u32 = 15;
 /// Most that one call moves: what a pipe holds by default.
 const STEP: usize = 64 * 1024;
 
+/// Where in a file bytes are, if not where it stands.
+#[derive(Clone, Copy)]
+pub enum Place {
+    None,
+    Given(i64),
+    /// Where the number is, and where the one behind the bytes goes.
+    User(UserPtr<i64>),
+}
+
+impl Place {
+    fn of(offset: UserPtr<i64>) -> Self {
+        offset.non_null().map_or(Self::None, Self::User)
+    }
+
+    fn is_none(self) -> bool {
+        matches!(self, Self::None)
+    }
+
+    fn read(self) -> Result<Option<i64>> {
+        match self {
+            Self::None => Ok(None),
+            Self::Given(at) => Ok(Some(at)),
+            Self::User(at) => at.read().map(Some),
+        }
+    }
+
+    fn write(self, end: u64) -> Result<()> {
+        match self {
+            Self::User(at) => at.write(&end.cast_signed()),
+            _ => Ok(()),
+        }
+    }
+}
+
 pub fn splice(
     from: i32,
     from_offset: UserPtr<i64>,
@@ -32,8 +66,19 @@ pub fn splice(
         return Err(Errno::EINVAL);
     }
     let (input, output) = (file(from)?, file(to)?);
-    let (from_pipe, to_pipe) = (pipe::is_pipe(&input), pipe::is_pipe(&output));
-    if (from_pipe && !from_offset.is_null()) || (to_pipe && !to_offset.is_null()) {
+    let (from, to) = (Place::of(from_offset), Place::of(to_offset));
+    splice_files((&input, from), (&output, to), len, flags)
+}
+
+/// As [`splice`], of files, and more than nothing.
+pub fn splice_files(
+    (input, from_offset): (&Arc<OpenFile>, Place),
+    (output, to_offset): (&Arc<OpenFile>, Place),
+    len: usize,
+    flags: u32,
+) -> Result<usize> {
+    let (from_pipe, to_pipe) = (pipe::is_pipe(input), pipe::is_pipe(output));
+    if (from_pipe && !from_offset.is_none()) || (to_pipe && !to_offset.is_none()) {
         return Err(Errno::ESPIPE);
     }
     if !input.readable() || !output.writable() {
@@ -42,7 +87,7 @@ pub fn splice(
     // A pipe that does not block makes the call not block.
     let nonblock =
         flags & NONBLOCK != 0 || (from_pipe && input.nonblock()) || (to_pipe && output.nonblock());
-    let step = Step { input: &input, output: &output, len: len.min(STEP), nonblock };
+    let step = Step { input, output, len: len.min(STEP), nonblock };
     let moved = or_sigpipe(match (from_pipe, to_pipe) {
         (true, true) => step.between_pipes(),
         (true, false) => step.out_of_pipe(to_offset),
@@ -50,8 +95,8 @@ pub fn splice(
         (false, false) => Err(Errno::EINVAL),
     })?;
     if moved != 0 {
-        notify::file(&output, event::MODIFY);
-        notify::file(&input, event::ACCESS);
+        notify::file(output, event::MODIFY);
+        notify::file(input, event::ACCESS);
     }
     Ok(moved)
 }
@@ -85,8 +130,8 @@ impl Step<'_> {
         Ok(moved)
     }
 
-    fn out_of_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
-        let at = offset.non_null().map(UserPtr::read).transpose()?;
+    fn out_of_pipe(&self, offset: Place) -> Result<usize> {
+        let at = offset.read()?;
         if at.is_some() && !self.output.ops().seekable() {
             return Err(Errno::EINVAL);
         }
@@ -104,16 +149,16 @@ impl Step<'_> {
         // Only what the other file took leaves the pipe.
         pipe::discard(self.input, put)?;
         if let Some(at) = at {
-            offset.write(&at.saturating_add(put as u64).cast_signed())?;
+            offset.write(at.saturating_add(put as u64))?;
         }
         Ok(put)
     }
 
-    fn file_to_pipe(&self, offset: UserPtr<i64>) -> Result<usize> {
+    fn file_to_pipe(&self, offset: Place) -> Result<usize> {
         if self.input.kind() == FileType::Dir || is_memory_device(self.input, NULL) {
             return Err(Errno::EINVAL);
         }
-        let given = offset.non_null().map(UserPtr::read).transpose()?;
+        let given = offset.read()?;
         let seekable = self.input.ops().seekable();
         if given.is_some() && !seekable {
             return Err(Errno::EINVAL);
@@ -136,7 +181,7 @@ impl Step<'_> {
             pipe::write_with(self.output, self.nonblock, &mut Source::kernel(&buffer[..got]))?;
         let end = at.saturating_add(put as u64);
         match given {
-            Some(_) => offset.write(&end.cast_signed())?,
+            Some(_) => offset.write(end)?,
             None => *own = end,
         }
         Ok(put)

@@ -1,7 +1,7 @@
 //! Sockets: sending and receiving, one message or many.
 
 use super::message::{Name, receive_message, send_message};
-use super::socket::{any, write_name};
+use super::socket::{Any, any, write_name};
 use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::mm::user::{self, UserPtr};
 use crate::sync::Pace;
@@ -55,14 +55,23 @@ pub fn sendmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
     send_header(&file, &msg.read()?, flags)
 }
 
-/// `send` of io_uring.
-pub fn send_buffer(file: &OpenFile, buf: u64, len: usize, flags: u32) -> Result<usize> {
-    any(file)?;
+/// `send` and `sendto` of io_uring; without a copy only where the network is one, and is made all the same.
+pub fn send_buffer(
+    file: &OpenFile,
+    (buf, len): (u64, usize),
+    (addr, addr_len): (u64, u32),
+    flags: u32,
+    uncopied: bool,
+) -> Result<usize> {
+    if matches!(any(file)?, Any::Unix(_)) && uncopied {
+        return Err(Errno::EOPNOTSUPP);
+    }
     if !user::in_range(buf, len) {
         return Err(Errno::EFAULT);
     }
     let iov = [user::UserSlice::new(buf, len)];
-    send_message(file, &iov, Name::NONE, (0, 0), MsgFlags::from_bits_retain(flags))
+    let name = if addr == 0 { Name::NONE } else { Name { addr, len: addr_len } };
+    send_message(file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
 }
 
 /// `recv` of io_uring.

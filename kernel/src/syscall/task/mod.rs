@@ -13,3 +13,4 @@ pub(super) mod sched_policy;
 pub(super) mod seccomp;
 pub(super) mod trace;
 pub(super) mod unshare;
+pub(super) mod wait;

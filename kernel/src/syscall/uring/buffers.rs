@@ -8,6 +8,7 @@ use crate::base::PAGE_SIZE;
 use crate::mm::fallible::{TryGrow, TryMap, TryVec};
 use crate::mm::user::{self, UserPtr, UserSlice};
 use crate::sync::Pace;
+use crate::syscall::mm::lock_limit;
 use abi::uring::{BufferReg, ProvidedBuffer, Sqe};
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -156,10 +157,14 @@ impl Buffers {
             return Err(Errno::EINVAL);
         }
         let mut buffers = Vec::with_room(count as usize)?;
+        let mut pages = 0;
         for nth in (0..count).paced() {
             let buffer = UserPtr::<UserSlice>::new(arg).index(u64::from(nth)).read()?;
             if buffer.addr != 0 || buffer.len != 0 {
-                populate(&buffer)?;
+                pages += populate(&buffer)?;
+                if pages.saturating_mul(PAGE_SIZE as u64) > lock_limit() {
+                    return Err(Errno::ENOMEM);
+                }
             }
             buffers.try_push(buffer)?;
         }
@@ -188,8 +193,8 @@ impl Buffers {
     }
 }
 
-/// Brings the pages in, which must be there to be written: `EFAULT` also for a length that no buffer has.
-fn populate(buffer: &UserSlice) -> Result<()> {
+/// Brings the pages in, which must be there to be written: how many, `EFAULT` also for a length that no buffer has.
+fn populate(buffer: &UserSlice) -> Result<u64> {
     const POPULATE_WRITE: i32 = 23;
     let fits = buffer.addr != 0 && (1..=LONGEST).contains(&buffer.len);
     if !fits || !user::in_range(buffer.addr, buffer.len) {
@@ -198,7 +203,8 @@ fn populate(buffer: &UserSlice) -> Result<()> {
     let start = buffer.addr - buffer.addr % PAGE_SIZE as u64;
     let end = (buffer.addr + buffer.len as u64).next_multiple_of(PAGE_SIZE as u64);
     let done = crate::syscall::mm::madvise(start, end - start, POPULATE_WRITE);
-    done.map_err(|error| if error == Errno::EINTR { error } else { Errno::EFAULT })
+    done.map_err(|error| if error == Errno::EINTR { error } else { Errno::EFAULT })?;
+    Ok((end - start) / PAGE_SIZE as u64)
 }
 
 /// Why buffers cannot be provided, in Linux's order.

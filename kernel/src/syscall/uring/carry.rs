@@ -3,21 +3,28 @@
 //! A request that would wait is parked with what is linked to it; a later [`retry`] goes on. A drained request, and all behind it,
 //! stay back until nothing is parked. Owns nothing. Never sleeps for a request. Locks: the ring's mutex is held by the caller.
 
+use super::awaited;
+use super::check::{MULTI, REPORT_USAGE, TIMEOUT_UPDATE};
+use super::files::registered_file;
+use super::outcome::{Done, Outcome, Wait};
 use super::parked::{Maker, Parked};
-use super::perform::{Done, Outcome, Wait, deadline_of, nop, perform, transfer};
+use super::perform::{deadline_of, nop, perform, transfer};
 use super::request::{Chain, Request};
 use super::ring::{Ring, State};
+use super::update::{tell, update_poll, update_timeout};
 use crate::mm::fallible::{TryGrow, TryMap, try_box};
 use crate::process;
 use crate::sync::Pace;
-use abi::uring::{CQE_MORE, Cqe, op, setup, sqe as flag};
+use crate::vfs::OpenFile;
+use abi::uring::{CQE_MORE, CQE_NOTIF, Cqe, Sqe, ZC_COPIED, op, setup, sqe as flag};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 
-/// IORING_POLL_ADD_MULTI.
-const MULTI: u32 = 1;
 /// IORING_TIMEOUT_ETIME_SUCCESS.
 const ETIME_SUCCESS: u32 = 1 << 5;
+/// IORING_TIMEOUT_MULTISHOT.
+pub const TIMEOUT_MULTISHOT: u32 = 1 << 6;
 
 /// Completes what is not carried out.
 pub fn refuse(ring: &Ring, state: &mut State, request: &Request, error: Errno) {
@@ -126,9 +133,24 @@ fn run_alone(ring: &Ring, state: &mut State, request: &Request) {
             Err(error) => Done::of(Err(error)),
         },
     };
+    tell_done(ring, state, request, done);
+}
+
+/// Adds its completion, if one is wanted.
+#[inline]
+fn tell_done(ring: &Ring, state: &mut State, request: &Request, done: Done) {
     if done.breaks_link || !request.has(flag::CQE_SKIP_SUCCESS) {
         ring.complete(state, done.completion(&request.sqe));
     }
+    if request.sqe.opcode == op::SEND_ZC {
+        // What was sent was copied, so the bytes may be used again.
+        ring.complete_late(state, notice(&request.sqe));
+    }
+}
+
+fn notice(sqe: &Sqe) -> Cqe {
+    let res = if sqe.ioprio & REPORT_USAGE == 0 { 0 } else { ZC_COPIED.cast_signed() };
+    Cqe { user_data: sqe.user_data, res, flags: CQE_NOTIF }
 }
 
 /// Completes a request: what comes next, if something does.
@@ -139,9 +161,7 @@ fn finish(
     mut rest: VecDeque<Request>,
     done: Done,
 ) -> Option<(Request, VecDeque<Request>)> {
-    if done.breaks_link || !request.has(flag::CQE_SKIP_SUCCESS) {
-        ring.complete(state, done.completion(&request.sqe));
-    }
+    tell_done(ring, state, request, done);
     if rest.front().is_some_and(|next| next.sqe.opcode == op::LINK_TIMEOUT)
         && let Some(timeout) = rest.pop_front()
     {
@@ -156,8 +176,35 @@ fn finish(
 }
 
 fn carry(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
+    if request.sqe.personality == 0 {
+        carry_out(ring, state, request)
+    } else {
+        carry_as(ring, state, request)
+    }
+}
+
+/// Carries it out as who it names.
+#[cold]
+fn carry_as(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
+    let Some(cred) = state.personalities.get(&request.sqe.personality).cloned() else {
+        return Outcome::of(Err(Errno::EINVAL));
+    };
+    let task = process::current();
+    let own = task.cred_arc();
+    task.set_cred(cred);
+    let outcome = carry_out(ring, state, request);
+    task.set_cred(own);
+    outcome
+}
+
+fn carry_out(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
     let sqe = &request.sqe;
     match sqe.opcode {
+        op::POLL_REMOVE if sqe.len != 0 => Outcome::of(update_poll(state, sqe)),
+        op::TIMEOUT_REMOVE if sqe.op_flags & TIMEOUT_UPDATE != 0 => {
+            Outcome::of(update_timeout(state, sqe))
+        }
+        op::MSG_RING => Outcome::of(tell(ring, state, sqe)),
         op::POLL_REMOVE | op::TIMEOUT_REMOVE => {
             let kind = if sqe.opcode == op::POLL_REMOVE { op::POLL_ADD } else { op::TIMEOUT };
             let is_it = |parked: &Parked| {
@@ -168,32 +215,41 @@ fn carry(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
                 _ => Ok(0),
             })
         }
-        op::ASYNC_CANCEL => Outcome::of(cancel_matching(ring, state, request)),
+        op::ASYNC_CANCEL => Outcome::of(cancel_matching(ring, state, sqe)),
         _ => perform(ring, state, sqe),
     }
 }
 
-/// IORING_OP_ASYNC_CANCEL: by what an entry said of itself, by its file, or all.
-fn cancel_matching(ring: &Ring, state: &mut State, request: &Request) -> Result<i64> {
-    const ALL: u32 = 1;
-    const FD: u32 = 2;
-    const ANY: u32 = 4;
-    let sqe = &request.sqe;
+/// IORING_OP_ASYNC_CANCEL: by what an entry said of itself, by its file, by its operation, or all.
+pub fn cancel_matching(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<i64> {
+    use abi::uring::cancel::{ALL, ANY, FD, FD_FIXED, OP, USERDATA};
     let flags = sqe.op_flags;
-    let many = flags & (ALL | ANY) != 0;
+    let has = |bits: u32| flags & bits != 0;
+    let many = has(ALL | ANY);
     let most = if many { usize::MAX } else { 1 };
-    let file = match flags & FD {
-        0 => None,
-        _ => Some(crate::syscall::caller::file(sqe.fd)?),
+    let file = match has(FD) {
+        false => None,
+        true if has(FD_FIXED) => Some(registered_file(state, sqe.fd)?),
+        true => Some(crate::syscall::caller::file(sqe.fd)?),
     };
-    let is_it = |parked: &Parked| match &file {
-        _ if flags & ANY != 0 => true,
-        Some(file) => parked.file.as_ref().is_some_and(|of| alloc::sync::Arc::ptr_eq(of, file)),
-        None => parked.request.sqe.user_data == sqe.addr,
+    // As on Linux, of these one is counted, too.
+    let is_counted = core::cell::Cell::new(many);
+    let counts = |of: &Sqe| matches!(of.opcode, op::FUTEX_WAIT | op::WAITID);
+    let by_data = has(USERDATA) || !has(FD | OP);
+    let is_it = |parked: &Parked| {
+        let of = &parked.request.sqe;
+        let is_file =
+            |file: &Arc<OpenFile>| parked.file.as_ref().is_some_and(|of| Arc::ptr_eq(of, file));
+        let is_it = has(ANY)
+            || file.as_ref().is_none_or(is_file)
+                && (!has(OP) || u32::from(of.opcode) == sqe.len)
+                && (!by_data || of.user_data == sqe.addr);
+        is_counted.set(is_counted.get() || is_it && counts(of));
+        is_it
     };
     match cancel(ring, state, most, is_it) {
         0 if !many => Err(Errno::ENOENT),
-        count => Ok(if many { count as i64 } else { 0 }),
+        count => Ok(if is_counted.get() { count as i64 } else { 0 }),
     }
 }
 
@@ -203,16 +259,23 @@ fn cancel(ring: &Ring, state: &mut State, most: usize, is_it: impl Fn(&Parked) -
     while found < most {
         // Paced, as there may be ten thousand that are not it.
         let mut rest = state.parked.range(from..).paced();
-        let at = rest.find(|(_, parked)| is_it(parked)).map(|(&at, _)| at);
+        let can_be = |parked: &Parked| is_it(parked) && !parked.is_woken();
+        let at = rest.find(|(_, parked)| can_be(parked)).map(|(&at, _)| at);
         from = at.map_or(from, |at| at + 1);
         let Some(mut parked) = at.and_then(|at| state.parked.remove(&at)) else { break };
         found += 1;
+        forget(state, &parked);
         refuse_late(ring, state, &parked.request, Errno::ECANCELED);
         let rest = core::mem::take(&mut parked.rest);
         cancel_rest(ring, state, &parked.request, rest);
         crate::sync::cond_resched();
     }
     found
+}
+
+/// It waits no longer.
+fn forget(state: &mut State, parked: &Parked) {
+    state.counting -= usize::from(parked.since.is_some());
 }
 
 /// The running task; nobody under `DEFER_TASKRUN`, where only who enters the ring goes on.
@@ -241,9 +304,15 @@ fn park(
     let mut parked =
         Parked::new(&ring.tower, maker_of(ring), request, wait.file, wait.wanted, deadline)?;
     parked.rest = core::mem::take(rest);
+    let counts = request.sqe.off != 0 && request.sqe.op_flags & TIMEOUT_MULTISHOT == 0;
+    if request.sqe.opcode == op::TIMEOUT && counts {
+        parked.since = Some(ring.counted(state));
+    }
     let at = state.next_parked;
     state.next_parked += 1;
+    let counts = parked.since.is_some();
     state.parked.try_put(at, try_box(parked)?)?;
+    state.counting += usize::from(counts);
     Ok(())
 }
 
@@ -256,6 +325,9 @@ pub fn retry(ring: &Ring, state: &mut State) {
 }
 
 fn retry_parked(ring: &Ring, state: &mut State) {
+    if ring.has_work() {
+        ring.take_inbox(state);
+    }
     if ring.has_work() && ring.is_mine() && ring.tower.take_rung() {
         let mut from = 0;
         loop {
@@ -271,7 +343,29 @@ fn retry_parked(ring: &Ring, state: &mut State) {
         // Who submitted them is gone.
         cancel(ring, state, usize::MAX, |_| true);
     }
+    if state.counting != 0 {
+        end_counted(ring, state);
+    }
     begin_deferred(ring, state);
+}
+
+/// Ends the timeouts for which there were enough completions.
+fn end_counted(ring: &Ring, state: &mut State) {
+    ring.take_late(state);
+    loop {
+        let counted = ring.counted(state);
+        let is_over = |parked: &Parked| {
+            let wanted = parked.request.sqe.off as u32;
+            parked.since.is_some_and(|since| counted.wrapping_sub(since) >= wanted)
+        };
+        let mut all = state.parked.iter().paced();
+        let Some((&at, _)) = all.find(|(_, parked)| is_over(parked)) else { return };
+        let request = state.parked.get(&at).map(|parked| parked.request);
+        if let Some(request) = request {
+            ring.count_timeout();
+            complete_parked(ring, state, at, &request, Done::of(Ok(0)));
+        }
+    }
 }
 
 fn look_again(ring: &Ring, state: &mut State, at: u64) {
@@ -279,6 +373,10 @@ fn look_again(ring: &Ring, state: &mut State, at: u64) {
     let request = parked.request;
     let done = match (request.sqe.opcode, parked.is_late()) {
         (op::TIMEOUT, true) => {
+            ring.count_timeout();
+            if go_on(ring, state, at) {
+                return;
+            }
             let breaks_link = request.sqe.op_flags & ETIME_SUCCESS == 0;
             Done { breaks_link, ..Done::of(Err(Errno::ETIME)) }
         }
@@ -296,6 +394,11 @@ fn look_again(ring: &Ring, state: &mut State, at: u64) {
             }
             Done::of(Ok(i64::from(ready)))
         }
+        (op::SPLICE | op::TEE | op::FUTEX_WAIT | op::WAITID, false) => {
+            let Some(file) = parked.file.clone() else { return };
+            let Some(done) = awaited::look_again(&file, &request.sqe) else { return };
+            done
+        }
         _ => {
             let Some(file) = parked.file.clone() else { return };
             match transfer(ring, state, &file, &request.sqe) {
@@ -304,12 +407,36 @@ fn look_again(ring: &Ring, state: &mut State, at: u64) {
             }
         }
     };
+    complete_parked(ring, state, at, &request, done);
+}
+
+fn complete_parked(ring: &Ring, state: &mut State, at: u64, request: &Request, done: Done) {
     let Some(mut parked) = state.parked.remove(&at) else { return };
+    forget(state, &parked);
     let rest = core::mem::take(&mut parked.rest);
     drop(parked);
-    if let Some((next, rest)) = finish(ring, state, &request, rest, done) {
+    if let Some((next, rest)) = finish(ring, state, request, rest, done) {
         run(ring, state, next, rest);
     }
+}
+
+/// Whether a timeout comes again: it tells of this time, and waits for the next.
+fn go_on(ring: &Ring, state: &mut State, at: u64) -> bool {
+    let has_room = ring.has_room(state);
+    let Some(parked) = state.parked.get_mut(&at) else { return false };
+    let sqe = &mut parked.request.sqe;
+    if sqe.op_flags & TIMEOUT_MULTISHOT == 0 || sqe.off == 1 || !has_room {
+        return false;
+    }
+    sqe.off = sqe.off.saturating_sub(1);
+    let res = Errno::ETIME.to_return() as i32;
+    let cqe = Cqe { user_data: sqe.user_data, res, flags: CQE_MORE };
+    let next = crate::time::since_boot_ns().saturating_add(parked.every);
+    if parked.set_deadline(next).is_err() {
+        return false;
+    }
+    ring.complete(state, cqe);
+    true
 }
 
 /// A linked timeout came first: the request is cancelled, and the timeout says so.

@@ -5,7 +5,7 @@
 use super::buffers::{check_provide, check_remove};
 use abi::fs::{AtFlags, OpenFlags};
 use abi::socket::SOCK_TYPE_MASK;
-use abi::uring::{Sqe, op, sqe as flag};
+use abi::uring::{Sqe, cancel, op, sqe as flag};
 use abi::{Errno, Result};
 
 /// `IORING_RECVSEND_POLL_FIRST`: a hint that costs nothing to ignore.
@@ -16,8 +16,28 @@ const RECV_MULTISHOT: u16 = 2;
 const ACCEPT_MULTISHOT: u16 = 1;
 /// `IORING_ACCEPT_DONTWAIT`.
 pub const ACCEPT_DONTWAIT: u16 = 2;
+/// `IORING_RECVSEND_FIXED_BUF`, `IORING_SEND_ZC_REPORT_USAGE`.
+const FIXED_BUF: u16 = 4;
+pub const REPORT_USAGE: u16 = 8;
 /// `MSG_WAITALL`.
 const WAITALL: u32 = 0x100;
+
+/// `SPLICE_F_FD_IN_FIXED`, and those that the calls take.
+pub const FD_IN_FIXED: u32 = 1 << 31;
+pub const SPLICE_FLAGS: u32 = 15;
+
+/// IORING_TIMEOUT_UPDATE, IORING_LINK_TIMEOUT_UPDATE.
+pub const TIMEOUT_UPDATE: u32 = 2;
+pub const LINK_TIMEOUT_UPDATE: u32 = 16;
+
+/// IORING_POLL_ADD_MULTI, and what POLL_REMOVE may change: events, what a completion says.
+pub const MULTI: u32 = 1;
+pub const UPDATE_EVENTS: u32 = 2;
+pub const UPDATE_USER_DATA: u32 = 4;
+
+/// `FUTEX2_SIZE_U32` and `FUTEX2_PRIVATE`; no other size is built, as on Linux.
+const FUTEX_U32: u32 = 2;
+const FUTEX_PRIVATE: u32 = 128;
 
 /// What holds for an operation whatever its entry says.
 #[derive(Clone, Copy)]
@@ -40,7 +60,7 @@ impl Kind {
             op::READ | op::RECV => Self::KNOWN | Self::TRANSFER | Self::SELECTS,
             op::WRITE | op::READV | op::WRITEV => Self::KNOWN | Self::TRANSFER,
             op::READ_FIXED | op::WRITE_FIXED => Self::KNOWN | Self::TRANSFER,
-            op::SEND | op::SENDMSG | op::RECVMSG | op::ACCEPT | op::CONNECT => {
+            op::SEND | op::SEND_ZC | op::SENDMSG | op::RECVMSG | op::ACCEPT | op::CONNECT => {
                 Self::KNOWN | Self::TRANSFER
             }
             op::FSYNC
@@ -60,7 +80,14 @@ impl Kind {
             | op::MKDIRAT
             | op::SYMLINKAT
             | op::LINKAT => Self::KNOWN | Self::NAMES,
+            op::FILES_UPDATE => Self::KNOWN | Self::OPEN_FILE,
             op::NOP
+            | op::SPLICE
+            | op::TEE
+            | op::MSG_RING
+            | op::WAITID
+            | op::FUTEX_WAIT
+            | op::FUTEX_WAKE
             | op::MADVISE
             | op::EPOLL_CTL
             | op::SOCKET
@@ -114,30 +141,57 @@ pub fn is_rw(opcode: u8) -> bool {
     )
 }
 
+/// Whether a ring that is polled takes it (IORING_SETUP_IOPOLL).
+pub fn can_poll(opcode: u8) -> bool {
+    let others = [op::NOP, op::PROVIDE_BUFFERS, op::REMOVE_BUFFERS, op::FILES_UPDATE, op::MSG_RING];
+    is_rw(opcode) || others.contains(&opcode)
+}
+
+/// Whether it can take a provided buffer.
+pub fn can_select(opcode: u8) -> bool {
+    kind(opcode).has(Kind::SELECTS)
+}
+
+/// Whether SEND_ZC can be sent as it says. Linux looks once there is what tells of the bytes, so this fails with a second completion.
+pub fn has_good_zc_flags(sqe: &Sqe) -> bool {
+    sqe.ioprio & !(POLL_FIRST | FIXED_BUF | REPORT_USAGE) == 0
+}
+
+/// Whether its bytes lie in a registered buffer.
+#[inline]
+pub fn is_fixed(sqe: &Sqe) -> bool {
+    match sqe.opcode {
+        op::READ_FIXED | op::WRITE_FIXED => true,
+        op::SEND_ZC => sqe.ioprio & FIXED_BUF != 0,
+        _ => false,
+    }
+}
+
 /// Why the entry cannot be carried out at all, in Linux's order.
 #[inline]
-pub fn check(sqe: &Sqe) -> Result<()> {
+pub fn check(sqe: &Sqe, is_person: impl FnOnce(u16) -> bool) -> Result<()> {
     const PLAIN: u8 = !(flag::KNOWN & !(flag::BUFFER_SELECT | flag::FIXED_FILE));
     let kind = kind(sqe.opcode);
     if !kind.has(Kind::KNOWN) {
         return Err(Errno::EINVAL);
     }
     if u16::from(sqe.flags & PLAIN) | sqe.ioprio | sqe.personality != 0 {
-        return check_rare(sqe, kind);
+        return check_rare(sqe, kind, is_person);
     }
     check_fields(sqe)
 }
 
 /// As [`check`], for what few entries say.
 #[cold]
-fn check_rare(sqe: &Sqe, kind: Kind) -> Result<()> {
+fn check_rare(sqe: &Sqe, kind: Kind, is_person: impl FnOnce(u16) -> bool) -> Result<()> {
     if sqe.flags & !flag::KNOWN != 0 {
         return Err(Errno::EINVAL);
     }
     if sqe.flags & flag::BUFFER_SELECT != 0 && !kind.has(Kind::SELECTS) {
         return Err(Errno::EOPNOTSUPP);
     }
-    if sqe.ioprio != 0 && !kind.has(Kind::TRANSFER) || sqe.personality != 0 {
+    let is_stranger = sqe.personality != 0 && !is_person(sqe.personality);
+    if sqe.ioprio != 0 && !kind.has(Kind::TRANSFER) || is_stranger {
         return Err(Errno::EINVAL);
     }
     let is_fixed = sqe.flags & flag::FIXED_FILE != 0;
@@ -171,7 +225,7 @@ pub fn is_multishot(sqe: &Sqe) -> bool {
 #[inline]
 fn has_good_fields(sqe: &Sqe) -> bool {
     let none = |fields: &[u64]| fields.iter().all(|&field| field == 0);
-    let Sqe { off, addr, len, op_flags, buf_index, file_index, addr3, .. } = *sqe;
+    let Sqe { off, addr, len, op_flags, buf_index, file_index, .. } = *sqe;
     let (len, flags, buf, index) =
         (u64::from(len), u64::from(op_flags), u64::from(buf_index), u64::from(file_index));
     match sqe.opcode {
@@ -186,6 +240,17 @@ fn has_good_fields(sqe: &Sqe) -> bool {
         op::UNLINKAT => none(&[off, len, buf, index]) && op_flags & !AtFlags::REMOVEDIR.bits() == 0,
         op::MKDIRAT => none(&[off, flags, buf, index]),
         op::SYMLINKAT => none(&[len, flags, buf, index]),
+        _ => has_good_net_fields(sqe),
+    }
+}
+
+/// As [`has_good_fields`], for sockets, and for what waits for something else.
+fn has_good_net_fields(sqe: &Sqe) -> bool {
+    let none = |fields: &[u64]| fields.iter().all(|&field| field == 0);
+    let Sqe { off, addr, len, op_flags, buf_index, file_index, addr3, .. } = *sqe;
+    let (len, flags, buf, index) =
+        (u64::from(len), u64::from(op_flags), u64::from(buf_index), u64::from(file_index));
+    match sqe.opcode {
         op::SHUTDOWN => none(&[off, addr, flags, buf, index]),
         op::SOCKET => {
             let known = SOCK_TYPE_MASK | (OpenFlags::CLOEXEC | OpenFlags::NONBLOCK).bits();
@@ -200,32 +265,91 @@ fn has_good_fields(sqe: &Sqe) -> bool {
                 && sqe.flags & flag::BUFFER_SELECT != 0
                 && op_flags & WAITALL == 0
         }
-        op::SEND | op::RECV | op::SENDMSG | op::RECVMSG => {
-            none(&[index]) && sqe.ioprio & !POLL_FIRST == 0
+        op::SEND => none(&[index >> 16]) && sqe.ioprio & !POLL_FIRST == 0,
+        op::SEND_ZC => {
+            none(&[index >> 16, addr3, sqe.pad])
+                && (sqe.ioprio & FIXED_BUF != 0 || buf == 0)
+                && sqe.flags & flag::CQE_SKIP_SUCCESS == 0
         }
+        op::SPLICE => op_flags & !(FD_IN_FIXED | SPLICE_FLAGS) == 0,
+        op::TEE => none(&[addr, off]) && op_flags & !(FD_IN_FIXED | SPLICE_FLAGS) == 0,
+        op::MSG_RING => none(&[buf, u64::from(sqe.personality)]) && flags & !3 == 0,
+        op::FILES_UPDATE => none(&[flags, index]) && len != 0,
+        op::WAITID => none(&[addr, buf, addr3, flags]),
+        op::FUTEX_WAIT | op::FUTEX_WAKE => none(&[len, flags, buf, index]) && check_futex(sqe),
+        op::RECV | op::SENDMSG | op::RECVMSG => none(&[index]) && sqe.ioprio & !POLL_FIRST == 0,
         op::ACCEPT => {
             none(&[len, buf, index])
                 && sqe.ioprio & !(ACCEPT_MULTISHOT | ACCEPT_DONTWAIT | POLL_FIRST << 2) == 0
                 && op_flags & !(OpenFlags::CLOEXEC | OpenFlags::NONBLOCK).bits() == 0
         }
+        _ => has_good_time_fields(sqe),
+    }
+}
+
+/// As [`has_good_fields`], for polls, timeouts and what ends them.
+fn has_good_time_fields(sqe: &Sqe) -> bool {
+    let none = |fields: &[u64]| fields.iter().all(|&field| field == 0);
+    let Sqe { off, addr, len, op_flags, buf_index, file_index, .. } = *sqe;
+    let (flags, buf, index) = (u64::from(op_flags), u64::from(buf_index), u64::from(file_index));
+    let len = u64::from(len);
+    match sqe.opcode {
         // MULTI, which tells of each event and so is never silent.
         op::POLL_ADD => {
             none(&[off, addr, buf])
                 && len & !1 == 0
                 && (len == 0 || sqe.flags & flag::CQE_SKIP_SUCCESS == 0)
         }
-        op::POLL_REMOVE => none(&[off, len, flags, buf, index]),
-        // ABS, a clock and ETIME_SUCCESS.
+        op::POLL_REMOVE => {
+            let has = |bit: u32| sqe.len & bit != 0;
+            none(&[buf, index])
+                && sqe.len & !(MULTI | UPDATE_EVENTS | UPDATE_USER_DATA) == 0
+                && sqe.len != MULTI
+                && (has(UPDATE_USER_DATA) || off == 0)
+                && (has(UPDATE_EVENTS) || flags == 0)
+        }
+        // ABS, a clock, ETIME_SUCCESS and MULTISHOT, which cannot be ABS.
         op::TIMEOUT => {
-            none(&[off, buf, index]) && len == 1 && flags & !0x2d == 0 && flags & 0xc != 0xc
+            none(&[buf, index])
+                && len == 1
+                && flags & !0x6d == 0
+                && flags & 0xc != 0xc
+                && flags & 0x41 != 0x41
         }
         op::LINK_TIMEOUT => {
             none(&[off, buf, index]) && len == 1 && flags & !0xd == 0 && flags & 0xc != 0xc
         }
-        op::TIMEOUT_REMOVE => none(&[len, flags, buf, index]),
-        // ALL, FD and ANY.
-        op::ASYNC_CANCEL => none(&[off, index]) && flags & !7 == 0 && flags & 6 != 6,
+        op::TIMEOUT_REMOVE => {
+            let updates = TIMEOUT_UPDATE | LINK_TIMEOUT_UPDATE;
+            none(&[len, buf, index])
+                && (op_flags == 0 || op_flags & updates != 0 && op_flags & !(updates | 1) == 0)
+        }
+        op::ASYNC_CANCEL => {
+            let (with, any) = (cancel::FD | cancel::OP, cancel::ANY);
+            none(&[off, index])
+                && op_flags & !cancel::KNOWN == 0
+                && (op_flags & with == 0 || op_flags & any == 0)
+        }
         op::CONNECT => none(&[len, buf, flags, index]) && sqe.ioprio == 0,
         _ => true,
     }
+}
+
+/// Whether the entry's flags name a futex that is shared: EINVAL for none that is built.
+pub fn is_shared(sqe: &Sqe) -> Result<bool> {
+    match sqe.fd.cast_unsigned() {
+        flags if flags & !FUTEX_PRIVATE == FUTEX_U32 => Ok(flags & FUTEX_PRIVATE == 0),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Why a futex cannot be waited at or woken with these: a value of 32 bits, a set that some bit of is one.
+pub fn futex_words(sqe: &Sqe) -> Result<(u32, u32)> {
+    let word = |value: u64| u32::try_from(value).map_err(|_| Errno::EINVAL);
+    Ok((word(sqe.off)?, word(sqe.addr3)?))
+}
+
+/// Whether the fields of FUTEX_WAIT and FUTEX_WAKE can be.
+fn check_futex(sqe: &Sqe) -> bool {
+    is_shared(sqe).is_ok() && futex_words(sqe).is_ok()
 }

@@ -4,9 +4,9 @@
 
 use super::carry::retry;
 use super::ring::{Ring, of_file};
-use super::submit::submit;
+use super::submit::{submit, submit_all};
 use crate::mm::user::UserPtr;
-use crate::process::signal;
+use crate::process::{self, signal};
 use crate::sync::wait::{Deadline, WaitError};
 use crate::syscall::caller::file;
 use crate::syscall::event::poll::read_mask;
@@ -14,7 +14,7 @@ use crate::syscall::time::read_deadline;
 use crate::syscall::time::read_timeout;
 use crate::time::ClockId;
 use abi::signal::SigSet;
-use abi::uring::{GetEvents, enter as flag};
+use abi::uring::{GetEvents, enter as flag, setup};
 use abi::{Errno, Result};
 use core::sync::atomic::Ordering;
 
@@ -29,14 +29,22 @@ pub fn io_uring_enter(
     if flags & !flag::KNOWN != 0 {
         return Err(Errno::EINVAL);
     }
-    let file = file(fd)?;
+    let file = match flags & flag::REGISTERED_RING {
+        0 => file(fd)?,
+        _ => process::current().map(|task| &task.registered).ring(fd.cast_unsigned())?,
+    };
     let ring = of_file(&file)?;
     // Acquire: pairs with the Release of `ENABLE_RINGS`.
     if ring.disabled.load(Ordering::Acquire) {
         return Err(Errno::EBADFD);
     }
     let mut taken = 0;
-    if to_submit != 0 {
+    if ring.flags & setup::SQPOLL != 0 {
+        taken = to_submit;
+        if flags & flag::SQ_WAKEUP != 0 {
+            submit_all(ring, &mut ring.state.lock());
+        }
+    } else if to_submit != 0 {
         let mut state = ring.state.lock();
         ring.check_submitter(&mut state)?;
         taken = submit(ring, &mut state, to_submit);
@@ -47,7 +55,11 @@ pub fn io_uring_enter(
     if flags & flag::GETEVENTS == 0 {
         return Ok(taken);
     }
-    let waited = wait(ring, min_complete, flags, arg, arg_size);
+    let waited = match ring.flags & (setup::IOPOLL | setup::SQPOLL) {
+        // Nothing that this ring takes is polled for: all is complete.
+        setup::IOPOLL => go_on(ring),
+        _ => wait(ring, min_complete, flags, arg, arg_size),
+    };
     if taken != 0 { Ok(taken) } else { waited.map(|()| 0) }
 }
 
@@ -85,7 +97,8 @@ fn wait(ring: &Ring, least: u32, flags: u32, arg: u64, arg_size: usize) -> Resul
         }
     }
     let least = least.min(ring.shared().cq_entries());
-    let done = || ring.untaken() >= least || ring.has_kept();
+    let timeouts = ring.timeouts();
+    let done = || ring.untaken() >= least || ring.has_kept() || ring.timeouts() != timeouts;
     if least == 0 || done() {
         return go_on(ring);
     }

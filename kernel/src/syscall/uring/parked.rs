@@ -6,16 +6,17 @@
 //! epoll, whose queues could wake each other in turn. Owns registrations and timers, which end with nothing locked but the
 //! ring's mutex. Locks: none in a bell.
 
+use super::awaited::is_woken;
 use super::memory::Shared;
 use super::request::Request;
 use crate::fs::epoll::Epoll;
-use crate::mm::fallible::try_arc;
+use crate::mm::fallible::{TryGrow, try_arc};
 use crate::process::Task;
 use crate::process::task::later::leave_to;
-use crate::sync::{PollTable, Registrations, WaitQueue, Wake};
+use crate::sync::{Mutex, PollTable, Registrations, WaitQueue, Wake};
 use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
 use crate::vfs::{OpenFile, PollEvents};
-use abi::uring::sq_flag;
+use abi::uring::{Cqe, sq_flag};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -29,6 +30,28 @@ pub struct Tower {
     /// The flags in the shared memory.
     flags: AtomicU32,
     pub waiters: WaitQueue,
+    /// Completions that other rings sent. Taken below a ring's mutex.
+    pub inbox: Mutex<Inbox>,
+}
+
+/// Bounded, as a ring that is told from everywhere may not be looked at by anybody.
+#[derive(Default)]
+pub struct Inbox(VecDeque<Cqe>);
+
+impl Inbox {
+    /// Most that it holds.
+    const MOST: usize = 1 << 16;
+
+    pub fn put(&mut self, cqe: Cqe) -> Result<()> {
+        if self.0.len() >= Self::MOST {
+            return Err(Errno::EOVERFLOW);
+        }
+        self.0.try_push(cqe).map_err(|_| Errno::EOVERFLOW)
+    }
+
+    pub fn take(&mut self) -> VecDeque<Cqe> {
+        core::mem::take(&mut self.0)
+    }
 }
 
 impl Tower {
@@ -38,6 +61,7 @@ impl Tower {
             has_rung: AtomicBool::new(false),
             flags: AtomicU32::new(0),
             waiters: WaitQueue::new(),
+            inbox: Mutex::new(Inbox::default()),
         }
     }
 
@@ -71,7 +95,8 @@ impl Tower {
         self.has_rung.swap(false, Ordering::SeqCst)
     }
 
-    fn ring(&self) {
+    /// There is work: who waits, and who looks at the flags, learns of it.
+    pub fn tell_work(&self) {
         self.has_rung.store(true, Ordering::SeqCst);
         self.set_flag(sq_flag::TASKRUN, true);
         self.waiters.wake_events(PollEvents::READABLE.bits());
@@ -88,7 +113,8 @@ pub struct Maker {
 pub struct Bell {
     tower: Arc<Tower>,
     maker: Option<Maker>,
-    wanted: u32,
+    /// SeqCst, as `rung`.
+    wanted: AtomicU32,
     rung: AtomicBool,
     /// The time has come. SeqCst, as `rung`.
     late: AtomicBool,
@@ -96,7 +122,7 @@ pub struct Bell {
 
 impl Bell {
     fn ring(&self) {
-        self.tower.ring();
+        self.tower.tell_work();
         if let Some(maker) = &self.maker {
             leave_to(&maker.task, maker.soon);
         }
@@ -105,7 +131,7 @@ impl Bell {
 
 impl Wake for Bell {
     fn wake(&self, events: u32) -> bool {
-        if events != 0 && events & self.wanted == 0 {
+        if events != 0 && events & self.wanted.load(Ordering::SeqCst) == 0 {
             return false;
         }
         self.rung.store(true, Ordering::SeqCst);
@@ -137,6 +163,10 @@ pub struct Parked {
     bell: Arc<Bell>,
     registrations: Option<Registrations>,
     timer: Option<Timer>,
+    /// From when a timeout counts completions.
+    pub since: Option<u32>,
+    /// After how long a timeout that goes on comes again.
+    pub every: u64,
 }
 
 /// What is ready of `file`, and a bell for when more is.
@@ -167,7 +197,7 @@ impl Parked {
         let bell = try_arc(Bell {
             tower: tower.clone(),
             maker,
-            wanted: wanted.bits(),
+            wanted: AtomicU32::new(wanted.bits()),
             rung: AtomicBool::new(false),
             late: AtomicBool::new(false),
         })?;
@@ -184,7 +214,9 @@ impl Parked {
             let id = time::arm(&room, Nanos(deadline), bell.clone());
             Timer { id, _room: room }
         });
-        Ok(Self { request, rest: VecDeque::new(), file, bell, registrations, timer })
+        let every = deadline.map_or(0, |at| at.saturating_sub(time::since_boot_ns()));
+        let rest = VecDeque::new();
+        Ok(Self { request, rest, file, bell, registrations, timer, since: None, every })
     }
 
     /// Whether its bell has rung since this was asked last.
@@ -192,15 +224,48 @@ impl Parked {
         self.bell.rung.swap(false, Ordering::SeqCst)
     }
 
+    /// Whether it is a wait at a futex that has used a wake-up, and so ends well.
+    pub fn is_woken(&self) -> bool {
+        self.file.as_deref().is_some_and(is_woken)
+    }
+
     /// Whether its time has come.
     pub fn is_late(&self) -> bool {
         self.bell.late.load(Ordering::SeqCst)
     }
 
+    /// Waits until another time.
+    pub fn set_deadline(&mut self, at: u64) -> Result<()> {
+        let room = match self.timer.take() {
+            Some(Timer { id, _room: room }) => {
+                time::cancel_and_wait(id);
+                room
+            }
+            None => TimerRoom::one_of_many()?,
+        };
+        self.bell.late.store(false, Ordering::SeqCst);
+        let id = time::arm(&room, Nanos(at), self.bell.clone());
+        self.timer = Some(Timer { id, _room: room });
+        Ok(())
+    }
+
+    /// Waits for other events of its file, one of which may be there.
+    pub fn set_wanted(&mut self, wanted: PollEvents) -> Result<()> {
+        self.bell.wanted.store(wanted.bits(), Ordering::SeqCst);
+        let Some(file) = &self.file else { return Ok(()) };
+        let (found, made) = watch(file, &self.bell)?;
+        self.registrations = made;
+        if found.intersects(wanted) {
+            self.bell.wake(0);
+        }
+        Ok(())
+    }
+
     /// What of what it wants is ready.
     pub fn ready(&self) -> PollEvents {
         let Some(file) = &self.file else { return PollEvents::empty() };
-        file.poll(&mut PollTable::look()) & PollEvents::from_bits_truncate(self.bell.wanted)
+        file.poll(&mut PollTable::look())
+            & PollEvents::from_bits_truncate(self.bell.wanted.load(Ordering::SeqCst))
     }
 }
 

@@ -3,7 +3,12 @@
 //! What moves bytes or connections never waits here: where it would, the outcome says so. What looks up names or changes files
 //! does what the call does. Owns nothing. Locks: a ring's mutex is held by the caller.
 
-use super::check::{ACCEPT_DONTWAIT, is_multishot, is_rw, is_transfer};
+use super::awaited;
+use super::check::{
+    ACCEPT_DONTWAIT, FD_IN_FIXED, has_good_zc_flags, is_fixed, is_multishot, is_rw, is_transfer,
+};
+use super::files::{registered_file, update_registered};
+use super::outcome::{Done, Outcome, Wait};
 use super::ring::{Ring, State};
 use crate::mm::user::iov::{IoVec, MAX_RW_COUNT, import_iovec};
 use crate::mm::user::{self, UserPtr, UserSlice};
@@ -17,55 +22,9 @@ use crate::syscall::net::{sendrecv, socket};
 use crate::syscall::time::{read_deadline, read_timeout};
 use crate::time::ClockId;
 use crate::vfs::{OpenFile, PollEvents};
-use abi::uring::{CQE_BUFFER, CQE_BUFFER_SHIFT, CQE_MORE, Cqe, Sqe, op, sqe as flag};
+use abi::uring::{CQE_BUFFER, CQE_BUFFER_SHIFT, CQE_MORE, Sqe, op, setup, sqe as flag};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-
-/// What became of a request.
-pub enum Outcome {
-    Done(Done),
-    /// It would have to wait.
-    Waits(Wait),
-}
-
-/// What a request waits for.
-pub struct Wait {
-    pub file: Option<Arc<OpenFile>>,
-    pub wanted: PollEvents,
-    pub deadline: Option<u64>,
-}
-
-/// What a completion says; a link may break though there is no error.
-#[derive(Clone, Copy)]
-pub struct Done {
-    pub res: i32,
-    pub flags: u32,
-    pub breaks_link: bool,
-}
-
-impl Done {
-    #[inline]
-    pub fn of(result: Result<i64>) -> Self {
-        // A call that a signal ended is not begun again.
-        let res = match result {
-            Ok(value) => value as i32,
-            Err(error) if error.is_restart() => Errno::EINTR.to_return() as i32,
-            Err(error) => error.to_return() as i32,
-        };
-        Self { res, flags: 0, breaks_link: res < 0 }
-    }
-
-    #[inline]
-    pub fn completion(&self, sqe: &Sqe) -> Cqe {
-        Cqe { user_data: sqe.user_data, res: self.res, flags: self.flags }
-    }
-}
-
-impl Outcome {
-    pub fn of(result: Result<i64>) -> Self {
-        Self::Done(Done::of(result))
-    }
-}
 
 /// Carries it out, as far as that can be done now.
 pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
@@ -93,6 +52,11 @@ pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
         _ => {}
     }
     Outcome::of(match sqe.opcode {
+        op::SPLICE | op::TEE => return or_failed(move_between(state, sqe)),
+        op::FUTEX_WAIT => return or_failed(awaited::wait_at_futex(sqe)),
+        op::WAITID => return or_failed(awaited::wait_for_child(sqe)),
+        op::FUTEX_WAKE => awaited::wake_futex(sqe),
+        op::FILES_UPDATE => update_registered(state, sqe.addr, sqe.off, sqe.len),
         op::PROVIDE_BUFFERS => state.buffers.provide(sqe).map(|()| 0),
         op::REMOVE_BUFFERS => state.buffers.remove(sqe.buf_index, sqe.fd.unsigned_abs() as usize),
         op::CLOSE => close(sqe.fd),
@@ -103,6 +67,20 @@ pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
         op::SOCKET => socket::socket(sqe.fd, sqe.off as u32, sqe.len.cast_signed()).map(i64::from),
         _ => change(sqe).map(|()| 0),
     })
+}
+
+fn or_failed(begun: Result<Outcome>) -> Outcome {
+    begun.unwrap_or_else(|error| Outcome::of(Err(error)))
+}
+
+fn move_between(state: &State, sqe: &Sqe) -> Result<Outcome> {
+    let number = sqe.file_index.cast_signed();
+    let input = match sqe.op_flags & FD_IN_FIXED {
+        0 => file(number)?,
+        _ => registered_file(state, number)?,
+    };
+    let output = file_of(state, sqe)?;
+    awaited::move_between(input, output, sqe)
 }
 
 /// IORING_OP_NOP, which may say what its completion is to say.
@@ -151,8 +129,7 @@ fn file_of(state: &State, sqe: &Sqe) -> Result<Arc<OpenFile>> {
     if sqe.flags & flag::FIXED_FILE == 0 {
         return file(sqe.fd);
     }
-    let at = usize::try_from(sqe.fd).map_err(|_| Errno::EBADF)?;
-    state.files.get(at).and_then(Clone::clone).ok_or(Errno::EBADF)
+    registered_file(state, sqe.fd)
 }
 
 /// `RWF_DSYNC`, `RWF_SYNC`: nothing to do for files in memory.
@@ -182,7 +159,11 @@ pub fn transfer(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe)
 
 /// As [`transfer_once`], with the buffer that the entry means.
 fn transfer_with(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
-    if matches!(sqe.opcode, op::READ_FIXED | op::WRITE_FIXED)
+    if ring.flags & setup::IOPOLL != 0 {
+        // Nothing is polled for.
+        return Outcome::of(Err(Errno::EOPNOTSUPP));
+    }
+    if is_fixed(sqe)
         && let Err(error) = state.buffers.check_fixed(ring.is_mine(), sqe)
     {
         return Outcome::of(Err(error));
@@ -228,14 +209,16 @@ fn transfer_once(file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
     let is_short =
         matches!((&result, wanted), (Ok(moved), Some(wanted)) if (*moved as usize) < wanted);
     let done = Done::of(result);
-    Outcome::Done(Done { breaks_link: done.breaks_link || is_short, ..done })
+    // Of SEND_ZC a second completion tells when the bytes may be used again.
+    let flags = if sqe.opcode == op::SEND_ZC { CQE_MORE } else { 0 };
+    Outcome::Done(Done { breaks_link: done.breaks_link || is_short, flags, ..done })
 }
 
 /// What a transfer waits for.
 fn direction(opcode: u8) -> PollEvents {
     match opcode {
         op::WRITE | op::WRITEV | op::WRITE_FIXED => PollEvents::WRITABLE,
-        op::SEND | op::SENDMSG | op::CONNECT => PollEvents::WRITABLE,
+        op::SEND | op::SEND_ZC | op::SENDMSG | op::CONNECT => PollEvents::WRITABLE,
         _ => PollEvents::READABLE | PollEvents::RDHUP,
     }
 }
@@ -275,7 +258,14 @@ fn move_some(file: &Arc<OpenFile>, sqe: &Sqe, wanted: &mut Option<usize>) -> Res
     let Sqe { off, addr, len, op_flags: flags, .. } = *sqe;
     let moved = match sqe.opcode {
         opcode if is_rw(opcode) => read_or_write(file, sqe, wanted)?,
-        op::SEND => sendrecv::send_buffer(file, addr, len as usize, flags)?,
+        op::SEND | op::SEND_ZC => {
+            let name = (off, sqe.file_index);
+            let is_copied = sqe.opcode == op::SEND_ZC;
+            if is_copied && !has_good_zc_flags(sqe) {
+                return Err(Errno::EINVAL);
+            }
+            sendrecv::send_buffer(file, (addr, len as usize), name, flags, is_copied)?
+        }
         op::RECV => sendrecv::receive_buffer(file, addr, len as usize, flags)?,
         op::SENDMSG => sendrecv::send_header(file, &UserPtr::new(addr).read()?, flags)?,
         op::RECVMSG => sendrecv::receive_header(file, UserPtr::new(addr), flags)?,

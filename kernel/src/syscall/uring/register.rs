@@ -3,46 +3,63 @@
 //! Owns nothing: what is registered is the ring's. Locks: the ring's mutex.
 
 use super::buffers::register_ring;
+use super::carry::cancel_matching;
 use super::check::is_known;
+use super::files::{set_files, update_registered};
+use super::restrict::Restrictions;
 use super::ring::{Bell, Ring, State, of_file};
+use crate::base::current::Current;
 use crate::fs::eventfd::EventFd;
-use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::fallible::TryMap;
 use crate::mm::user::UserPtr;
+use crate::process::{
+    self,
+    task::registered::{self, Registered},
+};
 use crate::sync::Pace;
-use crate::syscall::caller::{fd_limit, file};
-use crate::vfs::OpenFile;
-use abi::uring::{FilesUpdate, Probe, ProbeOp, op, register as what, setup};
+use crate::syscall::caller::file;
+use abi::uring::{
+    FilesUpdate, Probe, ProbeOp, Sqe, SyncCancel, Update, cancel as cancel_flag, op,
+    register as what, setup,
+};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-/// Most files of a ring (IORING_MAX_FIXED_FILES).
-const MOST_FILES: u32 = 1 << 20;
-
 pub fn io_uring_register(fd: i32, opcode: u32, arg: u64, count: u32) -> Result<u32> {
-    let is_known = matches!(
-        opcode,
-        what::BUFFERS
-            ..=what::PROBE
-                | what::ENABLE_RINGS
-                | what::PBUF_RING
-                | what::UNREGISTER_PBUF_RING
-                | what::PBUF_STATUS
-    );
-    if !is_known {
+    let is_registered = opcode & what::USE_REGISTERED_RING != 0;
+    let opcode = opcode & !what::USE_REGISTERED_RING;
+    if opcode >= what::END {
         return Err(Errno::EINVAL);
     }
-    let file = file(fd)?;
+    let file = match is_registered {
+        false => file(fd)?,
+        true => own_rings().ring(fd.cast_unsigned())?,
+    };
     let ring = of_file(&file)?;
     let mut state = ring.state.lock();
     if state.submitter.is_some() {
         ring.check_submitter(&mut state)?;
     }
-    if opcode == what::FILES_UPDATE {
-        return update_files(&mut state, arg, count);
+    if let Some(restricted) = &state.restricted {
+        restricted.check_register(opcode)?;
     }
     match opcode {
+        what::FILES_UPDATE => return update_files(&mut state, arg, count),
+        what::PERSONALITY if arg == 0 && count == 0 => return add_personality(&mut state),
+        what::RING_FDS => return add_rings(arg, count),
+        what::UNREGISTER_RING_FDS => return remove_rings(arg, count),
+        what::SYNC_CANCEL if arg != 0 && count == 1 => {
+            return cancel_now(ring, &mut state, &UserPtr::new(arg).read()?);
+        }
+        _ => {}
+    }
+    match opcode {
+        what::UNREGISTER_PERSONALITY if arg == 0 => {
+            let gone = u16::try_from(count).ok().and_then(|id| state.personalities.remove(&id));
+            gone.map(drop).ok_or(Errno::EINVAL)
+        }
+        what::RESTRICTIONS => restrict(ring, &mut state, arg, count),
         what::BUFFERS => state.buffers.register(arg, count),
         what::UNREGISTER_BUFFERS if arg != 0 || count != 0 => Err(Errno::EINVAL),
         what::UNREGISTER_BUFFERS => state.buffers.unregister(),
@@ -99,9 +116,101 @@ fn enable(ring: &Ring, state: &mut State, arg: u64, count: u32) -> Result<()> {
         return Err(Errno::EBADFD);
     }
     ring.check_submitter(state)?;
+    state.restricted = state.restrictions;
     // Release: pairs with the Acquire of who enters.
     ring.disabled.store(false, Ordering::Release);
     Ok(())
+}
+
+fn restrict(ring: &Ring, state: &mut State, arg: u64, count: u32) -> Result<()> {
+    // Relaxed: under the mutex, as who enables it.
+    if !ring.disabled.load(Ordering::Relaxed) {
+        return Err(Errno::EBADFD);
+    }
+    if state.restrictions.is_some() {
+        return Err(Errno::EBUSY);
+    }
+    state.restrictions = Some(Restrictions::read(arg, count)?);
+    Ok(())
+}
+
+/// Lets requests be carried out as who the caller is now; by which number.
+fn add_personality(state: &mut State) -> Result<u32> {
+    let is_free = |id: &u16| *id != 0 && !state.personalities.contains_key(id);
+    let from = state.next_personality;
+    let id = (0..=u16::MAX).map(|nth| from.wrapping_add(nth)).find(is_free).ok_or(Errno::EBUSY)?;
+    state.personalities.try_put(id, process::current().cred_arc())?;
+    state.next_personality = id.wrapping_add(1);
+    Ok(u32::from(id))
+}
+
+fn own_rings() -> Current<Registered> {
+    process::current().map(|task| &task.registered)
+}
+
+/// IORING_REGISTER_RING_FDS: numbers for rings that the thread uses often. How many it has done.
+fn add_rings(arg: u64, count: u32) -> Result<u32> {
+    each_update(arg, count, |place, mut update| {
+        let wanted = match update.offset {
+            u32::MAX => None,
+            at if (at as usize) < registered::MOST => Some(at as usize),
+            _ => return Err(Errno::EINVAL),
+        };
+        let file = file(update.data as u32 as i32)?;
+        of_file(&file)?;
+        let at = own_rings().put(file, wanted)?;
+        update.offset = at as u32;
+        let written = place.write(&update);
+        if written.is_err() {
+            own_rings().remove(at);
+        }
+        written
+    })
+}
+
+fn remove_rings(arg: u64, count: u32) -> Result<u32> {
+    each_update(arg, count, |_, update| {
+        if update.data != 0 || update.offset as usize >= registered::MOST {
+            return Err(Errno::EINVAL);
+        }
+        own_rings().remove(update.offset as usize);
+        Ok(())
+    })
+}
+
+fn each_update(
+    arg: u64,
+    count: u32,
+    mut act: impl FnMut(UserPtr<Update>, Update) -> Result<()>,
+) -> Result<u32> {
+    if count == 0 || count as usize > registered::MOST {
+        return Err(Errno::EINVAL);
+    }
+    for nth in (0..count).paced() {
+        let place = UserPtr::<Update>::new(arg).index(u64::from(nth));
+        let done = place.read().and_then(|update| match update.resv {
+            0 => act(place, update),
+            _ => Err(Errno::EINVAL),
+        });
+        match done {
+            Ok(()) => {}
+            Err(error) if nth == 0 => return Err(error),
+            Err(_) => return Ok(nth),
+        }
+    }
+    Ok(count)
+}
+
+/// IORING_REGISTER_SYNC_CANCEL: as an entry that cancels. Nothing that is parked needs to be waited for.
+fn cancel_now(ring: &Ring, state: &mut State, reg: &SyncCancel) -> Result<u32> {
+    let SyncCancel { addr, fd, flags, opcode, pad, pad2, .. } = *reg;
+    if flags & !cancel_flag::KNOWN != 0 || pad != [0; 7] || pad2 != [0; 3] {
+        return Err(Errno::EINVAL);
+    }
+    let sqe = Sqe { addr, fd, op_flags: flags, len: u32::from(opcode), ..Sqe::default() };
+    let found = cancel_matching(ring, state, &sqe);
+    ring.finish_batch(state);
+    found.map(|count| count as u32)
 }
 
 fn set_bell(state: &mut State, arg: u64, count: u32, only_async: bool) -> Result<()> {
@@ -119,35 +228,6 @@ fn set_bell(state: &mut State, arg: u64, count: u32, only_async: bool) -> Result
     Ok(())
 }
 
-fn set_files(state: &mut State, arg: u64, count: u32) -> Result<()> {
-    if !state.files.is_empty() {
-        return Err(Errno::EBUSY);
-    }
-    if count == 0 {
-        return Err(Errno::EINVAL);
-    }
-    if count > MOST_FILES || count as usize > fd_limit() {
-        return Err(Errno::EMFILE);
-    }
-    let mut files = Vec::with_room(count as usize)?;
-    for nth in (0..count).paced() {
-        let fd = UserPtr::<i32>::new(arg).index(u64::from(nth)).read()?;
-        files.try_push(to_register(fd)?)?;
-    }
-    state.files = files;
-    Ok(())
-}
-
-/// The file to be registered; none for -1.
-fn to_register(fd: i32) -> Result<Option<Arc<OpenFile>>> {
-    if fd == -1 {
-        return Ok(None);
-    }
-    let file = file(fd)?;
-    // A ring could hold itself.
-    if of_file(&file).is_ok() { Err(Errno::EBADF) } else { Ok(Some(file)) }
-}
-
 /// IORING_REGISTER_FILES_UPDATE: how many places it has gone through.
 fn update_files(state: &mut State, arg: u64, count: u32) -> Result<u32> {
     if count == 0 {
@@ -157,30 +237,5 @@ fn update_files(state: &mut State, arg: u64, count: u32) -> Result<u32> {
     if resv != 0 {
         return Err(Errno::EINVAL);
     }
-    let end = offset.checked_add(count).ok_or(Errno::EOVERFLOW)?;
-    if state.files.is_empty() {
-        return Err(Errno::ENXIO);
-    }
-    if end as usize > state.files.len() {
-        return Err(Errno::EINVAL);
-    }
-    for nth in (0..count).paced() {
-        let place = UserPtr::<i32>::new(fds).index(u64::from(nth));
-        match place.read().and_then(|fd| update_file(state, (offset + nth) as usize, fd)) {
-            Ok(()) => {}
-            Err(error) if nth == 0 => return Err(error),
-            Err(_) => return Ok(nth),
-        }
-    }
-    Ok(count)
-}
-
-/// As on Linux, what was in the place is gone even if nothing can be put there.
-fn update_file(state: &mut State, at: usize, fd: i32) -> Result<()> {
-    const SKIP: i32 = -2;
-    if fd != SKIP {
-        state.files[at] = None;
-        state.files[at] = to_register(fd)?;
-    }
-    Ok(())
+    update_registered(state, fds, u64::from(offset), count).map(|done| done as u32)
 }

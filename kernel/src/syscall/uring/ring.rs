@@ -9,12 +9,13 @@ use super::buffers::Buffers;
 use super::memory::Shared;
 use super::parked::{Parked, Tower};
 use super::request::Chain;
+use super::restrict::Restrictions;
 use crate::fs::eventfd::EventFd;
 use crate::mm::AddressSpace;
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::process::{self, Task};
-use crate::sync::{Mutex, PollTable};
-use crate::vfs::{FileOps, MapRange, MapTarget, OpenFile, PollEvents};
+use crate::sync::{Mutex, Pace, PollTable};
+use crate::vfs::{Cred, FileOps, MapRange, MapTarget, OpenFile, PollEvents};
 use abi::uring::{Cqe, EVENTFD_DISABLED, setup, sq_flag};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
@@ -55,10 +56,18 @@ pub struct State {
     pub bell: Option<Bell>,
     pub files: Vec<Option<Arc<OpenFile>>>,
     pub buffers: Buffers,
+    /// What it may be asked for, as it was said while it was disabled; and once it is enabled.
+    pub restrictions: Option<Restrictions>,
+    pub restricted: Option<Restrictions>,
+    /// Who requests can be carried out as, by number.
+    pub personalities: BTreeMap<u16, Arc<Cred>>,
+    pub next_personality: u16,
     /// Who alone submits, under `SINGLE_ISSUER`.
     pub submitter: Option<Weak<Task>>,
     /// A link that the entries being taken have begun.
     pub chain: Option<Chain>,
+    /// Timeouts that count completions.
+    pub counting: usize,
     /// Requests that wait, in their order.
     pub parked: BTreeMap<u64, Box<Parked>>,
     pub next_parked: u64,
@@ -72,12 +81,16 @@ pub struct State {
 pub struct Ring {
     pub tower: Arc<Tower>,
     pub flags: u32,
+    /// Who made it.
+    pub home: Weak<Task>,
     /// The address space in which its requests are carried out.
     mm: Weak<AddressSpace>,
     pub disabled: AtomicBool,
     pub state: Mutex<State>,
     /// What `State::cq_tail` was when user space was told. Relaxed: the queue's wake-up orders it.
     shown: AtomicU32,
+    /// Timeouts whose time came: those that count completions do not count them, and one ends every wait. Relaxed: as `shown`.
+    timeouts: AtomicU32,
     /// Completions are kept. Relaxed: as `shown`.
     has_kept: AtomicBool,
 }
@@ -93,10 +106,12 @@ impl Ring {
         Ok(Self {
             tower: try_arc(Tower::new(shared))?,
             flags,
+            home: Arc::downgrade(&process::current_arc()),
             mm: mm.as_ref().map_or_else(Weak::new, Arc::downgrade),
             disabled: AtomicBool::new(flags & setup::R_DISABLED != 0),
             state: Mutex::new(State::default()),
             shown: AtomicU32::new(0),
+            timeouts: AtomicU32::new(0),
             has_kept: AtomicBool::new(false),
         })
     }
@@ -192,13 +207,42 @@ impl Ring {
         }
     }
 
+    /// How many completions there were, but for those of timeouts.
+    pub fn counted(&self, state: &State) -> u32 {
+        let kept = state.kept.len() as u32;
+        state.cq_tail.wrapping_add(kept).wrapping_add(state.lost).wrapping_sub(self.timeouts())
+    }
+
+    /// How many timeouts have come.
+    pub fn timeouts(&self) -> u32 {
+        self.timeouts.load(Ordering::Relaxed)
+    }
+
+    /// One more has.
+    pub fn count_timeout(&self) {
+        self.timeouts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds the completions that other rings sent.
+    pub fn take_inbox(&self, state: &mut State) {
+        let sent = self.tower.inbox.lock().take();
+        for cqe in sent.into_iter().paced() {
+            self.complete(state, cqe);
+        }
+    }
+
+    /// Adds the late completions.
+    pub fn take_late(&self, state: &mut State) {
+        for cqe in core::mem::take(&mut state.late) {
+            self.complete(state, cqe);
+        }
+    }
+
     /// The batch is done: adds the late completions, and shows all.
     #[inline]
     pub fn finish_batch(&self, state: &mut State) {
         if !state.late.is_empty() {
-            for cqe in core::mem::take(&mut state.late) {
-                self.complete(state, cqe);
-            }
+            self.take_late(state);
         }
         self.show(state);
     }

@@ -4,24 +4,30 @@
 
 use super::later;
 use super::memory::Shared;
-use super::ring::{Ring, RingFile};
+use super::ring::{Ring, RingFile, of_file};
+use crate::base::percpu::cpus_online;
 use crate::fs::procfs::register_setting;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::process;
 use crate::process::task::later::register_later;
+use crate::syscall::caller::file;
 use crate::syscall::file::install::install;
 use crate::vfs::Capability;
 use crate::vfs::anon::anonymous;
 use abi::fs::OpenFlags;
-use abi::uring::{Params, feature, setup as flag};
+use abi::uring::{Params, feature, setup as flag, sq_flag};
 use abi::{Errno, Result};
 
 /// Most entries of a submission ring; completions may be twice as many.
 const MOST: u32 = 32768;
 
 /// The flags that are taken.
-const TAKEN: u32 = flag::CQSIZE
+const TAKEN: u32 = flag::IOPOLL
+    | flag::SQPOLL
+    | flag::SQ_AFF
+    | flag::ATTACH_WQ
+    | flag::CQSIZE
     | flag::CLAMP
     | flag::R_DISABLED
     | flag::SUBMIT_ALL
@@ -38,9 +44,11 @@ const FEATURES: u32 = feature::SINGLE_MMAP
     | feature::CUR_PERSONALITY
     | feature::FAST_POLL
     | feature::POLL_32BITS
+    | feature::SQPOLL_NONFIXED
     | feature::EXT_ARG
     | feature::CQE_SKIP
-    | feature::LINKED_FILE;
+    | feature::LINKED_FILE
+    | feature::REG_REG_RING;
 
 crate::setting! {
     /// `kernel.io_uring_disabled`: with 1 only for a group and for the capable, with 2 for nobody.
@@ -83,6 +91,44 @@ fn sizes(entries: u32, params: &Params) -> Result<(u32, u32)> {
     if cq < sq { Err(Errno::EINVAL) } else { Ok((sq, cq)) }
 }
 
+/// Which flags do not go together.
+fn check_flags(flags: u32) -> Result<()> {
+    let has = |bits: u32| flags & bits != 0;
+    let tells = flag::COOP_TASKRUN | flag::TASKRUN_FLAG | flag::DEFER_TASKRUN;
+    if has(flag::DEFER_TASKRUN) && !has(flag::SINGLE_ISSUER)
+        || has(flag::TASKRUN_FLAG) && !has(flag::COOP_TASKRUN | flag::DEFER_TASKRUN)
+        || has(flag::SQPOLL) && has(tells)
+    {
+        return Err(Errno::EINVAL);
+    }
+    Ok(())
+}
+
+/// Whose workers a ring shares, and where the thread that would poll for it may run: there are no workers, and no thread polls.
+fn check_offload(params: &Params) -> Result<()> {
+    let flags = params.flags;
+    if flags & flag::ATTACH_WQ != 0 {
+        let other = file(params.wq_fd.cast_signed()).map_err(|_| Errno::ENXIO)?;
+        let other = of_file(&other).map_err(|_| Errno::EINVAL)?;
+        if flags & flag::SQPOLL != 0 {
+            if other.flags & flag::SQPOLL == 0 {
+                return Err(Errno::EINVAL);
+            }
+            if !other.is_mine() {
+                return Err(Errno::EPERM);
+            }
+        }
+    }
+    let is_bound = flags & flag::SQ_AFF != 0;
+    if flags & flag::SQPOLL == 0 {
+        return if is_bound { Err(Errno::EINVAL) } else { Ok(()) };
+    }
+    match params.sq_thread_cpu as usize {
+        cpu if is_bound && cpu >= cpus_online() => Err(Errno::EINVAL),
+        _ => Ok(()),
+    }
+}
+
 pub fn io_uring_setup(entries: u32, params: UserPtr<Params>) -> Result<i32> {
     if !may_make() {
         return Err(Errno::EPERM);
@@ -95,11 +141,8 @@ pub fn io_uring_setup(entries: u32, params: UserPtr<Params>) -> Result<i32> {
     let flags = params.flags;
     let has = |bits: u32| flags & bits != 0;
     let (sq_entries, cq_entries) = sizes(entries, &params)?;
-    if has(flag::DEFER_TASKRUN) && !has(flag::SINGLE_ISSUER)
-        || has(flag::TASKRUN_FLAG) && !has(flag::COOP_TASKRUN | flag::DEFER_TASKRUN)
-    {
-        return Err(Errno::EINVAL);
-    }
+    check_flags(flags)?;
+    check_offload(&params)?;
     let shared = Shared::new(sq_entries, cq_entries, params.flags)?;
     shared.describe(&mut params);
     params.sq_entries = sq_entries;
@@ -109,6 +152,10 @@ pub fn io_uring_setup(entries: u32, params: UserPtr<Params>) -> Result<i32> {
     let ring = try_arc(Ring::new(shared, params.flags)?)?;
     if !has(flag::DEFER_TASKRUN) {
         later::add(&ring)?;
+    }
+    if has(flag::SQPOLL) {
+        // Nobody polls: who submits always wakes, and takes the entries himself.
+        ring.tower.set_flag(sq_flag::NEED_WAKEUP, true);
     }
     if !has(flag::R_DISABLED) {
         ring.check_submitter(&mut ring.state.lock())?;

@@ -4,11 +4,11 @@
 //! of the linked ones is carried out. Owns nothing. Locks: the ring's mutex is held by the caller.
 
 use super::carry::{begin, begin_one, refuse, retry};
-use super::check::check;
+use super::check::{can_poll, check, is_fixed};
 use super::request::Request;
 use super::ring::{Ring, State};
 use crate::sync::Pace;
-use abi::uring::{Sqe, op, setup, sqe as flag};
+use abi::uring::{Sqe, setup, sqe as flag};
 use abi::{Errno, Result};
 use zerocopy::FromZeros;
 
@@ -26,7 +26,7 @@ pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
             break;
         }
         taken += 1;
-        request.refused = prepare(state, &request.sqe).err();
+        request.refused = prepare(ring, state, &request.sqe).err();
         if !accept(ring, state, &request) && ring.flags & setup::SUBMIT_ALL == 0 {
             break;
         }
@@ -42,10 +42,29 @@ pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
     taken
 }
 
+/// Takes all that are there now, as the thread of `SQPOLL` does once it is woken: one that is refused ends no batch.
+pub fn submit_all(ring: &Ring, state: &mut State) {
+    let mut left = ring.shared().submitted(state.sq_head).min(ring.shared().sq_entries());
+    while left != 0 {
+        let before = state.sq_head;
+        submit(ring, state, left);
+        match state.sq_head.wrapping_sub(before) {
+            0 => return,
+            went => left = left.saturating_sub(went),
+        }
+    }
+}
+
 #[inline]
-fn prepare(state: &mut State, sqe: &Sqe) -> Result<()> {
-    check(sqe)?;
-    if matches!(sqe.opcode, op::READ_FIXED | op::WRITE_FIXED) {
+fn prepare(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<()> {
+    if let Some(restrictions) = &state.restricted {
+        restrictions.check_entry(sqe)?;
+    }
+    check(sqe, |personality| state.personalities.contains_key(&personality))?;
+    if ring.flags & setup::IOPOLL != 0 && !can_poll(sqe.opcode) {
+        return Err(Errno::EINVAL);
+    }
+    if is_fixed(sqe) {
         state.buffers.check_registered(sqe.buf_index)?;
     }
     if sqe.flags & (flag::CQE_SKIP_SUCCESS | flag::IO_DRAIN) == 0 {

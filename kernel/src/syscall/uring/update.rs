@@ -1,0 +1,95 @@
+//! Changing what waits, and telling another ring: updates of timeouts and polls, and MSG_RING.
+//!
+//! Owns nothing. Locks: the ring's mutex is held by the caller; that of another ring is only tried, so that two cannot wait for each
+//! other, and its inbox's is taken below.
+
+use super::check::{LINK_TIMEOUT_UPDATE, MULTI, UPDATE_EVENTS, UPDATE_USER_DATA};
+use super::parked::Parked;
+use super::perform::deadline_of;
+use super::ring::{Ring, State, of_file};
+use crate::process::task::later::leave_to;
+use crate::syscall::caller::file;
+use crate::vfs::PollEvents;
+use abi::uring::{Cqe, Sqe, op, setup};
+use abi::{Errno, Result};
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+/// Gives a timeout another time.
+pub fn update_timeout(state: &mut State, sqe: &Sqe) -> Result<i64> {
+    let at = deadline_of(&Sqe { addr: sqe.off, ..*sqe })?;
+    let is_linked = sqe.op_flags & LINK_TIMEOUT_UPDATE != 0;
+    let is_it = |parked: &Parked| match is_linked {
+        false => {
+            parked.request.sqe.opcode == op::TIMEOUT && parked.request.sqe.user_data == sqe.addr
+        }
+        true => parked.rest.front().is_some_and(|next| {
+            next.sqe.opcode == op::LINK_TIMEOUT && next.sqe.user_data == sqe.addr
+        }),
+    };
+    let found = state.parked.values_mut().find(|parked| is_it(parked) && !parked.is_late());
+    found.ok_or(Errno::ENOENT)?.set_deadline(at).map(|()| 0)
+}
+
+/// Lets a poll wait for other events, or be called something else.
+pub fn update_poll(state: &mut State, sqe: &Sqe) -> Result<i64> {
+    let is_it = |parked: &Parked| {
+        parked.request.sqe.opcode == op::POLL_ADD && parked.request.sqe.user_data == sqe.addr
+    };
+    let found = state.parked.values_mut().find(|parked| is_it(parked)).ok_or(Errno::ENOENT)?;
+    let poll = &mut found.request.sqe;
+    if sqe.len & UPDATE_USER_DATA != 0 {
+        poll.user_data = sqe.off;
+    }
+    if sqe.len & UPDATE_EVENTS != 0 {
+        poll.op_flags = sqe.op_flags;
+        poll.len = sqe.len & MULTI;
+        let wanted = PollEvents::from_bits_truncate(sqe.op_flags);
+        found.set_wanted(wanted | PollEvents::ERR | PollEvents::HUP)?;
+    }
+    Ok(0)
+}
+
+/// IORING_MSG_RING_FLAGS_PASS.
+const FLAGS_PASS: u32 = 2;
+
+/// IORING_OP_MSG_RING: a completion for another ring, or for this.
+pub fn tell(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<i64> {
+    let target = file(sqe.fd)?;
+    let target = of_file(&target).map_err(|_| Errno::EBADFD)?;
+    let passes = sqe.op_flags & FLAGS_PASS != 0;
+    // No descriptors are sent.
+    let is_data = sqe.addr == 0 && sqe.addr3 == 0 && sqe.op_flags & !FLAGS_PASS == 0;
+    if !is_data || !passes && sqe.file_index != 0 {
+        return Err(Errno::EINVAL);
+    }
+    // Acquire: pairs with the Release of `ENABLE_RINGS`.
+    if target.disabled.load(Ordering::Acquire) {
+        return Err(Errno::EBADFD);
+    }
+    let flags = if passes { sqe.file_index } else { 0 };
+    let cqe = Cqe { user_data: sqe.off, res: sqe.len.cast_signed(), flags };
+    if core::ptr::eq(&raw const **target, ring) {
+        ring.complete(state, cqe);
+    } else {
+        post(target, cqe)?;
+    }
+    Ok(0)
+}
+
+/// Leaves a completion in a ring's inbox, which is emptied now, or by who goes on with it next.
+fn post(target: &Arc<Ring>, cqe: Cqe) -> Result<()> {
+    target.tower.inbox.lock().put(cqe)?;
+    if let Some(mut state) = target.state.try_lock() {
+        target.take_inbox(&mut state);
+        target.finish_batch(&mut state);
+        return Ok(());
+    }
+    target.tower.tell_work();
+    if target.flags & setup::DEFER_TASKRUN == 0
+        && let Some(home) = target.home.upgrade()
+    {
+        leave_to(&home, target.flags & setup::COOP_TASKRUN == 0);
+    }
+    Ok(())
+}
