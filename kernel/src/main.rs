@@ -68,7 +68,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     drivers::tty::init_devpts().expect("no memory for devpts");
     drivers::vport::init(&info).expect("no memory for the channel to the host");
     drivers::tty::choose_consoles().expect("no memory for the consoles"); // hvc0, and what /dev/console is
-    machine::unclaimed::log(); // which devices no driver has taken
+    machine::unclaimed::log(&info); // which devices no driver has taken
     net::init().expect("no memory for the files of networks"); // /proc/net
     let only = cmdline::value(cmdline::words::SELFTEST) == Some("only");
     if cmdline::value(cmdline::words::SELFTEST).is_some() || cmdline::flag(cmdline::words::SELFTEST)

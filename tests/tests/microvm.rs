@@ -1,5 +1,5 @@
 //! QEMU's microvm with and without its clocks, tables and serial port: a program runs and power-off ends QEMU, or the kernel says
-//! in one line what is missing.
+//! in one line what is missing. Its devices, which are on no bus, are used.
 //!
 //! Debian's Linux 6.12 runs on the machines that have a PIT; without one it says "Marking TSC unstable due to could not calculate
 //! TSC khz" and stands still for ever.
@@ -75,4 +75,36 @@ fn a_machine_without_a_serial_port_goes_off() {
     let outcome = run("microvm,acpi=on,isa-serial=off", POWER_OFF, &["-action", "reboot=reset"]);
     assert_eq!(outcome.end, End::Exited(0), "{}", outcome.describe());
     assert_eq!(outcome.output, "");
+}
+
+/// What ACPI names or the command line, by the old interface and by the present one: a source of random bytes, and the port to the
+/// host. The second source and the network card get a line each.
+#[test]
+fn devices_that_are_on_no_bus_are_used() {
+    for (acpi, legacy) in [("on", "true"), ("off", "false"), ("on", "false"), ("off", "true")] {
+        let got = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        let chardev = format!("file,id=port,path={}", got.display());
+        let global = format!("virtio-mmio.force-legacy={legacy}");
+        let more = [
+            ["-global", &global],
+            ["-chardev", &chardev],
+            ["-device", "virtio-serial-device"],
+            ["-device", "virtserialport,chardev=port"],
+            ["-device", "virtio-rng-device"],
+            ["-device", "virtio-rng-device"],
+            ["-device", "virtio-net-device"],
+        ];
+        let script = "/bin/busybox mkdir /dev; /bin/busybox mount -t devtmpfs dev /dev\n\
+                      /bin/busybox seq 20000 > /dev/vport0p1; /bin/busybox poweroff -f";
+        let outcome = run(&format!("microvm,acpi={acpi},rtc=on"), script, &more.concat());
+        assert_eq!(outcome.end, End::Exited(0), "{}", outcome.describe());
+        let sent: String = (1..=20000).map(|number| format!("{number}\n")).collect();
+        assert!(std::fs::read_to_string(&got).unwrap() == sent, "{}", outcome.describe());
+        assert!(outcome.output.contains("random: virtio-rng delivers"), "{}", outcome.describe());
+        for what in ["virtio-net: no driver", "virtio-rng: not used: another one is"] {
+            let lines = outcome.output.lines();
+            let said = lines.filter(|line| line.contains("virtio-mmio") && line.contains(what));
+            assert_eq!(said.count(), 1, "{what}: {}", outcome.describe());
+        }
+    }
 }

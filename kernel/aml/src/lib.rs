@@ -1,4 +1,5 @@
-//! The little of ACPI's byte code (AML) that it takes to find one device and evaluate one object of it.
+//! The little of ACPI's byte code (AML) that it takes to find devices, evaluate one object of one and say where
+//! their registers lie.
 //!
 //! Owns nothing: pure functions over the tables' bytes. It exists because the AML interpreters of
 //! crates.io (`acpi` 7, `aml` 0.16) need a nightly compiler and carry a panic in every corner, and all
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod eval;
+mod resource;
 mod walk;
 
 /// Length of the header in front of a table's byte code.
@@ -34,4 +36,22 @@ pub fn address(tables: &[&[u8]], id: &[u8], name: [u8; 4]) -> Option<u64> {
             _ => None,
         }
     })
+}
+
+/// Shows `visit` where the first area of memory lies that each device whose `_CID` or `_HID` is the string `id` names
+/// (`Memory32Fixed` in its `_CRS`), and its length, until it is false.
+///
+/// ```
+/// alea_aml::areas(&[&[0; 64]], b"LNRO0005", &mut |_, _| unreachable!("there is no device"));
+/// ```
+pub fn areas(tables: &[&[u8]], id: &[u8], visit: &mut dyn FnMut(u64, u64) -> bool) {
+    let mut show = |device: &[u8]| match resource::area(device) {
+        Some((start, len)) => visit(start, len),
+        None => true,
+    };
+    for code in tables.iter().filter_map(|table| table.get(HEADER..)) {
+        if !walk::devices(code, id, &mut show) {
+            return;
+        }
+    }
 }

@@ -31,6 +31,25 @@ fn device_within<'a>(code: &'a [u8], id: &[u8], depth: u32) -> Option<&'a [u8]> 
     })
 }
 
+/// Shows `visit` the inside of every device with that `_CID` or `_HID`, until it is false: whether it never was.
+pub fn devices<'a>(code: &'a [u8], id: &[u8], visit: &mut dyn FnMut(&'a [u8]) -> bool) -> bool {
+    devices_within(code, id, visit, DEPTH)
+}
+
+fn devices_within<'a>(
+    code: &'a [u8],
+    id: &[u8],
+    visit: &mut dyn FnMut(&'a [u8]) -> bool,
+    depth: u32,
+) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return true };
+    Declarations(code).all(|found| match found {
+        Declaration::Block { device: true, inside } if has_id(inside, id) => visit(inside),
+        Declaration::Block { inside, .. } => devices_within(inside, id, visit, depth),
+        _ => true,
+    })
+}
+
 fn has_id(device: &[u8], id: &[u8]) -> bool {
     Declarations(device).any(|found| match found {
         Declaration::Name(name, [0x0d, text @ ..]) if &name == b"_CID" || &name == b"_HID" => {

@@ -41,6 +41,7 @@ words! {
     RANDOMIZE_KSTACK_OFFSET = "randomize_kstack_offset", "randomize_kstack_offset=on", "each system call begins at another place of its task's kernel stack, one of 64, as on Linux";
     INIT_ON_ALLOC = "init_on_alloc", "init_on_alloc=0|1", "1: memory that the kernel takes for itself is zeroed first; what programs get always is";
     INIT_ON_FREE = "init_on_free", "init_on_free=0|1", "1: memory is zeroed when it is given back. Both cost: each CPU then takes every object and every frame from what all share";
+    VIRTIO_MMIO = "virtio_mmio.device", "virtio_mmio.device=SIZE@BASE:IRQ", "a virtio device whose registers lie in memory, where ACPI names none; QEMU's microvm adds these words itself";
     VDSO = "vdso", "vdso=0", "programs get no vDSO";
     GENERATOR = "random.generator", "random.generator=NAME", "what secrets are drawn from: `chacha20`; or, to be measured against, with a warning, `splitmix64`, `rdrand`";
     TRUST_CPU = "random.trust_cpu", "random.trust_cpu=0|1", "0: RDRAND and RDSEED are mixed in and not credited";

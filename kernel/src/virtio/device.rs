@@ -15,32 +15,52 @@ pub use virtio_drivers::transport::DeviceType;
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::BootInfo;
 use crate::base::kmap::{self, Cache};
+use crate::machine::mmio;
 use crate::machine::pci::{self, ConfigPorts};
 use crate::mm::frames::{self, Pfn};
 use crate::mm::layout::DIRECT_MAP_BASE;
 use alea_frames::Owner;
 use core::ptr::NonNull;
+use virtio_drivers::transport::SomeTransport;
+use virtio_drivers::transport::mmio::MmioTransport;
 use virtio_drivers::transport::pci::bus::{Command, DeviceFunction, PciRoot};
 use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
 use virtio_drivers::{BufferDirection, Hal, PhysAddr};
 
-/// A device on the PCI bus and one of its queues.
-pub type Channel = queue::Channel<KernelHal, PciTransport>;
+/// A device and one of its queues.
+pub type Channel = queue::Channel<KernelHal, SomeTransport<'static>>;
 
-/// A console on the PCI bus.
-pub type Ports = ports::Ports<KernelHal, PciTransport>;
+/// A console.
+pub type Ports = ports::Ports<KernelHal, SomeTransport<'static>>;
 
 /// A device that was found and not touched yet.
 pub struct Device {
-    place: DeviceFunction,
+    place: Place,
 }
 
-/// The first device of that kind.
+/// Where a device's registers are.
+enum Place {
+    Pci(DeviceFunction),
+    /// In memory, and on no bus.
+    Memory(mmio::Device),
+}
+
+/// The first device of that kind, of those on the PCI bus if there is one.
 pub fn find(kind: DeviceType, info: &BootInfo) -> Option<Device> {
     let mut devices = pci::devices().iter();
-    let place = devices.find(|device| virtio_device_type(&device.info) == Some(kind))?.place;
-    pci::registers(place, info)?;
-    pci::take(place);
+    let place = match devices.find(|device| virtio_device_type(&device.info) == Some(kind)) {
+        Some(device) => {
+            pci::registers(device.place, info)?;
+            pci::take(device.place);
+            Place::Pci(device.place)
+        }
+        None => {
+            let mut others = mmio::devices(info).iter();
+            let device = others.find(|device| DeviceType::try_from(device.kind) == Ok(kind))?;
+            mmio::take(device.start, info);
+            Place::Memory(*device)
+        }
+    };
     Some(Device { place })
 }
 
@@ -55,19 +75,38 @@ impl Device {
         Ports::new(self.transport()?, pages)
     }
 
-    fn transport(&self) -> Result<PciTransport, Broken> {
-        // SAFETY: the device gets the right to move data here, and moves them to its queues and buffers only: these
-        // are what it is told of, and they are its own as long as it may.
-        let mut root = PciRoot::new(unsafe { ConfigPorts::new() });
-        // Its interrupt line may be shared with a device that has a driver: it never uses it.
-        let command = Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE;
-        root.set_command(self.place, command);
-        let transport = PciTransport::new::<KernelHal, _>(&mut root, self.place);
-        transport.map_err(|error| {
-            log::warn!("virtio: {error}");
-            Broken
-        })
+    fn transport(&self) -> Result<SomeTransport<'static>, Broken> {
+        match self.place {
+            Place::Pci(place) => on_bus(place).map(SomeTransport::from),
+            Place::Memory(device) => in_memory(device).map(SomeTransport::from),
+        }
     }
+}
+
+fn on_bus(place: DeviceFunction) -> Result<PciTransport, Broken> {
+    // SAFETY: the device gets the right to move data here, and moves them to its queues and buffers only: these
+    // are what it is told of, and they are its own as long as it may.
+    let mut root = PciRoot::new(unsafe { ConfigPorts::new() });
+    // Its interrupt line may be shared with a device that has a driver: it never uses it.
+    let command = Command::MEMORY_SPACE | Command::BUS_MASTER | Command::INTERRUPT_DISABLE;
+    root.set_command(place, command);
+    let transport = PciTransport::new::<KernelHal, _>(&mut root, place);
+    transport.map_err(|error| {
+        log::warn!("virtio: {error}");
+        Broken
+    })
+}
+
+fn in_memory(device: mmio::Device) -> Result<MmioTransport<'static>, Broken> {
+    let (at, len) = device.registers;
+    let header = NonNull::new(at as *mut _).ok_or(Broken)?;
+    // SAFETY: these are the registers of a virtio device, as their first word says, aligned and mapped for ever with what follows
+    // them; `machine::mmio` only reads them, and `find` gives each kind of device to one driver.
+    let transport = unsafe { MmioTransport::new(header, len) };
+    transport.map_err(|error| {
+        log::warn!("virtio: {error}");
+        Broken
+    })
 }
 
 /// Memory as `virtio-drivers` wants it.

@@ -21,7 +21,7 @@ use virtio_drivers::{BufferDirection, Error, Hal, PAGE_SIZE};
 const SLOTS: usize = 2;
 
 bitflags::bitflags! {
-    /// What is asked of a device: the present interface, which it must have, and of a console that it says which ports
+    /// What is asked of a device: the present interface, which it must have on a bus, and of a console that it says which ports
     /// it has.
     #[derive(Clone, Copy, Debug)]
     pub(super) struct Features: u64 {
@@ -212,7 +212,9 @@ pub(super) fn begin<T: Transport>(
 ) -> Result<(ManuallyDrop<T>, Features), Broken> {
     let mut transport = ManuallyDrop::new(transport);
     let both = transport.begin_init(wanted);
-    if both.contains(Features::VERSION_1) { Ok((transport, both)) } else { Err(Broken) }
+    // A device in memory may be of the time before that version, and is used by the rules of then.
+    let is_known = both.contains(Features::VERSION_1) || transport.requires_legacy_layout();
+    if is_known { Ok((transport, both)) } else { Err(Broken) }
 }
 
 /// A device and one of its queues.
