@@ -4,8 +4,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use alea_tests::boot;
-use xtask_guest::guest::{End, Outcome};
+use alea_tests::{PATIENCE, boot};
+use xtask_guest::guest::{End, Guest, Limits, Outcome};
 use xtask_guest::initramfs::Tree;
 use xtask_guest::qemu::Machine;
 use xtask_host::paths;
@@ -196,6 +196,72 @@ fn the_letters_that_kill_do_so_as_on_linux() {
     let ends = "sleeper 143 catcher 3 level 1 sleeper 137 catcher 137 level 1 eater 137";
     assert_eq!(linux, ends);
     assert_eq!(alea, linux);
+}
+
+/// A break on the serial line and a letter: what `kernel.sysrq` allows is done, on each kernel, and neither reaches the program.
+#[test]
+fn a_break_at_the_console_is_the_kernels() {
+    let init = format!(
+        "#!/bin/sh\nBB=/bin/busybox\n$BB mount -t proc proc /proc\nvalue=$($BB cat /proc/sys/kernel/sysrq)\n\
+         echo \"'<<<' at first $value\"\nfor value in $value 1 0; do\necho $value > /proc/sys/kernel/sysrq\n\
+         echo \"waits at $value\"\nread line\necho \"at $value: [$line]\"\ndone\necho '>>>'\n{POWER_OFF}"
+    );
+    for kernel in [paths::vmlinuz(), paths::kernel()] {
+        let image = image(&init);
+        let machine = Machine::new(kernel).initrd(image.to_path_buf()).append("console=ttyS0");
+        let mut guest = Guest::start(&machine).unwrap();
+        // Of the default a dump is not part; the last value switches all off.
+        for (value, done) in
+            [("438", "This sysrq operation is disabled"), ("1", "Show Memory"), ("0", "")]
+        {
+            guest.wait_for(&format!("waits at {value}"), PATIENCE).unwrap();
+            guest.monitor().unwrap().human(0, "chardev-send-break console").unwrap();
+            guest.send("m").unwrap();
+            if !done.is_empty() {
+                guest.wait_for(done, PATIENCE).unwrap();
+            }
+            guest.send("behind\n").unwrap();
+        }
+        let limits = Limits { total: Some(PATIENCE), idle: Some(PATIENCE) };
+        let outcome = guest.finish(limits).unwrap();
+        for line in ["at first 438", "at 438: [behind]", "at 1: [behind]", "at 0: [mbehind]"] {
+            assert!(outcome.output.contains(line), "{line}: {}", outcome.describe());
+        }
+        let shown = outcome.output.matches("Show Memory").count();
+        assert_eq!(shown, 1, "{}", outcome.describe());
+    }
+}
+
+/// Those that print: a line that says what comes, whatever the console's level, and what there is to say.
+#[test]
+fn the_letters_that_print_do() {
+    let init = format!(
+        "#!/bin/sh\nBB=/bin/busybox\n$BB mount -t proc proc /proc\n$BB sleep 1000 &\n\
+         for letter in h m t w l s u 8 _ms; do echo $letter > /proc/sysrq-trigger; done\n\
+         echo 3 > /proc/sysrq-trigger\nread level rest < /proc/sys/kernel/printk\necho \"level $level\"\n{POWER_OFF}"
+    );
+    for kernel in [paths::vmlinuz(), paths::kernel()] {
+        let outcome = run(&kernel, &init, "console=ttyS0");
+        assert_eq!(outcome.end, End::Exited(0), "{}", outcome.describe());
+        for (text, times) in [
+            ("sysrq: HELP : loglevel(0-9) reboot(b) crash(c)", 2),
+            ("sysrq: Show Memory", 2),
+            ("Mem-Info:", 2),
+            ("sysrq: Show State", 1),
+            ("sysrq: Show Blocked State", 1),
+            ("sysrq: Show backtrace of all active CPUs", 1),
+            ("sysrq: Emergency Sync", 2),
+            ("sysrq: Emergency Remount R/O", 1),
+            ("sysrq: Loglevel set to 8", 1),
+            ("sysrq: Loglevel set to 3", 1),
+            ("level 3", 1),
+        ] {
+            let said = outcome.output.matches(text).count();
+            assert_eq!(said, times, "{text}: {}", outcome.describe());
+        }
+        let tasks = outcome.output.matches("task:init").count();
+        assert!(tasks >= 1, "{}", outcome.describe());
+    }
 }
 
 /// Those that end the machine, on each kernel.

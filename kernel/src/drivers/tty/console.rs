@@ -6,6 +6,7 @@
 //!
 //! Never processes input in the interrupt. Locks: those of the terminal.
 
+use super::attention::Attention;
 use super::end::End;
 use super::file::TtyFile;
 use super::tty::Tty;
@@ -76,6 +77,11 @@ impl Terminal {
         self.tty.call_once(|| tty);
         register_char(self.major, self.minor, self.name, 0o660, try_arc(Device(self))?);
         Ok(())
+    }
+
+    /// Whether the log is shown there.
+    fn is_console(&self) -> bool {
+        self.is_asked_for() || CONSOLE.get().is_some_and(|console| console.name == self.name)
     }
 
     /// Whether a `console=` word names it.
@@ -214,10 +220,14 @@ fn process(terminal: &Terminal) {
         unreachable!("the terminals are made before their threads")
     };
     let Some(device) = tty.device else { unreachable!("it is the terminal of a device") };
+    let mut attention = Attention::default();
     loop {
         wait_for_bytes(device);
         let mut batch = [Received::default(); 64];
-        let n = device.take(&mut batch);
+        let mut n = device.take(&mut batch);
+        if terminal.is_console() {
+            n = attention.filter(&mut batch[..n]);
+        }
         feed(tty, &batch[..n]);
     }
 }

@@ -69,12 +69,7 @@ const NO_DISK: &str = "there is no disk to write back to";
 const NO_HUGE_PAGES: &str = "there are no huge pages";
 const NOT_CACHED: &str = "what is in memory is the only copy of it";
 
-static PINNED: [Pinned; 15] = [
-    pinned(
-        "kernel/sysrq",
-        "438",
-        "there is no such key, and /proc/sysrq-trigger asks for no leave",
-    ),
+static PINNED: [Pinned; 14] = [
     pinned("kernel/overflowuid", "65534", NO_ID_MAPS),
     pinned("kernel/overflowgid", "65534", NO_ID_MAPS),
     pinned("kernel/tainted", "0", "there are no modules and nothing else that taints"),
