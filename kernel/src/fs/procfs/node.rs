@@ -15,8 +15,8 @@ use super::ns::NAMESPACES;
 use super::pid::{self, Entry, Link, Task};
 use super::process::{PidFile, processes};
 use super::text::{TextBuf, TextOps, TextSource};
-use crate::mm::Sink;
 use crate::mm::fallible::{try_arc, try_copy};
+use crate::mm::{Sink, Source};
 use crate::sync::Once;
 use crate::try_format;
 use crate::vfs::object::inode::{DYNAMIC_CURSOR, LinkText};
@@ -361,9 +361,20 @@ impl TextSource for Node {
         }
     }
 
-    fn read_at(&self, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
+    fn read_at(&self, dst: &mut Sink<'_>, pos: u64, subject: u64) -> Option<Result<usize>> {
         match self.kind {
-            Kind::File(task, file) => processes().ok()?.read_at(task.tid, file.name, dst, pos),
+            Kind::File(task, file) if file.name == "mem" => {
+                Some(processes().and_then(|all| all.read_memory(task.tid, subject, dst, pos)))
+            }
+            _ => None,
+        }
+    }
+
+    fn write_at(&self, src: &mut Source<'_>, pos: u64, subject: u64) -> Option<Result<usize>> {
+        match self.kind {
+            Kind::File(task, file) if file.name == "mem" => {
+                Some(processes().and_then(|all| all.write_memory(task.tid, subject, src, pos)))
+            }
             _ => None,
         }
     }

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::text::TextBuf;
+use crate::mm::{Sink, Source};
 use crate::sync::Once;
 use crate::vfs::{Capability, FdTable, FsContext, Owner, Path};
 use abi::{Errno, Result};
@@ -100,15 +101,20 @@ pub trait ProcessTable: Send + Sync {
     fn write(&self, _tid: u32, _name: &str, _data: &[u8]) -> Result<usize> {
         Err(Errno::EINVAL)
     }
-    /// Reads bytes at an offset, for the files that are no text (mem); `None` for all others.
-    fn read_at(
+    /// Reads the memory of a process at an address. `space` is what [`memory`](Self::memory) said when the caller was let in: of another
+    /// one, which an exec has made since, there is nothing.
+    fn read_memory(&self, _tid: u32, _space: u64, _dst: &mut Sink<'_>, _pos: u64) -> Result<usize> {
+        Err(Errno::EINVAL)
+    }
+    /// Writes it, in the same way.
+    fn write_memory(
         &self,
         _tid: u32,
-        _name: &str,
-        _dst: &mut crate::mm::Sink<'_>,
+        _space: u64,
+        _src: &mut Source<'_>,
         _pos: u64,
-    ) -> Option<Result<usize>> {
-        None
+    ) -> Result<usize> {
+        Err(Errno::EINVAL)
     }
 }
 

@@ -42,8 +42,12 @@ pub trait TextSource: Send + Sync {
     fn is_value(&self) -> bool {
         false
     }
-    /// Reads in place of a text (a process's memory).
-    fn read_at(&self, _dst: &mut Sink<'_>, _pos: u64) -> Option<Result<usize>> {
+    /// Reads in place of a text (a process's memory), while the subject is still this one.
+    fn read_at(&self, _dst: &mut Sink<'_>, _pos: u64, _subject: u64) -> Option<Result<usize>> {
+        None
+    }
+    /// Writes in place of taking a text, as [`read_at`](Self::read_at) reads.
+    fn write_at(&self, _src: &mut Source<'_>, _pos: u64, _subject: u64) -> Option<Result<usize>> {
         None
     }
 }
@@ -184,7 +188,7 @@ impl FileOps for TextOps {
         if self.source.subject() != self.subject {
             return Ok(0);
         }
-        if let Some(result) = self.source.read_at(dst, *pos) {
+        if let Some(result) = self.source.read_at(dst, *pos, self.subject) {
             let done = result?;
             *pos = pos.saturating_add(done as u64);
             return Ok(done);
@@ -214,6 +218,11 @@ impl FileOps for TextOps {
     fn write(&self, _: &OpenFile, src: &mut Source<'_>, pos: &mut u64) -> Result<usize> {
         if self.source.subject() != self.subject {
             return Ok(0);
+        }
+        if let Some(result) = self.source.write_at(src, *pos, self.subject) {
+            let done = result?;
+            *pos = pos.saturating_add(done as u64);
+            return Ok(done);
         }
         let is_value = self.source.is_value();
         if is_value && *pos != 0 {

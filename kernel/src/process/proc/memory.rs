@@ -2,15 +2,17 @@
 
 use crate::base::PAGE_SIZE;
 use crate::fs::procfs::{Row, TextBuf};
-use crate::mm::Sink;
+use crate::mm::AddressSpace;
 use crate::mm::fallible::TryString;
 use crate::mm::space::request::{VmFlags, VmaInfo};
+use crate::mm::{Sink, Source};
 use crate::process::task::task::Task;
 use crate::sync::killable;
 use crate::try_format;
 use crate::vfs::DevId;
-use abi::Result;
+use abi::{Errno, Result};
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The pages of the program's own code; all other executable ones are of libraries.
@@ -84,9 +86,15 @@ pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
     text.finish()
 }
 
+/// The process's memory, if it is still the one with the number `id`: a program that it has executed since is nobody's to see who was
+/// let into the one before.
+fn memory_of(task: &Task, id: u64) -> Option<Arc<AddressSpace>> {
+    task.process().mm().filter(|mm| mm.id() == id)
+}
+
 /// Bytes of the process's memory at `pos`.
-pub(super) fn read_mem(task: &Task, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
-    let Some(mm) = task.process().mm() else { return Ok(0) };
+pub(super) fn read_mem(task: &Task, id: u64, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
+    let Some(mm) = memory_of(task, id) else { return Ok(0) };
     let mut done = 0;
     let mut page = [0; 512];
     while dst.remaining() > 0 && killable().is_ok() {
@@ -101,7 +109,27 @@ pub(super) fn read_mem(task: &Task, dst: &mut Sink<'_>, pos: u64) -> Result<usiz
             break;
         }
     }
-    if done == 0 && dst.remaining() > 0 { Err(abi::Errno::EIO) } else { Ok(done) }
+    if done == 0 && dst.remaining() > 0 { Err(Errno::EIO) } else { Ok(done) }
+}
+
+/// Changes the process's memory at `pos`, whatever the protection of private mappings is, as a debugger does: the count before the
+/// first page that cannot be written.
+pub(super) fn write_mem(task: &Task, id: u64, src: &mut Source<'_>, pos: u64) -> Result<usize> {
+    let Some(mm) = memory_of(task, id) else { return Ok(0) };
+    let (mut done, asked) = (0, src.remaining());
+    let mut piece = [0; 512];
+    while src.remaining() > 0 && killable().is_ok() {
+        let at = pos.wrapping_add(done as u64);
+        // Never across the end of a page: a piece is written whole or not at all.
+        let room = piece.len() - (at % piece.len() as u64) as usize;
+        let wanted = src.remaining().min(room);
+        let got = src.take(&mut piece[..wanted])?;
+        if got == 0 || mm.write_bytes(at, &piece[..got]).is_err() {
+            break;
+        }
+        done += got;
+    }
+    if done == 0 && asked > 0 { Err(Errno::EIO) } else { Ok(done) }
 }
 
 fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo) -> Result<()>) -> Result<()> {

@@ -6,7 +6,7 @@ use super::{memory, misc, objects, phases, stat, status, symbols, totals};
 use crate::fs::procfs::{
     PidFile, ProcessTable, TextBuf, Totals, register_process_table, register_setting,
 };
-use crate::mm::Sink;
+use crate::mm::{Sink, Source};
 use crate::process::exec::RANDOMIZE_VA_SPACE;
 use crate::process::memory::{KILL_ALLOCATING_TASK, PANIC_ON_OOM};
 use crate::process::ptrace::access::may_look_into;
@@ -196,7 +196,11 @@ impl ProcessTable for Processes {
         misc::write(&*task(tid)?, name, data)
     }
 
-    fn read_at(&self, tid: u32, name: &str, dst: &mut Sink<'_>, pos: u64) -> Option<Result<usize>> {
-        (name == "mem").then(|| task(tid).and_then(|task| memory::read_mem(&task, dst, pos)))
+    fn read_memory(&self, tid: u32, space: u64, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
+        memory::read_mem(&*task(tid)?, space, dst, pos)
+    }
+
+    fn write_memory(&self, tid: u32, space: u64, src: &mut Source<'_>, pos: u64) -> Result<usize> {
+        memory::write_mem(&*task(tid)?, space, src, pos)
     }
 }
