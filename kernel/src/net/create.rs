@@ -36,9 +36,8 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
         (SOCK_DGRAM, IPPROTO_IP | IPPROTO_UDP) => udp::create(family, IPPROTO_UDP, who),
         (SOCK_DGRAM, IPPROTO_UDPLITE) => udp::create(family, IPPROTO_UDPLITE, who),
         (SOCK_RAW, _) => raw::create(family, protocol, who),
-        // No group may send echo requests without privilege (net.ipv4.ping_group_range).
-        (SOCK_DGRAM, IPPROTO_ICMP) if family == Family::V4 => Err(Errno::EACCES),
-        (SOCK_DGRAM, IPPROTO_ICMPV6) if family == Family::V6 => Err(Errno::EACCES),
+        (SOCK_DGRAM, IPPROTO_ICMP) if family == Family::V4 => raw::create_ping(family, who),
+        (SOCK_DGRAM, IPPROTO_ICMPV6) if family == Family::V6 => raw::create_ping(family, who),
         (SOCK_STREAM | SOCK_DGRAM, _) => Err(Errno::EPROTONOSUPPORT),
         _ => Err(Errno::ESOCKTNOSUPPORT),
     }

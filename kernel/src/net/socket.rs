@@ -24,6 +24,8 @@ pub struct Who {
     pub admin: bool,
     /// CAP_NET_RAW.
     pub raw: bool,
+    /// In a group that may send echo requests.
+    pub pings: bool,
 }
 
 /// One piece of control data.

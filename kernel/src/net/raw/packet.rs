@@ -13,7 +13,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// An IPv4 header without options, and the least of any ICMP header.
 pub const HEADER: usize = 20;
-const ICMP_HEADER: usize = 8;
+pub const ICMP_HEADER: usize = 8;
 const HEADER6: usize = 40;
 const UDP_HEADER: usize = 8;
 /// The longest IPv4 packet.
@@ -211,11 +211,36 @@ pub fn tally(message: &Message<'_>, whole: &[u8], class: u8) {
     }
 }
 
+/// The types of an echo request and of its answer.
+pub fn echo_types(v6: bool) -> (u8, u8) {
+    if v6 { ECHO6 } else { ECHO }
+}
+
+/// Writes the checksum of an ICMP message of IPv4.
+pub fn seal_icmp(body: &mut [u8]) {
+    if body.len() >= ICMP_HEADER {
+        body[2..4].fill(0);
+        let sum = checksum(0, body);
+        body[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+impl Message<'_> {
+    /// The identifier of the echo request that this is a good answer to.
+    pub fn answers(&self) -> Option<u16> {
+        let before = before_sum(self)?;
+        let header = self.body.first_chunk::<ICMP_HEADER>()?;
+        let (_, answer) = echo_types(self.to.is_ipv6());
+        let is_good = header[..2] == [answer, 0] && checksum(before, self.body) == 0;
+        is_good.then(|| u16::from_be_bytes([header[4], header[5]]))
+    }
+}
+
 /// The answer to a message, if it is a good echo request.
 pub fn echo(message: &Message<'_>) -> Option<Vec<u8>> {
     let body = message.body;
     let before = before_sum(message)?;
-    let types = if message.to.is_ipv6() { ECHO6 } else { ECHO };
+    let types = echo_types(message.to.is_ipv6());
     if body.len() < ICMP_HEADER || body[0] != types.0 || checksum(before, body) != 0 {
         return None;
     }

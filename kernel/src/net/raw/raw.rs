@@ -1,9 +1,11 @@
-//! Raw sockets: whole messages of one protocol above IP, with the IP header where IPv4's readers want it.
+//! Raw sockets: whole messages of one protocol above IP, with the IP header where IPv4's readers want it. Those of [`Style::Ping`]
+//! only send echo requests, and get the answers to them (`ping`).
 //!
 //! Owns the list of all raw sockets. A message goes straight into the queues of the sockets of its protocol; an echo
 //! request is also answered, as any host does. What TCP and UDP send is no packet here, so raw sockets do not see it
 //! (docs/decisions/0004). Locks: the list is a `Leaf`, a socket's state a `Stream`; never both, nor two sockets.
 
+use super::ident::Ident;
 use crate::mm::fallible::{TryGrow, try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
@@ -16,7 +18,7 @@ use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_RAW, SOL_RAW, ip};
-use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_RAW, SOL_SOCKET, so};
+use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET, so};
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -32,6 +34,7 @@ pub(super) static ALL: SpinLock<Vec<Weak<Raw>>, level::Leaf> = SpinLock::new(Vec
 
 /// One socket.
 pub struct Raw {
+    pub(super) style: Style,
     pub(super) family: Family,
     pub(super) protocol: i32,
     pub(super) options: Options,
@@ -39,7 +42,16 @@ pub struct Raw {
     pub(super) for_reading: WaitQueue,
 }
 
+/// What a socket may send and gets.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Raw,
+    Ping,
+}
+
 pub(super) struct State {
+    /// Of one that sends echo requests, once it has.
+    pub(super) ident: Option<Ident>,
     /// The address that it is bound to, or else all.
     pub(super) local: IpAddr,
     pub(super) peer: Option<SocketAddr>,
@@ -59,12 +71,19 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
     if !who.raw {
         return Err(Errno::EPERM);
     }
+    make(family, protocol, Style::Raw)
+}
+
+/// A new socket of that style, for who may have it.
+pub(super) fn make(family: Family, protocol: i32, style: Style) -> Result<Arc<dyn NetSocket>> {
     let filter = if family == Family::V4 { 4 } else { 32 };
     let socket = try_arc(Raw {
+        style,
         family,
         protocol,
         options: Options::for_datagrams(),
         state: SpinLock::new(State {
+            ident: None,
             local: family.any(),
             peer: None,
             inbox: Inbox::default(),
@@ -74,6 +93,10 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
         }),
         for_reading: WaitQueue::new(),
     })?;
+    if style == Style::Ping {
+        // As Linux has them share their identifiers.
+        socket.options.keep(SOL_SOCKET, so::REUSEADDR, 1)?;
+    }
     let mut all = ALL.lock();
     all.retain(|socket| socket.strong_count() > 0);
     all.try_push(Arc::downgrade(&socket))?;
@@ -91,7 +114,9 @@ impl Raw {
         if class(to) == Class::Broadcast
             && !self.options.is_on(const { known(SOL_SOCKET, so::BROADCAST) })
         {
-            return Err(Errno::EACCES);
+            // An echo request looks for a way first, and there is none.
+            let is_raw = self.style == Style::Raw;
+            return Err(if is_raw { Errno::EACCES } else { Errno::ENETUNREACH });
         }
         route(to).inspect_err(|_| {
             // As on Linux, of IPv6 alone.
@@ -102,8 +127,16 @@ impl Raw {
     }
 
     fn is_filter(&self, level: i32, option: i32) -> bool {
+        if self.style == Style::Ping {
+            return false;
+        }
         let own = if self.family == Family::V4 { SOL_RAW } else { IPPROTO_ICMPV6 };
         level == own && option == FILTER
+    }
+
+    /// Whether it is a raw one of that family: the options about headers are theirs.
+    fn is_raw_of(&self, family: Family) -> bool {
+        self.style == Style::Raw && self.family == family
     }
 
     fn has_filter(&self) -> bool {
@@ -119,7 +152,10 @@ impl NetSocket for Raw {
         self.family.number()
     }
     fn kind(&self) -> u32 {
-        SOCK_RAW
+        match self.style {
+            Style::Raw => SOCK_RAW,
+            Style::Ping => SOCK_DGRAM,
+        }
     }
     fn protocol(&self) -> i32 {
         self.protocol
@@ -129,12 +165,28 @@ impl NetSocket for Raw {
     }
 
     fn bind(&self, name: &[u8], _who: Who) -> Result<()> {
-        let addr = Name::decode(self.family, name)?.addr.ip();
+        let name = Name::decode(self.family, name)?.addr;
+        let addr = name.ip();
         let fits = addr.is_ipv4() == (self.family == Family::V4);
         if !fits || matches!(class(addr), Class::Foreign | Class::LinkLocal) {
             return Err(Errno::EADDRNOTAVAIL);
         }
-        self.state.lock().local = addr;
+        if self.style == Style::Raw {
+            self.state.lock().local = addr;
+            return Ok(());
+        }
+        if self.state.lock().ident.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        let share = self.options.is_on(const { known(SOL_SOCKET, so::REUSEADDR) });
+        let ident = Ident::take(name.port(), share, true)?;
+        let mut state = self.state.lock();
+        // Another thread may have been faster.
+        if state.ident.is_some() {
+            drop(state);
+            return Err(Errno::EINVAL);
+        }
+        (state.local, state.ident) = (addr, Some(ident));
         Ok(())
     }
 
@@ -143,7 +195,13 @@ impl NetSocket for Raw {
             let mut state = self.state.lock();
             state.peer = None;
             state.local = self.family.any();
+            let ident = state.ident.take_if(|ident| !ident.chosen);
+            drop(state);
+            drop(ident);
             return Ok(());
+        }
+        if self.style == Style::Ping {
+            self.ident()?;
         }
         let name = Name::decode(self.family, name)?;
         let (to, source) = self.destination(name)?;
@@ -164,10 +222,16 @@ impl NetSocket for Raw {
         if connected { Ok(()) } else { Err(Errno::ENOTCONN) }
     }
 
-    /// The protocol is where other sockets have a port.
+    /// The protocol is where other sockets have a port, or the identifier of echo requests.
     fn name(&self) -> Result<Vec<u8>> {
-        let port = u16::try_from(self.protocol).unwrap_or(0);
-        encode(self.family, SocketAddr::new(self.state.lock().local, port))
+        let state = self.state.lock();
+        let port = match self.style {
+            Style::Raw => u16::try_from(self.protocol).unwrap_or(0),
+            Style::Ping => state.ident.as_ref().map_or(0, Ident::number),
+        };
+        let local = state.local;
+        drop(state);
+        encode(self.family, SocketAddr::new(local, port))
     }
 
     fn peer_name(&self) -> Result<Vec<u8>> {
@@ -198,13 +262,18 @@ impl NetSocket for Raw {
             return Ok(());
         }
         match (level, option) {
+            (IPPROTO_IP, ip::HDRINCL) if self.style == Style::Ping => Err(Errno::ENOPROTOOPT),
             (SOL_SOCKET, _) => self.options.set_socket(option, value),
             // Where the checksum of an ICMPv6 message stands is known.
-            (SOL_RAW, CHECKSUM) if self.protocol == IPPROTO_ICMPV6 => match number(value)? {
-                2 => Ok(()),
-                _ => Err(Errno::EINVAL),
-            },
-            (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
+            (SOL_RAW, CHECKSUM)
+                if self.is_raw_of(Family::V6) && self.protocol == IPPROTO_ICMPV6 =>
+            {
+                match number(value)? {
+                    2 => Ok(()),
+                    _ => Err(Errno::EINVAL),
+                }
+            }
+            (IPPROTO_IP, ip::HDRINCL) if self.is_raw_of(Family::V4) => {
                 self.state.lock().header_included = number(value)? != 0;
                 Ok(())
             }
@@ -228,7 +297,7 @@ impl NetSocket for Raw {
         }
         match (level, option) {
             (SOL_SOCKET, _) => self.options.get_socket(option),
-            (IPPROTO_IP, ip::HDRINCL) if self.family == Family::V4 => {
+            (IPPROTO_IP, ip::HDRINCL) if self.is_raw_of(Family::V4) => {
                 Ok(bytes_of(self.state.lock().header_included.into())?)
             }
             _ => {
@@ -250,8 +319,8 @@ impl NetSocket for Raw {
     fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
-        let inbox = state.inbox.take_all();
+        let gone = (state.inbox.take_all(), state.ident.take());
         drop(state);
-        drop(inbox);
+        drop(gone);
     }
 }

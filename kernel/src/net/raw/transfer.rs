@@ -6,7 +6,7 @@ use super::packet::{
     HEADER, MAX, Message, complete, echo, ends, seal_icmp6, tally, tally_unreachable, unreachable,
     with_header,
 };
-use super::raw::{ALL, Raw};
+use super::raw::{ALL, Raw, Style};
 use crate::mm::fallible::{TryGrow, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
@@ -49,7 +49,8 @@ fn living() -> Result<Vec<Arc<Raw>>> {
 
 /// How many there are of a family.
 pub fn count(family: Family) -> Result<usize> {
-    Ok(living()?.iter().filter(|socket| socket.family == family).count())
+    let is_one = |socket: &&Arc<Raw>| socket.family == family && socket.style == Style::Raw;
+    Ok(living()?.iter().filter(is_one).count())
 }
 
 /// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
@@ -58,11 +59,28 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
     tally(message, whole, class);
     // Without memory it is lost, as on a bad line.
     let Ok(sockets) = living() else { return };
-    for socket in sockets.iter().filter(|socket| socket.wants(message)) {
+    let give = |socket: &Raw, shown: &[u8]| {
         let info = PacketInfo { to: message.to, hops, class, time: now };
-        let Ok(bytes) = try_copy(whole) else { return };
         let from = SocketAddr::new(message.from, 0);
-        socket.enqueue(Datagram { bytes, from, info });
+        if let Ok(bytes) = try_copy(shown) {
+            socket.enqueue(Datagram { bytes, from, info });
+        }
+    };
+    let ident = message.answers();
+    let mut answered: Option<(u64, &Arc<Raw>)> = None;
+    for socket in &sockets {
+        if socket.wants(message) {
+            give(socket, whole);
+        }
+        let serial = ident.and_then(|ident| socket.is_answered_by(ident, message.to));
+        if let Some(serial) =
+            serial.filter(|serial| answered.is_none_or(|(most, _)| *serial > most))
+        {
+            answered = Some((serial, socket));
+        }
+    }
+    if let Some((_, socket)) = answered {
+        give(socket, message.body);
     }
 }
 
@@ -101,7 +119,7 @@ pub fn tell_unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) {
 
 impl Raw {
     fn wants(&self, message: &Message<'_>) -> bool {
-        if self.protocol != message.protocol {
+        if self.style != Style::Raw || self.protocol != message.protocol {
             return false;
         }
         let state = self.state.lock();
@@ -140,6 +158,11 @@ impl Raw {
         if len > MAX {
             return Err(Errno::EMSGSIZE);
         }
+        // Looked at before anything else, as on Linux.
+        let request = match self.style {
+            Style::Ping => Some(self.request(src, len, how.flags)?),
+            Style::Raw => None,
+        };
         if how.flags.contains(MsgFlags::OOB) {
             return Err(Errno::EOPNOTSUPP);
         }
@@ -165,7 +188,10 @@ impl Raw {
             self.too_long(to);
             return Err(Errno::EMSGSIZE);
         }
-        let mut body = copy_in(src, len)?;
+        let mut body = match request {
+            Some(request) => request,
+            None => copy_in(src, len)?,
+        };
         if v6 && self.protocol == IPPROTO_ICMPV6 {
             seal_icmp6(&mut body, from, to);
         }

@@ -2,6 +2,7 @@
 //!
 //! Owns what new sockets and options are by default. Never changes what a socket has already. Locks: none.
 
+pub mod groups;
 pub mod range;
 
 use super::limit::SOMAXCONN;
@@ -68,13 +69,12 @@ const ONLY_LO: &str = "there is no way but the loopback";
 const OWN_TCP: &str = "the loopback carries TCP without packets";
 const IPV6: &str = "IPv6 is always there";
 
-static PINNED: [Pinned; 11] = [
+static PINNED: [Pinned; 10] = [
     pinned("net/core/optmem_max", "131072", "ancillary data has a limit of its own"),
     pinned("net/ipv4/ip_forward", "0", ONLY_LO),
     pinned("net/ipv4/tcp_congestion_control", "cubic", OWN_TCP),
     pinned("net/ipv4/tcp_rmem", "4096\t131072\t6291456", OWN_TCP),
     pinned("net/ipv4/tcp_wmem", "4096\t16384\t4194304", OWN_TCP),
-    pinned("net/ipv4/ping_group_range", "1\t0", "no group may send echo requests"),
     pinned("net/ipv6/bindv6only", "0", "a socket says so itself, with IPV6_V6ONLY"),
     pinned("net/ipv6/conf/all/disable_ipv6", "0", IPV6),
     pinned("net/ipv6/conf/default/disable_ipv6", "0", IPV6),
@@ -88,5 +88,6 @@ pub fn register() -> Result<()> {
         register_setting(path, setting)?;
     }
     register_pinned(&PINNED)?;
+    groups::register()?;
     range::register()
 }

@@ -49,6 +49,7 @@ fn who() -> Who {
         low_ports: cred.capable(Capability::NET_BIND_SERVICE),
         admin: cred.capable(Capability::NET_ADMIN),
         raw: cred.capable(Capability::NET_RAW),
+        pings: net::may_ping(&cred),
     }
 }
 
