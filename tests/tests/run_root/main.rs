@@ -276,6 +276,20 @@ fn without_a_shell_there_is_no_shell() {
     assert!(text(&output.stderr).contains("/bin/sh"), "{}", text(&output.stderr));
 }
 
+/// README's own: a program alone, which finds the usual places all the same.
+#[test]
+fn a_program_alone_is_a_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = "#include <sys/stat.h>\nint main(void) { struct stat s; return stat(\"/proc/self/exe\", &s) ? 1 : 7; }";
+    fs::write(folder.path().join("seven.c"), source).unwrap();
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-static", "-o", "seven", "seven.c"]).current_dir(folder.path());
+    assert!(gcc.status().unwrap().success());
+    for kernel in KERNELS {
+        ended(&on(folder.path(), kernel, &[], &["/seven"]), 7);
+    }
+}
+
 /// The QEMUs that a run has started.
 fn machines(run: &Child) -> Vec<i32> {
     let mut found = Vec::new();

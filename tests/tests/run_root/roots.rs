@@ -1,7 +1,7 @@
 //! What a root may be made of: tars, OCI images, ready archives; what is refused; and what comes back.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -103,6 +103,32 @@ fn a_tar_that_leads_out_of_the_root_is_refused() {
         ended(&on(&path, "alea", &[], &["true"]), 125);
     }
     ended(&on(&folder.path().join("gone"), "alea", &[], &["true"]), 125);
+}
+
+/// Root has its files read whatever their mode is, so here it gives that up.
+#[test]
+fn a_file_that_may_not_be_read_is_named() {
+    let root = root();
+    let at = |name: &str| root.path().join("srv").join(name);
+    fs::write(at("secret"), "x").unwrap();
+    fs::create_dir(at("closed")).unwrap();
+    for name in ["secret", "closed"] {
+        fs::set_permissions(at(name), fs::Permissions::from_mode(0o000)).unwrap();
+    }
+    let program = env!("CARGO_BIN_EXE_alea-run");
+    let mut command = match fs::metadata(root.path()).unwrap().uid() {
+        0 => {
+            let mut command = Command::new("setpriv");
+            command.args(["--bounding-set", "-dac_override,-dac_read_search", program]);
+            command
+        }
+        _ => Command::new(program),
+    };
+    let output = command.arg("--root").arg(root.path()).args(["--", "true"]).output().unwrap();
+    fs::set_permissions(at("closed"), fs::Permissions::from_mode(0o755)).unwrap();
+    ended(&output, 125);
+    let said = text(&output.stderr);
+    assert!(said.contains("srv/secret") && said.contains("srv/closed"), "{said}");
 }
 
 /// Writes a blob of a layout; its digest and size as a descriptor has them.

@@ -242,7 +242,7 @@ fn run_with(
     let spinner = term::spinner(&format!("ABI programs on {}", paths::shown(kernel)));
     loop {
         let line = format!(
-            "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/usr/lib/alea/abi-run \
+            "console=ttyS0 quiet loglevel=1 panic=-1 no_timer_check rdinit=/usr/lib/alea/abi-run \
              alea.abi={list} alea.abi_after={after} {words}"
         );
         let machine = machine.clone().direct(kernel, Some(paths::tests_initramfs()), &line);

@@ -187,7 +187,7 @@ fn run_units(
     let mut left = units;
     while !left.is_empty() {
         let line = format!(
-            "console=ttyS0 quiet loglevel=1 panic=-1 rdinit=/usr/lib/alea/runtimes runtimes={}",
+            "console=ttyS0 quiet loglevel=1 panic=-1 no_timer_check rdinit=/usr/lib/alea/runtimes runtimes={}",
             left.join(",")
         );
         let machine = machine.clone().direct(&kernel, Some(initrd.to_owned()), &line);
