@@ -10,6 +10,7 @@ fn main() {
         let script = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap_or_default());
         println!("cargo::rustc-link-arg-bins=-T{}", script.join("linker.ld").display());
         println!("cargo::rustc-link-arg-bins=--gc-sections");
+        println!("cargo::rustc-link-arg-bins=--emit-relocs");
         println!("cargo::rustc-link-arg-bins=-zmax-page-size=4096");
     }
 }

@@ -81,6 +81,9 @@ fn unknown_words_of_the_command_line_go_to_init() {
             .map(|kernel| told(&run(&kernel, &init, &line)).to_owned());
         assert_eq!(alea, linux, "{line}");
     }
+    // Linux obeys this one and hands it over all the same.
+    let alea = told(&run(&paths::kernel(), &init, "console=ttyS0 quiet nokaslr")).to_owned();
+    assert!(alea.contains("0 arguments"), "{alea}");
 }
 
 /// Of several words for the serial port the first one's speed counts, wherever words for other consoles stand.

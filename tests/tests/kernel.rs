@@ -1,6 +1,7 @@
 //! The kernel's own tests of its live parts, and its way of ending: every deliberate fault gives one
 //! panic line that names it, a call trace, and QEMU's panic status.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use alea_tests::boot;
@@ -75,6 +76,42 @@ fn faults_of_the_kernel_are_named() {
         let trace = outcome.output.lines().filter(|line| line.starts_with(" [<ffffffff8")).count();
         assert!(trace > 1, "{kind}: no call trace\n{}", outcome.describe());
     }
+}
+
+/// What a panic says of where the kernel lies: how far its image was moved, and where the area of stacks begins.
+fn places(machine: &Machine) -> [u64; 2] {
+    let outcome = boot(machine).unwrap();
+    let line = outcome.output.lines().find(|line| line.starts_with("Kernel Offset: "));
+    let number = |name: &str| {
+        let digits = line?.split_once(&format!("{name}: 0x"))?.1;
+        let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+        u64::from_str_radix(&digits[..end], 16).ok()
+    };
+    ["Offset", "stacks"]
+        .map(|name| number(name).unwrap_or_else(|| panic!("no {name}: {}", outcome.describe())))
+}
+
+/// The image is moved by any number of pages, and the area of stacks by any number of GiB, drawn anew at each boot.
+#[test]
+fn the_kernel_lies_at_addresses_that_are_drawn() {
+    const BOOTS: usize = 8;
+    // First and last place, the step, and the lowest bits of a step of which some are set in eight draws.
+    let areas = [
+        (0x20_0000, 0x3fe0_0000, 1 << 12, 0x1f_f000),
+        (0xffff_c900_0000_0000, 0xffff_fe80_0000_0000, 1 << 30, 0x7f_c000_0000),
+    ];
+    let machine = kernel("panic=-1 alea.crash=panic");
+    let boots: Vec<_> = (0..BOOTS).map(|_| places(&machine)).collect();
+    for (area, (first, last, step, low)) in areas.into_iter().enumerate() {
+        let drawn: BTreeSet<u64> = boots.iter().map(|boot| boot[area]).collect();
+        // Of 50,000 places two boots of eight have the same once in two thousand runs.
+        assert_eq!(drawn.len(), BOOTS, "{drawn:x?}");
+        assert!(drawn.iter().all(|at| at % step == 0 && (first..=last).contains(at)), "{drawn:x?}");
+        assert_ne!(drawn.iter().fold(0, |mixed, at| mixed | at) & low, 0, "{drawn:x?}");
+        let spread = drawn.last().unwrap() - drawn.first().unwrap();
+        assert!(spread > (last - first) / 16, "all are close to each other: {drawn:x?}");
+    }
+    assert_eq!(places(&machine.in_place()), [0, areas[1].0]);
 }
 
 /// What plain QEMU shows: the text once, and a line that binutils understand.

@@ -230,8 +230,18 @@ pub fn rdrand64() -> Option<u64> {
         return None;
     }
     exits::count(Exit::Random);
-    let (value, ok): (u64, u8);
     // SAFETY: CPUID announces the instruction.
+    unsafe { rdrand() }
+}
+
+/// One try of RDRAND, before it is known what the CPU can do.
+///
+/// # Safety
+/// CPUID announces the instruction.
+#[inline(always)]
+pub unsafe fn rdrand() -> Option<u64> {
+    let (value, ok): (u64, u8);
+    // SAFETY: the caller's promise.
     unsafe {
         asm!("rdrand {0}", "setc {1}", out(reg) value, out(reg_byte) ok, options(nomem, nostack))
     };

@@ -1,14 +1,34 @@
 //! Where the kernel's image lies: what the linker script says.
 //!
-//! Owns nothing and must never read through the addresses, but for those of the names. No locks.
+//! Owns how far the image lies from where it was linked. Must never read through the addresses, but for those of the names.
+//! No locks.
 
 use core::ptr::addr_of;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 unsafe extern "C" {
     static __kernel_start: u8;
     static __text_end: u8;
     static __symbols_start: u8;
     static __symbols_end: u8;
+}
+
+static OFFSET: AtomicU64 = AtomicU64::new(0);
+
+/// How far the image lies behind where it was linked (KASLR).
+pub fn offset() -> u64 {
+    // Relaxed: written once, before the kernel proper runs.
+    OFFSET.load(Ordering::Relaxed)
+}
+
+/// Says that the image was moved; called once, by boot.
+pub fn moved_by(offset: u64) {
+    OFFSET.store(offset, Ordering::Relaxed);
+}
+
+/// What the kernel's file calls an address of the image.
+pub fn linked(addr: u64) -> u64 {
+    addr.wrapping_sub(offset())
 }
 
 /// The address of the image's first byte.

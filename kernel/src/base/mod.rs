@@ -3,6 +3,7 @@
 //! The lowest floor, and with `arch` the only place that names x86_64. Nothing here takes a lock, allocates or knows of
 //! tasks. It names no other room of the kernel.
 
+pub mod areas;
 pub mod boot_info;
 pub mod console;
 pub mod cpu;

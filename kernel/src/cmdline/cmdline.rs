@@ -7,7 +7,7 @@
 //! Never changes the text. Locks: none.
 
 use super::known;
-use super::words::Word;
+use super::words::{self, Word};
 use crate::sync::Once;
 
 static TEXT: Once<&'static str> = Once::new();
@@ -99,9 +99,12 @@ impl Parameter {
         }
     }
 
-    /// Whether it is the kernel's: known by name, or of a module (`module.parameter`).
+    /// Whether it is the kernel's: known by name, or of a module (`module.parameter`). Linux gives `nokaslr` to init though it
+    /// obeys it, and a shell that is init would take it for the name of a script.
     pub fn is_kernels(&self) -> bool {
-        self.name.contains('.') || known::is_known(self.name, self.value.is_some())
+        self.name.contains('.')
+            || words::NOKASLR.is(self.name.as_bytes())
+            || known::is_known(self.name, self.value.is_some())
     }
 }
 

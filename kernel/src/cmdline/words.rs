@@ -8,6 +8,13 @@ use core::fmt;
 #[derive(Clone, Copy)]
 pub struct Word(pub(super) &'static str);
 
+impl Word {
+    /// Whether these bytes are the bare word: for boot, which looks before the line is kept.
+    pub fn is(self, bytes: &[u8]) -> bool {
+        self.0.as_bytes() == bytes
+    }
+}
+
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
@@ -42,6 +49,7 @@ words! {
     INIT_ON_ALLOC = "init_on_alloc", "init_on_alloc=0|1", "1: memory that the kernel takes for itself is zeroed first; what programs get always is";
     INIT_ON_FREE = "init_on_free", "init_on_free=0|1", "1: memory is zeroed when it is given back. Both cost: each CPU then takes every object and every frame from what all share";
     VIRTIO_MMIO = "virtio_mmio.device", "virtio_mmio.device=SIZE@BASE:IRQ", "a virtio device whose registers lie in memory, where ACPI names none; QEMU's microvm adds these words itself";
+    NOKASLR = "nokaslr", "nokaslr", "the kernel stays at the address where it was linked, as a debugger wants it that has its file";
     VDSO = "vdso", "vdso=0", "programs get no vDSO";
     GENERATOR = "random.generator", "random.generator=NAME", "what secrets are drawn from: `chacha20`; or, to be measured against, with a warning, `splitmix64`, `rdrand`";
     TRUST_CPU = "random.trust_cpu", "random.trust_cpu=0|1", "0: RDRAND and RDSEED are mixed in and not credited";

@@ -15,7 +15,7 @@ use crate::arch::entry::frame::TrapFrame;
 use crate::arch::entry::trap;
 use crate::arch::stop::{self, backtrace};
 use crate::base::console::EarlyWriter;
-use crate::base::{cpu, percpu};
+use crate::base::{areas, cpu, image, percpu};
 use crate::machine::power;
 use crate::time;
 
@@ -152,9 +152,11 @@ fn report_this_cpu(
     if let Some(frame) = frame {
         registers(out, frame)?;
     }
-    let faulted = frame.filter(|frame| !frame.user_mode()).map(|frame| frame.rip);
+    let faulted = frame.filter(|frame| !frame.user_mode()).map(|frame| image::linked(frame.rip));
     writeln!(out, "Call trace:")?;
     trace(faulted, rbp, |address, _| writeln!(out, " [<{address:016x}>]"))?;
+    write!(out, "Kernel Offset: {:#x}, which these addresses are without; ", image::offset())?;
+    writeln!(out, "stacks: {:#x}", areas::vmalloc())?;
     // A return address belongs to the call before it.
     out.write_str("Its functions and lines: addr2line -Cfipe kernel.elf")?;
     trace(faulted, rbp, |address, called| write!(out, " {:#x}", address - u64::from(called)))?;
@@ -203,7 +205,8 @@ fn other_cpus(out: &mut dyn Write) -> fmt::Result {
             continue;
         };
         let mode = if seen.in_user { "user" } else { "kernel" };
-        out.write_fmt(format_args!("CPU {cpu} in {mode} mode at [<{:016x}>]\n", seen.rip))?;
+        let rip = if seen.in_user { seen.rip } else { image::linked(seen.rip) };
+        out.write_fmt(format_args!("CPU {cpu} in {mode} mode at [<{rip:016x}>]\n"))?;
         if !seen.in_user {
             let mut result = Ok(());
             backtrace::walk(seen.rbp, |address| {

@@ -7,14 +7,11 @@ use x86_64::{PhysAddr, VirtAddr};
 
 /// Bytes in a page.
 pub use crate::base::PAGE_SIZE;
+pub use crate::base::areas::{DIRECT_MAP_BASE, vmalloc};
 /// log2 of [`PAGE_SIZE`].
 pub const PAGE_SHIFT: u32 = 12;
 /// Lowest address that user space may map without being privileged.
 pub const MMAP_MIN: u64 = 0x1_0000;
-/// Start of the map of all physical memory.
-pub const DIRECT_MAP_BASE: u64 = 0xffff_8880_0000_0000;
-/// Start of the area for kernel stacks and other mapped kernel objects.
-pub const VMALLOC_BASE: u64 = 0xffff_c900_0000_0000;
 
 /// The kernel's address for a byte of physical memory.
 #[inline]

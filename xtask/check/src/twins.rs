@@ -138,6 +138,7 @@ impl Attack {
             .direct(kernel, Some(paths::programs_initramfs()), &line)
             .cpu(cpu)
             .icount(true)
+            .in_place()
             .memory("256M")
             .smp(self.cpus)
             .args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);

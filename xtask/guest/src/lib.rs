@@ -15,4 +15,5 @@ pub mod kallsyms;
 pub mod monitor;
 pub mod outcome;
 pub mod qemu;
+pub mod relocs;
 pub mod symbolize;

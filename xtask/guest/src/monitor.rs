@@ -28,6 +28,8 @@ pub struct Monitor {
 pub struct CpuTrace {
     pub cpu: u32,
     pub addresses: Vec<u64>,
+    /// Where the CPU's table of interrupts is: of this kernel, that tells how far its image was moved.
+    pub idt: Option<u64>,
 }
 
 impl Monitor {
@@ -128,7 +130,7 @@ impl Monitor {
             }
             frame = next;
         }
-        Ok(CpuTrace { cpu, addresses })
+        Ok(CpuTrace { cpu, addresses, idt: table(&registers, "IDT") })
     }
 
     /// The physical address of a virtual one, as a CPU sees it now; nothing if none is mapped.
@@ -172,6 +174,12 @@ impl Monitor {
 
 /// The value of `name=` in the output of `info registers`.
 fn register(text: &str, name: &str) -> Option<u64> {
+    let rest = text.split(&format!("{name}=")).nth(1)?;
+    u64::from_str_radix(rest.split_whitespace().next()?, 16).ok()
+}
+
+/// The address in `IDT=     ffffffff80570000 00000fff`.
+fn table(text: &str, name: &str) -> Option<u64> {
     let rest = text.split(&format!("{name}=")).nth(1)?;
     u64::from_str_radix(rest.split_whitespace().next()?, 16).ok()
 }

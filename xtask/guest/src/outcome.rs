@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::monitor::CpuTrace;
+use crate::monitor::{CpuTrace, KERNEL_HALF};
 use crate::symbolize;
 
 /// How long to wait.
@@ -67,7 +67,7 @@ impl Outcome {
     /// Where each CPU hung, symbolised from `kernel`; empty unless a limit passed.
     pub fn stuck_at(&self, kernel: &Path) -> String {
         let one = |trace: &CpuTrace| {
-            let lines = symbolize::lines(kernel, &trace.addresses)
+            let lines = symbolize::lines(kernel, &linked(kernel, trace))
                 .unwrap_or_else(|error| format!("  {:#x?} ({error:#})\n", trace.addresses));
             format!("CPU {} was at:\n{lines}", trace.cpu)
         };
@@ -87,6 +87,18 @@ impl Outcome {
         let stderr = if stderr.is_empty() { String::new() } else { format!("\nQEMU: {stderr}") };
         format!("{how} after {:.1?}{stderr}\nlast output:\n{}", self.elapsed, tail(&self.output))
     }
+}
+
+/// The addresses as the kernel's file has them, wherever KASLR has put the image.
+fn linked(kernel: &Path, trace: &CpuTrace) -> Vec<u64> {
+    const IDT: &str = "alea_kernel::arch::x86_64::entry::idt::IDT";
+    let own = symbolize::address_of(kernel, IDT).ok();
+    let moved = trace.idt.zip(own).map_or(0, |(idt, own)| idt.wrapping_sub(own));
+    let linked = |&address: &u64| match address >= KERNEL_HALF {
+        true => address.wrapping_sub(moved),
+        false => address,
+    };
+    trace.addresses.iter().map(linked).collect()
 }
 
 /// The last lines of `output`, enough to see what went wrong.

@@ -124,6 +124,7 @@ impl MachineArgs {
             icount: self.icount,
             serial: true,
             debug: false,
+            in_place: false,
             terminal: None,
             extra,
         })
@@ -160,6 +161,8 @@ pub struct Machine {
     pub serial: bool,
     /// The machine stands at its first instruction until a debugger lets it run; its start says how gdb is attached.
     pub debug: bool,
+    /// The kernel stays where it was linked, so that its file says where everything is.
+    pub in_place: bool,
     /// The serial line has a terminal of its own, and this log.
     pub terminal: Option<PathBuf>,
     pub extra: Vec<OsString>,
@@ -177,6 +180,7 @@ impl Machine {
             icount: false,
             serial: true,
             debug: false,
+            in_place: false,
             terminal: None,
             extra: Vec::new(),
         };
@@ -238,6 +242,13 @@ impl Machine {
     /// Has the machine stand until a debugger lets it run.
     pub fn debugged(mut self, on: bool) -> Self {
         self.debug = on;
+        self.in_place |= on;
+        self
+    }
+
+    /// Has the kernel stay where it was linked (`nokaslr`).
+    pub fn in_place(mut self) -> Self {
+        self.in_place = true;
         self
     }
 
@@ -259,7 +270,7 @@ impl Machine {
 
     /// Has the machine stand until the monitor or the gdb stub lets it run.
     pub fn standing(self) -> Self {
-        self.args(["-S"])
+        self.in_place().args(["-S"])
     }
 
     /// The kernel that is booted, when it is a file of its own.
@@ -306,7 +317,8 @@ impl Machine {
                 if let Some(initrd) = initrd {
                     qemu.arg("-initrd").arg(initrd);
                 }
-                qemu.args(["-append", append]);
+                let word = if self.in_place { "nokaslr " } else { "" };
+                qemu.args(["-append", &format!("{word}{append}")]);
             }
             Boot::Iso { iso, firmware } => {
                 qemu.arg("-cdrom").arg(iso).args(["-boot", "d"]);
@@ -380,6 +392,15 @@ mod tests {
             "-device virtio-rng-pci",
         ] {
             assert!(line.contains(part), "{part} is not in: {line}");
+        }
+    }
+
+    #[test]
+    fn who_looks_into_a_machine_finds_the_kernel_where_its_file_says() {
+        let machine = Machine::new("k.elf").append("quiet");
+        for machine in [machine.clone().standing(), machine.debugged(true)] {
+            let line = process::show(&machine.command());
+            assert!(line.contains("-append 'nokaslr quiet'"), "{line}");
         }
     }
 

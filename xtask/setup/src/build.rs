@@ -13,7 +13,7 @@ use clap::Args;
 
 use crate::setup::{self, Need, TARGET};
 use xtask_guest::initramfs::Tree;
-use xtask_guest::kallsyms;
+use xtask_guest::{kallsyms, relocs};
 use xtask_host::{paths, process, term};
 
 /// The flags that every guest program is compiled with.
@@ -149,6 +149,7 @@ fn built(mut cargo: Command, name: &str, into: &Path) -> Result<()> {
     let mut bytes = fs::read(&file).with_context(|| file.display().to_string())?;
     if name == KERNEL {
         kallsyms::put_into(&mut bytes)?;
+        relocs::put_into(&mut bytes)?;
     }
     replace(into, &bytes)
 }

@@ -14,7 +14,7 @@ use crate::base::PAGE_SIZE;
 use crate::base::cpu::without_interrupts;
 use crate::mm::frames::inject::{self, Kind};
 use crate::mm::frames::{self, For};
-use crate::mm::layout::VMALLOC_BASE;
+use crate::mm::layout;
 use crate::mm::space::flush_kernel;
 use crate::mm::space::table::tlb::SINGLE as MAX_FLUSHED;
 use crate::per_cpu;
@@ -164,12 +164,12 @@ fn with_shared<R>(act: impl FnOnce(&mut List) -> R) -> R {
 /// The top of a slot that was never used.
 fn fresh_slot() -> Option<u64> {
     let slot = SLOTS.fetch_add(1, Ordering::Relaxed);
-    (slot < MAX_STACKS).then(|| VMALLOC_BASE + (slot + 1) * SLOT)
+    (slot < MAX_STACKS).then(|| layout::vmalloc() + (slot + 1) * SLOT)
 }
 
 /// Gives back a fresh slot for which there is no table. Its number is lost if another CPU has drawn one meanwhile.
 fn unused_slot(top: u64) {
-    let next = (top - VMALLOC_BASE) / SLOT;
+    let next = (top - layout::vmalloc()) / SLOT;
     let _ = SLOTS.compare_exchange(next, next - 1, Ordering::Relaxed, Ordering::Relaxed);
 }
 
@@ -180,7 +180,7 @@ fn bare_slot() -> Option<u64> {
     if number == 0 {
         return None;
     }
-    let top = VMALLOC_BASE + number * SLOT;
+    let top = layout::vmalloc() + number * SLOT;
     *first = vmalloc::note(top - PAGE_SIZE as u64);
     Some(top)
 }
@@ -225,7 +225,7 @@ fn trim_to(kept: usize) -> bool {
     pages.into_iter().for_each(frames::put);
     for top in tops {
         let mut first = BARE.lock();
-        let number = ((top - VMALLOC_BASE) / SLOT) as u32;
+        let number = ((top - layout::vmalloc()) / SLOT) as u32;
         vmalloc::set_note(top - PAGE_SIZE as u64, *first);
         *first = number;
     }

@@ -31,6 +31,17 @@ const DIGITS: usize = 16;
 /// What stands there for who may not see it.
 const HIDDEN: [u8; DIGITS] = [b'0'; DIGITS];
 
+/// The digits of where the symbol is of whose line these are the linked address's: the image has moved by `offset`.
+fn moved(linked: &[u8], offset: u64) -> [u8; DIGITS] {
+    let value = |digit: &u8| u64::from((char::from(*digit)).to_digit(16).unwrap_or(0));
+    let address = linked.iter().fold(0, |address, digit| address << 4 | value(digit));
+    let address = address.wrapping_add(offset);
+    core::array::from_fn(|at| {
+        let digit = address >> (4 * (DIGITS - 1 - at)) & 15;
+        b"0123456789abcdef"[digit as usize]
+    })
+}
+
 /// Whether the running task may see addresses of the kernel.
 fn may_see() -> bool {
     let has_right = || current().cred().capable(Capability::SYSLOG);
@@ -52,13 +63,15 @@ impl Symbols {
         let is_end = |byte: &u8| *byte == b'\n';
         let start = text[..at].iter().rposition(is_end).map_or(0, |before| before + 1);
         let len = text[at..].iter().position(is_end).map_or(text.len() - at, |len| len + 1);
-        let hidden = (start + DIGITS).saturating_sub(at).min(len);
-        if self.shows || hidden == 0 {
-            return dst.put(&text[at..at + len]);
-        }
-        match dst.put(&HIDDEN[..hidden])? {
-            put if put < hidden => Ok(put),
-            put => Ok(put + dst.put(&text[at + hidden..at + len])?),
+        let behind = (at - start).min(DIGITS);
+        let digits = match self.shows {
+            true => moved(&text[start..(start + DIGITS).min(text.len())], image::offset()),
+            false => HIDDEN,
+        };
+        let digits = &digits[behind..];
+        match dst.put(digits)? {
+            put if put < digits.len() => Ok(put),
+            put => Ok(put + dst.put(&text[at + digits.len()..at + len])?),
         }
     }
 }

@@ -95,6 +95,7 @@ impl Rig {
             .memory("24M")
             .smp(cpus)
             .icount(true)
+            .in_place()
             .args(["-device", "vmgenid,guid=01234567-89ab-cdef-0123-456789abcdef"])
             .args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
         let mut guest = Guest::start(&machine)?;

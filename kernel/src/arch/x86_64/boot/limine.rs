@@ -6,6 +6,7 @@
 
 use crate::base::image;
 use alea_random::handed;
+use core::arch::naked_asm;
 use core::slice;
 use limine::BaseRevision;
 use limine::memory_map::EntryType;
@@ -17,8 +18,8 @@ use limine::request::{
 use x86_64::PhysAddr;
 
 use super::handover::Handover;
+use super::kaslr;
 use crate::base::boot_info::{BootInfo, MemoryKind, MemoryMap, MemoryRegion};
-use crate::base::tsc;
 
 /// The newest base revision that Limine 8.2 knows, the oldest version that is supported.
 const BASE: u64 = 2;
@@ -63,9 +64,41 @@ static EFI: EfiSystemTableRequest = EfiSystemTableRequest::new();
 static STACK: StackSizeRequest = StackSizeRequest::new().with_size(64 * 1024);
 
 /// Limine jumps here in long mode, on its own stack and page tables.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
 extern "C" fn limine_entry() -> ! {
-    let entry_tsc = tsc::read();
+    naked_asm!(
+        "rdtsc",
+        "shl rdx, 32",
+        "or rax, rdx",
+        "push rax",
+        "call {move}",
+        // The image may have moved, with this address in it.
+        "movabs rax, offset alea_limine_moved",
+        "jmp rax",
+        "alea_limine_moved:",
+        "mov rdi, [rsp]",
+        "xor ebp, ebp",
+        "call {main}",
+        "ud2",
+        move = sym limine_move,
+        main = sym limine_main,
+    )
+}
+
+/// Before anything else, at the linked address.
+extern "C" fn limine_move() {
+    let (Some(hhdm), Some(address), Some(file)) =
+        (HHDM.get_response(), ADDRESS.get_response(), FILE.get_response())
+    else {
+        return;
+    };
+    let cmdline = file.file().string().to_bytes();
+    // SAFETY: nothing has run yet; Limine's answers are true.
+    unsafe { kaslr::move_image(address.physical_base(), hhdm.offset(), cmdline) };
+}
+
+extern "C" fn limine_main(entry_tsc: u64) -> ! {
     super::enter::early_init();
     assert!(BASE_REVISION.is_supported(), "this Limine does not support base revision {BASE}");
     let Some(hhdm) = HHDM.get_response() else { panic!("Limine gave no direct map") };
@@ -95,7 +128,8 @@ extern "C" fn limine_entry() -> ! {
             entry_tsc,
         },
         phys_offset,
-        kernel_phys: address.physical_base() + (image::image_start() - address.virtual_base()),
+        kernel_phys: address.physical_base()
+            + (image::linked(image::image_start()) - address.virtual_base()),
     })
 }
 

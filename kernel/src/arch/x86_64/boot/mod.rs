@@ -1,8 +1,9 @@
-//! From the boot protocols (`pvh`, `limine`) to `kernel_main`: `enter` is the way that both take, `tables` builds the
-//! kernel's own page tables on it, `smap` patches what depends on the CPU.
+//! From the boot protocols (`pvh`, `limine`) to `kernel_main`: `kaslr` moves the image first, `enter` is the way that both
+//! take, `tables` builds the kernel's own page tables on it, `smap` patches what depends on the CPU.
 
 mod enter;
 mod handover;
+mod kaslr;
 mod limine;
 mod pvh;
 mod smap;

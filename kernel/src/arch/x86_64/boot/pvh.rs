@@ -5,16 +5,19 @@
 //!
 //! Never returns. Locks: none: nothing else runs.
 
-use crate::base::image;
+use crate::base::{areas, image};
 use core::arch::global_asm;
 
 use x86_64::PhysAddr;
 
 use super::handover::Handover;
-use super::tables;
+use super::{kaslr, tables};
 use crate::base::boot_info::{BootInfo, MemoryKind, MemoryMap, MemoryRegion};
 
 const MAGIC: u32 = 0x336e_c578;
+
+/// Where the temporary tables have the low 4 GiB of memory.
+const MEMORY: u64 = areas::DIRECT_MAP_BASE;
 
 /// `hvm_start_info`, version 1.
 #[repr(C)]
@@ -49,12 +52,25 @@ struct MapEntry {
     reserved: u32,
 }
 
+/// Called by the assembly before `pvh_main`, at the linked address, with the physical address of the start info.
+extern "C" fn pvh_move(start_info: u64) {
+    // SAFETY: as in `pvh_main`; nothing has run yet.
+    unsafe {
+        let info = &*(at(start_info) as *const StartInfo);
+        let cmdline = match info.cmdline {
+            start if info.magic == MAGIC && start != 0 => kaslr::bytes_of(at(start) as *const u8),
+            _ => &[],
+        };
+        kaslr::move_image(image::image_start() - tables::KERNEL_OFFSET, MEMORY, cmdline);
+    }
+}
+
 /// Called by the assembly with the physical address of the start info, in long mode, at the high
 /// addresses, on a temporary stack.
 extern "C" fn pvh_main(start_info: u64, entry_tsc: u64) -> ! {
     super::enter::early_init();
     // SAFETY: the loader passes the address of a start info below 4 GiB, which the temporary tables
-    // map at the direct map's base, together with all that it points to.
+    // map at `MEMORY`, together with all that it points to.
     let info = unsafe { &*(at(start_info) as *const StartInfo) };
     assert!(info.magic == MAGIC, "PVH start info has the wrong magic {:#x}", info.magic);
     assert!(info.version >= 1, "PVH start info has no memory map");
@@ -97,13 +113,13 @@ extern "C" fn pvh_main(start_info: u64, entry_tsc: u64) -> ! {
             protocol: "PVH",
             entry_tsc,
         },
-        phys_offset: tables::DIRECT_MAP_BASE,
-        kernel_phys: image::image_start() - tables::KERNEL_OFFSET,
+        phys_offset: MEMORY,
+        kernel_phys: image::linked(image::image_start()) - tables::KERNEL_OFFSET,
     })
 }
 
 fn at(phys: u64) -> u64 {
-    phys + tables::DIRECT_MAP_BASE
+    phys + MEMORY
 }
 
 global_asm!(
@@ -194,6 +210,16 @@ pvh_high:
     shlq $32, %rbx
     orq %rbx, %rsi
     xorl %ebp, %ebp
+    pushq %rdi
+    pushq %rsi
+    callq {move}
+    popq %rsi
+    popq %rdi
+    // The image may have moved, with these addresses in it.
+    movabsq $pvh_moved, %rax
+    jmpq *%rax
+pvh_moved:
+    movq $pvh_stack_top, %rsp
     callq {main}
     ud2
 
@@ -205,6 +231,7 @@ pvh_gdt_pointer:
     .word 15
     .long pvh_gdt - OFFSET
     "#,
+    move = sym pvh_move,
     main = sym pvh_main,
     options(att_syntax),
 );

@@ -16,16 +16,14 @@ use x86_64::PhysAddr;
 
 use super::handover::Handover;
 use crate::arch::entry::gdt;
+use crate::base::areas::{self, DIRECT_MAP_BASE};
 use crate::base::boot_info::{MemoryKind, MemoryMap, MemoryRegion};
 use crate::base::page::{LARGE_PAGE_SIZE, PTE_ADDRESS, PteFlags, nx};
 use crate::base::{PAGE_SIZE, cpu, kmap, memparse::memparse};
 use crate::cmdline::{self, words};
 
-pub const DIRECT_MAP_BASE: u64 = 0xffff_8880_0000_0000;
-/// Image addresses minus this are physical addresses under PVH.
+/// Linked addresses of the image minus this are physical addresses under PVH.
 pub const KERNEL_OFFSET: u64 = 0xffff_ffff_8000_0000;
-/// Mappings made at run time by `mm` (guarded stacks and the like): one top-level slot.
-pub const VMALLOC_BASE: u64 = 0xffff_c900_0000_0000;
 
 const PAGE: u64 = PAGE_SIZE as u64;
 const LARGE: u64 = LARGE_PAGE_SIZE as u64;
@@ -36,6 +34,8 @@ unsafe extern "C" {
     static __text_end: u8;
     static __rodata_end: u8;
     static __kernel_end: u8;
+    static __boot_start: u8;
+    static __boot_end: u8;
     static __boot_stacks_start: u8;
     static __boot_stacks_end: u8;
 }
@@ -62,7 +62,21 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     let map = &mut handover.info.memory_map;
     normalise(map);
     let image_len = &raw const __kernel_end as u64 - image_start();
-    carve(map, handover.kernel_phys, image_len, MemoryKind::Kernel);
+    let given_back = boot_only();
+    let phys = |virt: u64| virt - image_start() + handover.kernel_phys;
+    carve(map, phys(given_back.start), given_back.end - given_back.start, MemoryKind::Loader);
+    carve(
+        map,
+        handover.kernel_phys,
+        phys(given_back.start) - handover.kernel_phys,
+        MemoryKind::Kernel,
+    );
+    carve(
+        map,
+        phys(given_back.end),
+        image_start() + image_len - given_back.end,
+        MemoryKind::Kernel,
+    );
     handover.info.startup = startup_pages(map);
     // The first page is never handed out: a zero physical address means "none" too often, and the
     // rest of the first MiB belongs to the firmware's habits and to the starting of other CPUs.
@@ -84,7 +98,7 @@ pub(super) unsafe fn build(handover: &mut Handover) -> PhysAddr {
     builder.root = builder.allocate();
     builder.direct_map(map, handover.kernel_phys);
     builder.image(handover.kernel_phys);
-    for base in [VMALLOC_BASE, kmap::MMIO_BASE] {
+    for base in [areas::vmalloc(), kmap::MMIO_BASE] {
         builder.entry(base, 2);
     }
     // SAFETY: the table behind the MMIO area was just made and is reachable through the old tables.
@@ -298,12 +312,17 @@ impl Builder {
             } else {
                 seen | PteFlags::WRITABLE | nx()
             };
-            if !is_guard(at) {
+            if !is_guard(at) && !boot_only().contains(&at) {
                 self.map(at, phys + (at - image_start()), 1, flags);
             }
             at += PAGE;
         }
     }
+}
+
+/// What of the image nothing uses once these tables are active: it is not mapped, and its memory is as free as the loader's.
+fn boot_only() -> core::ops::Range<u64> {
+    &raw const __boot_start as u64..&raw const __boot_end as u64
 }
 
 fn is_guard(page: u64) -> bool {

@@ -10,7 +10,7 @@
 use super::{shift, user};
 use crate::arch::boot::tables;
 use crate::arch::entry::frame;
-use crate::base::{boot_info, image, speculation};
+use crate::base::{areas, boot_info, image, speculation};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -125,13 +125,13 @@ fn constants_are_read_only(root: u64) {
 
 /// Whether the direct map has the physical address writable.
 fn may_write(root: u64, phys: u64) -> bool {
-    let addr = tables::DIRECT_MAP_BASE + phys;
+    let addr = areas::DIRECT_MAP_BASE + phys;
     let mut table = root;
     for level in (1..=4).rev() {
         let index = addr >> (12 + 9 * (level - 1)) & 511;
         // SAFETY: an active table, which the direct map covers.
         let entry = unsafe {
-            *((table + tables::DIRECT_MAP_BASE) as *const u64).wrapping_add(index as usize)
+            *((table + areas::DIRECT_MAP_BASE) as *const u64).wrapping_add(index as usize)
         };
         let flags = PteFlags::from_bits_truncate(entry);
         assert!(flags.contains(PteFlags::PRESENT), "the direct map has a hole at {phys:#x}");
@@ -148,7 +148,7 @@ fn may_write(root: u64, phys: u64) -> bool {
 
 fn build_space(kernel_root: u64) {
     // SAFETY: the active root is mapped in the direct map.
-    let kernel = unsafe { &*((kernel_root + tables::DIRECT_MAP_BASE) as *const [u64; 512]) };
+    let kernel = unsafe { &*((kernel_root + areas::DIRECT_MAP_BASE) as *const [u64; 512]) };
     for (index, entry) in kernel.iter().enumerate().skip(256) {
         ROOT.set(index, *entry);
     }

@@ -101,7 +101,7 @@ global_asm!(
     "jb 99f",
     // Kernel addresses.
     "lea r15, [rip + 2f]",
-    "mov rax, 0xffffffff80200000",
+    "movabs rax, offset __kernel_start",
     "mov rax, [rax]",
     "2:",
     "TRAPS 7, 0x105",

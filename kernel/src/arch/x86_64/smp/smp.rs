@@ -23,7 +23,7 @@ use crate::arch::time::tsc_check;
 use crate::base::kmap::{self, Cache};
 use crate::base::page::{self, PteFlags, read_cr3};
 use crate::base::percpu::{self, CpuBlock, MAX_CPUS};
-use crate::base::{PAGE_SIZE, cpu, msr, tsc};
+use crate::base::{PAGE_SIZE, areas, cpu, msr, tsc};
 use crate::machine::acpi;
 
 /// The CPU being started runs its own code.
@@ -118,8 +118,7 @@ impl Starter {
         let table = |n: u64| (self.virt + n * PAGE_SIZE as u64) as *mut [u64; 512];
         let phys = |n: u64| self.phys + n * PAGE_SIZE as u64;
         let flags = (PteFlags::PRESENT | PteFlags::WRITABLE).bits();
-        let root =
-            (read_cr3().as_u64() + crate::arch::boot::tables::DIRECT_MAP_BASE) as *const [u64; 512];
+        let root = (read_cr3().as_u64() + areas::DIRECT_MAP_BASE) as *const [u64; 512];
         // SAFETY: the pages are ours (`prepare`); the active table is in the direct map.
         unsafe {
             let mut top = [0; 512];

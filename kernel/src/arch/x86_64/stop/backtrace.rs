@@ -7,7 +7,7 @@
 use core::arch::asm;
 
 use crate::arch::copy::usercopy::probe_kernel;
-use crate::base::image::is_text;
+use crate::base::image::{is_text, linked};
 use crate::base::percpu;
 
 const MAX_FRAMES: usize = 32;
@@ -38,7 +38,7 @@ pub fn walk_stack(mut rbp: u64, mut visit: impl FnMut(u64) -> bool) {
     }
 }
 
-/// Calls `visit` with each return address of the chain that starts at `rbp`, innermost first.
+/// Calls `visit` with each return address of the chain that starts at `rbp`, innermost first, as the kernel's file has it.
 pub fn walk(mut rbp: u64, mut visit: impl FnMut(u64)) {
     for _ in 0..MAX_FRAMES {
         let (Some(next), Some(address)) =
@@ -49,7 +49,7 @@ pub fn walk(mut rbp: u64, mut visit: impl FnMut(u64)) {
         if !is_text(address) {
             return;
         }
-        visit(address);
+        visit(linked(address));
         if next <= rbp {
             return;
         }
