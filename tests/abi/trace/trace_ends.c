@@ -142,7 +142,8 @@ static int circle(long options)
 		pid_t b = (pid_t)MUST(fork());
 		if (b == 0) {
 			MUST(ptrace(PTRACE_SEIZE, getppid(), 0, options));
-			MUST(write(ready[1], "b", 1));
+			pid_t none = 0;
+			MUST(write(ready[1], &none, sizeof none));
 			for (;;)
 				pause();
 		}
@@ -151,12 +152,11 @@ static int circle(long options)
 		for (;;)
 			pause();
 	}
-	char text[8];
-	size_t got = 0;
-	while (got < 5)
-		got += (size_t)MUST(read(ready[0], text + got, sizeof text - got));
-	pid_t b;
-	memcpy(&b, text[0] == 'b' && memchr(text, 'b', 5) == text ? text + 1 : text, sizeof b);
+	/* each writes a word when it traces the other: which comes first is chance */
+	pid_t words[2];
+	for (int i = 0; i < 2; i++)
+		MUST(read(ready[0], &words[i], sizeof words[i]) == sizeof words[i] ? 0 : -1);
+	pid_t b = words[0] ? words[0] : words[1];
 	kill(b, SIGKILL);
 	kill(a, SIGKILL);
 	return reap(a);
