@@ -2,7 +2,7 @@
 //!
 //! The entry calls through a table; with the option it is a table of one function, which moves the stack pointer down and then
 //! calls what the number names. So without it nothing is different. The place is the time-stamp counter times a secret
-//! number: who knows the counter knows no more about one call for having seen another.
+//! number: who knows the counter alone cannot tell it. Who could see many places could compute the number.
 //!
 //! Owns that secret and the table of what is called. Never changed once programs run. Locks: none.
 
