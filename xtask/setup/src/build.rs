@@ -150,8 +150,18 @@ fn built(mut cargo: Command, name: &str, into: &Path) -> Result<()> {
     if name == KERNEL {
         kallsyms::put_into(&mut bytes)?;
         relocs::put_into(&mut bytes)?;
+        bytes = without_relocations(&bytes)?;
     }
     replace(into, &bytes)
+}
+
+/// The kernel without the linker's notes, which have served: with those of its debug information it is twice as long.
+fn without_relocations(kernel: &[u8]) -> Result<Vec<u8>> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join(KERNEL);
+    fs::write(&file, kernel)?;
+    process::output(Command::new("objcopy").arg("--remove-relocations=*").arg(&file))?;
+    fs::read(&file).context("objcopy left no kernel")
 }
 
 /// The path of the executable `name` in cargo's messages.
