@@ -263,6 +263,8 @@ static const struct {
 	[310] = { "process_vm_readv", "dxuxux" },
 	[311] = { "process_vm_writev", "dxuxux" },
 	[312] = { "kcmp", "dddxx" },
+	[314] = { "sched_setattr", "dxx" },
+	[315] = { "sched_getattr", "dxux" },
 	[316] = { "renameat2", "FsFsx" },
 	[317] = { "seccomp", "xxx" },
 	[318] = { "getrandom", "xux" },

@@ -184,7 +184,7 @@ impl Profile {
         let line = "console=ttyS0 quiet rdinit=/usr/lib/alea/profile alea.profile_loop";
         let machine = machine.clone().direct(paths::kernel(), Some(paths::initramfs()), line);
         let spinner = term::spinner("sampling stacks");
-        let mut guest = Guest::start(&machine)?;
+        let mut guest = Guest::start(&machine.in_place())?;
         guest.wait_for("profile: looping", Duration::from_secs(120))?;
         let samples = samples::take(&guest, SAMPLES)?;
         drop(guest);

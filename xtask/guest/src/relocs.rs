@@ -51,21 +51,25 @@ pub fn put_into(elf: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Each distance from the place before in LEB128, and a distance of 0.
+/// The mark for `FAR_STEP` bytes in which there is no place.
+const FAR: u16 = u16::MAX;
+const FAR_STEP: u64 = 0x8000;
+
+/// Each distance from the place before in two bytes, and a distance of 0.
 fn encode(places: &BTreeSet<u64>) -> Vec<u8> {
     let mut list = Vec::new();
     let mut last = 0;
     for &place in places {
         let mut distance = place - last;
-        while distance >= 0x80 {
-            list.push(distance as u8 | 0x80);
-            distance >>= 7;
+        while distance >= u64::from(FAR) {
+            list.push(FAR);
+            distance -= FAR_STEP;
         }
-        list.push(distance as u8);
+        list.push(distance as u16);
         last = place;
     }
     list.push(0);
-    list
+    list.into_iter().flat_map(u16::to_le_bytes).collect()
 }
 
 fn symbol(file: &object::File<'_>, name: &str) -> Result<u64> {
@@ -145,8 +149,12 @@ mod tests {
 
     #[test]
     fn a_list_has_distances_and_an_end() {
-        assert_eq!(encode(&BTreeSet::new()), [0]);
-        assert_eq!(encode(&BTreeSet::from([1, 9, 9 + 127])), [1, 8, 127, 0]);
-        assert_eq!(encode(&BTreeSet::from([128, 128 + 0x4001])), [0x80, 1, 0x81, 0x80, 1, 0]);
+        assert_eq!(encode(&BTreeSet::new()), [0, 0]);
+        assert_eq!(encode(&BTreeSet::from([1, 9, 0x209])), [1, 0, 8, 0, 0, 2, 0, 0]);
+        let far = BTreeSet::from([0xfffe, 0xfffe + 0xffff, 0xfffe + 0xffff + 0x2_0000]);
+        let lists = encode(&far);
+        let words: Vec<u16> =
+            lists.chunks(2).map(|two| u16::from_le_bytes([two[0], two[1]])).collect();
+        assert_eq!(words, [0xfffe, FAR, 0x7fff, FAR, FAR, FAR, 0x8000, 0]);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The linker writes down which words of the image hold an address of it (`--emit-relocs`), and `cargo xtask build` puts their
 //! places into `.relocs`: two lists, of the words of four bytes and of those of eight. A list has the distance of each place from the one
-//! before it in LEB128, and ends with a distance of 0; the first eight bytes of the section are the length of both lists.
+//! before it in two bytes, and ends with a distance of 0; [`FAR`] goes on without a place. The first eight bytes of the section are
+//! the length of both lists.
 //!
 //! Owns temporary tables by which the image is at the linked address and at the drawn one. They and the lists lie in the
 //! part of the image that is given back (`__boot_start`), as nothing uses them after `tables::build`.
@@ -28,6 +29,10 @@ const SLOT: u64 = 512 * GIB;
 
 /// The image stays within this GiB, whose end is the MMIO area (`kmap`).
 const AREA_END: u64 = 0xffff_ffff_c000_0000;
+
+/// The mark for [`FAR_STEP`] bytes in which there is no place.
+const FAR: u16 = u16::MAX;
+const FAR_STEP: u64 = 0x8000;
 
 /// Last-level tables; `linker.ld` sees to it that an image never needs more.
 const LAST_LEVEL: usize = 16;
@@ -82,7 +87,7 @@ pub(super) unsafe fn move_image(kernel_phys: u64, phys_offset: u64, cmdline: &[u
     // SAFETY: the caller's promises; the two places do not meet.
     unsafe {
         map(start, new, len, kernel_phys, phys_offset);
-        relocate(lists.add(size_of::<u64>()), new, new - start);
+        relocate(lists.add(size_of::<u64>()).cast(), new, new - start);
     }
     image::moved_by(new - start);
 }
@@ -151,48 +156,41 @@ unsafe fn map(start: u64, new: u64, len: u64, kernel_phys: u64, phys_offset: u64
     }
 }
 
-/// The two lists, as they are read.
-struct Lists(*const u8);
-
-impl Lists {
-    /// The next distance; nothing at the end of a list.
-    ///
-    /// # Safety
-    /// The second list has not ended yet.
-    unsafe fn next(&mut self) -> Option<u64> {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            // SAFETY: the caller's promise: what follows are the bytes of a number.
-            let byte = unsafe { self.0.read() };
-            self.0 = self.0.wrapping_add(1);
-            value |= u64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                return (value != 0).then_some(value);
-            }
-        }
-    }
-}
-
 /// Adds `offset` to each word of the image at `image` that holds an address of it.
 ///
 /// # Safety
 /// `lists` are the lists; the image can be written to at `image`.
-unsafe fn relocate(lists: *const u8, image: u64, offset: u64) {
-    let mut lists = Lists(lists);
+unsafe fn relocate(lists: *const u16, image: u64, offset: u64) {
     // SAFETY: each place is a word of the image, in which an address of the image lies; the rest stays as it is.
     unsafe {
-        let mut at = image;
-        while let Some(distance) = lists.next() {
-            at += distance;
-            let word = at as *mut u32;
+        let second = each(lists, image, |place| {
+            let word = place as *mut u32;
             word.write_unaligned(word.read_unaligned().wrapping_add(offset as u32));
-        }
-        at = image;
-        while let Some(distance) = lists.next() {
-            at += distance;
-            let word = at as *mut u64;
+        });
+        each(second, image, |place| {
+            let word = place as *mut u64;
             word.write_unaligned(word.read_unaligned().wrapping_add(offset));
+        });
+    }
+}
+
+/// Calls `patch` with each place of a list; what is behind the list.
+///
+/// # Safety
+/// It is one of the lists.
+unsafe fn each(mut list: *const u16, image: u64, mut patch: impl FnMut(u64)) -> *const u16 {
+    let mut place = image;
+    loop {
+        // SAFETY: the caller's promise: the list has not ended yet.
+        let distance = unsafe { list.read() };
+        list = list.wrapping_add(1);
+        match distance {
+            0 => return list,
+            FAR => place = place.wrapping_add(FAR_STEP),
+            _ => {
+                place = place.wrapping_add(u64::from(distance));
+                patch(place);
+            }
         }
     }
 }
