@@ -115,8 +115,16 @@ fn kernel(options: Options, into: &Path, more: &[String]) -> Result<()> {
         Options { lto: true, .. } => "kernel-lto",
         _ => "kernel",
     };
-    build_kernel(profile, into, more)
+    let mut more = more.to_vec();
+    if options.lto && !options.debug_assertions {
+        more.push(format!("--config=target.{TARGET}.rustflags=['-Cllvm-args={INLINING}']"));
+    }
+    build_kernel(profile, into, &more)
 }
+
+/// How readily the kernel that is measured and shipped is inlined. LLVM's own threshold, 250, costs fork_exit and exec_true 2 %
+/// more instructions; twice this one saves exec_true 2 % more, and fork_exit nothing, for 300 KiB.
+const INLINING: &str = "-inline-threshold=400";
 
 fn build_kernel(profile: &str, into: &Path, more: &[String]) -> Result<()> {
     let mut cargo = process::cargo();

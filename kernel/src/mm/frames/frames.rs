@@ -183,15 +183,21 @@ pub(in crate::mm) fn free(frame: Pfn) {
     free_as(frame, owner);
 }
 
-#[inline]
+#[inline(always)]
 fn free_as(frame: Pfn, owner: Owner) {
     if cpu_cache::with(|cache| cache.push(frame, owner)).is_none() {
-        count(owner, -1);
-        if wipe::on_free() {
-            frame.clear();
-        }
-        buddy().free(metadata(), frame.0, 0);
+        free_slow(frame, owner);
     }
+}
+
+/// Gives a frame back to all CPUs.
+#[cold]
+fn free_slow(frame: Pfn, owner: Owner) {
+    count(owner, -1);
+    if wipe::on_free() {
+        frame.clear();
+    }
+    buddy().free(metadata(), frame.0, 0);
 }
 
 /// Changes what a frame counts as.

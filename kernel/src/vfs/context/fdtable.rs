@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use smallvec::SmallVec;
 
 /// Slots of a table that has any.
-const FEWEST: usize = 16;
+const FEWEST: usize = 4;
 
 /// A file descriptor number as user space passes it: any value, checked at use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
