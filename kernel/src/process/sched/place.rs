@@ -389,12 +389,16 @@ pub(super) fn rank_changed(task: &Task, place: Place) {
     cpu::without_interrupts(|| {
         let (cpu, mut queue) = queue::lock_of(task);
         queue.place_again(task, place);
-        let preempts = queue.preempts(WAKEUP_LEAD_NS);
+        let flags = flags_of_waiting(&queue, cpu);
         drop(queue);
-        if preempts {
-            ask(cpu, work::RESCHED);
-        }
+        ask(cpu, flags);
     });
+}
+
+/// As `preemption_flags`, when a task in the queue, if there is any, has another rank. One that waited for its equals may be a
+/// normal one now, which real-time tasks leave a share.
+fn flags_of_waiting(queue: &Locked, cpu: usize) -> u32 {
+    if queue.len() == 0 { 0 } else { preemption_flags(queue, cpu, true) }
 }
 
 /// A task's policy or priority was set: it takes the place that it has now, if its rank is another one, and if it runs
@@ -406,12 +410,10 @@ pub(super) fn policy_changed(task: &Task, place: Option<Place>) {
         if let Some(place) = place {
             queue.place_again(task, place);
         }
-        let preempts = queue.preempts(WAKEUP_LEAD_NS);
         let makes_way = queue.len() != 0 && queue.running.is(task);
+        let flags = if makes_way { work::RESCHED } else { flags_of_waiting(&queue, cpu) };
         drop(queue);
-        if preempts || makes_way {
-            ask(cpu, work::RESCHED);
-        }
+        ask(cpu, flags);
     });
 }
 
