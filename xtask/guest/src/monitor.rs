@@ -130,7 +130,7 @@ impl Monitor {
             }
             frame = next;
         }
-        Ok(CpuTrace { cpu, addresses, idt: table(&registers, "IDT") })
+        Ok(CpuTrace { cpu, addresses, idt: register(&registers, "IDT") })
     }
 
     /// The physical address of a virtual one, as a CPU sees it now; nothing if none is mapped.
@@ -178,12 +178,6 @@ fn register(text: &str, name: &str) -> Option<u64> {
     u64::from_str_radix(rest.split_whitespace().next()?, 16).ok()
 }
 
-/// The address in `IDT=     ffffffff80570000 00000fff`.
-fn table(text: &str, name: &str) -> Option<u64> {
-    let rest = text.split(&format!("{name}=")).nth(1)?;
-    u64::from_str_radix(rest.split_whitespace().next()?, 16).ok()
-}
-
 /// The two words of `ffffffff80001000: 0x0000000000000001 0x0000000000000002`.
 fn two_words(text: &str) -> Option<(u64, u64)> {
     let words = text.split_once(": ")?.1;
@@ -202,9 +196,11 @@ mod tests {
     fn registers_and_memory_are_read() {
         let text = "CPU#0\nRAX=0000000000000000 RBX=0000000000000001\n\
             RSI=00 RDI=00 RBP=ffffc90000003fa0 RSP=ffffc90000003f80\n\
-            RIP=ffffffff80212345 RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1\n";
+            RIP=ffffffff80212345 RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1\n\
+            IDT=     ffffffff80570000 00000fff\n";
         assert_eq!(register(text, "RIP"), Some(0xffff_ffff_8021_2345));
         assert_eq!(register(text, "RBP"), Some(0xffff_c900_0000_3fa0));
+        assert_eq!(register(text, "IDT"), Some(0xffff_ffff_8057_0000));
         assert_eq!(register(text, "XMM"), None);
         let words = "ffffc90000003fa0: 0xffffc90000003fc0 0xffffffff80200001\r\n";
         assert_eq!(two_words(words), Some((0xffff_c900_0000_3fc0, 0xffff_ffff_8020_0001)));

@@ -97,10 +97,11 @@ extern "C" fn pvh_main(start_info: u64, entry_tsc: u64) -> ! {
     });
     let cmdline = match info.cmdline {
         0 => "",
-        // SAFETY: as above; the loader ends the string with a zero.
-        start => super::enter::keep_cmdline(
-            (0..).map(|i| unsafe { *((at(start) + i) as *const u8) }).take_while(|&byte| byte != 0),
-        ),
+        start => {
+            // SAFETY: as above; the loader ends the string with a zero.
+            let bytes = unsafe { kaslr::bytes_of(at(start) as *const u8) };
+            super::enter::keep_cmdline(bytes.iter().copied())
+        }
     };
     super::enter::enter_kernel(Handover {
         info: BootInfo {
