@@ -254,8 +254,52 @@ static void limits(void)
 	ring_close(&r);
 }
 
+/* A transfer's priority is one that ioprio_set would take. */
+static void priorities(void)
+{
+	SAY("-- priorities");
+	static const unsigned short some[] = { 0xffff, 3, 2 << 13 | 4, 3 << 13, 4 << 13, 1 << 13, 2 << 13 | 1 << 3 };
+	char byte = 'x';
+	int fd = (int)MUST(open("/tmp/uring-limits", O_CREAT | O_RDWR | O_TRUNC, 0600));
+	r = ring_with(16, IORING_SETUP_SUBMIT_ALL, 0);
+	for (unsigned i = 0; i < sizeof some / sizeof *some; i++) {
+		rw(&r, i % 2 ? IORING_OP_READ : IORING_OP_WRITE, i, fd, &byte, 1)->ioprio = some[i];
+		go(&r, 1, 1);
+	}
+	CHILD("without privilege")
+		MUST(setresuid(65534, 65534, 65534));
+		struct ring own = ring(4);
+		rw(&own, IORING_OP_READ, 1, fd, &byte, 1)->ioprio = 1 << 13;
+		go(&own, 1, 1);
+	END;
+	ring_close(&r);
+	close(fd);
+}
+
+/* Room that the limit of a file's size does not allow: the ring has no signal for it. */
+static void sizes(void)
+{
+	SAY("-- sizes");
+	CHILD("a file's size")
+		struct rlimit small = { 4096, 4096 };
+		int fd = (int)MUST(open("/tmp/uring-limits", O_CREAT | O_RDWR | O_TRUNC, 0600));
+		MUST(setrlimit(RLIMIT_FSIZE, &small));
+		struct ring own = ring(4);
+		next(&own, IORING_OP_FALLOCATE, 1)->fd = fd;
+		own.sqes[0].addr = 8192;
+		go(&own, 1, 1);
+		next(&own, IORING_OP_FALLOCATE, 2)->fd = fd;
+		own.sqes[1].addr = 4096;
+		go(&own, 1, 1);
+		T(fallocate(fd, 0, 0, 8192));
+		SAY("not reached");
+	END;
+}
+
 int main(void)
 {
+	priorities();
+	sizes();
 	restrictions();
 	personalities();
 	registered();

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -20,7 +21,7 @@ enum { PIECE = 16, MOST = 64 };
 static char bytes[MOST][PIECE];
 static struct iovec pieces[MOST];
 static struct mmsghdr messages[MOST];
-static int file, ends[2];
+static int file, ends[2], pipe_ends[2], echo_ends[2];
 static struct ring ring;
 
 static void pwrites(int batch)
@@ -100,6 +101,44 @@ static void ring_writes(int batch)
 	ring_do(&ring, (unsigned)batch, PIECE);
 }
 
+/* What the ring reads is written with one call. */
+static void ring_pipes(int batch)
+{
+	must(write(pipe_ends[1], bytes, (size_t)batch * PIECE) == batch * PIECE, "write to the pipe");
+	for (int i = 0; i < batch; i++)
+		ring_add(&ring, IORING_OP_READ, pipe_ends[0], bytes[i], PIECE, 0);
+	ring_do(&ring, (unsigned)batch, PIECE);
+}
+
+/* Two ends of a TCP connection over the loopback device. */
+static void connect_echo(void)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof at;
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+	must(bind(listener, (struct sockaddr *)&at, len) == 0 && listen(listener, 1) == 0, "listen");
+	must(getsockname(listener, (struct sockaddr *)&at, &len) == 0, "getsockname");
+	echo_ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+	must(connect(echo_ends[0], (struct sockaddr *)&at, len) == 0, "connect");
+	echo_ends[1] = accept(listener, NULL, NULL);
+	must(echo_ends[1] >= 0, "accept");
+	for (int i = 0; i < 2; i++)
+		must(setsockopt(echo_ends[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0, "TCP_NODELAY");
+	close(listener);
+}
+
+/* There and back: four entries, each of which waits for the one before. */
+static void ring_echoes(int batch)
+{
+	for (int i = 0; i < batch; i++) {
+		ring_add(&ring, IORING_OP_SEND, echo_ends[0], bytes[i], PIECE, 0)->flags = IOSQE_IO_LINK;
+		ring_add(&ring, IORING_OP_RECV, echo_ends[1], bytes[i], PIECE, 0)->flags = IOSQE_IO_LINK;
+		ring_add(&ring, IORING_OP_SEND, echo_ends[1], bytes[i], PIECE, 0)->flags = IOSQE_IO_LINK;
+		ring_add(&ring, IORING_OP_RECV, echo_ends[0], bytes[i], PIECE, 0);
+	}
+	ring_do(&ring, 4 * (unsigned)batch, PIECE);
+}
+
 static void measure(const char *name, void (*work)(int batch))
 {
 	static const int batches[] = { 1, 8, 64 };
@@ -138,10 +177,14 @@ int main(int argc, char **argv)
 	measure("preadv", preadvs);
 	measure("sendto", sendtos);
 	measure("sendmmsg", sendmmsgs);
-	ring_open(&ring, MOST);
+	ring_open(&ring, 4 * MOST);
+	must(pipe(pipe_ends) == 0, "pipe");
+	connect_echo();
 	measure("ring-nop", ring_nops);
 	measure("ring-read", ring_reads);
 	measure("ring-write", ring_writes);
+	measure("ring-pipe", ring_pipes);
+	measure("ring-echo", ring_echoes);
 	experiment_end();
 	return 0;
 }

@@ -35,10 +35,11 @@ static void ring_open(struct ring *ring, unsigned entries)
 		number_at(ring, params->sq_off.array)[i] = i;
 }
 
-static void ring_add(struct ring *ring, int operation, int fd, void *bytes, unsigned len, unsigned long offset)
+static struct io_uring_sqe *ring_add(struct ring *ring, int operation, int fd, void *bytes, unsigned len, unsigned long offset)
 {
 	struct io_uring_sqe *entry = &ring->entries[ring->tail++ & (ring->params.sq_entries - 1)];
 	*entry = (struct io_uring_sqe){ .opcode = (unsigned char)operation, .fd = fd, .addr = (unsigned long)bytes, .len = len, .off = offset };
+	return entry;
 }
 
 /* Submits what was added, and takes as many completions, each of which has done `wanted`. */

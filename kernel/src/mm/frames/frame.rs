@@ -2,7 +2,7 @@
 //!
 //! Invariant: a `Frame` holds one of the references that the frame's metadata counts, so the frame is not
 //! freed while it lives. The contents are plain bytes that user space may be changing at the same time;
-//! they are only ever copied, never borrowed. Owns that one reference. Locks: none; the count is an atomic.
+//! they are copied or reached as atomics, never borrowed. Owns that one reference. Locks: none; the count is an atomic.
 
 use super::frames;
 use super::pfn::{For, Pfn};
@@ -10,7 +10,7 @@ use crate::base::PAGE_SIZE;
 use abi::{Errno, Result};
 use alea_frames::Owner;
 use core::ops::Range;
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use x86_64::PhysAddr;
 
 /// A counted reference to one page frame; cloning adds a reference, dropping the last one frees it.
@@ -80,14 +80,19 @@ impl Frame {
         }
     }
 
-    /// The word at offset `off`, which user space may change at any time; panics unless it lies in the page and is aligned.
+    /// The page as words, which user space may change at any time.
     #[inline]
-    pub fn word(&self, off: usize) -> &AtomicU32 {
-        let range = page_range(off, size_of::<AtomicU32>());
-        assert!(range.start.is_multiple_of(align_of::<AtomicU32>()), "a word is aligned");
-        // SAFETY: the word lies in this frame, which the direct map covers and our reference keeps as long as we are borrowed; it is
+    pub fn words(&self) -> &[AtomicU32; PAGE_SIZE / size_of::<AtomicU32>()] {
+        // SAFETY: the words are this frame, which the direct map covers and our reference keeps as long as we are borrowed; a page is
         // aligned, and every access to it through this is atomic.
-        unsafe { AtomicU32::from_ptr(self.pfn.ptr().add(range.start).cast()) }
+        unsafe { &*self.pfn.ptr().cast() }
+    }
+
+    /// The page as words of eight bytes, as [`words`](Self::words).
+    #[inline]
+    pub fn longs(&self) -> &[AtomicU64; PAGE_SIZE / size_of::<AtomicU64>()] {
+        // SAFETY: as in `words`.
+        unsafe { &*self.pfn.ptr().cast() }
     }
 
     /// Zeros `len` bytes from `off`; panics unless the range lies within the page.

@@ -15,6 +15,7 @@ use alloc::sync::Arc;
 pub struct Sleeper;
 
 /// Runs `act`, in which the task sleeps for nothing that a signal could end: such a sleep is interrupted before it begins.
+#[inline(always)]
 pub fn without_waiting<R>(act: impl FnOnce() -> R) -> R {
     let task = TASKS.current();
     task.set_work(work::NO_WAIT);

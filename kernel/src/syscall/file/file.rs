@@ -105,12 +105,19 @@ pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     moved(Way::Write, file.write_at(&mut Source::iovec(&slices), pos))
 }
 
-/// A read of io_uring: at `pos`, or where the file stands.
+/// A read of io_uring into one buffer: at `pos`, or where the file stands.
+#[inline]
+pub fn read_buffer(file: &OpenFile, buffer: UserSlice, pos: Option<u64>) -> Result<usize> {
+    read_into(file, Sink::user(buffer.addr, buffer.len), pos)
+}
+
+/// As [`read_buffer`], into several.
 pub fn read_buffers(file: &OpenFile, slices: &[UserSlice], pos: Option<u64>) -> Result<usize> {
-    if !file.readable() {
-        return Err(Errno::EBADF);
-    }
-    let mut sink = Sink::iovec(slices);
+    read_into(file, Sink::iovec(slices), pos)
+}
+
+#[inline]
+fn read_into(file: &OpenFile, mut sink: Sink<'_>, pos: Option<u64>) -> Result<usize> {
     moved(
         Way::Read,
         match pos {
@@ -120,13 +127,21 @@ pub fn read_buffers(file: &OpenFile, slices: &[UserSlice], pos: Option<u64>) -> 
     )
 }
 
-/// A write of io_uring: at `pos`, or where the file stands.
+/// A write of io_uring from one buffer: at `pos`, or where the file stands.
+#[inline]
+pub fn write_buffer(file: &OpenFile, buffer: UserSlice, pos: Option<u64>) -> Result<usize> {
+    let len = limit_size(file, pos, buffer.len)?;
+    write_from(file, Source::user(buffer.addr, len), pos)
+}
+
+/// As [`write_buffer`], from several.
 pub fn write_buffers(file: &OpenFile, slices: &mut IoVec, pos: Option<u64>) -> Result<usize> {
-    if !file.writable() {
-        return Err(Errno::EBADF);
-    }
     shorten(file, pos, slices)?;
-    let mut source = Source::iovec(slices);
+    write_from(file, Source::iovec(slices), pos)
+}
+
+#[inline]
+fn write_from(file: &OpenFile, mut source: Source<'_>, pos: Option<u64>) -> Result<usize> {
     let written = match pos {
         Some(pos) => file.write_at(&mut source, pos),
         None => file.write(&mut source),
@@ -215,8 +230,11 @@ fn shorten(file: &OpenFile, pos: Option<u64>, slices: &mut IoVec) -> Result<()> 
 }
 
 fn check_size_limit(size: u64) -> Result<()> {
-    let limit = process::current().process().limits().soft(Resource::FileSize);
-    if size > limit { Err(too_big()) } else { Ok(()) }
+    if is_within_limit(size) { Ok(()) } else { Err(too_big()) }
+}
+
+fn is_within_limit(size: u64) -> bool {
+    size <= process::current().process().limits().soft(Resource::FileSize)
 }
 
 pub fn truncate(path: u64, len: i64) -> Result<()> {
@@ -245,6 +263,22 @@ pub fn ftruncate(fd: i32, len: i64) -> Result<()> {
 }
 
 pub fn fallocate(fd: i32, mode: u32, offset: i64, len: i64) -> Result<()> {
+    allocate(fd, mode, offset, len, check_size_limit)
+}
+
+/// As [`fallocate`], of a ring: who asks too much gets the error, and no signal, as on Linux, where another thread does it.
+pub fn fallocate_quietly(fd: i32, mode: u32, offset: i64, len: i64) -> Result<()> {
+    let check = |size| if is_within_limit(size) { Ok(()) } else { Err(Errno::EFBIG) };
+    allocate(fd, mode, offset, len, check)
+}
+
+fn allocate(
+    fd: i32,
+    mode: u32,
+    offset: i64,
+    len: i64,
+    check_size: impl FnOnce(u64) -> Result<()>,
+) -> Result<()> {
     const KEEP_SIZE: u32 = 1;
     const PUNCH_HOLE: u32 = 2;
     let file = file(fd)?;
@@ -266,7 +300,7 @@ pub fn fallocate(fd: i32, mode: u32, offset: i64, len: i64) -> Result<()> {
     }
     let end = offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
     if mode & KEEP_SIZE == 0 && end > file.inode().size() {
-        check_size_limit(end)?;
+        check_size(end)?;
     }
     file.ops().fallocate(&file, mode, offset, len)?;
     notify::file(&file, event::MODIFY);

@@ -38,19 +38,25 @@ fn for_each(which: i32, who: i32, visit: &mut dyn FnMut(&Arc<Task>)) -> Result<(
     Ok(())
 }
 
+/// Why the running task cannot ask for this priority.
+pub fn check_priority(priority: u32) -> Result<()> {
+    let caller = process::current();
+    let own = caller.cred();
+    let is_allowed = || own.capable(Capability::SYS_NICE) || own.capable(Capability::SYS_ADMIN);
+    match priority >> CLASS_SHIFT & 7 {
+        class::REALTIME if !is_allowed() => Err(Errno::EPERM),
+        class::NONE if priority & LEVELS != 0 => Err(Errno::EINVAL),
+        class::NONE | class::REALTIME | class::BEST_EFFORT | class::IDLE => Ok(()),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
 /// Sets the priority of all threads that `which` and `who` name, up to the first that the caller may not change.
 pub fn ioprio_set(which: i32, who: i32, priority: u32) -> Result<()> {
     let caller = process::current();
     let own = caller.cred();
     let is_nice = own.capable(Capability::SYS_NICE);
-    match priority >> CLASS_SHIFT & 7 {
-        class::REALTIME if !is_nice && !own.capable(Capability::SYS_ADMIN) => {
-            return Err(Errno::EPERM);
-        }
-        class::NONE if priority & LEVELS != 0 => return Err(Errno::EINVAL),
-        class::NONE | class::REALTIME | class::BEST_EFFORT | class::IDLE => {}
-        _ => return Err(Errno::EINVAL),
-    }
+    check_priority(priority)?;
     let mut result = Err(Errno::ESRCH);
     for_each(which, who, &mut |task| {
         if result == Err(Errno::EPERM) {

@@ -9,6 +9,7 @@ use super::files::registered_file;
 use super::outcome::{Done, Outcome, Wait};
 use super::parked::{Maker, Parked};
 use super::perform::{deadline_of, nop, perform, transfer};
+use super::plain;
 use super::request::{Chain, Request};
 use super::ring::{Ring, State};
 use super::update::{tell, update_poll, update_timeout};
@@ -122,6 +123,10 @@ fn run(ring: &Ring, state: &mut State, mut request: Request, mut rest: VecDeque<
 /// As [`run`], with nothing linked to the request.
 #[inline]
 fn run_alone(ring: &Ring, state: &mut State, request: &Request) {
+    if let Some(res) = plain::transfer(ring, &request.sqe) {
+        let user_data = request.sqe.user_data;
+        return ring.complete(state, Cqe { user_data, res, flags: 0 });
+    }
     let outcome = match request.sqe.opcode {
         op::NOP => nop(&request.sqe),
         _ => carry(ring, state, request),
@@ -324,6 +329,7 @@ pub fn retry(ring: &Ring, state: &mut State) {
     }
 }
 
+#[inline(never)]
 fn retry_parked(ring: &Ring, state: &mut State) {
     if ring.has_work() {
         ring.take_inbox(state);

@@ -3,6 +3,7 @@
 //! Owns the table of operations. Never looks at more than the copy of an entry. Locks: none.
 
 use super::buffers::{check_provide, check_remove};
+use crate::syscall::task::ioprio::check_priority;
 use abi::fs::{AtFlags, OpenFlags};
 use abi::socket::SOCK_TYPE_MASK;
 use abi::uring::{Sqe, cancel, op, sqe as flag};
@@ -54,12 +55,15 @@ impl Kind {
     const NAMES: u8 = 8;
     /// It can take a provided buffer.
     const SELECTS: u8 = 16;
+    /// Its fields can be anything.
+    const ANY_FIELDS: u8 = 32;
+    const RW: u8 = Self::KNOWN | Self::TRANSFER | Self::ANY_FIELDS;
 
     const fn of(opcode: u8) -> Self {
         Self(match opcode {
-            op::READ | op::RECV => Self::KNOWN | Self::TRANSFER | Self::SELECTS,
-            op::WRITE | op::READV | op::WRITEV => Self::KNOWN | Self::TRANSFER,
-            op::READ_FIXED | op::WRITE_FIXED => Self::KNOWN | Self::TRANSFER,
+            op::RECV => Self::KNOWN | Self::TRANSFER | Self::SELECTS,
+            op::READ => Self::RW | Self::SELECTS,
+            op::WRITE | op::READV | op::WRITEV | op::READ_FIXED | op::WRITE_FIXED => Self::RW,
             op::SEND | op::SEND_ZC | op::SENDMSG | op::RECVMSG | op::ACCEPT | op::CONNECT => {
                 Self::KNOWN | Self::TRANSFER
             }
@@ -178,7 +182,7 @@ pub fn check(sqe: &Sqe, is_person: impl FnOnce(u16) -> bool) -> Result<()> {
     if u16::from(sqe.flags & PLAIN) | sqe.ioprio | sqe.personality != 0 {
         return check_rare(sqe, kind, is_person);
     }
-    check_fields(sqe)
+    if kind.has(Kind::ANY_FIELDS) { Ok(()) } else { check_fields(sqe) }
 }
 
 /// As [`check`], for what few entries say.
@@ -193,6 +197,10 @@ fn check_rare(sqe: &Sqe, kind: Kind, is_person: impl FnOnce(u16) -> bool) -> Res
     let is_stranger = sqe.personality != 0 && !is_person(sqe.personality);
     if sqe.ioprio != 0 && !kind.has(Kind::TRANSFER) || is_stranger {
         return Err(Errno::EINVAL);
+    }
+    if is_rw(sqe.opcode) {
+        // Here it is the priority of the transfer, and not flags.
+        check_priority(u32::from(sqe.ioprio))?;
     }
     let is_fixed = sqe.flags & flag::FIXED_FILE != 0;
     if is_fixed && kind.has(Kind::OPEN_FILE) {

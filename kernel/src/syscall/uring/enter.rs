@@ -39,6 +39,7 @@ pub fn io_uring_enter(
         return Err(Errno::EBADFD);
     }
     let mut taken = 0;
+    let is_plain = flags & (flag::GETEVENTS | flag::EXT_ARG) == flag::GETEVENTS && arg == 0;
     if ring.flags & setup::SQPOLL != 0 {
         taken = to_submit;
         if flags & flag::SQ_WAKEUP != 0 {
@@ -48,7 +49,7 @@ pub fn io_uring_enter(
         let mut state = ring.state.lock();
         ring.check_submitter(&mut state)?;
         taken = submit(ring, &mut state, to_submit);
-        if taken != to_submit {
+        if taken != to_submit || is_plain && is_enough(ring, min_complete) {
             return Ok(taken);
         }
     }
@@ -61,6 +62,12 @@ pub fn io_uring_enter(
         _ => wait(ring, min_complete, flags, arg, arg_size),
     };
     if taken != 0 { Ok(taken) } else { waited.map(|()| 0) }
+}
+
+/// Whether nothing is to be waited for, and nothing else is to be done or told.
+#[inline(always)]
+fn is_enough(ring: &Ring, least: u32) -> bool {
+    ring.untaken() >= least && !ring.has_kept() && !ring.has_work() && !ring.is_orphan()
 }
 
 /// Until when to wait, and under which mask.

@@ -8,13 +8,14 @@ use crate::mm::fallible::{TryGrow, TryVec, try_arc, try_string};
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::{Frame, MapSource, PageCache};
 use crate::sync::Pace;
-use abi::uring::{CqOffsets, Cqe, Params, SqOffsets, Sqe, offset, setup};
+use abi::uring::{CqOffsets, Cqe, Params, SqOffsets, Sqe, offset, op, setup};
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem::offset_of;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use zerocopy::IntoBytes;
 
 /// Where numbers stand in the first page (`struct io_rings` of Linux).
@@ -72,7 +73,21 @@ impl Pages {
     #[inline]
     fn word(&self, at: u32) -> Option<&AtomicU32> {
         let at = at as usize;
-        self.frames.get(at / PAGE_SIZE).map(|frame| frame.word(at % PAGE_SIZE))
+        self.frames.get(at / PAGE_SIZE).map(|frame| &frame.words()[at % PAGE_SIZE / 4])
+    }
+
+    /// The words from there to the end of the page.
+    #[inline]
+    fn words_from(&self, at: usize) -> &[AtomicU32] {
+        let frame = self.frames.get(at / PAGE_SIZE);
+        frame.map_or(&[], |frame| &frame.words()[at % PAGE_SIZE / 4..])
+    }
+
+    /// As [`words_from`](Self::words_from), of eight bytes.
+    #[inline]
+    fn longs_from(&self, at: usize) -> &[AtomicU64] {
+        let frame = self.frames.get(at / PAGE_SIZE);
+        frame.map_or(&[], |frame| &frame.longs()[at % PAGE_SIZE / 8..])
     }
 
     /// What a mapping from byte `base` shows: these pages, and nothing before or behind them.
@@ -184,7 +199,7 @@ impl Shared {
     pub fn read_entry(&self, head: u32, sqe: &mut Sqe) -> bool {
         let place = head & (self.sq_entries - 1);
         let index = match self.array {
-            Some(array) => self.get(array + place * 4),
+            Some(array) => self.get(array.wrapping_add(place << 2)),
             None => place,
         };
         if index >= self.sq_entries {
@@ -192,6 +207,64 @@ impl Shared {
         }
         self.sqes.read(index as usize * size_of::<Sqe>(), sqe.as_mut_bytes());
         true
+    }
+
+    /// Completes the entries from `head` on that do nothing and say nothing else, with completions from `tail` on: up to `most`, and
+    /// up to the end of a page or of a ring. How many.
+    #[inline]
+    pub fn pass_nops(&self, head: u32, tail: u32, most: u32) -> u32 {
+        let first = head & (self.sq_entries - 1);
+        let place = tail & (self.cq_entries - 1);
+        let most = most.min(self.sq_entries - first).min(self.cq_entries - place);
+        let slots = self.rings.longs_from(at::CQES as usize + place as usize * size_of::<Cqe>());
+        let slots = slots.as_chunks().0.iter().take(most as usize);
+        match self.array {
+            None => self.pass(slots, first..self.sq_entries),
+            Some(array) => {
+                let indices = self.rings.words_from((array + first * 4) as usize);
+                // Acquire: as in `get`.
+                self.pass(slots, indices.iter().map(|index| index.load(Ordering::Acquire)))
+            }
+        }
+    }
+
+    #[inline]
+    fn pass<'a>(
+        &self,
+        slots: impl Iterator<Item = &'a [AtomicU64; 2]>,
+        indices: impl Iterator<Item = u32>,
+    ) -> u32 {
+        let mut passed = 0;
+        for ([user_data, rest], index) in slots.zip(indices) {
+            let Some(nop) = self.nop(index) else { break };
+            // Relaxed: the tail says when they may be read.
+            user_data.store(nop, Ordering::Relaxed);
+            rest.store(0, Ordering::Relaxed);
+            passed += 1;
+        }
+        passed
+    }
+
+    /// What the entry at `index` says of itself, if it does nothing and says nothing else.
+    #[inline]
+    fn nop(&self, index: u32) -> Option<u64> {
+        const LONGS: usize = size_of::<Sqe>() / 8;
+        const OPERATION: usize = offset_of!(Sqe, opcode) / 8;
+        const LEN_FLAGS: usize = offset_of!(Sqe, len) / 8;
+        const USER_DATA: usize = offset_of!(Sqe, user_data) / 8;
+        const PERSONALITY: usize = offset_of!(Sqe, buf_index) / 8;
+        // What is looked at: operation, flags and priority; the operation's flags; the personality.
+        const LOOKED_AT: [(usize, u64); 3] =
+            [(OPERATION, 0xffff_ffff), (LEN_FLAGS, 0xffff_ffff << 32), (PERSONALITY, 0xffff_0000)];
+        const { assert!(op::NOP == 0 && offset_of!(Sqe, op_flags) == 28) };
+        const { assert!(offset_of!(Sqe, fd) == 4 && offset_of!(Sqe, personality) == 42) };
+        let index = if index < self.sq_entries { index as usize } else { return None };
+        let longs = self.sqes.frames.get(index / (PAGE_SIZE / size_of::<Sqe>()))?.longs();
+        let at = index % (PAGE_SIZE / size_of::<Sqe>()) * LONGS;
+        // Relaxed: each is read once, after the tail.
+        let read = |long: usize| longs[at + long].load(Ordering::Relaxed);
+        let is_nop = LOOKED_AT.iter().all(|&(long, mask)| read(long) & mask == 0);
+        is_nop.then(|| read(USER_DATA))
     }
 
     /// One more entry had an index that is none. The kernel alone counts.

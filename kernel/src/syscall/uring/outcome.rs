@@ -21,6 +21,12 @@ pub struct Wait {
     pub deadline: Option<u64>,
 }
 
+/// Whether a call that may not wait says by this that it would have to.
+#[inline]
+pub fn would_wait(error: Errno) -> bool {
+    error == Errno::EAGAIN || error == Errno::EINTR || error.is_restart()
+}
+
 /// What a completion says; a link may break though there is no error.
 #[derive(Clone, Copy)]
 pub struct Done {

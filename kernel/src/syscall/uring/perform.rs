@@ -8,10 +8,11 @@ use super::check::{
     ACCEPT_DONTWAIT, FD_IN_FIXED, has_good_zc_flags, is_fixed, is_multishot, is_rw, is_transfer,
 };
 use super::files::{registered_file, update_registered};
-use super::outcome::{Done, Outcome, Wait};
+use super::outcome::{Done, Outcome, Wait, would_wait};
+use super::plain;
 use super::ring::{Ring, State};
-use crate::mm::user::iov::{IoVec, MAX_RW_COUNT, import_iovec};
-use crate::mm::user::{self, UserPtr, UserSlice};
+use crate::mm::user::UserPtr;
+use crate::mm::user::iov::import_iovec;
 use crate::process;
 use crate::sync::PollTable;
 use crate::syscall::caller::file;
@@ -107,7 +108,7 @@ fn change(sqe: &Sqe) -> Result<()> {
         op::FSYNC if flags & 1 != 0 => files::fdatasync(fd),
         op::FSYNC => files::fsync(fd),
         op::SYNC_FILE_RANGE => files::sync_file_range(fd, off.cast_signed(), i64::from(len), flags),
-        op::FALLOCATE => files::fallocate(fd, len, off.cast_signed(), addr.cast_signed()),
+        op::FALLOCATE => files::fallocate_quietly(fd, len, off.cast_signed(), addr.cast_signed()),
         op::FTRUNCATE => files::ftruncate(fd, off.cast_signed()),
         op::FADVISE => files::fadvise64(fd, off.cast_signed(), length(addr).cast_signed(), flags),
         op::MADVISE => mm::madvise(addr, length(off), flags.cast_signed()),
@@ -193,8 +194,7 @@ fn transfer_with(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe
 fn transfer_once(file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
     let mut wanted = None;
     let result = process::without_waiting(|| move_some(file, sqe, &mut wanted));
-    let waits =
-        matches!(&result, Err(e) if *e == Errno::EAGAIN || *e == Errno::EINTR || e.is_restart());
+    let waits = matches!(result, Err(error) if would_wait(error));
     let is_patient = match sqe.opcode {
         op::ACCEPT => sqe.ioprio & ACCEPT_DONTWAIT == 0,
         op::CONNECT => true,
@@ -289,25 +289,14 @@ fn read_or_write(file: &OpenFile, sqe: &Sqe, wanted: &mut Option<usize>) -> Resu
         // Nothing is polled for.
         return Err(Errno::EINVAL);
     }
-    let mut slices = match sqe.opcode {
-        op::READV | op::WRITEV => import_iovec(sqe.addr, sqe.len as usize)?,
-        _ => {
-            let len = (sqe.len as usize).min(MAX_RW_COUNT);
-            if !user::in_range(sqe.addr, len) {
-                return Err(Errno::EFAULT);
-            }
-            let mut one = IoVec::new();
-            #[expect(clippy::disallowed_methods, reason = "there is room for a few")]
-            one.push(UserSlice::new(sqe.addr, len));
-            one
-        }
-    };
+    if !matches!(sqe.opcode, op::READV | op::WRITEV) {
+        let buffer = plain::buffer(sqe)?;
+        *wanted = Some(buffer.len);
+        return plain::move_bytes(file, sqe, buffer, reads);
+    }
+    let mut slices = import_iovec(sqe.addr, sqe.len as usize)?;
     *wanted = Some(slices.iter().fold(0, |sum, slice| sum + slice.len));
-    let pos = match sqe.off.cast_signed() {
-        _ if !file.ops().seekable() => None,
-        -1 => None,
-        pos => Some(u64::try_from(pos).map_err(|_| Errno::EINVAL)?),
-    };
+    let pos = plain::position(file, sqe)?;
     if reads {
         files::read_buffers(file, &slices, pos)
     } else {

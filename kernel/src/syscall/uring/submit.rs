@@ -7,7 +7,7 @@ use super::carry::{begin, begin_one, refuse, retry};
 use super::check::{can_poll, check, is_fixed};
 use super::request::Request;
 use super::ring::{Ring, State};
-use crate::sync::Pace;
+use crate::sync::{Pace, cond_resched};
 use abi::uring::{Sqe, setup, sqe as flag};
 use abi::{Errno, Result};
 use zerocopy::FromZeros;
@@ -15,9 +15,41 @@ use zerocopy::FromZeros;
 /// Takes up to `count` entries; how many it took.
 pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
     let there = ring.shared().submitted(state.sq_head).min(ring.shared().sq_entries());
+    let count = count.min(there);
+    let mut taken = pass_nops(ring, state, count);
+    if taken != count {
+        taken += take(ring, state, count - taken);
+    }
+    ring.shared().set_sq_head(state.sq_head);
+    retry(ring, state);
+    ring.finish_batch(state);
+    taken
+}
+
+/// Takes the entries at the front that do nothing: they need not be copied, and change nothing that others look at.
+#[inline]
+fn pass_nops(ring: &Ring, state: &mut State, count: u32) -> u32 {
+    let mut taken = 0;
+    if state.chain.is_some() || !state.deferred.is_empty() || state.restricted.is_some() {
+        return 0;
+    }
+    while taken != count {
+        match ring.pass_nops(state, count - taken) {
+            0 => break,
+            passed => taken += passed,
+        }
+        // What passes in one go lies in a page.
+        cond_resched();
+    }
+    taken
+}
+
+/// Takes up to `count` entries of any kind, which are there.
+#[inline(never)]
+fn take(ring: &Ring, state: &mut State, count: u32) -> u32 {
     let mut taken = 0;
     let mut request = Request { sqe: Sqe::new_zeroed(), refused: None };
-    for _ in (0..count.min(there)).paced() {
+    for _ in (0..count).paced() {
         let is_there = ring.shared().read_entry(state.sq_head, &mut request.sqe);
         state.sq_head = state.sq_head.wrapping_add(1);
         if !is_there {
@@ -36,9 +68,6 @@ pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
     {
         begin(ring, state, chain);
     }
-    ring.shared().set_sq_head(state.sq_head);
-    retry(ring, state);
-    ring.finish_batch(state);
     taken
 }
 
