@@ -323,6 +323,7 @@ static const struct row { short number; const char *name, *kinds; } ROWS[] = {
 	{ 424, "pidfd_send_signal", "fsbF" }, { 434, "pidfd_open", "PF" }, { 438, "pidfd_getfd", "ffF" }, { 253, "inotify_init", "" }, { 254, "inotify_add_watch", "fpF" },
 	{ 255, "inotify_rm_watch", "fn" }, { 294, "inotify_init1", "F" }, { 452, "fchmodat2", "dpmF" }, { 314, "sched_setattr", "TbF" }, { 315, "sched_getattr", "PblF" },
 	{ 310, "process_vm_readv", "PvnvnF" }, { 311, "process_vm_writev", "PvnvnF" }, { 101, "ptrace", "nPbb" }, { 448, "process_mrelease", "fF" }, { 440, "process_madvise", "fvnhF" },
+	{ 425, "io_uring_setup", "nb" }, { 426, "io_uring_enter", "fnnFbl" }, { 427, "io_uring_register", "fnbn" },
 };
 
 static long argument(char kind)
