@@ -27,7 +27,7 @@ for unit in $list; do
 		cd /tmp || exit
 		timeout -s KILL 1500 python3 -m test -v "$name" ${tests:+-m "$tests"} </dev/null 2>&1
 		;;
-	musl:* | rust:* | busybox:*)
+	musl:* | rust:* | golang:* | busybox:*)
 		cd /tmp || exit
 		timeout -s KILL 300 "/usr/lib/alea/programs/$unit" </dev/null 2>&1
 		;;

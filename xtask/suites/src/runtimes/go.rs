@@ -60,6 +60,15 @@ fn add_sources(tree: &mut Tree, root: &Path, package: &str) -> Result<()> {
     Ok(())
 }
 
+/// Compiles a program of one file.
+pub fn program(source: &Path, program: PathBuf) -> Result<PathBuf> {
+    let mut go = Command::new(goroot()?.join("bin/go"));
+    go.args(["build", "-o"]).arg(&program).arg(source);
+    go.env("CGO_ENABLED", "0").env("GOFLAGS", "");
+    process::run("building the program of Go", &mut go)?;
+    Ok(program)
+}
+
 /// Where Go is; Debian's is installed if there is none.
 fn goroot() -> Result<PathBuf> {
     setup::ensure(&[Need::Go])?;

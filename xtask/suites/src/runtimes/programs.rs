@@ -1,4 +1,5 @@
-//! Programs of `tests/runtimes` that print the same on every kernel: musl, Rust's standard library, BusyBox's network tools.
+//! Programs of `tests/runtimes` that print the same on every kernel: musl, Rust's standard library, BusyBox's network tools, servers on
+//! io_uring.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,17 @@ use xtask_host::{paths, process};
 use xtask_setup::apt::Apt;
 
 /// The units, and the source of each.
-pub const UNITS: [(&str, &str); 3] =
-    [("musl:libc", "libc.c"), ("rust:std", "std.rs"), ("busybox:net", "net.sh")];
+pub const UNITS: [(&str, &str); 5] = [
+    ("musl:libc", "libc.c"),
+    ("rust:std", "std.rs"),
+    ("rust:uring", "uring.rs"),
+    ("golang:uring", "uring.go"),
+    ("busybox:net", "net.sh"),
+];
+
+/// The packages of crates.io that the server on io_uring is built with.
+const URING_CRATES: &str =
+    "tokio-uring = \"=0.5.0\"\ntokio = { version = \"1\", features = [\"time\"] }\n";
 
 /// Where Debian's musl comes from.
 const RELEASE: &str = "bookworm";
@@ -26,6 +36,8 @@ pub fn add(tree: &mut Tree, units: &[String]) -> Result<()> {
         let program = match *unit {
             "musl:libc" => musl(&source, into.join("libc"))?,
             "rust:std" => rust(&source, into.join("std"))?,
+            "rust:uring" => rust_with_crates(&source, &into.join("uring"))?,
+            "golang:uring" => super::go::program(&source, into.join("uring-go"))?,
             _ => source,
         };
         tree.host_file(&format!("usr/lib/alea/programs/{unit}"), 0o755, &program)?;
@@ -39,6 +51,26 @@ fn rust(source: &Path, program: PathBuf) -> Result<PathBuf> {
     rustc.args(["--edition", "2024", "-O", "-C", "target-feature=+crt-static", "-o"]);
     process::run("building the program of Rust", rustc.arg(&program).arg(source))?;
     Ok(program)
+}
+
+/// As [`rust`], by cargo, in a package of its own below `target/`.
+fn rust_with_crates(source: &Path, package: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(package)?;
+    let source = source.to_str().context("the path of the source is no text")?;
+    let manifest = package.join("Cargo.toml");
+    let text = format!(
+        "[package]\nname = \"server\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [[bin]]\nname = \"server\"\npath = {source:?}\n\n[dependencies]\n{URING_CRATES}\n[workspace]\n"
+    );
+    fs::write(&manifest, text).with_context(|| paths::shown(&manifest))?;
+    let host = "x86_64-unknown-linux-gnu";
+    let mut cargo = Command::new("cargo");
+    // With a target named, what runs while it is built is not linked so.
+    cargo.args(["build", "--release", "--target", host, "--manifest-path"]).arg(&manifest);
+    cargo.arg("--target-dir").arg(package.join("target"));
+    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    process::run("building the server of Rust", &mut cargo)?;
+    Ok(package.join("target").join(host).join("release/server"))
 }
 
 /// Compiles with Debian's musl, which is unpacked below `target/` and never installed.
