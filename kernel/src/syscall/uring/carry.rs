@@ -169,6 +169,7 @@ fn finish(
     tell_done(ring, state, request, done);
     if rest.front().is_some_and(|next| next.sqe.opcode == op::LINK_TIMEOUT)
         && let Some(timeout) = rest.pop_front()
+        && !timeout.has(flag::CQE_SKIP_SUCCESS)
     {
         // It was in time.
         refuse_late(ring, state, &timeout, Errno::ECANCELED);

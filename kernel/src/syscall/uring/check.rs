@@ -62,8 +62,8 @@ impl Kind {
     const fn of(opcode: u8) -> Self {
         Self(match opcode {
             op::RECV => Self::KNOWN | Self::TRANSFER | Self::SELECTS,
-            op::READ => Self::RW | Self::SELECTS,
-            op::WRITE | op::READV | op::WRITEV | op::READ_FIXED | op::WRITE_FIXED => Self::RW,
+            op::READ | op::READV => Self::RW | Self::SELECTS,
+            op::WRITE | op::WRITEV | op::READ_FIXED | op::WRITE_FIXED => Self::RW,
             op::SEND | op::SEND_ZC | op::SENDMSG | op::RECVMSG | op::ACCEPT | op::CONNECT => {
                 Self::KNOWN | Self::TRANSFER
             }

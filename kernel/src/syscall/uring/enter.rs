@@ -59,7 +59,7 @@ pub fn io_uring_enter(
     let waited = match ring.flags & (setup::IOPOLL | setup::SQPOLL) {
         // Nothing that this ring takes is polled for: all is complete.
         setup::IOPOLL => go_on(ring),
-        _ => wait(ring, min_complete, flags, arg, arg_size),
+        _ => wait(ring, min_complete, flags, (arg, arg_size), taken != 0),
     };
     if taken != 0 { Ok(taken) } else { waited.map(|()| 0) }
 }
@@ -94,8 +94,18 @@ fn read_arg(flags: u32, arg: u64, size: usize) -> Result<Patience> {
     Ok(Patience { deadline, mask })
 }
 
-fn wait(ring: &Ring, least: u32, flags: u32, arg: u64, arg_size: usize) -> Result<()> {
+fn wait(
+    ring: &Ring,
+    least: u32,
+    flags: u32,
+    (arg, arg_size): (u64, usize),
+    has_submitted: bool,
+) -> Result<()> {
     let Patience { deadline, mask } = read_arg(flags, arg, arg_size)?;
+    if !has_submitted && ring.flags & setup::DEFER_TASKRUN != 0 {
+        // Only who submits goes on with what waits.
+        ring.check_is_submitter(&ring.state.lock())?;
+    }
     if ring.has_kept() {
         let mut state = ring.state.lock();
         ring.restore(&mut state);

@@ -172,21 +172,35 @@ fn transfer_with(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe
     if sqe.flags & flag::BUFFER_SELECT == 0 {
         return transfer_once(file, sqe);
     }
-    let buffer = match state.buffers.first(ring.is_mine(), sqe.buf_index) {
-        Ok(buffer) => buffer,
+    let of_group = || state.buffers.first(ring.is_mine(), sqe.buf_index);
+    let (most, buffer) = match most_wanted(sqe).and_then(|most| Ok((most, of_group()?))) {
+        Ok(both) => both,
         Err(error) => return Outcome::of(Err(error)),
     };
-    let len = if sqe.len == 0 { buffer.len } else { sqe.len.min(buffer.len) };
-    let chosen = Sqe { addr: buffer.addr, len, ..*sqe };
+    let len = if most == 0 { buffer.len } else { most.min(buffer.len) };
+    let opcode = if sqe.opcode == op::READV { op::READ } else { sqe.opcode };
+    let chosen = Sqe { opcode, addr: buffer.addr, len, ..*sqe };
     let outcome = transfer_once(file, &chosen);
     match outcome {
         // The end of a file takes a buffer, that of a stream does not.
-        Outcome::Done(done) if done.res > 0 || done.res == 0 && sqe.opcode == op::READ => {
+        Outcome::Done(done) if done.res > 0 || done.res == 0 && is_rw(sqe.opcode) => {
             state.buffers.take_first(sqe.buf_index);
             let flags = CQE_BUFFER | u32::from(buffer.id) << CQE_BUFFER_SHIFT;
             Outcome::Done(Done { flags, ..done })
         }
         outcome => outcome,
+    }
+}
+
+/// How much of a provided buffer the entry wants, nothing for all: READV says it in its vector, which has one element.
+fn most_wanted(sqe: &Sqe) -> Result<u32> {
+    match (sqe.opcode, sqe.len) {
+        (op::READV, 1) => {
+            let [_, len] = UserPtr::<[u64; 2]>::new(sqe.addr).read()?;
+            Ok(u32::try_from(len).unwrap_or(u32::MAX))
+        }
+        (op::READV, _) => Err(Errno::EINVAL),
+        (_, len) => Ok(len),
     }
 }
 

@@ -303,15 +303,17 @@ impl Ring {
     }
 
     fn check_single(&self, state: &mut State) -> Result<()> {
-        let me = process::current_arc();
-        match &state.submitter {
-            Some(submitter) if submitter.as_ptr() != Arc::as_ptr(&me) => Err(Errno::EEXIST),
-            Some(_) => Ok(()),
-            None => {
-                state.submitter = Some(Arc::downgrade(&me));
-                Ok(())
-            }
+        if state.submitter.is_none() {
+            state.submitter = Some(Arc::downgrade(&process::current_arc()));
         }
+        self.check_is_submitter(state)
+    }
+
+    /// `EEXIST` unless the running task is the one that submits.
+    pub fn check_is_submitter(&self, state: &State) -> Result<()> {
+        let me = process::current_arc();
+        let is_me = |submitter: &Weak<Task>| submitter.as_ptr() == Arc::as_ptr(&me);
+        if state.submitter.as_ref().is_some_and(is_me) { Ok(()) } else { Err(Errno::EEXIST) }
     }
 }
 

@@ -8,7 +8,7 @@ use super::check::{can_poll, check, is_fixed};
 use super::request::Request;
 use super::ring::{Ring, State};
 use crate::sync::{Pace, cond_resched};
-use abi::uring::{Sqe, setup, sqe as flag};
+use abi::uring::{Sqe, op, setup, sqe as flag};
 use abi::{Errno, Result};
 use zerocopy::FromZeros;
 
@@ -90,7 +90,8 @@ fn prepare(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<()> {
         restrictions.check_entry(sqe)?;
     }
     check(sqe, |personality| state.personalities.contains_key(&personality))?;
-    if ring.flags & setup::IOPOLL != 0 && !can_poll(sqe.opcode) {
+    let is_polled_only = ring.flags & setup::IOPOLL != 0 && !can_poll(sqe.opcode);
+    if is_polled_only || sqe.opcode == op::LINK_TIMEOUT && !has_subject(state) {
         return Err(Errno::EINVAL);
     }
     if is_fixed(sqe) {
@@ -104,6 +105,12 @@ fn prepare(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<()> {
         return Err(Errno::EOPNOTSUPP);
     }
     Ok(())
+}
+
+/// Whether there is something for a linked timeout: an entry of its link before it that is not a timeout itself.
+fn has_subject(state: &State) -> bool {
+    let last = state.chain.as_ref().and_then(|chain| chain.requests.back());
+    last.is_some_and(|last| last.sqe.opcode != op::LINK_TIMEOUT)
 }
 
 /// Carries the request out, or lets it wait for its link; false if it ends the batch.
