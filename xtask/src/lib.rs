@@ -51,6 +51,11 @@ pub const COMMANDS: &[Command] = &[
         "Run Linux's self tests of the vDSO, and Go's of random numbers, on both kernels",
     ),
     Command(
+        "liburing",
+        SUITES,
+        "Run liburing's own tests of io_uring on both kernels, and compare how each ends",
+    ),
+    Command(
         "runtimes",
         SUITES,
         "Run the own tests of Go, Python and Linux on Linux and on Alea, and compare them",

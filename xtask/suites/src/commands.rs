@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{assess, busybox, debian, random_stats, runs, runtimes, vdso};
+use crate::{assess, busybox, debian, liburing, random_stats, runs, runtimes, vdso};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -13,6 +13,8 @@ pub enum Command {
     Busybox(busybox::Suite),
     /// Run Linux's self tests of the vDSO, and Go's of random numbers, on both kernels
     Vdso(vdso::Vdso),
+    /// Run liburing's own tests of io_uring on both kernels, and compare how each ends
+    Liburing(liburing::Liburing),
     /// Run the own tests of Go, Python and Linux on Linux and on Alea, and compare them
     Runtimes(runtimes::Runtimes),
     /// Try what README says runs on Alea, and what it says does not
@@ -30,6 +32,7 @@ impl Command {
         match self {
             Self::Busybox(c) => c.run(),
             Self::Vdso(c) => c.run(),
+            Self::Liburing(c) => c.run(),
             Self::Runtimes(c) => c.run(),
             Self::Runs(c) => c.run(),
             Self::Debian(c) => c.run(),

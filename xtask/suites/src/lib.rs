@@ -1,4 +1,4 @@
-//! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, those of random numbers,
+//! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, liburing's, those of random numbers,
 //! programs of Debian, and what README says runs (`runs`).
 #![forbid(unsafe_code)]
 
@@ -6,6 +6,7 @@ pub mod assess;
 pub mod busybox;
 pub mod commands;
 pub mod debian;
+pub mod liburing;
 pub mod random_stats;
 pub mod runs;
 pub mod runtimes;
