@@ -43,7 +43,7 @@ const SAMPLE: [&str; 15] = [
     "link",
     "link-timeout",
     "nop",
-    "poll-add",
+    "poll-cancel",
     "probe",
     "register-restrictions",
     "shutdown",
