@@ -10,6 +10,7 @@
 
 use core::fmt;
 
+pub use self::uuid::uuid_text;
 use crate::credit::State;
 
 /// The longest transfer of one system call: the largest multiple of a page in an `int`.
@@ -254,6 +255,8 @@ impl Ioctl {
         }
     }
 }
+
+mod uuid;
 
 #[cfg(all(test, not(alea_loom)))]
 mod tests;

@@ -163,9 +163,21 @@ impl<P: Platform> Service<P> {
         self.pools.with(|mixing| mixing.pools.mix(bytes));
     }
 
+    /// As [`mix`](Self::mix), for what nobody else is to learn: once it is mixed in, it is wiped where it stood.
+    pub fn mix_secret(&self, bytes: &mut [u8]) {
+        self.mix(bytes);
+        wipe(bytes);
+    }
+
     /// As [`mix`](Self::mix), for a source that brings a little at a time: see [`Pools::spread`](crate::pool::Pools::spread).
     pub fn spread(&self, from: Trickle, bytes: &[u8]) {
         self.pools.with(|mixing| mixing.pools.spread(from, bytes));
+    }
+
+    /// As [`spread`](Self::spread), and as [`mix_secret`](Self::mix_secret) does.
+    pub fn spread_secret(&self, from: Trickle, bytes: &mut [u8]) {
+        self.spread(from, bytes);
+        wipe(bytes);
     }
 
     /// Tests a hardware generator and mixes eight of its words in; what they are worth, at so much each. Nothing if it fails.

@@ -1,11 +1,15 @@
 //! A TPM 2.0's random bytes: the one command, and what its answer may say.
 //!
-//! Owns the bytes of the command and the reading of the answer, which may claim anything. Lock rules: none.
+//! Owns the bytes of the command, the reading of the answer, which may claim anything, and the bytes that wait until there
+//! are enough of them. Never keeps an answer. Lock rules: none.
 //!
 //! Reference: TCG, *TPM 2.0 Library*, part 3, section 16.1 (`TPM2_GetRandom`) and 9.3 (`TPM2_Startup`); part 2, section 6
 //! (tags, command and response codes). All numbers are big-endian.
 
 use core::fmt;
+
+use crate::block::wipe::wipe;
+use crate::device::PIECE;
 
 /// How many bytes one command asks for: as many as every TPM gives at once (its shortest digest that is in use).
 pub const REQUEST: usize = 32;
@@ -52,6 +56,99 @@ impl fmt::Display for TpmFault {
 }
 
 impl core::error::Error for TpmFault {}
+
+/// A TPM as its interface shows it: one command at a time.
+pub trait Interface {
+    /// The interface is not kept to.
+    type Broken;
+
+    /// Sends a command.
+    fn send(&mut self, command: &[u8]) -> Result<(), Self::Broken>;
+
+    /// Takes the answer into `out`, as much as fits, and leaves none of it in the device; how many bytes that are, or nothing
+    /// if the TPM is still at work.
+    fn answer(&mut self, out: &mut [u8]) -> Option<Result<usize, Self::Broken>>;
+}
+
+/// Why a TPM is not asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault<B> {
+    /// It does not keep to its interface.
+    Interface(B),
+    /// It gave an answer that brings no bytes.
+    Answer(TpmFault),
+}
+
+/// Asks a TPM for random bytes again and again, until there are enough for [`DeviceTests`](crate::device::DeviceTests).
+pub struct Collector<I> {
+    tpm: I,
+    start: Start,
+    /// What was answered and not handed on yet.
+    bytes: [u8; PIECE],
+    len: usize,
+}
+
+/// Firmware starts the TPM; where it has not, that is tried once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    NotTried,
+    Sent,
+    Tried,
+}
+
+impl<I: Interface> Collector<I> {
+    /// Sends the first command.
+    pub fn begin(mut tpm: I) -> Result<Self, I::Broken> {
+        tpm.send(&GET_RANDOM)?;
+        Ok(Self { tpm, start: Start::NotTried, bytes: [0; PIECE], len: 0 })
+    }
+
+    /// Takes an answer, if there is one, and sends the next command; whether there were bytes enough to fill `out`. Never
+    /// waits. After an error it is not to be asked again.
+    pub fn look(&mut self, out: &mut [u8; PIECE]) -> Result<bool, Fault<I::Broken>> {
+        let mut answer = [0; LONGEST_ANSWER];
+        let Some(count) = self.tpm.answer(&mut answer) else { return Ok(false) };
+        let next = count.map_err(Fault::Interface).and_then(|count| self.judge(&answer[..count]));
+        wipe(&mut answer);
+        self.tpm.send(next?).map_err(Fault::Interface)?;
+        let is_full = self.len == self.bytes.len();
+        if is_full {
+            *out = self.bytes;
+            wipe(&mut self.bytes);
+            self.len = 0;
+        }
+        Ok(is_full)
+    }
+
+    /// Keeps what an answer brings; the next command.
+    fn judge<B>(&mut self, answer: &[u8]) -> Result<&'static [u8], Fault<B>> {
+        if self.start == Start::Sent {
+            // The next answer tells whether it helped.
+            self.start = Start::Tried;
+            return Ok(&GET_RANDOM);
+        }
+        match random_bytes(answer) {
+            Ok(bytes) => {
+                let room = &mut self.bytes[self.len..];
+                let len = bytes.len().min(room.len());
+                room[..len].copy_from_slice(&bytes[..len]);
+                self.len += len;
+                Ok(&GET_RANDOM)
+            }
+            Err(TpmFault::NotStarted) if self.start == Start::NotTried => {
+                self.start = Start::Sent;
+                Ok(&STARTUP)
+            }
+            Err(fault) => Err(Fault::Answer(fault)),
+        }
+    }
+}
+
+impl<I> fmt::Debug for Collector<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Collector").field("len", &self.len).finish_non_exhaustive()
+    }
+}
 
 /// The random bytes of the answer at the start of `buffer`, of which there may be fewer than [`REQUEST`]; what follows the
 /// answer is not looked at.

@@ -3,11 +3,19 @@
 use alea_random::credit::{Credit, EntropyBits, State, Transition};
 use alea_random::request::{
     Admission, Device, GetrandomFlags, Ioctl, MAX_LEN, Readiness, Refusal, clamp_len,
-    getrandom_admission, may_interrupt, serve,
+    getrandom_admission, may_interrupt, serve, uuid_text,
 };
 use proptest::prelude::*;
 
 const STATES: [State; 3] = [State::Empty, State::Early, State::Ready];
+
+/// Sixteen times four bits but six of them, which say what it is; the bytes are gone.
+#[test]
+fn a_uuid_keeps_no_bytes() {
+    let mut bytes = *b"\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10";
+    assert_eq!(&uuid_text(&mut bytes), b"01234567-89ab-4def-bedc-ba9876543210");
+    assert_eq!(bytes, [0; 16]);
+}
 
 #[test]
 fn exactly_these_flags_are_valid() {

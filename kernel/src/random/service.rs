@@ -9,10 +9,10 @@ use crate::arch::copy::chacha20;
 use crate::base::boot_info::BootInfo;
 use crate::machine::vm_id;
 use alea_random::credit::{EntropyBits, State};
+use alea_random::request::uuid_text;
 use alea_vdso::data::Random;
 use core::sync::atomic::{AtomicBool, Ordering};
 use zerocopy::IntoBytes;
-use zeroize::Zeroize;
 
 /// All that the service keeps: bytes that the CPUs share, and bytes for each CPU. Stacks and the vDSO's page
 /// of data, which has the clocks too, are not counted.
@@ -93,19 +93,9 @@ pub fn secret_words<const N: usize>() -> [u64; N] {
 
 /// A random UUID, version 4, as text.
 pub fn uuid() -> [u8; 36] {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut bytes = [0u8; 16];
     fill_secret(&mut bytes);
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let mut text = [b'-'; 36];
-    let places = (0..36).filter(|at| ![8, 13, 18, 23].contains(at));
-    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    for (at, nibble) in places.zip(nibbles) {
-        text[at] = HEX[usize::from(nibble)];
-    }
-    bytes.zeroize();
-    text
+    uuid_text(&mut bytes)
 }
 
 /// Says once that somebody was served before the service was ready.

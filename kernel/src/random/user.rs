@@ -273,26 +273,9 @@ fn put_copied(bulk: &mut generator::Bulk, dst: &mut Sink<'_>, len: usize) -> usi
 /// For requests that accept predictable bytes, before the service is ready.
 #[cold]
 fn transfer_unseeded(dst: &mut Sink<'_>) -> Result<usize> {
-    let mut buffer = [0u8; 256];
-    let result = serve(
-        dst.remaining(),
-        |_, piece| {
-            let mut done = 0;
-            while done < piece {
-                let part = &mut buffer[..(piece - done).min(256)];
-                RANDOM.fill_unseeded(part);
-                let moved = dst.put(part).unwrap_or(0);
-                done += moved;
-                if moved < part.len() {
-                    break;
-                }
-            }
-            done
-        },
-        caller::pause,
-    );
-    buffer.zeroize();
-    result.map_err(errno)
+    let want = dst.remaining();
+    let put = |_, piece| RANDOM.unseeded_to(piece, |bytes| dst.put(bytes).unwrap_or(0));
+    serve(want, put, caller::pause).map_err(errno)
 }
 
 /// The one place where a refusal becomes an errno.

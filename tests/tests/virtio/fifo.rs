@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::tpm_fifo::{Broken, Fifo, PATIENCE, REGISTERS, Registers};
+use crate::tpm::fifo::{Broken, Fifo, PATIENCE, REGISTERS, Registers};
 
 const ACCESS: usize = 0x00;
 const STATUS: usize = 0x18;

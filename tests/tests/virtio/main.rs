@@ -1,18 +1,23 @@
-//! The kernel's virtqueue code, and that of a TPM's FIFO, on the host, against devices that lie.
+//! The kernel's virtqueue code, and that of a TPM's two interfaces, on the host, against devices that lie.
 //!
-//! `kernel/src/virtio/queue.rs`, `ports.rs` and `kernel/src/machine/tpm/fifo.rs` are compiled into this program. The virtio device here can do what a hostile one
+//! `kernel/src/virtio/queue.rs`, `ports.rs` and `kernel/src/machine/tpm/{crb,fifo}.rs` are compiled into this program. The virtio device here can do what a hostile one
 //! can: write anything, at any time, to the memory it was given, which is the rings and the buffer. Around
 //! each piece of that memory lie guard pages that nobody may touch.
 #![allow(unsafe_code)]
 
 mod control;
+mod crb;
 mod fifo;
 #[path = "../../../kernel/src/virtio/ports.rs"]
 mod ports;
 #[path = "../../../kernel/src/virtio/queue.rs"]
 mod queue;
-#[path = "../../../kernel/src/machine/tpm/fifo.rs"]
-mod tpm_fifo;
+/// As in the kernel: one of them has the other's error.
+#[path = "../../../kernel/src/machine/tpm"]
+mod tpm {
+    pub mod crb;
+    pub mod fifo;
+}
 
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::RefCell;

@@ -7,10 +7,10 @@ use zeroize::{Zeroize, zeroize_stack};
 
 /// Overwrites a secret that is not needed any more.
 #[inline(always)]
-pub(crate) fn wipe<T: Zeroize>(secret: &mut T) {
+pub(crate) fn wipe<T: Zeroize + ?Sized>(secret: &mut T) {
     secret.zeroize();
     #[cfg(all(test, not(alea_loom)))]
-    tests::note(size_of::<T>());
+    tests::note(size_of_val(secret));
 }
 
 /// Overwrites `BYTES` of the stack below the caller's frame, where what it has called left its words.

@@ -70,12 +70,31 @@ impl<P: Platform> Service<P> {
     /// Fills `out` before there is a key, and never fails. Only for who accepts predictable bytes: see
     /// [`Crng::fill_unseeded`](crate::crng::Crng::fill_unseeded).
     pub fn fill_unseeded(&self, out: &mut [u8]) {
+        let mut rest = out;
+        self.unseeded_to(rest.len(), |bytes| {
+            let place = rest.split_off_mut(..bytes.len()).unwrap_or_default();
+            place.copy_from_slice(bytes);
+            bytes.len()
+        });
+    }
+
+    /// As [`fill_unseeded`](Self::fill_unseeded), for a place that is no slice: `put` gets up to 256 bytes at a time, and says how many it took. How
+    /// many those were in all; it ends where fewer are taken.
+    pub fn unseeded_to(&self, len: usize, mut put: impl FnMut(&[u8]) -> usize) -> usize {
         let mut blocks = [[0; BLOCK_LEN]; 4];
-        for piece in out.chunks_mut(blocks.as_flattened().len()) {
+        let mut done = 0;
+        while done < len {
             self.crng.fill_unseeded(&Live(self), &Portable, &mut blocks);
-            piece.copy_from_slice(&blocks.as_flattened()[..piece.len()]);
+            let whole = blocks.as_flattened();
+            let piece = &whole[..whole.len().min(len - done)];
+            let taken = put(piece);
+            done += taken;
+            if taken < piece.len() {
+                break;
+            }
         }
         wipe(&mut blocks);
+        done
     }
 
     /// Makes `stream` the stream of one long request. `NotSeeded` in a handler, too, which has no time for it.

@@ -16,9 +16,32 @@ use alea_random::crng::{Generation, NotSeeded, Stream};
 use alea_random::hardware::HardwareRng;
 use alea_random::pool::{POOLS, Trickle};
 use alea_random::reseed::Cause;
-use alea_random::service::{Base, Event, Interrupts, Mixing, Service};
+use alea_random::service::{Base, Event, Interrupts, Mixing, Platform, Service};
 
 use platform::{Bare, Lock, REQUEST, drawn, ready, service, unseeded};
+
+#[test]
+fn an_unseeded_draw_goes_on_until_its_place_ends() {
+    let service = service();
+    let mut pieces = Vec::new();
+    let done = service.unseeded_to(600, |bytes| {
+        pieces.push(bytes.to_vec());
+        bytes.len()
+    });
+    assert_eq!((done, pieces.iter().map(Vec::len).collect()), (600, vec![256, 256, 88]));
+    assert_ne!(pieces[0], pieces[1]);
+    assert_eq!(service.unseeded_to(600, |bytes| bytes.len().min(200)), 200, "no more is taken");
+    assert_eq!(service.unseeded_to(0, |_| panic!("nothing was asked for")), 0);
+    let mut out = [0; 600];
+    service.fill_unseeded(&mut out);
+    assert!(out.chunks(8).all(|word| word != [0; 8]));
+}
+
+/// What a platform has that says nothing of it: no news before a reseed.
+#[test]
+fn a_platform_without_slow_sources_has_no_news() {
+    assert!(!Bare.look_again());
+}
 
 #[test]
 fn nothing_is_served_before_there_is_a_key() {

@@ -5,39 +5,75 @@
 
 use core::ptr;
 
-use super::fifo::{Broken, REGISTERS, Registers};
+use super::crb::{Buffer, Control};
+use super::fifo::{Broken, Registers};
 use crate::base::boot_info::{BootInfo, MemoryKind};
 use crate::base::kmap::{self, Cache};
 
-/// Registers of a locality, mapped for ever.
-pub struct Mapped(u64);
+/// Registers of a locality, or a buffer: mapped for ever.
+#[derive(Clone)]
+pub struct Mapped {
+    at: u64,
+    len: usize,
+}
 
 impl Mapped {
-    /// Those at `start`, of a FIFO.
-    pub fn new(info: &BootInfo, start: u64) -> Result<Self, Broken> {
-        map(info, start, REGISTERS).map(Self)
+    /// What is at `start`.
+    pub fn new(info: &BootInfo, start: u64, len: usize) -> Result<Self, Broken> {
+        map(info, start, len).map(|at| Self { at, len })
+    }
+
+    /// The address of something of `size` bytes in it.
+    fn place(&self, offset: usize, size: usize) -> u64 {
+        assert!(offset + size <= self.len && offset.is_multiple_of(size));
+        self.at + offset as u64
     }
 }
 
 impl Registers for Mapped {
     fn byte(&mut self, register: usize) -> u8 {
-        // SAFETY: `map` mapped them for ever, uncached, as far as `REGISTERS`, which no register lies beyond.
-        unsafe { ptr::read_volatile((self.0 as *const u8).wrapping_add(register)) }
+        self.load(register)
     }
 
     fn word(&mut self, register: usize) -> u32 {
-        // SAFETY: as in `byte`; registers that are read as words are aligned as such.
-        unsafe { ptr::read_volatile((self.0 as *const u32).wrapping_byte_add(register)) }
+        self.read(register)
     }
 
     fn write(&mut self, register: usize, value: u8) {
-        // SAFETY: as in `byte`; nothing that a TPM does touches memory of the kernel's.
-        unsafe { ptr::write_volatile((self.0 as *mut u8).wrapping_add(register), value) };
+        self.store(register, value);
+    }
+}
+
+impl Control for Mapped {
+    fn read(&self, register: usize) -> u32 {
+        // SAFETY: as in `load`.
+        unsafe { ptr::read_volatile(self.place(register, 4) as *const u32) }
+    }
+
+    fn write(&mut self, register: usize, value: u32) {
+        // SAFETY: as in `load`; nothing that a TPM does touches memory of the kernel's.
+        unsafe { ptr::write_volatile(self.place(register, 4) as *mut u32, value) };
+    }
+}
+
+impl Buffer for Mapped {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn load(&self, at: usize) -> u8 {
+        // SAFETY: `map` mapped it for ever, and `place` keeps to it, as it does to the alignment.
+        unsafe { ptr::read_volatile(self.place(at, 1) as *const u8) }
+    }
+
+    fn store(&mut self, at: usize, byte: u8) {
+        // SAFETY: as in `write`.
+        unsafe { ptr::write_volatile(self.place(at, 1) as *mut u8, byte) };
     }
 }
 
 /// Maps what the TPM or its table names, if none of it is memory that the kernel uses.
-pub fn map(info: &BootInfo, start: u64, len: usize) -> Result<u64, Broken> {
+fn map(info: &BootInfo, start: u64, len: usize) -> Result<u64, Broken> {
     let end = start.checked_add(len as u64).filter(|&end| end <= 1 << 46).ok_or(Broken)?;
     let is_used = info.memory_map.iter().any(|region| {
         let foreign = matches!(region.kind, MemoryKind::Reserved | MemoryKind::AcpiNvs);

@@ -9,6 +9,7 @@
 
 use super::acpi;
 use crate::base::boot_info::BootInfo;
+use alea_random::tpm::Interface;
 use crb::Crb;
 use fifo::Fifo;
 use mapped::Mapped;
@@ -28,7 +29,7 @@ const FIFO: u64 = 0xfed4_0000;
 
 /// A TPM that grants access.
 pub enum Tpm {
-    Crb(Crb),
+    Crb(Crb<Mapped, Mapped>),
     Fifo(Fifo<Mapped>),
 }
 
@@ -37,23 +38,31 @@ impl Tpm {
     pub fn find(info: &BootInfo) -> Option<Result<Self, Broken>> {
         let (control_area, method) = acpi::get()?.tpm?;
         match method {
-            BY_CRB => Some(Crb::open(info, control_area).map(Self::Crb)),
-            BY_FIFO => Some(Mapped::new(info, FIFO).and_then(Fifo::open).map(Self::Fifo)),
+            BY_CRB => {
+                let buffer = |start, len| Mapped::new(info, start, len);
+                let registers = crb::place(control_area)
+                    .and_then(|start| Mapped::new(info, start, crb::REGISTERS));
+                Some(registers.and_then(|at| Crb::open(at, buffer)).map(Self::Crb))
+            }
+            BY_FIFO => {
+                Some(Mapped::new(info, FIFO, fifo::REGISTERS).and_then(Fifo::open).map(Self::Fifo))
+            }
             _ => None,
         }
     }
+}
 
-    /// Sends a command; [`answer`](Self::answer) has what comes back.
-    pub fn send(&mut self, command: &[u8]) -> Result<(), Broken> {
+impl Interface for Tpm {
+    type Broken = Broken;
+
+    fn send(&mut self, command: &[u8]) -> Result<(), Broken> {
         match self {
             Self::Crb(crb) => crb.send(command),
             Self::Fifo(fifo) => fifo.send(command),
         }
     }
 
-    /// Takes the answer into `out`, as much as fits, and leaves none of it in the device; how many bytes that are, or nothing
-    /// if the TPM is still at work.
-    pub fn answer(&mut self, out: &mut [u8]) -> Option<Result<usize, Broken>> {
+    fn answer(&mut self, out: &mut [u8]) -> Option<Result<usize, Broken>> {
         match self {
             Self::Crb(crb) => crb.answer(out),
             Self::Fifo(fifo) => fifo.answer(out),

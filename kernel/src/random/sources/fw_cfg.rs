@@ -17,7 +17,6 @@ use crate::base::port::FW_CFG;
 use crate::random::live::RANDOM;
 use crate::random::stats;
 use alea_random::credit::EntropyBits;
-use zeroize::Zeroize;
 
 const SELECTOR: u16 = 0;
 const DATA: u16 = 1;
@@ -38,8 +37,7 @@ pub fn collect() -> EntropyBits {
     FW_CFG.write16(SELECTOR, key);
     seed[..len].fill_with(|| FW_CFG.read8(DATA));
     stats::mixed(stats::Source::BootSeed, len);
-    RANDOM.mix(&seed[..len]);
-    seed.zeroize();
+    RANDOM.mix_secret(&mut seed[..len]);
     if !trust::loader() {
         return EntropyBits(0);
     }

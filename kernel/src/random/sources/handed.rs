@@ -11,7 +11,6 @@ use crate::random::live::RANDOM;
 use crate::random::stats;
 use alea_random::credit::EntropyBits;
 use alea_random::handed;
-use zeroize::Zeroize;
 
 /// Mixes them in; what they are worth.
 pub fn collect(info: &BootInfo) -> EntropyBits {
@@ -27,9 +26,8 @@ pub fn collect(info: &BootInfo) -> EntropyBits {
 
 fn take(seed: &mut [u8]) -> EntropyBits {
     stats::mixed(stats::Source::BootSeed, seed.len());
-    RANDOM.mix(seed);
     let len = seed.len();
-    seed.zeroize();
+    RANDOM.mix_secret(seed);
     if !trust::loader() {
         return EntropyBits(0);
     }

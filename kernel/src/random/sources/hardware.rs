@@ -29,7 +29,6 @@ use alea_random::health::Health;
 use alea_random::pool::FRESH_WORDS;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zerocopy::IntoBytes;
-use zeroize::Zeroize;
 
 /// Words taken from each at boot: 512 bits.
 const BOOT_WORDS: usize = 8;
@@ -243,8 +242,7 @@ impl Instruction {
             *place = word;
             count += 1;
         }
-        self.mix_in(&words[..count]);
-        words.zeroize();
+        self.mix_in(&mut words[..count]);
         // What came while the tests are not over, or with a word that failed them, is worth nothing.
         if stats::health(self.source) == Health::Healthy { count } else { 0 }
     }
@@ -254,14 +252,13 @@ impl Instruction {
         if stats::health(self.source) == Health::Failed {
             let mut words: [u64; FRESH_WORDS] =
                 core::array::from_fn(|_| (&mut &*self).next_u64().unwrap_or(0));
-            self.mix_in(&words);
-            words.zeroize();
+            self.mix_in(&mut words);
         }
     }
 
-    fn mix_in(&self, words: &[u64]) {
+    fn mix_in(&self, words: &mut [u64]) {
         stats::mixed(self.source, size_of_val(words));
-        RANDOM.mix(words.as_bytes());
+        RANDOM.mix_secret(words.as_mut_bytes());
     }
 }
 

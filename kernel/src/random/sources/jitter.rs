@@ -24,7 +24,6 @@ use alea_random::service::Samples;
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU32, Ordering};
 use zerocopy::IntoBytes;
-use zeroize::Zeroize;
 
 /// Samples mixed in on machines that are ready without them.
 const EXTRA: u32 = 64;
@@ -125,8 +124,7 @@ fn take_slice() -> bool {
         }
     });
     stats::mixed(stats::Source::Jitter, size_of_val(&samples));
-    RANDOM.spread(Trickle::Jitter, samples.as_bytes());
-    samples.zeroize();
+    RANDOM.spread_secret(Trickle::Jitter, samples.as_mut_bytes());
     true
 }
 

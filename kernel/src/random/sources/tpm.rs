@@ -21,9 +21,8 @@ use crate::sync::{SpinLock, level};
 use alea_random::credit::EntropyBits;
 use alea_random::device::{DeviceFault, DeviceTests, PIECE};
 use alea_random::health::Health;
-use alea_random::tpm::{GET_RANDOM, LONGEST_ANSWER, STARTUP, TpmFault, random_bytes};
+use alea_random::tpm::{self, Collector};
 use core::fmt;
-use zeroize::Zeroize;
 
 /// Nanoseconds that the boot waits for the first 64 bytes.
 const WAIT: u64 = 1_000_000_000;
@@ -36,41 +35,24 @@ static STATE: SpinLock<Option<State>, level::Random> = SpinLock::new(None);
 pub const MEMORY: usize = size_of::<SpinLock<Option<State>, level::Random>>();
 
 struct State {
-    tpm: Tpm,
-    start: Start,
-    /// What was answered and not judged yet.
-    bytes: [u8; PIECE],
-    len: usize,
+    tpm: Collector<Tpm>,
     tests: DeviceTests,
     is_credited: bool,
 }
 
-/// Firmware starts the TPM; where it has not, that is tried once.
-#[derive(PartialEq, Eq)]
-enum Start {
-    NotTried,
-    Sent,
-    Tried,
-}
-
 /// Why the TPM is not asked again.
 enum Fault {
-    Interface,
-    Answer(TpmFault),
+    Tpm(tpm::Fault<Broken>),
     Content(DeviceFault),
-}
-
-impl From<Broken> for Fault {
-    fn from(_: Broken) -> Self {
-        Self::Interface
-    }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interface => f.write_str("it does not keep to its interface"),
-            Self::Answer(fault) => fault.fmt(f),
+            Self::Tpm(tpm::Fault::Interface(Broken)) => {
+                f.write_str("it does not keep to its interface")
+            }
+            Self::Tpm(tpm::Fault::Answer(fault)) => fault.fmt(f),
             Self::Content(fault) => fault.fmt(f),
         }
     }
@@ -79,15 +61,11 @@ impl fmt::Display for Fault {
 /// Asks the TPM, if there is one, and waits for its bytes a little; what they are worth.
 pub fn collect(so_far: EntropyBits, info: &BootInfo) -> EntropyBits {
     let Some(found) = Tpm::find(info) else { return EntropyBits(0) };
-    let asked = found.and_then(|mut tpm| tpm.send(&GET_RANDOM).map(|()| tpm));
-    let tpm = match asked {
+    let tpm = match found.and_then(Collector::begin) {
         Ok(tpm) => tpm,
-        Err(broken) => return give_up(&broken.into()),
+        Err(broken) => return give_up(&Fault::Tpm(tpm::Fault::Interface(broken))),
     };
-    let bytes = [0; PIECE];
-    let (tests, is_credited) = (DeviceTests::new(), false);
-    let state = State { tpm, start: Start::NotTried, bytes, len: 0, tests, is_credited };
-    *STATE.lock() = Some(state);
+    *STATE.lock() = Some(State { tpm, tests: DeviceTests::new(), is_credited: false });
     wait_for(if so_far < EntropyBits::READY { WAIT } else { SHORT_WAIT }, look)
 }
 
@@ -106,8 +84,7 @@ pub fn look() -> Option<EntropyBits> {
         // Bytes that fail the test are worth mixing in all the same.
         Ok(Some(_)) | Err(Fault::Content(_)) => {
             stats::mixed(stats::Source::Tpm, bytes.len());
-            RANDOM.mix(&bytes);
-            bytes.zeroize();
+            RANDOM.mix_secret(&mut bytes);
         }
         Err(_) => {}
     }
@@ -115,40 +92,11 @@ pub fn look() -> Option<EntropyBits> {
 }
 
 impl State {
-    /// Takes an answer and sends the next command. Fills `out` when there are enough bytes, and says what they are worth.
+    /// Takes an answer and has the TPM asked again. Fills `out` when there are enough bytes, and says what they are worth.
     fn look(&mut self, out: &mut [u8; PIECE]) -> Result<Option<EntropyBits>, Fault> {
-        let mut answer = [0; LONGEST_ANSWER];
-        let Some(count) = self.tpm.answer(&mut answer) else { return Ok(None) };
-        let count = count?;
-        let told = if self.start == Start::Sent {
-            // The next answer tells whether it helped.
-            self.start = Start::Tried;
-            Ok(&[][..])
-        } else {
-            random_bytes(&answer[..count])
-        };
-        let command = match told {
-            Ok(bytes) => {
-                let room = &mut self.bytes[self.len..];
-                let len = bytes.len().min(room.len());
-                room[..len].copy_from_slice(&bytes[..len]);
-                self.len += len;
-                &GET_RANDOM
-            }
-            Err(TpmFault::NotStarted) if self.start == Start::NotTried => {
-                self.start = Start::Sent;
-                &STARTUP
-            }
-            Err(fault) => return Err(Fault::Answer(fault)),
-        };
-        answer.zeroize();
-        self.tpm.send(command)?;
-        if self.len < self.bytes.len() {
+        if !self.tpm.look(out).map_err(Fault::Tpm)? {
             return Ok(None);
         }
-        *out = self.bytes;
-        self.bytes.zeroize();
-        self.len = 0;
         let health = self.tests.judge(out, out.len() as u32).map_err(Fault::Content)?;
         stats::stands(stats::Source::Tpm, health);
         Ok(Some(self.believe()))

@@ -26,7 +26,6 @@ use alea_random::credit::EntropyBits;
 use alea_random::device::{DeviceTests, REQUEST, written};
 use alea_random::health::Health;
 use core::sync::atomic::{AtomicBool, Ordering};
-use zeroize::Zeroize;
 
 /// How long the boot waits for the first answer, in nanoseconds.
 const BOOT_WAIT: u64 = 10_000_000;
@@ -66,10 +65,11 @@ pub fn look() -> Option<EntropyBits> {
     let claimed = take(&mut answer)?;
     let len = written(REQUEST, claimed);
     stats::mixed(stats::Source::VirtioRng, len);
-    RANDOM.mix(&answer[..len]);
     let before = stats::health(stats::Source::VirtioRng);
     let verdict = TESTS.lock().judge(&answer, claimed);
-    let bits = match verdict {
+    // Before anything is credited, and whatever the verdict is. Bytes beyond what was claimed are used for nothing.
+    RANDOM.mix_secret(&mut answer[..len]);
+    Some(match verdict {
         Ok(health) => {
             stats::stands(stats::Source::VirtioRng, health);
             if health == Health::Healthy { believe() } else { EntropyBits(0) }
@@ -82,9 +82,7 @@ pub fn look() -> Option<EntropyBits> {
             stats::stands(stats::Source::VirtioRng, Health::Failed);
             EntropyBits(0)
         }
-    };
-    answer.zeroize();
-    Some(bits)
+    })
 }
 
 /// The answer to the last request, if it is there; the next request is on its way then.

@@ -12,8 +12,10 @@ use crate::crng::{Base, CpuCrng, Crng, Exclusive, STREAM_REKEY, Stream};
 use crate::device::{DeviceTests, PIECE};
 use crate::hardware::HardwareRng;
 use crate::pool::{POOLS, Pool, Pools, Trickle};
+use crate::reseed::Cause;
 use crate::service::{Mixing, Platform, Service};
 use crate::splitmix64::SplitMix64;
+use crate::tpm;
 
 std::thread_local! {
     static WIPED: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
@@ -121,11 +123,80 @@ fn the_tests_of_a_device_leave_no_words() {
     assert_eq!(wiped(|| tests.judge(&answer, answer.len() as u32).is_ok()), [64, 64, 64]);
 }
 
+fn service() -> Service<Bare> {
+    let locks = (Lock(Mutex::new(Mixing::new())), Lock(Mutex::new(Base::vacant())));
+    Service::new(Bare, locks.0, locks.1)
+}
+
+/// What a source brings, where it stood: once it is mixed in, and not before.
+#[test]
+fn a_secret_that_is_mixed_in_is_gone() {
+    let service = service();
+    let mut bytes = [7; 24];
+    assert_eq!(wiped(|| service.mix_secret(&mut bytes)), [2048, 24]);
+    assert_eq!((bytes, service.mixed()), ([0; 24], 24));
+    let mut bytes = [7; 40];
+    assert_eq!(wiped(|| service.spread_secret(Trickle::Jitter, &mut bytes)).last(), Some(&40));
+    assert_eq!((bytes, service.mixed()), ([0; 40], 64));
+    // The same as without the wipe.
+    let [mut mixed, mut secret] = [[0; 64]; 2];
+    let [one, other] = [self::service(), self::service()];
+    one.mix(&[7; 24]);
+    one.fill_unseeded(&mut mixed);
+    other.mix_secret(&mut [7; 24]);
+    other.fill_unseeded(&mut secret);
+    assert_eq!(mixed, secret);
+}
+
+/// The words that a reseed took of the hardware: after the hash that they went into, before the new key.
+#[test]
+fn a_reseed_leaves_no_fresh_words() {
+    let service = service();
+    let before = wiped(|| service.reseed(Cause::Request));
+    assert_eq!(before, [32, 32, 2048, 32, 32, 2048, 32]);
+}
+
+/// The buffer of what is drawn unseeded, however the place ends that it was for.
+#[test]
+fn an_unseeded_draw_leaves_no_block() {
+    let service = service();
+    assert_eq!(wiped(|| service.fill_unseeded(&mut [0; 300])).last(), Some(&256));
+    assert_eq!(wiped(|| service.unseeded_to(300, |_| 7)).last(), Some(&256));
+}
+
+/// The answer of a TPM, whatever it says, and the bytes of two once they are handed on.
+#[test]
+fn a_tpm_leaves_no_answer() {
+    struct Tpm(&'static [u8]);
+    impl tpm::Interface for Tpm {
+        type Broken = ();
+        fn send(&mut self, _: &[u8]) -> Result<(), ()> {
+            Ok(())
+        }
+        fn answer(&mut self, out: &mut [u8]) -> Option<Result<usize, ()>> {
+            let count = out.len().min(self.0.len());
+            out[..count].copy_from_slice(&self.0[..count]);
+            Some(if count == 0 { Err(()) } else { Ok(count) })
+        }
+    }
+    const ANSWER: usize = tpm::LONGEST_ANSWER;
+    let good = [b"\x80\x01\0\0\0\x2c\0\0\0\0\0\x20", &[7u8; 32][..]].concat().leak();
+    let mut out = [0; PIECE];
+    let mut asked = tpm::Collector::begin(Tpm(good)).unwrap();
+    assert_eq!(wiped(|| asked.look(&mut out)), [ANSWER]);
+    assert_eq!(wiped(|| asked.look(&mut out)), [ANSWER, PIECE]);
+    assert_eq!(out, [7; PIECE]);
+    for bad in [&good[..40], &good[..1], &[]] {
+        let mut asked = tpm::Collector::begin(Tpm(bad)).unwrap();
+        assert_eq!(wiped(|| asked.look(&mut out)), [ANSWER]);
+        assert!(asked.look(&mut out).is_err());
+    }
+}
+
 /// All words, once they are mixed in.
 #[test]
 fn a_hardware_generator_leaves_no_words() {
-    let locks = (Lock(Mutex::new(Mixing::new())), Lock(Mutex::new(Base::vacant())));
-    let service = Service::new(Bare, locks.0, locks.1);
+    let service = service();
     let mut words = SplitMix64::new(7);
     let wiped = wiped(|| service.collect_hardware(&mut words, EntropyBits(8)));
     assert_eq!((service.mixed(), wiped.last()), (64, Some(&64)), "{wiped:?}");

@@ -35,7 +35,7 @@ const MORE_MARKS: [&str; 15] = [
     "mem::replace(ready",
     "at).write_volatile(0)",
     "n).write_volatile(0)",
-    "write_volatile(place, 0)",
+    ".store(at, 0)",
     "write_unaligned(0)",
     "from.write(0)",
     "], 0\"",
@@ -74,8 +74,6 @@ pub struct Wipe {
     pub cpu: Option<String>,
     /// FILE NAME of a test that fails without it.
     test: Option<String>,
-    /// Why nothing can show whether it happens.
-    reason: Option<String>,
     /// Its place in the file, from 0.
     #[serde(skip)]
     pub at: usize,
@@ -125,10 +123,9 @@ fn place(text: &str, line: &str, after: Option<&str>) -> Result<usize> {
     }
 }
 
-/// Whether an entry says one thing of the three, and the test that it names is there.
+/// Whether an entry says one thing of the two, and the test that it names is there.
 fn judge(entry: &Wipe) -> Result<()> {
-    let kinds = [!entry.reading.is_empty(), entry.test.is_some(), entry.reason.is_some()];
-    ensure!(kinds.iter().filter(|kind| **kind).count() == 1, "one of reading, test and reason");
+    ensure!(entry.reading.is_empty() == entry.test.is_some(), "either a reading or a test");
     let Some(test) = &entry.test else { return Ok(()) };
     let (file, name) = test.split_once(' ').context("a test is FILE NAME")?;
     let text = fs::read_to_string(paths::source(file)).with_context(|| file.to_owned())?;
