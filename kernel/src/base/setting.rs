@@ -1,8 +1,8 @@
 //! [`setting!`](crate::setting): a number that root may change while the machine runs, below /proc/sys.
 //!
 //! Each is a static of the room that obeys it; `fs::procfs::sysctl` shows it as a file. A setting has a type of its own, with a
-//! `get` of its own: if no code of the kernel reads the setting, rustc says that `get` is never used, and the build fails. So no
-//! file takes a number that nothing reads.
+//! `get` of its own: if no code of the kernel reads the setting, rustc says that `get` is never used, and the build fails. A number
+//! that steers what is not there is an `fs::procfs::Kept`, which says so.
 //!
 //! Owns nothing: each static is its room's. Never waits. Locks: none.
 

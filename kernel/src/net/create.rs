@@ -4,7 +4,7 @@
 
 use super::addr::Family;
 use super::socket::{NetSocket, Who};
-use super::{file, netlink, proc, raw, tcp, udp};
+use super::{file, netlink, proc, raw, sysctl, tcp, udp};
 use crate::fs::uevent;
 use crate::mm::fallible::try_arc;
 use crate::vfs::anon::{AnonFs, new_path};
@@ -12,7 +12,7 @@ use crate::vfs::{Cred, OpenFile, Owner};
 use abi::fs::{OpenFlags, S_IFSOCK};
 use abi::net::{
     AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP,
-    IPPROTO_MAX, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE,
+    IPPROTO_IPV6, IPPROTO_MAX, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ipv6,
 };
 use abi::socket::{SOCK_DGRAM, SOCK_RAW, SOCK_STREAM};
 use abi::{Errno, Result};
@@ -31,7 +31,7 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
     if !(0..IPPROTO_MAX).contains(&protocol) {
         return Err(Errno::EINVAL);
     }
-    match (kind, protocol) {
+    let socket = match (kind, protocol) {
         (SOCK_STREAM, IPPROTO_IP | IPPROTO_TCP) => tcp::create(family, who),
         (SOCK_DGRAM, IPPROTO_IP | IPPROTO_UDP) => udp::create(family, IPPROTO_UDP, who),
         (SOCK_DGRAM, IPPROTO_UDPLITE) => udp::create(family, IPPROTO_UDPLITE, who),
@@ -40,7 +40,11 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
         (SOCK_DGRAM, IPPROTO_ICMPV6) if family == Family::V6 => raw::create_ping(family, who),
         (SOCK_STREAM | SOCK_DGRAM, _) => Err(Errno::EPROTONOSUPPORT),
         _ => Err(Errno::ESOCKTNOSUPPORT),
+    }?;
+    if family == Family::V6 && sysctl::new_is_v6_only() {
+        socket.options().keep(IPPROTO_IPV6, ipv6::V6ONLY, 1)?;
     }
+    Ok(socket)
 }
 
 /// An open file for a socket.

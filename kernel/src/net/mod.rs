@@ -36,4 +36,5 @@ pub use file::of_file;
 pub use limit::Timeouts;
 pub use ports::forget_waiting;
 pub use socket::{Control, NetSocket, Outgoing, Who};
+pub use sysctl::control_limit;
 pub use sysctl::groups::may_ping;

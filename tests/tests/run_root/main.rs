@@ -400,12 +400,19 @@ fn a_folder_keeps_what_its_files_are() {
 }
 
 #[test]
-fn a_setting_that_nothing_obeys_is_refused_with_the_reason() {
+fn a_setting_that_nothing_obeys_is_kept_with_the_reason_or_refused_with_it() {
     let root = root();
     let script = "cd /proc/sys/vm; for v in 60 10; do echo $v > swappiness && echo taken; done
-        cat swappiness; busybox dmesg";
+        cat swappiness; echo 4 > nr_hugepages || cat nr_hugepages; busybox dmesg";
     let output = on(root.path(), "alea", &[], &["sh", "-c", script]);
     let said = text(&output.stdout);
-    assert!(said.starts_with("taken\n60\n"), "{said}");
-    assert!(said.contains("sysctl: vm/swappiness stays 60, for there is no swap"), "{said}");
+    assert!(said.starts_with("taken\ntaken\n10\n0\n"), "{said}");
+    assert!(
+        said.contains("sysctl: vm/swappiness is 10; nothing follows, for there is no swap"),
+        "{said}"
+    );
+    assert!(
+        said.contains("sysctl: vm/nr_hugepages stays 0, for there are no huge pages"),
+        "{said}"
+    );
 }

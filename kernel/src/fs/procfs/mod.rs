@@ -30,6 +30,7 @@ pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register
 pub use row::Row;
 pub(super) use start::init;
 pub use sysctl::{
-    Pinned, Several, by_prefix, number, register_pinned, register_setting, register_settings,
+    Kept, Pinned, Several, by_prefix, number, register_kept, register_pinned, register_setting,
+    register_settings,
 };
 pub use text::TextBuf;

@@ -6,8 +6,8 @@ pub mod groups;
 pub mod range;
 
 use super::limit::SOMAXCONN;
-use crate::base::setting::Setting;
-use crate::fs::procfs::{Pinned, register_pinned, register_setting};
+use crate::base::setting::{Bounded, Setting};
+use crate::fs::procfs::{Kept, Pinned, register_kept, register_pinned, register_setting};
 use abi::Result;
 
 /// Least values of SO_SNDBUF and SO_RCVBUF, in bytes.
@@ -30,11 +30,35 @@ crate::setting! {
     pub static SYN_RETRIES = 6, 1..=127;
     /// TCP_LINGER2 of who has not set it, in seconds.
     pub static FIN_TIMEOUT = 60, 0..=i32::MAX;
+    /// How long control data may not be, in bytes.
+    static OPTMEM_MAX = 131_072, 0..=i32::MAX;
+    /// IPV6_V6ONLY of a new socket: the lowest bit, as on Linux.
+    static BINDV6ONLY = 0, 0..=255;
+    /// How many datagrams may wait at a new AF_UNIX socket before its senders do; less than none is without limit.
+    static MAX_DGRAM_QLEN = 10, i32::MIN..=i32::MAX;
 }
 
 /// The sizes of a new socket's buffers, in bytes: to send, to receive.
 pub fn new_buffers() -> (usize, usize) {
     (WMEM_DEFAULT.get() as usize, RMEM_DEFAULT.get() as usize)
+}
+
+/// Whether a new socket of IPv6 is for IPv6 alone.
+pub fn new_is_v6_only() -> bool {
+    BINDV6ONLY.get() & 1 != 0
+}
+
+/// How many datagrams may wait at a new AF_UNIX socket.
+pub fn new_queue_length() -> u32 {
+    MAX_DGRAM_QLEN.get().cast_unsigned()
+}
+
+/// Control data of so many bytes are too long, whatever root says: Linux has them in one piece of memory.
+const LONGEST_CONTROL: usize = 4 << 20;
+
+/// Control data of so many bytes are too long.
+pub fn control_limit() -> usize {
+    (OPTMEM_MAX.get() as usize).min(LONGEST_CONTROL)
 }
 
 /// What SO_SNDBUF makes of `asked`: Linux doubles it.
@@ -47,7 +71,7 @@ pub fn receive_buffer(asked: usize) -> usize {
     asked.min(RMEM_MAX.get() as usize).saturating_mul(2).max(MIN_RECEIVE)
 }
 
-static SETTINGS: [(&str, &dyn Setting); 11] = [
+static SETTINGS: [(&str, &dyn Setting); 14] = [
     ("sys/net/core/somaxconn", &SOMAXCONN),
     ("sys/net/core/rmem_max", &RMEM_MAX),
     ("sys/net/core/wmem_max", &WMEM_MAX),
@@ -59,6 +83,9 @@ static SETTINGS: [(&str, &dyn Setting); 11] = [
     ("sys/net/ipv4/tcp_keepalive_probes", &KEEPALIVE_PROBES),
     ("sys/net/ipv4/tcp_syn_retries", &SYN_RETRIES),
     ("sys/net/ipv4/tcp_fin_timeout", &FIN_TIMEOUT),
+    ("sys/net/core/optmem_max", &OPTMEM_MAX),
+    ("sys/net/ipv6/bindv6only", &BINDV6ONLY),
+    ("sys/net/unix/max_dgram_qlen", &MAX_DGRAM_QLEN),
 ];
 
 const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> Pinned {
@@ -69,17 +96,16 @@ const ONLY_LO: &str = "there is no way but the loopback";
 const OWN_TCP: &str = "the loopback carries TCP without packets";
 const IPV6: &str = "IPv6 is always there";
 
-static PINNED: [Pinned; 10] = [
-    pinned("net/core/optmem_max", "131072", "ancillary data has a limit of its own"),
-    pinned("net/ipv4/ip_forward", "0", ONLY_LO),
+static KEPT: [Kept; 1] =
+    [Kept::new("net/ipv4/ip_forward", Bounded::new(0, i32::MIN..=i32::MAX), ONLY_LO)];
+
+static PINNED: [Pinned; 6] = [
     pinned("net/ipv4/tcp_congestion_control", "cubic", OWN_TCP),
     pinned("net/ipv4/tcp_rmem", "4096\t131072\t6291456", OWN_TCP),
     pinned("net/ipv4/tcp_wmem", "4096\t16384\t4194304", OWN_TCP),
-    pinned("net/ipv6/bindv6only", "0", "a socket says so itself, with IPV6_V6ONLY"),
     pinned("net/ipv6/conf/all/disable_ipv6", "0", IPV6),
     pinned("net/ipv6/conf/default/disable_ipv6", "0", IPV6),
     pinned("net/ipv6/conf/lo/disable_ipv6", "0", IPV6),
-    pinned("net/unix/max_dgram_qlen", "10", "a socket's queue has a fixed length"),
 ];
 
 /// Adds the files to /proc.
@@ -87,6 +113,7 @@ pub fn register() -> Result<()> {
     for (path, setting) in SETTINGS {
         register_setting(path, setting)?;
     }
+    register_kept(&KEPT)?;
     register_pinned(&PINNED)?;
     groups::register()?;
     range::register()

@@ -8,7 +8,7 @@
 //! relay wakes `for_writing` under the lock of the peer's `for_room`; nothing that waits in a `for_writing` wakes a
 //! `for_room`, so that goes one way only.
 
-use super::unix::{Kind, MAX_DATAGRAMS, Socket};
+use super::unix::{Kind, Socket};
 use crate::sync::{PollTable, Registrations, SpinLock, level};
 use abi::Result;
 use alloc::sync::{Arc, Weak};
@@ -53,7 +53,7 @@ impl Socket {
         let state = self.state.lock();
         // Two that are connected with each other are limited by their buffers alone.
         if sender.kind == Kind::Datagram && !state.is_peer(sender) {
-            state.queue.len() <= MAX_DATAGRAMS
+            !state.is_full()
         } else {
             state.queue.charge().saturating_mul(4) <= buffer
         }

@@ -7,7 +7,7 @@
 use super::address::Address;
 use super::garbage;
 use super::queue::{Ancillary, Message};
-use super::unix::{Kind, MAX_DATAGRAMS, Role, Socket};
+use super::unix::{Kind, Role, Socket};
 use crate::mm::{Sink, Source};
 use crate::net::limit::TimeLimit;
 use crate::time;
@@ -153,7 +153,7 @@ impl Socket {
             }
             let full = match self.kind {
                 // Two that are connected with each other are limited by their buffers alone.
-                Kind::Datagram if !state.is_peer(self) => state.queue.len() > MAX_DATAGRAMS,
+                Kind::Datagram if !state.is_peer(self) => state.is_full(),
                 _ => state.queue.charge() >= buffer,
             };
             if full {

@@ -49,9 +49,6 @@ impl Kind {
     }
 }
 
-/// Datagrams a receiver holds (Linux's `net.unix.max_dgram_qlen`).
-pub(super) const MAX_DATAGRAMS: usize = 10;
-
 /// One end.
 pub struct Socket {
     _counted: Counted,
@@ -72,6 +69,8 @@ pub(super) struct State {
     pub(super) name: Address,
     pub(super) role: Role,
     pub(super) queue: Queue,
+    /// How many datagrams may wait here before senders do that are not the peer.
+    pub(super) queue_length: u32,
     /// Nothing more is received; nothing more is sent.
     pub(super) read_shut: bool,
     pub(super) write_shut: bool,
@@ -94,6 +93,11 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Whether a sender that is not the peer must wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.queue.len() > self.queue_length as usize
+    }
+
     /// Whether `other` is the socket that this one is connected to.
     pub(super) fn is_peer(&self, other: &Socket) -> bool {
         matches!(&self.role, Role::Connected(peer) if core::ptr::eq(peer.as_ptr(), other))
@@ -122,6 +126,7 @@ impl Socket {
                 name: Address::Unnamed,
                 role: Role::Single,
                 queue: Queue::default(),
+                queue_length: crate::net::sysctl::new_queue_length(),
                 read_shut: false,
                 write_shut: false,
                 peer_gone: false,

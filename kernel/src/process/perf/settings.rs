@@ -3,7 +3,8 @@
 //! Owns the numbers. Never says what an event is worth: [`mod@super::open`] does. Locks: none.
 
 use super::{chains, told, tracepoint};
-use crate::fs::procfs::{Pinned, ProcFile, register_pinned, register_setting};
+use crate::base::setting::Bounded;
+use crate::fs::procfs::{Kept, ProcFile, register_kept, register_setting};
 use crate::fs::sysfs;
 use crate::mm::fallible::{TrySlice, try_arc};
 use crate::mm::user::{self, UserPtr};
@@ -24,8 +25,8 @@ crate::setting! {
 
 const NOT_SLOWED: &str = "samples cost what they cost";
 
-static PINNED: [Pinned; 1] =
-    [Pinned { path: "kernel/perf_cpu_time_max_percent", value: "25", why: NOT_SLOWED }];
+static KEPT: [Kept; 1] =
+    [Kept::new("kernel/perf_cpu_time_max_percent", Bounded::new(25, 0..=100), NOT_SLOWED)];
 
 /// A file of a kind of events.
 struct Says(&'static str);
@@ -76,7 +77,7 @@ pub(in crate::process) fn register() -> Result<()> {
     register_setting("sys/kernel/perf_event_paranoid", &PARANOID)?;
     register_setting("sys/kernel/perf_event_max_sample_rate", &MAX_SAMPLE_RATE)?;
     register_setting("sys/kernel/perf_event_mlock_kb", &MLOCK_KB)?;
-    register_pinned(&PINNED)?;
+    register_kept(&KEPT)?;
     chains::register()?;
     tracepoint::register();
     let texts =

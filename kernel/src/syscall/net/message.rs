@@ -22,8 +22,8 @@ use zerocopy::{FromBytes, IntoBytes};
 /// Size of a control header, and what the data behind it are aligned to.
 const HEADER: usize = size_of::<CmsgHdr>();
 const ALIGN: usize = 8;
-/// Most control data a sender may pass (`net.core.optmem_max`).
-const MAX_CONTROL: usize = 131_072;
+/// Control data as short as this Linux keeps on its stack, and does not count.
+const UNCOUNTED_CONTROL: usize = 36;
 /// No control message of a network is longer.
 const MAX_NET_CONTROL: usize = 64;
 
@@ -154,7 +154,7 @@ fn read_controls(
     if addr == 0 || len == 0 {
         return Ok(());
     }
-    if len > MAX_CONTROL {
+    if len > UNCOUNTED_CONTROL && len >= net::control_limit() {
         return Err(Errno::ENOBUFS);
     }
     let mut bytes = Vec::new();

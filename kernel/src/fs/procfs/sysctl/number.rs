@@ -1,38 +1,5 @@
-//! Numbers below /proc/sys that can be set.
-//!
-//! A write is read as Linux's `proc_dointvec_minmax` reads it: one number, decimal or with 0x or 0 in front, with space
-//! around it.
+//! A number below /proc/sys as it is written there: decimal or with 0x or 0 in front, as Linux's `proc_dointvec_minmax` reads it.
 #![forbid(unsafe_code)]
-
-use crate::base::setting::Setting;
-use crate::fs::procfs::file::ProcFile;
-use crate::fs::procfs::fixed::register_file;
-use crate::mm::fallible::try_arc;
-use crate::try_format;
-use abi::{Errno, Result};
-use alloc::string::String;
-use alloc::vec::Vec;
-
-struct Number(&'static dyn Setting);
-
-/// Shows `setting` at `path`, below /proc.
-pub fn register_setting(path: &str, setting: &'static dyn Setting) -> Result<()> {
-    register_file(path, 0o644, try_arc(Number(setting))?)
-}
-
-impl ProcFile for Number {
-    fn read(&self) -> Result<Vec<u8>> {
-        try_format!("{}\n", self.0.shown()).map(String::into_bytes)
-    }
-
-    fn write(&self, data: &[u8]) -> Result<usize> {
-        if data.is_empty() {
-            return Ok(0);
-        }
-        let number = number(data).ok_or(Errno::EINVAL)?;
-        if self.0.set(number) { Ok(data.len()) } else { Err(Errno::EINVAL) }
-    }
-}
 
 /// The digits of a number and the base that their prefix stands for: 0x, 0, or none for decimal.
 pub fn by_prefix(text: &str) -> (&str, u32) {

@@ -1,4 +1,6 @@
-//! Several numbers below /proc/sys that stand in one line.
+//! Numbers below /proc/sys that can be set: one, or several that stand in one line.
+//!
+//! What a writer has behind the last one is left, as Linux's `proc_dointvec_minmax` leaves it.
 #![forbid(unsafe_code)]
 
 use super::number::number;
@@ -13,6 +15,11 @@ use alloc::vec::Vec;
 
 /// The settings of a line, and what it is to set one to what it may not be.
 pub struct Several<const N: usize>(pub [&'static dyn Setting; N], pub Errno);
+
+/// Shows `setting` at `path`, below /proc: a line of one.
+pub fn register_setting(path: &str, setting: &'static dyn Setting) -> Result<()> {
+    register_settings(path, Several([setting], Errno::EINVAL))
+}
 
 /// Shows `line` at `path`, below /proc.
 pub fn register_settings<const N: usize>(path: &str, line: Several<N>) -> Result<()> {

@@ -3,10 +3,10 @@
 //! Owns the list of them. Never keeps a value itself. Locks: none.
 #![forbid(unsafe_code)]
 
-use super::number::register_setting;
-use super::numbers::{Several, register_settings};
+use super::kept::{Kept, register_kept};
+use super::numbers::{Several, register_setting, register_settings};
 use super::pinned::{Pinned, register_pinned};
-use crate::base::setting::Setting;
+use crate::base::setting::{Bounded, Setting};
 use crate::diag::klog;
 use crate::fs::procfs::fixed::register_file;
 use crate::fs::procfs::system::{Fixed, Text};
@@ -33,6 +33,7 @@ pub(in crate::fs::procfs) fn register() -> Result<()> {
         register_setting(path, setting)?;
     }
     register_settings("sys/kernel/printk", Several(klog::LEVELS, Errno::EINVAL))?;
+    register_kept(&KEPT)?;
     register_pinned(&PINNED)
 }
 
@@ -69,19 +70,27 @@ const NO_DISK: &str = "there is no disk to write back to";
 const NO_HUGE_PAGES: &str = "there are no huge pages";
 const NOT_CACHED: &str = "what is in memory is the only copy of it";
 
-static PINNED: [Pinned; 14] = [
-    pinned("kernel/overflowuid", "65534", NO_ID_MAPS),
-    pinned("kernel/overflowgid", "65534", NO_ID_MAPS),
+/// What a group or user number may be that stands for others.
+const fn nobody() -> Bounded {
+    Bounded::new(65534, 0..=65535)
+}
+
+static KEPT: [Kept; 8] = [
+    Kept::new("kernel/overflowuid", nobody(), NO_ID_MAPS),
+    Kept::new("kernel/overflowgid", nobody(), NO_ID_MAPS),
+    Kept::new("fs/overflowuid", nobody(), NO_ID_MAPS),
+    Kept::new("fs/overflowgid", nobody(), NO_ID_MAPS),
+    Kept::new("vm/swappiness", Bounded::new(60, 0..=200), NO_SWAP),
+    Kept::new("vm/dirty_ratio", Bounded::new(20, 0..=100), NO_DISK),
+    Kept::new("vm/dirty_background_ratio", Bounded::new(10, 0..=100), NO_DISK),
+    Kept::new("vm/vfs_cache_pressure", Bounded::new(100, 0..=i32::MAX), NOT_CACHED),
+];
+
+static PINNED: [Pinned; 6] = [
     pinned("kernel/tainted", "0", "there are no modules and nothing else that taints"),
     pinned("kernel/modules_disabled", "1", "there are no modules"),
-    pinned("vm/swappiness", "60", NO_SWAP),
-    pinned("vm/dirty_ratio", "20", NO_DISK),
-    pinned("vm/dirty_background_ratio", "10", NO_DISK),
     pinned("vm/mmap_min_addr", "65536", "the limit is part of how address spaces are laid out"),
-    pinned("vm/vfs_cache_pressure", "100", NOT_CACHED),
     pinned("vm/nr_hugepages", "0", NO_HUGE_PAGES),
     pinned("vm/legacy_va_layout", "0", "mappings are placed from the top"),
     pinned("fs/file-max", "9223372036854775807", "memory and RLIMIT_NOFILE limit open files"),
-    pinned("fs/overflowuid", "65534", NO_ID_MAPS),
-    pinned("fs/overflowgid", "65534", NO_ID_MAPS),
 ];

@@ -1,0 +1,47 @@
+//! [`Kept`]: a number below /proc/sys that steers what this kernel does not have.
+//!
+//! It is in the same range as on Linux and reads as it was written, so that a list of a machine's settings is taken whole. The log
+//! says that nothing follows, and why. Who has the thing that the number steers declares a setting instead, or a [`Pinned`] value.
+//!
+//! [`Pinned`]: super::Pinned
+#![forbid(unsafe_code)]
+
+use super::numbers::register_setting;
+use crate::base::setting::{Bounded, Setting};
+use crate::try_format;
+use abi::Result;
+
+/// A number that is kept.
+pub struct Kept {
+    /// Below /proc/sys.
+    path: &'static str,
+    value: Bounded,
+    /// Why nothing follows: the end of the sentence "nothing follows, for ...".
+    why: &'static str,
+}
+
+impl Kept {
+    pub const fn new(path: &'static str, value: Bounded, why: &'static str) -> Self {
+        Self { path, value, why }
+    }
+}
+
+/// Shows each at its path.
+pub fn register_kept(all: &'static [Kept]) -> Result<()> {
+    all.iter().try_for_each(|kept| register_setting(&try_format!("sys/{}", kept.path)?, kept))
+}
+
+impl Setting for Kept {
+    fn shown(&self) -> i32 {
+        self.value.load()
+    }
+
+    fn set(&self, value: i32) -> bool {
+        let before = self.value.load();
+        let may_be = self.value.store(value);
+        if may_be && value != before {
+            log::info!("sysctl: {} is {value}; nothing follows, for {}", self.path, self.why);
+        }
+        may_be
+    }
+}
