@@ -56,6 +56,9 @@ pub fn bound(command: Command) -> Command {
     }
     let mut bound = Command::new("setpriv");
     bound.args(["--pdeathsig", "KILL", "--"]).arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        bound.current_dir(folder);
+    }
     bound
 }
 
@@ -145,6 +148,13 @@ mod tests {
         };
         let mut child = std::thread::spawn(start).join().unwrap();
         assert_eq!(child.wait().unwrap().signal(), Some(9));
+    }
+
+    #[test]
+    fn a_bound_program_runs_where_it_was_to() {
+        let mut command = shell("pwd");
+        command.current_dir("/");
+        assert_eq!(output(&mut bound(command)).unwrap(), "/\n");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! prints the same on both.
 
 mod login;
+mod record;
 pub mod root;
 mod units;
 
@@ -42,6 +43,9 @@ pub struct Debian {
     /// Run on this kernel only, and print what the units print
     #[arg(long, value_name = "alea|linux", value_parser = KERNELS)]
     only: Option<String>,
+    /// Write the rows of these units into docs/figures.toml and the page that shows them
+    #[arg(long, conflicts_with = "only")]
+    write_figures: bool,
 }
 
 impl Debian {
@@ -50,7 +54,7 @@ impl Debian {
         let root = root::provide(&units, self.fresh)?;
         match &self.only {
             Some(kernel) => self.print(&units, &root, kernel),
-            None => compare(&units, &root, self.smp).map(Tally::conclude),
+            None => compare(&units, &root, self.smp, self.write_figures).map(Tally::conclude),
         }
     }
 
@@ -68,7 +72,7 @@ impl Debian {
 /// CI's part of it.
 pub fn sample() -> Result<Tally> {
     let units = units::named(&SAMPLE.map(String::from))?;
-    compare(&units, &root::provide(&units, false)?, 2)
+    compare(&units, &root::provide(&units, false)?, 2, false)
 }
 
 /// How a unit ended on one kernel.
@@ -100,7 +104,7 @@ fn seconds(time: Duration) -> String {
 }
 
 /// Runs all units on both kernels, and prints the table.
-fn compare(units: &[Unit], root: &Path, smp: u32) -> Result<Tally> {
+fn compare(units: &[Unit], root: &Path, smp: u32, write_figures: bool) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut table = Table::new(&[
         "unit",
@@ -130,14 +134,16 @@ fn compare(units: &[Unit], root: &Path, smp: u32) -> Result<Tally> {
             }
         }
         let verdict = if alea.passed() && !same { "prints else".into() } else { alea.verdict() };
-        let ratio = alea.cpu.as_secs_f64() / linux.cpu.as_secs_f64();
+        if write_figures {
+            record::write(&unit.name, &linux, &alea, &verdict)?;
+        }
         table.row(vec![
             unit.name.clone(),
             linux.verdict(),
             verdict,
             seconds(linux.cpu),
             seconds(alea.cpu),
-            format!("{ratio:.2}"),
+            record::ratio(&linux, &alea),
             seconds(begun.elapsed()),
         ]);
     }
@@ -153,6 +159,8 @@ fn ran(unit: &Unit, root: &Path, kernel: &str, smp: u32) -> Result<Ran> {
     command.args(["xtask", "run", "--root"]).arg(root);
     command.args(["--kernel", kernel, "--smp", &smp.to_string()]);
     command.args(["--timeout", &LIMIT.as_secs().to_string()]);
+    // Whoever stops this program stops the machine, too.
+    let mut command = process::bound(command);
     let (status, output) = match &unit.init {
         Some(init) => login::type_in(&mut command, init, &unit.script)?,
         None => run(&mut command, &unit.script)?,
