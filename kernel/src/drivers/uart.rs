@@ -12,7 +12,7 @@ use crate::base::port::COM1;
 use crate::drivers::console_device::{ConsoleDevice, LineError, Received};
 use crate::drivers::ring::Ring;
 use crate::sync::{SpinLock, WaitQueue, level};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 const LINE: u32 = 4;
 
@@ -22,7 +22,6 @@ const INTERRUPT_ENABLE: u16 = 1;
 const INTERRUPT_ID: u16 = 2;
 const FIFO_CONTROL: u16 = 2;
 const LINE_CONTROL: u16 = 3;
-const LINE_STATUS: u16 = 5;
 const MODEM_STATUS: u16 = 6;
 const SCRATCH: u16 = 7;
 
@@ -88,6 +87,8 @@ static HAS_INTERRUPT: AtomicBool = AtomicBool::new(false);
 static PRESENT: AtomicBool = AtomicBool::new(false);
 /// The kernel log goes elsewhere.
 static HIDES_LOG: AtomicBool = AtomicBool::new(false);
+/// Errors of the line that were read, and belong to the next byte received. Relaxed: they say all that there is.
+static ERRORS: AtomicU8 = AtomicU8::new(0);
 
 /// Takes the port over from the boot console; the interrupt controllers are ready.
 pub fn init() {
@@ -135,7 +136,7 @@ impl Port {
     fn send(&mut self) -> bool {
         let mut sent = 0;
         while !self.stopped && self.tx.len() > 0 && sent < BURST {
-            if COM1.read8(LINE_STATUS) & STATUS_ROOM == 0 {
+            if line_status() & STATUS_ROOM == 0 {
                 self.enable(self.enabled | ENABLE_TRANSMIT);
                 return false;
             }
@@ -161,12 +162,11 @@ impl Port {
                 self.enable(self.enabled & !ENABLE_RECEIVE);
                 break;
             }
-            let status = COM1.read8(LINE_STATUS);
-            if status & STATUS_DATA == 0 {
+            if line_status() & STATUS_DATA == 0 {
                 break;
             }
             let byte = COM1.read8(DATA);
-            let error = match status & STATUS_ERRORS {
+            let error = match ERRORS.swap(0, Ordering::Relaxed) {
                 bits if bits & STATUS_BREAK != 0 => Some(LineError::Break),
                 bits if bits & STATUS_PARITY != 0 => Some(LineError::Parity),
                 bits if bits & STATUS_FRAME != 0 => Some(LineError::Frame),
@@ -200,8 +200,18 @@ impl Port {
     }
 }
 
+/// The line's state. Reading it clears its errors, a break among them, whoever asks: they are kept for who receives.
+fn line_status() -> u8 {
+    const LINE_STATUS: u16 = 5;
+    let status = COM1.read8(LINE_STATUS);
+    if status & STATUS_ERRORS != 0 {
+        ERRORS.fetch_or(status & STATUS_ERRORS, Ordering::Relaxed);
+    }
+    status
+}
+
 fn wait_for(bits: u8) -> bool {
-    (0..PATIENCE).any(|_| COM1.read8(LINE_STATUS) & bits != 0)
+    (0..PATIENCE).any(|_| line_status() & bits != 0)
 }
 
 fn interrupt() {
@@ -323,7 +333,7 @@ impl ConsoleDevice for SerialPort {
 
     fn is_idle(&self) -> bool {
         let idle = PORT.lock().tx.len() == 0;
-        idle && (!PRESENT.load(Ordering::Relaxed) || COM1.read8(LINE_STATUS) & STATUS_IDLE != 0)
+        idle && (!PRESENT.load(Ordering::Relaxed) || line_status() & STATUS_IDLE != 0)
     }
 }
 
