@@ -16,7 +16,11 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <ftw.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
+#include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -31,6 +35,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/random.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
@@ -69,9 +74,11 @@ struct attack {
 #include "latency_memory.h"
 #include "latency_files.h"
 #include "latency_tasks.h"
+#include "latency_rings.h"
+#include "latency_trace.h"
 
 static const struct attack attacks[] = {
-	MEMORY_ATTACKS FILE_ATTACKS TASK_ATTACKS
+	MEMORY_ATTACKS FILE_ATTACKS TASK_ATTACKS RING_ATTACKS TRACE_ATTACKS
 };
 #define ATTACKS (sizeof attacks / sizeof *attacks)
 

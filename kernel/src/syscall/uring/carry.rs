@@ -338,7 +338,8 @@ fn retry_parked(ring: &Ring, state: &mut State) {
     if ring.has_work() && ring.is_mine() && ring.tower.take_rung() {
         let mut from = 0;
         loop {
-            let mut rest = state.parked.range(from..);
+            // Paced, as there may be ten thousand whose bells have not rung.
+            let mut rest = state.parked.range(from..).paced();
             let Some(at) = rest.find(|(_, parked)| parked.take_rung()).map(|(&at, _)| at) else {
                 break;
             };

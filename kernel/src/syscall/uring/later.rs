@@ -9,7 +9,7 @@ use super::parked::Tower;
 use super::ring::Ring;
 use crate::mm::fallible::TryMap;
 use crate::process;
-use crate::sync::{Mutex, cond_resched};
+use crate::sync::{Mutex, Pace, cond_resched};
 use abi::Result;
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -34,6 +34,10 @@ impl Drop for Ring {
         let gone = RINGS.lock().remove(&(self.memory(), core::ptr::from_mut(self).addr()));
         // With nothing locked.
         drop(gone);
+        // One by one, as ten thousand may wait.
+        let state = self.state.get_mut();
+        for _ in core::iter::from_fn(|| state.parked.pop_first()).paced() {}
+        for _ in core::iter::from_fn(|| state.deferred.pop_front()).paced() {}
     }
 }
 
