@@ -91,7 +91,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     if let Some(setting) = cmdline::value(cmdline::words::FAIL_ALLOC)
         && !mm::fail_allocations(setting, process::task::current::is_spared_faults)
     {
-        log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED]");
+        log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED[,GENERATION]]");
     }
     start_threads();
     process::run_idle()

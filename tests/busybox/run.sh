@@ -11,18 +11,13 @@ if [ "$1" = setup ]; then
 	exit
 fi
 
-# What the tests write goes when these are unmounted. While allocations fail this is made apart, until it succeeds.
-prepare() {
-	mount -t tmpfs -o mode=755 tmpfs /bb &&
-	mount -t tmpfs -o mode=1777 tmpfs /tmp &&
-	cp -a /suite/bb/. /bb/ &&
+# What the tests write goes when these are unmounted. While allocations fail (`prepared`) suite.c has made all this.
+if [ "$1" = tests ]; then
+	mount -t tmpfs -o mode=755 tmpfs /bb
+	mount -t tmpfs -o mode=1777 tmpfs /tmp
+	cp -a /suite/bb/. /bb/
 	cp /bin/busybox /bb/busybox
-}
-if [ "$1" = prepare ]; then
-	prepare
-	exit
 fi
-[ "$1" = prepared ] || prepare
 applets=$(echo "$SUITE_applets" | tr , ' ')
 
 if [ "$SUITE_form" = ash ]; then
@@ -38,7 +33,7 @@ if [ "$SUITE_form" = ash ]; then
 	exit $status
 fi
 
-[ "$SUITE_form" = full ] || cp /suite/light/bc.tests /bb/testsuite/bc.tests
+[ "$SUITE_form" = full ] || [ "$1" = prepared ] || cp /suite/light/bc.tests /bb/testsuite/bc.tests
 cd /bb/testsuite
 export LANG=C.UTF-8 LC_ALL=C.UTF-8 SHELL=/bin/sh SKIP_INTERNET_TESTS=y
 if [ -n "$SUITE_each" ]; then

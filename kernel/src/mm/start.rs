@@ -53,7 +53,7 @@ fn keep_none() {
 }
 
 /// Begins to make allocations fail: see [`inject`]. The other CPUs give their free frames back when they are idle next.
-pub fn fail_allocations(setting: &str, spared: fn() -> bool) -> bool {
+pub fn fail_allocations(setting: &str, spared: fn(u32) -> bool) -> bool {
     let good = inject::start(setting, spared);
     if inject::on() {
         frames::keep_none();

@@ -49,6 +49,10 @@ impl Ci {
         part(&mut tally, "the list of wipes", |tally| wipes::check(tally, None));
         println!("BusyBox's own tests on Alea, compared with tests/busybox:");
         part(&mut tally, "BusyBox's own tests", |tally| add(tally, busybox::check()));
+        println!("A sample of them while allocations fail:");
+        part(&mut tally, "BusyBox's tests without memory", |tally| {
+            add(tally, busybox::failing::check())
+        });
         println!("Programs of Debian on Linux and on Alea, a sample:");
         part(&mut tally, "programs of Debian", |tally| add(tally, debian::sample()));
         gate(&mut tally, "instruction counts", baseline::check);

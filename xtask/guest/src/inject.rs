@@ -1,4 +1,4 @@
-//! `--fail-alloc EVERY_N[,SEED]`: a run in which about one in so many of the kernel's allocations fails.
+//! `--fail-alloc EVERY_N[,SEED[,GENERATION]]`: a run in which about one in so many of the kernel's allocations fails.
 //!
 //! Programs may fail then, so nobody compares what they print. What is checked: no panic, no hang, nothing that the kernel
 //! holds afterwards. The guest tells at its end how many allocations were asked for and how many failed.
@@ -12,8 +12,9 @@ use clap::Args;
 /// Makes allocations of the kernel fail.
 #[derive(Args, Clone, Copy, Default)]
 pub struct FailAlloc {
-    /// Make about one in N of the kernel's allocations fail, drawn from a seed; nothing that programs print is compared
-    #[arg(long = "fail-alloc", value_name = "EVERY_N[,SEED]")]
+    /// Make about one in N of the kernel's allocations fail, drawn from a seed; nothing that programs print is compared.
+    /// Only processes with so many forks between process 1 and them
+    #[arg(long = "fail-alloc", value_name = "EVERY_N[,SEED[,GENERATION]]")]
     pub rate: Option<Rate>,
     /// Write what was made to fail, and what broke, into docs/figures.toml and the page that shows it
     #[arg(long, requires = "rate")]
@@ -25,22 +26,29 @@ pub struct FailAlloc {
 pub struct Rate {
     pub every: u32,
     pub seed: u64,
+    /// How many forks lie between process 1 and the first whose allocations fail, if that was said.
+    pub generation: Option<u32>,
 }
 
 impl FromStr for Rate {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (every, seed) = text.split_once(',').unwrap_or((text, "1"));
-        let every = every.parse().context("not EVERY_N[,SEED]")?;
+        const FORM: &str = "not EVERY_N[,SEED[,GENERATION]]";
+        let (every, rest) = text.split_once(',').unwrap_or((text, "1"));
+        let (seed, generation) =
+            rest.split_once(',').map_or((rest, None), |(seed, after)| (seed, Some(after)));
+        let every = every.parse().context(FORM)?;
         ensure!(every > 1, "with one in {every} nothing can run");
-        Ok(Self { every, seed: seed.parse().context("not EVERY_N[,SEED]")? })
+        let generation = generation.map(str::parse).transpose().context(FORM)?;
+        Ok(Self { every, seed: seed.parse().context(FORM)?, generation })
     }
 }
 
 impl Display for Rate {
     fn fmt(&self, to: &mut Formatter<'_>) -> fmt::Result {
-        write!(to, "{},{}", self.every, self.seed)
+        write!(to, "{},{}", self.every, self.seed)?;
+        self.generation.map_or(Ok(()), |generation| write!(to, ",{generation}"))
     }
 }
 
@@ -91,8 +99,9 @@ mod tests {
 
     #[test]
     fn a_rate_is_one_in_some_and_perhaps_a_seed() {
-        assert_eq!("50".parse::<Rate>().unwrap(), Rate { every: 50, seed: 1 });
+        assert_eq!("50".parse::<Rate>().unwrap(), Rate { every: 50, seed: 1, generation: None });
         assert_eq!("50,7".parse::<Rate>().unwrap().word(), "alea.fail_alloc=50,7");
+        assert_eq!("50,7,4".parse::<Rate>().unwrap().word(), "alea.fail_alloc=50,7,4");
         assert!("0".parse::<Rate>().is_err());
         assert!("50,x".parse::<Rate>().is_err());
     }

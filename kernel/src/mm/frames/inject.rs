@@ -1,8 +1,9 @@
-//! Fault injection: `alea.fail_alloc=EVERY_N[,SEED]` makes about one in N allocations fail, from the start of init on.
+//! Fault injection: `alea.fail_alloc=EVERY_N[,SEED[,GENERATION]]` makes about one in N allocations fail, from the start of init on.
 //!
 //! Owns the setting and its counters. While it is on, no CPU's magazine keeps free objects and no CPU keeps free frames, so
 //! that every allocation takes the slow path, which asks [`fails`]; while it is off only the slow paths look at it. Never
-//! fails one of process 1 or of the kernel's own threads: process 1 is the harness that must live to tell the result.
+//! fails one of process 1 or of the kernel's own threads: process 1 is the harness that must live to tell the result. Nor one of
+//! a process that fewer forks than GENERATION lie before: shells that start tests go on so, and the tests have all the failures.
 //! Locks: none.
 
 use crate::sync::Once;
@@ -11,10 +12,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// One in how many fails; 0 is off. Relaxed throughout: a setting that is made once, and statistics.
 static EVERY: AtomicU32 = AtomicU32::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
+/// How many forks lie between process 1 and the first whose allocations fail.
+static GENERATION: AtomicU32 = AtomicU32::new(1);
 static ASKED: AtomicU64 = AtomicU64::new(0);
 static FAILED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Whether who runs now is spared; the process floor knows.
-static SPARED: Once<fn() -> bool> = Once::new();
+/// Whether who runs now is spared, being of a generation before this one; the process floor knows.
+static SPARED: Once<fn(u32) -> bool> = Once::new();
 
 /// What /proc/alea/fail_alloc says.
 #[derive(Clone, Copy, Debug)]
@@ -38,10 +41,17 @@ pub enum Kind {
     Frame,
 }
 
-/// Begins, if the command line's `setting` says so: `EVERY_N` or `EVERY_N,SEED`. False for one that is neither.
-pub fn start(setting: &str, spared: fn() -> bool) -> bool {
-    let (every, seed) = setting.split_once(',').unwrap_or((setting, "1"));
-    let (Ok(every), Ok(seed)) = (every.parse::<u32>(), seed.parse::<u64>()) else { return false };
+/// Begins, if the command line's `setting` says so: `EVERY_N`, a seed, and a generation, of which the last may be left out.
+/// False for one that says anything else.
+pub fn start(setting: &str, spared: fn(u32) -> bool) -> bool {
+    let (every, rest) = setting.split_once(',').unwrap_or((setting, "1"));
+    let (seed, generation) = rest.split_once(',').unwrap_or((rest, "1"));
+    let (Ok(every), Ok(seed), Ok(generation)) =
+        (every.parse::<u32>(), seed.parse::<u64>(), generation.parse::<u32>())
+    else {
+        return false;
+    };
+    GENERATION.store(generation.max(1), Ordering::Relaxed);
     SPARED.call_once(|| spared);
     SEED.store(seed, Ordering::Relaxed);
     EVERY.store(every, Ordering::Relaxed);
@@ -74,7 +84,7 @@ pub fn fails(kind: Kind) -> bool {
 
 #[cold]
 fn draw(kind: Kind) -> bool {
-    if SPARED.get().is_none_or(|spared| spared()) {
+    if SPARED.get().is_none_or(|spared| spared(GENERATION.load(Ordering::Relaxed))) {
         return false;
     }
     let n = ASKED.fetch_add(1, Ordering::Relaxed);

@@ -41,14 +41,14 @@ pub fn current_arc() -> alloc::sync::Arc<Task> {
     TASKS.current_arc()
 }
 
-/// Whether the running task's allocations are never made to fail by `alea.fail_alloc`: process 1, which is the harness, and
-/// the kernel's own threads.
-pub fn is_spared_faults() -> bool {
+/// Whether the running task's allocations are never made to fail by `alea.fail_alloc`, which begins with so many forks from
+/// process 1: what is nearer to it, which is the harness, and the kernel's own threads.
+pub fn is_spared_faults(first_generation: u32) -> bool {
     if crate::base::percpu::current().is_null() {
         return true;
     }
     let task = current();
-    task.is_kernel_thread() || task.process().is_init()
+    task.is_kernel_thread() || task.process().generation() < first_generation
 }
 
 /// Whether what the running task needs may come out of the reserve (decision 0011): it is an administrator's, process 1, the

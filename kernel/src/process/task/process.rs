@@ -61,6 +61,8 @@ pub struct Process {
     leader_tracer: AtomicI32,
     /// The number of the thread that made it. Relaxed: set before it runs.
     maker: AtomicI32,
+    /// How many forks lie between process 1 and it. Relaxed: set before it runs.
+    generation: AtomicU32,
     /// Woken when a child exits, stops or goes on.
     pub children_changed: WaitQueue,
     /// Woken when the process has ended: for pidfds.
@@ -128,6 +130,7 @@ impl Process {
             tracees: Tracees::new(),
             leader_tracer: AtomicI32::new(0),
             maker: AtomicI32::new(0),
+            generation: AtomicU32::new(0),
             children_changed: WaitQueue::new(),
             ended: WaitQueue::new(),
             threads_changed: WaitQueue::new(),
@@ -152,6 +155,7 @@ impl Process {
         self.oom_adjustment.inherit(&parent.oom_adjustment);
         self.coredump_filter.store(parent.coredump_filter.load(order), order);
         self.gave_up_terminal.store(parent.gave_up_terminal.load(order), order);
+        self.generation.store(parent.generation().saturating_add(1), order);
     }
 
     /// Its number.
@@ -196,6 +200,11 @@ impl Process {
 
     pub(in crate::process) fn set_leader_tracer(&self, tracer: Option<&Process>) {
         self.leader_tracer.store(tracer.map_or(0, |tracer| tracer.pid), Ordering::Relaxed);
+    }
+
+    /// How many forks lie between process 1 and it, whoever its parent is now.
+    pub(in crate::process) fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Relaxed)
     }
 
     /// The number of the thread that made it.

@@ -5,6 +5,7 @@
 //! boot it; `--kernel linux` writes those files anew.
 
 mod baseline;
+pub mod failing;
 mod fetch;
 mod image;
 mod report;
@@ -18,17 +19,15 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, value_parser};
 
-use xtask_guest::guest::End;
-use xtask_guest::inject::{FailAlloc, Rate, Told};
+use xtask_guest::inject::{FailAlloc, Rate};
 use xtask_guest::qemu::{Machine, MachineArgs};
-use xtask_guest::symbolize;
 use xtask_host::paths;
 use xtask_host::tally::Tally;
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
-use xtask_tidy::injected::{self, Injected};
 
 use baseline::{Baseline, Known};
+use failing::Failing;
 use fetch::{Busybox, Release};
 use report::Report;
 use transcript::Test;
@@ -145,7 +144,12 @@ impl Suite {
         };
         ensure!(kernel.is_file(), "{} is no file", kernel.display());
         if plan.fail_alloc.is_some() {
-            return failing(&plan, &kernel, self.fail_alloc.write_figures);
+            let failing = Failing::of(&plan, &kernel)?;
+            failing.print();
+            if self.fail_alloc.write_figures {
+                failing.write()?;
+            }
+            return Ok(ExitCode::from(u8::from(!failing.is_good())));
         }
         let report = plan.check(&kernel, "Alea")?;
         Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -167,7 +171,10 @@ impl Suite {
         plan.passes = self.passes;
         plan.limit = self.limit.unwrap_or(form.limit());
         plan.verbose = self.verbose;
-        plan.fail_alloc = self.fail_alloc.rate;
+        if let Some(rate) = self.fail_alloc.rate {
+            plan.passes = plan.passes.max(failing::LEAST_PASSES);
+            plan.fail_alloc = Some(failing::sparing_shells(rate));
+        }
         Ok(plan)
     }
 }
@@ -266,33 +273,6 @@ fn testable(busybox: &Busybox, form: Form) -> Result<BTreeSet<String>> {
         }
     }
     Ok(names)
-}
-
-/// Runs the tests while allocations fail: nothing is compared, but the kernel must live and hold nothing of them.
-fn failing(plan: &Plan, kernel: &Path, write: bool) -> Result<ExitCode> {
-    let run = Run::of(plan, kernel, plan.expected().entries.len())?;
-    let output = &run.outcome.output;
-    let mut told = Told::default();
-    told.add(output);
-    let results = output.lines().filter(|line| line.starts_with("suite-result ")).count();
-    println!("{results} results; {told}");
-    let mut wrong: Vec<String> = output
-        .lines()
-        .filter_map(|line| line.strip_prefix("suite-left "))
-        .map(String::from)
-        .collect();
-    if run.outcome.end != End::Exited(0) || !output.contains("suite-done") {
-        let report = symbolize::panic_report(kernel, output);
-        wrong.push(report.unwrap_or_else(|| {
-            format!("{}\n{}", run.outcome.describe(), run.outcome.stuck_at(kernel))
-        }));
-    }
-    wrong.iter().for_each(|what| println!("FAILED  {what}"));
-    if write {
-        let Told { asked, failed, frames } = told;
-        injected::write(&Injected { asked, failed, frames, found: wrong.len() as u64 })?;
-    }
-    Ok(if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs on Linux and stores what it gives.
