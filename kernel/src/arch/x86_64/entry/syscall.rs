@@ -24,6 +24,30 @@ unsafe extern "C" {
     fn alea_syscall_entry();
 }
 
+/// Where the checking kernel ends that finds rip or flags changed before a SYSRET, which would not restore them.
+extern "C" fn frame_changed() -> ! {
+    panic!("a system call that changed rip or flags leaves by SYSRET");
+}
+
+/// Leaves by SYSRET with a frame that wants to go elsewhere than rcx says, which the checking kernel must notice.
+///
+/// # Safety
+/// None: without the check it runs address 0 in user mode.
+#[unsafe(naked)]
+pub(in crate::arch) unsafe extern "C" fn sysret_of_changed_frame() -> ! {
+    naked_asm!(
+        "cli",
+        "mov ecx, {size} / 8",
+        "2: push 0",
+        "loop 2b",
+        "mov qword ptr [rsp + {rip}], 1",
+        "add rsp, 6 * 8",
+        "jmp alea_sysret",
+        size = const offset::SIZE,
+        rip = const offset::RIP,
+    )
+}
+
 /// Sets the table; called by `trap::register` before the first user program.
 pub(super) fn set_table(table: &'static SyscallTable) {
     // Relaxed: no other CPU and no user program runs yet.
@@ -135,6 +159,7 @@ global_asm!(
     "je alea_restore_user",
     // Skips r15 r14 r13 r12 rbp rbx: the handler kept them.
     "add rsp, 8 + 6 * 8",
+    ".global alea_sysret",
     "alea_sysret:",
     check_sysret!(),
     "POP_CALLER_SAVED",
@@ -144,6 +169,8 @@ global_asm!(
     // The stack is good, and the interrupts are off: the panic tells who came here.
     ".global alea_frame_changed_before_sysret",
     "alea_frame_changed_before_sysret:",
+    "and rsp, -16",
+    "call {frame_changed}",
     "ud2",
     // A new task: rsp points at its frame. The same way out, with every register restored.
     ".balign 16",
@@ -173,6 +200,7 @@ global_asm!(
     r11 = const offset::R11,
     rip = const offset::RIP,
     rflags = const offset::RFLAGS,
+    frame_changed = sym frame_changed,
     last = const SYSCALLS - 1,
     calls = const percpu::CALLS,
 );

@@ -1,6 +1,6 @@
 //! Deliberate faults, chosen by `alea.crash=` on the command line, so that tests can see the panic
 //! path work: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`; and broken rules that only the checking kernel
-//! notices: `lock-order`, `block-locked`, `block-pinned`, `freed-write`.
+//! notices: `lock-order`, `block-locked`, `block-pinned`, `freed-write`, `sysret`.
 //!
 //! Owns two locks that nothing else takes. Never called but at the end of boot. Locks: `Leaf` and `MountTable`, in the
 //! wrong order for `lock-order`.
@@ -41,6 +41,7 @@ pub fn commit(kind: &str) {
                 crate::sync::cond_resched();
             }
             "block-pinned" => USED.with(|_| crate::sync::cond_resched()),
+            "sysret" => crate::arch::entry::syscall::sysret_of_changed_frame(),
             _ => log::warn!("alea.crash={kind}: no such fault"),
         }
     }
