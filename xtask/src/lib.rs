@@ -95,6 +95,11 @@ pub const COMMANDS: &[Command] = &[
         "Do the published experiments about random bytes and system calls again, on both kernels",
     ),
     Command(
+        "tools",
+        BENCH,
+        "Measure what strace, gdb, perf and seccomp filters cost a program, on Linux and on Alea",
+    ),
+    Command(
         "exhaust",
         CHECK,
         "Let a user take all he can get of one kind of object after the other",

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{bench, experiments, latency, profile, report};
+use crate::{bench, experiments, latency, profile, report, tools};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -19,6 +19,8 @@ pub enum Command {
     Latency(latency::Latency),
     /// Do the published experiments about random bytes and system calls again, on both kernels
     Experiments(experiments::Experiments),
+    /// Measure what strace, gdb, perf and seccomp filters cost a program, on Linux and on Alea
+    Tools(tools::Tools),
 }
 
 impl Command {
@@ -29,6 +31,7 @@ impl Command {
             Self::Report(c) => c.run(),
             Self::Latency(c) => c.run(),
             Self::Experiments(c) => c.run(),
+            Self::Tools(c) => c.run(),
         }
     }
 }

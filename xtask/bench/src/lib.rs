@@ -1,5 +1,5 @@
 //! Measuring: Alea beside Linux (`bench`, `baseline`, `growth`), where the time goes (`profile`), how late an urgent task runs
-//! (`latency`), the published experiments (`experiments`), and the page that shows it (`report`).
+//! (`latency`), the published experiments (`experiments`), what tools cost who is watched (`tools`), and the page that shows it (`report`).
 #![forbid(unsafe_code)]
 
 pub mod baseline;
@@ -12,3 +12,4 @@ pub mod growth;
 pub mod latency;
 pub mod profile;
 pub mod report;
+pub mod tools;
