@@ -74,7 +74,8 @@ pub(super) fn output(
     room.used = 0;
     room.most = WORDS.saturating_sub(head.words().count());
     room.fill(event, task, place);
-    let record = head.with_long(&room.words[..room.used]);
+    let mut record = head;
+    record.add_long(&room.words[..room.used]);
     event.output(&record, task, may_wake);
 }
 

@@ -108,7 +108,11 @@ impl Event {
         }
         let stands_for = if self.what.is_clock() { self.period_ns() } else { taken.since };
         let next = self.pace.period.load(Ordering::Relaxed);
-        *taken = Taken { at: now, since: 0, need: taken.next, next };
+        // Who is looked at less often than it would be gets as many samples as it wants, on average.
+        let on_time = taken.at.saturating_add(self.period_ns());
+        let is_late = now.saturating_sub(on_time) >= self.period_ns();
+        let at = if self.what.is_clock() && !is_late { on_time } else { now };
+        *taken = Taken { at, since: 0, need: taken.next, next };
         Some(stands_for)
     }
 }

@@ -86,22 +86,21 @@ impl<'a> Record<'a> {
     }
 
     /// The length of all goes into the head.
-    fn finish(mut self) -> Self {
+    fn finish(&mut self) {
         let len = self.len();
         if let Some(head) = self.words.first_mut() {
             *head = (*head & ((1 << 48) - 1)) | (len << 48);
         }
-        self
     }
 
-    /// The same with more behind it.
-    pub fn with_long(mut self, long: &'a [u64]) -> Self {
+    /// Puts more behind it.
+    pub fn add_long(&mut self, long: &'a [u64]) {
         self.long = long;
-        self.finish()
+        self.finish();
     }
 
     /// What stands at the end of every record that is no sample, if it is asked for.
-    fn end(mut self, event: &Event, task: Option<&Task>) -> Self {
+    fn end(&mut self, event: &Event, task: Option<&Task>) {
         let attr = &event.attr;
         if attr.has(bit::SAMPLE_ID_ALL) {
             self.put_if(attr.samples(sample::TID), who(task));
@@ -111,7 +110,7 @@ impl<'a> Record<'a> {
             self.put_if(attr.samples(sample::CPU), percpu::cpu_id() as u64);
             self.put_if(attr.samples(sample::IDENTIFIER), event.first_id());
         }
-        self.finish()
+        self.finish();
     }
 
     pub fn words(&self) -> impl Iterator<Item = &u64> {
@@ -141,14 +140,16 @@ impl<'a> Record<'a> {
         record.put_if(attr.samples(sample::STREAM_ID), event.id);
         record.put_if(attr.samples(sample::CPU), percpu::cpu_id() as u64);
         record.put_if(attr.samples(sample::PERIOD), period);
-        record.finish()
+        record.finish();
+        record
     }
 
     pub fn lost(event: &Event, task: Option<&Task>, number: u64) -> Self {
         let mut record = Self::new(kind::LOST, 0);
         record.put(event.first_id());
         record.put(number);
-        record.end(event, task)
+        record.end(event, task);
+        record
     }
 
     /// A task has another name, by exec or else.
@@ -157,7 +158,8 @@ impl<'a> Record<'a> {
         let mut record = Self::new(kind::COMM, misc);
         record.put(who(Some(task)));
         record.put_text(&name[..COMM_LEN - 1]);
-        record.end(event, Some(task))
+        record.end(event, Some(task));
+        record
     }
 
     /// A mapping of the running task's; the numbers are those of its device.
@@ -180,7 +182,8 @@ impl<'a> Record<'a> {
         }
         let name = if area.name.is_empty() { "//anon" } else { &area.name };
         record.put_text(name.as_bytes());
-        record.end(event, Some(task))
+        record.end(event, Some(task));
+        record
     }
 
     /// A task is new, or ends: it and the one that made it.
@@ -195,7 +198,8 @@ impl<'a> Record<'a> {
         record.put(pair(pids.0, pids.1));
         record.put(pair(tids.0, tids.1));
         record.put(event.clock());
-        record.end(event, Some(task))
+        record.end(event, Some(task));
+        record
     }
 }
 

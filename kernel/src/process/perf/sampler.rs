@@ -66,16 +66,19 @@ pub(super) fn leave(period: u64) {
     change(period, |number| *number -= 1);
 }
 
-/// How many events want samples every so often, by the highest bit of the period.
-static WANTED: SpinLock<[u32; 64], level::Perf> = SpinLock::new([0; 64]);
+/// How many events want samples every so often, by the highest bit of the period, and the least period since there were any.
+static WANTED: SpinLock<[(u32, u64); 64], level::Perf> = SpinLock::new([(0, u64::MAX); 64]);
 
-/// Counts an event in or out. The timers then look as often as the most frequent one wants, or up to twice as often.
+/// Counts an event in or out. The timers then look as often as the most frequent one wants; once that is gone, up to twice as often
+/// as the next one does.
 fn change(period: u64, act: impl FnOnce(&mut u32)) {
     let mut wanted = WANTED.lock();
-    act(&mut wanted[period.max(LEAST_NS).ilog2() as usize]);
-    let least = wanted.iter().position(|number| *number != 0);
-    let period = least.map_or(u64::MAX, |bits| (1 << bits).max(LEAST_NS));
-    PERIOD.store(period, Ordering::Relaxed);
+    let period = period.max(LEAST_NS);
+    let (number, least) = &mut wanted[period.ilog2() as usize];
+    act(number);
+    *least = if *number == 0 { u64::MAX } else { period.min(*least) };
+    let least = wanted.iter().map(|(_, least)| *least).find(|least| *least != u64::MAX);
+    PERIOD.store(least.unwrap_or(u64::MAX), Ordering::Relaxed);
 }
 
 /// Begins to look on this CPU. Interrupts are off.
