@@ -13,6 +13,7 @@
 #include "fuzz_files.h"
 #include "fuzz_meets.h"
 #include "fuzz_more.h"
+#include "fuzz_perf.h"
 #include "fuzz_poll.h"
 #include "fuzz_rings.h"
 #include "fuzz_seals.h"
@@ -33,7 +34,8 @@ static const struct kind { const char *name; void (*run)(void); } KINDS[] = {
 	{ "epolls", epolls }, { "sockets", sockets }, { "terminals", terminals }, { "trees", trees }, { "bombs", bombs }, { "calls", calls }, { "calls", calls },
 	{ "internet", internet }, { "watches", watches }, { "handles", handles }, { "lenders", lenders }, { "sequences", sequences },
 	{ "polls", polls }, { "seals", seals }, { "frames", frames }, { "urgent", urgent },
-	{ "movers", movers }, { "families", families }, { "sysv", sysv }, { "traces", traces }, { "rings", rings },
+	{ "movers", movers }, { "families", families }, { "sysv", sysv }, { "traces", traces }, { "rings", rings }, { "perfs", perfs },
+	{ "filters", filters },
 };
 
 /* ---- rounds ---- */
