@@ -24,4 +24,4 @@ pub mod share;
 mod sync;
 
 pub use idle::{IdleCpus, Length};
-pub use queue::{NORMAL_RANK, Place, RunQueue, Standing};
+pub use queue::{NORMAL_RANK, Place, Preempts, RunQueue, Standing};

@@ -18,6 +18,21 @@ pub const NORMAL_RANK: u32 = 100;
 /// How far behind the others a task that slept may start, in weighted nanoseconds.
 const SLEEPER_BONUS: u64 = 2_000_000;
 
+/// How far behind the running task a woken one must be to preempt it, in weighted nanoseconds.
+const WAKEUP_LEAD: u64 = 1_000_000;
+/// How long a normal task has the CPU before another normal one that wakes takes it away, in nanoseconds: one that feeds others
+/// in small pieces makes many of them at once.
+pub const UNDISTURBED_NS: u64 = 500_000;
+
+/// Whether a task that has just become runnable takes the CPU from the running one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Preempts {
+    Now,
+    /// Then the running one will have had the CPU for [`UNDISTURBED_NS`].
+    At(u64),
+    Never,
+}
+
 /// What decides when a task's turn comes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
@@ -248,10 +263,22 @@ impl<T> RunQueue<T> {
         normal.min_by_key(|(_, one)| one.key()).map(|(at, _)| at)
     }
 
-    /// Whether a task that was just queued should run rather than the running one. With `lead`, a normal one only if it
-    /// is that far behind.
+    /// Whether a task that was just queued should run rather than the running one, which has had the CPU since then.
     #[inline]
-    pub fn beats(&self, running: Standing, lead: u64) -> bool {
+    pub fn preempts(&self, running: Standing, since: u64, now: impl FnOnce() -> u64) -> Preempts {
+        let end = since.saturating_add(UNDISTURBED_NS);
+        if !self.beats(running, WAKEUP_LEAD) {
+            Preempts::Never
+        } else if self.first_is_urgent() || now() >= end {
+            Preempts::Now
+        } else {
+            Preempts::At(end)
+        }
+    }
+
+    /// Whether the first should run rather than the running one. With `lead`, a normal one only if it is that far behind.
+    #[inline]
+    fn beats(&self, running: Standing, lead: u64) -> bool {
         let Some(first) = &self.first else { return false };
         let first = first.standing;
         if first.rank != running.rank || !running.is_normal() {
@@ -297,13 +324,22 @@ impl<T> RunQueue<T> {
         self.share.renew(now);
     }
 
-    /// When the CPU must look here again, with `running` on it, which has so much left of its slice, if it has one.
+    /// When the CPU must look here again, with `running` on it since then, which has so much left of its slice, if it has one.
     #[inline]
-    pub fn next_look(&mut self, running: Standing, slice: Option<u64>, now: u64) -> Option<u64> {
+    pub fn next_look(
+        &mut self,
+        running: Standing,
+        since: u64,
+        slice: Option<u64>,
+        now: u64,
+    ) -> Option<u64> {
         if self.is_empty() {
             return None;
         }
-        let end = slice.map(|left| now.saturating_add(left));
+        let end = match self.preempts(running, since, || now) {
+            Preempts::At(end) => Some(end),
+            _ => slice.map(|left| now.saturating_add(left)),
+        };
         let share = if !running.is_normal() && self.normal != 0 {
             Some(self.share.wait_begins(now))
         } else if running.is_normal() && self.first_is_urgent() {

@@ -1,8 +1,9 @@
 //! The queue beside a model, a list that is searched by hand, and a CPU that is simulated for a while.
 #![cfg(not(alea_loom))]
 
+use alea_runq::queue::UNDISTURBED_NS;
 use alea_runq::share::{FAIR_NS, PERIOD_NS};
-use alea_runq::{NORMAL_RANK, Place, RunQueue, Standing};
+use alea_runq::{NORMAL_RANK, Place, Preempts, RunQueue, Standing};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -145,13 +146,14 @@ proptest! {
         let mut fair = 0;
         let mut waited_since = None;
         let mut longest = 0;
+        let mut since = now;
         let began = now;
         let mut delays = delays.into_iter().cycle();
         while now < began + 4 * PERIOD_NS {
             let (late, how) = delays.next().unwrap();
             let rank = rank_of(running);
             let slice = (rank == NORMAL_RANK).then_some(4_000_000);
-            let look = queue.next_look(standing(rank, vruntime[running]), slice, now);
+            let look = queue.next_look(standing(rank, vruntime[running]), since, slice, now);
             let look = look.expect("somebody waits who must run in the end");
             prop_assert!(look > now, "time goes on");
             // Now and then something else makes the CPU look before.
@@ -170,6 +172,7 @@ proptest! {
                 let place = if how == 1 { Place::Tail } else { Place::Head };
                 queue.push(running, standing(rank, vruntime[running]), place);
                 running = queue.pop(now).unwrap();
+                since = now;
             }
         }
         let periods = (now - began) / PERIOD_NS;
@@ -190,7 +193,7 @@ fn equals_alternate_when_they_yield_and_not_otherwise() {
     assert!(queue.displaces(rank, true, 0), "who yields makes way for an equal");
     queue.push('a', rank, Place::Tail);
     assert_eq!(queue.pop(0), Some('b'));
-    assert!(!queue.beats(rank, 0));
+    assert_eq!(queue.preempts(rank, 0, || u64::MAX), Preempts::Never);
     queue.push('b', rank, Place::Head);
     assert_eq!(queue.pop(0), Some('b'), "who was preempted is still the first");
     assert!(queue.displaces(rank, true, 0));
@@ -204,4 +207,25 @@ fn equals_alternate_when_they_yield_and_not_otherwise() {
 fn a_changed_rank_has_its_place() {
     assert_eq!(Place::after_change(49, 59), Place::Head, "lowered");
     assert_eq!(Place::after_change(59, 49), Place::Tail, "raised");
+}
+
+#[test]
+fn who_feeds_others_is_left_alone_for_a_while() {
+    let mut queue = RunQueue::new();
+    queue.reserve(4).unwrap();
+    let (since, end) = (7, 7 + UNDISTURBED_NS);
+    let writer = standing(NORMAL_RANK, 5_000_000);
+    let slice = Some(4_000_000);
+    queue.push("reader", standing(NORMAL_RANK, 1_000_000), Place::Tail);
+    assert_eq!(queue.preempts(writer, since, || since + 1), Preempts::At(end));
+    assert_eq!(queue.next_look(writer, since, slice, since + 1), Some(end));
+    assert_eq!(queue.preempts(writer, since, || end), Preempts::Now);
+    queue.push("urgent", standing(49, 0), Place::Tail);
+    assert_eq!(queue.preempts(writer, since, || since + 1), Preempts::Now);
+    assert_eq!(queue.pop(since + 1), Some("urgent"));
+    assert_eq!(queue.preempts(standing(49, 0), since, || end), Preempts::Never);
+    assert_eq!(queue.pop(end), Some("reader"));
+    queue.push("equal", standing(NORMAL_RANK, 4_500_000), Place::Tail);
+    assert_eq!(queue.preempts(writer, since, || end), Preempts::Never, "hardly behind");
+    assert_eq!(queue.next_look(writer, since, slice, end), Some(end + 4_000_000));
 }

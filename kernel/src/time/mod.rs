@@ -23,5 +23,5 @@ pub use scale::{since_boot_ns, tsc_hz};
 pub use start::init;
 pub use timer::{
     SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, armed, cancel, cancel_and_wait, prepare_cpu,
-    run_deferred, set_slice_end, slice_runs, start_samples,
+    run_deferred, set_slice_end, slice_ends_by, start_samples,
 };

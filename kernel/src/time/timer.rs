@@ -232,24 +232,27 @@ pub fn set_slice_end(end: Nanos) {
     let cpu = cpu_id();
     let mut queue = QUEUES[cpu].lock();
     queue.slice_end = Some(end);
-    // Relaxed: see `slice_runs`.
-    SLICE_RUNS[cpu].store(true, Ordering::Relaxed);
+    // Relaxed: see `slice_ends_by`.
+    SLICE_ENDS[cpu].store(end.0, Ordering::Relaxed);
     if queue.armed.is_none_or(|armed| end < armed) {
         queue.program();
     }
 }
 
-/// Whether a slice is being timed on a CPU: at its end the CPU looks who waits. The end may be an earlier task's, and
-/// come too soon for the running one.
+/// Whether a slice is being timed on a CPU that ends then or before: at its end the CPU looks who waits. The end may be an
+/// earlier task's, and come too soon for the running one.
 #[inline]
-pub fn slice_runs(cpu: usize) -> bool {
-    // Relaxed: it becomes false before the CPU locks its run queue to look who waits, and the caller has queued
+pub fn slice_ends_by(cpu: usize, when: u64) -> bool {
+    // Relaxed: it becomes `NEVER` before the CPU locks its run queue to look who waits, and the caller has queued
     // somebody there under that lock before it asks.
-    SLICE_RUNS[cpu].load(Ordering::Relaxed)
+    SLICE_ENDS[cpu].load(Ordering::Relaxed) <= when
 }
 
-/// Whether `Queue::slice_end` is set.
-static SLICE_RUNS: [AtomicBool; MAX_CPUS] = [const { AtomicBool::new(false) }; MAX_CPUS];
+/// No slice is being timed.
+const NEVER: u64 = u64::MAX;
+
+/// What `Queue::slice_end` is.
+static SLICE_ENDS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(NEVER) }; MAX_CPUS];
 
 /// A task begins to run after none did: from now on the running task is looked at every [`SAMPLE_NS`].
 /// Interrupts are off.
@@ -368,8 +371,8 @@ fn interrupt(from_user: bool) {
     let slice_over = held.slice_end.is_some_and(|end| end <= now);
     if slice_over {
         held.slice_end = None;
-        // Relaxed: see `slice_runs`.
-        SLICE_RUNS[cpu_id()].store(false, Ordering::Relaxed);
+        // Relaxed: see `slice_ends_by`.
+        SLICE_ENDS[cpu_id()].store(NEVER, Ordering::Relaxed);
     }
     held.program();
     drop(held);

@@ -19,12 +19,9 @@ use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::time::{self, Nanos};
 use crate::trace::{self, Event, Point};
-use alea_runq::{IdleCpus, Place};
+use alea_runq::{IdleCpus, Place, Preempts};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
-
-/// How far behind the running task a woken one must be to interrupt it.
-const WAKEUP_LEAD_NS: u64 = 1_000_000;
 
 /// CPUs that run their idle task and were not given anything since they looked for work.
 static IDLE: IdleCpus = IdleCpus::new();
@@ -68,15 +65,22 @@ fn ask(cpu: usize, flags: u32) {
 /// The work flags that the running task of a CPU gets when a task was added to its queue: to make way, or to begin
 /// its slice.
 fn preemption_flags(queue: &Locked, cpu: usize, preempt: bool) -> u32 {
-    if queue.running.is_idle || (preempt && queue.preempts(WAKEUP_LEAD_NS)) {
-        work::RESCHED
-    } else if (queue.len() == 1 || queue.running.is_urgent()) && !time::slice_runs(cpu) {
-        // The slice timer cannot be armed from here: the running task does it on its way out of the kernel.
-        work::SLICE
-    } else {
-        0
+    if queue.running.is_idle {
+        return work::RESCHED;
     }
+    let preempts = if preempt { queue.preempts(time::since_boot_ns) } else { Preempts::Never };
+    let by = match preempts {
+        Preempts::Now => return work::RESCHED,
+        Preempts::At(when) => when,
+        Preempts::Never if queue.len() == 1 || queue.running.is_urgent() => ANY_TIME,
+        Preempts::Never => return 0,
+    };
+    // The slice timer cannot be armed from here: the running task does it on its way out of the kernel.
+    if time::slice_ends_by(cpu, by) { 0 } else { work::SLICE }
 }
+
+/// A slice of any length will do.
+const ANY_TIME: u64 = u64::MAX - 1;
 
 /// Queues a task that has just been woken; it belongs to `cpu`, whose queue is locked. Interrupts are off.
 #[inline]

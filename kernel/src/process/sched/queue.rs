@@ -8,7 +8,7 @@ use crate::base::percpu::MAX_CPUS;
 use crate::process::task::task::Task;
 use crate::sync::{SpinGuard, SpinLock, level};
 use abi::{Errno, Result};
-use alea_runq::{Length, NORMAL_RANK, Place, Standing};
+use alea_runq::{Length, NORMAL_RANK, Place, Preempts, Standing};
 use alloc::sync::Arc;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -29,12 +29,15 @@ pub(super) struct Running {
     id: usize,
     standing: Standing,
     pub(super) is_idle: bool,
+    /// When it got the CPU, in nanoseconds since boot.
+    pub(super) since: u64,
 }
 
 impl Running {
     #[inline]
-    pub(super) fn new(task: &Task, is_idle: bool) -> Self {
-        Self { id: core::ptr::from_ref(task).addr(), standing: task.sched.standing(), is_idle }
+    pub(super) fn new(task: &Task, is_idle: bool, since: u64) -> Self {
+        let id = core::ptr::from_ref(task).addr();
+        Self { id, standing: task.sched.standing(), is_idle, since }
     }
 
     /// Whether it is a real-time task.
@@ -50,7 +53,7 @@ impl Running {
 impl RunQueue {
     const fn new() -> Self {
         let standing = Standing { rank: 0, vruntime: 0 };
-        let running = Running { id: 0, standing, is_idle: true };
+        let running = Running { id: 0, standing, is_idle: true, since: 0 };
         Self { waiting: alea_runq::RunQueue::new(), idle: None, running }
     }
 
@@ -96,10 +99,10 @@ impl RunQueue {
         self.waiting.pop(now)
     }
 
-    /// Whether a task that was just queued should run rather than the one that runs.
+    /// Whether a task that was just queued should run rather than the one that runs, and when.
     #[inline]
-    pub(super) fn preempts(&self, lead: u64) -> bool {
-        self.waiting.beats(self.running.standing, lead)
+    pub(super) fn preempts(&self, now: impl FnOnce() -> u64) -> Preempts {
+        self.waiting.preempts(self.running.standing, self.running.since, now)
     }
 
     /// A task, which may be the idle one, has run for `ran` nanoseconds until now; it is in no queue.
@@ -121,7 +124,8 @@ impl RunQueue {
             return None;
         }
         debug_assert!(self.running.is(task), "another task than the running one has the slice");
-        self.waiting.next_look(self.running.standing, task.sched.slice_left(), now)
+        let Running { standing, since, .. } = self.running;
+        self.waiting.next_look(standing, since, task.sched.slice_left(), now)
     }
 
     /// How far the task's run time is ahead of this queue's least.
@@ -255,7 +259,7 @@ pub(super) fn prepare(cpu: usize, idle: Arc<Task>) -> Result<()> {
     // Relaxed: nothing else runs yet.
     reserve_on(cpu, RESERVED.load(Ordering::Relaxed).max(64))?;
     let mut queue = lock(cpu);
-    queue.running = Running::new(&idle, true);
+    queue.running = Running::new(&idle, true, 0);
     queue.idle = Some(idle);
     Ok(())
 }

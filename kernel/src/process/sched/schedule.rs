@@ -114,7 +114,8 @@ fn switch_to_next(turn: Turn) {
     let runs = next.as_deref().unwrap_or(&prev);
     debug_assert_eq!(runs.sched.cpu(), cpu, "a task runs on a CPU that it does not belong to");
     let is_idle = queue.idle.as_ref().is_some_and(|idle| core::ptr::eq(&**idle, runs));
-    queue.running = Running::new(runs, is_idle);
+    let since = if next.is_none() { queue.running.since } else { now };
+    queue.running = Running::new(runs, is_idle, since);
     let look = queue.next_look(runs, now);
     drop(queue);
     arm_slice(look);
