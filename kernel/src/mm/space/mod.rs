@@ -2,7 +2,7 @@
 //!
 //! `space` is the object that all share, `request` the words in which it is asked, `vma` one mapping. `area` changes the
 //! list of mappings, `table` holds the page tables and flushes TLBs, `fault` fills pages in, `fork` copies, `registry`
-//! lists all spaces, `dump` is what a core file asks. What is remembered of a program so that exec and fork take fewer faults (`hot`, `fork/known.rs`, and
+//! lists all spaces, `run` counts faults that follow each other, `dump` is what a core file asks. What is remembered of a program so that exec and fork take fewer faults (`hot`, `fork/known.rs`, and
 //! `Footprint` of the page cache): docs/memory.md.
 //!
 //! One sleeping lock of `space` guards mappings, tables and counts. It is never held across a user access, whose fault
@@ -17,6 +17,7 @@ mod hot;
 mod info;
 mod registry;
 pub mod request;
+mod run;
 pub(super) mod space;
 pub(super) mod table;
 pub mod vdso;

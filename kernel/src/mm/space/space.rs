@@ -8,6 +8,7 @@
 use super::hot::HotPages;
 use super::registry;
 use super::request::{MmLimits, VmFlags};
+use super::run::Run;
 use super::table::tlb::CpuMask;
 use super::table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
 use super::vma::Vma;
@@ -57,6 +58,8 @@ pub(super) struct Inner {
     pub(super) lock_future: bool,
     /// How many pages of zeros that are written count as written soon after the fork that made this space.
     pub(super) early_writes: u32,
+    /// The writes to fresh memory that followed each other.
+    pub(super) run: Run,
 }
 
 /// Pages of zeros that a child writes at first and that its siblings are likely to write, too.
@@ -136,8 +139,16 @@ impl AddressSpace {
         let root = PhysAddr::new_truncate(table.root().phys());
         let (counts, lock_future) = (Counts::default(), false);
         let early_writes = if forked { EARLY_WRITES } else { 0 };
-        let inner =
-            Mutex::new(Inner { vmas, table, counts, layout, limits, lock_future, early_writes });
+        let inner = Mutex::new(Inner {
+            vmas,
+            table,
+            counts,
+            layout,
+            limits,
+            lock_future,
+            early_writes,
+            run: Run::default(),
+        });
         let space = room.arc(Self {
             _counted: Counted::new(Kind::AddressSpace),
             id: registry::next_id(),

@@ -182,10 +182,17 @@ impl Inner {
         leaf.set(index, frame.phys() | flags | OWNED);
         self.own(pos);
         if is_zero {
-            self.note_zero(addr);
-            self.note_early_write(space, addr);
+            self.note_fresh(space, pos, leaf, addr, flags);
         }
         Ok(frame)
+    }
+
+    /// A page of zeros of the mapping at `pos` was made, with `bits` in its entry, because it is written.
+    #[inline]
+    fn note_fresh(&mut self, space: &AddressSpace, pos: Pos, leaf: Table, addr: u64, bits: u64) {
+        self.note_zero(addr);
+        self.note_early_write(space, addr);
+        self.fill_ahead(pos, leaf, addr, bits);
     }
 
     /// Maps the page of a file itself, and pages around it.
@@ -250,22 +257,22 @@ impl Inner {
         let vma = self.vmas.get(pos).ok_or(Fault::SegvMap)?;
         let index = index_at(addr, 0);
         let old = frame_of(entry);
-        let mut flags = vma.entry_flags() | ACCESSED | DIRTY;
+        let mut bits = vma.entry_flags() | ACCESSED | DIRTY;
         if vma.flags.contains(VmFlags::WRITE) {
-            flags |= WRITABLE;
+            bits |= WRITABLE;
         } else if !vma.is_accessible() {
-            flags &= !PRESENT;
+            bits &= !PRESENT;
         }
         // The entry allows more than before, of the same page: a CPU with the old entry in its TLB takes a fault
         // and finds the new one (see `resolve`).
         if !vma.is_private() {
-            leaf.replace(index, old.phys() | flags);
+            leaf.replace(index, old.phys() | bits);
             forget_here(space, addr);
             return Ok(old);
         }
         // Nobody can take a reference to a frame that only this entry refers to, except through this space.
         if entry & OWNED != 0 && old.meta().refs() == 1 {
-            leaf.replace(index, old.phys() | flags | OWNED);
+            leaf.replace(index, old.phys() | bits | OWNED);
             forget_here(space, addr);
             return Ok(old);
         }
@@ -278,24 +285,24 @@ impl Inner {
             new.copy_from(old);
             new
         };
-        leaf.set(index, new.phys() | flags | OWNED);
+        leaf.set(index, new.phys() | bits | OWNED);
         if entry & OWNED != 0 {
             self.note_hot(&space.hot, addr);
             gather.removed(addr, Was::used(entry));
-        } else {
-            let flags = vma.flags;
-            if entry & ZERO == 0 {
-                if let Some(file) = &vma.file
-                    && let Some(footprint) = file.cache.footprint()
-                {
-                    footprint.write(vma.index_of(addr), true);
-                }
-                self.count_rss(flags, false, -1);
-            } else {
-                self.note_zero(addr);
-                self.note_early_write(space, addr);
+            return Ok(new);
+        }
+        let flags = vma.flags;
+        if entry & ZERO == 0 {
+            if let Some(file) = &vma.file
+                && let Some(footprint) = file.cache.footprint()
+            {
+                footprint.write(vma.index_of(addr), true);
             }
+            self.count_rss(flags, false, -1);
             self.own(pos);
+        } else {
+            self.own(pos);
+            self.note_fresh(space, pos, leaf, addr, bits);
         }
         Ok(new)
     }

@@ -90,7 +90,9 @@ pub(in crate::mm) fn flush_kernel(pages: &[u64]) {
 /// Most pages that are flushed one by one.
 pub(in crate::mm) const SINGLE: usize = 32;
 /// Most frames that wait for a flush.
-const WAITING: usize = 64;
+const WAITING: usize = 192;
+/// Most tables that wait for a flush.
+const TABLES: usize = 64;
 /// Most shared tables that wait for a flush.
 const SHARED: usize = 8;
 
@@ -133,7 +135,7 @@ pub(in crate::mm::space) struct Gather<'a> {
     /// Some entries were seen unused, and not noted.
     unused: bool,
     frames: ArrayVec<u32, WAITING>,
-    tables: ArrayVec<u32, WAITING>,
+    tables: ArrayVec<u32, TABLES>,
     /// Tables of which this space gives up its share.
     shared: ArrayVec<u32, SHARED>,
 }
