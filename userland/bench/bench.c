@@ -114,6 +114,7 @@ static long run_getpid(long n)
 }
 
 #include "bench_seccomp.h"
+#include "bench_streams.h"
 
 static unsigned char draw[65536], last_draw[65536];
 
@@ -724,6 +725,14 @@ static const struct benchmark benchmarks[] = {
 	{ "shell_noop", 120, run_shell_noop, NULL, NULL, NULL },
 	{ "pipe_grep", 80, run_pipe_grep, NULL, NULL, NULL },
 	{ "sed_pipeline", 60, run_sed_pipeline, NULL, NULL, NULL },
+	{ "tcp_1k", 20000, run_stream_1k, stream_tcp, stop_stream, NULL },
+	{ "tcp_4k", 10000, run_stream_4k, stream_tcp, stop_stream, NULL },
+	{ "tcp_128k", 500, run_stream_128k, stream_tcp, stop_stream, NULL },
+	{ "pipe_4k", 10000, run_stream_4k, stream_pipe, stop_stream, NULL },
+	{ "pipe_64k", 1000, run_stream_64k, stream_pipe, stop_stream, NULL },
+	{ "unix_64k", 1000, run_stream_64k, stream_unix, stop_stream, NULL },
+	{ "touch_32m", 4, touch_large, NULL, NULL, NULL },
+	{ "read_tmpfs_128k", 2000, run_read_128k, make_large_file, drop_large_file, NULL },
 };
 
 #define COUNT (sizeof benchmarks / sizeof benchmarks[0])

@@ -22,7 +22,21 @@ use xtask_host::{paths, process};
 use xtask_setup::build;
 
 /// The benchmarks that must not grow.
-const GUARDED: [&str; 5] = ["getpid", "getrandom_16", "fork_exit", "exec_true", "shell_noop"];
+const GUARDED: [&str; 13] = [
+    "getpid",
+    "getrandom_16",
+    "fork_exit",
+    "exec_true",
+    "shell_noop",
+    "tcp_1k",
+    "tcp_4k",
+    "tcp_128k",
+    "pipe_4k",
+    "pipe_64k",
+    "unix_64k",
+    "touch_32m",
+    "read_tmpfs_128k",
+];
 
 /// Boots whose samples are taken together.
 const BOOTS: u32 = 3;
