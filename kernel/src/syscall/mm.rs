@@ -234,9 +234,9 @@ pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
 
 pub fn madvise(addr: u64, len: u64, advice: i32) -> Result<()> {
     let advice = match advice {
-        madv::NORMAL | madv::RANDOM | madv::SEQUENTIAL | madv::HUGEPAGE | madv::NOHUGEPAGE => {
-            Advice::Nothing
-        }
+        madv::NORMAL | madv::RANDOM | madv::SEQUENTIAL => Advice::Nothing,
+        madv::HUGEPAGE => Advice::Huge,
+        madv::NOHUGEPAGE => Advice::NoHuge,
         // There is nowhere to page out to.
         madv::COLD | madv::PAGEOUT => Advice::Nothing,
         madv::WILLNEED => Advice::WillNeed,

@@ -1,6 +1,7 @@
 /*
  * Anonymous memory that is written from one page to the next: a kernel may fill in pages before they are written, but only a few,
- * only zeros, never over a page that is there, and never outside the mapping; memory that is written here and there stays as it is.
+ * only zeros, never over a page that is there, never outside the mapping, and none after MADV_NOHUGEPAGE; memory that is written here
+ * and there stays as it is.
  */
 #include "check.h"
 
@@ -12,7 +13,6 @@ static char *fresh(void)
 	MUST(at == MAP_FAILED ? -1 : 0);
 	/* A mapping of its own, which nobody touches. */
 	MUST(mprotect(at + PAGES * PAGE, PAGE, PROT_READ));
-	madvise(at, PAGES * PAGE, MADV_NOHUGEPAGE);
 	return at;
 }
 
@@ -60,6 +60,13 @@ int main(void)
 	for (int i = PAGES - 1; i >= PAGES / 2; i--)
 		at[i * PAGE] = 1;
 	IS(resident(at, 0, PAGES / 2) == 0);
+
+	/* As the program wants it. */
+	T(madvise(at, PAGES / 2 * PAGE, MADV_NOHUGEPAGE));
+	write_pages(at, 0, 80, 1);
+	IS(resident(at, 0, PAGES / 2) == 80);
+	T(madvise(at, PAGES / 2 * PAGE, MADV_HUGEPAGE));
+	T(madvise(at, PAGES / 2 * PAGE, MADV_DONTNEED));
 
 	/* What was filled in is given back, and comes again as zeros. */
 	write_pages(at, 0, 64, 1);

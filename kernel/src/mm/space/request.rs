@@ -51,6 +51,10 @@ bitflags! {
         const PROMISED = 1 << 18;
         /// It goes whole or not at all, and does not grow.
         const WHOLE = 1 << 19;
+        /// Large pages are wanted; told, and nothing more.
+        const HUGE = 1 << 20;
+        /// No more pages than those that are touched.
+        const NOHUGE = 1 << 21;
         /// A page was written privately: what a merge may ignore.
         const HAS_ANON = 1 << 15;
     }
@@ -146,7 +150,7 @@ pub enum Fault {
 /// madvise's advice that does something here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// NORMAL, RANDOM, SEQUENTIAL, HUGEPAGE, NOHUGEPAGE, MERGEABLE, COLD, ...: checked, then nothing to do.
+    /// NORMAL, RANDOM, SEQUENTIAL, MERGEABLE, COLD, ...: checked, then nothing to do.
     Nothing,
     WillNeed,
     DontNeed,
@@ -160,6 +164,8 @@ pub enum Advice {
     KeepOnFork,
     DontDump,
     DoDump,
+    Huge,
+    NoHuge,
     PopulateRead,
     PopulateWrite,
 }

@@ -257,7 +257,7 @@ fn figure(text: &mut TextBuf, name: &str, kib: u64) -> Result<()> {
 
 fn flags(text: &mut TextBuf, flags: VmFlags) -> Result<()> {
     text.try_push_str("THPeligible:           0\nVmFlags:")?;
-    let mut row = Row::<64>::new();
+    let mut row = Row::<72>::new();
     for (flag, name) in [
         (VmFlags::READ, b" rd"),
         (VmFlags::WRITE, b" wr"),
@@ -272,6 +272,8 @@ fn flags(text: &mut TextBuf, flags: VmFlags) -> Result<()> {
         (VmFlags::DONTFORK, b" dc"),
         (VmFlags::WIPEONFORK, b" wf"),
         (VmFlags::DONTDUMP, b" dd"),
+        (VmFlags::HUGE, b" hg"),
+        (VmFlags::NOHUGE, b" nh"),
         (VmFlags::DROPPABLE, b" dp"),
     ] {
         if flags.contains(flag) {

@@ -290,6 +290,8 @@ impl Vma {
             Advice::WipeOnFork if self.is_private_anon() => (VmFlags::WIPEONFORK, VmFlags::empty()),
             Advice::KeepOnFork if !droppable => (VmFlags::empty(), VmFlags::WIPEONFORK),
             Advice::DontDump => (VmFlags::DONTDUMP, VmFlags::empty()),
+            Advice::Huge => (VmFlags::HUGE, VmFlags::NOHUGE),
+            Advice::NoHuge => (VmFlags::NOHUGE, VmFlags::HUGE),
             Advice::DoDump if !droppable => (VmFlags::empty(), VmFlags::DONTDUMP),
             _ => return Err(Errno::EINVAL),
         };

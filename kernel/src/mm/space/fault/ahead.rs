@@ -1,7 +1,7 @@
 //! Anonymous memory that a program writes from one page to the next: a fault fills in pages that it has not come to yet.
 //!
-//! Owns nothing: [`run`](super::super::run) says how many. Never fills a page beyond the mapping, over one that is there, or
-//! with memory that is needed elsewhere. Locks: the space's.
+//! Owns nothing: [`run`](super::super::run) says how many. Never fills a page beyond the mapping, over one that is there, with
+//! memory that is needed elsewhere, or after `MADV_NOHUGEPAGE`. Locks: the space's.
 
 use crate::base::PAGE_SIZE;
 use crate::mm::frames::{self, For};
@@ -17,7 +17,7 @@ impl Inner {
     pub(super) fn fill_ahead(&mut self, pos: Pos, leaf: Table, addr: u64, flags: u64) {
         let wanted = self.run.goes_on(addr);
         let Some(vma) = self.vmas.get(pos) else { return };
-        if wanted == 0 || vma.flags.contains(VmFlags::DROPPABLE) {
+        if wanted == 0 || vma.flags.intersects(VmFlags::DROPPABLE.union(VmFlags::NOHUGE)) {
             return;
         }
         let after = addr + PAGE_SIZE as u64;
