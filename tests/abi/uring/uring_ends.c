@@ -93,8 +93,30 @@ static void vectors(void)
 	ring_close(&r);
 }
 
+/* A pipe without bytes does not hide that nothing is spliced into a ring, so nothing waits for it. */
+static void into_rings(void)
+{
+	SAY("-- into rings");
+	int ends[2];
+	MUST(pipe(ends));
+	r = ring(8);
+	struct ring other = ring(4);
+	int rings[] = { r.fd, other.fd };
+	for (int i = 0; i < 2; i++) {
+		struct io_uring_sqe *sqe = next(&r, IORING_OP_SPLICE, (unsigned long)i);
+		sqe->splice_fd_in = ends[0];
+		sqe->splice_off_in = sqe->off = -1UL;
+		sqe->fd = rings[i];
+		sqe->len = 8;
+		go(&r, 1, 1);
+	}
+	ring_close(&other);
+	ring_close(&r);
+}
+
 int main(void)
 {
+	into_rings();
 	timeouts();
 	one_thread(IORING_SETUP_SINGLE_ISSUER);
 	one_thread(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);

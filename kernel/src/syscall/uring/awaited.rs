@@ -3,7 +3,7 @@
 //! It is a file of the ring's own, so that [`super::parked`] waits for it as for any. Owns the references. Never has a descriptor.
 //! Locks: none of its own.
 
-use super::check::{SPLICE_FLAGS, futex_words, is_shared};
+use super::check::{SPLICE_FLAGS, futex_words, is_nested, is_shared};
 use super::outcome::{Done, Outcome, Wait};
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
@@ -95,6 +95,10 @@ fn moved(result: Result<i64>, sqe: &Sqe) -> Done {
 pub fn move_between(input: Arc<OpenFile>, output: Arc<OpenFile>, sqe: &Sqe) -> Result<Outcome> {
     if sqe.len == 0 {
         return Ok(Outcome::of(Ok(0)));
+    }
+    // Neither can be spliced, which a pipe without bytes would hide; and what waits for one would be woken from another's queue.
+    if is_nested(&input) || is_nested(&output) {
+        return Err(Errno::EINVAL);
     }
     match step(&input, &output, sqe) {
         Err(Errno::EAGAIN)

@@ -7,9 +7,9 @@
 //! ring's mutex. Locks: none in a bell.
 
 use super::awaited::is_woken;
+use super::check::is_nested;
 use super::memory::Shared;
 use super::request::Request;
-use crate::fs::epoll::Epoll;
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::process::Task;
 use crate::process::task::later::leave_to;
@@ -186,8 +186,6 @@ impl Parked {
         wanted: PollEvents,
         deadline: Option<u64>,
     ) -> Result<Self> {
-        let is_nested =
-            |file: &OpenFile| !file.ops().may_be_passed() || file.downcast::<Epoll>().is_some();
         if file.as_deref().is_some_and(is_nested) {
             return Err(Errno::EOPNOTSUPP);
         }
