@@ -54,6 +54,15 @@ fn few_interrupts_wait() {
 }
 
 #[test]
+fn the_clock_is_asked_at_every_64th_only() {
+    let (service, mut cpu) = (service(), Interrupts::new());
+    let mut at = |n, uptime| service.interrupt(&mut cpu, interrupt(n, false), || uptime);
+    assert!((1..=64).all(|n| at(n, Duration::ZERO).is_none()));
+    let late = Duration::from_secs(60);
+    assert_eq!((65..=128).find(|&n| at(n, late).is_some()), Some(128));
+}
+
+#[test]
 fn devices_count_unless_the_counter_was_refused() {
     let worth = |counter| {
         let (service, mut cpu) = (service(), Interrupts::new());
