@@ -1,16 +1,15 @@
 //! The buffers of events: which one an event has, and what a mapping of its descriptor is.
 //!
-//! Owns the count of pages that those who are not capable have. Locks: the mutex of all events, while buffers change.
+//! Owns nothing. Never makes a buffer that its user may not have (`locked`). Locks: the mutex of all events, while buffers change.
 
 use super::event::{Event, Subject, changes};
+use super::locked::Locked;
 use super::ring::{Mapped, Ring, Wakeup};
 use super::settings::{MLOCK_KB, PARANOID};
+use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
-use crate::base::{PAGE_SIZE, percpu};
 use crate::mm::fallible::try_arc;
-use crate::process::task::current::current;
-use crate::process::task::limits::Resource;
-use crate::vfs::{Capability, MapRange, MapTarget};
+use crate::vfs::{MapRange, MapTarget};
 use abi::perf::bit;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -32,9 +31,10 @@ pub(super) fn target(event: &Arc<Event>, range: &MapRange) -> Result<MapTarget> 
         Some(ring) if ring.pages() as u64 == pages => ring,
         Some(_) => return Err(Errno::EINVAL),
         None => {
-            check_limit(pages + 1)?;
+            let free = u64::from(MLOCK_KB.get().unsigned_abs()) << 10;
+            let locked = Locked::new(pages + 1, free, PARANOID.get() < 0)?;
             let pages = usize::try_from(pages).map_err(|_| Errno::ENOMEM)?;
-            let ring = Ring::new(pages, wakeup(event), !range.writable)?;
+            let ring = Ring::new(pages, wakeup(event), !range.writable, locked)?;
             let old = event.ring.lock().replace(ring.clone());
             drop(old);
             ring
@@ -46,21 +46,6 @@ pub(super) fn target(event: &Arc<Event>, range: &MapRange) -> Result<MapTarget> 
 fn wakeup(event: &Event) -> Wakeup {
     let number = event.attr.wakeup;
     if event.attr.has(bit::WATERMARK) { Wakeup::Bytes(number) } else { Wakeup::Samples(number) }
-}
-
-/// `kernel.perf_event_mlock_kb` for each CPU, and beyond that what may be locked.
-fn check_limit(pages: u64) -> Result<()> {
-    let task = current();
-    let free = u64::from(MLOCK_KB.get().unsigned_abs()) << 10;
-    let free = free.saturating_mul(percpu::cpus_online() as u64);
-    let beyond = pages.saturating_mul(PAGE_SIZE as u64).saturating_sub(free);
-    let locked = task.mm().usage().locked.saturating_mul(PAGE_SIZE as u64);
-    let limit = task.process().limits().soft(Resource::MemLock);
-    let may = PARANOID.get() < 0 || task.cred().capable(Capability::IPC_LOCK);
-    if beyond != 0 && locked.saturating_add(beyond) > limit && !may {
-        return Err(Errno::EPERM);
-    }
-    Ok(())
 }
 
 /// Leads the records of an event into the buffer of another one, or nowhere.

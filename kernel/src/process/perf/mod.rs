@@ -17,6 +17,7 @@ mod emit;
 mod event;
 mod file;
 mod life;
+mod locked;
 mod long;
 mod map;
 mod open;

@@ -4,6 +4,7 @@
 //! that user space writes may be wrong: it only decides whether there is room. Owns its frames, which stay as long as a mapping or an
 //! event has it. Never waits for a reader: what finds no room is counted. Locks: `Perf`, for who writes.
 
+use super::locked::Locked;
 use super::record::Record;
 use crate::base::PAGE_SIZE;
 use crate::mm::fallible::{TryGrow, TryVec, try_arc, try_string};
@@ -52,7 +53,9 @@ pub(super) struct Ring {
     /// Mapped read-only: the oldest records are overwritten.
     overwrites: bool,
     written: SpinLock<Written, level::Perf>,
+    /// Changes under the lock of `locked`.
     mappings: AtomicUsize,
+    locked: Locked,
     paused: AtomicBool,
     /// What the next poll says.
     ready: AtomicU32,
@@ -63,7 +66,12 @@ pub(super) struct Ring {
 
 impl Ring {
     /// One of `pages` pages of records, a power of two or none.
-    pub fn new(pages: usize, wakeup: Wakeup, overwrites: bool) -> Result<Arc<Self>> {
+    pub fn new(
+        pages: usize,
+        wakeup: Wakeup,
+        overwrites: bool,
+        locked: Locked,
+    ) -> Result<Arc<Self>> {
         let cache = PageCache::new();
         cache.set_size(((pages + 1) * PAGE_SIZE) as u64);
         let numbers = Frame::alloc_zeroed()?;
@@ -86,6 +94,7 @@ impl Ring {
             overwrites,
             written: SpinLock::new(written),
             mappings: AtomicUsize::new(0),
+            locked,
             paused: AtomicBool::new(false),
             ready: AtomicU32::new(0),
             owed: AtomicBool::new(false),
@@ -235,10 +244,15 @@ impl MapSource for Mapped {
 
 impl MapObserver for Mapped {
     fn mapped(&self) {
-        self.0.mappings.fetch_add(1, Ordering::Relaxed);
+        let ring = &self.0;
+        ring.locked.settle(|| {
+            ring.mappings.fetch_add(1, Ordering::Relaxed);
+            true
+        });
     }
     fn unmapped(&self) {
-        self.0.mappings.fetch_sub(1, Ordering::Relaxed);
+        let ring = &self.0;
+        ring.locked.settle(|| ring.mappings.fetch_sub(1, Ordering::Relaxed) != 1);
     }
     fn size(&self) -> u64 {
         self.0.size() + PAGE_SIZE as u64
