@@ -30,7 +30,8 @@ mod rows;
 
 pub use check::{Fault, Refusal};
 pub use insn::Insn;
-pub use program::{MAX_LEN, Program};
+pub use op::Word;
+pub use program::{Data, MAX_LEN, OnNumber, Program, Start};
 
 /// Words of `struct seccomp_data`: number, architecture, instruction pointer and six arguments, low halves first.
 pub const DATA_WORDS: usize = 16;

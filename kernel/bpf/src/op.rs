@@ -5,7 +5,7 @@ use crate::{CELLS, DATA_WORDS};
 
 /// Which word of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Word(u8);
+pub struct Word(u8);
 
 impl Word {
     /// By its offset in bytes, if it is aligned and inside.
@@ -14,7 +14,9 @@ impl Word {
         (offset.is_multiple_of(4) && usize::from(word) < DATA_WORDS).then_some(Self(word))
     }
 
-    pub(crate) fn index(self) -> usize {
+    /// Its place, which is one that is there.
+    #[inline(always)]
+    pub fn index(self) -> usize {
         usize::from(self.0) % DATA_WORDS
     }
 }

@@ -214,11 +214,13 @@ fn agree(program: &[Insn], data: &[u32; DATA_WORDS]) -> Result<bool, TestCaseErr
     let (expected, steps) = interpret(program, data);
     prop_assert!(steps <= program.len());
     prop_assert_eq!(checked.run(data), expected);
-    if let Some(answer) = checked.run_on_number(data[0], data[1]) {
+    let known = checked.on_number(data[0], data[1]);
+    if let Some(answer) = known.said {
         prop_assert_eq!(answer, expected);
     } else {
         prop_assert!(program.iter().any(|insn| insn.code == 0x20 && insn.k >= 8));
     }
+    prop_assert_eq!(checked.run_from(known.start, data), expected);
     Ok(true)
 }
 
@@ -238,7 +240,10 @@ proptest! {
     #[test]
     fn programs_with_rows(
         before in any_program(),
-        row in prop::collection::vec((0..8u8, 0..12u32), 4..40),
+        row in prop_oneof![
+            prop::collection::vec((0..8u8, 0..12u32), 4..40),
+            prop::collection::vec((0..8u8, any_k()), 4..40),
+        ],
         behind in any_program(),
         data in any_data(),
         into in 0..60u8,
@@ -323,6 +328,31 @@ fn a_row_of_all_and_its_end() {
     program.splice(0..0, [insn(0x00, 0, 0, 5)]);
     program.extend((0..30).map(|at| insn(0x06, 0, 0, at)));
     assert!(agree(&program, &[0; DATA_WORDS]).unwrap());
+}
+
+#[test]
+fn a_start_is_behind_what_the_number_decides() {
+    // Of number 39, the first argument; of all others, nothing.
+    let program = [
+        insn(0x20, 0, 0, 0),
+        insn(0x15, 0, 2, 39),
+        insn(0x20, 0, 0, 16),
+        insn(0x16, 0, 0, 0),
+        insn(0x06, 0, 0, 7),
+    ];
+    let checked = Program::new(program.to_vec()).unwrap();
+    let (other, own) = (checked.on_number(1, 0), checked.on_number(39, 0));
+    assert_eq!((other.said, own.said), (Some(7), None));
+    assert!(other.start != own.start && own.start != alea_bpf::Start::default());
+    let mut data = [0; DATA_WORDS];
+    data[4] = 5;
+    // What stands there for the number is not looked at any more.
+    assert_eq!((checked.run_from(own.start, &data), checked.run_from(other.start, &data)), (5, 7));
+    // What was put aside before is needed: no start but the beginning.
+    let mut kept = vec![insn(0x00, 0, 0, 9), insn(0x02, 0, 0, 3), insn(0x01, 0, 0, 4)];
+    kept.extend(program);
+    let kept = Program::new(kept).unwrap();
+    assert_eq!(kept.on_number(39, 0).start, alea_bpf::Start::default());
 }
 
 #[test]

@@ -162,7 +162,7 @@ pub fn current() -> *const () {
 /// # Safety
 /// `work` must stay valid for as long as the task may run on this CPU, and `stack_top` must be the
 /// 16-byte aligned top of a mapped kernel stack that nothing else uses. Before the task enters user mode
-/// `calls` is a whole table that is never freed. Interrupts are off.
+/// `calls` is a whole table, that stays while the task may run with it. Interrupts are off.
 #[inline]
 pub unsafe fn set_current(
     task: *const (),
@@ -188,7 +188,7 @@ pub unsafe fn set_current(
 /// Sets the running task's table of system calls.
 ///
 /// # Safety
-/// It is a whole table that is never freed.
+/// It is a whole table, that stays until the task has another one.
 pub unsafe fn set_calls(calls: *const ()) {
     // SAFETY: GS is valid as in `cpu_id`.
     unsafe {

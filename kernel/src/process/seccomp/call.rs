@@ -6,14 +6,16 @@ use super::filter::{Filter, Verdict};
 use super::log;
 use super::notify::Answer;
 use super::part::Mode;
-use crate::arch::entry::frame::TrapFrame;
-use crate::process::task::current::Current;
+use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
+use crate::arch::entry::trap;
+use crate::base::speculation::clamp;
+use crate::process::task::current::{Current, current};
 use crate::process::tree::exit;
-use crate::process::{coredump, ptrace, signal};
+use crate::process::{coredump, ptrace, signal, watch};
 use abi::Errno;
 use abi::seccomp::{ARCH_X86_64, ret};
 use abi::signal::{SigInfo, Signal};
-use alea_bpf::DATA_WORDS;
+use alea_bpf::{DATA_WORDS, Data, Word};
 use alloc::sync::Arc;
 
 /// The greatest error that a filter can give.
@@ -21,6 +23,34 @@ const MAX_ERRNO: u32 = 4095;
 
 /// What strict mode lets pass: read, write, rt_sigreturn, exit.
 const STRICT: [u32; 4] = [0, 1, 15, 60];
+
+/// A call of the running task that its filters have to be asked about: what it returns.
+pub(super) extern "C" fn asked(frame: &mut TrapFrame) -> i64 {
+    let calls = trap::system_calls();
+    let task = current();
+    if task.tracing.is_traced() {
+        return watched(frame, calls);
+    }
+    let own = task.own_filter();
+    let Some(filter) = &*own else {
+        drop(own);
+        return watched(frame, calls);
+    };
+    let refused = verdict_of(filter, frame);
+    drop(own);
+    if refused.is_none_or(|verdict| act(task, frame, verdict, false)) {
+        // As at the entry: the low half, and the last entry for what is too great.
+        calls[clamp((frame.orig_rax as u32 as usize).min(SYSCALLS - 1), SYSCALLS)](frame)
+    } else {
+        frame.return_value()
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
+    watch::watched(frame, calls)
+}
 
 /// Whether the running task makes the call that its registers ask for; if not, its result is in them.
 #[inline]
@@ -57,13 +87,42 @@ fn judge(task: Current, frame: &mut TrapFrame, again: bool, filter: Option<Arc<F
         }
         Mode::Filter | Mode::Dead => {
             let Some(filter) = filter else { return false };
-            filter.judge(&data_of(frame))
+            match verdict_of(&filter, frame) {
+                Some(verdict) => verdict,
+                None => return true,
+            }
         }
     };
     act(task, frame, verdict, again)
 }
 
-/// `struct seccomp_data`.
+#[inline(always)]
+fn verdict_of(filter: &Filter, frame: &TrapFrame) -> Option<Verdict> {
+    filter.judge(frame.orig_rax as u32, &InFrame(frame))
+}
+
+/// `struct seccomp_data` as it lies in the registers.
+struct InFrame<'a>(&'a TrapFrame);
+
+impl Data for InFrame<'_> {
+    #[inline(always)]
+    fn word(&self, word: Word) -> u32 {
+        let frame = self.0;
+        let both = match word.index() / 2 {
+            0 => u64::from(frame.orig_rax as u32) | u64::from(ARCH_X86_64) << 32,
+            1 => frame.rip,
+            2 => frame.rdi,
+            3 => frame.rsi,
+            4 => frame.rdx,
+            5 => frame.r10,
+            6 => frame.r8,
+            _ => frame.r9,
+        };
+        (both >> (word.index() % 2 * 32)) as u32
+    }
+}
+
+/// The same as words.
 fn data_of(frame: &TrapFrame) -> [u32; DATA_WORDS] {
     let low = |word: u64| word as u32;
     let high = |word: u64| (word >> 32) as u32;
@@ -89,6 +148,7 @@ fn data_of(frame: &TrapFrame) -> [u32; DATA_WORDS] {
     ]
 }
 
+#[cold]
 fn act(task: Current, frame: &mut TrapFrame, verdict: Verdict, again: bool) -> bool {
     let Verdict { said, logs, notifier } = verdict;
     let (action, data) = (said & ret::ACTION, said & ret::DATA);

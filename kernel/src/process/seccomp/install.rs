@@ -3,10 +3,12 @@
 //! The lock of the process's tree is held from the check to the change, so that no thread comes or takes another filter
 //! between; memory is found before.
 
-use super::filter::{Filter, Parts, Passes};
+use super::call::asked;
+use super::filter::{Calls, Filter, Known, Parts};
 use super::notify::Notifier;
 use super::part::{Mode, be_watched};
 use super::{listener, log};
+use crate::arch::entry::trap;
 use crate::mm::fallible::{Room, TryCollect, TryGrow, TryVec};
 use crate::mm::user::{self, UserPtr};
 use crate::process::task::current::{Current, current};
@@ -60,16 +62,17 @@ pub fn install_filter(flags: u32, addr: u64) -> Result<i64> {
     if flags & !KNOWN != 0 || conflict || alone {
         return Err(Errno::EINVAL);
     }
+    let calls = Calls { all: trap::system_calls(), asked };
     let task = current();
     let program = read_program(task, addr)?;
-    let passes = Passes::of(&program);
+    let known = Known::of(&program, task.seccomp.count(), calls)?;
     let notifier = match has(flag::NEW_LISTENER) {
         true => Some(Notifier::new(has(flag::WAIT_KILLABLE_RECV))?),
         false => None,
     };
     let fd = notifier.as_ref().map(|notifier| listener::open(task, notifier)).transpose()?;
-    let parts = Parts { program, passes, logs: has(flag::LOG), notifier };
-    let done = attach(task, parts, flags);
+    let parts = Parts { program, known, logs: has(flag::LOG), notifier };
+    let done = attach(task, parts, flags, calls);
     match (done, fd) {
         (Ok(Done::Attached), Some(fd)) => Ok(fd.0.into()),
         (Ok(Done::Attached), None) => Ok(0),
@@ -121,7 +124,7 @@ enum Done {
     Diverged(i32),
 }
 
-fn attach(task: Current, parts: Parts, flags: u32) -> Result<Done> {
+fn attach(task: Current, parts: Parts, flags: u32, calls: Calls) -> Result<Done> {
     let syncs = flags & flag::TSYNC != 0;
     let room = Room::new()?;
     let weight = parts.program.weight();
@@ -152,7 +155,7 @@ fn attach(task: Current, parts: Parts, flags: u32) -> Result<Done> {
         if let Some(other) = diverged {
             return Ok(Done::Diverged(other.tid()));
         }
-        let filter = room.arc(Filter::new(parts, newest));
+        let filter = room.arc(Filter::new(parts, newest, calls));
         let mut old = task.seccomp.assign(&filter);
         if syncs {
             others().for_each(|other| give(other, &task, &filter));

@@ -4,10 +4,13 @@
 //! dropped under it that may be the last of its kind.
 
 use super::filter::Filter;
-use crate::process::task::current::{Current, TASKS};
+use crate::arch::task::{Calls, OwnCalls};
+use crate::process::ptrace;
+use crate::process::task::current::Current;
 use crate::process::task::task::Task;
 use crate::process::task::work;
-use crate::sync::{SpinLock, level};
+use crate::process::watch;
+use crate::sync::{OwnerCell, OwnerRef, SpinLock, level};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -25,6 +28,8 @@ pub enum Mode {
 /// A task's own part.
 pub(in crate::process) struct Part {
     slot: SpinLock<Slot, level::Owned>,
+    /// The newest filter as the task itself goes by it: taken over from the slot on its way to user mode.
+    own: OwnerCell<Option<Arc<Filter>>>,
     /// Changes under the lock, and never back to `Off`. Relaxed: a hint that spares the lock; who sets it for another task
     /// interrupts that one.
     mode: AtomicU8,
@@ -40,6 +45,7 @@ impl Part {
     pub(in crate::process) const fn new() -> Self {
         Self {
             slot: SpinLock::new(Slot { newest: None, left: false }),
+            own: OwnerCell::new(None),
             mode: AtomicU8::new(Mode::Off as u8),
         }
     }
@@ -93,16 +99,26 @@ impl Part {
     pub(in crate::process) fn count(&self) -> u32 {
         self.look(|filter| filter.map_or(0, |filter| filter.depth()))
     }
+}
 
-    /// The task ends: listeners hear that it is gone.
+/// What only the task itself may do.
+impl Current {
+    /// The filter that it goes by.
+    #[inline(always)]
+    pub(super) fn own_filter(self) -> OwnerRef<Option<Arc<Filter>>> {
+        self.map(|task| &task.seccomp.own).borrow()
+    }
+
+    /// It ends: listeners hear that it is gone.
     #[inline]
-    pub(in crate::process) fn leave(&self) {
-        if self.is_on() {
-            let mut slot = self.slot.lock();
+    pub(in crate::process) fn leave_seccomp(self) {
+        if self.seccomp.is_on() {
+            let mut slot = self.seccomp.slot.lock();
             slot.left = true;
             let gone = slot.newest.take();
             drop(slot);
             drop(gone);
+            drop(self.map(|task| &task.seccomp.own).replace(None));
         }
     }
 }
@@ -138,8 +154,29 @@ impl Task {
     }
 }
 
-/// The running task has something of seccomp: from its next call on it is watched.
+/// The running task has something of seccomp that it had not: from its next call on it goes by it.
 pub(in crate::process) fn be_watched(task: Current) {
     task.clear_work(work::SECCOMP);
-    TASKS.watch_calls(true);
+    let newest = task.seccomp.filter();
+    drop(task.map(|task| &task.seccomp.own).replace(newest));
+    watch::watch_for_tracer(task, ptrace::watches_calls(&task));
+}
+
+/// What the calls of the running task go through if nobody but its filters wants to see them.
+pub(in crate::process) fn calls(task: Current) -> Calls {
+    if !task.seccomp.is_on() {
+        return Calls::Table;
+    }
+    own_calls(task).map_or(Calls::Watched, Calls::Own)
+}
+
+/// Whether the calls of the running task may go through a table of its filters'.
+pub(in crate::process) fn has_own_calls(task: Current) -> bool {
+    own_calls(task).is_some()
+}
+
+fn own_calls(task: Current) -> Option<OwnCalls> {
+    let own = task.own_filter();
+    let filter = own.as_ref().filter(|_| task.seccomp.mode() == Mode::Filter);
+    filter.and_then(|filter| filter.calls().cloned())
 }

@@ -89,7 +89,7 @@ pub fn do_exit(status: Status) -> ! {
     ptrace::tracer_ends(&task);
     signal::retarget(&task, SigSet::ALL);
     release_memory(task);
-    task.seccomp.leave();
+    task.leave_seccomp();
     task.map(|task| &task.sysv).leave(process.pid());
     task.map(|task| &task.registered).clear();
     let files = task.set_files(None);

@@ -10,6 +10,7 @@ use crate::base::speculation::clamp;
 use crate::base::tsc;
 use crate::process::ptrace;
 use crate::process::rings::{self, Ended};
+use crate::process::seccomp;
 use crate::process::task::current::{Current, current};
 use crate::trace::{self, Event, Point, Points, Subscriber};
 use abi::Errno;
@@ -75,7 +76,7 @@ fn counted(task: Current, frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     let all = is_counting();
     let own = task.with_counts(|counts| counts.begin(number));
     if !all && !own {
-        if !is_judged(task) && !Reasons::of(&task).is_any() {
+        if !stays_watched(task) && !Reasons::of(&task).is_any() {
             unwatch(task);
         }
         return call(task, number, frame, calls);
@@ -101,6 +102,11 @@ fn call(task: Current, number: usize, frame: &mut TrapFrame, calls: &SyscallTabl
         return ptrace::watched(frame, calls);
     }
     calls[number](frame)
+}
+
+/// Whether the calls of the running task have to come here though nobody counts them.
+fn stays_watched(task: Current) -> bool {
+    task.tracing.is_traced() || task.seccomp.is_on() && !seccomp::has_own_calls(task)
 }
 
 /// Whether a tracer or a filter has a say in the calls of the running task.

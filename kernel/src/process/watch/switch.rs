@@ -6,11 +6,13 @@
 
 use super::counts::{self, Counts};
 use super::names::name_of;
+use crate::arch::task::Calls;
 use crate::fs::procfs::TextBuf;
 use crate::mm::fallible::try_arc;
 use crate::process::ptrace;
 use crate::process::rings;
 use crate::process::sched;
+use crate::process::seccomp;
 use crate::process::task::current::{Current, TASKS};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
@@ -160,11 +162,14 @@ pub(in crate::process) fn refresh(task: Current) {
     watch_for_tracer(task, ptrace::watches_calls(&task));
 }
 
-/// The running task's tracer wants to see its calls, or not: they are watched as long as somebody does, and for ever if there
-/// is a filter.
+/// The running task's tracer wants to see its calls, or not: they are watched as long as somebody does; after that they go where
+/// its filters want them.
 pub fn watch_for_tracer(task: Current, wants: bool) {
-    let filters = task.seccomp.is_on();
-    TASKS.watch_calls(wants || filters || Reasons::of(&task).is_any() || task.with_counts(|_| ()));
+    let watched = wants || Reasons::of(&task).is_any() || task.with_counts(|_| ());
+    TASKS.call_through(match watched {
+        true => Calls::Watched,
+        false => seccomp::calls(task),
+    });
 }
 
 /// A call found that nobody watches the running task any more.

@@ -34,7 +34,7 @@ bitflags! {
 pub struct TrapHooks {
     /// The system calls by number; interrupts are on. What an entry returns goes to rax.
     pub syscalls: &'static SyscallTable,
-    /// The call of a task that is watched (`Tasks::watch_calls`), in place of the table's entry.
+    /// The call of a task that is watched (`Tasks::call_through`), in place of the table's entry.
     pub watched: fn(&mut TrapFrame) -> i64,
     /// A fault in user mode, or a kernel fault on a user address at an instruction that has an
     /// exception-table entry. The hook calls `extable::fixup` for the latter when it cannot resolve
@@ -89,6 +89,11 @@ fn hooks() -> &'static TrapHooks {
     // Acquire: pairs with the Release in `register`.
     // SAFETY: only `&'static TrapHooks` are ever stored.
     unsafe { &*HOOKS.load(Ordering::Acquire) }
+}
+
+/// The system calls that are registered.
+pub fn system_calls() -> &'static SyscallTable {
+    hooks().syscalls
 }
 
 /// Runs the `timer` hook: the running task's slice is over.

@@ -6,4 +6,4 @@ pub mod fpu;
 pub mod switch;
 mod task;
 
-pub use task::{Machine, Running, Stack, Tasks};
+pub use task::{Calls, Machine, OwnCalls, Running, Stack, Tasks, may_have_own_calls};

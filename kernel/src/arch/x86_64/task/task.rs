@@ -7,6 +7,7 @@
 //!
 //! Never drops a task on its own stack. Locks: none; interrupts are off around a switch.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::cell::{Cell, UnsafeCell};
 use core::marker::PhantomData;
@@ -30,6 +31,24 @@ pub unsafe trait Stack: Send + Sync {
     fn top(&self) -> u64;
 }
 
+/// A table of system calls that is none of the kernel's own: it stays as long as a task has it in use.
+pub type OwnCalls = Arc<Box<SyscallTable>>;
+
+/// What the system calls of a task go through.
+pub enum Calls {
+    /// The table that all begin with.
+    Table,
+    /// The hook `watched`, whatever the number.
+    Watched,
+    /// A table of its own; the same as `Watched` where none may be had ([`may_have_own_calls`]).
+    Own(OwnCalls),
+}
+
+/// Whether tasks may have tables of their own. With `randomize_kstack_offset` all go through one that is the kernel's.
+pub fn may_have_own_calls() -> bool {
+    !shift::is_on()
+}
+
 /// The machine's half of a task.
 pub struct Machine<S> {
     context: UnsafeCell<Context>,
@@ -43,11 +62,13 @@ pub struct Machine<S> {
     work: AtomicU32,
     /// Its system calls; null for who never has any. Only the task itself changes it.
     calls: Cell<*const SyscallTable>,
+    /// Keeps the table that `calls` is, if it is its own. Touched as `calls` is.
+    own_calls: Cell<Option<OwnCalls>>,
     /// From before the switch to the task until after the switch away from it.
     on_cpu: AtomicBool,
 }
 
-// SAFETY: `context`, `calls`, `fs_base` and `gs_base` are touched only by the CPU that holds `on_cpu`, or while the
+// SAFETY: `context`, `calls`, `own_calls`, `fs_base` and `gs_base` are touched only by the CPU that holds `on_cpu`, or while the
 // task has not run yet, by who makes it.
 unsafe impl<S: Sync> Sync for Machine<S> {}
 // SAFETY: the parts are addresses, of statics too, and owned memory.
@@ -114,6 +135,7 @@ impl<S: Stack> Machine<S> {
             gs_base: Cell::new(0),
             work: AtomicU32::new(0),
             calls: Cell::new(syscall::table()),
+            own_calls: Cell::new(None),
             on_cpu: AtomicBool::new(on_cpu),
         }
     }
@@ -296,15 +318,21 @@ impl<T: Running> Tasks<T> {
         Some(previous)
     }
 
-    /// From its next system call on, the running task's calls go to the hook `watched`, or go there no more.
-    pub fn watch_calls(&self, watched: bool) {
-        let table = match watched {
-            true => &raw const *shift::watched(&trap::WATCHED_CALLS),
-            false => syscall::table(),
+    /// From its next system call on, the running task's calls go through this.
+    pub fn call_through(&self, calls: Calls) {
+        let watched = || &raw const *shift::watched(&trap::WATCHED_CALLS);
+        let (table, own) = match calls {
+            Calls::Table => (syscall::table(), None),
+            Calls::Own(own) if may_have_own_calls() => (&raw const **own, Some(own)),
+            Calls::Watched | Calls::Own(_) => (watched(), None),
         };
-        self.current().machine().calls.set(table);
-        // SAFETY: both tables are statics.
+        let task = self.current();
+        let machine = task.machine();
+        machine.calls.set(table);
+        // SAFETY: a static, or `own`, which the task keeps until it has another one, that is until after the next time that
+        // it comes here, and which is in use by no other CPU: the task itself takes it over, here and at each switch.
         unsafe { percpu::set_calls(table.cast()) };
+        drop(machine.own_calls.replace(own));
     }
 
     /// Leaves the kernel part of the running task for good and enters user mode with `frame`.
