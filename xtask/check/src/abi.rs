@@ -60,13 +60,24 @@ pub struct Abi {
 }
 
 impl Abi {
+    /// The machine with room for Linux, unless its memory was chosen: Linux keeps the archive while its root, which takes half of
+    /// the memory at most, is filled from it.
+    fn roomy(&self, machine: &Machine) -> Result<Machine> {
+        if self.machine.memory.is_some() {
+            return Ok(machine.clone());
+        }
+        let archive = fs::metadata(paths::tests_initramfs())?.len();
+        let needed = (3 * archive + (256 << 20)).div_ceil(1 << 20);
+        Ok(machine.clone().memory(&format!("{}M", needed.max(512))))
+    }
+
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&setup::DEFAULT)?;
         let names = named(programs()?, &self.names)?;
         let machine = self.machine.machine()?;
         if self.refresh {
             build::initramfs()?;
-            return refresh(&machine, &names);
+            return refresh(&self.roomy(&machine)?, &names);
         }
         build::build(self.build)?;
         if let Some(rate) = self.fail_alloc.rate {
@@ -75,7 +86,7 @@ impl Abi {
         let mut linux = BTreeMap::new();
         if self.live {
             setup::ensure(&[Need::Linux])?;
-            linux = run_on(&machine, &paths::vmlinuz(), &names)?;
+            linux = run_linux(&self.roomy(&machine)?, &names)?;
         }
         let words = match self.again {
             0 => String::new(),
@@ -228,6 +239,11 @@ pub fn run_on(
     Ok(run_with(machine, kernel, names, "")?.0)
 }
 
+/// The same on Linux. Large pages are off, as in a machine of the usual memory, in which it would not use any.
+fn run_linux(machine: &Machine, names: &[String]) -> Result<BTreeMap<String, String>> {
+    Ok(run_with(machine, &paths::vmlinuz(), names, "transparent_hugepage=never")?.0)
+}
+
 /// As above, with more words on the kernel's command line; and what was injected.
 fn run_with(
     machine: &Machine,
@@ -284,7 +300,7 @@ fn short(end: &End) -> &'static str {
 
 fn refresh(machine: &Machine, names: &[String]) -> Result<ExitCode> {
     setup::ensure(&[Need::Linux])?;
-    for (name, text) in run_on(machine, &paths::vmlinuz(), names)? {
+    for (name, text) in run_linux(machine, names)? {
         if !text.ends_with("--- exit 0\n") {
             bail!("{name} does not work on Linux:\n{text}");
         }
