@@ -1,7 +1,7 @@
 //! seccomp(2): what system calls a task may make.
 //!
 //! Each task has a [`Part`]: nothing, strict mode, or the newest of a chain of filters ([`mod@filter`]), which its children
-//! inherit and which only grows. The calls of a task that has one go through [`call::filtered`] or, if a tracer or the counters see them too,
+//! inherit and which only grows. The calls of a task that has one go through [`call::asked`] or, if a tracer or the counters see them too,
 //! through [`call::may_be_made`]; tasks that have none pay nothing. [`mod@install`] changes the part, of all threads if that is wanted; [`mod@notify`] asks a listener,
 //! whose descriptor is [`mod@listener`]; [`mod@log`] tells the kernel log.
 //!
