@@ -12,7 +12,7 @@ use xtask_guest::symbolize::address_of;
 use xtask_host::{paths, process};
 
 /// A function that every boot calls once.
-const FUNCTION: &str = "alea_kernel::random::service::fill_secret";
+const FUNCTION: &str = "alea_kernel::random::known_answers::ask_at_boot";
 
 /// Where the kernel's image begins, in the address space of the CPU and in memory.
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
