@@ -1,7 +1,7 @@
 //! Internet addresses: `sockaddr`s in and out, and which addresses this machine has.
 //!
-//! The only interface is the loopback: 127.0.0.0/8 and ::1 are its own, nothing else can be reached. An
-//! IPv4 address in a v6 socket's clothes (`::ffff:127.0.0.1`) is kept as the IPv4 address it is.
+//! The only interface is the loopback: its addresses are 127.0.0.0/8 and ::1, and nothing else can be reached.
+//! An IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) is kept as the IPv4 address in it.
 
 use crate::mm::fallible::TryVec;
 use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6_MIN};
@@ -11,7 +11,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The index of the loopback interface.
 pub const LO: u32 = 1;
-/// Its greatest packet.
+/// Its MTU, in bytes.
 pub const LO_MTU: usize = 65536;
 
 /// Which of the two families a socket was made for.
@@ -30,7 +30,7 @@ impl Family {
         }
     }
 
-    /// The address that means all.
+    /// The wildcard address: `INADDR_ANY` or `in6addr_any`.
     pub fn any(self) -> IpAddr {
         match self {
             Self::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -38,7 +38,7 @@ impl Family {
         }
     }
 
-    /// No address, no port.
+    /// The wildcard address and port 0.
     pub fn nowhere(self) -> SocketAddr {
         SocketAddr::new(self.any(), 0)
     }
@@ -51,12 +51,12 @@ pub enum Class {
     Local,
     Broadcast,
     Multicast,
-    /// A neighbour's, on a link there is none of.
+    /// Link-local: no interface has such an address.
     LinkLocal,
     Foreign,
 }
 
-/// Classifies.
+/// The class of an address.
 pub fn class(addr: IpAddr) -> Class {
     match addr {
         IpAddr::V4(v4) if v4.is_unspecified() => Class::Any,
@@ -72,11 +72,11 @@ pub fn class(addr: IpAddr) -> Class {
     }
 }
 
-/// A `sockaddr` of the internet.
+/// A decoded `sockaddr_in` or `sockaddr_in6`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
     pub addr: SocketAddr,
-    /// It came as a v6 address, though it may be an IPv4 one inside.
+    /// Of the `sockaddr`: an address in a `sockaddr_in6` may be an IPv4 one (IPv4-mapped).
     pub family: Family,
     pub scope: u32,
 }
@@ -113,7 +113,7 @@ fn decode_v6(bytes: &[u8]) -> Result<Name> {
 }
 
 impl Name {
-    /// Decodes for a socket of `family`; EAFNOSUPPORT for any other than that.
+    /// Decodes a name for a socket of `family`; EAFNOSUPPORT if it is of another family.
     pub fn decode(family: Family, bytes: &[u8]) -> Result<Self> {
         // The length is looked at before the family, as on Linux.
         let name = match family {
@@ -135,7 +135,7 @@ impl Name {
     }
 }
 
-/// As a `sockaddr` of the family that the socket has.
+/// Encodes an address as a `sockaddr` of the socket's family.
 pub fn encode(family: Family, addr: SocketAddr) -> Result<Vec<u8>> {
     let mut out = Vec::with_room(28)?;
     out.try_extend_from_slice(&family.number().to_ne_bytes())?;
@@ -148,7 +148,7 @@ pub fn encode(family: Family, addr: SocketAddr) -> Result<Vec<u8>> {
         (Family::V4, IpAddr::V6(_)) => out.try_extend_from_slice(&[0; 12])?,
         (Family::V6, ip) => {
             let v6 = match ip {
-                // No address is `::`, not `::ffff:0.0.0.0`, unless it was bound as that.
+                // The wildcard address is kept as `::`, so `::ffff:0.0.0.0` comes out only if it was bound as that.
                 IpAddr::V4(v4) => v4.to_ipv6_mapped(),
                 IpAddr::V6(v6) => v6,
             };
@@ -165,7 +165,7 @@ pub fn encode_peer(family: Family, peer: Option<SocketAddr>) -> Result<Vec<u8>> 
     encode(family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
 }
 
-/// Where a packet to `to` ends, and from which address it starts if the sender has none of its own:
+/// The destination of a packet to `to`, and its source address if the sender is bound to none:
 /// ENETUNREACH for all that is not this machine.
 pub fn route(to: IpAddr) -> Result<(IpAddr, IpAddr)> {
     match (class(to), to) {

@@ -1,4 +1,4 @@
-//! What `bind` asks of a name before any port is looked at, for all protocols.
+//! The checks of a name that `bind` makes before it looks at any port, for TCP and UDP.
 
 use super::addr::{Class, Family, Name, class, family_of};
 use super::option::{Options, known};
@@ -48,7 +48,7 @@ fn decode(family: Family, name: &[u8]) -> Result<Name> {
     Name::decode(family, name)
 }
 
-/// An IPv4 name without family is good enough if it asks for no address.
+/// As on Linux, AF_UNSPEC is taken for AF_INET if the address is `INADDR_ANY`.
 fn is_unspec_any(family: Family, name: &[u8]) -> bool {
     family == Family::V4
         && family_of(name) == Ok(AF_UNSPEC)

@@ -11,7 +11,7 @@ use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Checks a control message at `SOL_SOCKET`: descriptors and credentials are passed over in silence.
+/// Checks a control message at `SOL_SOCKET`: descriptors and credentials are silently ignored.
 pub fn check_socket_control(control: &Control) -> Result<()> {
     match (control.kind, control.data.len()) {
         (SCM_RIGHTS | SCM_CREDENTIALS, _) => Ok(()),
@@ -57,7 +57,7 @@ fn byte(data: &[u8], least: i32, or: i32) -> Result<Option<u8>> {
     }
 }
 
-/// An interface's number in a wish: none or the loopback's.
+/// Checks the interface index that a sender asks for: 0 for any, or the loopback's.
 fn check_interface(index: &[u8]) -> Result<()> {
     match number(index)? {
         0 => Ok(()),
@@ -112,7 +112,7 @@ pub struct PacketInfo {
     pub time: u64,
 }
 
-/// A time on the wall clock, in nanoseconds, as that one of SO_TIMESTAMP and its like tells it.
+/// A wall-clock time, given in nanoseconds, in the form of the option `form`: SO_TIMESTAMP or a variant of it.
 pub fn stamp(form: i32, nanos: u64) -> [[u8; 8]; 2] {
     match form {
         more::TIMESTAMPNS | more::TIMESTAMPNS_NEW => {

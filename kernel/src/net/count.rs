@@ -1,9 +1,9 @@
 //! The counters of IP, ICMP, TCP and UDP.
 //!
-//! Owns one set a CPU, and one of ICMP's types for the machine. A packet that is sent has arrived here, so one counter stands for both.
-//! TCP has no packets: a segment is counted for each that Linux would send at the least (the three that open a connection, pieces of
-//! data, ends with their answers, resets), none for data that are only acknowledged. Never counts in an interrupt handler, and no task
-//! is preempted in the kernel, so a CPU adds to its own without locked instructions. Locks: none.
+//! Owns one set of counters for each CPU, and one of ICMP's message types for the whole machine. A packet that is sent has arrived
+//! here, so one counter stands for both. TCP has no packets: it counts the segments that Linux would send at the least (the three that
+//! open a connection, data, each FIN with its ACK, resets), and no other ACKs. Never counts in an interrupt handler, and no task
+//! is preempted in the kernel, so a CPU adds to its own counters without locked instructions. Locks: none.
 
 use crate::base::percpu::{self, MAX_CPUS};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,13 @@ pub enum Ip {
     Octets,
     Broadcasts,
     BroadcastOctets,
-    /// Nowhere to send to.
+    /// Nothing was sent: there is no route.
     NoRoutes,
-    /// Packets by their field about congestion: capable (1), capable (0), experienced.
+    /// Packets by their ECN field: ECT(1), ECT(0), CE.
     Ect1,
     Ect0,
     Ce,
-    /// Messages of ICMP whose sum is wrong, and all that are of no use.
+    /// ICMP messages with a wrong checksum, and all that are invalid.
     IcmpBadSums,
     IcmpErrors,
 }
@@ -39,7 +39,7 @@ pub enum Datagrams {
     NoRoom,
     /// The kernel had no memory to send.
     NoMemory,
-    /// Broadcasts that nobody wanted.
+    /// Broadcasts that no socket received.
     Ignored,
 }
 const DATAGRAMS_LEN: usize = Datagrams::Ignored as usize + 1;
@@ -57,10 +57,10 @@ pub enum Tcp {
     DataSegments,
     /// Connections that found the backlog full.
     ListenOverflows,
-    /// Closed with unread data; closed by `SO_LINGER` of no time, or disconnected.
+    /// Closed with unread data; closed with an `SO_LINGER` of 0 seconds and no unread data.
     AbortsOnClose,
     AbortsOnData,
-    /// Ports that have waited long enough, and those freed early.
+    /// Ports whose TIME_WAIT is over, and those freed before that.
     WaitsOver,
     WaitsCut,
 }
@@ -85,7 +85,7 @@ pub struct Flow {
     pub lite: bool,
 }
 
-/// The way of a message of ICMP.
+/// The direction of an ICMP message.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
     In = 0,
@@ -155,15 +155,14 @@ pub fn broadcast(bytes: u64) {
     add(ip_at(Ip::BroadcastOctets, false), bytes);
 }
 
-/// Counts segments of TCP with so many bytes of data in all. Each has the headers of IP and of TCP, with the time stamps that Linux's
-/// have.
+/// Counts TCP segments with so many bytes of data in all. Each has the headers of IP and of TCP, with the time stamps that Linux sends.
 pub fn segments(v6: bool, count: u64, bytes: u64) {
     let headers = 32 + if v6 { 40 } else { 20 };
     add(TCP_AT + Tcp::Segments as usize, count);
     packets(v6, 0, count, bytes.saturating_add(count * headers));
 }
 
-/// Counts data that cross as segments of the loopback's size, and what the fields about data count.
+/// Counts data that Linux would send in segments of the loopback's maximum size, as segments and as segments of data.
 #[inline]
 pub fn data(v6: bool, bytes: usize) {
     let count = bytes.div_ceil(if v6 { 65_464 } else { 65_483 }) as u64;
@@ -176,12 +175,12 @@ pub fn icmp(way: Way, v6: bool, kind: u8) {
     TYPES[usize::from(v6)][way as usize][usize::from(kind)].fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many there were.
+/// How many ICMP messages of a type there were.
 pub fn icmp_total(way: Way, v6: bool, kind: u8) -> u64 {
     TYPES[usize::from(v6)][way as usize][usize::from(kind)].load(Ordering::Relaxed)
 }
 
-/// How many there were, of all types.
+/// How many ICMP messages there were, of all types.
 pub fn icmp_all(way: Way, v6: bool) -> u64 {
     (0..=u8::MAX).map(|kind| icmp_total(way, v6, kind)).fold(0, u64::wrapping_add)
 }

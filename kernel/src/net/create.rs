@@ -1,6 +1,6 @@
 //! A new socket of a family, type and protocol, and the file that stands for it.
 //!
-//! Owns the choice of protocol; `net` as a whole is entered here. No locks.
+//! Owns the choice of protocol, and starts `net` as a whole ([`init`]). AF_UNIX sockets are made in `unix`. Locks: none.
 
 use super::addr::Family;
 use super::socket::{NetSocket, Who};
@@ -60,7 +60,7 @@ pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Res
     Ok(OpenFile::new(try_arc(file::NetFile::new(socket))?, path, flags, cred.clone()))
 }
 
-/// Puts the files of networks into /proc and /sys.
+/// Adds the files about networks to /proc and /sys, and lets netlink carry the events of devices.
 pub fn init() -> Result<()> {
     uevent::register_carrier(netlink::carry);
     proc::register()

@@ -58,7 +58,7 @@ pub fn ioctl(cmd: u32, arg: u64, admin: bool, domain: Option<u16>) -> Result<i64
         return Err(Errno::ENOTTY);
     }
     let name = request[..NAME].split(|&byte| byte == 0).next().unwrap_or_default();
-    // A second name for the same interface, of which there may be some with addresses of their own.
+    // `lo:0` and the like are aliases of `lo`: names for further IPv4 addresses, of which it has none.
     let mut parts = name.splitn(2, |&byte| byte == b':');
     if parts.next() != Some(b"lo") {
         return Err(Errno::ENODEV);
@@ -75,7 +75,7 @@ pub fn ioctl(cmd: u32, arg: u64, admin: bool, domain: Option<u16>) -> Result<i64
     Ok(0)
 }
 
-/// Requests that change an interface.
+/// The requests that change an interface and that [`set`] knows.
 fn changes(cmd: u32) -> bool {
     matches!(cmd, siocs::SIFFLAGS | siocs::SIFADDR | siocs::SIFNETMASK | siocs::SIFMTU)
 }
@@ -113,7 +113,7 @@ fn get(cmd: u32, value: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Only a value that is in force already can be set.
+/// Accepts only what the interface has already; of the flags, all that leave it up.
 fn set(cmd: u32, value: &[u8]) -> Result<()> {
     let flags = u32::from(u16::from_ne_bytes([value[0], value[1]]));
     let fits = match cmd {

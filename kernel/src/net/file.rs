@@ -1,4 +1,4 @@
-//! A socket of a network as an open file.
+//! A [`NetSocket`] as an open file.
 
 use super::socket::{NetSocket, Outgoing};
 use crate::mm::user::UserPtr;
@@ -23,7 +23,7 @@ impl NetFile {
     }
 }
 
-/// The socket behind a file: ENOTSOCK.
+/// The socket behind a file: ENOTSOCK if there is none.
 pub fn of_file(file: &OpenFile) -> Result<&Arc<dyn NetSocket>> {
     file.downcast::<NetFile>().map(|file| &file.0).ok_or(Errno::ENOTSOCK)
 }
@@ -52,7 +52,7 @@ impl FileOps for NetFile {
             TIOCOUTQ => self.0.unsent_bytes()?,
             siocs::ATMARK => self.0.at_mark()?.into(),
             siocs::GSTAMP | siocs::GSTAMPNS => {
-                // No reader has asked for time stamps, so no message has one.
+                // The time of the last message is not kept; the answer is what Linux gives before there is one.
                 let stamped = self.0.domain() != AF_NETLINK;
                 return Err(if stamped { Errno::ENOENT } else { Errno::ENOTTY });
             }

@@ -48,7 +48,7 @@ impl Datagram {
     }
 }
 
-/// Room is kept for so many datagrams that were taken out and only looked at.
+/// The queue keeps room for so many datagrams that were taken out for MSG_PEEK and will be put back.
 const SPARE: usize = 1;
 
 /// What was received and not read yet, and what `shutdown` has ended.
@@ -72,8 +72,8 @@ impl Inbox {
         fits
     }
 
-    /// Takes the first out; `None` when there is none and the reader is to wait for one. Once shut, a reader that would
-    /// wait is told `Some(None)`: there will be no more.
+    /// Takes the first out; `None` when there is none yet. Once shut for reading, a reader that would wait gets
+    /// `Some(None)`: there will be no more.
     pub fn pop(&mut self, nonblock: bool) -> Option<Option<Datagram>> {
         let Some(datagram) = self.queue.pop_front() else {
             return (self.read_shut && !nonblock).then_some(None);

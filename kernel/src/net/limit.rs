@@ -1,6 +1,6 @@
-//! [`TimeLimit`]: how long one call on a socket may wait, and how many may wait to be accepted, whatever the family.
+//! [`TimeLimit`]: how long one call on a socket may wait; and the limit of a backlog. Both for all families.
 //!
-//! Owns the latter. Never waits itself. Locks: none.
+//! Owns `net.core.somaxconn`. Never begins a limit anew within one call. Locks: none; [`TimeLimit::wait`] sleeps.
 
 use crate::sync::WaitQueue;
 use crate::sync::wait::{Deadline, WaitError};
@@ -47,7 +47,7 @@ impl TimeLimit {
     }
 
     /// Waits in `queue` until `cond` gives a value: `EAGAIN` when time ran out. A signal is `EINTR` under a
-    /// limit, for the call could not be begun again with what is left of it, and `ERESTARTSYS` without one.
+    /// limit, since a restarted call would begin with the whole limit again, and `ERESTARTSYS` without one.
     pub fn wait<R>(self, queue: &WaitQueue, cond: impl FnMut() -> Option<R>) -> Result<R> {
         queue.wait_deadline(self.0, cond).map_err(|error| match error {
             WaitError::Interrupted if self.0.is_some() => Errno::EINTR,

@@ -1,10 +1,11 @@
-//! Networks of one machine: AF_INET, AF_INET6 and AF_NETLINK over a loopback, the only interface.
+//! Sockets: AF_INET, AF_INET6 and AF_NETLINK over a loopback, the only interface; and AF_UNIX (`unix`).
 //!
 //! There are no packets: what one socket sends goes straight into the queue of the other, and what a
 //! protocol would find out by asking the other end is looked up (docs/decisions/0004). [`NetSocket`] is what
-//! the system calls see. Locks: each socket's state is a `Stream`; a listener's is taken before that of a
-//! connection, and two connections are never locked together; the table of ports is a `Leaf`. No lock is
-//! held while user memory is copied, but the sleeping one that gives readers their turns.
+//! the system calls see of all but AF_UNIX. Locks: each socket's state is a `Stream`; a listener's is taken
+//! before that of a connection, that of the socket which connects before that of the new connection, and no
+//! other two together; the table of ports is a `Leaf`. No spinlock is held while user memory is copied; a TCP
+//! reader holds a mutex then, which gives readers their turns.
 #![deny(unsafe_code)]
 
 mod addr;

@@ -1,7 +1,7 @@
 //! Socket options of AF_INET and AF_INET6: which there are, what they may be, what they are.
 //!
-//! Most settings steer what a loopback without packets has none of (windows, probes, types of service): they
-//! are checked, kept and told as Linux does. Those that every transfer looks at are atomics beside the list.
+//! Most options are about what a loopback without packets does not have (windows, keepalive probes, path MTUs):
+//! they are checked, kept and reported as Linux does. Those that every transfer looks at are atomics beside the list.
 //! Owns one socket's settings. Locks: `Leaf`, never together with another of that level.
 
 use super::limit::Timeouts;
@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use smallvec::SmallVec;
 
-/// Options at `SOL_SOCKET` beside those that AF_UNIX has.
+/// Options at `SOL_SOCKET` beside those of [`so`].
 pub mod more {
     pub const DEBUG: i32 = 1;
     pub const DONTROUTE: i32 = 5;
@@ -165,7 +165,7 @@ const SPECS: &[Spec] = &[
     spec(IPPROTO_UDPLITE, 11, Rule::Range(0, 0xffff), 0),
 ];
 
-/// Time limits are rounded up to a tick, and told so.
+/// Time limits are rounded up to a tick, and `getsockopt` reports the rounded value.
 const TICK_NS: u64 = 4_000_000;
 
 /// The settings of one socket.
@@ -183,7 +183,7 @@ pub struct Options {
     low_water: AtomicUsize,
     /// The inode number of its file, for /proc.
     inode: AtomicU64,
-    /// SO_LINGER: the top bit is "on", the rest the seconds.
+    /// SO_LINGER: [`LINGER_ON`] if it is on, and the seconds in the lower 32 bits.
     linger: AtomicU64,
 }
 
@@ -206,7 +206,7 @@ impl Options {
         }
     }
 
-    /// As [`new`](Self::new), with buffers as `net.core` has them.
+    /// As [`new`](Self::new), with buffers of `net.core.wmem_default` and `rmem_default` bytes.
     pub fn for_datagrams() -> Self {
         let (send, receive) = sysctl::new_buffers();
         Self::new(send, receive)
@@ -226,12 +226,12 @@ impl Options {
         new
     }
 
-    /// A setting's value; none if there is no such option.
+    /// The value of an option; `None` if there is no such option.
     pub fn value(&self, level: i32, option: i32) -> Option<i32> {
         Some(self.get(Known(find(level, option)?)))
     }
 
-    /// The value of one that there is.
+    /// The value of an option that is known to exist.
     #[inline]
     pub fn get(&self, Known(index): Known) -> i32 {
         let spec = &SPECS[index];
@@ -254,7 +254,7 @@ impl Options {
         self.get(known) != 0
     }
 
-    /// Keeps a value: EINVAL if it may not be, ENOPROTOOPT if there is no such option.
+    /// Sets an option: EINVAL if it may not have that value, ENOPROTOOPT if there is no such option.
     pub fn keep(&self, level: i32, option: i32, value: i32) -> Result<()> {
         let index = find(level, option).ok_or(Errno::ENOPROTOOPT)?;
         let spec = &SPECS[index];
@@ -320,7 +320,7 @@ impl Options {
         self.low_water.load(Ordering::Relaxed)
     }
 
-    /// SO_LINGER with no time: close breaks the connection off.
+    /// SO_LINGER of 0 seconds: `close` resets the connection.
     pub fn breaks_off(&self) -> bool {
         self.linger.load(Ordering::Relaxed) == LINGER_ON
     }
@@ -394,7 +394,7 @@ impl Options {
 /// Words with a bit for each of [`SPECS`].
 const WORDS: usize = SPECS.len().div_ceil(64);
 
-/// An option that there is.
+/// An option that is known to exist: its place in [`SPECS`].
 #[derive(Clone, Copy)]
 pub struct Known(usize);
 
@@ -441,7 +441,7 @@ fn decode_limit(value: &[u8]) -> Result<u64> {
     if !(0..1_000_000).contains(&time.usec) {
         return Err(Errno::EDOM);
     }
-    // Linux takes a negative time for one that has passed, here the shortest there is.
+    // Linux does not wait at all under a negative limit; here it is the shortest, since 0 is none.
     if time.sec < 0 {
         return Ok(1);
     }

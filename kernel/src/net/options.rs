@@ -1,4 +1,4 @@
-//! `setsockopt` and `getsockopt` at the levels of IPv4 and IPv6, for all protocols.
+//! `setsockopt` and `getsockopt` at the levels of IPv4 and IPv6, for TCP, UDP and raw sockets.
 
 use super::addr::{Family, LO, LO_MTU};
 use super::option::{Options, bytes_of, number, number_or_byte};
@@ -91,7 +91,7 @@ pub fn get_ip(
         _ if family == Family::V4 => return Err(Errno::EOPNOTSUPP),
         _ => return Err(Errno::ENOPROTOOPT),
     };
-    // IPv4 gives a single byte to who has room for no more.
+    // As on Linux, an option of IPv4 fits into a single byte if the caller has no room for an `int`.
     if level == IPPROTO_IP && (1..4).contains(&room) && (0..=255).contains(&value) {
         return try_copy(&[value as u8]);
     }

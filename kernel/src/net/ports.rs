@@ -1,8 +1,8 @@
 //! Who has which port: bindings, their conflicts, free ports, and the ports that wait after a connection.
 //!
-//! Owns the table of all bound sockets. A [`Port`] is a socket's hold on its entry; dropping it frees the port.
-//! Locks: `Leaf`; the sockets that a look-up finds are used after the lock is gone. Never: a `Port` must not be dropped
-//! under the lock, which its drop takes; so it is made when nothing can fail any more.
+//! Owns the table of all bound TCP and UDP sockets. A [`Port`] is a socket's hold on its entry; dropping it frees the
+//! port. Never drops a `Port` under the table's lock, which the drop takes: a `Port` is made when nothing can fail any
+//! more. Locks: `Leaf`; the sockets that a look-up finds are used after it is released.
 
 use super::addr::Family;
 use super::count;
@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const TIME_WAIT_NS: u64 = 60_000_000_000;
 /// A new connection may take over such a port after this long, as on Linux for the loopback.
 const REUSE_AFTER_NS: u64 = 1_000_000_000;
-/// Ports that wait, at most; the oldest then goes early.
+/// About how many ports may be in TIME_WAIT; when there are more, the oldest are freed early.
 const MAX_WAITING: usize = 4096;
 
 /// The addresses that a binding covers.
@@ -46,7 +46,7 @@ impl Cover {
         }
     }
 
-    /// How well it fits an address: not at all, as one of many, exactly.
+    /// How well it fits an address: `None` not at all, 0 as one of all of both families, 1 as one of all of its family, 2 exactly.
     fn fit(self, addr: IpAddr) -> Option<u8> {
         match (self, addr) {
             (Self::Both, _) => Some(0),
@@ -101,12 +101,12 @@ struct Entry {
     id: u64,
     claim: Claim,
     listening: bool,
-    /// The other end, of a connection.
+    /// The other end, if the socket is connected.
     peer: Option<SocketAddr>,
     local: IpAddr,
     /// The port was chosen for a connection: others may have it too, with other peers.
     shared: bool,
-    /// When the entry goes by itself; it has no socket any more.
+    /// In TIME_WAIT: when that ends. The entry has no socket any more.
     until: Option<u64>,
 }
 
@@ -115,7 +115,7 @@ type Table = BTreeMap<(i32, u16), Vec<Entry>>;
 static TABLE: SpinLock<Table, level::Leaf> = SpinLock::new(BTreeMap::new());
 /// Relaxed: only uniqueness matters.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-/// About how many ports wait. Relaxed: only says when to count.
+/// About how many ports are in TIME_WAIT. Relaxed: only says when to count.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// A hold on a port.
@@ -147,12 +147,12 @@ fn conflicts(new: &Claim, old: &Entry) -> bool {
     !(new.reuse_port && old.claim.reuse_port && same_user)
 }
 
-/// Forgets waiting ports whose time is up.
+/// Forgets those entries of a port whose TIME_WAIT is over.
 fn sweep(entries: &mut Vec<Entry>, now: u64) {
     forget(entries, now, count::Tcp::WaitsOver);
 }
 
-/// Forgets the ports that wait until then, and counts them as `what`.
+/// Forgets the entries whose TIME_WAIT ends at `horizon` or before, and counts them as `what`.
 fn forget(entries: &mut Vec<Entry>, horizon: u64, what: count::Tcp) {
     entries.retain(|entry| {
         let over = entry.until.is_some_and(|until| until <= horizon);
@@ -163,7 +163,7 @@ fn forget(entries: &mut Vec<Entry>, horizon: u64, what: count::Tcp) {
     });
 }
 
-/// Forgets all waiting ports whose time is up.
+/// Frees all ports whose TIME_WAIT is over.
 pub fn forget_waited() {
     let now = time::since_boot_ns();
     TABLE.lock().retain(|_, entries| {
@@ -172,7 +172,7 @@ pub fn forget_waited() {
     });
 }
 
-/// Frees the ports in TIME_WAIT (a loopback has no late segments): for the count of what a program has left behind.
+/// Frees all ports in TIME_WAIT (a loopback has no late segments), so that who counts what a program left behind does not count them.
 pub fn forget_waiting() {
     let mut table = TABLE.lock();
     table.retain(|_, entries| {
@@ -208,10 +208,10 @@ fn entry_for(claim: &Claim, local: IpAddr, peer: Option<SocketAddr>) -> Entry {
     }
 }
 
-/// Ports that are looked at under one hold of the table's lock: others need it meanwhile.
+/// So many ports are looked at before the table's lock is released for a moment: others need it too.
 const WINDOW: u64 = 64;
 
-/// Takes a port, from a random one on, whose entries `free` finds fit; none if there is no such port.
+/// Takes the first port, from a random one on, whose entries `free` accepts; `None` if there is no such port.
 fn take_free(
     claim: &Claim,
     local: IpAddr,
@@ -243,7 +243,7 @@ fn take_free(
     Ok(None)
 }
 
-/// Binds to a port, or to any free one for 0: EADDRINUSE.
+/// Binds to a port, or for 0 to any free one: EADDRINUSE if it is taken, or all are.
 pub fn claim(claim: &Claim, local: IpAddr, number: u16) -> Result<Port> {
     if number == 0 {
         let alone =
@@ -261,7 +261,7 @@ pub fn claim(claim: &Claim, local: IpAddr, number: u16) -> Result<Port> {
 }
 
 /// Binds to any port for a connection to `peer`: one that nobody has, else one that only connections to
-/// other peers have. EADDRNOTAVAIL.
+/// other peers have. EADDRNOTAVAIL if there is none.
 pub fn claim_for(claim: &Claim, local: IpAddr, peer: SocketAddr) -> Result<Port> {
     let now = time::since_boot_ns();
     if let Some(port) = take_free(claim, local, Some(peer), <[Entry]>::is_empty)? {
@@ -277,7 +277,7 @@ pub fn claim_for(claim: &Claim, local: IpAddr, peer: SocketAddr) -> Result<Port>
 }
 
 /// The TCP socket that listens at `to`: an exact address before all addresses, one family before both. Of
-/// several that share the port any.
+/// several that share the port, a random one.
 pub fn listener(to: SocketAddr) -> Option<Arc<Tcp>> {
     let table = TABLE.lock();
     let entries = || {
@@ -292,11 +292,11 @@ pub fn listener(to: SocketAddr) -> Option<Arc<Tcp>> {
     let count = best().count();
     let [any]: [u64; 1] = if count > 1 { random::secret_words() } else { [0] };
     let start = any as usize % count.max(1);
-    // The caller keeps the socket, or it was gone already: this is never the last reference.
+    // The reference goes to the caller, so none is dropped under the lock.
     best().cycle().skip(start).take(count).find_map(Weak::upgrade)
 }
 
-/// The datagram socket that a message from `from` to `to` is for: one that is connected to the sender first.
+/// The datagram socket that a message from `from` to `to` is for: one that is connected to the sender before others.
 pub fn receiver(protocol: i32, to: SocketAddr, from: SocketAddr) -> Option<Arc<Udp>> {
     let table = TABLE.lock();
     let entries = || {
@@ -359,7 +359,7 @@ impl Port {
         entries.iter_mut().find(|entry| entry.id == self.id).map(act)
     }
 
-    /// The socket begins to listen: EADDRINUSE if another does that the two cannot share.
+    /// The socket begins to listen: EADDRINUSE if it cannot share the port with another socket.
     pub fn listen(&self) -> Result<()> {
         let mut table = TABLE.lock();
         let Some(entries) = table.get_mut(&(self.protocol, self.number)) else {
@@ -381,7 +381,7 @@ impl Port {
         self.change(|entry| entry.listening = false);
     }
 
-    /// The socket is connected, or not any more; its own address may have become one of several.
+    /// The socket is connected, or not any more; its own address may have changed with that.
     pub fn set_peer(&self, cover: Cover, local: IpAddr, peer: Option<SocketAddr>) {
         self.change(|entry| {
             entry.claim.cover = cover;
@@ -417,7 +417,7 @@ impl Port {
         insert(&mut table, self.number, entry)
     }
 
-    /// The connection is over, but this end closed it first: the port stays taken for a minute.
+    /// This end closed the connection first: its port stays taken for a minute, in TIME_WAIT.
     pub fn wait_out(self) {
         let until = time::since_boot_ns() + TIME_WAIT_NS;
         let gone = self.change(|entry| {
@@ -437,7 +437,7 @@ impl Port {
     }
 }
 
-/// Forgets the ports that have waited long enough, and the older half if too many are left.
+/// Frees the ports whose TIME_WAIT is over, and if too many are left, those in the older half of the time that they span.
 fn limit_waiting() {
     let now = time::since_boot_ns();
     let mut table = TABLE.lock();

@@ -62,7 +62,7 @@ impl Report {
         matches!(self.origin, Origin::Refused(..))
     }
 
-    /// Copies out as much of the quoted bytes as `dst` has room for, and tells the rest in a control message; EFAULT.
+    /// Copies out as much of the quoted bytes as `dst` has room for, with the error in a control message; EFAULT.
     pub fn read(&self, dst: &mut Sink<'_>, family: Family, options: &Options) -> Result<Incoming> {
         let full = self.bytes.len();
         let wanted = full.min(dst.remaining());
@@ -80,7 +80,7 @@ impl Report {
         Ok(Incoming { bytes, full, from, control, flags: MsgFlags::ERRQUEUE })
     }
 
-    /// `struct sock_extended_err`, and the name of who sent the ICMP message behind it.
+    /// `struct sock_extended_err`, followed by the address that sent the ICMP message.
     fn extended(&self, family: Family) -> Result<Vec<u8>> {
         // SO_EE_ORIGIN_LOCAL, _ICMP, _ICMP6; type and code of the message.
         let what = match self.origin {

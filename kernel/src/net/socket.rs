@@ -1,6 +1,6 @@
 //! [`NetSocket`]: a socket of a network as the system calls see it, and what goes in and out of it.
 //!
-//! Must never hold a lock while user memory is copied. Locks: none here;
+//! No protocol may hold a spinlock while user memory is copied. Locks: none here;
 //! each protocol names its own.
 
 use super::option::Options;

@@ -8,7 +8,7 @@ use zerocopy::IntoBytes;
 
 /// Size of a message's header.
 pub(super) const HEADER: usize = size_of::<NlMsgHdr>();
-/// One of several messages that end with another.
+/// `NLM_F_MULTI`: one of several messages, the last of which is `NLMSG_DONE`.
 pub(super) const MULTI: u16 = 2;
 
 /// Adds a message to a buffer, padded.

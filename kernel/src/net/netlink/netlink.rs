@@ -1,8 +1,9 @@
-//! AF_NETLINK, family NETLINK_ROUTE: how programs ask for interfaces, addresses and routes.
+//! AF_NETLINK: NETLINK_ROUTE, by which programs ask for interfaces, addresses and routes, and NETLINK_KOBJECT_UEVENT, by which they
+//! hear of devices.
 //!
-//! A request is answered at once, into the socket's own queue. Owns the queues, the set of port numbers and the list of who hears of
-//! devices (`fs::uevent`). Never announces anything by itself: nothing here changes. Locks: `Stream` for a queue; the set of
-//! port numbers and the list are a `Leaf` each.
+//! A request is answered at once, into the socket's own queue. Owns the queues, the set of port numbers and the list of sockets that
+//! hear of devices. Never announces an interface, address or route: none ever changes; events of devices come from `fs::uevent`.
+//! Locks: `Stream` for a queue; the set of port numbers, which may be taken inside it, and the list are a `Leaf` each.
 
 use super::message::{HEADER, MULTI, put_message};
 use super::route;
@@ -33,7 +34,7 @@ const DUMP: u16 = 0x300;
 const TYPE_ERROR: u16 = 2;
 const TYPE_DONE: u16 = 3;
 const FIRST_REQUEST: u16 = 16;
-/// The request is not repeated in its acknowledgement.
+/// `NLM_F_CAPPED`: the request is not repeated in its acknowledgement.
 const CAPPED: u16 = 0x100;
 /// The highest group of NETLINK_ROUTE.
 const LAST_GROUP: i32 = 36;
@@ -59,7 +60,7 @@ static NEXT_LISTENER: AtomicU64 = AtomicU64::new(1);
 /// The group that hears of devices from the kernel.
 const KERNEL_GROUP: u32 = 1;
 
-/// Gives an event of a device to every socket that listens. One that has no room for it loses it, and says so.
+/// Gives an event of a device to every socket that listens. One that has no room for it loses it, and reports ENOBUFS.
 pub fn carry(event: &[u8]) {
     let mut after = 0;
     loop {
@@ -145,7 +146,7 @@ fn encode(pid: u32, groups: u32) -> Result<Vec<u8>> {
 }
 
 impl Netlink {
-    /// Takes a port number if it has none: the one asked for, or for 0 the process's number if it is free.
+    /// Takes a port number if it has none: the one asked for, or for 0 the process's number if it is free, else any free one.
     fn claim(&self, asked: u32) -> Result<()> {
         let mut state = self.state.lock();
         if state.port.is_some() {
@@ -216,7 +217,7 @@ impl Netlink {
             state.error = Some(Errno::ENOBUFS);
             return Ok(());
         }
-        // And for one that is put back after a look.
+        // Room for two: one that MSG_PEEK took may be put back.
         state.queue.try_room(2)?;
         state.held += message.len();
         state.queue.try_push(message)?;
@@ -381,7 +382,7 @@ impl NetSocket for Netlink {
     fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
         match (level, option) {
             (SOL_SOCKET, _) => self.options.set_socket(option, value),
-            // Nothing is ever sent to a group, for nothing ever changes.
+            // The only group that anything is sent to is that of the events of devices: nothing else ever changes.
             (SOL_NETLINK, option::ADD_MEMBERSHIP | option::DROP_MEMBERSHIP) => {
                 let group = number(value)?;
                 if !(1..=LAST_GROUP).contains(&group) {

@@ -26,7 +26,7 @@ const LOCALHOST4: [u8; 4] = [127, 0, 0, 1];
 const LOCALHOST6: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 const FOREVER: u32 = u32::MAX;
 
-/// Answers a request: the messages, without what ends a dump.
+/// Answers a request: the messages, without the `NLMSG_DONE` that ends a dump.
 pub fn answer(kind: u16, dump: bool, body: &[u8], reply: NlMsgHdr, who: Who) -> Result<Vec<u8>> {
     let flags = if dump { MULTI } else { 0 };
     let mut out = Vec::new();
@@ -35,7 +35,7 @@ pub fn answer(kind: u16, dump: bool, body: &[u8], reply: NlMsgHdr, who: Who) -> 
         return Ok(out);
     }
     match kind {
-        // Everything that would change something.
+        // All but the GET requests.
         _ if kind & 3 != 2 && !who.admin => return Err(Errno::EPERM),
         GETLINK => {
             if !dump {
@@ -175,7 +175,7 @@ struct Route {
     family: u16,
     prefix: u8,
     kind: u8,
-    /// How far it reaches.
+    /// `RT_SCOPE_*`.
     scope: u8,
     main: bool,
     to: &'static [u8],

@@ -1,5 +1,4 @@
-//! Which identifiers of echo requests are taken: each socket that sends them has one, which stands in what it sends and is what its answers
-//! are known by.
+//! Which identifiers of echo requests are taken: each socket that sends them has one, which is in its requests and in the answers to them.
 //!
 //! Owns the table of them. Never shows whose they are. Locks: a `Leaf` for the table; an [`Ident`] is not dropped under a lock.
 
@@ -20,13 +19,13 @@ const NOBODYS: [u64; WORDS] = {
 };
 
 struct Taken {
-    /// A bit for each identifier. That of 0 is set: it is nobody's.
+    /// A bit for each identifier that is taken. That of 0 is always set: no socket gets it.
     bits: [u64; WORDS],
-    /// How many more sockets have one, of those that several have; 0 for one whose socket has said that it is its alone.
+    /// For an identifier that several sockets have, how many have it beside the first; 0 for one that its socket does not share.
     several: BTreeMap<u16, u32>,
-    /// The one that was given last to who asked for any.
+    /// The identifier that was given last to a socket that asked for any.
     last: u16,
-    /// How many were given.
+    /// How many identifiers were given so far.
     serial: u64,
 }
 
@@ -39,8 +38,8 @@ pub struct Ident {
 }
 
 impl Ident {
-    /// Takes that one, or with 0 any: `EADDRINUSE` for one that is taken, unless all `share` it, as they do if nothing is said
-    /// (`SO_REUSEADDR`).
+    /// Takes the identifier `wanted`, or for 0 any free one: `EADDRINUSE` if it is taken, unless all its sockets `share` it, which
+    /// is the default (`SO_REUSEADDR`).
     pub fn take(wanted: u16, share: bool, chosen: bool) -> Result<Self> {
         let mut taken = TAKEN.lock();
         let number = if wanted == 0 { taken.free_one()? } else { wanted };
@@ -63,7 +62,7 @@ impl Ident {
         self.number
     }
 
-    /// Of several that have it, the socket with the greatest gets the answers.
+    /// Of several sockets with one identifier, that with the greatest serial gets the answers.
     pub fn serial(&self) -> u64 {
         self.serial
     }
@@ -89,7 +88,7 @@ fn place(number: u16) -> (usize, u64) {
 }
 
 impl Taken {
-    /// The next one behind the last that is free.
+    /// The next free identifier after the last one given.
     fn free_one(&mut self) -> Result<u16> {
         let (start, bit) = place(self.last.wrapping_add(1));
         // The first word is looked at again, whole, at the end.

@@ -1,4 +1,5 @@
-//! Raw sockets: the socket (`raw`), its messages (`packet`), their way (`transfer`); and those that only send echo requests (`ping`).
+//! Raw sockets: the socket (`raw`), its messages (`packet`), sending and receiving (`transfer`); and ping sockets, which only send
+//! echo requests (`ping`), with the identifiers of those (`ident`).
 #![forbid(unsafe_code)]
 
 mod ident;

@@ -1,6 +1,6 @@
-//! IP headers, checksums, the answer to an echo request, and the message that a port is nobody's.
+//! IP headers, checksums, the answer to an echo request, and the ICMP message "port unreachable".
 //!
-//! Plain bytes; nothing here knows of sockets.
+//! Makes and reads bytes, and counts messages; nothing here knows of sockets.
 
 use crate::mm::fallible::{TryVec, try_copy};
 use crate::net::count::{self, Ip, Way};
@@ -11,7 +11,7 @@ use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// An IPv4 header without options, and the least of any ICMP header.
+/// Lengths of an IPv4 header without options, and of an ICMP header.
 pub const HEADER: usize = 20;
 pub const ICMP_HEADER: usize = 8;
 const HEADER6: usize = 40;
@@ -34,7 +34,7 @@ pub struct Message<'a> {
     pub body: &'a [u8],
 }
 
-/// The internet's checksum of some bytes, after an earlier sum of other bytes: 0 if a sum is among them and right.
+/// The Internet checksum of some bytes, continued from the sum of others: 0 if the bytes include a checksum that is right.
 fn checksum(before: u32, bytes: &[u8]) -> u16 {
     let mut sum = u64::from(before);
     for pair in bytes.chunks(2) {
@@ -46,13 +46,13 @@ fn checksum(before: u32, bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// What IPv6 counts of its header in the checksums above it.
+/// The sum of the IPv6 pseudo-header that the checksum of ICMPv6 includes.
 fn pseudo_header(from: Ipv6Addr, to: Ipv6Addr, len: usize) -> u32 {
     let words = from.segments().into_iter().chain(to.segments()).map(u32::from).sum::<u32>();
     words.wrapping_add(len as u32).wrapping_add(IPPROTO_ICMPV6.cast_unsigned())
 }
 
-/// Puts a header before a message.
+/// Puts an IPv4 header before a message; one of IPv6 is copied as it is.
 pub fn with_header(message: &Message<'_>, ttl: u8, tos: u8) -> Result<Vec<u8>> {
     let (IpAddr::V4(from), IpAddr::V4(to)) = (message.from, message.to) else {
         return try_copy(message.body);
@@ -61,7 +61,7 @@ pub fn with_header(message: &Message<'_>, ttl: u8, tos: u8) -> Result<Vec<u8>> {
     let mut out = Vec::with_room(len)?;
     out.try_extend_from_slice(&[0x45, tos])?;
     out.try_extend_from_slice(&(len as u16).to_be_bytes())?;
-    // No number, and not to be fragmented.
+    // Identification 0, and "don't fragment".
     out.try_extend_from_slice(&[0, 0, 0x40, 0, ttl, message.protocol as u8, 0, 0])?;
     out.try_extend_from_slice(&from.octets())?;
     out.try_extend_from_slice(&to.octets())?;
@@ -70,8 +70,8 @@ pub fn with_header(message: &Message<'_>, ttl: u8, tos: u8) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Completes a header that a program wrote: the length, the number and the source if they are missing, the checksum.
-/// EINVAL if it is no header.
+/// Completes an IPv4 header that a program wrote: the length, the checksum, and the identification and the source address if
+/// they are 0. EINVAL if it is no header.
 pub fn complete(packet: &mut [u8], source: IpAddr, number: u16) -> Result<usize> {
     let total = u16::try_from(packet.len()).map_err(|_| Errno::EMSGSIZE)?;
     let header = packet.first_chunk_mut::<HEADER>().ok_or(Errno::EINVAL)?;
@@ -123,7 +123,7 @@ pub fn seal_icmp6(body: &mut [u8], from: IpAddr, to: IpAddr) {
     body[2..4].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Counts that message, where nobody is there to see it.
+/// Counts the message that `unreachable` makes, without making it, when there is no raw socket to see it.
 pub fn tally_unreachable(sent: &Datagram, v6: bool) {
     let quoted = report::quoted(&sent.bytes, v6).len();
     let header = if v6 { HEADER6 } else { HEADER };
@@ -145,7 +145,7 @@ pub fn unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) -> Result<Vec
         &[3, 3, 0, 0, 0, 0, 0, 0]
     })?;
     let mut datagram = Vec::new();
-    // A sum of 0 is none, and none was made.
+    // A checksum of 0 stands for none, and none was made.
     for field in [sent.from.port(), to.port(), len, 0] {
         datagram.try_extend_from_slice(&field.to_be_bytes())?;
     }
@@ -182,7 +182,7 @@ fn with_header6(message: &Message<'_>, hops: u8, class: u8) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// What is summed of a message of ICMP before its own bytes; `None` for other protocols.
+/// The sum with which the checksum of an ICMP message begins; `None` for other protocols.
 fn before_sum(message: &Message<'_>) -> Option<u32> {
     match (message.protocol, message.from, message.to) {
         (IPPROTO_ICMP, IpAddr::V4(_), _) => Some(0),
@@ -193,7 +193,7 @@ fn before_sum(message: &Message<'_>) -> Option<u32> {
     }
 }
 
-/// Counts a message that was sent over the loopback with a class of service, and has arrived; `whole` has an IPv4 header.
+/// Counts a message that was sent over the loopback with a class of service, and has arrived; `whole` is it with its IPv4 header.
 pub fn tally(message: &Message<'_>, whole: &[u8], class: u8) {
     let v6 = message.to.is_ipv6();
     let bytes = whole.len() + if v6 { HEADER6 } else { 0 };

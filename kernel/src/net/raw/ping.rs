@@ -1,6 +1,6 @@
-//! Sockets that send echo requests and get the answers, for who has no privilege: ICMP's `SOCK_DGRAM` (Linux's net/ipv4/ping.c).
+//! Ping sockets: they send echo requests and get the answers, without privilege: ICMP's `SOCK_DGRAM` (Linux's net/ipv4/ping.c).
 //!
-//! Owns nothing: the identifiers are [`Ident`]s. Never shows an answer to two sockets. Locks: that of the socket's state.
+//! Owns nothing: the identifiers are [`Ident`]s. Never gives an answer to two ping sockets. Locks: that of the socket's state.
 
 use super::ident::Ident;
 use super::packet::{ICMP_HEADER, echo_types, seal_icmp};
@@ -15,7 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
-/// A new socket: `EACCES` for who is in none of the groups that may.
+/// A new socket: `EACCES` for a caller in none of the groups that may.
 pub fn create(family: Family, who: Who) -> Result<Arc<dyn NetSocket>> {
     if !who.pings {
         return Err(Errno::EACCES);
@@ -43,7 +43,7 @@ impl Raw {
         own(self).ok_or(Errno::EAGAIN)
     }
 
-    /// What the program wrote, as a request: its identifier and the sum are the kernel's. `EINVAL` if it is none.
+    /// The echo request that the program wrote, with the identifier and the checksum of the kernel. `EINVAL` if it is none.
     pub(super) fn request(
         &self,
         src: &mut Source<'_>,
@@ -69,8 +69,8 @@ impl Raw {
         Ok(body)
     }
 
-    /// If an answer that came to an address is one to what this socket may have sent: a number, which of several sockets is greatest
-    /// for whom it is for.
+    /// The serial of this socket's identifier, if an answer with identifier `answered` that came to address `to` may be for this
+    /// socket. Of several such sockets it is for the one with the greatest serial.
     pub(super) fn is_answered_by(&self, answered: u16, to: IpAddr) -> Option<u64> {
         if to.is_ipv4() != (self.family == Family::V4) {
             return None;

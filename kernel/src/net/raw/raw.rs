@@ -1,5 +1,5 @@
-//! Raw sockets: whole messages of one protocol above IP, with the IP header where IPv4's readers want it. Those of [`Style::Ping`]
-//! only send echo requests, and get the answers to them (`ping`).
+//! Raw sockets: whole messages of one protocol above IP, received with the IP header on IPv4. Those of [`Style::Ping`] only send
+//! echo requests, and get the answers to them (`ping`).
 //!
 //! Owns the list of all raw sockets. A message goes straight into the queues of the sockets of its protocol; an echo
 //! request is also answered, as any host does. What TCP and UDP send is no packet here, so raw sockets do not see it
@@ -50,7 +50,7 @@ pub(super) enum Style {
 }
 
 pub(super) struct State {
-    /// Of one that sends echo requests, once it has.
+    /// The identifier of a ping socket, once it has one.
     pub(super) ident: Option<Ident>,
     /// The address that it is bound to, or else all.
     pub(super) local: IpAddr,
@@ -74,7 +74,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
     make(family, protocol, Style::Raw)
 }
 
-/// A new socket of that style, for who may have it.
+/// A new socket of that style, for a caller that may have it.
 pub(super) fn make(family: Family, protocol: i32, style: Style) -> Result<Arc<dyn NetSocket>> {
     let filter = if family == Family::V4 { 4 } else { 32 };
     let socket = try_arc(Raw {
@@ -114,7 +114,7 @@ impl Raw {
         if class(to) == Class::Broadcast
             && !self.options.is_on(const { known(SOL_SOCKET, so::BROADCAST) })
         {
-            // An echo request looks for a way first, and there is none.
+            // A ping socket looks for a route first, and there is none.
             let is_raw = self.style == Style::Raw;
             return Err(if is_raw { Errno::EACCES } else { Errno::ENETUNREACH });
         }
@@ -134,7 +134,7 @@ impl Raw {
         level == own && option == FILTER
     }
 
-    /// Whether it is a raw one of that family: the options about headers are theirs.
+    /// Whether it is a raw socket of that family: only those have the options about headers.
     fn is_raw_of(&self, family: Family) -> bool {
         self.style == Style::Raw && self.family == family
     }
@@ -222,7 +222,7 @@ impl NetSocket for Raw {
         if connected { Ok(()) } else { Err(Errno::ENOTCONN) }
     }
 
-    /// The protocol is where other sockets have a port, or the identifier of echo requests.
+    /// In place of a port it has the protocol, or on a ping socket the identifier.
     fn name(&self) -> Result<Vec<u8>> {
         let state = self.state.lock();
         let port = match self.style {

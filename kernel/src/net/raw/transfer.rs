@@ -1,6 +1,6 @@
 //! Sending and receiving on raw sockets.
 //!
-//! Owns the numbers of packets. Never copies user memory under a spinlock. Locks: those of `raw`.
+//! Owns the identification numbers of IPv4 packets. Never copies user memory under a spinlock. Locks: those of `raw`.
 
 use super::packet::{
     HEADER, MAX, Message, complete, echo, ends, seal_icmp6, tally, tally_unreachable, unreachable,
@@ -27,7 +27,7 @@ use core::sync::atomic::{AtomicU16, Ordering};
 /// The time to live of what this machine answers.
 const TTL: u8 = 64;
 
-/// Numbers of packets. Relaxed: any number does.
+/// The identification of the next IPv4 packet. Relaxed: any number does.
 static NEXT_NUMBER: AtomicU16 = AtomicU16::new(1);
 
 /// All raw sockets.
@@ -47,7 +47,7 @@ fn living() -> Result<Vec<Arc<Raw>>> {
     }
 }
 
-/// How many there are of a family.
+/// How many raw sockets of a family there are, without ping sockets.
 pub fn count(family: Family) -> Result<usize> {
     let is_one = |socket: &&Arc<Raw>| socket.family == family && socket.style == Style::Raw;
     Ok(living()?.iter().filter(is_one).count())
@@ -158,7 +158,7 @@ impl Raw {
         if len > MAX {
             return Err(Errno::EMSGSIZE);
         }
-        // Looked at before anything else, as on Linux.
+        // As on Linux, a ping socket looks at the request before the flags and the name.
         let request = match self.style {
             Style::Ping => Some(self.request(src, len, how.flags)?),
             Style::Raw => None,

@@ -1,6 +1,7 @@
 //! The fields of /proc/net/snmp, netstat and snmp6, in Linux 6.12's order, and which counters some of them are.
 //!
-//! Plain data. A field that is in no table of counters is of something that cannot happen here, and 0.
+//! Plain data. A field that is in no table of counters is computed by `shown`, or is 0: it counts what does not happen here, or
+//! what is not counted here (such as ACKs without data).
 
 use crate::net::count::{Datagrams, Ip, Tcp};
 
@@ -94,7 +95,7 @@ pub const OF_UDP: &[(&str, Datagrams)] = &[
     ("IgnoredMulti", Datagrams::Ignored),
 ];
 
-/// Counters of [`TCP`]; `RtoAlgorithm` to `MaxConn` and `CurrEstab` are none.
+/// Counters of [`TCP`]; `RtoAlgorithm` to `MaxConn` and `CurrEstab` are no counters.
 pub const OF_TCP: &[(&str, Tcp)] = &[
     ("ActiveOpens", Tcp::ActiveOpens),
     ("PassiveOpens", Tcp::PassiveOpens),
@@ -139,7 +140,7 @@ pub const OF_IP_EXT: &[(&str, Ip)] = &[
     ("InCEPkts", Ip::Ce),
 ];
 
-/// The types that fields of [`ICMP`] are named for, behind `In` or `Out`.
+/// The message types that fields of [`ICMP`] are named after, following `In` or `Out`.
 pub const ICMP_TYPES: &[(&str, u8)] = &[
     ("DestUnreachs", 3),
     ("TimeExcds", 11),
@@ -154,7 +155,7 @@ pub const ICMP_TYPES: &[(&str, u8)] = &[
     ("AddrMaskReps", 18),
 ];
 
-/// The types that fields of [`ICMP6`] are named for, behind `In` or `Out`.
+/// The message types that fields of [`ICMP6`] are named after, following `In` or `Out`.
 pub const ICMP6_TYPES: &[(&str, u8)] = &[
     ("DestUnreachs", 1),
     ("PktTooBigs", 2),
@@ -173,7 +174,7 @@ pub const ICMP6_TYPES: &[(&str, u8)] = &[
     ("MLDv2Reports", 143),
 ];
 
-/// Whether one of `names`, which spaces keep apart, is `prefix` and `name`.
+/// Whether one of `names`, which spaces separate, is `prefix` followed by `name`.
 const fn has(names: &str, prefix: &str, name: &str) -> bool {
     let (all, first, rest) = (names.as_bytes(), prefix.as_bytes(), name.as_bytes());
     let len = first.len() + rest.len();

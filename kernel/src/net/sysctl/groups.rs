@@ -24,7 +24,7 @@ fn range() -> (u32, u32) {
     ((both >> 32) as u32, both as u32)
 }
 
-/// Whether one of his groups is in the range: root's privileges are none of it.
+/// Whether one of the caller's groups is in the range: privileges do not count.
 pub fn may_ping(who: &Cred) -> bool {
     let (first, last) = range();
     let is_in = |group: u32| (first..=last).contains(&group);
@@ -46,7 +46,7 @@ impl ProcFile for Groups {
         try_format!("{first}\t{last}\n").map(String::into_bytes)
     }
 
-    /// Two numbers, or the first alone. A range that ends before it begins is nobody's.
+    /// Two numbers, or the first alone. A range that ends before it begins is empty.
     fn write(&self, data: &[u8]) -> Result<usize> {
         let mut rest = data.trim_ascii_start();
         if rest.is_empty() {
@@ -65,7 +65,7 @@ impl ProcFile for Groups {
         let [first, last] = ends;
         let both = if last < first { NOBODY } else { first << 32 | last };
         RANGE.store(both, Ordering::Relaxed);
-        // What stands after the second one is left.
+        // What stands after the second number is not consumed.
         Ok(data.len() - rest.len())
     }
 }
@@ -73,7 +73,7 @@ impl ProcFile for Groups {
 fn group(word: &[u8]) -> Result<u64> {
     let text = core::str::from_utf8(word).map_err(|_| Errno::EINVAL)?;
     let (digits, base) = by_prefix(text);
-    // Not a sign of its own, which `from_str_radix` would take.
+    // A sign is refused, which `from_str_radix` would take.
     if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
         return Err(Errno::EINVAL);
     }

@@ -1,6 +1,7 @@
 //! /proc/sys/net.
 //!
-//! Owns what new sockets and options are by default. Never changes what a socket has already. Locks: none.
+//! Owns the defaults of sockets and the limits of what they may ask for. Never changes the buffers that a socket has nor an option
+//! that it has set; an option that it has not set follows its setting. Locks: none.
 
 pub mod groups;
 pub mod range;
@@ -20,21 +21,21 @@ crate::setting! {
     static WMEM_MAX = 212_992, MIN_SEND as i32..=i32::MAX;
     static RMEM_DEFAULT = 212_992, MIN_RECEIVE as i32..=i32::MAX;
     static WMEM_DEFAULT = 212_992, MIN_SEND as i32..=i32::MAX;
-    /// IP_TTL of who has not set it.
+    /// IP_TTL of a socket that has not set it.
     pub static TTL = 64, 1..=255;
-    /// TCP_KEEPIDLE, TCP_KEEPINTVL (seconds) and TCP_KEEPCNT of who has not set them.
+    /// TCP_KEEPIDLE, TCP_KEEPINTVL (seconds) and TCP_KEEPCNT of a socket that has not set them.
     pub static KEEPALIVE_TIME = 7200, 1..=32767;
     pub static KEEPALIVE_INTERVAL = 75, 1..=32767;
     pub static KEEPALIVE_PROBES = 9, 1..=127;
-    /// TCP_SYNCNT of who has not set it.
+    /// TCP_SYNCNT of a socket that has not set it.
     pub static SYN_RETRIES = 6, 1..=127;
-    /// TCP_LINGER2 of who has not set it, in seconds.
+    /// TCP_LINGER2 of a socket that has not set it, in seconds.
     pub static FIN_TIMEOUT = 60, 0..=i32::MAX;
-    /// How long control data may not be, in bytes.
+    /// Control data of this length, in bytes, are too long already.
     static OPTMEM_MAX = 131_072, 0..=i32::MAX;
     /// IPV6_V6ONLY of a new socket: the lowest bit, as on Linux.
     static BINDV6ONLY = 0, 0..=255;
-    /// How many datagrams may wait at a new AF_UNIX socket before its senders do; less than none is without limit.
+    /// How many datagrams may wait at a new AF_UNIX socket before its senders wait; a negative number is no limit.
     static MAX_DGRAM_QLEN = 10, i32::MIN..=i32::MAX;
 }
 
@@ -53,7 +54,7 @@ pub fn new_queue_length() -> u32 {
     MAX_DGRAM_QLEN.get().cast_unsigned()
 }
 
-/// Control data of so many bytes are too long, whatever root says: Linux has them in one piece of memory.
+/// Control data of so many bytes are too long, whatever `optmem_max` says: Linux allocates them in one piece.
 const LONGEST_CONTROL: usize = 4 << 20;
 
 /// Control data of so many bytes are too long.

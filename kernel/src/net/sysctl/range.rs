@@ -1,4 +1,4 @@
-//! Which ports are given to who asks for any, and which need no capability: `net.ipv4.ip_local_port_range` and
+//! Which ports a socket gets that asks for any, and which need no capability: `net.ipv4.ip_local_port_range` and
 //! `ip_unprivileged_port_start`.
 //!
 //! Owns both. Never changes what is bound already. Locks: none; the two ends of the range are one word, so that nobody sees one of an old
@@ -42,7 +42,7 @@ impl ProcFile for Ephemeral {
         try_format!("{}\t{}\n", range.start(), range.end()).map(alloc::string::String::into_bytes)
     }
 
-    /// Two numbers, or the first alone. `EINVAL` for an empty range and for one that begins below the unprivileged ports.
+    /// Two numbers, or the first alone. `EINVAL` for an empty range and for one that begins at 0 or below the unprivileged ports.
     fn write(&self, data: &[u8]) -> Result<usize> {
         let range = ephemeral();
         let mut words = data.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
@@ -63,7 +63,7 @@ impl ProcFile for Unprivileged {
         try_format!("{}\n", first_unprivileged()).map(alloc::string::String::into_bytes)
     }
 
-    /// `EINVAL` for one within the range of ephemeral ports.
+    /// `EINVAL` for one above the first ephemeral port.
     fn write(&self, data: &[u8]) -> Result<usize> {
         if data.is_empty() {
             return Ok(0);

@@ -8,14 +8,14 @@ use abi::net::TcpState;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 
-/// Counts a segment that breaks a connection off, or refuses one.
+/// Counts a reset: a segment that breaks a connection off, or refuses one.
 pub(super) fn count_reset(v6: bool) {
     count::tcp(Tally::ResetsSent);
     count::segments(v6, 1, 0);
 }
 
 impl State {
-    /// Counts that a connection which was established is over without an end of both sides.
+    /// Counts a connection that was established and ends without a FIN of both sides, or an attempt to connect that failed.
     fn count_broken(&self) {
         match self.name() {
             TcpState::Established | TcpState::CloseWait => count::tcp(Tally::EstabResets),
@@ -24,7 +24,8 @@ impl State {
         }
     }
 
-    /// The connection is over: gives up a port that was not asked for by number. To be dropped unlocked.
+    /// The connection is over: gives up the port, unless it was asked for by number and a file still has the socket.
+    /// To be dropped unlocked.
     fn free_port(&mut self) -> Option<Port> {
         if self.port_chosen && !self.orphan { None } else { self.port.take() }
     }
@@ -76,9 +77,9 @@ impl Tcp {
             return;
         }
         state.write_shut = true;
-        // The end and its answer.
+        // The FIN and its ACK.
         count::segments(state.local.is_ipv6(), 2, 0);
-        // The end that closes second frees its port at once.
+        // The end that closes second has no TIME_WAIT.
         let port = if state.fin { state.free_port() } else { None };
         let peer = match &state.role {
             Role::Connected(peer) => peer.upgrade(),
@@ -133,7 +134,7 @@ impl Tcp {
         self.receive_reset();
     }
 
-    /// Back to a socket without peer: `connect` to AF_UNSPEC, or `shutdown` of one that listens.
+    /// Back to a socket without peer: `connect` to AF_UNSPEC or failed, or `shutdown` of one that listens or connects.
     pub(super) fn disconnect(&self) {
         let mut state = self.state.lock();
         state.count_broken();
@@ -146,7 +147,7 @@ impl Tcp {
         if !state.addr_chosen {
             state.local = core::net::SocketAddr::new(self.family.any(), state.local.port());
         }
-        // The port's number stays to be seen, as on Linux, even when the port is given up.
+        // As on Linux, `getsockname` still tells the port's number, even when the port is given up.
         state.peer = None;
         state.urgent = None;
         state.error = match role {

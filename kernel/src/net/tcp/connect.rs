@@ -1,4 +1,4 @@
-//! Naming, connecting, listening, accepting.
+//! Binding, connecting, listening, accepting.
 
 use super::close::count_reset;
 use super::tcp::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::net::{IpAddr, SocketAddr};
 
-/// What the first segments of each side have more than the others, in bytes.
+/// The options that only the SYN of each side has, in bytes.
 const SYN_OPTIONS: u64 = 8;
 
 /// What came of asking a listener.
@@ -111,7 +111,7 @@ impl Tcp {
         Ok(accepted)
     }
 
-    /// Connects those that found the backlog full.
+    /// Connects the sockets that found the backlog full, as far as there is room now.
     fn admit(&self) {
         let Some(me) = self.me.upgrade() else { return };
         loop {
@@ -231,11 +231,11 @@ impl Tcp {
 
     fn find_partner(&self, to: SocketAddr, own: SocketAddr) {
         count::tcp(count::Tcp::ActiveOpens);
-        // What asks for a connection; the answer, and the answer to that, are counted where they come from.
+        // The SYN; the SYN-ACK and the ACK are counted in `ask`.
         count::segments(to.is_ipv6(), 1, SYN_OPTIONS);
         let asked = match ports::listener(to) {
             Some(listener) => self.ask(&listener),
-            // Two that call each other at once connect; so does one that calls itself.
+            // A socket that connects to its own name is its own peer, as in a simultaneous open.
             None if to == own => {
                 self.state.lock().role = Role::Connected(self.me.clone());
                 Ok(Asked::Connected)
@@ -275,7 +275,7 @@ impl Tcp {
         let port = listening.port.as_ref().ok_or(Errno::ECONNREFUSED)?;
         let port = port.share(Holder::Tcp(child.me.clone()), cover, to.ip(), state.local)?;
         {
-            // Nobody else knows the child yet; this lock only satisfies its type.
+            // Only the table of ports knows the child yet, so nobody who holds its lock waits for another.
             let mut new = child.state.lock();
             new.local = to;
             new.peer = Some(state.local);

@@ -11,7 +11,7 @@ use abi::socket::{SOL_SOCKET, so};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 
-/// The only way of controlling congestion that a loopback needs, by the name that programs expect.
+/// The congestion control that is reported: nothing here is congested, but programs expect a name.
 const CONGESTION: &[u8; 16] = b"cubic\0\0\0\0\0\0\0\0\0\0\0";
 /// The longest `struct tcp_info`.
 const INFO_LEN: usize = 248;
@@ -45,7 +45,7 @@ impl Tcp {
                 if number(value)? >= 0 && fits { Ok(()) } else { Err(Errno::EINVAL) }
             }
             (IPPROTO_TCP, _) => self.options.keep(level, option, number(value)?),
-            // The marks of congestion in there are the protocol's own.
+            // The two ECN bits in it belong to TCP.
             (IPPROTO_IPV6, ipv6::TCLASS) if number(value)? > 0 => {
                 self.options.keep(level, option, number(value)? & !3)
             }

@@ -1,10 +1,10 @@
 //! TCP between two sockets of this machine: [`Tcp`] is one end, listening, connecting or connected.
 //!
-//! Each end owns what it has received; its peer puts bytes there, up to the sum of one's send buffer and the
-//! other's receive buffer. States, errors and events are those that Linux's sockets show over its loopback.
-//! Locks: `Stream`. A listener's lock is taken before that of a connection; two connections are locked
-//! one after the other. User memory is never copied under a spinlock; a sleeping lock keeps the reads of one
-//! end apart.
+//! Each end owns what it has received; its peer puts bytes there, up to about the sum of the peer's send buffer
+//! (of which at most 256 KiB count) and the own receive buffer. States, errors and events are those that Linux's
+//! sockets show over its loopback. Locks: `Stream`. A listener is locked before the socket that connects to it, and
+//! that one before the new connection, which only the table of ports knows yet; no other two sockets are locked together. User
+//! memory is never copied under a spinlock; a mutex keeps the reads of one end apart.
 
 use super::bytes::Bytes;
 use crate::mm::fallible::try_arc_cyclic;
@@ -38,9 +38,9 @@ pub struct Tcp {
     pub(super) state: SpinLock<State, level::Stream>,
     /// Readers take turns, so that bytes keep their order.
     pub(super) turn: Mutex<()>,
-    /// Who waits for something to receive or to accept, for a connection, or for its end.
+    /// Who waits for something to receive or to accept, or for the end of the connection.
     pub(super) for_reading: WaitQueue,
-    /// Who waits for room in the peer's queue.
+    /// Who waits to be connected, or for room in the peer's queue.
     pub(super) for_writing: WaitQueue,
 }
 
@@ -50,11 +50,11 @@ pub(super) struct State {
     pub(super) port: Option<Port>,
     /// The port was asked for by number: it survives a disconnect.
     pub(super) port_chosen: bool,
-    /// The address was.
+    /// The address was given to `bind`: it survives a disconnect too.
     pub(super) addr_chosen: bool,
     pub(super) role: Role,
     pub(super) received: Bytes,
-    /// A byte out of band.
+    /// A byte sent with MSG_OOB that waits to be read.
     pub(super) urgent: Option<u8>,
     /// What SO_ERROR reports once.
     pub(super) error: Option<Errno>,
@@ -85,7 +85,7 @@ pub(super) enum Role {
 }
 
 impl State {
-    /// What it is called.
+    /// The state by TCP's name for it.
     pub(super) fn name(&self) -> TcpState {
         match &self.role {
             Role::Closed => TcpState::Close,
@@ -254,7 +254,7 @@ impl NetSocket for Tcp {
 
 impl Tcp {
     fn events(&self) -> PollEvents {
-        // The room is asked for before the own lock is taken.
+        // This locks the peer, so it comes before the own lock is taken.
         let writable = self.room_is_worth_it();
         let mut state = self.state.lock();
         let mut ready = PollEvents::empty();

@@ -20,10 +20,10 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Most bytes that are copied at once.
+/// At most so many bytes are copied at once.
 const CHUNK: usize = 64 * 1024;
 
-/// What of a grown send buffer counts: bytes sit in the kernel's own memory.
+/// At most so much of a send buffer counts, since the bytes are in the kernel's memory.
 const MOST_UNSENT: usize = 256 * 1024;
 
 /// Where bytes go.
@@ -40,7 +40,7 @@ fn put_urgent(peer: &Tcp, byte: u8) {
     let mut state = peer.state.lock();
     count::data(state.local.is_ipv6(), 1);
     if inline {
-        // Without memory for one byte it is lost, as on a bad line.
+        // Without memory the byte is lost.
         let _lost = try_copy(&[byte]).and_then(|byte| state.received.push(byte));
     } else {
         state.urgent = Some(byte);
@@ -142,8 +142,8 @@ impl Tcp {
         Ok(count)
     }
 
-    /// Puts bytes into the peer's queue, even a little more than its room, if another sender was faster. False
-    /// if the peer is closed: it would answer by breaking the connection off.
+    /// Puts bytes into the peer's queue, even a little more than its room if another sender was faster. False
+    /// if the peer is closed: it would answer with a reset.
     fn put(&self, peer: &Tcp, bytes: Vec<u8>) -> Result<bool> {
         let mut state = peer.state.lock();
         if state.orphan || !matches!(state.role, Role::Connected(_)) {

@@ -18,7 +18,7 @@ use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
-/// The longest datagrams.
+/// The longest datagrams, without headers.
 const MAX_V4: usize = 65_507;
 const MAX_V6: usize = 65_527;
 
@@ -133,8 +133,8 @@ impl Udp {
         Ok(SocketAddr::new(addr, state.local.port()))
     }
 
-    /// Nobody has the port, as an ICMP message would say: whoever is connected to it gets the error with its next call, and so does
-    /// a socket without peer that asks for reports. Raw sockets see the message.
+    /// Nobody has the port, as an ICMP message would say: a sender that is connected to it gets the error with its next call, and so
+    /// does one without peer that asks for reports. Raw sockets see the message.
     fn unreachable(&self, to: SocketAddr, sent: Datagram) {
         let v6 = to.is_ipv6();
         raw::tell_unreachable(self.protocol, to, &sent);
@@ -196,7 +196,8 @@ impl Udp {
         got
     }
 
-    /// Takes the first report of an error. SO_ERROR then has the next one's error, if it is one of the network too, or none.
+    /// Takes the first report of an error. SO_ERROR then has the error of the next one if an ICMP message told it; else none, or
+    /// after a report from this machine what it had.
     fn next_report(&self) -> Result<Report> {
         let mut state = self.state.lock();
         let report = state.inbox.pop_report()?;

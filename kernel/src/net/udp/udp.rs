@@ -1,8 +1,8 @@
 //! UDP and UDP-Lite: datagrams go straight into the queue of the socket they are for.
 //!
-//! [`Udp`] is one socket. A datagram for nobody is an error that the sender hears of next, if it is connected,
-//! as the answer of a real network would be. Owns its queue, its port and its peer's name. Locks: `Stream`, never of two
-//! sockets.
+//! [`Udp`] is one socket. If no socket has the port of a datagram, the next call of a sender that is connected or asks
+//! for reports gets an error, as after an ICMP message. Owns its queue, its port and its peer's name. Locks: `Stream`, never
+//! of two sockets.
 
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) local: SocketAddr,
     pub(super) peer: Option<SocketAddr>,
     pub(super) port: Option<Port>,
-    /// Asked for by number; the address too: they survive a disconnect.
+    /// Whether the port was asked for by number, and the address given to `bind`: then it survives a disconnect.
     port_chosen: bool,
     addr_chosen: bool,
     pub(super) inbox: Inbox,
@@ -125,13 +125,13 @@ impl Udp {
         drop(port);
     }
 
-    /// For /proc: whether connected, bytes to be read.
+    /// For /proc: whether connected, and what the queue costs in bytes.
     pub fn summary(&self) -> (bool, usize) {
         let state = self.state.lock();
         (state.peer.is_some(), state.inbox.held())
     }
 
-    /// Where a datagram or a connection to `name` goes: the address, and from which it comes.
+    /// The destination of a datagram or a connection to `name`, and the source address if the socket is bound to none.
     pub(super) fn destination(&self, name: Name) -> Result<(SocketAddr, IpAddr)> {
         match (class(name.addr.ip()), name.addr.ip()) {
             (Class::LinkLocal, _) if name.scope == 0 => return Err(Errno::EINVAL),

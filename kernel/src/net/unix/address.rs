@@ -1,6 +1,6 @@
 //! AF_UNIX addresses: unnamed, a path, or a name in the abstract namespace.
 //!
-//! Owns the abstract namespace. Never keeps a socket: the names are weak. Locks: `Leaf`.
+//! Owns the abstract namespace. Never keeps a socket alive: its references are weak. Locks: `Leaf`.
 
 use super::unix::Socket;
 use crate::mm::fallible::{TryGrow, TryMap, TryVec, try_arc_bytes};
@@ -103,7 +103,7 @@ pub fn find(name: &[u8]) -> Result<Arc<Socket>> {
     found.ok_or(Errno::ECONNREFUSED)
 }
 
-/// The socket with this name is closed.
+/// Frees an abstract name: its socket is closed.
 pub fn release(name: &[u8]) {
     let gone = NAMES.lock().remove(name);
     drop(gone);

@@ -1,4 +1,4 @@
-//! Naming, connecting, listening, accepting, shutting down, closing.
+//! Binding, connecting, listening, accepting, shutting down, closing.
 
 use super::address::{self, Address};
 use super::garbage;
@@ -53,7 +53,7 @@ impl Socket {
         if self.state.lock().name == Address::Unnamed { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
-    /// Names the socket after the socket node that was made for it.
+    /// Binds the socket to the inode that was made for its path.
     pub fn bind_inode(self: &Arc<Self>, name: &Address, inode: &Arc<dyn Inode>) -> Result<()> {
         let slot = inode.special().ok_or(Errno::EOPNOTSUPP)?;
         let bound = try_arc(Bound(Arc::downgrade(self)))?;
@@ -137,7 +137,7 @@ impl Socket {
         }
         pending.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
         {
-            // Nobody else knows the new socket yet; this lock only satisfies its type.
+            // Only the registry knows the new socket yet, so nobody who holds its lock waits for another.
             let mut state = server.state.lock();
             state.name = name;
             state.cred = listener_cred;

@@ -1,7 +1,7 @@
-//! How many descriptors each user has on their way through sockets.
+//! How many descriptors each user has in flight: sent over sockets and not received yet.
 //!
-//! A user may have about as many of them as open files; [`Flight`] is the count's hold on one message. Owns the
-//! counts. Never lets a failed send count: a [`Flight`] that goes is counted out. Locks: `Leaf`.
+//! A user may have about as many of them as open files; a [`Flight`] counts those of one message. Owns the
+//! counts. Never lets a failed send count: a [`Flight`] that is dropped is subtracted. Locks: `Leaf`.
 
 use crate::mm::fallible::TryMap;
 use crate::sync::{SpinLock, level};

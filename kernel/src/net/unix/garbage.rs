@@ -1,14 +1,14 @@
 //! Descriptors in flight (SCM_RIGHTS) that nobody can ever receive: the garbage collector of AF_UNIX sockets.
 //!
 //! A socket may travel through itself, or two through each other; when their descriptors are closed, the queues
-//! keep them alive for ever. [`collect`] finds such circles: a passed socket is alive if something other than the
+//! keep them alive for ever. [`collect`] finds such cycles: a passed socket is alive if something other than the
 //! queues of passed sockets refers to its file, or if it waits in the queue of one that is alive. Chains of sockets
 //! in sockets are dropped one by one ([`release`]), not by recursion on the kernel stack.
 //!
 //! Owns the list of passed sockets and the queues to be dropped. Never drops a file under a lock.
 //!
 //! Locks: `Passing`, held over a whole search and taken before the state of sockets. Who has taken files out of a queue
-//! passes it ([`wait_for_search`]) before the references can go anywhere else, so that counts and queues agree during a search.
+//! takes and releases it ([`wait_for_search`]) before the references can go anywhere else, so that counts and queues agree during a search.
 
 use super::queue::Message;
 use super::unix::{Role, Socket, of_file};
@@ -24,7 +24,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// The sockets that were passed and may still be on their way.
 struct Passed {
     files: Vec<Weak<OpenFile>>,
-    /// So many are looked through.
+    /// When there are more than this, a search is due.
     due: usize,
 }
 
@@ -83,9 +83,9 @@ pub(super) fn wait_for_search() {
     drop(PASSED.lock());
 }
 
-/// There are to be `sockets` sockets: makes room for the end of all, or `ENOMEM`.
+/// There are `sockets` sockets now: makes room for the queues of all, or `ENOMEM`.
 pub(super) fn make_room(sockets: usize) -> Result<()> {
-    // A queue in there is of a socket that counts no more, or whose own queue is empty now.
+    // A queue in there is that of a socket which is gone, or whose queue is empty now.
     RELEASED.lock().try_room(sockets)
 }
 
@@ -259,7 +259,7 @@ fn each_inside(file: &OpenFile, visit: &mut dyn FnMut(&Arc<OpenFile>)) {
         state.queue.iter().flat_map(|message| &message.ancillary.files).for_each(&mut *visit);
         let Role::Listener { pending, .. } = &state.role else { return };
         for waiting in pending {
-            // The only place where two sockets are locked: the second is nobody's yet.
+            // Two sockets are locked: a listener before a connection that waits to be accepted from it.
             let state = waiting.state.lock();
             state.queue.iter().flat_map(|message| &message.ancillary.files).for_each(&mut *visit);
         }

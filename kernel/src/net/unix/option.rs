@@ -55,7 +55,7 @@ impl Socket {
         self.state.lock().pass_sec = on;
     }
 
-    /// Which of SO_TIMESTAMP, SO_TIMESTAMPNS and their new forms is on. A stream tells no times.
+    /// Which of SO_TIMESTAMP, SO_TIMESTAMPNS and their new forms is on. A stream reports no times.
     pub fn stamps(&self) -> Option<i32> {
         self.state.lock().stamps
     }

@@ -1,6 +1,6 @@
 //! What waits to be received: messages with their sender, descriptors and credentials.
 //!
-//! A plain queue; the socket's lock guards it. Taking never copies to user memory: it gives the bytes out.
+//! A plain queue; the socket's lock guards it. Never copies to user memory: a message is taken out with its bytes.
 
 use super::address::Address;
 use super::flight::Flight;
@@ -64,7 +64,7 @@ pub struct Queue {
     bytes: usize,
 }
 
-/// Room is kept for so many messages that were taken out and not used up.
+/// The queue keeps room for so many messages that were taken out and will be put back.
 const SPARE: usize = 1;
 
 impl Queue {

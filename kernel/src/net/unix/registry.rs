@@ -1,6 +1,6 @@
-//! All AF_UNIX sockets there are: for /proc/net/unix, and for the search for forgotten ones.
+//! All AF_UNIX sockets there are: for /proc/net/unix, and for the room that the garbage collector keeps for each.
 //!
-//! Owns a table of weak references. Locks: `Leaf`; a socket is never looked at while it is held.
+//! Owns a table of weak references. Never locks a socket while the table is locked. Locks: `Leaf`.
 
 use super::address::Address;
 use super::garbage;
@@ -90,7 +90,7 @@ fn line(out: &mut String, socket: &Socket) -> Result<()> {
     out.try_push_char('\n')
 }
 
-/// A name, what is not text in it replaced; a NUL is shown as `@`.
+/// Writes a name: what is not UTF-8 is replaced, a NUL is shown as `@`.
 fn shown(out: &mut String, before: &str, name: &[u8]) -> Result<()> {
     out.try_push_str(before)?;
     for part in name.utf8_chunks() {

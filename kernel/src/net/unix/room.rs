@@ -48,7 +48,7 @@ impl Socket {
         self.state.lock().is_peer(other)
     }
 
-    /// Whether `sender` would find room here: as Linux, a stream has some when three quarters of the buffer are free.
+    /// Whether `sender` would find room here. As on Linux, a stream has room when three quarters of the buffer are free.
     fn has_room_for(&self, sender: &Socket, buffer: usize) -> bool {
         let state = self.state.lock();
         // Two that are connected with each other are limited by their buffers alone.

@@ -16,7 +16,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Most bytes of one stream message.
+/// The most bytes of one message on a stream.
 const STREAM_CHUNK: usize = 32 * 1024;
 
 /// What to send, beside the bytes.
@@ -165,7 +165,7 @@ impl Socket {
         };
         let sent = self.send_limit().take(&target.for_room, nonblock, &mut attempt);
         match sent {
-            // A later poller is woken for room even if it is made before.
+            // A poll that comes later is woken even if the room is made before it.
             Err(Errno::EAGAIN) if nonblock && self.is_connected_to(target) => {
                 self.hear_of_room_at(target)?;
                 attempt().unwrap_or(sent)?;

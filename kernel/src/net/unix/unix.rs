@@ -1,8 +1,8 @@
 //! AF_UNIX sockets: streams, datagrams and sequenced packets between processes of one machine.
 //!
 //! [`Socket`] is one end: its receive queue, its name, its peer. A sender puts messages into the receiver's
-//! queue, so each socket owns only its own state. Locks: `Stream`; two sockets are locked one after the
-//! other, never together. User memory is copied without any lock.
+//! queue, so each socket owns only its own state. Locks: `Stream`; a listener is locked before a connection that
+//! is or will be in its backlog, and no other two sockets together. Never copies user memory under a lock.
 
 use super::address::Address;
 use super::{connect, file, registry};
@@ -54,7 +54,7 @@ pub struct Socket {
     _counted: Counted,
     pub(super) kind: Kind,
     pub(super) state: SpinLock<State, level::Stream>,
-    /// The inode number of its file, for /proc. Relaxed: set once, before anybody can look.
+    /// The inode number of its file, for /proc; 0 until it has one. Relaxed: set once, a number alone.
     ino: AtomicU64,
     /// Who waits for something to receive or to accept, or for a hang-up.
     pub(super) for_reading: WaitQueue,
@@ -69,7 +69,7 @@ pub(super) struct State {
     pub(super) name: Address,
     pub(super) role: Role,
     pub(super) queue: Queue,
-    /// How many datagrams may wait here before senders do that are not the peer.
+    /// How many datagrams may wait here before a sender that is not the peer has to wait.
     pub(super) queue_length: u32,
     /// Nothing more is received; nothing more is sent.
     pub(super) read_shut: bool,
@@ -88,7 +88,7 @@ pub(super) struct State {
     /// In which form messages tell when they were sent: an option's number.
     pub(super) stamps: Option<i32>,
     pub(super) timeouts: Timeouts,
-    /// Where a bound path keeps this socket.
+    /// The inode of the path that this socket is bound to.
     pub(super) bound: Option<Arc<dyn Inode>>,
 }
 
@@ -216,7 +216,7 @@ pub fn pair(kind: Kind, cred: Ucred) -> Result<(Arc<Socket>, Arc<Socket>)> {
     Ok((a, b))
 }
 
-/// The socket behind a file: ENOTSOCK.
+/// The socket behind a file: ENOTSOCK if there is none.
 pub fn of_file(file: &OpenFile) -> Result<&Arc<Socket>> {
     file.downcast::<file::SocketFile>().map(|file| &file.0).ok_or(Errno::ENOTSOCK)
 }
