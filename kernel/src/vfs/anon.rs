@@ -1,9 +1,10 @@
-//! Files without a place in the tree: pipes, sockets, epoll, eventfd and their like.
+//! Files that are in no directory: pipes, sockets, epoll, eventfd and the like.
 //!
-//! They sit on kernel-internal mounts that nobody can reach by path; /proc/pid/fd shows their names
+//! They are on kernel-internal mounts that are not in the mount tree; /proc/PID/fd shows their names
 //! (`pipe:[12]`, `anon_inode:[eventfd]`).
 //!
-//! Owns these mounts, made once each. Never reached by a path walk. Locks: none of its own.
+//! Owns these mounts, made once each. Never reached by a path, except through the magic links in /proc/PID. Locks: takes
+//! none; each inode has the lock of its slot.
 #![forbid(unsafe_code)]
 
 use super::cred::Cred;
@@ -32,9 +33,9 @@ pub enum AnonFs {
     Pipe,
     /// Sockets; named by inode number.
     Socket,
-    /// Everything else; named by what it is.
+    /// Everything else; named by its label.
     Anon,
-    /// Name spaces; their inodes are procfs's.
+    /// Namespaces; procfs makes their inodes.
     Namespace,
 }
 
@@ -57,7 +58,7 @@ static NEXT_INO: AtomicU64 = AtomicU64::new(1024);
 /// An inode that is nothing but its attributes.
 struct AnonInode {
     attr: InodeAttr,
-    /// Where a pipe is found again by who opens it through /proc/PID/fd.
+    /// Holds the pipe, for an open through /proc/PID/fd.
     special: SpecialSlot,
 }
 
@@ -97,7 +98,7 @@ fn mount_of(fs: AnonFs) -> Result<&'static Arc<Mount>> {
     KINDS[fs as usize].mount.get().ok_or(Errno::ENODEV)
 }
 
-/// Makes the mounts that nameless files belong to: at boot, so that what a program makes the kernel hold is its own.
+/// Makes the mounts that nameless files belong to: at boot, so that no program causes their allocation.
 pub fn init() -> Result<()> {
     KINDS.iter().try_for_each(make_mount)
 }
@@ -119,12 +120,12 @@ fn make_mount(kind: &'static Kind) -> Result<()> {
     Ok(())
 }
 
-/// Whether the object has no place in the tree.
+/// Whether the inode was made here, by [`new_path`].
 pub fn is_anonymous(inode: &dyn Inode) -> bool {
     inode.as_any().is::<AnonInode>()
 }
 
-/// A place for a new nameless file. `mode` is what `fstat` shows (a pipe: `S_IFIFO | 0o600`); `label` names
+/// A path for a new nameless file. `mode` is what `fstat` shows (a pipe: `S_IFIFO | 0o600`); `label` names
 /// an [`AnonFs::Anon`] file, like `[eventfd]`.
 pub fn new_path(fs: AnonFs, mode: u32, label: &str, owner: Owner) -> Result<Path> {
     let mount = mount_of(fs)?;
@@ -148,13 +149,13 @@ pub fn kernel_device(fs: AnonFs) -> Result<DevId> {
     Ok(mount_of(fs)?.super_block().dev())
 }
 
-/// A place for an inode that is made elsewhere; its name is what /proc/PID/fd shows.
+/// A path for an inode that is made elsewhere; /proc/PID/fd shows `name`.
 pub fn path_of(fs: AnonFs, inode: Arc<dyn Inode>, name: &[u8]) -> Result<Path> {
     let dentry = Dentry::new_root(inode, name)?;
     Ok(Path { mount: mount_of(fs)?.clone(), dentry })
 }
 
-/// An open file without a place in the tree, as eventfd, timerfd and epoll make them.
+/// An open file that is in no directory, as eventfd, timerfd and epoll make them.
 pub fn anonymous(
     ops: Arc<dyn FileOps>,
     label: &str,

@@ -1,5 +1,5 @@
-//! Access times, kept as Linux's default `relatime` does: brought up to date only when they are older than
-//! the last change or than a day, so that most reads write nothing.
+//! Access times. On a mount with `relatime`, Linux's default, they are updated only if they are no later than the last
+//! change or a day old, so that most reads write nothing.
 #![forbid(unsafe_code)]
 
 use super::object::file::OpenFile;
@@ -10,7 +10,7 @@ use abi::fs::OpenFlags;
 
 const DAY: i64 = 24 * 60 * 60;
 
-/// Notes an access through `mount`.
+/// Updates the access time after an access through `mount`.
 #[inline]
 pub fn touch_atime(mount: &Mount, inode: &dyn Inode) {
     let flags = mount.flags();
@@ -30,7 +30,7 @@ pub fn touch_atime(mount: &Mount, inode: &dyn Inode) {
     });
 }
 
-/// Notes that `file` was read.
+/// Updates the access time after a read of `file`.
 #[inline]
 pub fn touch_file(file: &OpenFile) {
     if !file.flags().contains(OpenFlags::NOATIME) {

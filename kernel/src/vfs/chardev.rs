@@ -1,4 +1,4 @@
-//! Character devices by number: which driver stands behind a node.
+//! Character devices by number: the driver of each device node.
 //!
 //! Owns the two registries. Must never call a driver with a lock held. Locks: `Leaf`, one for each registry.
 
@@ -17,8 +17,8 @@ pub trait CharDriver: Send + Sync {
     /// Opens one of its devices.
     fn open(&self, minor: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>>;
 
-    /// The length of transfers that suits it best, in bytes: `st_blksize` of its nodes, and so how much stdio
-    /// asks for at once.
+    /// The preferred length of transfers, in bytes: `st_blksize` of its nodes, and so how much stdio
+    /// reads or writes at once.
     fn block_size(&self) -> u32 {
         4096
     }
@@ -32,11 +32,11 @@ pub struct Entry {
 
 pub static CHARS: SpinLock<BTreeMap<DevId, Entry>, level::Leaf> = SpinLock::new(BTreeMap::new());
 
-/// Drivers of whole majors, whose nodes are elsewhere (devpts).
+/// Drivers of whole major numbers, whose nodes are not in devtmpfs (devpts).
 static MAJORS: SpinLock<BTreeMap<u32, Arc<dyn CharDriver>>, level::Leaf> =
     SpinLock::new(BTreeMap::new());
 
-/// Registers the driver of all devices of a major that have none of their own; makes no nodes.
+/// Registers the driver of all devices with this major number that have none of their own; makes no nodes.
 #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
 pub fn register_major(major: u32, driver: Arc<dyn CharDriver>) {
     MAJORS.lock().insert(major, driver);
@@ -57,7 +57,7 @@ pub fn block_size(dev: DevId) -> u32 {
     driver(dev).map_or(4096, |driver| driver.block_size())
 }
 
-/// Every registered device, for /proc/devices.
+/// Every device that is registered by itself, for /proc/devices; not those of [`register_major`].
 pub fn char_devices() -> Result<Vec<(DevId, &'static str)>> {
     CHARS.lock().iter().map(|(dev, entry)| (*dev, entry.name)).try_to_vec()
 }

@@ -1,7 +1,7 @@
 //! Credentials: who a task is and what it may do.
 //!
-//! A [`Cred`] never changes; a task that changes identity gets a new one. Only the rules of setting
-//! identities live here; checks against files are in `namei::perm`. No locks.
+//! A [`Cred`] never changes once a task has it; a task that changes identity gets a new one. Here are only the rules of
+//! what a change of uid does to capabilities; checks against files are in `namei::perm`. No locks.
 #![forbid(unsafe_code)]
 
 use alloc::sync::Arc;
@@ -68,7 +68,7 @@ impl CapSet {
     pub const EMPTY: Self = Self(0);
     /// Every capability that exists.
     pub const FULL: Self = Self((1 << (LAST_CAP + 1)) - 1);
-    /// Those that the file-system uid carries.
+    /// Those that depend on the file-system uid (Linux's `CAP_FS_SET`).
     const FS: Self = Self(
         1 << Capability::CHOWN.0
             | 1 << Capability::DAC_OVERRIDE.0
@@ -179,7 +179,7 @@ impl Cred {
         self.egid == gid || self.groups.binary_search(&gid).is_ok()
     }
 
-    /// What capabilities become when uids changed from `old`'s to this one's.
+    /// Adjusts the capabilities after uids changed from `old`'s to this one's.
     pub fn fix_caps_after_setuid(&mut self, old: &Cred) {
         if self.securebits & securebits::NO_SETUID_FIXUP != 0 {
             return;
@@ -201,7 +201,7 @@ impl Cred {
         }
     }
 
-    /// What capabilities become when only the file-system uid changed.
+    /// Adjusts the capabilities after only the file-system uid changed.
     pub fn fix_caps_after_setfsuid(&mut self, old: &Cred) {
         if self.securebits & securebits::NO_SETUID_FIXUP != 0 {
             return;

@@ -1,8 +1,8 @@
-//! Open directories: `getdents` over the dentry tree, for every file system; and `O_PATH` files, which can
-//! do nothing at all.
+//! Open directories: `getdents` over the dentry tree, for every file system; and the operations of `O_PATH` files, all of
+//! which fail.
 //!
-//! Owns nothing but the one object that all `O_PATH` files share. Never blocks while it emits. Locks: the dentry's,
-//! while entries are emitted.
+//! Owns where each open directory's listing ends, and the one object that all `O_PATH` files share. Never blocks while it
+//! emits entries of a dentry's table. Locks: the spinlocks of that table and of the entry, while the entry is emitted.
 #![forbid(unsafe_code)]
 
 use super::object::dentry::Dentry;
@@ -31,12 +31,12 @@ struct PathOps;
 
 static PATH_OPS: Once<Arc<PathOps>> = Once::new();
 
-/// What an open directory does.
+/// The operations of a newly opened directory.
 pub fn ops() -> Result<Arc<dyn FileOps>> {
     Ok(try_arc(DirOps { end: AtomicU64::new(u64::MAX) })?)
 }
 
-/// What every `O_PATH` file does: nothing.
+/// The operations of every `O_PATH` file: none works.
 pub fn path_ops() -> Result<Arc<dyn FileOps>> {
     let made = match PATH_OPS.get() {
         Some(made) => made,
@@ -75,8 +75,8 @@ impl FileOps for PathOps {
     }
 }
 
-/// Emits the entries of an open directory from cursor `pos` on, until `emit` says false; returns the cursor
-/// to go on from. `emit` runs with spinlocks held: it must neither block nor touch user memory, nor take many entries.
+/// Emits the entries of an open directory from cursor `pos` on, until `emit` returns false; returns the cursor
+/// to continue from. `emit` runs with spinlocks held: it must neither block nor touch user memory, nor take many entries.
 #[inline]
 pub fn iterate(
     file: &OpenFile,
@@ -96,7 +96,7 @@ pub fn iterate(
     let goes_on = dots(dir, pos, &mut emit)
         && dir
             .visit_children(pos.max(2), |cursor, child, name| {
-                // At the end of the table there may be entries that it does not hold.
+                // The listing of the table is done, but a dynamic directory may have entries that are not in it.
                 if cursor >= end {
                     return ControlFlow::Break(true);
                 }
@@ -129,7 +129,7 @@ fn begin(file: &OpenFile, pos: u64) -> Result<(&Arc<Dentry>, u64)> {
     Ok((dir, open.end.load(Ordering::Relaxed)))
 }
 
-/// `.` and `..`; false when `emit` had enough.
+/// Emits `.` and `..`; false if `emit` returned false.
 fn dots(dir: &Arc<Dentry>, pos: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> bool {
     let entry =
         |name, of: &Dentry, next| DirEntry { name, ino: of.ino(), kind: FileType::Dir, next };

@@ -1,4 +1,4 @@
-//! Growth of a list that a spinlock guards, with its memory found before the lock is taken.
+//! Growth of a list that a spinlock guards, with its memory allocated before the lock is taken.
 //!
 //! Owns nothing. Never allocates or frees while the lock is held. Locks: the caller's.
 #![forbid(unsafe_code)]
@@ -20,7 +20,7 @@ pub fn push<T, L: Level>(list: &SpinLock<Vec<T>, L>, value: T) -> Result<()> {
         }
         if held.len() < held.capacity() {
             held.push(value);
-            // What was replaced is empty, and freed with nothing locked.
+            // The smaller list that was replaced is empty, and is freed after the lock is released.
             drop(held);
             return Ok(());
         }

@@ -1,8 +1,9 @@
 //! Open files and the tree of names, whatever file system is behind them.
 //!
-//! `object` has the types that need each other: inode, dentry, mount, path, file. `namei` walks names, `ops` changes
-//! them, `context` is what a caller brings (root, descriptors, credentials), `notify` tells those who watch. `chardev`,
-//! `registry` and `anon` are where file systems and drivers are hung in. It names no file system. Lock order:
+//! `object` has the types that need each other: inode, dentry, mount, path, file. `namei` walks path names, `ops` changes
+//! the tree, `context` has what a process brings to a lookup (root, working directory, descriptors), `cred` its
+//! credentials; `notify` sends inotify events. File systems register in `registry`, device drivers in `chardev`; `anon`
+//! has files that are in no directory. Nothing here depends on a particular file system. Lock order:
 //! `MountTable`, `Dentry`, `Inode`, `FdTable`, `FileLocks`, `Marks`, `Leaf`; sleeping mutexes (directory changes, file
 //! positions, inode writes) come before all of them.
 #![deny(unsafe_code)]

@@ -25,7 +25,7 @@ pub struct OpenHow {
     /// Permission bits of a new file.
     mode: u32,
     lookup: LookupFlags,
-    /// Permissions wanted of an existing file.
+    /// The permissions that are needed on an existing file.
     want: u32,
 }
 
@@ -40,7 +40,7 @@ const RESOLVE: [LookupFlags; 5] = [
 const RESOLVE_CACHED: u64 = 0x20;
 
 impl OpenHow {
-    /// From `open`'s arguments: unknown flags and superfluous modes are ignored.
+    /// From `open`'s arguments: unknown flags are ignored, and so is a mode where no file is created.
     pub fn classic(flags: u32, mode: u32) -> Result<Self> {
         let mut flags = OpenFlags::from_bits_truncate(flags) | OpenFlags::LARGEFILE;
         if flags.contains(OpenFlags::PATH) {
@@ -51,7 +51,7 @@ impl OpenHow {
         Self::build(flags, if creates { mode & 0o7777 } else { 0 }, LookupFlags::empty())
     }
 
-    /// From `openat2`'s structure: everything unknown or superfluous is EINVAL.
+    /// From `openat2`'s structure: unknown flags, and a mode where no file is created, are EINVAL.
     pub fn strict(how: &abi::fs::OpenHow) -> Result<Self> {
         let flags = u32::try_from(how.flags).ok().and_then(OpenFlags::from_bits);
         let flags = flags.ok_or(Errno::EINVAL)?;
@@ -211,7 +211,7 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     open_and_notify(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
 }
 
-/// Opens what is there: permissions first, then truncation.
+/// Opens a file that exists: checks permissions first, then truncates.
 fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
     let truncates =
         how.flags.contains(OpenFlags::TRUNC) && place.dentry.kind() == FileType::Regular;
@@ -228,7 +228,7 @@ fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<
     Ok(file)
 }
 
-/// What may be opened how.
+/// Checks that this kind of file may be opened as `how` asks, and that the caller has permission.
 fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
     let executes = how.want & perm::EXEC != 0;
     let kind = place.dentry.kind();
@@ -260,7 +260,7 @@ fn open_and_notify(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Ar
 
 /// Makes the open file; permissions have been checked.
 pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
-    // First, so that the file is made where it stays.
+    // Allocated first, so that the file is written in place.
     let room = Room::new()?;
     let inode = place.inode();
     let ops: Arc<dyn FileOps> = match place.dentry.kind() {
@@ -282,8 +282,8 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
     Ok(room.arc(OpenFile::new(ops, place, flags, cred.clone())))
 }
 
-/// Opens a new memfd: for writing, and yet not counted as a writer, so that it can be executed while its maker has it
-/// open, as on Linux.
+/// Opens a new memfd for writing without counting a writer, so that it can be executed while its creator has it open,
+/// as on Linux.
 pub fn open_memfd(place: Path, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
     let room = Room::new()?;
     let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;

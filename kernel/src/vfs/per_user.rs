@@ -1,7 +1,7 @@
-//! What each user has of something that is limited by user: a count for each uid, and what is charged to it.
+//! How much each user has of something that is limited per user: a count for each uid, and what one object adds to it.
 //!
-//! Owns nothing: each count is its room's. A user without anything has no entry. Locks: `Leaf`, for a count; never taken with another lock
-//! of that level.
+//! Owns nothing: each [`PerUser`] is a static of the module whose resource it counts. A user who has nothing has no entry.
+//! Locks: `Leaf`, for the counts; never taken with another lock of that level.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::TryMap;
@@ -13,13 +13,13 @@ use alloc::collections::BTreeMap;
 pub struct PerUser(SpinLock<BTreeMap<u32, u64>, level::Leaf>);
 
 impl PerUser {
-    /// Nobody has any.
+    /// Nobody has anything.
     pub const fn new() -> Self {
         Self(SpinLock::new(BTreeMap::new()))
     }
 }
 
-/// What one object has taken of its user's part; given back when dropped.
+/// What one object adds to its user's count; subtracted again when dropped.
 pub struct Charge {
     of: &'static PerUser,
     uid: u32,
@@ -32,7 +32,7 @@ impl Charge {
         Self { of, uid, amount: 0 }
     }
 
-    /// Charges so much instead: all that the user has then. `ENOMEM`.
+    /// Sets the charge to `amount`, and returns the user's new total; ENOMEM.
     pub fn set(&mut self, amount: u64) -> Result<u64> {
         let mut counts = self.of.0.lock();
         let count = counts.try_entry(self.uid, || 0)?;

@@ -1,4 +1,4 @@
-//! Waiting for several files at once: what poll and select share.
+//! Waiting for several files at once: what `poll` and `select` share.
 //!
 //! Owns nothing between calls. The waiting task is registered with all queues of all files; the registrations end, each in
 //! constant time, before this returns. The files stay referenced meanwhile.
@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 pub enum Patience {
     /// Only look.
     None,
-    /// Until this point of the monotonic clock.
+    /// Until this time of the monotonic clock.
     Until(Deadline),
     /// As long as it takes.
     Forever,
@@ -48,7 +48,7 @@ pub fn wait(entries: &mut [Watched], patience: Patience) -> Result<usize> {
     };
     let mut table = PollTable::register_current(entries.len());
     let ready = look_awake(entries, &mut table);
-    // Dropping this takes them out of the queues.
+    // Dropping this takes the task out of the queues.
     let _registrations = table.finish()?;
     if ready > 0 {
         return Ok(ready);
@@ -70,7 +70,8 @@ fn look_awake(entries: &mut [Watched], table: &mut PollTable) -> usize {
     looks.map(|some| look(some, table)).sum()
 }
 
-/// Looks at every entry once; must not block, because it also runs between two halves of going to sleep.
+/// Looks at every entry once; must not block, because it also runs when the task is about to
+/// sleep and already marked so.
 fn look(entries: &mut [Watched], table: &mut PollTable) -> usize {
     let mut ready = 0;
     for entry in entries {

@@ -10,7 +10,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Makes (or finds) an instance from `mount`'s options.
+/// Makes (or finds) an instance from the options of `mount`.
 pub type Mounter = fn(options: &[u8]) -> Result<Arc<Super>>;
 
 static KINDS: SpinLock<Vec<(&'static str, Mounter)>, level::Leaf> = SpinLock::new(Vec::new());

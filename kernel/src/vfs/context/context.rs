@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 /// Where a process's path names start.
 pub struct FsContext {
     places: SpinLock<Places, level::Leaf>,
-    /// Relaxed: one word, changed and used by the same process.
+    /// Relaxed: one word, and nothing else depends on it.
     umask: AtomicU32,
 }
 
@@ -22,7 +22,7 @@ struct Places {
 }
 
 impl FsContext {
-    /// Both at `root`, umask 022.
+    /// Root and working directory at `root`, umask 022.
     pub fn new(root: Path) -> Self {
         Self {
             places: SpinLock::new(Places { cwd: root.clone(), root }),

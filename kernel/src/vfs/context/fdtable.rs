@@ -1,7 +1,7 @@
 //! [`FdTable`]: a process's descriptors; shared by `CLONE_FILES`.
 //!
-//! An array of slots and two bitmaps (in use, close-on-exec), so that finding a descriptor is one indexed
-//! load and the lowest free one a bit scan. Owns a reference to each open file. Locks: `FdTable`;
+//! An array of slots and two bitmaps (in use, close-on-exec), so that a descriptor is found by one indexed
+//! load, and the lowest free one by a bit scan. Owns a reference to each open file. Locks: `FdTable`;
 //! a file is never dropped under it, because closing may block.
 #![forbid(unsafe_code)]
 
@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use smallvec::SmallVec;
 
-/// Slots of a table that has any.
+/// The fewest slots of a table that is not empty.
 const FEWEST: usize = 4;
 
 /// A file descriptor number as user space passes it: any value, checked at use.
@@ -26,7 +26,7 @@ pub struct FdTable {
     inner: SpinLock<Slots, level::FdTable>,
 }
 
-/// The files of a table that is locked meanwhile.
+/// The files of a table, which is locked as long as this lives.
 #[derive(Clone, Copy)]
 pub struct OpenFiles<'a>(&'a [Option<Arc<OpenFile>>]);
 
@@ -39,7 +39,8 @@ impl<'a> OpenFiles<'a> {
     }
 }
 
-/// The file of a slot that a program named by number: a CPU that runs ahead past the check loads no slot beyond the table.
+/// The file at a descriptor that a program chose. The index is clamped, so that a CPU that speculates past the bounds
+/// check loads no slot beyond the table.
 #[inline]
 fn file_at(files: &[Option<Arc<OpenFile>>], fd: Fd) -> Option<&Arc<OpenFile>> {
     let at = usize::try_from(fd.0).ok().filter(|&at| at < files.len())?;
@@ -78,8 +79,8 @@ impl Slots {
         (word * 64).max(from)
     }
 
-    /// Grows the arrays to hold `at`. Most tables hold a few descriptors, and every fork copies and frees
-    /// one: there are no more slots than that.
+    /// Grows the arrays to hold `at`. Most tables hold few descriptors, and every fork copies a table and frees it later,
+    /// so they grow no further than to the next power of two.
     fn grow(&mut self, at: usize) -> Result<()> {
         if at < self.files.len() {
             return Ok(());
@@ -184,7 +185,7 @@ impl FdTable {
         act(OpenFiles(&self.inner.lock().files))
     }
 
-    /// Whether a descriptor is free below `limit`: EMFILE.
+    /// EMFILE unless a descriptor below `limit` is free.
     pub fn check_room(&self, limit: usize) -> Result<()> {
         let room = self.inner.lock().lowest_free(0) < limit;
         if room { Ok(()) } else { Err(Errno::EMFILE) }
@@ -264,7 +265,7 @@ impl FdTable {
         }
     }
 
-    /// Closes what `execve` closes.
+    /// Closes all descriptors that are close-on-exec, for `execve`.
     pub fn close_on_exec(&self) {
         let mut word = 0;
         loop {
@@ -311,12 +312,12 @@ impl FdTable {
         found.map(|(at, file)| (Fd(at as i32), file))
     }
 
-    /// Number of slots (`FDSize` in /proc/pid/status).
+    /// Number of slots, at least 64 as on Linux (`FDSize` in /proc/pid/status).
     pub fn capacity(&self) -> usize {
         self.inner.lock().files.len().max(64)
     }
 
-    /// What every close of a descriptor does: the file's own flush, and this process's record locks.
+    /// What every close of a descriptor does: flushes the file, and releases this table's record locks on it.
     fn finish_close(&self, file: Arc<OpenFile>) -> Result<()> {
         let result = file.ops().flush(&file);
         if let Some(usage) = file.inode().usage() {

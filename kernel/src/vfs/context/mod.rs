@@ -1,4 +1,4 @@
-//! What a caller brings to every look-up: root and directory (`context`), descriptors (`fdtable`).
+//! What a process brings to every lookup: root and working directory (`context`), descriptors (`fdtable`).
 
 pub(super) mod context;
 pub(super) mod fdtable;

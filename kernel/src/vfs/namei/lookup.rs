@@ -1,8 +1,9 @@
 //! Path walk: from a name to a [`Path`].
 //!
-//! [`Walker`] goes component by component without recursion and, for paths without symbolic links, without
-//! allocation. It holds no lock between components; each step takes the directory's table lock for one
-//! lookup. The order of checks is Linux's, because programs see it in the errors.
+//! [`Walker`] goes component by component without recursion, and allocates nothing itself for a path without symbolic
+//! links (a dynamic directory makes the dentries that are looked up in it). It holds no lock between components; each
+//! step takes the directory's table lock for one lookup, and the mount tree's where it crosses a mount point. The order
+//! of checks is Linux's, because programs see it in the errors.
 
 use super::{perm, protect};
 use crate::mm::fallible::TryGrow;
@@ -21,10 +22,10 @@ use alloc::sync::Arc;
 use bitflags::bitflags;
 use smallvec::SmallVec;
 
-/// Most symbolic links that one walk follows.
+/// The most symbolic links that one walk follows.
 const MAX_LINKS: u32 = 40;
 
-/// Whose names are looked up: the caller's root, directories and identity.
+/// On whose behalf names are looked up: the caller's root and working directory, descriptors and credentials.
 #[derive(Clone, Copy)]
 pub struct LookupCtx<'a> {
     pub fs: &'a FsContext,
@@ -69,7 +70,7 @@ pub enum Last {
     Dot,
     /// `..`
     DotDot,
-    /// Nothing is left: the path was `/` (or a magic link that has been followed).
+    /// No component is left: the path was empty or `/`, or it ended in a symbolic link to `/`.
     Nothing,
 }
 
@@ -115,7 +116,7 @@ fn start(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], flags: LookupFlags) -> Result
     Ok(file.path().clone())
 }
 
-/// How many bytes stand before the first slash.
+/// The number of bytes before the first slash, or of all bytes if there is none.
 #[inline]
 fn until_slash(text: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -133,7 +134,7 @@ fn until_slash(text: &[u8]) -> usize {
     words.len() * 8 + rest.iter().position(|&b| b == b'/').unwrap_or(rest.len())
 }
 
-/// A text being walked: the caller's path (`None`) or a link's.
+/// A text being walked: the caller's path (`link` is `None`) or that of a symbolic link.
 struct Text {
     link: Option<LinkText>,
     /// Where the next component starts.
@@ -154,7 +155,7 @@ pub struct Walker<'a> {
     links: u32,
     /// A slash followed the component.
     slash: bool,
-    /// A slash followed the last component of a text whose last component was a link.
+    /// A slash followed the symbolic link that was the last component of the caller's path.
     outer_slash: bool,
 }
 
@@ -253,8 +254,8 @@ impl<'a> Walker<'a> {
         self.slash || self.outer_slash
     }
 
-    /// Goes from the directory to its entry `child`, the last component: over mounts, and into a symbolic
-    /// link if the walk follows it. True if there is more to walk.
+    /// Goes from the directory to its entry `child`, the last component: to the root of what is mounted on it, and where
+    /// a symbolic link leads if the walk follows it. True if there is more to walk.
     pub fn step_into(&mut self, child: Arc<Dentry>) -> Result<bool> {
         let kind = child.kind();
         if kind == FileType::Symlink
@@ -302,7 +303,7 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Finds the next component of the top text, and whether it is the walk's last; moves past it and the slashes behind.
+    /// Finds the next component of the top text, and whether it is the walk's last; moves past it and the slashes after it.
     #[inline]
     fn next_component(&mut self) -> Option<(Last, bool)> {
         let outermost = self.texts.len() == 1;
@@ -387,7 +388,7 @@ impl<'a> Walker<'a> {
             }
             self.cur = root;
         }
-        // A text with nothing left makes room for the link's, so that the last component stays the last.
+        // A text that is used up is replaced by the link's, so that the link's last component counts as the walk's last.
         if self.texts.last().is_some_and(|top| top.at >= self.text().len()) {
             self.texts.pop();
             if self.texts.is_empty() {

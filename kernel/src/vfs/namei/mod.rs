@@ -1,5 +1,5 @@
-//! From a name to an object: the walk (`lookup`), permissions (`perm`), and what
-//! is forbidden in folders of everybody's (`protect`).
+//! From a name to an object: the path walk (`lookup`), permissions (`perm`), and the restrictions in sticky directories
+//! such as /tmp (`protect`).
 #![forbid(unsafe_code)]
 
 mod lookup;

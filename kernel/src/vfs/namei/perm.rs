@@ -7,14 +7,14 @@ use crate::vfs::object::types::FileType;
 use abi::fs::{S_IFDIR, S_IFMT, S_ISGID, S_ISVTX};
 use abi::{Errno, Result};
 
-/// What is wanted of an object: the bits of one octal mode digit.
+/// Read. These are the bits of one octal digit of a mode.
 pub const READ: u32 = 4;
 /// Write.
 pub const WRITE: u32 = 2;
 /// Execute, or search a directory.
 pub const EXEC: u32 = 1;
 
-/// EACCES unless `cred` may do all of `want`.
+/// EACCES unless `cred` has all the permissions in `want`.
 #[inline]
 pub fn check(inode: &dyn Inode, cred: &Cred, want: u32) -> Result<()> {
     check_mode(inode.attr(), cred, want)?;
@@ -25,7 +25,7 @@ pub fn check(inode: &dyn Inode, cred: &Cred, want: u32) -> Result<()> {
 #[inline]
 pub fn check_mode(attr: &InodeAttr, cred: &Cred, want: u32) -> Result<()> {
     let mode = attr.mode();
-    // What everybody may do needs no look at who asks.
+    // What owner, group and others may all do needs no look at who asks.
     if mode & (mode >> 3) & (mode >> 6) & want == want {
         return Ok(());
     }
@@ -49,8 +49,8 @@ fn overrides(mode: u32, cred: &Cred, want: u32) -> bool {
     (reads_all && want == READ) || (does_all && (want & EXEC == 0 || mode & 0o111 != 0))
 }
 
-/// EROFS if the mount or file system forbids a write to something it stores. Devices, fifos and sockets may
-/// be written wherever they are.
+/// EROFS if the mount or file system is read-only and a write would change what it stores. Devices, fifos and sockets may
+/// be written to on a read-only file system too.
 pub fn check_read_only(path: &crate::vfs::object::path::Path, want: u32) -> Result<()> {
     let stored =
         matches!(path.dentry.kind(), FileType::Regular | FileType::Dir | FileType::Symlink);
@@ -65,7 +65,7 @@ pub fn owns(attr: &InodeAttr, cred: &Cred) -> bool {
     cred.fsuid == attr.uid() || cred.capable(Capability::FOWNER)
 }
 
-/// EACCES or EPERM unless `victim` may be taken out of `dir`.
+/// EACCES or EPERM unless `cred` may remove `victim` from `dir`.
 pub fn check_delete(dir: &dyn Inode, victim: &dyn Inode, cred: &Cred) -> Result<()> {
     check(dir, cred, WRITE | EXEC)?;
     let attr = dir.attr();
@@ -80,7 +80,7 @@ pub fn check_delete(dir: &dyn Inode, victim: &dyn Inode, cred: &Cred) -> Result<
     Ok(())
 }
 
-/// Owner and mode of a new object in `dir`: a setgid directory gives its group away.
+/// Owner and mode of a new object in `dir`: in a setgid directory it gets the directory's group.
 pub fn new_owner(
     dir: &dyn Inode,
     cred: &Cred,

@@ -1,6 +1,7 @@
-//! What fs.protected_symlinks and its like forbid in folders where everybody may make names, such as /tmp.
+//! What fs.protected_symlinks and the sysctls like it forbid, mostly in sticky directories such as /tmp.
 //!
-//! Owns the four settings. Never looks at capabilities but where Linux does: root is stopped too. Locks: none.
+//! Owns the four settings. Never lets a capability override a restriction where Linux does not: most hold for root too.
+//! Locks: none.
 //! Source: Documentation/admin-guide/sysctl/fs.rst of Linux.
 #![forbid(unsafe_code)]
 
@@ -12,7 +13,7 @@ use abi::fs::{S_ISGID, S_ISUID, S_ISVTX};
 use abi::{Errno, Result};
 
 crate::setting! {
-    /// As Debian's kernels have them at boot.
+    /// At boot these have the values of Debian's kernels.
     pub static PROTECTED_SYMLINKS = 1, 0..=1;
     pub static PROTECTED_HARDLINKS = 1, 0..=1;
     pub static PROTECTED_FIFOS = 0, 0..=2;
@@ -22,8 +23,8 @@ crate::setting! {
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
-/// EACCES if a link, the last component of a path, may not be followed: another user's in a sticky folder of everybody's,
-/// unless the folder's owner made it.
+/// EACCES if the symbolic link at the end of a path may not be followed: it is in a sticky, world-writable directory and
+/// belongs neither to the caller nor to the directory's owner.
 pub fn check_follow(dir: &InodeAttr, link: &InodeAttr, cred: &Cred) -> Result<()> {
     let shared = dir.mode() & (S_ISVTX | OTHERS_WRITE) == S_ISVTX | OTHERS_WRITE;
     let refused = shared
@@ -33,8 +34,8 @@ pub fn check_follow(dir: &InodeAttr, link: &InodeAttr, cred: &Cred) -> Result<()
     if refused { Err(Errno::EACCES) } else { Ok(()) }
 }
 
-/// EPERM if a file may not get another name: somebody else's that is special, runs with its owner's rights, or that the
-/// caller may not read and write.
+/// EPERM if a file may not get another name: it belongs to somebody else, and is not a regular file, is set-uid or
+/// set-gid, or is not both readable and writable for the caller.
 pub fn check_link(inode: &dyn Inode, cred: &Cred) -> Result<()> {
     if PROTECTED_HARDLINKS.get() == 0 || perm::owns(inode.attr(), cred) {
         return Ok(());
@@ -48,8 +49,8 @@ pub fn check_link(inode: &dyn Inode, cred: &Cred) -> Result<()> {
     if harmless { Ok(()) } else { Err(Errno::EPERM) }
 }
 
-/// EACCES if an open that may create finds a file that may be a trap: neither the caller's nor the owner's of a sticky folder
-/// that others may write to.
+/// EACCES if `open` with `O_CREAT` finds a fifo or regular file that may be a trap: it is in a sticky directory that others
+/// (at level 2: or the group) may write to, and belongs neither to the caller nor to the directory's owner.
 pub fn check_create(dir: &InodeAttr, found: &InodeAttr, cred: &Cred) -> Result<()> {
     let level = match found.kind() {
         FileType::Regular => PROTECTED_REGULAR.get(),

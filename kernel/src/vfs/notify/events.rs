@@ -1,8 +1,9 @@
-//! Watching files: what happens to a file or a name is told to those who watch it.
+//! Watching files: what happens to a file or a name is reported to those who watch it.
 //!
-//! Owns the hooks that the rest of `vfs` and the file systems call, and who is told what in which order: first whoever
-//! watches the directory, with the name, then whoever watches the object. While nobody watches anything, a hook is one
-//! load. Hooks are never called with a spinlock held. Locks: those of `marks`.
+//! Owns the hooks that the rest of `vfs` and the file systems call, and the order of the reports, which is Linux's: first to
+//! those who watch the directory, with the name, then to those who watch the object; but of a new link and of a removal
+//! the object's watchers hear first. While nobody watches anything, a hook costs one load. Hooks are never called with a
+//! spinlock held. Locks: those of `marks`.
 
 use super::happened::{Event, event, is_dir};
 use super::marks;
@@ -46,7 +47,7 @@ fn on_file(file: &OpenFile, mask: u32) {
     }
 }
 
-/// An open file goes.
+/// An open file is closed for good.
 #[inline(always)]
 pub fn closed(file: &OpenFile) {
     if active() {
@@ -109,7 +110,7 @@ pub fn object(inode: &Arc<dyn Inode>, mask: u32) {
     }
 }
 
-/// `name` came to or went from a directory.
+/// `name` was added to a directory or removed from it.
 #[inline(always)]
 pub fn named(dir: &Dentry, mask: u32, name: &[u8], is_dir: bool) {
     if active() {
@@ -138,7 +139,7 @@ fn on_removal(dir: &Dentry, name: &[u8], victim: &Arc<Dentry>) {
     if !victim.is_dir() {
         marks::tell(victim.inode(), Event::plain(event::ATTRIB));
     }
-    // If nobody else uses the name, the object goes first.
+    // If nobody else uses the dentry, `DELETE_SELF` comes before `DELETE`.
     if Arc::strong_count(victim) == 1 {
         name_dropped(victim.inode());
     }
@@ -148,7 +149,7 @@ fn on_removal(dir: &Dentry, name: &[u8], victim: &Arc<Dentry>) {
 /// Pairs the two halves of a move. Relaxed: only uniqueness matters.
 static COOKIE: AtomicU32 = AtomicU32::new(0);
 
-/// `inode` was moved from one name to another, in the place of `replaced`.
+/// `inode` was renamed, and took the place of `replaced` if there was one.
 #[inline(always)]
 pub fn moved(
     from: (&Dentry, &[u8]),
@@ -180,7 +181,7 @@ fn on_move(
     object(inode, event::MOVE_SELF);
 }
 
-/// The last user of an unlinked name is gone: if it was the last name, so is the object.
+/// The dentry of an unlinked name was dropped: if it was the object's last name, the object is gone too.
 #[inline(always)]
 pub fn name_dropped(inode: &Arc<dyn Inode>) {
     if active() && inode.attr().watched() != 0 && inode.attr().nlink() == 0 {

@@ -19,9 +19,9 @@ pub mod event {
     pub const DELETE: u32 = 0x200;
     pub const DELETE_SELF: u32 = 0x400;
     pub const MOVE_SELF: u32 = 0x800;
-    /// Never shown; keeps the opening of a program apart from other openings.
+    /// Never shown; tells an open for `execve` from other opens.
     pub const OPEN_EXEC: u32 = 0x1000;
-    /// Never shown, beside `MOVED_FROM`: the new name is in the same directory.
+    /// Never shown; set with `MOVED_FROM` if the new name is in the same directory.
     pub const WITHIN: u32 = 0x1_0000;
     pub const UNMOUNT: u32 = 0x2000;
     pub const Q_OVERFLOW: u32 = 0x4000;

@@ -1,8 +1,8 @@
 //! Who watches what: the marks, by object.
 //!
 //! Owns the table of all marks. Locks: `Marks` for the table; inside it the watcher's own state
-//! (`Leaf`). An object's own word says what is wanted of it, so that an event nobody wants takes no lock.
-//! A mark keeps its object alive, and is never dropped under a lock.
+//! (`Leaf`). `InodeAttr::watched` has the events that are wanted of an object, so that an event nobody wants takes no lock.
+//! A mark keeps its object alive, and is never dropped under a spinlock.
 #![forbid(unsafe_code)]
 
 use super::happened::{Event, event};
@@ -23,25 +23,25 @@ pub const EXCL_UNLINK: u32 = 1 << 26;
 /// `IN_ONESHOT`: one event only.
 pub const ONESHOT: u32 = 1 << 31;
 
-/// Who gets events: an inotify instance. `charge_watch`, `add_watch` and `drop_watch` are called with the table of
-/// marks locked: they may not come back here, sleep or wake anybody.
+/// Who gets events: an inotify instance. `charge_watch`, `uncharge_watch`, `add_watch` and `drop_watch` are called with the
+/// table of marks locked: they must not call this module, sleep or wake anybody.
 pub trait Watcher: Send + Sync {
-    /// Counts one more watch, if its user may have it.
+    /// Counts one more watch, or fails if its user may have no more.
     fn charge_watch(&self) -> Result<()>;
 
-    /// One less: it was not made.
+    /// Counts one watch less, because it could not be made.
     fn uncharge_watch(&self);
 
-    /// Keeps a new mark, which `make` makes for the number that it gets.
+    /// Chooses a watch descriptor, has `make` make the mark for it, and keeps that.
     fn add_watch(&self, make: &mut dyn FnMut(i32) -> Result<Arc<Mark>>) -> Result<Arc<Mark>>;
 
-    /// Forgets a mark that has ended, and queues `IGNORED` if `tell`. The mark, if it was still known.
+    /// Forgets a mark that has ended, and queues `IGNORED` if `tell`. Returns the mark if it was still known.
     fn drop_watch(&self, wd: i32, tell: bool) -> Option<Arc<Mark>>;
 
-    /// Queues an event and wakes who waits for it. Called with no lock held.
+    /// Queues an event and wakes those who wait for it. Called with no spinlock held.
     fn push(&self, wd: i32, happened: Event<'_>);
 
-    /// Wakes who waits for events. Called with no lock held.
+    /// Wakes those who wait for events. Called with no spinlock held by this module.
     fn wake(&self);
 }
 
@@ -54,7 +54,7 @@ pub struct Mark {
     /// Events and flags. Relaxed: changed under the table's lock; an event that misses a change came
     /// before it.
     mask: AtomicU32,
-    /// Counts the marks, from 1.
+    /// Marks are numbered from 1 in the order in which they are made.
     number: u64,
 }
 
@@ -67,7 +67,7 @@ impl Mark {
     }
 }
 
-/// The marks of an object, and the object's address.
+/// The marks of each object, by the object's address.
 type Table = BTreeMap<usize, Vec<Arc<Mark>>>;
 
 static TABLE: SpinLock<Table, level::Marks> = SpinLock::new(BTreeMap::new());
@@ -75,7 +75,7 @@ static TABLE: SpinLock<Table, level::Marks> = SpinLock::new(BTreeMap::new());
 /// Number of marks. Relaxed: an event that misses a new mark came before it.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Whether there is any.
+/// Whether there is any mark.
 #[inline(always)]
 pub fn any() -> bool {
     COUNT.load(Ordering::Relaxed) != 0
@@ -85,7 +85,7 @@ fn key(inode: &Arc<dyn Inode>) -> usize {
     Arc::as_ptr(inode).cast::<()>().addr()
 }
 
-/// Brings the object's word up to date; the table is locked.
+/// Brings `InodeAttr::watched` up to date; the table is locked.
 fn refresh(inode: &dyn Inode, marks: &[Arc<Mark>]) {
     let wanted = marks.iter().fold(0, |all, mark| all | mark.mask() | event::UNMOUNT);
     inode.attr().set_watched(wanted);
@@ -123,8 +123,8 @@ fn next_mark(inode: &Arc<dyn Inode>, after: &mut u64) -> Option<Arc<Mark>> {
     Some(next)
 }
 
-/// Finds or makes `group`'s mark on `inode`: `change` says what to do with one that is there, from its mask
-/// to the new one. Returns the watch descriptor.
+/// Finds or makes `group`'s mark on `inode`. If there is one, `change` computes its new mask from the old one; a new one
+/// gets `mask`. Returns the watch descriptor.
 pub fn add(
     group: &Arc<dyn Watcher>,
     inode: Arc<dyn Inode>,
@@ -179,7 +179,7 @@ pub fn remove(mark: &Arc<Mark>) -> bool {
     detach(mark, true)
 }
 
-/// Ends a mark whose watcher is going.
+/// Ends a mark whose watcher is being dropped: nothing is queued.
 pub fn forget(mark: &Arc<Mark>) {
     detach(mark, false);
 }
@@ -205,7 +205,7 @@ fn detach(mark: &Arc<Mark>, tell: bool) -> bool {
     true
 }
 
-/// The object goes: a last event of this kind, and no mark any more.
+/// The object is gone: sends a last event, `mask`, and ends all its marks.
 #[cold]
 pub fn end(inode: &Arc<dyn Inode>, mask: u32) {
     let is_dir = if mask == event::UNMOUNT { super::happened::is_dir(inode) } else { 0 };
@@ -233,10 +233,10 @@ fn tell_all(inode: &Arc<dyn Inode>, mask: u32) {
     }
 }
 
-/// All objects of a file system go, the newest first as far as few are watched.
+/// All objects of a file system are gone: ends their marks in batches, within a batch the newest object first.
 #[cold]
 pub fn end_device(dev: DevId) {
-    /// More are not held at once: their number is the users' choice.
+    /// No more are held at once, because users choose how many there are.
     const BATCH: usize = 64;
     loop {
         #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]

@@ -1,4 +1,4 @@
-//! Watching files: the hooks (`events`) and who listens (`marks`).
+//! Watching files: the hooks (`events`), what they report (`happened`), and who watches what (`marks`).
 #![forbid(unsafe_code)]
 
 pub mod events;

@@ -1,9 +1,10 @@
-//! [`Children`]: the table of a directory: by name in constant time, by cursor in order.
+//! [`Children`]: the entries of a directory, found by name in constant time and listed in the order of their cursors.
 //!
-//! Slots are kept in the order of their cursors, which only grow, so a cursor stays good whatever is added
-//! or removed. Small directories are searched in place; larger ones have a hash index over the slots.
+//! Slots are kept in the order of their cursors, and each new slot gets a greater cursor than all before it, so a cursor
+//! stays valid whatever is added or removed. Small directories are searched in place; larger ones have a hash index
+//! over the slots.
 //!
-//! Owns the table, and the keys of the hash of names, which are never shown. Locks: none of its own; a table is guarded
+//! Owns the table, and the keys of the hash of names, which user space never sees. Locks: none of its own; a table is guarded
 //! by its dentry's lock.
 #![forbid(unsafe_code)]
 
@@ -20,8 +21,8 @@ const SMALL: usize = 12;
 /// Cursors 0 and 1 are `.` and `..`.
 const FIRST_CURSOR: u64 = 2;
 
-/// The hash of a name, under keys that only this boot knows: nobody finds names that share one, and makes a directory
-/// as slow as a list with them. Nothing but the time of a lookup ever shows anything of it.
+/// The hash of a name, under random keys of this boot: so nobody can choose names with the same hash to make lookups in a
+/// directory as slow as in a list. Nothing but the time of a lookup depends on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct NameHash(u32);
 
@@ -35,8 +36,8 @@ impl NameHash {
         KEYS.iter().zip(keys).for_each(|(to, key)| to.store(key, Ordering::Relaxed));
     }
 
-    /// Hashes sixteen bytes at a time, with one multiplication to 128 bits. Each of its factors is hidden by a key, so
-    /// that nobody makes one zero.
+    /// Hashes sixteen bytes at a time, with one multiplication to 128 bits. A key is mixed into each factor, so that
+    /// nobody can choose a name that makes one zero.
     #[inline]
     pub fn of(name: &[u8]) -> Self {
         // Relaxed: see `set_keys`.
@@ -61,14 +62,14 @@ impl NameHash {
     }
 }
 
-/// Both halves of the product, one upon the other.
+/// The two halves of the 128-bit product, XORed.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Up to sixteen bytes as two numbers, which together with the length tell them.
+/// Up to sixteen bytes as two numbers, which together with the length determine the bytes.
 #[inline]
 fn ends(bytes: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
@@ -117,7 +118,7 @@ impl Children {
         self.live == 0
     }
 
-    /// The child of that hash for which `is_it` holds.
+    /// The child with that hash for which `is_it` holds.
     #[inline]
     pub fn find(
         &self,
@@ -187,7 +188,7 @@ impl Children {
         Some(child)
     }
 
-    /// Puts `child` in the slot at `cursor`, whose name it has now.
+    /// Puts `child` in the slot at `cursor`; it takes that slot's name.
     pub fn replace(&mut self, cursor: u64, child: Arc<Dentry>) {
         if let Ok(at) = self.slots.binary_search_by_key(&cursor, |slot| slot.cursor) {
             let old = self.slots[at].child.replace(child);

@@ -3,10 +3,10 @@
 //! Dynamic directories (/proc/PID) make dentries for their names on demand, which live as long as they
 //! are used.
 //!
-//! A dentry owns a reference to its parent, and a table holds its names. Locks: who adds, removes or moves names holds
-//! the directory's `change` mutex (two: parents first, then by address) and takes the table's spinlock for the moment
-//! of the change; readers take only the spinlock. A dentry's own link lock may be taken inside its parent's table lock,
-//! never the other way.
+//! A dentry owns a reference to its parent, and a directory's table one to each child. Locks: whoever adds, removes or
+//! moves names holds the directory's `change` mutex (of two, an ancestor's first, otherwise by address) and takes the
+//! table's spinlock for the moment of the change; readers take only the spinlock. A dentry's own link lock may be taken
+//! inside its parent's table lock, never the other way.
 #![forbid(unsafe_code)]
 
 use super::children::{Children, NameHash};
@@ -28,7 +28,7 @@ use smallvec::SmallVec;
 /// The bytes of one path component.
 pub type Name = SmallVec<[u8; 24]>;
 
-/// A copy that needs no memory; no name is longer.
+/// A copy of a name that needs no allocation; no name is longer.
 pub type NameCopy = ArrayVec<u8, NAME_MAX>;
 
 /// A name, what it names, and for a directory the names below.
@@ -191,13 +191,13 @@ impl Dentry {
         }
     }
 
-    /// Finds a name in the table only.
+    /// Finds a name in the table only, even if the directory is dynamic.
     pub fn lookup_fixed(&self, name: &[u8]) -> Option<Arc<Dentry>> {
         let children = self.dir.as_deref()?.children.lock();
         children.find(NameHash::of(name), |child| *child.link.lock().name == *name).cloned()
     }
 
-    /// Holds off other changes to this directory.
+    /// Takes this directory's `change` mutex.
     pub fn lock_changes(&self) -> Result<MutexGuard<'_, ()>> {
         Ok(self.directory()?.change.lock())
     }
@@ -224,8 +224,8 @@ impl Dentry {
         }
     }
 
-    /// Enters a dentry made with [`new_below`](Self::new_below) this directory; the caller holds its
-    /// `change` mutex and has checked that the name is free.
+    /// Adds a dentry, made with [`new_below`](Self::new_below) for this directory, to the table; the caller holds the
+    /// directory's `change` mutex and has checked that the name is free.
     pub fn insert(&self, child: &Arc<Dentry>) -> Result<()> {
         let dir = self.directory()?;
         let hash = NameHash::of(&child.link.lock().name);
@@ -235,7 +235,7 @@ impl Dentry {
         Ok(())
     }
 
-    /// Makes sure that the next [`insert`](Self::insert) cannot fail.
+    /// Makes room in the table, so that the next [`insert`](Self::insert) cannot fail.
     pub fn reserve(&self) -> Result<()> {
         self.directory()?.children.lock().reserve()
     }
@@ -314,7 +314,7 @@ impl Dentry {
         self.dir.as_deref().map_or(0, |dir| dir.children.lock().end())
     }
 
-    /// Calls `visit` with the children with cursors of at least `from`, in order, their cursors and names, until it
+    /// Calls `visit` with the cursor, dentry and name of each child whose cursor is at least `from`, in order, until it
     /// breaks; returns what it broke with. This table is locked meanwhile.
     #[inline]
     pub fn visit_children<B>(
@@ -330,9 +330,10 @@ impl Dentry {
         outcome.break_value()
     }
 
-    /// Empties every table below, so that nothing keeps anything alive: the end of a file system.
+    /// Empties this directory's table and every table below, so that parents and children no longer keep each other alive:
+    /// the end of a file system.
     pub fn tear_down(self: &Arc<Self>) {
-        // Down into the first directory that has entries, up again when a table is emptied: it needs no memory.
+        // Down into the first directory that has entries, up again when a table is emptied: this needs no memory.
         let (mut at, mut from) = (self.clone(), 0);
         loop {
             let Some(dir) = at.dir.as_deref() else { return };

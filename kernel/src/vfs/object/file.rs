@@ -1,11 +1,11 @@
 //! Open files: [`OpenFile`], the open file description, and [`FileOps`], what it does.
 //!
-//! An `OpenFile` is shared by every descriptor that was duplicated from the same open. It owns the position, the flags
-//! and the credentials of who opened it, which never change.
+//! An `OpenFile` is shared by every descriptor that was duplicated from the same open. It owns the position, the flags,
+//! and a reference to the credentials of its opener; those never change.
 //!
-//! Locks: the position is guarded by a sleeping mutex that is held over the transfer, for seekable files only; so two
-//! threads that read one description see disjoint bytes, and a reader blocked in a terminal blocks nobody else. `Leaf`
-//! for whom to signal and for those who watch it.
+//! Locks: the position is guarded by a sleeping mutex, which a transfer holds if it depends on the position
+//! ([`FileOps::uses_position`]): so two threads that read through one description get different bytes, and a reader that
+//! waits for a terminal blocks nobody else. `Leaf` for whom to signal and for the watchers.
 #![forbid(unsafe_code)]
 
 use super::inode::Inode;
@@ -57,12 +57,13 @@ pub trait FileOps: Send + Sync {
     fn write(&self, _f: &OpenFile, _src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
         Err(Errno::EINVAL)
     }
-    /// Whether the file has a position; without one, `lseek` and `pread` give ESPIPE.
+    /// Whether the file has a position; without one, `pread` gives ESPIPE, and `lseek` what
+    /// [`lseek_nowhere`](Self::lseek_nowhere) says.
     fn seekable(&self) -> bool {
         true
     }
-    /// Whether transfers depend on the position. Devices that ignore it, though they can be sought in,
-    /// say no: their readers then do not wait for each other.
+    /// Whether transfers depend on the position. Devices that allow `lseek` but ignore the position say no: their
+    /// readers then do not wait for each other.
     fn uses_position(&self) -> bool {
         self.seekable()
     }
@@ -70,7 +71,7 @@ pub trait FileOps: Send + Sync {
     fn never_waits(&self) -> bool {
         false
     }
-    /// What `lseek` gives on a file without a position: an error, or as on some of Linux's always 0.
+    /// What `lseek` gives on a file without a position: an error, or always 0, as on some files of Linux.
     fn lseek_nowhere(&self) -> Result<u64> {
         Err(Errno::ESPIPE)
     }
@@ -78,7 +79,7 @@ pub trait FileOps: Send + Sync {
     fn lseek(&self, f: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
         whence.resolve(pos, f.inode().size(), offset)
     }
-    /// Names all queues that are woken when the answer changes, then answers.
+    /// Registers with all queues that are woken when the answer may change, then returns what is ready.
     fn poll(&self, _f: &OpenFile, _table: &mut PollTable) -> PollEvents {
         PollEvents::ALWAYS
     }
@@ -90,15 +91,16 @@ pub trait FileOps: Send + Sync {
     fn mmap(&self, _f: &Arc<OpenFile>) -> Result<MapTarget> {
         Err(Errno::ENODEV)
     }
-    /// What to map there: for a file to which it matters.
+    /// As [`mmap`](Self::mmap), for a file to which the range matters.
     fn mmap_range(&self, f: &Arc<OpenFile>, _range: &MapRange) -> Result<MapTarget> {
         self.mmap(f)
     }
-    /// Whether a mapping stays with the process that made it, whole, and out of its cores.
+    /// Whether a mapping is not inherited by fork, is never split, and is left out of core dumps.
     fn is_mapped_alone(&self) -> bool {
         false
     }
-    /// Whether a socket may carry it to another process: not what could then hold the socket that it is queued in.
+    /// Whether a socket may pass it to another process (`SCM_RIGHTS`): not a file that could then keep alive the socket in
+    /// which it is queued.
     fn may_be_passed(&self) -> bool {
         true
     }
@@ -135,7 +137,7 @@ pub struct SignalOwner {
     pub kind: i32,
     pub id: i32,
     pub signal: i32,
-    /// Of whoever named it: by these he may signal it, or not.
+    /// The uids of the process that set it: they decide whether the signal may be sent.
     pub uid: u32,
     pub euid: u32,
 }
@@ -146,19 +148,19 @@ impl SignalOwner {
     /// `F_OWNER_PGRP`.
     pub const GROUP: i32 = 2;
 
-    /// The same, named by who has `cred`.
+    /// The same, set by a process with `cred`.
     pub fn set_by(self, cred: &Cred) -> Self {
         Self { uid: cred.uid, euid: cred.euid, ..self }
     }
 }
 
-/// Told when the last reference to a file it watches goes away (epoll), or a descriptor of it (dnotify).
+/// Told when the last reference to a file that it watches is dropped (epoll), or when a descriptor of it is closed (dnotify).
 pub trait FileWatcher: Any + Send + Sync {
-    /// The file is about to be released; its queues still exist.
+    /// The file is about to be released, or [`table`](Self::table) has closed a descriptor of it; its queues still exist.
     fn file_closed(&self, f: &OpenFile);
 
-    /// The table of descriptors (its [`lock_owner`](crate::vfs::FdTable::lock_owner)) that it is told of, too: it goes when that
-    /// closes one of the file.
+    /// The descriptor table (its [`lock_owner`](crate::vfs::FdTable::lock_owner)) that it belongs to, if any: it is told and
+    /// removed when that table closes a descriptor of the file.
     fn table(&self) -> Option<usize> {
         None
     }
@@ -180,7 +182,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// A new description. `flags` loses the bits that only `open` itself means.
+    /// A new description. Flags that matter only to `open` itself are left out.
     #[inline]
     pub fn new(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags, cred: Arc<Cred>) -> Self {
         Self::build(ops, path, flags, cred, false)
@@ -380,7 +382,7 @@ impl OpenFile {
         Ok(*pos)
     }
 
-    /// Adds one that is told when the file is closed for good.
+    /// Adds a watcher.
     pub fn watch(&self, watcher: Arc<dyn FileWatcher>) -> Result<()> {
         grow::push(&self.watchers, watcher)
     }
@@ -394,7 +396,7 @@ impl OpenFile {
         drop(removed);
     }
 
-    /// The watcher that goes when `table` closes a descriptor.
+    /// A watcher that is removed when `table` closes a descriptor.
     pub fn watcher_of(&self, table: usize) -> Option<Arc<dyn FileWatcher>> {
         self.watchers.lock().iter().find(|watcher| watcher.table() == Some(table)).cloned()
     }
@@ -408,7 +410,7 @@ impl OpenFile {
         }
     }
 
-    /// What is ready; `table` gets the queues that may change it.
+    /// What is ready; `table` is registered with the queues that are woken when this may change.
     pub fn poll(&self, table: &mut PollTable) -> PollEvents {
         self.ops.poll(self, table)
     }
@@ -456,12 +458,12 @@ impl DenyWrite {
         &self.0
     }
 
-    /// What an earlier execution learnt of the file, which nobody has written to since.
+    /// What an earlier execution found out about the file, if nobody could write to it since.
     pub fn plan(&self) -> Option<Arc<Plan>> {
         self.0.inode().usage()?.plan()
     }
 
-    /// Remembers what was learnt of the file.
+    /// Keeps what was found out about the file for the next execution.
     pub fn set_plan(&self, plan: &Arc<Plan>) {
         if let Some(usage) = self.0.inode().usage() {
             usage.set_plan(plan);

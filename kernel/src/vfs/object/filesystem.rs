@@ -1,8 +1,8 @@
 //! [`FileSystem`] and [`Super`]: a mounted instance of a file system.
 //!
-//! A `Super` owns the tree of dentries below its root; when its last mount and open file are gone the tree is taken
-//! apart, unless the file system is one of the kernel's own that live for ever. The device numbers in use are owned
-//! here too; 0:0 is never given. Locks: `Leaf`, for these.
+//! A `Super` owns the tree of dentries below its root; when its last mount and open file are gone, the tree is taken
+//! apart, unless the kernel itself keeps the tree for ever. Owns the anonymous device numbers in use too; 0:0 is never
+//! given out. Locks: `Leaf`, for these.
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;
@@ -16,11 +16,11 @@ use alloc::sync::Arc;
 use bitflags::bitflags;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// What one kind of file system does as a whole.
+/// The operations of a file system as a whole.
 pub trait FileSystem: Send + Sync {
-    /// As in /proc/filesystems and the third column of /proc/mounts.
+    /// The name in /proc/filesystems and in the third column of /proc/mounts.
     fn name(&self) -> &'static str;
-    /// `statfs`; the default is an instance without blocks.
+    /// What `statfs` reports.
     fn statfs(&self) -> Statfs;
     /// Mount options of its own, each with a leading comma.
     fn options(&self) -> Result<String> {
@@ -33,8 +33,8 @@ pub trait FileSystem: Send + Sync {
 }
 
 bitflags! {
-    /// Flags of a whole instance, with the values of `MS_*`. All but the first are shown and change nothing:
-    /// what is in memory only is always in step.
+    /// Flags of a whole instance, with the values of `MS_*`. All but `RDONLY` are shown and change nothing: a file system
+    /// that is only in memory has nothing to write back.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct SuperFlags: u32 {
         const RDONLY = 1;
@@ -94,10 +94,10 @@ impl Super {
     /// Sets those of its flags that are in `which` to what they are in `flags`.
     pub fn set_flags(&self, flags: SuperFlags, which: SuperFlags) {
         let new = self.flags().difference(which) | (flags & which);
-        // Only the holder of the mount tree's lock changes them.
+        // Only a holder of the mutex that orders changes of the mount tree calls this (`ops::mounting`).
         self.flags.store(new.bits(), Ordering::Relaxed);
     }
-    /// Whether it is one of the kernel's own, the same wherever it is mounted.
+    /// Whether the kernel itself keeps it: the same instance wherever it is mounted.
     pub fn lives_for_ever(&self) -> bool {
         self.lives_for_ever
     }
@@ -113,7 +113,7 @@ impl Drop for Super {
     }
 }
 
-/// Minor numbers of the anonymous block devices (major 0) in use, as Linux hands them out: lowest first.
+/// A bitmap of the minor numbers of anonymous devices (major 0) in use. As on Linux, the lowest free one is given out.
 static ANON_DEVS: SpinLock<alloc::vec::Vec<u64>, level::Leaf> =
     SpinLock::new(alloc::vec::Vec::new());
 

@@ -1,8 +1,8 @@
 //! [`Inode`]: one object of a file system, and [`InodeAttr`], the attributes they all carry.
 //!
-//! The defaults of the trait give the error Linux gives for an object that cannot do the thing. Names,
+//! The defaults of the trait give the error that Linux gives for an object that does not support the operation. Names,
 //! permissions and mounts are the caller's business (`namei`, `dentry`); an inode method may assume they
-//! have been checked. Owns the attributes. Never checks a permission that mode bits give. Locks: `Inode`, for
+//! have been checked. Owns the attributes. Never checks the permissions that mode bits give. Locks: `Inode`, for
 //! the times, and for the slot of a fifo or socket.
 #![forbid(unsafe_code)]
 
@@ -25,14 +25,14 @@ pub struct InodeAttr {
     dev: DevId,
     ino: u64,
     rdev: DevId,
-    // Relaxed throughout: each is one word that is right by itself; a check that needs two of them may see a
-    // change between, exactly as it would had it run a moment earlier or later.
+    // Relaxed throughout: each is valid by itself. A check that reads two of them may see one from before a change and
+    // one from after it.
     mode: AtomicU32,
     uid: AtomicU32,
     gid: AtomicU32,
     nlink: AtomicU32,
     times: SpinLock<Times, level::Inode>,
-    /// The events of this object that somebody wants; 0 if nobody watches it.
+    /// The inotify events of this object that somebody wants; 0 if nobody watches it.
     watched: AtomicU32,
 }
 
@@ -161,7 +161,7 @@ pub struct Owner {
     pub gid: u32,
 }
 
-/// Room for what lives as long as a fifo or a bound socket has users: the pipe, the socket.
+/// A slot for what belongs to a fifo or a bound socket while it is in use: the pipe, the socket.
 pub type SpecialSlot = SpinLock<Option<Arc<dyn Any + Send + Sync>>, level::Inode>;
 
 /// The value of an extended attribute.
@@ -188,7 +188,8 @@ pub struct Rename<'a> {
     pub exchange: bool,
 }
 
-/// The text of a symbolic link. A list of its own and not part of the `Arc`: one of up to a page takes just that.
+/// The text of a symbolic link. Its bytes are not in the allocation of the `Arc`, whose counters would make a text of a
+/// whole page need more than a page.
 pub type LinkText = Arc<Vec<u8>>;
 
 /// One file-system object.
@@ -213,16 +214,16 @@ pub trait Inode: Send + Sync {
         Ok(())
     }
 
-    /// Whether names below this directory come and go by themselves, so that [`lookup`](Self::lookup)
-    /// must be asked for those that no dentry holds.
+    /// Whether names in this directory appear and disappear by themselves, so that [`lookup`](Self::lookup)
+    /// must be asked for those that are not in the dentry's table.
     fn is_dynamic(&self) -> bool {
         false
     }
-    /// Finds a name that no dentry holds; only asked of dynamic directories.
+    /// Finds a name that is not in the dentry's table; called only for dynamic directories.
     fn lookup(&self, _name: &[u8]) -> Result<Arc<dyn Inode>> {
         Err(Errno::ENOENT)
     }
-    /// Where users cannot make names: what an `open` that would create one gives, and what other calls do.
+    /// For a directory where users cannot create names: the error of an `open` that would create one, and that of other calls.
     fn refuses_names(&self) -> Option<[Errno; 2]> {
         None
     }
@@ -248,11 +249,11 @@ pub trait Inode: Send + Sync {
     fn link(&self, _name: &[u8], _target: &Arc<dyn Inode>) -> Result<()> {
         Err(Errno::EPERM)
     }
-    /// Takes a name from `target`.
+    /// Removes a name of `target` from this directory.
     fn unlink(&self, _name: &[u8], _target: &Arc<dyn Inode>) -> Result<()> {
         Err(Errno::EPERM)
     }
-    /// Takes an empty directory out of this one.
+    /// Removes an empty directory from this one.
     fn rmdir(&self, _name: &[u8], _target: &Arc<dyn Inode>) -> Result<()> {
         Err(Errno::EPERM)
     }
@@ -260,8 +261,8 @@ pub trait Inode: Send + Sync {
     fn rename(&self, _how: &Rename<'_>) -> Result<()> {
         Err(Errno::EPERM)
     }
-    /// Emits the entries that no dentry holds, from cursor `pos` (their cursors start at
-    /// [`DYNAMIC_CURSOR`]), until `emit` says false.
+    /// Emits the entries that are not in the dentry's table, from cursor `pos` (their cursors start at
+    /// [`DYNAMIC_CURSOR`]), until `emit` returns false.
     fn readdir(&self, _pos: u64, _emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
         Ok(())
     }
@@ -275,7 +276,7 @@ pub trait Inode: Send + Sync {
         None
     }
 
-    /// What an open file on this object does. Devices and fifos are found by the caller.
+    /// The operations of an open file of this object. The caller finds those of directories, character devices and fifos.
     fn open(self: Arc<Self>, _flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
         Err(Errno::ENXIO)
     }
@@ -291,7 +292,7 @@ pub trait Inode: Send + Sync {
     fn special(&self) -> Option<&SpecialSlot> {
         None
     }
-    /// Permission as the object itself sees it, on top of mode bits (pid files); the default agrees.
+    /// A check of the object's own (/proc/PID), in addition to that of the mode bits; the default allows everything.
     fn permission(&self, _cred: &crate::vfs::cred::Cred, _want: u32) -> Result<()> {
         Ok(())
     }
@@ -299,7 +300,7 @@ pub trait Inode: Send + Sync {
     fn usage(&self) -> Option<&super::usage::Usage> {
         None
     }
-    /// The value of an extended attribute: ENODATA; EOPNOTSUPP where names of its kind are not kept.
+    /// The value of an extended attribute: ENODATA if there is none, EOPNOTSUPP where such names are not supported.
     fn xattr(&self, _name: &[u8]) -> Result<XattrValue> {
         Err(Errno::EOPNOTSUPP)
     }
@@ -307,7 +308,7 @@ pub trait Inode: Send + Sync {
     fn set_xattr(&self, _name: &[u8], _value: Vec<u8>, _flags: XattrFlags) -> Result<()> {
         Err(Errno::EOPNOTSUPP)
     }
-    /// Takes an extended attribute away.
+    /// Removes an extended attribute.
     fn remove_xattr(&self, _name: &[u8]) -> Result<()> {
         Err(Errno::EOPNOTSUPP)
     }
@@ -325,12 +326,12 @@ pub type FifoOpener = fn(&Arc<dyn Inode>, OpenFlags, &Cred) -> Result<Arc<dyn Fi
 
 static FIFO_OPENER: crate::sync::Once<FifoOpener> = crate::sync::Once::new();
 
-/// Fills the slot; called once at boot by the pipe code.
+/// Sets the opener; called once at boot by the pipe code.
 pub fn register_fifo_opener(opener: FifoOpener) {
     FIFO_OPENER.call_once(|| opener);
 }
 
-/// Opens a fifo; ENXIO before the pipe code is there.
+/// Opens a fifo; ENXIO before the pipe code has registered.
 pub(in crate::vfs) fn open_fifo(
     inode: &Arc<dyn Inode>,
     flags: OpenFlags,

@@ -1,6 +1,6 @@
 //! File locks: POSIX record locks, open-file-description locks and `flock`.
 //!
-//! They exist only for files that were ever locked. Owns the locks of a file, and who waits for
+//! The table of a file is made with its first lock. Owns the locks of a file, and the list of who waits for
 //! whom. Never sleeps under its own lock: waiting happens on the file's queue. Locks: `FileLocks`; `Leaf` for who waits.
 #![forbid(unsafe_code)]
 
@@ -24,14 +24,14 @@ pub struct RecordLock {
     pub range: Range<u64>,
     /// The descriptor table (POSIX) or open file (OFD) that holds it.
     pub owner: usize,
-    /// Whom `F_GETLK` names; -1 for OFD locks.
+    /// The process that `F_GETLK` reports; -1 for OFD locks.
     pub pid: i32,
 }
 
 /// The end of a lock that reaches to the end of the file, wherever that is.
 const FOREVER: u64 = 1 << 63;
 
-/// The bytes that `struct flock`'s start and length mean.
+/// The range of bytes that the start and length of a `struct flock` denote.
 pub fn range(start: i64, len: i64) -> Result<Range<u64>> {
     let from = u64::try_from(start).map_err(|_| Errno::EINVAL)?;
     match len {
@@ -61,7 +61,7 @@ struct Table {
     flocks: Vec<(usize, LockKind)>,
 }
 
-/// Who waits for a lock of whom: to see a deadlock before it happens.
+/// Pairs of owners: the first waits for a lock of the second. A wait that would be a deadlock is found here.
 static WAITING: SpinLock<Vec<(usize, usize)>, level::Leaf> = SpinLock::new(Vec::new());
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
@@ -92,7 +92,7 @@ impl Table {
                     let mut tail = held.clone();
                     tail.range = after;
                     held.range = before;
-                    // One lock can be split in two, and only one contains the range: room was made.
+                    // At most one lock can reach beyond the range at both ends and be split: there is room for that.
                     self.records.try_push(tail)?;
                     return Ok(());
                 }
@@ -108,7 +108,7 @@ impl Table {
         Ok(())
     }
 
-    /// Enters `lock`, joining it with neighbours of its owner and kind.
+    /// Adds `lock`, merging it with adjacent locks of its owner and kind.
     fn set(&mut self, lock: &RecordLock) -> Result<()> {
         self.records.try_reserve(2).map_err(|_| Errno::ENOMEM)?;
         self.clear(lock.owner, &lock.range)?;
@@ -129,12 +129,12 @@ impl Table {
 }
 
 impl FileLocks {
-    /// The lock that stands in the way of `wanted`.
+    /// A lock that conflicts with `wanted`.
     pub fn conflict(&self, wanted: &RecordLock) -> Option<RecordLock> {
         self.table.lock().records.iter().find(|held| held.conflicts(wanted)).cloned()
     }
 
-    /// Takes a record lock: EAGAIN, or with `waits` sleeps until it is free (EDEADLK if that is never).
+    /// Takes a record lock. If another conflicts: EAGAIN, or with `waits` sleeps until none does (EDEADLK for a deadlock).
     pub fn lock(&self, lock: &RecordLock, waits: bool) -> Result<()> {
         match self.try_lock(lock)? {
             None => Ok(()),
@@ -150,7 +150,7 @@ impl FileLocks {
         }
     }
 
-    /// Takes the lock, or says who holds one in its way.
+    /// Takes the lock, or returns the owner of one that conflicts.
     fn try_lock(&self, lock: &RecordLock) -> Result<Option<usize>> {
         let mut table = self.table.lock();
         if let Some(held) = table.records.iter().find(|held| held.conflicts(lock)) {
@@ -170,12 +170,12 @@ impl FileLocks {
         Ok(())
     }
 
-    /// `flock`: EWOULDBLOCK, or with `waits` sleeps until it is free.
+    /// `flock`. If another open file's conflicts: EWOULDBLOCK, or with `waits` sleeps until none does.
     pub fn flock(&self, owner: usize, kind: LockKind, waits: bool) -> Result<()> {
         if self.table.lock().flocks.contains(&(owner, kind)) {
             return Ok(());
         }
-        // As in Linux, a change of kind gives the old lock up first.
+        // As on Linux, a change of kind releases the old lock first.
         self.unflock(owner);
         match self.try_flock(owner, kind) {
             Some(result) => result,
@@ -215,14 +215,14 @@ impl FileLocks {
     }
 }
 
-/// An entry of [`WAITING`] for as long as it lives.
+/// An entry of [`WAITING`] (none for OFD locks), removed when dropped.
 struct Waiting {
     owner: usize,
     counted: bool,
 }
 
 impl Waiting {
-    /// EDEADLK if `holder` waits for `owner`, directly or through others. OFD locks are not checked, as in Linux.
+    /// EDEADLK if `holder` waits for `owner`, directly or through others. OFD locks are not checked, as on Linux.
     fn new(owner: usize, holder: usize, ofd: bool) -> Result<Self> {
         if ofd {
             return Ok(Self { owner, counted: false });
@@ -245,7 +245,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Another holder stands in the way now: the wait is for that one.
+    /// The conflicting lock is another owner's now: the wait is for that one.
     fn now_for(&self, holder: usize) -> Result<()> {
         if !self.counted {
             return Ok(());

@@ -1,6 +1,6 @@
-//! [`FileMapping`]: an open file as what stands behind a mapping.
+//! [`FileMapping`]: an open file that is mapped into memory.
 //!
-//! Keeps the file open. Decides nothing: what the mapping may be used for says [`permit`].
+//! Keeps the file open. [`permit`] decides what the mapping may be used for.
 #![forbid(unsafe_code)]
 
 use super::file::{MapTarget, OpenFile};
@@ -15,7 +15,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::ops::Range;
 
-/// An open file behind a mapping: keeps the file open.
+/// The open file of a mapping: keeps it open.
 pub struct FileMapping {
     file: Arc<OpenFile>,
     cache: Arc<PageCache>,

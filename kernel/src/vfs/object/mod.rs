@@ -1,6 +1,7 @@
 //! The objects that need each other: an inode is opened as a file, found as a dentry, on a mount of a file system.
 //!
-//! The one circle of files that is meant: `inode`, `file`, `dentry`, `mount`, `path`, `filesystem` (and `children`).
+//! These modules import each other in a cycle, on purpose: `inode`, `file`, `dentry`, `mount`, `path`, `filesystem`,
+//! `children` and `usage`. No other module here is part of it.
 
 pub(super) mod children;
 pub mod dentry;

@@ -1,8 +1,8 @@
 //! [`Mount`]: a file system instance attached to the tree, and the one mount tree of the machine.
 //!
-//! Owns the tree. Locks: `MountTable` for the tree (who is mounted where), taken only to cross a mount point and to
-//! change the tree. A mount's place is read without it, under the mount's own leaf lock. A mount is never dropped
-//! under either.
+//! Owns the tree. Locks: `MountTable` for the tree (what is mounted where), taken to cross a mount point, to look through
+//! the list of mounts and to change the tree. A mount's place is read without it, under the mount's own leaf lock. A mount
+//! is never dropped under either.
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;
@@ -42,9 +42,9 @@ pub struct Mount {
     source: Vec<u8>,
     /// Relaxed: a call that misses a remount came before it.
     flags: AtomicU32,
-    /// Where it is attached; `None` for the root mount, after umount, and for the kernel's own mounts.
+    /// Where it is attached; `None` for the root mount, before it is attached, after umount, and for kernel-internal mounts.
     place: SpinLock<Option<Path>, level::Leaf>,
-    /// `MNT_EXPIRE` asked for it once. Relaxed: a flag of its own.
+    /// An `umount` with `MNT_EXPIRE` has marked it. Relaxed: nothing else depends on it.
     expired: AtomicBool,
 }
 
@@ -101,7 +101,7 @@ impl Mount {
     pub fn place(&self) -> Option<Path> {
         self.place.lock().clone()
     }
-    /// Marks it as unused for `MNT_EXPIRE`; whether it was marked before.
+    /// Marks it for `MNT_EXPIRE`; returns whether it was marked before.
     pub fn mark_expired(&self) -> bool {
         self.expired.swap(true, Ordering::Relaxed)
     }
@@ -115,11 +115,11 @@ impl Mount {
     }
 }
 
-/// Who is mounted where.
+/// What is mounted where.
 struct Tree {
     /// By parent mount and dentry.
     by_point: BTreeMap<(u32, usize), Arc<Mount>>,
-    /// All attached mounts, oldest first; the root mount leads.
+    /// All attached mounts in the order in which they were attached; the root mount is the first.
     all: Vec<Arc<Mount>>,
 }
 
@@ -136,7 +136,7 @@ fn key(at: &Path) -> (u32, usize) {
     (at.mount.id, Arc::as_ptr(&at.dentry) as usize)
 }
 
-/// Goes down into whatever is mounted on `at`, to the topmost.
+/// If something is mounted on `at`, goes to the root of the topmost mount.
 #[inline]
 pub fn descend(at: &mut Path) {
     while at.dentry.is_mountpoint() {
@@ -145,7 +145,7 @@ pub fn descend(at: &mut Path) {
     }
 }
 
-/// Whether `mount` is in the tree: not after umount, and never for the kernel's own.
+/// Whether `mount` is in the tree: not after umount, and never if it is kernel-internal.
 pub fn is_attached(mount: &Arc<Mount>) -> bool {
     TREE.lock().holds(mount)
 }
@@ -156,8 +156,8 @@ pub fn attach_root(mount: Arc<Mount>) {
     TREE.lock().all.insert(0, mount);
 }
 
-/// Attaches `mount` (fresh or just detached) on `at`, whose name cannot go meanwhile ([`Dentry::while_named`]). ENOENT if the mount of
-/// `at` is not in the tree: no path leads to such a place, so what the tree holds there could never be unmounted.
+/// Attaches `mount` (new or just detached) at `at`, whose name cannot change meanwhile ([`Dentry::while_named`]). ENOENT if
+/// the mount of `at` is not in the tree: no path leads to such a place, so what the tree holds there could never be unmounted.
 pub fn attach(mount: Arc<Mount>, at: Path) -> Result<()> {
     let mut tree = TREE.lock();
     if !tree.holds(&at.mount) {
@@ -173,7 +173,7 @@ pub fn attach(mount: Arc<Mount>, at: Path) -> Result<()> {
     Ok(())
 }
 
-/// Takes `mount` off its place; whatever is mounted below it stays attached to it.
+/// Detaches `mount` and returns where it was; whatever is mounted below it stays attached to it.
 pub fn detach(mount: &Arc<Mount>) -> Option<Path> {
     let mut tree = TREE.lock();
     tree.all.retain(|m| !Arc::ptr_eq(m, mount));
@@ -187,7 +187,7 @@ pub fn detach(mount: &Arc<Mount>) -> Option<Path> {
     place
 }
 
-/// All attached mounts, oldest first.
+/// All attached mounts in the order in which they were attached.
 pub fn all() -> Result<Vec<Arc<Mount>>> {
     let mut all = Vec::new();
     loop {

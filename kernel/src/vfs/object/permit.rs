@@ -1,5 +1,5 @@
-//! What a mapping of a file may be used for, now and after any mprotect: the one place that knows what the file's open
-//! mode, its mount and its seals allow together.
+//! What a mapping of a file may be used for, now and after any `mprotect`: only this module combines what the file's open
+//! mode, its mount and its seals allow.
 #![forbid(unsafe_code)]
 
 use super::file::OpenFile;
@@ -8,7 +8,7 @@ use super::seals::Change;
 use crate::mm::space::request::{Prot, VmFlags};
 use abi::{Errno, Result};
 
-/// Whether nothing on the file's mount can be executed.
+/// Whether the file's mount is `noexec`.
 pub fn is_noexec(file: &OpenFile) -> bool {
     file.path().mount.flags().contains(MountFlags::NOEXEC)
 }
@@ -17,8 +17,8 @@ pub fn is_noexec(file: &OpenFile) -> bool {
 /// was opened with does not allow, EPERM for what its mount or its seals do not.
 ///
 /// A shared mapping that can never be written to, because the file was opened for reading or is sealed, loses
-/// `MAY_WRITE`. Seals may be added at any time: an answer counts only under the lock of the address space, held
-/// until the mapping stands (see `TmpfsInode::add_seals`).
+/// `MAY_WRITE`. Seals may be added at any time: an answer is valid only while the address space is locked, which it must
+/// stay until the mapping is made (see `TmpfsInode::add_seals`).
 pub fn mapping(file: &OpenFile, shared: bool, prot: Prot) -> Result<VmFlags> {
     let mut may = VmFlags::MAY_ALL;
     if shared && !file.writable() {

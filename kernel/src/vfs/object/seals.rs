@@ -1,7 +1,7 @@
 //! [`Seals`]: the changes of a file that are forbidden for good, and the check for them.
 //!
-//! The bits of a seal are private to this file, so nobody else can decide by them. It never stores a seal: the file's inode
-//! does, under its mutex for writing, and it says there in which order against mappings that are being made.
+//! The bits of a seal are private to this module, so only this module decides by them. It never stores a seal: the file's
+//! inode does, under its mutex for writing; the order against mappings that are being made is explained there.
 #![forbid(unsafe_code)]
 
 use abi::{Errno, Result};
@@ -13,12 +13,12 @@ const EXECUTE: u32 = 0o111;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seals(u32);
 
-/// What somebody is about to do to a file.
+/// A change that is about to be made to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Write up to byte `end` of a file of `size` bytes.
     Write { size: u64, end: u64 },
-    /// Take contents out: a hole.
+    /// Punch a hole.
     Punch,
     /// Allocate room up to byte `end`, whether or not the length will follow.
     Allocate { size: u64, end: u64 },
@@ -46,7 +46,7 @@ impl Seals {
     const EXEC: u32 = 32;
     const ALL: u32 = 63;
 
-    /// From `F_ADD_SEALS`' argument: EINVAL for bits that mean nothing.
+    /// From the argument of `F_ADD_SEALS`: EINVAL for unknown bits.
     pub const fn from_raw(raw: u32) -> Result<Self> {
         if raw & !Self::ALL == 0 { Ok(Self(raw)) } else { Err(Errno::EINVAL) }
     }
@@ -65,8 +65,8 @@ impl Seals {
         self.0 & any != 0
     }
 
-    /// These and `more`, for a file of this mode; EPERM if none may be added. To seal the execute bits of a
-    /// program seals its contents too, so that nothing is ever both writable and executable.
+    /// These and `more`, for a file of this mode; EPERM if none may be added. As on Linux, sealing the execute bits of an
+    /// executable file seals its contents too.
     pub const fn with(self, more: Self, mode: u32) -> Result<Self> {
         if self.has(Self::SEAL) {
             return Err(Errno::EPERM);
@@ -76,12 +76,12 @@ impl Seals {
         Ok(Self(self.0 | more.0 | implied))
     }
 
-    /// Whether these, unlike `old`, allow no mapping that is writable already.
+    /// Whether these forbid shared writable mappings that exist already, and `old` did not.
     pub const fn end_writing_since(self, old: Self) -> bool {
         self.has(Self::WRITE) && !old.has(Self::WRITE)
     }
 
-    /// EPERM for what is sealed.
+    /// EPERM if a seal forbids the change.
     #[inline]
     pub const fn check(self, change: Change) -> Result<()> {
         let refused = match change {

@@ -1,4 +1,4 @@
-//! [`Whence`]: from where a position is counted.
+//! [`Whence`]: what the offset of `lseek` is relative to.
 //!
 //! Owns nothing. Never moves a position: [`super::file`] does. Locks: none.
 #![forbid(unsafe_code)]

@@ -15,12 +15,12 @@ pub enum FileType {
     Regular = 8,
     Symlink = 10,
     Socket = 12,
-    /// Descriptors without a type in `st_mode` (epoll, eventfd, ...).
+    /// Files whose `st_mode` has no type bits (epoll, eventfd, ...).
     Anon = 0,
 }
 
 impl FileType {
-    /// The type bits of `mode`; `None` if they name no type.
+    /// The type in `mode`, [`Anon`](Self::Anon) without type bits; `None` if the bits name no type.
     pub const fn from_mode(mode: u32) -> Option<Self> {
         Some(match mode & lx::S_IFMT {
             lx::S_IFIFO => Self::Fifo,
@@ -59,12 +59,12 @@ impl DevId {
         Self(lx::makedev(major, minor))
     }
 
-    /// Which driver.
+    /// The major number: which driver.
     pub const fn major(self) -> u32 {
         lx::major(self.0)
     }
 
-    /// Which of the driver's devices.
+    /// The minor number: which of the driver's devices.
     pub const fn minor(self) -> u32 {
         lx::minor(self.0)
     }
@@ -80,7 +80,7 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// The wall clock.
+    /// The time of the wall clock.
     #[inline]
     pub fn now() -> Self {
         let now = crate::time::realtime();
@@ -126,7 +126,7 @@ pub struct SetAttr {
     pub size: Option<u64>,
     pub atime: Option<Timestamp>,
     pub mtime: Option<Timestamp>,
-    /// The time of the change, for `ctime` (and `mtime` when the size changes).
+    /// The time of the change, for `ctime`.
     pub now: Timestamp,
 }
 
@@ -136,6 +136,6 @@ pub struct DirEntry<'a> {
     pub name: &'a [u8],
     pub ino: u64,
     pub kind: FileType,
-    /// Cursor of the entry after this one: what `lseek` takes to continue there.
+    /// The cursor after this entry (`d_off`): `lseek` to it continues with the next one.
     pub next: u64,
 }

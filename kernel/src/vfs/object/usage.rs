@@ -1,8 +1,8 @@
-//! [`Usage`]: who uses a regular file: writers against executors (ETXTBSY), file locks, and what was learnt of
-//! it as an executable, which holds until somebody may write to it.
+//! [`Usage`]: who uses a regular file: writers against executors (ETXTBSY), file locks, and the plan for loading it as an
+//! executable, which is kept until somebody may write to the file.
 //!
-//! Owns these for one inode. Never: a file is not open for writing and executed at once. Locks: `Leaf` for the plan;
-//! file locks have their own.
+//! Owns these for one inode. Never lets a file be open for writing and executed at once, except for the writer of a memfd,
+//! who is not counted. Locks: `Leaf` for the plan; file locks have their own.
 #![forbid(unsafe_code)]
 
 use super::file::OpenFile;
@@ -19,9 +19,9 @@ use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 pub struct Usage {
     /// Open writers if positive, running executables if negative.
     writers: AtomicI32,
-    /// The file's plan: put here by an executor, taken out by the next writer.
+    /// The plan for loading the file: stored by an executor, dropped by the next writer.
     plan: SpinLock<Option<Arc<Plan>>, level::Leaf>,
-    /// Somebody writes who is not counted: what an executor learns of the file does not stay true.
+    /// There may be a writer who is not counted, so a plan would not stay true.
     uncounted: AtomicBool,
     /// Made with the first lock.
     locks: Once<Box<FileLocks>>,
@@ -41,7 +41,7 @@ impl Default for Usage {
 impl Usage {
     /// Counts a writer; ETXTBSY while the file is being executed.
     pub fn get_writer(&self) -> Result<()> {
-        // Acquire: pairs with the Release in `allow_write`: a plan that an executor left is seen.
+        // Acquire: pairs with the Release in `allow_write`: a plan that an executor stored is seen.
         self.writers
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |n| {
                 (n >= 0).then(|| n.saturating_add(1))
@@ -51,19 +51,19 @@ impl Usage {
         Ok(())
     }
 
-    /// From here on somebody may write who is not counted, and keeps nobody from executing the file.
+    /// From now on there may be a writer who is not counted and does not keep others from executing the file.
     pub fn allow_uncounted_writer(&self) {
-        // Relaxed: before anybody else has the file.
+        // Relaxed: nobody else has the file yet.
         self.uncounted.store(true, Ordering::Relaxed);
     }
 
-    /// The plan that an executor left, if nobody could write to the file since. The caller is an executor.
+    /// The plan that an executor stored, if nobody could write to the file since. The caller is an executor.
     pub fn plan(&self) -> Option<Arc<Plan>> {
         self.plan.lock().clone()
     }
 
-    /// Leaves the file's plan for the next executor. The caller is one, so nobody has the file open for writing, unless there
-    /// are writers who are not counted: then it is not left.
+    /// Stores the file's plan for the next executor. The caller is an executor, so nobody has the file open for writing; if
+    /// there may be a writer who is not counted, nothing is stored.
     pub fn set_plan(&self, plan: &Arc<Plan>) {
         // Relaxed: set before the file could be executed.
         if self.uncounted.load(Ordering::Relaxed) {
@@ -81,7 +81,7 @@ impl Usage {
 
     /// Counts an executor; ETXTBSY while the file is open for writing.
     pub fn deny_write(&self) -> Result<()> {
-        // Acquire: pairs with the Release in `put_writer`: no plan from before the last writer is found.
+        // Acquire: pairs with the Release in `put_writer`: a plan from before the last writer is not found.
         self.writers
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |n| {
                 (n <= 0).then(|| n.saturating_sub(1))
@@ -96,12 +96,12 @@ impl Usage {
         self.writers.fetch_add(1, Ordering::Release);
     }
 
-    /// The lock that stands in the way of `wanted`.
+    /// A lock that conflicts with `wanted`.
     pub fn conflict(&self, wanted: &RecordLock) -> Option<RecordLock> {
         self.locks.get()?.conflict(wanted)
     }
 
-    /// The locks, made if need be; `ENOLCK`.
+    /// The locks, made at first use; ENOLCK without memory.
     fn locks(&self) -> Result<&FileLocks> {
         if let Some(locks) = self.locks.get() {
             return Ok(locks);

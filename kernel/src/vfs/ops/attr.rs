@@ -63,7 +63,7 @@ pub fn chown(path: &Path, uid: Option<u32>, gid: Option<u32>, cred: &Cred) -> Re
     change(path, &SetAttr { uid, gid, mode, now: Timestamp::now(), ..SetAttr::default() })
 }
 
-/// The mode without the bits that a change of owner or contents takes away; `None` if it has none.
+/// The mode without the set-id bits that a change of owner or contents clears; `None` if there are none to clear.
 fn without_set_id(attr: &InodeAttr, cred: &Cred) -> Option<u32> {
     let mode = attr.mode();
     let mut gone = mode & S_ISUID;
@@ -97,8 +97,7 @@ pub fn set_times(path: &Path, atime: Change, mtime: Change, cred: &Cred) -> Resu
     change(path, &SetAttr { atime: at(atime), mtime: at(mtime), now, ..SetAttr::default() })
 }
 
-/// `truncate`, when the name has been resolved; `ftruncate` needs no permission any more and passes
-/// `None`.
+/// `truncate`, when the name has been resolved. `ftruncate` passes `None` for `cred`: permission was checked by `open`.
 pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
     match path.dentry.kind() {
         FileType::Regular => {}
@@ -125,7 +124,7 @@ pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
     result
 }
 
-/// The truncation of `O_TRUNC`: as [`truncate`], with permissions checked by `open`.
+/// The truncation of `O_TRUNC`: makes the change `new`, with permissions checked by `open`.
 pub fn truncate_opened(file: &OpenFile, new: &SetAttr) -> Result<()> {
     let Some(usage) = file.inode().usage() else { return change(file.path(), new) };
     usage.get_writer()?;

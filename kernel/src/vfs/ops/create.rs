@@ -77,7 +77,7 @@ pub fn link(ctx: &LookupCtx<'_>, old: &Path, at: Fd, path: &[u8]) -> Result<()> 
     })
 }
 
-/// Creates `name` in `dir`, whose changes the caller has locked and in which it found the name free.
+/// Creates `name` in `dir`; the caller holds the directory's `change` mutex and has found the name free.
 pub fn create_locked(
     dir: &Path,
     name: &[u8],
@@ -94,8 +94,8 @@ pub fn create_locked(
     Ok(child)
 }
 
-/// Gives a new name of `inode`, which the directory's inode knows of already, its dentry; without memory for that the
-/// name was never there.
+/// Makes the dentry of a new name of `inode`, which the directory's inode has entered already; if there is no memory for
+/// it, the name is taken out again.
 fn enter(dir: &Path, name: &[u8], inode: Arc<dyn Inode>) -> Result<Arc<Dentry>> {
     let entered = Dentry::new_below(&dir.dentry, name, inode.clone())
         .and_then(|child| dir.dentry.insert(&child).map(|()| child));
@@ -115,8 +115,8 @@ fn check_create(dir: &Path, cred: &Cred) -> Result<()> {
     perm::check(&**dir.inode(), cred, perm::WRITE | perm::EXEC)
 }
 
-/// Walks to the directory of a name that must not exist yet and lets `make` make it there, with the
-/// directory's changes locked.
+/// Walks to the directory of a name that must not exist yet, and calls `make` to create it there with the directory's
+/// `change` mutex held.
 fn new_name(
     ctx: &LookupCtx<'_>,
     at: Fd,

@@ -1,7 +1,7 @@
 //! `mount` and `umount`: the changes to the mount tree, with Linux's checks.
 //!
-//! Owns the order of all changes. Never drops what it unmounts under the tree's spinlock. Locks: a sleeping one for the
-//! changes, taken before the `change` of the directory that the mount point is in, which is taken before the tree's; never while walking.
+//! Owns the mutex that orders all changes. Never drops what it unmounts under the tree's spinlock. Locks: that mutex, then
+//! the `change` mutex of the directory that the mount point is in, then the tree's spinlock; a path walk takes neither mutex.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryGrow, TryVec};
@@ -15,7 +15,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Orders all changes of the mount tree. Taken before the tree's spinlock, never while walking.
+/// Orders all changes of the mount tree. Taken before the tree's spinlock, and never by a path walk.
 static CHANGES: Mutex<()> = Mutex::new(());
 
 fn changes() -> MutexGuard<'static, ()> {
@@ -47,8 +47,8 @@ pub fn new_mount(
     on_mount_point(at, |at| graft(mount, at))
 }
 
-/// Calls `act` with where a mount on `at` goes, whose name stays there meanwhile: on the topmost of what is mounted there, `.` and
-/// `/` included. ENOENT if its name is gone or its mount is not in the tree (lazily unmounted, or the kernel's own).
+/// Calls `act` with the place where a mount on `at` goes: the root of the topmost mount there, or `at` itself if there is none.
+/// Its name cannot change meanwhile. ENOENT if the name is gone or the mount is not in the tree (unmounted, or kernel-internal).
 fn on_mount_point<R>(at: &Path, act: impl FnOnce(Path) -> Result<R>) -> Result<R> {
     let mut at = at.clone();
     mount::descend(&mut at);
@@ -73,7 +73,7 @@ pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
     on_mount_point(at, |at| bind_at(from, at, recursive))
 }
 
-/// As [`bind`], on a mount point; the order of changes is held.
+/// As [`bind`], on a mount point; `CHANGES` is held.
 fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
     if !mount::is_attached(&from.mount) {
         return Err(Errno::EINVAL);
@@ -81,7 +81,7 @@ fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
     let clone =
         |of: &Arc<Mount>, root| Mount::new(of.super_block().clone(), root, of.source(), of.flags());
     let top = clone(&from.mount, from.dentry.clone())?;
-    // The mounts below, before the new one is among them.
+    // The mounts below are listed before the new one is among them.
     let below: Vec<Arc<Mount>> =
         if recursive { mounts_below(&from.mount, Some(&from.dentry))? } else { Vec::new() };
     let mut copies = Vec::with_room(below.len() + 1)?;
@@ -99,12 +99,12 @@ fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
     Ok(())
 }
 
-/// Every mount that is attached to `top` (with `under`: at that directory or below it), or to one of those; upper ones first.
-/// Without `under` none is left out, even one whose place was renamed out of what `top` shows.
+/// Every mount that is attached to `top` (with `under`: at that directory or below it), or to one of those; parents first.
+/// Without `under` none is left out, even one whose mount point was renamed out of what `top` shows.
 fn mounts_below(top: &Arc<Mount>, under: Option<&Arc<Dentry>>) -> Result<Vec<Arc<Mount>>> {
     let mut found: Vec<Arc<Mount>> = Vec::new();
-    // Oldest first: a mount comes after the one it is attached to, unless that was moved since; so
-    // until nothing is added any more.
+    // The list has the oldest first, so a mount comes after the one it is attached to unless that was moved since:
+    // repeat until nothing is added any more.
     loop {
         let before = found.len();
         for mount in mount::all()? {
@@ -161,7 +161,7 @@ pub fn move_mount(from: &Path, at: &Path) -> Result<()> {
     on_mount_point(at, |at| move_to(from, at))
 }
 
-/// As [`move_mount`], to a mount point; the order of changes is held.
+/// As [`move_mount`], to a mount point; `CHANGES` is held.
 fn move_to(from: &Path, at: Path) -> Result<()> {
     if !is_mount_root(from) || from.mount.place().is_none() {
         return Err(Errno::EINVAL);
@@ -188,13 +188,13 @@ fn move_to(from: &Path, at: Path) -> Result<()> {
 /// How to unmount.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unmount {
-    /// `MNT_DETACH`: at once, with everything below; what is open stays usable.
+    /// `MNT_DETACH`: even if in use, with all mounts below; open files stay usable.
     pub lazy: bool,
     /// `MNT_EXPIRE`: only if unused since it was last asked for.
     pub expire: bool,
 }
 
-/// Takes the mount at `at` away.
+/// Unmounts what is mounted at `at`.
 pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
     let _changes = changes();
     mount::descend(&mut at);
@@ -231,7 +231,7 @@ pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
         places.try_push(mount::detach(mount))?;
     }
     places.try_push(mount::detach(&at.mount))?;
-    // What this frees may be a whole file system: with nothing locked.
+    // This may free a whole file system, so it is done with nothing locked.
     drop(_changes);
     drop((below, places, at));
     Ok(())
@@ -240,7 +240,7 @@ pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
 /// Whether anything but the tree and the caller's `at` uses the mount: open files, working directories,
 /// mounts on top.
 fn is_busy(at: &Path) -> bool {
-    /// The tree's list, its map, and `at`.
+    /// References from the tree's list, from its map, and from `at`.
     const IDLE: usize = 3;
     Arc::strong_count(&at.mount) > IDLE
 }

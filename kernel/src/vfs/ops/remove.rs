@@ -1,4 +1,4 @@
-//! Names that go: `unlink` and `rmdir`.
+//! Removal of names: `unlink` and `rmdir`.
 #![forbid(unsafe_code)]
 
 use crate::vfs::context::fdtable::Fd;
@@ -29,7 +29,7 @@ pub fn unlink(ctx: &LookupCtx<'_>, at: Fd, path: &[u8]) -> Result<()> {
     dir.dentry.remove(&victim);
     drop(changes);
     notify::removed(&dir.dentry, walker.name(), &victim);
-    // The last reference may free many pages: only now, with nothing locked.
+    // Dropping the last reference may free many pages, so it is done with nothing locked.
     drop(victim);
     Ok(())
 }
@@ -55,7 +55,7 @@ pub fn rmdir(ctx: &LookupCtx<'_>, at: Fd, path: &[u8]) -> Result<()> {
     if dir.inode().refuses_names().is_some() {
         return Err(Errno::EPERM);
     }
-    // Held to the end, so that nothing is created in a directory that is going.
+    // Held until it is removed, so that nothing is created in it meanwhile.
     let inside = victim.lock_changes()?;
     if victim.has_children() {
         return Err(Errno::ENOTEMPTY);

@@ -1,10 +1,10 @@
 //! `renameat2`.
 //!
-//! One mutex orders all renames between directories, so that the tree cannot change shape while it is
-//! checked that no directory moves below itself; then the two directories are locked, the upper one first.
+//! One mutex orders all renames between two directories, so that no directory gets another parent while it is
+//! checked that none moves below itself; then the two directories are locked, an ancestor first.
 //!
-//! Owns that mutex. Never moves a directory below itself. Locks: the mutex, the `change` of the two directories and
-//! of one that is replaced, those of dentries.
+//! Owns that mutex. Never moves a directory below itself. Locks: the mutex, the `change` mutexes of the two directories
+//! and of a directory that is replaced, then the spinlocks of dentries.
 #![forbid(unsafe_code)]
 
 use super::remove::check_no_mount;
@@ -68,7 +68,7 @@ pub fn rename(
     Ok(())
 }
 
-/// The rename itself, everything locked; returns what lost its last name.
+/// The rename itself, with both directories locked; returns the dentry that was replaced.
 fn rename_locked(
     cred: &Cred,
     from: &Walker<'_>,
@@ -94,8 +94,8 @@ fn rename_locked(
     if let Some(target) = &target {
         check_no_mount(target)?;
     }
-    // Held to the end, so that nothing is created in a directory that is going. It is none of those that are locked
-    // already: what is above the old one was refused, and it is below the new one.
+    // Held to the end, so that nothing is created in a directory that is being replaced. It is neither of the two that
+    // are locked already: one that is or contains the old directory was refused, and it is an entry of the new one.
     let going = target.clone().filter(|target| !exchange && target.is_dir());
     let _inside = going.as_ref().map(|target| target.lock_changes()).transpose()?;
     if going.as_ref().is_some_and(|target| target.has_children()) {
@@ -125,7 +125,7 @@ fn rename_locked(
     }
 }
 
-/// A trailing slash is only right behind a directory.
+/// A trailing slash may follow only the name of a directory.
 fn check_slashes(
     from: &Walker<'_>,
     to: &Walker<'_>,

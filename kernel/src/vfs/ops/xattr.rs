@@ -1,4 +1,4 @@
-//! Extended attributes: who may see and change them. Names and values are the file system's.
+//! Extended attributes: who may see and change them. The file system keeps their names and values.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryGrow, TryVec};
@@ -58,7 +58,7 @@ pub fn list_xattr(path: &Path, most: usize, cred: &Cred) -> Result<Vec<u8>> {
     result.map(|()| list)
 }
 
-/// The rules of each name space; what is left is permission for the object itself.
+/// The rules of each namespace of attributes; where none decides, the permissions of the object itself do.
 fn check(inode: &dyn Inode, name: &[u8], cred: &Cred, want: u32) -> Result<()> {
     let writes = want == perm::WRITE;
     let refused = Err(if writes { Errno::EPERM } else { Errno::ENODATA });
