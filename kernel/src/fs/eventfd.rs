@@ -39,7 +39,7 @@ impl EventFd {
         Some(taken)
     }
 
-    /// Adds one for the kernel: a full counter stays as it is.
+    /// Adds one on the kernel's behalf; a full counter stays as it is.
     pub fn signal(&self) {
         if self.add(1).is_some() {
             self.for_readers.wake_events(PollEvents::READABLE.bits());

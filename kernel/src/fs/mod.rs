@@ -1,6 +1,7 @@
-//! File systems, and the files that need none: each folder or file is one of them, built on `vfs`.
+//! File systems, and the kinds of file that belong to none (pipes, epoll, eventfd...), built on `vfs`. `start` mounts the
+//! root and has `initramfs` unpacked into it.
 //!
-//! Owns no memory of its own: file contents live in `mm`'s page caches. Lock order: docs/locking.md.
+//! Contents of regular files live in `mm`'s page caches; a pipe has pages of its own. Lock order: docs/locking.md.
 #![deny(unsafe_code)]
 
 pub mod devfs;

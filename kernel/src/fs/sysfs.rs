@@ -1,7 +1,7 @@
 //! sysfs: the few directories and files that programs look for. Made of the same fixed entries as proc.
 //!
-//! Owns the one instance. Never asks a driver: what stands here was said when the device was registered. Locks: none of
-//! its own.
+//! Owns the one instance. Never looks for devices itself: what is here is registered, by `devfs` or by the subsystem that it
+//! is about. Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::procfs::{ProcFile, fixed};
@@ -48,7 +48,7 @@ impl ProcFile for CpuList {
     }
 }
 
-/// What is said of one flaw of the CPU.
+/// What a file in `vulnerabilities` says of one flaw of the CPU.
 struct Flaw(File);
 
 impl ProcFile for Flaw {
@@ -59,7 +59,7 @@ impl ProcFile for Flaw {
     }
 }
 
-/// What one text says.
+/// A file with a text made at boot.
 struct Text(String);
 
 impl ProcFile for Text {
@@ -92,7 +92,7 @@ pub fn register_link(path: &str, target: &str) -> Result<()> {
     fixed::add_link(&super_block()?, path, target)
 }
 
-/// Shows a character device: its folder, and the links to that by class and by number.
+/// Shows a character device: its directory, and the links to that by class and by number.
 pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
     let (major, minor) = (dev.major(), dev.minor());
     let (class, parent) = match major {
@@ -103,7 +103,7 @@ pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
         _ => ("misc", "virtual"),
     };
     let folder = try_format!("devices/{parent}/{class}/{name}")?;
-    // Linux tells a mode only where it is not what root alone may do.
+    // Linux gives DEVMODE only where the driver chooses the mode; for these two it has the default, 0600.
     let mode = match mode {
         0o600 | 0o660 => String::new(),
         mode => try_format!("DEVMODE=0{mode:03o}\n")?,
@@ -138,7 +138,7 @@ impl ProcFile for Constant {
     }
 }
 
-/// Makes sysfs mountable and lays its directories.
+/// Registers sysfs and makes its directories.
 pub fn init() -> Result<()> {
     crate::vfs::registry::register("sysfs", |_| super_block());
     let sb = super_block()?;
@@ -169,7 +169,7 @@ pub fn init() -> Result<()> {
         register_file(&path, 0o444, try_arc(Flaw(file))?)?;
     }
     for cpu in 0..percpu::cpus_online() {
-        // All are cores of one package, none has siblings in its core.
+        // All count as cores of one package, with one thread each.
         for (file, text) in [
             ("core_id", try_format!("{cpu}\n")?),
             ("physical_package_id", try_string("0\n")?),

@@ -1,4 +1,4 @@
-//! timerfd: a timer whose expiries are read as numbers.
+//! timerfd: a timer whose file reads as the number of its expirations.
 //!
 //! Owns the timer's settings and what has expired. A periodic timer is not armed again before its expiry is
 //! read or asked for, so that a short period costs nothing while nobody looks. Locks: `TimerFile`,
@@ -39,9 +39,9 @@ struct State {
     /// When it expires (or expired) on the monotonic clock; 0 is disarmed.
     next: u64,
     interval: u64,
-    /// It expired and was not armed again since.
+    /// It expired and has not been armed again since.
     expired: bool,
-    /// Expiries that were not read.
+    /// Expirations that have not been read.
     count: u64,
 }
 
@@ -73,7 +73,7 @@ impl State {
 impl TimerTarget for TimerFd {
     fn expired(self: Arc<Self>, _now: Nanos) {
         let mut state = self.state.lock();
-        // Set anew meanwhile: what is armed now is another timer.
+        // If it was set anew meanwhile, what is armed now is another timer.
         if state.next == 0 || state.next > time::since_boot_ns() || state.expired {
             return;
         }
@@ -86,7 +86,7 @@ impl TimerTarget for TimerFd {
 }
 
 impl TimerFd {
-    /// `timerfd_settime`; gives the old setting.
+    /// `timerfd_settime`; returns the old setting.
     pub fn set(&self, new: Setting, absolute: bool) -> Setting {
         let now = time::since_boot_ns();
         let next = match (new.value, absolute) {
@@ -128,7 +128,7 @@ impl TimerFd {
     fn arm(&self, next: u64) {
         let Some(me) = self.me.upgrade() else { return }; // the file is being released
         let mut state = self.state.lock();
-        // Two threads that set it at once: the last one's timer is armed, and no other.
+        // If two threads set it at once, the timer of the last one is armed, and no other.
         if state.next != next || state.expired {
             return;
         }

@@ -1,7 +1,7 @@
-//! tracefs: the tracepoints, a folder each, as perf looks for them. Made of the same fixed entries as proc.
+//! tracefs: the tracepoints, a directory each, where perf looks for them. Made of the same fixed entries as proc.
 //!
-//! Owns the one instance, and the slot of who knows the tracepoints. Never makes a file before somebody mounts it. Locks: a mutex, while the
-//! files are made.
+//! Owns the one instance, and the slot for the function that knows the tracepoints. Never makes a file before the first
+//! mount. Locks: a mutex, held while the files are made.
 #![forbid(unsafe_code)]
 
 use super::procfs::{ProcFile, fixed};
@@ -22,7 +22,7 @@ pub type Fill = fn(&Arc<Super>) -> Result<()>;
 static FILL: Once<Fill> = Once::new();
 static TRACEFS: Once<Arc<Super>> = Once::new();
 
-/// Fills the slot, and has the file system be there; called once at boot.
+/// Fills the slot and registers the file system; called once at boot.
 pub fn register(fill: Fill) {
     FILL.call_once(|| fill);
     crate::vfs::registry::register("tracefs", |_| super_block());
@@ -47,7 +47,7 @@ fn super_block() -> Result<Arc<Super>> {
     Ok(TRACEFS.call_once(|| sb).clone())
 }
 
-/// Adds an empty folder, `path` below the mount.
+/// Adds an empty directory, `path` below the mount.
 pub fn add_directory(sb: &Arc<Super>, path: &str) -> Result<()> {
     fixed::directory(sb, path).map(drop)
 }

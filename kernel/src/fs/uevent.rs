@@ -1,8 +1,8 @@
-//! Events of devices: `uevent` files, and what a write to one announces. `udevadm trigger` and `mdev -s` of a running system
-//! work by such writes.
+//! Events of devices: `uevent` files, and the event that a write to one sends. `udevadm trigger` works by such writes.
 //!
-//! Owns the number of the last event and the slot of what carries events to programs. Never announces anything by itself:
-//! no device comes or goes. Locks: `SEQUENCE`'s, under which an event is carried, so that events arrive in the order of their numbers.
+//! Owns the number of the last event and the slot for the function that carries events to programs. Never sends an event
+//! by itself: no device comes or goes. Locks: that of `SEQUENCE`, held while an event is carried, so that events arrive in
+//! the order of their numbers.
 //! Source: lib/kobject_uevent.c of Linux.
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The longest text that a write may have, and the longest event.
+/// The longest event, in bytes, as on Linux.
 const LONGEST: usize = 2048;
 const UUID: usize = 36;
 const ACTIONS: [&str; 8] =
@@ -25,7 +25,7 @@ static SEQUENCE: Mutex<u64> = Mutex::new(0);
 /// Carries an event to the programs that listen.
 static CARRIER: Once<fn(&[u8])> = Once::new();
 
-/// Sets what carries events; until then a write announces to nobody.
+/// Sets what carries events; before that the event of a write reaches nobody.
 pub fn register_carrier(carrier: fn(&[u8])) {
     CARRIER.call_once(|| carrier);
 }

@@ -27,12 +27,12 @@ pub fn register_char(
 ) {
     let dev = DevId::new(major, minor);
     CHARS.lock().insert(dev, Entry { driver, name });
-    // Without memory for a node at boot there is no boot; mknod still reaches the driver.
+    // A node that no memory was left for is no reason to fail: mknod still reaches the driver.
     let _ = add_node(name, S_IFCHR | (mode & 0o777), dev);
     let _ = sysfs::register_device(dev, name, mode);
 }
 
-/// The instance.
+/// The one instance, made when it is first asked for.
 pub fn super_block() -> Result<Arc<Super>> {
     if let Some(sb) = DEVTMPFS.get() {
         return Ok(sb.clone());

@@ -22,7 +22,7 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Longest line that a write may add, as in Linux.
+/// Longest line that a write may add: as in older versions of Linux, which takes 1024 bytes by 6.12.
 const LINE_LIMIT: usize = 992;
 
 struct Driver;
@@ -35,7 +35,7 @@ struct Kmsg {
 
 impl CharDriver for Driver {
     fn open(&self, _: u32, flags: OpenFlags) -> Result<Arc<dyn FileOps>> {
-        // Who only writes sees nothing.
+        // An open for writing only is not restricted: it reads nothing.
         if flags.readable() && klog::DMESG_RESTRICT.get() != 0 && !is_capable(Capability::SYSLOG) {
             return Err(Errno::EPERM);
         }

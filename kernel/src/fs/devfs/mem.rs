@@ -56,7 +56,7 @@ impl FileOps for Mem {
     }
 }
 
-/// Fills all of `dst`, page by page; any signal ends that between two pages, as on Linux.
+/// Fills all of `dst`, page by page; a signal ends it between two pages, as on Linux.
 fn zeros(dst: &mut Sink<'_>) -> Result<usize> {
     let mut done = 0;
     while dst.remaining() != 0 {

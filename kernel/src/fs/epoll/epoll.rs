@@ -1,10 +1,10 @@
 //! epoll: a set of watched files, and waiting for those that become ready.
 //!
-//! Owns the set. An epoll never holds a reference to the files it watches: the last close of a file takes it out.
+//! Owns the set. It never keeps a watched file open: the last close of a file takes it out of the set.
 //!
-//! Locks: one sleeping mutex per epoll guards the set and serialises the readers of the ready list; the list itself has
-//! a spinlock that wakers take (`item`); the list of epolls that watch this one has a `Leaf`. Nested epolls are checked for
-//! loops under one global mutex, taken first.
+//! Locks: one sleeping mutex per epoll guards the set and serialises `epoll_wait`; `poll` reads the ready list without it.
+//! The list itself has a spinlock that wakers take (`item`); the list of epolls that watch this one has a `Leaf`. Nested
+//! epolls are checked for loops under one global mutex, taken first.
 
 use super::item::{EDGE, EXCLUSIVE, Item, MODES, ONESHOT, ReadyList, WAKEUP};
 use crate::base::setting::Setting;
@@ -43,7 +43,7 @@ const MAX_NESTING: usize = 5;
 /// The most paths from one watched file through nested epolls, about as many as in Linux: each is a wake-up.
 const MAX_PATHS: usize = 500;
 
-/// Held while one epoll is put into another.
+/// Held while one epoll is added to another or removed from it.
 static NESTING: Mutex<()> = Mutex::new(());
 
 /// A file is watched once per descriptor number and open file.
@@ -56,15 +56,15 @@ pub struct Epoll {
     list: Arc<ReadyList>,
     /// Epolls that watch this one.
     watched_by: SpinLock<Vec<Weak<Epoll>>, level::Leaf>,
-    /// Whose watches its items are.
+    /// The user whose limit of watches its items count against.
     uid: u32,
 }
 
-/// What a watch takes on Linux.
+/// What a watch takes on Linux, in bytes.
 const WATCH_COST: u64 = 192;
 
 crate::setting! {
-    /// How many files all epolls of a user may watch; at boot what takes a 25th of the memory.
+    /// How many files all epolls of a user may watch; at boot as many as take a 25th of the memory.
     static MAX_USER_WATCHES = 0, 0..=i32::MAX;
 }
 
@@ -94,7 +94,7 @@ pub fn new(cred: &Arc<Cred>) -> Result<OpenFile> {
     anonymous(ops, "[eventpoll]", OpenFlags::RDWR, false, cred)
 }
 
-/// Whether a file of this kind can be watched at all: EPERM.
+/// EPERM if a file of this kind cannot be watched.
 pub fn check_target(file: &OpenFile) -> Result<()> {
     match file.kind() {
         FileType::Regular | FileType::Dir | FileType::Symlink | FileType::Block => {
@@ -124,7 +124,7 @@ impl Epoll {
             (Change::Add, Some(target)) => {
                 let _nesting = NESTING.lock();
                 self.check_nesting(target)?;
-                // Those that were closed leave here.
+                // The entries of epolls that were closed are removed here.
                 target.watched_by.lock().retain(|by| by.strong_count() > 0);
                 grow::push(&target.watched_by, self.me.clone())?;
                 let added = self.add(fd, file, event);
@@ -210,7 +210,7 @@ impl Epoll {
         }
     }
 
-    /// `epoll_wait`: hands events to `emit` until it has `max`; how many there were. `emit` may fail
+    /// `epoll_wait`: hands up to `max` events to `emit` and returns how many there were. `emit` may fail
     /// (EFAULT): its event is kept, and the error counts only if it was the first.
     pub fn wait(
         &self,
@@ -250,7 +250,8 @@ impl Epoll {
             let mut ready = item.ready();
             let was_ready = !ready.is_empty();
             if stays && !was_ready {
-                // Taken off the list and looked at again: a wake-up that found it there has left no trace.
+                // It is looked at again once it is off the list: a wake-up that came before found it queued and
+                // left no trace.
                 self.list.unqueue(&item);
                 ready = item.ready();
             }
@@ -291,7 +292,7 @@ impl Epoll {
         if paths_down * paths_up > MAX_PATHS { Err(Errno::EINVAL) } else { Ok(()) }
     }
 
-    /// How many epolls are nested in this one at most.
+    /// How many levels of epolls are nested below this one at most.
     fn depth_below(&self, looking_for: &Epoll, depth: usize, paths: &mut usize) -> Result<usize> {
         if core::ptr::eq(self, looking_for) || depth > MAX_NESTING {
             return Err(Errno::ELOOP);
@@ -314,17 +315,18 @@ impl Epoll {
         Ok(deepest)
     }
 
-    /// In how many epolls this one is nested at most.
+    /// In how many levels of epolls this one is nested at most.
     fn depth_above(&self, depth: usize, paths: &mut usize) -> Result<usize> {
         if depth > MAX_NESTING {
             return Err(Errno::ELOOP);
         }
-        // One after the other: the list changes under `NESTING` only, which the caller holds.
+        // By index, since the list is not locked between two steps: it changes only under `NESTING`, which the
+        // caller holds.
         let nth = |at: usize| self.watched_by.lock().get(at).map(Weak::upgrade);
         let (mut highest, mut at) = (0, 0);
         while let Some(outer) = nth(at) {
             at += 1;
-            // Those that were closed watch nothing.
+            // An epoll that was closed watches nothing.
             if let Some(epoll) = outer {
                 count_path(paths)?;
                 highest = highest.max(1 + epoll.depth_above(depth + 1, paths)?);
@@ -369,7 +371,7 @@ impl FileOps for Epoll {
             let Some(item) = self.list.pop() else { break };
             if !item.ready().is_empty() {
                 self.list.push_front(&item);
-                // One who waits may have looked while it was off the list.
+                // A waiter may have looked at the list while the item was off it.
                 self.list.waiters.wake_sleepers();
                 return PollEvents::READABLE;
             }

@@ -1,11 +1,11 @@
 //! One watched file of an epoll, and the list of those that may be ready.
 //!
-//! An [`Item`] owns its registrations in the queues of its file. Those wake its [`Bell`], which puts its [`Place`] on the ready
-//! list; whether the file really is ready is asked when the list is read. The bell goes when item and registrations are
-//! gone, and the place with it, so a bell that rings has a place.
+//! An [`Item`] owns its registrations in the wait queues of its file. These wake its [`Bell`], which puts the item's [`Place`] on
+//! the ready list; whether the file really is ready is asked when the list is read. The bell is freed, and its place with
+//! it, once item and registrations are gone, so a bell that is woken has a place.
 //!
 //! Wakers call in any context: a bell never sleeps, allocates or drops anything. Locks: `EpollReady` around the list,
-//! `Leaf` around an item's registrations, which are dropped with nothing locked.
+//! `Leaf` around an item's registrations, which are dropped with no spinlock held.
 
 use crate::mm::fallible::try_arc;
 use crate::sync::counted::{Counted, Kind};
@@ -18,13 +18,13 @@ use alea_waitlist::{Ready, Room};
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Report once, then be silent until MOD.
+/// `EPOLLONESHOT`: report once, then nothing until `EPOLL_CTL_MOD`.
 pub const ONESHOT: u32 = 1 << 30;
-/// Report changes, not states.
+/// `EPOLLET`, edge-triggered: report changes. Without it an item is level-triggered and reports states.
 pub const EDGE: u32 = 1 << 31;
-/// Wake one of several epolls that watch the same file.
+/// `EPOLLEXCLUSIVE`: wake one of several epolls that watch the same file.
 pub const EXCLUSIVE: u32 = 1 << 28;
-/// Keep the machine awake: accepted, and dropped as Linux does without the capability.
+/// `EPOLLWAKEUP`, keep the machine awake: accepted and ignored, as on Linux without the capability.
 pub const WAKEUP: u32 = 1 << 29;
 /// Bits of `events` that are no poll events.
 pub const MODES: u32 = ONESHOT | EDGE | EXCLUSIVE | WAKEUP;
@@ -50,7 +50,7 @@ impl ReadyList {
         }
     }
 
-    /// A place for one more item. The memory is found with nothing locked.
+    /// A place for one more item. Memory for it is allocated with no spinlock held.
     fn claim(&self) -> Result<u32> {
         loop {
             let wanted = self.items.lock().wants_room();
@@ -58,7 +58,7 @@ impl ReadyList {
                 Some(blocks) => Some(Room::new(blocks).ok_or(Errno::ENOMEM)?),
                 None => None,
             };
-            // Another may have taken the place that was free: then look again.
+            // Another thread may have taken the free place: then look again.
             let claimed = self.items.lock().claim(Weak::new(), &mut room);
             if let Some(place) = claimed {
                 return Ok(place);
@@ -85,8 +85,8 @@ impl ReadyList {
         result
     }
 
-    /// The first item. One that reports changes or one event is taken off, so that it can queue itself again from now on;
-    /// one that reports states stays where it is.
+    /// The first item. An edge-triggered or one-shot item is taken off the list, so that a wake-up from now on queues it
+    /// again; a level-triggered one stays where it is.
     pub fn first(&self) -> Option<Arc<Item>> {
         loop {
             let mut items = self.items.lock();
@@ -96,18 +96,18 @@ impl ReadyList {
                 self.len.store(items.len(), Ordering::Relaxed);
             }
             drop(items);
-            // One that ends just now is not ready.
+            // An item that is just being dropped is not ready.
             if first.is_some() {
                 return first;
             }
         }
     }
 
-    /// Takes the first item; from now on it can queue itself again.
+    /// Takes the first item off the list; a wake-up from now on queues it again.
     pub fn pop(&self) -> Option<Arc<Item>> {
         loop {
             let first = self.change(|items| items.pop(|_, item| item.upgrade()));
-            // One that ends just now is not ready.
+            // An item that is just being dropped is not ready.
             if let Some(item) = first? {
                 return Some(item);
             }
@@ -124,7 +124,7 @@ impl ReadyList {
         self.change(|items| items.push_back(item.bell.place.at));
     }
 
-    /// Puts an item that is queued behind the others, if there are any.
+    /// Moves a queued item behind all others, if there are any.
     #[inline]
     pub fn rotate(&self, item: &Item) {
         if self.len() > 1 {
@@ -138,7 +138,7 @@ impl ReadyList {
     }
 }
 
-/// A claimed place of a list, given back when this goes.
+/// A claimed place of a list, given back when this is dropped.
 struct Place {
     list: Arc<ReadyList>,
     at: u32,
@@ -155,8 +155,8 @@ impl Drop for Place {
 struct Bell {
     _counted: Counted,
     place: Place,
-    // Relaxed: written under the epoll's mutex and read under it too, but for the wakers' look, which may be a moment
-    // old as if the wake-up had come a moment earlier.
+    // Relaxed: written under the epoll's mutex and mostly read under it. Wakers and `poll` read without it: what they see
+    // may be a moment old, as if they had come a moment earlier.
     events: AtomicU32,
 }
 
@@ -165,8 +165,7 @@ impl Bell {
         self.events.load(Ordering::Relaxed)
     }
 
-    /// Puts the item on the ready list and wakes one who waits for it; whether a thread that sleeps in the epoll was
-    /// woken.
+    /// Puts the item on the ready list and wakes a waiter. Returns whether a thread that sleeps in the epoll was woken.
     fn ring(&self) -> bool {
         let list = &self.place.list;
         list.change(|items| items.push_back(self.place.at));
@@ -199,13 +198,13 @@ pub struct Item {
     bell: Arc<Bell>,
     /// Relaxed: as `Bell::events`.
     data: AtomicU64,
-    /// The file is closed or was removed. Relaxed: written once; a reader that misses it asks a file that
-    /// is being closed.
+    /// The file was closed, or the item was removed. Relaxed: written once; a reader that misses it polls a file
+    /// that is being closed.
     dead: AtomicBool,
     held: SpinLock<Option<Held>, level::Leaf>,
 }
 
-/// What an item has as long as it watches.
+/// What an item holds for as long as it watches its file.
 struct Held {
     _registrations: Option<Registrations>,
     _charge: Charge,
@@ -240,7 +239,7 @@ impl Item {
         self.bell.events()
     }
 
-    /// Whether it stays on the list while its file is ready.
+    /// Whether it is level-triggered, and so stays on the list while its file is ready.
     #[inline]
     pub fn reports_states(&self) -> bool {
         self.events() & (EDGE | ONESHOT) == 0
@@ -277,7 +276,7 @@ impl Item {
         found & PollEvents::from_bits_truncate(self.events() & !MODES)
     }
 
-    /// Joins the file's queues, for the user who is charged with it; what is ready already.
+    /// Joins the file's wait queues and keeps the user's charge. Returns what is ready already.
     pub fn attach(self: &Arc<Self>, file: &OpenFile, charge: Charge) -> Result<PollEvents> {
         let exclusive = self.events() & EXCLUSIVE != 0;
         let mut table = PollTable::register(self.bell.clone(), exclusive, 2);
@@ -288,7 +287,7 @@ impl Item {
         Ok(self.wanted(found))
     }
 
-    /// Leaves the file's queues and the ready list for good.
+    /// Leaves the file's wait queues and the ready list for good.
     pub fn detach(self: &Arc<Self>, file: &OpenFile) {
         self.leave();
         let me: Arc<dyn FileWatcher> = self.clone();
@@ -302,7 +301,7 @@ impl Item {
         self.bell.place.list.unqueue(self);
     }
 
-    /// Puts the item on the ready list and wakes one who waits for it.
+    /// Puts the item on the ready list and wakes a waiter.
     pub fn queue(&self) {
         self.bell.ring();
     }

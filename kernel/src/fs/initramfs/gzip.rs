@@ -9,7 +9,7 @@ use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::inflate_flags::TINFL_FLAG_HAS_MORE_INPUT;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
-/// Deflate looks back no further.
+/// How far back deflate refers at most.
 const WINDOW: usize = 32 * 1024;
 
 /// Whether `bytes` begin like gzip data.
@@ -22,7 +22,7 @@ pub struct Inflate<'a> {
     rest: &'a [u8],
     state: Box<DecompressorOxide>,
     window: Vec<u8>,
-    /// What of the window has been produced and not consumed.
+    /// The part of the window that has been produced and not consumed.
     ready: (usize, usize),
     done: bool,
     error: Option<&'static str>,
@@ -45,7 +45,7 @@ impl<'a> Inflate<'a> {
         })
     }
 
-    /// Decompresses what is left, checks the sum and gives what follows the member.
+    /// Decompresses what is left, checks checksum and length, and returns what follows the member.
     pub fn finish(&mut self) -> Result<&'a [u8], &'static str> {
         loop {
             let len = self.chunk().map_or(0, <[u8]>::len);

@@ -1,8 +1,8 @@
 //! Unpacks the initramfs into the root file system.
 //!
 //! Archives may be plain cpio or compressed with gzip, xz or zstd, several one after the other. Contents stream into page
-//! frames that become the files' page caches: nothing is held twice but the decoder's window. Runs once, at
-//! boot, on one CPU.
+//! frames that become the files' page caches: no file is collected in memory first. Runs once, at boot, on one
+//! CPU.
 
 use super::gzip;
 use super::stream::Decoded;
@@ -31,7 +31,8 @@ pub enum Error {
     Gzip(&'static str),
     /// The xz or zstd data are corrupt.
     Stream(&'static str),
-    /// No cpio, and compressed in no way that is known here: the name of the format if it is a known one, and where it begins.
+    /// Neither cpio nor a compression that is supported: the name of the format, if it is recognised, and at which byte it
+    /// begins.
     Format(&'static str, usize),
     /// A file could not be made.
     File(Errno, Vec<u8>),
@@ -78,7 +79,7 @@ pub fn unpack_built_in(root: &Path) -> Result<(), Error> {
     })
 }
 
-/// Unpacks `archives` below `root`; the number of entries.
+/// Unpacks `archives` below `root`; returns the number of entries.
 pub fn unpack(archives: &[u8], root: &Path) -> Result<usize, Error> {
     let mut unpacker = Unpacker::new(root);
     let mut rest = archives;
@@ -92,7 +93,7 @@ pub fn unpack(archives: &[u8], root: &Path) -> Result<usize, Error> {
             let mut archive = Archive::new(gzip::Inflate::new(rest).map_err(Error::Gzip)?);
             let result = unpacker.archive(&mut archive);
             let mut input = archive.into_input();
-            // What the inflater found is nearer to the cause than what cpio made of it.
+            // An error of the inflater is nearer to the cause than the cpio error that follows from it.
             rest = input.finish().map_err(Error::Gzip)?;
             result?;
         } else if let Some(decoded) = Decoded::new(rest).map_err(Error::Stream)? {
@@ -123,7 +124,7 @@ fn format_name(bytes: &[u8]) -> &'static str {
     KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map_or("no archive", |(_, name)| name)
 }
 
-/// Tells the names of one file apart from those of others.
+/// Identifies the file that several names link to: inode number, device and type.
 type LinkKey = (u32, (u32, u32), u32);
 
 struct Unpacker {
@@ -156,7 +157,7 @@ impl Unpacker {
     }
 
     fn archive<I: Input>(&mut self, archive: &mut Archive<I>) -> Result<(), Error> {
-        // By way of a vector: a boxed array would be made on the stack first.
+        // Made as a vector: `Box::new` of an array would build it on the stack first.
         let name = alloc::vec![0u8; NAME_LIMIT].into_boxed_slice();
         let mut name: Box<[u8; NAME_LIMIT]> = match name.try_into() {
             Ok(name) => name,
@@ -228,7 +229,7 @@ impl Unpacker {
         self.attributes(&place, header)
     }
 
-    /// Makes `name` another name of an earlier entry with the same numbers, if there was one.
+    /// Makes `name` a link to an earlier entry with the same inode and device numbers, if there was one.
     fn linked(&mut self, header: &Header, name: &[u8]) -> Result<Option<Path>> {
         if header.nlink < 2 {
             return Ok(None);
@@ -244,7 +245,7 @@ impl Unpacker {
         Ok(Some(place))
     }
 
-    /// Removes what an earlier archive left under `name`, unless it is a directory that stays one.
+    /// Removes what an earlier entry left under `name`, unless it is a directory that stays one.
     fn clear(&self, name: &[u8], kind: u32) -> Result<()> {
         let Ok(old) = self.find(name) else { return Ok(()) };
         match old.inode().attr().mode() & S_IFMT {
@@ -258,7 +259,7 @@ impl Unpacker {
         namei::lookup(&self.ctx(), HERE, name, LookupFlags::empty())
     }
 
-    /// Owner, then mode (a change of owner takes set-id bits away), then times.
+    /// Sets owner, mode and times. Set-id bits stay: this is not `chown`, which takes them away.
     fn attributes(&self, place: &Path, header: &Header) -> Result<()> {
         let mtime = Timestamp { secs: i64::from(header.mtime), nanos: 0 };
         let is_link = header.mode & S_IFMT == S_IFLNK;
@@ -319,7 +320,7 @@ impl Unpacker {
         for (name, mtime) in &self.dirs {
             let to = Change::To(Timestamp { secs: i64::from(*mtime), nanos: 0 });
             if let Ok(place) = self.find(name) {
-                // A time that cannot be set is not worth a panic; the directory is there.
+                // A time that cannot be set is no reason to fail: the directory is there.
                 let _ = ops::set_times(&place, to, to, &self.cred);
             }
         }

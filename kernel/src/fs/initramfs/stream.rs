@@ -17,7 +17,7 @@ use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 /// How much is decoded at once.
 const PIECE: usize = 64 * 1024;
 
-/// What is left of the input, for the decoder and for who goes on behind it.
+/// What is left of the input, shared by the decoder and by whoever reads on after the stream.
 #[derive(Clone)]
 struct Cursor<'a>(Rc<Cell<&'a [u8]>>);
 
@@ -66,13 +66,13 @@ pub struct Decoded<'a> {
     decoder: Decoder<'a>,
     rest: Cursor<'a>,
     piece: Vec<u8>,
-    /// What of the piece has been decoded and not consumed.
+    /// The part of the piece that has been decoded and not consumed.
     ready: (usize, usize),
     broken: bool,
 }
 
 impl<'a> Decoded<'a> {
-    /// The stream that `bytes` begin with, if it is of one of the two kinds.
+    /// The stream that `bytes` begin with; `None` if it is neither xz nor zstd.
     pub fn new(bytes: &'a [u8]) -> Result<Option<Self>, &'static str> {
         let rest = Cursor(Rc::new(Cell::new(bytes)));
         let window = frames::stats().free * PAGE_SIZE as u64 / 2;
@@ -88,7 +88,8 @@ impl<'a> Decoded<'a> {
         Ok(Some(Self { decoder, rest, piece: vec![0; PIECE], ready: (0, 0), broken: false }))
     }
 
-    /// Decodes what is left, whose checksum is compared, and gives what follows the stream.
+    /// Decodes what is left and returns what follows the stream. The checks of xz are compared, the checksum of zstd is
+    /// not.
     pub fn finish(&mut self) -> Result<&'a [u8], &'static str> {
         while let Ok(len @ 1..) = self.chunk().map(<[u8]>::len) {
             self.consume(len);

@@ -36,7 +36,7 @@ const MASK_ADD: u32 = 1 << 29;
 pub struct Inotify {
     me: Weak<Inotify>,
     max_events: usize,
-    /// Whose limits it counts against.
+    /// The user whose limits it counts against.
     uid: u32,
     state: SpinLock<State, level::Leaf>,
     readers: WaitQueue,
@@ -77,7 +77,7 @@ impl Queued {
             && last.name == self.name
     }
 
-    /// As a reader gets it.
+    /// The event as a reader gets it.
     fn bytes(&self) -> ArrayVec<u8, LONGEST> {
         // `LONGEST` is the length with the longest name: it fits.
         let mut out = ArrayVec::new();
@@ -147,7 +147,7 @@ impl Inotify {
         if entered.is_err() && !state.overflowed {
             let name = Name::new();
             let lost = Queued { wd: -1, mask: event::Q_OVERFLOW, cookie: 0, name };
-            // Without memory even for that, the next event that finds none says it.
+            // If there is no memory even for that, the next lost event tries again.
             state.overflowed = state.queue.try_push(lost).is_ok();
         }
     }
@@ -172,7 +172,7 @@ impl Watcher for Inotify {
         limits::charge_watch(self.uid)
     }
 
-    /// One less: it was not made.
+    /// Takes `charge_watch` back: the watch was not made.
     fn uncharge_watch(&self) {
         limits::uncharge_watch(self.uid);
     }
@@ -190,7 +190,7 @@ impl Watcher for Inotify {
         Ok(mark)
     }
 
-    /// Takes a mark out, to be dropped when nothing is locked, and says so in the queue.
+    /// Removes a mark, which the caller drops when nothing is locked, and queues `IN_IGNORED` if `tell`.
     fn drop_watch(&self, wd: i32, tell: bool) -> Option<Arc<Mark>> {
         let mut state = self.state.lock();
         let mark = state.watches.remove(&wd);
@@ -202,7 +202,7 @@ impl Watcher for Inotify {
         mark
     }
 
-    /// An event of watch `wd`; none if the watch has ended.
+    /// Queues an event of watch `wd`, unless the watch has ended.
     fn push(&self, wd: i32, happened: Event<'_>) {
         let mut state = self.state.lock();
         if !state.watches.contains_key(&wd) {
@@ -280,7 +280,7 @@ impl FileOps for Inotify {
         let mut watches: Vec<Arc<Mark>> = Vec::new();
         loop {
             let state = self.state.lock();
-            // No mark may be dropped under the lock, so the room for all is made first.
+            // Memory for all is allocated first: a failure under the lock would drop marks there.
             if watches.capacity() >= state.watches.len() {
                 watches.try_extend(state.watches.values().cloned())?;
                 break;
@@ -293,7 +293,7 @@ impl FileOps for Inotify {
         for mark in watches {
             let attr = mark.inode.attr();
             let (dev, wanted) = (attr.dev(), mark.mask() & event::ALL);
-            // As Linux packs a device number there.
+            // Packed as Linux packs a device number here.
             let dev = dev.major() << 20 | dev.minor();
             try_writeln!(
                 out,

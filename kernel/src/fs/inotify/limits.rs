@@ -1,6 +1,6 @@
-//! How much a user may watch: /proc/sys/fs/inotify, and what each user has.
+//! How much a user may watch (/proc/sys/fs/inotify), and how much each user does watch.
 //!
-//! Owns settings and counts. Locks: `Leaf`, for the counts; never taken with another lock of that level.
+//! Owns the settings and the counts. Locks: `Leaf`, for the counts; never taken with another lock of that level.
 #![forbid(unsafe_code)]
 
 use crate::base::setting::Setting;
@@ -70,7 +70,7 @@ fn change(uid: u32, act: impl FnOnce(&mut (usize, usize))) {
 
 /// Adds the settings to /proc. As on Linux, all watches of a user may take a hundredth of the memory.
 pub fn register() -> Result<()> {
-    /// What a watch and the inode that it pins take.
+    /// What a watch and the inode that it pins take on Linux, in bytes.
     const WATCH_COST: u64 = 1280;
     let bytes =
         crate::mm::frames::stats().total.saturating_mul(crate::base::PAGE_SIZE as u64) / 100;

@@ -1,7 +1,7 @@
-//! Fifos: pipes that are found by name, with the rules of who waits for whom at open.
+//! Fifos: pipes that are found by name, and the rules of which open waits for which.
 //!
-//! The pipe is kept in the inode's slot while anybody has the fifo open (or is opening it) and goes, bytes
-//! and all, with the last one. The slot's spinlock makes finding the pipe and counting a new end one step.
+//! The pipe is kept in the inode's slot while anybody has the fifo open (or is opening it); the last close frees
+//! it with the bytes in it. The slot's spinlock makes finding the pipe and counting a new end one step.
 
 use super::pipe::{Pipe, PipeEnd};
 use crate::mm::fallible::try_arc;
@@ -63,7 +63,7 @@ fn wait_for_other(queue: &WaitQueue, opens: &AtomicU32, seen: u32) -> Result<()>
     Ok(queue.wait_interruptible(|| (opens.load(Ordering::Relaxed) != seen).then_some(()))?)
 }
 
-/// A counted end of the fifo's pipe.
+/// An end of the fifo's pipe, counted as a reader or writer; the pipe is made if there is none.
 fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool, cred: &Cred) -> Result<PipeEnd> {
     let slot = inode.special().ok_or(Errno::ENXIO)?;
     let mut fresh = None;

@@ -1,7 +1,9 @@
-//! How large a pipe may be, and how many pages of pipes a user may have: /proc/sys/fs/pipe-max-size, pipe-user-pages-soft and -hard.
+//! How large a pipe may be, and how many pages of pipes a user may have: /proc/sys/fs/pipe-max-size, pipe-user-pages-soft
+//! and pipe-user-pages-hard.
 //!
-//! Beyond the soft limit new pipes are small, beyond the hard one there are none, and none may grow. A pipe counts with all its slots, as on
-//! Linux. Owns settings and the count. Never touches a pipe. Locks: that of `PerUser`.
+//! Beyond the soft limit an unprivileged user's new pipes are small, beyond the hard one none can be made, and beyond either
+//! none may grow. A pipe counts with all its slots, as on Linux. Owns the settings and the counts. Never touches a pipe.
+//! Locks: that of `PerUser`.
 #![forbid(unsafe_code)]
 
 use super::ring::PAGE;
@@ -23,12 +25,12 @@ crate::setting! {
 
 /// Slots of a new pipe: 64 KiB.
 const DEFAULT_SLOTS: usize = 16;
-/// Those of a user who has too many.
+/// Slots of a new pipe whose user is beyond the soft limit.
 const LEAST_SLOTS: usize = 2;
 
 static PAGES: PerUser = PerUser::new();
 
-/// Largest size, in bytes, that F_SETPIPE_SZ gives without CAP_SYS_RESOURCE (`fs.pipe-max-size`). Relaxed: a plain setting.
+/// Largest size, in bytes, that a pipe gets without CAP_SYS_RESOURCE (`fs.pipe-max-size`). Relaxed: a plain setting.
 static MAX_SIZE: AtomicU32 = AtomicU32::new(1 << 20);
 
 fn max_size() -> usize {
@@ -43,17 +45,17 @@ pub(super) fn slots_for(bytes: u32) -> Result<usize> {
     Ok((bytes as usize).div_ceil(PAGE).max(1).next_power_of_two())
 }
 
-/// No limit is 0.
+/// A limit of 0 means no limit.
 fn exceeds(pages: u64, limit: i32) -> bool {
     limit > 0 && pages > u64::from(limit.unsigned_abs())
 }
 
-/// Whether the limits are no limits for somebody.
+/// Whether a user's limits do not apply to `cred`.
 fn is_privileged(cred: &Cred) -> bool {
     cred.capable(Capability::SYS_RESOURCE) || cred.capable(Capability::SYS_ADMIN)
 }
 
-/// Charges a new pipe, and says how many slots it has: `ENFILE` beyond the hard limit.
+/// Charges a new pipe and returns how many slots it gets; `ENFILE` beyond the hard limit.
 pub(super) fn charge_new(cred: &Cred) -> Result<(Charge, usize)> {
     let mut slots = DEFAULT_SLOTS;
     if slots * PAGE > max_size() && !cred.capable(Capability::SYS_RESOURCE) {
@@ -71,7 +73,7 @@ pub(super) fn charge_new(cred: &Cred) -> Result<(Charge, usize)> {
     Ok((charge, slots))
 }
 
-/// Charges a pipe that is to have so many slots instead of those that it has: `EPERM` if it grows beyond a limit.
+/// Changes the charge of a pipe from `old_slots` to `slots`; `EPERM` if it grows beyond a limit.
 pub(super) fn charge_size(
     charge: &mut Charge,
     slots: usize,
@@ -99,7 +101,7 @@ pub fn register() -> Result<()> {
     register_file("sys/fs/pipe-max-size", 0o644, try_arc(PipeMaxSize)?)
 }
 
-/// `pipe-max-size`: what is written is rounded up to what a pipe can have.
+/// `pipe-max-size`: a value is rounded up to a size that a pipe can have.
 struct PipeMaxSize;
 
 impl ProcFile for PipeMaxSize {

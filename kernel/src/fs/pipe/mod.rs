@@ -1,5 +1,5 @@
-//! Pipes and fifos: `pipe` is the object and its ends, `ring` the bytes in it, `fifo` how a name leads to one,
-//! `limits` what a user may have of them.
+//! Pipes and fifos: `pipe` has the object and its ends, `ring` the bytes in it, `fifo` the opening by name, `limits` what a
+//! user may have of them, `tee` the copy from pipe to pipe.
 #![forbid(unsafe_code)]
 
 mod fifo;

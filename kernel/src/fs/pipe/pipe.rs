@@ -1,10 +1,10 @@
 //! Pipes and fifos: bytes in at one end, out at the other, through a ring of pages.
 //!
-//! Owns the ring, the counts of readers and writers, and who waits. Never allocates for a write that fits the page kept
-//! at hand, and wakes nobody when nobody waits. `SIGPIPE` is the system-call edge's business: here it is `EPIPE`.
+//! Owns the ring, the counts of readers and writers, and the queues of waiters. Never allocates for a write that fits the
+//! page at hand. A write without readers is `EPIPE` here; `SIGPIPE` is sent by the system call.
 //!
-//! Locks: one sleeping mutex guards the ring and is held over the user copy; how full the ring is can be read without
-//! it, so waiting and polling take none.
+//! Locks: a sleeping mutex guards the ring and is held over the user copy; another, taken inside it, guards the user's
+//! charge. How full the ring is can be read without either, so a wait's condition and `poll` take none.
 
 use super::limits;
 use super::ring::PAGE;
@@ -25,7 +25,7 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// More slots than this Linux cannot allocate.
+/// Linux cannot allocate more slots than this.
 const MAX_SLOTS: usize = 1 << 16;
 
 /// What the two ends share.
@@ -36,12 +36,12 @@ pub struct Pipe {
     // before they act, or wait, and the wait queue's fences order those.
     pub(super) used: AtomicU32,
     slots: AtomicU32,
-    /// What its user has of it; taken with the ring locked.
+    /// What it takes of its user's limit; locked with the ring locked.
     charge: Mutex<Charge>,
     // Open ends. Relaxed: a close that empties one wakes both queues, whose fences order it.
     readers: AtomicU32,
     writers: AtomicU32,
-    /// How many readers and writers there have ever been: what an opening fifo waits for.
+    /// How often the fifo was opened for reading and for writing: an open waits for the other's count to change.
     pub(super) reader_opens: AtomicU32,
     pub(super) writer_opens: AtomicU32,
     pub(super) for_readers: WaitQueue,
@@ -115,7 +115,7 @@ impl Pipe {
             match self.try_read(dst)? {
                 Got::Bytes(n) => {
                     if waited && self.has_bytes() {
-                        // Only one reader was woken for the write: hand on what this one left.
+                        // The write woke only this reader: wake the next one for the bytes that are left.
                         self.for_readers.wake_events(PollEvents::READABLE.bits());
                     }
                     return Ok(n);
@@ -133,7 +133,7 @@ impl Pipe {
     fn try_read(&self, dst: &mut Sink<'_>) -> Result<Got> {
         let mut ring = self.ring.lock();
         if ring.is_empty() {
-            // Under the mutex: a writer that wrote and closed has left its bytes before this.
+            // Asked under the mutex: if no writer is left, the last one's bytes would be in the ring by now.
             return Ok(if self.has_writers() { Got::Empty } else { Got::EndOfFile });
         }
         let was_full = ring.is_full();
@@ -174,7 +174,7 @@ impl Pipe {
             match self.try_write(packets, src, &mut done) {
                 Ok(true) => {
                     if waited && self.has_room() {
-                        // Only one writer was woken for the read: hand on the room that is left.
+                        // The read woke only this writer: wake the next one for the room that is left.
                         self.for_writers.wake_events(PollEvents::WRITABLE.bits());
                     }
                     return Ok(done);
@@ -247,9 +247,9 @@ pub struct PipeEnd {
     pub(super) pipe: Arc<Pipe>,
     reads: bool,
     writes: bool,
-    /// A fifo: where the pipe is kept while it has users.
+    /// For a fifo, the inode that keeps the pipe while it has users.
     pub(super) fifo: Option<Arc<dyn Inode>>,
-    /// `writer_opens` when a fifo was opened without a writer: no hang-up is reported until one came.
+    /// `writer_opens` at a non-blocking open for reading without a writer: no hang-up is reported until one has come.
     pub(super) no_writer_since: Option<u32>,
 }
 
@@ -377,7 +377,7 @@ pub fn is_pipe(file: &OpenFile) -> bool {
     file.downcast::<PipeEnd>().is_some()
 }
 
-/// Reads a pipe; `nonblock` counts, not the file's flag.
+/// Reads from a pipe; `nonblock` stands in place of the file's flag.
 pub fn read_with(file: &OpenFile, nonblock: bool, dst: &mut Sink<'_>) -> Result<usize> {
     end_of(file)?.pipe.read(nonblock, dst)
 }
@@ -397,24 +397,24 @@ pub fn discard(file: &OpenFile, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Writes a pipe; `nonblock` counts, not the file's flag.
+/// Writes to a pipe; `nonblock` stands in place of the file's flag.
 pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Result<usize> {
     end_of(file)?.pipe.write(nonblock, false, src)
 }
 
-/// For who has the writing end and nothing more to write: readers see the end of the data. Returns when none is left, or the
-/// running task is told to die.
+/// For a writer that has nothing more to write: readers see the end of file. Returns when no reader is left, or when the
+/// running task is killed.
 pub fn await_readers(file: &OpenFile) -> Result<()> {
     let pipe = &end_of(file)?.pipe;
     pipe.writers.fetch_sub(1, Ordering::Relaxed);
     pipe.wake_everyone();
     let waited = pipe.for_writers.wait_killable(|| (!pipe.has_readers()).then_some(()));
-    // It goes again with the file.
+    // The drop of the file's `PipeEnd` takes it away again.
     pipe.writers.fetch_add(1, Ordering::Relaxed);
     waited.map_err(|_| Errno::EINTR)
 }
 
-/// Copies what a read would give, and leaves it in the pipe.
+/// Copies the bytes that a read would take, and leaves them in the pipe.
 pub fn peek(file: &OpenFile, nonblock: bool, into: &mut [u8]) -> Result<usize> {
     let pipe = &end_of(file)?.pipe;
     if nonblock && !pipe.has_bytes() && pipe.has_writers() {
@@ -433,7 +433,7 @@ pub fn peek(file: &OpenFile, nonblock: bool, into: &mut [u8]) -> Result<usize> {
     Ok(sink.done())
 }
 
-/// Waits until the pipe takes something: how much, at least. EPIPE if nobody reads it.
+/// Waits until the pipe has room, and returns how many bytes fit at least. EPIPE if it has no reader.
 pub fn wait_for_room(file: &OpenFile, nonblock: bool) -> Result<usize> {
     let pipe = &end_of(file)?.pipe;
     let room = || {
@@ -459,7 +459,7 @@ pub fn size(file: &OpenFile) -> Result<usize> {
     Ok(end_of(file)?.pipe.size())
 }
 
-/// `F_SETPIPE_SZ`: gives the size that was set.
+/// `F_SETPIPE_SZ`: returns the size that was set.
 pub fn set_size(file: &OpenFile, bytes: u32, caller: &Cred) -> Result<usize> {
     end_of(file)?.pipe.set_size(bytes, caller)
 }

@@ -1,7 +1,7 @@
 //! The pages of a pipe: a ring of buffers, each a part of one page.
 //!
 //! Owns the bytes between the two ends. Knows nothing of waiting; the pipe's mutex guards it. A write
-//! of up to a page takes at most one slot, which is what makes it atomic.
+//! of up to a page takes at most one slot and is all or nothing: it is atomic.
 
 use crate::mm::{Frame, Sink, Source};
 use abi::{Errno, Result};
@@ -18,14 +18,14 @@ struct Buffer {
     len: usize,
     /// A read takes at most this buffer and drops what it has no room for (`O_DIRECT`).
     packet: bool,
-    /// Later writes may add bytes behind these: nobody else counts on the rest of the page.
+    /// Later writes may add bytes behind these: nobody else uses the rest of the page.
     open: bool,
-    /// Another pipe shows a part of the same page: what is in it must stay.
+    /// Another ring may hold a part of the same page: the bytes in it must not change.
     shared: bool,
 }
 
-/// The ring. When the last byte is read its page stays in its slot, empty, for the next write: then, and
-/// only then, one slot in use holds no bytes.
+/// The ring. When the last byte is read, its page stays in its slot, empty, for the next write (unless it is a packet or
+/// shared): then, and only then, one slot in use holds no bytes.
 pub struct Ring {
     slots: Box<[Option<Buffer>]>,
     /// The oldest buffer's slot.
@@ -207,7 +207,7 @@ impl Ring {
         Ok(true)
     }
 
-    /// Puts the odd bytes of a write behind the newest buffer if they fit there.
+    /// Puts those bytes of a write that fill no whole page behind the newest buffer, if they fit there.
     #[inline(always)]
     fn extend_newest(&mut self, src: &mut Source<'_>, done: &mut usize) -> Result<()> {
         let odd = src.remaining() % PAGE;
@@ -265,7 +265,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Repeats up to `len` bytes of `from` without taking them there: the pages are shared. Gives the bytes
+    /// Appends up to `len` bytes of `from`, which stay there as well: the pages are shared. Returns the bytes
     /// added.
     pub fn tee(&mut self, from: &mut Ring, len: usize) -> usize {
         let mut done = 0;

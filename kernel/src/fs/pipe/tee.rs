@@ -1,6 +1,6 @@
-//! `tee`: the bytes of one pipe once more in another.
+//! `tee`: copies the bytes of one pipe to another and leaves them in the first.
 //!
-//! Holds the rings of two pipes at a time, in the order of their addresses.
+//! Locks: the rings of both pipes at once, that of the pipe with the lower address first.
 
 use super::pipe::{Pipe, PipeEnd};
 use crate::vfs::{OpenFile, PollEvents};
@@ -8,7 +8,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
-/// `tee`: repeats up to `len` bytes of one pipe in another without taking them.
+/// `tee`: copies up to `len` bytes of one pipe to another and leaves them in the first.
 pub fn tee(from: &OpenFile, to: &OpenFile, len: usize, nonblock: bool) -> Result<usize> {
     if !from.readable() || !to.writable() {
         return Err(Errno::EBADF);
@@ -39,7 +39,7 @@ pub fn tee(from: &OpenFile, to: &OpenFile, len: usize, nonblock: bool) -> Result
     }
 }
 
-/// Tees what is there; `None` if one of the two has to change first.
+/// Copies what is there; `None` if the source is empty or the target full.
 fn try_tee(source: &Arc<Pipe>, target: &Arc<Pipe>, len: usize) -> Result<Option<usize>> {
     // By address, so that two tees in opposite directions cannot wait for each other.
     let source_first = Arc::as_ptr(source) < Arc::as_ptr(target);

@@ -1,7 +1,7 @@
-//! The fixed part of the tree: directories and files that are registered by path. sysfs is made of the same.
+//! The fixed part of the tree: directories and files that are registered by path. sysfs and tracefs are made of the same.
 //!
-//! Owns the one instance of proc. Never takes an entry away but to replace it. Locks: none of its own; the tree is one
-//! of dentries.
+//! Owns the one instance of proc. Never removes an entry but to replace it. Locks: none of its own, only those of the
+//! dentries that make up the tree.
 #![forbid(unsafe_code)]
 
 use super::file::ProcFile;
@@ -65,7 +65,7 @@ pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<(
     add_body(&super_block()?, path, mode, body)
 }
 
-/// Adds a file below /proc that is no text: `open` makes what is read, for who has the capability, if one is needed.
+/// Adds a file below /proc that is no text: `open` opens it, for callers with the capability, if one is given.
 pub fn register_stream(
     path: &str,
     mode: u32,
@@ -75,7 +75,7 @@ pub fn register_stream(
     add_body(&super_block()?, path, mode, Body::Stream(capability, open))
 }
 
-/// A directory below /proc that is there: ENOENT.
+/// The directory `name` below /proc; ENOENT if there is none.
 pub(super) fn directory_of(name: &str) -> Result<Arc<Dentry>> {
     find(super_block()?.root(), name).ok_or(Errno::ENOENT)
 }
@@ -85,7 +85,7 @@ pub fn add_directory(path: &str) -> Result<()> {
     directory(&super_block()?, path).map(drop)
 }
 
-/// Adds a file to sysfs; what had the name before goes.
+/// Adds a file to sysfs or tracefs, in place of one that had the name before.
 pub(in crate::fs) fn add_file(
     sb: &Arc<Super>,
     path: &str,
@@ -101,7 +101,7 @@ fn add_body(sb: &Arc<Super>, path: &str, mode: u32, body: Body) -> Result<()> {
     enter(&dir, name, FixedInode::new(sb, S_IFREG | mode, body)?)
 }
 
-/// Adds a symbolic link to a kernel tree.
+/// Adds a symbolic link to one of these trees.
 pub(in crate::fs) fn add_link(sb: &Arc<Super>, path: &str, target: &str) -> Result<()> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     let dir = directory(sb, dir)?;
@@ -109,7 +109,7 @@ pub(in crate::fs) fn add_link(sb: &Arc<Super>, path: &str, target: &str) -> Resu
     enter(&dir, name, FixedInode::new(sb, S_IFLNK | 0o777, Body::Link(target))?)
 }
 
-/// The directory at `path`, made with those above it if it is not there.
+/// The directory at `path`; it and those above it are made if they are not there.
 pub(in crate::fs) fn directory(sb: &Arc<Super>, path: &str) -> Result<Arc<Dentry>> {
     let mut at = sb.root().clone();
     for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -127,7 +127,7 @@ pub(in crate::fs) fn directory(sb: &Arc<Super>, path: &str) -> Result<Arc<Dentry
     Ok(at)
 }
 
-/// A registered entry; never one of a dynamic directory's own.
+/// A registered entry; never one that a dynamic directory makes at lookup.
 fn find(dir: &Arc<Dentry>, name: &str) -> Option<Arc<Dentry>> {
     dir.lookup_fixed(name.as_bytes())
 }
@@ -143,11 +143,11 @@ fn enter(dir: &Arc<Dentry>, name: &str, inode: Arc<FixedInode>) -> Result<()> {
 enum Body {
     Dir,
     File(Arc<dyn ProcFile>),
-    /// In sysfs, where root too cannot open for writing what nobody may write.
+    /// In sysfs or tracefs, where even root cannot open for writing a file that nobody may write.
     Attribute(Arc<dyn ProcFile>),
     /// Below /proc/sys, where no capability overrides the mode.
     Sysctl(Arc<dyn ProcFile>),
-    /// What is read once, by who has this capability.
+    /// A file that is no text, for callers with this capability; the function opens it.
     Stream(Option<Capability>, fn() -> Result<Arc<dyn FileOps>>),
     Link(LinkText),
 }
@@ -189,7 +189,7 @@ impl Inode for FixedInode {
         Ok(())
     }
     fn refuses_names(&self) -> Option<[Errno; 2]> {
-        // In proc a name that is not there cannot even be asked for.
+        // In proc, creating a name fails as if its directory did not exist.
         Some(if self.in_sysfs { [Errno::EACCES, Errno::EPERM] } else { [Errno::ENOENT; 2] })
     }
     fn readlink(&self) -> Result<LinkText> {

@@ -1,7 +1,7 @@
-//! The kernel's log as one reader takes it for the whole machine: /proc/kmsg, and `READ` of syslog(2).
+//! The kernel's log, read at one place for the whole machine: /proc/kmsg, and `SYSLOG_ACTION_READ` of syslog(2).
 //!
-//! Owns how far it was read (what one reader takes no other sees) and who waits for lines. Never changes the log. Locks: a mutex for
-//! who takes records, which nobody holds, or takes, while he waits for one.
+//! Owns how far it was read (what one reader takes no other sees) and the queue of those who wait for lines. Never changes
+//! the log. Locks: a mutex, held while records are taken and never while a reader waits for one.
 #![forbid(unsafe_code)]
 
 use super::fixed::register_stream;
@@ -24,10 +24,10 @@ pub fn log_readers() -> &'static WaitQueue {
     &READERS
 }
 
-/// The record that is next. Changed with [`TAKEN`] held. Relaxed: who reads it without looks again with that held.
+/// The next record. Changed with [`TAKEN`] held. Relaxed: who reads it without that lock looks again with it.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// How many bytes of it were taken already.
+/// How many bytes of the next record were taken already.
 static TAKEN: Mutex<usize> = Mutex::new(0);
 
 /// The records from `from` on, as text, each with its number.
@@ -49,7 +49,7 @@ fn record(line: &klog::Line) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// How many bytes nobody has taken.
+/// How many bytes have not been taken yet.
 pub fn unread() -> Result<usize> {
     let taken = TAKEN.lock();
     let next = NEXT.load(Ordering::Relaxed);
@@ -84,7 +84,7 @@ fn take_unread(dst: &mut Sink<'_>) -> Result<usize> {
     let mut done = 0;
     for record in records(first) {
         let (sequence, text) = record?;
-        // A record that was overwritten takes with it what was taken of it.
+        // If the record that was taken in part was overwritten, the next one is taken from its beginning.
         let from = if sequence == first { *taken } else { 0 };
         let rest = text.get(from..).unwrap_or_default();
         let room = dst.remaining();

@@ -1,6 +1,6 @@
-//! What the directories below /proc list whose entries come and go: processes, threads, descriptors, name spaces.
+//! The listings of /proc's dynamic directories: processes, threads, descriptors, namespaces, and /proc/net.
 //!
-//! Owns nothing. Never keeps a process. Locks: none.
+//! Owns nothing. Never keeps a reference to a process. Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::ns::NAMESPACES;
@@ -16,7 +16,7 @@ use core::ops::ControlFlow;
 /// Linux's inode number of /proc.
 pub(super) const ROOT_INO: u64 = 1;
 
-/// Where the numbers of name spaces' links begin: behind the entries of a process directory, before its descriptors.
+/// Where the indices of namespace links begin: after the entries of a process directory, before its descriptors.
 pub(super) const NAMESPACES_AT: u64 = 0xc0;
 
 /// Inode numbers of process entries: unique as long as the process lives.
@@ -41,7 +41,7 @@ pub(super) fn number(name: &[u8]) -> Option<u32> {
     Some(number)
 }
 
-/// The digits of a number: /proc/self is read by every program that asks where it lies.
+/// The digits of a number, without `core::fmt`: programs that look for their own files read /proc/self.
 pub(super) fn digits(mut number: u32) -> ArrayVec<u8, 10> {
     let mut digits = ArrayVec::new();
     loop {
@@ -56,7 +56,7 @@ pub(super) fn digits(mut number: u32) -> ArrayVec<u8, 10> {
     digits
 }
 
-/// Links first, then processes: the cursor of a process is its number, moved behind the links.
+/// Links first, then processes: the cursor of a process is its number plus the number of links.
 pub(super) fn read_root(mut from: u64, emit: &mut dyn FnMut(DirEntry<'_>) -> bool) -> Result<()> {
     const LINKS: [&[u8]; 2] = [b"self", b"thread-self"];
     while let Some(name) = usize::try_from(from).ok().and_then(|at| LINKS.get(at)) {
@@ -135,7 +135,7 @@ pub(super) fn read_namespaces(
     Ok(())
 }
 
-/// The entries of /proc/net, which are never taken away.
+/// The entries of /proc/net, which are never removed.
 pub(super) fn read_net(
     directory: &Arc<Dentry>,
     from: u64,
@@ -156,7 +156,7 @@ pub(super) fn read_net(
     }
 }
 
-/// Emits an entry whose name is a number; `cursor` is that of the next one.
+/// Emits an entry whose name is a number; `cursor` is that of the next entry.
 fn emit_number(
     number: u32,
     ino: u64,

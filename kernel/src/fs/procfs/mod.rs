@@ -1,9 +1,9 @@
 //! procfs: the generic machinery, and the files that are about no process.
 //!
-//! Fixed files (`fixed`) are registered by path, at boot or later, by the subsystem that they are about (its `proc.rs`).
-//! Process directories (`node`, `pid`) are dynamic: what is in them comes through `process::ProcessTable`, which the
-//! process floor fills. Texts are made when a reader starts at the beginning and kept for the open file, so that a file
-//! read in pieces is of one moment.
+//! Fixed files (`fixed`) are registered by path, at boot or later, mostly by the subsystem that they are about. Process
+//! directories (`node`, `pid`) are dynamic: what is in them comes through the trait `ProcessTable`, which the layer of
+//! processes, above this one, implements. A text is made when a reader starts at the beginning and kept for the open file,
+//! so that all reads see the same moment; texts that may be long (`maps`) are made piece by piece as they are read.
 #![forbid(unsafe_code)]
 
 mod file;

@@ -144,7 +144,7 @@ fn joined<'a>(parts: impl Iterator<Item = &'a str>) -> Result<String> {
     Ok(text)
 }
 
-/// Spaces, tabs, newlines and backslashes as octal, so that a line can be split at its spaces.
+/// Spaces, tabs, newlines, backslashes and `#` as octal, so that a line can be split at its spaces.
 fn escape(text: &[u8]) -> Result<Vec<u8>> {
     let mut out = Vec::with_room(text.len())?;
     for &byte in text {

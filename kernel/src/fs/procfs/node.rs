@@ -1,9 +1,9 @@
 //! The dynamic inodes: /proc itself and everything below a process directory.
 //!
-//! A node is made for each walk that comes through it and holds only numbers: the process may be gone by the
-//! time it is used, and then says ESRCH or ENOENT as Linux does.
+//! A node is made by each path walk that comes through it and holds only the process's number: the process may be gone
+//! when the node is used, which then gives ESRCH or ENOENT, as on Linux.
 //!
-//! Owns a reference to /proc/net, which every process directory shows. Never keeps a process. Locks: none.
+//! Owns a reference to /proc/net, which every process directory shows. Never keeps a reference to a process. Locks: none.
 #![forbid(unsafe_code)]
 
 use super::list::{
@@ -30,7 +30,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// What a node stands for. `tid` is the number in the path.
+/// What a node stands for. A task's `tid` is the number in the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Root,
@@ -42,7 +42,7 @@ pub(super) enum Kind {
     FdInfos(Task),
     Namespaces(Task),
     Net(Task),
-    /// Of files of the process floor.
+    /// A directory of files that the layer of processes provides.
     Folder(Task, &'static str),
     Link(Task, Link),
     FdInfo(Task, Fd),
@@ -58,7 +58,7 @@ pub(super) struct Node {
 
 static NET: Once<Arc<Dentry>> = Once::new();
 
-/// Gives the directory that /proc/PID/net shows.
+/// Sets the directory that /proc/PID/net shows.
 pub(super) fn show_net(directory: Arc<Dentry>) {
     NET.call_once(|| directory);
 }
@@ -184,7 +184,7 @@ impl Inode for Node {
                     pid = next.saturating_add(1);
                 }
             }
-            // One link a thread beside the folder's own two: programs count threads that way.
+            // One link for each thread besides the directory's own two: programs count threads that way.
             Kind::Tasks(task) => {
                 let next_task = |from| {
                     let processes = processes().ok()?;
@@ -261,7 +261,7 @@ impl Inode for Node {
             }
             Kind::Link(task, link) => {
                 let text = pid::link_text(task, link)?;
-                // With its NUL.
+                // `PATH_MAX` counts the NUL.
                 if text.len() >= PATH_MAX {
                     return Err(Errno::ENAMETOOLONG);
                 }
@@ -282,7 +282,8 @@ impl Inode for Node {
     fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {
         match self.kind {
             Kind::File(task, file) => {
-                // First the memory, then the question: an exec in between is nothing that was asked for.
+                // `TextOps::new` notes which memory the process has, before access is checked: should it exec in
+                // between, the file is about the old memory and reads as empty.
                 let ops = TextOps::new(self.clone())?;
                 if file.guarded && !processes()?.may_access(task.tid) {
                     return Err(Errno::EACCES);

@@ -1,8 +1,8 @@
-//! /proc/PID/ns: the name spaces that a process is in. There is one of each kind, and all processes are in it.
+//! /proc/PID/ns: the namespaces that a process is in. There is one of each kind, and all processes are in it.
 //!
-//! Each is a file of a file system of its own, that programs know it by: its device and number.
+//! Each is a file on a file system of their own (Linux's nsfs); programs identify it by device and inode number.
 //!
-//! Owns the list of them. Never makes another one. Locks: none.
+//! Owns the list of namespaces. Never makes another one. Locks: none.
 
 use crate::mm::fallible::try_arc;
 use crate::try_format;
@@ -13,11 +13,11 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
 
-/// One name space, by the name that it has in a process directory.
+/// One namespace, by the name of its link in /proc/PID/ns.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Namespace {
     pub name: &'static str,
-    /// How its link reads, before its number.
+    /// What its link's text begins with, before the inode number.
     kind: &'static str,
     ino: u64,
     /// `CLONE_NEW*`.
@@ -28,7 +28,7 @@ const fn space(name: &'static str, kind: &'static str, ino: u64, flag: i64) -> N
     Namespace { name, kind, ino, flag }
 }
 
-/// With the numbers that Linux gives the first ones.
+/// The namespaces, with the inode numbers of Linux's initial ones.
 pub static NAMESPACES: [Namespace; 10] = [
     space("cgroup", "cgroup", 4_026_531_835, 0x0200_0000),
     space("ipc", "ipc", 4_026_531_839, 0x0800_0000),
@@ -42,10 +42,10 @@ pub static NAMESPACES: [Namespace; 10] = [
     space("uts", "uts", 4_026_531_838, 0x0400_0000),
 ];
 
-/// The number of the one that owns all others.
+/// The inode number of the user namespace, which owns all others.
 const USER: u64 = 4_026_531_837;
 
-/// Requests of `ioctl`: the name space of users that owns one, the one above, its kind, its owner.
+/// Requests of `ioctl`: the owning user namespace, the parent, the type, the owner's user ID.
 pub const GET_USERNS: u32 = 0xb701;
 const GET_PARENT: u32 = 0xb702;
 const GET_NSTYPE: u32 = 0xb703;
@@ -71,7 +71,7 @@ impl Inode for NsInode {
     }
 }
 
-/// The file of a name space.
+/// The file of a namespace.
 pub fn path(space: &'static Namespace) -> Result<Path> {
     let dev = kernel_device(AnonFs::Namespace)?;
     let mode = S_IFREG | 0o444;
@@ -87,7 +87,7 @@ impl FileOps for NsFile {
     fn ioctl(&self, _: &OpenFile, cmd: u32, _: u64) -> Result<i64> {
         match cmd {
             GET_NSTYPE => Ok(self.0.flag),
-            // Nothing is above the first ones, and only some have an above.
+            // The initial namespaces have no parent, and only those of processes and users are nested at all.
             GET_PARENT if matches!(self.0.kind, "pid" | "user") => Err(Errno::EPERM),
             GET_PARENT | GET_OWNER_UID => Err(Errno::EINVAL),
             _ => Err(Errno::ENOTTY),
@@ -98,7 +98,7 @@ impl FileOps for NsFile {
     }
 }
 
-/// The file of the name space that owns the one which is open as `file`: EPERM if none does, ENOTTY for another file.
+/// Opens the user namespace that owns the one open as `file`: EPERM if none does, ENOTTY if `file` is no namespace.
 pub fn owner(file: &OpenFile, cred: &Arc<Cred>) -> Result<OpenFile> {
     let of = file.ops().as_any().downcast_ref::<NsFile>().ok_or(Errno::ENOTTY)?;
     if of.0.ino == USER {

@@ -1,6 +1,7 @@
-//! What is in a process directory besides the files of the process floor: links, descriptors, mounts.
+//! What is in a process directory besides the files that the layer of processes provides: links, descriptors, mounts.
 //!
-//! Owns the list of these entries. Never keeps a process: it is looked up by number each time. Locks: none.
+//! Owns the list of these entries. Never keeps a reference to a process: it is looked up by number each time. Locks: none
+//! of its own; that of a file's position is tried.
 #![forbid(unsafe_code)]
 
 use super::mounts::{self, MountText};
@@ -17,7 +18,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Task {
     pub tid: u32,
-    /// Below /proc/PID/task.
+    /// Whether the path is below /proc/PID/task.
     pub in_task: bool,
 }
 
@@ -38,9 +39,9 @@ pub(super) enum Entry {
     Fds,
     FdInfos,
     Namespaces,
-    /// What /proc/net has.
+    /// The directory with the entries of /proc/net.
     Net,
-    /// Files whose names begin with this one's.
+    /// A directory: the files whose names begin with this name and a slash.
     Folder(&'static str),
     Link(Link),
     Mounts(MountText),
@@ -80,7 +81,7 @@ fn entries(task: Task) -> impl Iterator<Item = (u64, &'static str, Entry)> {
         .iter()
         .filter(move |file| file.per_task || !task.in_task)
         .map(|file| (file.name, Entry::File(file)));
-    // Threads have no threads.
+    // These two are about the whole process.
     let own = OWN
         .iter()
         .copied()
@@ -88,14 +89,14 @@ fn entries(task: Task) -> impl Iterator<Item = (u64, &'static str, Entry)> {
     own.chain(others).zip(1u64..).map(|((name, entry), index)| (index, name, entry))
 }
 
-/// What a name below one of the folders stands for.
+/// What a name in an [`Entry::Folder`] stands for.
 pub(super) fn find_in(task: Task, folder: &str, name: &[u8]) -> Option<(u64, Entry)> {
     entries(task)
         .find(|(_, known, _)| within(known, folder).is_some_and(|known| known.as_bytes() == name))
         .map(|(index, _, entry)| (index, entry))
 }
 
-/// The rest of a name that lies in a folder.
+/// The rest of a name that lies in a directory.
 fn within<'a>(name: &'a str, folder: &str) -> Option<&'a str> {
     name.strip_prefix(folder)?.strip_prefix('/')
 }
@@ -143,7 +144,7 @@ pub(super) fn read_entries(
     Ok(())
 }
 
-/// Where a magic link leads; EACCES for who may not look into the process.
+/// Where a magic link leads; EACCES if the caller may not look into the process.
 pub(super) fn link_target(task: Task, link: Link) -> Result<Path> {
     let processes = processes()?;
     if !processes.may_access(task.tid) {
@@ -162,7 +163,7 @@ pub(super) fn link_target(task: Task, link: Link) -> Result<Path> {
     }
 }
 
-/// What `readlink` says of a magic link: the path as the caller's root shows it.
+/// What `readlink` gives for a magic link: the path as seen from the caller's root.
 pub(super) fn link_text(task: Task, link: Link) -> Result<Vec<u8>> {
     link_target(task, link)?.to_absolute(&callers_root()?)
 }
@@ -181,7 +182,7 @@ pub(super) fn fdinfo(task: Task, fd: Fd) -> Result<Vec<u8>> {
     if files.cloexec(fd).unwrap_or(false) {
         flags |= abi::fs::OpenFlags::CLOEXEC.bits();
     }
-    // A position that is locked is moving: any value is right.
+    // A read or write holds the lock of the position that it moves: 0 is shown rather than wait for it.
     let pos = file.pos().try_lock().map_or(0, |pos| *pos);
     let mount = file.path().mount.id();
     let ino = file.inode().attr().ino();

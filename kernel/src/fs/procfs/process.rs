@@ -1,4 +1,4 @@
-//! The slot through which the process floor shows its processes in /proc.
+//! The slot through which the layer of processes, above this one, shows them in /proc.
 //!
 //! Owns the slot. Never filled twice. Locks: none.
 #![forbid(unsafe_code)]
@@ -11,7 +11,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// One file that the process floor provides in each /proc/PID (and /proc/PID/task/TID).
+/// One file that the layer of processes provides in each /proc/PID (and /proc/PID/task/TID).
 #[derive(Clone, Copy, Debug)]
 pub struct PidFile {
     pub name: &'static str,
@@ -19,7 +19,7 @@ pub struct PidFile {
     pub mode: u32,
     /// In /proc/PID/task/TID too.
     pub per_task: bool,
-    /// Only for who may ptrace the process (environ, mem, maps...): checked by `may_access` at open. Such a file
+    /// Only for callers that may ptrace the process (environ, mem, maps...): checked by `may_access` at open. Such a file
     /// belongs to the memory that the process had at the open: it reads as empty after a later exec.
     pub guarded: bool,
 }
@@ -41,7 +41,7 @@ pub struct Totals {
     pub cpus: Vec<CpuTotals>,
     /// Averages over 1, 5 and 15 minutes, in hundredths.
     pub load: [u64; 3],
-    /// Tasks that run or could.
+    /// Tasks that run or are runnable.
     pub running: u32,
     /// All tasks.
     pub tasks: u32,
@@ -63,14 +63,14 @@ pub trait ProcessTable: Send + Sync {
     fn process_of(&self, tid: u32) -> Option<u32>;
     /// The smallest task id of process `pid` that is at least `from`.
     fn next_task(&self, pid: u32, from: u32) -> Option<u32>;
-    /// Who owns an entry of its directory: root if the process is not dumpable, but for those that are open to
-    /// everybody.
+    /// Who owns an entry of its directory: root if the process is not dumpable, except for directories that everybody
+    /// may list (`is_open`).
     fn owner(&self, tid: u32, is_open: bool) -> Owner;
     /// Whether the caller may look into the task, as ptrace's read access check says.
     fn may_access(&self, tid: u32) -> bool;
     /// Whether the caller has a capability.
     fn is_capable(&self, capability: Capability) -> bool;
-    /// Names its memory: another number after each exec, 0 if it has none.
+    /// A number for its memory: another one after each exec, 0 if it has none.
     fn memory(&self, tid: u32) -> u64;
     /// Its descriptors; `None` for a zombie or a kernel thread.
     fn files(&self, tid: u32) -> Option<Arc<FdTable>>;
@@ -82,8 +82,8 @@ pub trait ProcessTable: Send + Sync {
     fn pid_files(&self) -> &'static [PidFile];
     /// The text of one; `in_task` below /proc/PID/task/TID.
     fn read(&self, tid: u32, in_task: bool, name: &str) -> Result<Vec<u8>>;
-    /// Adds a piece of one to `text`, from the place `from` on, 0 at the beginning: where the next piece begins. `None` for files whose
-    /// text [`read`](Self::read) makes whole.
+    /// Adds a piece of one to `text`, from the place `from` on (0 is the beginning), and returns where the next piece
+    /// begins. `None` for files whose text [`read`](Self::read) makes whole.
     fn piece(
         &self,
         _tid: u32,
@@ -101,12 +101,12 @@ pub trait ProcessTable: Send + Sync {
     fn write(&self, _tid: u32, _name: &str, _data: &[u8]) -> Result<usize> {
         Err(Errno::EINVAL)
     }
-    /// Reads the memory of a process at an address. `space` is what [`memory`](Self::memory) said when the caller was let in: of another
-    /// one, which an exec has made since, there is nothing.
+    /// Reads the memory of a process at an address. `space` is the number that [`memory`](Self::memory) gave at open: if an
+    /// exec has replaced that memory since, nothing is read.
     fn read_memory(&self, _tid: u32, _space: u64, _dst: &mut Sink<'_>, _pos: u64) -> Result<usize> {
         Err(Errno::EINVAL)
     }
-    /// Writes it, in the same way.
+    /// Writes the memory, in the same way.
     fn write_memory(
         &self,
         _tid: u32,

@@ -1,9 +1,9 @@
-//! [`Row`]: numbers in columns, for texts of thousands of lines. `core::fmt` takes some 150 instructions a number.
+//! [`Row`]: numbers in columns, for texts of thousands of lines. `core::fmt` takes about 150 instructions for a number.
 //!
 //! Owns the bytes of one line. Never longer than its type says. No locks.
 #![forbid(unsafe_code)]
 
-/// The beginning of a line, of at most `N` bytes: what does not fit is left out, and a debug build stops.
+/// The beginning of a line, of at most `N` bytes: what does not fit is left out, and a debug build panics.
 pub struct Row<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -38,7 +38,7 @@ impl<const N: usize> Row<N> {
         }
     }
 
-    /// Adds a number of at least `width` hexadecimal digits, at most 16. Behind it must be room for 16.
+    /// Adds a number as at least `width` hexadecimal digits, at most 16. There must be room for 16, whatever the width.
     #[inline]
     pub fn hex(&mut self, value: u64, width: usize) {
         let digits = (64 - value.leading_zeros() as usize).div_ceil(4).max(width).min(16);

@@ -1,7 +1,7 @@
 //! /proc/slabinfo: the size classes of the kernel's heap, in the form of Linux's version 2.1.
 //!
-//! Objects have no caches of their own kinds here, so all lines are Linux's `kmalloc-SIZE`. What the magazines of the CPUs keep is
-//! free. Owns nothing. Never waits. Locks: none of its own.
+//! There are no caches for single kinds of objects here, so all lines are Linux's `kmalloc-SIZE`. Objects in the CPUs' own
+//! magazines count as free. Owns nothing. Never waits. Locks: none of its own.
 #![forbid(unsafe_code)]
 
 use super::fixed::register_file;

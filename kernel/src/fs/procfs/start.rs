@@ -1,4 +1,4 @@
-//! The boot of procfs: its own files and the directories that are there without a file.
+//! The boot of procfs: registers its own files, and directories that are there even if empty.
 
 use super::fixed::{add_directory, directory_of, super_block};
 use super::{fs_files, kmsg, node, slabs, sysctl, system};

@@ -61,7 +61,7 @@ pub(super) fn register() -> Result<()> {
     Ok(())
 }
 
-/// A line more, or `ENOMEM`.
+/// Adds a line, or returns `ENOMEM`.
 macro_rules! put {
     ($out:expr, $($arg:tt)*) => { try_writeln!($out, $($arg)*)? };
 }
@@ -206,7 +206,7 @@ fn stat() -> Result<String> {
     Ok(out)
 }
 
-/// What `alea.fail_alloc` has done.
+/// What the command line's `alea.fail_alloc` (failing allocations on purpose) has done.
 fn fail_alloc() -> Result<String> {
     let inject::Counts { every, seed, asked, failed, frames } = inject::counts();
     try_format!("every {every}\nseed {seed}\nasked {asked}\nfailed {failed}\nframes {frames}\n")

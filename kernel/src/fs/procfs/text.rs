@@ -1,8 +1,8 @@
 //! Open files whose contents are a text made on demand.
 //!
-//! Owns the text of one open file, or the piece of it that was read last. It is made at the file's beginning, and a piece at a time where its
-//! length is a user's choice. Never made under a spinlock, since it may need memory. Locks:
-//! a sleeping one for the text, held over the user copy.
+//! Owns the text of one open file, or the piece of it that was read last. A text is made when the file is read from its
+//! beginning; one whose length users choose is made a piece at a time. Never made under a spinlock, since it may need
+//! memory. Locks: a sleeping one for the text, held over the user copy.
 #![forbid(unsafe_code)]
 
 use super::row::Row;
@@ -26,19 +26,19 @@ const PIECE: usize = 32 * 1024;
 pub trait TextSource: Send + Sync {
     /// Makes it.
     fn text(&self) -> Result<Vec<u8>>;
-    /// Adds a piece of it to `text`, which is empty, from the place `from` on, 0 at the beginning: where the next piece begins. The whole of
-    /// it, if it is not long.
+    /// Adds a piece of it to `text`, which is empty, from the place `from` on (0 is the beginning), and returns where the
+    /// next piece begins. A text that is not long is one piece.
     fn piece(&self, _from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
         text.replace(self.text()?);
         Ok(None)
     }
     /// Takes a write.
     fn take(&self, data: &[u8]) -> Result<usize>;
-    /// A number for what the text is about. An open file reads as empty once the number is another.
+    /// A number for what the text is about. An open file reads as empty once this number has changed.
     fn subject(&self) -> u64 {
         0
     }
-    /// Whether it takes a value, written at the beginning, and stands there still afterwards.
+    /// Whether it takes one value, which is written at position 0 and does not move the position.
     fn is_value(&self) -> bool {
         false
     }
@@ -65,7 +65,7 @@ impl TextBuf {
         self.bytes.len()
     }
 
-    /// Forgets what is there, and takes this.
+    /// Puts `bytes` in place of what is there.
     pub fn replace(&mut self, bytes: Vec<u8>) {
         *self = Self { bytes, failed: false };
     }
@@ -116,7 +116,7 @@ pub struct TextOps {
     source: Arc<dyn TextSource>,
     /// The source's subject when it was opened.
     subject: u64,
-    /// Made by the first read, and again by each read from the start.
+    /// Made by the first read, and again by each read from the start or from before the piece at hand.
     text: Mutex<Option<Shown>>,
 }
 
@@ -137,7 +137,7 @@ impl Shown {
         if self.text.failed { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
-    /// What is at hand from byte `pos` of the whole text on, which is not before its beginning.
+    /// What is at hand from byte `pos` of the whole text on; `pos` is not before the piece at hand.
     fn rest(&self, pos: u64) -> &[u8] {
         let at = usize::try_from(pos.saturating_sub(self.start)).unwrap_or(usize::MAX);
         self.text.bytes.get(at..).unwrap_or_default()
@@ -162,7 +162,7 @@ impl Shown {
         Ok(done)
     }
 
-    /// Makes the piece with byte `pos`, or the last one: whether there is anything from there on.
+    /// Makes pieces until one has byte `pos`; false if the text ends before it.
     fn reach(&mut self, source: &dyn TextSource, pos: u64) -> Result<bool> {
         while self.rest(pos).is_empty() {
             let Some(from) = self.next else { return Ok(false) };

@@ -1,6 +1,7 @@
 //! Open regular files of tmpfs: `read`, `write`, `lseek`, `mmap`, `fallocate`.
 //!
-//! Owns nothing. Locks: the file's `writing` mutex, over everything that changes contents or length.
+//! Owns nothing. Locks: the file's `writing` mutex, over everything that changes contents or length but stores through
+//! mappings.
 #![forbid(unsafe_code)]
 
 use super::inode::TmpfsInode;
@@ -17,10 +18,10 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 impl TmpfsInode {
-    /// A write by somebody without CAP_FSETID takes the set-id bits away.
+    /// A write or `fallocate` without CAP_FSETID takes the set-id bits away.
     fn drop_set_id(&self, f: &OpenFile) {
         let mode = self.attr.mode();
-        // Without execution for the group, setgid means mandatory locking, which members of the group may keep.
+        // Set-group-ID without execution for the group once meant mandatory locking; members of the group may keep it.
         let keeps_gid = mode & 0o010 == 0 && f.cred().in_group(self.attr.gid());
         let gone = (mode & S_ISUID) | if keeps_gid { 0 } else { mode & S_ISGID };
         if gone != 0 && !f.cred().capable(Capability::FSETID) {

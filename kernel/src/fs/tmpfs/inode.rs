@@ -1,7 +1,7 @@
 //! The inodes of tmpfs.
 //!
 //! Owns the attributes, and by kind the pages, the target of a link or the slot of a fifo or socket. Never has a page
-//! that is not charged to its instance. Locks: a regular file's `writing` mutex, for a change of its seals or length.
+//! that is not charged to its instance. Locks: a regular file's `writing` mutex, for changes of its seals and attributes.
 #![forbid(unsafe_code)]
 
 use super::regular::{MAX_SIZE, Regular};
@@ -83,14 +83,14 @@ impl TmpfsInode {
                 body,
             })
         });
-        // An inode that was never made gives nothing back by its drop.
+        // No inode was made, so no drop gives the charge back.
         if inode.is_err() {
             fs.uncharge_inode();
         }
         inode
     }
 
-    /// Adds seals: EPERM once sealed against it, EBUSY for one against writing while a mapping is writable.
+    /// Adds seals: EPERM if `F_SEAL_SEAL` is set, EBUSY for `F_SEAL_WRITE` while a mapping is writable.
     pub fn add_seals(&self, more: Seals) -> Result<()> {
         let file = self.regular()?;
         let _writing = file.writing.lock();
@@ -103,8 +103,8 @@ impl TmpfsInode {
         if file.cache.is_mapped_writable() {
             return Err(Errno::EBUSY);
         }
-        // A mapping that is being made, with its space locked, either sees the new seals or, as it was quicker,
-        // is found by this second look, which waits for the space.
+        // A mapping that is being made, with its address space locked, either sees the new seals or was quicker and
+        // is found by this second look, which waits for the lock of that space.
         file.set_seals(new);
         if file.cache.is_mapped_writable() {
             file.set_seals(old);
@@ -142,7 +142,7 @@ impl TmpfsInode {
     }
 }
 
-/// Whether attributes of this name are kept: EINVAL for a name space alone, EOPNOTSUPP.
+/// Whether attributes of this name are kept: EINVAL for a prefix without a name, EOPNOTSUPP for other prefixes.
 fn check_xattr(name: &[u8]) -> Result<()> {
     let kept = [&b"user."[..], b"trusted.", b"security."];
     match kept.iter().find_map(|space| name.strip_prefix(*space)) {

@@ -1,7 +1,7 @@
-//! New instances of tmpfs: those that are mounted, and the one for memory that has no name.
+//! New instances of tmpfs: those that are mounted, and the one of memfds.
 //!
-//! Owns the instance of memfds and of shared anonymous memory, made at boot and kept for ever. Never has contents
-//! of directories: the dentries are the directory. Locks: none.
+//! Owns the instance of memfds, made at boot and kept for ever. Never keeps the contents of directories: the dentries are
+//! the directory. Locks: none.
 #![forbid(unsafe_code)]
 
 use super::inode::{self, TmpfsInode};
@@ -33,10 +33,10 @@ impl Tmpfs {
     }
 }
 
-/// The instance for memory that has no name: memfds, shared anonymous memory.
+/// The instance of memfds.
 static SHM: Once<(Arc<Mount>, Arc<Tmpfs>)> = Once::new();
 
-/// Makes that instance: at boot.
+/// Makes the instance of memfds; called once at boot.
 pub fn init_memfds() -> Result<()> {
     // Without a limit of its own: it is charged like anonymous memory.
     let options = Options { pages: Some(0), inodes: Some(0), ..Options::default() };

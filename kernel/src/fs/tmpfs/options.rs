@@ -4,12 +4,12 @@
 use crate::base::memparse::memparse;
 use abi::{Errno, Result};
 
-/// What was asked for; `None` where nothing was.
+/// The options that were given; `None` for those that were not.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// 0: without limit.
+    /// 0 means no limit.
     pub pages: Option<u64>,
-    /// 0: without limit.
+    /// 0 means no limit.
     pub inodes: Option<u64>,
     pub mode: Option<u32>,
     pub uid: Option<u32>,

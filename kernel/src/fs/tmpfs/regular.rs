@@ -43,7 +43,7 @@ impl Regular {
         Seals::stored(self.seals.load(Ordering::SeqCst))
     }
 
-    /// `writing` is held.
+    /// `writing` is held, or nobody else has the file yet.
     pub(super) fn set_seals(&self, seals: Seals) {
         self.seals.store(seals.raw(), Ordering::SeqCst);
     }

@@ -1,7 +1,8 @@
-//! [`Kept`]: a number below /proc/sys that steers what this kernel does not have.
+//! [`Kept`]: a number below /proc/sys that controls something this kernel does not have.
 //!
-//! It is in the same range as on Linux and reads as it was written, so that a list of a machine's settings is taken whole. The log
-//! says that nothing follows, and why. Who has the thing that the number steers declares a setting instead, or a [`Pinned`] value.
+//! It has the same range as on Linux and reads as it was written, so that no line of a machine's sysctl.conf fails. The log
+//! says that nothing follows, and why. Where the kernel does have what the number controls, it is a setting that acts, or a
+//! [`Pinned`] value.
 //!
 //! [`Pinned`]: super::Pinned
 #![forbid(unsafe_code)]

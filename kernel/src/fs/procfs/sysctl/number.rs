@@ -1,4 +1,5 @@
-//! A number below /proc/sys as it is written there: decimal or with 0x or 0 in front, as Linux's `proc_dointvec_minmax` reads it.
+//! A number as it is written to a file below /proc/sys: decimal, or with 0x or 0 in front, as Linux's `proc_dointvec_minmax`
+//! reads it.
 #![forbid(unsafe_code)]
 
 /// The digits of a number and the base that their prefix stands for: 0x, 0, or none for decimal.
@@ -10,7 +11,7 @@ pub fn by_prefix(text: &str) -> (&str, u32) {
     }
 }
 
-/// A number with space around it, as these files take it.
+/// Parses a number that may have white space around it.
 pub fn number(data: &[u8]) -> Option<i32> {
     let text = core::str::from_utf8(data.trim_ascii()).ok()?;
     let (is_negative, digits) = match text.strip_prefix('-') {
@@ -18,7 +19,7 @@ pub fn number(data: &[u8]) -> Option<i32> {
         None => (false, text),
     };
     let (digits, base) = by_prefix(digits);
-    // Not a sign of its own, which `from_str_radix` would take.
+    // A second sign is refused here, since `from_str_radix` would take one.
     if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
         return None;
     }

@@ -1,6 +1,6 @@
-//! Numbers below /proc/sys that can be set: one, or several that stand in one line.
+//! Numbers below /proc/sys that can be set: one, or several on one line.
 //!
-//! What a writer has behind the last one is left, as Linux's `proc_dointvec_minmax` leaves it.
+//! What is written after the last number is not consumed, as with Linux's `proc_dointvec_minmax`.
 #![forbid(unsafe_code)]
 
 use super::number::number;
@@ -13,7 +13,7 @@ use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The settings of a line, and what it is to set one to what it may not be.
+/// The settings of a line, and the error for a number that its setting does not accept.
 pub struct Several<const N: usize>(pub [&'static dyn Setting; N], pub Errno);
 
 /// Shows `setting` at `path`, below /proc: a line of one.
@@ -47,13 +47,13 @@ impl<const N: usize> ProcFile for Several<N> {
             if word.is_empty() {
                 break;
             }
-            // As on Linux, what stands before a bad number counts.
+            // As on Linux, the numbers before a bad one are set.
             if !setting.set(number(word).ok_or(Errno::EINVAL)?) {
                 return Err(self.1);
             }
             rest = after.trim_ascii_start();
         }
-        // What stands after the last one is left.
+        // What stands after the last number is not consumed.
         Ok(data.len() - rest.len())
     }
 }

@@ -1,7 +1,7 @@
 //! [`Pinned`]: a value below /proc/sys that Linux can change and this kernel cannot.
 //!
-//! Who writes the value that it has anyway succeeds, as a list of a machine's settings does that names the defaults. Another value
-//! is EINVAL, and the log says why.
+//! Writing the value that it already has succeeds, so that a sysctl.conf may name the defaults. Another value is EINVAL, and
+//! the log says why.
 #![forbid(unsafe_code)]
 
 use crate::fs::procfs::file::ProcFile;

@@ -1,6 +1,7 @@
-//! The files of /proc/sys that are about no room above this one.
+//! The files of /proc/sys that are not registered by the subsystem that they are about.
 //!
-//! Owns the list of them. Never keeps a value itself. Locks: none.
+//! Owns the list of them, and the values of those that control nothing ([`Kept`]). Never keeps the value of a setting that
+//! some code obeys. Locks: none.
 #![forbid(unsafe_code)]
 
 use super::kept::{Kept, register_kept};
@@ -37,7 +38,7 @@ pub(in crate::fs::procfs) fn register() -> Result<()> {
     register_pinned(&PINNED)
 }
 
-/// Settings of rooms below this one.
+/// Settings of layers below the file systems, which cannot register files here themselves.
 static SETTINGS: [(&str, &dyn Setting); 11] = [
     ("sys/fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
     ("sys/fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
@@ -52,7 +53,7 @@ static SETTINGS: [(&str, &dyn Setting); 11] = [
     ("sys/vm/user_reserve_kbytes", &commit::USER_RESERVE_KBYTES),
 ];
 
-/// What Linux too lets nobody write.
+/// Files that nobody can write on Linux either.
 const CONSTANTS: [(&str, &str); 4] = [
     ("sys/kernel/ostype", "Linux\n"),
     ("sys/kernel/cap_last_cap", "40\n"),
@@ -70,7 +71,7 @@ const NO_DISK: &str = "there is no disk to write back to";
 const NO_HUGE_PAGES: &str = "there are no huge pages";
 const NOT_CACHED: &str = "what is in memory is the only copy of it";
 
-/// What a group or user number may be that stands for others.
+/// The range of the user or group ID that stands for those that cannot be represented.
 const fn nobody() -> Bounded {
     Bounded::new(65534, 0..=65535)
 }
