@@ -157,7 +157,7 @@ impl Pipe {
             && self.has_readers()
             && let Some(moved) = ring.write_simply(src)
         {
-            self.used.store(1, Ordering::Relaxed);
+            self.used.store(ring.used() as u32, Ordering::Relaxed);
             drop(ring);
             self.for_readers.wake_events(PollEvents::READABLE.bits());
             return moved;
