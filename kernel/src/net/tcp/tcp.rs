@@ -254,9 +254,13 @@ impl NetSocket for Tcp {
 
 impl Tcp {
     fn events(&self) -> PollEvents {
-        // This locks the peer, so it comes before the own lock is taken.
-        let writable = self.room_is_worth_it();
-        let mut state = self.state.lock();
+        // This locks the peer, so it comes before the own lock is taken. Who finds no room says so and looks again: the reader
+        // looks at that after it has made room, so one of the two sees the other.
+        let writable = self.room_is_worth_it() || {
+            self.state.lock().no_space = true;
+            self.room_is_worth_it()
+        };
+        let state = self.state.lock();
         let mut ready = PollEvents::empty();
         if let Role::Listener { pending, .. } = &state.role {
             return if pending.is_empty() { ready } else { PollEvents::READABLE };
@@ -274,8 +278,6 @@ impl Tcp {
             }
             if state.write_shut || writable {
                 ready |= PollEvents::WRITABLE;
-            } else {
-                state.no_space = true;
             }
             if state.urgent.is_some() {
                 ready |= PollEvents::PRI;

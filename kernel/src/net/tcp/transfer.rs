@@ -244,8 +244,9 @@ impl Tcp {
                 true => Ok(wanted),
                 false => dst.put(&piece.rest()[..wanted]),
             };
-            done += *put.as_ref().unwrap_or(&0);
             fault = put.and_then(|n| if n < wanted { Err(Errno::EFAULT) } else { Ok(()) });
+            // A piece that could not be stored whole stays, and counts nothing.
+            done += if fault.is_ok() { wanted } else { 0 };
             if peek {
                 if kept.try_room(1).is_err() {
                     self.state.lock().received.put_back(piece);
