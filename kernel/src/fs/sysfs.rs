@@ -64,7 +64,7 @@ struct Text(String);
 
 impl ProcFile for Text {
     fn read(&self) -> Result<Vec<u8>> {
-        Ok(self.0.clone().into_bytes())
+        try_copy(self.0.as_bytes())
     }
 }
 

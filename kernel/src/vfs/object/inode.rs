@@ -89,13 +89,15 @@ impl InodeAttr {
     pub fn nlink(&self) -> u32 {
         self.nlink.load(Ordering::Relaxed)
     }
-    /// Sets the number of names; the directory mutexes order the callers.
+    /// Sets the number of names, of an object that nobody else gives or takes one meanwhile.
     pub fn set_nlink(&self, nlink: u32) {
         self.nlink.store(nlink, Ordering::Relaxed);
     }
-    /// Adds `by` names (may be negative); the directory mutexes order the callers.
+    /// Adds `by` names (may be negative). A file may have names in several directories, whose mutexes do not order the callers.
     pub fn add_nlink(&self, by: i32) {
-        self.set_nlink(self.nlink().saturating_add_signed(by));
+        let add = |nlink: u32| Some(nlink.saturating_add_signed(by));
+        // Relaxed: a number of its own.
+        let _always = self.nlink.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
     /// The events of this object that somebody wants.
     #[inline]

@@ -47,7 +47,9 @@ impl Usage {
                 (n >= 0).then(|| n.saturating_add(1))
             })
             .map_err(|_| Errno::ETXTBSY)?;
-        drop(self.plan.lock().take());
+        // Dropped with nothing locked.
+        let plan = self.plan.lock().take();
+        drop(plan);
         Ok(())
     }
 
