@@ -240,6 +240,14 @@ static UNUSED const char *read_file(const char *path)
 	return text;
 }
 
+/* What a file below /proc/sys says. */
+static UNUSED const char *get_setting(const char *name)
+{
+	char path[128];
+	snprintf(path, sizeof path, "/proc/sys/%s", name);
+	return read_file(path);
+}
+
 static UNUSED int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	return remove(path);

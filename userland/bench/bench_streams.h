@@ -117,22 +117,16 @@ static long run_stream_4k(long n) { return write_pieces(n, 4096); }
 static long run_stream_64k(long n) { return write_pieces(n, 65536); }
 static long run_stream_128k(long n) { return write_pieces(n, 131072); }
 
-static char *large;
-
-static long map_large(void)
-{
-	large = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	return large == MAP_FAILED;
-}
-
 static long touch_large(long n)
 {
 	long bad = 0;
 	for (long i = 0; i < n; i++) {
-		bad += map_large();
-		for (size_t at = 0; at < LARGE && !bad; at += 4096)
-			((volatile char *)large)[at] = 1;
-		bad += munmap(large, LARGE) != 0;
+		volatile char *large = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (large == MAP_FAILED)
+			return 1;
+		for (size_t at = 0; at < LARGE; at += 4096)
+			large[at] = 1;
+		bad += munmap((void *)large, LARGE) != 0;
 	}
 	return bad;
 }

@@ -28,26 +28,19 @@ static const char *const files[] = {
 	"vm/vfs_cache_pressure",
 };
 
-static const char *get(const char *name)
-{
-	char path[128];
-	snprintf(path, sizeof path, "/proc/sys/%s", name);
-	return read_file(path);
-}
-
 static void each(void)
 {
 	for (unsigned i = 0; i < sizeof files / sizeof *files; i++) {
 		char path[128], value[4096];
 		struct stat st;
 		snprintf(path, sizeof path, "/proc/sys/%s", files[i]);
-		snprintf(value, sizeof value, "%s", get(files[i]));
+		snprintf(value, sizeof value, "%s", get_setting(files[i]));
 		MUST(stat(path, &st));
 		printf("%s %o", files[i], st.st_mode & 07777);
 		if (st.st_mode & 0222) {
 			ssize_t put = put_setting(files[i], value);
 			printf(" %s, %s", put == (ssize_t)strlen(value) ? "takes its value" : strerrorname_np(errno),
-			       strcmp(value, get(files[i])) ? "changed" : "the same");
+			       strcmp(value, get_setting(files[i])) ? "changed" : "the same");
 		}
 		putchar('\n');
 	}
@@ -75,13 +68,13 @@ static void say(const char *text)
 static void printk(void)
 {
 	char before[64];
-	snprintf(before, sizeof before, "%s", get("kernel/printk"));
+	snprintf(before, sizeof before, "%s", get_setting("kernel/printk"));
 	static const char *const texts[] = {
 		"3 5 2 6", "4", "5 6\n", " 3\t4\n1 7 ", "1 x", "x", "1 2 3 4 5", "-1 300", "3 4 1 99999999999", "", " ",
 	};
 	for (unsigned i = 0; i < sizeof texts / sizeof *texts; i++) {
 		ssize_t put = put_setting("kernel/printk", texts[i]);
-		printf("\"%s\" %s %zd: %s", texts[i], put < 0 ? strerrorname_np(errno) : "ok", put, get("kernel/printk"));
+		printf("\"%s\" %s %zd: %s", texts[i], put < 0 ? strerrorname_np(errno) : "ok", put, get_setting("kernel/printk"));
 	}
 	T(put_setting("kernel/printk", "3 5 2 6"));
 	say("sys_files: no level\n");
@@ -89,12 +82,12 @@ static void printk(void)
 	say("<3>sys_files: own level\n");
 	SAY("kept with level %d", level_of("sys_files: own level"));
 	T(klogctl(8, NULL, 1));
-	printf("%s", get("kernel/printk"));
+	printf("%s", get_setting("kernel/printk"));
 	T(klogctl(8, NULL, 3));
 	T(klogctl(6, NULL, 0));
-	printf("%s", get("kernel/printk"));
+	printf("%s", get_setting("kernel/printk"));
 	T(klogctl(7, NULL, 0));
-	printf("%s", get("kernel/printk"));
+	printf("%s", get_setting("kernel/printk"));
 	MUST(put_setting("kernel/printk", before));
 }
 
@@ -112,7 +105,7 @@ static void may_read(const char *what)
 static void restricted(void)
 {
 	MUST(chmod("/dev/kmsg", 0644));
-	printf("dmesg_restrict %s", get("kernel/dmesg_restrict"));
+	printf("dmesg_restrict %s", get_setting("kernel/dmesg_restrict"));
 	may_read("as it is");
 	T(put_setting("kernel/dmesg_restrict", "0"));
 	may_read("open");
@@ -133,7 +126,7 @@ static void files_and_memory(void)
 	static const char *const sizes[] = { "5000", "1", "0", "-1", "70000", "x" };
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
 		ssize_t put = put_setting("fs/pipe-max-size", sizes[i]);
-		printf("%s %s: %s", sizes[i], put < 0 ? strerrorname_np(errno) : "ok", get("fs/pipe-max-size"));
+		printf("%s %s: %s", sizes[i], put < 0 ? strerrorname_np(errno) : "ok", get_setting("fs/pipe-max-size"));
 	}
 	CHILD("pipe-max-size") {
 		int ends[2];
@@ -185,7 +178,7 @@ static int option(int domain, int kind, int level, int name)
 static void acts(const char *file, const char *value, int domain, int kind, int level, int name)
 {
 	char before[64];
-	snprintf(before, sizeof before, "%s", get(file));
+	snprintf(before, sizeof before, "%s", get_setting(file));
 	if (put_setting(file, value) < 0)
 		SAY("%s = %s: %s", file, value, strerrorname_np(errno));
 	else
@@ -235,7 +228,7 @@ static void sockets(void)
 	static const char *const ranges[] = { "40000 40003", "40003 40000", "1000 2000", "50000", "0 5", "1 2 3", "70000 80000", "x" };
 	for (unsigned i = 0; i < sizeof ranges / sizeof *ranges; i++) {
 		ssize_t put = put_setting("net/ipv4/ip_local_port_range", ranges[i]);
-		printf("%s: %s, %s", ranges[i], put < 0 ? strerrorname_np(errno) : "ok", get("net/ipv4/ip_local_port_range"));
+		printf("%s: %s, %s", ranges[i], put < 0 ? strerrorname_np(errno) : "ok", get_setting("net/ipv4/ip_local_port_range"));
 	}
 	T(put_setting("net/ipv4/ip_local_port_range", "40000 40003"));
 	int all = 1;

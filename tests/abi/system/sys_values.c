@@ -25,26 +25,19 @@ static const struct {
 	{ "vm/vfs_cache_pressure", { "0", "50", "2147483647", "-1", "x" } },
 };
 
-static const char *get(const char *name)
-{
-	char path[128];
-	snprintf(path, sizeof path, "/proc/sys/%s", name);
-	return read_file(path);
-}
-
 static void each(void)
 {
 	for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++) {
 		const char *file = settings[i].file;
 		char before[64];
-		snprintf(before, sizeof before, "%s", get(file));
+		snprintf(before, sizeof before, "%s", get_setting(file));
 		printf("%s %s", file, before);
 		for (int n = 0; n < 8 && settings[i].values[n]; n++) {
 			ssize_t put = put_setting(file, settings[i].values[n]);
-			printf("  %s: %s, %s", settings[i].values[n], put < 0 ? strerrorname_np(errno) : "ok", get(file));
+			printf("  %s: %s, %s", settings[i].values[n], put < 0 ? strerrorname_np(errno) : "ok", get_setting(file));
 		}
 		MUST(put_setting(file, before));
-		printf("  and again %s", get(file));
+		printf("  and again %s", get_setting(file));
 	}
 }
 

@@ -24,6 +24,7 @@ use xtask_guest::inject::{FailAlloc, Rate, Told};
 use xtask_guest::qemu::{Machine, MachineArgs};
 use xtask_guest::symbolize;
 use xtask_host::{paths, term};
+use xtask_run::options::memory_for;
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
 use xtask_tidy::injected::{self, Injected};
@@ -66,9 +67,7 @@ impl Abi {
         if self.machine.memory.is_some() {
             return Ok(machine.clone());
         }
-        let archive = fs::metadata(paths::tests_initramfs())?.len();
-        let needed = (3 * archive + (256 << 20)).div_ceil(1 << 20);
-        Ok(machine.clone().memory(&format!("{}M", needed.max(512))))
+        Ok(machine.clone().memory(&memory_for(&paths::tests_initramfs())?))
     }
 
     pub fn run(self) -> Result<ExitCode> {

@@ -241,7 +241,7 @@ const MIB: u64 = 1 << 20;
 
 /// Memory for a guest with that root: the archive, its contents, as much again for the root to grow, and the kernel.
 /// What is compressed is taken for four times as large.
-fn memory_for(archive: &Path) -> Result<String> {
+pub fn memory_for(archive: &Path) -> Result<String> {
     let mut start = [0; 5];
     let mut file = File::open(archive)?;
     let size = file.metadata()?.len();

@@ -7,6 +7,7 @@ pub mod busybox;
 pub mod commands;
 pub mod debian;
 pub mod liburing;
+mod programs;
 pub mod random_stats;
 pub mod runs;
 pub mod runtimes;

@@ -13,14 +13,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::initramfs::Tree;
-use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::qemu::MachineArgs;
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::apt::Apt;
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
+
+use crate::programs::{MARK, run_all};
 
 const RELEASE: &str = "bookworm";
 
@@ -28,8 +29,7 @@ const RELEASE: &str = "bookworm";
 const LIMIT: u64 = 60;
 const SILENCE: Duration = Duration::from_secs(10 * LIMIT);
 
-/// What stands before a test's name, and before its status; none of the tests prints it.
-const MARK: &str = "=-=-= ";
+/// What stands before a test's status; none of the tests prints it.
 const STATUS: &str = "=-=-> ";
 
 /// Short ones of each kind.
@@ -77,14 +77,15 @@ impl Liburing {
         let sample: Vec<String> = SAMPLE.map(str::to_owned).into();
         let tests = programs(if self.sample { &sample } else { &self.tests })?;
         let archive = archive(&tests)?;
-        let machine = self.machine.machine()?;
+        let machine = self.machine.machine()?.memory("1G");
         if let Some(only) = &self.only {
             let kernel = kernel(only, self.build)?;
-            print!("{}", run_on(&machine, &kernel, &archive)?);
+            print!("{}", run_all(&machine, &kernel, &archive, SILENCE)?);
             return Ok(ExitCode::SUCCESS);
         }
         let [linux, alea] = ["linux", "alea"].map(|name| {
-            run_on(&machine, &kernel(name, self.build)?, &archive).map(|output| verdicts(&output))
+            run_all(&machine, &kernel(name, self.build)?, &archive, SILENCE)
+                .map(|output| verdicts(&output))
         });
         let tally = compare(&linux?, &alea?, &known()?);
         Ok(tally.conclude())
@@ -234,18 +235,6 @@ fn archive(tests: &[(String, PathBuf)]) -> Result<PathBuf> {
     let file = paths::alea().join("liburing.cpio");
     fs::write(&file, tree.archive())?;
     Ok(file)
-}
-
-fn run_on(machine: &Machine, kernel: &Path, initrd: &Path) -> Result<String> {
-    println!("liburing's tests on {} ...", paths::shown(kernel));
-    // Linux gives up on a timer that a busy host starves.
-    let line = "console=ttyS0 quiet loglevel=1 panic=-1 no_timer_check";
-    let machine = machine.clone().memory("1G").direct(kernel, Some(initrd.to_owned()), line);
-    let outcome = Guest::start(&machine)?.finish(Limits::idle(SILENCE))?;
-    if outcome.end != End::Exited(0) || !outcome.output.contains(&format!("{MARK}end")) {
-        bail!("{}\n{}", outcome.describe(), outcome.stuck_at(kernel));
-    }
-    Ok(outcome.output.replace('\r', ""))
 }
 
 #[cfg(test)]

@@ -4,20 +4,20 @@
 //! is. Both kernels run the same static programs; what they say about each test must be the same.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 
-use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::initramfs::Tree;
-use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::qemu::MachineArgs;
 use xtask_host::{paths, process};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
 
+use crate::programs::{MARK, run_all};
 use crate::selftests::{Headers, SelfTest, SelfTests};
 
 /// Self tests of Linux.
@@ -37,9 +37,6 @@ const GO_TESTS: [&str; 2] = ["crypto/rand", "crypto/internal/sysrand"];
 /// Seconds that a test gets, many times what the longest takes under TCG, and longer than that.
 const LIMIT: u64 = 500;
 const SILENCE: Duration = Duration::from_secs(LIMIT + 100);
-
-/// What stands before a test's name in the output; none of the tests prints it.
-const MARK: &str = "=-=-= ";
 
 /// Lines that Alea does not print as Linux does, and why.
 const KNOWN: [(&str, &str); 1] = [("ok N getrandom timens: PASS", "Alea has no time namespaces")];
@@ -65,8 +62,8 @@ impl Vdso {
         let archive = archive(&tests)?;
         let machine = self.machine.machine()?;
         let mut failed = 0;
-        let [linux, alea] =
-            [paths::vmlinuz(), paths::kernel()].map(|kernel| run_on(&machine, &kernel, &archive));
+        let [linux, alea] = [paths::vmlinuz(), paths::kernel()]
+            .map(|kernel| run_all(&machine, &kernel, &archive, SILENCE));
         let (linux, alea) = (linux?, alea?);
         for (name, _) in &tests {
             let [want, got] = [&linux, &alea].map(|output| verdicts(output, name));
@@ -166,18 +163,6 @@ fn archive(tests: &[(String, PathBuf)]) -> Result<PathBuf> {
     let file = paths::alea().join("vdso/tests.cpio");
     fs::write(&file, tree.archive())?;
     Ok(file)
-}
-
-fn run_on(machine: &Machine, kernel: &Path, initrd: &Path) -> Result<String> {
-    println!("running on {} ...", paths::shown(kernel));
-    // Linux gives up on a timer that a busy host starves.
-    let line = "console=ttyS0 quiet loglevel=1 panic=-1 no_timer_check";
-    let machine = machine.clone().direct(kernel, Some(initrd.to_owned()), line);
-    let outcome = Guest::start(&machine)?.finish(Limits::idle(SILENCE))?;
-    if outcome.end != End::Exited(0) || !outcome.output.contains(&format!("{MARK}end")) {
-        bail!("{}\n{}", outcome.describe(), outcome.stuck_at(kernel));
-    }
-    Ok(outcome.output.replace('\r', ""))
 }
 
 #[cfg(test)]
