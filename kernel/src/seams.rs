@@ -21,6 +21,7 @@
 //! | `SCHEDULER` | `sync/wait.rs` | `register_scheduler` | `process/start/init.rs` | `process::start::init`; nothing may wait |
 //! | `PACER` | `sync/pace.rs` | `register_pacer` | `process/start/init.rs` | `process::start::init`; loops give the CPU to nobody |
 //! | `CALLER` | `random/caller.rs` | `register_caller` | `process/start/init.rs` | `process::start::init`; nobody is privileged |
+//! | `RUNNING` | `vfs/cred.rs` | `register_running` | `process/start/init.rs` | `process::start::init`; whoever writes is the kernel |
 //! | `TRUSTED` | `mm/frames/buddy.rs` | `register_trusted` | `process/start/init.rs` | `process::start::init`; all memory is the kernel's |
 //! | `PAYER` | `mm/frames/charge.rs` | `register_payer` | `process/start/init.rs` | `process::start::init`; nobody is charged |
 //! | `DESCRIBE` | `diag/panic.rs` | `set_describe` | `process/start/init.rs` | `process::start::init`; a panic names no task |

@@ -8,11 +8,10 @@ use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Cred, FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::string::String;
-use alloc::sync::Arc;
 use core::any::Any;
 
 /// The counter never holds more than this; `u64::MAX` means an overflow that user space cannot cause.
@@ -124,12 +123,12 @@ impl FileOps for EventFd {
 }
 
 /// A new eventfd.
-pub fn new(initial: u32, semaphore: bool, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn new(initial: u32, semaphore: bool, nonblock: bool) -> Result<OpenFile> {
     let ops = try_arc(EventFd {
         count: SpinLock::new(u64::from(initial)),
         semaphore,
         for_readers: WaitQueue::new(),
         for_writers: WaitQueue::new(),
     })?;
-    anonymous(ops, "[eventfd]", OpenFlags::RDWR, nonblock, cred)
+    anonymous(ops, "[eventfd]", OpenFlags::RDWR, nonblock)
 }

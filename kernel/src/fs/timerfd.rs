@@ -10,7 +10,7 @@ use crate::mm::fallible::try_arc_cyclic;
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Cred, FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
@@ -197,7 +197,7 @@ impl FileOps for TimerFd {
 }
 
 /// A new timer on a clock, disarmed.
-pub fn new(clock: ClockId, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn new(clock: ClockId, nonblock: bool) -> Result<OpenFile> {
     let room = TimerRoom::one_of_many()?;
     let ops = try_arc_cyclic(|me| TimerFd {
         me: me.clone(),
@@ -206,5 +206,5 @@ pub fn new(clock: ClockId, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile>
         for_readers: WaitQueue::new(),
         room,
     })?;
-    anonymous(ops, "[timerfd]", OpenFlags::RDWR, nonblock, cred)
+    anonymous(ops, "[timerfd]", OpenFlags::RDWR, nonblock)
 }

@@ -57,7 +57,7 @@ pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Res
     socket.options().set_inode(path.dentry.inode().attr().ino());
     let mut flags = OpenFlags::RDWR;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(try_arc(file::NetFile::new(socket))?, path, flags, cred.clone()))
+    Ok(OpenFile::new(try_arc(file::NetFile::new(socket))?, path, flags))
 }
 
 /// Adds the files about networks to /proc and /sys, and lets netlink carry the events of devices.

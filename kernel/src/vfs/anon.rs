@@ -7,7 +7,6 @@
 //! none; each inode has the lock of its slot.
 #![forbid(unsafe_code)]
 
-use super::cred::Cred;
 use super::object::dentry::Dentry;
 use super::object::file::{FileOps, OpenFile};
 use super::object::filesystem::{FileSystem, Super, anonymous_dev};
@@ -161,7 +160,6 @@ pub fn anonymous(
     label: &str,
     access: OpenFlags,
     nonblock: bool,
-    cred: &Arc<Cred>,
 ) -> Result<OpenFile> {
     if crate::mm::kernel_memory_low() {
         return Err(Errno::ENOMEM);
@@ -169,5 +167,5 @@ pub fn anonymous(
     let path = new_path(AnonFs::Anon, 0o600, label, Owner::default())?;
     let mut flags = access;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(ops, path, flags, cred.clone()))
+    Ok(OpenFile::new(ops, path, flags))
 }

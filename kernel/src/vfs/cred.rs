@@ -1,9 +1,12 @@
 //! Credentials: who a task is and what it may do.
 //!
 //! A [`Cred`] never changes once a task has it; a task that changes identity gets a new one. Here are only the rules of
-//! what a change of uid does to capabilities; checks against files are in `namei::perm`. No locks.
+//! what a change of uid does to capabilities; checks against files are in `namei::perm`.
+//!
+//! Owns the slot through which this floor learns whose the running task is. No locks.
 #![forbid(unsafe_code)]
 
+use crate::sync::Once;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -213,4 +216,18 @@ impl Cred {
             self.effective = self.effective.or(self.permitted.and(CapSet::FS));
         }
     }
+}
+
+static RUNNING: Once<fn() -> Arc<Cred>> = Once::new();
+
+/// Sets what tells the credentials of the running task; called once at boot by the process floor.
+pub fn register_running(cred: fn() -> Arc<Cred>) {
+    RUNNING.call_once(|| cred);
+}
+
+/// The credentials of the running task: where not those of who opened a file count, but of who acts on it now. `None` while
+/// there are no tasks.
+#[cold]
+pub(in crate::vfs) fn running_cred() -> Option<Arc<Cred>> {
+    RUNNING.get().map(|cred| cred())
 }

@@ -12,7 +12,7 @@ use crate::vfs::object::file::{FileOps, OpenFile};
 use crate::vfs::object::inode;
 use crate::vfs::object::mount::MountFlags;
 use crate::vfs::object::path::Path;
-use crate::vfs::object::types::{DevId, FileType, SetAttr, Timestamp};
+use crate::vfs::object::types::{DevId, FileType};
 use crate::vfs::{chardev, directory, notify, ops};
 use abi::fs::{OpenFlags, S_IFREG};
 use abi::{Errno, Result};
@@ -139,7 +139,7 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
     if !how.flags.contains(OpenFlags::CREAT) {
         let place = namei::lookup(ctx, at, path, how.lookup)?;
         if how.flags.contains(OpenFlags::PATH) {
-            return open_path(ctx, place, how);
+            return open_path(place, how);
         }
         return open_existing(ctx, place, how);
     }
@@ -221,9 +221,7 @@ fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<
     check_open(ctx, &place, how)?;
     let file = open_and_notify(place, how.flags, ctx.cred)?;
     if truncates {
-        let now = Timestamp::now();
-        let change = SetAttr { size: Some(0), mtime: Some(now), now, ..SetAttr::default() };
-        ops::truncate_opened(&file, &change)?;
+        ops::truncate_opened(&file)?;
     }
     Ok(file)
 }
@@ -252,14 +250,14 @@ fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
 }
 
 /// As [`open_place`], and notifies watchers.
-fn open_and_notify(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+fn open_and_notify(place: Path, flags: OpenFlags, cred: &Cred) -> Result<Arc<OpenFile>> {
     let file = open_place(place, flags, cred)?;
     notify::file(&file, event::OPEN);
     Ok(file)
 }
 
 /// Makes the open file; permissions have been checked.
-pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+pub fn open_place(place: Path, flags: OpenFlags, cred: &Cred) -> Result<Arc<OpenFile>> {
     // Allocated first, so that the file is written in place.
     let room = Room::new()?;
     let inode = place.inode();
@@ -275,27 +273,27 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Arc<Cred>) -> Result<Arc
         if let Some(usage) = place.inode().usage() {
             place.mount.check_writable()?;
             usage.get_writer()?;
-            return Ok(room.arc(OpenFile::new_writer(ops, place, flags, cred.clone())));
+            return Ok(room.arc(OpenFile::new_writer(ops, place, flags)));
         }
         place.mount.check_writable()?;
     }
-    Ok(room.arc(OpenFile::new(ops, place, flags, cred.clone())))
+    Ok(room.arc(OpenFile::new(ops, place, flags)))
 }
 
 /// Opens a new memfd for writing without counting a writer, so that it can be executed while its creator has it open,
 /// as on Linux.
-pub fn open_memfd(place: Path, cred: &Arc<Cred>) -> Result<Arc<OpenFile>> {
+pub fn open_memfd(place: Path) -> Result<Arc<OpenFile>> {
     let room = Room::new()?;
     let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;
     if let Some(usage) = place.inode().usage() {
         usage.allow_uncounted_writer();
     }
     let ops = place.inode().clone().open(flags)?;
-    Ok(room.arc(OpenFile::new(ops, place, flags, cred.clone())))
+    Ok(room.arc(OpenFile::new(ops, place, flags)))
 }
 
-fn open_path(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
-    try_arc(OpenFile::new(directory::path_ops()?, place, how.flags, ctx.cred.clone()))
+fn open_path(place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
+    try_arc(OpenFile::new(directory::path_ops()?, place, how.flags))
 }
 
 fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {

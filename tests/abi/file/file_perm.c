@@ -32,6 +32,75 @@ static void copy_self(const char *to, int bits)
 	MUST(chmod(to, (mode_t)bits));
 }
 
+/* What changes the contents takes set-id bits away; who does it counts, not who opened the file. */
+static void set_id_goes(const char *how, int bits, int (*change)(int fd))
+{
+	MUST(chmod("own", 0777));
+	CHILD(how) {
+		int opened_by_root = (int)MUST(open("own", O_RDWR));
+		MUST(chmod("own", (mode_t)bits));
+		become(1000, 1000);
+		IS(change(opened_by_root) == 0);
+	} END;
+	SAY("%s of another: %o to %o", how, bits, mode("own"));
+	int opened = (int)MUST(open("own", O_RDWR));
+	MUST(chmod("own", (mode_t)bits));
+	IS(change(opened) == 0);
+	SAY("%s of root: %o to %o", how, bits, mode("own"));
+	close(opened);
+}
+
+static int by_ftruncate(int fd)
+{
+	return ftruncate(fd, 100);
+}
+
+static int by_same_length(int fd)
+{
+	struct stat st;
+	return fstat(fd, &st) || ftruncate(fd, st.st_size);
+}
+
+static int by_truncate(int fd)
+{
+	(void)fd;
+	return truncate("own", 50);
+}
+
+static int by_open(int fd)
+{
+	(void)fd;
+	return open("own", O_WRONLY | O_TRUNC) < 0;
+}
+
+static int by_write(int fd)
+{
+	return write(fd, "xyz", 3) != 3;
+}
+
+static int by_fallocate(int fd)
+{
+	return fallocate(fd, 0, 0, 200);
+}
+
+static void set_id_bits(void)
+{
+	/* In the group of the file or not, with execution for the group or not. */
+	static const struct { gid_t gid; int bits; } cases[] = {
+		{ 1000, 06777 }, { 1000, 06767 }, { 5, 06777 }, { 5, 06767 }, { 5, 02767 }, { 1000, 04666 },
+	};
+	for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		MUST(chown("own", 1000, cases[i].gid));
+		SAY("group %d", cases[i].gid);
+		set_id_goes("write", cases[i].bits, by_write);
+		set_id_goes("ftruncate", cases[i].bits, by_ftruncate);
+		set_id_goes("ftruncate to the same length", cases[i].bits, by_same_length);
+		set_id_goes("truncate", cases[i].bits, by_truncate);
+		set_id_goes("O_TRUNC", cases[i].bits, by_open);
+		set_id_goes("fallocate", cases[i].bits, by_fallocate);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1) {
@@ -148,6 +217,7 @@ int main(int argc, char **argv)
 	MUST(chmod("own", 06777));
 	write_file("own", "root writes");
 	SAY("after root's write %o", mode("own"));
+	set_id_bits();
 	/* set-gid folder */
 	MUST(mkdir("sg", 0777));
 	MUST(chown("sg", 0, 77));

@@ -14,7 +14,7 @@ use crate::mm::fallible::{TryGrow, try_arc};
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, cond_resched};
-use crate::vfs::{Cred, DevId, FileOps, OpenFile, Path, PollEvents};
+use crate::vfs::{DevId, FileOps, OpenFile, Path, PollEvents};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::tty as lx;
@@ -90,12 +90,12 @@ pub(super) fn open_master() -> Result<Arc<dyn FileOps>> {
 
 /// TIOCGPTPEER: opens the terminal side of a master, whatever /dev/pts shows. `ENOTTY` if `file` is no
 /// master.
-pub fn open_peer(file: &OpenFile, flags: u32, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn open_peer(file: &OpenFile, flags: u32) -> Result<OpenFile> {
     let master = file.downcast::<Master>().ok_or(Errno::ENOTTY)?;
     let flags = OpenFlags::from_bits_retain(flags);
     let ops = TtyFile::open(master.tty.clone(), flags, false)?;
     let path: Path = devpts::path_of(&master.inode)?;
-    Ok(OpenFile::new(ops, path, flags, cred.clone()))
+    Ok(OpenFile::new(ops, path, flags))
 }
 
 /// What a look at the master's side found.

@@ -91,7 +91,7 @@ pub fn new(cred: &Arc<Cred>) -> Result<OpenFile> {
         watched_by: SpinLock::new(Vec::new()),
         uid: cred.uid,
     })?;
-    anonymous(ops, "[eventpoll]", OpenFlags::RDWR, false, cred)
+    anonymous(ops, "[eventpoll]", OpenFlags::RDWR, false)
 }
 
 /// EPERM if a file of this kind cannot be watched.

@@ -269,8 +269,8 @@ impl Unpacker {
             mode: (!is_link).then_some(header.mode & 0o7777),
             atime: Some(mtime),
             mtime: Some(mtime),
-            size: None,
             now: Timestamp::now(),
+            ..SetAttr::default()
         })
     }
 

@@ -111,7 +111,7 @@ pub fn new(nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
         }),
         readers: WaitQueue::new(),
     })?;
-    anonymous(ops, "inotify", OpenFlags::empty(), nonblock, cred)
+    anonymous(ops, "inotify", OpenFlags::empty(), nonblock)
 }
 
 impl Inotify {

@@ -362,10 +362,7 @@ pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFil
     let read_flags = flags.intersection(OpenFlags::NONBLOCK);
     let write_flags =
         flags.intersection(OpenFlags::NONBLOCK.union(OpenFlags::DIRECT)).union(OpenFlags::WRONLY);
-    Ok((
-        OpenFile::new(reader, path.clone(), read_flags, cred.clone()),
-        OpenFile::new(writer, path, write_flags, cred.clone()),
-    ))
+    Ok((OpenFile::new(reader, path.clone(), read_flags), OpenFile::new(writer, path, write_flags)))
 }
 
 fn end_of(file: &OpenFile) -> Result<&PipeEnd> {

@@ -7,7 +7,7 @@
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use crate::vfs::anon::{AnonFs, kernel_device, path_of};
-use crate::vfs::{Cred, DevId, FileOps, Inode, InodeAttr, OpenFile, Owner, Path, Timestamp};
+use crate::vfs::{DevId, FileOps, Inode, InodeAttr, OpenFile, Owner, Path, Timestamp};
 use abi::fs::{OpenFlags, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -99,12 +99,12 @@ impl FileOps for NsFile {
 }
 
 /// Opens the user namespace that owns the one open as `file`: EPERM if none does, ENOTTY if `file` is no namespace.
-pub fn owner(file: &OpenFile, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn owner(file: &OpenFile) -> Result<OpenFile> {
     let of = file.ops().as_any().downcast_ref::<NsFile>().ok_or(Errno::ENOTTY)?;
     if of.0.ino == USER {
         return Err(Errno::EPERM);
     }
     let space = NAMESPACES.iter().find(|space| space.ino == USER).ok_or(Errno::EPERM)?;
     let ops = try_arc(NsFile(space))?;
-    Ok(OpenFile::new(ops, path(space)?, OpenFlags::empty(), cred.clone()))
+    Ok(OpenFile::new(ops, path(space)?, OpenFlags::empty()))
 }

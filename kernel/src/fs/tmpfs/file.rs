@@ -9,24 +9,19 @@ use super::options::PAGE;
 use super::regular::MAX_SIZE;
 use crate::mm::{Sink, Source};
 use crate::vfs::object::seals::Change;
-use crate::vfs::{
-    Capability, FileMapping, FileOps, MapTarget, OpenFile, SetAttr, Timestamp, Whence,
-};
-use abi::fs::{OpenFlags, S_ISGID, S_ISUID};
+use crate::vfs::{FileMapping, FileOps, MapTarget, OpenFile, SetAttr, Timestamp, Whence, ops};
+use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
 
 impl TmpfsInode {
     /// A write or `fallocate` without CAP_FSETID takes the set-id bits away.
+    #[inline]
     fn drop_set_id(&self, f: &OpenFile) {
-        let mode = self.attr.mode();
-        // Set-group-ID without execution for the group once meant mandatory locking; members of the group may keep it.
-        let keeps_gid = mode & 0o010 == 0 && f.cred().in_group(self.attr.gid());
-        let gone = (mode & S_ISUID) | if keeps_gid { 0 } else { mode & S_ISGID };
-        if gone != 0 && !f.cred().capable(Capability::FSETID) {
-            let now = Timestamp::now();
-            let change = SetAttr { mode: Some(mode & !gone), now, ..SetAttr::default() };
+        let drops = ops::set_id_lost_by_change(&self.attr);
+        if drops != 0 {
+            let change = SetAttr { drops, now: Timestamp::now(), ..SetAttr::default() };
             self.attr.apply(&change);
             crate::vfs::notify::attr_changed(&f.path().dentry, &change);
         }

@@ -201,7 +201,7 @@ pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<Ope
     socket.ino.store(path.dentry.inode().attr().ino(), Ordering::Relaxed);
     let mut flags = OpenFlags::RDWR;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(try_arc(file::SocketFile(socket))?, path, flags, cred.clone()))
+    Ok(OpenFile::new(try_arc(file::SocketFile(socket))?, path, flags))
 }
 
 /// A new socket on its own.

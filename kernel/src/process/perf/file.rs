@@ -10,7 +10,7 @@ use crate::mm::user::UserPtr;
 use crate::process::task::current::current;
 use crate::sync::{PollTable, WaitQueue};
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Capability, Cred, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents};
+use crate::vfs::{Capability, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::perf::{bit, ioctl, kind};
 use abi::{Errno, Result};
@@ -25,9 +25,9 @@ pub(super) struct EventFile {
 }
 
 /// A new file for an event that is not attached yet.
-pub(super) fn new(event: &Arc<Event>, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub(super) fn new(event: &Arc<Event>) -> Result<OpenFile> {
     let ops = try_arc(EventFile { event: event.clone(), queue: WaitQueue::new() })?;
-    anonymous(ops, "[perf_event]", OpenFlags::RDWR, false, cred)
+    anonymous(ops, "[perf_event]", OpenFlags::RDWR, false)
 }
 
 /// The event behind a descriptor; `EBADF` for any other file.

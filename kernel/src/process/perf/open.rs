@@ -88,7 +88,7 @@ pub fn open(request: &Request) -> Result<(OpenFile, bool)> {
     {
         map::set_output(&event, Some(named))?;
     }
-    let opened = file::new(&event, &current().cred_arc())?;
+    let opened = file::new(&event)?;
     life::attach(&event, leader, &changes())?;
     Ok((opened, flags & flag::CLOEXEC != 0))
 }

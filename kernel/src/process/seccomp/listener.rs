@@ -22,8 +22,7 @@ struct Listener(Arc<Notifier>);
 /// A descriptor of the running task for who answers.
 pub(super) fn open(task: Current, notifier: &Arc<Notifier>) -> Result<Fd> {
     let ops = try_arc(Listener(notifier.clone()))?;
-    let cred = task.cred_arc();
-    let file = try_arc(anonymous(ops, "seccomp notify", OpenFlags::RDWR, false, &cred)?)?;
+    let file = try_arc(anonymous(ops, "seccomp notify", OpenFlags::RDWR, false)?)?;
     task.files().alloc_lowest(0, file, true, task.process().nofile_limit())
 }
 

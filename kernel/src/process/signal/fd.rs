@@ -9,12 +9,11 @@ use crate::process::task::current::current;
 use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Cred, FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, SigSet};
 use abi::{Errno, Result};
 use alloc::string::String;
-use alloc::sync::Arc;
 use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,9 +39,9 @@ impl SignalFd {
 }
 
 /// A signalfd for a set of signals.
-pub fn new(set: SigSet, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn new(set: SigSet, nonblock: bool) -> Result<OpenFile> {
     let set = AtomicU64::new(set.minus(SigSet::UNBLOCKABLE).0);
-    anonymous(try_arc(SignalFd { set })?, "[signalfd]", OpenFlags::RDWR, nonblock, cred)
+    anonymous(try_arc(SignalFd { set })?, "[signalfd]", OpenFlags::RDWR, nonblock)
 }
 
 /// `struct signalfd_siginfo`: the same facts as `siginfo_t`, every field in a place of its own.

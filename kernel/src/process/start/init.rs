@@ -51,6 +51,7 @@ pub fn init() {
     wait::register_scheduler(&SLEEPER);
     pace::register_pacer(&SLEEPER);
     crate::random::register_caller(&RunningTask);
+    crate::vfs::cred::register_running(|| crate::process::task::current::current().cred().clone());
     crate::mm::frames::register_trusted(crate::process::task::current::is_trusted_with_memory);
     crate::mm::frames::register_payer(crate::process::task::current::payer);
     proc::register();

@@ -236,11 +236,10 @@ fn give_pidfd(parent: Current, args: &CloneArgs, child: &Arc<Task>) -> Result<Op
     if !args.flags.contains(CloneFlags::PIDFD) {
         return Ok(None);
     }
-    let cred = parent.cred_arc();
     let file = try_arc(if args.flags.contains(CloneFlags::THREAD) {
-        super::pidfd::new_of_thread(child, false, &cred)?
+        super::pidfd::new_of_thread(child, false)?
     } else {
-        super::pidfd::new(child.process(), false, &cred)?
+        super::pidfd::new(child.process(), false)?
     })?;
     let limit = parent.process().nofile_limit();
     let fd = parent.files().alloc_lowest(0, file, true, limit)?;

@@ -11,7 +11,7 @@ use crate::process::task::task::Task;
 use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Cred, FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 
@@ -79,16 +79,16 @@ impl FileOps for PidFd {
 }
 
 /// A new pidfd of `process`.
-pub fn new(process: &Arc<Process>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn new(process: &Arc<Process>, nonblock: bool) -> Result<OpenFile> {
     let ops = try_arc(PidFd { process: process.clone(), thread: None })?;
-    anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock, cred)
+    anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock)
 }
 
 /// A new pidfd of one thread.
-pub fn new_of_thread(task: &Arc<Task>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn new_of_thread(task: &Arc<Task>, nonblock: bool) -> Result<OpenFile> {
     let thread = Thread { task: Arc::downgrade(task), tid: task.tid() };
     let ops = try_arc(PidFd { process: task.process().clone(), thread: Some(thread) })?;
-    let file = anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock, cred)?;
+    let file = anonymous(ops, "[pidfd]", OpenFlags::RDWR, nonblock)?;
     // As Linux shows it: PIDFD_THREAD is O_EXCL.
     file.set_flags(OpenFlags::EXCL, OpenFlags::EXCL);
     Ok(file)

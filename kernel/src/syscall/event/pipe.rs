@@ -48,8 +48,7 @@ pub fn eventfd2(initial: u32, flags: u32) -> Result<i32> {
     if flags & !(SEMAPHORE | CLOEXEC | NONBLOCK) != 0 {
         return Err(Errno::EINVAL);
     }
-    let cred = process::current().cred_arc();
-    let file = events::new(initial, flags & SEMAPHORE != 0, flags & NONBLOCK != 0, &cred)?;
+    let file = events::new(initial, flags & SEMAPHORE != 0, flags & NONBLOCK != 0)?;
     Ok(install(file, flags & CLOEXEC != 0)?.0)
 }
 
@@ -63,7 +62,7 @@ pub fn timerfd_create(clock: i32, flags: u32) -> Result<i32> {
         return Err(Errno::EPERM);
     }
     let clock = ClockId::from_abi(clock).ok_or(Errno::EINVAL)?;
-    let file = timerfd::new(clock, flags & NONBLOCK != 0, &cred)?;
+    let file = timerfd::new(clock, flags & NONBLOCK != 0)?;
     Ok(install(file, flags & CLOEXEC != 0)?.0)
 }
 
@@ -154,7 +153,6 @@ pub fn signalfd4(fd: i32, mask: UserPtr<SigSet>, size: usize, flags: u32) -> Res
         file.downcast::<SignalFd>().ok_or(Errno::EINVAL)?.change(set);
         return Ok(fd);
     }
-    let cred = process::current().cred_arc();
-    let file = signalfds::new(set, flags & NONBLOCK != 0, &cred)?;
+    let file = signalfds::new(set, flags & NONBLOCK != 0)?;
     Ok(install(file, flags & CLOEXEC != 0)?.0)
 }

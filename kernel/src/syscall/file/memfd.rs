@@ -42,7 +42,7 @@ pub fn memfd_create(name: u64, flags: u32) -> Result<i32> {
     let sealable = flags & (ALLOW_SEALING | NOEXEC_SEAL) != 0;
     let cred = process::current().cred_arc();
     let place = crate::fs::tmpfs::new_memfd(&label, &cred, sealable, flags & NOEXEC_SEAL != 0)?;
-    let file = opening::open_memfd(place, &cred)?;
+    let file = opening::open_memfd(place)?;
     let cloexec = flags & CLOEXEC != 0;
     with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit())).map(|fd| fd.0)
 }

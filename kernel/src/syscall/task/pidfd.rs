@@ -24,8 +24,7 @@ pub fn pidfd_open(pid: i32, flags: u32) -> Result<i32> {
         let thread = process::lookup_task(pid).filter(|task| !task.is_kernel_thread());
         // A process that has ended, and still has its number, has no thread any more.
         let missing = if process::lookup(pid).is_some() { Errno::EINVAL } else { Errno::ESRCH };
-        let cred = process::current().cred_arc();
-        let file = pidfd::new_of_thread(&thread.ok_or(missing)?, flags & NONBLOCK != 0, &cred)?;
+        let file = pidfd::new_of_thread(&thread.ok_or(missing)?, flags & NONBLOCK != 0)?;
         return Ok(install(file, true)?.0);
     }
     let Some(target) = process::lookup(pid) else {
@@ -33,8 +32,7 @@ pub fn pidfd_open(pid: i32, flags: u32) -> Result<i32> {
         let thread = process::lookup_task(pid);
         return Err(if thread.is_some() { Errno::EINVAL } else { Errno::ESRCH });
     };
-    let cred = process::current().cred_arc();
-    let file = pidfd::new(&target, flags & NONBLOCK != 0, &cred)?;
+    let file = pidfd::new(&target, flags & NONBLOCK != 0)?;
     Ok(install(file, true)?.0)
 }
 

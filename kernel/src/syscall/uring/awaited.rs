@@ -57,8 +57,7 @@ impl FileOps for Awaited {
 }
 
 fn wait_for(awaited: Awaited) -> Result<Outcome> {
-    let cred = process::current().cred_arc();
-    let file = anonymous(try_arc(awaited)?, "[io_uring]", OpenFlags::RDWR, false, &cred)?;
+    let file = anonymous(try_arc(awaited)?, "[io_uring]", OpenFlags::RDWR, false)?;
     let wanted = PollEvents::READABLE | PollEvents::WRITABLE | PollEvents::ERR | PollEvents::HUP;
     Ok(Outcome::Waits(Wait { file: Some(try_arc(file)?), wanted, deadline: None }))
 }

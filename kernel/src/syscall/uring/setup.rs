@@ -160,7 +160,6 @@ pub fn io_uring_setup(entries: u32, params: UserPtr<Params>) -> Result<i32> {
     if !has(flag::R_DISABLED) {
         ring.check_submitter(&mut ring.state.lock())?;
     }
-    let cred = process::current().cred_arc();
-    let file = anonymous(try_arc(RingFile(ring))?, "[io_uring]", OpenFlags::RDWR, false, &cred)?;
+    let file = anonymous(try_arc(RingFile(ring))?, "[io_uring]", OpenFlags::RDWR, false)?;
     Ok(install(file, true)?.0)
 }

@@ -74,7 +74,8 @@ pub fn xattr_changed(dentry: &Arc<Dentry>) {
 #[cold]
 fn on_change(dentry: &Arc<Dentry>, change: &SetAttr) {
     let mut mask = 0;
-    if change.uid.is_some() || change.gid.is_some() || change.mode.is_some() {
+    let mode = change.mode.is_some() || change.drops != 0;
+    if change.uid.is_some() || change.gid.is_some() || mode {
         mask |= event::ATTRIB;
     }
     if change.size.is_some() {

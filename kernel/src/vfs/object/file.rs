@@ -1,7 +1,7 @@
 //! Open files: [`OpenFile`], the open file description, and [`FileOps`], what it does.
 //!
-//! An `OpenFile` is shared by every descriptor that was duplicated from the same open. It owns the position, the flags,
-//! and a reference to the credentials of its opener; those never change.
+//! An `OpenFile` is shared by every descriptor that was duplicated from the same open. It owns the position and the
+//! flags. It never knows who opened it: the rights of a change are those of the task that makes it.
 //!
 //! Locks: the position is guarded by a sleeping mutex, which a transfer holds if it depends on the position
 //! ([`FileOps::uses_position`]): so two threads that read through one description get different bytes, and a reader that
@@ -174,7 +174,6 @@ pub struct OpenFile {
     /// Access mode and status flags. Relaxed: a flag decides nothing but the behaviour of later calls.
     flags: AtomicU32,
     pos: Mutex<u64>,
-    cred: Arc<Cred>,
     owner: SpinLock<Option<Box<SignalOwner>>, level::Leaf>,
     /// Whether this file counts as a writer of its inode.
     counts_as_writer: bool,
@@ -184,29 +183,18 @@ pub struct OpenFile {
 impl OpenFile {
     /// A new description. Flags that matter only to `open` itself are left out.
     #[inline]
-    pub fn new(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags, cred: Arc<Cred>) -> Self {
-        Self::build(ops, path, flags, cred, false)
+    pub fn new(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags) -> Self {
+        Self::build(ops, path, flags, false)
     }
 
     /// As [`new`](Self::new), for a file that has been counted as a writer of its inode.
     #[inline]
-    pub(in crate::vfs) fn new_writer(
-        ops: Arc<dyn FileOps>,
-        path: Path,
-        flags: OpenFlags,
-        cred: Arc<Cred>,
-    ) -> Self {
-        Self::build(ops, path, flags, cred, true)
+    pub(in crate::vfs) fn new_writer(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags) -> Self {
+        Self::build(ops, path, flags, true)
     }
 
     #[inline]
-    fn build(
-        ops: Arc<dyn FileOps>,
-        path: Path,
-        flags: OpenFlags,
-        cred: Arc<Cred>,
-        counts_as_writer: bool,
-    ) -> Self {
+    fn build(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags, counts_as_writer: bool) -> Self {
         let once = OpenFlags::CREAT
             .union(OpenFlags::EXCL)
             .union(OpenFlags::NOCTTY)
@@ -218,7 +206,6 @@ impl OpenFile {
             path,
             flags: AtomicU32::new(flags.difference(once).bits()),
             pos: Mutex::new(0),
-            cred,
             owner: SpinLock::new(None),
             counts_as_writer,
             watchers: SpinLock::new(Vec::new()),
@@ -247,10 +234,6 @@ impl OpenFile {
     /// The type of that object.
     pub fn kind(&self) -> FileType {
         self.path.dentry.kind()
-    }
-    /// Who opened it.
-    pub fn cred(&self) -> &Arc<Cred> {
-        &self.cred
     }
     /// Access mode and status flags.
     #[inline]

@@ -122,6 +122,9 @@ impl InodeAttr {
         if let Some(mode) = change.mode {
             self.mode.store((self.mode() & abi::fs::S_IFMT) | (mode & 0o7777), Ordering::Relaxed);
         }
+        if change.drops != 0 {
+            self.mode.fetch_and(!(change.drops & 0o7777), Ordering::Relaxed);
+        }
         if let Some(uid) = change.uid {
             self.uid.store(uid, Ordering::Relaxed);
         }

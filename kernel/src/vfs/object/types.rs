@@ -121,6 +121,8 @@ pub struct Metadata {
 pub struct SetAttr {
     /// Permission bits only (0o7777).
     pub mode: Option<u32>,
+    /// Bits of the mode to take away, whatever the others are by then: the set-id bits.
+    pub drops: u32,
     pub uid: Option<u32>,
     pub gid: Option<u32>,
     pub size: Option<u64>,

@@ -1,7 +1,7 @@
 //! Changes of attributes: `chmod`, `chown`, `utimensat`, `truncate`.
 #![forbid(unsafe_code)]
 
-use crate::vfs::cred::{Capability, Cred};
+use crate::vfs::cred::{Capability, Cred, running_cred};
 use crate::vfs::namei::perm;
 use crate::vfs::notify;
 use crate::vfs::object::file::OpenFile;
@@ -59,22 +59,35 @@ pub fn chown(path: &Path, uid: Option<u32>, gid: Option<u32>, cred: &Cred) -> Re
     if gid.is_some_and(|gid| !(may || (owner && own_group(gid)))) {
         return Err(Errno::EPERM);
     }
-    let mode = (path.dentry.kind() != FileType::Dir).then(|| without_set_id(attr, cred)).flatten();
-    change(path, &SetAttr { uid, gid, mode, now: Timestamp::now(), ..SetAttr::default() })
+    let drops = if path.dentry.kind() == FileType::Dir { 0 } else { set_id_lost(attr, cred) };
+    change(path, &SetAttr { uid, gid, drops, now: Timestamp::now(), ..SetAttr::default() })
 }
 
-/// The mode without the set-id bits that a change of owner or contents clears; `None` if there are none to clear.
-fn without_set_id(attr: &InodeAttr, cred: &Cred) -> Option<u32> {
+/// The set-id bits that a change of the owner takes away.
+fn set_id_lost(attr: &InodeAttr, cred: &Cred) -> u32 {
     let mode = attr.mode();
-    let mut gone = mode & S_ISUID;
+    let mut lost = mode & S_ISUID;
     if mode & S_ISGID != 0 {
         let executable = mode & 0o010 != 0;
         let foreign = !cred.in_group(attr.gid()) && !cred.capable(Capability::FSETID);
         if executable || foreign {
-            gone |= S_ISGID;
+            lost |= S_ISGID;
         }
     }
-    (gone != 0).then_some(mode & !gone & 0o7777)
+    lost
+}
+
+/// The set-id bits that a change of the contents by the running task takes away: its rights count, not those of whoever
+/// opened the file.
+#[inline]
+pub fn set_id_lost_by_change(attr: &InodeAttr) -> u32 {
+    if attr.mode() & (S_ISUID | S_ISGID) == 0 {
+        return 0;
+    }
+    match running_cred() {
+        Some(cred) if !cred.capable(Capability::FSETID) => set_id_lost(attr, &cred),
+        _ => 0,
+    }
 }
 
 /// `utimensat`, when the name has been resolved.
@@ -112,23 +125,26 @@ pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
             usage.get_writer()?;
         }
     }
-    let now = Timestamp::now();
-    let mode = cred
-        .filter(|cred| !cred.capable(Capability::FSETID))
-        .and_then(|cred| without_set_id(path.inode().attr(), cred));
-    let new = SetAttr { size: Some(len), mtime: Some(now), mode, now, ..SetAttr::default() };
-    let result = change(path, &new);
+    let result = change(path, &new_length(path, len));
     if let (Some(_), Some(usage)) = (cred, usage) {
         usage.put_writer();
     }
     result
 }
 
-/// The truncation of `O_TRUNC`: makes the change `new`, with permissions checked by `open`.
-pub fn truncate_opened(file: &OpenFile, new: &SetAttr) -> Result<()> {
-    let Some(usage) = file.inode().usage() else { return change(file.path(), new) };
+/// The change that a new length is.
+fn new_length(path: &Path, len: u64) -> SetAttr {
+    let now = Timestamp::now();
+    let drops = set_id_lost_by_change(path.inode().attr());
+    SetAttr { size: Some(len), mtime: Some(now), drops, now, ..SetAttr::default() }
+}
+
+/// The truncation of `O_TRUNC`; permissions were checked by `open`.
+pub fn truncate_opened(file: &OpenFile) -> Result<()> {
+    let new = new_length(file.path(), 0);
+    let Some(usage) = file.inode().usage() else { return change(file.path(), &new) };
     usage.get_writer()?;
-    let result = change(file.path(), new);
+    let result = change(file.path(), &new);
     usage.put_writer();
     result
 }

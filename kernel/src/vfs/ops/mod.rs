@@ -12,7 +12,7 @@ mod rename;
 mod xattr;
 
 pub(super) use attr::truncate_opened;
-pub use attr::{Change, chmod, chown, set_times, truncate};
+pub use attr::{Change, chmod, chown, set_id_lost_by_change, set_times, truncate};
 pub(super) use create::create_locked;
 pub use create::{link, mkdir, mknod, symlink};
 pub use mounting::{Unmount, bind, move_mount, new_mount, remount, remount_flags, unmount};
