@@ -1,7 +1,7 @@
 //! Seeds that a boot loader or a firmware leaves in memory: where they lie in it, and what they are worth.
 //!
 //! Owns the reading of two tables, neither of which is believed: ACPI's `OEM0` of Hyper-V, as Windows and Linux use it, and
-//! `LINUX_EFI_RANDOM_SEED` of UEFI's configuration table, which systemd-boot, GRUB and Linux's EFI stub leave for the
+//! `LINUX_EFI_RANDOM_SEED` of UEFI's configuration table, which systemd-boot and Linux's EFI stub leave for the
 //! kernel. Whoever uses a seed wipes it where it lay: the next kernel must not find it. Lock rules: none.
 //!
 //! References: Microsoft, *The Windows 10 random number generation infrastructure*, section 3.5 (ACPI-OEM0); Linux,

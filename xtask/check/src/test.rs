@@ -31,8 +31,9 @@ impl Test {
     /// Runs the tests and counts; whatever keeps them from running is one failure.
     pub fn tally(self) -> Result<Tally> {
         setup::ensure(&setup::DEFAULT)?;
-        setup::ensure(&[Need::Swtpm])?;
+        setup::ensure(&[Need::Swtpm, Need::Ovmf])?;
         build::build(self.build)?;
+        build::uefi_loader()?;
         let mut tally = Tally::default();
         tally.run(process::cargo().args(["test", "--no-fail-fast"]).args(&self.args))?;
         if self.args.is_empty() {

@@ -14,7 +14,8 @@ use xtask_check::test::Test;
 use xtask_check::{adopters, checking, miri, mutants, proofs};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
-use xtask_setup::setup::{self, Need, TARGET};
+use xtask_setup::build::UEFI_LOADER;
+use xtask_setup::setup::{self, Need, TARGET, UEFI_TARGET};
 use xtask_suites::{assess, busybox, debian, random_stats};
 use xtask_tidy::{shrink, tidy};
 
@@ -33,6 +34,10 @@ impl Ci {
         gate(&mut tally, "clippy, host", || clippy(&["--all-targets"]));
         gate(&mut tally, "clippy, kernel", || {
             clippy(&["--package", "alea-kernel", "--target", TARGET])
+        });
+        gate(&mut tally, "clippy, UEFI", || {
+            setup::provide_target(UEFI_TARGET)?;
+            clippy(&["--package", UEFI_LOADER, "--target", UEFI_TARGET])
         });
         gate(&mut tally, "alea-random for a kernel, unoptimised", bare_crate);
         gate(&mut tally, "tidy", || tidy::check(paths::root()));

@@ -146,6 +146,11 @@ pub enum Boot {
         iso: PathBuf,
         firmware: Option<PathBuf>,
     },
+    /// A disk with the files of `folder`, under the UEFI firmware given.
+    Uefi {
+        folder: PathBuf,
+        firmware: PathBuf,
+    },
 }
 
 /// One virtual machine.
@@ -325,6 +330,11 @@ impl Machine {
                 if let Some(firmware) = firmware {
                     qemu.arg("-bios").arg(firmware);
                 }
+            }
+            Boot::Uefi { folder, firmware } => {
+                let disk =
+                    format!("file=fat:{},format=raw,if=virtio,readonly=on", folder.display());
+                qemu.args(["-drive", &disk]).arg("-bios").arg(firmware);
             }
         }
         qemu.args(&self.extra);

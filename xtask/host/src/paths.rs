@@ -40,6 +40,11 @@ pub fn debugger_kernel() -> PathBuf {
     alea().join("kernel-gdb.elf")
 }
 
+/// The boot loader of the tests of UEFI machines.
+pub fn uefi_loader() -> PathBuf {
+    alea().join("uefi-loader.efi")
+}
+
 /// The initramfs that users boot: BusyBox, and what measures.
 pub fn initramfs() -> PathBuf {
     alea().join("initramfs.cpio")

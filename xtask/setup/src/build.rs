@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 
-use crate::setup::{self, Need, TARGET};
+use crate::setup::{self, Need, TARGET, UEFI_TARGET};
 use xtask_guest::initramfs::Tree;
 use xtask_guest::{kallsyms, relocs};
 use xtask_host::{paths, process, term};
@@ -140,6 +140,17 @@ fn init() -> Result<()> {
     cargo.args(MESSAGES).args(["--", "-C", "target-feature=+crt-static"]);
     built(cargo, "alea-init", &paths::init())
 }
+
+/// The boot loader of the tests of UEFI machines.
+pub fn uefi_loader() -> Result<()> {
+    setup::provide_target(UEFI_TARGET)?;
+    let mut cargo = process::cargo();
+    cargo.args(["build", "--package", UEFI_LOADER, "--target", UEFI_TARGET, "--profile", "guest"]);
+    cargo.args(MESSAGES);
+    built(cargo, UEFI_LOADER, &paths::uefi_loader())
+}
+
+pub const UEFI_LOADER: &str = "alea-uefi-loader";
 
 /// Cargo says what it made, and of its progress only what is wrong.
 const MESSAGES: [&str; 3] = ["--quiet", "--message-format", "json-render-diagnostics"];

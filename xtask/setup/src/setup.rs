@@ -17,13 +17,16 @@ use xtask_host::{paths, process};
 /// The target that the kernel is built for.
 pub const TARGET: &str = "x86_64-unknown-none";
 
+/// The target that the tests' boot loader is built for.
+pub const UEFI_TARGET: &str = "x86_64-unknown-uefi";
+
 /// Installs what is missing.
 #[derive(Args)]
 pub struct Setup {
     /// Only say what is there and what is missing; exit status 1 if anything is
     #[arg(long)]
     check: bool,
-    /// Also what only `image` and `ci` need: xorriso, UEFI firmware, rustfmt, clippy, z3, mmdebstrap
+    /// Also what only `image`, `test` and `ci` need: xorriso, UEFI firmware, rustfmt, clippy, z3, mmdebstrap
     #[arg(long)]
     all: bool,
 }

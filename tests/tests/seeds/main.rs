@@ -1,5 +1,7 @@
 //! Seeds from outside: what the firmware, the boot loader and a TPM bring, and whom a confidential machine believes.
 
+mod uefi;
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
