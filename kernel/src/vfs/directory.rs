@@ -16,6 +16,7 @@ use crate::sync::Once;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
+use core::cell::Cell;
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -83,7 +84,7 @@ pub fn iterate(
     pos: u64,
     mut emit: impl FnMut(DirEntry<'_>) -> bool,
 ) -> Result<u64> {
-    let (dir, end) = begin(file, pos)?;
+    let (dir, open) = begin(file, pos)?;
     let mut at = pos;
     let mut emit = |entry: DirEntry<'_>| {
         let next = entry.next;
@@ -93,11 +94,19 @@ pub fn iterate(
         }
         taken
     };
+    let end = Cell::new(open.end.load(Ordering::Relaxed));
+    // Set again with the table locked: an entry that was moved since has a cursor above the end that `begin` saw.
+    let begins = |all| {
+        if pos == 0 {
+            open.end.store(all, Ordering::Relaxed);
+            end.set(all);
+        }
+    };
     let goes_on = dots(dir, pos, &mut emit)
         && dir
-            .visit_children(pos.max(2), |cursor, child, name| {
+            .visit_children(pos.max(2), begins, |cursor, child, name| {
                 // The listing of the table is done, but a dynamic directory may have entries that are not in it.
-                if cursor >= end {
+                if cursor >= end.get() {
                     return ControlFlow::Break(true);
                 }
                 let next = cursor.wrapping_add(1);
@@ -113,8 +122,8 @@ pub fn iterate(
     Ok(at)
 }
 
-/// The directory, and the cursor at which its listing ends.
-fn begin(file: &OpenFile, pos: u64) -> Result<(&Arc<Dentry>, u64)> {
+/// The directory, and where its listing ends.
+fn begin(file: &OpenFile, pos: u64) -> Result<(&Arc<Dentry>, &DirOps)> {
     let dir = &file.path().dentry;
     if !dir.is_dir() {
         return Err(Errno::ENOTDIR);
@@ -126,7 +135,7 @@ fn begin(file: &OpenFile, pos: u64) -> Result<(&Arc<Dentry>, u64)> {
     if pos == 0 {
         open.end.store(dir.children_end(), Ordering::Relaxed);
     }
-    Ok((dir, open.end.load(Ordering::Relaxed)))
+    Ok((dir, open))
 }
 
 /// Emits `.` and `..`; false if `emit` returned false.

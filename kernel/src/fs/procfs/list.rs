@@ -144,10 +144,14 @@ pub(super) fn read_net(
     let mut from = from;
     loop {
         // One at a time: the table is not locked while an entry goes to the caller.
-        let found = directory.visit_children(from, |cursor, child, name| {
-            let name = ArrayVec::<u8, 64>::try_from(name).unwrap_or_default();
-            ControlFlow::Break((cursor, name, child.ino(), child.kind()))
-        });
+        let found = directory.visit_children(
+            from,
+            |_| (),
+            |cursor, child, name| {
+                let name = ArrayVec::<u8, 64>::try_from(name).unwrap_or_default();
+                ControlFlow::Break((cursor, name, child.ino(), child.kind()))
+            },
+        );
         let Some((cursor, name, ino, kind)) = found else { return Ok(()) };
         from = cursor + 1;
         if !emit(DirEntry { name: &name, ino, kind, next: DYNAMIC_CURSOR + from }) {

@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;
-use crate::mm::fallible::TryGrow;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -157,16 +156,22 @@ impl Children {
     /// Adds a name that is not there; returns its cursor.
     pub fn insert(&mut self, hash: NameHash, child: Arc<Dentry>) -> Result<u64> {
         self.reserve()?;
+        Ok(self.insert_reserved(hash, child))
+    }
+
+    /// As [`insert`](Self::insert), with the room that [`reserve`](Self::reserve) made and nothing has used since.
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
+    pub fn insert_reserved(&mut self, hash: NameHash, child: Arc<Dentry>) -> u64 {
         let cursor = self.next_cursor;
         self.next_cursor += 1;
-        self.slots.try_push(Slot { cursor, hash, child: Some(child) })?;
+        self.slots.push(Slot { cursor, hash, child: Some(child) });
         self.live += 1;
         if self.slots.len() == SMALL + 1 {
             self.rebuild_index();
         } else if self.slots.len() > SMALL {
             self.index_last(hash);
         }
-        Ok(cursor)
+        cursor
     }
 
     /// Removes the child at `cursor`.

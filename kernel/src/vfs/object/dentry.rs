@@ -6,7 +6,9 @@
 //! A dentry owns a reference to its parent, and a directory's table one to each child. Locks: whoever adds, removes or
 //! moves names holds the directory's `change` mutex (of two, an ancestor's first, otherwise by address) and takes the
 //! table's spinlock for the moment of the change; readers take only the spinlock. A dentry's own link lock may be taken
-//! inside its parent's table lock, never the other way.
+//! inside its parent's table lock, never the other way. A rename is one step for all readers: it holds the spinlocks of both
+//! tables, and to exchange two names both links. Nobody else holds two tables or two links of a file system in use, and
+//! renames between two directories are ordered by a mutex, so no order among them is needed.
 #![forbid(unsafe_code)]
 
 use super::children::{Children, NameHash};
@@ -14,7 +16,7 @@ use super::inode::Inode;
 use super::types::FileType;
 use crate::mm::fallible::{Room, try_box, try_small};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Mutex, MutexGuard, SpinLock, cond_resched, level};
+use crate::sync::{Mutex, MutexGuard, SpinGuard, SpinLock, cond_resched, level};
 use crate::vfs::notify;
 use abi::fs::NAME_MAX;
 use abi::{Errno, Result};
@@ -50,10 +52,6 @@ struct Link {
     /// The cursor in the parent's table; 0 if the table does not hold it.
     cursor: u64,
     unlinked: bool,
-}
-
-impl Link {
-    const EMPTY: Self = Self { parent: None, name: Name::new_const(), cursor: 0, unlinked: false };
 }
 
 struct Directory {
@@ -249,49 +247,49 @@ impl Dentry {
     }
 
     /// Moves `child` from this directory's table to `new_dir`'s as `name`, in the place of `replaced`, which
-    /// is unlinked. Both `change` mutexes are held, and [`reserve`](Self::reserve) succeeded on `new_dir`.
-    /// There is no moment at which `name` does not exist, if it existed before.
+    /// is unlinked. Both `change` mutexes are held, and [`reserve`](Self::reserve) succeeded on `new_dir`: nothing fails.
+    /// Everybody sees all of it or nothing.
     pub fn relocate(
         &self,
         child: &Arc<Dentry>,
         new_dir: &Arc<Dentry>,
-        name: &[u8],
+        name: Name,
         replaced: Option<&Arc<Dentry>>,
-    ) -> Result<()> {
-        let (old_hash, old_cursor) = child.slot();
-        let new_name = try_small(name)?;
-        let old_parent = {
-            let mut children = new_dir.directory()?.children.lock();
-            let cursor = match replaced {
-                Some(replaced) => {
-                    let (_, cursor) = replaced.slot();
-                    replaced.link.lock().unlinked = true;
-                    children.replace(cursor, child.clone());
-                    cursor
-                }
-                None => children.insert(NameHash::of(name), child.clone())?,
-            };
-            let mut link = child.link.lock();
-            link.name = new_name;
-            link.cursor = cursor;
-            link.parent.replace(new_dir.clone())
+    ) {
+        let (Some(from), Some(to)) = (self.dir.as_deref(), new_dir.dir.as_deref()) else {
+            return;
         };
-        let held = self.directory()?.children.lock().remove(old_hash, old_cursor);
-        drop((held, old_parent));
-        Ok(())
+        let (old_hash, old_cursor) = child.slot();
+        let mut tables = Tables::lock(from, to);
+        let cursor = match replaced {
+            Some(replaced) => {
+                let (_, cursor) = replaced.slot();
+                replaced.link.lock().unlinked = true;
+                tables.second().replace(cursor, child.clone());
+                cursor
+            }
+            None => tables.second().insert_reserved(NameHash::of(&name), child.clone()),
+        };
+        let old = {
+            let mut link = child.link.lock();
+            link.cursor = cursor;
+            (core::mem::replace(&mut link.name, name), link.parent.replace(new_dir.clone()))
+        };
+        let held = tables.first.remove(old_hash, old_cursor);
+        drop(tables);
+        drop((held, old));
     }
 
-    /// Swaps `a`, an entry of this directory, with `b`, one of `b_dir`. Both `change` mutexes are held.
+    /// Swaps `a`, an entry of this directory, with `b`, one of `b_dir`. Both `change` mutexes are held. Everybody sees all of
+    /// it or nothing.
     pub fn exchange(&self, a: &Arc<Dentry>, b_dir: &Arc<Dentry>, b: &Arc<Dentry>) {
         let (Some(a_dir), Some(b_dir)) = (self.dir.as_deref(), b_dir.dir.as_deref()) else {
             return;
         };
-        a_dir.children.lock().replace(a.slot().1, b.clone());
-        b_dir.children.lock().replace(b.slot().1, a.clone());
-        // One after the other: two link locks are never held at once. Renames are ordered by the mutexes.
-        let mut link = core::mem::replace(&mut *a.link.lock(), Link::EMPTY);
-        core::mem::swap(&mut link, &mut b.link.lock());
-        *a.link.lock() = link;
+        let mut tables = Tables::lock(a_dir, b_dir);
+        tables.first.replace(a.slot().1, b.clone());
+        tables.second().replace(b.slot().1, a.clone());
+        core::mem::swap(&mut *a.link.lock(), &mut *b.link.lock());
     }
 
     /// Hash and cursor of the slot that holds this dentry.
@@ -314,15 +312,17 @@ impl Dentry {
         self.dir.as_deref().map_or(0, |dir| dir.children.lock().end())
     }
 
-    /// Calls `visit` with the cursor, dentry and name of each child whose cursor is at least `from`, in order, until it
-    /// breaks; returns what it broke with. This table is locked meanwhile.
+    /// Tells `begins` the cursor above those of all children, then calls `visit` with the cursor, dentry and name of each child
+    /// whose cursor is at least `from`, in order, until it breaks; returns what it broke with. This table is locked meanwhile.
     #[inline]
     pub fn visit_children<B>(
         &self,
         from: u64,
+        begins: impl FnOnce(u64),
         mut visit: impl FnMut(u64, &Dentry, &[u8]) -> ControlFlow<B>,
     ) -> Option<B> {
         let children = self.dir.as_deref()?.children.lock();
+        begins(children.end());
         let outcome = children.from(from).try_for_each(|(cursor, child)| {
             let link = child.link.lock();
             visit(cursor, child, &link.name)
@@ -357,6 +357,24 @@ impl Dentry {
             let Some(parent) = parent else { return };
             (at, from) = (parent, cursor.saturating_add(1));
         }
+    }
+}
+
+/// The locked tables of the two directories of a rename, which may be one.
+struct Tables<'a> {
+    first: SpinGuard<'a, Children, level::Dentry>,
+    other: Option<SpinGuard<'a, Children, level::Dentry>>,
+}
+
+impl<'a> Tables<'a> {
+    fn lock(first: &'a Directory, second: &'a Directory) -> Self {
+        let one = core::ptr::eq(first, second);
+        let first = first.children.lock();
+        Self { first, other: (!one).then(|| second.children.lock()) }
+    }
+
+    fn second(&mut self) -> &mut Children {
+        self.other.as_mut().unwrap_or(&mut self.first)
     }
 }
 

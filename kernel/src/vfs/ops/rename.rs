@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 use super::remove::check_no_mount;
+use crate::mm::fallible::try_small;
 use crate::sync::{Mutex, MutexGuard};
 use crate::vfs::context::fdtable::Fd;
 use crate::vfs::cred::Cred;
@@ -101,7 +102,9 @@ fn rename_locked(
     if going.as_ref().is_some_and(|target| target.has_children()) {
         return Err(Errno::ENOTEMPTY);
     }
+    // All memory is there before anything changes.
     new_dir.dentry.reserve()?;
+    let name = try_small(to.name())?;
     old_dir.inode().rename(&Rename {
         moved: moved.inode(),
         new_dir: new_dir.inode(),
@@ -117,7 +120,7 @@ fn rename_locked(
             Ok(None)
         }
         target => {
-            old_dir.dentry.relocate(&moved, &new_dir.dentry, to.name(), target.as_ref())?;
+            old_dir.dentry.relocate(&moved, &new_dir.dentry, name, target.as_ref());
             let (old, new) = ((&*old_dir.dentry, from.name()), (&*new_dir.dentry, to.name()));
             notify::moved(old, new, moved.inode(), target.as_ref().map(|t| t.inode()));
             Ok(target)
