@@ -73,7 +73,7 @@ pub struct Wipe {
     /// The machine's CPU for that, as QEMU names it, if it matters.
     pub cpu: Option<String>,
     /// FILE NAME of a test that fails without it.
-    test: Option<String>,
+    pub test: Option<String>,
     /// Its place in the file, from 0.
     #[serde(skip)]
     pub at: usize,
