@@ -2,8 +2,8 @@
 //! `cargo xtask exhaust`: root must be able to fork meanwhile and afterwards, and his own small process must not be shot for it.
 
 use alea_tests::{alea, boot};
-use xtask_check::{exhaust, fuzz};
-use xtask_guest::inject::Told;
+use xtask_check::{abi, exhaust, fuzz};
+use xtask_guest::inject::{Rate, Told};
 use xtask_guest::qemu::Machine;
 use xtask_host::paths;
 
@@ -27,6 +27,17 @@ fn no_allocation_that_fails_ends_the_kernel() {
     let mut told = Told::default();
     told.add(&outcome.output);
     assert!(told.failed > 1000 && told.frames > 100, "{told}: too few to say anything");
+}
+
+/// The program itself is spared, and its children, which do the work, are not.
+#[test]
+fn what_fails_for_want_of_memory_changes_nothing() {
+    let rate = Rate { every: 8, seed: 1, generation: Some(2) };
+    let names = ["undone".to_owned()];
+    let ran = abi::run_failing(&Machine::new(paths::kernel()), &paths::kernel(), &names, rate);
+    let (found, told) = ran.unwrap();
+    assert_eq!(found, []);
+    assert!(told.failed > 1000, "{told}: too few to say anything");
 }
 
 /// Kernel memory of each sort: descriptors, buffers, pages of files that only a descriptor holds, inodes.

@@ -73,12 +73,13 @@ pub fn super_block() -> Result<Arc<Super>> {
     if let Some(sb) = SYSFS.get() {
         return Ok(sb.clone());
     }
-    let dev = anonymous_dev()?;
+    let number = anonymous_dev()?;
+    let dev = number.id();
     let (owner, mode) = (Owner::default(), S_IFDIR | 0o555);
     let attr = InodeAttr::new(dev, 1, mode, owner, DevId::NONE, Timestamp::now());
     let root = Dentry::new_root(try_arc(Root { attr })?, b"/")?;
     let fs = try_arc(fixed::KernelFs { name: "sysfs", magic: MAGIC })?;
-    let sb = Super::new(fs, root, dev, true)?;
+    let sb = Super::new(fs, root, number, true)?;
     Ok(SYSFS.call_once(|| sb).clone())
 }
 

@@ -103,7 +103,8 @@ pub fn init() -> Result<()> {
 }
 
 fn make_mount(kind: &'static Kind) -> Result<()> {
-    let dev = anonymous_dev()?;
+    let number = anonymous_dev()?;
+    let dev = number.id();
     let attr = InodeAttr::new(
         dev,
         1,
@@ -113,7 +114,7 @@ fn make_mount(kind: &'static Kind) -> Result<()> {
         Timestamp::default(),
     );
     let root = Dentry::new_root(try_arc(AnonInode { attr, special: SpinLock::new(None) })?, b"/")?;
-    let sb = Super::new(try_arc(KindRef(kind))?, root.clone(), dev, true)?;
+    let sb = Super::new(try_arc(KindRef(kind))?, root.clone(), number, true)?;
     let mount = Mount::new(sb, root, kind.name.as_bytes(), MountFlags::empty())?;
     kind.mount.call_once(|| mount);
     Ok(())

@@ -199,7 +199,8 @@ fn own_mount() -> Result<&'static Arc<Mount>> {
 
 /// Makes the file system and the kernel's own mount of it: at boot, after the root.
 pub fn init() -> Result<()> {
-    let dev = anonymous_dev()?;
+    let number = anonymous_dev()?;
+    let dev = number.id();
     let nobody = Owner::default();
     let ptmx = try_arc(PtsInode {
         attr: node(dev, PTMX_INO, S_IFCHR, nobody, DevId::new(5, 2)),
@@ -207,7 +208,7 @@ pub fn init() -> Result<()> {
     })?;
     let attr = node(dev, ROOT_INO, S_IFDIR | 0o755, nobody, DevId::NONE);
     let root = Dentry::new_root(try_arc(Root { attr, ptmx })?, b"/")?;
-    let sb = Super::new(try_arc(DevPts)?, root.clone(), dev, true)?;
+    let sb = Super::new(try_arc(DevPts)?, root.clone(), number, true)?;
     let mount = Mount::new(sb, root, b"devpts", MountFlags::empty())?;
     MOUNT.call_once(|| mount);
     Ok(())

@@ -4,7 +4,7 @@
 //! somebody is woken or user memory is touched.
 #![forbid(unsafe_code)]
 
-use super::limits;
+use super::limits::{self, Instance};
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, TryMap, try_arc_cyclic, try_small};
 use crate::mm::user::UserPtr;
@@ -36,8 +36,8 @@ const MASK_ADD: u32 = 1 << 29;
 pub struct Inotify {
     me: Weak<Inotify>,
     max_events: usize,
-    /// The user whose limits it counts against.
-    uid: u32,
+    /// Its place among the instances of a user, against whose limits its watches count, too.
+    instance: Instance,
     state: SpinLock<State, level::Leaf>,
     readers: WaitQueue,
 }
@@ -98,11 +98,11 @@ impl Queued {
 
 /// A new inotify; EMFILE if the user has too many.
 pub fn new(nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
-    limits::charge_instance(cred.euid)?;
+    let instance = Instance::new(cred.euid)?;
     let ops = try_arc_cyclic(|me| Inotify {
         me: me.clone(),
         max_events: limits::max_queued_events(),
-        uid: cred.euid,
+        instance,
         state: SpinLock::new(State {
             queue: VecDeque::new(),
             overflowed: false,
@@ -169,12 +169,12 @@ impl Inotify {
 impl Watcher for Inotify {
     /// Counts one more watch: ENOSPC if the user has too many.
     fn charge_watch(&self) -> Result<()> {
-        limits::charge_watch(self.uid)
+        limits::charge_watch(self.instance.uid())
     }
 
     /// Takes `charge_watch` back: the watch was not made.
     fn uncharge_watch(&self) {
-        limits::uncharge_watch(self.uid);
+        limits::uncharge_watch(self.instance.uid());
     }
 
     /// Enters a mark under the next free number; the table of marks is locked.
@@ -198,7 +198,7 @@ impl Watcher for Inotify {
             self.enqueue(&mut state, wd, Event::plain(event::IGNORED));
         }
         drop(state);
-        limits::uncharge_watch(self.uid);
+        limits::uncharge_watch(self.instance.uid());
         mark
     }
 
@@ -273,7 +273,6 @@ impl FileOps for Inotify {
                 None => break,
             }
         }
-        limits::uncharge_instance(self.uid);
     }
 
     fn fdinfo(&self, _f: &OpenFile) -> Result<String> {

@@ -26,20 +26,33 @@ pub fn max_queued_events() -> usize {
     MAX_QUEUED.get() as usize
 }
 
-/// Counts an instance: EMFILE beyond the limit.
-pub fn charge_instance(uid: u32) -> Result<()> {
-    let mut counts = COUNTS.lock();
-    let (instances, _) = counts.try_entry(uid, Default::default)?;
-    if *instances >= MAX_INSTANCES.get() as usize {
-        return Err(Errno::EMFILE);
-    }
-    *instances += 1;
-    Ok(())
+/// One of a user's instances, which counts while this lives.
+pub struct Instance {
+    uid: u32,
 }
 
-/// An instance is gone.
-pub fn uncharge_instance(uid: u32) {
-    change(uid, |(instances, _)| *instances = instances.saturating_sub(1));
+impl Instance {
+    /// Counts one more: EMFILE beyond the limit.
+    pub fn new(uid: u32) -> Result<Self> {
+        let mut counts = COUNTS.lock();
+        let (instances, _) = counts.try_entry(uid, Default::default)?;
+        if *instances >= MAX_INSTANCES.get() as usize {
+            return Err(Errno::EMFILE);
+        }
+        *instances += 1;
+        Ok(Self { uid })
+    }
+
+    /// The user.
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        change(self.uid, |(instances, _)| *instances = instances.saturating_sub(1));
+    }
 }
 
 /// Counts a watch: ENOSPC beyond the limit.

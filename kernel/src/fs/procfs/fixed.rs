@@ -53,9 +53,11 @@ pub fn super_block() -> Result<Arc<Super>> {
     if let Some(sb) = PROC.get() {
         return Ok(sb.clone());
     }
-    let dev = anonymous_dev()?;
+    let number = anonymous_dev()?;
+    let dev = number.id();
     let root = Dentry::new_root(try_arc(Node::root(dev))?, b"/")?;
-    let sb = Super::new(try_arc(KernelFs { name: "proc", magic: PROC_MAGIC })?, root, dev, true)?;
+    let sb =
+        Super::new(try_arc(KernelFs { name: "proc", magic: PROC_MAGIC })?, root, number, true)?;
     Ok(PROC.call_once(|| sb).clone())
 }
 

@@ -25,11 +25,12 @@ impl Tmpfs {
         options: &Options,
         for_ever: bool,
     ) -> Result<(Arc<Super>, Arc<Self>)> {
-        let dev = anonymous_dev()?;
+        let number = anonymous_dev()?;
+        let dev = number.id();
         let fs = Self::new(name, options, dev)?;
         let root = TmpfsInode::new(&fs, S_IFDIR | fs.root_mode, DevId::NONE, fs.root_owner)?;
         let root = Dentry::new_root(root, b"/")?;
-        Ok((Super::new(fs.clone(), root, dev, for_ever)?, fs))
+        Ok((Super::new(fs.clone(), root, number, for_ever)?, fs))
     }
 }
 

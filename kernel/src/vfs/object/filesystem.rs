@@ -54,7 +54,7 @@ impl SuperFlags {
 pub struct Super {
     fs: Arc<dyn FileSystem>,
     root: Arc<Dentry>,
-    dev: DevId,
+    dev: AnonymousDev,
     /// Relaxed: a call that misses a remount came before it.
     flags: AtomicU32,
     lives_for_ever: bool,
@@ -65,7 +65,7 @@ impl Super {
     pub fn new(
         fs: Arc<dyn FileSystem>,
         root: Arc<Dentry>,
-        dev: DevId,
+        dev: AnonymousDev,
         lives_for_ever: bool,
     ) -> Result<Arc<Self>> {
         try_arc(Self { fs, root, dev, flags: AtomicU32::new(0), lives_for_ever })
@@ -81,7 +81,7 @@ impl Super {
     }
     /// Its device number.
     pub fn dev(&self) -> DevId {
-        self.dev
+        self.dev.id()
     }
     /// Whether the whole instance is read-only.
     pub fn read_only(&self) -> bool {
@@ -107,8 +107,7 @@ impl Drop for Super {
     fn drop(&mut self) {
         if !self.lives_for_ever {
             self.root.tear_down();
-            crate::vfs::notify::unmounted(self.dev);
-            release_anonymous_dev(self.dev);
+            crate::vfs::notify::unmounted(self.dev());
         }
     }
 }
@@ -117,8 +116,22 @@ impl Drop for Super {
 static ANON_DEVS: SpinLock<alloc::vec::Vec<u64>, level::Leaf> =
     SpinLock::new(alloc::vec::Vec::new());
 
+/// The device number of a file system that is on no device: nobody else has it while this lives.
+pub struct AnonymousDev(DevId);
+
+impl AnonymousDev {
+    /// The number.
+    pub fn id(&self) -> DevId {
+        self.0
+    }
+}
+
 /// The lowest free anonymous device number.
-pub fn anonymous_dev() -> Result<DevId> {
+pub fn anonymous_dev() -> Result<AnonymousDev> {
+    lowest_free().map(AnonymousDev)
+}
+
+fn lowest_free() -> Result<DevId> {
     let mut words = ANON_DEVS.lock();
     for (at, word) in words.iter_mut().enumerate() {
         let free = word.trailing_ones();
@@ -135,12 +148,11 @@ pub fn anonymous_dev() -> Result<DevId> {
     Ok(DevId::new(0, if at == 0 { 1 } else { at * 64 }))
 }
 
-fn release_anonymous_dev(dev: DevId) {
-    let minor = dev.minor() as usize;
-    if dev.major() == 0
-        && minor != 0
-        && let Some(word) = ANON_DEVS.lock().get_mut(minor / 64)
-    {
-        *word &= !(1 << (minor % 64));
+impl Drop for AnonymousDev {
+    fn drop(&mut self) {
+        let minor = self.0.minor() as usize;
+        if let Some(word) = ANON_DEVS.lock().get_mut(minor / 64) {
+            *word &= !(1 << (minor % 64));
+        }
     }
 }

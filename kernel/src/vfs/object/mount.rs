@@ -156,20 +156,48 @@ pub fn attach_root(mount: Arc<Mount>) {
     TREE.lock().all.insert(0, mount);
 }
 
-/// Attaches `mount` (new or just detached) at `at`, whose name cannot change meanwhile ([`Dentry::while_named`]). ENOENT if
-/// the mount of `at` is not in the tree: no path leads to such a place, so what the tree holds there could never be unmounted.
-pub fn attach(mount: Arc<Mount>, at: Path) -> Result<()> {
+/// Attaches new mounts, all or none: each `of` is a mount and its place, the first where the name cannot change meanwhile
+/// ([`Dentry::while_named`]), the others on those before them. ENOENT if the mount of the first place is not in the tree: no
+/// path leads to such a place, so what the tree holds there could never be unmounted.
+pub fn attach_all<T>(made: &[T], of: impl Fn(&T) -> (&Arc<Mount>, &Path)) -> Result<()> {
+    let Some((_, first)) = made.first().map(&of) else { return Ok(()) };
+    let mut tree = TREE.lock();
+    if !tree.holds(&first.mount) {
+        return Err(Errno::ENOENT);
+    }
+    tree.all.try_room(made.len())?;
+    for (at, (mount, place)) in made.iter().map(&of).enumerate() {
+        if let Err(errno) = tree.by_point.try_put(key(place), mount.clone()) {
+            // The caller has all of them: none ends here.
+            for (_, place) in made.iter().take(at).map(&of) {
+                tree.by_point.remove(&key(place));
+            }
+            return Err(errno);
+        }
+    }
+    for (mount, place) in made.iter().map(&of) {
+        place.dentry.add_mounts(1);
+        *mount.place.lock() = Some(place.clone());
+        tree.all.try_push(mount.clone())?; // there is room
+    }
+    Ok(())
+}
+
+/// Moves an attached mount to `at`, whose name cannot change meanwhile, or leaves it where it is. ENOENT as above.
+pub fn relocate(mount: &Arc<Mount>, at: Path) -> Result<()> {
     let mut tree = TREE.lock();
     if !tree.holds(&at.mount) {
         return Err(Errno::ENOENT);
     }
-    tree.all.try_room(1)?;
     tree.by_point.try_put(key(&at), mount.clone())?;
     at.dentry.add_mounts(1);
     let old = mount.place.lock().replace(at);
-    tree.all.try_push(mount)?; // there is room
+    let from = old.as_ref().and_then(|old| {
+        old.dentry.add_mounts(-1);
+        tree.by_point.remove(&key(old))
+    });
     drop(tree);
-    drop(old);
+    drop((from, old));
     Ok(())
 }
 

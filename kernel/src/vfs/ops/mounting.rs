@@ -59,12 +59,15 @@ fn on_mount_point<R>(at: &Path, act: impl FnOnce(Path) -> Result<R>) -> Result<R
     dentry.while_named(|| act(at))
 }
 
-/// Attaches `mount` to `at`, a mount point: a directory on a directory, a file on a file.
+/// ENOTDIR unless a directory is mounted on a directory, or a file on a file.
+fn check_graft(mount: &Mount, at: &Path) -> Result<()> {
+    if mount.root().is_dir() == at.dentry.is_dir() { Ok(()) } else { Err(Errno::ENOTDIR) }
+}
+
+/// Attaches `mount` to `at`, a mount point.
 fn graft(mount: Arc<Mount>, at: Path) -> Result<()> {
-    if mount.root().is_dir() != at.dentry.is_dir() {
-        return Err(Errno::ENOTDIR);
-    }
-    mount::attach(mount, at)
+    check_graft(&mount, &at)?;
+    mount::attach_all(&[(mount, at)], |(mount, at)| (mount, at))
 }
 
 /// Shows what is at `from` also on `at`; with `recursive`, what is mounted below it too.
@@ -81,22 +84,21 @@ fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
     let clone =
         |of: &Arc<Mount>, root| Mount::new(of.super_block().clone(), root, of.source(), of.flags());
     let top = clone(&from.mount, from.dentry.clone())?;
-    // The mounts below are listed before the new one is among them.
+    check_graft(&top, &at)?;
     let below: Vec<Arc<Mount>> =
         if recursive { mounts_below(&from.mount, Some(&from.dentry))? } else { Vec::new() };
+    // What is copied, the copy, and its place.
     let mut copies = Vec::with_room(below.len() + 1)?;
-    graft(top.clone(), at)?;
-    copies.try_push((from.mount.clone(), top))?;
+    copies.try_push((from.mount.clone(), top, at))?;
     for mount in below {
         let Some(place) = mount.place() else { continue };
-        let parent = copies.iter().find(|(old, _)| Arc::ptr_eq(old, &place.mount));
-        let Some((_, parent)) = parent.cloned() else { continue };
+        let parent = copies.iter().find(|(old, ..)| Arc::ptr_eq(old, &place.mount));
+        let Some(parent) = parent.map(|(_, copy, _)| copy.clone()) else { continue };
         let copy = clone(&mount, mount.root().clone())?;
         // The name stays there, since something is mounted on it.
-        mount::attach(copy.clone(), Path { mount: parent, dentry: place.dentry })?;
-        copies.try_push((mount, copy))?;
+        copies.try_push((mount, copy, Path { mount: parent, dentry: place.dentry }))?;
     }
-    Ok(())
+    mount::attach_all(&copies, |(_, copy, place)| (copy, place))
 }
 
 /// Every mount that is attached to `top` (with `under`: at that directory or below it), or to one of those; parents first.
@@ -180,9 +182,7 @@ fn move_to(from: &Path, at: Path) -> Result<()> {
             None => break,
         }
     }
-    let old = mount::detach(&from.mount);
-    drop(old);
-    mount::attach(from.mount.clone(), at)
+    mount::relocate(&from.mount, at)
 }
 
 /// How to unmount.
