@@ -32,6 +32,7 @@
 //! | `FIFO_OPENER` | `vfs/object/inode.rs` | `register_fifo_opener` | `fs/pipe/fifo.rs` | `fs::pipe::init`; a fifo is ENXIO |
 //! | `NOTIFY` | `diag/klog.rs` | `set_notify` | `fs/procfs/kmsg.rs` | `fs::start::init`; the log has no readers |
 //! | `CALL_NAMES` | `process/watch/names.rs` | `register_names` | `syscall/proc.rs` | `syscall::init`; calls have no names |
+//! | `SENDER` | `net/unix/sender.rs` | `register_sender` | `syscall/proc.rs` | `syscall::init`; messages come from nobody |
 //! | `OBEY` | `drivers/tty/attention.rs` | `register_attention` | `syscall/system/sysrq.rs` | `syscall::init`; a break at the console is the terminal's |
 //! | `LATER` | `process/task/later.rs` | `register_later` | `syscall/uring/setup.rs` | `syscall::init`; nothing is left to anybody |
 //! | `CARRIER` | `fs/uevent.rs` | `register_carrier` | `net/create.rs` | `net::create::init`; events of devices reach nobody |

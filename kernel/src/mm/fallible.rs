@@ -143,22 +143,6 @@ impl<T> TryGrow<T> for VecDeque<T> {
     }
 }
 
-/// What only `VecDeque` can.
-pub trait TryDeque<T>: TryGrow<T> {
-    /// Adds one at the start.
-    fn try_push_front(&mut self, value: T) -> Result<()>;
-}
-
-impl<T> TryDeque<T> for VecDeque<T> {
-    #[inline]
-    #[expect(clippy::disallowed_methods, reason = "there is room")]
-    fn try_push_front(&mut self, value: T) -> Result<()> {
-        self.try_room(1)?;
-        self.push_front(value);
-        Ok(())
-    }
-}
-
 /// What only `Vec` can.
 pub trait TryVec<T>: TryGrow<T> {
     /// An empty one with room for so many.

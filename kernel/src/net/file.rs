@@ -6,7 +6,7 @@ use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::net::{AF_NETLINK, siocs};
-use abi::socket::MsgFlags;
+use abi::socket::{MsgFlags, SOCK_STREAM};
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -36,6 +36,10 @@ impl FileOps for NetFile {
     fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
         let flags = MsgFlags::empty();
         self.0.send(src, &Outgoing { to: None, control: &[], flags, nonblock: f.nonblock() })
+    }
+
+    fn raises_sigpipe(&self) -> bool {
+        self.0.kind() == SOCK_STREAM
     }
 
     fn seekable(&self) -> bool {

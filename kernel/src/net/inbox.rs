@@ -8,7 +8,7 @@ use super::option::Options;
 use super::report::Report;
 use super::socket::Incoming;
 use crate::mm::Sink;
-use crate::mm::fallible::{TryDeque, TryGrow};
+use crate::mm::fallible::{TryGrow, try_copy};
 use crate::vfs::PollEvents;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
@@ -26,6 +26,10 @@ pub struct Datagram {
 }
 
 impl Datagram {
+    fn copy(&self) -> Result<Self> {
+        Ok(Self { bytes: try_copy(&self.bytes)?, from: self.from, info: self.info })
+    }
+
     fn cost(&self) -> usize {
         self.bytes.len() + OVERHEAD
     }
@@ -48,9 +52,6 @@ impl Datagram {
     }
 }
 
-/// The queue keeps room for so many datagrams that were taken out for MSG_PEEK and will be put back.
-const SPARE: usize = 1;
-
 /// What was received and not read yet, and what `shutdown` has ended.
 #[derive(Default)]
 pub struct Inbox {
@@ -65,21 +66,19 @@ impl Inbox {
     /// Takes a datagram in, if it fits into a buffer of that size: whether it did.
     pub fn push(&mut self, datagram: Datagram, buffer: usize) -> bool {
         let cost = datagram.cost();
-        let fits = self.held + cost <= buffer + OVERHEAD
-            && self.queue.try_room(1 + SPARE).is_ok()
-            && self.queue.try_push(datagram).is_ok();
+        let fits = self.held + cost <= buffer + OVERHEAD && self.queue.try_push(datagram).is_ok();
         self.held += if fits { cost } else { 0 };
         fits
     }
 
-    /// Takes the first out; `None` when there is none yet. Once shut for reading, a reader that would wait gets
-    /// `Some(None)`: there will be no more.
-    pub fn pop(&mut self, nonblock: bool) -> Option<Option<Datagram>> {
-        let Some(datagram) = self.queue.pop_front() else {
-            return (self.read_shut && !nonblock).then_some(None);
+    /// Takes the first out, or copies it for MSG_PEEK; `None` when there is none yet. Once shut for reading, a reader that would
+    /// wait gets `Some(None)`: there will be no more.
+    pub fn next(&mut self, nonblock: bool, peek: bool) -> Option<Result<Option<Datagram>>> {
+        let Some(first) = self.queue.front() else {
+            return (self.read_shut && !nonblock).then_some(Ok(None));
         };
-        self.held = self.held.saturating_sub(datagram.cost());
-        Some(Some(datagram))
+        self.held -= if peek { 0 } else { first.cost() };
+        Some(if peek { first.copy().map(Some) } else { Ok(self.queue.pop_front()) })
     }
 
     /// Takes all, when the socket is closed.
@@ -125,15 +124,6 @@ impl Inbox {
     /// Whether nothing more is to be sent.
     pub fn is_write_shut(&self) -> bool {
         self.write_shut
-    }
-
-    /// Puts back what was only looked at; `ENOBUFS` if more than [`SPARE`] readers do that at once and there is no memory:
-    /// the datagram is lost then, as one may be.
-    pub fn put_back(&mut self, datagram: Datagram) -> Result<()> {
-        let cost = datagram.cost();
-        self.queue.try_push_front(datagram).map_err(|_| Errno::ENOBUFS)?;
-        self.held += cost;
-        Ok(())
     }
 
     /// What the queue costs.

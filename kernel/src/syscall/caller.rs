@@ -52,17 +52,20 @@ pub fn with_path<R>(addr: u64, act: impl FnOnce(&[u8]) -> Result<R>) -> Result<R
     }
 }
 
-/// Raises SIGPIPE if a write met a pipe or socket that nobody reads; the call fails with EPIPE as well.
+/// Raises SIGPIPE if a write to `file` met a pipe or stream that nobody reads; the call fails with EPIPE as well.
 #[inline]
-pub fn or_sigpipe<R>(result: Result<R>) -> Result<R> {
+pub fn or_sigpipe<R>(file: &OpenFile, result: Result<R>) -> Result<R> {
     if matches!(result, Err(Errno::EPIPE)) {
-        raise_sigpipe();
+        raise_sigpipe(file);
     }
     result
 }
 
 #[cold]
-fn raise_sigpipe() {
+fn raise_sigpipe(file: &OpenFile) {
+    if !file.ops().raises_sigpipe() {
+        return;
+    }
     let info = SigInfo::new(Signal::SIGPIPE, code::SI_USER);
     // SIGPIPE is no real-time signal: it cannot exceed a limit.
     let _ = signal::send_to_task(&process::current_arc(), Signal::SIGPIPE, info);

@@ -1,10 +1,12 @@
 //! /proc/alea/syscalls: which calls were made, how often, and what they lack.
 
 use super::args::Status;
+use super::net::socket::sender;
 use super::system::sysrq;
 use super::{counters, table, uring};
 use crate::fs::procfs::{self, ProcFile};
 use crate::mm::fallible::{try_arc, try_string};
+use crate::net::unix::sender::register_sender;
 use crate::process::watch::{self, Line};
 use crate::try_writeln;
 use abi::{Errno, Result};
@@ -13,6 +15,7 @@ use alloc::vec::Vec;
 /// Adds the files of this floor to /proc.
 pub fn init() -> Result<()> {
     watch::register_names(|number| table::entry(number).map(|(name, _)| name));
+    register_sender(sender);
     sysrq::register()?;
     uring::setup::register()?;
     procfs::register_file("alea/syscalls", 0o644, try_arc(Report)?)

@@ -7,7 +7,7 @@
 
 use super::message::{HEADER, MULTI, put_message};
 use super::route;
-use crate::mm::fallible::{TryDeque, TryGrow, TryMap, TrySlice, TryVec, try_arc};
+use crate::mm::fallible::{TryGrow, TryMap, TrySlice, TryVec, try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::socket::{Control, Incoming, NetSocket, Outgoing, Who, copy_in};
@@ -217,20 +217,23 @@ impl Netlink {
             state.error = Some(Errno::ENOBUFS);
             return Ok(());
         }
-        // Room for two: one that MSG_PEEK took may be put back.
-        state.queue.try_room(2)?;
-        state.held += message.len();
+        let len = message.len();
         state.queue.try_push(message)?;
+        state.held += len;
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
         Ok(())
     }
 
-    fn next(&self, nonblock: bool) -> Result<Vec<u8>> {
+    /// The first message, taken out or copied, waiting for one.
+    fn next(&self, nonblock: bool, peek: bool) -> Result<Vec<u8>> {
         let take = || {
             let mut state = self.state.lock();
             if let Some(error) = state.error.take() {
                 return Some(Err(error));
+            }
+            if peek {
+                return Some(try_copy(state.queue.front()?));
             }
             let message = state.queue.pop_front()?;
             state.held -= message.len();
@@ -351,16 +354,10 @@ impl NetSocket for Netlink {
         if flags.contains(MsgFlags::OOB) {
             return Err(Errno::EOPNOTSUPP);
         }
-        let message = self.next(nonblock)?;
+        let message = self.next(nonblock, flags.contains(MsgFlags::PEEK))?;
         let full = message.len();
         let wanted = full.min(dst.remaining());
-        let put = if wanted == 0 { Ok(0) } else { dst.put(&message[..wanted]) };
-        if flags.contains(MsgFlags::PEEK) {
-            let mut state = self.state.lock();
-            state.queue.try_push_front(message)?;
-            state.held += full;
-        }
-        let bytes = put?;
+        let bytes = if wanted == 0 { 0 } else { dst.put(&message[..wanted])? };
         if bytes < wanted {
             return Err(Errno::EFAULT);
         }

@@ -244,17 +244,14 @@ impl Raw {
             let report = self.state.lock().inbox.pop_report()?;
             return report.read(dst, self.family, &self.options);
         }
-        let Some(packet) = self.next(nonblock)? else { return Ok(Incoming::default()) };
-        let got = packet.read(dst, self.family, &self.options);
-        if flags.contains(MsgFlags::PEEK) {
-            self.state.lock().inbox.put_back(packet)?;
-        }
-        got
+        let next = self.next(nonblock, flags.contains(MsgFlags::PEEK))?;
+        let Some(packet) = next else { return Ok(Incoming::default()) };
+        packet.read(dst, self.family, &self.options)
     }
 
-    /// Takes the first message, waiting for one; `None` when nothing more is to be received.
-    fn next(&self, nonblock: bool) -> Result<Option<Datagram>> {
-        let take = || self.state.lock().inbox.pop(nonblock).map(Ok);
+    /// The first message, taken out or copied, waiting for one; `None` when nothing more is to be received.
+    fn next(&self, nonblock: bool, peek: bool) -> Result<Option<Datagram>> {
+        let take = || self.state.lock().inbox.next(nonblock, peek);
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }
 }

@@ -14,6 +14,8 @@ const JOIN: usize = 4096;
 pub struct Piece {
     bytes: Vec<u8>,
     taken: usize,
+    /// How many of those were taken since it is out of the queue.
+    used: usize,
 }
 
 impl Piece {
@@ -25,6 +27,7 @@ impl Piece {
     /// The reader has taken some more.
     pub fn take(&mut self, count: usize) {
         self.taken = self.taken.saturating_add(count);
+        self.used = self.used.saturating_add(count);
     }
 }
 
@@ -38,7 +41,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Number of bytes.
+    /// Number of bytes, with those of pieces that are out: nobody may sleep beside what is put back in a moment.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -55,7 +58,7 @@ impl Bytes {
         };
         if !joined {
             self.pieces.try_room(1 + self.out)?;
-            self.pieces.try_push(Piece { bytes, taken: 0 })?;
+            self.pieces.try_push(Piece { bytes, taken: 0, used: 0 })?;
         }
         self.len += count;
         Ok(())
@@ -64,17 +67,16 @@ impl Bytes {
     /// Takes the first piece, to be put back in any case.
     pub fn pop(&mut self) -> Option<Piece> {
         let piece = self.pieces.pop_front()?;
-        self.len -= piece.rest().len();
         self.out += 1;
         Some(piece)
     }
 
     /// Puts back what is left of a piece.
     #[expect(clippy::disallowed_methods, reason = "its room was kept")]
-    pub fn put_back(&mut self, piece: Piece) {
+    pub fn put_back(&mut self, mut piece: Piece) {
         self.out -= 1;
+        self.len -= core::mem::take(&mut piece.used);
         if !piece.rest().is_empty() {
-            self.len += piece.rest().len();
             self.pieces.push_front(piece);
         }
     }

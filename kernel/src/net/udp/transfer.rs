@@ -184,11 +184,10 @@ impl Udp {
         if flags.contains(MsgFlags::ERRQUEUE) {
             return self.next_report()?.read(dst, self.family, &self.options);
         }
-        let Some(datagram) = self.next(nonblock)? else { return Ok(Incoming::default()) };
+        let peek = flags.contains(MsgFlags::PEEK);
+        let Some(datagram) = self.next(nonblock, peek)? else { return Ok(Incoming::default()) };
         let got = datagram.read(dst, self.family, &self.options);
-        if flags.contains(MsgFlags::PEEK) {
-            self.state.lock().inbox.put_back(datagram)?;
-        } else if got.is_ok() {
+        if got.is_ok() && !peek {
             let v6 = datagram.info.to.is_ipv6();
             let lite = self.protocol == IPPROTO_UDPLITE;
             count::datagrams(Datagrams::Received, Flow { v6, lite });
@@ -208,14 +207,14 @@ impl Udp {
         Ok(report)
     }
 
-    /// Takes the first datagram, waiting for one; `None` when nothing more is to be received.
-    fn next(&self, nonblock: bool) -> Result<Option<Datagram>> {
+    /// The first datagram, taken out or copied, waiting for one; `None` when nothing more is to be received.
+    fn next(&self, nonblock: bool, peek: bool) -> Result<Option<Datagram>> {
         let take = || {
             let mut state = self.state.lock();
             if let Some(error) = state.error.take() {
                 return Some(Err(error));
             }
-            state.inbox.pop(nonblock).map(Ok)
+            state.inbox.next(nonblock, peek)
         };
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }

@@ -218,6 +218,7 @@ impl Socket {
         let unread = state.queue.take_all();
         state.read_shut = true;
         state.write_shut = true;
+        state.is_closed = true;
         drop(state);
         self.peer_changed();
         match name {

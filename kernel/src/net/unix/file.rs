@@ -1,6 +1,6 @@
 //! A socket as an open file: read, write, poll, close.
 
-use super::queue::Ancillary;
+use super::receive::How;
 use super::transfer::Outgoing;
 use super::unix::{Kind, Role, Socket};
 use crate::mm::user::UserPtr;
@@ -20,13 +20,18 @@ pub struct SocketFile(pub Arc<Socket>);
 
 impl FileOps for SocketFile {
     fn read(&self, f: &OpenFile, dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
-        Ok(self.0.receive(dst, f.nonblock(), false, false)?.bytes)
+        if dst.remaining() == 0 {
+            return Ok(0);
+        }
+        Ok(self.0.receive(dst, How { nonblock: f.nonblock(), ..How::default() })?.bytes)
     }
 
     fn write(&self, f: &OpenFile, src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
-        let cred = self.0.state.lock().cred;
-        let ancillary = Ancillary::of(cred);
-        self.0.send(src, Outgoing { to: None, ancillary, nonblock: f.nonblock() })
+        self.0.send(src, Outgoing { nonblock: f.nonblock(), ..Outgoing::default() })
+    }
+
+    fn raises_sigpipe(&self) -> bool {
+        self.0.kind() == Kind::Stream
     }
 
     fn seekable(&self) -> bool {

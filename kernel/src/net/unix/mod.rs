@@ -8,14 +8,17 @@ pub mod flight;
 mod garbage;
 mod option;
 mod queue;
+mod receive;
 mod registry;
 mod room;
+pub mod sender;
 mod transfer;
 mod unix;
 
 pub use address::Address;
 pub use garbage::collect_all;
 pub use queue::Ancillary;
+pub use receive::How;
 pub(super) use registry::table;
 pub use transfer::Outgoing;
 pub use unix::{Kind, Socket, create, of_file, open, pair};

@@ -1,7 +1,7 @@
 //! AF_UNIX sockets: streams, datagrams and sequenced packets between processes of one machine.
 //!
 //! [`Socket`] is one end: its receive queue, its name, its peer. A sender puts messages into the receiver's
-//! queue, so each socket owns only its own state. Locks: `Stream`; a listener is locked before a connection that
+//! queue, so each socket owns only its own state. Locks: a mutex for readers of a stream, then `Stream`; a listener is locked before a connection that
 //! is or will be in its backlog, and no other two sockets together. Never copies user memory under a lock.
 
 use super::address::Address;
@@ -12,7 +12,7 @@ use crate::net::limit::Timeouts;
 use super::queue::Queue;
 use super::room::Relay;
 use crate::sync::counted::{self, Counted};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::{Cred, Inode, OpenFile, Owner};
 use abi::fs::{OpenFlags, S_IFSOCK};
@@ -56,6 +56,8 @@ pub struct Socket {
     pub(super) state: SpinLock<State, level::Stream>,
     /// The inode number of its file, for /proc; 0 until it has one. Relaxed: set once, a number alone.
     ino: AtomicU64,
+    /// Who reads a stream: one at a time.
+    pub(super) turn: Mutex<()>,
     /// Who waits for something to receive or to accept, or for a hang-up.
     pub(super) for_reading: WaitQueue,
     /// Pollers of this socket that wait for room at its peer; the relay wakes them.
@@ -74,8 +76,9 @@ pub(super) struct State {
     /// Nothing more is received; nothing more is sent.
     pub(super) read_shut: bool,
     pub(super) write_shut: bool,
-    /// The peer is closed.
+    /// The peer is closed; this socket is.
     pub(super) peer_gone: bool,
+    pub(super) is_closed: bool,
     /// What SO_ERROR reports once.
     pub(super) error: Option<Errno>,
     /// Who made the connection, or listens.
@@ -130,6 +133,7 @@ impl Socket {
                 read_shut: false,
                 write_shut: false,
                 peer_gone: false,
+                is_closed: false,
                 error: None,
                 cred,
                 peer_cred: Ucred { pid: 0, uid: u32::MAX, gid: u32::MAX },
@@ -141,6 +145,7 @@ impl Socket {
                 timeouts: Timeouts::default(),
                 bound: None,
             }),
+            turn: Mutex::new(()),
             for_reading: WaitQueue::new(),
             for_writing,
             relay: Relay::new(),

@@ -118,7 +118,7 @@ pub fn tee(from: i32, to: i32, len: usize, flags: u32) -> Result<usize> {
 /// As [`tee`], of files.
 pub fn tee_files(from: &OpenFile, to: &OpenFile, len: usize, flags: u32) -> Result<usize> {
     let nonblock = flags & SPLICE_NONBLOCK != 0 || from.nonblock() || to.nonblock();
-    or_sigpipe(pipes::tee(from, to, len, nonblock))
+    or_sigpipe(to, pipes::tee(from, to, len, nonblock))
 }
 
 /// The pages are copied, not taken: what a program may rely on is the same.
@@ -133,7 +133,7 @@ pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     let slices = import_iovec(iov, count)?;
     let nonblock = flags & SPLICE_NONBLOCK != 0 || file.nonblock();
     if file.writable() {
-        or_sigpipe(pipes::write_with(&file, nonblock, &mut Source::iovec(&slices)))
+        or_sigpipe(&file, pipes::write_with(&file, nonblock, &mut Source::iovec(&slices)))
     } else {
         pipes::read_with(&file, nonblock, &mut Sink::iovec(&slices))
     }

@@ -53,7 +53,7 @@ pub fn write(fd: i32, buf: u64, count: usize) -> Result<usize> {
     }
     check_buffer(buf, count)?;
     let count = limit_size(&file, None, count)?;
-    or_sigpipe(moved(Way::Write, file.write(&mut Source::user(buf, count))))
+    or_sigpipe(&file, moved(Way::Write, file.write(&mut Source::user(buf, count))))
 }
 
 pub fn readv(fd: i32, iov: u64, count: usize) -> Result<usize> {
@@ -72,7 +72,7 @@ pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
     }
     let mut slices = import_iovec(iov, count)?;
     shorten(&file, None, &mut slices)?;
-    or_sigpipe(moved(Way::Write, file.write(&mut Source::iovec(&slices))))
+    or_sigpipe(&file, moved(Way::Write, file.write(&mut Source::iovec(&slices))))
 }
 
 pub fn pread64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
@@ -146,7 +146,7 @@ fn write_from(file: &OpenFile, mut source: Source<'_>, pos: Option<u64>) -> Resu
         Some(pos) => file.write_at(&mut source, pos),
         None => file.write(&mut source),
     };
-    or_sigpipe(moved(Way::Write, written))
+    or_sigpipe(file, moved(Way::Write, written))
 }
 
 /// `RWF_HIPRI`, `RWF_DSYNC`, `RWF_SYNC`: nothing to do for files in memory.
@@ -395,7 +395,7 @@ pub(super) fn transfer(
                 }
             }
             Err(_) if done != 0 => break,
-            Err(errno) => return or_sigpipe(Err(errno)),
+            Err(errno) => return or_sigpipe(output, Err(errno)),
         }
     }
     if done != 0 {

@@ -88,12 +88,13 @@ pub fn splice_files(
     let nonblock =
         flags & NONBLOCK != 0 || (from_pipe && input.nonblock()) || (to_pipe && output.nonblock());
     let step = Step { input, output, len: len.min(STEP), nonblock };
-    let moved = or_sigpipe(match (from_pipe, to_pipe) {
+    let moved = match (from_pipe, to_pipe) {
         (true, true) => step.between_pipes(),
         (true, false) => step.out_of_pipe(to_offset),
         (false, true) => step.file_to_pipe(from_offset),
         (false, false) => Err(Errno::EINVAL),
-    })?;
+    };
+    let moved = or_sigpipe(output, moved)?;
     if moved != 0 {
         notify::file(output, event::MODIFY);
         notify::file(input, event::ACCESS);

@@ -1,19 +1,18 @@
 //! Messages with names and control data: what send and recv have in common in all their forms.
 
-use super::socket::{Any, any, caller_cred, find, read_address};
+use super::socket::{Any, any, find, read_address};
 use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::mm::user::{self, UserSlice};
 use crate::mm::{Sink, Source};
 use crate::net::unix::flight::{Flight, Sender};
-use crate::net::unix::{Address, Ancillary, Kind, Outgoing, Socket};
+use crate::net::unix::sender::UNKNOWN;
+use crate::net::unix::{Address, Ancillary, How, Kind, Outgoing, Socket};
 use crate::net::{self, Control, NetSocket};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file_any, or_sigpipe, with_files};
 use crate::time;
 use crate::vfs::{Capability, OpenFile};
-use abi::socket::{
-    CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, Ucred,
-};
+use abi::socket::{CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOL_SOCKET, Ucred};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -83,10 +82,7 @@ fn send_net(
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
     let how = net::Outgoing { to: to.as_deref(), control: &controls, flags, nonblock };
     let result = socket.send(&mut Source::iovec(iov), &how);
-    if flags.contains(MsgFlags::NOSIGNAL) || socket.kind() != SOCK_STREAM {
-        return result;
-    }
-    or_sigpipe(result)
+    if flags.contains(MsgFlags::NOSIGNAL) { result } else { or_sigpipe(file, result) }
 }
 
 fn send_unix(
@@ -115,18 +111,15 @@ fn send_unix(
     let ancillary = read_control(control)?;
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
     let result = socket.send(&mut Source::iovec(iov), Outgoing { to, ancillary, nonblock });
-    if flags.contains(MsgFlags::NOSIGNAL) || socket.kind() == Kind::Datagram {
-        return result;
-    }
-    or_sigpipe(result)
+    if flags.contains(MsgFlags::NOSIGNAL) { result } else { or_sigpipe(file, result) }
 }
 
 fn read_control(control: (u64, usize)) -> Result<Ancillary> {
-    let mut ancillary = Ancillary::of(caller_cred());
+    let mut ancillary = Ancillary::default();
     read_controls(control, |level, kind, data| {
         match (level, kind) {
             (SOL_SOCKET, SCM_RIGHTS) => read_rights(data, &mut ancillary)?,
-            (SOL_SOCKET, SCM_CREDENTIALS) => ancillary.cred = read_cred(data)?,
+            (SOL_SOCKET, SCM_CREDENTIALS) => ancillary.cred = Some(read_cred(data)?),
             (SOL_SOCKET, _) => return Err(Errno::EINVAL),
             _ => {}
         }
@@ -260,9 +253,12 @@ fn receive_unix(
         return Err(Errno::EOPNOTSUPP);
     }
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
-    let peek = flags.contains(MsgFlags::PEEK);
-    let wait_all = flags.contains(MsgFlags::WAITALL);
-    let got = socket.receive(&mut Sink::iovec(iov), nonblock, peek, wait_all)?;
+    let how = How {
+        nonblock,
+        peek: flags.contains(MsgFlags::PEEK),
+        wait_all: flags.contains(MsgFlags::WAITALL),
+    };
+    let got = socket.receive(&mut Sink::iovec(iov), how)?;
     let mut out = Received {
         bytes: got.bytes,
         from: match got.from {
@@ -282,28 +278,44 @@ fn receive_unix(
         }
     }
     let mut writer = ControlWriter { addr: control.0, room: control.1, done: 0, cut: false };
-    if let Some(ancillary) = got.ancillary {
-        if let Some(form) = socket.stamps()
-            && socket.kind() != Kind::Stream
-        {
-            let at = ancillary.time.unwrap_or_else(time::realtime);
-            writer.put(form, net::stamp(form, at.as_u64()).as_flattened())?;
-        }
-        if socket.passes_cred() {
-            let cred = ancillary.cred;
-            let words = [cred.pid.to_ne_bytes(), cred.uid.to_ne_bytes(), cred.gid.to_ne_bytes()];
-            writer.put(SCM_CREDENTIALS, words.as_flattened())?;
-        }
-        if !ancillary.files.is_empty() {
-            writer.put_files(&ancillary.files, flags.contains(MsgFlags::CMSG_CLOEXEC))?;
-        }
-    }
+    put_ancillary(&mut writer, socket, got.ancillary, flags)?;
     if writer.cut {
         out.flags |= MsgFlags::CTRUNC;
     }
     out.flags |= flags & MsgFlags::CMSG_CLOEXEC;
     out.control_len = writer.done;
     Ok(out)
+}
+
+/// The control data of what came: when, from whom, and what was passed.
+fn put_ancillary(
+    writer: &mut ControlWriter,
+    socket: &Socket,
+    ancillary: Option<Ancillary>,
+    flags: MsgFlags,
+) -> Result<()> {
+    let Some(ancillary) = ancillary else {
+        // As on Linux, the end of a stream comes from nobody: process, user and group 0.
+        if socket.kind() == Kind::Stream && socket.passes_cred() {
+            writer.put(SCM_CREDENTIALS, &[0; 12])?;
+        }
+        return Ok(());
+    };
+    if let Some(form) = socket.stamps()
+        && socket.kind() != Kind::Stream
+    {
+        let at = ancillary.time.unwrap_or_else(time::realtime);
+        writer.put(form, net::stamp(form, at.as_u64()).as_flattened())?;
+    }
+    if socket.passes_cred() {
+        let cred = ancillary.cred.unwrap_or(UNKNOWN);
+        let words = [cred.pid.to_ne_bytes(), cred.uid.to_ne_bytes(), cred.gid.to_ne_bytes()];
+        writer.put(SCM_CREDENTIALS, words.as_flattened())?;
+    }
+    if !ancillary.files.is_empty() {
+        writer.put_files(&ancillary.files, flags.contains(MsgFlags::CMSG_CLOEXEC))?;
+    }
+    Ok(())
 }
 
 /// The name of a connected socket's peer, if it has one.

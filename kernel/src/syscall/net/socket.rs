@@ -39,6 +39,13 @@ pub fn caller_cred() -> Ucred {
     Ucred { pid: task.process().pid(), uid: cred.euid, gid: cred.egid }
 }
 
+/// The caller as the sender of a message: unlike in [`caller_cred`], the real user and group.
+pub fn sender() -> Ucred {
+    let task = process::current();
+    let cred = task.cred();
+    Ucred { pid: task.process().pid(), uid: cred.uid, gid: cred.gid }
+}
+
 /// The caller, as networks see it.
 fn who() -> Who {
     let task = process::current();

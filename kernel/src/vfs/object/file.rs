@@ -57,6 +57,10 @@ pub trait FileOps: Send + Sync {
     fn write(&self, _f: &OpenFile, _src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
         Err(Errno::EINVAL)
     }
+    /// Whether EPIPE of a write comes with SIGPIPE: sockets of messages only fail.
+    fn raises_sigpipe(&self) -> bool {
+        true
+    }
     /// Whether the file has a position; without one, `pread` gives ESPIPE, and `lseek` what
     /// [`lseek_nowhere`](Self::lseek_nowhere) says.
     fn seekable(&self) -> bool {

@@ -1,0 +1,233 @@
+//! Receiving: a reader takes a message out of the queue, copies it, and puts back what is left.
+//!
+//! Owns nothing. On a stream one reader at a time does that (the mutex `turn`), so that bytes keep their order and no reader
+//! sleeps beside bytes that another has only borrowed; nobody waits for bytes while it has the turn. A datagram is not put
+//! back: MSG_PEEK copies. Never copies to user memory under a spinlock. Locks: `turn`, then `Stream`.
+
+use super::address::Address;
+use super::garbage;
+use super::queue::{Ancillary, Message};
+use super::unix::{Kind, Role, Socket, State};
+use crate::mm::Sink;
+use crate::sync::MutexGuard;
+use crate::vfs::PollEvents;
+use abi::socket::Ucred;
+use abi::{Errno, Result};
+
+/// What was received, beside the bytes.
+#[derive(Default)]
+pub struct Incoming {
+    /// Bytes that were stored.
+    pub bytes: usize,
+    /// Bytes the message had.
+    pub full: usize,
+    pub from: Option<Address>,
+    pub ancillary: Option<Ancillary>,
+}
+
+/// How to receive.
+#[derive(Clone, Copy, Default)]
+pub struct How {
+    pub nonblock: bool,
+    pub peek: bool,
+    /// Streams: wait until all has come that there is room for.
+    pub wait_all: bool,
+}
+
+/// The right to read a stream.
+type Turn<'a> = MutexGuard<'a, ()>;
+
+impl State {
+    /// Why there is nothing to wait for: an error, or `None` for the end of what there will ever be.
+    fn end<T>(&mut self, kind: Kind) -> Option<Result<Option<T>>> {
+        if let Some(error) = self.error.take() {
+            return Some(Err(error));
+        }
+        if self.read_shut || self.peer_gone {
+            return Some(Ok(None));
+        }
+        if kind.is_connected_kind() && !matches!(self.role, Role::Connected(_)) {
+            return Some(Err(match kind {
+                Kind::Stream => Errno::EINVAL,
+                _ => Errno::ENOTCONN,
+            }));
+        }
+        None
+    }
+
+    /// Whether a reader has nothing to wait for.
+    fn is_ready(&self, kind: Kind) -> bool {
+        let unconnected = kind.is_connected_kind() && !matches!(self.role, Role::Connected(_));
+        !self.queue.is_empty()
+            || self.error.is_some()
+            || self.read_shut
+            || self.peer_gone
+            || unconnected
+    }
+}
+
+/// A read of a stream under way.
+struct Reading<'s, 'd, 'k> {
+    socket: &'s Socket,
+    dst: &'d mut Sink<'k>,
+    how: How,
+    got: Incoming,
+    turn: Option<Turn<'s>>,
+    /// Whose bytes these are, if the reader wants to know: a read does not mix two senders.
+    sender: Option<Option<Ucred>>,
+    /// How many messages MSG_PEEK has seen.
+    seen: usize,
+}
+
+impl<'s> Reading<'s, '_, '_> {
+    /// Reads; what ends it before it got anything is an error.
+    fn run(mut self) -> Result<Incoming> {
+        loop {
+            match self.step() {
+                // As on Linux, who only looks without room left still sees the descriptors of what comes next.
+                Ok(true) if self.dst.remaining() > 0 || self.how.peek => {}
+                Err(error) if self.got.bytes == 0 => return Err(error),
+                _ => break,
+            }
+        }
+        self.got.full = self.got.bytes;
+        Ok(self.got)
+    }
+
+    /// Reads one message, or a part of it: whether the read goes on.
+    fn step(&mut self) -> Result<bool> {
+        let room = self.dst.remaining();
+        let (how, seen, sender) = (self.how, self.seen, self.sender);
+        let kind = self.socket.kind;
+        let nonblock = how.nonblock || (self.got.bytes > 0 && !how.wait_all);
+        let next = self.next(nonblock, |state| {
+            let of_another =
+                |message: &Message| sender.is_some_and(|cred| cred != message.ancillary.cred);
+            let asks = state.pass_cred;
+            let found = match state.queue.at(seen) {
+                Some(message) if of_another(message) => return Some(Ok(None)),
+                Some(message) if how.peek => message.peek(room),
+                Some(_) => state.queue.take(room).map(Ok)?,
+                None if seen > 0 => return Some(Ok(None)),
+                None => return state.end(kind),
+            };
+            Some(found.map(|message| Some((message, asks))))
+        })?;
+        let Some((message, asks)) = next else { return Ok(false) };
+        if !message.ancillary.files.is_empty() {
+            garbage::wait_for_search();
+        }
+        if asks && self.sender.is_none() {
+            self.sender = Some(message.ancillary.cred);
+        }
+        self.store(message)
+    }
+
+    /// Copies what there is room for, and puts back what is left.
+    fn store(&mut self, mut message: Message) -> Result<bool> {
+        let socket = self.socket;
+        let wanted = message.rest().len().min(self.dst.remaining());
+        let put = if wanted == 0 { Ok(0) } else { self.dst.put(&message.rest()[..wanted]) };
+        if put.unwrap_or(0) < wanted {
+            // As on Linux, nothing of the message is read then.
+            if !self.how.peek {
+                socket.state.lock().queue.put_back(message);
+                socket.for_reading.wake_events(PollEvents::READABLE.bits());
+            }
+            return Err(Errno::EFAULT);
+        }
+        self.got.bytes += wanted;
+        let cred = self.sender.flatten();
+        let got =
+            self.got.ancillary.get_or_insert_with(|| Ancillary { cred, ..Ancillary::default() });
+        // Descriptors belong to the bytes they came with: a read never runs past them.
+        let has_files = !message.ancillary.files.is_empty();
+        if has_files {
+            got.files = core::mem::take(&mut message.ancillary.files);
+            message.ancillary.flight = None;
+        }
+        if self.how.peek {
+            self.seen += 1;
+            return Ok(!has_files);
+        }
+        message.taken += wanted;
+        if message.rest().is_empty() {
+            socket.for_room.wake_events(PollEvents::WRITABLE.bits());
+        } else {
+            socket.state.lock().queue.put_back(message);
+        }
+        Ok(!has_files)
+    }
+
+    /// What `take` gives, waiting for it; after that this reader has the turn.
+    fn next<T>(
+        &mut self,
+        nonblock: bool,
+        mut take: impl FnMut(&mut State) -> Option<Result<T>>,
+    ) -> Result<T> {
+        let socket = self.socket;
+        let mut limit = None;
+        loop {
+            let turn = self.turn.take().unwrap_or_else(|| socket.turn.lock());
+            let taken = take(&mut socket.state.lock());
+            if taken.is_some() || nonblock {
+                self.turn = Some(turn);
+                return taken.unwrap_or(Err(Errno::EAGAIN));
+            }
+            drop(turn);
+            let limit = *limit.get_or_insert_with(|| socket.receive_limit());
+            let woken = limit.wait(&socket.for_reading, || match socket.turn.try_lock() {
+                Some(turn) => take(&mut socket.state.lock()).map(|taken| Some((turn, taken))),
+                // Who has the turn leaves something, it seems: that is worth waiting for the turn.
+                None => socket.state.lock().is_ready(socket.kind).then_some(None),
+            })?;
+            if let Some((turn, taken)) = woken {
+                self.turn = Some(turn);
+                return taken;
+            }
+        }
+    }
+}
+
+impl Socket {
+    /// Receives: on a stream up to `dst`'s size, else one message.
+    pub fn receive(&self, dst: &mut Sink<'_>, how: How) -> Result<Incoming> {
+        if self.kind != Kind::Stream {
+            return self.receive_message(dst, how);
+        }
+        let got = Incoming::default();
+        Reading { socket: self, dst, how, got, turn: None, sender: None, seen: 0 }.run()
+    }
+
+    fn receive_message(&self, dst: &mut Sink<'_>, how: How) -> Result<Incoming> {
+        let room = dst.remaining();
+        let take = || {
+            let mut state = self.state.lock();
+            let found = match state.queue.front() {
+                Some(message) if how.peek => {
+                    message.peek(room).map(|copy| (copy, message.bytes.len()))
+                }
+                Some(message) => {
+                    let full = message.bytes.len();
+                    Ok((state.queue.take(full)?, full))
+                }
+                None => return state.end(self.kind),
+            };
+            Some(found.map(Some))
+        };
+        let next = self.receive_limit().take(&self.for_reading, how.nonblock, take)?;
+        let Some((message, full)) = next else { return Ok(Incoming::default()) };
+        if !message.ancillary.files.is_empty() {
+            garbage::wait_for_search();
+        }
+        if !how.peek {
+            self.for_room.wake_events(PollEvents::WRITABLE.bits());
+        }
+        let wanted = full.min(room);
+        let bytes = if wanted == 0 { 0 } else { dst.put(&message.bytes[..wanted])? };
+        if bytes < wanted {
+            return Err(Errno::EFAULT);
+        }
+        Ok(Incoming { bytes, full, from: message.from, ancillary: Some(message.ancillary) })
+    }
+}
