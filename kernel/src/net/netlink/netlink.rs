@@ -49,8 +49,8 @@ mod option {
     pub const EXT_ACK: i32 = 11;
     pub const GET_STRICT_CHK: i32 = 12;
 }
-/// Port numbers that are taken.
-static PORTS: SpinLock<BTreeMap<u32, ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
+/// Protocols and port numbers that are taken: each protocol has its own numbers.
+static PORTS: SpinLock<BTreeMap<(i32, u32), ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
 
 /// The sockets that may hear of devices.
 static LISTENERS: SpinLock<BTreeMap<u64, Weak<Netlink>>, level::Leaf> =
@@ -72,7 +72,7 @@ pub fn carry(event: &[u8]) {
         if let Some(socket) = socket {
             let hears = socket.state.lock().groups & u64::from(KERNEL_GROUP) != 0;
             if hears && event.try_owned().and_then(|event| socket.reply(event)).is_err() {
-                socket.state.lock().error = Some(Errno::ENOBUFS);
+                socket.state.lock().lose();
             }
         }
     }
@@ -100,6 +100,15 @@ struct State {
     queue: VecDeque<Vec<u8>>,
     held: usize,
     error: Option<Errno>,
+}
+
+impl State {
+    /// A message found no room. Who does not want to know (NETLINK_NO_ENOBUFS) does not hear of it.
+    fn lose(&mut self) {
+        if self.wishes & 1 << option::NO_ENOBUFS == 0 {
+            self.error = Some(Errno::ENOBUFS);
+        }
+    }
 }
 
 /// A new socket.
@@ -153,18 +162,18 @@ impl Netlink {
             return Ok(());
         }
         let mut ports = PORTS.lock();
+        let is_taken = |port: u32| ports.contains_key(&(self.protocol, port));
         let port = match asked {
             0 => {
                 let own = self.who.pid.cast_unsigned();
                 let others = (0..=u32::MAX - 4096).rev().filter(|&port| port != 0);
-                let free =
-                    core::iter::once(own).chain(others).find(|port| !ports.contains_key(port));
+                let free = core::iter::once(own).chain(others).find(|&port| !is_taken(port));
                 free.ok_or(Errno::EADDRINUSE)?
             }
-            asked if ports.contains_key(&asked) => return Err(Errno::EADDRINUSE),
+            asked if is_taken(asked) => return Err(Errno::EADDRINUSE),
             asked => asked,
         };
-        ports.try_put(port, ())?;
+        ports.try_put((self.protocol, port), ())?;
         state.port = Some(port);
         Ok(())
     }
@@ -214,7 +223,7 @@ impl Netlink {
     fn reply(&self, message: Vec<u8>) -> Result<()> {
         let mut state = self.state.lock();
         if state.held + message.len() > self.options.receive_buffer() {
-            state.error = Some(Errno::ENOBUFS);
+            state.lose();
             return Ok(());
         }
         let len = message.len();
@@ -438,7 +447,7 @@ impl NetSocket for Netlink {
         let queue = core::mem::take(&mut state.queue);
         drop(state);
         if let Some(port) = port {
-            PORTS.lock().remove(&port);
+            PORTS.lock().remove(&(self.protocol, port));
         }
         drop(queue);
         if self.listener != 0 {
