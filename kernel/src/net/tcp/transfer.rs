@@ -6,7 +6,7 @@
 
 use super::bytes::Piece;
 use super::tcp::{Role, Tcp};
-use crate::mm::fallible::{TryGrow, try_copy};
+use crate::mm::fallible::TryGrow;
 use crate::mm::{Sink, Source};
 use crate::net::control::check_socket_control;
 use crate::net::count;
@@ -35,17 +35,13 @@ enum Target {
     Later,
 }
 
-fn put_urgent(peer: &Tcp, byte: u8) {
-    let inline = peer.options.is_on(const { known(SOL_SOCKET, more::OOBINLINE) });
-    let mut state = peer.state.lock();
-    count::data(state.local.is_ipv6(), 1);
-    if inline {
-        // Without memory the byte is lost.
-        let _lost = try_copy(&[byte]).and_then(|byte| state.received.push(byte));
-    } else {
+/// Gives the peer the urgent byte, unless it wants that among the others, where it is already.
+fn put_urgent(peer: &Tcp, byte: Option<u8>) {
+    if let Some(byte) = byte {
+        let mut state = peer.state.lock();
+        count::data(state.local.is_ipv6(), 1);
         state.urgent = Some(byte);
     }
-    drop(state);
     peer.for_reading.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
 }
 
@@ -128,15 +124,17 @@ impl Tcp {
         }
         let mut bytes = copy_in(src, src.remaining().min(room).min(CHUNK))?;
         let count = bytes.len();
-        let urgent = how.flags.contains(MsgFlags::OOB) && src.remaining() == 0;
-        let urgent = if urgent { bytes.pop() } else { None };
+        let is_urgent = how.flags.contains(MsgFlags::OOB) && src.remaining() == 0;
+        let inline = const { known(SOL_SOCKET, more::OOBINLINE) };
+        let among_others = || peer.as_ref().is_some_and(|peer| peer.options.is_on(inline));
+        let urgent = if is_urgent && !among_others() { bytes.pop() } else { None };
         let arrived = match &peer {
             Some(peer) => self.put(peer, bytes)?,
             None => false,
         };
         match (arrived, peer, urgent) {
             (false, ..) => self.refused(),
-            (true, Some(peer), Some(byte)) => put_urgent(&peer, byte),
+            (true, Some(peer), urgent) if is_urgent => put_urgent(&peer, urgent),
             _ => {}
         }
         Ok(count)
