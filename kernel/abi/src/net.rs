@@ -127,6 +127,9 @@ pub mod siocs {
     pub const ATMARK: u32 = 0x8905;
     pub const GSTAMP: u32 = 0x8906;
     pub const GSTAMPNS: u32 = 0x8907;
+    /// The same with a name of their own.
+    pub const GSTAMP_NEW: u32 = 0x8010_8906;
+    pub const GSTAMPNS_NEW: u32 = 0x8010_8907;
     pub const ADDRT: u32 = 0x890b;
     pub const DELRT: u32 = 0x890c;
     pub const GIFNAME: u32 = 0x8910;

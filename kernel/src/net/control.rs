@@ -133,12 +133,7 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
         let data = try_copy(data)?;
         out.try_push(Control { level, kind, data })
     };
-    let form = if options.is_on(const { known(SOL_SOCKET, more::TIMESTAMPNS) }) {
-        Some(more::TIMESTAMPNS)
-    } else {
-        options.is_on(const { known(SOL_SOCKET, more::TIMESTAMP) }).then_some(more::TIMESTAMP)
-    };
-    if let Some(form) = form {
+    if let Some(form) = options.stamps.form() {
         put(SOL_SOCKET, form, stamp(form, info.time).as_flattened())?;
     }
     let (hops, class) = (i32::from(info.hops), i32::from(info.class));

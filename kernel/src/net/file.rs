@@ -1,9 +1,12 @@
 //! A [`NetSocket`] as an open file.
 
+use super::control::stamp;
+use super::option::more;
 use super::socket::{NetSocket, Outgoing};
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
+use crate::time;
 use crate::vfs::{FileOps, OpenFile, PollEvents};
 use abi::net::{AF_NETLINK, siocs};
 use abi::socket::{MsgFlags, SOCK_STREAM};
@@ -55,10 +58,14 @@ impl FileOps for NetFile {
             FIONREAD => self.0.readable_bytes()?,
             TIOCOUTQ => self.0.unsent_bytes()?,
             siocs::ATMARK => self.0.at_mark()?.into(),
-            siocs::GSTAMP | siocs::GSTAMPNS => {
-                // The time of the last message is not kept; the answer is what Linux gives before there is one.
-                let stamped = self.0.domain() != AF_NETLINK;
-                return Err(if stamped { Errno::ENOENT } else { Errno::ENOTTY });
+            siocs::GSTAMP | siocs::GSTAMPNS | siocs::GSTAMP_NEW | siocs::GSTAMPNS_NEW
+                if self.0.domain() != AF_NETLINK =>
+            {
+                let last = self.0.options().stamps.last(time::realtime().0);
+                let fine = matches!(cmd, siocs::GSTAMPNS | siocs::GSTAMPNS_NEW);
+                let form = if fine { more::TIMESTAMPNS } else { more::TIMESTAMP };
+                UserPtr::new(arg).write(&stamp(form, last.ok_or(Errno::ENOENT)?))?;
+                return Ok(0);
             }
             _ => return Err(Errno::ENOTTY),
         };

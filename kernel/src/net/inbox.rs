@@ -42,6 +42,7 @@ impl Datagram {
         if bytes < wanted {
             return Err(Errno::EFAULT);
         }
+        options.stamps.note(self.info.time);
         Ok(Incoming {
             bytes,
             full,

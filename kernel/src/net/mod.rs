@@ -26,6 +26,7 @@ mod raw;
 mod report;
 mod snmp;
 mod socket;
+mod stamps;
 mod sysctl;
 mod tcp;
 mod udp;

@@ -5,6 +5,7 @@
 //! Owns one socket's settings. Locks: `Leaf`, never together with another of that level.
 
 use super::limit::Timeouts;
+use super::stamps::Stamps;
 use super::sysctl::{
     self, FIN_TIMEOUT, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, KEEPALIVE_TIME, SYN_RETRIES, TTL,
 };
@@ -23,6 +24,8 @@ use smallvec::SmallVec;
 
 /// Options at `SOL_SOCKET` beside those of [`so`].
 pub mod more {
+    pub use crate::net::stamps::{TIMESTAMP, TIMESTAMP_NEW, TIMESTAMPNS, TIMESTAMPNS_NEW};
+
     pub const DEBUG: i32 = 1;
     pub const DONTROUTE: i32 = 5;
     pub const OOBINLINE: i32 = 10;
@@ -30,8 +33,6 @@ pub mod more {
     pub const PRIORITY: i32 = 12;
     pub const BSDCOMPAT: i32 = 14;
     pub const BINDTODEVICE: i32 = 25;
-    pub const TIMESTAMP: i32 = 29;
-    pub const TIMESTAMPNS: i32 = 35;
     pub const PASSSEC: i32 = 34;
     pub const MARK: i32 = 36;
     pub const TIMESTAMPING: i32 = 37;
@@ -39,8 +40,6 @@ pub mod more {
     pub const BUSY_POLL: i32 = 46;
     pub const INCOMING_CPU: i32 = 49;
     pub const BINDTOIFINDEX: i32 = 62;
-    pub const TIMESTAMP_NEW: i32 = 63;
-    pub const TIMESTAMPNS_NEW: i32 = 64;
     pub const RCVTIMEO_NEW: i32 = 66;
     pub const SNDTIMEO_NEW: i32 = 67;
 }
@@ -104,10 +103,6 @@ const SPECS: &[Spec] = &[
     flag(SOL_SOCKET, more::DONTROUTE),
     flag(SOL_SOCKET, more::OOBINLINE),
     flag(SOL_SOCKET, more::NO_CHECK),
-    flag(SOL_SOCKET, more::TIMESTAMP),
-    flag(SOL_SOCKET, more::TIMESTAMPNS),
-    flag(SOL_SOCKET, more::TIMESTAMP_NEW),
-    flag(SOL_SOCKET, more::TIMESTAMPNS_NEW),
     flag(SOL_SOCKET, more::RXQ_OVFL),
     spec(SOL_SOCKET, more::PRIORITY, Rule::Any, 0),
     spec(SOL_SOCKET, more::MARK, Rule::Any, 0),
@@ -183,6 +178,8 @@ pub struct Options {
     low_water: AtomicUsize,
     /// The inode number of its file, for /proc.
     inode: AtomicU64,
+    /// When messages came.
+    pub stamps: Stamps,
     /// SO_LINGER: [`LINGER_ON`] if it is on, and the seconds in the lower 32 bits.
     linger: AtomicU64,
 }
@@ -203,6 +200,7 @@ impl Options {
             low_water: AtomicUsize::new(1),
             inode: AtomicU64::new(0),
             linger: AtomicU64::new(0),
+            stamps: Stamps::new(),
         }
     }
 
@@ -218,6 +216,7 @@ impl Options {
         new.set_timeouts(self.timeouts());
         new.linger.store(self.linger.load(Ordering::Relaxed), Ordering::Relaxed);
         new.low_water.store(self.low_water(), Ordering::Relaxed);
+        new.stamps.inherit(&self.stamps);
         let list = self.list.lock().clone();
         *new.list.lock() = list;
         for (new, own) in new.kept.iter().zip(&self.kept) {
@@ -354,6 +353,9 @@ impl Options {
                 let linger = if number == 0 { 0 } else { LINGER_ON | u64::from(seconds) };
                 self.linger.store(linger, Ordering::Relaxed);
             }
+            more::TIMESTAMP | more::TIMESTAMPNS | more::TIMESTAMP_NEW | more::TIMESTAMPNS_NEW => {
+                self.stamps.set(option, number != 0)
+            }
             more::BSDCOMPAT => {}
             more::BINDTOIFINDEX => {
                 return if (0..=1).contains(&number) { Ok(()) } else { Err(Errno::ENODEV) };
@@ -383,6 +385,9 @@ impl Options {
                 try_copy([on.to_ne_bytes(), (linger as u32).to_ne_bytes()].as_flattened())?
             }
             so::PEERCRED => try_copy([[0; 4], [0xff; 4], [0xff; 4]].as_flattened())?,
+            more::TIMESTAMP | more::TIMESTAMPNS | more::TIMESTAMP_NEW | more::TIMESTAMPNS_NEW => {
+                bytes_of(self.stamps.shows(option).into())?
+            }
             more::BSDCOMPAT => bytes_of(0)?,
             more::BINDTODEVICE => Vec::new(),
             more::BINDTOIFINDEX => bytes_of(0)?,
