@@ -10,6 +10,7 @@
 
 mod addr;
 mod bind;
+mod congestion;
 mod control;
 mod count;
 mod create;

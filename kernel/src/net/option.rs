@@ -4,6 +4,7 @@
 //! they are checked, kept and reported as Linux does. Those that every transfer looks at are atomics beside the list.
 //! Owns one socket's settings. Locks: `Leaf`, never together with another of that level.
 
+use super::congestion::Congestion;
 use super::limit::Timeouts;
 use super::stamps::Stamps;
 use super::sysctl::{
@@ -19,7 +20,7 @@ use abi::socket::{SOL_SOCKET, so};
 use abi::time::Timeval;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use smallvec::SmallVec;
 
 /// Options at `SOL_SOCKET` beside those of [`so`].
@@ -180,11 +181,16 @@ pub struct Options {
     inode: AtomicU64,
     /// When messages came.
     pub stamps: Stamps,
+    /// TCP_CONGESTION: a [`Congestion`], with [`CHOSEN`] if it was set.
+    congestion: AtomicU8,
     /// SO_LINGER: [`LINGER_ON`] if it is on, and the seconds in the lower 32 bits.
     linger: AtomicU64,
 }
 
 const LINGER_ON: u64 = 1 << 32;
+
+/// The mark of one that was set by an option: what a listener has of itself its connections do not take over.
+const CHOSEN: u8 = 1 << 7;
 
 impl Options {
     /// Nothing set; sizes of the buffers are the protocol's.
@@ -201,6 +207,7 @@ impl Options {
             inode: AtomicU64::new(0),
             linger: AtomicU64::new(0),
             stamps: Stamps::new(),
+            congestion: AtomicU8::new(sysctl::tcp::congestion() as u8),
         }
     }
 
@@ -217,6 +224,9 @@ impl Options {
         new.linger.store(self.linger.load(Ordering::Relaxed), Ordering::Relaxed);
         new.low_water.store(self.low_water(), Ordering::Relaxed);
         new.stamps.inherit(&self.stamps);
+        if self.congestion.load(Ordering::Relaxed) & CHOSEN != 0 {
+            new.congestion.store(self.congestion.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
         let list = self.list.lock().clone();
         *new.list.lock() = list;
         for (new, own) in new.kept.iter().zip(&self.kept) {
@@ -312,6 +322,19 @@ impl Options {
     /// The socket has got a file.
     pub fn set_inode(&self, ino: u64) {
         self.inode.store(ino, Ordering::Relaxed);
+    }
+
+    /// TCP_CONGESTION: nothing here is congested, so the choice is only kept and told.
+    pub fn congestion(&self) -> Congestion {
+        match self.congestion.load(Ordering::Relaxed) & !CHOSEN {
+            reno if reno == Congestion::Reno as u8 => Congestion::Reno,
+            _ => Congestion::Cubic,
+        }
+    }
+
+    /// Sets it.
+    pub fn choose_congestion(&self, chosen: Congestion) {
+        self.congestion.store(chosen as u8 | CHOSEN, Ordering::Relaxed);
     }
 
     /// SO_RCVLOWAT.

@@ -3,6 +3,7 @@
 use super::addr::{Family, LO_MTU};
 use super::count::traffic;
 use super::ports::{self, Holder, Seen};
+use super::raw;
 use super::socket::NetSocket;
 use crate::fs::procfs::{ProcFile, register_file};
 use crate::fs::sysfs;
@@ -41,6 +42,15 @@ impl ProcFile for Table {
     }
 }
 
+/// The raw sockets of a family.
+struct Raws(Family);
+
+impl ProcFile for Raws {
+    fn read(&self) -> Result<Vec<u8>> {
+        raw_table(self.0).map(String::into_bytes)
+    }
+}
+
 const FIXED: &[(&str, &str)] = &[
     (
         "net/route",
@@ -68,16 +78,6 @@ const FIXED: &[(&str, &str)] = &[
     ),
     ("net/dev_mcast", ""),
     ("net/packet", "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n"),
-    (
-        "net/raw",
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout \
-         inode ref pointer drops\n",
-    ),
-    (
-        "net/raw6",
-        "  sl  local_address                         remote_address                        st \
-         tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
-    ),
     ("sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
 ];
 
@@ -112,6 +112,8 @@ pub fn register() -> Result<()> {
         register_file(&try_format!("net/{name}")?, 0o444, try_arc(Table(protocol, Family::V4))?)?;
         register_file(&try_format!("net/{name}6")?, 0o444, try_arc(Table(protocol, Family::V6))?)?;
     }
+    register_file("net/raw", 0o444, try_arc(Raws(Family::V4))?)?;
+    register_file("net/raw6", 0o444, try_arc(Raws(Family::V6))?)?;
     for (name, text) in SYS {
         let path = try_format!("devices/virtual/net/lo/{name}")?;
         sysfs::register_file(&path, 0o444, try_arc(Fixed(text))?)?;
@@ -181,6 +183,28 @@ fn header(tcp: bool, family: Family) -> Result<String> {
             "  sl  local_address                         remote_address                        st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
         ),
     }
+}
+
+fn raw_table(family: Family) -> Result<String> {
+    let mut out = match family {
+        Family::V4 => try_string(
+            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
+        )?,
+        Family::V6 => header(false, family)?,
+    };
+    let width = if family == Family::V4 { 4 } else { 5 };
+    for raw::Shown { protocol, local, peer, held, uid, inode } in raw::shown(family)? {
+        let state = if peer.is_some() { TcpState::Established } else { TcpState::Close } as u8;
+        let local = endpoint(family, local)?;
+        let peer = endpoint(family, peer.unwrap_or(family.nowhere()))?;
+        try_writeln!(
+            out,
+            "{:width$}: {local} {peer} {state:02X} 00000000:{held:08X} 00:00000000 00000000 {uid:5} {:8} {inode} 2 0000000000000000 0",
+            protocol & 0xff,
+            0
+        )?;
+    }
+    Ok(out)
 }
 
 fn ends(seen: &Seen) -> Result<(String, String)> {

@@ -10,4 +10,4 @@ mod transfer;
 
 pub(super) use ping::create as create_ping;
 pub(super) use raw::create;
-pub(super) use transfer::{count, tell_unreachable};
+pub(super) use transfer::{Shown, count, shown, tell_unreachable};

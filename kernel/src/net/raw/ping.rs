@@ -21,7 +21,7 @@ pub fn create(family: Family, who: Who) -> Result<Arc<dyn NetSocket>> {
         return Err(Errno::EACCES);
     }
     let protocol = if family == Family::V4 { IPPROTO_ICMP } else { IPPROTO_ICMPV6 };
-    make(family, protocol, Style::Ping)
+    make(family, protocol, Style::Ping, who.uid)
 }
 
 impl Raw {

@@ -37,6 +37,8 @@ pub struct Raw {
     pub(super) style: Style,
     pub(super) family: Family,
     pub(super) protocol: i32,
+    /// Whose it is, for /proc.
+    pub(super) uid: u32,
     pub(super) options: Options,
     pub(super) state: SpinLock<State, level::Stream>,
     pub(super) for_reading: WaitQueue,
@@ -71,16 +73,22 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
     if !who.raw {
         return Err(Errno::EPERM);
     }
-    make(family, protocol, Style::Raw)
+    make(family, protocol, Style::Raw, who.uid)
 }
 
 /// A new socket of that style, for a caller that may have it.
-pub(super) fn make(family: Family, protocol: i32, style: Style) -> Result<Arc<dyn NetSocket>> {
+pub(super) fn make(
+    family: Family,
+    protocol: i32,
+    style: Style,
+    uid: u32,
+) -> Result<Arc<dyn NetSocket>> {
     let filter = if family == Family::V4 { 4 } else { 32 };
     let socket = try_arc(Raw {
         style,
         family,
         protocol,
+        uid,
         options: Options::for_datagrams(),
         state: SpinLock::new(State {
             ident: None,

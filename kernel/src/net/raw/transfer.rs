@@ -53,6 +53,42 @@ pub fn count(family: Family) -> Result<usize> {
     Ok(living()?.iter().filter(is_one).count())
 }
 
+/// A raw socket, as /proc shows it.
+pub struct Shown {
+    pub protocol: u16,
+    pub local: SocketAddr,
+    pub peer: Option<SocketAddr>,
+    pub held: usize,
+    pub uid: u32,
+    pub inode: u64,
+}
+
+/// The raw sockets of a family, by protocol.
+pub fn shown(family: Family) -> Result<Vec<Shown>> {
+    let mut all = Vec::new();
+    let sockets = living()?;
+    for socket in sockets.iter().filter(|s| s.family == family && s.style == Style::Raw) {
+        let protocol = u16::try_from(socket.protocol).unwrap_or(0);
+        let state = socket.state.lock();
+        let shown = Shown {
+            protocol,
+            // In place of a port it has the protocol.
+            local: SocketAddr::new(state.local, protocol),
+            peer: state.peer.map(|peer| SocketAddr::new(peer.ip(), 0)),
+            held: state.inbox.held(),
+            uid: socket.uid,
+            inode: socket.options.inode(),
+        };
+        let closed = state.closed;
+        drop(state);
+        if !closed {
+            all.try_push(shown)?;
+        }
+    }
+    all.sort_by_key(|shown| shown.protocol);
+    Ok(all)
+}
+
 /// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
 fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
     let now = time::realtime().0;

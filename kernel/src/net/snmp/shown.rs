@@ -9,6 +9,7 @@ use crate::net::count::{
 };
 use crate::net::ports::{self, Holder};
 use crate::net::raw;
+use crate::net::sysctl::TTL;
 use crate::sync::counted::{self, Kind};
 use crate::{try_write, try_writeln};
 use abi::Result;
@@ -114,7 +115,7 @@ fn snmp() -> Result<String> {
     let mut out = String::new();
     pair(&mut out, "Ip", names::IP, |name| match name {
         "Forwarding" => 2,
-        "DefaultTTL" => 64,
+        "DefaultTTL" => TTL.get().into(),
         _ => ip_field(name, false).cast_signed(),
     })?;
     pair(&mut out, "Icmp", names::ICMP, |name| icmp_field(name, false).cast_signed())?;
@@ -202,7 +203,11 @@ fn sockstat() -> Result<String> {
     let (orphans, allocated) = (orphans.count(), tcp.len() - waiting);
     let v4 = |protocol| bound(protocol, Family::V4);
     let mut out = String::new();
-    try_writeln!(out, "sockets: used {}", counted::live(Kind::Socket))?;
+    try_writeln!(
+        out,
+        "sockets: used {}",
+        counted::live(Kind::Socket) + counted::live(Kind::UnixSocket)
+    )?;
     try_writeln!(
         out,
         "TCP: inuse {} orphan {orphans} tw {waiting} alloc {allocated} mem 0",

@@ -5,6 +5,7 @@
 
 pub mod groups;
 pub mod range;
+pub mod tcp;
 
 use super::limit::SOMAXCONN;
 use crate::base::setting::{Bounded, Setting};
@@ -94,16 +95,12 @@ const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> P
 }
 
 const ONLY_LO: &str = "there is no way but the loopback";
-const OWN_TCP: &str = "the loopback carries TCP without packets";
 const IPV6: &str = "IPv6 is always there";
 
 static KEPT: [Kept; 1] =
     [Kept::new("net/ipv4/ip_forward", Bounded::new(0, i32::MIN..=i32::MAX), ONLY_LO)];
 
-static PINNED: [Pinned; 6] = [
-    pinned("net/ipv4/tcp_congestion_control", "cubic", OWN_TCP),
-    pinned("net/ipv4/tcp_rmem", "4096\t131072\t6291456", OWN_TCP),
-    pinned("net/ipv4/tcp_wmem", "4096\t16384\t4194304", OWN_TCP),
+static PINNED: [Pinned; 3] = [
     pinned("net/ipv6/conf/all/disable_ipv6", "0", IPV6),
     pinned("net/ipv6/conf/default/disable_ipv6", "0", IPV6),
     pinned("net/ipv6/conf/lo/disable_ipv6", "0", IPV6),
@@ -117,5 +114,6 @@ pub fn register() -> Result<()> {
     register_kept(&KEPT)?;
     register_pinned(&PINNED)?;
     groups::register()?;
+    tcp::register()?;
     range::register()
 }

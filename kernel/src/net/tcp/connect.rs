@@ -1,7 +1,7 @@
 //! Binding, connecting, listening, accepting.
 
 use super::close::count_reset;
-use super::tcp::{GROWN_SEND_BUFFER, RECEIVE_BUFFER, Role, SEND_BUFFER, Tcp};
+use super::tcp::{GROWN_SEND_BUFFER, Role, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
@@ -10,6 +10,7 @@ use crate::net::limit::{self, TimeLimit};
 use crate::net::option::{Options, known};
 use crate::net::ports::{self, Claim, Cover, Holder};
 use crate::net::socket::Who;
+use crate::net::sysctl::tcp as sizes;
 use crate::vfs::PollEvents;
 use abi::net::{IPPROTO_IPV6, IPPROTO_TCP, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM, SOL_SOCKET, so};
@@ -295,7 +296,8 @@ impl Tcp {
 
 /// The buffers of a connection grow unless somebody has set them.
 fn grow(options: &Options) {
-    if options.send_buffer() == SEND_BUFFER && options.receive_buffer() == RECEIVE_BUFFER {
-        options.grow_send_buffer(GROWN_SEND_BUFFER);
+    let (send, receive) = (options.send_buffer(), options.receive_buffer());
+    if send == sizes::SEND.first() && receive == sizes::RECEIVE.first() {
+        options.grow_send_buffer(GROWN_SEND_BUFFER.min(sizes::SEND.largest()).max(send));
     }
 }

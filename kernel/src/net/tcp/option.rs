@@ -3,6 +3,7 @@
 use super::tcp::{Role, State, Tcp};
 use crate::mm::fallible::TrySlice;
 use crate::net::addr::{Family, LO_MTU};
+use crate::net::congestion::Congestion;
 use crate::net::option::{bytes_of, known, number, number_or_byte};
 use crate::net::options;
 use crate::net::socket::NetSocket;
@@ -11,8 +12,6 @@ use abi::socket::{SOL_SOCKET, so};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 
-/// The congestion control that is reported: nothing here is congested, but programs expect a name.
-const CONGESTION: &[u8; 16] = b"cubic\0\0\0\0\0\0\0\0\0\0\0";
 /// The longest `struct tcp_info`.
 const INFO_LEN: usize = 248;
 
@@ -31,11 +30,16 @@ impl Tcp {
                 }
                 Ok(())
             }
-            (IPPROTO_TCP, tcp::CONGESTION) => match value.split(|&b| b == 0).next() {
-                Some(b"cubic" | b"reno") => Ok(()),
-                Some(b"") | None => Err(Errno::EINVAL),
-                Some(_) => Err(Errno::ENOENT),
-            },
+            (IPPROTO_TCP, tcp::CONGESTION) => {
+                if value.is_empty() {
+                    return Err(Errno::EINVAL);
+                }
+                // A name has 15 letters at most, and ends with the option or with a zero.
+                let name = value[..value.len().min(15)].split(|&b| b == 0).next();
+                let chosen = Congestion::of(name.unwrap_or_default()).ok_or(Errno::ENOENT)?;
+                self.options.choose_congestion(chosen);
+                Ok(())
+            }
             (IPPROTO_TCP, tcp::INFO) => Err(Errno::ENOPROTOOPT),
             (IPPROTO_TCP, tcp::MAXSEG) if number(value)? == 0 => Ok(()),
             (IPPROTO_TCP, tcp::FASTOPEN | tcp::FASTOPEN_CONNECT) => {
@@ -62,7 +66,7 @@ impl Tcp {
         match (level, option) {
             (SOL_SOCKET, _) => self.options.get_socket(option),
             (IPPROTO_TCP, tcp::INFO) => self.info(),
-            (IPPROTO_TCP, tcp::CONGESTION) => CONGESTION.try_owned(),
+            (IPPROTO_TCP, tcp::CONGESTION) => self.options.congestion().shown(),
             (IPPROTO_TCP, tcp::FASTOPEN | tcp::FASTOPEN_CONNECT) => bytes_of(0),
             (IPPROTO_TCP, tcp::MAXSEG) if self.state.lock().is_connected() => {
                 bytes_of(self.segment())

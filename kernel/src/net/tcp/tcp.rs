@@ -13,6 +13,7 @@ use crate::net::addr::{Family, encode};
 use crate::net::option::Options;
 use crate::net::ports::Port;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
+use crate::net::sysctl::tcp as sizes;
 use crate::sync::{Mutex, PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
 use abi::net::{IPPROTO_TCP, TcpState};
@@ -24,8 +25,6 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 /// Linux's defaults of a fresh socket.
-pub(super) const SEND_BUFFER: usize = 16_384;
-pub(super) const RECEIVE_BUFFER: usize = 131_072;
 /// What a connection's send buffer grows to by itself.
 pub(super) const GROWN_SEND_BUFFER: usize = 2_626_560;
 
@@ -107,7 +106,7 @@ impl State {
 
 /// A new socket.
 pub fn create(family: Family, who: Who) -> Result<Arc<dyn NetSocket>> {
-    Ok(Tcp::new(family, who.uid, Options::new(SEND_BUFFER, RECEIVE_BUFFER))?)
+    Ok(Tcp::new(family, who.uid, Options::new(sizes::SEND.first(), sizes::RECEIVE.first()))?)
 }
 
 impl Tcp {
