@@ -53,10 +53,7 @@ fn register_file_systems() {
         tmpfs::Tmpfs::new_super("tmpfs", &tmpfs::Options::parse(options)?, false)
     });
     registry::register("ramfs", |options| {
-        let parsed = tmpfs::Options::parse(options)?;
-        let mode = parsed.mode.or(Some(0o755));
-        let unlimited = tmpfs::Options { mode, pages: Some(0), inodes: Some(0), ..parsed };
-        tmpfs::Tmpfs::new_super("ramfs", &unlimited, false)
+        tmpfs::Tmpfs::new_super("ramfs", &tmpfs::Options::of_ramfs(options)?, false)
     });
     registry::register("devtmpfs", |_| devfs::super_block());
 }

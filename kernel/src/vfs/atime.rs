@@ -14,7 +14,8 @@ const DAY: i64 = 24 * 60 * 60;
 #[inline]
 pub fn touch_atime(mount: &Mount, inode: &dyn Inode) {
     let flags = mount.flags();
-    if flags.intersects(MountFlags::NOATIME | MountFlags::RDONLY) {
+    if flags.intersects(MountFlags::NOATIME | MountFlags::RDONLY) || mount.super_block().read_only()
+    {
         return;
     }
     let attr = inode.attr();

@@ -28,6 +28,20 @@ impl Options {
         Ok(options)
     }
 
+    /// Those of a ramfs, which has no limits. As Linux's, it obeys `mode=` and does not look at anything else.
+    pub fn of_ramfs(text: &[u8]) -> Result<Self> {
+        let mut options =
+            Self { pages: Some(0), inodes: Some(0), mode: Some(0o755), ..Self::default() };
+        for option in text.split(|&b| b == b',') {
+            if let Ok(text) = core::str::from_utf8(option)
+                && let ("mode", value) = text.split_once('=').unwrap_or((text, ""))
+            {
+                options.set("mode", value)?;
+            }
+        }
+        Ok(options)
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<()> {
         match key {
             "size" => self.pages = Some(size(value)?),

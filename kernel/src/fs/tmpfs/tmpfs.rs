@@ -15,6 +15,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 const MAGIC: i64 = 0x0102_1994;
+const RAMFS_MAGIC: i64 = 0x8584_58f6;
 
 /// What an inode is charged, in bytes.
 const INODE_SPACE: u64 = 1024;
@@ -54,6 +55,10 @@ impl Tmpfs {
             root_mode: options.mode.unwrap_or(0o1777),
             root_owner: Owner { uid: options.uid.unwrap_or(0), gid: options.gid.unwrap_or(0) },
         })
+    }
+
+    fn is_ramfs(&self) -> bool {
+        self.name == "ramfs"
     }
 
     pub(super) fn next_ino(&self) -> u64 {
@@ -116,7 +121,7 @@ impl FileSystem for Tmpfs {
         let free = max.saturating_sub(self.pages.load(Ordering::Relaxed));
         let dev = self.dev.0;
         Statfs {
-            kind: MAGIC,
+            kind: if self.is_ramfs() { RAMFS_MAGIC } else { MAGIC },
             bsize: PAGE as i64,
             blocks: max,
             bfree: free,
@@ -135,7 +140,7 @@ impl FileSystem for Tmpfs {
         let shown = |at: usize| self.shown[at].load(Ordering::Relaxed) != 0;
         let pages = self.max_pages.load(Ordering::Relaxed);
         let inodes = self.max_inodes.load(Ordering::Relaxed);
-        if self.name == "ramfs" {
+        if self.is_ramfs() {
             if self.root_mode != 0o755 {
                 try_write!(text, ",mode={:o}", self.root_mode)?;
             }
@@ -161,6 +166,9 @@ impl FileSystem for Tmpfs {
     }
 
     fn remount(&self, options: &[u8]) -> Result<()> {
+        if self.is_ramfs() {
+            return Options::of_ramfs(options).map(drop);
+        }
         let options = Options::parse(options)?;
         if let Some(pages) = options.pages {
             if pages != 0 && pages < self.pages.load(Ordering::Relaxed) {

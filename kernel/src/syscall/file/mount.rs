@@ -121,7 +121,7 @@ pub fn umount2(path: u64, flags: u32) -> Result<()> {
     if flags & !(FORCE | DETACH | EXPIRE | NOFOLLOW) != 0 {
         return Err(Errno::EINVAL);
     }
-    let mut lookup = LookupFlags::FOLLOW;
+    let mut lookup = LookupFlags::FOLLOW | LookupFlags::NO_USE;
     lookup.set(LookupFlags::FOLLOW, flags & NOFOLLOW == 0);
     let at =
         with_path(path, |path| with_ctx(|ctx| namei::lookup(ctx, Fd(AT_FDCWD), path, lookup)))?;

@@ -53,6 +53,8 @@ bitflags! {
         const BENEATH = 64;
         /// `RESOLVE_IN_ROOT`: the starting point is the root.
         const IN_ROOT = 128;
+        /// The walk is no use of the mount in which it ends: the one of `umount`, which may ask whether there was any.
+        const NO_USE = 256;
     }
 }
 
@@ -185,6 +187,15 @@ impl<'a> Walker<'a> {
     /// Walks to the end.
     #[inline]
     pub fn finish(mut self) -> Result<Path> {
+        let done = self.walk();
+        if !self.flags.contains(LookupFlags::NO_USE) {
+            self.cur.mount.note_use();
+        }
+        done.map(|()| self.cur)
+    }
+
+    #[inline]
+    fn walk(&mut self) -> Result<()> {
         loop {
             match self.walk_to_last()? {
                 Last::Name => {
@@ -202,7 +213,7 @@ impl<'a> Walker<'a> {
         if must_be_dir && !self.cur.dentry.is_dir() {
             return Err(Errno::ENOTDIR);
         }
-        Ok(self.cur)
+        Ok(())
     }
 
     /// Walks all components but the last.
@@ -223,6 +234,7 @@ impl<'a> Walker<'a> {
             }
             perm::check(&**dir.inode(), self.ctx.cred, perm::EXEC)?;
             if is_last {
+                self.cur.mount.note_use();
                 return Ok(kind);
             }
             match kind {

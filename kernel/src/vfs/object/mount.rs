@@ -101,7 +101,14 @@ impl Mount {
     pub fn place(&self) -> Option<Path> {
         self.place.lock().clone()
     }
-    /// Marks it for `MNT_EXPIRE`; returns whether it was marked before.
+    /// Takes the mark of `MNT_EXPIRE` away: it was used.
+    #[inline]
+    pub fn note_use(&self) {
+        if self.expired.load(Ordering::Relaxed) {
+            self.expired.store(false, Ordering::Relaxed);
+        }
+    }
+    /// Marks it for `MNT_EXPIRE`; returns whether it was marked before and not used since.
     pub fn mark_expired(&self) -> bool {
         self.expired.swap(true, Ordering::Relaxed)
     }
