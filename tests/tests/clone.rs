@@ -112,7 +112,7 @@ fn twins_without_an_id_draw_the_same() {
 /// Snapshots at one instruction in `every`, and after each that reads the id.
 fn explore(name: &str, every: u64) -> Found {
     let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).unwrap();
-    let sample = Sample { every, offset: snapshots::chance(every) };
+    let sample = Sample::one_in(every, snapshots::chance(every));
     println!("{name}: {sample:?}");
     let found = in_turn(|| scenario.explore(&paths::kernel(), sample)).unwrap();
     assert!(found.faults.is_empty(), "{}", found.tell(&paths::kernel()));

@@ -5,16 +5,20 @@
 //! compared with the id before the snapshot: how many instructions that are is told for each operation.
 
 mod compare;
+mod kept;
 mod rig;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use compare::{Common, Thread};
+use kept::Kept;
 use rig::{Id, Log, Rig};
 use xtask_guest::{qemu, symbolize};
 use xtask_host::paths;
@@ -34,6 +38,24 @@ pub struct Snapshots {
     /// Which one of them; default: by chance, and told
     #[arg(long, value_name = "N")]
     offset: Option<u64>,
+    /// Only from this instruction of an operation on, counted from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    from: u64,
+    /// Only before this one
+    #[arg(long, value_name = "N", default_value_t = u64::MAX)]
+    to: u64,
+    /// Save nothing more of an operation after so long
+    #[arg(long, value_name = "N")]
+    minutes: Option<f64>,
+    /// Add what was looked at to what earlier runs have kept of the same kernel, and leave that out
+    #[arg(long)]
+    keep: bool,
+    /// Put all that was kept into the table of docs/random.md, too
+    #[arg(long, requires = "keep")]
+    write: bool,
+    /// This kernel, instead of one that is built now
+    #[arg(long, value_name = "FILE")]
+    kernel: Option<PathBuf>,
     /// Only operations with one of these names, or whose names contain one where none has it
     #[arg(value_name = "NAME")]
     only: Vec<String>,
@@ -42,29 +64,58 @@ pub struct Snapshots {
 impl Snapshots {
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&[Need::RustTarget, Need::Qemu, Need::Compiler, Need::Busybox])?;
-        build::build(build::Options::default())?;
+        let kernel = match &self.kernel {
+            Some(kernel) => kernel.clone(),
+            None => {
+                build::build(build::Options::default())?;
+                paths::kernel()
+            }
+        };
         let offset = self.offset.unwrap_or_else(|| chance(self.every));
         println!(
             "QEMU {}, one instruction in {}, from number {offset} on",
             qemu::version()?,
             self.every
         );
+        let kept = if self.keep { Some(Kept::of(&kernel)?) } else { None };
         let mut table = Table::new(&HEADER);
         let mut faults = 0;
         for scenario in SCENARIOS.iter().filter(|scenario| self.wants(scenario)) {
-            let started = Instant::now();
-            let found = scenario.explore(&paths::kernel(), Sample { every: self.every, offset })?;
-            eprintln!(
-                "{}: {:.0?}\n{}",
-                scenario.name,
-                started.elapsed(),
-                found.tell(&paths::kernel())
-            );
+            let found = self.explore(scenario, &kernel, offset, kept.as_ref())?;
             faults += found.faults.len();
             table.row(found.row(scenario.name));
         }
         print!("{}", table.render());
+        if let Some(kept) = kept.filter(|_| self.write) {
+            kept.write()?;
+        }
         Ok(if faults > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// Goes through one operation, as far as is asked for.
+    fn explore(
+        &self,
+        scenario: &Scenario,
+        kernel: &Path,
+        offset: u64,
+        kept: Option<&Kept>,
+    ) -> Result<Found> {
+        let started = Instant::now();
+        let sample = Sample {
+            range: self.from..self.to,
+            without: kept
+                .map(|kept| kept.looked_at(scenario.name))
+                .transpose()?
+                .unwrap_or_default(),
+            until: self.minutes.map(|minutes| started + Duration::from_secs_f64(60.0 * minutes)),
+            ..Sample::one_in(self.every, offset)
+        };
+        let found = scenario.explore(kernel, sample)?;
+        if let Some(kept) = kept {
+            kept.add(scenario.name, &found)?;
+        }
+        eprintln!("{}: {:.0?}\n{}", scenario.name, started.elapsed(), found.tell(kernel));
+        Ok(found)
     }
 
     fn wants(&self, scenario: &Scenario) -> bool {
@@ -95,10 +146,30 @@ pub fn chance(limit: u64) -> u64 {
 }
 
 /// Which instructions get a snapshot: one in `every`, from number `offset` on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sample {
-    pub every: u64,
-    pub offset: u64,
+    every: u64,
+    offset: u64,
+    range: Range<u64>,
+    /// But not these.
+    without: BTreeSet<u64>,
+    /// And none after this.
+    until: Option<Instant>,
+}
+
+impl Sample {
+    /// Of the whole operation.
+    pub fn one_in(every: u64, offset: u64) -> Self {
+        Self { every, offset, range: 0..u64::MAX, without: BTreeSet::new(), until: None }
+    }
+
+    /// Whether instruction `at` gets one; those that follow a read of the id get one, whatever `every` is.
+    fn has(&self, at: u64, first_after_read: bool) -> bool {
+        (first_after_read || at % self.every == self.offset)
+            && self.range.contains(&at)
+            && !self.without.contains(&at)
+            && self.until.is_none_or(|until| Instant::now() < until)
+    }
 }
 
 /// An operation, and what another CPU does beside it.
@@ -157,6 +228,8 @@ pub struct Found {
     /// Instructions that read some of the id.
     pub reads: u64,
     pub snapshots: u64,
+    /// The instructions of the sample, by number.
+    pub looked_at: Vec<u64>,
     pub twins: u64,
     /// Snapshots in which all bytes of the call had been compared, and in which a part had.
     pub compared: u64,
@@ -195,8 +268,9 @@ impl Scenario {
         // Between two reads of the id nothing depends on it: one snapshot there stands for all, if no other CPU acts.
         let mut first_after_read = true;
         while let Some(at) = rip {
-            if first_after_read || run.found.instructions % sample.every == sample.offset {
+            if sample.has(run.found.instructions, first_after_read) {
                 run.snapshot(at, first_after_read)?;
+                run.found.looked_at.push(run.found.instructions);
             }
             let step = run.rig.step()?;
             run.found.instructions += 1;
