@@ -19,8 +19,8 @@ use crate::vfs::object::types::FileType;
 use abi::fs::AT_FDCWD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use bitflags::bitflags;
-use smallvec::SmallVec;
 
 /// The most symbolic links that one walk follows.
 const MAX_LINKS: u32 = 40;
@@ -96,17 +96,23 @@ pub fn parent<'a>(
 }
 
 /// Where a walk of `path` starts.
+#[inline(always)]
 fn start(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], flags: LookupFlags) -> Result<Path> {
+    match path.first() {
+        Some(b'/') if !flags.intersects(LookupFlags::SCOPED) => Ok(ctx.fs.root()),
+        Some(first) if *first != b'/' && at.0 == AT_FDCWD => Ok(ctx.fs.cwd()),
+        _ => start_at(ctx, at, path, flags),
+    }
+}
+
+/// As [`start`], where a descriptor or a flag decides.
+#[inline(never)]
+fn start_at(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], flags: LookupFlags) -> Result<Path> {
     if path.is_empty() && !flags.contains(LookupFlags::EMPTY) {
         return Err(Errno::ENOENT);
     }
-    let scoped = flags.intersects(LookupFlags::SCOPED);
-    let absolute = path.first() == Some(&b'/');
-    if absolute && flags.contains(LookupFlags::BENEATH) {
+    if path.first() == Some(&b'/') && flags.contains(LookupFlags::BENEATH) {
         return Err(Errno::EXDEV);
-    }
-    if absolute && !scoped {
-        return Ok(ctx.fs.root());
     }
     if at.0 == AT_FDCWD {
         return Ok(ctx.fs.cwd());
@@ -136,9 +142,9 @@ fn until_slash(text: &[u8]) -> usize {
     words.len() * 8 + rest.iter().position(|&b| b == b'/').unwrap_or(rest.len())
 }
 
-/// A text being walked: the caller's path (`link` is `None`) or that of a symbolic link.
-struct Text {
-    link: Option<LinkText>,
+/// The text of a symbolic link, being walked.
+struct Followed {
+    text: LinkText,
     /// Where the next component starts.
     at: usize,
 }
@@ -147,12 +153,15 @@ struct Text {
 pub struct Walker<'a> {
     ctx: &'a LookupCtx<'a>,
     path: &'a [u8],
+    /// Where the path's next component starts.
+    at: usize,
     flags: LookupFlags,
     cur: Path,
     /// Where absolute links lead and `..` ends; fetched when first needed.
     root: Option<Path>,
-    texts: SmallVec<[Text; 2]>,
-    /// The last component found, in the top text.
+    /// The links on the way, each found in the text of the one before. The last is walked now, else the path.
+    followed: Vec<Followed>,
+    /// The last component found, in the text that is walked now.
     last: (usize, usize),
     links: u32,
     /// A slash followed the component.
@@ -176,12 +185,9 @@ impl<'a> Walker<'a> {
     /// A walk that begins at `cur`. Always inlined: a walker is large, and each move copies it.
     #[inline(always)]
     fn at(ctx: &'a LookupCtx<'a>, cur: Path, path: &'a [u8], flags: LookupFlags) -> Self {
-        let mut texts = SmallVec::new();
-        #[expect(clippy::disallowed_methods, reason = "the first needs no memory")]
-        texts.push(Text { link: None, at: 0 });
         let root = flags.intersects(LookupFlags::SCOPED).then(|| cur.clone());
-        let (last, links, slash, outer_slash) = ((0, 0), 0, false, false);
-        Self { ctx, path, flags, cur, root, texts, last, links, slash, outer_slash }
+        let (followed, last, links, slash, outer_slash) = (Vec::new(), (0, 0), 0, false, false);
+        Self { ctx, path, at: 0, flags, cur, root, followed, last, links, slash, outer_slash }
     }
 
     /// Walks to the end.
@@ -221,8 +227,8 @@ impl<'a> Walker<'a> {
         loop {
             cond_resched();
             let Some((kind, is_last)) = self.next_component() else {
-                if self.texts.len() > 1 {
-                    self.texts.pop();
+                if !self.is_last_text() {
+                    self.followed.pop();
                     continue;
                 }
                 self.last = (0, 0);
@@ -268,17 +274,22 @@ impl<'a> Walker<'a> {
 
     /// Goes from the directory to its entry `child`, the last component: to the root of what is mounted on it, and where
     /// a symbolic link leads if the walk follows it. True if there is more to walk.
+    #[inline]
     pub fn step_into(&mut self, child: Arc<Dentry>) -> Result<bool> {
-        let kind = child.kind();
-        if kind == FileType::Symlink
+        if child.kind() == FileType::Symlink
             && (self.trailing_slash() || self.flags.contains(LookupFlags::FOLLOW))
         {
-            let (dir, link) = (self.cur.inode().attr(), child.inode().attr());
-            protect::check_follow(dir, link, self.ctx.cred)?;
-            return self.follow(child);
+            return self.follow_last(child);
         }
         self.enter(child)?;
         Ok(false)
+    }
+
+    /// Follows a symbolic link that is the last component, if the directory's owner is trusted to have made it.
+    #[cold]
+    fn follow_last(&mut self, link: Arc<Dentry>) -> Result<bool> {
+        protect::check_follow(self.cur.inode().attr(), link.inode().attr(), self.ctx.cred)?;
+        self.follow(link)
     }
 
     /// Goes to the parent directory, not above the root.
@@ -309,20 +320,29 @@ impl<'a> Walker<'a> {
 
     #[inline]
     fn text(&self) -> &[u8] {
-        match self.texts.last() {
-            Some(Text { link: Some(link), .. }) => link,
-            _ => self.path,
+        self.followed.last().map_or(self.path, |link| &link.text)
+    }
+
+    /// Whether nothing is left to walk but the text that is walked now.
+    #[inline]
+    fn is_last_text(&self) -> bool {
+        match self.followed.len() {
+            0 => true,
+            1 => self.at >= self.path.len(),
+            _ => false,
         }
     }
 
-    /// Finds the next component of the top text, and whether it is the walk's last; moves past it and the slashes after it.
+    /// Finds the next component of the text that is walked now, and whether it is the walk's last; moves past it and the slashes after it.
     #[inline]
     fn next_component(&mut self) -> Option<(Last, bool)> {
-        let outermost = self.texts.len() == 1;
-        let top = self.texts.last_mut()?;
-        let text = top.link.as_ref().map_or(self.path, |link| link);
+        let is_last_text = self.is_last_text();
+        let (text, at): (&[u8], _) = match self.followed.last_mut() {
+            Some(link) => (&link.text, &mut link.at),
+            None => (self.path, &mut self.at),
+        };
         let is_slash = |at: usize| text.get(at) == Some(&b'/');
-        let mut start = top.at;
+        let mut start = *at;
         while is_slash(start) {
             start += 1;
         }
@@ -340,8 +360,8 @@ impl<'a> Walker<'a> {
         }
         self.last = (start, end);
         self.slash = next != end;
-        top.at = next;
-        Some((kind, outermost && next == text.len()))
+        *at = next;
+        Some((kind, is_last_text && next == text.len()))
     }
 
     /// As [`step_into`](Self::step_into) for a component that is not the last: links are followed.
@@ -361,12 +381,16 @@ impl<'a> Walker<'a> {
 
     #[inline]
     fn cross_mounts(&mut self) -> Result<()> {
-        if self.cur.dentry.is_mountpoint() {
-            let before = self.cur.mount.id();
-            mount::descend(&mut self.cur);
-            if self.cur.mount.id() != before && self.flags.contains(LookupFlags::NO_XDEV) {
-                return Err(Errno::EXDEV);
-            }
+        if self.cur.dentry.is_mountpoint() { self.descend() } else { Ok(()) }
+    }
+
+    /// Goes to the root of what is mounted here, if it is mounted here in this mount.
+    #[inline(never)]
+    fn descend(&mut self) -> Result<()> {
+        let before = self.cur.mount.id();
+        mount::descend(&mut self.cur);
+        if self.cur.mount.id() != before && self.flags.contains(LookupFlags::NO_XDEV) {
+            return Err(Errno::EXDEV);
         }
         Ok(())
     }
@@ -401,13 +425,14 @@ impl<'a> Walker<'a> {
             self.cur = root;
         }
         // A text that is used up is replaced by the link's, so that the link's last component counts as the walk's last.
-        if self.texts.last().is_some_and(|top| top.at >= self.text().len()) {
-            self.texts.pop();
-            if self.texts.is_empty() {
+        let at = self.followed.last().map_or(self.at, |link| link.at);
+        if at >= self.text().len() {
+            if self.is_last_text() {
                 self.outer_slash |= self.slash;
             }
+            self.followed.pop();
         }
-        self.texts.try_push(Text { link: Some(text), at: 0 })?;
+        self.followed.try_push(Followed { text, at: 0 })?;
         Ok(true)
     }
 
