@@ -47,6 +47,14 @@ impl<T> OwnerCell<T> {
         // SAFETY: the value changes only under the lock.
         look(unsafe { &*self.value.get() })
     }
+
+    /// As [`read`](Self::read), where interrupts are off and stay so.
+    #[inline]
+    pub fn read_irqs_off<R>(&self, look: impl FnOnce(&T) -> R) -> R {
+        let _guard = self.lock.lock_irqs_off();
+        // SAFETY: as in `read`.
+        look(unsafe { &*self.value.get() })
+    }
 }
 
 impl<T> Current<OwnerCell<T>> {

@@ -37,6 +37,18 @@ impl<T: ?Sized, L: Level> SpinLock<T, L> {
     #[inline]
     pub fn lock(&self) -> SpinGuard<'_, T, L> {
         let irqs_were_on = irq_save::<L>();
+        self.lock_saved(irqs_were_on)
+    }
+
+    /// As [`lock`](Self::lock), where interrupts are off and stay so.
+    #[inline]
+    pub fn lock_irqs_off(&self) -> SpinGuard<'_, T, L> {
+        debug_assert!(!cpu::interrupts_enabled(), "a lock is taken as if interrupts were off");
+        self.lock_saved(false)
+    }
+
+    #[inline(always)]
+    fn lock_saved(&self, irqs_were_on: bool) -> SpinGuard<'_, T, L> {
         order::acquire::<L>();
         if !self.take() {
             self.spin();

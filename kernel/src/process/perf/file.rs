@@ -10,7 +10,7 @@ use crate::mm::user::UserPtr;
 use crate::process::task::current::current;
 use crate::sync::{PollTable, WaitQueue};
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Capability, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents};
+use crate::vfs::{Capability, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::perf::{bit, ioctl, kind};
 use abi::{Errno, Result};
@@ -42,8 +42,8 @@ impl FileOps for EventFile {
         read::read(&self.event, dst)
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {

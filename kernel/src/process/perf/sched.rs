@@ -172,6 +172,7 @@ fn tell_here(told: &Told<'_>) {
 
 /// This CPU has gone away from `prev`, and is on another stack: who waits for what was told of it meanwhile is woken. Interrupts are off.
 #[cold]
+#[inline(never)]
 pub(in crate::process) fn has_switched(prev: &Task) {
     let wake = |context: &Context| context.for_each(Event::wake_owed);
     if let Some(context) = prev.perf.get() {

@@ -50,10 +50,14 @@ fn asked() {
 }
 
 /// Sets work flags of whatever runs on `cpu`.
+#[inline(always)]
 fn ask(cpu: usize, flags: u32) {
-    if flags == 0 {
-        return;
+    if flags != 0 {
+        ask_for(cpu, flags);
     }
+}
+
+fn ask_for(cpu: usize, flags: u32) {
     if cpu == cpu_id() {
         crate::process::task::current::current().set_work(flags & !(LOOK | WATCH));
     } else if ASKED[cpu].fetch_or(flags, Ordering::AcqRel) == 0 {
@@ -222,6 +226,7 @@ fn fallback(task: &Task, last: usize) -> usize {
 
 /// Finds a CPU for a runnable task that may not run where it ran; it is on no CPU and in no queue.
 #[cold]
+#[inline(never)]
 pub(super) fn rehome(task: Arc<Task>) {
     let (cpu, queue) = queue::lock_of(&task);
     let target = choose_new(&task, cpu);

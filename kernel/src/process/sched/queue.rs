@@ -218,12 +218,20 @@ pub(super) fn lock(cpu: usize) -> Locked {
     Locked { guard: slot.queue.lock(), slot }
 }
 
+/// As [`lock`], where interrupts are off and stay so.
+#[inline]
+pub(super) fn lock_irqs_off(cpu: usize) -> Locked {
+    let slot = &QUEUES[cpu];
+    Locked { guard: slot.queue.lock_irqs_off(), slot }
+}
+
 /// Locks the queue of the CPU that the task belongs to: which, and the queue. It stays the task's while locked.
+/// Interrupts are off.
 #[inline]
 pub(super) fn lock_of(task: &Task) -> (usize, Locked) {
     loop {
         let cpu = task.sched.cpu();
-        let queue = lock(cpu);
+        let queue = lock_irqs_off(cpu);
         if task.sched.cpu() == cpu {
             return (cpu, queue);
         }

@@ -84,7 +84,7 @@ fn switch_to_next(turn: Turn) {
     let prev = crate::process::task::current::current();
     let now = time::since_boot_ns();
     let cpu = percpu::cpu_id();
-    let mut queue = queue::lock(cpu);
+    let mut queue = queue::lock_irqs_off(cpu);
     if prev.has_work(work::RESCHED) {
         prev.clear_work(work::RESCHED);
     }
@@ -210,7 +210,7 @@ fn may_go_on(
 
 /// Ends a switch on the stack of the new task: the one that was switched away from may go, or go elsewhere.
 /// The first thing that a new task does. Interrupts are off.
-#[inline]
+#[inline(always)]
 pub(super) fn after_switch(previous: Option<Arc<Task>>) {
     if let Some(previous) = previous {
         if trace::wanted(Point::Switch) {

@@ -4,6 +4,7 @@ use super::entity::State;
 use super::schedule::schedule;
 use crate::process::signal;
 use crate::process::task::current::TASKS;
+use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::sync::Wake;
 use crate::sync::pace::Pacer;
@@ -22,6 +23,21 @@ pub fn without_waiting<R>(act: impl FnOnce() -> R) -> R {
     let result = act();
     task.clear_work(work::NO_WAIT);
     result
+}
+
+/// Sleeps until somebody wakes the running task, or a time. Not inlined, like the next: what a sleep without an end has no use for.
+#[inline(never)]
+fn sleep_until(deadline: Deadline) {
+    let task = TASKS.current_arc();
+    let timer = time::arm(&TASKS.current().sleep_room, Nanos(deadline), task);
+    schedule();
+    // The interrupt's reference to this task must not become the last one.
+    time::cancel_and_wait(timer);
+}
+
+#[inline(never)]
+fn is_interrupted(task: &Task) -> bool {
+    task.has_work(work::NO_WAIT) || signal::pending(task)
 }
 
 impl Scheduler for Sleeper {
@@ -45,13 +61,7 @@ impl Scheduler for Sleeper {
     fn sleep(&self, deadline: Option<Deadline>) {
         match deadline {
             None => schedule(),
-            Some(deadline) => {
-                let task = TASKS.current_arc();
-                let timer = time::arm(&TASKS.current().sleep_room, Nanos(deadline), task);
-                schedule();
-                // The interrupt's reference to this task must not become the last one.
-                time::cancel_and_wait(timer);
-            }
+            Some(deadline) => sleep_until(deadline),
         }
     }
 
@@ -59,7 +69,7 @@ impl Scheduler for Sleeper {
         let task = TASKS.current();
         match how {
             Sleep::Interruptible if !task.has_work(work::SIGNAL | work::NO_WAIT) => false,
-            Sleep::Interruptible => task.has_work(work::NO_WAIT) || signal::pending(&task),
+            Sleep::Interruptible => is_interrupted(&task),
             Sleep::Killable => signal::killed(&task),
             Sleep::Uninterruptible => false,
         }

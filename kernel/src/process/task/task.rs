@@ -460,10 +460,10 @@ pub(in crate::process) fn comm_of(name: &[u8]) -> [u8; COMM_LEN] {
 }
 
 impl Task {
-    /// Loads the task's address space on this CPU; a kernel thread keeps what is there.
+    /// Loads the task's address space on this CPU; a kernel thread keeps what is there. Interrupts are off.
     #[inline]
     pub(in crate::process) fn activate_mm(&self) {
-        self.mm.read(|mm| match mm {
+        self.mm.read_irqs_off(|mm| match mm {
             Some(mm) => mm.activate(),
             None => AddressSpace::leave_lazily(),
         });
