@@ -42,6 +42,7 @@ impl Tally {
     ///
     /// # Errors
     /// The user has as many already, or there is no memory; nothing is counted then.
+    #[inline]
     pub fn charge(&mut self, uid: u32, most: u64) -> Result<(), Refused> {
         let user = self.users.iter_mut().find(|user| user.uid == uid);
         let signals = user.as_ref().map_or(0, |user| user.signals);
@@ -51,11 +52,18 @@ impl Tally {
         match user {
             Some(user) => user.signals = signals.saturating_add(1),
             None => {
-                self.users.try_reserve(1).map_err(|_| Refused::NoMemory)?;
+                if self.users.len() == self.users.capacity() {
+                    self.make_room()?;
+                }
                 self.users.push(User { uid, signals: 1 });
             }
         }
         Ok(())
+    }
+
+    #[cold]
+    fn make_room(&mut self) -> Result<(), Refused> {
+        self.users.try_reserve(1).map_err(|_| Refused::NoMemory)
     }
 
     /// Counts one less; a user of whom nothing is counted stays so.

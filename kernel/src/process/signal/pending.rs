@@ -35,6 +35,7 @@ pub fn killed(task: &Task) -> bool {
 
 /// Whether the running task will not come back to user mode: it has been told to die, or a signal waits for it that
 /// ends its process by default. One that dumps core does not count, as on Linux.
+#[cold]
 pub fn dies(task: &Task) -> bool {
     let process = task.process();
     if killed(task) {

@@ -139,10 +139,12 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
         return;
     }
     let wants = |t: &Task| !t.signals.blocked().contains(signal) && !t.is_exiting();
+    // Of a process, `thread` is the first.
+    if wants(thread) {
+        make_look(thread);
+        return;
+    }
     if target == Target::Thread {
-        if wants(thread) {
-            make_look(thread);
-        }
         return;
     }
     let mut chosen = None;
@@ -157,6 +159,7 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
 }
 
 /// Makes the thread look at its signals: it wakes up, or leaves user mode on its CPU for a moment.
+#[inline]
 pub fn make_look(thread: &Arc<Task>) {
     thread.set_work(work::SIGNAL);
     // One that ends its process ends a wait that only death ends, too, where that one looks.
