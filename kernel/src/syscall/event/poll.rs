@@ -128,7 +128,7 @@ fn poll_once(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) -> 
 fn watch(asked: &[PollFd], entries: &mut Entries) {
     let always = PollEvents::ERR | PollEvents::HUP;
     let each = |files: OpenFiles<'_>| {
-        for asked in asked {
+        let watched = asked.iter().map(|asked| {
             let wanted = PollEvents::from_bits_truncate(u32::from(asked.events)) | always;
             let file = files.get(Fd(asked.fd)).cloned();
             // A negative descriptor is skipped, and no error.
@@ -136,9 +136,10 @@ fn watch(asked: &[PollFd], entries: &mut Entries) {
                 true => PollEvents::NVAL,
                 false => PollEvents::empty(),
             };
-            #[expect(clippy::disallowed_methods, reason = "there is room")]
-            entries.push(Watched { file, wanted, found });
-        }
+            Watched { file, wanted, found }
+        });
+        #[expect(clippy::disallowed_methods, reason = "there is room")]
+        entries.extend(watched);
     };
     with_files(|files| files.look(each));
 }
