@@ -10,7 +10,7 @@ use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::sync::{Once, PollTable};
 use crate::vfs::chardev::CharDriver;
-use crate::vfs::{FileOps, OpenFile, Whence};
+use crate::vfs::{FileOps, OpenFile, Position, Whence};
 use crate::{random, try_format};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
@@ -69,8 +69,8 @@ impl FileOps for RandomFile {
         random::device_write(src)
     }
 
-    fn uses_position(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::Ignored
     }
 
     fn never_waits(&self) -> bool {

@@ -23,7 +23,7 @@ use crate::sync::wait::WaitError;
 use crate::sync::{Mutex, Once, WaitQueue};
 use crate::time;
 use crate::vfs::chardev::CharDriver;
-use crate::vfs::{FileOps, OpenFile};
+use crate::vfs::{FileOps, OpenFile, Position};
 use crate::virtio::{self, Broken, DeviceType, MOST_PORTS, PortState, Ports, Progress};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
@@ -300,12 +300,8 @@ impl FileOps for Channel {
         *opened = false;
     }
 
-    fn uses_position(&self) -> bool {
-        false
-    }
-
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn as_any(&self) -> &dyn Any {

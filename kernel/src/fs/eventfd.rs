@@ -8,7 +8,7 @@ use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::string::String;
@@ -90,8 +90,8 @@ impl FileOps for EventFd {
         Ok(8)
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn lseek_nowhere(&self) -> Result<u64> {

@@ -10,7 +10,7 @@ use crate::mm::fallible::try_arc_cyclic;
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
@@ -170,8 +170,8 @@ impl FileOps for TimerFd {
         }
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn lseek_nowhere(&self) -> Result<u64> {

@@ -7,7 +7,7 @@ use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use crate::time;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::net::{AF_NETLINK, siocs};
 use abi::socket::{MsgFlags, SOCK_STREAM};
 use abi::tty::FIONREAD;
@@ -45,8 +45,8 @@ impl FileOps for NetFile {
         self.0.kind() == SOCK_STREAM
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {

@@ -34,6 +34,7 @@ pub use object::file::{DenyWrite, FileOps, MapRange, MapTarget, OpenFile};
 pub use object::filesystem::{FileSystem, Super};
 pub use object::inode::{Inode, InodeAttr, Owner, SpecialSlot};
 pub use object::mapping::FileMapping;
+pub use object::mode::Position;
 pub use object::mount::{Mount, MountFlags};
 pub use object::path::Path;
 pub use object::seek::Whence;

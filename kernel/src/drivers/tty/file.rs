@@ -5,7 +5,7 @@ use super::tty::Tty;
 use crate::mm::fallible::try_arc;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::{Errno, Result};
@@ -105,8 +105,8 @@ impl FileOps for TtyFile {
         self.tty.write(self.generation(), f.nonblock(), src)
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {

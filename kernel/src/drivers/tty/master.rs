@@ -14,7 +14,7 @@ use crate::mm::fallible::{TryGrow, try_arc};
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, cond_resched};
-use crate::vfs::{DevId, FileOps, OpenFile, Path, PollEvents};
+use crate::vfs::{DevId, FileOps, OpenFile, Path, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::tty as lx;
@@ -255,8 +255,8 @@ impl FileOps for Master {
         Ok(done)
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {

@@ -14,7 +14,7 @@ use crate::sync::wait::{Deadline, WaitError};
 use crate::sync::{Mutex, Pace, PollTable, SpinLock, level};
 use crate::vfs::anon::anonymous;
 use crate::vfs::per_user::{Charge, PerUser};
-use crate::vfs::{Cred, Fd, FileOps, FileType, OpenFile, PollEvents, grow};
+use crate::vfs::{Cred, Fd, FileOps, FileType, OpenFile, PollEvents, Position, grow};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -355,8 +355,8 @@ fn check_exclusive(change: Change, events: u32, target_is_epoll: bool) -> Result
 }
 
 impl FileOps for Epoll {
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn lseek_nowhere(&self) -> Result<u64> {

@@ -15,7 +15,7 @@ use crate::vfs::notify::Event;
 use crate::vfs::notify::event;
 use crate::vfs::notify::marks::{self, EXCL_UNLINK, Mark, ONESHOT, Watcher};
 use crate::vfs::object::dentry::Name;
-use crate::vfs::{Cred, FileOps, Inode, OpenFile, PollEvents};
+use crate::vfs::{Cred, FileOps, Inode, OpenFile, PollEvents, Position};
 use abi::fs::NAME_MAX;
 use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
@@ -241,8 +241,8 @@ impl FileOps for Inotify {
         }
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn lseek_nowhere(&self) -> Result<u64> {

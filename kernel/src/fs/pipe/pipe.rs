@@ -17,7 +17,7 @@ use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, PollTable, WaitQueue};
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::per_user::Charge;
-use crate::vfs::{Cred, FileOps, Inode, OpenFile, Owner, PollEvents};
+use crate::vfs::{Cred, FileOps, Inode, OpenFile, Owner, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
@@ -100,9 +100,9 @@ impl Pipe {
             return Ok(0);
         }
         if let Some(mut ring) = self.ring.try_lock()
-            && let Some(moved) = ring.read_simply(dst)
+            && let Some((moved, used)) = ring.read_simply(dst)
         {
-            self.used.store(ring.used() as u32, Ordering::Relaxed);
+            self.used.store(used, Ordering::Relaxed);
             return moved;
         }
         self.read_anyhow(nonblock, dst)
@@ -155,9 +155,9 @@ impl Pipe {
         if !packets
             && let Some(mut ring) = self.ring.try_lock()
             && self.has_readers()
-            && let Some(moved) = ring.write_simply(src)
+            && let Some((moved, used)) = ring.write_simply(src)
         {
-            self.used.store(ring.used() as u32, Ordering::Relaxed);
+            self.used.store(used, Ordering::Relaxed);
             drop(ring);
             self.for_readers.wake_events(PollEvents::READABLE.bits());
             return moved;
@@ -290,8 +290,8 @@ impl FileOps for PipeEnd {
         self.pipe.write(flags.contains(OpenFlags::NONBLOCK), packets, src)
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {

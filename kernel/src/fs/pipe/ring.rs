@@ -88,9 +88,10 @@ impl Ring {
         self.tail.wrapping_add(nth) & (self.slots.len() - 1)
     }
 
-    /// The usual small read: all that `dst` wants lies in the only buffer. `None` if it is not so simple.
+    /// The usual small read: all that `dst` wants lies in the only buffer. What it moved, and the slots that hold bytes
+    /// now; `None` if it is not so simple.
     #[inline(always)]
-    pub fn read_simply(&mut self, dst: &mut Sink<'_>) -> Option<Result<usize>> {
+    pub fn read_simply(&mut self, dst: &mut Sink<'_>) -> Option<(Result<usize>, u32)> {
         if self.used != 1 || self.slots.len() == 1 {
             return None;
         }
@@ -100,19 +101,19 @@ impl Ring {
             return None;
         }
         if dst.put_frame(&buffer.frame, buffer.start, wanted) != Ok(wanted) {
-            return Some(Err(Errno::EFAULT));
+            return Some((Err(Errno::EFAULT), u32::from(buffer.len > 0)));
         }
         // Cannot wrap: `wanted <= len`, and `start + len` lies in the page.
         buffer.len = buffer.len.wrapping_sub(wanted);
         buffer.start = if buffer.len == 0 { 0 } else { buffer.start.wrapping_add(wanted) };
         buffer.open = true;
-        Some(Ok(wanted))
+        Some((Ok(wanted), u32::from(buffer.len > 0)))
     }
 
-    /// The usual small write: all of it fits behind the bytes of the only buffer. `None` if it is not so
-    /// simple.
+    /// The usual small write: all of it fits behind the bytes of the only buffer. What it moved, and the slots that hold
+    /// bytes now; `None` if it is not so simple.
     #[inline(always)]
-    pub fn write_simply(&mut self, src: &mut Source<'_>) -> Option<Result<usize>> {
+    pub fn write_simply(&mut self, src: &mut Source<'_>) -> Option<(Result<usize>, u32)> {
         if self.used != 1 {
             return None;
         }
@@ -123,10 +124,10 @@ impl Ring {
             return None;
         }
         if src.take_into_frame(&buffer.frame, end, wanted) != Ok(wanted) {
-            return Some(Err(Errno::EFAULT));
+            return Some((Err(Errno::EFAULT), u32::from(buffer.len > 0)));
         }
         buffer.len = buffer.len.wrapping_add(wanted);
-        Some(Ok(wanted))
+        Some((Ok(wanted), u32::from(buffer.len > 0)))
     }
 
     /// Moves bytes to `dst` until it is full or a packet ended. As on Linux a fault keeps the whole buffer

@@ -6,7 +6,7 @@ use super::unix::{Kind, Role, Socket};
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -34,8 +34,8 @@ impl FileOps for SocketFile {
         self.0.kind() == Kind::Stream
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {

@@ -57,7 +57,7 @@ impl Output {
 
     fn fill_hole(&mut self) -> Result<()> {
         let hole = core::mem::take(&mut self.hole);
-        if self.file.ops().seekable() {
+        if self.file.seekable() {
             self.pos = self.pos.checked_add(hole).ok_or(Errno::EFBIG)?;
             return killable().map_err(Errno::from);
         }
@@ -80,7 +80,7 @@ impl Output {
         let mut source = Source::kernel(&bytes[..room]);
         while source.remaining() > 0 {
             killable()?;
-            let put = if self.file.ops().seekable() {
+            let put = if self.file.seekable() {
                 self.file.write_at(&mut source, self.pos)?
             } else {
                 self.file.write(&mut source)?
@@ -96,7 +96,7 @@ impl Output {
 
     /// What RLIMIT_FSIZE leaves.
     fn room(&self) -> u64 {
-        if !self.file.ops().seekable() {
+        if !self.file.seekable() {
             return u64::MAX;
         }
         let limit = current().process().limits().soft(Resource::FileSize);

@@ -17,7 +17,7 @@ use crate::process::tree::table;
 use crate::sync::{Mutex, PollTable, cond_resched};
 use crate::time;
 use crate::trace::{Point, Points};
-use crate::vfs::{Capability, FileOps, OpenFile, PollEvents};
+use crate::vfs::{Capability, FileOps, OpenFile, PollEvents, Position};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
@@ -202,8 +202,8 @@ impl FileOps for TraceFile {
         Ok(len)
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {

@@ -9,7 +9,7 @@ use crate::mm::user::{self, UserPtr};
 use crate::process::task::current::{Current, current};
 use crate::sync::PollTable;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Fd, FileOps, OpenFile, PollEvents};
+use crate::vfs::{Fd, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::seccomp::{AddFd, Notification, Response, ioctl};
 use abi::{Errno, Result};
@@ -52,8 +52,8 @@ impl FileOps for Listener {
         self.0.close();
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn as_any(&self) -> &dyn Any {

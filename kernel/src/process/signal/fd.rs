@@ -9,7 +9,7 @@ use crate::process::task::current::current;
 use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, SigSet};
 use abi::{Errno, Result};
@@ -89,8 +89,8 @@ impl FileOps for SignalFd {
         Ok(done)
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn lseek_nowhere(&self) -> Result<u64> {

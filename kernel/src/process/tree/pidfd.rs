@@ -11,7 +11,7 @@ use crate::process::task::task::Task;
 use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 
@@ -58,8 +58,8 @@ impl FileOps for PidFd {
         }
     }
 
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn fdinfo(&self, _: &OpenFile) -> Result<String> {

@@ -184,6 +184,10 @@ pub fn lseek(fd: i32, offset: i64, whence: u32) -> Result<u64> {
 /// How much of `count` bytes the file size limit allows: EFBIG and SIGXFSZ when not even one.
 #[inline]
 fn limit_size(file: &OpenFile, pos: Option<u64>, count: usize) -> Result<usize> {
+    if file.uses_position() { limit_size_of_file(file, pos, count) } else { Ok(count) }
+}
+
+fn limit_size_of_file(file: &OpenFile, pos: Option<u64>, count: usize) -> Result<usize> {
     if file.kind() != FileType::Regular {
         return Ok(count);
     }
@@ -411,7 +415,7 @@ pub fn sendfile(out_fd: i32, in_fd: i32, offset: UserPtr<i64>, count: usize) -> 
     if !input.readable() {
         return Err(Errno::EBADF);
     }
-    if position.is_some() && !input.ops().seekable() {
+    if position.is_some() && !input.seekable() {
         return Err(Errno::ESPIPE);
     }
     let output = file(out_fd)?;
@@ -419,7 +423,7 @@ pub fn sendfile(out_fd: i32, in_fd: i32, offset: UserPtr<i64>, count: usize) -> 
         return Err(Errno::EBADF);
     }
     let mappable = matches!(input.kind(), FileType::Regular | FileType::Char | FileType::Block);
-    if !input.ops().seekable() || !mappable || output.flags().contains(OpenFlags::APPEND) {
+    if !input.seekable() || !mappable || output.flags().contains(OpenFlags::APPEND) {
         return Err(Errno::EINVAL);
     }
     if isize::try_from(count).is_err() {

@@ -133,7 +133,7 @@ impl Step<'_> {
 
     fn out_of_pipe(&self, offset: Place) -> Result<usize> {
         let at = offset.read()?;
-        if at.is_some() && !self.output.ops().seekable() {
+        if at.is_some() && !self.output.seekable() {
             return Err(Errno::EINVAL);
         }
         if self.output.flags().contains(OpenFlags::APPEND) || is_memory_device(self.output, FULL) {
@@ -160,7 +160,7 @@ impl Step<'_> {
             return Err(Errno::EINVAL);
         }
         let given = offset.read()?;
-        let seekable = self.input.ops().seekable();
+        let seekable = self.input.seekable();
         if given.is_some() && !seekable {
             return Err(Errno::EINVAL);
         }

@@ -16,7 +16,7 @@ use crate::mm::{Sink, Source, frames};
 use crate::process::memory::kill_on_demand;
 use crate::process::signal;
 use crate::sync::{Mutex, Pace};
-use crate::vfs::{FileOps, OpenFile, Whence};
+use crate::vfs::{FileOps, OpenFile, Position, Whence};
 use crate::{base, process, setting};
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
@@ -149,8 +149,8 @@ impl FileOps for Trigger {
         Ok(pos)
     }
 
-    fn uses_position(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::Ignored
     }
 
     fn as_any(&self) -> &dyn Any {

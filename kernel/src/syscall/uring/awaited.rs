@@ -14,7 +14,7 @@ use crate::syscall::event::pipe;
 use crate::syscall::file::splice::{self, Place};
 use crate::syscall::task::wait::waitid_now;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::uring::{Sqe, op};
 use abi::{Errno, Result};
@@ -35,8 +35,8 @@ pub enum Awaited {
 }
 
 impl FileOps for Awaited {
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {

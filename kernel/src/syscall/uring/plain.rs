@@ -49,7 +49,7 @@ pub fn buffer(sqe: &Sqe) -> Result<UserSlice> {
 #[inline]
 pub fn position(file: &OpenFile, sqe: &Sqe) -> Result<Option<u64>> {
     match sqe.off.cast_signed() {
-        _ if !file.ops().seekable() => Ok(None),
+        _ if !file.seekable() => Ok(None),
         -1 => Ok(None),
         pos => u64::try_from(pos).map(Some).map_err(|_| Errno::EINVAL),
     }

@@ -15,7 +15,7 @@ use crate::mm::AddressSpace;
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::process::{self, Task};
 use crate::sync::{Mutex, Pace, PollTable};
-use crate::vfs::{Cred, FileOps, MapRange, MapTarget, OpenFile, PollEvents};
+use crate::vfs::{Cred, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position};
 use abi::uring::{Cqe, EVENTFD_DISABLED, setup, sq_flag};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
@@ -321,8 +321,8 @@ impl Ring {
 pub struct RingFile(pub Arc<Ring>);
 
 impl FileOps for RingFile {
-    fn seekable(&self) -> bool {
-        false
+    fn position(&self) -> Position {
+        Position::None
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {

@@ -40,10 +40,13 @@ impl<'a> OpenFiles<'a> {
 }
 
 /// The file at a descriptor that a program chose. The index is clamped, so that a CPU that speculates past the bounds
-/// check loads no slot beyond the table.
+/// check loads no slot beyond the table. A negative descriptor lies beyond each table.
 #[inline]
 fn file_at(files: &[Option<Arc<OpenFile>>], fd: Fd) -> Option<&Arc<OpenFile>> {
-    let at = usize::try_from(fd.0).ok().filter(|&at| at < files.len())?;
+    let at = fd.0.cast_unsigned() as usize;
+    if at >= files.len() {
+        return None;
+    }
     files.get(clamp(at, files.len()))?.as_ref()
 }
 

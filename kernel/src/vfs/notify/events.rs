@@ -24,10 +24,17 @@ fn active() -> bool {
 /// `result` bytes of `file` were read or written.
 #[inline(always)]
 pub fn transferred(file: &OpenFile, result: Result<usize>, mask: u32) -> Result<usize> {
-    if active() && result.is_ok_and(|n| n > 0) {
-        on_file(file, mask);
+    if active() {
+        on_transfer(file, result, mask);
     }
     result
+}
+
+#[cold]
+fn on_transfer(file: &OpenFile, result: Result<usize>, mask: u32) {
+    if result.is_ok_and(|n| n > 0) {
+        on_file(file, mask);
+    }
 }
 
 /// Something was done to an open file.

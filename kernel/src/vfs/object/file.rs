@@ -4,11 +4,12 @@
 //! flags. It never knows who opened it: the rights of a change are those of the task that makes it.
 //!
 //! Locks: the position is guarded by a sleeping mutex, which a transfer holds if it depends on the position
-//! ([`FileOps::uses_position`]): so two threads that read through one description get different bytes, and a reader that
+//! ([`FileOps::position`]): so two threads that read through one description get different bytes, and a reader that
 //! waits for a terminal blocks nobody else. `Leaf` for whom to signal and for the watchers.
 #![forbid(unsafe_code)]
 
 use super::inode::Inode;
+use super::mode::{FileMode, Position};
 use super::path::Path;
 use super::seek::Whence;
 use super::types::FileType;
@@ -61,15 +62,10 @@ pub trait FileOps: Send + Sync {
     fn raises_sigpipe(&self) -> bool {
         true
     }
-    /// Whether the file has a position; without one, `pread` gives ESPIPE, and `lseek` what
+    /// What the file's position means; the same for all its life. Without one, `lseek` gives what
     /// [`lseek_nowhere`](Self::lseek_nowhere) says.
-    fn seekable(&self) -> bool {
-        true
-    }
-    /// Whether transfers depend on the position. Devices that allow `lseek` but ignore the position say no: their
-    /// readers then do not wait for each other.
-    fn uses_position(&self) -> bool {
-        self.seekable()
+    fn position(&self) -> Position {
+        Position::Used
     }
     /// Whether a transfer is sure not to wait, as `RWF_NOWAIT` demands; a file that cannot tell says no.
     fn never_waits(&self) -> bool {
@@ -175,6 +171,7 @@ pub struct OpenFile {
     _counted: Counted,
     ops: Arc<dyn FileOps>,
     path: Path,
+    mode: FileMode,
     /// Access mode and status flags. Relaxed: a flag decides nothing but the behaviour of later calls.
     flags: AtomicU32,
     pos: Mutex<u64>,
@@ -206,6 +203,7 @@ impl OpenFile {
             .union(OpenFlags::CLOEXEC);
         Self {
             _counted: Counted::new(Kind::OpenFile),
+            mode: FileMode::new(flags, ops.position()),
             ops,
             path,
             flags: AtomicU32::new(flags.difference(once).bits()),
@@ -258,17 +256,27 @@ impl OpenFile {
     /// Whether it may be read.
     #[inline]
     pub fn readable(&self) -> bool {
-        self.flags().readable() && !self.is_path()
+        self.mode.contains(FileMode::READ)
     }
     /// Whether it may be written.
     #[inline]
     pub fn writable(&self) -> bool {
-        self.flags().writable() && !self.is_path()
+        self.mode.contains(FileMode::WRITE)
     }
     /// Whether it only names a place (`O_PATH`).
     #[inline]
     pub fn is_path(&self) -> bool {
-        self.flags().contains(OpenFlags::PATH)
+        self.mode.contains(FileMode::PATH)
+    }
+    /// Whether `lseek`, `pread` and `pwrite` are allowed.
+    #[inline]
+    pub fn seekable(&self) -> bool {
+        self.mode.contains(FileMode::SEEK)
+    }
+    /// Whether transfers depend on the position.
+    #[inline]
+    pub fn uses_position(&self) -> bool {
+        self.mode.contains(FileMode::POSITION)
     }
     /// The position; locked over a whole transfer.
     #[inline]
@@ -297,7 +305,7 @@ impl OpenFile {
         if !self.readable() {
             return Err(Errno::EBADF);
         }
-        if !self.ops.uses_position() {
+        if !self.uses_position() {
             return self.ops.read(self, dst, &mut 0);
         }
         let mut pos = self.pos.lock();
@@ -317,7 +325,7 @@ impl OpenFile {
         if !self.writable() {
             return Err(Errno::EBADF);
         }
-        if !self.ops.uses_position() {
+        if !self.uses_position() {
             return self.ops.write(self, src, &mut 0);
         }
         let mut pos = self.pos.lock();
@@ -332,7 +340,7 @@ impl OpenFile {
 
     /// As [`read_at`](Self::read_at), but those who watch the file are told by the caller.
     pub fn read_at_unnotified(&self, dst: &mut Sink<'_>, mut pos: u64) -> Result<usize> {
-        if !self.ops.seekable() {
+        if !self.seekable() {
             return Err(Errno::ESPIPE);
         }
         if !self.readable() {
@@ -349,7 +357,7 @@ impl OpenFile {
 
     /// As [`write_at`](Self::write_at), but those who watch the file are told by the caller.
     pub fn write_at_unnotified(&self, src: &mut Source<'_>, mut pos: u64) -> Result<usize> {
-        if !self.ops.seekable() {
+        if !self.seekable() {
             return Err(Errno::ESPIPE);
         }
         if !self.writable() {
@@ -361,7 +369,7 @@ impl OpenFile {
 
     /// Moves the position.
     pub fn seek(&self, offset: i64, whence: Whence) -> Result<u64> {
-        if !self.ops.seekable() {
+        if !self.seekable() {
             return self.ops.lseek_nowhere();
         }
         let mut pos = self.pos.lock();

@@ -10,6 +10,7 @@ pub mod filesystem;
 pub mod inode;
 pub mod locks;
 pub(super) mod mapping;
+pub mod mode;
 pub mod mount;
 pub(super) mod path;
 pub mod permit;
