@@ -409,6 +409,17 @@ impl<A: smallvec::Array> TryGrow<A::Item> for smallvec::SmallVec<A> {
     }
 }
 
+/// As [`TryGrow::try_extend`], of values that know their number, for which there is room then.
+#[inline]
+pub fn extend_small<A: smallvec::Array>(
+    list: &mut smallvec::SmallVec<A>,
+    values: impl ExactSizeIterator<Item = A::Item>,
+) -> Result<()> {
+    list.try_room(values.len())?;
+    list.extend(values);
+    Ok(())
+}
+
 /// Copies of slices that give `ENOMEM`.
 pub trait TrySlice<T> {
     /// As `to_vec`.

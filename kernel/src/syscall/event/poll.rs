@@ -1,6 +1,6 @@
 //! poll and select: waiting for descriptors.
 
-use crate::mm::fallible::try_box;
+use crate::mm::fallible::{extend_small, try_box};
 use crate::mm::user::{self, UserPtr};
 use crate::process::{self, signal};
 use crate::sync::wait::Deadline;
@@ -112,7 +112,7 @@ fn poll_once(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) -> 
         let asked = &mut asked[..(count - entries.len()).min(AT_ONCE)];
         let from = fds.index(entries.len() as u64).addr();
         user::read_bytes(from, asked.as_mut_bytes())?;
-        watch(asked, &mut entries);
+        watch(asked, &mut entries)?;
     }
     let ready = poll::wait(&mut entries, patience_of(deadline))?;
     for (i, entry) in entries.iter().enumerate() {
@@ -124,8 +124,8 @@ fn poll_once(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) -> 
     Ok(ready as i64)
 }
 
-/// Adds entries to be looked at, for which there is room.
-fn watch(asked: &[PollFd], entries: &mut Entries) {
+/// Adds entries to be looked at.
+fn watch(asked: &[PollFd], entries: &mut Entries) -> Result<()> {
     let always = PollEvents::ERR | PollEvents::HUP;
     let each = |files: OpenFiles<'_>| {
         let watched = asked.iter().map(|asked| {
@@ -138,10 +138,9 @@ fn watch(asked: &[PollFd], entries: &mut Entries) {
             };
             Watched { file, wanted, found }
         });
-        #[expect(clippy::disallowed_methods, reason = "there is room")]
-        entries.extend(watched);
+        extend_small(entries, watched)
     };
-    with_files(|files| files.look(each));
+    with_files(|files| files.look(each))
 }
 
 /// Select's three sets, one after the other.
