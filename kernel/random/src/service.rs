@@ -181,6 +181,7 @@ impl<P: Platform> Service<P> {
     }
 
     /// Tests a hardware generator and mixes eight of its words in; what they are worth, at so much each. Nothing if it fails.
+    /// A word of RDSEED is worth its 64 bits; one of RDRAND an eighth of [`RDRAND_SEED_BITS`](hardware::RDRAND_SEED_BITS).
     pub fn collect_hardware(
         &self,
         rng: &mut impl HardwareRng,

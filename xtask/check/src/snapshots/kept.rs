@@ -1,7 +1,8 @@
 //! What runs of `cargo xtask snapshots --keep` have looked at, together: `target/alea/snapshots.json`.
 //!
-//! Owns that file, which belongs to one kernel: another one has other instructions, and the file begins anew. Runs may go on side
-//! by side; each adds what it has found under the file's lock. Never counts an instruction twice.
+//! Owns that file, which belongs to one kernel: another one has other instructions, and the file begins anew. Runs of different
+//! operations may go on side by side, as each adds what it has found under the file's lock; of two of the same operation, which
+//! both look at what follows a read of the id, the second is refused. Never counts an instruction twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
