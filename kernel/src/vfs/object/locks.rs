@@ -9,6 +9,7 @@ use crate::sync::{SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Shared or exclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +62,20 @@ struct Table {
     flocks: Vec<(usize, LockKind)>,
 }
 
-/// Pairs of owners: the first waits for a lock of the second. A wait that would be a deadlock is found here.
-static WAITING: SpinLock<Vec<(usize, usize)>, level::Leaf> = SpinLock::new(Vec::new());
+/// One thread's wait for a record lock.
+#[derive(Clone, Copy)]
+struct Wait {
+    /// Which wait it is: a process may have several threads that wait.
+    number: u64,
+    owner: usize,
+    holder: usize,
+}
+
+/// All waits, the newest last. A wait that would be a deadlock is found here.
+static WAITING: SpinLock<Vec<Wait>, level::Leaf> = SpinLock::new(Vec::new());
+
+/// Relaxed: only uniqueness matters.
+static NEXT_WAIT: AtomicU64 = AtomicU64::new(0);
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
     a.start < b.end && b.start < a.end
@@ -172,11 +185,6 @@ impl FileLocks {
 
     /// `flock`. If another open file's conflicts: EWOULDBLOCK, or with `waits` sleeps until none does.
     pub fn flock(&self, owner: usize, kind: LockKind, waits: bool) -> Result<()> {
-        if self.table.lock().flocks.contains(&(owner, kind)) {
-            return Ok(());
-        }
-        // As on Linux, a change of kind releases the old lock first.
-        self.unflock(owner);
         match self.try_flock(owner, kind) {
             Some(result) => result,
             None if !waits => Err(Errno::EAGAIN),
@@ -184,15 +192,27 @@ impl FileLocks {
         }
     }
 
+    /// Takes the lock, unless another open file's conflicts. An open file has one at most, which another of its threads may have
+    /// taken while this one waited: as on Linux, one of another kind is released first, whether or not the new one is free.
     fn try_flock(&self, owner: usize, kind: LockKind) -> Option<Result<()>> {
         let mut table = self.table.lock();
-        let free = |held: &(usize, LockKind)| {
-            held.0 == owner || (kind == LockKind::Read && held.1 == LockKind::Read)
-        };
-        if !table.flocks.iter().all(free) {
-            return None;
+        if table.flocks.contains(&(owner, kind)) {
+            return Some(Ok(()));
         }
-        Some(table.flocks.try_push((owner, kind)).map_err(|_| Errno::ENOLCK))
+        if table.flocks.try_reserve(1).is_err() {
+            return Some(Err(Errno::ENOLCK));
+        }
+        let before = table.flocks.len();
+        table.flocks.retain(|held| held.0 != owner);
+        let released = table.flocks.len() != before;
+        let shared = |held: &(usize, LockKind)| kind == LockKind::Read && held.1 == LockKind::Read;
+        let free = table.flocks.iter().all(shared);
+        let taken = free.then(|| table.flocks.try_push((owner, kind)).map_err(|_| Errno::ENOLCK));
+        drop(table);
+        if released {
+            self.changed.wake_all();
+        }
+        taken
     }
 
     /// Releases the `flock` of an open file.
@@ -216,29 +236,28 @@ impl FileLocks {
 }
 
 /// An entry of [`WAITING`] (none for OFD locks), removed when dropped.
-struct Waiting {
-    owner: usize,
-    counted: bool,
-}
+struct Waiting(Option<Wait>);
 
 impl Waiting {
     /// EDEADLK if `holder` waits for `owner`, directly or through others. OFD locks are not checked, as on Linux.
     fn new(owner: usize, holder: usize, ofd: bool) -> Result<Self> {
         if ofd {
-            return Ok(Self { owner, counted: false });
+            return Ok(Self(None));
         }
         let mut all = WAITING.lock();
         Self::check(&all, owner, holder)?;
-        all.try_push((owner, holder)).map_err(|_| Errno::ENOLCK)?;
-        Ok(Self { owner, counted: true })
+        let wait = Wait { number: NEXT_WAIT.fetch_add(1, Ordering::Relaxed), owner, holder };
+        all.try_push(wait).map_err(|_| Errno::ENOLCK)?;
+        Ok(Self(Some(wait)))
     }
 
-    fn check(all: &[(usize, usize)], owner: usize, holder: usize) -> Result<()> {
+    /// Of a process with several threads that wait, only the newest wait is followed, as on Linux.
+    fn check(all: &[Wait], owner: usize, holder: usize) -> Result<()> {
         let mut at = holder;
         for _ in 0..all.len() {
-            match all.iter().find(|(waiter, _)| *waiter == at) {
-                Some(&(_, next)) if next == owner => return Err(Errno::EDEADLK),
-                Some(&(_, next)) => at = next,
+            match all.iter().rev().find(|wait| wait.owner == at) {
+                Some(wait) if wait.holder == owner => return Err(Errno::EDEADLK),
+                Some(wait) => at = wait.holder,
                 None => break,
             }
         }
@@ -247,13 +266,11 @@ impl Waiting {
 
     /// The conflicting lock is another owner's now: the wait is for that one.
     fn now_for(&self, holder: usize) -> Result<()> {
-        if !self.counted {
-            return Ok(());
-        }
+        let Some(wait) = self.0 else { return Ok(()) };
         let mut all = WAITING.lock();
-        Self::check(&all, self.owner, holder)?;
-        if let Some(entry) = all.iter_mut().find(|(waiter, _)| *waiter == self.owner) {
-            entry.1 = holder;
+        Self::check(&all, wait.owner, holder)?;
+        if let Some(entry) = all.iter_mut().find(|other| other.number == wait.number) {
+            entry.holder = holder;
         }
         Ok(())
     }
@@ -261,11 +278,8 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        if self.counted {
-            let mut all = WAITING.lock();
-            if let Some(at) = all.iter().position(|(waiter, _)| *waiter == self.owner) {
-                all.swap_remove(at);
-            }
+        if let Some(wait) = self.0 {
+            WAITING.lock().retain(|other| other.number != wait.number);
         }
     }
 }
