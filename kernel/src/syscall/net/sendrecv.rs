@@ -7,7 +7,7 @@ use crate::mm::user::{self, UserPtr};
 use crate::sync::Pace;
 use crate::syscall::caller::file;
 use crate::vfs::OpenFile;
-use abi::socket::{MmsgHdr, MsgFlags, MsgHdr};
+use abi::socket::{MmsgHdr, MsgFlags, MsgHdr, SOCK_STREAM};
 use abi::time::Timespec;
 use abi::{Errno, Result};
 
@@ -74,6 +74,15 @@ pub fn send_buffer(
     send_message(file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
 }
 
+/// Whether it is a socket whose transfers go on where the last one ended.
+pub fn is_connected_kind(file: &OpenFile) -> bool {
+    match any(file) {
+        Ok(Any::Unix(socket)) => socket.kind().is_connected_kind(),
+        Ok(Any::Net(socket)) => socket.kind() == SOCK_STREAM,
+        Err(_) => false,
+    }
+}
+
 /// `recv` of io_uring.
 pub fn receive_buffer(file: &OpenFile, buf: u64, len: usize, flags: u32) -> Result<usize> {
     any(file)?;
@@ -100,15 +109,40 @@ fn name_len(header: &MsgHdr) -> Result<u32> {
     Ok(header.namelen.min(128))
 }
 
+/// How much of a message was moved, and how much was to be.
+pub type Part = (usize, usize);
+
+/// The buffers of a message behind their first `skip` bytes, and their size.
+fn import_rest(header: &MsgHdr, skip: usize) -> Result<(IoVec, usize)> {
+    let mut iov = import(header)?;
+    let mut left = skip;
+    for slice in &mut iov {
+        let cut = left.min(slice.len);
+        *slice = user::UserSlice::new(slice.addr.wrapping_add(cut as u64), slice.len - cut);
+        left -= cut;
+    }
+    let size = iov.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len));
+    Ok((iov, size))
+}
+
 /// Sends what a header in memory says.
 pub fn send_header(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<usize> {
-    let iov = import(header)?;
+    send_rest(file, header, flags, 0).map(|(sent, _)| sent)
+}
+
+/// As [`send_header`], what is left behind the first `skip` bytes: the control data went with those.
+pub fn send_rest(file: &OpenFile, header: &MsgHdr, flags: u32, skip: usize) -> Result<Part> {
+    let (iov, size) = import_rest(header, skip)?;
     let name = match header.name {
         0 => Name::NONE,
         addr => Name { addr, len: name_len(header)? },
     };
-    let control = (header.control, header.controllen as usize);
-    send_message(file, &iov, name, control, MsgFlags::from_bits_retain(flags))
+    let control = match skip {
+        0 => (header.control, header.controllen as usize),
+        _ => (0, 0),
+    };
+    let flags = MsgFlags::from_bits_retain(flags);
+    send_message(file, &iov, name, control, flags).map(|sent| (sent, size))
 }
 
 pub fn recvmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
@@ -118,8 +152,19 @@ pub fn recvmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
 
 /// Receives what a header in memory says.
 pub fn receive_header(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
+    receive_rest(file, msg, flags, 0).map(|(got, _)| got)
+}
+
+/// As [`receive_header`], behind the first `skip` bytes. As on Linux, who wants control data has all there is to be in one part.
+pub fn receive_rest(
+    file: &OpenFile,
+    msg: UserPtr<MsgHdr>,
+    flags: u32,
+    skip: usize,
+) -> Result<Part> {
     let mut header = msg.read()?;
-    let iov = import(&header)?;
+    let (iov, size) = import_rest(&header, skip)?;
+    let size = if header.controllen == 0 { size } else { 0 };
     if header.name != 0 {
         name_len(&header)?;
     }
@@ -134,7 +179,7 @@ pub fn receive_header(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Resu
     header.flags = got.flags.bits();
     header.controllen = got.control_len as u64;
     msg.write(&header)?;
-    Ok(got.bytes)
+    Ok((got.bytes, size))
 }
 
 /// Linux's `UIO_MAXIOV` bounds these two as well.

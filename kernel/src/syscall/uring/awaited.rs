@@ -59,7 +59,7 @@ impl FileOps for Awaited {
 fn wait_for(awaited: Awaited) -> Result<Outcome> {
     let file = anonymous(try_arc(awaited)?, "[io_uring]", OpenFlags::RDWR, false)?;
     let wanted = PollEvents::READABLE | PollEvents::WRITABLE | PollEvents::ERR | PollEvents::HUP;
-    Ok(Outcome::Waits(Wait { file: Some(try_arc(file)?), wanted, deadline: None }))
+    Ok(Outcome::Waits(Wait { file: Some(try_arc(file)?), wanted, deadline: None, moved: 0 }))
 }
 
 /// Looks again; nothing if it goes on waiting for the same.

@@ -29,13 +29,13 @@ pub const TIMEOUT_MULTISHOT: u32 = 1 << 6;
 
 /// Completes what is not carried out.
 pub fn refuse(ring: &Ring, state: &mut State, request: &Request, error: Errno) {
-    let res = error.to_return() as i32;
+    let res = request.result(error.to_return() as i32);
     ring.complete(state, Cqe { user_data: request.sqe.user_data, res, flags: 0 });
 }
 
 /// As [`refuse`], after the batch.
 fn refuse_late(ring: &Ring, state: &mut State, request: &Request, error: Errno) {
-    let res = error.to_return() as i32;
+    let res = request.result(error.to_return() as i32);
     ring.complete_late(state, Cqe { user_data: request.sqe.user_data, res, flags: 0 });
 }
 
@@ -108,10 +108,13 @@ fn run(ring: &Ring, state: &mut State, mut request: Request, mut rest: VecDeque<
     loop {
         let done = match carry(ring, state, &request) {
             Outcome::Done(done) => done,
-            Outcome::Waits(wait) => match park(ring, state, request, &mut rest, wait) {
-                Ok(()) => return,
-                Err(error) => Done::of(Err(error)),
-            },
+            Outcome::Waits(wait) => {
+                let moved = wait.moved;
+                match park(ring, state, request, &mut rest, wait) {
+                    Ok(()) => return,
+                    Err(error) => Done::of_part(moved, error),
+                }
+            }
         };
         match finish(ring, state, &request, rest, done) {
             Some((next, others)) => (request, rest) = (next, others),
@@ -133,10 +136,13 @@ fn run_alone(ring: &Ring, state: &mut State, request: &Request) {
     };
     let done = match outcome {
         Outcome::Done(done) => done,
-        Outcome::Waits(wait) => match park(ring, state, *request, &mut VecDeque::new(), wait) {
-            Ok(()) => return,
-            Err(error) => Done::of(Err(error)),
-        },
+        Outcome::Waits(wait) => {
+            let moved = wait.moved;
+            match park(ring, state, *request, &mut VecDeque::new(), wait) {
+                Ok(()) => return,
+                Err(error) => Done::of_part(moved, error),
+            }
+        }
     };
     tell_done(ring, state, request, done);
 }
@@ -145,7 +151,8 @@ fn run_alone(ring: &Ring, state: &mut State, request: &Request) {
 #[inline]
 fn tell_done(ring: &Ring, state: &mut State, request: &Request, done: Done) {
     if done.breaks_link || !request.has(flag::CQE_SKIP_SUCCESS) {
-        ring.complete(state, done.completion(&request.sqe));
+        let res = request.result(done.res);
+        ring.complete(state, Done { res, ..done }.completion(&request.sqe));
     }
     if request.sqe.opcode == op::SEND_ZC {
         // What was sent was copied, so the bytes may be used again.
@@ -295,13 +302,14 @@ fn maker_of(ring: &Ring) -> Option<Maker> {
 fn park(
     ring: &Ring,
     state: &mut State,
-    request: Request,
+    mut request: Request,
     rest: &mut VecDeque<Request>,
     wait: Wait,
 ) -> Result<()> {
     if !ring.is_mine() {
         return Err(Errno::EAGAIN);
     }
+    request.has_moved(wait.moved);
     let limit = match rest.front() {
         Some(next) if next.sqe.opcode == op::LINK_TIMEOUT => Some(deadline_of(&next.sqe)?),
         _ => None,
@@ -409,13 +417,35 @@ fn look_again(ring: &Ring, state: &mut State, at: u64) {
         }
         _ => {
             let Some(file) = parked.file.clone() else { return };
-            match transfer(ring, state, &file, &request.sqe) {
-                Outcome::Done(done) => done,
-                Outcome::Waits(_) => return,
-            }
+            let Some((request, done)) = move_rest(ring, state, at, &file) else { return };
+            return complete_parked(ring, state, at, &request, done);
         }
     };
     complete_parked(ring, state, at, &request, done);
+}
+
+/// Moves what is left of a request, part by part: `None` if it waits still.
+fn move_rest(
+    ring: &Ring,
+    state: &mut State,
+    at: u64,
+    file: &Arc<OpenFile>,
+) -> Option<(Request, Done)> {
+    loop {
+        let request = state.parked.get(&at)?.request;
+        match transfer(ring, state, file, &request.sqe, request.moved) {
+            Outcome::Done(done) => return Some((request, done)),
+            Outcome::Waits(wait) => {
+                let parked = state.parked.get_mut(&at)?;
+                parked.request.has_moved(wait.moved);
+                // The look after a part also sees to it that what comes next is told.
+                if wait.moved == 0 || parked.ready().is_empty() {
+                    return None;
+                }
+                crate::sync::cond_resched();
+            }
+        }
+    }
 }
 
 fn complete_parked(ring: &Ring, state: &mut State, at: u64, request: &Request, done: Done) {
@@ -453,7 +483,9 @@ fn time_out(ring: &Ring, state: &mut State, at: u64) {
     let mut rest = core::mem::take(&mut parked.rest);
     if let Some(timeout) = rest.pop_front() {
         refuse(ring, state, &parked.request, Errno::ECANCELED);
-        refuse(ring, state, &timeout, Errno::ETIME);
+        if !timeout.has(flag::CQE_SKIP_SUCCESS) {
+            refuse(ring, state, &timeout, Errno::ETIME);
+        }
     }
     cancel_rest(ring, state, &parked.request, rest);
 }

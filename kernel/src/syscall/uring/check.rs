@@ -23,7 +23,7 @@ pub const ACCEPT_DONTWAIT: u16 = 2;
 const FIXED_BUF: u16 = 4;
 pub const REPORT_USAGE: u16 = 8;
 /// `MSG_WAITALL`.
-const WAITALL: u32 = 0x100;
+pub const WAITALL: u32 = 0x100;
 
 /// `SPLICE_F_FD_IN_FIXED`, and those that the calls take.
 pub const FD_IN_FIXED: u32 = 1 << 31;

@@ -19,6 +19,8 @@ pub struct Wait {
     pub file: Option<Arc<OpenFile>>,
     pub wanted: PollEvents,
     pub deadline: Option<u64>,
+    /// What was moved before.
+    pub moved: u32,
 }
 
 /// Whether a call that may not wait says by this that it would have to.
@@ -50,6 +52,12 @@ impl Done {
     #[inline]
     pub fn completion(&self, sqe: &Sqe) -> Cqe {
         Cqe { user_data: sqe.user_data, res: self.res, flags: self.flags }
+    }
+
+    /// Of a request that can neither go on nor wait: what was moved before is more than an error, but the link breaks.
+    pub fn of_part(moved: u32, error: Errno) -> Self {
+        let res = if moved == 0 { Err(error) } else { Ok(i64::from(moved)) };
+        Self { breaks_link: true, ..Self::of(res) }
     }
 }
 

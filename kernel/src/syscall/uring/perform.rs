@@ -5,7 +5,8 @@
 
 use super::awaited;
 use super::check::{
-    ACCEPT_DONTWAIT, FD_IN_FIXED, has_good_zc_flags, is_fixed, is_multishot, is_rw, is_transfer,
+    ACCEPT_DONTWAIT, FD_IN_FIXED, WAITALL, has_good_zc_flags, is_fixed, is_multishot, is_rw,
+    is_transfer,
 };
 use super::files::{registered_file, update_registered};
 use super::outcome::{Done, Outcome, Wait, would_wait};
@@ -31,7 +32,7 @@ use alloc::sync::Arc;
 pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
     if is_transfer(sqe.opcode) {
         return match file_of(state, sqe) {
-            Ok(file) => transfer(ring, state, &file, sqe),
+            Ok(file) => transfer(ring, state, &file, sqe, 0),
             Err(error) => Outcome::of(Err(error)),
         };
     }
@@ -43,6 +44,7 @@ pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
                     file: None,
                     wanted: PollEvents::empty(),
                     deadline: Some(at),
+                    moved: 0,
                 }),
                 Err(error) => Outcome::of(Err(error)),
             };
@@ -141,12 +143,18 @@ const NOWAIT: u32 = 8;
 const DONTWAIT: u32 = 0x40;
 
 /// Moves what can be moved now without waiting; one that goes on, again and again, with a completion for each.
-pub fn transfer(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
+pub fn transfer(
+    ring: &Ring,
+    state: &mut State,
+    file: &Arc<OpenFile>,
+    sqe: &Sqe,
+    moved: u32,
+) -> Outcome {
     if !is_multishot(sqe) {
-        return transfer_with(ring, state, file, sqe);
+        return transfer_with(ring, state, file, sqe, moved);
     }
     loop {
-        let outcome = transfer_with(ring, state, file, sqe);
+        let outcome = transfer_with(ring, state, file, sqe, moved);
         let Outcome::Done(done) = outcome else { return outcome };
         let goes_on = done.res > 0 || done.res == 0 && sqe.opcode == op::ACCEPT;
         // As on Linux, who does not take completions is told that there will be no more.
@@ -159,7 +167,13 @@ pub fn transfer(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe)
 }
 
 /// As [`transfer_once`], with the buffer that the entry means.
-fn transfer_with(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
+fn transfer_with(
+    ring: &Ring,
+    state: &mut State,
+    file: &Arc<OpenFile>,
+    sqe: &Sqe,
+    moved: u32,
+) -> Outcome {
     if ring.flags & setup::IOPOLL != 0 {
         // Nothing is polled for.
         return Outcome::of(Err(Errno::EOPNOTSUPP));
@@ -170,7 +184,7 @@ fn transfer_with(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe
         return Outcome::of(Err(error));
     }
     if sqe.flags & flag::BUFFER_SELECT == 0 {
-        return transfer_once(file, sqe);
+        return transfer_once(file, sqe, moved);
     }
     let of_group = || state.buffers.first(ring.is_mine(), sqe.buf_index);
     let (most, buffer) = match most_wanted(sqe).and_then(|most| Ok((most, of_group()?))) {
@@ -180,7 +194,7 @@ fn transfer_with(ring: &Ring, state: &mut State, file: &Arc<OpenFile>, sqe: &Sqe
     let len = if most == 0 { buffer.len } else { most.min(buffer.len) };
     let opcode = if sqe.opcode == op::READV { op::READ } else { sqe.opcode };
     let chosen = Sqe { opcode, addr: buffer.addr, len, ..*sqe };
-    let outcome = transfer_once(file, &chosen);
+    let outcome = transfer_once(file, &chosen, 0);
     match outcome {
         // The end of a file takes a buffer, that of a stream does not.
         Outcome::Done(done) if done.res > 0 || done.res == 0 && is_rw(sqe.opcode) => {
@@ -205,9 +219,9 @@ fn most_wanted(sqe: &Sqe) -> Result<u32> {
 }
 
 /// Moves what can be moved now without waiting.
-fn transfer_once(file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
+fn transfer_once(file: &Arc<OpenFile>, sqe: &Sqe, before: u32) -> Outcome {
     let mut wanted = None;
-    let result = process::without_waiting(|| move_some(file, sqe, &mut wanted));
+    let result = process::without_waiting(|| move_some(file, sqe, before, &mut wanted));
     let waits = matches!(result, Err(error) if would_wait(error));
     let is_patient = match sqe.opcode {
         op::ACCEPT => sqe.ioprio & ACCEPT_DONTWAIT == 0,
@@ -217,15 +231,37 @@ fn transfer_once(file: &Arc<OpenFile>, sqe: &Sqe) -> Outcome {
     };
     if waits && is_patient {
         let wanted = PollEvents::ERR | PollEvents::HUP | direction(sqe.opcode);
-        return Outcome::Waits(Wait { file: Some(file.clone()), wanted, deadline: None });
+        return Outcome::Waits(Wait { file: Some(file.clone()), wanted, deadline: None, moved: 0 });
     }
     let result = if waits { Err(Errno::EAGAIN) } else { result };
     let is_short =
         matches!((&result, wanted), (Ok(moved), Some(wanted)) if (*moved as usize) < wanted);
+    // At the end of a stream nothing moves.
+    if let Ok(moved @ 1..) = result
+        && is_short
+        && goes_on(file, sqe)
+    {
+        let wanted = PollEvents::ERR | PollEvents::HUP | direction(sqe.opcode);
+        let moved = u32::try_from(moved).unwrap_or(sqe.len);
+        return Outcome::Waits(Wait { file: Some(file.clone()), wanted, deadline: None, moved });
+    }
     let done = Done::of(result);
     // Of SEND_ZC a second completion tells when the bytes may be used again.
     let flags = if sqe.opcode == op::SEND_ZC { CQE_MORE } else { 0 };
     Outcome::Done(Done { breaks_link: done.breaks_link || is_short, flags, ..done })
+}
+
+/// Whether a transfer that moved a part waits for the rest: on a connection, with MSG_WAITALL.
+fn goes_on(file: &OpenFile, sqe: &Sqe) -> bool {
+    sqe.flags & flag::BUFFER_SELECT == 0
+        && sqe.op_flags & DONTWAIT == 0
+        && waits_for_all(sqe)
+        && sendrecv::is_connected_kind(file)
+}
+
+fn waits_for_all(sqe: &Sqe) -> bool {
+    let opcodes = [op::RECV, op::SEND, op::SEND_ZC, op::RECVMSG, op::SENDMSG];
+    opcodes.contains(&sqe.opcode) && sqe.op_flags & WAITALL != 0
 }
 
 /// What a transfer waits for.
@@ -246,7 +282,7 @@ fn poll(state: &State, sqe: &Sqe) -> Outcome {
     let wanted = PollEvents::from_bits_truncate(sqe.op_flags) | PollEvents::ERR | PollEvents::HUP;
     let ready = file.poll(&mut PollTable::look()) & wanted;
     if ready.is_empty() || sqe.len != 0 {
-        return Outcome::Waits(Wait { file: Some(file), wanted, deadline: None });
+        return Outcome::Waits(Wait { file: Some(file), wanted, deadline: None, moved: 0 });
     }
     Outcome::of(Ok(i64::from(ready.bits())))
 }
@@ -267,9 +303,19 @@ pub fn deadline_of(sqe: &Sqe) -> Result<u64> {
     at.ok_or(Errno::EFAULT)
 }
 
-/// Moves what can be moved now. `wanted` is told of how many bytes, if fewer break a link.
-fn move_some(file: &Arc<OpenFile>, sqe: &Sqe, wanted: &mut Option<usize>) -> Result<i64> {
+/// Moves what can be moved now, behind what was `before`. `wanted` is told of how many bytes, if fewer break a link.
+fn move_some(
+    file: &Arc<OpenFile>,
+    sqe: &Sqe,
+    before: u32,
+    wanted: &mut Option<usize>,
+) -> Result<i64> {
     let Sqe { off, addr, len, op_flags: flags, .. } = *sqe;
+    let skip = before as usize;
+    let mut all = |(moved, size): sendrecv::Part| {
+        *wanted = (flags & WAITALL != 0).then_some(size);
+        moved
+    };
     let moved = match sqe.opcode {
         opcode if is_rw(opcode) => read_or_write(file, sqe, wanted)?,
         op::SEND | op::SEND_ZC => {
@@ -278,11 +324,12 @@ fn move_some(file: &Arc<OpenFile>, sqe: &Sqe, wanted: &mut Option<usize>) -> Res
             if is_copied && !has_good_zc_flags(sqe) {
                 return Err(Errno::EINVAL);
             }
-            sendrecv::send_buffer(file, (addr, len as usize), name, flags, is_copied)?
+            let buffer = (addr, len as usize);
+            all((sendrecv::send_buffer(file, buffer, name, flags, is_copied)?, buffer.1))
         }
-        op::RECV => sendrecv::receive_buffer(file, addr, len as usize, flags)?,
-        op::SENDMSG => sendrecv::send_header(file, &UserPtr::new(addr).read()?, flags)?,
-        op::RECVMSG => sendrecv::receive_header(file, UserPtr::new(addr), flags)?,
+        op::RECV => all((sendrecv::receive_buffer(file, addr, len as usize, flags)?, len as usize)),
+        op::SENDMSG => all(sendrecv::send_rest(file, &UserPtr::new(addr).read()?, flags, skip)?),
+        op::RECVMSG => all(sendrecv::receive_rest(file, UserPtr::new(addr), flags, skip)?),
         op::ACCEPT => {
             return socket::accept_of(file, addr, UserPtr::new(off), flags).map(i64::from);
         }

@@ -3,7 +3,7 @@
 //! Owns the copies of the entries. Locks: none.
 
 use crate::mm::fallible::TryGrow;
-use abi::uring::{Sqe, sqe};
+use abi::uring::{Sqe, op, sqe};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 
@@ -12,11 +12,32 @@ use alloc::collections::VecDeque;
 pub struct Request {
     pub sqe: Sqe,
     pub refused: Option<Errno>,
+    /// Bytes that were moved already, with MSG_WAITALL: the entry says what is left.
+    pub moved: u32,
 }
 
 impl Request {
     pub fn has(&self, flag: u8) -> bool {
         self.sqe.flags & flag != 0
+    }
+
+    /// A part was moved: the rest is still to be.
+    pub fn has_moved(&mut self, more: u32) {
+        // A message's header stays as it is.
+        if !matches!(self.sqe.opcode, op::RECVMSG | op::SENDMSG) {
+            self.sqe.addr = self.sqe.addr.wrapping_add(more.into());
+            self.sqe.len = self.sqe.len.saturating_sub(more);
+        }
+        self.moved = self.moved.saturating_add(more);
+    }
+
+    /// What a completion says of it: the bytes that were moved before count, and are more than an error.
+    pub fn result(&self, res: i32) -> i32 {
+        match (self.moved.cast_signed(), res) {
+            (0, _) => res,
+            (moved, ..0) => moved,
+            (moved, more) => moved.saturating_add(more),
+        }
     }
 
     /// Whether the next entry waits for it.

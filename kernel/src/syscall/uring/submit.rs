@@ -48,7 +48,7 @@ fn pass_nops(ring: &Ring, state: &mut State, count: u32) -> u32 {
 #[inline(never)]
 fn take(ring: &Ring, state: &mut State, count: u32) -> u32 {
     let mut taken = 0;
-    let mut request = Request { sqe: Sqe::new_zeroed(), refused: None };
+    let mut request = Request { sqe: Sqe::new_zeroed(), refused: None, moved: 0 };
     for _ in (0..count).paced() {
         let is_there = ring.shared().read_entry(state.sq_head, &mut request.sqe);
         state.sq_head = state.sq_head.wrapping_add(1);
