@@ -17,8 +17,7 @@ use xtask_host::tally::Tally;
 /// Machines at once.
 const JOBS: usize = 2;
 
-/// Compares the list with the sources, and leaves out each wipe that a reading or a test shows, or those whose place or line
-/// contains `only`; the entropy core's own tests are `cargo xtask mutants`' to run.
+/// Compares the list with the sources, and leaves out each wipe, or those whose place or line contains `only`.
 /// With all wipes in place the same kernel has to leave nothing.
 pub fn check(tally: &mut Tally, only: Option<&str>) -> Result<()> {
     let wipes = list::load()?;

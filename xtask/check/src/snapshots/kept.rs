@@ -99,6 +99,14 @@ impl Operation {
     fn add(&mut self, found: &Found, day: &str) -> Result<()> {
         let twice = found.looked_at.iter().find(|at| self.looked_at.contains(at));
         ensure!(twice.is_none(), "another run has looked at instruction {twice:?} meanwhile");
+        // A reseed before it, for one, makes an operation take a new key: the numbers of its instructions are others then.
+        let same = self.looked_at.is_empty() || self.instructions == found.instructions;
+        ensure!(
+            same,
+            "{} instructions, and {} in earlier runs",
+            found.instructions,
+            self.instructions
+        );
         day.clone_into(&mut self.day);
         (self.instructions, self.reads) = (found.instructions, found.reads);
         self.looked_at.extend(&found.looked_at);
@@ -162,6 +170,8 @@ mod tests {
         of("a").add("reseed", &found(&[1, 2])).unwrap();
         of("a").add("reseed", &found(&[3])).unwrap();
         assert!(of("a").add("reseed", &found(&[3, 4])).is_err(), "3 counts twice");
+        let another_way = Found { instructions: 2001, ..found(&[5]) };
+        assert!(of("a").add("reseed", &another_way).is_err(), "another way has other instructions");
         of("a").add("vDSO", &found(&[7])).unwrap();
         assert_eq!(of("a").looked_at("reseed").unwrap(), BTreeSet::from([1, 2, 3]));
         let all = of("a").read().unwrap();

@@ -1,5 +1,4 @@
-//! Wipes that a test on the host shows, outside of the entropy core: each is left out in a copy of the sources, and the test that
-//! the list names has to fail. (`cargo xtask mutants` leaves out the core's.)
+//! Wipes that a test on the host shows: each is left out in a copy of the sources, and the test that the list names has to fail.
 //!
 //! The copy has what the tests compile and nothing else, so that it is built in seconds.
 
@@ -8,13 +7,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::list::{Wipe, tracked};
 use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 
-/// Where the tests of the core are, which are run on its mutants.
 const CORE: &str = "kernel/random/";
 const TESTS: &str = "tests/Cargo.toml";
 /// What is copied. The crate of the kernel's own tests has no library there, which would need all of xtask.
@@ -34,7 +32,7 @@ const NEEDED: [&str; 6] =
 
 /// Leaves out those whose place or line contains `only`.
 pub fn check(tally: &mut Tally, wipes: &[Wipe], only: Option<&str>) -> Result<()> {
-    let is_ours = |wipe: &&Wipe| wipe.test.is_some() && !wipe.file.starts_with(CORE);
+    let is_ours = |wipe: &&Wipe| wipe.test.is_some();
     let wanted = |wipe: &&Wipe| only.is_none_or(|only| wipe.name().contains(only));
     let wipes: Vec<&Wipe> = wipes.iter().filter(is_ours).filter(wanted).collect();
     if wipes.is_empty() {
@@ -84,22 +82,20 @@ fn without(wipe: &Wipe) -> String {
 /// Runs one test, which has to compile and to be there; whether it passes, and what it says.
 fn passes(tree: &Path, test: &str) -> Result<(bool, String)> {
     let (file, name) = test.split_once(' ').context("a test is FILE NAME")?;
-    let (package, target) = file.split_once("tests/").context("no test of its own")?;
-    let (package, target) = match package {
-        "" => ("alea-tests", target.trim_start_matches("tests/")),
-        "kernel/vdso/" => ("alea-vdso", target),
-        _ => bail!("{file}: no package is known that has it"),
-    };
-    let target = target.split('/').next().unwrap_or(target).trim_end_matches(".rs");
+    let which = Which::of(file)?;
     let run = |words: &[&str]| -> Result<Output> {
         let mut cargo = process::cargo();
-        cargo.current_dir(tree).args(["test", "--quiet", "--package", package, "--test", target]);
+        cargo.current_dir(tree).args(["test", "--quiet", "--package", which.package]);
+        match which.target {
+            None => cargo.arg("--lib"),
+            Some(target) => cargo.args(["--test", target]),
+        };
         cargo.arg("--target-dir").arg(tree.with_file_name("host-build")).args(words);
         cargo.output().context("cannot start cargo")
     };
     let built = run(&["--no-run"])?;
     let said = String::from_utf8_lossy(&built.stderr);
-    ensure!(built.status.success(), "{target} does not compile:\n{said}");
+    ensure!(built.status.success(), "{file} does not compile:\n{said}");
     let ran = run(&[name])?;
     let said = [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
     let output = said.concat();
@@ -108,6 +104,32 @@ fn passes(tree: &Path, test: &str) -> Result<(bool, String)> {
         "{file} has no test {name}, or several:\n{output}"
     );
     Ok((ran.status.success(), output))
+}
+
+/// What cargo calls the program of a test.
+#[derive(Debug, PartialEq, Eq)]
+struct Which<'a> {
+    package: &'static str,
+    /// None for those of the library itself.
+    target: Option<&'a str>,
+}
+
+impl<'a> Which<'a> {
+    /// Of a file of tests.
+    fn of(file: &'a str) -> Result<Self> {
+        const PLACES: [(&str, &str); 3] = [
+            ("kernel/random/tests/", "alea-random"),
+            ("kernel/vdso/tests/", "alea-vdso"),
+            ("tests/tests/", "alea-tests"),
+        ];
+        if file.starts_with("kernel/random/src/") {
+            return Ok(Self { package: "alea-random", target: None });
+        }
+        let of = |(place, package)| Some((file.strip_prefix(place)?, package));
+        let (name, package) = PLACES.into_iter().find_map(of).context("no package has it")?;
+        let target = name.split('/').next().unwrap_or(name).trim_end_matches(".rs");
+        Ok(Self { package, target: Some(target) })
+    }
 }
 
 /// Copies the sources anew; what was built of them stays.
@@ -138,9 +160,10 @@ fn workspace(mut whole: toml::Table) -> Result<toml::Table> {
     let workspace = workspace.context("no [workspace]")?;
     workspace.insert("members".into(), MEMBERS.to_vec().into());
     workspace.remove("default-members");
-    if let Some(packages) =
-        whole["profile"]["dev"].get_mut("package").and_then(|p| p.as_table_mut())
-    {
+    let dev = whole.get_mut("profile").and_then(|profile| profile.get_mut("dev"));
+    let dev = dev.and_then(toml::Value::as_table_mut).context("no [profile.dev]")?;
+    dev.insert("debug".into(), false.into());
+    if let Some(packages) = dev.get_mut("package").and_then(toml::Value::as_table_mut) {
         packages.retain(|name, _| !name.starts_with("xtask"));
     }
     Ok(whole)
@@ -169,6 +192,15 @@ mod tests {
         assert_eq!(without(&wipe("a.s", "movdqa [rsp], xmm0")), "");
         assert_eq!(without(&wipe("a.rs", "\"movups [rdi], xmm0\",")), "");
         assert_eq!(without(&wipe("a.rs", "wipe(out, len);")), "if false { wipe(out, len); }");
+    }
+
+    #[test]
+    fn a_test_is_found_by_its_file() {
+        let of = |file| Which::of(file).map(|which| (which.package, which.target));
+        assert_eq!(of("kernel/random/src/vdso/tests.rs").unwrap(), ("alea-random", None));
+        assert_eq!(of("kernel/random/tests/vdso.rs").unwrap(), ("alea-random", Some("vdso")));
+        assert_eq!(of("tests/tests/virtio/crb.rs").unwrap(), ("alea-tests", Some("virtio")));
+        assert!(of("kernel/tty/tests/echo.rs").is_err());
     }
 
     #[test]
