@@ -1,7 +1,7 @@
 //! A boot loader for tests of UEFI machines: asks the firmware for randomness, leaves it as `LINUX_EFI_RANDOM_SEED`, as
 //! systemd-boot and Linux's stub do, and starts the kernel by Limine's protocol.
 //!
-//! The disk has `kernel.elf`, `initramfs.cpio`, and `loader.cfg`: a line that says what seed is left ([`seed::Kind`]), and
+//! The disk has `kernel.elf`, `initramfs.cpio`, and `loader.cfg`: a line that says what seed is left (`seed::Kind`), and
 //! the kernel's command line. What it does it tells on the first serial port, in lines that begin with `loader:`.
 //!
 //! Of Limine's protocol it has what Alea asks for. Owns the machine until the kernel starts. Locks: none.
