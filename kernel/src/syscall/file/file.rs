@@ -181,9 +181,10 @@ pub fn lseek(fd: i32, offset: i64, whence: u32) -> Result<u64> {
     file.seek(offset, Whence::from_raw(whence)?)
 }
 
-/// How much of `count` bytes the file size limit allows: EFBIG and SIGXFSZ when not even one.
+/// How much of `count` bytes the file size limit and the largest length of a file allow: EFBIG when not even one, and SIGXFSZ
+/// for the limit.
 #[inline]
-fn limit_size(file: &OpenFile, pos: Option<u64>, count: usize) -> Result<usize> {
+pub(super) fn limit_size(file: &OpenFile, pos: Option<u64>, count: usize) -> Result<usize> {
     if file.uses_position() { limit_size_of_file(file, pos, count) } else { Ok(count) }
 }
 
@@ -192,7 +193,7 @@ fn limit_size_of_file(file: &OpenFile, pos: Option<u64>, count: usize) -> Result
         return Ok(count);
     }
     let limit = process::current().process().limits().soft(Resource::FileSize);
-    if limit == limits::INFINITY {
+    if limit == limits::INFINITY && !file.flags().contains(OpenFlags::APPEND) {
         return Ok(count);
     }
     let pos = if file.flags().contains(OpenFlags::APPEND) {
@@ -206,11 +207,16 @@ fn limit_size_of_file(file: &OpenFile, pos: Option<u64>, count: usize) -> Result
     if pos >= limit {
         return Err(too_big());
     }
-    Ok(count.min(usize::try_from(limit - pos).unwrap_or(usize::MAX)))
+    // Only appending can come here with a position so high.
+    let left = limit.min(i64::MAX as u64).saturating_sub(pos);
+    if left == 0 {
+        return Err(Errno::EFBIG);
+    }
+    Ok(count.min(usize::try_from(left).unwrap_or(usize::MAX)))
 }
 
 /// Raises SIGXFSZ for the caller.
-fn too_big() -> Errno {
+pub(super) fn too_big() -> Errno {
     let task = process::current_arc();
     // A signal that cannot be queued changes nothing about the error.
     let _ = signal::send_to_task(
@@ -303,7 +309,8 @@ fn allocate(
         _ => return Err(Errno::ENODEV),
     }
     let end = offset.checked_add(len).filter(|&end| end <= i64::MAX as u64).ok_or(Errno::EFBIG)?;
-    if mode & KEEP_SIZE == 0 && end > file.inode().size() {
+    // As on Linux's tmpfs, even where the length stays.
+    if mode & PUNCH_HOLE == 0 && end > file.inode().size() {
         check_size(end)?;
     }
     file.ops().fallocate(&file, mode, offset, len)?;
@@ -379,7 +386,8 @@ pub(super) fn transfer(
             if got == 0 {
                 return Ok(0);
             }
-            let mut source = Source::kernel(&buffer[..got]);
+            let room = limit_size(output, to.as_deref().copied(), got)?;
+            let mut source = Source::kernel(&buffer[..room]);
             match to.as_deref_mut() {
                 Some(to) => {
                     let put = output.write_at_unnotified(&mut source, *to)?;

@@ -1,5 +1,6 @@
 //! `splice`: between a pipe and another file, by way of a kernel buffer.
 
+use super::file::{limit_size, too_big};
 use crate::fs::pipe;
 use crate::mm::fallible::TryVec;
 use crate::mm::user::UserPtr;
@@ -142,13 +143,18 @@ impl Step<'_> {
         let at = at.map(not_negative).transpose()?;
         let mut buffer = self.buffer()?;
         let got = pipe::peek(self.input, self.nonblock, &mut buffer)?;
-        let mut source = Source::kernel(&buffer[..got]);
+        let room = limit_size(self.output, at, got)?;
+        let mut source = Source::kernel(&buffer[..room]);
         let put = match at {
             None => self.output.write_unnotified(&mut source)?,
             Some(at) => self.output.write_at_unnotified(&mut source, at)?,
         };
         // Only what the other file took leaves the pipe.
         pipe::discard(self.input, put)?;
+        if put == room && room < got {
+            // As on Linux, which tries the next buffer: the caller gets the signal, and the count of what was written.
+            too_big();
+        }
         if let Some(at) = at {
             offset.write(at.saturating_add(put as u64))?;
         }
