@@ -43,7 +43,12 @@ impl Read for Zstd {
             if length > 0 || into.is_empty() {
                 return Ok(length);
             }
-            let mut rest = self.0.take().expect("it was there a line ago").into_inner();
+            let (mut rest, frame) = self.0.take().expect("it was there a line ago").into_parts();
+            let given = frame.get_checksum_from_data();
+            if given.is_some() && given != frame.get_calculated_checksum() {
+                let text = "the contents do not have the checksum that stands at their end";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
             if !rest.fill_buf()?.is_empty() {
                 self.0 = Some(Frame::new(rest).map_err(io::Error::other)?);
             }

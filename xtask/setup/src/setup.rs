@@ -81,6 +81,7 @@ pub enum Need {
     Dieharder,
     Estimators,
     Swtpm,
+    Compressors,
     Solver,
     Gdb,
     Mutants,
@@ -115,6 +116,7 @@ impl Need {
             Self::Ent => "ent",
             Self::Dieharder => "dieharder",
             Self::Swtpm => "swtpm, an emulator of a TPM",
+            Self::Compressors => "xz and zstd",
             Self::Estimators => "what NIST's entropy estimators are built with",
             Self::Solver => "z3",
             Self::Gdb => "gdb",
@@ -146,6 +148,7 @@ impl Need {
             Self::Rngtest => program("rngtest"),
             Self::Ent => program("ent"),
             Self::Swtpm => program("swtpm"),
+            Self::Compressors => program("xz").or_else(|| program("zstd")),
             Self::Dieharder => program("dieharder"),
             Self::Estimators => program("python3")
                 .or_else(|| program("g++"))
@@ -170,6 +173,7 @@ impl Need {
             Self::Mmdebstrap => &["mmdebstrap", "uidmap"],
             Self::Ovmf => &["ovmf"],
             Self::Swtpm => &["swtpm"],
+            Self::Compressors => &["xz-utils", "zstd"],
             Self::Rngtest => &["rng-tools5"],
             Self::Ent => &["ent"],
             Self::Dieharder => &["dieharder"],

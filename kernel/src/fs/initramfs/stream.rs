@@ -55,10 +55,20 @@ impl Decoder<'_> {
                 lzma_rust2::Read::read(&mut **reader, into).map_err(|_| BrokenInput)
             }
             Self::Zstd(reader) => {
-                ruzstd::io::Read::read(&mut **reader, into).map_err(|_| BrokenInput)
+                let len = ruzstd::io::Read::read(&mut **reader, into).map_err(|_| BrokenInput)?;
+                if len == 0 && !is_whole(&reader.decoder) {
+                    return Err(BrokenInput);
+                }
+                Ok(len)
             }
         }
     }
+}
+
+/// Whether what was decoded has the checksum that its frame gives, if it gives one: the decoder leaves that to its user.
+fn is_whole(frame: &FrameDecoder) -> bool {
+    let given = frame.get_checksum_from_data();
+    given.is_none() || given == frame.get_calculated_checksum()
 }
 
 /// One xz stream or zstd frame being decoded.
@@ -88,8 +98,7 @@ impl<'a> Decoded<'a> {
         Ok(Some(Self { decoder, rest, piece: vec![0; PIECE], ready: (0, 0), broken: false }))
     }
 
-    /// Decodes what is left and returns what follows the stream. The checks of xz are compared, the checksum of zstd is
-    /// not.
+    /// Decodes what is left, compares its checksum and returns what follows the stream.
     pub fn finish(&mut self) -> Result<&'a [u8], &'static str> {
         while let Ok(len @ 1..) = self.chunk().map(<[u8]>::len) {
             self.consume(len);
