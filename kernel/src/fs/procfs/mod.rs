@@ -11,6 +11,7 @@ pub(super) mod fixed;
 mod fs_files;
 pub mod kmsg;
 mod list;
+mod locks;
 mod mounts;
 mod node;
 pub mod ns;

@@ -1,7 +1,7 @@
 //! The boot of procfs: registers its own files, and directories that are there even if empty.
 
 use super::fixed::{add_directory, directory_of, super_block};
-use super::{fs_files, kmsg, node, slabs, sysctl, system};
+use super::{fs_files, kmsg, locks, node, slabs, sysctl, system};
 use abi::Result;
 
 /// Registers proc and its own files.
@@ -12,6 +12,7 @@ pub fn init() -> Result<()> {
     sysctl::register()?;
     kmsg::register()?;
     fs_files::register()?;
+    locks::register()?;
     for directory in ["sys/fs", "sys/net", "sys/dev", "fs", "bus", "driver", "irq", "tty/driver"] {
         add_directory(directory)?;
     }

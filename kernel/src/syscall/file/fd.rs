@@ -11,7 +11,7 @@ use crate::net::{self, device};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file, file_any, with_files};
 use crate::vfs::object::file::SignalOwner;
-use crate::vfs::object::locks::{self, LockKind, RecordLock};
+use crate::vfs::object::locks::{self, LockKind, RecordLock, WholeLock};
 use crate::vfs::object::seals::Seals;
 use crate::vfs::{Capability, Fd, FileType, OpenFile};
 use abi::fs::{Flock, OpenFlags};
@@ -296,7 +296,7 @@ fn set_lock(fd: i32, file: &Arc<OpenFile>, command: u32, arg: u64) -> Result<i64
         return Ok(0);
     }
     let waits = matches!(command, cmd::SETLKW | cmd::OFD_SETLKW);
-    usage.lock(&lock, waits)?;
+    usage.lock(&**file.inode(), &lock, waits)?;
     // Another thread may have closed the descriptor meanwhile, after which nobody would release the lock.
     let still_open = with_files(|files| files.get_any(Fd(fd)));
     if !still_open.is_ok_and(|open| Arc::ptr_eq(&open, file)) {
@@ -323,7 +323,11 @@ pub fn flock(fd: i32, operation: u32) -> Result<()> {
     let Some(usage) = file.inode().usage() else { return Ok(()) };
     let owner = Arc::as_ptr(&file) as usize;
     match kind {
-        Some(kind) => usage.flock(owner, kind, operation & NONBLOCK == 0),
+        Some(kind) => {
+            let pid = process::current().process().pid();
+            let lock = WholeLock { kind, owner, pid };
+            usage.flock(&**file.inode(), &lock, operation & NONBLOCK == 0)
+        }
         None => {
             usage.unflock(owner);
             Ok(())

@@ -1,12 +1,16 @@
 //! File locks: POSIX record locks, open-file-description locks and `flock`.
 //!
-//! The table of a file is made with its first lock. Owns the locks of a file, and the list of who waits for
-//! whom. Never sleeps under its own lock: waiting happens on the file's queue. Locks: `FileLocks`; `Leaf` for who waits.
+//! The table of a file is made with its first lock. Owns the locks of a file and the requests that wait for them, the list
+//! of all tables, which keeps none of them, and the list of who waits for whom. Never sleeps under its own lock: waiting
+//! happens on the file's queue; never drops a table with the list locked. Locks: `FileLocks`; `Leaf` for the lists.
 #![forbid(unsafe_code)]
 
-use crate::mm::fallible::TryGrow;
+use super::types::DevId;
+use crate::mm::fallible::{TryGrow, TryMap, TryVec, try_arc};
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -29,8 +33,36 @@ pub struct RecordLock {
     pub pid: i32,
 }
 
+/// A lock on the whole file by `flock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeLock {
+    pub kind: LockKind,
+    /// The open file.
+    pub owner: usize,
+    /// The process that asked for it.
+    pub pid: i32,
+}
+
+/// A lock of either sort. The two never conflict with each other.
+#[derive(Clone, Debug)]
+pub enum Lock {
+    Record(RecordLock),
+    Whole(WholeLock),
+}
+
+impl Lock {
+    /// Whether both can be held at once.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Record(one), Self::Record(other)) => one.conflicts(other),
+            (Self::Whole(one), Self::Whole(other)) => one.conflicts(other),
+            _ => false,
+        }
+    }
+}
+
 /// The end of a lock that reaches to the end of the file, wherever that is.
-const FOREVER: u64 = 1 << 63;
+pub const FOREVER: u64 = 1 << 63;
 
 /// The range of bytes that the start and length of a `struct flock` denote.
 pub fn range(start: i64, len: i64) -> Result<Range<u64>> {
@@ -49,8 +81,11 @@ pub fn range(start: i64, len: i64) -> Result<Range<u64>> {
 }
 
 /// The locks of one file.
-#[derive(Default)]
 pub struct FileLocks {
+    /// In the list of all.
+    number: u64,
+    pub dev: DevId,
+    pub ino: u64,
     table: SpinLock<Table, level::FileLocks>,
     changed: WaitQueue,
 }
@@ -58,8 +93,9 @@ pub struct FileLocks {
 #[derive(Default)]
 struct Table {
     records: Vec<RecordLock>,
-    /// Open file and kind.
-    flocks: Vec<(usize, LockKind)>,
+    flocks: Vec<WholeLock>,
+    /// Requests that sleep, each with its number, the oldest first. Only looked at for `/proc/locks`.
+    requests: Vec<(u64, Lock)>,
 }
 
 /// One thread's wait for a record lock.
@@ -71,11 +107,34 @@ struct Wait {
     holder: usize,
 }
 
+/// All tables, by number.
+static ALL: SpinLock<BTreeMap<u64, Weak<FileLocks>>, level::Leaf> = SpinLock::new(BTreeMap::new());
+
+/// All tables, the oldest first.
+pub fn all() -> Result<Vec<Arc<FileLocks>>> {
+    loop {
+        let many = ALL.lock().len();
+        let mut found = Vec::with_room(many)?;
+        let all = ALL.lock();
+        if all.len() <= many {
+            // There is room: none of them is dropped here. One that is being dropped is left out.
+            found.try_extend(all.values().filter_map(Weak::upgrade))?;
+            drop(all);
+            return Ok(found);
+        }
+    }
+}
+
 /// All waits, the newest last. A wait that would be a deadlock is found here.
 static WAITING: SpinLock<Vec<Wait>, level::Leaf> = SpinLock::new(Vec::new());
 
 /// Relaxed: only uniqueness matters.
-static NEXT_WAIT: AtomicU64 = AtomicU64::new(0);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// A number for a table, a wait or a request.
+fn next_number() -> u64 {
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
+}
 
 fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
     a.start < b.end && b.start < a.end
@@ -85,6 +144,13 @@ impl RecordLock {
     fn conflicts(&self, other: &Self) -> bool {
         let exclusive = self.kind == LockKind::Write || other.kind == LockKind::Write;
         self.owner != other.owner && exclusive && overlap(&self.range, &other.range)
+    }
+}
+
+impl WholeLock {
+    fn conflicts(&self, other: &Self) -> bool {
+        let exclusive = self.kind == LockKind::Write || other.kind == LockKind::Write;
+        self.owner != other.owner && exclusive
     }
 }
 
@@ -142,6 +208,34 @@ impl Table {
 }
 
 impl FileLocks {
+    /// The locks of a file. ENOLCK without memory.
+    pub(super) fn new(dev: DevId, ino: u64) -> Result<Arc<Self>> {
+        let (table, changed) = (SpinLock::default(), WaitQueue::new());
+        let made = try_arc(Self { number: next_number(), dev, ino, table, changed });
+        let made = made.map_err(|_| Errno::ENOLCK)?;
+        let entered = ALL.lock().try_put(made.number, Arc::downgrade(&made));
+        entered.map_err(|_| Errno::ENOLCK)?;
+        Ok(made)
+    }
+
+    /// Copies of the locks that are held and of the requests that wait, the oldest first.
+    pub fn copies(&self) -> Result<(Vec<Lock>, Vec<Lock>)> {
+        let table = self.table.lock();
+        let mut held = Vec::with_room(table.flocks.len() + table.records.len())?;
+        held.try_extend(table.flocks.iter().cloned().map(Lock::Whole))?;
+        held.try_extend(table.records.iter().cloned().map(Lock::Record))?;
+        let mut requests = Vec::with_room(table.requests.len())?;
+        requests.try_extend(table.requests.iter().map(|(_, lock)| lock.clone()))?;
+        Ok((held, requests))
+    }
+
+    /// A request is about to sleep: it is shown as long as the result lives.
+    fn request(&self, lock: Lock) -> Result<Request<'_>> {
+        let number = next_number();
+        self.table.lock().requests.try_push((number, lock)).map_err(|_| Errno::ENOLCK)?;
+        Ok(Request { locks: self, number })
+    }
+
     /// A lock that conflicts with `wanted`.
     pub fn conflict(&self, wanted: &RecordLock) -> Option<RecordLock> {
         self.table.lock().records.iter().find(|held| held.conflicts(wanted)).cloned()
@@ -154,6 +248,7 @@ impl FileLocks {
             Some(_) if !waits => Err(Errno::EAGAIN),
             Some(holder) => {
                 let waiting = Waiting::new(lock.owner, holder, lock.pid == -1)?;
+                let _request = self.request(Lock::Record(lock.clone()))?;
                 self.changed.wait_interruptible(|| match self.try_lock(lock) {
                     Ok(None) => Some(Ok(())),
                     Ok(Some(holder)) => waiting.now_for(holder).err().map(Err),
@@ -184,30 +279,33 @@ impl FileLocks {
     }
 
     /// `flock`. If another open file's conflicts: EWOULDBLOCK, or with `waits` sleeps until none does.
-    pub fn flock(&self, owner: usize, kind: LockKind, waits: bool) -> Result<()> {
-        match self.try_flock(owner, kind) {
+    pub fn flock(&self, lock: &WholeLock, waits: bool) -> Result<()> {
+        match self.try_flock(lock) {
             Some(result) => result,
             None if !waits => Err(Errno::EAGAIN),
-            None => self.changed.wait_interruptible(|| self.try_flock(owner, kind))?,
+            None => {
+                let _request = self.request(Lock::Whole(lock.clone()))?;
+                self.changed.wait_interruptible(|| self.try_flock(lock))?
+            }
         }
     }
 
     /// Takes the lock, unless another open file's conflicts. An open file has one at most, which another of its threads may have
     /// taken while this one waited: as on Linux, one of another kind is released first, whether or not the new one is free.
-    fn try_flock(&self, owner: usize, kind: LockKind) -> Option<Result<()>> {
+    fn try_flock(&self, lock: &WholeLock) -> Option<Result<()>> {
         let mut table = self.table.lock();
-        if table.flocks.contains(&(owner, kind)) {
+        let same = |held: &WholeLock| held.owner == lock.owner && held.kind == lock.kind;
+        if table.flocks.iter().any(same) {
             return Some(Ok(()));
         }
         if table.flocks.try_reserve(1).is_err() {
             return Some(Err(Errno::ENOLCK));
         }
         let before = table.flocks.len();
-        table.flocks.retain(|held| held.0 != owner);
+        table.flocks.retain(|held| held.owner != lock.owner);
         let released = table.flocks.len() != before;
-        let shared = |held: &(usize, LockKind)| kind == LockKind::Read && held.1 == LockKind::Read;
-        let free = table.flocks.iter().all(shared);
-        let taken = free.then(|| table.flocks.try_push((owner, kind)).map_err(|_| Errno::ENOLCK));
+        let free = !table.flocks.iter().any(|held| held.conflicts(lock));
+        let taken = free.then(|| table.flocks.try_push(lock.clone()).map_err(|_| Errno::ENOLCK));
         drop(table);
         if released {
             self.changed.wake_all();
@@ -217,7 +315,7 @@ impl FileLocks {
 
     /// Releases the `flock` of an open file.
     pub fn unflock(&self, owner: usize) {
-        self.table.lock().flocks.retain(|held| held.0 != owner);
+        self.table.lock().flocks.retain(|held| held.owner != owner);
         self.changed.wake_all();
     }
 
@@ -226,12 +324,31 @@ impl FileLocks {
         let mut table = self.table.lock();
         let before = table.records.len() + table.flocks.len();
         table.records.retain(|held| held.owner != owner);
-        table.flocks.retain(|held| held.0 != owner);
+        table.flocks.retain(|held| held.owner != owner);
         let released = table.records.len() + table.flocks.len() != before;
         drop(table);
         if released {
             self.changed.wake_all();
         }
+    }
+}
+
+impl Drop for FileLocks {
+    fn drop(&mut self) {
+        let gone = ALL.lock().remove(&self.number);
+        drop(gone);
+    }
+}
+
+/// An entry of a table's `requests`, removed when dropped.
+struct Request<'a> {
+    locks: &'a FileLocks,
+    number: u64,
+}
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.locks.table.lock().requests.retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -246,7 +363,7 @@ impl Waiting {
         }
         let mut all = WAITING.lock();
         Self::check(&all, owner, holder)?;
-        let wait = Wait { number: NEXT_WAIT.fetch_add(1, Ordering::Relaxed), owner, holder };
+        let wait = Wait { number: next_number(), owner, holder };
         all.try_push(wait).map_err(|_| Errno::ENOLCK)?;
         Ok(Self(Some(wait)))
     }

@@ -6,12 +6,11 @@
 #![forbid(unsafe_code)]
 
 use super::file::OpenFile;
-use super::locks::{FileLocks, LockKind, RecordLock};
-use crate::mm::fallible::try_box;
+use super::inode::Inode;
+use super::locks::{FileLocks, RecordLock, WholeLock};
 use crate::sync::{Once, SpinLock, level};
 use abi::{Errno, Result};
 use alea_elf::Plan;
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -24,7 +23,7 @@ pub struct Usage {
     /// There may be a writer who is not counted, so a plan would not stay true.
     uncounted: AtomicBool,
     /// Made with the first lock.
-    locks: Once<Box<FileLocks>>,
+    locks: Once<Arc<FileLocks>>,
 }
 
 impl Default for Usage {
@@ -104,17 +103,18 @@ impl Usage {
     }
 
     /// The locks, made at first use; ENOLCK without memory.
-    fn locks(&self) -> Result<&FileLocks> {
+    fn locks(&self, inode: &dyn Inode) -> Result<&FileLocks> {
         if let Some(locks) = self.locks.get() {
             return Ok(locks);
         }
-        let made = try_box(FileLocks::default()).map_err(|_| Errno::ENOLCK)?;
+        let attr = inode.attr();
+        let made = FileLocks::new(attr.dev(), attr.ino())?;
         Ok(self.locks.call_once(|| made))
     }
 
-    /// Takes a record lock, see [`FileLocks::lock`].
-    pub fn lock(&self, lock: &RecordLock, waits: bool) -> Result<()> {
-        self.locks()?.lock(lock, waits)
+    /// Takes a record lock of this inode, see [`FileLocks::lock`].
+    pub fn lock(&self, inode: &dyn Inode, lock: &RecordLock, waits: bool) -> Result<()> {
+        self.locks(inode)?.lock(lock, waits)
     }
 
     /// Releases record locks.
@@ -122,9 +122,9 @@ impl Usage {
         self.locks.get().map_or(Ok(()), |locks| locks.unlock(lock))
     }
 
-    /// `flock`, see [`FileLocks::flock`].
-    pub fn flock(&self, owner: usize, kind: LockKind, waits: bool) -> Result<()> {
-        self.locks()?.flock(owner, kind, waits)
+    /// `flock` of this inode, see [`FileLocks::flock`].
+    pub fn flock(&self, inode: &dyn Inode, lock: &WholeLock, waits: bool) -> Result<()> {
+        self.locks(inode)?.flock(lock, waits)
     }
 
     /// Releases a `flock`.
