@@ -262,8 +262,8 @@ fn get_lock(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
         return Err(Errno::EINVAL);
     }
     let wanted = record_lock(file, command, &raw)?;
-    let usage = file.inode().usage();
-    match usage.and_then(|usage| usage.conflict(&wanted)) {
+    let locks = file.inode().attr().locks();
+    match locks.and_then(|locks| locks.conflict(&wanted)) {
         None => raw.kind = 2,
         Some(held) => {
             raw.kind = if held.kind == LockKind::Write { 1 } else { 0 };
@@ -289,18 +289,18 @@ fn set_lock(fd: i32, file: &Arc<OpenFile>, command: u32, arg: u64) -> Result<i64
         1 if !file.writable() => return Err(Errno::EBADF),
         _ => {}
     }
-    // Only regular files keep locks; on others there is nobody to conflict with.
-    let Some(usage) = file.inode().usage() else { return Ok(0) };
+    let attr = file.inode().attr();
     if raw.kind == 2 {
-        usage.unlock(&lock)?;
+        attr.locks().map_or(Ok(()), |locks| locks.unlock(&lock))?;
         return Ok(0);
     }
+    let locks = attr.make_locks()?;
     let waits = matches!(command, cmd::SETLKW | cmd::OFD_SETLKW);
-    usage.lock(&**file.inode(), &lock, waits)?;
+    locks.lock(&lock, waits)?;
     // Another thread may have closed the descriptor meanwhile, after which nobody would release the lock.
     let still_open = with_files(|files| files.get_any(Fd(fd)));
     if !still_open.is_ok_and(|open| Arc::ptr_eq(&open, file)) {
-        usage.unlock(&lock)?;
+        locks.unlock(&lock)?;
         return Err(Errno::EBADF);
     }
     Ok(0)
@@ -320,16 +320,18 @@ pub fn flock(fd: i32, operation: u32) -> Result<()> {
         8 => None,
         _ => return Err(Errno::EINVAL),
     };
-    let Some(usage) = file.inode().usage() else { return Ok(()) };
+    let attr = file.inode().attr();
     let owner = Arc::as_ptr(&file) as usize;
     match kind {
         Some(kind) => {
             let pid = process::current().process().pid();
             let lock = WholeLock { kind, owner, pid };
-            usage.flock(&**file.inode(), &lock, operation & NONBLOCK == 0)
+            attr.make_locks()?.flock(&lock, operation & NONBLOCK == 0)
         }
         None => {
-            usage.unflock(owner);
+            if let Some(locks) = attr.locks() {
+                locks.unflock(owner);
+            }
             Ok(())
         }
     }

@@ -323,8 +323,8 @@ impl FdTable {
     /// What every close of a descriptor does: flushes the file, and releases this table's record locks on it.
     fn finish_close(&self, file: Arc<OpenFile>) -> Result<()> {
         let result = file.ops().flush(&file);
-        if let Some(usage) = file.inode().usage() {
-            usage.release_owner(self.lock_owner());
+        if let Some(locks) = file.inode().attr().locks() {
+            locks.release(self.lock_owner());
         }
         if marks::any() {
             file.closed_by(self.lock_owner());

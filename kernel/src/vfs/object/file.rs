@@ -427,11 +427,14 @@ impl Drop for OpenFile {
             watcher.file_closed(self);
         }
         self.ops.release(self);
-        if let Some(usage) = self.inode().usage() {
-            usage.release_file(self);
-            if self.counts_as_writer {
-                usage.put_writer();
-            }
+        if let Some(locks) = self.inode().attr().locks() {
+            // Its `flock` and its OFD locks.
+            locks.release(core::ptr::from_ref(self) as usize);
+        }
+        if self.counts_as_writer
+            && let Some(usage) = self.inode().usage()
+        {
+            usage.put_writer();
         }
     }
 }

@@ -7,10 +7,11 @@
 #![forbid(unsafe_code)]
 
 use super::file::FileOps;
+use super::locks::FileLocks;
 use super::path::Path;
 use super::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
 use crate::mm::PageCache;
-use crate::sync::{SpinLock, level};
+use crate::sync::{Once, SpinLock, level};
 use crate::vfs::cred::Cred;
 use crate::vfs::object::seals::Seals;
 use abi::fs::OpenFlags;
@@ -34,6 +35,8 @@ pub struct InodeAttr {
     times: SpinLock<Times, level::Inode>,
     /// The inotify events of this object that somebody wants; 0 if nobody watches it.
     watched: AtomicU32,
+    /// Made with the first lock.
+    locks: Once<Arc<FileLocks>>,
 }
 
 impl InodeAttr {
@@ -51,7 +54,22 @@ impl InodeAttr {
             nlink: AtomicU32::new(links),
             times: SpinLock::new(times),
             watched: AtomicU32::new(0),
+            locks: Once::new(),
         }
+    }
+
+    /// The file locks, if there ever was one.
+    #[inline]
+    pub fn locks(&self) -> Option<&FileLocks> {
+        self.locks.get().map(|locks| &**locks)
+    }
+    /// The file locks, made now if there never was one. ENOLCK without memory.
+    pub fn make_locks(&self) -> Result<&FileLocks> {
+        if let Some(locks) = self.locks() {
+            return Ok(locks);
+        }
+        let made = FileLocks::new(self.dev, self.ino)?;
+        Ok(self.locks.call_once(|| made))
     }
 
     /// The file system's device number.
@@ -301,7 +319,7 @@ pub trait Inode: Send + Sync {
     fn permission(&self, _cred: &crate::vfs::cred::Cred, _want: u32) -> Result<()> {
         Ok(())
     }
-    /// Counts of writers, executors and locks, where the object keeps them.
+    /// Counts of writers and executors, where the object keeps them.
     fn usage(&self) -> Option<&super::usage::Usage> {
         None
     }

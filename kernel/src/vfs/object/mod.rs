@@ -1,7 +1,7 @@
 //! The objects that need each other: an inode is opened as a file, found as a dentry, on a mount of a file system.
 //!
-//! These modules import each other in a cycle, on purpose: `inode`, `file`, `dentry`, `mount`, `path`, `filesystem`,
-//! `children` and `usage`. No other module here is part of it.
+//! These modules import each other in a cycle, on purpose: `inode`, `file`, `dentry`, `mount`, `path`, `filesystem`
+//! and `children`. No other module here is part of it.
 
 pub(super) mod children;
 pub mod dentry;

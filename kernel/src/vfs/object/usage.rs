@@ -1,20 +1,17 @@
-//! [`Usage`]: who uses a regular file: writers against executors (ETXTBSY), file locks, and the plan for loading it as an
-//! executable, which is kept until somebody may write to the file.
+//! [`Usage`]: who uses a regular file: writers against executors (ETXTBSY), and the plan for loading it as an executable,
+//! which is kept until somebody may write to the file.
 //!
 //! Owns these for one inode. Never lets a file be open for writing and executed at once, except for the writer of a memfd,
-//! who is not counted. Locks: `Leaf` for the plan; file locks have their own.
+//! who is not counted. Locks: `Leaf` for the plan.
 #![forbid(unsafe_code)]
 
-use super::file::OpenFile;
-use super::inode::Inode;
-use super::locks::{FileLocks, RecordLock, WholeLock};
-use crate::sync::{Once, SpinLock, level};
+use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alea_elf::Plan;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-/// Counters and locks of one inode.
+/// Counters and the plan of one inode.
 pub struct Usage {
     /// Open writers if positive, running executables if negative.
     writers: AtomicI32,
@@ -22,8 +19,6 @@ pub struct Usage {
     plan: SpinLock<Option<Arc<Plan>>, level::Leaf>,
     /// There may be a writer who is not counted, so a plan would not stay true.
     uncounted: AtomicBool,
-    /// Made with the first lock.
-    locks: Once<Arc<FileLocks>>,
 }
 
 impl Default for Usage {
@@ -32,7 +27,6 @@ impl Default for Usage {
             writers: AtomicI32::new(0),
             plan: SpinLock::new(None),
             uncounted: AtomicBool::new(false),
-            locks: Once::new(),
         }
     }
 }
@@ -95,54 +89,5 @@ impl Usage {
     pub fn allow_write(&self) {
         // Release: pairs with the Acquire in `get_writer`.
         self.writers.fetch_add(1, Ordering::Release);
-    }
-
-    /// A lock that conflicts with `wanted`.
-    pub fn conflict(&self, wanted: &RecordLock) -> Option<RecordLock> {
-        self.locks.get()?.conflict(wanted)
-    }
-
-    /// The locks, made at first use; ENOLCK without memory.
-    fn locks(&self, inode: &dyn Inode) -> Result<&FileLocks> {
-        if let Some(locks) = self.locks.get() {
-            return Ok(locks);
-        }
-        let attr = inode.attr();
-        let made = FileLocks::new(attr.dev(), attr.ino())?;
-        Ok(self.locks.call_once(|| made))
-    }
-
-    /// Takes a record lock of this inode, see [`FileLocks::lock`].
-    pub fn lock(&self, inode: &dyn Inode, lock: &RecordLock, waits: bool) -> Result<()> {
-        self.locks(inode)?.lock(lock, waits)
-    }
-
-    /// Releases record locks.
-    pub fn unlock(&self, lock: &RecordLock) -> Result<()> {
-        self.locks.get().map_or(Ok(()), |locks| locks.unlock(lock))
-    }
-
-    /// `flock` of this inode, see [`FileLocks::flock`].
-    pub fn flock(&self, inode: &dyn Inode, lock: &WholeLock, waits: bool) -> Result<()> {
-        self.locks(inode)?.flock(lock, waits)
-    }
-
-    /// Releases a `flock`.
-    pub fn unflock(&self, owner: usize) {
-        if let Some(locks) = self.locks.get() {
-            locks.unflock(owner);
-        }
-    }
-
-    /// A process closed a descriptor of the file: its record locks go.
-    pub fn release_owner(&self, owner: usize) {
-        if let Some(locks) = self.locks.get() {
-            locks.release(owner);
-        }
-    }
-
-    /// An open file description is gone: its `flock` and OFD locks go.
-    pub fn release_file(&self, file: &OpenFile) {
-        self.release_owner(core::ptr::from_ref(file) as usize);
     }
 }
