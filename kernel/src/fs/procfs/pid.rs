@@ -182,8 +182,7 @@ pub(super) fn fdinfo(task: Task, fd: Fd) -> Result<Vec<u8>> {
     if files.cloexec(fd).unwrap_or(false) {
         flags |= abi::fs::OpenFlags::CLOEXEC.bits();
     }
-    // A read or write holds the lock of the position that it moves: 0 is shown rather than wait for it.
-    let pos = file.pos().try_lock().map_or(0, |pos| *pos);
+    let pos = file.pos().peek();
     let mount = file.path().mount.id();
     let ino = file.inode().attr().ino();
     let more = file.ops().fdinfo(&file)?;

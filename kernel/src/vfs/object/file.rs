@@ -8,6 +8,7 @@
 //! waits for a terminal blocks nobody else. `Leaf` for whom to signal and for the watchers.
 #![forbid(unsafe_code)]
 
+use super::file_pos::FilePos;
 use super::inode::Inode;
 use super::mode::{FileMode, Position};
 use super::path::Path;
@@ -16,7 +17,7 @@ use super::types::FileType;
 use crate::mm::fallible::try_box;
 use crate::mm::{MapSource, Sink, Source};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Mutex, PollTable, SpinLock, level};
+use crate::sync::{PollTable, SpinLock, level};
 use crate::vfs::cred::Cred;
 use crate::vfs::notify::event;
 use crate::vfs::{grow, notify};
@@ -174,7 +175,7 @@ pub struct OpenFile {
     mode: FileMode,
     /// Access mode and status flags. Relaxed: a flag decides nothing but the behaviour of later calls.
     flags: AtomicU32,
-    pos: Mutex<u64>,
+    pos: FilePos,
     owner: SpinLock<Option<Box<SignalOwner>>, level::Leaf>,
     /// Whether this file counts as a writer of its inode.
     counts_as_writer: bool,
@@ -207,7 +208,7 @@ impl OpenFile {
             ops,
             path,
             flags: AtomicU32::new(flags.difference(once).bits()),
-            pos: Mutex::new(0),
+            pos: FilePos::new(),
             owner: SpinLock::new(None),
             counts_as_writer,
             watchers: SpinLock::new(Vec::new()),
@@ -280,7 +281,7 @@ impl OpenFile {
     }
     /// The position; locked over a whole transfer.
     #[inline]
-    pub fn pos(&self) -> &Mutex<u64> {
+    pub fn pos(&self) -> &FilePos {
         &self.pos
     }
     /// Whom to signal.

@@ -6,6 +6,7 @@
 pub(super) mod children;
 pub mod dentry;
 pub mod file;
+pub mod file_pos;
 pub mod filesystem;
 pub mod inode;
 pub mod locks;
