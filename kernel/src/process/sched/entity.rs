@@ -154,7 +154,8 @@ impl Entity {
 
     /// Whether it runs on a CPU now.
     pub fn is_running(&self) -> bool {
-        self.on_cpu.load(Ordering::Relaxed) != 0
+        // Acquire: pairs with the Release in `set_running`: since when it runs is seen, too.
+        self.on_cpu.load(Ordering::Acquire) != 0
     }
 
     /// The boot code runs before it is a task.
@@ -164,7 +165,8 @@ impl Entity {
 
     #[inline]
     pub(super) fn set_running(&self, running: bool) {
-        self.on_cpu.store(u8::from(running), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_running`.
+        self.on_cpu.store(u8::from(running), Ordering::Release);
     }
 
     /// The CPU it runs on, or ran on last.

@@ -133,9 +133,10 @@ fn switch_to_next(turn: Turn) {
     }
     prev.leave_cpu();
     prev.sched.set_running(false);
+    // In this order: who sees that it runs sees since when.
+    next.times.resume(now);
     next.sched.set_running(true);
     next.rseq.switched_in(&next, cpu);
-    next.times.resume(now);
     next.activate_mm();
     after_switch(TASKS.switch(next));
 }

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub struct Times {
     /// CPU time up to `since`.
     ran_ns: AtomicU64,
-    /// When the thread was switched to; 0 while it does not run.
+    /// When the thread was switched to, or was last looked at while it ran; of the past while it does not run.
     since_ns: AtomicU64,
     /// How often the timer found it in user mode and in the kernel.
     samples: [AtomicU64; 2],
