@@ -26,6 +26,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
+    #[cold]
     fn copy(&self) -> Result<Self> {
         Ok(Self { bytes: try_copy(&self.bytes)?, from: self.from, info: self.info })
     }
@@ -74,12 +75,16 @@ impl Inbox {
 
     /// Takes the first out, or copies it for MSG_PEEK; `None` when there is none yet. Once shut for reading, a reader that would
     /// wait gets `Some(None)`: there will be no more.
+    #[inline]
     pub fn next(&mut self, nonblock: bool, peek: bool) -> Option<Result<Option<Datagram>>> {
-        let Some(first) = self.queue.front() else {
+        if peek && let Some(first) = self.queue.front() {
+            return Some(first.copy().map(Some));
+        }
+        let Some(first) = self.queue.pop_front() else {
             return (self.read_shut && !nonblock).then_some(Ok(None));
         };
-        self.held -= if peek { 0 } else { first.cost() };
-        Some(if peek { first.copy().map(Some) } else { Ok(self.queue.pop_front()) })
+        self.held = self.held.saturating_sub(first.cost());
+        Some(Ok(Some(first)))
     }
 
     /// Takes all, when the socket is closed.
