@@ -22,6 +22,11 @@ impl Congestion {
         }
     }
 
+    /// The one that is kept as this number (`as u8`).
+    pub fn kept_as(number: u8) -> Self {
+        if number == Self::Reno as u8 { Self::Reno } else { Self::Cubic }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Cubic => "cubic",

@@ -39,5 +39,6 @@ pub use file::of_file;
 pub use limit::Timeouts;
 pub use ports::forget_waiting;
 pub use socket::{Control, NetSocket, Outgoing, Who};
+pub use stamps::shows as stamp_shows;
 pub use sysctl::control_limit;
 pub use sysctl::groups::may_ping;

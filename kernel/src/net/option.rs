@@ -6,7 +6,7 @@
 
 use super::congestion::Congestion;
 use super::limit::Timeouts;
-use super::stamps::Stamps;
+use super::stamps::{self, Stamps};
 use super::sysctl::{
     self, FIN_TIMEOUT, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES, KEEPALIVE_TIME, SYN_RETRIES, TTL,
 };
@@ -326,10 +326,7 @@ impl Options {
 
     /// TCP_CONGESTION: nothing here is congested, so the choice is only kept and told.
     pub fn congestion(&self) -> Congestion {
-        match self.congestion.load(Ordering::Relaxed) & !CHOSEN {
-            reno if reno == Congestion::Reno as u8 => Congestion::Reno,
-            _ => Congestion::Cubic,
-        }
+        Congestion::kept_as(self.congestion.load(Ordering::Relaxed) & !CHOSEN)
     }
 
     /// Sets it.
@@ -409,7 +406,7 @@ impl Options {
             }
             so::PEERCRED => try_copy([[0; 4], [0xff; 4], [0xff; 4]].as_flattened())?,
             more::TIMESTAMP | more::TIMESTAMPNS | more::TIMESTAMP_NEW | more::TIMESTAMPNS_NEW => {
-                bytes_of(self.stamps.shows(option).into())?
+                bytes_of(stamps::shows(self.stamps.form(), option).into())?
             }
             more::BSDCOMPAT => bytes_of(0)?,
             more::BINDTODEVICE => Vec::new(),

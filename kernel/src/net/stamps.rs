@@ -16,6 +16,11 @@ const NEVER: u64 = u64::MAX;
 /// Something was read when nobody wanted to know.
 const UNKNOWN: u64 = 0;
 
+/// Whether `option` is told to be on when `form` is. On Linux the finer of the new forms shows as both of them.
+pub fn shows(form: Option<i32>, option: i32) -> bool {
+    form == Some(option) || option == TIMESTAMP_NEW && form == Some(TIMESTAMPNS_NEW)
+}
+
 /// Of one socket.
 pub struct Stamps {
     /// Which form is on: an option's number, or 0.
@@ -55,12 +60,6 @@ impl Stamps {
             0 => None,
             form => Some(form),
         }
-    }
-
-    /// Whether a form is told to be on. On Linux the finer of the new forms shows as both of them.
-    pub fn shows(&self, option: i32) -> bool {
-        let is_finer_new = || option == TIMESTAMP_NEW && self.form() == Some(TIMESTAMPNS_NEW);
-        self.form() == Some(option) || is_finer_new()
     }
 
     /// A message was read that came then. Its time is kept for the ioctls unless a control message tells it.

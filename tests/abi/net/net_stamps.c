@@ -4,34 +4,7 @@
  */
 #include "net.h"
 #include <linux/sockios.h>
-
-#ifndef SO_TIMESTAMP_NEW
-#define SO_TIMESTAMP_NEW 63
-#define SO_TIMESTAMPNS_NEW 64
-#endif
-#define OLD_US 29
-#define OLD_NS 35
-
-static const struct { const char *name; int option; } forms[] = {
-	{ "SO_TIMESTAMP", OLD_US }, { "SO_TIMESTAMPNS", OLD_NS }, { "SO_TIMESTAMP_NEW", SO_TIMESTAMP_NEW },
-	{ "SO_TIMESTAMPNS_NEW", SO_TIMESTAMPNS_NEW },
-};
-
-static void set(int s, int option, int on)
-{
-	MUST(setsockopt(s, SOL_SOCKET, option, &on, sizeof on));
-}
-
-static void settings(int s)
-{
-	for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++) {
-		int on = 7;
-		socklen_t len = sizeof on;
-		MUST(getsockopt(s, SOL_SOCKET, forms[i].option, &on, &len));
-		printf("%s %d ", forms[i].name, on);
-	}
-	printf("\n");
-}
+#include "stamps.h"
 
 static long long now_us(void)
 {

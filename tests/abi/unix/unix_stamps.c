@@ -2,35 +2,9 @@
  * Times and labels of messages between sockets of AF_UNIX, as journald and rsyslog ask for them: SO_TIMESTAMP and its
  * other forms, of which one is on at a time, and SO_PASSSEC.
  */
-#include "check.h"
-#include <sys/socket.h>
+#define MORE_FORMS { "SO_PASSSEC", SO_PASSSEC },
+#include "stamps.h"
 #include <sys/un.h>
-
-#ifndef SO_TIMESTAMP_NEW
-#define SO_TIMESTAMP_NEW 63
-#define SO_TIMESTAMPNS_NEW 64
-#endif
-
-static const struct { const char *name; int option; } forms[] = {
-	{ "SO_TIMESTAMP", 29 }, { "SO_TIMESTAMPNS", 35 }, { "SO_TIMESTAMP_NEW", SO_TIMESTAMP_NEW },
-	{ "SO_TIMESTAMPNS_NEW", SO_TIMESTAMPNS_NEW }, { "SO_PASSSEC", SO_PASSSEC },
-};
-
-static void set(int s, int option, int on)
-{
-	MUST(setsockopt(s, SOL_SOCKET, option, &on, sizeof on));
-}
-
-static void settings(int s)
-{
-	for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++) {
-		int on = 7;
-		socklen_t len = sizeof on;
-		MUST(getsockopt(s, SOL_SOCKET, forms[i].option, &on, &len));
-		printf("%s %d ", forms[i].name, on);
-	}
-	printf("\n");
-}
 
 /* What came beside the bytes; a time is said to be right if it lies between two readings of the clock. */
 static void receive(int s, struct timespec sent, unsigned room, int flags)
@@ -47,7 +21,7 @@ static void receive(int s, struct timespec sent, unsigned room, int flags)
 		if (c->cmsg_type == SCM_CREDENTIALS || c->cmsg_len < CMSG_LEN(sizeof part))
 			continue;
 		memcpy(part, CMSG_DATA(c), sizeof part);
-		int fine = c->cmsg_type == 35 || c->cmsg_type == SO_TIMESTAMPNS_NEW;
+		int fine = c->cmsg_type == OLD_NS || c->cmsg_type == SO_TIMESTAMPNS_NEW;
 		long long at = part[0] * 1000000 + (fine ? part[1] / 1000 : part[1]);
 		IS(at >= sent.tv_sec * 1000000LL + sent.tv_nsec / 1000);
 		IS(at <= now.tv_sec * 1000000LL + now.tv_nsec / 1000);
@@ -75,7 +49,7 @@ static void kind(int type)
 		receive(s[1], give(s[0]), 256, 0);
 	}
 	/* With who sent it; looked at first; and without room for it. */
-	set(s[1], 29, 1);
+	set(s[1], OLD_US, 1);
 	set(s[1], SO_PASSCRED, 1);
 	struct timespec sent = give(s[0]);
 	receive(s[1], sent, 256, MSG_PEEK);
@@ -88,7 +62,7 @@ static void kind(int type)
 	receive(s[1], give(s[0]), 256, 0);
 	/* Asked for when the message was there already. */
 	give(s[0]);
-	set(s[1], 35, 1);
+	set(s[1], OLD_NS, 1);
 	sent = (struct timespec){ 0 };
 	receive(s[1], sent, 256, 0);
 	close(s[0]);

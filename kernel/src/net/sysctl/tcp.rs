@@ -40,10 +40,7 @@ static CONGESTION: AtomicU8 = AtomicU8::new(Congestion::Cubic as u8);
 
 /// That of a new socket.
 pub fn congestion() -> Congestion {
-    match CONGESTION.load(Ordering::Relaxed) {
-        reno if reno == Congestion::Reno as u8 => Congestion::Reno,
-        _ => Congestion::Cubic,
-    }
+    Congestion::kept_as(CONGESTION.load(Ordering::Relaxed))
 }
 
 /// Adds the files to /proc.

@@ -38,6 +38,11 @@ pub struct How {
 type Turn<'a> = MutexGuard<'a, ()>;
 
 impl State {
+    /// Whether it is of a kind that receives from a peer only, and has none.
+    fn lacks_peer(&self, kind: Kind) -> bool {
+        kind.is_connected_kind() && !matches!(self.role, Role::Connected(_))
+    }
+
     /// Why there is nothing to wait for: an error, or `None` for the end of what there will ever be.
     fn end<T>(&mut self, kind: Kind) -> Option<Result<Option<T>>> {
         if let Some(error) = self.error.take() {
@@ -46,7 +51,7 @@ impl State {
         if self.read_shut || self.peer_gone {
             return Some(Ok(None));
         }
-        if kind.is_connected_kind() && !matches!(self.role, Role::Connected(_)) {
+        if self.lacks_peer(kind) {
             return Some(Err(match kind {
                 Kind::Stream => Errno::EINVAL,
                 _ => Errno::ENOTCONN,
@@ -57,12 +62,11 @@ impl State {
 
     /// Whether a reader has nothing to wait for.
     fn is_ready(&self, kind: Kind) -> bool {
-        let unconnected = kind.is_connected_kind() && !matches!(self.role, Role::Connected(_));
         !self.queue.is_empty()
             || self.error.is_some()
             || self.read_shut
             || self.peer_gone
-            || unconnected
+            || self.lacks_peer(kind)
     }
 }
 

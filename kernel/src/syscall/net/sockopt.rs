@@ -5,7 +5,7 @@ use crate::mm::fallible::{TrySlice, try_copy};
 use crate::mm::user::{self, UserPtr};
 use crate::net::option::more;
 use crate::net::unix::Socket;
-use crate::net::{NetSocket, Timeouts};
+use crate::net::{self, NetSocket, Timeouts};
 use crate::syscall::caller::file;
 use abi::socket::{AF_UNIX, Linger, SOL_SOCKET, so};
 use abi::time::Timeval;
@@ -129,10 +129,7 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
         so::PASSCRED => number(i32::from(socket.passes_cred()))?,
         more::PASSSEC => number(i32::from(socket.passes_sec()))?,
         more::TIMESTAMP | more::TIMESTAMPNS | more::TIMESTAMP_NEW | more::TIMESTAMPNS_NEW => {
-            // On Linux the finer of the new forms shows as both of them.
-            let shows = [(more::TIMESTAMPNS_NEW, more::TIMESTAMP_NEW)];
-            let is_on = |on| on == option || shows.contains(&(on, option));
-            number(i32::from(socket.stamps().is_some_and(is_on)))?
+            number(i32::from(net::stamp_shows(socket.stamps(), option)))?
         }
         so::RCVLOWAT | so::SNDLOWAT => number(1)?,
         so::LINGER => [0; 8].try_owned()?,

@@ -22,6 +22,13 @@ pub enum LockKind {
     Write,
 }
 
+impl LockKind {
+    /// Whether two owners may not hold these at once.
+    fn excludes(self, other: Self) -> bool {
+        self == Self::Write || other == Self::Write
+    }
+}
+
 /// A lock on a range of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLock {
@@ -142,15 +149,14 @@ fn overlap(a: &Range<u64>, b: &Range<u64>) -> bool {
 
 impl RecordLock {
     fn conflicts(&self, other: &Self) -> bool {
-        let exclusive = self.kind == LockKind::Write || other.kind == LockKind::Write;
-        self.owner != other.owner && exclusive && overlap(&self.range, &other.range)
+        let excludes = self.kind.excludes(other.kind);
+        self.owner != other.owner && excludes && overlap(&self.range, &other.range)
     }
 }
 
 impl WholeLock {
     fn conflicts(&self, other: &Self) -> bool {
-        let exclusive = self.kind == LockKind::Write || other.kind == LockKind::Write;
-        self.owner != other.owner && exclusive
+        self.owner != other.owner && self.kind.excludes(other.kind)
     }
 }
 

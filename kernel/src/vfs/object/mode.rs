@@ -37,25 +37,14 @@ impl FileMode {
     /// Of a file that is opened with `flags`.
     #[inline]
     pub fn new(flags: OpenFlags, position: Position) -> Self {
-        let access = match flags {
-            _ if flags.contains(OpenFlags::PATH) => Self::PATH,
-            _ => Self::access(flags),
-        };
+        let mut access = Self::empty();
+        access.set(Self::PATH, flags.contains(OpenFlags::PATH));
+        access.set(Self::READ, flags.readable() && !access.contains(Self::PATH));
+        access.set(Self::WRITE, flags.writable() && !access.contains(Self::PATH));
         access.union(match position {
             Position::Used => Self::SEEK.union(Self::POSITION),
             Position::Ignored => Self::SEEK,
             Position::None => Self::empty(),
         })
-    }
-
-    /// Of the access mode: 0 read, 1 write, 2 both, 3 neither.
-    #[inline]
-    fn access(flags: OpenFlags) -> Self {
-        match flags.bits() & 3 {
-            0 => Self::READ,
-            1 => Self::WRITE,
-            2 => Self::READ.union(Self::WRITE),
-            _ => Self::empty(),
-        }
     }
 }
