@@ -10,6 +10,8 @@
  * what the first one printed, its end too: the host compares. Linux has no such file, and is not asked. With alea.abi_again=N every
  * program is run N times more.
  *
+ * As init, on both: `--- left: /NAME` for what a program has left in the root folder, where the next one would meet it.
+ *
  * usage: abi-run [GLOB...]      or as init: rdinit=/usr/lib/alea/abi-run alea.abi=GLOB,GLOB
  * As init it mounts proc, devpts and a tmpfs on /tmp, and powers off at the end. alea.abi_after=NAME
  * leaves out all programs up to NAME: how the host goes on after one that took the kernel down.
@@ -19,6 +21,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,7 +109,32 @@ static int mount_points(char points[MOUNTS][256])
 	return count;
 }
 
-/* As init: takes away System V objects, what a program has mounted, and empties /tmp. None of it is a leak. */
+/* What the root folder holds between programs. */
+static struct dirent **root_wanted;
+static int root_count;
+
+static int no_root_wanted(const struct dirent *d)
+{
+	for (int i = 0; i < root_count; i++)
+		if (strcmp(root_wanted[i]->d_name, d->d_name) == 0)
+			return 0;
+	return 1;
+}
+
+/* Tells what a program has left in the root folder, and takes it away. */
+static void check_root(void)
+{
+	struct dirent **more;
+	int count = scandir("/", &more, no_root_wanted, alphasort);
+	for (int i = 0; i < count; i++) {
+		char path[PATH_MAX];
+		printf("--- left: /%s\n", more[i]->d_name);
+		snprintf(path, sizeof path, "/%s", more[i]->d_name);
+		remove(path);
+	}
+}
+
+/* As init: takes away System V objects, what a program has mounted, and empties /tmp. None of it is a leak; the rest is. */
 static void clean_up(void)
 {
 	static char points[MOUNTS][256];
@@ -118,6 +146,7 @@ static void clean_up(void)
 	for (; count > mounts_wanted; count--)
 		umount2(points[count - 1], MNT_DETACH);
 	mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777");
+	check_root();
 }
 
 /* A line for how a program ended. */
@@ -207,6 +236,7 @@ static int set_up(char **globs, const char **after)
 	static char points[MOUNTS][256];
 	mounts_wanted = mount_points(points);
 	mount_one("tmpfs", "/tmp", "mode=1777");
+	root_count = scandir("/", &root_wanted, NULL, NULL);
 	int fd = open("/proc/cmdline", O_RDONLY);
 	if (fd < 0 || read(fd, cmdline, sizeof cmdline - 1) < 0)
 		return 0;

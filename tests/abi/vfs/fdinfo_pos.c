@@ -29,6 +29,7 @@ int main(void)
 	static char bytes[1 << 16];
 	pthread_t thread;
 	void *moved;
+	scratch();
 	file = (int)MUST(open("f", O_RDWR | O_CREAT | O_TRUNC, 0600));
 	MUST(write(file, bytes, sizeof bytes));
 	MUST(lseek(file, 1000, SEEK_SET));

@@ -90,6 +90,7 @@ static void end_all(void)
 
 int main(void)
 {
+	scratch();
 	int fd = (int)MUST(open("f", O_RDWR | O_CREAT | O_TRUNC, 0600));
 	MUST(fstat(fd, &file));
 	show("nothing");
