@@ -372,6 +372,7 @@ static void registered_files(void)
 
 int main(void)
 {
+	scratch();
 	r = ring(8);
 	provided();
 	ring_of_buffers();

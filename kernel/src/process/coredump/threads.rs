@@ -39,7 +39,7 @@ impl Thread {
         let mut vectors = Vec::new();
         vectors.try_resize(debug_size(), 0)?;
         task.vectors().write_debug_image(&mut vectors);
-        let usage = task.times.usage(&task);
+        let usage = task.times.usage();
         Ok(Self {
             tid: task.tid(),
             is_leader: task.is_leader(),

@@ -297,7 +297,7 @@ impl Event {
         Some(match &self.subject {
             Subject::Task(task) => {
                 let task = task.upgrade()?;
-                task.times.cpu_ns(&task)
+                task.times.cpu_ns()
             }
             Subject::Cpu => time::since_boot_ns(),
         })
@@ -324,14 +324,14 @@ impl Event {
     /// Its task is switched to or from on `cpu`. Interrupts are off.
     pub fn switched(&self, task: &Task, cpu: usize, runs: bool) {
         if self.cpu == Some(cpu) {
-            self.settle(Some(task.times.cpu_ns(task)), Some(runs));
+            self.settle(Some(task.times.cpu_ns()), Some(runs));
         }
     }
 
     /// Its task is found running, or not, when the event is linked.
     pub fn settle_where(&self, task: &Task) {
         if let Some(cpu) = self.cpu {
-            let here = task.sched.is_running() && task.sched.cpu() == cpu;
+            let here = task.times.is_running() && task.sched.cpu() == cpu;
             self.settle(self.now(), Some(here));
         }
     }

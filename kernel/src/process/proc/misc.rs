@@ -49,9 +49,9 @@ pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec
         "stack" => Vec::new(),
         "syscall" => syscall(task)?.into_bytes(),
         "schedstat" => {
-            let usage = task.times.usage(task);
+            let usage = task.times.usage();
             let switches = usage.voluntary.saturating_add(usage.involuntary);
-            try_format!("{} 0 {switches}\n", task.times.cpu_ns(task))?.into_bytes()
+            try_format!("{} 0 {switches}\n", task.times.cpu_ns())?.into_bytes()
         }
         "loginuid" => try_format!("{}", task.settings.login.uid.load(order))?.into_bytes(),
         "sessionid" => try_format!("{}", task.settings.login.session.load(order))?.into_bytes(),
@@ -224,7 +224,7 @@ fn limits_text(process: &Process) -> Result<String> {
 }
 
 fn syscall(task: &Task) -> Result<String> {
-    if task.sched.is_running() {
+    if task.times.is_running() {
         return try_string("running\n");
     }
     let (pc, sp) = task.user_pc_sp();

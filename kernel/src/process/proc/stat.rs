@@ -16,7 +16,7 @@ const TICK_NS: u64 = 10_000_000;
 /// The line. In a process directory times and counts are of all threads.
 pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let process = task.process();
-    let usage = if in_task { task.times.usage(task) } else { process.usage() };
+    let usage = if in_task { task.times.usage() } else { process.usage() };
     let children = process.children_usage();
     let id = if in_task { task.tid() } else { process.pid() };
     let mut text = try_format!("{id} (")?.into_bytes();

@@ -116,7 +116,7 @@ fn rest(task: &Task, text: &mut String) -> Result<()> {
     let mask = task.sched.affinity() & all;
     try_writeln!(text, "Cpus_allowed:\t{mask:x}\nCpus_allowed_list:\t{}", list(mask)?)?;
     try_writeln!(text, "Mems_allowed:\t1\nMems_allowed_list:\t0")?;
-    let usage = task.times.usage(task);
+    let usage = task.times.usage();
     try_writeln!(text, "voluntary_ctxt_switches:\t{}", usage.voluntary)?;
     try_writeln!(text, "nonvoluntary_ctxt_switches:\t{}", usage.involuntary)
 }

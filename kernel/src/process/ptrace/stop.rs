@@ -78,7 +78,7 @@ fn stop_until(
 
 /// Tells the tracer's process by SIGCHLD, with this code and status, and by waking its `wait`.
 pub(super) fn tell(task: &Task, tracee: &Tracee, code: i32, status: i32) {
-    let (utime, stime) = task.times.usage(task).ticks();
+    let (utime, stime) = task.times.usage().ticks();
     let (tid, uid) = (task.tid(), task.cred_arc().uid);
     let info = SigInfo::child(code, tid, uid, status, utime, stime);
     signal::notify_parent(tracee.tracer.process(), info);

@@ -109,7 +109,7 @@ fn ended(task: &Arc<Task>, status: Status, options: &Options) -> Report {
 }
 
 fn report(task: &Task, status: i32, code: i32, info_status: i32) -> Report {
-    let (pid, uid, usage) = (task.tid(), task.cred_arc().uid, task.times.usage(task));
+    let (pid, uid, usage) = (task.tid(), task.cred_arc().uid, task.times.usage());
     Report { pid, uid, status, code, info_status, usage }
 }
 

@@ -71,7 +71,6 @@ impl Policy {
 /// The scheduler's part of a task.
 pub struct Entity {
     state: AtomicU8,
-    on_cpu: AtomicU8,
     cpu: AtomicU32,
     pub(super) vruntime: AtomicU64,
     /// The task's own reference while it sleeps: whoever wakes it takes it to the run queue.
@@ -100,7 +99,6 @@ impl Entity {
     pub fn new(cpu: usize) -> Self {
         Self {
             state: AtomicU8::new(State::Runnable as u8),
-            on_cpu: AtomicU8::new(0),
             cpu: AtomicU32::new(cpu as u32),
             vruntime: AtomicU64::new(0),
             parked: ArcSlot::new(),
@@ -150,23 +148,6 @@ impl Entity {
     #[inline]
     pub(super) fn set_state(&self, state: State) {
         self.state.store(state as u8, Ordering::SeqCst);
-    }
-
-    /// Whether it runs on a CPU now.
-    pub fn is_running(&self) -> bool {
-        // Acquire: pairs with the Release in `set_running`: since when it runs is seen, too.
-        self.on_cpu.load(Ordering::Acquire) != 0
-    }
-
-    /// The boot code runs before it is a task.
-    pub(in crate::process) fn set_boot_running(&self) {
-        self.set_running(true);
-    }
-
-    #[inline]
-    pub(super) fn set_running(&self, running: bool) {
-        // Release: pairs with the Acquire in `is_running`.
-        self.on_cpu.store(u8::from(running), Ordering::Release);
     }
 
     /// The CPU it runs on, or ran on last.

@@ -88,7 +88,7 @@ fn switch_to_next(turn: Turn) {
     if prev.has_work(work::RESCHED) {
         prev.clear_work(work::RESCHED);
     }
-    let ran = prev.times.pause(now);
+    let ran = prev.times.look(now);
     let vruntime = &prev.sched.vruntime;
     // Relaxed: under the queue's lock.
     vruntime.store(
@@ -132,10 +132,8 @@ fn switch_to_next(turn: Turn) {
         time::start_samples();
     }
     prev.leave_cpu();
-    prev.sched.set_running(false);
-    // In this order: who sees that it runs sees since when.
+    prev.times.pause(now);
     next.times.resume(now);
-    next.sched.set_running(true);
     next.rseq.switched_in(&next, cpu);
     next.activate_mm();
     after_switch(TASKS.switch(next));
@@ -279,7 +277,7 @@ pub fn slice_ended() {
 /// How long a CPU has been idle since boot.
 pub fn idle_ns(cpu: usize) -> u64 {
     let idle = queue::lock(cpu).idle.clone();
-    idle.map_or(0, |idle| idle.times.cpu_ns(&idle))
+    idle.map_or(0, |idle| idle.times.cpu_ns())
 }
 
 /// Context switches since boot.

@@ -59,7 +59,7 @@ fn start(starter: &Starter, apic_id: u32, cpu: usize) -> Result<bool> {
     let stacks = Stacks { idle: idle.top().as_u64(), interrupt };
     let name = try_format!("swapper/{cpu}")?;
     let task = kthread::build(&name, 0, Machine::starting(idle), Entity::new(cpu));
-    task.sched.set_boot_running();
+    task.times.resume(time::since_boot_ns());
     time::prepare_cpu(cpu)?;
     sched::prepare_cpu(cpu, task)?;
     Ok(starter.start(apic_id, cpu, stacks, run))

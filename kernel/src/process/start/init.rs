@@ -43,7 +43,7 @@ pub fn init() {
     static SLEEPER: Sleeper = Sleeper;
     let cpu = percpu::cpu_id();
     let idle = kthread::build("swapper/0", 0, Machine::running(), Entity::new(cpu));
-    idle.sched.set_boot_running();
+    idle.times.resume(crate::time::since_boot_ns());
     TASKS.adopt(idle.clone());
     if let Err(error) = sched::prepare_cpu(cpu, idle) {
         panic!("no memory for the run queue: {error}");

@@ -8,7 +8,7 @@
 //! group, limits and program under `ProcessState`.
 
 use super::limits::{Limit, Limits, Resource};
-use super::members::Member;
+use super::members::{Member, Members};
 use super::task::Task;
 use crate::base::cpu;
 use crate::mm::AddressSpace;
@@ -397,16 +397,32 @@ impl Process {
 
     /// What all its threads have used, those that are gone included.
     pub fn usage(&self) -> Usage {
+        let tree = self.tree.lock();
         let mut usage = self.spent.lock().threads;
-        self.for_each_thread(&mut |thread| usage.add(&thread.times.usage(thread)));
+        tree.threads.iter().for_each(|thread| usage.add(&thread.times.usage()));
         usage
     }
 
     /// What calls of all its threads have read and written, those that are gone included.
     pub fn moved(&self) -> Moved {
+        let tree = self.tree.lock();
         let mut moved = self.spent.lock().moved;
-        self.for_each_thread(&mut |thread| moved.add(&thread.times.moved()));
+        tree.threads.iter().for_each(|thread| moved.add(&thread.times.moved()));
         moved
+    }
+
+    /// Takes a thread that has ended out of its list, which `take` does, and keeps what it used: at once, so that a sum never
+    /// lacks a thread nor has it twice.
+    pub(in crate::process) fn part_with(
+        &self,
+        take: impl FnOnce(&mut Members<Task>) -> Option<Arc<Task>>,
+    ) -> Option<Arc<Task>> {
+        let mut tree = self.tree.lock();
+        let gone = take(&mut tree.threads)?;
+        let mut spent = self.spent.lock();
+        spent.threads.add(&gone.times.usage());
+        spent.moved.add(&gone.times.moved());
+        Some(gone)
     }
 
     /// What its children that were waited for have used.

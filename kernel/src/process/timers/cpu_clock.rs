@@ -93,11 +93,7 @@ impl CpuClock {
             }
             Of::Thread(task) => {
                 let task = task.upgrade()?;
-                if self.user_only {
-                    task.times.usage(&task).utime_ns
-                } else {
-                    task.times.cpu_ns(&task)
-                }
+                if self.user_only { task.times.usage().utime_ns } else { task.times.cpu_ns() }
             }
         })
     }

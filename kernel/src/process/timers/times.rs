@@ -4,19 +4,25 @@
 //! sampled: every [`SAMPLE_NS`](crate::time::SAMPLE_NS) the timer looks whether it interrupted the program or the
 //! kernel, and the total is divided in that proportion, as on Linux without exact accounting. All
 //! counters are written by the task itself (or the CPU that switches it) and read by anyone: Relaxed, as each is
-//! a number of its own.
+//! a number of its own, the CPU time together with whether it grows.
 //!
-//! Owns them. Never counts a task twice: one that ends adds what it used to its process. Locks: none.
+//! Owns them. Never counts a task twice: one that ends adds what it used to its process. Never shows a clock of CPU time
+//! that goes back. Locks: none.
 
 use crate::process::task::process::Process;
-use crate::process::task::task::Task;
 use core::sync::atomic::{AtomicU64, Ordering};
+
+/// In [`Times::cpu`]: the thread runs.
+const RUNS: u64 = 1 << 63;
 
 /// Counters of one thread.
 #[derive(Default)]
 pub struct Times {
-    /// CPU time up to `since`.
-    ran_ns: AtomicU64,
+    /// While the thread does not run: its CPU time. While it runs: [`RUNS`], and the time since boot when it would have begun
+    /// had it always run. One word, so that nobody sees half a switch.
+    cpu: AtomicU64,
+    /// The CPU time that was last shown.
+    cpu_shown: AtomicU64,
     /// When the thread was switched to, or was last looked at while it ran; of the past while it does not run.
     since_ns: AtomicU64,
     /// How often the timer found it in user mode and in the kernel.
@@ -116,15 +122,30 @@ impl Times {
     #[inline]
     pub(in crate::process) fn resume(&self, now: u64) {
         self.since_ns.store(now, Ordering::Relaxed);
+        let ran = self.cpu.load(Ordering::Relaxed);
+        debug_assert_eq!(ran & RUNS, 0, "a task that runs is switched to");
+        self.cpu.store(RUNS | now.saturating_sub(ran), Ordering::Relaxed);
     }
 
-    /// The task stops running (or is looked at while it runs): what it ran since.
+    /// The running task is looked at: what it ran since it was switched to or last looked at.
     #[inline]
-    pub(in crate::process) fn pause(&self, now: u64) -> u64 {
+    pub(in crate::process) fn look(&self, now: u64) -> u64 {
         let ran = now.saturating_sub(self.since_ns.load(Ordering::Relaxed));
         self.since_ns.store(now, Ordering::Relaxed);
-        add(&self.ran_ns, ran);
         ran
+    }
+
+    /// The task stops running.
+    #[inline]
+    pub(in crate::process) fn pause(&self, now: u64) {
+        let begin = self.cpu.load(Ordering::Relaxed);
+        debug_assert_ne!(begin & RUNS, 0, "a task that does not run is switched away from");
+        self.cpu.store(now.saturating_sub(begin & !RUNS), Ordering::Relaxed);
+    }
+
+    /// Whether the thread runs on a CPU now.
+    pub fn is_running(&self) -> bool {
+        self.cpu.load(Ordering::Relaxed) & RUNS != 0
     }
 
     /// A context switch that the task asked for, or not.
@@ -156,14 +177,15 @@ impl Times {
         add(&self.minor_faults, 1);
     }
 
-    /// CPU time so far, of the thread whose counters these are.
-    pub fn cpu_ns(&self, task: &Task) -> u64 {
-        let ran = self.ran_ns.load(Ordering::Relaxed);
-        if !task.sched.is_running() {
-            return ran;
-        }
-        let since = self.since_ns.load(Ordering::Relaxed);
-        ran.saturating_add(crate::time::since_boot_ns().saturating_sub(since))
+    /// CPU time so far.
+    pub fn cpu_ns(&self) -> u64 {
+        let cpu = self.cpu.load(Ordering::Relaxed);
+        let ran = match cpu & RUNS {
+            0 => cpu,
+            _ => crate::time::since_boot_ns().saturating_sub(cpu & !RUNS),
+        };
+        // A switch reads the clock a little before it notes the time: what was read between the two may be more.
+        self.cpu_shown.fetch_max(ran, Ordering::Relaxed).max(ran)
     }
 
     /// The timer found the running task in user mode, or in the kernel.
@@ -193,8 +215,8 @@ impl Times {
     }
 
     /// All counters.
-    pub fn usage(&self, task: &Task) -> Usage {
-        let [utime_ns, stime_ns] = self.divide(self.cpu_ns(task));
+    pub fn usage(&self) -> Usage {
+        let [utime_ns, stime_ns] = self.divide(self.cpu_ns());
         Usage {
             utime_ns,
             stime_ns,

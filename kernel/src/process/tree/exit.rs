@@ -144,14 +144,7 @@ pub(super) fn complete_vfork(task: &Task) {
 
 /// A thread that is not the last one leaves its process.
 fn end_thread(task: &Task, process: &Arc<Process>, status: Status) {
-    let usage = task.times.usage(task);
-    {
-        let mut spent = process.spent.lock();
-        spent.threads.add(&usage);
-        spent.moved.add(&task.times.moved());
-    }
-    let gone = process.tree().lock().threads.remove(task);
-    drop(gone);
+    drop(process.part_with(|threads| threads.remove(task)));
     // A tracer that has not heard of it finds it by its number.
     if !ptrace::thread_ended(task, status) {
         table::remove_task(task.tid());
@@ -323,10 +316,7 @@ fn leave_session(process: &Arc<Process>) {
 
 /// exec: threads that have ended but are still listed go; the caller is the only one left.
 pub(in crate::process) fn complete_threads(process: &Process, task: &Task) {
-    loop {
-        let gone = process.tree().lock().threads.remove_other(task);
-        if gone.is_none() {
-            return;
-        }
+    while let Some(gone) = process.part_with(|threads| threads.remove_other(task)) {
+        drop(gone);
     }
 }

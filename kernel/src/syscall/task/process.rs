@@ -115,7 +115,7 @@ pub fn getrusage(who: i32, out: UserPtr<Rusage>) -> Result<()> {
             usage
         }
         RUSAGE_CHILDREN => task.process().children_usage(),
-        RUSAGE_THREAD => task.times.usage(&task),
+        RUSAGE_THREAD => task.times.usage(),
         _ => return Err(Errno::EINVAL),
     };
     out.write(&rusage(&usage))
