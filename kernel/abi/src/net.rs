@@ -22,8 +22,10 @@ pub const SOL_RAW: i32 = 255;
 /// Protocols of AF_INET are numbers below this.
 pub const IPPROTO_MAX: i32 = 263;
 
-/// `sizeof(struct sockaddr_in)` and, without the scope, of `struct sockaddr_in6`.
+/// `sizeof(struct sockaddr_in)` and of `struct sockaddr_in6`.
 pub const SOCKADDR_IN: usize = 16;
+pub const SOCKADDR_IN6: usize = 28;
+/// Without the scope: as much of it as a call must give.
 pub const SOCKADDR_IN6_MIN: usize = 24;
 
 /// Options at `IPPROTO_IP`.

@@ -3,8 +3,8 @@
 //! The only interface is the loopback: its addresses are 127.0.0.0/8 and ::1, and nothing else can be reached.
 //! An IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) is kept as the IPv4 address in it.
 
-use crate::mm::fallible::TryVec;
-use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6_MIN};
+use crate::mm::fallible::TrySlice;
+use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6, SOCKADDR_IN6_MIN};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -137,27 +137,26 @@ impl Name {
 
 /// Encodes an address as a `sockaddr` of the socket's family.
 pub fn encode(family: Family, addr: SocketAddr) -> Result<Vec<u8>> {
-    let mut out = Vec::with_room(28)?;
-    out.try_extend_from_slice(&family.number().to_ne_bytes())?;
-    out.try_extend_from_slice(&addr.port().to_be_bytes())?;
-    match (family, addr.ip()) {
+    let mut name = [0; SOCKADDR_IN6];
+    name[..2].copy_from_slice(&family.number().to_ne_bytes());
+    name[2..4].copy_from_slice(&addr.port().to_be_bytes());
+    let len = match (family, addr.ip()) {
         (Family::V4, IpAddr::V4(v4)) => {
-            out.try_extend_from_slice(&v4.octets())?;
-            out.try_extend_from_slice(&[0; 8])?;
+            name[4..8].copy_from_slice(&v4.octets());
+            SOCKADDR_IN
         }
-        (Family::V4, IpAddr::V6(_)) => out.try_extend_from_slice(&[0; 12])?,
+        (Family::V4, IpAddr::V6(_)) => SOCKADDR_IN,
         (Family::V6, ip) => {
             let v6 = match ip {
                 // The wildcard address is kept as `::`, so `::ffff:0.0.0.0` comes out only if it was bound as that.
                 IpAddr::V4(v4) => v4.to_ipv6_mapped(),
                 IpAddr::V6(v6) => v6,
             };
-            out.try_extend_from_slice(&[0; 4])?;
-            out.try_extend_from_slice(&v6.octets())?;
-            out.try_extend_from_slice(&[0; 4])?;
+            name[8..24].copy_from_slice(&v6.octets());
+            SOCKADDR_IN6
         }
-    }
-    Ok(out)
+    };
+    name[..len].try_owned()
 }
 
 /// The name of the other side; ENOTCONN without one, or when it has no port.

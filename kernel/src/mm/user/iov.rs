@@ -318,13 +318,13 @@ impl<'a> Source<'a> {
 /// The buffers of an imported iovec array; few need no allocation.
 pub type IoVec = smallvec::SmallVec<[UserSlice; 8]>;
 
-/// Reads and checks a user iovec array: `EINVAL` for more than 1024 entries or a negative length, `EFAULT`
-/// for buffers outside user space; the total is cut at Linux's `MAX_RW_COUNT`.
-pub fn import_iovec(addr: u64, count: usize) -> Result<IoVec> {
+/// Reads a user iovec array into `slices`, which are empty, and checks it: `EINVAL` for more than 1024 entries or a negative
+/// length, `EFAULT` for buffers outside user space; the total is cut at Linux's `MAX_RW_COUNT`. They are the caller's: what is
+/// returned is copied on its way.
+pub fn import_iovec(slices: &mut IoVec, addr: u64, count: usize) -> Result<()> {
     if count > IOV_MAX {
         return Err(Errno::EINVAL);
     }
-    let mut slices = IoVec::new();
     slices.try_room(count)?;
     #[expect(clippy::disallowed_methods, reason = "there is room")]
     slices.resize(count, UserSlice::new(0, 0));
@@ -340,9 +340,8 @@ pub fn import_iovec(addr: u64, count: usize) -> Result<IoVec> {
         room -= slice.len;
     }
     match (is_negative, is_outside) {
-        (true, _) => return Err(Errno::EINVAL),
-        (_, true) => return Err(Errno::EFAULT),
-        _ => {}
+        (true, _) => Err(Errno::EINVAL),
+        (_, true) => Err(Errno::EFAULT),
+        _ => Ok(()),
     }
-    Ok(slices)
 }

@@ -3,7 +3,7 @@
 use crate::fs::timerfd::{self, Setting, TimerFd};
 use crate::fs::{eventfd as events, pipe as pipes};
 use crate::mm::user::UserPtr;
-use crate::mm::user::iov::import_iovec;
+use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::mm::{Sink, Source};
 use crate::process;
 use crate::process::signal::fd as signalfds;
@@ -130,7 +130,8 @@ pub fn vmsplice(fd: i32, iov: u64, count: usize, flags: u32) -> Result<usize> {
     if !pipes::is_pipe(&file) {
         return Err(Errno::EBADF);
     }
-    let slices = import_iovec(iov, count)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, iov, count)?;
     let nonblock = flags & SPLICE_NONBLOCK != 0 || file.nonblock();
     if file.writable() {
         or_sigpipe(&file, pipes::write_with(&file, nonblock, &mut Source::iovec(&slices)))

@@ -61,7 +61,8 @@ pub fn readv(fd: i32, iov: u64, count: usize) -> Result<usize> {
     if !file.readable() {
         return Err(Errno::EBADF);
     }
-    let slices = import_iovec(iov, count)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, iov, count)?;
     moved(Way::Read, file.read(&mut Sink::iovec(&slices)))
 }
 
@@ -70,7 +71,8 @@ pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
     if !file.writable() {
         return Err(Errno::EBADF);
     }
-    let mut slices = import_iovec(iov, count)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, iov, count)?;
     shorten(&file, None, &mut slices)?;
     or_sigpipe(&file, moved(Way::Write, file.write(&mut Source::iovec(&slices))))
 }
@@ -93,14 +95,16 @@ pub fn pwrite64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
 pub fn preadv(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     let pos = not_negative(pos)?;
     let file = file(fd)?;
-    let slices = import_iovec(iov, count)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, iov, count)?;
     moved(Way::Read, file.read_at(&mut Sink::iovec(&slices), pos))
 }
 
 pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     let pos = not_negative(pos)?;
     let file = file(fd)?;
-    let mut slices = import_iovec(iov, count)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, iov, count)?;
     shorten(&file, Some(pos), &mut slices)?;
     moved(Way::Write, file.write_at(&mut Source::iovec(&slices), pos))
 }

@@ -93,14 +93,6 @@ pub fn receive_buffer(file: &OpenFile, buf: u64, len: usize, flags: u32) -> Resu
     Ok(receive_message(file, &iov, (0, 0), MsgFlags::from_bits_retain(flags))?.bytes)
 }
 
-/// The buffers of a message: EMSGSIZE if there are too many.
-fn import(header: &MsgHdr) -> Result<IoVec> {
-    if header.iovlen > u64::from(MAX_MESSAGES) {
-        return Err(Errno::EMSGSIZE);
-    }
-    import_iovec(header.iov, header.iovlen as usize)
-}
-
 /// The length of a message's name: what is longer than any name is cut, what is negative is EINVAL.
 fn name_len(header: &MsgHdr) -> Result<u32> {
     if header.namelen > i32::MAX as u32 {
@@ -112,17 +104,19 @@ fn name_len(header: &MsgHdr) -> Result<u32> {
 /// How much of a message was moved, and how much was to be.
 pub type Part = (usize, usize);
 
-/// The buffers of a message behind their first `skip` bytes, and their size.
-fn import_rest(header: &MsgHdr, skip: usize) -> Result<(IoVec, usize)> {
-    let mut iov = import(header)?;
+/// The buffers of a message behind their first `skip` bytes, and their size: EMSGSIZE if there are too many.
+fn import_rest(iov: &mut IoVec, header: &MsgHdr, skip: usize) -> Result<usize> {
+    if header.iovlen > u64::from(MAX_MESSAGES) {
+        return Err(Errno::EMSGSIZE);
+    }
+    import_iovec(iov, header.iov, header.iovlen as usize)?;
     let mut left = skip;
-    for slice in &mut iov {
+    for slice in iov.iter_mut() {
         let cut = left.min(slice.len);
         *slice = user::UserSlice::new(slice.addr.wrapping_add(cut as u64), slice.len - cut);
         left -= cut;
     }
-    let size = iov.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len));
-    Ok((iov, size))
+    Ok(iov.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len)))
 }
 
 /// Sends what a header in memory says.
@@ -132,7 +126,8 @@ pub fn send_header(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<usize
 
 /// As [`send_header`], what is left behind the first `skip` bytes: the control data went with those.
 pub fn send_rest(file: &OpenFile, header: &MsgHdr, flags: u32, skip: usize) -> Result<Part> {
-    let (iov, size) = import_rest(header, skip)?;
+    let mut iov = IoVec::new();
+    let size = import_rest(&mut iov, header, skip)?;
     let name = match header.name {
         0 => Name::NONE,
         addr => Name { addr, len: name_len(header)? },
@@ -163,7 +158,8 @@ pub fn receive_rest(
     skip: usize,
 ) -> Result<Part> {
     let mut header = msg.read()?;
-    let (iov, size) = import_rest(&header, skip)?;
+    let mut iov = IoVec::new();
+    let size = import_rest(&mut iov, &header, skip)?;
     let size = if header.controllen == 0 { size } else { 0 };
     if header.name != 0 {
         name_len(&header)?;

@@ -3,7 +3,7 @@
 use crate::base::PAGE_SIZE;
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::mm::user::UserPtr;
-use crate::mm::user::iov::import_iovec;
+use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::mm::{AddressSpace, Sink, Source};
 use crate::process;
 use crate::sync::{Pace, killable};
@@ -27,7 +27,8 @@ pub fn process_vm_readv(
     flags: u64,
 ) -> Result<usize> {
     let (space, buffers) = other_memory(pid, remote, remote_count, flags, local_count)?;
-    let slices = import_iovec(local, local_count)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, local, local_count)?;
     let mut to = Sink::iovec(&slices);
     transfer(&buffers, |addr, page| {
         let wanted = page.len().min(to.remaining());
@@ -48,7 +49,8 @@ pub fn process_vm_writev(
     flags: u64,
 ) -> Result<usize> {
     let (space, buffers) = other_memory(pid, remote, remote_count, flags, local_count)?;
-    let slices = import_iovec(local, local_count)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, local, local_count)?;
     let mut from = Source::iovec(&slices);
     transfer(&buffers, |addr, page| {
         let taken = from.take(page)?;

@@ -13,7 +13,7 @@ use super::outcome::{Done, Outcome, Wait, would_wait};
 use super::plain;
 use super::ring::{Ring, State};
 use crate::mm::user::UserPtr;
-use crate::mm::user::iov::import_iovec;
+use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::process;
 use crate::sync::PollTable;
 use crate::syscall::caller::file;
@@ -355,7 +355,8 @@ fn read_or_write(file: &OpenFile, sqe: &Sqe, wanted: &mut Option<usize>) -> Resu
         *wanted = Some(buffer.len);
         return plain::move_bytes(file, sqe, buffer, reads);
     }
-    let mut slices = import_iovec(sqe.addr, sqe.len as usize)?;
+    let mut slices = IoVec::new();
+    import_iovec(&mut slices, sqe.addr, sqe.len as usize)?;
     *wanted = Some(slices.iter().fold(0, |sum, slice| sum + slice.len));
     let pos = plain::position(file, sqe)?;
     if reads {
