@@ -67,6 +67,11 @@ pub const COMMANDS: &[Command] = &[
         "Run programs of Debian on Linux and on Alea, and compare what they print",
     ),
     Command(
+        "stress",
+        SUITES,
+        "Run all stressors of Debian's stress-ng on Linux and on Alea, and compare their verdicts",
+    ),
+    Command(
         "bench",
         BENCH,
         "Compare Alea with Linux: the same programs, the same QEMU, boots interleaved",

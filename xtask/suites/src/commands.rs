@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{assess, busybox, debian, liburing, random_stats, runs, runtimes, vdso};
+use crate::{assess, busybox, debian, liburing, random_stats, runs, runtimes, stress, vdso};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -21,6 +21,8 @@ pub enum Command {
     Runs(runs::Runs),
     /// Run programs of Debian on Linux and on Alea, and compare what they print
     Debian(debian::Debian),
+    /// Run all stressors of Debian's stress-ng on Linux and on Alea, and compare their verdicts
+    Stress(stress::Stress),
     /// Put what user space reads, and the raw jitter, through statistical tests
     RandomStats(random_stats::RandomStats),
     /// Assess the entropy of raw jitter in the form of NIST SP 800-90B
@@ -36,6 +38,7 @@ impl Command {
             Self::Runtimes(c) => c.run(),
             Self::Runs(c) => c.run(),
             Self::Debian(c) => c.run(),
+            Self::Stress(c) => c.run(),
             Self::RandomStats(c) => c.run(),
             Self::Assess(c) => c.run(),
         }

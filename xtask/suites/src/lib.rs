@@ -1,5 +1,5 @@
 //! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, liburing's, those of random numbers,
-//! programs of Debian, and what README says runs (`runs`).
+//! programs of Debian, its stress-ng, and what README says runs (`runs`).
 #![forbid(unsafe_code)]
 
 pub mod assess;
@@ -12,4 +12,5 @@ pub mod random_stats;
 pub mod runs;
 pub mod runtimes;
 pub mod selftests;
+pub mod stress;
 pub mod vdso;

@@ -20,8 +20,8 @@ use xtask_host::table::Table;
 use xtask_host::tally::Tally;
 use xtask_host::{process, term};
 
-/// What CI runs: a package manager, a server with PAM, a tracer, and a whole boot.
-const SAMPLE: [&str; 4] = ["apt", "ssh", "strace", "sysvinit"];
+/// What CI runs: a package manager, a server with PAM, a tracer, stressors, and a whole boot.
+const SAMPLE: [&str; 5] = ["apt", "ssh", "strace", "stress", "sysvinit"];
 
 /// Many times what the slowest unit takes on Linux.
 const LIMIT: Duration = Duration::from_secs(900);
