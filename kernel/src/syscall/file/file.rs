@@ -63,7 +63,7 @@ pub fn readv(fd: i32, iov: u64, count: usize) -> Result<usize> {
     }
     let mut slices = IoVec::new();
     import_iovec(&mut slices, iov, count)?;
-    moved(Way::Read, file.read(&mut Sink::iovec(&slices)))
+    read_buffers(&file, &slices, None)
 }
 
 pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
@@ -73,8 +73,7 @@ pub fn writev(fd: i32, iov: u64, count: usize) -> Result<usize> {
     }
     let mut slices = IoVec::new();
     import_iovec(&mut slices, iov, count)?;
-    shorten(&file, None, &mut slices)?;
-    or_sigpipe(&file, moved(Way::Write, file.write(&mut Source::iovec(&slices))))
+    write_buffers(&file, &mut slices, None)
 }
 
 pub fn pread64(fd: i32, buf: u64, count: usize, pos: i64) -> Result<usize> {
@@ -97,7 +96,7 @@ pub fn preadv(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     let file = file(fd)?;
     let mut slices = IoVec::new();
     import_iovec(&mut slices, iov, count)?;
-    moved(Way::Read, file.read_at(&mut Sink::iovec(&slices), pos))
+    read_buffers(&file, &slices, Some(pos))
 }
 
 pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
@@ -105,11 +104,10 @@ pub fn pwritev(fd: i32, iov: u64, count: usize, pos: i64) -> Result<usize> {
     let file = file(fd)?;
     let mut slices = IoVec::new();
     import_iovec(&mut slices, iov, count)?;
-    shorten(&file, Some(pos), &mut slices)?;
-    moved(Way::Write, file.write_at(&mut Source::iovec(&slices), pos))
+    write_buffers(&file, &mut slices, Some(pos))
 }
 
-/// A read of io_uring into one buffer: at `pos`, or where the file stands.
+/// A read into one buffer: at `pos`, or where the file stands.
 #[inline]
 pub fn read_buffer(file: &OpenFile, buffer: UserSlice, pos: Option<u64>) -> Result<usize> {
     read_into(file, Sink::user(buffer.addr, buffer.len), pos)
@@ -122,16 +120,14 @@ pub fn read_buffers(file: &OpenFile, slices: &[UserSlice], pos: Option<u64>) -> 
 
 #[inline]
 fn read_into(file: &OpenFile, mut sink: Sink<'_>, pos: Option<u64>) -> Result<usize> {
-    moved(
-        Way::Read,
-        match pos {
-            Some(pos) => file.read_at(&mut sink, pos),
-            None => file.read(&mut sink),
-        },
-    )
+    let got = match pos {
+        Some(pos) => file.read_at(&mut sink, pos),
+        None => file.read(&mut sink),
+    };
+    moved(Way::Read, got)
 }
 
-/// A write of io_uring from one buffer: at `pos`, or where the file stands.
+/// A write from one buffer: at `pos`, or where the file stands.
 #[inline]
 pub fn write_buffer(file: &OpenFile, buffer: UserSlice, pos: Option<u64>) -> Result<usize> {
     let len = limit_size(file, pos, buffer.len)?;
