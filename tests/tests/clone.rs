@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use alea_tests::{PATIENCE, alea, in_turn};
 use xtask_check::snapshots::{self, Found, SCENARIOS, Sample};
@@ -107,6 +108,37 @@ fn twins_without_an_id_draw_the_same() {
         });
         assert!(equal, "the machine was not restored, or the test above shows nothing");
     }
+}
+
+/// Registers, memory, clocks and the number of instructions are the same at each start on one CPU, on a busy host too: otherwise
+/// slices of several runs would not be parts of one operation.
+#[test]
+fn every_start_stands_at_the_same_place() {
+    for name in ["reseed", "vDSO, new batch"] {
+        let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).unwrap();
+        let quiet = in_turn(|| scenario.begun(&paths::kernel())).unwrap();
+        let busy = AtomicBool::new(true);
+        let loaded = std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while busy.load(Ordering::Relaxed) {
+                        std::hint::spin_loop()
+                    }
+                });
+            }
+            let loaded = in_turn(|| scenario.begun(&paths::kernel()));
+            busy.store(false, Ordering::Relaxed);
+            loaded.unwrap()
+        });
+        assert!(quiet.registers == loaded.registers, "{name}: {:?}", quiet.registers);
+        let differ = quiet.memory.iter().zip(&loaded.memory).filter(|(one, other)| one != other);
+        assert_eq!(differ.count(), 0, "{name}: bytes of memory that differ");
+        assert_eq!(quiet.clocks, loaded.clocks, "{name}");
+    }
+    let reseed = SCENARIOS.iter().find(|scenario| scenario.name == "reseed").unwrap();
+    let count = || in_turn(|| reseed.explore(&paths::kernel(), Sample::none())).unwrap();
+    let [one, other] = [count(), count()].map(|found| (found.instructions, found.reads));
+    assert_eq!(one, other);
 }
 
 /// Snapshots at one instruction in `every`, and after each that reads the id.

@@ -2,10 +2,12 @@
  * snapshots: one operation of the random generator, of which the host saves the machine at every instruction.
  *
  * usage: snapshots OPERATION [OTHER]
+ * cflags: -Wl,--strip-debug
  *
  * Runs as init on a machine without a source of entropy and gives it a fixed seed, so that two copies of the machine
- * differ in nothing but the VM generation id. It prints where its marks and its log are, waits for a byte, and runs
- * OPERATION between the marks `begin` and `end`, then draws from every interface, and comes to the mark `done`. With
+ * differ in nothing but the VM generation id. It prints where its marks and its log are, and runs OPERATION between the
+ * marks `begin` and `end`, then draws from every interface, and comes to the mark `done`. It waits for nothing outside the
+ * machine, which would let the host's time into it: the host finds `begin` by its symbol and stops there. With
  * OTHER it does that on CPU 1, and a thread on CPU 0 waits until the host says `go`, runs OTHER, comes to the mark
  * `other_end`, draws, too, and comes to `other_done`. What a call gave is in the log of its thread, whose count says how
  * many calls have returned. The host's side is xtask/check/src/snapshots/.
@@ -22,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "vdso.h"
@@ -184,7 +187,6 @@ static void seed(void)
 int main(int argc, char **argv)
 {
 	pthread_t thread;
-	char byte;
 	const struct operation *operation = find(argc > 1 ? argv[1] : "pair");
 	seed();
 	start_on(argc > 2);
@@ -200,8 +202,7 @@ int main(int argc, char **argv)
 	printf("logs %p of %zu entries of %zu ", logs, sizeof *logs, sizeof *logs->entries);
 	printf("go %p vdso %#lx\n", &go, getauxval(AT_SYSINFO_EHDR));
 	fflush(stdout);
-	if (read(0, &byte, 1) != 1)
-		return 1;
+	tcdrain(1);
 	begin();
 	operation->run(&logs[0]);
 	end();

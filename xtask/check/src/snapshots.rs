@@ -5,6 +5,7 @@
 //! compared with the id before the snapshot: how many instructions that are is told for each operation.
 
 mod compare;
+mod found;
 mod kept;
 mod rig;
 
@@ -18,9 +19,11 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use compare::{Common, Thread};
+pub use found::{Fault, Found};
 use kept::Kept;
+pub use rig::State;
 use rig::{Id, Log, Rig};
-use xtask_guest::{qemu, symbolize};
+use xtask_guest::qemu;
 use xtask_host::paths;
 use xtask_host::table::Table;
 use xtask_setup::build;
@@ -44,6 +47,9 @@ pub struct Snapshots {
     /// Only before this one
     #[arg(long, value_name = "N", default_value_t = u64::MAX)]
     to: u64,
+    /// Go through an operation of one CPU with so many machines side by side
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
+    jobs: u64,
     /// Save nothing more of an operation after so long
     #[arg(long, value_name = "N")]
     minutes: Option<f64>,
@@ -110,7 +116,9 @@ impl Snapshots {
             until: self.minutes.map(|minutes| started + Duration::from_secs_f64(60.0 * minutes)),
             ..Sample::one_in(self.every, offset)
         };
-        let found = scenario.explore(kernel, sample)?;
+        // What another CPU has done meanwhile differs from start to start.
+        let jobs = if scenario.other.is_some() { 1 } else { self.jobs };
+        let found = scenario.explore_side_by_side(kernel, &sample, jobs)?;
         if let Some(kept) = kept {
             kept.add(scenario.name, &found)?;
         }
@@ -155,17 +163,40 @@ pub struct Sample {
     without: BTreeSet<u64>,
     /// And none after this.
     until: Option<Instant>,
+    /// Of blocks of instructions in turn, those with this number; and how many numbers there are.
+    share: (u64, u64),
 }
+
+/// Instructions of a block, which one machine goes through.
+const BLOCK: u64 = 64;
 
 impl Sample {
     /// Of the whole operation.
     pub fn one_in(every: u64, offset: u64) -> Self {
-        Self { every, offset, range: 0..u64::MAX, without: BTreeSet::new(), until: None }
+        Self {
+            every,
+            offset,
+            range: 0..u64::MAX,
+            without: BTreeSet::new(),
+            until: None,
+            share: (0, 1),
+        }
+    }
+
+    /// None: instructions are only counted.
+    pub fn none() -> Self {
+        Self { range: 0..0, ..Self::one_in(1, 0) }
+    }
+
+    /// That of one machine of several.
+    fn share(&self, number: u64, of: u64) -> Self {
+        Self { share: (number, of), ..self.clone() }
     }
 
     /// Whether instruction `at` gets one; those that follow a read of the id get one, whatever `every` is.
     fn has(&self, at: u64, first_after_read: bool) -> bool {
         (first_after_read || at % self.every == self.offset)
+            && at / BLOCK % self.share.1 == self.share.0
             && self.range.contains(&at)
             && !self.without.contains(&at)
             && self.until.is_none_or(|until| Instant::now() < until)
@@ -221,46 +252,42 @@ pub const SCENARIOS: [Scenario; 20] = [
     Scenario { cloned: true, ..beside("learning | learning", "pair", "pair") },
 ];
 
-/// What twins had in common.
-#[derive(Debug, Default)]
-pub struct Found {
-    pub instructions: u64,
-    /// Instructions that read some of the id.
-    pub reads: u64,
-    pub snapshots: u64,
-    /// The instructions of the sample, by number.
-    pub looked_at: Vec<u64>,
-    pub twins: u64,
-    /// Snapshots in which all bytes of the call had been compared, and in which a part had.
-    pub compared: u64,
-    pub compared_in_part: u64,
-    /// The first instruction after which all had been.
-    pub from: Option<u64>,
-    /// Instructions of the sample at which the other CPU waited for the one that stood, and so could not go first.
-    pub held: u64,
-    /// Instructions at which twins had something in common that they must not have.
-    pub faults: Vec<Fault>,
-}
-
-/// Equal bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Fault {
-    pub instruction: u64,
-    pub rip: u64,
-    pub other_first: bool,
-    pub common: Common,
-}
-
 impl Scenario {
-    /// Goes through the operation, and makes twins at each instruction of the sample.
-    pub fn explore(&self, kernel: &Path, sample: Sample) -> Result<Found> {
+    /// A machine that stands where the operation begins.
+    fn begin(&self, kernel: &Path) -> Result<Rig> {
         let arguments = [self.operation, self.other.unwrap_or("")].join(" ");
         let mut rig = Rig::start(kernel, arguments.trim(), 1 + u32::from(self.other.is_some()))?;
         if self.cloned {
             rig.set_id(CLONED)?;
         }
+        Ok(rig)
+    }
+
+    /// All that a program could tell two machines apart by that stand where the operation begins.
+    pub fn begun(&self, kernel: &Path) -> Result<State> {
+        self.begin(kernel)?.state()
+    }
+
+    /// Goes through the operation with `jobs` machines, each of which looks at its share of the sample.
+    fn explore_side_by_side(&self, kernel: &Path, sample: &Sample, jobs: u64) -> Result<Found> {
+        let found: Vec<Result<Found>> = std::thread::scope(|scope| {
+            let explore = |n| scope.spawn(move || self.explore(kernel, sample.share(n, jobs)));
+            let threads: Vec<_> = (0..jobs).map(explore).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a machine's thread")).collect()
+        });
+        let joined = found.into_iter().reduce(|one, other| one?.join(other?));
+        joined.context("no machine went through it")?
+    }
+
+    /// Goes through the operation, and makes twins at each instruction of the sample.
+    pub fn explore(&self, kernel: &Path, sample: Sample) -> Result<Found> {
+        let mut rig = self.begin(kernel)?;
         let returned_before = rig.returned()?[0];
-        let found = Found::default();
+        let start = match self.other {
+            None => Some(rig.state()?.hash()),
+            Some(_) => None,
+        };
+        let found = Found { start, ..Found::default() };
         let (compared, controlled, held) = ([0; 2], [false; 2], false);
         let mut run =
             Run { scenario: self, rig, found, returned_before, compared, controlled, held };
@@ -375,43 +402,9 @@ impl Run<'_> {
         }
         if common.compared == common.of {
             self.found.compared += 1;
-            self.found.from.get_or_insert(rip);
+            self.found.from.get_or_insert((self.found.instructions, rip));
         } else {
             self.found.compared_in_part += 1;
         }
-    }
-}
-
-impl Found {
-    fn row(&self, name: &str) -> Vec<String> {
-        let windows: usize = self.faults.iter().map(|fault| fault.common.windows).sum();
-        let compared = match self.compared_in_part {
-            0 => self.compared.to_string(),
-            part => format!("{} + {part} in part", self.compared),
-        };
-        let mut row = vec![name.to_owned()];
-        let counts = [self.instructions, self.reads, self.snapshots, self.twins];
-        row.extend(counts.map(|count| count.to_string()));
-        row.extend([compared, self.held.to_string(), windows.to_string()]);
-        row
-    }
-
-    /// Where bytes were equal, in words.
-    pub fn tell(&self, kernel: &Path) -> String {
-        let place = |rip| symbolize::lines(kernel, &[rip + 1]).unwrap_or_default();
-        let mut text = String::new();
-        if let Some(from) = self.from {
-            text.push_str(&format!("compared from here on:\n{}", place(from)));
-        }
-        for fault in self.faults.iter().take(10) {
-            let first = if fault.other_first { ", the other CPU first" } else { "" };
-            text.push_str(&format!(
-                "FAULT at instruction {}{first}: {:?}\n{}",
-                fault.instruction,
-                fault.common,
-                place(fault.rip)
-            ));
-        }
-        text
     }
 }

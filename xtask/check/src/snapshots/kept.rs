@@ -38,6 +38,9 @@ struct Operation {
     /// The day of the last run, as `date --utc +%F` writes it.
     #[serde(default)]
     day: String,
+    /// The machine that it began on, if that is the same at each start.
+    #[serde(default)]
+    start: Option<String>,
     instructions: u64,
     reads: u64,
     looked_at: BTreeSet<u64>,
@@ -99,14 +102,14 @@ impl Operation {
     fn add(&mut self, found: &Found, day: &str) -> Result<()> {
         let twice = found.looked_at.iter().find(|at| self.looked_at.contains(at));
         ensure!(twice.is_none(), "another run has looked at instruction {twice:?} meanwhile");
-        // A reseed before it, for one, makes an operation take a new key: the numbers of its instructions are others then.
-        let same = self.looked_at.is_empty() || self.instructions == found.instructions;
+        // What began elsewhere may go another way, and the numbers of its instructions are others then.
+        let way = (&found.start, found.instructions);
+        let before = (&self.start, self.instructions);
         ensure!(
-            same,
-            "{} instructions, and {} in earlier runs",
-            found.instructions,
-            self.instructions
+            self.looked_at.is_empty() || way == before,
+            "{way:?}, and {before:?} in earlier runs"
         );
+        self.start.clone_from(&found.start);
         day.clone_into(&mut self.day);
         (self.instructions, self.reads) = (found.instructions, found.reads);
         self.looked_at.extend(&found.looked_at);
@@ -172,6 +175,8 @@ mod tests {
         assert!(of("a").add("reseed", &found(&[3, 4])).is_err(), "3 counts twice");
         let another_way = Found { instructions: 2001, ..found(&[5]) };
         assert!(of("a").add("reseed", &another_way).is_err(), "another way has other instructions");
+        let elsewhere = Found { start: Some("0".into()), ..found(&[5]) };
+        assert!(of("a").add("reseed", &elsewhere).is_err(), "it began elsewhere");
         of("a").add("vDSO", &found(&[7])).unwrap();
         assert_eq!(of("a").looked_at("reseed").unwrap(), BTreeSet::from([1, 2, 3]));
         let all = of("a").read().unwrap();

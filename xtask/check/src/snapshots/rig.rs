@@ -1,7 +1,9 @@
 //! One machine that goes back to a snapshot as often as one likes, in one QEMU process.
 //!
 //! QEMU keeps the snapshots in a file that no device of the machine uses. The machine has nothing that differs from one
-//! run to the next: time is counted instructions, there is no source of entropy, and the program brings a fixed seed. The
+//! run to the next: time is counted instructions from the first one on, there is no source of entropy, and the program brings
+//! a fixed seed and waits for nothing outside. So each start stands at the same place with the same memory, however busy the
+//! host is, and has the same instructions before it ([`Rig::state`] is for the test of that). The
 //! VM generation id is written where the hypervisor writes it, before any CPU runs again.
 
 use std::fs;
@@ -10,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use xtask_guest::gdb::{Breakpoint, Gdb, Stepping, Stop};
+use xtask_guest::gdb::{Breakpoint, Gdb, Registers, Stepping, Stop};
 use xtask_guest::guest::Guest;
 use xtask_guest::initramfs::Tree;
 use xtask_guest::monitor::Monitor;
@@ -29,9 +32,16 @@ const ALONE: Duration = Duration::from_millis(400);
 /// The kernel's pointer to the id.
 const ID_POINTER: &str = "alea_kernel::machine::vm_id::PLACE";
 
+/// Where the operation begins, by its symbol in the program: known before the machine runs, so that nothing has to wait there
+/// for the host, whose time would get into the guest.
+const BEGIN: &str = "begin";
+
 /// Programs see the page with the id, then the page of data, then the image of the vDSO.
 const PAGES_BEFORE_VDSO: u64 = 2 * PAGE;
 const PAGE: u64 = 4096;
+
+/// What the machine has, in MiB.
+const MEMORY: u64 = 24;
 
 /// IF in EFLAGS.
 const INTERRUPT_FLAG: u64 = 1 << 9;
@@ -39,7 +49,6 @@ const INTERRUPT_FLAG: u64 = 1 << 9;
 /// The program's marks and its log, as it prints them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Marks {
-    begin: u64,
     end: u64,
     done: u64,
     other_end: u64,
@@ -56,6 +65,32 @@ pub type Id = [u8; 16];
 
 /// What the calls of one thread gave, in order.
 pub type Log = Vec<Vec<u8>>;
+
+/// What programs of two machines could tell them apart by.
+#[derive(PartialEq, Eq)]
+pub struct State {
+    pub registers: Vec<Registers>,
+    /// All of it, from address 0 on.
+    pub memory: Vec<u8>,
+    /// The instructions that were executed, and what QEMU shows of each CPU's timer, which tells the time.
+    pub clocks: Vec<String>,
+}
+
+impl State {
+    /// The SHA-256 of all of it.
+    pub fn hash(&self) -> String {
+        let mut hash = Sha256::new();
+        for (name, bytes) in self.registers.iter().flat_map(Registers::all) {
+            hash.update(name);
+            hash.update(bytes);
+        }
+        for clock in &self.clocks {
+            hash.update(clock);
+        }
+        let hash = hash.chain_update(&self.memory).finalize();
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
 
 /// What an instruction did.
 pub struct Step {
@@ -87,24 +122,29 @@ impl Rig {
         let folder = tempfile::Builder::new().prefix("alea-").tempdir()?;
         let initrd = folder.path().join("initramfs.cpio");
         let mut tree = Tree::skeleton();
-        tree.host_file("init", 0o755, &paths::program("snapshots"))?;
+        let program = paths::program("snapshots");
+        tree.host_file("init", 0o755, &program)?;
         fs::write(&initrd, tree.archive())?;
         let machine = Machine::new(kernel)
             .direct(kernel, Some(initrd), &format!("console=ttyS0 quiet -- {arguments}"))
             .cpu(&format!("{FAIR_CPU},rdrand=off,rdseed=off"))
-            .memory("24M")
+            .memory(&format!("{MEMORY}M"))
             .smp(cpus)
             .icount(true)
-            .in_place()
+            .standing()
             .args(["-device", "vmgenid,guid=01234567-89ab-cdef-0123-456789abcdef"])
             .args(["-rtc", "base=2026-01-01T00:00:00,clock=vm"]);
         let mut guest = Guest::start(&machine)?;
+        let mut gdb = guest.gdb()?;
+        let monitor = guest.monitor()?;
+        gdb.set_stepping(Stepping::Undisturbed)?;
+        let begin = symbolize::address_of(&program, BEGIN)?;
+        gdb.set_breakpoint(Breakpoint::Hardware, begin)?;
+        let stopped = gdb.resume(PATIENCE)?;
         guest.wait_for(" vdso 0x", PATIENCE)?;
         guest.wait_for("\n", PATIENCE)?;
         let text = guest.output();
         let marks = Marks::read(&text).with_context(|| format!("no marks in:\n{text}"))?;
-        let gdb = guest.gdb()?;
-        let monitor = guest.monitor()?;
         let mut rig = Self {
             guest,
             gdb,
@@ -122,12 +162,8 @@ impl Rig {
         rig.id_at = [id_at, marks.vdso - PAGES_BEFORE_VDSO + id_at % PAGE];
         let [kernels, programs] = rig.id_at.map(|at| rig.word(at));
         ensure!(kernels? == programs?, "the id is not where programs should see it");
-        rig.gdb.set_stepping(Stepping::Undisturbed)?;
-        rig.gdb.set_breakpoint(Breakpoint::Hardware, marks.begin)?;
-        rig.guest.send("\n")?;
-        let stopped = rig.gdb.resume(PATIENCE)?;
-        ensure!(rig.rip()? == marks.begin, "no operation begins: {stopped:?}");
-        rig.gdb.clear_breakpoint(Breakpoint::Hardware, marks.begin)?;
+        ensure!(rig.rip()? == begin, "no operation begins: {stopped:?}");
+        rig.gdb.clear_breakpoint(Breakpoint::Hardware, begin)?;
         for mark in [marks.done, marks.other_end, marks.other_done] {
             rig.gdb.set_breakpoint(Breakpoint::Hardware, mark)?;
         }
@@ -197,6 +233,19 @@ impl Rig {
         }
         let next = (rip != self.marks.end).then_some(rip);
         Ok(Step { next, read_id: matches!(stopped, Stop::Read { .. }) })
+    }
+
+    /// Registers of all CPUs and the whole memory: all that two machines could differ in for a program.
+    pub fn state(&mut self) -> Result<State> {
+        let registers = (0..self.cpus).map(|cpu| self.gdb.registers(cpu)).collect::<Result<_>>()?;
+        let file = self.folder.path().join("memory");
+        self.monitor.save_memory(0..MEMORY << 20, &file)?;
+        let count = self.monitor.execute("query-replay", json!({}))?["icount"].to_string();
+        let mut clocks = vec![count];
+        for cpu in 0..self.cpus {
+            clocks.push(self.monitor.human(cpu, &format!("info lapic {cpu}"))?);
+        }
+        Ok(State { registers, memory: fs::read(file)?, clocks })
     }
 
     /// Where the operation stands.
@@ -296,7 +345,6 @@ impl Marks {
         };
         let mut sizes = words.windows(2).filter(|pair| pair[0] == "of").map(|pair| pair[1].parse());
         Some(Self {
-            begin: after("begin")?,
             end: after("end")?,
             done: after("done")?,
             other_end: after("other_end")?,
