@@ -53,6 +53,12 @@ static int ring_target(void)
 	return one_in(6) ? PICK(fuzzed).fd : one_in(30) ? (int)draw() : PICK(ring_fds);
 }
 
+/* A place among a ring's files, or any; never a descriptor, of which there are few. */
+static unsigned ring_place(void)
+{
+	return one_in(2) ? ~0U : 1 + (unsigned)below(RING_FDS);
+}
+
 /* Sensible but for one field in so many. */
 static struct io_uring_sqe ring_entry(void)
 {
@@ -82,14 +88,28 @@ static struct io_uring_sqe ring_entry(void)
 		e.splice_off_in = e.opcode == IORING_OP_TEE ? 0 : ~0UL;
 		e.off = e.opcode == IORING_OP_TEE ? 0 : ~0UL;
 		break;
-	case IORING_OP_MSG_RING: e.fd = PICK(fuzzed).fd; e.addr = 0; break;
+	case IORING_OP_MSG_RING:
+		e.fd = PICK(fuzzed).fd;
+		e.addr = below(2);
+		e.len = e.addr ? 0 : e.len;
+		e.addr3 = e.addr ? below(RING_FDS) : 0;
+		e.file_index = e.addr ? ring_place() : 0;
+		break;
+	case IORING_OP_ACCEPT: e.addr = e.len = 0; e.off = 0; e.file_index = ring_place(); break;
+	case IORING_OP_SOCKET: e.fd = 1; e.addr = e.len = 0; e.off = 1 + below(2); e.file_index = ring_place(); break;
+	case IORING_OP_OPENAT: e.fd = -100; e.addr = (u64)"/dev/zero"; e.off = 0; e.file_index = ring_place(); break;
+	case 54: e.fd = (int)below(RING_FDS); e.flags |= IOSQE_FIXED_FILE; e.addr = e.off = 0; e.len = 0; break;
 	case IORING_OP_PROVIDE_BUFFERS: e.fd = (int)(1 + below(8)); e.off = 0; e.buf_group = (unsigned short)below(3); break;
 	case IORING_OP_REMOVE_BUFFERS: e.fd = (int)(1 + below(8)); e.addr = e.off = 0; e.len = 0; e.buf_group = (unsigned short)below(3); break;
 	case IORING_OP_FILES_UPDATE: e.addr = (u64)ring_fds; e.len = (unsigned)below(RING_FDS); e.off = below(4); e.fd = -1; break;
 	case 50: e.len = 0; e.addr = 0; e.addr2 = (u64)ring_bytes; e.file_index = 4 | (one_in(2) ? 1 : 0); break;
 	case 51: case 52: e.fd = 2 | (one_in(2) ? 128 : 0); e.addr = (u64)&ring_word; e.len = 0; e.off = below(3); e.addr3 = 1 + below(3); break;
 	/* Never what closes a descriptor that another attack needs, nor a file by its name. */
-	case IORING_OP_CLOSE: e.fd = 1000 + (int)below(100); break;
+	case IORING_OP_CLOSE:
+		e.fd = one_in(2) ? 0 : 1000 + (int)below(100);
+		e.file_index = e.fd ? 0 : 1 + (unsigned)below(RING_FDS);
+		e.addr = e.off = e.len = 0;
+		break;
 	case IORING_OP_UNLINKAT: case IORING_OP_RENAMEAT: e.fd = -1; break;
 	default: break;
 	}
@@ -121,18 +141,18 @@ static void ring_submit(struct fuzzed_ring *ring)
 static void ring_register(struct fuzzed_ring *ring)
 {
 	struct iovec buffers[3] = { { ring_bytes, PAGE }, { ring_bytes + PAGE, below(PAGE) }, { (void *)draw(), draw() } };
-	u64 words[8] = { below(4), (u64)ring->fd, below(8), draw() };
+	u64 words[8] = { below(4), (u64)ring->fd, below(8), draw() }, sparse[4] = { 1 + below(RING_FDS) | 1UL << 32 };
 	switch (below(12)) {
 	case 0: syscall(427, ring->fd, 0, buffers, 1 + below(3)); break;
 	case 1: syscall(427, ring->fd, 1, NULL, 0); break;
-	case 2: syscall(427, ring->fd, 2, ring_fds, below(RING_FDS)); break;
+	case 2: one_in(2) ? syscall(427, ring->fd, 13, sparse, 32) : syscall(427, ring->fd, 2, ring_fds, below(RING_FDS)); break;
 	case 3: syscall(427, ring->fd, 3, NULL, 0); break;
 	case 4: syscall(427, ring->fd, 4 + below(4), &ring_fds[0], 1); break;
 	case 5: syscall(427, ring->fd, 9 + below(2), NULL, below(3)); break;
 	case 6: syscall(427, ring->fd, 12, NULL, 0); break;
 	case 7: syscall(427, ring->fd, 20 + below(2), words, 1); break;
 	case 8: words[0] = (u64)ring_bytes; words[1] = 1UL << below(5) | below(3) << 32; syscall(427, ring->fd, 22 + below(2), words, 1); break;
-	case 9: syscall(427, ring->fd, 24, words, 1); break;
+	case 9: syscall(427, ring->fd, one_in(2) ? 24 : 25, words, one_in(2)); break;
 	case 10: syscall(427, ring->fd, 11, ring_bytes, below(4)); break;
 	default: syscall(427, ring->fd, below(32), one_in(2) ? (void *)words : NULL, below(4)); break;
 	}

@@ -152,6 +152,41 @@ pub struct FilesUpdate {
     pub fds: u64,
 }
 
+/// `struct io_uring_rsrc_register`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Resources {
+    pub nr: u32,
+    pub flags: u32,
+    pub resv2: u64,
+    pub data: u64,
+    pub tags: u64,
+}
+
+/// IORING_RSRC_REGISTER_SPARSE: all places are free.
+pub const RSRC_SPARSE: u32 = 1;
+
+/// `struct io_uring_rsrc_update2`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct ResourceUpdate {
+    pub offset: u32,
+    pub resv: u32,
+    pub data: u64,
+    pub tags: u64,
+    pub nr: u32,
+    pub resv2: u32,
+}
+
+/// `struct io_uring_file_index_range`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct IndexRange {
+    pub off: u32,
+    pub len: u32,
+    pub resv: u64,
+}
+
 /// `struct io_uring_restriction`.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -186,6 +221,9 @@ pub struct SyncCancel {
 }
 
 const _: () = assert!(size_of::<Restriction>() == 16);
+const _: () = assert!(size_of::<Resources>() == 32);
+const _: () = assert!(size_of::<ResourceUpdate>() == 32);
+const _: () = assert!(size_of::<IndexRange>() == 16);
 const _: () = assert!(size_of::<Update>() == 16);
 const _: () = assert!(size_of::<SyncCancel>() == 64);
 const _: () = assert!(size_of::<ProvidedBuffer>() == 16);
@@ -273,11 +311,14 @@ pub mod register {
     pub const UNREGISTER_PERSONALITY: u32 = 10;
     pub const RESTRICTIONS: u32 = 11;
     pub const ENABLE_RINGS: u32 = 12;
+    pub const FILES2: u32 = 13;
+    pub const FILES_UPDATE2: u32 = 14;
     pub const RING_FDS: u32 = 20;
     pub const UNREGISTER_RING_FDS: u32 = 21;
     pub const PBUF_RING: u32 = 22;
     pub const UNREGISTER_PBUF_RING: u32 = 23;
     pub const SYNC_CANCEL: u32 = 24;
+    pub const FILE_ALLOC_RANGE: u32 = 25;
     pub const PBUF_STATUS: u32 = 26;
     /// One more than the last that Linux 6.12 knows.
     pub const END: u32 = 31;
@@ -375,6 +416,7 @@ pub mod op {
     pub const WAITID: u8 = 50;
     pub const FUTEX_WAIT: u8 = 51;
     pub const FUTEX_WAKE: u8 = 52;
+    pub const FIXED_FD_INSTALL: u8 = 54;
     pub const FTRUNCATE: u8 = 55;
     pub const BIND: u8 = 56;
     pub const LISTEN: u8 = 57;

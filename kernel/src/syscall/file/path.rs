@@ -6,7 +6,7 @@ use crate::syscall::caller::{fd_limit, file, file_any, with_ctx, with_files, wit
 use crate::vfs::namei::{self, LookupFlags, perm};
 use crate::vfs::open::{self as opening, OpenHow};
 use crate::vfs::ops::{self, Change};
-use crate::vfs::{CapSet, Fd, FileType, Metadata, MountFlags, Path, Super, Timestamp};
+use crate::vfs::{CapSet, Fd, FileType, Metadata, MountFlags, OpenFile, Path, Super, Timestamp};
 use abi::fs::{AT_FDCWD, AtFlags, OpenFlags, Stat, Statfs, Statx, StatxTimestamp};
 use abi::time::{Timespec, Timeval};
 use abi::{Errno, Result};
@@ -29,6 +29,11 @@ pub fn openat(at: i32, path: u64, flags: u32, mode: u32) -> Result<i32> {
 const HOW_SIZE: usize = size_of::<abi::fs::OpenHow>();
 
 pub fn openat2(at: i32, path: u64, how: UserPtr<abi::fs::OpenHow>, size: usize) -> Result<i32> {
+    open_how(at, path, &read_how(how, size)?)
+}
+
+/// What `openat2` is told in user memory.
+pub fn read_how(how: UserPtr<abi::fs::OpenHow>, size: usize) -> Result<OpenHow> {
     if size < HOW_SIZE {
         return Err(Errno::EINVAL);
     }
@@ -46,13 +51,20 @@ pub fn openat2(at: i32, path: u64, how: UserPtr<abi::fs::OpenHow>, size: usize) 
         }
         at_byte += len;
     }
-    open_how(at, path, &OpenHow::strict(&raw)?)
+    OpenHow::strict(&raw)
 }
 
-fn open_how(at: i32, path: u64, how: &OpenHow) -> Result<i32> {
+/// Opens a file: its descriptor.
+pub fn open_how(at: i32, path: u64, how: &OpenHow) -> Result<i32> {
     let cloexec = how.flags().contains(OpenFlags::CLOEXEC);
-    let file = with_path(path, |path| with_ctx(|ctx| opening::open(ctx, Fd(at), path, how)))?;
+    let file = open_file(at, path, how)?;
     with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit())).map(|fd| fd.0)
+}
+
+/// Opens a file without a descriptor.
+#[inline]
+pub fn open_file(at: i32, path: u64, how: &OpenHow) -> Result<Arc<OpenFile>> {
+    with_path(path, |path| with_ctx(|ctx| opening::open(ctx, Fd(at), path, how)))
 }
 
 fn to_stat(meta: &Metadata) -> Stat {

@@ -82,16 +82,21 @@ fn unix_kind(kind: u32, protocol: i32) -> Result<Kind> {
 }
 
 pub fn socket(family: i32, kind: u32, protocol: i32) -> Result<i32> {
-    let (cloexec, nonblock) = type_flags(kind)?;
+    let (cloexec, _) = type_flags(kind)?;
+    Ok(install(make(family, kind, protocol)?, cloexec)?.0)
+}
+
+/// A socket without a descriptor.
+#[inline]
+pub fn make(family: i32, kind: u32, protocol: i32) -> Result<OpenFile> {
+    let (_, nonblock) = type_flags(kind)?;
     let cred = process::current().cred_arc();
-    let file = if family == i32::from(AF_UNIX) {
+    if family == i32::from(AF_UNIX) {
         let socket = unix::create(unix_kind(kind, protocol)?, caller_cred())?;
-        unix::open(socket, nonblock, &cred)?
-    } else {
-        let socket = net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
-        net::open(socket, nonblock, &cred)?
-    };
-    Ok(install(file, cloexec)?.0)
+        return unix::open(socket, nonblock, &cred);
+    }
+    let socket = net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
+    net::open(socket, nonblock, &cred)
 }
 
 pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>) -> Result<()> {
@@ -209,6 +214,18 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
 pub fn accept_of(listener: &OpenFile, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32> {
     // Without a descriptor the connection must stay in the queue.
     with_files(|files| files.check_room(fd_limit()))?;
+    let file = accept_file(listener, addr, len, flags)?;
+    Ok(install(file, flags & OpenFlags::CLOEXEC.bits() != 0)?.0)
+}
+
+/// `accept4` without a descriptor.
+#[inline]
+pub fn accept_file(
+    listener: &OpenFile,
+    addr: u64,
+    len: UserPtr<i32>,
+    flags: u32,
+) -> Result<OpenFile> {
     let cred = process::current().cred_arc();
     let nonblock = flags & OpenFlags::NONBLOCK.bits() != 0;
     let (file, peer) = match any(listener)? {
@@ -226,7 +243,7 @@ pub fn accept_of(listener: &OpenFile, addr: u64, len: UserPtr<i32>, flags: u32) 
         }
     };
     write_name(&peer, addr, len)?;
-    Ok(install(file, flags & OpenFlags::CLOEXEC.bits() != 0)?.0)
+    Ok(file)
 }
 
 pub fn getsockname(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {

@@ -242,7 +242,7 @@ pub fn cancel_matching(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<i64>
     let most = if many { usize::MAX } else { 1 };
     let file = match has(FD) {
         false => None,
-        true if has(FD_FIXED) => Some(registered_file(state, sqe.fd)?),
+        true if has(FD_FIXED) => Some(registered_file(ring, sqe.fd)?),
         true => Some(crate::syscall::caller::file(sqe.fd)?),
     };
     // As on Linux, of these one is counted, too.

@@ -2,7 +2,7 @@
 //!
 //! Owns the table of operations. Never looks at more than the copy of an entry. Locks: none.
 
-use super::buffers::{check_provide, check_remove};
+use super::handed::buffers::{check_provide, check_remove};
 use crate::fs::epoll::Epoll;
 use crate::syscall::task::ioprio::check_priority;
 use crate::vfs::OpenFile;
@@ -22,6 +22,8 @@ pub const ACCEPT_DONTWAIT: u16 = 2;
 /// `IORING_RECVSEND_FIXED_BUF`, `IORING_SEND_ZC_REPORT_USAGE`.
 const FIXED_BUF: u16 = 4;
 pub const REPORT_USAGE: u16 = 8;
+/// `IORING_FIXED_FD_NO_CLOEXEC`.
+pub const INSTALL_NO_CLOEXEC: u32 = 1;
 /// `MSG_WAITALL`.
 pub const WAITALL: u32 = 0x100;
 
@@ -104,6 +106,7 @@ impl Kind {
             | op::TIMEOUT
             | op::TIMEOUT_REMOVE
             | op::LINK_TIMEOUT
+            | op::FIXED_FD_INSTALL
             | op::ASYNC_CANCEL => Self::KNOWN,
             _ => 0,
         })
@@ -218,6 +221,7 @@ fn check_fields(sqe: &Sqe) -> Result<()> {
     match sqe.opcode {
         op::PROVIDE_BUFFERS => check_provide(sqe),
         op::REMOVE_BUFFERS => check_remove(sqe),
+        op::FIXED_FD_INSTALL => check_install(sqe),
         _ if has_good_fields(sqe) => Ok(()),
         _ => Err(Errno::EINVAL),
     }
@@ -232,6 +236,24 @@ pub fn is_multishot(sqe: &Sqe) -> bool {
     }
 }
 
+/// Whether flags of `open` or of a socket's type ask for what a file without a descriptor cannot have.
+fn has_cloexec(flags: u32) -> bool {
+    flags & OpenFlags::CLOEXEC.bits() != 0
+}
+
+/// FIXED_FD_INSTALL, in Linux's order: of a registered file, as who submits.
+fn check_install(sqe: &Sqe) -> Result<()> {
+    let Sqe { off, addr, len, buf_index, file_index, addr3, .. } = *sqe;
+    let is_clear = (off, addr, len, buf_index, file_index, addr3) == (0, 0, 0, 0, 0, 0);
+    match sqe.flags & flag::FIXED_FILE {
+        _ if !is_clear => Err(Errno::EINVAL),
+        0 => Err(Errno::EBADF),
+        _ if sqe.op_flags & !INSTALL_NO_CLOEXEC != 0 => Err(Errno::EINVAL),
+        _ if sqe.personality != 0 => Err(Errno::EPERM),
+        _ => Ok(()),
+    }
+}
+
 #[inline]
 fn has_good_fields(sqe: &Sqe) -> bool {
     let none = |fields: &[u64]| fields.iter().all(|&field| field == 0);
@@ -242,8 +264,9 @@ fn has_good_fields(sqe: &Sqe) -> bool {
         op::NOP => flags & !1 == 0,
         op::FSYNC => none(&[addr, buf, index]) && flags & !1 == 0,
         op::FALLOCATE => none(&[buf, flags, index]),
-        op::OPENAT | op::OPENAT2 => none(&[buf, index]),
-        op::CLOSE => none(&[off, addr, len, flags, buf, index]),
+        op::OPENAT => buf == 0 && (index == 0 || !has_cloexec(op_flags)),
+        op::OPENAT2 => buf == 0,
+        op::CLOSE => none(&[off, addr, len, flags, buf]) && (index == 0 || sqe.fd == 0),
         op::STATX | op::MADVISE | op::FADVISE | op::EPOLL_CTL => none(&[buf, index]),
         op::SYNC_FILE_RANGE => none(&[addr, buf, index]),
         op::RENAMEAT | op::LINKAT => none(&[buf, index]),
@@ -264,7 +287,9 @@ fn has_good_net_fields(sqe: &Sqe) -> bool {
         op::SHUTDOWN => none(&[off, addr, flags, buf, index]),
         op::SOCKET => {
             let known = SOCK_TYPE_MASK | (OpenFlags::CLOEXEC | OpenFlags::NONBLOCK).bits();
-            none(&[addr, flags, buf, index]) && off as u32 & !known == 0
+            none(&[addr, flags, buf])
+                && off as u32 & !known == 0
+                && (index == 0 || !has_cloexec(off as u32))
         }
         op::FTRUNCATE => none(&[flags, addr, len, buf, index, addr3]),
         op::BIND => none(&[len, flags, buf, index]),
@@ -289,7 +314,10 @@ fn has_good_net_fields(sqe: &Sqe) -> bool {
         op::FUTEX_WAIT | op::FUTEX_WAKE => none(&[len, flags, buf, index]) && check_futex(sqe),
         op::RECV | op::SENDMSG | op::RECVMSG => none(&[index]) && sqe.ioprio & !POLL_FIRST == 0,
         op::ACCEPT => {
-            none(&[len, buf, index])
+            let is_any = index == 0 || file_index == u32::MAX;
+            none(&[len, buf])
+                && (index == 0 || !has_cloexec(op_flags))
+                && (is_any || !is_multishot(sqe))
                 && sqe.ioprio & !(ACCEPT_MULTISHOT | ACCEPT_DONTWAIT | POLL_FIRST << 2) == 0
                 && op_flags & !(OpenFlags::CLOEXEC | OpenFlags::NONBLOCK).bits() == 0
         }

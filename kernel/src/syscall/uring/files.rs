@@ -1,14 +1,19 @@
-//! Registered files: by number, without descriptors.
+//! Files without descriptors: those that were registered, and those that operations open, accept or make in a ring (direct descriptors).
 //!
-//! Owns nothing: the list is the ring's. Never keeps a ring in it, which could then hold itself. Locks: the ring's mutex is held by the
-//! caller.
+//! Owns nothing: the table is the ring's. Never keeps a ring in it, which could then hold itself. Locks: the table's mutex, below that of
+//! any ring, so that a ring can put a file into another's; a file that leaves the table ends with the table unlocked.
 
-use super::ring::{State, of_file};
+use super::handed::table::Files;
+use super::request::Direct;
+use super::ring::{Ring, of_file};
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::mm::user::UserPtr;
 use crate::sync::Pace;
 use crate::syscall::caller::{fd_limit, file};
 use crate::vfs::OpenFile;
+use abi::uring::{
+    FilesUpdate, IndexRange, RSRC_SPARSE, ResourceUpdate, Resources, register as what,
+};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -17,14 +22,106 @@ use alloc::vec::Vec;
 const MOST_FILES: u32 = 1 << 20;
 
 /// The registered file of that number.
-pub fn registered_file(state: &State, number: i32) -> Result<Arc<OpenFile>> {
-    let at = usize::try_from(number).map_err(|_| Errno::EBADF)?;
-    state.files.get(at).and_then(Clone::clone).ok_or(Errno::EBADF)
+pub fn registered_file(ring: &Ring, number: i32) -> Result<Arc<OpenFile>> {
+    ring.files.lock().get(number).ok_or(Errno::EBADF)
 }
 
-/// IORING_REGISTER_FILES.
-pub fn set_files(state: &mut State, arg: u64, count: u32) -> Result<()> {
-    if !state.files.is_empty() {
+/// Makes a file one of the ring's: 0 for the place that was asked for, or the number of the one that was found.
+pub fn put_direct(ring: &Ring, place: Direct, file: Arc<OpenFile>) -> Result<i64> {
+    let mut files = ring.files.lock();
+    let (at, told) = match place {
+        Direct::Any => files.free_place().map(|at| (at, at as i64))?,
+        Direct::At(at) => (at as usize, 0),
+    };
+    if of_file(&file).is_ok() {
+        return Err(Errno::EBADF);
+    }
+    files.check()?;
+    if at >= files.len() {
+        return Err(Errno::EINVAL);
+    }
+    let old = files.put(at, file);
+    drop(files);
+    drop(old);
+    Ok(told)
+}
+
+/// IORING_OP_CLOSE of a direct descriptor.
+pub fn close_direct(ring: &Ring, at: u32) -> Result<()> {
+    let mut files = ring.files.lock();
+    files.check()?;
+    if at as usize >= files.len() {
+        return Err(Errno::EINVAL);
+    }
+    let old = files.take(at as usize);
+    drop(files);
+    old.map(drop).ok_or(Errno::EBADF)
+}
+
+/// What of io_uring_register(2) is about files; its answer.
+pub fn register_files(ring: &Ring, opcode: u32, arg: u64, count: u32) -> Result<u32> {
+    match opcode {
+        what::FILES => set_files(ring, Some(arg), count)?,
+        what::UNREGISTER_FILES if arg != 0 || count != 0 => return Err(Errno::EINVAL),
+        what::UNREGISTER_FILES => {
+            let gone = core::mem::take(&mut *ring.files.lock());
+            return if gone.is_empty() { Err(Errno::ENXIO) } else { Ok(0) };
+        }
+        what::FILES_UPDATE if count == 0 => return Err(Errno::EINVAL),
+        what::FILES_UPDATE => {
+            let FilesUpdate { offset, resv, fds } = UserPtr::new(arg).read()?;
+            if resv != 0 {
+                return Err(Errno::EINVAL);
+            }
+            return update(ring, (fds, 0), offset, count).map(|done| done as u32);
+        }
+        what::FILES2 => set_resources(ring, arg, count)?,
+        what::FILES_UPDATE2 if count as usize != size_of::<ResourceUpdate>() => {
+            return Err(Errno::EINVAL);
+        }
+        what::FILES_UPDATE2 => {
+            let ResourceUpdate { offset, resv, data, tags, nr, resv2 } =
+                UserPtr::new(arg).read()?;
+            if nr == 0 || resv != 0 || resv2 != 0 {
+                return Err(Errno::EINVAL);
+            }
+            return update(ring, (data, tags), offset, nr).map(|done| done as u32);
+        }
+        _ if arg == 0 || count != 0 => return Err(Errno::EINVAL),
+        _ => set_alloc_range(ring, &UserPtr::new(arg).read()?)?,
+    }
+    Ok(0)
+}
+
+/// IORING_REGISTER_FILES2.
+fn set_resources(ring: &Ring, arg: u64, size: u32) -> Result<()> {
+    if size as usize != size_of::<Resources>() {
+        return Err(Errno::EINVAL);
+    }
+    let Resources { nr, flags, resv2, data, tags } = UserPtr::new(arg).read()?;
+    let is_sparse = flags & RSRC_SPARSE != 0;
+    if nr == 0 || resv2 != 0 || flags & !RSRC_SPARSE != 0 || is_sparse && data != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if tags != 0 && ring.files.lock().is_empty() && nr <= MOST_FILES {
+        check_tags(tags, nr)?;
+    }
+    set_files(ring, (data != 0).then_some(data), nr)
+}
+
+/// `EINVAL` for a tag: of no file that goes is anybody told.
+fn check_tags(tags: u64, count: u32) -> Result<()> {
+    for nth in (0..count).paced() {
+        if UserPtr::<u64>::new(tags).index(u64::from(nth)).read()? != 0 {
+            return Err(Errno::EINVAL);
+        }
+    }
+    Ok(())
+}
+
+/// IORING_REGISTER_FILES; without a list all places are free.
+fn set_files(ring: &Ring, list: Option<u64>, count: u32) -> Result<()> {
+    if !ring.files.lock().is_empty() {
         return Err(Errno::EBUSY);
     }
     if count == 0 {
@@ -33,12 +130,25 @@ pub fn set_files(state: &mut State, arg: u64, count: u32) -> Result<()> {
     if count > MOST_FILES || count as usize > fd_limit() {
         return Err(Errno::EMFILE);
     }
-    let mut files = Vec::with_room(count as usize)?;
+    let mut places = Vec::with_room(count as usize)?;
     for nth in (0..count).paced() {
-        let fd = UserPtr::<i32>::new(arg).index(u64::from(nth)).read()?;
-        files.try_push(to_register(fd)?)?;
+        places.try_push(match list {
+            Some(list) => to_register(UserPtr::<i32>::new(list).index(u64::from(nth)).read()?)?,
+            None => None,
+        })?;
     }
-    state.files = files;
+    *ring.files.lock() = Files::new(places);
+    Ok(())
+}
+
+/// IORING_REGISTER_FILE_ALLOC_RANGE.
+fn set_alloc_range(ring: &Ring, asked: &IndexRange) -> Result<()> {
+    let end = asked.off.checked_add(asked.len).ok_or(Errno::EOVERFLOW)?;
+    let mut files = ring.files.lock();
+    if asked.resv != 0 || end as usize > files.len() {
+        return Err(Errno::EINVAL);
+    }
+    files.set_range(asked.off as usize..end as usize);
     Ok(())
 }
 
@@ -52,33 +162,71 @@ fn to_register(fd: i32) -> Result<Option<Arc<OpenFile>>> {
     if of_file(&file).is_ok() { Err(Errno::EBADF) } else { Ok(Some(file)) }
 }
 
+/// IORING_OP_FILES_UPDATE, which may also find places itself, and then says which.
+pub fn update_registered(ring: &Ring, fds: u64, offset: u64, count: u32) -> Result<i64> {
+    match offset as u32 {
+        u32::MAX => add_files(ring, fds, count),
+        offset => update(ring, (fds, 0), offset, count),
+    }
+}
+
 /// Puts files where others are, or takes them away: how many places it has gone through.
-pub fn update_registered(state: &mut State, fds: u64, offset: u64, count: u32) -> Result<i64> {
-    let offset = offset as u32;
+fn update(ring: &Ring, (fds, tags): (u64, u64), offset: u32, count: u32) -> Result<i64> {
     let end = offset.checked_add(count).ok_or(Errno::EOVERFLOW)?;
-    if state.files.is_empty() {
-        return Err(Errno::ENXIO);
+    {
+        let files = ring.files.lock();
+        files.check()?;
+        if end as usize > files.len() {
+            return Err(Errno::EINVAL);
+        }
     }
-    if end as usize > state.files.len() {
-        return Err(Errno::EINVAL);
+    each(count, |nth| {
+        if tags != 0 {
+            check_tags(tags.wrapping_add(8 * u64::from(nth)), 1)?;
+        }
+        let fd = UserPtr::<i32>::new(fds).index(u64::from(nth)).read()?;
+        update_file(ring, (offset + nth) as usize, fd)
+    })
+}
+
+/// As on Linux, what was in the place is gone even if nothing can be put there.
+fn update_file(ring: &Ring, at: usize, fd: i32) -> Result<()> {
+    const SKIP: i32 = -2;
+    if fd == SKIP {
+        return Ok(());
     }
-    for nth in (0..count).paced() {
+    let old = ring.files.lock().take(at);
+    drop(old);
+    if let Some(file) = to_register(fd)? {
+        let old = ring.files.lock().put(at, file);
+        drop(old);
+    }
+    Ok(())
+}
+
+/// Puts files where there is room, and writes the numbers over the descriptors.
+fn add_files(ring: &Ring, fds: u64, count: u32) -> Result<i64> {
+    ring.files.lock().check()?;
+    each(count, |nth| {
         let place = UserPtr::<i32>::new(fds).index(u64::from(nth));
-        match place.read().and_then(|fd| update_file(state, (offset + nth) as usize, fd)) {
+        let at = put_direct(ring, Direct::Any, file(place.read()?)?)?;
+        let told = place.write(&(at as i32));
+        if told.is_err() {
+            let gone = ring.files.lock().take(at as usize);
+            drop(gone);
+        }
+        told
+    })
+}
+
+/// How many went well; the error of the first if that went wrong.
+fn each(count: u32, mut act: impl FnMut(u32) -> Result<()>) -> Result<i64> {
+    for nth in (0..count).paced() {
+        match act(nth) {
             Ok(()) => {}
             Err(error) if nth == 0 => return Err(error),
             Err(_) => return Ok(i64::from(nth)),
         }
     }
     Ok(i64::from(count))
-}
-
-/// As on Linux, what was in the place is gone even if nothing can be put there.
-fn update_file(state: &mut State, at: usize, fd: i32) -> Result<()> {
-    const SKIP: i32 = -2;
-    if fd != SKIP {
-        state.files[at] = None;
-        state.files[at] = to_register(fd)?;
-    }
-    Ok(())
 }

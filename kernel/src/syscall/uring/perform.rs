@@ -5,25 +5,29 @@
 
 use super::awaited;
 use super::check::{
-    ACCEPT_DONTWAIT, FD_IN_FIXED, WAITALL, has_good_zc_flags, is_fixed, is_multishot, is_rw,
-    is_transfer,
+    ACCEPT_DONTWAIT, FD_IN_FIXED, INSTALL_NO_CLOEXEC, WAITALL, has_good_zc_flags, is_fixed,
+    is_multishot, is_rw, is_transfer,
 };
-use super::files::{registered_file, update_registered};
+use super::files::{close_direct, put_direct, registered_file, update_registered};
 use super::outcome::{Done, Outcome, Wait, would_wait};
 use super::plain;
+use super::request::Direct;
 use super::ring::{Ring, State};
+use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::process;
 use crate::sync::PollTable;
-use crate::syscall::caller::file;
+use crate::syscall::caller::{fd_limit, file, with_files};
 use crate::syscall::event::epoll;
 use crate::syscall::file::{dir, fd, file as files, path};
 use crate::syscall::mm;
 use crate::syscall::net::{sendrecv, socket};
 use crate::syscall::time::{read_deadline, read_timeout};
 use crate::time::ClockId;
+use crate::vfs::open::OpenHow;
 use crate::vfs::{OpenFile, PollEvents};
+use abi::fs::OpenFlags;
 use abi::uring::{CQE_BUFFER, CQE_BUFFER_SHIFT, CQE_MORE, Sqe, op, setup, sqe as flag};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -31,13 +35,13 @@ use alloc::sync::Arc;
 /// Carries it out, as far as that can be done now.
 pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
     if is_transfer(sqe.opcode) {
-        return match file_of(state, sqe) {
+        return match file_of(ring, sqe) {
             Ok(file) => transfer(ring, state, &file, sqe, 0),
             Err(error) => Outcome::of(Err(error)),
         };
     }
     match sqe.opcode {
-        op::POLL_ADD => return poll(state, sqe),
+        op::POLL_ADD => return poll(ring, sqe),
         op::TIMEOUT => {
             return match deadline_of(sqe) {
                 Ok(at) => Outcome::Waits(Wait {
@@ -55,19 +59,17 @@ pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
         _ => {}
     }
     Outcome::of(match sqe.opcode {
-        op::SPLICE | op::TEE => return or_failed(move_between(state, sqe)),
+        op::SPLICE | op::TEE => return or_failed(move_between(ring, sqe)),
         op::FUTEX_WAIT => return or_failed(awaited::wait_at_futex(sqe)),
         op::WAITID => return or_failed(awaited::wait_for_child(sqe)),
         op::FUTEX_WAKE => awaited::wake_futex(sqe),
-        op::FILES_UPDATE => update_registered(state, sqe.addr, sqe.off, sqe.len),
+        op::FILES_UPDATE => update_registered(ring, sqe.addr, sqe.off, sqe.len),
         op::PROVIDE_BUFFERS => state.buffers.provide(sqe).map(|()| 0),
         op::REMOVE_BUFFERS => state.buffers.remove(sqe.buf_index, sqe.fd.unsigned_abs() as usize),
-        op::CLOSE => close(sqe.fd),
-        op::OPENAT => path::openat(sqe.fd, sqe.addr, sqe.op_flags, sqe.len).map(i64::from),
-        op::OPENAT2 => {
-            path::openat2(sqe.fd, sqe.addr, UserPtr::new(sqe.off), sqe.len as usize).map(i64::from)
-        }
-        op::SOCKET => socket::socket(sqe.fd, sqe.off as u32, sqe.len.cast_signed()).map(i64::from),
+        op::CLOSE => close(ring, sqe),
+        op::OPENAT | op::OPENAT2 => open(ring, sqe),
+        op::SOCKET => make_socket(ring, sqe),
+        op::FIXED_FD_INSTALL => install_registered(ring, sqe),
         _ => change(sqe).map(|()| 0),
     })
 }
@@ -76,13 +78,13 @@ fn or_failed(begun: Result<Outcome>) -> Outcome {
     begun.unwrap_or_else(|error| Outcome::of(Err(error)))
 }
 
-fn move_between(state: &State, sqe: &Sqe) -> Result<Outcome> {
+fn move_between(ring: &Ring, sqe: &Sqe) -> Result<Outcome> {
     let number = sqe.file_index.cast_signed();
     let input = match sqe.op_flags & FD_IN_FIXED {
         0 => file(number)?,
-        _ => registered_file(state, number)?,
+        _ => registered_file(ring, number)?,
     };
-    let output = file_of(state, sqe)?;
+    let output = file_of(ring, sqe)?;
     awaited::move_between(input, output, sqe)
 }
 
@@ -94,12 +96,46 @@ pub fn nop(sqe: &Sqe) -> Outcome {
     Outcome::Done(Done { res, flags: 0, breaks_link: res < 0 })
 }
 
-fn close(fd: i32) -> Result<i64> {
-    if super::ring::of_file(&*file(fd)?).is_ok() {
+fn close(ring: &Ring, sqe: &Sqe) -> Result<i64> {
+    if let Some(at) = sqe.file_index.checked_sub(1) {
+        return close_direct(ring, at).map(|()| 0);
+    }
+    if super::ring::of_file(&*file(sqe.fd)?).is_ok() {
         // A ring is not closed while it works.
         return Err(Errno::EBADF);
     }
-    fd::close(fd).map(|()| 0)
+    fd::close(sqe.fd).map(|()| 0)
+}
+
+fn open(ring: &Ring, sqe: &Sqe) -> Result<i64> {
+    let Sqe { fd, off, addr, len, op_flags: flags, .. } = *sqe;
+    let how = match sqe.opcode {
+        op::OPENAT => OpenHow::classic(flags, len)?,
+        _ => path::read_how(UserPtr::new(off), len as usize)?,
+    };
+    let Some(place) = Direct::of(sqe.file_index) else {
+        return path::open_how(fd, addr, &how).map(i64::from);
+    };
+    if how.flags().contains(OpenFlags::CLOEXEC) {
+        return Err(Errno::EINVAL);
+    }
+    put_direct(ring, place, path::open_file(fd, addr, &how)?)
+}
+
+fn make_socket(ring: &Ring, sqe: &Sqe) -> Result<i64> {
+    let (family, kind, protocol) = (sqe.fd, sqe.off as u32, sqe.len.cast_signed());
+    match Direct::of(sqe.file_index) {
+        None => socket::socket(family, kind, protocol).map(i64::from),
+        Some(place) => put_direct(ring, place, try_arc(socket::make(family, kind, protocol)?)?),
+    }
+}
+
+/// IORING_OP_FIXED_FD_INSTALL: gives a registered file a descriptor.
+fn install_registered(ring: &Ring, sqe: &Sqe) -> Result<i64> {
+    let file = registered_file(ring, sqe.fd)?;
+    let cloexec = sqe.op_flags & INSTALL_NO_CLOEXEC == 0;
+    let given = with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit()));
+    given.map(|fd| i64::from(fd.0))
 }
 
 /// What gives nothing but success.
@@ -128,11 +164,11 @@ fn change(sqe: &Sqe) -> Result<()> {
     }
 }
 
-fn file_of(state: &State, sqe: &Sqe) -> Result<Arc<OpenFile>> {
+fn file_of(ring: &Ring, sqe: &Sqe) -> Result<Arc<OpenFile>> {
     if sqe.flags & flag::FIXED_FILE == 0 {
         return file(sqe.fd);
     }
-    registered_file(state, sqe.fd)
+    registered_file(ring, sqe.fd)
 }
 
 /// `RWF_DSYNC`, `RWF_SYNC`: nothing to do for files in memory.
@@ -184,7 +220,7 @@ fn transfer_with(
         return Outcome::of(Err(error));
     }
     if sqe.flags & flag::BUFFER_SELECT == 0 {
-        return transfer_once(file, sqe, moved);
+        return transfer_once(ring, file, sqe, moved);
     }
     let of_group = || state.buffers.first(ring.is_mine(), sqe.buf_index);
     let (most, buffer) = match most_wanted(sqe).and_then(|most| Ok((most, of_group()?))) {
@@ -194,7 +230,7 @@ fn transfer_with(
     let len = if most == 0 { buffer.len } else { most.min(buffer.len) };
     let opcode = if sqe.opcode == op::READV { op::READ } else { sqe.opcode };
     let chosen = Sqe { opcode, addr: buffer.addr, len, ..*sqe };
-    let outcome = transfer_once(file, &chosen, 0);
+    let outcome = transfer_once(ring, file, &chosen, 0);
     match outcome {
         // The end of a file takes a buffer, that of a stream does not.
         Outcome::Done(done) if done.res > 0 || done.res == 0 && is_rw(sqe.opcode) => {
@@ -219,9 +255,9 @@ fn most_wanted(sqe: &Sqe) -> Result<u32> {
 }
 
 /// Moves what can be moved now without waiting.
-fn transfer_once(file: &Arc<OpenFile>, sqe: &Sqe, before: u32) -> Outcome {
+fn transfer_once(ring: &Ring, file: &Arc<OpenFile>, sqe: &Sqe, before: u32) -> Outcome {
     let mut wanted = None;
-    let result = process::without_waiting(|| move_some(file, sqe, before, &mut wanted));
+    let result = process::without_waiting(|| move_some(ring, file, sqe, before, &mut wanted));
     let waits = matches!(result, Err(error) if would_wait(error));
     let is_patient = match sqe.opcode {
         op::ACCEPT => sqe.ioprio & ACCEPT_DONTWAIT == 0,
@@ -274,8 +310,8 @@ fn direction(opcode: u8) -> PollEvents {
 }
 
 /// IORING_OP_POLL_ADD. One that goes on is always parked, and looks at what is ready from there.
-fn poll(state: &State, sqe: &Sqe) -> Outcome {
-    let file = match file_of(state, sqe) {
+fn poll(ring: &Ring, sqe: &Sqe) -> Outcome {
+    let file = match file_of(ring, sqe) {
         Ok(file) => file,
         Err(error) => return Outcome::of(Err(error)),
     };
@@ -305,6 +341,7 @@ pub fn deadline_of(sqe: &Sqe) -> Result<u64> {
 
 /// Moves what can be moved now, behind what was `before`. `wanted` is told of how many bytes, if fewer break a link.
 fn move_some(
+    ring: &Ring,
     file: &Arc<OpenFile>,
     sqe: &Sqe,
     before: u32,
@@ -331,7 +368,13 @@ fn move_some(
         op::SENDMSG => all(sendrecv::send_rest(file, &UserPtr::new(addr).read()?, flags, skip)?),
         op::RECVMSG => all(sendrecv::receive_rest(file, UserPtr::new(addr), flags, skip)?),
         op::ACCEPT => {
-            return socket::accept_of(file, addr, UserPtr::new(off), flags).map(i64::from);
+            let len = UserPtr::new(off);
+            return match Direct::of(sqe.file_index) {
+                None => socket::accept_of(file, addr, len, flags).map(i64::from),
+                Some(place) => {
+                    put_direct(ring, place, try_arc(socket::accept_file(file, addr, len, flags)?)?)
+                }
+            };
         }
         _ => return socket::connect_of(file, addr, off as u32).map(|()| 0),
     };

@@ -2,10 +2,10 @@
 //!
 //! Owns nothing: what is registered is the ring's. Locks: the ring's mutex.
 
-use super::buffers::register_ring;
 use super::carry::cancel_matching;
 use super::check::is_known;
-use super::files::{set_files, update_registered};
+use super::files::register_files;
+use super::handed::buffers::register_ring;
 use super::restrict::Restrictions;
 use super::ring::{Bell, Ring, State, of_file};
 use crate::base::current::Current;
@@ -19,11 +19,9 @@ use crate::process::{
 use crate::sync::Pace;
 use crate::syscall::caller::file;
 use abi::uring::{
-    FilesUpdate, Probe, ProbeOp, Sqe, SyncCancel, Update, cancel as cancel_flag, op,
-    register as what, setup,
+    Probe, ProbeOp, Sqe, SyncCancel, Update, cancel as cancel_flag, op, register as what, setup,
 };
 use abi::{Errno, Result};
-use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 pub fn io_uring_register(fd: i32, opcode: u32, arg: u64, count: u32) -> Result<u32> {
@@ -45,7 +43,12 @@ pub fn io_uring_register(fd: i32, opcode: u32, arg: u64, count: u32) -> Result<u
         restricted.check_register(opcode)?;
     }
     match opcode {
-        what::FILES_UPDATE => return update_files(&mut state, arg, count),
+        what::FILES
+        | what::UNREGISTER_FILES
+        | what::FILES_UPDATE
+        | what::FILES2
+        | what::FILES_UPDATE2
+        | what::FILE_ALLOC_RANGE => return register_files(ring, opcode, arg, count),
         what::PERSONALITY if arg == 0 && count == 0 => return add_personality(&mut state),
         what::RING_FDS => return add_rings(arg, count),
         what::UNREGISTER_RING_FDS => return remove_rings(arg, count),
@@ -72,13 +75,6 @@ pub fn io_uring_register(fd: i32, opcode: u32, arg: u64, count: u32) -> Result<u
         what::EVENTFD_ASYNC => set_bell(&mut state, arg, count, true),
         what::UNREGISTER_EVENTFD if arg != 0 || count != 0 => Err(Errno::EINVAL),
         what::UNREGISTER_EVENTFD => state.bell.take().map(drop).ok_or(Errno::ENXIO),
-        what::FILES => set_files(&mut state, arg, count),
-        what::UNREGISTER_FILES if arg != 0 || count != 0 => Err(Errno::EINVAL),
-        what::UNREGISTER_FILES if state.files.is_empty() => Err(Errno::ENXIO),
-        what::UNREGISTER_FILES => {
-            state.files = Vec::new();
-            Ok(())
-        }
         _ => Err(Errno::EINVAL),
     }?;
     Ok(0)
@@ -226,16 +222,4 @@ fn set_bell(state: &mut State, arg: u64, count: u32, only_async: bool) -> Result
     }
     state.bell = Some(Bell { file, only_async });
     Ok(())
-}
-
-/// IORING_REGISTER_FILES_UPDATE: how many places it has gone through.
-fn update_files(state: &mut State, arg: u64, count: u32) -> Result<u32> {
-    if count == 0 {
-        return Err(Errno::EINVAL);
-    }
-    let FilesUpdate { offset, resv, fds } = UserPtr::new(arg).read()?;
-    if resv != 0 {
-        return Err(Errno::EINVAL);
-    }
-    update_registered(state, fds, u64::from(offset), count).map(|done| done as u32)
 }

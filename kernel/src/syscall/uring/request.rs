@@ -7,6 +7,24 @@ use abi::uring::{Sqe, op, sqe};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 
+/// Where an operation puts the file that it makes, if not among the descriptors of the process: a place of the ring's files, or any.
+#[derive(Clone, Copy)]
+pub enum Direct {
+    Any,
+    At(u32),
+}
+
+impl Direct {
+    /// What an entry says of it; nothing for a descriptor.
+    #[inline]
+    pub fn of(file_index: u32) -> Option<Self> {
+        match file_index {
+            u32::MAX => Some(Self::Any),
+            index => index.checked_sub(1).map(Self::At),
+        }
+    }
+}
+
 /// An entry, and why it cannot be carried out, if it cannot.
 #[derive(Clone, Copy)]
 pub struct Request {

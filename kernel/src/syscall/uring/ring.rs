@@ -5,7 +5,8 @@
 //! registered, nor passed over a socket. Locks: a
 //! sleeping mutex around the state, held while requests are carried out.
 
-use super::buffers::Buffers;
+use super::handed::buffers::Buffers;
+use super::handed::table::Files;
 use super::memory::Shared;
 use super::parked::{Parked, Tower};
 use super::request::Chain;
@@ -21,7 +22,6 @@ use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -54,7 +54,6 @@ pub struct State {
     /// Something was lost, and nobody was told.
     pub has_lost: bool,
     pub bell: Option<Bell>,
-    pub files: Vec<Option<Arc<OpenFile>>>,
     pub buffers: Buffers,
     /// What it may be asked for, as it was said while it was disabled; and once it is enabled.
     pub restrictions: Option<Restrictions>,
@@ -87,6 +86,8 @@ pub struct Ring {
     mm: Weak<AddressSpace>,
     pub disabled: AtomicBool,
     pub state: Mutex<State>,
+    /// Below any ring's state.
+    pub files: Mutex<Files>,
     /// What `State::cq_tail` was when user space was told. Relaxed: the queue's wake-up orders it.
     shown: AtomicU32,
     /// Timeouts whose time came: those that count completions do not count them, and one ends every wait. Relaxed: as `shown`.
@@ -110,6 +111,7 @@ impl Ring {
             mm: mm.as_ref().map_or_else(Weak::new, Arc::downgrade),
             disabled: AtomicBool::new(flags & setup::R_DISABLED != 0),
             state: Mutex::new(State::default()),
+            files: Mutex::new(Files::default()),
             shown: AtomicU32::new(0),
             timeouts: AtomicU32::new(0),
             has_kept: AtomicBool::new(false),

@@ -4,8 +4,10 @@
 //! other, and its inbox's is taken below.
 
 use super::check::{LINK_TIMEOUT_UPDATE, MULTI, UPDATE_EVENTS, UPDATE_USER_DATA};
+use super::files::{put_direct, registered_file};
 use super::parked::Parked;
 use super::perform::deadline_of;
+use super::request::Direct;
 use super::ring::{Ring, State, of_file};
 use crate::process::task::later::leave_to;
 use crate::syscall::caller::file;
@@ -50,15 +52,20 @@ pub fn update_poll(state: &mut State, sqe: &Sqe) -> Result<i64> {
     Ok(0)
 }
 
-/// IORING_MSG_RING_FLAGS_PASS.
+/// IORING_MSG_RING_CQE_SKIP, IORING_MSG_RING_FLAGS_PASS.
+const CQE_SKIP: u32 = 1;
 const FLAGS_PASS: u32 = 2;
+/// IORING_MSG_SEND_FD.
+const SEND_FD: u64 = 1;
 
 /// IORING_OP_MSG_RING: a completion for another ring, or for this.
 pub fn tell(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<i64> {
     let target = file(sqe.fd)?;
     let target = of_file(&target).map_err(|_| Errno::EBADFD)?;
+    if sqe.addr == SEND_FD {
+        return send_file(ring, target, sqe);
+    }
     let passes = sqe.op_flags & FLAGS_PASS != 0;
-    // No descriptors are sent.
     let is_data = sqe.addr == 0 && sqe.addr3 == 0 && sqe.op_flags & !FLAGS_PASS == 0;
     if !is_data || !passes && sqe.file_index != 0 {
         return Err(Errno::EINVAL);
@@ -75,6 +82,25 @@ pub fn tell(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<i64> {
         post(target, cqe)?;
     }
     Ok(0)
+}
+
+/// Puts a registered file among those of another ring, whose completion says so, unless it is to be silent.
+fn send_file(ring: &Ring, target: &Arc<Ring>, sqe: &Sqe) -> Result<i64> {
+    if sqe.len != 0 || core::ptr::eq(&raw const **target, ring) {
+        return Err(Errno::EINVAL);
+    }
+    // Acquire: as in `tell`.
+    if target.disabled.load(Ordering::Acquire) {
+        return Err(Errno::EBADFD);
+    }
+    let file = registered_file(ring, (sqe.addr3 as u32).cast_signed())?;
+    // As on Linux, 0 is no place.
+    let place = Direct::of(sqe.file_index).unwrap_or(Direct::At(u32::MAX));
+    let told = put_direct(target, place, file)?;
+    if sqe.op_flags & CQE_SKIP == 0 {
+        post(target, Cqe { user_data: sqe.off, res: told as i32, flags: 0 })?;
+    }
+    Ok(told)
 }
 
 /// Leaves a completion in a ring's inbox, which is emptied now, or by who goes on with it next.
