@@ -86,6 +86,25 @@ pub mod request {
     pub const SECCOMP_GET_METADATA: i64 = 0x420d;
     pub const GET_SYSCALL_INFO: i64 = 0x420e;
     pub const GET_RSEQ_CONFIGURATION: i64 = 0x420f;
+    pub const SET_SYSCALL_USER_DISPATCH_CONFIG: i64 = 0x4210;
+    pub const GET_SYSCALL_USER_DISPATCH_CONFIG: i64 = 0x4211;
+}
+
+/// `struct ptrace_sud_config`: what PR_SET_SYSCALL_USER_DISPATCH sets.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+#[repr(C)]
+pub struct DispatchConfig {
+    pub mode: u64,
+    pub selector: u64,
+    pub offset: u64,
+    pub len: u64,
+}
+
+impl DispatchConfig {
+    pub const OFF: u64 = 0;
+    pub const ON: u64 = 1;
 }
 
 /// Kinds of registers, for GETREGSET and SETREGSET.

@@ -154,7 +154,7 @@ syscalls! {
     98 getrusage => process::getrusage, Partial("the peak of children stays 0");
     99 sysinfo => misc::sysinfo, Full;
     100 times => time::times, Full;
-    101 ptrace => trace::ptrace, Partial("no system-call user dispatch to ask for, no thread areas of 32-bit programs");
+    101 ptrace => trace::ptrace, Partial("no thread areas of 32-bit programs");
     102 getuid => cred::getuid, Full;
     103 syslog => log::syslog, Full;
     104 getgid => cred::getgid, Full;

@@ -39,6 +39,22 @@ static int waits(void *arg)
 	return 0;
 }
 
+/* A structure with bytes that nobody knows, at the end of what can be read. */
+static void too_long(void)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	MUST(munmap(pages + 4096, 4096));
+	memset(pages + 4096 - 8, 1, 8);
+	T(syscall(SYS_clone3, pages + 4096 - 96, 96));
+	T(syscall(SYS_clone3, pages + 4096 - 96, 104));
+	T(syscall(SYS_clone3, pages + 4096 - 96, 88 + 4096));
+	T(syscall(SYS_clone3, pages + 4096 - 80, 96));
+	memset(pages + 4096 - 8, 0, 8);
+	T(syscall(SYS_clone3, pages + 4096 - 96, 104));
+	T(syscall(SYS_clone3, pages + 4096 - 80, 88));
+	munmap(pages, 4096);
+}
+
 int main(void)
 {
 	char here[128], *top = stack + sizeof stack;
@@ -62,6 +78,7 @@ int main(void)
 	args.stack = 0;
 	args.exit_signal = 65;
 	T(syscall(SYS_clone3, &args, sizeof args));
+	too_long();
 	args.exit_signal = SIGCHLD;
 	args.flags = CLONE_PARENT_SETTID;
 	args.parent_tid = (unsigned long)&ptid;

@@ -175,17 +175,21 @@ pub fn write_keystream(addr: u64, groups: usize, key: &[u8; 32], counter: u32) -
 pub fn read_extensible<T: FromBytes + IntoBytes>(addr: u64, size: usize) -> Result<T> {
     let mut value = T::new_zeroed();
     let known = size.min(size_of::<T>());
-    read_bytes(addr, &mut value.as_mut_bytes()[..known])?;
+    // As on Linux, what is too much is found first, and before what cannot be read behind it.
     let mut at = known;
     while at < size {
         let mut rest = [0; 64];
         let rest = &mut rest[..(size - at).min(64)];
-        read_bytes(addr.wrapping_add(at as u64), rest)?;
-        if rest.iter().any(|&byte| byte != 0) {
+        let from = addr.wrapping_add(at as u64);
+        check(from, rest.len())?;
+        let read = read_partial(from, rest);
+        if rest[..read].iter().any(|&byte| byte != 0) {
             return Err(Errno::E2BIG);
         }
+        all(read, rest.len())?;
         at += rest.len();
     }
+    read_bytes(addr, &mut value.as_mut_bytes()[..known])?;
     Ok(value)
 }
 

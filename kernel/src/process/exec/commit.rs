@@ -15,6 +15,7 @@ use crate::process::coredump::SUID_DUMPABLE;
 use crate::process::signal;
 use crate::process::task::current::Current;
 use crate::process::tree::exit;
+use crate::process::watch;
 use crate::vfs::FdTable;
 use abi::Result;
 use abi::process::personality;
@@ -122,6 +123,7 @@ fn forget_old_program(task: Current, program: Program, name: &[u8], guarded: boo
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
     signal::reset_for_exec(&task)?;
     task.map(|task| &task.registered).clear();
+    watch::forget_dispatch(task);
     let shared = Arc::strong_count(&*task.files()) > 1;
     if shared {
         let own: Arc<FdTable> = try_arc(task.files().fork()?)?;

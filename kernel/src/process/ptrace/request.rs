@@ -14,9 +14,10 @@ use crate::process::task::current::current;
 use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::process::tree::table;
+use crate::process::watch;
 use abi::ptrace::{
-    Event, Options, PeekSigInfo, REGS, Regs, RseqConfiguration, SyscallInfo, USER_DEBUGREG,
-    USER_DEBUGREG_END, USER_SIZE, regset, request as req,
+    DispatchConfig, Event, Options, PeekSigInfo, REGS, Regs, RseqConfiguration, SyscallInfo,
+    USER_DEBUGREG, USER_DEBUGREG_END, USER_SIZE, regset, request as req,
 };
 use abi::signal::{SigInfo, SigSet, Signal, code};
 use abi::{Errno, Result};
@@ -122,6 +123,8 @@ impl Request<'_> {
             req::GET_SYSCALL_INFO => self.call_info(),
             req::GET_RSEQ_CONFIGURATION => self.rseq(),
             req::ARCH_PRCTL => self.arch_prctl(),
+            req::SET_SYSCALL_USER_DISPATCH_CONFIG => self.set_dispatch(),
+            req::GET_SYSCALL_USER_DISPATCH_CONFIG => self.dispatch(),
             req::SECCOMP_GET_FILTER => filters::filter(self.target, self.addr, self.data),
             req::SECCOMP_GET_METADATA => filters::metadata(self.target, self.addr, self.data),
             _ => Err(Errno::EIO),
@@ -309,7 +312,7 @@ impl Request<'_> {
         Ok(count.into())
     }
 
-    /// The size that a signal mask's request has to name.
+    /// The size that a request has to name.
     fn sized<T>(&self) -> Result<()> {
         if self.addr == size_of::<T>() as u64 { Ok(()) } else { Err(Errno::EINVAL) }
     }
@@ -320,6 +323,16 @@ impl Request<'_> {
         // It stands, and reads its own mask no more before it goes on.
         self.standing(|_, _| signal::set_mask_of(self.target, mask))?;
         Ok(0)
+    }
+
+    fn dispatch(&self) -> Result<i64> {
+        self.sized::<DispatchConfig>()?;
+        self.give(&watch::dispatch_config(self.target))
+    }
+
+    fn set_dispatch(&self) -> Result<i64> {
+        self.sized::<DispatchConfig>()?;
+        watch::set_dispatch(self.target, &self.take()?).map(|()| 0)
     }
 
     fn regset(&self, sets: bool) -> Result<i64> {

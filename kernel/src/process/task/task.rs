@@ -24,7 +24,7 @@ use crate::process::sched::Entity;
 use crate::process::signal::TaskSignals;
 use crate::process::sysv::Part;
 use crate::process::timers::times::Times;
-use crate::process::watch::Watched;
+use crate::process::watch::{Dispatch, Watched};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
 use crate::time::TimerRoom;
@@ -67,6 +67,8 @@ pub struct Task {
     pub(in crate::process) seccomp: crate::process::seccomp::Part,
     /// Who counts its calls.
     pub(in crate::process) watched: Watched,
+    /// Which of its calls become signals.
+    pub(in crate::process) dispatch: Dispatch,
     /// The events that are counted of it.
     pub(in crate::process) perf: Watcher,
     /// What it keeps of System V IPC.
@@ -181,6 +183,7 @@ impl Task {
             tracing: Tracing::new(),
             seccomp: crate::process::seccomp::Part::new(),
             watched: Watched::new(),
+            dispatch: Dispatch::new(),
             perf: Watcher::new(),
             sysv: parts.sysv,
             trap: [const { AtomicU64::new(0) }; 3],

@@ -4,6 +4,7 @@
 //! may be its last. Locks: none of its own.
 
 use super::counts;
+use super::dispatch;
 use super::switch::{Reason, Reasons, is_counting, unwatch};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 use crate::base::speculation::clamp;
@@ -26,6 +27,9 @@ pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     let reasons = Reasons::of(&task);
     if !reasons.is_any() {
         return counted(task, frame, calls);
+    }
+    if reasons.is_own(Reason::Dispatch) && dispatch::diverts(task, frame) {
+        return frame.return_value();
     }
     let number = frame.orig_rax as u32;
     let is_alone = !trace::wanted_by_others(Subscriber::Ring, CALLS);

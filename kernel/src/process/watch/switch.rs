@@ -36,6 +36,8 @@ pub(in crate::process) enum Reason {
     Ring = 1 << 1,
     /// Events of perf_event_open(2).
     Perf = 1 << 2,
+    /// Its calls may become signals. Never all tasks'.
+    Dispatch = 1 << 3,
 }
 
 /// The reasons that are all tasks'. SeqCst where it is set and where a task is born: one of the two sees the other.
@@ -71,6 +73,12 @@ impl Reasons {
     #[inline(always)]
     pub fn is_only(self, reason: Reason) -> bool {
         self.all | self.own == reason as u32
+    }
+
+    /// Whether this reason is among the task's own.
+    #[inline(always)]
+    pub fn is_own(self, reason: Reason) -> bool {
+        self.own & reason as u32 != 0
     }
 
     /// Whether it is for one that is all tasks'.

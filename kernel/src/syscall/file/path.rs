@@ -40,17 +40,7 @@ pub fn read_how(how: UserPtr<abi::fs::OpenHow>, size: usize) -> Result<OpenHow> 
     if size > 4096 {
         return Err(Errno::E2BIG);
     }
-    let raw = how.read()?;
-    let mut extra = [0u8; 64];
-    let mut at_byte = HOW_SIZE;
-    while at_byte < size {
-        let len = extra.len().min(size - at_byte);
-        user::read_bytes(how.addr().wrapping_add(at_byte as u64), &mut extra[..len])?;
-        if extra[..len].iter().any(|&b| b != 0) {
-            return Err(Errno::E2BIG);
-        }
-        at_byte += len;
-    }
+    let raw: abi::fs::OpenHow = user::read_extensible(how.addr(), size)?;
     OpenHow::strict(&raw)
 }
 

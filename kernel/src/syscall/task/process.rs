@@ -13,6 +13,7 @@ use crate::process::tree::exit::{self, Status};
 use crate::process::{self, Process};
 use crate::vfs::Capability;
 use abi::process::{CloneArgsRaw, Rusage};
+use abi::ptrace::DispatchConfig;
 use abi::signal::Signal;
 use abi::time::Timeval;
 use abi::{Errno, Result};
@@ -260,12 +261,17 @@ const PR_SET_CHILD_SUBREAPER: i32 = 36;
 const PR_GET_CHILD_SUBREAPER: i32 = 37;
 const PR_SET_NO_NEW_PRIVS: i32 = 38;
 const PR_GET_NO_NEW_PRIVS: i32 = 39;
+const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 
 /// The default slack of timers, in nanoseconds: what Linux shows.
 const TIMER_SLACK: u64 = 50_000;
 
 pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<i64> {
     let more = [arg3, arg4, arg5].iter().any(|&arg| arg != 0);
+    if option == PR_SET_SYSCALL_USER_DISPATCH {
+        let config = DispatchConfig { mode: arg2, selector: arg5, offset: arg3, len: arg4 };
+        return process::watch::set_dispatch(&process::current(), &config).map(|()| 0);
+    }
     match set_setting(option, arg2, arg3, more)? {
         Some(()) => Ok(0),
         None => match get_setting(option, arg2, more)? {
