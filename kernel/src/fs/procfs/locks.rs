@@ -7,7 +7,7 @@
 use super::fixed::register_file;
 use super::system::Text;
 use crate::mm::fallible::{TryGrow, TryString, TryVec, try_arc};
-use crate::sync::pace::Pace;
+use crate::sync::pace::{Pace, killable};
 use crate::try_format;
 use crate::vfs::object::locks::{self, FOREVER, FileLocks, Lock, LockKind};
 use abi::Result;
@@ -20,9 +20,13 @@ pub(super) fn register() -> Result<()> {
 
 fn text() -> Result<String> {
     let mut out = String::new();
-    let mut number = 0;
-    for file in locks::all()?.into_iter().rev().killable() {
-        Tree::new(&*file?)?.print(&mut out, &mut number)?;
+    let (mut number, mut before) = (0, u64::MAX);
+    while let Some((at, file)) = locks::newest_below(before) {
+        killable()?;
+        before = at;
+        if let Some(file) = file {
+            Tree::new(&file)?.print(&mut out, &mut number)?;
+        }
     }
     Ok(out)
 }

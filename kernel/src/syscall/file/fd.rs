@@ -258,12 +258,15 @@ fn record_lock(file: &OpenFile, command: u32, raw: &Flock) -> Result<RecordLock>
 fn get_lock(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
     let ptr = UserPtr::<Flock>::new(arg);
     let mut raw = ptr.read()?;
-    if raw.kind == 2 {
+    let asks_for_own = raw.kind == 2;
+    if asks_for_own && command != cmd::OFD_GETLK {
         return Err(Errno::EINVAL);
     }
     let wanted = record_lock(file, command, &raw)?;
     let locks = file.inode().attr().locks();
-    match locks.and_then(|locks| locks.conflict(&wanted)) {
+    let found = locks
+        .and_then(|locks| if asks_for_own { locks.own(&wanted) } else { locks.conflict(&wanted) });
+    match found {
         None => raw.kind = 2,
         Some(held) => {
             raw.kind = if held.kind == LockKind::Write { 1 } else { 0 };
@@ -298,9 +301,10 @@ fn set_lock(fd: i32, file: &Arc<OpenFile>, command: u32, arg: u64) -> Result<i64
     let waits = matches!(command, cmd::SETLKW | cmd::OFD_SETLKW);
     locks.lock(&lock, waits)?;
     // Another thread may have closed the descriptor meanwhile, after which nobody would release the lock.
+    // (That of an open file goes with the file.)
     let still_open = with_files(|files| files.get_any(Fd(fd)));
-    if !still_open.is_ok_and(|open| Arc::ptr_eq(&open, file)) {
-        locks.unlock(&lock)?;
+    if lock.pid != -1 && !still_open.is_ok_and(|open| Arc::ptr_eq(&open, file)) {
+        locks.release(lock.owner);
         return Err(Errno::EBADF);
     }
     Ok(0)
@@ -309,7 +313,6 @@ fn set_lock(fd: i32, file: &Arc<OpenFile>, command: u32, arg: u64) -> Result<i64
 pub fn flock(fd: i32, operation: u32) -> Result<()> {
     const NONBLOCK: u32 = 4;
     const MANDATORY: u32 = 32;
-    let file = file(fd)?;
     if operation & MANDATORY != 0 {
         // Never worked; Linux ignores it with success.
         return Ok(());
@@ -320,6 +323,10 @@ pub fn flock(fd: i32, operation: u32) -> Result<()> {
         8 => None,
         _ => return Err(Errno::EINVAL),
     };
+    let file = file(fd)?;
+    if kind.is_some() && !file.readable() && !file.writable() {
+        return Err(Errno::EBADF);
+    }
     let attr = file.inode().attr();
     let owner = Arc::as_ptr(&file) as usize;
     match kind {

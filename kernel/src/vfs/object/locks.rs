@@ -117,19 +117,11 @@ struct Wait {
 /// All tables, by number.
 static ALL: SpinLock<BTreeMap<u64, Weak<FileLocks>>, level::Leaf> = SpinLock::new(BTreeMap::new());
 
-/// All tables, the oldest first.
-pub fn all() -> Result<Vec<Arc<FileLocks>>> {
-    loop {
-        let many = ALL.lock().len();
-        let mut found = Vec::with_room(many)?;
-        let all = ALL.lock();
-        if all.len() <= many {
-            // There is room: none of them is dropped here. One that is being dropped is left out.
-            found.try_extend(all.values().filter_map(Weak::upgrade))?;
-            drop(all);
-            return Ok(found);
-        }
-    }
+/// The newest table whose number is less, and its number; it may be on its way out. One at a time: a user can have a million.
+pub fn newest_below(number: u64) -> Option<(u64, Option<Arc<FileLocks>>)> {
+    let all = ALL.lock();
+    let (number, table) = all.range(..number).next_back()?;
+    Some((*number, table.upgrade()))
 }
 
 /// All waits, the newest last. A wait that would be a deadlock is found here.
@@ -193,6 +185,12 @@ impl Table {
         Ok(())
     }
 
+    /// Of the owner's locks that `fits` wants, the one that begins first.
+    fn first_of(&self, owner: usize, fits: impl Fn(&RecordLock) -> bool) -> Option<RecordLock> {
+        let own = self.records.iter().filter(|held| held.owner == owner && fits(held));
+        own.min_by_key(|held| held.range.start).cloned()
+    }
+
     /// Adds `lock`, merging it with adjacent locks of its owner and kind.
     fn set(&mut self, lock: &RecordLock) -> Result<()> {
         self.records.try_reserve(2).map_err(|_| Errno::ENOMEM)?;
@@ -244,7 +242,14 @@ impl FileLocks {
 
     /// A lock that conflicts with `wanted`.
     pub fn conflict(&self, wanted: &RecordLock) -> Option<RecordLock> {
-        self.table.lock().records.iter().find(|held| held.conflicts(wanted)).cloned()
+        let table = self.table.lock();
+        let first = table.records.iter().find(|held| held.conflicts(wanted))?;
+        table.first_of(first.owner, |held| held.conflicts(wanted))
+    }
+
+    /// A lock in the range that its owner holds itself.
+    pub fn own(&self, wanted: &RecordLock) -> Option<RecordLock> {
+        self.table.lock().first_of(wanted.owner, |held| overlap(&held.range, &wanted.range))
     }
 
     /// Takes a record lock. If another conflicts: EAGAIN, or with `waits` sleeps until none does (EDEADLK for a deadlock).
