@@ -1,4 +1,7 @@
 //! Binding, connecting, listening, accepting, shutting down, closing.
+//!
+//! Locks: who gives a socket its name, or makes it one that listens or is connected, has its mutex `turn`, so that no two do
+//! it at once; it is not held while the backlog is full.
 
 use super::address::{self, Address};
 use super::garbage;
@@ -36,6 +39,7 @@ struct Bound(Weak<Socket>);
 impl Socket {
     /// Gives the socket an abstract name, or any free one for [`Address::Unnamed`].
     pub fn bind_abstract(self: &Arc<Self>, name: &Address) -> Result<()> {
+        let _turn = self.turn.lock();
         self.check_unbound()?;
         let name = match name {
             Address::Abstract(bytes) => {
@@ -49,12 +53,14 @@ impl Socket {
     }
 
     /// EINVAL if it has a name already.
-    pub fn check_unbound(&self) -> Result<()> {
+    fn check_unbound(&self) -> Result<()> {
         if self.state.lock().name == Address::Unnamed { Ok(()) } else { Err(Errno::EINVAL) }
     }
 
-    /// Binds the socket to the inode that was made for its path.
+    /// Binds the socket to the inode that was made for its path; EINVAL if it has a name already.
     pub fn bind_inode(self: &Arc<Self>, name: &Address, inode: &Arc<dyn Inode>) -> Result<()> {
+        let _turn = self.turn.lock();
+        self.check_unbound()?;
         let slot = inode.special().ok_or(Errno::EOPNOTSUPP)?;
         let bound = try_arc(Bound(Arc::downgrade(self)))?;
         let old = slot.lock().replace(bound);
@@ -71,6 +77,7 @@ impl Socket {
             return Err(Errno::EOPNOTSUPP);
         }
         let backlog = limit::backlog(backlog);
+        let _turn = self.turn.lock();
         let mut state = self.state.lock();
         if state.name == Address::Unnamed {
             return Err(Errno::EINVAL);
@@ -101,11 +108,6 @@ impl Socket {
             self.peer_changed();
             return Ok(());
         }
-        match &self.state.lock().role {
-            Role::Single => {}
-            Role::Connected(_) => return Err(Errno::EISCONN),
-            Role::Listener { .. } => return Err(Errno::EINVAL),
-        }
         let limit = self.send_limit();
         loop {
             if self.try_connect(target, cred)? {
@@ -120,8 +122,14 @@ impl Socket {
         }
     }
 
-    /// False when the backlog is full.
+    /// False when the backlog is full. EISCONN or EINVAL if the socket connects or listens already.
     fn try_connect(self: &Arc<Self>, target: &Arc<Socket>, cred: Ucred) -> Result<bool> {
+        let _turn = self.turn.lock();
+        match &self.state.lock().role {
+            Role::Single => {}
+            Role::Connected(_) => return Err(Errno::EISCONN),
+            Role::Listener { .. } => return Err(Errno::EINVAL),
+        }
         let server = Socket::new(self.kind, Ucred::default())?;
         let mut listening = target.state.lock();
         if listening.read_shut {

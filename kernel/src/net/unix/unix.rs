@@ -56,7 +56,7 @@ pub struct Socket {
     pub(super) state: SpinLock<State, level::Stream>,
     /// The inode number of its file, for /proc; 0 until it has one. Relaxed: set once, a number alone.
     ino: AtomicU64,
-    /// Who reads a stream: one at a time.
+    /// Who reads a stream, or gives the socket a name or a role: one at a time.
     pub(super) turn: Mutex<()>,
     /// Who waits for something to receive or to accept, or for a hang-up.
     pub(super) for_reading: WaitQueue,

@@ -162,12 +162,16 @@ pub fn bind(fd: i32, addr: u64, len: u32) -> Result<()> {
 
 fn bind_unix(socket: &Arc<Socket>, name: &Address) -> Result<()> {
     let Address::Path(path) = name else { return socket.bind_abstract(name) };
-    socket.check_unbound()?;
     with_ctx(|ctx| {
         let made = ops::mknod(ctx, Fd(AT_FDCWD), path, S_IFSOCK | 0o777, DevId::NONE);
         made.map_err(|error| if error == Errno::EEXIST { Errno::EADDRINUSE } else { error })?;
         let place = namei::lookup(ctx, Fd(AT_FDCWD), path, LookupFlags::empty())?;
-        socket.bind_inode(name, place.inode())
+        let bound = socket.bind_inode(name, place.inode());
+        if bound.is_err() {
+            // As on Linux the name goes again. (Somebody else may have taken it away meanwhile.)
+            let _ = ops::unlink(ctx, Fd(AT_FDCWD), path);
+        }
+        bound
     })
 }
 
