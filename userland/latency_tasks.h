@@ -270,7 +270,81 @@ static void requeue(void)
 	syscall(SYS_futex, &second, FUTEX_CMP_REQUEUE_PRIVATE, 0, INT32_MAX, &word, 0);
 }
 
+static struct sockaddr_nl kernel_port = { .nl_family = AF_NETLINK };
+
+/* As many requests as one message has room for, each of which is answered with everything. */
+static void many_requests(void)
+{
+	static struct {
+		struct nlmsghdr head;
+		struct rtgenmsg what;
+		char pad[3];
+	} requests[9000];
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+		requests[i].head = (struct nlmsghdr) { sizeof *requests, RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 0, 0 };
+	(void)!sendto(fd, requests, sizeof requests, 0, (struct sockaddr *)&kernel_port, sizeof kernel_port);
+	close(fd);
+}
+
+/* Empty requests are answered by short messages, which are dropped all at once. */
+static void many_answers(void)
+{
+	static struct nlmsghdr requests[5000];
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), size = MIB;
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+		requests[i] = (struct nlmsghdr) { sizeof *requests, NLMSG_NOOP, NLM_F_ACK, 0, 0 };
+	for (int i = 0; i < 3; i++)
+		(void)!sendto(fd, requests, sizeof requests, 0, (struct sockaddr *)&kernel_port, sizeof kernel_port);
+	close(fd);
+}
+
+/* The port numbers that a kernel might try first are taken. */
+static int last_ports(void)
+{
+	raise_files();
+	struct rlimit limit;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	unsigned port = 0xffffffffU - 4095;
+	for (int i = 0; i < 8; i++) {
+		int done[2], error;
+		NEED(pipe(done));
+		pid_t pid = fork();
+		if (pid < 0)
+			return errno;
+		if (pid == 0) {
+			for (unsigned at = port; ; at--) {
+				struct sockaddr_nl name = { .nl_family = AF_NETLINK, .nl_pid = at };
+				int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+				if (fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof name) != 0)
+					break;
+			}
+			close(done[1]);
+			for (;;)
+				pause();
+		}
+		port -= (unsigned)limit.rlim_max - 16;
+		close(done[1]);
+		(void)!read(done[0], &error, sizeof error);
+		close(done[0]);
+	}
+	int own = (int)NEED(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE));
+	NEED(bind(own, (struct sockaddr *)&kernel_port, sizeof kernel_port));
+	return 0;
+}
+
+static void any_port(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	bind(fd, (struct sockaddr *)&kernel_port, sizeof kernel_port);
+	close(fd);
+}
+
 #define TASK_ATTACKS \
+	{ "netlink_requests", NULL, many_requests }, \
+	{ "netlink_answers", NULL, many_answers }, \
+	{ "netlink_ports", last_ports, any_port }, \
 	{ "exec_arguments", NULL, exec_arguments }, \
 	{ "kill_500", many_processes, kill_all }, \
 	{ "list_proc_500", many_processes, list_proc }, \

@@ -11,7 +11,9 @@ use crate::mm::fallible::{TryGrow, TryMap, TrySlice, TryVec, try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::socket::{Control, Incoming, NetSocket, Outgoing, Who, copy_in};
-use crate::sync::{PollTable, SpinLock, WaitQueue, level};
+use crate::random;
+use crate::sync::pace::Pace;
+use crate::sync::{PollTable, SpinLock, WaitQueue, cond_resched, level};
 use crate::vfs::PollEvents;
 use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
 use abi::socket::{MsgFlags, SCM_CREDENTIALS, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET, so};
@@ -19,6 +21,7 @@ use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -51,6 +54,10 @@ mod option {
 }
 /// Protocols and port numbers that are taken: each protocol has its own numbers.
 static PORTS: SpinLock<BTreeMap<(i32, u32), ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
+
+/// The port numbers that a socket may be given whose process has one already, as on Linux.
+const OTHER_PORTS: RangeInclusive<u32> = 0x8000_0000..=u32::MAX - 4096;
+const OTHER_PORTS_COUNT: u32 = *OTHER_PORTS.end() - *OTHER_PORTS.start() + 1;
 
 /// The sockets that may hear of devices.
 static LISTENERS: SpinLock<BTreeMap<u64, Weak<Netlink>>, level::Leaf> =
@@ -157,22 +164,30 @@ fn encode(pid: u32, groups: u32) -> Result<Vec<u8>> {
 impl Netlink {
     /// Takes a port number if it has none: the one asked for, or for 0 the process's number if it is free, else any free one.
     fn claim(&self, asked: u32) -> Result<()> {
+        if asked != 0 {
+            return self.take(&[asked]);
+        }
+        match self.take(&[self.who.pid.cast_unsigned()]) {
+            // As on Linux any of two thousand million others: so nobody can take those that would be tried first.
+            Err(Errno::EADDRINUSE) => {
+                let drawn: [u64; 16] = random::secret_words();
+                let others =
+                    drawn.map(|word| OTHER_PORTS.start() + word as u32 % OTHER_PORTS_COUNT);
+                self.take(&others)
+            }
+            taken => taken,
+        }
+    }
+
+    /// Takes the first of these port numbers that is free, if it has none.
+    fn take(&self, candidates: &[u32]) -> Result<()> {
         let mut state = self.state.lock();
         if state.port.is_some() {
             return Ok(());
         }
         let mut ports = PORTS.lock();
-        let is_taken = |port: u32| ports.contains_key(&(self.protocol, port));
-        let port = match asked {
-            0 => {
-                let own = self.who.pid.cast_unsigned();
-                let others = (0..=u32::MAX - 4096).rev().filter(|&port| port != 0);
-                let free = core::iter::once(own).chain(others).find(|&port| !is_taken(port));
-                free.ok_or(Errno::EADDRINUSE)?
-            }
-            asked if is_taken(asked) => return Err(Errno::EADDRINUSE),
-            asked => asked,
-        };
+        let is_free = |port: &&u32| !ports.contains_key(&(self.protocol, **port));
+        let port = *candidates.iter().find(is_free).ok_or(Errno::EADDRINUSE)?;
         ports.try_put((self.protocol, port), ())?;
         state.port = Some(port);
         Ok(())
@@ -181,6 +196,7 @@ impl Netlink {
     /// Answers all requests in a message.
     fn answer(&self, mut bytes: &[u8], port: u32) -> Result<()> {
         while let Ok((header, _)) = NlMsgHdr::read_from_prefix(bytes) {
+            cond_resched();
             let len = header.len as usize;
             if len < HEADER || len > bytes.len() {
                 return Ok(());
@@ -449,7 +465,7 @@ impl NetSocket for Netlink {
         if let Some(port) = port {
             PORTS.lock().remove(&(self.protocol, port));
         }
-        drop(queue);
+        queue.into_iter().paced().for_each(drop);
         if self.listener != 0 {
             LISTENERS.lock().remove(&self.listener);
         }
