@@ -162,6 +162,44 @@ static void flights(void)
 	SAY("user: %s after %d", err_name(errno), n);
 }
 
+/*
+ * Settings allow buffers of a byte: who sends more than they take waits, has nothing to poll for, and can be killed.
+ */
+static void small_buffers(void)
+{
+	static const char *const names[] = { "net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem" };
+	static char was[2][64];
+	for (int i = 0; i < 2; i++) {
+		snprintf(was[i], sizeof was[i], "%s", get_setting(names[i]));
+		IS(put_setting(names[i], "1 1 1") == 5);
+		printf("%s", get_setting(names[i]));
+	}
+	int listener = (int)MUST(socket(AF_INET, SOCK_STREAM, 0)), from = (int)MUST(socket(AF_INET, SOCK_STREAM, 0)), to;
+	socklen_t len = sizeof(struct sockaddr_in);
+	struct sockaddr_in here = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	MUST(bind(listener, (struct sockaddr *)&here, sizeof here));
+	MUST(listen(listener, 5));
+	MUST(getsockname(listener, (struct sockaddr *)&here, &len));
+	MUST(connect(from, (struct sockaddr *)&here, sizeof here));
+	to = (int)MUST(accept(listener, NULL, NULL));
+	pid_t pid = (pid_t)MUST(fork());
+	if (pid == 0) {
+		for (;;)
+			send(from, buf, sizeof buf, 0);
+	}
+	IS(wait_state(pid, "S"));
+	struct pollfd p = { .fd = from, .events = POLLOUT };
+	T(poll(&p, 1, 0));
+	T(send(from, buf, sizeof buf, MSG_DONTWAIT));
+	kill(pid, SIGKILL);
+	say_status("who sends", reap(pid));
+	close(to);
+	close(from);
+	close(listener);
+	for (int i = 0; i < 2; i++)
+		put_setting(names[i], was[i]);
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -177,6 +215,9 @@ int main(void)
 	} END;
 	CHILD("flights") {
 		flights();
+	} END;
+	CHILD("buffers of a byte") {
+		small_buffers();
 	} END;
 	int a, b;
 	connection(&a, &b);

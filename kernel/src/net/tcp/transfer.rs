@@ -61,7 +61,8 @@ impl Tcp {
 
     /// Whether there is enough room for poll to say so; a socket without peer never waits for room.
     pub(super) fn room_is_worth_it(&self) -> bool {
-        self.room().is_none_or(|(room, capacity)| room >= capacity / 3)
+        // Of buffers that take a byte or two a third is nothing, and no room is never enough.
+        self.room().is_none_or(|(room, capacity)| room >= (capacity / 3).max(1))
     }
 
     /// Where bytes go now, or why they cannot.
