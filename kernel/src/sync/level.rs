@@ -50,8 +50,10 @@ macro_rules! levels {
 levels! {
     /// The mount tree.
     MountTable;
-    /// Directory entries: names and children.
-    Dentry: nests;
+    /// The table of a directory's entries. Two at once: a rename, and the end of a file system.
+    Dentry;
+    /// Where a directory entry is, and its name. Two at once: an exchange.
+    DentryLink;
     /// An inode's attributes and directory contents.
     Inode: nests;
     /// A table of open files.

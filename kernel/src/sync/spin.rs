@@ -40,6 +40,14 @@ impl<T: ?Sized, L: Level> SpinLock<T, L> {
         self.lock_saved(irqs_were_on)
     }
 
+    /// As [`lock`](Self::lock), beside one of the same level, which allows that nowhere else: the caller argues the order.
+    #[inline]
+    pub fn lock_second(&self) -> SpinGuard<'_, T, L> {
+        let irqs_were_on = irq_save::<L>();
+        order::acquire_second::<L>();
+        self.take_or_spin(irqs_were_on)
+    }
+
     /// As [`lock`](Self::lock), where interrupts are off and stay so.
     #[inline]
     pub fn lock_irqs_off(&self) -> SpinGuard<'_, T, L> {
@@ -50,6 +58,11 @@ impl<T: ?Sized, L: Level> SpinLock<T, L> {
     #[inline(always)]
     fn lock_saved(&self, irqs_were_on: bool) -> SpinGuard<'_, T, L> {
         order::acquire::<L>();
+        self.take_or_spin(irqs_were_on)
+    }
+
+    #[inline(always)]
+    fn take_or_spin(&self, irqs_were_on: bool) -> SpinGuard<'_, T, L> {
         if !self.take() {
             self.spin();
         }
@@ -170,14 +183,24 @@ pub(super) mod order {
         }
 
         pub fn acquire<L: Level>() {
+            acquire_from::<L>(if L::NESTS { L::RANK + 1 } else { L::RANK });
+        }
+
+        pub fn acquire_second<L: Level>() {
+            acquire_from::<L>(L::RANK + 1);
+        }
+
+        /// No rank from this one on is held.
+        fn acquire_from<L: Level>(from: u8) {
             if !L::IRQ_OFF && crate::base::percpu::in_interrupt() {
                 panic!(
                     "lock order: {} taken in an interrupt, which may have met its holder",
                     L::NAME
                 );
             }
-            let from = if L::NESTS { L::RANK + 1 } else { L::RANK } as usize;
-            if let Some(held) = (from..64).find(|&r| counts()[r].load(Ordering::Relaxed) != 0) {
+            if let Some(held) =
+                (usize::from(from)..64).find(|&r| counts()[r].load(Ordering::Relaxed) != 0)
+            {
                 panic!("lock order: {} taken while {} is held", L::NAME, level::name(held as u8));
             }
             acquire_unordered::<L>();
@@ -209,6 +232,8 @@ pub(super) mod order {
         use crate::sync::level::Level;
         #[inline(always)]
         pub fn acquire<L: Level>() {}
+        #[inline(always)]
+        pub fn acquire_second<L: Level>() {}
         #[inline(always)]
         pub fn acquire_unordered<L: Level>() {}
         #[inline(always)]

@@ -129,6 +129,7 @@ impl Queue {
 
     /// Takes the first message out, of which `room` bytes will be used: something is left in the queue if it has more.
     pub fn take(&mut self, room: usize) -> Option<Message> {
+        debug_assert_eq!(self.out, 0, "two messages of a stream are out");
         let message = self.messages.pop_front()?;
         let rest = message.rest().len();
         if rest > room {

@@ -7,8 +7,9 @@
 //! moves names holds the directory's `change` mutex (of two, an ancestor's first, otherwise by address) and takes the
 //! table's spinlock for the moment of the change; readers take only the spinlock. A dentry's own link lock may be taken
 //! inside its parent's table lock, never the other way. A rename is one step for all readers: it holds the spinlocks of both
-//! tables, and to exchange two names both links. Nobody else holds two tables or two links of a file system in use, and
-//! renames between two directories are ordered by a mutex, so no order among them is needed.
+//! tables, and to exchange two names both links. Renames between two directories are ordered by a mutex, and nobody else holds
+//! two tables or two links ([`SpinLock::lock_second`] is the only way, and only here) but for the end of a file system, when
+//! nobody uses it: so no order among them is needed.
 #![forbid(unsafe_code)]
 
 use super::children::{Children, NameHash};
@@ -42,7 +43,7 @@ pub struct Dentry {
     ino: u64,
     /// Number of mounts on top. Relaxed: a walk that misses a mount being made came before it.
     mounts: AtomicU32,
-    link: SpinLock<Link, level::Dentry>,
+    link: SpinLock<Link, level::DentryLink>,
     dir: Option<Box<Directory>>,
 }
 
@@ -289,7 +290,7 @@ impl Dentry {
         let mut tables = Tables::lock(a_dir, b_dir);
         tables.first.replace(a.slot().1, b.clone());
         tables.second().replace(b.slot().1, a.clone());
-        core::mem::swap(&mut *a.link.lock(), &mut *b.link.lock());
+        core::mem::swap(&mut *a.link.lock(), &mut *b.link.lock_second());
     }
 
     /// Hash and cursor of the slot that holds this dentry.
@@ -339,7 +340,10 @@ impl Dentry {
             let Some(dir) = at.dir.as_deref() else { return };
             let below = {
                 let children = dir.children.lock();
-                children.from(from).find(|(_, c)| c.has_children()).map(|(_, c)| c.clone())
+                let has_children = |child: &Arc<Self>| {
+                    child.dir.as_deref().is_some_and(|dir| !dir.children.lock_second().is_empty())
+                };
+                children.from(from).find(|(_, c)| has_children(c)).map(|(_, c)| c.clone())
             };
             if let Some(below) = below {
                 (at, from) = (below, 0);
@@ -370,7 +374,7 @@ impl<'a> Tables<'a> {
     fn lock(first: &'a Directory, second: &'a Directory) -> Self {
         let one = core::ptr::eq(first, second);
         let first = first.children.lock();
-        Self { first, other: (!one).then(|| second.children.lock()) }
+        Self { first, other: (!one).then(|| second.children.lock_second()) }
     }
 
     fn second(&mut self) -> &mut Children {
