@@ -14,7 +14,7 @@ use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::{Mutex, PollTable, WaitQueue};
 use crate::vfs::chardev::CharDriver;
-use crate::vfs::{Capability, FileOps, OpenFile};
+use crate::vfs::{Capability, FileOps, OpenFile, Position};
 use crate::{time, try_format};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::rtc::{self as numbers, RtcTime};
@@ -134,6 +134,10 @@ impl FileOps for Chip {
 
     fn write(&self, _f: &OpenFile, _src: &mut Source<'_>, _pos: &mut u64) -> Result<usize> {
         Err(Errno::EINVAL)
+    }
+
+    fn position(&self) -> Position {
+        Position::Ignored
     }
 
     fn poll(&self, _f: &OpenFile, _table: &mut PollTable) -> PollEvents {

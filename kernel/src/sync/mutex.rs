@@ -76,6 +76,25 @@ impl<T: ?Sized> Mutex<T> {
         Ok(guard)
     }
 
+    /// As [`lock`](Self::lock), but gives up with `EINTR` when the thread is killed.
+    #[inline]
+    pub fn lock_killable(&self) -> Result<MutexGuard<'_, T>, Errno> {
+        match self.try_lock() {
+            Some(guard) => Ok(guard),
+            None => self.lock_contended_killable(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_contended_killable(&self) -> Result<MutexGuard<'_, T>, Errno> {
+        let start = tsc::read();
+        let guard =
+            self.waiters.wait_killable(|| self.try_contended()).map_err(|_| Errno::EINTR)?;
+        told(start);
+        Ok(guard)
+    }
+
     /// Takes the lock if it is free at once.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {

@@ -15,7 +15,7 @@ use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::chardev::CharDriver;
-use crate::vfs::{Capability, FileOps, OpenFile, PollEvents, Whence};
+use crate::vfs::{Capability, FileOps, OpenFile, PollEvents, Position, Whence};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -100,6 +100,10 @@ impl FileOps for Kmsg {
         let (level, text) = split_level(&line[..got]);
         klog::emit(level, format_args!("{}", Lossy(text)));
         Ok(got)
+    }
+
+    fn position(&self) -> Position {
+        Position::Ignored
     }
 
     fn lseek(&self, _: &OpenFile, _: u64, offset: i64, whence: Whence) -> Result<u64> {

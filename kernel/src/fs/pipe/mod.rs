@@ -1,5 +1,5 @@
 //! Pipes and fifos: `pipe` has the object and its ends, `ring` the bytes in it, `fifo` the opening by name, `limits` what a
-//! user may have of them, `tee` the copy from pipe to pipe.
+//! user may have of them, `tee` what is copied or moved from pipe to pipe.
 #![forbid(unsafe_code)]
 
 mod fifo;
@@ -11,7 +11,7 @@ mod tee;
 pub use fifo::init;
 pub use limits::register;
 pub use pipe::{
-    await_readers, discard, is_pipe, new_pair, peek, read_with, set_size, size, wait_for_room,
+    await_readers, is_pipe, new_pair, pass_on, read_with, set_size, size, wait_for_room, write_all,
     write_with,
 };
-pub use tee::tee;
+pub use tee::{splice, tee};

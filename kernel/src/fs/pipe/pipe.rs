@@ -3,8 +3,8 @@
 //! Owns the ring, the counts of readers and writers, and the queues of waiters. Never allocates for a write that fits the
 //! page at hand. A write without readers is `EPIPE` here; `SIGPIPE` is sent by the system call.
 //!
-//! Locks: a sleeping mutex guards the ring and is held over the user copy; another, taken inside it, guards the user's
-//! charge. How full the ring is can be read without either, so a wait's condition and `poll` take none.
+//! Locks: a sleeping mutex guards the ring and is held over the user copy, and by a splice until the file that it writes to
+//! has the bytes: so whoever else waits for it can be killed. Another, taken inside it, guards the user's charge. How full the ring is can be read without either, so a wait's condition and `poll` take none.
 
 use super::limits;
 use super::ring::PAGE;
@@ -14,7 +14,7 @@ use super::ring::Ring;
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Mutex, PollTable, WaitQueue};
+use crate::sync::{Mutex, MutexGuard, PollTable, WaitQueue};
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::per_user::Charge;
 use crate::vfs::{Cred, FileOps, Inode, OpenFile, Owner, PollEvents, Position};
@@ -131,20 +131,26 @@ impl Pipe {
     }
 
     fn try_read(&self, dst: &mut Sink<'_>) -> Result<Got> {
-        let mut ring = self.ring.lock();
+        let mut ring = self.ring.lock_killable()?;
         if ring.is_empty() {
             // Asked under the mutex: if no writer is left, the last one's bytes would be in the ring by now.
             return Ok(if self.has_writers() { Got::Empty } else { Got::EndOfFile });
         }
         let was_full = ring.is_full();
         let moved = ring.read(dst);
+        self.took(ring, was_full);
+        moved.map(Got::Bytes)
+    }
+
+    /// Bytes have been taken out: writers are woken if there was no room before.
+    #[inline]
+    pub(super) fn took(&self, ring: MutexGuard<'_, Ring>, was_full: bool) {
         let now_full = ring.is_full();
         self.used.store(ring.used() as u32, Ordering::Relaxed);
         drop(ring);
         if was_full && !now_full {
             self.for_writers.wake_events(PollEvents::WRITABLE.bits());
         }
-        moved.map(Got::Bytes)
     }
 
     #[inline(always)]
@@ -195,7 +201,7 @@ impl Pipe {
 
     /// Writes what fits and adds to `done` how much; true if that was all.
     fn try_write(&self, packets: bool, src: &mut Source<'_>, done: &mut usize) -> Result<bool> {
-        let mut ring = self.ring.lock();
+        let mut ring = self.ring.lock_killable()?;
         if !self.has_readers() {
             return Err(Errno::EPIPE);
         }
@@ -219,7 +225,7 @@ impl Pipe {
         if slots > MAX_SLOTS {
             return Err(Errno::ENOMEM);
         }
-        let mut ring = self.ring.lock();
+        let mut ring = self.ring.lock_killable()?;
         let grows = slots > ring.capacity();
         let (mut charge, old_slots) = (self.charge.lock(), ring.capacity());
         limits::charge_size(&mut charge, slots, old_slots, cred)?;
@@ -321,7 +327,7 @@ impl FileOps for PipeEnd {
         if cmd != FIONREAD {
             return Err(Errno::ENOTTY);
         }
-        let bytes = self.pipe.ring.lock().bytes();
+        let bytes = self.pipe.ring.lock_killable()?.bytes();
         UserPtr::<i32>::new(arg).write(&i32::try_from(bytes).unwrap_or(i32::MAX))?;
         Ok(0)
     }
@@ -379,24 +385,29 @@ pub fn read_with(file: &OpenFile, nonblock: bool, dst: &mut Sink<'_>) -> Result<
     end_of(file)?.pipe.read(nonblock, dst)
 }
 
-/// Drops the first `count` bytes of a pipe, as a reader would take them.
-pub fn discard(file: &OpenFile, count: usize) -> Result<()> {
-    let pipe = &end_of(file)?.pipe;
-    let mut ring = pipe.ring.lock();
-    let was_full = ring.is_full();
-    ring.discard(count);
-    let now_full = ring.is_full();
-    pipe.used.store(ring.used() as u32, Ordering::Relaxed);
-    drop(ring);
-    if was_full && !now_full {
-        pipe.for_writers.wake_events(PollEvents::WRITABLE.bits());
-    }
-    Ok(())
-}
-
 /// Writes to a pipe; `nonblock` stands in place of the file's flag.
 pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Result<usize> {
     end_of(file)?.pipe.write(nonblock, false, src)
+}
+
+/// Writes all of it, waiting for room; only death ends that, or the last reader's end. For bytes that have nowhere to go back to.
+pub fn write_all(file: &OpenFile, src: &mut Source<'_>) -> Result<usize> {
+    let pipe = &end_of(file)?.pipe;
+    let mut done = 0;
+    loop {
+        match pipe.write(true, false, src) {
+            Ok(wrote) => done += wrote,
+            Err(Errno::EAGAIN) => {}
+            Err(_) if done > 0 => return Ok(done),
+            Err(error) => return Err(error),
+        }
+        if src.remaining() == 0 {
+            return Ok(done);
+        }
+        pipe.for_writers
+            .wait_killable(|| (pipe.has_room() || !pipe.has_readers()).then_some(()))
+            .map_err(|_| Errno::EINTR)?;
+    }
 }
 
 /// For a writer that has nothing more to write: readers see the end of file. Returns when no reader is left, or when the
@@ -411,37 +422,50 @@ pub fn await_readers(file: &OpenFile) -> Result<()> {
     waited.map_err(|_| Errno::EINTR)
 }
 
-/// Copies the bytes that a read would take, and leaves them in the pipe.
-pub fn peek(file: &OpenFile, nonblock: bool, into: &mut [u8]) -> Result<usize> {
+/// Shows `give` the first bytes, as many as `buffer` has room for, and takes out of the pipe what it took of them. As on
+/// Linux nobody else reads or writes the pipe meanwhile, which may be long: who waits for that can be killed.
+pub fn pass_on(
+    file: &OpenFile,
+    nonblock: bool,
+    buffer: &mut [u8],
+    give: impl FnOnce(&[u8]) -> Result<usize>,
+) -> Result<usize> {
     let pipe = &end_of(file)?.pipe;
-    if nonblock && !pipe.has_bytes() && pipe.has_writers() {
-        return Err(Errno::EAGAIN);
-    }
-    pipe.for_readers
-        .wait_interruptible(|| (pipe.has_bytes() || !pipe.has_writers()).then_some(()))?;
-    let mut ring = pipe.ring.lock();
-    let mut copy = Ring::new(ring.capacity())?;
-    copy.tee(&mut ring, into.len());
-    drop(ring);
-    let mut sink = Sink::kernel(into);
-    while !copy.is_empty() && sink.remaining() > 0 {
-        copy.read(&mut sink)?;
-    }
-    Ok(sink.done())
+    let mut ring = loop {
+        let ring = pipe.ring.lock_killable()?;
+        if !ring.is_empty() {
+            break ring;
+        }
+        if !pipe.has_writers() {
+            return Ok(0);
+        }
+        if nonblock {
+            return Err(Errno::EAGAIN);
+        }
+        drop(ring);
+        pipe.for_readers
+            .wait_interruptible(|| (pipe.has_bytes() || !pipe.has_writers()).then_some(()))?;
+    };
+    let shown = ring.peek(buffer)?;
+    let taken = give(&buffer[..shown])?;
+    let was_full = ring.is_full();
+    ring.discard(taken);
+    pipe.took(ring, was_full);
+    Ok(taken)
 }
 
 /// Waits until the pipe has room, and returns how many bytes fit at least. EPIPE if it has no reader.
 pub fn wait_for_room(file: &OpenFile, nonblock: bool) -> Result<usize> {
     let pipe = &end_of(file)?.pipe;
     let room = || {
-        let ring = pipe.ring.lock();
-        (ring.capacity() - ring.used()) * PAGE
+        let ring = pipe.ring.lock_killable()?;
+        Ok::<_, Errno>((ring.capacity() - ring.used()) * PAGE)
     };
     loop {
         if !pipe.has_readers() {
             return Err(Errno::EPIPE);
         }
-        match room() {
+        match room()? {
             0 if nonblock => return Err(Errno::EAGAIN),
             0 => pipe
                 .for_writers

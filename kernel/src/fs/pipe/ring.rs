@@ -4,6 +4,7 @@
 //! of up to a page takes at most one slot and is all or nothing: it is atomic.
 
 use crate::mm::{Frame, Sink, Source};
+use crate::sync::pace::Pace;
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -160,6 +161,19 @@ impl Ring {
             }
         }
         Ok(done)
+    }
+
+    /// Copies the first bytes, which stay; how many.
+    pub fn peek(&self, into: &mut [u8]) -> Result<usize> {
+        let mut sink = Sink::kernel(into);
+        for nth in (0..self.used).paced() {
+            let wanted = sink.remaining();
+            let Some(buffer) = self.slots[self.slot(nth)].as_ref().filter(|_| wanted > 0) else {
+                break;
+            };
+            sink.put_frame(&buffer.frame, buffer.start, buffer.len.min(wanted))?;
+        }
+        Ok(sink.done())
     }
 
     /// Drops the first `count` bytes.

@@ -126,10 +126,7 @@ impl Step<'_> {
     }
 
     fn between_pipes(&self) -> Result<usize> {
-        let moved = pipe::tee(self.input, self.output, self.len, self.nonblock)?;
-        // What was repeated is taken from the source, where it still is, unless another reader was faster.
-        pipe::discard(self.input, moved)?;
-        Ok(moved)
+        pipe::splice(self.input, self.output, self.len, self.nonblock)
     }
 
     fn out_of_pipe(&self, offset: Place) -> Result<usize> {
@@ -142,15 +139,17 @@ impl Step<'_> {
         }
         let at = at.map(not_negative).transpose()?;
         let mut buffer = self.buffer()?;
-        let got = pipe::peek(self.input, self.nonblock, &mut buffer)?;
-        let room = limit_size(self.output, at, got)?;
-        let mut source = Source::kernel(&buffer[..room]);
-        let put = match at {
-            None => self.output.write_unnotified(&mut source)?,
-            Some(at) => self.output.write_at_unnotified(&mut source, at)?,
-        };
+        let (mut got, mut room) = (0, 0);
         // Only what the other file took leaves the pipe.
-        pipe::discard(self.input, put)?;
+        let put = pipe::pass_on(self.input, self.nonblock, &mut buffer, |bytes| {
+            got = bytes.len();
+            room = limit_size(self.output, at, got)?;
+            let mut source = Source::kernel(&bytes[..room]);
+            match at {
+                None => self.output.write_unnotified(&mut source),
+                Some(at) => self.output.write_at_unnotified(&mut source, at),
+            }
+        })?;
         if put == room && room < got {
             // As on Linux, which tries the next buffer: the caller gets the signal, and the count of what was written.
             too_big();
@@ -177,19 +176,33 @@ impl Step<'_> {
             let room = pipe::wait_for_room(self.output, self.nonblock)?.min(buffer.len());
             let got = self.input.read(&mut Sink::kernel(&mut buffer[..room]))?;
             let mut source = Source::kernel(&buffer[..got]);
-            // Should another writer have been faster, this waits: the bytes have nowhere to go back to.
-            return pipe::write_with(self.output, false, &mut source);
+            // Should another writer have been faster, this waits, whatever signal comes: the bytes have nowhere to go back to.
+            return pipe::write_all(self.output, &mut source);
         }
-        // Only what the pipe took counts as read.
-        let mut own = self.input.pos().lock();
-        let at = given.unwrap_or(*own);
-        let got = self.input.read_at_unnotified(&mut Sink::kernel(&mut buffer), at)?;
-        let put =
-            pipe::write_with(self.output, self.nonblock, &mut Source::kernel(&buffer[..got]))?;
-        let end = at.saturating_add(put as u64);
-        match given {
-            Some(_) => offset.write(end)?,
-            None => *own = end,
+        let put = loop {
+            // Waits before it has the position: nobody else who has the file open waits for room in this pipe.
+            pipe::wait_for_room(self.output, self.nonblock)?;
+            match self.read_to_pipe(given, &mut buffer) {
+                // Another writer was faster.
+                Err(Errno::EAGAIN) if !self.nonblock => {}
+                put => break put?,
+            }
+        };
+        if let Some(at) = given {
+            offset.write(at.saturating_add(put as u64))?;
+        }
+        Ok(put)
+    }
+
+    /// Reads what a pipe has room for, at a place or where the file stands: only what the pipe took counts as read.
+    fn read_to_pipe(&self, given: Option<u64>, buffer: &mut [u8]) -> Result<usize> {
+        let uses_own = given.is_none() && self.input.uses_position();
+        let mut own = uses_own.then(|| self.input.pos().lock());
+        let at = given.or(own.as_deref().copied()).unwrap_or(0);
+        let got = self.input.read_at_unnotified(&mut Sink::kernel(buffer), at)?;
+        let put = pipe::write_with(self.output, true, &mut Source::kernel(&buffer[..got]))?;
+        if let Some(own) = own.as_deref_mut() {
+            *own = at.saturating_add(put as u64);
         }
         Ok(put)
     }
