@@ -1,6 +1,7 @@
 //! io_uring_enter(2): submitting, and waiting for completions.
 //!
-//! Owns nothing. Locks: the ring's mutex while entries are taken, none while it waits.
+//! Owns nothing. Locks: the ring's mutex while entries are taken, none while it waits for completions. An entry that is carried out as
+//! a call may wait (an open of a fifo) with that mutex held: so who waits for it can be killed.
 
 use super::carry::retry;
 use super::ring::{Ring, of_file};
@@ -43,10 +44,10 @@ pub fn io_uring_enter(
     if ring.flags & setup::SQPOLL != 0 {
         taken = to_submit;
         if flags & flag::SQ_WAKEUP != 0 {
-            submit_all(ring, &mut ring.state.lock());
+            submit_all(ring, &mut *ring.state.lock_killable()?);
         }
     } else if to_submit != 0 {
-        let mut state = ring.state.lock();
+        let mut state = ring.state.lock_killable()?;
         ring.check_submitter(&mut state)?;
         taken = submit(ring, &mut state, to_submit);
         if taken != to_submit || is_plain && is_enough(ring, min_complete) {
@@ -104,10 +105,10 @@ fn wait(
     let Patience { deadline, mask } = read_arg(flags, arg, arg_size)?;
     if !has_submitted && ring.flags & setup::DEFER_TASKRUN != 0 {
         // Only who submits goes on with what waits.
-        ring.check_is_submitter(&ring.state.lock())?;
+        ring.check_is_submitter(&*ring.state.lock_killable()?)?;
     }
     if ring.has_kept() {
-        let mut state = ring.state.lock();
+        let mut state = ring.state.lock_killable()?;
         ring.restore(&mut state);
         if core::mem::take(&mut state.has_lost) {
             return Err(Errno::EBADR);
@@ -121,7 +122,7 @@ fn wait(
     }
     let waited = signal::with_mask(mask, || wait_until(ring, deadline, &done));
     if ring.has_kept() {
-        ring.restore(&mut ring.state.lock());
+        ring.restore(&mut *ring.state.lock_killable()?);
     }
     waited
 }
@@ -129,7 +130,7 @@ fn wait(
 /// Carries on what was woken.
 fn go_on(ring: &Ring) -> Result<()> {
     if ring.has_work() || ring.is_orphan() {
-        let mut state = ring.state.lock();
+        let mut state = ring.state.lock_killable()?;
         retry(ring, &mut state);
         ring.finish_batch(&mut state);
     }

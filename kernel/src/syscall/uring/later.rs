@@ -49,7 +49,8 @@ pub fn go_on() {
     while let Some((at, ring)) = next(memory, from) {
         from = at + 1;
         if let Some(ring) = ring.upgrade() {
-            let mut state = ring.state.lock();
+            // Whoever has it may wait for long: a task that is killed has nothing to go on with.
+            let Ok(mut state) = ring.state.lock_killable() else { return };
             retry(&ring, &mut state);
             ring.finish_batch(&mut state);
         }

@@ -35,7 +35,7 @@ pub fn io_uring_register(fd: i32, opcode: u32, arg: u64, count: u32) -> Result<u
         true => own_rings().ring(fd.cast_unsigned())?,
     };
     let ring = of_file(&file)?;
-    let mut state = ring.state.lock();
+    let mut state = ring.state.lock_killable()?;
     if state.submitter.is_some() {
         ring.check_submitter(&mut state)?;
     }
