@@ -10,7 +10,7 @@ pub use crate::base::PAGE_SIZE;
 pub use crate::base::areas::{DIRECT_MAP_BASE, vmalloc};
 /// log2 of [`PAGE_SIZE`].
 pub const PAGE_SHIFT: u32 = 12;
-/// Lowest address that user space may map without being privileged.
+/// Lowest address that is chosen for a mapping, and that `vm.mmap_min_addr` begins with.
 pub const MMAP_MIN: u64 = 0x1_0000;
 
 /// The kernel's address for a byte of physical memory.

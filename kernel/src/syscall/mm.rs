@@ -2,7 +2,8 @@
 
 use crate::base::PAGE_SIZE;
 use crate::mm::fallible::TryVec;
-use crate::mm::layout::{MMAP_MIN, page_up};
+use crate::mm::is_low;
+use crate::mm::layout::page_up;
 use crate::mm::space::request::{Advice, Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::space::{self, Membarrier};
 use crate::mm::user;
@@ -96,7 +97,7 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
     } else {
         MapFixed::No
     };
-    if fixed != MapFixed::No && addr < MMAP_MIN && !may_map_low() {
+    if fixed != MapFixed::No && is_low(addr) && !may_map_low() {
         return Err(Errno::EPERM);
     }
     let wanted = [

@@ -3,7 +3,7 @@
 use super::layout::Layout;
 use crate::base::page::USER_END;
 use crate::mm::fallible::{TryVec, try_arc};
-use crate::mm::layout::MMAP_MIN;
+use crate::mm::is_low;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::{AddressSpace, MapSource, Sink};
 use crate::process::task::current::Current;
@@ -264,7 +264,7 @@ fn map_segment(
         if at >= USER_END || end - start > USER_END - at {
             return Err(Errno::ENOMEM);
         }
-        if at < MMAP_MIN
+        if is_low(at)
             && !crate::process::task::current::current().cred().capable(Capability::SYS_RAWIO)
         {
             return Err(Errno::EPERM);

@@ -9,6 +9,7 @@
 mod kept;
 mod number;
 mod numbers;
+mod own;
 mod pinned;
 mod table;
 

@@ -6,6 +6,7 @@
 
 use super::kept::{Kept, register_kept};
 use super::numbers::{Several, register_setting, register_settings};
+use super::own;
 use super::pinned::{Pinned, register_pinned};
 use crate::base::setting::{Bounded, Setting};
 use crate::diag::klog;
@@ -35,7 +36,8 @@ pub(in crate::fs::procfs) fn register() -> Result<()> {
     }
     register_settings("sys/kernel/printk", Several(klog::LEVELS, Errno::EINVAL))?;
     register_kept(&KEPT)?;
-    register_pinned(&PINNED)
+    register_pinned(&PINNED)?;
+    own::register()
 }
 
 /// Settings of layers below the file systems, which cannot register files here themselves.
@@ -68,7 +70,6 @@ const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> P
 const NO_ID_MAPS: &str = "user numbers are mapped nowhere";
 const NO_SWAP: &str = "there is no swap";
 const NO_DISK: &str = "there is no disk to write back to";
-const NO_HUGE_PAGES: &str = "there are no huge pages";
 const NOT_CACHED: &str = "what is in memory is the only copy of it";
 
 /// The range of the user or group ID that stands for those that cannot be represented.
@@ -87,11 +88,8 @@ static KEPT: [Kept; 8] = [
     Kept::new("vm/vfs_cache_pressure", Bounded::new(100, 0..=i32::MAX), NOT_CACHED),
 ];
 
-static PINNED: [Pinned; 6] = [
-    pinned("kernel/tainted", "0", "there are no modules and nothing else that taints"),
+static PINNED: [Pinned; 3] = [
     pinned("kernel/modules_disabled", "1", "there are no modules"),
-    pinned("vm/mmap_min_addr", "65536", "the limit is part of how address spaces are laid out"),
-    pinned("vm/nr_hugepages", "0", NO_HUGE_PAGES),
     pinned("vm/legacy_va_layout", "0", "mappings are placed from the top"),
     pinned("fs/file-max", "9223372036854775807", "memory and RLIMIT_NOFILE limit open files"),
 ];

@@ -16,6 +16,23 @@ const BOTTOM_UP_BASE: u64 = page_down(USER_END / 3);
 /// Where MAP_32BIT places.
 const LOW: core::ops::Range<u64> = 1 << 30..2 << 30;
 
+crate::setting! {
+    /// The lowest address at which who is not privileged may map, as long as it is named.
+    pub static MMAP_MIN_ADDR = MMAP_MIN as i32, 0..=i32::MAX;
+}
+
+/// Whether a mapping there needs CAP_SYS_RAWIO.
+#[inline]
+pub fn is_low(addr: u64) -> bool {
+    addr < u64::from(MMAP_MIN_ADDR.get().unsigned_abs())
+}
+
+/// The lowest address that is chosen for a program.
+#[inline]
+pub fn lowest_chosen() -> u64 {
+    u64::from(MMAP_MIN_ADDR.get().unsigned_abs()).max(MMAP_MIN)
+}
+
 impl Inner {
     /// A free place for `len` bytes: at `hint` if it is free, else as high as possible below the mmap base,
     /// else anywhere.
@@ -23,7 +40,7 @@ impl Inner {
         if len > USER_END {
             return Err(Errno::ENOMEM);
         }
-        if let Some(hint) = hint.map(|hint| page_down(hint).max(MMAP_MIN))
+        if let Some(hint) = hint.map(|hint| page_down(hint).max(lowest_chosen()))
             && hint <= USER_END - len
             && self.fits(hint, len)
         {
@@ -34,7 +51,7 @@ impl Inner {
             base => base.min(USER_END),
         };
         self.vmas
-            .highest_gap(len, MMAP_MIN, base)
+            .highest_gap(len, lowest_chosen(), base)
             .or_else(|| self.vmas.lowest_gap(len, BOTTOM_UP_BASE, USER_END))
             .ok_or(Errno::ENOMEM)
     }
@@ -43,7 +60,7 @@ impl Inner {
     pub(super) fn choose_low(&mut self, hint: Option<u64>, len: u64) -> Result<u64> {
         match hint.map(page_down) {
             Some(hint)
-                if hint >= MMAP_MIN
+                if hint >= lowest_chosen()
                     && len <= LOW.end - hint.min(LOW.end)
                     && self.fits(hint, len) =>
             {

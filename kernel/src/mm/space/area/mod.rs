@@ -4,7 +4,7 @@
 
 mod advise;
 mod brk;
-mod choose;
+pub(super) mod choose;
 mod detach;
 pub(super) mod droppable;
 mod map;

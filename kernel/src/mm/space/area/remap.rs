@@ -3,10 +3,11 @@
 //! Owns nothing. Never leaves a page at both places: an entry is written at the new one after it was taken out at the old. Locks:
 //! the space's.
 
+use super::choose::{is_low, lowest_chosen};
 use super::unmap::page_range;
 use crate::base::PAGE_SIZE;
 use crate::mm::commit::Promise;
-use crate::mm::layout::{MMAP_MIN, page_down, page_up};
+use crate::mm::layout::{page_down, page_up};
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::index_at;
@@ -140,10 +141,10 @@ impl Inner {
     /// Where the mapping shall go.
     fn choose_target(&mut self, call: &Remap) -> Result<u64> {
         // As on Linux, a low hint is not moved up, unlike mmap's.
-        let hint = call.hint.map(page_down).filter(|&hint| hint < MMAP_MIN);
+        let hint = call.hint.map(page_down).filter(|&hint| hint < lowest_chosen());
         let low_hint = hint.filter(|&hint| self.fits(hint, call.new_len));
         match call.fixed.or(low_hint) {
-            Some(to) if to < MMAP_MIN && !call.may_be_low => Err(Errno::EPERM),
+            Some(to) if is_low(to) && !call.may_be_low => Err(Errno::EPERM),
             Some(to) => Ok(to),
             None => self.choose(call.hint, call.new_len),
         }

@@ -10,8 +10,9 @@ use crate::base::PAGE_SIZE;
 use crate::base::page::{self, USER_END};
 use crate::mm::commit;
 use crate::mm::frames::{self, For, Pfn, zero};
-use crate::mm::layout::{MMAP_MIN, PAGE_SHIFT, page_down};
+use crate::mm::layout::{PAGE_SHIFT, page_down};
 use crate::mm::page_cache::{Lookup, PageCache};
+use crate::mm::space::area::choose::lowest_chosen;
 use crate::mm::space::request::{Fault, FaultAccess, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
@@ -82,7 +83,7 @@ impl Inner {
                     && !below.flags.contains(VmFlags::GROWSDOWN))
         });
         let room = self.limits.address_space >> PAGE_SHIFT;
-        if start < MMAP_MIN
+        if start < lowest_chosen()
             || vma.end - start > self.limits.stack
             || self.counts.size.saturating_add(pages) > room
             || too_close

@@ -2,7 +2,7 @@
 
 use super::segment::{Segment, all};
 use crate::mm::fallible::try_arc;
-use crate::mm::layout::MMAP_MIN;
+use crate::mm::is_low;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::{MapObserver, MapSource, PageCache};
 use crate::process::current;
@@ -48,7 +48,7 @@ fn map(segment: &Arc<Segment>, request: &Attach) -> Result<u64> {
     if fixed == MapFixed::NoReplace && request.addr.is_some_and(overflows) {
         return Err(Errno::EINVAL);
     }
-    if request.addr.is_some_and(|addr| addr < MMAP_MIN) && !request.may_be_low {
+    if request.addr.is_some_and(is_low) && !request.may_be_low {
         return Err(Errno::EPERM);
     }
     let addr = request.addr.map(VirtAddr::try_new).transpose().map_err(|_| Errno::ENOMEM)?;
