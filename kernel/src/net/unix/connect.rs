@@ -52,6 +52,15 @@ impl Socket {
         Ok(())
     }
 
+    /// Who wants credentials (SO_PASSCRED) and connects has a name from then on: any free one if it had none.
+    pub fn bind_for_creds(self: &Arc<Self>) -> Result<()> {
+        let wants = {
+            let state = self.state.lock();
+            state.pass_cred && state.name == Address::Unnamed
+        };
+        if wants { self.bind_abstract(&Address::Unnamed) } else { Ok(()) }
+    }
+
     /// EINVAL if it has a name already.
     fn check_unbound(&self) -> Result<()> {
         if self.state.lock().name == Address::Unnamed { Ok(()) } else { Err(Errno::EINVAL) }

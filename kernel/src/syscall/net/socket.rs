@@ -197,7 +197,13 @@ pub fn connect_of(file: &OpenFile, addr: u64, len: u32) -> Result<()> {
             socket.disconnect()
         }
         Any::Unix(socket) => {
-            let target = find(&Address::decode(&bytes)?)?;
+            let name = Address::decode(&bytes)?;
+            if matches!(name, Address::Unnamed) {
+                return Err(Errno::EINVAL);
+            }
+            // As on Linux, also if nobody is found.
+            socket.bind_for_creds()?;
+            let target = find(&name)?;
             socket.connect(&target, file.nonblock(), caller_cred())
         }
     }
