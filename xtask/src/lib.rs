@@ -55,6 +55,7 @@ pub const COMMANDS: &[Command] = &[
         SUITES,
         "Run liburing's own tests of io_uring on both kernels, and compare how each ends",
     ),
+    Command("strace", SUITES, "Run strace's own tests on both kernels, and compare how each ends"),
     Command(
         "runtimes",
         SUITES,

@@ -16,7 +16,7 @@ use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::build::UEFI_LOADER;
 use xtask_setup::setup::{self, Need, TARGET, UEFI_TARGET};
-use xtask_suites::{assess, busybox, debian, random_stats};
+use xtask_suites::{assess, busybox, debian, random_stats, rooted};
 use xtask_tidy::{shrink, tidy};
 
 /// Checks formatting, clippy (host and kernel), tidiness, all tests, BusyBox's own too, and the
@@ -60,6 +60,8 @@ impl Ci {
         });
         println!("Programs of Debian on Linux and on Alea, a sample:");
         part(&mut tally, "programs of Debian", |tally| add(tally, debian::sample()));
+        println!("strace's own tests on Linux and on Alea, a sample:");
+        part(&mut tally, "strace's own tests", |tally| add(tally, rooted::sample()));
         gate(&mut tally, "instruction counts", baseline::check);
         where_possible(&mut tally, "statistics of random bytes", || {
             Ok(match random_stats::sample()? {

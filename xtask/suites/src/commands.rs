@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{assess, busybox, debian, liburing, random_stats, runs, runtimes, stress, vdso};
+use crate::{
+    assess, busybox, debian, liburing, random_stats, rooted, runs, runtimes, stress, vdso,
+};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -15,6 +17,8 @@ pub enum Command {
     Vdso(vdso::Vdso),
     /// Run liburing's own tests of io_uring on both kernels, and compare how each ends
     Liburing(liburing::Liburing),
+    /// Run strace's own tests on both kernels, and compare how each ends
+    Strace(rooted::Strace),
     /// Run the own tests of Go, Python and Linux on Linux and on Alea, and compare them
     Runtimes(runtimes::Runtimes),
     /// Try what README says runs on Alea, and what it says does not
@@ -35,6 +39,7 @@ impl Command {
             Self::Busybox(c) => c.run(),
             Self::Vdso(c) => c.run(),
             Self::Liburing(c) => c.run(),
+            Self::Strace(c) => c.run(),
             Self::Runtimes(c) => c.run(),
             Self::Runs(c) => c.run(),
             Self::Debian(c) => c.run(),

@@ -1,5 +1,5 @@
-//! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, liburing's, those of random numbers,
-//! programs of Debian, its stress-ng, and what README says runs (`runs`).
+//! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, liburing's, strace's, those of
+//! random numbers, programs of Debian, its stress-ng, and what README says runs (`runs`).
 #![forbid(unsafe_code)]
 
 pub mod assess;
@@ -7,8 +7,10 @@ pub mod busybox;
 pub mod commands;
 pub mod debian;
 pub mod liburing;
+mod outcomes;
 mod programs;
 pub mod random_stats;
+pub mod rooted;
 pub mod runs;
 pub mod runtimes;
 pub mod selftests;

@@ -4,7 +4,6 @@
 //! run the same static programs from one initramfs; how each ends must be the same. Differences that are known stand in
 //! `tests/liburing/known.toml` with a reason; any other fails, and so does one that has gone away.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -15,12 +14,12 @@ use clap::Args;
 
 use xtask_guest::initramfs::Tree;
 use xtask_guest::qemu::MachineArgs;
-use xtask_host::tally::Tally;
 use xtask_host::{paths, process};
 use xtask_setup::apt::Apt;
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
 
+use crate::outcomes::{self, STATUS, kernel};
 use crate::programs::{MARK, run_all};
 
 const RELEASE: &str = "bookworm";
@@ -28,9 +27,6 @@ const RELEASE: &str = "bookworm";
 /// Seconds that a test gets, as liburing's own script gives, and longer than that.
 const LIMIT: u64 = 60;
 const SILENCE: Duration = Duration::from_secs(10 * LIMIT);
-
-/// What stands before a test's status; none of the tests prints it.
-const STATUS: &str = "=-=-> ";
 
 /// Short ones of each kind.
 const SAMPLE: [&str; 15] = [
@@ -50,9 +46,6 @@ const SAMPLE: [&str; 15] = [
     "splice",
     "timeout-overflow",
 ];
-
-/// How a test ended, by its name.
-type Verdicts = BTreeMap<String, String>;
 
 /// Runs liburing's own tests on Linux and Alea, and compares them.
 #[derive(Args)]
@@ -85,69 +78,11 @@ impl Liburing {
         }
         let [linux, alea] = ["linux", "alea"].map(|name| {
             run_all(&machine, &kernel(name, self.build)?, &archive, SILENCE)
-                .map(|output| verdicts(&output))
+                .map(|output| outcomes::read(&output))
         });
-        let tally = compare(&linux?, &alea?, &known()?);
+        let tally = outcomes::compare(&linux?, &alea?, &outcomes::known("liburing")?);
         Ok(tally.conclude())
     }
-}
-
-fn kernel(name: &str, options: build::Options) -> Result<PathBuf> {
-    match name {
-        "linux" => setup::ensure(&[Need::Linux]).map(|()| paths::vmlinuz()),
-        "alea" => build::build(options).map(|_| paths::kernel()),
-        other => bail!("--only takes alea or linux, not {other}"),
-    }
-}
-
-/// Says of each test how it ended on both, and counts those that end the same, or otherwise as is known.
-fn compare(linux: &Verdicts, alea: &Verdicts, known: &Verdicts) -> Tally {
-    let mut tally = Tally::default();
-    for (test, want) in linux {
-        let got = alea.get(test).map_or("not run", String::as_str);
-        let line = match (want == got, known.get(test)) {
-            (true, None) => format!("ok      {test}: {want}"),
-            (false, Some(why)) => format!("known   {test}: linux {want}, alea {got}: {why}"),
-            (true, Some(_)) => {
-                format!("FAILED  {test}: now as on Linux, take it out of known.toml")
-            }
-            (false, None) => format!("FAILED  {test}: linux {want}, alea {got}"),
-        };
-        tally.count(!line.starts_with("FAILED"));
-        println!("{line}");
-    }
-    if linux.is_empty() {
-        println!("FAILED  no test has run");
-        tally.count(false);
-    }
-    tally
-}
-
-/// How each test ended: its own words for that, if it has them.
-fn verdicts(output: &str) -> Verdicts {
-    let mut name = "";
-    let mut all = Verdicts::new();
-    for line in output.lines() {
-        if let Some(test) = line.strip_prefix(MARK) {
-            name = test.trim_end();
-        } else if let Some((_, status)) = line.split_once(STATUS) {
-            let verdict = match status.trim_end() {
-                "0" => "passed".to_owned(),
-                "77" => "skipped".to_owned(),
-                "124" | "137" | "143" => "too long".to_owned(),
-                other => format!("failed ({other})"),
-            };
-            all.insert(name.to_owned(), verdict);
-        }
-    }
-    all
-}
-
-/// Known differences: the reason, by test.
-fn known() -> Result<Verdicts> {
-    let file = paths::source("tests/liburing/known.toml");
-    let text = fs::read_to_string(&file).with_context(|| paths::shown(&file))?;
-    toml::from_str(&text).with_context(|| paths::shown(&file))
 }
 
 /// The tests that are asked for, or all: names and programs, compiled.
@@ -235,36 +170,4 @@ fn archive(tests: &[(String, PathBuf)]) -> Result<PathBuf> {
     let file = paths::alea().join("liburing.cpio");
     fs::write(&file, tree.archive())?;
     Ok(file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn verdicts_are_found_behind_what_tests_print() {
-        let output = "boot\n=-=-= nop\n=-=-> 0\n=-=-= poll\nno newline=-=-> 1\n=-=-= old\n=-=-> 77\n\
-                      =-=-= hangs\n=-=-> 137\n=-=-= end\n";
-        let all = verdicts(output);
-        let of = |name: &str| all[name].as_str();
-        assert_eq!(
-            [of("nop"), of("poll"), of("old"), of("hangs")],
-            ["passed", "failed (1)", "skipped", "too long"]
-        );
-        assert_eq!(all.len(), 4);
-    }
-
-    #[test]
-    fn differences_fail_unless_they_are_known() {
-        let of = |all: &[(&str, &str)]| -> Verdicts {
-            all.iter().map(|(test, how)| ((*test).to_owned(), (*how).to_owned())).collect()
-        };
-        let linux = of(&[("a", "passed"), ("b", "passed"), ("c", "failed (1)")]);
-        let alea = of(&[("a", "passed"), ("b", "failed (1)"), ("c", "failed (1)")]);
-        let failed = |known: &[(&str, &str)]| compare(&linux, &alea, &of(known)).failed;
-        assert_eq!(failed(&[]), 1);
-        assert_eq!(failed(&[("b", "why")]), 0);
-        assert_eq!(failed(&[("b", "why"), ("c", "gone")]), 1);
-        assert_eq!(compare(&Verdicts::new(), &alea, &Verdicts::new()).failed, 1);
-    }
 }
