@@ -63,6 +63,9 @@ static unsigned ring_place(void)
 static struct io_uring_sqe ring_entry(void)
 {
 	static struct { long long s, ns; } times[] = { { 0, 0 }, { 0, 100000 }, { 0, 2000000 }, { 100, 0 }, { -1, 0 } };
+	static struct msghdr header;
+	static struct iovec bytes = { ring_bytes, 64 };
+	static char name[140], control[64];
 	struct io_uring_sqe e = { .opcode = (unsigned char)below(58), .fd = ring_target(), .user_data = below(16) };
 	e.flags = one_in(3) ? (unsigned char)(1 << below(7)) : 0;
 	e.addr = (u64)(ring_bytes + below(sizeof ring_bytes));
@@ -94,6 +97,15 @@ static struct io_uring_sqe ring_entry(void)
 		e.len = e.addr ? 0 : e.len;
 		e.addr3 = e.addr ? below(RING_FDS) : 0;
 		e.file_index = e.addr ? ring_place() : 0;
+		break;
+	case IORING_OP_RECVMSG:
+		header = (struct msghdr){ .msg_iov = &bytes, .msg_iovlen = below(3), .msg_namelen = (unsigned)below(140),
+			.msg_controllen = below(64), .msg_name = one_in(2) ? name : NULL, .msg_control = control };
+		e.addr = (u64)&header;
+		e.off = 0;
+		e.len = 1;
+		e.flags |= one_in(2) ? IOSQE_BUFFER_SELECT : 0;
+		e.ioprio = one_in(2) ? IORING_RECV_MULTISHOT : 0;
 		break;
 	case IORING_OP_ACCEPT: e.addr = e.len = 0; e.off = 0; e.file_index = ring_place(); break;
 	case IORING_OP_SOCKET: e.fd = 1; e.addr = e.len = 0; e.off = 1 + below(2); e.file_index = ring_place(); break;

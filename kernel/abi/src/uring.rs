@@ -152,6 +152,16 @@ pub struct FilesUpdate {
     pub fds: u64,
 }
 
+/// `struct io_uring_recvmsg_out`: what stands before a message of many.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct RecvmsgOut {
+    pub namelen: u32,
+    pub controllen: u32,
+    pub payloadlen: u32,
+    pub flags: u32,
+}
+
 /// `struct io_uring_rsrc_register`.
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -221,6 +231,7 @@ pub struct SyncCancel {
 }
 
 const _: () = assert!(size_of::<Restriction>() == 16);
+const _: () = assert!(size_of::<RecvmsgOut>() == 16);
 const _: () = assert!(size_of::<Resources>() == 32);
 const _: () = assert!(size_of::<ResourceUpdate>() == 32);
 const _: () = assert!(size_of::<IndexRange>() == 16);

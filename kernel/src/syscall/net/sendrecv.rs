@@ -157,15 +157,27 @@ pub fn receive_rest(
     flags: u32,
     skip: usize,
 ) -> Result<Part> {
-    let mut header = msg.read()?;
+    let header = msg.read()?;
     let mut iov = IoVec::new();
     let size = import_rest(&mut iov, &header, skip)?;
     let size = if header.controllen == 0 { size } else { 0 };
+    Ok((receive_into(file, msg, header, &iov, flags)?, size))
+}
+
+/// Receives into `iov` what a header says, and tells it there.
+#[inline]
+pub fn receive_into(
+    file: &OpenFile,
+    msg: UserPtr<MsgHdr>,
+    mut header: MsgHdr,
+    iov: &[user::UserSlice],
+    flags: u32,
+) -> Result<usize> {
     if header.name != 0 {
         name_len(&header)?;
     }
     let control = (header.control, header.controllen as usize);
-    let got = receive_message(file, &iov, control, MsgFlags::from_bits_retain(flags))?;
+    let got = receive_message(file, iov, control, MsgFlags::from_bits_retain(flags))?;
     if header.name != 0 {
         let bytes = got.from.unwrap_or_default();
         let room = (header.namelen as usize).min(bytes.len());
@@ -175,7 +187,7 @@ pub fn receive_rest(
     header.flags = got.flags.bits();
     header.controllen = got.control_len as u64;
     msg.write(&header)?;
-    Ok((got.bytes, size))
+    Ok(got.bytes)
 }
 
 /// Linux's `UIO_MAXIOV` bounds these two as well.

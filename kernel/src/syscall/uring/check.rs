@@ -65,10 +65,10 @@ impl Kind {
 
     const fn of(opcode: u8) -> Self {
         Self(match opcode {
-            op::RECV => Self::KNOWN | Self::TRANSFER | Self::SELECTS,
+            op::RECV | op::RECVMSG => Self::KNOWN | Self::TRANSFER | Self::SELECTS,
             op::READ | op::READV => Self::RW | Self::SELECTS,
             op::WRITE | op::WRITEV | op::READ_FIXED | op::WRITE_FIXED => Self::RW,
-            op::SEND | op::SEND_ZC | op::SENDMSG | op::RECVMSG | op::ACCEPT | op::CONNECT => {
+            op::SEND | op::SEND_ZC | op::SENDMSG | op::ACCEPT | op::CONNECT => {
                 Self::KNOWN | Self::TRANSFER
             }
             op::FSYNC
@@ -230,7 +230,7 @@ fn check_fields(sqe: &Sqe) -> Result<()> {
 /// Whether a completion need not be its last.
 pub fn is_multishot(sqe: &Sqe) -> bool {
     match sqe.opcode {
-        op::RECV => sqe.ioprio & RECV_MULTISHOT != 0,
+        op::RECV | op::RECVMSG => sqe.ioprio & RECV_MULTISHOT != 0,
         op::ACCEPT => sqe.ioprio & ACCEPT_MULTISHOT != 0,
         _ => false,
     }
@@ -294,8 +294,9 @@ fn has_good_net_fields(sqe: &Sqe) -> bool {
         op::FTRUNCATE => none(&[flags, addr, len, buf, index, addr3]),
         op::BIND => none(&[len, flags, buf, index]),
         op::LISTEN => none(&[off, addr, flags, buf, index]),
-        op::RECV if is_multishot(sqe) => {
-            none(&[index, off, len])
+        op::RECV | op::RECVMSG if is_multishot(sqe) => {
+            none(&[index, off])
+                && (len == 0 || sqe.opcode == op::RECVMSG)
                 && sqe.ioprio & !(POLL_FIRST | RECV_MULTISHOT) == 0
                 && sqe.flags & flag::BUFFER_SELECT != 0
                 && op_flags & WAITALL == 0
@@ -312,7 +313,9 @@ fn has_good_net_fields(sqe: &Sqe) -> bool {
         op::FILES_UPDATE => none(&[flags, index]) && len != 0,
         op::WAITID => none(&[addr, buf, addr3, flags]),
         op::FUTEX_WAIT | op::FUTEX_WAKE => none(&[len, flags, buf, index]) && check_futex(sqe),
-        op::RECV | op::SENDMSG | op::RECVMSG => none(&[index]) && sqe.ioprio & !POLL_FIRST == 0,
+        op::RECV | op::SENDMSG | op::RECVMSG => {
+            none(&[index, off]) && sqe.ioprio & !POLL_FIRST == 0
+        }
         op::ACCEPT => {
             let is_any = index == 0 || file_index == u32::MAX;
             none(&[len, buf])

@@ -9,13 +9,14 @@ use super::check::{
     is_multishot, is_rw, is_transfer,
 };
 use super::files::{close_direct, put_direct, registered_file, update_registered};
+use super::message;
 use super::outcome::{Done, Outcome, Wait, would_wait};
 use super::plain;
 use super::request::Direct;
 use super::ring::{Ring, State};
 use crate::mm::fallible::try_arc;
-use crate::mm::user::UserPtr;
 use crate::mm::user::iov::{IoVec, import_iovec};
+use crate::mm::user::{UserPtr, UserSlice};
 use crate::process;
 use crate::sync::PollTable;
 use crate::syscall::caller::{fd_limit, file, with_files};
@@ -192,10 +193,14 @@ pub fn transfer(
     loop {
         let outcome = transfer_with(ring, state, file, sqe, moved);
         let Outcome::Done(done) = outcome else { return outcome };
-        let goes_on = done.res > 0 || done.res == 0 && sqe.opcode == op::ACCEPT;
+        let goes_on = match sqe.opcode {
+            op::ACCEPT => done.res >= 0,
+            op::RECVMSG => done.flags & CQE_MORE != 0,
+            _ => done.res > 0,
+        };
         // As on Linux, who does not take completions is told that there will be no more.
         if !goes_on || !ring.has_room(state) {
-            return outcome;
+            return Outcome::Done(Done { flags: done.flags & !CQE_MORE, ..done });
         }
         ring.complete(state, Done { flags: done.flags | CQE_MORE, ..done }.completion(sqe));
         crate::sync::cond_resched();
@@ -228,21 +233,26 @@ fn transfer_with(
         Err(error) => return Outcome::of(Err(error)),
     };
     let len = if most == 0 { buffer.len } else { most.min(buffer.len) };
-    let opcode = if sqe.opcode == op::READV { op::READ } else { sqe.opcode };
-    let chosen = Sqe { opcode, addr: buffer.addr, len, ..*sqe };
+    let chosen = match sqe.opcode {
+        // Its address is that of the header.
+        op::RECVMSG => Sqe { addr3: buffer.addr, len, ..*sqe },
+        op::READV => Sqe { opcode: op::READ, addr: buffer.addr, len, ..*sqe },
+        _ => Sqe { addr: buffer.addr, len, ..*sqe },
+    };
     let outcome = transfer_once(ring, file, &chosen, 0);
     match outcome {
         // The end of a file takes a buffer, that of a stream does not.
         Outcome::Done(done) if done.res > 0 || done.res == 0 && is_rw(sqe.opcode) => {
             state.buffers.take_first(sqe.buf_index);
             let flags = CQE_BUFFER | u32::from(buffer.id) << CQE_BUFFER_SHIFT;
-            Outcome::Done(Done { flags, ..done })
+            Outcome::Done(Done { flags: done.flags | flags, ..done })
         }
         outcome => outcome,
     }
 }
 
-/// How much of a provided buffer the entry wants, nothing for all: READV says it in its vector, which has one element.
+/// How much of a provided buffer the entry wants, nothing for all: READV says it in its vector, which has one element, RECVMSG in
+/// its header.
 fn most_wanted(sqe: &Sqe) -> Result<u32> {
     match (sqe.opcode, sqe.len) {
         (op::READV, 1) => {
@@ -250,14 +260,15 @@ fn most_wanted(sqe: &Sqe) -> Result<u32> {
             Ok(u32::try_from(len).unwrap_or(u32::MAX))
         }
         (op::READV, _) => Err(Errno::EINVAL),
+        (op::RECVMSG, _) if !is_multishot(sqe) => message::wanted(&UserPtr::new(sqe.addr).read()?),
         (_, len) => Ok(len),
     }
 }
 
 /// Moves what can be moved now without waiting.
 fn transfer_once(ring: &Ring, file: &Arc<OpenFile>, sqe: &Sqe, before: u32) -> Outcome {
-    let mut wanted = None;
-    let result = process::without_waiting(|| move_some(ring, file, sqe, before, &mut wanted));
+    let mut told = Told::default();
+    let result = process::without_waiting(|| move_some(ring, file, sqe, before, &mut told));
     let waits = matches!(result, Err(error) if would_wait(error));
     let is_patient = match sqe.opcode {
         op::ACCEPT => sqe.ioprio & ACCEPT_DONTWAIT == 0,
@@ -271,7 +282,7 @@ fn transfer_once(ring: &Ring, file: &Arc<OpenFile>, sqe: &Sqe, before: u32) -> O
     }
     let result = if waits { Err(Errno::EAGAIN) } else { result };
     let is_short =
-        matches!((&result, wanted), (Ok(moved), Some(wanted)) if (*moved as usize) < wanted);
+        matches!((&result, told.wanted), (Ok(moved), Some(wanted)) if (*moved as usize) < wanted);
     // At the end of a stream nothing moves.
     if let Ok(moved @ 1..) = result
         && is_short
@@ -283,7 +294,7 @@ fn transfer_once(ring: &Ring, file: &Arc<OpenFile>, sqe: &Sqe, before: u32) -> O
     }
     let done = Done::of(result);
     // Of SEND_ZC a second completion tells when the bytes may be used again.
-    let flags = if sqe.opcode == op::SEND_ZC { CQE_MORE } else { 0 };
+    let flags = if sqe.opcode == op::SEND_ZC || told.goes_on { CQE_MORE } else { 0 };
     Outcome::Done(Done { breaks_link: done.breaks_link || is_short, flags, ..done })
 }
 
@@ -339,22 +350,31 @@ pub fn deadline_of(sqe: &Sqe) -> Result<u64> {
     at.ok_or(Errno::EFAULT)
 }
 
-/// Moves what can be moved now, behind what was `before`. `wanted` is told of how many bytes, if fewer break a link.
+/// What a transfer says of itself beside what it moved.
+#[derive(Default)]
+struct Told {
+    /// How many bytes, if fewer break a link.
+    wanted: Option<usize>,
+    /// RECVMSG of many messages received one, and not the end.
+    goes_on: bool,
+}
+
+/// Moves what can be moved now, behind what was `before`.
 fn move_some(
     ring: &Ring,
     file: &Arc<OpenFile>,
     sqe: &Sqe,
     before: u32,
-    wanted: &mut Option<usize>,
+    told: &mut Told,
 ) -> Result<i64> {
     let Sqe { off, addr, len, op_flags: flags, .. } = *sqe;
     let skip = before as usize;
     let mut all = |(moved, size): sendrecv::Part| {
-        *wanted = (flags & WAITALL != 0).then_some(size);
+        told.wanted = (flags & WAITALL != 0).then_some(size);
         moved
     };
     let moved = match sqe.opcode {
-        opcode if is_rw(opcode) => read_or_write(file, sqe, wanted)?,
+        opcode if is_rw(opcode) => read_or_write(file, sqe, &mut told.wanted)?,
         op::SEND | op::SEND_ZC => {
             let name = (off, sqe.file_index);
             let is_copied = sqe.opcode == op::SEND_ZC;
@@ -366,6 +386,16 @@ fn move_some(
         }
         op::RECV => all((sendrecv::receive_buffer(file, addr, len as usize, flags)?, len as usize)),
         op::SENDMSG => all(sendrecv::send_rest(file, &UserPtr::new(addr).read()?, flags, skip)?),
+        op::RECVMSG if sqe.flags & flag::BUFFER_SELECT != 0 => {
+            let buffer = UserSlice::new(sqe.addr3, len as usize);
+            if is_multishot(sqe) {
+                let (moved, is_message) = message::receive_framed(file, sqe, buffer)?;
+                told.goes_on = is_message;
+                moved
+            } else {
+                all(message::receive_once(file, sqe, buffer)?)
+            }
+        }
         op::RECVMSG => all(sendrecv::receive_rest(file, UserPtr::new(addr), flags, skip)?),
         op::ACCEPT => {
             let len = UserPtr::new(off);

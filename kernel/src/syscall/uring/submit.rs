@@ -4,7 +4,8 @@
 //! of the linked ones is carried out. Owns nothing. Locks: the ring's mutex is held by the caller.
 
 use super::carry::{begin, begin_one, refuse, retry};
-use super::check::{can_poll, check, is_fixed};
+use super::check::{can_poll, check, is_fixed, is_multishot};
+use super::message;
 use super::request::Request;
 use super::ring::{Ring, State};
 use crate::sync::{Pace, cond_resched};
@@ -58,7 +59,7 @@ fn take(ring: &Ring, state: &mut State, count: u32) -> u32 {
             break;
         }
         taken += 1;
-        request.refused = prepare(ring, state, &request.sqe).err();
+        request.refused = prepare(ring, state, &mut request.sqe).err();
         if !accept(ring, state, &request) && ring.flags & setup::SUBMIT_ALL == 0 {
             break;
         }
@@ -85,7 +86,7 @@ pub fn submit_all(ring: &Ring, state: &mut State) {
 }
 
 #[inline]
-fn prepare(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<()> {
+fn prepare(ring: &Ring, state: &mut State, sqe: &mut Sqe) -> Result<()> {
     if let Some(restrictions) = &state.restricted {
         restrictions.check_entry(sqe)?;
     }
@@ -97,8 +98,11 @@ fn prepare(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<()> {
     if is_fixed(sqe) {
         state.buffers.check_registered(sqe.buf_index)?;
     }
-    if sqe.flags & (flag::CQE_SKIP_SUCCESS | flag::IO_DRAIN) == 0 {
+    if sqe.flags & (flag::CQE_SKIP_SUCCESS | flag::IO_DRAIN | flag::BUFFER_SELECT) == 0 {
         return Ok(());
+    }
+    if sqe.opcode == op::RECVMSG && is_multishot(sqe) {
+        message::keep_header(sqe)?;
     }
     state.no_drain |= sqe.flags & flag::CQE_SKIP_SUCCESS != 0;
     if sqe.flags & flag::IO_DRAIN != 0 && state.no_drain {
