@@ -47,14 +47,32 @@ pub fn read_how(how: UserPtr<abi::fs::OpenHow>, size: usize) -> Result<OpenHow> 
 /// Opens a file: its descriptor.
 pub fn open_how(at: i32, path: u64, how: &OpenHow) -> Result<i32> {
     let cloexec = how.flags().contains(OpenFlags::CLOEXEC);
-    let file = open_file(at, path, how)?;
+    // Without a descriptor nothing is made, emptied or waited for.
+    let file = open_if(at, path, how, || with_files(|files| files.check_room(fd_limit())))?;
     with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit())).map(|fd| fd.0)
 }
 
 /// Opens a file without a descriptor.
 #[inline]
 pub fn open_file(at: i32, path: u64, how: &OpenHow) -> Result<Arc<OpenFile>> {
-    with_path(path, |path| with_ctx(|ctx| opening::open(ctx, Fd(at), path, how)))
+    open_if(at, path, how, || Ok(()))
+}
+
+/// As [`open_file`], where `check` allows it: asked when there is a name, and before it is looked at.
+#[inline]
+fn open_if(
+    at: i32,
+    path: u64,
+    how: &OpenHow,
+    check: impl FnOnce() -> Result<()>,
+) -> Result<Arc<OpenFile>> {
+    with_path(path, |path| {
+        // No name at all is ENOENT in any case.
+        if !path.is_empty() {
+            check()?;
+        }
+        with_ctx(|ctx| opening::open(ctx, Fd(at), path, how))
+    })
 }
 
 fn to_stat(meta: &Metadata) -> Stat {
