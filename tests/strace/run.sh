@@ -11,7 +11,7 @@ for name; do
 	./run.sh "./$name" > log.txt 2>&1
 	status=$?
 	case $status in 0 | 77) ;; *) tail -n 40 log.txt ;; esac
-	rm -rf "${name%.test}.dir"
+	rm -rf ./*.dir
 	echo "=-=-> $status"
 done
 echo "=-=-= end"
