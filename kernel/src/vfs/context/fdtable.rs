@@ -190,8 +190,10 @@ impl FdTable {
 
     /// EMFILE unless a descriptor below `limit` is free.
     pub fn check_room(&self, limit: usize) -> Result<()> {
-        let room = self.inner.lock().lowest_free(0) < limit;
-        if room { Ok(()) } else { Err(Errno::EMFILE) }
+        let slots = self.inner.lock();
+        // Behind the last slot a descriptor is free in any case.
+        let has_room = slots.files.len() < limit || slots.lowest_free(0) < limit;
+        if has_room { Ok(()) } else { Err(Errno::EMFILE) }
     }
 
     /// Installs `file` at the lowest free descriptor of at least `from`; EMFILE at `limit`.
