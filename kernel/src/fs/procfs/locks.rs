@@ -53,8 +53,8 @@ impl Tree {
             held: held.len(),
             nodes: Vec::with_room(held.len() + requests.len())?,
         };
-        for lock in held {
-            tree.nodes.try_push(Node { lock, waiters: Vec::new() })?;
+        for lock in held.into_iter().killable() {
+            tree.nodes.try_push(Node { lock: lock?, waiters: Vec::new() })?;
         }
         for lock in requests.into_iter().killable() {
             tree.add(lock?)?;
@@ -80,7 +80,8 @@ impl Tree {
     fn print(&self, out: &mut String, number: &mut u64) -> Result<()> {
         // Each with the number of its waiters that have been printed: the chain may be long.
         let mut chain: Vec<(usize, usize)> = Vec::new();
-        for lock in (0..self.held).rev().paced() {
+        for lock in (0..self.held).rev().killable() {
+            let lock = lock?;
             *number += 1;
             self.line(out, *number, 0, &self.nodes[lock].lock)?;
             chain.try_push((lock, 0))?;

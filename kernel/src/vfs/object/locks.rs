@@ -7,6 +7,7 @@
 
 use super::types::DevId;
 use crate::mm::fallible::{TryGrow, TryMap, TryVec, try_arc};
+use crate::sync::pace::killable;
 use crate::sync::{SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -222,15 +223,25 @@ impl FileLocks {
         Ok(made)
     }
 
-    /// Copies of the locks that are held and of the requests that wait, the oldest first.
+    /// Copies of the locks that are held and of the requests that wait, the oldest first: a few at a time, as a user can have
+    /// many, so what changes meanwhile may be missed. EINTR for a caller that is killed.
     pub fn copies(&self) -> Result<(Vec<Lock>, Vec<Lock>)> {
-        let table = self.table.lock();
-        let mut held = Vec::with_room(table.flocks.len() + table.records.len())?;
-        held.try_extend(table.flocks.iter().cloned().map(Lock::Whole))?;
-        held.try_extend(table.records.iter().cloned().map(Lock::Record))?;
-        let mut requests = Vec::with_room(table.requests.len())?;
-        requests.try_extend(table.requests.iter().map(|(_, lock)| lock.clone()))?;
-        Ok((held, requests))
+        const AT_ONCE: usize = 256;
+        let mut held = Vec::new();
+        loop {
+            killable()?;
+            held.try_room(AT_ONCE)?;
+            let table = self.table.lock();
+            let have = held.len();
+            let whole = table.flocks.iter().skip(have).cloned().map(Lock::Whole);
+            let records = table.records.iter().skip(have.saturating_sub(table.flocks.len()));
+            held.try_extend(whole.chain(records.cloned().map(Lock::Record)).take(AT_ONCE))?;
+            if held.len() < have + AT_ONCE {
+                let mut requests = Vec::with_room(table.requests.len())?;
+                requests.try_extend(table.requests.iter().map(|(_, lock)| lock.clone()))?;
+                return Ok((held, requests));
+            }
+        }
     }
 
     /// A request is about to sleep: it is shown as long as the result lives.
