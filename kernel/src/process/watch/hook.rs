@@ -25,12 +25,32 @@ const CALLS: Points = Points::none().with(Point::Enter).with(Point::Leave);
 pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     let task = current();
     let reasons = Reasons::of(&task);
+    match reasons.is_only(Reason::Ring) {
+        true => told(task, reasons, frame, calls),
+        false => watched_otherwise(task, reasons, frame, calls),
+    }
+}
+
+/// The same where a session of the trace is not the only reason, or none.
+#[inline(never)]
+fn watched_otherwise(
+    task: Current,
+    reasons: Reasons,
+    frame: &mut TrapFrame,
+    calls: &SyscallTable,
+) -> i64 {
     if !reasons.is_any() {
         return counted(task, frame, calls);
     }
     if reasons.is_own(Reason::Dispatch) && dispatch::diverts(task, frame) {
         return frame.return_value();
     }
+    told(task, reasons, frame, calls)
+}
+
+/// The same of a call of which is told.
+#[inline(always)]
+fn told(task: Current, reasons: Reasons, frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
     let number = frame.orig_rax as u32;
     let is_alone = !trace::wanted_by_others(Subscriber::Ring, CALLS);
     if rings::is_bare(number) && is_alone {

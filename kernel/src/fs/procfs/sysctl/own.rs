@@ -70,7 +70,7 @@ impl ProcFile for HugePages {
     /// As a Linux answers that finds no huge page free: the number is taken, and the file shows how many there are.
     fn write(&self, data: &[u8]) -> Result<usize> {
         if !data.is_empty() && unsigned(data)? > 0 {
-            log::info!("sysctl: vm.nr_hugepages stays 0, for there are no huge pages");
+            log::info!("sysctl: vm/nr_hugepages stays 0, for there are no huge pages");
         }
         Ok(data.len())
     }
