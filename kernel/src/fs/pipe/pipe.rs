@@ -4,7 +4,8 @@
 //! page at hand. A write without readers is `EPIPE` here; `SIGPIPE` is sent by the system call.
 //!
 //! Locks: a sleeping mutex guards the ring and is held over the user copy, and by a splice until the file that it writes to
-//! has the bytes: so whoever else waits for it can be killed. Another, taken inside it, guards the user's charge. How full the ring is can be read without either, so a wait's condition and `poll` take none.
+//! has the bytes: so whoever else waits for it can be killed. Another, taken inside it, guards the user's charge. How full
+//! the ring is can be read without either, so a wait's condition and `poll` take none.
 
 use super::limits;
 use super::ring::PAGE;

@@ -1,6 +1,6 @@
 //! Descriptors: `close`, `dup`, `fcntl`, `flock`, the generic part of `ioctl`.
 
-use super::install::install;
+use super::install::{install, install_shared};
 use crate::drivers::tty;
 use crate::fs::pipe;
 use crate::fs::procfs::ns;
@@ -40,7 +40,7 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
 
 pub fn dup(fd: i32) -> Result<i32> {
     let file = file_any(fd)?;
-    with_files(|files| files.alloc_lowest(0, file, false, fd_limit())).map(|fd| fd.0)
+    install_shared(file, false).map(|fd| fd.0)
 }
 
 pub fn dup2(old: i32, new: i32) -> Result<i32> {

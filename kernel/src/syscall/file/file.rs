@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 /// A buffer that does not lie in user space is refused before anything is moved, whatever its length.
 #[inline]
-fn check_buffer(buf: u64, count: usize) -> Result<()> {
+pub fn check_buffer(buf: u64, count: usize) -> Result<()> {
     if user::in_range(buf, count) { Ok(()) } else { Err(Errno::EFAULT) }
 }
 

@@ -5,10 +5,16 @@ use crate::mm::user::UserPtr;
 use crate::syscall::caller::{fd_limit, with_files};
 use crate::vfs::{Fd, OpenFile};
 use abi::Result;
+use alloc::sync::Arc;
 
 /// Gives `file` the lowest free descriptor.
 pub fn install(file: OpenFile, cloexec: bool) -> Result<Fd> {
-    let file = try_arc(file)?;
+    install_shared(try_arc(file)?, cloexec)
+}
+
+/// The same for a file that others may have, too.
+#[inline]
+pub fn install_shared(file: Arc<OpenFile>, cloexec: bool) -> Result<Fd> {
     with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit()))
 }
 

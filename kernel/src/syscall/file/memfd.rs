@@ -2,10 +2,10 @@
 //!
 //! Owns that setting. Never changes a memfd that is there. Locks: none.
 
+use super::install::install_shared;
 use crate::mm::fallible::TryVec;
 use crate::mm::user;
 use crate::process;
-use crate::syscall::caller::{fd_limit, with_files};
 use crate::vfs::open as opening;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -44,5 +44,5 @@ pub fn memfd_create(name: u64, flags: u32) -> Result<i32> {
     let place = crate::fs::tmpfs::new_memfd(&label, &cred, sealable, flags & NOEXEC_SEAL != 0)?;
     let file = opening::open_memfd(place)?;
     let cloexec = flags & CLOEXEC != 0;
-    with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit())).map(|fd| fd.0)
+    install_shared(file, cloexec).map(|fd| fd.0)
 }

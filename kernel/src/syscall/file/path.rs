@@ -1,5 +1,6 @@
 //! Calls that name one object: `open`, `stat`, `access`, `chmod`, `chown`, `utimensat`, `readlink`.
 
+use super::install::install_shared;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::{self, UserPtr};
 use crate::syscall::caller::{fd_limit, file, file_any, with_ctx, with_files, with_path};
@@ -49,7 +50,7 @@ pub fn open_how(at: i32, path: u64, how: &OpenHow) -> Result<i32> {
     let cloexec = how.flags().contains(OpenFlags::CLOEXEC);
     // Without a descriptor nothing is made, emptied or waited for.
     let file = open_if(at, path, how, || with_files(|files| files.check_room(fd_limit())))?;
-    with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit())).map(|fd| fd.0)
+    install_shared(file, cloexec).map(|fd| fd.0)
 }
 
 /// Opens a file without a descriptor.

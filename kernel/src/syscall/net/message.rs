@@ -9,7 +9,8 @@ use crate::net::unix::sender::UNKNOWN;
 use crate::net::unix::{Address, Ancillary, How, Kind, Outgoing, Socket};
 use crate::net::{self, Control, NetSocket};
 use crate::process;
-use crate::syscall::caller::{fd_limit, file_any, or_sigpipe, with_files};
+use crate::syscall::caller::{fd_limit, file_any, or_sigpipe};
+use crate::syscall::file::install::install_shared;
 use crate::time;
 use crate::vfs::{Capability, OpenFile};
 use abi::socket::{CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOL_SOCKET, Ucred};
@@ -375,9 +376,7 @@ impl ControlWriter {
         }
         let mut numbers = alloc::vec::Vec::new();
         for file in &files[..fit] {
-            let given =
-                with_files(|table| table.alloc_lowest(0, file.clone(), cloexec, fd_limit()));
-            match given {
+            match install_shared(file.clone(), cloexec) {
                 Ok(fd) => numbers.try_extend_from_slice(&fd.0.to_ne_bytes())?,
                 Err(_) => {
                     self.cut = true;

@@ -6,6 +6,7 @@ use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::mm::user::{self, UserPtr};
 use crate::sync::Pace;
 use crate::syscall::caller::file;
+use crate::syscall::file::file::check_buffer;
 use crate::vfs::OpenFile;
 use abi::socket::{MmsgHdr, MsgFlags, MsgHdr, SOCK_STREAM};
 use abi::time::Timespec;
@@ -20,9 +21,7 @@ pub fn sendto(
     addr_len: u32,
 ) -> Result<usize> {
     let file = file(fd)?;
-    if !user::in_range(buf, len) {
-        return Err(Errno::EFAULT);
-    }
+    check_buffer(buf, len)?;
     let iov = [user::UserSlice::new(buf, len)];
     let name = if addr == 0 { Name::NONE } else { Name { addr, len: addr_len } };
     send_message(&file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
@@ -37,9 +36,7 @@ pub fn recvfrom(
     addr_len: UserPtr<i32>,
 ) -> Result<usize> {
     let file = file(fd)?;
-    if !user::in_range(buf, len) {
-        return Err(Errno::EFAULT);
-    }
+    check_buffer(buf, len)?;
     let iov = [user::UserSlice::new(buf, len)];
     let got = receive_message(&file, &iov, (0, 0), MsgFlags::from_bits_retain(flags))?;
     if let Some(from) = &got.from {
@@ -66,9 +63,7 @@ pub fn send_buffer(
     if matches!(any(file)?, Any::Unix(_)) && uncopied {
         return Err(Errno::EOPNOTSUPP);
     }
-    if !user::in_range(buf, len) {
-        return Err(Errno::EFAULT);
-    }
+    check_buffer(buf, len)?;
     let iov = [user::UserSlice::new(buf, len)];
     let name = if addr == 0 { Name::NONE } else { Name { addr, len: addr_len } };
     send_message(file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
@@ -86,9 +81,7 @@ pub fn is_connected_kind(file: &OpenFile) -> bool {
 /// `recv` of io_uring.
 pub fn receive_buffer(file: &OpenFile, buf: u64, len: usize, flags: u32) -> Result<usize> {
     any(file)?;
-    if !user::in_range(buf, len) {
-        return Err(Errno::EFAULT);
-    }
+    check_buffer(buf, len)?;
     let iov = [user::UserSlice::new(buf, len)];
     Ok(receive_message(file, &iov, (0, 0), MsgFlags::from_bits_retain(flags))?.bytes)
 }

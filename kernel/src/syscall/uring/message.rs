@@ -5,6 +5,7 @@
 //! nothing else then. Owns nothing. Locks: none of its own.
 
 use crate::mm::user::{self, UserPtr, UserSlice};
+use crate::syscall::file::file::check_buffer;
 use crate::syscall::net::message::receive_message;
 use crate::syscall::net::sendrecv::{Part, receive_into};
 use crate::syscall::net::socket::any;
@@ -59,21 +60,17 @@ pub fn keep_header(sqe: &mut Sqe) -> Result<()> {
 /// Receives a message into `buffer`.
 pub fn receive_once(file: &OpenFile, sqe: &Sqe, buffer: UserSlice) -> Result<Part> {
     any(file)?;
-    check(buffer)?;
+    check_buffer(buffer.addr, buffer.len)?;
     let msg = UserPtr::<MsgHdr>::new(sqe.addr);
     let header = msg.read()?;
     let size = if header.controllen == 0 { buffer.len } else { 0 };
     Ok((receive_into(file, msg, header, &[buffer], sqe.op_flags)?, size))
 }
 
-fn check(buffer: UserSlice) -> Result<()> {
-    if user::in_range(buffer.addr, buffer.len) { Ok(()) } else { Err(Errno::EFAULT) }
-}
-
 /// One of many: its header, its name, its control data, itself. Whether there was a message, and not the end.
 pub fn receive_framed(file: &OpenFile, sqe: &Sqe, buffer: UserSlice) -> Result<(usize, bool)> {
     any(file)?;
-    check(buffer)?;
+    check_buffer(buffer.addr, buffer.len)?;
     let rooms = Rooms::of(sqe);
     let head = rooms.head() as usize;
     let room = buffer.len.checked_sub(head).ok_or(Errno::EFAULT)?;

@@ -19,8 +19,9 @@ use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::mm::user::{UserPtr, UserSlice};
 use crate::process;
 use crate::sync::PollTable;
-use crate::syscall::caller::{fd_limit, file, with_files};
+use crate::syscall::caller::file;
 use crate::syscall::event::epoll;
+use crate::syscall::file::install::install_shared;
 use crate::syscall::file::{dir, fd, file as files, path};
 use crate::syscall::mm;
 use crate::syscall::net::{sendrecv, socket};
@@ -135,8 +136,7 @@ fn make_socket(ring: &Ring, sqe: &Sqe) -> Result<i64> {
 fn install_registered(ring: &Ring, sqe: &Sqe) -> Result<i64> {
     let file = registered_file(ring, sqe.fd)?;
     let cloexec = sqe.op_flags & INSTALL_NO_CLOEXEC == 0;
-    let given = with_files(|files| files.alloc_lowest(0, file, cloexec, fd_limit()));
-    given.map(|fd| i64::from(fd.0))
+    install_shared(file, cloexec).map(|fd| i64::from(fd.0))
 }
 
 /// What gives nothing but success.

@@ -11,6 +11,21 @@ pub fn by_prefix(text: &str) -> (&str, u32) {
     }
 }
 
+/// Parses digits without a sign.
+fn magnitude(text: &str) -> Option<u64> {
+    let (digits, base) = by_prefix(text);
+    // A sign is refused here, since `from_str_radix` would take one.
+    if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
+        return None;
+    }
+    u64::from_str_radix(digits, base).ok()
+}
+
+/// Parses a number without a sign that may have white space around it.
+pub fn unsigned(data: &[u8]) -> Option<u64> {
+    magnitude(core::str::from_utf8(data.trim_ascii()).ok()?)
+}
+
 /// Parses a number that may have white space around it.
 pub fn number(data: &[u8]) -> Option<i32> {
     let text = core::str::from_utf8(data.trim_ascii()).ok()?;
@@ -18,11 +33,6 @@ pub fn number(data: &[u8]) -> Option<i32> {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let (digits, base) = by_prefix(digits);
-    // A second sign is refused here, since `from_str_radix` would take one.
-    if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
-        return None;
-    }
-    let size = i64::from_str_radix(digits, base).ok()?;
+    let size = i64::try_from(magnitude(digits)?).ok()?;
     i32::try_from(if is_negative { -size } else { size }).ok()
 }

@@ -4,7 +4,7 @@
 //! Owns the bits of `kernel.tainted`. Never keeps a number of huge pages. Locks: none.
 #![forbid(unsafe_code)]
 
-use super::number::by_prefix;
+use super::number;
 use super::numbers::Several;
 use crate::fs::procfs::file::ProcFile;
 use crate::fs::procfs::fixed::register_file;
@@ -54,7 +54,7 @@ impl ProcFile for Tainted {
             return Err(Errno::EPERM);
         }
         if !data.is_empty() {
-            TAINTED.fetch_or(unsigned(data)? & TAINTS, Ordering::Relaxed);
+            TAINTED.fetch_or(parse(data)? & TAINTS, Ordering::Relaxed);
         }
         Ok(data.len())
     }
@@ -69,19 +69,13 @@ impl ProcFile for HugePages {
 
     /// As a Linux answers that finds no huge page free: the number is taken, and the file shows how many there are.
     fn write(&self, data: &[u8]) -> Result<usize> {
-        if !data.is_empty() && unsigned(data)? > 0 {
+        if !data.is_empty() && parse(data)? > 0 {
             log::info!("sysctl: vm/nr_hugepages stays 0, for there are no huge pages");
         }
         Ok(data.len())
     }
 }
 
-/// A number without a sign that may have white space around it.
-fn unsigned(data: &[u8]) -> Result<u64> {
-    let text = core::str::from_utf8(data.trim_ascii()).map_err(|_| Errno::EINVAL)?;
-    let (digits, base) = by_prefix(text);
-    if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
-        return Err(Errno::EINVAL);
-    }
-    u64::from_str_radix(digits, base).map_err(|_| Errno::EINVAL)
+fn parse(data: &[u8]) -> Result<u64> {
+    number::unsigned(data).ok_or(Errno::EINVAL)
 }

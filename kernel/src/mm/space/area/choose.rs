@@ -24,13 +24,18 @@ crate::setting! {
 /// Whether a mapping there needs CAP_SYS_RAWIO.
 #[inline]
 pub fn is_low(addr: u64) -> bool {
-    addr < u64::from(MMAP_MIN_ADDR.get().unsigned_abs())
+    addr < lowest_allowed()
+}
+
+#[inline]
+fn lowest_allowed() -> u64 {
+    u64::from(MMAP_MIN_ADDR.get().unsigned_abs())
 }
 
 /// The lowest address that is chosen for a program.
 #[inline]
 pub fn lowest_chosen() -> u64 {
-    u64::from(MMAP_MIN_ADDR.get().unsigned_abs()).max(MMAP_MIN)
+    lowest_allowed().max(MMAP_MIN)
 }
 
 impl Inner {
