@@ -24,7 +24,7 @@ const ALLOW: u8 = 0;
 const BLOCK: u8 = 1;
 
 /// Where calls are let pass, and the address of the byte; 0 for none.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Terms {
     offset: u64,
     len: u64,
@@ -76,11 +76,10 @@ pub(in crate::process) fn config(task: &Task) -> DispatchConfig {
     DispatchConfig { mode, selector, offset, len }
 }
 
-/// The running task runs another program.
+/// The running task runs another program. As on Linux, a tracer may go on reading what the terms were.
 #[inline]
 pub(in crate::process) fn forget(task: Current) {
     if Reasons::of(&task).is_own(Reason::Dispatch) {
-        *task.dispatch.0.lock() = Terms::default();
         watch_task(&task, Reason::Dispatch, false);
     }
 }

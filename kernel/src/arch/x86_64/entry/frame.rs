@@ -85,8 +85,8 @@ impl TrapFrame {
     /// True inside a system call whose result has not been replaced by another context.
     #[inline]
     pub fn in_syscall(&self) -> bool {
-        // The low half, as the entry looks at it.
-        self.orig_rax as i32 >= 0
+        // The low half, as the entry looks at it; a call that there is none of is one all the same.
+        self.orig_rax as i32 != -1
     }
 
     /// The system call number.
