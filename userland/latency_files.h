@@ -178,16 +178,18 @@ static void exit_with_files(void) { fork_and_wait(); }
 
 #define NAMES 20000
 
-static int many_names(void)
+static int make_names(int count)
 {
 	char name[64];
-	for (int i = 0; i < NAMES; i++) {
+	for (int i = 0; i < count; i++) {
 		sprintf(name, "name-%d", i);
 		if (mknod(name, S_IFREG | 0600, 0) != 0)
 			return errno;
 	}
 	return 0;
 }
+
+static int many_names(void) { return make_names(NAMES); }
 
 static void list(void)
 {
@@ -196,6 +198,19 @@ static void list(void)
 	while (syscall(SYS_getdents64, fd, block, sizeof block) > 0)
 		;
 	close(fd);
+}
+
+/* A directory of very many names: its table grows while they are made, and shrinks while they go. */
+static int most_names(void) { return make_names(5 * NAMES); }
+
+static void remove_and_make(void)
+{
+	char name[64];
+	for (int i = 0; i < 5 * NAMES; i++) {
+		sprintf(name, "name-%d", i);
+		unlink(name);
+	}
+	(void)!most_names();
 }
 
 /* A directory as deep as memory is cheap. */
@@ -384,6 +399,7 @@ static void write_terminal(void)
 	{ "close_range_4000", many_files, close_many }, \
 	{ "exit_4000_files", many_files, exit_with_files }, \
 	{ "getdents_20000", many_names, list }, \
+	{ "names_100000", most_names, remove_and_make }, \
 	{ "deep_directory", deep, ask_deep }, \
 	{ "record_locks_20000", many_locks, more_locks }, \
 	{ "locked_files_10000", locked_once, list_locks }, \

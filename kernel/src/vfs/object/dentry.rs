@@ -8,12 +8,11 @@
 //! table's spinlock for the moment of the change; readers take only the spinlock. A dentry's own link lock may be taken
 //! inside its parent's table lock, never the other way. A rename is one step for all readers: it holds the spinlocks of both
 //! tables, and to exchange two names both links. Renames between two directories are ordered by a mutex, and nobody else holds
-//! two tables or two links ([`SpinLock::lock_second`] is the only way, and only here) but for the end of a file system, when
-//! nobody uses it: so no order among them is needed.
+//! two tables or two links ([`SpinLock::lock_second`] is the only way, and only here): so no order among them is needed.
 #![forbid(unsafe_code)]
 
-use super::children::{Children, NameHash};
 use super::inode::Inode;
+use super::name_hash::NameHash;
 use super::types::FileType;
 use crate::mm::fallible::{Room, try_box, try_small};
 use crate::sync::counted::{Counted, Kind};
@@ -21,6 +20,7 @@ use crate::sync::{Mutex, MutexGuard, SpinGuard, SpinLock, cond_resched, level};
 use crate::vfs::notify;
 use abi::fs::NAME_MAX;
 use abi::{Errno, Result};
+use alea_names::{Names, OutOfMemory};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use arrayvec::ArrayVec;
@@ -54,6 +54,9 @@ struct Link {
     cursor: u64,
     unlinked: bool,
 }
+
+/// The table of a directory.
+type Children = Names<Arc<Dentry>>;
 
 struct Directory {
     change: Mutex<()>,
@@ -181,7 +184,9 @@ impl Dentry {
         }
         let found = {
             let children = dir.children.lock();
-            children.find(NameHash::of(name), |child| *child.link.lock().name == *name).cloned()
+            children
+                .find(NameHash::of(name).value(), |child| *child.link.lock().name == *name)
+                .cloned()
         };
         match found {
             Some(child) => Ok(child),
@@ -193,7 +198,7 @@ impl Dentry {
     /// Finds a name in the table only, even if the directory is dynamic.
     pub fn lookup_fixed(&self, name: &[u8]) -> Option<Arc<Dentry>> {
         let children = self.dir.as_deref()?.children.lock();
-        children.find(NameHash::of(name), |child| *child.link.lock().name == *name).cloned()
+        children.find(NameHash::of(name).value(), |child| *child.link.lock().name == *name).cloned()
     }
 
     /// Takes this directory's `change` mutex.
@@ -229,20 +234,21 @@ impl Dentry {
         let dir = self.directory()?;
         let hash = NameHash::of(&child.link.lock().name);
         let mut children = dir.children.lock();
-        let cursor = children.insert(hash, child.clone())?;
+        let cursor =
+            children.insert(hash.value(), child.clone()).map_err(|OutOfMemory| Errno::ENOMEM)?;
         child.link.lock().cursor = cursor;
         Ok(())
     }
 
     /// Makes room in the table, so that the next [`insert`](Self::insert) cannot fail.
     pub fn reserve(&self) -> Result<()> {
-        self.directory()?.children.lock().reserve()
+        self.directory()?.children.lock().reserve().map_err(|OutOfMemory| Errno::ENOMEM)
     }
 
     /// Takes `child` out of this directory's table and marks it unlinked.
     pub fn remove(&self, child: &Arc<Dentry>) {
-        let (hash, cursor) = child.slot();
-        let removed = self.dir.as_deref().and_then(|dir| dir.children.lock().remove(hash, cursor));
+        let cursor = child.cursor();
+        let removed = self.dir.as_deref().and_then(|dir| dir.children.lock().remove(cursor));
         child.link.lock().unlinked = true;
         drop(removed);
     }
@@ -260,25 +266,26 @@ impl Dentry {
         let (Some(from), Some(to)) = (self.dir.as_deref(), new_dir.dir.as_deref()) else {
             return;
         };
-        let (old_hash, old_cursor) = child.slot();
+        let old_cursor = child.cursor();
         let mut tables = Tables::lock(from, to);
+        let mut gone = None;
         let cursor = match replaced {
             Some(replaced) => {
-                let (_, cursor) = replaced.slot();
+                let cursor = replaced.cursor();
                 replaced.link.lock().unlinked = true;
-                tables.second().replace(cursor, child.clone());
+                gone = tables.second().replace(cursor, child.clone());
                 cursor
             }
-            None => tables.second().insert_reserved(NameHash::of(&name), child.clone()),
+            None => tables.second().insert_reserved(NameHash::of(&name).value(), child.clone()),
         };
         let old = {
             let mut link = child.link.lock();
             link.cursor = cursor;
             (core::mem::replace(&mut link.name, name), link.parent.replace(new_dir.clone()))
         };
-        let held = tables.first.remove(old_hash, old_cursor);
+        let held = tables.first.remove(old_cursor);
         drop(tables);
-        drop((held, old));
+        drop((gone, held, old));
     }
 
     /// Swaps `a`, an entry of this directory, with `b`, one of `b_dir`. Both `change` mutexes are held. Everybody sees all of
@@ -288,15 +295,16 @@ impl Dentry {
             return;
         };
         let mut tables = Tables::lock(a_dir, b_dir);
-        tables.first.replace(a.slot().1, b.clone());
-        tables.second().replace(b.slot().1, a.clone());
+        let old_a = tables.first.replace(a.cursor(), b.clone());
+        let old_b = tables.second().replace(b.cursor(), a.clone());
         core::mem::swap(&mut *a.link.lock(), &mut *b.link.lock_second());
+        drop(tables);
+        drop((old_a, old_b));
     }
 
-    /// Hash and cursor of the slot that holds this dentry.
-    fn slot(&self) -> (NameHash, u64) {
-        let link = self.link.lock();
-        (NameHash::of(&link.name), link.cursor)
+    /// Where the parent's table holds this dentry.
+    fn cursor(&self) -> u64 {
+        self.link.lock().cursor
     }
 
     fn directory(&self) -> Result<&Directory> {
@@ -334,32 +342,21 @@ impl Dentry {
     /// Empties this directory's table and every table below, so that parents and children no longer keep each other alive:
     /// the end of a file system.
     pub fn tear_down(self: &Arc<Self>) {
-        // Down into the first directory that has entries, up again when a table is emptied: this needs no memory.
-        let (mut at, mut from) = (self.clone(), 0);
+        // Down into each directory that has entries, and up again when its table is empty: this needs no memory.
+        let mut at = self.clone();
         loop {
+            cond_resched();
             let Some(dir) = at.dir.as_deref() else { return };
-            let below = {
-                let children = dir.children.lock();
-                let has_children = |child: &Arc<Self>| {
-                    child.dir.as_deref().is_some_and(|dir| !dir.children.lock_second().is_empty())
-                };
-                children.from(from).find(|(_, c)| has_children(c)).map(|(_, c)| c.clone())
+            let first = dir.children.lock().remove_first();
+            at = match first {
+                Some(child) if child.has_children() => child,
+                Some(_) => continue,
+                None if Arc::ptr_eq(&at, self) => return,
+                None => match at.parent() {
+                    Some(parent) => parent,
+                    None => return,
+                },
             };
-            if let Some(below) = below {
-                (at, from) = (below, 0);
-                continue;
-            }
-            let taken = core::mem::replace(&mut *dir.children.lock(), Children::new());
-            drop(taken);
-            if Arc::ptr_eq(&at, self) {
-                return;
-            }
-            let (cursor, parent) = {
-                let link = at.link.lock();
-                (link.cursor, link.parent.clone())
-            };
-            let Some(parent) = parent else { return };
-            (at, from) = (parent, cursor.saturating_add(1));
         }
     }
 }

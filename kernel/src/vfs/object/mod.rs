@@ -1,9 +1,8 @@
 //! The objects that need each other: an inode is opened as a file, found as a dentry, on a mount of a file system.
 //!
-//! These modules import each other in a cycle, on purpose: `inode`, `file`, `dentry`, `mount`, `path`, `filesystem`
-//! and `children`. No other module here is part of it.
+//! These modules import each other in a cycle, on purpose: `inode`, `file`, `dentry`, `mount`, `path`, and
+//! `filesystem`. No other module here is part of it.
 
-pub(super) mod children;
 pub mod dentry;
 pub mod file;
 pub mod file_pos;
@@ -13,6 +12,7 @@ pub mod locks;
 pub(super) mod mapping;
 pub mod mode;
 pub mod mount;
+pub(super) mod name_hash;
 pub(super) mod path;
 pub mod permit;
 pub mod seals;

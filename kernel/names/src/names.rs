@@ -1,0 +1,174 @@
+//! [`Names`]: a short list, or an index.
+
+use crate::OutOfMemory;
+use crate::index::Index;
+use alloc::vec::Vec;
+
+/// So many are searched in place.
+const SMALL: usize = 12;
+/// Cursors 0 and 1 are left to `.` and `..`.
+const FIRST_CURSOR: u64 = 2;
+
+/// The names of one directory, each with a `T`. Each new name gets a greater cursor than all before it, so a cursor stays valid
+/// whatever is added or removed.
+pub struct Names<T> {
+    form: Form<T>,
+    next_cursor: u64,
+}
+
+enum Form<T> {
+    /// In the order of their cursors.
+    Small(Vec<Entry<T>>),
+    Large(Index<T>),
+}
+
+struct Entry<T> {
+    cursor: u64,
+    hash: u32,
+    child: T,
+}
+
+impl<T> Default for Names<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Names<T> {
+    /// An empty table; allocates nothing.
+    pub const fn new() -> Self {
+        Self { form: Form::Small(Vec::new()), next_cursor: FIRST_CURSOR }
+    }
+
+    /// The cursor that the next name gets: above all that are there.
+    pub const fn end(&self) -> u64 {
+        self.next_cursor
+    }
+
+    /// Whether no name is in it.
+    pub const fn is_empty(&self) -> bool {
+        match &self.form {
+            Form::Small(list) => list.is_empty(),
+            Form::Large(index) => index.len() == 0,
+        }
+    }
+
+    /// The child with that hash for which `is_it` holds.
+    #[inline]
+    pub fn find(&self, hash: u32, mut is_it: impl FnMut(&T) -> bool) -> Option<&T> {
+        match &self.form {
+            Form::Small(list) => {
+                let found = list.iter().find(|entry| entry.hash == hash && is_it(&entry.child));
+                found.map(|entry| &entry.child)
+            }
+            Form::Large(index) => index.find(hash, is_it),
+        }
+    }
+
+    /// Makes room for one more.
+    pub fn reserve(&mut self) -> Result<(), OutOfMemory> {
+        match &mut self.form {
+            Form::Small(list) if list.len() < SMALL => list.try_reserve(1).map_err(|_| OutOfMemory),
+            Form::Small(list) => {
+                let mut index = Index::new();
+                for (nth, entry) in (1..).zip(&*list) {
+                    index.reserve(entry.cursor, nth)?;
+                }
+                index.reserve(self.next_cursor, list.len() as u64 + 1)?;
+                for entry in list.drain(..) {
+                    index.insert(entry.cursor, entry.hash, entry.child);
+                }
+                self.form = Form::Large(index);
+                Ok(())
+            }
+            Form::Large(index) => index.reserve(self.next_cursor, 1),
+        }
+    }
+
+    /// Adds a name that is not there; returns its cursor.
+    pub fn insert(&mut self, hash: u32, child: T) -> Result<u64, OutOfMemory> {
+        self.reserve()?;
+        Ok(self.insert_reserved(hash, child))
+    }
+
+    /// As [`insert`](Self::insert), with the room that [`reserve`](Self::reserve) made, since when nothing was added or removed.
+    pub fn insert_reserved(&mut self, hash: u32, child: T) -> u64 {
+        let cursor = self.next_cursor;
+        self.next_cursor += 1;
+        match &mut self.form {
+            Form::Small(list) => {
+                debug_assert!(list.len() < list.capacity(), "no room was made");
+                list.push(Entry { cursor, hash, child });
+            }
+            Form::Large(index) => index.insert(cursor, hash, child),
+        }
+        cursor
+    }
+
+    /// Removes the child at `cursor`.
+    pub fn remove(&mut self, cursor: u64) -> Option<T> {
+        match &mut self.form {
+            Form::Small(list) => {
+                let at = list.binary_search_by_key(&cursor, |entry| entry.cursor).ok()?;
+                let child = list.remove(at).child;
+                if list.is_empty() {
+                    *list = Vec::new();
+                }
+                Some(child)
+            }
+            Form::Large(index) => {
+                let (_, child) = index.remove(cursor)?;
+                if let Some(list) = short_list(index) {
+                    self.form = Form::Small(list);
+                }
+                Some(child)
+            }
+        }
+    }
+
+    /// Removes the first child in the order of their cursors.
+    pub fn remove_first(&mut self) -> Option<T> {
+        let cursor = match &self.form {
+            Form::Small(list) => list.first()?.cursor,
+            Form::Large(index) => index.first()?,
+        };
+        self.remove(cursor)
+    }
+
+    /// Puts `child` in the place of the one at `cursor`, whose hash it has; gives the old one back.
+    pub fn replace(&mut self, cursor: u64, child: T) -> Option<T> {
+        let place = match &mut self.form {
+            Form::Small(list) => {
+                let at = list.binary_search_by_key(&cursor, |entry| entry.cursor).ok()?;
+                &mut list[at].child
+            }
+            Form::Large(index) => index.child_mut(cursor)?,
+        };
+        Some(core::mem::replace(place, child))
+    }
+
+    /// The children with cursors of at least `from`, in order.
+    pub fn from(&self, from: u64) -> impl Iterator<Item = (u64, &T)> {
+        let (list, index) = match &self.form {
+            Form::Small(list) => (list.as_slice(), None),
+            Form::Large(index) => (&[][..], Some(index)),
+        };
+        let start = list.partition_point(|entry| entry.cursor < from);
+        let short = list[start..].iter().map(|entry| (entry.cursor, &entry.child));
+        short.chain(index.into_iter().flat_map(move |index| index.from(from)))
+    }
+}
+
+/// What is left in the index as a list, if it is little and there is room for it.
+fn short_list<T>(index: &mut Index<T>) -> Option<Vec<Entry<T>>> {
+    let mut list = Vec::new();
+    if index.len() > SMALL as u64 / 2 || list.try_reserve(index.len() as usize).is_err() {
+        return None;
+    }
+    while let Some(cursor) = index.first()
+        && let Some((hash, child)) = index.remove(cursor)
+    {
+        list.push(Entry { cursor, hash, child });
+    }
+    Some(list)
+}
