@@ -85,7 +85,7 @@ fn build(tid: i32, input: Arc<OpenFile>) -> Result<Arc<Task>> {
     }))?;
     process.replace_limit(Resource::Core, Limit { soft: 1, hard: 1 })?;
     let files = try_arc(FdTable::new())?;
-    files.alloc_lowest(0, input, false, 1)?;
+    files.add(0, input, false, 1)?;
     let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
     try_arc(Task::new(
         TaskParts {

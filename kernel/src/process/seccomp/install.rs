@@ -14,7 +14,7 @@ use crate::mm::user::{self, UserPtr};
 use crate::process::task::current::{Current, current};
 use crate::process::task::task::Task;
 use crate::process::task::work;
-use crate::vfs::{Capability, Fd};
+use crate::vfs::Capability;
 use abi::seccomp::{FilterProgram, flag};
 use abi::{Errno, Result};
 use alea_bpf::{Insn, MAX_LEN, Program, Refusal};
@@ -70,26 +70,18 @@ pub fn install_filter(flags: u32, addr: u64) -> Result<i64> {
         true => Some(Notifier::new(has(flag::WAIT_KILLABLE_RECV))?),
         false => None,
     };
-    let fd = notifier.as_ref().map(|notifier| listener::open(task, notifier)).transpose()?;
+    let files = task.files();
+    let reserve = || files.reserve(true, task.process().nofile_limit());
+    let listener = match &notifier {
+        Some(notifier) => Some((reserve()?, listener::open(notifier)?)),
+        None => None,
+    };
     let parts = Parts { program, known, logs: has(flag::LOG), notifier };
     let done = attach(task, parts, flags, calls);
-    match (done, fd) {
-        (Ok(Done::Attached), Some(fd)) => Ok(fd.0.into()),
-        (Ok(Done::Attached), None) => Ok(0),
-        (refused, fd) => {
-            take_back(task, fd);
-            match refused? {
-                Done::Diverged(tid) if !has(flag::TSYNC_ESRCH) => Ok(tid.into()),
-                _ => Err(Errno::ESRCH),
-            }
-        }
-    }
-}
-
-/// Nobody has heard of the descriptor but the process's other threads, which may have closed it.
-fn take_back(task: Current, fd: Option<Fd>) {
-    if let Some(fd) = fd {
-        let _closed = task.files().close(fd);
+    match done? {
+        Done::Attached => Ok(listener.map_or(0, |(number, file)| number.install(file).0.into())),
+        Done::Diverged(tid) if !has(flag::TSYNC_ESRCH) => Ok(tid.into()),
+        Done::Diverged(_) => Err(Errno::ESRCH),
     }
 }
 

@@ -6,7 +6,7 @@ use super::notify::{Gift, Notifier};
 use crate::base::PAGE_SIZE;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::{self, UserPtr};
-use crate::process::task::current::{Current, current};
+use crate::process::task::current::current;
 use crate::sync::PollTable;
 use crate::vfs::anon::anonymous;
 use crate::vfs::{Fd, FileOps, OpenFile, PollEvents, Position};
@@ -19,11 +19,10 @@ use zerocopy::{FromBytes, IntoBytes};
 
 struct Listener(Arc<Notifier>);
 
-/// A descriptor of the running task for who answers.
-pub(super) fn open(task: Current, notifier: &Arc<Notifier>) -> Result<Fd> {
+/// The file of who answers.
+pub(super) fn open(notifier: &Arc<Notifier>) -> Result<Arc<OpenFile>> {
     let ops = try_arc(Listener(notifier.clone()))?;
-    let file = try_arc(anonymous(ops, "seccomp notify", OpenFlags::RDWR, false)?)?;
-    task.files().alloc_lowest(0, file, true, task.process().nofile_limit())
+    try_arc(anonymous(ops, "seccomp notify", OpenFlags::RDWR, false)?)
 }
 
 impl FileOps for Listener {

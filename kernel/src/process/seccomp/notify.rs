@@ -252,7 +252,7 @@ impl Notifier {
         let file = gift.file.clone();
         let fd = match gift.at {
             Some(fd) => task.files().install_at(fd, file, gift.cloexec, limit).map(|()| fd),
-            None => task.files().alloc_lowest(0, file, gift.cloexec, limit),
+            None => task.files().add(0, file, gift.cloexec, limit),
         };
         if gift.answers
             && let Some(call) = self.state.lock().find(id)

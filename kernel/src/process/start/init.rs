@@ -195,7 +195,7 @@ fn open_console(task: Current) {
         let how = OpenHow::classic(OpenFlags::RDWR.bits(), 0)?;
         let file = open(&ctx, Fd(AT_FDCWD), b"/dev/console", &how)?;
         for _ in 0..3 {
-            files.alloc_lowest(0, file.clone(), false, 3)?;
+            files.add(0, file.clone(), false, 3)?;
         }
         Ok(())
     };

@@ -30,7 +30,7 @@ use crate::process::task::users;
 use crate::process::watch;
 use crate::time::TimerRoom;
 use crate::trace::{self, Event, Point};
-use crate::vfs::{Fd, FdTable, FsContext};
+use crate::vfs::{FdTable, FsContext, OpenFile, Reserved};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use bitflags::bitflags;
@@ -188,7 +188,8 @@ fn try_clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
     let tid = table::allocate()?;
     let child =
         build(parent, args, inherited, machine, tid).inspect_err(|_| table::give_back(tid))?;
-    let pidfd = match give_pidfd(parent, args, &child) {
+    let files = parent.files();
+    let pidfd = match give_pidfd(parent, &files, args, &child) {
         Ok(pidfd) => pidfd,
         Err(error) => {
             table::give_back(tid);
@@ -207,12 +208,11 @@ fn try_clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
     let told = ptrace::clone_event(&args.kind());
     if let Err(error) = told.adopt(&child).and_then(|()| link(parent, &child, args)) {
         told.undo(&child);
-        if let Some(fd) = pidfd {
-            // Nobody has heard of it yet but the parent's other threads, which may have closed it.
-            let _closed = parent.files().close(fd);
-        }
         table::give_back(tid);
         return Err(error);
+    }
+    if let Some((number, file)) = pidfd {
+        number.install(file);
     }
     perf::forked(&parent, &child);
     watch::inherit(parent, &child, args.flags.contains(CloneFlags::THREAD));
@@ -231,8 +231,16 @@ fn try_clone(frame: &mut TrapFrame, args: &CloneArgs) -> Result<i32> {
     Ok(tid)
 }
 
+/// A number that user memory has been told, and the file that it is to be.
+type Told<'a> = (Reserved<'a>, Arc<OpenFile>);
+
 /// CLONE_PIDFD: a descriptor for the child, written to user memory before the child runs.
-fn give_pidfd(parent: Current, args: &CloneArgs, child: &Arc<Task>) -> Result<Option<Fd>> {
+fn give_pidfd<'a>(
+    parent: Current,
+    files: &'a FdTable,
+    args: &CloneArgs,
+    child: &Arc<Task>,
+) -> Result<Option<Told<'a>>> {
     if !args.flags.contains(CloneFlags::PIDFD) {
         return Ok(None);
     }
@@ -242,13 +250,9 @@ fn give_pidfd(parent: Current, args: &CloneArgs, child: &Arc<Task>) -> Result<Op
         super::pidfd::new(child.process(), false)?
     })?;
     let limit = parent.process().nofile_limit();
-    let fd = parent.files().alloc_lowest(0, file, true, limit)?;
-    if let Err(error) = UserPtr::<i32>::new(args.pidfd).write(&fd.0) {
-        // See `clone`: nobody else needs it.
-        let _closed = parent.files().close(fd);
-        return Err(error);
-    }
-    Ok(Some(fd))
+    let number = files.reserve(true, limit)?;
+    UserPtr::<i32>::new(args.pidfd).write(&number.fd().0)?;
+    Ok(Some((number, file)))
 }
 
 /// kernel.threads-max, and RLIMIT_NPROC, which root and the capable are free of: how many tasks there are.

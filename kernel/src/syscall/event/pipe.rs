@@ -9,7 +9,7 @@ use crate::process;
 use crate::process::signal::fd as signalfds;
 use crate::process::signal::fd::SignalFd;
 use crate::syscall::caller::{file, or_sigpipe};
-use crate::syscall::file::install::{install, install_pair};
+use crate::syscall::file::install::{install, reserved_pair};
 use crate::time::ClockId;
 use crate::vfs::{Capability, OpenFile};
 use abi::fs::OpenFlags;
@@ -35,8 +35,8 @@ pub fn pipe2(fds: UserPtr<[i32; 2]>, flags: u32) -> Result<()> {
     }
     let cred = process::current().cred_arc();
     let flags = OpenFlags::from_bits_retain(flags);
-    let (reader, writer) = pipes::new_pair(flags, &cred)?;
-    install_pair(reader, writer, flags.contains(OpenFlags::CLOEXEC), fds)
+    let pair = pipes::new_pair(flags, &cred)?;
+    reserved_pair(flags.contains(OpenFlags::CLOEXEC), fds, || Ok(pair))
 }
 
 pub fn eventfd(initial: u32) -> Result<i32> {

@@ -161,7 +161,7 @@ fn sealable(file: &OpenFile) -> Result<&TmpfsInode> {
 fn dup_from(file: Arc<OpenFile>, from: u64, cloexec: bool) -> Result<i64> {
     let limit = fd_limit();
     let from = usize::try_from(from).ok().filter(|&from| from < limit).ok_or(Errno::EINVAL)?;
-    with_files(|files| files.alloc_lowest(from, file, cloexec, limit)).map(|fd| i64::from(fd.0))
+    with_files(|files| files.add(from, file, cloexec, limit)).map(|fd| i64::from(fd.0))
 }
 
 fn set_flags(file: &OpenFile, flags: OpenFlags) -> Result<()> {

@@ -1,9 +1,9 @@
 //! Calls that name one object: `open`, `stat`, `access`, `chmod`, `chown`, `utimensat`, `readlink`.
 
-use super::install::install_shared;
+use super::install::reserved;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::{self, UserPtr};
-use crate::syscall::caller::{fd_limit, file, file_any, with_ctx, with_files, with_path};
+use crate::syscall::caller::{file, file_any, with_ctx, with_path};
 use crate::vfs::namei::{self, LookupFlags, perm};
 use crate::vfs::open::{self as opening, OpenHow};
 use crate::vfs::ops::{self, Change};
@@ -48,32 +48,21 @@ pub fn read_how(how: UserPtr<abi::fs::OpenHow>, size: usize) -> Result<OpenHow> 
 /// Opens a file: its descriptor.
 pub fn open_how(at: i32, path: u64, how: &OpenHow) -> Result<i32> {
     let cloexec = how.flags().contains(OpenFlags::CLOEXEC);
-    // Without a descriptor nothing is made, emptied or waited for.
-    let file = open_if(at, path, how, || with_files(|files| files.check_room(fd_limit())))?;
-    install_shared(file, cloexec).map(|fd| fd.0)
+    with_path(path, |path| {
+        // No name at all is ENOENT in any case.
+        if path.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        // Without a descriptor nothing is made, emptied or waited for.
+        let open = |_| with_ctx(|ctx| opening::open(ctx, Fd(at), path, how));
+        reserved(cloexec, open).map(|fd| fd.0)
+    })
 }
 
 /// Opens a file without a descriptor.
 #[inline]
 pub fn open_file(at: i32, path: u64, how: &OpenHow) -> Result<Arc<OpenFile>> {
-    open_if(at, path, how, || Ok(()))
-}
-
-/// As [`open_file`], where `check` allows it: asked when there is a name, and before it is looked at.
-#[inline]
-fn open_if(
-    at: i32,
-    path: u64,
-    how: &OpenHow,
-    check: impl FnOnce() -> Result<()>,
-) -> Result<Arc<OpenFile>> {
-    with_path(path, |path| {
-        // No name at all is ENOENT in any case.
-        if !path.is_empty() {
-            check()?;
-        }
-        with_ctx(|ctx| opening::open(ctx, Fd(at), path, how))
-    })
+    with_path(path, |path| with_ctx(|ctx| opening::open(ctx, Fd(at), path, how)))
 }
 
 fn to_stat(meta: &Metadata) -> Stat {

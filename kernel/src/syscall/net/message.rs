@@ -2,7 +2,7 @@
 
 use super::socket::{Any, any, find, read_address};
 use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
-use crate::mm::user::{self, UserSlice};
+use crate::mm::user::{self, UserPtr, UserSlice};
 use crate::mm::{Sink, Source};
 use crate::net::unix::flight::{Flight, Sender};
 use crate::net::unix::sender::UNKNOWN;
@@ -10,9 +10,9 @@ use crate::net::unix::{Address, Ancillary, How, Kind, Outgoing, Socket};
 use crate::net::{self, Control, NetSocket};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file_any, or_sigpipe};
-use crate::syscall::file::install::install_shared;
+use crate::syscall::file::install::reserved;
 use crate::time;
-use crate::vfs::{Capability, OpenFile};
+use crate::vfs::{Capability, Fd, OpenFile};
 use abi::socket::{CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOL_SOCKET, Ucred};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -233,7 +233,7 @@ fn receive_net(
     }
     let mut writer = ControlWriter { addr: control.0, room: control.1, done: 0, cut: false };
     for control in &got.control {
-        writer.put_at(control.level, control.kind, &control.data)?;
+        writer.put_at(control.level, control.kind, &control.data);
     }
     if writer.cut {
         out.flags |= MsgFlags::CTRUNC;
@@ -279,7 +279,7 @@ fn receive_unix(
         }
     }
     let mut writer = ControlWriter { addr: control.0, room: control.1, done: 0, cut: false };
-    put_ancillary(&mut writer, socket, got.ancillary, flags)?;
+    put_ancillary(&mut writer, socket, got.ancillary, flags);
     if writer.cut {
         out.flags |= MsgFlags::CTRUNC;
     }
@@ -294,29 +294,28 @@ fn put_ancillary(
     socket: &Socket,
     ancillary: Option<Ancillary>,
     flags: MsgFlags,
-) -> Result<()> {
+) {
     let Some(ancillary) = ancillary else {
         // As on Linux, the end of a stream comes from nobody: process, user and group 0.
         if socket.kind() == Kind::Stream && socket.passes_cred() {
-            writer.put(SCM_CREDENTIALS, &[0; 12])?;
+            writer.put(SCM_CREDENTIALS, &[0; 12]);
         }
-        return Ok(());
+        return;
     };
     if let Some(form) = socket.stamps()
         && socket.kind() != Kind::Stream
     {
         let at = ancillary.time.unwrap_or_else(time::realtime);
-        writer.put(form, net::stamp(form, at.as_u64()).as_flattened())?;
+        writer.put(form, net::stamp(form, at.as_u64()).as_flattened());
     }
     if socket.passes_cred() {
         let cred = ancillary.cred.unwrap_or(UNKNOWN);
         let words = [cred.pid.to_ne_bytes(), cred.uid.to_ne_bytes(), cred.gid.to_ne_bytes()];
-        writer.put(SCM_CREDENTIALS, words.as_flattened())?;
+        writer.put(SCM_CREDENTIALS, words.as_flattened());
     }
     if !ancillary.files.is_empty() {
-        writer.put_files(&ancillary.files, flags.contains(MsgFlags::CMSG_CLOEXEC))?;
+        writer.put_files(&ancillary.files, flags.contains(MsgFlags::CMSG_CLOEXEC));
     }
-    Ok(())
 }
 
 /// The name of a connected socket's peer, if it has one.
@@ -340,50 +339,54 @@ impl ControlWriter {
         if self.addr == 0 { 0 } else { self.room.saturating_sub(self.done) }
     }
 
-    fn put(&mut self, kind: i32, data: &[u8]) -> Result<()> {
-        self.put_at(SOL_SOCKET, kind, data)
+    fn put(&mut self, kind: i32, data: &[u8]) {
+        self.put_at(SOL_SOCKET, kind, data);
     }
 
-    fn put_at(&mut self, level: i32, kind: i32, data: &[u8]) -> Result<()> {
+    fn put_at(&mut self, level: i32, kind: i32, data: &[u8]) {
         let left = self.left();
         if left < HEADER {
             self.cut = true;
-            return Ok(());
+            return;
         }
         let len = (HEADER + data.len()).min(left);
         self.cut |= len < HEADER + data.len();
         let at = self.addr.wrapping_add(self.done as u64);
-        let mut message = Vec::with_room(len)?;
-        message.try_extend_from_slice(CmsgHdr { len: len as u64, level, kind }.as_bytes())?;
-        message.try_extend_from_slice(&data[..len - HEADER])?;
-        if user::write_bytes(at, &message).is_err() {
+        let header = CmsgHdr { len: len as u64, level, kind };
+        let written = user::write_bytes(at, header.as_bytes()).and_then(|()| {
+            user::write_bytes(at.wrapping_add(HEADER as u64), &data[..len - HEADER])
+        });
+        if written.is_err() {
             // As on Linux: the bytes have been received all the same, so there is no error.
-            return Ok(());
+            return;
         }
         self.done += len.next_multiple_of(ALIGN).min(left);
-        Ok(())
     }
 
-    /// Gives the receiver descriptors for as many files as its control buffer has room for.
-    fn put_files(&mut self, files: &[Arc<OpenFile>], cloexec: bool) -> Result<()> {
+    /// Gives the receiver descriptors for as many files as its control buffer has room for, up to the first whose number
+    /// cannot be had or told: a number is told before it is a file. The message says how many there are.
+    fn put_files(&mut self, files: &[Arc<OpenFile>], cloexec: bool) {
         let fit = (self.left().saturating_sub(HEADER) / 4).min(files.len());
-        self.cut |= fit < files.len();
-        // Descriptors whose numbers cannot be written back are closed again.
-        let at = self.addr.wrapping_add((self.done + HEADER) as u64);
-        if fit == 0 || user::write_bytes(at, &[0; 4 * SCM_MAX_FD][..4 * fit]).is_err() {
-            self.cut = true;
-            return Ok(());
-        }
-        let mut numbers = alloc::vec::Vec::new();
+        let at = self.addr.wrapping_add(self.done as u64);
+        let numbers = at.wrapping_add(HEADER as u64);
+        let mut given = 0;
         for file in &files[..fit] {
-            match install_shared(file.clone(), cloexec) {
-                Ok(fd) => numbers.try_extend_from_slice(&fd.0.to_ne_bytes())?,
-                Err(_) => {
-                    self.cut = true;
-                    break;
-                }
+            let number = UserPtr::<i32>::new(numbers.wrapping_add(4 * given as u64));
+            let tell = |fd: Fd| number.write(&fd.0).map(|()| file.clone());
+            if reserved(cloexec, tell).is_err() {
+                break;
             }
+            given += 1;
         }
-        if numbers.is_empty() { Ok(()) } else { self.put(SCM_RIGHTS, &numbers) }
+        self.cut |= given < files.len();
+        if given == 0 {
+            return;
+        }
+        let len = HEADER + 4 * given;
+        let header = CmsgHdr { len: len as u64, level: SOL_SOCKET, kind: SCM_RIGHTS };
+        // As on Linux: the descriptors are there, whether the message can be written or not.
+        if user::write_bytes(at, header.as_bytes()).is_ok() {
+            self.done += len.next_multiple_of(ALIGN).min(self.left());
+        }
     }
 }

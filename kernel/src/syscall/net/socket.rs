@@ -1,13 +1,14 @@
 //! Sockets: making, naming, connecting. AF_UNIX lives in `net::unix::unix`, networks in `net`.
 
-use crate::mm::fallible::TrySlice;
+use crate::mm::fallible::{TrySlice, try_arc};
+
 use crate::mm::user::{self, UserPtr};
 use crate::net::unix::connect::at_inode;
 use crate::net::unix::{self, Address, Kind, Socket, address};
 use crate::net::{self, NetSocket, Who};
 use crate::process;
-use crate::syscall::caller::{fd_limit, file, with_ctx, with_files};
-use crate::syscall::file::install::{install, install_pair};
+use crate::syscall::caller::{file, with_ctx};
+use crate::syscall::file::install::{install, reserved, reserved_pair};
 use crate::vfs::namei::{self, LookupFlags, perm};
 use crate::vfs::{Capability, DevId, Fd, FileType, OpenFile, ops};
 use abi::fs::{AT_FDCWD, OpenFlags, S_IFSOCK};
@@ -101,16 +102,16 @@ pub fn make(family: i32, kind: u32, protocol: i32) -> Result<OpenFile> {
 
 pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>) -> Result<()> {
     let (cloexec, nonblock) = type_flags(kind)?;
-    if family != i32::from(AF_UNIX) {
-        // The families of networks exist, but cannot pair.
-        net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
-        return Err(Errno::EOPNOTSUPP);
-    }
-    let cred = process::current().cred_arc();
-    let (a, b) = unix::pair(unix_kind(kind, protocol)?, caller_cred())?;
-    let a = unix::open(a, nonblock, &cred)?;
-    let b = unix::open(b, nonblock, &cred)?;
-    install_pair(a, b, cloexec, fds)
+    reserved_pair(cloexec, fds, || {
+        if family != i32::from(AF_UNIX) {
+            // The families of networks exist, but cannot pair.
+            net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let cred = process::current().cred_arc();
+        let (a, b) = unix::pair(unix_kind(kind, protocol)?, caller_cred())?;
+        Ok((unix::open(a, nonblock, &cred)?, unix::open(b, nonblock, &cred)?))
+    })
 }
 
 /// A `sockaddr` from user memory.
@@ -223,9 +224,8 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
 /// `accept4` of a socket that is found already.
 pub fn accept_of(listener: &OpenFile, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32> {
     // Without a descriptor the connection must stay in the queue.
-    with_files(|files| files.check_room(fd_limit()))?;
-    let file = accept_file(listener, addr, len, flags)?;
-    Ok(install(file, flags & OpenFlags::CLOEXEC.bits() != 0)?.0)
+    let cloexec = flags & OpenFlags::CLOEXEC.bits() != 0;
+    Ok(reserved(cloexec, |_| try_arc(accept_file(listener, addr, len, flags)?))?.0)
 }
 
 /// `accept4` without a descriptor.

@@ -96,5 +96,5 @@ pub fn pidfd_getfd(pidfd: i32, fd: i32, flags: u32) -> Result<i32> {
     let files = thread.files_arc().ok_or(Errno::ESRCH)?;
     let theirs = files.get_any(Fd(fd))?;
     let limit = process::current().process().nofile_limit();
-    Ok(with_files(|files| files.alloc_lowest(0, theirs, true, limit))?.0)
+    Ok(with_files(|files| files.add(0, theirs, true, limit))?.0)
 }

@@ -1,8 +1,9 @@
 //! [`FdTable`]: a process's descriptors; shared by `CLONE_FILES`.
 //!
 //! An array of slots and two bitmaps (in use, close-on-exec), so that a descriptor is found by one indexed
-//! load, and the lowest free one by a bit scan. Owns a reference to each open file. Locks: `FdTable`;
-//! a file is never dropped under it, because closing may block.
+//! load, and the lowest free one by a bit scan. A number in use without a file is [`Reserved`]: a call that does something
+//! which cannot be undone, such as to create a file or to take a connection from its queue, reserves the number first.
+//! Owns a reference to each open file. Locks: `FdTable`; a file is never dropped under it, because closing may block.
 #![forbid(unsafe_code)]
 
 use crate::base::speculation::clamp;
@@ -24,6 +25,36 @@ pub struct Fd(pub i32);
 /// The descriptors of a process.
 pub struct FdTable {
     inner: SpinLock<Slots, level::FdTable>,
+}
+
+/// A number that is taken for a file to come: nobody else gets it, and nobody finds a file there. Given back when dropped.
+#[must_use]
+pub struct Reserved<'a> {
+    table: &'a FdTable,
+    at: usize,
+}
+
+impl Reserved<'_> {
+    /// The number.
+    pub fn fd(&self) -> Fd {
+        // Below the limit of `FdTable::reserve`.
+        Fd(self.at as i32)
+    }
+
+    /// Makes the number a descriptor of `file`.
+    #[inline]
+    pub fn install(self, file: Arc<OpenFile>) -> Fd {
+        let fd = self.fd();
+        self.table.inner.lock().files[self.at] = Some(file);
+        core::mem::forget(self);
+        fd
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.table.inner.lock().free(self.at);
+    }
 }
 
 /// The files of a table, which is locked as long as this lives.
@@ -107,14 +138,31 @@ impl Slots {
         self.cloexec.resize(words, 0);
     }
 
-    fn set(&mut self, at: usize, file: Arc<OpenFile>, cloexec: bool) -> Option<Arc<OpenFile>> {
+    /// Takes the lowest free number of at least `from`: EMFILE at `limit`.
+    #[inline]
+    fn claim_lowest(&mut self, from: usize, cloexec: bool, limit: usize) -> Result<usize> {
+        let at = self.lowest_free(from);
+        if at >= limit.min(i32::MAX as usize) {
+            return Err(Errno::EMFILE);
+        }
+        self.grow(at)?;
+        self.claim(at, cloexec);
+        Ok(at)
+    }
+
+    /// Marks `at`, for which there is room, as in use.
+    #[inline]
+    fn claim(&mut self, at: usize, cloexec: bool) {
         let (word, bit) = (at / 64, 1u64 << (at % 64));
         self.used[word] |= bit;
         self.set_cloexec(at, cloexec);
         if self.first_free_word == word && self.used[word] == u64::MAX {
             self.first_free_word += 1;
         }
-        self.files[at].replace(file)
+    }
+
+    fn is_used(&self, at: usize) -> bool {
+        self.used[at / 64] & (1 << (at % 64)) != 0
     }
 
     fn set_cloexec(&mut self, at: usize, cloexec: bool) {
@@ -128,11 +176,17 @@ impl Slots {
 
     fn take(&mut self, at: usize) -> Option<Arc<OpenFile>> {
         let file = self.files.get_mut(at)?.take()?;
+        self.free(at);
+        Some(file)
+    }
+
+    /// Gives back a number that has no file.
+    #[inline]
+    fn free(&mut self, at: usize) {
         let (word, bit) = (at / 64, 1u64 << (at % 64));
         self.used[word] &= !bit;
         self.cloexec[word] &= !bit;
         self.first_free_word = self.first_free_word.min(word);
-        Some(file)
     }
 }
 
@@ -142,25 +196,31 @@ impl FdTable {
         Self { inner: SpinLock::new(Slots::default()) }
     }
 
-    /// A copy with the same files, for fork.
+    /// A copy with the same files, for fork. What is reserved is free there.
     pub fn fork(&self) -> Result<Self> {
         let inner = self.inner.lock();
         let mut slots = Slots::default();
         let last = inner.used.iter().rposition(|&word| word != 0);
+        slots.first_free_word = inner.first_free_word;
         if let Some(word) = last {
             slots.grow(word * 64 + inner.used[word].ilog2() as usize)?;
         }
         for (word, &used) in inner.used.iter().enumerate().take(slots.used.len()) {
-            let mut bits = used;
+            let (mut bits, mut reserved) = (used, 0);
             while bits != 0 {
                 let at = word * 64 + bits.trailing_zeros() as usize;
-                slots.files[at] = inner.files[at].clone();
+                match &inner.files[at] {
+                    Some(file) => slots.files[at] = Some(file.clone()),
+                    None => reserved |= bits & bits.wrapping_neg(),
+                }
                 bits &= bits - 1;
             }
-            slots.used[word] = used;
-            slots.cloexec[word] = inner.cloexec[word];
+            slots.used[word] = used & !reserved;
+            slots.cloexec[word] = inner.cloexec[word] & !reserved;
+            if reserved != 0 {
+                slots.first_free_word = slots.first_free_word.min(word);
+            }
         }
-        slots.first_free_word = inner.first_free_word.min(slots.used.len());
         Ok(Self { inner: SpinLock::new(slots) })
     }
 
@@ -188,35 +248,22 @@ impl FdTable {
         act(OpenFiles(&self.inner.lock().files))
     }
 
-    /// EMFILE unless a descriptor below `limit` is free.
-    pub fn check_room(&self, limit: usize) -> Result<()> {
-        let slots = self.inner.lock();
-        // Behind the last slot a descriptor is free in any case.
-        let has_room = slots.files.len() < limit || slots.lowest_free(0) < limit;
-        if has_room { Ok(()) } else { Err(Errno::EMFILE) }
+    /// Reserves the lowest free number: EMFILE at `limit`.
+    #[inline]
+    pub fn reserve(&self, cloexec: bool, limit: usize) -> Result<Reserved<'_>> {
+        let at = self.inner.lock().claim_lowest(0, cloexec, limit)?;
+        Ok(Reserved { table: self, at })
     }
 
-    /// Installs `file` at the lowest free descriptor of at least `from`; EMFILE at `limit`.
-    pub fn alloc_lowest(
-        &self,
-        from: usize,
-        file: Arc<OpenFile>,
-        cloexec: bool,
-        limit: usize,
-    ) -> Result<Fd> {
+    /// Gives `file`, which would be there all the same, the lowest free descriptor of at least `from`; EMFILE at `limit`.
+    pub fn add(&self, from: usize, file: Arc<OpenFile>, cloexec: bool, limit: usize) -> Result<Fd> {
         let mut inner = self.inner.lock();
-        let at = inner.lowest_free(from);
-        if at >= limit.min(i32::MAX as usize) {
-            drop(inner);
-            drop(file);
-            return Err(Errno::EMFILE);
-        }
-        inner.grow(at)?;
-        inner.set(at, file, cloexec);
+        let at = inner.claim_lowest(from, cloexec, limit)?;
+        inner.files[at] = Some(file);
         Ok(Fd(at as i32))
     }
 
-    /// Installs `file` at `fd`, closing what was there; EBADF at `limit`.
+    /// Installs `file` at `fd`, closing what was there; EBADF at `limit`, EBUSY if a file is to come there.
     pub fn install_at(
         &self,
         fd: Fd,
@@ -230,7 +277,11 @@ impl FdTable {
         }
         let mut inner = self.inner.lock();
         inner.grow(at)?;
-        let old = inner.set(at, file, cloexec);
+        if inner.files[at].is_none() && inner.is_used(at) {
+            return Err(Errno::EBUSY);
+        }
+        inner.claim(at, cloexec);
+        let old = inner.files[at].replace(file);
         drop(inner);
         if let Some(old) = old {
             // dup2 closes silently: nobody gets the error of that close.
@@ -246,14 +297,14 @@ impl FdTable {
         self.finish_close(file)
     }
 
-    /// Closes every descriptor in `first..=last`, or marks them close-on-exec.
+    /// Closes every descriptor in `first..=last`, or marks them close-on-exec, with those to come.
     pub fn close_range(&self, first: u32, last: u32, cloexec_only: bool) {
         let mut at = first as usize;
         let last = last as usize;
         loop {
             let mut inner = self.inner.lock();
             let end = inner.files.len();
-            while at < end && at <= last && inner.files[at].is_none() {
+            while at < end && at <= last && !inner.is_used(at) {
                 at += 1;
             }
             if at >= end || at > last {
@@ -280,7 +331,9 @@ impl FdTable {
                 word += 1;
                 continue;
             }
-            let file = inner.take(word * 64 + bits.trailing_zeros() as usize);
+            let at = word * 64 + bits.trailing_zeros() as usize;
+            inner.set_cloexec(at, false);
+            let file = inner.take(at);
             drop(inner);
             if let Some(file) = file {
                 let _ = self.finish_close(file);
