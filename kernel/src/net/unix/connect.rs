@@ -37,28 +37,29 @@ pub fn at_inode(inode: &Arc<dyn Inode>) -> Result<Arc<Socket>> {
 struct Bound(Weak<Socket>);
 
 impl Socket {
-    /// Gives the socket an abstract name, or any free one for [`Address::Unnamed`].
-    pub fn bind_abstract(self: &Arc<Self>, name: &Address) -> Result<()> {
+    /// Gives the socket an abstract name: EINVAL if it has one.
+    pub fn bind_abstract(self: &Arc<Self>, name: &Arc<[u8]>) -> Result<()> {
         let _turn = self.turn.lock();
         self.check_unbound()?;
-        let name = match name {
-            Address::Abstract(bytes) => {
-                address::claim(bytes, self)?;
-                name.clone()
-            }
-            _ => address::claim_any(self)?,
-        };
-        self.state.lock().name = name;
+        address::claim(name, self)?;
+        self.state.lock().name = Address::Abstract(name.clone());
         Ok(())
     }
 
-    /// Who wants credentials (SO_PASSCRED) and connects has a name from then on: any free one if it had none.
+    /// Gives the socket any free abstract name, unless it has one, which may have come this moment.
+    pub fn bind_any(self: &Arc<Self>) -> Result<()> {
+        let _turn = self.turn.lock();
+        if self.check_unbound().is_ok() {
+            let name = address::claim_any(self)?;
+            self.state.lock().name = name;
+        }
+        Ok(())
+    }
+
+    /// Who wants credentials (SO_PASSCRED) and connects or sends has a name from then on: any free one if it had none.
     pub fn bind_for_creds(self: &Arc<Self>) -> Result<()> {
-        let wants = {
-            let state = self.state.lock();
-            state.pass_cred && state.name == Address::Unnamed
-        };
-        if wants { self.bind_abstract(&Address::Unnamed) } else { Ok(()) }
+        let wants = self.state.lock().wants_name();
+        if wants { self.bind_any() } else { Ok(()) }
     }
 
     /// EINVAL if it has a name already.

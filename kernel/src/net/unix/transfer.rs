@@ -34,8 +34,8 @@ fn payload(src: &mut Source<'_>, len: usize) -> Result<Vec<u8>> {
 
 impl Socket {
     /// Sends: on a stream as much as `src` has, else one message. The bytes sent.
-    pub fn send(&self, src: &mut Source<'_>, how: Outgoing) -> Result<usize> {
-        self.check_sending()?;
+    pub fn send(self: &Arc<Self>, src: &mut Source<'_>, how: Outgoing) -> Result<usize> {
+        let wants_name = self.check_sending()?;
         garbage::note(&how.ancillary.files)?;
         let target = match how.to {
             Some(to) if self.kind == Kind::Stream => {
@@ -45,6 +45,9 @@ impl Socket {
             Some(to) if self.kind == Kind::Datagram => to,
             _ => self.peer_to_send()?,
         };
+        if wants_name {
+            self.bind_any()?;
+        }
         if target.kind != self.kind {
             return Err(Errno::EPROTOTYPE);
         }
@@ -70,14 +73,15 @@ impl Socket {
         Ok(done)
     }
 
-    fn check_sending(&self) -> Result<()> {
+    /// Whether the socket needs a name to send a message.
+    fn check_sending(&self) -> Result<bool> {
         let mut state = self.state.lock();
         if state.write_shut {
             return Err(Errno::EPIPE);
         }
         match state.error.take() {
             Some(error) => Err(error),
-            None => Ok(()),
+            None => Ok(self.kind != Kind::Stream && state.wants_name()),
         }
     }
 

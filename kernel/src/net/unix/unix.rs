@@ -96,6 +96,11 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Whether it asked for credentials, which only come to who has a name, and has none yet.
+    pub(super) fn wants_name(&self) -> bool {
+        self.pass_cred && self.name == Address::Unnamed
+    }
+
     /// Whether a sender that is not the peer must wait.
     pub(super) fn is_full(&self) -> bool {
         self.queue.len() > self.queue_length as usize

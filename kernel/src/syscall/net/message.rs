@@ -101,7 +101,13 @@ fn send_unix(
         Name { addr: 0, .. } => None,
         Name { len: 0, .. } => None,
         Name { addr, len } if socket.kind() == Kind::Datagram => {
-            Some(find(&Address::decode(&read_address(addr, len)?)?)?)
+            let name = Address::decode(&read_address(addr, len)?)?;
+            if matches!(name, Address::Unnamed) {
+                return Err(Errno::EINVAL);
+            }
+            // As on Linux, also if nobody is found.
+            socket.bind_for_creds()?;
+            Some(find(&name)?)
         }
         // A connected socket looks at no name, a stream only at whether there is one.
         Name { addr, len } => {

@@ -162,7 +162,11 @@ pub fn bind(fd: i32, addr: u64, len: u32) -> Result<()> {
 }
 
 fn bind_unix(socket: &Arc<Socket>, name: &Address) -> Result<()> {
-    let Address::Path(path) = name else { return socket.bind_abstract(name) };
+    let path = match name {
+        Address::Unnamed => return socket.bind_any(),
+        Address::Abstract(name) => return socket.bind_abstract(name),
+        Address::Path(path) => path,
+    };
     with_ctx(|ctx| {
         let made = ops::mknod(ctx, Fd(AT_FDCWD), path, S_IFSOCK | 0o777, DevId::NONE);
         made.map_err(|error| if error == Errno::EEXIST { Errno::EADDRINUSE } else { error })?;
