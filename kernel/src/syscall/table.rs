@@ -16,7 +16,7 @@ use super::task::{
     cred, ioprio, kcmp, perf, pidfd, process, rseq, sched, sched_policy, seccomp, trace, unshare,
     wait,
 };
-use super::uring::{enter, register, setup};
+use super::uring::{check, enter, register, setup};
 use super::{counters, mm, signal, time};
 use crate::arch::entry::frame::{SYSCALLS, SyscallTable, TrapFrame};
 use counters::LEN;
@@ -46,6 +46,32 @@ macro_rules! syscalls {
 fn call<Args, H: Handler<Args>>(handler: &H, frame: &mut TrapFrame) -> i64 {
     handler.call(frame)
 }
+
+/// The number that a row's status begins with.
+const fn leading_number(call: &str) -> usize {
+    let mut row = 0;
+    while !is_same(NAMES[row].1.as_bytes(), call.as_bytes()) {
+        row += 1;
+    }
+    let Partial(said) = NAMES[row].2 else { panic!("the row says nothing") };
+    let (mut number, mut at) = (0, 0);
+    while said.as_bytes()[at].is_ascii_digit() {
+        number = number * 10 + (said.as_bytes()[at] - b'0') as usize;
+        at += 1;
+    }
+    number
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let (mut at, mut same) = (0, one.len() == other.len());
+    while same && at < one.len() {
+        same = one[at] == other[at];
+        at += 1;
+    }
+    same
+}
+
+const _: () = assert!(leading_number("io_uring_enter") == check::BUILT, "as many as are built");
 
 /// The name of a call and how much of it stands.
 pub fn entry(number: usize) -> Option<(&'static str, Status)> {
@@ -327,7 +353,7 @@ syscalls! {
     334 rseq => rseq::rseq, Partial("mm_cid is the number of the CPU");
     424 pidfd_send_signal => pidfd::pidfd_send_signal, Partial("no directories of /proc in place of a pidfd");
     425 io_uring_setup => setup::io_uring_setup, Partial("SQPOLL without a thread that polls: NEED_WAKEUP is always set, and who wakes takes the entries himself; no SQE128, CQE32, NO_MMAP, REGISTERED_FD_ONLY: EINVAL");
-    426 io_uring_enter => enter::io_uring_enter, Partial("46 operations (PROBE lists them); what waits goes on when a task of the process that made the ring enters it, or when the thread that submitted it returns to user mode, which is not woken for it where it sleeps: TASKRUN is set meanwhile, and a poll of the ring says so; another process that holds the ring gets EAGAIN for what would wait; what waits for a process that is gone is cancelled at the next entry; no request waits for a ring or an epoll; what must block otherwise does so in the call; multishot of POLL_ADD, RECV, RECVMSG, ACCEPT and TIMEOUT only; buffers are selected for READ, RECV and RECVMSG only, not in bundles; SEND_ZC copies; while a request with a personality runs, checks that others make of its task see those credentials; FUTEX_REQUEUE does not move a FUTEX_WAIT, and a wake-up comes to threads first; no FUTEX_WAITV, SENDMSG_ZC, READ_MULTISHOT, URING_CMD, extended attributes; a failed READ gives a buffer of a list back; a multishot ACCEPT heeds RLIMIT_NOFILE when it accepts; SOCK_NONEMPTY is never set");
+    426 io_uring_enter => enter::io_uring_enter, Partial("50 operations (PROBE lists them); what waits goes on when a task of the process that made the ring enters it, or when the thread that submitted it returns to user mode, which is not woken for it where it sleeps: TASKRUN is set meanwhile, and a poll of the ring says so; another process that holds the ring gets EAGAIN for what would wait; what waits for a process that is gone is cancelled at the next entry; no request waits for a ring or an epoll; what must block otherwise does so in the call; multishot of POLL_ADD, RECV, RECVMSG, ACCEPT and TIMEOUT only; buffers are selected for READ, RECV and RECVMSG only, not in bundles; SEND_ZC copies; while a request with a personality runs, checks that others make of its task see those credentials; FUTEX_REQUEUE does not move a FUTEX_WAIT, and a wake-up comes to threads first; no FUTEX_WAITV, SENDMSG_ZC, READ_MULTISHOT, URING_CMD, extended attributes; a failed READ gives a buffer of a list back; a multishot ACCEPT heeds RLIMIT_NOFILE when it accepts; SOCK_NONEMPTY is never set");
     427 io_uring_register => register::io_uring_register, Partial("PROBE, FILES, FILES2, FILES_UPDATE, FILES_UPDATE2, FILE_ALLOC_RANGE, BUFFERS, EVENTFD, PERSONALITY, RESTRICTIONS, ENABLE_RINGS, RING_FDS, SYNC_CANCEL, PBUF_RING, PBUF_STATUS; RLIMIT_MEMLOCK for each registration alone; a personality that was taken back fails what waits for its link; registered files for transfers only; registered buffers and rings of buffers are found by their addresses, not pinned, and only by the process that made the ring; rings of buffers in user memory only (no PBUF_RING_MMAP, no PBUF_RING_INC); 65536 provided buffers a ring; no tags of files, no BUFFERS2, no clones of buffers, no limits of workers (there are none)");
     434 pidfd_open => pidfd::pidfd_open, Full;
     435 clone3 => process::clone3, Partial("no namespaces, no set_tid, no cgroup");

@@ -11,7 +11,7 @@
 
 mod awaited;
 mod carry;
-mod check;
+pub mod check;
 pub mod enter;
 mod files;
 mod handed;
