@@ -1,15 +1,13 @@
 /*
  * /proc/PID/fdinfo shows where a file stands while a transfer that will move it waits.
  */
-#include "check.h"
+#include "full_pipe.h"
 #include <pthread.h>
-
-static int file, full[2];
 
 static void *copies(void *unused)
 {
 	(void)unused;
-	return (void *)(long)splice(file, NULL, full[1], NULL, 50, 0);
+	return (void *)(long)to_pipe(NULL);
 }
 
 static void show(const char *when)
@@ -26,15 +24,9 @@ static void show(const char *when)
 
 int main(void)
 {
-	static char bytes[1 << 16];
 	pthread_t thread;
 	void *moved;
-	scratch();
-	file = (int)MUST(open("f", O_RDWR | O_CREAT | O_TRUNC, 0600));
-	MUST(write(file, bytes, sizeof bytes));
-	MUST(lseek(file, 1000, SEEK_SET));
-	MUST(pipe(full));
-	T(write(full[1], bytes, sizeof bytes));
+	fill();
 	show("before");
 	MUST(pthread_create(&thread, NULL, copies, NULL) ? -1 : 0);
 	sleep_ms(100);

@@ -2,7 +2,7 @@
  * A transfer that waits keeps nobody else who has the same open file from it: a splice that waits for room in a pipe, and a
  * reader of /dev/kmsg that waits for a line. Who waits for such a reader can be killed.
  */
-#include "check.h"
+#include "full_pipe.h"
 
 /* Runs a block in a child that is given two seconds: SOON("name") { ... } DONE */
 #define SOON(name) do { const char *name_ = (name); fflush(stdout); \
@@ -38,18 +38,15 @@ static pid_t asleep(void (*act)(void))
 	return pid;
 }
 
-static int file, full[2];
-static char bytes[1 << 16];
-
 static void from_here(void)
 {
-	splice(file, NULL, full[1], NULL, 50, 0);
+	to_pipe(NULL);
 }
 
 static void from_there(void)
 {
 	off_t at = 7;
-	splice(file, &at, full[1], NULL, 50, 0);
+	to_pipe(&at);
 }
 
 static void beside_a_splice(void (*act)(void))
@@ -71,7 +68,7 @@ static void beside_a_splice(void (*act)(void))
 	} DONE;
 	SOON("another splice, killed") {
 		alarm(1);
-		splice(file, NULL, full[1], NULL, 50, 0);
+		to_pipe(NULL);
 	} DONE;
 	kill(pid, SIGKILL);
 	say_status("who waited", reap(pid));
@@ -89,12 +86,7 @@ static void lines(void)
 
 int main(void)
 {
-	scratch();
-	file = (int)MUST(open("f", O_RDWR | O_CREAT | O_TRUNC, 0600));
-	MUST(write(file, bytes, sizeof bytes));
-	MUST(lseek(file, 1000, SEEK_SET));
-	MUST(pipe(full));
-	MUST(write(full[1], bytes, sizeof bytes));
+	fill();
 	beside_a_splice(from_here);
 	beside_a_splice(from_there);
 
