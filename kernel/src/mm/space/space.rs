@@ -5,6 +5,7 @@
 //! access, whose fault would take it again. Lock order: a file's locks, then a space (two only in fork,
 //! where the child's is known to nobody), then a page cache.
 
+use super::area::choose::MmapBase;
 use super::hot::HotPages;
 use super::registry;
 use super::request::{MmLimits, VmFlags};
@@ -87,7 +88,7 @@ pub(super) struct Counts {
 /// Addresses that exec draws.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Layout {
-    pub(super) mmap_base: u64,
+    pub(super) mmap_base: MmapBase,
     pub(super) brk_start: u64,
     pub(super) brk: u64,
     /// An address in the initial stack.
@@ -233,8 +234,8 @@ impl AddressSpace {
         }
     }
 
-    /// Sets where `mmap` searches from (downwards); exec draws it.
-    pub fn set_mmap_base(&self, base: u64) {
+    /// Sets where `mmap` searches; exec draws it.
+    pub fn set_mmap_base(&self, base: MmapBase) {
         self.inner.lock().layout.mmap_base = base;
     }
 

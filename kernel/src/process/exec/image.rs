@@ -3,9 +3,8 @@
 use super::layout::Layout;
 use crate::base::page::USER_END;
 use crate::mm::fallible::{TryVec, try_arc};
-use crate::mm::is_low;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
-use crate::mm::{AddressSpace, MapSource, Sink};
+use crate::mm::{AddressSpace, MapSource, MmapBase, Sink, is_low};
 use crate::process::task::current::Current;
 use crate::vfs::namei::{LookupFlags, perm};
 use crate::vfs::{Capability, Cred, DenyWrite, Fd, MapTarget, OpenFile};
@@ -103,7 +102,7 @@ impl Image {
         let bias = match (plan.kind, &self.interpreter) {
             (Kind::Fixed, _) => 0,
             (Kind::Anywhere, Some(_)) => layout.program_base(plan.align).wrapping_sub(plan.start()),
-            (Kind::Anywhere, None) => below(layout.mmap_base, plan)?,
+            (Kind::Anywhere, None) => free_bias(layout.mmap_base, plan)?,
         };
         let program = map_plan(mm, plan, bias, &self.source)?;
         let program_entry = plan.entry.wrapping_add(bias);
@@ -113,7 +112,7 @@ impl Image {
                 let plan = interpreter.plan.as_ref().map_err(|_| Errno::EINVAL)?;
                 let bias = match plan.kind {
                     Kind::Fixed => 0,
-                    Kind::Anywhere => below(layout.mmap_base, plan)?,
+                    Kind::Anywhere => free_bias(layout.mmap_base, plan)?,
                 };
                 let span = map_plan(mm, plan, bias, &interpreter.source)?;
                 (plan.entry.wrapping_add(bias), bias.wrapping_add(plan.start()), span)
@@ -138,10 +137,14 @@ impl Image {
     }
 }
 
-/// The bias that puts an image just below `top`.
-fn below(top: u64, plan: &Plan) -> Result<u64> {
-    let start = top.checked_sub(plan.extent()).ok_or(Errno::ENOMEM)?;
-    let start = start & !(plan.align - 1);
+/// The bias that puts an image where the first mapping goes.
+fn free_bias(base: MmapBase, plan: &Plan) -> Result<u64> {
+    let start = match base {
+        MmapBase::Top(top) => {
+            top.checked_sub(plan.extent()).ok_or(Errno::ENOMEM)? & !(plan.align - 1)
+        }
+        MmapBase::Bottom(bottom) => bottom.next_multiple_of(plan.align),
+    };
     Ok(start.wrapping_sub(plan.start()))
 }
 

@@ -1,9 +1,10 @@
 //! Where things lie in a new address space, randomised as on Linux.
 //!
-//! Owns the setting how much is randomised. Never draws a secret again. Locks: none.
+//! Owns the settings how much is randomised and whether mappings go up. Never draws a secret again. Locks: none.
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
+use crate::mm::{BOTTOM_UP_BASE, MmapBase};
 use crate::process::task::current::Current;
 use crate::process::task::limits::Resource;
 use crate::random;
@@ -26,12 +27,14 @@ const MAX_GAP: u64 = USER_END / 6 * 5;
 crate::setting! {
     /// `kernel.randomize_va_space`: 0 draws no addresses, 1 all but the heap's, 2 all.
     pub static RANDOMIZE_VA_SPACE = 2, i32::MIN..=i32::MAX;
+    /// `vm.legacy_va_layout`: whether every program's mappings go from the bottom up.
+    pub static LEGACY_VA_LAYOUT = 0, 0..=i32::MAX;
 }
 
 /// The addresses drawn for one program.
 pub(super) struct Layout {
     pub(super) stack_top: u64,
-    pub(super) mmap_base: u64,
+    pub(super) mmap_base: MmapBase,
     program: u64,
     brk: u64,
     /// Chooses the vDSO's place.
@@ -52,11 +55,15 @@ pub(super) fn stack_offset(task: Current, file: &OpenFile) -> usize {
     (word as usize % PAGE_SIZE) & !15
 }
 
+/// Whether the running thread's personality says so.
+fn has(task: Current, flag: u32) -> bool {
+    // Relaxed: the thread's own setting.
+    task.settings.personality.load(Ordering::Relaxed) & flag != 0
+}
+
 /// What the setting and the running thread's personality say together.
 fn moves(task: Current) -> i32 {
-    // Relaxed: the thread's own setting.
-    let own = task.settings.personality.load(Ordering::Relaxed);
-    if own & personality::ADDR_NO_RANDOMIZE == 0 { RANDOMIZE_VA_SPACE.get() } else { 0 }
+    if has(task, personality::ADDR_NO_RANDOMIZE) { 0 } else { RANDOMIZE_VA_SPACE.get() }
 }
 
 impl Layout {
@@ -71,7 +78,12 @@ impl Layout {
         let gap = stack_limit.saturating_add(stack_room).clamp(MIN_GAP + stack_room, MAX_GAP);
         Self {
             stack_top: USER_END - pages(stack, STACK_BITS),
-            mmap_base: (USER_END - gap - pages(mmap, MMAP_BITS)) & !(PAGE - 1),
+            mmap_base: match has(task, personality::ADDR_COMPAT_LAYOUT)
+                || LEGACY_VA_LAYOUT.get() != 0
+            {
+                true => MmapBase::Bottom(BOTTOM_UP_BASE + pages(mmap, MMAP_BITS)),
+                false => MmapBase::Top((USER_END - gap - pages(mmap, MMAP_BITS)) & !(PAGE - 1)),
+            },
             program: pages(program, MMAP_BITS),
             brk: if moves < 2 { 0 } else { brk },
             vdso: draw(vdso),

@@ -16,5 +16,5 @@ mod threads;
 
 pub use args::UserStrings;
 pub use exec::{ExecRequest, execve};
-pub(in crate::process) use layout::RANDOMIZE_VA_SPACE;
+pub(in crate::process) use layout::{LEGACY_VA_LAYOUT, RANDOMIZE_VA_SPACE};
 pub use program::Program;

@@ -7,7 +7,7 @@ use crate::fs::procfs::{
     PidFile, ProcessTable, TextBuf, Totals, register_process_table, register_setting,
 };
 use crate::mm::{Sink, Source};
-use crate::process::exec::RANDOMIZE_VA_SPACE;
+use crate::process::exec::{LEGACY_VA_LAYOUT, RANDOMIZE_VA_SPACE};
 use crate::process::memory::{KILL_ALLOCATING_TASK, PANIC_ON_OOM};
 use crate::process::ptrace::access::may_look_into;
 use crate::process::sched::settings;
@@ -31,6 +31,8 @@ pub(in crate::process) fn register() {
     register_setting("sys/vm/oom_kill_allocating_task", &KILL_ALLOCATING_TASK)
         .expect("no memory for files of /proc");
     register_setting("sys/vm/panic_on_oom", &PANIC_ON_OOM).expect("no memory for files of /proc");
+    register_setting("sys/vm/legacy_va_layout", &LEGACY_VA_LAYOUT)
+        .expect("no memory for files of /proc");
     register_setting("sys/kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
         .expect("no memory for files of /proc");
     register_setting("sys/kernel/pid_max", &table::PID_MAX).expect("no memory for files of /proc");

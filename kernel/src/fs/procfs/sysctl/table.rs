@@ -88,8 +88,7 @@ static KEPT: [Kept; 8] = [
     Kept::new("vm/vfs_cache_pressure", Bounded::new(100, 0..=i32::MAX), NOT_CACHED),
 ];
 
-static PINNED: [Pinned; 3] = [
+static PINNED: [Pinned; 2] = [
     pinned("kernel/modules_disabled", "1", "there are no modules"),
-    pinned("vm/legacy_va_layout", "0", "mappings are placed from the top"),
     pinned("fs/file-max", "9223372036854775807", "memory and RLIMIT_NOFILE limit open files"),
 ];

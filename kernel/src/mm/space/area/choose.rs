@@ -3,6 +3,7 @@
 //! Owns nothing, and changes nothing: the place is free as long as the caller holds the lock. Never chooses a place below the lowest
 //! that mmap may use, nor one in the guard below a stack. Locks: the space's, which the caller holds.
 
+use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::layout::{MMAP_MIN, page_down};
 use crate::mm::space::space::Inner;
@@ -10,8 +11,23 @@ use crate::mm::space::vma::Vma;
 use abi::{Errno, Result};
 use alea_ranges::Span;
 
-/// Where the upward search starts when the space below the mmap base is full: a third of user space.
-const BOTTOM_UP_BASE: u64 = page_down(USER_END / 3);
+/// Where upward searches start, before randomisation: a third of user space.
+pub const BOTTOM_UP_BASE: u64 = (USER_END / 3).next_multiple_of(PAGE_SIZE as u64);
+
+/// Where mappings go whose place the program leaves open.
+#[derive(Clone, Copy)]
+pub enum MmapBase {
+    /// As high as possible below.
+    Top(u64),
+    /// As low as possible above, and nowhere else.
+    Bottom(u64),
+}
+
+impl Default for MmapBase {
+    fn default() -> Self {
+        Self::Top(USER_END)
+    }
+}
 
 /// Where MAP_32BIT places.
 const LOW: core::ops::Range<u64> = 1 << 30..2 << 30;
@@ -39,8 +55,7 @@ pub fn lowest_chosen() -> u64 {
 }
 
 impl Inner {
-    /// A free place for `len` bytes: at `hint` if it is free, else as high as possible below the mmap base,
-    /// else anywhere.
+    /// A free place for `len` bytes: at `hint` if it is free, else on the mmap base's side; where that is below and full, anywhere.
     pub(in crate::mm::space) fn choose(&mut self, hint: Option<u64>, len: u64) -> Result<u64> {
         if len > USER_END {
             return Err(Errno::ENOMEM);
@@ -51,14 +66,14 @@ impl Inner {
         {
             return Ok(hint);
         }
-        let base = match self.layout.mmap_base {
-            0 => USER_END,
-            base => base.min(USER_END),
+        let place = match self.layout.mmap_base {
+            MmapBase::Top(top) => self
+                .vmas
+                .highest_gap(len, lowest_chosen(), top)
+                .or_else(|| self.vmas.lowest_gap(len, BOTTOM_UP_BASE, USER_END)),
+            MmapBase::Bottom(bottom) => self.vmas.lowest_gap(len, bottom, USER_END),
         };
-        self.vmas
-            .highest_gap(len, lowest_chosen(), base)
-            .or_else(|| self.vmas.lowest_gap(len, BOTTOM_UP_BASE, USER_END))
-            .ok_or(Errno::ENOMEM)
+        place.ok_or(Errno::ENOMEM)
     }
 
     /// A free place for MAP_32BIT: at `hint` if that is low and free, else in the second GiB, from its start.
