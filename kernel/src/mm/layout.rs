@@ -3,6 +3,7 @@
 //! Constants and conversions only. The direct map covers all RAM at [`DIRECT_MAP_BASE`]; kernel stacks
 //! lie in the vmalloc area with an unmapped guard page under each; the kernel image is in the top 2 GiB.
 
+use crate::base::page::USER_END;
 use x86_64::{PhysAddr, VirtAddr};
 
 /// Bytes in a page.
@@ -33,5 +34,23 @@ pub const fn page_up(addr: u64) -> Option<u64> {
     match addr.checked_add(PAGE_SIZE as u64 - 1) {
         Some(sum) => Some(page_down(sum)),
         None => None,
+    }
+}
+
+/// Where upward searches start, before randomisation: a third of user space.
+pub const BOTTOM_UP_BASE: u64 = (USER_END / 3).next_multiple_of(PAGE_SIZE as u64);
+
+/// Where mappings go whose place the program leaves open.
+#[derive(Clone, Copy)]
+pub enum MmapBase {
+    /// As high as possible below.
+    Top(u64),
+    /// As low as possible above, and nowhere else.
+    Bottom(u64),
+}
+
+impl Default for MmapBase {
+    fn default() -> Self {
+        Self::Top(USER_END)
     }
 }

@@ -4,6 +4,7 @@
 //! An IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) is kept as the IPv4 address in it.
 
 use crate::mm::fallible::TrySlice;
+use crate::net::sysctl::ipv6;
 use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6, SOCKADDR_IN6_MIN};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -65,10 +66,18 @@ pub fn class(addr: IpAddr) -> Class {
         IpAddr::V4(v4) if v4.is_multicast() => Class::Multicast,
         IpAddr::V4(v4) if v4.is_broadcast() || v4.octets()[0] == 0 => Class::Broadcast,
         IpAddr::V6(v6) if v6.is_unspecified() => Class::Any,
-        IpAddr::V6(v6) if v6.is_loopback() => Class::Local,
+        IpAddr::V6(v6) if v6.is_loopback() && ipv6::is_there() => Class::Local,
         IpAddr::V6(v6) if v6.is_multicast() => Class::Multicast,
         IpAddr::V6(v6) if v6.is_unicast_link_local() => Class::LinkLocal,
         _ => Class::Foreign,
+    }
+}
+
+/// Whether an address means nothing without an interface: link-local ones, and groups of one link or one machine.
+pub fn needs_scope(addr: IpAddr) -> bool {
+    match addr {
+        IpAddr::V6(v6) if v6.is_multicast() => matches!(v6.octets()[1] & 0xf, 1 | 2),
+        _ => class(addr) == Class::LinkLocal,
     }
 }
 
@@ -164,10 +173,14 @@ pub fn encode_peer(family: Family, peer: Option<SocketAddr>) -> Result<Vec<u8>> 
     encode(family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
 }
 
-/// The destination of a packet to `to`, and its source address if the sender is bound to none:
-/// ENETUNREACH for all that is not this machine.
-pub fn route(to: IpAddr) -> Result<(IpAddr, IpAddr)> {
+/// The destination of a packet to `to`, and its source address if the sender is bound to none, which `own` says: ENETUNREACH for
+/// all that is not this machine, EADDRNOTAVAIL if the sender needs a source address and there is none.
+pub fn route(own: IpAddr, to: IpAddr) -> Result<(IpAddr, IpAddr)> {
     match (class(to), to) {
+        (_, IpAddr::V6(_)) if !ipv6::is_there() => match own.is_unspecified() {
+            true => Err(Errno::EADDRNOTAVAIL),
+            false => Err(Errno::ENETUNREACH),
+        },
         (Class::Local | Class::Broadcast, IpAddr::V4(v4)) if v4.octets()[0] == 127 => {
             Ok((to, Ipv4Addr::LOCALHOST.into()))
         }

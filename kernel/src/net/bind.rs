@@ -1,6 +1,6 @@
 //! The checks of a name that `bind` makes before it looks at any port, for TCP and UDP.
 
-use super::addr::{Class, Family, Name, class, family_of};
+use super::addr::{Class, Family, Name, class, family_of, needs_scope};
 use super::option::{Options, known};
 use super::socket::Who;
 use super::sysctl;
@@ -28,7 +28,7 @@ pub fn check_bind(
     match (class(addr.ip()), addr.ip()) {
         (Class::Multicast, IpAddr::V6(_)) if kind == SOCK_STREAM => return Err(Errno::EINVAL),
         (_, IpAddr::V4(_)) if family == Family::V6 && only => return Err(Errno::EINVAL),
-        (Class::LinkLocal, _) if name.scope == 0 => return Err(Errno::EINVAL),
+        (_, ip) if needs_scope(ip) && name.scope == 0 => return Err(Errno::EINVAL),
         (Class::Foreign | Class::LinkLocal, _)
             if !options.is_on(const { known(IPPROTO_IP, ip::FREEBIND) })
                 && !options.is_on(const { known(IPPROTO_IP, ip::TRANSPARENT) }) =>

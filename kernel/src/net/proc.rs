@@ -5,6 +5,7 @@ use super::count::traffic;
 use super::ports::{self, Holder, Seen};
 use super::raw;
 use super::socket::NetSocket;
+use super::sysctl::ipv6;
 use crate::fs::procfs::{ProcFile, register_file};
 use crate::fs::sysfs;
 use crate::mm::fallible::{try_arc, try_copy, try_string};
@@ -51,19 +52,23 @@ impl ProcFile for Raws {
     }
 }
 
+/// The address of the loopback.
+const IF_INET6: &str = "00000000000000000000000000000001 01 80 10 80       lo\n";
+const IPV6_ROUTE: &str = "00000000000000000000000000000001 80 00000000000000000000000000000000 00 \
+     00000000000000000000000000000000 00000100 00000001 00000000 00000001       lo\n\
+     00000000000000000000000000000001 80 00000000000000000000000000000000 00 \
+     00000000000000000000000000000000 00000000 00000002 00000000 80200001       lo\n";
+
+/// What is there as long as the loopback has an IPv6 address.
+fn if_ipv6(text: &str) -> Result<String> {
+    try_string(if ipv6::is_there() { text } else { "" })
+}
+
 const FIXED: &[(&str, &str)] = &[
     (
         "net/route",
         "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\
          \x20                                                      \n",
-    ),
-    ("net/if_inet6", "00000000000000000000000000000001 01 80 10 80       lo\n"),
-    (
-        "net/ipv6_route",
-        "00000000000000000000000000000001 80 00000000000000000000000000000000 00 \
-         00000000000000000000000000000000 00000100 00000001 00000000 00000001       lo\n\
-         00000000000000000000000000000001 80 00000000000000000000000000000000 00 \
-         00000000000000000000000000000000 00000000 00000002 00000000 80200001       lo\n",
     ),
     ("net/arp", "IP address       HW type     Flags       HW address            Mask     Device\n"),
     (
@@ -101,8 +106,12 @@ pub fn register() -> Result<()> {
         register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
     super::sysctl::register()?;
-    let texts: [(&str, fn() -> Result<String>); 2] =
-        [("net/unix", super::unix::table), ("net/dev", dev)];
+    let texts: [(&str, fn() -> Result<String>); 4] = [
+        ("net/unix", super::unix::table),
+        ("net/dev", dev),
+        ("net/if_inet6", || if_ipv6(IF_INET6)),
+        ("net/ipv6_route", || if_ipv6(IPV6_ROUTE)),
+    ];
     for (path, text) in texts {
         register_file(path, 0o444, try_arc(Text(text))?)?;
     }

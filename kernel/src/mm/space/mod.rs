@@ -23,7 +23,7 @@ pub(super) mod table;
 pub mod vdso;
 mod vma;
 
-pub use area::choose::{BOTTOM_UP_BASE, MMAP_MIN_ADDR, MmapBase, is_low};
+pub use area::choose::{MMAP_MIN_ADDR, is_low};
 pub use area::droppable::drop_pages;
 pub use area::unmap::MAX_MAP_COUNT;
 pub(super) use area::unmap::{is_mapped_writable, unmap_everywhere};

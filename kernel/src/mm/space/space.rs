@@ -5,7 +5,6 @@
 //! access, whose fault would take it again. Lock order: a file's locks, then a space (two only in fork,
 //! where the child's is known to nobody), then a page cache.
 
-use super::area::choose::MmapBase;
 use super::hot::HotPages;
 use super::registry;
 use super::request::{MmLimits, VmFlags};
@@ -20,6 +19,7 @@ use crate::mm::commit;
 use crate::mm::fallible::{Room, try_arc};
 use crate::mm::frames;
 use crate::mm::frames::root::kernel_root;
+use crate::mm::layout::MmapBase;
 use crate::per_cpu;
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, Pace};

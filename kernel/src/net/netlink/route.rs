@@ -4,6 +4,7 @@ use super::message::{MULTI, put_message};
 use crate::mm::fallible::{TryCollect, TryVec, try_copy};
 use crate::net::addr::{LO, LO_MTU};
 use crate::net::socket::Who;
+use crate::net::sysctl::ipv6;
 use abi::net::{AF_INET, AF_INET6, NlMsgHdr, iff};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -49,13 +50,15 @@ pub fn answer(kind: u16, dump: bool, body: &[u8], reply: NlMsgHdr, who: Who) -> 
             if family != AF_INET6 {
                 put_message(&mut out, header, &address(AF_INET, 8, &LOCALHOST4, Some(b"lo\0"))?)?;
             }
-            if family != AF_INET {
+            if family != AF_INET && ipv6::is_there() {
                 put_message(&mut out, header, &address(AF_INET6, 128, &LOCALHOST6, None)?)?;
             }
         }
         GETROUTE if dump => {
             let header = NlMsgHdr { kind: NEWROUTE, flags, ..reply };
-            for route in ROUTES.iter().filter(|r| family == 0 || family == r.family) {
+            let asked = |r: &&Route| family == 0 || family == r.family;
+            let is_there = |r: &&Route| r.family != AF_INET6 || ipv6::is_there();
+            for route in ROUTES.iter().filter(asked).filter(is_there) {
                 put_message(&mut out, header, &route.body()?)?;
             }
         }

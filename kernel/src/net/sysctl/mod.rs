@@ -4,12 +4,13 @@
 //! that it has set; an option that it has not set follows its setting. Locks: none.
 
 pub mod groups;
+pub mod ipv6;
 pub mod range;
 pub mod tcp;
 
 use super::limit::SOMAXCONN;
 use crate::base::setting::{Bounded, Setting};
-use crate::fs::procfs::{Kept, Pinned, register_kept, register_pinned, register_setting};
+use crate::fs::procfs::{Kept, register_kept, register_setting};
 use abi::Result;
 
 /// Least values of SO_SNDBUF and SO_RCVBUF, in bytes.
@@ -90,21 +91,10 @@ static SETTINGS: [(&str, &dyn Setting); 14] = [
     ("sys/net/unix/max_dgram_qlen", &MAX_DGRAM_QLEN),
 ];
 
-const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> Pinned {
-    Pinned { path, value, why }
-}
-
 const ONLY_LO: &str = "there is no way but the loopback";
-const IPV6: &str = "IPv6 is always there";
 
 static KEPT: [Kept; 1] =
     [Kept::new("net/ipv4/ip_forward", Bounded::new(0, i32::MIN..=i32::MAX), ONLY_LO)];
-
-static PINNED: [Pinned; 3] = [
-    pinned("net/ipv6/conf/all/disable_ipv6", "0", IPV6),
-    pinned("net/ipv6/conf/default/disable_ipv6", "0", IPV6),
-    pinned("net/ipv6/conf/lo/disable_ipv6", "0", IPV6),
-];
 
 /// Adds the files to /proc.
 pub fn register() -> Result<()> {
@@ -112,8 +102,8 @@ pub fn register() -> Result<()> {
         register_setting(path, setting)?;
     }
     register_kept(&KEPT)?;
-    register_pinned(&PINNED)?;
     groups::register()?;
+    ipv6::register()?;
     tcp::register()?;
     range::register()
 }

@@ -194,12 +194,13 @@ impl Tcp {
     fn start_connecting(&self, name: &[u8]) -> Result<()> {
         let asked = self.destination(name)?;
         let no_route = |_: &Errno| count::ip(count::Ip::NoRoutes, asked.is_ipv6());
-        let (ip, source) = route(asked.ip()).inspect_err(no_route)?;
-        let to = SocketAddr::new(ip, asked.port());
         let chosen = {
             let state = self.state.lock();
             state.addr_chosen.then_some(state.local.ip())
         };
+        let own = chosen.unwrap_or(self.family.any());
+        let (ip, source) = route(own, asked.ip()).inspect_err(no_route)?;
+        let to = SocketAddr::new(ip, asked.port());
         let source = chosen.unwrap_or(source);
         if source.is_ipv4() != to.is_ipv4() {
             return Err(Errno::ENETUNREACH);

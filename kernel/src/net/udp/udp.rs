@@ -6,7 +6,9 @@
 
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
-use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
+use crate::net::addr::{
+    Class, Family, Name, class, encode, encode_peer, family_of, needs_scope, route,
+};
 use crate::net::bind::check_bind;
 use crate::net::count;
 use crate::net::inbox::Inbox;
@@ -133,13 +135,12 @@ impl Udp {
 
     /// The destination of a datagram or a connection to `name`, and the source address if the socket is bound to none.
     pub(super) fn destination(&self, name: Name) -> Result<(SocketAddr, IpAddr)> {
-        match (class(name.addr.ip()), name.addr.ip()) {
-            (Class::LinkLocal, _) if name.scope == 0 => return Err(Errno::EINVAL),
-            (_, IpAddr::V4(_)) if self.v6_only() => return Err(Errno::ENETUNREACH),
-            _ => {}
+        if name.addr.is_ipv4() && self.v6_only() {
+            return Err(Errno::ENETUNREACH);
         }
         let no_route = |_: &Errno| count::ip(count::Ip::NoRoutes, name.addr.is_ipv6());
-        let (to, source) = route(name.addr.ip()).inspect_err(no_route)?;
+        let own = self.state.lock().local.ip();
+        let (to, source) = route(own, name.addr.ip()).inspect_err(no_route)?;
         if class(to) == Class::Broadcast
             && !self.options.is_on(const { known(SOL_SOCKET, so::BROADCAST) })
         {
@@ -186,7 +187,11 @@ impl NetSocket for Udp {
             return Ok(());
         }
         self.bind_any()?;
-        let (to, source) = self.destination(Name::decode_either(self.family, name)?)?;
+        let name = Name::decode_either(self.family, name)?;
+        if needs_scope(name.addr.ip()) && name.scope == 0 {
+            return Err(Errno::EINVAL);
+        }
+        let (to, source) = self.destination(name)?;
         let mut state = self.state.lock();
         if !state.addr_chosen {
             state.local.set_ip(source);

@@ -16,5 +16,4 @@ mod table;
 pub use kept::{Kept, register_kept};
 pub use number::{by_prefix, number};
 pub use numbers::{Several, register_setting, register_settings};
-pub use pinned::{Pinned, register_pinned};
 pub(super) use table::register;

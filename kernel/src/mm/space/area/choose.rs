@@ -3,31 +3,12 @@
 //! Owns nothing, and changes nothing: the place is free as long as the caller holds the lock. Never chooses a place below the lowest
 //! that mmap may use, nor one in the guard below a stack. Locks: the space's, which the caller holds.
 
-use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
-use crate::mm::layout::{MMAP_MIN, page_down};
+use crate::mm::layout::{BOTTOM_UP_BASE, MMAP_MIN, MmapBase, page_down};
 use crate::mm::space::space::Inner;
 use crate::mm::space::vma::Vma;
 use abi::{Errno, Result};
 use alea_ranges::Span;
-
-/// Where upward searches start, before randomisation: a third of user space.
-pub const BOTTOM_UP_BASE: u64 = (USER_END / 3).next_multiple_of(PAGE_SIZE as u64);
-
-/// Where mappings go whose place the program leaves open.
-#[derive(Clone, Copy)]
-pub enum MmapBase {
-    /// As high as possible below.
-    Top(u64),
-    /// As low as possible above, and nowhere else.
-    Bottom(u64),
-}
-
-impl Default for MmapBase {
-    fn default() -> Self {
-        Self::Top(USER_END)
-    }
-}
 
 /// Where MAP_32BIT places.
 const LOW: core::ops::Range<u64> = 1 << 30..2 << 30;
