@@ -80,6 +80,7 @@ pub mod ipv6 {
     pub const DONTFRAG: i32 = 62;
     pub const RECVTCLASS: i32 = 66;
     pub const TCLASS: i32 = 67;
+    pub const RECVORIGDSTADDR: i32 = 74;
 }
 
 /// Options at `IPPROTO_TCP`.

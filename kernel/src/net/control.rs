@@ -1,6 +1,6 @@
 //! Control data of AF_INET and AF_INET6: what a sender may ask for, what a receiver gets to know.
 
-use super::addr::LO;
+use super::addr::{Family, LO, encode};
 use super::option::{Options, known, more};
 use super::socket::Control;
 use crate::mm::fallible::{TryGrow, try_copy};
@@ -9,7 +9,7 @@ use abi::socket::{SCM_CREDENTIALS, SCM_RIGHTS, SOL_SOCKET};
 use abi::time::{Timespec, Timeval};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Checks a control message at `SOL_SOCKET`: descriptors and credentials are silently ignored.
 pub fn check_socket_control(control: &Control) -> Result<()> {
@@ -105,7 +105,8 @@ pub fn wishes(controls: &[Control], v6: bool) -> Result<Wishes> {
 /// What control messages may report of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketInfo {
-    pub to: IpAddr,
+    /// With a port for what has one.
+    pub to: SocketAddr,
     pub hops: u8,
     pub class: u8,
     /// When it came, on the wall clock.
@@ -137,8 +138,11 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
         put(SOL_SOCKET, form, stamp(form, info.time).as_flattened())?;
     }
     let (hops, class) = (i32::from(info.hops), i32::from(info.class));
-    match info.to {
+    match info.to.ip() {
         IpAddr::V4(to) => {
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVPKTINFO) }) {
+                put(IPPROTO_IPV6, ipv6::PKTINFO, &pktinfo6(to.to_ipv6_mapped()))?;
+            }
             if options.is_on(const { known(IPPROTO_IP, ip::PKTINFO) }) {
                 put(IPPROTO_IP, ip::PKTINFO, &pktinfo4(to))?;
             }
@@ -148,8 +152,8 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
             if options.is_on(const { known(IPPROTO_IP, ip::RECVTOS) }) {
                 put(IPPROTO_IP, ip::TOS, &[info.class])?;
             }
-            if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVPKTINFO) }) {
-                put(IPPROTO_IPV6, ipv6::PKTINFO, &pktinfo6(to.to_ipv6_mapped()))?;
+            if options.is_on(const { known(IPPROTO_IP, ip::RECVORIGDSTADDR) }) {
+                put(IPPROTO_IP, ip::RECVORIGDSTADDR, &encode(Family::V4, info.to)?)?;
             }
         }
         IpAddr::V6(to) => {
@@ -167,6 +171,9 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
             }
             if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVTCLASS) }) {
                 put(IPPROTO_IPV6, ipv6::TCLASS, &class.to_ne_bytes())?;
+            }
+            if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVORIGDSTADDR) }) {
+                put(IPPROTO_IPV6, ipv6::RECVORIGDSTADDR, &encode(Family::V6, info.to)?)?;
             }
         }
     }

@@ -141,6 +141,7 @@ const SPECS: &[Spec] = &[
     flag(IPPROTO_IPV6, ipv6::RECVDSTOPTS),
     flag(IPPROTO_IPV6, ipv6::RECVPATHMTU),
     flag(IPPROTO_IPV6, ipv6::RECVTCLASS),
+    flag(IPPROTO_IPV6, ipv6::RECVORIGDSTADDR),
     flag(IPPROTO_IPV6, ipv6::DONTFRAG),
     spec(IPPROTO_IPV6, ipv6::TCLASS, Rule::RangeOrDefault(0, 255), 0),
     flag(IPPROTO_TCP, tcp::NODELAY),

@@ -102,6 +102,44 @@ static void basics(void)
 	close(c);
 }
 
+/* Where a datagram was sent to, in the words of who receives it. */
+static void origins(void)
+{
+	int a = udp4(), b = udp4(), on = 1, port = port_of(a);
+	int six = (int)MUST(socket(AF_INET6, SOCK_DGRAM, 0)), c6 = (int)MUST(socket(AF_INET6, SOCK_DGRAM, 0));
+	SAY("origins");
+	MUST(bind(six, NAME6("::", 0)));
+	int port6 = port_of(six);
+	T(setsockopt(a, IPPROTO_IP, IP_RECVORIGDSTADDR, &on, sizeof on));
+	T(setsockopt(six, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR, &on, sizeof on));
+	T(setsockopt(six, IPPROTO_IP, IP_RECVORIGDSTADDR, &on, sizeof on));
+	T(setsockopt(six, IPPROTO_IPV6, IPV6_RECVTCLASS, &on, sizeof on));
+	T(setsockopt(six, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on));
+	T(setsockopt(a, IPPROTO_IP, IP_RECVTTL, &on, sizeof on));
+	T(sendto(b, "four", 4, 0, NAME4("127.0.0.1", port)));
+	T(sendto(c6, "six", 3, 0, NAME6("::1", port6)));
+	T(sendto(b, "four", 4, 0, NAME4("127.0.0.7", port6)));
+	for (int i = 0; i < 3; i++) {
+		int s = i == 0 ? a : six;
+		char control[256];
+		struct iovec iov = { buf, 100 };
+		struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+		await(s, POLLIN);
+		T(recvmsg(s, &m, MSG_DONTWAIT));
+		for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+			SAY("control %d %d, %d bytes", c->cmsg_level, c->cmsg_type, (int)c->cmsg_len);
+			if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_ORIGDSTADDR)
+				SAY("to %s", words((void *)CMSG_DATA(c), i == 0 ? port : port6));
+			if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_ORIGDSTADDR)
+				SAY("to %s", words((void *)CMSG_DATA(c), port6));
+		}
+	}
+	close(a);
+	close(b);
+	close(six);
+	close(c6);
+}
+
 static void controls(void)
 {
 	int a = udp4(), b = udp4(), on = 1;
@@ -304,6 +342,7 @@ int main(void)
 	net_up();
 	basics();
 	controls();
+	origins();
 	many();
 	shared();
 	six();

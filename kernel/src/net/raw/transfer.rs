@@ -96,7 +96,9 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
     // Without memory it is lost, as on a bad line.
     let Ok(sockets) = living() else { return };
     let give = |socket: &Raw, shown: &[u8]| {
-        let info = PacketInfo { to: message.to, hops, class, time: now };
+        // As Linux does, whatever lies where others have their port.
+        let port = message.body.get(2..4).map_or(0, |at| u16::from_be_bytes([at[0], at[1]]));
+        let info = PacketInfo { to: SocketAddr::new(message.to, port), hops, class, time: now };
         let from = SocketAddr::new(message.from, 0);
         if let Ok(bytes) = try_copy(shown) {
             socket.enqueue(Datagram { bytes, from, info });

@@ -74,7 +74,7 @@ impl Udp {
             }
         }
         let (hops, hop_class) = wishes.marks(&self.options, v6);
-        let info = PacketInfo { to: to.ip(), hops, class: hop_class, time: time::realtime().0 };
+        let info = PacketInfo { to, hops, class: hop_class, time: time::realtime().0 };
         self.carry(to, Datagram { bytes, from, info }, flow);
         Ok(len)
     }
@@ -149,7 +149,7 @@ impl Udp {
         if reports && let Ok(bytes) = try_copy(report::quoted(&sent.bytes, v6)) {
             // What Linux's ICMP messages have: internetwork control, and the default time to live.
             let class = if v6 { 0 } else { sent.info.class | 0xc0 };
-            let info = PacketInfo { to: sent.from.ip(), hops: 64, class, time: sent.info.time };
+            let info = PacketInfo { to: sent.from, hops: 64, class, time: sent.info.time };
             let report = Report {
                 errno: Errno::ECONNREFUSED,
                 origin: Origin::Refused(to.ip(), info),
