@@ -43,7 +43,7 @@ fn refuse_late(ring: &Ring, state: &mut State, request: &Request, error: Errno) 
 pub fn begin(ring: &Ring, state: &mut State, chain: Chain) {
     let stays_back = !state.deferred.is_empty() || chain.is_drained() && !state.parked.is_empty();
     if !stays_back {
-        return run_chain(ring, state, chain);
+        return run_next(ring, state, chain);
     }
     let first = chain.requests.front().copied();
     if state.deferred.try_push(chain).is_err()
@@ -56,7 +56,7 @@ pub fn begin(ring: &Ring, state: &mut State, chain: Chain) {
 /// Begins a request that stands alone.
 #[inline]
 pub fn begin_one(ring: &Ring, state: &mut State, request: &Request) {
-    if state.deferred.is_empty() && (!request.has(flag::IO_DRAIN) || state.parked.is_empty()) {
+    if state.deferred.is_empty() && !request.has(flag::IO_DRAIN) {
         run_alone(ring, state, request);
     } else {
         hold_back(ring, state, request);
@@ -79,8 +79,16 @@ fn begin_deferred(ring: &Ring, state: &mut State) {
             return;
         }
         let Some(chain) = state.deferred.pop_front() else { return };
-        run_chain(ring, state, chain);
+        run_next(ring, state, chain);
     }
+}
+
+/// A drained chain comes after all completions of what was before, those that come late included.
+fn run_next(ring: &Ring, state: &mut State, chain: Chain) {
+    if chain.is_drained() {
+        ring.take_late(state);
+    }
+    run_chain(ring, state, chain);
 }
 
 fn run_chain(ring: &Ring, state: &mut State, mut chain: Chain) {
@@ -315,15 +323,16 @@ fn park(
         _ => None,
     };
     let deadline = wait.deadline.or(limit);
+    let at = state.next_parked;
+    state.next_parked += 1;
+    let place = (at, &mut state.rung);
     let mut parked =
-        Parked::new(&ring.tower, maker_of(ring), request, wait.file, wait.wanted, deadline)?;
+        Parked::new(&ring.tower, place, maker_of(ring), request, wait.file, wait.wanted, deadline)?;
     parked.rest = core::mem::take(rest);
     let counts = request.sqe.off != 0 && request.sqe.op_flags & TIMEOUT_MULTISHOT == 0;
     if request.sqe.opcode == op::TIMEOUT && counts {
         parked.since = Some(ring.counted(state));
     }
-    let at = state.next_parked;
-    state.next_parked += 1;
     let counts = parked.since.is_some();
     state.parked.try_put(at, try_box(parked)?)?;
     state.counting += usize::from(counts);
@@ -345,16 +354,12 @@ fn retry_parked(ring: &Ring, state: &mut State) {
     }
     if ring.has_work() && ring.is_mine() && ring.tower.take_rung() {
         let mut from = 0;
-        loop {
-            // Paced, as there may be ten thousand whose bells have not rung.
-            let mut rest = state.parked.range(from..).paced();
-            let Some(at) = rest.find(|(_, parked)| parked.take_rung()).map(|(&at, _)| at) else {
-                break;
-            };
+        while let Some(at) = state.rung.take(from) {
             from = at + 1;
             look_again(ring, state, at);
             crate::sync::cond_resched();
         }
+        state.rung.shrink(state.next_parked);
     } else if !state.parked.is_empty() && ring.is_orphan() {
         // Who submitted them is gone.
         cancel(ring, state, usize::MAX, |_| true);

@@ -59,7 +59,7 @@ pub fn io_uring_enter(
     }
     let waited = match ring.flags & (setup::IOPOLL | setup::SQPOLL) {
         // Nothing that this ring takes is polled for: all is complete.
-        setup::IOPOLL => go_on(ring),
+        setup::IOPOLL => restore(ring).and_then(|()| go_on(ring)),
         _ => wait(ring, min_complete, flags, (arg, arg_size), taken != 0),
     };
     if taken != 0 { Ok(taken) } else { waited.map(|()| 0) }
@@ -107,13 +107,7 @@ fn wait(
         // Only who submits goes on with what waits.
         ring.check_is_submitter(&*ring.state.lock_killable()?)?;
     }
-    if ring.has_kept() {
-        let mut state = ring.state.lock_killable()?;
-        ring.restore(&mut state);
-        if core::mem::take(&mut state.has_lost) {
-            return Err(Errno::EBADR);
-        }
-    }
+    restore(ring)?;
     let least = least.min(ring.shared().cq_entries());
     let timeouts = ring.timeouts();
     let done = || ring.untaken() >= least || ring.has_kept() || ring.timeouts() != timeouts;
@@ -125,6 +119,18 @@ fn wait(
         ring.restore(&mut *ring.state.lock_killable()?);
     }
     waited
+}
+
+/// Shows completions that were kept, as far as there is room: `EBADR` if some were lost.
+fn restore(ring: &Ring) -> Result<()> {
+    if ring.has_kept() {
+        let mut state = ring.state.lock_killable()?;
+        ring.restore(&mut state);
+        if core::mem::take(&mut state.has_lost) {
+            return Err(Errno::EBADR);
+        }
+    }
+    Ok(())
 }
 
 /// Carries on what was woken.

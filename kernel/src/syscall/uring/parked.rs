@@ -10,7 +10,7 @@ use super::awaited::is_woken;
 use super::check::is_nested;
 use super::memory::Shared;
 use super::request::Request;
-use crate::mm::fallible::{TryGrow, try_arc};
+use crate::mm::fallible::{TryGrow, TryMap, try_arc};
 use crate::process::Task;
 use crate::process::task::later::leave_to;
 use crate::sync::{Mutex, PollTable, Registrations, WaitQueue, Wake};
@@ -18,9 +18,9 @@ use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
 use crate::vfs::{OpenFile, PollEvents};
 use abi::uring::{Cqe, sq_flag};
 use abi::{Errno, Result};
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// What bells ring at: a ring's memory, and who waits for it.
 pub struct Tower {
@@ -103,6 +103,85 @@ impl Tower {
     }
 }
 
+/// Which of a run of requests have rung: a bit for each, and one for each word that is not empty. One task at a time looks.
+pub struct Rung {
+    /// SeqCst, as the words: set behind a bit of its word, and taken back before the word is looked at.
+    filled: AtomicU64,
+    words: [AtomicU64; 64],
+}
+
+impl Rung {
+    /// As many requests share one.
+    const RUN: u64 = 64 * 64;
+
+    fn new() -> Self {
+        Self { filled: AtomicU64::new(0), words: [const { AtomicU64::new(0) }; 64] }
+    }
+
+    fn set(&self, at: u64) {
+        let (word, bit) = Self::place(at);
+        self.words[word].fetch_or(1 << bit, Ordering::SeqCst);
+        self.filled.fetch_or(1 << word, Ordering::SeqCst);
+    }
+
+    /// Takes the first at or behind the `from`th.
+    fn take(&self, from: u64) -> Option<u64> {
+        let (first, skip) = Self::place(from);
+        for word in first..64 {
+            if self.filled.load(Ordering::SeqCst) & (1 << word) == 0 {
+                continue;
+            }
+            let seen = if word == first { u64::MAX << skip } else { u64::MAX };
+            self.filled.fetch_and(!(1 << word), Ordering::SeqCst);
+            let there = self.words[word].load(Ordering::SeqCst);
+            let bit = (there & seen).trailing_zeros();
+            let taken = 1u64.checked_shl(bit).unwrap_or(0);
+            if there & !taken != 0 {
+                self.filled.fetch_or(1 << word, Ordering::SeqCst);
+            }
+            if taken != 0 {
+                self.words[word].fetch_and(!taken, Ordering::SeqCst);
+                return Some(word as u64 * 64 + u64::from(bit));
+            }
+        }
+        None
+    }
+
+    fn place(at: u64) -> (usize, u32) {
+        ((at / 64 % 64) as usize, (at % 64) as u32)
+    }
+}
+
+/// What has rung of all requests of a ring, by runs of their numbers.
+#[derive(Default)]
+pub struct AllRung(BTreeMap<u64, Arc<Rung>>);
+
+impl AllRung {
+    /// Where the bell of request `at` rings.
+    fn of(&mut self, at: u64) -> Result<Arc<Rung>> {
+        if let Some(rung) = self.0.get(&(at / Rung::RUN)) {
+            return Ok(rung.clone());
+        }
+        let rung = try_arc(Rung::new())?;
+        self.0.try_put(at / Rung::RUN, rung.clone())?;
+        Ok(rung)
+    }
+
+    /// Takes the first that has rung at or behind `from`. It may be gone meanwhile.
+    pub fn take(&self, from: u64) -> Option<u64> {
+        let first = from / Rung::RUN;
+        self.0.range(first..).find_map(|(&run, rung)| {
+            let from = if run == first { from % Rung::RUN } else { 0 };
+            Some(run * Rung::RUN + rung.take(from)?)
+        })
+    }
+
+    /// Forgets the runs that have no bell left, but for that of the next request.
+    pub fn shrink(&mut self, next: u64) {
+        self.0.retain(|&run, rung| run >= next / Rung::RUN || Arc::strong_count(rung) > 1);
+    }
+}
+
 /// Who goes on with a request before it returns to user mode, and whether it leaves user mode for that.
 pub struct Maker {
     pub task: Arc<Task>,
@@ -115,13 +194,16 @@ pub struct Bell {
     maker: Option<Maker>,
     /// SeqCst, as `rung`.
     wanted: AtomicU32,
-    rung: AtomicBool,
+    /// The request's number, and where its bit is.
+    at: u64,
+    rung: Arc<Rung>,
     /// The time has come. SeqCst, as `rung`.
     late: AtomicBool,
 }
 
 impl Bell {
     fn ring(&self) {
+        self.rung.set(self.at);
         self.tower.tell_work();
         if let Some(maker) = &self.maker {
             leave_to(&maker.task, maker.soon);
@@ -134,7 +216,6 @@ impl Wake for Bell {
         if events != 0 && events & self.wanted.load(Ordering::SeqCst) == 0 {
             return false;
         }
-        self.rung.store(true, Ordering::SeqCst);
         self.ring();
         true
     }
@@ -143,7 +224,6 @@ impl Wake for Bell {
 impl TimerTarget for Bell {
     fn expired(self: Arc<Self>, _: Nanos) {
         self.late.store(true, Ordering::SeqCst);
-        self.rung.store(true, Ordering::SeqCst);
         self.ring();
     }
 }
@@ -177,9 +257,10 @@ fn watch(file: &OpenFile, bell: &Arc<Bell>) -> Result<(PollEvents, Option<Regist
 }
 
 impl Parked {
-    /// Lets a request wait until `file` has one of `wanted`, or until `deadline`. What is ready already rings at once.
+    /// Lets request number `at` wait until `file` has one of `wanted`, or until `deadline`. What is ready already rings at once.
     pub fn new(
         tower: &Arc<Tower>,
+        (at, all): (u64, &mut AllRung),
         maker: Option<Maker>,
         request: Request,
         file: Option<Arc<OpenFile>>,
@@ -196,7 +277,8 @@ impl Parked {
             tower: tower.clone(),
             maker,
             wanted: AtomicU32::new(wanted.bits()),
-            rung: AtomicBool::new(false),
+            at,
+            rung: all.of(at)?,
             late: AtomicBool::new(false),
         })?;
         let room = deadline.map(|_| TimerRoom::one_of_many()).transpose()?;
@@ -215,11 +297,6 @@ impl Parked {
         let every = deadline.map_or(0, |at| at.saturating_sub(time::since_boot_ns()));
         let rest = VecDeque::new();
         Ok(Self { request, rest, file, bell, registrations, timer, since: None, every })
-    }
-
-    /// Whether its bell has rung since this was asked last.
-    pub fn take_rung(&self) -> bool {
-        self.bell.rung.swap(false, Ordering::SeqCst)
     }
 
     /// Whether it is a wait at a futex that has used a wake-up, and so ends well.

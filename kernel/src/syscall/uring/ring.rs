@@ -8,7 +8,7 @@
 use super::handed::buffers::Buffers;
 use super::handed::table::Files;
 use super::memory::Shared;
-use super::parked::{Parked, Tower};
+use super::parked::{AllRung, Parked, Tower};
 use super::request::Chain;
 use super::restrict::Restrictions;
 use crate::fs::eventfd::EventFd;
@@ -70,6 +70,8 @@ pub struct State {
     /// Requests that wait, in their order.
     pub parked: BTreeMap<u64, Box<Parked>>,
     pub next_parked: u64,
+    /// Which of them have rung.
+    pub rung: AllRung,
     /// What stays back until those are complete.
     pub deferred: VecDeque<Chain>,
     /// A request asked for no completion: order cannot be counted any more.
