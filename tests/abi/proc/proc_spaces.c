@@ -51,6 +51,10 @@ static void name_spaces(void)
 			SAY("  owner type %#x, flags %d, closed by exec %d", ioctl(owner, NS_GET_NSTYPE), fcntl(owner, F_GETFL) & O_ACCMODE, fcntl(owner, F_GETFD));
 			close(owner);
 		}
+		uid_t uid = 77;
+		T(ioctl(fd, NS_GET_OWNER_UID, &uid));
+		SAY("  of user %d", (int)uid);
+		T(ioctl(fd, NS_GET_OWNER_UID, NON_CANONICAL));
 		char byte;
 		T(read(fd, &byte, 1));
 		close(fd);

@@ -5,6 +5,7 @@
 //! Owns the list of namespaces. Never makes another one. Locks: none.
 
 use crate::mm::fallible::try_arc;
+use crate::mm::user::UserPtr;
 use crate::try_format;
 use crate::vfs::anon::{AnonFs, kernel_device, path_of};
 use crate::vfs::{DevId, FileOps, Inode, InodeAttr, OpenFile, Owner, Path, Timestamp};
@@ -84,11 +85,13 @@ pub fn path(space: &'static Namespace) -> Result<Path> {
 struct NsFile(&'static Namespace);
 
 impl FileOps for NsFile {
-    fn ioctl(&self, _: &OpenFile, cmd: u32, _: u64) -> Result<i64> {
+    fn ioctl(&self, _: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
         match cmd {
             GET_NSTYPE => Ok(self.0.flag),
             // The initial namespaces have no parent, and only those of processes and users are nested at all.
             GET_PARENT if matches!(self.0.kind, "pid" | "user") => Err(Errno::EPERM),
+            // The initial user namespace is root's; the others belong to it, and have no owner of their own.
+            GET_OWNER_UID if self.0.ino == USER => UserPtr::new(arg).write(&0u32).map(|()| 0),
             GET_PARENT | GET_OWNER_UID => Err(Errno::EINVAL),
             _ => Err(Errno::ENOTTY),
         }
