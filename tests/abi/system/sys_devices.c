@@ -57,6 +57,7 @@ int main(void)
 	device("tty", "ttyS0");
 	SAY("tty %s", read_file("/sys/class/tty/tty/dev"));
 	printf("active %s", read_file("/sys/class/tty/console/active"));
+	printf("%s", read_file("/proc/consoles"));
 	T(open("/sys/class/mem/null/dev", O_WRONLY) == -1 ? -1 : 0);
 	T(mkdir("/sys/class/new", 0755));
 	T(open("/sys/class/new", O_CREAT | O_RDWR, 0644));

@@ -97,7 +97,7 @@ fn a_virtio_console_is_a_terminal_like_the_serial_line() {
     assert_eq!(format!("1\n2\n{rest}"), numbers, "lines were lost");
     let typed = "to the guesd\x08 \x08t\n";
     let want = format!(
-        "hvc0                 -W- (EC p  )  229:0\nhvc0\n/dev/console\n/dev/hvc0 character special file e5:0\n\
+        "hvc0                 -W- (EC  p  )  229:0\nhvc0\n/dev/console\n/dev/hvc0 character special file e5:0\n\
          /dev/hvc0\n{typed}heard [to the guest]\nready\n^Ccaught\n"
     );
     assert_eq!(told, want);

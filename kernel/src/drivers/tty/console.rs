@@ -152,7 +152,7 @@ pub fn choose_consoles() -> Result<()> {
     for terminal in [first].into_iter().chain(others()) {
         let Terminal { name, major, minor, flags, .. } = terminal;
         let preferred = if is_first(&terminal) { 'C' } else { ' ' };
-        try_writeln!(table, "{name:<20} -W- (E{preferred} {flags}) {major:4}:{minor}")?;
+        try_writeln!(table, "{name:<20} -W- (E{preferred}  {flags}) {major:4}:{minor}")?;
     }
     for terminal in others().chain([first]) {
         let gap = if active.is_empty() { "" } else { " " };
