@@ -231,7 +231,11 @@ fn a_machine_that_fails_is_status_125() {
     assert!(said.contains("Run /.alea/init as init process"), "the end of the log: {said}");
     let mut slow = Command::new(env!("CARGO_BIN_EXE_alea-run"));
     slow.args(["--timeout", "20", "--root"]).arg(root.path()).args(["--", "sleep", "1000"]);
-    ended(&in_turn(|| slow.output().unwrap()), 124);
+    let stopped = in_turn(|| slow.output().unwrap());
+    ended(&stopped, 124);
+    let said = text(&stopped.stderr);
+    let [time, place] = ["the time was up", "CPU 0 was at"].map(|what| said.find(what));
+    assert!(time.is_some() && time < place, "why it was stopped comes first: {said}");
 }
 
 #[test]

@@ -271,9 +271,11 @@ fn finish(guest: Guest, limit: Option<Duration>) -> Result<Outcome> {
 fn explain(outcome: &Outcome, kernel: &Path, spoke: bool) -> u8 {
     let why = match &outcome.end {
         End::TimedOut => {
-            eprint!("{}", outcome.stuck_at(kernel));
             if spoke {
                 eprintln!("alea: stopped after {:.0?}: the time was up", outcome.elapsed);
+            }
+            eprint!("{}", outcome.stuck_at(kernel));
+            if spoke {
                 return TIMED_OUT;
             }
             "the guest did not get to its first program".to_owned()
