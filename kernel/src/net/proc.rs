@@ -3,7 +3,7 @@
 use super::addr::{Family, LO_MTU};
 use super::count::traffic;
 use super::ports::{self, Holder, Seen};
-use super::raw;
+use super::raw::{self, Style};
 use super::socket::NetSocket;
 use super::sysctl::ipv6;
 use crate::fs::procfs::{ProcFile, register_file};
@@ -44,11 +44,11 @@ impl ProcFile for Table {
 }
 
 /// The raw sockets of a family.
-struct Raws(Family);
+struct Raws(Family, Style);
 
 impl ProcFile for Raws {
     fn read(&self) -> Result<Vec<u8>> {
-        raw_table(self.0).map(String::into_bytes)
+        raw_table(self.0, self.1).map(String::into_bytes)
     }
 }
 
@@ -121,8 +121,10 @@ pub fn register() -> Result<()> {
         register_file(&try_format!("net/{name}")?, 0o444, try_arc(Table(protocol, Family::V4))?)?;
         register_file(&try_format!("net/{name}6")?, 0o444, try_arc(Table(protocol, Family::V6))?)?;
     }
-    register_file("net/raw", 0o444, try_arc(Raws(Family::V4))?)?;
-    register_file("net/raw6", 0o444, try_arc(Raws(Family::V6))?)?;
+    for (name, style) in [("raw", Style::Raw), ("icmp", Style::Ping)] {
+        register_file(&try_format!("net/{name}")?, 0o444, try_arc(Raws(Family::V4, style))?)?;
+        register_file(&try_format!("net/{name}6")?, 0o444, try_arc(Raws(Family::V6, style))?)?;
+    }
     for (name, text) in SYS {
         let path = try_format!("devices/virtual/net/lo/{name}")?;
         sysfs::register_file(&path, 0o444, try_arc(Fixed(text))?)?;
@@ -194,24 +196,28 @@ fn header(tcp: bool, family: Family) -> Result<String> {
     }
 }
 
-fn raw_table(family: Family) -> Result<String> {
+fn raw_table(family: Family, style: Style) -> Result<String> {
+    const HEADER: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops";
+    // Only lines of ping sockets have all one width.
+    let (width, whole) = match (family, style) {
+        (Family::V4, Style::Raw) => (4, 0),
+        (Family::V4, Style::Ping) => (5, 127),
+        (Family::V6, _) => (5, 0),
+    };
     let mut out = match family {
-        Family::V4 => try_string(
-            "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n",
-        )?,
+        Family::V4 => try_format!("{HEADER:whole$}\n")?,
         Family::V6 => header(false, family)?,
     };
-    let width = if family == Family::V4 { 4 } else { 5 };
-    for raw::Shown { protocol, local, peer, held, uid, inode } in raw::shown(family)? {
+    for raw::Shown { number, local, peer, held, uid, inode } in raw::shown(family, style)? {
         let state = if peer.is_some() { TcpState::Established } else { TcpState::Close } as u8;
         let local = endpoint(family, local)?;
         let peer = endpoint(family, peer.unwrap_or(family.nowhere()))?;
-        try_writeln!(
-            out,
+        let line = try_format!(
             "{:width$}: {local} {peer} {state:02X} 00000000:{held:08X} 00:00000000 00000000 {uid:5} {:8} {inode} 2 0000000000000000 0",
-            protocol & 0xff,
+            number & 0xff,
             0
         )?;
+        try_writeln!(out, "{line:whole$}")?;
     }
     Ok(out)
 }

@@ -1,6 +1,6 @@
 /*
- * /proc/net/raw and raw6 list the raw sockets there are, sockstat counts sockets of all families, snmp tells the default time to
- * live that is set, and TCP_CONGESTION what was chosen.
+ * /proc/net/raw and raw6 list the raw sockets there are, icmp and icmp6 the ping sockets, sockstat counts sockets of all
+ * families, snmp tells the default time to live that is set, and TCP_CONGESTION what was chosen.
  */
 #include "net.h"
 
@@ -10,6 +10,11 @@ static void table(const char *path)
 	char *save, *line = strtok_r((char *)read_file(path), "\n", &save);
 	SAY("%s: '%.40s'", path, line ? line : "");
 	while ((line = strtok_r(NULL, "\n", &save))) {
+		size_t end = strlen(line), whole = end;
+		while (end > 0 && line[end - 1] == ' ')
+			line[--end] = 0;
+		if (whole > end)
+			SAY("filled to %zu", whole);
 		unsigned slot, uid, inode, ref, drops, timeout;
 		char local[64], peer[64], state[8], queues[32], timer[32], retries[16], pointer[32];
 		int n = sscanf(line, "%u: %63s %63s %7s %31s %31s %15s %u %u %u %u %31s %u", &slot, local, peer, state, queues, timer, retries,
@@ -38,6 +43,27 @@ static void raws(void)
 	close(six);
 	table("/proc/net/raw");
 	table("/proc/net/raw6");
+}
+
+/* Ping sockets are there once they have an identifier. */
+static void pings(void)
+{
+	int a = (int)MUST(socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP)), six = (int)MUST(socket(AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6));
+	table("/proc/net/icmp");
+	table("/proc/net/icmp6");
+	MUST(bind(a, NAME4("127.0.0.1", 4660)));
+	MUST(bind(six, NAME6("::1", 4661)));
+	table("/proc/net/icmp");
+	table("/proc/net/icmp6");
+	MUST(connect(a, NAME4("127.0.0.5", 7)));
+	MUST(connect(six, NAME6("::1", 8)));
+	table("/proc/net/icmp");
+	table("/proc/net/icmp6");
+	table("/proc/net/raw");
+	close(a);
+	close(six);
+	table("/proc/net/icmp");
+	table("/proc/net/icmp6");
 }
 
 static int used(void)
@@ -223,6 +249,9 @@ int main(void)
 {
 	net_up();
 	raws();
+	MUST(put_setting("net/ipv4/ping_group_range", "0 0"));
+	pings();
+	MUST(put_setting("net/ipv4/ping_group_range", "1 0"));
 	counts();
 	ttl();
 	congestion();

@@ -9,5 +9,5 @@ mod raw;
 mod transfer;
 
 pub(super) use ping::create as create_ping;
-pub(super) use raw::create;
+pub(super) use raw::{Style, create};
 pub(super) use transfer::{Shown, count, shown, tell_unreachable};

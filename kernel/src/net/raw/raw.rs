@@ -46,7 +46,7 @@ pub struct Raw {
 
 /// What a socket may send and gets.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub enum Style {
     Raw,
     Ping,
 }

@@ -2,6 +2,7 @@
 //!
 //! Owns the identification numbers of IPv4 packets. Never copies user memory under a spinlock. Locks: those of `raw`.
 
+use super::ident::Ident;
 use super::packet::{
     HEADER, MAX, Message, complete, echo, ends, seal_icmp6, tally, tally_unreachable, unreachable,
     with_header,
@@ -53,9 +54,10 @@ pub fn count(family: Family) -> Result<usize> {
     Ok(living()?.iter().filter(is_one).count())
 }
 
-/// A raw socket, as /proc shows it.
+/// A socket, as /proc shows it.
 pub struct Shown {
-    pub protocol: u16,
+    /// In place of a port: the protocol, or the identifier of a ping socket.
+    pub number: u16,
     pub local: SocketAddr,
     pub peer: Option<SocketAddr>,
     pub held: usize,
@@ -63,29 +65,33 @@ pub struct Shown {
     pub inode: u64,
 }
 
-/// The raw sockets of a family, by protocol.
-pub fn shown(family: Family) -> Result<Vec<Shown>> {
+/// The sockets of a family and style, by number; ping sockets once they have one.
+pub fn shown(family: Family, style: Style) -> Result<Vec<Shown>> {
     let mut all = Vec::new();
     let sockets = living()?;
-    for socket in sockets.iter().filter(|s| s.family == family && s.style == Style::Raw) {
-        let protocol = u16::try_from(socket.protocol).unwrap_or(0);
+    for socket in sockets.iter().filter(|s| s.family == family && s.style == style) {
         let state = socket.state.lock();
+        let number = match style {
+            Style::Raw => u16::try_from(socket.protocol).ok(),
+            Style::Ping => state.ident.as_ref().map(Ident::number),
+        };
+        let port = |peer: SocketAddr| if style == Style::Raw { 0 } else { peer.port() };
+        let closed = state.closed || number.is_none();
+        let number = number.unwrap_or(0);
         let shown = Shown {
-            protocol,
-            // In place of a port it has the protocol.
-            local: SocketAddr::new(state.local, protocol),
-            peer: state.peer.map(|peer| SocketAddr::new(peer.ip(), 0)),
+            number,
+            local: SocketAddr::new(state.local, number),
+            peer: state.peer.map(|peer| SocketAddr::new(peer.ip(), port(peer))),
             held: state.inbox.held(),
             uid: socket.uid,
             inode: socket.options.inode(),
         };
-        let closed = state.closed;
         drop(state);
         if !closed {
             all.try_push(shown)?;
         }
     }
-    all.sort_by_key(|shown| shown.protocol);
+    all.sort_by_key(|shown| shown.number);
     Ok(all)
 }
 
