@@ -86,6 +86,10 @@ impl FileOps for RandomFile {
         random::device_poll(self.0, table)
     }
 
+    fn is_watchable(&self, _: &OpenFile) -> bool {
+        self.0 == Device::Random
+    }
+
     fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
         random::device_ioctl(cmd, arg)
     }

@@ -48,6 +48,9 @@ impl FileOps for Mem {
     fn lseek(&self, _: &OpenFile, _: u64, _: i64, _: Whence) -> Result<u64> {
         Ok(0)
     }
+    fn is_watchable(&self, _: &OpenFile) -> bool {
+        false
+    }
     fn mmap(&self, _: &Arc<OpenFile>) -> Result<MapTarget> {
         if self.0 == Kind::Zero { Ok(MapTarget::Zero) } else { Err(Errno::ENODEV) }
     }

@@ -14,7 +14,7 @@ use crate::sync::wait::{Deadline, WaitError};
 use crate::sync::{Mutex, Pace, PollTable, SpinLock, level};
 use crate::vfs::anon::anonymous;
 use crate::vfs::per_user::{Charge, PerUser};
-use crate::vfs::{Cred, Fd, FileOps, FileType, OpenFile, PollEvents, Position, grow};
+use crate::vfs::{Cred, Fd, FileOps, OpenFile, PollEvents, Position, grow};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -96,12 +96,7 @@ pub fn new(cred: &Arc<Cred>) -> Result<OpenFile> {
 
 /// EPERM if a file of this kind cannot be watched.
 pub fn check_target(file: &OpenFile) -> Result<()> {
-    match file.kind() {
-        FileType::Regular | FileType::Dir | FileType::Symlink | FileType::Block => {
-            Err(Errno::EPERM)
-        }
-        _ => Ok(()),
-    }
+    if file.is_watchable() { Ok(()) } else { Err(Errno::EPERM) }
 }
 
 impl Epoll {

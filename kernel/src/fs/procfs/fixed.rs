@@ -240,6 +240,9 @@ impl TextSource for FixedInode {
             _ => Err(Errno::EINVAL),
         }
     }
+    fn is_watchable(&self) -> bool {
+        true
+    }
     fn take(&self, data: &[u8]) -> Result<usize> {
         match &self.body {
             Body::File(file) | Body::Attribute(file) | Body::Sysctl(file) => file.write(data),

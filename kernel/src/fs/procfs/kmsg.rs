@@ -122,6 +122,10 @@ impl FileOps for Kmsg {
         if is_unread() { PollEvents::READABLE } else { PollEvents::empty() }
     }
 
+    fn is_watchable(&self, _: &OpenFile) -> bool {
+        true
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

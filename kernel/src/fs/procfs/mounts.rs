@@ -23,6 +23,11 @@ impl MountText {
     pub fn mode(self) -> u32 {
         if self == Self::MountStats { 0o400 } else { 0o444 }
     }
+
+    /// Whether a poll tells of changes.
+    pub fn is_watched(self) -> bool {
+        self != Self::MountStats
+    }
 }
 
 /// The table of all mounts that can be reached from `root`.

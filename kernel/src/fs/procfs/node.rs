@@ -20,6 +20,7 @@ use crate::mm::{Sink, Source};
 use crate::sync::Once;
 use crate::try_format;
 use crate::vfs::object::inode::{DYNAMIC_CURSOR, LinkText};
+use crate::vfs::object::mount::{self, Changes};
 use crate::vfs::{
     Cred, Dentry, DevId, DirEntry, Fd, FileOps, FileType, Inode, InodeAttr, Metadata, Owner, Path,
     SetAttr, Timestamp,
@@ -347,6 +348,10 @@ impl TextSource for Node {
             Kind::File(task, file) => processes()?.write(task.tid, file.name, data),
             _ => Err(Errno::EINVAL),
         }
+    }
+
+    fn changes(&self) -> Option<&'static Changes> {
+        matches!(self.kind, Kind::Mounts(_, text) if text.is_watched()).then_some(&mount::CHANGES)
     }
 
     fn is_value(&self) -> bool {

@@ -8,13 +8,15 @@
 use super::row::Row;
 use crate::mm::fallible::{TryString, TryVec, try_arc};
 use crate::mm::{Sink, Source};
-use crate::sync::{Mutex, Pace, killable};
-use crate::vfs::{FileOps, OpenFile, Whence};
+use crate::sync::{Mutex, Pace, PollTable, killable};
+use crate::vfs::object::mount::Changes;
+use crate::vfs::{FileOps, OpenFile, PollEvents, Whence};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::fmt::Write as _;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Largest single write that reaches a file.
 const WRITE_LIMIT: usize = 64 * 1024;
@@ -41,6 +43,14 @@ pub trait TextSource: Send + Sync {
     /// Whether it takes one value, which is written at position 0 and does not move the position.
     fn is_value(&self) -> bool {
         false
+    }
+    /// Whether it can be waited for, and not only be found ready.
+    fn is_watchable(&self) -> bool {
+        self.changes().is_some()
+    }
+    /// What tells of changes of the text.
+    fn changes(&self) -> Option<&'static Changes> {
+        None
     }
     /// Reads in place of a text (a process's memory), while the subject is still this one.
     fn read_at(&self, _dst: &mut Sink<'_>, _pos: u64, _subject: u64) -> Option<Result<usize>> {
@@ -116,6 +126,8 @@ pub struct TextOps {
     source: Arc<dyn TextSource>,
     /// The source's subject when it was opened.
     subject: u64,
+    /// How many changes a poll has told of, and those before it was opened.
+    told: AtomicU64,
     /// Made by the first read, and again by each read from the start or from before the piece at hand.
     text: Mutex<Option<Shown>>,
 }
@@ -179,7 +191,8 @@ impl TextOps {
     /// Nothing is made yet.
     pub fn new(source: Arc<dyn TextSource>) -> Result<Arc<Self>> {
         let subject = source.subject();
-        try_arc(Self { source, subject, text: Mutex::new(None) })
+        let told = AtomicU64::new(source.changes().map_or(0, Changes::count));
+        try_arc(Self { source, subject, told, text: Mutex::new(None) })
     }
 }
 
@@ -238,6 +251,22 @@ impl FileOps for TextOps {
             *pos = pos.saturating_add(done as u64);
         }
         Ok(done)
+    }
+
+    /// As on Linux, a file that tells of changes cannot be waited for to be written.
+    fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
+        let Some(changes) = self.source.changes() else { return PollEvents::ALWAYS };
+        changes.watch(table);
+        let count = changes.count();
+        // Relaxed: of one change, one poll tells.
+        match self.told.swap(count, Ordering::Relaxed) == count {
+            true => PollEvents::READABLE,
+            false => PollEvents::READABLE | PollEvents::ERR | PollEvents::PRI,
+        }
+    }
+
+    fn is_watchable(&self, _: &OpenFile) -> bool {
+        self.source.is_watchable()
     }
 
     fn lseek(&self, _: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {

@@ -84,6 +84,11 @@ pub trait FileOps: Send + Sync {
     fn poll(&self, _f: &OpenFile, _table: &mut PollTable) -> PollEvents {
         PollEvents::ALWAYS
     }
+    /// Whether it can be waited for, so that an epoll takes it; whoever else polls finds another ready.
+    fn is_watchable(&self, f: &OpenFile) -> bool {
+        use FileType::{Block, Dir, Regular, Symlink};
+        !matches!(f.kind(), Regular | Dir | Symlink | Block)
+    }
     /// Device-specific control; the generic commands have been handled.
     fn ioctl(&self, _f: &OpenFile, _cmd: u32, _arg: u64) -> Result<i64> {
         Err(Errno::ENOTTY)
@@ -409,6 +414,11 @@ impl OpenFile {
     /// What is ready; `table` is registered with the queues that are woken when this may change.
     pub fn poll(&self, table: &mut PollTable) -> PollEvents {
         self.ops.poll(self, table)
+    }
+
+    /// Whether it can be waited for.
+    pub fn is_watchable(&self) -> bool {
+        self.ops.is_watchable(self)
     }
 }
 

@@ -10,13 +10,13 @@ use super::filesystem::Super;
 use super::path::Path;
 use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{SpinLock, level};
+use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bitflags::bitflags;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 bitflags! {
     /// Per-mount flags, with the values of `MS_*`.
@@ -96,6 +96,7 @@ impl Mount {
     /// Replaces the flags (remount).
     pub fn set_flags(&self, flags: MountFlags) {
         self.flags.store(flags.bits(), Ordering::Relaxed);
+        CHANGES.tell();
     }
     /// Where it is attached.
     pub fn place(&self) -> Option<Path> {
@@ -132,6 +133,35 @@ struct Tree {
 
 static TREE: SpinLock<Tree, level::MountTable> =
     SpinLock::new(Tree { by_point: BTreeMap::new(), all: Vec::new() });
+
+/// What tells of changes of a text, to who polls it.
+pub struct Changes {
+    count: AtomicU64,
+    queue: WaitQueue,
+}
+
+/// Those of the mount table.
+pub static CHANGES: Changes = Changes { count: AtomicU64::new(0), queue: WaitQueue::new() };
+
+impl Changes {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        // Acquire: pairs with the Release of `tell`.
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Lets a poll wait for the next; who then asks for the count misses none.
+    pub fn watch(&self, table: &mut PollTable) {
+        table.watch(&self.queue);
+    }
+
+    /// There was one. Nothing is locked.
+    fn tell(&self) {
+        // Release: whoever sees the number sees the change.
+        self.count.fetch_add(1, Ordering::Release);
+        self.queue.wake_all();
+    }
+}
 
 impl Tree {
     fn holds(&self, mount: &Arc<Mount>) -> bool {
@@ -187,6 +217,8 @@ pub fn attach_all<T>(made: &[T], of: impl Fn(&T) -> (&Arc<Mount>, &Path)) -> Res
         *mount.place.lock() = Some(place.clone());
         tree.all.try_push(mount.clone())?; // there is room
     }
+    drop(tree);
+    CHANGES.tell();
     Ok(())
 }
 
@@ -205,6 +237,7 @@ pub fn relocate(mount: &Arc<Mount>, at: Path) -> Result<()> {
     });
     drop(tree);
     drop((from, old));
+    CHANGES.tell();
     Ok(())
 }
 
@@ -219,6 +252,7 @@ pub fn detach(mount: &Arc<Mount>) -> Option<Path> {
     });
     drop(tree);
     drop(removed);
+    CHANGES.tell();
     place
 }
 
