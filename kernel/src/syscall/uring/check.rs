@@ -304,6 +304,8 @@ fn has_good_net_fields(sqe: &Sqe) -> bool {
         op::FTRUNCATE => none(&[flags, addr, len, buf, index, addr3]),
         op::BIND => none(&[len, flags, buf, index]),
         op::LISTEN => none(&[off, addr, flags, buf, index]),
+        // A length is a number with a sign there.
+        op::SEND | op::RECV | op::SENDMSG | op::RECVMSG if sqe.len.cast_signed() < 0 => false,
         op::RECV | op::RECVMSG if is_multishot(sqe) => {
             none(&[index, off])
                 && (len == 0 || sqe.opcode == op::RECVMSG)

@@ -36,8 +36,14 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// The buffer that is taken next: `ENOBUFS` without any, and in a ring for another process, which has something else there.
+    /// The buffer that is taken next: `ENOBUFS` without any, for one at 0, and in a ring for another process, which has something
+    /// else there.
     pub fn first(&self, is_mine: bool, group: u16) -> Result<ProvidedBuffer> {
+        let buffer = self.next(is_mine, group)?;
+        if buffer.addr == 0 { Err(Errno::ENOBUFS) } else { Ok(buffer) }
+    }
+
+    fn next(&self, is_mine: bool, group: u16) -> Result<ProvidedBuffer> {
         match self.groups.get(&group) {
             Some(Group::Listed(list)) => list.front().copied().ok_or(Errno::ENOBUFS),
             Some(Group::Ring { .. }) if !is_mine => Err(Errno::ENOBUFS),
