@@ -11,38 +11,37 @@ pub const NAME_MAX: usize = 64;
 /// One of the two.
 pub type Name = ArrayVec<u8, NAME_MAX>;
 
-static NODE: SpinLock<Names, level::Leaf> =
-    SpinLock::new(Names { host: ArrayVec::new_const(), domain: ArrayVec::new_const() });
+static NODE: SpinLock<Names, level::Leaf> = SpinLock::new(Names { host: None, domain: None });
 
+/// Either may be empty, which is another than one that was never set.
 struct Names {
-    host: Name,
-    domain: Name,
+    host: Option<Name>,
+    domain: Option<Name>,
 }
 
 const UNSET: &[u8] = b"(none)";
 
 #[expect(clippy::disallowed_methods, reason = "collects into an array of that size")]
-fn shown(name: &[u8]) -> Name {
-    let shown = if name.is_empty() { UNSET } else { name };
-    shown.iter().copied().collect()
+fn shown(name: Option<Name>) -> Name {
+    name.unwrap_or_else(|| UNSET.iter().copied().collect())
 }
 
 /// The host name.
 pub fn hostname() -> Name {
-    shown(&NODE.lock().host)
+    shown(NODE.lock().host.clone())
 }
 
 /// The NIS domain name.
 pub fn domainname() -> Name {
-    shown(&NODE.lock().domain)
+    shown(NODE.lock().domain.clone())
 }
 
 /// Changes the host name.
 pub fn set_hostname(name: Name) {
-    NODE.lock().host = name;
+    NODE.lock().host = Some(name);
 }
 
 /// Changes the NIS domain name.
 pub fn set_domainname(name: Name) {
-    NODE.lock().domain = name;
+    NODE.lock().domain = Some(name);
 }

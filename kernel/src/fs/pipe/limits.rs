@@ -118,4 +118,8 @@ impl ProcFile for PipeMaxSize {
         MAX_SIZE.store(u32::try_from(size).map_err(|_| Errno::EINVAL)?, Ordering::Relaxed);
         Ok(data.len())
     }
+
+    fn is_numbers(&self) -> bool {
+        true
+    }
 }

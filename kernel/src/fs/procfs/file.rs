@@ -11,4 +11,8 @@ pub trait ProcFile: Send + Sync {
     fn write(&self, _data: &[u8]) -> Result<usize> {
         Err(Errno::EIO)
     }
+    /// Whether it is numbers, which below /proc/sys are read and written from the beginning only.
+    fn is_numbers(&self) -> bool {
+        false
+    }
 }

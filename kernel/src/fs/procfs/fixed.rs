@@ -7,7 +7,7 @@
 use super::file::ProcFile;
 use super::node::Node;
 use super::text::{TextOps, TextSource};
-use crate::mm::fallible::{try_arc, try_copy};
+use crate::mm::fallible::{TryVec, try_arc, try_copy};
 use crate::sync::Once;
 use crate::vfs::object::filesystem::anonymous_dev;
 use crate::vfs::object::inode::LinkText;
@@ -242,6 +242,29 @@ impl TextSource for FixedInode {
     }
     fn is_watchable(&self) -> bool {
         true
+    }
+    fn is_sysctl(&self) -> bool {
+        matches!(self.body, Body::Sysctl(_))
+    }
+    fn is_read_at_once(&self) -> bool {
+        matches!(&self.body, Body::Sysctl(file) if file.is_numbers())
+    }
+    /// As on Linux (`kernel.sysctl_writes_strict`), numbers are passed over but at the beginning; a line goes on from there.
+    fn take_at(&self, data: &[u8], pos: u64) -> Result<usize> {
+        match &self.body {
+            Body::Sysctl(file) if pos != 0 => {
+                let mut line = file.read()?;
+                let len = line.len().saturating_sub(1);
+                let from = usize::try_from(pos).unwrap_or(usize::MAX);
+                if !file.is_numbers() && from <= len && !data.is_empty() {
+                    line.truncate(from);
+                    line.try_extend_from_slice(data)?;
+                    file.write(&line)?;
+                }
+                Ok(data.len())
+            }
+            _ => self.take(data),
+        }
     }
     fn take(&self, data: &[u8]) -> Result<usize> {
         match &self.body {

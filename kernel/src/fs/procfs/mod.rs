@@ -31,6 +31,6 @@ pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register
 pub use row::Row;
 pub(super) use start::init;
 pub use sysctl::{
-    Kept, Several, by_prefix, number, register_kept, register_setting, register_settings,
+    Kept, Several, by_prefix, next_word, number, register_kept, register_setting, register_settings,
 };
 pub use text::TextBuf;

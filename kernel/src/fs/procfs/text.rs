@@ -36,6 +36,18 @@ pub trait TextSource: Send + Sync {
     }
     /// Takes a write.
     fn take(&self, data: &[u8]) -> Result<usize>;
+    /// Takes a write at `pos`.
+    fn take_at(&self, data: &[u8], _pos: u64) -> Result<usize> {
+        self.take(data)
+    }
+    /// Whether it is below /proc/sys, where files have an end to seek from: their beginning.
+    fn is_sysctl(&self) -> bool {
+        false
+    }
+    /// Whether nothing is read but from the beginning.
+    fn is_read_at_once(&self) -> bool {
+        false
+    }
     /// A number for what the text is about. An open file reads as empty once this number has changed.
     fn subject(&self) -> u64 {
         0
@@ -206,6 +218,9 @@ impl FileOps for TextOps {
             *pos = pos.saturating_add(done as u64);
             return Ok(done);
         }
+        if *pos != 0 && self.source.is_read_at_once() {
+            return Ok(0);
+        }
         let mut text = self.text.lock();
         let source = &*self.source;
         if *pos == 0 || text.as_ref().is_none_or(|shown| *pos < shown.start) {
@@ -246,7 +261,7 @@ impl FileOps for TextOps {
         data.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
         data.try_resize(len, 0)?;
         let got = src.take(&mut data)?;
-        let done = self.source.take(&data[..got])?;
+        let done = self.source.take_at(&data[..got], *pos)?;
         if !is_value {
             *pos = pos.saturating_add(done as u64);
         }
@@ -271,6 +286,7 @@ impl FileOps for TextOps {
 
     fn lseek(&self, _: &OpenFile, pos: u64, offset: i64, whence: Whence) -> Result<u64> {
         match whence {
+            Whence::End if self.source.is_sysctl() => whence.resolve(pos, 0, offset),
             Whence::Set | Whence::Cur => whence.resolve(pos, 0, offset),
             _ => Err(Errno::EINVAL),
         }

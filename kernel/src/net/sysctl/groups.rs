@@ -3,7 +3,7 @@
 //! Owns the range of groups. Never changes what is open already. Locks: none; the two ends are one word, so that nobody sees one of an
 //! old range with one of a new.
 
-use crate::fs::procfs::{ProcFile, by_prefix, register_file};
+use crate::fs::procfs::{ProcFile, by_prefix, next_word, register_file};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use crate::vfs::Cred;
@@ -55,18 +55,20 @@ impl ProcFile for Groups {
         let (first, last) = range();
         let mut ends = [first, last].map(u64::from);
         for value in &mut ends {
-            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
+            let word = next_word(&mut rest);
             if !word.is_empty() {
                 *value = group(word)?;
             }
-            rest = after.trim_ascii_start();
         }
         let [first, last] = ends;
         let both = if last < first { NOBODY } else { first << 32 | last };
         RANGE.store(both, Ordering::Relaxed);
         // What stands after the second number is not consumed.
         Ok(data.len() - rest.len())
+    }
+
+    fn is_numbers(&self) -> bool {
+        true
     }
 }
 

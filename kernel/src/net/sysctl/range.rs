@@ -45,7 +45,8 @@ impl ProcFile for Ephemeral {
     /// Two numbers, or the first alone. `EINVAL` for an empty range and for one that begins at 0 or below the unprivileged ports.
     fn write(&self, data: &[u8]) -> Result<usize> {
         let range = ephemeral();
-        let mut words = data.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        let mut words =
+            data.split(|byte| matches!(byte, b' ' | b'\t' | b'\n')).filter(|word| !word.is_empty());
         let first = port(words.next().ok_or(Errno::EINVAL)?)?;
         let last = words.next().map_or(Ok(*range.end()), port)?;
         if first == 0 || last < first || first < first_unprivileged() {
@@ -53,6 +54,10 @@ impl ProcFile for Ephemeral {
         }
         EPHEMERAL.store(u32::from(first) << 16 | u32::from(last), Ordering::Relaxed);
         Ok(data.len())
+    }
+
+    fn is_numbers(&self) -> bool {
+        true
     }
 }
 
@@ -74,6 +79,10 @@ impl ProcFile for Unprivileged {
         }
         UNPRIVILEGED.store(first, Ordering::Relaxed);
         Ok(data.len())
+    }
+
+    fn is_numbers(&self) -> bool {
+        true
     }
 }
 

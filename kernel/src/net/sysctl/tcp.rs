@@ -4,7 +4,7 @@
 //! Owns them. Never changes a socket that is there already; but a connection whose buffers nobody has set grows up to the largest
 //! then. The least sizes hold under a pressure that there is not here. Locks: none; each number stands for itself.
 
-use crate::fs::procfs::{ProcFile, number, register_file};
+use crate::fs::procfs::{ProcFile, next_word, number, register_file};
 use crate::mm::fallible::try_arc;
 use crate::net::congestion::Congestion;
 use crate::try_format;
@@ -66,17 +66,19 @@ impl ProcFile for &'static Sizes {
             return Err(Errno::EINVAL);
         }
         for size in &self.0 {
-            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
+            let word = next_word(&mut rest);
             if word.is_empty() {
                 break;
             }
             let asked = number(word).filter(|&asked| asked >= 1).ok_or(Errno::EINVAL)?;
             size.store(usize::try_from(asked).map_err(|_| Errno::EINVAL)?, Ordering::Relaxed);
-            rest = after.trim_ascii_start();
         }
         // What stands after the third number is not consumed.
         Ok(data.len() - rest.len())
+    }
+
+    fn is_numbers(&self) -> bool {
+        true
     }
 }
 

@@ -73,6 +73,10 @@ impl ProcFile for ChainLimit {
         }
         if self.setting.set(number) { Ok(data.len()) } else { Err(Errno::EINVAL) }
     }
+
+    fn is_numbers(&self) -> bool {
+        true
+    }
 }
 
 /// Makes the files; once, at boot.

@@ -82,6 +82,10 @@ impl ProcFile for &'static Wide {
         self.0.store(unsigned(text)?, Ordering::Relaxed);
         Ok(data.len())
     }
+
+    fn is_numbers(&self) -> bool {
+        true
+    }
 }
 
 /// A number without a sign, decimal or with 0x or 0 in front.
@@ -110,5 +114,9 @@ impl ProcFile for Forced {
             (self.0)();
         }
         Ok(data.len())
+    }
+
+    fn is_numbers(&self) -> bool {
+        true
     }
 }

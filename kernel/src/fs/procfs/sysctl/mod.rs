@@ -14,6 +14,6 @@ mod pinned;
 mod table;
 
 pub use kept::{Kept, register_kept};
-pub use number::{by_prefix, number};
+pub use number::{by_prefix, next_word, number};
 pub use numbers::{Several, register_setting, register_settings};
 pub(super) use table::register;

@@ -3,7 +3,7 @@
 //! What is written after the last number is not consumed, as with Linux's `proc_dointvec_minmax`.
 #![forbid(unsafe_code)]
 
-use super::number::number;
+use super::number::{next_word, number};
 use crate::base::setting::Setting;
 use crate::fs::procfs::file::ProcFile;
 use crate::fs::procfs::fixed::register_file;
@@ -42,8 +42,7 @@ impl<const N: usize> ProcFile for Several<N> {
             return Err(Errno::EINVAL);
         }
         for setting in self.0 {
-            let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
+            let word = next_word(&mut rest);
             if word.is_empty() {
                 break;
             }
@@ -51,9 +50,12 @@ impl<const N: usize> ProcFile for Several<N> {
             if !setting.set(number(word).ok_or(Errno::EINVAL)?) {
                 return Err(self.1);
             }
-            rest = after.trim_ascii_start();
         }
         // What stands after the last number is not consumed.
         Ok(data.len() - rest.len())
+    }
+
+    fn is_numbers(&self) -> bool {
+        true
     }
 }

@@ -35,6 +35,10 @@ impl ProcFile for LowestAddress {
     fn write(&self, data: &[u8]) -> Result<usize> {
         if is_capable(Capability::SYS_RAWIO) { self.0.write(data) } else { Err(Errno::EPERM) }
     }
+
+    fn is_numbers(&self) -> bool {
+        true
+    }
 }
 
 /// What root says has happened to the kernel. Relaxed: nothing is published through it.
@@ -58,6 +62,10 @@ impl ProcFile for Tainted {
         }
         Ok(data.len())
     }
+
+    fn is_numbers(&self) -> bool {
+        true
+    }
 }
 
 struct HugePages;
@@ -73,6 +81,10 @@ impl ProcFile for HugePages {
             log::info!("sysctl: vm/nr_hugepages stays 0, for there are no huge pages");
         }
         Ok(data.len())
+    }
+
+    fn is_numbers(&self) -> bool {
+        true
     }
 }
 
