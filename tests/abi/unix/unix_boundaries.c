@@ -1,7 +1,8 @@
 /*
  * Where a read of an AF_UNIX stream ends: behind the bytes that brought descriptors, not before them; between two senders,
  * but only for who asked for credentials (SO_PASSCRED). What a sender's credentials are if nobody asked, MSG_PEEK over
- * several messages, reads of no bytes and into memory that is not there, and who refuses what is sent to a socket that is shut.
+ * several messages, reads of no bytes and into memory that is not there, who refuses what is sent to a socket that is shut, and
+ * for how many bytes a read waits (SO_RCVLOWAT).
  */
 #include "check.h"
 #include <poll.h>
@@ -283,9 +284,51 @@ static void refusals(void)
 	}
 }
 
+/* SO_RCVLOWAT: a read of a stream waits for as many bytes, if it has room for them; a poll does not. */
+static void low_water(int type)
+{
+	int sv[2], low = 0;
+	socklen_t len = sizeof low;
+	char got[16];
+	SAY("low water of type %d", type);
+	MUST(socketpair(AF_UNIX, type, 0, sv));
+	static const int values[] = { 0, -1, 7, 5 };
+	for (int i = 0; i < 4; i++) {
+		T(setsockopt(sv[0], SOL_SOCKET, SO_RCVLOWAT, &values[i], sizeof values[i]));
+		MUST(getsockopt(sv[0], SOL_SOCKET, SO_RCVLOWAT, &low, &len));
+		SAY("%d", low);
+	}
+	struct timeval soon = { 0, 200000 };
+	MUST(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon));
+	for (size_t room = 2; room <= 10; room += 4) {
+		struct pollfd p = { sv[0], POLLIN, 0 };
+		MUST(write(sv[1], "abc", 3));
+		T(poll(&p, 1, 0));
+		T(recv(sv[0], got, room, 0));
+		T(recv(sv[0], got, room, MSG_DONTWAIT));
+	}
+	soon = (struct timeval){ 0, 0 };
+	MUST(setsockopt(sv[0], SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof soon));
+	MUST(write(sv[1], "abc", 3));
+	pid_t parent = getpid(), writer = (pid_t)MUST(fork());
+	if (writer == 0) {
+		wait_state(parent, "S");
+		write(sv[1], "de", 2);
+		_exit(0);
+	}
+	T(recv(sv[0], got, sizeof got, 0));
+	reap(writer);
+	MUST(write(sv[1], "abc", 3));
+	close(sv[1]);
+	T(recv(sv[0], got, sizeof got, MSG_DONTWAIT) > 0);
+	close(sv[0]);
+}
+
 int main(void)
 {
 	scratch();
+	low_water(SOCK_STREAM);
+	low_water(SOCK_SEQPACKET);
 	descriptors();
 	peeks();
 	credentials(SOCK_STREAM);

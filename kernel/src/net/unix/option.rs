@@ -5,6 +5,7 @@ use crate::net::limit::{TimeLimit, Timeouts};
 use crate::net::sysctl;
 use abi::Errno;
 use abi::socket::Ucred;
+use core::sync::atomic::Ordering;
 
 impl Socket {
     pub(super) fn receive_limit(&self) -> TimeLimit {
@@ -33,6 +34,17 @@ impl Socket {
     /// SO_PEERCRED.
     pub fn peer_cred(&self) -> Ucred {
         self.state.lock().peer_cred
+    }
+
+    /// SO_RCVLOWAT: fewer bytes do not end a read of a stream that has room for them. Polls are not concerned.
+    pub fn low_water(&self) -> u32 {
+        self.low_water.load(Ordering::Relaxed)
+    }
+
+    /// Sets SO_RCVLOWAT: at least 1.
+    pub fn set_low_water(&self, asked: i32) {
+        let bytes = u32::try_from(asked).unwrap_or(i32::MAX.cast_unsigned()).max(1);
+        self.low_water.store(bytes, Ordering::Relaxed);
     }
 
     /// SO_PASSCRED.

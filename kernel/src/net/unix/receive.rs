@@ -103,7 +103,9 @@ impl<'s> Reading<'s, '_, '_> {
         let room = self.dst.remaining();
         let (how, seen, sender) = (self.how, self.seen, self.sender);
         let kind = self.socket.kind;
-        let nonblock = how.nonblock || (self.got.bytes > 0 && !how.wait_all);
+        let has_enough = |least: u32| room == 0 || self.got.bytes >= least as usize;
+        let ends = self.got.bytes > 0 && !how.wait_all && has_enough(self.socket.low_water());
+        let nonblock = how.nonblock || ends;
         let next = self.next(nonblock, |state| {
             let of_another =
                 |message: &Message| sender.is_some_and(|cred| cred != message.ancillary.cred);

@@ -20,7 +20,7 @@ use abi::socket::Ucred;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// How bytes travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Socket {
     pub(super) state: SpinLock<State, level::Stream>,
     /// The inode number of its file, for /proc; 0 until it has one. Relaxed: set once, a number alone.
     ino: AtomicU64,
+    /// SO_RCVLOWAT. Relaxed: a number alone.
+    pub(super) low_water: AtomicU32,
     /// Who reads a stream, or gives the socket a name or a role: one at a time.
     pub(super) turn: Mutex<()>,
     /// Who waits for something to receive or to accept, or for a hang-up.
@@ -130,6 +132,7 @@ impl Socket {
             _counted: Counted::new(counted::Kind::UnixSocket),
             kind,
             ino: AtomicU64::new(0),
+            low_water: AtomicU32::new(1),
             state: SpinLock::new(State {
                 name: Address::Unnamed,
                 role: Role::Single,

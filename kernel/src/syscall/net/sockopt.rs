@@ -73,6 +73,7 @@ fn set_unix(socket: &Arc<Socket>, level: i32, option: i32, value: u64, len: i32)
             }
             socket.set_timeouts(timeouts);
         }
+        so::RCVLOWAT => socket.set_low_water(number()?),
         // Settings that make no difference to a local socket, on Linux either.
         so::REUSEADDR | so::BROADCAST | so::KEEPALIVE => drop(number()?),
         so::LINGER => drop(UserPtr::<Linger>::new(value).read()?),
@@ -131,7 +132,8 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
         more::TIMESTAMP | more::TIMESTAMPNS | more::TIMESTAMP_NEW | more::TIMESTAMPNS_NEW => {
             number(i32::from(net::stamp_shows(socket.stamps(), option)))?
         }
-        so::RCVLOWAT | so::SNDLOWAT => number(1)?,
+        so::RCVLOWAT => number(socket.low_water().cast_signed())?,
+        so::SNDLOWAT => number(1)?,
         so::LINGER => [0; 8].try_owned()?,
         so::RCVTIMEO => limit(socket.timeouts().receive)?,
         so::SNDTIMEO => limit(socket.timeouts().send)?,
