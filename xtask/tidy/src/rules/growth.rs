@@ -13,9 +13,9 @@ const CALLS: [(&str, &str); 6] = [
     ("Box::from(", "try_box"),
     ("Box::default(", "try_box"),
 ];
-/// Self tests, the unpacking of the initramfs at boot, and the room where allocations are made fallible.
 /// What owns memory of the heap, as a field's type begins.
 const OWNERS: [&str; 6] = ["Vec<", "VecDeque<", "Box<", "String", "BTreeMap<", "BTreeSet<"];
+/// Self tests, the unpacking of the initramfs at boot, and the room where allocations are made fallible.
 const FREE: [&str; 3] = ["selftest", "kernel/src/fs/initramfs/", "kernel/src/mm/fallible.rs"];
 
 pub fn check(tree: &Tree, faults: &mut Faults) {
