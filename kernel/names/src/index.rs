@@ -9,11 +9,11 @@ use crate::radix::Radix;
 /// The cursor after the last of a chain; no entry has it.
 const END: u64 = 0;
 
-struct Slot<T> {
+pub(crate) struct Slot<T> {
     hash: u32,
     /// The cursor of the next entry in the bucket.
     next: u64,
-    child: T,
+    pub(crate) child: T,
 }
 
 /// Many entries, in as many buckets or up to twice as many.
@@ -108,14 +108,23 @@ impl<T> Index<T> {
         self.slot(cursor).map(|slot| &mut slot.child)
     }
 
-    /// The entries with cursors of at least `from`, in order.
-    pub(crate) fn from(&self, from: u64) -> impl Iterator<Item = (u64, &T)> {
-        self.slots.from(from).map(|(cursor, slot)| (cursor, &slot.child))
+    /// The places of the next entries whose cursors are at least `from`, and the cursor of the first place.
+    #[inline]
+    pub(crate) fn places(&self, from: u64) -> Option<(u64, &[Option<Slot<T>>])> {
+        self.slots.places(from)
     }
 
     /// The least cursor.
     pub(crate) fn first(&self) -> Option<u64> {
-        self.slots.from(0).next().map(|(cursor, _)| cursor)
+        // A leaf that holds nothing may be there for an entry to come.
+        let mut from = 0;
+        loop {
+            let (first, places) = self.places(from)?;
+            match (first..).zip(places).find(|(_, place)| place.is_some()) {
+                Some((cursor, _)) => return Some(cursor),
+                None => from = first + places.len() as u64,
+            }
+        }
     }
 
     #[inline]

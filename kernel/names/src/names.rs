@@ -1,8 +1,10 @@
 //! [`Names`]: a short list, or an index.
 
 use crate::OutOfMemory;
-use crate::index::Index;
+use crate::index::{Index, Slot};
 use alloc::vec::Vec;
+use core::ops::ControlFlow;
+use core::slice;
 
 /// So many are searched in place.
 const SMALL: usize = 12;
@@ -147,15 +149,69 @@ impl<T> Names<T> {
         Some(core::mem::replace(place, child))
     }
 
-    /// The children with cursors of at least `from`, in order.
-    pub fn from(&self, from: u64) -> impl Iterator<Item = (u64, &T)> {
-        let (list, index) = match &self.form {
-            Form::Small(list) => (list.as_slice(), None),
-            Form::Large(index) => (&[][..], Some(index)),
-        };
-        let start = list.partition_point(|entry| entry.cursor < from);
-        let short = list[start..].iter().map(|entry| (entry.cursor, &entry.child));
-        short.chain(index.into_iter().flat_map(move |index| index.from(from)))
+    /// Calls `visit` with the cursor of each child that is at least `from`, and the child, in order, until it breaks.
+    #[inline]
+    pub fn visit<B>(
+        &self,
+        from: u64,
+        mut visit: impl FnMut(u64, &T) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut next = Some(from);
+        while let Some(mut run) = next.and_then(|from| self.run(from)) {
+            // One call for both forms: it becomes part of the loop.
+            while let Some((cursor, child)) = run.next() {
+                visit(cursor, child)?;
+            }
+            next = run.end();
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The next children whose cursors are at least `from`.
+    #[inline]
+    fn run(&self, from: u64) -> Option<Run<'_, T>> {
+        match &self.form {
+            Form::Small(list) => {
+                let start = list.partition_point(|entry| entry.cursor < from);
+                Some(Run::List(list[start..].iter()))
+            }
+            Form::Large(index) => {
+                let (first, places) = index.places(from)?;
+                Some(Run::Places(first, places.iter()))
+            }
+        }
+    }
+}
+
+/// Children that lie together.
+enum Run<'a, T> {
+    List(slice::Iter<'a, Entry<T>>),
+    /// With the cursor of the next place.
+    Places(u64, slice::Iter<'a, Option<Slot<T>>>),
+}
+
+impl<'a, T> Run<'a, T> {
+    #[inline]
+    fn next(&mut self) -> Option<(u64, &'a T)> {
+        match self {
+            Self::List(entries) => entries.next().map(|entry| (entry.cursor, &entry.child)),
+            Self::Places(next, places) => loop {
+                let place = places.next()?;
+                let cursor = *next;
+                *next = cursor.wrapping_add(1);
+                if let Some(slot) = place {
+                    return Some((cursor, &slot.child));
+                }
+            },
+        }
+    }
+
+    /// Where the children behind it begin; none if they were all.
+    fn end(&self) -> Option<u64> {
+        match self {
+            Self::List(_) => None,
+            Self::Places(next, _) => Some(*next),
+        }
     }
 }
 

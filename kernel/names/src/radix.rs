@@ -22,6 +22,8 @@ pub(crate) struct Radix<V> {
     root: Node<V>,
     /// How many nodes lie between the root and a leaf, both counted, but one.
     height: u32,
+    /// Above every key whose place was ever made.
+    end: u64,
 }
 
 /// Where in a node of that height the key belongs.
@@ -33,7 +35,7 @@ const fn digit(key: u64, height: u32) -> usize {
 impl<V> Radix<V> {
     /// An empty array; allocates nothing.
     pub(crate) const fn new() -> Self {
-        Self { root: Node::Absent, height: 0 }
+        Self { root: Node::Absent, height: 0, end: 0 }
     }
 
     /// Whether a tree of this height has a place for `key`.
@@ -101,10 +103,12 @@ impl<V> Radix<V> {
                     _ => Node::Inner(row(|| Node::Absent)?),
                 };
             }
-            let Node::Inner(below) = node else { return Ok(()) };
+            let Node::Inner(below) = node else { break };
             node = &mut below[digit(key, height)];
             height -= 1;
         }
+        self.end = self.end.max(key.saturating_add(1));
+        Ok(())
     }
 
     /// Takes the value at `key` out, and frees the nodes that hold nothing any more.
@@ -115,17 +119,15 @@ impl<V> Radix<V> {
         remove_below(&mut self.root, self.height, key)
     }
 
-    /// The values with keys of at least `from`, in order.
-    pub(crate) fn from(&self, from: u64) -> impl Iterator<Item = (u64, &V)> {
-        let mut next = self.spans(from).then_some(from);
-        let leaves = core::iter::from_fn(move || {
-            let from = next?;
-            let (first, values) = leaf_from(&self.root, self.height, 0, from)?;
-            next = first.checked_add(FANOUT as u64).filter(|&key| self.spans(key));
-            let before = from.saturating_sub(first) as usize;
-            Some((first..).zip(&values[..]).skip(before))
-        });
-        leaves.flatten().filter_map(|(key, value)| Some((key, value.as_ref()?)))
+    /// The first places with keys of at least `from`, one leaf's, and the key of the first of them. None: there are no more values.
+    #[inline]
+    pub(crate) fn places(&self, from: u64) -> Option<(u64, &[Option<V>])> {
+        if from >= self.end {
+            return None;
+        }
+        let (first, values) = leaf_from(&self.root, self.height, 0, from)?;
+        let from = from.max(first);
+        Some((from, &values[digit(from, 0)..]))
     }
 }
 
@@ -168,7 +170,9 @@ fn leaf_from<V>(
         Node::Leaf(values) => Some((first, values)),
         Node::Inner(below) => {
             let start = if from > first { digit(from, height) } else { 0 };
-            below.iter().enumerate().skip(start).find_map(|(at, node)| {
+            let nodes = below.iter().enumerate().skip(start);
+            let mut present = nodes.filter(|(_, node)| !matches!(node, Node::Absent));
+            present.find_map(|(at, node)| {
                 leaf_from(node, height - 1, first + ((at as u64) << (height * BITS)), from)
             })
         }

@@ -332,7 +332,7 @@ impl Dentry {
     ) -> Option<B> {
         let children = self.dir.as_deref()?.children.lock();
         begins(children.end());
-        let outcome = children.from(from).try_for_each(|(cursor, child)| {
+        let outcome = children.visit(from, |cursor, child| {
             let link = child.link.lock();
             visit(cursor, child, &link.name)
         });
