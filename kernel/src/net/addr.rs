@@ -173,11 +173,12 @@ pub fn encode_peer(family: Family, peer: Option<SocketAddr>) -> Result<Vec<u8>> 
     encode(family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
 }
 
-/// The destination of a packet to `to`, and its source address if the sender is bound to none, which `own` says: ENETUNREACH for
-/// all that is not this machine, EADDRNOTAVAIL if the sender needs a source address and there is none.
-pub fn route(own: IpAddr, to: IpAddr) -> Result<(IpAddr, IpAddr)> {
+/// The destination of a packet to `to`, and its source address if the sender is bound to none: ENETUNREACH for all that is not this
+/// machine, EADDRNOTAVAIL if a sender without `own` address needs one and there is none.
+#[inline]
+pub fn route(to: IpAddr, own: impl FnOnce() -> IpAddr) -> Result<(IpAddr, IpAddr)> {
     match (class(to), to) {
-        (_, IpAddr::V6(_)) if !ipv6::is_there() => match own.is_unspecified() {
+        (_, IpAddr::V6(_)) if !ipv6::is_there() => match own().is_unspecified() {
             true => Err(Errno::EADDRNOTAVAIL),
             false => Err(Errno::ENETUNREACH),
         },

@@ -126,7 +126,7 @@ impl Raw {
             let is_raw = self.style == Style::Raw;
             return Err(if is_raw { Errno::EACCES } else { Errno::ENETUNREACH });
         }
-        route(self.state.lock().local, to).inspect_err(|_| {
+        route(to, || self.state.lock().local).inspect_err(|_| {
             // As on Linux, of IPv6 alone.
             if to.is_ipv6() {
                 count::ip(count::Ip::NoRoutes, true);

@@ -198,8 +198,8 @@ impl Tcp {
             let state = self.state.lock();
             state.addr_chosen.then_some(state.local.ip())
         };
-        let own = chosen.unwrap_or(self.family.any());
-        let (ip, source) = route(own, asked.ip()).inspect_err(no_route)?;
+        let own = || chosen.unwrap_or(self.family.any());
+        let (ip, source) = route(asked.ip(), own).inspect_err(no_route)?;
         let to = SocketAddr::new(ip, asked.port());
         let source = chosen.unwrap_or(source);
         if source.is_ipv4() != to.is_ipv4() {

@@ -139,8 +139,8 @@ impl Udp {
             return Err(Errno::ENETUNREACH);
         }
         let no_route = |_: &Errno| count::ip(count::Ip::NoRoutes, name.addr.is_ipv6());
-        let own = self.state.lock().local.ip();
-        let (to, source) = route(own, name.addr.ip()).inspect_err(no_route)?;
+        let own = || self.state.lock().local.ip();
+        let (to, source) = route(name.addr.ip(), own).inspect_err(no_route)?;
         if class(to) == Class::Broadcast
             && !self.options.is_on(const { known(SOL_SOCKET, so::BROADCAST) })
         {
