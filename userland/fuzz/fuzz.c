@@ -323,6 +323,9 @@ static u64 number(const char *name, u64 otherwise)
 
 int main(void)
 {
+	/* A child of a round has executed this program: only init plays rounds, and says what it finds. */
+	if (getpid() != 1)
+		return 0;
 	if (fcntl(2, F_GETFD) < 0) {
 		mkdir("/dev", 0755);
 		mount("dev", "/dev", "devtmpfs", 0, NULL);
