@@ -1,7 +1,6 @@
 //! Sockets: making, naming, connecting. AF_UNIX lives in `net::unix::unix`, networks in `net`.
 
 use crate::mm::fallible::{TrySlice, try_arc};
-
 use crate::mm::user::{self, UserPtr};
 use crate::net::unix::connect::at_inode;
 use crate::net::unix::{self, Address, Kind, Socket, address};

@@ -4,7 +4,7 @@
 //! says that nothing follows, and why. Where the kernel does have what the number controls, it is a setting that acts, or a
 //! [`Pinned`] value.
 //!
-//! [`Pinned`]: super::Pinned
+//! [`Pinned`]: super::pinned::Pinned
 #![forbid(unsafe_code)]
 
 use super::numbers::register_setting;
