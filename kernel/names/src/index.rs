@@ -64,7 +64,8 @@ impl<T> Index<T> {
     /// Makes room for the `nth` entry from now on, at `cursor`.
     pub(crate) fn reserve(&mut self, cursor: u64, nth: u64) -> Result<(), OutOfMemory> {
         self.slots.make(cursor)?;
-        self.heads.make(self.buckets.max(self.len + nth))
+        // The bucket that it may add; one that is there has its place.
+        self.heads.make(self.len + nth - 1)
     }
 
     /// Adds an entry, in the room that [`reserve`](Self::reserve) made.
