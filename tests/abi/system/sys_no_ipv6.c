@@ -126,5 +126,10 @@ int main(void)
 	write_to("all", "x");
 	write_to("all", "4294967296");
 	write_to("all", "0");
+	/* A number is read and written at the beginning only. */
+	int fd = (int)MUST(open("/proc/sys/net/ipv6/conf/lo/disable_ipv6", O_RDWR));
+	T(pwrite(fd, "1", 1, 1));
+	T(pread(fd, (char[4]){ 0 }, 1, 1));
+	values();
 	return 0;
 }

@@ -35,6 +35,10 @@ impl ProcFile for Disable {
         self.0.iter().for_each(|one| one.store(value, Ordering::Relaxed));
         Ok(data.len())
     }
+
+    fn is_numbers(&self) -> bool {
+        true
+    }
 }
 
 static FILES: [(&str, &[&AtomicI32]); 3] = [
