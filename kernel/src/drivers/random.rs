@@ -37,7 +37,11 @@ pub fn init() -> Result<()> {
         ("urandom_min_reseed_secs", 0o644, SysFile::Ignored(60)),
         ("write_wakeup_threshold", 0o644, SysFile::Ignored(256)),
     ] {
-        procfs::register_file(&try_format!("sys/kernel/random/{name}")?, mode, try_arc(file)?)?;
+        let register = match file {
+            SysFile::BootId | SysFile::Uuid => procfs::register_line,
+            _ => procfs::register_numbers,
+        };
+        register(&try_format!("kernel/random/{name}")?, mode, try_arc(file)?)?;
     }
     procfs::register_file("alea/jitter_raw", 0o400, try_arc(RawJitter)?)?;
     procfs::register_file("alea/random", 0o644, try_arc(Report)?)

@@ -4,10 +4,10 @@
 //! is about. Locks: none of its own.
 #![forbid(unsafe_code)]
 
-use super::procfs::{ProcFile, fixed};
+use super::procfs::{Made, ProcFile, fixed};
 use super::uevent::{SequenceNumber, Uevent};
 use crate::base::{percpu, speculation};
-use crate::mm::fallible::{TryString, try_arc, try_copy, try_string};
+use crate::mm::fallible::{TryString, try_arc, try_string};
 use crate::sync::Once;
 use crate::try_format;
 use crate::vfs::object::filesystem::anonymous_dev;
@@ -59,15 +59,6 @@ impl ProcFile for Flaw {
     }
 }
 
-/// A file with a text made at boot.
-struct Text(String);
-
-impl ProcFile for Text {
-    fn read(&self) -> Result<Vec<u8>> {
-        try_copy(self.0.as_bytes())
-    }
-}
-
 /// The one instance.
 pub fn super_block() -> Result<Arc<Super>> {
     if let Some(sb) = SYSFS.get() {
@@ -113,7 +104,7 @@ pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
     register_file(
         &try_format!("{folder}/dev")?,
         0o444,
-        Constant::new(try_format!("{major}:{minor}\n")?)?,
+        try_arc(Made(try_format!("{major}:{minor}\n")?))?,
     )?;
     let events = Uevent::new(try_string(&folder)?, class, event)?;
     register_file(&try_format!("{folder}/uevent")?, 0o644, events)?;
@@ -122,21 +113,6 @@ pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
     register_link(&try_format!("{folder}/subsystem")?, &try_format!("{up}class/{class}")?)?;
     register_link(&try_format!("class/{class}/{name}")?, &try_format!("../../{folder}")?)?;
     register_link(&try_format!("dev/char/{major}:{minor}")?, &try_format!("../../{folder}")?)
-}
-
-/// A file whose text never changes.
-struct Constant(Vec<u8>);
-
-impl Constant {
-    fn new(text: String) -> Result<Arc<Self>> {
-        try_arc(Self(text.into_bytes()))
-    }
-}
-
-impl ProcFile for Constant {
-    fn read(&self) -> Result<Vec<u8>> {
-        try_copy(&self.0)
-    }
 }
 
 /// Registers sysfs and makes its directories.
@@ -177,17 +153,17 @@ pub fn init() -> Result<()> {
             ("thread_siblings_list", try_format!("{cpu}\n")?),
         ] {
             let path = try_format!("devices/system/cpu/cpu{cpu}/topology/{file}")?;
-            register_file(&path, 0o444, try_arc(Text(text))?)?;
+            register_file(&path, 0o444, try_arc(Made(text))?)?;
         }
     }
     // Go's runtime reads the size of a huge page whether or not there are any.
     for (file, text) in [("enabled", "always madvise [never]\n"), ("hpage_pmd_size", "2097152\n")] {
         let path = try_format!("kernel/mm/transparent_hugepage/{file}")?;
-        register_file(&path, 0o444, try_arc(Text(try_string(text)?))?)?;
+        register_file(&path, 0o444, try_arc(Made(try_string(text)?))?)?;
     }
     register_file("kernel/uevent_seqnum", 0o444, try_arc(SequenceNumber)?)?;
     let most = try_format!("{}\n", percpu::MAX_CPUS - 1)?;
-    register_file("devices/system/cpu/kernel_max", 0o444, try_arc(Text(most))?)?;
-    register_file("devices/system/node/online", 0o444, try_arc(Text(try_string("0\n")?))?)?;
+    register_file("devices/system/cpu/kernel_max", 0o444, try_arc(Made(most))?)?;
+    register_file("devices/system/node/online", 0o444, try_arc(Made(try_string("0\n")?))?)?;
     Ok(())
 }

@@ -6,9 +6,9 @@ use super::ports::{self, Holder, Seen};
 use super::raw::{self, Style};
 use super::socket::NetSocket;
 use super::sysctl::ipv6;
-use crate::fs::procfs::{ProcFile, register_file};
+use crate::fs::procfs::{Fixed, ProcFile, Text, register_file};
 use crate::fs::sysfs;
-use crate::mm::fallible::{try_arc, try_copy, try_string};
+use crate::mm::fallible::{try_arc, try_string};
 use crate::{try_format, try_write, try_writeln};
 use abi::Result;
 use abi::net::{IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, TcpState};
@@ -17,22 +17,6 @@ use abi::time::USER_HZ;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-
-struct Text(fn() -> Result<String>);
-
-impl ProcFile for Text {
-    fn read(&self) -> Result<Vec<u8>> {
-        (self.0)().map(String::into_bytes)
-    }
-}
-
-struct Fixed(&'static str);
-
-impl ProcFile for Fixed {
-    fn read(&self) -> Result<Vec<u8>> {
-        try_copy(self.0.as_bytes())
-    }
-}
 
 /// The sockets of a protocol and family.
 struct Table(i32, Family);
@@ -83,7 +67,6 @@ const FIXED: &[(&str, &str)] = &[
     ),
     ("net/dev_mcast", ""),
     ("net/packet", "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n"),
-    ("sys/net/ipv4/tcp_available_congestion_control", "reno cubic\n"),
 ];
 
 const SYS: &[(&str, &str)] = &[

@@ -3,6 +3,7 @@
  * nr_open, pipe-max-size, memfd_noexec, overcommit_memory and the defaults of sockets act.
  */
 #include "check.h"
+#include <ftw.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/klog.h>
@@ -10,23 +11,43 @@
 #include <sys/socket.h>
 
 static const char *const files[] = {
-	"fs/file-max", "fs/nr_open", "fs/overflowgid", "fs/overflowuid", "fs/pipe-max-size", "fs/protected_fifos",
-	"fs/protected_hardlinks", "fs/protected_regular", "fs/protected_symlinks", "fs/suid_dumpable", "kernel/arch", "kernel/cap_last_cap",
-	"kernel/core_file_note_size_limit", "kernel/core_pattern", "kernel/core_pipe_limit", "kernel/core_uses_pid", "kernel/dmesg_restrict", "kernel/domainname", "kernel/hostname",
-	"kernel/kptr_restrict", "kernel/msgmax", "kernel/msgmnb", "kernel/msgmni", "kernel/ngroups_max", "kernel/osrelease",
-	"kernel/ostype", "kernel/overflowgid", "kernel/overflowuid", "kernel/pid_max", "kernel/printk", "kernel/randomize_va_space",
-	"kernel/sem", "kernel/shm_rmid_forced", "kernel/shmall", "kernel/shmmax", "kernel/shmmni", "kernel/sysrq", "kernel/tainted",
-	"kernel/version", "net/core/optmem_max", "net/core/rmem_default", "net/core/rmem_max", "net/core/somaxconn",
-	"net/core/wmem_default", "net/core/wmem_max", "net/ipv4/ip_default_ttl", "net/ipv4/ip_forward",
+	"fs/epoll/max_user_watches", "fs/file-max", "fs/inotify/max_queued_events", "fs/inotify/max_user_instances",
+	"fs/inotify/max_user_watches", "fs/nr_open", "fs/overflowgid", "fs/overflowuid", "fs/pipe-max-size",
+	"fs/pipe-user-pages-hard", "fs/pipe-user-pages-soft", "fs/protected_fifos", "fs/protected_hardlinks",
+	"fs/protected_regular", "fs/protected_symlinks", "fs/suid_dumpable", "kernel/arch", "kernel/cap_last_cap",
+	"kernel/core_file_note_size_limit", "kernel/core_pattern", "kernel/core_pipe_limit", "kernel/core_uses_pid",
+	"kernel/dmesg_restrict", "kernel/domainname", "kernel/hostname", "kernel/io_uring_disabled", "kernel/io_uring_group",
+	"kernel/kptr_restrict", "kernel/modules_disabled", "kernel/msg_next_id", "kernel/msgmax", "kernel/msgmnb", "kernel/msgmni",
+	"kernel/ngroups_max", "kernel/osrelease", "kernel/ostype", "kernel/overflowgid", "kernel/overflowuid",
+	"kernel/perf_cpu_time_max_percent", "kernel/perf_event_max_contexts_per_stack", "kernel/perf_event_max_sample_rate",
+	"kernel/perf_event_max_stack", "kernel/perf_event_mlock_kb", "kernel/perf_event_paranoid", "kernel/pid_max",
+	"kernel/printk", "kernel/random/boot_id", "kernel/random/entropy_avail", "kernel/random/poolsize",
+	"kernel/random/urandom_min_reseed_secs", "kernel/random/uuid", "kernel/random/write_wakeup_threshold",
+	"kernel/randomize_va_space", "kernel/sched_rr_timeslice_ms", "kernel/sched_rt_period_us", "kernel/sched_rt_runtime_us",
+	"kernel/seccomp/actions_avail", "kernel/seccomp/actions_logged", "kernel/sem", "kernel/sem_next_id", "kernel/shm_next_id",
+	"kernel/shm_rmid_forced", "kernel/shmall", "kernel/shmmax", "kernel/shmmni", "kernel/sysrq", "kernel/tainted",
+	"kernel/threads-max", "kernel/version", "net/core/optmem_max", "net/core/rmem_default", "net/core/rmem_max",
+	"net/core/somaxconn", "net/core/wmem_default", "net/core/wmem_max", "net/ipv4/ip_default_ttl", "net/ipv4/ip_forward",
 	"net/ipv4/ip_local_port_range", "net/ipv4/ip_unprivileged_port_start", "net/ipv4/ping_group_range",
 	"net/ipv4/tcp_available_congestion_control", "net/ipv4/tcp_congestion_control", "net/ipv4/tcp_fin_timeout",
 	"net/ipv4/tcp_keepalive_intvl", "net/ipv4/tcp_keepalive_probes", "net/ipv4/tcp_keepalive_time", "net/ipv4/tcp_rmem",
 	"net/ipv4/tcp_syn_retries", "net/ipv4/tcp_wmem", "net/ipv6/bindv6only", "net/ipv6/conf/all/disable_ipv6",
 	"net/ipv6/conf/default/disable_ipv6", "net/ipv6/conf/lo/disable_ipv6", "net/unix/max_dgram_qlen",
-	"vm/dirty_background_ratio", "vm/dirty_ratio", "vm/legacy_va_layout", "vm/max_map_count", "vm/memfd_noexec",
-	"vm/mmap_min_addr", "vm/nr_hugepages", "vm/overcommit_memory", "vm/overcommit_ratio", "vm/swappiness",
+	"vm/admin_reserve_kbytes", "vm/dirty_background_ratio", "vm/dirty_ratio", "vm/legacy_va_layout", "vm/max_map_count",
+	"vm/memfd_noexec", "vm/mmap_min_addr", "vm/nr_hugepages", "vm/oom_kill_allocating_task", "vm/overcommit_kbytes",
+	"vm/overcommit_memory", "vm/overcommit_ratio", "vm/panic_on_oom", "vm/swappiness", "vm/user_reserve_kbytes",
 	"vm/vfs_cache_pressure",
 };
+
+/* A line of text is read on from any place; numbers are read from the beginning only. */
+static int is_line(const char *path)
+{
+	char rest[8];
+	int fd = open(path, O_RDONLY);
+	ssize_t n = pread(fd, rest, sizeof rest, 1);
+	close(fd);
+	return n != 0;
+}
 
 static void each(void)
 {
@@ -42,8 +63,33 @@ static void each(void)
 			printf(" %s, %s", put == (ssize_t)strlen(value) ? "takes its value" : strerrorname_np(errno),
 			       strcmp(value, get_setting(files[i])) ? "changed" : "the same");
 		}
-		putchar('\n');
+		printf(", %s\n", is_line(path) ? "a line" : "numbers");
 	}
+}
+
+static int is_listed(const char *name)
+{
+	for (unsigned i = 0; i < sizeof files / sizeof *files; i++)
+		if (!strcmp(files[i], name))
+			return 1;
+	return 0;
+}
+
+static int found(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	const char *name = path + strlen("/proc/sys/");
+	if (type != FTW_D && !is_listed(name))
+		printf("%s is not listed here\n", name);
+	return 0;
+}
+
+/* The list above has every file of a kernel that has no more than it. */
+static void all_of_them(void)
+{
+	if (access("/proc/alea", F_OK) == 0)
+		T(nftw("/proc/sys", found, 16, FTW_PHYS));
+	else
+		SAY("nftw(\"/proc/sys\", found, 16, FTW_PHYS): 0");
 }
 
 /* The levels with which the last line that holds `text` was kept. */
@@ -99,6 +145,7 @@ static void may_read(const char *what)
 		SAY("kmsg %s", fd < 0 ? strerrorname_np(errno) : "opens");
 		SAY("size %s", klogctl(10, NULL, 0) < 0 ? strerrorname_np(errno) : "told");
 		T(put_setting("kernel/dmesg_restrict", "0"));
+		T(put_setting("kernel/msg_next_id", "-1"));
 	} END;
 }
 
@@ -251,6 +298,7 @@ static void sockets(void)
 int main(void)
 {
 	each();
+	all_of_them();
 	printk();
 	restricted();
 	files_and_memory();

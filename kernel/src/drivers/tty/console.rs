@@ -14,9 +14,9 @@ use super::{devpts, job, master};
 use crate::drivers::console_device::{ConsoleDevice, LineError, Received};
 use crate::drivers::{hvc, uart};
 use crate::fs::devfs::register_char;
-use crate::fs::procfs::{self, ProcFile};
+use crate::fs::procfs::{self, Made};
 use crate::fs::sysfs;
-use crate::mm::fallible::{TrySlice, TryString, try_arc};
+use crate::mm::fallible::{TryString, try_arc};
 use crate::sync::Once;
 use crate::vfs::chardev::{CharDriver, register_major};
 use crate::vfs::{DevId, FileOps, registry};
@@ -28,7 +28,6 @@ use alea_tty::LineStatus;
 use alea_tty::termios::{Termios, cflag};
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 /// A terminal of a device, which may be a console.
 struct Terminal {
@@ -49,15 +48,6 @@ static CONSOLE: Once<&'static Terminal> = Once::new();
 
 /// How often the port is asked when it has no interrupt.
 const POLL_INTERVAL: u64 = 10_000_000;
-
-/// A file whose text stays what it is.
-struct Text(String);
-
-impl ProcFile for Text {
-    fn read(&self) -> Result<Vec<u8>> {
-        self.0.as_bytes().try_owned()
-    }
-}
 
 struct Console;
 struct Device(&'static Terminal);
@@ -159,8 +149,8 @@ pub fn choose_consoles() -> Result<()> {
         try_write!(active, "{gap}{}", terminal.name)?;
     }
     active.try_push_char('\n')?;
-    procfs::register_file("consoles", 0o444, try_arc(Text(table))?)?;
-    let active = try_arc(Text(active))?;
+    procfs::register_file("consoles", 0o444, try_arc(Made(table))?)?;
+    let active = try_arc(Made(active))?;
     sysfs::register_file("devices/virtual/tty/console/active", 0o444, active)?;
     if is_first(&&HVC) || HVC.is_asked_for() {
         hvc::show_log();

@@ -74,7 +74,7 @@ static WATCHES: PerUser = PerUser::new();
 pub fn register() -> Result<()> {
     let bytes = crate::mm::frames::stats().total.saturating_mul(crate::base::PAGE_SIZE as u64) / 25;
     MAX_USER_WATCHES.set(i32::try_from(bytes / WATCH_COST).unwrap_or(i32::MAX));
-    register_setting("sys/fs/epoll/max_user_watches", &MAX_USER_WATCHES)
+    register_setting("fs/epoll/max_user_watches", &MAX_USER_WATCHES)
 }
 
 fn key_of(fd: Fd, file: &Arc<OpenFile>) -> Key {

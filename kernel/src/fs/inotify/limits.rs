@@ -90,9 +90,9 @@ pub fn register() -> Result<()> {
     let watches = (bytes / WATCH_COST).clamp(8192, 1 << 20);
     MAX_WATCHES.set(watches as i32);
     let files: [(&str, &'static dyn Setting); 3] = [
-        ("sys/fs/inotify/max_queued_events", &MAX_QUEUED),
-        ("sys/fs/inotify/max_user_instances", &MAX_INSTANCES),
-        ("sys/fs/inotify/max_user_watches", &MAX_WATCHES),
+        ("fs/inotify/max_queued_events", &MAX_QUEUED),
+        ("fs/inotify/max_user_instances", &MAX_INSTANCES),
+        ("fs/inotify/max_user_watches", &MAX_WATCHES),
     ];
     files.into_iter().try_for_each(|(path, file)| register_setting(path, file))
 }

@@ -8,7 +8,7 @@
 
 use super::ring::PAGE;
 use crate::base::setting::Setting;
-use crate::fs::procfs::{ProcFile, number, register_file, register_setting};
+use crate::fs::procfs::{ProcFile, number, register_numbers, register_setting};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use crate::vfs::per_user::{Charge, PerUser};
@@ -96,9 +96,9 @@ pub(super) fn charge_size(
 /// Adds the files of /proc.
 pub fn register() -> Result<()> {
     let files: [(&str, &'static dyn Setting); 2] =
-        [("sys/fs/pipe-user-pages-soft", &SOFT), ("sys/fs/pipe-user-pages-hard", &HARD)];
+        [("fs/pipe-user-pages-soft", &SOFT), ("fs/pipe-user-pages-hard", &HARD)];
     files.into_iter().try_for_each(|(path, file)| register_setting(path, file))?;
-    register_file("sys/fs/pipe-max-size", 0o644, try_arc(PipeMaxSize)?)
+    register_numbers("fs/pipe-max-size", 0o644, try_arc(PipeMaxSize)?)
 }
 
 /// `pipe-max-size`: a value is rounded up to a size that a pipe can have.
@@ -117,9 +117,5 @@ impl ProcFile for PipeMaxSize {
         let size = slots_for(wish.ok_or(Errno::EINVAL)?)? * PAGE;
         MAX_SIZE.store(u32::try_from(size).map_err(|_| Errno::EINVAL)?, Ordering::Relaxed);
         Ok(data.len())
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }

@@ -1,6 +1,10 @@
-//! [`ProcFile`]: what one fixed file of /proc (or /sys) says. `fixed` keeps those that are registered.
+//! [`ProcFile`]: what one fixed file of /proc (or /sys) says, and those that are no more than a text. `fixed` keeps the files that
+//! are registered.
 
+use crate::mm::fallible::TrySlice;
+use crate::vfs::Cred;
 use abi::{Errno, Result};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 /// A fixed file of /proc (or /sys).
@@ -11,8 +15,35 @@ pub trait ProcFile: Send + Sync {
     fn write(&self, _data: &[u8]) -> Result<usize> {
         Err(Errno::EIO)
     }
-    /// Whether it is numbers, which below /proc/sys are read and written from the beginning only.
-    fn is_numbers(&self) -> bool {
+    /// Whether `cred` reads and writes it below /proc/sys, whatever its mode says.
+    fn is_open_to(&self, _cred: &Cred) -> bool {
         false
+    }
+}
+
+/// A file whose text a function makes.
+pub struct Text(pub fn() -> Result<String>);
+
+impl ProcFile for Text {
+    fn read(&self) -> Result<Vec<u8>> {
+        (self.0)().map(String::into_bytes)
+    }
+}
+
+/// A file whose text the source gives.
+pub struct Fixed(pub &'static str);
+
+impl ProcFile for Fixed {
+    fn read(&self) -> Result<Vec<u8>> {
+        self.0.as_bytes().try_owned()
+    }
+}
+
+/// A file whose text was made when it was registered.
+pub struct Made(pub String);
+
+impl ProcFile for Made {
+    fn read(&self) -> Result<Vec<u8>> {
+        self.0.as_bytes().try_owned()
     }
 }

@@ -9,6 +9,7 @@ use super::node::Node;
 use super::text::{TextOps, TextSource};
 use crate::mm::fallible::{TryVec, try_arc, try_copy};
 use crate::sync::Once;
+use crate::try_format;
 use crate::vfs::object::filesystem::anonymous_dev;
 use crate::vfs::object::inode::LinkText;
 use crate::vfs::{
@@ -61,10 +62,20 @@ pub fn super_block() -> Result<Arc<Super>> {
     Ok(PROC.call_once(|| sb).clone())
 }
 
-/// Adds a file below /proc; `path` like `sys/kernel/hostname`, directories are made as needed.
+/// Adds a file below /proc; `path` like `driver/rtc`, directories are made as needed.
 pub fn register_file(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<()> {
-    let body = if path.starts_with("sys/") { Body::Sysctl(file) } else { Body::File(file) };
-    add_body(&super_block()?, path, mode, body)
+    assert!(!path.starts_with("sys/"), "{path} is either numbers or a line");
+    add_body(&super_block()?, path, mode, Body::File(file))
+}
+
+/// Adds a file of numbers (`vm/max_map_count`) below /proc/sys: they are read and written at the beginning only.
+pub fn register_numbers(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<()> {
+    add_body(&super_block()?, &try_format!("sys/{path}")?, mode, Body::Numbers(file))
+}
+
+/// Adds a file of one line of text (`kernel/hostname`) below /proc/sys: it is read on, and written on, from any place in it.
+pub fn register_line(path: &str, mode: u32, file: Arc<dyn ProcFile>) -> Result<()> {
+    add_body(&super_block()?, &try_format!("sys/{path}")?, mode, Body::Line(file))
 }
 
 /// Adds a file below /proc that is no text: `open` opens it, for callers with the capability, if one is given.
@@ -147,8 +158,10 @@ enum Body {
     File(Arc<dyn ProcFile>),
     /// In sysfs or tracefs, where even root cannot open for writing a file that nobody may write.
     Attribute(Arc<dyn ProcFile>),
-    /// Below /proc/sys, where no capability overrides the mode.
-    Sysctl(Arc<dyn ProcFile>),
+    /// Numbers below /proc/sys, where no capability overrides the mode.
+    Numbers(Arc<dyn ProcFile>),
+    /// A line of text there.
+    Line(Arc<dyn ProcFile>),
     /// A file that is no text, for callers with this capability; the function opens it.
     Stream(Option<Capability>, fn() -> Result<Arc<dyn FileOps>>),
     Link(LinkText),
@@ -166,6 +179,16 @@ impl FixedInode {
         let (dev, owner) = (sb.dev(), Owner::default());
         let attr = InodeAttr::new(dev, next_ino(), mode, owner, DevId::NONE, Timestamp::now());
         try_arc(Self { attr, body, in_sysfs: sb.fs().name() != "proc" })
+    }
+
+    /// What it says, if it is a text.
+    fn file(&self) -> Result<&dyn ProcFile> {
+        match &self.body {
+            Body::File(file) | Body::Attribute(file) | Body::Numbers(file) | Body::Line(file) => {
+                Ok(&**file)
+            }
+            _ => Err(Errno::EINVAL),
+        }
     }
 }
 
@@ -205,17 +228,19 @@ impl Inode for FixedInode {
             Body::Attribute(_) if flags.writable() && self.attr.mode() & 0o222 == 0 => {
                 Err(Errno::EACCES)
             }
-            Body::File(_) | Body::Attribute(_) | Body::Sysctl(_) => Ok(TextOps::new(self)?),
+            Body::File(_) | Body::Attribute(_) | Body::Numbers(_) | Body::Line(_) => {
+                Ok(TextOps::new(self)?)
+            }
             Body::Stream(_, open) => open(),
             _ => Err(Errno::ENXIO),
         }
     }
     fn permission(&self, cred: &Cred, want: u32) -> Result<()> {
-        match self.body {
-            Body::Stream(Some(capability), _) if !cred.capable(capability) => {
+        match &self.body {
+            Body::Stream(Some(capability), _) if !cred.capable(*capability) => {
                 return Err(Errno::EPERM);
             }
-            Body::Sysctl(_) => {}
+            Body::Numbers(file) | Body::Line(file) if !file.is_open_to(cred) => {}
             _ => return Ok(()),
         }
         let mode = self.attr.mode();
@@ -235,28 +260,26 @@ impl Inode for FixedInode {
 
 impl TextSource for FixedInode {
     fn text(&self) -> Result<Vec<u8>> {
-        match &self.body {
-            Body::File(file) | Body::Attribute(file) | Body::Sysctl(file) => file.read(),
-            _ => Err(Errno::EINVAL),
-        }
+        self.file()?.read()
     }
     fn is_watchable(&self) -> bool {
         true
     }
     fn is_sysctl(&self) -> bool {
-        matches!(self.body, Body::Sysctl(_))
+        matches!(self.body, Body::Numbers(_) | Body::Line(_))
     }
     fn is_read_at_once(&self) -> bool {
-        matches!(&self.body, Body::Sysctl(file) if file.is_numbers())
+        matches!(self.body, Body::Numbers(_))
     }
     /// As on Linux (`kernel.sysctl_writes_strict`), numbers are passed over but at the beginning; a line goes on from there.
     fn take_at(&self, data: &[u8], pos: u64) -> Result<usize> {
         match &self.body {
-            Body::Sysctl(file) if pos != 0 => {
+            Body::Numbers(_) if pos != 0 => Ok(data.len()),
+            Body::Line(file) if pos != 0 => {
                 let mut line = file.read()?;
                 let len = line.len().saturating_sub(1);
                 let from = usize::try_from(pos).unwrap_or(usize::MAX);
-                if !file.is_numbers() && from <= len && !data.is_empty() {
+                if from <= len && !data.is_empty() {
                     line.truncate(from);
                     line.try_extend_from_slice(data)?;
                     file.write(&line)?;
@@ -267,9 +290,6 @@ impl TextSource for FixedInode {
         }
     }
     fn take(&self, data: &[u8]) -> Result<usize> {
-        match &self.body {
-            Body::File(file) | Body::Attribute(file) | Body::Sysctl(file) => file.write(data),
-            _ => Err(Errno::EINVAL),
-        }
+        self.file()?.write(data)
     }
 }

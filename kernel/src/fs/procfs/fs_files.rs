@@ -1,8 +1,8 @@
 //! /proc's files about file systems and devices.
 #![forbid(unsafe_code)]
 
+use super::file::{Fixed, Text};
 use super::fixed::register_file;
-use super::system::{Fixed, Text};
 use crate::mm::fallible::{TryGrow, TryString, try_arc, try_string};
 use crate::vfs::{chardev, registry};
 use crate::{try_format, try_writeln};

@@ -4,8 +4,8 @@
 //! Owns the text only. Looks at copies: nothing is locked while it is made.
 #![forbid(unsafe_code)]
 
+use super::file::Text;
 use super::fixed::register_file;
-use super::system::Text;
 use crate::mm::fallible::{TryGrow, TryString, TryVec, try_arc};
 use crate::sync::pace::{Pace, killable};
 use crate::try_format;

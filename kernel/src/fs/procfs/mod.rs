@@ -24,8 +24,8 @@ mod sysctl;
 mod system;
 mod text;
 
-pub use file::ProcFile;
-pub use fixed::{register_file, register_stream};
+pub use file::{Fixed, Made, ProcFile, Text};
+pub use fixed::{register_file, register_line, register_numbers, register_stream};
 pub use node::process_of;
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register_process_table};
 pub use row::Row;

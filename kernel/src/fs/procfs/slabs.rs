@@ -4,8 +4,8 @@
 //! magazines count as free. Owns nothing. Never waits. Locks: none of its own.
 #![forbid(unsafe_code)]
 
+use super::file::Text;
 use super::fixed::register_file;
-use super::system::Text;
 use crate::base::PAGE_SIZE;
 use crate::mm::fallible::{TryString, try_arc};
 use crate::mm::heap;

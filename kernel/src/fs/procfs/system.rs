@@ -3,13 +3,13 @@
 //! Owns nothing. Never waits. Locks: none of its own.
 #![forbid(unsafe_code)]
 
-use super::file::ProcFile;
+use super::file::{Fixed, Text};
 use super::fixed::register_file;
 use super::process::{CpuTotals, Totals, processes};
 use crate::arch::irq;
 use crate::arch::smp::identity;
 use crate::base::percpu;
-use crate::mm::fallible::{TryCollect, TrySlice, TryString, TryVec, try_arc, written};
+use crate::mm::fallible::{TryCollect, TryString, TryVec, try_arc, written};
 use crate::mm::frames::inject;
 use crate::mm::{commit, frames};
 use crate::version::{RELEASE, VERSION};
@@ -18,24 +18,6 @@ use abi::Result;
 use abi::time::USER_HZ;
 use alloc::string::String;
 use alloc::vec::Vec;
-
-/// A file whose text a function makes.
-pub(super) struct Text(pub fn() -> Result<String>);
-
-impl ProcFile for Text {
-    fn read(&self) -> Result<Vec<u8>> {
-        (self.0)().map(String::into_bytes)
-    }
-}
-
-/// A file whose text never changes.
-pub(super) struct Fixed(pub &'static str);
-
-impl ProcFile for Fixed {
-    fn read(&self) -> Result<Vec<u8>> {
-        self.0.as_bytes().try_owned()
-    }
-}
 
 pub(super) fn register() -> Result<()> {
     let texts: [(&str, fn() -> Result<String>); 10] = [

@@ -1,7 +1,7 @@
 //! /proc/net/snmp, netstat, snmp6, sockstat and sockstat6, as Linux writes them.
 
 use super::names;
-use crate::fs::procfs::{ProcFile, register_file};
+use crate::fs::procfs::{Text, register_file};
 use crate::mm::fallible::{TryString, try_arc};
 use crate::net::addr::Family;
 use crate::net::count::{
@@ -15,15 +15,6 @@ use crate::{try_write, try_writeln};
 use abi::Result;
 use abi::net::{IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, TcpState};
 use alloc::string::String;
-use alloc::vec::Vec;
-
-struct Text(fn() -> Result<String>);
-
-impl ProcFile for Text {
-    fn read(&self) -> Result<Vec<u8>> {
-        (self.0)().map(String::into_bytes)
-    }
-}
 
 /// Puts the files into their place.
 pub fn register() -> Result<()> {

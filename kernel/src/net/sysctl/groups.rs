@@ -3,7 +3,7 @@
 //! Owns the range of groups. Never changes what is open already. Locks: none; the two ends are one word, so that nobody sees one of an
 //! old range with one of a new.
 
-use crate::fs::procfs::{ProcFile, by_prefix, next_word, register_file};
+use crate::fs::procfs::{ProcFile, by_prefix, next_word, register_numbers};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use crate::vfs::Cred;
@@ -35,7 +35,7 @@ pub fn may_ping(who: &Cred) -> bool {
 
 /// Adds the file to /proc.
 pub fn register() -> Result<()> {
-    register_file("sys/net/ipv4/ping_group_range", 0o644, try_arc(Groups)?)
+    register_numbers("net/ipv4/ping_group_range", 0o644, try_arc(Groups)?)
 }
 
 struct Groups;
@@ -65,10 +65,6 @@ impl ProcFile for Groups {
         RANGE.store(both, Ordering::Relaxed);
         // What stands after the second number is not consumed.
         Ok(data.len() - rest.len())
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }
 

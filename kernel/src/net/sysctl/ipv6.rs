@@ -2,7 +2,7 @@
 //!
 //! Owns the three values. Never ends a connection that is there: its two ends are one machine, and it goes on. Locks: none.
 
-use crate::fs::procfs::{ProcFile, number, register_file};
+use crate::fs::procfs::{ProcFile, number, register_numbers};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use abi::Result;
@@ -35,21 +35,17 @@ impl ProcFile for Disable {
         self.0.iter().for_each(|one| one.store(value, Ordering::Relaxed));
         Ok(data.len())
     }
-
-    fn is_numbers(&self) -> bool {
-        true
-    }
 }
 
 static FILES: [(&str, &[&AtomicI32]); 3] = [
-    ("sys/net/ipv6/conf/all/disable_ipv6", &[&ALL, &DEFAULT, &LO]),
-    ("sys/net/ipv6/conf/default/disable_ipv6", &[&DEFAULT]),
-    ("sys/net/ipv6/conf/lo/disable_ipv6", &[&LO]),
+    ("net/ipv6/conf/all/disable_ipv6", &[&ALL, &DEFAULT, &LO]),
+    ("net/ipv6/conf/default/disable_ipv6", &[&DEFAULT]),
+    ("net/ipv6/conf/lo/disable_ipv6", &[&LO]),
 ];
 
 /// Adds the files to /proc.
 pub fn register() -> Result<()> {
     FILES
         .iter()
-        .try_for_each(|(path, values)| register_file(path, 0o644, try_arc(Disable(values))?))
+        .try_for_each(|(path, values)| register_numbers(path, 0o644, try_arc(Disable(values))?))
 }

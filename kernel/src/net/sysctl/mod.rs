@@ -75,20 +75,20 @@ pub fn receive_buffer(asked: usize) -> usize {
 }
 
 static SETTINGS: [(&str, &dyn Setting); 14] = [
-    ("sys/net/core/somaxconn", &SOMAXCONN),
-    ("sys/net/core/rmem_max", &RMEM_MAX),
-    ("sys/net/core/wmem_max", &WMEM_MAX),
-    ("sys/net/core/rmem_default", &RMEM_DEFAULT),
-    ("sys/net/core/wmem_default", &WMEM_DEFAULT),
-    ("sys/net/ipv4/ip_default_ttl", &TTL),
-    ("sys/net/ipv4/tcp_keepalive_time", &KEEPALIVE_TIME),
-    ("sys/net/ipv4/tcp_keepalive_intvl", &KEEPALIVE_INTERVAL),
-    ("sys/net/ipv4/tcp_keepalive_probes", &KEEPALIVE_PROBES),
-    ("sys/net/ipv4/tcp_syn_retries", &SYN_RETRIES),
-    ("sys/net/ipv4/tcp_fin_timeout", &FIN_TIMEOUT),
-    ("sys/net/core/optmem_max", &OPTMEM_MAX),
-    ("sys/net/ipv6/bindv6only", &BINDV6ONLY),
-    ("sys/net/unix/max_dgram_qlen", &MAX_DGRAM_QLEN),
+    ("net/core/somaxconn", &SOMAXCONN),
+    ("net/core/rmem_max", &RMEM_MAX),
+    ("net/core/wmem_max", &WMEM_MAX),
+    ("net/core/rmem_default", &RMEM_DEFAULT),
+    ("net/core/wmem_default", &WMEM_DEFAULT),
+    ("net/ipv4/ip_default_ttl", &TTL),
+    ("net/ipv4/tcp_keepalive_time", &KEEPALIVE_TIME),
+    ("net/ipv4/tcp_keepalive_intvl", &KEEPALIVE_INTERVAL),
+    ("net/ipv4/tcp_keepalive_probes", &KEEPALIVE_PROBES),
+    ("net/ipv4/tcp_syn_retries", &SYN_RETRIES),
+    ("net/ipv4/tcp_fin_timeout", &FIN_TIMEOUT),
+    ("net/core/optmem_max", &OPTMEM_MAX),
+    ("net/ipv6/bindv6only", &BINDV6ONLY),
+    ("net/unix/max_dgram_qlen", &MAX_DGRAM_QLEN),
 ];
 
 const ONLY_LO: &str = "there is no way but the loopback";

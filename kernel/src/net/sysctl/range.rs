@@ -4,7 +4,7 @@
 //! Owns both. Never changes what is bound already. Locks: none; the two ends of the range are one word, so that nobody sees one of an old
 //! range with one of a new.
 
-use crate::fs::procfs::{ProcFile, number, register_file};
+use crate::fs::procfs::{ProcFile, number, register_numbers};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use abi::{Errno, Result};
@@ -30,8 +30,8 @@ pub fn first_unprivileged() -> u16 {
 
 /// Adds the two files to /proc.
 pub fn register() -> Result<()> {
-    register_file("sys/net/ipv4/ip_local_port_range", 0o644, try_arc(Ephemeral)?)?;
-    register_file("sys/net/ipv4/ip_unprivileged_port_start", 0o644, try_arc(Unprivileged)?)
+    register_numbers("net/ipv4/ip_local_port_range", 0o644, try_arc(Ephemeral)?)?;
+    register_numbers("net/ipv4/ip_unprivileged_port_start", 0o644, try_arc(Unprivileged)?)
 }
 
 struct Ephemeral;
@@ -55,10 +55,6 @@ impl ProcFile for Ephemeral {
         EPHEMERAL.store(u32::from(first) << 16 | u32::from(last), Ordering::Relaxed);
         Ok(data.len())
     }
-
-    fn is_numbers(&self) -> bool {
-        true
-    }
 }
 
 struct Unprivileged;
@@ -79,10 +75,6 @@ impl ProcFile for Unprivileged {
         }
         UNPRIVILEGED.store(first, Ordering::Relaxed);
         Ok(data.len())
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }
 

@@ -4,7 +4,7 @@
 //! Owns them. Never changes a socket that is there already; but a connection whose buffers nobody has set grows up to the largest
 //! then. The least sizes hold under a pressure that there is not here. Locks: none; each number stands for itself.
 
-use crate::fs::procfs::{ProcFile, next_word, number, register_file};
+use crate::fs::procfs::{Fixed, ProcFile, next_word, number, register_line, register_numbers};
 use crate::mm::fallible::try_arc;
 use crate::net::congestion::Congestion;
 use crate::try_format;
@@ -45,9 +45,11 @@ pub fn congestion() -> Congestion {
 
 /// Adds the files to /proc.
 pub fn register() -> Result<()> {
-    register_file("sys/net/ipv4/tcp_rmem", 0o644, try_arc(&RECEIVE)?)?;
-    register_file("sys/net/ipv4/tcp_wmem", 0o644, try_arc(&SEND)?)?;
-    register_file("sys/net/ipv4/tcp_congestion_control", 0o644, try_arc(Chosen)?)
+    register_numbers("net/ipv4/tcp_rmem", 0o644, try_arc(&RECEIVE)?)?;
+    register_numbers("net/ipv4/tcp_wmem", 0o644, try_arc(&SEND)?)?;
+    register_line("net/ipv4/tcp_congestion_control", 0o644, try_arc(Chosen)?)?;
+    let all = try_arc(Fixed("reno cubic\n"))?;
+    register_line("net/ipv4/tcp_available_congestion_control", 0o444, all)
 }
 
 impl ProcFile for &'static Sizes {
@@ -75,10 +77,6 @@ impl ProcFile for &'static Sizes {
         }
         // What stands after the third number is not consumed.
         Ok(data.len() - rest.len())
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }
 

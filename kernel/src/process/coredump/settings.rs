@@ -2,7 +2,7 @@
 //!
 //! Owns the pattern and the numbers. Never says whether one process dumps: [`mod@super::dump`] does. Locks: `Leaf`, for the pattern.
 
-use crate::fs::procfs::{ProcFile, register_file, register_setting};
+use crate::fs::procfs::{ProcFile, register_line, register_setting};
 use crate::mm::fallible::{TryGrow, TrySlice, try_arc};
 use crate::sync::{SpinLock, level};
 use abi::Result;
@@ -71,9 +71,9 @@ fn warn_if_unsafe(pattern: &[u8]) {
 
 /// Makes the files; once, at boot.
 pub(in crate::process) fn register() -> Result<()> {
-    register_setting("sys/kernel/core_uses_pid", &CORE_USES_PID)?;
-    register_setting("sys/kernel/core_pipe_limit", &CORE_PIPE_LIMIT)?;
-    register_setting("sys/kernel/core_file_note_size_limit", &CORE_FILE_NOTE_SIZE_LIMIT)?;
-    register_setting("sys/fs/suid_dumpable", &SUID_DUMPABLE)?;
-    register_file("sys/kernel/core_pattern", 0o644, try_arc(PatternFile)?)
+    register_setting("kernel/core_uses_pid", &CORE_USES_PID)?;
+    register_setting("kernel/core_pipe_limit", &CORE_PIPE_LIMIT)?;
+    register_setting("kernel/core_file_note_size_limit", &CORE_FILE_NOTE_SIZE_LIMIT)?;
+    register_setting("fs/suid_dumpable", &SUID_DUMPABLE)?;
+    register_line("kernel/core_pattern", 0o644, try_arc(PatternFile)?)
 }

@@ -3,7 +3,7 @@
 //! Owns the limits and the count of such events. Never says what stands in a chain: `long` does. Locks: none.
 
 use crate::base::setting::Setting;
-use crate::fs::procfs::{ProcFile, number, register_file};
+use crate::fs::procfs::{ProcFile, number, register_numbers};
 use crate::mm::fallible::try_arc;
 use crate::try_format;
 use abi::perf::{Attr, sample};
@@ -73,23 +73,19 @@ impl ProcFile for ChainLimit {
         }
         if self.setting.set(number) { Ok(data.len()) } else { Err(Errno::EINVAL) }
     }
-
-    fn is_numbers(&self) -> bool {
-        true
-    }
 }
 
 /// Makes the files; once, at boot.
 pub(super) fn register() -> Result<()> {
     let limits: [(&str, ChainLimit); 2] = [
-        ("sys/kernel/perf_event_max_stack", ChainLimit { setting: &MAX_STACK, most: MOST_STACK }),
+        ("kernel/perf_event_max_stack", ChainLimit { setting: &MAX_STACK, most: MOST_STACK }),
         (
-            "sys/kernel/perf_event_max_contexts_per_stack",
+            "kernel/perf_event_max_contexts_per_stack",
             ChainLimit { setting: &MAX_CONTEXTS, most: MOST_CONTEXTS },
         ),
     ];
     for (path, limit) in limits {
-        register_file(path, 0o644, try_arc(limit)?)?;
+        register_numbers(path, 0o644, try_arc(limit)?)?;
     }
     Ok(())
 }

@@ -4,14 +4,13 @@
 
 use super::{chains, told, tracepoint};
 use crate::base::setting::Bounded;
-use crate::fs::procfs::{Kept, ProcFile, register_kept, register_setting};
+use crate::fs::procfs::{Fixed, Kept, register_kept, register_setting};
 use crate::fs::sysfs;
-use crate::mm::fallible::{TrySlice, try_arc};
+use crate::mm::fallible::try_arc;
 use crate::mm::user::{self, UserPtr};
 use crate::try_format;
 use abi::perf::{Attr, SIZE_LEAST, SIZE_MOST};
 use abi::{Errno, Result};
-use alloc::vec::Vec;
 
 crate::setting! {
     /// `kernel.perf_event_paranoid`: who is not capable may from 0 on not watch CPUs, from 1 on not the kernel (so far Linux
@@ -27,15 +26,6 @@ const NOT_SLOWED: &str = "samples cost what they cost";
 
 static KEPT: [Kept; 1] =
     [Kept::new("kernel/perf_cpu_time_max_percent", Bounded::new(25, 0..=100), NOT_SLOWED)];
-
-/// A file of a kind of events.
-struct Says(&'static str);
-
-impl ProcFile for Says {
-    fn read(&self) -> Result<Vec<u8>> {
-        self.0.as_bytes().try_owned()
-    }
-}
 
 /// Whether everybody may watch the kernel.
 pub(in crate::process) fn is_open_to_all() -> bool {
@@ -74,9 +64,9 @@ pub(super) fn read_attr(addr: u64) -> Result<Attr> {
 /// Makes the files; once, at boot.
 pub(in crate::process) fn register() -> Result<()> {
     told::register();
-    register_setting("sys/kernel/perf_event_paranoid", &PARANOID)?;
-    register_setting("sys/kernel/perf_event_max_sample_rate", &MAX_SAMPLE_RATE)?;
-    register_setting("sys/kernel/perf_event_mlock_kb", &MLOCK_KB)?;
+    register_setting("kernel/perf_event_paranoid", &PARANOID)?;
+    register_setting("kernel/perf_event_max_sample_rate", &MAX_SAMPLE_RATE)?;
+    register_setting("kernel/perf_event_mlock_kb", &MLOCK_KB)?;
     register_kept(&KEPT)?;
     chains::register()?;
     tracepoint::register();
@@ -84,7 +74,11 @@ pub(in crate::process) fn register() -> Result<()> {
         [("type", "1\n"), ("nr_addr_filters", "0\n"), ("perf_event_mux_interval_ms", "1\n")];
     for (file, text) in texts {
         let mode = if file.starts_with("perf") { 0o644 } else { 0o444 };
-        sysfs::register_file(&try_format!("devices/software/{file}")?, mode, try_arc(Says(text))?)?;
+        sysfs::register_file(
+            &try_format!("devices/software/{file}")?,
+            mode,
+            try_arc(Fixed(text))?,
+        )?;
     }
     sysfs::register_link("devices/software/subsystem", "../../bus/event_source")?;
     sysfs::register_link("bus/event_source/devices/software", "../../../devices/software")

@@ -27,16 +27,16 @@ use core::sync::atomic::Ordering;
 pub(in crate::process) fn register() {
     static PROCESSES: Processes = Processes;
     register_process_table(&PROCESSES);
-    register_setting("sys/fs/nr_open", &NR_OPEN).expect("no memory for files of /proc");
-    register_setting("sys/vm/oom_kill_allocating_task", &KILL_ALLOCATING_TASK)
+    register_setting("fs/nr_open", &NR_OPEN).expect("no memory for files of /proc");
+    register_setting("vm/oom_kill_allocating_task", &KILL_ALLOCATING_TASK)
         .expect("no memory for files of /proc");
-    register_setting("sys/vm/panic_on_oom", &PANIC_ON_OOM).expect("no memory for files of /proc");
-    register_setting("sys/vm/legacy_va_layout", &LEGACY_VA_LAYOUT)
+    register_setting("vm/panic_on_oom", &PANIC_ON_OOM).expect("no memory for files of /proc");
+    register_setting("vm/legacy_va_layout", &LEGACY_VA_LAYOUT)
         .expect("no memory for files of /proc");
-    register_setting("sys/kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
+    register_setting("kernel/randomize_va_space", &RANDOMIZE_VA_SPACE)
         .expect("no memory for files of /proc");
-    register_setting("sys/kernel/pid_max", &table::PID_MAX).expect("no memory for files of /proc");
-    register_setting("sys/kernel/threads-max", threads_max_setting())
+    register_setting("kernel/pid_max", &table::PID_MAX).expect("no memory for files of /proc");
+    register_setting("kernel/threads-max", threads_max_setting())
         .expect("no memory for files of /proc");
     settings::register().expect("no memory for files of /proc");
     phases::register().expect("no memory for files of /proc");

@@ -5,7 +5,7 @@
 
 use crate::base::image;
 use crate::base::setting::Setting;
-use crate::fs::procfs::{ProcFile, number, register_file, register_stream};
+use crate::fs::procfs::{ProcFile, number, register_numbers, register_stream};
 use crate::mm::Sink;
 use crate::mm::fallible::try_arc;
 use crate::process::perf;
@@ -129,5 +129,5 @@ impl ProcFile for Restrict {
 pub(super) fn register() -> Result<()> {
     let open = || -> Result<Arc<dyn FileOps>> { Ok(try_arc(Symbols { shows: may_see() })?) };
     register_stream("kallsyms", 0o444, None, open)?;
-    register_file("sys/kernel/kptr_restrict", 0o644, try_arc(Restrict)?)
+    register_numbers("kernel/kptr_restrict", 0o644, try_arc(Restrict)?)
 }

@@ -14,9 +14,9 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 /// Shows the settings.
 pub(in crate::process) fn register() -> Result<()> {
-    register_setting("sys/kernel/sched_rt_runtime_us", &Runtime)?;
-    register_setting("sys/kernel/sched_rt_period_us", &Period)?;
-    register_setting("sys/kernel/sched_rr_timeslice_ms", &RrSlice)
+    register_setting("kernel/sched_rt_runtime_us", &Runtime)?;
+    register_setting("kernel/sched_rt_period_us", &Period)?;
+    register_setting("kernel/sched_rr_timeslice_ms", &RrSlice)
 }
 
 /// What Linux starts with.

@@ -4,7 +4,7 @@
 //! A program can make as many lines as calls: ten in five seconds are shown, as Linux shows them without an auditd.
 
 use crate::arch::entry::frame::TrapFrame;
-use crate::fs::procfs::{ProcFile, is_capable, register_file};
+use crate::fs::procfs::{ProcFile, is_capable, register_line};
 use crate::mm::fallible::{TrySlice, try_arc};
 use crate::process::task::current::current;
 use crate::vfs::Capability;
@@ -147,6 +147,6 @@ fn names(of: u32) -> Result<Vec<u8>> {
 
 /// Adds the files to /proc.
 pub fn register() -> Result<()> {
-    register_file("sys/kernel/seccomp/actions_avail", 0o444, try_arc(Available)?)?;
-    register_file("sys/kernel/seccomp/actions_logged", 0o644, try_arc(Logged)?)
+    register_line("kernel/seccomp/actions_avail", 0o444, try_arc(Available)?)?;
+    register_line("kernel/seccomp/actions_logged", 0o644, try_arc(Logged)?)
 }

@@ -4,10 +4,11 @@
 
 use crate::base::setting::Setting;
 use crate::fs::procfs::{
-    ProcFile, Several, by_prefix, register_file, register_setting, register_settings,
+    ProcFile, Several, by_prefix, register_numbers, register_setting, register_settings,
 };
 use crate::mm::fallible::try_arc;
 use crate::try_format;
+use crate::vfs::{Capability, Cred};
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -49,23 +50,29 @@ crate::setting! {
 /// Adds the files to /proc; `forced` is called when segments without a maker are to go.
 pub fn register(forced: fn()) -> Result<()> {
     let wide: [(&str, &'static Wide); 2] =
-        [("sys/kernel/shmmax", &SHM_MAX), ("sys/kernel/shmall", &SHM_ALL)];
+        [("kernel/shmmax", &SHM_MAX), ("kernel/shmall", &SHM_ALL)];
     for (path, setting) in wide {
-        register_file(path, 0o644, try_arc(setting)?)?;
+        register_numbers(path, 0o644, try_arc(setting)?)?;
     }
-    register_file("sys/kernel/shm_rmid_forced", 0o644, try_arc(Forced(forced))?)?;
+    register_numbers("kernel/shm_rmid_forced", 0o644, try_arc(Forced(forced))?)?;
     register_settings(
-        "sys/kernel/sem",
+        "kernel/sem",
         Several([&SEM_MSL, &SEM_MNS, &SEM_OPM, &SEM_MNI], Errno::ERANGE),
     )?;
-    let numbers: [(&str, &'static dyn Setting); 7] = [
-        ("sys/kernel/shmmni", &SHM_MNI),
-        ("sys/kernel/shm_next_id", &SHM_NEXT_ID),
-        ("sys/kernel/sem_next_id", &SEM_NEXT_ID),
-        ("sys/kernel/msgmax", &MSG_MAX),
-        ("sys/kernel/msgmnb", &MSG_MNB),
-        ("sys/kernel/msgmni", &MSG_MNI),
-        ("sys/kernel/msg_next_id", &MSG_NEXT_ID),
+    let next: [(&str, &'static dyn Setting); 3] = [
+        ("kernel/shm_next_id", &SHM_NEXT_ID),
+        ("kernel/sem_next_id", &SEM_NEXT_ID),
+        ("kernel/msg_next_id", &MSG_NEXT_ID),
+    ];
+    for (path, setting) in next {
+        let file = NextId(Several([setting], Errno::EINVAL));
+        register_numbers(path, 0o444, try_arc(file)?)?;
+    }
+    let numbers: [(&str, &'static dyn Setting); 4] = [
+        ("kernel/shmmni", &SHM_MNI),
+        ("kernel/msgmax", &MSG_MAX),
+        ("kernel/msgmnb", &MSG_MNB),
+        ("kernel/msgmni", &MSG_MNI),
     ];
     numbers.into_iter().try_for_each(|(path, setting)| register_setting(path, setting))
 }
@@ -81,10 +88,6 @@ impl ProcFile for &'static Wide {
         }
         self.0.store(unsigned(text)?, Ordering::Relaxed);
         Ok(data.len())
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }
 
@@ -115,8 +118,23 @@ impl ProcFile for Forced {
         }
         Ok(data.len())
     }
+}
 
-    fn is_numbers(&self) -> bool {
-        true
+/// The number of the next identifier, for those who put processes back as they were.
+struct NextId(Several<1>);
+
+impl ProcFile for NextId {
+    fn read(&self) -> Result<Vec<u8>> {
+        self.0.read()
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        self.0.write(data)
+    }
+
+    fn is_open_to(&self, cred: &Cred) -> bool {
+        [Capability::CHECKPOINT_RESTORE, Capability::SYS_ADMIN]
+            .into_iter()
+            .any(|one| cred.capable(one))
     }
 }

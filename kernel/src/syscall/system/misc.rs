@@ -42,9 +42,9 @@ impl ProcFile for NameFile {
 pub fn register_files() -> Result<()> {
     let host = NameFile { shown: hostname, set: node::set_hostname };
     let domain = NameFile { shown: domainname, set: node::set_domainname };
-    procfs::register_setting("sys/vm/memfd_noexec", &MEMFD_NOEXEC)?;
-    procfs::register_file("sys/kernel/hostname", 0o644, try_arc(host)?)?;
-    procfs::register_file("sys/kernel/domainname", 0o644, try_arc(domain)?)
+    procfs::register_setting("vm/memfd_noexec", &MEMFD_NOEXEC)?;
+    procfs::register_line("kernel/hostname", 0o644, try_arc(host)?)?;
+    procfs::register_line("kernel/domainname", 0o644, try_arc(domain)?)
 }
 
 /// The low byte of a personality is the system that the program is made for; this one is 32-bit Linux.

@@ -109,7 +109,7 @@ const fn letter(
 
 /// Puts the files into /proc, and listens to the key.
 pub fn register() -> Result<()> {
-    procfs::register_setting("sys/kernel/sysrq", &SYSRQ)?;
+    procfs::register_setting("kernel/sysrq", &SYSRQ)?;
     register_attention(|letter| {
         let is_on = SYSRQ.get() != 0;
         if is_on {

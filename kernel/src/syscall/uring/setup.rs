@@ -60,8 +60,8 @@ crate::setting! {
 /// Makes the files, and lets threads go on with their requests; once, at boot.
 pub fn register() -> Result<()> {
     register_later(later::go_on);
-    register_setting("sys/kernel/io_uring_disabled", &DISABLED)?;
-    register_setting("sys/kernel/io_uring_group", &GROUP)
+    register_setting("kernel/io_uring_disabled", &DISABLED)?;
+    register_setting("kernel/io_uring_group", &GROUP)
 }
 
 fn may_make() -> bool {

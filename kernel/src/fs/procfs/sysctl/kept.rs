@@ -9,7 +9,6 @@
 
 use super::numbers::register_setting;
 use crate::base::setting::{Bounded, Setting};
-use crate::try_format;
 use abi::Result;
 
 /// A number that is kept.
@@ -29,7 +28,7 @@ impl Kept {
 
 /// Shows each at its path.
 pub fn register_kept(all: &'static [Kept]) -> Result<()> {
-    all.iter().try_for_each(|kept| register_setting(&try_format!("sys/{}", kept.path)?, kept))
+    all.iter().try_for_each(|kept| register_setting(kept.path, kept))
 }
 
 impl Setting for Kept {

@@ -1,9 +1,9 @@
 //! Files below /proc/sys.
 //!
 //! Each is one of five things, as its registration says: a setting that some code obeys ([`register_setting`],
-//! [`register_settings`]); a file with code of its own (`register_file`); a number that has nothing to act on here
+//! [`register_settings`]); a file with code of its own (`register_numbers`, `register_line`); a number that has nothing to act on here
 //! ([`Kept`]), or a value that cannot change here ([`pinned`]), both with the reason; or a file that nobody can write on
-//! Linux either (`register_file` with mode 0444).
+//! Linux either (mode 0444).
 #![forbid(unsafe_code)]
 
 mod kept;

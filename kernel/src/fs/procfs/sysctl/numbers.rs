@@ -6,7 +6,7 @@
 use super::number::{next_word, number};
 use crate::base::setting::Setting;
 use crate::fs::procfs::file::ProcFile;
-use crate::fs::procfs::fixed::register_file;
+use crate::fs::procfs::fixed::register_numbers;
 use crate::mm::fallible::try_arc;
 use crate::try_write;
 use abi::{Errno, Result};
@@ -16,14 +16,14 @@ use alloc::vec::Vec;
 /// The settings of a line, and the error for a number that its setting does not accept.
 pub struct Several<const N: usize>(pub [&'static dyn Setting; N], pub Errno);
 
-/// Shows `setting` at `path`, below /proc: a line of one.
+/// Shows `setting` at `path`, below /proc/sys: a line of one.
 pub fn register_setting(path: &str, setting: &'static dyn Setting) -> Result<()> {
     register_settings(path, Several([setting], Errno::EINVAL))
 }
 
-/// Shows `line` at `path`, below /proc.
+/// Shows `line` at `path`, below /proc/sys.
 pub fn register_settings<const N: usize>(path: &str, line: Several<N>) -> Result<()> {
-    register_file(path, 0o644, try_arc(line)?)
+    register_numbers(path, 0o644, try_arc(line)?)
 }
 
 impl<const N: usize> ProcFile for Several<N> {
@@ -53,9 +53,5 @@ impl<const N: usize> ProcFile for Several<N> {
         }
         // What stands after the last number is not consumed.
         Ok(data.len() - rest.len())
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }

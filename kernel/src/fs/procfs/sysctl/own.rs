@@ -7,7 +7,7 @@
 use super::number;
 use super::numbers::Several;
 use crate::fs::procfs::file::ProcFile;
-use crate::fs::procfs::fixed::register_file;
+use crate::fs::procfs::fixed::register_numbers;
 use crate::fs::procfs::is_capable;
 use crate::mm::MMAP_MIN_ADDR;
 use crate::mm::fallible::try_arc;
@@ -20,9 +20,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) fn register() -> Result<()> {
     let lowest = LowestAddress(Several([&MMAP_MIN_ADDR], Errno::EINVAL));
-    register_file("sys/vm/mmap_min_addr", 0o644, try_arc(lowest)?)?;
-    register_file("sys/kernel/tainted", 0o644, try_arc(Tainted)?)?;
-    register_file("sys/vm/nr_hugepages", 0o644, try_arc(HugePages)?)
+    register_numbers("vm/mmap_min_addr", 0o644, try_arc(lowest)?)?;
+    register_numbers("kernel/tainted", 0o644, try_arc(Tainted)?)?;
+    register_numbers("vm/nr_hugepages", 0o644, try_arc(HugePages)?)
 }
 
 struct LowestAddress(Several<1>);
@@ -34,10 +34,6 @@ impl ProcFile for LowestAddress {
 
     fn write(&self, data: &[u8]) -> Result<usize> {
         if is_capable(Capability::SYS_RAWIO) { self.0.write(data) } else { Err(Errno::EPERM) }
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }
 
@@ -62,10 +58,6 @@ impl ProcFile for Tainted {
         }
         Ok(data.len())
     }
-
-    fn is_numbers(&self) -> bool {
-        true
-    }
 }
 
 struct HugePages;
@@ -81,10 +73,6 @@ impl ProcFile for HugePages {
             log::info!("sysctl: vm/nr_hugepages stays 0, for there are no huge pages");
         }
         Ok(data.len())
-    }
-
-    fn is_numbers(&self) -> bool {
-        true
     }
 }
 

@@ -1,17 +1,16 @@
-//! [`Pinned`]: a value below /proc/sys that Linux can change and this kernel cannot.
+//! [`Pinned`]: a number below /proc/sys that Linux can change and this kernel cannot.
 //!
 //! Writing the value that it already has succeeds, so that a sysctl.conf may name the defaults. Another value is EINVAL, and
 //! the log says why.
 #![forbid(unsafe_code)]
 
 use crate::fs::procfs::file::ProcFile;
-use crate::fs::procfs::fixed::register_file;
+use crate::fs::procfs::fixed::register_numbers;
 use crate::mm::fallible::{TryGrow, TrySlice, try_arc};
-use crate::try_format;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 
-/// A value that stays.
+/// A number that stays.
 pub struct Pinned {
     /// Below /proc/sys.
     pub path: &'static str,
@@ -23,9 +22,7 @@ pub struct Pinned {
 
 /// Shows each at its path.
 pub fn register_pinned(all: &'static [Pinned]) -> Result<()> {
-    all.iter().try_for_each(|pinned| {
-        register_file(&try_format!("sys/{}", pinned.path)?, 0o644, try_arc(pinned)?)
-    })
+    all.iter().try_for_each(|pinned| register_numbers(pinned.path, 0o644, try_arc(pinned)?))
 }
 
 impl ProcFile for &'static Pinned {

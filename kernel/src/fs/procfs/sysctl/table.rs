@@ -10,8 +10,8 @@ use super::own;
 use super::pinned::{Pinned, register_pinned};
 use crate::base::setting::{Bounded, Setting};
 use crate::diag::klog;
-use crate::fs::procfs::fixed::register_file;
-use crate::fs::procfs::system::{Fixed, Text};
+use crate::fs::procfs::file::{Fixed, Text};
+use crate::fs::procfs::fixed::{register_line, register_numbers};
 use crate::mm::fallible::try_arc;
 use crate::mm::{MAX_MAP_COUNT, commit};
 use crate::try_format;
@@ -22,19 +22,22 @@ use alloc::string::String;
 
 pub(in crate::fs::procfs) fn register() -> Result<()> {
     let texts: [(&str, fn() -> Result<String>); 2] = [
-        ("sys/kernel/osrelease", || try_format!("{RELEASE}\n")),
-        ("sys/kernel/version", || try_format!("{VERSION}\n")),
+        ("kernel/osrelease", || try_format!("{RELEASE}\n")),
+        ("kernel/version", || try_format!("{VERSION}\n")),
     ];
     for (path, text) in texts {
-        register_file(path, 0o444, try_arc(Text(text))?)?;
+        register_line(path, 0o444, try_arc(Text(text))?)?;
     }
-    for (path, text) in CONSTANTS {
-        register_file(path, 0o444, try_arc(Fixed(text))?)?;
+    for (path, text) in LINES {
+        register_line(path, 0o444, try_arc(Fixed(text))?)?;
+    }
+    for (path, text) in NUMBERS {
+        register_numbers(path, 0o444, try_arc(Fixed(text))?)?;
     }
     for (path, setting) in SETTINGS {
         register_setting(path, setting)?;
     }
-    register_settings("sys/kernel/printk", Several(klog::LEVELS, Errno::EINVAL))?;
+    register_settings("kernel/printk", Several(klog::LEVELS, Errno::EINVAL))?;
     register_kept(&KEPT)?;
     register_pinned(&PINNED)?;
     own::register()
@@ -42,26 +45,23 @@ pub(in crate::fs::procfs) fn register() -> Result<()> {
 
 /// Settings of layers below the file systems, which cannot register files here themselves.
 static SETTINGS: [(&str, &dyn Setting); 11] = [
-    ("sys/fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
-    ("sys/fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
-    ("sys/fs/protected_fifos", &protect::PROTECTED_FIFOS),
-    ("sys/fs/protected_regular", &protect::PROTECTED_REGULAR),
-    ("sys/kernel/dmesg_restrict", &klog::DMESG_RESTRICT),
-    ("sys/vm/max_map_count", &MAX_MAP_COUNT),
-    ("sys/vm/overcommit_memory", &commit::OVERCOMMIT_MEMORY),
-    ("sys/vm/overcommit_ratio", &commit::OVERCOMMIT_RATIO),
-    ("sys/vm/overcommit_kbytes", &commit::OVERCOMMIT_KBYTES),
-    ("sys/vm/admin_reserve_kbytes", &commit::ADMIN_RESERVE_KBYTES),
-    ("sys/vm/user_reserve_kbytes", &commit::USER_RESERVE_KBYTES),
+    ("fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
+    ("fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
+    ("fs/protected_fifos", &protect::PROTECTED_FIFOS),
+    ("fs/protected_regular", &protect::PROTECTED_REGULAR),
+    ("kernel/dmesg_restrict", &klog::DMESG_RESTRICT),
+    ("vm/max_map_count", &MAX_MAP_COUNT),
+    ("vm/overcommit_memory", &commit::OVERCOMMIT_MEMORY),
+    ("vm/overcommit_ratio", &commit::OVERCOMMIT_RATIO),
+    ("vm/overcommit_kbytes", &commit::OVERCOMMIT_KBYTES),
+    ("vm/admin_reserve_kbytes", &commit::ADMIN_RESERVE_KBYTES),
+    ("vm/user_reserve_kbytes", &commit::USER_RESERVE_KBYTES),
 ];
 
-/// Files that nobody can write on Linux either.
-const CONSTANTS: [(&str, &str); 4] = [
-    ("sys/kernel/ostype", "Linux\n"),
-    ("sys/kernel/cap_last_cap", "40\n"),
-    ("sys/kernel/ngroups_max", "65536\n"),
-    ("sys/kernel/arch", "x86_64\n"),
-];
+/// Lines that nobody can write on Linux either, and numbers.
+const LINES: [(&str, &str); 2] = [("kernel/ostype", "Linux\n"), ("kernel/arch", "x86_64\n")];
+const NUMBERS: [(&str, &str); 2] =
+    [("kernel/cap_last_cap", "40\n"), ("kernel/ngroups_max", "65536\n")];
 
 const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> Pinned {
     Pinned { path, value, why }
@@ -77,7 +77,8 @@ const fn nobody() -> Bounded {
     Bounded::new(65534, 0..=65535)
 }
 
-static KEPT: [Kept; 8] = [
+static KEPT: [Kept; 9] = [
+    Kept::new("kernel/modules_disabled", Bounded::new(0, 1..=1), "there are no modules"),
     Kept::new("kernel/overflowuid", nobody(), NO_ID_MAPS),
     Kept::new("kernel/overflowgid", nobody(), NO_ID_MAPS),
     Kept::new("fs/overflowuid", nobody(), NO_ID_MAPS),
@@ -88,7 +89,5 @@ static KEPT: [Kept; 8] = [
     Kept::new("vm/vfs_cache_pressure", Bounded::new(100, 0..=i32::MAX), NOT_CACHED),
 ];
 
-static PINNED: [Pinned; 2] = [
-    pinned("kernel/modules_disabled", "1", "there are no modules"),
-    pinned("fs/file-max", "9223372036854775807", "memory and RLIMIT_NOFILE limit open files"),
-];
+static PINNED: [Pinned; 1] =
+    [pinned("fs/file-max", "9223372036854775807", "memory and RLIMIT_NOFILE limit open files")];

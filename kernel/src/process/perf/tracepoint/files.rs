@@ -5,9 +5,9 @@
 use super::arguments;
 use super::fields::{self, Form};
 use crate::arch::entry::frame::SYSCALLS;
-use crate::fs::procfs::ProcFile;
+use crate::fs::procfs::{Fixed, ProcFile};
 use crate::fs::tracefs;
-use crate::mm::fallible::{TrySlice, try_arc};
+use crate::mm::fallible::try_arc;
 use crate::process::watch;
 use crate::vfs::Super;
 use crate::{try_format, try_write, try_writeln};
@@ -20,15 +20,6 @@ use alloc::vec::Vec;
 /// Has tracefs be there.
 pub(in crate::process::perf) fn register() {
     tracefs::register(fill);
-}
-
-/// A file that says one text.
-struct Says(&'static str);
-
-impl ProcFile for Says {
-    fn read(&self) -> Result<Vec<u8>> {
-        self.0.as_bytes().try_owned()
-    }
 }
 
 /// The number of a tracepoint.
@@ -190,7 +181,7 @@ fn fill(sb: &Arc<Super>) -> Result<()> {
         ("printk_formats", ""),
         ("saved_cmdlines", ""),
     ] {
-        tracefs::add_file(sb, path, 0o440, try_arc(Says(text))?)?;
+        tracefs::add_file(sb, path, 0o440, try_arc(Fixed(text))?)?;
     }
     Ok(())
 }
