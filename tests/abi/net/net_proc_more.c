@@ -24,46 +24,44 @@ static void table(const char *path)
 	}
 }
 
+static void tables(const char *four, const char *six)
+{
+	table(four);
+	table(six);
+}
+
 static void raws(void)
 {
-	table("/proc/net/raw");
-	table("/proc/net/raw6");
+	tables("/proc/net/raw", "/proc/net/raw6");
 	int a = (int)MUST(socket(AF_INET, SOCK_RAW, 253));
 	table("/proc/net/raw");
 	/* Linux's order is that of a hash: one at a time. */
 	int six = (int)MUST(socket(AF_INET6, SOCK_RAW, 253));
 	MUST(bind(a, NAME4("127.0.0.1", 0)));
-	table("/proc/net/raw");
-	table("/proc/net/raw6");
+	tables("/proc/net/raw", "/proc/net/raw6");
 	MUST(connect(a, NAME4("127.0.0.5", 0)));
 	MUST(bind(six, NAME6("::1", 0)));
-	table("/proc/net/raw");
-	table("/proc/net/raw6");
+	tables("/proc/net/raw", "/proc/net/raw6");
 	close(a);
 	close(six);
-	table("/proc/net/raw");
-	table("/proc/net/raw6");
+	tables("/proc/net/raw", "/proc/net/raw6");
 }
 
 /* Ping sockets are there once they have an identifier. */
 static void pings(void)
 {
 	int a = (int)MUST(socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP)), six = (int)MUST(socket(AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6));
-	table("/proc/net/icmp");
-	table("/proc/net/icmp6");
+	tables("/proc/net/icmp", "/proc/net/icmp6");
 	MUST(bind(a, NAME4("127.0.0.1", 4660)));
 	MUST(bind(six, NAME6("::1", 4661)));
-	table("/proc/net/icmp");
-	table("/proc/net/icmp6");
+	tables("/proc/net/icmp", "/proc/net/icmp6");
 	MUST(connect(a, NAME4("127.0.0.5", 7)));
 	MUST(connect(six, NAME6("::1", 8)));
-	table("/proc/net/icmp");
-	table("/proc/net/icmp6");
+	tables("/proc/net/icmp", "/proc/net/icmp6");
 	table("/proc/net/raw");
 	close(a);
 	close(six);
-	table("/proc/net/icmp");
-	table("/proc/net/icmp6");
+	tables("/proc/net/icmp", "/proc/net/icmp6");
 }
 
 static int used(void)

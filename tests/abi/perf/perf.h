@@ -24,6 +24,26 @@ static UNUSED struct perf_event_attr software(uint64_t config)
 	return attr;
 }
 
+/* The number of a tracepoint, as "sched/sched_switch", where the program has mounted tracefs. */
+static UNUSED int id_of(const char *name)
+{
+	char path[128], text[32] = {0};
+	snprintf(path, sizeof path, "/tmp/tracing/events/%s/id", name);
+	int fd = (int)MUST(open(path, O_RDONLY));
+	MUST(read(fd, text, sizeof text - 1));
+	close(fd);
+	return atoi(text);
+}
+
+/* An event of it, off at first. */
+static UNUSED struct perf_event_attr tracepoint(const char *name)
+{
+	struct perf_event_attr attr = software((uint64_t)id_of(name));
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.disabled = 1;
+	return attr;
+}
+
 /* Opens it, says what came of it, and closes it. */
 static UNUSED void try_open(const char *what, const struct perf_event_attr *attr, pid_t pid, int cpu, int group,
 			    unsigned long flags)

@@ -12,16 +12,6 @@
 static const char *const names[] = {"sched_switch", "sched_wakeup", "sched_wakeup_new", "sched_process_fork", "sched_process_exec",
 				    "sched_process_exit"};
 
-static int id_of(const char *name)
-{
-	char path[128], text[32] = {0};
-	snprintf(path, sizeof path, "/tmp/tracing/events/sched/%s/id", name);
-	int fd = (int)MUST(open(path, O_RDONLY));
-	MUST(read(fd, text, sizeof text - 1));
-	close(fd);
-	return atoi(text);
-}
-
 static void formats(void)
 {
 	SAY("-- formats");
@@ -48,12 +38,11 @@ static void formats(void)
 	IS(access("/tmp/tracing/events/ftrace", R_OK) == 0);
 }
 
-static struct perf_event_attr tracepoint(const char *name)
+static struct perf_event_attr of_sched(const char *name)
 {
-	struct perf_event_attr attr = software((uint64_t)id_of(name));
-	attr.type = PERF_TYPE_TRACEPOINT;
-	attr.disabled = 1;
-	return attr;
+	char path[64];
+	snprintf(path, sizeof path, "sched/%s", name);
+	return tracepoint(path);
 }
 
 static long switches(void)
@@ -87,7 +76,7 @@ static void counts(void)
 	SAY("-- counted");
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		for (int inherit = 0; inherit < 2; inherit++) {
-			struct perf_event_attr attr = tracepoint(names[i]);
+			struct perf_event_attr attr = of_sched(names[i]);
 			attr.inherit = (unsigned)inherit;
 			int fd = must_open(&attr, 0, -1, -1, 0);
 			MUST(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
@@ -142,7 +131,7 @@ static int event, of_all;
 
 static void begin(const char *name, const char *filter, int inherit)
 {
-	struct perf_event_attr attr = tracepoint(name);
+	struct perf_event_attr attr = of_sched(name);
 	attr.sample_period = 1;
 	attr.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW;
 	attr.inherit = (unsigned)inherit;
@@ -278,7 +267,7 @@ static void of_a_cpu(void)
 {
 	SAY("-- all of a CPU");
 	for (size_t i = 3; i < sizeof names / sizeof *names; i++) {
-		struct perf_event_attr attr = tracepoint(names[i]);
+		struct perf_event_attr attr = of_sched(names[i]);
 		int fd = must_open(&attr, -1, 0, -1, 0);
 		MUST(ioctl(fd, PERF_EVENT_IOC_ENABLE, 0));
 		child_that("again");
@@ -330,7 +319,7 @@ static void woken(void)
 static void filters(void)
 {
 	static const char *const all[] = {"prev_prio == 120", "prev_state & 1", "next_pid != 0 && prev_pid > 0", "prev_comm == 3", "pid == 1", "next_cpu == 0"};
-	struct perf_event_attr attr = tracepoint("sched_switch");
+	struct perf_event_attr attr = of_sched("sched_switch");
 	SAY("-- filters");
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		int fd = must_open(&attr, 0, -1, -1, 0);

@@ -7,16 +7,6 @@
 #include <sys/mount.h>
 #include <sys/statfs.h>
 
-static int id_of(const char *name)
-{
-	char path[128], text[32] = {0};
-	snprintf(path, sizeof path, "/tmp/tracing/events/%s/id", name);
-	int fd = (int)MUST(open(path, O_RDONLY));
-	MUST(read(fd, text, sizeof text - 1));
-	close(fd);
-	return atoi(text);
-}
-
 static void show_format(const char *name)
 {
 	char path[128], line[512];
@@ -28,14 +18,6 @@ static void show_format(const char *name)
 		else if (strncmp(line, "print", 5))
 			fputs(line, stdout);
 	fclose(file);
-}
-
-static struct perf_event_attr tracepoint(const char *name)
-{
-	struct perf_event_attr attr = software((uint64_t)id_of(name));
-	attr.type = PERF_TYPE_TRACEPOINT;
-	attr.disabled = 1;
-	return attr;
 }
 
 static void files(void)

@@ -2,13 +2,12 @@
  * The listener of SECCOMP_RET_USER_NOTIF: answers, errors, going on with the call, descriptors for who asks, poll; who
  * is interrupted or killed while it asks; a listener that closes, and filters that nobody has any more; bad input.
  */
-#include "check.h"
+#include "rights.h"
 #include "filters.h"
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
@@ -307,13 +306,7 @@ static void closed(void)
 		pid_t pid = (pid_t)MUST(fork());
 		if (pid == 0) {
 			listen_to(0, SYS_getppid);
-			char control[CMSG_SPACE(sizeof(int))] = { 0 };
-			struct iovec io = { "x", 1 };
-			struct msghdr m = { .msg_iov = &io, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-			struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-			c->cmsg_level = SOL_SOCKET, c->cmsg_type = SCM_RIGHTS, c->cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(c), &listener, sizeof listener);
-			sendmsg(pair[0], &m, 0);
+			send_fds(pair[0], "x", 1, &listener, 1, 0);
 			pause();
 		}
 		char byte, control[CMSG_SPACE(sizeof(int))];

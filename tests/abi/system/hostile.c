@@ -3,12 +3,11 @@
  * text of them should be made for, and files of /proc that were opened while it was still allowed. None of it may harm the kernel
  * or tell anything.
  */
-#include "check.h"
+#include "rights.h"
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 
@@ -129,15 +128,7 @@ static void tiny_messages(int type, size_t len)
 /* Sockets in sockets: a chain that must not be let go of by recursion, and circles that nobody can receive any more. */
 static void pass(int via, int fd)
 {
-	char byte = 1, control[CMSG_SPACE(sizeof fd)] = { 0 };
-	struct iovec v = { &byte, 1 };
-	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_LEN(sizeof fd) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof fd);
-	memcpy(CMSG_DATA(c), &fd, sizeof fd);
-	sendmsg(via, &m, MSG_DONTWAIT);
+	send_fds(via, "f", 1, &fd, 1, MSG_DONTWAIT);
 }
 
 static void sockets_in_sockets(void)

@@ -2,21 +2,8 @@
  * System-call user dispatch: what PR_SET_SYSCALL_USER_DISPATCH takes, which calls become SIGSYS and what a handler sees, who
  * inherits it, what ends the process, and what a tracer sets and reads.
  */
-#include "trace.h"
+#include "dispatch.h"
 #include <pthread.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <ucontext.h>
-
-#ifndef PR_SET_SYSCALL_USER_DISPATCH
-#define PR_SET_SYSCALL_USER_DISPATCH 59
-#endif
-#define SET_CONFIG 0x4210
-#define GET_CONFIG 0x4211
-
-struct config {
-	unsigned long long mode, selector, offset, len;
-};
 
 static volatile char selector;
 static volatile int signals;
@@ -41,15 +28,9 @@ static void handler(int sig, siginfo_t *info, void *context)
 	regs[REG_RAX] = 77;
 }
 
-static int dispatch(long mode, unsigned long offset, unsigned long len, volatile char *byte)
-{
-	return prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, byte);
-}
-
 static void handle(void)
 {
-	struct sigaction act = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
-	sigaction(SIGSYS, &act, NULL);
+	catch_sigsys(handler, 0);
 }
 
 static void arguments(void)
@@ -141,20 +122,11 @@ static void ends(void)
 	} END;
 }
 
-/* Asks, and says what there is. */
-static void shown(pid_t pid, const char *what)
-{
-	struct config config = { 9, 9, 9, 9 };
-	long result = ptrace(GET_CONFIG, pid, sizeof(config), &config);
-	SAY("%s: %ld, mode %llu, byte %s, offset %llu, length %llu", what, result, config.mode,
-	    config.selector == (unsigned long)&selector ? "its" : config.selector ? "another" : "none", config.offset, config.len);
-}
-
 static void traced(void)
 {
 	TRACED(pid, handle(); call(SYS_getppid); dispatch(1, 3, 5, &selector); raise(SIGSTOP); selector = 1; call(SYS_getppid););
 	struct config config = { 1, (unsigned long)&selector, 0, 0 };
-	shown(pid, "at first");
+	shown(pid, "at first", &selector);
 	T(ptrace(GET_CONFIG, pid, 8, &config));
 	T(ptrace(GET_CONFIG, pid, sizeof(config), 0));
 	T(ptrace(SET_CONFIG, pid, 33, &config));
@@ -165,12 +137,12 @@ static void traced(void)
 	T(ptrace(SET_CONFIG, pid, sizeof(config), &config));
 	config = (struct config){ 1, (unsigned long)&selector, 0, 0 };
 	T(ptrace(SET_CONFIG, pid, sizeof(config), &config));
-	shown(pid, "set");
+	shown(pid, "set", &selector);
 	config = (struct config){ 0, 0, 0, 0 };
 	T(ptrace(SET_CONFIG, pid, sizeof(config), &config));
-	shown(pid, "off");
+	shown(pid, "off", &selector);
 	go(pid, "it goes on");
-	shown(pid, "its own");
+	shown(pid, "its own", &selector);
 	/* Such a call is none to the tracer. */
 	MUST(ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_TRACESYSGOOD));
 	MUST(ptrace(PTRACE_SYSCALL, pid, 0, 0));

@@ -3,21 +3,9 @@
  * nothing to them; calls that are made anew, the numbers that mean "make me anew", the last addresses for the byte, single
  * steps, vfork, and what a tracer still reads after an exec.
  */
-#include "trace.h"
+#include "dispatch.h"
 #include "../seccomp/filters.h"
 #include <sched.h>
-#include <sys/prctl.h>
-#include <ucontext.h>
-
-#ifndef PR_SET_SYSCALL_USER_DISPATCH
-#define PR_SET_SYSCALL_USER_DISPATCH 59
-#endif
-#define SET_CONFIG 0x4210
-#define GET_CONFIG 0x4211
-
-struct config {
-	unsigned long long mode, selector, offset, len;
-};
 
 static volatile char *selector;
 static volatile int signals;
@@ -27,11 +15,6 @@ static long call3(long number, long a, long b, long c)
 	long result;
 	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
 	return result;
-}
-
-static int dispatch(long mode, unsigned long offset, unsigned long len, volatile char *byte)
-{
-	return prctl(PR_SET_SYSCALL_USER_DISPATCH, mode, offset, len, byte);
 }
 
 static void handler(int sig, siginfo_t *info, void *context)
@@ -49,8 +32,7 @@ static void handler(int sig, siginfo_t *info, void *context)
 
 static void handle(int flags)
 {
-	struct sigaction act = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO | flags };
-	sigaction(SIGSYS, &act, NULL);
+	catch_sigsys(handler, flags);
 	*selector = 0;
 }
 
@@ -241,47 +223,20 @@ static void stepped(void)
 	stop_of("end", pid);
 }
 
-static void filtered(void)
+/* The call that a filter answers is made twice, with these bytes. */
+static void filtered(const char *name, unsigned action, const char bytes[2])
 {
-	SAY("-- with filters");
-	CHILD("errno") {
+	CHILD(name) {
 		no_new_privs();
 		handle(0);
-		answer_with(0, SYS_getppid, SECCOMP_RET_ERRNO | 5);
+		answer_with(0, SYS_getppid, action);
 		dispatch(1, 0, 0, selector);
-		*selector = 1;
-		SAY("%ld", call3(SYS_getppid, 0, 0, 0));
-		SAY("%ld", call3(SYS_getppid, 0, 0, 0));
-		fflush(stdout);
+		for (int i = 0; i < 2; i++) {
+			*selector = bytes[i];
+			SAY("%ld", call3(SYS_getppid, 0, 0, 0));
+			fflush(stdout);
+		}
 	} END;
-	CHILD("trap") {
-		no_new_privs();
-		handle(0);
-		answer_with(0, SYS_getppid, SECCOMP_RET_TRAP | 5);
-		dispatch(1, 0, 0, selector);
-		SAY("%ld", call3(SYS_getppid, 0, 0, 0));
-		*selector = 1;
-		SAY("%ld", call3(SYS_getppid, 0, 0, 0));
-		fflush(stdout);
-	} END;
-	CHILD("kill") {
-		no_new_privs();
-		handle(0);
-		answer_with(0, SYS_getppid, SECCOMP_RET_KILL_PROCESS);
-		dispatch(1, 0, 0, selector);
-		*selector = 1;
-		SAY("%ld", call3(SYS_getppid, 0, 0, 0));
-		fflush(stdout);
-		call3(SYS_getppid, 0, 0, 0);
-	} END;
-}
-
-static void shown(pid_t pid, const char *what)
-{
-	struct config config = { 9, 9, 9, 9 };
-	MUST(ptrace(GET_CONFIG, pid, sizeof(config), &config));
-	SAY("%s: mode %llu, byte %s, offset %llu, length %llu", what, config.mode,
-	    config.selector == (unsigned long)selector ? "its" : config.selector ? "another" : "none", config.offset, config.len);
 }
 
 static void remembered(const char *self)
@@ -290,7 +245,7 @@ static void remembered(const char *self)
 	fflush(stdout);
 	TRACED(pid, dispatch(1, 1, -2ul, selector); execl(self, self, "again", NULL));
 	go(pid, "exec");
-	shown(pid, "executed");
+	shown(pid, "executed", selector);
 	kill(pid, SIGKILL);
 	stop_of("end", pid);
 	CHILD("vfork") {
@@ -324,7 +279,10 @@ int main(int argc, char **argv)
 	anew();
 	traced();
 	stepped();
-	filtered();
+	SAY("-- with filters");
+	filtered("errno", SECCOMP_RET_ERRNO | 5, (char[]){ 1, 0 });
+	filtered("trap", SECCOMP_RET_TRAP | 5, (char[]){ 0, 1 });
+	filtered("kill", SECCOMP_RET_KILL_PROCESS, (char[]){ 1, 0 });
 	remembered("/proc/self/exe");
 	return 0;
 }

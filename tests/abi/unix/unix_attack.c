@@ -4,6 +4,7 @@
  * runner counts).
  */
 #include "../net.h"
+#include "rights.h"
 #include <pthread.h>
 #include <sys/un.h>
 
@@ -37,15 +38,7 @@ static void pass(int fd, unsigned *seed)
 {
 	char bytes[3000] = { 0 };
 	int fds[3] = { any(seed), any(seed), fd };
-	char control[CMSG_SPACE(sizeof fds)] = { 0 };
-	struct iovec iov = { bytes, 1 + (size_t)rand_r(seed) % sizeof bytes };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof fds);
-	memcpy(CMSG_DATA(c), fds, sizeof fds);
-	sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	send_fds(fd, bytes, 1 + (size_t)rand_r(seed) % sizeof bytes, fds, 3, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void take(int fd, int flags, unsigned *seed)

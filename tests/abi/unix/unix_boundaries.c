@@ -4,9 +4,8 @@
  * several messages, reads of no bytes and into memory that is not there, who refuses what is sent to a socket that is shut, and
  * for how many bytes a read waits (SO_RCVLOWAT).
  */
-#include "check.h"
+#include "rights.h"
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 static int sv[2];
@@ -29,19 +28,7 @@ static void passcred(int s, int on)
 static void give(const char *text, int files)
 {
 	int fds[4] = { 0, 0, 0, 0 };
-	char control[CMSG_SPACE(sizeof fds)] = { 0 };
-	struct iovec iov = { (void *)text, strlen(text) };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	if (files) {
-		msg.msg_control = control;
-		msg.msg_controllen = CMSG_SPACE((size_t)files * sizeof *fds);
-		struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN((size_t)files * sizeof *fds);
-		memcpy(CMSG_DATA(c), fds, (size_t)files * sizeof *fds);
-	}
-	MUST(sendmsg(sv[0], &msg, 0));
+	MUST(send_fds(sv[0], text, strlen(text), fds, (size_t)files, 0));
 }
 
 /* The same from a child, by write or by send. */

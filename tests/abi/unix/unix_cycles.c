@@ -2,23 +2,13 @@
  * Descriptors in flight: sockets sent over themselves or over each other are collected when nobody has them,
  * those that somebody can still reach are not; long chains; the limits of a message and of a user.
  */
-#include "check.h"
+#include "rights.h"
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 static int pass(int over, const int *fds, int count)
 {
-	static char control[CMSG_SPACE(300 * sizeof(int))];
-	char byte = 'f';
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_SPACE((size_t)count * sizeof(int)) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN((size_t)count * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, (size_t)count * sizeof(int));
-	return (int)sendmsg(over, &msg, MSG_DONTWAIT);
+	return (int)send_fds(over, "f", 1, fds, (size_t)count, MSG_DONTWAIT);
 }
 
 static int take(int from)

@@ -3,10 +3,9 @@
  * memory that ends in the middle. Those that could be told are his, and cmsg_len counts them; the rest is closed, and
  * MSG_CTRUNC says so. The bytes arrive in any case, and nothing stays behind.
  */
-#include "check.h"
+#include "rights.h"
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #define COUNT 5
 static struct rlimit was;
@@ -15,7 +14,6 @@ static int first;
 /* Sends the write ends of as many pipes, of which the read ends tell when the last copy is gone. */
 static void pass(int over, int *readers)
 {
-	char control[CMSG_SPACE(COUNT * sizeof(int))] = "";
 	int writers[COUNT];
 	for (int i = 0; i < COUNT; i++) {
 		int p[2];
@@ -25,14 +23,7 @@ static void pass(int over, int *readers)
 		close(p[0]);
 		close(p[1]);
 	}
-	struct iovec iov = { "bytes", 5 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof writers);
-	memcpy(CMSG_DATA(c), writers, sizeof writers);
-	MUST(sendmsg(over, &msg, 0));
+	MUST(send_fds(over, "bytes", 5, writers, COUNT, 0));
 	for (int i = 0; i < COUNT; i++)
 		close(writers[i]);
 }

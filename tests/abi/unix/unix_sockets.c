@@ -2,9 +2,8 @@
  * Unix sockets as shells and daemons use them: socketpair (stream, datagram, seqpacket), bind and connect by path,
  * shutdown, end of file, SIGPIPE, passing descriptors and credentials, and the usual errors.
  */
-#include "check.h"
+#include "rights.h"
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 static int sv[2];
@@ -49,13 +48,9 @@ int main(void)
 	int pipes[2];
 	MUST(pipe(pipes));
 	struct iovec iov = { "f", 1 };
-	char control[CMSG_SPACE(sizeof(int))];
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &pipes[1], sizeof(int));
+	RIGHTS_ROOM(control, 1);
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	carry(&msg, control, &pipes[1], 1);
 	T(sendmsg(sv[0], &msg, 0));
 	close(pipes[1]);
 	iov.iov_base = buf;

@@ -3,8 +3,8 @@
  * wait for them; a ring that could hold itself; rings of buffers with tails and entries that lie.
  */
 #include "uring.h"
+#include "rights.h"
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 enum { OP_INSTALL = 54, FILES2 = 13, FILES_UPDATE2 = 14, SPARSE = 1, PBUF_RING = 22, UNREGISTER_PBUF = 23, SYNC_CANCEL = 24, STATUS = 26 };
@@ -156,19 +156,18 @@ static void loops(void)
 	close(event_fd);
 	int sock[2];
 	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, sock));
-	char c = 'x', control[CMSG_SPACE(4)] = { 0 };
+	char c = 'x';
+	RIGHTS_ROOM(control, 1);
 	struct iovec iov = { &c, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *cm = CMSG_FIRSTHDR(&msg);
-	cm->cmsg_level = SOL_SOCKET, cm->cmsg_type = SCM_RIGHTS, cm->cmsg_len = CMSG_LEN(4);
-	*(int *)CMSG_DATA(cm) = r.fd;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int *carried = carry(&msg, control, &r.fd, 1);
 	T(sendmsg(sock[0], &msg, 0));
 	rw(&r, IORING_OP_SENDMSG, ++count, sock[0], &msg, 1);
 	go(&r, 1, 1);
 	/* An end that holds the other, and waits for it. */
-	*(int *)CMSG_DATA(cm) = sock[1];
+	*carried = sock[1];
 	T(sendmsg(sock[0], &msg, 0));
-	*(int *)CMSG_DATA(cm) = sock[0];
+	*carried = sock[0];
 	T(sendmsg(sock[1], &msg, 0));
 	update(1, sock[0]), update(2, sock[1]);
 	char big[8];

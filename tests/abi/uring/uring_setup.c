@@ -3,8 +3,8 @@
  * flags go together, and which errors come first.
  */
 #include "uring.h"
+#include "rights.h"
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 
 static void try(const char *what, unsigned entries, unsigned flags, unsigned cq)
 {
@@ -137,14 +137,10 @@ static void passing(void)
 	struct ring r = ring(1);
 	int sv[2];
 	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	RIGHTS_ROOM(control, 1);
 	struct iovec iov = { "x", 1 };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &r.fd, sizeof r.fd);
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	carry(&m, control, &r.fd, 1);
 	T(sendmsg(sv[0], &m, 0));
 	ring_close(&r);
 }
