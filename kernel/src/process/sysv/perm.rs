@@ -1,5 +1,9 @@
 //! Whose an object is and what others may do with it: `struct kern_ipc_perm`.
+//!
+//! Owns nothing. Never decides about an object that is locked by nobody. Locks: the object's own, which it takes for its callers.
 
+use crate::process::current;
+use crate::sync::{Mutex, MutexGuard};
 use crate::vfs::{Capability, Cred};
 use abi::ipc::IpcPerm;
 use abi::{Errno, Result};
@@ -17,6 +21,28 @@ pub struct Perm {
     pub cuid: u32,
     pub cgid: u32,
     pub mode: u32,
+}
+
+/// What changes of an object: whose it is, and that it may be removed while somebody still refers to it.
+pub trait State {
+    fn perm(&self) -> &Perm;
+    /// It is out of the table.
+    fn is_gone(&self) -> bool;
+}
+
+/// An object's state, if `check` lets the caller and it is still there: the error of `check`, `EIDRM`.
+pub fn lock_if<S: State>(
+    state: &Mutex<S>,
+    check: impl FnOnce(&Perm) -> Result<()>,
+) -> Result<MutexGuard<'_, S>> {
+    let state = state.lock();
+    check(state.perm())?;
+    if state.is_gone() { Err(Errno::EIDRM) } else { Ok(state) }
+}
+
+/// The same, if the caller may do what `wanted` asks for: `EACCES`, `EIDRM`.
+pub fn lock_for<S: State>(state: &Mutex<S>, wanted: u32) -> Result<MutexGuard<'_, S>> {
+    lock_if(state, |perm| perm.check(&current().cred(), wanted))
 }
 
 impl Perm {

@@ -10,7 +10,7 @@ use crate::mm::kernel_memory_low;
 use crate::process::current;
 use crate::process::sysv::limits::{MSG_MNB, MSG_MNI, MSG_NEXT_ID};
 use crate::process::sysv::now;
-use crate::process::sysv::perm::Perm;
+use crate::process::sysv::perm::{self, Perm};
 use crate::process::sysv::table::{Object, Table, find_or_make};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, MutexGuard, Pace, SpinGuard, SpinLock, WaitQueue, cond_resched, level};
@@ -58,6 +58,15 @@ pub(super) struct State {
     pub senders: VecDeque<Arc<Sender>>,
     /// It is out of the table.
     pub gone: bool,
+}
+
+impl perm::State for State {
+    fn perm(&self) -> &Perm {
+        &self.perm
+    }
+    fn is_gone(&self) -> bool {
+        self.gone
+    }
 }
 
 /// What ends a receiver's wait.
@@ -156,18 +165,12 @@ impl Queue {
 
     /// Its state, if the caller may do what `wanted` asks for: `EACCES`, `EIDRM`.
     pub(super) fn lock_for(&self, wanted: u32) -> Result<MutexGuard<'_, State>> {
-        let state = self.state.lock();
-        state.perm.check(&current().cred(), wanted)?;
-        if state.gone { Err(Errno::EIDRM) } else { Ok(state) }
+        perm::lock_for(&self.state, wanted)
     }
 
     /// What msgctl tells of it to whom `check` lets; `EIDRM`.
     pub fn told(&self, check: impl FnOnce(&Perm) -> Result<()>) -> Result<MsqidDs> {
-        let state = self.state.lock();
-        check(&state.perm)?;
-        if state.gone {
-            return Err(Errno::EIDRM);
-        }
+        let state = perm::lock_if(&self.state, check)?;
         Ok(MsqidDs {
             perm: state.perm.to_abi(self.id),
             stime: state.stime,

@@ -12,7 +12,7 @@ use crate::mm::kernel_memory_low;
 use crate::process::current;
 use crate::process::sysv::limits::{SEM_MNI, SEM_MNS, SEM_MSL, SEM_NEXT_ID};
 use crate::process::sysv::now;
-use crate::process::sysv::perm::Perm;
+use crate::process::sysv::perm::{self, Perm};
 use crate::process::sysv::table::{Object, Table, find_or_make};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::wait::{Deadline, WaitError};
@@ -51,6 +51,15 @@ pub(super) struct State {
     pub ctime: i64,
     /// It is out of the table.
     pub gone: bool,
+}
+
+impl perm::State for State {
+    fn perm(&self) -> &Perm {
+        &self.perm
+    }
+    fn is_gone(&self) -> bool {
+        self.gone
+    }
 }
 
 impl Object for SemSet {
@@ -92,18 +101,12 @@ impl SemSet {
 
     /// Its state, if the caller may do what `wanted` asks for: `EACCES`, `EIDRM`.
     pub(super) fn lock_for(&self, wanted: u32) -> Result<MutexGuard<'_, State>> {
-        let state = self.state.lock();
-        state.perm.check(&current().cred(), wanted)?;
-        if state.gone { Err(Errno::EIDRM) } else { Ok(state) }
+        perm::lock_for(&self.state, wanted)
     }
 
     /// What semctl tells of it to whom `check` lets; `EIDRM`.
     pub fn told(&self, check: impl FnOnce(&Perm) -> Result<()>) -> Result<SemidDs> {
-        let state = self.state.lock();
-        check(&state.perm)?;
-        if state.gone {
-            return Err(Errno::EIDRM);
-        }
+        let state = perm::lock_if(&self.state, check)?;
         Ok(SemidDs {
             perm: state.perm.to_abi(self.id),
             otime: state.otime,
