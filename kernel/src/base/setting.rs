@@ -7,71 +7,85 @@
 //! Owns nothing: each static is its room's. Never waits. Locks: none.
 
 use core::ops::RangeInclusive;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-/// What a file needs of a setting. The code that obeys it calls the `get` of its type.
-pub trait Setting: Sync {
-    /// The value, to be shown.
-    fn shown(&self) -> i32;
-    /// False if it may not be this.
-    fn set(&self, value: i32) -> bool;
-}
-
-/// A number and the range that it stays in.
-pub struct Bounded {
-    value: AtomicI32,
-    least: i32,
-    most: i32,
-}
-
-impl Bounded {
-    pub const fn new(value: i32, range: RangeInclusive<i32>) -> Self {
-        Self { value: AtomicI32::new(value), least: *range.start(), most: *range.end() }
-    }
-
-    #[inline]
-    pub fn load(&self) -> i32 {
-        // Relaxed: nothing is published through it.
-        self.value.load(Ordering::Relaxed)
-    }
-
-    /// False if it may not be this.
-    pub fn store(&self, value: i32) -> bool {
-        let may_be = (self.least..=self.most).contains(&value);
-        if may_be {
-            // Relaxed: as in `load`.
-            self.value.store(value, Ordering::Relaxed);
+macro_rules! of_width {
+    ($setting:ident, $bounded:ident, $number:ty, $atomic:ty) => {
+        /// What a file needs of a setting. The code that obeys it calls the `get` of its type.
+        pub trait $setting: Sync {
+            /// The value, to be shown.
+            fn shown(&self) -> $number;
+            /// False if it may not be this.
+            fn set(&self, value: $number) -> bool;
         }
-        may_be
-    }
+
+        /// A number and the range that it stays in.
+        pub struct $bounded {
+            value: $atomic,
+            least: $number,
+            most: $number,
+        }
+
+        impl $bounded {
+            pub const fn new(value: $number, range: RangeInclusive<$number>) -> Self {
+                Self { value: <$atomic>::new(value), least: *range.start(), most: *range.end() }
+            }
+
+            #[inline]
+            pub fn load(&self) -> $number {
+                // Relaxed: nothing is published through it.
+                self.value.load(Ordering::Relaxed)
+            }
+
+            /// False if it may not be this.
+            pub fn store(&self, value: $number) -> bool {
+                let may_be = (self.least..=self.most).contains(&value);
+                if may_be {
+                    // Relaxed: as in `load`.
+                    self.value.store(value, Ordering::Relaxed);
+                }
+                may_be
+            }
+        }
+    };
 }
 
-/// Declares settings: `setting! { pub static NAME = value, least..=most; }`. Each is a static and, of the same name, its type.
+of_width!(Setting, Bounded, i32, AtomicI32);
+// What is an `unsigned long` on Linux.
+of_width!(WideSetting, WideBounded, u64, AtomicU64);
+
+/// Declares settings: `setting! { pub static NAME = value, least..=most; }`. Each is a static and, of the same name, its type. Those of
+/// `setting! { wide: ... }` have 64 bits and no sign.
 #[macro_export]
 macro_rules! setting {
-    ($($(#[$doc:meta])* $vis:vis static $name:ident = $value:expr, $range:expr;)+) => {$(
+    (wide: $($all:tt)+) => {
+        $crate::setting! { @of WideSetting, WideBounded, u64; $($all)+ }
+    };
+    (@of $trait:ident, $bounded:ident, $number:ty; $($(#[$doc:meta])* $vis:vis static $name:ident = $value:expr, $range:expr;)+) => {$(
         $(#[$doc])*
-        $vis static $name: $name = $name { value: $crate::base::setting::Bounded::new($value, $range) };
+        $vis static $name: $name = $name { value: $crate::base::setting::$bounded::new($value, $range) };
 
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "named as the static that is its only value")]
         $vis struct $name {
-            value: $crate::base::setting::Bounded,
+            value: $crate::base::setting::$bounded,
         }
 
         impl $name {
             #[inline]
-            $vis fn get(&self) -> i32 {
+            $vis fn get(&self) -> $number {
                 self.value.load()
             }
         }
 
-        impl $crate::base::setting::Setting for $name {
-            fn shown(&self) -> i32 {
+        impl $crate::base::setting::$trait for $name {
+            fn shown(&self) -> $number {
                 self.value.load()
             }
-            fn set(&self, value: i32) -> bool {
+            fn set(&self, value: $number) -> bool {
                 self.value.store(value)
             }
         }
-    )+};
+    )+};    ($($all:tt)+) => {
+        $crate::setting! { @of Setting, Bounded, i32; $($all)+ }
+    };
 }

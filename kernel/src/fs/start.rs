@@ -6,7 +6,7 @@ use super::inotify::limits;
 use super::{devfs, epoll, initramfs, pipe, procfs, sysfs, tmpfs};
 use crate::cmdline::{self, words};
 use crate::vfs::object::mount;
-use crate::vfs::{Mount, MountFlags, Path, anon, registry};
+use crate::vfs::{Mount, MountFlags, Path, admission, anon, registry};
 
 /// Mounts the root file system and unpacks `initramfs` into it. An error is for the boot log: what was
 /// unpacked before it stays, as on Linux.
@@ -18,9 +18,10 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
     limits::register().map_err(failed)?;
     pipe::register().and_then(|()| epoll::register()).map_err(failed)?;
+    let memory = crate::mm::frames::stats().total;
+    admission::init(memory * (crate::base::PAGE_SIZE as u64 / 1024));
     // Half of all memory, as on Linux: what the archive takes now is free when it has been unpacked.
-    let half =
-        (crate::mm::frames::stats().total + (initramfs.len() / crate::base::PAGE_SIZE) as u64) / 2;
+    let half = (memory + (initramfs.len() / crate::base::PAGE_SIZE) as u64) / 2;
     let options = root_options();
     let options = tmpfs::Options {
         pages: options.pages.or(Some(half)),

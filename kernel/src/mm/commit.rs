@@ -8,7 +8,7 @@
 
 use super::frames;
 use crate::base::percpu::cpus_online;
-use crate::base::setting::{Bounded, Setting};
+use crate::base::setting::{Bounded, Setting, WideBounded, WideSetting};
 use crate::{per_cpu, setting};
 use abi::{Errno, Result};
 use core::sync::atomic::{AtomicI64, Ordering};
@@ -16,10 +16,14 @@ use core::sync::atomic::{AtomicI64, Ordering};
 setting! {
     /// `vm.overcommit_memory`: 0 refuses a promise of more than the machine has, 1 none, 2 what goes beyond the limit.
     pub static OVERCOMMIT_MEMORY = 0, 0..=2;
+}
+
+setting! {
+    wide:
     /// `vm.admin_reserve_kbytes`: what of the limit is for administrators, in KiB.
-    pub static ADMIN_RESERVE_KBYTES = 8192, 0..=i32::MAX;
+    pub static ADMIN_RESERVE_KBYTES = 8192, 0..=u64::MAX;
     /// `vm.user_reserve_kbytes`: what one process leaves of the limit, in KiB, if a 32nd of its size is not less.
-    pub static USER_RESERVE_KBYTES = 131_072, 0..=i32::MAX;
+    pub static USER_RESERVE_KBYTES = 131_072, 0..=u64::MAX;
 }
 
 /// The mode without promises beyond the limit.
@@ -29,34 +33,38 @@ const KIB_PER_PAGE: u64 = 4;
 /// `vm.overcommit_ratio`: percent of memory.
 static RATIO: Bounded = Bounded::new(50, 0..=i32::MAX);
 /// `vm.overcommit_kbytes`: KiB; counts instead of the ratio if it is not 0.
-static KBYTES: Bounded = Bounded::new(0, 0..=i32::MAX);
+static KBYTES: WideBounded = WideBounded::new(0, 0..=u64::MAX);
 
-/// One of the two forms of the limit: setting it makes the other one 0.
-pub struct Limit {
-    own: &'static Bounded,
-    other: &'static Bounded,
-}
+/// The two forms of the limit: setting one makes the other 0.
+pub struct OvercommitRatio;
+pub struct OvercommitKbytes;
 
-pub static OVERCOMMIT_RATIO: Limit = Limit { own: &RATIO, other: &KBYTES };
-pub static OVERCOMMIT_KBYTES: Limit = Limit { own: &KBYTES, other: &RATIO };
-
-impl Setting for Limit {
+impl Setting for OvercommitRatio {
     fn shown(&self) -> i32 {
-        self.own.load()
+        RATIO.load()
     }
     fn set(&self, value: i32) -> bool {
-        self.own.store(value) && self.other.store(0)
+        RATIO.store(value) && KBYTES.store(0)
+    }
+}
+
+impl WideSetting for OvercommitKbytes {
+    fn shown(&self) -> u64 {
+        KBYTES.load()
+    }
+    fn set(&self, value: u64) -> bool {
+        KBYTES.store(value) && RATIO.store(0)
     }
 }
 
 /// Reserves of a small machine are a 32nd of its memory.
 pub(super) fn init() {
-    let most = i32::try_from(frames::frames::total() * KIB_PER_PAGE / 32).unwrap_or(i32::MAX);
+    let most = frames::frames::total() * KIB_PER_PAGE / 32;
     for (reserve, shown) in [
-        (&ADMIN_RESERVE_KBYTES as &dyn Setting, ADMIN_RESERVE_KBYTES.shown()),
+        (&ADMIN_RESERVE_KBYTES as &dyn WideSetting, ADMIN_RESERVE_KBYTES.shown()),
         (&USER_RESERVE_KBYTES, USER_RESERVE_KBYTES.shown()),
     ] {
-        assert!(reserve.set(shown.min(most)), "a reserve is not negative");
+        assert!(reserve.set(shown.min(most)), "a reserve may be any number");
     }
 }
 
@@ -81,9 +89,11 @@ pub fn promised() -> u64 {
 
 /// Pages that mode 2 promises at most, the reserves among them.
 pub fn limit() -> u64 {
-    let setting = |value: i32| u64::try_from(value).unwrap_or(0);
-    match setting(KBYTES.load()) {
-        0 => frames::frames::total().saturating_mul(setting(RATIO.load())) / 100,
+    match KBYTES.load() {
+        0 => {
+            let percent = u64::try_from(RATIO.load()).unwrap_or(0);
+            frames::frames::total().saturating_mul(percent) / 100
+        }
         kbytes => kbytes / KIB_PER_PAGE,
     }
 }
@@ -108,7 +118,7 @@ pub(super) fn holds(size: u64) -> bool {
 
 #[cold]
 fn is_below_limit(size: u64) -> bool {
-    let pages = |kbytes: i32| u64::try_from(kbytes).unwrap_or(0) / KIB_PER_PAGE;
+    let pages = |kbytes: u64| kbytes / KIB_PER_PAGE;
     let mut allowed = limit();
     if !frames::is_trusted() {
         allowed = allowed.saturating_sub(pages(ADMIN_RESERVE_KBYTES.get()));

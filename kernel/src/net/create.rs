@@ -7,6 +7,7 @@ use super::socket::{NetSocket, Who};
 use super::{file, netlink, proc, raw, sysctl, tcp, udp};
 use crate::fs::uevent;
 use crate::mm::fallible::try_arc;
+use crate::vfs::admission::Admission;
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::{Cred, OpenFile, Owner};
 use abi::fs::{OpenFlags, S_IFSOCK};
@@ -48,7 +49,12 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
 }
 
 /// An open file for a socket.
-pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn open(
+    admission: Admission,
+    socket: Arc<dyn NetSocket>,
+    nonblock: bool,
+    cred: &Arc<Cred>,
+) -> Result<OpenFile> {
     if crate::mm::kernel_memory_low() {
         return Err(Errno::ENOMEM);
     }
@@ -57,7 +63,7 @@ pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Arc<Cred>) -> Res
     socket.options().set_inode(path.dentry.inode().attr().ino());
     let mut flags = OpenFlags::RDWR;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(try_arc(file::NetFile::new(socket))?, path, flags))
+    Ok(OpenFile::new(admission, try_arc(file::NetFile::new(socket))?, path, flags))
 }
 
 /// Adds the files about networks to /proc and /sys, and lets netlink carry the events of devices.

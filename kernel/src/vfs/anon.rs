@@ -7,6 +7,7 @@
 //! none; each inode has the lock of its slot.
 #![forbid(unsafe_code)]
 
+use super::admission::admit;
 use super::object::dentry::Dentry;
 use super::object::file::{FileOps, OpenFile};
 use super::object::filesystem::{FileSystem, Super, anonymous_dev};
@@ -162,11 +163,12 @@ pub fn anonymous(
     access: OpenFlags,
     nonblock: bool,
 ) -> Result<OpenFile> {
+    let admission = admit()?;
     if crate::mm::kernel_memory_low() {
         return Err(Errno::ENOMEM);
     }
     let path = new_path(AnonFs::Anon, 0o600, label, Owner::default())?;
     let mut flags = access;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(ops, path, flags))
+    Ok(OpenFile::new(admission, ops, path, flags))
 }

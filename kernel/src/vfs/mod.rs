@@ -8,6 +8,7 @@
 //! positions, inode writes) come before all of them.
 #![deny(unsafe_code)]
 
+pub mod admission;
 pub mod anon;
 mod atime;
 pub mod chardev;

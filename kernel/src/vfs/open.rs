@@ -4,6 +4,7 @@
 use super::namei::{self, Last, LookupCtx, LookupFlags, Walker, perm, protect};
 use crate::mm::fallible::{Room, try_arc};
 use crate::try_format;
+use crate::vfs::admission::{Admission, admit};
 use crate::vfs::context::fdtable::Fd;
 use crate::vfs::cred::Cred;
 use crate::vfs::notify::event;
@@ -133,15 +134,16 @@ impl OpenHow {
 
 /// Opens `path`.
 pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
+    let mut admission = admit()?;
     if how.flags.contains(OpenFlags::TMPFILE) {
-        return open_tmpfile(ctx, at, path, how);
+        return open_tmpfile(admission, ctx, at, path, how);
     }
     if !how.flags.contains(OpenFlags::CREAT) {
         let place = namei::lookup(ctx, at, path, how.lookup)?;
         if how.flags.contains(OpenFlags::PATH) {
-            return open_path(place, how);
+            return open_path(admission, place, how);
         }
-        return open_existing(ctx, place, how);
+        return open_existing(admission, ctx, place, how);
     }
     let mut walker = Walker::new(ctx, at, path, how.lookup)?;
     loop {
@@ -151,9 +153,12 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
                 if walker.trailing_slash() {
                     return Err(Errno::EISDIR);
                 }
-                let child = match find_or_create(ctx, &walker, how)? {
+                let child = match find_or_create(admission, ctx, &walker, how)? {
                     Found::New(file) => return Ok(file),
-                    Found::Old(child) => child,
+                    Found::Old(child, unused) => {
+                        admission = unused;
+                        child
+                    }
                 };
                 let above = walker.dir().inode().clone();
                 if walker.step_into(child)? {
@@ -177,20 +182,25 @@ pub fn open(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<A
         if let Some(dir) = dir {
             protect::check_create(dir.attr(), place.inode().attr(), ctx.cred)?;
         }
-        return open_existing(ctx, place, how);
+        return open_existing(admission, ctx, place, how);
     }
 }
 
 enum Found {
     New(Arc<OpenFile>),
-    Old(Arc<Dentry>),
+    Old(Arc<Dentry>, Admission),
 }
 
 /// The last component of an open that may create: the entry that is there, or a new file already open.
-fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Result<Found> {
+fn find_or_create(
+    admission: Admission,
+    ctx: &LookupCtx<'_>,
+    walker: &Walker<'_>,
+    how: &OpenHow,
+) -> Result<Found> {
     let dir = walker.dir();
     match dir.dentry.lookup(walker.name()) {
-        Ok(child) => return Ok(Found::Old(child)),
+        Ok(child) => return Ok(Found::Old(child, admission)),
         Err(Errno::ENOENT) => {
             if let Some([errno, _]) = dir.inode().refuses_names() {
                 return Err(errno);
@@ -200,7 +210,7 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     }
     let changes = dir.dentry.lock_changes()?;
     if let Ok(child) = dir.dentry.lookup(walker.name()) {
-        return Ok(Found::Old(child));
+        return Ok(Found::Old(child, admission));
     }
     dir.mount.check_writable()?;
     let mode = S_IFREG | (how.mode & !ctx.fs.umask());
@@ -208,18 +218,24 @@ fn find_or_create(ctx: &LookupCtx<'_>, walker: &Walker<'_>, how: &OpenHow) -> Re
     drop(changes);
     let place = Path { mount: dir.mount.clone(), dentry: child };
     // A new file may be opened whatever its mode says, and has nothing to truncate.
-    open_and_notify(place, how.flags.difference(OpenFlags::TRUNC), ctx.cred).map(Found::New)
+    let flags = how.flags.difference(OpenFlags::TRUNC);
+    open_and_notify(admission, place, flags, ctx.cred).map(Found::New)
 }
 
 /// Opens a file that exists: checks permissions first, then truncates.
-fn open_existing(ctx: &LookupCtx<'_>, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
+fn open_existing(
+    admission: Admission,
+    ctx: &LookupCtx<'_>,
+    place: Path,
+    how: &OpenHow,
+) -> Result<Arc<OpenFile>> {
     let truncates =
         how.flags.contains(OpenFlags::TRUNC) && place.dentry.kind() == FileType::Regular;
     if truncates {
         place.mount.check_writable()?;
     }
     check_open(ctx, &place, how)?;
-    let file = open_and_notify(place, how.flags, ctx.cred)?;
+    let file = open_and_notify(admission, place, how.flags, ctx.cred)?;
     if truncates {
         ops::truncate_opened(&file)?;
     }
@@ -250,14 +266,24 @@ fn check_open(ctx: &LookupCtx<'_>, place: &Path, how: &OpenHow) -> Result<()> {
 }
 
 /// As [`open_place`], and notifies watchers.
-fn open_and_notify(place: Path, flags: OpenFlags, cred: &Cred) -> Result<Arc<OpenFile>> {
-    let file = open_place(place, flags, cred)?;
+fn open_and_notify(
+    admission: Admission,
+    place: Path,
+    flags: OpenFlags,
+    cred: &Cred,
+) -> Result<Arc<OpenFile>> {
+    let file = open_place(admission, place, flags, cred)?;
     notify::file(&file, event::OPEN);
     Ok(file)
 }
 
 /// Makes the open file; permissions have been checked.
-pub fn open_place(place: Path, flags: OpenFlags, cred: &Cred) -> Result<Arc<OpenFile>> {
+pub fn open_place(
+    admission: Admission,
+    place: Path,
+    flags: OpenFlags,
+    cred: &Cred,
+) -> Result<Arc<OpenFile>> {
     // Allocated first, so that the file is written in place.
     let room = Room::new()?;
     let inode = place.inode();
@@ -273,30 +299,37 @@ pub fn open_place(place: Path, flags: OpenFlags, cred: &Cred) -> Result<Arc<Open
         if let Some(usage) = place.inode().usage() {
             place.mount.check_writable()?;
             usage.get_writer()?;
-            return Ok(room.arc(OpenFile::new_writer(ops, place, flags)));
+            return Ok(room.arc(OpenFile::new_writer(admission, ops, place, flags)));
         }
         place.mount.check_writable()?;
     }
-    Ok(room.arc(OpenFile::new(ops, place, flags)))
+    Ok(room.arc(OpenFile::new(admission, ops, place, flags)))
 }
 
 /// Opens a new memfd for writing without counting a writer, so that it can be executed while its creator has it open,
 /// as on Linux.
 pub fn open_memfd(place: Path) -> Result<Arc<OpenFile>> {
+    let admission = admit()?;
     let room = Room::new()?;
     let flags = OpenFlags::RDWR | OpenFlags::LARGEFILE;
     if let Some(usage) = place.inode().usage() {
         usage.allow_uncounted_writer();
     }
     let ops = place.inode().clone().open(flags)?;
-    Ok(room.arc(OpenFile::new(ops, place, flags)))
+    Ok(room.arc(OpenFile::new(admission, ops, place, flags)))
 }
 
-fn open_path(place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
-    try_arc(OpenFile::new(directory::path_ops()?, place, how.flags))
+fn open_path(admission: Admission, place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
+    try_arc(OpenFile::new(admission, directory::path_ops()?, place, how.flags))
 }
 
-fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
+fn open_tmpfile(
+    admission: Admission,
+    ctx: &LookupCtx<'_>,
+    at: Fd,
+    path: &[u8],
+    how: &OpenHow,
+) -> Result<Arc<OpenFile>> {
     let dir = namei::lookup(ctx, at, path, how.lookup | LookupFlags::DIRECTORY)?;
     dir.mount.check_writable()?;
     perm::check(&**dir.inode(), ctx.cred, perm::WRITE | perm::EXEC)?;
@@ -307,7 +340,7 @@ fn open_tmpfile(ctx: &LookupCtx<'_>, at: Fd, path: &[u8], how: &OpenHow) -> Resu
     let name = try_format!("#{}", inode.attr().ino())?;
     let dentry = Dentry::new_unlinked(Some(dir.dentry), name.as_bytes(), inode)?;
     let place = Path { mount: dir.mount, dentry };
-    open_and_notify(place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
+    open_and_notify(admission, place, how.flags.difference(OpenFlags::TMPFILE), ctx.cred)
 }
 
 /// Opens a file to execute it. Hold a [`DenyWrite`](crate::vfs::object::file::DenyWrite) while it runs.
@@ -317,6 +350,7 @@ pub fn open_exec(
     path: &[u8],
     lookup: LookupFlags,
 ) -> Result<Arc<OpenFile>> {
+    let admission = admit()?;
     let how = OpenHow::exec(lookup);
     let place = namei::lookup(ctx, at, path, how.lookup)?;
     if place.dentry.kind() == FileType::Symlink {
@@ -326,7 +360,7 @@ pub fn open_exec(
         return Err(Errno::EACCES);
     }
     check_open(ctx, &place, &how)?;
-    let file = open_place(place, how.flags, ctx.cred)?;
+    let file = open_place(admission, place, how.flags, ctx.cred)?;
     notify::file(&file, event::OPEN | event::OPEN_EXEC);
     Ok(file)
 }

@@ -12,12 +12,13 @@ static const struct text { const char *bytes; size_t len; } texts[] = {
 	S("5"), S("5\0" "6"), S("\0"), S("\0" "5"), S("5 \0x"), S("5 6"), S("5\n6"), S("5 6 7"), S("5 6 7 8"), S("-5 6"), S("5 -6"), S("5,6"), S("5;6"), S("5 x"),
 	S("5\t6\n"), S("5\v"), S("5\f6"), S("00000000000000000000000000000005"), S("0000000000000000000000000005"), S("5                                5"),
 	S("0x7fffffffffffffff"), S("18446744073709551615"), S("18446744073709551616"), S("-9223372036854775808"), S("-0"), S("- 5"), S("+5"), S("5e1"),
-	S("4294967296"), S("4294967301"), S("-2147483648"), S("-2147483649"), S("0b1"), S("1\r\n"), S("/x"), S("|/x y"), S("../x"), S("%"), S("|"),
+	S("9223372036854775807"), S("9223372036854775808"), S("4294967296"), S("4294967301"), S("-2147483648"), S("-2147483649"), S("0b1"), S("1\r\n"), S("/x"), S("|/x y"), S("../x"), S("%"), S("|"),
 };
 
 static const char *const names[] = {
 	"vm/swappiness", "vm/max_map_count", "kernel/core_pattern", "kernel/hostname", "kernel/domainname", "kernel/pid_max",
-	"net/ipv4/ip_local_port_range", "net/core/somaxconn", "kernel/randomize_va_space",
+	"net/ipv4/ip_local_port_range", "net/core/somaxconn", "kernel/randomize_va_space", "kernel/shmmax", "kernel/shmall", "fs/file-max",
+	"vm/overcommit_kbytes", "vm/admin_reserve_kbytes", "vm/mmap_min_addr",
 };
 
 static char *path(const char *name)
@@ -175,6 +176,8 @@ int main(void)
 	MUST(put_setting("kernel/hostname", "(none)"));
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		written(names[i]);
+	/* Kilobytes have made it 0. */
+	MUST(put_setting("vm/overcommit_ratio", "50"));
 	pieces("kernel/core_pattern");
 	pieces("kernel/hostname");
 	pieces("vm/swappiness");

@@ -14,6 +14,7 @@ use crate::mm::fallible::{TryGrow, try_arc};
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, cond_resched};
+use crate::vfs::admission::admit;
 use crate::vfs::{DevId, FileOps, OpenFile, Path, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
@@ -92,10 +93,11 @@ pub(super) fn open_master() -> Result<Arc<dyn FileOps>> {
 /// master.
 pub fn open_peer(file: &OpenFile, flags: u32) -> Result<OpenFile> {
     let master = file.downcast::<Master>().ok_or(Errno::ENOTTY)?;
+    let admission = admit()?;
     let flags = OpenFlags::from_bits_retain(flags);
     let ops = TtyFile::open(master.tty.clone(), flags, false)?;
     let path: Path = devpts::path_of(&master.inode)?;
-    Ok(OpenFile::new(ops, path, flags))
+    Ok(OpenFile::new(admission, ops, path, flags))
 }
 
 /// What a look at the master's side found.

@@ -16,6 +16,7 @@ use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, MutexGuard, PollTable, WaitQueue};
+use crate::vfs::admission::admit;
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::per_user::Charge;
 use crate::vfs::{Cred, FileOps, Inode, OpenFile, Owner, PollEvents, Position};
@@ -369,7 +370,10 @@ pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFil
     let read_flags = flags.intersection(OpenFlags::NONBLOCK);
     let write_flags =
         flags.intersection(OpenFlags::NONBLOCK.union(OpenFlags::DIRECT)).union(OpenFlags::WRONLY);
-    Ok((OpenFile::new(reader, path.clone(), read_flags), OpenFile::new(writer, path, write_flags)))
+    Ok((
+        OpenFile::new(admit()?, reader, path.clone(), read_flags),
+        OpenFile::new(admit()?, writer, path, write_flags),
+    ))
 }
 
 fn end_of(file: &OpenFile) -> Result<&PipeEnd> {

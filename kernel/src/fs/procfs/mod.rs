@@ -31,6 +31,7 @@ pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register
 pub use row::Row;
 pub(super) use start::init;
 pub use sysctl::{
-    Kept, Several, by_prefix, next_word, number, register_kept, register_setting, register_settings,
+    Kept, Several, by_prefix, next_word, number, register_kept, register_setting,
+    register_settings, register_wide,
 };
 pub use text::TextBuf;

@@ -7,6 +7,7 @@
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::try_format;
+use crate::vfs::admission::admit;
 use crate::vfs::anon::{AnonFs, kernel_device, path_of};
 use crate::vfs::{DevId, FileOps, Inode, InodeAttr, OpenFile, Owner, Path, Timestamp};
 use abi::fs::{OpenFlags, S_IFREG};
@@ -108,6 +109,7 @@ pub fn owner(file: &OpenFile) -> Result<OpenFile> {
         return Err(Errno::EPERM);
     }
     let space = NAMESPACES.iter().find(|space| space.ino == USER).ok_or(Errno::EPERM)?;
+    let admission = admit()?;
     let ops = try_arc(NsFile(space))?;
-    Ok(OpenFile::new(ops, path(space)?, OpenFlags::empty()))
+    Ok(OpenFile::new(admission, ops, path(space)?, OpenFlags::empty()))
 }

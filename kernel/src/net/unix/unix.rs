@@ -13,6 +13,7 @@ use super::queue::Queue;
 use super::room::Relay;
 use crate::sync::counted::{self, Counted};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
+use crate::vfs::admission::Admission;
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::{Cred, Inode, OpenFile, Owner};
 use abi::fs::{OpenFlags, S_IFSOCK};
@@ -205,7 +206,12 @@ impl Drop for Socket {
 }
 
 /// An open file for a socket.
-pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
+pub fn open(
+    admission: Admission,
+    socket: Arc<Socket>,
+    nonblock: bool,
+    cred: &Arc<Cred>,
+) -> Result<OpenFile> {
     if crate::mm::kernel_memory_low() {
         return Err(Errno::ENOMEM);
     }
@@ -214,7 +220,7 @@ pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Arc<Cred>) -> Result<Ope
     socket.ino.store(path.dentry.inode().attr().ino(), Ordering::Relaxed);
     let mut flags = OpenFlags::RDWR;
     flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(try_arc(file::SocketFile(socket))?, path, flags))
+    Ok(OpenFile::new(admission, try_arc(file::SocketFile(socket))?, path, flags))
 }
 
 /// A new socket on its own.

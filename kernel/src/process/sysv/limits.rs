@@ -5,6 +5,7 @@
 use crate::base::setting::Setting;
 use crate::fs::procfs::{
     ProcFile, Several, by_prefix, register_numbers, register_setting, register_settings,
+    register_wide,
 };
 use crate::mm::fallible::try_arc;
 use crate::try_format;
@@ -12,23 +13,17 @@ use crate::vfs::{Capability, Cred};
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Most objects of a kind that an identifier's index allows.
 const MOST: i32 = alea_sysv::numbers::MOST as i32;
 
-/// A setting of 64 bits. Relaxed: it decides nothing but later calls.
-pub struct Wide(AtomicU64);
-
-impl Wide {
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
+crate::setting! {
+    wide:
+    /// Bytes of a segment, and pages of all.
+    pub static SHM_MAX = u64::MAX - (1 << 24), 0..=u64::MAX;
+    pub static SHM_ALL = u64::MAX - (1 << 24), 0..=u64::MAX;
 }
 
-/// Bytes of a segment, and pages of all.
-pub static SHM_MAX: Wide = Wide(AtomicU64::new(u64::MAX - (1 << 24)));
-pub static SHM_ALL: Wide = Wide(AtomicU64::new(u64::MAX - (1 << 24)));
 crate::setting! {
     pub static SHM_MNI = 4096, 0..=MOST;
     /// Whether a segment that is not attached goes with the thread that made it.
@@ -49,11 +44,8 @@ crate::setting! {
 
 /// Adds the files to /proc; `forced` is called when segments without a maker are to go.
 pub fn register(forced: fn()) -> Result<()> {
-    let wide: [(&str, &'static Wide); 2] =
-        [("kernel/shmmax", &SHM_MAX), ("kernel/shmall", &SHM_ALL)];
-    for (path, setting) in wide {
-        register_numbers(path, 0o644, try_arc(setting)?)?;
-    }
+    register_wide("kernel/shmmax", &SHM_MAX)?;
+    register_wide("kernel/shmall", &SHM_ALL)?;
     register_numbers("kernel/shm_rmid_forced", 0o644, try_arc(Forced(forced))?)?;
     register_settings(
         "kernel/sem",
@@ -75,20 +67,6 @@ pub fn register(forced: fn()) -> Result<()> {
         ("kernel/msgmni", &MSG_MNI),
     ];
     numbers.into_iter().try_for_each(|(path, setting)| register_setting(path, setting))
-}
-
-impl ProcFile for &'static Wide {
-    fn read(&self) -> Result<Vec<u8>> {
-        try_format!("{}\n", self.get()).map(String::into_bytes)
-    }
-    fn write(&self, data: &[u8]) -> Result<usize> {
-        let text = core::str::from_utf8(data.trim_ascii()).map_err(|_| Errno::EINVAL)?;
-        if text.is_empty() {
-            return Ok(data.len());
-        }
-        self.0.store(unsigned(text)?, Ordering::Relaxed);
-        Ok(data.len())
-    }
 }
 
 /// A number without a sign, decimal or with 0x or 0 in front.

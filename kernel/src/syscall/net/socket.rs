@@ -8,6 +8,7 @@ use crate::net::{self, NetSocket, Who};
 use crate::process;
 use crate::syscall::caller::{file, with_ctx};
 use crate::syscall::file::install::{install, reserved, reserved_pair};
+use crate::vfs::admission::admit;
 use crate::vfs::namei::{self, LookupFlags, perm};
 use crate::vfs::{Capability, DevId, Fd, FileType, OpenFile, ops};
 use abi::fs::{AT_FDCWD, OpenFlags, S_IFSOCK};
@@ -93,10 +94,10 @@ pub fn make(family: i32, kind: u32, protocol: i32) -> Result<OpenFile> {
     let cred = process::current().cred_arc();
     if family == i32::from(AF_UNIX) {
         let socket = unix::create(unix_kind(kind, protocol)?, caller_cred())?;
-        return unix::open(socket, nonblock, &cred);
+        return unix::open(admit()?, socket, nonblock, &cred);
     }
     let socket = net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
-    net::open(socket, nonblock, &cred)
+    net::open(admit()?, socket, nonblock, &cred)
 }
 
 pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>) -> Result<()> {
@@ -109,7 +110,8 @@ pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>)
         }
         let cred = process::current().cred_arc();
         let (a, b) = unix::pair(unix_kind(kind, protocol)?, caller_cred())?;
-        Ok((unix::open(a, nonblock, &cred)?, unix::open(b, nonblock, &cred)?))
+        let open = |socket| unix::open(admit()?, socket, nonblock, &cred);
+        Ok((open(a)?, open(b)?))
     })
 }
 
@@ -241,17 +243,20 @@ pub fn accept_file(
 ) -> Result<OpenFile> {
     let cred = process::current().cred_arc();
     let nonblock = flags & OpenFlags::NONBLOCK.bits() != 0;
-    let (file, peer) = match any(listener)? {
+    let listening = any(listener)?;
+    // Without a file it must, too.
+    let admission = admit()?;
+    let (file, peer) = match listening {
         Any::Unix(socket) => {
             let accepted = socket.accept(listener.nonblock())?;
             let peer = accepted.peer_name().unwrap_or(Address::Unnamed).encode()?;
-            (unix::open(accepted, nonblock, &cred)?, peer)
+            (unix::open(admission, accepted, nonblock, &cred)?, peer)
         }
         Any::Net(socket) => {
             let accepted = socket.accept(listener.nonblock())?;
             // A peer that has gone since counts as one that was never there.
             let peer = accepted.peer_name();
-            let file = net::open(accepted, nonblock, &cred)?;
+            let file = net::open(admission, accepted, nonblock, &cred)?;
             (file, if addr == 0 { Vec::new() } else { peer.map_err(|_| Errno::ECONNABORTED)? })
         }
     };

@@ -18,6 +18,7 @@ use crate::mm::fallible::try_box;
 use crate::mm::{MapSource, Sink, Source};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{PollTable, SpinLock, level};
+use crate::vfs::admission::Admission;
 use crate::vfs::cred::Cred;
 use crate::vfs::notify::event;
 use crate::vfs::{grow, notify};
@@ -190,13 +191,18 @@ pub struct OpenFile {
 impl OpenFile {
     /// A new description. Flags that matter only to `open` itself are left out.
     #[inline]
-    pub fn new(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags) -> Self {
+    pub fn new(_admitted: Admission, ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags) -> Self {
         Self::build(ops, path, flags, false)
     }
 
     /// As [`new`](Self::new), for a file that has been counted as a writer of its inode.
     #[inline]
-    pub(in crate::vfs) fn new_writer(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags) -> Self {
+    pub(in crate::vfs) fn new_writer(
+        _admitted: Admission,
+        ops: Arc<dyn FileOps>,
+        path: Path,
+        flags: OpenFlags,
+    ) -> Self {
         Self::build(ops, path, flags, true)
     }
 

@@ -1,10 +1,7 @@
 //! [`Kept`]: a number below /proc/sys that controls something this kernel does not have.
 //!
 //! It has the same range as on Linux and reads as it was written, so that no line of a machine's sysctl.conf fails. The log
-//! says that nothing follows, and why. Where the kernel does have what the number controls, it is a setting that acts, or a
-//! [`Pinned`] value.
-//!
-//! [`Pinned`]: super::pinned::Pinned
+//! says that nothing follows, and why. Where the kernel does have what the number controls, it is a setting that acts.
 #![forbid(unsafe_code)]
 
 use super::numbers::register_setting;

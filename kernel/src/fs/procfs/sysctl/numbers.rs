@@ -3,12 +3,12 @@
 //! What is written after the last number is not consumed, as with Linux's `proc_dointvec_minmax`.
 #![forbid(unsafe_code)]
 
-use super::number::{next_word, number};
-use crate::base::setting::Setting;
+use super::number::{next_word, number, unsigned};
+use crate::base::setting::{Setting, WideSetting};
 use crate::fs::procfs::file::ProcFile;
 use crate::fs::procfs::fixed::register_numbers;
 use crate::mm::fallible::try_arc;
-use crate::try_write;
+use crate::{try_format, try_write};
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,21 +37,51 @@ impl<const N: usize> ProcFile for Several<N> {
     }
 
     fn write(&self, data: &[u8]) -> Result<usize> {
-        let mut rest = data.trim_ascii_start();
-        if rest.is_empty() && !data.is_empty() {
-            return Err(Errno::EINVAL);
-        }
-        for setting in self.0 {
-            let word = next_word(&mut rest);
-            if word.is_empty() {
-                break;
-            }
-            // As on Linux, the numbers before a bad one are set.
-            if !setting.set(number(word).ok_or(Errno::EINVAL)?) {
-                return Err(self.1);
-            }
-        }
-        // What stands after the last number is not consumed.
-        Ok(data.len() - rest.len())
+        each_word(data, &self.0, |setting, word| {
+            let may_be = setting.set(number(word).ok_or(Errno::EINVAL)?);
+            if may_be { Ok(()) } else { Err(self.1) }
+        })
     }
+}
+
+/// A line of one number that is an `unsigned long` on Linux.
+pub struct Wide(pub &'static dyn WideSetting);
+
+/// Shows `setting` at `path`, below /proc/sys.
+pub fn register_wide(path: &str, setting: &'static dyn WideSetting) -> Result<()> {
+    register_numbers(path, 0o644, try_arc(Wide(setting))?)
+}
+
+impl ProcFile for Wide {
+    fn read(&self) -> Result<Vec<u8>> {
+        try_format!("{}\n", self.0.shown()).map(String::into_bytes)
+    }
+
+    fn write(&self, data: &[u8]) -> Result<usize> {
+        each_word(data, &[self.0], |setting, word| {
+            let may_be = setting.set(unsigned(word).ok_or(Errno::EINVAL)?);
+            if may_be { Ok(()) } else { Err(Errno::EINVAL) }
+        })
+    }
+}
+
+/// Gives the settings of a line the words that are written to it, and returns how much is consumed: what stands after the last is not.
+/// As on Linux, the numbers before a bad one are set.
+fn each_word<S: ?Sized>(
+    data: &[u8],
+    settings: &[&S],
+    set: impl Fn(&S, &[u8]) -> Result<()>,
+) -> Result<usize> {
+    let mut rest = data.trim_ascii_start();
+    if rest.is_empty() && !data.is_empty() {
+        return Err(Errno::EINVAL);
+    }
+    for setting in settings {
+        let word = next_word(&mut rest);
+        if word.is_empty() {
+            break;
+        }
+        set(setting, word)?;
+    }
+    Ok(data.len() - rest.len())
 }

@@ -5,7 +5,7 @@
 #![forbid(unsafe_code)]
 
 use super::number;
-use super::numbers::Several;
+use super::numbers::Wide;
 use crate::fs::procfs::file::ProcFile;
 use crate::fs::procfs::fixed::register_numbers;
 use crate::fs::procfs::is_capable;
@@ -19,13 +19,13 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 pub(super) fn register() -> Result<()> {
-    let lowest = LowestAddress(Several([&MMAP_MIN_ADDR], Errno::EINVAL));
+    let lowest = LowestAddress(Wide(&MMAP_MIN_ADDR));
     register_numbers("vm/mmap_min_addr", 0o644, try_arc(lowest)?)?;
     register_numbers("kernel/tainted", 0o644, try_arc(Tainted)?)?;
     register_numbers("vm/nr_hugepages", 0o644, try_arc(HugePages)?)
 }
 
-struct LowestAddress(Several<1>);
+struct LowestAddress(Wide);
 
 impl ProcFile for LowestAddress {
     fn read(&self) -> Result<Vec<u8>> {

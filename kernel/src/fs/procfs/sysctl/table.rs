@@ -5,10 +5,9 @@
 #![forbid(unsafe_code)]
 
 use super::kept::{Kept, register_kept};
-use super::numbers::{Several, register_setting, register_settings};
+use super::numbers::{Several, register_setting, register_settings, register_wide};
 use super::own;
-use super::pinned::{Pinned, register_pinned};
-use crate::base::setting::{Bounded, Setting};
+use crate::base::setting::{Bounded, Setting, WideSetting};
 use crate::diag::klog;
 use crate::fs::procfs::file::{Fixed, Text};
 use crate::fs::procfs::fixed::{register_line, register_numbers};
@@ -16,6 +15,7 @@ use crate::mm::fallible::try_arc;
 use crate::mm::{MAX_MAP_COUNT, commit};
 use crate::try_format;
 use crate::version::{RELEASE, VERSION};
+use crate::vfs::admission;
 use crate::vfs::namei::protect;
 use abi::{Errno, Result};
 use alloc::string::String;
@@ -37,14 +37,22 @@ pub(in crate::fs::procfs) fn register() -> Result<()> {
     for (path, setting) in SETTINGS {
         register_setting(path, setting)?;
     }
+    for (path, setting) in WIDE {
+        register_wide(path, setting)?;
+    }
+    register_numbers("fs/file-nr", 0o444, try_arc(Text(open_files))?)?;
     register_settings("kernel/printk", Several(klog::LEVELS, Errno::EINVAL))?;
     register_kept(&KEPT)?;
-    register_pinned(&PINNED)?;
     own::register()
 }
 
+/// `fs.file-nr`: how many files are open, how many are kept for nobody, how many may be.
+fn open_files() -> Result<String> {
+    try_format!("{}\t0\t{}\n", admission::open_files(), admission::FileMax.shown())
+}
+
 /// Settings of layers below the file systems, which cannot register files here themselves.
-static SETTINGS: [(&str, &dyn Setting); 11] = [
+static SETTINGS: [(&str, &dyn Setting); 8] = [
     ("fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
     ("fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
     ("fs/protected_fifos", &protect::PROTECTED_FIFOS),
@@ -52,8 +60,12 @@ static SETTINGS: [(&str, &dyn Setting); 11] = [
     ("kernel/dmesg_restrict", &klog::DMESG_RESTRICT),
     ("vm/max_map_count", &MAX_MAP_COUNT),
     ("vm/overcommit_memory", &commit::OVERCOMMIT_MEMORY),
-    ("vm/overcommit_ratio", &commit::OVERCOMMIT_RATIO),
-    ("vm/overcommit_kbytes", &commit::OVERCOMMIT_KBYTES),
+    ("vm/overcommit_ratio", &commit::OvercommitRatio),
+];
+
+static WIDE: [(&str, &dyn WideSetting); 4] = [
+    ("fs/file-max", &admission::FileMax),
+    ("vm/overcommit_kbytes", &commit::OvercommitKbytes),
     ("vm/admin_reserve_kbytes", &commit::ADMIN_RESERVE_KBYTES),
     ("vm/user_reserve_kbytes", &commit::USER_RESERVE_KBYTES),
 ];
@@ -62,10 +74,6 @@ static SETTINGS: [(&str, &dyn Setting); 11] = [
 const LINES: [(&str, &str); 2] = [("kernel/ostype", "Linux\n"), ("kernel/arch", "x86_64\n")];
 const NUMBERS: [(&str, &str); 2] =
     [("kernel/cap_last_cap", "40\n"), ("kernel/ngroups_max", "65536\n")];
-
-const fn pinned(path: &'static str, value: &'static str, why: &'static str) -> Pinned {
-    Pinned { path, value, why }
-}
 
 const NO_ID_MAPS: &str = "user numbers are mapped nowhere";
 const NO_SWAP: &str = "there is no swap";
@@ -88,6 +96,3 @@ static KEPT: [Kept; 9] = [
     Kept::new("vm/dirty_background_ratio", Bounded::new(10, 0..=100), NO_DISK),
     Kept::new("vm/vfs_cache_pressure", Bounded::new(100, 0..=i32::MAX), NOT_CACHED),
 ];
-
-static PINNED: [Pinned; 1] =
-    [pinned("fs/file-max", "9223372036854775807", "memory and RLIMIT_NOFILE limit open files")];

@@ -14,8 +14,9 @@ use alea_ranges::Span;
 const LOW: core::ops::Range<u64> = 1 << 30..2 << 30;
 
 crate::setting! {
+    wide:
     /// The lowest address at which who is not privileged may map, as long as it is named.
-    pub static MMAP_MIN_ADDR = MMAP_MIN as i32, 0..=i32::MAX;
+    pub static MMAP_MIN_ADDR = MMAP_MIN, 0..=u64::MAX;
 }
 
 /// Whether a mapping there needs CAP_SYS_RAWIO.
@@ -26,7 +27,7 @@ pub fn is_low(addr: u64) -> bool {
 
 #[inline]
 fn lowest_allowed() -> u64 {
-    u64::from(MMAP_MIN_ADDR.get().unsigned_abs())
+    MMAP_MIN_ADDR.get()
 }
 
 /// The lowest address that is chosen for a program.
