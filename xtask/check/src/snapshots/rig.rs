@@ -26,8 +26,14 @@ use xtask_host::paths;
 /// Only a hang takes as long, on a busy host too.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// What a CPU that runs alone may take, of the host's time, before it counts as waiting for another.
-const ALONE: Duration = Duration::from_millis(400);
+/// Instructions after which a CPU that runs alone counts as waiting for another. A reseed takes 14,000.
+const ALONE: u64 = 1_000_000;
+
+/// How long a CPU runs, of the host's time, before its instructions are counted.
+const SLICE: Duration = Duration::from_millis(10);
+
+/// Slices without one instruction after which it counts as waiting, too: it is halted.
+const HALTED: u32 = 300;
 
 /// The kernel's pointer to the id.
 const ID_POINTER: &str = "alea_kernel::machine::vm_id::PLACE";
@@ -240,8 +246,7 @@ impl Rig {
         let registers = (0..self.cpus).map(|cpu| self.gdb.registers(cpu)).collect::<Result<_>>()?;
         let file = self.folder.path().join("memory");
         self.monitor.save_memory(0..MEMORY << 20, &file)?;
-        let count = self.monitor.execute("query-replay", json!({}))?["icount"].to_string();
-        let mut clocks = vec![count];
+        let mut clocks = vec![self.instructions()?.to_string()];
         for cpu in 0..self.cpus {
             clocks.push(self.monitor.human(cpu, &format!("info lapic {cpu}"))?);
         }
@@ -284,32 +289,54 @@ impl Rig {
         self.watch(false)?;
         let Marks { done, other_end, other_done, go, .. } = self.marks;
         if self.cpus == 1 {
-            self.run_to(0, done, PATIENCE)?;
+            self.run_to(0, done)?;
         } else {
             self.gdb.write(self.cpu, go, &1u32.to_le_bytes())?;
-            if other_first && !self.run_to(0, other_end, ALONE)? {
+            if other_first && !self.comes_alone_to(0, other_end)? {
                 return Ok(None);
             }
-            self.run_to(self.cpu, done, PATIENCE)?;
+            self.run_to(self.cpu, done)?;
             if !other_first {
-                self.run_to(0, other_end, PATIENCE)?;
+                self.run_to(0, other_end)?;
             }
             // From a breakpoint only a step leads on.
             self.gdb.step(0, PATIENCE)?;
-            self.run_to(0, other_done, PATIENCE)?;
+            self.run_to(0, other_done)?;
         }
         (0..self.cpus).map(|n| self.log(n)).collect::<Result<_>>().map(Some)
     }
 
-    /// Runs one CPU until it comes to `mark`; false if it does not in that time.
-    fn run_to(&mut self, cpu: u32, mark: u64, limit: Duration) -> Result<bool> {
-        let Some(stopped) = self.gdb.resume_one(cpu, limit)? else {
-            ensure!(limit < PATIENCE, "CPU {cpu} does not come to its mark");
-            return Ok(false);
-        };
+    /// Runs one CPU until it comes to `mark`.
+    fn run_to(&mut self, cpu: u32, mark: u64) -> Result<()> {
+        let stopped = self.gdb.resume_one(cpu, PATIENCE)?;
+        self.stands_at(cpu, mark, &stopped.context("a CPU does not come to its mark")?)
+    }
+
+    /// Runs one CPU until it comes to `mark`; false if it waits for another before that, which no time of the host's decides.
+    fn comes_alone_to(&mut self, cpu: u32, mark: u64) -> Result<bool> {
+        let mut now = self.instructions()?;
+        let end = now + ALONE;
+        let mut halted = 0;
+        while now < end && halted < HALTED {
+            if let Some(stopped) = self.gdb.resume_one(cpu, SLICE)? {
+                return self.stands_at(cpu, mark, &stopped).map(|()| true);
+            }
+            let before = std::mem::replace(&mut now, self.instructions()?);
+            halted = if now == before { halted + 1 } else { 0 };
+        }
+        Ok(false)
+    }
+
+    fn stands_at(&mut self, cpu: u32, mark: u64, stopped: &Stop) -> Result<()> {
         let rip = self.gdb.registers(cpu)?.rip()?;
         ensure!(rip == mark, "CPU {cpu} stands at {rip:#x}: {stopped:?}\n{}", self.guest.output());
-        Ok(true)
+        Ok(())
+    }
+
+    /// How many have been executed since the machine began.
+    fn instructions(&mut self) -> Result<u64> {
+        let count = &self.monitor.execute("query-replay", json!({}))?["icount"];
+        count.as_u64().with_context(|| format!("{count} is no count of instructions"))
     }
 
     fn log_at(&self, thread: u32) -> u64 {
