@@ -102,7 +102,7 @@ pub struct FileLocks {
 struct Table {
     records: Vec<RecordLock>,
     flocks: Vec<WholeLock>,
-    /// Requests that sleep, each with its number, the oldest first. Only looked at for `/proc/locks`.
+    /// Requests that sleep, each with its number, the oldest first.
     requests: Vec<(u64, Lock)>,
 }
 
@@ -153,7 +153,37 @@ impl WholeLock {
     }
 }
 
+/// How many older requests a waiter looks at: the table is locked meanwhile, and those that matter are the oldest.
+const OLDER_MOST: usize = 64;
+
+/// What came of trying to take a lock.
+enum Tried {
+    Taken,
+    /// This owner has a lock that conflicts.
+    Held(usize),
+    /// It is the turn of somebody who has waited longer.
+    Queued,
+}
+
 impl Table {
+    /// Whether no held lock conflicts.
+    fn grants(&self, lock: &Lock) -> bool {
+        match lock {
+            Lock::Record(lock) => !self.records.iter().any(|held| held.conflicts(lock)),
+            Lock::Whole(lock) => !self.flocks.iter().any(|held| held.conflicts(lock)),
+        }
+    }
+
+    /// Whether it is the turn of an older request than this one, which excludes it and could be granted at once: who made it is
+    /// awake, and tells others when it has the lock or gives up.
+    fn is_queued(&self, number: u64) -> bool {
+        let Some(own) = self.requests.iter().position(|(other, _)| *other == number) else {
+            return false;
+        };
+        let (older, wanted) = (&self.requests[..own.min(OLDER_MOST)], &self.requests[own].1);
+        older.iter().any(|(_, older)| older.conflicts(wanted) && self.grants(older))
+    }
+
     /// Takes `range` out of what `owner` holds, splitting locks where needed.
     fn clear(&mut self, owner: usize, range: &Range<u64>) -> Result<()> {
         self.records.try_reserve(1).map_err(|_| Errno::ENOMEM)?;
@@ -265,32 +295,42 @@ impl FileLocks {
 
     /// Takes a record lock. If another conflicts: EAGAIN, or with `waits` sleeps until none does (EDEADLK for a deadlock).
     pub fn lock(&self, lock: &RecordLock, waits: bool) -> Result<()> {
-        match self.try_lock(lock)? {
-            None => Ok(()),
-            Some(_) if !waits => Err(Errno::EAGAIN),
-            Some(holder) => {
-                let waiting = Waiting::new(lock.owner, holder, lock.pid == -1)?;
-                let _request = self.request(Lock::Record(lock.clone()))?;
-                self.changed.wait_interruptible(|| match self.try_lock(lock) {
-                    Ok(None) => Some(Ok(())),
-                    Ok(Some(holder)) => waiting.now_for(holder).err().map(Err),
-                    Err(errno) => Some(Err(errno)),
-                })?
-            }
+        let waiting = match self.try_lock(lock, None)? {
+            Tried::Taken => return Ok(()),
+            _ if !waits => return Err(Errno::EAGAIN),
+            Tried::Held(holder) => Waiting::new(lock.owner, holder, lock.pid == -1)?,
+            Tried::Queued => Waiting(None),
+        };
+        let request = self.request(Lock::Record(lock.clone()))?;
+        let result =
+            self.changed.wait_interruptible(|| match self.try_lock(lock, Some(&request)) {
+                Ok(Tried::Taken) => Some(Ok(())),
+                Ok(Tried::Held(holder)) => waiting.now_for(holder).err().map(Err),
+                Ok(Tried::Queued) => None,
+                Err(errno) => Some(Err(errno)),
+            });
+        drop(request);
+        if !matches!(result, Ok(Ok(()))) {
+            // It may have been its turn.
+            self.changed.wake_all();
         }
+        result?
     }
 
-    /// Takes the lock, or returns the owner of one that conflicts.
-    fn try_lock(&self, lock: &RecordLock) -> Result<Option<usize>> {
+    /// Takes the lock, unless another's conflicts or it is the turn of an older request than this one.
+    fn try_lock(&self, lock: &RecordLock, request: Option<&Request<'_>>) -> Result<Tried> {
         let mut table = self.table.lock();
         if let Some(held) = table.records.iter().find(|held| held.conflicts(lock)) {
-            return Ok(Some(held.owner));
+            return Ok(Tried::Held(held.owner));
+        }
+        if request.is_some_and(|request| table.is_queued(request.number)) {
+            return Ok(Tried::Queued);
         }
         table.set(lock)?;
         drop(table);
         // A write lock may have become a read lock.
         self.changed.wake_all();
-        Ok(None)
+        Ok(Tried::Taken)
     }
 
     /// Releases the owner's locks on the range.
@@ -302,19 +342,26 @@ impl FileLocks {
 
     /// `flock`. If another open file's conflicts: EWOULDBLOCK, or with `waits` sleeps until none does.
     pub fn flock(&self, lock: &WholeLock, waits: bool) -> Result<()> {
-        match self.try_flock(lock) {
+        match self.try_flock(lock, None) {
             Some(result) => result,
             None if !waits => Err(Errno::EAGAIN),
             None => {
-                let _request = self.request(Lock::Whole(lock.clone()))?;
-                self.changed.wait_interruptible(|| self.try_flock(lock))?
+                let request = self.request(Lock::Whole(lock.clone()))?;
+                let result =
+                    self.changed.wait_interruptible(|| self.try_flock(lock, Some(&request)));
+                drop(request);
+                if !matches!(result, Ok(Ok(()))) || lock.kind == LockKind::Read {
+                    // It may have been its turn, and with a shared lock it excludes not all who stood behind it.
+                    self.changed.wake_all();
+                }
+                result?
             }
         }
     }
 
-    /// Takes the lock, unless another open file's conflicts. An open file has one at most, which another of its threads may have
+    /// Takes the lock, unless another open file's conflicts or it is the turn of an older request than this one. An open file has one at most, which another of its threads may have
     /// taken while this one waited: as on Linux, one of another kind is released first, whether or not the new one is free.
-    fn try_flock(&self, lock: &WholeLock) -> Option<Result<()>> {
+    fn try_flock(&self, lock: &WholeLock, request: Option<&Request<'_>>) -> Option<Result<()>> {
         let mut table = self.table.lock();
         let same = |held: &WholeLock| held.owner == lock.owner && held.kind == lock.kind;
         if table.flocks.iter().any(same) {
@@ -326,7 +373,8 @@ impl FileLocks {
         let before = table.flocks.len();
         table.flocks.retain(|held| held.owner != lock.owner);
         let released = table.flocks.len() != before;
-        let free = !table.flocks.iter().any(|held| held.conflicts(lock));
+        let free = !table.flocks.iter().any(|held| held.conflicts(lock))
+            && !request.is_some_and(|request| table.is_queued(request.number));
         let taken = free.then(|| table.flocks.try_push(lock.clone()).map_err(|_| Errno::ENOLCK));
         drop(table);
         if released {
