@@ -85,7 +85,8 @@ macro_rules! setting {
                 self.value.store(value)
             }
         }
-    )+};    ($($all:tt)+) => {
+    )+};
+    ($($all:tt)+) => {
         $crate::setting! { @of Setting, Bounded, i32; $($all)+ }
     };
 }
