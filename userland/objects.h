@@ -59,7 +59,7 @@ __attribute__((unused)) static const char *fail_alloc_told(void)
 		close(fd);
 	line[0] = 0;
 	text[length > 0 ? length : 0] = 0;
-	if (text[0] && strncmp(text, "every 0\n", 8) != 0) {
+	if (text[0] && strncmp(text, "on 0\n", 5) != 0) {
 		for (char *at = text; *at; at++)
 			if (*at == '\n')
 				*at = at[1] ? ' ' : 0;

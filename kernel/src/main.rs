@@ -89,7 +89,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     arch::entry::trap::register(&HOOKS); // system calls, faults, preemption
     process::start_init(unpacked); // process 1
     if let Some(setting) = cmdline::value(cmdline::words::FAIL_ALLOC)
-        && !mm::fail_allocations(setting, process::task::current::is_spared_faults)
+        && !mm::fail_allocations(setting, process::task::current::fate_of_allocation)
     {
         log::warn!("alea.fail_alloc: `{setting}` is not EVERY_N[,SEED[,GENERATION]]");
     }

@@ -36,5 +36,5 @@
 //! | `OBEY` | `drivers/tty/attention.rs` | `register_attention` | `syscall/system/sysrq.rs` | `syscall::init`; a break at the console is the terminal's |
 //! | `LATER` | `process/task/later.rs` | `register_later` | `syscall/uring/setup.rs` | `syscall::init`; nothing is left to anybody |
 //! | `CARRIER` | `fs/uevent.rs` | `register_carrier` | `net/create.rs` | `net::create::init`; events of devices reach nobody |
-//! | `SPARED` | `mm/frames/inject.rs` | `start` | `main.rs` | before process 1, with `alea.fail_alloc`; no allocation fails |
+//! | `FATE` | `mm/frames/inject.rs` | `start` | `main.rs` | before process 1, with `alea.fail_alloc`; no allocation fails |
 //! | `HOOKS` | `arch/x86_64/entry/trap.rs` | `register` | `main.rs` | before process 1; there is no user mode |

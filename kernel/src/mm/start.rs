@@ -2,7 +2,7 @@
 //!
 //! Owns the order in which its rooms come up. Called once a CPU, before that CPU allocates. No locks.
 
-use super::frames::inject::{self, Kind};
+use super::frames::inject::{self, Fate, Kind};
 use super::frames::{self, boot, cpu_cache, root, wipe, zero};
 use super::kernel::stack;
 use super::space::table::shootdown;
@@ -53,8 +53,8 @@ fn keep_none() {
 }
 
 /// Begins to make allocations fail: see [`inject`]. The other CPUs give their free frames back when they are idle next.
-pub fn fail_allocations(setting: &str, spared: fn(u32) -> bool) -> bool {
-    let good = inject::start(setting, spared);
+pub fn fail_allocations(setting: &str, fate: fn(u32) -> Fate) -> bool {
+    let good = inject::start(setting, fate);
     if inject::on() {
         frames::keep_none();
     }

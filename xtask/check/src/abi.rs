@@ -79,7 +79,8 @@ impl Abi {
             return refresh(&self.roomy(&machine)?, &names);
         }
         build::build(self.build)?;
-        if let Some(rate) = self.fail_alloc.rate {
+        let rate = self.fail_alloc.rate;
+        if let Some(rate) = rate.filter(|rate| !rate.is_named_only()) {
             return failing(&machine, &names, rate, (self.output, self.fail_alloc.write_figures));
         }
         let mut linux = BTreeMap::new();
@@ -87,11 +88,12 @@ impl Abi {
             setup::ensure(&[Need::Linux])?;
             linux = run_linux(&self.roomy(&machine)?, &names)?;
         }
-        let words = match self.again {
-            0 => String::new(),
-            again => format!("alea.abi_again={again}"),
+        let words = match (rate, self.again) {
+            (Some(rate), _) => rate.word(),
+            (None, 0) => String::new(),
+            (None, again) => format!("alea.abi_again={again}"),
         };
-        let (alea, _) = run_with(&machine, &paths::kernel(), &names, &words)?;
+        let (alea, told) = run_with(&machine, &paths::kernel(), &names, &words)?;
         let known = Known::load()?;
         let mut failed = 0;
         for name in &names {
@@ -111,6 +113,9 @@ impl Abi {
                     failed += 1;
                 }
             }
+        }
+        if rate.is_some() {
+            println!("{told}");
         }
         println!("{} passed, {failed} failed", names.len() - failed);
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -184,6 +189,25 @@ fn failing(
 pub fn write_injected(told: &Told, found: usize) -> Result<()> {
     let Told { asked, failed, frames } = *told;
     injected::write(&Injected { asked, failed, frames, found: found as u64 })
+}
+
+/// Runs programs that name the allocations which fail (`alea/fail_nth`): what each said that Linux did not, and what was injected.
+pub fn run_naming(
+    machine: &Machine,
+    kernel: &Path,
+    names: &[String],
+) -> Result<(Vec<(String, String)>, Told)> {
+    let rate = Rate { every: 0, seed: 1, generation: None };
+    let (ran, told) = run_with(machine, kernel, names, &rate.word())?;
+    let known = Known::load()?;
+    let mut found = Vec::new();
+    for name in names {
+        let got = ran.get(name).map_or("--- the guest did not run it\n", String::as_str);
+        if let Err(why) = known.judge(name, got, &expected(name)?) {
+            found.push((name.clone(), why));
+        }
+    }
+    Ok((found, told))
 }
 
 /// Runs all programs on one of our kernels, and compares with what Linux printed.

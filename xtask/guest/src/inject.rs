@@ -1,6 +1,7 @@
 //! `--fail-alloc EVERY_N[,SEED[,GENERATION]]`: a run in which about one in so many of the kernel's allocations fails.
 //!
-//! Programs may fail then, so nobody compares what they print. What is checked: no panic, no hang, nothing that the kernel
+//! With 0 only what programs name fails (`/proc/thread-self/alea/fail_nth`), and they say what Linux's say where nothing does.
+//! Else programs may fail then, so nobody compares what they print. What is checked: no panic, no hang, nothing that the kernel
 //! holds afterwards. The guest tells at its end how many allocations were asked for and how many failed.
 
 use std::fmt::{self, Display, Formatter};
@@ -13,7 +14,7 @@ use clap::Args;
 #[derive(Args, Clone, Copy, Default)]
 pub struct FailAlloc {
     /// Make about one in N of the kernel's allocations fail, drawn from a seed; nothing that programs print is compared.
-    /// Only processes with so many forks between process 1 and them
+    /// Only processes with so many forks between process 1 and them. 0: only those that a program names
     #[arg(long = "fail-alloc", value_name = "EVERY_N[,SEED[,GENERATION]]")]
     pub rate: Option<Rate>,
     /// Write what was made to fail, and what broke, into docs/figures.toml and the page that shows it
@@ -21,7 +22,7 @@ pub struct FailAlloc {
     pub write_figures: bool,
 }
 
-/// One in how many, and what is drawn from.
+/// One in how many, 0 for those that programs name, and what is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     pub every: u32,
@@ -39,7 +40,7 @@ impl FromStr for Rate {
         let (seed, generation) =
             rest.split_once(',').map_or((rest, None), |(seed, after)| (seed, Some(after)));
         let every = every.parse().context(FORM)?;
-        ensure!(every > 1, "with one in {every} nothing can run");
+        ensure!(every != 1, "with one in {every} nothing can run");
         let generation = generation.map(str::parse).transpose().context(FORM)?;
         Ok(Self { every, seed: seed.parse().context(FORM)?, generation })
     }
@@ -56,6 +57,11 @@ impl Rate {
     /// What the kernel's command line says of it.
     pub fn word(self) -> String {
         format!("alea.fail_alloc={self}")
+    }
+
+    /// Whether only those allocations fail that a program names, so that what it prints is the same.
+    pub fn is_named_only(self) -> bool {
+        self.every == 0
     }
 }
 
@@ -102,7 +108,8 @@ mod tests {
         assert_eq!("50".parse::<Rate>().unwrap(), Rate { every: 50, seed: 1, generation: None });
         assert_eq!("50,7".parse::<Rate>().unwrap().word(), "alea.fail_alloc=50,7");
         assert_eq!("50,7,4".parse::<Rate>().unwrap().word(), "alea.fail_alloc=50,7,4");
-        assert!("0".parse::<Rate>().is_err());
+        assert_eq!("0".parse::<Rate>().unwrap().word(), "alea.fail_alloc=0,1");
+        assert!("1".parse::<Rate>().is_err());
         assert!("50,x".parse::<Rate>().is_err());
     }
 

@@ -191,7 +191,10 @@ fn stat() -> Result<String> {
 /// What the command line's `alea.fail_alloc` (failing allocations on purpose) has done.
 fn fail_alloc() -> Result<String> {
     let inject::Counts { every, seed, asked, failed, frames } = inject::counts();
-    try_format!("every {every}\nseed {seed}\nasked {asked}\nfailed {failed}\nframes {frames}\n")
+    let on = u8::from(inject::on());
+    try_format!(
+        "on {on}\nevery {every}\nseed {seed}\nasked {asked}\nfailed {failed}\nframes {frames}\n"
+    )
 }
 
 fn vmstat() -> Result<String> {

@@ -1,4 +1,5 @@
-//! Fault injection: `alea.fail_alloc=EVERY_N[,SEED[,GENERATION]]` makes about one in N allocations fail, from the start of init on.
+//! Fault injection: `alea.fail_alloc=EVERY_N[,SEED[,GENERATION]]` makes about one in N allocations fail, from the start of init on;
+//! with 0 for N only those that a thread names, by its file `alea/fail_nth` in /proc: the n-th that it asks for from then on.
 //!
 //! Owns the setting and its counters. While it is on, no CPU's magazine keeps free objects and no CPU keeps free frames, so
 //! that every allocation takes the slow path, which asks [`fails`]; while it is off only the slow paths look at it. Never
@@ -7,17 +8,30 @@
 //! Locks: none.
 
 use crate::sync::Once;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// One in how many fails; 0 is off. Relaxed throughout: a setting that is made once, and statistics.
+/// Whether it is on. Relaxed throughout: a setting that is made once, and statistics.
+static ON: AtomicBool = AtomicBool::new(false);
+/// One in how many fails; 0: only what is named.
 static EVERY: AtomicU32 = AtomicU32::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
 /// How many forks lie between process 1 and the first whose allocations fail.
 static GENERATION: AtomicU32 = AtomicU32::new(1);
 static ASKED: AtomicU64 = AtomicU64::new(0);
 static FAILED: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Whether who runs now is spared, being of a generation before this one; the process floor knows.
-static SPARED: Once<fn(u32) -> bool> = Once::new();
+/// What becomes of an allocation of who runs now, when those of a generation before this one are spared; the process floor knows.
+static FATE: Once<fn(u32) -> Fate> = Once::new();
+
+/// What becomes of an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It does not fail.
+    Spared,
+    /// It fails if the draw says so.
+    Drawn,
+    /// It is the one that its thread wanted to fail.
+    Named,
+}
 
 /// What /proc/alea/fail_alloc says.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +57,7 @@ pub enum Kind {
 
 /// Begins, if the command line's `setting` says so: `EVERY_N`, a seed, and a generation, of which the last may be left out.
 /// False for one that says anything else.
-pub fn start(setting: &str, spared: fn(u32) -> bool) -> bool {
+pub fn start(setting: &str, fate: fn(u32) -> Fate) -> bool {
     let (every, rest) = setting.split_once(',').unwrap_or((setting, "1"));
     let (seed, generation) = rest.split_once(',').unwrap_or((rest, "1"));
     let (Ok(every), Ok(seed), Ok(generation)) =
@@ -52,9 +66,10 @@ pub fn start(setting: &str, spared: fn(u32) -> bool) -> bool {
         return false;
     };
     GENERATION.store(generation.max(1), Ordering::Relaxed);
-    SPARED.call_once(|| spared);
+    FATE.call_once(|| fate);
     SEED.store(seed, Ordering::Relaxed);
     EVERY.store(every, Ordering::Relaxed);
+    ON.store(true, Ordering::Relaxed);
     true
 }
 
@@ -73,7 +88,7 @@ pub fn counts() -> Counts {
 /// Whether it is on.
 #[inline]
 pub fn on() -> bool {
-    EVERY.load(Ordering::Relaxed) != 0
+    ON.load(Ordering::Relaxed)
 }
 
 /// Whether this allocation is to fail.
@@ -84,12 +99,14 @@ pub fn fails(kind: Kind) -> bool {
 
 #[cold]
 fn draw(kind: Kind) -> bool {
-    if SPARED.get().is_none_or(|spared| spared(GENERATION.load(Ordering::Relaxed))) {
+    let fate = FATE.get().map_or(Fate::Spared, |fate| fate(GENERATION.load(Ordering::Relaxed)));
+    if fate == Fate::Spared {
         return false;
     }
     let n = ASKED.fetch_add(1, Ordering::Relaxed);
     let every = u64::from(EVERY.load(Ordering::Relaxed));
-    let fails = mix(n ^ SEED.load(Ordering::Relaxed).rotate_left(32)).is_multiple_of(every);
+    let drawn = mix(n ^ SEED.load(Ordering::Relaxed).rotate_left(32));
+    let fails = fate == Fate::Named || every != 0 && drawn.is_multiple_of(every);
     if fails {
         FAILED[kind as usize].fetch_add(1, Ordering::Relaxed);
     }

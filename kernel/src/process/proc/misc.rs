@@ -5,6 +5,7 @@
 use super::shown::name;
 use crate::fs::procfs::by_prefix;
 use crate::mm::fallible::{TryCollect, TryGrow, TrySlice, TryVec, try_string};
+use crate::mm::frames::inject;
 use crate::process::memory::oom;
 use crate::process::task::current::current;
 use crate::process::task::limits::{self, Resource};
@@ -67,6 +68,7 @@ pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec
             0 => b"50000\n".try_owned()?,
             slack => try_format!("{slack}\n")?.into_bytes(),
         },
+        "alea/fail_nth" => try_format!("{}\n", task.settings.fail_nth.load(order))?.into_bytes(),
         "coredump_filter" => {
             try_format!("{:08x}\n", process.coredump_filter.load(order))?.into_bytes()
         }
@@ -113,6 +115,7 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
             b"0" => watch::set_process(task.process(), false)?,
             _ => return Err(Errno::EINVAL),
         },
+        "alea/fail_nth" => name_failing(task, unsigned(data, 10)?)?,
         "coredump_filter" => {
             // Relaxed: a setting.
             let filter = unsigned(data, 0)? & COREDUMP_FILTER_BITS;
@@ -121,6 +124,19 @@ pub(super) fn write(task: &Task, name_of_file: &str, data: &[u8]) -> Result<usiz
         _ => return Err(Errno::EINVAL),
     }
     Ok(data.len())
+}
+
+/// For tests: of the allocations that the caller asks for from now on the `nth` fails, none for 0. EOPNOTSUPP without `alea.fail_alloc`.
+fn name_failing(task: &Task, nth: u32) -> Result<()> {
+    if !inject::on() {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    if !core::ptr::eq(task, &*current()) {
+        return Err(Errno::EPERM);
+    }
+    // Relaxed: only the thread itself counts.
+    task.settings.fail_nth.store(nth, Ordering::Relaxed);
+    Ok(())
 }
 
 /// `MMF_DUMP_FILTER_BITS` of them.

@@ -51,7 +51,7 @@ const fn file(name: &'static str, mode: u32, per_task: bool, guarded: bool) -> P
 }
 
 /// The files in a process directory, and who makes each.
-static FILES: [PidFile; 31] = [
+static FILES: [PidFile; 32] = [
     file("cmdline", 0o444, true, false),
     file("comm", 0o644, true, false),
     file("stat", 0o444, true, false),
@@ -83,6 +83,7 @@ static FILES: [PidFile; 31] = [
     file("timerslack_ns", 0o666, false, false),
     file("coredump_filter", 0o644, false, false),
     file("alea/syscalls", 0o600, false, true),
+    file("alea/fail_nth", 0o600, true, true),
 ];
 
 fn task(tid: u32) -> Result<Arc<Task>> {

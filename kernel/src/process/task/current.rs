@@ -4,8 +4,10 @@
 //! to another thread. No locks.
 
 use super::task::Task;
+use crate::mm::frames::inject::Fate;
 use crate::process::signal;
 use crate::vfs::Capability;
+use core::sync::atomic::Ordering;
 
 crate::running_tasks! {
     /// The tasks that run on the CPUs.
@@ -41,14 +43,25 @@ pub fn current_arc() -> alloc::sync::Arc<Task> {
     TASKS.current_arc()
 }
 
-/// Whether the running task's allocations are never made to fail by `alea.fail_alloc`, which begins with so many forks from
-/// process 1: what is nearer to it, which is the harness, and the kernel's own threads.
-pub fn is_spared_faults(first_generation: u32) -> bool {
+/// What becomes of an allocation of the running task under `alea.fail_alloc`, which begins with so many forks from process 1: what
+/// is nearer to it, which is the harness, and the kernel's own threads are spared. One that has named an allocation has that alone.
+pub fn fate_of_allocation(first_generation: u32) -> Fate {
     if crate::base::percpu::current().is_null() {
-        return true;
+        return Fate::Spared;
     }
     let task = current();
-    task.is_kernel_thread() || task.process().generation() < first_generation
+    // Relaxed: only the thread itself counts, and no interrupt handler allocates.
+    let named = &task.settings.fail_nth;
+    match named.load(Ordering::Relaxed) {
+        0 if task.is_kernel_thread() || task.process().generation() < first_generation => {
+            Fate::Spared
+        }
+        0 => Fate::Drawn,
+        left => {
+            named.store(left - 1, Ordering::Relaxed);
+            if left == 1 { Fate::Named } else { Fate::Spared }
+        }
+    }
 }
 
 /// Whether what the running task needs may come out of the reserve (decision 0011): it is an administrator's, process 1, the

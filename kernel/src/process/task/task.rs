@@ -102,6 +102,8 @@ pub struct Settings {
     pub timer_slack: AtomicU64,
     pub personality: AtomicU32,
     pub tsc_mode: AtomicU32,
+    /// For tests: how many allocations it asks for until one fails; 0 for never.
+    pub fail_nth: AtomicU32,
     pub login: Login,
 }
 
@@ -131,6 +133,7 @@ impl Settings {
             timer_slack: AtomicU64::new(self.timer_slack.load(order)),
             personality: AtomicU32::new(self.personality.load(order)),
             tsc_mode: AtomicU32::new(self.tsc_mode.load(order)),
+            fail_nth: AtomicU32::new(0),
             login: Login {
                 uid: AtomicU32::new(self.login.uid.load(order)),
                 session: AtomicU32::new(self.login.session.load(order)),
