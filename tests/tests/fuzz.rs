@@ -40,6 +40,16 @@ fn what_fails_for_want_of_memory_changes_nothing() {
     assert!(told.failed > 1000, "{told}: too few to say anything");
 }
 
+/// Each allocation of each call fails in turn.
+#[test]
+fn what_cannot_be_given_is_not_taken() {
+    let names = ["sock_taken", "taken", "uring_taken"].map(String::from);
+    let ran = abi::run_naming(&Machine::new(paths::kernel()), &paths::kernel(), &names);
+    let (found, told) = ran.unwrap();
+    assert_eq!(found, []);
+    assert!(told.failed > 60, "{told}: too few to say anything");
+}
+
 /// Kernel memory of each sort: descriptors, buffers, pages of files that only a descriptor holds, inodes.
 const SAMPLE: &str =
     "exhaust.only=eventfds,pipes,memfds,proc_files,unix_streams,udp_data exhaust.ms=1500";

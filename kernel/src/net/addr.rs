@@ -3,11 +3,10 @@
 //! The only interface is the loopback: its addresses are 127.0.0.0/8 and ::1, and nothing else can be reached.
 //! An IPv4-mapped IPv6 address (`::ffff:127.0.0.1`) is kept as the IPv4 address in it.
 
-use crate::mm::fallible::TrySlice;
+use crate::net::name::SockName;
 use crate::net::sysctl::ipv6;
 use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6, SOCKADDR_IN6_MIN};
 use abi::{Errno, Result};
-use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The index of the loopback interface.
@@ -145,7 +144,7 @@ impl Name {
 }
 
 /// Encodes an address as a `sockaddr` of the socket's family.
-pub fn encode(family: Family, addr: SocketAddr) -> Result<Vec<u8>> {
+pub fn encode(family: Family, addr: SocketAddr) -> SockName {
     let mut name = [0; SOCKADDR_IN6];
     name[..2].copy_from_slice(&family.number().to_ne_bytes());
     name[2..4].copy_from_slice(&addr.port().to_be_bytes());
@@ -165,12 +164,12 @@ pub fn encode(family: Family, addr: SocketAddr) -> Result<Vec<u8>> {
             SOCKADDR_IN6
         }
     };
-    name[..len].try_owned()
+    SockName::of(&[&name[..len]])
 }
 
 /// The name of the other side; ENOTCONN without one, or when it has no port.
-pub fn encode_peer(family: Family, peer: Option<SocketAddr>) -> Result<Vec<u8>> {
-    encode(family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?)
+pub fn encode_peer(family: Family, peer: Option<SocketAddr>) -> Result<SockName> {
+    Ok(encode(family, peer.filter(|peer| peer.port() != 0).ok_or(Errno::ENOTCONN)?))
 }
 
 /// The destination of a packet to `to`, and its source address if the sender is bound to none: ENETUNREACH for all that is not this

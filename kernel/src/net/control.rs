@@ -153,7 +153,7 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
                 put(IPPROTO_IP, ip::TOS, &[info.class])?;
             }
             if options.is_on(const { known(IPPROTO_IP, ip::RECVORIGDSTADDR) }) {
-                put(IPPROTO_IP, ip::RECVORIGDSTADDR, &encode(Family::V4, info.to)?)?;
+                put(IPPROTO_IP, ip::RECVORIGDSTADDR, &encode(Family::V4, info.to))?;
             }
         }
         IpAddr::V6(to) => {
@@ -173,7 +173,7 @@ pub fn messages(options: &Options, info: &PacketInfo) -> Result<Vec<Control>> {
                 put(IPPROTO_IPV6, ipv6::TCLASS, &class.to_ne_bytes())?;
             }
             if options.is_on(const { known(IPPROTO_IPV6, ipv6::RECVORIGDSTADDR) }) {
-                put(IPPROTO_IPV6, ipv6::RECVORIGDSTADDR, &encode(Family::V6, info.to)?)?;
+                put(IPPROTO_IPV6, ipv6::RECVORIGDSTADDR, &encode(Family::V6, info.to))?;
             }
         }
     }

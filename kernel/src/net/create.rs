@@ -3,14 +3,13 @@
 //! Owns the choice of protocol, and starts `net` as a whole ([`init`]). AF_UNIX sockets are made in `unix`. Locks: none.
 
 use super::addr::Family;
+use super::file::NetFile;
+use super::name::SockName;
+use super::prepared::Prepared;
 use super::socket::{NetSocket, Who};
-use super::{file, netlink, proc, raw, sysctl, tcp, udp};
+use super::{netlink, proc, raw, sysctl, tcp, udp};
 use crate::fs::uevent;
-use crate::mm::fallible::try_arc;
-use crate::vfs::admission::Admission;
-use crate::vfs::anon::{AnonFs, new_path};
-use crate::vfs::{Cred, OpenFile, Owner};
-use abi::fs::{OpenFlags, S_IFSOCK};
+use crate::vfs::{Cred, OpenFile};
 use abi::net::{
     AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP,
     IPPROTO_IPV6, IPPROTO_MAX, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ipv6,
@@ -49,21 +48,26 @@ pub fn create(family: i32, kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn
 }
 
 /// An open file for a socket.
-pub fn open(
-    admission: Admission,
-    socket: Arc<dyn NetSocket>,
+pub fn open(socket: Arc<dyn NetSocket>, nonblock: bool, cred: &Cred) -> Result<Arc<OpenFile>> {
+    Ok(finish(Prepared::new(nonblock, cred)?, socket))
+}
+
+/// Takes a connection from its queue, which nothing but its being there can keep from having a file: the file and its peer.
+pub fn accept(
+    listener: &dyn NetSocket,
+    wait: bool,
     nonblock: bool,
-    cred: &Arc<Cred>,
-) -> Result<OpenFile> {
-    if crate::mm::kernel_memory_low() {
-        return Err(Errno::ENOMEM);
-    }
-    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
-    let path = new_path(AnonFs::Socket, S_IFSOCK | 0o777, "", owner)?;
-    socket.options().set_inode(path.dentry.inode().attr().ino());
-    let mut flags = OpenFlags::RDWR;
-    flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(admission, try_arc(file::NetFile::new(socket))?, path, flags))
+    cred: &Cred,
+) -> Result<(Arc<OpenFile>, Result<SockName>)> {
+    let prepared = Prepared::new(nonblock, cred)?;
+    let accepted = listener.accept(!wait)?;
+    let peer = accepted.peer_name();
+    Ok((finish(prepared, accepted), peer))
+}
+
+fn finish(prepared: Prepared<NetFile>, socket: Arc<dyn NetSocket>) -> Arc<OpenFile> {
+    socket.options().set_inode(prepared.ino());
+    prepared.open(NetFile::new(socket))
 }
 
 /// Adds the files about networks to /proc and /sys, and lets netlink carry the events of devices.

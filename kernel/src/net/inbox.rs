@@ -6,7 +6,7 @@ use super::addr::{Family, encode};
 use super::control::{self, PacketInfo};
 use super::option::Options;
 use super::report::Report;
-use super::socket::Incoming;
+use super::socket::{Control, Incoming};
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, try_copy};
 use crate::vfs::PollEvents;
@@ -17,6 +17,9 @@ use core::net::SocketAddr;
 
 /// What a datagram costs its receiver beside its bytes.
 const OVERHEAD: usize = 768;
+
+/// What was taken out of an inbox, with the control messages that tell of it: they are made before it is taken.
+pub type Taken<T> = (T, Vec<Control>);
 
 /// One message, and what control messages may report of it.
 pub struct Datagram {
@@ -36,7 +39,13 @@ impl Datagram {
     }
 
     /// Copies out as much as `dst` has room for; EFAULT.
-    pub fn read(&self, dst: &mut Sink<'_>, family: Family, options: &Options) -> Result<Incoming> {
+    pub fn read(
+        &self,
+        dst: &mut Sink<'_>,
+        family: Family,
+        options: &Options,
+        control: Vec<Control>,
+    ) -> Result<Incoming> {
         let full = self.bytes.len();
         let wanted = full.min(dst.remaining());
         let bytes = if wanted == 0 { 0 } else { dst.put(&self.bytes[..wanted])? };
@@ -47,8 +56,8 @@ impl Datagram {
         Ok(Incoming {
             bytes,
             full,
-            from: Some(encode(family, self.from)?),
-            control: control::messages(options, &self.info)?,
+            from: Some(encode(family, self.from)),
+            control,
             ..Incoming::default()
         })
     }
@@ -76,15 +85,26 @@ impl Inbox {
     /// Takes the first out, or copies it for MSG_PEEK; `None` when there is none yet. Once shut for reading, a reader that would
     /// wait gets `Some(None)`: there will be no more.
     #[inline]
-    pub fn next(&mut self, nonblock: bool, peek: bool) -> Option<Result<Option<Datagram>>> {
-        if peek && let Some(first) = self.queue.front() {
-            return Some(first.copy().map(Some));
-        }
-        let Some(first) = self.queue.pop_front() else {
+    pub fn next(
+        &mut self,
+        nonblock: bool,
+        peek: bool,
+        options: &Options,
+    ) -> Option<Result<Option<Taken<Datagram>>>> {
+        let Some(first) = self.queue.front() else {
             return (self.read_shut && !nonblock).then_some(Ok(None));
         };
+        // What can fail comes first: a datagram that was taken is given.
+        let control = match control::messages(options, &first.info) {
+            Ok(control) => control,
+            Err(error) => return Some(Err(error)),
+        };
+        if peek {
+            return Some(first.copy().map(|copy| Some((copy, control))));
+        }
+        let first = self.queue.pop_front()?;
         self.held = self.held.saturating_sub(first.cost());
-        Some(Ok(Some(first)))
+        Some(Ok(Some((first, control))))
     }
 
     /// Takes all, when the socket is closed.
@@ -102,10 +122,11 @@ impl Inbox {
     }
 
     /// Takes the first report out: EAGAIN if there is none.
-    pub fn pop_report(&mut self) -> Result<Report> {
+    pub fn pop_report(&mut self, family: Family, options: &Options) -> Result<Taken<Report>> {
+        let control = self.reports.front().ok_or(Errno::EAGAIN)?.control(family, options)?;
         let report = self.reports.pop_front().ok_or(Errno::EAGAIN)?;
         self.held = self.held.saturating_sub(report.bytes.len() + OVERHEAD);
-        Ok(report)
+        Ok((report, control))
     }
 
     /// The report that is first now.

@@ -63,21 +63,31 @@ impl Report {
     }
 
     /// Copies out as much of the quoted bytes as `dst` has room for, with the error in a control message; EFAULT.
-    pub fn read(&self, dst: &mut Sink<'_>, family: Family, options: &Options) -> Result<Incoming> {
+    pub fn read(
+        &self,
+        dst: &mut Sink<'_>,
+        family: Family,
+        control: Vec<Control>,
+    ) -> Result<Incoming> {
         let full = self.bytes.len();
         let wanted = full.min(dst.remaining());
         let bytes = if wanted == 0 { 0 } else { dst.put(&self.bytes[..wanted])? };
         if bytes < wanted {
             return Err(Errno::EFAULT);
         }
+        let from = Some(encode(family, self.to));
+        Ok(Incoming { bytes, full, from, control, flags: MsgFlags::ERRQUEUE })
+    }
+
+    /// The control messages of it.
+    pub fn control(&self, family: Family, options: &Options) -> Result<Vec<Control>> {
         let mut control = match &self.origin {
             Origin::Local => Vec::new(),
             Origin::Refused(_, info) => control::messages(options, info)?,
         };
         let (level, kind) = choice(family == Family::V6);
         control.try_push(Control { level, kind, data: self.extended(family)? })?;
-        let from = Some(encode(family, self.to)?);
-        Ok(Incoming { bytes, full, from, control, flags: MsgFlags::ERRQUEUE })
+        Ok(control)
     }
 
     /// `struct sock_extended_err`, followed by the address that sent the ICMP message.
@@ -93,10 +103,10 @@ impl Report {
         let mut out = try_copy(words.as_flattened())?;
         match self.origin {
             Origin::Refused(by, _) => {
-                out.try_extend_from_slice(&encode(family, SocketAddr::new(by, 0))?)?;
+                out.try_extend_from_slice(&encode(family, SocketAddr::new(by, 0)))?;
             }
             Origin::Local => {
-                let len = encode(family, family.nowhere())?.len();
+                let len = encode(family, family.nowhere()).len();
                 out.try_extend_from_slice(&[0; 28][..len])?;
             }
         }

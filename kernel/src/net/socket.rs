@@ -3,6 +3,7 @@
 //! No protocol may hold a spinlock while user memory is copied. Locks: none here;
 //! each protocol names its own.
 
+use super::name::SockName;
 use super::option::Options;
 
 use crate::mm::{Sink, Source};
@@ -51,7 +52,7 @@ pub struct Incoming {
     pub bytes: usize,
     /// Bytes the message had.
     pub full: usize,
-    pub from: Option<Vec<u8>>,
+    pub from: Option<SockName>,
     pub control: Vec<Control>,
     pub flags: MsgFlags,
 }
@@ -71,12 +72,13 @@ pub trait NetSocket: Send + Sync {
     fn listen(&self, _backlog: i32) -> Result<()> {
         Err(Errno::EOPNOTSUPP)
     }
+    /// Fails only before it takes a connection.
     fn accept(&self, _nonblock: bool) -> Result<Arc<dyn NetSocket>> {
         Err(Errno::EOPNOTSUPP)
     }
     fn shut_down(&self, read: bool, write: bool) -> Result<()>;
-    fn name(&self) -> Result<Vec<u8>>;
-    fn peer_name(&self) -> Result<Vec<u8>>;
+    fn name(&self) -> SockName;
+    fn peer_name(&self) -> Result<SockName>;
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize>;
     fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming>;
     /// SO_ERROR: reports an error once.

@@ -214,12 +214,15 @@ fn find_or_create(
     }
     dir.mount.check_writable()?;
     let mode = S_IFREG | (how.mode & !ctx.fs.umask());
+    // Without memory for the open file none is made.
+    let room = Room::new()?;
     let child = ops::create_locked(dir, walker.name(), mode, DevId::NONE, ctx.cred)?;
     drop(changes);
     let place = Path { mount: dir.mount.clone(), dentry: child };
     // A new file may be opened whatever its mode says, and has nothing to truncate.
-    let flags = how.flags.difference(OpenFlags::TRUNC);
-    open_and_notify(admission, place, flags, ctx.cred).map(Found::New)
+    let file = open_in(admission, room, place, how.flags.difference(OpenFlags::TRUNC), ctx.cred)?;
+    notify::file(&file, event::OPEN);
+    Ok(Found::New(file))
 }
 
 /// Opens a file that exists: checks permissions first, then truncates.
@@ -285,7 +288,18 @@ pub fn open_place(
     cred: &Cred,
 ) -> Result<Arc<OpenFile>> {
     // Allocated first, so that the file is written in place.
-    let room = Room::new()?;
+    open_in(admission, Room::new()?, place, flags, cred)
+}
+
+/// Always inlined: the file is written where it stays.
+#[inline(always)]
+fn open_in(
+    admission: Admission,
+    room: Room<OpenFile>,
+    place: Path,
+    flags: OpenFlags,
+    cred: &Cred,
+) -> Result<Arc<OpenFile>> {
     let inode = place.inode();
     let ops: Arc<dyn FileOps> = match place.dentry.kind() {
         FileType::Regular | FileType::Anon => inode.clone().open(flags)?,

@@ -71,6 +71,7 @@ static void opening(void)
 {
 	SAY("-- opening");
 	char got[8] = { 0 };
+	write_file("a", "");
 	r = ring(8);
 	ONE(opens("a", O_RDWR | O_CREAT, 1));
 	ONE(opens("a", O_RDWR, ANY));
@@ -257,7 +258,7 @@ static void sockets(void)
 	char got[2] = { 0 };
 	ONE(reads(1, got, 2));
 	SAY("%s", got);
-	/* As many as there is room for; the next connection is lost. */
+	/* As many as there is room for; the next connection is lost on Linux, and waits here (uring_taken). */
 	closes(1), closes(2);
 	go(&r, 2, 2);
 	sqe = rw(&r, IORING_OP_ACCEPT, ++count, listener, NULL, 0);
@@ -277,7 +278,6 @@ static void sockets(void)
 	ONE(reads(1, got, 2));
 	ONE(closes(3));
 	T(read(others[2], got, 2));
-	T(read(others[4], got, 2));
 	ring_close(&r);
 	for (int i = 0; i < 5; i++)
 		close(others[i]);

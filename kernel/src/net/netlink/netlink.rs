@@ -9,6 +9,7 @@ use super::message::{HEADER, MULTI, put_message};
 use super::route;
 use crate::mm::fallible::{TryGrow, TryMap, TrySlice, TryVec, try_arc, try_copy};
 use crate::mm::{Sink, Source};
+use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::socket::{Control, Incoming, NetSocket, Outgoing, Who, copy_in};
 use crate::random;
@@ -157,8 +158,8 @@ fn decode(name: &[u8]) -> Result<SockaddrNl> {
     if addr.family == AF_NETLINK { Ok(addr) } else { Err(Errno::EINVAL) }
 }
 
-fn encode(pid: u32, groups: u32) -> Result<Vec<u8>> {
-    SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes().try_owned()
+fn encode(pid: u32, groups: u32) -> SockName {
+    SockName::of(&[SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes()])
 }
 
 impl Netlink {
@@ -250,21 +251,42 @@ impl Netlink {
         Ok(())
     }
 
-    /// The first message, taken out or copied, waiting for one.
-    fn next(&self, nonblock: bool, peek: bool) -> Result<Vec<u8>> {
+    /// The first message, taken out or copied, waiting for one, and its control data.
+    fn next(&self, nonblock: bool, peek: bool) -> Result<(Vec<u8>, Vec<Control>)> {
         let take = || {
             let mut state = self.state.lock();
             if let Some(error) = state.error.take() {
                 return Some(Err(error));
             }
-            if peek {
-                return Some(try_copy(state.queue.front()?));
-            }
-            let message = state.queue.pop_front()?;
-            state.held -= message.len();
-            Some(Ok(message))
+            let first = state.queue.front()?;
+            // What can fail comes first: a message that was taken is given.
+            let copy = peek.then(|| try_copy(first)).transpose();
+            let (copy, control) = match copy.and_then(|copy| Ok((copy, self.control()?))) {
+                Ok(both) => both,
+                Err(error) => return Some(Err(error)),
+            };
+            let message = match copy {
+                Some(copy) => copy,
+                None => {
+                    let message = state.queue.pop_front()?;
+                    state.held -= message.len();
+                    message
+                }
+            };
+            Some(Ok((message, control)))
         };
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
+    }
+
+    /// The control data of a message.
+    fn control(&self) -> Result<Vec<Control>> {
+        let mut control = Vec::new();
+        if self.options.is_on(const { known(SOL_SOCKET, so::PASSCRED) }) {
+            // Process 0, user 0 and group 0: the kernel.
+            let data = [0u8; 12].try_owned()?;
+            control.try_push(Control { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data })?;
+        }
+        Ok(control)
     }
 }
 
@@ -339,14 +361,14 @@ impl NetSocket for Netlink {
         Err(Errno::EOPNOTSUPP)
     }
 
-    fn name(&self) -> Result<Vec<u8>> {
+    fn name(&self) -> SockName {
         let state = self.state.lock();
         encode(state.port.unwrap_or(0), state.groups as u32)
     }
 
-    fn peer_name(&self) -> Result<Vec<u8>> {
+    fn peer_name(&self) -> Result<SockName> {
         let (pid, groups) = self.state.lock().peer;
-        encode(pid, groups)
+        Ok(encode(pid, groups))
     }
 
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
@@ -379,7 +401,7 @@ impl NetSocket for Netlink {
         if flags.contains(MsgFlags::OOB) {
             return Err(Errno::EOPNOTSUPP);
         }
-        let message = self.next(nonblock, flags.contains(MsgFlags::PEEK))?;
+        let (message, control) = self.next(nonblock, flags.contains(MsgFlags::PEEK))?;
         let full = message.len();
         let wanted = full.min(dst.remaining());
         let bytes = if wanted == 0 { 0 } else { dst.put(&message[..wanted])? };
@@ -387,13 +409,7 @@ impl NetSocket for Netlink {
             return Err(Errno::EFAULT);
         }
         let hears_devices = self.listener != 0;
-        let from = Some(encode(0, if hears_devices { KERNEL_GROUP } else { 0 })?);
-        let mut control = Vec::new();
-        if self.options.is_on(const { known(SOL_SOCKET, so::PASSCRED) }) {
-            // Process 0, user 0 and group 0: the kernel.
-            let data = [0u8; 12].try_owned()?;
-            control.try_push(Control { level: SOL_SOCKET, kind: SCM_CREDENTIALS, data })?;
-        }
+        let from = Some(encode(0, if hears_devices { KERNEL_GROUP } else { 0 }));
         Ok(Incoming { bytes, full, from, control, ..Incoming::default() })
     }
 

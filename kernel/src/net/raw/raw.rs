@@ -11,6 +11,7 @@ use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::count;
 use crate::net::inbox::Inbox;
+use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::options;
 use crate::net::report;
@@ -231,7 +232,7 @@ impl NetSocket for Raw {
     }
 
     /// In place of a port it has the protocol, or on a ping socket the identifier.
-    fn name(&self) -> Result<Vec<u8>> {
+    fn name(&self) -> SockName {
         let state = self.state.lock();
         let port = match self.style {
             Style::Raw => u16::try_from(self.protocol).unwrap_or(0),
@@ -242,7 +243,7 @@ impl NetSocket for Raw {
         encode(self.family, SocketAddr::new(local, port))
     }
 
-    fn peer_name(&self) -> Result<Vec<u8>> {
+    fn peer_name(&self) -> Result<SockName> {
         let peer = self.state.lock().peer;
         encode_peer(self.family, peer)
     }

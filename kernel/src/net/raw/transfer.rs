@@ -12,7 +12,7 @@ use crate::mm::fallible::{TryGrow, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo};
-use crate::net::inbox::Datagram;
+use crate::net::inbox::{Datagram, Taken};
 use crate::net::report::{self, Origin, Report};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::time;
@@ -285,17 +285,18 @@ impl Raw {
             return Err(Errno::EOPNOTSUPP);
         }
         if flags.contains(MsgFlags::ERRQUEUE) {
-            let report = self.state.lock().inbox.pop_report()?;
-            return report.read(dst, self.family, &self.options);
+            let taken = self.state.lock().inbox.pop_report(self.family, &self.options);
+            let (report, control) = taken?;
+            return report.read(dst, self.family, control);
         }
         let next = self.next(nonblock, flags.contains(MsgFlags::PEEK))?;
-        let Some(packet) = next else { return Ok(Incoming::default()) };
-        packet.read(dst, self.family, &self.options)
+        let Some((packet, control)) = next else { return Ok(Incoming::default()) };
+        packet.read(dst, self.family, &self.options, control)
     }
 
     /// The first message, taken out or copied, waiting for one; `None` when nothing more is to be received.
-    fn next(&self, nonblock: bool, peek: bool) -> Result<Option<Datagram>> {
-        let take = || self.state.lock().inbox.next(nonblock, peek);
+    fn next(&self, nonblock: bool, peek: bool) -> Result<Option<Taken<Datagram>>> {
+        let take = || self.state.lock().inbox.next(nonblock, peek, &self.options);
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }
 }

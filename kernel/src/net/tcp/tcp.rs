@@ -10,6 +10,7 @@ use super::bytes::Bytes;
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, encode};
+use crate::net::name::SockName;
 use crate::net::option::Options;
 use crate::net::ports::Port;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
@@ -197,16 +198,16 @@ impl NetSocket for Tcp {
     fn shut_down(&self, read: bool, write: bool) -> Result<()> {
         self.shut(read, write)
     }
-    fn name(&self) -> Result<Vec<u8>> {
+    fn name(&self) -> SockName {
         encode(self.family, self.state.lock().local)
     }
-    fn peer_name(&self) -> Result<Vec<u8>> {
+    fn peer_name(&self) -> Result<SockName> {
         let state = self.state.lock();
         match (state.name(), state.peer) {
             (TcpState::Close | TcpState::SynSent | TcpState::Listen, _) | (_, None) => {
                 Err(Errno::ENOTCONN)
             }
-            (_, Some(peer)) => Ok(encode(self.family, peer)?),
+            (_, Some(peer)) => Ok(encode(self.family, peer)),
         }
     }
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {

@@ -6,7 +6,7 @@ use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, LO_MTU, Name, class, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo, Wishes};
 use crate::net::count::{self, Datagrams, Flow};
-use crate::net::inbox::Datagram;
+use crate::net::inbox::{Datagram, Taken};
 use crate::net::report::{self, Origin, Report};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::net::{ports, raw};
@@ -182,11 +182,14 @@ impl Udp {
         nonblock: bool,
     ) -> Result<Incoming> {
         if flags.contains(MsgFlags::ERRQUEUE) {
-            return self.next_report()?.read(dst, self.family, &self.options);
+            let (report, control) = self.next_report()?;
+            return report.read(dst, self.family, control);
         }
         let peek = flags.contains(MsgFlags::PEEK);
-        let Some(datagram) = self.next(nonblock, peek)? else { return Ok(Incoming::default()) };
-        let got = datagram.read(dst, self.family, &self.options);
+        let Some((datagram, control)) = self.next(nonblock, peek)? else {
+            return Ok(Incoming::default());
+        };
+        let got = datagram.read(dst, self.family, &self.options, control);
         if got.is_ok() && !peek {
             let v6 = datagram.info.to.is_ipv6();
             let lite = self.protocol == IPPROTO_UDPLITE;
@@ -197,24 +200,24 @@ impl Udp {
 
     /// Takes the first report of an error. SO_ERROR then has the error of the next one if an ICMP message told it; else none, or
     /// after a report from this machine what it had.
-    fn next_report(&self) -> Result<Report> {
+    fn next_report(&self) -> Result<Taken<Report>> {
         let mut state = self.state.lock();
-        let report = state.inbox.pop_report()?;
+        let taken = state.inbox.pop_report(self.family, &self.options)?;
         match state.inbox.first_report().filter(|next| next.is_refusal()).map(|next| next.errno) {
-            None if !report.is_refusal() => {}
+            None if !taken.0.is_refusal() => {}
             error => state.error = error,
         }
-        Ok(report)
+        Ok(taken)
     }
 
     /// The first datagram, taken out or copied, waiting for one; `None` when nothing more is to be received.
-    fn next(&self, nonblock: bool, peek: bool) -> Result<Option<Datagram>> {
+    fn next(&self, nonblock: bool, peek: bool) -> Result<Option<Taken<Datagram>>> {
         let take = || {
             let mut state = self.state.lock();
             if let Some(error) = state.error.take() {
                 return Some(Err(error));
             }
-            state.inbox.next(nonblock, peek)
+            state.inbox.next(nonblock, peek, &self.options)
         };
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }

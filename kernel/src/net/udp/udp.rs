@@ -12,6 +12,7 @@ use crate::net::addr::{
 use crate::net::bind::check_bind;
 use crate::net::count;
 use crate::net::inbox::Inbox;
+use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::options;
 use crate::net::ports::{self, Claim, Cover, Holder, Port};
@@ -215,11 +216,11 @@ impl NetSocket for Udp {
         if connected { Ok(()) } else { Err(Errno::ENOTCONN) }
     }
 
-    fn name(&self) -> Result<Vec<u8>> {
+    fn name(&self) -> SockName {
         encode(self.family, self.state.lock().local)
     }
 
-    fn peer_name(&self) -> Result<Vec<u8>> {
+    fn peer_name(&self) -> Result<SockName> {
         let peer = self.state.lock().peer;
         encode_peer(self.family, peer)
     }

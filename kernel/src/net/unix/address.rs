@@ -3,14 +3,14 @@
 //! Owns the abstract namespace. Never keeps a socket alive: its references are weak. Locks: `Leaf`.
 
 use super::unix::Socket;
-use crate::mm::fallible::{TryGrow, TryMap, TryVec, try_arc_bytes};
+use crate::mm::fallible::{TryMap, try_arc_bytes};
+use crate::net::name::SockName;
 use crate::sync::{Pace, SpinLock, level};
 use crate::try_format;
 use abi::socket::{AF_UNIX, UNIX_PATH_MAX};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Size of the family in front of the name.
@@ -53,21 +53,13 @@ impl Address {
     }
 
     /// As a `sockaddr`'s bytes.
-    pub fn encode(&self) -> Result<Vec<u8>> {
-        let mut out = Vec::with_room(MAX_LEN + 1)?;
-        out.try_extend_from_slice(&AF_UNIX.to_ne_bytes())?;
+    pub fn encode(&self) -> SockName {
+        let family = &AF_UNIX.to_ne_bytes();
         match self {
-            Self::Unnamed => {}
-            Self::Path(path) => {
-                out.try_extend_from_slice(path)?;
-                out.try_push(0)?;
-            }
-            Self::Abstract(name) => {
-                out.try_push(0)?;
-                out.try_extend_from_slice(name)?;
-            }
+            Self::Unnamed => SockName::of(&[family]),
+            Self::Path(path) => SockName::of(&[family, path, &[0]]),
+            Self::Abstract(name) => SockName::of(&[family, &[0], name]),
         }
-        Ok(out)
     }
 }
 

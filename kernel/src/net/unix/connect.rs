@@ -190,7 +190,7 @@ impl Socket {
     }
 
     /// `accept`.
-    pub fn accept(&self, nonblock: bool) -> Result<Arc<Socket>> {
+    pub(super) fn accept(&self, nonblock: bool) -> Result<Arc<Socket>> {
         if !self.kind.is_connected_kind() {
             return Err(Errno::EOPNOTSUPP);
         }

@@ -21,4 +21,4 @@ pub use queue::Ancillary;
 pub use receive::How;
 pub(super) use registry::table;
 pub use transfer::Outgoing;
-pub use unix::{Kind, Socket, create, of_file, open, pair};
+pub use unix::{Kind, Socket, accept, create, of_file, open, pair};

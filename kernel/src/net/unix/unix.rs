@@ -5,18 +5,18 @@
 //! is or will be in its backlog, and no other two sockets together. Never copies user memory under a lock.
 
 use super::address::Address;
-use super::{connect, file, registry};
+use super::file::SocketFile;
+use super::{connect, registry};
 use crate::mm::fallible::try_arc;
 use crate::net::limit::Timeouts;
+use crate::net::name::SockName;
+use crate::net::prepared::Prepared;
 
 use super::queue::Queue;
 use super::room::Relay;
 use crate::sync::counted::{self, Counted};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
-use crate::vfs::admission::Admission;
-use crate::vfs::anon::{AnonFs, new_path};
-use crate::vfs::{Cred, Inode, OpenFile, Owner};
-use abi::fs::{OpenFlags, S_IFSOCK};
+use crate::vfs::{Cred, Inode, OpenFile};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
@@ -206,21 +206,27 @@ impl Drop for Socket {
 }
 
 /// An open file for a socket.
-pub fn open(
-    admission: Admission,
-    socket: Arc<Socket>,
+pub fn open(socket: Arc<Socket>, nonblock: bool, cred: &Cred) -> Result<Arc<OpenFile>> {
+    Ok(finish(Prepared::new(nonblock, cred)?, socket))
+}
+
+/// Takes a connection from its queue, which nothing but its being there can keep from having a file: the file and its peer.
+pub fn accept(
+    listener: &Socket,
+    wait: bool,
     nonblock: bool,
-    cred: &Arc<Cred>,
-) -> Result<OpenFile> {
-    if crate::mm::kernel_memory_low() {
-        return Err(Errno::ENOMEM);
-    }
-    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
-    let path = new_path(AnonFs::Socket, S_IFSOCK | 0o777, "", owner)?;
-    socket.ino.store(path.dentry.inode().attr().ino(), Ordering::Relaxed);
-    let mut flags = OpenFlags::RDWR;
-    flags.set(OpenFlags::NONBLOCK, nonblock);
-    Ok(OpenFile::new(admission, try_arc(file::SocketFile(socket))?, path, flags))
+    cred: &Cred,
+) -> Result<(Arc<OpenFile>, SockName)> {
+    let prepared = Prepared::new(nonblock, cred)?;
+    let accepted = listener.accept(!wait)?;
+    let peer = accepted.peer_name().unwrap_or(Address::Unnamed).encode();
+    Ok((finish(prepared, accepted), peer))
+}
+
+fn finish(prepared: Prepared<SocketFile>, socket: Arc<Socket>) -> Arc<OpenFile> {
+    // Relaxed: set once, a number alone.
+    socket.ino.store(prepared.ino(), Ordering::Relaxed);
+    prepared.open(SocketFile(socket))
 }
 
 /// A new socket on its own.
@@ -237,5 +243,5 @@ pub fn pair(kind: Kind, cred: Ucred) -> Result<(Arc<Socket>, Arc<Socket>)> {
 
 /// The socket behind a file: ENOTSOCK if there is none.
 pub fn of_file(file: &OpenFile) -> Result<&Arc<Socket>> {
-    file.downcast::<file::SocketFile>().map(|file| &file.0).ok_or(Errno::ENOTSOCK)
+    file.downcast::<SocketFile>().map(|file| &file.0).ok_or(Errno::ENOTSOCK)
 }

@@ -2,6 +2,7 @@
 
 use crate::fs::timerfd::{self, Setting, TimerFd};
 use crate::fs::{eventfd as events, pipe as pipes};
+use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::mm::{Sink, Source};
@@ -35,7 +36,8 @@ pub fn pipe2(fds: UserPtr<[i32; 2]>, flags: u32) -> Result<()> {
     }
     let cred = process::current().cred_arc();
     let flags = OpenFlags::from_bits_retain(flags);
-    let pair = pipes::new_pair(flags, &cred)?;
+    let (reader, writer) = pipes::new_pair(flags, &cred)?;
+    let pair = (try_arc(reader)?, try_arc(writer)?);
     reserved_pair(flags.contains(OpenFlags::CLOEXEC), fds, || Ok(pair))
 }
 

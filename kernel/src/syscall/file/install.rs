@@ -34,14 +34,13 @@ pub fn install_shared(file: Arc<OpenFile>, cloexec: bool) -> Result<Fd> {
 pub fn reserved_pair(
     cloexec: bool,
     fds: UserPtr<[i32; 2]>,
-    make: impl FnOnce() -> Result<(OpenFile, OpenFile)>,
+    make: impl FnOnce() -> Result<(Arc<OpenFile>, Arc<OpenFile>)>,
 ) -> Result<()> {
     let limit = fd_limit();
     with_files(|files| {
         let numbers = (files.reserve(cloexec, limit)?, files.reserve(cloexec, limit)?);
         fds.write(&[numbers.0.fd().0, numbers.1.fd().0])?;
         let (first, second) = make()?;
-        let (first, second) = (try_arc(first)?, try_arc(second)?);
         numbers.0.install(first);
         numbers.1.install(second);
         Ok(())

@@ -7,7 +7,7 @@ use crate::mm::{Sink, Source};
 use crate::net::unix::flight::{Flight, Sender};
 use crate::net::unix::sender::UNKNOWN;
 use crate::net::unix::{Address, Ancillary, How, Kind, Outgoing, Socket};
-use crate::net::{self, Control, NetSocket};
+use crate::net::{self, Control, NetSocket, SockName};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file_any, or_sigpipe};
 use crate::syscall::file::install::reserved;
@@ -42,7 +42,7 @@ impl Name {
 pub struct Received {
     pub bytes: usize,
     /// A `sockaddr`.
-    pub from: Option<Vec<u8>>,
+    pub from: Option<SockName>,
     pub flags: MsgFlags,
     pub control_len: usize,
 }
@@ -271,8 +271,8 @@ fn receive_unix(
         from: match got.from {
             // An unnamed sender has no address, not even a family.
             Some(Address::Unnamed) => None,
-            Some(from) => Some(from.encode()?),
-            None if got.ancillary.is_some() => peer_name(socket)?,
+            Some(from) => Some(from.encode()),
+            None if got.ancillary.is_some() => peer_name(socket),
             None => None,
         },
         flags: MsgFlags::empty(),
@@ -325,10 +325,10 @@ fn put_ancillary(
 }
 
 /// The name of a connected socket's peer, if it has one.
-fn peer_name(socket: &Socket) -> Result<Option<Vec<u8>>> {
+fn peer_name(socket: &Socket) -> Option<SockName> {
     match socket.peer().map(|peer| peer.name()) {
-        None | Some(Address::Unnamed) => Ok(None),
-        Some(name) => name.encode().map(Some),
+        None | Some(Address::Unnamed) => None,
+        Some(name) => Some(name.encode()),
     }
 }
 

@@ -1,16 +1,16 @@
 //! Sockets: making, naming, connecting. AF_UNIX lives in `net::unix::unix`, networks in `net`.
 
-use crate::mm::fallible::{TrySlice, try_arc};
+use crate::mm::fallible::TrySlice;
 use crate::mm::user::{self, UserPtr};
 use crate::net::unix::connect::at_inode;
 use crate::net::unix::{self, Address, Kind, Socket, address};
-use crate::net::{self, NetSocket, Who};
+use crate::net::{self, NetSocket, SockName, Who};
 use crate::process;
+use crate::sync::PollTable;
 use crate::syscall::caller::{file, with_ctx};
-use crate::syscall::file::install::{install, reserved, reserved_pair};
-use crate::vfs::admission::admit;
+use crate::syscall::file::install::{install_shared, reserved, reserved_pair};
 use crate::vfs::namei::{self, LookupFlags, perm};
-use crate::vfs::{Capability, DevId, Fd, FileType, OpenFile, ops};
+use crate::vfs::{Capability, DevId, Fd, FileType, OpenFile, PollEvents, ops};
 use abi::fs::{AT_FDCWD, OpenFlags, S_IFSOCK};
 use abi::socket::{
     AF_UNIX, AF_UNSPEC, SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM, SOCK_TYPE_MASK, Ucred,
@@ -84,20 +84,20 @@ fn unix_kind(kind: u32, protocol: i32) -> Result<Kind> {
 
 pub fn socket(family: i32, kind: u32, protocol: i32) -> Result<i32> {
     let (cloexec, _) = type_flags(kind)?;
-    Ok(install(make(family, kind, protocol)?, cloexec)?.0)
+    Ok(install_shared(make(family, kind, protocol)?, cloexec)?.0)
 }
 
 /// A socket without a descriptor.
 #[inline]
-pub fn make(family: i32, kind: u32, protocol: i32) -> Result<OpenFile> {
+pub fn make(family: i32, kind: u32, protocol: i32) -> Result<Arc<OpenFile>> {
     let (_, nonblock) = type_flags(kind)?;
     let cred = process::current().cred_arc();
     if family == i32::from(AF_UNIX) {
         let socket = unix::create(unix_kind(kind, protocol)?, caller_cred())?;
-        return unix::open(admit()?, socket, nonblock, &cred);
+        return unix::open(socket, nonblock, &cred);
     }
     let socket = net::create(family, kind & SOCK_TYPE_MASK, protocol, who())?;
-    net::open(admit()?, socket, nonblock, &cred)
+    net::open(socket, nonblock, &cred)
 }
 
 pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>) -> Result<()> {
@@ -110,8 +110,7 @@ pub fn socketpair(family: i32, kind: u32, protocol: i32, fds: UserPtr<[i32; 2]>)
         }
         let cred = process::current().cred_arc();
         let (a, b) = unix::pair(unix_kind(kind, protocol)?, caller_cred())?;
-        let open = |socket| unix::open(admit()?, socket, nonblock, &cred);
-        Ok((open(a)?, open(b)?))
+        Ok((unix::open(a, nonblock, &cred)?, unix::open(b, nonblock, &cred)?))
     })
 }
 
@@ -230,45 +229,61 @@ pub fn accept4(fd: i32, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32>
 pub fn accept_of(listener: &OpenFile, addr: u64, len: UserPtr<i32>, flags: u32) -> Result<i32> {
     // Without a descriptor the connection must stay in the queue.
     let cloexec = flags & OpenFlags::CLOEXEC.bits() != 0;
-    Ok(reserved(cloexec, |_| try_arc(accept_file(listener, addr, len, flags)?))?.0)
+    Ok(reserved(cloexec, |_| accept_file(listener, addr, len, flags))?.0)
 }
 
-/// `accept4` without a descriptor.
+/// `accept4` without a descriptor. As on Linux, a connection whose peer's name cannot be told is lost.
 #[inline]
 pub fn accept_file(
     listener: &OpenFile,
     addr: u64,
     len: UserPtr<i32>,
     flags: u32,
-) -> Result<OpenFile> {
+) -> Result<Arc<OpenFile>> {
     let cred = process::current().cred_arc();
     let nonblock = flags & OpenFlags::NONBLOCK.bits() != 0;
-    let listening = any(listener)?;
-    // Without a file it must, too.
-    let admission = admit()?;
-    let (file, peer) = match listening {
-        Any::Unix(socket) => {
-            let accepted = socket.accept(listener.nonblock())?;
-            let peer = accepted.peer_name().unwrap_or(Address::Unnamed).encode()?;
-            (unix::open(admission, accepted, nonblock, &cred)?, peer)
-        }
+    let wait = !listener.nonblock();
+    let (file, peer) = match any(listener)? {
+        Any::Unix(socket) => unix::accept(socket, wait, nonblock, &cred)?,
         Any::Net(socket) => {
-            let accepted = socket.accept(listener.nonblock())?;
+            let (file, peer) = net::accept(&**socket, wait, nonblock, &cred)?;
             // A peer that has gone since counts as one that was never there.
-            let peer = accepted.peer_name();
-            let file = net::open(admission, accepted, nonblock, &cred)?;
-            (file, if addr == 0 { Vec::new() } else { peer.map_err(|_| Errno::ECONNABORTED)? })
+            let unasked =
+                |_| if addr == 0 { Ok(SockName::default()) } else { Err(Errno::ECONNABORTED) };
+            (file, peer.or_else(unasked)?)
         }
     };
     write_name(&peer, addr, len)?;
     Ok(file)
 }
 
+/// Whether a connection waits to be accepted.
+pub fn has_connection(listener: &OpenFile) -> bool {
+    let accepts = match any(listener) {
+        Ok(Any::Unix(socket)) => socket.accepts(),
+        Ok(Any::Net(socket)) => socket.accepts(),
+        Err(_) => false,
+    };
+    accepts && listener.poll(&mut PollTable::look()).contains(PollEvents::IN)
+}
+
+/// What `accept` says of a file that has none.
+pub fn no_connection(listener: &OpenFile) -> Errno {
+    match any(listener) {
+        Err(error) => error,
+        Ok(Any::Unix(socket)) if !socket.kind().is_connected_kind() => Errno::EOPNOTSUPP,
+        Ok(Any::Net(socket)) if socket.kind() != SOCK_STREAM => Errno::EOPNOTSUPP,
+        Ok(Any::Unix(socket)) if !socket.accepts() => Errno::EINVAL,
+        Ok(Any::Net(socket)) if !socket.accepts() => Errno::EINVAL,
+        Ok(_) => Errno::EAGAIN,
+    }
+}
+
 pub fn getsockname(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
     let file = file(fd)?;
     let name = match any(&file)? {
-        Any::Unix(socket) => socket.name().encode()?,
-        Any::Net(socket) => socket.name()?,
+        Any::Unix(socket) => socket.name().encode(),
+        Any::Net(socket) => socket.name(),
     };
     write_name(&name, addr, len)
 }
@@ -276,7 +291,7 @@ pub fn getsockname(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
 pub fn getpeername(fd: i32, addr: u64, len: UserPtr<i32>) -> Result<()> {
     let file = file(fd)?;
     let name = match any(&file)? {
-        Any::Unix(socket) => socket.peer_name()?.encode()?,
+        Any::Unix(socket) => socket.peer_name()?.encode(),
         Any::Net(socket) => socket.peer_name()?,
     };
     write_name(&name, addr, len)

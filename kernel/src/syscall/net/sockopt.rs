@@ -1,7 +1,7 @@
 //! Sockets: options.
 
 use super::socket::{Any, any};
-use crate::mm::fallible::{TrySlice, try_copy};
+use crate::mm::fallible::{TrySlice, TryVec, try_copy};
 use crate::mm::user::{self, UserPtr};
 use crate::net::option::more;
 use crate::net::unix::Socket;
@@ -103,11 +103,18 @@ fn get_common(socket: &dyn NetSocket, option: i32) -> Result<Vec<u8>> {
         so::TYPE => number(socket.kind().cast_signed()),
         so::DOMAIN => number(i32::from(socket.domain())),
         so::PROTOCOL => number(socket.protocol()),
-        so::ERROR => number(socket.take_error().map_or(0, Errno::number)),
+        so::ERROR => told_once(|| socket.take_error()),
         so::ACCEPTCONN => number(i32::from(socket.accepts())),
-        so::PEERNAME => socket.peer_name(),
+        so::PEERNAME => socket.peer_name()?.try_owned(),
         _ => socket.get_option(SOL_SOCKET, option, 4),
     }
+}
+
+/// An error that is told once: it is taken when nothing can fail any more.
+fn told_once(take: impl FnOnce() -> Option<Errno>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_room(4)?;
+    bytes.try_extend_from_slice(&take().map_or(0, Errno::number).to_ne_bytes())?;
+    Ok(bytes)
 }
 
 fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
@@ -123,7 +130,7 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
         so::TYPE => number(socket.kind().number() as i32)?,
         so::DOMAIN => number(i32::from(AF_UNIX))?,
         so::PROTOCOL | so::REUSEADDR | so::BROADCAST | so::KEEPALIVE => number(0)?,
-        so::ERROR => number(socket.take_error().map_or(0, |error| error.number()))?,
+        so::ERROR => told_once(|| socket.take_error())?,
         so::SNDBUF => number(socket.buffer() as i32)?,
         so::RCVBUF => number(socket.receive_buffer() as i32)?,
         so::ACCEPTCONN => number(i32::from(socket.accepts()))?,
@@ -142,7 +149,7 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
             let words = [peer.pid.to_ne_bytes(), peer.uid.to_ne_bytes(), peer.gid.to_ne_bytes()];
             try_copy(words.as_flattened())?
         }
-        so::PEERNAME => socket.peer_name()?.encode()?,
+        so::PEERNAME => socket.peer_name()?.encode().try_owned()?,
         _ => return Err(Errno::ENOPROTOOPT),
     })
 }

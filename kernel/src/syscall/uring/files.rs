@@ -5,7 +5,7 @@
 
 use super::handed::table::Files;
 use super::request::Direct;
-use super::ring::{Ring, of_file};
+use super::ring::{Ring, State, of_file};
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::mm::user::UserPtr;
 use crate::sync::Pace;
@@ -26,20 +26,62 @@ pub fn registered_file(ring: &Ring, number: i32) -> Result<Arc<OpenFile>> {
     ring.files.lock().get(number).ok_or(Errno::EBADF)
 }
 
-/// Makes a file one of the ring's: 0 for the place that was asked for, or the number of the one that was found.
+/// A place that a file is to come to: nobody else who wants any place gets it. Given back when dropped.
+#[must_use]
+pub struct ReservedPlace<'a> {
+    ring: &'a Ring,
+    at: usize,
+    told: i64,
+}
+
+impl<'a> ReservedPlace<'a> {
+    /// Reserves a place, which exists as long as the ring's mutex is held: only its holder changes the table.
+    pub fn new(ring: &'a Ring, place: Direct, _state: &State) -> Result<Self> {
+        let mut files = ring.files.lock();
+        let (at, told) = index(&files, place)?;
+        check_index(&files, at)?;
+        files.promise(Some(at));
+        Ok(Self { ring, at, told })
+    }
+
+    /// Puts the file there: 0 for a place that was asked for, or the number of the one that was found.
+    pub fn put(self, file: Arc<OpenFile>) -> Result<i64> {
+        if of_file(&file).is_ok() {
+            return Err(Errno::EBADF);
+        }
+        let old = self.ring.files.lock().put(self.at, file);
+        drop(old);
+        Ok(self.told)
+    }
+}
+
+impl Drop for ReservedPlace<'_> {
+    fn drop(&mut self) {
+        self.ring.files.lock().promise(None);
+    }
+}
+
+/// The index of a place, and what an operation says of it.
+fn index(files: &Files, place: Direct) -> Result<(usize, i64)> {
+    match place {
+        Direct::Any => files.free_place().map(|at| (at, at as i64)),
+        Direct::At(at) => Ok((at as usize, 0)),
+    }
+}
+
+fn check_index(files: &Files, at: usize) -> Result<()> {
+    files.check()?;
+    if at >= files.len() { Err(Errno::EINVAL) } else { Ok(()) }
+}
+
+/// Makes a file that was there before one of the ring's: 0 for the place that was asked for, or the number of the one that was found.
 pub fn put_direct(ring: &Ring, place: Direct, file: Arc<OpenFile>) -> Result<i64> {
     let mut files = ring.files.lock();
-    let (at, told) = match place {
-        Direct::Any => files.free_place().map(|at| (at, at as i64))?,
-        Direct::At(at) => (at as usize, 0),
-    };
+    let (at, told) = index(&files, place)?;
     if of_file(&file).is_ok() {
         return Err(Errno::EBADF);
     }
-    files.check()?;
-    if at >= files.len() {
-        return Err(Errno::EINVAL);
-    }
+    check_index(&files, at)?;
     let old = files.put(at, file);
     drop(files);
     drop(old);

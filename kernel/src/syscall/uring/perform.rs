@@ -8,13 +8,12 @@ use super::check::{
     ACCEPT_DONTWAIT, FD_IN_FIXED, INSTALL_NO_CLOEXEC, WAITALL, has_good_zc_flags, is_fixed,
     is_multishot, is_rw, is_transfer,
 };
-use super::files::{close_direct, put_direct, registered_file, update_registered};
+use super::files::{ReservedPlace, close_direct, put_direct, registered_file, update_registered};
 use super::message;
 use super::outcome::{Done, Outcome, Wait, would_wait};
 use super::plain;
 use super::request::Direct;
 use super::ring::{Ring, State};
-use crate::mm::fallible::try_arc;
 use crate::mm::user::iov::{IoVec, import_iovec};
 use crate::mm::user::{UserPtr, UserSlice};
 use crate::process;
@@ -69,7 +68,7 @@ pub fn perform(ring: &Ring, state: &mut State, sqe: &Sqe) -> Outcome {
         op::PROVIDE_BUFFERS => state.buffers.provide(sqe).map(|()| 0),
         op::REMOVE_BUFFERS => state.buffers.remove(sqe.buf_index, sqe.fd.unsigned_abs() as usize),
         op::CLOSE => close(ring, sqe),
-        op::OPENAT | op::OPENAT2 => open(ring, sqe),
+        op::OPENAT | op::OPENAT2 => open(ring, state, sqe),
         op::SOCKET => make_socket(ring, sqe),
         op::FIXED_FD_INSTALL => install_registered(ring, sqe),
         _ => change(sqe).map(|()| 0),
@@ -109,7 +108,7 @@ fn close(ring: &Ring, sqe: &Sqe) -> Result<i64> {
     fd::close(sqe.fd).map(|()| 0)
 }
 
-fn open(ring: &Ring, sqe: &Sqe) -> Result<i64> {
+fn open(ring: &Ring, state: &State, sqe: &Sqe) -> Result<i64> {
     let Sqe { fd, off, addr, len, op_flags: flags, .. } = *sqe;
     let how = match sqe.opcode {
         op::OPENAT => OpenHow::classic(flags, len)?,
@@ -121,14 +120,25 @@ fn open(ring: &Ring, sqe: &Sqe) -> Result<i64> {
     if how.flags().contains(OpenFlags::CLOEXEC) {
         return Err(Errno::EINVAL);
     }
-    put_direct(ring, place, path::open_file(fd, addr, &how)?)
+    let place = match ReservedPlace::new(ring, place, state) {
+        Ok(place) => place,
+        Err(error) => {
+            // As on Linux, what is wrong with the name is said first; but nothing is made or emptied for a place that is not there.
+            let changes = OpenFlags::CREAT | OpenFlags::TRUNC | OpenFlags::TMPFILE_BIT;
+            if !how.flags().intersects(changes) {
+                path::open_file(fd, addr, &how)?;
+            }
+            return Err(error);
+        }
+    };
+    place.put(path::open_file(fd, addr, &how)?)
 }
 
 fn make_socket(ring: &Ring, sqe: &Sqe) -> Result<i64> {
     let (family, kind, protocol) = (sqe.fd, sqe.off as u32, sqe.len.cast_signed());
     match Direct::of(sqe.file_index) {
         None => socket::socket(family, kind, protocol).map(i64::from),
-        Some(place) => put_direct(ring, place, try_arc(socket::make(family, kind, protocol)?)?),
+        Some(place) => put_direct(ring, place, socket::make(family, kind, protocol)?),
     }
 }
 
@@ -225,7 +235,7 @@ fn transfer_with(
         return Outcome::of(Err(error));
     }
     if sqe.flags & flag::BUFFER_SELECT == 0 {
-        return transfer_once(ring, file, sqe, moved);
+        return transfer_once(ring, state, file, sqe, moved);
     }
     let of_group = || state.buffers.first(ring.is_mine(), sqe.buf_index);
     let (most, buffer) = match most_wanted(sqe).and_then(|most| Ok((most, of_group()?))) {
@@ -239,7 +249,7 @@ fn transfer_with(
         op::READV => Sqe { opcode: op::READ, addr: buffer.addr, len, ..*sqe },
         _ => Sqe { addr: buffer.addr, len, ..*sqe },
     };
-    let outcome = transfer_once(ring, file, &chosen, 0);
+    let outcome = transfer_once(ring, state, file, &chosen, 0);
     match outcome {
         // The end of a file takes a buffer, that of a stream does not.
         Outcome::Done(done) if done.res > 0 || done.res == 0 && is_rw(sqe.opcode) => {
@@ -266,9 +276,15 @@ fn most_wanted(sqe: &Sqe) -> Result<u32> {
 }
 
 /// Moves what can be moved now without waiting.
-fn transfer_once(ring: &Ring, file: &Arc<OpenFile>, sqe: &Sqe, before: u32) -> Outcome {
+fn transfer_once(
+    ring: &Ring,
+    state: &State,
+    file: &Arc<OpenFile>,
+    sqe: &Sqe,
+    before: u32,
+) -> Outcome {
     let mut told = Told::default();
-    let result = process::without_waiting(|| move_some(ring, file, sqe, before, &mut told));
+    let result = process::without_waiting(|| move_some(ring, state, file, sqe, before, &mut told));
     let waits = matches!(result, Err(error) if would_wait(error));
     let is_patient = match sqe.opcode {
         op::ACCEPT => sqe.ioprio & ACCEPT_DONTWAIT == 0,
@@ -362,6 +378,7 @@ struct Told {
 /// Moves what can be moved now, behind what was `before`.
 fn move_some(
     ring: &Ring,
+    state: &State,
     file: &Arc<OpenFile>,
     sqe: &Sqe,
     before: u32,
@@ -401,9 +418,12 @@ fn move_some(
             let len = UserPtr::new(off);
             return match Direct::of(sqe.file_index) {
                 None => socket::accept_of(file, addr, len, flags).map(i64::from),
-                Some(place) => {
-                    put_direct(ring, place, try_arc(socket::accept_file(file, addr, len, flags)?)?)
-                }
+                Some(place) => match ReservedPlace::new(ring, place, state) {
+                    Ok(place) => place.put(socket::accept_file(file, addr, len, flags)?),
+                    // Unlike on Linux, the connection stays in the queue.
+                    Err(error) if socket::has_connection(file) => Err(error),
+                    Err(_) => Err(socket::no_connection(file)),
+                },
             };
         }
         _ => return socket::connect_of(file, addr, off as u32).map(|()| 0),

@@ -16,13 +16,15 @@ pub struct Files {
     /// Which places are given out to who wants any, and where to look first.
     range: Range<usize>,
     hint: usize,
+    /// A free place that is not given out, as a file is to come there.
+    promised: Option<usize>,
 }
 
 impl Files {
     /// All places that are free are given out.
     pub fn new(places: Vec<Option<Arc<OpenFile>>>) -> Self {
         let range = 0..places.len();
-        Self { places, range, hint: 0 }
+        Self { places, range, hint: 0, promised: None }
     }
 
     /// How many places there are; none without a table.
@@ -55,8 +57,15 @@ impl Files {
         let Range { start, end } = self.range;
         let hint = self.hint.clamp(start, end);
         let (first, then) = (hint..end, start..hint);
-        let is_free = |at: &usize| self.places.get(*at).is_some_and(Option::is_none);
+        let is_free = |at: &usize| {
+            self.promised != Some(*at) && self.places.get(*at).is_some_and(Option::is_none)
+        };
         first.chain(then).paced().find(is_free).ok_or(Errno::ENFILE)
+    }
+
+    /// Gives this place to nobody else who wants any, until the promise is kept or taken back with `None`.
+    pub fn promise(&mut self, at: Option<usize>) {
+        self.promised = at;
     }
 
     /// Puts a file there; what was there before, to be dropped with the table unlocked.

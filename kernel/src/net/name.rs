@@ -1,0 +1,35 @@
+//! [`SockName`]: the bytes of a `sockaddr`, in no memory of their own, so that what was accepted or received always has its name.
+//!
+//! Owns nothing. Locks: none.
+
+use abi::socket::UNIX_PATH_MAX;
+use arrayvec::ArrayVec;
+use core::ops::Deref;
+
+/// The longest name: family, path, and a NUL behind it.
+const LONGEST: usize = size_of::<u16>() + UNIX_PATH_MAX + 1;
+
+/// A name, as programs are told it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SockName(ArrayVec<u8, LONGEST>);
+
+impl SockName {
+    /// What consists of these parts, which fit into the longest name.
+    #[inline]
+    pub fn of(parts: &[&[u8]]) -> Self {
+        let mut name = ArrayVec::new();
+        for part in parts {
+            let fits = name.try_extend_from_slice(part);
+            debug_assert!(fits.is_ok(), "a name longer than any");
+        }
+        Self(name)
+    }
+}
+
+impl Deref for SockName {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
