@@ -15,6 +15,7 @@ pub mod chardev;
 pub mod context;
 pub mod cred;
 pub mod directory;
+pub mod file_caps;
 pub mod grow;
 pub mod namei;
 pub mod notify;

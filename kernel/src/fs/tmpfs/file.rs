@@ -8,6 +8,7 @@ use super::inode::TmpfsInode;
 use super::options::PAGE;
 use super::regular::MAX_SIZE;
 use crate::mm::{Sink, Source};
+use crate::vfs::file_caps;
 use crate::vfs::object::seals::Change;
 use crate::vfs::{FileMapping, FileOps, MapTarget, OpenFile, SetAttr, Timestamp, Whence, ops};
 use abi::fs::OpenFlags;
@@ -16,9 +17,10 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 impl TmpfsInode {
-    /// A write or `fallocate` without CAP_FSETID takes the set-id bits away.
+    /// A write or `fallocate` takes the file's capabilities away, and without CAP_FSETID the set-id bits.
     #[inline]
     fn drop_set_id(&self, f: &OpenFile) {
+        file_caps::drop_from(self);
         let drops = ops::set_id_lost_by_change(&self.attr);
         if drops != 0 {
             let change = SetAttr { drops, now: Timestamp::now(), ..SetAttr::default() };

@@ -11,6 +11,7 @@ use crate::mm::fallible::{Room, try_arc, try_copy};
 use crate::mm::{PageCache, PageQuota};
 use crate::sync::SpinLock;
 use crate::sync::counted::{Counted, Kind};
+use crate::vfs::file_caps;
 use crate::vfs::object::inode::{LinkText, Rename, XattrFlags, XattrValue};
 use crate::vfs::object::seals::{Change, Seals};
 use crate::vfs::object::usage::Usage;
@@ -355,9 +356,8 @@ impl Inode for TmpfsInode {
 
     fn set_xattr(&self, name: &[u8], value: Vec<u8>, flags: XattrFlags) -> Result<()> {
         check_xattr(name)?;
-        if name == b"security.capability" {
-            // `execve` would have to obey it.
-            return Err(Errno::EOPNOTSUPP);
+        if name == file_caps::NAME {
+            self.attr.set_file_caps();
         }
         self.xattrs.set(&self.fs, name, value, flags)?;
         self.attr.update_times(|times| times.ctime = Timestamp::now());

@@ -17,6 +17,7 @@ use crate::process::task::current::Current;
 use crate::process::tree::exit;
 use crate::process::watch;
 use crate::vfs::FdTable;
+use crate::vfs::file_caps::FileCaps;
 use abi::Result;
 use abi::process::personality;
 use alloc::sync::Arc;
@@ -28,6 +29,7 @@ pub(super) fn commit(
     frame: &mut TrapFrame,
     task: Current,
     image: Image,
+    caps: Option<FileCaps>,
     mut area: ArgArea,
     name: &[u8],
     timer: &mut ExecTimer,
@@ -36,7 +38,7 @@ pub(super) fn commit(
     mm.set_limits(task.process().limits().for_mappings());
     timer.end(Step::NewSpace);
     let file = image.executable().clone();
-    let change = cred::change(task, file.file())?;
+    let change = cred::change(task, file.file(), caps.as_ref())?;
     let guarded = change.guarded || image.is_hidden_from(&task.cred());
     forget_personality(task, change.sets_id);
     let mut layout = Layout::draw(task);

@@ -5,9 +5,10 @@ use crate::process::ptrace;
 use crate::process::task::current::Current;
 use crate::process::tree::table::for_each_process;
 use crate::vfs::cred::securebits;
+use crate::vfs::file_caps::{self, FileCaps};
 use crate::vfs::{CapSet, Capability, Cred, MountFlags, OpenFile};
-use abi::Result;
 use abi::fs::{S_ISGID, S_ISUID};
+use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
@@ -23,11 +24,31 @@ pub(super) struct Change {
     pub(super) guarded: bool,
 }
 
+/// Whether the mount lets programs set ids and give capabilities.
+fn may_set_id(file: &OpenFile) -> bool {
+    !file.path().mount.flags().contains(MountFlags::NOSUID)
+}
+
+/// The capabilities that `file` gives whoever executes it. `EPERM` for a program that would run without what it needs and cannot
+/// know, `EINVAL` for what are none.
+pub(super) fn file_caps(task: Current, file: &OpenFile) -> Result<Option<FileCaps>> {
+    let Some(caps) = (if may_set_id(file) { file_caps::of(&**file.inode())? } else { None }) else {
+        return Ok(None);
+    };
+    let lacks = !permitted_by(&caps, &task.cred()).contains(caps.permitted);
+    if caps.effective && lacks { Err(Errno::EPERM) } else { Ok(Some(caps)) }
+}
+
+/// What a file's capabilities permit who executes it.
+fn permitted_by(caps: &FileCaps, old: &Cred) -> CapSet {
+    old.bounding.and(caps.permitted).or(old.inheritable.and(caps.inheritable))
+}
+
 /// What executing `file` makes of the task's identity.
-pub(super) fn change(task: Current, file: &OpenFile) -> Result<Change> {
+pub(super) fn change(task: Current, file: &OpenFile, caps: Option<&FileCaps>) -> Result<Change> {
     let old = task.cred();
     let two = old.uid != old.euid || old.gid != old.egid;
-    let (cred, secure, set_bits) = new_cred(task, file)?;
+    let (cred, secure, set_bits) = new_cred(task, file, caps)?;
     let Some(new) = cred else {
         return Ok(Change { cred: None, secure, sets_id: set_bits, guarded: two });
     };
@@ -39,41 +60,49 @@ pub(super) fn change(task: Current, file: &OpenFile) -> Result<Change> {
 
 /// The new identity, if it differs from the old one; whether the program must distrust its environment; whether
 /// a set-id bit of the file counts.
-fn new_cred(task: Current, file: &OpenFile) -> Result<(Option<Arc<Cred>>, bool, bool)> {
+fn new_cred(
+    task: Current,
+    file: &OpenFile,
+    caps: Option<&FileCaps>,
+) -> Result<(Option<Arc<Cred>>, bool, bool)> {
     let old = task.cred();
     let meta = file.inode().attr();
     let mode = meta.mode();
     // Relaxed: the thread's own setting.
-    let may_gain = !task.settings.no_new_privs.load(Ordering::Relaxed)
-        && !file.path().mount.flags().contains(MountFlags::NOSUID);
-    let mut euid = old.euid;
-    let mut egid = old.egid;
+    let no_new_privs = task.settings.no_new_privs.load(Ordering::Relaxed);
+    let may_gain = may_set_id(file) && !no_new_privs;
     let sets_uid = may_gain && mode & S_ISUID != 0;
     let sets_gid = may_gain && mode & (S_ISGID | 0o010) == S_ISGID | 0o010;
-    if sets_uid {
-        euid = meta.uid();
-    }
-    if sets_gid {
-        egid = meta.gid();
-    }
-    if (euid, egid) != (old.euid, old.egid)
-        && !old.capable(Capability::SETUID)
-        && (shares_directories(task) || ptrace::has_weak_tracer(&task))
-    {
-        // Somebody else could move its working directory under it, or tells it what to do: as on Linux, it gains nothing.
-        (euid, egid) = (old.uid, old.gid);
-    }
-    if is_unchanged(&old, euid, egid) {
+    let euid = if sets_uid { meta.uid() } else { old.euid };
+    let egid = if sets_gid { meta.gid() } else { old.egid };
+    if caps.is_none() && is_unchanged(&old, euid, egid) {
         return Ok((None, false, sets_uid || sets_gid));
     }
     let mut new = Cred::clone(&old);
-    (new.euid, new.suid, new.fsuid) = (euid, euid, euid);
-    (new.egid, new.sgid, new.fsgid) = (egid, egid, egid);
-    let changed_id = euid != old.uid || egid != old.gid;
-    set_capabilities(&old, &mut new, changed_id);
+    (new.euid, new.egid) = (euid, egid);
+    let effective = permit(&old, &mut new, caps);
+    let is_setid = euid != old.uid || egid != old.gid;
+    let gains = !old.permitted.contains(new.permitted);
+    if (is_setid || gains)
+        && (no_new_privs || shares_directories(task) || ptrace::has_weak_tracer(&task))
+    {
+        // Somebody else could move its working directory under it, or tells it what to do: as on Linux, it gains nothing.
+        if no_new_privs || !old.capable(Capability::SETUID) {
+            (new.euid, new.egid) = (new.uid, new.gid);
+        }
+        new.permitted = new.permitted.and(old.permitted);
+    }
+    (new.suid, new.fsuid) = (new.euid, new.euid);
+    (new.sgid, new.fsgid) = (new.egid, new.egid);
+    if caps.is_some() || is_setid {
+        new.ambient = CapSet::EMPTY;
+    }
+    new.permitted = new.permitted.or(new.ambient);
+    new.effective = if effective { new.permitted } else { new.ambient };
     new.securebits &= !securebits::KEEP_CAPS;
-    let gained = new.uid != 0 && !new.ambient.contains(new.effective);
-    Ok((Some(try_arc(new)?), changed_id || gained, sets_uid || sets_gid))
+    let grew = effective || !new.ambient.contains(new.permitted);
+    let secure = is_setid || (new.uid != 0 && grew);
+    Ok((Some(try_arc(new)?), secure, sets_uid || sets_gid))
 }
 
 /// Whether a task of another process has the same working directory and root, by CLONE_FS. Its own process has no other
@@ -102,16 +131,17 @@ fn is_unchanged(old: &Cred, euid: u32, egid: u32) -> bool {
         && old.effective == old.permitted
 }
 
-fn set_capabilities(old: &Cred, new: &mut Cred, changed_id: bool) {
-    if changed_id {
-        new.ambient = CapSet::EMPTY;
+/// What the file's capabilities and root's privileges permit, without the ambient set; whether it is in effect at once.
+fn permit(old: &Cred, new: &mut Cred, caps: Option<&FileCaps>) -> bool {
+    new.permitted = caps.map_or(CapSet::EMPTY, |caps| permitted_by(caps, old));
+    let mut effective = caps.is_some_and(|caps| caps.effective);
+    // A set-uid program of root's that has capabilities has those alone, unless root runs it.
+    let has_own = caps.is_some() && new.uid != 0 && new.euid == 0;
+    if new.securebits & securebits::NOROOT == 0 && !has_own {
+        if new.uid == 0 || new.euid == 0 {
+            new.permitted = old.bounding.or(old.inheritable);
+        }
+        effective |= new.euid == 0;
     }
-    let rooted = new.securebits & securebits::NOROOT == 0;
-    if rooted && (new.uid == 0 || new.euid == 0) {
-        new.permitted = old.bounding.or(old.inheritable);
-        new.effective = if new.euid == 0 { new.permitted } else { new.ambient };
-    } else {
-        new.permitted = new.ambient;
-        new.effective = new.ambient;
-    }
+    effective
 }

@@ -6,6 +6,7 @@
 //! `image` maps, `args` gathers strings, `stack` lays out what the program finds, `script` follows `#!`.
 
 use super::args::{ArgArea, Strings};
+use super::cred::file_caps;
 use super::image::Image;
 use super::layout::stack_offset;
 use super::open::open;
@@ -54,10 +55,11 @@ pub fn execve(frame: &mut TrapFrame, request: &ExecRequest<'_>) -> Result<()> {
     timer.end(Step::Arguments);
     let image = Image::open(task, file)?;
     timer.end(Step::Executable);
+    let caps = file_caps(task, image.executable().file())?;
     let (number, old_tid) = (frame.orig_rax, task.tid());
     threads::become_only(task)?;
     let executable = image.executable().clone();
-    match commit::commit(frame, task, image, area, &shown, &mut timer) {
+    match commit::commit(frame, task, image, caps, area, &shown, &mut timer) {
         Ok(()) => {
             drop(executable);
             timer.end(Step::Rest);

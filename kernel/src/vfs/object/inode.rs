@@ -19,7 +19,7 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The attributes that every inode has.
 pub struct InodeAttr {
@@ -35,6 +35,8 @@ pub struct InodeAttr {
     times: SpinLock<Times, level::Inode>,
     /// The inotify events of this object that somebody wants; 0 if nobody watches it.
     watched: AtomicU32,
+    /// Whether it has, or has had, the attribute `security.capability`; its file system says so.
+    has_file_caps: AtomicBool,
     /// Made with the first lock.
     locks: Once<Arc<FileLocks>>,
 }
@@ -54,8 +56,19 @@ impl InodeAttr {
             nlink: AtomicU32::new(links),
             times: SpinLock::new(times),
             watched: AtomicU32::new(0),
+            has_file_caps: AtomicBool::new(false),
             locks: Once::new(),
         }
+    }
+
+    /// Whether it may have capabilities: whoever needs them asks for the attribute then.
+    #[inline]
+    pub fn has_file_caps(&self) -> bool {
+        self.has_file_caps.load(Ordering::Relaxed)
+    }
+    /// Its file system is about to give it capabilities. It is never taken back: then nobody could miss what another has just set.
+    pub fn set_file_caps(&self) {
+        self.has_file_caps.store(true, Ordering::Relaxed);
     }
 
     /// The file locks, if there ever was one.

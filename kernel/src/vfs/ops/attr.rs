@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::vfs::cred::{Capability, Cred, running_cred};
+use crate::vfs::file_caps;
 use crate::vfs::namei::perm;
 use crate::vfs::notify;
 use crate::vfs::object::file::OpenFile;
@@ -59,7 +60,12 @@ pub fn chown(path: &Path, uid: Option<u32>, gid: Option<u32>, cred: &Cred) -> Re
     if gid.is_some_and(|gid| !(may || (owner && own_group(gid)))) {
         return Err(Errno::EPERM);
     }
-    let drops = if path.dentry.kind() == FileType::Dir { 0 } else { set_id_lost(attr, cred) };
+    let drops = if path.dentry.kind() == FileType::Dir {
+        0
+    } else {
+        file_caps::drop_from(&**path.inode());
+        set_id_lost(attr, cred)
+    };
     change(path, &SetAttr { uid, gid, drops, now: Timestamp::now(), ..SetAttr::default() })
 }
 
@@ -125,6 +131,7 @@ pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
             usage.get_writer()?;
         }
     }
+    file_caps::drop_from(&**path.inode());
     let result = change(path, &new_length(path, len));
     if let (Some(_), Some(usage)) = (cred, usage) {
         usage.put_writer();
@@ -141,6 +148,7 @@ fn new_length(path: &Path, len: u64) -> SetAttr {
 
 /// The truncation of `O_TRUNC`; permissions were checked by `open`.
 pub fn truncate_opened(file: &OpenFile) -> Result<()> {
+    file_caps::drop_from(&**file.inode());
     let new = new_length(file.path(), 0);
     let Some(usage) = file.inode().usage() else { return change(file.path(), &new) };
     usage.get_writer()?;

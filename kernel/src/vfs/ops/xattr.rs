@@ -3,6 +3,7 @@
 
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::vfs::cred::{Capability, Cred};
+use crate::vfs::file_caps;
 use crate::vfs::namei::perm;
 use crate::vfs::notify;
 use crate::vfs::object::inode::{Inode, XattrFlags, XattrValue};
@@ -15,7 +16,8 @@ use alloc::vec::Vec;
 /// `getxattr`, when the path has been resolved.
 pub fn get_xattr(path: &Path, name: &[u8], cred: &Cred) -> Result<XattrValue> {
     check(&**path.inode(), name, cred, perm::READ)?;
-    path.inode().xattr(name)
+    let value = path.inode().xattr(name)?;
+    if name == file_caps::NAME { file_caps::shown(value) } else { Ok(value) }
 }
 
 /// `setxattr`; the caller has checked that the mount is writable.
@@ -26,6 +28,9 @@ pub fn set_xattr(
     flags: XattrFlags,
     cred: &Cred,
 ) -> Result<()> {
+    if name == file_caps::NAME {
+        file_caps::check_set(&value, cred)?;
+    }
     check(&**path.inode(), name, cred, perm::WRITE)?;
     path.inode().set_xattr(name, value, flags)?;
     notify::xattr_changed(&path.dentry);
@@ -35,6 +40,9 @@ pub fn set_xattr(
 /// `removexattr`; the caller has checked that the mount is writable.
 pub fn remove_xattr(path: &Path, name: &[u8], cred: &Cred) -> Result<()> {
     check(&**path.inode(), name, cred, perm::WRITE)?;
+    if name == file_caps::NAME {
+        file_caps::check_change(cred)?;
+    }
     path.inode().remove_xattr(name)?;
     notify::xattr_changed(&path.dentry);
     Ok(())
@@ -63,6 +71,10 @@ fn check(inode: &dyn Inode, name: &[u8], cred: &Cred, want: u32) -> Result<()> {
     let writes = want == perm::WRITE;
     let refused = Err(if writes { Errno::EPERM } else { Errno::ENODATA });
     if name.starts_with(b"system.") {
+        return Ok(());
+    }
+    if name == file_caps::NAME {
+        // What it takes to change it is for its own rules to say.
         return Ok(());
     }
     if name.starts_with(b"security.") {
