@@ -142,8 +142,7 @@ fn attach(task: Current, parts: Parts, flags: u32, calls: Calls) -> Result<Done>
             return Err(Errno::ENOMEM);
         }
         let others = || tree.threads.iter().filter(|other| is_other(other, &task));
-        let diverged =
-            others().find(|other| syncs && !other.seccomp.look(|filter| ancestors.have(filter)));
+        let diverged = others().find(|other| syncs && !may_follow(other, &ancestors));
         if let Some(other) = diverged {
             return Ok(Done::Diverged(other.tid()));
         }
@@ -165,6 +164,15 @@ fn attach(task: Current, parts: Parts, flags: u32, calls: Calls) -> Result<Done>
 
 fn is_other(other: &Arc<Task>, task: &Task) -> bool {
     !core::ptr::eq(&**other, task) && !other.is_exiting()
+}
+
+/// Whether a thread may be given the caller's filters: all that it has are among them. Strict mode it keeps.
+fn may_follow(other: &Task, ancestors: &Ancestors) -> bool {
+    match other.seccomp.mode() {
+        Mode::Off => true,
+        Mode::Filter => other.seccomp.look(|filter| ancestors.have(filter)),
+        Mode::Strict | Mode::Dead => false,
+    }
 }
 
 fn same(one: Option<&Arc<Filter>>, other: Option<&Arc<Filter>>) -> bool {
