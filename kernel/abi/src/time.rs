@@ -4,6 +4,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Nanoseconds in a second.
 pub const NSEC_PER_SEC: u64 = 1_000_000_000;
+/// The greatest time, 292 years: Linux counts nanoseconds in signed numbers.
+pub const NANOS_MAX: u64 = i64::MAX as u64;
 /// `sysconf(_SC_CLK_TCK)`: the unit of times(2), /proc and `SIGCHLD`.
 pub const USER_HZ: u64 = 100;
 
@@ -23,12 +25,16 @@ impl Timespec {
         Self { sec: (nanos / NSEC_PER_SEC) as i64, nsec: (nanos % NSEC_PER_SEC) as i64 }
     }
 
-    /// Nanoseconds, saturating; `None` if negative or not normalised (`EINVAL`).
+    /// Nanoseconds; `None` if negative or not normalised (`EINVAL`). As on Linux, what does not fit into a signed number, and the
+    /// last second that would not fit as a whole, is the greatest one.
     pub const fn to_nanos(self) -> Option<u64> {
         if self.sec < 0 || self.nsec < 0 || self.nsec >= NSEC_PER_SEC as i64 {
             return None;
         }
-        Some((self.sec as u64).saturating_mul(NSEC_PER_SEC).saturating_add(self.nsec as u64))
+        if self.sec as u64 >= NANOS_MAX / NSEC_PER_SEC {
+            return Some(NANOS_MAX);
+        }
+        Some(self.sec as u64 * NSEC_PER_SEC + self.nsec as u64)
     }
 }
 
@@ -166,7 +172,10 @@ mod tests {
         assert_eq!(Timespec { sec: 1, nsec: 5 }.to_nanos(), Some(1_000_000_005));
         assert_eq!(Timespec { sec: 0, nsec: 1_000_000_000 }.to_nanos(), None);
         assert_eq!(Timespec { sec: -1, nsec: 0 }.to_nanos(), None);
-        assert_eq!(Timespec { sec: i64::MAX, nsec: 0 }.to_nanos(), Some(u64::MAX));
+        assert_eq!(Timespec { sec: i64::MAX, nsec: 0 }.to_nanos(), Some(NANOS_MAX));
+        assert_eq!(Timespec { sec: 9_223_372_036, nsec: 0 }.to_nanos(), Some(NANOS_MAX));
+        let last = Timespec { sec: 9_223_372_035, nsec: 999_999_999 };
+        assert_eq!(last.to_nanos(), Some(9_223_372_035_999_999_999));
         assert_eq!(Timeval { sec: 0, usec: 7 }.to_nanos(), Some(7000));
         assert_eq!(Timespec::from_nanos(2_000_000_003), Timespec { sec: 2, nsec: 3 });
     }

@@ -36,8 +36,8 @@ pub struct TimerFd {
 #[derive(Default)]
 struct State {
     armed: Option<TimerId>,
-    /// When it expires (or expired) on the monotonic clock; 0 is disarmed.
-    next: u64,
+    /// When it expires (or expired) on the monotonic clock, negative if that was before the machine began; none while disarmed.
+    next: Option<i64>,
     interval: u64,
     /// It expired and has not been armed again since.
     expired: bool,
@@ -48,33 +48,37 @@ struct State {
 impl State {
     /// Counts the periods that went by since the expiry; true if the timer has to be armed again.
     fn catch_up(&mut self, now: u64) -> bool {
-        if !self.expired || self.interval == 0 {
+        let Some(next) = self.next.filter(|_| self.expired && self.interval != 0) else {
             return false;
-        }
+        };
         self.expired = false;
-        let missed = now.saturating_sub(self.next) / self.interval;
+        let missed = signed(now).saturating_sub(next).max(0).unsigned_abs() / self.interval;
         self.count = self.count.saturating_add(missed);
         let passed = missed.saturating_add(1).saturating_mul(self.interval);
-        self.next = self.next.saturating_add(passed);
+        self.next = Some(next.saturating_add_unsigned(passed));
         true
     }
 
     fn setting(&self, now: u64) -> Setting {
         // An armed timer never shows zero: that would mean disarmed.
         let value = match self.next {
-            0 => 0,
-            _ if self.expired => 0,
-            next => next.saturating_sub(now).max(1),
+            Some(next) if !self.expired => next.saturating_sub(signed(now)).max(1).unsigned_abs(),
+            _ => 0,
         };
         Setting { value, interval: self.interval }
     }
+}
+
+fn signed(nanos: u64) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
 impl TimerTarget for TimerFd {
     fn expired(self: Arc<Self>, _now: Nanos) {
         let mut state = self.state.lock();
         // If it was set anew meanwhile, what is armed now is another timer.
-        if state.next == 0 || state.next > time::since_boot_ns() || state.expired {
+        let now = signed(time::since_boot_ns());
+        if state.expired || state.next.is_none_or(|next| next > now) {
             return;
         }
         state.armed = None;
@@ -90,11 +94,11 @@ impl TimerFd {
     pub fn set(&self, new: Setting, absolute: bool) -> Setting {
         let now = time::since_boot_ns();
         let next = match (new.value, absolute) {
-            (0, _) => 0,
-            (value, false) => now.saturating_add(value),
+            (0, _) => None,
+            (value, false) => Some(signed(now).saturating_add(signed(value))),
             (at, true) => {
-                let left = at.saturating_sub(time::clock_now(self.clock).0);
-                now.saturating_add(left).max(1)
+                let left = signed(at).saturating_sub(signed(time::clock_now(self.clock).0));
+                Some(signed(now).saturating_add(left))
             }
         };
         let mut state = self.state.lock();
@@ -106,9 +110,7 @@ impl TimerFd {
         if let Some(armed) = armed {
             time::cancel(armed);
         }
-        if next != 0 {
-            self.arm(next);
-        }
+        self.arm(next);
         old
     }
 
@@ -116,26 +118,26 @@ impl TimerFd {
     pub fn get(&self) -> Setting {
         let now = time::since_boot_ns();
         let mut state = self.state.lock();
-        let next = state.catch_up(now).then_some(state.next);
+        let next = if state.catch_up(now) { state.next } else { None };
         let setting = state.setting(now);
         drop(state);
-        if let Some(next) = next {
-            self.arm(next);
-        }
+        self.arm(next);
         setting
     }
 
-    fn arm(&self, next: u64) {
+    /// Arms it for this time, if there is one.
+    fn arm(&self, next: Option<i64>) {
+        let Some(at) = next else { return };
         let Some(me) = self.me.upgrade() else { return }; // the file is being released
         let mut state = self.state.lock();
         // If two threads set it at once, the timer of the last one is armed, and no other.
-        if state.next != next || state.expired {
+        if state.next != Some(at) || state.expired {
             return;
         }
         if let Some(old) = state.armed.take() {
             time::cancel(old);
         }
-        state.armed = Some(time::arm(&self.room, Nanos(next), me));
+        state.armed = Some(time::arm(&self.room, Nanos(at.max(0).unsigned_abs()), me));
     }
 
     /// Takes the expiries, if there are any.
@@ -144,12 +146,11 @@ impl TimerFd {
         if state.count == 0 {
             return None;
         }
-        let next = state.catch_up(time::since_boot_ns()).then_some(state.next);
+        let caught_up = state.catch_up(time::since_boot_ns());
+        let next = if caught_up { state.next } else { None };
         let count = core::mem::take(&mut state.count);
         drop(state);
-        if let Some(next) = next {
-            self.arm(next);
-        }
+        self.arm(next);
         Some(count)
     }
 }

@@ -266,6 +266,8 @@ type SigEvent = (u64, i32, i32, i32);
 
 const SIGEV_SIGNAL: i32 = 0;
 const SIGEV_NONE: i32 = 1;
+/// For the C library, which makes a thread of the signal.
+const SIGEV_THREAD: i32 = 2;
 const SIGEV_THREAD_ID: i32 = 4;
 
 /// The first 20 bytes of `struct sigevent`, which is 64 bytes long.
@@ -287,7 +289,7 @@ pub fn timer_create(id: i32, event: UserPtr<[i32; 5]>, out: UserPtr<i32>) -> Res
     let (notify, value) = match event {
         None => (Notify::Process(Signal::SIGALRM), None),
         Some((value, _, SIGEV_NONE, _)) => (Notify::Nobody, Some(value)),
-        Some((value, signal, SIGEV_SIGNAL, _)) => {
+        Some((value, signal, SIGEV_SIGNAL | SIGEV_THREAD, _)) => {
             (Notify::Process(Signal::new(signal).ok_or(Errno::EINVAL)?), Some(value))
         }
         Some((value, signal, SIGEV_THREAD_ID, tid)) => {
@@ -325,7 +327,7 @@ pub fn timer_settime(
     let value = new.value.to_nanos().ok_or(Errno::EINVAL)?;
     let interval = new.interval.to_nanos().ok_or(Errno::EINVAL)?;
     let timer = process::current().process().signals.posix_timers.get(id)?;
-    let before = timer.set(flags & ABSTIME != 0, value, interval);
+    let before = timer.set(flags & ABSTIME != 0, value, interval)?;
     match old.non_null() {
         Some(old) => old.write(&itimerspec(before)),
         None => Ok(()),

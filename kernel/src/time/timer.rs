@@ -181,6 +181,8 @@ pub fn prepare_cpu(cpu: usize) -> Result<()> {
 #[expect(clippy::disallowed_methods, reason = "there is a place for each room")]
 pub fn arm(_room: &TimerRoom, deadline: Nanos, target: Arc<dyn TimerTarget>) -> TimerId {
     let cpu = cpu_id();
+    // There is always a time before it, until which the thread was told.
+    let deadline = deadline.max(Nanos(1));
     let (needs_thread, kernels_own) = (target.needs_thread(), target.is_kernels_own());
     let mut queue = QUEUES[cpu].lock();
     queue.kernels_own += usize::from(kernels_own);

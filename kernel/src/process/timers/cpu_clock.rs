@@ -30,6 +30,17 @@ enum Of {
     Thread(Weak<Task>),
 }
 
+/// Whether it was waited for: somebody may still have it.
+fn is_gone(process: &Arc<Process>) -> bool {
+    let found = || lookup(process.pid());
+    process.is_zombie() && found().is_none_or(|found| !Arc::ptr_eq(&found, process))
+}
+
+fn has_left(task: &Arc<Task>) -> bool {
+    let found = || lookup_task(task.tid());
+    task.is_exiting() && found().is_none_or(|found| !Arc::ptr_eq(&found, task))
+}
+
 impl CpuClock {
     /// CLOCK_PROCESS_CPUTIME_ID.
     pub fn own_process() -> Self {
@@ -88,11 +99,11 @@ impl CpuClock {
     pub fn now(&self) -> Option<u64> {
         Some(match &self.of {
             Of::Process(process) => {
-                let process = process.upgrade()?;
+                let process = process.upgrade().filter(|process| !is_gone(process))?;
                 if self.user_only { process.usage().utime_ns } else { process_cpu_ns(&process) }
             }
             Of::Thread(task) => {
-                let task = task.upgrade()?;
+                let task = task.upgrade().filter(|task| !has_left(task))?;
                 if self.user_only { task.times.usage().utime_ns } else { task.times.cpu_ns() }
             }
         })

@@ -146,11 +146,11 @@ fn judge(process: &Arc<Process>, limit: Limit, used: u64) -> Option<Limit> {
     if !reached(limit.soft) {
         return Some(limit);
     }
-    send(process, Signal::SIGXCPU);
-    // As on Linux, where this can be seen: one more second, and the next signal.
+    // As on Linux, where this can be seen, by the signal's handler too: one more second, and the next signal.
     let next = Limit { soft: limit.soft.saturating_add(1).min(limit.hard), ..limit };
     // Without memory for the new table the old limit is what programs see; the signals come all the same.
     let _replaced = process.replace_limit(Resource::Cpu, next);
+    send(process, Signal::SIGXCPU);
     Some(next)
 }
 

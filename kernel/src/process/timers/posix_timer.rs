@@ -35,30 +35,41 @@ pub enum TimerClock {
 
 impl TimerClock {
     /// What [`State::at`] is compared with: none when the time can never come.
-    fn now(&self) -> Option<u64> {
+    fn now(&self) -> Option<i64> {
         match self {
-            Self::Machine(_) => Some(time::monotonic().0),
-            Self::Cpu(clock) => clock.now(),
+            Self::Machine(_) => Some(signed(time::monotonic().0)),
+            Self::Cpu(clock) => clock.now().map(signed),
         }
     }
 
-    /// Turns a time on this clock into one that [`now`](Self::now) can reach.
-    fn until(&self, at: u64, now: u64) -> u64 {
+    /// Turns a time on this clock into one that [`now`](Self::now) can reach, or that was before all that it could tell.
+    fn until(&self, at: u64, now: i64) -> i64 {
         match self {
             Self::Machine(clock) => {
-                now.saturating_add(at.saturating_sub(time::clock_now(*clock).0))
+                let ahead = signed(at).saturating_sub(signed(time::clock_now(*clock).0));
+                now.saturating_add(ahead)
             }
-            Self::Cpu(_) => at,
+            Self::Cpu(_) => signed(at),
         }
     }
 
     /// When, on the monotonic clock, to look whether it is `at`.
-    fn next_look(&self, at: u64, now: u64) -> Nanos {
+    fn next_look(&self, at: i64, now: i64) -> Nanos {
         match self {
-            Self::Machine(_) => Nanos(at),
-            Self::Cpu(clock) => clock.next_look(at.saturating_sub(now)),
+            Self::Machine(_) => Nanos(at.max(0).unsigned_abs()),
+            Self::Cpu(clock) => clock.next_look(at.saturating_sub(now).max(0).unsigned_abs()),
         }
     }
+}
+
+/// Times as Linux counts them: what was long before the machine began is negative.
+fn signed(nanos: u64) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+/// From one time to a later one.
+fn passed(from: i64, to: i64) -> u64 {
+    to.saturating_sub(from).max(0).unsigned_abs()
 }
 
 /// How often a timer at most sends a signal that is ignored, as on Linux: nobody slows such a timer down by taking it.
@@ -81,8 +92,8 @@ pub struct PosixTimer {
 
 #[derive(Clone, Copy, Default)]
 struct State {
-    /// Next expiry, as the clock's `now` counts; 0 while disarmed.
-    at: u64,
+    /// Next expiry, as the clock's `now` counts; none while disarmed.
+    at: Option<i64>,
     interval: u64,
     /// The kernel timer, while one is armed.
     armed: Option<TimerId>,
@@ -94,21 +105,41 @@ struct State {
 
 /// The timers of a process, by id.
 pub struct PosixTimers {
-    table: SpinLock<BTreeMap<i32, Arc<PosixTimer>>, level::Leaf>,
+    table: SpinLock<Table, level::Leaf>,
+}
+
+struct Table {
+    timers: BTreeMap<i32, Arc<PosixTimer>>,
+    /// The number of the next one, if nobody has it: as on Linux, one that was given is not given again soon.
+    next: i32,
+}
+
+impl Table {
+    /// A number that no timer has.
+    fn give_number(&mut self) -> i32 {
+        // At most as often as there are timers, which are fewer than numbers.
+        loop {
+            let id = self.next;
+            self.next = if id == i32::MAX { 0 } else { id + 1 };
+            if !self.timers.contains_key(&id) {
+                return id;
+            }
+        }
+    }
 }
 
 impl PosixTimers {
     /// No timers: a child inherits none.
     pub const fn new() -> Self {
-        Self { table: SpinLock::new(BTreeMap::new()) }
+        Self { table: SpinLock::new(Table { timers: BTreeMap::new(), next: 0 }) }
     }
 
     /// The timer with this id.
     pub fn get(&self, id: i32) -> Result<Arc<PosixTimer>> {
-        self.table.lock().get(&id).cloned().ok_or(Errno::EINVAL)
+        self.table.lock().timers.get(&id).cloned().ok_or(Errno::EINVAL)
     }
 
-    /// Makes a timer, disarmed, under the smallest free id. Without `value` its signals carry the id.
+    /// Makes a timer, disarmed, under the next free id. Without `value` its signals carry the id.
     ///
     /// # Errors
     /// `EAGAIN` when the user has as many signals and timers as RLIMIT_SIGPENDING allows, or no memory to count.
@@ -124,13 +155,7 @@ impl PosixTimers {
         let counted = try_arc(counted)?;
         let room = TimerRoom::one_of_many()?;
         let mut table = self.table.lock();
-        let mut id = 0;
-        for &used in table.keys() {
-            if used != id {
-                break;
-            }
-            id += 1;
-        }
+        let id = table.give_number();
         let timer = try_arc(PosixTimer {
             _counted: counted::Counted::new(Kind::PosixTimer),
             id,
@@ -142,20 +167,20 @@ impl PosixTimers {
             state: SpinLock::new(State::default()),
             room,
         })?;
-        table.try_put(id, timer)?;
+        table.timers.try_put(id, timer)?;
         Ok(id)
     }
 
     /// Removes a timer.
     pub fn delete(&self, id: i32) -> Result<()> {
-        let timer = self.table.lock().remove(&id).ok_or(Errno::EINVAL)?;
+        let timer = self.table.lock().timers.remove(&id).ok_or(Errno::EINVAL)?;
         timer.disarm();
         Ok(())
     }
 
     /// Removes them all: exec and exit.
     pub fn delete_all(&self) {
-        let timers = core::mem::take(&mut *self.table.lock());
+        let timers = core::mem::take(&mut self.table.lock().timers);
         for timer in timers.into_values() {
             timer.disarm();
         }
@@ -163,24 +188,24 @@ impl PosixTimers {
 }
 
 impl PosixTimer {
-    /// What is left until the next expiry (0 if disarmed) and the interval, in nanoseconds.
+    /// What is left until the next expiry (0 if disarmed) and the interval, in nanoseconds. Of a clock that has gone there is
+    /// neither.
     pub fn get(&self) -> (u64, u64) {
-        let now = self.clock.now();
+        let Some(now) = self.clock.now() else { return (0, 0) };
         let state = self.state.lock();
         (self.left(&state, now), state.interval)
     }
 
-    /// Nothing is left on a clock that has gone.
-    fn left(&self, state: &State, now: Option<u64>) -> u64 {
-        let Some(now) = now.filter(|_| state.at != 0) else { return 0 };
-        if now < state.at {
-            return state.at - now;
+    fn left(&self, state: &State, now: i64) -> u64 {
+        let Some(at) = state.at else { return 0 };
+        if now < at {
+            return passed(now, at);
         }
         match state.interval {
             // Expired, its signal not taken. One that sends none has just run out.
             0 => u64::from(!matches!(self.notify, Notify::Nobody)),
             // The next expiry counts.
-            interval => interval - (now - state.at) % interval,
+            interval => interval - passed(at, now) % interval,
         }
     }
 
@@ -191,27 +216,31 @@ impl PosixTimer {
 
     /// Arms the timer, or disarms it if `value` is 0; `absolute` means a time on its clock. Returns what
     /// [`get`](Self::get) would have.
-    pub fn set(self: &Arc<Self>, absolute: bool, value: u64, interval: u64) -> (u64, u64) {
-        let clock_now = self.clock.now();
-        let now = clock_now.unwrap_or(0);
+    ///
+    /// # Errors
+    /// `ESRCH` if whose time it counts is gone.
+    pub fn set(self: &Arc<Self>, absolute: bool, value: u64, interval: u64) -> Result<(u64, u64)> {
+        let now = self.clock.now().ok_or(Errno::ESRCH)?;
         let mut state = self.state.lock();
-        let old = (self.left(&state, clock_now), state.interval);
+        let old = (self.left(&state, now), state.interval);
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
         *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
         if value != 0 {
-            let at =
-                if absolute { self.clock.until(value, now) } else { now.saturating_add(value) };
-            state.at = at.max(1);
+            let at = match absolute {
+                true => self.clock.until(value, now),
+                false => now.saturating_add(signed(value)),
+            };
+            state.at = Some(at);
             state.interval = interval;
             // A timer without a notification is only ever asked: it needs no interrupts.
-            if clock_now.is_some() && !matches!(self.notify, Notify::Nobody) {
-                state.armed =
-                    Some(time::arm(&self.room, self.clock.next_look(state.at, now), self.clone()));
+            if !matches!(self.notify, Notify::Nobody) {
+                let look = self.clock.next_look(at, now);
+                state.armed = Some(time::arm(&self.room, look, self.clone()));
             }
         }
-        old
+        Ok(old)
     }
 
     fn disarm(&self) {
@@ -249,15 +278,15 @@ impl TimerTarget for PosixTimer {
             if let Some(armed) = state.armed.take() {
                 time::cancel(armed);
             }
-            let Some(now) = now.filter(|_| state.at != 0) else { return };
-            if now < state.at {
+            let (Some(now), Some(at)) = (now, state.at) else { return };
+            if now < at {
                 // Set anew meanwhile, or less CPU time was used than could have been.
-                state.armed =
-                    Some(time::arm(&self.room, self.clock.next_look(state.at, now), self.clone()));
+                let look = self.clock.next_look(at, now);
+                state.armed = Some(time::arm(&self.room, look, self.clone()));
                 return;
             }
             if state.interval == 0 {
-                state.at = 0;
+                state.at = None;
             }
             state.setting
         };
@@ -277,17 +306,18 @@ impl PosixTimer {
     fn rearm(self: &Arc<Self>, setting: u32, pause: u64) -> i32 {
         let Some(now) = self.clock.now() else { return 0 };
         let mut state = self.state.lock();
-        if state.setting != setting || state.interval == 0 || state.at == 0 {
+        let Some(at) = state.at.filter(|_| state.setting == setting && state.interval != 0) else {
             return 0;
-        }
-        let missed = now.saturating_sub(state.at) / state.interval;
+        };
+        let missed = passed(at, now) / state.interval;
         let periods = missed.saturating_add(1).saturating_mul(state.interval);
-        state.at = state.at.saturating_add(periods);
+        let at = at.saturating_add_unsigned(periods);
+        state.at = Some(at);
         state.overrun = i32::try_from(missed).unwrap_or(i32::MAX);
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
-        let look = self.clock.next_look(state.at.max(now.saturating_add(pause)), now);
+        let look = self.clock.next_look(at.max(now.saturating_add(signed(pause))), now);
         state.armed = Some(time::arm(&self.room, look, self.clone()));
         state.overrun
     }
