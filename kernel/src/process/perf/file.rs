@@ -62,8 +62,8 @@ impl FileOps for EventFile {
         }
     }
 
-    fn mmap_range(&self, _: &Arc<OpenFile>, range: &MapRange) -> Result<MapTarget> {
-        map::target(&self.event, range)
+    fn mmap_range(&self, file: &Arc<OpenFile>, range: &MapRange) -> Result<MapTarget> {
+        map::target(&self.event, file, range)
     }
 
     fn is_mapped_alone(&self) -> bool {

@@ -31,8 +31,8 @@ pub(super) struct Locked {
 
 impl Locked {
     /// Counts a buffer of the running task's user, who has `free` bytes for each CPU and, unless `unlimited`, beyond that what he
-    /// may lock; `EPERM`.
-    pub fn new(pages: u64, free: u64, unlimited: bool) -> Result<Self> {
+    /// may lock, of which `in_space` pages are locked in his address space; `EPERM`.
+    pub fn new(pages: u64, in_space: u64, free: u64, unlimited: bool) -> Result<Self> {
         let task = current();
         let uid = task.cred().uid;
         let mut users = USERS.lock();
@@ -51,7 +51,7 @@ impl Locked {
         let all = user.pages.load(Ordering::Relaxed).saturating_add(pages);
         let free = free.saturating_mul(percpu::cpus_online() as u64);
         let beyond = all.saturating_mul(PAGE_SIZE as u64).saturating_sub(free);
-        let locked = task.mm().usage().locked.saturating_mul(PAGE_SIZE as u64);
+        let locked = in_space.saturating_mul(PAGE_SIZE as u64);
         let limit = task.process().limits().soft(Resource::MemLock);
         let may = unlimited || task.cred().capable(Capability::IPC_LOCK);
         if beyond != 0 && locked.saturating_add(beyond) > limit && !may {

@@ -9,13 +9,18 @@ use super::settings::{MLOCK_KB, PARANOID};
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::fallible::try_arc;
-use crate::vfs::{MapRange, MapTarget};
+use crate::process::task::current::current;
+use crate::vfs::{MapRange, MapTarget, OpenFile};
 use abi::perf::bit;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 
 /// What a mapping of an event's descriptor shows; the first makes the buffer.
-pub(super) fn target(event: &Arc<Event>, range: &MapRange) -> Result<MapTarget> {
+pub(super) fn target(
+    event: &Arc<Event>,
+    file: &Arc<OpenFile>,
+    range: &MapRange,
+) -> Result<MapTarget> {
     if range.len > USER_END {
         return Err(Errno::ENOMEM);
     }
@@ -25,14 +30,16 @@ pub(super) fn target(event: &Arc<Event>, range: &MapRange) -> Result<MapTarget> 
     if inherits || !range.shared || range.offset != 0 || !is_good {
         return Err(Errno::EINVAL);
     }
+    // Not under the mutex: the last mapping to go closes the event with that of the space held.
+    let in_space = current().mm().usage().locked;
     let _changes = changes();
-    let old = event.ring.lock().clone().filter(|ring| ring.is_mapped());
+    let old = event.ring.lock().clone().filter(|ring| ring.is_wanted());
     let ring = match old {
         Some(ring) if ring.pages() as u64 == pages => ring,
         Some(_) => return Err(Errno::EINVAL),
         None => {
             let free = u64::from(MLOCK_KB.get().unsigned_abs()) << 10;
-            let locked = Locked::new(pages + 1, free, PARANOID.get() < 0)?;
+            let locked = Locked::new(pages + 1, in_space, free, PARANOID.get() < 0)?;
             let pages = usize::try_from(pages).map_err(|_| Errno::ENOMEM)?;
             let ring = Ring::new(pages, wakeup(event), !range.writable, locked)?;
             let old = event.ring.lock().replace(ring.clone());
@@ -40,7 +47,7 @@ pub(super) fn target(event: &Arc<Event>, range: &MapRange) -> Result<MapTarget> 
             ring
         }
     };
-    Ok(MapTarget::File(try_arc(Mapped(ring))?))
+    Ok(MapTarget::File(try_arc(Mapped::new(ring, file.clone()))?))
 }
 
 fn wakeup(event: &Event) -> Wakeup {

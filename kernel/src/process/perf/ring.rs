@@ -11,6 +11,7 @@ use crate::mm::fallible::{TryGrow, TryVec, try_arc, try_string};
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::{Frame, MapObserver, MapSource, PageCache};
 use crate::sync::{SpinLock, WaitQueue, level};
+use crate::vfs::OpenFile;
 use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -55,6 +56,8 @@ pub(super) struct Ring {
     written: SpinLock<Written, level::Perf>,
     /// Changes under the lock of `locked`.
     mappings: AtomicUsize,
+    /// Mappings that are being made.
+    promises: AtomicUsize,
     locked: Locked,
     paused: AtomicBool,
     /// What the next poll says.
@@ -94,6 +97,7 @@ impl Ring {
             overwrites,
             written: SpinLock::new(written),
             mappings: AtomicUsize::new(0),
+            promises: AtomicUsize::new(0),
             locked,
             paused: AtomicBool::new(false),
             ready: AtomicU32::new(0),
@@ -110,6 +114,12 @@ impl Ring {
     /// Whether anybody has it mapped. Relaxed: who writes into one that nobody has writes for nobody.
     pub fn is_mapped(&self) -> bool {
         self.mappings.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether anybody has it mapped or is about to.
+    pub fn is_wanted(&self) -> bool {
+        // Acquire: pairs with `Mapped::keep`.
+        self.promises.load(Ordering::Acquire) != 0 || self.is_mapped()
     }
 
     pub fn pause(&self, paused: bool) {
@@ -217,12 +227,40 @@ impl Ring {
     }
 }
 
-/// A ring behind mappings.
-pub(super) struct Mapped(pub Arc<Ring>);
+/// A ring behind mappings. The event that they were asked of stays open as long.
+pub(super) struct Mapped {
+    ring: Arc<Ring>,
+    _file: Arc<OpenFile>,
+    /// It is counted among `Ring::promises`. Relaxed: only whether is asked.
+    is_promise: AtomicBool,
+}
+
+impl Mapped {
+    /// What is to be mapped. The mutex of all events is held.
+    pub fn new(ring: Arc<Ring>, file: Arc<OpenFile>) -> Self {
+        // Relaxed: who asks holds the mutex, too.
+        ring.promises.fetch_add(1, Ordering::Relaxed);
+        Self { ring, _file: file, is_promise: AtomicBool::new(true) }
+    }
+
+    /// It is mapped, or never will be.
+    fn keep(&self) {
+        if self.is_promise.swap(false, Ordering::Relaxed) {
+            // Release: who sees the promise kept sees the mapping. Pairs with `is_wanted`.
+            self.ring.promises.fetch_sub(1, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        self.keep();
+    }
+}
 
 impl MapSource for Mapped {
     fn cache(&self) -> &Arc<PageCache> {
-        &self.0.cache
+        &self.ring.cache
     }
     fn name(&self) -> Result<String> {
         try_string("anon_inode:[perf_event]")
@@ -234,8 +272,8 @@ impl MapSource for Mapped {
         Ok(VmFlags::MAY_READ | VmFlags::MAY_WRITE)
     }
     fn punch(&self, _: Range<u64>) -> Result<()> {
-        // The kernel goes on writing into its pages.
-        Err(Errno::EINVAL)
+        // As on Linux: there is no file behind it.
+        Err(Errno::ENODEV)
     }
     fn observer(&self) -> Option<&dyn MapObserver> {
         Some(self)
@@ -244,17 +282,18 @@ impl MapSource for Mapped {
 
 impl MapObserver for Mapped {
     fn mapped(&self) {
-        let ring = &self.0;
+        let ring = &self.ring;
         ring.locked.settle(|| {
             ring.mappings.fetch_add(1, Ordering::Relaxed);
             true
         });
+        self.keep();
     }
     fn unmapped(&self) {
-        let ring = &self.0;
+        let ring = &self.ring;
         ring.locked.settle(|| ring.mappings.fetch_sub(1, Ordering::Relaxed) != 1);
     }
     fn size(&self) -> u64 {
-        self.0.size() + PAGE_SIZE as u64
+        self.ring.size() + PAGE_SIZE as u64
     }
 }
