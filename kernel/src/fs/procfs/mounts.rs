@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryGrow, TrySlice, TryString, TryVec};
+use crate::sync::Pace;
 use crate::try_format;
 use crate::vfs::object::filesystem::SuperFlags;
 use crate::vfs::object::mount;
@@ -33,7 +34,7 @@ impl MountText {
 /// The table of all mounts that can be reached from `root`.
 pub(super) fn table(root: &Path, form: MountText) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    for mount in mount::all()? {
+    for mount in mount::all()?.into_iter().paced() {
         let here = Path::root_of(mount.clone());
         if !here.is_below(root) {
             continue;

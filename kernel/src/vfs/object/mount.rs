@@ -10,7 +10,7 @@ use super::filesystem::Super;
 use super::path::Path;
 use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{PollTable, SpinLock, WaitQueue, level};
+use crate::sync::{Pace, PollTable, SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -131,6 +131,11 @@ struct Tree {
     all: Vec<Arc<Mount>>,
 }
 
+crate::setting! {
+    /// How many mounts there may be (`fs.mount-max`).
+    pub static MOUNT_MAX = 100_000, 1..=i32::MAX;
+}
+
 static TREE: SpinLock<Tree, level::MountTable> =
     SpinLock::new(Tree { by_point: BTreeMap::new(), all: Vec::new() });
 
@@ -167,6 +172,16 @@ impl Tree {
     fn holds(&self, mount: &Arc<Mount>) -> bool {
         self.all.iter().any(|m| Arc::ptr_eq(m, mount))
     }
+
+    fn check_room(&self, more: usize) -> Result<()> {
+        let most = MOUNT_MAX.get().unsigned_abs() as usize;
+        if self.all.len().saturating_add(more) > most { Err(Errno::ENOSPC) } else { Ok(()) }
+    }
+}
+
+/// Whether there is room for so many more; ENOSPC.
+pub fn check_room(more: usize) -> Result<()> {
+    TREE.lock().check_room(more)
 }
 
 fn key(at: &Path) -> (u32, usize) {
@@ -195,13 +210,14 @@ pub fn attach_root(mount: Arc<Mount>) {
 
 /// Attaches new mounts, all or none: each `of` is a mount and its place, the first where the name cannot change meanwhile
 /// ([`Dentry::while_named`]), the others on those before them. ENOENT if the mount of the first place is not in the tree: no
-/// path leads to such a place, so what the tree holds there could never be unmounted.
+/// path leads to such a place, so what the tree holds there could never be unmounted. ENOSPC beyond `MOUNT_MAX`.
 pub fn attach_all<T>(made: &[T], of: impl Fn(&T) -> (&Arc<Mount>, &Path)) -> Result<()> {
     let Some((_, first)) = made.first().map(&of) else { return Ok(()) };
     let mut tree = TREE.lock();
     if !tree.holds(&first.mount) {
         return Err(Errno::ENOENT);
     }
+    tree.check_room(made.len())?;
     tree.all.try_room(made.len())?;
     for (at, (mount, place)) in made.iter().map(&of).enumerate() {
         if let Err(errno) = tree.by_point.try_put(key(place), mount.clone()) {
@@ -241,19 +257,27 @@ pub fn relocate(mount: &Arc<Mount>, at: Path) -> Result<()> {
     Ok(())
 }
 
-/// Detaches `mount` and returns where it was; whatever is mounted below it stays attached to it.
-pub fn detach(mount: &Arc<Mount>) -> Option<Path> {
-    let mut tree = TREE.lock();
-    tree.all.retain(|m| !Arc::ptr_eq(m, mount));
-    let place = mount.place.lock().take();
-    let removed = place.as_ref().and_then(|place| {
-        place.dentry.add_mounts(-1);
-        tree.by_point.remove(&key(place))
-    });
-    drop(tree);
-    drop(removed);
+/// Detaches mounts, the last one first; whatever else is mounted below them stays attached to them. Where they were, which nothing
+/// that is locked may drop, goes into `places`, which has room. The caller lets nobody else change the tree meanwhile.
+pub fn detach_all(mounts: &[Arc<Mount>], places: &mut Vec<Path>) -> Result<()> {
+    for mount in mounts.iter().rev().paced() {
+        let mut tree = TREE.lock();
+        let place = mount.place.lock().take();
+        let removed = place.as_ref().and_then(|place| {
+            place.dentry.add_mounts(-1);
+            tree.by_point.remove(&key(place))
+        });
+        drop(tree);
+        drop(removed);
+        if let Some(place) = place {
+            places.try_push(place)?; // there is room
+        }
+    }
+    let mut is_root = true;
+    // Whoever has no place has left, but for the root. The caller has all of them: none ends here.
+    TREE.lock().all.retain(|mount| core::mem::take(&mut is_root) || mount.place.lock().is_some());
     CHANGES.tell();
-    place
+    Ok(())
 }
 
 /// All attached mounts in the order in which they were attached.

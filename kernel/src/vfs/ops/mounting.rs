@@ -4,14 +4,15 @@
 //! the `change` mutex of the directory that the mount point is in, then the tree's spinlock; a path walk takes neither mutex.
 #![forbid(unsafe_code)]
 
-use crate::mm::fallible::{TryGrow, TryVec};
-use crate::sync::{Mutex, MutexGuard};
+use crate::mm::fallible::{TryGrow, TryMap, TryVec};
+use crate::sync::{Mutex, MutexGuard, Pace};
 use crate::vfs::object::dentry::Dentry;
 use crate::vfs::object::filesystem::SuperFlags;
 use crate::vfs::object::mount::{self, Mount, MountFlags};
 use crate::vfs::object::path::Path;
 use crate::vfs::registry;
 use abi::{Errno, Result};
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -87,34 +88,42 @@ fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
     check_graft(&top, &at)?;
     let below: Vec<Arc<Mount>> =
         if recursive { mounts_below(&from.mount, Some(&from.dentry))? } else { Vec::new() };
-    // What is copied, the copy, and its place.
+    mount::check_room(below.len() + 1)?;
+    // Each copy and its place, and the copy of each by the number of what is copied.
     let mut copies = Vec::with_room(below.len() + 1)?;
-    copies.try_push((from.mount.clone(), top, at))?;
-    for mount in below {
+    let mut copy_of = BTreeMap::new();
+    copy_of.try_put(from.mount.id(), top.clone())?;
+    copies.try_push((top, at))?;
+    for mount in below.into_iter().paced() {
         let Some(place) = mount.place() else { continue };
-        let parent = copies.iter().find(|(old, ..)| Arc::ptr_eq(old, &place.mount));
-        let Some(parent) = parent.map(|(_, copy, _)| copy.clone()) else { continue };
+        let Some(parent) = copy_of.get(&place.mount.id()).cloned() else { continue };
         let copy = clone(&mount, mount.root().clone())?;
+        copy_of.try_put(mount.id(), copy.clone())?;
         // The name stays there, since something is mounted on it.
-        copies.try_push((mount, copy, Path { mount: parent, dentry: place.dentry }))?;
+        copies.try_push((copy, Path { mount: parent, dentry: place.dentry }))?;
     }
-    mount::attach_all(&copies, |(_, copy, place)| (copy, place))
+    mount::attach_all(&copies, |(copy, place)| (copy, place))
 }
 
 /// Every mount that is attached to `top` (with `under`: at that directory or below it), or to one of those; parents first.
 /// Without `under` none is left out, even one whose mount point was renamed out of what `top` shows.
 fn mounts_below(top: &Arc<Mount>, under: Option<&Arc<Dentry>>) -> Result<Vec<Arc<Mount>>> {
     let mut found: Vec<Arc<Mount>> = Vec::new();
+    // Their numbers.
+    let mut known = BTreeMap::new();
     // The list has the oldest first, so a mount comes after the one it is attached to unless that was moved since:
     // repeat until nothing is added any more.
     loop {
         let before = found.len();
-        for mount in mount::all()? {
+        for mount in mount::all()?.into_iter().paced() {
             let Some(place) = mount.place() else { continue };
-            let known = found.iter().any(|m| Arc::ptr_eq(m, &mount));
+            if known.contains_key(&mount.id()) {
+                continue;
+            }
             let in_top = Arc::ptr_eq(&place.mount, top)
                 && under.is_none_or(|under| under.is_above(&place.dentry));
-            if !known && (in_top || found.iter().any(|m| Arc::ptr_eq(m, &place.mount))) {
+            if in_top || known.contains_key(&place.mount.id()) {
+                known.try_put(mount.id(), ())?;
                 found.try_push(mount)?;
             }
         }
@@ -224,16 +233,19 @@ pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
     if !how.lazy && is_busy(&at) {
         return Err(Errno::EBUSY);
     }
-    let below = if how.lazy { mounts_below(&at.mount, None)? } else { Vec::new() };
-    // The room for all is made first: from here on nothing fails.
-    let mut places = Vec::with_room(below.len() + 1)?;
-    for mount in below.iter().rev() {
-        places.try_push(mount::detach(mount))?;
+    let mut gone = Vec::new();
+    gone.try_push(at.mount.clone())?;
+    if how.lazy {
+        gone.try_extend(mounts_below(&at.mount, None)?)?;
     }
-    places.try_push(mount::detach(&at.mount))?;
+    // The room for all is made first: from here on nothing fails.
+    let mut places = Vec::with_room(gone.len())?;
+    mount::detach_all(&gone, &mut places)?;
     // This may free a whole file system, so it is done with nothing locked.
     drop(_changes);
-    drop((below, places, at));
+    drop(at);
+    places.into_iter().paced().for_each(drop);
+    gone.into_iter().paced().for_each(drop);
     Ok(())
 }
 

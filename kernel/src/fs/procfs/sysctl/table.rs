@@ -17,6 +17,7 @@ use crate::try_format;
 use crate::version::{RELEASE, VERSION};
 use crate::vfs::admission;
 use crate::vfs::namei::protect;
+use crate::vfs::object::mount;
 use abi::{Errno, Result};
 use alloc::string::String;
 
@@ -52,7 +53,8 @@ fn open_files() -> Result<String> {
 }
 
 /// Settings of layers below the file systems, which cannot register files here themselves.
-static SETTINGS: [(&str, &dyn Setting); 8] = [
+static SETTINGS: [(&str, &dyn Setting); 9] = [
+    ("fs/mount-max", &mount::MOUNT_MAX),
     ("fs/protected_symlinks", &protect::PROTECTED_SYMLINKS),
     ("fs/protected_hardlinks", &protect::PROTECTED_HARDLINKS),
     ("fs/protected_fifos", &protect::PROTECTED_FIFOS),
