@@ -67,7 +67,7 @@ struct call {
 
 static void failing_broken(const struct call *call, int nth, const char *what, int error)
 {
-	printf("--- broken: %s: allocation %d: %s (%s)\n", call->name, nth, what, err_name(error));
+	printf("not whole: %s: allocation %d: %s (%s)\n", call->name, nth, what, err_name(error));
 }
 
 /* Makes the call with its first allocation failing, its second, and so on until there are no more. */
