@@ -3,7 +3,8 @@
 //! An array of slots and two bitmaps (in use, close-on-exec), so that a descriptor is found by one indexed
 //! load, and the lowest free one by a bit scan. A number in use without a file is [`Reserved`]: a call that does something
 //! which cannot be undone, such as to create a file or to take a connection from its queue, reserves the number first.
-//! Owns a reference to each open file. Locks: `FdTable`; a file is never dropped under it, because closing may block.
+//! Owns a reference to each open file. Locks: `FdTable`; a file is never dropped under it, because closing may block: the checking
+//! kernel panics where one is, under any spinlock.
 #![forbid(unsafe_code)]
 
 use crate::base::speculation::clamp;

@@ -439,6 +439,8 @@ fn check_end(pos: u64, count: usize) -> Result<()> {
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
+        // What a file does at its end may block: it never ends under a spinlock.
+        crate::sync::assert_may_block();
         notify::closed(self);
         for watcher in core::mem::take(self.watchers.get_mut()) {
             watcher.file_closed(self);
