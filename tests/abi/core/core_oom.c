@@ -7,12 +7,13 @@
 
 #define PROGRAM "/usr/lib/alea/abi/core_oom"
 
-/* As much of all memory, in pages. */
+/* What was free at first, in bytes: these programs themselves lie in memory, more of them each week. */
+static unsigned long at_first;
+
+/* As much of that, in pages. */
 static long percent(long part)
 {
-	struct sysinfo info;
-	MUST(sysinfo(&info));
-	return (long)(info.totalram * info.mem_unit / 100 * (unsigned long)part) / PAGE;
+	return (long)(at_first / 100 * (unsigned long)part) / PAGE;
 }
 
 static void fill(long part)
@@ -60,6 +61,9 @@ int main(int argc, char **argv)
 			sleep_ms(5);
 		return 0;
 	}
+	struct sysinfo info;
+	MUST(sysinfo(&info));
+	at_first = info.freeram * info.mem_unit;
 	own_folder();
 	char before[4096], text[128], stands[64];
 	snprintf(before, sizeof before, "%s", text_of("/proc/sys/kernel/core_pattern"));
