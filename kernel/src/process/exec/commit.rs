@@ -36,11 +36,11 @@ pub(super) fn commit(
 ) -> Result<()> {
     let mm = AddressSpace::new()?;
     mm.set_limits(task.process().limits().for_mappings());
-    timer.end(Step::NewSpace);
     let file = image.executable().clone();
     let change = cred::change(task, file.file(), caps.as_ref())?;
     let guarded = change.guarded || image.is_hidden_from(&task.cred());
     forget_personality(task, change.sets_id);
+    timer.end(Step::NewSpace);
     let mut layout = Layout::draw(task);
     mm.set_mmap_base(layout.mmap_base);
     timer.end(Step::Layout);
