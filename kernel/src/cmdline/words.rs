@@ -32,7 +32,7 @@ macro_rules! words {
 }
 
 words! {
-    CONSOLE = "console", "console=ttyS0[,SPEED]\\|hvc0", "a console: the first serial port, or the console port of a virtio console (`-device virtio-serial -device virtconsole,chardev=...`). The log is shown at each, and the last one is /dev/console; without such words that is ttyS0, or on a machine without it hvc0. SPEED is what the port's settings show: 9600, 38400 or 115200, of several such words the first one's. A word for any other console gets a line in the log";
+    CONSOLE = "console", "console=ttyS0[,SPEED]|hvc0", "a console: the first serial port, or the console port of a virtio console (`-device virtio-serial -device virtconsole,chardev=...`). The log is shown at each, and the last one is /dev/console; without such words that is ttyS0, or on a machine without it hvc0. SPEED is what the port's settings show: 9600, 38400 or 115200, of several such words the first one's. A word for any other console gets a line in the log";
     QUIET = "quiet", "quiet", "only lines of level 3 (errors) and below are printed, as with loglevel=4";
     DEBUG = "debug", "debug", "all lines are printed, as with loglevel=8";
     LOGLEVEL = "loglevel", "loglevel=N", "lines below level N are printed, 1 to 8; 7 if nothing is said";

@@ -36,6 +36,7 @@ pub fn with_table(page: &str, source: &str) -> Result<String> {
         let texts: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
         let [name, form, what] = texts[..] else { anyhow::bail!("{FILE}: cannot read {line:?}") };
         ensure!(form.starts_with(name), "{FILE}: {name} is not written as {form}");
+        ensure!(!line.contains('\\'), "{FILE}: {name}: the page would show the backslash");
         writeln!(table, "| `{}` | {} |", form.replace('|', "\\|"), what.replace('|', "\\|"))?;
     }
     table.push('\n');
@@ -62,6 +63,7 @@ mod tests {
         assert_eq!(faults(SOURCE), 0);
         assert_eq!(faults(&SOURCE.replace("says c", "says d")), 1);
         assert_eq!(faults(&SOURCE.replace("\"a.b=", "\"b.b=")), 1);
+        assert_eq!(faults(&SOURCE.replace("0|1", "0\\\\|1")), 1);
         assert_eq!(faults(&SOURCE.replace(", \"no lines\"", "")), 1);
     }
 }

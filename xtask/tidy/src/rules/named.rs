@@ -1,5 +1,5 @@
 //! Files that docs and comments name are there, from the root, from the naming file's folder, or as the
-//! end of a longer path.
+//! end of a longer path. Links of a page are followed as a browser does, from the page's folder.
 
 use crate::faults::Faults;
 use crate::tree::{File, Tree};
@@ -20,6 +20,9 @@ pub fn check(tree: &Tree, faults: &mut Faults) {
             for name in names(prose).filter(|name| !exists(tree, file, name)) {
                 let what = format!("{}:{number}: there is no {name}", file.name);
                 faults.of("named-file", format!("{} {name}", file.name), what);
+            }
+            for link in links(prose).filter(|link| is_page && !leads(tree, file, link)) {
+                faults.add(format!("{}:{number}: the link to {link} leads nowhere", file.name));
             }
         }
     }
@@ -71,6 +74,35 @@ fn exists(tree: &Tree, from: &File, name: &str) -> bool {
             .any(|file| file.name.strip_suffix(name).is_some_and(|before| before.ends_with('/')))
 }
 
+/// Where the links in a line of a page lead, those within the page and to other sites left out.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| {
+        let (link, _) = rest.split_once(')')?;
+        let link = link.split('#').next()?;
+        (!link.is_empty() && !link.contains("://")).then_some(link)
+    })
+}
+
+/// Whether a link leads to a file or a folder.
+fn leads(tree: &Tree, from: &File, link: &str) -> bool {
+    let mut path: Vec<&str> = from.name.split('/').collect();
+    path.pop();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if path.pop().is_none() => return false,
+            ".." => {}
+            part => path.push(part),
+        }
+    }
+    let name = path.join("/");
+    tree.file(&name).is_some()
+        || tree
+            .files
+            .iter()
+            .any(|file| file.name.strip_prefix(&name).is_some_and(|rest| rest.starts_with('/')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +130,19 @@ mod tests {
             [
                 "docs/a.md:2: there is no mm/tlb.rs (named-file)",
                 "docs/a.md:2: there is no userland/none.c (named-file)",
+            ]
+        );
+    }
+
+    #[test]
+    fn links_lead_from_the_folder_of_their_page() {
+        let good = "[d](decisions/1.md#x), [all](decisions), [up](../docs/a.md), [s](https://a.b/c), [h](#x)\n";
+        assert!(faults("docs/a.md", good).is_empty());
+        assert_eq!(
+            faults("docs/a.md", "[d](docs/decisions/1.md) [up](../../docs/a.md)\n"),
+            [
+                "docs/a.md:1: the link to docs/decisions/1.md leads nowhere",
+                "docs/a.md:1: the link to ../../docs/a.md leads nowhere",
             ]
         );
     }
