@@ -152,8 +152,9 @@ fn explore(name: &str, every: u64) -> Found {
     found
 }
 
-/// A draw reads both halves of the id once. From then on until the call has returned its bytes are the twins' as well: that
-/// this is the end of the call, and no more, is checked at each snapshot.
+/// A draw reads both halves of the id once. From then on until the call has returned its bytes are the twins' as well. Checked at
+/// each snapshot: what twins share is that draw, never a later one; and some snapshots share nothing. Where exactly sharing
+/// begins is not pinned here: docs/random.md counts it.
 #[test]
 fn twins_of_a_draw_share_what_was_compared_and_nothing_else() {
     for name in ["getrandom(16)", "vDSO"] {
