@@ -72,7 +72,7 @@ impl Image {
     }
 }
 
-/// The path of the ISO, for tests that boot it: built by `cargo xtask image`.
+/// Where `cargo xtask image` puts the ISO.
 pub fn iso() -> PathBuf {
     paths::alea().join("alea.iso")
 }
