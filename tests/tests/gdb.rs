@@ -72,11 +72,7 @@ fn gdb_finds_functions_and_lines_of_a_machine_that_waits_for_it() {
     let machine = alea().append("console=ttyS0 quiet alea.selftest=only").debugged(true);
     let guest = Guest::start(&machine).unwrap();
     let stub = guest.debugger_socket().unwrap();
-    if process::which("gdb").is_none() {
-        // The stub is there all the same.
-        assert!(Gdb::connect(&stub).unwrap().cpus().unwrap() == 1);
-        return;
-    }
+    assert!(process::which("gdb").is_some(), "gdb is missing: `cargo xtask test` installs it");
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch"]).arg(paths::kernel());
     let target = format!("target remote {}", stub.display());

@@ -31,7 +31,7 @@ impl Test {
     /// Runs the tests and counts; whatever keeps them from running is one failure.
     pub fn tally(self) -> Result<Tally> {
         setup::ensure(&setup::DEFAULT)?;
-        setup::ensure(&[Need::Swtpm, Need::Ovmf, Need::Compressors])?;
+        setup::ensure(&[Need::Swtpm, Need::Ovmf, Need::Compressors, Need::Gdb])?;
         build::build(self.build)?;
         build::uefi_loader()?;
         let mut tally = Tally::default();
