@@ -136,6 +136,17 @@ fn a_roots_own_init_has_the_serial_line() {
 }
 
 #[test]
+fn a_panic_of_a_roots_own_init_is_status_125() {
+    let root = root();
+    fs::write(root.path().join("srv/init"), "#!/bin/sh\nexit 3\n").unwrap();
+    fs::set_permissions(root.path().join("srv/init"), Permissions::from_mode(0o755)).unwrap();
+    let mut command = run("alea", &["--root", root.path().to_str().unwrap()]);
+    let output = in_turn(|| command.args(["--init", "/srv/init"]).output().unwrap());
+    ended(&output, 125);
+    assert!(text(&output.stdout).contains("Attempted to kill init"), "{}", text(&output.stdout));
+}
+
+#[test]
 fn streams_and_surroundings_are_the_commands_own() {
     let root = root();
     for kernel in KERNELS {

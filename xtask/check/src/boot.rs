@@ -83,6 +83,26 @@ pub fn join(machine: &Machine, limits: Limits, kernel: &Path) -> Result<ExitCode
     })
 }
 
+/// The same for a root's own init: the exit statuses are those of `cargo xtask run --root`.
+pub fn join_init(machine: &Machine, limits: Limits, kernel: &Path) -> Result<ExitCode> {
+    Ok(match watch(machine, limits)? {
+        Watched::Left => ExitCode::from(xtask_run::LEFT),
+        Watched::Ended(outcome) => {
+            let own = exit_code(&outcome, kernel);
+            if is_failure(&outcome.end) { ExitCode::from(xtask_run::FAILED) } else { own }
+        }
+    })
+}
+
+/// Whether the kernel or the machine failed, which is no end that the guest or the user chose.
+fn is_failure(end: &End) -> bool {
+    match end {
+        End::Exited(status) => *status != 0,
+        End::Panicked | End::Signalled(_) => true,
+        End::TimedOut => false,
+    }
+}
+
 /// How a guest on the user's terminal came to its end.
 enum Watched {
     Ended(Outcome),

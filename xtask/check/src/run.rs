@@ -93,7 +93,7 @@ pub fn own_root(own: RunOptions) -> ExitCode {
 
 fn boot_init(own: &RunOptions, init: &str) -> Result<ExitCode> {
     let limits = Limits { total: own.timeout.map(Duration::from_secs), idle: None };
-    boot::join(&own.booting(init)?, limits, &own.kernel_file()?)
+    boot::join_init(&own.booting(init)?, limits, &own.kernel_file()?)
 }
 
 /// Says what went wrong, if anything did.

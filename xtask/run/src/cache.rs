@@ -1,5 +1,5 @@
 //! Packed roots below `target/alea/roots`, by what they were made of: a folder by the names, times and sizes of what it
-//! holds, a file by its own.
+//! holds, a file by its own, and by who packs them.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -37,16 +37,26 @@ struct Beside {
 /// The archive of `root`, the folders `overlays` over it, and process 1.
 pub fn packed(root: &Path, overlays: &[PathBuf]) -> Result<Packed> {
     let init = paths::init();
+    let program = fs::read(&init).with_context(|| paths::shown(&init))?;
+    packed_in(&paths::alea().join("roots"), &program, root, overlays)
+}
+
+/// Who packs is in the name too: files of his are root's in the guest ([`folder::about`]).
+fn name(program: &[u8], root: &Path, overlays: &[PathBuf], packer: u32) -> Result<String> {
     let mut sum = Sha256::new();
-    sum.update(fs::read(&init).with_context(|| paths::shown(&init))?);
+    sum.update(program);
+    sum.update(packer.to_le_bytes());
     for source in std::iter::once(root).chain(overlays.iter().map(PathBuf::as_path)) {
         sum.update([0]);
         sum.update(fs::canonicalize(source)?.as_os_str().as_bytes());
         identify(source, &mut sum)?;
     }
-    let name: String = sum.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    let folder = paths::alea().join("roots");
-    fs::create_dir_all(&folder)?;
+    Ok(sum.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn packed_in(folder: &Path, init: &[u8], root: &Path, overlays: &[PathBuf]) -> Result<Packed> {
+    let name = name(init, root, overlays, rustix::process::getuid().as_raw())?;
+    fs::create_dir_all(folder)?;
     let archive = folder.join(format!("{name}.cpio"));
     let beside = archive.with_extension("json");
     if let Ok(text) = fs::read(&beside)
@@ -58,14 +68,14 @@ pub fn packed(root: &Path, overlays: &[PathBuf]) -> Result<Packed> {
         return Ok(Packed { archive, wishes });
     }
     let (mut image, wishes) = read(root, overlays)?;
-    image.add_init(fs::read(&init)?);
-    let half = tempfile::NamedTempFile::new_in(&folder)?;
+    image.add_init(init.to_vec());
+    let half = tempfile::NamedTempFile::new_in(folder)?;
     let mut to = BufWriter::with_capacity(1 << 20, &half);
     image.write(&mut to).and_then(|()| Ok(to.flush()?)).context("cannot pack the root")?;
     drop(to);
     half.persist(&archive)?;
     fs::write(&beside, serde_json::to_vec(&Beside { wishes: wishes.clone() })?)?;
-    prune(&folder)?;
+    prune(folder)?;
     Ok(Packed { archive, wishes })
 }
 
@@ -166,4 +176,43 @@ fn prune(folder: &Path) -> Result<()> {
         let _ = fs::remove_file(archive);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_that_has_not_changed_is_packed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let [root, overlay, roots] = ["root", "over", "roots"].map(|name| folder.path().join(name));
+        for below in [&root, &overlay] {
+            fs::create_dir(below).unwrap();
+            fs::write(below.join("file"), "one").unwrap();
+        }
+        let overlays = [overlay.clone()];
+        let packed = || packed_in(&roots, b"init", &root, &overlays).unwrap().archive;
+        let first = packed();
+        // A second packing would write it anew.
+        fs::write(&first, "kept").unwrap();
+        assert_eq!(packed(), first);
+        assert_eq!(fs::read(&first).unwrap(), b"kept");
+        let mut seen = vec![first];
+        for changed in [&root, &overlay] {
+            fs::write(changed.join("file"), "other").unwrap();
+            let now = packed();
+            assert!(!seen.contains(&now) && fs::read(&now).unwrap() != b"kept", "{now:?}");
+            seen.push(now);
+        }
+        let other = packed_in(&roots, b"another init", &root, &overlays).unwrap().archive;
+        assert!(!seen.contains(&other));
+    }
+
+    #[test]
+    fn who_packs_a_root_is_in_its_name() {
+        let root = tempfile::tempdir().unwrap();
+        let of = |packer| name(b"init", root.path(), &[], packer).unwrap();
+        assert_eq!(of(1000), of(1000));
+        assert_ne!(of(1000), of(0));
+    }
 }

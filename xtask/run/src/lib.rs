@@ -20,6 +20,9 @@ pub const FAILED: u8 = 125;
 /// Exit status when the time was up.
 pub const TIMED_OUT: u8 = 124;
 
+/// Exit status when the user left by Ctrl-A x: 128 + SIGINT.
+pub const LEFT: u8 = 130;
+
 /// The initramfs of a root, packed if need be, with process 1 of [`options::RunOptions`] in it.
 pub fn packed(root: &std::path::Path) -> anyhow::Result<std::path::PathBuf> {
     Ok(cache::packed(root, &[])?.archive)

@@ -18,7 +18,7 @@ use xtask_host::term;
 
 use crate::out::Outs;
 use crate::streams::{self, ToGuest};
-use crate::{FAILED, TIMED_OUT};
+use crate::{FAILED, LEFT, TIMED_OUT};
 
 /// How often to look whether QEMU still runs, when nothing comes.
 const LOOK: Duration = Duration::from_millis(50);
@@ -28,9 +28,6 @@ const BOOT: Duration = Duration::from_secs(180);
 
 /// 128 + SIGPIPE.
 const CLOSED_PIPE: u8 = 141;
-
-/// 128 + SIGINT.
-const LEFT: u8 = 130;
 
 /// What happens in a session.
 pub enum Event {
@@ -116,7 +113,7 @@ impl Session {
             eprintln!("alea: {note}");
         }
         let (status, outcome) = result?;
-        Ok(outcome.map_or(status, |outcome| explain(&outcome, &self.kernel, spoke)))
+        Ok(outcome.map_or(status, |outcome| explain(&outcome, &self.kernel, spoke, self.limit)))
     }
 }
 
@@ -267,25 +264,18 @@ fn finish(guest: Guest, limit: Option<Duration>) -> Result<Outcome> {
     guest.finish(Limits::total(total))
 }
 
-/// Says why there is no exit status of the command.
-fn explain(outcome: &Outcome, kernel: &Path, spoke: bool) -> u8 {
-    let why = match &outcome.end {
-        End::TimedOut => {
-            if spoke {
-                eprintln!("alea: stopped after {:.0?}: the time was up", outcome.elapsed);
-            }
-            eprint!("{}", outcome.stuck_at(kernel));
-            if spoke {
-                return TIMED_OUT;
-            }
-            "the guest did not get to its first program".to_owned()
+/// Says why there is no exit status of the command, and gives one.
+fn explain(outcome: &Outcome, kernel: &Path, spoke: bool, limit: Option<Duration>) -> u8 {
+    let (status, why) = verdict(&outcome.end, outcome.elapsed, spoke, limit);
+    if status == TIMED_OUT {
+        eprintln!("alea: {why}");
+        eprint!("{}", outcome.stuck_at(kernel));
+        if spoke {
+            return status;
         }
-        End::Exited(0) if spoke => "the guest powered off before the command had ended".to_owned(),
-        End::Exited(0) => "the guest powered off before its first program ran".to_owned(),
-        End::Exited(status) => format!("QEMU exited with status {status}"),
-        End::Panicked => "the kernel panicked".to_owned(),
-        End::Signalled(signal) => format!("signal {signal} killed QEMU"),
-    };
+    } else {
+        eprint!("{}", outcome.stuck_at(kernel));
+    }
     if let Some(report) = symbolize::panic_report(kernel, &outcome.output) {
         eprintln!("{report}");
     } else {
@@ -295,6 +285,46 @@ fn explain(outcome: &Outcome, kernel: &Path, spoke: bool) -> u8 {
     if !stderr.is_empty() {
         eprintln!("QEMU: {stderr}");
     }
-    eprintln!("alea: {why}");
-    FAILED
+    if status != TIMED_OUT {
+        eprintln!("alea: {why}");
+    }
+    status
+}
+
+/// The exit status where the command has given none, and why: the user's own limit has a status of its own, wherever the guest was.
+fn verdict(end: &End, elapsed: Duration, spoke: bool, limit: Option<Duration>) -> (u8, String) {
+    let why = match end {
+        End::TimedOut if limit.is_some_and(|limit| elapsed >= limit) => {
+            return (TIMED_OUT, format!("stopped after {elapsed:.0?}: the time was up"));
+        }
+        End::TimedOut if spoke => "the guest said no more, and did not end".to_owned(),
+        End::TimedOut => "the guest did not get to its first program".to_owned(),
+        End::Exited(0) if spoke => "the guest powered off before the command had ended".to_owned(),
+        End::Exited(0) => "the guest powered off before its first program ran".to_owned(),
+        End::Exited(status) => format!("QEMU exited with status {status}"),
+        End::Panicked => "the kernel panicked".to_owned(),
+        End::Signalled(signal) => format!("signal {signal} killed QEMU"),
+    };
+    (FAILED, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_users_limit_has_its_own_status_wherever_the_guest_was() {
+        let [short, long] = [Duration::from_secs(2), Duration::from_secs(200)];
+        for spoke in [false, true] {
+            let status = |end, limit| verdict(&end, long, spoke, limit).0;
+            assert_eq!(status(End::TimedOut, Some(short)), TIMED_OUT, "{spoke}");
+            assert_eq!(status(End::TimedOut, Some(long)), TIMED_OUT, "{spoke}");
+            // Our own limits: of a boot, and of the time between the port's end and QEMU's.
+            assert_eq!(status(End::TimedOut, Some(2 * long)), FAILED, "{spoke}");
+            assert_eq!(status(End::TimedOut, None), FAILED, "{spoke}");
+            for end in [End::Panicked, End::Exited(0), End::Exited(1), End::Signalled(9)] {
+                assert_eq!(status(end, Some(short)), FAILED, "{spoke}");
+            }
+        }
+    }
 }
