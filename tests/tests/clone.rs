@@ -153,8 +153,8 @@ fn explore(name: &str, every: u64) -> Found {
 }
 
 /// A draw reads both halves of the id once. From then on until the call has returned its bytes are the twins' as well. Checked at
-/// each snapshot: what twins share is that draw, never a later one; and some snapshots share nothing. Where exactly sharing
-/// begins is not pinned here: docs/random.md counts it.
+/// each snapshot: what twins share is that draw, never a later one, and once they share it they do until the end; some snapshots
+/// share nothing. At which instruction sharing begins is not pinned here: docs/random.md counts it.
 #[test]
 fn twins_of_a_draw_share_what_was_compared_and_nothing_else() {
     for name in ["getrandom(16)", "vDSO"] {

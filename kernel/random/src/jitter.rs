@@ -8,8 +8,8 @@
 //! machine, with everything the host does. How much of that an attacker cannot know is not
 //! provable, so the claim is small: the tests draw the line at [`Cutoffs::EIGHTH_BIT`] per sample and
 //! the credit is an eighth of that again, [`SAMPLES_PER_BIT`] samples that varied for one bit. NIST's
-//! estimators find at least 0.43 bits in a sample of one start of an emulated machine and 0.17 across a thousand starts, and
-//! on its host 0.12 and 0.07: docs/assessment.md in Alea's repository, and `examples/raw_jitter.rs` for those who assess others.
+//! estimators find 0.36 bits and more in a sample of one start of an emulated machine, 0.17 and more across a thousand starts, and 0.07
+//! on its host: docs/assessment.md in Alea's repository, and `examples/raw_jitter.rs` for those who assess others.
 //!
 //! **Cost.** 256 bits take 1,024 start-up samples and 16,384 credited ones, about half a microsecond
 //! each under emulation and less on hardware; where the clock is coarse, twice as many.
