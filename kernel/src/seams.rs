@@ -16,6 +16,7 @@
 //! | `TIMER` | `arch/x86_64/irq/irq.rs` | `set_timer` | `time/timer.rs` | `time::start::init`; interrupts are off |
 //! | `CALL` | `arch/x86_64/irq/irq.rs` | `set_call` | `mm/space/table/shootdown.rs` | `mm::start::init`; there is one CPU |
 //! | `OBSERVER` | `arch/x86_64/irq/irq.rs` | `set_observer` | `random/sources/interrupt.rs` | `random::service::init`; interrupts are not seen |
+//! | `HANDLERS` | `arch/x86_64/irq/irq.rs` | `register` | `drivers/uart.rs` | `drivers::uart::init`; lines of devices are masked |
 //! | `SECOND` | `diag/panic.rs` | `set_second` | `main.rs` | after `drivers::uart::init`; a panic writes to the serial port alone |
 //! | `CONSOLE` | `diag/klog.rs` | `set_console` | `main.rs` | after `drivers::uart::init`; the log polls the port |
 //! | `SCHEDULER` | `sync/wait.rs` | `register_scheduler` | `process/start/init.rs` | `process::start::init`; nothing may wait |

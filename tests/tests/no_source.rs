@@ -1,5 +1,6 @@
 //! A machine that has no entropy, and what programs do to make it hand out bytes all the same.
 
+use std::io::Write;
 use std::time::Duration;
 
 use alea_random::splitmix64::SplitMix64;
@@ -96,6 +97,59 @@ fn no_program_makes_a_machine_without_a_source_ready() {
     assert_eq!(compared.promised().count(), PROMISED, "{compared:?}");
     // What is read early is not to be trusted, as on Linux: this is why.
     assert!(compared.gives_equal("/dev/urandom"), "{compared:?}");
+}
+
+/// The lines of `/proc/alea/random` that tell of interrupts: bytes that were passed on, bits credited, failures, health.
+fn interrupts(log: &str) -> impl Iterator<Item = Vec<&str>> {
+    let rows = log.lines().filter_map(|line| line.strip_prefix("interrupt "));
+    rows.map(|row| row.split_whitespace().collect())
+}
+
+/// The same attack where the counter has jitter, so that it is not a refused clock that denies the credit: interrupts of timers and
+/// of other CPUs are stirred in, passed on, and count for nothing, not even for the tests.
+#[test]
+fn interrupts_that_programs_cause_are_credited_for_nothing() {
+    let line = "console=ttyS0 quiet panic=-1 rdinit=/usr/lib/alea/attack -- 4";
+    let log = boot(&alea().smp(2).append(line)).unwrap().powered_off().unwrap().output;
+    says(&log, "state Ready");
+    let row = interrupts(&log).next().unwrap();
+    assert!(row[0].parse::<u64>().unwrap() >= 16, "nothing was passed on: {row:?}");
+    assert_eq!(row[1..], ["0", "0", "absent"]);
+}
+
+/// Who reads so slowly that the serial port has no room for what is printed, and interrupts when it has some again.
+struct Slow;
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(60));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The serial port's interrupts count as a device's when bytes come in, and not when it has sent what a program printed.
+#[test]
+fn what_is_typed_counts_and_what_is_printed_does_not() {
+    let show = "echo; cat /proc/interrupts; grep ^interrupt /proc/alea/random";
+    let script =
+        format!("mount -t proc p /proc; seq 1 60000; {show}; read line; {show}; poweroff -f");
+    let line = format!("console=ttyS0 quiet rdinit=/bin/sh -- -c \"{script}\"");
+    let log = in_turn(|| {
+        let mut guest = Guest::start_echoing(&alea().append(&line), Slow).unwrap();
+        guest.wait_for("\ninterrupt ", PATIENCE).unwrap();
+        guest.send("typed\n").unwrap();
+        guest.finish(Limits::idle(PATIENCE)).unwrap().powered_off().unwrap().output
+    });
+    let of_line = log.lines().filter(|line| line.trim_end().ends_with("ttyS0"));
+    let counts: Vec<u32> =
+        of_line.filter_map(|line| line.split_whitespace().nth(1)?.parse().ok()).collect();
+    assert!(counts.len() == 2 && counts[0] >= 8 && counts[1] > counts[0], "{counts:?}");
+    let health: Vec<&str> = interrupts(&log).map(|row| row[3]).collect();
+    assert_eq!(health, ["absent", "starting"]);
 }
 
 #[test]

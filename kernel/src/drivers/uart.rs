@@ -7,7 +7,7 @@
 //! after `init` nothing reads it. Locks: `Uart`, the last of all; never woken from under it.
 #![forbid(unsafe_code)]
 
-use crate::arch::irq;
+use crate::arch::irq::{self, Origin};
 use crate::base::port::COM1;
 use crate::drivers::console_device::{ConsoleDevice, LineError, Received};
 use crate::drivers::ring::Ring;
@@ -214,12 +214,13 @@ fn wait_for(bits: u8) -> bool {
     (0..PATIENCE).any(|_| line_status() & bits != 0)
 }
 
-fn interrupt() {
-    poll();
+/// The port says as soon as it has room again, so a program that prints times that; when bytes come is decided outside.
+fn interrupt() -> Origin {
+    if poll() { Origin::Outside } else { Origin::Program }
 }
 
-/// Looks after the port: moves received bytes to the ring and the next ones to the FIFO.
-fn poll() {
+/// Looks after the port: moves received bytes to the ring and the next ones to the FIFO. Whether any were received.
+fn poll() -> bool {
     let mut received = false;
     let mut port = PORT.lock();
     // A few rounds: a cause that arises meanwhile would keep the line up, and an edge would be lost.
@@ -242,6 +243,7 @@ fn poll() {
     if room {
         FOR_ROOM.wake_events((abi::fs::PollEvents::WRITABLE).bits());
     }
+    received
 }
 
 /// The port as the device under a terminal.

@@ -29,8 +29,8 @@ pub struct Interrupt {
     pub cycles: u64,
     /// Which one it was.
     pub number: u64,
-    /// Whether a device sent it. What a program can cause and time itself (the local timer, other CPUs) is not of a device,
-    /// and is worth nothing.
+    /// Whether a device sent it because something came from outside. What a program can cause and time itself (the local timer, other
+    /// CPUs, a device that has taken a program's output) is worth nothing.
     pub of_device: bool,
 }
 

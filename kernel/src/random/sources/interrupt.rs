@@ -1,13 +1,13 @@
 //! The times of interrupts, stirred per CPU and passed on now and then.
 //!
-//! **Trust**, **credit** and the cost of an interrupt: see [`alea_random::fast_pool`]. Only interrupts of devices count;
-//! what the local timer and other CPUs send is stirred in for nothing, because a program makes them send it when it
-//! likes. When they are passed on: see [`alea_random::service`]. Runs in interrupt handlers only, and waits for no pool. (A credit that makes the service ready takes its locks
+//! **Trust**, **credit** and the cost of an interrupt: see [`alea_random::fast_pool`]. Only interrupts of devices count to
+//! which something came from outside ([`Origin`]); what the local timer and other CPUs send is stirred in for nothing, because a
+//! program makes them send it when it likes, and so is what a device sends that has taken a program's output. When they are passed on: see [`alea_random::service`]. Runs in interrupt handlers only, and waits for no pool. (A credit that makes the service ready takes its locks
 //! there, as any other does.)
 //!
 //! Owns what each CPU has stirred together. Never waits. Locks: none of its own.
 
-use crate::arch::irq;
+use crate::arch::irq::{self, Origin};
 use crate::random::live::RANDOM;
 use crate::random::stats;
 use crate::{per_cpu, time};
@@ -27,9 +27,9 @@ pub fn start() {
     irq::set_observer(observe);
 }
 
-fn observe(vector: u8, tsc: u64) {
+fn observe(vector: u8, tsc: u64, origin: Origin) {
     OF_CPU.with_mut_in_interrupt(|cpu| {
-        let of_device = irq::is_device(vector);
+        let of_device = origin == Origin::Outside;
         let failures = cpu.failures();
         let interrupt = Interrupt { cycles: tsc, number: u64::from(vector), of_device };
         let passed_on =

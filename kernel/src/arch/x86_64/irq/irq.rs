@@ -18,11 +18,23 @@ use crate::sync::Once;
 
 const SHARERS: usize = 4;
 
-type Slot = Once<fn()>;
-/// Sees every interrupt: its vector and its time.
-pub type Observer = fn(vector: u8, tsc: u64);
+/// Who decides when an interrupt comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A program can cause it, and then knows when: a timer, another CPU, a device that has taken what a program gave it.
+    Program,
+    /// A device to which something came from outside.
+    Outside,
+}
 
-static HANDLERS: [[Slot; SHARERS]; LINES] = [const { [const { Once::new() }; SHARERS] }; LINES];
+type Slot = Once<fn()>;
+/// Acts on an interrupt of a device, and says what it was.
+pub type Handler = fn() -> Origin;
+/// Sees every interrupt: its vector, its time, and who decided that.
+pub type Observer = fn(vector: u8, tsc: u64, origin: Origin);
+
+static HANDLERS: [[Once<Handler>; SHARERS]; LINES] =
+    [const { [const { Once::new() }; SHARERS] }; LINES];
 static TIMER: Once<fn(bool)> = Once::new();
 static RESCHEDULE: Slot = Once::new();
 static CALL: Slot = Once::new();
@@ -65,7 +77,7 @@ pub fn init() {
 
 /// Adds a handler to a device line (an ISA number, or a global number from 16 on) and unmasks it.
 /// Lines of PCI devices may have several handlers.
-pub fn register(line: u32, handler: fn()) -> Result<(), NoSuchLine> {
+pub fn register(line: u32, handler: Handler) -> Result<(), NoSuchLine> {
     let slots = HANDLERS.get(line as usize).ok_or(NoSuchLine)?;
     let mut taken = false;
     for slot in slots {
@@ -128,6 +140,7 @@ pub(in crate::arch) fn dispatch(vector: u8, at: Interrupted) {
         let count = &counts[usize::from(vector)];
         count.store(count.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     });
+    let mut origin = Origin::Program;
     match vector {
         TIMER_VECTOR => {
             apic::eoi();
@@ -148,12 +161,17 @@ pub(in crate::arch) fn dispatch(vector: u8, at: Interrupted) {
         APIC_ERROR_VECTOR => apic::eoi(),
         _ => {
             let line = usize::from(vector.wrapping_sub(FIRST_LINE_VECTOR));
-            HANDLERS.get(line).into_iter().flatten().for_each(run);
+            for handler in HANDLERS.get(line).into_iter().flatten().filter_map(Once::get) {
+                // One of those who share the line is enough.
+                if handler() == Origin::Outside {
+                    origin = Origin::Outside;
+                }
+            }
             apic::eoi();
         }
     }
     if let Some(observer) = OBSERVER.get() {
-        observer(vector, tsc::read());
+        observer(vector, tsc::read(), origin);
     }
     percpu::irq_exit();
 }

@@ -6,11 +6,6 @@ pub const FIRST_LINE_VECTOR: u8 = 0x30;
 /// The number of device lines.
 pub const LINES: usize = 64;
 
-/// Whether a device interrupts by this vector: no CPU's own timer, no other CPU.
-pub const fn is_device(vector: u8) -> bool {
-    vector >= FIRST_LINE_VECTOR && ((vector - FIRST_LINE_VECTOR) as usize) < LINES
-}
-
 pub const TIMER_VECTOR: u8 = 0xec;
 
 /// Interrupts between CPUs.
