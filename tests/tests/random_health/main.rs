@@ -28,7 +28,7 @@ fn number(lines: &BTreeMap<String, Vec<String>>, line: &str, field: usize) -> u6
 /// Asks for the report every second until it says `text`.
 #[track_caller]
 fn report_until(shell: &mut Shell, text: &str) -> String {
-    for _ in 0..40 {
+    for _ in 0..90 {
         let report = shell.run(REPORT).unwrap();
         if report.contains(text) {
             return report;
