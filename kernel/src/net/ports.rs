@@ -9,7 +9,7 @@ use super::count;
 use super::sysctl;
 use super::tcp::Tcp;
 use super::udp::Udp;
-use crate::mm::fallible::{TryGrow, TryMap};
+use crate::mm::fallible::{TryGrow, TryMap, TryVec};
 use crate::sync::{Pace, SpinLock, level};
 use crate::{random, time};
 use abi::net::IPPROTO_TCP;
@@ -208,7 +208,7 @@ fn entry_for(claim: &Claim, local: IpAddr, peer: Option<SocketAddr>) -> Entry {
     }
 }
 
-/// So many ports are looked at before the table's lock is released for a moment: others need it too.
+/// So many ports, or entries of the table, are looked at before the table's lock is released for a moment: others need it too.
 const WINDOW: u64 = 64;
 
 /// Takes the first port, from a random one on, whose entries `free` accepts; `None` if there is no such port.
@@ -327,15 +327,31 @@ pub fn receiver(protocol: i32, to: SocketAddr, from: SocketAddr) -> Option<Arc<U
     entries().filter_map(of_best).nth(usize::from(from.port()) % equals).and_then(Weak::upgrade)
 }
 
-/// All bound sockets of a protocol.
-pub fn all(protocol: i32) -> Result<Vec<Seen>> {
+/// Where a list goes on: at an entry of a port. As on Linux, what comes or goes meanwhile may make it miss one.
+#[derive(Clone, Copy, Default)]
+pub struct Place {
+    pub number: u16,
+    pub index: usize,
+}
+
+/// The bound sockets of a protocol from a place on, a window of them, and where the next begins.
+pub fn window(protocol: i32, from: Place) -> Result<(Vec<Seen>, Option<Place>)> {
     let now = time::since_boot_ns();
-    let mut seen = Vec::new();
+    let mut seen = Vec::with_room(WINDOW as usize)?;
     let table = TABLE.lock();
-    for (&(_, number), entries) in table.range((protocol, 0)..=(protocol, u16::MAX)) {
-        for entry in entries.iter().filter(|e| e.until.is_none_or(|until| until > now)) {
+    let all = table.range((protocol, from.number)..=(protocol, u16::MAX));
+    let each = all.flat_map(|(&(_, number), entries)| {
+        let skipped = if number == from.number { from.index } else { 0 };
+        let rest = entries.iter().enumerate().skip(skipped);
+        rest.map(move |(index, entry)| (Place { number, index }, entry))
+    });
+    for (nth, (place, entry)) in each.enumerate() {
+        if nth == WINDOW as usize {
+            return Ok((seen, Some(place)));
+        }
+        if entry.until.is_none_or(|until| until > now) {
             seen.try_push(Seen {
-                local: SocketAddr::new(entry.local, number),
+                local: SocketAddr::new(entry.local, place.number),
                 peer: entry.peer,
                 holder: entry.claim.holder.clone(),
                 family: entry.claim.family,
@@ -344,7 +360,18 @@ pub fn all(protocol: i32) -> Result<Vec<Seen>> {
             })?;
         }
     }
-    Ok(seen)
+    Ok((seen, None))
+}
+
+/// Shows `look` all bound sockets of a protocol, unlocked.
+pub fn for_each(protocol: i32, mut look: impl FnMut(&Seen)) -> Result<()> {
+    let mut next = Some(Place::default());
+    while let Some(from) = next {
+        let (seen, rest) = window(protocol, from)?;
+        seen.iter().paced().for_each(&mut look);
+        next = rest;
+    }
+    Ok(())
 }
 
 impl Port {

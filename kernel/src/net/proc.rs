@@ -2,30 +2,22 @@
 
 use super::addr::{Family, LO_MTU};
 use super::count::traffic;
-use super::ports::{self, Holder, Seen};
+use super::ports::{self, Holder, Place, Seen};
 use super::raw::{self, Style};
 use super::socket::NetSocket;
 use super::sysctl::ipv6;
-use crate::fs::procfs::{Fixed, ProcFile, Text, register_file};
+use crate::fs::procfs::{Fixed, Pieces, ProcFile, Text, TextBuf, register_file};
 use crate::fs::sysfs;
-use crate::mm::fallible::{try_arc, try_string};
+use crate::mm::fallible::{TryString, try_arc, try_string};
+use crate::sync::Pace;
 use crate::{try_format, try_write, try_writeln};
-use abi::Result;
 use abi::net::{IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, TcpState};
 use abi::time::USER_HZ;
+use abi::{Errno, Result};
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-
-/// The sockets of a protocol and family.
-struct Table(i32, Family);
-
-impl ProcFile for Table {
-    fn read(&self) -> Result<Vec<u8>> {
-        table(self.0, self.1).map(String::into_bytes)
-    }
-}
 
 /// The raw sockets of a family.
 struct Raws(Family, Style);
@@ -89,8 +81,7 @@ pub fn register() -> Result<()> {
         register_file(path, 0o444, try_arc(Fixed(text))?)?;
     }
     super::sysctl::register()?;
-    let texts: [(&str, fn() -> Result<String>); 4] = [
-        ("net/unix", super::unix::table),
+    let texts: [(&str, fn() -> Result<String>); 3] = [
         ("net/dev", dev),
         ("net/if_inet6", || if_ipv6(IF_INET6)),
         ("net/ipv6_route", || if_ipv6(IPV6_ROUTE)),
@@ -98,11 +89,14 @@ pub fn register() -> Result<()> {
     for (path, text) in texts {
         register_file(path, 0o444, try_arc(Text(text))?)?;
     }
+    register_file("net/unix", 0o444, try_arc(Pieces(super::unix::table))?)?;
     for (name, protocol) in
         [("tcp", IPPROTO_TCP), ("udp", IPPROTO_UDP), ("udplite", IPPROTO_UDPLITE)]
     {
-        register_file(&try_format!("net/{name}")?, 0o444, try_arc(Table(protocol, Family::V4))?)?;
-        register_file(&try_format!("net/{name}6")?, 0o444, try_arc(Table(protocol, Family::V6))?)?;
+        for (suffix, family) in [("", Family::V4), ("6", Family::V6)] {
+            let table = move |from, text: &mut TextBuf| table(protocol, family, from, text);
+            register_file(&try_format!("net/{name}{suffix}")?, 0o444, try_arc(Pieces(table))?)?;
+        }
     }
     for (name, style) in [("raw", Style::Raw), ("icmp", Style::Ping)] {
         register_file(&try_format!("net/{name}")?, 0o444, try_arc(Raws(Family::V4, style))?)?;
@@ -144,20 +138,41 @@ fn endpoint(family: Family, addr: SocketAddr) -> Result<String> {
     Ok(out)
 }
 
-fn table(protocol: i32, family: Family) -> Result<String> {
+/// Bits of a place in a text for the entry of a port, and for the number of the line: more lines begin at 0 again.
+const COUNT_BITS: u32 = 24;
+const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
+
+/// A place in the text of a table in one word: the port, the entry, and how many lines there are before.
+fn packed(place: Place, lines: usize) -> Result<u64> {
+    let index = u64::try_from(place.index).ok().filter(|index| *index <= COUNT_MASK);
+    let index = index.ok_or(Errno::EOVERFLOW)?;
+    let lines = lines as u64 & COUNT_MASK;
+    Ok(u64::from(place.number) | index << u16::BITS | lines << (u16::BITS + COUNT_BITS))
+}
+
+fn unpacked(from: u64) -> (Place, usize) {
+    let index = (from >> u16::BITS & COUNT_MASK) as usize;
+    (Place { number: from as u16, index }, (from >> (u16::BITS + COUNT_BITS)) as usize)
+}
+
+fn table(protocol: i32, family: Family, from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
     let tcp = protocol == IPPROTO_TCP;
-    let mut out = header(tcp, family)?;
-    let seen = ports::all(protocol)?;
-    for (number, seen) in seen.iter().filter(|seen| seen.family == family).enumerate() {
-        let line = if tcp { tcp_line(number, seen)? } else { udp_line(number, seen)? };
+    if from == 0 {
+        text.try_push_str(&header(tcp, family)?)?;
+    }
+    let (place, mut lines) = unpacked(from);
+    let (seen, next) = ports::window(protocol, place)?;
+    for seen in seen.iter().paced().filter(|seen| seen.family == family) {
+        let line = if tcp { tcp_line(lines, seen)? } else { udp_line(lines, seen)? };
         let width = match (family, tcp) {
             (Family::V4, true) => 149,
             (Family::V4, false) => 127,
             _ => 0,
         };
-        try_writeln!(out, "{line:width$}")?;
+        try_writeln!(text, "{line:width$}")?;
+        lines += 1;
     }
-    Ok(out)
+    next.map(|place| packed(place, lines)).transpose()
 }
 
 fn header(tcp: bool, family: Family) -> Result<String> {
@@ -191,7 +206,9 @@ fn raw_table(family: Family, style: Style) -> Result<String> {
         Family::V4 => try_format!("{HEADER:whole$}\n")?,
         Family::V6 => header(false, family)?,
     };
-    for raw::Shown { number, local, peer, held, uid, inode } in raw::shown(family, style)? {
+    for raw::Shown { number, local, peer, held, uid, inode } in
+        raw::shown(family, style)?.into_iter().paced()
+    {
         let state = if peer.is_some() { TcpState::Established } else { TcpState::Close } as u8;
         let local = endpoint(family, local)?;
         let peer = endpoint(family, peer.unwrap_or(family.nowhere()))?;

@@ -6,7 +6,7 @@
 
 use super::file::ProcFile;
 use super::node::Node;
-use super::text::{TextOps, TextSource};
+use super::text::{TextBuf, TextOps, TextSource};
 use crate::mm::fallible::{TryVec, try_arc, try_copy};
 use crate::sync::Once;
 use crate::try_format;
@@ -261,6 +261,9 @@ impl Inode for FixedInode {
 impl TextSource for FixedInode {
     fn text(&self) -> Result<Vec<u8>> {
         self.file()?.read()
+    }
+    fn piece(&self, from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
+        self.file()?.piece(from, text)
     }
     fn is_watchable(&self) -> bool {
         true

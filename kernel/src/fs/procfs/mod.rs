@@ -3,7 +3,7 @@
 //! Fixed files (`fixed`) are registered by path, at boot or later, mostly by the subsystem that they are about. Process
 //! directories (`node`, `pid`) are dynamic: what is in them comes through the trait `ProcessTable`, which the layer of
 //! processes, above this one, implements. A text is made when a reader starts at the beginning and kept for the open file,
-//! so that all reads see the same moment; texts that may be long (`maps`) are made piece by piece as they are read.
+//! so that all reads see the same moment; texts that may be long (`maps`, sockets) are made piece by piece as they are read.
 #![forbid(unsafe_code)]
 
 mod file;
@@ -24,7 +24,7 @@ mod sysctl;
 mod system;
 mod text;
 
-pub use file::{Fixed, Made, ProcFile, Text};
+pub use file::{Fixed, Made, Pieces, ProcFile, Text};
 pub use fixed::{register_file, register_line, register_numbers, register_stream};
 pub use node::process_of;
 pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register_process_table};

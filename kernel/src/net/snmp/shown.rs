@@ -128,14 +128,15 @@ fn snmp() -> Result<String> {
 
 /// Connections that are established, or whose peer has closed.
 fn established() -> Result<i64> {
-    let all = ports::all(IPPROTO_TCP)?;
     let is_established = |holder: &Holder| match holder {
         Holder::Tcp(socket) => socket.upgrade().is_some_and(|socket| {
             matches!(socket.summary().0, TcpState::Established | TcpState::CloseWait)
         }),
         Holder::Udp(_) => false,
     };
-    Ok(all.iter().filter(|seen| is_established(&seen.holder)).count() as i64)
+    let mut count = 0;
+    ports::for_each(IPPROTO_TCP, |seen| count += i64::from(is_established(&seen.holder)))?;
+    Ok(count)
 }
 
 fn netstat() -> Result<String> {
@@ -179,19 +180,22 @@ fn snmp6() -> Result<String> {
 
 /// Sockets of a protocol and family that have a port.
 fn bound(protocol: i32, family: Family) -> Result<usize> {
-    let all = ports::all(protocol)?;
-    let has_socket = |seen: &&ports::Seen| seen.family == family && seen.waits.is_none();
-    Ok(all.iter().filter(has_socket).count())
+    let mut count = 0;
+    let has_socket = |seen: &ports::Seen| seen.family == family && seen.waits.is_none();
+    ports::for_each(protocol, |seen| count += usize::from(has_socket(seen)))?;
+    Ok(count)
 }
 
 fn sockstat() -> Result<String> {
-    let tcp = ports::all(IPPROTO_TCP)?;
-    let waiting = tcp.iter().filter(|seen| seen.waits.is_some()).count();
-    let orphans = tcp.iter().filter(|seen| match &seen.holder {
-        Holder::Tcp(socket) => seen.waits.is_none() && socket.upgrade().is_none(),
-        Holder::Udp(_) => false,
-    });
-    let (orphans, allocated) = (orphans.count(), tcp.len() - waiting);
+    let (mut waiting, mut orphans, mut allocated) = (0, 0, 0);
+    ports::for_each(IPPROTO_TCP, |seen| match &seen.holder {
+        _ if seen.waits.is_some() => waiting += 1,
+        holder => {
+            allocated += 1;
+            // Nobody has the socket any more.
+            orphans += i32::from(matches!(holder, Holder::Tcp(tcp) if tcp.strong_count() == 0));
+        }
+    })?;
     let v4 = |protocol| bound(protocol, Family::V4);
     let mut out = String::new();
     try_writeln!(

@@ -4,6 +4,7 @@ use super::tcp::{Role, State, Tcp};
 use crate::net::addr::Family;
 use crate::net::count::{self, Tcp as Tally};
 use crate::net::ports::Port;
+use crate::sync::Pace;
 use abi::net::TcpState;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -172,10 +173,10 @@ impl Tcp {
                 }
             }
             Role::Listener { pending, waiting, .. } => {
-                for child in pending {
+                for child in pending.into_iter().paced() {
                     child.never_accepted();
                 }
-                for asking in waiting {
+                for asking in waiting.into_iter().paced() {
                     if let Some(asking) = asking.upgrade() {
                         count_reset(self.family == Family::V6);
                         asking.refuse();

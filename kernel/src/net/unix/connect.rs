@@ -8,6 +8,7 @@ use super::garbage;
 use super::unix::{Kind, Role, Socket};
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::net::limit;
+use crate::sync::Pace;
 use crate::vfs::{Inode, PollEvents};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
@@ -256,7 +257,7 @@ impl Socket {
                 }
             }
             Role::Listener { pending, .. } => {
-                for never_accepted in pending {
+                for never_accepted in pending.into_iter().paced() {
                     never_accepted.state.lock().error = None;
                     never_accepted.close_unaccepted();
                     let unread = never_accepted.state.lock().queue.take_all();

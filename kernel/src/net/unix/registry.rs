@@ -5,14 +5,15 @@
 use super::address::Address;
 use super::garbage;
 use super::unix::{Kind, Role, Socket};
-use crate::mm::fallible::{TryGrow, TryMap, TryString, try_string};
-use crate::sync::{SpinLock, level};
+use crate::fs::procfs::TextBuf;
+use crate::mm::fallible::{TryGrow, TryMap, TryString, TryVec};
+use crate::sync::{Pace, SpinLock, level};
 use crate::try_write;
 use abi::Result;
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::ops::Bound;
 
 static SOCKETS: SpinLock<BTreeMap<usize, Weak<Socket>>, level::Leaf> =
     SpinLock::new(BTreeMap::new());
@@ -38,32 +39,39 @@ pub(super) fn remove(socket: &Socket) {
     drop(gone);
 }
 
-/// All sockets.
-pub(super) fn all() -> Result<Vec<Arc<Socket>>> {
-    let mut all = Vec::new();
-    loop {
-        let sockets = SOCKETS.lock();
-        let count = sockets.len();
-        // No reference may be dropped under the lock, so the room for all is made first.
-        if all.capacity() >= count {
-            all.try_extend(sockets.values().filter_map(Weak::upgrade))?;
-            return Ok(all);
+/// So many sockets are looked up before the table's lock is released for a moment.
+const WINDOW: usize = 64;
+
+/// The sockets whose keys are behind `last`, a window of them, and the last key of it, unless it has come to the end.
+fn window(last: usize) -> Result<(Vec<Arc<Socket>>, Option<usize>)> {
+    // No reference may be dropped under the lock, so the room for all is made first.
+    let mut found = Vec::with_room(WINDOW)?;
+    let sockets = SOCKETS.lock();
+    let behind = sockets.range((Bound::Excluded(last), Bound::Unbounded));
+    let mut reached = None;
+    for (nth, (&key, socket)) in behind.take(WINDOW).enumerate() {
+        if let Some(socket) = socket.upgrade() {
+            found.try_push(socket)?;
         }
-        drop(sockets);
-        all.try_room(count)?;
+        reached = (nth + 1 == WINDOW).then_some(key);
     }
+    drop(sockets);
+    Ok((found, reached))
 }
 
-/// /proc/net/unix.
-pub fn table() -> Result<String> {
-    let mut out = try_string("Num       RefCount Protocol Flags    Type St Inode Path\n")?;
-    for socket in all()? {
-        line(&mut out, &socket)?;
+/// A piece of /proc/net/unix: the sockets whose keys are behind `from`.
+pub fn table(from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
+    if from == 0 {
+        text.try_push_str("Num       RefCount Protocol Flags    Type St Inode Path\n")?;
     }
-    Ok(out)
+    let (sockets, last) = window(from as usize)?;
+    for socket in sockets.into_iter().paced() {
+        line(text, &socket)?;
+    }
+    Ok(last.map(|key| key as u64))
 }
 
-fn line(out: &mut String, socket: &Socket) -> Result<()> {
+fn line(out: &mut TextBuf, socket: &Socket) -> Result<()> {
     const ACCEPTS: u32 = 0x1_0000;
     const UNCONNECTED: u32 = 1;
     const CONNECTED: u32 = 3;
@@ -91,7 +99,7 @@ fn line(out: &mut String, socket: &Socket) -> Result<()> {
 }
 
 /// Writes a name: what is not UTF-8 is replaced, a NUL is shown as `@`.
-fn shown(out: &mut String, before: &str, name: &[u8]) -> Result<()> {
+fn shown(out: &mut TextBuf, before: &str, name: &[u8]) -> Result<()> {
     out.try_push_str(before)?;
     for part in name.utf8_chunks() {
         for letter in part.valid().chars() {
