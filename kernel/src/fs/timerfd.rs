@@ -8,7 +8,7 @@
 use crate::mm::Sink;
 use crate::mm::fallible::try_arc_cyclic;
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
-use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
+use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget, passed, signed};
 use crate::vfs::anon::anonymous;
 use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
@@ -52,10 +52,10 @@ impl State {
             return false;
         };
         self.expired = false;
-        let missed = signed(now).saturating_sub(next).max(0).unsigned_abs() / self.interval;
+        let missed = passed(next, signed(now)) / self.interval;
         self.count = self.count.saturating_add(missed);
-        let passed = missed.saturating_add(1).saturating_mul(self.interval);
-        self.next = Some(next.saturating_add_unsigned(passed));
+        let periods = missed.saturating_add(1).saturating_mul(self.interval);
+        self.next = Some(next.saturating_add_unsigned(periods));
         true
     }
 
@@ -67,10 +67,6 @@ impl State {
         };
         Setting { value, interval: self.interval }
     }
-}
-
-fn signed(nanos: u64) -> i64 {
-    i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
 impl TimerTarget for TimerFd {
@@ -96,10 +92,7 @@ impl TimerFd {
         let next = match (new.value, absolute) {
             (0, _) => None,
             (value, false) => Some(signed(now).saturating_add(signed(value))),
-            (at, true) => {
-                let left = signed(at).saturating_sub(signed(time::clock_now(self.clock).0));
-                Some(signed(now).saturating_add(left))
-            }
+            (at, true) => Some(time::when(self.clock, at, signed(now))),
         };
         let mut state = self.state.lock();
         state.catch_up(now);

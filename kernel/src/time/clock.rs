@@ -60,6 +60,21 @@ pub fn clock_now(clock: ClockId) -> Nanos {
     }
 }
 
+/// A time as Linux counts times: what was long before the machine began is negative, and what never comes is the last there is.
+pub fn signed(nanos: u64) -> i64 {
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+/// When it is `at` on a clock, in the time of one that shows `now`.
+pub fn when(clock: ClockId, at: u64, now: i64) -> i64 {
+    now.saturating_add(signed(at).saturating_sub(signed(clock_now(clock).0)))
+}
+
+/// What passes from one time to a later one.
+pub fn passed(from: i64, to: i64) -> u64 {
+    to.saturating_sub(from).max(0).unsigned_abs()
+}
+
 /// Nanoseconds since 1970.
 #[inline]
 pub fn realtime() -> Nanos {

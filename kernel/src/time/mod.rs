@@ -16,7 +16,8 @@ mod timer;
 pub use adjust::{adjust, set_realtime, show_to_programs};
 pub use alea_ntp::Permission;
 pub use clock::{
-    ClockId, busy_wait_seconds, clock_now, monotonic, realtime, resolution, unix_seconds,
+    ClockId, busy_wait_seconds, clock_now, monotonic, passed, realtime, resolution, signed,
+    unix_seconds, when,
 };
 pub use nanos::Nanos;
 pub use scale::{since_boot_ns, tsc_hz};

@@ -12,7 +12,7 @@ use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::sync::counted::{self, Kind};
 use crate::sync::{SpinLock, level};
-use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget};
+use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget, passed, signed};
 use abi::signal::{SigInfo, Signal};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
@@ -45,10 +45,7 @@ impl TimerClock {
     /// Turns a time on this clock into one that [`now`](Self::now) can reach, or that was before all that it could tell.
     fn until(&self, at: u64, now: i64) -> i64 {
         match self {
-            Self::Machine(clock) => {
-                let ahead = signed(at).saturating_sub(signed(time::clock_now(*clock).0));
-                now.saturating_add(ahead)
-            }
+            Self::Machine(clock) => time::when(*clock, at, now),
             Self::Cpu(_) => signed(at),
         }
     }
@@ -57,19 +54,9 @@ impl TimerClock {
     fn next_look(&self, at: i64, now: i64) -> Nanos {
         match self {
             Self::Machine(_) => Nanos(at.max(0).unsigned_abs()),
-            Self::Cpu(clock) => clock.next_look(at.saturating_sub(now).max(0).unsigned_abs()),
+            Self::Cpu(clock) => clock.next_look(passed(now, at)),
         }
     }
-}
-
-/// Times as Linux counts them: what was long before the machine began is negative.
-fn signed(nanos: u64) -> i64 {
-    i64::try_from(nanos).unwrap_or(i64::MAX)
-}
-
-/// From one time to a later one.
-fn passed(from: i64, to: i64) -> u64 {
-    to.saturating_sub(from).max(0).unsigned_abs()
 }
 
 /// How often a timer at most sends a signal that is ignored, as on Linux: nobody slows such a timer down by taking it.
