@@ -3,22 +3,10 @@
 use super::table::Object;
 use super::{limits, msg, sem, shm};
 use crate::base::PAGE_SIZE;
-use crate::fs::procfs::{ProcFile, TextBuf, register_file};
+use crate::fs::procfs::{Pieces, TextBuf, register_file};
 use crate::mm::fallible::{TryString, try_arc};
 use crate::try_writeln;
 use abi::Result;
-use alloc::vec::Vec;
-
-/// A file whose lines a function writes.
-struct Listing(fn(&mut TextBuf) -> Result<()>);
-
-impl ProcFile for Listing {
-    fn read(&self) -> Result<Vec<u8>> {
-        let mut text = TextBuf::default();
-        (self.0)(&mut text)?;
-        text.finish()
-    }
-}
 
 /// Adds the files to /proc; once, at boot.
 pub fn register() -> Result<()> {
@@ -26,7 +14,8 @@ pub fn register() -> Result<()> {
     let listings: [(&str, fn(&mut TextBuf) -> Result<()>); 3] =
         [("sysvipc/shm", segments), ("sysvipc/sem", sets), ("sysvipc/msg", queues)];
     for (path, listing) in listings {
-        register_file(path, 0o444, try_arc(Listing(listing))?)?;
+        let whole = move |_: u64, text: &mut TextBuf| listing(text).map(|()| None);
+        register_file(path, 0o444, try_arc(Pieces(whole))?)?;
     }
     Ok(())
 }
