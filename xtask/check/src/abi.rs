@@ -199,28 +199,28 @@ pub fn run_naming(
 ) -> Result<(Vec<(String, String)>, Told)> {
     let rate = Rate { every: 0, seed: 1, generation: None };
     let (ran, told) = run_with(machine, kernel, names, &rate.word())?;
-    let known = Known::load()?;
-    let mut found = Vec::new();
-    for name in names {
-        let got = ran.get(name).map_or("--- the guest did not run it\n", String::as_str);
-        if let Err(why) = known.judge(name, got, &expected(name)?) {
-            found.push((name.clone(), why));
-        }
-    }
-    Ok((found, told))
+    let failed = |(name, verdict): (String, Result<(), String>)| Some((name, verdict.err()?));
+    Ok((judged(names, &ran)?.into_iter().filter_map(failed).collect(), told))
 }
 
 /// Runs all programs on one of our kernels, and compares with what Linux printed.
 pub fn verdicts(machine: &Machine, kernel: &Path) -> Result<Vec<(String, Result<(), String>)>> {
-    let (names, known) = (programs()?, Known::load()?);
-    let ran = run_on(machine, kernel, &names)?;
-    let verdict = |name: String| {
-        let got = ran.get(&name).map_or("--- did not run\n", String::as_str);
-        let want = expected(&name).map_err(|error| format!("{error:#}"));
-        let verdict = want.and_then(|want| known.judge(&name, got, &want)).map(drop);
-        (name, verdict)
+    let names = programs()?;
+    judged(&names, &run_on(machine, kernel, &names)?)
+}
+
+/// Compares what programs printed with what they printed on Linux.
+fn judged(
+    names: &[String],
+    ran: &BTreeMap<String, String>,
+) -> Result<Vec<(String, Result<(), String>)>> {
+    let known = Known::load()?;
+    let verdict = |name: &String| {
+        let got = ran.get(name).map_or("--- did not run\n", String::as_str);
+        let want = expected(name).map_err(|error| format!("{error:#}"));
+        (name.clone(), want.and_then(|want| known.judge(name, got, &want)).map(drop))
     };
-    Ok(names.into_iter().map(verdict).collect())
+    Ok(names.iter().map(verdict).collect())
 }
 
 /// The names of all programs, sorted.

@@ -267,14 +267,13 @@ fn finish(guest: Guest, limit: Option<Duration>) -> Result<Outcome> {
 /// Says why there is no exit status of the command, and gives one.
 fn explain(outcome: &Outcome, kernel: &Path, spoke: bool, limit: Option<Duration>) -> u8 {
     let (status, why) = verdict(&outcome.end, outcome.elapsed, spoke, limit);
-    if status == TIMED_OUT {
+    let timed_out = status == TIMED_OUT;
+    if timed_out {
         eprintln!("alea: {why}");
-        eprint!("{}", outcome.stuck_at(kernel));
-        if spoke {
-            return status;
-        }
-    } else {
-        eprint!("{}", outcome.stuck_at(kernel));
+    }
+    eprint!("{}", outcome.stuck_at(kernel));
+    if timed_out && spoke {
+        return status;
     }
     if let Some(report) = symbolize::panic_report(kernel, &outcome.output) {
         eprintln!("{report}");
@@ -285,7 +284,7 @@ fn explain(outcome: &Outcome, kernel: &Path, spoke: bool, limit: Option<Duration
     if !stderr.is_empty() {
         eprintln!("QEMU: {stderr}");
     }
-    if status != TIMED_OUT {
+    if !timed_out {
         eprintln!("alea: {why}");
     }
     status
