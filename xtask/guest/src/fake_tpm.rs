@@ -32,14 +32,14 @@ const SUCCESS: [u8; 10] = [0x80, 0x01, 0, 0, 0, 10, 0, 0, 0, 0];
 /// Makes the answer to a `TPM2_GetRandom` of the kernel's, told how many came before.
 type Answer = dyn Fn(usize) -> Vec<u8> + Send + Sync;
 
-/// Listens at `socket` until QEMU closes its end.
+/// Listens at `socket`, for one QEMU after the other.
 pub fn start(
     socket: &Path,
     answer: impl Fn(usize) -> Vec<u8> + Send + Sync + 'static,
 ) -> Result<()> {
     let listener = UnixListener::bind(socket)?;
     let answer: Arc<Answer> = Arc::new(answer);
-    thread::spawn(move || obey(&listener.accept()?.0, &answer));
+    thread::spawn(move || listener.incoming().try_for_each(|control| obey(&control?, &answer)));
     Ok(())
 }
 
@@ -118,5 +118,20 @@ fn serve(mut data: UnixStream, answer: &Answer) -> Result<()> {
             _ => SUCCESS.to_vec(),
         };
         data.write_all(&reply)?;
+    }
+}
+
+/// A machine that is started again finds its TPM again.
+#[test]
+fn one_qemu_after_the_other_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("tpm");
+    start(&socket, |_| Vec::new()).unwrap();
+    for _ in 0..3 {
+        let mut control = UnixStream::connect(&socket).unwrap();
+        control.write_all(&GET_ESTABLISHED.to_be_bytes()).unwrap();
+        let mut reply = [0xff; 8];
+        control.read_exact(&mut reply).unwrap();
+        assert_eq!(reply, [0; 8]);
     }
 }
