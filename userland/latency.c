@@ -76,11 +76,12 @@ struct attack {
 #include "latency_memory.h"
 #include "latency_files.h"
 #include "latency_tasks.h"
+#include "latency_net.h"
 #include "latency_rings.h"
 #include "latency_trace.h"
 
 static const struct attack attacks[] = {
-	MEMORY_ATTACKS FILE_ATTACKS TASK_ATTACKS RING_ATTACKS TRACE_ATTACKS
+	MEMORY_ATTACKS FILE_ATTACKS TASK_ATTACKS NET_ATTACKS RING_ATTACKS TRACE_ATTACKS
 };
 #define ATTACKS (sizeof attacks / sizeof *attacks)
 

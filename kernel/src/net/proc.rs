@@ -2,7 +2,7 @@
 
 use super::addr::{Family, LO_MTU};
 use super::count::traffic;
-use super::ports::{self, Holder, Place, Seen};
+use super::ports::{self, Holder, Seen};
 use super::raw::{self, Style};
 use super::socket::NetSocket;
 use super::sysctl::ipv6;
@@ -11,9 +11,9 @@ use crate::fs::sysfs;
 use crate::mm::fallible::{TryString, try_arc, try_string};
 use crate::sync::Pace;
 use crate::{try_format, try_write, try_writeln};
+use abi::Result;
 use abi::net::{IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, TcpState};
 use abi::time::USER_HZ;
-use abi::{Errno, Result};
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -138,41 +138,24 @@ fn endpoint(family: Family, addr: SocketAddr) -> Result<String> {
     Ok(out)
 }
 
-/// Bits of a place in a text for the entry of a port, and for the number of the line: more lines begin at 0 again.
-const COUNT_BITS: u32 = 24;
-const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
-
-/// A place in the text of a table in one word: the port, the entry, and how many lines there are before.
-fn packed(place: Place, lines: usize) -> Result<u64> {
-    let index = u64::try_from(place.index).ok().filter(|index| *index <= COUNT_MASK);
-    let index = index.ok_or(Errno::EOVERFLOW)?;
-    let lines = lines as u64 & COUNT_MASK;
-    Ok(u64::from(place.number) | index << u16::BITS | lines << (u16::BITS + COUNT_BITS))
-}
-
-fn unpacked(from: u64) -> (Place, usize) {
-    let index = (from >> u16::BITS & COUNT_MASK) as usize;
-    (Place { number: from as u16, index }, (from >> (u16::BITS + COUNT_BITS)) as usize)
-}
-
 fn table(protocol: i32, family: Family, from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
     let tcp = protocol == IPPROTO_TCP;
     if from == 0 {
         text.try_push_str(&header(tcp, family)?)?;
     }
-    let (place, mut lines) = unpacked(from);
-    let (seen, next) = ports::window(protocol, place)?;
+    let (seen, next) = ports::window(protocol, from)?;
     for seen in seen.iter().paced().filter(|seen| seen.family == family) {
-        let line = if tcp { tcp_line(lines, seen)? } else { udp_line(lines, seen)? };
+        let number = text.number;
+        let line = if tcp { tcp_line(number, seen)? } else { udp_line(number, seen)? };
         let width = match (family, tcp) {
             (Family::V4, true) => 149,
             (Family::V4, false) => 127,
             _ => 0,
         };
         try_writeln!(text, "{line:width$}")?;
-        lines += 1;
+        text.number += 1;
     }
-    next.map(|place| packed(place, lines)).transpose()
+    Ok(next)
 }
 
 fn header(tcp: bool, family: Family) -> Result<String> {
@@ -227,7 +210,7 @@ fn ends(seen: &Seen) -> Result<(String, String)> {
     Ok((endpoint(seen.family, seen.local)?, endpoint(seen.family, seen.peer.unwrap_or(nowhere))?))
 }
 
-fn tcp_line(number: usize, seen: &Seen) -> Result<String> {
+fn tcp_line(number: u64, seen: &Seen) -> Result<String> {
     let (local, peer) = ends(seen)?;
     let socket = match &seen.holder {
         Holder::Tcp(socket) => socket.upgrade(),
@@ -252,7 +235,7 @@ fn tcp_line(number: usize, seen: &Seen) -> Result<String> {
     }
 }
 
-fn udp_line(number: usize, seen: &Seen) -> Result<String> {
+fn udp_line(number: u64, seen: &Seen) -> Result<String> {
     let (local, peer) = ends(seen)?;
     let socket = match &seen.holder {
         Holder::Udp(socket) => socket.upgrade(),

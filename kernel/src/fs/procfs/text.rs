@@ -79,6 +79,8 @@ pub trait TextSource: Send + Sync {
 pub struct TextBuf {
     bytes: Vec<u8>,
     failed: bool,
+    /// What a source that makes pieces counts from each to the next, such as lines: 0 at the beginning.
+    pub number: u64,
 }
 
 impl TextBuf {
@@ -89,7 +91,7 @@ impl TextBuf {
 
     /// Puts `bytes` in place of what is there.
     pub fn replace(&mut self, bytes: Vec<u8>) {
-        *self = Self { bytes, failed: false };
+        *self = Self { bytes, ..Self::default() };
     }
 
     /// Forgets what is there; its memory stays.
@@ -157,6 +159,9 @@ struct Shown {
 impl Shown {
     fn make(&mut self, source: &dyn TextSource, from: u64) -> Result<()> {
         self.text.clear();
+        if from == 0 {
+            self.text.number = 0;
+        }
         self.next = source.piece(from, &mut self.text)?;
         if self.text.failed { Err(Errno::ENOMEM) } else { Ok(()) }
     }
