@@ -66,6 +66,16 @@ impl DeviceTests {
         Self { words: WordTests::new(), last: None, health: Health::Absent }
     }
 
+    /// The start-up tests from their beginning. A device that has failed has failed for good; any other is
+    /// [starting](Health::Starting) until they have passed.
+    pub fn test_again(&mut self) -> Health {
+        self.words = WordTests::new();
+        if self.health != Health::Failed {
+            self.health = Health::Starting;
+        }
+        self.health
+    }
+
     /// Judges an answer to a request for as many bytes as `answer` has room for. [`Health::Healthy`] is worth credit; a
     /// device that answers briefly, which it may, needs more answers for that. One that has failed has failed for good.
     pub fn judge(&mut self, answer: &[u8], claimed: u32) -> Result<Health, DeviceFault> {

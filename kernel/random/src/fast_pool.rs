@@ -83,11 +83,16 @@ impl FastPool {
             }
             Err(_) => {
                 // What came before is worth nothing either, and the start-up tests begin again.
-                self.counted = 0;
+                self.test_again();
                 self.failures = self.failures.saturating_add(1);
-                self.timing = Timing::new(Cutoffs::EIGHTH_BIT);
             }
         }
+    }
+
+    /// The start-up tests from their beginning: until they have passed, no interrupt of a device counts. Failures stay.
+    pub const fn test_again(&mut self) {
+        self.counted = 0;
+        self.timing = Timing::new(Cutoffs::EIGHTH_BIT);
     }
 
     /// How many interrupts were stirred in since the last drain.

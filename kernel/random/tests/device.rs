@@ -47,6 +47,20 @@ fn constant_and_repeating_answers_are_not() {
     assert_eq!(of(half), content(HardwareFault::Implausible));
 }
 
+/// A test on demand wants as many bytes as the one at start, and makes nothing good that has failed.
+#[test]
+fn a_device_is_tested_again_on_demand() {
+    let mut tests = DeviceTests::new();
+    let (all, half) = (REQUEST as u32, REQUEST as u32 / 2);
+    assert_eq!(tests.judge(&good(1), all), Ok(Health::Healthy));
+    assert_eq!(tests.test_again(), Health::Starting);
+    assert_eq!(tests.judge(&good(2), half), Ok(Health::Starting));
+    assert_eq!(tests.judge(&good(3), half), Ok(Health::Healthy));
+    assert!(tests.judge(&[0; REQUEST], all).is_err());
+    assert_eq!(tests.test_again(), Health::Failed);
+    assert_eq!(tests.judge(&good(4), all), Ok(Health::Failed));
+}
+
 /// What was told of one device does not pass for another word of the same.
 #[test]
 fn a_replayed_answer_fails_and_fails_for_good() {

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use alea_random::splitmix64::SplitMix64;
 use alea_tests::{Shell, alea};
 use xtask_host::paths;
+
+/// Ctrl-U: what was typed of a line is forgotten.
+const LINE_KILL: char = '\x15';
 
 const REPORT: &str = "cat /proc/alea/random";
 
@@ -144,6 +148,43 @@ fn tests_on_demand() {
     let mut ill = shell("max", "alea.rdrand=zeros@140", &[]);
     says(&ill.run(ask).unwrap(), "status 1");
     says(&ill.run(REPORT).unwrap(), "1 failed\nvirtio_rng");
+}
+
+/// A device that is good for its first twelve answers, of which boot and reseeds have some, is asked again by each test; the one that
+/// sees its zeros fails.
+#[test]
+fn a_virtio_rng_is_asked_anew_on_demand() {
+    let source = tempfile::NamedTempFile::new().unwrap();
+    let mut good = SplitMix64::new(2);
+    let mut bytes: Vec<u8> = (0..12 * 128).flat_map(|_| good.next_u64().to_le_bytes()).collect();
+    bytes.resize(1 << 20, 0);
+    std::fs::write(source.path(), bytes).unwrap();
+    let mut shell = shell("max", "", &virtio_rng(source.path()));
+    let ask = "echo test > /proc/alea/random; echo status $?";
+    let answers: Vec<String> = (0..12).map(|_| shell.run(ask).unwrap()).collect();
+    assert!(answers[0].contains("status 0"), "{answers:?}");
+    assert!(answers[11].contains("status 1"), "{answers:?}");
+    says(&shell.run(REPORT).unwrap(), "256 1 failed");
+}
+
+/// What counted as healthy has to pass its start-up tests again.
+#[test]
+fn interrupts_are_tested_again_on_demand() {
+    let mut shell = shell("max", "", &[]);
+    let health =
+        |shell: &mut Shell| lines(&shell.run(REPORT).unwrap())["interrupt"].last().unwrap().clone();
+    let typed = |shell: &mut Shell| {
+        for _ in 0..200 {
+            shell.keys("x").unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        shell.run(&format!("{LINE_KILL}true")).unwrap();
+        health(shell) == "healthy"
+    };
+    assert!((0..100).any(|_| typed(&mut shell)), "1,024 interrupts of a key do not come");
+    says(&shell.run("echo test > /proc/alea/random; echo status $?").unwrap(), "status 0");
+    assert_eq!(health(&mut shell), "starting");
+    assert!((0..100).any(|_| typed(&mut shell)), "they never pass again");
 }
 
 /// An idle machine without RDRAND: samples come in by the clock, no more of them than are ordered, and every pool gets

@@ -46,6 +46,11 @@ impl Interrupts {
         Self { fast: FastPool::new(), passed_on: Duration::ZERO }
     }
 
+    /// Begins the start-up tests again: until they have passed, no interrupt of a device counts.
+    pub const fn test_again(&mut self) {
+        self.fast.test_again();
+    }
+
     /// How often the times of devices have failed a test.
     pub const fn failures(&self) -> u32 {
         self.fast.failures()

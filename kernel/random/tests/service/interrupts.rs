@@ -96,6 +96,26 @@ fn devices_without_jitter_fail_and_are_worth_nothing() {
     assert!(cpu.failures() > 1, "{} failures", cpu.failures());
 }
 
+/// A test on demand: what came before counts no more, and nothing does until as many have come as at start.
+#[test]
+fn devices_are_tested_again_on_demand() {
+    let (service, mut cpu) = (service(), Interrupts::new());
+    let worth = |cpu: &mut Interrupts, from| {
+        let one = |n| service.interrupt(cpu, interrupt(n, true), || Duration::ZERO);
+        (from..from + 1024).filter_map(one).map(|(_, bits)| bits.0).sum::<u32>()
+    };
+    assert_eq!(worth(&mut cpu, 0), 0);
+    assert!(cpu.health() == Health::Healthy && worth(&mut cpu, 1024) > 8);
+    for n in 2048..3071 {
+        assert!(service.interrupt(&mut cpu, interrupt(n, true), || Duration::ZERO).is_none());
+    }
+    cpu.test_again();
+    assert_eq!(cpu.health(), Health::Starting);
+    assert_eq!(worth(&mut cpu, 3071), 0);
+    assert_eq!(cpu.health(), Health::Healthy);
+    assert!(worth(&mut cpu, 4095) + worth(&mut cpu, 5119) > 8);
+}
+
 /// A handler never waits for the pools; what it has is not lost by that.
 #[test]
 fn busy_pools_get_their_words_later() {

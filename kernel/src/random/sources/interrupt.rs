@@ -12,23 +12,46 @@ use crate::random::live::RANDOM;
 use crate::random::stats;
 use crate::{per_cpu, time};
 use alea_random::credit::EntropyBits;
+use alea_random::health::Health;
 use alea_random::service::{Interrupt, Interrupts};
 use core::cell::RefCell;
+use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 
-per_cpu! {
-    static OF_CPU: RefCell<Interrupts> = RefCell::new(Interrupts::new());
+/// One CPU's, and how many [tests](fn@test) were asked for when its own began.
+struct OfCpu {
+    interrupts: Interrupts,
+    tests: u32,
 }
 
+per_cpu! {
+    static OF_CPU: RefCell<OfCpu> = RefCell::new(OfCpu { interrupts: Interrupts::new(), tests: 0 });
+}
+
+/// Tests on demand. Relaxed: each CPU sees it by its next interrupts.
+static TESTS: AtomicU32 = AtomicU32::new(0);
+
 /// Bytes for each CPU.
-pub const MEMORY: usize = size_of::<RefCell<Interrupts>>();
+pub const MEMORY: usize = size_of::<RefCell<OfCpu>>();
+
+/// Has every CPU begin its start-up tests again with its next interrupt. Whether they pass is known when so many have come.
+pub fn test() {
+    TESTS.fetch_add(1, Ordering::Relaxed);
+    if stats::health(stats::Source::Interrupt) != Health::Absent {
+        stats::stands(stats::Source::Interrupt, Health::Starting);
+    }
+}
 
 pub fn start() {
     irq::set_observer(observe);
 }
 
 fn observe(vector: u8, tsc: u64, origin: Origin) {
-    OF_CPU.with_mut_in_interrupt(|cpu| {
+    OF_CPU.with_mut_in_interrupt(|OfCpu { interrupts: cpu, tests }| {
+        let asked_for = TESTS.load(Ordering::Relaxed);
+        if core::mem::replace(tests, asked_for) != asked_for {
+            cpu.test_again();
+        }
         let of_device = origin == Origin::Outside;
         let failures = cpu.failures();
         let interrupt = Interrupt { cycles: tsc, number: u64::from(vector), of_device };

@@ -69,6 +69,14 @@ pub fn collect(so_far: EntropyBits, info: &BootInfo) -> EntropyBits {
     wait_for(if so_far < EntropyBits::READY { WAIT } else { SHORT_WAIT }, look)
 }
 
+/// The start-up tests once more. They end at reseeds, when a slow chip has given as many bytes as they want.
+pub fn test() {
+    if let Some(state) = STATE.lock().as_mut() {
+        stats::stands(stats::Source::Tpm, state.tests.test_again());
+    }
+    let _credited_once = look();
+}
+
 /// Mixes in what the TPM has answered since the last look and asks it again; what the answers are worth, once there is enough
 /// of them. Gives up rather than wait for another CPU.
 pub fn look() -> Option<EntropyBits> {

@@ -29,6 +29,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 /// How long the boot waits for the first answer, in nanoseconds.
 const BOOT_WAIT: u64 = 10_000_000;
+/// The same for the answers to a test on demand.
+const TEST_WAIT: u64 = BOOT_WAIT;
 /// The only queue of the device.
 const REQUESTS: u16 = 0;
 
@@ -56,6 +58,19 @@ pub fn collect(info: &BootInfo) -> EntropyBits {
     };
     *DEVICE.lock() = Some(channel);
     wait_for(BOOT_WAIT, look)
+}
+
+/// The start-up tests once more, over what the device answers now; what takes longer than a moment ends at reseeds.
+pub fn test() {
+    if DEVICE.lock().is_none() {
+        return;
+    }
+    stats::stands(stats::Source::VirtioRng, TESTS.lock().test_again());
+    let has_ended = || {
+        let _credited_once = look();
+        (stats::health(stats::Source::VirtioRng) != Health::Starting).then_some(EntropyBits(0))
+    };
+    wait_for(TEST_WAIT, has_ended);
 }
 
 /// Mixes in what the device has answered since the last look and asks it again; what the answer is worth, if there was

@@ -4,7 +4,7 @@ use crate::time;
 use alea_random::credit::EntropyBits;
 
 /// Looks at a device until it has answered, for so many nanoseconds; what the answer is worth.
-pub(super) fn wait_for(limit: u64, look: fn() -> Option<EntropyBits>) -> EntropyBits {
+pub(super) fn wait_for(limit: u64, look: impl Fn() -> Option<EntropyBits>) -> EntropyBits {
     let deadline = time::since_boot_ns().saturating_add(limit);
     while time::since_boot_ns() < deadline {
         if let Some(bits) = look() {
