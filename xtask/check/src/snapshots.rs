@@ -19,10 +19,11 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use compare::{Common, Thread};
+use found::Share;
 pub use found::{Fault, Found};
 use kept::Kept;
 pub use rig::State;
-use rig::{Id, Log, Rig};
+use rig::{End, Id, Rig};
 use xtask_guest::qemu;
 use xtask_host::paths;
 use xtask_host::table::Table;
@@ -288,9 +289,15 @@ impl Scenario {
             Some(_) => None,
         };
         let found = Found { start, ..Found::default() };
-        let (compared, controlled, held) = ([0; 2], [false; 2], false);
-        let mut run =
-            Run { scenario: self, rig, found, returned_before, compared, controlled, held };
+        let mut run = Run {
+            scenario: self,
+            rig,
+            found,
+            returned_before,
+            compared: [0; 2],
+            controlled: false,
+            held: false,
+        };
         let mut rip = Some(run.rig.rip()?);
         // Between two reads of the id nothing depends on it: one snapshot there stands for all, if no other CPU acts.
         let mut first_after_read = true;
@@ -301,11 +308,15 @@ impl Scenario {
             }
             let step = run.rig.step()?;
             run.found.instructions += 1;
-            run.found.reads += u64::from(step.read_id);
+            if step.read_id {
+                run.found.reads += 1;
+                run.found.last_read = run.found.instructions;
+            }
             (rip, first_after_read) = (step.next, step.read_id);
         }
         let reads = run.found.reads;
         ensure!(reads > 0 || !self.draws, "{}: nothing has read the id", self.name);
+        run.found.judge_shares();
         Ok(run.found)
     }
 }
@@ -319,8 +330,9 @@ struct Run<'a> {
     returned_before: usize,
     /// Bytes of the interrupted call that the last twins shared, by who went first.
     compared: [usize; 2],
-    /// Twins with one id were found to draw the same, by who goes first.
-    controlled: [bool; 2],
+    /// Twins with one id were found to draw the same on one CPU. On two they are compared at each snapshot, since who waits for
+    /// whom differs from instruction to instruction.
+    controlled: bool,
     /// The other CPU waited for this one, which has not taken interrupts since.
     held: bool,
 }
@@ -341,9 +353,13 @@ impl Run<'_> {
         if alone {
             self.compare(rip, &returned, false)?;
         }
-        if beside && !self.compare(rip, &returned, true)? {
-            self.held = true;
-            self.found.held += 1;
+        if beside {
+            self.rig.restore(Some(TWINS[0]))?;
+            self.held = !self.rig.other_may_go_first()?;
+            match self.held {
+                true => self.found.held += 1,
+                false => self.compare(rip, &returned, true)?,
+            }
         }
         self.rig.restore(self.scenario.cloned.then_some(CLONED))
     }
@@ -356,35 +372,36 @@ impl Run<'_> {
         Ok(!self.held)
     }
 
-    /// Compares twins of what was saved; false if the other CPU cannot go first.
-    fn compare(&mut self, rip: u64, returned: &[usize], other_first: bool) -> Result<bool> {
-        let Some(one) = self.draws_of(TWINS[0], other_first)? else { return Ok(false) };
-        let two = self.draws_of(TWINS[1], other_first)?;
-        let two =
-            two.with_context(|| format!("{}: twins go different ways", self.scenario.name))?;
-        if !self.controlled[usize::from(other_first)] {
+    /// Compares twins of what was saved.
+    fn compare(&mut self, rip: u64, returned: &[usize], other_first: bool) -> Result<()> {
+        let one = self.end_of(TWINS[0], other_first)?;
+        let two = self.end_of(TWINS[1], other_first)?;
+        if !self.controlled || returned.len() > 1 {
             // Otherwise something else than the id tells the twins apart, and nothing is shown.
-            let same = self.draws_of(TWINS[0], other_first)?;
+            let same = self.end_of(TWINS[0], other_first)?;
             ensure!(
-                same.as_ref() == Some(&one),
-                "{}: twins with one id differ",
-                self.scenario.name
+                same == one,
+                "{}: twins with one id differ at instruction {}, the other CPU {}:\n{}",
+                self.scenario.name,
+                self.found.instructions,
+                if other_first { "first" } else { "after it" },
+                one.differs_from(&same),
             );
-            self.controlled[usize::from(other_first)] = true;
+            self.controlled = true;
         }
         let in_call = self.scenario.draws && returned[0] == self.returned_before;
         let threads: Vec<_> = (0..returned.len())
             .map(|n| Thread {
-                twins: [&one[n], &two[n]],
+                twins: [&one.logs[n], &two.logs[n]],
                 returned: returned[n],
                 in_call: in_call && n == 0,
             })
             .collect();
         self.judge(rip, other_first, compare::compare(&threads));
-        Ok(true)
+        Ok(())
     }
 
-    fn draws_of(&mut self, id: Id, other_first: bool) -> Result<Option<Vec<Log>>> {
+    fn end_of(&mut self, id: Id, other_first: bool) -> Result<End> {
         self.rig.restore(Some(id))?;
         self.rig.finish(other_first)
     }
@@ -400,6 +417,10 @@ impl Run<'_> {
         if common.compared == 0 {
             return;
         }
+        let (instruction, reads) = (self.found.instructions, self.found.reads);
+        self.found
+            .shares
+            .push(Share { at: Fault { instruction, rip, other_first, common }, reads });
         if common.compared == common.of {
             self.found.compared += 1;
             self.found.from.get_or_insert((self.found.instructions, rip));

@@ -12,7 +12,7 @@ use super::rig::Log;
 const WINDOW: usize = 8;
 
 /// The kernel compares a long request piece by piece, and any other once.
-const PIECE: usize = 4096;
+pub const PIECE: usize = 4096;
 
 /// One thread of the twins.
 pub struct Thread<'a> {

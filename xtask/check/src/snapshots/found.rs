@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 
-use super::compare::Common;
+use super::compare::{Common, PIECE};
 use xtask_guest::symbolize;
 
 /// What twins had in common.
@@ -18,6 +18,8 @@ pub struct Found {
     pub instructions: u64,
     /// Instructions that read some of the id.
     pub reads: u64,
+    /// The instruction that follows the last of them, by number.
+    pub last_read: u64,
     pub snapshots: u64,
     /// The instructions of the sample, by number.
     pub looked_at: Vec<u64>,
@@ -31,7 +33,20 @@ pub struct Found {
     pub held: u64,
     /// Instructions at which twins had something in common that they must not have.
     pub faults: Vec<Fault>,
+    /// Snapshots in which the interrupted call's bytes were the same, until the end of the operation tells if they may be.
+    pub(super) shares: Vec<Share>,
 }
+
+/// A snapshot in which some of the interrupted call's bytes were the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    pub at: Fault,
+    /// Instructions before it that had read some of the id.
+    pub reads: u64,
+}
+
+/// Instructions that read the id for one comparison: its two halves.
+const READS_OF_A_COMPARISON: u64 = 2;
 
 /// Equal bytes.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +58,18 @@ pub struct Fault {
 }
 
 impl Found {
+    /// Moves to the faults what was shared before it had been compared for the last time: at the end of the operation it is known
+    /// how often the id is read, and a piece of a request may be shared after the last two reads for it, at once and no sooner.
+    pub(super) fn judge_shares(&mut self) {
+        for Share { at, reads } in std::mem::take(&mut self.shares) {
+            let pieces = |bytes: usize| bytes.div_ceil(PIECE) as u64;
+            let left = pieces(at.common.of) - pieces(at.common.compared);
+            if reads < self.reads - left * READS_OF_A_COMPARISON {
+                self.faults.push(at);
+            }
+        }
+    }
+
     /// Both, which have looked at different instructions of one operation.
     pub(super) fn join(mut self, other: Self) -> Result<Self> {
         let way = |found: &Self| (found.start.clone(), found.instructions, found.reads);

@@ -72,6 +72,30 @@ pub type Id = [u8; 16];
 /// What the calls of one thread gave, in order.
 pub type Log = Vec<Vec<u8>>;
 
+/// Where a machine came to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct End {
+    /// What each thread was given.
+    pub logs: Vec<Log>,
+    /// The instructions that were executed until then, of all CPUs, since the machine began.
+    pub instructions: u64,
+}
+
+impl End {
+    /// In what two ends differ, in words.
+    pub fn differs_from(&self, other: &Self) -> String {
+        let mut text = format!("{} instructions, then {}\n", self.instructions, other.instructions);
+        for (thread, (one, two)) in self.logs.iter().zip(&other.logs).enumerate() {
+            text.push_str(&format!("thread {thread}: {} calls, then {}\n", one.len(), two.len()));
+            for (call, (one, two)) in one.iter().zip(two).enumerate().filter(|(_, (a, b))| a != b) {
+                let at = one.iter().zip(two).take_while(|(a, b)| a == b).count();
+                text.push_str(&format!("  call {call}: from byte {at} of {} on\n", one.len()));
+            }
+        }
+        text
+    }
+}
+
 /// What programs of two machines could tell them apart by.
 #[derive(PartialEq, Eq)]
 pub struct State {
@@ -283,48 +307,54 @@ impl Rig {
     }
 
     /// Lets the operation come to its end, the other CPU's after it or before the rest of it, and reads what each thread was
-    /// given. Only one CPU runs at a time, so that nothing depends on the host. `None` if the other cannot go first,
-    /// because it waits for the one that stands.
-    pub fn finish(&mut self, other_first: bool) -> Result<Option<Vec<Log>>> {
+    /// given. Only one CPU runs at a time and only marks stop it, so that nothing depends on the host.
+    pub fn finish(&mut self, other_first: bool) -> Result<End> {
         self.watch(false)?;
-        let Marks { done, other_end, other_done, go, .. } = self.marks;
+        let Marks { done, other_end, other_done, .. } = self.marks;
         if self.cpus == 1 {
             self.run_to(0, done)?;
         } else {
-            self.gdb.write(self.cpu, go, &1u32.to_le_bytes())?;
-            if other_first && !self.comes_alone_to(0, other_end)? {
-                return Ok(None);
-            }
-            self.run_to(self.cpu, done)?;
-            if !other_first {
-                self.run_to(0, other_end)?;
+            self.let_other_go()?;
+            let (first, second) = ((self.cpu, done), (0, other_end));
+            let order = if other_first { [second, first] } else { [first, second] };
+            for (cpu, mark) in order {
+                self.run_to(cpu, mark)?;
             }
             // From a breakpoint only a step leads on.
             self.gdb.step(0, PATIENCE)?;
             self.run_to(0, other_done)?;
         }
-        (0..self.cpus).map(|n| self.log(n)).collect::<Result<_>>().map(Some)
+        let logs = (0..self.cpus).map(|n| self.log(n)).collect::<Result<_>>()?;
+        Ok(End { logs, instructions: self.instructions()? })
+    }
+
+    /// Whether the other CPU comes to the end of its part while that of the operation stands; else it waits for it, which is
+    /// decided by instructions. The host looks now and then how many there were, and each time it stops the machine for that the
+    /// guest's next interrupt may come at another instruction: where the machine has come to then is good for nothing else.
+    pub fn other_may_go_first(&mut self) -> Result<bool> {
+        self.watch(false)?;
+        self.let_other_go()?;
+        let mut now = self.instructions()?;
+        let end = now + ALONE;
+        let mut halted = 0;
+        while now < end && halted < HALTED {
+            if let Some(stopped) = self.gdb.resume_one(0, SLICE)? {
+                return self.stands_at(0, self.marks.other_end, &stopped).map(|()| true);
+            }
+            let before = std::mem::replace(&mut now, self.instructions()?);
+            halted = if now == before { halted + 1 } else { 0 };
+        }
+        Ok(false)
+    }
+
+    fn let_other_go(&mut self) -> Result<()> {
+        self.gdb.write(self.cpu, self.marks.go, &1u32.to_le_bytes())
     }
 
     /// Runs one CPU until it comes to `mark`.
     fn run_to(&mut self, cpu: u32, mark: u64) -> Result<()> {
         let stopped = self.gdb.resume_one(cpu, PATIENCE)?;
         self.stands_at(cpu, mark, &stopped.context("a CPU does not come to its mark")?)
-    }
-
-    /// Runs one CPU until it comes to `mark`; false if it waits for another before that, which no time of the host's decides.
-    fn comes_alone_to(&mut self, cpu: u32, mark: u64) -> Result<bool> {
-        let mut now = self.instructions()?;
-        let end = now + ALONE;
-        let mut halted = 0;
-        while now < end && halted < HALTED {
-            if let Some(stopped) = self.gdb.resume_one(cpu, SLICE)? {
-                return self.stands_at(cpu, mark, &stopped).map(|()| true);
-            }
-            let before = std::mem::replace(&mut now, self.instructions()?);
-            halted = if now == before { halted + 1 } else { 0 };
-        }
-        Ok(false)
     }
 
     fn stands_at(&mut self, cpu: u32, mark: u64, stopped: &Stop) -> Result<()> {
