@@ -1,6 +1,7 @@
 //! The client of QEMU's gdb stub: a machine is stopped at a function of the kernel, looked into, stepped, and goes on;
 //! and the commands of `kernel/gdb.py` in gdb itself: they read the kernel's structures by the names of their fields.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,6 +14,10 @@ use xtask_host::{paths, process};
 
 /// A function that every boot calls once.
 const FUNCTION: &str = "alea_kernel::random::known_answers::ask_at_boot";
+
+/// A function that a boot with `alea.selftest` calls once all of the kernel is set up, and where the keys are then.
+const SELFTEST: &str = "alea_kernel::random::selftest::run";
+const NAME_KEYS: &str = "alea_kernel::vfs::object::name_hash::KEYS";
 
 /// Where the kernel's image begins, in the address space of the CPU and in memory.
 const IMAGE: u64 = 0xffff_ffff_8000_0000;
@@ -64,6 +69,25 @@ fn a_machine_stops_at_a_function_is_stepped_and_goes_on() {
     assert!(late.to_string().contains("nothing stopped the machine"), "{late:#}");
     assert_eq!(gdb.resume(PATIENCE).unwrap(), Stop::Exited(0));
     assert!(guest.output().contains("random: ready"), "{}", guest.output());
+}
+
+/// The keys of the hash of names, without which a user makes all names of a directory one hash: no constant, and another draw in each boot.
+/// (`dir_collisions` shows that what collides without keys does not here.)
+#[test]
+fn every_boot_hashes_names_by_keys_of_its_own() {
+    let address = |name| address_of(&paths::kernel(), name).unwrap();
+    let keys = || {
+        let machine = alea().append("console=ttyS0 alea.selftest=only").standing();
+        let guest = Guest::start(&machine).unwrap();
+        let mut gdb = guest.gdb().unwrap();
+        gdb.set_breakpoint(Breakpoint::Hardware, address(SELFTEST)).unwrap();
+        gdb.resume(PATIENCE).unwrap();
+        let bytes = gdb.read(0, address(NAME_KEYS), 16).unwrap();
+        let (words, _) = bytes.as_chunks();
+        [0, 1].map(|n| u64::from_le_bytes(words[n]))
+    };
+    let all: BTreeSet<u64> = [keys(), keys()].concat().into_iter().collect();
+    assert!(all.len() == 4 && !all.contains(&0), "{all:x?}");
 }
 
 /// `cargo xtask run --debug`, with the real gdb: the machine stands at its first instruction, and gdb knows functions and lines.
