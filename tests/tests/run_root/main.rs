@@ -2,6 +2,7 @@
 //! and how it ends when the command, the kernel or the user will not.
 
 mod roots;
+mod terminal;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};

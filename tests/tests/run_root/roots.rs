@@ -231,6 +231,18 @@ fn a_root_may_take_most_of_the_memory() {
     assert!(told.starts_with("filled\n") && told.contains("No space left"), "{told}");
 }
 
+/// Or as much as one says.
+#[test]
+fn a_root_may_take_what_rootflags_says() {
+    let root = root();
+    let script = "dd if=/dev/zero of=/fill bs=1M count=100 2>&1 | busybox grep -c 'No space left'";
+    for (options, status) in [("size=40M", 0), ("size=200M", 1)] {
+        let append = format!("rootflags={options}");
+        let options = ["--memory", "256M", "--append", &append];
+        ended(&on(root.path(), "alea", &options, &["sh", "-c", script]), status);
+    }
+}
+
 #[test]
 fn an_initramfs_of_ones_own_is_a_root_on_both_kernels() {
     let folder = tempfile::tempdir().unwrap();

@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use xtask_host::paths;
+use xtask_host::{paths, term};
 
 use crate::image::{About, Contents, DIRECTORY, Image, REGULAR};
 use crate::oci::{self, Wishes};
@@ -67,7 +67,10 @@ fn packed_in(folder: &Path, init: &[u8], root: &Path, overlays: &[PathBuf]) -> R
         let Beside { wishes } = serde_json::from_slice(&text)?;
         return Ok(Packed { archive, wishes });
     }
-    let (mut image, wishes) = read(root, overlays)?;
+    let spinner = term::silent_spinner("reading the root");
+    let read = read(root, overlays);
+    spinner.finish_and_clear();
+    let (mut image, wishes) = read?;
     image.add_init(init.to_vec());
     let half = tempfile::NamedTempFile::new_in(folder)?;
     let mut to = BufWriter::with_capacity(1 << 20, &half);

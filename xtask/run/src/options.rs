@@ -130,7 +130,8 @@ impl RunOptions {
     fn boots(&self, archive: &Archive, init: &str, machine: Machine) -> Result<Machine> {
         // On a busy host Linux misses ticks of the timer that it checks, and panics.
         let line = format!(
-            "console=ttyS0 panic=-1 no_timer_check initramfs_options=size=75% rdinit={init} {}",
+            "console=ttyS0 panic=-1 no_timer_check {} rdinit={init} {}",
+            self.root_size(),
             self.append
         );
         let machine = match &self.machine.memory {
@@ -143,6 +144,18 @@ impl RunOptions {
             Some(archive.path().to_owned()),
             line.trim_end(),
         ))
+    }
+
+    /// More than the half of memory that a root has otherwise, unless the user says how much.
+    fn root_size(&self) -> &'static str {
+        let is_of_root = |word: &str| {
+            ["initramfs_options=", "rootflags="].iter().any(|name| word.starts_with(name))
+        };
+        if self.append.split_whitespace().any(is_of_root) {
+            ""
+        } else {
+            "initramfs_options=size=75%"
+        }
     }
 
     /// The kernel's image.
