@@ -80,7 +80,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
         log::info!("selftest: all passed");
     }
     if let Some(kind) = cmdline::value(cmdline::words::CRASH) {
-        arch::stop::crash::commit(kind);
+        arch::stop::crash::commit(kind, FAULTS);
     }
     if only {
         machine::power::power_off();
@@ -96,6 +96,13 @@ fn kernel_main(mut info: BootInfo) -> ! {
     start_threads();
     process::run_idle()
 }
+
+/// Rules of upper floors that `alea.crash=` breaks.
+const FAULTS: arch::stop::crash::Others<'_> = &[
+    ("freed-twice", mm::faults::free_twice),
+    ("freed-foreign", mm::faults::free_foreign),
+    ("file-locked", fs::eventfd::close_locked),
+];
 
 /// Has memory zeroed when it is taken or given back, if the command line asks for it.
 fn wipe_memory() {

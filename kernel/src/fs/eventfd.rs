@@ -132,3 +132,11 @@ pub fn new(initial: u32, semaphore: bool, nonblock: bool) -> Result<OpenFile> {
     })?;
     anonymous(ops, "[eventfd]", OpenFlags::RDWR, nonblock)
 }
+
+/// The fault `alea.crash=file-locked`: the last reference of an open file goes while a spinlock is held.
+pub fn close_locked() {
+    static LOCK: SpinLock<(), level::Leaf> = SpinLock::new(());
+    let file = new(0, false, false);
+    let _guard = LOCK.lock();
+    drop(file);
+}

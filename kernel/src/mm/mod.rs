@@ -6,6 +6,7 @@
 
 pub mod commit;
 pub mod fallible;
+pub mod faults;
 pub mod frames;
 pub mod heap;
 mod kernel;

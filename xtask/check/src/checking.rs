@@ -25,10 +25,13 @@ const ROUNDS: u32 = 20;
 const EXHAUST: &str =
     "exhaust.only=tcp_connects,tcp_data,symlinks,posix_timers,sent_in_circles,all exhaust.ms=1500";
 /// Rules that `alea.crash=` breaks, and what the panic says.
-const BROKEN_RULES: [(&str, &str); 5] = [
+const BROKEN_RULES: [(&str, &str); 8] = [
     ("lock-order", "lock order: MountTable taken while Leaf is held"),
     ("block-locked", "blocking while the spinlock Leaf is held"),
     ("block-pinned", "blocking while per-CPU data is in use"),
+    ("file-locked", "blocking while the spinlock Leaf is held"),
+    ("freed-twice", "freed twice"),
+    ("freed-foreign", "a page table freed as data"),
     ("freed-write", "was written to after it was given back"),
     ("sysret", "a system call that changed rip or flags leaves by SYSRET"),
 ];

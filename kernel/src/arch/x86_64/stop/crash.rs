@@ -1,6 +1,6 @@
 //! Deliberate faults, chosen by `alea.crash=` on the command line, so that tests can see the panic
 //! path work: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`; and broken rules that only the checking kernel
-//! notices: `lock-order`, `block-locked`, `block-pinned`, `freed-write`, `sysret`.
+//! notices: `lock-order`, `block-locked`, `block-pinned`, `freed-write`, `sysret`, and those that upper floors have.
 //!
 //! Owns two locks that nothing else takes. Never called but at the end of boot. Locks: `Leaf` and `MountTable`, in the
 //! wrong order for `lock-order`.
@@ -10,8 +10,11 @@ use core::alloc::Layout;
 use core::arch::asm;
 use core::sync::atomic::AtomicU32;
 
+/// Faults of upper floors, by name.
+pub type Others<'a> = &'a [(&'a str, fn())];
+
 /// Commits the named fault; returns when the name is unknown.
-pub fn commit(kind: &str) {
+pub fn commit(kind: &str, others: Others<'_>) {
     // SAFETY: none of it is sound; the user asked for a broken kernel.
     unsafe {
         match kind {
@@ -42,7 +45,10 @@ pub fn commit(kind: &str) {
             }
             "block-pinned" => USED.with(|_| crate::sync::cond_resched()),
             "sysret" => crate::arch::entry::syscall::sysret_of_changed_frame(),
-            _ => log::warn!("alea.crash={kind}: no such fault"),
+            _ => match others.iter().find(|(name, _)| *name == kind) {
+                Some((_, fault)) => fault(),
+                None => log::warn!("alea.crash={kind}: no such fault"),
+            },
         }
     }
 }
