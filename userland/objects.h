@@ -48,6 +48,23 @@ static int objects_exact(const char *name)
 	return strncmp(name, "heap_", 5) != 0 && strncmp(name, "pages_", 6) != 0;
 }
 
+/* Of a line of which only more than once was is memory that is held: bytes of one. */
+static long objects_bytes_of(const char *name)
+{
+	if (strncmp(name, "heap_", 5) == 0)
+		return atol(name + 5);
+	return strncmp(name, "pages_", 6) == 0 && strcmp(name, "pages_kept") != 0 ? 4096 : 0;
+}
+
+/* The bytes that the kernel holds: all but the rooms that it keeps for good, what is free in its slabs and what caches have. */
+__attribute__((unused)) static long objects_bytes(const struct objects *objects)
+{
+	long bytes = 0;
+	for (int i = 0; i < objects->kinds; i++)
+		bytes += objects->of[i].number * objects_bytes_of(objects->of[i].name);
+	return bytes;
+}
+
 /* One line of what `alea.fail_alloc` did: empty where it is off, and on Linux. */
 __attribute__((unused)) static const char *fail_alloc_told(void)
 {

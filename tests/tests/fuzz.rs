@@ -19,6 +19,16 @@ fn the_kernel_survives_some_rounds_of_random_calls() {
     assert_eq!(fuzz::trouble(&outcome), None, "{}", outcome.describe());
 }
 
+/// What belongs to no object that is counted is noticed too.
+#[test]
+fn memory_that_stays_is_noticed() {
+    let line = "fuzz.seed=1 fuzz.kind=calls fuzz.rounds=11 fuzz.seconds=100000 fuzz.leak=60000";
+    let outcome = boot(&machine().append(&fuzz::command_line(line))).unwrap();
+    let trouble = fuzz::trouble(&outcome).unwrap_or_default();
+    assert!(trouble.contains("bytes were lost"), "{trouble}\n{}", outcome.describe());
+    assert!(trouble.contains("pages_heap_large +15"), "{trouble}\n{}", outcome.describe());
+}
+
 #[test]
 fn no_allocation_that_fails_ends_the_kernel() {
     let line = "fuzz.seed=2 fuzz.rounds=20 fuzz.seconds=100000 alea.fail_alloc=8,2";

@@ -5,8 +5,8 @@
  * jail of their own (a tmpfs with a few devices, /proc, /dev/pts), some root, some not; then everything is killed, unmounted and
  * counted. All is drawn from the seed: the same seed and round throw the same calls (how they interleave is the kernel's affair).
  *
- * fuzz.seed=S fuzz.seconds=N fuzz.rounds=N fuzz.round=R (only this one) fuzz.kind=K (only this one) fuzz.say (tell each call),
- * on the kernel command line. Prints `fuzz: round R KINDS` before each round, `fuzz: free KIB` after some, what is left
+ * fuzz.seed=S fuzz.seconds=N fuzz.rounds=N fuzz.round=R (only this one) fuzz.kind=K (only this one) fuzz.say (tell each call)
+ * fuzz.leak=BYTES (kept at the end, as if they were lost), on the kernel command line. Prints `fuzz: round R KINDS` before each round, `fuzz: free KIB` after some, what is left
  * by kind of object, and `fuzz: end` last.
  */
 #include "fuzz_calls.h"
@@ -24,6 +24,7 @@
 #include "objects.h"
 #include <dirent.h>
 #include <ftw.h>
+#include <sys/xattr.h>
 
 /* A round may take this long before all is killed. */
 #define ROUND_MS 1500
@@ -281,18 +282,34 @@ static int tell_new_file(const char *path, const struct stat *st, int type, stru
 	return 0;
 }
 
-static void keep_state(struct objects *objects)
+/* Reads until what is on its way to its end has come there: the least of what is held. */
+static void settle(struct objects *objects)
 {
+	struct objects now;
 	objects_read(objects);
-	nftw("/", keep_file, 16, FTW_PHYS | FTW_MOUNT);
+	for (int i = 0; i < 40; i++) {
+		usleep(5000);
+		objects_read(&now);
+		if (objects_bytes(&now) < objects_bytes(objects))
+			*objects = now;
+	}
 }
 
-/* Tells by kind what there is more of than after the first rounds: `left` for objects, `grown` for memory, which caches hold too. */
-static void tell_objects(const struct objects *before)
+/* How many bytes the kernel holds. */
+static long keep_state(struct objects *objects)
+{
+	nftw("/", keep_file, 16, FTW_PHYS | FTW_MOUNT);
+	settle(objects);
+	return objects_bytes(objects);
+}
+
+/* Tells by kind what there is more of than after the first rounds, `left` for objects, `grown` for memory; the bytes that are held. */
+static long tell_objects(const struct objects *before)
 {
 	struct objects after;
 	nftw("/", tell_new_file, 16, FTW_PHYS | FTW_MOUNT);
 	objects_came_back(before, &after);
+	settle(&after);
 	for (int i = 0; i < before->kinds && i < after.kinds; i++) {
 		long more = after.of[i].number - before->of[i].number;
 		if (!strcmp(before->of[i].name, "dentries") || !strcmp(before->of[i].name, "tmpfs_inodes"))
@@ -300,6 +317,15 @@ static void tell_objects(const struct objects *before)
 		if (more > 0)
 			say("fuzz: %s: %s %+ld\n", objects_exact(after.of[i].name) ? "left" : "grown", after.of[i].name, more);
 	}
+	return objects_bytes(&after);
+}
+
+/* Has the kernel keep so many bytes, at most 64 KiB, that belong to no object: whether the end sees it is a test. */
+static void lose(u64 bytes)
+{
+	static char value[65536];
+	if (bytes > sizeof value || (bytes && setxattr("/jail", "trusted.lost", value, bytes, 0) != 0))
+		say("fuzz: FAILED: nothing can be lost: %s\n", strerror(errno));
 }
 
 static char *option(const char *name)
@@ -342,10 +368,13 @@ int main(void)
 	u64 seed = number("fuzz.seed=", 1), seconds = number("fuzz.seconds=", 30), rounds = number("fuzz.rounds=", ~0UL), only = number("fuzz.round=", ~0UL);
 	unsigned jobs = (unsigned)number("fuzz.jobs=", 3);
 	verbose = (int)number("fuzz.say=", 0);
+	/* init has all its own memory from now on: what there is more of is not its */
+	if (mlockall(MCL_CURRENT) != 0)
+		say("fuzz: FAILED: no memory: %s\n", strerror(errno));
 	char *kind = option("fuzz.kind=");
 	say("fuzz: seed %lu\n", seed);
 	u64 start = now_ms(), first = only != ~0UL ? only : 0;
-	long before = 0;
+	long before = 0, held = 0;
 	struct objects objects = { 0 };
 	for (u64 round = first; round - first < rounds && now_ms() - start < seconds * 1000; round++) {
 		run_round(seed, round, jobs < MAX_JOBS ? jobs : MAX_JOBS, kind);
@@ -353,15 +382,16 @@ int main(void)
 			say("fuzz: free %ld\n%s", free_kib(), fail_alloc_told());
 			if (!before) {
 				before = free_kib();
-				keep_state(&objects);
+				held = keep_state(&objects);
 			}
 		}
 		if (only != ~0UL && rounds == ~0UL)
 			break;
 	}
-	tell_objects(&objects);
+	lose(number("fuzz.leak=", 0));
+	held = tell_objects(&objects) - held;
 	say("%s", fail_alloc_told());
-	say("fuzz: end, %ld KiB fewer free\n", before ? before - free_kib() : 0);
+	say("fuzz: end, %ld bytes more held, %ld KiB fewer free\n", before ? held : 0, before ? before - free_kib() : 0);
 	sync();
 	reboot(RB_POWER_OFF);
 	return 0;

@@ -136,6 +136,11 @@ impl<T> RunQueue<T> {
         self.heap.capacity()
     }
 
+    /// How many bytes that room takes.
+    pub fn room_bytes(&self) -> usize {
+        self.heap.capacity() * size_of::<Waiting<T>>()
+    }
+
     /// How many tasks wait.
     #[inline]
     pub fn len(&self) -> usize {

@@ -21,10 +21,12 @@ pub use frames::boot_module::BootModule;
 pub use frames::frame::Frame;
 pub use frames::page_buf::PageBuf;
 pub use frames::{is_reserve_in_use, is_short, kernel_memory_low};
-pub use kernel::stack::KernelStack;
+pub use kernel::stack::{KernelStack, lost_frames};
+pub use kernel::vmalloc::table_pages;
 pub use layout::{BOTTOM_UP_BASE, MmapBase};
 pub use page_cache::page_cache::{PageCache, PageQuota};
 pub use page_cache::source::{MapObserver, MapSource};
+pub use space::kept_pages;
 pub use space::space::AddressSpace;
 pub use space::{MAX_MAP_COUNT, MMAP_MIN_ADDR, is_low};
 pub use start::{

@@ -23,6 +23,7 @@ macro_rules! kinds {
 kinds! {
     Task = "tasks",
     Process = "processes",
+    KernelStack = "kernel_stacks",
     AddressSpace = "address_spaces",
     /// Open file descriptions.
     OpenFile = "open_files",

@@ -169,6 +169,17 @@ fn make_places_on(cpu: usize, places: usize) -> Result<()> {
     Ok(())
 }
 
+/// Calls `see` with the bytes of each queue's places, which never get fewer.
+pub fn for_each_room(mut see: impl FnMut(usize)) {
+    for queue in &QUEUES {
+        let places = {
+            let queue = queue.lock();
+            [queue.entries.capacity(), queue.for_thread.capacity()]
+        };
+        places.into_iter().for_each(|places| see(places * size_of::<Timer>()));
+    }
+}
+
 /// Readies the queue of a CPU, before it runs: they come one by one, while nobody else makes rooms.
 pub fn prepare_cpu(cpu: usize) -> Result<()> {
     make_places_on(cpu, PLACES.load(Ordering::Acquire).max(FEWEST))?;

@@ -107,6 +107,12 @@ fn free_big(ptr: *mut u8, layout: Layout) {
     frames::free_block_part(first, pages(layout) as u32, Owner::Slab);
 }
 
+/// The pages that a room for `places` values has; none if it is an object of a slab.
+pub fn pages_of_room<T>(places: usize) -> u64 {
+    let bytes = places.saturating_mul(size_of::<T>());
+    if bytes > classes::MAX { bytes.div_ceil(PAGE_SIZE) as u64 } else { 0 }
+}
+
 /// How many size classes there are.
 pub const CLASSES: usize = classes::SIZES.len();
 

@@ -7,5 +7,5 @@ pub(super) mod magazine;
 mod poison;
 mod slab;
 
-pub use heap::live;
 pub(super) use heap::{init_cpu, keep_none, reserve};
+pub use heap::{live, pages_of_room};

@@ -12,12 +12,13 @@
 use super::vmalloc;
 use crate::base::PAGE_SIZE;
 use crate::base::cpu::without_interrupts;
-use crate::mm::frames::inject::{self, Kind};
+use crate::mm::frames::inject;
 use crate::mm::frames::{self, For};
 use crate::mm::layout;
 use crate::mm::space::flush_kernel;
 use crate::mm::space::table::tlb::SINGLE as MAX_FLUSHED;
 use crate::per_cpu;
+use crate::sync::counted::{Counted, Kind};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alea_frames::Owner;
@@ -25,6 +26,13 @@ use arrayvec::ArrayVec;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use x86_64::VirtAddr;
+
+/// Frames of stacks that are in no slot: none, but while a slot is being filled.
+pub fn lost_frames() -> i64 {
+    // Relaxed: exact while no stack is made.
+    let slots = SLOTS.load(Ordering::Relaxed) - BARE_LEN.load(Ordering::Relaxed);
+    frames::stats().kernel_stacks as i64 - (slots * PAGES as u64) as i64
+}
 
 /// Usable bytes of a kernel stack.
 pub const KERNEL_STACK_SIZE: usize = 16 * 1024;
@@ -39,6 +47,7 @@ const PER_CPU: usize = 8;
 /// One kernel stack; dropping it gives it back to the cache.
 pub struct KernelStack {
     top: u64,
+    _counted: Counted,
 }
 
 per_cpu! {
@@ -55,6 +64,8 @@ static SHARED_LEN: AtomicUsize = AtomicUsize::new(0);
 /// The first slot without frames, counted from 1; 0 for none. The next one's number is the note where its
 /// topmost page was.
 static BARE: SpinLock<u32, level::Leaf> = SpinLock::new(0);
+/// How many they are. Relaxed: a statistic.
+static BARE_LEN: AtomicU64 = AtomicU64::new(0);
 
 /// Unused stacks that no CPU keeps.
 static SHARED: SpinLock<List, level::Leaf> = SpinLock::new(List::EMPTY);
@@ -95,7 +106,7 @@ fn link(top: u64) -> *mut u64 {
 impl KernelStack {
     /// A stack with undefined contents.
     pub fn alloc() -> Result<Self> {
-        if inject::fails(Kind::Frame) {
+        if inject::fails(inject::Kind::Frame) {
             return Err(Errno::ENOMEM);
         }
         let cached = without_interrupts(|| {
@@ -105,13 +116,17 @@ impl KernelStack {
             top
         });
         if let Some(top) = cached {
-            return Ok(Self { top });
+            return Ok(Self::at(top));
         }
         let shared = with_shared(List::pop);
         match shared {
-            Some(top) => Ok(Self { top }),
+            Some(top) => Ok(Self::at(top)),
             None => Self::new_slot(),
         }
+    }
+
+    fn at(top: u64) -> Self {
+        Self { top, _counted: Counted::new(Kind::KernelStack) }
     }
 
     /// The address just above its last byte, page-aligned.
@@ -145,7 +160,7 @@ impl KernelStack {
             }
         }
         match result {
-            Ok(()) => Ok(Self { top }),
+            Ok(()) => Ok(Self::at(top)),
             Err(error) => {
                 unused_slot(top);
                 Err(error)
@@ -182,6 +197,7 @@ fn bare_slot() -> Option<u64> {
     }
     let top = layout::vmalloc() + number * SLOT;
     *first = vmalloc::note(top - PAGE_SIZE as u64);
+    BARE_LEN.fetch_sub(1, Ordering::Relaxed);
     Some(top)
 }
 
@@ -228,6 +244,7 @@ fn trim_to(kept: usize) -> bool {
         let number = ((top - layout::vmalloc()) / SLOT) as u32;
         vmalloc::set_note(top - PAGE_SIZE as u64, *first);
         *first = number;
+        BARE_LEN.fetch_add(1, Ordering::Relaxed);
     }
     true
 }

@@ -11,8 +11,17 @@ use crate::mm::frames::{self, For, Pfn};
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alea_frames::Owner;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 static TABLES: SpinLock<(), level::Heap> = SpinLock::new(());
+
+/// How many tables were made.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+/// Pages of the area's tables.
+pub fn table_pages() -> u64 {
+    TAKEN.load(Ordering::Relaxed)
+}
 
 /// Maps `frame` at `addr`, writable and not executable.
 pub(super) fn map(addr: u64, frame: Pfn) -> Result<()> {
@@ -24,6 +33,8 @@ pub(super) fn map(addr: u64, frame: Pfn) -> Result<()> {
         let mut value = unsafe { entry.read_volatile() };
         if value == 0 {
             let new = frames::alloc_zeroed(Owner::Kernel, For::Kernel).ok_or(Errno::ENOMEM)?;
+            // Relaxed: a statistic.
+            TAKEN.fetch_add(1, Ordering::Relaxed);
             value = new.phys() | (PteFlags::PRESENT | PteFlags::WRITABLE).bits();
             // SAFETY: as above; the new table is all zeros.
             unsafe { entry.write_volatile(value) };

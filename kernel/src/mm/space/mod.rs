@@ -27,6 +27,7 @@ pub use area::choose::{MMAP_MIN_ADDR, is_low};
 pub use area::droppable::drop_pages;
 pub use area::unmap::MAX_MAP_COUNT;
 pub(super) use area::unmap::{is_mapped_writable, unmap_everywhere};
+pub use registry::kept_pages;
 pub(super) use space::AddressSpace;
 pub use table::barrier::{Membarrier, barrier_everywhere};
 pub(super) use table::shootdown::init;

@@ -5,6 +5,7 @@
 //! a walk never keeps a space but the one that it visits. Locks: `Leaf` for the list, not held during a visit.
 
 use super::space::AddressSpace;
+use crate::mm::heap::pages_of_room;
 use crate::sync::{SpinLock, level};
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
@@ -44,6 +45,11 @@ pub(super) fn add(space: &Arc<AddressSpace>) -> Result<()> {
     #[expect(clippy::disallowed_methods, reason = "there is room")]
     registry.entries.insert(at, entry);
     Ok(())
+}
+
+/// Pages of the list, which never gets shorter.
+pub fn kept_pages() -> u64 {
+    pages_of_room::<(u64, Option<Weak<AddressSpace>>)>(REGISTRY.lock().entries.capacity())
 }
 
 /// Takes out a space that is being dropped, if it was ever added.

@@ -13,6 +13,7 @@
 use super::queue::Message;
 use super::unix::{Role, Socket, of_file};
 use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::heap::pages_of_room;
 use crate::sync::{SpinLock, level};
 use crate::vfs::OpenFile;
 use abi::Result;
@@ -87,6 +88,11 @@ pub(super) fn wait_for_search() {
 pub(super) fn make_room(sockets: usize) -> Result<()> {
     // A queue in there is that of a socket which is gone, or whose queue is empty now.
     RELEASED.lock().try_room(sockets)
+}
+
+/// Pages of that room, which never gets less.
+pub fn kept_pages() -> u64 {
+    pages_of_room::<VecDeque<Message>>(RELEASED.lock().capacity())
 }
 
 /// Drops messages and the files in them.

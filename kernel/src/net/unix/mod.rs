@@ -16,7 +16,7 @@ mod transfer;
 mod unix;
 
 pub use address::Address;
-pub use garbage::collect_all;
+pub use garbage::{collect_all, kept_pages};
 pub use queue::Ancillary;
 pub use receive::How;
 pub(super) use registry::table;

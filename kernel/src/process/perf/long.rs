@@ -13,6 +13,7 @@ use crate::arch::stop::backtrace;
 use crate::base::page::USER_END;
 use crate::base::percpu;
 use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::heap::pages_of_room;
 use crate::mm::user::peek;
 use crate::process::task::current::{TASKS, current};
 use crate::process::task::task::Task;
@@ -58,6 +59,12 @@ pub(super) fn prepare(attr: &Attr) -> Result<()> {
         ROOMS.call_once(|| rooms);
     }
     Ok(())
+}
+
+/// Pages of the rooms, which stay.
+pub(super) fn kept_pages() -> u64 {
+    let rooms = ROOMS.get().map(Vec::as_slice).unwrap_or_default();
+    pages_of_room::<u64>(WORDS) * rooms.len() as u64
 }
 
 /// Writes a sample with all that is long in it. Interrupts are off.

@@ -32,6 +32,11 @@ mod told;
 mod tracepoint;
 
 pub(in crate::process) use context::Watcher;
+
+/// Pages that stay once there has been an event: what each CPU writes samples and notes into.
+pub(in crate::process) fn kept_pages() -> u64 {
+    long::kept_pages() + sched::kept_pages()
+}
 pub(in crate::process) use life::{exec_done, forked, inherit, leave};
 pub use life::{mapped, named};
 pub use open::{Request, open};

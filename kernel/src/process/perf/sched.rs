@@ -12,6 +12,7 @@ use super::tracepoint::{Fact, Task as Named, Told};
 use crate::arch::stop::backtrace;
 use crate::base::{cpu, percpu};
 use crate::mm::fallible::{TryGrow, TryVec};
+use crate::mm::heap::pages_of_room;
 use crate::process::task::current::{TASKS, current};
 use crate::process::task::task::Task;
 use crate::sync::{Once, SpinLock, level};
@@ -50,6 +51,12 @@ pub(super) fn prepare(what: Software) -> Result<()> {
         NOTES.call_once(|| notes);
     }
     Ok(())
+}
+
+/// Pages of the notes' room, which stays.
+pub(super) fn kept_pages() -> u64 {
+    let notes = NOTES.get().map(Vec::as_slice).unwrap_or_default();
+    pages_of_room::<Note>(ROOM) * notes.len() as u64
 }
 
 fn is_wakeup(what: Software) -> bool {

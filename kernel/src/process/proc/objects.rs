@@ -8,7 +8,10 @@
 
 use crate::fs::procfs::{ProcFile, register_file};
 use crate::mm::fallible::try_arc;
-use crate::mm::{frames, heap};
+use crate::mm::{self, frames, heap};
+use crate::net::unix;
+use crate::process::tree::table;
+use crate::process::{perf, sched};
 use crate::sync::counted::{self, KINDS};
 use crate::time;
 use crate::try_writeln;
@@ -38,15 +41,26 @@ impl ProcFile for Objects {
         }
         line(format_args!("timers"), timers as i64)?;
         let big = frames.slab.saturating_sub(heap.slab_pages);
+        // What never gets less: places of the queues and tables that every task is promised one of, and tables of the
+        // area of kernel stacks.
+        let mut rooms = sched::kept_pages()
+            + table::kept_pages()
+            + perf::kept_pages()
+            + unix::kept_pages()
+            + mm::kept_pages();
+        time::for_each_room(|bytes| rooms += heap::pages_of_room::<u8>(bytes));
+        let tables = mm::table_pages();
         for (name, pages) in [
             ("pages_anonymous", frames.anon),
             ("pages_cache", frames.page_cache),
             ("pages_tables", frames.page_tables),
-            ("pages_kernel", frames.kernel),
-            ("pages_heap_large", big),
+            ("pages_kernel", frames.kernel.saturating_sub(tables)),
+            ("pages_heap_large", big.saturating_sub(rooms)),
+            ("pages_kept", rooms + tables),
         ] {
             line(format_args!("{name}"), pages as i64)?;
         }
+        line(format_args!("pages_stacks_lost"), mm::lost_frames())?;
         for (size, number) in heap.classes {
             line(format_args!("heap_{size}"), i64::from(number))?;
         }
@@ -57,7 +71,7 @@ impl ProcFile for Objects {
         if data.trim_ascii() != b"1" {
             return Err(Errno::EINVAL);
         }
-        crate::net::unix::collect_all();
+        unix::collect_all();
         crate::net::forget_waiting();
         Ok(data.len())
     }

@@ -14,7 +14,7 @@ pub(super) use entity::{Entity, State};
 pub(super) use idle::run_idle;
 pub(super) use load::{load_average, runnable};
 pub(super) use place::{ask_to_look, has_looked, kick, start};
-pub(super) use queue::reserve;
+pub(super) use queue::{kept_pages, reserve};
 pub use schedule::{
     affinity_changed, cond_resched, sampled, set_policy, slice_ended, slice_nanos, yield_now,
 };

@@ -5,6 +5,7 @@
 //! one at a time, never across a switch.
 
 use crate::base::percpu::MAX_CPUS;
+use crate::mm::heap::pages_of_room;
 use crate::process::task::task::Task;
 use crate::sync::{SpinGuard, SpinLock, level};
 use abi::{Errno, Result};
@@ -260,6 +261,12 @@ pub(in crate::process) fn reserve(tasks: usize) -> Result<()> {
     // Relaxed: see above.
     RESERVED.fetch_max(wanted, Ordering::Relaxed);
     Ok(())
+}
+
+/// Pages of the room that all queues have, which never gets less.
+pub(in crate::process) fn kept_pages() -> u64 {
+    let bytes = |slot: &Slot| slot.queue.lock().waiting.room_bytes();
+    QUEUES.iter().map(|slot| pages_of_room::<u8>(bytes(slot))).sum()
 }
 
 /// Readies the queue of a CPU that is about to start.

@@ -7,6 +7,7 @@
 
 use super::group::{Group, Session};
 use crate::mm::fallible::{TryVec, try_box};
+use crate::mm::heap::pages_of_room;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::sync::{SpinLock, level};
@@ -145,6 +146,13 @@ pub(in crate::process) fn allocate() -> Result<i32> {
     drop(table);
     drop(empty);
     Ok(number)
+}
+
+/// Pages of the table's room, which never gets less.
+pub(in crate::process) fn kept_pages() -> u64 {
+    let table = TABLE.lock();
+    pages_of_room::<u64>(table.used.capacity())
+        + pages_of_room::<Option<Box<Chunk>>>(table.chunks.capacity())
 }
 
 /// Gives back a number that nobody has used yet.
