@@ -53,7 +53,7 @@ fn what_fails_for_want_of_memory_changes_nothing() {
 /// Each allocation of each call fails in turn.
 #[test]
 fn what_cannot_be_given_is_not_taken() {
-    let names = ["sock_taken", "taken", "uring_taken"].map(String::from);
+    let names = ["sock_taken", "taken", "task_taken", "uring_taken"].map(String::from);
     let ran = abi::run_naming(&Machine::new(paths::kernel()), &paths::kernel(), &names);
     let (found, told) = ran.unwrap();
     assert_eq!(found, []);

@@ -343,6 +343,95 @@ static void of_netlink(void)
 	close(b);
 }
 
+/* --- files in sockets that end: `watched` shows whether they were closed --- */
+
+static int ends[2], spare, watched, looker;
+
+static void send_over(int over, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec one = { "x", 1 };
+	struct msghdr message = { .msg_iov = &one, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(head), &fd, sizeof fd);
+	MUST(sendmsg(over, &message, 0));
+}
+
+/* A pipe whose only writer is in the queue of `ends[0]`. */
+static void put_writer_in(void)
+{
+	int pair[2];
+	close(watched);
+	MUST(pipe(pair));
+	watched = pair[0];
+	MUST(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	send_over(ends[1], pair[1]);
+	close(pair[1]);
+}
+
+/* The same in a socket that is reached by itself only, once it is closed. */
+static void put_writer_in_circle(void)
+{
+	put_writer_in();
+	send_over(ends[1], ends[0]);
+	close(ends[1]);
+	spare = (int)MUST(socket(AF_UNIX, SOCK_STREAM, 0));
+}
+
+static long close_it(void)
+{
+	return close(ends[0]);
+}
+
+/* Alea looks when it is told to, Linux whenever a socket is closed. */
+static void look_for_circles(void)
+{
+	if (looker >= 0)
+		write(looker, "1", 1);
+}
+
+/* The last way to it is closed, and another socket. */
+static long close_circle(void)
+{
+	int failed = close(ends[0]) != 0 || close(spare) != 0;
+	look_for_circles();
+	return failed ? -1 : 0;
+}
+
+static int is_hung_up(void)
+{
+	struct pollfd pipe_end = { .fd = watched, .events = POLLIN };
+	return poll(&pipe_end, 1, LONG_MS) == 1 && pipe_end.revents == POLLHUP;
+}
+
+static int is_closed(long result)
+{
+	close(ends[1]);
+	return result == 0 && is_hung_up();
+}
+
+/* A look that found no memory has taken nothing: the next one finds it. */
+static int is_collected(long result)
+{
+	look_for_circles();
+	return result == 0 && is_hung_up();
+}
+
+static void of_ends(void)
+{
+	watched = -1;
+	looker = open("/proc/alea/objects", O_WRONLY | O_CLOEXEC);
+	struct call plain = { "close, with a file in its queue", put_writer_in, close_it, NULL, is_closed };
+	fail_each(&plain);
+	struct call circle = { "close, of a circle", put_writer_in_circle, close_circle, NULL, is_collected };
+	fail_each(&circle);
+	close(watched);
+	close(looker);
+}
+
 int main(void)
 {
 	scratch();
@@ -355,5 +444,6 @@ int main(void)
 	of_refusals();
 	of_raw();
 	of_netlink();
+	of_ends();
 	return 0;
 }

@@ -31,6 +31,7 @@ const TESTS: &[(&str, fn())] = &[
     ("map and unmap", spaces::map_and_unmap),
     ("anonymous memory", spaces::anonymous),
     ("fork copies", spaces::fork_copies),
+    ("an entry used after the look", spaces::used_after_look),
     ("file mappings", spaces::file_mappings),
     ("sparse files", spaces::sparse_files),
     ("stack and heap", spaces::stack_and_heap),

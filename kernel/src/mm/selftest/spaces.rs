@@ -7,12 +7,15 @@ use crate::mm::space::AddressSpace;
 use crate::mm::space::request::{
     Advice, Backing, Fault, FaultAccess, MapFixed, MapRequest, MmLimits, Prot, VmFlags,
 };
+use crate::mm::space::table::tlb::Was;
+use crate::mm::space::table::{ACCESSED, PRESENT, WRITABLE};
 use crate::mm::user::iov::{Sink, Source};
 use abi::Errno;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
 use x86_64::VirtAddr;
 
 const PAGE: u64 = crate::base::PAGE_SIZE as u64;
@@ -37,6 +40,18 @@ pub(super) fn file(text: &[u8]) -> Arc<File> {
     let cache = Arc::new(PageCache::new());
     assert_eq!(cache.write(0, &mut Source::kernel(text)), Ok(text.len()));
     Arc::new(File(cache))
+}
+
+/// The CPU uses an entry between the look at it and its change, as a walk that speculates may: it counts as used, so its page is
+/// flushed before the frame goes.
+pub(super) fn used_after_look() {
+    for (new, seen) in [(0, PRESENT), (PRESENT, PRESENT | WRITABLE)] {
+        let slot = AtomicU64::new(seen);
+        slot.fetch_or(ACCESSED, Ordering::Relaxed);
+        let was = Was::exchange(&slot, seen, new);
+        assert_eq!(was.entry(), seen | ACCESSED, "what the CPU has was lost");
+        assert_eq!(slot.into_inner(), new);
+    }
 }
 
 fn anon(addr: u64, pages: u64, prot: Prot) -> MapRequest {

@@ -23,9 +23,9 @@ pub(in crate::mm::space) const OWNED: u64 = PteFlags::SOFT_0.bits();
 pub(in crate::mm::space) const ZERO: u64 = PteFlags::SOFT_1.bits();
 /// The page was made ahead by exec because programs write it.
 pub(in crate::mm::space) const KNOWN: u64 = PteFlags::SOFT_2.bits();
-pub(in crate::mm::space) const PRESENT: u64 = PteFlags::PRESENT.bits();
-pub(in crate::mm::space) const WRITABLE: u64 = PteFlags::WRITABLE.bits();
-pub(in crate::mm::space) const ACCESSED: u64 = PteFlags::ACCESSED.bits();
+pub(in crate::mm) const PRESENT: u64 = PteFlags::PRESENT.bits();
+pub(in crate::mm) const WRITABLE: u64 = PteFlags::WRITABLE.bits();
+pub(in crate::mm) const ACCESSED: u64 = PteFlags::ACCESSED.bits();
 pub(in crate::mm::space) const DIRTY: u64 = PteFlags::DIRTY.bits();
 
 /// The frame that an entry points to.

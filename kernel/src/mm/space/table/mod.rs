@@ -7,7 +7,6 @@ pub mod shootdown;
 mod table;
 pub mod tlb;
 
-pub(super) use entries::{
-    ACCESSED, DIRTY, Group, KNOWN, OWNED, PRESENT, Table, WRITABLE, ZERO, bits, frame_of,
-};
+pub(in crate::mm) use entries::{ACCESSED, PRESENT, WRITABLE};
+pub(super) use entries::{DIRTY, Group, KNOWN, OWNED, Table, ZERO, bits, frame_of};
 pub(super) use table::{LEAF_SPAN, LeafPart, NO_LEAF, PageTable, index_at};

@@ -98,7 +98,7 @@ const SHARED: usize = 8;
 
 /// A page-table entry as it was at the moment of its change, which is all that [`Gather`] goes by.
 #[derive(Clone, Copy)]
-pub(in crate::mm::space) struct Was(u64);
+pub(in crate::mm) struct Was(u64);
 
 impl Was {
     /// Puts `new` into the slot from which `seen` was read. An entry that was never used is swapped: between a look
