@@ -7,6 +7,7 @@
 use crate::drivers::console_device::{LineError, Received};
 use crate::sync::Once;
 use crate::time;
+use core::cell::Cell;
 
 /// How long after the break a letter counts, in nanoseconds.
 const PATIENCE: u64 = 5_000_000_000;
@@ -29,10 +30,10 @@ impl Attention {
     /// Takes out of what was received what is the kernel's, and obeys it: how much is left, at the start.
     pub fn filter(&mut self, received: &mut [Received]) -> usize {
         let mut left = 0;
-        for at in 0..received.len() {
-            let one = received[at];
+        let received = Cell::from_mut(received).as_slice_of_cells();
+        for one in received.iter().map(Cell::get) {
             if !self.is_kernels(one) {
-                received[left] = one;
+                received[left].set(one);
                 left += 1;
             }
         }

@@ -122,7 +122,8 @@ impl Master {
                 return if pty.slave_closed { Output::SlaveGone } else { Output::Nothing };
             }
             let n = pty.output.len().min(chunk.len());
-            for (slot, byte) in chunk.iter_mut().zip(pty.output.drain(..n)) {
+            let taken = pty.output.drain(..n);
+            for (slot, byte) in chunk.iter_mut().zip(taken) {
                 *slot = byte;
             }
             Output::Bytes(n)

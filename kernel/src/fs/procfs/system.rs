@@ -222,7 +222,7 @@ fn vmstat() -> Result<String> {
 fn interrupts() -> Result<String> {
     let cpus = percpu::cpus_online();
     let mut out = try_format!("{:11}", "")?;
-    for cpu in 0..cpus {
+    for cpu in 0..percpu::cpus_online() {
         try_write!(out, "CPU{cpu:<8}")?;
     }
     out.try_push_char('\n')?;

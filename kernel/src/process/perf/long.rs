@@ -280,7 +280,7 @@ impl Room {
         }
         let mut read = 0;
         let mut is_there = true;
-        for index in 0..words {
+        for index in (0..WORDS as u64).take(words as usize) {
             let word = is_there.then(|| peek(program.rsp.wrapping_add(index * 8))).flatten();
             is_there = word.is_some();
             read += u64::from(is_there);

@@ -10,7 +10,7 @@ use crate::base::PAGE_SIZE;
 use crate::mm::fallible::{TryGrow, TryVec, try_arc, try_string};
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::{Frame, MapObserver, MapSource, PageCache};
-use crate::sync::{SpinLock, WaitQueue, level};
+use crate::sync::{Pace, SpinLock, WaitQueue, level};
 use crate::vfs::OpenFile;
 use abi::{Errno, Result};
 use alloc::string::String;
@@ -80,7 +80,7 @@ impl Ring {
         let numbers = Frame::alloc_zeroed()?;
         cache.insert(0, numbers.clone())?;
         let mut data = Vec::with_room(pages)?;
-        for index in 0..pages {
+        for index in (0..pages).paced() {
             let frame = Frame::alloc_zeroed()?;
             cache.insert(index as u64 + 1, frame.clone())?;
             data.try_push(frame)?;

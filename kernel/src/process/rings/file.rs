@@ -14,7 +14,7 @@ use crate::mm::fallible::try_arc;
 use crate::mm::{Sink, Source};
 use crate::process::task::current::current;
 use crate::process::tree::table;
-use crate::sync::{Mutex, PollTable, cond_resched};
+use crate::sync::{Mutex, Pace, PollTable};
 use crate::time;
 use crate::trace::{Point, Points};
 use crate::vfs::{Capability, FileOps, OpenFile, PollEvents, Position};
@@ -226,7 +226,7 @@ impl TraceFile {
     fn read_now(&self, session: &Session, dst: &mut Sink<'_>) -> Result<(usize, bool)> {
         let mut next = self.readers.lock();
         let mut reading = Reading { dst, done: 0 };
-        for _ in 0..session.rings.len() {
+        for _ in (0..session.rings.len()).paced() {
             let cpu = *next % session.rings.len();
             let ring = &session.rings[cpu];
             match empty(ring, cpu, &mut reading) {
@@ -237,7 +237,6 @@ impl TraceFile {
                 Err(error) => return Err(error),
             }
             *next = cpu.wrapping_add(1);
-            cond_resched();
         }
         Ok((reading.done, false))
     }

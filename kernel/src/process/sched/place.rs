@@ -284,7 +284,7 @@ pub(super) fn steal(here: usize) -> bool {
     IDLE.mark_and_look(here);
     loop {
         let mut soon = false;
-        for step in 1..cpus {
+        for step in 1..cpus.min(MAX_CPUS) {
             let victim = (here + step) % cpus;
             if queue::len_of(victim) == 0 {
                 continue;

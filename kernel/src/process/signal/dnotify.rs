@@ -152,7 +152,7 @@ impl Watcher for Dnotify {
             }
             (signals, state.fd)
         };
-        for _ in 0..signals {
+        for _ in 0..signals.min(2) {
             sigio(&file, fd, POLL_MSG, BAND);
         }
     }

@@ -285,7 +285,7 @@ pub fn capget(head: UserPtr<[u32; 2]>, data: UserPtr<[u32; 3]>) -> Result<()> {
     if data.is_null() {
         return Ok(());
     }
-    for word in 0..words {
+    for word in 0..words.min(2) {
         let part = |set: CapSet| (set.bits() >> (32 * word)) as u32;
         let element = [part(cred.effective), part(cred.permitted), part(cred.inheritable)];
         data.index(word as u64).write(&element)?;
@@ -299,7 +299,7 @@ pub fn capset(head: UserPtr<[u32; 2]>, data: UserPtr<[u32; 3]>) -> Result<()> {
         return Err(Errno::EPERM);
     }
     let mut sets = [0u64; 3];
-    for word in 0..words {
+    for word in 0..words.min(2) {
         let element = data.index(word as u64).read()?;
         for (set, part) in sets.iter_mut().zip(element) {
             *set |= u64::from(part) << (32 * word);

@@ -422,6 +422,9 @@ impl Drop for Request<'_> {
     }
 }
 
+/// From how many waits to the next EDEADLK is looked for: each of them looks through the whole list.
+const MOST_STEPS: usize = 11;
+
 /// An entry of [`WAITING`] (none for OFD locks), removed when dropped.
 struct Waiting(Option<Wait>);
 
@@ -438,10 +441,11 @@ impl Waiting {
         Ok(Self(Some(wait)))
     }
 
-    /// Of a process with several threads that wait, only the newest wait is followed, as on Linux.
+    /// Of a process with several threads that wait, only the newest wait is followed, and no longer chain than [`MOST_STEPS`], as
+    /// on Linux.
     fn check(all: &[Wait], owner: usize, holder: usize) -> Result<()> {
         let mut at = holder;
-        for _ in 0..all.len() {
+        for _ in 0..MOST_STEPS {
             match all.iter().rev().find(|wait| wait.owner == at) {
                 Some(wait) if wait.holder == owner => return Err(Errno::EDEADLK),
                 Some(wait) => at = wait.holder,

@@ -1,14 +1,22 @@
 //! Loops over numbers that a user may count are paced: docs/decisions/0001.
 //!
 //! Looks at `for` loops over ranges, and at steps of a page, in the rooms that system calls reach with lengths of the
-//! user's. Such a loop says `.paced()` or `.killable()`, or its end is a constant. What is bounded otherwise is
-//! excepted, with its line as the key. Loops without a range (`while`, over lists) are beyond this rule.
+//! user's. Such a loop says `.paced()` or `.killable()`, or its end is a constant, the lesser of a value and a constant
+//! (`0..count.min(MOST)`), or the number of CPUs. What is bounded otherwise is excepted, with its line as the key. Loops without a range (`while`, over lists) are beyond this rule.
 
 use crate::faults::Faults;
 use crate::tree::Tree;
 
 /// Where lengths of the user's choice come to.
-const ROOMS: [&str; 3] = ["kernel/src/mm/", "kernel/src/fs/", "kernel/src/syscall/"];
+const ROOMS: [&str; 7] = [
+    "kernel/src/mm/",
+    "kernel/src/fs/",
+    "kernel/src/vfs/",
+    "kernel/src/net/",
+    "kernel/src/process/",
+    "kernel/src/drivers/",
+    "kernel/src/syscall/",
+];
 
 pub fn check(tree: &Tree, faults: &mut Faults) {
     for file in tree.rust() {
@@ -35,7 +43,7 @@ fn is_unpaced(line: &str) -> bool {
     line.contains("step_by(PAGE_SIZE") || looped.is_some_and(|(_, over)| ends_by_value(over))
 }
 
-/// Whether `over` is a range (not the index of a slice) that ends somewhere, but not at a constant.
+/// Whether `over` is a range (not the index of a slice) that ends somewhere, but not where the code bounds it.
 fn ends_by_value(over: &str) -> bool {
     let mut depth = 0i32;
     for (at, c) in over.char_indices() {
@@ -44,12 +52,26 @@ fn ends_by_value(over: &str) -> bool {
             ']' => depth -= 1,
             '.' if depth == 0 && over[at..].starts_with("..") => {
                 let end = over[at + 2..].trim_start_matches('=');
-                return !is_constant(end);
+                return !is_bounded(end);
             }
             _ => {}
         }
     }
     false
+}
+
+/// Whether what follows a range's dots begins with a constant, or is no more than one or than there are CPUs.
+fn is_bounded(end: &str) -> bool {
+    let mut depth = 0i32;
+    let over = end.find(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth < 0 || c == '{'
+    });
+    let end = end[..over.unwrap_or(end.len())].trim();
+    let least = end.strip_suffix(')').and_then(|end| end.rsplit_once(".min("));
+    is_constant(end)
+        || end.ends_with("cpus_online()")
+        || least.is_some_and(|(_, most)| !most.is_empty() && is_constant(most))
 }
 
 /// Whether the end of a range is a number or the name of a constant; a range without an end is bounded by what it is
@@ -82,6 +104,9 @@ mod tests {
         assert_eq!(faults("let n = range.step_by(PAGE_SIZE).count();"), 1);
         assert_eq!(faults("for addr in (low..high).step_by(PAGE_SIZE).killable() {"), 0);
         assert_eq!(faults("for index in (first..last).paced() {"), 0);
+        assert_eq!(faults("for n in 0..count.min(other) {"), 1);
+        assert_eq!(faults("for (n, x) in (0..count).zip(all.min(8)) {"), 1);
+        assert_eq!(faults("for n in 0..count.min() {"), 1);
     }
 
     #[test]
@@ -93,6 +118,9 @@ mod tests {
             "for entry in &entries[..used] {",
             "for (n, frame) in (0..).zip(frames) {",
             "for frame in self.frames.drain(..) {",
+            "for step in 0..steps.min(1000) {",
+            "for n in (0..count.min(MOST)).rev() {",
+            "for cpu in (0..percpu::cpus_online()).filter(|&cpu| cpu != here) {",
         ] {
             assert_eq!(faults(line), 0, "{line}");
         }

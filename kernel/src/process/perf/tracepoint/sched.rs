@@ -153,9 +153,8 @@ impl Told<'_> {
         if has_text {
             out.bytes(text);
         }
-        for _ in fixed + behind - usize::from(has_text)..size {
-            out.bytes(&[0]);
-        }
+        let padding = size.saturating_sub(fixed + behind - usize::from(has_text));
+        out.bytes([0; 8].get(..padding).unwrap_or_default());
     }
 }
 
