@@ -269,6 +269,49 @@ static int locked_once(void)
 
 static void list_locks(void) { read_file_whole("/proc/locks"); }
 
+static void nothing(int signal) { (void)signal; }
+
+/* A chain of processes: each holds a byte of a file and waits for that of the next, so that the last has the whole chain to look through. */
+static int chain_of_waits(void)
+{
+	enum { CHAIN = 500 };
+	in_fd = (int)NEED(open("chain", O_RDWR | O_CREAT, 0600));
+	int held[2];
+	NEED(pipe(held));
+	for (int i = 0; i < CHAIN; i++) {
+		pid_t pid = fork();
+		if (pid < 0)
+			return errno;
+		if (pid == 0) {
+			struct flock own = { .l_type = F_WRLCK, .l_start = i, .l_len = 1 };
+			struct flock next = { .l_type = F_WRLCK, .l_start = i + 1, .l_len = 1 };
+			fcntl(in_fd, F_SETLK, &own);
+			(void)!write(held[1], "x", 1);
+			usleep(200000 + (CHAIN - i) * 200);
+			fcntl(in_fd, F_SETLKW, &next);
+			for (;;)
+				pause();
+		}
+	}
+	char byte;
+	for (int i = 0; i < CHAIN; i++)
+		NEED(read(held[0], &byte, 1));
+	/* The end of the chain is this process's. */
+	struct flock last = { .l_type = F_WRLCK, .l_start = CHAIN, .l_len = 1 };
+	NEED(fcntl(in_fd, F_SETLK, &last));
+	struct sigaction wake = { .sa_handler = nothing };
+	sigaction(SIGALRM, &wake, NULL);
+	usleep(400000);
+	return 0;
+}
+
+static void wait_behind_all(void)
+{
+	struct flock first = { .l_type = F_WRLCK, .l_start = 0, .l_len = 1 };
+	ualarm(1000, 0);
+	fcntl(in_fd, F_SETLKW, &first);
+}
+
 static int watches(void)
 {
 	int error = many_names();
@@ -403,6 +446,7 @@ static void write_terminal(void)
 	{ "deep_directory", deep, ask_deep }, \
 	{ "record_locks_20000", many_locks, more_locks }, \
 	{ "locked_files_10000", locked_once, list_locks }, \
+	{ "lock_chain_500", chain_of_waits, wait_behind_all }, \
 	{ "inotify_8000", watches, watch_again }, \
 	{ "nested_links", linked, follow }, \
 	{ "rename_deep", deep_and_flat, move_deep }, \
