@@ -6,7 +6,7 @@ use super::ports::{self, Holder, Seen};
 use super::raw::{self, Style};
 use super::socket::NetSocket;
 use super::sysctl::ipv6;
-use crate::fs::procfs::{Fixed, Pieces, ProcFile, Text, TextBuf, register_file};
+use crate::fs::procfs::{Fixed, Pieces, Text, TextBuf, register_file};
 use crate::fs::sysfs;
 use crate::mm::fallible::{TryString, try_arc, try_string};
 use crate::sync::Pace;
@@ -16,17 +16,7 @@ use abi::net::{IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, TcpState};
 use abi::time::USER_HZ;
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-
-/// The raw sockets of a family.
-struct Raws(Family, Style);
-
-impl ProcFile for Raws {
-    fn read(&self) -> Result<Vec<u8>> {
-        raw_table(self.0, self.1).map(String::into_bytes)
-    }
-}
 
 /// The address of the loopback.
 const IF_INET6: &str = "00000000000000000000000000000001 01 80 10 80       lo\n";
@@ -99,8 +89,10 @@ pub fn register() -> Result<()> {
         }
     }
     for (name, style) in [("raw", Style::Raw), ("icmp", Style::Ping)] {
-        register_file(&try_format!("net/{name}")?, 0o444, try_arc(Raws(Family::V4, style))?)?;
-        register_file(&try_format!("net/{name}6")?, 0o444, try_arc(Raws(Family::V6, style))?)?;
+        for (suffix, family) in [("", Family::V4), ("6", Family::V6)] {
+            let table = move |from, text: &mut TextBuf| raw_table(family, style, from, text);
+            register_file(&try_format!("net/{name}{suffix}")?, 0o444, try_arc(Pieces(table))?)?;
+        }
     }
     for (name, text) in SYS {
         let path = try_format!("devices/virtual/net/lo/{name}")?;
@@ -177,7 +169,7 @@ fn header(tcp: bool, family: Family) -> Result<String> {
     }
 }
 
-fn raw_table(family: Family, style: Style) -> Result<String> {
+fn raw_table(family: Family, style: Style, from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
     const HEADER: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops";
     // Only lines of ping sockets have all one width.
     let (width, whole) = match (family, style) {
@@ -185,13 +177,14 @@ fn raw_table(family: Family, style: Style) -> Result<String> {
         (Family::V4, Style::Ping) => (5, 127),
         (Family::V6, _) => (5, 0),
     };
-    let mut out = match family {
-        Family::V4 => try_format!("{HEADER:whole$}\n")?,
-        Family::V6 => header(false, family)?,
-    };
-    for raw::Shown { number, local, peer, held, uid, inode } in
-        raw::shown(family, style)?.into_iter().paced()
-    {
+    if from == 0 {
+        match family {
+            Family::V4 => try_writeln!(text, "{HEADER:whole$}")?,
+            Family::V6 => text.try_push_str(&header(false, family)?)?,
+        }
+    }
+    let (sockets, next) = raw::shown(family, style, from)?;
+    for raw::Shown { number, local, peer, held, uid, inode } in sockets.into_iter().paced() {
         let state = if peer.is_some() { TcpState::Established } else { TcpState::Close } as u8;
         let local = endpoint(family, local)?;
         let peer = endpoint(family, peer.unwrap_or(family.nowhere()))?;
@@ -200,9 +193,9 @@ fn raw_table(family: Family, style: Style) -> Result<String> {
             number & 0xff,
             0
         )?;
-        try_writeln!(out, "{line:whole$}")?;
+        try_writeln!(text, "{line:whole$}")?;
     }
-    Ok(out)
+    Ok(next)
 }
 
 fn ends(seen: &Seen) -> Result<(String, String)> {

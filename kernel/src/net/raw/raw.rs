@@ -1,12 +1,13 @@
 //! Raw sockets: whole messages of one protocol above IP, received with the IP header on IPv4. Those of [`Style::Ping`] only send
 //! echo requests, and get the answers to them (`ping`).
 //!
-//! Owns the list of all raw sockets. A message goes straight into the queues of the sockets of its protocol; an echo
+//! Owns the list of them all. A message goes straight into the queues of the sockets of its protocol; an echo
 //! request is also answered, as any host does. What TCP and UDP send is no packet here, so raw sockets do not see it
-//! (docs/decisions/0004). Locks: the list is a `Leaf`, a socket's state a `Stream`; never both, nor two sockets.
+//! (docs/decisions/0004). Locks: a socket's state is a `Stream`; never two sockets.
 
 use super::ident::Ident;
-use crate::mm::fallible::{TryGrow, try_arc, try_copy};
+use super::list::{self, List};
+use crate::mm::fallible::{try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::count;
@@ -21,7 +22,7 @@ use crate::vfs::PollEvents;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_IP, IPPROTO_RAW, SOL_RAW, ip};
 use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET, so};
 use abi::{Errno, Result};
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
@@ -30,14 +31,16 @@ const FILTER: i32 = 1;
 /// `IPV6_CHECKSUM`.
 const CHECKSUM: i32 = 7;
 
-/// All raw sockets; those that are gone are swept when one is added.
-pub(super) static ALL: SpinLock<Vec<Weak<Raw>>, level::Leaf> = SpinLock::new(Vec::new());
+/// All of them.
+pub(super) static ALL: List<Raw> = List::new();
 
 /// One socket.
 pub struct Raw {
     pub(super) style: Style,
     pub(super) family: Family,
     pub(super) protocol: i32,
+    /// In the list of all.
+    pub(super) place: u64,
     /// Whose it is, for /proc.
     pub(super) uid: u32,
     pub(super) options: Options,
@@ -89,6 +92,7 @@ pub(super) fn make(
         style,
         family,
         protocol,
+        place: list::place(protocol),
         uid,
         options: Options::for_datagrams(),
         state: SpinLock::new(State {
@@ -106,11 +110,14 @@ pub(super) fn make(
         // As Linux has them share their identifiers.
         socket.options.keep(SOL_SOCKET, so::REUSEADDR, 1)?;
     }
-    let mut all = ALL.lock();
-    all.retain(|socket| socket.strong_count() > 0);
-    all.try_push(Arc::downgrade(&socket))?;
-    drop(all);
+    ALL.add(socket.place, &socket)?;
     Ok(socket)
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        ALL.remove(self.place);
+    }
 }
 
 impl Raw {

@@ -15,12 +15,13 @@ use crate::net::control::{self, PacketInfo};
 use crate::net::inbox::{Datagram, Taken};
 use crate::net::report::{self, Origin, Report};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
+use crate::sync::Pace;
 use crate::time;
 use crate::vfs::PollEvents;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -31,27 +32,13 @@ const TTL: u8 = 64;
 /// The identification of the next IPv4 packet. Relaxed: any number does.
 static NEXT_NUMBER: AtomicU16 = AtomicU16::new(1);
 
-/// All raw sockets.
-fn living() -> Result<Vec<Arc<Raw>>> {
-    let mut sockets: Vec<Arc<Raw>> = Vec::new();
-    loop {
-        let all = ALL.lock();
-        // No reference may be dropped under the lock, so the room for all is made first.
-        if sockets.capacity() >= all.len() {
-            let fits = sockets.try_extend(all.iter().filter_map(Weak::upgrade));
-            drop(all);
-            return fits.map(|()| sockets);
-        }
-        let wanted = all.len();
-        drop(all);
-        sockets.try_room(wanted)?;
-    }
-}
-
 /// How many raw sockets of a family there are, without ping sockets.
 pub fn count(family: Family) -> Result<usize> {
-    let is_one = |socket: &&Arc<Raw>| socket.family == family && socket.style == Style::Raw;
-    Ok(living()?.iter().filter(is_one).count())
+    let mut count = 0;
+    ALL.for_each(|socket| {
+        count += usize::from(socket.family == family && socket.style == Style::Raw);
+    })?;
+    Ok(count)
 }
 
 /// A socket, as /proc shows it.
@@ -65,11 +52,13 @@ pub struct Shown {
     pub inode: u64,
 }
 
-/// The sockets of a family and style, by number; ping sockets once they have one.
-pub fn shown(family: Family, style: Style) -> Result<Vec<Shown>> {
+/// A window of the sockets of a family and style, by number, and where the next begins; the first is at 0. Ping sockets are there
+/// once they have a number, and in its order within a window.
+pub fn shown(family: Family, style: Style, from: u64) -> Result<(Vec<Shown>, Option<u64>)> {
     let mut all = Vec::new();
-    let sockets = living()?;
-    for socket in sockets.iter().filter(|s| s.family == family && s.style == style) {
+    let (sockets, next) = ALL.window(from)?;
+    let is_one = |socket: &&Arc<Raw>| socket.family == family && socket.style == style;
+    for socket in sockets.iter().filter(is_one).paced() {
         let state = socket.state.lock();
         let number = match style {
             Style::Raw => u16::try_from(socket.protocol).ok(),
@@ -92,15 +81,13 @@ pub fn shown(family: Family, style: Style) -> Result<Vec<Shown>> {
         }
     }
     all.sort_by_key(|shown| shown.number);
-    Ok(all)
+    Ok((all, next))
 }
 
 /// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
 fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
     let now = time::realtime().0;
     tally(message, whole, class);
-    // Without memory it is lost, as on a bad line.
-    let Ok(sockets) = living() else { return };
     let give = |socket: &Raw, shown: &[u8]| {
         // As Linux does, whatever lies where others have their port.
         let port = message.body.get(2..4).map_or(0, |at| u16::from_be_bytes([at[0], at[1]]));
@@ -111,20 +98,21 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
         }
     };
     let ident = message.answers();
-    let mut answered: Option<(u64, &Arc<Raw>)> = None;
-    for socket in &sockets {
+    let mut answered: Option<(u64, Arc<Raw>)> = None;
+    let told = ALL.for_each(|socket| {
         if socket.wants(message) {
             give(socket, whole);
         }
         let serial = ident.and_then(|ident| socket.is_answered_by(ident, message.to));
-        if let Some(serial) =
-            serial.filter(|serial| answered.is_none_or(|(most, _)| *serial > most))
+        if let Some(serial) = serial
+            && answered.as_ref().is_none_or(|(most, _)| serial > *most)
         {
-            answered = Some((serial, socket));
+            answered = Some((serial, socket.clone()));
         }
-    }
-    if let Some((_, socket)) = answered {
-        give(socket, message.body);
+    });
+    // Without memory it is lost for those that are left, as on a bad line.
+    if let (Ok(()), Some((_, socket))) = (told, answered) {
+        give(&socket, message.body);
     }
 }
 
@@ -141,7 +129,7 @@ fn transmit(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
 
 /// Shows the raw sockets of ICMP the message that nobody has the port of a datagram.
 pub fn tell_unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) {
-    if ALL.lock().is_empty() {
+    if ALL.is_empty() {
         return tally_unreachable(sent, to.is_ipv6());
     }
     // Without memory it is lost, as on a bad line.
