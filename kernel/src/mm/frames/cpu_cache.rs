@@ -249,8 +249,8 @@ static SLOTS: [AtomicPtr<Slot>; MAX_CPUS] =
 /// Runs `f` on this CPU's cache; `None` when this code interrupted another use of it.
 #[inline]
 pub(super) fn with<R>(f: impl FnOnce(&mut Cache) -> R) -> Option<R> {
-    let slot = SLOT.as_ptr();
     let _pinned = percpu::Pinned::new();
+    let slot = SLOT.as_ptr();
     // SAFETY: the slot of this CPU lives for ever; task code is not preempted and, being pinned, does not block in
     // `f`, so the pointer stays this CPU's own.
     let slot = unsafe { &*slot };
