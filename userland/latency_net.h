@@ -23,11 +23,10 @@ static void connect_again(void)
 	close(fd);
 }
 
-/* All ports that connections may have are taken. */
-static int all_ports(void)
+/* Eight children that each take as many sockets as they can: one process has not enough descriptors. */
+static int many_children(int (*take)(void))
 {
-	int error = listening();
-	/* By children, since one process has not enough descriptors. */
+	int error = 0;
 	for (int i = 0; i < 8; i++) {
 		int done[2];
 		NEED(pipe(done));
@@ -35,12 +34,8 @@ static int all_ports(void)
 		if (pid < 0)
 			return errno;
 		if (pid == 0) {
-			for (;;) {
-				struct sockaddr_in any = { .sin_family = AF_INET };
-				int fd = socket(AF_INET, SOCK_DGRAM, 0);
-				if (fd < 0 || bind(fd, (struct sockaddr *)&any, sizeof any) != 0)
-					break;
-			}
+			while (take() == 0)
+				;
 			close(done[1]);
 			for (;;)
 				pause();
@@ -50,6 +45,53 @@ static int all_ports(void)
 		close(done[0]);
 	}
 	return error;
+}
+
+static int take_port(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	return fd < 0 ? -1 : bind(fd, (struct sockaddr *)&any, sizeof any);
+}
+
+/* All ports that connections may have are taken. */
+static int all_ports(void)
+{
+	int error = listening();
+	return error ? error : many_children(take_port);
+}
+
+/* A thousand for each child: the next one looks at all that are there. */
+static int share_port(void)
+{
+	static int count;
+	int on = 1, fd = count++ < 1000 ? socket(AF_INET, SOCK_DGRAM, 0) : -1;
+	return fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) ? -1 : bind(fd, (struct sockaddr *)&here, sizeof here);
+}
+
+/* Eight thousand sockets have one port, and each message is for one of them. */
+static int one_port(void)
+{
+	raise_files();
+	here = (struct sockaddr_in) { .sin_family = AF_INET, .sin_port = htons(7777), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	return many_children(share_port);
+}
+
+static void send_to_port(void)
+{
+	static int fd = -1;
+	if (fd < 0)
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+	sendto(fd, "x", 1, MSG_DONTWAIT, (struct sockaddr *)&here, sizeof here);
+}
+
+/* One more, whose options the conflict with all others depends on. */
+static void share_once(void)
+{
+	int on = 1, fd = socket(AF_INET, SOCK_DGRAM, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+	bind(fd, (struct sockaddr *)&here, sizeof here);
+	close(fd);
 }
 
 static void bind_again(void)
@@ -203,6 +245,8 @@ static int closed_unix_listener(void)
 	{ "list_unix_4000", many_unix, list_unix }, \
 	{ "close_tcp_listener_4000", closed_tcp_listener, close_tcp_listener }, \
 	{ "close_unix_listener_4000", closed_unix_listener, close_unix_listener }, \
+	{ "send_one_port_8000", one_port, send_to_port }, \
+	{ "bind_one_port_8000", one_port, share_once }, \
 	{ "netstat_all_ports", all_ports, read_netstat }, \
 	{ "time_wait_4096", many_waiting, close_and_look }, \
 	{ "time_wait_one_port", many_waiting_on_one, bind_that_port },

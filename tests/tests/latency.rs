@@ -14,7 +14,7 @@ const SAMPLE: &str = "populate_read_32TB,mincore_1TB,populate_shared,map_populat
                       read_smaps,readv_zeros,sendfile_hole,copy_file_range_hole,write_untouched,fallocate,\
                       exec_arguments,timers,bind_all_ports,truncate_scattered,uring_close_10000,\
                       names_40000,list_tcp_4000,close_unix_listener_4000,netstat_all_ports,time_wait_4096,\
-                      time_wait_one_port";
+                      time_wait_one_port,bind_one_port_8000";
 
 #[test]
 fn no_system_call_holds_its_cpu() {

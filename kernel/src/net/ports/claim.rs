@@ -1,7 +1,7 @@
 //! Giving out ports: one that is asked for, or a free one.
 
 use super::port::Port;
-use super::table::{Claim, Entry, TABLE, TIME_WAIT_NS, WINDOW, forget_waited};
+use super::table::{Claim, Entry, TABLE, TIME_WAIT_NS, WINDOW, forget_waited, unless_taken};
 use crate::mm::fallible::try_box;
 use crate::net::sysctl;
 use crate::sync::Pace;
@@ -28,7 +28,8 @@ fn take_free(
         let mut table = TABLE.lock();
         let window = first..(first + WINDOW as u64).min(count);
         let number = |i| free_range.start() + ((start + i) % count) as u16;
-        let is_free = |number: &u16| table.of_port(claim.protocol, *number).all(&share);
+        let port = |number: &u16| table.port(claim.protocol, *number);
+        let is_free = |number: &u16| port(number).is_none_or(|port| port.all_of_few(&share));
         if let Some(number) = window.map(number).find(is_free) {
             return table.insert(number, entry).map(|place| Some(Port(place)));
         }
@@ -44,9 +45,7 @@ pub fn claim(claim: &Claim, local: IpAddr, number: u16) -> Result<Port> {
         return take_free(claim, local, None, alone)?.ok_or(Errno::EADDRINUSE);
     }
     let entry = try_box(Entry::new(claim.clone(), local, None))?;
-    let mut table = TABLE.lock();
-    table.check(claim, number)?;
-    table.insert(number, entry).map(Port)
+    unless_taken(claim, number, 0, |table| table.insert(number, entry).map(Port))
 }
 
 /// Binds to any port for a connection to `peer`: one that nobody has, else one that only connections to

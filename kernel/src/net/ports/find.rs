@@ -1,6 +1,6 @@
 //! Who gets what is sent to a port, and the lists of all bound sockets.
 
-use super::table::{Entry, Holder, Place, TABLE, WINDOW};
+use super::table::{Entry, Holder, Place, TABLE, WINDOW, Which, look_at_port};
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::net::addr::Family;
 use crate::net::tcp::Tcp;
@@ -9,7 +9,7 @@ use crate::sync::Pace;
 use crate::{random, time};
 use abi::Result;
 use abi::net::IPPROTO_TCP;
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
@@ -24,44 +24,62 @@ pub struct Seen {
     pub waits: Option<u64>,
 }
 
-/// The best fit of several, the first that fits so, and how many do.
-fn best<'a, T>(entries: impl Iterator<Item = (u8, &'a T)>) -> Option<(u8, &'a T, usize)> {
-    let mut best: Option<(u8, &T, usize)> = None;
-    // Not a loop: chained iterators go faster through themselves.
-    entries.for_each(|(fit, one)| match &mut best {
-        Some((best_fit, ..)) if fit < *best_fit => {}
-        Some((best_fit, _, count)) if fit == *best_fit => *count += 1,
-        _ => best = Some((fit, one, 1)),
+/// Of a port's entries that fit best, `choose` tells which of so many: its socket, or that of another if it is about to go.
+fn best<S>(
+    (protocol, number, which): (i32, u16, Which),
+    fit: impl Fn(&Entry) -> Option<u8>,
+    choose: impl FnOnce(usize) -> usize,
+    socket: impl Fn(&Entry) -> Option<Arc<S>>,
+) -> Option<Arc<S>> {
+    {
+        let table = TABLE.lock();
+        if let Some(only) = table.port(protocol, number)?.only(which) {
+            // The reference goes to the caller, so none is dropped under the lock.
+            return fit(only).and_then(|_| socket(only));
+        }
+    }
+    let mut best: Option<(u8, usize)> = None;
+    look_at_port(protocol, number, which, |entry| {
+        match (fit(entry), &mut best) {
+            (None, _) => {}
+            (Some(fit), Some((best_fit, _))) if fit < *best_fit => {}
+            (Some(fit), Some((best_fit, count))) if fit == *best_fit => *count += 1,
+            (Some(fit), _) => best = Some((fit, 1)),
+        }
+        None::<()>
     });
-    best
+    let (best_fit, count) = best?;
+    let after = |mut skipped: usize| {
+        look_at_port(protocol, number, which, |entry| {
+            if fit(entry) != Some(best_fit) {
+                return None;
+            }
+            let found = if skipped == 0 { socket(entry) } else { None };
+            skipped = skipped.saturating_sub(1);
+            found
+        })
+    };
+    after(choose(count)).or_else(|| after(0))
 }
 
 /// The TCP socket that listens at `to`: an exact address before all addresses, one family before both. Of
 /// several that share the port, a random one.
 pub fn listener(to: SocketAddr) -> Option<Arc<Tcp>> {
-    let table = TABLE.lock();
-    let entries = || {
-        table.listeners(IPPROTO_TCP, to.port()).filter_map(|entry| match &entry.claim.holder {
-            Holder::Tcp(socket) => Some((entry.claim.cover.fit(to.ip())?, socket)),
-            Holder::Udp(_) => None,
-        })
+    let any = |count| {
+        let [any]: [u64; 1] = random::secret_words();
+        any as usize % count
     };
-    let (best_fit, first, count) = best(entries())?;
-    // The reference goes to the caller, so none is dropped under the lock.
-    if count == 1 {
-        return first.upgrade();
-    }
-    let of_best = || entries().filter(|(fit, _)| *fit == best_fit).map(|(_, socket)| socket);
-    let [any]: [u64; 1] = random::secret_words();
-    let from_any = of_best().skip(any as usize % count).chain(of_best());
-    from_any.take(count).find_map(Weak::upgrade)
+    let socket = |entry: &Entry| match &entry.claim.holder {
+        Holder::Tcp(socket) => socket.upgrade(),
+        Holder::Udp(_) => None,
+    };
+    let port = (IPPROTO_TCP, to.port(), Which::Listening);
+    best(port, |entry| entry.claim.cover.fit(to.ip()), any, socket)
 }
 
 /// The datagram socket that a message from `from` to `to` is for: one that is connected to the sender before others.
 pub fn receiver(protocol: i32, to: SocketAddr, from: SocketAddr) -> Option<Arc<Udp>> {
-    let table = TABLE.lock();
-    let port = table.port(protocol, to.port())?;
-    let fitting = |entry: &Entry| {
+    let fit = |entry: &Entry| {
         let fit = entry.claim.cover.fit(to.ip())?;
         match entry.peer {
             None => Some(fit),
@@ -72,16 +90,8 @@ pub fn receiver(protocol: i32, to: SocketAddr, from: SocketAddr) -> Option<Arc<U
         Holder::Udp(socket) => socket.upgrade(),
         Holder::Tcp(_) => None,
     };
-    if let Some(only) = port.only() {
-        return fitting(only).and_then(|_| socket(only));
-    }
-    let entries = || port.all().filter_map(|entry| Some((fitting(entry)?, entry)));
-    let (best_fit, first, count) = best(entries())?;
-    if count == 1 {
-        return socket(first);
-    }
-    let mut of_best = entries().filter_map(|(fit, entry)| (fit == best_fit).then_some(entry));
-    of_best.nth(usize::from(from.port()) % count).and_then(socket)
+    let of_sender = |count| usize::from(from.port()) % count;
+    best((protocol, to.port(), Which::All), fit, of_sender, socket)
 }
 
 /// How many bits of a place in a list are the entry's, which fits for years.

@@ -12,5 +12,5 @@ mod table;
 pub use claim::{claim, claim_for};
 pub use cover::Cover;
 pub use find::{Seen, for_each, listener, receiver, window};
-pub use port::Port;
-pub use table::{Claim, Holder, forget_waited, forget_waiting};
+pub use port::{Port, listen, stop_listening};
+pub use table::{Claim, Holder, Place, forget_waited, forget_waiting};

@@ -3,7 +3,7 @@
 //! Never drops a `Port` under the table's lock, which the drop takes: a `Port` is made when nothing can fail any more.
 
 use super::cover::Cover;
-use super::table::{Entry, Holder, Place, TABLE};
+use super::table::{Entry, Holder, Place, TABLE, unless_taken};
 use crate::mm::fallible::try_box;
 use abi::{Errno, Result};
 use core::net::{IpAddr, SocketAddr};
@@ -21,14 +21,14 @@ impl Port {
         TABLE.lock().get(self.0).map(act);
     }
 
-    /// The socket begins to listen: EADDRINUSE if it cannot share the port with another socket.
-    pub fn listen(&self) -> Result<()> {
-        TABLE.lock().listen(self.0)
+    /// By which [`listen`] finds it.
+    pub fn place(&self) -> Place {
+        self.0
     }
 
     /// The socket does not listen any more.
     pub fn stop_listening(&self) {
-        TABLE.lock().stop_listening(self.0);
+        stop_listening(self.0);
     }
 
     /// The socket is connected, or not any more; its own address may have changed with that.
@@ -74,6 +74,18 @@ impl Port {
             core::mem::forget(self);
         }
     }
+}
+
+/// The socket that has the port there begins to listen: EADDRINUSE if it cannot share it with another socket, EINVAL if it has it no
+/// more. To be called without locks: many may have the port.
+pub fn listen(place: Place) -> Result<()> {
+    let claim = TABLE.lock().get(place).ok_or(Errno::EINVAL)?.claim.clone();
+    unless_taken(&claim, place.number, place.id, |table| table.listen(place))
+}
+
+/// It does not listen any more.
+pub fn stop_listening(place: Place) {
+    TABLE.lock().stop_listening(place);
 }
 
 impl Drop for Port {

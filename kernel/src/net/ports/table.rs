@@ -11,7 +11,7 @@ use crate::net::addr::Family;
 use crate::net::count;
 use crate::net::tcp::Tcp;
 use crate::net::udp::Udp;
-use crate::sync::{Pace, SpinLock, cond_resched, level};
+use crate::sync::{Pace, SpinLock, cond_resched, killable, level};
 use crate::time;
 use abi::{Errno, Result};
 use alloc::boxed::Box;
@@ -67,7 +67,7 @@ impl Entry {
 
 /// Where an entry stands: numbers that are given out once, in the order of the bindings, tell those of one port apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub struct Place {
     pub(super) protocol: i32,
     pub(super) number: u16,
     pub(super) id: u64,
@@ -81,12 +81,25 @@ pub(super) struct Shared {
     more: BTreeMap<u64, Box<Entry>>,
     /// Those of them all that listen.
     listening: BTreeMap<u64, ()>,
+    /// How often one has begun to.
+    listens: u32,
+}
+
+/// Which entries of a port.
+#[derive(Clone, Copy)]
+pub(super) enum Which {
+    All,
+    Listening,
 }
 
 impl Shared {
     /// The entry, if there is one alone.
-    pub(super) fn only(&self) -> Option<&Entry> {
-        self.more.is_empty().then_some(&*self.first.1)
+    pub(super) fn only(&self, which: Which) -> Option<&Entry> {
+        match which {
+            Which::All => self.more.is_empty().then_some(&*self.first.1),
+            Which::Listening if self.listening.len() != 1 => None,
+            Which::Listening => self.get(*self.listening.first_key_value()?.0),
+        }
     }
 
     fn get(&self, id: u64) -> Option<&Entry> {
@@ -106,15 +119,14 @@ impl Shared {
         first.into_iter().chain(self.more.range(id..).map(|(&id, entry)| (id, &**entry)))
     }
 
-    /// All of them.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Entry> {
-        core::iter::once(&*self.first.1).chain(self.more.values().map(|entry| &**entry))
+    /// Those that listen, from `id` on.
+    fn listening_since(&self, id: u64) -> impl Iterator<Item = (u64, &Entry)> {
+        self.listening.range(id..).filter_map(|(&id, ())| Some((id, self.get(id)?)))
     }
 
-    /// EADDRINUSE if one but the own conflicts with what is claimed.
-    fn check(&self, claim: &Claim, own: u64) -> Result<()> {
-        let conflict = self.since(0).any(|(id, old)| id != own && conflicts(claim, old));
-        if conflict { Err(Errno::EADDRINUSE) } else { Ok(()) }
+    /// Whether all of them are as `is` says, who are no more than a window: nobody looks through a longer list for a free port.
+    pub(super) fn all_of_few(&self, is: impl Fn(&Entry) -> bool) -> bool {
+        self.more.len() < WINDOW && self.since(0).all(|(_, entry)| is(entry))
     }
 }
 
@@ -149,16 +161,6 @@ impl Table {
         self.ports.get_mut(&(place.protocol, place.number))
     }
 
-    pub(super) fn of_port(&self, protocol: i32, number: u16) -> impl Iterator<Item = &Entry> {
-        self.port(protocol, number).into_iter().flat_map(Shared::all)
-    }
-
-    /// Those of a port that listen.
-    pub(super) fn listeners(&self, protocol: i32, number: u16) -> impl Iterator<Item = &Entry> {
-        let port = self.port(protocol, number).into_iter();
-        port.flat_map(|port| port.listening.keys().filter_map(|&id| port.get(id)))
-    }
-
     /// All of a protocol from a place on.
     pub(super) fn since(&self, from: Place) -> impl Iterator<Item = (Place, &Entry)> {
         let ports = self.ports.range((from.protocol, from.number)..=(from.protocol, u16::MAX));
@@ -168,11 +170,6 @@ impl Table {
         })
     }
 
-    /// EADDRINUSE if an entry of the port conflicts with what is claimed.
-    pub(super) fn check(&self, claim: &Claim, number: u16) -> Result<()> {
-        self.port(claim.protocol, number).map_or(Ok(()), |port| port.check(claim, 0))
-    }
-
     pub(super) fn insert(&mut self, number: u16, entry: Box<Entry>) -> Result<Place> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         let place = Place { protocol: entry.claim.protocol, number, id };
@@ -180,7 +177,7 @@ impl Table {
             port.more.try_put(id, entry)?;
         } else {
             let (more, listening) = (BTreeMap::new(), BTreeMap::new());
-            let port = Shared { first: (id, entry), more, listening };
+            let port = Shared { first: (id, entry), more, listening, listens: 0 };
             self.ports.try_put((place.protocol, number), port)?;
         }
         Ok(place)
@@ -203,12 +200,11 @@ impl Table {
         self.port_mut(place)?.get_mut(place.id)
     }
 
-    /// It listens from now on: EADDRINUSE if it cannot share the port with another.
+    /// It listens from now on.
     pub(super) fn listen(&mut self, place: Place) -> Result<()> {
         let port = self.port_mut(place).ok_or(Errno::EINVAL)?;
-        let own = port.get(place.id).ok_or(Errno::EINVAL)?;
-        port.check(&own.claim, place.id)?;
         port.listening.try_put(place.id, ())?;
+        port.listens = port.listens.wrapping_add(1);
         port.get_mut(place.id).ok_or(Errno::EINVAL)?.listening = true;
         Ok(())
     }
@@ -258,6 +254,69 @@ impl Table {
             }
         }
         true
+    }
+}
+
+/// Shows `look` the entries of a port until it has found something. One that many have is looked at by windows, unlocked in
+/// between: what comes or goes meanwhile may be missed.
+pub(super) fn look_at_port<R>(
+    protocol: i32,
+    number: u16,
+    which: Which,
+    mut look: impl FnMut(&Entry) -> Option<R>,
+) -> Option<R> {
+    let mut from = 0;
+    loop {
+        let table = TABLE.lock();
+        let port = table.port(protocol, number)?;
+        let (all, listening) = match which {
+            Which::All => (Some(port.since(from)), None),
+            Which::Listening => (None, Some(port.listening_since(from))),
+        };
+        let mut entries = all.into_iter().flatten().chain(listening.into_iter().flatten());
+        for (id, entry) in entries.by_ref().take(WINDOW) {
+            if let Some(found) = look(entry) {
+                return Some(found);
+            }
+            from = id + 1;
+        }
+        entries.next()?;
+        drop(entries);
+        drop(table);
+        cond_resched();
+    }
+}
+
+/// Does `act` if no entry of the port but `own` conflicts with what is claimed: EADDRINUSE otherwise. A port that many have is
+/// looked at by windows, unlocked in between; what is bound meanwhile comes last and is looked at, too, and when somebody has begun to
+/// listen meanwhile all are looked at again.
+pub(super) fn unless_taken<R>(
+    claim: &Claim,
+    number: u16,
+    own: u64,
+    act: impl FnOnce(&mut Table) -> Result<R>,
+) -> Result<R> {
+    let (mut from, mut listens) = (0, None);
+    loop {
+        let mut table = TABLE.lock();
+        let Some(port) = table.port(claim.protocol, number) else { return act(&mut table) };
+        if listens.replace(port.listens).is_some_and(|before| before != port.listens) {
+            from = 0;
+        }
+        let mut entries = port.since(from);
+        for (id, old) in entries.by_ref().take(WINDOW) {
+            if id != own && conflicts(claim, old) {
+                return Err(Errno::EADDRINUSE);
+            }
+            from = id + 1;
+        }
+        if entries.next().is_none() {
+            drop(entries);
+            return act(&mut table);
+        }
+        drop(entries);
+        drop(table);
+        killable()?;
     }
 }
 

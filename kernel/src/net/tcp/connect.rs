@@ -71,33 +71,58 @@ impl Tcp {
     /// `listen`.
     pub(super) fn begin_listening(&self, backlog: i32) -> Result<()> {
         let backlog = limit::backlog(backlog);
-        let unbound = {
-            let state = self.state.lock();
-            match &state.role {
-                Role::Closed if !state.connecting => state.port.is_none(),
-                Role::Listener { .. } => false,
-                _ => return Err(Errno::EINVAL),
+        if !self.set_backlog(backlog)? {
+            let port = self.state.lock().port.as_ref().map(ports::Port::place);
+            let place = port.map_or_else(|| self.bind_to_any(), Ok)?;
+            ports::listen(place)?;
+            if !self.become_listener(backlog) {
+                ports::stop_listening(place);
+                return Err(Errno::EINVAL);
             }
-        };
-        if unbound {
-            let port = ports::claim(&self.claim(self.family.any()), self.family.any(), 0)?;
-            let mut state = self.state.lock();
-            state.local.set_port(port.number());
-            state.port = Some(port);
         }
-        let mut state = self.state.lock();
-        match &mut state.role {
-            Role::Listener { backlog: old, .. } => *old = backlog,
-            Role::Closed => {
-                state.port.as_ref().ok_or(Errno::EINVAL)?.listen()?;
-                state.role =
-                    Role::Listener { backlog, pending: VecDeque::new(), waiting: VecDeque::new() };
-            }
-            _ => return Err(Errno::EINVAL),
-        }
-        drop(state);
         self.admit();
         Ok(())
+    }
+
+    /// Whether it listens already, with this backlog from now on; EINVAL where it cannot begin to.
+    fn set_backlog(&self, new: usize) -> Result<bool> {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        match &mut state.role {
+            Role::Listener { backlog, .. } => {
+                *backlog = new;
+                Ok(true)
+            }
+            Role::Closed if !state.connecting => Ok(false),
+            _ => Err(Errno::EINVAL),
+        }
+    }
+
+    fn bind_to_any(&self) -> Result<ports::Place> {
+        let port = ports::claim(&self.claim(self.family.any()), self.family.any(), 0)?;
+        let place = port.place();
+        let mut state = self.state.lock();
+        if state.port.is_some() {
+            return Err(Errno::EINVAL);
+        }
+        state.local.set_port(port.number());
+        state.port = Some(port);
+        Ok(place)
+    }
+
+    /// The second half of `listen`, once its port allows it; false if another thread has made something else of the socket meanwhile.
+    fn become_listener(&self, backlog: usize) -> bool {
+        let mut state = self.state.lock();
+        let state = &mut *state;
+        match &mut state.role {
+            Role::Listener { backlog: old, .. } => *old = backlog,
+            Role::Closed if !state.connecting => {
+                let (pending, waiting) = (VecDeque::new(), VecDeque::new());
+                state.role = Role::Listener { backlog, pending, waiting };
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// `accept`.
