@@ -9,8 +9,17 @@ use abi::{Errno, Result};
 use alloc::vec::Vec;
 
 /// Adds `value` at the end.
-#[expect(clippy::disallowed_methods, reason = "there is room")]
 pub fn push<T, L: Level>(list: &SpinLock<Vec<T>, L>, value: T) -> Result<()> {
+    push_if(list, value, || true).map(drop)
+}
+
+/// Adds `value` at the end if `decide` says so, which is asked once, with the lock held and room for it; whether it did.
+#[expect(clippy::disallowed_methods, reason = "there is room")]
+pub fn push_if<T, L: Level>(
+    list: &SpinLock<Vec<T>, L>,
+    value: T,
+    decide: impl FnOnce() -> bool,
+) -> Result<bool> {
     let mut bigger = Vec::new();
     loop {
         let mut held = list.lock();
@@ -19,10 +28,13 @@ pub fn push<T, L: Level>(list: &SpinLock<Vec<T>, L>, value: T) -> Result<()> {
             core::mem::swap(&mut bigger, &mut held);
         }
         if held.len() < held.capacity() {
-            held.push(value);
-            // The smaller list that was replaced is empty, and is freed after the lock is released.
+            let add = decide();
+            if add {
+                held.push(value);
+            }
+            // The smaller list that was replaced is empty, and is freed after the lock is released; so is a value that is not added.
             drop(held);
-            return Ok(());
+            return Ok(add);
         }
         let wanted = (2 * held.len()).max(1);
         drop(held);

@@ -66,16 +66,11 @@ struct Dump {
     queue: WaitQueue,
 }
 
-/// In the order in which they were begun.
+/// One of each process at most.
 static DUMPS: SpinLock<Vec<Arc<Dump>>, level::Leaf> = SpinLock::new(Vec::new());
 
 fn find(pid: i32) -> Option<Arc<Dump>> {
     DUMPS.lock().iter().find(|dump| dump.pid == pid).cloned()
-}
-
-/// Whether no thread of the same process came before.
-fn is_first(dump: &Arc<Dump>) -> bool {
-    find(dump.pid).is_some_and(|first| Arc::ptr_eq(&first, dump))
 }
 
 fn remove(dump: &Arc<Dump>) {
@@ -106,10 +101,9 @@ impl Gathered {
             over: AtomicBool::new(false),
             queue: WaitQueue::new(),
         })?;
-        grow::push(&DUMPS, dump.clone())?;
-        // Threads may fail at once: those that end find the dump of the one that came first.
-        if !is_first(&dump) || !process.begin_dump(status) {
-            remove(&dump);
+        // Threads may fail at once. Under the list's lock, so that those that end find the dump of the one that decides, and none
+        // ends the process before that one has decided.
+        if !grow::push_if(&DUMPS, dump.clone(), || process.begin_dump(status))? {
             return Err(Errno::EAGAIN);
         }
         let gathered = Self { dump, process };
