@@ -26,8 +26,11 @@ const SILENCE: Duration = Duration::from_secs(600);
 const LAST_CALLS: usize = 40;
 
 /// By so many bytes what the kernel holds may differ after the first rounds: caches of free objects and the rooms that it
-/// keeps for good are not counted as held, nor is what the fuzzer's own process has.
+/// keeps for good are not counted as held, nor is private memory.
 const ALLOWED: i64 = 16 << 10;
+
+/// By so many KiB free memory may be less than after the first rounds: the rooms, slabs that are partly used, and private memory.
+const FEWER_FREE: i64 = 8 << 10;
 
 /// Throws random system calls at the kernel and reports what breaks.
 #[derive(Args)]
@@ -133,16 +136,17 @@ pub fn trouble(outcome: &Outcome) -> Option<String> {
     if !left.is_empty() {
         return Some(format!("left behind: {}", left.join(", ")));
     }
-    let held = end.split_whitespace().nth(2).and_then(|word| word.parse::<i64>().ok());
-    match held {
-        Some(held) if held > ALLOWED => {
-            let grown =
-                outcome.output.lines().filter_map(|line| line.strip_prefix("fuzz: grown: "));
-            Some(format!("{held} bytes were lost; {}", grown.collect::<Vec<_>>().join(", ")))
-        }
-        Some(_) => None,
-        None => Some(format!("not understood: {end}")),
-    }
+    let number = |at| end.split_whitespace().nth(at).and_then(|word| word.parse::<i64>().ok());
+    let (Some(held), Some(fewer_free)) = (number(2), number(6)) else {
+        return Some(format!("not understood: {end}"));
+    };
+    let lost = match (held, fewer_free) {
+        (held, _) if held > ALLOWED => format!("{held} bytes were lost"),
+        (_, fewer) if fewer > FEWER_FREE => format!("{fewer} KiB fewer are free"),
+        _ => return None,
+    };
+    let grown = outcome.output.lines().filter_map(|line| line.strip_prefix("fuzz: grown: "));
+    Some(format!("{lost}; {}", grown.collect::<Vec<_>>().join(", ")))
 }
 
 fn report(outcome: &Outcome, trouble: &str) {
@@ -175,12 +179,14 @@ mod tests {
 
     #[test]
     fn only_a_whole_run_without_losses_is_good() {
-        let good = "fuzz: round 3 calls\nfuzz: end, 12000 bytes more held, 99999 KiB fewer free\n";
+        let good = "fuzz: round 3 calls\nfuzz: end, 12000 bytes more held, 8000 KiB fewer free\n";
         assert_eq!(trouble(&outcome(End::Exited(0), good)), None);
         assert!(trouble(&outcome(End::Panicked, good)).is_some());
         assert!(trouble(&outcome(End::Exited(0), "fuzz: round 3 calls\n")).is_some());
         let lost = "fuzz: end, 20000 bytes more held, 0 KiB fewer free\n";
         assert!(trouble(&outcome(End::Exited(0), lost)).is_some_and(|why| why.contains("lost")));
+        let fewer = "fuzz: end, 0 bytes more held, 9000 KiB fewer free\n";
+        assert!(trouble(&outcome(End::Exited(0), fewer)).is_some_and(|why| why.contains("fewer")));
         let left = "fuzz: left: tasks +1\nfuzz: end, 0 bytes more held\n";
         assert_eq!(
             trouble(&outcome(End::Exited(0), left)).as_deref(),
