@@ -156,14 +156,6 @@ static void connect_once(void)
 	close(end);
 }
 
-static int many_waiting(void)
-{
-	int error = listening();
-	for (int i = 0; i < 4096 && !error; i++)
-		connect_once();
-	return error;
-}
-
 /* And now the listener's end closes first, so that the ports that wait are all one. */
 static void wait_on_one_port(void)
 {
@@ -173,13 +165,17 @@ static void wait_on_one_port(void)
 	close(fd);
 }
 
-static int many_waiting_on_one(void)
+/* As many as may wait. */
+static int waiting(void (*connect_and_close)(void))
 {
 	int error = listening();
 	for (int i = 0; i < 4096 && !error; i++)
-		wait_on_one_port();
+		connect_and_close();
 	return error;
 }
+
+static int many_waiting(void) { return waiting(connect_once); }
+static int many_waiting_on_one(void) { return waiting(wait_on_one_port); }
 
 static void close_and_look(void)
 {

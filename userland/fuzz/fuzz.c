@@ -381,9 +381,6 @@ int main(void)
 	u64 seed = number("fuzz.seed=", 1), seconds = number("fuzz.seconds=", 30), rounds = number("fuzz.rounds=", ~0UL), only = number("fuzz.round=", ~0UL);
 	unsigned jobs = (unsigned)number("fuzz.jobs=", 3);
 	verbose = (int)number("fuzz.say=", 0);
-	/* init has all its own memory from now on: what there is more of is not its */
-	if (mlockall(MCL_CURRENT) != 0)
-		say("fuzz: FAILED: no memory: %s\n", strerror(errno));
 	char *kind = option("fuzz.kind=");
 	say("fuzz: seed %lu\n", seed);
 	u64 start = now_ms(), first = only != ~0UL ? only : 0;

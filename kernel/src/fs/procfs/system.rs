@@ -222,9 +222,7 @@ fn vmstat() -> Result<String> {
 fn interrupts() -> Result<String> {
     let cpus = percpu::cpus_online();
     let mut out = try_format!("{:11}", "")?;
-    for cpu in 0..percpu::cpus_online() {
-        try_write!(out, "CPU{cpu:<8}")?;
-    }
+    (0..cpus).try_for_each(|cpu| try_write!(out, "CPU{cpu:<8}"))?;
     out.try_push_char('\n')?;
     let counts = |vector| (0..cpus).map(|cpu| irq::count(cpu, vector)).try_to_vec();
     let mut line = |name: &str, counts: Vec<u32>, what: &str| {

@@ -27,10 +27,8 @@ use alea_random::device::{DeviceTests, REQUEST, written};
 use alea_random::health::Health;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// How long the boot waits for the first answer, in nanoseconds.
-const BOOT_WAIT: u64 = 10_000_000;
-/// The same for the answers to a test on demand.
-const TEST_WAIT: u64 = BOOT_WAIT;
+/// How long the boot waits for the first answer, and a test on demand for as many as it takes, in nanoseconds.
+const WAIT: u64 = 10_000_000;
 /// The only queue of the device.
 const REQUESTS: u16 = 0;
 
@@ -57,7 +55,7 @@ pub fn collect(info: &BootInfo) -> EntropyBits {
         return nothing;
     };
     *DEVICE.lock() = Some(channel);
-    wait_for(BOOT_WAIT, look)
+    wait_for(WAIT, look)
 }
 
 /// The start-up tests once more, over what the device answers now; what takes longer than a moment ends at reseeds.
@@ -70,7 +68,7 @@ pub fn test() {
         let _credited_once = look();
         (stats::health(stats::Source::VirtioRng) != Health::Starting).then_some(EntropyBits(0))
     };
-    wait_for(TEST_WAIT, has_ended);
+    wait_for(WAIT, has_ended);
 }
 
 /// Mixes in what the device has answered since the last look and asks it again; what the answer is worth, if there was
