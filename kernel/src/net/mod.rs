@@ -18,6 +18,7 @@ pub mod device;
 mod file;
 mod inbox;
 mod limit;
+mod list;
 mod name;
 mod netlink;
 pub mod option;

@@ -1,8 +1,9 @@
 //! Giving out ports: one that is asked for, or a free one.
 
 use super::port::Port;
-use super::table::{Claim, Entry, TABLE, TIME_WAIT_NS, WINDOW, forget_waited, unless_taken};
+use super::table::{Claim, Entry, TABLE, TIME_WAIT_NS, forget_waited, unless_taken};
 use crate::mm::fallible::try_box;
+use crate::net::list::WINDOW;
 use crate::net::sysctl;
 use crate::sync::Pace;
 use crate::{random, time};

@@ -1,11 +1,11 @@
 //! Who gets what is sent to a port, and the lists of all bound sockets.
 
-use super::table::{Entry, Holder, Place, TABLE, WINDOW, Which, look_at_port};
+use super::table::{Entry, Holder, Place, TABLE, Which, look_at_port};
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::net::addr::Family;
+use crate::net::list::{WINDOW, by_windows};
 use crate::net::tcp::Tcp;
 use crate::net::udp::Udp;
-use crate::sync::Pace;
 use crate::{random, time};
 use abi::Result;
 use abi::net::IPPROTO_TCP;
@@ -128,12 +128,6 @@ pub fn window(protocol: i32, from: u64) -> Result<(Vec<Seen>, Option<u64>)> {
 }
 
 /// Shows `look` all bound sockets of a protocol, unlocked.
-pub fn for_each(protocol: i32, mut look: impl FnMut(&Seen)) -> Result<()> {
-    let mut next = Some(0);
-    while let Some(from) = next {
-        let (seen, rest) = window(protocol, from)?;
-        seen.iter().paced().for_each(&mut look);
-        next = rest;
-    }
-    Ok(())
+pub fn for_each(protocol: i32, look: impl FnMut(&Seen)) -> Result<()> {
+    by_windows(|from| window(protocol, from), look)
 }

@@ -9,6 +9,7 @@ use super::cover::Cover;
 use crate::mm::fallible::{TryGrow, TryMap};
 use crate::net::addr::Family;
 use crate::net::count;
+use crate::net::list::WINDOW;
 use crate::net::tcp::Tcp;
 use crate::net::udp::Udp;
 use crate::sync::{Pace, SpinLock, cond_resched, killable, level};
@@ -24,8 +25,6 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub(super) const TIME_WAIT_NS: u64 = 60_000_000_000;
 /// How many ports may be in TIME_WAIT; when there are more, the oldest is freed early.
 const MAX_WAITING: usize = 4096;
-/// So many ports, or entries of the table, are looked at before the table's lock is released for a moment: others need it too.
-pub(super) const WINDOW: usize = 64;
 
 /// The socket that is bound.
 #[derive(Clone)]

@@ -1,10 +1,8 @@
 //! Raw sockets: the socket (`raw`), its messages (`packet`), sending and receiving (`transfer`); and ping sockets, which only send
-//! echo requests (`ping`), with the identifiers of those (`ident`);
-//! and the list of them all (`list`).
+//! echo requests (`ping`), with the identifiers of those (`ident`).
 #![forbid(unsafe_code)]
 
 mod ident;
-mod list;
 mod packet;
 mod ping;
 mod raw;

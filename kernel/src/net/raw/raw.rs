@@ -6,12 +6,12 @@
 //! (docs/decisions/0004). Locks: a socket's state is a `Stream`; never two sockets.
 
 use super::ident::Ident;
-use super::list::{self, List};
 use crate::mm::fallible::{try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::count;
 use crate::net::inbox::Inbox;
+use crate::net::list::List;
 use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, number};
 use crate::net::options;
@@ -25,11 +25,21 @@ use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// `ICMP_FILTER` and `ICMP6_FILTER`.
 const FILTER: i32 = 1;
 /// `IPV6_CHECKSUM`.
 const CHECKSUM: i32 = 7;
+
+/// Relaxed: only uniqueness matters.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// The place of a new socket: its protocol, and which it is, of more than there will be for years.
+fn place(protocol: i32) -> u64 {
+    let protocol = u64::from(protocol.unsigned_abs() as u16);
+    protocol << 48 | NEXT.fetch_add(1, Ordering::Relaxed)
+}
 
 /// All of them.
 pub(super) static ALL: List<Raw> = List::new();
@@ -92,7 +102,7 @@ pub(super) fn make(
         style,
         family,
         protocol,
-        place: list::place(protocol),
+        place: place(protocol),
         uid,
         options: Options::for_datagrams(),
         state: SpinLock::new(State {

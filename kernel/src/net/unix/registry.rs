@@ -1,62 +1,33 @@
 //! All AF_UNIX sockets there are: for /proc/net/unix, and for the room that the garbage collector keeps for each.
 //!
-//! Owns a table of weak references. Never locks a socket while the table is locked. Locks: `Leaf`.
+//! Owns their list. Never locks a socket while it is locked. Locks: the list's.
 
 use super::address::Address;
 use super::garbage;
 use super::unix::{Kind, Role, Socket};
 use crate::fs::procfs::TextBuf;
-use crate::mm::fallible::{TryGrow, TryMap, TryString, TryVec};
-use crate::sync::{Pace, SpinLock, level};
+use crate::mm::fallible::TryString;
+use crate::net::list::List;
+use crate::sync::Pace;
 use crate::try_write;
 use abi::Result;
-use alloc::collections::BTreeMap;
-use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
-use core::ops::Bound;
+use alloc::sync::Arc;
 
-static SOCKETS: SpinLock<BTreeMap<usize, Weak<Socket>>, level::Leaf> =
-    SpinLock::new(BTreeMap::new());
+static SOCKETS: List<Socket> = List::new();
 
 /// The key of a socket: its address in memory.
-pub(super) fn key(socket: &Socket) -> usize {
-    core::ptr::from_ref(socket) as usize
+fn key(socket: &Socket) -> u64 {
+    core::ptr::from_ref(socket) as u64
 }
 
 /// Enters a new socket.
 pub(super) fn add(socket: &Arc<Socket>) -> Result<()> {
-    let mut sockets = SOCKETS.lock();
-    let old = sockets.try_put(key(socket), Arc::downgrade(socket))?;
-    let count = sockets.len();
-    drop(sockets);
-    drop(old);
-    garbage::make_room(count)
+    garbage::make_room(SOCKETS.add(key(socket), socket)?)
 }
 
 /// A socket is no more.
 pub(super) fn remove(socket: &Socket) {
-    let gone = SOCKETS.lock().remove(&key(socket));
-    drop(gone);
-}
-
-/// So many sockets are looked up before the table's lock is released for a moment.
-const WINDOW: usize = 64;
-
-/// The sockets whose keys are behind `last`, a window of them, and the last key of it, unless it has come to the end.
-fn window(last: usize) -> Result<(Vec<Arc<Socket>>, Option<usize>)> {
-    // No reference may be dropped under the lock, so the room for all is made first.
-    let mut found = Vec::with_room(WINDOW)?;
-    let sockets = SOCKETS.lock();
-    let behind = sockets.range((Bound::Excluded(last), Bound::Unbounded));
-    let mut reached = None;
-    for (nth, (&key, socket)) in behind.take(WINDOW).enumerate() {
-        if let Some(socket) = socket.upgrade() {
-            found.try_push(socket)?;
-        }
-        reached = (nth + 1 == WINDOW).then_some(key);
-    }
-    drop(sockets);
-    Ok((found, reached))
+    SOCKETS.remove(key(socket));
 }
 
 /// A piece of /proc/net/unix: the sockets whose keys are behind `from`.
@@ -64,11 +35,11 @@ pub fn table(from: u64, text: &mut TextBuf) -> Result<Option<u64>> {
     if from == 0 {
         text.try_push_str("Num       RefCount Protocol Flags    Type St Inode Path\n")?;
     }
-    let (sockets, last) = window(from as usize)?;
+    let (sockets, last) = SOCKETS.window(from)?;
     for socket in sockets.into_iter().paced() {
         line(text, &socket)?;
     }
-    Ok(last.map(|key| key as u64))
+    Ok(last)
 }
 
 fn line(out: &mut TextBuf, socket: &Socket) -> Result<()> {

@@ -1,7 +1,7 @@
-//! [`List`]: the list of all sockets of a kind, by protocol.
+//! [`List`]: the list of all sockets of a kind, and how lists of sockets are gone through, by windows.
 //!
-//! Owns the numbers of places. Never walks it in one hold of its lock, but by windows; no reference to a socket is dropped under it.
-//! Locks: a `Leaf`.
+//! Owns nothing itself. Never walks a list in one hold of its lock; no reference to a socket is dropped under it. Locks: a
+//! `Leaf` for each list.
 
 use crate::mm::fallible::{TryGrow, TryMap, TryVec};
 use crate::sync::{Pace, SpinLock, level};
@@ -10,21 +10,26 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::ops::Bound;
-use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Relaxed: only uniqueness matters.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+/// So many sockets, or ports, are looked at before a list's lock is released for a moment: others need it too.
+pub(super) const WINDOW: usize = 64;
 
-/// So many sockets are looked up before the lock is released for a moment.
-const WINDOW: usize = 64;
-
-/// The place of a new socket: its protocol, and which it is, of more than there will be for years.
-pub(super) fn place(protocol: i32) -> u64 {
-    let protocol = u64::from(protocol.unsigned_abs() as u16);
-    protocol << 48 | NEXT.fetch_add(1, Ordering::Relaxed)
+/// Shows `look` all that a list has, unlocked: `window` makes a window of it from a place on, and says where the next begins; the first
+/// is at 0.
+pub(super) fn by_windows<T>(
+    mut window: impl FnMut(u64) -> Result<(Vec<T>, Option<u64>)>,
+    mut look: impl FnMut(&T),
+) -> Result<()> {
+    let mut next = Some(0);
+    while let Some(from) = next {
+        let (found, rest) = window(from)?;
+        found.iter().paced().for_each(&mut look);
+        next = rest;
+    }
+    Ok(())
 }
 
-/// The sockets.
+/// Sockets by their places, of which 0 is none's.
 pub(super) struct List<T>(SpinLock<BTreeMap<u64, Weak<T>>, level::Leaf>);
 
 impl<T> List<T> {
@@ -32,10 +37,14 @@ impl<T> List<T> {
         Self(SpinLock::new(BTreeMap::new()))
     }
 
-    /// Adds a socket that got this place.
-    pub(super) fn add(&self, place: u64, socket: &Arc<T>) -> Result<()> {
-        let put = self.0.lock().try_put(place, Arc::downgrade(socket));
-        put.map(drop)
+    /// Adds a socket that got this place; how many there are.
+    pub(super) fn add(&self, place: u64, socket: &Arc<T>) -> Result<usize> {
+        let mut all = self.0.lock();
+        let old = all.try_put(place, Arc::downgrade(socket))?;
+        let count = all.len();
+        drop(all);
+        drop(old);
+        Ok(count)
     }
 
     /// A socket is gone.
@@ -67,13 +76,7 @@ impl<T> List<T> {
     }
 
     /// Shows `look` all sockets, unlocked.
-    pub(super) fn for_each(&self, mut look: impl FnMut(&Arc<T>)) -> Result<()> {
-        let mut next = Some(0);
-        while let Some(from) = next {
-            let (sockets, last) = self.window(from)?;
-            sockets.iter().paced().for_each(&mut look);
-            next = last;
-        }
-        Ok(())
+    pub(super) fn for_each(&self, look: impl FnMut(&Arc<T>)) -> Result<()> {
+        by_windows(|last| self.window(last), look)
     }
 }
