@@ -6,8 +6,8 @@
 //! a page of the program's file that a child was the first to touch; the next fork maps it in the parent. The
 //! record is shared by a family of forks; with exec it starts with what earlier runs of the program wrote.
 //!
-//! Owns the record. Never more than a hint: an entry that is wrong or was lost costs time only, so all accesses are Relaxed.
-//! Locks: none.
+//! Owns the record. Never more than a hint: an entry may be wrong, be lost, or stand there twice (two CPUs remember the
+//! same page at the same moment), so all accesses are Relaxed. Locks: none.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -51,7 +51,7 @@ impl HotPages {
         }
     }
 
-    /// The pages remembered.
+    /// The pages remembered; one may come twice.
     pub fn iter(&self) -> impl Iterator<Item = u64> {
         self.slots.iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|&addr| addr != 0)
     }

@@ -264,8 +264,7 @@ impl Inner {
         } else if !vma.is_accessible() {
             bits &= !PRESENT;
         }
-        // The entry allows more than before, of the same page: a CPU with the old entry in its TLB takes a fault
-        // and finds the new one (see `resolve`).
+        // A CPU whose TLB has the old entry, which allows less of the same page, takes a fault (see `resolve`).
         if !vma.is_private() {
             leaf.replace(index, old.phys() | bits);
             forget_here(space, addr);
@@ -286,12 +285,13 @@ impl Inner {
             new.copy_from(old);
             new
         };
-        leaf.set(index, new.phys() | bits | OWNED);
         if entry & OWNED != 0 {
+            leaf.replace(index, new.phys() | bits | OWNED);
             self.note_hot(&space.hot, addr);
             gather.removed(addr, Was::used(entry));
             return Ok(new);
         }
+        leaf.set(index, new.phys() | bits | OWNED);
         let flags = vma.flags;
         if entry & ZERO == 0 {
             if let Some(file) = &vma.file

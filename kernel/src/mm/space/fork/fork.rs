@@ -72,7 +72,8 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Copies the pages that are likely written soon, and maps those of files that are likely read.
+    /// Copies the pages that are likely written soon, and maps those of files that are likely read. The record may name
+    /// a page twice, which is copied once.
     fn copy_hot(&self, parent: &mut Inner, child: &mut Inner) -> Result<()> {
         let mut made = 0u64;
         // The parent's leaf table that was looked at last, and which 2 MiB it maps.
@@ -92,9 +93,11 @@ impl AddressSpace {
                 // The parent never touched it, but its children do.
                 let flags = vma.entry_flags() | OWNED | WRITABLE;
                 let leaf = child.table.leaf_or_alloc(addr, &self.cpus)?;
-                let new = frames::alloc_zeroed(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
-                leaf.set(index, new.phys() | flags);
-                made += 1;
+                if leaf.get(index) == 0 {
+                    let new = frames::alloc_zeroed(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
+                    leaf.set(index, new.phys() | flags);
+                    made += 1;
+                }
                 continue;
             }
             if entry == 0 {
@@ -119,10 +122,12 @@ impl AddressSpace {
             }
             let flags = vma.entry_flags() | OWNED | WRITABLE;
             let leaf = child.table.leaf_or_alloc(addr, &self.cpus)?;
-            let new = frames::alloc(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
-            new.copy_from(old);
-            leaf.set(index, new.phys() | flags);
-            made += 1;
+            if leaf.get(index) == 0 {
+                let new = frames::alloc(Owner::Anon, For::User).ok_or(Errno::ENOMEM)?;
+                new.copy_from(old);
+                leaf.set(index, new.phys() | flags);
+                made += 1;
+            }
         }
         child.counts.rss_anon += made;
         Ok(())

@@ -108,9 +108,10 @@ impl Table {
         core::array::from_fn(|n| entries[n].load(Ordering::Relaxed))
     }
 
-    /// Stores an entry that may have been zero, or not owned.
+    /// Stores an entry over one that is zero or holds no reference: a page that is owned would never be given back.
     #[inline]
     pub fn set(self, index: usize, entry: u64) {
+        debug_assert!(self.get(index) & OWNED == 0, "an owned page was mapped over");
         let meta = self.0.meta();
         meta.set_word(meta.word() | 1 << (index / 8));
         if entry & OWNED != 0 {
@@ -119,7 +120,8 @@ impl Table {
         self.replace(index, entry);
     }
 
-    /// Stores over an entry that is not zero without making it owned, or stores zero.
+    /// Stores over an entry that is not zero without making it owned, or stores zero. What the old one held is the
+    /// caller's.
     #[inline(always)]
     pub fn replace(self, index: usize, entry: u64) {
         self.entry(index).store(entry, Ordering::Relaxed);
