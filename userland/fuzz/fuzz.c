@@ -24,6 +24,7 @@
 #include "objects.h"
 #include <dirent.h>
 #include <ftw.h>
+#include <limits.h>
 #include <sys/xattr.h>
 
 /* A round may take this long before all is killed. */
@@ -282,38 +283,43 @@ static int tell_new_file(const char *path, const struct stat *st, int type, stru
 	return 0;
 }
 
-/* Reads until what is on its way to its end has come there: the least of what is held. */
-static void settle(struct objects *objects)
+/* The fuzzer's own private memory, in bytes. */
+static long own_bytes(void)
 {
-	struct objects now;
-	objects_read(objects);
-	for (int i = 0; i < 40; i++) {
-		usleep(5000);
-		objects_read(&now);
-		if (objects_bytes(&now) < objects_bytes(objects))
-			*objects = now;
-	}
+	char text[4096];
+	int fd = open("/proc/self/status", O_RDONLY);
+	ssize_t n = read(fd, text, sizeof text - 1);
+	text[n > 0 ? n : 0] = 0;
+	close(fd);
+	char *own = strstr(text, "RssAnon:");
+	if (!own)
+		say("fuzz: FAILED: no RssAnon in /proc/self/status\n");
+	return own ? atol(own + 8) * 1024 : 0;
 }
 
-/*
- * How many bytes the kernel holds, without private memory: of that the fuzzer has some itself, and more was there after some runs beside
- * other work, for a reason that is not known (docs/testing.md). Free memory is looked at besides.
- */
-static long held_bytes(const struct objects *objects)
+/* How many bytes the kernel holds besides the fuzzer's own memory: the least, when what is on its way to its end has come there. */
+static long settle(struct objects *objects)
 {
-	long bytes = objects_bytes(objects);
-	for (int i = 0; i < objects->kinds; i++)
-		if (!strcmp(objects->of[i].name, "pages_anonymous"))
-			bytes -= objects->of[i].number * 4096;
-	return bytes;
+	struct objects now;
+	long least = LONG_MAX;
+	for (int i = 0; i < 40; i++) {
+		/* first: a page that the fuzzer gets meanwhile counts too much, not too little */
+		long own = own_bytes();
+		objects_read(&now);
+		if (objects_bytes(&now) - own < least) {
+			least = objects_bytes(&now) - own;
+			*objects = now;
+		}
+		usleep(5000);
+	}
+	return least;
 }
 
 /* Keeps what there is; the bytes that are held. */
 static long keep_state(struct objects *objects)
 {
 	nftw("/", keep_file, 16, FTW_PHYS | FTW_MOUNT);
-	settle(objects);
-	return held_bytes(objects);
+	return settle(objects);
 }
 
 /* Tells by kind what there is more of than after the first rounds, `left` for objects, `grown` for memory; the bytes that are held. */
@@ -322,7 +328,7 @@ static long tell_objects(const struct objects *before)
 	struct objects after;
 	nftw("/", tell_new_file, 16, FTW_PHYS | FTW_MOUNT);
 	objects_came_back(before, &after);
-	settle(&after);
+	long held = settle(&after);
 	for (int i = 0; i < before->kinds && i < after.kinds; i++) {
 		long more = after.of[i].number - before->of[i].number;
 		if (!strcmp(before->of[i].name, "dentries") || !strcmp(before->of[i].name, "tmpfs_inodes"))
@@ -330,7 +336,7 @@ static long tell_objects(const struct objects *before)
 		if (more > 0)
 			say("fuzz: %s: %s %+ld\n", objects_exact(after.of[i].name) ? "left" : "grown", after.of[i].name, more);
 	}
-	return held_bytes(&after);
+	return held;
 }
 
 /* Has the kernel keep so many bytes, at most 64 KiB, that belong to no object: whether the end sees it is a test. */

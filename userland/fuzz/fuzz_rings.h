@@ -153,7 +153,7 @@ static void ring_submit(struct fuzzed_ring *ring)
 static void ring_register(struct fuzzed_ring *ring)
 {
 	struct iovec buffers[3] = { { ring_bytes, PAGE }, { ring_bytes + PAGE, below(PAGE) }, { (void *)draw(), draw() } };
-	u64 words[8] = { below(4), (u64)ring->fd, below(8), draw() }, sparse[4] = { 1 + below(RING_FDS) | 1UL << 32 };
+	u64 words[8] = { below(4), (u64)ring->fd, below(8), draw() }, sparse[4] = { (1 + below(RING_FDS)) | 1UL << 32 };
 	switch (below(12)) {
 	case 0: syscall(427, ring->fd, 0, buffers, 1 + below(3)); break;
 	case 1: syscall(427, ring->fd, 1, NULL, 0); break;

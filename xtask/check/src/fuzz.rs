@@ -26,10 +26,10 @@ const SILENCE: Duration = Duration::from_secs(600);
 const LAST_CALLS: usize = 40;
 
 /// By so many bytes what the kernel holds may differ after the first rounds: caches of free objects and the rooms that it
-/// keeps for good are not counted as held, nor is private memory.
+/// keeps for good are not counted as held.
 const ALLOWED: i64 = 16 << 10;
 
-/// By so many KiB free memory may be less than after the first rounds: the rooms, slabs that are partly used, and private memory.
+/// By so many KiB free memory may be less than after the first rounds: the rooms, and slabs that are partly used.
 const FEWER_FREE: i64 = 8 << 10;
 
 /// Throws random system calls at the kernel and reports what breaks.

@@ -22,12 +22,15 @@ pub fn sections(output: &str) -> (Vec<(String, String)>, bool) {
             sections.push(Section::new(name));
             continue;
         }
-        let Some(section) = sections.last_mut() else { continue };
-        if section.state == Reading::Nothing && line.starts_with("abi-end ") {
+        // Of no program at all when the last one took the kernel down before.
+        let between = sections.last().is_none_or(|section| section.state == Reading::Nothing);
+        if between && line.starts_with("abi-end ") {
             whole = true;
             break;
         }
-        section.take(line);
+        if let Some(section) = sections.last_mut() {
+            section.take(line);
+        }
     }
     (sections.into_iter().map(Section::finish).collect(), whole)
 }
@@ -141,6 +144,7 @@ mod tests {
         let (all, whole) = sections(&format!("=== a\n--- exit 0\nlog\n{left}abi-end 1\n"));
         assert!(whole);
         assert_eq!(all, [("a".into(), format!("--- exit 0\n{left}"))]);
+        assert_eq!(sections("log\nabi-end 0\n"), (Vec::new(), true));
         let (all, whole) = sections("=== a\none\nKernel panic\n");
         assert!(!whole);
         assert_eq!(all, [("a".into(), "one\nKernel panic\n".into())]);
