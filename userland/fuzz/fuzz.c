@@ -95,8 +95,8 @@ static void child(u64 seed, const struct kind *kind, int root)
 {
 	state = seed;
 	is_root = root;
-	chroot("/jail");
-	chdir("/");
+	/* the jail that init stands in: another child may have unmounted it from /jail by now */
+	chroot(".");
 	if (!root) {
 		setgid(1000);
 		setuid(1000 + (uid_t)below(2));
