@@ -371,7 +371,8 @@ static int spared(long number, const long *a)
 	number &= 0xffffffff;
 	if (number == SYS_reboot || number == SYS_fork || number == SYS_vfork || number == SYS_clone || number == SYS_exit_group)
 		return 1;
-	return a[0] == 1 && (number == SYS_prlimit64 || number == SYS_setpriority || (number >= SYS_sched_setparam && number <= SYS_sched_setscheduler) ||
+	/* a number of a process is an int to the kernel, whatever stands above it */
+	return (int)a[0] == 1 && (number == SYS_prlimit64 || number == SYS_setpriority || (number >= SYS_sched_setparam && number <= SYS_sched_setscheduler) ||
 			     number == SYS_sched_setaffinity || number == 314);
 }
 
