@@ -1,6 +1,7 @@
 //! [`Port`]: a socket's hold on its entry.
 //!
-//! Never drops a `Port` under the table's lock, which the drop takes: a `Port` is made when nothing can fail any more.
+//! Never drops a `Port` under the table's lock, which the drop takes: a `Port` is made when nothing can fail any more. Where one is
+//! dropped under that lock, or under another `Leaf`, the checking kernel panics: two `Leaf`s at once are out of order.
 
 use super::cover::Cover;
 use super::table::{Entry, Holder, Place, TABLE, unless_taken};

@@ -1,7 +1,7 @@
 //! The table of all bound TCP and UDP sockets: an entry for each, those of one port side by side.
 //!
 //! Owns the table. An entry is found, changed and removed by its [`Place`], so that none of that takes longer on a port that
-//! has many; what ends in TIME_WAIT stands in the order in which it ends. Never walks all entries in one hold of its lock:
+//! has many; what waits in TIME_WAIT stands in the order in which that ends. Never walks all entries in one hold of its lock:
 //! what does that for a user goes by windows of [`WINDOW`]. Nothing is dropped under the lock but entries without a
 //! socket. Locks: `Leaf`.
 
@@ -131,7 +131,7 @@ impl Shared {
 
 pub(super) struct Table {
     ports: BTreeMap<(i32, u16), Shared>,
-    /// Those in TIME_WAIT and when that ends: all wait equally long, so the first in is the first out.
+    /// Those in TIME_WAIT and when that ends, in that order.
     waiting: VecDeque<(u64, Place)>,
 }
 
@@ -219,11 +219,12 @@ impl Table {
     /// An entry loses its socket and waits for a minute; what it referred to, to be dropped unlocked. When too many wait, the
     /// oldest need not any longer.
     pub(super) fn wait_out(&mut self, place: Place) -> Result<Option<Holder>> {
-        let until = time::since_boot_ns() + TIME_WAIT_NS;
         if self.waiting.len() == MAX_WAITING {
             self.end_first(count::Tcp::WaitsCut);
         }
         self.waiting.try_room(1)?;
+        // The clock of a CPU may be a little behind that of another.
+        let until = self.last_until().max(time::since_boot_ns() + TIME_WAIT_NS);
         self.stop_listening(place);
         let Some(entry) = self.get(place) else { return Ok(None) };
         entry.until = Some(until);
@@ -232,11 +233,17 @@ impl Table {
             Holder::Udp(_) => Holder::Udp(Weak::new()),
         };
         let gone = core::mem::replace(&mut entry.claim.holder, nobody);
+        debug_assert!(self.last_until() <= until, "waits out of order");
         self.waiting.try_push((until, place))?; // there is room
         Ok(Some(gone))
     }
 
-    /// Frees the port that has waited longest.
+    /// When the last of the waits ends.
+    fn last_until(&self) -> u64 {
+        self.waiting.back().map_or(0, |(until, _)| *until)
+    }
+
+    /// Frees the port whose wait ends first.
     fn end_first(&mut self, what: count::Tcp) {
         if let Some((_, place)) = self.waiting.pop_front() {
             self.remove(place);
