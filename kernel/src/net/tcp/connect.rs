@@ -71,31 +71,34 @@ impl Tcp {
     /// `listen`.
     pub(super) fn begin_listening(&self, backlog: i32) -> Result<()> {
         let backlog = limit::backlog(backlog);
-        if !self.set_backlog(backlog)? {
+        if !self.try_backlog(backlog, false)? {
             let port = self.state.lock().port.as_ref().map(ports::Port::place);
             let place = port.map_or_else(|| self.bind_to_any(), Ok)?;
             ports::listen(place)?;
-            if !self.become_listener(backlog) {
+            if let Err(errno) = self.try_backlog(backlog, true) {
                 ports::stop_listening(place);
-                return Err(Errno::EINVAL);
+                return Err(errno);
             }
         }
         self.admit();
         Ok(())
     }
 
-    /// Whether it listens already, with this backlog from now on; EINVAL where it cannot begin to.
-    fn set_backlog(&self, new: usize) -> Result<bool> {
+    /// Whether it listens now, with this backlog: it did before, or `begins` to, its port having allowed it. EINVAL where it cannot
+    /// begin to, which may come of what another thread has made of the socket meanwhile.
+    fn try_backlog(&self, backlog: usize, begins: bool) -> Result<bool> {
         let mut state = self.state.lock();
         let state = &mut *state;
         match &mut state.role {
-            Role::Listener { backlog, .. } => {
-                *backlog = new;
-                Ok(true)
+            Role::Listener { backlog: old, .. } => *old = backlog,
+            Role::Closed if !state.connecting && begins => {
+                let (pending, waiting) = (VecDeque::new(), VecDeque::new());
+                state.role = Role::Listener { backlog, pending, waiting };
             }
-            Role::Closed if !state.connecting => Ok(false),
-            _ => Err(Errno::EINVAL),
+            Role::Closed if !state.connecting => return Ok(false),
+            _ => return Err(Errno::EINVAL),
         }
+        Ok(true)
     }
 
     fn bind_to_any(&self) -> Result<ports::Place> {
@@ -108,21 +111,6 @@ impl Tcp {
         state.local.set_port(port.number());
         state.port = Some(port);
         Ok(place)
-    }
-
-    /// The second half of `listen`, once its port allows it; false if another thread has made something else of the socket meanwhile.
-    fn become_listener(&self, backlog: usize) -> bool {
-        let mut state = self.state.lock();
-        let state = &mut *state;
-        match &mut state.role {
-            Role::Listener { backlog: old, .. } => *old = backlog,
-            Role::Closed if !state.connecting => {
-                let (pending, waiting) = (VecDeque::new(), VecDeque::new());
-                state.role = Role::Listener { backlog, pending, waiting };
-            }
-            _ => return false,
-        }
-        true
     }
 
     /// `accept`.
