@@ -432,16 +432,3 @@ impl<T: Copy> TrySlice<T> for [T] {
         try_copy(self)
     }
 }
-
-/// A shared copy of a short slice: `ENOMEM`, and `EINVAL` for one that is longer than [`crate::mm::heap::classes::MAX`] allows.
-pub fn try_arc_bytes(bytes: &[u8]) -> Result<Arc<[u8]>> {
-    let words = Layout::array::<usize>(2).map_err(|_| Errno::EINVAL)?;
-    let own = Layout::array::<u8>(bytes.len()).map_err(|_| Errno::EINVAL)?;
-    let (layout, _) = words.extend(own).map_err(|_| Errno::EINVAL)?;
-    let layout = layout.pad_to_align();
-    if layout.size() > classes::MAX {
-        return Err(Errno::EINVAL);
-    }
-    enough(heap::reserve(layout, 1))?;
-    Ok(magazine::promised(|| Arc::from(bytes)))
-}

@@ -7,6 +7,7 @@ use crate::net::name::SockName;
 use crate::net::sysctl::ipv6;
 use abi::net::{AF_INET, AF_INET6, SOCKADDR_IN, SOCKADDR_IN6, SOCKADDR_IN6_MIN};
 use abi::{Errno, Result};
+use arrayvec::ArrayVec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The index of the loopback interface.
@@ -145,7 +146,7 @@ impl Name {
 
 /// Encodes an address as a `sockaddr` of the socket's family.
 pub fn encode(family: Family, addr: SocketAddr) -> SockName {
-    let mut name = [0; SOCKADDR_IN6];
+    let mut name = ArrayVec::from([0; SOCKADDR_IN6]);
     name[..2].copy_from_slice(&family.number().to_ne_bytes());
     name[2..4].copy_from_slice(&addr.port().to_be_bytes());
     let len = match (family, addr.ip()) {
@@ -164,7 +165,8 @@ pub fn encode(family: Family, addr: SocketAddr) -> SockName {
             SOCKADDR_IN6
         }
     };
-    SockName::of(&[&name[..len]])
+    name.truncate(len);
+    SockName::of(&[], &name, &[])
 }
 
 /// The name of the other side; ENOTCONN without one, or when it has no port.

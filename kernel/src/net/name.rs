@@ -14,13 +14,17 @@ const LONGEST: usize = size_of::<u16>() + UNIX_PATH_MAX + 1;
 pub struct SockName(ArrayVec<u8, LONGEST>);
 
 impl SockName {
-    /// What consists of these parts, which fit into the longest name.
+    /// What consists of these parts. Those that may be longer than any name are not compiled.
     #[inline]
-    pub fn of(parts: &[&[u8]]) -> Self {
+    pub fn of<const A: usize, const B: usize, const C: usize>(
+        head: &[u8; A],
+        middle: &ArrayVec<u8, B>,
+        tail: &[u8; C],
+    ) -> Self {
+        const { assert!(A + B + C <= LONGEST, "a name longer than any") };
         let mut name = ArrayVec::new();
-        for part in parts {
-            let fits = name.try_extend_from_slice(part);
-            debug_assert!(fits.is_ok(), "a name longer than any");
+        for part in [head, &**middle, tail] {
+            let _ = name.try_extend_from_slice(part); // there is room
         }
         Self(name)
     }

@@ -22,6 +22,7 @@ use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use arrayvec::ArrayVec;
 use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::{FromBytes, IntoBytes};
@@ -159,7 +160,9 @@ fn decode(name: &[u8]) -> Result<SockaddrNl> {
 }
 
 fn encode(pid: u32, groups: u32) -> SockName {
-    SockName::of(&[SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups }.as_bytes()])
+    let name: [u8; size_of::<SockaddrNl>()] =
+        zerocopy::transmute!(SockaddrNl { family: AF_NETLINK, pad: 0, pid, groups });
+    SockName::of(&name, &ArrayVec::<u8, 0>::new(), &[])
 }
 
 impl Netlink {

@@ -3,7 +3,7 @@
 //! Owns the abstract namespace. Never keeps a socket alive: its references are weak. Locks: `Leaf`.
 
 use super::unix::Socket;
-use crate::mm::fallible::{TryMap, try_arc_bytes};
+use crate::mm::fallible::{TryMap, try_arc};
 use crate::net::name::SockName;
 use crate::sync::{Pace, SpinLock, level};
 use crate::try_format;
@@ -11,6 +11,7 @@ use abi::socket::{AF_UNIX, UNIX_PATH_MAX};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
+use arrayvec::ArrayVec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Size of the family in front of the name.
@@ -18,17 +19,24 @@ const FAMILY: usize = 2;
 /// `sizeof(struct sockaddr_un)`.
 pub const MAX_LEN: usize = FAMILY + UNIX_PATH_MAX;
 
+/// What a name consists of beside its family and a NUL: no longer than names may be.
+pub type Bytes = ArrayVec<u8, UNIX_PATH_MAX>;
+
+fn kept(bytes: &[u8]) -> Result<Arc<Bytes>> {
+    try_arc(Bytes::try_from(bytes).map_err(|_| Errno::EINVAL)?)
+}
+
 /// A name, as programs pass it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     Unnamed,
     /// A path, without NUL.
-    Path(Arc<[u8]>),
+    Path(Arc<Bytes>),
     /// The bytes after the leading NUL.
-    Abstract(Arc<[u8]>),
+    Abstract(Arc<Bytes>),
 }
 
-static NAMES: SpinLock<BTreeMap<Arc<[u8]>, Weak<Socket>>, level::Leaf> =
+static NAMES: SpinLock<BTreeMap<Arc<Bytes>, Weak<Socket>>, level::Leaf> =
     SpinLock::new(BTreeMap::new());
 /// Relaxed: where to look for a free name; taken names are skipped.
 static NEXT_AUTO: AtomicU32 = AtomicU32::new(0);
@@ -44,27 +52,27 @@ impl Address {
         }
         Ok(match name {
             [] => Self::Unnamed,
-            [0, rest @ ..] => Self::Abstract(try_arc_bytes(rest)?),
+            [0, rest @ ..] => Self::Abstract(kept(rest)?),
             path => {
                 let end = path.iter().position(|&b| b == 0).unwrap_or(path.len());
-                Self::Path(try_arc_bytes(&path[..end])?)
+                Self::Path(kept(&path[..end])?)
             }
         })
     }
 
     /// As a `sockaddr`'s bytes.
     pub fn encode(&self) -> SockName {
-        let family = &AF_UNIX.to_ne_bytes();
+        let family @ [low, high] = AF_UNIX.to_ne_bytes();
         match self {
-            Self::Unnamed => SockName::of(&[family]),
-            Self::Path(path) => SockName::of(&[family, path, &[0]]),
-            Self::Abstract(name) => SockName::of(&[family, &[0], name]),
+            Self::Unnamed => SockName::of(&family, &Bytes::new(), &[]),
+            Self::Path(path) => SockName::of(&family, path, &[0]),
+            Self::Abstract(name) => SockName::of(&[low, high, 0], name, &[]),
         }
     }
 }
 
 /// Gives an abstract name to a socket: EADDRINUSE if it is taken.
-pub fn claim(name: &Arc<[u8]>, socket: &Arc<Socket>) -> Result<()> {
+pub fn claim(name: &Arc<Bytes>, socket: &Arc<Socket>) -> Result<()> {
     let mut names = NAMES.lock();
     if names.get(name).is_some_and(|owner| owner.strong_count() > 0) {
         return Err(Errno::EADDRINUSE);
@@ -79,7 +87,7 @@ pub fn claim(name: &Arc<[u8]>, socket: &Arc<Socket>) -> Result<()> {
 pub fn claim_any(socket: &Arc<Socket>) -> Result<Address> {
     for _ in (0..1 << 20).paced() {
         let number = NEXT_AUTO.fetch_add(1, Ordering::Relaxed) & 0xf_ffff;
-        let name = try_arc_bytes(try_format!("{number:05x}")?.as_bytes())?;
+        let name = kept(try_format!("{number:05x}")?.as_bytes())?;
         match claim(&name, socket) {
             Ok(()) => return Ok(Address::Abstract(name)),
             Err(Errno::EADDRINUSE) => {}
@@ -90,13 +98,13 @@ pub fn claim_any(socket: &Arc<Socket>) -> Result<Address> {
 }
 
 /// The socket with an abstract name.
-pub fn find(name: &[u8]) -> Result<Arc<Socket>> {
+pub fn find(name: &Bytes) -> Result<Arc<Socket>> {
     let found = NAMES.lock().get(name).and_then(Weak::upgrade);
     found.ok_or(Errno::ECONNREFUSED)
 }
 
 /// Frees an abstract name: its socket is closed.
-pub fn release(name: &[u8]) {
+pub fn release(name: &Bytes) {
     let gone = NAMES.lock().remove(name);
     drop(gone);
 }

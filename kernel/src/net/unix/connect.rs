@@ -39,7 +39,7 @@ struct Bound(Weak<Socket>);
 
 impl Socket {
     /// Gives the socket an abstract name: EINVAL if it has one.
-    pub fn bind_abstract(self: &Arc<Self>, name: &Arc<[u8]>) -> Result<()> {
+    pub fn bind_abstract(self: &Arc<Self>, name: &Arc<address::Bytes>) -> Result<()> {
         let _turn = self.turn.lock();
         self.check_unbound()?;
         address::claim(name, self)?;
@@ -272,7 +272,7 @@ impl Socket {
     }
 
     /// Whether an abstract name in the namespace is this socket's (an accepted socket shows its listener's).
-    fn owns(&self, name: &[u8]) -> bool {
+    fn owns(&self, name: &address::Bytes) -> bool {
         address::find(name).is_ok_and(|owner| core::ptr::eq(Arc::as_ptr(&owner), self))
     }
 
