@@ -1,8 +1,11 @@
-//! [`Admission`]: a file may be opened, since there are fewer than `fs.file-max`, or it is an administrator who opens it.
+//! [`Admission`]: a file may be opened, since there are fewer than `fs.file-max`, or it is an administrator who opens it. It counts as
+//! open from then on, however long the open waits, as on Linux.
 //!
 //! Open files are counted by CPU, and the sum of the counts is not for every open: after each look at it a CPU lets some files in
-//! without looking, a share of those that are left. So the limit is exact on one CPU; on more, each may let in [`UNSEEN_MOST`] too
-//! many, as Linux's own count may be behind.
+//! without looking, a share of those that are left. So the limit is exact on one CPU. On more, two that look at once may both find the
+//! last place, and each of the others may have [`UNSEEN_MOST`] left when one finds none: there may be `UNSEEN_MOST + 1` files too many
+//! for each CPU but one. Linux looks before it counts, too, and adds what a CPU has counted to its sum when that is 32 or more (twice
+//! the number of CPUs), so it may be as far beyond its limit; when it seems reached, it sums up exactly.
 //!
 //! Owns the limit, and how many files each CPU may still let in without looking. Never refuses an administrator. Locks: none.
 
@@ -10,7 +13,7 @@ use super::cred::{Capability, running_cred};
 use crate::base::percpu::{MAX_CPUS, cpus_online};
 use crate::base::setting::{WideBounded, WideSetting};
 use crate::per_cpu;
-use crate::sync::counted::{self, Kind};
+use crate::sync::counted::{self, Counted, Kind};
 use abi::{Errno, Result};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -32,9 +35,18 @@ per_cpu! {
 /// Whether somebody was refused under this limit: the log says it once. Relaxed: a hint.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// That one file may be opened.
+/// That one file may be opened, or is: it is counted.
 #[must_use]
-pub struct Admission(());
+pub struct Admission {
+    _counted: Counted,
+}
+
+impl Admission {
+    #[inline]
+    fn new() -> Self {
+        Self { _counted: Counted::new(Kind::OpenFile) }
+    }
+}
 
 /// Lets one file in: `ENFILE`.
 #[inline]
@@ -44,7 +56,7 @@ pub fn admit() -> Result<Admission> {
         unseen.store(left.saturating_sub(1), Ordering::Relaxed);
         left == 0
     });
-    if seen { look() } else { Ok(Admission(())) }
+    if seen { look() } else { Ok(Admission::new()) }
 }
 
 #[cold]
@@ -53,10 +65,10 @@ fn look() -> Result<Admission> {
     if let Some(left) = most.checked_sub(open + 1) {
         let cpus = u64::try_from(cpus_online()).unwrap_or(1).max(1);
         UNSEEN.with(|unseen| unseen.store((left / cpus).min(UNSEEN_MOST), Ordering::Relaxed));
-        return Ok(Admission(()));
+        return Ok(Admission::new());
     }
     if running_cred().is_none_or(|cred| cred.capable(Capability::SYS_ADMIN)) {
-        return Ok(Admission(()));
+        return Ok(Admission::new());
     }
     if !TOLD.swap(true, Ordering::Relaxed) {
         log::info!("file-max limit {most} reached");

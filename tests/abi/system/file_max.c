@@ -24,13 +24,20 @@ static unsigned long used(void)
 	return files;
 }
 
-/* Opens files as long as it goes, of at most so many, and says whether they were about as many as expected. */
-static int fill(int most, int expected)
+/* Opens files as long as it goes, of at most so many. */
+static int open_many(int most)
 {
 	int n = 0;
 	errno = 0;
 	while (n < most && open("/", O_RDONLY) >= 0)
 		n++;
+	return n;
+}
+
+/* The same; says whether they were about as many as expected. */
+static int fill(int most, int expected)
+{
+	int n = open_many(most);
 	SAY("%s after %s", n == most ? "all" : err_name(errno),
 	    n < expected - SLACK ? "too few" : n > expected + SLACK ? "too many" : "as many as expected");
 	return n;
@@ -41,6 +48,56 @@ static void limit(unsigned long files)
 	char text[32];
 	snprintf(text, sizeof text, "%lu", files);
 	MUST(put_setting("fs/file-max", text));
+}
+
+static void say_more(unsigned long before, unsigned long expected)
+{
+	unsigned long more = used() - before;
+	SAY("%s", more + SLACK < expected || more > expected + SLACK ? "other than that" : "so many more");
+}
+
+/* A file that waits in its open is one already. */
+static void waiting(void)
+{
+	unsigned long before = used();
+	MUST(mkfifo("fifo", 0600));
+	fflush(stdout);
+	for (int i = 0; i < 200; i++)
+		if (MUST(fork()) == 0)
+			_exit(open("fifo", O_RDONLY) < 0);
+	say_more(before, 200);
+	int fd = (int)MUST(open("fifo", O_WRONLY)), status, ended = 0;
+	while (wait(&status) > 0)
+		ended += status == 0;
+	SAY("%d ended", ended);
+	close(fd);
+	MUST(unlink("fifo"));
+}
+
+/* Two fill the same room at once. */
+static void two_at_once(void)
+{
+	int done[2], stay[2];
+	char byte;
+	unsigned long before = used();
+	limit(before + 300);
+	MUST(pipe(done)), MUST(pipe(stay));
+	fflush(stdout);
+	for (int i = 0; i < 2; i++)
+		if (MUST(fork()) == 0) {
+			MUST(setuid(1000));
+			open_many(10000);
+			int refused = errno == ENFILE;
+			close(stay[1]);
+			write(done[1], "", 1), read(stay[0], &byte, 1);
+			_exit(!refused);
+		}
+	MUST(read(done[0], &byte, 1)), MUST(read(done[0], &byte, 1));
+	say_more(before, 300);
+	close(done[0]), close(done[1]), close(stay[0]), close(stay[1]);
+	int status;
+	while (wait(&status) > 0)
+		say_status("one of two", status);
 }
 
 /* No file may be had any more. */
@@ -128,10 +185,11 @@ int main(void)
 	unsigned long first = used();
 	CHILD("counted") {
 		fill(200, 200);
-		unsigned long more = used() - first;
-		SAY("%s", more + SLACK < 200 || more > 200 + SLACK ? "other than that" : "so many more");
+		say_more(first, 200);
 		IS(put_setting("fs/file-nr", "1"));
 	} END;
+	waiting();
+	two_at_once();
 	limit(used() + 300);
 	CHILD("not privileged") {
 		MUST(setuid(1000));

@@ -16,7 +16,6 @@ use super::seek::Whence;
 use super::types::FileType;
 use crate::mm::fallible::try_box;
 use crate::mm::{MapSource, Sink, Source};
-use crate::sync::counted::{Counted, Kind};
 use crate::sync::{PollTable, SpinLock, level};
 use crate::vfs::admission::Admission;
 use crate::vfs::cred::Cred;
@@ -175,7 +174,7 @@ pub trait FileWatcher: Any + Send + Sync {
 
 /// One open file description.
 pub struct OpenFile {
-    _counted: Counted,
+    _admission: Admission,
     ops: Arc<dyn FileOps>,
     path: Path,
     mode: FileMode,
@@ -191,39 +190,36 @@ pub struct OpenFile {
 impl OpenFile {
     /// A new description. Flags that matter only to `open` itself are left out.
     #[inline]
-    pub fn new(_admitted: Admission, ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags) -> Self {
-        Self::build(ops, path, flags, false)
-    }
-
-    /// As [`new`](Self::new), for a file that has been counted as a writer of its inode.
-    #[inline]
-    pub(in crate::vfs) fn new_writer(
-        _admitted: Admission,
-        ops: Arc<dyn FileOps>,
-        path: Path,
-        flags: OpenFlags,
-    ) -> Self {
-        Self::build(ops, path, flags, true)
-    }
-
-    #[inline]
-    fn build(ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags, counts_as_writer: bool) -> Self {
+    pub fn new(admission: Admission, ops: Arc<dyn FileOps>, path: Path, flags: OpenFlags) -> Self {
         let once = OpenFlags::CREAT
             .union(OpenFlags::EXCL)
             .union(OpenFlags::NOCTTY)
             .union(OpenFlags::TRUNC)
             .union(OpenFlags::CLOEXEC);
         Self {
-            _counted: Counted::new(Kind::OpenFile),
+            _admission: admission,
             mode: FileMode::new(flags, ops.position()),
             ops,
             path,
             flags: AtomicU32::new(flags.difference(once).bits()),
             pos: FilePos::new(),
             owner: SpinLock::new(None),
-            counts_as_writer,
+            counts_as_writer: false,
             watchers: SpinLock::new(Vec::new()),
         }
+    }
+
+    /// As [`new`](Self::new), for a file that has been counted as a writer of its inode.
+    #[inline]
+    pub(in crate::vfs) fn new_writer(
+        admission: Admission,
+        ops: Arc<dyn FileOps>,
+        path: Path,
+        flags: OpenFlags,
+    ) -> Self {
+        let mut file = Self::new(admission, ops, path, flags);
+        file.counts_as_writer = true;
+        file
     }
 
     /// What the file does.
