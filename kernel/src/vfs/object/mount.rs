@@ -1,16 +1,16 @@
 //! [`Mount`]: a file system instance attached to the tree, and the one mount tree of the machine.
 //!
-//! Owns the tree. Locks: `MountTable` for the tree (what is mounted where), taken to cross a mount point, to look through
-//! the list of mounts and to change the tree. A mount's place is read without it, under the mount's own leaf lock. A mount
-//! is never dropped under either.
+//! Owns the tree. Locks: a mutex orders all changes, and whoever changes the tree shows that it is held ([`Changing`]); then
+//! `MountTable` for the tree (what is mounted where), taken to cross a mount point, to look through the list of mounts and to change
+//! the tree. A mount's place is read without them, under the mount's own leaf lock. A mount is never dropped under either spinlock.
 #![forbid(unsafe_code)]
 
 use super::dentry::Dentry;
 use super::filesystem::Super;
 use super::path::Path;
-use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc};
+use crate::mm::fallible::{TryGrow, TryMap, TrySlice, TryVec, try_arc};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Pace, PollTable, SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, MutexGuard, Pace, PollTable, SpinLock, WaitQueue, level};
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -139,6 +139,17 @@ crate::setting! {
 static TREE: SpinLock<Tree, level::MountTable> =
     SpinLock::new(Tree { by_point: BTreeMap::new(), all: Vec::new() });
 
+/// That the tree does not change meanwhile but by the one who has this. A path walk takes none.
+pub struct Changing {
+    _held: MutexGuard<'static, ()>,
+}
+
+/// Begins to change the tree, when nobody else does.
+pub fn change() -> Changing {
+    static CHANGING: Mutex<()> = Mutex::new(());
+    Changing { _held: CHANGING.lock() }
+}
+
 /// What tells of changes of a text, to who polls it.
 pub struct Changes {
     count: AtomicU64,
@@ -180,7 +191,7 @@ impl Tree {
 }
 
 /// Whether there is room for so many more; ENOSPC.
-pub fn check_room(more: usize) -> Result<()> {
+pub fn check_room(_: &Changing, more: usize) -> Result<()> {
     TREE.lock().check_room(more)
 }
 
@@ -211,7 +222,11 @@ pub fn attach_root(mount: Arc<Mount>) {
 /// Attaches new mounts, all or none: each `of` is a mount and its place, the first where the name cannot change meanwhile
 /// ([`Dentry::while_named`]), the others on those before them. ENOENT if the mount of the first place is not in the tree: no
 /// path leads to such a place, so what the tree holds there could never be unmounted. ENOSPC beyond `MOUNT_MAX`.
-pub fn attach_all<T>(made: &[T], of: impl Fn(&T) -> (&Arc<Mount>, &Path)) -> Result<()> {
+pub fn attach_all<T>(
+    _: &Changing,
+    made: &[T],
+    of: impl Fn(&T) -> (&Arc<Mount>, &Path),
+) -> Result<()> {
     let Some((_, first)) = made.first().map(&of) else { return Ok(()) };
     let mut tree = TREE.lock();
     if !tree.holds(&first.mount) {
@@ -239,7 +254,7 @@ pub fn attach_all<T>(made: &[T], of: impl Fn(&T) -> (&Arc<Mount>, &Path)) -> Res
 }
 
 /// Moves an attached mount to `at`, whose name cannot change meanwhile, or leaves it where it is. ENOENT as above.
-pub fn relocate(mount: &Arc<Mount>, at: Path) -> Result<()> {
+pub fn relocate(_: &Changing, mount: &Arc<Mount>, at: Path) -> Result<()> {
     let mut tree = TREE.lock();
     if !tree.holds(&at.mount) {
         return Err(Errno::ENOENT);
@@ -257,9 +272,10 @@ pub fn relocate(mount: &Arc<Mount>, at: Path) -> Result<()> {
     Ok(())
 }
 
-/// Detaches mounts, the last one first; whatever else is mounted below them stays attached to them. Where they were, which nothing
-/// that is locked may drop, goes into `places`, which has room. The caller lets nobody else change the tree meanwhile.
-pub fn detach_all(mounts: &[Arc<Mount>], places: &mut Vec<Path>) -> Result<()> {
+/// Detaches mounts, the last one first, or none without memory; whatever else is mounted below them stays attached to them. Returns
+/// where they were, to be dropped with nothing locked.
+pub fn detach_all(_: &Changing, mounts: &[Arc<Mount>]) -> Result<Vec<Path>> {
+    let mut places = Vec::with_room(mounts.len())?;
     for mount in mounts.iter().rev().paced() {
         let mut tree = TREE.lock();
         let place = mount.place.lock().take();
@@ -277,7 +293,7 @@ pub fn detach_all(mounts: &[Arc<Mount>], places: &mut Vec<Path>) -> Result<()> {
     // Whoever has no place has left, but for the root. The caller has all of them: none ends here.
     TREE.lock().all.retain(|mount| core::mem::take(&mut is_root) || mount.place.lock().is_some());
     CHANGES.tell();
-    Ok(())
+    Ok(places)
 }
 
 /// All attached mounts in the order in which they were attached.

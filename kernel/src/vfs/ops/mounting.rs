@@ -1,27 +1,20 @@
 //! `mount` and `umount`: the changes to the mount tree, with Linux's checks.
 //!
-//! Owns the mutex that orders all changes. Never drops what it unmounts under the tree's spinlock. Locks: that mutex, then
+//! Owns nothing. Never drops what it unmounts with anything locked. Locks: the mutex of all changes of the tree ([`Changing`]), then
 //! the `change` mutex of the directory that the mount point is in, then the tree's spinlock; a path walk takes neither mutex.
 #![forbid(unsafe_code)]
 
 use crate::mm::fallible::{TryGrow, TryMap, TryVec};
-use crate::sync::{Mutex, MutexGuard, Pace};
+use crate::sync::Pace;
 use crate::vfs::object::dentry::Dentry;
 use crate::vfs::object::filesystem::SuperFlags;
-use crate::vfs::object::mount::{self, Mount, MountFlags};
+use crate::vfs::object::mount::{self, Changing, Mount, MountFlags};
 use crate::vfs::object::path::Path;
 use crate::vfs::registry;
 use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-
-/// Orders all changes of the mount tree. Taken before the tree's spinlock, and never by a path walk.
-static CHANGES: Mutex<()> = Mutex::new(());
-
-fn changes() -> MutexGuard<'static, ()> {
-    CHANGES.lock()
-}
 
 /// Mounts a new instance of `kind` on `at`.
 pub fn new_mount(
@@ -34,7 +27,7 @@ pub fn new_mount(
 ) -> Result<()> {
     let sb = registry::instance(kind, options)?;
     let root = sb.root().clone();
-    let _changes = changes();
+    let changing = mount::change();
     if !sb.lives_for_ever() {
         sb.set_flags(of_instance, SuperFlags::all());
     }
@@ -45,7 +38,7 @@ pub fn new_mount(
         return Err(Errno::EBUSY);
     }
     let mount = Mount::new(sb, root, source, flags)?;
-    on_mount_point(at, |at| graft(mount, at))
+    on_mount_point(at, |at| graft(&changing, mount, at))
 }
 
 /// Calls `act` with the place where a mount on `at` goes: the root of the topmost mount there, or `at` itself if there is none.
@@ -66,19 +59,19 @@ fn check_graft(mount: &Mount, at: &Path) -> Result<()> {
 }
 
 /// Attaches `mount` to `at`, a mount point.
-fn graft(mount: Arc<Mount>, at: Path) -> Result<()> {
+fn graft(changing: &Changing, mount: Arc<Mount>, at: Path) -> Result<()> {
     check_graft(&mount, &at)?;
-    mount::attach_all(&[(mount, at)], |(mount, at)| (mount, at))
+    mount::attach_all(changing, &[(mount, at)], |(mount, at)| (mount, at))
 }
 
 /// Shows what is at `from` also on `at`; with `recursive`, what is mounted below it too.
 pub fn bind(from: &Path, at: &Path, recursive: bool) -> Result<()> {
-    let _changes = changes();
-    on_mount_point(at, |at| bind_at(from, at, recursive))
+    let changing = mount::change();
+    on_mount_point(at, |at| bind_at(&changing, from, at, recursive))
 }
 
-/// As [`bind`], on a mount point; `CHANGES` is held.
-fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
+/// As [`bind`], on a mount point.
+fn bind_at(changing: &Changing, from: &Path, at: Path, recursive: bool) -> Result<()> {
     if !mount::is_attached(&from.mount) {
         return Err(Errno::EINVAL);
     }
@@ -86,9 +79,12 @@ fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
         |of: &Arc<Mount>, root| Mount::new(of.super_block().clone(), root, of.source(), of.flags());
     let top = clone(&from.mount, from.dentry.clone())?;
     check_graft(&top, &at)?;
-    let below: Vec<Arc<Mount>> =
-        if recursive { mounts_below(&from.mount, Some(&from.dentry))? } else { Vec::new() };
-    mount::check_room(below.len() + 1)?;
+    let below: Vec<Arc<Mount>> = if recursive {
+        mounts_below(changing, &from.mount, Some(&from.dentry))?
+    } else {
+        Vec::new()
+    };
+    mount::check_room(changing, below.len() + 1)?;
     // Each copy and its place, and the copy of each by the number of what is copied.
     let mut copies = Vec::with_room(below.len() + 1)?;
     let mut copy_of = BTreeMap::new();
@@ -102,12 +98,16 @@ fn bind_at(from: &Path, at: Path, recursive: bool) -> Result<()> {
         // The name stays there, since something is mounted on it.
         copies.try_push((copy, Path { mount: parent, dentry: place.dentry }))?;
     }
-    mount::attach_all(&copies, |(copy, place)| (copy, place))
+    mount::attach_all(changing, &copies, |(copy, place)| (copy, place))
 }
 
 /// Every mount that is attached to `top` (with `under`: at that directory or below it), or to one of those; parents first.
 /// Without `under` none is left out, even one whose mount point was renamed out of what `top` shows.
-fn mounts_below(top: &Arc<Mount>, under: Option<&Arc<Dentry>>) -> Result<Vec<Arc<Mount>>> {
+fn mounts_below(
+    _: &Changing,
+    top: &Arc<Mount>,
+    under: Option<&Arc<Dentry>>,
+) -> Result<Vec<Arc<Mount>>> {
     let mut found: Vec<Arc<Mount>> = Vec::new();
     // Their numbers.
     let mut known = BTreeMap::new();
@@ -140,7 +140,7 @@ fn is_mount_root(path: &Path) -> bool {
 
 /// New flags for one mount (`MS_REMOUNT | MS_BIND`).
 pub fn remount_flags(at: &Path, flags: MountFlags) -> Result<()> {
-    let _changes = changes();
+    let _changing = mount::change();
     if !is_mount_root(at) || !mount::is_attached(&at.mount) {
         return Err(Errno::EINVAL);
     }
@@ -155,7 +155,7 @@ pub fn remount(
     flags: MountFlags,
     of_instance: SuperFlags,
 ) -> Result<()> {
-    let _changes = changes();
+    let _changing = mount::change();
     if !is_mount_root(at) || !mount::is_attached(&at.mount) {
         return Err(Errno::EINVAL);
     }
@@ -168,12 +168,12 @@ pub fn remount(
 
 /// Moves the mount at `from` to `at`.
 pub fn move_mount(from: &Path, at: &Path) -> Result<()> {
-    let _changes = changes();
-    on_mount_point(at, |at| move_to(from, at))
+    let changing = mount::change();
+    on_mount_point(at, |at| move_to(&changing, from, at))
 }
 
-/// As [`move_mount`], to a mount point; `CHANGES` is held.
-fn move_to(from: &Path, at: Path) -> Result<()> {
+/// As [`move_mount`], to a mount point.
+fn move_to(changing: &Changing, from: &Path, at: Path) -> Result<()> {
     if !is_mount_root(from) || from.mount.place().is_none() {
         return Err(Errno::EINVAL);
     }
@@ -191,7 +191,7 @@ fn move_to(from: &Path, at: Path) -> Result<()> {
             None => break,
         }
     }
-    mount::relocate(&from.mount, at)
+    mount::relocate(changing, &from.mount, at)
 }
 
 /// How to unmount.
@@ -205,7 +205,7 @@ pub struct Unmount {
 
 /// Unmounts what is mounted at `at`.
 pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
-    let _changes = changes();
+    let changing = mount::change();
     mount::descend(&mut at);
     if !is_mount_root(&at) || !mount::is_attached(&at.mount) {
         return Err(Errno::EINVAL);
@@ -236,13 +236,11 @@ pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
     let mut gone = Vec::new();
     gone.try_push(at.mount.clone())?;
     if how.lazy {
-        gone.try_extend(mounts_below(&at.mount, None)?)?;
+        gone.try_extend(mounts_below(&changing, &at.mount, None)?)?;
     }
-    // The room for all is made first: from here on nothing fails.
-    let mut places = Vec::with_room(gone.len())?;
-    mount::detach_all(&gone, &mut places)?;
+    let places = mount::detach_all(&changing, &gone)?;
     // This may free a whole file system, so it is done with nothing locked.
-    drop(_changes);
+    drop(changing);
     drop(at);
     places.into_iter().paced().for_each(drop);
     gone.into_iter().paced().for_each(drop);
