@@ -13,7 +13,7 @@ mod index;
 mod names;
 mod radix;
 
-pub use names::Names;
+pub use names::{Names, Reserved};
 
 /// An allocation failed; nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,11 @@ pub struct Names<T> {
     next_cursor: u64,
 }
 
+/// Room for one more name in the table that made it, until one is added or removed there.
+pub struct Reserved {
+    cursor: u64,
+}
+
 enum Form<T> {
     /// In the order of their cursors.
     Small(Vec<Entry<T>>),
@@ -68,7 +73,12 @@ impl<T> Names<T> {
     }
 
     /// Makes room for one more.
-    pub fn reserve(&mut self) -> Result<(), OutOfMemory> {
+    pub fn reserve(&mut self) -> Result<Reserved, OutOfMemory> {
+        self.make_room()?;
+        Ok(Reserved { cursor: self.next_cursor })
+    }
+
+    fn make_room(&mut self) -> Result<(), OutOfMemory> {
         match &mut self.form {
             Form::Small(list) if list.len() < SMALL => list.try_reserve(1).map_err(|_| OutOfMemory),
             Form::Small(list) => {
@@ -89,13 +99,14 @@ impl<T> Names<T> {
 
     /// Adds a name that is not there; returns its cursor.
     pub fn insert(&mut self, hash: u32, child: T) -> Result<u64, OutOfMemory> {
-        self.reserve()?;
-        Ok(self.insert_reserved(hash, child))
+        let room = self.reserve()?;
+        Ok(self.insert_reserved(room, hash, child))
     }
 
-    /// As [`insert`](Self::insert), with the room that [`reserve`](Self::reserve) made, since when nothing was added or removed.
-    pub fn insert_reserved(&mut self, hash: u32, child: T) -> u64 {
+    /// As [`insert`](Self::insert), in the room that [`reserve`](Self::reserve) made.
+    pub fn insert_reserved(&mut self, room: Reserved, hash: u32, child: T) -> u64 {
         let cursor = self.next_cursor;
+        debug_assert_eq!(room.cursor, cursor, "room that another has taken");
         self.next_cursor += 1;
         match &mut self.form {
             Form::Small(list) => {

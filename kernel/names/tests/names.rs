@@ -113,3 +113,13 @@ fn a_hundred_thousand_come_and_go_in_any_order() {
     assert!((0..100_000).step_by(2).all(|n| names.remove_first() == Some(n)));
     assert!(names.is_empty() && names.remove_first().is_none());
 }
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "room that another has taken")]
+fn room_is_for_one() {
+    let mut names = Names::new();
+    let room = names.reserve().unwrap();
+    names.insert(0, 1).unwrap();
+    names.insert_reserved(room, 0, 2);
+}

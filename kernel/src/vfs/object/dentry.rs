@@ -20,7 +20,7 @@ use crate::sync::{Mutex, MutexGuard, SpinGuard, SpinLock, cond_resched, level};
 use crate::vfs::notify;
 use abi::fs::NAME_MAX;
 use abi::{Errno, Result};
-use alea_names::{Names, OutOfMemory};
+use alea_names::{Names, OutOfMemory, Reserved};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use arrayvec::ArrayVec;
@@ -240,8 +240,8 @@ impl Dentry {
         Ok(())
     }
 
-    /// Makes room in the table, so that the next [`insert`](Self::insert) cannot fail.
-    pub fn reserve(&self) -> Result<()> {
+    /// Makes room in the table, so that the next [`insert`](Self::insert) or [`relocate`](Self::relocate) cannot fail.
+    pub fn reserve(&self) -> Result<Reserved> {
         self.directory()?.children.lock().reserve().map_err(|OutOfMemory| Errno::ENOMEM)
     }
 
@@ -254,13 +254,12 @@ impl Dentry {
     }
 
     /// Moves `child` from this directory's table to `new_dir`'s as `name`, in the place of `replaced`, which
-    /// is unlinked. Both `change` mutexes are held, and [`reserve`](Self::reserve) succeeded on `new_dir`: nothing fails.
-    /// Everybody sees all of it or nothing.
+    /// is unlinked. Both `change` mutexes are held, since before `room` was made in `new_dir`. Everybody sees all of it or nothing.
     pub fn relocate(
         &self,
         child: &Arc<Dentry>,
         new_dir: &Arc<Dentry>,
-        name: Name,
+        (name, room): (Name, Reserved),
         replaced: Option<&Arc<Dentry>>,
     ) {
         let (Some(from), Some(to)) = (self.dir.as_deref(), new_dir.dir.as_deref()) else {
@@ -276,7 +275,10 @@ impl Dentry {
                 gone = tables.second().replace(cursor, child.clone());
                 cursor
             }
-            None => tables.second().insert_reserved(NameHash::of(&name).value(), child.clone()),
+            None => {
+                let hash = NameHash::of(&name).value();
+                tables.second().insert_reserved(room, hash, child.clone())
+            }
         };
         let old = {
             let mut link = child.link.lock();

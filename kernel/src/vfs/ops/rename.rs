@@ -103,7 +103,7 @@ fn rename_locked(
         return Err(Errno::ENOTEMPTY);
     }
     // All memory is there before anything changes.
-    new_dir.dentry.reserve()?;
+    let room = new_dir.dentry.reserve()?;
     let name = try_small(to.name())?;
     old_dir.inode().rename(&Rename {
         moved: moved.inode(),
@@ -120,7 +120,7 @@ fn rename_locked(
             Ok(None)
         }
         target => {
-            old_dir.dentry.relocate(&moved, &new_dir.dentry, name, target.as_ref());
+            old_dir.dentry.relocate(&moved, &new_dir.dentry, (name, room), target.as_ref());
             let (old, new) = ((&*old_dir.dentry, from.name()), (&*new_dir.dentry, to.name()));
             notify::moved(old, new, moved.inode(), target.as_ref().map(|t| t.inode()));
             Ok(target)
