@@ -46,7 +46,7 @@ impl Reserved<'_> {
     #[inline]
     pub fn install(self, file: Arc<OpenFile>) -> Fd {
         let fd = self.fd();
-        self.table.inner.lock().files[self.at] = Some(file);
+        self.table.inner.lock().put(self.at, file);
         core::mem::forget(self);
         fd
     }
@@ -175,6 +175,14 @@ impl Slots {
         }
     }
 
+    /// Puts a file at a number that is in use without one.
+    #[inline]
+    fn put(&mut self, at: usize, file: Arc<OpenFile>) {
+        debug_assert!(self.is_used(at), "a file at a number that is free");
+        let before = self.files[at].replace(file);
+        debug_assert!(before.is_none(), "a file in the place of another");
+    }
+
     fn take(&mut self, at: usize) -> Option<Arc<OpenFile>> {
         let file = self.files.get_mut(at)?.take()?;
         self.free(at);
@@ -260,7 +268,7 @@ impl FdTable {
     pub fn add(&self, from: usize, file: Arc<OpenFile>, cloexec: bool, limit: usize) -> Result<Fd> {
         let mut inner = self.inner.lock();
         let at = inner.claim_lowest(from, cloexec, limit)?;
-        inner.files[at] = Some(file);
+        inner.put(at, file);
         Ok(Fd(at as i32))
     }
 
