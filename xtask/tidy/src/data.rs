@@ -18,6 +18,7 @@ pub type Exceptions = BTreeMap<String, BTreeSet<String>>;
 pub struct Rules {
     /// Of the rules and of the layout they speak of: lists of exceptions are compared within one.
     #[serde(default)]
+    #[expect(dead_code, reason = "`shrink` reads it, of this file and of earlier ones")]
     pub edition: u32,
     #[serde(default)]
     pub forbid: Vec<String>,

@@ -10,27 +10,25 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::data::{self, Circle, Exceptions, Rules};
+use crate::data::{self, Exceptions};
 use xtask_host::process;
 
 /// How far back to look: more than a change has commits, and few enough to be quick.
 const COMMITS: &str = "-30";
 
-/// Other files with such lists.
-const OTHERS: [&str; 1] = ["tests/stress/known.toml"];
+/// The files with such lists.
+const FILES: [&str; 2] = [data::FILE, "tests/stress/known.toml"];
 
 /// Compares the exceptions with those of the last commits.
 pub fn check(root: &Path) -> Result<()> {
-    let rules = Rules::load(root)?;
-    let before = earlier(root, data::FILE, rules.edition)?;
-    let mut grown = compare(&rules.except, &before);
-    let rings = |ring: &Circle| Ring { below: ring.below.clone(), rooms: ring.rooms.clone() };
-    grown.extend(compare_circles(&rules.circle.iter().map(rings).collect::<Vec<_>>(), &before));
-    for file in OTHERS {
+    let mut grown = Vec::new();
+    for file in FILES {
         let path = root.join(file);
         let text = fs::read_to_string(&path).with_context(|| file.to_owned())?;
-        let now: Earlier = toml::from_str(&text).with_context(|| file.to_owned())?;
-        grown.extend(compare(&now.except, &earlier(root, file, now.edition)?));
+        let now: Lists = toml::from_str(&text).with_context(|| file.to_owned())?;
+        let before = earlier(root, file, now.edition)?;
+        grown.extend(compare(&now.except, &before));
+        grown.extend(compare_circles(&now.circle, &before));
     }
     if !grown.is_empty() {
         bail!("{}", grown.join("\n"));
@@ -38,9 +36,9 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Of an earlier data file, whose other tables may have had another form.
+/// Of a data file, whose other tables may have had another form earlier.
 #[derive(Default, Deserialize)]
-struct Earlier {
+struct Lists {
     #[serde(default)]
     edition: u32,
     #[serde(default)]
@@ -57,13 +55,13 @@ struct Ring {
 }
 
 /// The lists of earlier commits of this edition.
-fn earlier(root: &Path, file: &str, edition: u32) -> Result<Vec<Earlier>> {
+fn earlier(root: &Path, file: &str, edition: u32) -> Result<Vec<Lists>> {
     let mut log = git(root);
     log.args(["log", COMMITS, "--format=%H", "--diff-filter=AM", "--", file]);
     let mut all = Vec::new();
     for commit in process::output(&mut log)?.lines() {
         let text = process::output(git(root).args(["show", &format!("{commit}:{file}")]))?;
-        let earlier: Earlier = toml::from_str(&text).with_context(|| commit.to_owned())?;
+        let earlier: Lists = toml::from_str(&text).with_context(|| commit.to_owned())?;
         all.extend((earlier.edition == edition).then_some(earlier));
     }
     Ok(all)
@@ -76,7 +74,7 @@ fn git(root: &Path) -> Command {
 }
 
 /// Which exceptions have become more.
-fn compare(now: &Exceptions, earlier: &[Earlier]) -> Vec<String> {
+fn compare(now: &Exceptions, earlier: &[Lists]) -> Vec<String> {
     let mut least = BTreeMap::<&str, usize>::new();
     for (rule, list) in earlier.iter().flat_map(|earlier| &earlier.except) {
         let least = least.entry(rule).or_insert(usize::MAX);
@@ -93,7 +91,7 @@ fn compare(now: &Exceptions, earlier: &[Earlier]) -> Vec<String> {
 }
 
 /// How many circles there are, and where there are more, or more rooms in them, than there were.
-fn compare_circles(now: &[Ring], earlier: &[Earlier]) -> Vec<String> {
+fn compare_circles(now: &[Ring], earlier: &[Lists]) -> Vec<String> {
     let rooms = |circles: &[Ring], below: &str| -> usize {
         circles.iter().filter(|ring| ring.below == below).map(|ring| ring.rooms.len()).sum()
     };
@@ -126,7 +124,7 @@ mod tests {
     #[test]
     fn lists_do_not_grow() {
         let earlier = ["a = [\"1\", \"2\"]", "a = [\"1\", \"2\", \"3\"]"]
-            .map(|text| Earlier { except: exceptions(text), ..Earlier::default() });
+            .map(|text| Lists { except: exceptions(text), ..Lists::default() });
         assert!(compare(&exceptions("a = [\"4\", \"2\"]\nnew = [\"x\"]"), &earlier).is_empty());
         let grown = compare(&exceptions("a = [\"4\", \"2\", \"3\"]"), &earlier);
         assert_eq!(grown, ["3 exceptions from a, where 2 were enough before"]);
@@ -143,7 +141,7 @@ mod tests {
     #[test]
     fn circles_do_not_grow() {
         let earlier = [[("a/", "1 2 3"), ("b/", "x y")], [("a/", "1 2 3 4"), ("b/", "x y")]]
-            .map(|all| Earlier { circle: circles(&all), ..Earlier::default() });
+            .map(|all| Lists { circle: circles(&all), ..Lists::default() });
         let grown = |now: &[(&str, &str)]| compare_circles(&circles(now), &earlier);
         assert!(grown(&[("a/", "1 2 9"), ("b/", "x y")]).is_empty());
         assert!(grown(&[("a/", "1 2")]).is_empty());
