@@ -13,6 +13,9 @@ pub(in crate::process) trait Member {
     fn place(&self) -> &AtomicUsize;
 }
 
+/// Room for so many is never given back.
+const SMALL: usize = 64;
+
 pub(in crate::process) struct Members<T>(Vec<Arc<T>>);
 
 impl<T> Default for Members<T> {
@@ -58,7 +61,23 @@ impl<T: Member> Members<T> {
         if let Some(moved) = self.0.get(at) {
             moved.place().store(at, Ordering::Relaxed);
         }
+        self.fit();
         Some(gone)
+    }
+
+    /// Gives back half of the room when a quarter is used: process 1 has had every orphan.
+    fn fit(&mut self) {
+        let room = self.0.capacity();
+        if room <= SMALL || self.0.len() > room / 4 {
+            return;
+        }
+        let mut fitting = Vec::new();
+        // Without memory it stays as it is until the next one leaves.
+        if fitting.try_reserve_exact(room / 2).is_ok() {
+            #[expect(clippy::disallowed_methods, reason = "there is room")]
+            fitting.append(&mut self.0);
+            self.0 = fitting;
+        }
     }
 
     /// Takes out one that is not `member`.
