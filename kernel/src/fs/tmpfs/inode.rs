@@ -135,9 +135,33 @@ impl TmpfsInode {
         });
     }
 
-    /// One of `target`'s names goes: the last is charged with the inode itself.
-    fn uncharge_name(&self, target: &dyn Inode) {
-        if target.attr().nlink() > 1 {
+    /// Charges one more name of `target` and adds it. As on Linux, each name after the first counts as an inode: it takes
+    /// memory too. Names in other directories come and go meanwhile: what is charged is what was found when this one came.
+    fn add_name(&self, target: &Arc<dyn Inode>) -> Result<()> {
+        let attr = target.attr();
+        loop {
+            let names = attr.nlink();
+            if names == 0 {
+                let target = target.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
+                let file = target.regular();
+                if !file.is_ok_and(|file| file.linkable.load(Ordering::Relaxed)) {
+                    return Err(Errno::ENOENT);
+                }
+            } else {
+                self.fs.charge_inode()?;
+            }
+            if attr.add_name_to(names) {
+                return Ok(());
+            }
+            if names != 0 {
+                self.fs.uncharge_inode();
+            }
+        }
+    }
+
+    /// One name of `target` goes: the last is charged with the inode itself.
+    fn take_name(&self, target: &dyn Inode) {
+        if target.attr().add_nlink(-1) > 1 {
             self.fs.uncharge_inode();
         }
     }
@@ -250,29 +274,17 @@ impl Inode for TmpfsInode {
     }
 
     fn link(&self, _: &[u8], target: &Arc<dyn Inode>) -> Result<()> {
-        let attr = target.attr();
-        if attr.nlink() == 0 {
-            let target = target.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
-            let linkable = target.regular().is_ok_and(|file| file.linkable.load(Ordering::Relaxed));
-            if !linkable {
-                return Err(Errno::ENOENT);
-            }
-        } else {
-            // As on Linux, each name after the first counts as an inode: it takes memory too.
-            self.fs.charge_inode()?;
-        }
+        self.add_name(target)?;
         let now = Timestamp::now();
-        attr.add_nlink(1);
-        attr.update_times(|times| times.ctime = now);
+        target.attr().update_times(|times| times.ctime = now);
         self.entries_changed(1, 0, now);
         Ok(())
     }
 
     fn unlink(&self, _: &[u8], target: &Arc<dyn Inode>) -> Result<()> {
         let now = Timestamp::now();
-        self.uncharge_name(&**target);
         self.entries_changed(-1, 0, now);
-        target.attr().add_nlink(-1);
+        self.take_name(&**target);
         target.attr().update_times(|times| times.ctime = now);
         Ok(())
     }
@@ -300,10 +312,10 @@ impl Inode for TmpfsInode {
             }
             Some(gone) => {
                 let lost = dir_links(gone);
-                if lost == 0 {
-                    self.uncharge_name(&**gone);
+                match lost {
+                    0 => self.take_name(&**gone),
+                    _ => gone.attr().set_nlink(0),
                 }
-                gone.attr().add_nlink(if lost != 0 { -2 } else { -1 });
                 gone.attr().update_times(|times| times.ctime = now);
                 self.entries_changed(-1, -moved, now);
                 new_dir.entries_changed(0, moved - lost, now);

@@ -124,11 +124,21 @@ impl InodeAttr {
     pub fn set_nlink(&self, nlink: u32) {
         self.nlink.store(nlink, Ordering::Relaxed);
     }
-    /// Adds `by` names (may be negative). A file may have names in several directories, whose mutexes do not order the callers.
-    pub fn add_nlink(&self, by: i32) {
+    /// Adds `by` names (may be negative): how many there were. A file may have names in several directories, whose mutexes do
+    /// not order the callers: only this answer says which of them took the last.
+    pub fn add_nlink(&self, by: i32) -> u32 {
         let add = |nlink: u32| Some(nlink.saturating_add_signed(by));
         // Relaxed: a number of its own.
-        let _always = self.nlink.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        let (Ok(was) | Err(was)) =
+            self.nlink.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
+        debug_assert!(was.checked_add_signed(by).is_some(), "a name went that there never was");
+        was
+    }
+    /// Adds a name to an object that has `nlink` of them: false, and nothing, if that is no longer so.
+    pub fn add_name_to(&self, nlink: u32) -> bool {
+        let (order, one_more) = (Ordering::Relaxed, nlink.saturating_add(1));
+        // Relaxed: as above.
+        self.nlink.compare_exchange(nlink, one_more, order, order).is_ok()
     }
     /// The events of this object that somebody wants.
     #[inline]
