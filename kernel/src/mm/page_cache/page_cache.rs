@@ -111,49 +111,57 @@ impl PageCache {
         Some(Frame::from_raw(frame))
     }
 
-    /// The page at `index`; a hole becomes a zeroed page. `ENOSPC`, `ENOMEM`.
-    pub fn get_or_alloc(&self, index: u64) -> Result<Frame> {
-        match self.get(index) {
-            Some(frame) => Ok(frame),
-            None => {
-                let new = frames::alloc_zeroed(Owner::PageCache, For::User).ok_or(Errno::ENOMEM)?;
-                self.insert_absent(index, Frame::from_raw(new))
-            }
-        }
-    }
-
     /// Makes `frame` the page at `index`; what was there goes, also from every mapping.
     pub fn insert(&self, index: u64, frame: Frame) -> Result<()> {
         self.take_out(index..index.saturating_add(1), None, false)?;
         self.insert_absent(index, frame).map(drop)
     }
 
-    /// Puts `frame` into a hole: the page that is there afterwards, another one if somebody was faster.
+    /// Puts `frame` into a hole, wherever the file ends: the page that is there afterwards, another one if somebody was faster.
     pub(super) fn insert_absent(&self, index: u64, frame: Frame) -> Result<Frame> {
+        self.insert_before(|| u64::MAX, index, frame)?.ok_or(Errno::EFBIG)
+    }
+
+    /// The same before page `end`, which is asked for with the tree locked; nothing for what lies beyond.
+    fn insert_before(
+        &self,
+        end: impl FnOnce() -> u64,
+        index: u64,
+        frame: Frame,
+    ) -> Result<Option<Frame>> {
         self.charge()?;
         frames::change_owner(frame.pfn(), Owner::PageCache);
         let mut tree = self.tree.lock();
-        let result = match tree.slot(index) {
-            Some(0) => {
-                tree.set(index, frame.clone().into_raw());
-                return Ok(frame);
+        let result = if index >= end() {
+            Ok(None)
+        } else {
+            match tree.slot(index) {
+                Some(0) => {
+                    tree.set(index, frame.clone().into_raw());
+                    return Ok(Some(frame));
+                }
+                Some(there) => {
+                    Pfn(there).meta().get();
+                    Ok(Some(Frame::from_raw(Pfn(there))))
+                }
+                None => Err(Errno::ENOMEM),
             }
-            Some(there) => {
-                Pfn(there).meta().get();
-                Ok(Frame::from_raw(Pfn(there)))
-            }
-            None => Err(Errno::ENOMEM),
         };
         drop(tree);
         self.uncharge(1);
         result
     }
 
+    /// The page after the last one within the length.
+    fn end(&self) -> u64 {
+        self.size().div_ceil(PAGE_SIZE as u64)
+    }
+
     /// What is at `index`, for an address space whose lock the caller holds.
     #[inline]
     pub(in crate::mm) fn lookup(&self, index: u64) -> Lookup {
         let tree = self.tree.lock();
-        if index >= self.size().div_ceil(PAGE_SIZE as u64) {
+        if index >= self.end() {
             return Lookup::Beyond;
         }
         match tree.get(index) {
@@ -165,7 +173,13 @@ impl PageCache {
     /// As [`lookup`](Self::lookup), but fills a hole. Gives no reference: see the invariants.
     pub(in crate::mm) fn lookup_or_alloc(&self, index: u64) -> Result<Lookup> {
         match self.lookup(index) {
-            Lookup::Hole => self.get_or_alloc(index).map(|_| self.lookup(index)),
+            Lookup::Hole => {
+                let new = frames::alloc_zeroed(Owner::PageCache, For::User).ok_or(Errno::ENOMEM)?;
+                // The file may have been made short meanwhile, and what lay beyond its new end been taken out: a page
+                // that came there now would stay.
+                self.insert_before(|| self.end(), index, Frame::from_raw(new))?;
+                Ok(self.lookup(index))
+            }
             found => Ok(found),
         }
     }
@@ -175,7 +189,7 @@ impl PageCache {
     #[inline]
     pub(in crate::mm) fn runs(&self, indices: Range<u64>, mut visit: impl FnMut(u64, &[u32])) {
         let tree = self.tree.lock();
-        let end = indices.end.min(self.size().div_ceil(PAGE_SIZE as u64));
+        let end = indices.end.min(self.end());
         tree.runs(indices.start..end, &mut visit);
     }
 
@@ -204,7 +218,7 @@ impl PageCache {
 
     /// The same, from now on recorded.
     pub(in crate::mm) fn make_footprint(&self) -> Option<&Footprint> {
-        let pages = self.size().div_ceil(PAGE_SIZE as u64);
+        let pages = self.end();
         self.footprint
             .call_once(|| Footprint::new(pages).and_then(|made| try_box(made).ok()))
             .as_deref()
