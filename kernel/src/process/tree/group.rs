@@ -155,6 +155,13 @@ pub(super) fn join(process: &Arc<Process>, group: &Arc<Group>) -> Result<()> {
 /// Held while a process changes its group: a shell and its new child often make the same group at once.
 static MOVING: SpinLock<(), level::Leaf> = SpinLock::new(());
 
+/// A process that was waited for leaves its group, for good: nobody moves it any more.
+pub(super) fn leave(process: &Process) {
+    let _moving = MOVING.lock();
+    debug_assert!(process.is_reaped(), "a process leaves its group before its end");
+    process.group().remove(process);
+}
+
 /// setpgid: moves `target`, which is `caller` or a child of it, into group `pgid` (0: its own).
 ///
 /// # Errors
@@ -163,6 +170,10 @@ static MOVING: SpinLock<(), level::Leaf> = SpinLock::new(());
 pub fn set_group(caller: &Arc<Process>, target: &Arc<Process>, pgid: i32) -> Result<()> {
     let _moving = MOVING.lock();
     let session = caller.session();
+    if target.is_reaped() {
+        // It has left its group, or is about to: another one would keep it.
+        return Err(Errno::ESRCH);
+    }
     if !Arc::ptr_eq(caller, target) {
         if !target.parent().is_some_and(|parent| Arc::ptr_eq(&parent, caller)) {
             return Err(Errno::ESRCH);

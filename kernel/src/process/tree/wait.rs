@@ -3,7 +3,7 @@
 //! The parent's tree lock is held for one look at the children; a zombie is claimed by one waiter, taken
 //! out of every list, and its usage is added to the parent's.
 
-use super::table;
+use super::{group, table};
 use crate::diag::exec_phases::PhaseTimer;
 use crate::diag::phase::Phase;
 use crate::process::ptrace;
@@ -220,7 +220,7 @@ pub(super) fn release(process: &Arc<Process>) {
         let mut tree = process.tree().lock();
         (core::mem::take(&mut tree.threads), tree.parent.take())
     };
-    process.group().remove(process);
+    group::leave(process);
     ptrace::reaped(process);
     for thread in threads.iter() {
         table::remove_task(thread.tid());
