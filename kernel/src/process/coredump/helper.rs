@@ -24,7 +24,7 @@ use crate::sync::{SpinLock, WaitQueue, level};
 use crate::time::TimerRoom;
 use crate::vfs::namei::LookupFlags;
 use crate::vfs::object::mount;
-use crate::vfs::{Fd, FdTable, FsContext, OpenFile, grow};
+use crate::vfs::{Fd, FdTable, Files, FsContext, OpenFile, grow};
 use abi::fs::AT_FDCWD;
 use abi::signal::SigSet;
 use abi::{Errno, Result};
@@ -84,7 +84,7 @@ fn build(tid: i32, input: Arc<OpenFile>) -> Result<Arc<Task>> {
         signals: ProcessSignals::new(try_arc(SignalActions::new())?),
     }))?;
     process.replace_limit(Resource::Core, Limit { soft: 1, hard: 1 })?;
-    let files = try_arc(FdTable::new())?;
+    let files = Files::new(FdTable::new())?;
     files.add(0, input, false, 1)?;
     let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
     try_arc(Task::new(

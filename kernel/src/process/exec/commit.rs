@@ -16,7 +16,7 @@ use crate::process::signal;
 use crate::process::task::current::Current;
 use crate::process::tree::exit;
 use crate::process::watch;
-use crate::vfs::FdTable;
+use crate::vfs::Files;
 use crate::vfs::file_caps::FileCaps;
 use abi::Result;
 use abi::process::personality;
@@ -126,9 +126,10 @@ fn forget_old_program(task: Current, program: Program, name: &[u8], guarded: boo
     signal::reset_for_exec(&task)?;
     task.map(|task| &task.registered).clear();
     watch::forget_dispatch(task);
-    let shared = Arc::strong_count(&*task.files()) > 1;
+    // Record locks belong to the table: one that is not shared stays.
+    let shared = task.files().is_shared();
     if shared {
-        let own: Arc<FdTable> = try_arc(task.files().fork()?)?;
+        let own = Files::new(task.files().fork()?)?;
         drop(task.set_files(Some(own)));
     }
     task.files().close_on_exec();

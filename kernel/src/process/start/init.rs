@@ -30,7 +30,7 @@ use crate::process::watch;
 use crate::sync::{Once, pace, wait};
 use crate::vfs::namei::{LookupCtx, LookupFlags};
 use crate::vfs::open::{OpenHow, open};
-use crate::vfs::{Fd, FdTable, FsContext};
+use crate::vfs::{Fd, FdTable, Files, FsContext};
 use abi::fs::{AT_FDCWD, OpenFlags};
 use abi::signal::SigSet;
 use abi::{Errno, Result};
@@ -158,7 +158,7 @@ fn build_init() -> Result<Arc<Task>> {
             sched: Entity::new(percpu::cpu_id()),
             signals: TaskSignals::new(SigSet::EMPTY),
             mm: None,
-            files: Some(try_arc(FdTable::new())?),
+            files: Some(Files::new(FdTable::new())?),
             fs: Some(try_arc(FsContext::new(root))?),
             cred: root_cred(),
             comm: comm_of(b"swapper/0"),

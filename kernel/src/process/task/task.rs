@@ -28,7 +28,7 @@ use crate::process::watch::{Dispatch, Watched};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{OwnerCell, OwnerRef, SpinLock, WaitQueue, level};
 use crate::time::TimerRoom;
-use crate::vfs::{Cred, FdTable, FsContext};
+use crate::vfs::{Cred, FdTable, Files, FsContext};
 use alloc::sync::Arc;
 use core::sync::atomic::{
     AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -48,7 +48,7 @@ pub struct Task {
     pub sched: Entity,
     pub signals: TaskSignals,
     mm: OwnerCell<Option<Arc<AddressSpace>>>,
-    files: OwnerCell<Option<Arc<FdTable>>>,
+    files: OwnerCell<Option<Files>>,
     fs: OwnerCell<Option<Arc<FsContext>>>,
     cred: OwnerCell<Arc<Cred>>,
     pub registered: Registered,
@@ -150,7 +150,7 @@ pub(in crate::process) struct Parts {
     pub(in crate::process) sched: Entity,
     pub(in crate::process) signals: TaskSignals,
     pub(in crate::process) mm: Option<Arc<AddressSpace>>,
-    pub(in crate::process) files: Option<Arc<FdTable>>,
+    pub(in crate::process) files: Option<Files>,
     pub(in crate::process) fs: Option<Arc<FsContext>>,
     pub(in crate::process) cred: Arc<Cred>,
     pub(in crate::process) comm: [u8; COMM_LEN],
@@ -233,9 +233,10 @@ impl Task {
         self.mm.read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1))
     }
 
-    /// A counted reference to the descriptors of any task; `None` for kernel threads and zombies.
+    /// The descriptors of any task, to look at: they are closed when the task is done with them all the same. `None` for
+    /// kernel threads and zombies.
     pub fn files_arc(&self) -> Option<Arc<FdTable>> {
-        self.files.read(Clone::clone)
+        self.files.read(|files| files.as_ref().map(|files| files.table().clone()))
     }
 
     /// A counted reference to root and working directory of any task; `None` for zombies.
@@ -391,7 +392,7 @@ impl Current {
 
     /// Its descriptors, if it is a user task.
     #[inline]
-    pub fn files(self) -> OwnerRef<Arc<FdTable>> {
+    pub fn files(self) -> OwnerRef<Files> {
         OwnerRef::map(self.map(|task| &task.files).borrow(), |files| match files {
             Some(files) => files,
             None => panic!("a task without descriptors asks for them"),
@@ -399,7 +400,7 @@ impl Current {
     }
 
     /// Replaces the descriptors (unshare, exec, exit).
-    pub fn set_files(self, files: Option<Arc<FdTable>>) -> Option<Arc<FdTable>> {
+    pub fn set_files(self, files: Option<Files>) -> Option<Files> {
         self.map(|task| &task.files).replace(files)
     }
 

@@ -30,7 +30,7 @@ use crate::process::task::users;
 use crate::process::watch;
 use crate::time::TimerRoom;
 use crate::trace::{self, Event, Point};
-use crate::vfs::{FdTable, FsContext, OpenFile, Reserved};
+use crate::vfs::{FdTable, Files, FsContext, OpenFile, Reserved};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use bitflags::bitflags;
@@ -144,7 +144,7 @@ impl CloneArgs {
 /// What a child has of its parent's, shared or copied.
 struct Inherited {
     mm: Arc<AddressSpace>,
-    files: Arc<FdTable>,
+    files: Files,
     fs: Arc<FsContext>,
     undo: Option<Arc<UndoList>>,
 }
@@ -280,9 +280,9 @@ fn inherit(parent: Current, flags: CloneFlags) -> Result<Inherited> {
         parent.mm().fork()?
     };
     let files = if flags.contains(CloneFlags::FILES) {
-        parent.files().clone()
+        parent.files().share()
     } else {
-        try_arc(parent.files().fork()?)?
+        Files::new(parent.files().fork()?)?
     };
     let fs = if flags.contains(CloneFlags::FS) {
         parent.fs().clone()

@@ -5,7 +5,6 @@ use crate::drivers::tty;
 use crate::fs::pipe;
 use crate::fs::procfs::ns;
 use crate::fs::tmpfs::TmpfsInode;
-use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::net::{self, device};
 use crate::process;
@@ -13,7 +12,7 @@ use crate::syscall::caller::{fd_limit, file, file_any, with_files};
 use crate::vfs::object::file::SignalOwner;
 use crate::vfs::object::locks::{self, LockKind, RecordLock, WholeLock};
 use crate::vfs::object::seals::Seals;
-use crate::vfs::{Capability, Fd, FileType, OpenFile};
+use crate::vfs::{Capability, Fd, FileType, Files, OpenFile};
 use abi::fs::{Flock, OpenFlags};
 use abi::net::siocs;
 use abi::tty::{FIONREAD, TIOCGPTPEER};
@@ -32,7 +31,7 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
     }
     if flags & UNSHARE != 0 {
         let own = with_files(crate::vfs::FdTable::fork)?;
-        drop(process::current().set_files(Some(try_arc(own)?)));
+        drop(process::current().set_files(Some(Files::new(own)?)));
     }
     with_files(|files| files.close_range(first, last, flags & CLOEXEC != 0));
     Ok(())

@@ -3,6 +3,7 @@
 use crate::mm::fallible::try_arc;
 use crate::process;
 use crate::process::tree::clone::CloneFlags;
+use crate::vfs::Files;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 
@@ -20,8 +21,8 @@ pub fn unshare(flags: u64) -> Result<()> {
     let fs = (flags.contains(CloneFlags::FS) && Arc::strong_count(&*task.fs()) > 1)
         .then(|| try_arc(task.fs().fork()));
     let fs = fs.transpose()?;
-    let files = (flags.contains(CloneFlags::FILES) && Arc::strong_count(&*task.files()) > 1)
-        .then(|| task.files().fork().and_then(try_arc));
+    let files = (flags.contains(CloneFlags::FILES) && task.files().is_shared())
+        .then(|| task.files().fork().and_then(Files::new));
     let files = files.transpose()?;
     if flags.contains(CloneFlags::SYSVSEM) {
         task.leave_undo();

@@ -14,6 +14,7 @@ use crate::vfs::object::file::OpenFile;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::AtomicU32;
 use smallvec::SmallVec;
 
 /// The fewest slots of a table that is not empty.
@@ -26,6 +27,8 @@ pub struct Fd(pub i32);
 /// The descriptors of a process.
 pub struct FdTable {
     inner: SpinLock<Slots, level::FdTable>,
+    /// How many tasks have a part in it: [`Files`](super::files::Files).
+    pub(super) parts: AtomicU32,
 }
 
 /// A number that is taken for a file to come: nobody else gets it, and nobody finds a file there. Given back when dropped.
@@ -202,7 +205,11 @@ impl Slots {
 impl FdTable {
     /// An empty table.
     pub fn new() -> Self {
-        Self { inner: SpinLock::new(Slots::default()) }
+        Self::of(Slots::default())
+    }
+
+    fn of(slots: Slots) -> Self {
+        Self { inner: SpinLock::new(slots), parts: AtomicU32::new(1) }
     }
 
     /// A copy with the same files, for fork. What is reserved is free there.
@@ -230,7 +237,7 @@ impl FdTable {
                 slots.first_free_word = slots.first_free_word.min(word);
             }
         }
-        Ok(Self { inner: SpinLock::new(slots) })
+        Ok(Self::of(slots))
     }
 
     /// The file behind `fd`; EBADF if there is none. Also gives `O_PATH` files: most callers want
@@ -397,6 +404,15 @@ impl FdTable {
         result
     }
 
+    /// Closes all of them: nobody uses them any more.
+    pub(super) fn close_all(&self) {
+        let slots = core::mem::take(&mut *self.inner.lock());
+        for file in slots.files.into_iter().flatten().paced() {
+            // The process is gone: nobody is left to get an error of the close.
+            let _ = self.finish_close(file);
+        }
+    }
+
     /// Who owns the record locks made through this table.
     pub fn lock_owner(&self) -> usize {
         core::ptr::from_ref(self) as usize
@@ -411,10 +427,6 @@ impl Default for FdTable {
 
 impl Drop for FdTable {
     fn drop(&mut self) {
-        let files = core::mem::take(&mut self.inner.get_mut().files);
-        for file in files.into_iter().flatten().paced() {
-            // The process is gone: nobody is left to get an error of the close.
-            let _ = self.finish_close(file);
-        }
+        self.close_all();
     }
 }
