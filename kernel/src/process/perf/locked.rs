@@ -14,7 +14,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Relaxed: both change under the mutex of the counts, but for pages that are let go, of which a check may miss some.
+/// Relaxed: both change under the mutex of the counts, but for the pages of buffers that are unmapped or mapped again: so the
+/// number is only ever added to and taken from, and a check may miss some that are let go.
 struct User {
     uid: AtomicU32,
     pages: AtomicU64,
@@ -48,7 +49,9 @@ impl Locked {
             }
         };
         user.uid.store(uid, Ordering::Relaxed);
-        let all = user.pages.load(Ordering::Relaxed).saturating_add(pages);
+        let all = user.pages.fetch_add(pages, Ordering::Relaxed).saturating_add(pages);
+        // Counted from here on, until it is dropped.
+        let counted = Self { user, pages, is_counted: SpinLock::new(true) };
         let free = free.saturating_mul(percpu::cpus_online() as u64);
         let beyond = all.saturating_mul(PAGE_SIZE as u64).saturating_sub(free);
         let locked = in_space.saturating_mul(PAGE_SIZE as u64);
@@ -57,8 +60,7 @@ impl Locked {
         if beyond != 0 && locked.saturating_add(beyond) > limit && !may {
             return Err(Errno::EPERM);
         }
-        user.pages.store(all, Ordering::Relaxed);
-        Ok(Self { user, pages, is_counted: SpinLock::new(true) })
+        Ok(counted)
     }
 
     /// Says whether it is to be counted, as `change` tells, which nobody else does meanwhile.
