@@ -259,16 +259,21 @@ static void run_round(u64 seed, u64 round, unsigned jobs, const char *only)
 
 /* ---- what is left ---- */
 
-/* The files of the root file system by number: a root that left its jail may have made more. */
-static ino_t files[4096];
+/*
+ * The files of the root file system and of devtmpfs by device and number: a root that left its jail, or mounted devtmpfs there,
+ * which is one for the whole machine, may have made more.
+ */
+static struct { dev_t dev; ino_t ino; } files[4096];
 static unsigned file_count;
 static int new_files;
 
 static int keep_file(const char *path, const struct stat *st, int type, struct FTW *walk)
 {
 	(void)path, (void)type, (void)walk;
-	if (file_count < COUNT(files))
-		files[file_count++] = st->st_ino;
+	if (file_count < COUNT(files)) {
+		files[file_count].dev = st->st_dev;
+		files[file_count++].ino = st->st_ino;
+	}
 	return 0;
 }
 
@@ -276,11 +281,21 @@ static int tell_new_file(const char *path, const struct stat *st, int type, stru
 {
 	(void)type, (void)walk;
 	for (unsigned i = 0; i < file_count; i++)
-		if (files[i] == st->st_ino)
+		if (files[i].dev == st->st_dev && files[i].ino == st->st_ino)
 			return 0;
 	say("fuzz: a new file: %s\n", path);
 	new_files++;
 	return 0;
+}
+
+/* Shows each file of both to `visit`. */
+static void each_file(int (*visit)(const char *, const struct stat *, int, struct FTW *))
+{
+	nftw("/", visit, 16, FTW_PHYS | FTW_MOUNT);
+	if (mount("dev", "/jail", "devtmpfs", 0, NULL) != 0)
+		say("fuzz: FAILED: no devtmpfs: %s\n", strerror(errno));
+	nftw("/jail", visit, 16, FTW_PHYS | FTW_MOUNT);
+	umount2("/jail", MNT_DETACH);
 }
 
 /* The fuzzer's own private memory, in bytes. */
@@ -318,7 +333,7 @@ static long settle(struct objects *objects)
 /* Keeps what there is; the bytes that are held. */
 static long keep_state(struct objects *objects)
 {
-	nftw("/", keep_file, 16, FTW_PHYS | FTW_MOUNT);
+	each_file(keep_file);
 	return settle(objects);
 }
 
@@ -326,7 +341,7 @@ static long keep_state(struct objects *objects)
 static long tell_objects(const struct objects *before)
 {
 	struct objects after;
-	nftw("/", tell_new_file, 16, FTW_PHYS | FTW_MOUNT);
+	each_file(tell_new_file);
 	objects_came_back(before, &after);
 	long held = settle(&after);
 	for (int i = 0; i < before->kinds && i < after.kinds; i++) {
