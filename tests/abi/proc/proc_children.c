@@ -9,12 +9,7 @@
 
 static long large_pages(void)
 {
-	struct objects now;
-	objects_read(&now);
-	for (int i = 0; i < now.kinds; i++)
-		if (strcmp(now.of[i].name, "pages_heap_large") == 0)
-			return now.of[i].number;
-	return 0;
+	return objects_number("pages_heap_large");
 }
 
 /* So many children that are there at once. */

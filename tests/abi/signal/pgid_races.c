@@ -3,25 +3,14 @@
  * is gone, whose number may be another's. On one CPU little can happen.
  */
 #include "check.h"
+#include "meet.h"
 #include "objects.h"
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 
 #define ROUNDS 500
 
-static int alone;
-static atomic_int at_start[2];
 static pid_t child, other;
 static long strange;
-
-static void meet(int who, int round)
-{
-	atomic_store(&at_start[who], round);
-	while (atomic_load(&at_start[!who]) < round)
-		if (alone)
-			sched_yield();
-}
 
 static void *mover(void *unused)
 {

@@ -130,22 +130,12 @@ static void of_moves(void)
 	fail_each(&left);
 }
 
-static long lost_frames(void)
-{
-	struct objects objects;
-	objects_read(&objects);
-	for (int i = 0; i < objects.kinds; i++)
-		if (strcmp(objects.of[i].name, "pages_stacks_lost") == 0)
-			return objects.of[i].number;
-	return 0;
-}
-
 int main(void)
 {
-	long lost = lost_frames();
+	long lost = objects_number("pages_stacks_lost");
 	failing_begin();
 	of_forks();
 	of_moves();
-	SAY("frames of stacks lost: %ld", lost_frames() - lost);
+	SAY("frames of stacks lost: %ld", objects_number("pages_stacks_lost") - lost);
 	return 0;
 }

@@ -3,26 +3,14 @@
  * inode of the tmpfs, and in the end there are as many free ones as at the beginning. On one CPU little can happen.
  */
 #include "check.h"
+#include "meet.h"
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/statfs.h>
 
 #define ROUNDS 500
 
-static int alone;
-static atomic_int at_start[2];
 static void (*halves[2])(void);
-
-/* Both threads leave it at about the same moment. */
-static void meet(int who, int round)
-{
-	atomic_store(&at_start[who], round);
-	while (atomic_load(&at_start[!who]) < round)
-		if (alone)
-			sched_yield();
-}
 
 static void *second(void *unused)
 {
