@@ -157,7 +157,7 @@ impl AddressSpace {
             if is_special {
                 special += borrowed(copying.from, vma.start, vma.end);
             }
-            if vma.start.wrapping_sub(run.end) < LEAF_SPAN {
+            if !run.is_empty() && vma.start.wrapping_sub(run.end) < LEAF_SPAN {
                 run.end = vma.end;
             } else {
                 copying.copy(core::mem::replace(&mut run, vma.start..vma.end))?;
