@@ -143,7 +143,7 @@ impl Cache {
     #[inline]
     fn take_table(&mut self) -> Option<Pfn> {
         if self.tables.len == 0 {
-            self.tables.restock(&mut DEPOT.lock().tables);
+            self.restock_tables();
         }
         self.tables.pop()
     }
@@ -169,13 +169,23 @@ impl Cache {
     #[inline]
     pub fn push_table(&mut self, table: Pfn) -> bool {
         if self.tables.len == TABLES {
-            self.tables.share(&mut DEPOT.lock().tables);
+            self.share_tables();
         }
         let kept = self.tables.push(table);
         if kept {
             self.count(Owner::PageTable, -1);
         }
         kept
+    }
+
+    #[cold]
+    fn share_tables(&mut self) {
+        self.tables.share(&mut DEPOT.lock().tables);
+    }
+
+    #[cold]
+    fn restock_tables(&mut self) {
+        self.tables.restock(&mut DEPOT.lock().tables);
     }
 
     pub fn pop_root(&mut self) -> Option<Pfn> {

@@ -111,11 +111,17 @@ pub(in crate::mm) fn alloc_table() -> Option<Pfn> {
             frame.meta().set_owner(Owner::PageTable);
             frame
         }
-        _ => alloc_zeroed(Owner::PageTable, For::User)?,
+        _ => alloc_new_table()?,
     };
     frame.meta().set_word(0);
     frame.meta().set_refs_raw(0);
     Some(frame)
+}
+
+/// A table of a frame that was none: apart, so that the usual way is short.
+#[cold]
+fn alloc_new_table() -> Option<Pfn> {
+    alloc_zeroed(Owner::PageTable, For::User)
 }
 
 /// Gives back a page table whose entries have all been cleared again.
@@ -126,8 +132,14 @@ pub(in crate::mm) fn free_table(table: Pfn) {
     assert_zero(table);
     table.meta().change_owner(Owner::None);
     if cpu_cache::with(|cache| cache.push_table(table)) != Some(true) {
-        free_as(table, Owner::PageTable);
+        free_as_data(table);
     }
+}
+
+/// Gives a table's frame to anybody: apart, so that the usual way is short.
+#[cold]
+fn free_as_data(table: Pfn) {
+    free_as(table, Owner::PageTable);
 }
 
 /// A top-level table whose user half is empty and whose kernel half is the kernel's.
@@ -151,7 +163,7 @@ pub(in crate::mm) fn alloc_root() -> Option<Pfn> {
 pub(in crate::mm) fn free_root(root: Pfn) {
     root.meta().change_owner(Owner::None);
     if cpu_cache::with(|cache| cache.push_root(root)) != Some(true) {
-        free_as(root, Owner::PageTable);
+        free_as_data(root);
     }
 }
 

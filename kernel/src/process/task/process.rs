@@ -111,6 +111,7 @@ pub(in crate::process) fn root_cred() -> Arc<Cred> {
 }
 
 impl Process {
+    #[inline(always)]
     pub(in crate::process) fn new(parts: Parts) -> Self {
         let nofile = parts.limits.soft(Resource::NoFile);
         Self {

@@ -379,13 +379,15 @@ fn child_process(parent: Current, args: &CloneArgs, pid: i32) -> Result<Arc<Proc
     } else {
         try_arc(SignalActions::fork(&shared))?
     };
-    let child = try_arc(Process::new(ProcessParts {
+    // Built in place, as its task is.
+    let room = Room::new()?;
+    let child = room.arc(Process::new(ProcessParts {
         pid,
         group: process.group(),
         limits: process.limits(),
         program: process.program(),
         signals: ProcessSignals::new(actions),
-    }))?;
+    }));
     child.inherit_settings(process);
     child.set_maker(parent.tid());
     if child.limits().soft(Resource::Cpu) != INFINITY {

@@ -88,13 +88,20 @@ fn file_at(files: &[Option<Arc<OpenFile>>], fd: Fd) -> Option<&Arc<OpenFile>> {
 /// A bitmap whose first 64 bits need no memory of their own.
 type Bits = SmallVec<[u64; 1]>;
 
-#[derive(Default)]
 struct Slots {
     files: Vec<Option<Arc<OpenFile>>>,
     used: Bits,
     cloexec: Bits,
     /// No free descriptor lies below this word of `used`.
     first_free_word: usize,
+}
+
+impl Default for Slots {
+    fn default() -> Self {
+        // One word of each bitmap is there from the start: most tables never need another.
+        let bits = || Bits::from_const([0]);
+        Self { files: Vec::new(), used: bits(), cloexec: bits(), first_free_word: 0 }
+    }
 }
 
 impl Slots {
@@ -138,8 +145,10 @@ impl Slots {
     #[expect(clippy::disallowed_methods, reason = "there is room")]
     fn fill(&mut self, slots: usize, words: usize) {
         self.files.resize_with(slots, || None);
-        self.used.resize(words, 0);
-        self.cloexec.resize(words, 0);
+        if words > 1 {
+            self.used.resize(words, 0);
+            self.cloexec.resize(words, 0);
+        }
     }
 
     /// Takes the lowest free number of at least `from`: EMFILE at `limit`.

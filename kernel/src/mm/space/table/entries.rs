@@ -3,7 +3,8 @@
 //! Invariants:
 //! - The word of a table's metadata has bit `g` set whenever one of the entries `8g..8g+8` is not zero: what
 //!   is done to all entries skips the others. Bits are cleared only with the whole table.
-//! - Bit `g` of its reference field, which tables do not need, is set whenever one of `16g..16g+16` is owned.
+//! - Bit `g` of its reference field, which tables do not need, is set whenever one of `16g..16g+16` is owned; of a table
+//!   of tables, bit `n` whenever one of the entries whose number is `n` modulo 32 is not zero.
 //! - A leaf entry that is not zero points to a frame. With `OWNED` it holds one reference to the frame;
 //!   without, the frame is the page cache's (see there) or the shared zero page.
 //! - An entry with `OWNED` but without `PRESENT` is a page of a mapping that allows no access.
@@ -12,8 +13,10 @@
 //! group's bit. Locks: the space's, which the caller holds; only the CPUs themselves write besides, and only the accessed
 //! and dirty bits, so plain loads and stores (Relaxed) are enough.
 
+use crate::base::PAGE_SIZE;
 use crate::base::page::{PTE_ADDRESS, PteFlags};
 use crate::mm::frames::Pfn;
+use core::num::NonZeroU64;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,6 +41,9 @@ pub(in crate::mm::space) fn frame_of(entry: u64) -> Pfn {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::mm::space) struct Table(pub Pfn);
 
+/// Bytes that a group of eight entries of a leaf table maps.
+pub(in crate::mm::space) const GROUP_SPAN: u64 = 8 * PAGE_SIZE as u64;
+
 /// Up to eight neighbouring entries of a table that may not all be zero.
 pub(in crate::mm::space) struct Group {
     pub first: usize,
@@ -45,8 +51,6 @@ pub(in crate::mm::space) struct Group {
     /// Whether any of them may have `OWNED`.
     pub owned: bool,
 }
-
-impl Group {}
 
 /// Which groups of eight entries are copied in which way, a bit for each.
 pub struct CopyPlan {
@@ -62,10 +66,18 @@ pub struct CopyPlan {
 #[inline(always)]
 pub fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
-        let bit = mask.trailing_zeros();
+        let rest = NonZeroU64::new(mask)?;
         mask &= mask.wrapping_sub(1);
-        (bit < 64).then_some(bit as usize)
+        Some(rest.trailing_zeros() as usize)
     })
+}
+
+/// Which entries of a group pass a test, a bit for each. A loop over the bits is shorter than one over the entries that
+/// asks each: of most groups few pass.
+#[inline(always)]
+fn mask_of(group: &[AtomicU64; 8], test: impl Fn(u64) -> bool) -> u64 {
+    let bit = |(n, entry): (usize, &AtomicU64)| u64::from(test(entry.load(Ordering::Relaxed))) << n;
+    group.iter().enumerate().fold(0, |mask, one| mask | bit(one))
 }
 
 /// Each bit of a mask of groups of sixteen as two, of groups of eight.
@@ -117,6 +129,15 @@ impl Table {
         if entry & OWNED != 0 {
             meta.set_refs_raw(meta.refs_raw() | 1 << (index / 16));
         }
+        self.replace(index, entry);
+    }
+
+    /// Stores the entry of a table below over one that is zero.
+    #[inline(always)]
+    pub(super) fn set_below(self, index: usize, entry: u64) {
+        let meta = self.0.meta();
+        meta.set_word(meta.word() | 1 << (index / 8));
+        meta.set_refs_raw(meta.refs_raw() | 1 << (index % 32));
         self.replace(index, entry);
     }
 
@@ -204,7 +225,7 @@ impl Table {
         let groups = self.0.meta().word() & group_mask(range.start, range.end);
         let (first, end) = (range.start.div_ceil(8), range.end / 8);
         let inside = if first < end { group_mask(first * 8, end * 8) } else { 0 };
-        let fresh = groups & inside & !each_twice(to.owners());
+        let fresh = groups & inside & !to.0.meta().word();
         let owning = each_twice(self.owners());
         CopyPlan { plain: fresh & !owning, owning: fresh & owning, others: groups & !fresh }
     }
@@ -292,11 +313,9 @@ impl Table {
             zero(group);
         }
         for group in bits(owning) {
-            for (n, entry) in self.group(group * 8).iter().enumerate() {
-                let entry = entry.load(Ordering::Relaxed);
-                if entry & OWNED != 0 {
-                    owned((group * 8) | n, entry);
-                }
+            let entries = self.group(group * 8);
+            for n in bits(mask_of(entries, |entry| entry & OWNED != 0)) {
+                owned((group * 8) | n, entries[n & 7].load(Ordering::Relaxed));
             }
             zero(group);
         }
@@ -305,15 +324,14 @@ impl Table {
     /// Takes out the entries of a table of tables, handing each to `below`.
     #[inline(always)]
     pub(super) fn take_all(self, mut below: impl FnMut(usize, u64)) {
-        let mut groups = self.0.meta().word();
-        while groups != 0 {
-            let first = (groups.trailing_zeros() * 8) as usize;
-            groups &= groups.wrapping_sub(1);
-            for (n, slot) in self.entries()[first & 504..][..8].iter().enumerate() {
+        for group in bits(self.0.meta().word()) {
+            let entries = self.group(group * 8);
+            for n in bits(u64::from(self.0.meta().refs_raw() >> (group % 4 * 8) & 0xff)) {
+                let slot = &entries[n & 7];
                 let entry = slot.load(Ordering::Relaxed);
                 if entry != 0 {
                     slot.store(0, Ordering::Relaxed);
-                    below(first | n, entry);
+                    below((group * 8) | n, entry);
                 }
             }
         }

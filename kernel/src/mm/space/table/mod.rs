@@ -8,5 +8,5 @@ mod table;
 pub mod tlb;
 
 pub(in crate::mm) use entries::{ACCESSED, PRESENT, WRITABLE};
-pub(super) use entries::{DIRTY, Group, KNOWN, OWNED, Table, ZERO, bits, frame_of};
+pub(super) use entries::{DIRTY, GROUP_SPAN, Group, KNOWN, OWNED, Table, ZERO, bits, frame_of};
 pub(super) use table::{LEAF_SPAN, LeafPart, NO_LEAF, PageTable, index_at};

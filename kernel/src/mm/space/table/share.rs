@@ -143,7 +143,7 @@ impl PageTable {
             self.shared += 1;
             self.last = (NO_LEAF, self.root);
         }
-        to.set(index_at(part.addr, 1), entry);
+        to.set_below(index_at(part.addr, 1), entry);
         child.shared += 1;
         child.tables += 1;
         Ok(part.table.count_owned())

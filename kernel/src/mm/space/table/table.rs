@@ -118,7 +118,7 @@ impl PageTable {
         }
         let new = frames::alloc_table().ok_or(Errno::ENOMEM)?;
         self.tables += 1;
-        table.set(index, new.phys() | TABLE_FLAGS);
+        table.set_below(index, new.phys() | TABLE_FLAGS);
         Ok(Table(new))
     }
 
