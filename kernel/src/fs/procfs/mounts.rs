@@ -34,7 +34,9 @@ impl MountText {
 /// The table of all mounts that can be reached from `root`.
 pub(super) fn table(root: &Path, form: MountText) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    for mount in mount::all()?.into_iter().paced() {
+    // Who unmounts one meanwhile waits: he would take the references of the list for a use of it.
+    let changing = mount::change();
+    for mount in mount::all(&changing)?.into_iter().paced() {
         let here = Path::root_of(mount.clone());
         if !here.is_below(root) {
             continue;

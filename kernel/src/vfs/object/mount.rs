@@ -273,11 +273,15 @@ pub fn relocate(_: &Changing, mount: &Arc<Mount>, at: Path) -> Result<()> {
 }
 
 /// Detaches mounts, the last one first, or none without memory; whatever else is mounted below them stays attached to them. Returns
-/// where they were, to be dropped with nothing locked.
-pub fn detach_all(_: &Changing, mounts: &[Arc<Mount>]) -> Result<Vec<Path>> {
+/// where they were, to be dropped with nothing locked. EBUSY for one that has more than `most` references.
+pub fn detach_all(_: &Changing, mounts: &[Arc<Mount>], most: usize) -> Result<Vec<Path>> {
     let mut places = Vec::with_room(mounts.len())?;
     for mount in mounts.iter().rev().paced() {
         let mut tree = TREE.lock();
+        // With the tree locked no walk enters it: a new reference comes of another one, which counts.
+        if Arc::strong_count(mount) > most {
+            return Err(Errno::EBUSY);
+        }
         let place = mount.place.lock().take();
         let removed = place.as_ref().and_then(|place| {
             place.dentry.add_mounts(-1);
@@ -296,8 +300,9 @@ pub fn detach_all(_: &Changing, mounts: &[Arc<Mount>]) -> Result<Vec<Path>> {
     Ok(places)
 }
 
-/// All attached mounts in the order in which they were attached.
-pub fn all() -> Result<Vec<Arc<Mount>>> {
+/// All attached mounts in the order in which they were attached. Who has `Changing` would take these references for uses, so
+/// nobody has them without it.
+pub fn all(_: &Changing) -> Result<Vec<Arc<Mount>>> {
     let mut all = Vec::new();
     loop {
         let tree = TREE.lock();

@@ -104,7 +104,7 @@ fn bind_at(changing: &Changing, from: &Path, at: Path, recursive: bool) -> Resul
 /// Every mount that is attached to `top` (with `under`: at that directory or below it), or to one of those; parents first.
 /// Without `under` none is left out, even one whose mount point was renamed out of what `top` shows.
 fn mounts_below(
-    _: &Changing,
+    changing: &Changing,
     top: &Arc<Mount>,
     under: Option<&Arc<Dentry>>,
 ) -> Result<Vec<Arc<Mount>>> {
@@ -115,7 +115,7 @@ fn mounts_below(
     // repeat until nothing is added any more.
     loop {
         let before = found.len();
-        for mount in mount::all()?.into_iter().paced() {
+        for mount in mount::all(changing)?.into_iter().paced() {
             let Some(place) = mount.place() else { continue };
             if known.contains_key(&mount.id()) {
                 continue;
@@ -238,7 +238,9 @@ pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
     if how.lazy {
         gone.try_extend(mounts_below(&changing, &at.mount, None)?)?;
     }
-    let places = mount::detach_all(&changing, &gone)?;
+    // `gone` has one more. A walk may have entered it since the look above.
+    let most = if how.lazy { usize::MAX } else { IDLE + 1 };
+    let places = mount::detach_all(&changing, &gone, most)?;
     // This may free a whole file system, so it is done with nothing locked.
     drop(changing);
     drop(at);
@@ -250,7 +252,8 @@ pub fn unmount(mut at: Path, how: Unmount, root: &Path) -> Result<()> {
 /// Whether anything but the tree and the caller's `at` uses the mount: open files, working directories,
 /// mounts on top.
 fn is_busy(at: &Path) -> bool {
-    /// References from the tree's list, from its map, and from `at`.
-    const IDLE: usize = 3;
     Arc::strong_count(&at.mount) > IDLE
 }
+
+/// References from the tree's list, from its map, and from the path of who unmounts it.
+const IDLE: usize = 3;
