@@ -142,21 +142,32 @@ impl TmpfsInode {
         loop {
             let names = attr.nlink();
             if names == 0 {
-                let target = target.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
-                let file = target.regular();
-                if !file.is_ok_and(|file| file.linkable.load(Ordering::Relaxed)) {
-                    return Err(Errno::ENOENT);
+                if Self::add_first_name(target)? {
+                    return Ok(());
                 }
-            } else {
-                self.fs.charge_inode()?;
+                continue;
             }
+            self.fs.charge_inode()?;
             if attr.add_name_to(names) {
                 return Ok(());
             }
-            if names != 0 {
-                self.fs.uncharge_inode();
-            }
+            self.fs.uncharge_inode();
         }
+    }
+
+    /// Adds the first name of a file that had none: false if another was quicker, ENOENT if it had names before.
+    fn add_first_name(target: &Arc<dyn Inode>) -> Result<bool> {
+        let file = target.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
+        let mut linkable = file.regular().map_err(|_| Errno::ENOENT)?.linkable.lock();
+        if target.attr().nlink() != 0 {
+            return Ok(false);
+        }
+        if !core::mem::take(&mut *linkable) {
+            return Err(Errno::ENOENT);
+        }
+        let first = target.attr().add_name_to(0);
+        debug_assert!(first, "a first name comes with `linkable` locked");
+        Ok(first)
     }
 
     /// One name of `target` goes: the last is charged with the inode itself.
@@ -251,7 +262,7 @@ impl Inode for TmpfsInode {
     fn create_tmpfile(&self, mode: u32, owner: Owner, linkable: bool) -> Result<Arc<dyn Inode>> {
         let inode = Self::new(&self.fs, mode, DevId::NONE, owner)?;
         inode.attr.set_nlink(0);
-        inode.regular()?.linkable.store(linkable, Ordering::Relaxed);
+        *inode.regular()?.linkable.lock() = linkable;
         Ok(inode)
     }
 

@@ -5,12 +5,12 @@
 #![forbid(unsafe_code)]
 
 use crate::mm::PageCache;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, SpinLock, level};
 use crate::vfs::object::seals::{Change, Seals};
 use crate::vfs::object::usage::Usage;
 use abi::Result;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 /// The longest a file may be, as Linux has it.
 pub(super) const MAX_SIZE: u64 = i64::MAX as u64;
@@ -22,8 +22,9 @@ pub(super) struct Regular {
     pub(super) usage: Usage,
     /// [`Seals`]: set under `writing`; see `add_seals` for the order.
     seals: AtomicU32,
-    /// Whether a file without names may be given one (`O_TMPFILE` without `O_EXCL`).
-    pub(super) linkable: AtomicBool,
+    /// Whether it may be given its first name (`O_TMPFILE` without `O_EXCL`), which is locked meanwhile: when that and all
+    /// others are gone it gets none any more.
+    pub(super) linkable: SpinLock<bool, level::Leaf>,
 }
 
 impl Regular {
@@ -33,7 +34,7 @@ impl Regular {
             writing: Mutex::new(()),
             usage: Usage::default(),
             seals: AtomicU32::new(Seals::FINAL.raw()),
-            linkable: AtomicBool::new(false),
+            linkable: SpinLock::new(false),
         }
     }
 
