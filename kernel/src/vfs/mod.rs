@@ -28,8 +28,7 @@ pub mod registry;
 
 pub use atime::{touch_atime, touch_file};
 pub use context::context::FsContext;
-pub use context::fdtable::{Fd, FdTable, OpenFiles, Reserved};
-pub use context::files::Files;
+pub use context::fdtable::{Fd, FdTable, Files, OpenFiles, Reserved};
 pub use cred::{CapSet, Capability, Cred};
 pub use object::dentry::Dentry;
 pub use object::file::{DenyWrite, FileOps, MapRange, MapTarget, OpenFile};

@@ -22,7 +22,7 @@ use crate::mm::frames::root::kernel_root;
 use crate::mm::layout::MmapBase;
 use crate::per_cpu;
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Mutex, Pace};
+use crate::sync::{Mutex, Pace, Parted, Parts};
 use abi::{Errno, Result};
 use alea_ranges::RangeMap;
 use alloc::sync::Arc;
@@ -43,6 +43,8 @@ pub struct AddressSpace {
     pub(super) forked: bool,
     /// Being dropped: a CPU that still has it loaded must unload it.
     dying: AtomicBool,
+    /// Those of the tasks that have it.
+    parts: Parts,
     /// What membarrier was registered for.
     pub(super) membarrier: AtomicU32,
     pub(super) inner: Mutex<Inner>,
@@ -158,6 +160,7 @@ impl AddressSpace {
             hot,
             forked,
             dying: AtomicBool::new(false),
+            parts: Parts::new(),
             membarrier: AtomicU32::new(0),
             inner,
         });
@@ -248,6 +251,12 @@ impl AddressSpace {
 /// A request to flush no pages is a memory barrier.
 fn is_barrier(pages: Option<&[u64]>) -> bool {
     pages.is_some_and(<[u64]>::is_empty)
+}
+
+impl Parted for AddressSpace {
+    fn parts(&self) -> &Parts {
+        &self.parts
+    }
 }
 
 impl Drop for AddressSpace {

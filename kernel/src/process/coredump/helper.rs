@@ -11,7 +11,7 @@ use crate::mm::KernelStack;
 use crate::mm::fallible::{TryCollect, try_arc};
 use crate::process::exec::{self, ExecRequest};
 use crate::process::sched::{self, Entity};
-use crate::process::signal::{ProcessSignals, SignalActions, TaskSignals};
+use crate::process::signal::{PartOfActions, ProcessSignals, SignalActions, TaskSignals};
 use crate::process::sysv::Part;
 use crate::process::task::current::TASKS;
 use crate::process::task::limits::{Limit, Resource, initial_limits};
@@ -81,7 +81,7 @@ fn build(tid: i32, input: Arc<OpenFile>) -> Result<Arc<Task>> {
         group: Group::new(0, Session::new(0)?)?,
         limits: initial_limits(),
         program: None,
-        signals: ProcessSignals::new(try_arc(SignalActions::new())?),
+        signals: ProcessSignals::new(PartOfActions::first(try_arc(SignalActions::new())?)),
     }))?;
     process.replace_limit(Resource::Core, Limit { soft: 1, hard: 1 })?;
     let files = Files::new(FdTable::new())?;

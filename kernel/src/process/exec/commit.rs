@@ -14,6 +14,7 @@ use crate::mm::fallible::try_arc;
 use crate::process::coredump::SUID_DUMPABLE;
 use crate::process::signal;
 use crate::process::task::current::Current;
+use crate::process::task::task::Memory;
 use crate::process::tree::exit;
 use crate::process::watch;
 use crate::vfs::Files;
@@ -96,12 +97,12 @@ fn map_stack(mm: &AddressSpace, top: u64, area: ArgArea, exec: bool) -> Result<(
 }
 
 /// Switches to the new space and lets a waiting vfork parent go on; the old one comes back.
-fn replace_memory(task: Current, mm: Arc<AddressSpace>) -> Option<Arc<AddressSpace>> {
+fn replace_memory(task: Current, mm: Arc<AddressSpace>) -> Option<Memory> {
     exit::leave_user_memory(task);
     task.rseq.clear();
     task.tracing.breakpoints.clear(&task);
     mm.activate();
-    task.set_mm(Some(mm))
+    task.set_mm(Some(Memory::first(mm)))
 }
 
 /// What of `personality` does not outlive an exec: as on Linux, what makes all memory executable, and for a

@@ -4,7 +4,7 @@
 //! Owns the table. Never calls out under its lock. Locks: [`crate::sync::level::Signal`], the last of that level.
 
 use crate::mm::fallible::Room;
-use crate::sync::{SpinLock, level};
+use crate::sync::{Part, Parted, Parts, SpinLock, level};
 use abi::Result;
 use abi::signal::{DefaultAction, SIG_DFL, SIG_IGN, SigAction, SigSet, Signal};
 use alloc::sync::Arc;
@@ -36,20 +36,24 @@ fn place(signal: Signal) -> Option<usize> {
     }
 }
 
+/// A process's part in the table.
+pub type PartOfActions = Part<SignalActions>;
+
 /// The shared table; `None` is the table of a new program: all default.
 pub struct SignalActions {
+    parts: Parts,
     table: SpinLock<Option<Arc<Table>>, level::Signal>,
 }
 
 impl SignalActions {
     /// All signals at their default.
     pub const fn new() -> Self {
-        Self { table: SpinLock::new(None) }
+        Self { parts: Parts::new(), table: SpinLock::new(None) }
     }
 
     /// The same actions in a table of its own, for fork.
     pub fn fork(&self) -> Self {
-        Self { table: SpinLock::new(self.table.lock().clone()) }
+        Self { parts: Parts::new(), table: SpinLock::new(self.table.lock().clone()) }
     }
 
     /// The action of one signal.
@@ -115,6 +119,12 @@ impl SignalActions {
         drop(table);
         drop(old);
         Ok(())
+    }
+}
+
+impl Parted for SignalActions {
+    fn parts(&self) -> &Parts {
+        &self.parts
     }
 }
 

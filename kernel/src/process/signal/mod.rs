@@ -23,7 +23,7 @@ mod state;
 mod stop;
 pub mod wait;
 
-pub(super) use actions::SignalActions;
+pub(super) use actions::{PartOfActions, SignalActions};
 pub(super) use change::{reset_for_exec, set_mask_of};
 pub use change::{set_action, set_altstack, set_blocked};
 pub(super) use charge::{Counted, queued};

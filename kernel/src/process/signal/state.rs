@@ -4,15 +4,15 @@
 //! Locks: pending queues are written by senders on any CPU, in interrupt
 //! handlers too, under [`crate::sync::level::Signal`]; the process's queue is taken before a thread's.
 
-use super::actions::SignalActions;
+use super::actions::{PartOfActions, SignalActions};
 use super::queue::Pending;
 use crate::mm::fallible::try_arc;
 use crate::process::timers::cpu_limit::CpuLimit;
 use crate::process::timers::itimer::Itimers;
 use crate::process::timers::posix_timer::PosixTimers;
 use crate::sync::{SpinLock, WaitQueue, level};
-use abi::Result;
 use abi::signal::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK, SigAction, SigSet, SigStack, Signal};
+use abi::{Errno, Result};
 use alea_sigq::Blocked;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -207,11 +207,24 @@ pub struct JobState {
     pub(super) number: u32,
 }
 
+/// The actions of a process.
+struct Actions {
+    table: Arc<SignalActions>,
+    /// `None` once the process was waited for.
+    part: Option<PartOfActions>,
+}
+
+impl Actions {
+    fn new(part: PartOfActions) -> Self {
+        Self { table: part.whole().clone(), part: Some(part) }
+    }
+}
+
 /// Signal state of a whole process.
 pub struct ProcessSignals {
     pub(super) pending: Pending,
     /// Shared by CLONE_SIGHAND; replaced by exec when it is.
-    actions: SpinLock<Arc<SignalActions>, level::Signal>,
+    actions: SpinLock<Actions, level::Signal>,
     pub(super) job: SpinLock<JobState, level::Signal>,
     /// Threads parked by a stop.
     pub(super) continued: WaitQueue,
@@ -227,10 +240,10 @@ pub struct ProcessSignals {
 
 impl ProcessSignals {
     /// State of a process with the given actions.
-    pub fn new(actions: Arc<SignalActions>) -> Self {
+    pub fn new(actions: PartOfActions) -> Self {
         Self {
             pending: Pending::new(),
-            actions: SpinLock::new(actions),
+            actions: SpinLock::new(Actions::new(actions)),
             job: SpinLock::new(JobState::default()),
             continued: WaitQueue::new(),
             itimers: Itimers::new(),
@@ -249,32 +262,39 @@ impl ProcessSignals {
 
     /// The action of one signal.
     pub fn action(&self, signal: Signal) -> SigAction {
-        self.actions.lock().get(signal)
+        self.actions.lock().table.get(signal)
     }
 
     /// The action table.
     #[inline]
     pub fn actions(&self) -> Arc<SignalActions> {
-        self.actions.lock().clone()
+        self.actions.lock().table.clone()
+    }
+
+    /// A part in the actions for a child that shares them; ESRCH after the end.
+    pub fn share_actions(&self) -> Result<PartOfActions> {
+        self.actions.lock().part.as_ref().map(PartOfActions::share).ok_or(Errno::ESRCH)
+    }
+
+    /// Whether another process has the same actions (CLONE_SIGHAND without CLONE_THREAD).
+    pub fn shares_actions(&self) -> bool {
+        self.actions.lock().part.as_ref().is_some_and(PartOfActions::is_shared)
+    }
+
+    /// The process was waited for: it has no part in its actions any more.
+    pub fn leave_actions(&self) {
+        let part = self.actions.lock().part.take();
+        drop(part);
     }
 
     /// exec: handlers go back to default, in a table that is the process's own.
-    /// Whether another process has the same actions (CLONE_SIGHAND without CLONE_THREAD).
-    pub fn shares_actions(&self) -> bool {
-        Arc::strong_count(&self.actions.lock()) > 1
-    }
-
     pub(super) fn reset_actions(&self) -> Result<()> {
-        let mut actions = self.actions.lock();
-        let mut old = None;
-        if Arc::get_mut(&mut actions).is_none() {
-            let own = try_arc(actions.fork())?;
-            old = Some(core::mem::replace(&mut *actions, own));
+        if self.shares_actions() {
+            let own = Actions::new(PartOfActions::first(try_arc(self.actions().fork())?));
+            let old = core::mem::replace(&mut *self.actions.lock(), own);
+            drop(old);
         }
-        let result = actions.reset_for_exec();
-        drop(actions);
-        drop(old);
-        result
+        self.actions().reset_for_exec()
     }
 
     /// Makes its parked threads look again whether they are to stay so.

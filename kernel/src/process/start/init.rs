@@ -16,7 +16,7 @@ use crate::process::exec::{self, ExecRequest};
 use crate::process::proc;
 use crate::process::ptrace;
 use crate::process::sched::{self, Entity, Sleeper};
-use crate::process::signal::{self, ProcessSignals, SignalActions, TaskSignals};
+use crate::process::signal::{self, PartOfActions, ProcessSignals, SignalActions, TaskSignals};
 use crate::process::sysv::Part;
 use crate::process::task::caller::RunningTask;
 use crate::process::task::current::{Current, TASKS};
@@ -146,7 +146,7 @@ fn build_init() -> Result<Arc<Task>> {
         group: group.clone(),
         limits: initial_limits(),
         program: None,
-        signals: ProcessSignals::new(try_arc(SignalActions::new())?),
+        signals: ProcessSignals::new(PartOfActions::first(try_arc(SignalActions::new())?)),
     }))?;
     let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
     let machine = Machine::kernel(KernelStack::alloc()?, Some(fpu), first_program, 0);

@@ -7,7 +7,7 @@ use crate::arch::task::Machine;
 use crate::base::{cpu, percpu};
 use crate::mm::KernelStack;
 use crate::process::sched::{self, Entity};
-use crate::process::signal::{ProcessSignals, SignalActions, TaskSignals};
+use crate::process::signal::{PartOfActions, ProcessSignals, SignalActions, TaskSignals};
 use crate::process::sysv::Part;
 use crate::process::task::limits;
 use crate::process::task::process::{Parts as ProcessParts, Process, root_cred};
@@ -67,7 +67,7 @@ pub(super) fn build(
         group: Group::new(0, session).expect("no memory for a group"),
         limits: limits::initial_limits(),
         program: None,
-        signals: ProcessSignals::new(Arc::new(SignalActions::new())),
+        signals: ProcessSignals::new(PartOfActions::first(Arc::new(SignalActions::new()))),
     }));
     Arc::new(Task::new(
         TaskParts {

@@ -37,6 +37,9 @@ use core::sync::atomic::{
 /// Bytes of a thread's name, the final NUL included.
 pub const COMM_LEN: usize = 16;
 
+/// A task's part in an address space.
+pub(in crate::process) type Memory = crate::sync::Part<AddressSpace>;
+
 /// One thread.
 pub struct Task {
     _counted: Counted,
@@ -47,7 +50,7 @@ pub struct Task {
     pub(super) machine: Machine<KernelStack>,
     pub sched: Entity,
     pub signals: TaskSignals,
-    mm: OwnerCell<Option<Arc<AddressSpace>>>,
+    mm: OwnerCell<Option<Memory>>,
     files: OwnerCell<Option<Files>>,
     fs: OwnerCell<Option<Arc<FsContext>>>,
     cred: OwnerCell<Arc<Cred>>,
@@ -149,7 +152,7 @@ pub(in crate::process) struct Parts {
     pub(in crate::process) machine: Machine<KernelStack>,
     pub(in crate::process) sched: Entity,
     pub(in crate::process) signals: TaskSignals,
-    pub(in crate::process) mm: Option<Arc<AddressSpace>>,
+    pub(in crate::process) mm: Option<Memory>,
     pub(in crate::process) files: Option<Files>,
     pub(in crate::process) fs: Option<Arc<FsContext>>,
     pub(in crate::process) cred: Arc<Cred>,
@@ -225,18 +228,18 @@ impl Task {
 
     /// A counted reference to the address space of any task; `None` for kernel threads and zombies.
     pub fn mm_arc(&self) -> Option<Arc<AddressSpace>> {
-        self.mm.read(Clone::clone)
+        self.mm.read(|mm| mm.as_ref().map(|mm| mm.whole().clone()))
     }
 
     /// Whether it shares its address space with another task.
     pub fn shares_mm(&self) -> bool {
-        self.mm.read(|mm| mm.as_ref().is_some_and(|mm| Arc::strong_count(mm) > 1))
+        self.mm.read(|mm| mm.as_ref().is_some_and(Memory::is_shared))
     }
 
     /// The descriptors of any task, to look at: they are closed when the task is done with them all the same. `None` for
     /// kernel threads and zombies.
     pub fn files_arc(&self) -> Option<Arc<FdTable>> {
-        self.files.read(|files| files.as_ref().map(|files| files.table().clone()))
+        self.files.read(|files| files.as_ref().map(|files| files.whole().clone()))
     }
 
     /// A counted reference to root and working directory of any task; `None` for zombies.
@@ -383,11 +386,13 @@ impl Current {
     }
 
     /// Replaces the address space (exec, exit).
-    pub(in crate::process) fn set_mm(
-        self,
-        mm: Option<Arc<AddressSpace>>,
-    ) -> Option<Arc<AddressSpace>> {
+    pub(in crate::process) fn set_mm(self, mm: Option<Memory>) -> Option<Memory> {
         self.map(|task| &task.mm).replace(mm)
+    }
+
+    /// A part in its address space for another task; `None` for kernel threads.
+    pub(in crate::process) fn share_mm(self) -> Option<Memory> {
+        self.map(|task| &task.mm).borrow().as_ref().map(Memory::share)
     }
 
     /// Its descriptors, if it is a user task.

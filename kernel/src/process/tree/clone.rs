@@ -14,18 +14,18 @@ use crate::diag::exec_phases::PhaseTimer;
 use crate::diag::phase::Phase;
 use crate::mm::fallible::{Room, try_arc};
 use crate::mm::user::UserPtr;
-use crate::mm::{self, AddressSpace, KernelStack};
+use crate::mm::{self, KernelStack};
 use crate::process::memory::oom;
 use crate::process::perf;
 use crate::process::ptrace::{self, CloneKind};
 use crate::process::sched;
-use crate::process::signal::{self, ProcessSignals, SignalActions};
+use crate::process::signal::{self, PartOfActions, ProcessSignals};
 use crate::process::sysv::Part;
 use crate::process::sysv::sem::UndoList;
 use crate::process::task::current::{Current, is_trusted_with_memory};
 use crate::process::task::limits::{INFINITY, Resource, threads_max};
 use crate::process::task::process::{Parts as ProcessParts, Process};
-use crate::process::task::task::{Parts as TaskParts, Task};
+use crate::process::task::task::{Memory, Parts as TaskParts, Task};
 use crate::process::task::users;
 use crate::process::watch;
 use crate::time::TimerRoom;
@@ -143,7 +143,7 @@ impl CloneArgs {
 
 /// What a child has of its parent's, shared or copied.
 struct Inherited {
-    mm: Arc<AddressSpace>,
+    mm: Memory,
     files: Files,
     fs: Arc<FsContext>,
     undo: Option<Arc<UndoList>>,
@@ -275,9 +275,9 @@ fn check_limits(parent: Current) -> Result<usize> {
 
 fn inherit(parent: Current, flags: CloneFlags) -> Result<Inherited> {
     let mm = if flags.contains(CloneFlags::VM) {
-        parent.mm_arc().ok_or(Errno::EINVAL)?
+        parent.share_mm().ok_or(Errno::EINVAL)?
     } else {
-        parent.mm().fork()?
+        Memory::first(parent.mm().fork()?)
     };
     let files = if flags.contains(CloneFlags::FILES) {
         parent.files().share()
@@ -369,15 +369,14 @@ fn build(
 
 fn child_process(parent: Current, args: &CloneArgs, pid: i32) -> Result<Arc<Process>> {
     let process = parent.process();
-    let shared = process.signals.actions();
     let actions = if args.flags.contains(CloneFlags::SIGHAND) {
-        shared
-    } else if args.flags.contains(CloneFlags::CLEAR_SIGHAND) {
-        let own = try_arc(shared.fork())?;
-        own.reset_for_exec()?;
-        own
+        process.signals.share_actions()?
     } else {
-        try_arc(SignalActions::fork(&shared))?
+        let own = process.signals.actions().fork();
+        if args.flags.contains(CloneFlags::CLEAR_SIGHAND) {
+            own.reset_for_exec()?;
+        }
+        PartOfActions::first(try_arc(own)?)
     };
     // Built in place, as its task is.
     let room = Room::new()?;

@@ -221,6 +221,7 @@ pub(super) fn release(process: &Arc<Process>) {
         (core::mem::take(&mut tree.threads), tree.parent.take())
     };
     group::leave(process);
+    process.signals.leave_actions();
     ptrace::reaped(process);
     for thread in threads.iter() {
         table::remove_task(thread.tid());

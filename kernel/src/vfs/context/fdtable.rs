@@ -8,13 +8,13 @@
 #![forbid(unsafe_code)]
 
 use crate::base::speculation::clamp;
-use crate::sync::{Pace, SpinLock, cond_resched, level};
+use crate::mm::fallible::try_arc;
+use crate::sync::{Pace, Part, Parted, Parts, SpinLock, cond_resched, level};
 use crate::vfs::notify::marks;
 use crate::vfs::object::file::OpenFile;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::AtomicU32;
 use smallvec::SmallVec;
 
 /// The fewest slots of a table that is not empty.
@@ -27,8 +27,8 @@ pub struct Fd(pub i32);
 /// The descriptors of a process.
 pub struct FdTable {
     inner: SpinLock<Slots, level::FdTable>,
-    /// How many tasks have a part in it: [`Files`](super::files::Files).
-    pub(super) parts: AtomicU32,
+    /// Those of the tasks that share it.
+    parts: Parts,
 }
 
 /// A number that is taken for a file to come: nobody else gets it, and nobody finds a file there. Given back when dropped.
@@ -211,6 +211,31 @@ impl Slots {
     }
 }
 
+/// A task's part in a table.
+pub type Files = Part<FdTable>;
+
+impl Files {
+    /// The only part in a table that nobody else has.
+    pub fn new(table: FdTable) -> Result<Self> {
+        try_arc(table).map(Self::first)
+    }
+}
+
+impl Parted for FdTable {
+    fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Closes all of them: nobody uses them any more.
+    fn ended(&self) {
+        let slots = core::mem::take(&mut *self.inner.lock());
+        for file in slots.files.into_iter().flatten().paced() {
+            // The process is gone: nobody is left to get an error of the close.
+            let _ = self.finish_close(file);
+        }
+    }
+}
+
 impl FdTable {
     /// An empty table.
     pub fn new() -> Self {
@@ -218,7 +243,7 @@ impl FdTable {
     }
 
     fn of(slots: Slots) -> Self {
-        Self { inner: SpinLock::new(slots), parts: AtomicU32::new(1) }
+        Self { inner: SpinLock::new(slots), parts: Parts::new() }
     }
 
     /// A copy with the same files, for fork. What is reserved is free there.
@@ -413,15 +438,6 @@ impl FdTable {
         result
     }
 
-    /// Closes all of them: nobody uses them any more.
-    pub(super) fn close_all(&self) {
-        let slots = core::mem::take(&mut *self.inner.lock());
-        for file in slots.files.into_iter().flatten().paced() {
-            // The process is gone: nobody is left to get an error of the close.
-            let _ = self.finish_close(file);
-        }
-    }
-
     /// Who owns the record locks made through this table.
     pub fn lock_owner(&self) -> usize {
         core::ptr::from_ref(self) as usize
@@ -436,6 +452,11 @@ impl Default for FdTable {
 
 impl Drop for FdTable {
     fn drop(&mut self) {
-        self.close_all();
+        // There are some only if no task ever got a part in it: nothing was done through it that a close would end.
+        core::mem::take(&mut self.inner.get_mut().files)
+            .into_iter()
+            .flatten()
+            .paced()
+            .for_each(drop);
     }
 }
