@@ -87,6 +87,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     }
     syscall::init().expect("no memory for the counters of calls"); // and their file in /proc
     arch::entry::trap::register(&HOOKS); // system calls, faults, preemption
+    random::show_interrupts_if_asked(drivers::uart::discard_input); // alea.interrupt_samples=
     process::start_init(unpacked); // process 1
     if let Some(setting) = cmdline::value(cmdline::words::FAIL_ALLOC)
         && !mm::fail_allocations(setting, process::task::current::fate_of_allocation)

@@ -100,6 +100,11 @@ impl FastPool {
         self.stirred
     }
 
+    /// How many interrupts of devices count since the last drain.
+    pub const fn counted(&self) -> u32 {
+        self.counted
+    }
+
     /// How often the times of devices have failed a test.
     pub const fn failures(&self) -> u32 {
         self.failures

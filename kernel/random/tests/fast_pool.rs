@@ -34,6 +34,12 @@ fn credit_is_one_bit_for_64_devices_after_start_up_and_bounded() {
     for &(events, bits) in &cases[..if cfg!(miri) { 2 } else { cases.len() }] {
         let mut pool = devices(events, noise(1));
         assert_eq!(pool.count(), events);
+        assert_eq!(pool.counted() / 64, bits);
+        assert!(
+            pool.counted() <= events.saturating_sub(STARTUP - 1),
+            "{} of {events}",
+            pool.counted()
+        );
         assert_eq!(pool.drain(Counter::Usable).1, EntropyBits(bits), "{events}");
         assert_eq!(pool.drain(Counter::Usable).1, EntropyBits(0), "nothing new");
     }

@@ -62,6 +62,7 @@ words! {
     RDRAND_COST = "alea.rdrand_cost", "alea.rdrand_cost=CYCLES", "to be measured: with `random.generator=rdrand` each RDRAND takes so many cycles of the TSC more, as where it leaves the virtual machine; at most 1,000,000";
     KNOWN_ANSWERS = "alea.known_answers", "alea.known_answers=PART", "for tests: one known answer of that part is wrong";
     JITTER_SAMPLES = "alea.jitter_samples", "alea.jitter_samples=N", "prints N raw samples of jitter, and powers off";
+    INTERRUPT_SAMPLES = "alea.interrupt_samples", "alea.interrupt_samples=N", "waits until the times of so many interrupts of devices count, prints the first N, and powers off";
     SELFTEST = "alea.selftest", "alea.selftest[=only|figures]", "runs the kernel's self tests at boot; `only`: and powers off; `figures`: measures what memory costs instead of testing it";
     CRASH = "alea.crash", "alea.crash=KIND", "for tests: the kernel commits that fault: `panic`, `ud2`, `null`, `write-text`, `stack`, `nx`, `lock-order`, `block-locked`, `block-pinned`, `file-locked`, `freed-twice`, `freed-foreign`, `freed-write`, `sysret`";
     FAIL_ALLOC = "alea.fail_alloc", "alea.fail_alloc=N[,SEED[,GENERATION]]", "for tests: one in N allocations fails, of processes that at least GENERATION forks (1) lie between process 1 and; 0: those that a thread names in `/proc/thread-self/alea/fail_nth`";

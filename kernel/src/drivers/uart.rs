@@ -246,6 +246,12 @@ fn poll() -> bool {
     received
 }
 
+/// Throws away what has been received and nobody has taken.
+pub fn discard_input() {
+    let mut some = [Received { byte: 0, error: None }; 64];
+    while SerialPort.take(&mut some) > 0 {}
+}
+
 /// The port as the device under a terminal.
 pub struct SerialPort;
 

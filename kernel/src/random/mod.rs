@@ -34,4 +34,5 @@ pub use report::report;
 pub use selftest::test_on_demand;
 pub use service::{credited, init, secret_words, show_to_programs, state, uuid};
 pub use sources::jitter::{raw_samples, sample as sample_when_idle};
+pub use sources::show_interrupts_if_asked;
 pub use user::{device_ioctl, device_poll, device_read, device_write, getrandom};

@@ -17,13 +17,19 @@ use crate::mm::fallible::TryVec;
 use alea_random::credit::EntropyBits;
 use alea_random::jitter::{Jitter, SAMPLES_PER_BIT};
 use alloc::vec::Vec;
-use core::fmt::Write;
+use core::fmt::{Display, Write};
 
 /// Samples in a line of output.
 const IN_LINE: usize = 64;
 
 /// Samples that one boot may be asked to show.
-const MOST: i64 = 16 << 20;
+pub(super) const MOST: i64 = 16 << 20;
+
+/// What a collection came to: how many samples were taken for the credit, and those among them that did not count.
+pub(super) struct Collected {
+    pub taken: u32,
+    pub regular: u32,
+}
 
 /// Returns where the command line does not ask for samples.
 pub fn show_if_asked() {
@@ -34,11 +40,7 @@ pub fn show_if_asked() {
 
 /// Takes `count` samples, shows them and what the collection came to, and switches the machine off.
 fn show_and_power_off(count: u32) -> ! {
-    let mut samples: Vec<u8> = Vec::new();
-    if samples.try_resize(count as usize, 0).is_err() {
-        log::error!("random: no memory for {count} samples");
-        power::power_off();
-    }
+    let mut samples = places(count);
     let (mut taken, mut wider) = (0u32, 0u32);
     let mut places = samples.iter_mut();
     let mut buffer = on_their_way();
@@ -51,10 +53,33 @@ fn show_and_power_off(count: u32) -> ! {
             wider += u32::from(sample > u64::from(u8::MAX));
         }
     });
+    let collected =
+        collected.map(|report| Collected { taken: report.samples, regular: report.regular });
+    show("jitter", &samples[..taken as usize], wider, collected)
+}
+
+/// Room for `count` samples. Without it there is nothing to be done on this machine.
+pub(super) fn places(count: u32) -> Vec<u8> {
+    let mut samples: Vec<u8> = Vec::new();
+    if samples.try_resize(count as usize, 0).is_err() {
+        log::error!("random: no memory for {count} samples");
+        power::power_off();
+    }
+    samples
+}
+
+/// Shows samples of the source `what`, of which so many were wider than what is shown, and switches the machine off.
+pub(super) fn show(
+    what: &str,
+    samples: &[u8],
+    wider: u32,
+    collected: Result<Collected, impl Display>,
+) -> ! {
+    let shown = samples.len();
     let mut out = EarlyWriter;
     // What `write!` to the serial line returns is always success.
     let _ = writeln!(out);
-    for line in samples[..taken as usize].chunks(IN_LINE) {
+    for line in samples.chunks(IN_LINE) {
         let _ = write!(out, "raw ");
         for byte in line {
             let _ = write!(out, "{byte:02x}");
@@ -62,12 +87,10 @@ fn show_and_power_off(count: u32) -> ! {
         let _ = writeln!(out);
     }
     let _ = match collected {
-        Ok(report) => writeln!(
-            out,
-            "jitter shown {taken} wider {wider} taken {} regular {}",
-            report.samples, report.regular
-        ),
-        Err(fault) => writeln!(out, "jitter shown {taken} wider {wider} refused: {fault}"),
+        Ok(Collected { taken, regular }) => {
+            writeln!(out, "{what} shown {shown} wider {wider} taken {taken} regular {regular}")
+        }
+        Err(fault) => writeln!(out, "{what} shown {shown} wider {wider} refused: {fault}"),
     };
     power::power_off()
 }

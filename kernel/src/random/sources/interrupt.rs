@@ -7,6 +7,7 @@
 //!
 //! Owns what each CPU has stirred together. Never waits. Locks: none of its own.
 
+use super::assessed_interrupts;
 use crate::arch::irq::{self, Origin};
 use crate::random::live::RANDOM;
 use crate::random::stats;
@@ -43,7 +44,14 @@ pub fn test() {
 }
 
 pub fn start() {
-    irq::set_observer(observe);
+    irq::set_observer(if assessed_interrupts::is_asked() { observe_and_record } else { observe });
+}
+
+fn observe_and_record(vector: u8, tsc: u64, origin: Origin) {
+    observe(vector, tsc, origin);
+    if origin == Origin::Outside {
+        assessed_interrupts::record(vector, tsc);
+    }
 }
 
 fn observe(vector: u8, tsc: u64, origin: Origin) {

@@ -4,6 +4,7 @@
 //! trusted alone, and what is credited is only what the source's file argues for. No locks.
 
 mod assessed;
+mod assessed_interrupts;
 mod clock;
 mod collect;
 mod firmware;
@@ -20,6 +21,7 @@ mod virtio_rng;
 mod vmgenid;
 mod wait;
 
+pub use assessed_interrupts::show_if_asked as show_interrupts_if_asked;
 pub(super) use collect::{MEMORY, collect_at_boot, late_credit, look_again};
 pub(super) use hardware::{fresh_words, hardware_word, is_there as has_instruction};
 pub(super) use interrupt::start as watch_interrupts;

@@ -1,4 +1,4 @@
-//! `cargo xtask assess`: the entropy of raw jitter, assessed in the form of NIST SP 800-90B.
+//! `cargo xtask assess`: the entropy of raw jitter, or of the times of interrupts, assessed in the form of NIST SP 800-90B.
 //!
 //! A million consecutive samples of one start and a thousand starts of a thousand samples each, taken where those are taken
 //! that get credit, go through the estimators of both tracks, the restart tests and the formula for the conditioner. The data
@@ -48,12 +48,15 @@ const FEW: u32 = 20;
 /// For the permutations: any number would do, this one repeats.
 const SEED: u64 = 90;
 
-/// Assesses raw jitter by SP 800-90B: data and report to target/alea/assess/NAME/
+/// Assesses raw samples by SP 800-90B: data and report to target/alea/assess/NAME/
 #[derive(Args)]
 pub struct Assess {
     /// Assess this machine, by a program under its operating system, instead of a machine of QEMU's
     #[arg(long)]
     host: bool,
+    /// Assess the times of a device's interrupts instead of jitter: those of the serial port, typed at as fast as it takes it
+    #[arg(long, conflicts_with = "host")]
+    interrupts: bool,
     /// How many samples of one start; with fewer than a million it is not the standard's assessment
     #[arg(long, value_name = "N", default_value_t = SAMPLES)]
     samples: u32,
@@ -122,12 +125,17 @@ impl Assess {
         } else {
             let counting = if self.machine.icount { ", instructions counted" } else { "" };
             let (cpu, version) = (&self.machine.cpu, qemu::version()?);
-            format!("QEMU {version}, CPU {cpu}{counting}; host {model}")
+            let what = if self.interrupts { ", interrupts of the serial port" } else { "" };
+            format!("QEMU {version}, CPU {cpu}{counting}{what}; host {model}")
         })
     }
 
     fn origin(&self) -> Result<Origin> {
-        Ok(if self.host { Origin::Host } else { Origin::Guest(self.machine.machine()?) })
+        if self.host {
+            return Ok(Origin::Host);
+        }
+        let machine = self.machine.machine()?;
+        Ok(if self.interrupts { Origin::Interrupts(machine) } else { Origin::Guest(machine) })
     }
 
     /// What the machine is called among the data.
@@ -136,7 +144,8 @@ impl Assess {
             return "host".to_owned();
         }
         let cpu = self.machine.cpu.split(',').next().unwrap_or("cpu");
-        format!("{cpu}{}", if self.machine.icount { "-icount" } else { "" })
+        let counted = if self.machine.icount { "-icount" } else { "" };
+        format!("{cpu}{counted}{}", if self.interrupts { "-interrupts" } else { "" })
     }
 }
 
@@ -272,8 +281,14 @@ pub fn sample() -> Result<()> {
         println!("NIST's estimators are not installed, `cargo xtask assess` does that");
         permutation::judge(&samples, FEW, SEED);
     }
-    let counted = Origin::Guest(machine.icount(true)).run(OF_A_START)?;
+    let counted = Origin::Guest(machine.clone().icount(true)).run(OF_A_START)?;
     let refused = matches!(counted.end, End::Refused(_));
     ensure!(refused, "a clock that counts instructions was credited: {}", counted.end);
+    // The times of interrupts come from outside: of this few nothing is estimated.
+    let interrupts = Origin::Interrupts(machine.clone()).run(OF_A_START)?;
+    println!("interrupts of the serial port: {}", interrupts.end);
+    let again = Origin::Interrupts(machine).run(OF_A_START)?;
+    let (first, second) = (interrupts.samples, again.samples);
+    ensure!(!first.is_empty() && first != second, "two starts gave the same times of interrupts");
     Ok(())
 }
