@@ -1,4 +1,5 @@
-//! System V IPC: `<linux/ipc.h>`, `<linux/shm.h>`, `<linux/sem.h>`, `<linux/msg.h>`, in their 64-bit forms.
+//! System V IPC: `<linux/ipc.h>`, `<linux/shm.h>`, `<linux/sem.h>`, `<linux/msg.h>`, in their 64-bit forms; POSIX
+//! message queues: `<linux/mqueue.h>`.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -202,7 +203,21 @@ pub struct Msginfo {
     pub pad: u16,
 }
 
+/// `struct mq_attr`.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct MqAttr {
+    /// O_NONBLOCK or nothing.
+    pub flags: i64,
+    /// Messages that it takes, and bytes of each.
+    pub maxmsg: i64,
+    pub msgsize: i64,
+    pub curmsgs: i64,
+    pub reserved: [i64; 4],
+}
+
 const _: () = {
+    assert!(size_of::<MqAttr>() == 64);
     assert!(size_of::<IpcPerm>() == 48);
     assert!(size_of::<ShmidDs>() == 112);
     assert!(size_of::<Shminfo>() == 72);

@@ -194,6 +194,7 @@ pub mod code {
     pub const SI_KERNEL: i32 = 0x80;
     pub const SI_QUEUE: i32 = -1;
     pub const SI_TIMER: i32 = -2;
+    pub const SI_MESGQ: i32 = -3;
     pub const SI_SIGIO: i32 = -5;
     pub const SI_TKILL: i32 = -6;
     pub const POLL_MSG: i32 = 3;
@@ -263,6 +264,13 @@ impl SigInfo {
     pub const fn timer(signal: Signal, id: i32, overrun: i32, value: u64) -> Self {
         let mut info = Self::new(signal, code::SI_TIMER);
         info.fields[0] = id as u32 as u64 | (overrun as u32 as u64) << 32;
+        info.fields[1] = value;
+        info
+    }
+
+    /// A message came to an empty POSIX queue: whose it was, and the value that was asked for.
+    pub const fn message(signal: Signal, pid: i32, uid: u32, value: u64) -> Self {
+        let mut info = Self::sent_by(signal, code::SI_MESGQ, pid, uid);
         info.fields[1] = value;
         info
     }

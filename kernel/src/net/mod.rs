@@ -41,6 +41,7 @@ pub use create::{accept, create, init, open};
 pub use file::of_file;
 pub use limit::Timeouts;
 pub use name::SockName;
+pub use netlink::Note;
 pub use ports::forget_waiting;
 pub use socket::{Control, NetSocket, Outgoing, Who};
 pub use stamps::shows as stamp_shows;

@@ -5,7 +5,6 @@
 
 use super::name::SockName;
 use super::option::Options;
-
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use crate::vfs::PollEvents;
@@ -13,6 +12,7 @@ use abi::socket::MsgFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 
 /// The caller of a socket operation.
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,10 @@ pub trait NetSocket: Send + Sync {
     fn peer_name(&self) -> Result<SockName>;
     fn send(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize>;
     fn receive(&self, dst: &mut Sink<'_>, flags: MsgFlags, nonblock: bool) -> Result<Incoming>;
+    /// The socket as its concrete type, where somebody else must have that.
+    fn concrete(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        None
+    }
     /// SO_ERROR: reports an error once.
     fn take_error(&self) -> Option<Errno>;
     /// SO_ACCEPTCONN.

@@ -10,6 +10,7 @@ pub mod coredump;
 pub mod exec;
 pub mod futex;
 pub mod memory;
+pub mod mqueue;
 pub mod node;
 pub mod perf;
 mod proc;

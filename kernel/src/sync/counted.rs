@@ -47,6 +47,8 @@ kinds! {
     ShmSegment = "shm_segments",
     SemSet = "sem_sets",
     MessageQueue = "msg_queues",
+    /// Of mq_open(2).
+    PosixQueue = "posix_queues",
     /// Of perf_event_open(2), inherited ones too.
     PerfEvent = "perf_events",
 }

@@ -9,7 +9,7 @@ use super::args::Handler;
 use super::args::Status::{self, Full, Partial};
 use super::event::{epoll, futex, pipe, poll};
 use super::file::{dir, exec, fd, file, inotify, memfd, mount, path, splice, xattr};
-use super::ipc::{msg, sem, shm};
+use super::ipc::{mqueue, msg, sem, shm};
 use super::net::{sendrecv, socket, sockopt};
 use super::system::{log, misc, random};
 use super::task::{
@@ -281,6 +281,12 @@ syscalls! {
     233 epoll_ctl => epoll::epoll_ctl, Full;
     234 tgkill => signal::tgkill, Full;
     235 utimes => path::utimes, Full;
+    240 mq_open => mqueue::mq_open, Partial("one namespace");
+    241 mq_unlink => mqueue::mq_unlink, Full;
+    242 mq_timedsend => mqueue::mq_timedsend, Full;
+    243 mq_timedreceive => mqueue::mq_timedreceive, Full;
+    244 mq_notify => mqueue::mq_notify, Full;
+    245 mq_getsetattr => mqueue::mq_getsetattr, Full;
     247 waitid => wait::waitid, Full;
     251 ioprio_set => ioprio::ioprio_set, Partial("CLONE_IO does not share it");
     252 ioprio_get => ioprio::ioprio_get, Full;

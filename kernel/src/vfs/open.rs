@@ -291,6 +291,17 @@ pub fn open_place(
     open_in(admission, Room::new()?, place, flags, cred)
 }
 
+/// As [`open_place`], of a place that was made for it when there was room for the file already.
+pub fn open_made(
+    admission: Admission,
+    room: Room<OpenFile>,
+    place: Path,
+    flags: OpenFlags,
+    cred: &Cred,
+) -> Result<Arc<OpenFile>> {
+    open_in(admission, room, place, flags, cred)
+}
+
 /// Always inlined: the file is written where it stays.
 #[inline(always)]
 fn open_in(

@@ -32,9 +32,7 @@ pub fn mount_all() {
     for (kind, place, flags, options) in MOUNTS {
         // Whatever fails here is missed by the program that wants it, which says so better.
         let _ = fs::create_dir(place);
-        if mount(kind, place, kind, flags, options).is_err() && kind == "mqueue" {
-            let _ = fs::remove_dir(place);
-        }
+        let _ = mount(kind, place, kind, flags, options);
     }
     for (name, target) in LINKS {
         let _ = symlink(target, Path::new("/dev").join(name));

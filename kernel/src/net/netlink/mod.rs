@@ -1,8 +1,11 @@
-//! AF_NETLINK: the sockets (`netlink`), and how they answer about interfaces, addresses and routes (`route`).
+//! AF_NETLINK: the sockets (`netlink`), and how they answer about interfaces, addresses and routes (`route`);
+//! what the kernel tells a socket later (`note`).
 #![forbid(unsafe_code)]
 
 mod message;
 mod netlink;
+mod note;
 mod route;
 
 pub(super) use netlink::{carry, create};
+pub use note::Note;

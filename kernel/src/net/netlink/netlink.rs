@@ -5,9 +5,9 @@
 //! hear of devices. Never announces an interface, address or route: none ever changes; events of devices come from `fs::uevent`.
 //! Locks: `Stream` for a queue; the set of port numbers, which may be taken inside it, and the list are a `Leaf` each.
 
-use super::message::{HEADER, MULTI, put_message};
+use super::message::{HEADER, MULTI, error_message, put_message};
 use super::route;
-use crate::mm::fallible::{TryGrow, TryMap, TrySlice, TryVec, try_arc, try_copy};
+use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, number};
@@ -23,9 +23,10 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
+use core::any::Any;
 use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU64, Ordering};
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 const NETLINK_ROUTE: i32 = 0;
 /// Events of devices: what a write to a `uevent` file announces.
@@ -36,11 +37,8 @@ const SOL_NETLINK: i32 = 270;
 const REQUEST: u16 = 1;
 const ACK: u16 = 4;
 const DUMP: u16 = 0x300;
-const TYPE_ERROR: u16 = 2;
 const TYPE_DONE: u16 = 3;
 const FIRST_REQUEST: u16 = 16;
-/// `NLM_F_CAPPED`: the request is not repeated in its acknowledgement.
-const CAPPED: u16 = 0x100;
 /// The highest group of NETLINK_ROUTE.
 const LAST_GROUP: i32 = 36;
 
@@ -92,22 +90,27 @@ pub struct Netlink {
     kind: u32,
     protocol: i32,
     who: Who,
-    options: Options,
-    state: SpinLock<State, level::Stream>,
-    for_reading: WaitQueue,
+    pub(super) options: Options,
+    pub(super) state: SpinLock<State, level::Stream>,
+    pub(super) for_reading: WaitQueue,
+    /// For those who wait until a note has room.
+    pub(super) for_notes: WaitQueue,
     /// Its key in the list of those that may hear of devices; 0 for none.
     listener: u64,
 }
 
-struct State {
+pub(super) struct State {
     port: Option<u32>,
     /// One bit for each group, from the first on.
     groups: u64,
     /// One bit for each option that is on.
     wishes: u32,
     peer: (u32, u32),
-    queue: VecDeque<Vec<u8>>,
-    held: usize,
+    pub queue: VecDeque<Vec<u8>>,
+    pub held: usize,
+    /// Notes that are to be told: the queue has room for them, and `held` counts them.
+    pub notes: usize,
+    pub closed: bool,
     error: Option<Errno>,
 }
 
@@ -135,6 +138,8 @@ pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> 
         peer: (0, 0),
         queue: VecDeque::new(),
         held: 0,
+        notes: 0,
+        closed: false,
         error: None,
     };
     let hears_devices = protocol == NETLINK_KOBJECT_UEVENT;
@@ -146,6 +151,7 @@ pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> 
         options: Options::for_datagrams(),
         state: SpinLock::new(state),
         for_reading: WaitQueue::new(),
+        for_notes: WaitQueue::new(),
         listener,
     })?;
     if hears_devices {
@@ -246,7 +252,8 @@ impl Netlink {
             state.lose();
             return Ok(());
         }
-        let len = message.len();
+        let (len, notes) = (message.len(), state.notes);
+        state.queue.try_room(notes + 1)?;
         state.queue.try_push(message)?;
         state.held += len;
         drop(state);
@@ -278,7 +285,9 @@ impl Netlink {
             };
             Some(Ok((message, control)))
         };
-        self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
+        let taken = self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take);
+        self.for_notes.wake_all();
+        taken
     }
 
     /// The control data of a message.
@@ -291,28 +300,6 @@ impl Netlink {
         }
         Ok(control)
     }
-}
-
-/// What acknowledges a request, or says why it failed; the request goes back with an error.
-fn error_message(
-    header: &NlMsgHdr,
-    body: &[u8],
-    error: Option<Errno>,
-    port: u32,
-) -> Result<Vec<u8>> {
-    let code = error.map_or(0, |error| -error.number());
-    let mut answer = code.to_ne_bytes().try_owned()?;
-    answer.try_extend_from_slice(header.as_bytes())?;
-    if error.is_some() {
-        answer.try_extend_from_slice(body)?;
-        answer.try_resize(answer.len().next_multiple_of(4), 0)?;
-    }
-    let mut out = Vec::new();
-    let flags = if error.is_none() { CAPPED } else { 0 };
-    let reply =
-        NlMsgHdr { kind: TYPE_ERROR, flags, pid: port, seq: header.seq, ..NlMsgHdr::default() };
-    put_message(&mut out, reply, &answer)?;
-    Ok(out)
 }
 
 /// Options that are on or off.
@@ -476,11 +463,17 @@ impl NetSocket for Netlink {
         Err(Errno::ENOTTY)
     }
 
+    fn concrete(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(self)
+    }
+
     fn close(&self) {
         let mut state = self.state.lock();
         let port = state.port.take();
+        state.closed = true;
         let queue = core::mem::take(&mut state.queue);
         drop(state);
+        self.for_notes.wake_all();
         if let Some(port) = port {
             PORTS.lock().remove(&(self.protocol, port));
         }

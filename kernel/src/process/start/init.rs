@@ -56,6 +56,7 @@ pub fn init() {
     crate::mm::frames::register_payer(crate::process::task::current::payer);
     proc::register();
     crate::process::sysv::register().expect("no memory for the files of System V IPC");
+    crate::process::mqueue::register().expect("no memory for message queues");
     crate::process::coredump::register().expect("no memory for the files of cores");
     crate::process::seccomp::register().expect("no memory for the files of seccomp");
     crate::process::rings::register().expect("no memory for the file of traces");

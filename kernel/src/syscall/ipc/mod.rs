@@ -1,5 +1,6 @@
-//! System V IPC: shared memory, semaphores, message queues.
+//! System V IPC: shared memory, semaphores, message queues; POSIX message queues.
 
+pub mod mqueue;
 pub mod msg;
 pub mod sem;
 pub mod shm;

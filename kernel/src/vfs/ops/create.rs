@@ -85,11 +85,22 @@ pub fn create_locked(
     rdev: DevId,
     cred: &Arc<Cred>,
 ) -> Result<Arc<Dentry>> {
+    create_with(dir, name, cred, || {
+        let (owner, mode) = perm::new_owner(&**dir.inode(), cred, mode);
+        dir.inode().create(name, mode, rdev, owner)
+    })
+}
+
+/// As [`create_locked`], where `make` makes the inode and has the directory's enter it.
+pub fn create_with(
+    dir: &Path,
+    name: &[u8],
+    cred: &Cred,
+    make: impl FnOnce() -> Result<Arc<dyn Inode>>,
+) -> Result<Arc<Dentry>> {
     check_create(dir, cred)?;
-    let (owner, mode) = perm::new_owner(&**dir.inode(), cred, mode);
     dir.dentry.reserve()?;
-    let inode: Arc<dyn Inode> = dir.inode().create(name, mode, rdev, owner)?;
-    let child = enter(dir, name, inode)?;
+    let child = enter(dir, name, make()?)?;
     notify::named(&dir.dentry, event::CREATE, name, child.is_dir());
     Ok(child)
 }
