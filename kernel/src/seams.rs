@@ -26,6 +26,7 @@
 //! | `TRUSTED` | `mm/frames/buddy.rs` | `register_trusted` | `process/start/init.rs` | `process::start::init`; all memory is the kernel's |
 //! | `PAYER` | `mm/frames/charge.rs` | `register_payer` | `process/start/init.rs` | `process::start::init`; nobody is charged |
 //! | `DESCRIBE` | `diag/panic.rs` | `set_describe` | `process/start/init.rs` | `process::start::init`; a panic names no task |
+//! | `URGENT` | `vfs/notify/urgent.rs` | `register_urgent` | `process/start/init.rs` | `process::start::init`; owners of files are not told |
 //! | `JOB_CONTROL` | `drivers/tty/job.rs` | `register_job_control` | `process/tree/terminal.rs` | `process::start::init`; terminals have no sessions |
 //! | `PROCESSES` | `fs/procfs/process.rs` | `register_process_table` | `process/proc/processes.rs` | `process::start::init`; /proc has no processes |
 //! | `FILL` | `fs/tracefs.rs` | `register` | `process/perf/tracepoint/files.rs` | `process::start::init`; there is no tracefs |

@@ -67,7 +67,9 @@ pub fn accept(
 
 fn finish(prepared: Prepared<NetFile>, socket: Arc<dyn NetSocket>) -> Arc<OpenFile> {
     socket.options().set_inode(prepared.ino());
-    prepared.open(NetFile::new(socket))
+    let file = prepared.open(NetFile::new(socket.clone()));
+    socket.options().set_file(&file);
+    file
 }
 
 /// Adds the files about networks to /proc and /sys, and lets netlink carry the events of devices.

@@ -12,13 +12,15 @@ use super::sysctl::{
 };
 use crate::mm::fallible::{TryGrow, TrySlice, try_copy};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{SpinLock, level};
+use crate::sync::{Once, SpinLock, level};
+use crate::vfs::OpenFile;
 use abi::net::{
     IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ip, ipv6, tcp,
 };
 use abi::socket::{SOL_SOCKET, so};
 use abi::time::Timeval;
 use abi::{Errno, Result};
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use smallvec::SmallVec;
@@ -180,6 +182,7 @@ pub struct Options {
     low_water: AtomicUsize,
     /// The inode number of its file, for /proc.
     inode: AtomicU64,
+    file: Once<Weak<OpenFile>>,
     /// When messages came.
     pub stamps: Stamps,
     /// TCP_CONGESTION: a [`Congestion`], with [`CHOSEN`] if it was set.
@@ -206,6 +209,7 @@ impl Options {
             send_buffer: AtomicUsize::new(send_buffer),
             low_water: AtomicUsize::new(1),
             inode: AtomicU64::new(0),
+            file: Once::new(),
             linger: AtomicU64::new(0),
             stamps: Stamps::new(),
             congestion: AtomicU8::new(sysctl::tcp::congestion() as u8),
@@ -323,6 +327,16 @@ impl Options {
     /// The socket has got a file.
     pub fn set_inode(&self, ino: u64) {
         self.inode.store(ino, Ordering::Relaxed);
+    }
+
+    /// That file.
+    pub fn file(&self) -> Option<&Weak<OpenFile>> {
+        self.file.get()
+    }
+
+    /// The socket has got this file.
+    pub fn set_file(&self, file: &Arc<OpenFile>) {
+        self.file.call_once(|| Arc::downgrade(file));
     }
 
     /// TCP_CONGESTION: nothing here is congested, so the choice is only kept and told.

@@ -14,6 +14,7 @@ use crate::net::limit::TimeLimit;
 use crate::net::option::{known, more};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::vfs::PollEvents;
+use crate::vfs::notify::urgent;
 use abi::net::TcpState;
 use abi::socket::{MsgFlags, SOL_SOCKET};
 use abi::{Errno, Result};
@@ -42,6 +43,7 @@ fn put_urgent(peer: &Tcp, byte: Option<u8>) {
         count::data(state.local.is_ipv6(), 1);
         state.urgent = Some(byte);
     }
+    urgent::tell(peer.options.file());
     peer.for_reading.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
 }
 

@@ -234,6 +234,8 @@ impl Socket {
         let name = core::mem::replace(&mut state.name, Address::Unnamed);
         let bound = state.bound.take();
         let role = core::mem::replace(&mut state.role, Role::Single);
+        // A byte out of band that was read leaves a mark, which is nothing to be missed.
+        let mark = usize::from(state.queue.front().is_some_and(|first| first.rest().is_empty()));
         let unread = state.queue.take_all();
         state.read_shut = true;
         state.write_shut = true;
@@ -253,7 +255,7 @@ impl Socket {
         match role {
             Role::Connected(peer) => {
                 if let Some(peer) = peer.upgrade() {
-                    self.leave(&peer, !unread.is_empty());
+                    self.leave(&peer, unread.len() > mark);
                 }
             }
             Role::Listener { pending, .. } => {

@@ -46,8 +46,7 @@ impl FileOps for SocketFile {
         let count = match cmd {
             FIONREAD => self.0.readable_bytes()?,
             TIOCOUTQ => self.0.peer().map_or(0, |peer| peer.state.lock().queue.bytes()),
-            // No byte of a stream is urgent here.
-            SIOCATMARK if self.0.kind() == Kind::Stream => 0,
+            SIOCATMARK => self.0.is_at_mark()?.into(),
             _ => return Err(Errno::ENOTTY),
         };
         UserPtr::<i32>::new(arg).write(&i32::try_from(count).unwrap_or(i32::MAX))?;
@@ -93,6 +92,9 @@ impl Socket {
         }
         if state.read_shut {
             ready |= PollEvents::RDHUP;
+        }
+        if state.queue.has_urgent() {
+            ready |= PollEvents::PRI;
         }
         let unconnected = self.kind.is_connected_kind() && matches!(state.role, Role::Single);
         if unconnected || (state.read_shut && state.write_shut) {

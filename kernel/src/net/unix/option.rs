@@ -57,6 +57,16 @@ impl Socket {
         self.state.lock().pass_cred = on;
     }
 
+    /// SO_OOBINLINE.
+    pub fn reads_oob_inline(&self) -> bool {
+        self.state.lock().oob_inline
+    }
+
+    /// Sets SO_OOBINLINE.
+    pub fn set_oob_inline(&self, on: bool) {
+        self.state.lock().oob_inline = on;
+    }
+
     /// SO_PASSSEC. No message has a label, as on a Linux without security modules.
     pub fn passes_sec(&self) -> bool {
         self.state.lock().pass_sec

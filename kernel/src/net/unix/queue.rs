@@ -80,6 +80,31 @@ pub struct Queue {
     bytes: usize,
     /// Bytes of a message that a reader has taken out and will put back, less what it uses of them: they still count.
     out: usize,
+    /// How many have left at the front, and so many had left and stood before the one of a stream that is out of band.
+    gone: u64,
+    urgent: Option<u64>,
+}
+
+/// Who reads a stream.
+#[derive(Clone, Copy)]
+pub struct Reader {
+    /// It only looks.
+    pub peek: bool,
+    /// It has bytes already.
+    pub has_some: bool,
+    /// It wants bytes out of band among the others (SO_OOBINLINE).
+    pub inline: bool,
+}
+
+/// What a reader of a stream meets.
+pub enum Next {
+    /// The message that has so many before it.
+    At(usize),
+    /// The place of a byte out of band, at which a read ends.
+    Mark,
+    /// A message at the front that it does not read: it is to be taken out.
+    Passed,
+    Nothing,
 }
 
 /// The queue keeps room for the message that is out.
@@ -114,6 +139,83 @@ impl Queue {
         Ok(())
     }
 
+    /// Adds one that is out of band: what was before is among the others from now on.
+    pub fn push_urgent(&mut self, message: Message) -> Result<()> {
+        self.push(message)?;
+        self.urgent = Some(self.gone + self.messages.len() as u64 - 1);
+        Ok(())
+    }
+
+    /// Whether a byte out of band has not been read.
+    pub fn has_urgent(&self) -> bool {
+        self.urgent.is_some()
+    }
+
+    fn is_urgent(&self, index: usize) -> bool {
+        self.urgent == Some(self.gone + index as u64)
+    }
+
+    /// Whether the message at this place was out of band, and has been read.
+    fn is_read(&self, index: usize) -> bool {
+        self.messages.get(index).is_some_and(|message| message.rest().is_empty())
+    }
+
+    /// Whether a reader of the stream is where a byte out of band is or was.
+    pub fn is_at_mark(&self) -> bool {
+        let was_here = || self.is_read(0) && (self.urgent.is_none() || self.is_urgent(1));
+        !self.messages.is_empty() && (self.is_urgent(0) || was_here())
+    }
+
+    /// What a reader meets who has seen so many messages.
+    #[inline]
+    pub fn next(&mut self, from: usize, reader: Reader) -> Next {
+        match self.messages.get(from) {
+            None => Next::Nothing,
+            Some(message) if self.urgent.is_none() && !message.rest().is_empty() => Next::At(from),
+            Some(_) => self.next_with_marks(from, reader),
+        }
+    }
+
+    #[cold]
+    fn next_with_marks(&mut self, from: usize, reader: Reader) -> Next {
+        let mut at = from;
+        while at < self.messages.len() {
+            let is_read = self.is_read(at);
+            let is_mark = if is_read { self.urgent.is_none() } else { self.is_urgent(at) };
+            if is_mark && reader.has_some {
+                return Next::Mark;
+            }
+            if !is_read && !is_mark {
+                return Next::At(at);
+            }
+            if !reader.peek && is_mark && !is_read {
+                // Whoever is here will not ask for it.
+                self.urgent = None;
+            }
+            match reader {
+                Reader { inline: true, .. } if !is_read => return Next::At(at),
+                Reader { peek: false, .. } => return Next::Passed,
+                _ => at += 1,
+            }
+        }
+        Next::Nothing
+    }
+
+    /// The byte out of band, and if it is taken the mark before it, for which nobody has a use any more.
+    pub fn take_urgent(&mut self, peek: bool) -> Option<(u8, Option<Message>)> {
+        let index = usize::try_from(self.urgent?.checked_sub(self.gone)?).ok()?;
+        let message = self.messages.get_mut(index)?;
+        let byte = *message.rest().first()?;
+        if peek {
+            return Some((byte, None));
+        }
+        message.taken += 1;
+        self.bytes -= 1;
+        self.urgent = None;
+        let before = index.checked_sub(1).filter(|&before| self.is_read(before));
+        Some((byte, before.and_then(|before| self.messages.remove(before))))
+    }
+
     pub fn front(&self) -> Option<&Message> {
         self.messages.front()
     }
@@ -131,6 +233,7 @@ impl Queue {
     pub fn take(&mut self, room: usize) -> Option<Message> {
         debug_assert_eq!(self.out, 0, "two messages of a stream are out");
         let message = self.messages.pop_front()?;
+        self.gone += 1;
         let rest = message.rest().len();
         if rest > room {
             self.out = rest;
@@ -144,6 +247,7 @@ impl Queue {
     #[expect(clippy::disallowed_methods, reason = "its room was kept")]
     pub fn put_back(&mut self, message: Message) {
         self.bytes = self.bytes - core::mem::take(&mut self.out) + message.rest().len();
+        self.gone -= 1;
         self.messages.push_front(message);
     }
 
@@ -151,6 +255,7 @@ impl Queue {
     pub fn take_all(&mut self) -> VecDeque<Message> {
         self.bytes = 0;
         self.out = 0;
+        self.urgent = None;
         core::mem::take(&mut self.messages)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::address::Address;
 use super::garbage;
-use super::queue::{Ancillary, Message};
+use super::queue::{Ancillary, Message, Next, Reader};
 use super::unix::{Kind, Role, Socket, State};
 use crate::mm::Sink;
 use crate::sync::MutexGuard;
@@ -32,6 +32,15 @@ pub struct How {
     pub peek: bool,
     /// Streams: wait until all has come that there is room for.
     pub wait_all: bool,
+}
+
+/// What a step of a read found.
+enum Found {
+    /// A message, that which had so many before it, and whether the reader asks for credentials.
+    Message(Message, usize, bool),
+    /// One that is read no more.
+    Passed(Message),
+    End,
 }
 
 /// The right to read a stream.
@@ -102,6 +111,7 @@ impl<'s> Reading<'s, '_, '_> {
     fn step(&mut self) -> Result<bool> {
         let room = self.dst.remaining();
         let (how, seen, sender) = (self.how, self.seen, self.sender);
+        let has_some = self.got.bytes > 0;
         let kind = self.socket.kind;
         let has_enough = |least: u32| room == 0 || self.got.bytes >= least as usize;
         let ends = self.got.bytes > 0 && !how.wait_all && has_enough(self.socket.low_water());
@@ -110,16 +120,33 @@ impl<'s> Reading<'s, '_, '_> {
             let of_another =
                 |message: &Message| sender.is_some_and(|cred| cred != message.ancillary.cred);
             let asks = state.pass_cred;
-            let found = match state.queue.at(seen) {
-                Some(message) if of_another(message) => return Some(Ok(None)),
-                Some(message) if how.peek => message.peek(room),
-                Some(_) => state.queue.take(room).map(Ok)?,
-                None if seen > 0 => return Some(Ok(None)),
-                None => return state.end(kind),
+            let reader = Reader { peek: how.peek, has_some, inline: state.oob_inline };
+            let at = match state.queue.next(seen, reader) {
+                Next::At(at) => at,
+                Next::Mark => return Some(Ok(Found::End)),
+                Next::Passed => return state.queue.take(usize::MAX).map(Found::Passed).map(Ok),
+                Next::Nothing if seen > 0 => return Some(Ok(Found::End)),
+                Next::Nothing => {
+                    return state.end::<()>(kind).map(|end| end.map(|_| Found::End));
+                }
             };
-            Some(found.map(|message| Some((message, asks))))
+            let found = match state.queue.at(at)? {
+                message if of_another(message) => return Some(Ok(Found::End)),
+                message if how.peek => message.peek(room),
+                _ => state.queue.take(room).map(Ok)?,
+            };
+            Some(found.map(|message| Found::Message(message, at, asks)))
         })?;
-        let Some((message, asks)) = next else { return Ok(false) };
+        let (message, at, asks) = match next {
+            Found::Message(message, at, asks) => (message, at, asks),
+            Found::Passed(message) => {
+                forget(message);
+                self.socket.for_room.wake_events(PollEvents::WRITABLE.bits());
+                return Ok(true);
+            }
+            Found::End => return Ok(false),
+        };
+        self.seen = at;
         if !message.ancillary.files.is_empty() {
             garbage::wait_for_search();
         }
@@ -195,7 +222,46 @@ impl<'s> Reading<'s, '_, '_> {
     }
 }
 
+/// Drops a message that nobody reads any more.
+fn forget(message: Message) {
+    if !message.ancillary.files.is_empty() {
+        garbage::wait_for_search();
+    }
+    drop(message);
+}
+
 impl Socket {
+    /// The byte of a stream that was sent out of band, which leaves a mark: EINVAL if there is none, or it is among the others.
+    pub fn receive_urgent(&self, dst: &mut Sink<'_>, peek: bool) -> Result<usize> {
+        if self.kind != Kind::Stream {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let _turn = self.turn.lock();
+        let mut state = self.state.lock();
+        if state.lacks_peer(self.kind) || state.oob_inline {
+            return Err(Errno::EINVAL);
+        }
+        let (byte, mark) = state.queue.take_urgent(peek).ok_or(Errno::EINVAL)?;
+        drop(state);
+        if let Some(mark) = mark {
+            forget(mark);
+            self.for_room.wake_events(PollEvents::WRITABLE.bits());
+        }
+        if dst.remaining() > 0 && dst.put(&[byte])? == 0 {
+            return Err(Errno::EFAULT);
+        }
+        Ok(1)
+    }
+
+    /// SIOCATMARK: whether the reader of a stream is where a byte out of band is or was; EOPNOTSUPP.
+    pub(super) fn is_at_mark(&self) -> Result<bool> {
+        if self.kind != Kind::Stream {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let _turn = self.turn.lock();
+        Ok(self.state.lock().queue.is_at_mark())
+    }
+
     /// Receives: on a stream up to `dst`'s size, else one message.
     pub fn receive(&self, dst: &mut Sink<'_>, how: How) -> Result<Incoming> {
         if self.kind != Kind::Stream {

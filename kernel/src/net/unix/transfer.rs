@@ -4,10 +4,11 @@
 
 use super::garbage;
 use super::queue::{Ancillary, Message};
-use super::unix::{Kind, Role, Socket};
+use super::unix::{Kind, Role, Socket, State};
 use crate::mm::Source;
 use crate::time;
 use crate::vfs::PollEvents;
+use crate::vfs::notify::urgent;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -22,6 +23,8 @@ pub struct Outgoing {
     pub to: Option<Arc<Socket>>,
     pub ancillary: Ancillary,
     pub nonblock: bool,
+    /// Streams: the last byte goes out of band.
+    pub urgent: bool,
 }
 
 /// The bytes of a message; `ENOBUFS` while little more than the kernel's reserve is left.
@@ -35,6 +38,10 @@ fn payload(src: &mut Source<'_>, len: usize) -> Result<Vec<u8>> {
 impl Socket {
     /// Sends: on a stream as much as `src` has, else one message. The bytes sent.
     pub fn send(self: &Arc<Self>, src: &mut Source<'_>, how: Outgoing) -> Result<usize> {
+        let last = usize::from(how.urgent);
+        if src.remaining() < last {
+            return Err(Errno::EOPNOTSUPP);
+        }
         let wants_name = self.check_sending()?;
         garbage::note(&how.ancillary.files)?;
         let target = match how.to {
@@ -61,9 +68,10 @@ impl Socket {
             let cred = ancillary.cred;
             let beside =
                 core::mem::replace(&mut ancillary, Ancillary { cred, ..Ancillary::default() });
-            let len = src.remaining().min(STREAM_CHUNK);
+            let urgent = src.remaining() == last;
+            let len = if urgent { last } else { (src.remaining() - last).min(STREAM_CHUNK) };
             let sent = payload(src, len)
-                .and_then(|bytes| self.deliver(&target, bytes, beside, how.nonblock));
+                .and_then(|bytes| self.deliver(&target, bytes, beside, how.nonblock, urgent));
             match sent {
                 Ok(()) => done += len,
                 Err(_) if done > 0 => return Ok(done),
@@ -125,7 +133,7 @@ impl Socket {
             return Err(Errno::EMSGSIZE);
         }
         let bytes = payload(src, len)?;
-        self.deliver(target, bytes, ancillary, nonblock)?;
+        self.deliver(target, bytes, ancillary, nonblock, false)?;
         Ok(len)
     }
 
@@ -136,6 +144,7 @@ impl Socket {
         bytes: Vec<u8>,
         ancillary: Ancillary,
         nonblock: bool,
+        is_urgent: bool,
     ) -> Result<()> {
         let from = match self.kind {
             Kind::Datagram => Some(self.name()),
@@ -151,12 +160,8 @@ impl Socket {
                 (own.buffer, own.pass_cred)
             };
             let mut state = target.state.lock();
-            if state.read_shut {
-                // A closed datagram receiver refuses; one that only shut down breaks the pipe.
-                return Some(Err(match (self.kind, state.is_closed) {
-                    (Kind::Datagram, true) => Errno::ECONNREFUSED,
-                    _ => Errno::EPIPE,
-                }));
+            if let Some(error) = self.refusal(&state) {
+                return Some(Err(error));
             }
             let full = match self.kind {
                 // Two that are connected with each other are limited by their buffers alone.
@@ -171,7 +176,10 @@ impl Socket {
             // One that nobody has accepted yet may ask for credentials still.
             let asked = tells || state.pass_cred || target.inode() == 0;
             message.ancillary.tell_sender(asked);
-            Some(state.queue.push(message))
+            Some(match is_urgent {
+                true => state.queue.push_urgent(message),
+                false => state.queue.push(message),
+            })
         };
         let sent = self.send_limit().take(&target.for_room, nonblock, &mut attempt);
         match sent {
@@ -187,7 +195,26 @@ impl Socket {
             other => other?,
         }
         self.found_room();
-        target.for_reading.wake_events(PollEvents::READABLE.bits());
+        target.tell_of_message(is_urgent);
         Ok(())
+    }
+
+    /// One has come.
+    fn tell_of_message(&self, is_urgent: bool) {
+        let mut events = PollEvents::READABLE;
+        if is_urgent {
+            urgent::tell(self.file.get());
+            events |= PollEvents::PRI;
+        }
+        self.for_reading.wake_events(events.bits());
+    }
+
+    /// What a message of this socket meets at one that receives nothing: a closed datagram receiver refuses, one that only shut
+    /// down breaks the pipe.
+    fn refusal(&self, receiver: &State) -> Option<Errno> {
+        receiver.read_shut.then_some(match (self.kind, receiver.is_closed) {
+            (Kind::Datagram, true) => Errno::ECONNREFUSED,
+            _ => Errno::EPIPE,
+        })
     }
 }

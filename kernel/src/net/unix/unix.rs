@@ -15,7 +15,7 @@ use crate::net::prepared::Prepared;
 use super::queue::Queue;
 use super::room::Relay;
 use crate::sync::counted::{self, Counted};
-use crate::sync::{Mutex, SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, Once, SpinLock, WaitQueue, level};
 use crate::vfs::{Cred, Inode, OpenFile};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
@@ -57,6 +57,8 @@ pub struct Socket {
     pub(super) state: SpinLock<State, level::Stream>,
     /// The inode number of its file, for /proc; 0 until it has one. Relaxed: set once, a number alone.
     ino: AtomicU64,
+    /// Its open file, once it has one.
+    pub(super) file: Once<Weak<OpenFile>>,
     /// SO_RCVLOWAT. Relaxed: a number alone.
     pub(super) low_water: AtomicU32,
     /// Who reads a stream, or gives the socket a name or a role: one at a time.
@@ -91,6 +93,8 @@ pub(super) struct State {
     pub(super) receive_buffer: usize,
     pub(super) pass_cred: bool,
     pub(super) pass_sec: bool,
+    /// SO_OOBINLINE.
+    pub(super) oob_inline: bool,
     /// In which form messages tell when they were sent: an option's number.
     pub(super) stamps: Option<i32>,
     pub(super) timeouts: Timeouts,
@@ -133,6 +137,7 @@ impl Socket {
             _counted: Counted::new(counted::Kind::UnixSocket),
             kind,
             ino: AtomicU64::new(0),
+            file: Once::new(),
             low_water: AtomicU32::new(1),
             state: SpinLock::new(State {
                 name: Address::Unnamed,
@@ -150,6 +155,7 @@ impl Socket {
                 receive_buffer: receive,
                 pass_cred: false,
                 pass_sec: false,
+                oob_inline: false,
                 stamps: None,
                 timeouts: Timeouts::default(),
                 bound: None,
@@ -226,7 +232,9 @@ pub fn accept(
 fn finish(prepared: Prepared<SocketFile>, socket: Arc<Socket>) -> Arc<OpenFile> {
     // Relaxed: set once, a number alone.
     socket.ino.store(prepared.ino(), Ordering::Relaxed);
-    prepared.open(SocketFile(socket))
+    let file = prepared.open(SocketFile(socket.clone()));
+    socket.file.call_once(|| Arc::downgrade(&file));
+    file
 }
 
 /// A new socket on its own.

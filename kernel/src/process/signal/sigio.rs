@@ -1,4 +1,4 @@
-//! The signal that an open file sends to whom `F_SETOWN` names: SIGIO, or what `F_SETSIG` chose.
+//! The signal that an open file sends to whom `F_SETOWN` names: SIGIO, or what `F_SETSIG` chose; SIGURG.
 #![forbid(unsafe_code)]
 
 use super::send::{send_to_process, send_to_task};
@@ -32,10 +32,7 @@ pub fn sigio(file: &OpenFile, fd: i32, reason: i32, band: u64) {
         let code = if special { code::SI_SIGIO } else { reason };
         (signal, SigInfo::poll(signal, code, band, fd))
     });
-    let each = |task: &Arc<Task>, is_thread: bool| {
-        if !may_signal(&owner, task) {
-            return;
-        }
+    for_owner(&owner, |task, is_thread| {
         let send = |(signal, info): (Signal, SigInfo)| match is_thread {
             true => send_to_task(task, signal, info),
             false => send_to_process(task.process(), signal, info),
@@ -43,6 +40,28 @@ pub fn sigio(file: &OpenFile, fd: i32, reason: i32, band: u64) {
         // A queue that is full takes the plain signal, which is there at most once.
         if told.is_none_or(|told| send(told).is_err()) {
             let _ = send(plain);
+        }
+    });
+}
+
+/// Tells the owner of `file` that a byte has come out of band.
+pub fn sigurg(file: &OpenFile) {
+    let owner = file.signal_owner();
+    let info = SigInfo::new(Signal::SIGURG, code::SI_KERNEL);
+    for_owner(&owner, |task, is_thread| {
+        // It is no real-time signal: it cannot exceed a limit.
+        let _ = match is_thread {
+            true => send_to_task(task, Signal::SIGURG, info),
+            false => send_to_process(task.process(), Signal::SIGURG, info),
+        };
+    });
+}
+
+/// Calls `each` with the thread that is the owner, or a thread of each process that is, if who named it may signal it.
+fn for_owner(owner: &SignalOwner, each: impl Fn(&Arc<Task>, bool)) {
+    let each = |task: &Arc<Task>, is_thread: bool| {
+        if may_signal(owner, task) {
+            each(task, is_thread);
         }
     };
     match owner.kind {

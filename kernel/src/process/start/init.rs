@@ -57,6 +57,7 @@ pub fn init() {
     proc::register();
     crate::process::sysv::register().expect("no memory for the files of System V IPC");
     crate::process::mqueue::register().expect("no memory for message queues");
+    crate::vfs::notify::urgent::register_urgent(crate::process::signal::sigurg);
     crate::process::coredump::register().expect("no memory for the files of cores");
     crate::process::seccomp::register().expect("no memory for the files of seccomp");
     crate::process::rings::register().expect("no memory for the file of traces");

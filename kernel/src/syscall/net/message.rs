@@ -94,7 +94,8 @@ fn send_unix(
     control: (u64, usize),
     flags: MsgFlags,
 ) -> Result<usize> {
-    if flags.contains(MsgFlags::OOB) {
+    let urgent = flags.contains(MsgFlags::OOB);
+    if urgent && socket.kind() != Kind::Stream {
         return Err(Errno::EOPNOTSUPP);
     }
     let to = match name {
@@ -117,7 +118,7 @@ fn send_unix(
     };
     let ancillary = read_control(control)?;
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
-    let result = socket.send(&mut Source::iovec(iov), Outgoing { to, ancillary, nonblock });
+    let result = socket.send(&mut Source::iovec(iov), Outgoing { to, ancillary, nonblock, urgent });
     if flags.contains(MsgFlags::NOSIGNAL) { result } else { or_sigpipe(file, result) }
 }
 
@@ -257,7 +258,9 @@ fn receive_unix(
     flags: MsgFlags,
 ) -> Result<Received> {
     if flags.contains(MsgFlags::OOB) {
-        return Err(Errno::EOPNOTSUPP);
+        let peek = flags.contains(MsgFlags::PEEK);
+        let bytes = socket.receive_urgent(&mut Sink::iovec(iov), peek)?;
+        return Ok(Received { bytes, from: None, flags: MsgFlags::OOB, control_len: 0 });
     }
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
     let how = How {

@@ -51,6 +51,7 @@ fn set_unix(socket: &Arc<Socket>, level: i32, option: i32, value: u64, len: i32)
     match option {
         so::PASSCRED => socket.set_pass_cred(number()? != 0),
         more::PASSSEC => socket.set_pass_sec(number()? != 0),
+        more::OOBINLINE => socket.set_oob_inline(number()? != 0),
         stamp @ (more::TIMESTAMP
         | more::TIMESTAMPNS
         | more::TIMESTAMP_NEW
@@ -136,6 +137,7 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
         so::ACCEPTCONN => number(i32::from(socket.accepts()))?,
         so::PASSCRED => number(i32::from(socket.passes_cred()))?,
         more::PASSSEC => number(i32::from(socket.passes_sec()))?,
+        more::OOBINLINE => number(i32::from(socket.reads_oob_inline()))?,
         more::TIMESTAMP | more::TIMESTAMPNS | more::TIMESTAMP_NEW | more::TIMESTAMPNS_NEW => {
             number(i32::from(net::stamp_shows(socket.stamps(), option)))?
         }

@@ -4,6 +4,7 @@
 pub mod events;
 mod happened;
 pub mod marks;
+pub mod urgent;
 
 pub use events::{attr_changed, file};
 pub(super) use events::{
