@@ -129,27 +129,24 @@ impl PageCache {
         index: u64,
         frame: Frame,
     ) -> Result<Option<Frame>> {
-        self.charge()?;
         frames::change_owner(frame.pfn(), Owner::PageCache);
         let mut tree = self.tree.lock();
-        let result = if index >= end() {
-            Ok(None)
-        } else {
-            match tree.slot(index) {
-                Some(0) => {
-                    tree.set(index, frame.clone().into_raw());
-                    return Ok(Some(frame));
-                }
-                Some(there) => {
-                    Pfn(there).meta().get();
-                    Ok(Some(Frame::from_raw(Pfn(there))))
-                }
-                None => Err(Errno::ENOMEM),
+        if index >= end() {
+            return Ok(None);
+        }
+        match tree.slot(index) {
+            Some(0) => {
+                // Only who fills the hole is charged: nobody is refused for want of what another gives back in a moment.
+                self.charge()?;
+                tree.set(index, frame.clone().into_raw());
+                Ok(Some(frame))
             }
-        };
-        drop(tree);
-        self.uncharge(1);
-        result
+            Some(there) => {
+                Pfn(there).meta().get();
+                Ok(Some(Frame::from_raw(Pfn(there))))
+            }
+            None => Err(Errno::ENOMEM),
+        }
     }
 
     /// The page after the last one within the length.
@@ -172,15 +169,15 @@ impl PageCache {
 
     /// As [`lookup`](Self::lookup), but fills a hole. Gives no reference: see the invariants.
     pub(in crate::mm) fn lookup_or_alloc(&self, index: u64) -> Result<Lookup> {
-        match self.lookup(index) {
-            Lookup::Hole => {
-                let new = frames::alloc_zeroed(Owner::PageCache, For::User).ok_or(Errno::ENOMEM)?;
-                // The file may have been made short meanwhile, and what lay beyond its new end been taken out: a page
-                // that came there now would stay.
-                self.insert_before(|| self.end(), index, Frame::from_raw(new))?;
-                Ok(self.lookup(index))
+        loop {
+            match self.lookup(index) {
+                Lookup::Hole => {}
+                found => return Ok(found),
             }
-            found => Ok(found),
+            let new = frames::alloc_zeroed(Owner::PageCache, For::User).ok_or(Errno::ENOMEM)?;
+            // The file may have been made short meanwhile, and what lay beyond its new end been taken out: a page that
+            // came there now would stay. Or another makes a hole of it again before the next look: then anew.
+            self.insert_before(|| self.end(), index, Frame::from_raw(new))?;
         }
     }
 
@@ -269,7 +266,8 @@ impl PageCache {
     }
 
     /// Takes the pages of `indices` out of the tree (setting the length in the first step), then out of every
-    /// mapping (private copies too, if `copies`), then frees them, in steps. `ENOMEM`: nothing was changed.
+    /// mapping (private copies too, if `copies`), then frees them, in steps. They are charged as long as they are in the tree:
+    /// who fills a hole that another has just made finds its charge given back. `ENOMEM`: nothing was changed.
     fn take_out(&self, indices: Range<u64>, len: Option<u64>, copies: bool) -> Result<()> {
         let (ends, mut steps) = {
             let mut tree = self.tree.lock();
@@ -277,6 +275,7 @@ impl PageCache {
             if let Some(len) = len {
                 self.size.store(len, Ordering::Relaxed);
             }
+            self.uncharge(taken.0.resident());
             taken
         };
         // Acquire: see `note_mapped`; the locks of the address spaces do the ordering.
@@ -288,20 +287,23 @@ impl PageCache {
         let mut from = indices.start;
         while let Some(until) = {
             let mut tree = self.tree.lock();
-            tree.take_step(&mut steps)
+            let until = tree.take_step(&mut steps);
+            self.uncharge(steps.resident());
+            until
         } {
             unmap(from..until);
-            self.uncharge(steps.give(frames::put));
+            steps.give(frames::put);
             from = until;
         }
         // What is left of the range, and of its ends, which the steps may have passed.
         if copies || !ends.is_empty() {
             unmap(from.min(indices.end)..indices.end);
         }
-        self.free_all(ends);
+        ends.into_frames(frames::put);
         Ok(())
     }
 
+    /// Frees pages that are charged still.
     pub(super) fn free_all(&self, taken: Taken) {
         let pages = taken.resident();
         taken.into_frames(frames::put);

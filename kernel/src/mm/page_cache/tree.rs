@@ -271,10 +271,15 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// Hands the references of this step to `take`, and says how many they were. No spinlock is held.
-    pub fn give(&mut self, take: impl Fn(Pfn)) -> u64 {
+    /// How many pages were taken in this step.
+    pub fn resident(&self) -> u64 {
+        self.resident
+    }
+
+    /// Hands the references of this step to `take`. No spinlock is held.
+    pub fn give(&mut self, take: impl Fn(Pfn)) {
         self.chunks.drain(..).paced().for_each(|chunk| give_frames(&chunk, &take));
-        core::mem::take(&mut self.resident)
+        self.resident = 0;
     }
 }
 
