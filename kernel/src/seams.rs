@@ -25,6 +25,7 @@
 //! | `RUNNING` | `vfs/cred.rs` | `register_running` | `process/start/init.rs` | `process::start::init`; whoever writes is the kernel |
 //! | `TRUSTED` | `mm/frames/buddy.rs` | `register_trusted` | `process/start/init.rs` | `process::start::init`; all memory is the kernel's |
 //! | `PAYER` | `mm/frames/charge.rs` | `register_payer` | `process/start/init.rs` | `process::start::init`; nobody is charged |
+//! | `LIMITS` | `mm/space/limits.rs` | `register_limits` | `process/start/init.rs` | `process::start::init`; a stack grows to 8 MiB, and nothing else is limited |
 //! | `DESCRIBE` | `diag/panic.rs` | `set_describe` | `process/start/init.rs` | `process::start::init`; a panic names no task |
 //! | `URGENT` | `vfs/notify/urgent.rs` | `register_urgent` | `process/start/init.rs` | `process::start::init`; owners of files are not told |
 //! | `JOB_CONTROL` | `drivers/tty/job.rs` | `register_job_control` | `process/tree/terminal.rs` | `process::start::init`; terminals have no sessions |

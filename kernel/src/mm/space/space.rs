@@ -7,7 +7,7 @@
 
 use super::hot::HotPages;
 use super::registry;
-use super::request::{MmLimits, VmFlags};
+use super::request::VmFlags;
 use super::run::Run;
 use super::table::tlb::CpuMask;
 use super::table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
@@ -56,7 +56,6 @@ pub(super) struct Inner {
     pub(super) table: PageTable,
     pub(super) counts: Counts,
     pub(super) layout: Layout,
-    pub(super) limits: MmLimits,
     /// mlockall(MCL_FUTURE): new mappings are locked.
     pub(super) lock_future: bool,
     /// How many pages of zeros that are written count as written soon after the fork that made this space.
@@ -117,19 +116,12 @@ impl AddressSpace {
 
     /// An empty space.
     pub fn new() -> Result<Arc<Self>> {
-        Self::with(
-            RangeMap::new(),
-            Layout::default(),
-            MmLimits::default(),
-            try_arc(HotPages::new())?,
-            false,
-        )
+        Self::with(RangeMap::new(), Layout::default(), try_arc(HotPages::new())?, false)
     }
 
     pub(super) fn with(
         vmas: RangeMap<Vma>,
         layout: Layout,
-        limits: MmLimits,
         hot: Arc<HotPages>,
         forked: bool,
     ) -> Result<Arc<Self>> {
@@ -147,7 +139,6 @@ impl AddressSpace {
             table,
             counts,
             layout,
-            limits,
             lock_future,
             early_writes,
             run: Run::default(),
@@ -240,11 +231,6 @@ impl AddressSpace {
     /// Sets where `mmap` searches; exec draws it.
     pub fn set_mmap_base(&self, base: MmapBase) {
         self.inner.lock().layout.mmap_base = base;
-    }
-
-    /// Sets the resource limits that mappings obey.
-    pub fn set_limits(&self, limits: MmLimits) {
-        self.inner.lock().limits = limits;
     }
 }
 

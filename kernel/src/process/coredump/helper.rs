@@ -83,7 +83,7 @@ fn build(tid: i32, input: Arc<OpenFile>) -> Result<Arc<Task>> {
         program: None,
         signals: ProcessSignals::new(PartOfActions::first(try_arc(SignalActions::new())?)),
     }))?;
-    process.replace_limit(Resource::Core, Limit { soft: 1, hard: 1 })?;
+    process.replace_limit(Resource::Core, |_| Ok(Limit { soft: 1, hard: 1 }))?;
     let files = Files::new(FdTable::new())?;
     files.add(0, input, false, 1)?;
     let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;

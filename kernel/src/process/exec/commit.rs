@@ -36,7 +36,6 @@ pub(super) fn commit(
     timer: &mut ExecTimer,
 ) -> Result<()> {
     let mm = AddressSpace::new()?;
-    mm.set_limits(task.process().limits().for_mappings());
     let file = image.executable().clone();
     let change = cred::change(task, file.file(), caps.as_ref())?;
     let guarded = change.guarded || image.is_hidden_from(&task.cred());

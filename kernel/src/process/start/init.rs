@@ -54,6 +54,7 @@ pub fn init() {
     crate::vfs::cred::register_running(|| crate::process::task::current::current().cred().clone());
     crate::mm::frames::register_trusted(crate::process::task::current::is_trusted_with_memory);
     crate::mm::frames::register_payer(crate::process::task::current::payer);
+    crate::mm::space::register_limits(crate::process::task::limits::for_running);
     proc::register();
     crate::process::sysv::register().expect("no memory for the files of System V IPC");
     crate::process::mqueue::register().expect("no memory for message queues");

@@ -3,7 +3,7 @@
 //! Owns the limits that everything starts with. A table never changes; setting a limit makes a new one, so that fork only
 //! counts a reference, and setting one of a process's changes no other process's. No locks.
 
-use super::current::Current;
+use super::current::{Current, current};
 use super::process::Process;
 use crate::base::setting::Setting;
 use crate::mm::frames;
@@ -178,30 +178,32 @@ pub fn change(
     which: Resource,
     new: Option<Limit>,
 ) -> Result<Limit> {
-    let limits = process.limits();
-    let old = limits.get(which);
-    let Some(new) = new else { return Ok(old) };
+    let Some(new) = new else { return Ok(process.limits().get(which)) };
     if new.soft > new.hard {
         return Err(Errno::EINVAL);
     }
     if which == Resource::NoFile && new.hard > NR_OPEN.get() as u64 {
         return Err(Errno::EPERM);
     }
-    if new.hard > old.hard && !caller.cred().capable(Capability::SYS_RESOURCE) {
-        return Err(Errno::EPERM);
-    }
     if which == Resource::Cpu && new.soft != INFINITY {
         crate::process::timers::cpu_limit::prepare(process)?;
     }
-    let mappings = process.replace_limit(which, new)?.for_mappings();
+    let old = process.replace_limit(which, |old| {
+        let raises = new.hard > old.hard;
+        if raises && !caller.cred().capable(Capability::SYS_RESOURCE) {
+            return Err(Errno::EPERM);
+        }
+        Ok(new)
+    })?;
     if which == Resource::Cpu {
         crate::process::timers::cpu_limit::watch(process);
     }
-    let mm = process.any_thread().and_then(|leader| leader.mm_arc());
-    if let Some(mm) = mm {
-        mm.set_limits(mappings);
-    }
     Ok(old)
+}
+
+/// What the running program may map.
+pub(in crate::process) fn for_running() -> MmLimits {
+    current().process().with_limits(Limits::for_mappings)
 }
 
 /// As many as Linux has numbers for at boot.

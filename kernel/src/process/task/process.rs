@@ -247,24 +247,34 @@ impl Process {
         self.limits.lock().clone()
     }
 
-    /// Replaces one limit; the new table.
+    /// What `look` sees in them.
+    #[inline]
+    pub fn with_limits<T>(&self, look: impl FnOnce(&Limits) -> T) -> T {
+        look(&self.limits.lock())
+    }
+
+    /// Replaces one limit by what `change` makes of it, or passes on why it does not: the old one. Of changes at the same moment
+    /// each sees what the one before it made.
     pub(in crate::process) fn replace_limit(
         &self,
         which: Resource,
-        limit: Limit,
-    ) -> Result<Arc<Limits>> {
-        let limits = try_arc(self.limits().with(which, limit))?;
-        self.set_limits(limits.clone());
-        Ok(limits)
-    }
-
-    /// Replaces the limits.
-    fn set_limits(&self, limits: Arc<Limits>) {
-        let nofile = u32::try_from(limits.soft(Resource::NoFile)).unwrap_or(u32::MAX);
-        // Relaxed: see the field.
-        self.nofile.store(nofile, Ordering::Relaxed);
-        let old = core::mem::replace(&mut *self.limits.lock(), limits);
-        drop(old);
+        change: impl Fn(Limit) -> Result<Limit>,
+    ) -> Result<Limit> {
+        loop {
+            let seen = self.limits();
+            let old = seen.get(which);
+            let new = try_arc(seen.with(which, change(old)?))?;
+            let nofile = u32::try_from(new.soft(Resource::NoFile)).unwrap_or(u32::MAX);
+            let mut limits = self.limits.lock();
+            if !Arc::ptr_eq(&limits, &seen) {
+                continue;
+            }
+            // Relaxed: see the field.
+            self.nofile.store(nofile, Ordering::Relaxed);
+            // Not the last reference: that is `seen`.
+            *limits = new;
+            return Ok(old);
+        }
     }
 
     /// The soft limit of open descriptors.

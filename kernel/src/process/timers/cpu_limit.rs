@@ -12,9 +12,9 @@ use crate::process::task::limits::{INFINITY, Limit, Resource};
 use crate::process::task::process::Process;
 use crate::sync::{Once, SpinLock, level};
 use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
-use abi::Result;
 use abi::signal::{SigInfo, Signal, code};
 use abi::time::NSEC_PER_SEC;
+use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
 
 /// How often a process is looked at that is about to reach its limit.
@@ -148,8 +148,11 @@ fn judge(process: &Arc<Process>, limit: Limit, used: u64) -> Option<Limit> {
     }
     // As on Linux, where this can be seen, by the signal's handler too: one more second, and the next signal.
     let next = Limit { soft: limit.soft.saturating_add(1).min(limit.hard), ..limit };
-    // Without memory for the new table the old limit is what programs see; the signals come all the same.
-    let _replaced = process.replace_limit(Resource::Cpu, next);
+    // A limit that was set meanwhile stays. Without memory for the new table the old limit is what programs see; the signals
+    // come all the same.
+    let _replaced = process.replace_limit(Resource::Cpu, |now| {
+        if now == limit { Ok(next) } else { Err(Errno::EAGAIN) }
+    });
     send(process, Signal::SIGXCPU);
     Some(next)
 }

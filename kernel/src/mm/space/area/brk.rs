@@ -5,6 +5,7 @@
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::layout::page_up;
+use crate::mm::space::limits::limits;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use x86_64::VirtAddr;
@@ -31,7 +32,7 @@ impl AddressSpace {
 
 impl Inner {
     fn move_brk(&mut self, space: &AddressSpace, new: u64, exec: bool) -> Option<()> {
-        if new - self.layout.brk_start > self.limits.data {
+        if new - self.layout.brk_start > limits().data {
             return None;
         }
         let (old_end, new_end) = (page_up(self.layout.brk)?, page_up(new)?);

@@ -13,6 +13,7 @@ use crate::mm::frames::kernel_memory_low;
 use crate::mm::layout::{PAGE_SHIFT, page_down, page_up};
 use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::source::MapSource;
+use crate::mm::space::limits::limits;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::vma::{FileOfVma, MappedFile, Vma};
@@ -170,13 +171,14 @@ impl Inner {
         let pages = len >> PAGE_SHIFT;
         let replaced = if replaces { self.mapped_pages(addr, addr + len) } else { 0 };
         let size = self.counts.size.saturating_sub(replaced).saturating_add(pages);
-        if size > self.limits.address_space >> PAGE_SHIFT
+        let limits = limits();
+        if size > limits.address_space >> PAGE_SHIFT
             || self.vmas.len() >= MAX_MAP_COUNT.get() as usize
         {
             return Err(Errno::ENOMEM);
         }
         let is_data = flags.is_private_writable() && !flags.contains(VmFlags::GROWSDOWN);
-        if is_data && self.counts.data.saturating_add(pages) > self.limits.data >> PAGE_SHIFT {
+        if is_data && self.counts.data.saturating_add(pages) > limits.data >> PAGE_SHIFT {
             return Err(Errno::ENOMEM);
         }
         if flags.contains(VmFlags::PROMISED) {

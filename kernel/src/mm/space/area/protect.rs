@@ -6,6 +6,7 @@
 use super::unmap::page_range;
 use crate::mm::commit::Promise;
 use crate::mm::layout::PAGE_SHIFT;
+use crate::mm::space::limits::limits;
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
@@ -95,7 +96,7 @@ impl Inner {
             && !vma.flags.is_private_writable()
             && !flags.contains(VmFlags::GROWSDOWN);
         let pages = (end - start) >> PAGE_SHIFT;
-        if becomes_data && self.counts.data.saturating_add(pages) > self.limits.data >> PAGE_SHIFT {
+        if becomes_data && self.counts.data.saturating_add(pages) > limits().data >> PAGE_SHIFT {
             return Err(Errno::ENOMEM);
         }
         if flags.difference(vma.flags).contains(VmFlags::PROMISED) {

@@ -13,6 +13,7 @@ use crate::mm::frames::{self, For, Pfn, zero};
 use crate::mm::layout::{PAGE_SHIFT, page_down};
 use crate::mm::page_cache::{Lookup, PageCache};
 use crate::mm::space::area::choose::lowest_chosen;
+use crate::mm::space::limits::limits;
 use crate::mm::space::request::{Fault, FaultAccess, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
@@ -82,9 +83,10 @@ impl Inner {
                     && below.is_accessible()
                     && !below.flags.contains(VmFlags::GROWSDOWN))
         });
-        let room = self.limits.address_space >> PAGE_SHIFT;
+        let limits = limits();
+        let room = limits.address_space >> PAGE_SHIFT;
         if start < lowest_chosen()
-            || vma.end - start > self.limits.stack
+            || vma.end - start > limits.stack
             || self.counts.size.saturating_add(pages) > room
             || too_close
         {

@@ -39,7 +39,7 @@ impl AddressSpace {
             inner.recall_hot(&self.hot);
         }
         let vmas = inner.vmas.try_clone_with(inherited).map_err(|_| Errno::ENOMEM)?;
-        let child = Self::with(vmas, inner.layout, inner.limits, self.hot.clone(), true)?;
+        let child = Self::with(vmas, inner.layout, self.hot.clone(), true)?;
         // Relaxed: the child does not run yet.
         child.membarrier.store(self.membarrier.load(Ordering::Relaxed), Ordering::Relaxed);
         {
