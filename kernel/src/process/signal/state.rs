@@ -52,6 +52,11 @@ impl TaskSignals {
         }
     }
 
+    /// Its process was waited for: what is pending counts for no user any longer, whoever still knows it.
+    pub fn release(&self) {
+        self.pending.lock().discard(SigSet::ALL);
+    }
+
     /// State of a child: the mask is inherited; the alternate stack too, unless the memory is shared.
     #[inline]
     pub fn fork(&self, shares_memory: bool) -> Self {
@@ -281,10 +286,12 @@ impl ProcessSignals {
         self.actions.lock().part.as_ref().is_some_and(PartOfActions::is_shared)
     }
 
-    /// The process was waited for: it has no part in its actions any more.
-    pub fn leave_actions(&self) {
+    /// The process was waited for: it has no part in its actions any more, and what is pending counts for its user no longer,
+    /// whoever still knows it.
+    pub fn release(&self) {
         let part = self.actions.lock().part.take();
         drop(part);
+        self.pending.lock().discard(SigSet::ALL);
     }
 
     /// exec: handlers go back to default, in a table that is the process's own.

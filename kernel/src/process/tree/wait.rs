@@ -221,7 +221,8 @@ pub(super) fn release(process: &Arc<Process>) {
         (core::mem::take(&mut tree.threads), tree.parent.take())
     };
     group::leave(process);
-    process.signals.leave_actions();
+    process.signals.release();
+    threads.iter().for_each(|thread| thread.signals.release());
     ptrace::reaped(process);
     for thread in threads.iter() {
         table::remove_task(thread.tid());
