@@ -40,5 +40,5 @@ pub use object::mount::{Mount, MountFlags};
 pub use object::name_hash::NameHash;
 pub use object::path::Path;
 pub use object::seek::Whence;
-pub use object::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Timestamp};
+pub use object::types::{DevId, DirEntry, FileType, Metadata, Rights, SetAttr, Timestamp};
 pub use poll::PollEvents;

@@ -263,7 +263,7 @@ impl Unpacker {
     fn attributes(&self, place: &Path, header: &Header) -> Result<()> {
         let mtime = Timestamp { secs: i64::from(header.mtime), nanos: 0 };
         let is_link = header.mode & S_IFMT == S_IFLNK;
-        place.inode().set_attr(&SetAttr {
+        let new = SetAttr {
             uid: Some(header.uid),
             gid: Some(header.gid),
             mode: (!is_link).then_some(header.mode & 0o7777),
@@ -271,7 +271,8 @@ impl Unpacker {
             mtime: Some(mtime),
             now: Timestamp::now(),
             ..SetAttr::default()
-        })
+        };
+        place.inode().set_attr(&new).map(drop)
     }
 
     /// Streams the contents into frames and the frames into the page cache.

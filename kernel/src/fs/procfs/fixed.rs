@@ -207,11 +207,10 @@ impl Inode for FixedInode {
         }
         meta
     }
-    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+    fn set_attr(&self, change: &SetAttr) -> Result<bool> {
         // `O_TRUNC` of a file that has no length of its own changes nothing.
         let change = SetAttr { size: None, ..*change };
-        self.attr.apply(&change);
-        Ok(())
+        Ok(self.attr.apply(&change))
     }
     fn refuses_names(&self) -> Option<[Errno; 2]> {
         // In proc, creating a name fails as if its directory did not exist.

@@ -203,11 +203,11 @@ impl Inode for Node {
         meta
     }
 
-    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+    fn set_attr(&self, change: &SetAttr) -> Result<bool> {
         if change.mode.is_some() || change.uid.is_some() || change.gid.is_some() {
             return Err(Errno::EPERM);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn is_dynamic(&self) -> bool {

@@ -24,7 +24,8 @@ impl TmpfsInode {
         let drops = ops::set_id_lost_by_change(&self.attr);
         if drops != 0 {
             let change = SetAttr { drops, now: Timestamp::now(), ..SetAttr::default() };
-            self.attr.apply(&change);
+            let applied = self.attr.apply(&change);
+            debug_assert!(applied, "a change without conditions");
             crate::vfs::notify::attr_changed(&f.path().dentry, &change);
         }
     }

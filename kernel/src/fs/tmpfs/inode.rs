@@ -232,7 +232,7 @@ impl Inode for TmpfsInode {
         }
     }
 
-    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+    fn set_attr(&self, change: &SetAttr) -> Result<bool> {
         if change.size.is_some_and(|size| size > MAX_SIZE) {
             return Err(Errno::EFBIG);
         }
@@ -242,14 +242,16 @@ impl Inode for TmpfsInode {
             _ => None,
         };
         let _writing = file.map(|file| file.writing.lock());
+        if change.checked.is_some_and(|rights| rights != self.attr.rights()) {
+            return Ok(false);
+        }
         if let (Some(file), Some(to)) = (file, change.mode) {
             file.seals().check(Change::Mode { from: self.attr.mode(), to })?;
         }
         if let (Some(file), Some(size)) = (file, change.size) {
             file.resize(size)?;
         }
-        self.attr.apply(change);
-        Ok(())
+        Ok(self.attr.apply(change))
     }
 
     fn create(&self, _: &[u8], mode: u32, rdev: DevId, owner: Owner) -> Result<Arc<dyn Inode>> {

@@ -6,7 +6,7 @@ use crate::process::task::current::Current;
 use crate::process::tree::table::for_each_process;
 use crate::vfs::cred::securebits;
 use crate::vfs::file_caps::{self, FileCaps};
-use crate::vfs::{CapSet, Capability, Cred, MountFlags, OpenFile};
+use crate::vfs::{CapSet, Capability, Cred, MountFlags, OpenFile, Rights};
 use abi::fs::{S_ISGID, S_ISUID};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -66,15 +66,15 @@ fn new_cred(
     caps: Option<&FileCaps>,
 ) -> Result<(Option<Arc<Cred>>, bool, bool)> {
     let old = task.cred();
-    let meta = file.inode().attr();
-    let mode = meta.mode();
+    // Of one moment: the bit that one owner gave counts for no other.
+    let Rights { mode, uid, gid } = file.inode().attr().rights();
     // Relaxed: the thread's own setting.
     let no_new_privs = task.settings.no_new_privs.load(Ordering::Relaxed);
     let may_gain = may_set_id(file) && !no_new_privs;
     let sets_uid = may_gain && mode & S_ISUID != 0;
     let sets_gid = may_gain && mode & (S_ISGID | 0o010) == S_ISGID | 0o010;
-    let euid = if sets_uid { meta.uid() } else { old.euid };
-    let egid = if sets_gid { meta.gid() } else { old.egid };
+    let euid = if sets_uid { uid } else { old.euid };
+    let egid = if sets_gid { gid } else { old.egid };
     if caps.is_none() && is_unchanged(&old, euid, egid) {
         return Ok((None, false, sets_uid || sets_gid));
     }

@@ -72,9 +72,8 @@ impl Inode for Dir {
         self.length.load(Ordering::Relaxed)
     }
 
-    fn set_attr(&self, change: &SetAttr) -> Result<()> {
-        self.attr.apply(change);
-        Ok(())
+    fn set_attr(&self, change: &SetAttr) -> Result<bool> {
+        Ok(self.attr.apply(change))
     }
 
     fn create(&self, _: &[u8], mode: u32, _: DevId, _: Owner) -> Result<Arc<dyn Inode>> {

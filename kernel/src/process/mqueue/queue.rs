@@ -161,13 +161,13 @@ impl Inode for Queue {
         self.length.load(Ordering::Relaxed)
     }
 
-    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+    fn set_attr(&self, change: &SetAttr) -> Result<bool> {
+        let applied = self.attr.apply(change);
         // As on Linux, where it is shown from then on, and means nothing.
-        if let Some(size) = change.size {
+        if let Some(size) = change.size.filter(|_| applied) {
             self.length.store(size, Ordering::Relaxed);
         }
-        self.attr.apply(change);
-        Ok(())
+        Ok(applied)
     }
 
     fn open(self: Arc<Self>, _: OpenFlags) -> Result<Arc<dyn FileOps>> {

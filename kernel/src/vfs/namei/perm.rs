@@ -62,7 +62,12 @@ pub fn check_read_only(path: &crate::vfs::object::path::Path, want: u32) -> Resu
 
 /// Whether `cred` owns the object, or has CAP_FOWNER.
 pub fn owns(attr: &InodeAttr, cred: &Cred) -> bool {
-    cred.fsuid == attr.uid() || cred.capable(Capability::FOWNER)
+    owns_of(attr.uid(), cred)
+}
+
+/// The same of an object of the user `uid`.
+pub fn owns_of(uid: u32, cred: &Cred) -> bool {
+    cred.fsuid == uid || cred.capable(Capability::FOWNER)
 }
 
 /// EACCES or EPERM unless `cred` may remove `victim` from `dir`.

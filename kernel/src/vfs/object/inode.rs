@@ -9,7 +9,7 @@
 use super::file::FileOps;
 use super::locks::FileLocks;
 use super::path::Path;
-use super::types::{DevId, DirEntry, FileType, Metadata, SetAttr, Times, Timestamp};
+use super::types::{DevId, DirEntry, FileType, Metadata, Rights, SetAttr, Times, Timestamp};
 use crate::mm::PageCache;
 use crate::sync::{Once, SpinLock, level};
 use crate::vfs::cred::Cred;
@@ -27,7 +27,7 @@ pub struct InodeAttr {
     ino: u64,
     rdev: DevId,
     // Relaxed throughout: each is valid by itself. A check that reads two of them may see one from before a change and
-    // one from after it.
+    // one from after it: where that matters, `rights` has them of one moment. They change with `times` locked.
     mode: AtomicU32,
     uid: AtomicU32,
     gid: AtomicU32,
@@ -158,8 +158,24 @@ impl InodeAttr {
         change(&mut self.times.lock());
     }
 
-    /// Applies everything but the size.
-    pub fn apply(&self, change: &SetAttr) {
+    /// Mode and owners of one moment.
+    pub fn rights(&self) -> Rights {
+        let _unchanged = self.times.lock();
+        self.rights_now()
+    }
+
+    /// The same; `times` is locked.
+    fn rights_now(&self) -> Rights {
+        Rights { mode: self.mode(), uid: self.uid(), gid: self.gid() }
+    }
+
+    /// Applies everything but the size. False, and nothing, if it was checked by other rights than there are now.
+    #[must_use]
+    pub fn apply(&self, change: &SetAttr) -> bool {
+        let mut times = self.times.lock();
+        if change.checked.is_some_and(|rights| rights != self.rights_now()) {
+            return false;
+        }
         if let Some(mode) = change.mode {
             self.mode.store((self.mode() & abi::fs::S_IFMT) | (mode & 0o7777), Ordering::Relaxed);
         }
@@ -172,7 +188,6 @@ impl InodeAttr {
         if let Some(gid) = change.gid {
             self.gid.store(gid, Ordering::Relaxed);
         }
-        let mut times = self.times.lock();
         if let Some(atime) = change.atime {
             times.atime = atime;
         }
@@ -180,6 +195,7 @@ impl InodeAttr {
             times.mtime = mtime;
         }
         times.ctime = change.now;
+        true
     }
 
     /// These attributes as `stat` reports them, with no size.
@@ -251,13 +267,12 @@ pub trait Inode: Send + Sync {
     fn size(&self) -> u64 {
         0
     }
-    /// Changes attributes.
-    fn set_attr(&self, change: &SetAttr) -> Result<()> {
+    /// Changes attributes: as [`InodeAttr::apply`].
+    fn set_attr(&self, change: &SetAttr) -> Result<bool> {
         if change.size.is_some() {
             return Err(Errno::EINVAL);
         }
-        self.attr().apply(change);
-        Ok(())
+        Ok(self.attr().apply(change))
     }
 
     /// Whether names in this directory appear and disappear by themselves, so that [`lookup`](Self::lookup)

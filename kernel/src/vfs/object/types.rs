@@ -116,9 +116,19 @@ pub struct Metadata {
     pub times: Times,
 }
 
+/// What permissions are decided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rights {
+    pub mode: u32,
+    pub uid: u32,
+    pub gid: u32,
+}
+
 /// Attributes to change; permission has been checked by the caller.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SetAttr {
+    /// By these: the change is made only if they are the same still.
+    pub checked: Option<Rights>,
     /// Permission bits only (0o7777).
     pub mode: Option<u32>,
     /// Bits of the mode to take away, whatever the others are by then: the set-id bits.

@@ -8,7 +8,7 @@ use crate::vfs::notify;
 use crate::vfs::object::file::OpenFile;
 use crate::vfs::object::inode::InodeAttr;
 use crate::vfs::object::path::Path;
-use crate::vfs::object::types::{FileType, SetAttr, Timestamp};
+use crate::vfs::object::types::{FileType, Rights, SetAttr, Timestamp};
 use abi::fs::{S_ISGID, S_ISUID};
 use abi::{Errno, Result};
 
@@ -23,11 +23,17 @@ pub enum Change {
     To(Timestamp),
 }
 
-/// Changes attributes and notifies watchers.
-fn change(path: &Path, new: &SetAttr) -> Result<()> {
-    path.inode().set_attr(new)?;
-    notify::attr_changed(&path.dentry, new);
-    Ok(())
+/// Makes the change that `decide` finds for the rights of the moment, and notifies watchers. If they are others when it is made, it is
+/// decided anew: who may change a file may not change what another has made of it meanwhile.
+fn change(path: &Path, decide: impl Fn(Rights) -> Result<SetAttr>) -> Result<()> {
+    loop {
+        let rights = path.inode().attr().rights();
+        let new = SetAttr { checked: Some(rights), ..decide(rights)? };
+        if path.inode().set_attr(&new)? {
+            notify::attr_changed(&path.dentry, &new);
+            return Ok(());
+        }
+    }
 }
 
 /// `fchmodat`, when the name has been resolved.
@@ -36,46 +42,47 @@ pub fn chmod(path: &Path, mode: u32, cred: &Cred) -> Result<()> {
     if path.dentry.kind() == FileType::Symlink {
         return Err(Errno::EOPNOTSUPP);
     }
-    let attr = path.inode().attr();
-    if !perm::owns(attr, cred) {
-        return Err(Errno::EPERM);
-    }
-    let mut mode = mode & 0o7777;
-    if !cred.in_group(attr.gid()) && !cred.capable(Capability::FSETID) {
-        mode &= !S_ISGID;
-    }
-    change(path, &SetAttr { mode: Some(mode), now: Timestamp::now(), ..SetAttr::default() })
+    change(path, |rights| {
+        if !perm::owns_of(rights.uid, cred) {
+            return Err(Errno::EPERM);
+        }
+        let mut mode = mode & 0o7777;
+        if !cred.in_group(rights.gid) && !cred.capable(Capability::FSETID) {
+            mode &= !S_ISGID;
+        }
+        Ok(SetAttr { mode: Some(mode), now: Timestamp::now(), ..SetAttr::default() })
+    })
 }
 
 /// `fchownat`, when the name has been resolved; `None` leaves an id alone.
 pub fn chown(path: &Path, uid: Option<u32>, gid: Option<u32>, cred: &Cred) -> Result<()> {
     path.mount.check_writable()?;
-    let attr = path.inode().attr();
-    let owner = cred.fsuid == attr.uid();
-    let may = cred.capable(Capability::CHOWN);
-    if uid.is_some_and(|uid| !(may || (owner && uid == attr.uid()))) {
-        return Err(Errno::EPERM);
-    }
-    let own_group = |gid| cred.in_group(gid) || gid == attr.gid();
-    if gid.is_some_and(|gid| !(may || (owner && own_group(gid)))) {
-        return Err(Errno::EPERM);
-    }
-    let drops = if path.dentry.kind() == FileType::Dir {
-        0
-    } else {
-        file_caps::drop_from(&**path.inode());
-        set_id_lost(attr, cred)
-    };
-    change(path, &SetAttr { uid, gid, drops, now: Timestamp::now(), ..SetAttr::default() })
+    change(path, |rights| {
+        let owner = cred.fsuid == rights.uid;
+        let may = cred.capable(Capability::CHOWN);
+        if uid.is_some_and(|uid| !(may || (owner && uid == rights.uid))) {
+            return Err(Errno::EPERM);
+        }
+        let own_group = |gid| cred.in_group(gid) || gid == rights.gid;
+        if gid.is_some_and(|gid| !(may || (owner && own_group(gid)))) {
+            return Err(Errno::EPERM);
+        }
+        let drops = if path.dentry.kind() == FileType::Dir {
+            0
+        } else {
+            file_caps::drop_from(&**path.inode());
+            set_id_lost(rights, cred)
+        };
+        Ok(SetAttr { uid, gid, drops, now: Timestamp::now(), ..SetAttr::default() })
+    })
 }
 
 /// The set-id bits that a change of the owner takes away.
-fn set_id_lost(attr: &InodeAttr, cred: &Cred) -> u32 {
-    let mode = attr.mode();
+fn set_id_lost(Rights { mode, gid, .. }: Rights, cred: &Cred) -> u32 {
     let mut lost = mode & S_ISUID;
     if mode & S_ISGID != 0 {
         let executable = mode & 0o010 != 0;
-        let foreign = !cred.in_group(attr.gid()) && !cred.capable(Capability::FSETID);
+        let foreign = !cred.in_group(gid) && !cred.capable(Capability::FSETID);
         if executable || foreign {
             lost |= S_ISGID;
         }
@@ -91,7 +98,7 @@ pub fn set_id_lost_by_change(attr: &InodeAttr) -> u32 {
         return 0;
     }
     match running_cred() {
-        Some(cred) if !cred.capable(Capability::FSETID) => set_id_lost(attr, &cred),
+        Some(cred) if !cred.capable(Capability::FSETID) => set_id_lost(attr.rights(), &cred),
         _ => 0,
     }
 }
@@ -99,21 +106,22 @@ pub fn set_id_lost_by_change(attr: &InodeAttr) -> u32 {
 /// `utimensat`, when the name has been resolved.
 pub fn set_times(path: &Path, atime: Change, mtime: Change, cred: &Cred) -> Result<()> {
     path.mount.check_writable()?;
-    let attr = path.inode().attr();
     let touches = atime == Change::Now && mtime == Change::Now;
-    if !perm::owns(attr, cred) {
-        if !touches {
-            return Err(Errno::EPERM);
-        }
-        perm::check(&**path.inode(), cred, perm::WRITE)?;
-    }
     let now = Timestamp::now();
     let at = |change| match change {
         Change::Now => Some(now),
         Change::Omit => None,
         Change::To(time) => Some(time),
     };
-    change(path, &SetAttr { atime: at(atime), mtime: at(mtime), now, ..SetAttr::default() })
+    change(path, |rights| {
+        if !perm::owns_of(rights.uid, cred) {
+            if !touches {
+                return Err(Errno::EPERM);
+            }
+            perm::check(&**path.inode(), cred, perm::WRITE)?;
+        }
+        Ok(SetAttr { atime: at(atime), mtime: at(mtime), now, ..SetAttr::default() })
+    })
 }
 
 /// `truncate`, when the name has been resolved. `ftruncate` passes `None` for `cred`: permission was checked by `open`.
@@ -132,7 +140,7 @@ pub fn truncate(path: &Path, len: u64, cred: Option<&Cred>) -> Result<()> {
         }
     }
     file_caps::drop_from(&**path.inode());
-    let result = change(path, &new_length(path, len));
+    let result = change(path, |_| Ok(new_length(path, len)));
     if let (Some(_), Some(usage)) = (cred, usage) {
         usage.put_writer();
     }
@@ -149,10 +157,10 @@ fn new_length(path: &Path, len: u64) -> SetAttr {
 /// The truncation of `O_TRUNC`; permissions were checked by `open`.
 pub fn truncate_opened(file: &OpenFile) -> Result<()> {
     file_caps::drop_from(&**file.inode());
-    let new = new_length(file.path(), 0);
-    let Some(usage) = file.inode().usage() else { return change(file.path(), &new) };
+    let shorten = || change(file.path(), |_| Ok(new_length(file.path(), 0)));
+    let Some(usage) = file.inode().usage() else { return shorten() };
     usage.get_writer()?;
-    let result = change(file.path(), &new);
+    let result = shorten();
     usage.put_writer();
     result
 }
