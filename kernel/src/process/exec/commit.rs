@@ -37,6 +37,7 @@ pub(super) fn commit(
 ) -> Result<()> {
     let mm = AddressSpace::new()?;
     let file = image.executable().clone();
+    let steady = task.process().steady();
     let change = cred::change(task, file.file(), caps.as_ref())?;
     let guarded = change.guarded || image.is_hidden_from(&task.cred());
     forget_personality(task, change.sets_id);
@@ -71,10 +72,12 @@ pub(super) fn commit(
         auxv: laid.auxv,
     };
     let old = replace_memory(task, mm);
+    open_to_others(task, guarded);
+    drop(steady);
     timer.end(Step::Switch);
     drop(old);
     timer.end(Step::OldSpace);
-    forget_old_program(task, program, name, guarded)?;
+    forget_old_program(task, program, name)?;
     if secure || change.guarded {
         // Relaxed: a setting.
         task.settings.parent_death_signal.store(0, Ordering::Relaxed);
@@ -104,6 +107,13 @@ fn replace_memory(task: Current, mm: Arc<AddressSpace>) -> Option<Memory> {
     task.set_mm(Some(Memory::first(mm)))
 }
 
+/// Into a program that is `guarded` only root may look.
+fn open_to_others(task: Current, guarded: bool) {
+    let dumpable = if guarded { SUID_DUMPABLE.get().unsigned_abs() } else { 1 };
+    // Relaxed: who decides by it has the lock that exec has now.
+    task.process().dumpable.store(dumpable, Ordering::Relaxed);
+}
+
 /// What of `personality` does not outlive an exec: as on Linux, what makes all memory executable, and for a
 /// program that `sets_id` what makes its addresses known.
 fn forget_personality(task: Current, sets_id: bool) {
@@ -112,15 +122,13 @@ fn forget_personality(task: Current, sets_id: bool) {
     task.settings.personality.fetch_and(!gone, Ordering::Relaxed);
 }
 
-/// Everything that belonged to the old program; into one that is `guarded` only root may look.
-fn forget_old_program(task: Current, program: Program, name: &[u8], guarded: bool) -> Result<()> {
+/// Everything that belonged to the old program.
+fn forget_old_program(task: Current, program: Program, name: &[u8]) -> Result<()> {
     let process = task.process();
     let file_name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
     task.set_comm(file_name);
     process.set_program(Some(try_arc(program)?));
     // Relaxed: settings; nobody orders anything by them.
-    let dumpable = if guarded { SUID_DUMPABLE.get().unsigned_abs() } else { 1 };
-    process.dumpable.store(dumpable, Ordering::Relaxed);
     process.has_execed.store(true, Ordering::Relaxed);
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);
     signal::reset_for_exec(&task)?;

@@ -70,11 +70,14 @@ pub fn open(request: &Request) -> Result<(OpenFile, bool)> {
         attr.sample_max_stack = u16::try_from(MAX_STACK.get()).unwrap_or(u16::MAX);
     }
     let (what, cpu) = check_kind(&attr, task.is_some(), cpu)?;
-    match &task {
-        Some(task) if !is_capable() && !may_attach(task) => return Err(Errno::EACCES),
-        Some(_) => {}
-        None => allow(0)?,
-    }
+    let _steady = match &task {
+        Some(task) if !is_capable() => Some(may_attach(task).ok_or(Errno::EACCES)?),
+        Some(_) => None,
+        None => {
+            allow(0)?;
+            None
+        }
+    };
     let subject = match &task {
         Some(task) => Subject::Task(Arc::downgrade(task)),
         None => Subject::Cpu,

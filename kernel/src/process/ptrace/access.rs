@@ -3,21 +3,25 @@
 //! Owns nothing. Locks: those of the task that is looked at, briefly.
 
 use crate::process::task::current::current;
+use crate::process::task::process::Steady;
 use crate::process::task::task::Task;
 use crate::vfs::{Capability, Cred};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
-/// Whether the running task may look into another.
+/// Whether the running task may look into another: no exec of that is under way at this moment.
 pub fn may_look_into(target: &Task) -> bool {
+    let _steady = target.process().steady();
     may_access(target, &current().cred())
 }
 
-/// Whether the running task may look into another and take what it has, as a debugger may.
-pub fn may_attach(target: &Task) -> bool {
+/// Whether the running task may look into another and take what it has, as a debugger may: it may as long as it has the answer.
+pub fn may_attach(target: &Task) -> Option<Steady<'_>> {
     let own = current().cred_arc();
+    let steady = target.process().steady();
     // By the real identity, not by that for files.
-    may_access(target, &Cred { fsuid: own.uid, fsgid: own.gid, ..Cred::clone(&own) })
+    let may = may_access(target, &Cred { fsuid: own.uid, fsgid: own.gid, ..Cred::clone(&own) });
+    may.then_some(steady)
 }
 
 /// Whether the running task, with the identity `own`, may look into another. Its own process it always may: so

@@ -25,11 +25,11 @@ pub fn attach(target: &Arc<Task>, seized: bool, options: Options) -> Result<()> 
     if target.is_kernel_thread() || Arc::ptr_eq(target.process(), tracer.process()) {
         return Err(Errno::EPERM);
     }
-    if !may_attach(target) {
-        return Err(Errno::EPERM);
-    }
+    // An exec that comes after this finds its tracer.
+    let steady = may_attach(target).ok_or(Errno::EPERM)?;
     let tracee = Tracee::new(tracer, seized, options)?;
     link(target, &tracee)?;
+    drop(steady);
     if !seized {
         let info = SigInfo::new(Signal::SIGSTOP, code::SI_KERNEL);
         signal::send_to_task(target, Signal::SIGSTOP, info)?;

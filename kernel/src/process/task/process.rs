@@ -5,7 +5,7 @@
 //! away, or reaps them. Never holds an address space or descriptors: its threads do.
 //!
 //! Locks: parent, children and threads ([`Family`]) are under the `tree` lock (`ProcessTree`, parent before child);
-//! group, limits and program under `ProcessState`.
+//! group, limits and program under `ProcessState`. Outside all of them, and of an address space's, is that of [`Steady`].
 
 use super::limits::{Limit, Limits, Resource};
 use super::members::{Member, Members};
@@ -21,7 +21,7 @@ use crate::process::timers::times::{Moved, Spent, Usage};
 use crate::process::tree::family::Family;
 use crate::process::tree::group::{Group, Session};
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{Once, SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, MutexGuard, Once, SpinLock, WaitQueue, level};
 use crate::vfs::{Cred, Path};
 use abi::Result;
 use abi::signal::Signal;
@@ -44,6 +44,8 @@ pub struct Process {
     /// The soft limit of descriptors, which every `open` asks for. Relaxed: one number.
     nofile: AtomicU32,
     program: SpinLock<Option<Arc<Program>>, level::ProcessState>,
+    /// See [`Steady`].
+    executes: Mutex<()>,
     /// Exit status and the flags of `ending`.
     pub(super) exit: AtomicU32,
     /// What the leader passed to exit, with `HAS_STATUS`.
@@ -94,6 +96,13 @@ impl Member for Process {
     }
 }
 
+/// That a process keeps its program and what exec makes of its identity. Exec has it from its look at the tracers until the new
+/// program can be seen, and who looks into the process from the question whether he may until he has what he wants: so nobody
+/// gets into a program with the rights that the one before it left him.
+pub struct Steady<'a> {
+    _held: MutexGuard<'a, ()>,
+}
+
 /// What a new process is made of.
 pub(in crate::process) struct Parts {
     pub(in crate::process) pid: i32,
@@ -122,6 +131,7 @@ impl Process {
             nofile: AtomicU32::new(u32::try_from(nofile).unwrap_or(u32::MAX)),
             limits: SpinLock::new(parts.limits),
             program: SpinLock::new(parts.program),
+            executes: Mutex::new(()),
             exit: AtomicU32::new(0),
             leader_status: AtomicU32::new(0),
             exec_tid: AtomicI32::new(0),
@@ -240,6 +250,11 @@ impl Process {
     /// Whether nobody in its session could continue its group.
     pub fn is_orphaned_group(&self) -> bool {
         self.group().is_orphaned(None)
+    }
+
+    /// Waits for an exec, and keeps others off. Nobody has two of them.
+    pub fn steady(&self) -> Steady<'_> {
+        Steady { _held: self.executes.lock() }
     }
 
     /// Its resource limits.

@@ -31,7 +31,7 @@ fn address<T: ?Sized>(thing: Option<Arc<T>>) -> u64 {
 pub fn kcmp(first: i32, second: i32, what: i32, fd: u64, other_fd: u64) -> Result<i64> {
     let find = |pid| process::lookup_task(pid).ok_or(Errno::ESRCH);
     let (first, second) = (find(first)?, find(second)?);
-    if !process::may_attach(&first) || !process::may_attach(&second) {
+    if process::may_attach(&first).is_none() || process::may_attach(&second).is_none() {
         return Err(Errno::EPERM);
     }
     let of = |of: fn(&Task) -> u64| (of(&first), of(&second));

@@ -90,11 +90,10 @@ pub fn pidfd_getfd(pidfd: i32, fd: i32, flags: u32) -> Result<i32> {
         Target::Thread(_, thread) => thread,
     };
     let thread = thread.ok_or(Errno::ESRCH)?;
-    if !process::may_attach(&thread) {
-        return Err(Errno::EPERM);
-    }
+    let steady = process::may_attach(&thread).ok_or(Errno::EPERM)?;
     let files = thread.files_arc().ok_or(Errno::ESRCH)?;
     let theirs = files.get_any(Fd(fd))?;
+    drop(steady);
     let limit = process::current().process().nofile_limit();
     Ok(with_files(|files| files.add(0, theirs, true, limit))?.0)
 }

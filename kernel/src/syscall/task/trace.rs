@@ -80,9 +80,7 @@ fn other_memory(
         buffers.try_push(buffer)?;
     }
     let target = process::lookup_task(pid).ok_or(Errno::ESRCH)?;
-    if !process::may_attach(&target) {
-        return Err(Errno::EPERM);
-    }
+    let _steady = process::may_attach(&target).ok_or(Errno::EPERM)?;
     Ok((target.mm_arc().ok_or(Errno::ESRCH)?, buffers))
 }
 
