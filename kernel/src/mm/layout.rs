@@ -37,6 +37,9 @@ pub const fn page_up(addr: u64) -> Option<u64> {
     }
 }
 
+/// Space that must stay free below a mapping that grows down.
+pub const STACK_GUARD: u64 = 256 * PAGE_SIZE as u64;
+
 /// Where upward searches start, before randomisation: a third of user space.
 pub const BOTTOM_UP_BASE: u64 = (USER_END / 3).next_multiple_of(PAGE_SIZE as u64);
 

@@ -23,7 +23,7 @@ pub use frames::page_buf::PageBuf;
 pub use frames::{is_reserve_in_use, is_short, kernel_memory_low};
 pub use kernel::stack::{KernelStack, lost_frames};
 pub use kernel::vmalloc::table_pages;
-pub use layout::{BOTTOM_UP_BASE, MmapBase};
+pub use layout::{BOTTOM_UP_BASE, MmapBase, STACK_GUARD};
 pub use page_cache::page_cache::{PageCache, PageQuota};
 pub use page_cache::source::{MapObserver, MapSource};
 pub use space::kept_pages;

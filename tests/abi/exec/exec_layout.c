@@ -4,6 +4,7 @@
  */
 #include "check.h"
 #include <sys/personality.h>
+#include <sys/resource.h>
 
 #define MIB (1L << 20)
 #define TIB (1L << 40)
@@ -65,6 +66,17 @@ static void fixed(void)
 		MUST(personality(ADDR_COMPAT_LAYOUT | ADDR_NO_RANDOMIZE));
 		execl("/proc/self/exe", "exec_layout", "address", NULL);
 	} END;
+	/* Below the 128 MiB that a small stack leaves; no room for a stack that moves is needed. */
+	static const long stacks[] = { 8 * MIB, 64 * MIB, 512 * MIB, 8192 * MIB };
+	for (size_t i = 0; i < sizeof stacks / sizeof *stacks; i++)
+		CHILD("a stack") {
+			struct rlimit limit;
+			MUST(getrlimit(RLIMIT_STACK, &limit));
+			limit.rlim_cur = (rlim_t)stacks[i];
+			MUST(setrlimit(RLIMIT_STACK, &limit));
+			MUST(personality(ADDR_NO_RANDOMIZE));
+			execl("/proc/self/exe", "exec_layout", "top", NULL);
+		} END;
 }
 
 int main(int argc, char **argv)
@@ -72,6 +84,8 @@ int main(int argc, char **argv)
 	if (argc > 1) {
 		if (strcmp(argv[1], "address") == 0)
 			SAY("  within a MiB of the third: %s", (long)any(PAGE) - USER_END / 3 < MIB ? "yes" : "no");
+		else if (strcmp(argv[1], "top") == 0)
+			SAY("  MiB from the end of user space: %ld", (USER_END - (long)any(PAGE)) / MIB);
 		else
 			say_places();
 		return 0;

@@ -3,17 +3,13 @@
 //! Owns its part in the file behind it: the file's observer counts mappings, by [`FileOfVma`]. Never empty, and never across
 //! another one. Locks: none of its own; the space's guards the list that holds it.
 
-use crate::base::PAGE_SIZE;
 use crate::base::page::{self, PteFlags};
-use crate::mm::layout::PAGE_SHIFT;
+use crate::mm::layout::{PAGE_SHIFT, STACK_GUARD};
 use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::source::MapSource;
 use crate::mm::space::request::VmFlags;
 use alea_ranges::Span;
 use alloc::sync::Arc;
-
-/// Space that must stay free below a mapping that grows down.
-pub(in crate::mm::space) const STACK_GUARD: u64 = 256 * PAGE_SIZE as u64;
 
 /// The file behind mappings, with its cache held: what a page-table entry points to cannot depend on what
 /// the source's methods return.

@@ -4,7 +4,7 @@
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
-use crate::mm::{BOTTOM_UP_BASE, MmapBase};
+use crate::mm::{BOTTOM_UP_BASE, MmapBase, STACK_GUARD};
 use crate::process::task::current::Current;
 use crate::process::task::limits::Resource;
 use crate::random;
@@ -74,8 +74,9 @@ impl Layout {
         let draw = |word: u64| if moves == 0 { 0 } else { word };
         let pages = |word: u64, bits: u32| (draw(word) & ((1 << bits) - 1)) * PAGE;
         let stack_limit = task.process().limits().soft(Resource::Stack);
-        let stack_room = (1u64 << STACK_BITS) * PAGE;
-        let gap = stack_limit.saturating_add(stack_room).clamp(MIN_GAP + stack_room, MAX_GAP);
+        // How far the stack may be moved down, and the gap below it.
+        let room = if moves == 0 { 0 } else { (1u64 << STACK_BITS) * PAGE } + STACK_GUARD;
+        let gap = stack_limit.saturating_add(room).clamp(MIN_GAP, MAX_GAP);
         Self {
             stack_top: USER_END - pages(stack, STACK_BITS),
             mmap_base: match has(task, personality::ADDR_COMPAT_LAYOUT)

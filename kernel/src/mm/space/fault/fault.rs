@@ -10,6 +10,7 @@ use crate::base::PAGE_SIZE;
 use crate::base::page::{self, USER_END};
 use crate::mm::commit;
 use crate::mm::frames::{self, For, Pfn, zero};
+use crate::mm::layout::STACK_GUARD;
 use crate::mm::layout::{PAGE_SHIFT, page_down};
 use crate::mm::page_cache::{Lookup, PageCache};
 use crate::mm::space::area::choose::lowest_chosen;
@@ -20,7 +21,7 @@ use crate::mm::space::table::tlb::{Gather, Was};
 use crate::mm::space::table::{
     ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, ZERO, frame_of, index_at,
 };
-use crate::mm::space::vma::{STACK_GUARD, Vma};
+use crate::mm::space::vma::Vma;
 use alea_frames::Owner;
 use alea_ranges::Pos;
 
