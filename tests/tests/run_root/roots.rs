@@ -83,6 +83,45 @@ fn tars_are_roots_however_they_are_compressed() {
     }
 }
 
+/// CAP_NET_RAW, permitted and effective, as setcap writes it.
+const NET_RAW: [u8; 20] = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+#[test]
+fn capabilities_of_files_survive_the_packing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("root.tar");
+    let mut builder = tar::Builder::new(fs::File::create(&path).unwrap());
+    let program = fs::read(paths::busybox()).unwrap();
+    for name in ["busybox", "busybox-raw"] {
+        let mut header = tar::Header::new_ustar();
+        header.set_mode(0o755);
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(0);
+        header.set_size(program.len() as u64);
+        if name == "busybox-raw" {
+            let attributes = [
+                ("SCHILY.xattr.security.capability", &NET_RAW[..]),
+                ("SCHILY.xattr.user.note", b"kept"),
+                ("SCHILY.xattr.system.other", b"not kept"),
+            ];
+            builder.append_pax_extensions(attributes).unwrap();
+        }
+        builder.append_data(&mut header, name, &program[..]).unwrap();
+    }
+    drop(builder.into_inner().unwrap());
+    for kernel in KERNELS {
+        for (program, capabilities) in [("/busybox", 0), ("/busybox-raw", 0x2000)] {
+            let words = [program, "grep", "CapEff", "/proc/self/status"];
+            let output = on(&path, kernel, &["--user", "1000"], &words);
+            ended(&output, 0);
+            let wanted = format!("CapEff:\t{capabilities:016x}\n");
+            assert_eq!(text(&output.stdout), wanted, "{kernel}: {program}");
+            assert_eq!(text(&output.stderr), "", "{kernel}: {program}");
+        }
+    }
+}
+
 #[test]
 fn a_tar_that_leads_out_of_the_root_is_refused() {
     use tar::EntryType::{Link, Regular};

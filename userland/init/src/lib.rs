@@ -8,6 +8,8 @@
 //! to be able to listen.
 #![forbid(unsafe_code)]
 
+pub mod attributes;
+
 use std::io::{self, Read, Write};
 use std::sync::{Condvar, Mutex, PoisonError};
 

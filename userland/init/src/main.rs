@@ -1,6 +1,6 @@
 //! Process 1 of a guest that runs one command (`cargo xtask run --root`).
 //!
-//! It mounts what Linux programs expect, asks the host over the virtio console what to do, starts that through itself
+//! It gives files their extended attributes, mounts what Linux programs expect, asks the host over the virtio console what to do, starts that through itself
 //! (`launch`), carries standard input, output and error, reaps whatever ends, kills what is left behind the command, sends what
 //! the host wants to have, and says the exit status. Then the machine goes off.
 //!
@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod archive;
+mod giving;
 mod launch;
 mod mounts;
 mod network;
@@ -49,6 +50,8 @@ fn main() -> ExitCode {
 
 /// From the mounts to the exit status.
 fn serve() -> io::Result<()> {
+    // Before anything is mounted over a file.
+    let missing = giving::give_all();
     mounts::mount_all();
     // A kernel without a network is none to give up for: a program that wants one says so better.
     let _ = network::bring_loopback_up();
@@ -57,6 +60,9 @@ fn serve() -> io::Result<()> {
     let _ = std::fs::remove_file(format!("/{PROGRAM}"));
     let _ = std::fs::remove_dir(format!("/{FOLDER}"));
     port.send(Kind::Hello, &[])?;
+    if let Some(text) = missing {
+        port.send(Kind::Note, text.as_bytes())?;
+    }
     let task = match alea_init::receive(&mut reader)? {
         Some(frame) if frame.kind == Kind::Task => Task::decode(&frame.bytes)?,
         _ => return Err(io::Error::other("the host did not say what to do")),

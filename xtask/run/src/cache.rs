@@ -109,13 +109,18 @@ fn read(root: &Path, overlays: &[PathBuf]) -> Result<(Image, Wishes)> {
 }
 
 impl Image {
-    /// Adds process 1.
+    /// Adds process 1, and what it needs to know of the root.
     fn add_init(&mut self, program: Vec<u8>) {
+        let attributes = self.attributes();
         let folder = About { mode: DIRECTORY | 0o700, ..About::default() };
         self.add(alea_init::FOLDER.into(), folder, None);
         let file = About { mode: REGULAR | 0o700, ..About::default() };
         let contents = Some(Rc::new(Contents::Bytes(program)));
-        self.add(alea_init::PROGRAM.into(), file, contents);
+        self.add(alea_init::PROGRAM.into(), file.clone(), contents);
+        if !attributes.is_empty() {
+            let contents = Some(Rc::new(Contents::Bytes(attributes)));
+            self.add(alea_init::attributes::FILE.into(), file, contents);
+        }
     }
 }
 

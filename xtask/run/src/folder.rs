@@ -7,8 +7,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use std::rc::Rc;
 
+use alea_init::attributes::is_kept;
 use anyhow::{Context, Result, bail};
-use rustix::fs::{major, minor};
+use rustix::fs::{lgetxattr, llistxattr, llistxattr_query, major, minor};
 use xtask_host::paths;
 
 use crate::image::{About, Contents, Image, TYPE};
@@ -96,13 +97,32 @@ impl Walk<'_> {
         } else {
             None
         };
-        self.image.add(name, about(data), contents.map(Rc::new));
+        let about = About { attributes: attributes(path)?, ..about(data) };
+        self.image.add(name, about, contents.map(Rc::new));
         Ok(())
     }
 }
 
 fn is_denied(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::PermissionDenied
+}
+
+/// The extended attributes that are kept; none where the file system has no such thing.
+fn attributes(path: &Path) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    if llistxattr_query(path).is_ok_and(|length| length == 0) {
+        return Ok(Vec::new());
+    }
+    // As long as Linux lets a list and a value be.
+    let mut names = vec![0; 1 << 16];
+    let Ok(length) = llistxattr(path, &mut names) else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for name in names[..length].split(|&byte| byte == 0).filter(|name| is_kept(name)) {
+        let mut value = vec![0; 1 << 16];
+        let length = lgetxattr(path, name, &mut value).with_context(|| paths::shown(path))?;
+        value.truncate(length);
+        all.push((name.to_vec(), value));
+    }
+    Ok(all)
 }
 
 /// Files of who runs this are root's in the guest, as in a root that he unpacked without being root.
@@ -116,6 +136,7 @@ pub fn about(data: &Metadata) -> About {
         gid,
         mtime: u32::try_from(data.mtime()).unwrap_or(0),
         rdev: (major(data.rdev()), minor(data.rdev())),
+        attributes: Vec::new(),
     }
 }
 
@@ -128,6 +149,26 @@ mod tests {
     use rustix::thread::set_thread_uid;
 
     use super::*;
+
+    #[test]
+    fn attributes_of_users_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let [with, without] = ["with", "without"].map(|name| folder.path().join(name));
+        [&with, &without].into_iter().for_each(|path| fs::write(path, "").unwrap());
+        let set = |name: &str, value: &[u8]| {
+            rustix::fs::lsetxattr(&with, name, value, rustix::fs::XattrFlags::empty())
+        };
+        if set("user.note", b"a\nb\0").is_err() {
+            // A file system without them.
+            return;
+        }
+        set("user.empty", b"").unwrap();
+        let mut read = attributes(&with).unwrap();
+        read.sort();
+        let wanted = [("user.empty", &b""[..]), ("user.note", b"a\nb\0")];
+        assert_eq!(read, wanted.map(|(name, value)| (name.into(), value.into())));
+        assert_eq!(attributes(&without).unwrap(), []);
+    }
 
     #[test]
     fn what_may_not_be_read_is_named() {

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use alea_cpio::Header;
+use alea_init::attributes::Attribute;
 use anyhow::{Context, Result, bail, ensure};
 use xtask_host::term;
 
@@ -38,6 +39,8 @@ pub struct About {
     /// Seconds since 1970.
     pub mtime: u32,
     pub rdev: (u32, u32),
+    /// Names and values of extended attributes: those that are kept.
+    pub attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 /// The contents of a file, which several names may share.
@@ -165,6 +168,18 @@ impl Image {
         seen.values().sum()
     }
 
+    /// The extended attributes of all entries, as process 1 reads them.
+    pub fn attributes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (path, entry) in &self.entries {
+            for (name, value) in &entry.about.attributes {
+                let (path, name, value) = (path.clone(), name.clone(), value.clone());
+                Attribute { path, name, value }.encode(&mut bytes);
+            }
+        }
+        bytes
+    }
+
     /// Writes the whole as a newc archive. Same entries, same bytes.
     pub fn write(&mut self, to: &mut impl Write) -> Result<()> {
         let size = self.size();
@@ -177,7 +192,7 @@ impl Image {
         let mut next = 0;
         for (path, entry) in &self.entries {
             let shown = || String::from_utf8_lossy(path).into_owned();
-            let About { mode, uid, gid, mtime, rdev } = entry.about;
+            let About { mode, uid, gid, mtime, rdev, .. } = entry.about;
             let mut header = Header { mode, uid, gid, mtime, rdev, nlink: 1, ..Header::default() };
             next += 1;
             header.ino = next;

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::rc::Rc;
 
+use alea_init::attributes::is_kept;
 use anyhow::{Context, Result, bail};
 use tar::{Archive, Entry, EntryType};
 
@@ -66,6 +67,7 @@ impl<R: Read> Read for Ended<R> {
 }
 
 fn add_entry(image: &mut Image, entry: &mut Entry<impl Read>, path: Vec<u8>) -> Result<()> {
+    let attributes = attributes(entry)?;
     let header = entry.header();
     let kind = header.entry_type();
     // Of what is no device, GNU tar leaves the numbers empty.
@@ -81,6 +83,7 @@ fn add_entry(image: &mut Image, entry: &mut Entry<impl Read>, path: Vec<u8>) -> 
         gid: u32::try_from(header.gid()?)?,
         mtime: u32::try_from(header.mtime()?).unwrap_or(0),
         rdev,
+        attributes,
     };
     let link = entry.link_name_bytes().map(|name| name.into_owned());
     let link = || link.context("a link without a target");
@@ -107,6 +110,25 @@ fn add_entry(image: &mut Image, entry: &mut Entry<impl Read>, path: Vec<u8>) -> 
     };
     image.add(path, about, contents);
     Ok(())
+}
+
+/// The extended attributes in the entry's PAX header, as GNU tar and Docker write them.
+fn attributes(entry: &mut Entry<impl Read>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut all = Vec::new();
+    let shown = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+    for record in entry.pax_extensions()?.into_iter().flatten() {
+        let Ok(record) = record else {
+            // The reader of tars ends a record at the first newline.
+            eprintln!("note: {shown}: an attribute with a newline in it is left out");
+            continue;
+        };
+        if let Some(name) = record.key_bytes().strip_prefix(b"SCHILY.xattr.")
+            && is_kept(name)
+        {
+            all.push((name.to_vec(), record.value_bytes().to_vec()));
+        }
+    }
+    Ok(all)
 }
 
 /// Whether the entry only hides what lower layers have, which is gone then.
