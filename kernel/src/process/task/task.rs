@@ -425,8 +425,7 @@ impl Current {
 
     /// unshare(CLONE_SYSVSEM): what its end would take back of semaphores is taken back now, unless others share it.
     pub fn leave_undo(self) {
-        let pid = self.process().pid();
-        self.map(|task| &task.sysv).leave_undo(pid);
+        self.map(|task| &task.sysv).leave_undo();
     }
 
     /// Its credentials.

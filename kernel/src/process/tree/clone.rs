@@ -21,7 +21,7 @@ use crate::process::ptrace::{self, CloneKind};
 use crate::process::sched;
 use crate::process::signal::{self, PartOfActions, ProcessSignals};
 use crate::process::sysv::Part;
-use crate::process::sysv::sem::UndoList;
+use crate::process::sysv::sem::Undo;
 use crate::process::task::current::{Current, is_trusted_with_memory};
 use crate::process::task::limits::{INFINITY, Resource, threads_max};
 use crate::process::task::process::{Parts as ProcessParts, Process};
@@ -146,7 +146,7 @@ struct Inherited {
     mm: Memory,
     files: Files,
     fs: Arc<FsContext>,
-    undo: Option<Arc<UndoList>>,
+    undo: Option<Undo>,
 }
 
 /// Makes a child of the running task, whose user registers are `frame`: its number.
@@ -290,7 +290,7 @@ fn inherit(parent: Current, flags: CloneFlags) -> Result<Inherited> {
         try_arc(parent.fs().fork())?
     };
     let shares_undo = flags.contains(CloneFlags::SYSVSEM);
-    let undo = shares_undo.then(|| parent.map(|task| &task.sysv).undo_list()).transpose()?;
+    let undo = shares_undo.then(|| parent.map(|task| &task.sysv).share_undo()).transpose()?;
     Ok(Inherited { mm, files, fs, undo })
 }
 

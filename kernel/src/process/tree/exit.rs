@@ -90,7 +90,7 @@ pub fn do_exit(status: Status) -> ! {
     signal::retarget(&task, SigSet::ALL);
     release_memory(task);
     task.leave_seccomp();
-    task.map(|task| &task.sysv).leave(process.pid());
+    task.map(|task| &task.sysv).leave();
     task.map(|task| &task.registered).clear();
     let files = task.set_files(None);
     drop(files);

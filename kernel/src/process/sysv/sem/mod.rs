@@ -9,4 +9,4 @@ pub use control::{
     value, waiting,
 };
 pub use set::{for_each, get, operate};
-pub use undo::UndoList;
+pub use undo::{Undo, UndoList};

@@ -5,7 +5,8 @@
 //! taken with a set locked.
 
 use crate::mm::fallible::{TryMap, try_arc};
-use crate::sync::{Pace, SpinLock, level};
+use crate::process::current;
+use crate::sync::{Pace, Part, Parted, Parts, SpinLock, level};
 use abi::Result;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -30,16 +31,18 @@ impl Visited {
 
 /// What the tasks that share it keep: one without CLONE_SYSVSEM has its own.
 pub struct UndoList {
+    parts: Parts,
     key: u64,
     visited: Arc<Visited>,
 }
 
 impl UndoList {
-    pub fn new() -> Result<Arc<Self>> {
+    pub fn new() -> Result<Undo> {
         /// Relaxed: only uniqueness matters.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let visited = try_arc(Visited(SpinLock::new(BTreeMap::new())))?;
-        try_arc(Self { key: NEXT.fetch_add(1, Ordering::Relaxed), visited })
+        let key = NEXT.fetch_add(1, Ordering::Relaxed);
+        try_arc(Self { parts: Parts::new(), key, visited }).map(Undo::first)
     }
 
     /// By which sets know it.
@@ -55,9 +58,19 @@ impl UndoList {
     pub(super) fn visit(&self, id: i32, set: Arc<dyn Adjusted>) -> Result<()> {
         self.visited.0.lock().try_put(id, set).map(drop)
     }
+}
 
-    /// All who shared it have ended, the process `pid` last.
-    pub fn take_back(self, pid: i32) {
+/// A task's part in its list.
+pub type Undo = Part<UndoList>;
+
+impl Parted for UndoList {
+    fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// All who shared it have ended, the running process last.
+    fn ended(&self) {
+        let pid = current().process().pid();
         let sets = core::mem::take(&mut *self.visited.0.lock());
         for (_, set) in sets.into_iter().paced() {
             set.take_back(self.key, pid);
