@@ -62,7 +62,7 @@ pub(super) fn commit(
     drop(cred);
     map_stack(&mm, top, area, image.exec_stack())?;
     timer.end(Step::Stack);
-    let program = Program {
+    let program = try_arc(Program {
         file,
         bounds: placed.bounds,
         brk_start: placed.brk_start,
@@ -70,14 +70,14 @@ pub(super) fn commit(
         args: laid.args,
         env: laid.env,
         auxv: laid.auxv,
-    };
+    })?;
     let old = replace_memory(task, mm);
-    open_to_others(task, guarded);
+    show(task, program, guarded);
     drop(steady);
     timer.end(Step::Switch);
     drop(old);
     timer.end(Step::OldSpace);
-    forget_old_program(task, program, name)?;
+    forget_old_program(task, name)?;
     if secure || change.guarded {
         // Relaxed: a setting.
         task.settings.parent_death_signal.store(0, Ordering::Relaxed);
@@ -107,8 +107,9 @@ fn replace_memory(task: Current, mm: Arc<AddressSpace>) -> Option<Memory> {
     task.set_mm(Some(Memory::first(mm)))
 }
 
-/// Into a program that is `guarded` only root may look.
-fn open_to_others(task: Current, guarded: bool) {
+/// What others see is the new program, whose memory it is now. Into one that is `guarded` only root may look.
+fn show(task: Current, program: Arc<Program>, guarded: bool) {
+    task.process().set_program(Some(program));
     let dumpable = if guarded { SUID_DUMPABLE.get().unsigned_abs() } else { 1 };
     // Relaxed: who decides by it has the lock that exec has now.
     task.process().dumpable.store(dumpable, Ordering::Relaxed);
@@ -123,11 +124,10 @@ fn forget_personality(task: Current, sets_id: bool) {
 }
 
 /// Everything that belonged to the old program.
-fn forget_old_program(task: Current, program: Program, name: &[u8]) -> Result<()> {
+fn forget_old_program(task: Current, name: &[u8]) -> Result<()> {
     let process = task.process();
     let file_name = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
     task.set_comm(file_name);
-    process.set_program(Some(try_arc(program)?));
     // Relaxed: settings; nobody orders anything by them.
     process.has_execed.store(true, Ordering::Relaxed);
     process.exit_signal.store(abi::signal::Signal::SIGCHLD.number(), Ordering::Relaxed);

@@ -9,7 +9,7 @@ use crate::mm::frames::inject;
 use crate::process::memory::oom;
 use crate::process::task::current::current;
 use crate::process::task::limits::{self, Resource};
-use crate::process::task::process::Process;
+use crate::process::task::process::{Process, Program};
 use crate::process::task::task::{Login, Task};
 use crate::process::timers::times::Moved;
 use crate::process::watch;
@@ -34,8 +34,8 @@ pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec
             text.try_push(b'\n')?;
             text
         }
-        "cmdline" => strings(process, process.program().map_or((0, 0), |p| p.args))?,
-        "environ" => strings(process, process.program().map_or((0, 0), |p| p.env))?,
+        "cmdline" => strings(process, |program| program.args)?,
+        "environ" => strings(process, |program| program.env)?,
         "auxv" => auxv(process)?,
         "limits" => limits_text(process)?.into_bytes(),
         "oom_score" => try_format!("{}\n", oom::score(process))?.into_bytes(),
@@ -193,8 +193,12 @@ fn oom_adj(score: i32) -> i32 {
 }
 
 /// The bytes of the process's memory between two addresses.
-fn strings(process: &Process, (start, end): (u64, u64)) -> Result<Vec<u8>> {
-    let Some(mm) = process.mm() else { return Ok(Vec::new()) };
+fn strings(process: &Process, place: fn(&Program) -> (u64, u64)) -> Result<Vec<u8>> {
+    // A program and its own memory: at its places another's has anything.
+    let steady = process.steady();
+    let Some((program, mm)) = process.program().zip(process.mm()) else { return Ok(Vec::new()) };
+    drop(steady);
+    let (start, end) = place(&program);
     let len = end.saturating_sub(start).min(MAX_STRINGS) as usize;
     let mut text = Vec::new();
     text.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
