@@ -154,6 +154,8 @@ struct Shown {
     start: u64,
     /// Where the source goes on behind it.
     next: Option<u64>,
+    /// What it is about.
+    subject: u64,
 }
 
 impl Shown {
@@ -163,6 +165,11 @@ impl Shown {
             self.text.number = 0;
         }
         self.next = source.piece(from, &mut self.text)?;
+        if source.subject() != self.subject {
+            // It has changed meanwhile: of the new one nothing is shown, which is perhaps not the reader's to see.
+            self.text.clear();
+            self.next = None;
+        }
         if self.text.failed { Err(Errno::ENOMEM) } else { Ok(()) }
     }
 
@@ -230,7 +237,7 @@ impl FileOps for TextOps {
         let source = &*self.source;
         if *pos == 0 || text.as_ref().is_none_or(|shown| *pos < shown.start) {
             let mut shown = text.take().unwrap_or_default();
-            shown.start = 0;
+            (shown.start, shown.subject) = (0, self.subject);
             shown.make(source, 0)?;
             *text = Some(shown);
         }
