@@ -12,7 +12,8 @@
 
 static const char *const files[] = {
 	"fs/epoll/max_user_watches", "fs/file-max", "fs/file-nr", "fs/inotify/max_queued_events", "fs/inotify/max_user_instances",
-	"fs/inotify/max_user_watches", "fs/mount-max", "fs/nr_open", "fs/overflowgid", "fs/overflowuid", "fs/pipe-max-size",
+	"fs/inotify/max_user_watches", "fs/mount-max", "fs/mqueue/msg_default", "fs/mqueue/msg_max",
+	"fs/mqueue/msgsize_default", "fs/mqueue/msgsize_max", "fs/mqueue/queues_max", "fs/nr_open", "fs/overflowgid", "fs/overflowuid", "fs/pipe-max-size",
 	"fs/pipe-user-pages-hard", "fs/pipe-user-pages-soft", "fs/protected_fifos", "fs/protected_hardlinks",
 	"fs/protected_regular", "fs/protected_symlinks", "fs/suid_dumpable", "kernel/arch", "kernel/cap_last_cap",
 	"kernel/core_file_note_size_limit", "kernel/core_pattern", "kernel/core_pipe_limit", "kernel/core_uses_pid",
