@@ -16,6 +16,8 @@
 #define OBJECT_KINDS 64
 /* What ends does so a little after who waited for it was told: a task on its own stack, a mount's last file. */
 #define OBJECTS_PATIENCE_MS 1500
+/* What may stay mostly does when something is used for the first time: it is worth no more once the rest has come back. */
+#define MAY_STAY_PATIENCE_MS 100
 
 struct objects {
 	int kinds;
@@ -103,33 +105,31 @@ static int objects_may_stay(const char *name)
 }
 
 /*
- * Reads until there is no more of any kind than before, or the patience ends: whether all came back. With `strict` only
- * kinds count of which nothing may stay.
+ * Reads until there is no more of any kind than before, or the patience ends: whether all came back. For kinds of which
+ * something may stay it waits no longer than so many milliseconds.
  */
-static int objects_wait(const struct objects *before, struct objects *after, int strict)
+static int objects_wait(const struct objects *before, struct objects *after, int may_stay_ms)
 {
 	struct timespec nap = { 0, 5000000 };
-	for (int left = OBJECTS_PATIENCE_MS / 5;; left--) {
-		int more = 0;
+	for (int waited = 0;; waited += 5) {
+		int more = 0, may_stay = 0;
 		objects_read(after);
 		for (int i = 0; i < before->kinds && i < after->kinds; i++)
-			more += after->of[i].number > before->of[i].number && !(strict && objects_may_stay(before->of[i].name));
-		if (more == 0 || left == 0)
-			return more == 0;
+			if (after->of[i].number > before->of[i].number)
+				++*(objects_may_stay(before->of[i].name) ? &may_stay : &more);
+		if (more + may_stay == 0)
+			return 1;
+		if (waited >= (more ? OBJECTS_PATIENCE_MS : may_stay_ms))
+			return 0;
 		nanosleep(&nap, NULL);
 	}
-}
-
-static int objects_came_back(const struct objects *before, struct objects *after)
-{
-	return objects_wait(before, after, 0);
 }
 
 /* After work of which allocations failed, so that doing it again would be other work: `--- left: NAME +MORE` for objects. */
 __attribute__((unused)) static void objects_check_once(const struct objects *before)
 {
 	struct objects after;
-	objects_wait(before, &after, 1);
+	objects_wait(before, &after, 0);
 	for (int i = 0; i < before->kinds && i < after.kinds; i++)
 		if (after.of[i].number > before->of[i].number && !objects_may_stay(before->of[i].name))
 			printf("--- left: %s %+ld\n", before->of[i].name, after.of[i].number - before->of[i].number);
@@ -148,7 +148,7 @@ __attribute__((unused)) static int objects_check(const struct objects *first, vo
 	struct objects before = *first, after;
 	long growth[OBJECT_KINDS];
 	int left = 0;
-	if (objects_came_back(&before, &after))
+	if (objects_wait(&before, &after, MAY_STAY_PATIENCE_MS))
 		return 0;
 	for (int i = 0; i < before.kinds; i++)
 		growth[i] = after.of[i].number - before.of[i].number;
@@ -160,7 +160,8 @@ __attribute__((unused)) static int objects_check(const struct objects *first, vo
 			break;
 		before = after;
 		again(what);
-		objects_came_back(&before, &after);
+		/* before something is said to be left it has all the time */
+		objects_wait(&before, &after, run + 1 == OBJECTS_AGAIN ? OBJECTS_PATIENCE_MS : MAY_STAY_PATIENCE_MS);
 		for (int i = 0; i < before.kinds; i++)
 			if (objects_may_stay(before.of[i].name) && after.of[i].number - before.of[i].number < growth[i])
 				growth[i] = after.of[i].number - before.of[i].number;

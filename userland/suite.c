@@ -388,7 +388,7 @@ static int run_failing(int limit)
 static void tell_left(const struct objects *first)
 {
 	struct objects now;
-	objects_wait(first, &now, 1);
+	objects_wait(first, &now, 0);
 	for (int i = 0; i < first->kinds && i < now.kinds; i++)
 		if (now.of[i].number > first->of[i].number && !objects_may_stay(first->of[i].name))
 			printf("suite-left %s %+ld\n", first->of[i].name, now.of[i].number - first->of[i].number);

@@ -192,7 +192,7 @@ static void round_of(const struct kind *kinds, int count, int workers, long ms, 
 	umount2("/exhaust", MNT_DETACH);
 	for (int i = 0; i < FORKS; i++)
 		good += fork_works();
-	objects_wait(&before, &after, 1);
+	objects_wait(&before, &after, 0);
 	printf("exhaust %s %d canary=%s refused=%d/%d forks=%d/%d kib=%ld\n", name, number, alive ? "alive" : "killed", refused, tried,
 	       good, FORKS, had - free_kib());
 	for (int i = 0; i < before.kinds && i < after.kinds; i++)

@@ -342,7 +342,7 @@ static long tell_objects(const struct objects *before)
 {
 	struct objects after;
 	each_file(tell_new_file);
-	objects_came_back(before, &after);
+	objects_wait(before, &after, OBJECTS_PATIENCE_MS);
 	long held = settle(&after);
 	for (int i = 0; i < before->kinds && i < after.kinds; i++) {
 		long more = after.of[i].number - before->of[i].number;

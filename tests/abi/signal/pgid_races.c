@@ -43,7 +43,7 @@ static pid_t waiter(void)
 static int many_more(const struct objects *before)
 {
 	struct objects after;
-	objects_wait(before, &after, 0);
+	objects_wait(before, &after, OBJECTS_PATIENCE_MS);
 	for (int i = 0; i < before->kinds && i < after.kinds; i++) {
 		long more = after.of[i].number - before->of[i].number;
 		if (strncmp(before->of[i].name, "heap_", 5) == 0 && objects_bytes_of(before->of[i].name) >= 512 && more > 8) {
