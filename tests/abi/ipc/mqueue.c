@@ -247,21 +247,6 @@ static void nothing(int signal)
 	(void)signal;
 }
 
-/* Until the only other thread sleeps. */
-static void until_asleep(void)
-{
-	char path[64];
-	DIR *dir = opendir("/proc/self/task");
-	int tid = 0;
-	for (struct dirent *one; (one = readdir(dir));)
-		if (atoi(one->d_name) && atoi(one->d_name) != getpid())
-			tid = atoi(one->d_name);
-	closedir(dir);
-	snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-	for (int i = 0; i < LONG_MS && state_in(path) != 'S'; i++)
-		sleep_ms(1);
-}
-
 static void waits(void)
 {
 	SAY("-- waits");
@@ -269,14 +254,14 @@ static void waits(void)
 	void *result;
 	shared = fresh("waits", O_RDWR, 1, 60);
 	pthread_create(&thread, NULL, receiver, NULL);
-	until_asleep();
+	wait_threads(1);
 	T(k_send(shared, "hello", 5, 1, NULL));
 	pthread_join(thread, &result);
 	SAY("received %ld", (long)result);
 	attributes("after", shared);
 	MUST(k_send(shared, "first", 5, 1, NULL));
 	pthread_create(&thread, NULL, sender, NULL);
-	until_asleep();
+	wait_threads(1);
 	attributes("a sender waits", shared);
 	take(shared);
 	pthread_join(thread, &result);

@@ -157,16 +157,7 @@ static void signals(void)
 	T(k_notify(q, &event));
 	pthread_t thread;
 	pthread_create(&thread, NULL, one_received, NULL);
-	char path[64];
-	DIR *dir = opendir("/proc/self/task");
-	int tid = 0;
-	for (struct dirent *one; (one = readdir(dir));)
-		if (atoi(one->d_name) && atoi(one->d_name) != getpid())
-			tid = atoi(one->d_name);
-	closedir(dir);
-	snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
-	for (int i = 0; i < LONG_MS && state_in(path) != 'S'; i++)
-		sleep_ms(1);
+	wait_threads(1);
 	put();
 	pthread_join(thread, NULL);
 	pending("received at once");
