@@ -8,6 +8,7 @@
 
 #include "fuzz_calls.h"
 #include <linux/filter.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
@@ -20,6 +21,17 @@ static int perf_fds[PERF_PLACES];
 static void *perf_maps[PERF_PLACES];
 static u64 perf_sizes[PERF_PLACES];
 static volatile pid_t *perf_pids;
+static volatile u64 perf_watched[2];
+
+__attribute__((noipa)) static void perf_target(void)
+{
+	perf_watched[1]++;
+}
+
+static void on_perf_trap(int sig)
+{
+	(void)sig;
+}
 
 static struct perf_event_attr perf_attr(void)
 {
@@ -38,6 +50,14 @@ static struct perf_event_attr perf_attr(void)
 	}
 	attr.disabled = one_in(3);
 	attr.inherit = one_in(2);
+	if (one_in(6)) {
+		static const unsigned kinds[] = {HW_BREAKPOINT_W, HW_BREAKPOINT_RW, HW_BREAKPOINT_X};
+		attr.type = PERF_TYPE_BREAKPOINT;
+		attr.bp_type = one_in(8) ? (unsigned)below(10) : PICK(kinds);
+		attr.bp_addr = attr.bp_type == HW_BREAKPOINT_X ? (u64)&perf_target : (u64)&perf_watched[below(2)];
+		attr.bp_len = one_in(8) ? below(20) : 8;
+		attr.sigtrap = attr.remove_on_exec = one_in(4);
+	}
 	attr.wakeup_events = (unsigned)below(4);
 	attr.sample_regs_user = one_in(4) ? draw() & 0xff0fff : 0;
 	attr.sample_stack_user = one_in(4) ? (unsigned)below(9000) * 8 : 0;
@@ -52,7 +72,7 @@ static void perf_step(void)
 	static char buffer[4096];
 	int at = (int)below(PERF_PLACES), fd = perf_fds[at];
 	long size = (long)PAGE * (one_in(8) ? (long)below(40) : 1 + (1L << below(5)));
-	switch (below(20)) {
+	switch (below(23)) {
 	case 0: case 1: case 2: case 3: {
 		struct perf_event_attr attr = perf_attr();
 		pid_t pid = one_in(3) ? 0 : one_in(8) ? -1 : perf_pids[below(PERF_PLACES)];
@@ -125,6 +145,22 @@ static void perf_step(void)
 			munmap((void *)pages, 4 * PAGE);
 		break;
 	}
+	case 19: {
+		struct perf_event_attr attr = perf_attr();
+		ioctl(fd, PERF_EVENT_IOC_MODIFY_ATTRIBUTES, &attr);
+		break;
+	}
+	case 20:
+		fcntl(fd, F_SETSIG, one_in(8) ? (int)below(66) : SIGRTMIN);
+		fcntl(fd, F_SETOWN, one_in(4) ? 0 : perf_pids[below(PERF_PLACES)]);
+		fcntl(fd, F_SETFL, one_in(4) ? 0 : O_ASYNC);
+		break;
+	case 21:
+		/* Breakpoints to be met, by the program and by the kernel. */
+		perf_target();
+		perf_watched[0]++;
+		read(fd, (void *)perf_watched, below(3) * 8);
+		break;
 	default: waitpid(-1, NULL, WNOHANG); break;
 	}
 }
@@ -144,6 +180,8 @@ static void perfs(void)
 	if (perf_pids == MAP_FAILED)
 		return;
 	memset(perf_fds, 0xff, sizeof perf_fds);
+	signal(SIGRTMIN, SIG_IGN);
+	signal(SIGTRAP, on_perf_trap);
 	for (int i = 0; i < 3; i++)
 		if (fork() == 0) {
 			state ^= draw() + (u64)i;

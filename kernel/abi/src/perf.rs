@@ -75,6 +75,7 @@ pub mod bit {
     pub const MMAP2: u64 = 1 << 23;
     pub const WRITE_BACKWARD: u64 = 1 << 27;
     pub const USE_CLOCKID: u64 = 1 << 25;
+    pub const CONTEXT_SWITCH: u64 = 1 << 26;
     pub const NAMESPACES: u64 = 1 << 28;
     pub const AUX_OUTPUT: u64 = 1 << 31;
     pub const INHERIT_THREAD: u64 = 1 << 35;
@@ -135,10 +136,16 @@ pub mod record {
     pub const FORK: u32 = 7;
     pub const SAMPLE: u32 = 9;
     pub const MMAP2: u32 = 10;
+    pub const SWITCH: u32 = 14;
+    /// Of the events of a CPU: with the other task.
+    pub const SWITCH_CPU_WIDE: u32 = 15;
     pub const KERNEL: u16 = 1;
     pub const USER: u16 = 2;
     /// Of COMM: by exec. Of MMAP: what cannot be executed.
     pub const BY_EXEC: u16 = 1 << 13;
+    /// Of SWITCH: the task makes way, and could have gone on.
+    pub const SWITCH_OUT: u16 = 1 << 13;
+    pub const SWITCH_PREEMPT: u16 = 1 << 14;
 }
 
 /// The bits of `read_format`.
@@ -242,6 +249,8 @@ pub enum Software {
     Leave(Option<u16>),
     /// What the scheduler tells of.
     Sched(Sched),
+    /// A breakpoint or a watchpoint in a debug register.
+    Breakpoint,
     /// What never happens here: major, alignment and emulation faults, switches of control groups, and what is there only
     /// to carry records.
     Never,

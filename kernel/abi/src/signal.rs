@@ -197,7 +197,9 @@ pub mod code {
     pub const SI_MESGQ: i32 = -3;
     pub const SI_SIGIO: i32 = -5;
     pub const SI_TKILL: i32 = -6;
+    pub const POLL_IN: i32 = 1;
     pub const POLL_MSG: i32 = 3;
+    pub const POLL_HUP: i32 = 6;
     pub const ILL_ILLOPN: i32 = 2;
     pub const FPE_INTDIV: i32 = 1;
     pub const FPE_FLTINV: i32 = 7;
@@ -208,6 +210,7 @@ pub mod code {
     pub const TRAP_BRKPT: i32 = 1;
     pub const TRAP_TRACE: i32 = 2;
     pub const TRAP_HWBKPT: i32 = 4;
+    pub const TRAP_PERF: i32 = 6;
     pub const CLD_EXITED: i32 = 1;
     pub const CLD_KILLED: i32 = 2;
     pub const CLD_DUMPED: i32 = 3;
@@ -257,6 +260,14 @@ impl SigInfo {
         info.fields[1] = status as u32 as u64;
         info.fields[2] = utime as u64;
         info.fields[3] = stime as u64;
+        info
+    }
+
+    /// An event was sampled that sends SIGTRAP: the address, the event's data and kind, and whether the signal is blocked.
+    pub const fn perf(addr: u64, data: u64, kind: u32, is_blocked: bool) -> Self {
+        let mut info = Self::fault(Signal::SIGTRAP, code::TRAP_PERF, addr);
+        info.fields[1] = data;
+        info.fields[2] = kind as u64 | (is_blocked as u64) << 32;
         info
     }
 

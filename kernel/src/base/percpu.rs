@@ -221,6 +221,8 @@ pub unsafe fn set_kernel_stack(top: u64) {
 pub const WORK_SIGNAL: u32 = 1 << 0;
 /// The work flag of a task that should let another one run.
 pub const WORK_RESCHED: u32 = 1 << 1;
+/// The work flag of a task whose breakpoints are to be loaded, or looked at.
+pub const WORK_DEBUG: u32 = 1 << 4;
 /// The work flag that the frame allocator raises for the running task: memory is nearly out.
 pub const WORK_MEMORY: u32 = 1 << 31;
 

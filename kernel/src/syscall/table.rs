@@ -151,7 +151,7 @@ syscalls! {
     69 msgsnd => msg::msgsnd, Full;
     70 msgrcv => msg::msgrcv, Full;
     71 msgctl => msg::msgctl, Full;
-    72 fcntl => fd::fcntl, Partial("no leases; O_ASYNC is kept and sends nothing");
+    72 fcntl => fd::fcntl, Partial("no leases; O_ASYNC is kept, and sends signals for perf events only");
     73 flock => fd::flock, Full;
     74 fsync => file::fsync, Full;
     75 fdatasync => file::fdatasync, Full;
@@ -333,7 +333,7 @@ syscalls! {
     295 preadv => file::preadv, Full;
     296 pwritev => file::pwritev, Full;
     297 rt_tgsigqueueinfo => signal::rt_tgsigqueueinfo, Full;
-    298 perf_event_open => perf::perf_event_open, Partial("software events and tracepoints of system calls and of the scheduler (switch, wakeup, process_fork, exec, exit; a filter compares numbers, not names), counted and sampled: no hardware, no breakpoints, no other tracepoints, no trace buffer in tracefs, no control groups; samples have no registers of the kernel; no overflow signal, no THROTTLE");
+    298 perf_event_open => perf::perf_event_open, Partial("software events and tracepoints of system calls and of the scheduler (switch, wakeup, process_fork, exec, exit; a filter compares numbers, not names), and breakpoints of tasks, counted and sampled: no hardware, no breakpoints of a whole CPU or in the kernel, no other tracepoints, no trace buffer in tracefs, no control groups; samples have no registers of the kernel; no THROTTLE");
     299 recvmmsg => sendrecv::recvmmsg, Full;
     302 prlimit64 => process::prlimit64, Full;
     305 clock_adjtime => time::clock_adjtime, Full;

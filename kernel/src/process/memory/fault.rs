@@ -10,6 +10,7 @@ use crate::arch::entry::frame::TrapFrame;
 use crate::arch::entry::trap::PageFaultCode;
 use crate::base::tsc;
 use crate::mm::space::request::{Fault, FaultAccess};
+use crate::process::perf;
 use crate::process::ptrace;
 use crate::process::signal;
 use crate::process::task::current::{Current, current};
@@ -107,6 +108,13 @@ fn told<T>(
 /// The hook for every other exception in user mode.
 pub fn user_exception(frame: &mut TrapFrame, vector: u8, error: u64) {
     let task = current();
+    let error = match vector {
+        1 => match perf::hit(task, frame, error) {
+            0 if error != 0 => return,
+            left => left,
+        },
+        _ => error,
+    };
     // What a debug exception was is not an error code that its frame would have.
     let shown = if vector == 1 { 0 } else { error };
     task.set_last_trap(LastTrap { vector: vector.into(), error: shown, address: 0 });

@@ -4,6 +4,7 @@
 //! task. Locks: `Perf`, for a list; never held while an event is dropped.
 
 use super::event::Event;
+use crate::arch::task::debug::PLACES;
 use crate::base::percpu::MAX_CPUS;
 use crate::mm::fallible::try_box;
 use crate::process::task::task::Task;
@@ -13,13 +14,15 @@ use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The events of one task or CPU.
 pub(super) struct Context {
     events: SpinLock<Vec<Arc<Event>>, level::Perf>,
     /// Where the task ran last, one more than its number; 0 before it did.
     last_cpu: AtomicUsize,
+    /// The numbers of the events that were put into the debug registers last; 0 for none.
+    pub loaded: [AtomicU64; PLACES],
 }
 
 static CPUS: [Context; MAX_CPUS] = [const { Context::new() }; MAX_CPUS];
@@ -61,7 +64,11 @@ pub(super) fn of_task(task: &Task) -> Result<&Context> {
 
 impl Context {
     const fn new() -> Self {
-        Self { events: SpinLock::new(Vec::new()), last_cpu: AtomicUsize::new(0) }
+        Self {
+            events: SpinLock::new(Vec::new()),
+            last_cpu: AtomicUsize::new(0),
+            loaded: [const { AtomicU64::new(0) }; PLACES],
+        }
     }
 
     pub(super) fn add(&self, event: &Arc<Event>) -> Result<()> {
@@ -97,7 +104,13 @@ impl Context {
         self.events.lock().iter().for_each(|event| look(event));
     }
 
-    /// The same, with all of them.
+    /// What is found first, with interrupts off.
+    pub(super) fn find_map<R>(&self, look: impl FnMut(&Event) -> Option<R>) -> Option<R> {
+        let mut look = look;
+        self.events.lock().iter().find_map(|event| look(event))
+    }
+
+    /// The same as `for_each`, with all of them.
     pub(super) fn for_each_of(&self, mut look: impl FnMut(&Event, &[Arc<Event>])) {
         let events = self.events.lock();
         events.iter().for_each(|event| look(event, &events));

@@ -11,16 +11,27 @@ use crate::mm::space::request::{VmFlags, VmaInfo};
 use crate::process::task::current::Current;
 use crate::process::task::task::Task;
 use crate::vfs::DevId;
+use abi::perf::record::{SWITCH_OUT, SWITCH_PREEMPT};
 use abi::perf::{Attr, bit};
 
 /// Each event that hears of `task`, which runs here, and wants such records.
 fn tell(task: &Task, wants: impl Fn(&Attr) -> bool, record: impl Fn(&Event) -> Record<'static>) {
+    tell_as(task, true, wants, record);
+}
+
+/// The same; without `may_wake` who waits for records is woken later.
+fn tell_as(
+    task: &Task,
+    may_wake: bool,
+    wants: impl Fn(&Attr) -> bool,
+    record: impl Fn(&Event) -> Record<'static>,
+) {
     let cpu = percpu::cpu_id();
     let of = |context: &Context| {
         context.for_each(|event| {
             let here = event.cpu.is_none_or(|own| own == cpu);
             if here && event.is_counting() && wants(&event.attr) {
-                event.output(&record(event), Some(task), true);
+                event.output(&record(event), Some(task), may_wake);
             }
         });
     };
@@ -34,6 +45,14 @@ fn tell(task: &Task, wants: impl Fn(&Attr) -> bool, record: impl Fn(&Event) -> R
 
 fn wants_tasks(attr: &Attr) -> bool {
     attr.has(bit::TASK | bit::COMM | bit::MMAP | bit::MMAP2 | bit::MMAP_DATA)
+}
+
+/// This CPU goes from one task to another; `could_go_on` if the first one waits for nothing. Interrupts are off.
+pub(super) fn switched(prev: &Task, next: &Task, could_go_on: bool) {
+    let wants = |attr: &Attr| attr.has(bit::CONTEXT_SWITCH);
+    let out = SWITCH_OUT | if could_go_on { SWITCH_PREEMPT } else { 0 };
+    tell_as(prev, false, wants, |event| Record::switch(event, prev, next, out));
+    tell_as(next, false, wants, |event| Record::switch(event, next, prev, 0));
 }
 
 /// The running task has made another one.

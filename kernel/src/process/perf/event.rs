@@ -4,12 +4,14 @@
 //! not run. Never drops another event with a spinlock held. Locks: `Perf`, for the times; a mutex for the links, inside that
 //! of all events ([`Changes`]).
 
+use super::breakpoint::{self, Aim};
 use super::chains::Chains;
 use super::context::{self, Context};
 use super::long;
+use super::owed::Owed;
 use super::period::Pace;
 use super::record::{Place, Record};
-use super::ring::Ring;
+use super::ring::{Put, Ring};
 use super::{sampler, sched};
 use crate::mm::fallible::TryGrow;
 use crate::process::task::task::Task;
@@ -125,6 +127,10 @@ pub(super) struct Event {
     pub links: Mutex<Links>,
     /// Whether it was told to the timers that take samples.
     pub takes_time: bool,
+    /// Where a breakpoint's looks.
+    pub aim: Aim,
+    /// Signals that its samples owe.
+    pub owed: Owed,
     /// When samples are taken of it.
     pub pace: Pace,
     /// The number of the leader of its group, or its own.
@@ -179,6 +185,8 @@ impl Event {
             parent,
             links: Mutex::new(Links::default()),
             takes_time: false,
+            aim: Aim::of(&attr, what == Software::Breakpoint),
+            owed: Owed::new(),
             pace,
             group: AtomicU64::new(id),
             _chains: chains,
@@ -253,6 +261,11 @@ impl Event {
         }
     }
 
+    /// Counts so many without samples.
+    pub fn count_more(&self, number: u64) {
+        self.count.fetch_add(number, Ordering::Relaxed);
+    }
+
     /// Writes a sample. Interrupts are off.
     pub fn sample(&self, task: Option<&Task>, place: Place<'_>, period: u64, may_wake: bool) {
         let record = Record::sample(self, task, place, period);
@@ -260,18 +273,24 @@ impl Event {
             true => long::output(self, task, place, record, may_wake),
             false => self.output(&record, task, may_wake),
         }
-        if self.is_used_up() {
+        let is_last = self.is_used_up();
+        if is_last {
             self.stop();
         }
+        self.owe_trap(&place);
+        self.owe(is_last);
     }
 
     /// Writes a record where those of the event go.
     pub fn output(&self, record: &Record<'_>, task: Option<&Task>, may_wake: bool) {
         let first = self.parent.as_deref().unwrap_or(self);
         if let Some(ring) = &*first.ring.lock() {
-            let fits = ring.write(record, |number| Record::lost(self, task, number), may_wake);
-            if !fits {
-                first.lost.fetch_add(1, Ordering::Relaxed);
+            match ring.write(record, |number| Record::lost(self, task, number), may_wake) {
+                Put::Quietly => {}
+                Put::Wakes => self.owe(false),
+                Put::Nothing => {
+                    first.lost.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
     }
@@ -381,6 +400,7 @@ impl Event {
         if counts != self.is_counting() {
             self.settle(self.now(), None);
             self.counts.store(counts, Ordering::Relaxed);
+            breakpoint::changed(self);
         }
     }
 

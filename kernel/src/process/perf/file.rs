@@ -3,7 +3,7 @@
 //! Owns the event. Locks: the mutex of all events, for commands.
 
 use super::event::{Changes, Event, changes};
-use super::{life, map, read, settings, tracepoint};
+use super::{breakpoint, life, map, owed, read, settings, tracepoint};
 use crate::mm::Sink;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
@@ -12,7 +12,7 @@ use crate::sync::{PollTable, WaitQueue};
 use crate::vfs::anon::anonymous;
 use crate::vfs::{Capability, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
-use abi::perf::{bit, ioctl, kind};
+use abi::perf::{bit, ioctl};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::any::Any;
@@ -74,6 +74,10 @@ impl FileOps for EventFile {
         command(&self.event, cmd, arg).map(|()| 0)
     }
 
+    fn signals_changed(&self, file: &OpenFile, fd: Option<i32>) {
+        owed::listen(&self.event, file, fd);
+    }
+
     fn release(&self, _: &OpenFile) {
         life::release(&self.event);
     }
@@ -111,9 +115,7 @@ fn command(event: &Arc<Event>, cmd: u32, arg: u64) -> Result<()> {
             return Err(if may { Errno::EINVAL } else { Errno::EPERM });
         }
         ioctl::MODIFY_ATTRIBUTES => {
-            let attr = settings::read_attr(arg)?;
-            let same = attr.kind == kind::SOFTWARE;
-            return Err(if same { Errno::EOPNOTSUPP } else { Errno::EINVAL });
+            return breakpoint::modify(event, &settings::read_attr(arg)?, &changes());
         }
         _ => return Err(Errno::ENOTTY),
     }

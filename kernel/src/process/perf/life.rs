@@ -4,13 +4,13 @@
 
 use super::context::{self, Context};
 use super::event::{Changes, Event, Subject, changes};
-use super::{emit, sched, tracepoint};
+use super::{breakpoint, emit, owed, sched, told, tracepoint};
 use crate::mm::fallible::try_arc;
 use crate::process::task::current::Current;
 use crate::process::task::task::Task;
 use crate::process::watch::{self, Reason};
 use crate::trace::{self, Point};
-use abi::perf::bit;
+use abi::perf::{Software, bit};
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{Ordering, fence};
@@ -50,6 +50,7 @@ fn hand_down(event: &Arc<Event>, child: &Arc<Task>, changes: &Changes) -> Result
     let subject = Subject::Task(Arc::downgrade(child));
     let new = Event::new(event.attr, event.what, event.cpu, subject, Some(first.clone()));
     let new = try_arc(new.with_samples()?)?;
+    new.aim.copy(&event.aim);
     context::of_task(child)?.add(&new)?;
     first.add_child(&new, changes)?;
     if new.what.is_call() {
@@ -72,6 +73,7 @@ pub(in crate::process) fn leave(task: Current) {
 #[cold]
 fn ends(task: Current) {
     emit::ends(&task);
+    owed::pay(task);
     if let Some(context) = task.perf.get() {
         end_all(context);
     }
@@ -97,6 +99,14 @@ pub(in crate::process) fn forked(maker: &Task, child: &Task) {
         emit::forked(maker, child);
         sched::forked(maker, child);
     }
+}
+
+/// This CPU goes from one task to another; `state` is what Linux calls `prev_state`. Interrupts are off, and no run queue is locked.
+#[cold]
+pub(in crate::process) fn switched(prev: &Task, next: &Task, state: i64) {
+    emit::switched(prev, next, state == 0);
+    told::switched(prev, next, state);
+    owed::hand_over(next);
 }
 
 /// The running task has a new name, not by exec.
@@ -175,6 +185,11 @@ pub(super) fn attach(
         Subject::Task(_) => context::of_task(task.as_deref().ok_or(Errno::ESRCH)?)?,
         Subject::Cpu => context::of_cpu(event.cpu.ok_or(Errno::EINVAL)?)?,
     };
+    if event.what == Software::Breakpoint
+        && let Some(task) = &task
+    {
+        breakpoint::check_room(task, context, event.cpu)?;
+    }
     context.add(event)?;
     let joined = leader.map_or(Ok(()), |leader| event.join(leader, changes));
     // SeqCst: see `leave`.

@@ -6,11 +6,12 @@
 //! of the task when somebody asks. So nobody who is not looked at pays.
 //!
 //! [`mod@open`] is the call, [`mod@file`] what its descriptor can do, [`mod@read`] what is read of it, [`mod@life`] what
-//! becomes of events when tasks are made, execute and end, [`tracepoint`] those of system calls and of the scheduler, [`sched`] where the latter are told, [`settings`] what stands below /proc/sys and /sys.
+//! becomes of events when tasks are made, execute and end, [`tracepoint`] those of system calls and of the scheduler, [`breakpoint`] those of debug registers, [`owed`] the signals that samples send, [`sched`] where the latter are told, [`settings`] what stands below /proc/sys and /sys.
 //!
 //! Lock order: who changes which events there are, or which are on, holds the mutex of all events, then that of an event's
 //! links, then a context's list, then an event's times. What the tracepoints call takes the last two only, with interrupts off.
 
+mod breakpoint;
 mod chains;
 mod context;
 mod emit;
@@ -21,6 +22,7 @@ mod locked;
 mod long;
 mod map;
 mod open;
+mod owed;
 mod period;
 mod read;
 mod record;
@@ -31,15 +33,16 @@ mod settings;
 mod told;
 mod tracepoint;
 
+pub(in crate::process) use breakpoint::{collect, hit, load as load_breakpoints, places_of};
 pub(in crate::process) use context::Watcher;
 
 /// Pages that stay once there has been an event: what each CPU writes samples and notes into.
 pub(in crate::process) fn kept_pages() -> u64 {
     long::kept_pages() + sched::kept_pages()
 }
-pub(in crate::process) use life::{exec_done, forked, inherit, leave};
+pub(in crate::process) use life::{exec_done, forked, inherit, leave, switched};
 pub use life::{mapped, named};
 pub use open::{Request, open};
+pub(in crate::process) use owed::pay;
 pub(in crate::process) use sched::{has_switched, woken};
 pub(in crate::process) use settings::{is_open_to_all, register};
-pub(in crate::process) use told::switched;

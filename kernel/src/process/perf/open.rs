@@ -5,7 +5,7 @@
 use super::chains::MAX_STACK;
 use super::event::{Event, Subject, changes};
 use super::settings::{PARANOID, rate, read_attr};
-use super::{file, life, map, tracepoint};
+use super::{breakpoint, file, life, map, tracepoint};
 use crate::base::percpu;
 use crate::mm::fallible::try_arc;
 use crate::process::ptrace::access::may_attach;
@@ -48,7 +48,7 @@ pub fn open(request: &Request) -> Result<(OpenFile, bool)> {
     if flags & !flag::KNOWN != 0 {
         return Err(Errno::EINVAL);
     }
-    let mut attr = read_attr(attr)?;
+    let attr = read_attr(attr)?;
     check_rights(&attr)?;
     let of_cgroup = flags & flag::CGROUP != 0;
     if of_cgroup && (pid == -1 || cpu == -1) {
@@ -65,11 +65,7 @@ pub fn open(request: &Request) -> Result<(OpenFile, bool)> {
     if task.is_some() && leader.is_some_and(differs) {
         return Err(Errno::EINVAL);
     }
-    if attr.sample_max_stack == 0 {
-        // What a chain cannot hold ends with the record.
-        attr.sample_max_stack = u16::try_from(MAX_STACK.get()).unwrap_or(u16::MAX);
-    }
-    let (what, cpu) = check_kind(&attr, task.is_some(), cpu)?;
+    let (what, cpu) = check_kind(&attr, task.as_deref(), cpu)?;
     let _steady = match &task {
         Some(task) if !is_capable() => Some(may_attach(task).ok_or(Errno::EACCES)?),
         Some(_) => None,
@@ -123,7 +119,8 @@ fn find(pid: i32) -> Result<Arc<Task>> {
 }
 
 /// What is counted and where, if there is such an event.
-fn check_kind(attr: &Attr, of_task: bool, cpu: i32) -> Result<(Software, Option<usize>)> {
+fn check_kind(attr: &Attr, task: Option<&Task>, cpu: i32) -> Result<(Software, Option<usize>)> {
+    let of_task = task.is_some();
     let cpu = match usize::try_from(cpu) {
         Ok(cpu) if cpu < percpu::cpus_online() => Some(cpu),
         _ if cpu == -1 && of_task => None,
@@ -137,6 +134,7 @@ fn check_kind(attr: &Attr, of_task: bool, cpu: i32) -> Result<(Software, Option<
     }
     let what = match attr.kind {
         kind::SOFTWARE => Software::of(attr.config).ok_or(Errno::ENOENT)?,
+        kind::BREAKPOINT => breakpoint::find(attr, task, cpu)?,
         kind::TRACEPOINT => tracepoint::find(attr.config).ok_or(Errno::EINVAL)?,
         _ => return Err(Errno::ENOENT),
     };

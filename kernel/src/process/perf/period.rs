@@ -2,6 +2,7 @@
 //!
 //! Owns nothing. Never waits: it is asked in interrupt handlers. Locks: `Perf`, for when the last sample was.
 
+use super::breakpoint;
 use super::event::{Changes, Event};
 use super::sampler;
 use crate::sync::{SpinLock, level};
@@ -86,6 +87,7 @@ impl Event {
         self.settle(self.now(), None);
         self.on.store(false, Ordering::Relaxed);
         self.counts.store(false, Ordering::Relaxed);
+        breakpoint::changed(self);
     }
 
     /// Whether a sample is to be taken, `more` having happened: how many it stands for.

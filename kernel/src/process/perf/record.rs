@@ -2,7 +2,7 @@
 //!
 //! Owns nothing but the words. Never allocates: it is made in interrupt handlers. Locks: none.
 
-use super::event::Event;
+use super::event::{Event, Subject};
 use super::tracepoint::Fact;
 use crate::base::percpu;
 use crate::mm::space::request::{VmFlags, VmaInfo};
@@ -182,6 +182,16 @@ impl<'a> Record<'a> {
         }
         let name = if area.name.is_empty() { "//anon" } else { &area.name };
         record.put_text(name.as_bytes());
+        record.end(event, Some(task));
+        record
+    }
+
+    /// A task makes way for another one, or comes after it, as the bits of the head say.
+    pub fn switch(event: &Event, task: &Task, other: &Task, misc: u16) -> Self {
+        let of_cpu = matches!(event.subject, Subject::Cpu);
+        let form = if of_cpu { kind::SWITCH_CPU_WIDE } else { kind::SWITCH };
+        let mut record = Self::new(form, misc);
+        record.put_if(of_cpu, who(Some(other)));
         record.end(event, Some(task));
         record
     }

@@ -37,6 +37,16 @@ pub(super) enum Wakeup {
     Samples(u32),
 }
 
+/// What came of a record.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Put {
+    /// There was no room.
+    Nothing,
+    Quietly,
+    /// Whoever waits for records is woken.
+    Wakes,
+}
+
 struct Written {
     head: u64,
     lost: u64,
@@ -136,16 +146,16 @@ impl Ring {
     }
 
     /// Writes a record; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time,
-    /// unless the caller may wake nobody. False if there is no room.
+    /// unless the caller may wake nobody.
     pub fn write(
         &self,
         record: &Record<'_>,
         lost: impl Fn(u64) -> Record<'static>,
         may_wake: bool,
-    ) -> bool {
+    ) -> Put {
         // Relaxed: a setting.
         if self.data.is_empty() || !self.is_mapped() || self.paused.load(Ordering::Relaxed) {
-            return true;
+            return Put::Quietly;
         }
         let mut written = self.written.lock();
         let told = (written.lost != 0).then(|| lost(written.lost));
@@ -158,7 +168,7 @@ impl Ring {
         // As in all rings of Linux one byte stays free.
         if !self.overwrites && used.saturating_add(wanted) >= self.size() {
             written.lost += 1;
-            return false;
+            return Put::Nothing;
         }
         if let Some(told) = &told {
             self.put(&mut written, told);
@@ -170,15 +180,16 @@ impl Ring {
         self.numbers.write(at::HEAD, &written.head.to_ne_bytes());
         let wakes = self.is_time(&mut written, record);
         drop(written);
-        if wakes {
-            self.ready.store(1, Ordering::Relaxed);
-            if may_wake {
-                self.readers.wake_all();
-            } else {
-                self.owed.store(true, Ordering::Relaxed);
-            }
+        if !wakes {
+            return Put::Quietly;
         }
-        true
+        self.ready.store(1, Ordering::Relaxed);
+        if may_wake {
+            self.readers.wake_all();
+        } else {
+            self.owed.store(true, Ordering::Relaxed);
+        }
+        Put::Wakes
     }
 
     /// So many records were not even made.

@@ -6,6 +6,7 @@
 
 use super::context::{self, Context};
 use super::event::Event;
+use super::owed;
 use super::record::Place;
 use super::told::count;
 use super::tracepoint::{Fact, Task as Named, Told};
@@ -188,4 +189,5 @@ pub(in crate::process) fn has_switched(prev: &Task) {
     if let Ok(context) = context::of_cpu(percpu::cpu_id()) {
         wake(context);
     }
+    owed::pay_behind(prev);
 }

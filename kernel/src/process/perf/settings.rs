@@ -56,8 +56,12 @@ pub(super) fn read_attr(addr: u64) -> Result<Attr> {
         // Linux ignores a bad address here too.
         let _written = UserPtr::<u32>::new(at_size).write(&(size_of::<Attr>() as u32));
     }
-    let attr = Attr { size, ..attr? };
+    let mut attr = Attr { size, ..attr? };
     attr.check()?;
+    if attr.sample_max_stack == 0 {
+        // What a chain cannot hold ends with the record.
+        attr.sample_max_stack = u16::try_from(chains::MAX_STACK.get()).unwrap_or(u16::MAX);
+    }
     Ok(attr)
 }
 

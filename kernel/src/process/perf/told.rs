@@ -3,6 +3,7 @@
 //! It runs in the switch from task to task and in page faults, where no spinlock is held that stands after `Perf`. It
 //! allocates nothing, wakes nobody and touches no user memory. Owns nothing. Locks: `Perf`, of the lists that it goes through.
 
+use super::breakpoint;
 use super::context::{self, Context};
 use super::record::Place;
 use super::sampler;
@@ -102,8 +103,9 @@ fn of_this_cpu(place: Place<'_>, may_wake: bool, is_meant: impl Fn(Software) -> 
 
 /// This CPU goes from one task to another. Interrupts are off, and no run queue is locked.
 #[cold]
-pub(in crate::process) fn switched(prev: &Task, next: &Task, state: i64) {
+pub(super) fn switched(prev: &Task, next: &Task, state: i64) {
     sched::switched(prev, next, state);
+    breakpoint::collect(prev);
     let cpu = percpu::cpu_id();
     let is_switch = |what| what == Software::Switches;
     let ip = switched as *const () as u64;

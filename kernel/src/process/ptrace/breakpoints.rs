@@ -7,26 +7,30 @@
 use crate::arch::task::debug::{self, PLACES};
 use crate::base::cpu;
 use crate::base::page::USER_END;
+use crate::process::perf;
 use crate::process::task::current::Current;
 use crate::process::task::task::Task;
 use crate::process::task::work;
 use abi::signal::code;
 use abi::{Errno, Result};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// The indices of DR6 and DR7.
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
 
-/// A bit that DR7 does not have: the next step ends at a branch.
+/// Bits that DR7 does not have: the next step ends at a branch; the task has events of breakpoints, which share its registers.
 const BLOCKS: u64 = 1 << 63;
+const EVENTS: u64 = 1 << 62;
 
 pub(in crate::process) struct Breakpoints {
     addresses: [AtomicU64; PLACES],
     /// What the last debug exception was, as DR6 has it.
     status: AtomicU64,
-    /// DR7, and [`BLOCKS`]; zero while there are no breakpoints.
+    /// DR7, [`BLOCKS`] and [`EVENTS`]; zero while there are no breakpoints.
     control: AtomicU64,
+    /// A bit for each place that the tracer has set, which no event can have any more.
+    taken: AtomicU8,
 }
 
 impl Breakpoints {
@@ -35,11 +39,12 @@ impl Breakpoints {
             addresses: [const { AtomicU64::new(0) }; PLACES],
             status: AtomicU64::new(0),
             control: AtomicU64::new(0),
+            taken: AtomicU8::new(0),
         }
     }
 
     fn control(&self) -> u64 {
-        self.control.load(Ordering::Relaxed) & !BLOCKS
+        self.control.load(Ordering::Relaxed) & !(BLOCKS | EVENTS)
     }
 
     /// Whether there is anything that must not be another task's.
@@ -50,6 +55,28 @@ impl Breakpoints {
 
     fn blocks(&self) -> bool {
         self.control.load(Ordering::Relaxed) & BLOCKS != 0
+    }
+
+    /// Registers that are the tracer's.
+    pub(in crate::process) fn places(&self) -> usize {
+        self.taken.load(Ordering::Relaxed).count_ones() as usize
+    }
+
+    /// Takes places for the tracer, as a bit for each, of which the task's events have `others`; `ENOSPC`.
+    fn take(&self, places: u8, others: usize) -> Result<()> {
+        let all = self.taken.load(Ordering::Relaxed) | places;
+        if all.count_ones() as usize + others > PLACES && self.taken.load(Ordering::Relaxed) != all
+        {
+            return Err(Errno::ENOSPC);
+        }
+        self.taken.store(all, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The task, whose own this is, looks at its events before it is in user mode again.
+    pub(in crate::process) fn expect_events(&self, task: &Task) {
+        self.control.fetch_or(EVENTS, Ordering::Relaxed);
+        task.set_work(work::DEBUG);
     }
 
     /// In the task itself, which was told how to go on: whether its next step ends at a branch.
@@ -74,17 +101,19 @@ impl Breakpoints {
         }
     }
 
-    /// Sets the register with this number.
+    /// Sets the register with this number of a task whose events have `others` of them.
     ///
     /// # Errors
-    /// `EINVAL` for an address beyond user space, and for a kind or a length that there is not; `EIO` for 4 and 5.
-    pub(super) fn set(&self, at: usize, value: u64) -> Result<()> {
+    /// `EINVAL` for an address beyond user space, and for a kind or a length that there is not; `ENOSPC` if the events leave no
+    /// register for it; `EIO` for 4 and 5.
+    pub(super) fn set(&self, at: usize, value: u64, others: usize) -> Result<()> {
         match at {
             0..PLACES => {
                 let is_checked = debug::is_enabled(at, self.control());
                 if value >= USER_END || (is_checked && !fits(at, value, self.control())) {
                     return Err(Errno::EINVAL);
                 }
+                self.take(1 << at, others)?;
                 self.addresses[at].store(value, Ordering::Relaxed);
             }
             STATUS => self.status.store(value, Ordering::Relaxed),
@@ -96,8 +125,10 @@ impl Breakpoints {
                 if !(0..PLACES).all(|at| fits(&at)) {
                     return Err(Errno::EINVAL);
                 }
-                let blocks = self.control.load(Ordering::Relaxed) & BLOCKS;
-                self.control.store(control | blocks, Ordering::Relaxed);
+                let enabled = (0..PLACES).filter(|at| debug::is_enabled(*at, control));
+                self.take(enabled.fold(0, |all, at| all | 1 << at), others)?;
+                let own = self.control.load(Ordering::Relaxed) & (BLOCKS | EVENTS);
+                self.control.store(control | own, Ordering::Relaxed);
             }
             _ => return Err(Errno::EIO),
         }
@@ -110,9 +141,11 @@ impl Breakpoints {
             if self.blocks() {
                 debug::step_blocks(false);
             }
-            self.control.store(0, Ordering::Relaxed);
+            // Its events go on.
+            self.control.fetch_and(EVENTS, Ordering::Relaxed);
             task.set_work(work::DEBUG);
         }
+        self.taken.store(0, Ordering::Relaxed);
         self.addresses.iter().for_each(|address| address.store(0, Ordering::Relaxed));
         self.status.store(0, Ordering::Relaxed);
     }
@@ -140,9 +173,17 @@ pub fn load(task: Current) {
     let breakpoints = &task.tracing.breakpoints;
     // Not between a switch and what it would have taken out.
     cpu::without_interrupts(|| {
-        match breakpoints.control() {
+        let mut addresses = core::array::from_fn(|at| breakpoints.get(at));
+        let mut control = breakpoints.control();
+        if breakpoints.control.fetch_and(!EVENTS, Ordering::Relaxed) & EVENTS != 0 {
+            perf::collect(&task);
+            if perf::load_breakpoints(&task, &mut addresses, &mut control) {
+                breakpoints.control.fetch_or(EVENTS, Ordering::Relaxed);
+            }
+        }
+        match control {
             0 => debug::disable(),
-            control => debug::load(&core::array::from_fn(|at| breakpoints.get(at)), control),
+            control => debug::load(&addresses, control),
         }
         if breakpoints.blocks() {
             debug::step_blocks(true);

@@ -9,6 +9,7 @@ use super::tracee::{State, Tracee};
 use super::{attach, filters, regs, vectors};
 use crate::arch::task::fpu::debug_size;
 use crate::mm::user::UserPtr;
+use crate::process::perf;
 use crate::process::signal;
 use crate::process::task::current::current;
 use crate::process::task::task::Task;
@@ -265,7 +266,8 @@ impl Request<'_> {
 
     /// It stands, and loads them when it goes on.
     fn set_breakpoint(&self, at: usize) -> Result<i64> {
-        self.target.tracing.breakpoints.set(at, self.data)?;
+        let others = perf::places_of(&self.target);
+        self.target.tracing.breakpoints.set(at, self.data, others)?;
         self.target.set_work(work::DEBUG);
         Ok(0)
     }

@@ -36,5 +36,5 @@ pub use restart::{sigsuspend, with_mask};
 pub(super) use send::{make_look, notify_parent, peek, stop_at_start};
 pub(super) use send::{retarget, send_sigchld, send_timer, send_to_group, terminate_threads};
 pub use send::{send_to_process, send_to_task};
-pub use sigio::sigurg;
+pub use sigio::{sigurg, tell};
 pub(super) use state::{ProcessSignals, TaskSignals};

@@ -24,7 +24,11 @@ const WITH_CODES: [Signal; 8] = [
 /// Tells the owner of `file` that something happened: `reason` is a `POLL_*`, `band` the bits of poll(2), `fd` the descriptor. An
 /// owner whom the one that named him may not signal gets nothing.
 pub fn sigio(file: &OpenFile, fd: i32, reason: i32, band: u64) {
-    let owner = file.signal_owner();
+    tell(&file.signal_owner(), fd, reason, band);
+}
+
+/// The same of a file that has this owner.
+pub fn tell(owner: &SignalOwner, fd: i32, reason: i32, band: u64) {
     let chosen = Signal::new(owner.signal);
     let plain = (Signal::SIGIO, SigInfo::new(Signal::SIGIO, code::SI_KERNEL));
     let told = chosen.map(|signal| {
@@ -32,7 +36,7 @@ pub fn sigio(file: &OpenFile, fd: i32, reason: i32, band: u64) {
         let code = if special { code::SI_SIGIO } else { reason };
         (signal, SigInfo::poll(signal, code, band, fd))
     });
-    for_owner(&owner, |task, is_thread| {
+    for_owner(owner, |task, is_thread| {
         let send = |(signal, info): (Signal, SigInfo)| match is_thread {
             true => send_to_task(task, signal, info),
             false => send_to_process(task.process(), signal, info),

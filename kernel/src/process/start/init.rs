@@ -112,6 +112,9 @@ fn do_other_work(task: Current, frame: &mut TrapFrame) {
     if task.has_work(work::DEBUG) {
         ptrace::load_breakpoints(task);
     }
+    if task.has_work(work::PERF) {
+        crate::process::perf::pay(task);
+    }
     if task.has_work(work::SECCOMP) {
         crate::process::seccomp::be_watched(task);
     }

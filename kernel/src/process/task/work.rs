@@ -10,8 +10,8 @@ pub const RESCHED: u32 = percpu::WORK_RESCHED;
 pub const MEMORY: u32 = percpu::WORK_MEMORY;
 /// Somebody began to wait for the CPU: the slice timer must be armed.
 pub const SLICE: u32 = 1 << 2;
-/// The thread has breakpoints in debug registers, which are not loaded.
-pub const DEBUG: u32 = 1 << 4;
+/// The thread has breakpoints in debug registers, which are not loaded, or which the kernel has met.
+pub const DEBUG: u32 = percpu::WORK_DEBUG;
 /// The thread has something of seccomp: its calls are to be watched.
 pub const SECCOMP: u32 = 1 << 5;
 /// Who counts the thread's calls is another.
@@ -20,5 +20,7 @@ pub const WATCH: u32 = 1 << 6;
 pub const RSEQ: u32 = 1 << 3;
 /// A higher floor has left something to the thread (`later`).
 pub const LATER: u32 = 1 << 8;
+/// Events have sampled the thread, and owe signals for that.
+pub const PERF: u32 = 1 << 9;
 /// The thread must not sleep where a signal could wake it: set within one call only (`sched::sleep::without_waiting`).
 pub const NO_WAIT: u32 = 1 << 7;

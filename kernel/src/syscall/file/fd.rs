@@ -119,7 +119,7 @@ pub fn fcntl(fd: i32, command: u32, arg: u64) -> Result<i64> {
         _ => {}
     }
     match command {
-        cmd::SETFL => set_flags(&file, OpenFlags::from_bits_truncate(arg as u32)).map(|()| 0),
+        cmd::SETFL => set_flags(&file, fd, OpenFlags::from_bits_truncate(arg as u32)).map(|()| 0),
         cmd::GETLK | cmd::OFD_GETLK => get_lock(&file, command, arg),
         cmd::SETLK | cmd::SETLKW | cmd::OFD_SETLK | cmd::OFD_SETLKW => {
             set_lock(fd, &file, command, arg)
@@ -163,7 +163,7 @@ fn dup_from(file: Arc<OpenFile>, from: u64, cloexec: bool) -> Result<i64> {
     with_files(|files| files.add(from, file, cloexec, limit)).map(|fd| i64::from(fd.0))
 }
 
-fn set_flags(file: &OpenFile, flags: OpenFlags) -> Result<()> {
+fn set_flags(file: &OpenFile, fd: i32, flags: OpenFlags) -> Result<()> {
     let changeable = OpenFlags::APPEND
         | OpenFlags::NONBLOCK
         | OpenFlags::ASYNC
@@ -177,8 +177,16 @@ fn set_flags(file: &OpenFile, flags: OpenFlags) -> Result<()> {
         return Err(Errno::EPERM);
     }
     file.ops().set_flags(file, flags)?;
-    file.set_flags(changeable, flags);
+    change_flags(file, fd, changeable, flags);
     Ok(())
+}
+
+fn change_flags(file: &OpenFile, fd: i32, change: OpenFlags, to: OpenFlags) {
+    let before = file.flags();
+    file.set_flags(change, to);
+    if (before ^ file.flags()).contains(OpenFlags::ASYNC) {
+        file.ops().signals_changed(file, Some(fd));
+    }
 }
 
 fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
@@ -223,6 +231,7 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
     let named = matches!(command, cmd::SETOWN | cmd::SETOWN_EX);
     let owner = if named { owner.set_by(&process::current().cred()) } else { owner };
     file.set_signal_owner(owner)?;
+    file.ops().signals_changed(file, None);
     Ok(0)
 }
 
@@ -364,7 +373,7 @@ pub fn ioctl(fd: i32, command: u32, arg: u64) -> Result<i64> {
         FIONBIO | FIOASYNC => {
             let on = UserPtr::<i32>::new(arg).read()? != 0;
             let flag = if command == FIONBIO { OpenFlags::NONBLOCK } else { OpenFlags::ASYNC };
-            file.set_flags(flag, if on { flag } else { OpenFlags::empty() });
+            change_flags(&file, fd, flag, if on { flag } else { OpenFlags::empty() });
             Ok(0)
         }
         FIONREAD if file.kind() == FileType::Regular => {

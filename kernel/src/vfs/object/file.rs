@@ -122,6 +122,8 @@ pub trait FileOps: Send + Sync {
     fn set_flags(&self, _f: &OpenFile, _flags: OpenFlags) -> Result<()> {
         Ok(())
     }
+    /// O_ASYNC was set or taken away through the descriptor `fd`, or without one the owner of the file's signals has changed.
+    fn signals_changed(&self, _f: &OpenFile, _fd: Option<i32>) {}
     /// Called at every `close` of a descriptor.
     fn flush(&self, _f: &OpenFile) -> Result<()> {
         Ok(())

@@ -210,10 +210,10 @@ pub(super) extern "C" fn paranoid_entry(frame: &mut TrapFrame, vector: u64, erro
         Vector::NMI => crate::arch::stop::on_nmi(frame),
         // A single step that user code carried into the kernel (a blocked #DB after MOV SS): SYSCALL
         // and the gates have cleared TF, so there is no second one.
-        // Or a watchpoint on what the kernel has read or written for the program, which is not told.
+        // Or a watchpoint on what the kernel has read or written for the program: only events count these.
         Vector::DEBUG => {
             frame.rflags &= !FLAG_TF;
-            debug::take_status();
+            debug::note_met(debug::take_status(), frame.rip);
         }
         vector => fatal(frame, vector, error, None),
     }

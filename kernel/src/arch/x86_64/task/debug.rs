@@ -1,11 +1,13 @@
 //! The debug registers: breakpoints and watchpoints of the running program.
 //!
 //! They hold a program's addresses only, from its way to user mode until another task runs, so the kernel never runs into a
-//! breakpoint; what it reads and writes for the program may meet a watchpoint, which is not told. Owns nothing but the
-//! instructions. Never holds a value that was not checked. Locks: none.
+//! breakpoint; what it reads and writes for the program may meet a watchpoint, which is counted for events and not told. Owns the
+//! instructions, and these counts. Never holds a value that was not checked. Locks: none.
 
 use crate::base::msr;
+use crate::base::percpu::{self, MAX_CPUS};
 use core::arch::asm;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// How many there are for addresses.
 pub const PLACES: usize = 4;
@@ -80,6 +82,36 @@ pub fn step_blocks(on: bool) {
     let value = if on { STEP_BLOCKS } else { 0 };
     // SAFETY: every CPU of this architecture has the register, and the kernel uses no other bit of it.
     unsafe { msr::write(msr::DEBUGCTL, value) };
+}
+
+/// What the kernel has met of the breakpoints that are loaded on a CPU, and where last. Relaxed: the CPU's own.
+struct Met {
+    places: [AtomicU32; PLACES],
+    ip: AtomicU64,
+}
+
+static MET: [Met; MAX_CPUS] =
+    [const { Met { places: [const { AtomicU32::new(0) }; PLACES], ip: AtomicU64::new(0) } };
+        MAX_CPUS];
+
+/// Notes that the kernel, at `ip`, has met what `status` tells of, and has the running program look at its breakpoints before it goes on.
+/// Called in the middle of anything.
+pub(in crate::arch) fn note_met(status: u64, ip: u64) {
+    let met = &MET[percpu::cpu_id()];
+    for (at, number) in met.places.iter().enumerate() {
+        if status >> at & 1 != 0 {
+            number.fetch_add(1, Ordering::Relaxed);
+            met.ip.store(ip, Ordering::Relaxed);
+            percpu::work().fetch_or(percpu::WORK_DEBUG, Ordering::Relaxed);
+        }
+    }
+}
+
+/// How often the kernel has met what a place of this CPU has in it since this was asked last, and where last. Interrupts are off.
+pub fn take_met(place: usize) -> (u32, u64) {
+    let met = &MET[percpu::cpu_id()];
+    let number = met.places[place].swap(0, Ordering::Relaxed);
+    (number, met.ip.load(Ordering::Relaxed))
 }
 
 /// What the last debug exception was, and forgets it.
