@@ -59,13 +59,15 @@ int main(int argc, char **argv)
 	hit(b, "the end");
 
 	SAY("-- a breakpoint");
-	TRACED(c, { target(); target(); _exit(3); });
+	TRACED(c, { target(); target(); target(); _exit(3); });
 	T(SET(c, 1, target));
 	T(SET(c, 7, ON(1, 0, 0)));
 	hit(c, "reached");
 	struct user_regs_struct regs;
 	MUST(ptrace(PTRACE_GETREGS, c, 0, &regs));
 	IS(regs.rip == (unsigned long)target);
+	hit(c, "the next call");
+	SAY("%ld", ptrace(PTRACE_PEEKDATA, c, &other, 0));
 	T(SET(c, 7, 0));
 	hit(c, "the end");
 

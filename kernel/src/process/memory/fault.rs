@@ -122,10 +122,10 @@ pub fn user_exception(frame: &mut TrapFrame, vector: u8, error: u64) {
     signal::force_fault(signal, code, addr);
 }
 
-fn classify(task: Current, frame: &TrapFrame, vector: u8, error: u64) -> (Signal, i32, u64) {
+fn classify(task: Current, frame: &mut TrapFrame, vector: u8, error: u64) -> (Signal, i32, u64) {
     match vector {
         0 => (Signal::SIGFPE, code::FPE_INTDIV, frame.rip),
-        1 => (Signal::SIGTRAP, ptrace::debug_code(task, error), frame.rip),
+        1 => (Signal::SIGTRAP, ptrace::debug_code(task, frame, error), frame.rip),
         3 => (Signal::SIGTRAP, code::SI_KERNEL, 0),
         6 => (Signal::SIGILL, code::ILL_ILLOPN, frame.rip),
         16 | 19 => (Signal::SIGFPE, task.vectors().exception_code(vector), frame.rip),

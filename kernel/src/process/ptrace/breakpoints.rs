@@ -4,6 +4,7 @@
 //! another one is switched to. Atomics: written by the tracer while the task stands, or by the task itself, and read by the
 //! task when it goes on, which the lock of the stop orders; so all are Relaxed. Locks: none.
 
+use crate::arch::entry::frame::{FLAG_RF, TrapFrame};
 use crate::arch::task::debug::{self, PLACES};
 use crate::base::cpu;
 use crate::base::page::USER_END;
@@ -191,10 +192,17 @@ pub fn load(task: Current) {
     });
 }
 
-/// The code of the SIGTRAP for a debug exception that was `status`.
-pub fn debug_code(task: Current, status: u64) -> i32 {
+/// The code of the SIGTRAP for a debug exception that was `status`. An instruction with a breakpoint is met before it is executed, and is
+/// executed without meeting it again.
+pub fn debug_code(task: Current, frame: &mut TrapFrame, status: u64) -> i32 {
     const STEP: u64 = 1 << 14;
-    task.tracing.breakpoints.status.store(status, Ordering::Relaxed);
+    let breakpoints = &task.tracing.breakpoints;
+    breakpoints.status.store(status, Ordering::Relaxed);
+    let control = breakpoints.control();
+    let executes = |at| debug::is_enabled(at, control) && debug::executes(at, control);
+    if (0..PLACES).any(|at| status >> at & 1 != 0 && executes(at)) {
+        frame.rflags |= FLAG_RF;
+    }
     match status {
         0 => code::TRAP_BRKPT,
         status if status & STEP != 0 => code::TRAP_TRACE,

@@ -62,6 +62,9 @@ pub const FLAG_IF: u64 = 1 << 9;
 /// Single-step flag.
 pub const FLAG_TF: u64 = 1 << 8;
 
+/// The next instruction meets no breakpoint.
+pub const FLAG_RF: u64 = 1 << 16;
+
 impl TrapFrame {
     /// A fresh user-mode frame: all registers zero, interrupts on.
     pub fn new_user(ip: u64, sp: u64) -> Self {

@@ -53,6 +53,11 @@ pub const fn is_enabled(place: usize, control: u64) -> bool {
     control >> (2 * place) & 3 != 0
 }
 
+/// Whether a place is a breakpoint, which is met by execution.
+pub const fn executes(place: usize, control: u64) -> bool {
+    control >> (16 + 4 * place) & 3 == 0
+}
+
 /// Loads the running program's. Addresses are user space's, and `control` is [`control_of`] something.
 pub fn load(addresses: &[u64; PLACES], control: u64) {
     let [a, b, c, d] = *addresses;

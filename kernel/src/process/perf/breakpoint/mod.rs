@@ -12,7 +12,7 @@ use spot::Spot;
 use super::context::Context;
 use super::event::{Changes, Event};
 use super::record::Place;
-use crate::arch::entry::frame::TrapFrame;
+use crate::arch::entry::frame::{FLAG_RF, TrapFrame};
 use crate::arch::task::debug::{self, PLACES};
 use crate::base::{cpu, percpu};
 use crate::process::sched;
@@ -30,9 +30,6 @@ const INVALID: u32 = 7;
 
 /// How often what the kernel meets within one call is sampled; the rest is only counted.
 const MOST_SAMPLES: u32 = 16;
-
-/// The instruction that the program goes on with meets no breakpoint.
-const RESUME: u64 = 1 << 16;
 
 /// What is counted, for attributes that can be. A whole CPU cannot be watched.
 pub(super) fn find(attr: &Attr, task: Option<&Task>, cpu: Option<usize>) -> Result<Software> {
@@ -141,7 +138,7 @@ pub(in crate::process) fn hit(task: Current, frame: &mut TrapFrame, status: u64)
         if id != 0 {
             left &= !(1 << at);
             if count(context, &task, id, 1, place) {
-                frame.rflags |= RESUME;
+                frame.rflags |= FLAG_RF;
             }
         }
     }
