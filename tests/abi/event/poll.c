@@ -38,6 +38,11 @@ int main(void)
 	one("null", (int)open("/dev/null", O_RDWR), ALL);
 	one("closed", 99, ALL);
 	one("negative", -5, ALL);
+	/* The number has 32 bits. */
+	struct pollfd high = { p[1], POLLIN, 0 };
+	struct timespec none = {0};
+	T(syscall(SYS_poll, &high, 0xffffffff00000001, 0));
+	T(syscall(SYS_ppoll, &high, 0x100000000, &none, NULL, 8));
 	int opath = open("f", O_PATH);
 	one("O_PATH", opath, ALL);
 	int dup_r = dup(p[0]);

@@ -46,8 +46,8 @@ pub fn deadline_of_millis(millis: i32) -> Option<Deadline> {
     }
 }
 
-pub fn poll(fds: UserPtr<PollFd>, count: usize, millis: i32) -> Result<i64> {
-    poll_until(fds, count, deadline_of_millis(millis))
+pub fn poll(fds: UserPtr<PollFd>, count: u32, millis: i32) -> Result<i64> {
+    poll_until(fds, count as usize, deadline_of_millis(millis))
 }
 
 /// A poll that a signal interrupts without a handler goes on with the same deadline.
@@ -66,14 +66,14 @@ fn poll_until(fds: UserPtr<PollFd>, count: usize, deadline: Option<Deadline>) ->
 
 pub fn ppoll(
     fds: UserPtr<PollFd>,
-    count: usize,
+    count: u32,
     timeout: UserPtr<Timespec>,
     mask: UserPtr<SigSet>,
     mask_size: usize,
 ) -> Result<i64> {
     let deadline = read_timeout(timeout)?;
     let mask = read_mask(mask, mask_size)?;
-    let result = signal::with_mask(mask, || poll_once(fds, count, deadline));
+    let result = signal::with_mask(mask, || poll_once(fds, count as usize, deadline));
     write_time_left(timeout.non_null(), deadline, |out, rest| {
         out.write(&Timespec::from_nanos(rest))
     });
