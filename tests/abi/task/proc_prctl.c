@@ -49,6 +49,24 @@ int main(void)
 	T(prctl(PR_GET_SECCOMP));
 	T(prctl(PR_GET_TSC, &v));
 	SAY("%d", v);
+	T(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0));
+	T(prctl(PR_MCE_KILL_GET, 1, 0, 0, 0));
+	T(prctl(PR_MCE_KILL_GET, 0, 1, 0, 0));
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_EARLY, 0, 0));
+	T(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0));
+	CHILD("of a child") {
+		T(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0));
+	} END;
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_LATE, 0, 0));
+	T(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0));
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, PR_MCE_KILL_DEFAULT, 0, 0));
+	T(prctl(PR_MCE_KILL_GET, 0, 0, 0, 0));
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, 3, 0, 0));
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, 0, 1, 0));
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_SET, 0, 0, 1));
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_CLEAR, 1, 0, 0));
+	T(prctl(PR_MCE_KILL, PR_MCE_KILL_CLEAR, 0, 0, 0));
+	T(prctl(PR_MCE_KILL, 2, 0, 0, 0));
 	T(prctl(PR_GET_CHILD_SUBREAPER, &v));
 	SAY("%d", v);
 	T(prctl(PR_SET_CHILD_SUBREAPER, 1));

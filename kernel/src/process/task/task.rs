@@ -104,7 +104,8 @@ pub struct Settings {
     pub parent_death_signal: AtomicI32,
     pub timer_slack: AtomicU64,
     pub personality: AtomicU32,
-    pub tsc_mode: AtomicU32,
+    /// What it wants of broken memory, of which nothing is told: see `prctl`.
+    pub mce_kill: AtomicU32,
     /// For tests: how many allocations it asks for until one fails; 0 for never.
     pub fail_nth: AtomicU32,
     pub login: Login,
@@ -135,7 +136,7 @@ impl Settings {
             parent_death_signal: AtomicI32::new(0),
             timer_slack: AtomicU64::new(self.timer_slack.load(order)),
             personality: AtomicU32::new(self.personality.load(order)),
-            tsc_mode: AtomicU32::new(self.tsc_mode.load(order)),
+            mce_kill: AtomicU32::new(self.mce_kill.load(order)),
             fail_nth: AtomicU32::new(0),
             login: Login {
                 uid: AtomicU32::new(self.login.uid.load(order)),

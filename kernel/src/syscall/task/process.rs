@@ -255,6 +255,11 @@ const PR_SET_SECCOMP: i32 = 22;
 const PR_GET_TSC: i32 = 25;
 /// User mode may read the time-stamp counter; it always may.
 const PR_TSC_ENABLE: i32 = 1;
+const PR_MCE_KILL: i32 = 33;
+const PR_MCE_KILL_GET: i32 = 34;
+const PR_MCE_KILL_SET: u64 = 1;
+/// PR_MCE_KILL_DEFAULT; the others are 0 and 1.
+const PR_MCE_KILL_DEFAULT: u32 = 2;
 const PR_SET_TIMERSLACK: i32 = 29;
 const PR_GET_TIMERSLACK: i32 = 30;
 const PR_SET_CHILD_SUBREAPER: i32 = 36;
@@ -272,6 +277,9 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
         let config = DispatchConfig { mode: arg2, selector: arg5, offset: arg3, len: arg4 };
         return process::watch::set_dispatch(&process::current(), &config).map(|()| 0);
     }
+    if option == PR_MCE_KILL {
+        return set_mce_kill([arg2, arg3, arg4, arg5]).map(|()| 0);
+    }
     match set_setting(option, arg2, arg3, more)? {
         Some(()) => Ok(0),
         None => match get_setting(option, arg2, more)? {
@@ -279,6 +287,18 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
             None => super::prctl_caps::prctl(option, arg2, arg3, arg4, arg5),
         },
     }
+}
+
+/// PR_MCE_KILL: kept, and told again.
+fn set_mce_kill(args: [u64; 4]) -> Result<()> {
+    let wanted = match args {
+        [0, 0, 0, 0] => PR_MCE_KILL_DEFAULT,
+        [PR_MCE_KILL_SET, policy @ 0..=2, 0, 0] => policy as u32,
+        _ => return Err(Errno::EINVAL),
+    };
+    // Stored so that what nobody has set is the default. Relaxed: see `set_setting`.
+    process::current().settings.mce_kill.store(PR_MCE_KILL_DEFAULT - wanted, Ordering::Relaxed);
+    Ok(())
 }
 
 /// The options that set something of the task or its process; `None` for others. `more` says that a further argument is
@@ -338,6 +358,8 @@ fn get_setting(option: i32, arg2: u64, more: bool) -> Result<Option<i64>> {
             UserPtr::new(arg2).write(&settings.parent_death_signal.load(order))?;
             0
         }
+        PR_MCE_KILL_GET if arg2 != 0 || more => return Err(Errno::EINVAL),
+        PR_MCE_KILL_GET => i64::from(PR_MCE_KILL_DEFAULT - settings.mce_kill.load(order)),
         PR_GET_DUMPABLE => i64::from(process.dumpable.load(order)),
         PR_GET_SECCOMP => super::seccomp::mode(),
         PR_GET_TSC => {
