@@ -266,7 +266,7 @@ impl Request<'_> {
 
     /// It stands, and loads them when it goes on.
     fn set_breakpoint(&self, at: usize) -> Result<i64> {
-        let others = perf::places_of(&self.target);
+        let others = perf::places_of(self.target);
         self.target.tracing.breakpoints.set(at, self.data, others)?;
         self.target.set_work(work::DEBUG);
         Ok(0)
