@@ -105,6 +105,8 @@ pub enum Next {
     /// A message at the front that it does not read: it is to be taken out.
     Passed,
     Nothing,
+    /// Nothing but bytes out of band, which who only looks skips.
+    Skipped,
 }
 
 /// The queue keeps room for the message that is out.
@@ -198,7 +200,7 @@ impl Queue {
                 _ => at += 1,
             }
         }
-        Next::Nothing
+        if at > from { Next::Skipped } else { Next::Nothing }
     }
 
     /// The byte out of band, and if it is taken the mark before it, for which nobody has a use any more.

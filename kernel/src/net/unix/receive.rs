@@ -43,6 +43,16 @@ enum Found {
     End,
 }
 
+/// How a read goes on.
+enum Step {
+    /// Something was read: it goes on if there is room.
+    Read,
+    /// Nothing was: it goes on.
+    Passed,
+    /// It ends.
+    Last,
+}
+
 /// The right to read a stream.
 type Turn<'a> = MutexGuard<'a, ()>;
 
@@ -97,8 +107,9 @@ impl<'s> Reading<'s, '_, '_> {
     fn run(mut self) -> Result<Incoming> {
         loop {
             match self.step() {
+                Ok(Step::Passed) => {}
                 // As on Linux, who only looks without room left still sees the descriptors of what comes next.
-                Ok(true) if self.dst.remaining() > 0 || self.how.peek => {}
+                Ok(Step::Read) if self.dst.remaining() > 0 || self.how.peek => {}
                 Err(error) if self.got.bytes == 0 => return Err(error),
                 _ => break,
             }
@@ -107,8 +118,8 @@ impl<'s> Reading<'s, '_, '_> {
         Ok(self.got)
     }
 
-    /// Reads one message, or a part of it: whether the read goes on.
-    fn step(&mut self) -> Result<bool> {
+    /// Reads one message, or a part of it.
+    fn step(&mut self) -> Result<Step> {
         let room = self.dst.remaining();
         let (how, seen, sender) = (self.how, self.seen, self.sender);
         let has_some = self.got.bytes > 0;
@@ -126,7 +137,9 @@ impl<'s> Reading<'s, '_, '_> {
                 Next::Mark => return Some(Ok(Found::End)),
                 Next::Passed => return state.queue.take(usize::MAX).map(Found::Passed).map(Ok),
                 Next::Nothing if seen > 0 => return Some(Ok(Found::End)),
-                Next::Nothing => {
+                Next::Skipped if has_some => return Some(Ok(Found::End)),
+                // Who only looks and had no room for what he saw waits for more, as on Linux.
+                Next::Nothing | Next::Skipped => {
                     return state.end::<()>(kind).map(|end| end.map(|_| Found::End));
                 }
             };
@@ -142,9 +155,9 @@ impl<'s> Reading<'s, '_, '_> {
             Found::Passed(message) => {
                 forget(message);
                 self.socket.for_room.wake_events(PollEvents::WRITABLE.bits());
-                return Ok(true);
+                return Ok(Step::Passed);
             }
-            Found::End => return Ok(false),
+            Found::End => return Ok(Step::Last),
         };
         self.seen = at;
         if !message.ancillary.files.is_empty() {
@@ -157,7 +170,7 @@ impl<'s> Reading<'s, '_, '_> {
     }
 
     /// Copies what there is room for, and puts back what is left.
-    fn store(&mut self, mut message: Message) -> Result<bool> {
+    fn store(&mut self, mut message: Message) -> Result<Step> {
         let socket = self.socket;
         let wanted = message.rest().len().min(self.dst.remaining());
         let put = if wanted == 0 { Ok(0) } else { self.dst.put(&message.rest()[..wanted]) };
@@ -175,13 +188,14 @@ impl<'s> Reading<'s, '_, '_> {
             self.got.ancillary.get_or_insert_with(|| Ancillary { cred, ..Ancillary::default() });
         // Descriptors belong to the bytes they came with: a read never runs past them.
         let has_files = !message.ancillary.files.is_empty();
+        let after = if has_files { Step::Last } else { Step::Read };
         if has_files {
             got.files = core::mem::take(&mut message.ancillary.files);
             message.ancillary.flight = None;
         }
         if self.how.peek {
             self.seen += 1;
-            return Ok(!has_files);
+            return Ok(after);
         }
         message.taken += wanted;
         if message.rest().is_empty() {
@@ -189,7 +203,7 @@ impl<'s> Reading<'s, '_, '_> {
         } else {
             socket.state.lock().queue.put_back(message);
         }
-        Ok(!has_files)
+        Ok(after)
     }
 
     /// What `take` gives, waiting for it; after that this reader has the turn.
