@@ -10,7 +10,7 @@ use super::counted::{Counted, Kind};
 use super::spin::SpinLock;
 use super::{Once, level};
 use abi::Errno;
-use alea_waitlist::{Exclusion, List, Queue};
+use alea_waitlist::{Exclusion, List, Queue, Sleeper};
 use alloc::sync::Arc;
 use core::sync::atomic::{Ordering, fence};
 
@@ -169,6 +169,40 @@ impl WaitQueue {
         mut cond: impl FnMut() -> Option<R>,
     ) -> Result<R, WaitError> {
         self.wait_with(Mode { deadline, ..Mode::DEFAULT }, &mut cond)
+    }
+
+    /// As [`wait_deadline`](Self::wait_deadline), woken by `other` too when the deadline may be another: it is asked for before
+    /// each sleep.
+    pub fn wait_either<R>(
+        &self,
+        other: &Self,
+        mut deadline: impl FnMut() -> Deadline,
+        mut cond: impl FnMut() -> Option<R>,
+    ) -> Result<R, WaitError> {
+        super::spin::assert_may_block();
+        let scheduler = scheduler();
+        let waker = scheduler.current_waker();
+        let mut wait = |place: &Sleeper<'_, Lock>, beside: &Sleeper<'_, Lock>| {
+            loop {
+                scheduler.prepare_to_sleep(Sleep::Interruptible);
+                place.enter();
+                beside.enter();
+                let mode = Mode { deadline: Some(deadline()), ..Mode::DEFAULT };
+                let outcome = mode.look(scheduler, &mut cond);
+                match outcome {
+                    Some(_) => scheduler.cancel_sleep(),
+                    None => scheduler.sleep(mode.deadline),
+                }
+                place.leave();
+                beside.leave();
+                if let Some(outcome) = outcome.or_else(|| cond().map(Ok)) {
+                    return outcome;
+                }
+            }
+        };
+        self.0.sleeper(&*waker, false, |place| {
+            other.0.sleeper(&*waker, false, |beside| wait(place, beside))
+        })
     }
 
     fn wait_with<R>(

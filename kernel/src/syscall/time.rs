@@ -206,7 +206,10 @@ pub fn clock_nanosleep(
     let left = (flags & ABSTIME == 0).then_some(left);
     match clock {
         Clock::Machine(clock) if left.is_none() => {
-            sleep_until(monotonic_deadline(clock, nanos), None)
+            match time::wait_until(&WaitQueue::new(), clock, Nanos(nanos), || None::<()>) {
+                Ok(()) | Err(WaitError::TimedOut) => Ok(0),
+                Err(WaitError::Interrupted) => Err(Errno::ERESTARTNOHAND),
+            }
         }
         Clock::Machine(_) => sleep_until(time::monotonic().0.saturating_add(nanos), left),
         // It would sleep for ever.

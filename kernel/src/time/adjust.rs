@@ -12,7 +12,8 @@ use super::clock::{self, realtime, wall_offset};
 use super::nanos::Nanos;
 use super::scale;
 use super::timer::{TimerId, TimerRoom, TimerTarget, arm, cancel};
-use crate::sync::{Once, SpinGuard, SpinLock, level};
+use super::wall;
+use crate::sync::{Once, SpinLock, level};
 use abi::time::Timex;
 use abi::{Errno, Result};
 use alea_ntp::request::check;
@@ -43,26 +44,40 @@ pub fn set_realtime(now: Nanos, permission: Permission) -> Result<()> {
         return Err(Errno::EINVAL);
     }
     match permission {
-        Permission::Granted => STATE.lock().set(now),
+        Permission::Granted => change(|state| state.set(now)),
         Permission::Denied => Err(Errno::EPERM),
     }
+}
+
+/// Changes the state, and tells whoever waits for the wall clock if that was set.
+fn change<R>(act: impl FnOnce(&mut State) -> R) -> R {
+    let mut state = STATE.lock();
+    let before = wall_offset();
+    let result = act(&mut state);
+    let was_set = wall_offset() != before;
+    drop(state);
+    if was_set {
+        wall::was_set();
+    }
+    result
 }
 
 /// adjtimex(2): what it returns.
 pub fn adjust(request: &mut Timex, permission: Permission) -> Result<i32> {
     let step = check(request, permission)?;
-    let mut state = STATE.lock();
-    state.pass();
-    if let Some(step) = step {
-        let stepped = i128::from(realtime().0) + step;
-        state.set(Nanos(u64::try_from(stepped).map_err(|_| Errno::EINVAL)?))?;
-    }
-    let now = realtime();
-    let value = state.discipline.apply(request, now.secs() as i64);
-    let unit = if state.discipline.tells_nanos() { 1 } else { 1000 };
-    request.time = [now.secs() as i64, (now.subsec() / unit) as i64];
-    state.heed();
-    Ok(value)
+    change(|state| {
+        state.pass();
+        if let Some(step) = step {
+            let stepped = i128::from(realtime().0) + step;
+            state.set(Nanos(u64::try_from(stepped).map_err(|_| Errno::EINVAL)?))?;
+        }
+        let now = realtime();
+        let value = state.discipline.apply(request, now.secs() as i64);
+        let unit = if state.discipline.tells_nanos() { 1 } else { 1000 };
+        request.time = [now.secs() as i64, (now.subsec() / unit) as i64];
+        state.heed();
+        Ok(value)
+    })
 }
 
 /// Keeps `clock` up to date from now on, for programs to read without a system call. Called once, when timers can be armed.
@@ -154,8 +169,9 @@ impl TimerTarget for EachSecond {
     }
 
     fn expired(self: Arc<Self>, _now: Nanos) {
-        let mut state: SpinGuard<'_, State, _> = STATE.lock();
-        state.pass();
-        state.heed();
+        change(|state| {
+            state.pass();
+            state.heed();
+        });
     }
 }

@@ -12,6 +12,7 @@ mod scale;
 pub mod selftest;
 mod start;
 mod timer;
+mod wall;
 
 pub use adjust::{adjust, set_realtime, show_to_programs};
 pub use alea_ntp::Permission;
@@ -26,3 +27,4 @@ pub use timer::{
     SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, armed, cancel, cancel_and_wait, for_each_room,
     prepare_cpu, run_deferred, set_slice_end, slice_ends_by, start_samples,
 };
+pub use wall::wait_until;

@@ -7,8 +7,9 @@ use super::message::Message;
 use super::queue::{Queue, State};
 use super::waiter::{Place, Waiter, Waiters};
 use crate::mm::kernel_memory_low;
-use crate::sync::wait::{Deadline, WaitError};
+use crate::sync::wait::WaitError;
 use crate::sync::{SpinGuard, level};
+use crate::time::Nanos;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 
@@ -16,15 +17,16 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy)]
 pub enum Patience {
     None,
-    Until(Deadline),
+    /// Until the wall clock shows this.
+    Until(Nanos),
     Endless,
 }
 
 impl Patience {
-    fn deadline(self) -> Result<Option<Deadline>> {
+    fn until(self) -> Result<Option<Nanos>> {
         match self {
             Self::None => Err(Errno::EAGAIN),
-            Self::Until(deadline) => Ok(Some(deadline)),
+            Self::Until(at) => Ok(Some(at)),
             Self::Endless => Ok(None),
         }
     }
@@ -51,9 +53,9 @@ impl Queue {
         let message = Message::new(priority, data);
         let mut state = self.state.lock();
         if state.len() == self.most {
-            let deadline = patience.deadline()?;
+            let until = patience.until()?;
             let (place, waiter) = state.senders.enter(Some(message))?;
-            return self.wait(state, place, &waiter, deadline, |state| &mut state.senders);
+            return self.wait(state, place, &waiter, until, |state| &mut state.senders);
         }
         if let Some(receiver) = state.receivers.pop() {
             receiver.give(message);
@@ -75,9 +77,9 @@ impl Queue {
     pub fn receive(&self, patience: Patience) -> Result<Message> {
         let mut state = self.state.lock();
         let Some(message) = state.take() else {
-            let deadline = patience.deadline()?;
+            let until = patience.until()?;
             let (place, waiter) = state.receivers.enter(None)?;
-            self.wait(state, place, &waiter, deadline, |state| &mut state.receivers)?;
+            self.wait(state, place, &waiter, until, |state| &mut state.receivers)?;
             // Who let it go on has given it one.
             return waiter.take().ok_or(Errno::EAGAIN);
         };
@@ -101,11 +103,11 @@ impl Queue {
         state: Locked<'_>,
         place: Place,
         waiter: &Waiter,
-        deadline: Option<Deadline>,
+        until: Option<Nanos>,
         list: impl FnOnce(&mut State) -> &mut Waiters,
     ) -> Result<()> {
         drop(state);
-        let Err(why) = waiter.wait(deadline) else { return Ok(()) };
+        let Err(why) = waiter.wait(until) else { return Ok(()) };
         let mut state = self.state.lock();
         let left = list(&mut state).leave(place);
         drop(state);

@@ -6,8 +6,9 @@
 use super::message::Message;
 use crate::mm::fallible::{TryMap, try_arc};
 use crate::process::{Task, current};
-use crate::sync::wait::{Deadline, WaitError};
+use crate::sync::wait::WaitError;
 use crate::sync::{SpinLock, WaitQueue, level};
+use crate::time::{ClockId, Nanos, wait_until};
 use abi::Result;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -84,8 +85,12 @@ impl Waiter {
         self.queue.wake_all();
     }
 
-    /// Waits until it may go on.
-    pub fn wait(&self, deadline: Option<Deadline>) -> Result<(), WaitError> {
-        self.queue.wait_deadline(deadline, || self.done.load(Ordering::Acquire).then_some(()))
+    /// Waits until it may go on, or the wall clock shows `until`.
+    pub fn wait(&self, until: Option<Nanos>) -> Result<(), WaitError> {
+        let done = || self.done.load(Ordering::Acquire).then_some(());
+        match until {
+            Some(at) => wait_until(&self.queue, ClockId::Realtime, at, done),
+            None => self.queue.wait_deadline(None, done),
+        }
     }
 }

@@ -7,8 +7,7 @@ use crate::process;
 use crate::process::mqueue::{self, How, Patience, Queue, Shape};
 use crate::syscall::caller::{file, with_path};
 use crate::syscall::file::install;
-use crate::syscall::time::read_deadline;
-use crate::time::ClockId;
+use crate::time::Nanos;
 use crate::vfs::{Fd, OpenFile};
 use abi::fs::OpenFlags;
 use abi::ipc::MqAttr;
@@ -41,10 +40,10 @@ pub fn mq_unlink(name: u64) -> Result<()> {
 }
 
 /// How long a call on this file may wait.
-fn patience(file: &OpenFile, deadline: Option<u64>) -> Patience {
-    match deadline {
+fn patience(file: &OpenFile, until: Option<Nanos>) -> Patience {
+    match until {
         _ if file.nonblock() => Patience::None,
-        Some(deadline) => Patience::Until(deadline),
+        Some(at) => Patience::Until(at),
         None => Patience::Endless,
     }
 }
@@ -52,6 +51,12 @@ fn patience(file: &OpenFile, deadline: Option<u64>) -> Patience {
 /// The queue, if the file was opened for this: EBADF.
 fn queue(file: &OpenFile, may: bool) -> Result<&Queue> {
     mqueue::of_file(file).and_then(|queue| if may { Ok(queue) } else { Err(Errno::EBADF) })
+}
+
+/// A point of the wall clock, if one is given: EINVAL.
+fn read_time(time: UserPtr<Timespec>) -> Result<Option<Nanos>> {
+    let Some(time) = time.non_null() else { return Ok(None) };
+    time.read()?.to_nanos().map(|at| Some(Nanos(at))).ok_or(Errno::EINVAL)
 }
 
 fn read(addr: u64, size: usize) -> Result<Vec<u8>> {
@@ -68,7 +73,7 @@ pub fn mq_timedsend(
     priority: u32,
     timeout: UserPtr<Timespec>,
 ) -> Result<()> {
-    let deadline = read_deadline(timeout, ClockId::Realtime)?;
+    let until = read_time(timeout)?;
     if priority >= PRIO_MAX {
         return Err(Errno::EINVAL);
     }
@@ -76,7 +81,7 @@ pub fn mq_timedsend(
     let queue = queue(&file, file.writable())?;
     queue.check_size(size)?;
     let data = read(text, size)?;
-    queue.send(priority, data, patience(&file, deadline))
+    queue.send(priority, data, patience(&file, until))
 }
 
 pub fn mq_timedreceive(
@@ -86,11 +91,11 @@ pub fn mq_timedreceive(
     priority: UserPtr<u32>,
     timeout: UserPtr<Timespec>,
 ) -> Result<usize> {
-    let deadline = read_deadline(timeout, ClockId::Realtime)?;
+    let until = read_time(timeout)?;
     let file = file(fd)?;
     let queue = queue(&file, file.readable())?;
     queue.check_room(size)?;
-    let message = queue.receive(patience(&file, deadline))?;
+    let message = queue.receive(patience(&file, until))?;
     // As on Linux, a message is lost that cannot be given.
     if let Some(out) = priority.non_null() {
         out.write(&message.priority)?;
