@@ -21,7 +21,7 @@ use crate::mm::fallible::{TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::sync::wait::WaitError;
 use crate::sync::{Mutex, Once, WaitQueue};
-use crate::time;
+use crate::time::{self, Nanos};
 use crate::vfs::chardev::CharDriver;
 use crate::vfs::{FileOps, OpenFile, Position};
 use crate::virtio::{self, Broken, DeviceType, MOST_PORTS, PortState, Ports, Progress};
@@ -38,8 +38,10 @@ const NAMES: [&str; MOST_PORTS] = [
 ];
 /// 64 KiB in each direction.
 const PAGES: usize = 16;
-/// How often a device is looked at that has been asked which ports there are.
+/// How often a device is looked at, at least, that has been asked which ports there are, and how long: a host that has much else
+/// to do gets to the question late.
 const ANNOUNCEMENTS: u32 = 100_000;
+const ANSWERS: Nanos = Nanos::from_secs(10);
 /// How often a pending transfer is looked at without a pause.
 const LOOKS: u32 = 1000;
 /// The first pause after that, and the longest, in nanoseconds: each is an eighth longer than the one before. A program that
@@ -72,11 +74,14 @@ pub fn init(info: &BootInfo) -> Result<()> {
 
 /// Hears which ports there are. A host that speaks answers before the call that asked it ends, or soon.
 fn meet(ports: &mut Ports) -> Result<(), Broken> {
-    for _ in 0..ANNOUNCEMENTS {
+    let end = time::monotonic() + ANSWERS;
+    let mut looks = 0;
+    while looks < ANNOUNCEMENTS || time::monotonic() < end {
         // What the last answer brought is heard too.
         if ports.look()? && ports.look()? {
             break;
         }
+        looks = looks.saturating_add(1);
         cpu::relax();
     }
     Ok(())
