@@ -26,8 +26,9 @@ pub const FIFO: u32 = 0o010_000;
 /// Contents of more bytes than this are packed behind a bar.
 const LARGE: u64 = 32 << 20;
 
-/// The longest path in an archive, in bytes.
+/// The longest path in an archive, and the longest name, in bytes.
 const LONGEST_PATH: usize = 4095;
+const LONGEST_NAME: usize = 255;
 
 /// What an entry is besides its contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +70,8 @@ impl Contents {
 struct Entry {
     about: About,
     contents: Option<Rc<Contents>>,
+    /// The layer that added it, or something below it.
+    layer: usize,
 }
 
 /// A root file system.
@@ -76,6 +79,9 @@ pub struct Image {
     entries: BTreeMap<Vec<u8>, Entry>,
     spool: File,
     spooled: u64,
+    /// How many bytes may be spooled: more have no room in the memory of any guest here.
+    room: u64,
+    layer: usize,
 }
 
 /// A path as an archive has it: relative, without `.`; none for the root itself. What leads out of the root is refused.
@@ -88,6 +94,7 @@ pub fn relative(path: &[u8]) -> Result<Option<Vec<u8>>> {
         match word {
             b"" | b"." => {}
             b".." => bail!("{:?} leads out of the root: refused", shown()),
+            word if word.len() > LONGEST_NAME => bail!("{:?} holds too long a name", shown()),
             word => words.push(word),
         }
     }
@@ -100,7 +107,14 @@ impl Image {
     /// An empty root.
     pub fn new() -> Result<Self> {
         let spool = tempfile::tempfile().context("no room for a temporary file")?;
-        Ok(Self { entries: BTreeMap::new(), spool, spooled: 0 })
+        let memory = rustix::system::sysinfo();
+        let room = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
+        Ok(Self { entries: BTreeMap::new(), spool, spooled: 0, room, layer: 0 })
+    }
+
+    /// What is added from now on is of one more layer.
+    pub fn next_layer(&mut self) {
+        self.layer += 1;
     }
 
     /// Adds an entry of any kind in the place of what is there. A folder that stays one keeps what it holds.
@@ -111,15 +125,19 @@ impl Image {
             let parent = &path[..at];
             at += 1;
             // A folder that the archive does not name, or in the place of something else, which it hides.
-            if self.entries.get(parent).is_none_or(|entry| entry.about.mode & TYPE != DIRECTORY) {
-                let about = About { mode: DIRECTORY | 0o755, ..About::default() };
-                self.entries.insert(parent.to_vec(), Entry { about, contents: None });
+            match self.entries.get_mut(parent) {
+                Some(entry) if entry.about.mode & TYPE == DIRECTORY => entry.layer = self.layer,
+                _ => {
+                    let about = About { mode: DIRECTORY | 0o755, ..About::default() };
+                    let entry = Entry { about, contents: None, layer: self.layer };
+                    self.entries.insert(parent.to_vec(), entry);
+                }
             }
         }
         if about.mode & TYPE != DIRECTORY {
             self.remove_below(&path);
         }
-        self.entries.insert(path, Entry { about, contents });
+        self.entries.insert(path, Entry { about, contents, layer: self.layer });
     }
 
     /// Makes `path` one more name of the file `first`.
@@ -134,27 +152,47 @@ impl Image {
         Ok(())
     }
 
-    /// Removes an entry and all below it.
-    pub fn remove(&mut self, path: &[u8]) {
-        self.entries.remove(path);
-        self.remove_below(path);
+    /// Hides what lower layers have of an entry and of all below it.
+    pub fn hide(&mut self, path: &[u8]) {
+        if self.entries.get(path).is_some_and(|entry| entry.layer < self.layer) {
+            self.entries.remove(path);
+        }
+        self.hide_below(path);
     }
 
-    /// Removes what a folder holds.
-    pub fn remove_below(&mut self, path: &[u8]) {
-        let mut prefix = path.to_vec();
-        prefix.push(b'/');
+    /// Hides what lower layers have in a folder; the root is no bytes.
+    pub fn hide_below(&mut self, path: &[u8]) {
+        let layer = self.layer;
+        self.remove_where(path, |entry| entry.layer < layer);
+    }
+
+    fn remove_below(&mut self, path: &[u8]) {
+        self.remove_where(path, |_| true);
+    }
+
+    fn remove_where(&mut self, folder: &[u8], goes: impl Fn(&Entry) -> bool) {
+        let mut prefix = folder.to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
         let below = self.entries.range(prefix.clone()..);
         let below = below.take_while(|(path, _)| path.starts_with(&prefix));
-        for path in below.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+        let below = below.filter(|(_, entry)| goes(entry)).map(|(path, _)| path.clone());
+        for path in below.collect::<Vec<_>>() {
             self.entries.remove(&path);
         }
     }
 
     /// Keeps what `from` gives, to its end.
-    pub fn spool(&mut self, from: &mut impl Read) -> io::Result<Rc<Contents>> {
-        let at = self.spooled;
-        let length = io::copy(from, &mut self.spool)?;
+    pub fn spool(&mut self, from: &mut impl Read) -> Result<Rc<Contents>> {
+        let (at, left) = (self.spooled, self.room - self.spooled);
+        let length = io::copy(&mut from.take(left.saturating_add(1)), &mut self.spool)
+            .context("it cannot be kept to its end: is it cut off?")?;
+        ensure!(
+            length <= left,
+            "the files hold more than the {} MiB of memory that this machine has",
+            self.room >> 20
+        );
         self.spooled += length;
         Ok(Rc::new(Contents::Spooled { at, length }))
     }
@@ -252,6 +290,41 @@ fn copy(contents: &Contents, spool: &mut File, to: &mut impl Write) -> Result<()
 mod tests {
     use super::*;
 
+    #[test]
+    fn more_than_the_memory_is_not_kept() {
+        let mut image = Image { room: 1000, ..Image::new().unwrap() };
+        image.spool(&mut &[0; 600][..]).unwrap();
+        let told = image.spool(&mut io::repeat(0)).unwrap_err().to_string();
+        assert!(told.contains("memory"), "{told}");
+    }
+
+    #[test]
+    fn a_layer_hides_what_lower_ones_have() {
+        let mut image = Image::new().unwrap();
+        for path in ["top", "d/old", "d/sub/old", "e/old", "f"] {
+            image.add(path.into(), regular(), file("lower"));
+        }
+        image.next_layer();
+        // What hides may stand behind what the same layer adds.
+        for path in ["d/new", "d/sub/new", "e/new", "f"] {
+            image.add(path.into(), regular(), file("upper"));
+        }
+        image.hide_below(b"d");
+        image.hide(b"e");
+        image.hide(b"f");
+        let names = |image: &mut Image| -> Vec<String> {
+            written(image).into_iter().map(|(name, ..)| name).collect()
+        };
+        let kept = ["d", "d/new", "d/sub", "d/sub/new", "e", "e/new", "f", "top"];
+        assert_eq!(names(&mut image), kept);
+        image.hide_below(b"");
+        assert_eq!(names(&mut image), &kept[..7]);
+        image.next_layer();
+        image.add(b"all".to_vec(), regular(), file("that is left"));
+        image.hide_below(b"");
+        assert_eq!(names(&mut image), ["all"]);
+    }
+
     fn file(text: &str) -> Option<Rc<Contents>> {
         Some(Rc::new(Contents::Bytes(text.into())))
     }
@@ -287,7 +360,7 @@ mod tests {
     fn what_leads_out_of_the_root_is_refused() {
         assert_eq!(relative(b"./a//b/.").unwrap(), Some(b"a/b".to_vec()));
         assert_eq!(relative(b"./").unwrap(), None);
-        for bad in ["/etc/passwd", "../x", "a/../../x", "a/..", "a\0b"] {
+        for bad in ["/etc/passwd", "../x", "a/../../x", "a/..", "a\0b", &"a".repeat(256)] {
             assert!(relative(bad.as_bytes()).is_err(), "{bad:?}");
         }
         assert!(relative(&[b'a'; 5000]).is_err());

@@ -85,6 +85,7 @@ pub fn add(image: &mut Image, folder: &Path) -> Result<Wishes> {
     let configuration: Configuration =
         serde_json::from_slice(&configuration).context("the image's configuration")?;
     for layer in &manifest.layers {
+        image.next_layer();
         let layer_blob = compression::open(&blob(folder, layer)?)?;
         let added = tarball::add(image, layer_blob, Names::Whiteouts);
         added.with_context(|| format!("layer {}", layer.digest))?;
@@ -116,6 +117,9 @@ fn blob(folder: &Path, descriptor: &Descriptor) -> Result<PathBuf> {
         .filter(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
     let hex = hex.with_context(|| format!("{digest:?} is no SHA-256"))?;
     let path = folder.join("blobs/sha256").join(hex);
+    // A fifo would be waited for.
+    let is_other = path.metadata().is_ok_and(|data| !data.is_file());
+    ensure!(!is_other, "{} is no file", paths::shown(&path));
     let mut file =
         File::open(&path).with_context(|| format!("cannot open {}", paths::shown(&path)))?;
     let mut sum = Sha256::new();
@@ -192,5 +196,9 @@ mod tests {
         assert!(blob(folder.path(), &of(&format!("sha256:{sum}"))).is_err());
         assert!(blob(folder.path(), &of("sha256:../../../etc/passwd")).is_err());
         assert!(blob(folder.path(), &of("md5:0")).is_err());
+        fs::remove_file(blobs.join(sum)).unwrap();
+        let fifo = std::process::Command::new("mkfifo").arg(blobs.join(sum)).status();
+        assert!(fifo.unwrap().success());
+        assert!(blob(folder.path(), &of(&format!("sha256:{sum}"))).is_err());
     }
 }

@@ -17,6 +17,9 @@ use xtask_host::paths;
 
 use crate::image::{DIRECTORY, REGULAR, SYMLINK, TYPE, relative};
 
+/// The longest target of a link, in bytes: Linux's.
+const LONGEST_TARGET: u32 = 4095;
+
 /// The folders that are filled, one after the other.
 pub struct Outs {
     folders: VecDeque<PathBuf>,
@@ -77,9 +80,12 @@ fn unpack(archive: File, folder: &Path) -> Result<()> {
             folders.push((place, header));
         }
     }
-    // Last: a folder that may not be written to is filled first.
+    // Last: a folder that may not be written to is filled first. By now a link may stand in the place of one, or above it.
     for (place, header) in folders.into_iter().rev() {
-        finish(&File::open(&place)?, &header)?;
+        no_links_above(folder, &place)?;
+        if fs::symlink_metadata(&place).is_ok_and(|data| data.is_dir()) {
+            finish(&File::open(&place)?, &header)?;
+        }
     }
     Ok(())
 }
@@ -105,6 +111,7 @@ fn entry(archive: &mut Archive<Pieces>, header: &Header, place: &Path) -> Result
     match kind {
         DIRECTORY => fs::create_dir(place)?,
         SYMLINK => {
+            ensure!(header.size <= LONGEST_TARGET, "the target of a link is too long");
             let mut target = Vec::new();
             contents(archive, &mut target)?;
             symlink(std::ffi::OsStr::from_bytes(&target), place)?;
@@ -165,6 +172,26 @@ mod tests {
         assert_eq!(fs::read(to.join("d/f")).unwrap(), b"contents");
         assert_eq!(fs::metadata(to.join("d/f")).unwrap().permissions().mode() & 0o7777, 0o755);
         assert_eq!(fs::read_link(to.join("l")).unwrap(), Path::new("/etc"));
+    }
+
+    #[test]
+    fn a_guest_changes_no_folder_behind_a_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = folder.path().join("other/below");
+        fs::create_dir_all(&other).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        fs::set_permissions(&other, Permissions::from_mode(0o700)).unwrap();
+        // A folder that becomes a link once its permissions have been noted; the same with the folder above it.
+        let mut last = alea_cpio::Writer::new();
+        last.dir("l", 0o777).symlink("l", "../other/below");
+        let mut above = alea_cpio::Writer::new();
+        above.dir("l", 0o777).dir("l/below", 0o777).char_device("l/below", 0o644, (1, 3));
+        above.symlink("l", "../other");
+        for (nth, archive) in [last.finish(), above.finish()].into_iter().enumerate() {
+            let to = folder.path().join(nth.to_string());
+            let _ = bring(&archive, &Sha256::digest(&archive), &to);
+            assert_eq!(mode(&other), 0o700, "{nth}");
+        }
     }
 
     #[test]

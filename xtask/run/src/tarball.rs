@@ -4,7 +4,7 @@ use std::io::Read;
 use std::rc::Rc;
 
 use alea_init::attributes::is_kept;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tar::{Archive, Entry, EntryType};
 
 use crate::image::{
@@ -18,6 +18,9 @@ pub enum Names {
     /// `.wh.NAME` removes NAME, `.wh..wh..opq` all that lower layers put into its folder.
     Whiteouts,
 }
+
+/// The longest target of a link, in bytes: Linux's.
+const LONGEST_TARGET: usize = 4095;
 
 const WHITEOUT: &[u8] = b".wh.";
 const OPAQUE: &[u8] = b".wh..wh..opq";
@@ -91,7 +94,9 @@ fn add_entry(image: &mut Image, entry: &mut Entry<impl Read>, path: Vec<u8>) -> 
     about.mode |= match kind {
         EntryType::Directory => DIRECTORY,
         EntryType::Symlink => {
-            contents = Some(Rc::new(Contents::Bytes(link()?)));
+            let target = link()?;
+            ensure!(target.len() <= LONGEST_TARGET, "the target of a link is too long");
+            contents = Some(Rc::new(Contents::Bytes(target)));
             SYMLINK
         }
         EntryType::Link => {
@@ -102,7 +107,7 @@ fn add_entry(image: &mut Image, entry: &mut Entry<impl Read>, path: Vec<u8>) -> 
         EntryType::Block => BLOCK,
         EntryType::Fifo => FIFO,
         EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
-            contents = Some(image.spool(entry).context("the tar is cut off")?);
+            contents = Some(image.spool(entry)?);
             REGULAR
         }
         EntryType::XGlobalHeader => return Ok(()),
@@ -122,6 +127,10 @@ fn attributes(entry: &mut Entry<impl Read>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
             eprintln!("note: {shown}: an attribute with a newline in it is left out");
             continue;
         };
+        ensure!(
+            !record.key_bytes().starts_with(b"GNU.sparse."),
+            "a sparse file in PAX's form is not known here: pack it with tar --format=gnu"
+        );
         if let Some(name) = record.key_bytes().strip_prefix(b"SCHILY.xattr.")
             && is_kept(name)
         {
@@ -136,11 +145,14 @@ fn whiteout(image: &mut Image, path: &[u8]) -> bool {
     let cut = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     let (folder, name) = path.split_at(cut);
     if name == OPAQUE {
-        image.remove_below(folder.strip_suffix(b"/").unwrap_or(folder));
+        image.hide_below(folder.strip_suffix(b"/").unwrap_or(folder));
         return true;
     }
     if let Some(hidden) = name.strip_prefix(WHITEOUT) {
-        image.remove(&[folder, hidden].concat());
+        // Without a name there is nothing to hide.
+        if !hidden.is_empty() {
+            image.hide(&[folder, hidden].concat());
+        }
         return true;
     }
     false
