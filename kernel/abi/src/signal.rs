@@ -199,6 +199,7 @@ pub mod code {
     pub const SI_TKILL: i32 = -6;
     pub const POLL_IN: i32 = 1;
     pub const POLL_MSG: i32 = 3;
+    pub const POLL_PRI: i32 = 5;
     pub const POLL_HUP: i32 = 6;
     pub const ILL_ILLOPN: i32 = 2;
     pub const FPE_INTDIV: i32 = 1;

@@ -10,7 +10,7 @@ use crate::mm::fallible::{TryGrow, TryVec, try_arc};
 use crate::mm::{Sink, Source};
 use crate::sync::{Once, PollTable};
 use crate::vfs::chardev::CharDriver;
-use crate::vfs::{FileOps, OpenFile, Position, Whence};
+use crate::vfs::{Abilities, FileOps, OpenFile, Position, Whence};
 use crate::{random, try_format};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
@@ -96,6 +96,10 @@ impl FileOps for RandomFile {
 
     fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
         random::device_ioctl(cmd, arg)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS | Abilities::SPLICES
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -8,7 +8,7 @@ use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
+use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::string::String;
@@ -115,6 +115,10 @@ impl FileOps for EventFd {
     fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
         let count = *self.count.lock();
         try_format!("eventfd-count: {count:16x}\n")
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::empty()
     }
 
     fn as_any(&self) -> &dyn Any {

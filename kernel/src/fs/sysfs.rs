@@ -117,7 +117,10 @@ pub fn register_device(dev: DevId, name: &str, mode: u32) -> Result<()> {
 
 /// Registers sysfs and makes its directories.
 pub fn init() -> Result<()> {
-    crate::vfs::registry::register("sysfs", |_| super_block());
+    crate::vfs::registry::register("sysfs", |options| {
+        crate::vfs::registry::refuse_options(options)?;
+        super_block()
+    });
     let sb = super_block()?;
     for path in [
         "block",

@@ -10,7 +10,7 @@ use crate::mm::fallible::try_arc_cyclic;
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget, passed, signed};
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
+use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
@@ -183,6 +183,10 @@ impl FileOps for TimerFd {
         if let Some(armed) = armed {
             time::cancel(armed);
         }
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::empty()
     }
 
     fn as_any(&self) -> &dyn Any {

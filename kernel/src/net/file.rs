@@ -7,7 +7,7 @@ use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
 use crate::time;
-use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
+use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::net::{AF_NETLINK, siocs};
 use abi::socket::{MsgFlags, SOCK_STREAM};
 use abi::tty::FIONREAD;
@@ -75,6 +75,10 @@ impl FileOps for NetFile {
 
     fn release(&self, _f: &OpenFile) {
         self.0.close();
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS | Abilities::SPLICES
     }
 
     fn as_any(&self) -> &dyn Any {

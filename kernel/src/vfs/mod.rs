@@ -30,6 +30,7 @@ pub use atime::{touch_atime, touch_file};
 pub use context::context::FsContext;
 pub use context::fdtable::{Fd, FdTable, Files, OpenFiles, Reserved};
 pub use cred::{CapSet, Capability, Cred};
+pub use object::abilities::Abilities;
 pub use object::dentry::Dentry;
 pub use object::file::{DenyWrite, FileOps, MapRange, MapTarget, OpenFile};
 pub use object::filesystem::{FileSystem, Super};

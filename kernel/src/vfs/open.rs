@@ -8,6 +8,7 @@ use crate::vfs::admission::{Admission, admit};
 use crate::vfs::context::fdtable::Fd;
 use crate::vfs::cred::Cred;
 use crate::vfs::notify::event;
+use crate::vfs::object::abilities::Abilities;
 use crate::vfs::object::dentry::Dentry;
 use crate::vfs::object::file::{FileOps, OpenFile};
 use crate::vfs::object::inode;
@@ -312,8 +313,17 @@ fn open_in(
     cred: &Cred,
 ) -> Result<Arc<OpenFile>> {
     let inode = place.inode();
+    let direct = flags.contains(OpenFlags::DIRECT);
     let ops: Arc<dyn FileOps> = match place.dentry.kind() {
-        FileType::Regular | FileType::Anon => inode.clone().open(flags)?,
+        FileType::Regular | FileType::Anon => {
+            let ops = inode.clone().open(flags)?;
+            if direct && !ops.abilities().contains(Abilities::DIRECT) {
+                return Err(Errno::EINVAL);
+            }
+            ops
+        }
+        // A fifo can get it later, and then has packets.
+        FileType::Dir | FileType::Fifo | FileType::Char if direct => return Err(Errno::EINVAL),
         FileType::Dir => directory::ops()?,
         FileType::Symlink => return Err(Errno::ELOOP),
         FileType::Fifo => inode::open_fifo(inode, flags, cred)?,

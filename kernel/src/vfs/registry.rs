@@ -30,6 +30,30 @@ pub fn instance(name: &[u8], options: &[u8]) -> Result<Arc<Super>> {
     mounter.ok_or(Errno::ENODEV)?(options)
 }
 
+/// Whether an option is of every file system.
+pub fn is_common(option: &[u8]) -> bool {
+    const COMMON: [&[u8]; 9] = [
+        b"ro",
+        b"rw",
+        b"sync",
+        b"async",
+        b"dirsync",
+        b"lazytime",
+        b"nolazytime",
+        b"mand",
+        b"nomand",
+    ];
+    option.is_empty() || COMMON.contains(&option)
+}
+
+/// EINVAL for an option of a file system that has none of its own.
+pub fn refuse_options(options: &[u8]) -> Result<()> {
+    match options.split(|&byte| byte == b',').all(is_common) {
+        true => Ok(()),
+        false => Err(Errno::EINVAL),
+    }
+}
+
 /// Every name, for /proc/filesystems.
 pub fn names() -> Result<Vec<&'static str>> {
     KINDS.lock().iter().map(|(name, _)| *name).try_to_vec()

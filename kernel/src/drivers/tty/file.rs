@@ -5,7 +5,7 @@ use super::tty::Tty;
 use crate::mm::fallible::try_arc;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
-use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
+use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::{Errno, Result};
@@ -135,6 +135,10 @@ impl FileOps for TtyFile {
             return Err(if cmd == abi::tty::TIOCSPGRP { Errno::ENOTTY } else { Errno::EIO });
         }
         super::ioctl::terminal(&self.tty, f, cmd, arg)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS | Abilities::SPLICES
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -15,7 +15,7 @@ use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::{PollTable, cond_resched};
 use crate::vfs::admission::admit;
-use crate::vfs::{DevId, FileOps, OpenFile, Path, PollEvents, Position};
+use crate::vfs::{Abilities, DevId, FileOps, OpenFile, Path, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
 use abi::tty as lx;
@@ -288,6 +288,10 @@ impl FileOps for Master {
 
     fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {
         self.control(cmd, arg)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS | Abilities::SPLICES
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -15,7 +15,7 @@ use crate::vfs::notify::Event;
 use crate::vfs::notify::event;
 use crate::vfs::notify::marks::{self, EXCL_UNLINK, Mark, ONESHOT, Watcher};
 use crate::vfs::object::dentry::Name;
-use crate::vfs::{Cred, FileOps, Inode, OpenFile, PollEvents, Position};
+use crate::vfs::{Abilities, Cred, FileOps, Inode, OpenFile, PollEvents, Position};
 use abi::fs::NAME_MAX;
 use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
@@ -302,6 +302,10 @@ impl FileOps for Inotify {
             )?;
         }
         Ok(out)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS
     }
 
     fn as_any(&self) -> &dyn Any {

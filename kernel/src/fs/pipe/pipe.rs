@@ -19,7 +19,7 @@ use crate::sync::{Mutex, MutexGuard, PollTable, WaitQueue};
 use crate::vfs::admission::admit;
 use crate::vfs::anon::{AnonFs, new_path};
 use crate::vfs::per_user::Charge;
-use crate::vfs::{Cred, FileOps, Inode, OpenFile, Owner, PollEvents, Position};
+use crate::vfs::{Abilities, Cred, FileOps, Inode, OpenFile, Owner, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
@@ -332,6 +332,10 @@ impl FileOps for PipeEnd {
         let bytes = self.pipe.ring.lock_killable()?.bytes();
         UserPtr::<i32>::new(arg).write(&i32::try_from(bytes).unwrap_or(i32::MAX))?;
         Ok(0)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS | Abilities::SPLICES
     }
 
     fn as_any(&self) -> &dyn Any {

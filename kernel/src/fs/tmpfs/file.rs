@@ -10,7 +10,9 @@ use super::regular::MAX_SIZE;
 use crate::mm::{Sink, Source};
 use crate::vfs::file_caps;
 use crate::vfs::object::seals::Change;
-use crate::vfs::{FileMapping, FileOps, MapTarget, OpenFile, SetAttr, Timestamp, Whence, ops};
+use crate::vfs::{
+    Abilities, FileMapping, FileOps, MapTarget, OpenFile, SetAttr, Timestamp, Whence, ops,
+};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -113,6 +115,10 @@ impl FileOps for TmpfsInode {
             times.ctime = now;
         });
         Ok(())
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::DIRECT | Abilities::SPLICES
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 use crate::base::memparse::memparse;
+use crate::vfs::registry::is_common;
 use abi::{Errno, Result};
 
 /// The options that were given; `None` for those that were not.
@@ -20,7 +21,7 @@ impl Options {
     /// Parses a comma-separated list; EINVAL for what tmpfs does not know.
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut options = Self::default();
-        for option in text.split(|&b| b == b',').filter(|o| !o.is_empty()) {
+        for option in text.split(|&b| b == b',').filter(|option| !is_common(option)) {
             let text = core::str::from_utf8(option).map_err(|_| Errno::EINVAL)?;
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
             options.set(key, value)?;

@@ -6,7 +6,7 @@ use super::unix::{Kind, Role, Socket};
 use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
-use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
+use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -55,6 +55,10 @@ impl FileOps for SocketFile {
 
     fn release(&self, _f: &OpenFile) {
         self.0.close();
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS | Abilities::SPLICES
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -6,7 +6,7 @@ use super::queue::Queue;
 use crate::mm::Sink;
 use crate::sync::PollTable;
 use crate::try_format;
-use crate::vfs::{FileOps, OpenFile, PollEvents};
+use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents};
 use abi::{Errno, Result};
 use core::any::Any;
 
@@ -51,6 +51,10 @@ impl FileOps for Queue {
     fn flush(&self, _: &OpenFile) -> Result<()> {
         self.unregister();
         Ok(())
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::empty()
     }
 
     fn as_any(&self) -> &dyn Any {

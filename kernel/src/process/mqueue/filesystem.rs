@@ -105,7 +105,10 @@ pub fn init() -> Result<()> {
     let root = sb.root().clone();
     let mount = Mount::new(sb, root, b"mqueue", MountFlags::empty())?;
     MOUNT.call_once(|| mount);
-    crate::vfs::registry::register("mqueue", |_| Ok(directory()?.mount.super_block().clone()));
+    crate::vfs::registry::register("mqueue", |options| {
+        crate::vfs::registry::refuse_options(options)?;
+        Ok(directory()?.mount.super_block().clone())
+    });
     Ok(())
 }
 

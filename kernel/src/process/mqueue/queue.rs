@@ -162,6 +162,10 @@ impl Inode for Queue {
     }
 
     fn set_attr(&self, change: &SetAttr) -> Result<bool> {
+        // Linux leaves it at the least that a file system has.
+        if change.size.is_some_and(|size| size > i32::MAX as u64) {
+            return Err(Errno::EFBIG);
+        }
         let applied = self.attr.apply(change);
         // As on Linux, where it is shown from then on, and means nothing.
         if let Some(size) = change.size.filter(|_| applied) {

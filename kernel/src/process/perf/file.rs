@@ -10,7 +10,9 @@ use crate::mm::user::UserPtr;
 use crate::process::task::current::current;
 use crate::sync::{PollTable, WaitQueue};
 use crate::vfs::anon::anonymous;
-use crate::vfs::{Capability, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position};
+use crate::vfs::{
+    Abilities, Capability, Fd, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position,
+};
 use abi::fs::OpenFlags;
 use abi::perf::{bit, ioctl};
 use abi::{Errno, Result};
@@ -80,6 +82,10 @@ impl FileOps for EventFile {
 
     fn release(&self, _: &OpenFile) {
         life::release(&self.event);
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::TELLS
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -14,7 +14,7 @@ use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::sync::{SpinLock, level};
 use crate::vfs::OpenFile;
-use crate::vfs::object::file::SignalOwner;
+use crate::vfs::object::owner::SignalOwner;
 use abi::fs::OpenFlags;
 use abi::perf::bit;
 use abi::signal::code::{POLL_HUP, POLL_IN};

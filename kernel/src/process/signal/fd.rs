@@ -9,7 +9,7 @@ use crate::process::task::current::current;
 use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::anon::anonymous;
-use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
+use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, SigSet};
 use abi::{Errno, Result};
@@ -106,6 +106,10 @@ impl FileOps for SignalFd {
 
     fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
         try_format!("sigmask:\t{:016x}\n", self.set().0)
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::empty()
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -5,7 +5,8 @@ use super::send::{send_to_process, send_to_task};
 use crate::process::task::task::Task;
 use crate::process::tree::table;
 use crate::vfs::OpenFile;
-use crate::vfs::object::file::SignalOwner;
+use crate::vfs::object::owner::SignalOwner;
+use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, Signal, code};
 use alloc::sync::Arc;
 
@@ -48,7 +49,10 @@ pub fn tell(owner: &SignalOwner, fd: i32, reason: i32, band: u64) {
     });
 }
 
-/// Tells the owner of `file` that a byte has come out of band.
+/// `EPOLLPRI | EPOLLRDBAND`, which a signal of `POLL_PRI` tells.
+const URGENT_BAND: u64 = 0x82;
+
+/// Tells the owner of `file` that a byte has come out of band: by SIGURG, and if he chose a signal for the file, by that too.
 pub fn sigurg(file: &OpenFile) {
     let owner = file.signal_owner();
     let info = SigInfo::new(Signal::SIGURG, code::SI_KERNEL);
@@ -59,6 +63,9 @@ pub fn sigurg(file: &OpenFile) {
             false => send_to_process(task.process(), Signal::SIGURG, info),
         };
     });
+    if owner.signal != 0 && file.flags().contains(OpenFlags::ASYNC) {
+        sigio(file, owner.fd, code::POLL_PRI, URGENT_BAND);
+    }
 }
 
 /// Calls `each` with the thread that is the owner, or a thread of each process that is, if who named it may signal it.

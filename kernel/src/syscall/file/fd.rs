@@ -9,10 +9,10 @@ use crate::mm::user::UserPtr;
 use crate::net::{self, device};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file, file_any, with_files};
-use crate::vfs::object::file::SignalOwner;
 use crate::vfs::object::locks::{self, LockKind, RecordLock, WholeLock};
+use crate::vfs::object::owner::SignalOwner;
 use crate::vfs::object::seals::Seals;
-use crate::vfs::{Capability, Fd, FileType, Files, OpenFile};
+use crate::vfs::{Abilities, Capability, Fd, FileType, Files, OpenFile};
 use abi::fs::{Flock, OpenFlags};
 use abi::net::siocs;
 use abi::tty::{FIONREAD, TIOCGPTPEER};
@@ -164,11 +164,8 @@ fn dup_from(file: Arc<OpenFile>, from: u64, cloexec: bool) -> Result<i64> {
 }
 
 fn set_flags(file: &OpenFile, fd: i32, flags: OpenFlags) -> Result<()> {
-    let changeable = OpenFlags::APPEND
-        | OpenFlags::NONBLOCK
-        | OpenFlags::ASYNC
-        | OpenFlags::DIRECT
-        | OpenFlags::NOATIME;
+    let changeable =
+        OpenFlags::APPEND | OpenFlags::NONBLOCK | OpenFlags::DIRECT | OpenFlags::NOATIME;
     let turns_on_noatime =
         flags.contains(OpenFlags::NOATIME) && !file.flags().contains(OpenFlags::NOATIME);
     if turns_on_noatime
@@ -176,17 +173,31 @@ fn set_flags(file: &OpenFile, fd: i32, flags: OpenFlags) -> Result<()> {
     {
         return Err(Errno::EPERM);
     }
+    let can_be_direct =
+        file.kind() == FileType::Fifo || file.ops().abilities().contains(Abilities::DIRECT);
+    if flags.contains(OpenFlags::DIRECT) && !can_be_direct {
+        return Err(Errno::EINVAL);
+    }
     file.ops().set_flags(file, flags)?;
-    change_flags(file, fd, changeable, flags);
+    set_async(file, fd, flags.contains(OpenFlags::ASYNC))?;
+    file.set_flags(changeable, flags);
     Ok(())
 }
 
-fn change_flags(file: &OpenFile, fd: i32, change: OpenFlags, to: OpenFlags) {
-    let before = file.flags();
-    file.set_flags(change, to);
-    if (before ^ file.flags()).contains(OpenFlags::ASYNC) {
-        file.ops().signals_changed(file, Some(fd));
+/// O_ASYNC, by this descriptor: whether the file knows such a thing, or had nothing to change.
+fn set_async(file: &OpenFile, fd: i32, on: bool) -> Result<bool> {
+    if file.flags().contains(OpenFlags::ASYNC) == on {
+        return Ok(true);
     }
+    if !file.ops().abilities().contains(Abilities::TELLS) {
+        return Ok(false);
+    }
+    if on {
+        file.set_signal_owner(SignalOwner { fd, ..file.signal_owner() })?;
+    }
+    file.set_flags(OpenFlags::ASYNC, if on { OpenFlags::ASYNC } else { OpenFlags::empty() });
+    file.ops().signals_changed(file, Some(fd));
+    Ok(true)
 }
 
 fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
@@ -370,11 +381,15 @@ pub fn ioctl(fd: i32, command: u32, arg: u64) -> Result<i64> {
             with_files(|files| files.set_cloexec(Fd(fd), command == FIOCLEX))?;
             Ok(0)
         }
-        FIONBIO | FIOASYNC => {
+        FIONBIO => {
             let on = UserPtr::<i32>::new(arg).read()? != 0;
-            let flag = if command == FIONBIO { OpenFlags::NONBLOCK } else { OpenFlags::ASYNC };
-            change_flags(&file, fd, flag, if on { flag } else { OpenFlags::empty() });
+            let flag = OpenFlags::NONBLOCK;
+            file.set_flags(flag, if on { flag } else { OpenFlags::empty() });
             Ok(0)
+        }
+        FIOASYNC => {
+            let on = UserPtr::<i32>::new(arg).read()? != 0;
+            if set_async(&file, fd, on)? { Ok(0) } else { Err(Errno::ENOTTY) }
         }
         FIONREAD if file.kind() == FileType::Regular => {
             let left = file.inode().size().saturating_sub(*file.pos().lock());

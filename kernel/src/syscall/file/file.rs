@@ -263,7 +263,9 @@ pub fn truncate(path: u64, len: i64) -> Result<()> {
 pub fn ftruncate(fd: i32, len: i64) -> Result<()> {
     let len = not_negative(len)?;
     let file = file(fd)?;
-    if file.kind() != FileType::Regular || !file.writable() {
+    let is_too_long_for_mq_open =
+        len > i32::MAX as u64 && !file.flags().contains(OpenFlags::LARGEFILE);
+    if file.kind() != FileType::Regular || !file.writable() || is_too_long_for_mq_open {
         return Err(Errno::EINVAL);
     }
     if len > file.inode().size() {
@@ -430,8 +432,7 @@ pub fn sendfile(out_fd: i32, in_fd: i32, offset: UserPtr<i64>, count: usize) -> 
     if !output.writable() {
         return Err(Errno::EBADF);
     }
-    let mappable = matches!(input.kind(), FileType::Regular | FileType::Char | FileType::Block);
-    if !input.seekable() || !mappable || output.flags().contains(OpenFlags::APPEND) {
+    if !super::passing::is_sent(&input) || output.flags().contains(OpenFlags::APPEND) {
         return Err(Errno::EINVAL);
     }
     if isize::try_from(count).is_err() {
@@ -471,17 +472,7 @@ pub fn copy_file_range(
         None => Ok(*file.pos().lock()),
     };
     let (mut from, mut to) = (start(&input, in_offset)?, start(&output, out_offset)?);
-    for file in [&input, &output] {
-        match file.kind() {
-            FileType::Regular => {}
-            FileType::Dir => return Err(Errno::EISDIR),
-            _ => return Err(Errno::EINVAL),
-        }
-    }
-    let appends = output.flags().contains(OpenFlags::APPEND);
-    if !input.readable() || !output.writable() || appends {
-        return Err(Errno::EBADF);
-    }
+    super::passing::check_copied(&input, &output)?;
     let left = input.inode().size().saturating_sub(from);
     let len = len.min(MAX_RW_COUNT).min(usize::try_from(left).unwrap_or(usize::MAX));
     let overlaps = from < to.saturating_add(len as u64) && to < from.saturating_add(len as u64);

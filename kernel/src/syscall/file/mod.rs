@@ -8,6 +8,7 @@ pub(super) mod inotify;
 pub(super) mod install;
 pub(super) mod memfd;
 pub(super) mod mount;
+mod passing;
 pub(super) mod path;
 pub(super) mod splice;
 pub(super) mod xattr;

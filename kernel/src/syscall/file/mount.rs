@@ -69,7 +69,10 @@ pub fn mount(source: u64, target: u64, kind: u64, flags: u64, data: u64) -> Resu
     may_mount()?;
     let wanted = mount_flags(flags);
     // Bits above 32 mean nothing here.
-    let of_instance = SuperFlags::from_bits_truncate(flags as u32);
+    let mut of_instance = SuperFlags::from_bits_truncate(flags as u32);
+    if options.split(|&byte| byte == b',').any(|option| option == b"ro") {
+        of_instance |= SuperFlags::RDONLY;
+    }
     if flags & (MS_REMOUNT | MS_BIND) == MS_REMOUNT | MS_BIND {
         return ops::remount_flags(&at, wanted);
     }

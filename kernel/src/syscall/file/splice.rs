@@ -7,7 +7,7 @@ use crate::mm::user::UserPtr;
 use crate::mm::{Sink, Source};
 use crate::syscall::caller::{file, not_negative, or_sigpipe};
 use crate::vfs::notify::event;
-use crate::vfs::{DevId, FileType, OpenFile, notify};
+use crate::vfs::{Abilities, DevId, FileType, OpenFile, notify};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -130,6 +130,9 @@ impl Step<'_> {
     }
 
     fn out_of_pipe(&self, offset: Place) -> Result<usize> {
+        if !self.output.ops().abilities().contains(Abilities::SPLICES) {
+            return Err(Errno::EINVAL);
+        }
         let at = offset.read()?;
         if at.is_some() && !self.output.seekable() {
             return Err(Errno::EINVAL);
@@ -161,7 +164,8 @@ impl Step<'_> {
     }
 
     fn file_to_pipe(&self, offset: Place) -> Result<usize> {
-        if self.input.kind() == FileType::Dir || is_memory_device(self.input, NULL) {
+        let splices = self.input.ops().abilities().contains(Abilities::SPLICES);
+        if !splices || self.input.kind() == FileType::Dir || is_memory_device(self.input, NULL) {
             return Err(Errno::EINVAL);
         }
         let given = offset.read()?;

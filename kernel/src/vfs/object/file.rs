@@ -8,9 +8,11 @@
 //! waits for a terminal blocks nobody else. `Leaf` for whom to signal and for the watchers.
 #![forbid(unsafe_code)]
 
+use super::abilities::Abilities;
 use super::file_pos::FilePos;
 use super::inode::Inode;
 use super::mode::{FileMode, Position};
+use super::owner::SignalOwner;
 use super::path::Path;
 use super::seek::Whence;
 use super::types::FileType;
@@ -18,7 +20,6 @@ use crate::mm::fallible::try_box;
 use crate::mm::{MapSource, Sink, Source};
 use crate::sync::{PollTable, SpinLock, level};
 use crate::vfs::admission::Admission;
-use crate::vfs::cred::Cred;
 use crate::vfs::notify::event;
 use crate::vfs::{grow, notify};
 use abi::fs::{OpenFlags, PollEvents};
@@ -118,6 +119,10 @@ pub trait FileOps: Send + Sync {
     fn fallocate(&self, _f: &OpenFile, _mode: u32, _offset: u64, _len: u64) -> Result<()> {
         Err(Errno::EOPNOTSUPP)
     }
+    /// What it can do beyond what all can.
+    fn abilities(&self) -> Abilities {
+        Abilities::SPLICES
+    }
     /// A change of status flags by `fcntl`; refuse what the file cannot do.
     fn set_flags(&self, _f: &OpenFile, _flags: OpenFlags) -> Result<()> {
         Ok(())
@@ -136,30 +141,6 @@ pub trait FileOps: Send + Sync {
     }
     /// For downcasts (pipe, tty, epoll, ...).
     fn as_any(&self) -> &dyn Any;
-}
-
-/// Whom `F_SETOWN` and `F_SETSIG` name for SIGIO and SIGURG.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SignalOwner {
-    /// 0: a thread, 1: a process, 2: a group (`F_OWNER_*`).
-    pub kind: i32,
-    pub id: i32,
-    pub signal: i32,
-    /// The uids of the process that set it: they decide whether the signal may be sent.
-    pub uid: u32,
-    pub euid: u32,
-}
-
-impl SignalOwner {
-    /// `F_OWNER_PID`.
-    pub const PROCESS: i32 = 1;
-    /// `F_OWNER_PGRP`.
-    pub const GROUP: i32 = 2;
-
-    /// The same, set by a process with `cred`.
-    pub fn set_by(self, cred: &Cred) -> Self {
-        Self { uid: cred.uid, euid: cred.euid, ..self }
-    }
 }
 
 /// Told when the last reference to a file that it watches is dropped (epoll), or when a descriptor of it is closed (dnotify).

@@ -3,6 +3,7 @@
 //! These modules import each other in a cycle, on purpose: `inode`, `file`, `dentry`, `mount`, `path`, and
 //! `filesystem`. No other module here is part of it.
 
+pub mod abilities;
 pub mod dentry;
 pub mod file;
 pub mod file_pos;
@@ -13,6 +14,7 @@ pub(super) mod mapping;
 pub mod mode;
 pub mod mount;
 pub(super) mod name_hash;
+pub mod owner;
 pub(super) mod path;
 pub mod permit;
 pub mod seals;
