@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use xtask_host::{paths, term};
@@ -128,6 +128,12 @@ impl Image {
 fn identify(path: &Path, sum: &mut Sha256) -> Result<()> {
     let data = fs::symlink_metadata(path).with_context(|| paths::shown(path))?;
     let data = if data.is_symlink() { fs::metadata(path)? } else { data };
+    // It is read more than once, and a fifo or a device may have no end.
+    ensure!(
+        data.is_dir() || data.is_file(),
+        "{} is neither a folder nor a file",
+        paths::shown(path)
+    );
     if !data.is_dir() {
         identify_one(&data, sum);
         return Ok(());
@@ -214,6 +220,17 @@ mod tests {
         }
         let other = packed_in(&roots, b"another init", &root, &overlays).unwrap().archive;
         assert!(!seen.contains(&other));
+    }
+
+    #[test]
+    fn what_has_no_end_is_no_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        for path in [&fifo, Path::new("/dev/zero")] {
+            let told = name(b"init", path, &[], 0).unwrap_err().to_string();
+            assert!(told.contains("neither a folder nor a file"), "{told}");
+        }
     }
 
     #[test]
