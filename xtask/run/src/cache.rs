@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,12 @@ use crate::image::{About, Contents, DIRECTORY, Image, REGULAR};
 use crate::oci::{self, Wishes};
 use crate::tarball::{self, Names};
 use crate::{compression, folder};
+
+/// How the names of what is not ready begin.
+const HALF: &str = ".half-";
+
+/// What has not been touched for so long was left by a packing that a signal ended.
+const LEFT: Duration = Duration::from_secs(3600);
 
 /// How many packed roots are kept, the one in use among them.
 const KEPT: usize = 6;
@@ -68,11 +74,11 @@ fn packed_in(folder: &Path, init: &[u8], root: &Path, overlays: &[PathBuf]) -> R
         return Ok(Packed { archive, wishes });
     }
     let spinner = term::silent_spinner("reading the root");
-    let read = read(root, overlays);
+    let read = read(folder, root, overlays);
     spinner.finish_and_clear();
     let (mut image, wishes) = read?;
     image.add_init(init.to_vec());
-    let half = tempfile::NamedTempFile::new_in(folder)?;
+    let half = tempfile::Builder::new().prefix(HALF).tempfile_in(folder)?;
     let mut to = BufWriter::with_capacity(1 << 20, &half);
     image.write(&mut to).and_then(|()| Ok(to.flush()?)).context("cannot pack the root")?;
     drop(to);
@@ -82,8 +88,8 @@ fn packed_in(folder: &Path, init: &[u8], root: &Path, overlays: &[PathBuf]) -> R
     Ok(Packed { archive, wishes })
 }
 
-/// The contents of `root` and what lies over it.
-fn read(root: &Path, overlays: &[PathBuf]) -> Result<(Image, Wishes)> {
+/// The contents of `root` and what lies over it; what is in between lies in `folder`.
+fn read(folder: &Path, root: &Path, overlays: &[PathBuf]) -> Result<(Image, Wishes)> {
     let mut image = Image::new()?;
     let mut wishes = Wishes::default();
     if root.is_dir() && oci::is_layout(root) {
@@ -91,7 +97,7 @@ fn read(root: &Path, overlays: &[PathBuf]) -> Result<(Image, Wishes)> {
     } else if root.is_dir() {
         folder::add(&mut image, root)?;
     } else {
-        let unpacked = tempfile::tempdir_in(paths::alea())?;
+        let unpacked = tempfile::Builder::new().prefix(HALF).tempdir_in(folder)?;
         if oci::unpack_tar(root, unpacked.path()).unwrap_or(false) {
             wishes = oci::add(&mut image, unpacked.path())?;
         } else {
@@ -173,11 +179,19 @@ fn identify_one(data: &fs::Metadata, sum: &mut Sha256) {
     numbers.iter().for_each(|number| sum.update(number.to_le_bytes()));
 }
 
-/// Removes all but the newest.
+/// Removes all but the newest, and what others have left half done.
 fn prune(folder: &Path) -> Result<()> {
     let mut archives = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
+        if entry.file_name().as_bytes().starts_with(HALF.as_bytes()) {
+            let age = entry.metadata().and_then(|data| data.modified()).map(|at| at.elapsed());
+            if age.is_ok_and(|age| age.is_ok_and(|age| age > LEFT)) {
+                // Somebody else may have removed it.
+                let _ = fs::remove_dir_all(entry.path()).or_else(|_| fs::remove_file(entry.path()));
+            }
+            continue;
+        }
         if entry.path().extension().is_some_and(|extension| extension == "cpio") {
             archives.push((entry.metadata()?.modified()?, entry.path()));
         }
@@ -220,6 +234,25 @@ mod tests {
         }
         let other = packed_in(&roots, b"another init", &root, &overlays).unwrap().archive;
         assert!(!seen.contains(&other));
+    }
+
+    #[test]
+    fn what_a_packing_left_half_done_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at(".half-old-folder/below")).unwrap();
+        for name in [".half-old", ".half-new", "other"] {
+            fs::write(at(name), "").unwrap();
+        }
+        for name in [".half-old", ".half-old-folder", "other"] {
+            let file = fs::File::open(at(name)).unwrap();
+            file.set_modified(SystemTime::now() - 2 * LEFT).unwrap();
+        }
+        prune(folder.path()).unwrap();
+        let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+        left.sort_by_key(|entry| entry.as_ref().unwrap().file_name());
+        let left = left.into_iter().map(|entry| entry.unwrap().file_name());
+        assert!(left.eq([".half-new", "other"]));
     }
 
     #[test]

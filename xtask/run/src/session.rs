@@ -67,6 +67,9 @@ enum Next {
 impl Session {
     /// Boots, and returns the exit status for this program.
     pub fn run(self) -> Result<u8> {
+        // First: a signal leaves nothing behind from here on.
+        let (sender, events) = sync_channel(16);
+        streams::watch_signals(sender.clone())?;
         let folder = tempfile::Builder::new().prefix("alea-run-").tempdir()?;
         let socket = folder.path().join("port");
         let listener = UnixListener::bind(&socket)?;
@@ -78,8 +81,6 @@ impl Session {
             "-device".to_owned(),
             "virtserialport,chardev=port".to_owned(),
         ]);
-        let (sender, events) = sync_channel(16);
-        streams::watch_signals(sender.clone())?;
         let raw = if self.terminal { Some(term::RawMode::enter()?) } else { None };
         let guest = Guest::start(&machine)?;
         let port = sender.clone();
