@@ -68,14 +68,30 @@ pub fn hook(repository: &[&str], boots: bool) -> String {
     hook
 }
 
+/// The option that names `packages`; mmdebstrap takes none without a name.
+fn include(packages: &[&str]) -> Option<String> {
+    (!packages.is_empty()).then(|| format!("--include={}", packages.join(",")))
+}
+
 fn make(packages: &[&str], hook: &str, tar: &Path, sources: &Path) -> Result<()> {
     // Whatever stops mmdebstrap leaves no half root behind.
     let half = tar.with_extension("half");
     let mut mmdebstrap = Command::new("mmdebstrap");
     mmdebstrap.args(["--quiet", "--variant=minbase", "--format=tar"]);
-    mmdebstrap.arg(format!("--include={}", packages.join(",")));
+    mmdebstrap.args(include(packages));
     mmdebstrap.arg(format!("--customize-hook={hook}")).arg(RELEASE).arg(&half).arg(sources);
     let what = format!("making a root of Debian with {} packages more", packages.len());
     process::run(&what, &mut mmdebstrap)?;
     fs::rename(half, tar).context("cannot keep Debian's root")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::include;
+
+    #[test]
+    fn a_root_of_no_packages_names_none() {
+        assert_eq!(include(&[]), None);
+        assert_eq!(include(&["gcc", "gdb"]).unwrap(), "--include=gcc,gdb");
+    }
 }
