@@ -112,6 +112,14 @@ fn clone(into: &Path) -> Result<()> {
     process::run("cloning Limine's binaries", &mut git)
 }
 
+/// Puts files into `folder` that are named as Limine's and boot nothing: an ISO can be made of them, to be compared.
+pub fn stand_in_for_limine(folder: &Path) -> Result<()> {
+    for name in FILES {
+        fs::write(folder.join(name), name.repeat(1000))?;
+    }
+    Ok(())
+}
+
 fn how_to_get_limine() -> String {
     format!(
         "Limine's binaries are neither on this machine nor to be cloned. Where the network allows it, run\n  \

@@ -8,10 +8,13 @@ use std::time::Instant;
 use anyhow::Result;
 use clap::Args;
 
+use crate::newcomer;
+
 use xtask_bench::baseline;
 use xtask_check::residue::wipes;
 use xtask_check::test::Test;
 use xtask_check::{adopters, checking, miri, mutants, proofs};
+use xtask_dist::dist;
 use xtask_host::tally::Tally;
 use xtask_host::{disk, paths, process};
 use xtask_setup::build::UEFI_LOADER;
@@ -30,9 +33,7 @@ pub struct Ci {}
 
 impl Ci {
     pub fn run(self) -> Result<ExitCode> {
-        let first = !paths::checking_kernel().exists();
-        let bytes = if first { FIRST_RUN } else { LATER_RUN };
-        disk::ensure_room(paths::root(), bytes, "cargo xtask ci")?;
+        disk::ensure_room(paths::root(), room(), "cargo xtask ci")?;
         let mut tally = Tally::default();
         let mut needs = setup::DEFAULT.to_vec();
         needs.extend([Need::Rustfmt, Need::Clippy]);
@@ -51,6 +52,7 @@ impl Ci {
         gate(&mut tally, "links of the documentation", doc_links);
         gate(&mut tally, "proofs of arithmetic", proofs::solver);
         gate(&mut tally, "exceptions only get fewer", || shrink::check(paths::root()));
+        fresh_clones(&mut tally);
         part(&mut tally, "tests", |tally| add(tally, Test::default().tally()));
         println!("The kernel that checks itself, on two CPUs:");
         part(&mut tally, "the kernel that checks itself", |tally| {
@@ -89,6 +91,16 @@ impl Ci {
         });
         Ok(tally.conclude())
     }
+}
+
+fn room() -> u64 {
+    if paths::checking_kernel().exists() { LATER_RUN } else { FIRST_RUN }
+}
+
+/// What has to work in a fresh clone; before the tests, whose artefacts fill the disk.
+fn fresh_clones(tally: &mut Tally) {
+    gate(tally, "README's commands in a fresh clone", newcomer::check);
+    gate(tally, "two folders make the same release", dist::check);
 }
 
 /// Runs a part that counts its own results, and says how long it took; whatever kept it from running is one failure.

@@ -3,3 +3,4 @@
 
 pub mod ci;
 pub mod commands;
+mod newcomer;

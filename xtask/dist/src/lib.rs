@@ -2,5 +2,5 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
-mod dist;
+pub mod dist;
 mod sbom;

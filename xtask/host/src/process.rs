@@ -1,13 +1,13 @@
 //! Running other programs: a spinner while they work, their last words when they fail.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::term;
+use crate::{paths, term};
 
 /// Lines of a failed program's output that are worth showing.
 const TAIL: usize = 60;
@@ -18,6 +18,13 @@ pub fn run(what: &str, command: &mut Command) -> Result<()> {
     let result = output(command);
     spinner.finish_and_clear();
     result.map(drop)
+}
+
+/// Clones the last commit of this repository into the folder `to`, which is not there yet.
+pub fn clone_last_commit(to: &Path) -> Result<()> {
+    let mut git = Command::new("git");
+    git.args(["clone", "--quiet", "--local"]).arg(paths::root()).arg(to);
+    run("cloning the last commit", &mut git)
 }
 
 /// Runs `command` and returns its standard output; an exit status other than 0 is an error.
