@@ -18,7 +18,6 @@ use alea_random::credit::State;
 use alea_random::request::Device;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 
 /// Major number of the memory devices.
 const MAJOR: u32 = 1;
@@ -100,10 +99,6 @@ impl FileOps for RandomFile {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

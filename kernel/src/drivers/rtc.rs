@@ -21,7 +21,6 @@ use abi::rtc::{self as numbers, RtcTime};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Linux finds the number at boot; this is the one that it finds.
@@ -172,10 +171,6 @@ impl FileOps for Chip {
             numbers::RTC_UIE_OFF | numbers::RTC_AIE_OFF | numbers::RTC_PIE_OFF => Ok(0),
             _ => Err(Errno::ENOTTY),
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -29,7 +29,6 @@ use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 
 /// Linux gives the ports of its own driver a dynamic major; this is the first of that range.
 const MAJOR: u32 = 234;
@@ -307,9 +306,5 @@ impl FileOps for Channel {
 
     fn position(&self) -> Position {
         Position::None
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

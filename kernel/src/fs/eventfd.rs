@@ -12,7 +12,6 @@ use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::string::String;
-use core::any::Any;
 
 /// The counter never holds more than this; `u64::MAX` means an overflow that user space cannot cause.
 const MAX: u64 = u64::MAX - 1;
@@ -119,10 +118,6 @@ impl FileOps for EventFd {
 
     fn abilities(&self) -> Abilities {
         Abilities::empty()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

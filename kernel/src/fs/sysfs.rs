@@ -18,7 +18,6 @@ use alea_speculation::{FILES, File, Line};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 
 const MAGIC: i64 = 0x6265_6572;
 
@@ -31,9 +30,6 @@ pub(super) struct Root {
 impl Inode for Root {
     fn attr(&self) -> &InodeAttr {
         &self.attr
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -14,7 +14,6 @@ use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 
 /// When a timer fires next, and how often after that; zero is never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,10 +186,6 @@ impl FileOps for TimerFd {
 
     fn abilities(&self) -> Abilities {
         Abilities::empty()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -13,7 +13,6 @@ use abi::socket::{MsgFlags, SOCK_STREAM};
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 const TIOCOUTQ: u32 = 0x5411;
 
@@ -79,9 +78,5 @@ impl FileOps for NetFile {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -23,7 +23,6 @@ use abi::Result;
 use abi::fs::OpenFlags;
 use abi::fs::Statfs;
 use alloc::sync::Arc;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Which of the kernel's internal file systems a nameless file belongs to.
@@ -68,9 +67,6 @@ impl Inode for AnonInode {
     }
     fn special(&self) -> Option<&SpecialSlot> {
         Some(&self.special)
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -123,7 +119,7 @@ fn make_mount(kind: &'static Kind) -> Result<()> {
 
 /// Whether the inode was made here, by [`new_path`].
 pub fn is_anonymous(inode: &dyn Inode) -> bool {
-    inode.as_any().is::<AnonInode>()
+    inode.downcast::<AnonInode>().is_some()
 }
 
 /// A path for a new nameless file. `mode` is what `fstat` shows (a pipe: `S_IFIFO | 0o600`); `label` names

@@ -15,7 +15,6 @@ use crate::mm::{Sink, Source};
 use crate::sync::Once;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 use core::cell::Cell;
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -65,16 +64,9 @@ impl FileOps for DirOps {
     fn fsync(&self, _: &OpenFile, _: bool) -> Result<()> {
         Ok(())
     }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
-impl FileOps for PathOps {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl FileOps for PathOps {}
 
 /// Emits the entries of an open directory from cursor `pos` on, until `emit` returns false; returns the cursor
 /// to continue from. `emit` runs with spinlocks held: it must neither block nor touch user memory, nor take many entries.
@@ -131,7 +123,7 @@ fn begin(file: &OpenFile, pos: u64) -> Result<(&Arc<Dentry>, &DirOps)> {
     if dir.is_unlinked() {
         return Err(Errno::ENOENT);
     }
-    let open = file.ops().as_any().downcast_ref::<DirOps>().ok_or(Errno::ENOTDIR)?;
+    let open = file.ops().downcast::<DirOps>().ok_or(Errno::ENOTDIR)?;
     if pos == 0 {
         open.end.store(dir.children_end(), Ordering::Relaxed);
     }

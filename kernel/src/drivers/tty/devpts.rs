@@ -20,7 +20,6 @@ use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::any::Any;
 
 const MAGIC: i64 = 0x1cd1;
 /// As many pseudo-terminals as Linux allows by default.
@@ -50,9 +49,6 @@ impl PtsInode {
 impl Inode for PtsInode {
     fn attr(&self) -> &InodeAttr {
         &self.attr
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -102,10 +98,6 @@ impl Inode for Root {
             }
             from = index + 1;
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

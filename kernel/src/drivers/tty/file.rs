@@ -11,7 +11,6 @@ use abi::signal::Signal;
 use abi::{Errno, Result};
 use alea_tty::termios::lflag;
 use alloc::sync::Arc;
-use core::any::Any;
 
 /// Below this many unsent bytes poll reports room.
 const POLL_BELOW: usize = 256;
@@ -139,10 +138,6 @@ impl FileOps for TtyFile {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -21,7 +21,6 @@ use abi::signal::Signal;
 use abi::tty as lx;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 /// Bytes that are copied in one go.
 const CHUNK: usize = 256;
@@ -292,10 +291,6 @@ impl FileOps for Master {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -19,7 +19,6 @@ use crate::vfs::{Capability, FileOps, OpenFile, PollEvents, Position, Whence};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest line that a write may add: as in older versions of Linux, which takes 1024 bytes by 6.12.
@@ -131,10 +130,6 @@ impl FileOps for Kmsg {
         } else {
             PollEvents::empty()
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

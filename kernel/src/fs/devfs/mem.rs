@@ -10,7 +10,6 @@ use crate::vfs::{FileOps, MapTarget, OpenFile, Whence};
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 const MAJOR: u32 = 1;
 
@@ -53,9 +52,6 @@ impl FileOps for Mem {
     }
     fn mmap(&self, _: &Arc<OpenFile>) -> Result<MapTarget> {
         if self.0 == Kind::Zero { Ok(MapTarget::Zero) } else { Err(Errno::ENODEV) }
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -20,7 +20,6 @@ use abi::{Errno, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::Ordering;
 
 /// What `epoll_ctl` does.
@@ -372,10 +371,6 @@ impl FileOps for Epoll {
             }
         }
         PollEvents::empty()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

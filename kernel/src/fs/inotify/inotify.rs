@@ -25,7 +25,6 @@ use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use arrayvec::ArrayVec;
-use core::any::Any;
 
 /// `struct inotify_event` without the name; names are padded to multiples of it.
 const HEADER: usize = 16;
@@ -306,9 +305,5 @@ impl FileOps for Inotify {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -24,7 +24,6 @@ use abi::fs::OpenFlags;
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// Linux cannot allocate more slots than this.
@@ -336,10 +335,6 @@ impl FileOps for PipeEnd {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

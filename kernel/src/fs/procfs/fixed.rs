@@ -20,7 +20,6 @@ use abi::fs::{OpenFlags, S_IFDIR, S_IFLNK, S_IFREG, Statfs};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 const PROC_MAGIC: i64 = 0x9fa0;
@@ -251,9 +250,6 @@ impl Inode for FixedInode {
             mode
         };
         if digit & want == want { Ok(()) } else { Err(Errno::EACCES) }
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -14,7 +14,6 @@ use crate::vfs::{Capability, FileOps, OpenFile, PollEvents};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 static READERS: WaitQueue = WaitQueue::new();
@@ -124,10 +123,6 @@ impl FileOps for Kmsg {
 
     fn is_watchable(&self, _: &OpenFile) -> bool {
         true
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

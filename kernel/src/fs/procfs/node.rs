@@ -29,7 +29,6 @@ use abi::fs::{OpenFlags, PATH_MAX, S_IFDIR, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 
 /// What a node stands for. A task's `tid` is the number in the path.
 #[derive(Clone, Copy, Debug)]
@@ -303,15 +302,11 @@ impl Inode for Node {
             _ => Ok(()),
         }
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// The process whose directory in /proc this is.
 pub fn process_of(inode: &dyn Inode) -> Option<u32> {
-    match inode.as_any().downcast_ref::<Node>()?.kind {
+    match inode.downcast::<Node>()?.kind {
         Kind::Process(task) if !task.in_task => Some(task.tid),
         _ => None,
     }

@@ -13,7 +13,6 @@ use crate::vfs::{DevId, FileOps, Inode, InodeAttr, OpenFile, Owner, Path, Timest
 use abi::fs::{OpenFlags, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 /// One namespace, by the name of its link in /proc/PID/ns.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,9 +67,6 @@ impl Inode for NsInode {
         }
         Ok(try_arc(NsFile(self.space))?)
     }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// The file of a namespace.
@@ -97,14 +93,11 @@ impl FileOps for NsFile {
             _ => Err(Errno::ENOTTY),
         }
     }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// Opens the user namespace that owns the one open as `file`: EPERM if none does, ENOTTY if `file` is no namespace.
 pub fn owner(file: &OpenFile) -> Result<OpenFile> {
-    let of = file.ops().as_any().downcast_ref::<NsFile>().ok_or(Errno::ENOTTY)?;
+    let of = file.ops().downcast::<NsFile>().ok_or(Errno::ENOTTY)?;
     if of.0.ino == USER {
         return Err(Errno::EPERM);
     }

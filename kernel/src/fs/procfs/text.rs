@@ -14,7 +14,6 @@ use crate::vfs::{FileOps, OpenFile, PollEvents, Whence};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::fmt::Write as _;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -302,9 +301,5 @@ impl FileOps for TextOps {
             Whence::Set | Whence::Cur => whence.resolve(pos, 0, offset),
             _ => Err(Errno::EINVAL),
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -16,7 +16,6 @@ use crate::vfs::{
 use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 impl TmpfsInode {
     /// A write or `fallocate` takes the file's capabilities away, and without CAP_FSETID the set-id bits.
@@ -119,9 +118,5 @@ impl FileOps for TmpfsInode {
 
     fn abilities(&self) -> Abilities {
         Abilities::DIRECT | Abilities::SPLICES
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -23,7 +23,6 @@ use abi::fs::{OpenFlags, S_IFLNK, S_IFREG};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// What a directory's length grows by with each entry, as in Linux.
@@ -157,7 +156,7 @@ impl TmpfsInode {
 
     /// Adds the first name of a file that had none: false if another was quicker, ENOENT if it had names before.
     fn add_first_name(target: &Arc<dyn Inode>) -> Result<bool> {
-        let file = target.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
+        let file = target.downcast::<Self>().ok_or(Errno::EXDEV)?;
         let mut linkable = file.regular().map_err(|_| Errno::ENOENT)?.linkable.lock();
         if target.attr().nlink() != 0 {
             return Ok(false);
@@ -311,7 +310,7 @@ impl Inode for TmpfsInode {
     }
 
     fn rename(&self, how: &Rename<'_>) -> Result<()> {
-        let new_dir = how.new_dir.as_any().downcast_ref::<Self>().ok_or(Errno::EXDEV)?;
+        let new_dir = how.new_dir.downcast::<Self>().ok_or(Errno::EXDEV)?;
         let now = Timestamp::now();
         let dir_links = |inode: &Arc<dyn Inode>| i32::from(inode.attr().kind() == FileType::Dir);
         let moved = dir_links(how.moved);
@@ -398,10 +397,6 @@ impl Inode for TmpfsInode {
 
     fn xattr_names(&self, each: &mut dyn FnMut(&[u8])) {
         self.xattrs.names(each);
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -10,7 +10,6 @@ use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::tty::FIONREAD;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 const TIOCOUTQ: u32 = 0x5411;
 const SIOCATMARK: u32 = 0x8905;
@@ -59,10 +58,6 @@ impl FileOps for SocketFile {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -8,7 +8,6 @@ use crate::sync::PollTable;
 use crate::try_format;
 use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents};
 use abi::{Errno, Result};
-use core::any::Any;
 
 /// The queue behind an open file: EBADF if there is none.
 pub fn of_file(file: &OpenFile) -> Result<&Queue> {
@@ -55,9 +54,5 @@ impl FileOps for Queue {
 
     fn abilities(&self) -> Abilities {
         Abilities::empty()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -14,7 +14,6 @@ use crate::vfs::{
 use abi::fs::{S_IFDIR, Statfs};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 const MAGIC: i64 = 0x1980_0202;
@@ -88,10 +87,6 @@ impl Inode for Dir {
         self.changed(-1);
         target.attr().add_nlink(-1);
         Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -68,7 +68,7 @@ fn find_or_make(
         Err(Errno::ENOENT) if flags.contains(OpenFlags::CREAT) => {
             dir.mount.check_writable()?;
             ops::create_with(dir, name, cred, || {
-                let queues = dir.inode().as_any().downcast_ref::<Dir>().ok_or(Errno::ENOSYS)?;
+                let queues = dir.inode().downcast::<Dir>().ok_or(Errno::ENOSYS)?;
                 let queue = Queue::new(dir.inode().attr().dev(), mode, shape, cred)?;
                 Ok(queues.enter(queue))
             })

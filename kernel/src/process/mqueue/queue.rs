@@ -19,7 +19,6 @@ use abi::{Errno, Result};
 use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a queue's file says it is, as on Linux.
@@ -181,9 +180,5 @@ impl Inode for Queue {
     fn permission(&self, _: &Cred, want: u32) -> Result<()> {
         // Nothing of this file system is executed.
         if want & crate::vfs::namei::perm::EXEC != 0 { Err(Errno::EACCES) } else { Ok(()) }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -17,7 +17,6 @@ use abi::fs::OpenFlags;
 use abi::perf::{bit, ioctl};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 /// The file of an event.
 pub(super) struct EventFile {
@@ -86,10 +85,6 @@ impl FileOps for EventFile {
 
     fn abilities(&self) -> Abilities {
         Abilities::TELLS
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

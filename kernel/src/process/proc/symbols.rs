@@ -17,7 +17,6 @@ use abi::{Errno, Result};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 
 crate::setting! {
     /// `kernel.kptr_restrict`: who sees addresses of the kernel. 0: who may profile it, and who has CAP_SYSLOG; 1: only the latter;
@@ -99,10 +98,6 @@ impl FileOps for Symbols {
             Whence::Set | Whence::Cur => whence.resolve(pos, 0, offset),
             _ => Err(Errno::EINVAL),
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

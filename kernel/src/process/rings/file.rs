@@ -20,7 +20,6 @@ use crate::trace::{Point, Points};
 use crate::vfs::{Capability, FileOps, OpenFile, PollEvents, Position};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 use zerocopy::IntoBytes;
 
 /// How often readers look for themselves: most of who writes cannot wake them.
@@ -213,10 +212,6 @@ impl FileOps for TraceFile {
         let ready = !is_empty(&session) || session.is_over();
         events.set(PollEvents::READABLE, ready);
         events
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -14,7 +14,6 @@ use abi::fs::OpenFlags;
 use abi::seccomp::{AddFd, Notification, Response, ioctl};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 use zerocopy::{FromBytes, IntoBytes};
 
 struct Listener(Arc<Notifier>);
@@ -53,10 +52,6 @@ impl FileOps for Listener {
 
     fn position(&self) -> Position {
         Position::None
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

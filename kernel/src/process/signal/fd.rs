@@ -14,7 +14,6 @@ use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, SigSet};
 use abi::{Errno, Result};
 use alloc::string::String;
-use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Size of `struct signalfd_siginfo`.
@@ -110,9 +109,5 @@ impl FileOps for SignalFd {
 
     fn abilities(&self) -> Abilities {
         Abilities::empty()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -17,7 +17,6 @@ use abi::{Errno, Result};
 
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 
 struct PidFd {
     process: Arc<Process>,
@@ -72,10 +71,6 @@ impl FileOps for PidFd {
         };
         try_format!("Pid:\t{pid}\nNSpid:\t{pid}\n")
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// A new pidfd of `process`.
@@ -111,7 +106,7 @@ pub fn to_signal(file: &OpenFile) -> Result<Target> {
 
 /// What `file` means; `EBADF` if it is no pidfd.
 pub fn target_of(file: &OpenFile) -> Result<Target> {
-    let pidfd = file.ops().as_any().downcast_ref::<PidFd>().ok_or(Errno::EBADF)?;
+    let pidfd = file.ops().downcast::<PidFd>().ok_or(Errno::EBADF)?;
     let process = pidfd.process.clone();
     Ok(match &pidfd.thread {
         None => Target::Process(process),
@@ -127,6 +122,6 @@ pub fn target_of(file: &OpenFile) -> Result<Target> {
 /// # Errors
 /// `EBADF` if it is no pidfd.
 pub fn process_of(file: &OpenFile) -> Result<Arc<Process>> {
-    let ops = file.ops().as_any().downcast_ref::<PidFd>();
+    let ops = file.ops().downcast::<PidFd>();
     ops.map(|pidfd| pidfd.process.clone()).ok_or(Errno::EBADF)
 }

@@ -153,7 +153,7 @@ pub fn fcntl(fd: i32, command: u32, arg: u64) -> Result<i64> {
 
 /// The inode that keeps the file's seals: only regular files of tmpfs have some.
 fn sealable(file: &OpenFile) -> Result<&TmpfsInode> {
-    let inode = file.inode().as_any().downcast_ref::<TmpfsInode>();
+    let inode = file.inode().downcast::<TmpfsInode>();
     inode.filter(|_| file.kind() == FileType::Regular).ok_or(Errno::EINVAL)
 }
 

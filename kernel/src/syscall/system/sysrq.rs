@@ -20,7 +20,6 @@ use crate::vfs::{FileOps, OpenFile, Position, Whence};
 use crate::{base, process, setting};
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
-use core::any::Any;
 
 setting! {
     /// `kernel.sysrq`: 0 switches the key off, 1 allows all, and other values have a bit for each kind. Linux's default of Debian.
@@ -151,10 +150,6 @@ impl FileOps for Trigger {
 
     fn position(&self) -> Position {
         Position::Ignored
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

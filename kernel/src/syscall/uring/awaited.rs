@@ -19,7 +19,6 @@ use abi::fs::OpenFlags;
 use abi::uring::{Sqe, op};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 const NONBLOCK: u32 = 2;
 
@@ -49,10 +48,6 @@ impl FileOps for Awaited {
                 PollEvents::READABLE
             }
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -22,7 +22,6 @@ use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Most completions that are kept for a full ring.
@@ -344,9 +343,5 @@ impl FileOps for RingFile {
 
     fn may_be_passed(&self) -> bool {
         false
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -51,7 +51,7 @@ pub struct MapRange {
 }
 
 /// The behaviour of an open file. The defaults give Linux's error for what a file cannot do.
-pub trait FileOps: Send + Sync {
+pub trait FileOps: Any + Send + Sync {
     /// Reads at `*pos` and moves it. A file that is not seekable ignores `pos`.
     fn read(&self, _f: &OpenFile, _dst: &mut Sink<'_>, _pos: &mut u64) -> Result<usize> {
         Err(Errno::EINVAL)
@@ -139,8 +139,14 @@ pub trait FileOps: Send + Sync {
     fn fdinfo(&self, _f: &OpenFile) -> Result<String> {
         Ok(String::new())
     }
-    /// For downcasts (pipe, tty, epoll, ...).
-    fn as_any(&self) -> &dyn Any;
+}
+
+impl dyn FileOps {
+    /// As the type that it is.
+    #[inline]
+    pub fn downcast<T: 'static>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
 }
 
 /// Told when the last reference to a file that it watches is dropped (epoll), or when a descriptor of it is closed (dnotify).
@@ -211,8 +217,9 @@ impl OpenFile {
         &self.ops
     }
     /// The file's behaviour as a concrete type.
+    #[inline]
     pub fn downcast<T: 'static>(&self) -> Option<&T> {
-        self.ops.as_any().downcast_ref()
+        self.ops.downcast()
     }
     /// Where it was opened.
     #[inline]

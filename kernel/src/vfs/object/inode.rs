@@ -255,7 +255,7 @@ pub struct Rename<'a> {
 pub type LinkText = Arc<Vec<u8>>;
 
 /// One file-system object.
-pub trait Inode: Send + Sync {
+pub trait Inode: Any + Send + Sync {
     /// The common attributes.
     fn attr(&self) -> &InodeAttr;
 
@@ -375,8 +375,14 @@ pub trait Inode: Send + Sync {
     }
     /// Calls `each`, which must not block, with the names of all extended attributes.
     fn xattr_names(&self, _each: &mut dyn FnMut(&[u8])) {}
-    /// For downcasts.
-    fn as_any(&self) -> &dyn Any;
+}
+
+impl dyn Inode {
+    /// As the type that it is.
+    #[inline]
+    pub fn downcast<T: 'static>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
 }
 
 /// First cursor of entries that an inode's own `readdir` emits; dentries' cursors lie below.
