@@ -11,6 +11,9 @@ use xtask_host::{paths, process};
 /// From the clone to a program of one's own, on two cores.
 const LIMIT: Duration = Duration::from_secs(600);
 
+/// Until the tool says what it can do.
+const HELP_LIMIT: Duration = Duration::from_secs(20);
+
 /// What the program of README's example ends with.
 const STATUS: &str = "7";
 
@@ -22,6 +25,9 @@ pub fn check() -> Result<()> {
     let clone = folder.path().join("alea");
     let start = Instant::now();
     process::clone_last_commit(&clone)?;
+    process::output(process::cargo().args(["xtask", "--help"]).current_dir(&clone))?;
+    let took = start.elapsed();
+    ensure!(took < HELP_LIMIT, "cargo xtask --help took {} s", took.as_secs());
     let mut said = String::new();
     for line in commands {
         let mut shell = Command::new("sh");
