@@ -157,7 +157,14 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         // Release: pairs with the Acquires in `try_lock` and `try_contended`.
         if self.mutex.state.swap(FREE, Ordering::Release) == CONTENDED {
-            self.mutex.waiters.wake_one();
+            wake_next(&self.mutex.waiters);
         }
     }
+}
+
+/// Apart, so that giving back what nobody waits for is short.
+#[cold]
+#[inline(never)]
+fn wake_next(waiters: &WaitQueue) {
+    waiters.wake_one();
 }

@@ -34,7 +34,7 @@ pub fn io_uring_enter(
         0 => file(fd)?,
         _ => process::current().map(|task| &task.registered).ring(fd.cast_unsigned())?,
     };
-    let ring = of_file(&file)?;
+    let ring: &Ring = of_file(&file)?;
     // Acquire: pairs with the Release of `ENABLE_RINGS`.
     if ring.disabled.load(Ordering::Acquire) {
         return Err(Errno::EBADFD);

@@ -62,13 +62,6 @@ impl Pages {
         }
     }
 
-    #[inline]
-    fn write(&self, at: usize, from: &[u8]) {
-        if let Some(frame) = self.frames.get(at / PAGE_SIZE) {
-            frame.write(at % PAGE_SIZE, from);
-        }
-    }
-
     /// A number that user space may change at any time; nothing beyond the end.
     #[inline]
     fn word(&self, at: u32) -> Option<&AtomicU32> {
@@ -103,10 +96,13 @@ impl Pages {
 
 /// The memory of one ring.
 pub struct Shared {
+    /// The first page of `rings`, with the numbers.
+    head: Frame,
     rings: Pages,
     sqes: Pages,
-    sq_entries: u32,
-    cq_entries: u32,
+    /// One less than how many entries there are, a power of two: what remains of an index.
+    sq_mask: u32,
+    cq_mask: u32,
     /// Where the indices of submitted entries stand, if there are any.
     array: Option<u32>,
     sources: [(u64, Arc<dyn MapSource>); 3],
@@ -125,9 +121,11 @@ impl Shared {
             (offset::CQ_RING, rings.mapped_from(offset::CQ_RING)?),
             (offset::SQES, sqes.mapped_from(offset::SQES)?),
         ];
-        let shared = Self { rings, sqes, sq_entries, cq_entries, array, sources };
-        shared.put(at::SQ_MASK, sq_entries - 1);
-        shared.put(at::CQ_MASK, cq_entries - 1);
+        let head = rings.frames.first().ok_or(Errno::EINVAL)?.clone();
+        let (sq_mask, cq_mask) = (sq_entries - 1, cq_entries - 1);
+        let shared = Self { head, rings, sqes, sq_mask, cq_mask, array, sources };
+        shared.put(at::SQ_MASK, sq_mask);
+        shared.put(at::CQ_MASK, cq_mask);
         shared.put(at::SQ_ENTRIES, sq_entries);
         shared.put(at::CQ_ENTRIES, cq_entries);
         Ok(shared)
@@ -163,48 +161,56 @@ impl Shared {
         found.map(|(_, source)| source.clone()).ok_or(Errno::ENOMEM)
     }
 
+    #[inline]
     pub fn sq_entries(&self) -> u32 {
-        self.sq_entries
-    }
-
-    pub fn cq_entries(&self) -> u32 {
-        self.cq_entries
+        self.sq_mask + 1
     }
 
     #[inline]
-    fn get(&self, at: u32) -> u32 {
-        // Acquire: what user space wrote before this number is read after it.
-        self.rings.word(at).map_or(0, |word| word.load(Ordering::Acquire))
+    pub fn cq_entries(&self) -> u32 {
+        self.cq_mask + 1
     }
 
+    /// One of the numbers in the first page.
+    #[inline]
+    fn get(&self, at: u32) -> u32 {
+        // Acquire: what user space wrote before this number is read after it.
+        self.head.words()[at as usize / 4].load(Ordering::Acquire)
+    }
+
+    #[inline]
     fn put(&self, at: u32, value: u32) {
-        if let Some(word) = self.rings.word(at) {
-            // Release: pairs with user space's acquire of the number.
-            word.store(value, Ordering::Release);
-        }
+        // Release: pairs with user space's acquire of the number.
+        self.head.words()[at as usize / 4].store(value, Ordering::Release);
+    }
+
+    /// Which entry is submitted at `head`, if user space names one.
+    #[inline]
+    fn index(&self, head: u32) -> Option<u32> {
+        let place = head & self.sq_mask;
+        let index = match self.array {
+            // Acquire: as in `get`.
+            Some(array) => self.rings.word(array.wrapping_add(place << 2))?.load(Ordering::Acquire),
+            None => place,
+        };
+        (index <= self.sq_mask).then_some(index)
     }
 
     /// How many entries user space says it has submitted behind `head`.
+    #[inline]
     pub fn submitted(&self, head: u32) -> u32 {
         self.get(at::SQ_TAIL).wrapping_sub(head)
     }
 
     /// Whether user space says that all entries are submitted and none was taken.
     pub fn is_full(&self) -> bool {
-        self.submitted(self.get(at::SQ_HEAD)) == self.sq_entries
+        self.submitted(self.get(at::SQ_HEAD)) == self.sq_entries()
     }
 
     /// Copies the entry at `head`; false if the index is none.
     #[inline]
     pub fn read_entry(&self, head: u32, sqe: &mut Sqe) -> bool {
-        let place = head & (self.sq_entries - 1);
-        let index = match self.array {
-            Some(array) => self.get(array.wrapping_add(place << 2)),
-            None => place,
-        };
-        if index >= self.sq_entries {
-            return false;
-        }
+        let Some(index) = self.index(head) else { return false };
         self.sqes.read(index as usize * size_of::<Sqe>(), sqe.as_mut_bytes());
         true
     }
@@ -213,13 +219,13 @@ impl Shared {
     /// up to the end of a page or of a ring. How many.
     #[inline]
     pub fn pass_nops(&self, head: u32, tail: u32, most: u32) -> u32 {
-        let first = head & (self.sq_entries - 1);
-        let place = tail & (self.cq_entries - 1);
-        let most = most.min(self.sq_entries - first).min(self.cq_entries - place);
+        let first = head & self.sq_mask;
+        let place = tail & self.cq_mask;
+        let most = most.min(self.sq_entries() - first).min(self.cq_entries() - place);
         let slots = self.rings.longs_from(at::CQES as usize + place as usize * size_of::<Cqe>());
         let slots = slots.as_chunks().0.iter().take(most as usize);
         match self.array {
-            None => self.pass(slots, first..self.sq_entries),
+            None => self.pass(slots, first..self.sq_entries()),
             Some(array) => {
                 let indices = self.rings.words_from((array + first * 4) as usize);
                 // Acquire: as in `get`.
@@ -245,7 +251,13 @@ impl Shared {
         passed
     }
 
-    /// What the entry at `index` says of itself, if it does nothing and says nothing else.
+    /// As [`nop`](Self::nop), of the entry that is submitted at `head`.
+    #[inline]
+    pub fn nop_at(&self, head: u32) -> Option<u64> {
+        self.nop(self.index(head)?)
+    }
+
+    /// What the entry at `index` is called (its `user_data`), if it does nothing and says nothing else.
     #[inline]
     fn nop(&self, index: u32) -> Option<u64> {
         const LONGS: usize = size_of::<Sqe>() / 8;
@@ -258,7 +270,7 @@ impl Shared {
             [(OPERATION, 0xffff_ffff), (LEN_FLAGS, 0xffff_ffff << 32), (PERSONALITY, 0xffff_0000)];
         const { assert!(op::NOP == 0 && offset_of!(Sqe, op_flags) == 28) };
         const { assert!(offset_of!(Sqe, fd) == 4 && offset_of!(Sqe, personality) == 42) };
-        let index = if index < self.sq_entries { index as usize } else { return None };
+        let index = if index <= self.sq_mask { index as usize } else { return None };
         let longs = self.sqes.frames.get(index / (PAGE_SIZE / size_of::<Sqe>()))?.longs();
         let at = index % (PAGE_SIZE / size_of::<Sqe>()) * LONGS;
         // Relaxed: each is read once, after the tail.
@@ -277,6 +289,7 @@ impl Shared {
     }
 
     /// Entries before this one are taken.
+    #[inline]
     pub fn set_sq_head(&self, head: u32) {
         self.put(at::SQ_HEAD, head);
     }
@@ -299,11 +312,18 @@ impl Shared {
     /// Writes a completion, which user space sees when the tail says so.
     #[inline]
     pub fn put_completion(&self, tail: u32, cqe: &Cqe) {
-        let place = tail & (self.cq_entries - 1);
-        let at = at::CQES as usize + place as usize * size_of::<Cqe>();
-        self.rings.write(at, cqe.as_bytes());
+        const PER_PAGE: usize = PAGE_SIZE / size_of::<Cqe>();
+        const { assert!((at::CQES as usize).is_multiple_of(size_of::<Cqe>())) };
+        let place = (tail & self.cq_mask) as usize + at::CQES as usize / size_of::<Cqe>();
+        let Some(frame) = self.rings.frames.get(place / PER_PAGE) else { return };
+        let [user_data, result] = &frame.longs().as_chunks().0[place % PER_PAGE];
+        // Relaxed: the tail says when they may be read.
+        user_data.store(cqe.user_data, Ordering::Relaxed);
+        let [res, flags] = [cqe.res.cast_unsigned(), cqe.flags].map(u64::from);
+        result.store(res | flags << 32, Ordering::Relaxed);
     }
 
+    #[inline]
     pub fn set_cq_tail(&self, tail: u32) {
         self.put(at::CQ_TAIL, tail);
     }

@@ -98,6 +98,7 @@ pub struct Ring {
 }
 
 /// The ring behind a file; `EOPNOTSUPP` for any other.
+#[inline]
 pub fn of_file(file: &OpenFile) -> Result<&Arc<Ring>> {
     file.downcast::<RingFile>().map(|file| &file.0).ok_or(Errno::EOPNOTSUPP)
 }
@@ -119,6 +120,7 @@ impl Ring {
         })
     }
 
+    #[inline]
     pub fn shared(&self) -> &Shared {
         &self.tower.shared
     }
@@ -156,6 +158,7 @@ impl Ring {
     }
 
     /// Whether a completion finds room among those that user space can see.
+    #[inline]
     pub fn has_room(&self, state: &mut State) -> bool {
         state.room != 0 || self.look_for_room(state)
     }
@@ -176,6 +179,16 @@ impl Ring {
         state.room -= 1;
     }
 
+    /// Completes the next entry, if it does nothing and there is room. Whoever calls it knows that it was submitted, and that none waits.
+    #[inline]
+    pub fn pass_nop(&self, state: &mut State) -> bool {
+        let nop = self.shared().nop_at(state.sq_head).filter(|_| self.has_room(state));
+        let Some(user_data) = nop else { return false };
+        self.put(state, &Cqe { user_data, res: 0, flags: 0 });
+        state.sq_head = state.sq_head.wrapping_add(1);
+        true
+    }
+
     /// Completes up to `most` entries that do nothing, as far as there is room: how many. Whoever calls it knows that no entry waits.
     #[inline]
     pub fn pass_nops(&self, state: &mut State, most: u32) -> u32 {
@@ -191,6 +204,7 @@ impl Ring {
     }
 
     /// Looks how many completions user space has taken: whether there is room for one behind those that are kept.
+    #[inline(never)]
     fn look_for_room(&self, state: &mut State) -> bool {
         if state.kept.is_empty() {
             state.room = self.room_behind(state.cq_tail);
@@ -280,6 +294,7 @@ impl Ring {
     }
 
     /// Shows new completions to user space, and wakes who waits for them.
+    #[inline]
     pub fn show(&self, state: &State) {
         let is_new = self.shown.load(Ordering::Relaxed) != state.cq_tail;
         if is_new {
@@ -289,10 +304,14 @@ impl Ring {
         if is_new || self.has_kept() {
             self.tower.waiters.wake_events(PollEvents::READABLE.bits());
         }
-        let Some(bell) = state.bell.as_ref().filter(|bell| is_new && !bell.only_async) else {
-            return;
-        };
-        if self.shared().cq_flags() & EVENTFD_DISABLED == 0
+        if is_new && let Some(bell) = &state.bell {
+            self.ring_bell(bell);
+        }
+    }
+
+    fn ring_bell(&self, bell: &Bell) {
+        if !bell.only_async
+            && self.shared().cq_flags() & EVENTFD_DISABLED == 0
             && let Some(counter) = bell.file.downcast::<EventFd>()
         {
             counter.signal();

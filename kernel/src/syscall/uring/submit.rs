@@ -14,6 +14,7 @@ use abi::{Errno, Result};
 use zerocopy::FromZeros;
 
 /// Takes up to `count` entries; how many it took.
+#[inline]
 pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
     let there = ring.shared().submitted(state.sq_head).min(ring.shared().sq_entries());
     let count = count.min(there);
@@ -30,10 +31,14 @@ pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
 /// Takes the entries at the front that do nothing: they need not be copied, and change nothing that others look at.
 #[inline]
 fn pass_nops(ring: &Ring, state: &mut State, count: u32) -> u32 {
-    let mut taken = 0;
     if state.chain.is_some() || !state.deferred.is_empty() || state.restricted.is_some() {
         return 0;
     }
+    // One alone, the most usual batch, goes without what many need.
+    if count == 0 || !ring.pass_nop(state) {
+        return 0;
+    }
+    let mut taken = 1;
     while taken != count {
         match ring.pass_nops(state, count - taken) {
             0 => break,
