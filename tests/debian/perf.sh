@@ -66,6 +66,18 @@ perf script -i data -F ip,sym 2>/dev/null | awk '{ print $2 }' | grep -x 'innerm
 perf report -i data --stdio --no-children -G --sort comm 2>/dev/null | grep -o 'main\|outer\|middle\|innermost' | head -4
 perf record -o data -F 999 --call-graph dwarf,4096 -e cpu-clock ./chain > /dev/null 2>&1; echo "status $?"
 perf script -i data -F ip,sym 2>/dev/null | awk '{ print $2 }' | grep -x 'innermost\|middle\|outer\|main' | uniq | head -4
+echo "-- breakpoints"
+cat > watch.c <<'C'
+volatile long watched = 1;
+__attribute__((noinline)) void reached(void) { watched++; }
+int main(void) { for (int i = 0; i < 10; i++) reached(); return 0; }
+C
+gcc -O0 -no-pie -o watch watch.c
+at() { nm watch | awk -v name="$1" '$3 == name { print "0x" $1 }'; }
+perf stat -x, -o out.txt -e mem:$(at watched):w -e mem:$(at reached):x ./watch; echo "status $?"
+grep -v '^#\|^$' out.txt | cut -d, -f1
+perf record -o data -c 1 -e mem:$(at reached):x ./watch > /dev/null 2>&1; echo "status $?"
+perf script -i data -F comm,sym 2> /dev/null | sort | uniq -c
 echo "-- names of the kernel"
 perf record -o data -F 999 -e cpu-clock dd if=/dev/zero of=/dev/null bs=64k count=5000 > /dev/null 2>&1; echo "status $?"
 perf report -i data --stdio --sort sym 2>/dev/null | awk '$2 == "[k]" { print ($3 ~ /^0x/ ? "number" : "name") }' | sort | uniq -c | sort -n | awk 'END { print $2 }'
