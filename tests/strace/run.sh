@@ -3,8 +3,11 @@
 cd /suite/tests || exit 1
 export STRACE_ARCH=x86_64 STRACE_NATIVE_ARCH=x86_64 SIZEOF_KERNEL_LONG_T=8 SIZEOF_LONG=8 MIPS_ABI= TIMEOUT_DURATION=600
 # Those left out run each of 799 programs under strace, to look at how it chooses calls by their names, or most of them for its words
-# about personalities; kill_child tries for half of the limit to hit a moment.
-[ $# -gt 0 ] || set -- $(xargs < ../names grep -LE 'test_trace_expr|test_pure_prog_set|test_prog_set|qualify_personality|Run strace until')
+# about personalities, or begin strace a thousand times, with words that it refuses or with faults at each place (`qual_fault`);
+# kill_child tries for half of the limit to hit a moment.
+long='test_trace_expr|test_pure_prog_set|test_prog_set|qualify_personality|Check syscall set parsing|qual_fault\.test'
+long="$long|check_fault_injection|Run strace until"
+[ $# -gt 0 ] || set -- $(xargs < ../names grep -LE "$long")
 ip link set lo up 2> /dev/null
 for name; do
 	echo "=-=-= $name"
