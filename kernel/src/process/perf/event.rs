@@ -4,11 +4,10 @@
 //! not run. Never drops another event with a spinlock held. Locks: `Perf`, for the times; a mutex for the links, inside that
 //! of all events ([`Changes`]).
 
-use super::breakpoint::{self, Aim};
 use super::chains::Chains;
 use super::context::{self, Context};
 use super::long;
-use super::owed::Owed;
+use super::part::{Aim, Owed};
 use super::period::Pace;
 use super::record::{Place, Record};
 use super::ring::{Put, Ring};
@@ -277,17 +276,25 @@ impl Event {
         if is_last {
             self.stop();
         }
-        self.owe_trap(&place);
-        self.owe(is_last);
+        if self.attr.has(bit::SIGTRAP) {
+            let is_shown = place.from_user || !self.attr.has(bit::EXCLUDE_KERNEL);
+            self.owed.owe_trap(if is_shown { place.address } else { 0 });
+        }
+        self.first().owed.owe(is_last);
+    }
+
+    /// The one that has the descriptor.
+    pub fn first(&self) -> &Self {
+        self.parent.as_deref().unwrap_or(self)
     }
 
     /// Writes a record where those of the event go.
     pub fn output(&self, record: &Record<'_>, task: Option<&Task>, may_wake: bool) {
-        let first = self.parent.as_deref().unwrap_or(self);
+        let first = self.first();
         if let Some(ring) = &*first.ring.lock() {
             match ring.write(record, |number| Record::lost(self, task, number), may_wake) {
                 Put::Quietly => {}
-                Put::Wakes => self.owe(false),
+                Put::Wakes => first.owed.owe(false),
                 Put::Nothing => {
                     first.lost.fetch_add(1, Ordering::Relaxed);
                 }
@@ -297,7 +304,7 @@ impl Event {
 
     /// So many were not told of.
     pub fn lose(&self, number: u64) {
-        let first = self.parent.as_deref().unwrap_or(self);
+        let first = self.first();
         first.lost.fetch_add(number, Ordering::Relaxed);
         if let Some(ring) = &*first.ring.lock() {
             ring.lose(number);
@@ -306,8 +313,7 @@ impl Event {
 
     /// Wakes who waits for records that were written where nobody could be woken.
     pub fn wake_owed(&self) {
-        let first = self.parent.as_deref().unwrap_or(self);
-        if let Some(ring) = &*first.ring.lock() {
+        if let Some(ring) = &*self.first().ring.lock() {
             ring.wake_owed();
         }
     }
@@ -400,7 +406,7 @@ impl Event {
         if counts != self.is_counting() {
             self.settle(self.now(), None);
             self.counts.store(counts, Ordering::Relaxed);
-            breakpoint::changed(self);
+            self.reload();
         }
     }
 

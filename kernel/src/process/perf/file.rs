@@ -3,7 +3,7 @@
 //! Owns the event. Locks: the mutex of all events, for commands.
 
 use super::event::{Changes, Event, changes};
-use super::{breakpoint, life, map, owed, read, settings, tracepoint};
+use super::{breakpoint, life, map, pay, read, settings, tracepoint};
 use crate::mm::Sink;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
@@ -76,7 +76,7 @@ impl FileOps for EventFile {
     }
 
     fn signals_changed(&self, file: &OpenFile, fd: Option<i32>) {
-        owed::listen(&self.event, file, fd);
+        pay::listen(&self.event, file, fd);
     }
 
     fn release(&self, _: &OpenFile) {

@@ -4,7 +4,7 @@
 
 use super::context::{self, Context};
 use super::event::{Changes, Event, Subject, changes};
-use super::{breakpoint, emit, owed, sched, told, tracepoint};
+use super::{breakpoint, emit, pay, sched, told, tracepoint};
 use crate::mm::fallible::try_arc;
 use crate::process::task::current::Current;
 use crate::process::task::task::Task;
@@ -73,7 +73,7 @@ pub(in crate::process) fn leave(task: Current) {
 #[cold]
 fn ends(task: Current) {
     emit::ends(&task);
-    owed::pay(task);
+    pay::pay(task);
     if let Some(context) = task.perf.get() {
         end_all(context);
     }
@@ -105,8 +105,9 @@ pub(in crate::process) fn forked(maker: &Task, child: &Task) {
 #[cold]
 pub(in crate::process) fn switched(prev: &Task, next: &Task, state: i64) {
     emit::switched(prev, next, state == 0);
+    breakpoint::collect(prev);
     told::switched(prev, next, state);
-    owed::hand_over(next);
+    pay::hand_over(next);
 }
 
 /// The running task has a new name, not by exec.

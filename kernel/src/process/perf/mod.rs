@@ -6,7 +6,7 @@
 //! of the task when somebody asks. So nobody who is not looked at pays.
 //!
 //! [`mod@open`] is the call, [`mod@file`] what its descriptor can do, [`mod@read`] what is read of it, [`mod@life`] what
-//! becomes of events when tasks are made, execute and end, [`tracepoint`] those of system calls and of the scheduler, [`breakpoint`] those of debug registers, [`owed`] the signals that samples send, [`sched`] where the latter are told, [`settings`] what stands below /proc/sys and /sys.
+//! becomes of events when tasks are made, execute and end, [`tracepoint`] those of system calls and of the scheduler, [`breakpoint`] those of debug registers, [`mod@pay`] the signals that samples send, [`mod@part`] what an event holds that knows no event, [`sched`] where the latter are told, [`settings`] what stands below /proc/sys and /sys.
 //!
 //! Lock order: who changes which events there are, or which are on, holds the mutex of all events, then that of an event's
 //! links, then a context's list, then an event's times. What the tracepoints call takes the last two only, with interrupts off.
@@ -22,7 +22,8 @@ mod locked;
 mod long;
 mod map;
 mod open;
-mod owed;
+mod part;
+mod pay;
 mod period;
 mod read;
 mod record;
@@ -43,6 +44,6 @@ pub(in crate::process) fn kept_pages() -> u64 {
 pub(in crate::process) use life::{exec_done, forked, inherit, leave, switched};
 pub use life::{mapped, named};
 pub use open::{Request, open};
-pub(in crate::process) use owed::pay;
-pub(in crate::process) use sched::{has_switched, woken};
+pub(in crate::process) use pay::{has_switched, pay};
+pub(in crate::process) use sched::woken;
 pub(in crate::process) use settings::{is_open_to_all, register};

@@ -2,9 +2,10 @@
 //!
 //! Owns nothing. Never waits: it is asked in interrupt handlers. Locks: `Perf`, for when the last sample was.
 
-use super::breakpoint;
 use super::event::{Changes, Event};
 use super::sampler;
+use crate::process::sched;
+use crate::process::task::current::{TASKS, current};
 use crate::sync::{SpinLock, level};
 use crate::time;
 use abi::Result;
@@ -87,7 +88,20 @@ impl Event {
         self.settle(self.now(), None);
         self.on.store(false, Ordering::Relaxed);
         self.counts.store(false, Ordering::Relaxed);
-        breakpoint::changed(self);
+        self.reload();
+    }
+
+    /// An event of a breakpoint counts from now on, or does no more, or looks elsewhere: its task loads its registers anew.
+    pub fn reload(&self) {
+        if self.what != Software::Breakpoint {
+            return;
+        }
+        if let Some(task) = self.task() {
+            task.tracing.breakpoints.expect_events(&task);
+            if !TASKS.is_active() || !core::ptr::eq(&*task, &*current()) {
+                sched::kick(&task);
+            }
+        }
     }
 
     /// Whether a sample is to be taken, `more` having happened: how many it stands for.

@@ -5,8 +5,6 @@
 //! the first event that is about wake-ups; what finds no room in them counts as lost. Never takes a lock of an event while a task is woken. Locks: `Woken`, of the notes of the CPU in use.
 
 use super::context::{self, Context};
-use super::event::Event;
-use super::owed;
 use super::record::Place;
 use super::told::count;
 use super::tracepoint::{Fact, Task as Named, Told};
@@ -176,18 +174,4 @@ fn tell_here(told: &Told<'_>) {
         tell_noted(true);
         cpu::without_interrupts(|| tell(told, 0, true));
     }
-}
-
-/// This CPU has gone away from `prev`, and is on another stack: who waits for what was told of it meanwhile is woken. Interrupts are off.
-#[cold]
-#[inline(never)]
-pub(in crate::process) fn has_switched(prev: &Task) {
-    let wake = |context: &Context| context.for_each(Event::wake_owed);
-    if let Some(context) = prev.perf.get() {
-        wake(context);
-    }
-    if let Ok(context) = context::of_cpu(percpu::cpu_id()) {
-        wake(context);
-    }
-    owed::pay_behind(prev);
 }

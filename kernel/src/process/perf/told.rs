@@ -3,7 +3,6 @@
 //! It runs in the switch from task to task and in page faults, where no spinlock is held that stands after `Perf`. It
 //! allocates nothing, wakes nobody and touches no user memory. Owns nothing. Locks: `Perf`, of the lists that it goes through.
 
-use super::breakpoint;
 use super::context::{self, Context};
 use super::record::Place;
 use super::sampler;
@@ -105,7 +104,6 @@ fn of_this_cpu(place: Place<'_>, may_wake: bool, is_meant: impl Fn(Software) -> 
 #[cold]
 pub(super) fn switched(prev: &Task, next: &Task, state: i64) {
     sched::switched(prev, next, state);
-    breakpoint::collect(prev);
     let cpu = percpu::cpu_id();
     let is_switch = |what| what == Software::Switches;
     let ip = switched as *const () as u64;

@@ -4,25 +4,21 @@
 //! has is noted when it is loaded, so that a hit finds it. What the kernel reads and writes for the program is counted when the
 //! program goes on, or is switched away from. Owns nothing. Never watches the kernel's own memory. Locks: `Perf`, of the task's list.
 
-mod spot;
+mod modify;
 
-pub(super) use spot::Aim;
-use spot::Spot;
+pub(super) use modify::modify;
 
 use super::context::Context;
-use super::event::{Changes, Event};
+use super::part::Spot;
 use super::record::Place;
 use crate::arch::entry::frame::{FLAG_RF, TrapFrame};
 use crate::arch::task::debug::{self, PLACES};
 use crate::base::{cpu, percpu};
-use crate::process::sched;
-use crate::process::task::current::{Current, TASKS, current};
+use crate::process::task::current::Current;
 use crate::process::task::task::Task;
-use abi::perf::{Attr, Software, bit, kind, sample};
+use abi::perf::{Attr, Software, bit, sample};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
-use zerocopy::IntoBytes;
 
 /// HW_BREAKPOINT_EMPTY and HW_BREAKPOINT_INVALID.
 const EMPTY: u32 = 0;
@@ -75,19 +71,6 @@ pub(in crate::process) fn places_of(task: &Task) -> usize {
 pub(super) fn check_room(task: &Task, context: &Context, cpu: Option<usize>) -> Result<()> {
     let all = taken(context, cpu) + task.tracing.breakpoints.places();
     if all >= PLACES { Err(Errno::ENOSPC) } else { Ok(()) }
-}
-
-/// An event of a breakpoint counts from now on, or does no more, or looks elsewhere: its task loads its registers anew.
-pub(super) fn changed(event: &Event) {
-    if event.what != Software::Breakpoint {
-        return;
-    }
-    if let Some(task) = event.task() {
-        task.tracing.breakpoints.expect_events(&task);
-        if !TASKS.is_active() || !core::ptr::eq(&*task, &*current()) {
-            sched::kick(&task);
-        }
-    }
 }
 
 /// Puts the events of the running task into registers that its tracer has not enabled; false if it has none at all. Interrupts are off.
@@ -185,39 +168,4 @@ fn count(context: &Context, task: &Task, id: u64, number: u32, place: Place<'_>)
         });
     });
     executes
-}
-
-/// PERF_EVENT_IOC_MODIFY_ATTRIBUTES: an event, and those inherited from it, look elsewhere, and have other data for SIGTRAP.
-pub(super) fn modify(event: &Arc<Event>, attr: &Attr, changes: &Changes) -> Result<()> {
-    if attr.kind != event.attr.kind {
-        return Err(Errno::EINVAL);
-    }
-    if attr.kind != kind::BREAKPOINT {
-        return Err(Errno::EOPNOTSUPP);
-    }
-    let mut result = Ok(());
-    event.for_each_heir(changes, &mut |event, changes| {
-        if result.is_ok() {
-            result = modify_one(event, attr, changes);
-        }
-    });
-    result
-}
-
-fn modify_one(event: &Event, attr: &Attr, changes: &Changes) -> Result<()> {
-    event.aim.set_sig_data(attr.sig_data);
-    event.set_on(changes, false);
-    let turned = Spot::of(attr).and_then(|spot| {
-        let mut same = Attr { sig_data: attr.sig_data, ..event.attr };
-        (same.config1, same.config2, same.bp_type) = (attr.config1, attr.config2, attr.bp_type);
-        same.flags = same.flags & !bit::DISABLED | attr.flags & bit::DISABLED;
-        if same.as_bytes() == attr.as_bytes() { Ok(spot) } else { Err(Errno::EINVAL) }
-    });
-    if let Ok(spot) = turned {
-        event.aim.turn(spot, attr);
-    }
-    if !event.aim.is_disabled() {
-        event.set_on(changes, true);
-    }
-    turned.map(drop)
 }
