@@ -19,7 +19,7 @@ use crate::rules::{
 };
 use crate::shown::Figures;
 use crate::tree::Tree;
-use crate::{graph, marked, runs, syscalls, words};
+use crate::{graph, marked, runs, shrink, syscalls, words};
 use xtask_host::paths;
 
 /// The kernel's source folder.
@@ -48,6 +48,7 @@ impl Tidy {
             write(root)?;
         }
         check(root)?;
+        shrink::check(root)?;
         println!("tidy: ok");
         Ok(ExitCode::SUCCESS)
     }
