@@ -349,10 +349,13 @@ pub fn retry(ring: &Ring, state: &mut State) {
 
 #[inline(never)]
 fn retry_parked(ring: &Ring, state: &mut State) {
-    if ring.has_work() {
+    let has_work = ring.has_work();
+    // Taken back before anything is looked at: what comes meanwhile says so again.
+    let has_rung = has_work && ring.is_mine() && ring.tower.take_rung();
+    if has_work {
         ring.take_inbox(state);
     }
-    if ring.has_work() && ring.is_mine() && ring.tower.take_rung() {
+    if has_rung {
         let mut from = 0;
         while let Some(at) = state.rung.take(from) {
             from = at + 1;
