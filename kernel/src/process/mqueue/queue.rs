@@ -1,13 +1,13 @@
 //! [`Queue`]: a queue, which is an inode of the file system of queues.
 //!
-//! Owns the messages, whose table is made with the queue, since its user is charged for it then: so a message never fails to
-//! find its place. Never tells, wakes a poll or touches a time with the state locked. Locks: a `Stream` for the state.
+//! Owns the messages, whose table grows with them: its user is charged for all that there may be when the queue is made, but a table of
+//! megabytes in one piece is not always to be had. Never tells, wakes a poll or touches a time with the state locked. Locks: a `Stream` for the state.
 
 use super::limits::{self, Number};
 use super::message::Message;
 use super::registration::Registration;
 use super::waiter::Waiters;
-use crate::mm::fallible::{TryVec, try_arc};
+use crate::mm::fallible::try_arc;
 use crate::mm::kernel_memory_low;
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Pace, SpinLock, WaitQueue, level};
@@ -18,7 +18,6 @@ use abi::ipc::MqAttr;
 use abi::{Errno, Result};
 use alloc::collections::BinaryHeap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// How long a queue's file says it is, as on Linux.
@@ -63,8 +62,13 @@ impl State {
         self.messages.len()
     }
 
-    /// Keeps a message; the queue is not full.
-    #[expect(clippy::disallowed_methods, reason = "the table has room for as many as there may be")]
+    /// Makes room for one message more: `ENOMEM`.
+    pub fn make_room(&mut self) -> Result<()> {
+        self.messages.try_reserve(1).map_err(|_| Errno::ENOMEM)
+    }
+
+    /// Keeps a message, for which there is room: it was made, or one was taken.
+    #[expect(clippy::disallowed_methods, reason = "the caller has made room")]
     pub fn keep(&mut self, message: Message) {
         self.bytes += message.data.len() as u64;
         self.messages.push(message.in_turn(self.next));
@@ -94,7 +98,6 @@ impl Queue {
         // Relaxed: only uniqueness matters.
         let ino = NEXT.fetch_add(1, Ordering::Relaxed);
         let mode = S_IFREG | mode & 0o7777;
-        let messages = BinaryHeap::from(Vec::with_room(most)?);
         try_arc(Self {
             _counted: Counted::new(Kind::PosixQueue),
             _number: number,
@@ -104,7 +107,7 @@ impl Queue {
             most,
             size,
             state: SpinLock::new(State {
-                messages,
+                messages: BinaryHeap::new(),
                 bytes: 0,
                 next: 0,
                 receivers: Waiters::default(),

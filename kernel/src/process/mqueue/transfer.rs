@@ -61,6 +61,7 @@ impl Queue {
             receiver.give(message);
             drop(state);
         } else {
+            state.make_room()?;
             state.keep(message);
             let told = if state.len() == 1 { state.registered.take() } else { None };
             drop(state);
