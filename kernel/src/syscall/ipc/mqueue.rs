@@ -14,6 +14,7 @@ use abi::ipc::MqAttr;
 use abi::signal::Signal;
 use abi::time::Timespec;
 use abi::{Errno, Result};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Priorities are less than this.
@@ -109,10 +110,18 @@ pub fn mq_timedreceive(
 /// `struct sigevent` up to where the thread would be named.
 pub fn mq_notify(fd: i32, event: UserPtr<[i32; 4]>) -> Result<()> {
     let how = event.non_null().map(|event| read_event(event.read()?)).transpose()?;
-    let file = file(fd)?;
-    let queue = mqueue::of_file(&file)?;
+    let opened = file(fd)?;
+    let queue = mqueue::of_file(&opened)?;
     match how {
-        Some(how) => queue.register(how),
+        Some(how) => {
+            queue.register(how)?;
+            // A close by another thread may have looked for it before it was there: nobody else would take it back.
+            if file(fd).is_ok_and(|now| Arc::ptr_eq(&now, &opened)) {
+                return Ok(());
+            }
+            queue.unregister();
+            Err(Errno::EBADF)
+        }
         None => {
             if queue.unregister() {
                 queue.note_access();
