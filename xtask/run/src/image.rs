@@ -30,6 +30,9 @@ const LARGE: u64 = 32 << 20;
 const LONGEST_PATH: usize = 4095;
 const LONGEST_NAME: usize = 255;
 
+/// The longest target of a link, in bytes: Linux's.
+pub const LONGEST_TARGET: usize = 4095;
+
 /// What an entry is besides its contents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {

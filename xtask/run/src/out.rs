@@ -15,10 +15,7 @@ use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 use xtask_host::paths;
 
-use crate::image::{DIRECTORY, REGULAR, SYMLINK, TYPE, relative};
-
-/// The longest target of a link, in bytes: Linux's.
-const LONGEST_TARGET: u32 = 4095;
+use crate::image::{DIRECTORY, LONGEST_TARGET, REGULAR, SYMLINK, TYPE, relative};
 
 /// The folders that are filled, one after the other.
 pub struct Outs {
@@ -111,7 +108,7 @@ fn entry(archive: &mut Archive<Pieces>, header: &Header, place: &Path) -> Result
     match kind {
         DIRECTORY => fs::create_dir(place)?,
         SYMLINK => {
-            ensure!(header.size <= LONGEST_TARGET, "the target of a link is too long");
+            ensure!(header.size as usize <= LONGEST_TARGET, "the target of a link is too long");
             let mut target = Vec::new();
             contents(archive, &mut target)?;
             symlink(std::ffi::OsStr::from_bytes(&target), place)?;

@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail, ensure};
 use tar::{Archive, Entry, EntryType};
 
 use crate::image::{
-    About, BLOCK, CHARACTER, Contents, DIRECTORY, FIFO, Image, REGULAR, SYMLINK, relative,
+    About, BLOCK, CHARACTER, Contents, DIRECTORY, FIFO, Image, LONGEST_TARGET, REGULAR, SYMLINK,
+    relative,
 };
 
 /// What the names of an OCI layer mean.
@@ -18,9 +19,6 @@ pub enum Names {
     /// `.wh.NAME` removes NAME, `.wh..wh..opq` all that lower layers put into its folder.
     Whiteouts,
 }
-
-/// The longest target of a link, in bytes: Linux's.
-const LONGEST_TARGET: usize = 4095;
 
 const WHITEOUT: &[u8] = b".wh.";
 const OPAQUE: &[u8] = b".wh..wh..opq";
