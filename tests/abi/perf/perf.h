@@ -24,6 +24,16 @@ static UNUSED struct perf_event_attr software(uint64_t config)
 	return attr;
 }
 
+/* Each fault of the program's is a sample, once it is switched on. */
+static UNUSED struct perf_event_attr every_fault(void)
+{
+	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
+	attr.sample_period = 1;
+	attr.disabled = 1;
+	attr.exclude_kernel = 1;
+	return attr;
+}
+
 /* The number of a tracepoint, as "sched/sched_switch", where the program has mounted tracefs. */
 static UNUSED int id_of(const char *name)
 {

@@ -6,15 +6,6 @@
 
 static uint64_t record[512];
 
-static struct perf_event_attr faults(void)
-{
-	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
-	attr.sample_period = 1;
-	attr.disabled = 1;
-	attr.exclude_kernel = 1;
-	return attr;
-}
-
 static int samples(struct ring *ring)
 {
 	int number = 0;
@@ -26,7 +17,7 @@ static int samples(struct ring *ring)
 static void alone(void)
 {
 	SAY("-- the count of an event");
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	attr.sample_type = PERF_SAMPLE_PERIOD | PERF_SAMPLE_READ | PERF_SAMPLE_RAW;
 	attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID | PERF_FORMAT_LOST;
 	int fd = must_open(&attr, 0, -1, -1, 0);
@@ -56,7 +47,7 @@ static void alone(void)
 static void groups(void)
 {
 	SAY("-- the counts of a group");
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	attr.sample_type = PERF_SAMPLE_READ;
 	attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED;
 	int leader = must_open(&attr, 0, -1, -1, 0);
@@ -101,7 +92,7 @@ static void groups(void)
 static void inherited(void)
 {
 	SAY("-- and children");
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	attr.inherit = 1;
 	attr.sample_type = PERF_SAMPLE_READ;
 	try_open("without the task", &attr, 0, -1, -1, 0);
@@ -114,7 +105,7 @@ static void inherited(void)
 static void refreshed(void)
 {
 	SAY("-- REFRESH");
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	attr.sample_type = PERF_SAMPLE_IP;
 	int fd = must_open(&attr, 0, -1, -1, 0);
 	struct ring ring = map(fd, 8);
@@ -137,7 +128,7 @@ static void refreshed(void)
 	fd = must_open(&attr, 0, -1, -1, 0);
 	T(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
 	close(fd);
-	attr = faults();
+	attr = every_fault();
 	attr.inherit = 1;
 	fd = must_open(&attr, 0, 0, -1, 0);
 	T(ioctl(fd, PERF_EVENT_IOC_REFRESH, 1));
@@ -147,7 +138,7 @@ static void refreshed(void)
 static void periods(void)
 {
 	SAY("-- PERIOD");
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	attr.sample_period = 1000000;
 	attr.sample_type = PERF_SAMPLE_IP;
 	int fd = must_open(&attr, 0, -1, -1, 0);
@@ -171,7 +162,7 @@ static void periods(void)
 	close(fd);
 
 	/* Who wants to know for how many a sample stands gets one for each. */
-	attr = faults();
+	attr = every_fault();
 	attr.sample_period = 1000000;
 	attr.sample_type = PERF_SAMPLE_PERIOD;
 	fd = must_open(&attr, 0, -1, -1, 0);

@@ -32,15 +32,6 @@ static void forget(void)
 	times = hups = bad = 0;
 }
 
-static struct perf_event_attr faults(void)
-{
-	struct perf_event_attr attr = software(PERF_COUNT_SW_PAGE_FAULTS);
-	attr.sample_period = 1;
-	attr.disabled = 1;
-	attr.exclude_kernel = 1;
-	return attr;
-}
-
 static void own(int fd, int number)
 {
 	expected_fd = fd;
@@ -51,7 +42,7 @@ static void own(int fd, int number)
 
 static void refreshed(int number, int mapped)
 {
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	int fd = must_open(&attr, 0, -1, -1, 0);
 	struct ring ring = {0};
 	if (mapped)
@@ -80,7 +71,7 @@ static void refreshed(int number, int mapped)
 static void each(void)
 {
 	SAY("-- each sample");
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	int fd = must_open(&attr, 0, -1, -1, 0);
 	own(fd, SIGRTMIN);
 	forget();
@@ -103,7 +94,7 @@ static void each(void)
 static void plain(void)
 {
 	SAY("-- SIGIO without F_SETSIG");
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	int fd = must_open(&attr, 0, -1, -1, 0);
 	int on = 1;
 	expected_fd = fd;
@@ -136,7 +127,7 @@ static void others(void)
 		touch_pages(20);
 		_exit(0);
 	}
-	struct perf_event_attr attr = faults();
+	struct perf_event_attr attr = every_fault();
 	int fd = must_open(&attr, child, -1, -1, 0);
 	own(fd, SIGRTMIN);
 	forget();
