@@ -57,6 +57,11 @@ pub const COMMANDS: &[Command] = &[
     ),
     Command("strace", SUITES, "Run strace's own tests on both kernels, and compare how each ends"),
     Command(
+        "gdb",
+        SUITES,
+        "Run gdb's own tests on both kernels, and compare each of their verdicts",
+    ),
+    Command(
         "runtimes",
         SUITES,
         "Run the own tests of Go, Python and Linux on Linux and on Alea, and compare them",

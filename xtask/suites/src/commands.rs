@@ -19,6 +19,8 @@ pub enum Command {
     Liburing(liburing::Liburing),
     /// Run strace's own tests on both kernels, and compare how each ends
     Strace(rooted::Strace),
+    /// Run gdb's own tests on both kernels, and compare each of their verdicts
+    Gdb(rooted::Gdb),
     /// Run the own tests of Go, Python and Linux on Linux and on Alea, and compare them
     Runtimes(runtimes::Runtimes),
     /// Try what README says runs on Alea, and what it says does not
@@ -40,6 +42,7 @@ impl Command {
             Self::Vdso(c) => c.run(),
             Self::Liburing(c) => c.run(),
             Self::Strace(c) => c.run(),
+            Self::Gdb(c) => c.run(),
             Self::Runtimes(c) => c.run(),
             Self::Runs(c) => c.run(),
             Self::Debian(c) => c.run(),

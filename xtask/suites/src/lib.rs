@@ -1,4 +1,4 @@
-//! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, liburing's, strace's, those of
+//! What others have written, on both kernels: the test suites of BusyBox, Go and Python, Linux's for the vDSO, liburing's, strace's, gdb's, those of
 //! random numbers, programs of Debian, its stress-ng, and what README says runs (`runs`).
 #![forbid(unsafe_code)]
 
