@@ -44,6 +44,14 @@ pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
         && frame.orig_rax as u32 != NO_CALL;
     let result = if is_made { call(frame, calls) } else { frame.return_value() };
     frame.set_return(result);
+    // An event of this call is nothing more than the call.
+    let _event = task.tracing.takes_leaves();
+    at_end(task, frame);
+    frame.return_value()
+}
+
+/// What the tracer wants at the end of a call.
+fn at_end(task: Current, frame: &mut TrapFrame) {
     match task.tracing.mode() {
         Mode::Call => exit(task, frame),
         mode if mode.steps() => {
@@ -52,7 +60,14 @@ pub fn watched(frame: &mut TrapFrame, calls: &SyscallTable) -> i64 {
         }
         _ => {}
     }
-    frame.return_value()
+}
+
+/// On the way out of a call that was not watched when it began: its tracer has asked for its end at an event in it.
+#[inline]
+pub fn leave(task: Current, frame: &mut TrapFrame) {
+    if task.tracing.takes_leaves() && task.tracing.is_traced() {
+        at_end(task, frame);
+    }
 }
 
 /// Whether the tracer of the running task wants to see its calls.

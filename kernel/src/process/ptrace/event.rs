@@ -98,6 +98,8 @@ fn report(task: Current, frame: &mut TrapFrame, event: Event, message: u64) {
     if let Some(tracee) = task.tracing.tracee() {
         // A signal that the tracer gives at an event is lost, as on Linux.
         let _ended = stop(task, &tracee, frame, Stop::event(event, message, &task));
+        task.tracing.set_leaves();
+        task.set_work(work::SIGNAL);
     }
 }
 

@@ -28,7 +28,7 @@ mod wait;
 
 pub(super) use attach::{leader_replaced, tracer_ends};
 pub(super) use breakpoints::{debug_code, load as load_breakpoints};
-pub(super) use call::{watched, watches_calls};
+pub(super) use call::{leave, watched, watches_calls};
 pub(super) use event::{CloneKind, Told};
 pub(super) use event::{clone_event, exec_done, exiting, process_ended, thread_ended};
 pub(super) use event::{has_weak_tracer, is_traced_by_parent};

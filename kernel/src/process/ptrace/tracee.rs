@@ -102,6 +102,8 @@ pub(in crate::process) struct Tracing {
     stop_seen: AtomicU32,
     /// The single-step flag in its registers is the tracer's.
     stepping: AtomicBool,
+    /// It stopped for an event of the call that it is in: what its tracer said there acts at the call's end.
+    leaves: AtomicBool,
     pub(in crate::process) breakpoints: Breakpoints,
 }
 
@@ -114,6 +116,7 @@ impl Tracing {
             mode: AtomicU8::new(Mode::Run as u8),
             stop_seen: AtomicU32::new(0),
             stepping: AtomicBool::new(false),
+            leaves: AtomicBool::new(false),
             breakpoints: Breakpoints::new(),
         }
     }
@@ -195,6 +198,18 @@ impl Tracing {
 
     pub(super) fn set_stepping(&self, stepping: bool) {
         self.stepping.store(stepping, Ordering::Relaxed);
+    }
+
+    /// The end of the call that it is in is to be looked at.
+    pub(super) fn set_leaves(&self) {
+        self.leaves.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the end of a call is to be looked at, which it then is.
+    #[inline]
+    pub(super) fn takes_leaves(&self) -> bool {
+        // Only the task itself sets and takes it.
+        self.leaves.load(Ordering::Relaxed) && self.leaves.swap(false, Ordering::Relaxed)
     }
 
     /// Whether it took part in the stop of its process with this number, which it does from now on.

@@ -30,6 +30,7 @@ const NR_RESTART_SYSCALL: u64 = 219;
 pub fn exit_to_user(frame: &mut TrapFrame) {
     let task = process::current();
     let way = task.begin_exit_to_user();
+    ptrace::leave(task, frame);
     // A stop that begins later sets the flag again.
     let mut may_be_stopped = true;
     let mut info = SigInfo::new(Signal::SIGKILL, code::SI_KERNEL);
@@ -81,6 +82,11 @@ pub fn exit_to_user(frame: &mut TrapFrame) {
         }
     }
     settle_call(frame, None);
+    restore_mask(task);
+}
+
+/// The mask that a call has put aside for its time, which no handler has taken.
+fn restore_mask(task: Current) {
     if let Some(mask) = task.signals.saved_mask() {
         task.signals.forget_saved_mask();
         task.signals.set_blocked(mask);
