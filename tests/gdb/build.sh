@@ -24,7 +24,7 @@ for word; do
 done
 [ -n "$out" ] && [ -n "$files" ] || exec $compiler "$@"
 key=$({
-	echo "$compiler $PWD $*" | sed -E 's,/temp/[0-9]+/,/,g; s,(ccopts|[a-z][0-9]{2})[0-9]+\.,\1.,g'
+	echo "$compiler $PWD $*" | sed -E 's,/temp/[0-9]+/([^ ]*[^0-9 ])[0-9]*\.,/\1.,g'
 	cat $files
 } | md5sum)
 kept=/suite/kept/${key%% *}

@@ -9,8 +9,8 @@ for name; do
 	status=$?
 	read -r ended _ < /proc/uptime
 	echo "from $begun to $ended"
-	grep -E '^(PASS|FAIL|KFAIL|KPASS|XFAIL|XPASS|UNRESOLVED|UNSUPPORTED|UNTESTED): ' "/tmp/$name/gdb.sum"
-	grep -E -B 20 '^(FAIL|UNRESOLVED|ERROR): ' "/tmp/$name/gdb.log" | sed 's/^/| /'
+	grep -a -E '^(PASS|FAIL|KFAIL|KPASS|XFAIL|XPASS|UNRESOLVED|UNSUPPORTED|UNTESTED): ' "/tmp/$name/gdb.sum"
+	grep -a -E -B 20 '^(FAIL|UNRESOLVED|ERROR): ' "/tmp/$name/gdb.log" | sed 's/^/| /'
 	[ ! -f /suite/missed ] || sed 's/^/| compiled: /' /suite/missed
 	pkill -KILL -f 'testsuite/output[s]/'
 	for left in gdb gdbserver expect; do pkill -KILL -x $left; done
