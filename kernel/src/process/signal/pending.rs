@@ -6,12 +6,14 @@ use crate::process::task::task::Task;
 use crate::process::task::work;
 use abi::signal::{DefaultAction, SigSet, Signal};
 
-/// Whether a signal waits that the running task has not blocked: interruptible sleeps end.
+/// Whether a signal waits that the running task has not blocked, or something else that it is to do on its way to user mode:
+/// interruptible sleeps end.
 pub fn pending(task: &Task) -> bool {
     task.has_work(work::SIGNAL) && {
         let open = SigSet::ALL.minus(task.signals.blocked());
         let process = task.process();
-        open.intersects(task.signals.pending())
+        task.has_work(work::LATER)
+            || open.intersects(task.signals.pending())
             || open.intersects(process.signals.pending())
             || process.signals.job().stopped.is_some()
             || task.tracing.has_trap()

@@ -7,6 +7,7 @@ use super::carry::retry;
 use super::ring::{Ring, of_file};
 use super::submit::{submit, submit_all};
 use crate::mm::user::UserPtr;
+use crate::process::task::later::act_now;
 use crate::process::{self, signal};
 use crate::sync::wait::{Deadline, WaitError};
 use crate::syscall::caller::file;
@@ -153,6 +154,7 @@ fn wait_until(ring: &Ring, deadline: Option<Deadline>, done: &dyn Fn() -> bool) 
         let woken = || (done() || is_mine && ring.has_work()).then_some(());
         match ring.tower.waiters.wait_deadline(deadline, woken) {
             Ok(()) => {}
+            Err(WaitError::Interrupted) if act_now() => {}
             Err(_) if ring.untaken() != 0 => return Ok(()),
             Err(WaitError::TimedOut) => return Err(Errno::ETIME),
             Err(WaitError::Interrupted) => return Err(Errno::EINTR),
