@@ -1,10 +1,13 @@
-//! [`Awaited`]: what a request waits for that is not one file of the program's: two files, a futex, children.
+//! [`Awaited`]: what a request waits for that is not one file of the program's: two files, a futex, children; or a ring, which no
+//! request may keep open, as it could be its own.
 //!
 //! It is a file of the ring's own, so that [`super::parked`] waits for it as for any. Owns the references. Never has a descriptor.
 //! Locks: none of its own.
 
-use super::check::{SPLICE_FLAGS, futex_words, is_nested, is_shared};
+use super::check::{SPLICE_FLAGS, futex_words, is_shared};
 use super::outcome::{Done, Outcome, Wait};
+use super::ring::{Ring, of_file, poll_ring};
+use crate::fs::epoll::Epoll;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::process::futex::{self, Distant};
@@ -18,7 +21,7 @@ use crate::vfs::{FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::uring::{Sqe, op};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 
 const NONBLOCK: u32 = 2;
 
@@ -31,6 +34,8 @@ pub enum Awaited {
     Futex(Distant),
     /// WAITID: none of the children of this process has changed.
     Children(Arc<Process>),
+    /// POLL_ADD of a ring.
+    Ring(Weak<Ring>),
 }
 
 impl FileOps for Awaited {
@@ -47,14 +52,22 @@ impl FileOps for Awaited {
                 // One may have changed before: who waits looks once more.
                 PollEvents::READABLE
             }
+            // Once it is closed nothing happens there.
+            Self::Ring(ring) => {
+                ring.upgrade().map_or(PollEvents::empty(), |ring| poll_ring(&ring, table))
+            }
         }
     }
 }
 
+fn stands_for(awaited: Awaited) -> Result<Arc<OpenFile>> {
+    try_arc(anonymous(try_arc(awaited)?, "[io_uring]", OpenFlags::RDWR, false)?)
+}
+
 fn wait_for(awaited: Awaited) -> Result<Outcome> {
-    let file = anonymous(try_arc(awaited)?, "[io_uring]", OpenFlags::RDWR, false)?;
     let wanted = PollEvents::READABLE | PollEvents::WRITABLE | PollEvents::ERR | PollEvents::HUP;
-    Ok(Outcome::Waits(Wait { file: Some(try_arc(file)?), wanted, deadline: None, moved: 0 }))
+    let file = Some(stands_for(awaited)?);
+    Ok(Outcome::Waits(Wait { file, wanted, deadline: None, moved: 0 }))
 }
 
 /// Looks again; nothing if it goes on waiting for the same.
@@ -69,8 +82,27 @@ pub fn look_again(file: &OpenFile, sqe: &Sqe) -> Option<Done> {
             Ok(false) => return None,
             result => result.map(|_| 0),
         },
+        Awaited::Ring(_) => return None,
     };
     Some(moved(done, sqe))
+}
+
+/// What POLL_ADD watches of a file.
+pub fn to_watch(file: Arc<OpenFile>) -> Result<Arc<OpenFile>> {
+    match of_file(&file) {
+        Ok(ring) => stands_for(Awaited::Ring(Arc::downgrade(ring))),
+        Err(_) => Ok(file),
+    }
+}
+
+/// Whether it stands for a ring.
+pub fn is_ring(file: &OpenFile) -> bool {
+    matches!(file.downcast(), Some(Awaited::Ring(_)))
+}
+
+/// Whether a file's queue wakes others in turn: a ring's, or an epoll's.
+pub fn is_nested(file: &OpenFile) -> bool {
+    is_ring(file) || of_file(file).is_ok() || file.downcast::<Epoll>().is_some()
 }
 
 /// Whether it was woken, so that it cannot be cancelled any more.

@@ -7,7 +7,7 @@ use super::awaited;
 use super::check::{MULTI, REPORT_USAGE, TIMEOUT_UPDATE};
 use super::files::registered_file;
 use super::outcome::{Done, Outcome, Wait};
-use super::parked::{Maker, Parked};
+use super::parked::{Maker, Parked, When};
 use super::perform::{deadline_of, nop, perform, transfer};
 use super::plain;
 use super::request::{Chain, Request};
@@ -17,7 +17,7 @@ use crate::mm::fallible::{TryGrow, TryMap, try_box};
 use crate::process;
 use crate::sync::Pace;
 use crate::vfs::OpenFile;
-use abi::uring::{CQE_MORE, CQE_NOTIF, Cqe, Sqe, ZC_COPIED, op, setup, sqe as flag};
+use abi::uring::{CQE_MORE, CQE_NOTIF, Cqe, Sqe, ZC_COPIED, op, sqe as flag};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -299,13 +299,6 @@ fn forget(state: &mut State, parked: &Parked) {
     state.counting -= usize::from(parked.since.is_some());
 }
 
-/// The running task; nobody under `DEFER_TASKRUN`, where only who enters the ring goes on.
-fn maker_of(ring: &Ring) -> Option<Maker> {
-    let soon = ring.flags & setup::COOP_TASKRUN == 0;
-    let is_deferred = ring.flags & setup::DEFER_TASKRUN != 0;
-    (!is_deferred).then(|| Maker { task: process::current_arc(), soon })
-}
-
 /// Lets a request wait, with what is linked to it.
 fn park(
     ring: &Ring,
@@ -326,8 +319,9 @@ fn park(
     let at = state.next_parked;
     state.next_parked += 1;
     let place = (at, &mut state.rung);
+    let maker = Maker { task: process::current_arc(), when: When::of(ring.flags) };
     let mut parked =
-        Parked::new(&ring.tower, place, maker_of(ring), request, wait.file, wait.wanted, deadline)?;
+        Parked::new(&ring.tower, place, maker, request, wait.file, wait.wanted, deadline)?;
     parked.rest = core::mem::take(rest);
     let counts = request.sqe.off != 0 && request.sqe.op_flags & TIMEOUT_MULTISHOT == 0;
     if request.sqe.opcode == op::TIMEOUT && counts {
@@ -412,7 +406,7 @@ fn look_again(ring: &Ring, state: &mut State, at: u64) {
                 return;
             }
             // Who does not take completions is told that there will be no more; so none feeds itself for ever.
-            if request.sqe.len & MULTI != 0 && ring.has_room(state) {
+            if request.sqe.len & MULTI != 0 && parked.comes_again() && ring.has_room(state) {
                 let user_data = request.sqe.user_data;
                 return ring.complete(state, Cqe { user_data, res: ready, flags: CQE_MORE });
             }
@@ -490,10 +484,10 @@ fn time_out(ring: &Ring, state: &mut State, at: u64) {
     let Some(mut parked) = state.parked.remove(&at) else { return };
     let mut rest = core::mem::take(&mut parked.rest);
     if let Some(timeout) = rest.pop_front() {
-        refuse(ring, state, &parked.request, Errno::ECANCELED);
         if !timeout.has(flag::CQE_SKIP_SUCCESS) {
             refuse(ring, state, &timeout, Errno::ETIME);
         }
+        refuse(ring, state, &parked.request, Errno::ECANCELED);
     }
     cancel_rest(ring, state, &parked.request, rest);
 }

@@ -3,9 +3,7 @@
 //! Owns the table of operations. Never looks at more than the copy of an entry. Locks: none.
 
 use super::handed::buffers::{check_provide, check_remove};
-use crate::fs::epoll::Epoll;
 use crate::syscall::task::ioprio::check_priority;
-use crate::vfs::OpenFile;
 use abi::fs::{AtFlags, OpenFlags};
 use abi::socket::SOCK_TYPE_MASK;
 use abi::uring::{Sqe, cancel, op, sqe as flag};
@@ -405,9 +403,4 @@ pub fn futex_words(sqe: &Sqe) -> Result<(u32, u32)> {
 /// Whether the fields of FUTEX_WAIT and FUTEX_WAKE can be.
 fn check_futex(sqe: &Sqe) -> bool {
     is_shared(sqe).is_ok() && futex_words(sqe).is_ok()
-}
-
-/// Whether a file's queue wakes others in turn: a ring's, or an epoll's.
-pub fn is_nested(file: &OpenFile) -> bool {
-    !file.ops().may_be_passed() || file.downcast::<Epoll>().is_some()
 }

@@ -1,11 +1,11 @@
 //! Requests that go on when a thread of their process returns to user mode, so that a program which only looks at its completions
 //! sees them.
 //!
-//! A bell leaves the ring to the thread that submitted; the thread then goes through the rings of its memory that have work. Owns the
-//! list of rings. Never keeps a ring alive. Locks: a mutex around the list, with nothing taken below it, then a ring's.
+//! A bell leaves the ring to the thread that submitted; the thread then goes through the rings of its memory that have work. Of a ring
+//! whose requests go on only when it is entered, it tells the eventfd. Owns the list of rings. Never keeps a ring alive. Locks: a mutex around the list, with nothing taken below it, then a ring's.
 
 use super::carry::retry;
-use super::parked::Tower;
+use super::parked::{Tower, When};
 use super::ring::Ring;
 use crate::mm::fallible::TryMap;
 use crate::process;
@@ -51,8 +51,12 @@ pub fn go_on() {
         if let Some(ring) = ring.upgrade() {
             // Whoever has it may wait for long: a task that is killed has nothing to go on with.
             let Ok(mut state) = ring.state.lock_killable() else { return };
-            retry(&ring, &mut state);
-            ring.finish_batch(&mut state);
+            if When::of(ring.flags) == When::Entering {
+                ring.tell_of_work(&state);
+            } else {
+                retry(&ring, &mut state);
+                ring.finish_batch(&mut state);
+            }
         }
         cond_resched();
     }

@@ -2,12 +2,11 @@
 //!
 //! A request leaves a registration in the queues of its file, as an epoll does, or arms a timer; both ring its [`Bell`], which only
 //! says so. A task of the ring's process that enters the ring then looks again, or the one that submitted it, before it returns to
-//! user mode. No thread waits. Never watches a ring or an
-//! epoll, whose queues could wake each other in turn. Owns registrations and timers, which end with nothing locked but the
-//! ring's mutex. Locks: none in a bell.
+//! user mode. No thread waits. The queues of rings and epolls wake others in turn, and could come back to where they began: a bell in
+//! one of those wakes nobody but who submitted. Owns registrations and timers, which end with nothing locked but the ring's mutex.
+//! Locks: none in a bell.
 
-use super::awaited::is_woken;
-use super::check::is_nested;
+use super::awaited::{is_nested, is_ring, is_woken};
 use super::memory::Shared;
 use super::request::Request;
 use crate::mm::fallible::{TryGrow, TryMap, try_arc};
@@ -16,7 +15,7 @@ use crate::process::task::later::leave_to;
 use crate::sync::{Mutex, PollTable, Registrations, WaitQueue, Wake};
 use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
 use crate::vfs::{OpenFile, PollEvents};
-use abi::uring::{Cqe, sq_flag};
+use abi::uring::{Cqe, setup, sq_flag};
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -27,6 +26,10 @@ pub struct Tower {
     pub shared: Shared,
     /// Some bell has rung. SeqCst: whoever clears it then looks at the bells.
     has_rung: AtomicBool,
+    /// An eventfd is to be told of work that a thread can do only once it enters. Relaxed: whoever sets it does not yet wait for that.
+    pub tells: AtomicBool,
+    /// It was told, and nobody has entered since. SeqCst: cleared before `has_rung`.
+    was_told: AtomicBool,
     /// The flags in the shared memory.
     flags: AtomicU32,
     pub waiters: WaitQueue,
@@ -59,6 +62,8 @@ impl Tower {
         Self {
             shared,
             has_rung: AtomicBool::new(false),
+            tells: AtomicBool::new(false),
+            was_told: AtomicBool::new(false),
             flags: AtomicU32::new(0),
             waiters: WaitQueue::new(),
             inbox: Mutex::new(Inbox::default()),
@@ -92,14 +97,25 @@ impl Tower {
             return false;
         }
         self.set_flag(sq_flag::TASKRUN, false);
+        self.was_told.store(false, Ordering::SeqCst);
         self.has_rung.swap(false, Ordering::SeqCst)
+    }
+
+    /// There is work: who looks at the flags learns of it.
+    fn note_work(&self) {
+        self.has_rung.store(true, Ordering::SeqCst);
+        self.set_flag(sq_flag::TASKRUN, true);
     }
 
     /// There is work: who waits, and who looks at the flags, learns of it.
     pub fn tell_work(&self) {
-        self.has_rung.store(true, Ordering::SeqCst);
-        self.set_flag(sq_flag::TASKRUN, true);
+        self.note_work();
         self.waiters.wake_events(PollEvents::READABLE.bits());
+    }
+
+    /// Whether there is work of which the eventfd was not told; it is now.
+    pub fn is_untold(&self) -> bool {
+        self.has_work() && !self.was_told.swap(true, Ordering::SeqCst)
     }
 }
 
@@ -182,16 +198,51 @@ impl AllRung {
     }
 }
 
-/// Who goes on with a request before it returns to user mode, and whether it leaves user mode for that.
+/// When a thread goes on with its requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// At once: it leaves user mode for that.
+    Now,
+    /// Before it goes on in user mode the next time (`COOP_TASKRUN`).
+    Later,
+    /// When it enters the ring (`DEFER_TASKRUN`).
+    Entering,
+}
+
+impl When {
+    pub fn of(flags: u32) -> Self {
+        match flags {
+            flags if flags & setup::DEFER_TASKRUN != 0 => Self::Entering,
+            flags if flags & setup::COOP_TASKRUN != 0 => Self::Later,
+            _ => Self::Now,
+        }
+    }
+}
+
+/// Who goes on with a request, and when.
 pub struct Maker {
     pub task: Arc<Task>,
-    pub soon: bool,
+    pub when: When,
+}
+
+impl Maker {
+    /// It learns that there is work, by no queue.
+    pub fn tell(&self, tower: &Tower) {
+        match self.when {
+            // What the thread does is to tell the eventfd, whose lock no bell may take.
+            When::Entering if tower.tells.load(Ordering::Relaxed) => leave_to(&self.task, true),
+            When::Entering => _ = self.task.wake_interruptible(),
+            when => leave_to(&self.task, when == When::Now),
+        }
+    }
 }
 
 /// What the queues of a file and a timer wake. Allocates and drops nothing.
 pub struct Bell {
     tower: Arc<Tower>,
-    maker: Option<Maker>,
+    maker: Maker,
+    /// It is in a queue that is woken by others' queues, or in one that wakes them.
+    is_nested: bool,
     /// SeqCst, as `rung`.
     wanted: AtomicU32,
     /// The request's number, and where its bit is.
@@ -204,10 +255,12 @@ pub struct Bell {
 impl Bell {
     fn ring(&self) {
         self.rung.set(self.at);
-        self.tower.tell_work();
-        if let Some(maker) = &self.maker {
-            leave_to(&maker.task, maker.soon);
+        if self.is_nested {
+            self.tower.note_work();
+        } else {
+            self.tower.tell_work();
         }
+        self.maker.tell(&self.tower);
     }
 }
 
@@ -261,21 +314,19 @@ impl Parked {
     pub fn new(
         tower: &Arc<Tower>,
         (at, all): (u64, &mut AllRung),
-        maker: Option<Maker>,
+        maker: Maker,
         request: Request,
         file: Option<Arc<OpenFile>>,
         wanted: PollEvents,
         deadline: Option<u64>,
     ) -> Result<Self> {
-        if file.as_deref().is_some_and(is_nested) {
-            return Err(Errno::EOPNOTSUPP);
-        }
         if crate::mm::kernel_memory_low() {
             return Err(Errno::ENOMEM);
         }
         let bell = try_arc(Bell {
             tower: tower.clone(),
             maker,
+            is_nested: file.as_deref().is_some_and(is_nested),
             wanted: AtomicU32::new(wanted.bits()),
             at,
             rung: all.of(at)?,
@@ -302,6 +353,11 @@ impl Parked {
     /// Whether it is a wait at a futex that has used a wake-up, and so ends well.
     pub fn is_woken(&self) -> bool {
         self.file.as_deref().is_some_and(is_woken)
+    }
+
+    /// Whether a poll can be told of again and again: not of a ring, which each completion would wake, as on Linux.
+    pub fn comes_again(&self) -> bool {
+        !self.file.as_deref().is_some_and(is_ring)
     }
 
     /// Whether its time has come.

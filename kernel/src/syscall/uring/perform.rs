@@ -344,10 +344,13 @@ fn poll(ring: &Ring, sqe: &Sqe) -> Outcome {
     };
     let wanted = PollEvents::from_bits_truncate(sqe.op_flags) | PollEvents::ERR | PollEvents::HUP;
     let ready = file.poll(&mut PollTable::look()) & wanted;
-    if ready.is_empty() || sqe.len != 0 {
-        return Outcome::Waits(Wait { file: Some(file), wanted, deadline: None, moved: 0 });
+    if !ready.is_empty() && sqe.len == 0 {
+        return Outcome::of(Ok(i64::from(ready.bits())));
     }
-    Outcome::of(Ok(i64::from(ready.bits())))
+    match awaited::to_watch(file) {
+        Ok(file) => Outcome::Waits(Wait { file: Some(file), wanted, deadline: None, moved: 0 }),
+        Err(error) => Outcome::of(Err(error)),
+    }
 }
 
 /// When a timeout ends.

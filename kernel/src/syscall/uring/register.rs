@@ -71,10 +71,10 @@ pub fn io_uring_register(fd: i32, opcode: u32, arg: u64, count: u32) -> Result<u
         }
         what::PROBE => probe(arg, count),
         what::ENABLE_RINGS => enable(ring, &mut state, arg, count),
-        what::EVENTFD => set_bell(&mut state, arg, count, false),
-        what::EVENTFD_ASYNC => set_bell(&mut state, arg, count, true),
+        what::EVENTFD => set_bell(ring, &mut state, arg, count, false),
+        what::EVENTFD_ASYNC => set_bell(ring, &mut state, arg, count, true),
         what::UNREGISTER_EVENTFD if arg != 0 || count != 0 => Err(Errno::EINVAL),
-        what::UNREGISTER_EVENTFD => state.bell.take().map(drop).ok_or(Errno::ENXIO),
+        what::UNREGISTER_EVENTFD => take_bell(ring, &mut state),
         _ => Err(Errno::EINVAL),
     }?;
     Ok(0)
@@ -209,7 +209,12 @@ fn cancel_now(ring: &Ring, state: &mut State, reg: &SyncCancel) -> Result<u32> {
     found.map(|count| count as u32)
 }
 
-fn set_bell(state: &mut State, arg: u64, count: u32, only_async: bool) -> Result<()> {
+fn take_bell(ring: &Ring, state: &mut State) -> Result<()> {
+    ring.tower.tells.store(false, Ordering::Relaxed);
+    state.bell.take().map(drop).ok_or(Errno::ENXIO)
+}
+
+fn set_bell(ring: &Ring, state: &mut State, arg: u64, count: u32, only_async: bool) -> Result<()> {
     if count != 1 {
         return Err(Errno::EINVAL);
     }
@@ -221,5 +226,6 @@ fn set_bell(state: &mut State, arg: u64, count: u32, only_async: bool) -> Result
         return Err(Errno::EINVAL);
     }
     state.bell = Some(Bell { file, only_async });
+    ring.tower.tells.store(!only_async, Ordering::Relaxed);
     Ok(())
 }

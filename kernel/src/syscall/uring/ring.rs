@@ -309,6 +309,15 @@ impl Ring {
         }
     }
 
+    /// Tells the eventfd that there is work for who enters.
+    pub fn tell_of_work(&self, state: &State) {
+        if self.tower.is_untold()
+            && let Some(bell) = &state.bell
+        {
+            self.ring_bell(bell);
+        }
+    }
+
     fn ring_bell(&self, bell: &Bell) {
         if !bell.only_async
             && self.shared().cq_flags() & EVENTFD_DISABLED == 0
@@ -339,6 +348,15 @@ impl Ring {
     }
 }
 
+/// What a poll of a ring sees.
+pub fn poll_ring(ring: &Ring, table: &mut PollTable) -> PollEvents {
+    table.watch(&ring.tower.waiters);
+    let mut events = PollEvents::empty();
+    events.set(PollEvents::READABLE, ring.untaken() != 0 || ring.has_kept() || ring.has_work());
+    events.set(PollEvents::WRITABLE, !ring.shared().is_full());
+    events
+}
+
 /// The open file.
 pub struct RingFile(pub Arc<Ring>);
 
@@ -348,12 +366,7 @@ impl FileOps for RingFile {
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
-        let ring = &self.0;
-        table.watch(&ring.tower.waiters);
-        let mut events = PollEvents::empty();
-        events.set(PollEvents::READABLE, ring.untaken() != 0 || ring.has_kept() || ring.has_work());
-        events.set(PollEvents::WRITABLE, !ring.shared().is_full());
-        events
+        poll_ring(&self.0, table)
     }
 
     fn mmap_range(&self, _: &Arc<OpenFile>, range: &MapRange) -> Result<MapTarget> {

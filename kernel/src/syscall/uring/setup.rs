@@ -150,9 +150,7 @@ pub fn io_uring_setup(entries: u32, params: UserPtr<Params>) -> Result<i32> {
     params.features = FEATURES;
     at.write(&params)?;
     let ring = try_arc(Ring::new(shared, params.flags)?)?;
-    if !has(flag::DEFER_TASKRUN) {
-        later::add(&ring)?;
-    }
+    later::add(&ring)?;
     if has(flag::SQPOLL) {
         // Nobody polls: who submits always wakes, and takes the entries himself.
         ring.tower.set_flag(sq_flag::NEED_WAKEUP, true);

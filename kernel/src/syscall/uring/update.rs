@@ -5,14 +5,13 @@
 
 use super::check::{LINK_TIMEOUT_UPDATE, MULTI, UPDATE_EVENTS, UPDATE_USER_DATA};
 use super::files::{put_direct, registered_file};
-use super::parked::Parked;
+use super::parked::{Maker, Parked, When};
 use super::perform::deadline_of;
 use super::request::Direct;
 use super::ring::{Ring, State, of_file};
-use crate::process::task::later::leave_to;
 use crate::syscall::caller::file;
 use crate::vfs::PollEvents;
-use abi::uring::{Cqe, Sqe, op, setup};
+use abi::uring::{Cqe, Sqe, op};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -112,10 +111,8 @@ fn post(target: &Arc<Ring>, cqe: Cqe) -> Result<()> {
         return Ok(());
     }
     target.tower.tell_work();
-    if target.flags & setup::DEFER_TASKRUN == 0
-        && let Some(home) = target.home.upgrade()
-    {
-        leave_to(&home, target.flags & setup::COOP_TASKRUN == 0);
+    if let Some(task) = target.home.upgrade() {
+        Maker { task, when: When::of(target.flags) }.tell(&target.tower);
     }
     Ok(())
 }
