@@ -4,6 +4,7 @@
 //! encodes the result by [`IntoReturn`]. Arguments narrower than a register ignore its upper bits, as
 //! Linux does. A handler whose first parameter is `&mut TrapFrame` also sees the caller's registers.
 
+use super::caller::Pathname;
 use crate::arch::entry::frame::TrapFrame;
 use crate::mm::user::UserPtr;
 use crate::vfs::Fd;
@@ -32,6 +33,13 @@ impl<T> FromArg for UserPtr<T> {
     #[inline(always)]
     fn from_arg(raw: u64) -> Self {
         Self::new(raw)
+    }
+}
+
+impl FromArg for Pathname<'static> {
+    #[inline]
+    fn from_arg(raw: u64) -> Self {
+        Self::At(raw)
     }
 }
 

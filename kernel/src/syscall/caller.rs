@@ -1,6 +1,7 @@
 //! What file-system handlers need of the calling task: its descriptors, directories, identity and limits,
 //! and path names from its memory.
 
+use crate::mm::fallible::TrySlice;
 use crate::mm::user;
 use crate::process::{self, signal};
 use crate::vfs::namei::LookupCtx;
@@ -9,6 +10,7 @@ use abi::fs::PATH_MAX;
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 /// Runs `act` with the caller's root, directories and identity.
 #[inline]
@@ -42,9 +44,37 @@ pub fn fd_limit() -> usize {
     process::current().process().nofile_limit()
 }
 
-/// Runs `act` with the path at user address `addr`. Short paths, nearly all, need no allocation.
+/// A path that a call is given.
+#[derive(Clone, Copy)]
+pub enum Pathname<'a> {
+    /// In user memory.
+    At(u64),
+    /// It was read before.
+    Read(&'a [u8]),
+}
+
+impl From<u64> for Pathname<'static> {
+    #[inline]
+    fn from(addr: u64) -> Self {
+        Self::At(addr)
+    }
+}
+
+/// The path at a user address, as what is kept of it.
+pub fn read_path(addr: u64) -> Result<Vec<u8>> {
+    with_path(addr, |path| path.try_owned())
+}
+
+/// Runs `act` with a path. Short ones in user memory, nearly all, need no allocation.
 #[inline]
-pub fn with_path<R>(addr: u64, act: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
+pub fn with_path<'a, R>(
+    path: impl Into<Pathname<'a>>,
+    act: impl FnOnce(&[u8]) -> Result<R>,
+) -> Result<R> {
+    let addr = match path.into() {
+        Pathname::At(addr) => addr,
+        Pathname::Read(path) => return act(path),
+    };
     let mut short = [0u8; 128];
     match user::read_cstr_into(addr, &mut short)? {
         Some(len) => act(&short[..len]),

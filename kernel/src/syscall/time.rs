@@ -72,15 +72,24 @@ impl Clock {
 /// A relative time limit as a deadline on the monotonic clock; NULL is none.
 pub fn read_timeout(timeout: UserPtr<Timespec>) -> Result<Option<Deadline>> {
     let Some(timeout) = timeout.non_null() else { return Ok(None) };
-    let nanos = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
-    Ok(Some(time::monotonic().0.saturating_add(nanos)))
+    deadline_after(timeout.read()?).map(Some)
+}
+
+/// A time limit from now as a deadline on the monotonic clock.
+pub fn deadline_after(timeout: Timespec) -> Result<Deadline> {
+    let nanos = timeout.to_nanos().ok_or(Errno::EINVAL)?;
+    Ok(time::monotonic().0.saturating_add(nanos))
 }
 
 /// An absolute time limit on `clock` as a deadline on the monotonic clock; NULL is none.
 pub fn read_deadline(timeout: UserPtr<Timespec>, clock: ClockId) -> Result<Option<Deadline>> {
     let Some(timeout) = timeout.non_null() else { return Ok(None) };
-    let at = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
-    Ok(Some(monotonic_deadline(clock, at)))
+    deadline_at(timeout.read()?, clock).map(Some)
+}
+
+/// An absolute time limit on `clock` as a deadline on the monotonic clock.
+pub fn deadline_at(timeout: Timespec, clock: ClockId) -> Result<Deadline> {
+    Ok(monotonic_deadline(clock, timeout.to_nanos().ok_or(Errno::EINVAL)?))
 }
 
 fn monotonic_deadline(clock: ClockId, at: u64) -> Deadline {

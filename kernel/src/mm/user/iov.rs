@@ -318,6 +318,15 @@ impl<'a> Source<'a> {
 /// The buffers of an imported iovec array; few need no allocation.
 pub type IoVec = smallvec::SmallVec<[UserSlice; 8]>;
 
+/// Another list of the same buffers.
+pub fn copy_of(slices: &[UserSlice]) -> Result<IoVec> {
+    let mut copy = IoVec::new();
+    copy.try_room(slices.len())?;
+    #[expect(clippy::disallowed_methods, reason = "there is room")]
+    copy.extend_from_slice(slices);
+    Ok(copy)
+}
+
 /// Reads a user iovec array into `slices`, which are empty, and checks it: `EINVAL` for more than 1024 entries or a negative
 /// length, `EFAULT` for buffers outside user space; the total is cut at Linux's `MAX_RW_COUNT`. They are the caller's: what is
 /// returned is copied on its way.

@@ -31,10 +31,20 @@ pub fn epoll_create1(flags: u32) -> Result<i32> {
 }
 
 pub fn epoll_ctl(epfd: i32, op: i32, fd: i32, event: u64) -> Result<()> {
-    const ADD: i32 = 1;
-    const DEL: i32 = 2;
-    const MOD: i32 = 3;
-    let wanted = if op == DEL { Event::default() } else { read_event(event)? };
+    control(epfd, op, fd, wanted_event(op, event)?)
+}
+
+const ADD: i32 = 1;
+const DEL: i32 = 2;
+const MOD: i32 = 3;
+
+/// What `epoll_ctl` is told in user memory.
+pub fn wanted_event(op: i32, event: u64) -> Result<Event> {
+    if op == DEL { Ok(Event::default()) } else { read_event(event) }
+}
+
+/// As [`epoll_ctl`], with what it was told.
+pub fn control(epfd: i32, op: i32, fd: i32, wanted: Event) -> Result<()> {
     let outer = file(epfd)?;
     let target = file(fd)?;
     let change = match op {

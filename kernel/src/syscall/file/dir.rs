@@ -3,7 +3,7 @@
 use crate::mm::fallible::TryGrow;
 use crate::mm::user;
 use crate::process;
-use crate::syscall::caller::{file, file_any, with_ctx, with_path};
+use crate::syscall::caller::{Pathname, file, file_any, with_ctx, with_path};
 use crate::vfs::namei::{self, LookupFlags, perm};
 use crate::vfs::notify::event;
 use crate::vfs::ops::{self, RenameFlags};
@@ -107,10 +107,10 @@ fn list(
 }
 
 pub fn mkdir(path: u64, mode: u32) -> Result<()> {
-    mkdirat(AT_FDCWD, path, mode)
+    mkdirat(AT_FDCWD, path.into(), mode)
 }
 
-pub fn mkdirat(at: i32, path: u64, mode: u32) -> Result<()> {
+pub fn mkdirat(at: i32, path: Pathname<'_>, mode: u32) -> Result<()> {
     with_path(path, |path| with_ctx(|ctx| ops::mkdir(ctx, Fd(at), path, mode)))
 }
 
@@ -127,14 +127,14 @@ pub fn mknodat(at: i32, path: u64, mode: u32, dev: u64) -> Result<()> {
 }
 
 pub fn rmdir(path: u64) -> Result<()> {
-    unlinkat(AT_FDCWD, path, AtFlags::REMOVEDIR.bits())
+    unlinkat(AT_FDCWD, path.into(), AtFlags::REMOVEDIR.bits())
 }
 
 pub fn unlink(path: u64) -> Result<()> {
-    unlinkat(AT_FDCWD, path, 0)
+    unlinkat(AT_FDCWD, path.into(), 0)
 }
 
-pub fn unlinkat(at: i32, path: u64, flags: u32) -> Result<()> {
+pub fn unlinkat(at: i32, path: Pathname<'_>, flags: u32) -> Result<()> {
     if flags & !AtFlags::REMOVEDIR.bits() != 0 {
         return Err(Errno::EINVAL);
     }
@@ -146,20 +146,26 @@ pub fn unlinkat(at: i32, path: u64, flags: u32) -> Result<()> {
 }
 
 pub fn symlink(target: u64, path: u64) -> Result<()> {
-    symlinkat(target, AT_FDCWD, path)
+    symlinkat(target.into(), AT_FDCWD, path.into())
 }
 
-pub fn symlinkat(target: u64, at: i32, path: u64) -> Result<()> {
+pub fn symlinkat(target: Pathname<'_>, at: i32, path: Pathname<'_>) -> Result<()> {
     with_path(target, |target| {
         with_path(path, |path| with_ctx(|ctx| ops::symlink(ctx, target, Fd(at), path)))
     })
 }
 
 pub fn link(old: u64, new: u64) -> Result<()> {
-    linkat(AT_FDCWD, old, AT_FDCWD, new, 0)
+    linkat(AT_FDCWD, old.into(), AT_FDCWD, new.into(), 0)
 }
 
-pub fn linkat(old_at: i32, old: u64, new_at: i32, new: u64, flags: u32) -> Result<()> {
+pub fn linkat(
+    old_at: i32,
+    old: Pathname<'_>,
+    new_at: i32,
+    new: Pathname<'_>,
+    flags: u32,
+) -> Result<()> {
     let allowed = AtFlags::SYMLINK_FOLLOW | AtFlags::EMPTY_PATH;
     let flags = AtFlags::from_bits(flags).filter(|flags| allowed.contains(*flags));
     let flags = flags.ok_or(Errno::EINVAL)?;
@@ -179,14 +185,20 @@ pub fn linkat(old_at: i32, old: u64, new_at: i32, new: u64, flags: u32) -> Resul
 }
 
 pub fn rename(old: u64, new: u64) -> Result<()> {
-    renameat2(AT_FDCWD, old, AT_FDCWD, new, 0)
+    renameat2(AT_FDCWD, old.into(), AT_FDCWD, new.into(), 0)
 }
 
 pub fn renameat(old_at: i32, old: u64, new_at: i32, new: u64) -> Result<()> {
-    renameat2(old_at, old, new_at, new, 0)
+    renameat2(old_at, old.into(), new_at, new.into(), 0)
 }
 
-pub fn renameat2(old_at: i32, old: u64, new_at: i32, new: u64, flags: u32) -> Result<()> {
+pub fn renameat2(
+    old_at: i32,
+    old: Pathname<'_>,
+    new_at: i32,
+    new: Pathname<'_>,
+    flags: u32,
+) -> Result<()> {
     let flags = RenameFlags::from_bits(flags).ok_or(Errno::EINVAL)?;
     with_path(old, |old| {
         with_path(new, |new| {

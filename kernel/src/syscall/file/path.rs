@@ -3,7 +3,7 @@
 use super::install::reserved;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::{self, UserPtr};
-use crate::syscall::caller::{file, file_any, with_ctx, with_path};
+use crate::syscall::caller::{Pathname, file, file_any, with_ctx, with_path};
 use crate::vfs::namei::{self, LookupFlags, perm};
 use crate::vfs::open::{self as opening, OpenHow};
 use crate::vfs::ops::{self, Change};
@@ -23,14 +23,14 @@ pub fn creat(path: u64, mode: u32) -> Result<i32> {
 }
 
 pub fn openat(at: i32, path: u64, flags: u32, mode: u32) -> Result<i32> {
-    open_how(at, path, &OpenHow::classic(flags, mode)?)
+    open_how(at, path.into(), &OpenHow::classic(flags, mode)?)
 }
 
 /// Size of `struct open_how` as it is now; larger ones must be zero beyond.
 const HOW_SIZE: usize = size_of::<abi::fs::OpenHow>();
 
 pub fn openat2(at: i32, path: u64, how: UserPtr<abi::fs::OpenHow>, size: usize) -> Result<i32> {
-    open_how(at, path, &read_how(how, size)?)
+    open_how(at, path.into(), &read_how(how, size)?)
 }
 
 /// What `openat2` is told in user memory.
@@ -46,7 +46,7 @@ pub fn read_how(how: UserPtr<abi::fs::OpenHow>, size: usize) -> Result<OpenHow> 
 }
 
 /// Opens a file: its descriptor.
-pub fn open_how(at: i32, path: u64, how: &OpenHow) -> Result<i32> {
+pub fn open_how(at: i32, path: Pathname<'_>, how: &OpenHow) -> Result<i32> {
     let cloexec = how.flags().contains(OpenFlags::CLOEXEC);
     with_path(path, |path| {
         // No name at all is ENOENT in any case.
@@ -61,7 +61,7 @@ pub fn open_how(at: i32, path: u64, how: &OpenHow) -> Result<i32> {
 
 /// Opens a file without a descriptor.
 #[inline]
-pub fn open_file(at: i32, path: u64, how: &OpenHow) -> Result<Arc<OpenFile>> {
+pub fn open_file(at: i32, path: Pathname<'_>, how: &OpenHow) -> Result<Arc<OpenFile>> {
     with_path(path, |path| with_ctx(|ctx| opening::open(ctx, Fd(at), path, how)))
 }
 
@@ -122,10 +122,12 @@ fn stat_path(at: i32, path: u64, lookup: LookupFlags, out: UserPtr<Stat>) -> Res
 }
 
 /// Whether the path is empty; NULL counts as empty with `AT_EMPTY_PATH`.
-fn is_empty(path: u64) -> Result<bool> {
-    if path == 0 {
-        return Ok(true);
-    }
+fn is_empty<'a>(path: impl Into<Pathname<'a>>) -> Result<bool> {
+    let path = match path.into() {
+        Pathname::At(0) => return Ok(true),
+        Pathname::At(addr) => addr,
+        Pathname::Read(path) => return Ok(path.is_empty()),
+    };
     let mut first = [0u8];
     user::read_bytes(path, &mut first)?;
     Ok(first[0] == 0)
@@ -144,11 +146,21 @@ fn lookup_flags(flags: AtFlags) -> LookupFlags {
 }
 
 /// Resolves a path argument.
-pub(super) fn find(at: i32, path: u64, lookup: LookupFlags) -> Result<Path> {
+pub(super) fn find<'a>(
+    at: i32,
+    path: impl Into<Pathname<'a>>,
+    lookup: LookupFlags,
+) -> Result<Path> {
     with_path(path, |path| with_ctx(|ctx| namei::lookup(ctx, Fd(at), path, lookup)))
 }
 
-pub fn statx(at: i32, path: u64, flags: u32, mask: u32, out: UserPtr<Statx>) -> Result<()> {
+pub fn statx(
+    at: i32,
+    path: Pathname<'_>,
+    flags: u32,
+    mask: u32,
+    out: UserPtr<Statx>,
+) -> Result<()> {
     const RESERVED: u32 = 1 << 31;
     let allowed = AtFlags::SYMLINK_NOFOLLOW
         | AtFlags::NO_AUTOMOUNT

@@ -27,15 +27,30 @@ const UNCOUNTED_CONTROL: usize = 36;
 /// No control message of a network is longer.
 const MAX_NET_CONTROL: usize = 64;
 
-/// Where a destination's name is.
+/// A destination's name.
 #[derive(Clone, Copy)]
-pub struct Name {
-    pub addr: u64,
-    pub len: u32,
+pub enum Name<'a> {
+    None,
+    /// In user memory.
+    At(u64, u32),
+    /// It was read before.
+    Read(&'a [u8]),
 }
 
-impl Name {
-    pub const NONE: Self = Self { addr: 0, len: 0 };
+impl Name<'_> {
+    /// What a call is given: nothing by no address, or by no length.
+    #[inline]
+    pub fn given(addr: u64, len: u32) -> Self {
+        if addr == 0 || len == 0 { Self::None } else { Self::At(addr, len) }
+    }
+
+    fn read(self) -> Result<Option<Vec<u8>>> {
+        Ok(match self {
+            Self::None | Self::Read([]) => None,
+            Self::At(addr, len) => Some(read_address(addr, len)?),
+            Self::Read(name) => Some(name.try_owned()?),
+        })
+    }
 }
 
 /// What was received, as the header reports it.
@@ -52,7 +67,7 @@ pub struct Received {
 pub fn send_message(
     file: &OpenFile,
     iov: &[UserSlice],
-    name: Name,
+    name: Name<'_>,
     control: (u64, usize),
     flags: MsgFlags,
 ) -> Result<usize> {
@@ -66,14 +81,11 @@ fn send_net(
     file: &OpenFile,
     socket: &dyn NetSocket,
     iov: &[UserSlice],
-    name: Name,
+    name: Name<'_>,
     control: (u64, usize),
     flags: MsgFlags,
 ) -> Result<usize> {
-    let to = match name {
-        Name { addr: 0, .. } | Name { len: 0, .. } => None,
-        Name { addr, len } => Some(read_address(addr, len)?),
-    };
+    let to = name.read()?;
     let mut controls = Vec::new();
     read_controls(control, |level, kind, data| {
         let data = data[..data.len().min(MAX_NET_CONTROL)].try_owned()?;
@@ -90,7 +102,7 @@ fn send_unix(
     file: &OpenFile,
     socket: &Arc<Socket>,
     iov: &[UserSlice],
-    name: Name,
+    name: Name<'_>,
     control: (u64, usize),
     flags: MsgFlags,
 ) -> Result<usize> {
@@ -98,11 +110,10 @@ fn send_unix(
     if urgent && socket.kind() != Kind::Stream {
         return Err(Errno::EOPNOTSUPP);
     }
-    let to = match name {
-        Name { addr: 0, .. } => None,
-        Name { len: 0, .. } => None,
-        Name { addr, len } if socket.kind() == Kind::Datagram => {
-            let name = Address::decode(&read_address(addr, len)?)?;
+    let to = match name.read()? {
+        None => None,
+        Some(name) if socket.kind() == Kind::Datagram => {
+            let name = Address::decode(&name)?;
             if matches!(name, Address::Unnamed) {
                 return Err(Errno::EINVAL);
             }
@@ -111,10 +122,7 @@ fn send_unix(
             Some(find(&name)?)
         }
         // A connected socket looks at no name, a stream only at whether there is one.
-        Name { addr, len } => {
-            read_address(addr, len)?;
-            (socket.kind() == Kind::Stream).then(|| socket.clone())
-        }
+        Some(_) => (socket.kind() == Kind::Stream).then(|| socket.clone()),
     };
     let ancillary = read_control(control)?;
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);

@@ -1,8 +1,8 @@
 //! Sockets: sending and receiving, one message or many.
 
 use super::message::{Name, receive_message, send_message};
-use super::socket::{Any, any, write_name};
-use crate::mm::user::iov::{IoVec, import_iovec};
+use super::socket::{Any, any, read_address, write_name};
+use crate::mm::user::iov::{IoVec, copy_of, import_iovec};
 use crate::mm::user::{self, UserPtr};
 use crate::sync::Pace;
 use crate::syscall::caller::file;
@@ -11,6 +11,8 @@ use crate::vfs::OpenFile;
 use abi::socket::{MmsgHdr, MsgFlags, MsgHdr, SOCK_STREAM};
 use abi::time::Timespec;
 use abi::{Errno, Result};
+use alloc::vec::Vec;
+use core::mem::offset_of;
 
 pub fn sendto(
     fd: i32,
@@ -23,8 +25,13 @@ pub fn sendto(
     let file = file(fd)?;
     check_buffer(buf, len)?;
     let iov = [user::UserSlice::new(buf, len)];
-    let name = if addr == 0 { Name::NONE } else { Name { addr, len: addr_len } };
-    send_message(&file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
+    send_message(
+        &file,
+        &iov,
+        Name::given(addr, addr_len),
+        (0, 0),
+        MsgFlags::from_bits_retain(flags),
+    )
 }
 
 pub fn recvfrom(
@@ -56,7 +63,7 @@ pub fn sendmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
 pub fn send_buffer(
     file: &OpenFile,
     (buf, len): (u64, usize),
-    (addr, addr_len): (u64, u32),
+    name: Name<'_>,
     flags: u32,
     uncopied: bool,
 ) -> Result<usize> {
@@ -65,7 +72,6 @@ pub fn send_buffer(
     }
     check_buffer(buf, len)?;
     let iov = [user::UserSlice::new(buf, len)];
-    let name = if addr == 0 { Name::NONE } else { Name { addr, len: addr_len } };
     send_message(file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
 }
 
@@ -97,40 +103,109 @@ fn name_len(header: &MsgHdr) -> Result<u32> {
 /// How much of a message was moved, and how much was to be.
 pub type Part = (usize, usize);
 
-/// The buffers of a message behind their first `skip` bytes, and their size: EMSGSIZE if there are too many.
-fn import_rest(iov: &mut IoVec, header: &MsgHdr, skip: usize) -> Result<usize> {
+/// The buffers of a message: EMSGSIZE if there are too many.
+fn import_buffers(iov: &mut IoVec, header: &MsgHdr) -> Result<()> {
     if header.iovlen > u64::from(MAX_MESSAGES) {
         return Err(Errno::EMSGSIZE);
     }
-    import_iovec(iov, header.iov, header.iovlen as usize)?;
+    import_iovec(iov, header.iov, header.iovlen as usize)
+}
+
+/// Takes the first `skip` bytes out of the buffers: the size of the rest.
+fn cut(iov: &mut [user::UserSlice], skip: usize) -> usize {
     let mut left = skip;
     for slice in iov.iter_mut() {
         let cut = left.min(slice.len);
         *slice = user::UserSlice::new(slice.addr.wrapping_add(cut as u64), slice.len - cut);
         left -= cut;
     }
-    Ok(iov.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len)))
+    iov.iter().fold(0usize, |sum, slice| sum.saturating_add(slice.len))
 }
 
-/// Sends what a header in memory says.
-pub fn send_header(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<usize> {
-    send_rest(file, header, flags, 0).map(|(sent, _)| sent)
+fn name_of(header: &MsgHdr) -> Result<Name<'static>> {
+    match header.name {
+        0 => Ok(Name::None),
+        addr => Ok(Name::given(addr, name_len(header)?)),
+    }
 }
 
-/// As [`send_header`], what is left behind the first `skip` bytes: the control data went with those.
-pub fn send_rest(file: &OpenFile, header: &MsgHdr, flags: u32, skip: usize) -> Result<Part> {
-    let mut iov = IoVec::new();
-    let size = import_rest(&mut iov, header, skip)?;
-    let name = match header.name {
-        0 => Name::NONE,
-        addr => Name { addr, len: name_len(header)? },
-    };
+/// A message's header, and what it points at, but for the bytes and the control data.
+pub struct Message {
+    header: MsgHdr,
+    buffers: IoVec,
+    /// Of what is sent.
+    name: Vec<u8>,
+}
+
+impl Message {
+    /// Reads what a header in memory says, of a message to be sent or to be received.
+    pub fn read(header: MsgHdr, is_sent: bool) -> Result<Self> {
+        let mut buffers = IoVec::new();
+        import_buffers(&mut buffers, &header)?;
+        let name = match name_of(&header)? {
+            Name::At(addr, len) if is_sent => read_address(addr, len)?,
+            _ => Vec::new(),
+        };
+        Ok(Self { header, buffers, name })
+    }
+
+    pub fn header(&self) -> &MsgHdr {
+        &self.header
+    }
+
+    /// The buffers behind their first `skip` bytes, and their size.
+    fn rest(&self, skip: usize) -> Result<(IoVec, usize)> {
+        let mut rest = copy_of(&self.buffers)?;
+        let size = cut(&mut rest, skip);
+        Ok((rest, size))
+    }
+
+    /// Sends what is left behind the first `skip` bytes: the control data went with those.
+    pub fn send(&self, file: &OpenFile, flags: u32, skip: usize) -> Result<Part> {
+        let (rest, size) = self.rest(skip)?;
+        send_parts(file, (&rest, size), Name::Read(&self.name), &self.header, flags, skip)
+    }
+
+    /// Receives behind the first `skip` bytes, and tells it at `msg`.
+    pub fn receive(
+        &self,
+        file: &OpenFile,
+        msg: UserPtr<MsgHdr>,
+        flags: u32,
+        skip: usize,
+    ) -> Result<Part> {
+        let (rest, size) = self.rest(skip)?;
+        receive_parts(file, msg, self.header, (&rest, size), flags)
+    }
+}
+
+fn send_parts(
+    file: &OpenFile,
+    (buffers, size): (&[user::UserSlice], usize),
+    name: Name<'_>,
+    header: &MsgHdr,
+    flags: u32,
+    skip: usize,
+) -> Result<Part> {
     let control = match skip {
         0 => (header.control, header.controllen as usize),
         _ => (0, 0),
     };
     let flags = MsgFlags::from_bits_retain(flags);
-    send_message(file, &iov, name, control, flags).map(|sent| (sent, size))
+    send_message(file, buffers, name, control, flags).map(|sent| (sent, size))
+}
+
+/// Sends what a header in memory says.
+pub fn send_header(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<usize> {
+    send_once(file, header, flags).map(|(sent, _)| sent)
+}
+
+/// As [`send_header`]: how much was sent, and was to be.
+pub fn send_once(file: &OpenFile, header: &MsgHdr, flags: u32) -> Result<Part> {
+    let mut iov = IoVec::new();
+    import_buffers(&mut iov, header)?;
+    let size = cut(&mut iov, 0);
+    send_parts(file, (&iov, size), name_of(header)?, header, flags, 0)
 }
 
 pub fn recvmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
@@ -140,21 +215,28 @@ pub fn recvmsg(fd: i32, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
 
 /// Receives what a header in memory says.
 pub fn receive_header(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Result<usize> {
-    receive_rest(file, msg, flags, 0).map(|(got, _)| got)
+    receive_once(file, msg, flags).map(|(got, _)| got)
 }
 
-/// As [`receive_header`], behind the first `skip` bytes. As on Linux, who wants control data has all there is to be in one part.
-pub fn receive_rest(
-    file: &OpenFile,
-    msg: UserPtr<MsgHdr>,
-    flags: u32,
-    skip: usize,
-) -> Result<Part> {
+/// As [`receive_header`]: how much was received, and was to be.
+pub fn receive_once(file: &OpenFile, msg: UserPtr<MsgHdr>, flags: u32) -> Result<Part> {
     let header = msg.read()?;
     let mut iov = IoVec::new();
-    let size = import_rest(&mut iov, &header, skip)?;
+    import_buffers(&mut iov, &header)?;
+    let size = cut(&mut iov, 0);
+    receive_parts(file, msg, header, (&iov, size), flags)
+}
+
+/// As on Linux, who wants control data has all there is to be in one part.
+fn receive_parts(
+    file: &OpenFile,
+    msg: UserPtr<MsgHdr>,
+    header: MsgHdr,
+    (buffers, size): (&[user::UserSlice], usize),
+    flags: u32,
+) -> Result<Part> {
     let size = if header.controllen == 0 { size } else { 0 };
-    Ok((receive_into(file, msg, header, &iov, flags)?, size))
+    Ok((receive_into(file, msg, header, buffers, flags)?, size))
 }
 
 /// Receives into `iov` what a header says, and tells it there.
@@ -162,7 +244,7 @@ pub fn receive_rest(
 pub fn receive_into(
     file: &OpenFile,
     msg: UserPtr<MsgHdr>,
-    mut header: MsgHdr,
+    header: MsgHdr,
     iov: &[user::UserSlice],
     flags: u32,
 ) -> Result<usize> {
@@ -171,15 +253,20 @@ pub fn receive_into(
     }
     let control = (header.control, header.controllen as usize);
     let got = receive_message(file, iov, control, MsgFlags::from_bits_retain(flags))?;
+    let place = |field: usize| msg.addr().wrapping_add(field as u64);
     if header.name != 0 {
         let bytes = got.from.unwrap_or_default();
         let room = (header.namelen as usize).min(bytes.len());
         user::write_bytes(header.name, &bytes[..room])?;
-        header.namelen = bytes.len() as u32;
+        let len = (bytes.len() as u32).to_ne_bytes();
+        user::write_bytes(place(offset_of!(MsgHdr, namelen)), &len)?;
     }
-    header.flags = got.flags.bits();
-    header.controllen = got.control_len as u64;
-    msg.write(&header)?;
+    // The two that are told stand side by side; what the program says there is left as it is.
+    const { assert!(offset_of!(MsgHdr, controllen) + 8 == offset_of!(MsgHdr, flags)) };
+    let mut told = [0; 12];
+    told[..8].copy_from_slice(&(got.control_len as u64).to_ne_bytes());
+    told[8..].copy_from_slice(&got.flags.bits().to_ne_bytes());
+    user::write_bytes(place(offset_of!(MsgHdr, controllen)), &told)?;
     Ok(got.bytes)
 }
 

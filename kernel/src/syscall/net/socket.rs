@@ -153,11 +153,15 @@ pub fn find(name: &Address) -> Result<Arc<Socket>> {
 
 pub fn bind(fd: i32, addr: u64, len: u32) -> Result<()> {
     let file = file(fd)?;
-    let socket = any(&file)?;
-    let bytes = read_address(addr, len)?;
-    match socket {
-        Any::Unix(socket) => bind_unix(socket, &Address::decode(&bytes)?),
-        Any::Net(socket) => socket.bind(&bytes, who()),
+    any(&file)?;
+    bind_to(&file, &read_address(addr, len)?)
+}
+
+/// `bind` of a socket that is found already, to a `sockaddr`.
+pub fn bind_to(file: &OpenFile, name: &[u8]) -> Result<()> {
+    match any(file)? {
+        Any::Unix(socket) => bind_unix(socket, &Address::decode(name)?),
+        Any::Net(socket) => socket.bind(name, who()),
     }
 }
 
@@ -194,15 +198,17 @@ pub fn connect(fd: i32, addr: u64, len: u32) -> Result<()> {
 
 /// `connect` of a socket that is found already.
 pub fn connect_of(file: &OpenFile, addr: u64, len: u32) -> Result<()> {
-    let socket = any(file)?;
-    let bytes = read_address(addr, len)?;
-    match socket {
-        Any::Net(socket) => socket.connect(&bytes, file.nonblock()),
-        Any::Unix(socket) if bytes.get(..2) == Some(&AF_UNSPEC.to_ne_bytes()) => {
-            socket.disconnect()
-        }
+    any(file)?;
+    connect_to(file, &read_address(addr, len)?)
+}
+
+/// As [`connect_of`], to a `sockaddr`.
+pub fn connect_to(file: &OpenFile, name: &[u8]) -> Result<()> {
+    match any(file)? {
+        Any::Net(socket) => socket.connect(name, file.nonblock()),
+        Any::Unix(socket) if name.get(..2) == Some(&AF_UNSPEC.to_ne_bytes()) => socket.disconnect(),
         Any::Unix(socket) => {
-            let name = Address::decode(&bytes)?;
+            let name = Address::decode(name)?;
             if matches!(name, Address::Unnamed) {
                 return Err(Errno::EINVAL);
             }

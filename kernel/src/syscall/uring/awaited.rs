@@ -4,10 +4,8 @@
 //! It is a file of the ring's own, so that [`super::parked`] waits for it as for any. Owns the references. Never has a descriptor.
 //! Locks: none of its own.
 
-use super::check::{SPLICE_FLAGS, futex_words, is_shared};
+use super::check::{SPLICE_FLAGS, futex_words, is_nested, is_ring, is_shared};
 use super::outcome::{Done, Outcome, Wait};
-use super::ring::{Ring, of_file, poll_ring};
-use crate::fs::epoll::Epoll;
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
 use crate::process::futex::{self, Distant};
@@ -35,7 +33,7 @@ pub enum Awaited {
     /// WAITID: none of the children of this process has changed.
     Children(Arc<Process>),
     /// POLL_ADD of a ring.
-    Ring(Weak<Ring>),
+    Ring(Weak<OpenFile>),
 }
 
 impl FileOps for Awaited {
@@ -53,9 +51,7 @@ impl FileOps for Awaited {
                 PollEvents::READABLE
             }
             // Once it is closed nothing happens there.
-            Self::Ring(ring) => {
-                ring.upgrade().map_or(PollEvents::empty(), |ring| poll_ring(&ring, table))
-            }
+            Self::Ring(ring) => ring.upgrade().map_or(PollEvents::empty(), |ring| ring.poll(table)),
         }
     }
 }
@@ -89,20 +85,12 @@ pub fn look_again(file: &OpenFile, sqe: &Sqe) -> Option<Done> {
 
 /// What POLL_ADD watches of a file.
 pub fn to_watch(file: Arc<OpenFile>) -> Result<Arc<OpenFile>> {
-    match of_file(&file) {
-        Ok(ring) => stands_for(Awaited::Ring(Arc::downgrade(ring))),
-        Err(_) => Ok(file),
-    }
+    if is_ring(&file) { stands_for(Awaited::Ring(Arc::downgrade(&file))) } else { Ok(file) }
 }
 
 /// Whether it stands for a ring.
-pub fn is_ring(file: &OpenFile) -> bool {
+pub fn is_for_ring(file: &OpenFile) -> bool {
     matches!(file.downcast(), Some(Awaited::Ring(_)))
-}
-
-/// Whether a file's queue wakes others in turn: a ring's, or an epoll's.
-pub fn is_nested(file: &OpenFile) -> bool {
-    is_ring(file) || of_file(file).is_ok() || file.downcast::<Epoll>().is_some()
 }
 
 /// Whether it was woken, so that it cannot be cancelled any more.

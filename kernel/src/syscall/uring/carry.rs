@@ -3,13 +3,14 @@
 //! A request that would wait is parked with what is linked to it; a later [`retry`] goes on. A drained request, and all behind it,
 //! stay back until nothing is parked. Owns nothing. Never sleeps for a request. Locks: the ring's mutex is held by the caller.
 
+use super::act::perform::{deadline_of, nop, perform};
+use super::act::plain;
+use super::act::transfer::transfer;
 use super::awaited;
 use super::check::{MULTI, REPORT_USAGE, TIMEOUT_UPDATE};
 use super::files::registered_file;
 use super::outcome::{Done, Outcome, Wait};
 use super::parked::{Maker, Parked, When};
-use super::perform::{deadline_of, nop, perform, transfer};
-use super::plain;
 use super::request::{Chain, Request};
 use super::ring::{Ring, State};
 use super::update::{tell, update_poll, update_timeout};
@@ -45,7 +46,7 @@ pub fn begin(ring: &Ring, state: &mut State, chain: Chain) {
     if !stays_back {
         return run_next(ring, state, chain);
     }
-    let first = chain.requests.front().copied();
+    let first = chain.requests.front().cloned();
     if state.deferred.try_push(chain).is_err()
         && let Some(first) = first
     {
@@ -65,8 +66,8 @@ pub fn begin_one(ring: &Ring, state: &mut State, request: &Request) {
 
 fn hold_back(ring: &Ring, state: &mut State, request: &Request) {
     let mut chain = Chain::default();
-    match chain.add(*request) {
-        Ok(()) => begin(ring, state, chain),
+    match chain.add(request) {
+        Ok(_) => begin(ring, state, chain),
         Err(error) => refuse(ring, state, request, error),
     }
 }
@@ -118,7 +119,7 @@ fn run(ring: &Ring, state: &mut State, mut request: Request, mut rest: VecDeque<
             Outcome::Done(done) => done,
             Outcome::Waits(wait) => {
                 let moved = wait.moved;
-                match park(ring, state, request, &mut rest, wait) {
+                match park(ring, state, request.clone(), &mut rest, wait) {
                     Ok(()) => return,
                     Err(error) => Done::of_part(moved, error),
                 }
@@ -146,7 +147,7 @@ fn run_alone(ring: &Ring, state: &mut State, request: &Request) {
         Outcome::Done(done) => done,
         Outcome::Waits(wait) => {
             let moved = wait.moved;
-            match park(ring, state, *request, &mut VecDeque::new(), wait) {
+            match park(ring, state, request.clone(), &mut VecDeque::new(), wait) {
                 Ok(()) => return,
                 Err(error) => Done::of_part(moved, error),
             }
@@ -223,7 +224,7 @@ fn carry_out(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
     match sqe.opcode {
         op::POLL_REMOVE if sqe.len != 0 => Outcome::of(update_poll(state, sqe)),
         op::TIMEOUT_REMOVE if sqe.op_flags & TIMEOUT_UPDATE != 0 => {
-            Outcome::of(update_timeout(state, sqe))
+            Outcome::of(update_timeout(state, request))
         }
         op::MSG_RING => Outcome::of(tell(ring, state, sqe)),
         op::POLL_REMOVE | op::TIMEOUT_REMOVE => {
@@ -237,7 +238,7 @@ fn carry_out(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
             })
         }
         op::ASYNC_CANCEL => Outcome::of(cancel_matching(ring, state, sqe)),
-        _ => perform(ring, state, sqe),
+        _ => perform(ring, state, request),
     }
 }
 
@@ -310,9 +311,10 @@ fn park(
     if !ring.is_mine() {
         return Err(Errno::EAGAIN);
     }
+    request.keep()?;
     request.has_moved(wait.moved);
     let limit = match rest.front() {
-        Some(next) if next.sqe.opcode == op::LINK_TIMEOUT => Some(deadline_of(&next.sqe)?),
+        Some(next) if next.sqe.opcode == op::LINK_TIMEOUT => Some(deadline_of(next)?),
         _ => None,
     };
     let deadline = wait.deadline.or(limit);
@@ -323,8 +325,9 @@ fn park(
     let mut parked =
         Parked::new(&ring.tower, place, maker, request, wait.file, wait.wanted, deadline)?;
     parked.rest = core::mem::take(rest);
-    let counts = request.sqe.off != 0 && request.sqe.op_flags & TIMEOUT_MULTISHOT == 0;
-    if request.sqe.opcode == op::TIMEOUT && counts {
+    let sqe = &parked.request.sqe;
+    let counts = sqe.off != 0 && sqe.op_flags & TIMEOUT_MULTISHOT == 0;
+    if sqe.opcode == op::TIMEOUT && counts {
         parked.since = Some(ring.counted(state));
     }
     let counts = parked.since.is_some();
@@ -378,7 +381,7 @@ fn end_counted(ring: &Ring, state: &mut State) {
         };
         let mut all = state.parked.iter().paced();
         let Some((&at, _)) = all.find(|(_, parked)| is_over(parked)) else { return };
-        let request = state.parked.get(&at).map(|parked| parked.request);
+        let request = state.parked.get(&at).map(|parked| parked.request.clone());
         if let Some(request) = request {
             ring.count_timeout();
             complete_parked(ring, state, at, &request, Done::of(Ok(0)));
@@ -388,7 +391,7 @@ fn end_counted(ring: &Ring, state: &mut State) {
 
 fn look_again(ring: &Ring, state: &mut State, at: u64) {
     let Some(parked) = state.parked.get(&at) else { return };
-    let request = parked.request;
+    let request = parked.request.clone();
     let done = match (request.sqe.opcode, parked.is_late()) {
         (op::TIMEOUT, true) => {
             ring.count_timeout();
@@ -434,8 +437,8 @@ fn move_rest(
     file: &Arc<OpenFile>,
 ) -> Option<(Request, Done)> {
     loop {
-        let request = state.parked.get(&at)?.request;
-        match transfer(ring, state, file, &request.sqe, request.moved) {
+        let request = state.parked.get(&at)?.request.clone();
+        match transfer(ring, state, file, &request) {
             Outcome::Done(done) => return Some((request, done)),
             Outcome::Waits(wait) => {
                 let parked = state.parked.get_mut(&at)?;

@@ -3,7 +3,9 @@
 //! Owns the table of operations. Never looks at more than the copy of an entry. Locks: none.
 
 use super::handed::buffers::{check_provide, check_remove};
+use crate::fs::epoll::Epoll;
 use crate::syscall::task::ioprio::check_priority;
+use crate::vfs::OpenFile;
 use abi::fs::{AtFlags, OpenFlags};
 use abi::socket::SOCK_TYPE_MASK;
 use abi::uring::{Sqe, cancel, op, sqe as flag};
@@ -403,4 +405,23 @@ pub fn futex_words(sqe: &Sqe) -> Result<(u32, u32)> {
 /// Whether the fields of FUTEX_WAIT and FUTEX_WAKE can be.
 fn check_futex(sqe: &Sqe) -> bool {
     is_shared(sqe).is_ok() && futex_words(sqe).is_ok()
+}
+
+/// Whether it is a ring, the only file that is never passed.
+pub fn is_ring(file: &OpenFile) -> bool {
+    !file.ops().may_be_passed()
+}
+
+/// Whether a file's queue wakes others in turn: a ring's, or an epoll's.
+pub fn is_nested(file: &OpenFile) -> bool {
+    is_ring(file) || file.downcast::<Epoll>().is_some()
+}
+
+/// Where the time of a timeout is, or that which one that waits is to have; nowhere for one that is removed.
+pub fn time_of(sqe: &Sqe) -> u64 {
+    match sqe.opcode {
+        op::TIMEOUT_REMOVE if sqe.op_flags & TIMEOUT_UPDATE == 0 => 0,
+        op::TIMEOUT_REMOVE => sqe.off,
+        _ => sqe.addr,
+    }
 }

@@ -2,11 +2,12 @@
 //!
 //! A request leaves a registration in the queues of its file, as an epoll does, or arms a timer; both ring its [`Bell`], which only
 //! says so. A task of the ring's process that enters the ring then looks again, or the one that submitted it, before it returns to
-//! user mode. No thread waits. The queues of rings and epolls wake others in turn, and could come back to where they began: a bell in
-//! one of those wakes nobody but who submitted. Owns registrations and timers, which end with nothing locked but the ring's mutex.
+//! user mode. No thread waits. The queues of rings and epolls wake others in turn, and could come back to where they began: a bell
+//! in one of those never wakes anybody but who submitted. Owns registrations and timers, which end with nothing locked but the ring's mutex.
 //! Locks: none in a bell.
 
-use super::awaited::{is_nested, is_ring, is_woken};
+use super::awaited::{is_for_ring, is_woken};
+use super::check::is_nested;
 use super::memory::Shared;
 use super::request::Request;
 use crate::mm::fallible::{TryGrow, TryMap, try_arc};
@@ -326,7 +327,7 @@ impl Parked {
         let bell = try_arc(Bell {
             tower: tower.clone(),
             maker,
-            is_nested: file.as_deref().is_some_and(is_nested),
+            is_nested: file.as_deref().is_some_and(|file| is_nested(file) || is_for_ring(file)),
             wanted: AtomicU32::new(wanted.bits()),
             at,
             rung: all.of(at)?,
@@ -357,7 +358,7 @@ impl Parked {
 
     /// Whether a poll can be told of again and again: not of a ring, which each completion would wake, as on Linux.
     pub fn comes_again(&self) -> bool {
-        !self.file.as_deref().is_some_and(is_ring)
+        !self.file.as_deref().is_some_and(is_for_ring)
     }
 
     /// Whether its time has come.

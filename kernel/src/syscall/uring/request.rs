@@ -2,10 +2,12 @@
 //!
 //! Owns the copies of the entries. Locks: none.
 
+use super::kept::Kept;
 use crate::mm::fallible::TryGrow;
 use abi::uring::{Sqe, op, sqe};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 
 /// Where an operation puts the file that it makes, if not among the descriptors of the process: a place of the ring's files, or any.
 #[derive(Clone, Copy)]
@@ -26,15 +28,32 @@ impl Direct {
 }
 
 /// An entry, and why it cannot be carried out, if it cannot.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Request {
     pub sqe: Sqe,
     pub refused: Option<Errno>,
     /// Bytes that were moved already, with MSG_WAITALL: the entry says what is left.
     pub moved: u32,
+    /// What the entry points at, once it cannot be carried out at once.
+    pub kept: Option<Arc<Kept>>,
 }
 
 impl Request {
+    /// Reads what the entry points at, before the program may use that memory for something else.
+    pub fn keep(&mut self) -> Result<()> {
+        if self.kept.is_none() {
+            self.kept = Kept::of(&self.sqe)?;
+        }
+        Ok(())
+    }
+
+    /// As [`keep`](Self::keep); an entry that points at nothing cannot be carried out.
+    fn keep_or_refuse(&mut self) {
+        if self.refused.is_none() {
+            self.refused = self.keep().err();
+        }
+    }
+
     pub fn has(&self, flag: u8) -> bool {
         self.sqe.flags & flag != 0
     }
@@ -78,9 +97,13 @@ impl Chain {
         self.requests.iter().any(|request| request.has(sqe::IO_DRAIN))
     }
 
-    pub fn add(&mut self, request: Request) -> Result<()> {
+    /// Adds a request: why it cannot be carried out, if it cannot. ENOMEM if there is no room for it.
+    pub fn add(&mut self, request: &Request) -> Result<Option<Errno>> {
+        let mut request = request.clone();
+        request.keep_or_refuse();
+        let refused = request.refused;
         self.requests.try_push(request)?;
-        self.is_refused |= request.refused.is_some();
-        Ok(())
+        self.is_refused |= refused.is_some();
+        Ok(refused)
     }
 }

@@ -348,15 +348,6 @@ impl Ring {
     }
 }
 
-/// What a poll of a ring sees.
-pub fn poll_ring(ring: &Ring, table: &mut PollTable) -> PollEvents {
-    table.watch(&ring.tower.waiters);
-    let mut events = PollEvents::empty();
-    events.set(PollEvents::READABLE, ring.untaken() != 0 || ring.has_kept() || ring.has_work());
-    events.set(PollEvents::WRITABLE, !ring.shared().is_full());
-    events
-}
-
 /// The open file.
 pub struct RingFile(pub Arc<Ring>);
 
@@ -366,7 +357,12 @@ impl FileOps for RingFile {
     }
 
     fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
-        poll_ring(&self.0, table)
+        let ring = &self.0;
+        table.watch(&ring.tower.waiters);
+        let mut events = PollEvents::empty();
+        events.set(PollEvents::READABLE, ring.untaken() != 0 || ring.has_kept() || ring.has_work());
+        events.set(PollEvents::WRITABLE, !ring.shared().is_full());
+        events
     }
 
     fn mmap_range(&self, _: &Arc<OpenFile>, range: &MapRange) -> Result<MapTarget> {

@@ -3,9 +3,9 @@
 //! Linux's order of failures: an entry that cannot be carried out ends the batch, but not in the middle of a link; then none
 //! of the linked ones is carried out. Owns nothing. Locks: the ring's mutex is held by the caller.
 
+use super::act::message;
 use super::carry::{begin, begin_one, refuse, retry};
 use super::check::{can_poll, check, is_fixed, is_multishot};
-use super::message;
 use super::request::Request;
 use super::ring::{Ring, State};
 use crate::sync::{Pace, cond_resched};
@@ -54,7 +54,7 @@ fn pass_nops(ring: &Ring, state: &mut State, count: u32) -> u32 {
 #[inline(never)]
 fn take(ring: &Ring, state: &mut State, count: u32) -> u32 {
     let mut taken = 0;
-    let mut request = Request { sqe: Sqe::new_zeroed(), refused: None, moved: 0 };
+    let mut request = Request { sqe: Sqe::new_zeroed(), refused: None, moved: 0, kept: None };
     for _ in (0..count).paced() {
         let is_there = ring.shared().read_entry(state.sq_head, &mut request.sqe);
         state.sq_head = state.sq_head.wrapping_add(1);
@@ -134,12 +134,16 @@ fn accept(ring: &Ring, state: &mut State, request: &Request) -> bool {
         return request.refused.is_none();
     }
     let chain = state.chain.get_or_insert_default();
-    if chain.add(*request).is_err() {
-        chain.is_refused = true;
-        refuse(ring, state, request, Errno::ENOMEM);
-    }
+    let refused = match chain.add(request) {
+        Ok(refused) => refused,
+        Err(error) => {
+            chain.is_refused = true;
+            refuse(ring, state, request, error);
+            request.refused
+        }
+    };
     if !linked && let Some(chain) = state.chain.take() {
         begin(ring, state, chain);
     }
-    linked || request.refused.is_none()
+    linked || refused.is_none()
 }

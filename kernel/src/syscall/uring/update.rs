@@ -3,11 +3,11 @@
 //! Owns nothing. Locks: the ring's mutex is held by the caller; that of another ring is only tried, so that two cannot wait for each
 //! other, and its inbox's is taken below.
 
+use super::act::perform::deadline_of;
 use super::check::{LINK_TIMEOUT_UPDATE, MULTI, UPDATE_EVENTS, UPDATE_USER_DATA};
 use super::files::{put_direct, registered_file};
 use super::parked::{Maker, Parked, When};
-use super::perform::deadline_of;
-use super::request::Direct;
+use super::request::{Direct, Request};
 use super::ring::{Ring, State, of_file};
 use crate::syscall::caller::file;
 use crate::vfs::PollEvents;
@@ -17,8 +17,9 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 /// Gives a timeout another time.
-pub fn update_timeout(state: &mut State, sqe: &Sqe) -> Result<i64> {
-    let at = deadline_of(&Sqe { addr: sqe.off, ..*sqe })?;
+pub fn update_timeout(state: &mut State, request: &Request) -> Result<i64> {
+    let at = deadline_of(request)?;
+    let sqe = &request.sqe;
     let is_linked = sqe.op_flags & LINK_TIMEOUT_UPDATE != 0;
     let is_it = |parked: &Parked| match is_linked {
         false => {

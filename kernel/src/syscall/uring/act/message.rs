@@ -4,6 +4,7 @@
 //! What a header in user memory says of many messages is read once and kept in the copy of the entry, whose fields it fills that say
 //! nothing else then. Owns nothing. Locks: none of its own.
 
+use super::super::kept::Kept;
 use crate::mm::user::{self, UserPtr, UserSlice};
 use crate::syscall::file::file::check_buffer;
 use crate::syscall::net::message::receive_message;
@@ -57,12 +58,19 @@ pub fn keep_header(sqe: &mut Sqe) -> Result<()> {
     if Rooms::of(sqe).head() > i32::MAX as u64 { Err(Errno::EOVERFLOW) } else { Ok(()) }
 }
 
+/// What the header of a message says.
+pub fn header_of(sqe: &Sqe, kept: Option<&Kept>) -> Result<MsgHdr> {
+    match kept {
+        Some(Kept::Message(message)) => Ok(*message.header()),
+        _ => UserPtr::new(sqe.addr).read(),
+    }
+}
+
 /// Receives a message into `buffer`.
-pub fn receive_once(file: &OpenFile, sqe: &Sqe, buffer: UserSlice) -> Result<Part> {
+pub fn receive_once(file: &OpenFile, sqe: &Sqe, header: MsgHdr, buffer: UserSlice) -> Result<Part> {
     any(file)?;
     check_buffer(buffer.addr, buffer.len)?;
     let msg = UserPtr::<MsgHdr>::new(sqe.addr);
-    let header = msg.read()?;
     let size = if header.controllen == 0 { buffer.len } else { 0 };
     Ok((receive_into(file, msg, header, &[buffer], sqe.op_flags)?, size))
 }

@@ -2,8 +2,8 @@
 //!
 //! What would have to wait, and what is special in any way, is left to [`super::perform`]. Owns nothing. Locks: as there.
 
-use super::outcome::{Done, would_wait};
-use super::ring::Ring;
+use super::super::outcome::{Done, would_wait};
+use super::super::ring::Ring;
 use crate::mm::user::iov::MAX_RW_COUNT;
 use crate::mm::user::{self, UserSlice};
 use crate::process;
