@@ -28,6 +28,7 @@
 //! | `LIMITS` | `mm/space/limits.rs` | `register_limits` | `process/start/init.rs` | `process::start::init`; a stack grows to 8 MiB, and nothing else is limited |
 //! | `DESCRIBE` | `diag/panic.rs` | `set_describe` | `process/start/init.rs` | `process::start::init`; a panic names no task |
 //! | `URGENT` | `vfs/notify/urgent.rs` | `register_urgent` | `process/start/init.rs` | `process::start::init`; owners of files are not told |
+//! | `SEND` | `vfs/notify/listeners.rs` | `register_send` | `process/start/init.rs` | `process::start::init`; owners of files are not told |
 //! | `JOB_CONTROL` | `drivers/tty/job.rs` | `register_job_control` | `process/tree/terminal.rs` | `process::start::init`; terminals have no sessions |
 //! | `PROCESSES` | `fs/procfs/process.rs` | `register_process_table` | `process/proc/processes.rs` | `process::start::init`; /proc has no processes |
 //! | `FILL` | `fs/tracefs.rs` | `register` | `process/perf/tracepoint/files.rs` | `process::start::init`; there is no tracefs |

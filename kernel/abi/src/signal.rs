@@ -198,7 +198,9 @@ pub mod code {
     pub const SI_SIGIO: i32 = -5;
     pub const SI_TKILL: i32 = -6;
     pub const POLL_IN: i32 = 1;
+    pub const POLL_OUT: i32 = 2;
     pub const POLL_MSG: i32 = 3;
+    pub const POLL_ERR: i32 = 4;
     pub const POLL_PRI: i32 = 5;
     pub const POLL_HUP: i32 = 6;
     pub const ILL_ILLOPN: i32 = 2;

@@ -72,6 +72,10 @@ impl FileOps for NetFile {
         Ok(0)
     }
 
+    fn signals_changed(&self, f: &OpenFile, fd: Option<i32>) -> Result<()> {
+        self.0.options().listeners.changed(f, fd)
+    }
+
     fn release(&self, _f: &OpenFile) {
         self.0.close();
     }

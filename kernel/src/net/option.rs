@@ -14,6 +14,7 @@ use crate::mm::fallible::{TryGrow, TrySlice, try_copy};
 use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Once, SpinLock, level};
 use crate::vfs::OpenFile;
+use crate::vfs::notify::Listeners;
 use abi::net::{
     IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ip, ipv6, tcp,
 };
@@ -183,6 +184,8 @@ pub struct Options {
     /// The inode number of its file, for /proc.
     inode: AtomicU64,
     file: Once<Weak<OpenFile>>,
+    /// Who is told by signals of what comes.
+    pub listeners: Listeners,
     /// When messages came.
     pub stamps: Stamps,
     /// TCP_CONGESTION: a [`Congestion`], with [`CHOSEN`] if it was set.
@@ -211,6 +214,7 @@ impl Options {
             inode: AtomicU64::new(0),
             file: Once::new(),
             linger: AtomicU64::new(0),
+            listeners: Listeners::new(),
             stamps: Stamps::new(),
             congestion: AtomicU8::new(sysctl::tcp::congestion() as u8),
         }

@@ -252,6 +252,12 @@ impl WaitQueue {
         self.0.wake(0, usize::MAX);
     }
 
+    /// Wakes every waiter. Whether a thread that sleeps in this queue was woken.
+    #[inline]
+    pub fn wakes_any(&self) -> bool {
+        self.0.wake(0, usize::MAX)
+    }
+
     /// Wakes every shared waiter and the first exclusive one, telling poll and epoll what became true. Whether a thread
     /// that sleeps in this queue was woken.
     #[inline]

@@ -151,7 +151,7 @@ syscalls! {
     69 msgsnd => msg::msgsnd, Full;
     70 msgrcv => msg::msgrcv, Full;
     71 msgctl => msg::msgctl, Full;
-    72 fcntl => fd::fcntl, Partial("no leases; O_ASYNC is kept, and sends signals for perf events and MSG_OOB only");
+    72 fcntl => fd::fcntl, Partial("no leases; O_ASYNC tells nothing of room at a serial port, nor of /dev/random");
     73 flock => fd::flock, Full;
     74 fsync => file::fsync, Full;
     75 fdatasync => file::fdatasync, Full;

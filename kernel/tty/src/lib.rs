@@ -68,4 +68,6 @@ pub trait Host {
     fn discard_output(&mut self);
     /// Output was stopped or started again by a flow control character or a termios change.
     fn flow_changed(&mut self, stopped: bool);
+    /// Input came that can be read: a line, or bytes where no lines are edited.
+    fn arrived(&mut self) {}
 }

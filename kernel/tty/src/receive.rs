@@ -74,6 +74,9 @@ impl LineDiscipline {
         self.echo.flush(&self.termios, &mut self.out, host);
         if !self.is_canonical() {
             self.input.committed = self.input.head;
+            if self.input.committed_len() > 0 {
+                host.arrived();
+            }
         }
     }
 
@@ -210,9 +213,9 @@ impl LineDiscipline {
                 self.echo.raw(b'\n');
                 self.commit_echo(host);
             }
-            self.end_line(byte);
+            self.end_line(byte, host);
         } else if byte == t.cc[cc::VEOF] {
-            self.end_line(DISABLED);
+            self.end_line(DISABLED, host);
         } else if byte == t.cc[cc::VEOL] || (byte == t.cc[cc::VEOL2] && extended) {
             if echo {
                 self.echo_typed(byte);
@@ -221,7 +224,7 @@ impl LineDiscipline {
             if byte == 0xff && t.input(iflag::PARMRK) {
                 self.input.push(byte);
             }
-            self.end_line(byte);
+            self.end_line(byte, host);
         } else {
             return false;
         }
@@ -240,10 +243,11 @@ impl LineDiscipline {
         }
     }
 
-    fn end_line(&mut self, terminator: u8) {
+    fn end_line(&mut self, terminator: u8, host: &mut impl Host) {
         self.input.mark(self.input.head);
         self.input.push(terminator);
         self.input.canon = self.input.head;
+        host.arrived();
     }
 
     fn receive_status(&mut self, byte: u8, status: LineStatus, host: &mut impl Host) {

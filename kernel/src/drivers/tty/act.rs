@@ -3,7 +3,9 @@
 use super::events::Events;
 use super::job;
 use super::tty::Tty;
+use crate::sync::Pace;
 use crate::vfs::PollEvents;
+use crate::vfs::notify::Reason;
 
 impl Tty {
     /// Sends, wakes and signals.
@@ -15,9 +17,15 @@ impl Tty {
                     self.for_output.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
                 }
             }
+            if events.has_put {
+                self.masters.tell(Reason::In);
+            }
         }
         if events.readable {
             self.for_input.wake_events(PollEvents::READABLE.bits());
+        }
+        for _ in (0..events.arrived).paced() {
+            self.listeners.tell(Reason::In);
         }
         if group != 0
             && let Some(control) = job::control()

@@ -13,8 +13,12 @@ pub(super) struct Events {
     pub signals: ArrayVec<Signal, 3>,
     /// A reader of the terminal would find something.
     pub readable: bool,
+    /// How often input has come.
+    pub arrived: u32,
     /// Bytes wait to be sent: at the device, or for the master.
     pub output: bool,
+    /// Some of them are new.
+    pub has_put: bool,
 }
 
 /// The end behind the discipline, as it sees it.
@@ -40,6 +44,7 @@ impl Host for Screen<'_> {
 
     fn put(&mut self, bytes: &[u8]) {
         self.events.output = true;
+        self.events.has_put |= !bytes.is_empty();
         match self.end {
             End::Master(pty) => pty.put_output(bytes),
             End::Device(device) => {
@@ -57,6 +62,10 @@ impl Host for Screen<'_> {
         if !self.events.signals.contains(&signal) {
             self.events.signals.push(signal);
         }
+    }
+
+    fn arrived(&mut self) {
+        self.events.arrived += 1;
     }
 
     fn discard_output(&mut self) {

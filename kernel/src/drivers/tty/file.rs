@@ -136,6 +136,13 @@ impl FileOps for TtyFile {
         super::ioctl::terminal(&self.tty, f, cmd, arg)
     }
 
+    fn signals_changed(&self, f: &OpenFile, fd: Option<i32>) -> Result<()> {
+        if fd.is_some() && f.flags().contains(OpenFlags::ASYNC) {
+            job::give_owner(f, self.tty.foreground_group())?;
+        }
+        self.tty.listeners.changed(f, fd)
+    }
+
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
     }

@@ -31,6 +31,7 @@ impl Tty {
                 control.signal_group(group, Signal::SIGHUP);
             }
         }
+        self.listeners.clear();
         self.wake_everyone();
     }
 

@@ -7,7 +7,8 @@
 
 use super::tty::Tty;
 use crate::sync::Once;
-use crate::vfs::Owner;
+use crate::vfs::object::owner::SignalOwner;
+use crate::vfs::{OpenFile, Owner};
 use abi::signal::Signal;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -15,6 +16,9 @@ use alloc::sync::Arc;
 /// Where the calling process stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caller {
+    pub pid: i32,
+    /// Whose signals it may send: its real and its effective uid.
+    pub uids: (u32, u32),
     pub group: i32,
     pub session: i32,
     pub is_session_leader: bool,
@@ -66,6 +70,20 @@ pub fn control_of_caller() -> Result<&'static dyn JobControl> {
 /// Who owns what the caller makes.
 pub fn owner_of_caller() -> Owner {
     control().map_or_else(Owner::default, |control| control.caller().owner)
+}
+
+/// `O_ASYNC` of a terminal that has no owner yet gives it one: its foreground group, or without one the caller.
+pub fn give_owner(file: &OpenFile, foreground: i32) -> Result<()> {
+    let owner = file.signal_owner();
+    let Some(caller) = control().filter(|_| owner.id == 0).map(JobControl::caller) else {
+        return Ok(());
+    };
+    let (kind, id) = match foreground {
+        0 => (SignalOwner::PROCESS, caller.pid),
+        group => (SignalOwner::GROUP, group),
+    };
+    let (uid, euid) = caller.uids;
+    file.set_signal_owner(SignalOwner { kind, id, uid, euid, ..owner })
 }
 
 /// Whether `tty` is the caller's controlling terminal.

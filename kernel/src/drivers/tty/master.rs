@@ -68,6 +68,7 @@ impl Tty {
             });
         }
         self.for_typing.wake_events(PollEvents::WRITABLE.bits());
+        self.masters.tell_room();
     }
 }
 
@@ -212,6 +213,7 @@ impl FileOps for Master {
                     // The room that is free now goes to waiting echo first, then to writers.
                     self.tty.with(|discipline, screen| discipline.process_echo(screen));
                     self.tty.for_room.wake_events(PollEvents::WRITABLE.bits());
+                    self.tty.listeners.tell_room();
                 }
                 _ if got > 0 => break,
                 Output::SlaveGone => return Err(Errno::EIO),
@@ -244,6 +246,7 @@ impl FileOps for Master {
                     continue;
                 }
                 if f.nonblock() {
+                    self.tty.masters.lack_room();
                     return result(done, Errno::EAGAIN);
                 }
                 let room = || self.with_pty(|pty| pty.backlog.len() < QUEUE).unwrap_or(true);
@@ -283,6 +286,13 @@ impl FileOps for Master {
             ready |= PollEvents::ERR;
         }
         ready
+    }
+
+    fn signals_changed(&self, f: &OpenFile, fd: Option<i32>) -> Result<()> {
+        if fd.is_some() && f.flags().contains(OpenFlags::ASYNC) {
+            job::give_owner(f, 0)?;
+        }
+        self.tty.masters.changed(f, fd)
     }
 
     fn ioctl(&self, _f: &OpenFile, cmd: u32, arg: u64) -> Result<i64> {

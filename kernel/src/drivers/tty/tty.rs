@@ -10,6 +10,7 @@ use crate::drivers::console_device::ConsoleDevice;
 use crate::mm::fallible::{TryVec, try_arc};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use crate::vfs::DevId;
+use crate::vfs::notify::Listeners;
 use abi::tty::Winsize;
 use abi::{Errno, Result};
 use alea_tty::{LineDiscipline, Termios};
@@ -32,6 +33,9 @@ pub struct Tty {
     /// Pseudo-terminals: who waits for room towards the master, and the master that waits for output.
     pub(super) for_room: WaitQueue,
     pub(super) for_output: WaitQueue,
+    /// Who is told by signals at the terminal, and at the master.
+    pub(super) listeners: Listeners,
+    pub(super) masters: Listeners,
     /// One read at a time, so that a line goes to one reader.
     pub(super) reading: Mutex<()>,
     /// One write at a time, so that its bytes stay together; the chunk being written.
@@ -76,6 +80,8 @@ impl Tty {
             for_input: WaitQueue::new(),
             for_room: WaitQueue::new(),
             for_output: WaitQueue::new(),
+            listeners: Listeners::new(),
+            masters: Listeners::new(),
             for_typing: WaitQueue::new(),
             reading: Mutex::new(()),
             writing: Mutex::new(chunk),

@@ -33,7 +33,10 @@ impl Tty {
             while at < chunk.len() {
                 cond_resched();
                 match self.write_some(generation, &chunk[at..]) {
-                    Ok(0) if nonblock => return result(done, Errno::EAGAIN),
+                    Ok(0) if nonblock => {
+                        self.listeners.lack_room();
+                        return result(done, Errno::EAGAIN);
+                    }
                     Ok(0) => {
                         if let Err(interrupted) = self.wait_for_room(generation) {
                             return result(done, interrupted);

@@ -11,9 +11,8 @@ use crate::mm::user::UserPtr;
 use crate::sync::{PollTable, SpinLock, WaitQueue, cond_resched, level};
 use crate::try_writeln;
 use crate::vfs::anon::anonymous;
-use crate::vfs::notify::Event;
-use crate::vfs::notify::event;
 use crate::vfs::notify::marks::{self, EXCL_UNLINK, Mark, ONESHOT, Watcher};
+use crate::vfs::notify::{Event, Listeners, Reason, event};
 use crate::vfs::object::dentry::Name;
 use crate::vfs::{Abilities, Cred, FileOps, Inode, OpenFile, PollEvents, Position};
 use abi::fs::NAME_MAX;
@@ -39,6 +38,7 @@ pub struct Inotify {
     instance: Instance,
     state: SpinLock<State, level::Leaf>,
     readers: WaitQueue,
+    listeners: Listeners,
 }
 
 struct State {
@@ -109,6 +109,7 @@ pub fn new(nonblock: bool, cred: &Arc<Cred>) -> Result<OpenFile> {
             next_wd: 1,
         }),
         readers: WaitQueue::new(),
+        listeners: Listeners::new(),
     })?;
     anonymous(ops, "inotify", OpenFlags::empty(), nonblock)
 }
@@ -214,6 +215,7 @@ impl Watcher for Inotify {
 
     fn wake(&self) {
         self.readers.wake_events(PollEvents::READABLE.bits());
+        self.listeners.tell(Reason::In);
     }
 }
 
@@ -261,6 +263,10 @@ impl FileOps for Inotify {
         let len: usize = self.state.lock().queue.iter().map(Queued::len).sum();
         UserPtr::<i32>::new(arg).write(&i32::try_from(len).unwrap_or(i32::MAX))?;
         Ok(0)
+    }
+
+    fn signals_changed(&self, f: &OpenFile, fd: Option<i32>) -> Result<()> {
+        self.listeners.changed(f, fd)
     }
 
     fn release(&self, _f: &OpenFile) {

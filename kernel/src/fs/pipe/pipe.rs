@@ -18,6 +18,7 @@ use crate::sync::counted::{Counted, Kind};
 use crate::sync::{Mutex, MutexGuard, PollTable, WaitQueue};
 use crate::vfs::admission::admit;
 use crate::vfs::anon::{AnonFs, new_path};
+use crate::vfs::notify::{Listeners, Reason};
 use crate::vfs::per_user::Charge;
 use crate::vfs::{Abilities, Cred, FileOps, Inode, OpenFile, Owner, PollEvents, Position};
 use abi::fs::OpenFlags;
@@ -41,12 +42,15 @@ pub struct Pipe {
     charge: Mutex<Charge>,
     // Open ends. Relaxed: a close that empties one wakes both queues, whose fences order it.
     readers: AtomicU32,
-    writers: AtomicU32,
+    pub(super) writers: AtomicU32,
     /// How often the fifo was opened for reading and for writing: an open waits for the other's count to change.
     pub(super) reader_opens: AtomicU32,
     pub(super) writer_opens: AtomicU32,
     pub(super) for_readers: WaitQueue,
     pub(super) for_writers: WaitQueue,
+    /// Owners of open ends who are told by signals: of bytes, and of room.
+    pub(super) hear_of_bytes: Listeners,
+    pub(super) hear_of_room: Listeners,
 }
 
 enum Got {
@@ -74,6 +78,8 @@ impl Pipe {
             writer_opens: AtomicU32::new(0),
             for_readers: WaitQueue::new(),
             for_writers: WaitQueue::new(),
+            hear_of_bytes: Listeners::new(),
+            hear_of_room: Listeners::new(),
         })
     }
 
@@ -104,9 +110,13 @@ impl Pipe {
             && let Some((moved, used)) = ring.read_simply(dst)
         {
             self.used.store(used, Ordering::Relaxed);
+            self.hear_of_room.tell(Reason::Out);
             return moved;
         }
-        self.read_anyhow(nonblock, dst)
+        let got = self.read_anyhow(nonblock, dst);
+        // As on Linux, whatever came of it.
+        self.hear_of_room.tell(Reason::Out);
+        got
     }
 
     #[inline(never)]
@@ -155,7 +165,12 @@ impl Pipe {
     }
 
     #[inline(always)]
-    fn write(&self, nonblock: bool, packets: bool, src: &mut Source<'_>) -> Result<usize> {
+    pub(super) fn write(
+        &self,
+        nonblock: bool,
+        packets: bool,
+        src: &mut Source<'_>,
+    ) -> Result<usize> {
         if src.remaining() == 0 {
             return Ok(0);
         }
@@ -167,9 +182,13 @@ impl Pipe {
             self.used.store(used, Ordering::Relaxed);
             drop(ring);
             self.for_readers.wake_events(PollEvents::READABLE.bits());
+            self.hear_of_bytes.tell(Reason::In);
             return moved;
         }
-        self.write_anyhow(nonblock, packets, src)
+        let put = self.write_anyhow(nonblock, packets, src);
+        // As on Linux, whatever came of it.
+        self.hear_of_bytes.tell(Reason::In);
+        put
     }
 
     #[inline(never)]
@@ -190,6 +209,7 @@ impl Pipe {
                 Ok(false) => {}
                 Err(error) => return count(done, error),
             }
+            self.hear_of_bytes.tell(Reason::In);
             let room = self
                 .for_writers
                 .wait_exclusive(|| (self.has_room() || !self.has_readers()).then_some(()));
@@ -243,9 +263,14 @@ impl Pipe {
         Ok(slots * PAGE)
     }
 
-    fn wake_everyone(&self) {
+    /// The last reader or writer has gone.
+    pub(super) fn wake_everyone(&self) {
         self.for_readers.wake_all();
         self.for_writers.wake_all();
+        if self.has_readers() != self.has_writers() {
+            self.hear_of_bytes.tell(Reason::In);
+            self.hear_of_room.tell(Reason::Out);
+        }
     }
 }
 
@@ -333,6 +358,16 @@ impl FileOps for PipeEnd {
         Ok(0)
     }
 
+    fn signals_changed(&self, f: &OpenFile, fd: Option<i32>) -> Result<()> {
+        if self.reads {
+            self.pipe.hear_of_bytes.changed(f, fd)?;
+        }
+        if self.writes {
+            self.pipe.hear_of_room.changed(f, fd)?;
+        }
+        Ok(())
+    }
+
     fn abilities(&self) -> Abilities {
         Abilities::TELLS | Abilities::SPLICES
     }
@@ -375,7 +410,7 @@ pub fn new_pair(flags: OpenFlags, cred: &Arc<Cred>) -> Result<(OpenFile, OpenFil
     ))
 }
 
-fn end_of(file: &OpenFile) -> Result<&PipeEnd> {
+pub(super) fn end_of(file: &OpenFile) -> Result<&PipeEnd> {
     file.downcast().ok_or(Errno::EBADF)
 }
 
@@ -392,91 +427,6 @@ pub fn read_with(file: &OpenFile, nonblock: bool, dst: &mut Sink<'_>) -> Result<
 /// Writes to a pipe; `nonblock` stands in place of the file's flag.
 pub fn write_with(file: &OpenFile, nonblock: bool, src: &mut Source<'_>) -> Result<usize> {
     end_of(file)?.pipe.write(nonblock, false, src)
-}
-
-/// Writes all of it, waiting for room; only death ends that, or the last reader's end. For bytes that have nowhere to go back to.
-pub fn write_all(file: &OpenFile, src: &mut Source<'_>) -> Result<usize> {
-    let pipe = &end_of(file)?.pipe;
-    let mut done = 0;
-    loop {
-        match pipe.write(true, false, src) {
-            Ok(wrote) => done += wrote,
-            Err(Errno::EAGAIN) => {}
-            Err(_) if done > 0 => return Ok(done),
-            Err(error) => return Err(error),
-        }
-        if src.remaining() == 0 {
-            return Ok(done);
-        }
-        pipe.for_writers
-            .wait_killable(|| (pipe.has_room() || !pipe.has_readers()).then_some(()))
-            .map_err(|_| Errno::EINTR)?;
-    }
-}
-
-/// For a writer that has nothing more to write: readers see the end of file. Returns when no reader is left, or when the
-/// running task is killed.
-pub fn await_readers(file: &OpenFile) -> Result<()> {
-    let pipe = &end_of(file)?.pipe;
-    pipe.writers.fetch_sub(1, Ordering::Relaxed);
-    pipe.wake_everyone();
-    let waited = pipe.for_writers.wait_killable(|| (!pipe.has_readers()).then_some(()));
-    // The drop of the file's `PipeEnd` takes it away again.
-    pipe.writers.fetch_add(1, Ordering::Relaxed);
-    waited.map_err(|_| Errno::EINTR)
-}
-
-/// Shows `give` the first bytes, as many as `buffer` has room for, and takes out of the pipe what it took of them. As on
-/// Linux nobody else reads or writes the pipe meanwhile, which may be long: who waits for that can be killed.
-pub fn pass_on(
-    file: &OpenFile,
-    nonblock: bool,
-    buffer: &mut [u8],
-    give: impl FnOnce(&[u8]) -> Result<usize>,
-) -> Result<usize> {
-    let pipe = &end_of(file)?.pipe;
-    let mut ring = loop {
-        let ring = pipe.ring.lock_killable()?;
-        if !ring.is_empty() {
-            break ring;
-        }
-        if !pipe.has_writers() {
-            return Ok(0);
-        }
-        if nonblock {
-            return Err(Errno::EAGAIN);
-        }
-        drop(ring);
-        pipe.for_readers
-            .wait_interruptible(|| (pipe.has_bytes() || !pipe.has_writers()).then_some(()))?;
-    };
-    let shown = ring.peek(buffer)?;
-    let taken = give(&buffer[..shown])?;
-    let was_full = ring.is_full();
-    ring.discard(taken);
-    pipe.took(ring, was_full);
-    Ok(taken)
-}
-
-/// Waits until the pipe has room, and returns how many bytes fit at least. EPIPE if it has no reader.
-pub fn wait_for_room(file: &OpenFile, nonblock: bool) -> Result<usize> {
-    let pipe = &end_of(file)?.pipe;
-    let room = || {
-        let ring = pipe.ring.lock_killable()?;
-        Ok::<_, Errno>((ring.capacity() - ring.used()) * PAGE)
-    };
-    loop {
-        if !pipe.has_readers() {
-            return Err(Errno::EPIPE);
-        }
-        match room()? {
-            0 if nonblock => return Err(Errno::EAGAIN),
-            0 => pipe
-                .for_writers
-                .wait_interruptible(|| (pipe.has_room() || !pipe.has_readers()).then_some(()))?,
-            room => return Ok(room),
-        }
-    }
 }
 
 /// `F_GETPIPE_SZ`; EBADF if the file is no pipe.

@@ -3,6 +3,7 @@
 //! Locks: the rings of both pipes at once, that of the pipe with the lower address first.
 
 use super::pipe::{Pipe, PipeEnd};
+use crate::vfs::notify::Reason;
 use crate::vfs::{OpenFile, PollEvents};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -94,9 +95,11 @@ fn try_tee(
         let was_full = from.is_full();
         from.discard(done);
         source.took(from, was_full);
+        source.hear_of_room.tell(Reason::Out);
     } else {
         drop(from);
     }
     target.for_readers.wake_events(PollEvents::READABLE.bits());
+    target.hear_of_bytes.tell(Reason::In);
     Ok(Some(done))
 }

@@ -16,6 +16,7 @@ use crate::random;
 use crate::sync::pace::Pace;
 use crate::sync::{PollTable, SpinLock, WaitQueue, cond_resched, level};
 use crate::vfs::PollEvents;
+use crate::vfs::notify::Reason;
 use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
 use abi::socket::{MsgFlags, SCM_CREDENTIALS, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET, so};
 use abi::{Errno, Result};
@@ -258,6 +259,7 @@ impl Netlink {
         state.held += len;
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
+        self.options.listeners.tell(Reason::In);
         Ok(())
     }
 

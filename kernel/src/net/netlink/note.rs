@@ -6,6 +6,7 @@ use super::netlink::Netlink;
 use crate::mm::fallible::TryGrow;
 use crate::net::file::of_file;
 use crate::net::unix;
+use crate::vfs::notify::Reason;
 use crate::vfs::{OpenFile, PollEvents};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -86,6 +87,7 @@ impl Netlink {
         state.queue.push_back(note);
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
+        self.options.listeners.tell(Reason::In);
     }
 
     /// A note of so many bytes will not come.

@@ -18,6 +18,7 @@ use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::sync::Pace;
 use crate::time;
 use crate::vfs::PollEvents;
+use crate::vfs::notify::Reason;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
@@ -171,6 +172,7 @@ impl Raw {
         }
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
+        self.options.listeners.tell(Reason::In);
     }
 
     /// The name that a message goes to: EDESTADDRREQ if neither the caller nor `connect` has said.
@@ -246,6 +248,7 @@ impl Raw {
         };
         self.state.lock().inbox.push_report(report, self.options.receive_buffer());
         self.for_reading.wake_all();
+        self.options.listeners.tell(Reason::Error);
     }
 
     /// Sends a packet whose header the program wrote.

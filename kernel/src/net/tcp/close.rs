@@ -5,6 +5,7 @@ use crate::net::addr::Family;
 use crate::net::count::{self, Tcp as Tally};
 use crate::net::ports::Port;
 use crate::sync::Pace;
+use crate::vfs::notify::Reason;
 use abi::net::TcpState;
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -97,12 +98,17 @@ impl Tcp {
         let mut state = self.state.lock();
         state.fin = true;
         // The port of the end that closed first goes to TIME_WAIT.
-        let port = if state.write_shut { state.port.take() } else { None };
+        let is_over = state.write_shut;
+        let port = if is_over { state.port.take() } else { None };
         drop(state);
         if let Some(port) = port {
             port.wait_out();
         }
-        self.wake_everyone();
+        if !self.wake_everyone() {
+            self.options.listeners.tell(if is_over { Reason::HungUp } else { Reason::In });
+            // As on Linux, that nothing more comes is worth reading too.
+            self.options.listeners.tell(Reason::In);
+        }
     }
 
     /// What was sent met a closed socket, which answers with a reset.
@@ -128,6 +134,9 @@ impl Tcp {
         drop(state);
         drop(port);
         self.wake_everyone();
+        if !over {
+            self.options.listeners.tell(Reason::Error);
+        }
     }
 
     /// A connection that was asked for is refused.

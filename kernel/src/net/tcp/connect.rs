@@ -12,6 +12,7 @@ use crate::net::ports::{self, Claim, Cover, Holder};
 use crate::net::socket::Who;
 use crate::net::sysctl::tcp as sizes;
 use crate::vfs::PollEvents;
+use crate::vfs::notify::Reason;
 use abi::net::{IPPROTO_IPV6, IPPROTO_TCP, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM, SOL_SOCKET, so};
 use abi::{Errno, Result};
@@ -138,7 +139,7 @@ impl Tcp {
             let Some(asking) = asking else { return };
             let Some(asking) = asking.upgrade() else { continue };
             match asking.ask(&me) {
-                Ok(Asked::Connected) => asking.wake_everyone(),
+                Ok(Asked::Connected) => asking.tell_connected(),
                 Ok(Asked::Later) => return,
                 Ok(Asked::Refused) | Err(_) => asking.refuse(),
             }
@@ -258,7 +259,7 @@ impl Tcp {
             None => Ok(Asked::Refused),
         };
         match asked {
-            Ok(Asked::Connected) => self.wake_everyone(),
+            Ok(Asked::Connected) => self.tell_connected(),
             Ok(Asked::Later) => {}
             Ok(Asked::Refused) | Err(_) => {
                 count_reset(to.is_ipv6());
@@ -304,6 +305,7 @@ impl Tcp {
         pending.try_push(child)?; // there is room
         drop(state);
         listener.for_reading.wake_events(PollEvents::READABLE.bits());
+        listener.options.listeners.tell(Reason::In);
         Ok(Asked::Connected)
     }
 }

@@ -17,6 +17,7 @@ use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::net::sysctl::tcp as sizes;
 use crate::sync::{Mutex, PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
+use crate::vfs::notify::Reason;
 use abi::net::{IPPROTO_TCP, TcpState};
 use abi::socket::{MsgFlags, SOCK_STREAM};
 use abi::{Errno, Result};
@@ -147,9 +148,24 @@ impl Tcp {
         }
     }
 
-    pub(super) fn wake_everyone(&self) {
-        self.for_reading.wake_all();
+    /// Whether a reader slept.
+    pub(super) fn wake_everyone(&self) -> bool {
+        let slept = self.for_reading.wakes_any();
         self.for_writing.wake_all();
+        slept
+    }
+
+    /// The connection is there.
+    pub(super) fn tell_connected(&self) {
+        self.wake_everyone();
+        self.options.listeners.tell(Reason::Out);
+    }
+
+    /// There is something to read: who sleeps is woken, else who listens is told.
+    pub(super) fn tell_readable(&self, more: PollEvents) {
+        if !self.for_reading.wake_events((PollEvents::READABLE | more).bits()) {
+            self.options.listeners.tell(Reason::In);
+        }
     }
 
     /// For /proc: state, bytes to be read (or connections to be accepted), bytes the peer has not read.
@@ -258,6 +274,7 @@ impl Tcp {
         // looks at that after it has made room, so one of the two sees the other.
         let writable = self.room_is_worth_it() || {
             self.state.lock().no_space = true;
+            self.options.listeners.lack_room();
             self.room_is_worth_it()
         };
         let state = self.state.lock();

@@ -14,7 +14,7 @@ use crate::net::limit::TimeLimit;
 use crate::net::option::{known, more};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::vfs::PollEvents;
-use crate::vfs::notify::urgent;
+use crate::vfs::notify::{Reason, urgent};
 use abi::net::TcpState;
 use abi::socket::{MsgFlags, SOL_SOCKET};
 use abi::{Errno, Result};
@@ -44,7 +44,9 @@ fn put_urgent(peer: &Tcp, byte: Option<u8>) {
         state.urgent = Some(byte);
     }
     urgent::tell(peer.options.file());
-    peer.for_reading.wake_events((PollEvents::READABLE | PollEvents::PRI).bits());
+    peer.tell_readable(PollEvents::PRI);
+    // As on Linux: once for the mark, once for the byte, which takes a place among the others.
+    peer.options.listeners.tell(Reason::In);
 }
 
 impl Tcp {
@@ -109,6 +111,7 @@ impl Tcp {
                     Some((0, _)) if how.nonblock => {
                         // The reader looks at this after it has made room, so one of the two sees the other.
                         self.state.lock().no_space = true;
+                        self.options.listeners.lack_room();
                         if matches!(self.room(), Some((0, _))) {
                             return Err(Errno::EAGAIN);
                         }
@@ -159,7 +162,7 @@ impl Tcp {
         let enough = state.received.len() >= peer.options.low_water();
         drop(state);
         if enough {
-            peer.for_reading.wake_events(PollEvents::READABLE.bits());
+            peer.tell_readable(PollEvents::empty());
         }
         Ok(true)
     }
@@ -282,6 +285,7 @@ impl Tcp {
         }
         peer.state.lock().no_space = false;
         peer.for_writing.wake_events(PollEvents::WRITABLE.bits());
+        peer.options.listeners.tell_room();
     }
 
     /// Whether nothing more will come; an error is reported only if nothing was received before.

@@ -12,6 +12,7 @@ use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::net::{ports, raw};
 use crate::time;
 use crate::vfs::PollEvents;
+use crate::vfs::notify::Reason;
 use abi::net::{AF_INET, AF_INET6, IPPROTO_UDPLITE};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
@@ -117,7 +118,7 @@ impl Udp {
         };
         state.inbox.push_report(report, self.options.receive_buffer());
         drop(state);
-        self.for_reading.wake_all();
+        self.tell_error();
     }
 
     fn source(&self, to: SocketAddr, source: IpAddr, wishes: &Wishes) -> Result<SocketAddr> {
@@ -161,7 +162,12 @@ impl Udp {
         }
         state.error = Some(Errno::ECONNREFUSED);
         drop(state);
+        self.tell_error();
+    }
+
+    fn tell_error(&self) {
         self.for_reading.wake_all();
+        self.options.listeners.tell(Reason::Error);
     }
 
     /// Takes a datagram in; without room or memory it is lost.
@@ -173,6 +179,7 @@ impl Udp {
         }
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
+        self.options.listeners.tell(Reason::In);
     }
 
     pub(super) fn receive_datagram(

@@ -9,6 +9,7 @@ use super::unix::{Kind, Role, Socket};
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::net::limit;
 use crate::sync::Pace;
+use crate::vfs::notify::Reason;
 use crate::vfs::{Inode, PollEvents};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
@@ -123,6 +124,7 @@ impl Socket {
         loop {
             if self.try_connect(target, cred)? {
                 target.for_reading.wake_events(PollEvents::READABLE.bits());
+                target.listeners.tell(Reason::In);
                 return Ok(());
             }
             if nonblock {
@@ -222,7 +224,11 @@ impl Socket {
             state.read_shut |= write;
             state.write_shut |= read;
             drop(state);
-            peer.wake_everyone();
+            match (read, write) {
+                (true, true) => peer.wake_and_tell(Reason::HungUp),
+                (false, true) => peer.wake_and_tell(Reason::In),
+                _ => drop(peer.wake_everyone()),
+            }
         }
         self.wake_everyone();
         Ok(())
@@ -292,7 +298,7 @@ impl Socket {
             state.error = Some(Errno::ECONNRESET);
         }
         drop(state);
-        peer.wake_everyone();
+        peer.wake_and_tell(Reason::HungUp);
     }
 
     /// A connection that the listener never accepted.

@@ -52,6 +52,10 @@ impl FileOps for SocketFile {
         Ok(0)
     }
 
+    fn signals_changed(&self, f: &OpenFile, fd: Option<i32>) -> Result<()> {
+        self.0.listeners.changed(f, fd)
+    }
+
     fn release(&self, _f: &OpenFile) {
         self.0.close();
     }

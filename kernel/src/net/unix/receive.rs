@@ -154,7 +154,7 @@ impl<'s> Reading<'s, '_, '_> {
             Found::Message(message, at, asks) => (message, at, asks),
             Found::Passed(message) => {
                 forget(message);
-                self.socket.for_room.wake_events(PollEvents::WRITABLE.bits());
+                self.socket.tell_room();
                 return Ok(Step::Passed);
             }
             Found::End => return Ok(Step::Last),
@@ -199,7 +199,7 @@ impl<'s> Reading<'s, '_, '_> {
         }
         message.taken += wanted;
         if message.rest().is_empty() {
-            socket.for_room.wake_events(PollEvents::WRITABLE.bits());
+            socket.tell_room();
         } else {
             socket.state.lock().queue.put_back(message);
         }
@@ -259,7 +259,7 @@ impl Socket {
         drop(state);
         if let Some(mark) = mark {
             forget(mark);
-            self.for_room.wake_events(PollEvents::WRITABLE.bits());
+            self.tell_room();
         }
         if dst.remaining() > 0 && dst.put(&[byte])? == 0 {
             return Err(Errno::EFAULT);
@@ -307,7 +307,7 @@ impl Socket {
             garbage::wait_for_search();
         }
         if !how.peek {
-            self.for_room.wake_events(PollEvents::WRITABLE.bits());
+            self.tell_room();
         }
         let wanted = full.min(room);
         let bytes = if wanted == 0 { 0 } else { dst.put(&message.bytes[..wanted])? };

@@ -10,6 +10,7 @@
 
 use super::unix::{Kind, Socket};
 use crate::sync::{PollTable, Registrations, SpinLock, level};
+use crate::vfs::PollEvents;
 use abi::Result;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +60,32 @@ impl Socket {
         }
     }
 
+    /// A message was taken: who waits for room is woken, and who listens for it told once there is enough.
+    #[inline]
+    pub(super) fn tell_room(&self) {
+        self.for_room.wake_events(PollEvents::WRITABLE.bits());
+        if self.owes_room.load(Ordering::Relaxed) {
+            self.tell_peer_of_room();
+        }
+    }
+
+    #[cold]
+    fn tell_peer_of_room(&self) {
+        let Some(peer) = self.peer() else { return };
+        let buffer = peer.state.lock().buffer;
+        if self.has_room_for(&peer, buffer) {
+            self.owes_room.store(false, Ordering::Relaxed);
+            peer.listeners.tell_room();
+        }
+    }
+
+    /// There was no room at `peer`: who listens is told when there is. The caller looks for room after this.
+    fn listen_for_room_at(&self, peer: &Socket) {
+        if self.listeners.lack_room() {
+            peer.owes_room.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the peer has room. If not, pollers of this socket are woken when that may have changed.
     pub(super) fn peer_has_room(&self, buffer: usize) -> bool {
         let Some(peer) = self.peer() else { return true };
@@ -70,6 +97,7 @@ impl Socket {
 
     /// From now on `for_writing` is woken when `peer` makes room. The caller looks for room after this.
     pub(super) fn hear_of_room_at(&self, peer: &Arc<Socket>) -> Result<()> {
+        self.listen_for_room_at(peer);
         if self.relay.is_to(peer) {
             return Ok(());
         }

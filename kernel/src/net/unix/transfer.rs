@@ -8,7 +8,7 @@ use super::unix::{Kind, Role, Socket, State};
 use crate::mm::Source;
 use crate::time;
 use crate::vfs::PollEvents;
-use crate::vfs::notify::urgent;
+use crate::vfs::notify::{Reason, urgent};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -206,7 +206,11 @@ impl Socket {
             urgent::tell(self.file.get());
             events |= PollEvents::PRI;
         }
-        self.for_reading.wake_events(events.bits());
+        let woken = self.for_reading.wake_events(events.bits());
+        // As on Linux, a stream's reader who is woken is told enough by that.
+        if !woken || self.kind != Kind::Stream {
+            self.listeners.tell(Reason::In);
+        }
     }
 
     /// What a message of this socket meets at one that receives nothing: a closed datagram receiver refuses, one that only shut

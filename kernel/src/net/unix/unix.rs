@@ -16,12 +16,13 @@ use super::queue::Queue;
 use super::room::Relay;
 use crate::sync::counted::{self, Counted};
 use crate::sync::{Mutex, Once, SpinLock, WaitQueue, level};
+use crate::vfs::notify::{Listeners, Reason};
 use crate::vfs::{Cred, Inode, OpenFile};
 use abi::socket::Ucred;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// How bytes travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,10 @@ pub struct Socket {
     pub(super) relay: Relay,
     /// Who waits for room in this socket's queue: its senders, and the relays of those that poll.
     pub(super) for_room: WaitQueue,
+    /// Who is told by signals of what comes, and of room at the peer.
+    pub(super) listeners: Listeners,
+    /// The peer's listeners wait for room here. Relaxed: set before the sender looks once more, under the lock that who makes room takes.
+    pub(super) owes_room: AtomicBool,
 }
 
 pub(super) struct State {
@@ -165,6 +170,8 @@ impl Socket {
             for_writing,
             relay: Relay::new(),
             for_room: WaitQueue::new(),
+            listeners: Listeners::new(),
+            owes_room: AtomicBool::new(false),
         })?;
         registry::add(&socket)?;
         Ok(socket)
@@ -198,10 +205,19 @@ impl Socket {
         Ok(self.peer().ok_or(Errno::ENOTCONN)?.name())
     }
 
-    pub(super) fn wake_everyone(&self) {
-        self.for_reading.wake_all();
+    /// Whether a reader slept.
+    pub(super) fn wake_everyone(&self) -> bool {
+        let slept = self.for_reading.wakes_any();
         self.for_writing.wake_all();
         self.for_room.wake_all();
+        slept
+    }
+
+    /// Wakes all; who listens is told, unless it is a stream whose reader was woken.
+    pub(super) fn wake_and_tell(&self, reason: Reason) {
+        if !self.wake_everyone() || self.kind != Kind::Stream {
+            self.listeners.tell(reason);
+        }
     }
 }
 

@@ -75,8 +75,9 @@ impl FileOps for EventFile {
         command(&self.event, cmd, arg).map(|()| 0)
     }
 
-    fn signals_changed(&self, file: &OpenFile, fd: Option<i32>) {
+    fn signals_changed(&self, file: &OpenFile, fd: Option<i32>) -> Result<()> {
         pay::listen(&self.event, file, fd);
+        Ok(())
     }
 
     fn release(&self, _: &OpenFile) {

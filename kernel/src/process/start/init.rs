@@ -59,6 +59,9 @@ pub fn init() {
     crate::process::sysv::register().expect("no memory for the files of System V IPC");
     crate::process::mqueue::register().expect("no memory for message queues");
     crate::vfs::notify::urgent::register_urgent(crate::process::signal::sigurg);
+    crate::vfs::notify::listeners::register_send(|owner, reason, band| {
+        crate::process::signal::tell(owner, owner.fd, reason, band);
+    });
     crate::process::coredump::register().expect("no memory for the files of cores");
     crate::process::seccomp::register().expect("no memory for the files of seccomp");
     crate::process::rings::register().expect("no memory for the file of traces");

@@ -52,6 +52,8 @@ impl JobControl for Terminals {
         let session = group.session().sid();
         let cred = task.cred();
         Caller {
+            pid: process.pid(),
+            uids: (cred.uid, cred.euid),
             group: group.pgid(),
             session,
             is_session_leader: session == process.pid(),

@@ -196,12 +196,18 @@ fn set_async(file: &OpenFile, fd: i32, on: bool) -> Result<bool> {
         file.set_signal_owner(SignalOwner { fd, ..file.signal_owner() })?;
     }
     file.set_flags(OpenFlags::ASYNC, if on { OpenFlags::ASYNC } else { OpenFlags::empty() });
-    file.ops().signals_changed(file, Some(fd));
+    file.ops().signals_changed(file, Some(fd)).inspect_err(|_| {
+        file.set_flags(OpenFlags::ASYNC, OpenFlags::empty());
+    })?;
     Ok(true)
 }
 
 fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
     let mut owner = file.signal_owner();
+    let asks = matches!(command, cmd::GETOWN | cmd::GETOWN_EX);
+    if asks && !is_there(owner.kind, owner.id) {
+        owner.id = 0;
+    }
     match command {
         cmd::GETOWN => {
             let id = i64::from(owner.id);
@@ -217,6 +223,9 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
             if !(0..=2).contains(&kind) {
                 return Err(Errno::EINVAL);
             }
+            if id != 0 && !is_there(kind, id) {
+                return Err(Errno::ESRCH);
+            }
             (owner.kind, owner.id) = (kind, id);
         }
         cmd::SETSIG => {
@@ -229,12 +238,7 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
             let group = id < 0;
             owner.id = id.checked_abs().ok_or(Errno::EINVAL)?;
             owner.kind = if group { SignalOwner::GROUP } else { SignalOwner::PROCESS };
-            let known = match (owner.id, group) {
-                (0, _) => true,
-                (id, true) => process::lookup_group(id).is_some(),
-                (id, false) => process::lookup(id).is_some(),
-            };
-            if !known {
+            if owner.id != 0 && !is_there(owner.kind, owner.id) {
                 return Err(Errno::ESRCH);
             }
         }
@@ -242,8 +246,17 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
     let named = matches!(command, cmd::SETOWN | cmd::SETOWN_EX);
     let owner = if named { owner.set_by(&process::current().cred()) } else { owner };
     file.set_signal_owner(owner)?;
-    file.ops().signals_changed(file, None);
+    file.ops().signals_changed(file, None)?;
     Ok(0)
+}
+
+/// Whether there is a process, a group or a thread that a file's signals may go to.
+fn is_there(kind: i32, id: i32) -> bool {
+    match kind {
+        SignalOwner::PROCESS => process::lookup(id).is_some(),
+        SignalOwner::GROUP => process::lookup_group(id).is_some(),
+        _ => process::lookup_task(id).is_some(),
+    }
 }
 
 /// Decodes `struct flock` into a byte range.

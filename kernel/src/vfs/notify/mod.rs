@@ -3,6 +3,7 @@
 
 pub mod events;
 mod happened;
+pub mod listeners;
 pub mod marks;
 pub mod urgent;
 
@@ -11,3 +12,4 @@ pub(super) use events::{
     closed, linked, moved, name_dropped, named, removed, transferred, unmounted, xattr_changed,
 };
 pub use happened::{Event, event};
+pub use listeners::{Listeners, Reason};

@@ -128,7 +128,9 @@ pub trait FileOps: Any + Send + Sync {
         Ok(())
     }
     /// O_ASYNC was set or taken away through the descriptor `fd`, or without one the owner of the file's signals has changed.
-    fn signals_changed(&self, _f: &OpenFile, _fd: Option<i32>) {}
+    fn signals_changed(&self, _f: &OpenFile, _fd: Option<i32>) -> Result<()> {
+        Ok(())
+    }
     /// Called at every `close` of a descriptor.
     fn flush(&self, _f: &OpenFile) -> Result<()> {
         Ok(())
@@ -430,6 +432,11 @@ impl Drop for OpenFile {
         notify::closed(self);
         for watcher in core::mem::take(self.watchers.get_mut()) {
             watcher.file_closed(self);
+        }
+        if self.flags().contains(OpenFlags::ASYNC) {
+            self.set_flags(OpenFlags::ASYNC, OpenFlags::empty());
+            // Who listens no more needs no memory.
+            let _ = self.ops.signals_changed(self, None);
         }
         self.ops.release(self);
         if let Some(locks) = self.inode().attr().locks() {
