@@ -189,7 +189,7 @@ pub(super) fn attach(
     if event.what == Software::Breakpoint
         && let Some(task) = &task
     {
-        breakpoint::check_room(task, context, event.cpu)?;
+        breakpoint::Slots::new(task, changes).check_event(context, event.cpu)?;
     }
     context.add(event)?;
     let joined = leader.map_or(Ok(()), |leader| event.join(leader, changes));

@@ -34,7 +34,9 @@ mod settings;
 mod told;
 mod tracepoint;
 
-pub(in crate::process) use breakpoint::{collect, hit, load as load_breakpoints, places_of};
+pub(in crate::process) use breakpoint::{
+    Slots, collect, hit, load as load_breakpoints, with_slots,
+};
 pub(in crate::process) use context::Watcher;
 
 /// Pages that stay once there has been an event: what each CPU writes samples and notes into.

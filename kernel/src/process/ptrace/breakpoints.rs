@@ -2,7 +2,8 @@
 //!
 //! Owns the values that its tracer has set. They are in the CPU while the task runs in user mode, and are taken out when
 //! another one is switched to. Atomics: written by the tracer while the task stands, or by the task itself, and read by the
-//! task when it goes on, which the lock of the stop orders; so all are Relaxed. Locks: none.
+//! task when it goes on, which the lock of the stop orders; so all are Relaxed. Locks: none; who takes places of the
+//! four holds what [`perf::Slots`] stand for.
 
 use crate::arch::entry::frame::{FLAG_RF, TrapFrame};
 use crate::arch::task::debug::{self, PLACES};
@@ -63,11 +64,11 @@ impl Breakpoints {
         self.taken.load(Ordering::Relaxed).count_ones() as usize
     }
 
-    /// Takes places for the tracer, as a bit for each, of which the task's events have `others`; `ENOSPC`.
-    fn take(&self, places: u8, others: usize) -> Result<()> {
-        let all = self.taken.load(Ordering::Relaxed) | places;
-        if all.count_ones() as usize + others > PLACES && self.taken.load(Ordering::Relaxed) != all
-        {
+    /// Takes places for the tracer, as a bit for each, of what the task's events leave; `ENOSPC`.
+    fn take(&self, places: u8, slots: &perf::Slots<'_>) -> Result<()> {
+        let old = self.taken.load(Ordering::Relaxed);
+        let all = old | places;
+        if old != all && all.count_ones() as usize + slots.of_events() > PLACES {
             return Err(Errno::ENOSPC);
         }
         self.taken.store(all, Ordering::Relaxed);
@@ -102,19 +103,19 @@ impl Breakpoints {
         }
     }
 
-    /// Sets the register with this number of a task whose events have `others` of them.
+    /// Sets the register with this number of the task whose `slots` these are.
     ///
     /// # Errors
     /// `EINVAL` for an address beyond user space, and for a kind or a length that there is not; `ENOSPC` if the events leave no
     /// register for it; `EIO` for 4 and 5.
-    pub(super) fn set(&self, at: usize, value: u64, others: usize) -> Result<()> {
+    pub(super) fn set(&self, at: usize, value: u64, slots: &perf::Slots<'_>) -> Result<()> {
         match at {
             0..PLACES => {
                 let is_checked = debug::is_enabled(at, self.control());
                 if value >= USER_END || (is_checked && !fits(at, value, self.control())) {
                     return Err(Errno::EINVAL);
                 }
-                self.take(1 << at, others)?;
+                self.take(1 << at, slots)?;
                 self.addresses[at].store(value, Ordering::Relaxed);
             }
             STATUS => self.status.store(value, Ordering::Relaxed),
@@ -127,7 +128,7 @@ impl Breakpoints {
                     return Err(Errno::EINVAL);
                 }
                 let enabled = (0..PLACES).filter(|at| debug::is_enabled(*at, control));
-                self.take(enabled.fold(0, |all, at| all | 1 << at), others)?;
+                self.take(enabled.fold(0, |all, at| all | 1 << at), slots)?;
                 let own = self.control.load(Ordering::Relaxed) & (BLOCKS | EVENTS);
                 self.control.store(control | own, Ordering::Relaxed);
             }

@@ -259,15 +259,16 @@ impl Request<'_> {
     fn poke_user(&self) -> Result<i64> {
         match self.place()? {
             Place::Register(at) => self.set_words(at, self.data.as_bytes()).map(|()| 0),
-            Place::Debug(at) => self.standing(|_, _| self.set_breakpoint(at))?,
+            Place::Debug(at) => perf::with_slots(self.target, |slots| {
+                self.standing(|_, _| self.set_breakpoint(at, slots))?
+            }),
             Place::Nothing => Err(Errno::EIO),
         }
     }
 
     /// It stands, and loads them when it goes on.
-    fn set_breakpoint(&self, at: usize) -> Result<i64> {
-        let others = perf::places_of(self.target);
-        self.target.tracing.breakpoints.set(at, self.data, others)?;
+    fn set_breakpoint(&self, at: usize, slots: &perf::Slots<'_>) -> Result<i64> {
+        self.target.tracing.breakpoints.set(at, self.data, slots)?;
         self.target.set_work(work::DEBUG);
         Ok(0)
     }

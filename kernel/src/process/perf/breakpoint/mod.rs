@@ -5,8 +5,10 @@
 //! program goes on, or is switched away from. Owns nothing. Never watches the kernel's own memory. Locks: `Perf`, of the task's list.
 
 mod modify;
+mod slots;
 
 pub(super) use modify::modify;
+pub(in crate::process) use slots::{Slots, with_slots};
 
 use super::context::Context;
 use super::part::Spot;
@@ -37,40 +39,10 @@ pub(super) fn find(attr: &Attr, task: Option<&Task>, cpu: Option<usize>) -> Resu
         && let Some(context) = task.perf.get()
         && !matches!(attr.bp_type, EMPTY | INVALID)
     {
-        check_room(task, context, cpu)?;
+        with_slots(task, |slots| slots.check_event(context, cpu))?;
     }
     Spot::of(attr)?;
     if task.is_some() { Ok(Software::Breakpoint) } else { Err(Errno::EOPNOTSUPP) }
-}
-
-/// Registers of a task that its events have, at most on any CPU, or on this one.
-fn taken(context: &Context, cpu: Option<usize>) -> usize {
-    let on = |cpu: usize| {
-        let mut number = 0;
-        context.for_each(|event| {
-            let here = event.cpu.is_none_or(|own| own == cpu);
-            number += usize::from(here && event.what == Software::Breakpoint);
-        });
-        number
-    };
-    match cpu {
-        Some(cpu) => on(cpu),
-        None => (0..percpu::cpus_online()).map(on).max().unwrap_or(0),
-    }
-}
-
-/// Registers that the events of a task have, on the CPU where they have most.
-pub(in crate::process) fn places_of(task: &Task) -> usize {
-    task.perf.get().map_or(0, |context| taken(context, None))
-}
-
-/// Whether there is a register left on a CPU, or on all.
-///
-/// # Errors
-/// `ENOSPC`.
-pub(super) fn check_room(task: &Task, context: &Context, cpu: Option<usize>) -> Result<()> {
-    let all = taken(context, cpu) + task.tracing.breakpoints.places();
-    if all >= PLACES { Err(Errno::ENOSPC) } else { Ok(()) }
 }
 
 /// Puts the events of the running task into registers that its tracer has not enabled; false if it has none at all. Interrupts are off.
