@@ -3,7 +3,7 @@
 //! The pipe is kept in the inode's slot while anybody has the fifo open (or is opening it); the last close frees
 //! it with the bytes in it. The slot's spinlock makes finding the pipe and counting a new end one step.
 
-use super::pipe::{Pipe, PipeEnd};
+use super::pipe::{Pipe, PipeEnd, forget_unused};
 use crate::mm::fallible::try_arc;
 use crate::sync::WaitQueue;
 use crate::vfs::anon::is_anonymous;
@@ -23,20 +23,15 @@ pub fn open_fifo(
     if !reads && !writes {
         return Err(Errno::EINVAL);
     }
-    let mut end = join(inode, reads, writes, cred)?;
-    let pipe = end.pipe.clone();
     let nonblock = flags.contains(OpenFlags::NONBLOCK);
-    if writes && !reads && nonblock && !pipe.has_readers() && !is_anonymous(&**inode) {
-        return Err(Errno::ENXIO);
-    }
-    let readers_seen = pipe.reader_opens.load(Ordering::Relaxed);
-    let writers_seen = pipe.writer_opens.load(Ordering::Relaxed);
+    let needs_reader = writes && !reads && nonblock && !is_anonymous(&**inode);
+    let Joined { mut end, has_readers, has_writers, readers_seen, writers_seen } =
+        join(inode, reads, writes, needs_reader, cred)?;
+    let pipe = end.pipe.clone();
     if reads {
-        pipe.reader_opens.fetch_add(1, Ordering::Relaxed);
         pipe.for_writers.wake_all();
     }
     if writes {
-        pipe.writer_opens.fetch_add(1, Ordering::Relaxed);
         pipe.for_readers.wake_all();
     }
     if is_anonymous(&**inode) {
@@ -44,13 +39,13 @@ pub fn open_fifo(
         return Ok(try_arc(end)?);
     }
     match (reads, writes) {
-        (true, false) if !pipe.has_writers() && nonblock => {
+        (true, false) if !has_writers && nonblock => {
             end.no_writer_since = Some(writers_seen);
         }
-        (true, false) if !pipe.has_writers() => {
+        (true, false) if !has_writers => {
             wait_for_other(&pipe.for_readers, &pipe.writer_opens, writers_seen)?;
         }
-        (false, true) if !pipe.has_readers() => {
+        (false, true) if !has_readers => {
             wait_for_other(&pipe.for_writers, &pipe.reader_opens, readers_seen)?;
         }
         _ => {}
@@ -63,8 +58,25 @@ fn wait_for_other(queue: &WaitQueue, opens: &AtomicU32, seen: u32) -> Result<()>
     Ok(queue.wait_interruptible(|| (opens.load(Ordering::Relaxed) != seen).then_some(()))?)
 }
 
-/// An end of the fifo's pipe, counted as a reader or writer; the pipe is made if there is none.
-fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool, cred: &Cred) -> Result<PipeEnd> {
+/// An end, and what its open found in the one step that counted it: who was there, and how often the others' side had been opened. So of two
+/// that open both sides at once the later one finds the earlier, however soon that one goes.
+struct Joined {
+    end: PipeEnd,
+    has_readers: bool,
+    has_writers: bool,
+    readers_seen: u32,
+    writers_seen: u32,
+}
+
+/// An end of the fifo's pipe, counted as a reader or writer; the pipe is made if there is none. `ENXIO` if there has to be a reader, and is
+/// none.
+fn join(
+    inode: &Arc<dyn Inode>,
+    reads: bool,
+    writes: bool,
+    needs_reader: bool,
+    cred: &Cred,
+) -> Result<Joined> {
     let slot = inode.special().ok_or(Errno::ENXIO)?;
     let mut fresh = None;
     loop {
@@ -81,9 +93,17 @@ fn join(inode: &Arc<dyn Inode>, reads: bool, writes: bool, cred: &Cred) -> Resul
         }
         let pipe = kept.as_ref().and_then(|any| any.clone().downcast::<Pipe>().ok());
         let pipe = pipe.ok_or(Errno::ENXIO)?;
+        let (has_readers, has_writers) = (pipe.has_readers(), pipe.has_writers());
+        if needs_reader && !has_readers {
+            drop(kept);
+            forget_unused(inode, &pipe);
+            return Err(Errno::ENXIO);
+        }
+        let readers_seen = pipe.reader_opens.fetch_add(u32::from(reads), Ordering::Relaxed);
+        let writers_seen = pipe.writer_opens.fetch_add(u32::from(writes), Ordering::Relaxed);
         let mut end = PipeEnd::new(pipe, reads, writes);
         end.fifo = Some(inode.clone());
-        return Ok(end);
+        return Ok(Joined { end, has_readers, has_writers, readers_seen, writers_seen });
     }
 }
 

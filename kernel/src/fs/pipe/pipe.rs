@@ -374,7 +374,7 @@ impl FileOps for PipeEnd {
 }
 
 /// An end of a fifo went away: forgets the pipe if it was the last.
-fn forget_unused(inode: &Arc<dyn Inode>, pipe: &Arc<Pipe>) {
+pub(super) fn forget_unused(inode: &Arc<dyn Inode>, pipe: &Arc<Pipe>) {
     let Some(slot) = inode.special() else { return };
     let mut kept = slot.lock();
     if pipe.has_readers() || pipe.has_writers() {
