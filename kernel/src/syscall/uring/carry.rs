@@ -1,13 +1,11 @@
-//! Carrying requests out in order: links, requests that wait, what becomes of them when they are woken or cancelled.
+//! Carrying requests out in order: links, requests that begin to wait, what becomes of them when they are done or cancelled.
 //!
-//! A request that would wait is parked with what is linked to it; a later [`retry`] goes on. A drained request, and all behind it,
+//! A request that would wait is parked with what is linked to it; [`super::again`] goes on. A drained request, and all behind it,
 //! stay back until nothing is parked. Owns nothing. Never sleeps for a request. Locks: the ring's mutex is held by the caller.
 
 use super::act::perform::{deadline_of, nop, perform};
 use super::act::plain;
-use super::act::transfer::transfer;
-use super::awaited;
-use super::check::{MULTI, REPORT_USAGE, TIMEOUT_UPDATE};
+use super::check::{REPORT_USAGE, TIMEOUT_UPDATE};
 use super::files::registered_file;
 use super::outcome::{Done, Outcome, Wait};
 use super::parked::{Maker, Parked, When};
@@ -18,13 +16,11 @@ use crate::mm::fallible::{TryGrow, TryMap, try_box};
 use crate::process;
 use crate::sync::Pace;
 use crate::vfs::OpenFile;
-use abi::uring::{CQE_MORE, CQE_NOTIF, Cqe, Sqe, ZC_COPIED, op, sqe as flag};
+use abi::uring::{CQE_NOTIF, Cqe, Sqe, ZC_COPIED, op, sqe as flag};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
-/// IORING_TIMEOUT_ETIME_SUCCESS.
-const ETIME_SUCCESS: u32 = 1 << 5;
 /// IORING_TIMEOUT_MULTISHOT.
 pub const TIMEOUT_MULTISHOT: u32 = 1 << 6;
 
@@ -46,12 +42,22 @@ pub fn begin(ring: &Ring, state: &mut State, chain: Chain) {
     if !stays_back {
         return run_next(ring, state, chain);
     }
+    if !ring.is_mine() {
+        return refuse_all(ring, state, chain, Errno::EAGAIN);
+    }
     let first = chain.requests.front().cloned();
     if state.deferred.try_push(chain).is_err()
         && let Some(first) = first
     {
         refuse(ring, state, &first, Errno::ENOMEM);
     }
+}
+
+/// Completes a chain of which nothing is carried out.
+pub fn refuse_all(ring: &Ring, state: &mut State, mut chain: Chain, error: Errno) {
+    let Some(first) = chain.requests.pop_front() else { return };
+    refuse(ring, state, &first, error);
+    cancel_rest(ring, state, &first, chain.requests);
 }
 
 /// Begins a request that stands alone.
@@ -72,20 +78,8 @@ fn hold_back(ring: &Ring, state: &mut State, request: &Request) {
     }
 }
 
-/// Begins what was kept back, as far as it may.
-fn begin_deferred(ring: &Ring, state: &mut State) {
-    loop {
-        let stays_back = |chain: &Chain| chain.is_drained() && !state.parked.is_empty();
-        if state.deferred.front().is_none_or(stays_back) {
-            return;
-        }
-        let Some(chain) = state.deferred.pop_front() else { return };
-        run_next(ring, state, chain);
-    }
-}
-
 /// A drained chain comes after all completions of what was before, those that come late included.
-fn run_next(ring: &Ring, state: &mut State, chain: Chain) {
+pub fn run_next(ring: &Ring, state: &mut State, chain: Chain) {
     if chain.is_drained() {
         ring.take_late(state);
     }
@@ -103,7 +97,7 @@ fn run_chain(ring: &Ring, state: &mut State, mut chain: Chain) {
 }
 
 /// What is linked to a request that failed does not happen. Nobody is told if the request wanted no completion.
-fn cancel_rest(ring: &Ring, state: &mut State, failed: &Request, rest: VecDeque<Request>) {
+pub fn cancel_rest(ring: &Ring, state: &mut State, failed: &Request, rest: VecDeque<Request>) {
     if failed.has(flag::CQE_SKIP_SUCCESS) {
         return;
     }
@@ -113,7 +107,7 @@ fn cancel_rest(ring: &Ring, state: &mut State, failed: &Request, rest: VecDeque<
 }
 
 /// Carries a request out, and then what is linked to it, until one has to wait.
-fn run(ring: &Ring, state: &mut State, mut request: Request, mut rest: VecDeque<Request>) {
+pub fn run(ring: &Ring, state: &mut State, mut request: Request, mut rest: VecDeque<Request>) {
     loop {
         let done = match carry(ring, state, &request) {
             Outcome::Done(done) => done,
@@ -175,7 +169,7 @@ fn notice(sqe: &Sqe) -> Cqe {
 }
 
 /// Completes a request: what comes next, if something does.
-fn finish(
+pub fn finish(
     ring: &Ring,
     state: &mut State,
     request: &Request,
@@ -276,7 +270,12 @@ pub fn cancel_matching(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<i64>
 }
 
 /// Cancels up to `most` parked requests: how many it found.
-fn cancel(ring: &Ring, state: &mut State, most: usize, is_it: impl Fn(&Parked) -> bool) -> usize {
+pub fn cancel(
+    ring: &Ring,
+    state: &mut State,
+    most: usize,
+    is_it: impl Fn(&Parked) -> bool,
+) -> usize {
     let (mut found, mut from) = (0, 0);
     while found < most {
         // Paced, as there may be ten thousand that are not it.
@@ -296,8 +295,13 @@ fn cancel(ring: &Ring, state: &mut State, most: usize, is_it: impl Fn(&Parked) -
 }
 
 /// It waits no longer.
-fn forget(state: &mut State, parked: &Parked) {
+pub fn forget(state: &mut State, parked: &Parked) {
     state.counting -= usize::from(parked.since.is_some());
+}
+
+/// Whether a request is carried out with nobody's memory and files, once a poll has its file.
+fn needs_nobody(request: &Request) -> bool {
+    matches!(request.sqe.opcode, op::POLL_ADD | op::TIMEOUT | op::LINK_TIMEOUT | op::NOP)
 }
 
 /// Lets a request wait, with what is linked to it.
@@ -308,7 +312,9 @@ fn park(
     rest: &mut VecDeque<Request>,
     wait: Wait,
 ) -> Result<()> {
-    if !ring.is_mine() {
+    let is_free = needs_nobody(&request)
+        && rest.iter().all(|next| next.sqe.opcode != op::POLL_ADD && needs_nobody(next));
+    if !is_free && !ring.is_mine() {
         return Err(Errno::EAGAIN);
     }
     request.keep()?;
@@ -320,10 +326,17 @@ fn park(
     let deadline = wait.deadline.or(limit);
     let at = state.next_parked;
     state.next_parked += 1;
-    let place = (at, &mut state.rung);
+    let all = if is_free { &mut state.free } else { &mut state.rung };
     let maker = Maker { task: process::current_arc(), when: When::of(ring.flags) };
-    let mut parked =
-        Parked::new(&ring.tower, place, maker, request, wait.file, wait.wanted, deadline)?;
+    let mut parked = Parked::new(
+        &ring.tower,
+        (at, all),
+        (maker, is_free),
+        request,
+        wait.file,
+        wait.wanted,
+        deadline,
+    )?;
     parked.rest = core::mem::take(rest);
     let sqe = &parked.request.sqe;
     let counts = sqe.off != 0 && sqe.op_flags & TIMEOUT_MULTISHOT == 0;
@@ -334,163 +347,4 @@ fn park(
     state.parked.try_put(at, try_box(parked)?)?;
     state.counting += usize::from(counts);
     Ok(())
-}
-
-/// Looks again at the requests whose bells have rung.
-#[inline]
-pub fn retry(ring: &Ring, state: &mut State) {
-    if ring.has_work() || !state.parked.is_empty() || !state.deferred.is_empty() {
-        retry_parked(ring, state);
-    }
-}
-
-#[inline(never)]
-fn retry_parked(ring: &Ring, state: &mut State) {
-    let has_work = ring.has_work();
-    // Taken back before anything is looked at: what comes meanwhile says so again.
-    let has_rung = has_work && ring.is_mine() && ring.tower.take_rung();
-    if has_work {
-        ring.take_inbox(state);
-    }
-    if has_rung {
-        let mut from = 0;
-        while let Some(at) = state.rung.take(from) {
-            from = at + 1;
-            look_again(ring, state, at);
-            crate::sync::cond_resched();
-        }
-        state.rung.shrink(state.next_parked);
-    } else if !state.parked.is_empty() && ring.is_orphan() {
-        // Who submitted them is gone.
-        cancel(ring, state, usize::MAX, |_| true);
-    }
-    if state.counting != 0 {
-        end_counted(ring, state);
-    }
-    begin_deferred(ring, state);
-}
-
-/// Ends the timeouts for which there were enough completions.
-fn end_counted(ring: &Ring, state: &mut State) {
-    ring.take_late(state);
-    loop {
-        let counted = ring.counted(state);
-        let is_over = |parked: &Parked| {
-            let wanted = parked.request.sqe.off as u32;
-            parked.since.is_some_and(|since| counted.wrapping_sub(since) >= wanted)
-        };
-        let mut all = state.parked.iter().paced();
-        let Some((&at, _)) = all.find(|(_, parked)| is_over(parked)) else { return };
-        let request = state.parked.get(&at).map(|parked| parked.request.clone());
-        if let Some(request) = request {
-            ring.count_timeout();
-            complete_parked(ring, state, at, &request, Done::of(Ok(0)));
-        }
-    }
-}
-
-fn look_again(ring: &Ring, state: &mut State, at: u64) {
-    let Some(parked) = state.parked.get(&at) else { return };
-    let request = parked.request.clone();
-    let done = match (request.sqe.opcode, parked.is_late()) {
-        (op::TIMEOUT, true) => {
-            ring.count_timeout();
-            if go_on(ring, state, at) {
-                return;
-            }
-            let breaks_link = request.sqe.op_flags & ETIME_SUCCESS == 0;
-            Done { breaks_link, ..Done::of(Err(Errno::ETIME)) }
-        }
-        (op::TIMEOUT, false) => return,
-        (_, true) => return time_out(ring, state, at),
-        (op::POLL_ADD, false) => {
-            let ready = parked.ready().bits() as i32;
-            if ready == 0 {
-                return;
-            }
-            // Who does not take completions is told that there will be no more; so none feeds itself for ever.
-            if request.sqe.len & MULTI != 0 && parked.comes_again() && ring.has_room(state) {
-                let user_data = request.sqe.user_data;
-                return ring.complete(state, Cqe { user_data, res: ready, flags: CQE_MORE });
-            }
-            Done::of(Ok(i64::from(ready)))
-        }
-        (op::SPLICE | op::TEE | op::FUTEX_WAIT | op::WAITID, false) => {
-            let Some(file) = parked.file.clone() else { return };
-            let Some(done) = awaited::look_again(&file, &request.sqe) else { return };
-            done
-        }
-        _ => {
-            let Some(file) = parked.file.clone() else { return };
-            let Some((request, done)) = move_rest(ring, state, at, &file) else { return };
-            return complete_parked(ring, state, at, &request, done);
-        }
-    };
-    complete_parked(ring, state, at, &request, done);
-}
-
-/// Moves what is left of a request, part by part: `None` if it waits still.
-fn move_rest(
-    ring: &Ring,
-    state: &mut State,
-    at: u64,
-    file: &Arc<OpenFile>,
-) -> Option<(Request, Done)> {
-    loop {
-        let request = state.parked.get(&at)?.request.clone();
-        match transfer(ring, state, file, &request) {
-            Outcome::Done(done) => return Some((request, done)),
-            Outcome::Waits(wait) => {
-                let parked = state.parked.get_mut(&at)?;
-                parked.request.has_moved(wait.moved);
-                // The look after a part also sees to it that what comes next is told.
-                if wait.moved == 0 || parked.ready().is_empty() {
-                    return None;
-                }
-                crate::sync::cond_resched();
-            }
-        }
-    }
-}
-
-fn complete_parked(ring: &Ring, state: &mut State, at: u64, request: &Request, done: Done) {
-    let Some(mut parked) = state.parked.remove(&at) else { return };
-    forget(state, &parked);
-    let rest = core::mem::take(&mut parked.rest);
-    drop(parked);
-    if let Some((next, rest)) = finish(ring, state, request, rest, done) {
-        run(ring, state, next, rest);
-    }
-}
-
-/// Whether a timeout comes again: it tells of this time, and waits for the next.
-fn go_on(ring: &Ring, state: &mut State, at: u64) -> bool {
-    let has_room = ring.has_room(state);
-    let Some(parked) = state.parked.get_mut(&at) else { return false };
-    let sqe = &mut parked.request.sqe;
-    if sqe.op_flags & TIMEOUT_MULTISHOT == 0 || sqe.off == 1 || !has_room {
-        return false;
-    }
-    sqe.off = sqe.off.saturating_sub(1);
-    let res = Errno::ETIME.to_return() as i32;
-    let cqe = Cqe { user_data: sqe.user_data, res, flags: CQE_MORE };
-    let next = crate::time::since_boot_ns().saturating_add(parked.every);
-    if parked.set_deadline(next).is_err() {
-        return false;
-    }
-    ring.complete(state, cqe);
-    true
-}
-
-/// A linked timeout came first: the request is cancelled, and the timeout says so.
-fn time_out(ring: &Ring, state: &mut State, at: u64) {
-    let Some(mut parked) = state.parked.remove(&at) else { return };
-    let mut rest = core::mem::take(&mut parked.rest);
-    if let Some(timeout) = rest.pop_front() {
-        if !timeout.has(flag::CQE_SKIP_SUCCESS) {
-            refuse(ring, state, &timeout, Errno::ETIME);
-        }
-        refuse(ring, state, &parked.request, Errno::ECANCELED);
-    }
-    cancel_rest(ring, state, &parked.request, rest);
 }

@@ -3,7 +3,7 @@
 //! Owns nothing. Locks: the ring's mutex while entries are taken, none while it waits for completions. An entry that is carried out as
 //! a call may wait (an open of a fifo) with that mutex held: so who waits for it can be killed.
 
-use super::carry::retry;
+use super::again::retry;
 use super::ring::{Ring, of_file};
 use super::submit::{submit, submit_all};
 use crate::mm::user::UserPtr;
@@ -151,7 +151,7 @@ fn wait_until(ring: &Ring, deadline: Option<Deadline>, done: &dyn Fn() -> bool) 
         if done() {
             return Ok(());
         }
-        let woken = || (done() || is_mine && ring.has_work()).then_some(());
+        let woken = || (done() || ring.tower.has_work_for(is_mine)).then_some(());
         match ring.tower.waiters.wait_deadline(deadline, woken) {
             Ok(()) => {}
             Err(WaitError::Interrupted) if act_now() => {}

@@ -4,7 +4,7 @@
 //! A bell leaves the ring to the thread that submitted; the thread then goes through the rings of its memory that have work. Of a ring
 //! whose requests go on only when it is entered, it tells the eventfd. Owns the list of rings. Never keeps a ring alive. Locks: a mutex around the list, with nothing taken below it, then a ring's.
 
-use super::carry::retry;
+use super::again::retry;
 use super::parked::{Tower, When};
 use super::ring::Ring;
 use crate::mm::fallible::TryMap;

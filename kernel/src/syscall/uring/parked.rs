@@ -25,8 +25,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 /// What bells ring at: a ring's memory, and who waits for it.
 pub struct Tower {
     pub shared: Shared,
-    /// Some bell has rung. SeqCst: whoever clears it then looks at the bells.
+    /// Some bell has rung of a request that only who shares its memory can go on with. SeqCst: whoever clears it then looks at the bells.
     has_rung: AtomicBool,
+    /// Some bell has rung of one that anybody who holds the ring can go on with, or the inbox was filled. SeqCst: as `has_rung`.
+    has_free: AtomicBool,
     /// An eventfd is to be told of work that a thread can do only once it enters. Relaxed: whoever sets it does not yet wait for that.
     pub tells: AtomicBool,
     /// It was told, and nobody has entered since. SeqCst: cleared before `has_rung`.
@@ -63,6 +65,7 @@ impl Tower {
         Self {
             shared,
             has_rung: AtomicBool::new(false),
+            has_free: AtomicBool::new(false),
             tells: AtomicBool::new(false),
             was_told: AtomicBool::new(false),
             flags: AtomicU32::new(0),
@@ -89,28 +92,38 @@ impl Tower {
 
     /// Whether any bell has rung.
     pub fn has_work(&self) -> bool {
-        self.has_rung.load(Ordering::SeqCst)
+        self.has_work_for(true)
     }
 
-    /// Takes back what the bells have said: whether any has rung.
-    pub fn take_rung(&self) -> bool {
-        if !self.has_work() {
-            return false;
+    /// Whether there is something that somebody can do, to whom the memory of the ring belongs or does not.
+    pub fn has_work_for(&self, is_mine: bool) -> bool {
+        self.has_free.load(Ordering::SeqCst) || is_mine && self.has_rung.load(Ordering::SeqCst)
+    }
+
+    /// Takes back what the bells have said to such a one: whether any has rung, of those and of the free ones.
+    pub fn take_rung(&self, is_mine: bool) -> (bool, bool) {
+        if !self.has_work_for(is_mine) {
+            return (false, false);
         }
         self.set_flag(sq_flag::TASKRUN, false);
+        if !is_mine && self.has_rung.load(Ordering::SeqCst) {
+            self.set_flag(sq_flag::TASKRUN, true);
+        }
         self.was_told.store(false, Ordering::SeqCst);
-        self.has_rung.swap(false, Ordering::SeqCst)
+        let has_rung = is_mine && self.has_rung.swap(false, Ordering::SeqCst);
+        (has_rung, self.has_free.swap(false, Ordering::SeqCst))
     }
 
     /// There is work: who looks at the flags learns of it.
-    fn note_work(&self) {
-        self.has_rung.store(true, Ordering::SeqCst);
+    fn note_work(&self, is_free: bool) {
+        let has = if is_free { &self.has_free } else { &self.has_rung };
+        has.store(true, Ordering::SeqCst);
         self.set_flag(sq_flag::TASKRUN, true);
     }
 
-    /// There is work: who waits, and who looks at the flags, learns of it.
-    pub fn tell_work(&self) {
-        self.note_work();
+    /// There is work, which is for everybody or not: who waits, and who looks at the flags, learns of it.
+    pub fn tell_work(&self, is_free: bool) {
+        self.note_work(is_free);
         self.waiters.wake_events(PollEvents::READABLE.bits());
     }
 
@@ -242,6 +255,8 @@ impl Maker {
 pub struct Bell {
     tower: Arc<Tower>,
     maker: Maker,
+    /// Anybody who holds the ring can go on with the request: it needs nobody's memory.
+    is_free: bool,
     /// It is in a queue that is woken by others' queues, or in one that wakes them.
     is_nested: bool,
     /// SeqCst, as `rung`.
@@ -257,9 +272,9 @@ impl Bell {
     fn ring(&self) {
         self.rung.set(self.at);
         if self.is_nested {
-            self.tower.note_work();
+            self.tower.note_work(self.is_free);
         } else {
-            self.tower.tell_work();
+            self.tower.tell_work(self.is_free);
         }
         self.maker.tell(&self.tower);
     }
@@ -315,7 +330,7 @@ impl Parked {
     pub fn new(
         tower: &Arc<Tower>,
         (at, all): (u64, &mut AllRung),
-        maker: Maker,
+        (maker, is_free): (Maker, bool),
         request: Request,
         file: Option<Arc<OpenFile>>,
         wanted: PollEvents,
@@ -327,6 +342,7 @@ impl Parked {
         let bell = try_arc(Bell {
             tower: tower.clone(),
             maker,
+            is_free,
             is_nested: file.as_deref().is_some_and(|file| is_nested(file) || is_for_ring(file)),
             wanted: AtomicU32::new(wanted.bits()),
             at,
@@ -354,6 +370,16 @@ impl Parked {
     /// Whether it is a wait at a futex that has used a wake-up, and so ends well.
     pub fn is_woken(&self) -> bool {
         self.file.as_deref().is_some_and(is_woken)
+    }
+
+    /// Whether anybody who holds the ring can go on with it.
+    pub fn is_free(&self) -> bool {
+        self.bell.is_free
+    }
+
+    /// Whether the thread that submitted it has ended.
+    pub fn is_left(&self) -> bool {
+        self.bell.maker.task.is_exiting()
     }
 
     /// Whether a poll can be told of again and again: not of a ring, which each completion would wake, as on Linux.

@@ -8,7 +8,7 @@
 use super::handed::buffers::Buffers;
 use super::handed::table::Files;
 use super::memory::Shared;
-use super::parked::{AllRung, Parked, Tower};
+use super::parked::{AllRung, Maker, Parked, Tower, When};
 use super::request::Chain;
 use super::restrict::Restrictions;
 use crate::fs::eventfd::EventFd;
@@ -69,8 +69,9 @@ pub struct State {
     /// Requests that wait, in their order.
     pub parked: BTreeMap<u64, Box<Parked>>,
     pub next_parked: u64,
-    /// Which of them have rung.
+    /// Which of them have rung; of those that anybody who holds the ring can go on with, apart.
     pub rung: AllRung,
+    pub free: AllRung,
     /// What stays back until those are complete.
     pub deferred: VecDeque<Chain>,
     /// A request asked for no completion: order cannot be counted any more.
@@ -145,6 +146,13 @@ impl Ring {
     /// Whether there is something to be done for requests that wait.
     pub fn has_work(&self) -> bool {
         self.tower.has_work()
+    }
+
+    /// The thread that made the ring learns that there is work for it.
+    pub fn tell_home(&self) {
+        if let Some(task) = self.home.upgrade() {
+            Maker { task, when: When::of(self.flags) }.tell(&self.tower);
+        }
     }
 
     /// Completions that user space has not taken.

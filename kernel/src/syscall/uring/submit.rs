@@ -4,7 +4,8 @@
 //! of the linked ones is carried out. Owns nothing. Locks: the ring's mutex is held by the caller.
 
 use super::act::message;
-use super::carry::{begin, begin_one, refuse, retry};
+use super::again::retry;
+use super::carry::{begin, begin_one, refuse};
 use super::check::{can_poll, check, is_fixed, is_multishot};
 use super::request::Request;
 use super::ring::{Ring, State};

@@ -6,7 +6,7 @@
 use super::act::perform::deadline_of;
 use super::check::{LINK_TIMEOUT_UPDATE, MULTI, UPDATE_EVENTS, UPDATE_USER_DATA};
 use super::files::{put_direct, registered_file};
-use super::parked::{Maker, Parked, When};
+use super::parked::Parked;
 use super::request::{Direct, Request};
 use super::ring::{Ring, State, of_file};
 use crate::syscall::caller::file;
@@ -111,9 +111,7 @@ fn post(target: &Arc<Ring>, cqe: Cqe) -> Result<()> {
         target.finish_batch(&mut state);
         return Ok(());
     }
-    target.tower.tell_work();
-    if let Some(task) = target.home.upgrade() {
-        Maker { task, when: When::of(target.flags) }.tell(&target.tower);
-    }
+    target.tower.tell_work(true);
+    target.tell_home();
     Ok(())
 }
