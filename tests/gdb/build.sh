@@ -35,7 +35,7 @@ if ! [ -f "$kept.status" ]; then
 	echo "$compiler $*" >> /suite/missed
 	echo $status > "$kept.status"
 fi
-[ ! -f "$kept.out" ] || cp "$kept.out" "$out"
+[ ! -f "$kept.out" ] || cp --remove-destination "$kept.out" "$out"
 cat "$kept.said" >&2
 read -r status < "$kept.status"
 exit "$status"

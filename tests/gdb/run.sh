@@ -10,7 +10,7 @@ for name; do
 	read -r ended _ < /proc/uptime
 	echo "from $begun to $ended"
 	grep -a -E '^(PASS|FAIL|KFAIL|KPASS|XFAIL|XPASS|UNRESOLVED|UNSUPPORTED|UNTESTED): ' "/tmp/$name/gdb.sum"
-	grep -a -E -B 20 '^(FAIL|UNRESOLVED|ERROR): ' "/tmp/$name/gdb.log" | sed 's/^/| /'
+	grep -a -E -B 20 '(FAIL|UNRESOLVED|ERROR): ' "/tmp/$name/gdb.log" | sed 's/^/| /'
 	[ ! -f /suite/missed ] || sed 's/^/| compiled: /' /suite/missed
 	pkill -KILL -f 'testsuite/output[s]/'
 	for left in gdb gdbserver expect; do pkill -KILL -x $left; done
