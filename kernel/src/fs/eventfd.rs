@@ -44,6 +44,17 @@ impl EventFd {
         }
     }
 
+    /// Adds one on the kernel's behalf if there is nothing: whoever looks then has something to see.
+    pub fn signal_if_empty(&self) {
+        let mut count = self.count.lock();
+        let was_empty = *count == 0;
+        *count = (*count).max(1);
+        drop(count);
+        if was_empty {
+            self.for_readers.wake_events(PollEvents::READABLE.bits());
+        }
+    }
+
     fn add(&self, by: u64) -> Option<()> {
         let mut count = self.count.lock();
         *count = count.checked_add(by).filter(|&sum| sum <= MAX)?;

@@ -312,27 +312,25 @@ impl Ring {
         if is_new || self.has_kept() {
             self.tower.waiters.wake_events(PollEvents::READABLE.bits());
         }
-        if is_new && let Some(bell) = &state.bell {
-            self.ring_bell(bell);
-        }
-    }
-
-    /// Tells the eventfd that there is work for who enters.
-    pub fn tell_of_work(&self, state: &State) {
-        if self.tower.is_untold()
-            && let Some(bell) = &state.bell
-        {
-            self.ring_bell(bell);
-        }
-    }
-
-    fn ring_bell(&self, bell: &Bell) {
-        if !bell.only_async
-            && self.shared().cq_flags() & EVENTFD_DISABLED == 0
-            && let Some(counter) = bell.file.downcast::<EventFd>()
-        {
+        if is_new && let Some(counter) = self.told_by(state) {
             counter.signal();
         }
+    }
+
+    /// Tells the eventfd that there is work for who enters; one that can be read is not told again, as the work may come of what it holds.
+    pub fn tell_of_work(&self, state: &State) {
+        if self.tower.is_untold()
+            && let Some(counter) = self.told_by(state)
+        {
+            counter.signal_if_empty();
+        }
+    }
+
+    /// The eventfd that is to be told, if one is.
+    fn told_by<'a>(&self, state: &'a State) -> Option<&'a EventFd> {
+        let bell = state.bell.as_ref()?;
+        let is_told = !bell.only_async && self.shared().cq_flags() & EVENTFD_DISABLED == 0;
+        if is_told { bell.file.downcast::<EventFd>() } else { None }
     }
 
     /// `EEXIST` if only another task may submit.
