@@ -6,8 +6,9 @@
 #![forbid(unsafe_code)]
 
 use crate::mm::Sink;
-use crate::mm::fallible::try_arc_cyclic;
-use crate::sync::{PollTable, SpinLock, WaitQueue, level};
+use crate::mm::fallible::{try_arc, try_arc_cyclic};
+use crate::sync::wait::{Base, Moment};
+use crate::sync::{Once, PollTable, Registrations, SpinLock, WaitQueue, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget, passed, signed};
 use crate::vfs::anon::anonymous;
 use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
@@ -23,28 +24,82 @@ pub struct Setting {
     pub interval: u64,
 }
 
+/// How a timer is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// To a time on its clock.
+    pub absolute: bool,
+    /// With that, `ECANCELED` tells its reader that the wall clock was set.
+    pub cancel_on_set: bool,
+}
+
 /// The open file.
 pub struct TimerFd {
     me: Weak<TimerFd>,
     clock: ClockId,
     state: SpinLock<State, level::TimerFile>,
-    for_readers: WaitQueue,
+    for_readers: Arc<WaitQueue>,
+    /// Once asked for: has `for_readers` woken when the wall clock is set.
+    told: Once<Registrations>,
     room: TimerRoom,
 }
 
-#[derive(Default)]
 struct State {
     armed: Option<TimerId>,
-    /// When it expires (or expired) on the monotonic clock, negative if that was before the machine began; none while disarmed.
+    /// What `next` is counted on.
+    base: Base,
+    /// When it expires (or expired); none while disarmed.
     next: Option<i64>,
     interval: u64,
     /// It expired and has not been armed again since.
     expired: bool,
     /// Expirations that have not been read.
     count: u64,
+    /// Whether it is cancelled when the wall clock is set, and how often that had been when it was last looked.
+    cancels: bool,
+    seen: u64,
+    /// It was cancelled, and nobody has been told.
+    cancelled: bool,
 }
 
 impl State {
+    fn now(&self) -> u64 {
+        time::now_on(self.base).0
+    }
+
+    /// Cancels it if the wall clock was set since this was last asked.
+    fn heed_clock(&mut self) {
+        if self.cancels && self.seen != time::times_set() {
+            self.seen = time::times_set();
+            self.cancelled = true;
+            self.count = self.count.saturating_add(1);
+        }
+    }
+
+    /// Whether its being cancelled is to be told now, which is done once.
+    fn tells_cancelled(&mut self) -> bool {
+        self.cancels && core::mem::take(&mut self.cancelled)
+    }
+
+    fn disarmed() -> Self {
+        Self {
+            armed: None,
+            base: Base::Monotonic,
+            next: None,
+            interval: 0,
+            expired: false,
+            count: 0,
+            cancels: false,
+            seen: time::times_set(),
+            cancelled: false,
+        }
+    }
+
+    /// Set after `old` was: that it was cancelled is still to be told.
+    fn after(self, old: &Self) -> Self {
+        Self { cancelled: old.cancelled, ..self }
+    }
+
     /// Counts the periods that went by since the expiry; true if the timer has to be armed again.
     fn catch_up(&mut self, now: u64) -> bool {
         let Some(next) = self.next.filter(|_| self.expired && self.interval != 0) else {
@@ -72,7 +127,7 @@ impl TimerTarget for TimerFd {
     fn expired(self: Arc<Self>, _now: Nanos) {
         let mut state = self.state.lock();
         // If it was set anew meanwhile, what is armed now is another timer.
-        let now = signed(time::since_boot_ns());
+        let now = signed(state.now());
         if state.expired || state.next.is_none_or(|next| next > now) {
             return;
         }
@@ -85,31 +140,48 @@ impl TimerTarget for TimerFd {
 }
 
 impl TimerFd {
-    /// `timerfd_settime`; returns the old setting.
-    pub fn set(&self, new: Setting, absolute: bool) -> Setting {
-        let now = time::since_boot_ns();
-        let next = match (new.value, absolute) {
-            (0, _) => None,
-            (value, false) => Some(signed(now).saturating_add(signed(value))),
-            (at, true) => Some(time::when(self.clock, at, signed(now))),
-        };
+    /// `timerfd_settime`; returns the old setting, or `ECANCELED`, set all the same.
+    pub fn set(&self, new: Setting, how: How) -> Result<Setting> {
+        let cancels = how.absolute && how.cancel_on_set && self.clock == ClockId::Realtime;
+        if cancels {
+            self.have_told()?;
+        }
+        let base = self.clock.base(how.absolute);
+        let from = if how.absolute { 0 } else { time::now_on(base).0 };
+        let next = (new.value != 0).then(|| signed(from).saturating_add(signed(new.value)));
         let mut state = self.state.lock();
+        state.heed_clock();
+        let now = state.now();
         state.catch_up(now);
         let old = state.setting(now);
         let armed = state.armed.take();
-        *state = State { next, interval: new.interval, ..State::default() };
+        let fresh = State::disarmed();
+        *state = State { base, next, interval: new.interval, cancels, ..fresh }.after(&state);
+        let cancelled = next.is_some() && state.tells_cancelled();
         drop(state);
         if let Some(armed) = armed {
             time::cancel(armed);
         }
         self.arm(next);
-        old
+        if cancelled { Err(Errno::ECANCELED) } else { Ok(old) }
+    }
+
+    /// Has its readers woken when the wall clock is set.
+    fn have_told(&self) -> Result<()> {
+        if self.told.get().is_none() {
+            let mut table = PollTable::register(self.for_readers.clone(), false, 1);
+            table.watch(time::when_set());
+            if let Some(made) = table.finish()? {
+                self.told.call_once(|| made);
+            }
+        }
+        Ok(())
     }
 
     /// `timerfd_gettime`.
     pub fn get(&self) -> Setting {
-        let now = time::since_boot_ns();
         let mut state = self.state.lock();
+        let now = state.now();
         let next = if state.catch_up(now) { state.next } else { None };
         let setting = state.setting(now);
         drop(state);
@@ -129,21 +201,28 @@ impl TimerFd {
         if let Some(old) = state.armed.take() {
             time::cancel(old);
         }
-        state.armed = Some(time::arm(&self.room, Nanos(at.max(0).unsigned_abs()), me));
+        let until = Moment { base: state.base, at: at.max(0).unsigned_abs() };
+        state.armed = Some(time::arm_on(&self.room, until, me));
     }
 
-    /// Takes the expiries, if there are any.
-    fn take(&self) -> Option<u64> {
+    /// Takes the expiries, if there are any; `ECANCELED` once after the clock was set.
+    fn take(&self) -> Option<Result<u64>> {
         let mut state = self.state.lock();
+        state.heed_clock();
+        if state.tells_cancelled() {
+            (state.count, state.expired) = (0, false);
+            return Some(Err(Errno::ECANCELED));
+        }
         if state.count == 0 {
             return None;
         }
-        let caught_up = state.catch_up(time::since_boot_ns());
+        let now = state.now();
+        let caught_up = state.catch_up(now);
         let next = if caught_up { state.next } else { None };
         let count = core::mem::take(&mut state.count);
         drop(state);
         self.arm(next);
-        Some(count)
+        Some(Ok(count))
     }
 }
 
@@ -153,9 +232,9 @@ impl FileOps for TimerFd {
             return Err(Errno::EINVAL);
         }
         let count = match self.take() {
-            Some(count) => count,
+            Some(count) => count?,
             None if f.nonblock() => return Err(Errno::EAGAIN),
-            None => self.for_readers.wait_interruptible(|| self.take())?,
+            None => self.for_readers.wait_interruptible(|| self.take())??,
         };
         match dst.put(&count.to_ne_bytes())? {
             8 => Ok(8),
@@ -173,7 +252,9 @@ impl FileOps for TimerFd {
 
     fn poll(&self, _f: &OpenFile, table: &mut PollTable) -> PollEvents {
         table.watch(&self.for_readers);
-        if self.state.lock().count > 0 { PollEvents::IN } else { PollEvents::empty() }
+        let mut state = self.state.lock();
+        state.heed_clock();
+        if state.count > 0 { PollEvents::IN } else { PollEvents::empty() }
     }
 
     fn release(&self, _f: &OpenFile) {
@@ -192,11 +273,13 @@ impl FileOps for TimerFd {
 /// A new timer on a clock, disarmed.
 pub fn new(clock: ClockId, nonblock: bool) -> Result<OpenFile> {
     let room = TimerRoom::one_of_many()?;
+    let for_readers = try_arc(WaitQueue::new())?;
     let ops = try_arc_cyclic(|me| TimerFd {
         me: me.clone(),
         clock,
-        state: SpinLock::new(State::default()),
-        for_readers: WaitQueue::new(),
+        state: SpinLock::new(State::disarmed()),
+        for_readers: for_readers.clone(),
+        told: Once::new(),
         room,
     })?;
     anonymous(ops, "[timerfd]", OpenFlags::RDWR, nonblock)

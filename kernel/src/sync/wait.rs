@@ -10,7 +10,7 @@ use super::counted::{Counted, Kind};
 use super::spin::SpinLock;
 use super::{Once, level};
 use abi::Errno;
-use alea_waitlist::{Exclusion, List, Queue, Sleeper};
+use alea_waitlist::{Exclusion, List, Queue};
 use alloc::sync::Arc;
 use core::sync::atomic::{Ordering, fence};
 
@@ -18,6 +18,29 @@ pub use alea_waitlist::Wake;
 
 /// Monotonic nanoseconds since boot, as `time` counts them.
 pub type Deadline = u64;
+
+/// What a time to wait for is counted on. But for the first, a clock that may be set meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    Monotonic,
+    Wall,
+    /// International Atomic Time.
+    Atomic,
+}
+
+/// A time to wait for, in nanoseconds: of a clock that is set meanwhile, when that shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub base: Base,
+    pub at: u64,
+}
+
+impl Moment {
+    /// A time of the monotonic clock.
+    pub const fn monotonic(at: Deadline) -> Self {
+        Self { base: Base::Monotonic, at }
+    }
+}
 
 /// The wait was ended by a signal; becomes `ERESTARTSYS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +79,11 @@ pub trait Scheduler: Sync {
     /// Takes the mark back.
     fn cancel_sleep(&self);
     /// Runs other tasks until woken or until `deadline`.
-    fn sleep(&self, deadline: Option<Deadline>);
+    fn sleep(&self, deadline: Option<Moment>);
     /// Whether a signal waits for the running task that ends such a sleep.
     fn signal_pending(&self, how: Sleep) -> bool;
-    /// Monotonic nanoseconds now.
-    fn now(&self) -> Deadline;
+    /// Nanoseconds now.
+    fn now(&self, base: Base) -> u64;
 }
 
 static SCHEDULER: Once<&'static dyn Scheduler> = Once::new();
@@ -77,7 +100,7 @@ fn scheduler() -> &'static dyn Scheduler {
 /// Waits until `cond` gives a value, a signal arrives, or the deadline passes, in no queue: who makes the condition
 /// true holds a waker of the task (a [`PollTable`] registers it), and wakes that after a full fence.
 pub fn wait_alone<R>(
-    deadline: Option<Deadline>,
+    deadline: Option<Moment>,
     mut cond: impl FnMut() -> Option<R>,
 ) -> Result<R, WaitError> {
     super::spin::assert_may_block();
@@ -166,43 +189,19 @@ impl WaitQueue {
     pub fn wait_deadline<R>(
         &self,
         deadline: Option<Deadline>,
+        cond: impl FnMut() -> Option<R>,
+    ) -> Result<R, WaitError> {
+        self.wait_until(deadline.map(Moment::monotonic), cond)
+    }
+
+    /// As [`wait_deadline`](Self::wait_deadline), with a time of any clock.
+    #[inline]
+    pub fn wait_until<R>(
+        &self,
+        deadline: Option<Moment>,
         mut cond: impl FnMut() -> Option<R>,
     ) -> Result<R, WaitError> {
         self.wait_with(Mode { deadline, ..Mode::DEFAULT }, &mut cond)
-    }
-
-    /// As [`wait_deadline`](Self::wait_deadline), woken by `other` too when the deadline may be another: it is asked for before
-    /// each sleep.
-    pub fn wait_either<R>(
-        &self,
-        other: &Self,
-        mut deadline: impl FnMut() -> Deadline,
-        mut cond: impl FnMut() -> Option<R>,
-    ) -> Result<R, WaitError> {
-        super::spin::assert_may_block();
-        let scheduler = scheduler();
-        let waker = scheduler.current_waker();
-        let mut wait = |place: &Sleeper<'_, Lock>, beside: &Sleeper<'_, Lock>| {
-            loop {
-                scheduler.prepare_to_sleep(Sleep::Interruptible);
-                place.enter();
-                beside.enter();
-                let mode = Mode { deadline: Some(deadline()), ..Mode::DEFAULT };
-                let outcome = mode.look(scheduler, &mut cond);
-                match outcome {
-                    Some(_) => scheduler.cancel_sleep(),
-                    None => scheduler.sleep(mode.deadline),
-                }
-                place.leave();
-                beside.leave();
-                if let Some(outcome) = outcome.or_else(|| cond().map(Ok)) {
-                    return outcome;
-                }
-            }
-        };
-        self.0.sleeper(&*waker, false, |place| {
-            other.0.sleeper(&*waker, false, |beside| wait(place, beside))
-        })
     }
 
     fn wait_with<R>(
@@ -290,7 +289,7 @@ impl Default for WaitQueue {
 struct Mode {
     sleep: Sleep,
     exclusive: bool,
-    deadline: Option<Deadline>,
+    deadline: Option<Moment>,
     /// The waiter enters the queue before the first look.
     expects_to_sleep: bool,
 }
@@ -313,7 +312,7 @@ impl Mode {
         match cond() {
             Some(value) => Some(Ok(value)),
             None if scheduler.signal_pending(self.sleep) => Some(Err(WaitError::Interrupted)),
-            None if self.deadline.is_some_and(|at| scheduler.now() >= at) => {
+            None if self.deadline.is_some_and(|until| scheduler.now(until.base) >= until.at) => {
                 Some(Err(WaitError::TimedOut))
             }
             None => None,

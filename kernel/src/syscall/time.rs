@@ -7,7 +7,7 @@ use crate::process::timers::cpu_clock::CpuClock;
 use crate::process::timers::itimer::{self, ItimerKind};
 use crate::process::timers::posix_timer::{Notify, TimerClock};
 use crate::sync::WaitQueue;
-use crate::sync::wait::{Deadline, WaitError};
+use crate::sync::wait::{Deadline, Moment, WaitError};
 use crate::time::{self, ClockId, Nanos, Permission};
 use crate::vfs::Capability;
 use abi::signal::Signal;
@@ -79,6 +79,13 @@ pub fn read_timeout(timeout: UserPtr<Timespec>) -> Result<Option<Deadline>> {
 pub fn deadline_after(timeout: Timespec) -> Result<Deadline> {
     let nanos = timeout.to_nanos().ok_or(Errno::EINVAL)?;
     Ok(time::monotonic().0.saturating_add(nanos))
+}
+
+/// An absolute time limit on `clock`; NULL is none.
+pub fn read_moment(timeout: UserPtr<Timespec>, clock: ClockId) -> Result<Option<Moment>> {
+    let Some(timeout) = timeout.non_null() else { return Ok(None) };
+    let at = timeout.read()?.to_nanos().ok_or(Errno::EINVAL)?;
+    Ok(Some(Moment { base: clock.base(true), at }))
 }
 
 /// An absolute time limit on `clock` as a deadline on the monotonic clock; NULL is none.
@@ -198,7 +205,7 @@ pub fn times(out: UserPtr<[i64; 4]>) -> Result<i64> {
 
 pub fn nanosleep(request: UserPtr<Timespec>, left: UserPtr<Timespec>) -> Result<i64> {
     let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;
-    sleep_until(time::monotonic().0.saturating_add(nanos), Some(left))
+    sleep_until(Moment::monotonic(time::monotonic().0.saturating_add(nanos)), Some(left))
 }
 
 pub fn clock_nanosleep(
@@ -214,13 +221,11 @@ pub fn clock_nanosleep(
     let nanos = request.read()?.to_nanos().ok_or(Errno::EINVAL)?;
     let left = (flags & ABSTIME == 0).then_some(left);
     match clock {
-        Clock::Machine(clock) if left.is_none() => {
-            match time::wait_until(&WaitQueue::new(), clock, Nanos(nanos), || None::<()>) {
-                Ok(()) | Err(WaitError::TimedOut) => Ok(0),
-                Err(WaitError::Interrupted) => Err(Errno::ERESTARTNOHAND),
-            }
+        Clock::Machine(clock) => {
+            let base = clock.base(left.is_none());
+            let from = if left.is_some() { time::now_on(base).0 } else { 0 };
+            sleep_until(Moment { base, at: from.saturating_add(nanos) }, left)
         }
-        Clock::Machine(_) => sleep_until(time::monotonic().0.saturating_add(nanos), left),
         // It would sleep for ever.
         Clock::Cpu(clock) if clock.is_own_thread() => Err(Errno::EINVAL),
         Clock::Cpu(clock) => {
@@ -233,14 +238,15 @@ pub fn clock_nanosleep(
 
 /// Sleeps until the deadline. Interrupted, a relative sleep (`left` given) reports what is left and goes
 /// on to the same deadline; an absolute one is simply called again.
-fn sleep_until(deadline: Deadline, left: Option<UserPtr<Timespec>>) -> Result<i64> {
+fn sleep_until(deadline: Moment, left: Option<UserPtr<Timespec>>) -> Result<i64> {
     let nobody_wakes = WaitQueue::new();
-    match nobody_wakes.wait_deadline(Some(deadline), || None::<()>) {
+    match nobody_wakes.wait_until(Some(deadline), || None::<()>) {
         Ok(()) | Err(WaitError::TimedOut) => Ok(0),
         Err(WaitError::Interrupted) => {
             let Some(left) = left else { return Err(Errno::ERESTARTNOHAND) };
             if let Some(out) = left.non_null() {
-                out.write(&Timespec::from_nanos(deadline.saturating_sub(time::monotonic().0)))?;
+                let now = time::now_on(deadline.base).0;
+                out.write(&Timespec::from_nanos(deadline.at.saturating_sub(now)))?;
             }
             let again = try_box(move || sleep_until(deadline, Some(left)))?;
             process::current().signals.set_restart(again);

@@ -52,9 +52,9 @@ pub fn set_realtime(now: Nanos, permission: Permission) -> Result<()> {
 /// Changes the state, and tells whoever waits for the wall clock if that was set.
 fn change<R>(act: impl FnOnce(&mut State) -> R) -> R {
     let mut state = STATE.lock();
-    let before = wall_offset();
+    let before = (wall_offset(), state.tai_offset());
     let result = act(&mut state);
-    let was_set = wall_offset() != before;
+    let was_set = (wall_offset(), state.tai_offset()) != before;
     drop(state);
     if was_set {
         wall::was_set();

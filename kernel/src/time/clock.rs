@@ -10,6 +10,7 @@ use super::scale::{self, raw_since_boot_ns, since_boot_ns};
 use crate::arch::time::calibrate;
 use crate::base::{cpu, tsc};
 use crate::machine::rtc;
+use crate::sync::wait::{Base, Moment};
 
 /// Wall clock minus monotonic clock, and International Atomic Time minus wall clock.
 static WALL_OFFSET: AtomicU64 = AtomicU64::new(0);
@@ -42,6 +43,15 @@ impl ClockId {
         })
     }
 
+    /// What a time to wait for is counted on. As on Linux, the wall clock's for a while is not of a clock that can be set.
+    pub fn base(self, absolute: bool) -> Base {
+        match self {
+            Self::Tai => Base::Atomic,
+            _ if absolute && self.is_wall() => Base::Wall,
+            _ => Base::Monotonic,
+        }
+    }
+
     /// True for the clocks that settimeofday moves.
     pub fn is_wall(self) -> bool {
         matches!(self, Self::Realtime | Self::RealtimeCoarse | Self::Tai)
@@ -65,9 +75,26 @@ pub fn signed(nanos: u64) -> i64 {
     i64::try_from(nanos).unwrap_or(i64::MAX)
 }
 
-/// When it is `at` on a clock, in the time of one that shows `now`.
-pub fn when(clock: ClockId, at: u64, now: i64) -> i64 {
-    now.saturating_add(signed(at).saturating_sub(signed(clock_now(clock).0)))
+/// The time on what moments are counted on.
+#[inline]
+pub fn now_on(base: Base) -> Nanos {
+    match base {
+        Base::Monotonic => monotonic(),
+        Base::Wall => realtime(),
+        Base::Atomic => clock_now(ClockId::Tai),
+    }
+}
+
+/// When that is on the monotonic clock, as clocks are set now; the past is zero.
+#[inline]
+pub(super) fn monotonic_of(until: Moment) -> Nanos {
+    match until.base {
+        Base::Monotonic => Nanos(until.at),
+        base => {
+            let (there, here) = (now_on(base).0, monotonic().0);
+            Nanos(here.saturating_add(until.at).saturating_sub(there))
+        }
+    }
 }
 
 /// What passes from one time to a later one.

@@ -17,14 +17,14 @@ mod wall;
 pub use adjust::{adjust, set_realtime, show_to_programs};
 pub use alea_ntp::Permission;
 pub use clock::{
-    ClockId, busy_wait_seconds, clock_now, monotonic, passed, realtime, resolution, signed,
-    unix_seconds, when,
+    ClockId, busy_wait_seconds, clock_now, monotonic, now_on, passed, realtime, resolution, signed,
+    unix_seconds,
 };
 pub use nanos::Nanos;
 pub use scale::{since_boot_ns, tsc_hz};
 pub use start::init;
 pub use timer::{
-    SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, armed, cancel, cancel_and_wait, for_each_room,
-    prepare_cpu, run_deferred, set_slice_end, slice_ends_by, start_samples,
+    SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, arm_on, armed, cancel, cancel_and_wait,
+    for_each_room, prepare_cpu, run_deferred, set_slice_end, slice_ends_by, start_samples,
 };
-pub use wall::wait_until;
+pub use wall::{times_set, when_set};

@@ -11,13 +11,15 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use super::clock::monotonic;
+use super::clock::{monotonic, monotonic_of};
 use super::nanos::Nanos;
 use super::scale;
 use crate::arch::entry::trap;
 use crate::arch::irq::{self, apic};
-use crate::base::percpu::{MAX_CPUS, cpu_id};
+use crate::arch::smp;
+use crate::base::percpu::{MAX_CPUS, cpu_id, cpus_online};
 use crate::base::{cpu, tsc};
+use crate::sync::wait::{Base, Moment};
 use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
 use crate::trace::{self, Event, Point};
 use abi::{Errno, Result};
@@ -50,6 +52,8 @@ type Key = (Nanos, u64);
 
 struct Timer {
     key: Key,
+    /// What the deadline was made of, and is again when that clock is set.
+    until: Moment,
     target: Arc<dyn TimerTarget>,
 }
 
@@ -66,6 +70,8 @@ struct Queue {
     /// The thread has been told of those in `for_thread` whose deadline is no later.
     told: Nanos,
     next_sequence: u64,
+    /// Timers armed before this one may have other deadlines by now than their ids say: a clock was set.
+    moved: u64,
     /// When the running task's slice ends, if anyone waits for its CPU.
     slice_end: Option<Nanos>,
     /// When the running task is looked at next; `None` while the CPU idles.
@@ -91,6 +97,7 @@ static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
         kernels_own: 0,
         told: Nanos(0),
         next_sequence: 0,
+        moved: 0,
         slice_end: None,
         sample: None,
         armed: None,
@@ -188,15 +195,20 @@ pub fn prepare_cpu(cpu: usize) -> Result<()> {
     Ok(())
 }
 
-/// Arms a timer on this CPU; the one that was armed for `_room` before has fired or was cancelled.
+/// Arms a timer on this CPU; the one that was armed for `room` before has fired or was cancelled.
+pub fn arm(room: &TimerRoom, deadline: Nanos, target: Arc<dyn TimerTarget>) -> TimerId {
+    arm_on(room, Moment::monotonic(deadline.0), target)
+}
+
+/// As [`arm`], for a time of any clock, wherever that is set meanwhile.
 #[expect(clippy::disallowed_methods, reason = "there is a place for each room")]
-pub fn arm(_room: &TimerRoom, deadline: Nanos, target: Arc<dyn TimerTarget>) -> TimerId {
+pub fn arm_on(_room: &TimerRoom, until: Moment, target: Arc<dyn TimerTarget>) -> TimerId {
     let cpu = cpu_id();
-    // There is always a time before it, until which the thread was told.
-    let deadline = deadline.max(Nanos(1));
     let (needs_thread, kernels_own) = (target.needs_thread(), target.is_kernels_own());
     let mut queue = QUEUES[cpu].lock();
     queue.kernels_own += usize::from(kernels_own);
+    // With the queue locked: a clock that is set from now on moves this timer too.
+    let deadline = deadline_of(until);
     let key = (deadline, queue.next_sequence);
     queue.next_sequence += 1;
     let timers = match needs_thread {
@@ -205,13 +217,30 @@ pub fn arm(_room: &TimerRoom, deadline: Nanos, target: Arc<dyn TimerTarget>) -> 
     };
     debug_assert!(timers.len() < timers.capacity(), "more timers than rooms");
     let at = timers.partition_point(|timer| timer.key < key);
-    timers.insert(at, Timer { key, target });
+    timers.insert(at, Timer { key, until, target });
     if needs_thread && deadline <= queue.told {
         // It is late already: the interrupt, which comes at once, tells the thread.
         queue.told = Nanos(deadline.0.saturating_sub(1));
     }
     queue.program();
     TimerId { cpu: cpu as u32, key }
+}
+
+/// There is always a time before it, until which the thread was told.
+fn deadline_of(until: Moment) -> Nanos {
+    monotonic_of(until).max(Nanos(1))
+}
+
+/// A clock has been set: gives the timers that go by it their new deadlines, and has each CPU look at its own.
+pub(super) fn clock_was_set() {
+    for queue in &QUEUES[..READY.load(Ordering::Acquire)] {
+        queue.lock().move_all();
+    }
+    let this = cpu_id();
+    for cpu in (0..cpus_online()).filter(|cpu| *cpu != this) {
+        smp::send(cpu, irq::TIMER_VECTOR);
+    }
+    QUEUES[this].lock().program();
 }
 
 /// Disarms a timer: true when it had not fired. A target that is already being called on another
@@ -228,7 +257,7 @@ pub fn cancel_and_wait(id: TimerId) {
     if cancel(id) {
         return;
     }
-    while QUEUES[id.cpu as usize].lock().firing == Some(id.key) {
+    while QUEUES[id.cpu as usize].lock().firing.is_some_and(|key| key.1 == id.key.1) {
         cpu::relax();
     }
 }
@@ -312,8 +341,13 @@ pub(super) fn init() {
 
 impl Queue {
     fn take(&mut self, key: Key) -> Option<Timer> {
+        let moved = self.moved;
         let take = |timers: &mut Timers| {
-            let at = timers.binary_search_by_key(&key, |timer| timer.key).ok()?;
+            let at = match timers.binary_search_by_key(&key, |timer| timer.key) {
+                Ok(at) => at,
+                Err(_) if key.1 >= moved => return None,
+                Err(_) => timers.iter().position(|timer| timer.key.1 == key.1)?,
+            };
             timers.remove(at)
         };
         let timer = take(&mut self.entries).or_else(|| take(&mut self.for_thread))?;
@@ -324,6 +358,21 @@ impl Queue {
     fn left(&mut self, timer: Timer) -> Timer {
         self.kernels_own -= usize::from(timer.target.is_kernels_own());
         timer
+    }
+
+    /// Gives the timers of clocks that can be set the deadlines that they have now.
+    fn move_all(&mut self) {
+        self.moved = self.next_sequence;
+        for timers in [&mut self.entries, &mut self.for_thread] {
+            for timer in timers.iter_mut().filter(|timer| timer.until.base != Base::Monotonic) {
+                timer.key.0 = deadline_of(timer.until);
+            }
+            timers.make_contiguous().sort_unstable_by_key(|timer| timer.key);
+        }
+        if let Some(first) = self.for_thread.front() {
+            // Who is late by the new time has the interrupt tell the thread, once more perhaps.
+            self.told = self.told.min(Nanos(first.key.0.0 - 1));
+        }
     }
 
     fn nearest_timer(&self) -> Option<Nanos> {

@@ -7,7 +7,7 @@
 pub use abi::fs::PollEvents;
 
 use super::object::file::OpenFile;
-use crate::sync::wait::{Deadline, WaitError, wait_alone};
+use crate::sync::wait::{Deadline, Moment, WaitError, wait_alone};
 use crate::sync::{Pace, PollTable};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
@@ -43,7 +43,7 @@ pub fn wait(entries: &mut [Watched], patience: Patience) -> Result<usize> {
         return Ok(ready);
     }
     let deadline = match patience {
-        Patience::Until(deadline) => Some(deadline),
+        Patience::Until(deadline) => Some(Moment::monotonic(deadline)),
         _ => None,
     };
     let mut table = PollTable::register_current(entries.len());

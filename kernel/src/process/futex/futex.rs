@@ -11,7 +11,7 @@ use super::key::Key;
 use super::waits;
 use crate::mm::{AddressSpace, user};
 use crate::process::task::task::Task;
-use crate::sync::wait::{Deadline, WaitError, wait_alone};
+use crate::sync::wait::{Moment, WaitError, wait_alone};
 use crate::sync::{SpinLock, level};
 use crate::{process, time};
 use abi::{Errno, Result};
@@ -49,7 +49,7 @@ pub fn wait(
     shared: bool,
     expected: u32,
     bitset: u32,
-    deadline: Option<Deadline>,
+    deadline: Option<Moment>,
 ) -> Result<()> {
     if bitset == 0 {
         return Err(Errno::EINVAL);
@@ -81,17 +81,16 @@ pub fn wait(
 fn find_memory(
     key: Key,
     bitset: u32,
-    deadline: Option<Deadline>,
+    deadline: Option<Moment>,
 ) -> core::result::Result<Entry<Key, Arc<Task>>, WaitError> {
     loop {
         if let Ok(entry) = waits::entry(key, Kind::Plain, bitset) {
             return Ok(entry);
         }
-        let now = time::since_boot_ns();
-        if deadline.is_some_and(|deadline| now >= deadline) {
+        if deadline.is_some_and(|until| time::now_on(until.base).0 >= until.at) {
             return Err(WaitError::TimedOut);
         }
-        let next = now.saturating_add(MEMORY_WAIT);
+        let next = Moment::monotonic(time::since_boot_ns().saturating_add(MEMORY_WAIT));
         match wait_alone(Some(next), || None::<()>) {
             Ok(()) | Err(WaitError::TimedOut) => {}
             Err(interrupted) => return Err(interrupted),

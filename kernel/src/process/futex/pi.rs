@@ -11,7 +11,7 @@ use super::waits;
 use crate::mm::{AddressSpace, user};
 use crate::process::task::task::Task;
 use crate::process::{self, sched, signal};
-use crate::sync::wait::{Deadline, WaitError, wait_alone};
+use crate::sync::wait::{Moment, WaitError, wait_alone};
 use abi::{Errno, Result};
 use alea_futexq::{Entry, Kind, NoMemory};
 use alloc::sync::Arc;
@@ -25,7 +25,7 @@ pub fn lock(
     space: &AddressSpace,
     addr: u64,
     shared: bool,
-    deadline: Option<Deadline>,
+    deadline: Option<Moment>,
     waits: bool,
 ) -> Result<()> {
     let key = key_of(space, addr, shared)?;
@@ -66,7 +66,7 @@ fn entry(key: Key, kind: Kind<Key>, bitset: u32) -> Result<Entry<Key, Arc<Task>>
     waits::entry(key, kind, bitset).map_err(|NoMemory| Errno::ENOMEM)
 }
 
-fn sleep(task: &Task, deadline: Option<Deadline>) -> Result<(), WaitError> {
+fn sleep(task: &Task, deadline: Option<Moment>) -> Result<(), WaitError> {
     wait_alone(deadline, || task.futex.is_granted().then_some(()))
 }
 
@@ -142,7 +142,7 @@ pub fn wait_requeue(
     shared: bool,
     expected: u32,
     bitset: u32,
-    deadline: Option<Deadline>,
+    deadline: Option<Moment>,
 ) -> Result<()> {
     if addr == target || bitset == 0 {
         return Err(Errno::EINVAL);

@@ -6,9 +6,9 @@
 use super::message::Message;
 use crate::mm::fallible::{TryMap, try_arc};
 use crate::process::{Task, current};
-use crate::sync::wait::WaitError;
+use crate::sync::wait::{Base, Moment, WaitError};
 use crate::sync::{SpinLock, WaitQueue, level};
-use crate::time::{ClockId, Nanos, wait_until};
+use crate::time::Nanos;
 use abi::Result;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -88,9 +88,7 @@ impl Waiter {
     /// Waits until it may go on, or the wall clock shows `until`.
     pub fn wait(&self, until: Option<Nanos>) -> Result<(), WaitError> {
         let done = || self.done.load(Ordering::Acquire).then_some(());
-        match until {
-            Some(at) => wait_until(&self.queue, ClockId::Realtime, at, done),
-            None => self.queue.wait_deadline(None, done),
-        }
+        let until = until.map(|at| Moment { base: Base::Wall, at: at.0 });
+        self.queue.wait_until(until, done)
     }
 }

@@ -8,8 +8,8 @@ use crate::process::task::task::Task;
 use crate::process::task::work;
 use crate::sync::Wake;
 use crate::sync::pace::Pacer;
-use crate::sync::wait::{Deadline, Scheduler, Sleep};
-use crate::time::{self, Nanos};
+use crate::sync::wait::{Base, Moment, Scheduler, Sleep};
+use crate::time;
 use alloc::sync::Arc;
 
 /// The slot's content.
@@ -27,9 +27,9 @@ pub fn without_waiting<R>(act: impl FnOnce() -> R) -> R {
 
 /// Sleeps until somebody wakes the running task, or a time. Not inlined, like the next: what a sleep without an end has no use for.
 #[inline(never)]
-fn sleep_until(deadline: Deadline) {
+fn sleep_until(deadline: Moment) {
     let task = TASKS.current_arc();
-    let timer = time::arm(&TASKS.current().sleep_room, Nanos(deadline), task);
+    let timer = time::arm_on(&TASKS.current().sleep_room, deadline, task);
     schedule();
     // The interrupt's reference to this task must not become the last one.
     time::cancel_and_wait(timer);
@@ -58,7 +58,7 @@ impl Scheduler for Sleeper {
         TASKS.current().sched.set_state(State::Runnable);
     }
 
-    fn sleep(&self, deadline: Option<Deadline>) {
+    fn sleep(&self, deadline: Option<Moment>) {
         match deadline {
             None => schedule(),
             Some(deadline) => sleep_until(deadline),
@@ -75,8 +75,8 @@ impl Scheduler for Sleeper {
         }
     }
 
-    fn now(&self) -> Deadline {
-        time::since_boot_ns()
+    fn now(&self, base: Base) -> u64 {
+        time::now_on(base).0
     }
 }
 

@@ -11,7 +11,8 @@ use crate::process::signal::{self, Counted};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::sync::counted::{self, Kind};
-use crate::sync::{SpinLock, level};
+use crate::sync::wait::{Base, Moment};
+use crate::sync::{SpinGuard, SpinLock, level};
 use crate::time::{self, ClockId, Nanos, TimerId, TimerRoom, TimerTarget, passed, signed};
 use abi::signal::{SigInfo, Signal};
 use abi::{Errno, Result};
@@ -34,27 +35,27 @@ pub enum TimerClock {
 }
 
 impl TimerClock {
-    /// What [`State::at`] is compared with: none when the time can never come.
-    fn now(&self) -> Option<i64> {
+    /// What times of a setting are counted on; CPU time on nothing that there is for all.
+    fn base(&self, absolute: bool) -> Base {
         match self {
-            Self::Machine(_) => Some(signed(time::monotonic().0)),
+            Self::Machine(clock) => clock.base(absolute),
+            Self::Cpu(_) => Base::Monotonic,
+        }
+    }
+
+    /// What [`State::at`] is compared with: none when the time can never come.
+    fn now(&self, base: Base) -> Option<i64> {
+        match self {
+            Self::Machine(_) => Some(signed(time::now_on(base).0)),
             Self::Cpu(clock) => clock.now().map(signed),
         }
     }
 
-    /// Turns a time on this clock into one that [`now`](Self::now) can reach, or that was before all that it could tell.
-    fn until(&self, at: u64, now: i64) -> i64 {
+    /// When to look whether it is `at`.
+    fn next_look(&self, base: Base, at: i64, now: i64) -> Moment {
         match self {
-            Self::Machine(clock) => time::when(*clock, at, now),
-            Self::Cpu(_) => signed(at),
-        }
-    }
-
-    /// When, on the monotonic clock, to look whether it is `at`.
-    fn next_look(&self, at: i64, now: i64) -> Nanos {
-        match self {
-            Self::Machine(_) => Nanos(at.max(0).unsigned_abs()),
-            Self::Cpu(clock) => clock.next_look(passed(now, at)),
+            Self::Machine(_) => Moment { base, at: at.max(0).unsigned_abs() },
+            Self::Cpu(clock) => Moment::monotonic(clock.next_look(passed(now, at)).0),
         }
     }
 }
@@ -77,8 +78,10 @@ pub struct PosixTimer {
     room: TimerRoom,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct State {
+    /// What `at` is counted on.
+    base: Base,
     /// Next expiry, as the clock's `now` counts; none while disarmed.
     at: Option<i64>,
     interval: u64,
@@ -88,6 +91,13 @@ struct State {
     setting: u32,
     /// What `timer_getoverrun` says.
     overrun: i32,
+}
+
+impl State {
+    /// Disarmed.
+    const fn new(setting: u32) -> Self {
+        Self { base: Base::Monotonic, at: None, interval: 0, armed: None, setting, overrun: 0 }
+    }
 }
 
 /// The timers of a process, by id.
@@ -151,7 +161,7 @@ impl PosixTimers {
             value: value.unwrap_or(id as u64),
             process: Arc::downgrade(process),
             counted,
-            state: SpinLock::new(State::default()),
+            state: SpinLock::new(State::new(0)),
             room,
         })?;
         table.timers.try_put(id, timer)?;
@@ -178,9 +188,19 @@ impl PosixTimer {
     /// What is left until the next expiry (0 if disarmed) and the interval, in nanoseconds. Of a clock that has gone there is
     /// neither.
     pub fn get(&self) -> (u64, u64) {
-        let Some(now) = self.clock.now() else { return (0, 0) };
-        let state = self.state.lock();
+        let Some((state, now)) = self.look() else { return (0, 0) };
         (self.left(&state, now), state.interval)
+    }
+
+    /// The state, locked, and the time that it is to be compared with.
+    fn look(&self) -> Option<(SpinGuard<'_, State, level::Itimer>, i64)> {
+        if let TimerClock::Cpu(_) = self.clock {
+            let now = self.clock.now(Base::Monotonic)?;
+            return Some((self.state.lock(), now));
+        }
+        let state = self.state.lock();
+        let now = self.clock.now(state.base)?;
+        Some((state, now))
     }
 
     fn left(&self, state: &State, now: i64) -> u64 {
@@ -207,24 +227,28 @@ impl PosixTimer {
     /// # Errors
     /// `ESRCH` if whose time it counts is gone.
     pub fn set(self: &Arc<Self>, absolute: bool, value: u64, interval: u64) -> Result<(u64, u64)> {
-        let now = self.clock.now().ok_or(Errno::ESRCH)?;
-        let mut state = self.state.lock();
+        let (mut state, now) = self.look().ok_or(Errno::ESRCH)?;
         let old = (self.left(&state, now), state.interval);
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
-        *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
+        *state = State::new(state.setting.wrapping_add(1));
         if value != 0 {
-            let at = match absolute {
-                true => self.clock.until(value, now),
-                false => now.saturating_add(signed(value)),
+            let base = self.clock.base(absolute);
+            // A clock of CPU time is not read with the state locked.
+            let now = match self.clock {
+                TimerClock::Machine(_) => signed(time::now_on(base).0),
+                TimerClock::Cpu(_) => now,
             };
+            let from = if absolute { 0 } else { now };
+            let at = from.saturating_add(signed(value));
+            state.base = base;
             state.at = Some(at);
             state.interval = interval;
             // A timer without a notification is only ever asked: it needs no interrupts.
             if !matches!(self.notify, Notify::Nobody) {
-                let look = self.clock.next_look(at, now);
-                state.armed = Some(time::arm(&self.room, look, self.clone()));
+                let look = self.clock.next_look(state.base, at, now);
+                state.armed = Some(time::arm_on(&self.room, look, self.clone()));
             }
         }
         Ok(old)
@@ -235,7 +259,7 @@ impl PosixTimer {
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
-        *state = State { setting: state.setting.wrapping_add(1), ..State::default() };
+        *state = State::new(state.setting.wrapping_add(1));
     }
 
     /// Sends the signal; false if nobody will take it.
@@ -258,18 +282,17 @@ impl TimerTarget for PosixTimer {
     fn expired(self: Arc<Self>, _now: Nanos) {
         let Some(process) = self.process.upgrade() else { return };
         let Ok(timer) = process.signals.posix_timers.get(self.id) else { return };
-        let now = self.clock.now();
         let setting = {
-            let mut state = self.state.lock();
+            let Some((mut state, now)) = self.look() else { return };
             // What is armed is another timer if this one was set anew meanwhile.
             if let Some(armed) = state.armed.take() {
                 time::cancel(armed);
             }
-            let (Some(now), Some(at)) = (now, state.at) else { return };
+            let Some(at) = state.at else { return };
             if now < at {
                 // Set anew meanwhile, or less CPU time was used than could have been.
-                let look = self.clock.next_look(at, now);
-                state.armed = Some(time::arm(&self.room, look, self.clone()));
+                let look = self.clock.next_look(state.base, at, now);
+                state.armed = Some(time::arm_on(&self.room, look, self.clone()));
                 return;
             }
             if state.interval == 0 {
@@ -291,8 +314,7 @@ impl TimerTarget for PosixTimer {
 impl PosixTimer {
     /// Arms a periodic timer for its first expiry at least `pause` in the future; returns how many have been missed.
     fn rearm(self: &Arc<Self>, setting: u32, pause: u64) -> i32 {
-        let Some(now) = self.clock.now() else { return 0 };
-        let mut state = self.state.lock();
+        let Some((mut state, now)) = self.look() else { return 0 };
         let Some(at) = state.at.filter(|_| state.setting == setting && state.interval != 0) else {
             return 0;
         };
@@ -304,8 +326,8 @@ impl PosixTimer {
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
-        let look = self.clock.next_look(at.max(now.saturating_add(signed(pause))), now);
-        state.armed = Some(time::arm(&self.room, look, self.clone()));
+        let look = self.clock.next_look(state.base, at.max(now.saturating_add(signed(pause))), now);
+        state.armed = Some(time::arm_on(&self.room, look, self.clone()));
         state.overrun
     }
 }

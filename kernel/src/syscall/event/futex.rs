@@ -5,7 +5,7 @@ use crate::mm::fallible::try_box;
 use crate::mm::user::{self, UserPtr};
 use crate::process;
 use crate::process::futex::{self, BITSET_MATCH_ANY, pi};
-use crate::sync::wait::Deadline;
+use crate::sync::wait::Moment;
 use crate::syscall::time;
 use crate::time::ClockId;
 use abi::time::Timespec;
@@ -42,7 +42,8 @@ pub fn futex(addr: u64, op: u32, val: u32, arg4: u64, addr2: u64, val3: u32) -> 
     let done = |n: usize| Ok(n as i64);
     match command {
         FUTEX_WAIT => {
-            let deadline = time::read_timeout(UserPtr::<Timespec>::new(arg4))?;
+            let timeout = time::read_timeout(UserPtr::<Timespec>::new(arg4))?;
+            let deadline = timeout.map(Moment::monotonic);
             wait(space, addr, shared, val, BITSET_MATCH_ANY, deadline)
         }
         FUTEX_WAIT_BITSET => wait(space, addr, shared, val, val3, absolute(arg4, realtime)?),
@@ -89,7 +90,7 @@ fn wait(
     shared: bool,
     expected: u32,
     bitset: u32,
-    deadline: Option<Deadline>,
+    deadline: Option<Moment>,
 ) -> Result<i64> {
     match futex::wait(space, addr, shared, expected, bitset, deadline) {
         Err(Errno::ERESTARTSYS) if deadline.is_some() => {
@@ -116,9 +117,9 @@ fn wake_op(
 }
 
 /// The deadline of a call that takes a point of one of the clocks.
-fn absolute(timeout: u64, realtime: bool) -> Result<Option<Deadline>> {
+fn absolute(timeout: u64, realtime: bool) -> Result<Option<Moment>> {
     let clock = if realtime { ClockId::Realtime } else { ClockId::Monotonic };
-    time::read_deadline(UserPtr::<Timespec>::new(timeout), clock)
+    time::read_moment(UserPtr::<Timespec>::new(timeout), clock)
 }
 
 /// A wait with a time limit goes on with the same deadline, not with the limit afresh.
@@ -127,7 +128,7 @@ fn restart_wait(
     shared: bool,
     val: u32,
     bitset: u32,
-    deadline: Option<u64>,
+    deadline: Option<Moment>,
 ) -> Result<i64> {
     let again = move || {
         let task = process::current();

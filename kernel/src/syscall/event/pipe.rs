@@ -1,6 +1,6 @@
 //! Pipes, eventfd, timerfd and signalfd: making them.
 
-use crate::fs::timerfd::{self, Setting, TimerFd};
+use crate::fs::timerfd::{self, How, Setting, TimerFd};
 use crate::fs::{eventfd as events, pipe as pipes};
 use crate::mm::fallible::try_arc;
 use crate::mm::user::UserPtr;
@@ -86,7 +86,8 @@ pub fn timerfd_settime(
     };
     let file = file(fd)?;
     let timer = file.downcast::<TimerFd>().ok_or(Errno::EINVAL)?;
-    let before = timer.set(setting, flags & ABSTIME != 0);
+    let how = How { absolute: flags & ABSTIME != 0, cancel_on_set: flags & CANCEL_ON_SET != 0 };
+    let before = timer.set(setting, how)?;
     match old.non_null() {
         Some(old) => old.write(&to_user(before)),
         None => Ok(()),
