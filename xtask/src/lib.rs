@@ -18,6 +18,7 @@ const BENCH: &str = "xtask-bench";
 const TIDY: &str = "xtask-tidy";
 const CI: &str = "xtask-ci";
 const DIST: &str = "xtask-dist";
+const SHARDS: &str = "xtask-shards";
 
 /// A command, the package and program that has it, and what it does.
 pub struct Command(pub &'static str, pub &'static str, pub &'static str);
@@ -141,6 +142,11 @@ pub const COMMANDS: &[Command] = &[
         "snapshots",
         CHECK,
         "Save the machine at every instruction of draws and reseeds, and compare twins of each snapshot",
+    ),
+    Command(
+        "merge",
+        SHARDS,
+        "Make one report of what several machines found, each with its part of the work",
     ),
     Command("image", CHECK, "Make a bootable ISO with Limine"),
     Command(

@@ -43,6 +43,7 @@ mod tests {
             ("xtask-check", taken::<xtask_check::commands::Command>()),
             ("xtask-suites", taken::<xtask_suites::commands::Command>()),
             ("xtask-bench", taken::<xtask_bench::commands::Command>()),
+            ("xtask-shards", taken::<xtask_shards::commands::Command>()),
             ("xtask-dist", taken::<xtask_dist::commands::Command>()),
             ("xtask-tidy", taken::<xtask_tidy::commands::Command>()),
             ("xtask-ci", taken::<super::Command>()),

@@ -22,9 +22,10 @@ use self::run::Selection;
 use self::verdict::Outcomes;
 use xtask_host::{paths, process};
 use xtask_setup::setup::{self, Need};
+use xtask_shards::shard::Shard;
 
 /// Of how many parts a sample has one, beside what has changed.
-const PARTS: u64 = 24;
+const PARTS: u32 = 24;
 
 /// So many new lines are tested in some minutes.
 const FEW: usize = 300;
@@ -35,9 +36,9 @@ pub struct Mutants {
     /// Only files of this name, such as `crng.rs`
     #[arg(long, value_name = "NAME")]
     file: Vec<String>,
-    /// Only part K of N
+    /// Only part K of N, counted from 1
     #[arg(long, value_name = "K/N")]
-    shard: Option<String>,
+    shard: Option<Shard>,
     /// Only what lines touch that have changed since this commit
     #[arg(long, value_name = "COMMIT", conflicts_with = "shard")]
     since: Option<String>,
@@ -55,8 +56,8 @@ impl Mutants {
             sample()?;
             return Ok(ExitCode::SUCCESS);
         }
-        let selection = match (&self.shard, &self.since) {
-            (Some(shard), _) => Selection::Part(part(shard)?),
+        let selection = match (self.shard, &self.since) {
+            (Some(shard), _) => Selection::Part(shard),
             (None, Some(commit)) => Selection::Diff(diff(commit)?),
             (None, None) => Selection::All,
         };
@@ -81,7 +82,7 @@ pub fn sample() -> Result<()> {
     }
     let commits = process::output(git().args(["rev-list", "--count", "HEAD"]))?;
     let commits: u64 = commits.trim().parse().context("git rev-list --count")?;
-    test(&Selection::Part((commits % PARTS, PARTS)), &[], 2)
+    test(&Selection::Part(Shard::at(commits, PARTS)), &[], 2)
 }
 
 fn test(selection: &Selection, names: &[String], jobs: usize) -> Result<()> {
@@ -97,15 +98,6 @@ fn test(selection: &Selection, names: &[String], jobs: usize) -> Result<()> {
 fn report(data: &Data, made: &[String], outcomes: &Outcomes) -> Result<()> {
     let faults = verdict::faults(&data.missed, made, outcomes);
     if faults.is_empty() { Ok(()) } else { bail!("{}", faults.join("\n")) }
-}
-
-/// `K/N`, counted from zero.
-fn part(shard: &str) -> Result<(u64, u64)> {
-    let parsed = shard.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
-    match parsed {
-        Some((k, n)) if k < n => Ok((k, n)),
-        _ => bail!("`{shard}` is no part: K/N with K from 0 to N - 1"),
-    }
 }
 
 /// Where this clone parted from what was landed; without a remote, the commit before.
@@ -126,18 +118,4 @@ fn git() -> Command {
     let mut git = Command::new("git");
     git.current_dir(paths::root());
     git
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_counted_from_zero() {
-        assert_eq!(part("0/24").unwrap(), (0, 24));
-        assert_eq!(part("23/24").unwrap(), (23, 24));
-        for wrong in ["24/24", "1", "a/b", "1/0", "-1/2"] {
-            assert!(part(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -14,6 +14,7 @@ use super::tree::{self, Tree};
 use super::verdict::{Outcomes, split};
 use xtask_host::process;
 use xtask_setup::tools;
+use xtask_shards::shard::Shard;
 
 /// For the tests of one mutant, in seconds, on a busy machine; a loop without an end takes this long.
 const TEST_LIMIT: u32 = 60;
@@ -26,7 +27,7 @@ const TIMED_OUT: i32 = 124;
 pub enum Selection {
     All,
     /// Every so many.
-    Part((u64, u64)),
+    Part(Shard),
     /// Those in lines of this diff.
     Diff(String),
 }
@@ -35,7 +36,7 @@ impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => f.write_str("all mutants"),
-            Self::Part((part, parts)) => write!(f, "part {part}/{parts} of the mutants"),
+            Self::Part(shard) => write!(f, "part {shard} of the mutants"),
             Self::Diff(_) => f.write_str("mutants of what has changed"),
         }
     }
@@ -102,7 +103,7 @@ impl Selection {
     fn has(&self, number: usize) -> bool {
         match self {
             Self::All | Self::Diff(_) => true,
-            Self::Part((part, parts)) => number as u64 % parts == *part,
+            Self::Part(shard) => Shard::at(number as u64, shard.count()) == *shard,
         }
     }
 }
@@ -156,8 +157,10 @@ fn cargo_mutants(
     mutants.args(["--file", &format!("kernel/random/src/{file}")]);
     match selection {
         Selection::All => {}
-        Selection::Part((part, parts)) => {
-            mutants.args(["--sharding=round-robin", "--shard", &format!("{part}/{parts}")]);
+        Selection::Part(shard) => {
+            // Counted from zero there.
+            let part = format!("{}/{}", shard.place(), shard.count());
+            mutants.args(["--sharding=round-robin", "--shard", &part]);
         }
         Selection::Diff(diff) => {
             let place = out.path().join("diff");
