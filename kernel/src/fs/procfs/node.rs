@@ -285,10 +285,17 @@ impl Inode for Node {
                 // `TextOps::new` notes which memory the process has, before access is checked: should it exec in
                 // between, the file is about the old memory and reads as empty.
                 let ops = TextOps::new(self.clone())?;
+                if OF_MEMORY.contains(&file.name) && processes()?.memory(task.tid) == 0 {
+                    return Err(Errno::ESRCH);
+                }
                 if file.guarded && !processes()?.may_access(task.tid) {
                     return Err(Errno::EACCES);
                 }
                 Ok(ops)
+            }
+            // A zombie has left its mount namespace.
+            Kind::Mounts(task, _) if processes()?.fs_context(task.tid).is_none() => {
+                Err(Errno::EINVAL)
             }
             Kind::FdInfo(..) | Kind::Mounts(..) => Ok(TextOps::new(self)?),
             _ => Err(Errno::ENXIO),
@@ -303,6 +310,9 @@ impl Inode for Node {
         }
     }
 }
+
+/// The files that cannot be opened where there is no memory: of a zombie or a kernel thread.
+const OF_MEMORY: [&str; 3] = ["auxv", "environ", "mem"];
 
 /// The process whose directory in /proc this is.
 pub fn process_of(inode: &dyn Inode) -> Option<u32> {

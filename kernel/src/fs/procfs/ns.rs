@@ -25,6 +25,13 @@ pub struct Namespace {
     flag: i64,
 }
 
+impl Namespace {
+    /// Whether a process that has ended is still in it: the one of its number and the one of its credentials.
+    pub fn is_kept_by_zombies(&self) -> bool {
+        matches!(self.name, "pid" | "user")
+    }
+}
+
 const fn space(name: &'static str, kind: &'static str, ino: u64, flag: i64) -> Namespace {
     Namespace { name, kind, ino, flag }
 }

@@ -154,7 +154,10 @@ pub(super) fn link_target(task: Task, link: Link) -> Result<Path> {
         Link::Exe => processes.exe(task.tid).ok_or(Errno::ENOENT),
         Link::Cwd => processes.fs_context(task.tid).map(|fs| fs.cwd()).ok_or(Errno::ENOENT),
         Link::Root => processes.fs_context(task.tid).map(|fs| fs.root()).ok_or(Errno::ENOENT),
-        Link::Namespace(space) => ns::path(space),
+        Link::Namespace(space) => match processes.fs_context(task.tid) {
+            None if !space.is_kept_by_zombies() => Err(Errno::ENOENT),
+            _ => ns::path(space),
+        },
         Link::Fd(fd) => {
             let files = processes.files(task.tid).ok_or(Errno::ENOENT)?;
             let file = files.get_any(fd).map_err(|_| Errno::ENOENT)?;

@@ -24,6 +24,7 @@ pub(super) fn become_only(task: Current) -> Result<()> {
     }
     if !task.is_leader() {
         let leader = table::take_over(&current_arc(), process.pid());
+        process.note_leader_left(false);
         ptrace::leader_replaced(leader);
     }
     exit::complete_threads(process, &task);

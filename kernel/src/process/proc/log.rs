@@ -33,7 +33,7 @@ pub fn tasks(only_blocked: bool) {
 }
 
 fn line(task: &Arc<Task>, only_blocked: bool) {
-    let (state, _) = shown::state(task, true);
+    let (state, _) = shown::state(task);
     if only_blocked && state != 'D' {
         return;
     }

@@ -23,7 +23,7 @@ pub(super) fn code_pages(task: &Task) -> u64 {
 
 /// Size, resident, shared, text, 0, data, 0: in pages.
 pub(super) fn statm(task: &Task) -> Result<Vec<u8>> {
-    let usage = task.process().mm().map(|mm| mm.usage()).unwrap_or_default();
+    let usage = task.mm_arc().map(|mm| mm.usage()).unwrap_or_default();
     let shared = usage.rss_file + usage.rss_shmem;
     let rss = usage.rss_anon + shared;
     let data = usage.data + usage.stack;
@@ -54,7 +54,7 @@ fn piece(
     text: &mut TextBuf,
     show: fn(&mut TextBuf, &VmaInfo) -> Result<()>,
 ) -> Result<Option<u64>> {
-    let Some(mm) = task.process().mm() else { return Ok(None) };
+    let Some(mm) = task.mm_arc() else { return Ok(None) };
     mm.maps_from(from, &mut |vma| {
         show(text, vma)?;
         Ok(text.len() < PIECE)
@@ -89,7 +89,7 @@ pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
 /// The process's memory, if it is still the one with the number `id`: a program that it has executed since is nobody's to see who was
 /// let into the one before.
 fn memory_of(task: &Task, id: u64) -> Option<Arc<AddressSpace>> {
-    task.process().mm().filter(|mm| mm.id() == id)
+    task.mm_arc().filter(|mm| mm.id() == id)
 }
 
 /// Bytes of the process's memory at `pos`.
@@ -133,7 +133,7 @@ pub(super) fn write_mem(task: &Task, id: u64, src: &mut Source<'_>, pos: u64) ->
 }
 
 fn visit(task: &Task, each: &mut dyn FnMut(&VmaInfo) -> Result<()>) -> Result<()> {
-    match task.process().mm() {
+    match task.mm_arc() {
         Some(mm) => mm.maps(each),
         None => Ok(()),
     }

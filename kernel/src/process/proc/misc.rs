@@ -34,8 +34,8 @@ pub(super) fn text(task: &Task, in_task: bool, name_of_file: &str) -> Result<Vec
             text.try_push(b'\n')?;
             text
         }
-        "cmdline" => strings(process, |program| program.args)?,
-        "environ" => strings(process, |program| program.env)?,
+        "cmdline" => strings(task, |program| program.args)?,
+        "environ" => strings(task, |program| program.env)?,
         "auxv" => auxv(process)?,
         "limits" => limits_text(process)?.into_bytes(),
         "oom_score" => try_format!("{}\n", oom::score(process))?.into_bytes(),
@@ -193,10 +193,11 @@ fn oom_adj(score: i32) -> i32 {
 }
 
 /// The bytes of the process's memory between two addresses.
-fn strings(process: &Process, place: fn(&Program) -> (u64, u64)) -> Result<Vec<u8>> {
+fn strings(task: &Task, place: fn(&Program) -> (u64, u64)) -> Result<Vec<u8>> {
+    let process = task.process();
     // A program and its own memory: at its places another's has anything.
     let steady = process.steady();
-    let Some((program, mm)) = process.program().zip(process.mm()) else { return Ok(Vec::new()) };
+    let Some((program, mm)) = process.program().zip(task.mm_arc()) else { return Ok(Vec::new()) };
     drop(steady);
     let (start, end) = place(&program);
     let len = end.saturating_sub(start).min(MAX_STRINGS) as usize;

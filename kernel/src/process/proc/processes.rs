@@ -2,7 +2,7 @@
 //!
 //! Owns the list of files that each process has. Never shows what `access` refuses. Locks: none of its own.
 
-use super::{memory, misc, objects, phases, stat, status, symbols, totals};
+use super::{memory, misc, objects, phases, shown, stat, status, symbols, totals};
 use crate::fs::procfs::{
     PidFile, ProcessTable, TextBuf, Totals, register_process_table, register_setting,
 };
@@ -88,11 +88,7 @@ static FILES: [PidFile; 32] = [
 
 fn task(tid: u32) -> Result<Arc<Task>> {
     let tid = i32::try_from(tid).map_err(|_| Errno::ESRCH)?;
-    if let Some(task) = table::lookup_task(tid) {
-        return Ok(task);
-    }
-    // A leader that ended before its process: another thread stands for it.
-    table::lookup(tid).and_then(|process| process.any_thread()).ok_or(Errno::ESRCH)
+    table::lookup_task(tid).ok_or(Errno::ESRCH)
 }
 
 fn process(pid: u32) -> Option<Arc<Process>> {
@@ -120,7 +116,7 @@ impl ProcessTable for Processes {
 
     fn next_task(&self, pid: u32, from: u32) -> Option<u32> {
         let mut next = None;
-        process(pid)?.for_each_thread(&mut |thread| {
+        shown::for_each_thread(&*process(pid)?, &mut |thread| {
             let tid = thread.tid().unsigned_abs();
             if tid >= from && next.is_none_or(|next| tid < next) {
                 next = Some(tid);
@@ -144,7 +140,7 @@ impl ProcessTable for Processes {
     }
 
     fn memory(&self, tid: u32) -> u64 {
-        let space = task(tid).ok().and_then(|target| target.process().mm());
+        let space = task(tid).ok().and_then(|target| target.mm_arc());
         space.map_or(0, |space| space.id())
     }
 
@@ -157,7 +153,8 @@ impl ProcessTable for Processes {
     }
 
     fn exe(&self, tid: u32) -> Option<Path> {
-        task(tid).ok()?.process().exe()
+        let task = task(tid).ok()?;
+        task.mm_arc().and_then(|_| task.process().exe())
     }
 
     fn pid_files(&self) -> &'static [PidFile] {
@@ -168,7 +165,7 @@ impl ProcessTable for Processes {
         let task = task(tid)?;
         match name {
             "stat" => stat::text(&task, in_task),
-            "status" => status::text(&task, in_task),
+            "status" => status::text(&task),
             "statm" => Ok(memory::statm(&task)?),
             "alea/syscalls" => watch::process_text(task.process()),
             "smaps_rollup" => memory::smaps_rollup(&task),

@@ -1,15 +1,18 @@
 //! How a task is shown: its name and its state. Owns nothing. Locks: those of the task, briefly.
 
+use crate::process::sched::State;
+use crate::process::task::process::Process;
 use crate::process::task::task::Task;
+use crate::process::tree::table;
+use alloc::sync::Arc;
 use arrayvec::ArrayVec;
 
 /// The letter and the word for what a task does.
-pub(super) fn state(task: &Task, in_task: bool) -> (char, &'static str) {
-    use crate::process::sched::State;
+pub(super) fn state(task: &Task) -> (char, &'static str) {
     let process = task.process();
-    // A leader that left before its threads shows as a zombie, which cannot be waited for yet.
-    let left = !in_task && !task.is_leader() && process.leader_status().is_some();
-    if process.is_zombie() || left {
+    // A leader that left before its threads is a zombie, which cannot be waited for yet.
+    let has_left = task.is_leader() && task.sched.state() == State::Dead;
+    if process.is_zombie() || has_left {
         return ('Z', "zombie");
     }
     if task.tracing.is_stopped() {
@@ -25,6 +28,23 @@ pub(super) fn state(task: &Task, in_task: bool) -> (char, &'static str) {
         State::Uninterruptible | State::Killable => ('D', "disk sleep"),
         State::Dead => ('X', "dead"),
     }
+}
+
+/// How many threads a process has: a leader that left before them, and the one of a zombie, is one.
+pub(super) fn thread_count(process: &Process) -> usize {
+    process.thread_count() + usize::from(process.has_leader_left())
+}
+
+/// Visits the threads that a process shows, in no order: a leader that left before them too, and of a zombie it alone.
+pub(super) fn for_each_thread(process: &Process, visit: &mut dyn FnMut(&Arc<Task>)) {
+    let leader = table::lookup_task(process.pid());
+    let is_zombie = process.is_zombie();
+    process.for_each_thread(&mut |thread| {
+        if !is_zombie && !thread.is_leader() {
+            visit(thread);
+        }
+    });
+    leader.iter().for_each(visit);
 }
 
 /// A thread's name as text.

@@ -1,6 +1,6 @@
 //! /proc/PID/stat: 52 numbers on one line.
 
-use super::shown::{name, state};
+use super::shown::{name, state, thread_count};
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::process::task::limits::Resource;
 use crate::process::task::task::Task;
@@ -21,7 +21,7 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let id = if in_task { task.tid() } else { process.pid() };
     let mut text = try_format!("{id} (")?.into_bytes();
     text.try_extend_from_slice(&name(task))?;
-    text.try_extend_from_slice(try_format!(") {}", state(task, in_task).0)?.as_bytes())?;
+    text.try_extend_from_slice(try_format!(") {}", state(task).0)?.as_bytes())?;
     let mut put = |value: i128| -> Result<()> {
         text.try_extend_from_slice(try_format!(" {value}")?.as_bytes())
     };
@@ -31,7 +31,7 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     for value in times(&usage, &children) {
         put(value.into())?;
     }
-    for value in [priority(task), task.sched.nice().into(), process.thread_count() as i64, 0] {
+    for value in [priority(task), task.sched.nice().into(), thread_count(process) as i64, 0] {
         put(value.into())?;
     }
     put((task.times.start_ns() / TICK_NS).into())?;
@@ -127,7 +127,7 @@ fn signals_and_rest(task: &Task, open: bool) -> [u64; 22] {
         task.signals.blocked().0 & 0x7fff_ffff,
         ignored.0 & 0x7fff_ffff,
         caught.0 & 0x7fff_ffff,
-        u64::from(!matches!(state(task, true).0, 'R' | 'Z')),
+        u64::from(!matches!(state(task).0, 'R' | 'Z')),
         0,
         0,
         exit_signal,

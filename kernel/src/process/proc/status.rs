@@ -1,7 +1,7 @@
 //! /proc/PID/status: the same for people.
 
 use super::memory::code_pages;
-use super::shown::{name, state};
+use super::shown::{name, state, thread_count};
 use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::process::signal::queued;
 use crate::process::task::limits::Resource;
@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 /// The text.
-pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
+pub(super) fn text(task: &Task) -> Result<Vec<u8>> {
     let mut out = b"Name:\t".try_owned()?;
     for &byte in &name(task) {
         match byte {
@@ -23,7 +23,7 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
         }
     }
     let mut text = String::new();
-    identity(task, in_task, &mut text)?;
+    identity(task, &mut text)?;
     memory(task, &mut text)?;
     signals(task, &mut text)?;
     rest(task, &mut text)?;
@@ -31,10 +31,10 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn identity(task: &Task, in_task: bool, text: &mut String) -> Result<()> {
+fn identity(task: &Task, text: &mut String) -> Result<()> {
     let process = task.process();
     let cred = task.cred_arc();
-    let (letter, word) = state(task, in_task);
+    let (letter, word) = state(task);
     let umask = task.fs_arc().map_or(0o022, |fs| fs.umask());
     try_writeln!(
         text,
@@ -58,7 +58,7 @@ fn identity(task: &Task, in_task: bool, text: &mut String) -> Result<()> {
 }
 
 fn memory(task: &Task, text: &mut String) -> Result<()> {
-    let Some(mm) = task.process().mm() else { return Ok(()) };
+    let Some(mm) = task.mm_arc() else { return Ok(()) };
     let usage = mm.usage();
     let rss = usage.rss_anon + usage.rss_file + usage.rss_shmem;
     let mut line = |name: &str, pages: u64| try_writeln!(text, "{name}:\t{:8} kB", pages * 4);
@@ -88,7 +88,7 @@ fn signals(task: &Task, text: &mut String) -> Result<()> {
     let (ignored, caught) = process.signals.actions().sets();
     let limit = process.limits().soft(Resource::SignalsPending);
     let uid = task.cred_arc().uid;
-    try_writeln!(text, "Threads:\t{}\nSigQ:\t{}/{limit}", process.thread_count(), queued(uid))?;
+    try_writeln!(text, "Threads:\t{}\nSigQ:\t{}/{limit}", thread_count(process), queued(uid))?;
     try_writeln!(text, "SigPnd:\t{:016x}", task.signals.pending().0)?;
     try_writeln!(text, "ShdPnd:\t{:016x}", process.signals.pending().0)?;
     try_writeln!(text, "SigBlk:\t{:016x}", task.signals.blocked().0)?;

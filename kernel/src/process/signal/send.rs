@@ -134,7 +134,8 @@ fn is_dropped(process: &Process, thread: &Task, signal: Signal, info: &SigInfo) 
 
 /// Flags and wakes a thread that will take the signal.
 fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signal) {
-    if signal == Signal::SIGKILL {
+    // To a thread that has ended it comes too late.
+    if signal == Signal::SIGKILL && !(target == Target::Thread && thread.is_exiting()) {
         terminate_threads(process, None);
         return;
     }

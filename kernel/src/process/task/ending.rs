@@ -19,8 +19,6 @@ const ENDING: u32 = 1 << 20;
 const DUMPING: u32 = 1 << 21;
 /// In the status: a core was written.
 const DUMPED: u32 = 0x80;
-/// `leader_status` is set.
-const HAS_STATUS: u32 = 1 << 16;
 const STATUS: u32 = 0xffff;
 
 impl Process {
@@ -67,17 +65,16 @@ impl Process {
         let _ = self.exit.fetch_update(Ordering::Relaxed, Ordering::Relaxed, killed);
     }
 
-    /// The leader ends; its status counts if no other thread decides for all.
-    pub(in crate::process) fn note_leader_status(&self, status: Status) {
-        // Relaxed: read by the last thread, which `drop_live_thread` orders after this.
-        self.leader_status.store(HAS_STATUS | u32::from(status.raw()), Ordering::Relaxed);
+    /// The leader ends; or, by exec, another thread becomes it.
+    pub(in crate::process) fn note_leader_left(&self, has_left: bool) {
+        // Relaxed: a flag to show.
+        self.leader_left.store(has_left, Ordering::Relaxed);
     }
 
-    /// What the leader passed to exit, if it did.
-    pub(in crate::process) fn leader_status(&self) -> Option<Status> {
-        // Relaxed: see `note_leader_status`.
-        let raw = self.leader_status.load(Ordering::Relaxed);
-        (raw & HAS_STATUS != 0).then(|| Status::from_raw((raw & STATUS) as u16))
+    /// Whether the leader has ended. The process goes on until its last thread ends, whose status it ends with.
+    pub(in crate::process) fn has_leader_left(&self) -> bool {
+        // Relaxed: see `note_leader_left`.
+        self.leader_left.load(Ordering::Relaxed)
     }
 
     /// Begins exec by thread `tid`; false if another thread is at it or the process ends.

@@ -48,8 +48,8 @@ pub struct Process {
     executes: Mutex<()>,
     /// Exit status and the flags of `ending`.
     pub(super) exit: AtomicU32,
-    /// What the leader passed to exit, with `HAS_STATUS`.
-    pub(super) leader_status: AtomicU32,
+    /// The leader has ended.
+    pub(super) leader_left: AtomicBool,
     /// The thread number that makes itself the only one.
     pub(super) exec_tid: AtomicI32,
     live_threads: AtomicU32,
@@ -133,7 +133,7 @@ impl Process {
             program: SpinLock::new(parts.program),
             executes: Mutex::new(()),
             exit: AtomicU32::new(0),
-            leader_status: AtomicU32::new(0),
+            leader_left: AtomicBool::new(false),
             exec_tid: AtomicI32::new(0),
             live_threads: AtomicU32::new(1),
             leaving_threads: AtomicU32::new(0),

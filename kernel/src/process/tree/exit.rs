@@ -96,7 +96,7 @@ pub fn do_exit(status: Status) -> ! {
     drop(files);
     drop(task.set_fs(None));
     if task.is_leader() {
-        process.note_leader_status(status);
+        process.note_leader_left(true);
     }
     if process.drop_live_thread() {
         process.signals.cancel_timers();
@@ -145,8 +145,8 @@ pub(super) fn complete_vfork(task: &Task) {
 /// A thread that is not the last one leaves its process.
 fn end_thread(task: &Task, process: &Arc<Process>, status: Status) {
     drop(process.part_with(|threads| threads.remove(task)));
-    // A tracer that has not heard of it finds it by its number.
-    if !ptrace::thread_ended(task, status) {
+    // A tracer that has not heard of it finds it by its number; and a leader is a zombie until its process is gone.
+    if !ptrace::thread_ended(task, status) && !task.is_leader() {
         table::remove_task(task.tid());
     }
     process.has_left();

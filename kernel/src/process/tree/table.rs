@@ -186,7 +186,7 @@ pub(in crate::process) fn remove_task(tid: i32) {
     drop((old, empty));
 }
 
-/// exec by a thread that is not the leader: it takes the number of the leader, which is returned if it was still known.
+/// exec by a thread that is not the leader: it takes the number of the leader, which is returned.
 pub(in crate::process) fn take_over(task: &Arc<Task>, pid: i32) -> Option<Arc<Task>> {
     let mut table = TABLE.lock();
     let own = table.entry_mut(task.tid()).and_then(|entry| entry.task.take());
@@ -194,6 +194,9 @@ pub(in crate::process) fn take_over(task: &Arc<Task>, pid: i32) -> Option<Arc<Ta
     let mut old = None;
     if let Some(entry) = table.entry_mut(pid) {
         old = entry.task.replace(task.clone());
+    }
+    if old.is_some() {
+        table.tasks -= 1;
     }
     task.set_tid(pid);
     drop(table);

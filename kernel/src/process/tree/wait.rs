@@ -228,7 +228,7 @@ pub(super) fn release(process: &Arc<Process>) {
         table::remove_task(thread.tid());
     }
     if threads.iter().all(|thread| !thread.is_leader()) {
-        // It left before the last thread, and may have kept its number for its tracer.
+        // It left before the last thread, and has kept its number.
         table::remove_task(process.pid());
     }
     table::remove_process(process.pid());
