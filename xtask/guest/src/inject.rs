@@ -5,6 +5,7 @@
 //! holds afterwards. The guest tells at its end how many allocations were asked for and how many failed.
 
 use std::fmt::{self, Display, Formatter};
+use std::ops::AddAssign;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, ensure};
@@ -20,6 +21,14 @@ pub struct FailAlloc {
     /// Write what was made to fail, and what broke, into docs/figures.toml and the page that shows it
     #[arg(long, requires = "rate")]
     pub write_figures: bool,
+}
+
+impl FailAlloc {
+    /// The options that ask for it.
+    pub fn words(&self) -> Vec<String> {
+        let rate = self.rate.map(|rate| ["--fail-alloc".to_owned(), rate.to_string()]);
+        rate.into_iter().flatten().collect()
+    }
 }
 
 /// One in how many, 0 for those that programs name, and what is drawn from.
@@ -89,6 +98,14 @@ impl Told {
             self.failed += of("failed").unwrap_or(0);
             self.frames += of("frames").unwrap_or(0);
         }
+    }
+}
+
+impl AddAssign for Told {
+    fn add_assign(&mut self, other: Self) {
+        self.asked += other.asked;
+        self.failed += other.failed;
+        self.frames += other.frames;
     }
 }
 

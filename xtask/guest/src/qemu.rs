@@ -97,6 +97,30 @@ impl MachineArgs {
         self.machine_by(accel::choose)
     }
 
+    /// The options that ask for this machine: those that are not as usual.
+    pub fn words(&self) -> Vec<String> {
+        let usual = Self::default();
+        let mut words = Vec::new();
+        let mut option = |name: &str, value: &str| words.extend([name.into(), value.into()]);
+        if self.smp != usual.smp {
+            option("--smp", &self.smp.to_string());
+        }
+        if let Some(memory) = &self.memory {
+            option("--memory", memory);
+        }
+        if self.cpu != usual.cpu {
+            option("--cpu", &self.cpu);
+        }
+        match self.accel {
+            Accel::Auto => {}
+            Accel::Tcg => option("--accel", "tcg"),
+            Accel::Kvm => option("--accel", "kvm"),
+        }
+        self.qemu_args.iter().for_each(|args| option("--qemu-arg", args));
+        words.extend(self.icount.then(|| "--icount".into()));
+        words
+    }
+
     /// The same without a word of KVM.
     pub fn quiet_machine(&self) -> Result<Machine> {
         self.machine_by(accel::choose_quietly)

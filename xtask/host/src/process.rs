@@ -86,8 +86,12 @@ pub fn which(name: &str) -> Option<PathBuf> {
 
 /// The command as a person would type it.
 pub fn show(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words.map(quote).collect::<Vec<_>>().join(" ")
+    line(std::iter::once(command.get_program()).chain(command.get_args()))
+}
+
+/// Words as one line for a shell.
+pub fn line(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> String {
+    words.into_iter().map(|word| quote(word.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
 /// The cargo that runs this program, so that `cargo +nightly xtask` stays on nightly.

@@ -43,6 +43,12 @@ pub struct Options {
 impl Options {
     /// The kernel that is measured and shipped.
     pub const SHIPPED: Self = Self { debug_assertions: false, lto: true };
+
+    /// The options that ask for it.
+    pub fn words(self) -> Vec<String> {
+        let all = [("--debug-assertions", self.debug_assertions), ("--lto", self.lto)];
+        all.into_iter().filter(|(_, is_asked)| *is_asked).map(|(word, _)| word.into()).collect()
+    }
 }
 
 impl Build {
