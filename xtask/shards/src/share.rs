@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -72,8 +72,8 @@ impl ShardArgs {
 }
 
 impl Share {
-    /// Writes what came of it, if that was asked for. A piece of which there is no case has failed.
-    pub fn finish(self, mut cases: Vec<Case>) -> Result<()> {
+    /// Writes what came of it, if that was asked for; a failure if any case is one. A piece of which there is no case has failed.
+    pub fn finish(self, mut cases: Vec<Case>) -> Result<ExitCode> {
         let told: BTreeSet<&str> = cases.iter().map(|case| case.unit.as_str()).collect();
         let silent: Vec<&String> =
             self.units.iter().filter(|unit| !told.contains(unit.as_str())).collect();
@@ -81,8 +81,13 @@ impl Share {
             .into_iter()
             .map(|unit| Case::of(unit, Verdict::Failed, 0.0, "gave no result", &self.command))
             .collect();
+        for case in &silent {
+            println!("FAILED  {}: {}", case.unit, case.message);
+        }
         cases.extend(silent);
-        let Some(folder) = &self.results else { return Ok(()) };
+        let is_good = cases.iter().all(|case| case.verdict != Verdict::Failed);
+        let code = if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        let Some(folder) = &self.results else { return Ok(code) };
         let results = Results {
             format: FORMAT,
             command: self.command,
@@ -97,7 +102,7 @@ impl Share {
         };
         let file = results.write(folder)?;
         println!("results: {}", paths::shown(&file));
-        Ok(())
+        Ok(code)
     }
 }
 
@@ -132,7 +137,8 @@ mod tests {
         let args = ShardArgs { results: Some(folder.path().to_owned()), ..ShardArgs::default() };
         let all = ["a", "b"].map(String::from);
         let share = args.share("cargo xtask abi", &all).unwrap();
-        share.finish(vec![Case::of("a", Verdict::Passed, 1.0, "", "again")]).unwrap();
+        let code = share.finish(vec![Case::of("a", Verdict::Passed, 1.0, "", "again")]).unwrap();
+        assert_eq!(code, ExitCode::FAILURE);
         let read = Results::read(&folder.path().join("abi-1-of-1.json")).unwrap();
         assert_eq!(read.whole.units, 2);
         let [a, b] = read.cases.as_slice() else { panic!("{read:?}") };
@@ -146,7 +152,8 @@ mod tests {
         let results = Some(folder.path().to_owned());
         let args = ShardArgs { results, ..ShardArgs::default() };
         let share = args.share("cargo xtask abi", &["a".to_owned()]).unwrap();
-        share.finish(vec![Case::of("a", Verdict::Passed, 1.0, "", "again")]).unwrap();
+        let code = share.finish(vec![Case::of("a", Verdict::Passed, 1.0, "", "again")]).unwrap();
+        assert_eq!(code, ExitCode::SUCCESS);
         let args = ShardArgs {
             shard: Some("1/2".parse().unwrap()),
             durations: Some(folder.path().join("abi-1-of-1.json")),

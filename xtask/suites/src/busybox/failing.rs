@@ -18,6 +18,7 @@ use xtask_guest::qemu::MachineArgs;
 use xtask_guest::symbolize;
 use xtask_host::paths;
 use xtask_host::tally::Tally;
+use xtask_shards::results::{Case, Verdict};
 use xtask_tidy::injected::{self, Injected};
 
 /// The percentage of tests that must give a result, good or bad: one that lacks memory for its own files or loops may end without.
@@ -46,6 +47,7 @@ pub struct Failing {
     never: BTreeSet<String>,
     /// Panics, hangs, and what was left behind.
     wrong: Vec<String>,
+    seconds: f64,
 }
 
 impl Failing {
@@ -76,6 +78,7 @@ impl Failing {
             tests: all.len(),
             never: all.difference(&began).map(|name| String::from(*name)).collect(),
             wrong,
+            seconds: run.outcome.elapsed.as_secs_f64(),
         })
     }
 
@@ -84,6 +87,23 @@ impl Failing {
         println!("{} results, of {gave} of {} tests; {}", self.results, self.tests, self.told);
         self.never.iter().for_each(|name| println!("no result: {name}"));
         self.wrong.iter().for_each(|what| println!("FAILED  {what}"));
+    }
+
+    /// One case for each applet. All ran in one guest: what broke is told by a case of its own, and not of whom.
+    pub fn cases(&self, applets: &[String], line: &str) -> Vec<Case> {
+        let seconds = self.seconds / applets.len().max(1) as f64;
+        let case = |applet: &String| Case::of(applet, Verdict::Passed, seconds, "", line);
+        let mut cases: Vec<Case> = applets.iter().map(case).collect();
+        if let (Some(first), false) = (applets.first(), self.is_good()) {
+            let never = self.never.iter().map(|name| format!("no result: {name}"));
+            let why: Vec<String> = self.wrong.iter().cloned().chain(never).collect();
+            let name = "while allocations fail".to_owned();
+            cases.push(Case {
+                name,
+                ..Case::of(first, Verdict::Failed, 0.0, &why.join("\n"), line)
+            });
+        }
+        cases
     }
 
     /// Tests that gave a result in some pass.

@@ -1,10 +1,12 @@
 //! The initramfs that holds BusyBox's tests: upstream's files as they are, and our runner as `/init`.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use tempfile::NamedTempFile;
 
 use super::fetch::Busybox;
 use xtask_guest::initramfs::Tree;
@@ -50,7 +52,11 @@ pub fn write(busybox: &Busybox, file: &Path) -> Result<()> {
     for (name, program) in ash_helpers(busybox)? {
         tree.host_file(&format!("suite/bb/shell/ash_test/{name}"), 0o755, &program)?;
     }
-    fs::write(file, tree.archive()).with_context(|| paths::shown(file))
+    // By rename: another part of a divided run may just start a guest from it.
+    let mut new = NamedTempFile::new_in(paths::alea())?;
+    new.write_all(&tree.archive())?;
+    new.persist(file).with_context(|| paths::shown(file))?;
+    Ok(())
 }
 
 /// `bc.tests` without its [`SLOW`] tests, all else as it is.
@@ -70,9 +76,11 @@ fn ash_helpers(busybox: &Busybox) -> Result<Vec<(&'static str, PathBuf)>> {
     fs::create_dir_all(&into)?;
     let compile = |name: &'static str| {
         let program = into.join(name);
+        let new = into.join(format!("{name}.{}", std::process::id()));
         let mut gcc = Command::new("gcc");
-        gcc.args(["-std=gnu89", "-O2", "-s", "-w", "-static", "-o"]).arg(&program);
+        gcc.args(["-std=gnu89", "-O2", "-s", "-w", "-static", "-o"]).arg(&new);
         process::output(gcc.arg(busybox.source(&format!("shell/ash_test/{name}.c"))))?;
+        fs::rename(&new, &program)?;
         Ok((name, program))
     };
     ASH_HELPERS.into_iter().map(compile).collect()

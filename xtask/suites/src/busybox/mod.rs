@@ -21,10 +21,12 @@ use clap::{Args, value_parser};
 
 use xtask_guest::inject::{FailAlloc, Rate};
 use xtask_guest::qemu::{Machine, MachineArgs};
-use xtask_host::paths;
 use xtask_host::tally::Tally;
+use xtask_host::{paths, process};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
+use xtask_shards::shard::Shard;
+use xtask_shards::share::ShardArgs;
 
 use baseline::{Baseline, Known};
 use failing::Failing;
@@ -40,7 +42,7 @@ pub struct Suite {
     #[arg(long, value_name = "alea|linux|PATH", default_value = "alea")]
     kernel: String,
     /// Boot Linux and Alea in turn, N times each, and compare their wall times
-    #[arg(long, value_name = "N", conflicts_with = "kernel", value_parser = value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["kernel", "shard", "results"], value_parser = value_parser!(u32).range(1..))]
     versus: Option<u32>,
     /// The Debian release that the tests and the binary come from
     #[arg(long, value_name = "NAME", default_value = "bookworm")]
@@ -65,6 +67,8 @@ pub struct Suite {
     verbose: bool,
     #[command(flatten)]
     fail_alloc: FailAlloc,
+    #[command(flatten)]
+    shards: ShardArgs,
     #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
@@ -115,6 +119,8 @@ struct Plan {
     /// Run the applets one by one, to learn whose tests are whose.
     each: bool,
     fail_alloc: Option<Rate>,
+    /// Which part of the applets these are.
+    shard: Option<Shard>,
     machine: Machine,
     initrd: PathBuf,
     version: String,
@@ -131,11 +137,12 @@ impl Suite {
         } else {
             build::initramfs()?;
         }
-        let plan = self.plan()?;
+        let mut plan = self.plan()?;
         if let Some(times) = self.versus {
             return versus(&plan, times);
         }
         if self.kernel == "linux" {
+            ensure!(!self.shards.is_asked(), "Linux's results are written by one whole run");
             return refresh(&plan);
         }
         let kernel = match self.kernel.as_str() {
@@ -143,16 +150,52 @@ impl Suite {
             path => PathBuf::from(path),
         };
         ensure!(kernel.is_file(), "{} is no file", kernel.display());
+        let share = self.shards.share(&self.line(&self.applet), &plan.units()?)?;
+        if self.shards.shard.is_some() {
+            plan.applets = share.units.clone();
+            plan.shard = self.shards.shard;
+        }
+        if share.units.is_empty() {
+            return share.finish(Vec::new());
+        }
         if plan.fail_alloc.is_some() {
             let failing = Failing::of(&plan, &kernel)?;
             failing.print();
             if self.fail_alloc.write_figures {
                 failing.write()?;
             }
-            return Ok(ExitCode::from(u8::from(!failing.is_good())));
+            let cases = failing.cases(&share.units, &self.line(&plan.applets));
+            return share.finish(cases);
         }
         let report = plan.check(&kernel, "Alea")?;
-        Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let cases = report.cases(&|unit| self.line(&[unit.to_owned()]));
+        let code = share.finish(cases)?;
+        Ok(if report.is_good() { code } else { ExitCode::FAILURE })
+    }
+
+    /// The command that runs the tests of `applets`, with the same options.
+    fn line(&self, applets: &[String]) -> String {
+        let mut words = vec!["cargo".to_owned(), "xtask".into(), "busybox".into()];
+        let mut option = |name: &str, value: &str| words.extend([name.into(), value.into()]);
+        if self.kernel != "alea" {
+            option("--kernel", &self.kernel);
+        }
+        if self.release.name() != Release::Bookworm.name() {
+            option("--release", self.release.name());
+        }
+        applets.iter().for_each(|applet| option("--applet", applet));
+        if self.passes != 1 {
+            option("--passes", &self.passes.to_string());
+        }
+        if let Some(limit) = self.limit {
+            option("--limit", &limit.to_string());
+        }
+        let forms = [("--full", self.full), ("--ash", self.ash)];
+        words.extend(forms.iter().filter(|(_, is)| *is).map(|(word, _)| (*word).to_owned()));
+        words.extend(self.fail_alloc.words());
+        words.extend(self.machine.words());
+        words.extend(self.build.words());
+        process::line(words)
     }
 
     fn plan(&self) -> Result<Plan> {
@@ -204,6 +247,7 @@ impl Plan {
             verbose: false,
             each: false,
             fail_alloc: None,
+            shard: None,
             machine,
             initrd,
             version: busybox.version,
@@ -212,9 +256,32 @@ impl Plan {
         })
     }
 
+    /// The applets that are tested, each once, in the order of the run.
+    fn units(&self) -> Result<Vec<String>> {
+        let mut units: Vec<String> = Vec::new();
+        for entry in self.required()?.entries {
+            if !units.contains(&entry.applet) {
+                units.push(entry.applet);
+            }
+        }
+        Ok(units)
+    }
+
     /// What Linux gives for the tests of this plan.
     fn expected(&self) -> Baseline {
         self.stored.part(self.form, &self.applets)
+    }
+
+    /// The same, of which there is something.
+    fn required(&self) -> Result<Baseline> {
+        ensure!(
+            !self.stored.entries.is_empty(),
+            "{} is missing: `cargo xtask busybox --kernel linux` with the same options writes it",
+            paths::shown(&baseline::file(self.release, self.form))
+        );
+        let expected = self.expected();
+        ensure!(!expected.entries.is_empty(), "no test of {} is known", self.applets.join(", "));
+        Ok(expected)
     }
 
     /// The machine that runs this plan on `kernel`.
@@ -243,13 +310,7 @@ impl Plan {
 
     /// Runs the tests on `kernel`, compares, prints, and writes the report's files.
     fn check(&self, kernel: &Path, label: &str) -> Result<Report> {
-        ensure!(
-            !self.stored.entries.is_empty(),
-            "{} is missing: `cargo xtask busybox --kernel linux` with the same options writes it",
-            paths::shown(&baseline::file(self.release, self.form))
-        );
-        let expected = self.expected();
-        ensure!(!expected.entries.is_empty(), "no test of {} is known", self.applets.join(", "));
+        let expected = self.required()?;
         let run = Run::of(self, kernel, expected.entries.len())?;
         let report = Report::new(self, label, kernel, run, &expected);
         report.print();

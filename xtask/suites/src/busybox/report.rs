@@ -3,6 +3,7 @@
 //! Good is what Linux gives, its six failures included: only a difference fails, or a run that did not
 //! come to its end, or lost memory.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -17,6 +18,7 @@ use super::watch::Run;
 use xtask_guest::guest::End;
 use xtask_guest::symbolize;
 use xtask_host::paths;
+use xtask_shards::results::{Case, Verdict};
 
 /// The share of free memory that may be missing after a pass: what caches keep.
 const MAY_BE_MISSING: f64 = 0.01;
@@ -58,7 +60,12 @@ impl Report {
         let mut report = Self {
             label: label.to_owned(),
             title: format!("busybox {} ({form}) on {label}, {cpus} CPU", plan.version),
-            stem: format!("busybox-{}-{form}", plan.release.name()),
+            stem: match plan.shard {
+                Some(shard) => {
+                    format!("busybox-{}-{form}-{}", plan.release.name(), shard.file_name())
+                }
+                None => format!("busybox-{}-{form}", plan.release.name()),
+            },
             facts: json!({
                 "busybox": plan.version, "release": plan.release.name(), "form": form, "kernel": label,
                 "cpus": cpus, "memory": plan.machine.memory, "applets": plan.applets,
@@ -220,6 +227,55 @@ impl Report {
         });
         let passes: Vec<Value> = passes.collect();
         json!({ "run": self.facts, "problems": self.problems, "passes": passes })
+    }
+
+    /// Every test as a case of its applet; `repeat` is the line that runs an applet again.
+    pub fn cases(&self, repeat: &dyn Fn(&str) -> String) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (number, (pass, differences)) in (1..).zip(self.passes.iter().zip(&self.differences)) {
+            let mut seen = BTreeMap::new();
+            let mut add =
+                |applet: &str, name: &str, (verdict, message): (Verdict, String), seconds| {
+                    // Some tests run twice.
+                    let times: &mut u32 =
+                        seen.entry((applet.to_owned(), name.to_owned())).or_default();
+                    *times += 1;
+                    let again = if *times > 1 { format!(" (time {times})") } else { String::new() };
+                    let of = if number > 1 { format!(" (pass {number})") } else { String::new() };
+                    let case = Case::of(applet, verdict, seconds, &message, &repeat(applet));
+                    cases.push(Case { name: format!("{name}{again}{of}"), ..case });
+                };
+            for (at, test) in pass.tests.iter().enumerate() {
+                let differs = differences.iter().find(|one| one.difference.test == Some(at));
+                let (verdict, message) = self.verdict(test, differs);
+                let applet = test.applet.as_deref().unwrap_or("unknown");
+                add(applet, &test.name, (verdict, message), test.took.as_secs_f64());
+            }
+            for one in differences.iter().filter(|one| one.difference.test.is_none()) {
+                let verdict = if one.known.is_some() { Verdict::Known } else { Verdict::Failed };
+                let Difference { name, applet, .. } = &one.difference;
+                add(applet, name, (verdict, line(&self.label, one, None)), 0.0);
+            }
+        }
+        let first = cases.first().map_or("all".to_owned(), |case| case.unit.clone());
+        for problem in &self.problems {
+            let case = Case::of(&first, Verdict::Failed, 0.0, problem, &repeat(&first));
+            cases.push(Case { name: "the run itself".to_owned(), ..case });
+        }
+        cases
+    }
+
+    fn verdict(&self, test: &Test, differs: Option<&Judged>) -> (Verdict, String) {
+        match (differs, test.kind) {
+            (Some(one), _) if one.known.is_none() => {
+                let details = test.details.join("\n");
+                (Verdict::Failed, format!("{}\n{details}", line(&self.label, one, Some(test))))
+            }
+            (Some(one), _) => (Verdict::Known, one.known.clone().unwrap_or_default()),
+            (None, Kind::Pass) => (Verdict::Passed, String::new()),
+            (None, Kind::Fail) => (Verdict::Known, "fails on Linux too".to_owned()),
+            (None, kind) => (Verdict::Skipped, format!("{kind} as on Linux")),
+        }
     }
 
     fn junit(&self) -> Junit {

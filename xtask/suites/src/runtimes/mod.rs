@@ -25,9 +25,12 @@ use tempfile::NamedTempFile;
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::initramfs::Tree;
 use xtask_guest::qemu::{Machine, MachineArgs};
-use xtask_host::paths;
+use xtask_host::{paths, process};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
+use xtask_shards::results::{Case, Verdict};
+use xtask_shards::share::ShardArgs;
+use xtask_shards::stopwatch::Stopwatch;
 
 /// Longer than the guest's own limit for one unit.
 const SILENCE: Duration = Duration::from_secs(1600);
@@ -38,7 +41,7 @@ pub struct Runtimes {
     /// Units, like go:net, python:test_os or linux:seccomp_bpf, or `go`, `python`, `linux`, `script` for all of a kind; default: all
     units: Vec<String>,
     /// Run on this kernel only, and print what every test gave: `alea` or `linux`
-    #[arg(long, value_name = "alea|linux")]
+    #[arg(long, value_name = "alea|linux", conflicts_with_all = ["shard", "results"])]
     only: Option<String>,
     /// Only tests of these names: go's -test.run, python's -m
     #[arg(long, value_name = "PATTERN")]
@@ -50,9 +53,28 @@ pub struct Runtimes {
     #[arg(long, value_name = "FILE", conflicts_with = "only")]
     linux: Option<PathBuf>,
     #[command(flatten)]
+    shards: ShardArgs,
+    #[command(flatten)]
     machine: MachineArgs,
     #[command(flatten)]
     build: build::Options,
+}
+
+/// A serial line that is timed and kept.
+struct Both {
+    stopwatch: Stopwatch,
+    file: File,
+}
+
+impl Write for Both {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write_all(bytes)?;
+        self.stopwatch.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Gives what a guest's serial line is copied to.
@@ -64,7 +86,11 @@ type Results = BTreeMap<String, BTreeMap<String, String>>;
 impl Runtimes {
     pub fn run(self) -> Result<ExitCode> {
         setup::ensure(&setup::DEFAULT)?;
-        let units = self.chosen()?;
+        let share = self.shards.share(&self.line(&self.units), &self.chosen()?)?;
+        let units = share.units.clone();
+        if units.is_empty() {
+            return share.finish(Vec::new());
+        }
         let machine = self.machine.machine()?.memory("2G");
         let archive = NamedTempFile::new_in(paths::alea())?;
         write_initramfs(&units, self.tests.as_deref(), archive.path())?;
@@ -75,23 +101,54 @@ impl Runtimes {
             Some("alea") => &["alea"],
             Some(other) => bail!("--only takes alea or linux, not {other}"),
         };
+        let stopwatch = Stopwatch::new("=== unit ");
         let mut results = Vec::new();
         for name in kernels {
             let output = match (&self.linux, *name) {
                 (Some(file), "linux") => {
                     fs::read_to_string(file).with_context(|| paths::shown(file))?
                 }
-                _ => run_units(&machine, self.kernel(name)?, initrd, &units, self.log(name)?)?,
+                _ => {
+                    let log = self.log(name, &stopwatch)?;
+                    run_units(&machine, self.kernel(name)?, initrd, &units, log)?
+                }
             };
             let mut found = verdicts::parse(&output);
             found.retain(|unit, _| units.contains(unit));
             results.push(found);
         }
-        Ok(match results.as_slice() {
-            [linux, alea] => report::compare(linux, alea, &known()?),
-            [alone] => report::list(alone),
-            _ => ExitCode::FAILURE,
-        })
+        stopwatch.stop();
+        match results.as_slice() {
+            [linux, alea] => {
+                let compared = report::compare(linux, alea, &known()?);
+                let code = share.finish(self.cases(&compared, &stopwatch))?;
+                Ok(if compared.is_good { code } else { ExitCode::FAILURE })
+            }
+            [alone] => Ok(report::list(alone)),
+            _ => Ok(ExitCode::FAILURE),
+        }
+    }
+
+    /// A case for each unit, which took what both kernels took.
+    fn cases(&self, compared: &report::Compared, stopwatch: &Stopwatch) -> Vec<Case> {
+        let seconds = stopwatch.seconds();
+        let case = |(unit, (verdict, message)): (&String, &(Verdict, String))| {
+            let seconds = seconds.get(unit).copied().unwrap_or_default();
+            Case::of(unit, *verdict, seconds, message, &self.line(std::slice::from_ref(unit)))
+        };
+        compared.units.iter().map(case).collect()
+    }
+
+    /// The command that runs those units, with the same options.
+    fn line(&self, units: &[String]) -> String {
+        let mut words = vec!["cargo".to_owned(), "xtask".into(), "runtimes".into()];
+        words.extend_from_slice(units);
+        if let Some(tests) = &self.tests {
+            words.extend(["--tests".into(), tests.clone()]);
+        }
+        words.extend(self.machine.words());
+        words.extend(self.build.words());
+        process::line(words)
     }
 
     fn kernel(&self, name: &str) -> Result<PathBuf> {
@@ -104,13 +161,17 @@ impl Runtimes {
     }
 
     /// Where the guest of a kernel prints to.
-    fn log(&self, name: &str) -> Result<Log> {
+    fn log(&self, name: &str, stopwatch: &Stopwatch) -> Result<Log> {
+        let stopwatch = stopwatch.clone();
         let Some(folder) = &self.logs else {
-            return Ok(Box::new(|| Ok(Box::new(std::io::sink()))));
+            return Ok(Box::new(move || Ok(Box::new(stopwatch.clone()))));
         };
         fs::create_dir_all(folder)?;
         let file = File::create(folder.join(format!("{name}.txt")))?;
-        Ok(Box::new(move || Ok(Box::new(file.try_clone()?))))
+        Ok(Box::new(move || {
+            let (stopwatch, file) = (stopwatch.clone(), file.try_clone()?);
+            Ok(Box::new(Both { stopwatch, file }))
+        }))
     }
 
     fn chosen(&self) -> Result<Vec<String>> {

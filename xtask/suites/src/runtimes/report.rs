@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use super::Results;
+use xtask_shards::results::Verdict;
 
 /// Every test of one kernel with its verdict.
 pub fn list(results: &Results) -> ExitCode {
@@ -18,14 +19,24 @@ pub fn list(results: &Results) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The differences that `known` does not explain, the table, and success if there are none.
-pub fn compare(linux: &Results, alea: &Results, known: &Results) -> ExitCode {
+/// How two kernels' results compare.
+pub struct Compared {
+    /// Whether there is something to compare, and nothing differs that is not known.
+    pub is_good: bool,
+    /// Of each unit the verdict, and what differs.
+    pub units: BTreeMap<String, (Verdict, String)>,
+}
+
+/// Prints the differences that `known` does not explain, and the table.
+pub fn compare(linux: &Results, alea: &Results, known: &Results) -> Compared {
     let (mut same, mut excused, mut wrong) = (0, 0, 0);
     let none = BTreeMap::new();
+    let mut units = BTreeMap::new();
     for (unit, want) in linux {
         let got = alea.get(unit).unwrap_or(&none);
         let reasons = known.get(unit).unwrap_or(&none);
         let tests: BTreeSet<&String> = want.keys().chain(got.keys()).collect();
+        let (mut bad, mut told) = (Vec::new(), Vec::new());
         for test in tests {
             let verdict = |of: &BTreeMap<String, String>| {
                 of.get(test).map_or("not run", String::as_str).to_owned()
@@ -33,17 +44,22 @@ pub fn compare(linux: &Results, alea: &Results, known: &Results) -> ExitCode {
             let (want, got) = (verdict(want), verdict(got));
             match (want == got, reasons.get(test)) {
                 (true, None) => same += 1,
-                (false, Some(_)) => excused += 1,
+                (false, Some(why)) => told.push(format!("{test}: {why}")),
                 (true, Some(_)) => {
-                    wrong += 1;
-                    println!("FAILED  {unit} {test}: now as on Linux, take it out of known.toml");
+                    bad.push(format!("{test}: now as on Linux, take it out of known.toml"));
                 }
-                (false, None) => {
-                    wrong += 1;
-                    println!("FAILED  {unit} {test}: linux {want}, alea {got}");
-                }
+                (false, None) => bad.push(format!("{test}: linux {want}, alea {got}")),
             }
         }
+        bad.iter().for_each(|line| println!("FAILED  {unit} {line}"));
+        excused += told.len();
+        wrong += bad.len();
+        let verdict = match (bad.is_empty(), told.is_empty()) {
+            (false, _) => (Verdict::Failed, bad.join("\n")),
+            (true, false) => (Verdict::Known, told.join("\n")),
+            (true, true) => (Verdict::Passed, Counts::of(got).to_string()),
+        };
+        units.insert(unit.clone(), verdict);
     }
     println!("\n| unit | Linux | Alea |\n|---|---|---|");
     for (unit, want) in linux {
@@ -51,7 +67,7 @@ pub fn compare(linux: &Results, alea: &Results, known: &Results) -> ExitCode {
         println!("| {unit} | {} | {} |", Counts::of(want), Counts::of(got));
     }
     println!("\n{same} tests as on Linux, {excused} known differences, {wrong} others");
-    if wrong == 0 && same > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Compared { is_good: wrong == 0 && same > 0, units }
 }
 
 /// How many tests of a unit ended how.
@@ -86,5 +102,34 @@ impl std::fmt::Display for Counts {
             write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)?;
         }
         if self.status == "0" { Ok(()) } else { write!(f, ", exit {}", self.status) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn results(lines: &[(&str, &str, &str)]) -> Results {
+        let mut results = Results::new();
+        for (unit, test, verdict) in lines {
+            let tests = results.entry((*unit).to_owned()).or_default();
+            tests.insert((*test).to_owned(), (*verdict).to_owned());
+        }
+        results
+    }
+
+    #[test]
+    fn each_unit_has_a_verdict() {
+        let linux = results(&[("a", "x", "pass"), ("b", "x", "pass"), ("c", "x", "pass")]);
+        let alea = results(&[("a", "x", "pass"), ("b", "x", "fail"), ("c", "x", "fail")]);
+        let known = results(&[("b", "x", "why")]);
+        let Compared { is_good, units } = compare(&linux, &alea, &known);
+        assert!(!is_good);
+        let of = |unit: &str| (units[unit].0, units[unit].1.as_str());
+        assert_eq!(of("a"), (Verdict::Passed, "1 passed, 0 failed, 0 skipped, exit no end"));
+        assert_eq!(of("b"), (Verdict::Known, "x: why"));
+        assert_eq!(of("c"), (Verdict::Failed, "x: linux pass, alea fail"));
+        assert!(compare(&linux, &linux, &Results::new()).is_good);
+        assert!(!compare(&Results::new(), &Results::new(), &Results::new()).is_good);
     }
 }
