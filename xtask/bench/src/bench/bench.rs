@@ -21,6 +21,7 @@ use xtask_guest::symbolize;
 use xtask_host::{paths, term};
 use xtask_setup::build;
 use xtask_setup::setup::{self, Need};
+use xtask_shards::share::ShardArgs;
 
 /// The first line of the guest's init.
 const MARKER: &str = "alea: first user instruction";
@@ -66,17 +67,19 @@ pub struct Bench {
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(super) hang_after: u64,
     /// Also count instructions and growth, and write target/alea/report/index.html
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["shard", "results"])]
     pub(super) report: bool,
     /// Compare the instruction counts with tests/bench/baseline.json, as `cargo xtask ci` does
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["shard", "results"])]
     pub(super) check_baseline: bool,
     /// Measure the instruction counts and write tests/bench/baseline.json
-    #[arg(long, conflicts_with = "check_baseline")]
+    #[arg(long, conflicts_with_all = ["check_baseline", "shard", "results"])]
     pub(super) write_baseline: bool,
     /// Write the medians into docs/figures.toml and the pages that show them
-    #[arg(long, conflicts_with = "quick")]
+    #[arg(long, conflicts_with_all = ["quick", "shard", "results"])]
     pub(super) write_figures: bool,
+    #[command(flatten)]
+    pub(super) shards: ShardArgs,
     #[command(flatten)]
     pub(super) machine: MachineArgs,
 }
@@ -118,6 +121,7 @@ impl Bench {
             report: false,
             check_baseline: false,
             write_baseline: false,
+            shards: ShardArgs::default(),
             machine: machine.clone(),
         }
     }
@@ -138,6 +142,9 @@ impl Bench {
             build::build(build::Options::SHIPPED)?;
         }
         let machine = self.machine.machine()?;
+        if self.shards.is_asked() {
+            return self.part(&machine);
+        }
         let both = self.measure(&machine)?;
         let report = self.report(&both, machine.accel)?;
         let file = paths::alea().join("bench.json");
