@@ -13,6 +13,8 @@ pub const IPPROTO_IP: i32 = 0;
 pub const IPPROTO_ICMP: i32 = 1;
 pub const IPPROTO_TCP: i32 = 6;
 pub const IPPROTO_UDP: i32 = 17;
+/// At the level of UDP: what is sent is put together until this is switched off.
+pub const UDP_CORK: i32 = 1;
 pub const IPPROTO_IPV6: i32 = 41;
 pub const IPPROTO_ICMPV6: i32 = 58;
 pub const IPPROTO_UDPLITE: i32 = 136;

@@ -16,7 +16,7 @@ use crate::sync::{Once, SpinLock, level};
 use crate::vfs::OpenFile;
 use crate::vfs::notify::Listeners;
 use abi::net::{
-    IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, ip, ipv6, tcp,
+    IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE, UDP_CORK, ip, ipv6, tcp,
 };
 use abi::socket::{SOL_SOCKET, so};
 use abi::time::Timeval;
@@ -160,7 +160,7 @@ const SPECS: &[Spec] = &[
     spec(IPPROTO_TCP, tcp::QUICKACK, Rule::Flag, 1),
     spec(IPPROTO_TCP, tcp::USER_TIMEOUT, Rule::Range(0, i32::MAX), 0),
     spec(IPPROTO_TCP, tcp::NOTSENT_LOWAT, Rule::Any, 0),
-    flag(IPPROTO_UDP, 1),
+    flag(IPPROTO_UDP, UDP_CORK),
     spec(IPPROTO_UDPLITE, 10, Rule::Range(0, 0xffff), 0),
     spec(IPPROTO_UDPLITE, 11, Rule::Range(0, 0xffff), 0),
 ];

@@ -1,19 +1,21 @@
 //! Sending and receiving datagrams.
 
+use super::cork::Ways;
 use super::udp::Udp;
-use crate::mm::fallible::try_copy;
+use crate::mm::fallible::{TryVec, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, LO_MTU, Name, class, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo, Wishes};
 use crate::net::count::{self, Datagrams, Flow};
 use crate::net::inbox::{Datagram, Taken};
+use crate::net::option::known;
 use crate::net::report::{self, Origin, Report};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::net::{ports, raw};
 use crate::time;
 use crate::vfs::PollEvents;
 use crate::vfs::notify::Reason;
-use abi::net::{AF_INET, AF_INET6, IPPROTO_UDPLITE};
+use abi::net::{AF_INET, AF_INET6, IPPROTO_UDP, IPPROTO_UDPLITE, UDP_CORK};
 use abi::socket::{AF_UNSPEC, MsgFlags};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
@@ -49,35 +51,56 @@ impl Udp {
         if how.flags.contains(MsgFlags::OOB) {
             return Err(Errno::EOPNOTSUPP);
         }
+        if self.is_corked(how.flags) {
+            return self.send_part(src, how);
+        }
+        let ways = self.ways(len, how)?;
+        let datagram = self.prepare(src, &ways)?;
+        self.carry(ways.to, datagram, ways.flow);
+        Ok(len)
+    }
+
+    /// Where a datagram goes, and how.
+    fn ways(&self, len: usize, how: &Outgoing<'_>) -> Result<Ways> {
         self.bind_any()?;
         let name = self.send_name(how.to)?;
         let v6 = name.addr.is_ipv6();
         let wishes = control::wishes(how.control, v6)?;
         let (to, source) = self.destination(name)?;
-        if len > if v6 { MAX_V6 } else { MAX_V4 } {
+        self.check_length(len, to)?;
+        let from = self.source(to, source, &wishes)?;
+        let (hops, class) = wishes.marks(&self.options, v6);
+        let flow = Flow { v6, lite: self.protocol == IPPROTO_UDPLITE };
+        Ok(Ways { to, from, hops, class, flow })
+    }
+
+    /// # Errors
+    /// `EMSGSIZE` if a packet cannot be that long.
+    fn check_length(&self, len: usize, to: SocketAddr) -> Result<()> {
+        if len > if to.is_ipv6() { MAX_V6 } else { MAX_V4 } {
             self.too_long(to);
             return Err(Errno::EMSGSIZE);
         }
-        let from = self.source(to, source, &wishes)?;
-        let flow = Flow { v6, lite: self.protocol == IPPROTO_UDPLITE };
-        let bytes = copy_in(src, len).inspect_err(|error| {
+        Ok(())
+    }
+
+    /// A datagram of what is to be sent.
+    fn prepare(&self, src: &mut Source<'_>, ways: &Ways) -> Result<Datagram> {
+        let bytes = copy_in(src, src.remaining()).inspect_err(|error| {
             if *error == Errno::ENOBUFS {
-                count::datagrams(Datagrams::NoMemory, flow);
+                count::datagrams(Datagrams::NoMemory, ways.flow);
             }
         })?;
-        {
-            let mut state = self.state.lock();
-            if let Some(error) = state.error.take() {
-                return Err(error);
-            }
-            if state.inbox.is_write_shut() {
-                return Err(Errno::EPIPE);
-            }
+        let mut state = self.state.lock();
+        if let Some(error) = state.error.take() {
+            return Err(error);
         }
-        let (hops, hop_class) = wishes.marks(&self.options, v6);
-        let info = PacketInfo { to, hops, class: hop_class, time: time::realtime().0 };
-        self.carry(to, Datagram { bytes, from, info }, flow);
-        Ok(len)
+        if state.inbox.is_write_shut() {
+            return Err(Errno::EPIPE);
+        }
+        drop(state);
+        let Ways { to, from, hops, class, .. } = *ways;
+        Ok(Datagram { bytes, from, info: PacketInfo { to, hops, class, time: time::realtime().0 } })
     }
 
     /// Takes a datagram over the loopback, to the socket that it is for.
@@ -227,5 +250,77 @@ impl Udp {
             state.inbox.next(nonblock, peek, &self.options)
         };
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
+    }
+}
+
+/// Datagrams of several calls.
+impl Udp {
+    /// Whether the bytes of this call are not a datagram of their own.
+    fn is_corked(&self, flags: MsgFlags) -> bool {
+        self.cork.has_any() || flags.contains(MsgFlags::MORE) || self.corks()
+    }
+
+    fn corks(&self) -> bool {
+        self.options.is_on(const { known(IPPROTO_UDP, UDP_CORK) })
+    }
+
+    /// Begins a datagram, or adds to the one that was begun, and sends it if this is its end.
+    fn send_part(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<usize> {
+        let len = src.remaining();
+        let mut held = self.cork.lock();
+        let added = match held.as_mut() {
+            Some((ways, datagram)) => {
+                self.check_name(how.to, ways)?;
+                self.add(src, ways, datagram)
+            }
+            None => self.begin(src, how).map(|begun| *held = Some(begun)),
+        };
+        if added.is_err() {
+            // As on Linux, all of it is lost.
+            *held = None;
+        } else if !how.flags.contains(MsgFlags::MORE) && !self.corks() {
+            self.end(held.take());
+        }
+        self.cork.note(&held);
+        added.map(|()| len)
+    }
+
+    /// Sends what was put together: UDP_CORK was switched off.
+    pub(super) fn uncork(&self) {
+        let mut held = self.cork.lock();
+        self.end(held.take());
+        self.cork.note(&held);
+    }
+
+    fn begin(&self, src: &mut Source<'_>, how: &Outgoing<'_>) -> Result<(Ways, Datagram)> {
+        let ways = self.ways(src.remaining(), how)?;
+        let datagram = self.prepare(src, &ways)?;
+        Ok((ways, datagram))
+    }
+
+    /// The name that a later part is sent to counts for nothing; but a socket of IPv6 takes none of IPv4 for the datagram of the
+    /// other family.
+    fn check_name(&self, name: Option<&[u8]>, ways: &Ways) -> Result<()> {
+        match name {
+            Some(bytes) if self.family == Family::V6 && family_of(bytes)? != AF_UNSPEC => {
+                let v6 = Name::decode_either(Family::V6, bytes)?.addr.is_ipv6();
+                if ways.flow.v6 && !v6 { Err(Errno::EINVAL) } else { Ok(()) }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&self, src: &mut Source<'_>, ways: &Ways, datagram: &mut Datagram) -> Result<()> {
+        let len = src.remaining();
+        self.check_length(datagram.bytes.len().saturating_add(len), ways.to)?;
+        let bytes = copy_in(src, len)?;
+        datagram.bytes.try_extend_from_slice(&bytes).map_err(|_| Errno::ENOBUFS)
+    }
+
+    fn end(&self, whole: Option<(Ways, Datagram)>) {
+        if let Some((ways, mut datagram)) = whole {
+            datagram.info.time = time::realtime().0;
+            self.carry(ways.to, datagram, ways.flow);
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! for reports gets an error, as after an ICMP message. Owns its queue, its port and its peer's name. Locks: `Stream`, never
 //! of two sockets.
 
+use super::cork::Cork;
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{
@@ -20,7 +21,7 @@ use crate::net::report;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
-use abi::net::{IPPROTO_IPV6, IPPROTO_UDP, IPPROTO_UDPLITE, ipv6};
+use abi::net::{IPPROTO_IPV6, IPPROTO_UDP, IPPROTO_UDPLITE, UDP_CORK, ipv6};
 use abi::socket::{AF_UNSPEC, MsgFlags, SOCK_DGRAM, SOL_SOCKET, so};
 use abi::{Errno, Result};
 use alloc::sync::{Arc, Weak};
@@ -36,6 +37,7 @@ pub struct Udp {
     pub(super) options: Options,
     pub(super) state: SpinLock<State, level::Stream>,
     pub(super) for_reading: WaitQueue,
+    pub(super) cork: Cork,
 }
 
 pub(super) struct State {
@@ -67,6 +69,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
             error: None,
         }),
         for_reading: WaitQueue::new(),
+        cork: Cork::new(),
     })?)
 }
 
@@ -249,7 +252,15 @@ impl NetSocket for Udp {
                 Ok(())
             }
             IPPROTO_UDP | IPPROTO_UDPLITE if level == self.protocol || level == IPPROTO_UDP => {
-                self.options.keep(level, option, number(value)?)
+                let value = number(value)?;
+                if option != UDP_CORK {
+                    return self.options.keep(level, option, value);
+                }
+                self.options.keep(IPPROTO_UDP, option, value)?;
+                if value == 0 {
+                    self.uncork();
+                }
+                Ok(())
             }
             _ => {
                 let bound = self.state.lock().port.is_some();
@@ -267,6 +278,7 @@ impl NetSocket for Udp {
         match level {
             SOL_SOCKET => self.options.get_socket(option),
             IPPROTO_UDP | IPPROTO_UDPLITE if level == self.protocol || level == IPPROTO_UDP => {
+                let level = if option == UDP_CORK { IPPROTO_UDP } else { level };
                 Ok(bytes_of(self.options.value(level, option).ok_or(Errno::ENOPROTOOPT)?)?)
             }
             _ => {
