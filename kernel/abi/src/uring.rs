@@ -374,7 +374,7 @@ pub const CQE_BUFFER_SHIFT: u32 = 16;
 
 /// IORING_CQE_F_MORE: the request goes on.
 pub const CQE_MORE: u32 = 2;
-/// IORING_CQE_F_NOTIF: of SEND_ZC, whose bytes may be used again.
+/// IORING_CQE_F_NOTIF: of SEND_ZC and SENDMSG_ZC, whose bytes may be used again.
 pub const CQE_NOTIF: u32 = 8;
 /// IORING_NOTIF_USAGE_ZC_COPIED: they were copied.
 pub const ZC_COPIED: u32 = 1 << 31;
@@ -424,6 +424,7 @@ pub mod op {
     pub const MSG_RING: u8 = 40;
     pub const SOCKET: u8 = 45;
     pub const SEND_ZC: u8 = 47;
+    pub const SENDMSG_ZC: u8 = 48;
     pub const WAITID: u8 = 50;
     pub const FUTEX_WAIT: u8 = 51;
     pub const FUTEX_WAKE: u8 = 52;

@@ -114,6 +114,31 @@ static void sending(void)
 	go(&r, 1, 1);
 	rw(&r, IORING_OP_SEND_ZC, 7, from, "x", 1)->flags = IOSQE_CQE_SKIP_SUCCESS;
 	go(&r, 1, 1);
+	struct iovec parts[2] = { { "a ", 2 }, { "message", 7 } };
+	struct msghdr message = { .msg_name = &at, .msg_namelen = sizeof at, .msg_iov = parts, .msg_iovlen = 2 };
+	rw(&r, IORING_OP_SENDMSG_ZC, 8, from, &message, 1);
+	go(&r, 1, 2);
+	T(recv(to, got, sizeof got, 0));
+	rw(&r, IORING_OP_SENDMSG_ZC, 9, from, &message, 1)->ioprio = 8;
+	go(&r, 1, 2);
+	T(recv(to, got, sizeof got, 0));
+	rw(&r, IORING_OP_SENDMSG_ZC, 10, from, &message, 1)->flags = IOSQE_ASYNC;
+	go(&r, 1, 2);
+	T(recv(to, got, sizeof got, 0));
+	rw(&r, IORING_OP_SENDMSG_ZC, 11, sv[0], &message, 1);
+	go(&r, 1, 2);
+	rw(&r, IORING_OP_SENDMSG_ZC, 12, 0, &message, 1);
+	go(&r, 1, 2);
+	rw(&r, IORING_OP_SENDMSG_ZC, 13, from, (void *)8, 1);
+	go(&r, 1, 1);
+	rw(&r, IORING_OP_SENDMSG_ZC, 14, from, &message, 1)->addr2 = 8;
+	go(&r, 1, 1);
+	rw(&r, IORING_OP_SENDMSG_ZC, 15, from, &message, 1)->ioprio = 0x100;
+	go(&r, 1, 1);
+	rw(&r, IORING_OP_SENDMSG_ZC, 16, from, &message, 1)->flags = IOSQE_CQE_SKIP_SUCCESS;
+	go(&r, 1, 1);
+	rw(&r, IORING_OP_SENDMSG_ZC, 17, from, &message, 1)->flags = IOSQE_BUFFER_SELECT;
+	go(&r, 1, 1);
 	ring_close(&r);
 }
 

@@ -65,14 +65,16 @@ pub fn send_buffer(
     (buf, len): (u64, usize),
     name: Name<'_>,
     flags: u32,
-    uncopied: bool,
 ) -> Result<usize> {
-    if matches!(any(file)?, Any::Unix(_)) && uncopied {
-        return Err(Errno::EOPNOTSUPP);
-    }
+    any(file)?;
     check_buffer(buf, len)?;
     let iov = [user::UserSlice::new(buf, len)];
     send_message(file, &iov, name, (0, 0), MsgFlags::from_bits_retain(flags))
+}
+
+/// Whether a socket can send bytes that are not copied.
+pub fn check_zero_copy(file: &OpenFile) -> Result<()> {
+    if matches!(any(file)?, Any::Unix(_)) { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
 }
 
 /// Whether it is a socket whose transfers go on where the last one ended.

@@ -5,7 +5,7 @@
 
 use super::act::perform::{deadline_of, nop, perform};
 use super::act::plain;
-use super::check::{REPORT_USAGE, TIMEOUT_UPDATE};
+use super::check::{REPORT_USAGE, TIMEOUT_UPDATE, is_zero_copy};
 use super::files::registered_file;
 use super::outcome::{Done, Outcome, Wait};
 use super::parked::{Maker, Parked, When};
@@ -157,7 +157,7 @@ fn tell_done(ring: &Ring, state: &mut State, request: &Request, done: Done) {
         let res = request.result(done.res);
         ring.complete(state, Done { res, ..done }.completion(&request.sqe));
     }
-    if request.sqe.opcode == op::SEND_ZC {
+    if is_zero_copy(request.sqe.opcode) {
         // What was sent was copied, so the bytes may be used again.
         ring.complete_late(state, notice(&request.sqe));
     }

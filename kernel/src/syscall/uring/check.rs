@@ -68,7 +68,7 @@ impl Kind {
             op::RECV | op::RECVMSG => Self::KNOWN | Self::TRANSFER | Self::SELECTS,
             op::READ | op::READV => Self::RW | Self::SELECTS,
             op::WRITE | op::WRITEV | op::READ_FIXED | op::WRITE_FIXED => Self::RW,
-            op::SEND | op::SEND_ZC | op::SENDMSG | op::ACCEPT | op::CONNECT => {
+            op::SEND | op::SEND_ZC | op::SENDMSG | op::SENDMSG_ZC | op::ACCEPT | op::CONNECT => {
                 Self::KNOWN | Self::TRANSFER
             }
             op::FSYNC
@@ -171,9 +171,17 @@ pub fn can_select(opcode: u8) -> bool {
     kind(opcode).has(Kind::SELECTS)
 }
 
-/// Whether SEND_ZC can be sent as it says. Linux looks once there is what tells of the bytes, so this fails with a second completion.
+/// Whether it sends bytes that need not be copied.
+pub fn is_zero_copy(opcode: u8) -> bool {
+    matches!(opcode, op::SEND_ZC | op::SENDMSG_ZC)
+}
+
+/// Whether such a one can be sent as it says.
 pub fn has_good_zc_flags(sqe: &Sqe) -> bool {
-    sqe.ioprio & !(POLL_FIRST | FIXED_BUF | REPORT_USAGE) == 0
+    let is_message = sqe.opcode == op::SENDMSG_ZC;
+    let fixed = if is_message { 0 } else { FIXED_BUF };
+    let has_name = is_message && (sqe.off != 0 || sqe.file_index != 0);
+    sqe.ioprio & !(POLL_FIRST | fixed | REPORT_USAGE) == 0 && !has_name
 }
 
 /// Whether its bytes lie in a registered buffer.
@@ -319,6 +327,7 @@ fn has_good_net_fields(sqe: &Sqe) -> bool {
                 && (sqe.ioprio & FIXED_BUF != 0 || buf == 0)
                 && sqe.flags & flag::CQE_SKIP_SUCCESS == 0
         }
+        op::SENDMSG_ZC => none(&[addr3, sqe.pad]) && sqe.flags & flag::CQE_SKIP_SUCCESS == 0,
         op::SPLICE => op_flags & !(FD_IN_FIXED | SPLICE_FLAGS) == 0,
         op::TEE => none(&[addr, off]) && op_flags & !(FD_IN_FIXED | SPLICE_FLAGS) == 0,
         op::MSG_RING => none(&[buf, u64::from(sqe.personality)]) && flags & !3 == 0,

@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 pub enum Kept {
     /// READV, WRITEV.
     Buffers(IoVec),
-    /// SENDMSG, RECVMSG.
+    /// SENDMSG, SENDMSG_ZC, RECVMSG.
     Message(Message),
     /// A `sockaddr`: SEND, SEND_ZC, CONNECT, BIND.
     Name(Vec<u8>),
@@ -51,9 +51,9 @@ impl Kept {
             op::RECVMSG if sqe.flags & flag::BUFFER_SELECT != 0 && is_multishot(sqe) => {
                 return Ok(None);
             }
-            op::SENDMSG | op::RECVMSG => {
+            op::SENDMSG | op::SENDMSG_ZC | op::RECVMSG => {
                 let header = UserPtr::new(sqe.addr).read()?;
-                Self::Message(Message::read(header, sqe.opcode == op::SENDMSG)?)
+                Self::Message(Message::read(header, sqe.opcode != op::RECVMSG)?)
             }
             op::SEND | op::SEND_ZC if sqe.off != 0 && sqe.file_index != 0 => {
                 Self::Name(read_address(sqe.off, sqe.file_index)?)

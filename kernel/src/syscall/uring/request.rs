@@ -61,7 +61,7 @@ impl Request {
     /// A part was moved: the rest is still to be.
     pub fn has_moved(&mut self, more: u32) {
         // A message's header stays as it is.
-        if !matches!(self.sqe.opcode, op::RECVMSG | op::SENDMSG) {
+        if !matches!(self.sqe.opcode, op::RECVMSG | op::SENDMSG | op::SENDMSG_ZC) {
             self.sqe.addr = self.sqe.addr.wrapping_add(more.into());
             self.sqe.len = self.sqe.len.saturating_sub(more);
         }

@@ -3,7 +3,7 @@
 //! Owns nothing. Never waits: where a call would, the outcome says so. Locks: a ring's mutex is held by the caller.
 
 use super::super::check::{
-    ACCEPT_DONTWAIT, WAITALL, has_good_zc_flags, is_fixed, is_multishot, is_rw,
+    ACCEPT_DONTWAIT, WAITALL, has_good_zc_flags, is_fixed, is_multishot, is_rw, is_zero_copy,
 };
 use super::super::files::ReservedPlace;
 use super::super::kept::Kept;
@@ -158,8 +158,8 @@ fn transfer_once(ring: &Ring, state: &State, file: &Arc<OpenFile>, entry: Entry<
         return Outcome::Waits(Wait { file: Some(file.clone()), wanted, deadline: None, moved });
     }
     let done = Done::of(result);
-    // Of SEND_ZC a second completion tells when the bytes may be used again.
-    let flags = if sqe.opcode == op::SEND_ZC || told.goes_on { CQE_MORE } else { 0 };
+    // A second completion tells when the bytes may be used again.
+    let flags = if is_zero_copy(sqe.opcode) || told.goes_on { CQE_MORE } else { 0 };
     Outcome::Done(Done { breaks_link: done.breaks_link || is_short, flags, ..done })
 }
 
@@ -172,7 +172,7 @@ fn goes_on(file: &OpenFile, sqe: &Sqe) -> bool {
 }
 
 fn waits_for_all(sqe: &Sqe) -> bool {
-    let opcodes = [op::RECV, op::SEND, op::SEND_ZC, op::RECVMSG, op::SENDMSG];
+    let opcodes = [op::RECV, op::SEND, op::SEND_ZC, op::RECVMSG, op::SENDMSG, op::SENDMSG_ZC];
     opcodes.contains(&sqe.opcode) && sqe.op_flags & WAITALL != 0
 }
 
@@ -180,7 +180,7 @@ fn waits_for_all(sqe: &Sqe) -> bool {
 fn direction(opcode: u8) -> PollEvents {
     match opcode {
         op::WRITE | op::WRITEV | op::WRITE_FIXED => PollEvents::WRITABLE,
-        op::SEND | op::SEND_ZC | op::SENDMSG | op::CONNECT => PollEvents::WRITABLE,
+        op::SEND | op::SEND_ZC | op::SENDMSG | op::SENDMSG_ZC | op::CONNECT => PollEvents::WRITABLE,
         _ => PollEvents::READABLE | PollEvents::RDHUP,
     }
 }
@@ -203,6 +203,9 @@ fn move_some(
     told: &mut Told,
 ) -> Result<i64> {
     let Sqe { off, addr, len, op_flags: flags, .. } = *sqe;
+    if is_zero_copy(sqe.opcode) {
+        check_zero_copy(file, sqe)?;
+    }
     let skip = before as usize;
     let mut all = |(moved, size): sendrecv::Part| {
         told.wanted = (flags & WAITALL != 0).then_some(size);
@@ -215,15 +218,11 @@ fn move_some(
                 Some(Kept::Name(name)) => Name::Read(name),
                 _ => Name::given(off, sqe.file_index),
             };
-            let is_copied = sqe.opcode == op::SEND_ZC;
-            if is_copied && !has_good_zc_flags(sqe) {
-                return Err(Errno::EINVAL);
-            }
             let buffer = (addr, len as usize);
-            all((sendrecv::send_buffer(file, buffer, name, flags, is_copied)?, buffer.1))
+            all((sendrecv::send_buffer(file, buffer, name, flags)?, buffer.1))
         }
         op::RECV => all((sendrecv::receive_buffer(file, addr, len as usize, flags)?, len as usize)),
-        op::SENDMSG => all(match kept {
+        op::SENDMSG | op::SENDMSG_ZC => all(match kept {
             Some(Kept::Message(message)) => message.send(file, flags, skip)?,
             _ => sendrecv::send_once(file, &UserPtr::new(addr).read()?, flags)?,
         }),
@@ -267,6 +266,14 @@ fn move_some(
         }
     };
     Ok(moved as i64)
+}
+
+/// What a send that need not copy asks for is looked at once there is what tells of its bytes: it fails with two completions.
+fn check_zero_copy(file: &OpenFile, sqe: &Sqe) -> Result<()> {
+    if !has_good_zc_flags(sqe) {
+        return Err(Errno::EINVAL);
+    }
+    sendrecv::check_zero_copy(file)
 }
 
 fn read_or_write(
