@@ -91,7 +91,7 @@ impl Runtimes {
         if units.is_empty() {
             return share.finish(Vec::new());
         }
-        let machine = self.machine.machine()?.memory("2G");
+        let machine = self.roomy()?;
         let archive = NamedTempFile::new_in(paths::alea())?;
         write_initramfs(&units, self.tests.as_deref(), archive.path())?;
         let initrd = archive.path();
@@ -149,6 +149,12 @@ impl Runtimes {
         words.extend(self.machine.words());
         words.extend(self.build.words());
         process::line(words)
+    }
+
+    /// The machine, with room for the tests unless its memory was chosen.
+    fn roomy(&self) -> Result<Machine> {
+        let machine = self.machine.machine()?;
+        Ok(if self.machine.memory.is_none() { machine.memory("2G") } else { machine })
     }
 
     fn kernel(&self, name: &str) -> Result<PathBuf> {
@@ -272,4 +278,26 @@ fn known() -> Result<Results> {
     let file = paths::source("tests/runtimes/known.toml");
     let text = fs::read_to_string(&file).with_context(|| paths::shown(&file))?;
     toml::from_str(&text).with_context(|| paths::shown(&file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        runtimes: Runtimes,
+    }
+
+    #[test]
+    fn memory_is_what_was_asked_for() {
+        let memory = |words: &[&str]| {
+            let words = ["runtimes", "--accel", "tcg"].iter().chain(words);
+            let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+            line.runtimes.roomy().unwrap().memory
+        };
+        assert_eq!(memory(&[]), "2G");
+        assert_eq!(memory(&["--memory", "1G"]), "1G");
+    }
 }
