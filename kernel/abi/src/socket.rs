@@ -63,6 +63,7 @@ bitflags! {
         const NOSIGNAL = 0x4000;
         const MORE = 0x8000;
         const WAITFORONE = 0x1_0000;
+        const ZEROCOPY = 0x400_0000;
         const CMSG_CLOEXEC = 0x4000_0000;
     }
 }

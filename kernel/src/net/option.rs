@@ -43,6 +43,7 @@ pub mod more {
     pub const RXQ_OVFL: i32 = 40;
     pub const BUSY_POLL: i32 = 46;
     pub const INCOMING_CPU: i32 = 49;
+    pub const ZEROCOPY: i32 = 60;
     pub const BINDTOIFINDEX: i32 = 62;
     pub const RCVTIMEO_NEW: i32 = 66;
     pub const SNDTIMEO_NEW: i32 = 67;
@@ -112,6 +113,7 @@ const SPECS: &[Spec] = &[
     spec(SOL_SOCKET, more::MARK, Rule::Any, 0),
     spec(SOL_SOCKET, more::BUSY_POLL, Rule::Range(0, i32::MAX), 0),
     spec(SOL_SOCKET, more::INCOMING_CPU, Rule::Any, 0),
+    spec(SOL_SOCKET, more::ZEROCOPY, Rule::Range(0, 1), 0),
     spec(IPPROTO_IP, ip::TOS, Rule::Any, 0),
     set_by(IPPROTO_IP, ip::TTL, Rule::RangeOrDefault(1, 255), || TTL.get()),
     flag(IPPROTO_IP, ip::HDRINCL),

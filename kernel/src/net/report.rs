@@ -1,4 +1,5 @@
-//! [`Report`]: why a datagram did not arrive, for a sender that asked to be told (`IP_RECVERR`) and reads with `MSG_ERRQUEUE`.
+//! What a sender is told that reads with `MSG_ERRQUEUE`: [`Report`], why a datagram did not arrive (`IP_RECVERR`), and [`Sends`],
+//! whose bytes may be used again (`SO_ZEROCOPY`).
 
 use super::addr::{Family, encode};
 use super::control::{self, PacketInfo};
@@ -11,6 +12,7 @@ use abi::socket::MsgFlags;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Who found the error.
 pub enum Origin {
@@ -112,4 +114,59 @@ impl Report {
         }
         Ok(out)
     }
+}
+
+/// The sends with MSG_ZEROCOPY of a socket with SO_ZEROCOPY. Each has a number; those that nobody has been told of are one notice.
+/// All bytes are copied, as Linux copies what it sends over the loopback.
+#[derive(Default)]
+pub struct Sends {
+    /// How many were told of, in the upper half, and how many there were.
+    counts: AtomicU64,
+}
+
+impl Sends {
+    /// One more has its bytes no longer.
+    pub fn add(&self) {
+        let one_more = |counts: u64| {
+            let (told, all) = halves(counts);
+            Some(u64::from(told) << 32 | u64::from(all.wrapping_add(1)))
+        };
+        // Release: who sees the notice sees what the send did. The closure always gives a value.
+        let _ = self.counts.fetch_update(Ordering::Release, Ordering::Relaxed, one_more);
+    }
+
+    /// Whether there is a notice.
+    pub fn has_notice(&self) -> bool {
+        // Acquire: pairs with the Release of `add`.
+        let (told, all) = halves(self.counts.load(Ordering::Acquire));
+        told != all
+    }
+
+    /// Takes the notice: EAGAIN if there is none.
+    pub fn take(&self, family: Family) -> Result<Incoming> {
+        let (level, kind) = choice(family == Family::V6);
+        let name = encode(family, family.nowhere()).len();
+        let mut data = Vec::with_room(16 + name)?;
+        let mut control = Vec::with_room(1)?;
+        let tell_all = |counts: u64| {
+            let (told, all) = halves(counts);
+            (told != all).then_some(u64::from(all) << 32 | u64::from(all))
+        };
+        // Acquire: as in `has_notice`.
+        let counts = self
+            .counts
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, tell_all)
+            .map_err(|_| Errno::EAGAIN)?;
+        let (first, end) = halves(counts);
+        // SO_EE_ORIGIN_ZEROCOPY, SO_EE_CODE_ZEROCOPY_COPIED; the numbers of the first and the last.
+        let words = [[0; 4], [5, 0, 1, 0], first.to_ne_bytes(), end.wrapping_sub(1).to_ne_bytes()];
+        data.try_extend_from_slice(words.as_flattened())?;
+        data.try_extend_from_slice(&[0; 28][..name])?;
+        control.try_push(Control { level, kind, data })?;
+        Ok(Incoming { control, flags: MsgFlags::ERRQUEUE, ..Incoming::default() })
+    }
+}
+
+fn halves(counts: u64) -> (u32, u32) {
+    ((counts >> 32) as u32, counts as u32)
 }

@@ -85,6 +85,8 @@ pub trait NetSocket: Send + Sync {
     fn concrete(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
+    /// A send with MSG_ZEROCOPY has its bytes no longer, of which the sender is to be told.
+    fn note_uncopied(&self) {}
     /// SO_ERROR: reports an error once.
     fn take_error(&self) -> Option<Errno>;
     /// SO_ACCEPTCONN.

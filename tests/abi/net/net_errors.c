@@ -1,11 +1,13 @@
 /*
  * Reports of errors (IP_RECVERR, MSG_ERRQUEUE): a port that nobody has, by IPv4, IPv6 and both, connected and not; what is quoted and
- * who told; datagrams that are too long; the order of reports and SO_ERROR; what raw sockets see of it; TCP, which has none.
+ * who told; datagrams that are too long; the order of reports and SO_ERROR; what raw sockets see of it; TCP, which has none;
+ * the notices of sends with MSG_ZEROCOPY.
  */
 #include "net.h"
 #include <linux/errqueue.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
+#include <sys/epoll.h>
 
 static char buf[70000];
 
@@ -225,6 +227,89 @@ static void tcp(void)
 	close(a);
 }
 
+#ifndef SO_ZEROCOPY
+#define SO_ZEROCOPY 60
+#endif
+
+static void may_ask(const char *what, int family, int type, int protocol)
+{
+	int fd = (int)MUST(socket(family, type, protocol)), on = 1, two = 2, got = 7;
+	socklen_t len = sizeof got;
+	SAY("%s", what);
+	T(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &on, 3));
+	T(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &two, sizeof two));
+	T(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &on, sizeof on));
+	T(getsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &got, &len));
+	SAY("it is %d", got);
+	close(fd);
+}
+
+static void notices(const char *what, int fd, int to)
+{
+	int epoll = (int)MUST(epoll_create1(0));
+	struct epoll_event event = { .events = EPOLLET | EPOLLERR };
+	SAY("notices of %s", what);
+	T(send(fd, "not asked", 9, MSG_ZEROCOPY));
+	T(recv(to, buf, sizeof buf, 0));
+	report_of("not asked", fd, 100, 0);
+	turn(fd, SOL_SOCKET, SO_ZEROCOPY, 1);
+	MUST(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	T(epoll_wait(epoll, &event, 1, 0));
+	T(send(fd, "plain", 5, 0));
+	T(recv(to, buf, sizeof buf, 0));
+	report_of("plain", fd, 100, 0);
+	T(send(fd, "one", 3, MSG_ZEROCOPY));
+	T(recv(to, buf, sizeof buf, 0));
+	SAY("events %#x, error %s", await(fd, POLLERR), so_error(fd));
+	T(epoll_wait(epoll, &event, 1, 1000));
+	T(epoll_wait(epoll, &event, 1, 0));
+	T(recv(fd, buf, sizeof buf, MSG_DONTWAIT));
+	report_of("one", fd, 100, 0);
+	report_of("no more", fd, 100, 0);
+	SAY("events %#x", events(fd));
+	for (int i = 0; i < 3; i++) {
+		T(send(fd, "many", 4, MSG_ZEROCOPY));
+		T(recv(to, buf, sizeof buf, 0));
+	}
+	sleep_ms(50);
+	T(epoll_wait(epoll, &event, 1, 0));
+	T(send(fd, "", 0, MSG_ZEROCOPY));
+	T(send(fd, (void *)8, 4, MSG_ZEROCOPY));
+	report_of("three", fd, 100, 0);
+	T(send(fd, "last", 4, MSG_ZEROCOPY));
+	sleep_ms(50);
+	turn(fd, SOL_SOCKET, SO_ZEROCOPY, 0);
+	report_of("last", fd, 0, 0);
+	T(send(fd, "off", 3, MSG_ZEROCOPY));
+	report_of("off", fd, 100, 0);
+	close(epoll);
+	close(fd);
+	close(to);
+}
+
+static void zerocopy(void)
+{
+	may_ask("tcp", AF_INET, SOCK_STREAM, 0);
+	may_ask("udp", AF_INET6, SOCK_DGRAM, 0);
+	may_ask("udplite", AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE);
+	may_ask("raw", AF_INET, SOCK_RAW, IPPROTO_UDP);
+	may_ask("unix", AF_UNIX, SOCK_STREAM, 0);
+	may_ask("netlink", AF_NETLINK, SOCK_RAW, 0);
+	int a, b;
+	connection(&a, &b);
+	notices("tcp", a, b);
+	a = (int)MUST(socket(AF_INET, SOCK_DGRAM, 0));
+	b = (int)MUST(socket(AF_INET, SOCK_DGRAM, 0));
+	MUST(bind(b, NAME4("127.0.0.1", 0)));
+	MUST(connect(a, NAME4("127.0.0.1", port_of(b))));
+	notices("udp", a, b);
+	a = (int)MUST(socket(AF_INET6, SOCK_DGRAM, 0));
+	b = (int)MUST(socket(AF_INET6, SOCK_DGRAM, 0));
+	MUST(bind(b, NAME6("::1", 0)));
+	MUST(connect(a, NAME6("::1", port_of(b))));
+	notices("udp by IPv6", a, b);
+}
+
 int main(void)
 {
 	net_up();
@@ -233,5 +318,6 @@ int main(void)
 	v6();
 	seen_raw();
 	tcp();
+	zerocopy();
 	return 0;
 }

@@ -10,7 +10,7 @@ use super::route;
 use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::name::SockName;
-use crate::net::option::{Options, bytes_of, known, number};
+use crate::net::option::{Options, bytes_of, known, more, number};
 use crate::net::socket::{Control, Incoming, NetSocket, Outgoing, Who, copy_in};
 use crate::random;
 use crate::sync::pace::Pace;
@@ -411,6 +411,7 @@ impl NetSocket for Netlink {
 
     fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
         match (level, option) {
+            (SOL_SOCKET, more::ZEROCOPY) => number(value).and(Err(Errno::EOPNOTSUPP)),
             (SOL_SOCKET, _) => self.options.set_socket(option, value),
             // The only group that anything is sent to is that of the events of devices: nothing else ever changes.
             (SOL_NETLINK, option::ADD_MEMBERSHIP | option::DROP_MEMBERSHIP) => {

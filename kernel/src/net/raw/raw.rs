@@ -13,7 +13,7 @@ use crate::net::count;
 use crate::net::inbox::Inbox;
 use crate::net::list::List;
 use crate::net::name::SockName;
-use crate::net::option::{Options, bytes_of, known, number};
+use crate::net::option::{Options, bytes_of, known, more, number};
 use crate::net::options;
 use crate::net::report;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
@@ -289,6 +289,7 @@ impl NetSocket for Raw {
         }
         match (level, option) {
             (IPPROTO_IP, ip::HDRINCL) if self.style == Style::Ping => Err(Errno::ENOPROTOOPT),
+            (SOL_SOCKET, more::ZEROCOPY) => number(value).and(Err(Errno::EOPNOTSUPP)),
             (SOL_SOCKET, _) => self.options.set_socket(option, value),
             // Where the checksum of an ICMPv6 message stands is known.
             (SOL_RAW, CHECKSUM)

@@ -13,6 +13,7 @@ use crate::net::addr::{Family, encode};
 use crate::net::name::SockName;
 use crate::net::option::Options;
 use crate::net::ports::Port;
+use crate::net::report::Sends;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::net::sysctl::tcp as sizes;
 use crate::sync::{Mutex, PollTable, SpinLock, WaitQueue, level};
@@ -43,6 +44,8 @@ pub struct Tcp {
     pub(super) for_reading: WaitQueue,
     /// Who waits to be connected, or for room in the peer's queue.
     pub(super) for_writing: WaitQueue,
+    /// Those with MSG_ZEROCOPY.
+    pub(super) sends: Sends,
 }
 
 pub(super) struct State {
@@ -138,6 +141,7 @@ impl Tcp {
             turn: Mutex::new(()),
             for_reading: WaitQueue::new(),
             for_writing: WaitQueue::new(),
+            sends: Sends::default(),
         })
     }
 
@@ -249,6 +253,11 @@ impl NetSocket for Tcp {
         table.watch(&self.for_writing);
         self.events()
     }
+    fn note_uncopied(&self) {
+        self.sends.add();
+        self.for_reading.wake_all();
+        self.options.listeners.tell(Reason::Error);
+    }
     fn readable_bytes(&self) -> Result<usize> {
         let state = self.state.lock();
         match state.role {
@@ -300,7 +309,7 @@ impl Tcp {
                 ready |= PollEvents::PRI;
             }
         }
-        if state.error.is_some() {
+        if state.error.is_some() || self.sends.has_notice() {
             ready |= PollEvents::ERR;
         }
         ready

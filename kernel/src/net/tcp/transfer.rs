@@ -189,7 +189,7 @@ impl Tcp {
         }
         if flags.contains(MsgFlags::ERRQUEUE) {
             // What refuses a connection is a reset, of which there are no reports.
-            return Err(Errno::EAGAIN);
+            return self.sends.take(self.family);
         }
         if matches!(self.state.lock().role, Role::Listener { .. }) {
             return Err(Errno::ENOTCONN);

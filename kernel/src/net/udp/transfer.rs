@@ -188,7 +188,7 @@ impl Udp {
         self.tell_error();
     }
 
-    fn tell_error(&self) {
+    pub(super) fn tell_error(&self) {
         self.for_reading.wake_all();
         self.options.listeners.tell(Reason::Error);
     }
@@ -212,8 +212,11 @@ impl Udp {
         nonblock: bool,
     ) -> Result<Incoming> {
         if flags.contains(MsgFlags::ERRQUEUE) {
-            let (report, control) = self.next_report()?;
-            return report.read(dst, self.family, control);
+            return match self.next_report() {
+                Ok((report, control)) => report.read(dst, self.family, control),
+                Err(Errno::EAGAIN) => self.sends.take(self.family),
+                Err(error) => Err(error),
+            };
         }
         let peek = flags.contains(MsgFlags::PEEK);
         let Some((datagram, control)) = self.next(nonblock, peek)? else {

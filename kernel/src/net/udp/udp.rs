@@ -14,10 +14,10 @@ use crate::net::bind::check_bind;
 use crate::net::count;
 use crate::net::inbox::Inbox;
 use crate::net::name::SockName;
-use crate::net::option::{Options, bytes_of, known, number};
+use crate::net::option::{Options, bytes_of, known, more, number};
 use crate::net::options;
 use crate::net::ports::{self, Claim, Cover, Holder, Port};
-use crate::net::report;
+use crate::net::report::{self, Sends};
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
@@ -38,6 +38,7 @@ pub struct Udp {
     pub(super) state: SpinLock<State, level::Stream>,
     pub(super) for_reading: WaitQueue,
     pub(super) cork: Cork,
+    pub(super) sends: Sends,
 }
 
 pub(super) struct State {
@@ -70,6 +71,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
         }),
         for_reading: WaitQueue::new(),
         cork: Cork::new(),
+        sends: Sends::default(),
     })?)
 }
 
@@ -236,12 +238,20 @@ impl NetSocket for Udp {
         self.receive_datagram(dst, flags, nonblock)
     }
 
+    fn note_uncopied(&self) {
+        self.sends.add();
+        self.tell_error();
+    }
+
     fn take_error(&self) -> Option<Errno> {
         self.state.lock().error.take()
     }
 
     fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
         match level {
+            SOL_SOCKET if option == more::ZEROCOPY && self.protocol == IPPROTO_UDPLITE => {
+                number(value).and(Err(Errno::EOPNOTSUPP))
+            }
             SOL_SOCKET => {
                 self.options.set_socket(option, value)?;
                 let addr = self.options.is_on(const { known(SOL_SOCKET, so::REUSEADDR) });
@@ -292,7 +302,7 @@ impl NetSocket for Udp {
         table.watch(&self.for_reading);
         let state = self.state.lock();
         let mut ready = state.inbox.readiness();
-        if state.error.is_some() {
+        if state.error.is_some() || self.sends.has_notice() {
             ready |= PollEvents::ERR;
         }
         ready

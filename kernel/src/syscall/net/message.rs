@@ -4,6 +4,7 @@ use super::socket::{Any, any, find, read_address};
 use crate::mm::fallible::{TryGrow, TrySlice, TryVec};
 use crate::mm::user::{self, UserPtr, UserSlice};
 use crate::mm::{Sink, Source};
+use crate::net::option::{known, more};
 use crate::net::unix::flight::{Flight, Sender};
 use crate::net::unix::sender::UNKNOWN;
 use crate::net::unix::{Address, Ancillary, How, Kind, Outgoing, Socket};
@@ -13,7 +14,9 @@ use crate::syscall::caller::{fd_limit, file_any, or_sigpipe};
 use crate::syscall::file::install::reserved;
 use crate::time;
 use crate::vfs::{Capability, Fd, OpenFile};
-use abi::socket::{CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOL_SOCKET, Ucred};
+use abi::socket::{
+    CmsgHdr, MsgFlags, SCM_CREDENTIALS, SCM_MAX_FD, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, Ucred,
+};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -95,7 +98,24 @@ fn send_net(
     let nonblock = file.nonblock() || flags.contains(MsgFlags::DONTWAIT);
     let how = net::Outgoing { to: to.as_deref(), control: &controls, flags, nonblock };
     let result = socket.send(&mut Source::iovec(iov), &how);
+    if flags.contains(MsgFlags::ZEROCOPY)
+        && let Ok(sent) = result
+    {
+        note_uncopied(socket, sent);
+    }
     if flags.contains(MsgFlags::NOSIGNAL) { result } else { or_sigpipe(file, result) }
+}
+
+/// A send said that its bytes need not be copied: its sender is told when they may be used again, if it asked for that.
+#[cold]
+fn note_uncopied(socket: &dyn NetSocket, sent: usize) {
+    // A datagram is one without bytes, too.
+    if sent == 0 && socket.kind() == SOCK_STREAM {
+        return;
+    }
+    if socket.options().is_on(const { known(SOL_SOCKET, more::ZEROCOPY) }) {
+        socket.note_uncopied();
+    }
 }
 
 fn send_unix(

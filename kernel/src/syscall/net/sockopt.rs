@@ -49,6 +49,7 @@ fn set_unix(socket: &Arc<Socket>, level: i32, option: i32, value: u64, len: i32)
         if len < 4 { Err(Errno::EINVAL) } else { UserPtr::<i32>::new(value).read() }
     };
     match option {
+        more::ZEROCOPY => return number().and(Err(Errno::EOPNOTSUPP)),
         so::PASSCRED => socket.set_pass_cred(number()? != 0),
         more::PASSSEC => socket.set_pass_sec(number()? != 0),
         more::OOBINLINE => socket.set_oob_inline(number()? != 0),
@@ -128,6 +129,7 @@ fn get_unix(socket: &Arc<Socket>, level: i32, option: i32) -> Result<Vec<u8>> {
         try_copy([time.sec.to_ne_bytes(), time.usec.to_ne_bytes()].as_flattened())
     };
     Ok(match option {
+        more::ZEROCOPY => number(0)?,
         so::TYPE => number(socket.kind().number() as i32)?,
         so::DOMAIN => number(i32::from(AF_UNIX))?,
         so::PROTOCOL | so::REUSEADDR | so::BROADCAST | so::KEEPALIVE => number(0)?,
