@@ -180,11 +180,10 @@ fn tell_exiting(task: Current, status: Status) {
 #[inline]
 pub fn thread_ended(task: &Task, status: Status) -> bool {
     let Some(tracee) = task.tracing.tracee() else { return false };
-    if task.is_leader() {
-        // Told with the end of its process.
-        return true;
+    // `wait` finds a leader with the end of its process; its tracer has the signal now, and may look for the zombie.
+    if !task.is_leader() {
+        tracee.state.lock().ended = Some(status);
     }
-    tracee.state.lock().ended = Some(status);
     tell_end(&tracee, task, status);
     true
 }
