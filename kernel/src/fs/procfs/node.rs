@@ -374,8 +374,8 @@ impl TextSource for Node {
 
     fn read_at(&self, dst: &mut Sink<'_>, pos: u64, subject: u64) -> Option<Result<usize>> {
         match self.kind {
-            Kind::File(task, file) if file.name == "mem" => {
-                Some(processes().and_then(|all| all.read_memory(task.tid, subject, dst, pos)))
+            Kind::File(_, file) if file.name == "mem" => {
+                Some(processes().and_then(|all| all.read_memory(subject, dst, pos)))
             }
             _ => None,
         }
@@ -383,8 +383,8 @@ impl TextSource for Node {
 
     fn write_at(&self, src: &mut Source<'_>, pos: u64, subject: u64) -> Option<Result<usize>> {
         match self.kind {
-            Kind::File(task, file) if file.name == "mem" => {
-                Some(processes().and_then(|all| all.write_memory(task.tid, subject, src, pos)))
+            Kind::File(_, file) if file.name == "mem" => {
+                Some(processes().and_then(|all| all.write_memory(subject, src, pos)))
             }
             _ => None,
         }

@@ -101,19 +101,13 @@ pub trait ProcessTable: Send + Sync {
     fn write(&self, _tid: u32, _name: &str, _data: &[u8]) -> Result<usize> {
         Err(Errno::EINVAL)
     }
-    /// Reads the memory of a process at an address. `space` is the number that [`memory`](Self::memory) gave at open: if an
-    /// exec has replaced that memory since, nothing is read.
-    fn read_memory(&self, _tid: u32, _space: u64, _dst: &mut Sink<'_>, _pos: u64) -> Result<usize> {
+    /// Reads a process's memory at an address. `space` is the number that [`memory`](Self::memory) gave at open: once nobody
+    /// has that memory any more, nothing is read.
+    fn read_memory(&self, _space: u64, _dst: &mut Sink<'_>, _pos: u64) -> Result<usize> {
         Err(Errno::EINVAL)
     }
     /// Writes the memory, in the same way.
-    fn write_memory(
-        &self,
-        _tid: u32,
-        _space: u64,
-        _src: &mut Source<'_>,
-        _pos: u64,
-    ) -> Result<usize> {
+    fn write_memory(&self, _space: u64, _src: &mut Source<'_>, _pos: u64) -> Result<usize> {
         Err(Errno::EINVAL)
     }
 }

@@ -63,7 +63,7 @@ pub trait TextSource: Send + Sync {
     fn changes(&self) -> Option<&'static Changes> {
         None
     }
-    /// Reads in place of a text (a process's memory), while the subject is still this one.
+    /// Reads in place of a text (a process's memory); the subject is that which it had when it was opened.
     fn read_at(&self, _dst: &mut Sink<'_>, _pos: u64, _subject: u64) -> Option<Result<usize>> {
         None
     }
@@ -221,13 +221,13 @@ impl TextOps {
 
 impl FileOps for TextOps {
     fn read(&self, _: &OpenFile, dst: &mut Sink<'_>, pos: &mut u64) -> Result<usize> {
-        if self.source.subject() != self.subject {
-            return Ok(0);
-        }
         if let Some(result) = self.source.read_at(dst, *pos, self.subject) {
             let done = result?;
             *pos = pos.saturating_add(done as u64);
             return Ok(done);
+        }
+        if self.source.subject() != self.subject {
+            return Ok(0);
         }
         if *pos != 0 && self.source.is_read_at_once() {
             return Ok(0);
@@ -255,13 +255,13 @@ impl FileOps for TextOps {
     }
 
     fn write(&self, _: &OpenFile, src: &mut Source<'_>, pos: &mut u64) -> Result<usize> {
-        if self.source.subject() != self.subject {
-            return Ok(0);
-        }
         if let Some(result) = self.source.write_at(src, *pos, self.subject) {
             let done = result?;
             *pos = pos.saturating_add(done as u64);
             return Ok(done);
+        }
+        if self.source.subject() != self.subject {
+            return Ok(0);
         }
         let is_value = self.source.is_value();
         if is_value && *pos != 0 {

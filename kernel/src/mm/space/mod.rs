@@ -29,7 +29,7 @@ pub use area::droppable::drop_pages;
 pub use area::unmap::MAX_MAP_COUNT;
 pub(super) use area::unmap::{is_mapped_writable, unmap_everywhere};
 pub use limits::register_limits;
-pub use registry::kept_pages;
+pub use registry::{find, kept_pages};
 pub(super) use space::AddressSpace;
 pub use table::barrier::{Membarrier, barrier_everywhere};
 pub(super) use table::shootdown::init;

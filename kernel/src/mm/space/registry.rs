@@ -1,4 +1,5 @@
-//! All address spaces, in order of creation: for taking a file's pages out of every mapping.
+//! All address spaces, in order of creation: for taking a file's pages out of every mapping,
+//! and for who has kept a space's number and not the space.
 //!
 //! A walk visits ascending ids. A space that is forked during the walk gets a greater id than all others, so
 //! the walk comes to it even if its parent was not visited yet. Owns the list, of weak references:
@@ -62,6 +63,13 @@ pub(super) fn remove(id: u64) {
     while let Some((_, None)) = registry.entries.last() {
         registry.entries.pop();
     }
+}
+
+/// The space with this number, while a task has it.
+pub fn find(id: u64) -> Option<Arc<AddressSpace>> {
+    let registry = REGISTRY.lock();
+    let at = registry.entries.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+    registry.entries[at].1.as_ref()?.upgrade()
 }
 
 /// Calls `visit` for every space, newest last, including those made meanwhile.

@@ -2,8 +2,8 @@
 
 use crate::base::PAGE_SIZE;
 use crate::fs::procfs::{Row, TextBuf};
-use crate::mm::AddressSpace;
 use crate::mm::fallible::TryString;
+use crate::mm::space;
 use crate::mm::space::request::{VmFlags, VmaInfo};
 use crate::mm::{Sink, Source};
 use crate::process::task::task::Task;
@@ -12,7 +12,6 @@ use crate::try_format;
 use crate::vfs::DevId;
 use abi::{Errno, Result};
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// The pages of the program's own code; all other executable ones are of libraries.
@@ -86,15 +85,10 @@ pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
     text.finish()
 }
 
-/// The process's memory, if it is still the one with the number `id`: a program that it has executed since is nobody's to see who was
-/// let into the one before.
-fn memory_of(task: &Task, id: u64) -> Option<Arc<AddressSpace>> {
-    task.mm_arc().filter(|mm| mm.id() == id)
-}
-
-/// Bytes of the process's memory at `pos`.
-pub(super) fn read_mem(task: &Task, id: u64, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
-    let Some(mm) = memory_of(task, id) else { return Ok(0) };
+/// Bytes at `pos` of the memory with the number `id`. It is there while anybody has it, whoever has ended; a program that a process has
+/// executed since is nobody's to see who was let into the one before.
+pub(super) fn read_mem(id: u64, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
+    let Some(mm) = space::find(id) else { return Ok(0) };
     let mut done = 0;
     let mut page = [0; 512];
     while dst.remaining() > 0 && killable().is_ok() {
@@ -112,10 +106,10 @@ pub(super) fn read_mem(task: &Task, id: u64, dst: &mut Sink<'_>, pos: u64) -> Re
     if done == 0 && dst.remaining() > 0 { Err(Errno::EIO) } else { Ok(done) }
 }
 
-/// Changes the process's memory at `pos`, whatever the protection of private mappings is, as a debugger does: the count before the
+/// Changes the memory with the number `id` at `pos`, whatever the protection of private mappings is, as a debugger does: the count before the
 /// first page that cannot be written.
-pub(super) fn write_mem(task: &Task, id: u64, src: &mut Source<'_>, pos: u64) -> Result<usize> {
-    let Some(mm) = memory_of(task, id) else { return Ok(0) };
+pub(super) fn write_mem(id: u64, src: &mut Source<'_>, pos: u64) -> Result<usize> {
+    let Some(mm) = space::find(id) else { return Ok(0) };
     let (mut done, asked) = (0, src.remaining());
     let mut piece = [0; 512];
     while src.remaining() > 0 && killable().is_ok() {

@@ -196,11 +196,11 @@ impl ProcessTable for Processes {
         misc::write(&*task(tid)?, name, data)
     }
 
-    fn read_memory(&self, tid: u32, space: u64, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
-        memory::read_mem(&*task(tid)?, space, dst, pos)
+    fn read_memory(&self, space: u64, dst: &mut Sink<'_>, pos: u64) -> Result<usize> {
+        memory::read_mem(space, dst, pos)
     }
 
-    fn write_memory(&self, tid: u32, space: u64, src: &mut Source<'_>, pos: u64) -> Result<usize> {
-        memory::write_mem(&*task(tid)?, space, src, pos)
+    fn write_memory(&self, space: u64, src: &mut Source<'_>, pos: u64) -> Result<usize> {
+        memory::write_mem(space, src, pos)
     }
 }
