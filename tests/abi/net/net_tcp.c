@@ -138,6 +138,28 @@ static void refused(void)
 	close(l);
 }
 
+/* c: the peer closes, w: it is written to, d: it writes; r: one reads, e: and asks for the error. */
+static void one_after_another(const char *order)
+{
+	int c, s;
+	connection(&c, &s);
+	SAY("-- %s", order);
+	for (const char *at = order; *at; at++) {
+		if (*at == 'c')
+			close(s);
+		else if (*at == 'd')
+			MUST(send(s, "yy", 2, 0));
+		else if (*at == 'w')
+			T(send(c, "x", 1, MSG_NOSIGNAL));
+		else if (*at == 'r')
+			T(recv(c, buf, 8, MSG_DONTWAIT));
+		else
+			SAY("error %s", so_error(c));
+		sleep_ms(10);
+	}
+	close(c);
+}
+
 static void resets(void)
 {
 	int c, s;
@@ -185,6 +207,11 @@ static void resets(void)
 		send(c, "x", 1, 0);
 	} END;
 	close(c);
+
+	/* An end of file that has come is read even if what was written since was answered by a reset. */
+	const char *orders[] = { "cwrrwe", "cwwr", "cwer", "dcwrrre", "wcrrwe", "wcwr", "dwcrrw" };
+	for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+		one_after_another(orders[i]);
 
 	/* a listener that closes on a connection it has not accepted */
 	int l = listener4(5);

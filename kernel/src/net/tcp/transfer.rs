@@ -288,7 +288,7 @@ impl Tcp {
         peer.options.listeners.tell_room();
     }
 
-    /// Whether nothing more will come; an error is reported only if nothing was received before.
+    /// Whether nothing more will come; an error is reported only if nothing was received before, and no end of file.
     fn nothing_more(&self, has_some: bool) -> Result<bool> {
         let mut state = self.state.lock();
         if state.received.len() > 0 {
@@ -296,6 +296,10 @@ impl Tcp {
         }
         if has_some {
             return Ok(state.error.is_some() || state.no_more_input());
+        }
+        // An end of file that has come is read for good, whatever else came behind it: the error is for who sends or asks.
+        if state.fin {
+            return Ok(true);
         }
         if let Some(error) = state.error.take() {
             return Err(error);
