@@ -1,6 +1,7 @@
 /*
  * trace_fork_regs: a tracer may set the registers of a task that is about to fork; its child begins with them, as far as a
- * program may have them: no privileged flag, and an address that is none is the child's own fault.
+ * program may have them: no privileged flag, and an address that is none is the child's own fault. That its parent is stepped
+ * is no matter to it.
  */
 #include "trace.h"
 
@@ -42,8 +43,30 @@ static void poke(const char *what, size_t reg, unsigned long value, int detaches
 	stop_of("the child's", pid);
 }
 
+/* The parent is stepped over its fork: its child is not. */
+static void steps(void)
+{
+	SAY("-- a step over the call");
+	TRACED(pid, forks());
+	struct user_regs_struct regs;
+	do {
+		MUST(ptrace(PTRACE_SYSCALL, pid, 0, 0));
+		int status;
+		MUST(waitpid(pid, &status, __WALL));
+		MUST(ptrace(PTRACE_GETREGS, pid, 0, &regs));
+	} while (regs.orig_rax != SYS_fork);
+	MUST(ptrace(PTRACE_SINGLESTEP, pid, 0, 0));
+	stop_of("its parent", pid);
+	int status = 0;
+	MUST(ptrace(PTRACE_CONT, pid, 0, 0));
+	while (waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status))
+		MUST(ptrace(PTRACE_CONT, pid, 0, 0));
+	say_status("the child's", status);
+}
+
 int main(void)
 {
+	steps();
 	size_t r11 = offsetof(struct user_regs_struct, r11), rcx = offsetof(struct user_regs_struct, rcx);
 	for (int detaches = 0; detaches < 2; detaches++) {
 		poke("privilege in r11", r11, 0x43202, detaches);

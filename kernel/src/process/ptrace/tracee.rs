@@ -192,7 +192,7 @@ impl Tracing {
     }
 
     #[inline]
-    pub(super) fn is_stepping(&self) -> bool {
+    pub(in crate::process) fn is_stepping(&self) -> bool {
         self.stepping.load(Ordering::Relaxed)
     }
 

@@ -5,7 +5,7 @@
 
 use super::family::Descent;
 use super::table;
-use crate::arch::entry::frame::TrapFrame;
+use crate::arch::entry::frame::{FLAG_TF, TrapFrame};
 use crate::arch::task::fpu::FpuState;
 use crate::arch::task::{Machine, switch};
 use crate::base::page::USER_END;
@@ -304,6 +304,10 @@ fn machine_of_child(
     let mut registers = *frame;
     registers.set_return(0);
     registers.leave_as_it_stands();
+    // The parent's tracer steps the parent only.
+    if parent.tracing.is_stepping() {
+        registers.rflags &= !FLAG_TF;
+    }
     if args.stack != 0 {
         registers.rsp = args.stack;
     }
