@@ -95,6 +95,13 @@ impl State {
         }
     }
 
+    /// Its room is free for another timer: with the state locked, so that no two have it.
+    fn disarm(&mut self) {
+        if let Some(armed) = self.armed.take() {
+            time::cancel(armed);
+        }
+    }
+
     /// Set after `old` was: that it was cancelled is still to be told.
     fn after(self, old: &Self) -> Self {
         Self { cancelled: old.cancelled, ..self }
@@ -126,10 +133,11 @@ impl State {
 impl TimerTarget for TimerFd {
     fn expired(self: Arc<Self>, _now: Nanos) {
         let mut state = self.state.lock();
-        // If it was set anew meanwhile, what is armed now is another timer.
         let now = signed(state.now());
-        if state.expired || state.next.is_none_or(|next| next > now) {
-            return;
+        let Some(next) = state.next.filter(|_| !state.expired) else { return };
+        if next > now {
+            // It was set anew meanwhile, or the clock was set back: then nothing is armed any more.
+            return self.arm_for(&mut state, next, self.clone());
         }
         state.armed = None;
         state.expired = true;
@@ -154,14 +162,11 @@ impl TimerFd {
         let now = state.now();
         state.catch_up(now);
         let old = state.setting(now);
-        let armed = state.armed.take();
+        state.disarm();
         let fresh = State::disarmed();
         *state = State { base, next, interval: new.interval, cancels, ..fresh }.after(&state);
         let cancelled = next.is_some() && state.tells_cancelled();
         drop(state);
-        if let Some(armed) = armed {
-            time::cancel(armed);
-        }
         self.arm(next);
         if cancelled { Err(Errno::ECANCELED) } else { Ok(old) }
     }
@@ -198,9 +203,11 @@ impl TimerFd {
         if state.next != Some(at) || state.expired {
             return;
         }
-        if let Some(old) = state.armed.take() {
-            time::cancel(old);
-        }
+        self.arm_for(&mut state, at, me);
+    }
+
+    fn arm_for(&self, state: &mut State, at: i64, me: Arc<Self>) {
+        state.disarm();
         let until = Moment { base: state.base, at: at.max(0).unsigned_abs() };
         state.armed = Some(time::arm_on(&self.room, until, me));
     }
@@ -259,10 +266,9 @@ impl FileOps for TimerFd {
 
     fn release(&self, _f: &OpenFile) {
         // The queue of timers holds a reference: without this the timer would outlive its file.
-        let armed = self.state.lock().armed.take();
-        if let Some(armed) = armed {
-            time::cancel(armed);
-        }
+        let mut state = self.state.lock();
+        state.next = None;
+        state.disarm();
     }
 
     fn abilities(&self) -> Abilities {

@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use super::clock::{self, realtime, wall_offset};
 use super::nanos::Nanos;
 use super::scale;
-use super::timer::{TimerId, TimerRoom, TimerTarget, arm, cancel};
+use super::timer::{self, TimerId, TimerRoom, TimerTarget, arm, cancel};
 use super::wall;
 use crate::sync::{Once, SpinLock, level};
 use abi::time::Timex;
@@ -52,12 +52,14 @@ pub fn set_realtime(now: Nanos, permission: Permission) -> Result<()> {
 /// Changes the state, and tells whoever waits for the wall clock if that was set.
 fn change<R>(act: impl FnOnce(&mut State) -> R) -> R {
     let mut state = STATE.lock();
-    let before = (wall_offset(), state.tai_offset());
+    let (wall, tai) = (wall_offset(), state.tai_offset());
     let result = act(&mut state);
-    let was_set = (wall_offset(), state.tai_offset()) != before;
+    let (wall_was_set, tai_was_set) = (wall_offset() != wall, state.tai_offset() != tai);
     drop(state);
-    if was_set {
+    if wall_was_set {
         wall::was_set();
+    } else if tai_was_set {
+        timer::clock_was_set();
     }
     result
 }
