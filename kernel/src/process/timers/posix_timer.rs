@@ -91,12 +91,15 @@ struct State {
     setting: u32,
     /// What `timer_getoverrun` says.
     overrun: i32,
+    /// It was deleted: who found it before that arms it no more.
+    deleted: bool,
 }
 
 impl State {
     /// Disarmed.
     const fn new(setting: u32) -> Self {
-        Self { base: Base::Monotonic, at: None, interval: 0, armed: None, setting, overrun: 0 }
+        let base = Base::Monotonic;
+        Self { base, at: None, interval: 0, armed: None, setting, overrun: 0, deleted: false }
     }
 }
 
@@ -171,7 +174,7 @@ impl PosixTimers {
     /// Removes a timer.
     pub fn delete(&self, id: i32) -> Result<()> {
         let timer = self.table.lock().timers.remove(&id).ok_or(Errno::EINVAL)?;
-        timer.disarm();
+        timer.end();
         Ok(())
     }
 
@@ -179,7 +182,7 @@ impl PosixTimers {
     pub fn delete_all(&self) {
         let timers = core::mem::take(&mut self.table.lock().timers);
         for timer in timers.into_values() {
-            timer.disarm();
+            timer.end();
         }
     }
 }
@@ -225,9 +228,12 @@ impl PosixTimer {
     /// [`get`](Self::get) would have.
     ///
     /// # Errors
-    /// `ESRCH` if whose time it counts is gone.
+    /// `ESRCH` if whose time it counts is gone, `EINVAL` if it was deleted meanwhile.
     pub fn set(self: &Arc<Self>, absolute: bool, value: u64, interval: u64) -> Result<(u64, u64)> {
         let (mut state, now) = self.look().ok_or(Errno::ESRCH)?;
+        if state.deleted {
+            return Err(Errno::EINVAL);
+        }
         let old = (self.left(&state, now), state.interval);
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
@@ -254,12 +260,13 @@ impl PosixTimer {
         Ok(old)
     }
 
-    fn disarm(&self) {
+    /// It was deleted.
+    fn end(&self) {
         let mut state = self.state.lock();
         if let Some(armed) = state.armed.take() {
             time::cancel(armed);
         }
-        *state = State::new(state.setting.wrapping_add(1));
+        *state = State { deleted: true, ..State::new(state.setting.wrapping_add(1)) };
     }
 
     /// Sends the signal; false if nobody will take it.
