@@ -30,10 +30,18 @@ struct Thread {
 }
 
 impl Thread {
-    /// The thread, while it has not ended.
+    /// The thread, while it has not ended: a leader not before its process, whichever thread that is by now.
     fn running(&self, process: &Process) -> Option<Arc<Task>> {
-        let task = self.task.upgrade()?;
-        (!process.is_zombie() && process.has_thread(&task)).then_some(task)
+        if process.is_zombie() {
+            return None;
+        }
+        if self.tid == process.pid() {
+            let leader = super::table::lookup_task(self.tid)?;
+            return core::ptr::eq(Arc::as_ptr(leader.process()), process).then_some(leader);
+        }
+        // By exec a thread becomes the leader, and its number is gone.
+        let is_it = |task: &Arc<Task>| task.tid() == self.tid && process.has_thread(task);
+        self.task.upgrade().filter(is_it)
     }
 }
 

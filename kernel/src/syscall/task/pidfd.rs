@@ -86,10 +86,12 @@ pub fn pidfd_getfd(pidfd: i32, fd: i32, flags: u32) -> Result<i32> {
         return Err(Errno::EINVAL);
     }
     let thread = match pidfd::target_of(&*file(pidfd)?)? {
-        Target::Process(target) => target.any_thread().filter(|_| !target.is_zombie()),
+        Target::Process(target) => process::lookup_task(target.pid())
+            .filter(|leader| Arc::ptr_eq(leader.process(), &target)),
         Target::Thread(_, thread) => thread,
     };
-    let thread = thread.ok_or(Errno::ESRCH)?;
+    // A leader that has ended has no files, whatever its process still has.
+    let thread = thread.filter(|thread| thread.files_arc().is_some()).ok_or(Errno::ESRCH)?;
     let steady = process::may_attach(&thread).ok_or(Errno::EPERM)?;
     let files = thread.files_arc().ok_or(Errno::ESRCH)?;
     let theirs = files.get_any(Fd(fd))?;
