@@ -71,7 +71,7 @@ static void failing_broken(const struct call *call, int nth, const char *what, i
 }
 
 /* Makes the call with its first allocation failing, its second, and so on until there are no more. */
-static void fail_each(const struct call *call)
+static UNUSED void fail_each(const struct call *call)
 {
 	int nth = 1, broken = 0, fails = 1;
 	for (; fails && nth < MOST_ALLOCATIONS && broken < 3; nth++) {

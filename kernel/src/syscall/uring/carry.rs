@@ -45,12 +45,11 @@ pub fn begin(ring: &Ring, state: &mut State, chain: Chain) {
     if !ring.is_mine() {
         return refuse_all(ring, state, chain, Errno::EAGAIN);
     }
-    let first = chain.requests.front().cloned();
-    if state.deferred.try_push(chain).is_err()
-        && let Some(first) = first
-    {
-        refuse(ring, state, &first, Errno::ENOMEM);
+    if let Err(error) = state.deferred.try_room(1) {
+        return refuse_all(ring, state, chain, error);
     }
+    // There is room.
+    let _there = state.deferred.try_push(chain);
 }
 
 /// Completes a chain of which nothing is carried out.
@@ -304,7 +303,7 @@ fn needs_nobody(request: &Request) -> bool {
     matches!(request.sqe.opcode, op::POLL_ADD | op::TIMEOUT | op::LINK_TIMEOUT | op::NOP)
 }
 
-/// Lets a request wait, with what is linked to it.
+/// Lets a request wait, with what is linked to it; after an error that is still in `rest`.
 fn park(
     ring: &Ring,
     state: &mut State,
@@ -337,7 +336,6 @@ fn park(
         wait.wanted,
         deadline,
     )?;
-    parked.rest = core::mem::take(rest);
     let sqe = &parked.request.sqe;
     let counts = sqe.off != 0 && sqe.op_flags & TIMEOUT_MULTISHOT == 0;
     if sqe.opcode == op::TIMEOUT && counts {
@@ -345,6 +343,10 @@ fn park(
     }
     let counts = parked.since.is_some();
     state.parked.try_put(at, try_box(parked)?)?;
+    // Only now: what is linked to one that cannot wait is still told of.
+    if let Some(parked) = state.parked.get_mut(&at) {
+        parked.rest = core::mem::take(rest);
+    }
     state.counting += usize::from(counts);
     Ok(())
 }
