@@ -4,6 +4,7 @@
  */
 #include "uring.h"
 #include "meet.h"
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 

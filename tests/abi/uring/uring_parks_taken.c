@@ -4,6 +4,7 @@
  */
 #include "uring.h"
 #include "failing.h"
+#include <poll.h>
 
 static struct ring r;
 static int ends[2];
