@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use super::{Options, Suite};
+use xtask_host::tally::Tally;
+
+use super::{Options, Suite, compare, words};
 use crate::outcomes::{Outcomes, STATUS, ended};
 use crate::programs::MARK;
 
@@ -30,7 +32,7 @@ const GDB: Suite = Suite {
         "procps",
     ],
     is_listed: true,
-    silence: 1200,
+    silence: 300,
     sample: &[
         "gdb.base/break-entry",
         "gdb.base/catch-signal-fork",
@@ -53,6 +55,11 @@ impl Gdb {
     pub fn run(self) -> Result<ExitCode> {
         self.options.run(&GDB)
     }
+}
+
+/// CI's part of it.
+pub fn sample() -> Result<Tally> {
+    compare(&GDB, &words(GDB.sample), &Options { smp: 2, sample: true, ..Options::default() })
 }
 
 /// How each file ended, and below it the verdicts of each of its checks, in order where they have one name.

@@ -22,8 +22,8 @@ use xtask_host::tally::Tally;
 use crate::debian::root;
 use crate::outcomes::{self, Outcomes};
 
-pub use gdb::Gdb;
-pub use strace::{Strace, sample};
+pub use gdb::{Gdb, sample as gdb_sample};
+pub use strace::{Strace, sample as strace_sample};
 
 /// A suite: its folder in `tests`, and what the root must have to build and to run it.
 struct Suite {
@@ -69,7 +69,7 @@ impl Options {
             (false, false) => self.tests.clone(),
         };
         if let Some(only) = &self.only {
-            let root = suite.root(self.fresh)?;
+            let root = suite.root(&self)?;
             print!("{}", boots::ran(suite, &root, only, &tests, self.smp)?);
             return Ok(ExitCode::SUCCESS);
         }
@@ -83,7 +83,7 @@ fn words(names: &[&str]) -> Vec<String> {
 
 /// Runs the tests on both kernels, and says of each how it ended.
 fn compare(suite: &Suite, tests: &[String], options: &Options) -> Result<Tally> {
-    let root = suite.root(options.fresh)?;
+    let root = suite.root(options)?;
     let on = |kernel: &str, tests: &[String]| {
         boots::ran(suite, &root, kernel, tests, options.smp).map(|output| (suite.read)(&output))
     };
@@ -107,15 +107,16 @@ fn compare(suite: &Suite, tests: &[String], options: &Options) -> Result<Tally> 
 }
 
 impl Suite {
-    /// The tar of the root in which the suite was built.
-    fn root(&self, fresh: bool) -> Result<PathBuf> {
+    /// The tar of the root in which the suite was built; one for the sample of a list is made much sooner.
+    fn root(&self, options: &Options) -> Result<PathBuf> {
         let mut hook = root::hook(&[], false);
-        let names = self.names()?.join("\n");
+        let is_sample = options.sample && self.is_listed;
+        let names = if is_sample { words(self.sample) } else { self.names()? }.join("\n");
         for (name, text) in [("names", names), ("build.sh", self.script("build.sh")?)] {
             hook += &format!("cat > \"$1/{name}\" <<'END-OF-FILE'\n{text}\nEND-OF-FILE\n");
         }
         hook += "chroot \"$1\" /bin/sh /build.sh\nrm \"$1/build.sh\"\n";
-        root::tar(self.packages, &hook, fresh)
+        root::tar(self.packages, &hook, options.fresh)
     }
 
     /// All tests, where they are listed.
