@@ -738,6 +738,12 @@ static const struct benchmark benchmarks[] = {
 #define COUNT (sizeof benchmarks / sizeof benchmarks[0])
 
 /* One repetition. The warm-up brings files, page tables and caches to the state of a busy system. */
+/* No-operations that tell a plugin of QEMU's where a measurement is: xtask/bench/model/plugin.c. */
+#define MARK_WARM 0x1ea0ae00
+#define MARK_BEGIN 0x1ea0ae01
+#define MARK_END 0x1ea0ae02
+#define MARK(number) __asm__ volatile("nopl %c0(%%rax)" : : "i"(number) : "memory")
+
 static void repeat(const struct benchmark *b, long n)
 {
 	long bad = b->before ? b->before() : 0;
@@ -745,9 +751,12 @@ static void repeat(const struct benchmark *b, long n)
 		printf("bench %s 0 0 FAIL set-up\n", b->name);
 		return;
 	}
+	MARK(MARK_WARM);
 	bad += b->run(n / 10 ? n / 10 : 1);
 	uint64_t start = now_ns();
+	MARK(MARK_BEGIN);
 	bad += b->run(n);
+	MARK(MARK_END);
 	uint64_t total = now_ns() - start;
 	if (b->after)
 		bad += b->after();

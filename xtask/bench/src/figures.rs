@@ -49,6 +49,8 @@ pub struct Figures {
     /// In the order of their first appearance: `bench` prints them in a sensible one.
     pub order: Vec<String>,
     pub samples: BTreeMap<String, Samples>,
+    /// Each measurement of the guest in its order, and how often it did the work.
+    pub windows: Vec<(String, f64)>,
     /// Benchmarks whose work was not done right, with the reason.
     pub failures: Vec<String>,
     /// Benchmarks that this kernel cannot run.
@@ -84,7 +86,10 @@ impl Figures {
         match words[..] {
             ["bench", name, iterations, total, "ok"] => {
                 match (iterations.parse::<f64>(), total.parse::<f64>()) {
-                    (Ok(n), Ok(total)) if n > 0.0 => self.add(name, total / n),
+                    (Ok(n), Ok(total)) if n > 0.0 => {
+                        self.add(name, total / n);
+                        self.windows.push((name.to_owned(), n));
+                    }
                     _ => self.failures.push(format!("cannot read {line:?}")),
                 }
             }

@@ -78,6 +78,10 @@ pub struct Bench {
     /// Write the medians into docs/figures.toml and the pages that show them
     #[arg(long, conflicts_with_all = ["quick", "shard", "results"])]
     pub(super) write_figures: bool,
+    /// Count what hardware pays for: misses of caches and TLBs, locked and serialising instructions, exits to a hypervisor. Best
+    /// with `--smp 2`: for one CPU Linux takes its locks out
+    #[arg(long, conflicts_with_all = ["shard", "results", "report", "check_baseline", "write_baseline", "write_figures", "json", "runs"])]
+    pub(super) model: bool,
     #[command(flatten)]
     pub(super) shards: ShardArgs,
     #[command(flatten)]
@@ -121,6 +125,7 @@ impl Bench {
             report: false,
             check_baseline: false,
             write_baseline: false,
+            model: false,
             shards: ShardArgs::default(),
             machine: machine.clone(),
         }
@@ -140,6 +145,9 @@ impl Bench {
             build::initramfs()?;
         } else {
             build::build(build::Options::SHIPPED)?;
+        }
+        if self.model {
+            return self.model();
         }
         let machine = self.machine.machine()?;
         if self.shards.is_asked() {
