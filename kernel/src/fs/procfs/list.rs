@@ -87,14 +87,19 @@ pub(super) fn read_tasks(
     let processes = processes()?;
     let pid = processes.process_of(task.tid).ok_or(Errno::ENOENT)?;
     let mut at = u32::try_from(from).unwrap_or(u32::MAX);
-    while let Some(tid) = processes.next_task(pid, at) {
-        at = tid.saturating_add(1);
-        let ino = ino_of(Task { tid, in_task: true }, 0);
-        if !emit_number(tid, ino, FileType::Dir, u64::from(at), emit) {
-            break;
+    loop {
+        let tasks = processes.next_tasks(pid, at);
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        for tid in tasks {
+            at = tid.saturating_add(1);
+            let ino = ino_of(Task { tid, in_task: true }, 0);
+            if !emit_number(tid, ino, FileType::Dir, u64::from(at), emit) {
+                return Ok(());
+            }
         }
     }
-    Ok(())
 }
 
 pub(super) fn read_fds(

@@ -27,7 +27,9 @@ mod text;
 pub use file::{Fixed, Made, Pieces, ProcFile, Text};
 pub use fixed::{register_file, register_line, register_numbers, register_stream};
 pub use node::process_of;
-pub use process::{CpuTotals, PidFile, ProcessTable, Totals, is_capable, register_process_table};
+pub use process::{
+    CpuTotals, PidFile, ProcessTable, SomeTasks, Totals, is_capable, register_process_table,
+};
 pub use row::Row;
 pub(super) use start::init;
 pub use sysctl::{

@@ -13,7 +13,7 @@ use super::list::{
 use super::mounts::MountText;
 use super::ns::NAMESPACES;
 use super::pid::{self, Entry, Link, Task};
-use super::process::{PidFile, processes};
+use super::process::{PidFile, ProcessTable, processes};
 use super::text::{TextBuf, TextOps, TextSource};
 use crate::mm::fallible::{try_arc, try_copy};
 use crate::mm::{Sink, Source};
@@ -186,16 +186,11 @@ impl Inode for Node {
             }
             // One link for each thread besides the directory's own two: programs count threads that way.
             Kind::Tasks(task) => {
-                let next_task = |from| {
-                    let processes = processes().ok()?;
-                    processes.next_task(processes.process_of(task.tid)?, from)
+                let count = |processes: &'static dyn ProcessTable| {
+                    Some(processes.task_count(processes.process_of(task.tid)?))
                 };
-                meta.nlink = 2;
-                let mut tid = 0;
-                while let Some(next) = next_task(tid) {
-                    meta.nlink = meta.nlink.saturating_add(1);
-                    tid = next.saturating_add(1);
-                }
+                let tasks = processes().ok().and_then(count).unwrap_or(0);
+                meta.nlink = tasks.saturating_add(2);
             }
             _ => {}
         }

@@ -10,6 +10,7 @@ use crate::vfs::{Capability, FdTable, FsContext, Owner, Path};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use arrayvec::ArrayVec;
 
 /// One file that the layer of processes provides in each /proc/PID (and /proc/PID/task/TID).
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +54,9 @@ pub struct Totals {
     pub forks: u64,
 }
 
+/// As many ids of tasks as are asked for at once: a look at all threads of a process finds them.
+pub type SomeTasks = ArrayVec<u32, 64>;
+
 /// Processes as procfs sees them. `tid` names a task; a process is named by its leader's.
 pub trait ProcessTable: Send + Sync {
     /// Process and task of the caller.
@@ -61,8 +65,10 @@ pub trait ProcessTable: Send + Sync {
     fn next_pid(&self, from: u32) -> Option<u32>;
     /// The process that `tid` belongs to, if it lives (or is a zombie).
     fn process_of(&self, tid: u32) -> Option<u32>;
-    /// The smallest task id of process `pid` that is at least `from`.
-    fn next_task(&self, pid: u32, from: u32) -> Option<u32>;
+    /// Of the task ids of process `pid` that are at least `from` the smallest ones, in order; none if there is no more.
+    fn next_tasks(&self, pid: u32, from: u32) -> SomeTasks;
+    /// How many tasks process `pid` has.
+    fn task_count(&self, pid: u32) -> u32;
     /// Who owns an entry of its directory: root if the process is not dumpable, except for directories that everybody
     /// may list (`is_open`).
     fn owner(&self, tid: u32, is_open: bool) -> Owner;

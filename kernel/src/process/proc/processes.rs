@@ -4,7 +4,7 @@
 
 use super::{memory, misc, objects, phases, shown, stat, status, symbols, totals};
 use crate::fs::procfs::{
-    PidFile, ProcessTable, TextBuf, Totals, register_process_table, register_setting,
+    PidFile, ProcessTable, SomeTasks, TextBuf, Totals, register_process_table, register_setting,
 };
 use crate::mm::{Sink, Source};
 use crate::process::exec::{LEGACY_VA_LAYOUT, RANDOMIZE_VA_SPACE};
@@ -114,15 +114,28 @@ impl ProcessTable for Processes {
         task(tid).ok().map(|task| task.process().pid().unsigned_abs())
     }
 
-    fn next_task(&self, pid: u32, from: u32) -> Option<u32> {
-        let mut next = None;
-        shown::for_each_thread(&*process(pid)?, &mut |thread| {
+    fn next_tasks(&self, pid: u32, from: u32) -> SomeTasks {
+        let mut tasks = SomeTasks::new();
+        let Some(process) = process(pid) else { return tasks };
+        shown::for_each_thread(&process, &mut |thread| {
             let tid = thread.tid().unsigned_abs();
-            if tid >= from && next.is_none_or(|next| tid < next) {
-                next = Some(tid);
+            let is_wanted =
+                tid >= from && tasks.last().is_none_or(|&last| tid < last || !tasks.is_full());
+            if !is_wanted {
+                return;
             }
+            if tasks.is_full() {
+                tasks.pop();
+            }
+            let at = tasks.partition_point(|&there| there < tid);
+            tasks.insert(at, tid);
         });
-        next
+        tasks
+    }
+
+    fn task_count(&self, pid: u32) -> u32 {
+        let count = process(pid).map_or(0, |process| shown::thread_count(&process));
+        u32::try_from(count).unwrap_or(u32::MAX)
     }
 
     fn owner(&self, tid: u32, is_open: bool) -> Owner {
