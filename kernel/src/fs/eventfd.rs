@@ -5,7 +5,7 @@
 
 use crate::mm::fallible::try_arc;
 use crate::mm::{Sink, Source};
-use crate::sync::{PollTable, SpinLock, WaitQueue, level};
+use crate::sync::{BY_RING, PollTable, SpinLock, WaitQueue, level};
 use crate::try_format;
 use crate::vfs::anon::anonymous;
 use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
@@ -37,21 +37,21 @@ impl EventFd {
         Some(taken)
     }
 
-    /// Adds one on the kernel's behalf; a full counter stays as it is.
+    /// Adds one on a ring's behalf; a full counter stays as it is.
     pub fn signal(&self) {
         if self.add(1).is_some() {
-            self.for_readers.wake_events(PollEvents::READABLE.bits());
+            self.for_readers.wake_events(PollEvents::READABLE.bits() | BY_RING);
         }
     }
 
-    /// Adds one on the kernel's behalf if there is nothing: whoever looks then has something to see.
+    /// Adds one on a ring's behalf if there is nothing: whoever looks then has something to see.
     pub fn signal_if_empty(&self) {
         let mut count = self.count.lock();
         let was_empty = *count == 0;
         *count = (*count).max(1);
         drop(count);
         if was_empty {
-            self.for_readers.wake_events(PollEvents::READABLE.bits());
+            self.for_readers.wake_events(PollEvents::READABLE.bits() | BY_RING);
         }
     }
 

@@ -22,4 +22,4 @@ pub use pace::{Pace, cond_resched, killable};
 pub use part::{Part, Parted, Parts};
 pub use slots::Slots;
 pub use spin::{SpinGuard, SpinLock, assert_may_block};
-pub use wait::{PollTable, Registrations, WaitQueue, Wake};
+pub use wait::{BY_RING, PollTable, Registrations, WaitQueue, Wake};

@@ -16,6 +16,10 @@ use core::sync::atomic::{Ordering, fence};
 
 pub use alea_waitlist::Wake;
 
+/// Beside the poll bits of a wake-up: a completion of a ring is behind it (`EPOLL_URING_WAKE`), so that a request of a ring which is
+/// woken by it and comes again would feed itself.
+pub const BY_RING: u32 = 1 << 27;
+
 /// Monotonic nanoseconds since boot, as `time` counts them.
 pub type Deadline = u64;
 

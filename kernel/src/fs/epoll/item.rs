@@ -9,7 +9,7 @@
 
 use crate::mm::fallible::try_arc;
 use crate::sync::counted::{Counted, Kind};
-use crate::sync::{PollTable, Registrations, SpinLock, WaitQueue, Wake, level};
+use crate::sync::{BY_RING, PollTable, Registrations, SpinLock, WaitQueue, Wake, level};
 use crate::vfs::object::file::FileWatcher;
 use crate::vfs::per_user::Charge;
 use crate::vfs::{OpenFile, PollEvents};
@@ -165,11 +165,12 @@ impl Bell {
         self.events.load(Ordering::Relaxed)
     }
 
-    /// Puts the item on the ready list and wakes a waiter. Returns whether a thread that sleeps in the epoll was woken.
-    fn ring(&self) -> bool {
+    /// Puts the item on the ready list and wakes a waiter, with what else is said of the wake-up. Returns whether a thread that sleeps
+    /// in the epoll was woken.
+    fn ring(&self, more: u32) -> bool {
         let list = &self.place.list;
         list.change(|items| items.push_back(self.place.at));
-        list.waiters.wake_events(PollEvents::READABLE.bits())
+        list.waiters.wake_events(PollEvents::READABLE.bits() | more)
     }
 }
 
@@ -181,7 +182,7 @@ impl Wake for Bell {
         if wanted == 0 || (events != 0 && events & wanted == 0) {
             return false;
         }
-        let told = self.ring();
+        let told = self.ring(events & BY_RING);
         let both = PollEvents::IN | PollEvents::OUT;
         let of_interest = match PollEvents::from_bits_truncate(events) & both {
             PollEvents::IN => wanted & PollEvents::IN.bits() != 0,
@@ -303,7 +304,7 @@ impl Item {
 
     /// Puts the item on the ready list and wakes a waiter.
     pub fn queue(&self) {
-        self.bell.ring();
+        self.bell.ring(0);
     }
 }
 

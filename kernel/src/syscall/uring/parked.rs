@@ -13,7 +13,7 @@ use super::request::Request;
 use crate::mm::fallible::{TryGrow, TryMap, try_arc};
 use crate::process::Task;
 use crate::process::task::later::leave_to;
-use crate::sync::{Mutex, PollTable, Registrations, WaitQueue, Wake};
+use crate::sync::{BY_RING, Mutex, PollTable, Registrations, WaitQueue, Wake};
 use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
 use crate::vfs::{OpenFile, PollEvents};
 use abi::uring::{Cqe, setup, sq_flag};
@@ -124,7 +124,7 @@ impl Tower {
     /// There is work, which is for everybody or not: who waits, and who looks at the flags, learns of it.
     pub fn tell_work(&self, is_free: bool) {
         self.note_work(is_free);
-        self.waiters.wake_events(PollEvents::READABLE.bits());
+        self.waiters.wake_events(PollEvents::READABLE.bits() | BY_RING);
     }
 
     /// Whether there is work of which the eventfd was not told; it is now.
@@ -266,6 +266,8 @@ pub struct Bell {
     rung: Arc<Rung>,
     /// The time has come. SeqCst, as `rung`.
     late: AtomicBool,
+    /// A completion of a ring has woken it. Relaxed: set before it rings.
+    by_ring: AtomicBool,
 }
 
 impl Bell {
@@ -284,6 +286,9 @@ impl Wake for Bell {
     fn wake(&self, events: u32) -> bool {
         if events != 0 && events & self.wanted.load(Ordering::SeqCst) == 0 {
             return false;
+        }
+        if events & BY_RING != 0 {
+            self.by_ring.store(true, Ordering::Relaxed);
         }
         self.ring();
         true
@@ -348,6 +353,7 @@ impl Parked {
             at,
             rung: all.of(at)?,
             late: AtomicBool::new(false),
+            by_ring: AtomicBool::new(false),
         })?;
         let room = deadline.map(|_| TimerRoom::one_of_many()).transpose()?;
         let mut registrations = None;
@@ -382,9 +388,11 @@ impl Parked {
         self.bell.maker.task.is_exiting()
     }
 
-    /// Whether a poll can be told of again and again: not of a ring, which each completion would wake, as on Linux.
+    /// Whether a poll can be told of again and again: not of a ring, nor of what a ring has told, which each completion would wake, as
+    /// on Linux.
     pub fn comes_again(&self) -> bool {
-        !self.file.as_deref().is_some_and(is_for_ring)
+        let by_ring = self.bell.by_ring.load(Ordering::Relaxed);
+        !by_ring && !self.file.as_deref().is_some_and(is_for_ring)
     }
 
     /// Whether its time has come.

@@ -15,7 +15,7 @@ use crate::fs::eventfd::EventFd;
 use crate::mm::AddressSpace;
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::process::{self, Task};
-use crate::sync::{Mutex, Pace, PollTable};
+use crate::sync::{BY_RING, Mutex, Pace, PollTable};
 use crate::vfs::{Cred, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position};
 use abi::uring::{Cqe, EVENTFD_DISABLED, setup, sq_flag};
 use abi::{Errno, Result};
@@ -310,7 +310,7 @@ impl Ring {
             self.shared().set_cq_tail(state.cq_tail);
         }
         if is_new || self.has_kept() {
-            self.tower.waiters.wake_events(PollEvents::READABLE.bits());
+            self.tower.waiters.wake_events(PollEvents::READABLE.bits() | BY_RING);
         }
         if is_new && let Some(counter) = self.told_by(state) {
             counter.signal();
