@@ -5,7 +5,7 @@ echo 'set gdb_test_timeout 30' >> /suite/gdb/testsuite/site.exp
 for name; do
 	echo "=-=-= $name"
 	read -r begun _ < /proc/uptime
-	/suite/one 240 "$name"
+	/suite/one 400 "$name"
 	status=$?
 	read -r ended _ < /proc/uptime
 	echo "from $begun to $ended"

@@ -32,7 +32,7 @@ const GDB: Suite = Suite {
         "procps",
     ],
     is_listed: true,
-    silence: 300,
+    silence: 480,
     sample: &[
         "gdb.base/break-entry",
         "gdb.base/catch-signal-fork",
