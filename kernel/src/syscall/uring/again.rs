@@ -5,7 +5,8 @@
 use super::act::transfer::transfer;
 use super::awaited;
 use super::carry::{
-    TIMEOUT_MULTISHOT, cancel, cancel_rest, finish, forget, refuse, refuse_all, run, run_next,
+    TIMEOUT_MULTISHOT, act_as, cancel, cancel_rest, finish, forget, refuse, refuse_all, run,
+    run_next,
 };
 use super::check::MULTI;
 use super::outcome::{Done, Outcome};
@@ -134,7 +135,8 @@ fn look_again(ring: &Ring, state: &mut State, at: u64) {
         }
         (op::SPLICE | op::TEE | op::FUTEX_WAIT | op::WAITID, false) => {
             let Some(file) = parked.file.clone() else { return };
-            let Some(done) = awaited::look_again(&file, &request.sqe) else { return };
+            let look = || awaited::look_again(&file, &request.sqe);
+            let Some(done) = act_as(parked.person.clone(), look) else { return };
             done
         }
         _ => {
@@ -154,8 +156,9 @@ fn move_rest(
     file: &Arc<OpenFile>,
 ) -> Option<(Request, Done)> {
     loop {
-        let request = state.parked.get(&at)?.request.clone();
-        match transfer(ring, state, file, &request) {
+        let parked = state.parked.get(&at)?;
+        let (request, person) = (parked.request.clone(), parked.person.clone());
+        match act_as(person, || transfer(ring, state, file, &request)) {
             Outcome::Done(done) => return Some((request, done)),
             Outcome::Waits(wait) => {
                 let parked = state.parked.get_mut(&at)?;

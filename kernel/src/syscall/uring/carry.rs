@@ -15,7 +15,7 @@ use super::update::{tell, update_poll, update_timeout};
 use crate::mm::fallible::{TryGrow, TryMap, try_box};
 use crate::process;
 use crate::sync::Pace;
-use crate::vfs::OpenFile;
+use crate::vfs::{Cred, OpenFile};
 use abi::uring::{CQE_NOTIF, Cqe, Sqe, ZC_COPIED, op, sqe as flag};
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
@@ -201,15 +201,25 @@ fn carry(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
 /// Carries it out as who it names.
 #[cold]
 fn carry_as(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
-    let Some(cred) = state.personalities.get(&request.sqe.personality).cloned() else {
-        return Outcome::of(Err(Errno::EINVAL));
-    };
+    match person_of(state, request) {
+        Some(person) => act_as(Some(person), || carry_out(ring, state, request)),
+        None => Outcome::of(Err(Errno::EINVAL)),
+    }
+}
+
+fn person_of(state: &State, request: &Request) -> Option<Arc<Cred>> {
+    state.personalities.get(&request.sqe.personality).cloned()
+}
+
+/// Acts with the credentials of a personality, if there is one.
+pub fn act_as<R>(person: Option<Arc<Cred>>, act: impl FnOnce() -> R) -> R {
+    let Some(person) = person else { return act() };
     let task = process::current();
     let own = task.cred_arc();
-    task.set_cred(cred);
-    let outcome = carry_out(ring, state, request);
+    task.set_cred(person);
+    let acted = act();
     task.set_cred(own);
-    outcome
+    acted
 }
 
 fn carry_out(ring: &Ring, state: &mut State, request: &Request) -> Outcome {
@@ -325,6 +335,7 @@ fn park(
     let deadline = wait.deadline.or(limit);
     let at = state.next_parked;
     state.next_parked += 1;
+    let person = person_of(state, &request);
     let all = if is_free { &mut state.free } else { &mut state.rung };
     let maker = Maker { task: process::current_arc(), when: When::of(ring.flags) };
     let mut parked = Parked::new(
@@ -336,6 +347,7 @@ fn park(
         wait.wanted,
         deadline,
     )?;
+    parked.person = person;
     let sqe = &parked.request.sqe;
     let counts = sqe.off != 0 && sqe.op_flags & TIMEOUT_MULTISHOT == 0;
     if sqe.opcode == op::TIMEOUT && counts {

@@ -15,7 +15,7 @@ use crate::process::Task;
 use crate::process::task::later::leave_to;
 use crate::sync::{BY_RING, Mutex, PollTable, Registrations, WaitQueue, Wake};
 use crate::time::{self, Nanos, TimerId, TimerRoom, TimerTarget};
-use crate::vfs::{OpenFile, PollEvents};
+use crate::vfs::{Cred, OpenFile, PollEvents};
 use abi::uring::{Cqe, setup, sq_flag};
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -312,6 +312,8 @@ pub struct Parked {
     pub request: Request,
     /// What is linked to it.
     pub rest: VecDeque<Request>,
+    /// Who it is carried out as, if its entry named a personality.
+    pub person: Option<Arc<Cred>>,
     /// What it waits for; none for a time alone.
     pub file: Option<Arc<OpenFile>>,
     bell: Arc<Bell>,
@@ -370,7 +372,17 @@ impl Parked {
         });
         let every = deadline.map_or(0, |at| at.saturating_sub(time::since_boot_ns()));
         let rest = VecDeque::new();
-        Ok(Self { request, rest, file, bell, registrations, timer, since: None, every })
+        Ok(Self {
+            request,
+            rest,
+            person: None,
+            file,
+            bell,
+            registrations,
+            timer,
+            since: None,
+            every,
+        })
     }
 
     /// Whether it is a wait at a futex that has used a wake-up, and so ends well.
