@@ -71,8 +71,10 @@ fn stop_until(
         state.stop = Some(stop);
         (state.reported, state.listening, state.order) = (false, false, None);
     }
+    task.tracing.set_standing(true);
     tell(&task, tracee, stop.why, stop.status & 0x7f);
     let info = stand(task, tracee, until);
+    task.tracing.set_standing(false);
     go_on(task, tracee, (frame, &way), info.or(stop.info))
 }
 

@@ -94,6 +94,8 @@ pub(in crate::process) struct Tracing {
     tracee: SpinLock<Option<Arc<Tracee>>, level::Owned>,
     /// Whether there is one. Relaxed: a hint, which spares the lock; who attaches makes the task look again.
     traced: AtomicBool,
+    /// It stands for its tracer. Relaxed: a hint for who chooses a thread for a signal, in an interrupt too.
+    standing: AtomicBool,
     /// It is to stop by itself, for PTRACE_INTERRUPT or a SIGCONT.
     trap: AtomicBool,
     /// How it goes on since its last stop. Relaxed here and below: the task's own.
@@ -112,6 +114,7 @@ impl Tracing {
         Self {
             tracee: SpinLock::new(None),
             traced: AtomicBool::new(false),
+            standing: AtomicBool::new(false),
             trap: AtomicBool::new(false),
             mode: AtomicU8::new(Mode::Run as u8),
             stop_seen: AtomicU32::new(0),
@@ -141,6 +144,17 @@ impl Tracing {
     /// Whether it stands for its tracer.
     pub(in crate::process) fn is_stopped(&self) -> bool {
         self.tracee().is_some_and(|tracee| tracee.state.lock().stop.is_some())
+    }
+
+    /// As [`is_stopped`](Self::is_stopped), without its lock: it may tell so a little late.
+    pub(in crate::process) fn may_stand(&self) -> bool {
+        // Relaxed: see the field.
+        self.standing.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_standing(&self, stands: bool) {
+        // Relaxed: see the field.
+        self.standing.store(stands, Ordering::Relaxed);
     }
 
     /// Makes it traced, unless it is already, or `unless` says so at that moment.

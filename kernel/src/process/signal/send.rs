@@ -141,7 +141,8 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
     }
     let wants = |t: &Task| !t.signals.blocked().contains(signal) && !t.is_exiting();
     // Of a process, `thread` is the first.
-    if wants(thread) {
+    let first_wants = wants(thread);
+    if first_wants && (target == Target::Thread || !thread.tracing.may_stand()) {
         make_look(thread);
         return;
     }
@@ -150,12 +151,13 @@ fn act(process: &Arc<Process>, thread: &Arc<Task>, target: Target, signal: Signa
     }
     let mut chosen = None;
     process.for_each_thread(&mut |t| {
-        if chosen.is_none() && wants(t) {
+        if chosen.is_none() && wants(t) && !t.tracing.may_stand() {
             chosen = Some(t.clone());
         }
     });
-    if let Some(chosen) = chosen {
-        make_look(&chosen);
+    // Who stands for its tracer takes nothing for a while; if nobody else wants it, it looks when it goes on.
+    if let Some(chosen) = chosen.as_ref().or(first_wants.then_some(thread)) {
+        make_look(chosen);
     }
 }
 
