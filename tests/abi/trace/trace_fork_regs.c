@@ -20,10 +20,9 @@ static void forks(void)
 	_exit(WIFSIGNALED(status) ? 0x80 | WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-static void poke(const char *what, size_t reg, unsigned long value, int detaches)
+/* Lets it run until it stops where it calls fork. */
+static void reach_fork(pid_t pid)
 {
-	SAY("-- %s", what);
-	TRACED(pid, forks());
 	struct user_regs_struct regs;
 	do {
 		MUST(ptrace(PTRACE_SYSCALL, pid, 0, 0));
@@ -31,6 +30,13 @@ static void poke(const char *what, size_t reg, unsigned long value, int detaches
 		MUST(waitpid(pid, &status, __WALL));
 		MUST(ptrace(PTRACE_GETREGS, pid, 0, &regs));
 	} while (regs.orig_rax != SYS_fork);
+}
+
+static void poke(const char *what, size_t reg, unsigned long value, int detaches)
+{
+	SAY("-- %s", what);
+	TRACED(pid, forks());
+	reach_fork(pid);
 	OK(ptrace(PTRACE_POKEUSER, pid, reg, value));
 	if (detaches) {
 		T(ptrace(PTRACE_DETACH, pid, 0, 0));
@@ -48,13 +54,7 @@ static void steps(void)
 {
 	SAY("-- a step over the call");
 	TRACED(pid, forks());
-	struct user_regs_struct regs;
-	do {
-		MUST(ptrace(PTRACE_SYSCALL, pid, 0, 0));
-		int status;
-		MUST(waitpid(pid, &status, __WALL));
-		MUST(ptrace(PTRACE_GETREGS, pid, 0, &regs));
-	} while (regs.orig_rax != SYS_fork);
+	reach_fork(pid);
 	MUST(ptrace(PTRACE_SINGLESTEP, pid, 0, 0));
 	stop_of("its parent", pid);
 	int status = 0;
