@@ -53,6 +53,7 @@ fn kernel_main(mut info: BootInfo) -> ! {
     time::prepare_cpu(0).expect("no memory for timers"); // timers can be armed from here on
     random::init(&info); // sources, pool, generator: secrets can be drawn from here on
     shift_stacks(); // randomize_kstack_offset=
+    want_large_pages(); // transparent_hugepage=
     show_to_programs(); // the vDSO
     vfs::NameHash::set_keys(random::secret_words()); // names can be looked up from here on
     drivers::uart::init(); // the serial port by interrupts
@@ -111,6 +112,18 @@ fn wipe_memory() {
     mm::wipe_memory(is_on(cmdline::words::INIT_ON_ALLOC), is_on(cmdline::words::INIT_ON_FREE));
 }
 
+/// Says for which mappings large pages are wanted, if the command line does.
+fn want_large_pages() {
+    if let Some(word) = cmdline::value(cmdline::words::TRANSPARENT_HUGEPAGE) {
+        match fs::huge_pages::parse(word) {
+            Some(wanted) => mm::huge::set_wanted(wanted),
+            None => {
+                log::warn!("transparent_hugepage={word} is not known: always, madvise or never")
+            }
+        }
+    }
+}
+
 /// Has system calls begin at different places of the stack, if the command line asks for it; before the table of calls is set.
 fn shift_stacks() {
     if cmdline::switch(cmdline::words::RANDOMIZE_KSTACK_OFFSET) == Some(true) {
@@ -127,6 +140,8 @@ fn start_threads() {
         let input = drivers::tty::run_hvc_input;
         process::spawn_kernel_thread("hvc0-input", input).expect("no memory for a thread");
     }
+    let body = process::start::khugepaged::run;
+    process::spawn_kernel_thread("khugepaged", body).expect("no memory for a thread");
     process::spawn_kernel_thread("timers", time::run_deferred).expect("no memory for a thread");
     if base::percpu::cpus_online() > 1 {
         let body = process::start::watchdog::run;

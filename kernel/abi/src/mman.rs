@@ -81,6 +81,7 @@ pub mod madv {
     pub const DOFORK: i32 = 11;
     pub const HUGEPAGE: i32 = 14;
     pub const NOHUGEPAGE: i32 = 15;
+    pub const COLLAPSE: i32 = 25;
     pub const DONTDUMP: i32 = 16;
     pub const DODUMP: i32 = 17;
     pub const WIPEONFORK: i32 = 18;

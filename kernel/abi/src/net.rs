@@ -85,6 +85,22 @@ pub mod ipv6 {
     pub const RECVORIGDSTADDR: i32 = 74;
 }
 
+/// Requests about interfaces, addresses and routes.
+pub const NETLINK_ROUTE: i32 = 0;
+pub const SOL_NETLINK: i32 = 270;
+
+/// Options at `SOL_NETLINK`.
+pub mod netlink {
+    pub const ADD_MEMBERSHIP: i32 = 1;
+    pub const DROP_MEMBERSHIP: i32 = 2;
+    pub const PKTINFO: i32 = 3;
+    pub const NO_ENOBUFS: i32 = 5;
+    pub const LIST_MEMBERSHIPS: i32 = 9;
+    pub const CAP_ACK: i32 = 10;
+    pub const EXT_ACK: i32 = 11;
+    pub const GET_STRICT_CHK: i32 = 12;
+}
+
 /// Options at `IPPROTO_TCP`.
 pub mod tcp {
     pub const NODELAY: i32 = 1;

@@ -33,18 +33,25 @@ pub mod so {
     pub const KEEPALIVE: i32 = 9;
     pub const LINGER: i32 = 13;
     pub const REUSEPORT: i32 = 15;
+    pub const PEEK_OFF: i32 = 42;
     pub const PASSCRED: i32 = 16;
     pub const PEERCRED: i32 = 17;
     pub const RCVLOWAT: i32 = 18;
     pub const SNDLOWAT: i32 = 19;
     pub const RCVTIMEO: i32 = 20;
     pub const SNDTIMEO: i32 = 21;
+    pub const ATTACH_FILTER: i32 = 26;
+    /// Of `getsockopt`, where it has the number of [`ATTACH_FILTER`].
+    pub const GET_FILTER: i32 = ATTACH_FILTER;
+    pub const DETACH_FILTER: i32 = 27;
     pub const PEERNAME: i32 = 28;
     pub const ACCEPTCONN: i32 = 30;
     pub const SNDBUFFORCE: i32 = 32;
     pub const RCVBUFFORCE: i32 = 33;
     pub const PROTOCOL: i32 = 38;
     pub const DOMAIN: i32 = 39;
+    pub const LOCK_FILTER: i32 = 44;
+    pub const ATTACH_BPF: i32 = 50;
 }
 
 bitflags! {

@@ -41,23 +41,23 @@ pub(crate) fn check(insns: &[Insn]) -> Result<Vec<Op>, Refusal> {
     for (at, insn) in insns.iter().enumerate() {
         ops.push(Op::decode(insn).map_err(|fault| Refusal::Instruction(at, fault))?);
     }
-    match ops.last() {
-        Some(last) if matches!(last.flow(), Flow::Ends) => {}
-        _ => return Err(Refusal::End),
-    }
-    check_flow(&ops)?;
+    check_flow(ops.iter().copied())?;
     Ok(ops)
 }
 
-/// Jumps stay inside, and cells are written before they are read.
-fn check_flow(ops: &[Op]) -> Result<(), Refusal> {
+/// The last one returns, jumps stay inside, and cells are written before they are read.
+pub(crate) fn check_flow(ops: impl ExactSizeIterator<Item = Op> + Clone) -> Result<(), Refusal> {
+    match ops.clone().last() {
+        Some(last) if matches!(last.flow(), Flow::Ends) => {}
+        _ => return Err(Refusal::End),
+    }
     // What every jump to an instruction that has been seen has written.
     let mut by_jump: Vec<Cells> = Vec::new();
     by_jump.try_reserve_exact(ops.len()).map_err(|_| Refusal::NoMemory)?;
     by_jump.resize(ops.len(), Cells::MAX);
     // What is written on the way from the instruction before; all, where there is no such way.
     let mut written: Cells = 0;
-    for (at, op) in ops.iter().enumerate() {
+    for (at, op) in ops.enumerate() {
         written &= by_jump.get(at).copied().unwrap_or(0);
         match op {
             Op::Store(cell) | Op::StoreX(cell) => written |= 1 << cell.index(),

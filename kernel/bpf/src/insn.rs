@@ -30,7 +30,7 @@ impl Insn {
     }
 }
 
-/// The opcodes that seccomp allows.
+/// The opcodes that seccomp allows, all of which filters of packets have too.
 pub mod code {
     pub const LD_W_ABS: u16 = 0x20;
     pub const LD_W_LEN: u16 = 0x80;
@@ -62,4 +62,15 @@ pub mod code {
     pub const JSET_K: u16 = 0x45;
     /// In place of K: X.
     pub const X: u16 = 0x08;
+}
+
+/// The opcodes that filters of packets have beside those.
+pub mod packet_code {
+    pub const LD_H_ABS: u16 = 0x28;
+    pub const LD_B_ABS: u16 = 0x30;
+    pub const LD_W_IND: u16 = 0x40;
+    pub const LD_H_IND: u16 = 0x48;
+    pub const LD_B_IND: u16 = 0x50;
+    pub const LDX_B_MSH: u16 = 0xb1;
+    pub const MOD_K: u16 = 0x94;
 }

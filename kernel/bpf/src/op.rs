@@ -42,6 +42,8 @@ pub(crate) enum Alu {
     Sub,
     Mul,
     Div,
+    /// Of packets' filters alone.
+    Mod,
     Or,
     And,
     Lsh,
@@ -58,6 +60,7 @@ impl Alu {
             Self::Sub => a.wrapping_sub(by),
             Self::Mul => a.wrapping_mul(by),
             Self::Div => return a.checked_div(by),
+            Self::Mod => return a.checked_rem(by),
             Self::Or => a | by,
             Self::And => a & by,
             // The low five bits count, as where Linux compiles it.
@@ -176,7 +179,7 @@ impl Op {
     pub(crate) fn weight(self) -> usize {
         match self {
             // The quotient, after a look whether it divides by zero.
-            Self::AluX(Alu::Div) => 5,
+            Self::AluX(Alu::Div | Alu::Mod) => 5,
             Self::ReturnK(_) => 2,
             // A constant that looks negative is loaded first; a jump that goes on nowhere with the next one is two, and so is
             // one whose comparison has no opposite.

@@ -199,7 +199,7 @@ fn after(ops: &[Op], by: u8) -> &[Op] {
 
 /// An instruction that goes on with the next one: what A is after it, or `None` if it divides by zero.
 #[inline(always)]
-fn step(op: Op, a: u32, x: &mut u32, cells: &mut [u32; CELLS]) -> Option<u32> {
+pub(crate) fn step(op: Op, a: u32, x: &mut u32, cells: &mut [u32; CELLS]) -> Option<u32> {
     match op {
         Op::Imm(k) => return Some(k),
         Op::ImmX(k) => *x = k,

@@ -6,7 +6,7 @@
 //! |------------------|--------------------------|-----------------------|-------------------------------|
 //! | free block head  | 0                        | FREE, order           | next and previous head        |
 //! | inside a block   | 0                        | anything without FREE | -                             |
-//! | page of data     | references               | owner                 | -                             |
+//! | page of data     | references               | owner                 | the table of a large page that begins with it |
 //! | page table       | owner's own bits         | owner, sharers        | which groups of 8 may be set  |
 //! | slab             | free count and list head | owner, size class     | next and previous partial slab|
 //!
@@ -88,6 +88,13 @@ impl FrameMeta {
     #[inline]
     pub fn change_owner(&self, owner: Owner) {
         self.info.store(owner as u32, Ordering::Relaxed);
+    }
+
+    /// Makes it a frame inside a block that nobody has. The caller has its only reference.
+    #[inline]
+    pub fn release(&self) {
+        self.info.store(0, Ordering::Relaxed);
+        self.refs.store(0, Ordering::Relaxed);
     }
 
     /// Who has it.

@@ -159,6 +159,18 @@ impl<T> RunQueue<T> {
         vruntime.max(self.least.saturating_sub(SLEEPER_BONUS))
     }
 
+    /// A normal task runs on and on, now with that run time: the least follows it, unless who waits first is behind. So those who
+    /// come later begin where it is, and not where it was when it got the CPU.
+    pub fn runs_on(&mut self, running: Standing) {
+        let first =
+            self.first.as_ref().map(|first| first.standing).filter(|first| first.is_normal());
+        if running.is_normal() {
+            let behind =
+                first.map_or(running.vruntime, |first| first.vruntime.min(running.vruntime));
+            self.least = self.least.max(behind);
+        }
+    }
+
     /// How far a run time is ahead of this queue's least.
     pub fn lead_of(&self, vruntime: u64) -> u64 {
         vruntime.saturating_sub(self.least)

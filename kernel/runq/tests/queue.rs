@@ -229,3 +229,20 @@ fn who_feeds_others_is_left_alone_for_a_while() {
     assert_eq!(queue.preempts(writer, since, || end), Preempts::Never, "hardly behind");
     assert_eq!(queue.next_look(writer, since, slice, end), Some(end + 4_000_000));
 }
+
+#[test]
+fn who_comes_later_begins_where_the_running_one_is() {
+    let mut queue: RunQueue<&str> = RunQueue::new();
+    queue.reserve(4).unwrap();
+    let (got_cpu, hours_later) = (5_000_000, 9_000_000_000_000);
+    assert!(queue.after_sleep(0) < got_cpu);
+    queue.runs_on(standing(NORMAL_RANK, hours_later));
+    assert!(hours_later - queue.after_sleep(0) <= 5_000_000, "a small lead for its sleep only");
+    // Who waits and is behind still has the lead that it had.
+    queue.push("behind", standing(NORMAL_RANK, hours_later + 1), Place::Tail);
+    queue.runs_on(standing(NORMAL_RANK, 2 * hours_later));
+    assert!(queue.after_sleep(0) <= hours_later);
+    // A real-time task has no run time that would matter.
+    queue.runs_on(standing(49, u64::MAX));
+    assert_eq!(queue.with_lead(0), hours_later + 1);
+}

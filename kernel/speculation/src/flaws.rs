@@ -25,6 +25,8 @@ pub struct Facts {
     pub microcode_options: u64,
     /// Whether two CPUs in use are threads of one core.
     pub siblings: bool,
+    /// Whether they could be.
+    pub threads: bool,
 }
 
 impl Facts {
@@ -78,6 +80,8 @@ pub(crate) mod capability {
     pub const TAA_NO: u64 = 1 << 8;
     pub const MMIO_NO: u64 = 1 << 13 | 1 << 14 | 1 << 15;
     pub const BHI_NO: u64 = 1 << 20;
+    pub const FBSDP_NO: u64 = 1 << 14;
+    pub const FB_CLEAR: u64 = 1 << 17;
     pub const PBRSB_NO: u64 = 1 << 24;
     pub const GDS_CTRL: u64 = 1 << 25;
     pub const GDS_NO: u64 = 1 << 26;
@@ -154,10 +158,9 @@ impl Flaws {
         found.bhi =
             !can(capability::BHI_NO) && !is_free(free::BHI) && (holds_ibrs || cpu.in_guest());
         // A guest may be on any machine: it is safe only where it is told so.
-        let has_bhi_control = cpu.leaf_7_2_edx >> 4 & 1 != 0;
         found.its = model.vendor == Vendor::Intel
             && !can(capability::ITS_NO)
-            && !has_bhi_control
+            && !cpu.has_bhi_control()
             && (cpu.in_guest() || is_known(has::ITS));
         found.tsa = is_known(has::TSA) && cpu.leaf_8000_0021_ecx & TSA_NO != TSA_NO;
         found.vmscape = is_known(has::VMSCAPE) && !cpu.in_guest();
@@ -171,6 +174,51 @@ impl Flaws {
 const TSA_NO: u32 = 1 << 1 | 1 << 2;
 
 impl Facts {
+    /// IA32_SPEC_CTRL is there: with IBRS and IBPB on Intel's, or by bits of their own.
+    pub(crate) fn has_spec_ctrl(&self) -> bool {
+        self.leaf_7_edx & (1 << 26 | 1 << 27) != 0
+            || self.leaf_8000_0008_ebx & (1 << 14 | 1 << 15 | 1 << 24) != 0
+    }
+
+    pub(crate) fn has_stibp(&self) -> bool {
+        self.leaf_7_edx >> 27 & 1 != 0 || self.leaf_8000_0008_ebx >> 15 & 1 != 0
+    }
+
+    pub(crate) fn prefers_stibp_always(&self) -> bool {
+        self.leaf_8000_0008_ebx >> 17 & 1 != 0
+    }
+
+    /// By IA32_SPEC_CTRL; older ones of AMD's have other registers for it, which nobody writes here.
+    pub(crate) fn has_ssbd(&self) -> bool {
+        self.leaf_7_edx >> 31 & 1 != 0 || self.leaf_8000_0008_ebx >> 24 & 1 != 0
+    }
+
+    pub(crate) fn has_bhi_control(&self) -> bool {
+        self.leaf_7_2_edx >> 4 & 1 != 0
+    }
+
+    /// VERW clears the buffers that MDS leaks.
+    pub(crate) fn has_md_clear(&self) -> bool {
+        self.leaf_7_edx >> 10 & 1 != 0
+    }
+
+    pub(crate) fn has_flush_l1d(&self) -> bool {
+        self.leaf_7_edx >> 28 & 1 != 0
+    }
+
+    /// VERW clears what TSA leaks. Linux knows some revisions of microcode that do without saying so.
+    pub(crate) fn has_verw_clear(&self) -> bool {
+        self.leaf_8000_0021_eax >> 5 & 1 != 0
+    }
+
+    pub(crate) fn has_smap(&self) -> bool {
+        self.leaf_7_ebx >> 20 & 1 != 0
+    }
+
+    pub(crate) fn has_fsgsbase(&self) -> bool {
+        self.leaf_7_ebx & 1 != 0
+    }
+
     pub(crate) fn has_rtm(&self) -> bool {
         self.leaf_7_ebx >> 11 & 1 != 0
     }

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | [`models`] | what Linux's two tables say of a model |
 //! | [`flaws`] | which flaws a CPU has |
+//! | [`choose`] | what is done against them |
+//! | [`predictors`] | Spectre v2 and speculative store bypass: for the kernel, for all, and for tasks that ask |
 //! | [`files`] | the files of `/sys/devices/system/cpu/vulnerabilities`, and their words |
 //!
 //! # Locks
@@ -16,9 +18,13 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod choose;
 pub mod files;
 pub mod flaws;
 pub mod models;
+pub mod predictors;
 
-pub use files::{Done, FILES, File, Line};
+pub use choose::{Asked, Buffers, Done, Tsa};
+pub use files::{FILES, File, Line};
 pub use flaws::{Facts, Flaws};
+pub use predictors::{Choice, Predictors, Refusal};

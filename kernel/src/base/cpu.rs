@@ -189,10 +189,25 @@ pub fn without_interrupts<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Whether a CPU that halts clears its buffers first: the other thread of its core gets what it does not use.
+static CLEARS_WHEN_IDLE: AtomicBool = AtomicBool::new(false);
+
+/// From now on a CPU that halts clears its buffers, or does not.
+pub fn clear_when_idle(clears: bool) {
+    // Relaxed: said before other CPUs run.
+    CLEARS_WHEN_IDLE.store(clears, Ordering::Relaxed);
+}
+
 /// Waits for an interrupt with interrupts on; returns with interrupts on.
 #[inline]
 pub fn wait_for_interrupt() {
     exits::count(Exit::Halt);
+    // Relaxed: see `clear_when_idle`.
+    if CLEARS_WHEN_IDLE.load(Ordering::Relaxed) {
+        // A segment that may be written to, as on the way to user mode: see `alea_verw_selector`.
+        // SAFETY: changes the zero flag, and the CPU's buffers.
+        unsafe { asm!("verw word ptr [rip + alea_verw_selector]", options(nostack)) };
+    }
     // SAFETY: `sti` takes effect after the next instruction, so no wake-up is lost in between.
     unsafe { asm!("sti", "hlt", options(nostack)) };
 }
@@ -202,6 +217,18 @@ pub fn halt_forever() -> ! {
     loop {
         // SAFETY: nothing runs after this; an NMI only makes the loop turn.
         unsafe { asm!("cli", "hlt", options(nostack)) };
+    }
+}
+
+/// Whether RDTSC and RDTSCP are faults in user mode on this CPU (CR4.TSD). Interrupts are off: other bits of CR4 change meanwhile.
+pub fn forbid_tsc(is_forbidden: bool) {
+    const TSD: u64 = 1 << 2;
+    let set = if is_forbidden { TSD } else { 0 };
+    // SAFETY: the bit means nothing for the kernel, and the others stay.
+    unsafe {
+        let cr4: u64;
+        asm!("mov {}, cr4", out(reg) cr4, options(nomem, nostack, preserves_flags));
+        asm!("mov cr4, {}", in(reg) cr4 & !TSD | set, options(nomem, nostack, preserves_flags));
     }
 }
 

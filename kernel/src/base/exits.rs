@@ -22,10 +22,15 @@ pub enum Exit {
     Random,
     /// The CPU was halted.
     Halt,
+    /// IA32_SPEC_CTRL was written.
+    Predictors,
+    /// A barrier for predictions.
+    Barrier,
 }
 
-const KINDS: usize = 6;
-const NAMES: [&str; KINDS] = ["port", "timer", "apic", "cpuid", "random", "halt"];
+const KINDS: usize = 8;
+const NAMES: [&str; KINDS] =
+    ["port", "timer", "apic", "cpuid", "random", "halt", "predictors", "barrier"];
 static COUNTS: [AtomicU64; KINDS] = [const { AtomicU64::new(0) }; KINDS];
 
 /// One more. Relaxed: statistics.

@@ -10,6 +10,7 @@ pub mod cpu;
 pub mod current;
 pub mod exits;
 pub mod image;
+pub mod isolation;
 pub mod kmap;
 pub mod memparse;
 pub mod msr;

@@ -4,6 +4,8 @@
 use core::arch::asm;
 
 pub const APIC_BASE: u32 = 0x1b;
+pub const SPEC_CTRL: u32 = 0x48;
+pub const PRED_CMD: u32 = 0x49;
 pub const DEBUGCTL: u32 = 0x1d9;
 pub const TSC_DEADLINE: u32 = 0x6e0;
 pub const X2APIC_BASE: u32 = 0x800;

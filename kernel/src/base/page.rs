@@ -48,6 +48,13 @@ pub fn nx() -> PteFlags {
     if cpu::features().nx { PteFlags::NO_EXECUTE } else { PteFlags::empty() }
 }
 
+/// Memory that is given out lies below: so a bit of an entry's address from here on means that it points to none.
+pub const FRAMES_END: u64 = 1 << 43;
+/// What an entry that maps nothing, but holds an address or a number, has besides: with all of these bits its address is one where
+/// there is no memory, also for a CPU that looks it up in its first cache before it looks at `PRESENT` (L1TF), and also if that
+/// goes by no more than 44 bits.
+pub const NOWHERE: u64 = PTE_ADDRESS & !(FRAMES_END - 1);
+
 /// The active top-level table.
 #[inline]
 pub fn read_cr3() -> PhysAddr {
@@ -85,11 +92,11 @@ pub fn flush_tlb() {
 
 /// Drops all translations, global ones included.
 pub fn flush_tlb_all() {
-    // SAFETY: toggling CR4.PGE is the architectural full flush; interrupts are off in between.
+    // SAFETY: toggling CR4.PGE, whatever it was, is the architectural full flush; interrupts are off in between.
     cpu::without_interrupts(|| unsafe {
         let cr4: u64;
         asm!("mov {}, cr4", out(reg) cr4, options(nomem, nostack, preserves_flags));
-        asm!("mov cr4, {}", in(reg) cr4 & !(1 << 7), options(nostack, preserves_flags));
+        asm!("mov cr4, {}", in(reg) cr4 ^ (1 << 7), options(nostack, preserves_flags));
         asm!("mov cr4, {}", in(reg) cr4, options(nostack, preserves_flags));
     });
 }

@@ -3,7 +3,8 @@
 //! Owns the fixed block that the entry assembly uses (`CpuBlock`) and the typed variables that
 //! upper floors declare with `per_cpu!`. All of it lies in the `.percpu` section, which is only a
 //! pattern: every CPU has a copy of it, at a distance of its own (`CpuBlock::offset`), that starts with
-//! the values the variables were declared with. The boot CPU's copy is part of the image.
+//! the values the variables were declared with. The boot CPU's copy is part of the image. A copy begins with the page that
+//! `isolation` owns; GS points behind it.
 //!
 //! Rules: kernel code is not preempted, so a reference obtained here stays this CPU's own until the task blocks. It
 //! cannot leave the closure it is given to, and inside of that the CPU is [`Pinned`]: the checking kernel panics where
@@ -38,6 +39,8 @@ pub struct CpuBlock {
     /// The running task's table of system calls, owned by the machine floor.
     calls: Cell<*const ()>,
     user_rsp: Cell<u64>,
+    /// What CR3 is on the way to user mode, where tables are isolated; `isolation` owns it.
+    user_table: Cell<u64>,
     cpu: Cell<u32>,
     irq_depth: Cell<u32>,
     /// What tracepoints there are to be told of here (`trace`); other CPUs change it.
@@ -60,11 +63,15 @@ pub const CURRENT: usize = offset_of!(CpuBlock, current);
 pub const WORK: usize = offset_of!(CpuBlock, work);
 pub const CALLS: usize = offset_of!(CpuBlock, calls);
 pub const USER_RSP: usize = offset_of!(CpuBlock, user_rsp);
+pub const USER_TABLE: usize = offset_of!(CpuBlock, user_table);
 pub const CPU: usize = offset_of!(CpuBlock, cpu);
 pub const IRQ_DEPTH: usize = offset_of!(CpuBlock, irq_depth);
 const TRACED: usize = offset_of!(CpuBlock, traced);
 /// RSP0 of the TSS doubles as the stack that SYSCALL switches to.
 pub const KERNEL_STACK: usize = offset_of!(CpuBlock, tss) + 4;
+
+/// The interrupt stack table of the TSS.
+pub const INTERRUPT_STACKS: usize = offset_of!(CpuBlock, tss) + 36;
 
 const _: () = assert!(KERNEL_STACK.is_multiple_of(8), "RSP0 must be naturally aligned");
 
@@ -83,6 +90,7 @@ static BLOCK: CpuBlock = CpuBlock {
     work: Cell::new(&raw const NO_WORK),
     calls: Cell::new(ptr::null()),
     user_rsp: Cell::new(0),
+    user_table: Cell::new(0),
     cpu: Cell::new(0),
     irq_depth: Cell::new(0),
     traced: AtomicU32::new(0),
@@ -90,6 +98,13 @@ static BLOCK: CpuBlock = CpuBlock {
     _pad: 0,
     tss: Cell::new(TaskStateSegment::new()),
 };
+
+/// The block of a CPU that runs.
+pub fn block_of(cpu: usize) -> Option<*const CpuBlock> {
+    // Relaxed: as in `PerCpu::of`.
+    let offset = OFFSETS.iter().take(cpus_online()).nth(cpu)?.load(Ordering::Relaxed);
+    Some((&raw const BLOCK).wrapping_byte_add(offset as usize))
+}
 
 /// This CPU's number, 0 for the boot CPU.
 #[inline]
@@ -288,27 +303,27 @@ impl CpuBlock {
 }
 
 unsafe extern "C" {
-    static __percpu_start: u8;
+    static __percpu_pages: u8;
     static __percpu_end: u8;
     static mut __percpu_boot: u8;
 }
 
 /// Bytes of one CPU's section.
 pub fn section_size() -> usize {
-    (&raw const __percpu_end).addr() - (&raw const __percpu_start).addr()
+    (&raw const __percpu_end).addr() - (&raw const __percpu_pages).addr()
 }
 
-/// Makes the section of CPU `cpu` at `place`, and gives its block, which lies at its start.
+/// Makes the section of CPU `cpu` at `place`, and gives its block, which lies a page behind its start.
 ///
 /// # Safety
 /// `place` is page-aligned memory of `section_size()` bytes that is mapped for ever and that nothing
 /// else uses; the CPU does not run yet.
 pub unsafe fn lay_section(place: *mut u8, cpu: usize) -> *const CpuBlock {
-    let pattern = &raw const __percpu_start;
+    let pattern = &raw const __percpu_pages;
     let offset = place.addr().wrapping_sub(pattern.addr()) as u64;
     // Relaxed: published by `set_online`.
     OFFSETS[cpu].store(offset, Ordering::Relaxed);
-    // SAFETY: the caller vouches for the place; the block is the first thing in the section.
+    // SAFETY: the caller vouches for the place; the block is part of the section.
     unsafe {
         core::ptr::copy_nonoverlapping(pattern, place, section_size());
         let block = (&raw const BLOCK).wrapping_byte_add(offset as usize);

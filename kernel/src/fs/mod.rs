@@ -7,10 +7,12 @@
 pub mod devfs;
 pub mod epoll;
 pub mod eventfd;
+pub mod huge_pages;
 mod initramfs;
 mod inotify;
 pub mod pipe;
 pub mod procfs;
+pub mod secretmem;
 mod start;
 pub mod sysfs;
 pub mod timerfd;

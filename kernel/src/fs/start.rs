@@ -3,7 +3,7 @@
 //! Runs once, on one CPU, before process 1. No locks of its own.
 
 use super::inotify::limits;
-use super::{devfs, epoll, initramfs, pipe, procfs, sysfs, tmpfs};
+use super::{devfs, epoll, huge_pages, initramfs, pipe, procfs, sysfs, tmpfs};
 use crate::cmdline::{self, words};
 use crate::vfs::object::mount;
 use crate::vfs::{Mount, MountFlags, Path, admission, anon, registry};
@@ -16,6 +16,7 @@ pub fn init(initramfs: &[u8]) -> core::result::Result<usize, initramfs::Error> {
     devfs::init();
     register_file_systems();
     procfs::init().and_then(|()| sysfs::init()).map_err(failed)?;
+    huge_pages::init().map_err(failed)?;
     limits::register().map_err(failed)?;
     pipe::register().and_then(|()| epoll::register()).map_err(failed)?;
     let memory = crate::mm::frames::stats().total;

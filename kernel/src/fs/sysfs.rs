@@ -155,11 +155,6 @@ pub fn init() -> Result<()> {
             register_file(&path, 0o444, try_arc(Made(text))?)?;
         }
     }
-    // Go's runtime reads the size of a huge page whether or not there are any.
-    for (file, text) in [("enabled", "always madvise [never]\n"), ("hpage_pmd_size", "2097152\n")] {
-        let path = try_format!("kernel/mm/transparent_hugepage/{file}")?;
-        register_file(&path, 0o444, try_arc(Made(try_string(text)?))?)?;
-    }
     register_file("kernel/uevent_seqnum", 0o444, try_arc(SequenceNumber)?)?;
     let most = try_format!("{}\n", percpu::MAX_CPUS - 1)?;
     register_file("devices/system/cpu/kernel_max", 0o444, try_arc(Made(most))?)?;

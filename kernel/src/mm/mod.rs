@@ -20,15 +20,15 @@ pub mod user;
 pub use frames::boot_module::BootModule;
 pub use frames::frame::Frame;
 pub use frames::page_buf::PageBuf;
-pub use frames::{is_reserve_in_use, is_short, kernel_memory_low};
+pub use frames::{is_reserve_in_use, is_short, kernel_memory_low, split_pages};
 pub use kernel::stack::{KernelStack, lost_frames};
 pub use kernel::vmalloc::table_pages;
 pub use layout::{BOTTOM_UP_BASE, MmapBase, STACK_GUARD};
 pub use page_cache::page_cache::{PageCache, PageQuota};
 pub use page_cache::source::{MapObserver, MapSource};
-pub use space::kept_pages;
 pub use space::space::AddressSpace;
 pub use space::{MAX_MAP_COUNT, MMAP_MIN_ADDR, is_low};
+pub use space::{collapse, huge, kept_pages};
 pub use start::{
     fail_allocations, gather_free_frames, has_user_frames, init, init_cpu, trim_when_idle,
     wipe_memory, zero_one_frame_when_idle,

@@ -4,7 +4,8 @@
 
 use super::frames::inject::{self, Fate, Kind};
 use super::frames::{self, boot, cpu_cache, root, wipe, zero};
-use super::kernel::stack;
+use super::kernel::{shown, stack};
+use super::space::huge;
 use super::space::table::shootdown;
 use super::{commit, heap, space};
 use crate::base::boot_info::BootInfo;
@@ -17,9 +18,11 @@ pub fn init(info: &BootInfo) {
     heap::init_cpu();
     stack::init_cpu();
     zero::init();
+    shown::init();
     space::init();
     commit::init();
     let stats = frames::stats();
+    huge::set_wanted(huge::wanted_by_default(stats.total));
     log::info!(
         "memory: {} MiB, {} KiB of it in use",
         stats.total >> 8,
@@ -32,6 +35,7 @@ pub fn init_cpu() {
     cpu_cache::init_cpu();
     heap::init_cpu();
     stack::init_cpu();
+    shown::init_cpu();
     if wipe::keeps_none() {
         keep_none();
     }

@@ -37,6 +37,8 @@ pub enum Datagrams {
     NoPort,
     /// The receiver's buffer was full.
     NoRoom,
+    /// The receiver's filter did not want it.
+    Filtered,
     /// The kernel had no memory to send.
     NoMemory,
     /// Broadcasts that no socket received.

@@ -5,6 +5,7 @@
 //! Owns one socket's settings. Locks: `Leaf`, never together with another of that level.
 
 use super::congestion::Congestion;
+use super::filter::Slot;
 use super::limit::Timeouts;
 use super::stamps::{self, Stamps};
 use super::sysctl::{
@@ -188,6 +189,7 @@ pub struct Options {
     file: Once<Weak<OpenFile>>,
     /// Who is told by signals of what comes.
     pub listeners: Listeners,
+    pub filter: Slot,
     /// When messages came.
     pub stamps: Stamps,
     /// TCP_CONGESTION: a [`Congestion`], with [`CHOSEN`] if it was set.
@@ -217,6 +219,7 @@ impl Options {
             file: Once::new(),
             linger: AtomicU64::new(0),
             listeners: Listeners::new(),
+            filter: Slot::new(),
             stamps: Stamps::new(),
             congestion: AtomicU8::new(sysctl::tcp::congestion() as u8),
         }
@@ -235,6 +238,7 @@ impl Options {
         new.linger.store(self.linger.load(Ordering::Relaxed), Ordering::Relaxed);
         new.low_water.store(self.low_water(), Ordering::Relaxed);
         new.stamps.inherit(&self.stamps);
+        new.filter.inherit(&self.filter);
         if self.congestion.load(Ordering::Relaxed) & CHOSEN != 0 {
             new.congestion.store(self.congestion.load(Ordering::Relaxed), Ordering::Relaxed);
         }

@@ -6,6 +6,7 @@
 use super::name::SockName;
 use super::option::Options;
 use crate::mm::{Sink, Source};
+use crate::net::peek::PeekOffset;
 use crate::sync::PollTable;
 use crate::vfs::PollEvents;
 use abi::socket::MsgFlags;
@@ -52,6 +53,8 @@ pub struct Incoming {
     pub bytes: usize,
     /// Bytes the message had.
     pub full: usize,
+    /// It was looked at from another place than its beginning, to its end: it is not cut.
+    pub to_end: bool,
     pub from: Option<SockName>,
     pub control: Vec<Control>,
     pub flags: MsgFlags,
@@ -85,6 +88,10 @@ pub trait NetSocket: Send + Sync {
     fn concrete(self: Arc<Self>) -> Option<Arc<dyn Any + Send + Sync>> {
         None
     }
+    /// Where MSG_PEEK looks, for those that can be told.
+    fn peek_offset(&self) -> Option<&PeekOffset> {
+        None
+    }
     /// A send with MSG_ZEROCOPY has its bytes no longer, of which the sender is to be told.
     fn note_uncopied(&self) {}
     /// SO_ERROR: reports an error once.
@@ -96,6 +103,8 @@ pub trait NetSocket: Send + Sync {
     /// `setsockopt` of another level than `SOL_SOCKET`, and what the protocol has to know of that.
     fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()>;
     fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>>;
+    /// The filter in the options is another one.
+    fn filter_changed(&self) {}
     fn poll(&self, table: &mut PollTable) -> PollEvents;
     /// FIONREAD and TIOCOUTQ.
     fn readable_bytes(&self) -> Result<usize>;

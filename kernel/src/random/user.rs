@@ -57,9 +57,6 @@ fn getrandom_next_pair(addr: u64) -> Returned {
 /// generator is selected need not be asked: nothing fills a batch while a weak one is.
 #[inline]
 fn getrandom_pair(addr: u64) -> bool {
-    if !in_range(addr, PAIR) {
-        return false;
-    }
     let Some(pair) = RANDOM.ready::<2>() else { return false };
     let whole = UserPtr::new(addr).write(&pair).is_ok();
     if whole {

@@ -6,6 +6,7 @@
 //! fills at boot.
 
 pub mod counted;
+mod lent;
 pub mod level;
 mod mutex;
 mod owner;
@@ -16,10 +17,11 @@ mod spin;
 pub mod wait;
 
 pub use ::spin::Once;
+pub use lent::{Borrowed, Guarded, Own, PartLock};
 pub use mutex::{Mutex, MutexGuard};
 pub use owner::{ArcSlot, OwnerCell, OwnerRef};
 pub use pace::{Pace, cond_resched, killable};
-pub use part::{Part, Parted, Parts};
+pub use part::{Ended, Part, Parted, Parts};
 pub use slots::Slots;
 pub use spin::{SpinGuard, SpinLock, assert_may_block};
 pub use wait::{BY_RING, PollTable, Registrations, WaitQueue, Wake};

@@ -24,8 +24,11 @@ pub trait Parted {
     fn parts(&self) -> &Parts;
 
     /// The last part is gone.
-    fn ended(&self) {}
+    fn ended(&self, _: Ended) {}
 }
+
+/// That nobody has a part any more.
+pub struct Ended(());
 
 /// One holder's part.
 pub struct Part<T: Parted>(Arc<T>);
@@ -35,7 +38,7 @@ impl<T: Parted> Part<T> {
     pub fn first(whole: Arc<T>) -> Self {
         // Relaxed: as with any count of references, of which one is there.
         let before = whole.parts().0.fetch_add(1, Ordering::Relaxed);
-        debug_assert_eq!(before, 0, "a first part is taken once");
+        assert_eq!(before, 0, "a first part is taken once");
         Self(whole)
     }
 
@@ -47,9 +50,10 @@ impl<T: Parted> Part<T> {
     }
 
     /// Whether another has a part. One that is just leaving may count.
+    #[inline]
     pub fn is_shared(&self) -> bool {
-        // Relaxed: only who has a part can make another.
-        self.0.parts().0.load(Ordering::Relaxed) != 1
+        // Acquire: who is alone sees what those who had a part did. Only who has a part can make another.
+        self.0.parts().0.load(Ordering::Acquire) != 1
     }
 
     /// The whole, to look at.
@@ -70,7 +74,7 @@ impl<T: Parted> Drop for Part<T> {
     fn drop(&mut self) {
         // AcqRel: the last one sees what the others did.
         if self.0.parts().0.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.ended();
+            self.0.ended(Ended(()));
         }
     }
 }

@@ -20,7 +20,8 @@ pub struct SpinLock<T: ?Sized, L: Level> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the lock hands out one reference at a time, so sharing it needs no more than `T: Send`.
+// SAFETY: the lock hands out one reference at a time, so sharing it needs no more than `T: Send`; `peek` gives more, and whoever calls it
+// asks for `T: Sync`.
 unsafe impl<T: ?Sized + Send, L: Level> Sync for SpinLock<T, L> {}
 // SAFETY: moving the lock moves the value.
 unsafe impl<T: ?Sized + Send, L: Level> Send for SpinLock<T, L> {}
@@ -38,6 +39,19 @@ impl<T: ?Sized, L: Level> SpinLock<T, L> {
     pub fn lock(&self) -> SpinGuard<'_, T, L> {
         let irqs_were_on = irq_save::<L>();
         self.lock_saved(irqs_were_on)
+    }
+
+    /// The value without the lock.
+    ///
+    /// # Safety
+    /// Nobody changes it while the reference lives.
+    #[inline]
+    pub(super) unsafe fn peek(&self) -> &T
+    where
+        T: Sync,
+    {
+        // SAFETY: by the caller: whoever has it locked only reads.
+        unsafe { &*self.value.get() }
     }
 
     /// As [`lock`](Self::lock), beside one of the same level, which allows that nowhere else: the caller argues the order.
@@ -186,6 +200,12 @@ pub(super) mod order {
             acquire_from::<L>(if L::NESTS { L::RANK + 1 } else { L::RANK });
         }
 
+        /// No lock of this level or behind it is held, though the level may nest.
+        pub fn check<L: Level>() {
+            acquire_from::<L>(L::RANK);
+            release::<L>();
+        }
+
         pub fn acquire_second<L: Level>() {
             acquire_from::<L>(L::RANK + 1);
         }
@@ -232,6 +252,8 @@ pub(super) mod order {
         use crate::sync::level::Level;
         #[inline(always)]
         pub fn acquire<L: Level>() {}
+        #[inline(always)]
+        pub fn check<L: Level>() {}
         #[inline(always)]
         pub fn acquire_second<L: Level>() {}
         #[inline(always)]

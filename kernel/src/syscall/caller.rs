@@ -4,8 +4,9 @@
 use crate::mm::fallible::TrySlice;
 use crate::mm::user;
 use crate::process::{self, signal};
+use crate::sync::OwnerRef;
 use crate::vfs::namei::LookupCtx;
-use crate::vfs::{Fd, FdTable, OpenFile};
+use crate::vfs::{Fd, FileBorrow, Files, OpenFile};
 use abi::fs::PATH_MAX;
 use abi::signal::{SigInfo, Signal, code};
 use abi::{Errno, Result};
@@ -20,9 +21,14 @@ pub fn with_ctx<R>(act: impl FnOnce(&LookupCtx<'_>) -> R) -> R {
     act(&LookupCtx { fs: &fs, files: &files, cred: &cred })
 }
 
-/// The open file behind `fd`: EBADF also for `O_PATH`.
+/// The open file behind `fd`, for the length of the call: EBADF also for `O_PATH`.
 #[inline]
-pub fn file(fd: i32) -> Result<Arc<OpenFile>> {
+pub fn file(fd: i32) -> Result<FileBorrow> {
+    process::current().files().borrow(Fd(fd))
+}
+
+/// As [`file()`], to be kept.
+pub fn file_to_keep(fd: i32) -> Result<Arc<OpenFile>> {
     process::current().files().get(Fd(fd))
 }
 
@@ -34,7 +40,7 @@ pub fn file_any(fd: i32) -> Result<Arc<OpenFile>> {
 
 /// Runs `act` with the caller's descriptors.
 #[inline]
-pub fn with_files<R>(act: impl FnOnce(&FdTable) -> R) -> R {
+pub fn with_files<R>(act: impl FnOnce(&OwnerRef<Files>) -> R) -> R {
     act(&process::current().files())
 }
 

@@ -55,7 +55,8 @@ pub fn mmap(addr: u64, len: u64, prot: u32, flags: u32, fd: Fd, offset: u64) -> 
         }
         _ => return Err(Errno::EINVAL),
     };
-    check_locked(&request)?;
+    let is_locked = file.as_deref().is_some_and(|file| file.ops().is_mapped_locked());
+    check_locked(&request, is_locked)?;
     let may_exec = file.as_deref().is_none_or(|file| !permit::is_noexec(file));
     if may_exec && implies_exec(request.prot) {
         request.prot |= Prot::EXEC;
@@ -105,6 +106,8 @@ fn placement(addr: u64, len: u64, prot: u32, flags: u32) -> Result<MapRequest> {
         (map::LOCKED, VmFlags::LOCKED),
         (map::BIT32, VmFlags::LOW),
         (map::NORESERVE, VmFlags::NORESERVE),
+        // As on Linux: of a large page of a thread's stack most would stay unused.
+        (map::STACK, VmFlags::NOHUGE),
     ];
     let vm_flags = wanted.iter().filter(|(bit, _)| flags & bit != 0).map(|&(_, flag)| flag);
     // An address that is not canonical cannot be had: as a hint it counts for nothing.
@@ -153,8 +156,8 @@ pub fn lock_limit() -> u64 {
     task.process().limits().soft(Resource::MemLock)
 }
 
-fn check_locked(request: &MapRequest) -> Result<()> {
-    if !request.flags.contains(VmFlags::LOCKED) {
+fn check_locked(request: &MapRequest, is_locked: bool) -> Result<()> {
+    if !request.flags.contains(VmFlags::LOCKED) && !is_locked {
         return Ok(());
     }
     let limit = lock_limit();
@@ -209,7 +212,8 @@ pub fn msync(addr: u64, len: u64, flags: u32) -> Result<()> {
     {
         return Err(Errno::EINVAL);
     }
-    process::current().mm().msync(addr, len, flags & ms::INVALIDATE != 0)
+    let has = |flag| flags & flag != 0;
+    process::current().mm().msync(addr, len, has(ms::INVALIDATE), has(ms::SYNC))
 }
 
 pub fn mincore(addr: u64, len: u64, vec: u64) -> Result<()> {
@@ -238,6 +242,7 @@ pub fn madvise(addr: u64, len: u64, advice: i32) -> Result<()> {
         madv::NORMAL | madv::RANDOM | madv::SEQUENTIAL => Advice::Nothing,
         madv::HUGEPAGE => Advice::Huge,
         madv::NOHUGEPAGE => Advice::NoHuge,
+        madv::COLLAPSE => Advice::Collapse,
         // There is nowhere to page out to.
         madv::COLD | madv::PAGEOUT => Advice::Nothing,
         madv::WILLNEED => Advice::WillNeed,

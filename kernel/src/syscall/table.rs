@@ -133,7 +133,7 @@ syscalls! {
     51 getsockname => socket::getsockname, Full;
     52 getpeername => socket::getpeername, Full;
     53 socketpair => socket::socketpair, Full;
-    54 setsockopt => sockopt::setsockopt, Full;
+    54 setsockopt => sockopt::setsockopt, Partial("no filter chooses among the sockets of one port (SO_ATTACH_REUSEPORT_CBPF)");
     55 getsockopt => sockopt::getsockopt, Full;
     56 clone => process::clone, Partial("no namespaces");
     57 fork => process::fork, Full;
@@ -346,7 +346,7 @@ syscalls! {
     314 sched_setattr => sched_policy::sched_setattr, Partial("no SCHED_DEADLINE");
     315 sched_getattr => sched_policy::sched_getattr, Full;
     316 renameat2 => dir::renameat2, Partial("no RENAME_WHITEOUT");
-    317 seccomp => seccomp::seccomp, Partial("strict mode leaves RDTSC");
+    317 seccomp => seccomp::seccomp, Full;
     318 getrandom => random::getrandom, Full;
     319 memfd_create => memfd::memfd_create, Partial("no huge pages");
     322 execveat => exec::execveat, Full;
@@ -359,7 +359,7 @@ syscalls! {
     334 rseq => rseq::rseq, Partial("mm_cid is the number of the CPU");
     424 pidfd_send_signal => pidfd::pidfd_send_signal, Partial("no directories of /proc in place of a pidfd");
     425 io_uring_setup => setup::io_uring_setup, Partial("SQPOLL without a thread that polls: NEED_WAKEUP is always set, and who wakes takes the entries himself; no SQE128, CQE32, NO_MMAP, REGISTERED_FD_ONLY: EINVAL");
-    426 io_uring_enter => enter::io_uring_enter, Partial("51 operations (PROBE lists them); what waits goes on when a task of the process that made the ring enters it, or when the thread that submitted it returns to user mode, whose interruptible sleep ends for it: TASKRUN is set meanwhile, and a poll of the ring says so; another process that holds the ring gets EAGAIN for what would wait, but for polls and times, which go on when anybody enters the ring; what waits for a process that is gone is cancelled at the next entry; what must block otherwise does so in the call; multishot of POLL_ADD, RECV, RECVMSG, ACCEPT and TIMEOUT only; buffers are selected for READ, RECV and RECVMSG only, not in bundles; SEND_ZC and SENDMSG_ZC copy; while a request with a personality runs, checks that others make of its task see those credentials; FUTEX_REQUEUE does not move a FUTEX_WAIT, and a wake-up comes to threads first; no FUTEX_WAITV, READ_MULTISHOT, URING_CMD, extended attributes; a failed READ gives a buffer of a list back; a multishot ACCEPT heeds RLIMIT_NOFILE when it accepts; SOCK_NONEMPTY is never set");
+    426 io_uring_enter => enter::io_uring_enter, Partial("51 operations (PROBE lists them); what waits goes on when a task of the process that made the ring enters it, or when the thread that submitted it returns to user mode, whose interruptible sleep ends for it: TASKRUN is set meanwhile, and a poll of the ring says so; another process that holds the ring gets EAGAIN for what would wait, but for polls and times, which go on when anybody enters the ring; what waits for a process that is gone is cancelled at the next entry; an open waits for no other end of a fifo, not even where Linux leaves it to its pool (O_CREAT, a name that is not cached); what must block otherwise does so in the call; multishot of POLL_ADD, RECV, RECVMSG, ACCEPT and TIMEOUT only; buffers are selected for READ, RECV and RECVMSG only, not in bundles; SEND_ZC and SENDMSG_ZC copy; while a request with a personality runs, checks that others make of its task see those credentials; FUTEX_REQUEUE does not move a FUTEX_WAIT, and a wake-up comes to threads first; no FUTEX_WAITV, READ_MULTISHOT, URING_CMD, extended attributes; a failed READ gives a buffer of a list back; a multishot ACCEPT heeds RLIMIT_NOFILE when it accepts; SOCK_NONEMPTY is never set");
     427 io_uring_register => register::io_uring_register, Partial("PROBE, FILES, FILES2, FILES_UPDATE, FILES_UPDATE2, FILE_ALLOC_RANGE, BUFFERS, EVENTFD, PERSONALITY, RESTRICTIONS, ENABLE_RINGS, RING_FDS, SYNC_CANCEL, PBUF_RING, PBUF_STATUS; RLIMIT_MEMLOCK for each registration alone; a personality that was taken back fails what waits for its link; registered files for transfers only; registered buffers and rings of buffers are found by their addresses, not pinned, and only by the process that made the ring; rings of buffers in user memory only (no PBUF_RING_MMAP, no PBUF_RING_INC); 65536 provided buffers a ring; no tags of files, no BUFFERS2, no clones of buffers, no limits of workers (there are none)");
     434 pidfd_open => pidfd::pidfd_open, Full;
     435 clone3 => process::clone3, Partial("no namespaces, no set_tid, no cgroup");
@@ -368,5 +368,6 @@ syscalls! {
     438 pidfd_getfd => pidfd::pidfd_getfd, Full;
     439 faccessat2 => path::faccessat2, Full;
     441 epoll_pwait2 => epoll::epoll_pwait2, Full;
+    447 memfd_secret => memfd::memfd_secret, Full;
     452 fchmodat2 => path::fchmodat2, Full;
 }

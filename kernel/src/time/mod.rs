@@ -24,7 +24,8 @@ pub use nanos::Nanos;
 pub use scale::{since_boot_ns, tsc_hz};
 pub use start::init;
 pub use timer::{
-    SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, arm_on, armed, cancel, cancel_and_wait,
-    for_each_room, prepare_cpu, run_deferred, set_slice_end, slice_ends_by, start_samples,
+    SAMPLE_NS, TimerId, TimerRoom, TimerTarget, arm, arm_on, armed, begin_looks, cancel,
+    cancel_and_wait, for_each_room, prepare_cpu, run_deferred, set_look, set_slice_end,
+    slice_ends_by, start_samples,
 };
 pub use wall::{times_set, when_set};

@@ -20,7 +20,7 @@ use crate::arch::smp;
 use crate::base::percpu::{MAX_CPUS, cpu_id, cpus_online};
 use crate::base::{cpu, tsc};
 use crate::sync::wait::{Base, Moment};
-use crate::sync::{SpinLock, WaitQueue, cond_resched, level};
+use crate::sync::{Once, SpinLock, WaitQueue, cond_resched, level};
 use crate::trace::{self, Event, Point};
 use abi::{Errno, Result};
 
@@ -78,7 +78,7 @@ struct Queue {
     sample: Option<Nanos>,
     /// What the hardware is armed for.
     armed: Option<Nanos>,
-    /// The timer whose target is being called, and referred to, by the interrupt.
+    /// The timer whose target is being called, and referred to, by the interrupt, which arms the hardware when it is done.
     firing: Option<Key>,
 }
 
@@ -89,6 +89,16 @@ crate::per_cpu! {
     /// Whether `Queue::sample` is set. Relaxed: this CPU's own.
     static SAMPLING: AtomicBool = AtomicBool::new(false);
 }
+
+/// What looks at the running task beside that, if anything does: it says when it is to look again, if at all.
+pub type Look = fn(Nanos) -> Option<Nanos>;
+
+crate::per_cpu! {
+    /// When it looks next, or [`NEVER`]. Relaxed: this CPU's own.
+    static LOOK_AT: AtomicU64 = AtomicU64::new(NEVER);
+}
+
+static LOOK: Once<Look> = Once::new();
 
 static QUEUES: [SpinLock<Queue, level::Timer>; MAX_CPUS] = [const {
     SpinLock::new(Queue {
@@ -222,7 +232,9 @@ pub fn arm_on(_room: &TimerRoom, until: Moment, target: Arc<dyn TimerTarget>) ->
         // It is late already: the interrupt, which comes at once, tells the thread.
         queue.told = Nanos(deadline.0.saturating_sub(1));
     }
-    queue.program();
+    if queue.firing.is_none() {
+        queue.program();
+    }
     TimerId { cpu: cpu as u32, key }
 }
 
@@ -312,6 +324,34 @@ fn begin_samples() {
     queue.program();
 }
 
+/// What looks, whatever CPU begins to.
+pub fn set_look(look: Look) {
+    LOOK.call_once(|| look);
+}
+
+/// When this CPU looks next.
+fn look_at() -> Nanos {
+    Nanos(LOOK_AT.with(|at| at.load(Ordering::Relaxed)))
+}
+
+/// This CPU looks at the running task from now on, first at that time, unless it does already. Interrupts are off.
+pub fn begin_looks(first: Nanos) {
+    if look_at().0 == NEVER {
+        LOOK_AT.with(|at| at.store(first.0, Ordering::Relaxed));
+        QUEUES[cpu_id()].lock().program();
+    }
+}
+
+/// Looks if it is time.
+fn look(now: Nanos) {
+    if look_at() <= now
+        && let Some(look) = LOOK.get()
+    {
+        let next = look(now).map_or(NEVER, |next| next.0);
+        LOOK_AT.with(|at| at.store(next, Ordering::Relaxed));
+    }
+}
+
 static FOR_THREAD: WaitQueue = WaitQueue::new();
 
 /// The body of the thread that runs what needs one; boot starts it. It also drops the targets, which may hold the
@@ -387,8 +427,13 @@ impl Queue {
     /// Arms the hardware for the nearest deadline, unless it is armed for that or earlier; a second ahead at most, for the clock's
     /// speed may change.
     fn program(&mut self) {
-        let all = [self.nearest_timer(), self.nearest_for_thread(), self.slice_end, self.sample];
-        let Some(nearest) = all.into_iter().flatten().min() else { return };
+        let at = |deadline: Option<Nanos>| deadline.unwrap_or(Nanos(NEVER));
+        let of_timers = at(self.nearest_timer()).min(at(self.nearest_for_thread()));
+        let of_task = at(self.slice_end).min(at(self.sample));
+        let nearest = of_timers.min(of_task).min(look_at());
+        if nearest.0 == NEVER {
+            return;
+        }
         if self.armed.is_none_or(|armed| nearest < armed) {
             self.armed = Some(nearest);
             // It is armed again when it comes too early for a timer.
@@ -404,11 +449,12 @@ fn interrupt(from_user: bool) {
     FIRED.fetch_add(1, Ordering::Relaxed);
     let queue = &QUEUES[cpu_id()];
     let now = monotonic();
-    loop {
+    look(now);
+    let mut held = loop {
         let mut held = queue.lock();
         held.firing = None;
         if held.nearest_timer().is_none_or(|deadline| deadline > now) {
-            break;
+            break held;
         }
         let due = held.entries.pop_front().map(|timer| held.left(timer));
         held.firing = due.as_ref().map(|timer| timer.key);
@@ -416,8 +462,7 @@ fn interrupt(from_user: bool) {
         if let Some(timer) = due {
             timer.target.expired(now);
         }
-    }
-    let mut held = queue.lock();
+    };
     let for_thread = held.nearest_for_thread().is_some_and(|deadline| deadline <= now);
     if for_thread {
         held.told = now;

@@ -122,11 +122,16 @@ pub fn is_anonymous(inode: &dyn Inode) -> bool {
     inode.downcast::<AnonInode>().is_some()
 }
 
+/// The number of a new inode on one of these file systems.
+pub fn next_number() -> u64 {
+    NEXT_INO.fetch_add(1, Ordering::Relaxed)
+}
+
 /// A path for a new nameless file. `mode` is what `fstat` shows (a pipe: `S_IFIFO | 0o600`); `label` names
 /// an [`AnonFs::Anon`] file, like `[eventfd]`.
 pub fn new_path(fs: AnonFs, mode: u32, label: &str, owner: Owner) -> Result<Path> {
     let mount = mount_of(fs)?;
-    let ino = NEXT_INO.fetch_add(1, Ordering::Relaxed);
+    let ino = next_number();
     let dev = mount.super_block().dev();
     let attr = InodeAttr::new(dev, ino, mode, owner, DevId::NONE, Timestamp::now());
     let name = match fs {

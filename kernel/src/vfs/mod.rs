@@ -28,7 +28,8 @@ pub mod registry;
 
 pub use atime::{touch_atime, touch_file};
 pub use context::context::FsContext;
-pub use context::fdtable::{Fd, FdTable, Files, OpenFiles, Reserved};
+pub use context::fdtable::{Fd, FdTable, OpenFiles};
+pub use context::files::{FileBorrow, Files, Reserved};
 pub use cred::{CapSet, Capability, Cred};
 pub use object::abilities::Abilities;
 pub use object::dentry::Dentry;

@@ -127,6 +127,11 @@ impl OpenHow {
         Self { flags: OpenFlags::LARGEFILE, mode: 0, lookup, want: perm::EXEC }
     }
 
+    /// The same without waiting, as for the other end of a fifo.
+    pub fn at_once(self) -> Self {
+        Self { flags: self.flags | OpenFlags::NONBLOCK, ..self }
+    }
+
     /// The flags.
     pub fn flags(&self) -> OpenFlags {
         self.flags

@@ -7,7 +7,7 @@
 
 use super::tty::Tty;
 use crate::sync::Once;
-use crate::vfs::object::owner::SignalOwner;
+use crate::vfs::object::owner::{PidRef, SignalOwner};
 use crate::vfs::{OpenFile, Owner};
 use abi::signal::Signal;
 use abi::{Errno, Result};
@@ -38,6 +38,8 @@ pub trait JobControl: Sync {
     fn set_terminal(&self, session: i32, terminal: Option<Arc<Tty>>);
     /// Gives up the terminal for the calling process alone (TIOCNOTTY by one that leads no session).
     fn detach_caller(&self);
+    /// Names whoever has this number now.
+    fn reference(&self, number: i32) -> Option<PidRef>;
     /// The session of a process group; `None` if there is no such group.
     fn session_of_group(&self, group: i32) -> Option<i32>;
     /// Whether nobody is left who could continue the caller's group.
@@ -75,13 +77,14 @@ pub fn owner_of_caller() -> Owner {
 /// `O_ASYNC` of a terminal that has no owner yet gives it one: its foreground group, or without one the caller.
 pub fn give_owner(file: &OpenFile, foreground: i32) -> Result<()> {
     let owner = file.signal_owner();
-    let Some(caller) = control().filter(|_| owner.id == 0).map(JobControl::caller) else {
-        return Ok(());
-    };
-    let (kind, id) = match foreground {
+    let is_unowned = owner.id == PidRef::default();
+    let Some(control) = control().filter(|_| is_unowned) else { return Ok(()) };
+    let caller = control.caller();
+    let (kind, number) = match foreground {
         0 => (SignalOwner::PROCESS, caller.pid),
         group => (SignalOwner::GROUP, group),
     };
+    let id = control.reference(number).unwrap_or_default();
     let (uid, euid) = caller.uids;
     file.set_signal_owner(SignalOwner { kind, id, uid, euid, ..owner })
 }

@@ -3,6 +3,17 @@
 //! Owns the bytes of one line. Never longer than its type says. No locks.
 #![forbid(unsafe_code)]
 
+/// The numbers from 0 to 99, as two digits each.
+static PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + number as u8 / 10, b'0' + number as u8 % 10];
+        number += 1;
+    }
+    pairs
+};
+
 /// The beginning of a line, of at most `N` bytes: what does not fit is left out, and a debug build panics.
 pub struct Row<const N: usize> {
     bytes: [u8; N],
@@ -38,6 +49,13 @@ impl<const N: usize> Row<N> {
         }
     }
 
+    /// Adds bytes as they are, of a length that nobody knows before.
+    pub fn text(&mut self, text: &[u8]) {
+        let room = self.room(text.len());
+        let len = room.len();
+        room.copy_from_slice(text.get(..len).unwrap_or_default());
+    }
+
     /// Adds a number as at least `width` hexadecimal digits, at most 16. There must be room for 16, whatever the width.
     #[inline]
     pub fn hex(&mut self, value: u64, width: usize) {
@@ -48,16 +66,31 @@ impl<const N: usize> Row<N> {
         self.len = self.len.min(start.saturating_add(digits));
     }
 
+    /// Adds a decimal number with its sign, if it is negative.
+    pub fn signed(&mut self, value: i64) {
+        if value < 0 {
+            self.put(*b"-");
+        }
+        self.decimal(value.unsigned_abs(), 0);
+    }
+
     /// Adds a decimal number at the right edge of a column of `width`, or as wide as it is.
     #[inline]
     pub fn decimal(&mut self, mut value: u64, width: usize) {
         let digits = value.checked_ilog10().map_or(1, |log| log as usize + 1);
         let room = self.room(digits.max(width));
         let (blanks, room) = room.split_at_mut(room.len().saturating_sub(digits));
-        blanks.fill(b' ');
-        for place in room.iter_mut().rev() {
-            *place = b'0' + (value % 10) as u8;
-            value /= 10;
+        if !blanks.is_empty() {
+            blanks.fill(b' ');
+        }
+        for places in room.rchunks_mut(2) {
+            let two = PAIRS[(value % 100) as usize];
+            value /= 100;
+            match places {
+                [tens, ones] => [*tens, *ones] = two,
+                [ones] => *ones = two[1],
+                _ => {}
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::arch::smp::identity;
 use crate::base::percpu;
 use crate::mm::fallible::{TryCollect, TryString, TryVec, try_arc, written};
 use crate::mm::frames::inject;
-use crate::mm::{commit, frames};
+use crate::mm::{collapse, commit, frames, huge};
 use crate::version::{RELEASE, VERSION};
 use crate::{cmdline, time, try_format, try_write, try_writeln};
 use abi::Result;
@@ -95,7 +95,7 @@ fn memory_sizes() -> [(&'static str, u64); 42] {
         ("VmallocUsed", 0),
         ("VmallocChunk", 0),
         ("Percpu", 0),
-        ("AnonHugePages", 0),
+        ("AnonHugePages", huge::stats().mapped * 2048),
         ("ShmemHugePages", 0),
         ("ShmemPmdMapped", 0),
         ("FileHugePages", 0),
@@ -199,6 +199,7 @@ fn fail_alloc() -> Result<String> {
 
 fn vmstat() -> Result<String> {
     let stats = frames::stats();
+    let large = huge::stats();
     let mut out = String::new();
     for (name, value) in [
         ("nr_free_pages", stats.free),
@@ -209,10 +210,15 @@ fn vmstat() -> Result<String> {
         ("nr_slab_unreclaimable", stats.slab),
         ("nr_page_table_pages", stats.page_tables),
         ("nr_kernel_stack", stats.kernel_stacks * 4),
+        ("nr_anon_transparent_hugepages", large.mapped),
         ("pgpgin", 0),
         ("pgpgout", 0),
         ("pswpin", 0),
         ("pswpout", 0),
+        ("thp_fault_alloc", large.made),
+        ("thp_fault_fallback", large.fell_back),
+        ("thp_split_pmd", large.opened),
+        ("thp_collapse_alloc", collapse::counts().0),
     ] {
         put!(out, "{name} {value}");
     }

@@ -10,6 +10,7 @@ use super::charge;
 use super::pfn::{META_LEN, META_START, metadata};
 use crate::base::PAGE_SIZE;
 use crate::base::boot_info::{BootInfo, MemoryKind, MemoryRegion};
+use crate::base::page::FRAMES_END;
 use crate::mm::layout::{DIRECT_MAP_BASE, PAGE_SHIFT};
 use alea_frames::FrameMeta;
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -25,7 +26,7 @@ pub(in crate::mm) fn init(info: &BootInfo) {
         .memory_map
         .iter()
         .filter(|region| counts(region.kind))
-        .map(|region| region.end() >> PAGE_SHIFT)
+        .map(|region| page_bounds(region).1 >> PAGE_SHIFT)
         .max()
         .unwrap_or(0) as usize;
     let accounts = frames * size_of::<FrameMeta>();
@@ -73,6 +74,7 @@ fn add(low: u64, high: u64) {
 
 /// The region's whole pages.
 fn page_bounds(region: &MemoryRegion) -> (u64, u64) {
-    let low = region.start.as_u64().next_multiple_of(PAGE_SIZE as u64);
-    (low, (region.end() & !(PAGE_SIZE as u64 - 1)).max(low))
+    let low = region.start.as_u64().next_multiple_of(PAGE_SIZE as u64).min(FRAMES_END);
+    let high = region.end().min(FRAMES_END) & !(PAGE_SIZE as u64 - 1);
+    (low, high.max(low))
 }

@@ -19,7 +19,7 @@ use super::inject::{self, Kind};
 use super::pfn::{For, Pfn, metadata};
 use super::root::kernel_root;
 use super::wipe;
-use crate::base::PAGE_SIZE;
+use crate::base::{PAGE_SIZE, isolation};
 use alea_frames::Owner;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -142,8 +142,12 @@ fn free_as_data(table: Pfn) {
     free_as(table, Owner::PageTable);
 }
 
-/// A top-level table whose user half is empty and whose kernel half is the kernel's.
+/// A top-level table whose user half is empty and whose kernel half is the kernel's. Where tables are isolated there is another one behind it, whose
+/// kernel half is what programs are shown.
 pub(in crate::mm) fn alloc_root() -> Option<Pfn> {
+    if isolation::is_on() {
+        return alloc_pair();
+    }
     if let Some(Some(root)) = cpu_cache::with(|cache| cache.pop_root()) {
         root.meta().set_owner(Owner::PageTable);
         root.meta().set_word(0);
@@ -151,16 +155,38 @@ pub(in crate::mm) fn alloc_root() -> Option<Pfn> {
         return Some(root);
     }
     let root = alloc_table()?;
-    let half = PAGE_SIZE / 2;
-    let kernel = kernel_root();
-    // SAFETY: both are tables in the direct map; the new one is ours, and the kernel's upper half never
-    // changes after boot.
-    unsafe { core::ptr::copy_nonoverlapping(kernel.ptr().add(half), root.ptr().add(half), half) };
+    copy_kernel_half(kernel_root(), root);
     Some(root)
+}
+
+/// Two tables, the first at an even page.
+#[cold]
+fn alloc_pair() -> Option<Pfn> {
+    if inject::fails(Kind::Frame) {
+        return None;
+    }
+    let first = alloc_block(1, Owner::PageTable)?;
+    clear_run(first, 2);
+    first.meta().set_word(0);
+    first.meta().set_refs_raw(0);
+    copy_kernel_half(kernel_root(), first);
+    copy_kernel_half(Pfn::of_phys(isolation::shown()), Pfn(first.0 + 1));
+    Some(first)
+}
+
+/// Copies the kernel's half of one top-level table to a new one.
+fn copy_kernel_half(from: Pfn, to: Pfn) {
+    let half = PAGE_SIZE / 2;
+    // SAFETY: both are tables in the direct map; the new one is the caller's, and the kernel's upper half never
+    // changes after boot.
+    unsafe { core::ptr::copy_nonoverlapping(from.ptr().add(half), to.ptr().add(half), half) };
 }
 
 /// Gives back a top-level table whose user half has been cleared.
 pub(in crate::mm) fn free_root(root: Pfn) {
+    if isolation::is_on() {
+        return free_block_part(root, 2, Owner::PageTable);
+    }
     root.meta().change_owner(Owner::None);
     if cpu_cache::with(|cache| cache.push_root(root)) != Some(true) {
         free_as_data(root);
@@ -333,7 +359,7 @@ fn alloc_slow(owner: Owner, whom: For) -> Option<Pfn> {
 }
 
 /// Adds to an owner's count.
-fn count(owner: Owner, frames: i64) {
+pub(super) fn count(owner: Owner, frames: i64) {
     if cpu_cache::with(|cache| cache.count(owner, frames)).is_none() {
         // Relaxed: a statistic.
         STRAY[owner as usize].fetch_add(frames as u64, Ordering::Relaxed);

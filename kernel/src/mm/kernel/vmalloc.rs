@@ -5,7 +5,7 @@
 //! Owns the tables of the area. Never gives a table back. Locks: `Heap` for the tables; `Frames` ranks below it, because
 //! tables are allocated under it.
 
-use crate::base::page::{self, PTE_ADDRESS, PteFlags};
+use crate::base::page::{self, NOWHERE, PTE_ADDRESS, PteFlags};
 use crate::mm::frames::root::kernel_root;
 use crate::mm::frames::{self, For, Pfn};
 use crate::sync::{SpinLock, level};
@@ -67,8 +67,9 @@ pub(super) fn unmap(addr: u64) -> Option<Pfn> {
 pub(super) fn set_note(addr: u64, note: u32) {
     let _guard = TABLES.lock();
     if let Some(entry) = leaf_entry(addr) {
+        let elsewhere = if note == 0 { 0 } else { NOWHERE };
         // SAFETY: as in `unmap`; a value without the lowest bit maps nothing.
-        unsafe { entry.write_volatile(u64::from(note) << 1) };
+        unsafe { entry.write_volatile(u64::from(note) << 1 | elsewhere) };
     }
 }
 

@@ -19,7 +19,7 @@ use crate::base::PAGE_SIZE;
 use crate::mm::commit::{self, Promise};
 use crate::mm::fallible::try_box;
 use crate::mm::frames::frame::Frame;
-use crate::mm::frames::{self, For, Pfn};
+use crate::mm::frames::{self, For, Pfn, direct};
 use crate::mm::layout::PAGE_SHIFT;
 use crate::mm::space;
 use crate::sync::{Once, SpinLock, level};
@@ -50,6 +50,8 @@ pub struct PageCache {
     pub(super) quota: Option<Arc<dyn PageQuota>>,
     /// What was promised of it as a whole; without that each of its pages is a promise.
     promise: Option<Promise>,
+    /// Its pages are not in the direct map: only mappings show them.
+    is_secret: bool,
     /// For programs: what executions touch.
     footprint: Once<Option<Box<Footprint>>>,
 }
@@ -71,6 +73,7 @@ impl PageCache {
             mapped: AtomicBool::new(false),
             quota: None,
             promise: None,
+            is_secret: false,
             footprint: Once::new(),
         }
     }
@@ -79,6 +82,13 @@ impl PageCache {
     pub fn promised(promise: Promise) -> Self {
         let mut cache = Self::new();
         cache.promise = Some(promise);
+        cache
+    }
+
+    /// An empty cache of pages that only mappings show: nothing else may read, write or zero them.
+    pub fn secret() -> Self {
+        let mut cache = Self::new();
+        cache.is_secret = true;
         cache
     }
 
@@ -100,6 +110,16 @@ impl PageCache {
     pub fn set_size(&self, len: u64) {
         let _tree = self.tree.lock();
         self.size.store(len, Ordering::Relaxed);
+    }
+
+    /// Sets the length of a file that has had none yet: whether it was so.
+    pub fn set_first_size(&self, len: u64) -> bool {
+        let _tree = self.tree.lock();
+        let is_first = self.size() == 0;
+        if is_first {
+            self.size.store(len, Ordering::Relaxed);
+        }
+        is_first
     }
 
     /// The page at `index`, if it is there.
@@ -175,10 +195,35 @@ impl PageCache {
                 found => return Ok(found),
             }
             let new = frames::alloc_zeroed(Owner::PageCache, For::User).ok_or(Errno::ENOMEM)?;
+            if self.is_secret {
+                self.insert_secret(index, new)?;
+                continue;
+            }
             // The file may have been made short meanwhile, and what lay beyond its new end been taken out: a page that
             // came there now would stay. Or another makes a hole of it again before the next look: then anew.
             self.insert_before(|| self.end(), index, Frame::from_raw(new))?;
         }
+    }
+
+    /// Fills a hole with a page that is hidden first; if another was faster, or the file ends before it, the page goes back.
+    #[cold]
+    fn insert_secret(&self, index: u64, new: Pfn) -> Result<()> {
+        let frame = Frame::from_raw(new);
+        let stale = direct::hide(new)?;
+        space::flush_kernel(&[stale.0]);
+        let inserted = self.insert_before(|| self.end(), index, frame.clone());
+        if !matches!(&inserted, Ok(Some(there)) if there.pfn() == new) {
+            direct::reveal(new);
+        }
+        inserted.map(drop)
+    }
+
+    /// Gives back a page that was taken out of the tree and of all mappings.
+    fn put(&self, frame: Pfn) {
+        if self.is_secret {
+            direct::reveal(frame);
+        }
+        frames::put(frame);
     }
 
     /// Shows the present pages of `indices` that lie within the length, in runs of slots (0 for a hole), for
@@ -292,21 +337,21 @@ impl PageCache {
             until
         } {
             unmap(from..until);
-            steps.give(frames::put);
+            steps.give(|frame| self.put(frame));
             from = until;
         }
         // What is left of the range, and of its ends, which the steps may have passed.
         if copies || !ends.is_empty() {
             unmap(from.min(indices.end)..indices.end);
         }
-        ends.into_frames(frames::put);
+        ends.into_frames(|frame| self.put(frame));
         Ok(())
     }
 
     /// Frees pages that are charged still.
     pub(super) fn free_all(&self, taken: Taken) {
         let pages = taken.resident();
-        taken.into_frames(frames::put);
+        taken.into_frames(|frame| self.put(frame));
         self.uncharge(pages);
     }
 

@@ -2,6 +2,8 @@
 #![expect(clippy::disallowed_methods, clippy::disallowed_macros, reason = "self tests, at boot")]
 
 mod figures;
+mod isolated;
+mod secret;
 mod selftest;
 mod spaces;
 mod wipes;

@@ -3,7 +3,7 @@
 //! They use the allocators as everyone does, check what they must promise, and compare the frame counts
 //! before and after. A failed check panics; debug builds check the allocators' own invariants besides.
 
-use super::{figures, spaces, wipes};
+use super::{figures, isolated, secret, spaces, wipes};
 use crate::mm::frames::frame::Frame;
 use crate::mm::frames::{self, For};
 use crate::mm::kernel::stack::{self, KernelStack};
@@ -35,6 +35,9 @@ const TESTS: &[(&str, fn())] = &[
     ("file mappings", spaces::file_mappings),
     ("sparse files", spaces::sparse_files),
     ("stack and heap", spaces::stack_and_heap),
+    ("what programs' tables show", isolated::shows_what_it_must),
+    ("programs' tables follow the kernel's", isolated::follows),
+    ("secret pages", secret::hidden_and_shown),
 ];
 
 /// Runs a test twice, for caches to fill, then once more and compares the frames in use.

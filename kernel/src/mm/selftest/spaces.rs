@@ -1,5 +1,6 @@
 //! Self tests of address spaces and page caches.
 
+use crate::mm::frames::Pfn;
 use crate::mm::frames::frame::Frame;
 use crate::mm::page_cache::PageCache;
 use crate::mm::page_cache::source::MapSource;
@@ -289,4 +290,24 @@ pub(super) fn shaped(file: &Arc<File>) -> Arc<AddressSpace> {
         let _ = s.fault(addr, FaultAccess::Write);
     }
     s
+}
+
+/// Maps pages far apart, and takes them out again; `used` tells how many entries of the top-level table are in use, if it
+/// looks.
+pub(super) fn spread(used: impl Fn(Pfn) -> usize) {
+    const FAR: u64 = 1 << 40;
+    let s = space();
+    let look = |wanted: usize| {
+        let used = used(Pfn::of_phys(s.root().as_u64()));
+        assert!(used == 0 || used == wanted, "{used} entries, {wanted} wanted");
+    };
+    for n in 1..=4 {
+        s.map(anon(n * FAR, 1, RW)).expect("map");
+        s.fault(n * FAR, FaultAccess::Write).expect("a page");
+        look(n as usize);
+    }
+    s.unmap(2 * FAR, PAGE).expect("unmap");
+    look(3);
+    s.unmap(0, crate::base::page::USER_END).expect("unmap all");
+    look(0);
 }

@@ -4,7 +4,7 @@
 
 use super::request::{VmFlags, VmUsage, VmaInfo};
 use super::space::{AddressSpace, Inner};
-use super::table::OWNED;
+use super::table::{LeafState, OWNED};
 use super::vma::Vma;
 use crate::base::page::USER_END;
 use crate::mm::fallible::try_string;
@@ -28,7 +28,7 @@ impl AddressSpace {
     pub fn maps(&self, visit: &mut dyn FnMut(&VmaInfo) -> Result<()>) -> Result<()> {
         let inner = self.inner.lock();
         for vma in inner.vmas.iter().killable() {
-            visit(&inner.info(vma?)?)?;
+            visit(&inner.info(vma?, self.allows_large())?)?;
         }
         Ok(())
     }
@@ -48,7 +48,7 @@ impl AddressSpace {
             if !wants_more {
                 return Ok(Some(vma.start));
             }
-            wants_more = visit(&inner.info(vma)?)?;
+            wants_more = visit(&inner.info(vma, self.allows_large())?)?;
             next = inner.vmas.next(at);
         }
         Ok(None)
@@ -70,6 +70,7 @@ impl AddressSpace {
             text: counts.text,
             locked: counts.locked,
             page_tables: inner.table.tables + 1,
+            allows_large: self.allows_large(),
         }
     }
 
@@ -82,15 +83,24 @@ impl AddressSpace {
 }
 
 impl Inner {
-    fn info(&self, vma: &Vma) -> Result<VmaInfo> {
-        let (mut borrowed, mut private) = (0, 0);
-        self.table.for_each(vma.start, vma.end.min(USER_END), |_, _, _, entry| {
-            if entry & OWNED != 0 {
-                private += 1;
-            } else if vma.file.is_some() {
-                borrowed += 1;
+    fn info(&self, vma: &Vma, allows_large: bool) -> Result<VmaInfo> {
+        let (mut borrowed, mut private, mut large) = (0, 0, 0);
+        let (mut at, end) = (vma.start, vma.end.min(USER_END));
+        while let Some(part) = self.table.next_leaf(at, end) {
+            at = part.addr_of(part.range.end);
+            if part.state == LeafState::Large {
+                private += part.range.len() as u64;
+                large += part.range.len() as u64;
+                continue;
             }
-        });
+            part.table.for_each(part.range, |_, entry| {
+                if entry & OWNED != 0 {
+                    private += 1;
+                } else if vma.file.is_some() {
+                    borrowed += 1;
+                }
+            });
+        }
         Ok(VmaInfo {
             range: vma.start..vma.end,
             flags: vma.flags,
@@ -98,6 +108,8 @@ impl Inner {
             dev_ino: vma.file.as_ref().map_or((0, 0), |file| file.source.dev_ino()),
             name: self.name_of(vma)?,
             resident: (borrowed, private),
+            large,
+            can_be_large: allows_large && vma.wants_large() && vma.holds_any_large(),
         })
     }
 

@@ -74,17 +74,16 @@ pub fn find(id: u64) -> Option<Arc<AddressSpace>> {
 
 /// Calls `visit` for every space, newest last, including those made meanwhile.
 pub(super) fn for_each(mut visit: impl FnMut(&AddressSpace)) {
-    let mut last = 0;
-    loop {
-        let next = {
-            let registry = REGISTRY.lock();
-            let from = registry.entries.partition_point(|(id, _)| *id <= last);
-            registry.entries[from..]
-                .iter()
-                .find_map(|(id, space)| Some((*id, space.as_ref()?.upgrade()?)))
-        };
-        let Some((id, space)) = next else { return };
+    let mut from = 0;
+    while let Some(space) = at_or_after(from) {
         visit(&space);
-        last = id;
+        from = space.id + 1;
     }
+}
+
+/// The oldest space whose number is no less than `id`.
+pub(super) fn at_or_after(id: u64) -> Option<Arc<AddressSpace>> {
+    let registry = REGISTRY.lock();
+    let from = registry.entries.partition_point(|(other, _)| *other < id);
+    registry.entries[from..].iter().find_map(|(_, space)| space.as_ref()?.upgrade())
 }

@@ -51,8 +51,10 @@ bitflags! {
         const PROMISED = 1 << 18;
         /// It goes whole or not at all, and does not grow.
         const WHOLE = 1 << 19;
-        /// Large pages are wanted; told, and nothing more.
+        /// Large pages are wanted, where they are not for all.
         const HUGE = 1 << 20;
+        /// Of pages that only mappings show: nobody reaches them by another way.
+        const SECRET = 1 << 22;
         /// No more pages than those that are touched.
         const NOHUGE = 1 << 21;
         /// A page was written privately: what a merge may ignore.
@@ -166,6 +168,7 @@ pub enum Advice {
     DoDump,
     Huge,
     NoHuge,
+    Collapse,
     PopulateRead,
     PopulateWrite,
 }
@@ -182,6 +185,10 @@ pub struct VmaInfo {
     pub name: String,
     /// Resident pages: (borrowed from a file, private).
     pub resident: (u64, u64),
+    /// Those of them that large pages map.
+    pub large: u64,
+    /// Whether a fault in it may make a large page.
+    pub can_be_large: bool,
 }
 
 /// Memory use of an address space, in pages.
@@ -198,6 +205,8 @@ pub struct VmUsage {
     pub text: u64,
     pub locked: u64,
     pub page_tables: u64,
+    /// Whether the program lets its memory have large pages.
+    pub allows_large: bool,
 }
 
 /// Resource limits that mappings obey, in bytes.

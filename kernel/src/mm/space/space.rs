@@ -13,6 +13,7 @@ use super::table::tlb::CpuMask;
 use super::table::{DIRTY, KNOWN, PageTable, WRITABLE, frame_of};
 use super::vma::Vma;
 use crate::base::cpu::without_interrupts;
+use crate::base::isolation;
 use crate::base::page;
 use crate::base::percpu::cpu_id;
 use crate::mm::commit;
@@ -45,6 +46,8 @@ pub struct AddressSpace {
     dying: AtomicBool,
     /// Those of the tasks that have it.
     parts: Parts,
+    /// The program wants no large pages (PR_SET_THP_DISABLE).
+    pub(super) without_large: AtomicBool,
     /// What membarrier was registered for.
     pub(super) membarrier: AtomicU32,
     pub(super) inner: Mutex<Inner>,
@@ -152,11 +155,17 @@ impl AddressSpace {
             forked,
             dying: AtomicBool::new(false),
             parts: Parts::new(),
+            without_large: AtomicBool::new(false),
             membarrier: AtomicU32::new(0),
             inner,
         });
         registry::add(&space)?;
         Ok(space)
+    }
+
+    /// Its top-level table.
+    pub(in crate::mm) fn root(&self) -> PhysAddr {
+        self.root
     }
 
     /// Loads it on this CPU. Cheap when it is loaded already. The caller keeps it alive while a task with it
@@ -174,7 +183,7 @@ impl AddressSpace {
         let (cpu, old) = (cpu_id(), LOADED.get());
         self.cpus.add(cpu);
         // SAFETY: the root maps the kernel like every other; `Drop` unloads it before the table is freed.
-        unsafe { page::write_cr3(self.root) };
+        unsafe { isolation::load_space(self.root) };
         LOADED.set(self);
         // SAFETY: a space that is dropped while loaded here sets `LOADED` to null first (`unload`), so `old` is
         // null or alive, until this CPU is out of its mask.
@@ -202,7 +211,7 @@ impl AddressSpace {
         if let Some(old) = unsafe { old.as_ref() } {
             LOADED.set(core::ptr::null());
             // SAFETY: the kernel's own tables map the kernel and are never freed.
-            unsafe { page::write_cr3(PhysAddr::new_truncate(kernel_root().phys())) };
+            unsafe { isolation::load_kernel(PhysAddr::new_truncate(kernel_root().phys())) };
             old.cpus.remove(cpu_id());
         }
     }

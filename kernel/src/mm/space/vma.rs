@@ -144,7 +144,7 @@ impl Vma {
 
     /// Whether mlock does something to it: droppable pages cannot be locked; the call succeeds all the same.
     pub fn can_be_locked(&self) -> bool {
-        !self.flags.intersects(VmFlags::DROPPABLE.union(VmFlags::SPECIAL))
+        !self.flags.intersects(VmFlags::DROPPABLE.union(VmFlags::SPECIAL).union(VmFlags::SECRET))
     }
 
     /// The vDSO's pages of data.

@@ -1,7 +1,8 @@
 //! User memory access: the only way that kernel code reads or writes user space.
 //!
-//! A [`UserPtr`] or [`UserSlice`] is an allegation: a number that user space gave. Every access checks the
-//! range once and copies through `arch::copy::usercopy`, whose faults come back as `EFAULT` or a partial count.
+//! A [`UserPtr`] or [`UserSlice`] is an allegation: a number that user space gave. What lies above user space is
+//! found by the fault that it meets: every access is bounded where it is done, which holds for a CPU that runs ahead of a check
+//! too; what must be whole is checked before. Accesses copy through `arch::copy::usercopy`, whose faults come back as `EFAULT` or a partial count.
 //! Owns nothing. Never called with a spinlock or an address space's lock held: a call may fault and sleep. Only
 //! [`write_keystream`] and [`peek`] do not wait. Locks: none of its own.
 
@@ -54,6 +55,17 @@ impl<T> UserPtr<T> {
         Self::new(self.addr.wrapping_add(count.wrapping_mul(size_of::<T>() as u64)))
     }
 
+    /// Checks the range; of one that is `short`, for which there is a primitive of its own, that finds it by the fault that
+    /// it meets.
+    #[inline]
+    fn may_be_accessed(self, short: bool) -> Result<()> {
+        if short {
+            crate::sync::assert_may_block();
+            return Ok(());
+        }
+        check(self.addr, size_of::<T>())
+    }
+
     /// The same address as a pointer to something else.
     pub const fn cast<U>(self) -> UserPtr<U> {
         UserPtr::new(self.addr)
@@ -64,10 +76,10 @@ impl<T: FromBytes> UserPtr<T> {
     /// Reads the value; `EFAULT`.
     #[inline]
     pub fn read(self) -> Result<T> {
-        check(self.addr, size_of::<T>())?;
+        self.may_be_accessed(matches!(size_of::<T>(), 2 | 4 | 8))?;
         let mut value = MaybeUninit::<T>::uninit();
         let to = value.as_mut_ptr();
-        // SAFETY: `to` has room for a `T`; the range was checked; a one-word read writes exactly its bytes.
+        // SAFETY: `to` has room for a `T`; the range was checked, or is short; a one-word read writes exactly its bytes.
         let done = unsafe {
             match size_of::<T>() {
                 2 => raw::get_u16(self.addr)
@@ -91,9 +103,9 @@ impl<T: IntoBytes + Immutable> UserPtr<T> {
     /// Writes the value; `EFAULT`.
     #[inline]
     pub fn write(self, value: &T) -> Result<()> {
-        check(self.addr, size_of::<T>())?;
+        self.may_be_accessed(matches!(size_of::<T>(), 2 | 4 | 8 | 16))?;
         let from = core::ptr::from_ref(value);
-        // SAFETY: `from` is valid for a `T`, which has no padding by its `IntoBytes`; the range was checked.
+        // SAFETY: `from` is valid for a `T`, which has no padding by its `IntoBytes`; the range was checked, or is short.
         let done = unsafe {
             match size_of::<T>() {
                 2 => raw::put_u16(self.addr, from.cast::<u16>().read_unaligned()),
@@ -132,7 +144,7 @@ pub fn in_range(addr: u64, len: usize) -> bool {
 
 #[inline]
 fn check(addr: u64, len: usize) -> Result<()> {
-    // Every copy comes by here or by `within`: it may fault, and a fault may sleep.
+    // It may fault, and a fault may sleep.
     crate::sync::assert_may_block();
     if in_range(addr, len) { Ok(()) } else { Err(Errno::EFAULT) }
 }
@@ -234,8 +246,8 @@ pub fn write_partial(addr: u64, src: &[u8]) -> usize {
 
 /// Zeros as far as possible; the number of bytes done.
 pub fn zero_partial(addr: u64, len: usize) -> usize {
-    let len = within(addr, len);
-    // SAFETY: the range lies in user space.
+    crate::sync::assert_may_block();
+    // SAFETY: what does not lie in user space faults.
     len - unsafe { raw::clear_user(addr, len) }
 }
 
@@ -245,8 +257,8 @@ pub fn zero_partial(addr: u64, len: usize) -> usize {
 /// `dst` is valid for writes of `len` bytes.
 #[inline]
 pub(super) unsafe fn copy_in(dst: *mut u8, addr: u64, len: usize) -> usize {
-    let len = within(addr, len);
-    // SAFETY: the caller vouches for `dst`; the range lies in user space.
+    crate::sync::assert_may_block();
+    // SAFETY: the caller vouches for `dst`; what does not lie in user space faults.
     len - unsafe { raw::copy_from_user(dst, addr, len) }
 }
 
@@ -256,8 +268,8 @@ pub(super) unsafe fn copy_in(dst: *mut u8, addr: u64, len: usize) -> usize {
 /// `src` is valid for reads of `len` bytes.
 #[inline]
 pub(super) unsafe fn copy_out(addr: u64, src: *const u8, len: usize) -> usize {
-    let len = within(addr, len);
-    // SAFETY: the caller vouches for `src`; the range lies in user space.
+    crate::sync::assert_may_block();
+    // SAFETY: the caller vouches for `src`; what does not lie in user space faults.
     len - unsafe { raw::copy_to_user(addr, src, len) }
 }
 

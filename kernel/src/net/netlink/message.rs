@@ -43,3 +43,10 @@ pub(super) fn error_message(
     put_message(&mut out, reply, &answer)?;
     Ok(out)
 }
+
+/// A message that waits to be read.
+pub(super) struct Queued {
+    pub bytes: Vec<u8>,
+    /// What it counts for the socket: what it was before a filter cut it, whose memory it still has.
+    pub cost: usize,
+}

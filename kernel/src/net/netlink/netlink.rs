@@ -5,19 +5,20 @@
 //! hear of devices. Never announces an interface, address or route: none ever changes; events of devices come from `fs::uevent`.
 //! Locks: `Stream` for a queue; the set of port numbers, which may be taken inside it, and the list are a `Leaf` each.
 
-use super::message::{HEADER, MULTI, error_message, put_message};
+use super::message::{HEADER, MULTI, Queued, error_message, put_message};
 use super::route;
 use crate::mm::fallible::{TryGrow, TryMap, TrySlice, try_arc, try_copy};
 use crate::mm::{Sink, Source};
+use crate::net::filter::Shape;
 use crate::net::name::SockName;
-use crate::net::option::{Options, bytes_of, known, more, number};
+use crate::net::option::{Options, known};
 use crate::net::socket::{Control, Incoming, NetSocket, Outgoing, Who, copy_in};
 use crate::random;
 use crate::sync::pace::Pace;
 use crate::sync::{PollTable, SpinLock, WaitQueue, cond_resched, level};
 use crate::vfs::PollEvents;
 use crate::vfs::notify::Reason;
-use abi::net::{AF_NETLINK, NlMsgHdr, SockaddrNl};
+use abi::net::{AF_NETLINK, NETLINK_ROUTE, NlMsgHdr, SockaddrNl, netlink};
 use abi::socket::{MsgFlags, SCM_CREDENTIALS, SOCK_DGRAM, SOCK_RAW, SOL_SOCKET, so};
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -29,10 +30,8 @@ use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicU64, Ordering};
 use zerocopy::FromBytes;
 
-const NETLINK_ROUTE: i32 = 0;
 /// Events of devices: what a write to a `uevent` file announces.
 const NETLINK_KOBJECT_UEVENT: i32 = 15;
-const SOL_NETLINK: i32 = 270;
 
 /// Flags and types of a message.
 const REQUEST: u16 = 1;
@@ -40,19 +39,6 @@ const ACK: u16 = 4;
 const DUMP: u16 = 0x300;
 const TYPE_DONE: u16 = 3;
 const FIRST_REQUEST: u16 = 16;
-/// The highest group of NETLINK_ROUTE.
-const LAST_GROUP: i32 = 36;
-
-/// Options at `SOL_NETLINK`.
-mod option {
-    pub const ADD_MEMBERSHIP: i32 = 1;
-    pub const DROP_MEMBERSHIP: i32 = 2;
-    pub const PKTINFO: i32 = 3;
-    pub const NO_ENOBUFS: i32 = 5;
-    pub const CAP_ACK: i32 = 10;
-    pub const EXT_ACK: i32 = 11;
-    pub const GET_STRICT_CHK: i32 = 12;
-}
 /// Protocols and port numbers that are taken: each protocol has its own numbers.
 static PORTS: SpinLock<BTreeMap<(i32, u32), ()>, level::Leaf> = SpinLock::new(BTreeMap::new());
 
@@ -89,7 +75,7 @@ pub fn carry(event: &[u8]) {
 /// One socket.
 pub struct Netlink {
     kind: u32,
-    protocol: i32,
+    pub(super) protocol: i32,
     who: Who,
     pub(super) options: Options,
     pub(super) state: SpinLock<State, level::Stream>,
@@ -103,11 +89,13 @@ pub struct Netlink {
 pub(super) struct State {
     port: Option<u32>,
     /// One bit for each group, from the first on.
-    groups: u64,
+    pub groups: u64,
+    /// It was asked to join or to leave one: only then LIST_MEMBERSHIPS tells of them.
+    pub has_groups: bool,
     /// One bit for each option that is on.
-    wishes: u32,
+    pub wishes: u32,
     peer: (u32, u32),
-    pub queue: VecDeque<Vec<u8>>,
+    pub queue: VecDeque<Queued>,
     pub held: usize,
     /// Notes that are to be told: the queue has room for them, and `held` counts them.
     pub notes: usize,
@@ -118,7 +106,7 @@ pub(super) struct State {
 impl State {
     /// A message found no room. Who does not want to know (NETLINK_NO_ENOBUFS) does not hear of it.
     fn lose(&mut self) {
-        if self.wishes & 1 << option::NO_ENOBUFS == 0 {
+        if self.wishes & 1 << netlink::NO_ENOBUFS == 0 {
             self.error = Some(Errno::ENOBUFS);
         }
     }
@@ -135,6 +123,7 @@ pub fn create(kind: u32, protocol: i32, who: Who) -> Result<Arc<dyn NetSocket>> 
     let state = State {
         port: None,
         groups: 0,
+        has_groups: false,
         wishes: 0,
         peer: (0, 0),
         queue: VecDeque::new(),
@@ -240,23 +229,28 @@ impl Netlink {
                 }
                 Ok(())
             }
-            Err(error) if self.state.lock().wishes & 1 << option::CAP_ACK != 0 => {
+            Err(error) if self.state.lock().wishes & 1 << netlink::CAP_ACK != 0 => {
                 self.reply(error_message(header, &[], Some(error), port)?)
             }
             Err(error) => self.reply(error_message(header, body, Some(error), port)?),
         }
     }
 
-    fn reply(&self, message: Vec<u8>) -> Result<()> {
+    fn reply(&self, mut message: Vec<u8>) -> Result<()> {
+        let cost = message.len();
+        match self.options.filter.admits(&message, 1, Shape::bare) {
+            None => return Ok(()),
+            Some(taken) => message.truncate(taken),
+        }
         let mut state = self.state.lock();
-        if state.held + message.len() > self.options.receive_buffer() {
+        if state.held + cost > self.options.receive_buffer() {
             state.lose();
             return Ok(());
         }
-        let (len, notes) = (message.len(), state.notes);
+        let notes = state.notes;
         state.queue.try_room(notes + 1)?;
-        state.queue.try_push(message)?;
-        state.held += len;
+        state.queue.try_push(Queued { bytes: message, cost })?;
+        state.held += cost;
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
         self.options.listeners.tell(Reason::In);
@@ -272,7 +266,7 @@ impl Netlink {
             }
             let first = state.queue.front()?;
             // What can fail comes first: a message that was taken is given.
-            let copy = peek.then(|| try_copy(first)).transpose();
+            let copy = peek.then(|| try_copy(&first.bytes)).transpose();
             let (copy, control) = match copy.and_then(|copy| Ok((copy, self.control()?))) {
                 Ok(both) => both,
                 Err(error) => return Some(Err(error)),
@@ -281,8 +275,8 @@ impl Netlink {
                 Some(copy) => copy,
                 None => {
                     let message = state.queue.pop_front()?;
-                    state.held -= message.len();
-                    message
+                    state.held -= message.cost;
+                    message.bytes
                 }
             };
             Some(Ok((message, control)))
@@ -302,12 +296,6 @@ impl Netlink {
         }
         Ok(control)
     }
-}
-
-/// Options that are on or off.
-fn is_wish(option: i32) -> bool {
-    use option::{CAP_ACK, EXT_ACK, GET_STRICT_CHK, NO_ENOBUFS, PKTINFO};
-    [PKTINFO, NO_ENOBUFS, CAP_ACK, EXT_ACK, GET_STRICT_CHK].contains(&option)
 }
 
 impl NetSocket for Netlink {
@@ -331,6 +319,7 @@ impl NetSocket for Netlink {
         }
         self.claim(addr.pid)?;
         let mut state = self.state.lock();
+        state.has_groups |= addr.groups != 0;
         state.groups = state.groups & !u64::from(u32::MAX) | u64::from(addr.groups);
         Ok(())
     }
@@ -410,40 +399,11 @@ impl NetSocket for Netlink {
     }
 
     fn set_option(&self, level: i32, option: i32, value: &[u8]) -> Result<()> {
-        match (level, option) {
-            (SOL_SOCKET, more::ZEROCOPY) => number(value).and(Err(Errno::EOPNOTSUPP)),
-            (SOL_SOCKET, _) => self.options.set_socket(option, value),
-            // The only group that anything is sent to is that of the events of devices: nothing else ever changes.
-            (SOL_NETLINK, option::ADD_MEMBERSHIP | option::DROP_MEMBERSHIP) => {
-                let group = number(value)?;
-                if !(1..=LAST_GROUP).contains(&group) {
-                    return Err(Errno::EINVAL);
-                }
-                let bit = 1 << (group - 1);
-                let groups = &mut self.state.lock().groups;
-                *groups =
-                    if option == option::ADD_MEMBERSHIP { *groups | bit } else { *groups & !bit };
-                Ok(())
-            }
-            (SOL_NETLINK, wish) if is_wish(wish) => {
-                let on = number(value)? != 0;
-                let wishes = &mut self.state.lock().wishes;
-                *wishes = if on { *wishes | 1 << wish } else { *wishes & !(1 << wish) };
-                Ok(())
-            }
-            _ => Err(Errno::ENOPROTOOPT),
-        }
+        self.set(level, option, value)
     }
 
     fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
-        match (level, option) {
-            (SOL_SOCKET, _) => self.options.get_socket(option),
-            (SOL_NETLINK, wish) if is_wish(wish) => {
-                let on = self.state.lock().wishes & 1 << wish != 0;
-                if room < size_of::<i32>() { Err(Errno::EINVAL) } else { Ok(bytes_of(on.into())?) }
-            }
-            _ => Err(Errno::ENOPROTOOPT),
-        }
+        self.get(level, option, room)
     }
 
     fn poll(&self, table: &mut PollTable) -> PollEvents {

@@ -2,9 +2,11 @@
 //!
 //! Owns the message and its room. Never fails to be told. Locks: the socket's `Stream`.
 
+use super::message::Queued;
 use super::netlink::Netlink;
 use crate::mm::fallible::TryGrow;
 use crate::net::file::of_file;
+use crate::net::filter::Shape;
 use crate::net::unix;
 use crate::vfs::notify::Reason;
 use crate::vfs::{OpenFile, PollEvents};
@@ -77,14 +79,17 @@ impl Netlink {
 
     /// Puts a note into the room that was held for it.
     #[expect(clippy::disallowed_methods, reason = "there is room")]
-    fn use_room(&self, note: Vec<u8>) {
+    fn use_room(&self, mut note: Vec<u8>) {
+        let (cost, taken) = (note.len(), self.options.filter.admits(&note, 1, Shape::bare));
+        let Some(taken) = taken else { return self.give_room_back(cost) };
+        note.truncate(taken);
         let mut state = self.state.lock();
         state.notes -= 1;
         if state.closed {
             drop(state);
             return;
         }
-        state.queue.push_back(note);
+        state.queue.push_back(Queued { bytes: note, cost });
         drop(state);
         self.for_reading.wake_events(PollEvents::READABLE.bits());
         self.options.listeners.tell(Reason::In);

@@ -5,7 +5,7 @@
 use crate::mm::fallible::{TryVec, try_copy};
 use crate::net::count::{self, Ip, Way};
 use crate::net::inbox::Datagram;
-use crate::net::report;
+use crate::net::inbox::report;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
 use abi::{Errno, Result};
 use alloc::vec::Vec;

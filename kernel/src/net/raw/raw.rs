@@ -11,11 +11,11 @@ use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, Name, class, encode, encode_peer, family_of, route};
 use crate::net::count;
 use crate::net::inbox::Inbox;
+use crate::net::inbox::report;
 use crate::net::list::List;
 use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, more, number};
 use crate::net::options;
-use crate::net::report;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
@@ -161,7 +161,7 @@ impl Raw {
     }
 
     /// Whether it is a raw socket of that family: only those have the options about headers.
-    fn is_raw_of(&self, family: Family) -> bool {
+    pub(super) fn is_raw_of(&self, family: Family) -> bool {
         self.style == Style::Raw && self.family == family
     }
 

@@ -12,15 +12,17 @@ use crate::mm::fallible::{TryGrow, try_copy};
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, Name, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo};
+use crate::net::filter::{Shape, Way};
+use crate::net::inbox::report::{self, Origin, Report};
 use crate::net::inbox::{Datagram, Taken};
-use crate::net::report::{self, Origin, Report};
+use crate::net::option::{Known, Options, known, more};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::sync::Pace;
 use crate::time;
 use crate::vfs::PollEvents;
 use crate::vfs::notify::Reason;
 use abi::net::{IPPROTO_ICMP, IPPROTO_ICMPV6};
-use abi::socket::{AF_UNSPEC, MsgFlags};
+use abi::socket::{AF_UNSPEC, MsgFlags, SOL_SOCKET};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -29,6 +31,9 @@ use core::sync::atomic::{AtomicU16, Ordering};
 
 /// The time to live of what this machine answers.
 const TTL: u8 = 64;
+
+/// SO_MARK.
+const MARK: Known = known(SOL_SOCKET, more::MARK);
 
 /// The identification of the next IPv4 packet. Relaxed: any number does.
 static NEXT_NUMBER: AtomicU16 = AtomicU16::new(1);
@@ -86,7 +91,7 @@ pub fn shown(family: Family, style: Style, from: u64) -> Result<(Vec<Shown>, Opt
 }
 
 /// Gives a message to all sockets that want it; `whole` is it with its IPv4 header.
-fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
+fn deliver(message: &Message<'_>, whole: &[u8], (hops, class): (u8, u8), sender: Option<&Options>) {
     let now = time::realtime().0;
     tally(message, whole, class);
     let give = |socket: &Raw, shown: &[u8]| {
@@ -94,8 +99,11 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
         let port = message.body.get(2..4).map_or(0, |at| u16::from_be_bytes([at[0], at[1]]));
         let info = PacketInfo { to: SocketAddr::new(message.to, port), hops, class, time: now };
         let from = SocketAddr::new(message.from, 0);
-        if let Ok(bytes) = try_copy(shown) {
-            socket.enqueue(Datagram { bytes, from, info });
+        let marked = || sender.map_or(0, |sender| sender.get(MARK).cast_unsigned());
+        let shape = || socket.shape(message, shown, (hops, class), marked());
+        let Some(taken) = socket.options.filter.admits(shown, 1, shape) else { return };
+        if let Ok(bytes) = try_copy(&shown[..taken]) {
+            socket.enqueue(Datagram::new(bytes, from, info));
         }
     };
     let ident = message.answers();
@@ -118,13 +126,13 @@ fn deliver(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
 }
 
 /// Sends a message over the loopback, and answers it if it is an echo request.
-fn transmit(message: &Message<'_>, whole: &[u8], hops: u8, class: u8) {
-    deliver(message, whole, hops, class);
+fn transmit(message: &Message<'_>, whole: &[u8], marks: (u8, u8), sender: &Options) {
+    deliver(message, whole, marks, Some(sender));
     let Some(answer) = echo(message) else { return };
     let answer =
         Message { protocol: message.protocol, from: message.to, to: message.from, body: &answer };
-    if let Ok(whole) = with_header(&answer, TTL, class) {
-        deliver(&answer, &whole, TTL, class);
+    if let Ok(whole) = with_header(&answer, TTL, marks.1) {
+        deliver(&answer, &whole, (TTL, marks.1), None);
     }
 }
 
@@ -146,7 +154,7 @@ pub fn tell_unreachable(protocol: i32, to: SocketAddr, sent: &Datagram) {
     // Internetwork control.
     let class = if v6 { 0 } else { sent.info.class | 0xc0 };
     if let Ok(whole) = with_header(&message, TTL, class) {
-        deliver(&message, &whole, TTL, class);
+        deliver(&message, &whole, (TTL, class), None);
     }
 }
 
@@ -163,6 +171,23 @@ impl Raw {
             state.filter.get(usize::from(kind / 8)).is_some_and(|b| b & (1 << (kind % 8)) != 0);
         let one_family = message.to.is_ipv4() == (self.family == Family::V4);
         one_family && bound && from_peer && !bit && !state.closed
+    }
+
+    /// What stands before the bytes that it is shown of a message: the header of IP, unless it is among them.
+    fn shape(
+        &self,
+        message: &Message<'_>,
+        shown: &[u8],
+        (hops, class): (u8, u8),
+        mark: u32,
+    ) -> Shape {
+        if self.is_raw_of(Family::V4) {
+            return Shape::with_ip(shown, mark);
+        }
+        let at = |ip| SocketAddr::new(ip, 0);
+        let (from, to) = (at(message.from), at(message.to));
+        let way = Way { protocol: message.protocol, from, to, hops, class };
+        Shape::ip(&way, message.body.len(), mark)
     }
 
     fn enqueue(&self, packet: Datagram) {
@@ -230,7 +255,7 @@ impl Raw {
             seal_icmp6(&mut body, from, to);
         }
         let message = Message { protocol: self.protocol, from, to, body: &body };
-        transmit(&message, &with_header(&message, hops, class)?, hops, class);
+        transmit(&message, &with_header(&message, hops, class)?, (hops, class), &self.options);
         Ok(len)
     }
 
@@ -262,7 +287,7 @@ impl Raw {
         let (from, to) = ends(&packet);
         let body = packet.get(header..).unwrap_or_default();
         let message = Message { protocol: i32::from(packet[9]), from, to, body };
-        transmit(&message, &packet, packet[8], packet[1]);
+        transmit(&message, &packet, (packet[8], packet[1]), &self.options);
         Ok(len)
     }
 
@@ -287,7 +312,7 @@ impl Raw {
 
     /// The first message, taken out or copied, waiting for one; `None` when nothing more is to be received.
     fn next(&self, nonblock: bool, peek: bool) -> Result<Option<Taken<Datagram>>> {
-        let take = || self.state.lock().inbox.next(nonblock, peek, &self.options);
+        let take = || self.state.lock().inbox.next(nonblock, peek, None, &self.options);
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }
 }

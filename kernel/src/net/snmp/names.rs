@@ -84,11 +84,10 @@ pub const ICMP6: &str = "InMsgs InErrors OutMsgs OutErrors InCsumErrors OutRateL
 pub const UDP_LITE6: &str =
     "InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors SndbufErrors InCsumErrors MemErrors";
 
-/// Counters of [`UDP`].
+/// Counters of [`UDP`]; `InErrors` is the sum of two.
 pub const OF_UDP: &[(&str, Datagrams)] = &[
     ("InDatagrams", Datagrams::Received),
     ("NoPorts", Datagrams::NoPort),
-    ("InErrors", Datagrams::NoRoom),
     ("OutDatagrams", Datagrams::Sent),
     ("RcvbufErrors", Datagrams::NoRoom),
     ("SndbufErrors", Datagrams::NoMemory),

@@ -72,6 +72,10 @@ fn icmp_field(name: &str, v6: bool) -> u64 {
 }
 
 fn udp_field(name: &str, flow: Flow) -> u64 {
+    if name == "InErrors" {
+        let lost = [Datagrams::NoRoom, Datagrams::Filtered];
+        return lost.map(|which| datagrams_total(which, flow)).iter().sum();
+    }
     of(names::OF_UDP, name).map_or(0, |which: Datagrams| datagrams_total(which, flow))
 }
 

@@ -64,6 +64,11 @@ pub fn control_limit() -> usize {
     (OPTMEM_MAX.get() as usize).min(LONGEST_CONTROL)
 }
 
+/// As many bytes may what is set on one socket come to.
+pub fn most_options() -> usize {
+    OPTMEM_MAX.get() as usize
+}
+
 /// What SO_SNDBUF makes of `asked`: Linux doubles it.
 pub fn send_buffer(asked: usize) -> usize {
     asked.min(WMEM_MAX.get() as usize).saturating_mul(2).max(MIN_SEND)

@@ -40,6 +40,49 @@ pub struct Bytes {
     out: usize,
 }
 
+/// What the filter of an end has not let through.
+#[derive(Default)]
+pub struct Unheard {
+    pub bytes: Bytes,
+    pub urgent: Option<Urgent>,
+    /// More of it may pass: there was no memory, or the last call had taken enough.
+    pub more: bool,
+    /// The end of what the peer sends, behind those.
+    pub fin: bool,
+}
+
+/// A byte out of band that the filter has not let through.
+pub struct Urgent {
+    /// So many of the bytes were sent before it.
+    pub before: usize,
+    /// `None` if it is among the others, for who wants that.
+    pub byte: Option<u8>,
+}
+
+impl Unheard {
+    /// Whether nothing waits but the end.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == 0 && self.urgent.is_none()
+    }
+
+    /// Whether who reads may take more of it.
+    pub fn has_more(&self) -> bool {
+        self.more && !self.is_empty()
+    }
+
+    /// How many of the next bytes are a segment of their own: those before a byte out of band.
+    pub fn segment(&self, len: usize) -> usize {
+        self.urgent.as_ref().map_or(len, |urgent| urgent.before.min(len))
+    }
+
+    /// So many bytes have been let through.
+    pub fn pass(&mut self, count: usize) {
+        if let Some(urgent) = &mut self.urgent {
+            urgent.before = urgent.before.saturating_sub(count);
+        }
+    }
+}
+
 impl Bytes {
     /// Number of bytes, with those of pieces that are out: nobody may sleep beside what is put back in a moment.
     pub fn len(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The end of a connection: shutdown, close, and what the other end notices of them.
 
-use super::tcp::{Role, State, Tcp};
+use super::bytes::Unheard;
+use super::tcp::{Guard, Role, State, Tcp};
 use crate::net::addr::Family;
 use crate::net::count::{self, Tcp as Tally};
 use crate::net::ports::Port;
@@ -32,13 +33,13 @@ impl State {
         if self.port_chosen && !self.orphan { None } else { self.port.take() }
     }
 
-    /// The connection is broken off, or never came about.
-    fn break_off(&mut self, error: Option<Errno>) -> Option<Port> {
+    /// The connection is broken off, or never came about. What the filter held is over with it, and with the port to be dropped unlocked.
+    fn break_off(&mut self, error: Option<Errno>) -> (Option<Port>, Unheard) {
         self.role = Role::Closed;
         self.error = error;
         self.read_shut = true;
         self.write_shut = true;
-        self.free_port()
+        (self.free_port(), core::mem::take(&mut self.unheard))
     }
 }
 
@@ -96,6 +97,20 @@ impl Tcp {
 
     fn receive_fin(&self) {
         let mut state = self.state.lock();
+        if !state.has_peer() {
+            return;
+        }
+        if !self.hears_all(&state) {
+            state.unheard.fin = true;
+            drop(state);
+            self.hear();
+            return;
+        }
+        self.take_fin(state);
+    }
+
+    /// The peer sends no more, and that has come.
+    pub(super) fn take_fin(&self, mut state: Guard<'_>) {
         state.fin = true;
         // The port of the end that closed first goes to TIME_WAIT.
         let is_over = state.write_shut;
@@ -119,7 +134,10 @@ impl Tcp {
 
     /// The peer has broken the connection off.
     fn receive_reset(&self) {
-        let mut state = self.state.lock();
+        self.take_reset(self.state.lock());
+    }
+
+    fn take_reset(&self, mut state: Guard<'_>) {
         if matches!(state.role, Role::Closed | Role::Listener { .. }) {
             return;
         }
@@ -130,26 +148,31 @@ impl Tcp {
         };
         state.count_broken();
         let over = state.name() == TcpState::Close;
-        let port = state.break_off((!over).then_some(error));
+        let over_with = state.break_off((!over).then_some(error));
         drop(state);
-        drop(port);
+        drop(over_with);
         self.wake_everyone();
         if !over {
             self.options.listeners.tell(Reason::Error);
         }
     }
 
-    /// A connection that was asked for is refused.
-    pub(super) fn refuse(&self) {
-        self.receive_reset();
+    /// A connection that was asked for is refused, unless that attempt is over.
+    pub(super) fn refuse(&self, attempt: u64) {
+        let state = self.state.lock();
+        if state.is_asking(attempt) {
+            self.take_reset(state);
+        }
     }
 
     /// Back to a socket without peer: `connect` to AF_UNSPEC or failed, or `shutdown` of one that listens or connects.
     pub(super) fn disconnect(&self) {
         let mut state = self.state.lock();
         state.count_broken();
+        let asked = (state.asked(), state.attempt);
         let role = core::mem::replace(&mut state.role, Role::Closed);
         let received = core::mem::take(&mut state.received);
+        let unheard = core::mem::take(&mut state.unheard);
         let port = state.free_port();
         if let Some(port) = &state.port {
             port.stop_listening();
@@ -167,7 +190,8 @@ impl Tcp {
         state.connecting = false;
         (state.read_shut, state.write_shut, state.fin) = (false, false, false);
         drop(state);
-        drop((received, port));
+        drop((received, unheard, port));
+        self.ask_no_more(asked);
         self.abandon(role);
         self.wake_everyone();
     }
@@ -185,10 +209,10 @@ impl Tcp {
                 for child in pending.into_iter().paced() {
                     child.never_accepted();
                 }
-                for asking in waiting.into_iter().paced() {
+                for (asking, attempt) in waiting.into_iter().paced() {
                     if let Some(asking) = asking.upgrade() {
                         count_reset(self.family == Family::V6);
-                        asking.refuse();
+                        asking.refuse(attempt);
                     }
                 }
             }
@@ -214,10 +238,12 @@ impl Tcp {
         let mut state = self.state.lock();
         state.orphan = true;
         let unread = core::mem::take(&mut state.received);
+        let unheard = core::mem::take(&mut state.unheard);
         let open = matches!(state.role, Role::Connected(_));
         if open && unread.len() == 0 && !breaks_off {
             let waits = !state.fin;
             drop(state);
+            drop(unheard);
             self.send_fin();
             let port = self.state.lock().port.take();
             match port {
@@ -231,10 +257,12 @@ impl Tcp {
             count::tcp(if unread { Tally::AbortsOnClose } else { Tally::AbortsOnData });
         }
         state.count_broken();
+        let asked = (state.asked(), state.attempt);
         let role = core::mem::replace(&mut state.role, Role::Closed);
         let port = state.port.take();
         drop(state);
-        drop((unread, port));
+        drop((unread, unheard, port));
+        self.ask_no_more(asked);
         self.abandon(role);
     }
 }

@@ -29,6 +29,8 @@ enum Asked {
     /// The backlog is full: the listener will connect this socket later.
     Later,
     Refused,
+    /// The attempt is over.
+    Over,
 }
 
 impl Tcp {
@@ -127,7 +129,7 @@ impl Tcp {
     }
 
     /// Connects the sockets that found the backlog full, as far as there is room now.
-    fn admit(&self) {
+    pub(super) fn admit(&self) {
         let Some(me) = self.me.upgrade() else { return };
         loop {
             let asking = match &mut self.state.lock().role {
@@ -136,13 +138,22 @@ impl Tcp {
                 }
                 _ => None,
             };
-            let Some(asking) = asking else { return };
+            let Some((asking, attempt)) = asking else { return };
             let Some(asking) = asking.upgrade() else { continue };
-            match asking.ask(&me) {
+            match asking.ask(&me, attempt) {
                 Ok(Asked::Connected) => asking.tell_connected(),
                 Ok(Asked::Later) => return,
-                Ok(Asked::Refused) | Err(_) => asking.refuse(),
+                Ok(Asked::Over) => {}
+                Ok(Asked::Refused) | Err(_) => asking.refuse(attempt),
             }
+        }
+    }
+
+    /// An attempt that asked this name for a connection is over.
+    pub(super) fn ask_no_more(&self, (asked, attempt): (Option<SocketAddr>, u64)) {
+        let Some(listener) = asked.and_then(ports::listener) else { return };
+        if let Role::Listener { waiting, .. } = &mut listener.state.lock().role {
+            waiting.retain(|(asking, of)| *of != attempt || !asking.ptr_eq(&self.me));
         }
     }
 
@@ -237,20 +248,21 @@ impl Tcp {
         state.peer = Some(to);
         state.role = Role::Connecting;
         state.connecting = true;
+        state.attempt += 1;
         state.error = None;
         (state.read_shut, state.write_shut, state.fin) = (false, false, false);
-        let own = state.local;
+        let (own, attempt) = (state.local, state.attempt);
         drop(state);
-        self.find_partner(to, own);
+        self.find_partner(to, own, attempt);
         Ok(())
     }
 
-    fn find_partner(&self, to: SocketAddr, own: SocketAddr) {
+    fn find_partner(&self, to: SocketAddr, own: SocketAddr, attempt: u64) {
         count::tcp(count::Tcp::ActiveOpens);
         // The SYN; the SYN-ACK and the ACK are counted in `ask`.
         count::segments(to.is_ipv6(), 1, SYN_OPTIONS);
         let asked = match ports::listener(to) {
-            Some(listener) => self.ask(&listener),
+            Some(listener) => self.ask(&listener, attempt),
             // A socket that connects to its own name is its own peer, as in a simultaneous open.
             None if to == own => {
                 self.state.lock().role = Role::Connected(self.me.clone());
@@ -260,33 +272,38 @@ impl Tcp {
         };
         match asked {
             Ok(Asked::Connected) => self.tell_connected(),
-            Ok(Asked::Later) => {}
+            Ok(Asked::Later | Asked::Over) => {}
             Ok(Asked::Refused) | Err(_) => {
                 count_reset(to.is_ipv6());
-                self.refuse();
+                self.refuse(attempt);
             }
         }
     }
 
-    /// Asks a listener for a connection.
-    fn ask(&self, listener: &Arc<Tcp>) -> Result<Asked> {
+    /// Asks a listener for a connection, unless the attempt is over.
+    fn ask(&self, listener: &Arc<Tcp>, attempt: u64) -> Result<Asked> {
         let child = Tcp::new(listener.family, listener.uid, listener.options.inherit())?;
         grow(&child.options);
+        child.peek_offset.set(listener.peek_offset.number());
         let mut listening = listener.state.lock();
         let listening = &mut *listening;
         let Role::Listener { backlog, pending, waiting } = &mut listening.role else {
             return Ok(Asked::Refused);
         };
         if pending.len() > *backlog {
-            waiting.try_push(self.me.clone())?;
+            waiting.try_push((self.me.clone(), attempt))?;
             count::tcp(count::Tcp::ListenOverflows);
             return Ok(Asked::Later);
         }
         pending.try_room(1)?;
         let mut state = self.state.lock();
-        let (Role::Connecting, Some(to)) = (&state.role, state.peer) else {
-            return Ok(Asked::Refused);
+        let Some(to) = state.peer.filter(|_| state.is_asking(attempt)) else {
+            return Ok(Asked::Over);
         };
+        if !self.may_connect(&listener.options, state.local, to) {
+            waiting.try_push((self.me.clone(), attempt))?;
+            return Ok(Asked::Later);
+        }
         let cover = Cover::of(listener.family, to.ip(), true);
         let port = listening.port.as_ref().ok_or(Errno::ECONNREFUSED)?;
         let port = port.share(Holder::Tcp(child.me.clone()), cover, to.ip(), state.local)?;

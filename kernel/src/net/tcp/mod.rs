@@ -4,6 +4,7 @@
 mod bytes;
 mod close;
 mod connect;
+mod heard;
 mod option;
 mod tcp;
 mod transfer;

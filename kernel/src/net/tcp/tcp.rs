@@ -6,17 +6,18 @@
 //! that one before the new connection, which only the table of ports knows yet; no other two sockets are locked together. User
 //! memory is never copied under a spinlock; a mutex keeps the reads of one end apart.
 
-use super::bytes::Bytes;
+use super::bytes::{Bytes, Unheard};
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, encode};
+use crate::net::inbox::report::Sends;
 use crate::net::name::SockName;
 use crate::net::option::Options;
+use crate::net::peek::PeekOffset;
 use crate::net::ports::Port;
-use crate::net::report::Sends;
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::net::sysctl::tcp as sizes;
-use crate::sync::{Mutex, PollTable, SpinLock, WaitQueue, level};
+use crate::sync::{Mutex, PollTable, SpinGuard, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
 use crate::vfs::notify::Reason;
 use abi::net::{IPPROTO_TCP, TcpState};
@@ -46,7 +47,11 @@ pub struct Tcp {
     pub(super) for_writing: WaitQueue,
     /// Those with MSG_ZEROCOPY.
     pub(super) sends: Sends,
+    pub(super) peek_offset: PeekOffset,
 }
+
+/// The locked state of an end.
+pub(super) type Guard<'a> = SpinGuard<'a, State, level::Stream>;
 
 pub(super) struct State {
     pub(super) local: SocketAddr,
@@ -58,6 +63,7 @@ pub(super) struct State {
     pub(super) addr_chosen: bool,
     pub(super) role: Role,
     pub(super) received: Bytes,
+    pub(super) unheard: Unheard,
     /// A byte sent with MSG_OOB that waits to be read.
     pub(super) urgent: Option<u8>,
     /// What SO_ERROR reports once.
@@ -67,6 +73,8 @@ pub(super) struct State {
     pub(super) write_shut: bool,
     /// The peer sends no more.
     pub(super) fin: bool,
+    /// How often it has begun to connect: what came of an attempt that is over is not for the next one.
+    pub(super) attempt: u64,
     /// `connect` has been called and has not reported its outcome.
     pub(super) connecting: bool,
     /// A writer found no room: it is to be woken when there is some.
@@ -80,8 +88,8 @@ pub(super) enum Role {
     Listener {
         backlog: usize,
         pending: VecDeque<Arc<Tcp>>,
-        /// Who found the backlog full.
-        waiting: VecDeque<Weak<Tcp>>,
+        /// Who found the backlog full, or a filter in the way, with which attempt.
+        waiting: VecDeque<(Weak<Tcp>, u64)>,
     },
     Connecting,
     /// Weak: the peer lives as long as its own file.
@@ -102,6 +110,26 @@ impl State {
                 (true, true) => TcpState::Close,
             },
         }
+    }
+
+    /// Whether it waits for what comes of this attempt to connect.
+    pub(super) fn is_asking(&self, attempt: u64) -> bool {
+        matches!(self.role, Role::Connecting) && self.attempt == attempt
+    }
+
+    /// Whom it asks for a connection.
+    pub(super) fn asked(&self) -> Option<SocketAddr> {
+        if matches!(self.role, Role::Connecting) { self.peer } else { None }
+    }
+
+    /// Whether there is a connection, which may be over in both directions.
+    pub(super) fn has_peer(&self) -> bool {
+        matches!(self.role, Role::Connected(_))
+    }
+
+    /// Bytes that the peer has sent and nobody has read.
+    pub(super) fn held(&self) -> usize {
+        self.received.len() + self.unheard.bytes.len()
     }
 
     pub(super) fn no_more_input(&self) -> bool {
@@ -129,11 +157,13 @@ impl Tcp {
                 addr_chosen: false,
                 role: Role::Closed,
                 received: Bytes::default(),
+                unheard: Unheard::default(),
                 urgent: None,
                 error: None,
                 read_shut: false,
                 write_shut: false,
                 fin: false,
+                attempt: 0,
                 connecting: false,
                 no_space: false,
                 orphan: false,
@@ -142,6 +172,7 @@ impl Tcp {
             for_reading: WaitQueue::new(),
             for_writing: WaitQueue::new(),
             sends: Sends::default(),
+            peek_offset: PeekOffset::new(),
         })
     }
 
@@ -185,12 +216,15 @@ impl Tcp {
     /// What of the peer's queue would, on Linux, still wait on this side.
     fn unsent(&self) -> usize {
         let Some(peer) = self.connected_peer() else { return 0 };
-        let held = peer.state.lock().received.len();
+        let held = peer.state.lock().held();
         held.saturating_sub(peer.options.receive_buffer())
     }
 }
 
 impl NetSocket for Tcp {
+    fn peek_offset(&self) -> Option<&PeekOffset> {
+        Some(&self.peek_offset)
+    }
     fn domain(&self) -> u16 {
         self.family.number()
     }
@@ -248,6 +282,9 @@ impl NetSocket for Tcp {
     fn get_option(&self, level: i32, option: i32, room: usize) -> Result<Vec<u8>> {
         self.get(level, option, room)
     }
+    fn filter_changed(&self) {
+        self.look_again();
+    }
     fn poll(&self, table: &mut PollTable) -> PollEvents {
         table.watch(&self.for_reading);
         table.watch(&self.for_writing);
@@ -299,7 +336,8 @@ impl Tcp {
             ready |= PollEvents::READABLE | PollEvents::RDHUP;
         }
         if name != TcpState::SynSent {
-            if state.received.len() >= self.options.low_water() {
+            // Who reads what the filter may yet let through takes it.
+            if state.received.len() >= self.options.low_water() || state.unheard.has_more() {
                 ready |= PollEvents::READABLE;
             }
             if state.write_shut || writable {

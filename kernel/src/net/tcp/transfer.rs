@@ -4,8 +4,8 @@
 //! pieces out, copies them, and puts back what is left; the mutex `turn` keeps other readers away meanwhile,
 //! but never while it waits.
 
-use super::bytes::Piece;
-use super::tcp::{Role, Tcp};
+use super::bytes::{Piece, Urgent};
+use super::tcp::{Guard, Role, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::mm::{Sink, Source};
 use crate::net::control::check_socket_control;
@@ -13,6 +13,7 @@ use crate::net::count;
 use crate::net::limit::TimeLimit;
 use crate::net::option::{known, more};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
+use crate::sync::pace::interrupted;
 use crate::vfs::PollEvents;
 use crate::vfs::notify::{Reason, urgent};
 use abi::net::TcpState;
@@ -38,18 +39,42 @@ enum Target {
 
 /// Gives the peer the urgent byte, unless it wants that among the others, where it is already.
 fn put_urgent(peer: &Tcp, byte: Option<u8>) {
-    if let Some(byte) = byte {
-        let mut state = peer.state.lock();
-        count::data(state.local.is_ipv6(), 1);
-        state.urgent = Some(byte);
+    let mut state = peer.state.lock();
+    if !state.has_peer() {
+        return;
     }
-    urgent::tell(peer.options.file());
-    peer.tell_readable(PollEvents::PRI);
-    // As on Linux: once for the mark, once for the byte, which takes a place among the others.
-    peer.options.listeners.tell(Reason::In);
+    if peer.hears_all(&state) {
+        return peer.take_urgent(state, byte);
+    }
+    let before = state.unheard.bytes.len();
+    state.unheard.urgent = Some(Urgent { before, byte });
+    drop(state);
+    peer.hear();
+}
+
+/// Stores bytes, or with MSG_TRUNC nothing of them; EFAULT.
+#[inline]
+fn store(dst: &mut Sink<'_>, bytes: &[u8], flags: MsgFlags) -> Result<()> {
+    if flags.contains(MsgFlags::TRUNC) || dst.put(bytes)? == bytes.len() {
+        return Ok(());
+    }
+    Err(Errno::EFAULT)
 }
 
 impl Tcp {
+    /// The urgent byte has come.
+    pub(super) fn take_urgent(&self, mut state: Guard<'_>, byte: Option<u8>) {
+        if let Some(byte) = byte {
+            count::data(state.local.is_ipv6(), 1);
+            state.urgent = Some(byte);
+        }
+        drop(state);
+        urgent::tell(self.options.file());
+        self.tell_readable(PollEvents::PRI);
+        // As on Linux: once for the mark, once for the byte, which takes a place among the others.
+        self.options.listeners.tell(Reason::In);
+    }
+
     /// Bytes that the peer's queue takes in all.
     fn capacity(&self, peer: &Tcp) -> usize {
         self.options.send_buffer().min(MOST_UNSENT) + peer.options.receive_buffer()
@@ -59,7 +84,7 @@ impl Tcp {
     fn room(&self) -> Option<(usize, usize)> {
         let peer = self.connected_peer()?;
         let capacity = self.capacity(&peer);
-        let held = peer.state.lock().received.len();
+        let held = peer.state.lock().held();
         Some((capacity.saturating_sub(held), capacity))
     }
 
@@ -156,6 +181,12 @@ impl Tcp {
         if bytes.is_empty() {
             return Ok(true);
         }
+        if !peer.hears_all(&state) {
+            peer.hear_later(&mut state, bytes)?;
+            drop(state);
+            peer.hear();
+            return Ok(true);
+        }
         let count = bytes.len();
         state.received.push(bytes)?;
         count::data(state.local.is_ipv6(), count);
@@ -194,85 +225,121 @@ impl Tcp {
         if matches!(self.state.lock().role, Role::Listener { .. }) {
             return Err(Errno::ENOTCONN);
         }
+        self.hear_rest();
+        let peek = flags.contains(MsgFlags::PEEK);
+        let skip = self.peek_offset.of(peek).unwrap_or(0);
+        let bytes = self.read(dst, flags, nonblock, skip)?;
+        self.peek_offset.pass(peek, bytes);
+        Ok(Incoming { bytes, full: bytes, ..Incoming::default() })
+    }
+
+    /// Reads, or looks at what is behind `skip` bytes: how many bytes there were.
+    #[inline]
+    fn read(
+        &self,
+        dst: &mut Sink<'_>,
+        flags: MsgFlags,
+        nonblock: bool,
+        skip: usize,
+    ) -> Result<usize> {
         let room = dst.remaining();
-        let enough = match flags.contains(MsgFlags::WAITALL) {
-            true => room,
-            false => room.min(self.options.low_water()),
-        };
+        let all = flags.contains(MsgFlags::WAITALL);
+        let least = if all { room } else { room.min(self.options.low_water()) };
         // Even a read of no bytes waits until there are some.
-        let enough = enough.max(1);
+        let enough = least.max(1);
         let limit = self.options.timeouts().begin_receive();
-        let mut got = Incoming::default();
+        let peek = flags.contains(MsgFlags::PEEK);
+        let mut got = 0;
         loop {
-            let (bytes, fault) = self.take(dst, flags, room - got.bytes);
-            got.bytes += bytes;
-            if let (Err(error), 0) = (fault, got.bytes) {
+            let (bytes, fault) = match peek {
+                false => self.take(dst, flags, room - got),
+                true => self.look(dst, flags, room - got, skip),
+            };
+            got += bytes;
+            if let (Err(error), 0) = (fault, got) {
                 return Err(error);
             }
-            let idle = room == 0 && self.state.lock().received.len() > 0;
-            if got.bytes >= enough || fault.is_err() || idle {
+            let idle = room == 0 && self.state.lock().received.len() > skip;
+            if got >= enough || fault.is_err() || idle {
                 break;
             }
-            match self.nothing_more(got.bytes > 0) {
+            if !peek && self.hear_rest() {
+                match got > 0 && interrupted() {
+                    true => break,
+                    false => continue,
+                }
+            }
+            match self.nothing_more(got > 0, skip) {
                 Ok(true) => break,
-                Ok(false) if nonblock && got.bytes > 0 => break,
+                Ok(false) if nonblock && got > 0 => break,
                 Ok(false) if nonblock => return Err(Errno::EAGAIN),
                 Ok(false) => {}
                 Err(error) => return Err(error),
             }
-            let peeked = if flags.contains(MsgFlags::PEEK) { got.bytes } else { 0 };
-            match self.wait_for_bytes(peeked, limit) {
-                Err(_) if got.bytes > 0 => break,
+            let peeked = if peek { got } else { 0 };
+            match self.wait_for_bytes(skip.saturating_add(peeked), limit) {
+                Err(_) if got > 0 => break,
                 outcome => outcome?,
             }
             if peeked > 0 {
                 break;
             }
         }
-        got.full = got.bytes;
         Ok(got)
     }
 
     /// Takes what is there: the count, and whether user memory could be written.
     fn take(&self, dst: &mut Sink<'_>, flags: MsgFlags, room: usize) -> (usize, Result<()>) {
         let _turn = self.turn.lock();
-        let peek = flags.contains(MsgFlags::PEEK);
-        let discard = flags.contains(MsgFlags::TRUNC);
+        let mut done = 0;
+        let mut fault = Ok(());
+        while done < room && fault.is_ok() {
+            let Some(mut piece) = self.state.lock().received.pop() else { break };
+            let wanted = piece.rest().len().min(room - done);
+            fault = store(dst, &piece.rest()[..wanted], flags);
+            // A piece that could not be stored whole stays, and counts nothing.
+            let count = if fault.is_ok() { wanted } else { 0 };
+            done += count;
+            piece.take(count);
+            self.state.lock().received.put_back(piece);
+        }
+        if done > 0 {
+            self.tell_room();
+        }
+        (done, fault)
+    }
+
+    /// Looks at what is there behind `skip` bytes: the same.
+    #[cold]
+    #[inline(never)]
+    fn look(
+        &self,
+        dst: &mut Sink<'_>,
+        flags: MsgFlags,
+        room: usize,
+        mut skip: usize,
+    ) -> (usize, Result<()>) {
+        let _turn = self.turn.lock();
         let mut kept: Vec<Piece> = Vec::new();
         let mut done = 0;
         let mut fault = Ok(());
-        while done < room {
-            let Some(mut piece) = self.state.lock().received.pop() else { break };
-            let wanted = piece.rest().len().min(room - done);
-            let put = match discard {
-                true => Ok(wanted),
-                false => dst.put(&piece.rest()[..wanted]),
-            };
-            fault = put.and_then(|n| if n < wanted { Err(Errno::EFAULT) } else { Ok(()) });
-            // A piece that could not be stored whole stays, and counts nothing.
-            done += if fault.is_ok() { wanted } else { 0 };
-            if peek {
-                if kept.try_room(1).is_err() {
-                    self.state.lock().received.put_back(piece);
-                    fault = Err(Errno::ENOMEM);
-                    break;
-                }
-                #[expect(clippy::disallowed_methods, reason = "there is room")]
-                kept.push(piece);
-            } else {
-                let count = if fault.is_ok() { wanted } else { 0 };
-                piece.take(count);
+        while done < room && fault.is_ok() {
+            let Some(piece) = self.state.lock().received.pop() else { break };
+            if kept.try_room(1).is_err() {
                 self.state.lock().received.put_back(piece);
-            }
-            if fault.is_err() {
+                fault = Err(Errno::ENOMEM);
                 break;
             }
+            let before = skip.min(piece.rest().len());
+            skip -= before;
+            let wanted = (piece.rest().len() - before).min(room - done);
+            fault = store(dst, &piece.rest()[before..before + wanted], flags);
+            done += if fault.is_ok() { wanted } else { 0 };
+            #[expect(clippy::disallowed_methods, reason = "there is room")]
+            kept.push(piece);
         }
         for piece in kept.into_iter().rev() {
             self.state.lock().received.put_back(piece);
-        }
-        if done > 0 && !peek {
-            self.tell_room();
         }
         (done, fault)
     }
@@ -288,10 +355,10 @@ impl Tcp {
         peer.options.listeners.tell_room();
     }
 
-    /// Whether nothing more will come; an error is reported only if nothing was received before, and no end of file.
-    fn nothing_more(&self, has_some: bool) -> Result<bool> {
+    /// Whether nothing more will come than `skip` bytes; an error is reported only if nothing was received before, and no end of file.
+    fn nothing_more(&self, has_some: bool, skip: usize) -> Result<bool> {
         let mut state = self.state.lock();
-        if state.received.len() > 0 {
+        if state.received.len() > skip {
             return Ok(false);
         }
         if has_some {

@@ -7,16 +7,17 @@ use crate::mm::{Sink, Source};
 use crate::net::addr::{Class, Family, LO_MTU, Name, class, decode_v4, family_of};
 use crate::net::control::{self, PacketInfo, Wishes};
 use crate::net::count::{self, Datagrams, Flow};
+use crate::net::filter::{Shape, Way};
+use crate::net::inbox::report::{self, Origin, Report};
 use crate::net::inbox::{Datagram, Taken};
-use crate::net::option::known;
-use crate::net::report::{self, Origin, Report};
+use crate::net::option::{Options, known, more};
 use crate::net::socket::{Incoming, Outgoing, copy_in};
 use crate::net::{ports, raw};
 use crate::time;
 use crate::vfs::PollEvents;
 use crate::vfs::notify::Reason;
 use abi::net::{AF_INET, AF_INET6, IPPROTO_UDP, IPPROTO_UDPLITE, UDP_CORK};
-use abi::socket::{AF_UNSPEC, MsgFlags};
+use abi::socket::{AF_UNSPEC, MsgFlags, SOL_SOCKET};
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -24,6 +25,7 @@ use core::net::{IpAddr, SocketAddr};
 /// The longest datagrams, without headers.
 const MAX_V4: usize = 65_507;
 const MAX_V6: usize = 65_527;
+const UDP_HEADER: usize = 8;
 
 impl Udp {
     /// The name that a datagram goes to: EDESTADDRREQ if neither the caller nor `connect` has said.
@@ -100,7 +102,8 @@ impl Udp {
         }
         drop(state);
         let Ways { to, from, hops, class, .. } = *ways;
-        Ok(Datagram { bytes, from, info: PacketInfo { to, hops, class, time: time::realtime().0 } })
+        let info = PacketInfo { to, hops, class, time: time::realtime().0 };
+        Ok(Datagram::new(bytes, from, info))
     }
 
     /// Takes a datagram over the loopback, to the socket that it is for.
@@ -113,7 +116,7 @@ impl Udp {
             count::broadcast(packet);
         }
         match ports::receiver(self.protocol, to, sent.from) {
-            Some(receiver) => receiver.enqueue(sent, flow),
+            Some(receiver) => receiver.enqueue(sent, flow, &self.options),
             // Nobody answers what was sent to all.
             None if to_all => count::datagrams(Datagrams::Ignored, flow),
             None => {
@@ -194,7 +197,23 @@ impl Udp {
     }
 
     /// Takes a datagram in; without room or memory it is lost.
-    fn enqueue(&self, datagram: Datagram, flow: Flow) {
+    fn enqueue(&self, mut datagram: Datagram, flow: Flow, sender: &Options) {
+        let shape = || {
+            let Datagram { from, info: PacketInfo { to, hops, class, .. }, .. } = datagram;
+            let way = Way { protocol: self.protocol, from, to, hops, class };
+            let mark = sender.get(const { known(SOL_SOCKET, more::MARK) }).cast_unsigned();
+            Shape::udp(&way, datagram.bytes.len(), mark)
+        };
+        match self.options.filter.admits(&datagram.bytes, UDP_HEADER, shape) {
+            None => return count::datagrams(Datagrams::Filtered, flow),
+            // What is cut off takes no memory: only what is left counts.
+            Some(taken) if taken < datagram.bytes.len() => match try_copy(&datagram.bytes[..taken])
+            {
+                Ok(bytes) => datagram.bytes = bytes,
+                Err(_) => return count::datagrams(Datagrams::NoRoom, flow),
+            },
+            Some(_) => {}
+        }
         let mut state = self.state.lock();
         if state.port.is_none() || !state.inbox.push(datagram, self.options.receive_buffer()) {
             count::datagrams(Datagrams::NoRoom, flow);
@@ -223,6 +242,10 @@ impl Udp {
             return Ok(Incoming::default());
         };
         let got = datagram.read(dst, self.family, &self.options, control);
+        if let Ok(got) = &got {
+            let counts_all = flags.contains(MsgFlags::TRUNC);
+            self.peek_offset.pass(peek, if counts_all { got.full } else { got.bytes });
+        }
         if got.is_ok() && !peek {
             let v6 = datagram.info.to.is_ipv6();
             let lite = self.protocol == IPPROTO_UDPLITE;
@@ -250,7 +273,7 @@ impl Udp {
             if let Some(error) = state.error.take() {
                 return Some(Err(error));
             }
-            state.inbox.next(nonblock, peek, &self.options)
+            state.inbox.next(nonblock, peek, self.peek_offset.of(peek), &self.options)
         };
         self.options.timeouts().begin_receive().take(&self.for_reading, nonblock, take)
     }

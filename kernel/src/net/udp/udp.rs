@@ -13,11 +13,12 @@ use crate::net::addr::{
 use crate::net::bind::check_bind;
 use crate::net::count;
 use crate::net::inbox::Inbox;
+use crate::net::inbox::report::{self, Sends};
 use crate::net::name::SockName;
 use crate::net::option::{Options, bytes_of, known, more, number};
 use crate::net::options;
+use crate::net::peek::PeekOffset;
 use crate::net::ports::{self, Claim, Cover, Holder, Port};
-use crate::net::report::{self, Sends};
 use crate::net::socket::{Incoming, NetSocket, Outgoing, Who};
 use crate::sync::{PollTable, SpinLock, WaitQueue, level};
 use crate::vfs::PollEvents;
@@ -39,6 +40,7 @@ pub struct Udp {
     pub(super) for_reading: WaitQueue,
     pub(super) cork: Cork,
     pub(super) sends: Sends,
+    pub(super) peek_offset: PeekOffset,
 }
 
 pub(super) struct State {
@@ -72,6 +74,7 @@ pub fn create(family: Family, protocol: i32, who: Who) -> Result<Arc<dyn NetSock
         for_reading: WaitQueue::new(),
         cork: Cork::new(),
         sends: Sends::default(),
+        peek_offset: PeekOffset::new(),
     })?)
 }
 
@@ -157,6 +160,9 @@ impl Udp {
 }
 
 impl NetSocket for Udp {
+    fn peek_offset(&self) -> Option<&PeekOffset> {
+        Some(&self.peek_offset)
+    }
     fn domain(&self) -> u16 {
         self.family.number()
     }

@@ -1,6 +1,7 @@
 //! Socket options and time limits.
 
 use super::unix::{Role, Socket};
+use crate::net::filter::Slot;
 use crate::net::limit::{TimeLimit, Timeouts};
 use crate::net::sysctl;
 use abi::Errno;
@@ -14,6 +15,11 @@ impl Socket {
 
     pub(super) fn send_limit(&self) -> TimeLimit {
         self.timeouts().begin_send()
+    }
+
+    /// Its filter.
+    pub fn filter(&self) -> &Slot {
+        &self.filter
     }
 
     /// Time limits.

@@ -50,6 +50,8 @@ pub struct Message {
     pub taken: usize,
     pub from: Option<Address>,
     pub ancillary: Ancillary,
+    /// MSG_PEEK has seen that it is empty.
+    pub is_seen: bool,
 }
 
 impl Message {
@@ -58,12 +60,13 @@ impl Message {
         &self.bytes[self.taken..]
     }
 
-    /// For MSG_PEEK: a copy of what is left, of at most `room` bytes.
-    pub fn peek(&self, room: usize) -> Result<Self> {
-        let rest = self.rest();
+    /// For MSG_PEEK: a copy of what is left behind `skip` bytes, of at most `room` bytes.
+    pub fn peek(&self, skip: usize, room: usize) -> Result<Self> {
+        let rest = &self.rest()[skip..];
         Ok(Self {
             bytes: try_copy(&rest[..rest.len().min(room)])?,
             taken: 0,
+            is_seen: false,
             from: self.from.clone(),
             ancillary: self.ancillary.try_clone()?,
         })
@@ -178,6 +181,22 @@ impl Queue {
         }
     }
 
+    /// The same of who passes over so many bytes: how many of them are of the message that it meets.
+    #[cold]
+    pub fn next_behind(&mut self, from: usize, reader: Reader, mut skip: usize) -> (Next, usize) {
+        let mut from = from;
+        loop {
+            let next = self.next(from, reader);
+            let Next::At(at) = next else { return (next, 0) };
+            let len = self.messages.get(at).map_or(0, |message| message.rest().len());
+            if skip < len {
+                return (next, skip);
+            }
+            skip -= len;
+            from = at + 1;
+        }
+    }
+
     #[cold]
     fn next_with_marks(&mut self, from: usize, reader: Reader) -> Next {
         let mut at = from;
@@ -220,6 +239,20 @@ impl Queue {
 
     pub fn front(&self) -> Option<&Message> {
         self.messages.front()
+    }
+
+    /// The datagram that has the byte at this offset, and how many of its bytes are before that. An empty one is seen once.
+    #[cold]
+    pub fn at_offset(&mut self, offset: usize) -> Option<(&Message, usize)> {
+        let mut skip = offset;
+        let message = self.messages.iter_mut().find(|message| {
+            let len = message.bytes.len();
+            let is_passed = skip >= len && (skip > 0 || message.is_seen);
+            skip -= if is_passed { len } else { 0 };
+            !is_passed
+        })?;
+        message.is_seen |= message.bytes.is_empty();
+        Some((message, skip))
     }
 
     /// The message that has so many before it.

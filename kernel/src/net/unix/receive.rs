@@ -100,6 +100,8 @@ struct Reading<'s, 'd, 'k> {
     sender: Option<Option<Ucred>>,
     /// How many messages MSG_PEEK has seen.
     seen: usize,
+    /// How many bytes behind those it does not look at.
+    skip: usize,
 }
 
 impl<'s> Reading<'s, '_, '_> {
@@ -121,7 +123,7 @@ impl<'s> Reading<'s, '_, '_> {
     /// Reads one message, or a part of it.
     fn step(&mut self) -> Result<Step> {
         let room = self.dst.remaining();
-        let (how, seen, sender) = (self.how, self.seen, self.sender);
+        let (how, seen, sender, skip) = (self.how, self.seen, self.sender, self.skip);
         let has_some = self.got.bytes > 0;
         let kind = self.socket.kind;
         let has_enough = |least: u32| room == 0 || self.got.bytes >= least as usize;
@@ -132,7 +134,11 @@ impl<'s> Reading<'s, '_, '_> {
                 |message: &Message| sender.is_some_and(|cred| cred != message.ancillary.cred);
             let asks = state.pass_cred;
             let reader = Reader { peek: how.peek, has_some, inline: state.oob_inline };
-            let at = match state.queue.next(seen, reader) {
+            let (next, skip) = match skip {
+                0 => (state.queue.next(seen, reader), 0),
+                _ => state.queue.next_behind(seen, reader, skip),
+            };
+            let at = match next {
                 Next::At(at) => at,
                 Next::Mark => return Some(Ok(Found::End)),
                 Next::Passed => return state.queue.take(usize::MAX).map(Found::Passed).map(Ok),
@@ -145,7 +151,7 @@ impl<'s> Reading<'s, '_, '_> {
             };
             let found = match state.queue.at(at)? {
                 message if of_another(message) => return Some(Ok(Found::End)),
-                message if how.peek => message.peek(room),
+                message if how.peek => message.peek(skip, room),
                 _ => state.queue.take(room).map(Ok)?,
             };
             Some(found.map(|message| Found::Message(message, at, asks)))
@@ -160,6 +166,7 @@ impl<'s> Reading<'s, '_, '_> {
             Found::End => return Ok(Step::Last),
         };
         self.seen = at;
+        self.skip = 0;
         if !message.ancillary.files.is_empty() {
             garbage::wait_for_search();
         }
@@ -183,6 +190,7 @@ impl<'s> Reading<'s, '_, '_> {
             return Err(Errno::EFAULT);
         }
         self.got.bytes += wanted;
+        socket.peek_offset.pass(self.how.peek, wanted);
         let cred = self.sender.flatten();
         let got =
             self.got.ancillary.get_or_insert_with(|| Ancillary { cred, ..Ancillary::default() });
@@ -282,18 +290,23 @@ impl Socket {
             return self.receive_message(dst, how);
         }
         let got = Incoming::default();
-        Reading { socket: self, dst, how, got, turn: None, sender: None, seen: 0 }.run()
+        let skip = self.peek_offset.of(how.peek).unwrap_or(0);
+        Reading { socket: self, dst, how, got, turn: None, sender: None, seen: 0, skip }.run()
     }
 
     fn receive_message(&self, dst: &mut Sink<'_>, how: How) -> Result<Incoming> {
         let room = dst.remaining();
         let take = || {
             let mut state = self.state.lock();
-            let found = match state.queue.front() {
-                Some(message) if how.peek => {
-                    message.peek(room).map(|copy| (copy, message.bytes.len()))
+            let first = match self.peek_offset.of(how.peek) {
+                Some(offset) => state.queue.at_offset(offset),
+                None => state.queue.front().map(|message| (message, 0)),
+            };
+            let found = match first {
+                Some((message, skip)) if how.peek => {
+                    message.peek(skip, room).map(|copy| (copy, message.bytes.len() - skip))
                 }
-                Some(message) => {
+                Some((message, _)) => {
                     let full = message.bytes.len();
                     Ok((state.queue.take(full)?, full))
                 }
@@ -314,6 +327,7 @@ impl Socket {
         if bytes < wanted {
             return Err(Errno::EFAULT);
         }
+        self.peek_offset.pass(how.peek, if how.peek { bytes } else { full });
         Ok(Incoming { bytes, full, from: message.from, ancillary: Some(message.ancillary) })
     }
 }

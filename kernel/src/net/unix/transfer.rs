@@ -6,6 +6,8 @@ use super::garbage;
 use super::queue::{Ancillary, Message};
 use super::unix::{Kind, Role, Socket, State};
 use crate::mm::Source;
+use crate::mm::fallible::try_copy;
+use crate::net::filter::Shape;
 use crate::time;
 use crate::vfs::PollEvents;
 use crate::vfs::notify::{Reason, urgent};
@@ -132,7 +134,14 @@ impl Socket {
         if len > self.buffer() {
             return Err(Errno::EMSGSIZE);
         }
-        let bytes = payload(src, len)?;
+        let mut bytes = payload(src, len)?;
+        match target.filter.admits(&bytes, 1, Shape::bare) {
+            // The sender hears nothing of it.
+            None => return Ok(len),
+            // What is cut off takes no memory: only what is left counts.
+            Some(taken) if taken < len => bytes = try_copy(&bytes[..taken])?,
+            Some(_) => {}
+        }
         self.deliver(target, bytes, ancillary, nonblock, false)?;
         Ok(len)
     }
@@ -150,7 +159,7 @@ impl Socket {
             Kind::Datagram => Some(self.name()),
             _ => None,
         };
-        let mut message = Some(Message { bytes, taken: 0, from, ancillary });
+        let mut message = Some(Message { bytes, taken: 0, is_seen: false, from, ancillary });
         let mut attempt = || {
             let (buffer, tells) = {
                 let own = self.state.lock();

@@ -8,8 +8,10 @@ use super::address::Address;
 use super::file::SocketFile;
 use super::{connect, registry};
 use crate::mm::fallible::try_arc;
+use crate::net::filter::Slot;
 use crate::net::limit::Timeouts;
 use crate::net::name::SockName;
+use crate::net::peek::PeekOffset;
 use crate::net::prepared::Prepared;
 
 use super::queue::Queue;
@@ -62,6 +64,10 @@ pub struct Socket {
     pub(super) file: Once<Weak<OpenFile>>,
     /// SO_RCVLOWAT. Relaxed: a number alone.
     pub(super) low_water: AtomicU32,
+    /// Where MSG_PEEK looks.
+    pub peek_offset: PeekOffset,
+    /// What comes to it passes here; as on Linux, nothing of a stream does.
+    pub(super) filter: Slot,
     /// Who reads a stream, or gives the socket a name or a role: one at a time.
     pub(super) turn: Mutex<()>,
     /// Who waits for something to receive or to accept, or for a hang-up.
@@ -144,6 +150,8 @@ impl Socket {
             ino: AtomicU64::new(0),
             file: Once::new(),
             low_water: AtomicU32::new(1),
+            peek_offset: PeekOffset::new(),
+            filter: Slot::new(),
             state: SpinLock::new(State {
                 name: Address::Unnamed,
                 role: Role::Single,

@@ -84,8 +84,7 @@ fn build(tid: i32, input: Arc<OpenFile>) -> Result<Arc<Task>> {
         signals: ProcessSignals::new(PartOfActions::first(try_arc(SignalActions::new())?)),
     }))?;
     process.replace_limit(Resource::Core, |_| Ok(Limit { soft: 1, hard: 1 }))?;
-    let files = Files::new(FdTable::new())?;
-    files.add(0, input, false, 1)?;
+    let files = Files::new(FdTable::with(input)?)?;
     let fpu = FpuState::try_new().ok_or(Errno::ENOMEM)?;
     try_arc(Task::new(
         TaskParts {

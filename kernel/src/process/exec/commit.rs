@@ -104,7 +104,12 @@ fn replace_memory(task: Current, mm: Arc<AddressSpace>) -> Option<Memory> {
     task.rseq.clear();
     task.tracing.breakpoints.clear(&task);
     mm.activate();
-    task.set_mm(Some(Memory::first(mm)))
+    let old = task.set_mm(Some(Memory::first(mm)));
+    if old.as_ref().is_some_and(|old| !old.allows_large()) {
+        task.mm().allow_large(false);
+    }
+    task.execute_predictors();
+    old
 }
 
 /// What others see is the new program, whose memory it is now. Into one that is `guarded` only root may look.

@@ -8,6 +8,7 @@ use super::oom;
 use crate::arch::entry::extable;
 use crate::arch::entry::frame::TrapFrame;
 use crate::arch::entry::trap::PageFaultCode;
+use crate::base::page::USER_HALF;
 use crate::base::tsc;
 use crate::mm::space::request::{Fault, FaultAccess};
 use crate::process::perf;
@@ -72,6 +73,7 @@ fn failed(
             return;
         }
     }
+    let fault_code = shown_code(addr, fault_code);
     if !frame.user_mode() {
         if !extable::fixup(frame) {
             panic!("kernel access to user address {addr:#x} at {:#x} has no fixup", frame.rip);
@@ -99,10 +101,15 @@ fn told<T>(
     fault: PageFaultCode,
     resolve: impl FnOnce() -> T,
 ) -> T {
-    let (start, code) = (tsc::read(), fault.bits());
+    let (start, code) = (tsc::read(), shown_code(address, fault).bits());
     let resolved = resolve();
     trace::at(Point::Fault, || Event::Fault { address, ip: frame.rip, bp: frame.rbp, code, start });
     resolved
+}
+
+/// A fault's code for who may not know which addresses of the kernel are mapped: as on Linux all are.
+fn shown_code(addr: u64, code: PageFaultCode) -> PageFaultCode {
+    if addr < USER_HALF { code } else { code | PageFaultCode::PRESENT }
 }
 
 /// The hook for every other exception in user mode.

@@ -15,7 +15,7 @@ use abi::perf::record::{SWITCH_OUT, SWITCH_PREEMPT};
 use abi::perf::{Attr, bit};
 
 /// Each event that hears of `task`, which runs here, and wants such records.
-fn tell(task: &Task, wants: impl Fn(&Attr) -> bool, record: impl Fn(&Event) -> Record<'static>) {
+fn tell(task: &Task, wants: impl Fn(&Attr) -> bool, record: impl Fn(&Event) -> Record) {
     tell_as(task, true, wants, record);
 }
 
@@ -24,14 +24,14 @@ fn tell_as(
     task: &Task,
     may_wake: bool,
     wants: impl Fn(&Attr) -> bool,
-    record: impl Fn(&Event) -> Record<'static>,
+    record: impl Fn(&Event) -> Record,
 ) {
     let cpu = percpu::cpu_id();
     let of = |context: &Context| {
         context.for_each(|event| {
             let here = event.cpu.is_none_or(|own| own == cpu);
             if here && event.is_counting() && wants(&event.attr) {
-                event.output(&record(event), Some(task), may_wake);
+                event.output(&record(event), &[], Some(task), may_wake);
             }
         });
     };

@@ -7,7 +7,7 @@
 use super::chains::Chains;
 use super::context::{self, Context};
 use super::long;
-use super::part::{Aim, Owed};
+use super::part::{Aim, Owed, Times};
 use super::period::Pace;
 use super::record::{Place, Record};
 use super::ring::{Put, Ring};
@@ -42,6 +42,11 @@ static CALLS: AtomicUsize = AtomicUsize::new(0);
 static SCHEDS: AtomicUsize = AtomicUsize::new(0);
 /// About a CPU.
 static OF_CPUS: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether there is any about a CPU. Relaxed: one that is new is late by a look.
+pub(super) fn has_of_cpus() -> bool {
+    OF_CPUS.load(Ordering::Relaxed) != 0
+}
 
 impl Changes {
     /// Has the tracepoints tell what happens if there is any event, or be silent.
@@ -81,17 +86,6 @@ pub(super) struct Links {
     pub members: Vec<Arc<Event>>,
     /// Those that children of its task have of it.
     pub children: Vec<Weak<Event>>,
-}
-
-struct Times {
-    /// When the next two were right, on the event's clock.
-    at: u64,
-    enabled: u64,
-    running: u64,
-    /// What `running` was when the count of a clock was set back.
-    base: u64,
-    /// Whether the task runs on the event's CPU, if it has one.
-    is_here: bool,
 }
 
 /// What is read of an event.
@@ -207,7 +201,7 @@ impl Event {
         long::prepare(&self.attr)?;
         sched::prepare(self.what)?;
         if self.attr.is_sampling() && self.what.is_clock() {
-            sampler::enter(self.period_ns())?;
+            sampler::enter(self.period_ns());
             self.takes_time = true;
         }
         Ok(self)
@@ -267,10 +261,11 @@ impl Event {
 
     /// Writes a sample. Interrupts are off.
     pub fn sample(&self, task: Option<&Task>, place: Place<'_>, period: u64, may_wake: bool) {
-        let record = Record::sample(self, task, place, period);
+        let mut record = Record::empty();
+        record.sample(self, task, &place, period);
         match self.attr.samples(sample::LONG) {
-            true => long::output(self, task, place, record, may_wake),
-            false => self.output(&record, task, may_wake),
+            true => long::output(self, task, place, &mut record, may_wake),
+            false => self.output(&record, &[], task, may_wake),
         }
         let is_last = self.is_used_up();
         if is_last {
@@ -288,11 +283,11 @@ impl Event {
         self.parent.as_deref().unwrap_or(self)
     }
 
-    /// Writes a record where those of the event go.
-    pub fn output(&self, record: &Record<'_>, task: Option<&Task>, may_wake: bool) {
+    /// Writes a record, and the words behind it, where those of the event go.
+    pub fn output(&self, record: &Record, long: &[u64], task: Option<&Task>, may_wake: bool) {
         let first = self.first();
         if let Some(ring) = &*first.ring.lock() {
-            match ring.write(record, |number| Record::lost(self, task, number), may_wake) {
+            match ring.write(record, long, |number| Record::lost(self, task, number), may_wake) {
                 Put::Quietly => {}
                 Put::Wakes => first.owed.owe(false),
                 Put::Nothing => {
@@ -331,16 +326,7 @@ impl Event {
     /// Brings the times up to now, and then says whether the task runs on the event's CPU.
     pub fn settle(&self, now: Option<u64>, is_here: Option<bool>) {
         let mut times = self.times.lock();
-        if let Some(now) = now {
-            let passed = now.saturating_sub(times.at);
-            times.at = times.at.max(now);
-            if self.is_counting() {
-                times.enabled += passed;
-                if times.is_here {
-                    times.running += passed;
-                }
-            }
-        }
+        times.pass(now, self.is_counting());
         if let Some(is_here) = is_here {
             times.is_here = is_here;
         }
@@ -363,10 +349,13 @@ impl Event {
 
     /// What itself has counted.
     pub fn own(&self) -> Totals {
-        if !self.is_over() {
-            self.settle(self.now(), None);
-        }
-        let times = self.times.lock();
+        self.own_at(if self.is_over() { None } else { self.now() })
+    }
+
+    /// The same at a time, which is brought up to.
+    pub fn own_at(&self, now: Option<u64>) -> Totals {
+        let mut times = self.times.lock();
+        times.pass(now, self.is_counting());
         let count = match self.what.is_clock() {
             true => times.running.wrapping_sub(times.base),
             false => self.count.load(Ordering::Relaxed),

@@ -72,18 +72,17 @@ pub(super) fn output(
     event: &Event,
     task: Option<&Task>,
     place: Place<'_>,
-    head: Record<'_>,
+    head: &mut Record,
     may_wake: bool,
 ) {
     let rooms = ROOMS.get().map(Vec::as_slice).unwrap_or_default();
     let Some(room) = rooms.get(percpu::cpu_id()) else { return };
     let mut room = room.lock();
     room.used = 0;
-    room.most = WORDS.saturating_sub(head.words().count());
+    room.most = WORDS.saturating_sub(head.words().len());
     room.fill(event, task, place);
-    let mut record = head;
-    record.add_long(&room.words[..room.used]);
-    event.output(&record, task, may_wake);
+    head.finish(room.used);
+    event.output(head, &room.words[..room.used], task, may_wake);
 }
 
 /// The registers of the program that runs, if it is `task`.
@@ -114,14 +113,13 @@ impl Room {
 
     fn fill(&mut self, event: &Event, task: Option<&Task>, place: Place<'_>) {
         let attr = &event.attr;
-        let program = of_program(task);
         let most = self.most;
         self.most -= LAST.into_iter().filter(|(wanted, _)| attr.samples(*wanted)).count();
         if attr.samples(sample::READ) {
             self.put_counts(event, place.all);
         }
         if attr.samples(sample::CALLCHAIN) {
-            self.put_chain(attr, program.as_ref(), place);
+            self.put_chain(attr, task, place);
         }
         if attr.samples(sample::RAW) {
             // Of what has none, Linux tells four bytes of zeros.
@@ -135,10 +133,10 @@ impl Room {
             }
         }
         if attr.samples(sample::REGS_USER) {
-            self.put_registers(attr.sample_regs_user, program.as_ref());
+            self.put_registers(attr.sample_regs_user, of_program(task).as_ref());
         }
         if attr.samples(sample::STACK_USER) {
-            self.put_stack(attr.sample_stack_user, program.as_ref());
+            self.put_stack(attr.sample_stack_user, of_program(task).as_ref());
         }
         self.most = most;
         for (wanted, word) in LAST {
@@ -193,7 +191,7 @@ impl Room {
     }
 
     /// How many addresses, and these: the kernel's, if it is in the kernel, then the program's.
-    fn put_chain(&mut self, attr: &Attr, program: Option<&TrapFrame>, place: Place<'_>) {
+    fn put_chain(&mut self, attr: &Attr, task: Option<&Task>, place: Place<'_>) {
         let mut chain = Chain {
             start: self.used,
             most: attr.sample_max_stack.into(),
@@ -208,11 +206,15 @@ impl Room {
                 backtrace::walk_stack(place.bp, |address| self.put_address(&mut chain, address));
             }
         }
-        if let Some(program) = program
-            && !attr.has(bit::EXCLUDE_CALLCHAIN_USER)
-        {
+        let user = match place.from_user {
+            _ if attr.has(bit::EXCLUDE_CALLCHAIN_USER) => None,
+            // The place is the program's.
+            true => Some((place.ip, place.bp)),
+            false => of_program(task).map(|program| (program.rip, program.rbp)),
+        };
+        if let Some((ip, bp)) = user {
             self.put_context(&mut chain, context::USER);
-            self.put_frames(&mut chain, program);
+            self.put_frames(&mut chain, ip, bp);
         }
         let number = self.used - chain.start - 1;
         self.words[chain.start] = number as u64;
@@ -237,9 +239,7 @@ impl Room {
     }
 
     /// The frames of a program that keeps frame pointers. They are the program's own to write: a ring of them ends with the room.
-    fn put_frames(&mut self, chain: &mut Chain, program: &TrapFrame) {
-        let mut frame = program.rbp;
-        let mut address = program.rip;
+    fn put_frames(&mut self, chain: &mut Chain, mut address: u64, mut frame: u64) {
         while self.put_address(chain, address) {
             let Some(next) = peek(frame) else { return };
             let Some(from) = frame.checked_add(8).and_then(peek) else { return };

@@ -2,10 +2,11 @@
 //!
 //! Owns nothing. Never waits: it is asked in interrupt handlers. Locks: `Perf`, for when the last sample was.
 
-use super::event::{Changes, Event};
+use super::event::{Changes, Event, Subject};
 use super::sampler;
 use crate::process::sched;
 use crate::process::task::current::{TASKS, current};
+use crate::process::task::task::Task;
 use crate::sync::{SpinLock, level};
 use crate::time;
 use abi::Result;
@@ -61,7 +62,7 @@ impl Event {
     /// Changes how many there are from sample to sample, or how many samples a second.
     pub fn set_period(&self, period: u64, _: &Changes) -> Result<()> {
         if self.takes_time {
-            sampler::enter(self.in_ns(period))?;
+            sampler::enter(self.in_ns(period));
             sampler::leave(self.period_ns());
         }
         self.pace.period.store(period, Ordering::Relaxed);
@@ -111,6 +112,19 @@ impl Event {
             true => self.own().running,
             false => time::since_boot_ns(),
         };
+        self.is_due_at(more, now, by_time)
+    }
+
+    /// The same of a clock that counts, for who has `task`.
+    pub fn is_due_of(&self, task: &Task) -> Option<u64> {
+        let now = match &self.subject {
+            Subject::Task(own) if core::ptr::eq(own.as_ptr(), task) => Some(task.times.cpu_ns()),
+            _ => self.now(),
+        };
+        self.is_due_at(1, self.own_at(now).running, true)
+    }
+
+    fn is_due_at(&self, more: u64, now: u64, by_time: bool) -> Option<u64> {
         let mut taken = self.pace.taken.lock();
         taken.since += more;
         let due = match by_time {

@@ -19,10 +19,8 @@ const WORDS: usize = 96;
 const PATH: usize = 512;
 
 /// One record.
-pub(super) struct Record<'a> {
+pub(super) struct Record {
     words: ArrayVec<u64, WORDS>,
-    /// What comes behind them.
-    long: &'a [u64],
 }
 
 /// Where something happened.
@@ -51,11 +49,20 @@ fn who(task: Option<&Task>) -> u64 {
     task.map_or(0, |task| pair(task.process().pid(), task.tid()))
 }
 
-impl<'a> Record<'a> {
+impl Record {
+    /// Nothing yet.
+    pub const fn empty() -> Self {
+        Self { words: ArrayVec::new_const() }
+    }
+
     fn new(kind: u32, misc: u16) -> Self {
-        let mut record = Self { words: ArrayVec::new(), long: &[] };
-        record.put(u64::from(kind) | u64::from(misc) << 32);
+        let mut record = Self::empty();
+        record.begin(kind, misc);
         record
+    }
+
+    fn begin(&mut self, kind: u32, misc: u16) {
+        self.put(u64::from(kind) | u64::from(misc) << 32);
     }
 
     /// What finds no place is left out; each kind is made so that all has one.
@@ -85,18 +92,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The length of all goes into the head.
-    fn finish(&mut self) {
-        let len = self.len();
+    /// The length of all goes into the head: its words, and so many that come behind them.
+    pub fn finish(&mut self, behind: usize) {
+        let len = ((self.words.len() + behind) * 8) as u64;
         if let Some(head) = self.words.first_mut() {
             *head = (*head & ((1 << 48) - 1)) | (len << 48);
         }
-    }
-
-    /// Puts more behind it.
-    pub fn add_long(&mut self, long: &'a [u64]) {
-        self.long = long;
-        self.finish();
     }
 
     /// What stands at the end of every record that is no sample, if it is asked for.
@@ -110,26 +111,22 @@ impl<'a> Record<'a> {
             self.put_if(attr.samples(sample::CPU), percpu::cpu_id() as u64);
             self.put_if(attr.samples(sample::IDENTIFIER), event.first_id());
         }
-        self.finish();
+        self.finish(0);
     }
 
-    pub fn words(&self) -> impl Iterator<Item = &u64> {
-        self.words.iter().chain(self.long)
-    }
-
-    /// In bytes.
-    pub fn len(&self) -> u64 {
-        ((self.words.len() + self.long.len()) * 8) as u64
+    pub fn words(&self) -> &[u64] {
+        &self.words
     }
 
     pub fn is_sample(&self) -> bool {
         self.words.first().is_some_and(|head| *head as u32 == kind::SAMPLE)
     }
 
-    /// A sample of an event, `period` of which have happened since the last one.
-    pub fn sample(event: &Event, task: Option<&Task>, place: Place<'_>, period: u64) -> Self {
+    /// Becomes a sample of an event, `period` of which have happened since the last one: in its place, for it would take as long to move it.
+    pub fn sample(&mut self, event: &Event, task: Option<&Task>, place: &Place<'_>, period: u64) {
+        let record = self;
         let misc = if place.from_user { kind::USER } else { kind::KERNEL };
-        let mut record = Self::new(kind::SAMPLE, misc);
+        record.begin(kind::SAMPLE, misc);
         let attr = &event.attr;
         record.put_if(attr.samples(sample::IDENTIFIER), event.first_id());
         record.put_if(attr.samples(sample::IP), place.ip);
@@ -140,8 +137,7 @@ impl<'a> Record<'a> {
         record.put_if(attr.samples(sample::STREAM_ID), event.id);
         record.put_if(attr.samples(sample::CPU), percpu::cpu_id() as u64);
         record.put_if(attr.samples(sample::PERIOD), period);
-        record.finish();
-        record
+        record.finish(0);
     }
 
     pub fn lost(event: &Event, task: Option<&Task>, number: u64) -> Self {

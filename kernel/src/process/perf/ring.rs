@@ -145,12 +145,13 @@ impl Ring {
         (self.data.len() * PAGE_SIZE) as u64
     }
 
-    /// Writes a record; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time,
+    /// Writes a record and the words that are behind it; before it that records were lost, if any were, as `lost` makes it. Who polls is woken when it is time,
     /// unless the caller may wake nobody.
     pub fn write(
         &self,
-        record: &Record<'_>,
-        lost: impl Fn(u64) -> Record<'static>,
+        record: &Record,
+        long: &[u64],
+        lost: impl Fn(u64) -> Record,
         may_wake: bool,
     ) -> Put {
         // Relaxed: a setting.
@@ -159,7 +160,8 @@ impl Ring {
         }
         let mut written = self.written.lock();
         let told = (written.lost != 0).then(|| lost(written.lost));
-        let wanted = record.len() + told.as_ref().map_or(0, |told| told.len());
+        let told_words = told.as_ref().map_or(0, |told| told.words().len());
+        let wanted = (record.words().len() + long.len() + told_words) as u64 * 8;
         let mut tail = [0; 8];
         self.numbers.read(at::TAIL, &mut tail);
         // Acquire: what was read there is overwritten only now.
@@ -171,10 +173,11 @@ impl Ring {
             return Put::Nothing;
         }
         if let Some(told) = &told {
-            self.put(&mut written, told);
+            self.put(&mut written, told.words());
             written.lost = 0;
         }
-        self.put(&mut written, record);
+        self.put(&mut written, record.words());
+        self.put(&mut written, long);
         // Release: the records, then how far they go.
         fence(Ordering::Release);
         self.numbers.write(at::HEAD, &written.head.to_ne_bytes());
@@ -204,15 +207,21 @@ impl Ring {
         }
     }
 
-    fn put(&self, written: &mut Written, record: &Record<'_>) {
-        for word in record.words() {
+    fn put(&self, written: &mut Written, mut words: &[u64]) {
+        while !words.is_empty() {
             let place = (written.head % self.size()) as usize;
-            self.data[place / PAGE_SIZE].write(place % PAGE_SIZE, &word.to_ne_bytes());
-            written.head = written.head.wrapping_add(8);
+            let places = &self.data[place / PAGE_SIZE].longs()[place % PAGE_SIZE / 8..];
+            let (now, later) = words.split_at(words.len().min(places.len()));
+            for (place, word) in places.iter().zip(now) {
+                // Relaxed: who reads is told by the head, behind a fence.
+                place.store(*word, Ordering::Relaxed);
+            }
+            written.head = written.head.wrapping_add(now.len() as u64 * 8);
+            words = later;
         }
     }
 
-    fn is_time(&self, written: &mut Written, record: &Record<'_>) -> bool {
+    fn is_time(&self, written: &mut Written, record: &Record) -> bool {
         match self.wakeup {
             Wakeup::Samples(0) => false,
             Wakeup::Samples(every) => {

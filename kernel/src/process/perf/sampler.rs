@@ -2,23 +2,20 @@
 //!
 //! It looks at the running task as often as the most frequent event wants, and takes a sample for each event whose clock has gone
 //! on by its period. It runs in the timer's interrupt, so no lock is held there that an interrupt may not find held: whatever code is
-//! interrupted, that of the entropy pool too, goes on as if nothing had been. Owns the timers. Never allocates there. Locks: `Perf`, of the lists that
-//! it goes through, and `Timer`.
+//! interrupted, that of the entropy pool too, goes on as if nothing had been. Owns nothing but how often it looks. Never allocates there. Locks: `Perf`,
+//! of the lists that it goes through.
 
 use super::context::{self, Context};
+use super::event;
 use super::record::Place;
 use crate::arch::irq::{self, Interrupted};
 use crate::base::percpu;
-use crate::mm::fallible::{TryGrow, try_arc};
 use crate::process::task::current::{TASKS, current};
 use crate::process::task::task::Task;
-use crate::sync::{Once, SpinLock, level};
-use crate::time::{self, Nanos, TimerRoom, TimerTarget};
-use abi::Result;
+use crate::sync::{SpinLock, level};
+use crate::time::{self, Nanos};
 use abi::perf::bit;
-use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The least time between two looks.
 const LEAST_NS: u64 = 100_000;
@@ -30,34 +27,20 @@ const MOST_NS: u64 = 1 << 22;
 static EVENTS: AtomicUsize = AtomicUsize::new(0);
 static PERIOD: AtomicU64 = AtomicU64::new(u64::MAX);
 
-struct Sampler {
-    room: TimerRoom,
-    armed: AtomicBool,
-}
-
-/// One for each CPU, for ever once somebody wanted samples.
-static SAMPLERS: Once<Vec<Arc<Sampler>>> = Once::new();
-
 /// Whether anybody wants samples of time.
 pub(super) fn is_wanted() -> bool {
     EVENTS.load(Ordering::Relaxed) != 0
 }
 
+/// Fills the slot of what looks.
+pub(super) fn register() {
+    time::set_look(look_again);
+}
+
 /// There is one more event that does, every so many nanoseconds.
-pub(super) fn enter(period: u64) -> Result<()> {
-    if SAMPLERS.get().is_none() {
-        let mut all = Vec::new();
-        for _ in 0..percpu::cpus_online() {
-            all.try_push(try_arc(Sampler {
-                room: TimerRoom::one_of_many()?,
-                armed: AtomicBool::new(false),
-            })?)?;
-        }
-        SAMPLERS.call_once(|| all);
-    }
+pub(super) fn enter(period: u64) {
     EVENTS.fetch_add(1, Ordering::Relaxed);
     change(period, |number| *number += 1);
-    Ok(())
 }
 
 /// There is one less.
@@ -83,31 +66,22 @@ fn change(period: u64, act: impl FnOnce(&mut u32)) {
 
 /// Begins to look on this CPU. Interrupts are off.
 pub(super) fn begin() {
-    let samplers = SAMPLERS.get().map(Vec::as_slice).unwrap_or_default();
-    if let Some(sampler) = samplers.get(percpu::cpu_id())
-        && is_wanted()
-        && !sampler.armed.swap(true, Ordering::Relaxed)
-    {
-        arm(sampler.clone());
+    if is_wanted() {
+        time::begin_looks(next(time::since_boot_ns()));
     }
 }
 
-fn arm(sampler: Arc<Sampler>) {
-    let period = PERIOD.load(Ordering::Relaxed).min(MOST_NS);
-    let at = Nanos(time::since_boot_ns().saturating_add(period));
-    let target = sampler.clone();
-    time::arm(&sampler.room, at, target);
+/// When the look comes that follows one at `now`.
+fn next(now: u64) -> Nanos {
+    Nanos(now.saturating_add(PERIOD.load(Ordering::Relaxed).min(MOST_NS)))
 }
 
-impl TimerTarget for Sampler {
-    fn expired(self: Arc<Self>, _: Nanos) {
-        if !is_wanted() {
-            self.armed.store(false, Ordering::Relaxed);
-            return;
-        }
+/// Looks, in the timer's interrupt: when to look again, if at all.
+fn look_again(now: Nanos) -> Option<Nanos> {
+    is_wanted().then(|| {
         look();
-        arm(self);
-    }
+        next(now.0)
+    })
 }
 
 fn look() {
@@ -120,7 +94,9 @@ fn look() {
     if let Some(context) = task.perf.get() {
         take(context, &task, place);
     }
-    if let Ok(context) = context::of_cpu(percpu::cpu_id()) {
+    if event::has_of_cpus()
+        && let Ok(context) = context::of_cpu(percpu::cpu_id())
+    {
         take(context, &task, place);
     }
 }
@@ -135,7 +111,7 @@ fn take(context: &Context, task: &Task, place: Place<'_>) {
         if !here || !event.is_counting() || !event.what.is_clock() || !event.attr.is_sampling() {
             return;
         }
-        let Some(period) = event.is_due(1) else { return };
+        let Some(period) = event.is_due_of(task) else { return };
         let idles = idle && event.attr.has(bit::EXCLUDE_IDLE);
         if !event.attr.has(excluded) && !idles {
             event.sample(Some(task), place, period, true);

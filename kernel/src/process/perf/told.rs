@@ -19,6 +19,7 @@ use abi::perf::{Software, bit};
 /// Fills the slot of the tracepoints.
 pub(super) fn register() {
     trace::register(Subscriber::Perf, told);
+    sampler::register();
 }
 
 fn told(event: &trace::Event<'_>) {

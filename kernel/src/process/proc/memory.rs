@@ -43,7 +43,7 @@ pub(super) fn smaps(task: &Task, from: u64, text: &mut TextBuf) -> Result<Option
     piece(task, from, text, |text, vma| {
         line(text, vma)?;
         figures(text, &Figures::of(vma), Some(vma.range.end - vma.range.start))?;
-        flags(text, vma.flags)
+        flags(text, vma.flags, vma.can_be_large)
     })
 }
 
@@ -69,6 +69,7 @@ pub(super) fn smaps_rollup(task: &Task) -> Result<Vec<u8>> {
         sum.shared += one.shared;
         sum.private += one.private;
         sum.locked += one.locked;
+        sum.large += one.large;
         let first = bounds.map_or(vma.range.start, |b| b.0);
         bounds = Some((first, vma.range.end));
         Ok(())
@@ -188,6 +189,7 @@ struct Figures {
     shared: u64,
     private: u64,
     locked: u64,
+    large: u64,
 }
 
 impl Figures {
@@ -199,15 +201,16 @@ impl Figures {
             shared: kib(borrowed),
             private: kib(owned),
             locked: if locked { kib(borrowed + owned) } else { 0 },
+            large: kib(vma.large),
         }
     }
 }
 
-/// Linux's lines of figures that are always zero here.
+/// Linux's lines of figures that are always zero here, before and behind that of large pages.
 const NONE_OF_THESE: &str = "KSM:                   0 kB
 LazyFree:              0 kB
-AnonHugePages:         0 kB
-ShmemPmdMapped:        0 kB
+";
+const NOR_OF_THESE: &str = "ShmemPmdMapped:        0 kB
 FilePmdMapped:         0 kB
 Shared_Hugetlb:        0 kB
 Private_Hugetlb:       0 kB
@@ -237,6 +240,8 @@ fn figures(text: &mut TextBuf, f: &Figures, size: Option<u64>) -> Result<()> {
     put("Referenced:", f.shared + f.private)?;
     put("Anonymous:", f.private)?;
     text.try_push_str(NONE_OF_THESE)?;
+    figure(text, "AnonHugePages:", f.large)?;
+    text.try_push_str(NOR_OF_THESE)?;
     figure(text, "Locked:", f.locked)
 }
 
@@ -249,8 +254,10 @@ fn figure(text: &mut TextBuf, name: &str, kib: u64) -> Result<()> {
     text.put(&row)
 }
 
-fn flags(text: &mut TextBuf, flags: VmFlags) -> Result<()> {
-    text.try_push_str("THPeligible:           0\nVmFlags:")?;
+fn flags(text: &mut TextBuf, flags: VmFlags, can_be_large: bool) -> Result<()> {
+    text.try_push_str("THPeligible:           ")?;
+    text.try_push_str(if can_be_large { "1" } else { "0" })?;
+    text.try_push_str("\nVmFlags:")?;
     let mut row = Row::<72>::new();
     for (flag, name) in [
         (VmFlags::READ, b" rd"),

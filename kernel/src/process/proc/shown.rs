@@ -10,10 +10,13 @@ use arrayvec::ArrayVec;
 /// The letter and the word for what a task does.
 pub(super) fn state(task: &Task) -> (char, &'static str) {
     let process = task.process();
-    // A leader that left before its threads is a zombie, which cannot be waited for yet.
-    let has_left = task.is_leader() && task.sched.state() == State::Dead;
-    if process.is_zombie() || has_left {
+    // A leader that left before its threads cannot be waited for yet; a thread stays until its tracer has seen its end.
+    let stays = || task.is_leader() || task.tracing.is_traced();
+    if process.is_zombie() || (task.tracing.has_ended() && stays()) {
         return ('Z', "zombie");
+    }
+    if task.tracing.has_ended() {
+        return ('X', "dead");
     }
     if task.tracing.is_stopped() {
         return ('t', "tracing stop");

@@ -1,14 +1,17 @@
 //! /proc/PID/stat: 52 numbers on one line.
 
 use super::shown::{name, state, thread_count};
-use crate::mm::fallible::{TryGrow, TryVec};
+use crate::fs::procfs::Row;
+use crate::mm::fallible::TrySlice;
 use crate::process::task::limits::Resource;
 use crate::process::task::task::Task;
 use crate::process::timers::times::Usage;
 use crate::process::tree::terminal;
-use crate::try_format;
 use abi::Result;
 use alloc::vec::Vec;
+
+/// Longest line: a name and its number, a letter, and 49 numbers, each behind a blank.
+const LONGEST: usize = 11 + 18 + 4 + 49 * 21;
 
 /// Nanoseconds in a clock tick.
 const TICK_NS: u64 = 10_000_000;
@@ -19,31 +22,34 @@ pub(super) fn text(task: &Task, in_task: bool) -> Result<Vec<u8>> {
     let usage = if in_task { task.times.usage() } else { process.usage() };
     let children = process.children_usage();
     let id = if in_task { task.tid() } else { process.pid() };
-    let mut text = try_format!("{id} (")?.into_bytes();
-    text.try_extend_from_slice(&name(task))?;
-    text.try_extend_from_slice(try_format!(") {}", state(task).0)?.as_bytes())?;
-    let mut put = |value: i128| -> Result<()> {
-        text.try_extend_from_slice(try_format!(" {value}")?.as_bytes())
-    };
+    let mut row = Row::<LONGEST>::new();
+    row.decimal(id.unsigned_abs().into(), 0);
+    row.put(*b" (");
+    row.text(&name(task));
+    row.put(*b") ");
+    row.put([state(task).0 as u8]);
     for value in identity(task) {
-        put(value.into())?;
+        row.put(*b" ");
+        row.signed(value);
     }
-    for value in times(&usage, &children) {
-        put(value.into())?;
-    }
+    unsigned(&mut row, times(&usage, &children));
     for value in [priority(task), task.sched.nice().into(), thread_count(process) as i64, 0] {
-        put(value.into())?;
+        row.put(*b" ");
+        row.signed(value);
     }
-    put((task.times.start_ns() / TICK_NS).into())?;
+    unsigned(&mut row, [task.times.start_ns() / TICK_NS]);
     let open = crate::process::ptrace::access::may_look_into(task);
-    for value in memory(task, open) {
-        put(value.into())?;
+    unsigned(&mut row, memory(task, open));
+    unsigned(&mut row, signals_and_rest(task, open));
+    row.put(*b"\n");
+    row.bytes().try_owned()
+}
+
+fn unsigned<const COUNT: usize>(row: &mut Row<LONGEST>, values: [u64; COUNT]) {
+    for value in values {
+        row.put(*b" ");
+        row.decimal(value, 0);
     }
-    for value in signals_and_rest(task, open) {
-        put(value.into())?;
-    }
-    text.try_push(b'\n')?;
-    Ok(text)
 }
 
 /// Parent, group, session, terminal, its foreground group, flags.

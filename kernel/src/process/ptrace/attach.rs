@@ -1,7 +1,7 @@
 //! The beginning and the end of tracing.
 //!
 //! Who is in a tracer's list says the tracer's name, and the other way round: both change under the list's lock. A thread
-//! that has begun to exit neither traces nor is traced anew.
+//! that has begun to exit does not trace anew; it may be traced until its end is told.
 
 use super::stop;
 use super::tracee::Tracee;
@@ -19,7 +19,7 @@ use alloc::sync::Arc;
 /// PTRACE_ATTACH and PTRACE_SEIZE: the running task traces `target` from now on.
 ///
 /// # Errors
-/// `EPERM` if it may not, or if somebody does already; `ENOMEM`.
+/// `EPERM` if it may not, if somebody does already, or if the target has ended, as /proc says then; `ENOMEM`.
 pub fn attach(target: &Arc<Task>, seized: bool, options: Options) -> Result<()> {
     let tracer = current_arc();
     if target.is_kernel_thread() || Arc::ptr_eq(target.process(), tracer.process()) {
@@ -80,12 +80,13 @@ pub(super) fn adopt(child: &Arc<Task>, parents: &Tracee) -> Result<()> {
 /// Makes a task and its tracer know each other.
 fn link(target: &Arc<Task>, tracee: &Arc<Tracee>) -> Result<()> {
     tracee.tracer.process().tracees.add(target, || {
-        let is_refused = tracee.tracer.is_exiting();
-        if is_refused || !target.tracing.begin(tracee, || target.is_exiting()) {
+        let tell_process = || {
+            if target.is_leader() {
+                target.process().set_leader_tracer(Some(tracee.tracer.process()));
+            }
+        };
+        if tracee.tracer.is_exiting() || !target.tracing.begin(tracee, tell_process) {
             return Err(Errno::EPERM);
-        }
-        if target.is_leader() {
-            target.process().set_leader_tracer(Some(tracee.tracer.process()));
         }
         Ok(())
     })

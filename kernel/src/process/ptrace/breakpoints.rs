@@ -1,6 +1,7 @@
-//! A task's breakpoints and watchpoints in debug registers, and whether its steps end at branches.
+//! A task's breakpoints and watchpoints in debug registers, whether its steps end at branches, and whether it may read the time-stamp
+//! counter.
 //!
-//! Owns the values that its tracer has set. They are in the CPU while the task runs in user mode, and are taken out when
+//! Owns the values that its tracer has set, or the task by prctl(2). They are in the CPU while the task runs in user mode, and are taken out when
 //! another one is switched to. Atomics: written by the tracer while the task stands, or by the task itself, and read by the
 //! task when it goes on, which the lock of the stop orders; so all are Relaxed. Locks: none; who takes places of the
 //! four holds what [`perf::Slots`] stand for.
@@ -21,15 +22,18 @@ use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 const STATUS: usize = 6;
 const CONTROL: usize = 7;
 
-/// Bits that DR7 does not have: the next step ends at a branch; the task has events of breakpoints, which share its registers.
+/// Bits that DR7 does not have: the next step ends at a branch; the task has events of breakpoints, which share its registers; it may not
+/// read the time-stamp counter.
 const BLOCKS: u64 = 1 << 63;
 const EVENTS: u64 = 1 << 62;
+const NO_TSC: u64 = 1 << 61;
+const OTHERS: u64 = BLOCKS | EVENTS | NO_TSC;
 
 pub(in crate::process) struct Breakpoints {
     addresses: [AtomicU64; PLACES],
     /// What the last debug exception was, as DR6 has it.
     status: AtomicU64,
-    /// DR7, [`BLOCKS`] and [`EVENTS`]; zero while there are no breakpoints.
+    /// DR7 and [`OTHERS`]; zero while there is nothing of all this.
     control: AtomicU64,
     /// A bit for each place that the tracer has set, which no event can have any more.
     taken: AtomicU8,
@@ -46,7 +50,7 @@ impl Breakpoints {
     }
 
     fn control(&self) -> u64 {
-        self.control.load(Ordering::Relaxed) & !(BLOCKS | EVENTS)
+        self.control.load(Ordering::Relaxed) & !OTHERS
     }
 
     /// Whether there is anything that must not be another task's.
@@ -93,6 +97,19 @@ impl Breakpoints {
         }
     }
 
+    /// Whether the task may not read the time-stamp counter.
+    fn forbids_tsc(&self) -> bool {
+        self.control.load(Ordering::Relaxed) & NO_TSC != 0
+    }
+
+    /// A new task may read what its `parent` may.
+    pub(in crate::process) fn inherit(&self, task: &Task, parent: &Self) {
+        if parent.forbids_tsc() {
+            self.control.fetch_or(NO_TSC, Ordering::Relaxed);
+            task.set_work(work::DEBUG);
+        }
+    }
+
     /// The register with this number; 4 and 5 are always zero.
     pub(super) fn get(&self, at: usize) -> u64 {
         match at {
@@ -129,7 +146,7 @@ impl Breakpoints {
                 }
                 let enabled = (0..PLACES).filter(|at| debug::is_enabled(*at, control));
                 self.take(enabled.fold(0, |all, at| all | 1 << at), slots)?;
-                let own = self.control.load(Ordering::Relaxed) & (BLOCKS | EVENTS);
+                let own = self.control.load(Ordering::Relaxed) & OTHERS;
                 self.control.store(control | own, Ordering::Relaxed);
             }
             _ => return Err(Errno::EIO),
@@ -143,8 +160,8 @@ impl Breakpoints {
             if self.blocks() {
                 debug::step_blocks(false);
             }
-            // Its events go on.
-            self.control.fetch_and(EVENTS, Ordering::Relaxed);
+            // Its events go on, and what prctl(2) has set holds.
+            self.control.fetch_and(EVENTS | NO_TSC, Ordering::Relaxed);
             task.set_work(work::DEBUG);
         }
         self.taken.store(0, Ordering::Relaxed);
@@ -160,8 +177,33 @@ impl Breakpoints {
             if self.blocks() {
                 debug::step_blocks(false);
             }
+            if self.forbids_tsc() {
+                cpu::forbid_tsc(false);
+            }
             task.set_work(work::DEBUG);
         }
+    }
+}
+
+impl Task {
+    /// Whether RDTSC in user mode gives it SIGSEGV (PR_GET_TSC).
+    pub fn forbids_tsc(&self) -> bool {
+        self.tracing.breakpoints.forbids_tsc()
+    }
+}
+
+impl Current {
+    /// The same, from now on (PR_SET_TSC).
+    pub fn forbid_tsc(self, is_forbidden: bool) {
+        let control = &self.tracing.breakpoints.control;
+        // A switch in between would take out what is not in yet.
+        cpu::without_interrupts(|| {
+            match is_forbidden {
+                true => control.fetch_or(NO_TSC, Ordering::Relaxed),
+                false => control.fetch_and(!NO_TSC, Ordering::Relaxed),
+            };
+            cpu::forbid_tsc(is_forbidden);
+        });
     }
 }
 
@@ -189,6 +231,9 @@ pub fn load(task: Current) {
         }
         if breakpoints.blocks() {
             debug::step_blocks(true);
+        }
+        if breakpoints.forbids_tsc() {
+            cpu::forbid_tsc(true);
         }
     });
 }

@@ -179,10 +179,15 @@ fn tell_exiting(task: Current, status: Status) {
 /// A thread that is not the last one has ended: whether its number is kept, because its tracer has not seen that.
 #[inline]
 pub fn thread_ended(task: &Task, status: Status) -> bool {
-    let Some(tracee) = task.tracing.tracee() else { return false };
+    let Some(tracee) = task.tracing.close() else { return false };
     // `wait` finds a leader with the end of its process; its tracer has the signal now, and may look for the zombie.
     if !task.is_leader() {
-        tracee.state.lock().ended = Some(status);
+        let mut state = tracee.state.lock();
+        if state.over {
+            // Its tracer has ended meanwhile, too, and waits for nobody.
+            return false;
+        }
+        state.ended = Some(status);
     }
     tell_end(&tracee, task, status);
     true
@@ -191,7 +196,8 @@ pub fn thread_ended(task: &Task, status: Status) -> bool {
 /// A process has ended: whether its leader's tracer, who is not its parent, is told first.
 #[inline]
 pub fn process_ended(process: &Arc<Process>) -> Told {
-    if process.has_traced_leader() || current().tracing.is_traced() {
+    let of_last = current().tracing.close();
+    if process.has_traced_leader() || of_last.is_some() {
         tell_process_ended(process)
     } else {
         Told::Parent

@@ -94,6 +94,9 @@ pub(in crate::process) struct Tracing {
     tracee: SpinLock<Option<Arc<Tracee>>, level::Owned>,
     /// Whether there is one. Relaxed: a hint, which spares the lock; who attaches makes the task look again.
     traced: AtomicBool,
+    /// It has ended, or begins to be told of as ended: nobody traces it anew. Set and asked for under the lock of `tracee` by
+    /// those who act by it. Relaxed: a hint for who shows it.
+    ended: AtomicBool,
     /// It stands for its tracer. Relaxed: a hint for who chooses a thread for a signal, in an interrupt too.
     standing: AtomicBool,
     /// It is to stop by itself, for PTRACE_INTERRUPT or a SIGCONT.
@@ -114,6 +117,7 @@ impl Tracing {
         Self {
             tracee: SpinLock::new(None),
             traced: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
             standing: AtomicBool::new(false),
             trap: AtomicBool::new(false),
             mode: AtomicU8::new(Mode::Run as u8),
@@ -157,16 +161,32 @@ impl Tracing {
         self.standing.store(stands, Ordering::Relaxed);
     }
 
-    /// Makes it traced, unless it is already, or `unless` says so at that moment.
-    pub(super) fn begin(&self, tracee: &Arc<Tracee>, unless: impl FnOnce() -> bool) -> bool {
+    /// Makes it traced, unless it is already, or has ended. `taken` is called under the lock if it is: before the end, that is.
+    pub(super) fn begin(&self, tracee: &Arc<Tracee>, taken: impl FnOnce()) -> bool {
         let mut place = self.tracee.lock();
-        if place.is_some() || unless() {
+        // Relaxed: under the lock.
+        if place.is_some() || self.ended.load(Ordering::Relaxed) {
             return false;
         }
         *place = Some(tracee.clone());
         // Relaxed: see the field.
         self.traced.store(true, Ordering::Relaxed);
+        taken();
         true
+    }
+
+    /// Who traces it now is the last one: it has ended.
+    pub(super) fn close(&self) -> Option<Arc<Tracee>> {
+        let place = self.tracee.lock();
+        // Relaxed: under the lock.
+        self.ended.store(true, Ordering::Relaxed);
+        place.clone()
+    }
+
+    /// Whether it has ended, as its tracer and others are told.
+    pub(in crate::process) fn has_ended(&self) -> bool {
+        // Relaxed: see the field.
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// It is traced no more.

@@ -72,6 +72,13 @@ impl RunQueue {
         self.push(task, Place::Tail);
     }
 
+    /// The running task runs on; so far it has that standing.
+    pub(super) fn runs_on(&mut self, task: &Task, standing: Standing) {
+        debug_assert!(self.running.is(task), "another task than the running one runs on");
+        self.running.standing = standing;
+        self.waiting.runs_on(standing);
+    }
+
     /// Adds a task that goes on waiting.
     pub(super) fn push(&mut self, task: Arc<Task>, place: Place) {
         let standing = task.sched.standing();

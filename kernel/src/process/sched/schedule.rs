@@ -23,7 +23,7 @@ use crate::process::task::work;
 use crate::sync::Wake;
 use crate::time::{self, Nanos, TimerTarget};
 use crate::trace::{self, Event, Point};
-use alea_runq::Place;
+use alea_runq::{Place, Standing};
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -136,6 +136,7 @@ fn switch_to_next(turn: Turn) {
     next.times.resume(now);
     next.rseq.switched_in(&next, cpu);
     next.activate_mm();
+    next.guard_predictors();
     after_switch(TASKS.switch(next));
 }
 
@@ -320,9 +321,20 @@ pub fn sampled(from_user: bool) -> bool {
     let counts = task.tid() != 0;
     if counts {
         task.times.sample(from_user);
+        runs_on(&task);
         place::balance();
     }
     counts
+}
+
+/// The queue learns how far the running task has come, which may run for hours before it is switched away from.
+fn runs_on(task: &Task) {
+    let now = time::since_boot_ns();
+    let mut queue = queue::lock_irqs_off(percpu::cpu_id());
+    let standing = task.sched.standing();
+    let since = task.sched.weighted(task.times.since_look(now));
+    let vruntime = standing.vruntime.saturating_add(since);
+    queue.runs_on(task, Standing { vruntime, ..standing });
 }
 
 /// The CPUs that a task may run on have changed; the running task is on one of them on return.

@@ -27,7 +27,7 @@ pub fn has_action(action: u32) -> bool {
     log::ACTIONS.iter().any(|(_, known)| *known == action)
 }
 
-/// Strict mode: read, write, exit and return from a signal.
+/// Strict mode: read, write, exit and return from a signal, and no RDTSC.
 ///
 /// # Errors
 /// `EINVAL` if the task has filters.
@@ -39,7 +39,9 @@ pub fn install_strict() -> Result<()> {
     }
     task.seccomp.set_mode(Mode::Strict);
     drop(tree);
+    task.forbid_tsc(true);
     be_watched(task);
+    task.filter_predictors();
     Ok(())
 }
 
@@ -78,6 +80,9 @@ pub fn install_filter(flags: u32, addr: u64) -> Result<i64> {
     };
     let parts = Parts { program, known, logs: has(flag::LOG), notifier };
     let done = attach(task, parts, flags, calls);
+    if done.is_ok() && !has(flag::SPEC_ALLOW) {
+        task.filter_predictors();
+    }
     match done? {
         Done::Attached => Ok(listener.map_or(0, |(number, file)| number.install(file).0.into())),
         Done::Diverged(tid) if !has(flag::TSYNC_ESRCH) => Ok(tid.into()),
@@ -96,7 +101,17 @@ fn read_program(task: Current, addr: u64) -> Result<Program> {
     if !locked && !task.cred().capable(Capability::SYS_ADMIN) {
         return Err(Errno::EACCES);
     }
-    if head.filter == 0 {
+    read_instructions(&head, Program::new)
+}
+
+/// What `check` makes of the instructions that a program has in user memory, for seccomp or for sockets: EINVAL for what it refuses, and for
+/// none or too many; EFAULT, ENOMEM.
+pub fn read_instructions<T>(
+    head: &FilterProgram,
+    check: impl FnOnce(Vec<Insn>) -> core::result::Result<T, Refusal>,
+) -> Result<T> {
+    let len = usize::from(head.len);
+    if head.filter == 0 || len == 0 || len > MAX_LEN {
         return Err(Errno::EINVAL);
     }
     let mut bytes = Vec::new();
@@ -104,7 +119,7 @@ fn read_program(task: Current, addr: u64) -> Result<Program> {
     user::read_bytes(head.filter, &mut bytes)?;
     let (insns, _) = bytes.as_chunks();
     let insns = insns.iter().map(|bytes| Insn::from_bytes(*bytes)).try_to_vec()?;
-    Program::new(insns).map_err(|refusal| match refusal {
+    check(insns).map_err(|refusal| match refusal {
         Refusal::NoMemory => Errno::ENOMEM,
         _ => Errno::EINVAL,
     })

@@ -18,6 +18,6 @@ mod part;
 
 pub(super) use call::may_be_made;
 pub(super) use filter::{Filter, nth};
-pub use install::{has_action, install_filter, install_strict};
+pub use install::{has_action, install_filter, install_strict, read_instructions};
 pub use log::register;
 pub(super) use part::{Mode, Part, be_watched, calls, has_own_calls};

@@ -7,12 +7,13 @@
 use super::sigio::sigio;
 use crate::mm::fallible::try_arc_cyclic;
 use crate::process::task::current::current;
+use crate::process::tree::table;
 use crate::sync::{Mutex, SpinLock, level};
 use crate::vfs::notify::Event;
 use crate::vfs::notify::event;
 use crate::vfs::notify::marks::{self, Mark, Watcher};
 use crate::vfs::object::file::FileWatcher;
-use crate::vfs::object::owner::SignalOwner;
+use crate::vfs::object::owner::{PidRef, SignalOwner};
 use crate::vfs::{Fd, FdTable, FileType, OpenFile};
 use abi::signal::code::POLL_MSG;
 use abi::{Errno, Result};
@@ -80,8 +81,8 @@ pub fn notify(file: &Arc<OpenFile>, files: &FdTable, fd: i32, wanted: u32) -> Re
     }
     let _asking = ASKING.lock();
     let mut owner = file.signal_owner();
-    if owner.id == 0 {
-        owner.id = current().process().pid();
+    if owner.id == PidRef::default() {
+        owner.id = table::reference(current().process().pid()).ok_or(Errno::ESRCH)?;
         owner.kind = SignalOwner::PROCESS;
         file.set_signal_owner(owner.set_by(&current().cred()))?;
     }

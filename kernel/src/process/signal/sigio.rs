@@ -5,7 +5,7 @@ use super::send::{send_to_process, send_to_task};
 use crate::process::task::task::Task;
 use crate::process::tree::table;
 use crate::vfs::OpenFile;
-use crate::vfs::object::owner::SignalOwner;
+use crate::vfs::object::owner::{PidRef, SignalOwner};
 use abi::fs::OpenFlags;
 use abi::signal::{SigInfo, Signal, code};
 use alloc::sync::Arc;
@@ -76,19 +76,26 @@ fn for_owner(owner: &SignalOwner, each: impl Fn(&Arc<Task>, bool)) {
         }
     };
     match owner.kind {
-        _ if owner.id == 0 => {}
+        _ if owner.id == PidRef::default() => {}
         SignalOwner::PROCESS => {
-            if let Some(task) = table::lookup(owner.id).and_then(|process| process.any_thread()) {
+            // As on Linux, the process of the thread that is named.
+            let process = table::process_of(owner.id);
+            let thread = process.and_then(|process| process.any_thread());
+            if let Some(task) = thread.or_else(|| table::task_of(owner.id)) {
                 each(&task, false);
             }
         }
-        SignalOwner::GROUP => table::for_each_in_group(owner.id, &mut |process| {
-            if let Some(task) = process.any_thread() {
-                each(&task, false);
+        SignalOwner::GROUP => {
+            if let Some(group) = table::group_of(owner.id) {
+                table::for_each_member(&group, &mut |process| {
+                    if let Some(task) = process.any_thread() {
+                        each(&task, false);
+                    }
+                });
             }
-        }),
+        }
         _ => {
-            if let Some(task) = table::lookup_task(owner.id) {
+            if let Some(task) = table::task_of(owner.id) {
                 each(&task, true);
             }
         }

@@ -3,5 +3,6 @@
 pub(super) mod cpus;
 pub(super) mod init;
 mod init_words;
+pub mod khugepaged;
 pub(super) mod kthread;
 pub mod watchdog;

@@ -5,6 +5,7 @@
 //! task's CPU. Others never change what the thread owns: they set work flags. Locks: `Owned` in each cell, `Leaf` for
 //! the name.
 
+use super::chosen::Chosen;
 use super::current::Current;
 use super::members::Member;
 use super::process::Process;
@@ -50,7 +51,7 @@ pub struct Task {
     pub(super) machine: Machine<KernelStack>,
     pub sched: Entity,
     pub signals: TaskSignals,
-    mm: OwnerCell<Option<Memory>>,
+    pub(super) mm: OwnerCell<Option<Memory>>,
     files: OwnerCell<Option<Files>>,
     fs: OwnerCell<Option<Arc<FsContext>>>,
     cred: OwnerCell<Arc<Cred>>,
@@ -108,6 +109,7 @@ pub struct Settings {
     pub mce_kill: AtomicU32,
     /// For tests: how many allocations it asks for until one fails; 0 for never.
     pub fail_nth: AtomicU32,
+    pub speculation: Chosen,
     pub login: Login,
 }
 
@@ -138,6 +140,7 @@ impl Settings {
             personality: AtomicU32::new(self.personality.load(order)),
             mce_kill: AtomicU32::new(self.mce_kill.load(order)),
             fail_nth: AtomicU32::new(0),
+            speculation: self.speculation.fork(),
             login: Login {
                 uid: AtomicU32::new(self.login.uid.load(order)),
                 session: AtomicU32::new(self.login.session.load(order)),

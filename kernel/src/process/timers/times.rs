@@ -130,9 +130,14 @@ impl Times {
     /// The running task is looked at: what it ran since it was switched to or last looked at.
     #[inline]
     pub(in crate::process) fn look(&self, now: u64) -> u64 {
-        let ran = now.saturating_sub(self.since_ns.load(Ordering::Relaxed));
+        let ran = self.since_look(now);
         self.since_ns.store(now, Ordering::Relaxed);
         ran
+    }
+
+    /// What the running task ran since it was switched to or last looked at.
+    pub(in crate::process) fn since_look(&self, now: u64) -> u64 {
+        now.saturating_sub(self.since_ns.load(Ordering::Relaxed))
     }
 
     /// The task stops running.

@@ -28,9 +28,10 @@ use crate::process::task::process::{Parts as ProcessParts, Process};
 use crate::process::task::task::{Memory, Parts as TaskParts, Task};
 use crate::process::task::users;
 use crate::process::watch;
+use crate::sync::OwnerRef;
 use crate::time::TimerRoom;
 use crate::trace::{self, Event, Point};
-use crate::vfs::{FdTable, Files, FsContext, OpenFile, Reserved};
+use crate::vfs::{Files, FsContext, OpenFile, Reserved};
 use abi::{Errno, Result};
 use alloc::sync::Arc;
 use bitflags::bitflags;
@@ -237,7 +238,7 @@ type Told<'a> = (Reserved<'a>, Arc<OpenFile>);
 /// CLONE_PIDFD: a descriptor for the child, written to user memory before the child runs.
 fn give_pidfd<'a>(
     parent: Current,
-    files: &'a FdTable,
+    files: &'a OwnerRef<Files>,
     args: &CloneArgs,
     child: &Arc<Task>,
 ) -> Result<Option<Told<'a>>> {
@@ -362,6 +363,7 @@ fn build(
     if !args.flags.contains(CloneFlags::VM) {
         task.rseq.inherit(&parent.rseq);
     }
+    task.tracing.breakpoints.inherit(&task, &parent.tracing.breakpoints);
     if parent.perf.is_used() {
         perf::inherit(&parent, &task, is_thread)?;
     }

@@ -11,6 +11,7 @@ use crate::mm::heap::pages_of_room;
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::sync::{SpinLock, level};
+use crate::vfs::object::owner::PidRef;
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -51,12 +52,23 @@ impl Entry {
     }
 }
 
-type Chunk = [Entry; CHUNK];
+struct Chunk {
+    entries: Box<[Entry; CHUNK]>,
+    /// Of each number, how many had been given out when it was, last.
+    stamps: Box<[u64; CHUNK]>,
+}
+
+impl Chunk {
+    fn new() -> Result<Self> {
+        let entries = try_box(core::array::from_fn(|_| Entry::default()))?;
+        Ok(Self { entries, stamps: try_box([0; CHUNK])? })
+    }
+}
 
 struct Table {
     /// A bit for each number; nobody has those beyond its end.
     used: Vec<u64>,
-    chunks: Vec<Option<Box<Chunk>>>,
+    chunks: Vec<Option<Chunk>>,
     last: i32,
     tasks: usize,
     /// Numbers ever given out, for /proc/stat.
@@ -69,12 +81,23 @@ static TABLE: SpinLock<Table, level::PidTable> =
 impl Table {
     fn entry(&self, number: i32) -> Option<&Entry> {
         let at = usize::try_from(number).ok()?;
-        self.chunks.get(at / CHUNK)?.as_ref().map(|chunk| &chunk[at % CHUNK])
+        self.chunks.get(at / CHUNK)?.as_ref().map(|chunk| &chunk.entries[at % CHUNK])
+    }
+
+    /// Which of those that have had the number it was given to last.
+    fn stamp(&self, number: i32) -> Option<u64> {
+        let at = usize::try_from(number).ok()?;
+        self.chunks.get(at / CHUNK)?.as_ref().map(|chunk| chunk.stamps[at % CHUNK])
+    }
+
+    /// The entry of who is meant, if he still has the number.
+    fn entry_of(&self, id: PidRef) -> Option<&Entry> {
+        self.entry(id.number).filter(|_| self.stamp(id.number) == Some(id.stamp))
     }
 
     fn entry_mut(&mut self, number: i32) -> Option<&mut Entry> {
         let at = usize::try_from(number).ok()?;
-        self.chunks.get_mut(at / CHUNK)?.as_mut().map(|chunk| &mut chunk[at % CHUNK])
+        self.chunks.get_mut(at / CHUNK)?.as_mut().map(|chunk| &mut chunk.entries[at % CHUNK])
     }
 
     /// The lowest free number in `from..end`.
@@ -105,7 +128,7 @@ impl Table {
 
     /// Frees a number that nobody has any more: a chunk to be dropped, if it was the last one there.
     #[must_use]
-    fn free_if_unused(&mut self, number: i32) -> Option<Box<Chunk>> {
+    fn free_if_unused(&mut self, number: i32) -> Option<Chunk> {
         if !self.entry(number).is_none_or(Entry::is_unused) {
             return None;
         }
@@ -114,7 +137,7 @@ impl Table {
         if chunk == self.last as usize / CHUNK { None } else { self.take_if_empty(chunk) }
     }
 
-    fn take_if_empty(&mut self, chunk: usize) -> Option<Box<Chunk>> {
+    fn take_if_empty(&mut self, chunk: usize) -> Option<Chunk> {
         if self.used[chunk] == 0 { self.chunks.get_mut(chunk)?.take() } else { None }
     }
 }
@@ -137,10 +160,14 @@ pub(in crate::process) fn allocate() -> Result<i32> {
         table.used.try_resize(chunk + 1, 0)?;
     }
     if table.chunks[chunk].is_none() {
-        table.chunks[chunk] = Some(try_box(core::array::from_fn(|_| Entry::default()))?);
+        table.chunks[chunk] = Some(Chunk::new()?);
     }
     let before = core::mem::replace(&mut table.last, number) as usize / CHUNK;
     table.given += 1;
+    let stamp = table.given;
+    if let Some(chunk) = &mut table.chunks[chunk] {
+        chunk.stamps[number as usize % CHUNK] = stamp;
+    }
     table.set_used(number, true);
     let empty = if before == chunk { None } else { table.take_if_empty(before) };
     drop(table);
@@ -152,7 +179,7 @@ pub(in crate::process) fn allocate() -> Result<i32> {
 pub(in crate::process) fn kept_pages() -> u64 {
     let table = TABLE.lock();
     pages_of_room::<u64>(table.used.capacity())
-        + pages_of_room::<Option<Box<Chunk>>>(table.chunks.capacity())
+        + pages_of_room::<Option<Chunk>>(table.chunks.capacity())
 }
 
 /// Gives back a number that nobody has used yet.
@@ -255,13 +282,36 @@ pub fn lookup_group(pgid: i32) -> Option<Arc<Group>> {
     weak.upgrade()
 }
 
+/// Names whoever has this number now, be it a process, a thread, a group or a session.
+pub fn reference(number: i32) -> Option<PidRef> {
+    let table = TABLE.lock();
+    let is_used = table.entry(number).is_some_and(|entry| !entry.is_unused());
+    Some(PidRef { number, stamp: table.stamp(number).filter(|_| is_used)? })
+}
+
+/// The process that is named, zombies included.
+pub fn process_of(id: PidRef) -> Option<Arc<Process>> {
+    TABLE.lock().entry_of(id)?.process.clone()
+}
+
+/// The task that is named.
+pub fn task_of(id: PidRef) -> Option<Arc<Task>> {
+    TABLE.lock().entry_of(id)?.task.clone()
+}
+
+/// The group that is named.
+pub fn group_of(id: PidRef) -> Option<Arc<Group>> {
+    let weak = TABLE.lock().entry_of(id)?.group.clone();
+    weak.upgrade()
+}
+
 /// The process with the smallest number that is at least `from`.
 pub fn next_process(from: i32) -> Option<Arc<Process>> {
     let table = TABLE.lock();
     let mut at = usize::try_from(from.max(0)).ok()?;
     while let Some(chunk) = table.chunks.get(at / CHUNK) {
         if let Some(chunk) = chunk {
-            let found = chunk[at % CHUNK..].iter().find_map(|entry| entry.process.clone());
+            let found = chunk.entries[at % CHUNK..].iter().find_map(|entry| entry.process.clone());
             if found.is_some() {
                 return found;
             }
@@ -304,8 +354,13 @@ pub fn for_each_process(visit: &mut dyn FnMut(&Arc<Process>)) {
 /// Visits every process of a group, in the same order.
 pub fn for_each_in_group(pgid: i32, visit: &mut dyn FnMut(&Arc<Process>)) {
     if let Some(group) = lookup_group(pgid) {
-        visit_all(group.members(), visit);
+        for_each_member(&group, visit);
     }
+}
+
+/// The same of a group that was looked up.
+pub fn for_each_member(group: &Group, visit: &mut dyn FnMut(&Arc<Process>)) {
+    visit_all(group.members(), visit);
 }
 
 /// How many tasks there are.

@@ -3,11 +3,12 @@
 //! Owns nothing: a session keeps its controlling terminal, a terminal the numbers of its session and
 //! foreground group.
 
-use super::table::{for_each_process, lookup, lookup_group};
+use super::table::{self, for_each_process, lookup, lookup_group};
 use crate::drivers::tty::{self, Caller, JobControl, Tty};
 use crate::process::signal::{send_to_group, send_to_process};
 use crate::process::task::current::current;
 use crate::process::task::process::Process;
+use crate::vfs::object::owner::PidRef;
 use crate::vfs::{Capability, Owner};
 use abi::signal::{SIG_IGN, SigInfo, Signal, code};
 use alloc::sync::Arc;
@@ -86,6 +87,10 @@ impl JobControl for Terminals {
     fn detach_caller(&self) {
         // Relaxed: see `terminal_of`.
         current().process().gave_up_terminal.store(true, Ordering::Relaxed);
+    }
+
+    fn reference(&self, number: i32) -> Option<PidRef> {
+        table::reference(number)
     }
 
     fn session_of_group(&self, group: i32) -> Option<i32> {

@@ -10,7 +10,7 @@ use crate::net::{self, device};
 use crate::process;
 use crate::syscall::caller::{fd_limit, file, file_any, with_files};
 use crate::vfs::object::locks::{self, LockKind, RecordLock, WholeLock};
-use crate::vfs::object::owner::SignalOwner;
+use crate::vfs::object::owner::{PidRef, SignalOwner};
 use crate::vfs::object::seals::Seals;
 use crate::vfs::{Abilities, Capability, Fd, FileType, Files, OpenFile};
 use abi::fs::{Flock, OpenFlags};
@@ -29,8 +29,9 @@ pub fn close_range(first: u32, last: u32, flags: u32) -> Result<()> {
     if flags & !(UNSHARE | CLOEXEC) != 0 || first > last {
         return Err(Errno::EINVAL);
     }
-    if flags & UNSHARE != 0 {
-        let own = with_files(crate::vfs::FdTable::fork)?;
+    // Who has it alone keeps it, and with it the record locks.
+    if flags & UNSHARE != 0 && with_files(|files| files.is_shared()) {
+        let own = with_files(|files| files.fork())?;
         drop(process::current().set_files(Some(Files::new(own)?)));
     }
     with_files(|files| files.close_range(first, last, flags & CLOEXEC != 0));
@@ -206,16 +207,16 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
     let mut owner = file.signal_owner();
     let asks = matches!(command, cmd::GETOWN | cmd::GETOWN_EX);
     if asks && !is_there(owner.kind, owner.id) {
-        owner.id = 0;
+        owner.id = PidRef::default();
     }
     match command {
         cmd::GETOWN => {
-            let id = i64::from(owner.id);
+            let id = i64::from(owner.id.number);
             return Ok(if owner.kind == SignalOwner::GROUP { -id } else { id });
         }
         cmd::GETSIG => return Ok(i64::from(owner.signal)),
         cmd::GETOWN_EX => {
-            UserPtr::<[i32; 2]>::new(arg).write(&[owner.kind, owner.id])?;
+            UserPtr::<[i32; 2]>::new(arg).write(&[owner.kind, owner.id.number])?;
             return Ok(0);
         }
         cmd::SETOWN_EX => {
@@ -223,10 +224,7 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
             if !(0..=2).contains(&kind) {
                 return Err(Errno::EINVAL);
             }
-            if id != 0 && !is_there(kind, id) {
-                return Err(Errno::ESRCH);
-            }
-            (owner.kind, owner.id) = (kind, id);
+            (owner.kind, owner.id) = (kind, reference(id)?);
         }
         cmd::SETSIG => {
             let signal = i32::try_from(arg).ok().filter(|s| (0..=64).contains(s));
@@ -236,11 +234,8 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
             // A negative id names a group; the low 32 bits are the argument.
             let id = arg as i32;
             let group = id < 0;
-            owner.id = id.checked_abs().ok_or(Errno::EINVAL)?;
+            owner.id = reference(id.checked_abs().ok_or(Errno::EINVAL)?)?;
             owner.kind = if group { SignalOwner::GROUP } else { SignalOwner::PROCESS };
-            if owner.id != 0 && !is_there(owner.kind, owner.id) {
-                return Err(Errno::ESRCH);
-            }
         }
     }
     let named = matches!(command, cmd::SETOWN | cmd::SETOWN_EX);
@@ -250,12 +245,20 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
     Ok(0)
 }
 
+/// Names whoever has a number, of whichever kind: a process that leads no group may lead one later. Nobody for 0.
+fn reference(number: i32) -> Result<PidRef> {
+    match number {
+        0 => Ok(PidRef::default()),
+        _ => process::reference(number).ok_or(Errno::ESRCH),
+    }
+}
+
 /// Whether there is a process, a group or a thread that a file's signals may go to.
-fn is_there(kind: i32, id: i32) -> bool {
+fn is_there(kind: i32, id: PidRef) -> bool {
     match kind {
-        SignalOwner::PROCESS => process::lookup(id).is_some(),
-        SignalOwner::GROUP => process::lookup_group(id).is_some(),
-        _ => process::lookup_task(id).is_some(),
+        SignalOwner::PROCESS => process::process_of(id).is_some(),
+        SignalOwner::GROUP => process::group_of(id).is_some(),
+        _ => process::task_of(id).is_some(),
     }
 }
 
@@ -281,7 +284,7 @@ fn record_lock(file: &OpenFile, command: u32, raw: &Flock) -> Result<RecordLock>
     let owner = if ofd {
         core::ptr::from_ref(file) as usize
     } else {
-        with_files(crate::vfs::FdTable::lock_owner)
+        with_files(|files| files.lock_owner())
     };
     let pid = if ofd { -1 } else { process::current().process().pid() };
     Ok(RecordLock { kind, range, owner, pid })

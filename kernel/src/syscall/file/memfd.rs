@@ -1,4 +1,4 @@
-//! `memfd_create`, and `vm.memfd_noexec`, which says what a memfd may be.
+//! `memfd_create`, `memfd_secret`, and `vm.memfd_noexec`, which says what a memfd may be.
 //!
 //! Owns that setting. Never changes a memfd that is there. Locks: none.
 
@@ -6,7 +6,8 @@ use super::install::install_shared;
 use crate::mm::fallible::TryVec;
 use crate::mm::user;
 use crate::process;
-use crate::vfs::open as opening;
+use crate::vfs::{Owner, open as opening};
+use abi::fs::OpenFlags;
 use abi::{Errno, Result};
 use alloc::vec::Vec;
 
@@ -45,4 +46,13 @@ pub fn memfd_create(name: u64, flags: u32) -> Result<i32> {
     let file = opening::open_memfd(place)?;
     let cloexec = flags & CLOEXEC != 0;
     install_shared(file, cloexec).map(|fd| fd.0)
+}
+
+pub fn memfd_secret(flags: u32) -> Result<i32> {
+    if flags & !OpenFlags::CLOEXEC.bits() != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let cred = process::current().cred_arc();
+    let owner = Owner { uid: cred.fsuid, gid: cred.fsgid };
+    install_shared(crate::fs::secretmem::open(owner)?, flags != 0).map(|fd| fd.0)
 }

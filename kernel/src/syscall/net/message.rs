@@ -261,7 +261,9 @@ fn receive_net(
     let got = socket.receive(&mut Sink::iovec(iov), flags, nonblock)?;
     let mut out = Received { bytes: got.bytes, from: got.from, flags: got.flags, control_len: 0 };
     if got.full > got.bytes {
-        out.flags |= MsgFlags::TRUNC;
+        if !got.to_end {
+            out.flags |= MsgFlags::TRUNC;
+        }
         if flags.contains(MsgFlags::TRUNC) {
             out.bytes = got.full;
         }

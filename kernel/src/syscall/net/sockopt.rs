@@ -1,12 +1,15 @@
 //! Sockets: options.
 
+use super::filter;
 use super::socket::{Any, any};
 use crate::mm::fallible::{TrySlice, TryVec, try_copy};
 use crate::mm::user::{self, UserPtr};
+use crate::net::filter::Slot;
 use crate::net::option::more;
 use crate::net::unix::Socket;
-use crate::net::{self, NetSocket, Timeouts};
+use crate::net::{self, NetSocket, PeekOffset, Timeouts};
 use crate::syscall::caller::file;
+use abi::net::{SOL_NETLINK, netlink};
 use abi::socket::{AF_UNIX, Linger, SOL_SOCKET, so};
 use abi::time::Timeval;
 use abi::{Errno, Result};
@@ -18,7 +21,24 @@ const MAX_VALUE: usize = 256;
 
 pub fn setsockopt(fd: i32, level: i32, option: i32, value: u64, len: i32) -> Result<()> {
     let file = file(fd)?;
-    match any(&file)? {
+    let socket = any(&file)?;
+    if level == SOL_SOCKET
+        && let Some(done) = filter::set(filter_of(&socket), option, value, len)
+    {
+        if let Any::Net(socket) = &socket {
+            socket.filter_changed();
+        }
+        return done;
+    }
+    if (level, option) == (SOL_SOCKET, so::PEEK_OFF) {
+        if len < size_of::<i32>() as i32 {
+            return Err(Errno::EINVAL);
+        }
+        let number: i32 = UserPtr::new(value).read()?;
+        peek_offset_of(&socket)?.set(number);
+        return Ok(());
+    }
+    match socket {
         Any::Unix(socket) => set_unix(socket, level, option, value, len),
         Any::Net(socket) => {
             let len = usize::try_from(len).map_err(|_| Errno::EINVAL)?;
@@ -30,6 +50,20 @@ pub fn setsockopt(fd: i32, level: i32, option: i32, value: u64, len: i32) -> Res
                 _ => socket.set_option(level, option, bytes),
             }
         }
+    }
+}
+
+fn filter_of<'a>(socket: &Any<'a>) -> &'a Slot {
+    match socket {
+        Any::Unix(socket) => socket.filter(),
+        Any::Net(socket) => &socket.options().filter,
+    }
+}
+
+fn peek_offset_of<'a>(socket: &'a Any<'_>) -> Result<&'a PeekOffset> {
+    match socket {
+        Any::Unix(socket) => Ok(&socket.peek_offset),
+        Any::Net(socket) => socket.peek_offset().ok_or(Errno::EOPNOTSUPP),
     }
 }
 
@@ -88,11 +122,26 @@ pub fn getsockopt(fd: i32, level: i32, option: i32, value: u64, len: UserPtr<i32
     let file = file(fd)?;
     let socket = any(&file)?;
     let room = usize::try_from(len.read()?).map_err(|_| Errno::EINVAL)?;
-    let bytes = match socket {
+    if (level, option) == (SOL_SOCKET, so::GET_FILTER) {
+        let told = filter::get(filter_of(&socket), value, room)?;
+        return len.write(&(told as i32));
+    }
+    let bytes = match &socket {
+        _ if (level, option) == (SOL_SOCKET, so::LOCK_FILTER) => {
+            i32::from(filter_of(&socket).is_locked()).to_ne_bytes().try_owned()?
+        }
+        socket if (level, option) == (SOL_SOCKET, so::PEEK_OFF) => {
+            peek_offset_of(socket)?.number().to_ne_bytes().try_owned()?
+        }
         Any::Unix(socket) => get_unix(socket, level, option)?,
-        Any::Net(socket) if level == SOL_SOCKET => get_common(&**socket, option)?,
+        Any::Net(socket) if level == SOL_SOCKET => get_common(&***socket, option)?,
         Any::Net(socket) => socket.get_option(level, option, room)?,
     };
+    if level == SOL_NETLINK && option == netlink::LIST_MEMBERSHIPS {
+        // The one option that tells how long it is, whatever fits; what fits is words.
+        user::write_bytes(value, &bytes[..bytes.len().min(room & !3)])?;
+        return len.write(&(bytes.len() as i32));
+    }
     let n = bytes.len().min(room);
     user::write_bytes(value, &bytes[..n])?;
     len.write(&(n as i32))

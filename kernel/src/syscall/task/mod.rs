@@ -6,6 +6,7 @@ pub(super) mod kcmp;
 pub(super) mod perf;
 pub(super) mod pidfd;
 mod prctl_caps;
+mod prctl_speculation;
 pub(super) mod process;
 pub(super) mod rseq;
 pub(super) mod sched;

@@ -253,8 +253,10 @@ const PR_GET_NAME: i32 = 16;
 const PR_GET_SECCOMP: i32 = 21;
 const PR_SET_SECCOMP: i32 = 22;
 const PR_GET_TSC: i32 = 25;
-/// User mode may read the time-stamp counter; it always may.
-const PR_TSC_ENABLE: i32 = 1;
+const PR_SET_TSC: i32 = 26;
+/// User mode may read the time-stamp counter, or gets SIGSEGV.
+const PR_TSC_ENABLE: u32 = 1;
+const PR_TSC_SIGSEGV: u32 = 2;
 const PR_MCE_KILL: i32 = 33;
 const PR_MCE_KILL_GET: i32 = 34;
 const PR_MCE_KILL_SET: u64 = 1;
@@ -266,6 +268,8 @@ const PR_SET_CHILD_SUBREAPER: i32 = 36;
 const PR_GET_CHILD_SUBREAPER: i32 = 37;
 const PR_SET_NO_NEW_PRIVS: i32 = 38;
 const PR_GET_NO_NEW_PRIVS: i32 = 39;
+const PR_SET_THP_DISABLE: i32 = 41;
+const PR_GET_THP_DISABLE: i32 = 42;
 const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
 
 /// The default slack of timers, in nanoseconds: what Linux shows.
@@ -279,6 +283,9 @@ pub fn prctl(option: i32, arg2: u64, arg3: u64, arg4: u64, arg5: u64) -> Result<
     }
     if option == PR_MCE_KILL {
         return set_mce_kill([arg2, arg3, arg4, arg5]).map(|()| 0);
+    }
+    if let Some(answer) = super::prctl_speculation::prctl(option, [arg2, arg3, arg4, arg5])? {
+        return Ok(answer);
     }
     match set_setting(option, arg2, arg3, more)? {
         Some(()) => Ok(0),
@@ -322,6 +329,11 @@ fn set_setting(option: i32, arg2: u64, arg3: u64, more: bool) -> Result<Option<(
             }
             process.dumpable.store(arg2 as u32, order);
         }
+        PR_SET_TSC => task.forbid_tsc(match arg2 as u32 {
+            PR_TSC_ENABLE => false,
+            PR_TSC_SIGSEGV => true,
+            _ => return Err(Errno::EINVAL),
+        }),
         PR_SET_NAME => {
             let mut name = [0; process::COMM_LEN - 1];
             let len = user::read_cstr_into(arg2, &mut name)?.unwrap_or(name.len());
@@ -340,6 +352,12 @@ fn set_setting(option: i32, arg2: u64, arg3: u64, more: bool) -> Result<Option<(
                 return Err(Errno::EINVAL);
             }
             settings.no_new_privs.store(true, order);
+        }
+        PR_SET_THP_DISABLE => {
+            if more {
+                return Err(Errno::EINVAL);
+            }
+            process::current().mm().allow_large(arg2 == 0);
         }
         PR_SET_SECCOMP => super::seccomp::set_mode(arg2, arg3)?,
         _ => return Ok(None),
@@ -361,9 +379,16 @@ fn get_setting(option: i32, arg2: u64, more: bool) -> Result<Option<i64>> {
         PR_MCE_KILL_GET if arg2 != 0 || more => return Err(Errno::EINVAL),
         PR_MCE_KILL_GET => i64::from(PR_MCE_KILL_DEFAULT - settings.mce_kill.load(order)),
         PR_GET_DUMPABLE => i64::from(process.dumpable.load(order)),
+        PR_GET_THP_DISABLE => {
+            if arg2 != 0 || more {
+                return Err(Errno::EINVAL);
+            }
+            i64::from(!process::current().mm().allows_large())
+        }
         PR_GET_SECCOMP => super::seccomp::mode(),
         PR_GET_TSC => {
-            UserPtr::new(arg2).write(&PR_TSC_ENABLE)?;
+            let may = if task.forbids_tsc() { PR_TSC_SIGSEGV } else { PR_TSC_ENABLE };
+            UserPtr::new(arg2).write(&may)?;
             0
         }
         PR_GET_NAME => {

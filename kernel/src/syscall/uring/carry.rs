@@ -59,21 +59,27 @@ pub fn refuse_all(ring: &Ring, state: &mut State, mut chain: Chain, error: Errno
     cancel_rest(ring, state, &first, chain.requests);
 }
 
-/// Begins a request that stands alone.
+/// Begins a request that stands alone; false if it ends the batch.
 #[inline]
-pub fn begin_one(ring: &Ring, state: &mut State, request: &Request) {
+pub fn begin_one(ring: &Ring, state: &mut State, request: &Request) -> bool {
     if state.deferred.is_empty() && !request.has(flag::IO_DRAIN) {
-        run_alone(ring, state, request);
+        run_alone(ring, state, request)
     } else {
-        hold_back(ring, state, request);
+        hold_back(ring, state, request)
     }
 }
 
-fn hold_back(ring: &Ring, state: &mut State, request: &Request) {
+fn hold_back(ring: &Ring, state: &mut State, request: &Request) -> bool {
     let mut chain = Chain::default();
     match chain.add(request) {
-        Ok(_) => begin(ring, state, chain),
-        Err(error) => refuse(ring, state, request, error),
+        Ok(refused) => {
+            begin(ring, state, chain);
+            refused.is_none()
+        }
+        Err(error) => {
+            refuse(ring, state, request, error);
+            true
+        }
     }
 }
 
@@ -125,12 +131,13 @@ pub fn run(ring: &Ring, state: &mut State, mut request: Request, mut rest: VecDe
     }
 }
 
-/// As [`run`], with nothing linked to the request.
+/// As [`run`], with nothing linked to the request; false if it ends the batch.
 #[inline]
-fn run_alone(ring: &Ring, state: &mut State, request: &Request) {
+fn run_alone(ring: &Ring, state: &mut State, request: &Request) -> bool {
     if let Some(res) = plain::transfer(ring, &request.sqe) {
         let user_data = request.sqe.user_data;
-        return ring.complete(state, Cqe { user_data, res, flags: 0 });
+        ring.complete(state, Cqe { user_data, res, flags: 0 });
+        return true;
     }
     let outcome = match request.sqe.opcode {
         op::NOP => nop(&request.sqe),
@@ -141,12 +148,13 @@ fn run_alone(ring: &Ring, state: &mut State, request: &Request) {
         Outcome::Waits(wait) => {
             let moved = wait.moved;
             match park(ring, state, request.clone(), &mut VecDeque::new(), wait) {
-                Ok(()) => return,
+                Ok(()) => return true,
                 Err(error) => Done::of_part(moved, error),
             }
         }
     };
     tell_done(ring, state, request, done);
+    done.res >= 0 || request.can_be_read()
 }
 
 /// Adds its completion, if one is wanted.
@@ -255,7 +263,7 @@ pub fn cancel_matching(ring: &Ring, state: &mut State, sqe: &Sqe) -> Result<i64>
     let file = match has(FD) {
         false => None,
         true if has(FD_FIXED) => Some(registered_file(ring, sqe.fd)?),
-        true => Some(crate::syscall::caller::file(sqe.fd)?),
+        true => Some(crate::syscall::caller::file_to_keep(sqe.fd)?),
     };
     // As on Linux, of these one is counted, too.
     let is_counted = core::cell::Cell::new(many);

@@ -9,7 +9,7 @@ use super::ring::{Ring, State, of_file};
 use crate::mm::fallible::{TryGrow, TryVec};
 use crate::mm::user::UserPtr;
 use crate::sync::Pace;
-use crate::syscall::caller::{fd_limit, file};
+use crate::syscall::caller::{fd_limit, file_to_keep};
 use crate::vfs::OpenFile;
 use abi::uring::{
     FilesUpdate, IndexRange, RSRC_SPARSE, ResourceUpdate, Resources, register as what,
@@ -199,7 +199,7 @@ fn to_register(fd: i32) -> Result<Option<Arc<OpenFile>>> {
     if fd == -1 {
         return Ok(None);
     }
-    let file = file(fd)?;
+    let file = file_to_keep(fd)?;
     // A ring could hold itself.
     if of_file(&file).is_ok() { Err(Errno::EBADF) } else { Ok(Some(file)) }
 }
@@ -251,7 +251,7 @@ fn add_files(ring: &Ring, fds: u64, count: u32) -> Result<i64> {
     ring.files.lock().check()?;
     each(count, |nth| {
         let place = UserPtr::<i32>::new(fds).index(u64::from(nth));
-        let at = put_direct(ring, Direct::Any, file(place.read()?)?)?;
+        let at = put_direct(ring, Direct::Any, file_to_keep(place.read()?)?)?;
         let told = place.write(&(at as i32));
         if told.is_err() {
             let gone = ring.files.lock().take(at as usize);

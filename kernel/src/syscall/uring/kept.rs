@@ -15,6 +15,7 @@ use crate::syscall::file::path;
 use crate::syscall::net::sendrecv::Message;
 use crate::syscall::net::socket::read_address;
 use crate::vfs::open::OpenHow;
+use abi::fs::AtFlags;
 use abi::time::Timespec;
 use abi::uring::{Sqe, op, sqe as flag};
 use abi::{Errno, Result};
@@ -36,6 +37,12 @@ pub enum Kept {
     Open(Vec<u8>, OpenHow),
     /// STATX, UNLINKAT, MKDIRAT; RENAMEAT, SYMLINKAT and LINKAT, which have two.
     Paths([Vec<u8>; 2]),
+}
+
+/// A name; `ENOENT` for an empty one.
+fn read_name(addr: u64) -> Result<Vec<u8>> {
+    let name = read_path(addr)?;
+    if name.is_empty() { Err(Errno::ENOENT) } else { Ok(name) }
 }
 
 impl Kept {
@@ -72,18 +79,22 @@ impl Kept {
                 Self::Event(event)
             }
             op::OPENAT => {
-                Self::Open(read_path(sqe.addr)?, OpenHow::classic(sqe.op_flags, sqe.len)?)
+                Self::Open(read_name(sqe.addr)?, OpenHow::classic(sqe.op_flags, sqe.len)?)
             }
             op::OPENAT2 => {
-                let name = read_path(sqe.addr)?;
+                let name = read_name(sqe.addr)?;
                 Self::Open(name, path::read_how(UserPtr::new(sqe.off), sqe.len as usize)?)
             }
-            op::UNLINKAT | op::MKDIRAT => Self::Paths([read_path(sqe.addr)?, Vec::new()]),
+            op::UNLINKAT | op::MKDIRAT => Self::Paths([read_name(sqe.addr)?, Vec::new()]),
             // By its descriptor, as no name says.
             op::STATX if sqe.addr == 0 => return Ok(None),
-            op::STATX => Self::Paths([read_path(sqe.addr)?, Vec::new()]),
+            op::STATX | op::LINKAT if sqe.op_flags & AtFlags::EMPTY_PATH.bits() != 0 => {
+                let second = if sqe.opcode == op::STATX { Vec::new() } else { read_name(sqe.off)? };
+                Self::Paths([read_path(sqe.addr)?, second])
+            }
+            op::STATX => Self::Paths([read_name(sqe.addr)?, Vec::new()]),
             op::RENAMEAT | op::SYMLINKAT | op::LINKAT => {
-                Self::Paths([read_path(sqe.addr)?, read_path(sqe.off)?])
+                Self::Paths([read_name(sqe.addr)?, read_name(sqe.off)?])
             }
             _ => return Ok(None),
         };

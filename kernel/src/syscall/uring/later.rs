@@ -35,7 +35,7 @@ impl Drop for Ring {
         // With nothing locked.
         drop(gone);
         // One by one, as ten thousand may wait.
-        let state = self.state.get_mut();
+        let state = self.state_mut();
         for _ in core::iter::from_fn(|| state.parked.pop_first()).paced() {}
         for _ in core::iter::from_fn(|| state.deferred.pop_front()).paced() {}
     }
@@ -50,7 +50,7 @@ pub fn go_on() {
         from = at + 1;
         if let Some(ring) = ring.upgrade() {
             // Whoever has it may wait for long: a task that is killed has nothing to go on with.
-            let Ok(mut state) = ring.state.lock_killable() else { return };
+            let Ok(mut state) = ring.lock() else { return };
             if When::of(ring.flags) == When::Entering {
                 ring.tell_of_work(&state);
             } else {

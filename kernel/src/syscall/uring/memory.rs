@@ -94,6 +94,47 @@ impl Pages {
     }
 }
 
+/// The first page of a ring, with its numbers.
+#[derive(Clone, Copy)]
+pub struct Front<'a>(&'a [AtomicU32; PAGE_SIZE / size_of::<AtomicU32>()]);
+
+impl Front<'_> {
+    #[inline]
+    fn get(self, at: u32) -> u32 {
+        // Acquire: what user space wrote before this number is read after it.
+        self.0[at as usize / 4].load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn put(self, at: u32, value: u32) {
+        // Release: pairs with user space's acquire of the number.
+        self.0[at as usize / 4].store(value, Ordering::Release);
+    }
+
+    /// How many entries user space says it has submitted behind `head`.
+    #[inline]
+    pub fn submitted(self, head: u32) -> u32 {
+        self.get(at::SQ_TAIL).wrapping_sub(head)
+    }
+
+    /// Entries before this one are taken.
+    #[inline]
+    pub fn set_sq_head(self, head: u32) {
+        self.put(at::SQ_HEAD, head);
+    }
+
+    /// How many completions before `tail` user space has not taken: any number, if it likes.
+    #[inline]
+    pub fn untaken(self, tail: u32) -> u32 {
+        tail.wrapping_sub(self.get(at::CQ_HEAD))
+    }
+
+    #[inline]
+    pub fn set_cq_tail(self, tail: u32) {
+        self.put(at::CQ_TAIL, tail);
+    }
+}
+
 /// The memory of one ring.
 pub struct Shared {
     /// The first page of `rings`, with the numbers.
@@ -124,10 +165,10 @@ impl Shared {
         let head = rings.frames.first().ok_or(Errno::EINVAL)?.clone();
         let (sq_mask, cq_mask) = (sq_entries - 1, cq_entries - 1);
         let shared = Self { head, rings, sqes, sq_mask, cq_mask, array, sources };
-        shared.put(at::SQ_MASK, sq_mask);
-        shared.put(at::CQ_MASK, cq_mask);
-        shared.put(at::SQ_ENTRIES, sq_entries);
-        shared.put(at::CQ_ENTRIES, cq_entries);
+        shared.front().put(at::SQ_MASK, sq_mask);
+        shared.front().put(at::CQ_MASK, cq_mask);
+        shared.front().put(at::SQ_ENTRIES, sq_entries);
+        shared.front().put(at::CQ_ENTRIES, cq_entries);
         Ok(shared)
     }
 
@@ -171,40 +212,32 @@ impl Shared {
         self.cq_mask + 1
     }
 
-    /// One of the numbers in the first page.
     #[inline]
-    fn get(&self, at: u32) -> u32 {
-        // Acquire: what user space wrote before this number is read after it.
-        self.head.words()[at as usize / 4].load(Ordering::Acquire)
-    }
-
-    #[inline]
-    fn put(&self, at: u32, value: u32) {
-        // Release: pairs with user space's acquire of the number.
-        self.head.words()[at as usize / 4].store(value, Ordering::Release);
+    pub fn front(&self) -> Front<'_> {
+        Front(self.head.words())
     }
 
     /// Which entry is submitted at `head`, if user space names one.
     #[inline]
     fn index(&self, head: u32) -> Option<u32> {
+        self.said_index(head).filter(|&index| index <= self.sq_mask)
+    }
+
+    /// What user space says is the index of the entry at `head`.
+    #[inline]
+    fn said_index(&self, head: u32) -> Option<u32> {
         let place = head & self.sq_mask;
         let index = match self.array {
-            // Acquire: as in `get`.
             Some(array) => self.rings.word(array.wrapping_add(place << 2))?.load(Ordering::Acquire),
             None => place,
         };
-        (index <= self.sq_mask).then_some(index)
-    }
-
-    /// How many entries user space says it has submitted behind `head`.
-    #[inline]
-    pub fn submitted(&self, head: u32) -> u32 {
-        self.get(at::SQ_TAIL).wrapping_sub(head)
+        Some(index)
     }
 
     /// Whether user space says that all entries are submitted and none was taken.
     pub fn is_full(&self) -> bool {
-        self.submitted(self.get(at::SQ_HEAD)) == self.sq_entries()
+        let front = self.front();
+        front.submitted(front.get(at::SQ_HEAD)) == self.sq_entries()
     }
 
     /// Copies the entry at `head`; false if the index is none.
@@ -254,7 +287,8 @@ impl Shared {
     /// As [`nop`](Self::nop), of the entry that is submitted at `head`.
     #[inline]
     pub fn nop_at(&self, head: u32) -> Option<u64> {
-        self.nop(self.index(head)?)
+        // `nop` looks whether it is one.
+        self.nop(self.said_index(head)?)
     }
 
     /// What the entry at `index` is called (its `user_data`), if it does nothing and says nothing else.
@@ -281,32 +315,20 @@ impl Shared {
 
     /// One more entry had an index that is none. The kernel alone counts.
     pub fn count_dropped(&self, dropped: u32) {
-        self.put(at::SQ_DROPPED, dropped);
+        self.front().put(at::SQ_DROPPED, dropped);
     }
 
     pub fn count_overflow(&self, lost: u32) {
-        self.put(at::CQ_OVERFLOW, lost);
-    }
-
-    /// Entries before this one are taken.
-    #[inline]
-    pub fn set_sq_head(&self, head: u32) {
-        self.put(at::SQ_HEAD, head);
+        self.front().put(at::CQ_OVERFLOW, lost);
     }
 
     pub fn set_sq_flags(&self, flags: u32) {
-        self.put(at::SQ_FLAGS, flags);
+        self.front().put(at::SQ_FLAGS, flags);
     }
 
     /// Bits that user space sets.
     pub fn cq_flags(&self) -> u32 {
-        self.get(at::CQ_FLAGS)
-    }
-
-    /// How many completions before `tail` user space has not taken: any number, if it likes.
-    #[inline]
-    pub fn untaken(&self, tail: u32) -> u32 {
-        tail.wrapping_sub(self.get(at::CQ_HEAD))
+        self.front().get(at::CQ_FLAGS)
     }
 
     /// Writes a completion, which user space sees when the tail says so.
@@ -321,11 +343,6 @@ impl Shared {
         user_data.store(cqe.user_data, Ordering::Relaxed);
         let [res, flags] = [cqe.res.cast_unsigned(), cqe.flags].map(u64::from);
         result.store(res | flags << 32, Ordering::Relaxed);
-    }
-
-    #[inline]
-    pub fn set_cq_tail(&self, tail: u32) {
-        self.put(at::CQ_TAIL, tail);
     }
 }
 

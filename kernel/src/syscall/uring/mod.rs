@@ -1,7 +1,7 @@
 //! io_uring: rings of requests and completions in memory that a program shares with the kernel.
 //!
-//! [`mod@memory`] is what is shared, [`mod@ring`] one ring and its file. [`mod@setup`], [`mod@enter`] and [`mod@register`] are the calls;
-//! [`mod@submit`] takes entries, [`mod@check`] says what entries can be, [`mod@carry`] keeps links in order, [`mod@again`] goes on with what waited, [`mod@act`] carries one out
+//! [`mod@memory`] is what is shared, [`mod@ring`] one ring. [`mod@setup`], [`mod@enter`] and [`mod@register`] are the calls;
+//! [`mod@submit`] takes entries ([`mod@enter`] the plain ones of a ring where nothing else goes on), [`mod@check`] says what entries can be, [`mod@carry`] keeps links in order, [`mod@again`] goes on with what waited, [`mod@act`] carries one out
 //! within [`mod@restrict`]ions, with what was [`mod@handed`] over before and the [`mod@files`] of the ring; [`mod@outcome`] is what became
 //! of it, and [`mod@parked`] is one that waits, if need be for what is [`mod@awaited`] beside files; [`mod@update`] changes it, and
 //! [`mod@later`] goes on with it.

@@ -20,18 +20,21 @@ use abi::uring::{Cqe, setup, sq_flag};
 use abi::{Errno, Result};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+/// Some bell has rung of a request that only who shares the ring's memory can go on with.
+const RUNG: u8 = 1;
+/// Some bell has rung of one that anybody who holds the ring can go on with, or the inbox was filled.
+const FREE: u8 = 2;
 
 /// What bells ring at: a ring's memory, and who waits for it.
 pub struct Tower {
     pub shared: Shared,
-    /// Some bell has rung of a request that only who shares its memory can go on with. SeqCst: whoever clears it then looks at the bells.
-    has_rung: AtomicBool,
-    /// Some bell has rung of one that anybody who holds the ring can go on with, or the inbox was filled. SeqCst: as `has_rung`.
-    has_free: AtomicBool,
+    /// What there is to do: [`RUNG`], [`FREE`]. SeqCst: whoever clears a bit then looks at the bells.
+    work: AtomicU8,
     /// An eventfd is to be told of work that a thread can do only once it enters. Relaxed: whoever sets it does not yet wait for that.
     pub tells: AtomicBool,
-    /// It was told, and nobody has entered since. SeqCst: cleared before `has_rung`.
+    /// It was told, and nobody has entered since. SeqCst: cleared before `work`.
     was_told: AtomicBool,
     /// The flags in the shared memory.
     flags: AtomicU32,
@@ -64,8 +67,7 @@ impl Tower {
     pub fn new(shared: Shared) -> Self {
         Self {
             shared,
-            has_rung: AtomicBool::new(false),
-            has_free: AtomicBool::new(false),
+            work: AtomicU8::new(0),
             tells: AtomicBool::new(false),
             was_told: AtomicBool::new(false),
             flags: AtomicU32::new(0),
@@ -97,7 +99,8 @@ impl Tower {
 
     /// Whether there is something that somebody can do, to whom the memory of the ring belongs or does not.
     pub fn has_work_for(&self, is_mine: bool) -> bool {
-        self.has_free.load(Ordering::SeqCst) || is_mine && self.has_rung.load(Ordering::SeqCst)
+        let all = if is_mine { RUNG | FREE } else { FREE };
+        self.work.load(Ordering::SeqCst) & all != 0
     }
 
     /// Takes back what the bells have said to such a one: whether any has rung, of those and of the free ones.
@@ -106,18 +109,18 @@ impl Tower {
             return (false, false);
         }
         self.set_flag(sq_flag::TASKRUN, false);
-        if !is_mine && self.has_rung.load(Ordering::SeqCst) {
+        if !is_mine && self.work.load(Ordering::SeqCst) & RUNG != 0 {
             self.set_flag(sq_flag::TASKRUN, true);
         }
         self.was_told.store(false, Ordering::SeqCst);
-        let has_rung = is_mine && self.has_rung.swap(false, Ordering::SeqCst);
-        (has_rung, self.has_free.swap(false, Ordering::SeqCst))
+        let taken = if is_mine { RUNG | FREE } else { FREE };
+        let work = self.work.fetch_and(!taken, Ordering::SeqCst) & taken;
+        (work & RUNG != 0, work & FREE != 0)
     }
 
     /// There is work: who looks at the flags learns of it.
     fn note_work(&self, is_free: bool) {
-        let has = if is_free { &self.has_free } else { &self.has_rung };
-        has.store(true, Ordering::SeqCst);
+        self.work.fetch_or(if is_free { FREE } else { RUNG }, Ordering::SeqCst);
         self.set_flag(sq_flag::TASKRUN, true);
     }
 

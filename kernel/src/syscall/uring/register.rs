@@ -16,8 +16,8 @@ use crate::process::{
     self,
     task::registered::{self, Registered},
 };
-use crate::sync::Pace;
-use crate::syscall::caller::file;
+use crate::sync::{Borrowed, Pace};
+use crate::syscall::caller::{file, file_to_keep};
 use abi::uring::{
     Probe, ProbeOp, Sqe, SyncCancel, Update, cancel as cancel_flag, op, register as what, setup,
 };
@@ -32,10 +32,10 @@ pub fn io_uring_register(fd: i32, opcode: u32, arg: u64, count: u32) -> Result<u
     }
     let file = match is_registered {
         false => file(fd)?,
-        true => own_rings().ring(fd.cast_unsigned())?,
+        true => Borrowed::owned(own_rings().ring(fd.cast_unsigned())?),
     };
     let ring = of_file(&file)?;
-    let mut state = ring.state.lock_killable()?;
+    let mut state = ring.lock()?;
     if state.submitter.is_some() {
         ring.check_submitter(&mut state)?;
     }
@@ -152,7 +152,7 @@ fn add_rings(arg: u64, count: u32) -> Result<u32> {
             at if (at as usize) < registered::MOST => Some(at as usize),
             _ => return Err(Errno::EINVAL),
         };
-        let file = file(update.data as u32 as i32)?;
+        let file = file_to_keep(update.data as u32 as i32)?;
         of_file(&file)?;
         let at = own_rings().put(file, wanted)?;
         update.offset = at as u32;
@@ -221,7 +221,7 @@ fn set_bell(ring: &Ring, state: &mut State, arg: u64, count: u32, only_async: bo
     if state.bell.is_some() {
         return Err(Errno::EBUSY);
     }
-    let file = file(UserPtr::<i32>::new(arg).read()?)?;
+    let file = file_to_keep(UserPtr::<i32>::new(arg).read()?)?;
     if file.downcast::<EventFd>().is_none() {
         return Err(Errno::EINVAL);
     }

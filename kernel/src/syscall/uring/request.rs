@@ -47,6 +47,12 @@ impl Request {
         Ok(())
     }
 
+    /// Whether what the entry points at can be read. Linux reads it before it carries the request out: one of which that cannot be read ends its batch.
+    #[cold]
+    pub fn can_be_read(&self) -> bool {
+        Kept::of(&self.sqe).is_ok()
+    }
+
     /// As [`keep`](Self::keep); an entry that points at nothing cannot be carried out.
     fn keep_or_refuse(&mut self) {
         if self.refused.is_none() {

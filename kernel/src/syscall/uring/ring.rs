@@ -7,7 +7,7 @@
 
 use super::handed::buffers::Buffers;
 use super::handed::table::Files;
-use super::memory::Shared;
+use super::memory::{Front, Shared};
 use super::parked::{AllRung, Maker, Parked, Tower, When};
 use super::request::Chain;
 use super::restrict::Restrictions;
@@ -15,13 +15,14 @@ use crate::fs::eventfd::EventFd;
 use crate::mm::AddressSpace;
 use crate::mm::fallible::{TryGrow, try_arc};
 use crate::process::{self, Task};
-use crate::sync::{BY_RING, Mutex, Pace, PollTable};
-use crate::vfs::{Cred, FileOps, MapRange, MapTarget, OpenFile, PollEvents, Position};
+use crate::sync::{BY_RING, Mutex, MutexGuard, Pace};
+use crate::vfs::{Cred, OpenFile, PollEvents};
 use abi::uring::{Cqe, EVENTFD_DISABLED, setup, sq_flag};
 use abi::{Errno, Result};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
+use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Most completions that are kept for a full ring.
@@ -76,6 +77,50 @@ pub struct State {
     pub deferred: VecDeque<Chain>,
     /// A request asked for no completion: order cannot be counted any more.
     pub no_drain: bool,
+    /// Who had it locked left nothing behind that a plain entry has to look at: see [`calm`](super::enter).
+    is_calm: bool,
+}
+
+/// The locked state of a ring.
+pub struct Locked<'a> {
+    ring: &'a Ring,
+    state: MutexGuard<'a, State>,
+}
+
+impl Deref for Locked<'_> {
+    type Target = State;
+    #[inline]
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        self.state.is_calm = self.ring.can_be_calm() && self.state.has_nothing_else();
+    }
+}
+
+impl State {
+    /// Completions written so far.
+    #[inline]
+    pub fn cq_tail(&self) -> u32 {
+        self.cq_tail
+    }
+
+    /// Whether nothing waits, nothing is kept or held back, and entries may say anything.
+    fn has_nothing_else(&self) -> bool {
+        let Self { kept, late, restricted, chain, parked, deferred, .. } = self;
+        let is_done = kept.is_empty() && late.is_empty() && parked.is_empty();
+        is_done && chain.is_none() && deferred.is_empty() && restricted.is_none()
+    }
 }
 
 /// One io_uring.
@@ -87,7 +132,7 @@ pub struct Ring {
     /// The address space in which its requests are carried out.
     mm: Weak<AddressSpace>,
     pub disabled: AtomicBool,
-    pub state: Mutex<State>,
+    state: Mutex<State>,
     /// Below any ring's state.
     pub files: Mutex<Files>,
     /// What `State::cq_tail` was when user space was told. Relaxed: the queue's wake-up orders it.
@@ -119,6 +164,35 @@ impl Ring {
             timeouts: AtomicU32::new(0),
             has_kept: AtomicBool::new(false),
         })
+    }
+
+    /// Locks the state. An entry that is carried out as a call may hold it for long: so who waits for it can be killed.
+    #[inline]
+    pub fn lock(&self) -> Result<Locked<'_>> {
+        Ok(Locked { ring: self, state: self.state.lock_killable()? })
+    }
+
+    /// Locks the state, if nobody has it.
+    pub fn try_lock(&self) -> Option<Locked<'_>> {
+        Some(Locked { ring: self, state: self.state.try_lock()? })
+    }
+
+    /// Locks the state, if nobody has it and it is calm. Whoever has it leaves it so.
+    #[inline]
+    pub fn try_calm(&self) -> Option<MutexGuard<'_, State>> {
+        self.state.try_lock().filter(|state| state.is_calm)
+    }
+
+    /// The state of a ring that nobody else has.
+    pub fn state_mut(&mut self) -> &mut State {
+        self.state.get_mut()
+    }
+
+    /// Whether entries are taken by who enters, and each at once.
+    fn can_be_calm(&self) -> bool {
+        // Relaxed: under the mutex, as who enables it.
+        let is_enabled = !self.disabled.load(Ordering::Relaxed);
+        is_enabled && self.flags & (setup::SQPOLL | setup::IOPOLL) == 0
     }
 
     #[inline]
@@ -155,9 +229,16 @@ impl Ring {
         }
     }
 
+    /// Entries that user space has submitted and nobody has taken.
+    #[inline]
+    pub fn submitted(&self, state: &State) -> u32 {
+        let shared = self.shared();
+        shared.front().submitted(state.sq_head).min(shared.sq_entries())
+    }
+
     /// Completions that user space has not taken.
     pub fn untaken(&self) -> u32 {
-        self.shared().untaken(self.shown.load(Ordering::Relaxed))
+        self.shared().front().untaken(self.shown.load(Ordering::Relaxed))
     }
 
     /// Whether completions are kept for which there was no room.
@@ -184,7 +265,8 @@ impl Ring {
     fn put(&self, state: &mut State, cqe: &Cqe) {
         self.shared().put_completion(state.cq_tail, cqe);
         state.cq_tail = state.cq_tail.wrapping_add(1);
-        state.room -= 1;
+        // There is room.
+        state.room = state.room.wrapping_sub(1);
     }
 
     /// Completes the next entry, if it does nothing and there is room. Whoever calls it knows that it was submitted, and that none waits.
@@ -221,7 +303,7 @@ impl Ring {
     }
 
     fn room_behind(&self, tail: u32) -> u32 {
-        self.shared().cq_entries().saturating_sub(self.shared().untaken(tail))
+        self.shared().cq_entries().saturating_sub(self.shared().front().untaken(tail))
     }
 
     #[cold]
@@ -304,17 +386,27 @@ impl Ring {
     /// Shows new completions to user space, and wakes who waits for them.
     #[inline]
     pub fn show(&self, state: &State) {
-        let is_new = self.shown.load(Ordering::Relaxed) != state.cq_tail;
-        if is_new {
-            self.shown.store(state.cq_tail, Ordering::Relaxed);
-            self.shared().set_cq_tail(state.cq_tail);
+        if self.shown.load(Ordering::Relaxed) != state.cq_tail {
+            self.show_new(state, self.shared().front());
+        } else if self.has_kept() {
+            self.wake();
         }
-        if is_new || self.has_kept() {
-            self.tower.waiters.wake_events(PollEvents::READABLE.bits() | BY_RING);
-        }
-        if is_new && let Some(counter) = self.told_by(state) {
+    }
+
+    /// As [`show`](Self::show), when there are new ones.
+    #[inline]
+    pub fn show_new(&self, state: &State, front: Front<'_>) {
+        self.shown.store(state.cq_tail, Ordering::Relaxed);
+        front.set_cq_tail(state.cq_tail);
+        self.wake();
+        if let Some(counter) = self.told_by(state) {
             counter.signal();
         }
+    }
+
+    #[inline]
+    fn wake(&self) {
+        self.tower.waiters.wake_events(PollEvents::READABLE.bits() | BY_RING);
     }
 
     /// Tells the eventfd that there is work for who enters; one that can be read is not told again, as the work may come of what it holds.
@@ -356,26 +448,3 @@ impl Ring {
 
 /// The open file.
 pub struct RingFile(pub Arc<Ring>);
-
-impl FileOps for RingFile {
-    fn position(&self) -> Position {
-        Position::None
-    }
-
-    fn poll(&self, _: &OpenFile, table: &mut PollTable) -> PollEvents {
-        let ring = &self.0;
-        table.watch(&ring.tower.waiters);
-        let mut events = PollEvents::empty();
-        events.set(PollEvents::READABLE, ring.untaken() != 0 || ring.has_kept() || ring.has_work());
-        events.set(PollEvents::WRITABLE, !ring.shared().is_full());
-        events
-    }
-
-    fn mmap_range(&self, _: &Arc<OpenFile>, range: &MapRange) -> Result<MapTarget> {
-        Ok(MapTarget::File(self.0.shared().source(range.offset)?))
-    }
-
-    fn may_be_passed(&self) -> bool {
-        false
-    }
-}

@@ -156,7 +156,7 @@ pub fn io_uring_setup(entries: u32, params: UserPtr<Params>) -> Result<i32> {
         ring.tower.set_flag(sq_flag::NEED_WAKEUP, true);
     }
     if !has(flag::R_DISABLED) {
-        ring.check_submitter(&mut *ring.state.lock_killable()?)?;
+        ring.check_submitter(&mut *ring.lock()?)?;
     }
     let file = anonymous(try_arc(RingFile(ring))?, "[io_uring]", OpenFlags::RDWR, false)?;
     Ok(install(file, true)?.0)

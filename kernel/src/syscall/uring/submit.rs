@@ -9,7 +9,7 @@ use super::carry::{begin, begin_one, refuse};
 use super::check::{can_poll, check, is_fixed, is_multishot};
 use super::request::Request;
 use super::ring::{Ring, State};
-use crate::sync::{Pace, cond_resched};
+use crate::sync::Pace;
 use abi::uring::{Sqe, op, setup, sqe as flag};
 use abi::{Errno, Result};
 use zerocopy::FromZeros;
@@ -17,42 +17,14 @@ use zerocopy::FromZeros;
 /// Takes up to `count` entries; how many it took.
 #[inline]
 pub fn submit(ring: &Ring, state: &mut State, count: u32) -> u32 {
-    let there = ring.shared().submitted(state.sq_head).min(ring.shared().sq_entries());
-    let count = count.min(there);
-    let mut taken = pass_nops(ring, state, count);
-    if taken != count {
-        taken += take(ring, state, count - taken);
-    }
-    ring.shared().set_sq_head(state.sq_head);
+    let taken = take(ring, state, count.min(ring.submitted(state)));
+    ring.shared().front().set_sq_head(state.sq_head);
     retry(ring, state);
     ring.finish_batch(state);
     taken
 }
 
-/// Takes the entries at the front that do nothing: they need not be copied, and change nothing that others look at.
-#[inline]
-fn pass_nops(ring: &Ring, state: &mut State, count: u32) -> u32 {
-    if state.chain.is_some() || !state.deferred.is_empty() || state.restricted.is_some() {
-        return 0;
-    }
-    // One alone, the most usual batch, goes without what many need.
-    if count == 0 || !ring.pass_nop(state) {
-        return 0;
-    }
-    let mut taken = 1;
-    while taken != count {
-        match ring.pass_nops(state, count - taken) {
-            0 => break,
-            passed => taken += passed,
-        }
-        // What passes in one go lies in a page.
-        cond_resched();
-    }
-    taken
-}
-
-/// Takes up to `count` entries of any kind, which are there.
-#[inline(never)]
+/// Takes up to `count` entries, which are there.
 fn take(ring: &Ring, state: &mut State, count: u32) -> u32 {
     let mut taken = 0;
     let mut request = Request { sqe: Sqe::new_zeroed(), refused: None, moved: 0, kept: None };
@@ -80,7 +52,7 @@ fn take(ring: &Ring, state: &mut State, count: u32) -> u32 {
 
 /// Takes all that are there now, as the thread of `SQPOLL` does once it is woken: one that is refused ends no batch.
 pub fn submit_all(ring: &Ring, state: &mut State) {
-    let mut left = ring.shared().submitted(state.sq_head).min(ring.shared().sq_entries());
+    let mut left = ring.submitted(state);
     while left != 0 {
         let before = state.sq_head;
         submit(ring, state, left);
@@ -128,11 +100,9 @@ fn has_subject(state: &State) -> bool {
 fn accept(ring: &Ring, state: &mut State, request: &Request) -> bool {
     let linked = request.is_linked();
     if !linked && state.chain.is_none() {
-        match request.refused {
-            None => begin_one(ring, state, request),
-            Some(error) => refuse(ring, state, request, error),
-        }
-        return request.refused.is_none();
+        let Some(error) = request.refused else { return begin_one(ring, state, request) };
+        refuse(ring, state, request, error);
+        return false;
     }
     let chain = state.chain.get_or_insert_default();
     let refused = match chain.add(request) {

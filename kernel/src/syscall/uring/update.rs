@@ -106,7 +106,7 @@ fn send_file(ring: &Ring, target: &Arc<Ring>, sqe: &Sqe) -> Result<i64> {
 /// Leaves a completion in a ring's inbox, which is emptied now, or by who goes on with it next.
 fn post(target: &Arc<Ring>, cqe: Cqe) -> Result<()> {
     target.tower.inbox.lock().put(cqe)?;
-    if let Some(mut state) = target.state.try_lock() {
+    if let Some(mut state) = target.try_lock() {
         target.take_inbox(&mut state);
         target.finish_batch(&mut state);
         return Ok(());

@@ -1,15 +1,13 @@
 //! [`FdTable`]: a process's descriptors; shared by `CLONE_FILES`.
 //!
 //! An array of slots and two bitmaps (in use, close-on-exec), so that a descriptor is found by one indexed
-//! load, and the lowest free one by a bit scan. A number in use without a file is [`Reserved`]: a call that does something
-//! which cannot be undone, such as to create a file or to take a connection from its queue, reserves the number first.
+//! load, and the lowest free one by a bit scan. Only a task that has a part changes it: [`super::files`].
 //! Owns a reference to each open file. Locks: `FdTable`; a file is never dropped under it, because closing may block: the checking
 //! kernel panics where one is, under any spinlock.
 #![forbid(unsafe_code)]
 
 use crate::base::speculation::clamp;
-use crate::mm::fallible::try_arc;
-use crate::sync::{Pace, Part, Parted, Parts, SpinLock, cond_resched, level};
+use crate::sync::{Ended, Guarded, Pace, PartLock, Parted, Parts, level};
 use crate::vfs::notify::marks;
 use crate::vfs::object::file::OpenFile;
 use abi::{Errno, Result};
@@ -26,42 +24,12 @@ pub struct Fd(pub i32);
 
 /// The descriptors of a process.
 pub struct FdTable {
-    inner: SpinLock<Slots, level::FdTable>,
+    inner: PartLock<Slots, level::FdTable>,
     /// Those of the tasks that share it.
     parts: Parts,
 }
 
-/// A number that is taken for a file to come: nobody else gets it, and nobody finds a file there. Given back when dropped.
-#[must_use]
-pub struct Reserved<'a> {
-    table: &'a FdTable,
-    at: usize,
-}
-
-impl Reserved<'_> {
-    /// The number.
-    pub fn fd(&self) -> Fd {
-        // Below the limit of `FdTable::reserve`.
-        Fd(self.at as i32)
-    }
-
-    /// Makes the number a descriptor of `file`.
-    #[inline]
-    pub fn install(self, file: Arc<OpenFile>) -> Fd {
-        let fd = self.fd();
-        self.table.inner.lock().put(self.at, file);
-        core::mem::forget(self);
-        fd
-    }
-}
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        self.table.inner.lock().free(self.at);
-    }
-}
-
-/// The files of a table, which is locked as long as this lives.
+/// The files of a table, which does not change as long as this lives.
 #[derive(Clone, Copy)]
 pub struct OpenFiles<'a>(&'a [Option<Arc<OpenFile>>]);
 
@@ -88,10 +56,10 @@ fn file_at(files: &[Option<Arc<OpenFile>>], fd: Fd) -> Option<&Arc<OpenFile>> {
 /// A bitmap whose first 64 bits need no memory of their own.
 type Bits = SmallVec<[u64; 1]>;
 
-struct Slots {
-    files: Vec<Option<Arc<OpenFile>>>,
+pub struct Slots {
+    pub(super) files: Vec<Option<Arc<OpenFile>>>,
     used: Bits,
-    cloexec: Bits,
+    pub(super) cloexec: Bits,
     /// No free descriptor lies below this word of `used`.
     first_free_word: usize,
 }
@@ -105,7 +73,13 @@ impl Default for Slots {
 }
 
 impl Slots {
-    fn index(&self, fd: Fd) -> Result<usize> {
+    /// The files.
+    #[inline]
+    pub fn open_files(&self) -> OpenFiles<'_> {
+        OpenFiles(&self.files)
+    }
+
+    pub(super) fn index(&self, fd: Fd) -> Result<usize> {
         let at = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
         if at < self.files.len() { Ok(at) } else { Err(Errno::EBADF) }
     }
@@ -126,7 +100,7 @@ impl Slots {
 
     /// Grows the arrays to hold `at`. Most tables hold few descriptors, and every fork copies a table and frees it later,
     /// so they grow no further than to the next power of two.
-    fn grow(&mut self, at: usize) -> Result<()> {
+    pub(super) fn grow(&mut self, at: usize) -> Result<()> {
         if at < self.files.len() {
             return Ok(());
         }
@@ -153,7 +127,12 @@ impl Slots {
 
     /// Takes the lowest free number of at least `from`: EMFILE at `limit`.
     #[inline]
-    fn claim_lowest(&mut self, from: usize, cloexec: bool, limit: usize) -> Result<usize> {
+    pub(super) fn claim_lowest(
+        &mut self,
+        from: usize,
+        cloexec: bool,
+        limit: usize,
+    ) -> Result<usize> {
         let at = self.lowest_free(from);
         if at >= limit.min(i32::MAX as usize) {
             return Err(Errno::EMFILE);
@@ -165,7 +144,7 @@ impl Slots {
 
     /// Marks `at`, for which there is room, as in use.
     #[inline]
-    fn claim(&mut self, at: usize, cloexec: bool) {
+    pub(super) fn claim(&mut self, at: usize, cloexec: bool) {
         let (word, bit) = (at / 64, 1u64 << (at % 64));
         self.used[word] |= bit;
         self.set_cloexec(at, cloexec);
@@ -174,11 +153,11 @@ impl Slots {
         }
     }
 
-    fn is_used(&self, at: usize) -> bool {
+    pub(super) fn is_used(&self, at: usize) -> bool {
         self.used[at / 64] & (1 << (at % 64)) != 0
     }
 
-    fn set_cloexec(&mut self, at: usize, cloexec: bool) {
+    pub(super) fn set_cloexec(&mut self, at: usize, cloexec: bool) {
         let (word, bit) = (at / 64, 1u64 << (at % 64));
         if cloexec {
             self.cloexec[word] |= bit;
@@ -189,13 +168,13 @@ impl Slots {
 
     /// Puts a file at a number that is in use without one.
     #[inline]
-    fn put(&mut self, at: usize, file: Arc<OpenFile>) {
+    pub(super) fn put(&mut self, at: usize, file: Arc<OpenFile>) {
         debug_assert!(self.is_used(at), "a file at a number that is free");
         let before = self.files[at].replace(file);
         debug_assert!(before.is_none(), "a file in the place of another");
     }
 
-    fn take(&mut self, at: usize) -> Option<Arc<OpenFile>> {
+    pub(super) fn take(&mut self, at: usize) -> Option<Arc<OpenFile>> {
         let file = self.files.get_mut(at)?.take()?;
         self.free(at);
         Some(file)
@@ -203,21 +182,11 @@ impl Slots {
 
     /// Gives back a number that has no file.
     #[inline]
-    fn free(&mut self, at: usize) {
+    pub(super) fn free(&mut self, at: usize) {
         let (word, bit) = (at / 64, 1u64 << (at % 64));
         self.used[word] &= !bit;
         self.cloexec[word] &= !bit;
         self.first_free_word = self.first_free_word.min(word);
-    }
-}
-
-/// A task's part in a table.
-pub type Files = Part<FdTable>;
-
-impl Files {
-    /// The only part in a table that nobody else has.
-    pub fn new(table: FdTable) -> Result<Self> {
-        try_arc(table).map(Self::first)
     }
 }
 
@@ -227,12 +196,23 @@ impl Parted for FdTable {
     }
 
     /// Closes all of them: nobody uses them any more.
-    fn ended(&self) {
-        let slots = core::mem::take(&mut *self.inner.lock());
+    fn ended(&self, end: Ended) {
+        let slots = core::mem::take(&mut *self.inner.end(&end));
         for file in slots.files.into_iter().flatten().paced() {
             // The process is gone: nobody is left to get an error of the close.
             let _ = self.finish_close(file);
         }
+    }
+}
+
+impl Guarded for FdTable {
+    type Value = Slots;
+    type Level = level::FdTable;
+    type Kept = OpenFile;
+
+    #[inline]
+    fn lock(&self) -> &PartLock<Slots, level::FdTable> {
+        &self.inner
     }
 }
 
@@ -242,13 +222,21 @@ impl FdTable {
         Self::of(Slots::default())
     }
 
+    /// A table with one file, at 0.
+    pub fn with(file: Arc<OpenFile>) -> Result<Self> {
+        let mut slots = Slots::default();
+        let at = slots.claim_lowest(0, false, 1)?;
+        slots.put(at, file);
+        Ok(Self::of(slots))
+    }
+
     fn of(slots: Slots) -> Self {
-        Self { inner: SpinLock::new(slots), parts: Parts::new() }
+        Self { inner: PartLock::new(slots), parts: Parts::new() }
     }
 
     /// A copy with the same files, for fork. What is reserved is free there.
     pub fn fork(&self) -> Result<Self> {
-        let inner = self.inner.lock();
+        let inner = self.inner.read();
         let mut slots = Slots::default();
         let last = inner.used.iter().rposition(|&word| word != 0);
         slots.first_free_word = inner.first_free_word;
@@ -278,7 +266,7 @@ impl FdTable {
     /// [`get`](Self::get).
     #[inline]
     pub fn get_any(&self, fd: Fd) -> Result<Arc<OpenFile>> {
-        let inner = self.inner.lock();
+        let inner = self.inner.read();
         file_at(&inner.files, fd).cloned().ok_or(Errno::EBADF)
     }
 
@@ -295,105 +283,12 @@ impl FdTable {
     /// Looks at several descriptors under one lock: `act` must not block.
     #[inline]
     pub fn look<R>(&self, act: impl FnOnce(OpenFiles<'_>) -> R) -> R {
-        act(OpenFiles(&self.inner.lock().files))
-    }
-
-    /// Reserves the lowest free number: EMFILE at `limit`.
-    #[inline]
-    pub fn reserve(&self, cloexec: bool, limit: usize) -> Result<Reserved<'_>> {
-        let at = self.inner.lock().claim_lowest(0, cloexec, limit)?;
-        Ok(Reserved { table: self, at })
-    }
-
-    /// Gives `file`, which would be there all the same, the lowest free descriptor of at least `from`; EMFILE at `limit`.
-    pub fn add(&self, from: usize, file: Arc<OpenFile>, cloexec: bool, limit: usize) -> Result<Fd> {
-        let mut inner = self.inner.lock();
-        let at = inner.claim_lowest(from, cloexec, limit)?;
-        inner.put(at, file);
-        Ok(Fd(at as i32))
-    }
-
-    /// Installs `file` at `fd`, closing what was there; EBADF at `limit`, EBUSY if a file is to come there.
-    pub fn install_at(
-        &self,
-        fd: Fd,
-        file: Arc<OpenFile>,
-        cloexec: bool,
-        limit: usize,
-    ) -> Result<()> {
-        let at = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
-        if at >= limit {
-            return Err(Errno::EBADF);
-        }
-        let mut inner = self.inner.lock();
-        inner.grow(at)?;
-        if inner.files[at].is_none() && inner.is_used(at) {
-            return Err(Errno::EBUSY);
-        }
-        inner.claim(at, cloexec);
-        let old = inner.files[at].replace(file);
-        drop(inner);
-        if let Some(old) = old {
-            // dup2 closes silently: nobody gets the error of that close.
-            let _ = self.finish_close(old);
-        }
-        Ok(())
-    }
-
-    /// Closes `fd`.
-    pub fn close(&self, fd: Fd) -> Result<()> {
-        let at = usize::try_from(fd.0).map_err(|_| Errno::EBADF)?;
-        let file = self.inner.lock().take(at).ok_or(Errno::EBADF)?;
-        self.finish_close(file)
-    }
-
-    /// Closes every descriptor in `first..=last`, or marks them close-on-exec, with those to come.
-    pub fn close_range(&self, first: u32, last: u32, cloexec_only: bool) {
-        let mut at = first as usize;
-        let last = last as usize;
-        loop {
-            let mut inner = self.inner.lock();
-            let end = inner.files.len();
-            while at < end && at <= last && !inner.is_used(at) {
-                at += 1;
-            }
-            if at >= end || at > last {
-                return;
-            }
-            if cloexec_only {
-                inner.set_cloexec(at, true);
-            } else if let Some(file) = inner.take(at) {
-                drop(inner);
-                let _ = self.finish_close(file);
-                cond_resched();
-            }
-            at += 1;
-        }
-    }
-
-    /// Closes all descriptors that are close-on-exec, for `execve`.
-    pub fn close_on_exec(&self) {
-        let mut word = 0;
-        loop {
-            let mut inner = self.inner.lock();
-            let Some(&bits) = inner.cloexec.get(word) else { return };
-            if bits == 0 {
-                word += 1;
-                continue;
-            }
-            let at = word * 64 + bits.trailing_zeros() as usize;
-            inner.set_cloexec(at, false);
-            let file = inner.take(at);
-            drop(inner);
-            if let Some(file) = file {
-                let _ = self.finish_close(file);
-            }
-        }
+        act(OpenFiles(&self.inner.read().files))
     }
 
     /// Whether `fd` is close-on-exec.
     pub fn cloexec(&self, fd: Fd) -> Result<bool> {
-        let inner = self.inner.lock();
+        let inner = self.inner.read();
         let at = inner.index(fd)?;
         if inner.files[at].is_none() {
             return Err(Errno::EBADF);
@@ -401,20 +296,9 @@ impl FdTable {
         Ok(inner.cloexec[at / 64] & (1 << (at % 64)) != 0)
     }
 
-    /// Sets or clears close-on-exec.
-    pub fn set_cloexec(&self, fd: Fd, cloexec: bool) -> Result<()> {
-        let mut inner = self.inner.lock();
-        let at = inner.index(fd)?;
-        if inner.files[at].is_none() {
-            return Err(Errno::EBADF);
-        }
-        inner.set_cloexec(at, cloexec);
-        Ok(())
-    }
-
     /// The lowest open descriptor of at least `from`: for /proc/pid/fd.
     pub fn next_open(&self, from: usize) -> Option<(Fd, Arc<OpenFile>)> {
-        let inner = self.inner.lock();
+        let inner = self.inner.read();
         let found =
             inner.files.iter().enumerate().skip(from).find_map(|(at, f)| Some((at, f.clone()?)));
         found.map(|(at, file)| (Fd(at as i32), file))
@@ -422,11 +306,11 @@ impl FdTable {
 
     /// Number of slots, at least 64 as on Linux (`FDSize` in /proc/pid/status).
     pub fn capacity(&self) -> usize {
-        self.inner.lock().files.len().max(64)
+        self.inner.read().files.len().max(64)
     }
 
     /// What every close of a descriptor does: flushes the file, and releases this table's record locks on it.
-    fn finish_close(&self, file: Arc<OpenFile>) -> Result<()> {
+    pub(super) fn finish_close(&self, file: Arc<OpenFile>) -> Result<()> {
         let result = file.ops().flush(&file);
         if let Some(locks) = file.inode().attr().locks() {
             locks.release(self.lock_owner());

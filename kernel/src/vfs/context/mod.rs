@@ -1,4 +1,5 @@
-//! What a process brings to every lookup: root and working directory (`context`), descriptors (`fdtable`).
+//! What a process brings to every lookup: root and working directory (`context`), descriptors (`fdtable`; `files` changes them).
 
 pub(super) mod context;
 pub(super) mod fdtable;
+pub(super) mod files;

@@ -94,6 +94,10 @@ pub trait FileOps: Any + Send + Sync {
     fn ioctl(&self, _f: &OpenFile, _cmd: u32, _arg: u64) -> Result<i64> {
         Err(Errno::ENOTTY)
     }
+    /// `io_uring_enter` of a ring: up to `n` entries are taken, at least `least` completions waited for.
+    fn enter_ring(&self, _n: u32, _least: u32, _flags: u32, _arg: u64, _len: usize) -> Result<u32> {
+        Err(Errno::EOPNOTSUPP)
+    }
     /// What to map.
     fn mmap(&self, _f: &Arc<OpenFile>) -> Result<MapTarget> {
         Err(Errno::ENODEV)
@@ -104,6 +108,10 @@ pub trait FileOps: Any + Send + Sync {
     }
     /// Whether a mapping is not inherited by fork, is never split, and is left out of core dumps.
     fn is_mapped_alone(&self) -> bool {
+        false
+    }
+    /// Whether mappings are locked.
+    fn is_mapped_locked(&self) -> bool {
         false
     }
     /// Whether a socket may pass it to another process (`SCM_RIGHTS`): not a file that could then keep alive the socket in

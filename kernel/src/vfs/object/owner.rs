@@ -1,15 +1,24 @@
-//! [`SignalOwner`]: who gets the signals of an open file.
+//! [`SignalOwner`]: who gets the signals of an open file; [`PidRef`], which names him.
 //!
 //! Owns nothing. Never says whether he may get them: who sends looks at that. Locks: none.
 
 use crate::vfs::cred::Cred;
+
+/// A number of a process, thread or group, and which of those that had it one after the other is meant: nobody who gets the number later is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PidRef {
+    /// 0 for nobody.
+    pub number: i32,
+    /// How many numbers had been given out when this one was.
+    pub stamp: u64,
+}
 
 /// Whom `F_SETOWN` and `F_SETSIG` name for SIGIO and SIGURG.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SignalOwner {
     /// 0: a thread, 1: a process, 2: a group (`F_OWNER_*`).
     pub kind: i32,
-    pub id: i32,
+    pub id: PidRef,
     pub signal: i32,
     /// The descriptor at which O_ASYNC was set.
     pub fd: i32,

@@ -6,13 +6,13 @@
 //! Never returns to the loader. Locks: none: nothing else runs.
 
 use super::handover::Handover;
-use super::{smap, tables};
+use super::{sites, speculation, tables};
 use crate::base::boot_info::{BootInfo, KERNEL_PHYS};
 use core::sync::atomic::Ordering;
 
 use crate::arch::entry::{extable, gdt, idt, syscall};
 use crate::arch::task::fpu;
-use crate::base::{console, cpu, page, percpu};
+use crate::base::{console, cpu, isolation, page, percpu};
 use crate::cmdline;
 
 /// The longest command line that is kept.
@@ -40,7 +40,7 @@ pub(super) fn early_init() {
     percpu::init_boot_cpu();
     console::init();
     cpu::init();
-    smap::patch();
+    sites::choose_by_features();
     gdt::init(gdt::BOOT_IST.each_ref().map(gdt::GuardedStack::top));
     idt::init();
     syscall::init();
@@ -58,6 +58,9 @@ pub(super) fn enter_kernel(mut handover: Handover) -> ! {
     // Relaxed: see `kernel_phys`.
     KERNEL_PHYS.store(handover.kernel_phys, Ordering::Relaxed);
     cmdline::init(handover.info.cmdline);
+    speculation::choose();
+    sites::choose_by_flaws();
+    gdt::choose_stacks();
     // SAFETY: the handover describes the machine as the loader left it.
     let root = unsafe { tables::build(&mut handover) };
     fpu::init();
@@ -99,6 +102,7 @@ unsafe extern "Rust" {
 
 extern "C" fn on_boot_stack() -> ! {
     page::flush_tlb_all();
+    isolation::init_cpu();
     // SAFETY: `enter_kernel` stored it.
     let info = unsafe { (*KEPT.0.get()).take() };
     // SAFETY: no task runs yet; the boot stack stays this CPU's for traps from user mode that

@@ -1,14 +1,16 @@
 //! The raw primitives that touch user memory, each with an exception-table entry.
 //!
 //! Owns every instruction of the kernel that may fault on a user address, but for those of the keystream
-//! (`chacha20`), which nobody waits for. Callers (only `mm::user::user`)
-//! have checked that the range lies below `base::page::USER_END`; the primitives open the SMAP
-//! window around their accesses and nothing else. Interrupts may be on. Never called with a
+//! (`chacha20`), which nobody waits for. They are called only by `mm::user::user` and for the vector state. The primitives bound the
+//! address themselves, without a branch: what lies above the user's becomes `USER_END`, where nothing ever is; so they fault there, and
+//! a CPU that runs ahead of a check reads nothing of the kernel's either. A range that goes on beyond faults at `USER_END`. They open
+//! the SMAP window around their accesses and nothing else. Interrupts may be on. Never called with a
 //! spinlock held, but for what cannot wait. Locks: none.
 //!
 //! Block copies return the number of bytes NOT copied, exact to the byte: a fault in a wide access
 //! falls back to bytes from where it happened.
 
+use crate::base::page::USER_END;
 use core::arch::{asm, global_asm};
 
 /// A value read from user memory and whether the access faulted, in rax and rdx.
@@ -27,7 +29,8 @@ impl Fetched {
 }
 
 unsafe extern "C" {
-    fn alea_copy_user(dst: *mut u8, src: *const u8, len: usize) -> usize;
+    fn alea_copy_from_user(dst: *mut u8, src: *const u8, len: usize) -> usize;
+    fn alea_copy_to_user(dst: *mut u8, src: *const u8, len: usize) -> usize;
     fn alea_clear_user(dst: *mut u8, len: usize) -> usize;
     fn alea_get_user_2(addr: u64) -> Fetched;
     fn alea_get_user_4(addr: u64) -> Fetched;
@@ -50,27 +53,27 @@ unsafe extern "C" {
 /// Copies from user memory; returns the bytes not copied.
 ///
 /// # Safety
-/// `dst` is valid for `len` bytes of kernel memory; `src..src+len` is below the user limit.
+/// `dst` is valid for `len` bytes of kernel memory.
 #[inline]
 pub unsafe fn copy_from_user(dst: *mut u8, src: u64, len: usize) -> usize {
     // SAFETY: passed on; a fault on `src` ends in the exception table.
-    unsafe { alea_copy_user(dst, src as *const u8, len) }
+    unsafe { alea_copy_from_user(dst, src as *const u8, len) }
 }
 
 /// Copies to user memory; returns the bytes not copied.
 ///
 /// # Safety
-/// `src` is valid for `len` bytes of kernel memory; `dst..dst+len` is below the user limit.
+/// `src` is valid for `len` bytes of kernel memory.
 #[inline]
 pub unsafe fn copy_to_user(dst: u64, src: *const u8, len: usize) -> usize {
     // SAFETY: passed on; a fault on `dst` ends in the exception table.
-    unsafe { alea_copy_user(dst as *mut u8, src, len) }
+    unsafe { alea_copy_to_user(dst as *mut u8, src, len) }
 }
 
 /// Zeroes user memory; returns the bytes not cleared.
 ///
 /// # Safety
-/// `dst..dst+len` is below the user limit.
+/// What it overwrites is the user's own matter: memory below `USER_END` is nothing that the kernel relies on.
 #[inline]
 pub unsafe fn clear_user(dst: u64, len: usize) -> usize {
     // SAFETY: passed on.
@@ -82,7 +85,7 @@ macro_rules! accessors {
         /// Reads one user value; `None` on a fault.
         ///
         /// # Safety
-        /// The address is below the user limit.
+        /// None for what the kernel has: an address that is not the user's becomes one that faults.
         #[inline]
         pub unsafe fn $get(addr: u64) -> Option<$type> {
             // SAFETY: passed on.
@@ -92,7 +95,7 @@ macro_rules! accessors {
         /// Writes one user value; false on a fault.
         ///
         /// # Safety
-        /// The address is below the user limit.
+        /// None for what the kernel has: an address that is not the user's becomes one that faults.
         #[inline]
         pub unsafe fn $put(addr: u64, value: $type) -> bool {
             // SAFETY: passed on.
@@ -107,10 +110,10 @@ accessors! {
     get_u64 put_u64 u64, alea_get_user_8 alea_put_user_8;
 }
 
-/// Writes two user words; false on a fault, and then the first may be written.
+/// Writes two user words; false on a fault, and then the second may be written.
 ///
 /// # Safety
-/// `addr..addr + 16` is below the user limit.
+/// As `put_u64`.
 #[inline]
 pub unsafe fn put_pair(addr: u64, [low, high]: [u64; 2]) -> bool {
     let fault: u64;
@@ -236,9 +239,11 @@ pub unsafe fn strnlen_user(src: u64, max: usize) -> Option<usize> {
 }
 
 global_asm!(
-    super::smap_site::smap_site_macro!(),
+    super::site::site_macros!(),
     include_str!("usercopy.s"),
+    super::site::purge_site_macros!(),
     magic2 = const MAGIC2,
+    user_end = const USER_END,
 );
 
 pub(in crate::arch) const MAGIC2: u32 = 0x4650_5845;

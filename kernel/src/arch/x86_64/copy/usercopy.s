@@ -10,10 +10,22 @@
 .popsection
 .endm
 
-# --- rax = alea_copy_user(rdi dst, rsi src, rdx len) ---
+# What the primitives are given may be any number: what is not the user's becomes the first address that nothing can be mapped at.
+.macro BOUND register
+    cmp \register, [rip + alea_user_end]
+    cmova \register, [rip + alea_user_end]
+.endm
+.pushsection .rodata.user_end, "a"
+.balign 8
+alea_user_end: .quad {user_end}
+.popsection
+
+# --- rax = alea_copy_from_user(rdi dst, rsi src, rdx len), alea_copy_to_user ---
+.macro COPY_USER name, users
 .balign 64
-.global alea_copy_user
-alea_copy_user:
+.global \name
+\name:
+    BOUND \users
     mov rcx, rdx
     SMAP_SITE 1
     cmp rcx, 64
@@ -73,6 +85,9 @@ alea_copy_user:
     xor eax, eax
     SMAP_SITE 0
     ret
+.endm
+    COPY_USER alea_copy_from_user, rsi
+    COPY_USER alea_copy_to_user, rdi
 alea_copy_words_fixup:
     lea rcx, [rdx + rcx * 8]
 alea_copy_bytes:
@@ -87,6 +102,7 @@ alea_copy_done:
 .balign 64
 .global alea_clear_user
 alea_clear_user:
+    BOUND rdi
     mov rcx, rsi
     xor eax, eax
     SMAP_SITE 1
@@ -142,6 +158,7 @@ alea_clear_done:
 .balign 16
 .global \name
 \name:
+    BOUND rdi
     SMAP_SITE 1
     MAY_FAULT alea_value_fault
     \load
@@ -155,6 +172,7 @@ alea_clear_done:
 .balign 16
 .global alea_peek_user_8  # reads what is mapped right now: nobody resolves the fault; for interrupt handlers
 alea_peek_user_8:
+    BOUND rdi
     SMAP_SITE 1
     MAY_FAULT alea_value_fault
 .global alea_peek_load
@@ -176,6 +194,7 @@ alea_probe_load:
 .balign 16
 .global \name
 \name:
+    BOUND rdi
     SMAP_SITE 1
     MAY_FAULT alea_value_fault
     \store
@@ -189,11 +208,16 @@ alea_probe_load:
 .balign 16
 .global alea_put_user_16
 alea_put_user_16:
+    # As `BOUND`, in a register that the caller does not keep.
+    mov rax, [rip + alea_user_end]
+    cmp rdi, rax
+    cmovb rax, rdi
     SMAP_SITE 1
+    # In this order nothing is written if the second word lies above the user's memory.
     MAY_FAULT alea_value_fault
-    mov [rdi], rsi
+    mov [rax + 8], rdx
     MAY_FAULT alea_value_fault
-    mov [rdi + 8], rdx
+    mov [rax], rsi
     xor eax, eax
     SMAP_SITE 0
     ret
@@ -202,6 +226,7 @@ alea_put_user_16:
 .balign 16
 .global alea_cmpxchg_user_4
 alea_cmpxchg_user_4:
+    BOUND rdi
     mov eax, esi
     SMAP_SITE 1
     MAY_FAULT alea_value_fault
@@ -212,6 +237,7 @@ alea_cmpxchg_user_4:
 .balign 16
 .global alea_xchg_user_4
 alea_xchg_user_4:
+    BOUND rdi
     mov eax, esi
     SMAP_SITE 1
     MAY_FAULT alea_value_fault
@@ -222,6 +248,7 @@ alea_xchg_user_4:
 .balign 16
 .global alea_xadd_user_4
 alea_xadd_user_4:
+    BOUND rdi
     mov eax, esi
     SMAP_SITE 1
     MAY_FAULT alea_value_fault
@@ -243,6 +270,7 @@ alea_value_fault:
 .balign 16
 .global alea_xsave_user
 alea_xsave_user:
+    BOUND rdi
     mov r8, rdx
     xor eax, eax
     SMAP_SITE 1
@@ -275,6 +303,7 @@ alea_xsave_user:
 .balign 16
 .global alea_xrstor_user
 alea_xrstor_user:
+    BOUND rdi
     mov eax, esi
     mov rdx, rsi
     shr rdx, 32
@@ -298,6 +327,7 @@ alea_xrstor_user:
 .balign 64
 .global alea_strncpy_user
 alea_strncpy_user:
+    BOUND rsi
     mov rcx, rdx
     mov r8, rdx
     movabs r9, 0x0101010101010101
@@ -348,6 +378,7 @@ alea_strncpy_bytes:
 .balign 64
 .global alea_strnlen_user
 alea_strnlen_user:
+    BOUND rdi
     mov rcx, rsi
     mov r8, rsi
     movabs r9, 0x0101010101010101
@@ -380,11 +411,13 @@ alea_strnlen_bytes:
 # --- one of chacha20.s's routines, r8, on a place in user memory ---
 .global alea_chacha20_user
 alea_chacha20_user:
+    BOUND rdx
     SMAP_SITE 1
     call r8
     SMAP_SITE 0
     ret
-.purgem SMAP_SITE
+.purgem BOUND
+.purgem COPY_USER
 .purgem MAY_FAULT
 .purgem GET_USER
 .purgem PUT_USER

@@ -46,6 +46,9 @@ pub(super) mod frame_offset {
     pub const RIP: usize = offset_of!(TrapFrame, rip);
     pub const RFLAGS: usize = offset_of!(TrapFrame, rflags);
     pub const CS: usize = offset_of!(TrapFrame, cs);
+    pub const RSP: usize = offset_of!(TrapFrame, rsp);
+    pub const SS: usize = offset_of!(TrapFrame, ss);
+    pub const RDI: usize = offset_of!(TrapFrame, rdi);
     pub const ORIG_RAX: usize = offset_of!(TrapFrame, orig_rax);
     pub const SIZE: usize = size_of::<TrapFrame>();
 }

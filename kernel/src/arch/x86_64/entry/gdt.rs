@@ -1,13 +1,14 @@
 //! Segments and the task state segment of each CPU.
 //!
-//! Owns the selector values (Linux's, since user code can read them), the descriptor table and the
-//! interrupt stacks of the boot CPU. Called once per CPU before its first trap.
+//! Owns the selector values (Linux's, since user code can read them), the descriptors and the
+//! interrupt stacks of the boot CPU. Called once per CPU before its first trap. The descriptors lie on the CPU's entry page.
 //!
 //! Never changed while the CPU runs. Locks: none.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
 
+use crate::base::isolation::{self, EntryPage};
 use crate::base::percpu::{self, CpuBlock};
 
 pub const KERNEL_CODE: u16 = 0x10;
@@ -71,33 +72,26 @@ pub static BOOT_STACK: GuardedStack<BOOT_STACK_SIZE> = GuardedStack::new();
 pub static BOOT_IST: [GuardedStack<IST_STACK_SIZE>; IST_STACKS] =
     [const { GuardedStack::new() }; IST_STACKS];
 
-#[repr(C, align(64))]
-struct Table(UnsafeCell<[u64; ENTRIES]>);
-// SAFETY: one copy per CPU, written by that CPU before use.
-unsafe impl Sync for Table {}
-
-crate::per_cpu! {
-    static GDT: Table = Table(UnsafeCell::new([
-        0,
-        0,
-        0x00af_9b00_0000_ffff, // kernel code
-        0x00cf_9300_0000_ffff, // kernel data
-        // No 32-bit user code: a program could jump to it, and SYSCALL from there enters the kernel
-        // elsewhere. SYSRET to 64 bits loads no descriptor.
-        0,
-        0x00cf_f300_0000_ffff, // user data
-        0x00af_fb00_0000_ffff, // user code
-        0,
-        0, // TSS, two words
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0, // the CPU's number
-    ]));
-}
+const DESCRIPTORS: [u64; ENTRIES] = [
+    0,
+    0,
+    0x00af_9b00_0000_ffff, // kernel code
+    0x00cf_9300_0000_ffff, // kernel data
+    // No 32-bit user code: a program could jump to it, and SYSCALL from there enters the kernel
+    // elsewhere. SYSRET to 64 bits loads no descriptor.
+    0,
+    0x00cf_f300_0000_ffff, // user data
+    0x00af_fb00_0000_ffff, // user code
+    0,
+    0, // TSS, two words
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0, // the CPU's number
+];
 
 /// Loads the segments and the TSS of the calling CPU; `ist_tops` are its interrupt stacks.
 ///
@@ -106,7 +100,7 @@ crate::per_cpu! {
 pub(in crate::arch) fn init(ist_tops: [u64; IST_STACKS]) {
     let block = percpu::block();
     let tss = block.tss();
-    // SAFETY: the block and the GDT copy belong to this CPU, which has no traps yet; the stack tops
+    // SAFETY: the block belongs to this CPU, which has no traps yet; the stack tops
     // are mapped stacks of at least 16 bytes.
     unsafe {
         for (slot, top) in ist_tops.into_iter().enumerate() {
@@ -115,11 +109,31 @@ pub(in crate::arch) fn init(ist_tops: [u64; IST_STACKS]) {
             (&raw mut (*tss).interrupt_stack_table[slot])
                 .write_unaligned(x86_64::VirtAddr::new(word));
         }
-        let table = GDT.with(|table| table.0.get());
+    }
+    choose_stacks();
+}
+
+/// Has the calling CPU enter by the stacks of its block, or, where tables are isolated, by those of its entry page: the entry code goes on
+/// from there to the others. Nothing may come between this and the choice of that code.
+pub(in crate::arch) fn choose_stacks() {
+    let page = isolation::entry_page();
+    let (first, interrupt) = EntryPage::tops(page);
+    // SAFETY: the page belongs to this CPU. The stacks are mapped, in both tables; the TSS of the block was filled in by `init`.
+    unsafe {
+        let own = &raw mut (*page).tss;
+        (&raw mut (*own).privilege_stack_table[0]).write_unaligned(x86_64::VirtAddr::new(first));
+        for (slot, top) in interrupt.into_iter().enumerate() {
+            (&raw mut (*own).interrupt_stack_table[slot])
+                .write_unaligned(x86_64::VirtAddr::new(top));
+        }
+        let tss = if isolation::is_on() { own } else { percpu::block().tss() };
+        let mut descriptors = DESCRIPTORS;
         let [low, high] = tss_descriptor(tss as u64);
-        (*table)[usize::from(TSS) / 8] = low;
-        (*table)[usize::from(TSS) / 8 + 1] = high;
-        (*table)[usize::from(CPU_NUMBER) / 8] = number_descriptor(percpu::cpu_id() as u64);
+        descriptors[usize::from(TSS) / 8] = low;
+        descriptors[usize::from(TSS) / 8 + 1] = high;
+        descriptors[usize::from(CPU_NUMBER) / 8] = number_descriptor(percpu::cpu_id() as u64);
+        let table = &raw mut (*page).gdt;
+        table.write(descriptors);
         load(table as u64, TABLE_LIMIT);
     }
 }

@@ -3,7 +3,8 @@
 //! Owns the table (one for all CPUs, never changed after `init`) and the entry assembly of every
 //! vector. Rules of the assembly: every entry makes a full `TrapFrame`; GS is swapped exactly when
 //! the trap came from user mode; the vectors on interrupt stacks (#DB, NMI, #DF, #MC) trust neither
-//! GS nor its MSRs but find their CPU's block in the topmost word of their stack.
+//! GS nor its MSRs but find their CPU's block in the topmost word of their stack. Where tables are isolated, `isolated` has what
+//! each entry and each exit does besides.
 //!
 //! Never: an entry saves less than all registers. Locks: none.
 
@@ -11,8 +12,8 @@ use core::arch::{asm, global_asm};
 use core::cell::UnsafeCell;
 
 use super::frame::frame_offset as offset;
-use super::gdt::{Ist, KERNEL_CODE};
-use crate::base::percpu;
+use super::gdt::{Ist, KERNEL_CODE, KERNEL_DATA};
+use crate::base::{PAGE_SIZE, isolation, percpu};
 
 #[repr(C, align(4096))]
 struct Table(UnsafeCell<[[u64; 2]; 256]>);
@@ -62,27 +63,34 @@ pub(in crate::arch) fn load() {
     unsafe { asm!("lidt [{}]", in(reg) &raw const pointer, options(readonly, nostack)) };
 }
 
+/// The pages of the table.
+pub(super) fn place() -> core::ops::Range<u64> {
+    let start = IDT.0.get() as u64;
+    start..start + size_of::<Table>() as u64
+}
+
 global_asm!(
     super::registers::register_macros!(),
-    // Saves what the stub did not: the frame is [r15 .. rsi] [rdi] [error] [rip cs rflags rsp ss].
-    ".macro SAVE_AFTER_RDI",
-    "PUSH_AFTER_RDI",
+    // Saves what the stub and `PUSH_TO_R8` did not: the frame is [r15 .. rsi] [rdi] [error] [rip cs rflags rsp ss].
+    ".macro SAVE_AFTER_R8",
+    "PUSH_AFTER_R8",
     // Handlers save these on their stacks, below the frame, where nothing wipes them. The frame pointer stays.
     ".irp r, ebx, r12d, r13d, r14d, r15d",
     "xor \\r, \\r",
     ".endr",
     "cld",
     ".endm",
-    // The frame is wiped as it is left: what was interrupted may have held a key or what was just drawn.
+    // The frame is wiped as it is left: what was interrupted may have held a key or what was just drawn. What the CPU
+    // pops is one word further.
     ".macro RESTORE_ALL",
     "POP_CALLEE_SAVED",
     "POP_CALLER_SAVED",
     ".irp n, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15",
     "mov qword ptr [rsp - 8 * \\n], 0",
     ".endr",
-    "add rsp, 8",
     ".endm",
-    crate::arch::copy::smap_site::smap_site_macro!(),
+    crate::arch::copy::site::site_macros!(),
+    super::isolated::table_macros!(),
     ".section .entry.text, \"ax\"",
     // One stub per vector: error code (or 0), rdi, vector in edi.
     ".altmacro",
@@ -122,13 +130,17 @@ global_asm!(
     ".section .entry.text, \"ax\"",
     ".balign 64",
     "alea_trap_entry:",
-    "SAVE_AFTER_RDI",
+    "771:",
+    "PUSH_TO_R8",
+    "DETOUR NEED_ISOLATION, alea_trap_isolated",
+    ".Lalea_trap_pushed:",
+    "SAVE_AFTER_R8",
     "SMAP_SITE 0",
     "mov esi, edi",
     "test byte ptr [rsp + {cs}], 3",
     "jz 2f",
     "swapgs",
-    "2:",
+    "CHOSEN NEED_FENCE_USER, lfence",
     "alea_trap_call:",
     "mov rdx, [rsp + {orig_rax}]",
     "mov qword ptr [rsp + {orig_rax}], -1",
@@ -148,7 +160,12 @@ global_asm!(
     "alea_restore_user:",
     "add rsp, 8",
     "RESTORE_ALL",
+    "771:",
+    "add rsp, 8",
     "swapgs",
+    "DETOUR NEED_ISOLATION, alea_restore_isolated",
+    ".Lalea_restored:",
+    "CHOSEN NEED_CLEAR, verw word ptr [rip + alea_verw_selector]",
     ".global alea_user_iretq",
     "alea_user_iretq:",
     "iretq",
@@ -160,9 +177,14 @@ global_asm!(
     "push rdi",
     "mov edi, 13",
     "jmp alea_trap_entry",
+    // A CPU that ran past the branch with the user's GS, or without the kernel's, waits for it here.
+    "2:",
+    "CHOSEN NEED_FENCE_KERNEL, lfence",
+    "jmp alea_trap_call",
     "3:",
     "add rsp, 8",
     "RESTORE_ALL",
+    "add rsp, 8",
     "iretq",
     "4:",
     "lea rdi, [rsp + 8]",
@@ -171,7 +193,11 @@ global_asm!(
     // Entries on interrupt stacks.
     ".balign 64",
     "alea_paranoid_entry:",
-    "SAVE_AFTER_RDI",
+    "771:",
+    "PUSH_TO_R8",
+    "DETOUR NEED_ISOLATION, alea_paranoid_isolated",
+    "SAVE_AFTER_R8",
+    ".Lalea_paranoid_saved:",
     "SMAP_SITE 0",
     "mov r12d, edi",
     "mov ecx, {gs_base}",
@@ -180,7 +206,6 @@ global_asm!(
     "mov r14d, edx",
     // The block pointer is the word above the frame.
     "mov rax, [rsp + {size}]",
-    "mov r13, rax",
     "mov rdx, rax",
     "shr rdx, 32",
     "wrmsr",
@@ -197,11 +222,17 @@ global_asm!(
     "sub rsp, 8",
     "call {paranoid}",
     "add rsp, 8",
+    "771:",
     "mov ecx, {gs_base}",
     "mov eax, ebx",
     "mov edx, r14d",
     "wrmsr",
+    "DETOUR NEED_ISOLATION, alea_paranoid_leaves",
+    ".Lalea_paranoid_restore:",
     "RESTORE_ALL",
+    "add rsp, 8",
+    // It may have come from user mode.
+    "CHOSEN NEED_CLEAR, verw word ptr [rip + alea_verw_selector]",
     "iretq",
     "6:",
     // What was in GS_BASE is the user's: it belongs where swapgs would have put it.
@@ -218,20 +249,40 @@ global_asm!(
     "mov rsp, rbx",
     "mov esi, r12d",
     "jmp alea_trap_call",
-    ".purgem SMAP_SITE",
-    ".purgem PUSH_AFTER_RDI",
-    ".purgem POP_CALLEE_SAVED",
-    ".purgem POP_CALLER_SAVED",
-    ".purgem SAVE_AFTER_RDI",
+    super::isolated::isolated_traps!(),
+    // What VERW is asked about; it has to be a segment that may be written to, or nothing is cleared. It is asked on either table.
+    ".balign 2",
+    ".global alea_verw_selector",
+    "alea_verw_selector:",
+    ".short {data}",
+    crate::arch::copy::site::purge_site_macros!(),
+    super::registers::purge_register_macros!(),
+    super::isolated::purge_table_macros!(),
+    ".purgem SAVE_AFTER_R8",
     ".purgem RESTORE_ALL",
     ".purgem STUB",
     ".purgem STUB_ADDRESS",
+    data = const KERNEL_DATA,
     cs = const offset::CS,
     orig_rax = const offset::ORIG_RAX,
     size = const offset::SIZE,
     work = const percpu::WORK,
     stack = const percpu::KERNEL_STACK,
     gs_base = const crate::base::msr::GS_BASE,
+    kernel_bits = const !isolation::TABLE_BIT as i64,
+    table_bit = const isolation::TABLE_BIT,
+    user_table = const percpu::USER_TABLE,
+    entry_stack = const isolation::ENTRY_STACK,
+    interrupt_mask = const isolation::INTERRUPT_MASK,
+    interrupt_shift = const isolation::INTERRUPT_SHIFT,
+    // From the start of the entry page, which the block comes behind: less the first stack's number.
+    interrupt_stacks =
+        const PAGE_SIZE + percpu::INTERRUPT_STACKS - isolation::INTERRUPT_FIRST,
+    rip = const offset::RIP,
+    rflags = const offset::RFLAGS,
+    rsp = const offset::RSP,
+    ss = const offset::SS,
+    rdi = const offset::RDI,
     kernel_gs_base = const crate::base::msr::KERNEL_GS_BASE,
     trap = sym super::trap::trap_entry,
     exit_work = sym super::trap::exit_work,

@@ -7,7 +7,7 @@
 //!
 //! Owns static pages and a stack for this. Never runs without `alea.selftest`. Locks: none.
 
-use super::{shift, user};
+use super::{bounds, shift, sites, user};
 use crate::arch::boot::tables;
 use crate::arch::entry::frame;
 use crate::base::{areas, boot_info, image, speculation};
@@ -21,8 +21,8 @@ use crate::arch::entry::frame::TrapFrame;
 use crate::arch::entry::trap::{self, PageFaultCode, TrapHooks};
 use crate::arch::task::fpu;
 use crate::arch::task::switch::{self, Context};
-use crate::base::page::{self, PTE_ADDRESS, PteFlags};
-use crate::base::{cpu, percpu};
+use crate::base::page::{self, PTE_ADDRESS, PteFlags, USER_HALF};
+use crate::base::{cpu, isolation, percpu};
 
 #[repr(C, align(4096))]
 struct Page(UnsafeCell<[u64; 512]>);
@@ -44,7 +44,10 @@ impl Page {
     }
 }
 
-static ROOT: Page = Page::new();
+/// The kernel's table and the program's.
+#[repr(C, align(8192))]
+struct Pair([Page; 2]);
+static ROOT: Pair = Pair([const { Page::new() }; 2]);
 static TABLES: [Page; 3] = [const { Page::new() }; 3];
 static CODE_PAGE: Page = Page::new();
 static STACK_PAGE: Page = Page::new();
@@ -88,16 +91,18 @@ pub fn run() {
     let kernel_root = page::read_cr3();
     build_space(kernel_root.as_u64());
     // SAFETY: the new root has the kernel's upper half and is static.
-    unsafe { page::write_cr3(x86_64::PhysAddr::new(ROOT.phys())) };
+    unsafe { isolation::load_space(x86_64::PhysAddr::new(ROOT.0[0].phys())) };
     mem::check();
     copies();
     strings_and_words();
+    bounds::check();
+    sites::check();
     user_program();
     fpu_images();
     indices();
     constants_are_read_only(kernel_root.as_u64());
     // SAFETY: as it was before.
-    unsafe { page::write_cr3(kernel_root) };
+    unsafe { isolation::load_kernel(kernel_root) };
     shift::check();
     trap::register(old);
     log::info!("arch: self tests passed");
@@ -147,13 +152,16 @@ fn may_write(root: u64, phys: u64) -> bool {
 }
 
 fn build_space(kernel_root: u64) {
-    // SAFETY: the active root is mapped in the direct map.
-    let kernel = unsafe { &*((kernel_root + areas::DIRECT_MAP_BASE) as *const [u64; 512]) };
-    for (index, entry) in kernel.iter().enumerate().skip(256) {
-        ROOT.set(index, *entry);
-    }
     let all = (PteFlags::PRESENT | PteFlags::WRITABLE | PteFlags::USER).bits();
-    ROOT.set(0, TABLES[0].phys() | all);
+    let shown = if isolation::is_on() { isolation::shown() } else { kernel_root };
+    for (root, from) in ROOT.0.iter().zip([kernel_root, shown]) {
+        // SAFETY: both are top-level tables, mapped in the direct map.
+        let kernel = unsafe { &*((from + areas::DIRECT_MAP_BASE) as *const [u64; 512]) };
+        for (index, entry) in kernel.iter().enumerate().skip(256) {
+            root.set(index, *entry);
+        }
+        root.set(0, TABLES[0].phys() | all);
+    }
     TABLES[0].set(0, TABLES[1].phys() | all);
     TABLES[1].set(CODE as usize >> 21, TABLES[2].phys() | all);
     let index = |addr: u64| (addr >> 12 & 511) as usize;
@@ -289,7 +297,8 @@ fn page_fault(frame: &mut TrapFrame, addr: u64, code: PageFaultCode) {
     }
     assert!(cpu::interrupts_enabled());
     // Relaxed: one CPU.
-    LAST_TRAP.store(0x100 + u64::from(code.bits()), Relaxed);
+    let seen = if addr < USER_HALF { code } else { code | PageFaultCode::PRESENT };
+    LAST_TRAP.store(0x100 + u64::from(seen.bits()), Relaxed);
     frame.rip = frame.r15;
 }
 

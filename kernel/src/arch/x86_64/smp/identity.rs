@@ -8,6 +8,7 @@ use core::fmt::{self, Write};
 use arrayvec::ArrayString;
 
 use crate::base::cpu::cpuid;
+use crate::base::isolation;
 
 /// The names that Linux uses for feature bits, by register; an empty name is not printed.
 struct FlagWord {
@@ -258,6 +259,10 @@ pub fn write_cpuinfo(out: &mut dyn Write, cpu: usize, khz: u64) -> fmt::Result {
     writeln!(out, "wp\t\t: yes")?;
     write!(out, "flags\t\t:")?;
     for word in &FLAGS {
+        // Linux has it behind those of leaf 0x8000_0001, in front of those of leaf 7.
+        if (word.leaf, word.register) == (7, 1) && isolation::is_on() {
+            write!(out, " pti")?;
+        }
         let bits = cpuid(word.leaf, word.sub_leaf)[word.register];
         for (bit, name) in word.names.iter().enumerate() {
             if bits >> bit & 1 != 0 && !name.is_empty() {

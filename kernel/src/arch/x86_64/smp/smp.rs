@@ -23,7 +23,7 @@ use crate::arch::time::tsc_check;
 use crate::base::kmap::{self, Cache};
 use crate::base::page::{self, PteFlags, read_cr3};
 use crate::base::percpu::{self, CpuBlock, MAX_CPUS};
-use crate::base::{PAGE_SIZE, areas, cpu, msr, tsc};
+use crate::base::{PAGE_SIZE, areas, cpu, isolation, msr, speculation, tsc};
 use crate::machine::acpi;
 
 /// The CPU being started runs its own code.
@@ -232,10 +232,12 @@ unsafe extern "C" {
 /// The first Rust of a new CPU: on its idle stack, GS set, the kernel's own page tables.
 extern "C" fn started(start: &'static Start) -> ! {
     cpu::enable(cpu::features());
+    speculation::init_cpu();
     gdt::init(start.stacks.interrupt);
     idt::load();
     syscall::init();
     page::flush_tlb_all();
+    isolation::init_cpu();
     fpu::init_cpu();
     apic::init_cpu();
     // SAFETY: the stack is this CPU's idle stack, on which no task of user mode runs.

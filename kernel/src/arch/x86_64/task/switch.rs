@@ -9,6 +9,7 @@
 
 use core::arch::{asm, naked_asm};
 
+use crate::arch::copy::site::{purge_site_macros, site_macros};
 use crate::arch::entry::frame::TrapFrame;
 use crate::base::page::USER_HALF;
 use crate::base::{cpu, msr};
@@ -55,8 +56,13 @@ pub unsafe extern "C" fn switch(prev: *mut Context, next: *const Context) {
         "push r13",
         "push r14",
         "push r15",
+        site_macros!(),
+        "771:",
         "mov [rdi], rsp",
         "mov rsp, [rsi]",
+        "DETOUR NEED_FILL, alea_switch_filling",
+        purge_site_macros!(),
+        "alea_switch_goes_on:",
         "pop r15",
         "pop r14",
         "pop r13",
@@ -64,6 +70,23 @@ pub unsafe extern "C" fn switch(prev: *mut Context, next: *const Context) {
         "pop rbx",
         "pop rbp",
         "ret",
+        // The same where programs could be led by each other's returns: 32 calls, none of which is returned from.
+        "alea_switch_filling:",
+        "mov [rdi], rsp",
+        "mov rsp, [rsi]",
+        "mov ecx, 16",
+        "2:",
+        "call 3f",
+        "int3",
+        "3:",
+        "call 4f",
+        "int3",
+        "4:",
+        "add rsp, 16",
+        "dec ecx",
+        "jnz 2b",
+        "lfence",
+        "jmp alea_switch_goes_on",
     )
 }
 

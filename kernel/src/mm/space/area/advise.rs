@@ -11,7 +11,7 @@ use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::PRESENT;
 use crate::mm::space::table::tlb::Gather;
 use crate::mm::space::vma::Vma;
-use crate::sync::{Pace, cond_resched, killable};
+use crate::sync::{cond_resched, killable};
 use abi::{Errno, Result};
 use alea_ranges::Pos;
 use alloc::sync::Arc;
@@ -53,13 +53,15 @@ impl AddressSpace {
     }
 
     /// msync: nothing is ever dirty against a device; only checks. `ENOMEM` for a hole, `EBUSY` when
-    /// `invalidate` meets a locked mapping.
-    pub fn msync(&self, addr: u64, len: u64, invalidate: bool) -> Result<()> {
+    /// `invalidate` meets a locked mapping, `EINVAL` when `sync` meets one of a file that cannot be written back.
+    pub fn msync(&self, addr: u64, len: u64, invalidate: bool, sync: bool) -> Result<()> {
         let range = page_range(addr, len).ok_or(Errno::ENOMEM)?;
         let inner = self.inner.lock();
         inner.for_each_part(range.start, range.end, |vma, _, _| {
             if invalidate && vma.flags.contains(VmFlags::LOCKED) {
                 Err(Errno::EBUSY)
+            } else if sync && vma.flags.contains(VmFlags::SECRET) {
+                Err(Errno::EINVAL)
             } else {
                 Ok(())
             }
@@ -95,7 +97,7 @@ impl AddressSpace {
         while let Some((pos, vma)) = next.and_then(|pos| Some((pos, inner.vmas.get(pos)?))) {
             cond_resched();
             let (start, end, mut flags) = (vma.start, vma.end, vma.flags);
-            if current || !future {
+            if (current || !future) && !flags.contains(VmFlags::SECRET) {
                 flags.set(VmFlags::LOCKED, current && vma.can_be_locked());
                 inner.set_flags(pos, flags);
             }
@@ -188,6 +190,7 @@ impl Inner {
                 }
                 return Ok(Some((file.shared().clone(), vma.offset_of(start)..vma.offset_of(end))));
             }
+            Advice::Collapse => self.collapse_range(space, pos, start, end)?,
             Advice::PopulateRead | Advice::PopulateWrite => {
                 let access = match advice {
                     Advice::PopulateWrite => FaultAccess::Write,
@@ -220,7 +223,10 @@ impl Inner {
             let pos = self.vmas.find(at).ok_or(Errno::ENOMEM)?;
             let vma = self.vmas.get(pos).ok_or(Errno::ENOMEM)?;
             let (upto, mut flags) = (vma.end.min(end), vma.flags);
-            flags.set(VmFlags::LOCKED, lock && vma.can_be_locked());
+            // What is secret stays as it is: locked, as long as it is not a child's.
+            if !flags.contains(VmFlags::SECRET) {
+                flags.set(VmFlags::LOCKED, lock && vma.can_be_locked());
+            }
             if flags != vma.flags {
                 self.split_at(at)?;
                 self.split_at(upto)?;
@@ -239,6 +245,10 @@ impl Inner {
         while at < end {
             let vma = self.vmas.find(at).and_then(|pos| self.vmas.get(pos)).ok_or(Errno::ENOMEM)?;
             let upto = vma.end.min(end);
+            if vma.flags.contains(VmFlags::SECRET) {
+                // Only who touches them himself has such pages made.
+                return Err(Errno::ENOMEM);
+            }
             let access = if vma.flags.is_private_writable() {
                 FaultAccess::Write
             } else if vma.flags.intersects(VmFlags::READ.union(VmFlags::WRITE)) {
@@ -263,10 +273,12 @@ impl Inner {
         access: FaultAccess,
         why: impl Fn(Fault) -> Errno,
     ) -> Result<()> {
-        for addr in (start..end).step_by(PAGE_SIZE).killable() {
-            let addr = addr?;
+        let mut addr = start;
+        while addr < end {
+            killable()?;
             let pos = self.vmas.find(addr).ok_or_else(|| why(Fault::SegvMap))?;
             self.resolve(space, pos, addr, access, false).map_err(&why)?;
+            addr = self.table.page_end(addr);
         }
         Ok(())
     }

@@ -3,9 +3,11 @@
 //! Owns nothing, and changes nothing: the place is free as long as the caller holds the lock. Never chooses a place below the lowest
 //! that mmap may use, nor one in the guard below a stack. Locks: the space's, which the caller holds.
 
+use crate::base::PAGE_SIZE;
 use crate::base::page::USER_END;
 use crate::mm::layout::{BOTTOM_UP_BASE, MMAP_MIN, MmapBase, page_down};
 use crate::mm::space::space::Inner;
+use crate::mm::space::table::LEAF_SPAN;
 use crate::mm::space::vma::Vma;
 use abi::{Errno, Result};
 use alea_ranges::Span;
@@ -56,6 +58,15 @@ impl Inner {
             MmapBase::Bottom(bottom) => self.vmas.lowest_gap(len, bottom, USER_END),
         };
         place.ok_or(Errno::ENOMEM)
+    }
+
+    /// A free place for private memory that can be all large pages: at a multiple of their size, if there is one.
+    pub(super) fn choose_large(&mut self, len: u64) -> Result<u64> {
+        let loose = len.checked_add(LEAF_SPAN - PAGE_SIZE as u64).ok_or(Errno::ENOMEM)?;
+        match self.choose(None, loose) {
+            Ok(place) => Ok(place.next_multiple_of(LEAF_SPAN)),
+            Err(_) => self.choose(None, len),
+        }
     }
 
     /// A free place for MAP_32BIT: at `hint` if that is low and free, else in the second GiB, from its start.

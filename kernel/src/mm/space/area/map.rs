@@ -16,6 +16,7 @@ use crate::mm::page_cache::source::MapSource;
 use crate::mm::space::limits::limits;
 use crate::mm::space::request::{Backing, MapFixed, MapRequest, Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
+use crate::mm::space::table::LEAF_SPAN;
 use crate::mm::space::vma::{FileOfVma, MappedFile, Vma};
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
@@ -143,6 +144,10 @@ impl Inner {
             let hint = hint.filter(|&hint| hint != 0);
             if request.flags.contains(VmFlags::LOW) {
                 return self.choose_low(hint, len);
+            }
+            let is_own = matches!(request.backing, Backing::Anon { .. }) && !request.shared;
+            if hint.is_none() && is_own && len.is_multiple_of(LEAF_SPAN) {
+                return self.choose_large(len);
             }
             return self.choose(hint, len);
         }

@@ -10,7 +10,7 @@ use crate::mm::space::limits::limits;
 use crate::mm::space::request::{Prot, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
-use crate::mm::space::table::{ACCESSED, DIRTY, OWNED, PRESENT, WRITABLE, ZERO, frame_of};
+use crate::mm::space::table::{ACCESSED, DIRTY, OWNED, WRITABLE, ZERO, closed, frame_of};
 use crate::mm::space::vma::Vma;
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
@@ -132,7 +132,7 @@ impl Inner {
                     frame.phys() | vma.borrowed_flags() | kept
                 }
             } else if !vma.is_accessible() {
-                frame.phys() | (vma.entry_flags() & !PRESENT) | kept
+                frame.phys() | closed(vma.entry_flags()) | kept
             } else if writable && frame.meta().refs() == 1 {
                 // Ours alone: written without a fault. Dirty, or teardown would take it for a wasted copy.
                 frame.phys() | vma.entry_flags() | kept | WRITABLE | DIRTY

@@ -4,13 +4,14 @@
 
 use crate::base::PAGE_SIZE;
 use crate::base::page::{USER_END, USER_HALF};
+use crate::mm::frames::LARGE_PAGES;
 use crate::mm::layout::{PAGE_SHIFT, page_up};
 use crate::mm::page_cache::PageCache;
 use crate::mm::space::registry;
 use crate::mm::space::request::VmFlags;
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
-use crate::mm::space::table::{OWNED, ZERO};
+use crate::mm::space::table::{LeafState, OWNED, ZERO};
 use crate::sync::{Pace, cond_resched};
 use abi::{Errno, Result};
 use core::ops::Range;
@@ -82,13 +83,23 @@ impl Inner {
         let mut at = start;
         while let Some(part) = self.table.next_leaf(at, end) {
             at = part.addr_of(part.range.end);
-            if part.shared {
-                // Otherwise no page of this mapping is in it: see `own_edges`.
-                if let Some((table, pages)) = self.table.detach(&part) {
-                    owned = owned.wrapping_add(pages);
-                    gather.shared_table(table);
+            match part.state {
+                LeafState::Own => {}
+                LeafState::Shared => {
+                    // Otherwise no page of this mapping is in it: see `own_edges`.
+                    if let Some((table, pages)) = self.table.detach(&part) {
+                        owned = owned.wrapping_add(pages);
+                        gather.shared_table(table);
+                    }
+                    continue;
                 }
-                continue;
+                LeafState::Large => {
+                    if let Some(table) = self.table.detach_large(&part) {
+                        owned = owned.wrapping_add(LARGE_PAGES as i64);
+                        gather.large(part.addr, table);
+                    }
+                    continue;
+                }
             }
             part.table.for_each_group(part.range.clone(), |group| {
                 for (index, slot) in part.table.slots(&group) {

@@ -152,6 +152,9 @@ impl AddressSpace {
             let off = (at - page) as usize;
             let count = (PAGE_SIZE - off).min((end - at) as usize);
             let pos = inner.find_or_grow(at).map_err(|_| Errno::EFAULT)?;
+            if inner.vmas.get(pos).is_some_and(|vma| vma.flags.contains(VmFlags::SECRET)) {
+                return Err(Errno::EFAULT);
+            }
             let force = force == Force::Protection;
             let frame =
                 inner.resolve(self, pos, page, access, force).map_err(|fault| match fault {

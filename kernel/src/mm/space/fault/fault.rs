@@ -7,19 +7,21 @@
 //! those of the file's page cache.
 
 use crate::base::PAGE_SIZE;
-use crate::base::page::{self, USER_END};
+use crate::base::page::USER_END;
 use crate::mm::commit;
 use crate::mm::frames::{self, For, Pfn, zero};
 use crate::mm::layout::STACK_GUARD;
 use crate::mm::layout::{PAGE_SHIFT, page_down};
 use crate::mm::page_cache::{Lookup, PageCache};
 use crate::mm::space::area::choose::lowest_chosen;
+use crate::mm::space::huge::{self, Wanted};
 use crate::mm::space::limits::limits;
 use crate::mm::space::request::{Fault, FaultAccess, VmFlags};
 use crate::mm::space::space::{AddressSpace, Inner};
 use crate::mm::space::table::tlb::{Gather, Was};
 use crate::mm::space::table::{
-    ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, ZERO, frame_of, index_at,
+    ACCESSED, DIRTY, LEAF_SPAN, OWNED, PRESENT, Table, WRITABLE, ZERO, closed, frame_of, index_at,
+    opened,
 };
 use crate::mm::space::vma::Vma;
 use alea_frames::Owner;
@@ -125,6 +127,12 @@ impl Inner {
         if !allowed && !(force && (!write || vma.is_private())) {
             return Err(Fault::SegvAcc);
         }
+        if !self.table.is_last(addr)
+            && (self.table.large != 0 || huge::wanted() != Wanted::Never)
+            && let Some(frame) = self.resolve_large(space, pos, addr, write && allowed)
+        {
+            return Ok(frame);
+        }
         let leaf = self.table.leaf_or_alloc(addr, &space.cpus).map_err(|_| Fault::Oom)?;
         let index = index_at(addr, 0);
         let entry = leaf.get(index);
@@ -135,10 +143,10 @@ impl Inner {
             return self.make_writable(space, pos, leaf, addr, entry);
         }
         if entry & PRESENT == 0 && allowed {
-            leaf.replace(index, entry | PRESENT);
+            leaf.replace(index, opened(entry));
         }
         // Another thread was faster, or this CPU's TLB had an older entry.
-        forget_here(space, addr);
+        space.cpus.forget_here(addr);
         Ok(frame_of(entry))
     }
 
@@ -156,7 +164,7 @@ impl Inner {
         let index = index_at(addr, 0);
         let mut flags = vma.entry_flags() | ACCESSED;
         if !allowed {
-            flags &= !PRESENT;
+            flags = closed(flags);
         }
         if vma.file.is_some() && !(write && vma.is_private()) {
             return self.fill_borrowed(space, pos, leaf, addr, allowed);
@@ -265,18 +273,18 @@ impl Inner {
         if vma.flags.contains(VmFlags::WRITE) {
             bits |= WRITABLE;
         } else if !vma.is_accessible() {
-            bits &= !PRESENT;
+            bits = closed(bits);
         }
         // A CPU whose TLB has the old entry, which allows less of the same page, takes a fault (see `resolve`).
         if !vma.is_private() {
             leaf.replace(index, old.phys() | bits);
-            forget_here(space, addr);
+            space.cpus.forget_here(addr);
             return Ok(old);
         }
         // Nobody can take a reference to a frame that only this entry refers to, except through this space.
         if entry & OWNED != 0 && old.meta().refs() == 1 {
             leaf.replace(index, old.phys() | bits | OWNED);
-            forget_here(space, addr);
+            space.cpus.forget_here(addr);
             return Ok(old);
         }
         let mut gather = Gather::new(&space.cpus);
@@ -309,14 +317,6 @@ impl Inner {
             self.note_fresh(space, pos, leaf, addr, bits);
         }
         Ok(new)
-    }
-}
-
-/// Drops the entry for `addr` from this CPU's TLB.
-#[inline]
-fn forget_here(space: &AddressSpace, addr: u64) {
-    if space.cpus.get() != 0 {
-        page::invlpg(addr);
     }
 }
 

@@ -41,6 +41,7 @@ impl AddressSpace {
         let vmas = inner.vmas.try_clone_with(inherited).map_err(|_| Errno::ENOMEM)?;
         let child = Self::with(vmas, inner.layout, self.hot.clone(), true)?;
         // Relaxed: the child does not run yet.
+        child.allow_large(self.allows_large());
         child.membarrier.store(self.membarrier.load(Ordering::Relaxed), Ordering::Relaxed);
         {
             // Known to nobody but the registry, whose walk only waits for it: no order is needed here.
@@ -65,7 +66,7 @@ impl AddressSpace {
                 at = part.addr_of(part.range.end);
                 if part.is_worth_sharing() {
                     gather.everything();
-                    counts.rss_anon += parent.table.share(table, &part)? as u64;
+                    counts.rss_anon += parent.table.share(table, &part, &self.cpus)? as u64;
                 }
             }
         }
@@ -201,7 +202,7 @@ impl Copying<'_> {
             if part.table.is_empty(part.range.clone()) || self.to.is_shared(part.addr) {
                 continue;
             }
-            if part.shared {
+            if !part.is_own() {
                 // Its entries are about to be changed.
                 part.table = self.from.leaf_or_alloc(part.addr, self.cpus)?;
             }

@@ -7,14 +7,15 @@
 //!   of tables, bit `n` whenever one of the entries whose number is `n` modulo 32 is not zero.
 //! - A leaf entry that is not zero points to a frame. With `OWNED` it holds one reference to the frame;
 //!   without, the frame is the page cache's (see there) or the shared zero page.
-//! - An entry with `OWNED` but without `PRESENT` is a page of a mapping that allows no access.
+//! - An entry with `OWNED` but without `PRESENT` is a page of a mapping that allows no access. It has all bits of `NOWHERE`, and no
+//!   other has one of them.
 //!
 //! Owns nothing: a [`Table`] is a frame's number, whose frame `table` gives back. Never changes an entry without its
 //! group's bit. Locks: the space's, which the caller holds; only the CPUs themselves write besides, and only the accessed
 //! and dirty bits, so plain loads and stores (Relaxed) are enough.
 
 use crate::base::PAGE_SIZE;
-use crate::base::page::{PTE_ADDRESS, PteFlags};
+use crate::base::page::{FRAMES_END, NOWHERE, PTE_ADDRESS, PteFlags};
 use crate::mm::frames::Pfn;
 use core::num::NonZeroU64;
 use core::ops::Range;
@@ -30,11 +31,32 @@ pub(in crate::mm) const PRESENT: u64 = PteFlags::PRESENT.bits();
 pub(in crate::mm) const WRITABLE: u64 = PteFlags::WRITABLE.bits();
 pub(in crate::mm) const ACCESSED: u64 = PteFlags::ACCESSED.bits();
 pub(in crate::mm::space) const DIRTY: u64 = PteFlags::DIRTY.bits();
+/// The entry, one level above the leaves, maps 2 MiB itself.
+pub(super) const LARGE: u64 = PteFlags::LARGE.bits();
 
 /// The frame that an entry points to.
 #[inline]
 pub(in crate::mm::space) fn frame_of(entry: u64) -> Pfn {
-    Pfn::of_phys(entry & PTE_ADDRESS)
+    Pfn::of_phys(entry & PTE_ADDRESS & (FRAMES_END - 1))
+}
+
+/// The flags of an entry that allows no access.
+#[inline]
+pub(in crate::mm::space) fn closed(flags: u64) -> u64 {
+    flags & !PRESENT | NOWHERE
+}
+
+/// The entry again allows what its flags say.
+#[inline]
+pub(in crate::mm::space) fn opened(entry: u64) -> u64 {
+    entry & !NOWHERE | PRESENT
+}
+
+/// In the checking kernel: panics if an entry points to memory without being present, or to none though it is.
+#[inline(always)]
+pub(super) fn assert_points_right(entry: u64) {
+    let wanted = if entry & PRESENT != 0 || entry == 0 { 0 } else { NOWHERE };
+    debug_assert!(entry & NOWHERE == wanted, "a closed entry points to memory: {entry:#x}");
 }
 
 /// One table.
@@ -145,6 +167,7 @@ impl Table {
     /// caller's.
     #[inline(always)]
     pub fn replace(self, index: usize, entry: u64) {
+        assert_points_right(entry);
         self.entry(index).store(entry, Ordering::Relaxed);
     }
 
@@ -212,6 +235,34 @@ impl Table {
         meta.set_word(meta.word() | from.word() & group_mask(range.start, range.end));
         // A group may be said to own something though it does not: that costs a look at it.
         meta.set_refs_raw(meta.refs_raw() | from.refs_raw());
+    }
+
+    /// Fills this empty table with a block of frames, each with these flags.
+    pub(super) fn fill_block(self, first: Pfn, flags: u64) {
+        let meta = self.0.meta();
+        meta.set_word(u64::MAX);
+        meta.set_refs_raw(u32::MAX);
+        for (frame, entry) in (first.0..).zip(self.entries()) {
+            entry.store(Pfn(frame).phys() | flags, Ordering::Relaxed);
+        }
+    }
+
+    /// The block of frames that fills the table, in order, each held by its entry: nothing has to be moved to make it a large page.
+    pub(in crate::mm::space) fn block(self) -> Option<Pfn> {
+        let first = frame_of(self.get(0)).0;
+        let fits = |(frame, entry): (u32, &AtomicU64)| {
+            let entry = entry.load(Ordering::Relaxed);
+            frame_of(entry).0 == frame && entry & OWNED != 0
+        };
+        let fills = first.is_multiple_of(512) && (first..).zip(self.entries()).all(fits);
+        fills.then_some(Pfn(first))
+    }
+
+    /// Zeroes all entries; what they held is the caller's.
+    pub(super) fn clear_all(self) {
+        for entry in self.entries() {
+            entry.store(0, Ordering::Relaxed);
+        }
     }
 
     /// The mask of groups of 16 that may hold references.

@@ -13,7 +13,9 @@
 //! that points to it.
 
 use super::entries::{OWNED, Table, WRITABLE, frame_of};
-use super::table::{LEAF_SPAN, LEVELS, LeafPart, NO_LEAF, PageTable, TABLE_FLAGS, index_at};
+use super::table::{
+    LEAF_SPAN, LEVELS, LeafPart, LeafState, NO_LEAF, PageTable, TABLE_FLAGS, index_at,
+};
 use super::tlb::CpuMask;
 use crate::mm::frames;
 use crate::mm::layout::page_down;
@@ -75,7 +77,7 @@ impl LeafPart {
     /// Whether fork should share the table of which this part lies in one private mapping without a file.
     pub fn is_worth_sharing(&self) -> bool {
         let meta = self.table.0.meta();
-        let worth = if self.shared {
+        let worth = if self.state == LeafState::Shared {
             meta.sharers() < MAX_SHARERS
         } else {
             meta.refs_raw().count_ones() >= MIN_GROUPS
@@ -83,9 +85,9 @@ impl LeafPart {
         worth && self.table.holds_only(self.range.clone())
     }
 
-    /// Whether a shared table has entries outside this part.
+    /// Whether a table that may not be changed has entries outside this part.
     fn is_split(&self) -> bool {
-        self.shared && !self.table.holds_only(self.range.clone())
+        !self.is_own() && !self.table.holds_only(self.range.clone())
     }
 }
 
@@ -99,7 +101,8 @@ pub(super) fn release(table: Table) {
 
 impl PageTable {
     /// The table one level above the leaves in which `addr` belongs, and its place there.
-    fn directory(&self, addr: u64) -> Option<(Table, usize)> {
+    #[inline]
+    pub(super) fn directory(&self, addr: u64) -> Option<(Table, usize)> {
         let mut table = self.root;
         for level in (2..LEVELS).rev() {
             let entry = table.get(index_at(addr, level));
@@ -111,7 +114,7 @@ impl PageTable {
         Some((table, index_at(addr, 1)))
     }
 
-    fn directory_or_alloc(&mut self, addr: u64) -> Result<Table> {
+    pub(super) fn directory_or_alloc(&mut self, addr: u64) -> Result<Table> {
         let mut table = self.root;
         for level in (2..LEVELS).rev() {
             table = self.below_or_alloc(table, index_at(addr, level))?;
@@ -124,20 +127,23 @@ impl PageTable {
         self.shared != 0
             && self.directory(addr).is_some_and(|(directory, index)| {
                 let entry = directory.get(index);
-                entry != 0 && entry & WRITABLE == 0
+                entry != 0 && LeafState::of(entry) == LeafState::Shared
             })
     }
 
     /// Shares the table of `part` with `child`, which has none there: how many private pages it maps. The caller
-    /// flushes the space from all TLBs.
-    pub fn share(&mut self, child: &mut PageTable, part: &LeafPart) -> Result<i64> {
+    /// flushes the space from all TLBs, which `cpus` may have loaded.
+    pub fn share(&mut self, child: &mut PageTable, part: &LeafPart, cpus: &CpuMask) -> Result<i64> {
         let to = child.directory_or_alloc(part.addr)?;
         let Some((directory, index)) = self.directory(part.addr) else { return Ok(0) };
         let entry = part.table.0.phys() | TABLE_FLAGS & !WRITABLE;
         let meta = part.table.0.meta();
-        if part.shared {
+        if part.state == LeafState::Shared {
             meta.add_sharer();
         } else {
+            if part.state == LeafState::Large {
+                self.open(directory, index, part.addr, cpus);
+            }
             meta.begin_sharing();
             directory.replace(index, entry);
             self.shared += 1;
@@ -172,11 +178,11 @@ impl PageTable {
     /// Makes all leaf tables of `start..end` this space's own.
     pub fn own_range(&mut self, start: u64, end: u64, cpus: &CpuMask) -> Result<()> {
         let mut at = start;
-        while self.shared != 0
+        while self.has_fixed()
             && let Some(part) = self.next_leaf(at, end)
         {
             at = part.addr_of(part.range.end);
-            if part.shared {
+            if !part.is_own() {
                 self.leaf_or_alloc(part.addr, cpus)?;
             }
         }
@@ -208,7 +214,7 @@ impl Inner {
     ) -> Result<()> {
         let mut at = start;
         while at < end
-            && self.table.shared != 0
+            && self.table.has_fixed()
             && let Some(vma) = self.vmas.at_or_after(at).and_then(|pos| self.vmas.get(pos))
             && vma.start < end
         {

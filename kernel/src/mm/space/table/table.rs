@@ -3,15 +3,20 @@
 //! Invariants, besides those of a single table (`entries`):
 //! - A leaf table whose entry one level up lacks `WRITABLE` is shared, or was until lately: nobody changes
 //!   anything in it but the accessed bits, and `WRITABLE` from set to clear (see `share`).
+//! - Where the entry one level up maps a large page itself, a leaf table stands behind it that says the same page by page, and which
+//!   nobody changes until the large page is opened (see `large`).
 //! - The kernel's half of the root never changes.
+//! - Where tables are isolated the page behind the root is the table that the program runs on. Its user half has the same entries, but
+//!   that in the root they forbid execution: the kernel runs nothing of a program's.
 //!
 //! Owns the tables of the user's half. Never frees a table that a CPU may be walking: `tlb` gives it back after the
 //! flush. Locks: the space's, which the caller holds, guards everything.
 
-use super::entries::{PRESENT, Table, WRITABLE, frame_of};
+use super::behind;
+use super::entries::{LARGE, PRESENT, Table, WRITABLE, frame_of};
 use super::tlb::CpuMask;
-use crate::base::PAGE_SIZE;
 use crate::base::page::PteFlags;
+use crate::base::{PAGE_SIZE, isolation, page};
 use crate::mm::frames::{self, Pfn};
 use crate::sync::cond_resched;
 use abi::{Errno, Result};
@@ -35,6 +40,8 @@ pub(in crate::mm::space) struct PageTable {
     pub tables: u64,
     /// Leaf tables that are shared with other spaces, or were until lately.
     pub shared: u32,
+    /// Leaf tables that stand behind large pages.
+    pub large: u32,
     /// The leaf table that was looked up last, which is not shared, and which 2 MiB it maps.
     pub(super) last: (u64, Table),
 }
@@ -48,11 +55,45 @@ pub(in crate::mm::space) struct LeafPart {
     pub table: Table,
     pub addr: u64,
     pub range: Range<usize>,
-    /// It may be looked at, but not changed.
-    pub shared: bool,
+    pub state: LeafState,
+}
+
+/// What a space may do to a leaf table that it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::mm::space) enum LeafState {
+    /// It may be changed.
+    Own,
+    /// Others have it too, or had until lately: it may be looked at.
+    Shared,
+    /// It stands behind a large page: it may be looked at.
+    Large,
+}
+
+impl LeafState {
+    /// What the entry one level up says, which is not zero.
+    #[inline(always)]
+    pub(super) fn of(entry: u64) -> Self {
+        match entry & (WRITABLE | LARGE) {
+            WRITABLE => Self::Own,
+            0 => Self::Shared,
+            _ => Self::Large,
+        }
+    }
+}
+
+/// The leaf table of an entry one level up, which is not zero.
+#[inline(always)]
+pub(super) fn leaf_of(entry: u64) -> Table {
+    if entry & LARGE != 0 { behind::behind(entry) } else { Table(frame_of(entry)) }
 }
 
 impl LeafPart {
+    /// Whether it may be changed.
+    #[inline(always)]
+    pub fn is_own(&self) -> bool {
+        self.state == LeafState::Own
+    }
+
     /// The address that entry `index` maps.
     #[inline(always)]
     pub fn addr_of(&self, index: usize) -> u64 {
@@ -65,7 +106,7 @@ impl PageTable {
     /// Tables that map nothing but the kernel.
     pub fn new() -> Result<Self> {
         let root = Table(frames::alloc_root().ok_or(Errno::ENOMEM)?);
-        Ok(Self { root, tables: 0, shared: 0, last: (NO_LEAF, root) })
+        Ok(Self { root, tables: 0, shared: 0, large: 0, last: (NO_LEAF, root) })
     }
 
     /// The root, for CR3.
@@ -76,15 +117,21 @@ impl PageTable {
     /// The leaf table that maps `addr`, if there is one.
     #[inline]
     pub fn leaf(&self, addr: u64) -> Option<Table> {
-        let mut table = self.root;
-        for level in (1..LEVELS).rev() {
-            let entry = table.get(index_at(addr, level));
-            if entry == 0 {
-                return None;
-            }
-            table = Table(frame_of(entry));
-        }
-        Some(table)
+        let (directory, index) = self.directory(addr)?;
+        let entry = directory.get(index);
+        (entry != 0).then(|| leaf_of(entry))
+    }
+
+    /// Whether `addr` is in the leaf table that was looked up last.
+    #[inline(always)]
+    pub fn is_last(&self, addr: u64) -> bool {
+        self.last.0 == addr / LEAF_SPAN
+    }
+
+    /// Whether some leaf tables may only be looked at.
+    #[inline(always)]
+    pub fn has_fixed(&self) -> bool {
+        self.shared | self.large != 0
     }
 
     /// The leaf table that maps `addr`, to be changed: made if need be, and the space's own. `cpus` have the space
@@ -102,8 +149,12 @@ impl PageTable {
         }
         let index = index_at(addr, 1);
         let leaf = match table.get(index) {
-            entry if entry != 0 && entry & WRITABLE == 0 => self.own(table, index, cpus)?,
-            _ => self.below_or_alloc(table, index)?,
+            0 => self.below_or_alloc(table, index)?,
+            entry => match LeafState::of(entry) {
+                LeafState::Own => Table(frame_of(entry)),
+                LeafState::Shared => self.own(table, index, cpus)?,
+                LeafState::Large => self.open(table, index, addr, cpus),
+            },
         };
         self.last = (addr / LEAF_SPAN, leaf);
         Ok(leaf)
@@ -118,7 +169,12 @@ impl PageTable {
         }
         let new = frames::alloc_table().ok_or(Errno::ENOMEM)?;
         self.tables += 1;
-        table.set_below(index, new.phys() | TABLE_FLAGS);
+        if isolation::is_on() && table == self.root {
+            replace_partner(table, index, new.phys() | TABLE_FLAGS);
+            table.set_below(index, new.phys() | TABLE_FLAGS | page::nx().bits());
+        } else {
+            table.set_below(index, new.phys() | TABLE_FLAGS);
+        }
         Ok(Table(new))
     }
 
@@ -155,11 +211,11 @@ impl PageTable {
                     continue 'from_root;
                 }
             };
-            let (table, shared) = (Table(frame_of(entry)), entry & WRITABLE == 0);
+            let (table, state) = (leaf_of(entry), LeafState::of(entry));
             let leaf_end = ((addr & !(LEAF_SPAN - 1)) + LEAF_SPAN).min(end);
             let first = index_at(addr, 0);
             let count = ((leaf_end - addr) / PAGE_SIZE as u64) as usize;
-            return Some(LeafPart { table, addr, range: first..first + count, shared });
+            return Some(LeafPart { table, addr, range: first..first + count, state });
         }
         None
     }
@@ -225,7 +281,8 @@ impl PageTable {
             frames::free_table(upper.0);
         });
         self.root.0.meta().set_word(0);
-        (self.tables, self.shared) = (0, 0);
+        behind::count(-i64::from(self.large));
+        (self.tables, self.shared, self.large) = (0, 0, 0);
         frames::free_root(self.root.0);
     }
 }
@@ -233,13 +290,26 @@ impl PageTable {
 /// Gives up the leaf table that `entry` points to and which maps addresses from `base` on.
 #[inline]
 fn clear_leaf(entry: u64, base: u64, owned: &mut impl FnMut(u64, u64)) {
-    let leaf = Table(frame_of(entry));
-    if entry & WRITABLE == 0 && !leaf.0.meta().drop_sharer() {
-        // Others have it still.
-        return;
-    }
+    let leaf = match LeafState::of(entry) {
+        LeafState::Large => return behind::release(behind::behind(entry)),
+        state => {
+            let leaf = Table(frame_of(entry));
+            if state == LeafState::Shared && !leaf.0.meta().drop_sharer() {
+                // Others have it still.
+                return;
+            }
+            leaf
+        }
+    };
     leaf.clear(|index, entry| owned(base | (index as u64) << 12, entry));
     frames::free_table(leaf.0);
+}
+
+/// Changes an entry of the user's half in the table that the program runs on.
+#[cold]
+fn replace_partner(root: Table, index: usize, entry: u64) {
+    debug_assert!(index < 256);
+    Table(Pfn(root.0.0 + 1)).replace(index, entry);
 }
 
 fn free_below(
@@ -269,8 +339,14 @@ fn free_below(
                 );
             }
             if free_range.start <= base && base + span <= free_range.end {
-                debug_assert!(entry & WRITABLE != 0, "a shared page table outlives its pages");
+                debug_assert!(
+                    level > 1 || LeafState::of(entry) == LeafState::Own,
+                    "a page table that is shared or behind a large page outlives its pages"
+                );
                 table.replace(index, 0);
+                if level == LEVELS - 1 && isolation::is_on() {
+                    replace_partner(table, index, 0);
+                }
                 free(below.0);
             }
         }

@@ -7,9 +7,9 @@
 //! Owns the mask of the CPUs that have a space loaded. Never waits for another CPU with a spinlock held. Locks: none; the space's is held
 //! by whoever changes its tables.
 
-use super::entries::{ACCESSED, OWNED, Table, frame_of};
-use super::share;
+use super::entries::{ACCESSED, OWNED, Table, assert_points_right, frame_of};
 use super::shootdown::flush_on;
+use super::{behind, share};
 use crate::base::page;
 use crate::base::percpu::{cpu_id, online_mask};
 use crate::mm::frames::{self, Pfn};
@@ -58,6 +58,14 @@ impl CpuMask {
         }
     }
 
+    /// Drops the entry for `addr` from this CPU's TLB, if the space is loaded anywhere.
+    #[inline]
+    pub fn forget_here(&self, addr: u64) {
+        if self.get() != 0 {
+            page::invlpg(addr);
+        }
+    }
+
     /// Whether another CPU may have entries of the space.
     fn is_elsewhere(&self) -> bool {
         // SeqCst: as in `flush`.
@@ -95,6 +103,8 @@ const WAITING: usize = 192;
 const TABLES: usize = 64;
 /// Most shared tables that wait for a flush.
 const SHARED: usize = 8;
+/// Most large pages that wait for a flush.
+const LARGE: usize = 16;
 
 /// A page-table entry as it was at the moment of its change, which is all that [`Gather`] goes by.
 #[derive(Clone, Copy)]
@@ -105,6 +115,7 @@ impl Was {
     /// and a store the CPU could come to use it (speculation is enough), and would keep what nobody flushes.
     #[inline(always)]
     pub fn exchange(slot: &AtomicU64, seen: u64, new: u64) -> Self {
+        assert_points_right(new);
         // Relaxed: the lock of the space orders the software; a swap is one access for the CPU's walker too.
         if seen & ACCESSED == 0 {
             return Self(slot.swap(new, Ordering::Relaxed));
@@ -138,13 +149,23 @@ pub(in crate::mm::space) struct Gather<'a> {
     tables: ArrayVec<u32, TABLES>,
     /// Tables of which this space gives up its share.
     shared: ArrayVec<u32, SHARED>,
+    /// Tables behind large pages, which go with them.
+    large: ArrayVec<u32, LARGE>,
 }
 
 impl<'a> Gather<'a> {
     #[inline]
     pub fn new(cpus: &'a CpuMask) -> Self {
-        let (pages, frames, tables) = (ArrayVec::new(), ArrayVec::new(), ArrayVec::new());
-        Self { cpus, pages, all: false, unused: false, frames, tables, shared: ArrayVec::new() }
+        Self {
+            cpus,
+            pages: ArrayVec::new(),
+            all: false,
+            unused: false,
+            frames: ArrayVec::new(),
+            tables: ArrayVec::new(),
+            shared: ArrayVec::new(),
+            large: ArrayVec::new(),
+        }
     }
 
     /// The CPUs that are flushed.
@@ -212,6 +233,16 @@ impl<'a> Gather<'a> {
         self.all = true;
     }
 
+    /// Notes that the large page at `addr` was taken out, of which this is the table.
+    pub fn large(&mut self, addr: u64, table: Table) {
+        if self.large.is_full() {
+            self.flush();
+        }
+        self.large.push(table.0.0);
+        // One address is enough: a CPU drops the whole translation that it is in.
+        self.page(addr);
+    }
+
     /// Flushes and frees all that was noted.
     pub fn flush(&mut self) {
         if core::mem::take(&mut self.unused) && self.cpus.is_elsewhere() {
@@ -230,6 +261,9 @@ impl<'a> Gather<'a> {
         }
         for table in self.shared.drain(..) {
             share::release(Table(Pfn(table)));
+        }
+        for table in self.large.drain(..) {
+            behind::release(Table(Pfn(table)));
         }
         self.pages.clear();
         self.all = false;

@@ -6,7 +6,7 @@
 
 use crate::mm::fallible::{TryMap, try_arc};
 use crate::process::current;
-use crate::sync::{Pace, Part, Parted, Parts, SpinLock, level};
+use crate::sync::{Ended, Pace, Part, Parted, Parts, SpinLock, level};
 use abi::Result;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -69,7 +69,7 @@ impl Parted for UndoList {
     }
 
     /// All who shared it have ended, the running process last.
-    fn ended(&self) {
+    fn ended(&self, _: Ended) {
         let pid = current().process().pid();
         let sets = core::mem::take(&mut *self.visited.0.lock());
         for (_, set) in sets.into_iter().paced() {

@@ -15,9 +15,9 @@ use super::super::ring::{Ring, State};
 use super::transfer::transfer;
 use crate::mm::user::UserPtr;
 use crate::sync::PollTable;
-use crate::syscall::caller::{Pathname, file};
+use crate::syscall::caller::{Pathname, file, file_to_keep};
 use crate::syscall::event::epoll;
-use crate::syscall::file::install::install_shared;
+use crate::syscall::file::install::{install_shared, reserved};
 use crate::syscall::file::{dir, fd, file as files, path};
 use crate::syscall::mm;
 use crate::syscall::net::socket;
@@ -80,7 +80,7 @@ fn or_failed(begun: Result<Outcome>) -> Outcome {
 fn move_between(ring: &Ring, sqe: &Sqe) -> Result<Outcome> {
     let number = sqe.file_index.cast_signed();
     let input = match sqe.op_flags & FD_IN_FIXED {
-        0 => file(number)?,
+        0 => file_to_keep(number)?,
         _ => registered_file(ring, number)?,
     };
     let output = file_of(ring, sqe)?;
@@ -114,10 +114,17 @@ fn open(ring: &Ring, state: &State, sqe: &Sqe, kept: Option<&Kept>) -> Result<i6
         _ => path::read_how(UserPtr::new(off), len as usize)?,
     };
     let [name, _] = paths([addr, 0], kept);
-    let Some(place) = Direct::of(sqe.file_index) else {
-        return path::open_how(fd, name, &how).map(i64::from);
+    // As on Linux, nothing is waited for: a fifo without writer can be read, one without reader is `ENXIO`.
+    let open = || {
+        let file = path::open_file(fd, name, &how.at_once())?;
+        file.set_flags(OpenFlags::NONBLOCK, how.flags());
+        Ok(file)
     };
-    if how.flags().contains(OpenFlags::CLOEXEC) {
+    let cloexec = how.flags().contains(OpenFlags::CLOEXEC);
+    let Some(place) = Direct::of(sqe.file_index) else {
+        return reserved(cloexec, |_| open()).map(|fd| i64::from(fd.0));
+    };
+    if cloexec {
         return Err(Errno::EINVAL);
     }
     let place = match ReservedPlace::new(ring, place, state) {
@@ -126,12 +133,12 @@ fn open(ring: &Ring, state: &State, sqe: &Sqe, kept: Option<&Kept>) -> Result<i6
             // As on Linux, what is wrong with the name is said first; but nothing is made or emptied for a place that is not there.
             let changes = OpenFlags::CREAT | OpenFlags::TRUNC | OpenFlags::TMPFILE_BIT;
             if !how.flags().intersects(changes) {
-                path::open_file(fd, name, &how)?;
+                open()?;
             }
             return Err(error);
         }
     };
-    place.put(path::open_file(fd, name, &how)?)
+    place.put(open()?)
 }
 
 fn make_socket(ring: &Ring, sqe: &Sqe) -> Result<i64> {
@@ -196,7 +203,7 @@ fn change(sqe: &Sqe, kept: Option<&Kept>) -> Result<()> {
 
 fn file_of(ring: &Ring, sqe: &Sqe) -> Result<Arc<OpenFile>> {
     if sqe.flags & flag::FIXED_FILE == 0 {
-        return file(sqe.fd);
+        return file_to_keep(sqe.fd);
     }
     registered_file(ring, sqe.fd)
 }

@@ -1,20 +1,26 @@
-//! io_uring_enter(2): submitting, and waiting for completions.
+//! io_uring_enter(2): submitting, and waiting for completions. Plain entries of a [`calm`] ring go the shortest way; [`mod@file`] is what
+//! a ring's file does.
 //!
 //! Owns nothing. Locks: the ring's mutex while entries are taken, none while it waits for completions. An entry that is carried out as
-//! a call may wait (an open of a fifo) with that mutex held: so who waits for it can be killed.
+//! a call may sleep with that mutex held (a fault, a lock of a file): so who waits for it can be killed.
+
+mod calm;
+mod file;
 
 use super::again::retry;
-use super::ring::{Ring, of_file};
+use super::ring::Ring;
 use super::submit::{submit, submit_all};
 use crate::mm::user::UserPtr;
 use crate::process::task::later::act_now;
 use crate::process::{self, signal};
+use crate::sync::Borrowed;
 use crate::sync::wait::{Deadline, WaitError};
 use crate::syscall::caller::file;
 use crate::syscall::event::poll::read_mask;
 use crate::syscall::time::read_deadline;
 use crate::syscall::time::read_timeout;
 use crate::time::ClockId;
+use crate::vfs::FileBorrow;
 use abi::signal::SigSet;
 use abi::uring::{GetEvents, enter as flag, setup};
 use abi::{Errno, Result};
@@ -28,48 +34,77 @@ pub fn io_uring_enter(
     arg: u64,
     arg_size: usize,
 ) -> Result<u32> {
+    const PLAIN: u32 = flag::KNOWN & !flag::REGISTERED_RING;
+    let file = if flags & !PLAIN == 0 { file(fd)? } else { own_ring(fd, flags)? };
+    file.ops().enter_ring(to_submit, min_complete, flags, arg, arg_size)
+}
+
+/// A ring by the number that the task has registered it with, as these flags say.
+#[cold]
+fn own_ring(number: i32, flags: u32) -> Result<FileBorrow> {
     if flags & !flag::KNOWN != 0 {
         return Err(Errno::EINVAL);
     }
-    let file = match flags & flag::REGISTERED_RING {
-        0 => file(fd)?,
-        _ => process::current().map(|task| &task.registered).ring(fd.cast_unsigned())?,
-    };
-    let ring: &Ring = of_file(&file)?;
+    let rings = process::current().map(|task| &task.registered);
+    rings.ring(number.cast_unsigned()).map(Borrowed::owned)
+}
+
+/// What completions a call waits for, and how.
+struct Wanted {
+    least: u32,
+    flags: u32,
+    arg: (u64, usize),
+}
+
+/// As the call, once the plain entries at the front are taken.
+#[inline(never)]
+fn go_on_entering(
+    ring: &Ring,
+    mut taken: u32,
+    to_submit: u32,
+    least: u32,
+    flags: u32,
+    arg: u64,
+    arg_size: usize,
+) -> Result<u32> {
+    let wanted = Wanted { least, flags, arg: (arg, arg_size) };
     // Acquire: pairs with the Release of `ENABLE_RINGS`.
     if ring.disabled.load(Ordering::Acquire) {
         return Err(Errno::EBADFD);
     }
-    let mut taken = 0;
-    let is_plain = flags & (flag::GETEVENTS | flag::EXT_ARG) == flag::GETEVENTS && arg == 0;
-    if ring.flags & setup::SQPOLL != 0 {
-        taken = to_submit;
-        if flags & flag::SQ_WAKEUP != 0 {
-            submit_all(ring, &mut *ring.state.lock_killable()?);
-        }
-    } else if to_submit != 0 {
-        let mut state = ring.state.lock_killable()?;
-        ring.check_submitter(&mut state)?;
-        taken = submit(ring, &mut state, to_submit);
-        if taken != to_submit || is_plain && is_enough(ring, min_complete) {
+    if taken != 0 && taken == to_submit {
+        go_on(ring)?;
+    } else {
+        taken += submit_any(ring, to_submit - taken, wanted.flags)?;
+        if taken != to_submit {
             return Ok(taken);
         }
     }
-    if flags & flag::GETEVENTS == 0 {
+    if wanted.flags & flag::GETEVENTS == 0 {
         return Ok(taken);
     }
     let waited = match ring.flags & (setup::IOPOLL | setup::SQPOLL) {
         // Nothing that this ring takes is polled for: all is complete.
         setup::IOPOLL => restore(ring).and_then(|()| go_on(ring)),
-        _ => wait(ring, min_complete, flags, (arg, arg_size), taken != 0),
+        _ => wait(ring, &wanted, taken != 0),
     };
     if taken != 0 { Ok(taken) } else { waited.map(|()| 0) }
 }
 
-/// Whether nothing is to be waited for, and nothing else is to be done or told.
-#[inline(always)]
-fn is_enough(ring: &Ring, least: u32) -> bool {
-    ring.untaken() >= least && !ring.has_kept() && !ring.has_work() && !ring.is_orphan()
+/// Takes up to `count` entries of any kind: how many. Of a ring with `SQPOLL`, all that are there.
+fn submit_any(ring: &Ring, count: u32, flags: u32) -> Result<u32> {
+    if ring.flags & setup::SQPOLL != 0 {
+        if flags & flag::SQ_WAKEUP != 0 {
+            submit_all(ring, &mut *ring.lock()?);
+        }
+        return Ok(count);
+    }
+    if count == 0 {
+        return Ok(0);
+    }
+    let mut state = ring.lock()?;
+    ring.check_submitter(&mut state)?;
+    Ok(submit(ring, &mut state, count))
 }
 
 /// Until when to wait, and under which mask.
@@ -78,7 +113,7 @@ struct Patience {
     mask: Option<SigSet>,
 }
 
-fn read_arg(flags: u32, arg: u64, size: usize) -> Result<Patience> {
+fn read_arg(&Wanted { flags, arg: (arg, size), .. }: &Wanted) -> Result<Patience> {
     if flags & flag::EXT_ARG == 0 {
         let mask = read_mask(UserPtr::new(arg), size)?;
         return Ok(Patience { deadline: None, mask });
@@ -96,20 +131,14 @@ fn read_arg(flags: u32, arg: u64, size: usize) -> Result<Patience> {
     Ok(Patience { deadline, mask })
 }
 
-fn wait(
-    ring: &Ring,
-    least: u32,
-    flags: u32,
-    (arg, arg_size): (u64, usize),
-    has_submitted: bool,
-) -> Result<()> {
-    let Patience { deadline, mask } = read_arg(flags, arg, arg_size)?;
+fn wait(ring: &Ring, wanted: &Wanted, has_submitted: bool) -> Result<()> {
+    let Patience { deadline, mask } = read_arg(wanted)?;
     if !has_submitted && ring.flags & setup::DEFER_TASKRUN != 0 {
         // Only who submits goes on with what waits.
-        ring.check_is_submitter(&*ring.state.lock_killable()?)?;
+        ring.check_is_submitter(&*ring.lock()?)?;
     }
     restore(ring)?;
-    let least = least.min(ring.shared().cq_entries());
+    let least = wanted.least.min(ring.shared().cq_entries());
     let timeouts = ring.timeouts();
     let done = || ring.untaken() >= least || ring.has_kept() || ring.timeouts() != timeouts;
     if least == 0 || done() {
@@ -117,7 +146,7 @@ fn wait(
     }
     let waited = signal::with_mask(mask, || wait_until(ring, deadline, &done));
     if ring.has_kept() {
-        ring.restore(&mut *ring.state.lock_killable()?);
+        ring.restore(&mut *ring.lock()?);
     }
     waited
 }
@@ -125,7 +154,7 @@ fn wait(
 /// Shows completions that were kept, as far as there is room: `EBADR` if some were lost.
 fn restore(ring: &Ring) -> Result<()> {
     if ring.has_kept() {
-        let mut state = ring.state.lock_killable()?;
+        let mut state = ring.lock()?;
         ring.restore(&mut state);
         if core::mem::take(&mut state.has_lost) {
             return Err(Errno::EBADR);
@@ -137,7 +166,7 @@ fn restore(ring: &Ring) -> Result<()> {
 /// Carries on what was woken.
 fn go_on(ring: &Ring) -> Result<()> {
     if ring.has_work() || ring.is_orphan() {
-        let mut state = ring.state.lock_killable()?;
+        let mut state = ring.lock()?;
         retry(ring, &mut state);
         ring.finish_batch(&mut state);
     }

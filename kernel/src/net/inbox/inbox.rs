@@ -2,13 +2,13 @@
 //!
 //! Owns the queue and what it costs; the socket's state lock guards it.
 
-use super::addr::{Family, encode};
-use super::control::{self, PacketInfo};
-use super::option::Options;
 use super::report::Report;
-use super::socket::{Control, Incoming};
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, try_copy};
+use crate::net::addr::{Family, encode};
+use crate::net::control::{self, PacketInfo};
+use crate::net::option::Options;
+use crate::net::socket::{Control, Incoming};
 use crate::vfs::PollEvents;
 use abi::{Errno, Result};
 use alloc::collections::VecDeque;
@@ -26,12 +26,20 @@ pub struct Datagram {
     pub bytes: Vec<u8>,
     pub from: SocketAddr,
     pub info: PacketInfo,
+    /// Bytes that are not to be read, of a copy for MSG_PEEK.
+    pub skip: usize,
+    /// MSG_PEEK has seen that it is empty.
+    pub is_seen: bool,
 }
 
 impl Datagram {
+    pub fn new(bytes: Vec<u8>, from: SocketAddr, info: PacketInfo) -> Self {
+        Self { bytes, from, info, skip: 0, is_seen: false }
+    }
+
     #[cold]
-    fn copy(&self) -> Result<Self> {
-        Ok(Self { bytes: try_copy(&self.bytes)?, from: self.from, info: self.info })
+    fn copy(&self, skip: usize) -> Result<Self> {
+        Ok(Self { skip, ..Self::new(try_copy(&self.bytes)?, self.from, self.info) })
     }
 
     fn cost(&self) -> usize {
@@ -47,8 +55,11 @@ impl Datagram {
         control: Vec<Control>,
     ) -> Result<Incoming> {
         let full = self.bytes.len();
-        let wanted = full.min(dst.remaining());
-        let bytes = if wanted == 0 { 0 } else { dst.put(&self.bytes[..wanted])? };
+        let rest = &self.bytes[self.skip.min(full)..];
+        // As on Linux, who has room for the rest and no more is told that it is cut.
+        let to_end = self.skip > 0 && dst.remaining() > rest.len();
+        let wanted = rest.len().min(dst.remaining());
+        let bytes = if wanted == 0 { 0 } else { dst.put(&rest[..wanted])? };
         if bytes < wanted {
             return Err(Errno::EFAULT);
         }
@@ -56,6 +67,7 @@ impl Datagram {
         Ok(Incoming {
             bytes,
             full,
+            to_end,
             from: Some(encode(family, self.from)),
             control,
             ..Incoming::default()
@@ -82,16 +94,21 @@ impl Inbox {
         fits
     }
 
-    /// Takes the first out, or copies it for MSG_PEEK; `None` when there is none yet. Once shut for reading, a reader that would
-    /// wait gets `Some(None)`: there will be no more.
+    /// Takes the first out, or copies it for MSG_PEEK, or with `offset` the one that has that byte; `None` when there is none yet.
+    /// Once shut for reading, a reader that would wait gets `Some(None)`: there will be no more.
     #[inline]
     pub fn next(
         &mut self,
         nonblock: bool,
         peek: bool,
+        offset: Option<usize>,
         options: &Options,
     ) -> Option<Result<Option<Taken<Datagram>>>> {
-        let Some(first) = self.queue.front() else {
+        let found = match offset {
+            Some(offset) => self.at(offset),
+            None => self.queue.front().map(|first| (first, 0)),
+        };
+        let Some((first, skip)) = found else {
             return (self.read_shut && !nonblock).then_some(Ok(None));
         };
         // What can fail comes first: a datagram that was taken is given.
@@ -100,11 +117,25 @@ impl Inbox {
             Err(error) => return Some(Err(error)),
         };
         if peek {
-            return Some(first.copy().map(|copy| Some((copy, control))));
+            return Some(first.copy(skip).map(|copy| Some((copy, control))));
         }
         let first = self.queue.pop_front()?;
         self.held = self.held.saturating_sub(first.cost());
         Some(Ok(Some((first, control))))
+    }
+
+    /// The datagram that has the byte at this offset, and how many of its bytes are before that. An empty one is seen once.
+    #[cold]
+    fn at(&mut self, offset: usize) -> Option<(&Datagram, usize)> {
+        let mut skip = offset;
+        let datagram = self.queue.iter_mut().find(|datagram| {
+            let len = datagram.bytes.len();
+            let is_passed = skip >= len && (skip > 0 || datagram.is_seen);
+            skip -= if is_passed { len } else { 0 };
+            !is_passed
+        })?;
+        datagram.is_seen |= datagram.bytes.is_empty();
+        Some((datagram, skip))
     }
 
     /// Takes all, when the socket is closed.

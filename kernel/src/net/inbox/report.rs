@@ -1,12 +1,12 @@
 //! What a sender is told that reads with `MSG_ERRQUEUE`: [`Report`], why a datagram did not arrive (`IP_RECVERR`), and [`Sends`],
 //! whose bytes may be used again (`SO_ZEROCOPY`).
 
-use super::addr::{Family, encode};
-use super::control::{self, PacketInfo};
-use super::option::{Options, known};
-use super::socket::{Control, Incoming};
 use crate::mm::Sink;
 use crate::mm::fallible::{TryGrow, TryVec, try_copy};
+use crate::net::addr::{Family, encode};
+use crate::net::control::{self, PacketInfo};
+use crate::net::option::{Options, known};
+use crate::net::socket::{Control, Incoming};
 use abi::net::{IPPROTO_IP, IPPROTO_IPV6, ip, ipv6};
 use abi::socket::MsgFlags;
 use abi::{Errno, Result};
@@ -78,7 +78,14 @@ impl Report {
             return Err(Errno::EFAULT);
         }
         let from = Some(encode(family, self.to));
-        Ok(Incoming { bytes, full, from, control, flags: MsgFlags::ERRQUEUE })
+        Ok(Incoming {
+            bytes,
+            full,
+            from,
+            control,
+            flags: MsgFlags::ERRQUEUE,
+            ..Incoming::default()
+        })
     }
 
     /// The control messages of it.
