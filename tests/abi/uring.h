@@ -118,6 +118,30 @@ static UNUSED int take(struct ring *r)
 	return res;
 }
 
+/* As take, in the order of the entries, once there are so many: of those that another thread carries out on Linux, the first is chance. */
+static UNUSED void settle(struct ring *r, unsigned least)
+{
+	enum { MOST = 64 };
+	struct io_uring_cqe *cqes = (void *)(r->rings + r->p.cq_off.cqes), there[MOST];
+	int count = 0;
+	enter(r->fd, 0, 0, IORING_ENTER_GETEVENTS);
+	for (int waited = 0; ready(r) < least && waited < 1000; waited++) {
+		usleep(3000);
+		enter(r->fd, 0, 0, IORING_ENTER_GETEVENTS);
+	}
+	for (; ready(r) && count < MOST; count++) {
+		unsigned *head = number(r, r->p.cq_off.head);
+		int at = count;
+		struct io_uring_cqe cqe = cqes[*head & (r->p.cq_entries - 1)];
+		for (; at && there[at - 1].user_data > cqe.user_data; at--)
+			there[at] = there[at - 1];
+		there[at] = cqe;
+		__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+	}
+	for (int i = 0; i < count; i++)
+		say_cqe(there[i].user_data, there[i].res, there[i].flags);
+}
+
 /* Submits so many, waits for as many completions, and prints them. */
 static UNUSED void go(struct ring *r, unsigned submit, unsigned least)
 {

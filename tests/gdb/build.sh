@@ -46,8 +46,10 @@ cat > one << 'END'
 export HOME=/tmp LC_ALL=C
 cd /suite/gdb/testsuite
 mkdir -p "/tmp/$2"
-exec timeout -k 5 "$1" runtest --tool gdb --outdir "/tmp/$2" GDB=/usr/bin/gdb GDBSERVER=/usr/bin/gdbserver \
+timeout -k 5 "$1" runtest --tool gdb --outdir "/tmp/$2" GDB=/usr/bin/gdb GDBSERVER=/usr/bin/gdbserver \
 	CC_FOR_TARGET=/suite/cc CXX_FOR_TARGET=/suite/c++ "$2.exp" > "/tmp/$2/said" 2>&1 < /dev/null
+# Not as timeout itself ends, which may be by a signal: xargs would run no further file.
+exit $?
 END
 chmod +x cc one
 ln -s cc c++

@@ -9,10 +9,12 @@ mod shell;
 mod terminal;
 pub mod timing;
 
+use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
+use xtask_check::abi;
 use xtask_guest::guest::{Guest, Limits, Outcome};
 use xtask_guest::qemu::Machine;
 use xtask_host::paths;
@@ -26,11 +28,20 @@ pub const PROMPT: &str = "root@alea:~# ";
 /// Far more than any single step takes under TCG on a busy machine: only a hang takes as long.
 pub const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Alea on the default machine, with the initramfs that has the ABI programs too.
+/// Alea on the default machine, with the initramfs that has all programs but those of `tests/abi`.
 pub fn alea() -> Machine {
-    let files = [paths::kernel(), paths::tests_initramfs()];
+    alea_with(paths::programs_initramfs())
+}
+
+/// Alea with the ABI programs too, and with as much memory as they need.
+pub fn alea_with_abi_programs() -> Machine {
+    alea_with(paths::tests_initramfs()).memory(abi::MEMORY)
+}
+
+fn alea_with(initramfs: PathBuf) -> Machine {
+    let files = [paths::kernel(), initramfs.clone()];
     paths::require(&files).unwrap_or_else(|error| panic!("{error:#}"));
-    Machine::new(paths::kernel()).initrd(paths::tests_initramfs())
+    Machine::new(paths::kernel()).initrd(initramfs)
 }
 
 /// Boots until the guest ends by itself; silence or forty minutes are an end too.

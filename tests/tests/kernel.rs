@@ -25,6 +25,22 @@ fn crash(kind: &str) -> Outcome {
     boot(&kernel(&format!("panic=-1 alea.crash={kind}")).cpu("max")).unwrap()
 }
 
+/// Three pages that all need, of code and the table of interrupts, and one for each CPU.
+#[test]
+fn isolated_tables_show_what_entries_need() {
+    for (machine, pages) in [
+        (kernel("alea.selftest=only").cpu("Skylake-Client").smp(4), 7),
+        (kernel("alea.selftest=only pti=on randomize_kstack_offset=on").cpu("max"), 4),
+        (kernel("alea.selftest=only pti=on").cpu("qemu64").memory("64M"), 4),
+    ] {
+        let outcome = boot(&machine).unwrap();
+        assert_eq!(outcome.end, End::Exited(0), "{}", outcome.describe());
+        for wanted in [&format!("show {pages} pages of the kernel"), "selftest: all passed"] {
+            assert!(outcome.output.contains(wanted), "{wanted}: {}", outcome.describe());
+        }
+    }
+}
+
 #[test]
 fn selftests_pass_on_max() {
     passes_selftests(&kernel("alea.selftest=only").cpu("max"));
@@ -38,6 +54,44 @@ fn selftests_pass_on_qemu64() {
 #[test]
 fn selftests_pass_without_smap_and_fast_strings() {
     passes_selftests(&kernel("alea.selftest=only").cpu("max,smap=off,erms=off,fsrm=off,la57=off"));
+}
+
+/// Skylake clears its buffers on each way to user mode and fences on both ways in, the others do not or in part.
+#[test]
+fn code_is_chosen_for_the_cpu() {
+    for (model, words, wanted) in [
+        ("Skylake-Server", "", "5 places clear, 1 and 1 fence"),
+        ("Skylake-Server", "nopti", "5 places clear, 1 and 1 fence"),
+        ("Skylake-Server", "mitigations=off", "0 places clear, 0 and 0 fence"),
+        ("Skylake-Server", "mds=off mmio_stale_data=off nopti", "0 places clear, 1 and 1 fence"),
+        ("EPYC", "", "0 places clear, 0 and 1 fence"),
+        ("Skylake-Server", "alea.predictors=1", "1 fills the return stack, 0 clears the history"),
+        ("Skylake-Server", "alea.predictors=1 nospectre_v2", "0 fills the return stack, 0 clears"),
+        (
+            "Skylake-Server",
+            "alea.predictors=held",
+            "0 fills the return stack, 1 clears the history",
+        ),
+        (
+            "Skylake-Server",
+            "alea.predictors=held spectre_bhi=off",
+            "0 fills the return stack, 0 clears",
+        ),
+        ("qemu64", "nospectre_v1", "0 places clear, 0 and 0 fence"),
+        // Isolated tables where Meltdown is, and where they are asked for.
+        ("Skylake-Client", "", "arch: 6 places change tables"),
+        ("Skylake-Client", "nopti pti=auto", "arch: 6 places change tables"),
+        ("Skylake-Client", "pti=on nopti", "arch: 0 places change tables"),
+        ("Skylake-Client", "pti=off", "arch: 0 places change tables"),
+        ("Skylake-Client", "pti=on mitigations=off", "arch: 0 places change tables"),
+        ("EPYC", "pti=auto", "arch: 0 places change tables"),
+        ("max", "", "arch: 0 places change tables"),
+        ("max,smap=off,umip=off", "pti=on", "arch: 6 places change tables"),
+    ] {
+        let outcome = boot(&kernel(&format!("alea.selftest=only {words}")).cpu(model)).unwrap();
+        assert_eq!(outcome.end, End::Exited(0), "{}", outcome.describe());
+        assert!(outcome.output.contains(wanted), "{model} {words}: {}", outcome.describe());
+    }
 }
 
 #[test]
@@ -75,6 +129,9 @@ fn faults_of_the_kernel_are_named() {
         assert!(line.contains(text), "{kind}: {line:?}\n{}", outcome.describe());
         let trace = outcome.output.lines().filter(|line| line.starts_with(" [<ffffffff8")).count();
         assert!(trace > 1, "{kind}: no call trace\n{}", outcome.describe());
+        let isolated = crash(&format!("{kind} pti=on"));
+        assert_eq!(isolated.end, End::Panicked, "{kind}: {}", isolated.describe());
+        assert!(isolated.output.contains(text), "{kind}: {}", isolated.describe());
     }
 }
 

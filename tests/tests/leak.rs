@@ -23,7 +23,7 @@ const ALLOWED_KIB: i64 = 192;
 
 #[test]
 fn free_memory_is_the_same_before_and_after() {
-    let mut archives = std::fs::read(paths::tests_initramfs()).unwrap();
+    let mut archives = std::fs::read(paths::programs_initramfs()).unwrap();
     let mut script = Tree::new();
     script.file("leak-init", 0o755, SCRIPT);
     archives.extend(script.archive());

@@ -333,7 +333,7 @@ fn main() -> ExitCode {
     let machine = if how.is_empty() {
         alea()
     } else {
-        Machine::new(paths::vmlinuz()).initrd(paths::tests_initramfs()).memory("1G")
+        Machine::new(paths::vmlinuz()).initrd(paths::programs_initramfs())
     };
     let machine = machine.append("console=ttyS0 quiet loglevel=1");
     let chosen = |chapter: &&Chapter| {

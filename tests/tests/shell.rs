@@ -21,8 +21,7 @@ fn a_session_on_alea() {
 
 #[test]
 fn a_session_on_linux() {
-    // Of less memory Linux's root, half of what the archive leaves, has no room for one file more.
-    let linux = Machine::new(paths::vmlinuz()).initrd(paths::tests_initramfs()).memory("1G");
+    let linux = Machine::new(paths::vmlinuz()).initrd(paths::programs_initramfs());
     check(session(&linux.append("console=ttyS0 quiet loglevel=1")));
 }
 

@@ -6,14 +6,17 @@
 
 use std::time::Duration;
 
-use alea_tests::{PATIENCE, alea, boot};
+use alea_tests::{PATIENCE, Shell, alea, alea_with_abi_programs, boot};
 use xtask_check::abi::{self, Known};
 use xtask_check::soak;
 use xtask_guest::guest::{End, Guest};
+use xtask_guest::qemu::{FAIR_CPU, Machine};
 use xtask_host::paths;
 
 /// Threads, wake-ups, shared memory and the ends of processes: where CPUs meet.
-const SAMPLE: [&str; 16] = [
+const SAMPLE: [&str; 18] = [
+    "entry_blocked",
+    "entry_edges",
     "futex",
     "futex_requeue",
     "mm_fork",
@@ -32,10 +35,60 @@ const SAMPLE: [&str; 16] = [
     "thread_vectors",
 ];
 
+/// Ways into the kernel and out of it: signals, faults, refused returns, single steps and breakpoints, tracers, the vDSO, execs that meet.
+const EDGES: [&str; 16] = [
+    "entry_blocked",
+    "entry_edges",
+    "exec_state",
+    "mm_fork",
+    "mm_protect",
+    "proc_fork",
+    "sig_context",
+    "sig_faults",
+    "sig_registers",
+    "stress_memory",
+    "thread_exit",
+    "trace_debug",
+    "trace_diverts",
+    "trace_exec_races",
+    "trace_regs",
+    "vdso_traces",
+];
+
 #[test]
 fn abi_programs_print_the_same_on_two_cpus() {
-    let names: Vec<String> = SAMPLE.iter().map(ToString::to_string).collect();
-    let ran = abi::run_on(&alea().smp(2), &paths::kernel(), &names).unwrap();
+    print_the_same(&alea().smp(2), &SAMPLE);
+}
+
+/// On a CPU with Meltdown.
+#[test]
+fn abi_programs_print_the_same_on_isolated_tables() {
+    print_the_same(&alea().cpu("Skylake-Client").smp(2), &EDGES);
+}
+
+/// NMIs come while programs go into the kernel and out of it, on each kind of tables: neither loses anything.
+#[test]
+fn nmis_at_the_edges_of_the_kernel_change_nothing() {
+    const NMIS: usize = 1000;
+    for cpu in ["Skylake-Client", FAIR_CPU] {
+        let mut shell = Shell::start(&alea_with_abi_programs().cpu(cpu).smp(2)).unwrap();
+        shell.run("echo 1 > /proc/sys/kernel/printk").unwrap();
+        let told = shell.run(&format!("/usr/lib/alea/abi/entry_edges {NMIS}")).unwrap();
+        assert_eq!(told.matches("all was kept: exit 0").count(), 2, "{cpu}:\n{told}");
+        let sent = told.matches("Show backtrace of all active CPUs").count();
+        assert_eq!(sent, NMIS, "{cpu}:\n{told}");
+        // What each of them found, as far as the log goes back.
+        let log = shell.run("dmesg -s 1000000").unwrap();
+        for wanted in ["CPU 1 in user mode", "CPU 1 in kernel mode"] {
+            assert!(log.contains(wanted), "{cpu}: not once {wanted:?}:\n{log}");
+        }
+        shell.power_off().unwrap();
+    }
+}
+
+fn print_the_same(machine: &Machine, names: &[&str]) {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let ran = abi::run_on(machine, &paths::kernel(), &names).unwrap();
     let known = Known::load().unwrap();
     let mut wrong = Vec::new();
     for name in &names {

@@ -368,6 +368,9 @@ static long read_whole(const char *path, long lines, long n)
 static long run_maps(long n) { return read_whole("/proc/self/maps", MAPPINGS, n); }
 static long run_smaps(long n) { return read_whole("/proc/self/smaps", 20 * MAPPINGS, n); }
 
+static long run_proc_stat(long n) { return read_whole("/proc/self/stat", 1, n); }
+static long run_proc_status(long n) { return read_whole("/proc/self/status", 50, n); }
+
 /* Pipes with nothing to read, but for the one that is ready. */
 #define WATCHED 100
 static struct pollfd watched[WATCHED];
@@ -714,6 +717,8 @@ static const struct benchmark benchmarks[] = {
 	{ "getdents_100", 2000, run_getdents, make_names, drop_names, NULL },
 	{ "maps_8000", 20, run_maps, make_mappings, drop_mappings, NULL },
 	{ "smaps_8000", 4, run_smaps, make_mappings, drop_mappings, NULL },
+	{ "proc_stat", 1000, run_proc_stat, NULL, NULL, NULL },
+	{ "proc_status", 1000, run_proc_status, NULL, NULL, NULL },
 	{ "poll_10", 30000, run_poll_10, open_ten, close_watched, NULL },
 	{ "poll_100", 5000, run_poll_100, open_hundred, close_watched, NULL },
 	{ "select_10", 30000, run_select_10, open_ten, close_watched, NULL },

@@ -1,6 +1,6 @@
 /*
- * The system calls, by number: the name, and a letter for each argument, which trace_args.h knows. A test compares the names
- * with the kernel's table.
+ * The system calls, by number: the name, and a letter for each argument, which trace_args.h knows. `cargo xtask tidy` compares
+ * the names with the kernel's table.
  */
 static const struct {
 	const char *name, *args;
@@ -294,5 +294,6 @@ static const struct {
 	[438] = { "pidfd_getfd", "fdx" },
 	[439] = { "faccessat2", "FsOA" },
 	[441] = { "epoll_pwait2", "fxdxxu" },
+	[447] = { "memfd_secret", "x" },
 	[452] = { "fchmodat2", "FsmA" },
 };

@@ -101,6 +101,7 @@ pub const COMMANDS: &[Command] = &[
         BENCH,
         "Measure how long a task of the highest priority waits while another user does the worst",
     ),
+    Command("load", BENCH, "Measure how each kernel shares its CPUs among many"),
     Command(
         "experiments",
         BENCH,

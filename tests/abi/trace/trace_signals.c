@@ -29,6 +29,13 @@ static void on_chld(int sig, siginfo_t *info, void *context)
 	chld_status = info->si_status;
 }
 
+/* Until SIGCHLD has come: on another CPU a stop may be seen before it is heard of. */
+static void heard(void)
+{
+	while (!chld_code)
+		sleep_ms(1);
+}
+
 int main(void)
 {
 	siginfo_t info;
@@ -99,9 +106,11 @@ int main(void)
 	struct sigaction action = { .sa_sigaction = on_chld, .sa_flags = SA_SIGINFO };
 	sigaction(SIGCHLD, &action, NULL);
 	TRACED(h, raise(SIGUSR2));
+	heard();
 	SAY("SIGCHLD: code %d, status %s", chld_code, sig_name(chld_status));
 	chld_code = 0;
 	T(ptrace(PTRACE_CONT, h, 0, 0));
+	heard();
 	stop_of("raise", h);
 	SAY("SIGCHLD: code %d, status %s", chld_code, sig_name(chld_status));
 	siginfo_t found = { 0 };

@@ -4,7 +4,6 @@ mod timeline;
 
 use alea_tests::{Shell, alea};
 use anyhow::{Result, ensure};
-use std::collections::BTreeMap;
 use std::time::Duration;
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_host::paths;
@@ -123,29 +122,6 @@ fn a_traced_call_is_cheap() {
     assert!(numbers[1] <= 3.0 * numbers[0], "traced: {numbers:?}");
     // On one CPU, with the records read meanwhile.
     assert!(numbers[2] <= 4.5 * numbers[0], "read: {numbers:?}");
-}
-
-/// The tool knows the calls that the kernel has, by their names.
-#[test]
-fn names_are_the_kernels() {
-    let rows = |text: String, of: fn(&str) -> Option<(String, String)>| -> BTreeMap<u32, String> {
-        let rows = text.lines().filter_map(of);
-        rows.filter_map(|(number, name)| Some((number.parse().ok()?, name))).collect()
-    };
-    let read = |name: &str| std::fs::read_to_string(paths::source(name)).unwrap();
-    let kernel = rows(read("kernel/src/syscall/table.rs"), |line| {
-        let (row, _) = line.trim().split_once(" => ")?;
-        let (number, name) = row.split_once(' ')?;
-        Some((number.to_owned(), name.to_owned()))
-    });
-    let tool = rows(read("userland/tools/trace_calls.h"), |line| {
-        let (number, rest) = line.trim().strip_prefix('[')?.split_once("] = { \"")?;
-        Some((number.to_owned(), rest.split_once('"')?.0.to_owned()))
-    });
-    assert!(
-        kernel.len() > 200 && kernel == tool,
-        "userland/tools/trace_calls.h and the table differ"
-    );
 }
 
 #[test]

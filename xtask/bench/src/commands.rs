@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::{bench, experiments, latency, profile, report, tools};
+use crate::{bench, experiments, latency, load, profile, report, tools};
 
 #[derive(Subcommand)]
 pub enum Command {
@@ -17,6 +17,8 @@ pub enum Command {
     Report(report::Report),
     /// Measure how long a task of the highest priority waits while another user does the worst
     Latency(latency::Latency),
+    /// Measure how each kernel shares its CPUs among many
+    Load(load::Load),
     /// Do the published experiments about random bytes and system calls again, on both kernels
     Experiments(experiments::Experiments),
     /// Measure what strace, gdb, perf and seccomp filters cost a program, on Linux and on Alea
@@ -30,6 +32,7 @@ impl Command {
             Self::Profile(c) => c.run(),
             Self::Report(c) => c.run(),
             Self::Latency(c) => c.run(),
+            Self::Load(c) => c.run(),
             Self::Experiments(c) => c.run(),
             Self::Tools(c) => c.run(),
         }

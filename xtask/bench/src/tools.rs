@@ -3,13 +3,14 @@
 //! `tests/bench/tools.sh` runs in a root of Debian with one CPU, and tells of each job what it takes alone and watched, in counted
 //! instructions: so the figures repeat on a busy host. Each of its parts has a boot of its own.
 
-use std::process::{ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
+use crate::counted;
+use xtask_host::paths;
 use xtask_host::table::{self, Table};
-use xtask_host::{paths, process, term};
 use xtask_setup::build;
 use xtask_suites::debian::root;
 use xtask_tidy::shown;
@@ -19,9 +20,6 @@ const GOAL: f64 = 0.5;
 
 /// The parts of the script.
 const PARTS: [&str; 4] = ["strace", "gdb", "perf", "filters"];
-
-/// The packages that the script's head names.
-const PACKAGES: &str = "# packages: ";
 
 /// The name of the table in `docs/figures.toml`.
 const TABLE: &str = "tools";
@@ -56,10 +54,7 @@ impl Tools {
         build::build(build::Options::default())?;
         build::shipped_kernel()?;
         let script = std::fs::read_to_string(paths::source("tests/bench/tools.sh"))?;
-        let packages = script.lines().find_map(|line| line.strip_prefix(PACKAGES));
-        let packages: Vec<&str> =
-            packages.context("tools.sh names no packages")?.split(' ').collect();
-        let root = root::tar(&packages, &root::hook(&[], false), false)?;
+        let root = root::tar(&counted::packages(&script)?, &root::hook(&[], false), false)?;
         let alea = paths::shipped_kernel();
         let alea = alea.to_str().context("the kernel's path is no text")?;
         let mut jobs = Vec::new();
@@ -109,18 +104,7 @@ impl Tools {
 }
 
 fn jobs_on(kernel: &str, root: &std::path::Path, script: &str, part: &str) -> Result<Vec<Job>> {
-    let spinner = term::spinner(&format!("{part} on {kernel}"));
-    let mut run = process::cargo();
-    run.args(["xtask", "run", "--kernel", kernel, "--icount", "--smp", "1", "--root"]).arg(root);
-    run.arg("--overlay").arg(paths::alea().join("userland"));
-    // Counted time is a thousand million instructions a second. Left to find that out, Linux is wrong by half at times.
-    run.args(["--append", "tsc_early_khz=1000000"]);
-    run.args(["--timeout", "3000", "--", "/bin/sh", "-c", script, "tools", part]);
-    let output = run.stdin(Stdio::null()).output().context("cannot start cargo")?;
-    spinner.finish_and_clear();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "the script failed on {kernel}, {part}:\n{text}{told}");
+    let text = counted::run(kernel, root, script, part)?;
     text.lines().filter_map(|line| line.strip_prefix("tool ")).map(job).collect()
 }
 

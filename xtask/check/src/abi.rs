@@ -22,7 +22,7 @@ pub use known::Known;
 use output::{LEFT, sections};
 use xtask_guest::guest::{End, Guest, Limits};
 use xtask_guest::inject::{FailAlloc, Rate, Told};
-use xtask_guest::qemu::{Machine, MachineArgs};
+use xtask_guest::qemu::{self, Machine, MachineArgs};
 use xtask_guest::symbolize;
 use xtask_host::{paths, process, term};
 use xtask_run::options::memory_for;
@@ -35,6 +35,9 @@ use xtask_tidy::injected::{self, Injected};
 
 /// Longer than the guest's own limit for one program.
 const SILENCE: Duration = Duration::from_secs(240);
+
+/// Least memory of a machine that runs them: while a root is filled from their archive, it takes twice the archive's size.
+pub const MEMORY: &str = "640M";
 
 /// Names on the kernel command line; of a longer list each piece gets a boot of its own.
 const LONGEST_LIST: usize = 1000;
@@ -371,6 +374,7 @@ fn run_list(
              alea.abi_after={after} {words}"
         );
         let machine = machine.clone().direct(kernel, Some(paths::tests_initramfs()), &line);
+        let machine = if machine.memory == qemu::MEMORY { machine.memory(MEMORY) } else { machine };
         let guest = Guest::start_echoing(&machine, stopwatch.clone())?;
         let outcome = guest.finish(Limits::idle(SILENCE))?;
         stopwatch.stop();

@@ -21,7 +21,7 @@ pub const OLDEST: Version = Version(8, 2);
 pub const FAIR_CPU: &str = "max,erms=off,fsrm=off,la57=off";
 
 /// Memory of a machine for which nobody says.
-const MEMORY: &str = "512M";
+pub const MEMORY: &str = "512M";
 
 /// QEMU's exit status after a guest wrote [`PANIC_BYTE`] to the debug-exit port.
 pub const PANIC_STATUS: i32 = (PANIC_BYTE << 1) | 1;

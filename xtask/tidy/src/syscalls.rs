@@ -2,7 +2,7 @@
 //!
 //! The kernel's is read as text, row by row: `NUMBER NAME => HANDLER, STATUS;`. It stays the only list of what is there
 //! that is kept by hand; what is not there is the rest of Linux's, `xtask/tidy/linux-calls.txt`. `tidy` fails when the page does not
-//! follow them, and when a number has another name than on Linux.
+//! follow them, when a number has another name than on Linux, and when alea-trace does not know a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,6 +17,8 @@ use xtask_host::paths;
 
 const TABLE: &str = "kernel/src/syscall/table.rs";
 const PAGE: &str = "docs/abi.md";
+/// The calls that alea-trace shows.
+const TRACED: &str = "userland/tools/trace_calls.h";
 /// A line for each call of Linux 6.12: its number and its name.
 const LINUX: &str = include_str!("../linux-calls.txt");
 
@@ -34,12 +36,29 @@ impl Syscalls {
     }
 }
 
-/// Fails if the page is not what [`Syscalls`] would write. A table without rows needs no page yet.
+/// Fails if the page is not what [`Syscalls`] would write, or if alea-trace knows other calls. A table without rows needs no page yet.
 pub fn check(root: &Path) -> Result<()> {
     let rows = rows(root)?;
     let written = fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     if !rows.is_empty() && written != page(&rows, &linux(LINUX)?)? {
         bail!("{PAGE} does not follow {TABLE}: run `cargo xtask syscalls`");
+    }
+    if rows.is_empty() {
+        return Ok(());
+    }
+    traced_alike(&rows, &fs::read_to_string(root.join(TRACED)).context(TRACED)?)
+}
+
+/// Fails if `traced`, lines of `[NUMBER] = { "NAME", ...`, has a call too many, too few or of another name.
+fn traced_alike(rows: &[Row], traced: &str) -> Result<()> {
+    let call = |line: &str| {
+        let (number, rest) = line.trim().strip_prefix('[')?.split_once("] = { \"")?;
+        Some((number.parse().ok()?, rest.split_once('"')?.0.to_owned()))
+    };
+    let traced: BTreeSet<(u32, String)> = traced.lines().filter_map(call).collect();
+    let there: BTreeSet<_> = rows.iter().map(|row| (row.number, row.name.clone())).collect();
+    if let Some((number, name)) = there.symmetric_difference(&traced).next() {
+        bail!("{TRACED} and {TABLE} differ: {number} {name}");
     }
     Ok(())
 }
@@ -189,6 +208,18 @@ mod tests {
     fn a_row_that_cannot_be_read_is_an_error() {
         assert!(parse("\nsyscalls! {\n 0 read => file::read;\n}\n").is_err());
         assert!(parse("\nsyscalls! {\n 0 read => file::read, Full\n}\n").is_err());
+    }
+
+    #[test]
+    fn a_call_that_is_not_traced_is_an_error() {
+        let rows = parse(SOURCE).unwrap();
+        let traced = "\t[0] = { \"read\", \"fru\" },\n\t[1] = { \"write\", \"fbu\" },\n";
+        let error = traced_alike(&rows, traced).unwrap_err().to_string();
+        assert!(error.contains("2 open"), "{error}");
+        traced_alike(&rows, &format!("{traced}\t[2] = {{ \"open\", \"som\" }},\n")).unwrap();
+        assert!(
+            traced_alike(&rows, &format!("{traced}\t[2] = {{ \"openat\", \"som\" }},\n")).is_err()
+        );
     }
 
     #[test]

@@ -82,6 +82,10 @@ pub struct Bench {
     /// with `--smp 2`: for one CPU Linux takes its locks out
     #[arg(long, conflicts_with_all = ["shard", "results", "report", "check_baseline", "write_baseline", "write_figures", "json", "runs"])]
     pub(super) model: bool,
+    /// Programs that people run, from Debian, in counted instructions; `--filter` names parts: files, packages, databases, servers,
+    /// languages, compiler
+    #[arg(long, conflicts_with_all = ["shard", "results", "report", "check_baseline", "write_baseline", "json", "runs", "model", "quick", "only", "linux", "alea", "linux_append", "alea_append"])]
+    pub(super) apps: bool,
     #[command(flatten)]
     pub(super) shards: ShardArgs,
     #[command(flatten)]
@@ -126,6 +130,7 @@ impl Bench {
             check_baseline: false,
             write_baseline: false,
             model: false,
+            apps: false,
             shards: ShardArgs::default(),
             machine: machine.clone(),
         }
@@ -148,6 +153,12 @@ impl Bench {
         }
         if self.model {
             return self.model();
+        }
+        if self.apps {
+            build::shipped_kernel()?;
+            let parts = self.filter.iter().flat_map(|parts| parts.split(','));
+            let parts: Vec<String> = parts.map(str::to_owned).collect();
+            return crate::apps::run(&parts, self.write_figures);
         }
         let machine = self.machine.machine()?;
         if self.shards.is_asked() {

@@ -163,6 +163,8 @@ fn work(name: &str) -> &'static str {
         "getdents_100" => "all names of a directory of 100",
         "maps_8000" => "/proc/self/maps of 8,000 mappings",
         "smaps_8000" => "/proc/self/smaps of 8,000 mappings",
+        "proc_stat" => "/proc/self/stat, opened and read",
+        "proc_status" => "/proc/self/status, opened and read",
         "poll_10" => "poll of 10 pipes, one ready",
         "poll_100" => "poll of 100 pipes, one ready",
         "select_10" => "select of 10 pipes, one ready",
@@ -309,6 +311,8 @@ fn exits_section(part: &ProfilePart) -> String {
         "cpuid" => "CPUID",
         "random" => "RDRAND or RDSEED",
         "halt" => "nothing was left to do",
+        "predictors" => "how the CPU predicts was changed for a task",
+        "barrier" => "a barrier for predictions",
         _ => "",
     };
     let rows: String = part

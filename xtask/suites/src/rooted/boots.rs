@@ -26,6 +26,10 @@ struct Printed {
 /// All that the tests print on `kernel`, which is kept as it comes in `target/alea/NAME-KERNEL.txt`: an error if they were not all run,
 /// unless they are listed. Then a test with which a machine stops is said to have ended so.
 pub fn ran(suite: &Suite, root: &Path, kernel: &str, tests: &[String], smp: u32) -> Result<String> {
+    // What is compiled first would count as the silence of a test.
+    let mut build = process::cargo();
+    build.args(["xtask", "build"]);
+    process::run("building what the guests need", &mut build)?;
     let log = paths::alea().join(format!("{}-{kernel}.txt", suite.name));
     let mut kept = File::create(&log).with_context(|| paths::shown(&log))?;
     println!("running on {kernel}, to be read in {} ...", paths::shown(&log));

@@ -106,6 +106,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_was_compared_stands_in_the_list_and_once() {
+        let names = GDB.names().unwrap();
+        let compared = GDB.script("compared").unwrap();
+        let lines = compared.lines().filter(|line| !line.starts_with('#'));
+        let compared: Vec<&str> = lines.map(|line| line.split_once(' ').unwrap().1).collect();
+        assert!(compared.is_sorted_by(|a, b| a < b), "out of order, or twice");
+        for name in compared {
+            assert!(names.iter().any(|listed| listed == name), "{name} is not in names");
+        }
+    }
+
+    #[test]
     fn each_check_is_told_of_below_its_file() {
         let output = "=-=-= gdb.base/a\nPASS: gdb.base/a.exp: run\nPASS: gdb.base/a.exp: next\n\
                       FAIL: gdb.base/a.exp: next\nUNSUPPORTED: gdb.base/a.exp: process 1234: x (2)\n\

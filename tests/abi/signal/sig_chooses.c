@@ -1,5 +1,5 @@
 /*
- * trace_chooses.c: a signal for a process of which a thread stands for its tracer is taken by one that does not, at once; one
+ * sig_chooses: a signal for a process of which a thread stands for its tracer is taken by one that does not, at once; one
  * that all others block waits for the one that stands.
  */
 #include "check.h"
