@@ -1,8 +1,9 @@
-//! [`PeekOffset`]: SO_PEEK_OFF: where in what has not been read MSG_PEEK looks.
+//! [`PeekOffset`]: SO_PEEK_OFF: where in what has not been read MSG_PEEK looks; [`peeked`] finds the datagram there.
 //!
-//! Owns the number of one socket. Never says what is there. Locks: none; who looks and who reads at the same time each move it.
+//! Owns the number of one socket. Never reads what is there. Locks: none; who looks and who reads at the same time each move it.
 #![forbid(unsafe_code)]
 
+use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicI32, Ordering};
 
 /// Bytes before those at which MSG_PEEK looks; below 0, as it is at first, MSG_PEEK looks at the beginning and moves nothing.
@@ -50,4 +51,30 @@ impl PeekOffset {
         // Fails only if it is off by now.
         let _was = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after);
     }
+}
+
+/// What a queue of datagrams that MSG_PEEK looks through holds.
+pub trait Peekable {
+    /// Its bytes.
+    fn bytes(&self) -> &[u8];
+    /// Whether MSG_PEEK has seen that it is empty.
+    fn is_seen(&self) -> bool;
+    /// It has.
+    fn see(&mut self);
+}
+
+/// The datagram that has the byte at this offset, and how many of its bytes are before that. An empty one is seen once.
+#[cold]
+pub fn peeked<D: Peekable>(queue: &mut VecDeque<D>, offset: usize) -> Option<(&D, usize)> {
+    let mut skip = offset;
+    let datagram = queue.iter_mut().find(|datagram| {
+        let len = datagram.bytes().len();
+        let is_passed = skip >= len && (skip > 0 || datagram.is_seen());
+        skip -= if is_passed { len } else { 0 };
+        !is_passed
+    })?;
+    if datagram.bytes().is_empty() {
+        datagram.see();
+    }
+    Some((datagram, skip))
 }

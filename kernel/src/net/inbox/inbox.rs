@@ -8,6 +8,7 @@ use crate::mm::fallible::{TryGrow, try_copy};
 use crate::net::addr::{Family, encode};
 use crate::net::control::{self, PacketInfo};
 use crate::net::option::Options;
+use crate::net::peek::{Peekable, peeked};
 use crate::net::socket::{Control, Incoming};
 use crate::vfs::PollEvents;
 use abi::{Errno, Result};
@@ -75,6 +76,20 @@ impl Datagram {
     }
 }
 
+impl Peekable for Datagram {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn is_seen(&self) -> bool {
+        self.is_seen
+    }
+
+    fn see(&mut self) {
+        self.is_seen = true;
+    }
+}
+
 /// What was received and not read yet, and what `shutdown` has ended.
 #[derive(Default)]
 pub struct Inbox {
@@ -105,7 +120,7 @@ impl Inbox {
         options: &Options,
     ) -> Option<Result<Option<Taken<Datagram>>>> {
         let found = match offset {
-            Some(offset) => self.at(offset),
+            Some(offset) => peeked(&mut self.queue, offset),
             None => self.queue.front().map(|first| (first, 0)),
         };
         let Some((first, skip)) = found else {
@@ -122,20 +137,6 @@ impl Inbox {
         let first = self.queue.pop_front()?;
         self.held = self.held.saturating_sub(first.cost());
         Some(Ok(Some((first, control))))
-    }
-
-    /// The datagram that has the byte at this offset, and how many of its bytes are before that. An empty one is seen once.
-    #[cold]
-    fn at(&mut self, offset: usize) -> Option<(&Datagram, usize)> {
-        let mut skip = offset;
-        let datagram = self.queue.iter_mut().find(|datagram| {
-            let len = datagram.bytes.len();
-            let is_passed = skip >= len && (skip > 0 || datagram.is_seen);
-            skip -= if is_passed { len } else { 0 };
-            !is_passed
-        })?;
-        datagram.is_seen |= datagram.bytes.is_empty();
-        Some((datagram, skip))
     }
 
     /// Takes all, when the socket is closed.

@@ -7,6 +7,7 @@ use super::address::Address;
 use super::flight::Flight;
 use super::sender;
 use crate::mm::fallible::{TryGrow, try_copy};
+use crate::net::peek::{Peekable, peeked};
 use crate::time::Nanos;
 use crate::vfs::OpenFile;
 use abi::socket::Ucred;
@@ -52,6 +53,20 @@ pub struct Message {
     pub ancillary: Ancillary,
     /// MSG_PEEK has seen that it is empty.
     pub is_seen: bool,
+}
+
+impl Peekable for Message {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn is_seen(&self) -> bool {
+        self.is_seen
+    }
+
+    fn see(&mut self) {
+        self.is_seen = true;
+    }
 }
 
 impl Message {
@@ -241,18 +256,9 @@ impl Queue {
         self.messages.front()
     }
 
-    /// The datagram that has the byte at this offset, and how many of its bytes are before that. An empty one is seen once.
-    #[cold]
-    pub fn at_offset(&mut self, offset: usize) -> Option<(&Message, usize)> {
-        let mut skip = offset;
-        let message = self.messages.iter_mut().find(|message| {
-            let len = message.bytes.len();
-            let is_passed = skip >= len && (skip > 0 || message.is_seen);
-            skip -= if is_passed { len } else { 0 };
-            !is_passed
-        })?;
-        message.is_seen |= message.bytes.is_empty();
-        Some((message, skip))
+    /// The datagram that MSG_PEEK looks at with this offset, as [`crate::net::peek::peeked`] finds it.
+    pub fn peeked(&mut self, offset: usize) -> Option<(&Message, usize)> {
+        peeked(&mut self.messages, offset)
     }
 
     /// The message that has so many before it.

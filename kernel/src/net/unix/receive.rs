@@ -299,7 +299,7 @@ impl Socket {
         let take = || {
             let mut state = self.state.lock();
             let first = match self.peek_offset.of(how.peek) {
-                Some(offset) => state.queue.at_offset(offset),
+                Some(offset) => state.queue.peeked(offset),
                 None => state.queue.front().map(|message| (message, 0)),
             };
             let found = match first {
