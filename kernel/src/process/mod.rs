@@ -38,6 +38,5 @@ pub use task::process::Process;
 pub use task::task::{COMM_LEN, Task};
 pub use tree::group::{new_session, set_group};
 pub use tree::table::{
-    count, for_each_in_group, for_each_process, group_of, lookup, lookup_task, process_of,
-    reference, task_of,
+    count, for_each_in_group, for_each_process, lookup, lookup_group, lookup_task, reference,
 };

@@ -79,14 +79,14 @@ fn for_owner(owner: &SignalOwner, each: impl Fn(&Arc<Task>, bool)) {
         _ if owner.id == PidRef::default() => {}
         SignalOwner::PROCESS => {
             // As on Linux, the process of the thread that is named.
-            let process = table::process_of(owner.id);
+            let process = table::lookup(owner.id);
             let thread = process.and_then(|process| process.any_thread());
-            if let Some(task) = thread.or_else(|| table::task_of(owner.id)) {
+            if let Some(task) = thread.or_else(|| table::lookup_task(owner.id)) {
                 each(&task, false);
             }
         }
         SignalOwner::GROUP => {
-            if let Some(group) = table::group_of(owner.id) {
+            if let Some(group) = table::lookup_group(owner.id) {
                 table::for_each_member(&group, &mut |process| {
                     if let Some(task) = process.any_thread() {
                         each(&task, false);
@@ -95,7 +95,7 @@ fn for_owner(owner: &SignalOwner, each: impl Fn(&Arc<Task>, bool)) {
             }
         }
         _ => {
-            if let Some(task) = table::task_of(owner.id) {
+            if let Some(task) = table::lookup_task(owner.id) {
                 each(&task, true);
             }
         }

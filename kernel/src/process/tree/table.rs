@@ -78,6 +78,29 @@ struct Table {
 static TABLE: SpinLock<Table, level::PidTable> =
     SpinLock::new(Table { used: Vec::new(), chunks: Vec::new(), last: 0, tasks: 0, given: 0 });
 
+/// Who is looked for in the table.
+#[derive(Clone, Copy)]
+pub enum Who {
+    /// Whoever has the number now.
+    Has(i32),
+    /// The one that had it when it was named, if he has it still.
+    Had(PidRef),
+}
+
+impl From<i32> for Who {
+    #[inline]
+    fn from(number: i32) -> Self {
+        Self::Has(number)
+    }
+}
+
+impl From<PidRef> for Who {
+    #[inline]
+    fn from(named: PidRef) -> Self {
+        Self::Had(named)
+    }
+}
+
 impl Table {
     fn entry(&self, number: i32) -> Option<&Entry> {
         let at = usize::try_from(number).ok()?;
@@ -90,9 +113,15 @@ impl Table {
         self.chunks.get(at / CHUNK)?.as_ref().map(|chunk| chunk.stamps[at % CHUNK])
     }
 
-    /// The entry of who is meant, if he still has the number.
-    fn entry_of(&self, id: PidRef) -> Option<&Entry> {
-        self.entry(id.number).filter(|_| self.stamp(id.number) == Some(id.stamp))
+    /// The entry of who is looked for.
+    #[inline]
+    fn find(&self, who: Who) -> Option<&Entry> {
+        match who {
+            Who::Has(number) => self.entry(number),
+            Who::Had(PidRef { number, stamp }) => {
+                self.entry(number).filter(|_| self.stamp(number) == Some(stamp))
+            }
+        }
     }
 
     fn entry_mut(&mut self, number: i32) -> Option<&mut Entry> {
@@ -266,19 +295,19 @@ pub(super) fn number_left(number: i32) {
     drop((gone, empty));
 }
 
-/// The process with this number, zombies included.
-pub fn lookup(pid: i32) -> Option<Arc<Process>> {
-    TABLE.lock().entry(pid)?.process.clone()
+/// The process of this number or name, zombies included.
+pub fn lookup(who: impl Into<Who>) -> Option<Arc<Process>> {
+    TABLE.lock().find(who.into())?.process.clone()
 }
 
-/// The task with this number.
-pub fn lookup_task(tid: i32) -> Option<Arc<Task>> {
-    TABLE.lock().entry(tid)?.task.clone()
+/// The task of this number or name.
+pub fn lookup_task(who: impl Into<Who>) -> Option<Arc<Task>> {
+    TABLE.lock().find(who.into())?.task.clone()
 }
 
-/// The group with this number.
-pub fn lookup_group(pgid: i32) -> Option<Arc<Group>> {
-    let weak = TABLE.lock().entry(pgid)?.group.clone();
+/// The group of this number or name.
+pub fn lookup_group(who: impl Into<Who>) -> Option<Arc<Group>> {
+    let weak = TABLE.lock().find(who.into())?.group.clone();
     weak.upgrade()
 }
 
@@ -287,22 +316,6 @@ pub fn reference(number: i32) -> Option<PidRef> {
     let table = TABLE.lock();
     let is_used = table.entry(number).is_some_and(|entry| !entry.is_unused());
     Some(PidRef { number, stamp: table.stamp(number).filter(|_| is_used)? })
-}
-
-/// The process that is named, zombies included.
-pub fn process_of(id: PidRef) -> Option<Arc<Process>> {
-    TABLE.lock().entry_of(id)?.process.clone()
-}
-
-/// The task that is named.
-pub fn task_of(id: PidRef) -> Option<Arc<Task>> {
-    TABLE.lock().entry_of(id)?.task.clone()
-}
-
-/// The group that is named.
-pub fn group_of(id: PidRef) -> Option<Arc<Group>> {
-    let weak = TABLE.lock().entry_of(id)?.group.clone();
-    weak.upgrade()
 }
 
 /// The process with the smallest number that is at least `from`.

@@ -256,9 +256,9 @@ fn reference(number: i32) -> Result<PidRef> {
 /// Whether there is a process, a group or a thread that a file's signals may go to.
 fn is_there(kind: i32, id: PidRef) -> bool {
     match kind {
-        SignalOwner::PROCESS => process::process_of(id).is_some(),
-        SignalOwner::GROUP => process::group_of(id).is_some(),
-        _ => process::task_of(id).is_some(),
+        SignalOwner::PROCESS => process::lookup(id).is_some(),
+        SignalOwner::GROUP => process::lookup_group(id).is_some(),
+        _ => process::lookup_task(id).is_some(),
     }
 }
 
