@@ -253,9 +253,11 @@ impl Tcp {
         loop {
             let (bytes, fault) = match peek {
                 false => self.take(dst, flags, room - got),
-                true => self.look(dst, flags, room - got, skip),
+                true => self.look(dst, flags, room - got, skip.saturating_add(got)),
             };
             got += bytes;
+            // What is left in the queue although it was received.
+            let seen = if peek { skip.saturating_add(got) } else { 0 };
             if let (Err(error), 0) = (fault, got) {
                 return Err(error);
             }
@@ -263,26 +265,22 @@ impl Tcp {
             if got >= enough || fault.is_err() || idle {
                 break;
             }
-            if !peek && self.hear_rest() {
+            if self.hear_rest() {
                 match got > 0 && interrupted() {
                     true => break,
                     false => continue,
                 }
             }
-            match self.nothing_more(got > 0, skip) {
+            match self.nothing_more(got > 0, seen) {
                 Ok(true) => break,
                 Ok(false) if nonblock && got > 0 => break,
                 Ok(false) if nonblock => return Err(Errno::EAGAIN),
                 Ok(false) => {}
                 Err(error) => return Err(error),
             }
-            let peeked = if peek { got } else { 0 };
-            match self.wait_for_bytes(skip.saturating_add(peeked), limit) {
+            match self.wait_for_bytes(seen, limit) {
                 Err(_) if got > 0 => break,
                 outcome => outcome?,
-            }
-            if peeked > 0 {
-                break;
             }
         }
         Ok(got)
