@@ -205,11 +205,11 @@ impl Tcp {
                     peer.receive_reset();
                 }
             }
-            Role::Listener { pending, waiting, .. } => {
+            Role::Listener { pending, waiting, kept_out, .. } => {
                 for child in pending.into_iter().paced() {
                     child.never_accepted();
                 }
-                for (asking, attempt) in waiting.into_iter().paced() {
+                for (asking, attempt) in waiting.into_iter().chain(kept_out).paced() {
                     if let Some(asking) = asking.upgrade() {
                         count_reset(self.family == Family::V6);
                         asking.refuse(attempt);

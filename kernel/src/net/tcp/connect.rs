@@ -1,7 +1,7 @@
 //! Binding, connecting, listening, accepting.
 
 use super::close::count_reset;
-use super::tcp::{GROWN_SEND_BUFFER, Role, Tcp};
+use super::tcp::{Asking, GROWN_SEND_BUFFER, Role, Tcp};
 use crate::mm::fallible::TryGrow;
 use crate::net::addr::{Class, Family, Name, class, family_of, route};
 use crate::net::bind::check_bind;
@@ -11,12 +11,12 @@ use crate::net::option::{Options, known};
 use crate::net::ports::{self, Claim, Cover, Holder};
 use crate::net::socket::Who;
 use crate::net::sysctl::tcp as sizes;
+use crate::sync::Pace;
 use crate::vfs::PollEvents;
 use crate::vfs::notify::Reason;
 use abi::net::{IPPROTO_IPV6, IPPROTO_TCP, ipv6};
 use abi::socket::{AF_UNSPEC, SOCK_STREAM, SOL_SOCKET, so};
 use abi::{Errno, Result};
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::net::{IpAddr, SocketAddr};
 
@@ -26,8 +26,10 @@ const SYN_OPTIONS: u64 = 8;
 /// What came of asking a listener.
 enum Asked {
     Connected,
-    /// The backlog is full: the listener will connect this socket later.
-    Later,
+    /// The backlog is full: the listener will connect this socket when there is room.
+    Full,
+    /// A filter is in the way: the listener will look again when there is another one.
+    KeptOut,
     Refused,
     /// The attempt is over.
     Over,
@@ -95,8 +97,8 @@ impl Tcp {
         match &mut state.role {
             Role::Listener { backlog: old, .. } => *old = backlog,
             Role::Closed if !state.connecting && begins => {
-                let (pending, waiting) = (VecDeque::new(), VecDeque::new());
-                state.role = Role::Listener { backlog, pending, waiting };
+                let (pending, waiting, kept_out) = Default::default();
+                state.role = Role::Listener { backlog, pending, waiting, kept_out };
             }
             Role::Closed if !state.connecting => return Ok(false),
             _ => return Err(Errno::EINVAL),
@@ -130,30 +132,56 @@ impl Tcp {
 
     /// Connects the sockets that found the backlog full, as far as there is room now.
     pub(super) fn admit(&self) {
-        let Some(me) = self.me.upgrade() else { return };
-        loop {
-            let asking = match &mut self.state.lock().role {
-                Role::Listener { pending, waiting, backlog } if pending.len() <= *backlog => {
-                    waiting.pop_front()
-                }
-                _ => None,
-            };
-            let Some((asking, attempt)) = asking else { return };
-            let Some(asking) = asking.upgrade() else { continue };
-            match asking.ask(&me, attempt) {
-                Ok(Asked::Connected) => asking.tell_connected(),
-                Ok(Asked::Later) => return,
-                Ok(Asked::Over) => {}
-                Ok(Asked::Refused) | Err(_) => asking.refuse(attempt),
+        let next = || match &mut self.state.lock().role {
+            Role::Listener { pending, waiting, backlog, .. } if pending.len() <= *backlog => {
+                waiting.pop_front()
+            }
+            _ => None,
+        };
+        for asking in core::iter::from_fn(next).paced() {
+            // It is full again if another one was faster.
+            if matches!(self.admit_one(asking), Ok(Asked::Full)) {
+                return;
             }
         }
+    }
+
+    /// There is another filter: who was kept out asks again, each once.
+    pub(super) fn admit_kept_out(&self) {
+        let count = match &self.state.lock().role {
+            Role::Listener { kept_out, .. } => kept_out.len(),
+            _ => 0,
+        };
+        let next = || match &mut self.state.lock().role {
+            Role::Listener { kept_out, .. } => kept_out.pop_front(),
+            _ => None,
+        };
+        for asking in core::iter::from_fn(next).take(count).paced() {
+            let _what_came = self.admit_one(asking);
+        }
+    }
+
+    /// Connects one that has asked, or refuses it, or lets it wait again.
+    fn admit_one(&self, (asking, attempt): Asking) -> Result<Asked> {
+        let (Some(me), Some(asking)) = (self.me.upgrade(), asking.upgrade()) else {
+            return Ok(Asked::Over);
+        };
+        let asked = asking.ask(&me, attempt);
+        match asked {
+            Ok(Asked::Connected) => asking.tell_connected(),
+            Ok(Asked::Full | Asked::KeptOut | Asked::Over) => {}
+            Ok(Asked::Refused) | Err(_) => asking.refuse(attempt),
+        }
+        asked
     }
 
     /// An attempt that asked this name for a connection is over.
     pub(super) fn ask_no_more(&self, (asked, attempt): (Option<SocketAddr>, u64)) {
         let Some(listener) = asked.and_then(ports::listener) else { return };
-        if let Role::Listener { waiting, .. } = &mut listener.state.lock().role {
-            waiting.retain(|(asking, of)| *of != attempt || !asking.ptr_eq(&self.me));
+        let is_other = |asking: &Asking| asking.1 != attempt || !asking.0.ptr_eq(&self.me);
+        if let Role::Listener { waiting, kept_out, .. } = &mut listener.state.lock().role {
+            waiting.retain(is_other);
+            kept_out.retain(is_other);
         }
     }
 
@@ -272,7 +300,7 @@ impl Tcp {
         };
         match asked {
             Ok(Asked::Connected) => self.tell_connected(),
-            Ok(Asked::Later | Asked::Over) => {}
+            Ok(Asked::Full | Asked::KeptOut | Asked::Over) => {}
             Ok(Asked::Refused) | Err(_) => {
                 count_reset(to.is_ipv6());
                 self.refuse(attempt);
@@ -287,13 +315,13 @@ impl Tcp {
         child.peek_offset.set(listener.peek_offset.number());
         let mut listening = listener.state.lock();
         let listening = &mut *listening;
-        let Role::Listener { backlog, pending, waiting } = &mut listening.role else {
+        let Role::Listener { backlog, pending, waiting, kept_out } = &mut listening.role else {
             return Ok(Asked::Refused);
         };
         if pending.len() > *backlog {
             waiting.try_push((self.me.clone(), attempt))?;
             count::tcp(count::Tcp::ListenOverflows);
-            return Ok(Asked::Later);
+            return Ok(Asked::Full);
         }
         pending.try_room(1)?;
         let mut state = self.state.lock();
@@ -301,8 +329,8 @@ impl Tcp {
             return Ok(Asked::Over);
         };
         if !self.may_connect(&listener.options, state.local, to) {
-            waiting.try_push((self.me.clone(), attempt))?;
-            return Ok(Asked::Later);
+            kept_out.try_push((self.me.clone(), attempt))?;
+            return Ok(Asked::KeptOut);
         }
         let cover = Cover::of(listener.family, to.ip(), true);
         let port = listening.port.as_ref().ok_or(Errno::ECONNREFUSED)?;

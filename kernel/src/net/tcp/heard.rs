@@ -143,10 +143,10 @@ impl Tcp {
     /// The filter is another one.
     pub(super) fn look_again(&self) {
         let asked = self.state.lock().asked();
-        self.admit();
+        self.admit_kept_out();
         self.hear();
         if let Some(listener) = asked.and_then(ports::listener) {
-            listener.admit();
+            listener.admit_kept_out();
         }
     }
 }

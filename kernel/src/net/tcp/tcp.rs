@@ -83,13 +83,18 @@ pub(super) struct State {
     pub(super) orphan: bool,
 }
 
+/// Who asks a listener for a connection, with which attempt.
+pub(super) type Asking = (Weak<Tcp>, u64);
+
 pub(super) enum Role {
     Closed,
     Listener {
         backlog: usize,
         pending: VecDeque<Arc<Tcp>>,
-        /// Who found the backlog full, or a filter in the way, with which attempt.
-        waiting: VecDeque<(Weak<Tcp>, u64)>,
+        /// Who found the backlog full.
+        waiting: VecDeque<Asking>,
+        /// Who found a filter in the way: nothing but another filter changes that.
+        kept_out: VecDeque<Asking>,
     },
     Connecting,
     /// Weak: the peer lives as long as its own file.
