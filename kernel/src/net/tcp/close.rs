@@ -9,7 +9,7 @@ use crate::sync::Pace;
 use crate::vfs::notify::Reason;
 use abi::net::TcpState;
 use abi::{Errno, Result};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 
 /// Counts a reset: a segment that breaks a connection off, or refuses one.
 pub(super) fn count_reset(v6: bool) {
@@ -91,13 +91,13 @@ impl Tcp {
         drop(state);
         drop(port);
         if let Some(peer) = peer {
-            peer.receive_fin();
+            peer.receive_fin(&self.me);
         }
     }
 
-    fn receive_fin(&self) {
+    fn receive_fin(&self, from: &Weak<Tcp>) {
         let mut state = self.state.lock();
-        if !state.has_peer() {
+        if !state.is_connected_to(from) {
             return;
         }
         if !self.hears_all(&state) {
@@ -126,15 +126,18 @@ impl Tcp {
         }
     }
 
-    /// What was sent met a closed socket, which answers with a reset.
-    pub(super) fn refused(&self) {
+    /// What was sent to `peer` met a socket that has no such connection, which answers with a reset.
+    pub(super) fn refused(&self, peer: &Weak<Tcp>) {
         count_reset(self.state.lock().local.is_ipv6());
-        self.receive_reset();
+        self.receive_reset(peer);
     }
 
     /// The peer has broken the connection off.
-    fn receive_reset(&self) {
-        self.take_reset(self.state.lock());
+    fn receive_reset(&self, from: &Weak<Tcp>) {
+        let state = self.state.lock();
+        if state.is_connected_to(from) {
+            self.take_reset(state);
+        }
     }
 
     fn take_reset(&self, mut state: Guard<'_>) {
@@ -202,7 +205,7 @@ impl Tcp {
             Role::Connected(peer) => {
                 if let Some(peer) = peer.upgrade() {
                     count_reset(self.family == Family::V6);
-                    peer.receive_reset();
+                    peer.receive_reset(&self.me);
                 }
             }
             Role::Listener { pending, waiting, kept_out, .. } => {

@@ -292,10 +292,7 @@ impl Tcp {
         let asked = match ports::listener(to) {
             Some(listener) => self.ask(&listener, attempt),
             // A socket that connects to its own name is its own peer, as in a simultaneous open.
-            None if to == own => {
-                self.state.lock().role = Role::Connected(self.me.clone());
-                Ok(Asked::Connected)
-            }
+            None if to == own => Ok(self.join_itself(attempt)),
             None => Ok(Asked::Refused),
         };
         match asked {
@@ -306,6 +303,16 @@ impl Tcp {
                 self.refuse(attempt);
             }
         }
+    }
+
+    /// Becomes its own peer, unless the attempt is over.
+    fn join_itself(&self, attempt: u64) -> Asked {
+        let mut state = self.state.lock();
+        if !state.is_asking(attempt) {
+            return Asked::Over;
+        }
+        state.role = Role::Connected(self.me.clone());
+        Asked::Connected
     }
 
     /// Asks a listener for a connection, unless the attempt is over.

@@ -132,6 +132,12 @@ impl State {
         matches!(self.role, Role::Connected(_))
     }
 
+    /// Whether the connection is the one with `peer`: what that one sends, its end too, is for no other, which may have been begun
+    /// since.
+    pub(super) fn is_connected_to(&self, peer: &Weak<Tcp>) -> bool {
+        matches!(&self.role, Role::Connected(own) if own.ptr_eq(peer))
+    }
+
     /// Bytes that the peer has sent and nobody has read.
     pub(super) fn held(&self) -> usize {
         self.received.len() + self.unheard.bytes.len()

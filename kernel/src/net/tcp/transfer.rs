@@ -19,7 +19,7 @@ use crate::vfs::notify::{Reason, urgent};
 use abi::net::TcpState;
 use abi::socket::{MsgFlags, SOL_SOCKET};
 use abi::{Errno, Result};
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 /// At most so many bytes are copied at once.
@@ -32,24 +32,7 @@ const MOST_UNSENT: usize = 256 * 1024;
 enum Target {
     Peer(Arc<Tcp>),
     /// The peer is closed and forgotten.
-    Gone,
-    /// There is no connection yet.
-    Later,
-}
-
-/// Gives the peer the urgent byte, unless it wants that among the others, where it is already.
-fn put_urgent(peer: &Tcp, byte: Option<u8>) {
-    let mut state = peer.state.lock();
-    if !state.has_peer() {
-        return;
-    }
-    if peer.hears_all(&state) {
-        return peer.take_urgent(state, byte);
-    }
-    let before = state.unheard.bytes.len();
-    state.unheard.urgent = Some(Urgent { before, byte });
-    drop(state);
-    peer.hear();
+    Gone(Weak<Tcp>),
 }
 
 /// Stores bytes, or with MSG_TRUNC nothing of them; EFAULT.
@@ -94,13 +77,14 @@ impl Tcp {
         self.room().is_none_or(|(room, capacity)| room >= (capacity / 3).max(1))
     }
 
-    /// Where bytes go now, or why they cannot.
-    fn target(&self) -> Result<Target> {
+    /// Where bytes go now, or why they cannot. `None` if there is no connection yet.
+    fn target(&self) -> Result<Option<Target>> {
         let mut state = self.state.lock();
         match &state.role {
-            Role::Connecting => Ok(Target::Later),
+            Role::Connecting => Ok(None),
             Role::Connected(peer) if !state.write_shut && state.error.is_none() => {
-                Ok(peer.upgrade().map_or(Target::Gone, Target::Peer))
+                let gone = || Target::Gone(peer.clone());
+                Ok(Some(peer.upgrade().map_or_else(gone, Target::Peer)))
             }
             _ => Err(state.error.take().unwrap_or(Errno::EPIPE)),
         }
@@ -130,9 +114,9 @@ impl Tcp {
         how: &Outgoing<'_>,
         limit: TimeLimit,
     ) -> Result<usize> {
-        let (peer, room) = loop {
+        let (target, room) = loop {
             match self.target()? {
-                Target::Peer(peer) => match self.room() {
+                Some(Target::Peer(peer)) => match self.room() {
                     Some((0, _)) if how.nonblock => {
                         // The reader looks at this after it has made room, so one of the two sees the other.
                         self.state.lock().no_space = true;
@@ -142,12 +126,12 @@ impl Tcp {
                         }
                     }
                     Some((0, _)) => self.wait_for_room(limit)?,
-                    Some((room, _)) => break (Some(peer), room),
-                    None => break (Some(peer), CHUNK),
+                    Some((room, _)) => break (Target::Peer(peer), room),
+                    None => break (Target::Peer(peer), CHUNK),
                 },
-                Target::Gone => break (None, CHUNK),
-                Target::Later if how.nonblock => return Err(Errno::EAGAIN),
-                Target::Later => self.wait_connected(limit)?,
+                Some(gone) => break (gone, CHUNK),
+                None if how.nonblock => return Err(Errno::EAGAIN),
+                None => self.wait_connected(limit)?,
             }
         };
         if src.remaining() == 0 {
@@ -157,25 +141,42 @@ impl Tcp {
         let count = bytes.len();
         let is_urgent = how.flags.contains(MsgFlags::OOB) && src.remaining() == 0;
         let inline = const { known(SOL_SOCKET, more::OOBINLINE) };
-        let among_others = || peer.as_ref().is_some_and(|peer| peer.options.is_on(inline));
-        let urgent = if is_urgent && !among_others() { bytes.pop() } else { None };
-        let arrived = match &peer {
-            Some(peer) => self.put(peer, bytes)?,
-            None => false,
+        let peer = match target {
+            Target::Peer(peer) => peer,
+            Target::Gone(peer) => {
+                self.refused(&peer);
+                return Ok(count);
+            }
         };
-        match (arrived, peer, urgent) {
-            (false, ..) => self.refused(),
-            (true, Some(peer), urgent) if is_urgent => put_urgent(&peer, urgent),
-            _ => {}
+        let urgent = if is_urgent && !peer.options.is_on(inline) { bytes.pop() } else { None };
+        if !self.put(&peer, bytes)? {
+            self.refused(&peer.me);
+        } else if is_urgent {
+            self.put_urgent(&peer, urgent);
         }
         Ok(count)
     }
 
+    /// Gives the peer the urgent byte, unless it wants that among the others, where it is already.
+    fn put_urgent(&self, peer: &Tcp, byte: Option<u8>) {
+        let mut state = peer.state.lock();
+        if !state.is_connected_to(&self.me) {
+            return;
+        }
+        if peer.hears_all(&state) {
+            return peer.take_urgent(state, byte);
+        }
+        let before = state.unheard.bytes.len();
+        state.unheard.urgent = Some(Urgent { before, byte });
+        drop(state);
+        peer.hear();
+    }
+
     /// Puts bytes into the peer's queue, even a little more than its room if another sender was faster. False
-    /// if the peer is closed: it would answer with a reset.
+    /// if the peer has ended this connection: it would answer with a reset.
     fn put(&self, peer: &Tcp, bytes: Vec<u8>) -> Result<bool> {
         let mut state = peer.state.lock();
-        if state.orphan || !matches!(state.role, Role::Connected(_)) {
+        if state.orphan || !state.is_connected_to(&self.me) {
             return Ok(false);
         }
         if bytes.is_empty() {
