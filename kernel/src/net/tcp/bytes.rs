@@ -1,6 +1,7 @@
 //! Bytes that wait to be read: the receive queue of a connection.
 //!
-//! A plain queue of pieces; the connection's lock guards it. Never copies to or from user memory.
+//! A plain queue of pieces; the connection's lock guards it, and [`Turn`] says who may take pieces out of it. Never copies to or from
+//! user memory.
 
 use crate::mm::fallible::{TryGrow, TryVec};
 use abi::Result;
@@ -31,17 +32,26 @@ impl Piece {
     }
 }
 
+/// The turn of one reader: who holds it takes pieces out of a queue, puts them back, or empties it. So no queue is emptied, and no
+/// other connection begun, while pieces of it are out.
+pub struct Turn(());
+
+impl Turn {
+    /// Of a new socket.
+    pub const fn new() -> Self {
+        Self(())
+    }
+}
+
 /// Bytes in order.
-#[derive(Default)]
 pub struct Bytes {
     pieces: VecDeque<Piece>,
     len: usize,
-    /// Pieces that a reader has taken out and will put back: their room is kept.
+    /// Pieces that the holder of the turn has taken out: there is room for them.
     out: usize,
 }
 
 /// What the filter of an end has not let through.
-#[derive(Default)]
 pub struct Unheard {
     pub bytes: Bytes,
     pub urgent: Option<Urgent>,
@@ -60,6 +70,16 @@ pub struct Urgent {
 }
 
 impl Unheard {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self { bytes: Bytes::new(), urgent: None, more: false, fin: false }
+    }
+
+    /// Takes all of it: the connection is over.
+    pub fn take_all(&mut self) -> Self {
+        core::mem::replace(self, Self::new())
+    }
+
     /// Whether nothing waits but the end.
     pub fn is_empty(&self) -> bool {
         self.bytes.len() == 0 && self.urgent.is_none()
@@ -84,6 +104,16 @@ impl Unheard {
 }
 
 impl Bytes {
+    /// None.
+    pub const fn new() -> Self {
+        Self { pieces: VecDeque::new(), len: 0, out: 0 }
+    }
+
+    /// Takes all of them: the connection is over.
+    pub fn take_all(&mut self, _turn: &mut Turn) -> Self {
+        core::mem::replace(self, Self::new())
+    }
+
     /// Number of bytes, with those of pieces that are out: nobody may sleep beside what is put back in a moment.
     pub fn len(&self) -> usize {
         self.len
@@ -107,16 +137,31 @@ impl Bytes {
         Ok(())
     }
 
-    /// Takes the first piece, to be put back in any case.
-    pub fn pop(&mut self) -> Option<Piece> {
+    /// The first bytes.
+    pub fn first(&self) -> Option<&[u8]> {
+        self.pieces.front().map(Piece::rest)
+    }
+
+    /// Drops so many of the first bytes, which [`first`](Self::first) has shown.
+    pub fn skip(&mut self, count: usize) {
+        let Some(piece) = self.pieces.front_mut() else { return };
+        piece.taken += count;
+        self.len -= count;
+        if piece.rest().is_empty() {
+            self.pieces.pop_front();
+        }
+    }
+
+    /// Takes the first piece, to be put back before the turn ends.
+    pub fn pop(&mut self, _turn: &mut Turn) -> Option<Piece> {
         let piece = self.pieces.pop_front()?;
         self.out += 1;
         Some(piece)
     }
 
     /// Puts back what is left of a piece.
-    #[expect(clippy::disallowed_methods, reason = "its room was kept")]
-    pub fn put_back(&mut self, mut piece: Piece) {
+    #[expect(clippy::disallowed_methods, reason = "`push` keeps room for what is out")]
+    pub fn put_back(&mut self, mut piece: Piece, _turn: &mut Turn) {
         self.out -= 1;
         self.len -= core::mem::take(&mut piece.used);
         if !piece.rest().is_empty() {

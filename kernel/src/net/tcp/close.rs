@@ -39,7 +39,7 @@ impl State {
         self.error = error;
         self.read_shut = true;
         self.write_shut = true;
-        (self.free_port(), core::mem::take(&mut self.unheard))
+        (self.free_port(), self.unheard.take_all())
     }
 }
 
@@ -170,12 +170,13 @@ impl Tcp {
 
     /// Back to a socket without peer: `connect` to AF_UNSPEC or failed, or `shutdown` of one that listens or connects.
     pub(super) fn disconnect(&self) {
+        let mut turn = self.turn.lock();
         let mut state = self.state.lock();
         state.count_broken();
         let asked = (state.asked(), state.attempt);
         let role = core::mem::replace(&mut state.role, Role::Closed);
-        let received = core::mem::take(&mut state.received);
-        let unheard = core::mem::take(&mut state.unheard);
+        let received = state.received.take_all(&mut turn);
+        let unheard = state.unheard.take_all();
         let port = state.free_port();
         if let Some(port) = &state.port {
             port.stop_listening();
@@ -193,6 +194,7 @@ impl Tcp {
         state.connecting = false;
         (state.read_shut, state.write_shut, state.fin) = (false, false, false);
         drop(state);
+        drop(turn);
         drop((received, unheard, port));
         self.ask_no_more(asked);
         self.abandon(role);
@@ -238,10 +240,11 @@ impl Tcp {
     /// The last file is gone.
     pub(super) fn close_file(&self) {
         let breaks_off = self.options.breaks_off();
+        let mut turn = self.turn.lock();
         let mut state = self.state.lock();
         state.orphan = true;
-        let unread = core::mem::take(&mut state.received);
-        let unheard = core::mem::take(&mut state.unheard);
+        let unread = state.received.take_all(&mut turn);
+        let unheard = state.unheard.take_all();
         let open = matches!(state.role, Role::Connected(_));
         if open && unread.len() == 0 && !breaks_off {
             let waits = !state.fin;

@@ -91,29 +91,29 @@ impl Tcp {
 
     /// Takes some of the first piece; false if there is none, or nothing of it passes. Without memory it waits.
     fn hear_some(&self) -> bool {
-        let mut state = self.state.lock();
-        if !state.has_peer() {
+        let mut guard = self.state.lock();
+        if !guard.has_peer() {
             return false;
         }
-        if let Some(Urgent { before: 0, byte }) = state.unheard.urgent {
-            return self.hear_urgent(state, byte);
+        if let Some(Urgent { before: 0, byte }) = guard.unheard.urgent {
+            return self.hear_urgent(guard, byte);
         }
+        let state = &mut *guard;
         let ends = (state.peer.unwrap_or(state.local), state.local);
-        let Some(mut piece) = state.unheard.bytes.pop() else { return false };
-        let segment = &piece.rest()[..state.unheard.segment(piece.rest().len())];
+        let Some(first) = state.unheard.bytes.first() else { return false };
+        let segment = &first[..state.unheard.segment(first.len())];
         let taken = takes(&self.options, ends, PUSH | ACK, segment).unwrap_or(0);
-        state.unheard.more = taken > 0;
         let copied = try_copy(&segment[..taken]);
+        state.unheard.more = taken > 0;
         let heard = match copied {
             Ok(bytes) if taken > 0 => state.received.push(bytes).is_ok(),
             _ => false,
         };
         if heard {
-            piece.take(taken);
+            state.unheard.bytes.skip(taken);
             state.unheard.pass(taken);
             count::data(state.local.is_ipv6(), taken);
         }
-        state.unheard.bytes.put_back(piece);
         heard
     }
 

@@ -4,9 +4,9 @@
 //! (of which at most 256 KiB count) and the own receive buffer. States, errors and events are those that Linux's
 //! sockets show over its loopback. Locks: `Stream`. A listener is locked before the socket that connects to it, and
 //! that one before the new connection, which only the table of ports knows yet; no other two sockets are locked together. User
-//! memory is never copied under a spinlock; a mutex keeps the reads of one end apart.
+//! memory is never copied under a spinlock; a mutex keeps the reads of one end apart, and them from its end.
 
-use super::bytes::{Bytes, Unheard};
+use super::bytes::{Bytes, Turn, Unheard};
 use crate::mm::fallible::try_arc_cyclic;
 use crate::mm::{Sink, Source};
 use crate::net::addr::{Family, encode};
@@ -39,8 +39,9 @@ pub struct Tcp {
     pub(super) uid: u32,
     pub(super) options: Options,
     pub(super) state: SpinLock<State, level::Stream>,
-    /// Readers take turns, so that bytes keep their order.
-    pub(super) turn: Mutex<()>,
+    /// Readers take turns, so that bytes keep their order; who ends the connection does so between two of them, as on Linux.
+    /// Before the own state.
+    pub(super) turn: Mutex<Turn>,
     /// Who waits for something to receive or to accept, or for the end of the connection.
     pub(super) for_reading: WaitQueue,
     /// Who waits to be connected, or for room in the peer's queue.
@@ -167,8 +168,8 @@ impl Tcp {
                 port_chosen: false,
                 addr_chosen: false,
                 role: Role::Closed,
-                received: Bytes::default(),
-                unheard: Unheard::default(),
+                received: Bytes::new(),
+                unheard: Unheard::new(),
                 urgent: None,
                 error: None,
                 read_shut: false,
@@ -179,7 +180,7 @@ impl Tcp {
                 no_space: false,
                 orphan: false,
             }),
-            turn: Mutex::new(()),
+            turn: Mutex::new(Turn::new()),
             for_reading: WaitQueue::new(),
             for_writing: WaitQueue::new(),
             sends: Sends::default(),

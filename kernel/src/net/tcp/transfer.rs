@@ -1,8 +1,8 @@
 //! Sending and receiving on a TCP connection.
 //!
 //! A sender copies from user memory first and then puts the bytes into the peer's queue. A reader takes
-//! pieces out, copies them, and puts back what is left; the mutex `turn` keeps other readers away meanwhile,
-//! but never while it waits.
+//! pieces out, copies them, and puts back what is left; the mutex `turn` keeps other readers, and who ends the connection, away
+//! meanwhile, but never while it waits.
 
 use super::bytes::{Piece, Urgent};
 use super::tcp::{Guard, Role, Tcp};
@@ -289,18 +289,18 @@ impl Tcp {
 
     /// Takes what is there: the count, and whether user memory could be written.
     fn take(&self, dst: &mut Sink<'_>, flags: MsgFlags, room: usize) -> (usize, Result<()>) {
-        let _turn = self.turn.lock();
+        let mut turn = self.turn.lock();
         let mut done = 0;
         let mut fault = Ok(());
         while done < room && fault.is_ok() {
-            let Some(mut piece) = self.state.lock().received.pop() else { break };
+            let Some(mut piece) = self.state.lock().received.pop(&mut turn) else { break };
             let wanted = piece.rest().len().min(room - done);
             fault = store(dst, &piece.rest()[..wanted], flags);
             // A piece that could not be stored whole stays, and counts nothing.
             let count = if fault.is_ok() { wanted } else { 0 };
             done += count;
             piece.take(count);
-            self.state.lock().received.put_back(piece);
+            self.state.lock().received.put_back(piece, &mut turn);
         }
         if done > 0 {
             self.tell_room();
@@ -318,14 +318,14 @@ impl Tcp {
         room: usize,
         mut skip: usize,
     ) -> (usize, Result<()>) {
-        let _turn = self.turn.lock();
+        let mut turn = self.turn.lock();
         let mut kept: Vec<Piece> = Vec::new();
         let mut done = 0;
         let mut fault = Ok(());
         while done < room && fault.is_ok() {
-            let Some(piece) = self.state.lock().received.pop() else { break };
+            let Some(piece) = self.state.lock().received.pop(&mut turn) else { break };
             if kept.try_room(1).is_err() {
-                self.state.lock().received.put_back(piece);
+                self.state.lock().received.put_back(piece, &mut turn);
                 fault = Err(Errno::ENOMEM);
                 break;
             }
@@ -338,7 +338,7 @@ impl Tcp {
             kept.push(piece);
         }
         for piece in kept.into_iter().rev() {
-            self.state.lock().received.put_back(piece);
+            self.state.lock().received.put_back(piece, &mut turn);
         }
         (done, fault)
     }
