@@ -143,6 +143,11 @@ pub struct Cred {
 }
 
 impl Cred {
+    /// The real and the effective uid: whose signals it may send.
+    pub fn uids(&self) -> (u32, u32) {
+        (self.uid, self.euid)
+    }
+
     /// Root with every capability: what the first process starts with.
     #[expect(clippy::disallowed_methods, reason = "boot: before any user")]
     pub fn root() -> Self {

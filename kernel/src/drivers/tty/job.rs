@@ -76,8 +76,7 @@ pub fn owner_of_caller() -> Owner {
 
 /// `O_ASYNC` of a terminal that has no owner yet gives it one: its foreground group, or without one the caller.
 pub fn give_owner(file: &OpenFile, foreground: i32) -> Result<()> {
-    let owner = file.signal_owner();
-    let is_unowned = owner.id == PidRef::default();
+    let is_unowned = file.signal_owner().is_nobody();
     let Some(control) = control().filter(|_| is_unowned) else { return Ok(()) };
     let caller = control.caller();
     let (kind, number) = match foreground {
@@ -85,8 +84,11 @@ pub fn give_owner(file: &OpenFile, foreground: i32) -> Result<()> {
         group => (SignalOwner::GROUP, group),
     };
     let id = control.reference(number).unwrap_or_default();
-    let (uid, euid) = caller.uids;
-    file.set_signal_owner(SignalOwner { kind, id, uid, euid, ..owner })
+    file.change_signal_owner(|owner| {
+        if owner.is_nobody() {
+            owner.name(kind, id, caller.uids);
+        }
+    })
 }
 
 /// Whether `tty` is the caller's controlling terminal.

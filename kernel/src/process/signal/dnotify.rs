@@ -13,7 +13,7 @@ use crate::vfs::notify::Event;
 use crate::vfs::notify::event;
 use crate::vfs::notify::marks::{self, Mark, Watcher};
 use crate::vfs::object::file::FileWatcher;
-use crate::vfs::object::owner::{PidRef, SignalOwner};
+use crate::vfs::object::owner::SignalOwner;
 use crate::vfs::{Fd, FdTable, FileType, OpenFile};
 use abi::signal::code::POLL_MSG;
 use abi::{Errno, Result};
@@ -80,11 +80,14 @@ pub fn notify(file: &Arc<OpenFile>, files: &FdTable, fd: i32, wanted: u32) -> Re
         return Err(Errno::ENOTDIR);
     }
     let _asking = ASKING.lock();
-    let mut owner = file.signal_owner();
-    if owner.id == PidRef::default() {
-        owner.id = table::reference(current().process().pid()).ok_or(Errno::ESRCH)?;
-        owner.kind = SignalOwner::PROCESS;
-        file.set_signal_owner(owner.set_by(&current().cred()))?;
+    if file.signal_owner().is_nobody() {
+        let id = table::reference(current().process().pid()).ok_or(Errno::ESRCH)?;
+        let uids = current().cred().uids();
+        file.change_signal_owner(|owner| {
+            if owner.is_nobody() {
+                owner.name(SignalOwner::PROCESS, id, uids);
+            }
+        })?;
     }
     let found = file.watcher_of(table);
     let found = found.as_deref().and_then(|found| <dyn Any>::downcast_ref::<Dnotify>(found));

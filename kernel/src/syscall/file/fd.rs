@@ -194,7 +194,7 @@ fn set_async(file: &OpenFile, fd: i32, on: bool) -> Result<bool> {
         return Ok(false);
     }
     if on {
-        file.set_signal_owner(SignalOwner { fd, ..file.signal_owner() })?;
+        file.change_signal_owner(|owner| owner.fd = fd)?;
     }
     file.set_flags(OpenFlags::ASYNC, if on { OpenFlags::ASYNC } else { OpenFlags::empty() });
     file.ops().signals_changed(file, Some(fd)).inspect_err(|_| {
@@ -224,25 +224,28 @@ fn owner(file: &OpenFile, command: u32, arg: u64) -> Result<i64> {
             if !(0..=2).contains(&kind) {
                 return Err(Errno::EINVAL);
             }
-            (owner.kind, owner.id) = (kind, reference(id)?);
+            name_owner(file, kind, reference(id)?)?;
         }
         cmd::SETSIG => {
             let signal = i32::try_from(arg).ok().filter(|s| (0..=64).contains(s));
-            owner.signal = signal.ok_or(Errno::EINVAL)?;
+            let signal = signal.ok_or(Errno::EINVAL)?;
+            file.change_signal_owner(|owner| owner.signal = signal)?;
         }
         _ => {
             // A negative id names a group; the low 32 bits are the argument.
             let id = arg as i32;
-            let group = id < 0;
-            owner.id = reference(id.checked_abs().ok_or(Errno::EINVAL)?)?;
-            owner.kind = if group { SignalOwner::GROUP } else { SignalOwner::PROCESS };
+            let kind = if id < 0 { SignalOwner::GROUP } else { SignalOwner::PROCESS };
+            name_owner(file, kind, reference(id.checked_abs().ok_or(Errno::EINVAL)?)?)?;
         }
     }
-    let named = matches!(command, cmd::SETOWN | cmd::SETOWN_EX);
-    let owner = if named { owner.set_by(&process::current().cred()) } else { owner };
-    file.set_signal_owner(owner)?;
     file.ops().signals_changed(file, None)?;
     Ok(0)
+}
+
+/// The caller names the owner of a file's signals.
+fn name_owner(file: &OpenFile, kind: i32, id: PidRef) -> Result<()> {
+    let uids = process::current().cred().uids();
+    file.change_signal_owner(|owner| owner.name(kind, id, uids))
 }
 
 /// Names whoever has a number, of whichever kind: a process that leads no group may lead one later. Nobody for 0.

@@ -12,11 +12,10 @@ use super::abilities::Abilities;
 use super::file_pos::FilePos;
 use super::inode::Inode;
 use super::mode::{FileMode, Position};
-use super::owner::SignalOwner;
+use super::owner::{OwnerSlot, SignalOwner};
 use super::path::Path;
 use super::seek::Whence;
 use super::types::FileType;
-use crate::mm::fallible::try_box;
 use crate::mm::{MapSource, Sink, Source};
 use crate::sync::{PollTable, SpinLock, level};
 use crate::vfs::admission::Admission;
@@ -25,7 +24,6 @@ use crate::vfs::{grow, notify};
 use abi::fs::{OpenFlags, PollEvents};
 use abi::{Errno, Result};
 use alea_elf::Plan;
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -180,7 +178,7 @@ pub struct OpenFile {
     /// Access mode and status flags. Relaxed: a flag decides nothing but the behaviour of later calls.
     flags: AtomicU32,
     pos: FilePos,
-    owner: SpinLock<Option<Box<SignalOwner>>, level::Leaf>,
+    owner: OwnerSlot,
     /// Whether this file counts as a writer of its inode.
     counts_as_writer: bool,
     watchers: SpinLock<Vec<Arc<dyn FileWatcher>>, level::Leaf>,
@@ -202,7 +200,7 @@ impl OpenFile {
             path,
             flags: AtomicU32::new(flags.difference(once).bits()),
             pos: FilePos::new(),
-            owner: SpinLock::new(None),
+            owner: OwnerSlot::new(),
             counts_as_writer: false,
             watchers: SpinLock::new(Vec::new()),
         }
@@ -293,13 +291,11 @@ impl OpenFile {
     }
     /// Whom to signal.
     pub fn signal_owner(&self) -> SignalOwner {
-        self.owner.lock().as_deref().copied().unwrap_or_default()
+        self.owner.get()
     }
-    /// Sets whom to signal.
-    pub fn set_signal_owner(&self, owner: SignalOwner) -> Result<()> {
-        let boxed = try_box(owner)?;
-        let _old = self.owner.lock().replace(boxed);
-        Ok(())
+    /// Changes whom to signal, as [`OwnerSlot::change`] does.
+    pub fn change_signal_owner(&self, change: impl FnOnce(&mut SignalOwner)) -> Result<()> {
+        self.owner.change(change)
     }
 
     /// Reads at the file's position.

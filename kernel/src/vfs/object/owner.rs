@@ -1,8 +1,11 @@
-//! [`SignalOwner`]: who gets the signals of an open file; [`PidRef`], which names him.
+//! [`SignalOwner`]: who gets the signals of an open file, which keeps him in an [`OwnerSlot`]; [`PidRef`], which names him.
 //!
-//! Owns nothing. Never says whether he may get them: who sends looks at that. Locks: none.
+//! Owns what was set. Never says whether he may get them: who sends looks at that. Locks: `Leaf`, of each slot.
 
-use crate::vfs::cred::Cred;
+use crate::mm::fallible::try_box;
+use crate::sync::{SpinLock, level};
+use abi::Result;
+use alloc::boxed::Box;
 
 /// A number of a process, thread or group, and which of those that had it one after the other is meant: nobody who gets the number later is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +36,43 @@ impl SignalOwner {
     /// `F_OWNER_PGRP`.
     pub const GROUP: i32 = 2;
 
-    /// The same, set by a process with `cred`.
-    pub fn set_by(self, cred: &Cred) -> Self {
-        Self { uid: cred.uid, euid: cred.euid, ..self }
+    /// Names another owner; who does has these uids, the real and the effective one. Signal and descriptor stay.
+    pub fn name(&mut self, kind: i32, id: PidRef, (uid, euid): (u32, u32)) {
+        *self = Self { kind, id, uid, euid, ..*self };
+    }
+
+    /// Whether nobody was named yet.
+    pub fn is_nobody(&self) -> bool {
+        self.id == PidRef::default()
+    }
+}
+
+/// The owner that one open file has, if one was ever set.
+pub struct OwnerSlot(SpinLock<Option<Box<SignalOwner>>, level::Leaf>);
+
+impl OwnerSlot {
+    /// Of a new file.
+    #[inline]
+    pub const fn new() -> Self {
+        Self(SpinLock::new(None))
+    }
+
+    /// What was set.
+    pub fn get(&self) -> SignalOwner {
+        self.0.lock().as_deref().copied().unwrap_or_default()
+    }
+
+    /// Changes it under the lock: what `change` leaves alone stays as others set it. `ENOMEM`.
+    pub fn change(&self, change: impl FnOnce(&mut SignalOwner)) -> Result<()> {
+        let is_first = self.0.lock().is_none();
+        let fresh = if is_first { Some(try_box(SignalOwner::default())?) } else { None };
+        let mut slot = self.0.lock();
+        let spare = if slot.is_none() { core::mem::replace(&mut *slot, fresh) } else { fresh };
+        if let Some(owner) = slot.as_deref_mut() {
+            change(owner);
+        }
+        drop(slot);
+        drop(spare);
+        Ok(())
     }
 }
