@@ -6,10 +6,11 @@ use super::tty::Tty;
 use crate::sync::Pace;
 use crate::vfs::PollEvents;
 use crate::vfs::notify::Reason;
+use crate::vfs::object::owner::PidRef;
 
 impl Tty {
     /// Sends, wakes and signals.
-    pub(super) fn act(&self, events: Events, group: i32) {
+    pub(super) fn act(&self, events: Events, group: Option<PidRef>) {
         if events.output {
             match self.device {
                 Some(device) => device.send(),
@@ -27,7 +28,7 @@ impl Tty {
         for _ in (0..events.arrived).paced() {
             self.listeners.tell(Reason::In);
         }
-        if group != 0
+        if let Some(group) = group
             && let Some(control) = job::control()
         {
             for signal in events.signals {

@@ -5,6 +5,7 @@ use super::tty::Tty;
 use crate::mm::fallible::try_arc;
 use crate::mm::{Sink, Source};
 use crate::sync::PollTable;
+use crate::vfs::object::owner::PidRef;
 use crate::vfs::{Abilities, FileOps, OpenFile, PollEvents, Position};
 use abi::fs::OpenFlags;
 use abi::signal::Signal;
@@ -68,12 +69,12 @@ impl Tty {
     }
 
     /// Becomes the controlling terminal of a session unless another has it.
-    pub(super) fn adopt(self: &Arc<Self>, session: i32, group: i32) -> bool {
+    pub(super) fn adopt(self: &Arc<Self>, session: i32, group: PidRef) -> bool {
         let mut state = self.state.lock();
         if state.session != 0 {
             return false;
         }
-        (state.session, state.group) = (session, group);
+        (state.session, state.group) = (session, Some(group));
         drop(state);
         if let Some(control) = job::control() {
             control.set_terminal(session, Some(self.clone()));

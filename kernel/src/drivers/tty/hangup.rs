@@ -13,7 +13,7 @@ impl Tty {
         let mut state = self.state.lock();
         let (session, group) = (state.session, state.group);
         state.session = 0;
-        state.group = 0;
+        state.group = None;
         state.generation = state.generation.wrapping_add(1);
         state.discipline.flush_input();
         drop(state);
@@ -27,7 +27,7 @@ impl Tty {
             if !leader_exits {
                 control.signal_leader(session, Signal::SIGHUP);
                 control.signal_leader(session, Signal::SIGCONT);
-            } else if group != 0 {
+            } else if let Some(group) = group {
                 control.signal_group(group, Signal::SIGHUP);
             }
         }
@@ -53,10 +53,10 @@ impl Tty {
         let mut state = self.state.lock();
         let (session, group) = (state.session, state.group);
         state.session = 0;
-        state.group = 0;
+        state.group = None;
         drop(state);
         let Some(control) = job::control() else { return };
-        if group != 0 {
+        if let Some(group) = group {
             control.signal_group(group, Signal::SIGHUP);
             if !leader_exits {
                 control.signal_group(group, Signal::SIGCONT);

@@ -49,7 +49,8 @@ pub(super) fn common(tty: &Arc<Tty>, cmd: u32, arg: u64) -> Result<i64> {
         lx::TIOCGPGRP => {
             // In a statement of its own: the lock must not last until user memory is written.
             let group = tty.state.lock().group;
-            write_number(arg, group)
+            // As on Linux, also of one that is gone.
+            write_number(arg, group.map_or(0, |group| group.number))
         }
         lx::TIOCSPGRP => set_foreground(tty, arg),
         lx::TIOCGSID => {
@@ -220,11 +221,12 @@ fn set_foreground(tty: &Arc<Tty>, arg: u64) -> Result<i64> {
     if !is_terminal_of_caller(tty) || tty.state.lock().session != session {
         return Err(Errno::ENOTTY);
     }
+    let group = control.reference(group).ok_or(Errno::ESRCH)?;
     match control.session_of_group(group) {
         None => Err(Errno::ESRCH),
         Some(of_group) if of_group != session => Err(Errno::EPERM),
         Some(_) => {
-            tty.state.lock().group = group;
+            tty.state.lock().group = Some(group);
             Ok(0)
         }
     }
@@ -238,7 +240,7 @@ fn set_winsize(tty: &Arc<Tty>, size: Winsize) -> Result<i64> {
     state.winsize = size;
     let group = state.group;
     drop(state);
-    if group != 0
+    if let Some(group) = group
         && let Some(control) = job::control()
     {
         control.signal_group(group, Signal::SIGWINCH);

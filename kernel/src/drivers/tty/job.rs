@@ -19,7 +19,7 @@ pub struct Caller {
     pub pid: i32,
     /// Whose signals it may send: its real and its effective uid.
     pub uids: (u32, u32),
-    pub group: i32,
+    pub group: PidRef,
     pub session: i32,
     pub is_session_leader: bool,
     /// CAP_SYS_ADMIN.
@@ -41,13 +41,13 @@ pub trait JobControl: Sync {
     /// Names whoever has this number now.
     fn reference(&self, number: i32) -> Option<PidRef>;
     /// The session of a process group; `None` if there is no such group.
-    fn session_of_group(&self, group: i32) -> Option<i32>;
+    fn session_of_group(&self, group: PidRef) -> Option<i32>;
     /// Whether nobody is left who could continue the caller's group.
     fn caller_is_orphaned(&self) -> bool;
     /// Whether the caller blocks or ignores a signal.
     fn caller_ignores(&self, signal: Signal) -> bool;
     /// Sends a signal to every process of a group.
-    fn signal_group(&self, group: i32, signal: Signal);
+    fn signal_group(&self, group: PidRef, signal: Signal);
     /// Sends a signal to the leader of a session.
     fn signal_leader(&self, session: i32, signal: Signal);
 }
@@ -75,15 +75,14 @@ pub fn owner_of_caller() -> Owner {
 }
 
 /// `O_ASYNC` of a terminal that has no owner yet gives it one: its foreground group, or without one the caller.
-pub fn give_owner(file: &OpenFile, foreground: i32) -> Result<()> {
+pub fn give_owner(file: &OpenFile, foreground: Option<PidRef>) -> Result<()> {
     let is_unowned = file.signal_owner().is_nobody();
     let Some(control) = control().filter(|_| is_unowned) else { return Ok(()) };
     let caller = control.caller();
-    let (kind, number) = match foreground {
-        0 => (SignalOwner::PROCESS, caller.pid),
-        group => (SignalOwner::GROUP, group),
+    let (kind, id) = match foreground {
+        None => (SignalOwner::PROCESS, control.reference(caller.pid).unwrap_or_default()),
+        Some(group) => (SignalOwner::GROUP, group),
     };
-    let id = control.reference(number).unwrap_or_default();
     file.change_signal_owner(|owner| {
         if owner.is_nobody() {
             owner.name(kind, id, caller.uids);
@@ -105,10 +104,7 @@ pub fn is_terminal_of_caller(tty: &Tty) -> bool {
 /// `ERESTARTSYS` after the signal was sent, `EIO`.
 pub fn check(tty: &Tty, signal: Signal) -> Result<()> {
     let Some(control) = control() else { return Ok(()) };
-    let foreground = tty.foreground_group();
-    if foreground == 0 {
-        return Ok(());
-    }
+    let Some(foreground) = tty.foreground_group() else { return Ok(()) };
     let group = control.caller().group;
     if group == foreground || !is_terminal_of_caller(tty) {
         return Ok(());

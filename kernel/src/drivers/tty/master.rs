@@ -180,8 +180,7 @@ impl Master {
         if ![Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP].contains(&signal) {
             return Err(Errno::EINVAL);
         }
-        let group = self.tty.foreground_group();
-        if group != 0
+        if let Some(group) = self.tty.foreground_group()
             && let Some(control) = job::control()
         {
             control.signal_group(group, signal);
@@ -290,7 +289,7 @@ impl FileOps for Master {
 
     fn signals_changed(&self, f: &OpenFile, fd: Option<i32>) -> Result<()> {
         if fd.is_some() && f.flags().contains(OpenFlags::ASYNC) {
-            job::give_owner(f, 0)?;
+            job::give_owner(f, None)?;
         }
         self.tty.masters.changed(f, fd)
     }

@@ -11,6 +11,7 @@ use crate::mm::fallible::{TryVec, try_arc};
 use crate::sync::{Mutex, SpinLock, WaitQueue, level};
 use crate::vfs::DevId;
 use crate::vfs::notify::Listeners;
+use crate::vfs::object::owner::PidRef;
 use abi::tty::Winsize;
 use abi::{Errno, Result};
 use alea_tty::{LineDiscipline, Termios};
@@ -46,9 +47,10 @@ pub struct Tty {
 pub(super) struct State {
     pub(super) discipline: LineDiscipline,
     pub(super) end: End,
-    /// The session it controls and that session's foreground group; 0 is none.
+    /// The session it controls; 0 is none.
     pub(super) session: i32,
-    pub(super) group: i32,
+    /// That session's foreground group: nobody who gets its number later.
+    pub(super) group: Option<PidRef>,
     pub(super) winsize: Winsize,
     /// Open files, /dev/console's among them.
     pub(super) opens: u32,
@@ -71,7 +73,7 @@ impl Tty {
                 discipline,
                 end,
                 session: 0,
-                group: 0,
+                group: None,
                 winsize: Winsize::default(),
                 opens: 0,
                 generation: 0,
@@ -93,8 +95,8 @@ impl Tty {
         self.dev
     }
 
-    /// The foreground process group; 0 is none.
-    pub fn foreground_group(&self) -> i32 {
+    /// The foreground process group.
+    pub fn foreground_group(&self) -> Option<PidRef> {
         self.state.lock().group
     }
 

@@ -59,7 +59,8 @@ fn identity(task: &Task) -> [i64; 6] {
     let terminal = terminal::terminal_of(process);
     let (device, foreground) = terminal.map_or((0, -1), |tty| {
         let device = tty.dev();
-        (i64::from(encode(device.major(), device.minor())), i64::from(tty.foreground_group()))
+        let group = tty.foreground_group().map_or(0, |group| group.number);
+        (i64::from(encode(device.major(), device.minor())), i64::from(group))
     });
     let kernel_thread = if task.is_kernel_thread() { 0x0020_0000 } else { 0 };
     let flags = kernel_thread | if process.is_exiting() { 4 } else { 0 } | 0x0040_0000;

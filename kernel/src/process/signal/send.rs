@@ -8,6 +8,7 @@ use crate::process::sched::{self, State};
 use crate::process::task::process::Process;
 use crate::process::task::task::Task;
 use crate::process::task::work;
+use crate::process::tree::table::{self, Who};
 use abi::signal::{SaFlags, SigInfo, SigSet, Signal, code};
 use abi::{Errno, Result};
 use alea_sigq::Pushed;
@@ -40,9 +41,9 @@ pub fn send_to_task(task: &Arc<Task>, signal: Signal, info: SigInfo) -> Result<(
 }
 
 /// Sends a signal to every process of a group; true if there was one.
-pub fn send_to_group(pgid: i32, signal: Signal, info: SigInfo) -> bool {
+pub fn send_to_group(who: impl Into<Who>, signal: Signal, info: SigInfo) -> bool {
     let mut found = false;
-    crate::process::tree::table::for_each_in_group(pgid, &mut |process| {
+    table::for_each_in_group(who, &mut |process| {
         found = true;
         // A full queue of one member must not keep the signal from the others.
         if let Err(Errno::EAGAIN) = send_to_process(process, signal, info) {}

@@ -365,8 +365,8 @@ pub fn for_each_process(visit: &mut dyn FnMut(&Arc<Process>)) {
 }
 
 /// Visits every process of a group, in the same order.
-pub fn for_each_in_group(pgid: i32, visit: &mut dyn FnMut(&Arc<Process>)) {
-    if let Some(group) = lookup_group(pgid) {
+pub fn for_each_in_group(who: impl Into<Who>, visit: &mut dyn FnMut(&Arc<Process>)) {
+    if let Some(group) = lookup_group(who) {
         for_each_member(&group, visit);
     }
 }

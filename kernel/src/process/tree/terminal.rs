@@ -1,6 +1,6 @@
 //! Job control for the terminals: fills the slot of `drivers::tty::tty`.
 //!
-//! Owns nothing: a session keeps its controlling terminal, a terminal the numbers of its session and
+//! Owns nothing: a session keeps its controlling terminal, a terminal the number of its session and the name of its
 //! foreground group.
 
 use super::table::{self, for_each_process, lookup, lookup_group};
@@ -54,8 +54,8 @@ impl JobControl for Terminals {
         let cred = task.cred();
         Caller {
             pid: process.pid(),
-            uids: (cred.uid, cred.euid),
-            group: group.pgid(),
+            uids: cred.uids(),
+            group: table::reference(group.pgid()).unwrap_or_default(),
             session,
             is_session_leader: session == process.pid(),
             is_admin: cred.capable(Capability::SYS_ADMIN),
@@ -93,7 +93,7 @@ impl JobControl for Terminals {
         table::reference(number)
     }
 
-    fn session_of_group(&self, group: i32) -> Option<i32> {
+    fn session_of_group(&self, group: PidRef) -> Option<i32> {
         lookup_group(group).map(|group| group.session().sid())
     }
 
@@ -107,7 +107,7 @@ impl JobControl for Terminals {
         task.signals.blocked().contains(signal) || action.handler == SIG_IGN
     }
 
-    fn signal_group(&self, group: i32, signal: Signal) {
+    fn signal_group(&self, group: PidRef, signal: Signal) {
         // A group that is gone has no member to signal.
         let _ = send_to_group(group, signal, info(signal));
     }
