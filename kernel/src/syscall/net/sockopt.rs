@@ -138,9 +138,11 @@ pub fn getsockopt(fd: i32, level: i32, option: i32, value: u64, len: UserPtr<i32
         Any::Net(socket) => socket.get_option(level, option, room)?,
     };
     if level == SOL_NETLINK && option == netlink::LIST_MEMBERSHIPS {
-        // The one option that tells how long it is, whatever fits; what fits is words.
-        user::write_bytes(value, &bytes[..bytes.len().min(room & !3)])?;
-        return len.write(&(bytes.len() as i32));
+        // The one option that tells how long it is, whatever fits or can be written; what fits is words.
+        let fitting = &bytes[..bytes.len().min(room & !3)];
+        let mut words = (value..).step_by(4).zip(fitting.chunks(4));
+        let written = words.try_for_each(|(at, word)| user::write_bytes(at, word));
+        return len.write(&(bytes.len() as i32)).and(written);
     }
     let n = bytes.len().min(room);
     user::write_bytes(value, &bytes[..n])?;
