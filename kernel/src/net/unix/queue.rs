@@ -196,20 +196,21 @@ impl Queue {
         }
     }
 
-    /// The same of who passes over so many bytes: how many of them are of the message that it meets.
+    /// The same of who passes over so many bytes: how many of them are of the message that it meets. As on Linux, a byte out of
+    /// band is passed over, or met, as one among the others, but for one that is the very next.
     #[cold]
     pub fn next_behind(&mut self, from: usize, reader: Reader, mut skip: usize) -> (Next, usize) {
-        let mut from = from;
-        loop {
-            let next = self.next(from, reader);
-            let Next::At(at) = next else { return (next, 0) };
-            let len = self.messages.get(at).map_or(0, |message| message.rest().len());
+        let next = self.next(from, reader);
+        let Next::At(mut at) = next else { return (next, 0) };
+        while let Some(message) = self.messages.get(at) {
+            let len = message.rest().len();
             if skip < len {
-                return (next, skip);
+                return (Next::At(at), skip);
             }
             skip -= len;
-            from = at + 1;
+            at += 1;
         }
+        (Next::Nothing, 0)
     }
 
     #[cold]
