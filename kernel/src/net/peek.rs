@@ -63,13 +63,13 @@ pub trait Peekable {
     fn see(&mut self);
 }
 
-/// The datagram that has the byte at this offset, and how many of its bytes are before that. An empty one is seen once.
-#[cold]
-pub fn peeked<D: Peekable>(queue: &mut VecDeque<D>, offset: usize) -> Option<(&D, usize)> {
-    let mut skip = offset;
+/// What MSG_PEEK looks at: the datagram that has the byte at this offset, and how many of its bytes are before that; without an offset
+/// the first. With one, an empty datagram that was seen, with or without, is passed.
+pub fn peeked<D: Peekable>(queue: &mut VecDeque<D>, offset: Option<usize>) -> Option<(&D, usize)> {
+    let mut skip = offset.unwrap_or(0);
     let datagram = queue.iter_mut().find(|datagram| {
         let len = datagram.bytes().len();
-        let is_passed = skip >= len && (skip > 0 || datagram.is_seen());
+        let is_passed = offset.is_some() && skip >= len && (skip > 0 || datagram.is_seen());
         skip -= if is_passed { len } else { 0 };
         !is_passed
     })?;

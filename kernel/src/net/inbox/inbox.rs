@@ -119,9 +119,9 @@ impl Inbox {
         offset: Option<usize>,
         options: &Options,
     ) -> Option<Result<Option<Taken<Datagram>>>> {
-        let found = match offset {
-            Some(offset) => peeked(&mut self.queue, offset),
-            None => self.queue.front().map(|first| (first, 0)),
+        let found = match peek {
+            true => peeked(&mut self.queue, offset),
+            false => self.queue.front().map(|first| (first, 0)),
         };
         let Some((first, skip)) = found else {
             return (self.read_shut && !nonblock).then_some(Ok(None));

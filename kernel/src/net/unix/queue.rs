@@ -258,7 +258,7 @@ impl Queue {
     }
 
     /// The datagram that MSG_PEEK looks at with this offset, as [`crate::net::peek::peeked`] finds it.
-    pub fn peeked(&mut self, offset: usize) -> Option<(&Message, usize)> {
+    pub fn peeked(&mut self, offset: Option<usize>) -> Option<(&Message, usize)> {
         peeked(&mut self.messages, offset)
     }
 

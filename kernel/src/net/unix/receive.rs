@@ -298,9 +298,9 @@ impl Socket {
         let room = dst.remaining();
         let take = || {
             let mut state = self.state.lock();
-            let first = match self.peek_offset.of(how.peek) {
-                Some(offset) => state.queue.peeked(offset),
-                None => state.queue.front().map(|message| (message, 0)),
+            let first = match how.peek {
+                true => state.queue.peeked(self.peek_offset.of(true)),
+                false => state.queue.front().map(|message| (message, 0)),
             };
             let found = match first {
                 Some((message, skip)) if how.peek => {
