@@ -144,6 +144,8 @@ impl<'s> Reading<'s, '_, '_> {
                 Next::Passed => return state.queue.take(usize::MAX).map(Found::Passed).map(Ok),
                 Next::Nothing if seen > 0 => return Some(Ok(Found::End)),
                 Next::Skipped if has_some => return Some(Ok(Found::End)),
+                // The next read tells of an error.
+                Next::Nothing if ends => return Some(Ok(Found::End)),
                 // Who only looks and had no room for what he saw waits for more, as on Linux.
                 Next::Nothing | Next::Skipped => {
                     return state.end::<()>(kind).map(|end| end.map(|_| Found::End));
@@ -298,6 +300,10 @@ impl Socket {
         let room = dst.remaining();
         let take = || {
             let mut state = self.state.lock();
+            // As on Linux, an error comes before what waits; on a stream it comes behind that.
+            if let Some(error) = state.error.take() {
+                return Some(Err(error));
+            }
             let first = match how.peek {
                 true => state.queue.peeked(self.peek_offset.of(true)),
                 false => state.queue.front().map(|message| (message, 0)),
